@@ -1,0 +1,91 @@
+# make help lists the targets. Tools are pinned in tools/go.mod.
+
+GO       ?= go
+TOOL     := $(GO) tool -modfile=tools/go.mod
+FUZZTIME ?= 10s
+BENCH    ?= .
+COUNT    ?= 1
+TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
+
+SHELL       := bash
+.SHELLFLAGS := -euo pipefail -c
+.NOTPARALLEL:
+
+# having prints the packages of the Go files that contain a line matching $(1).
+having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(1)' . || test $$? = 1; } | xargs -r -n1 dirname | sort -u
+
+.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs bench deep
+
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+test: ## the tests that need nothing but Go
+	@echo "== test"
+	$(GO) test ./...
+
+ci: test ci-rest ## the whole gate
+
+# The race run is last: its closing lines tell how many tests ran.
+ci-rest: vet lint cross configs fuzz system race ## the gate after "make test"
+
+nightly: ci deep ## the gate, then the large counts
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=5m
+
+vet: ## go vet
+	@echo "== vet"
+	$(GO) vet ./...
+
+lint: ## every linter of .golangci.yml, and the formatting
+	@echo "== lint"
+	$(TOOL) golangci-lint run
+
+fmt: ## format the tree
+	$(TOOL) golangci-lint fmt
+
+cross: ## build for every platform
+	@for target in $(TARGETS); do \
+		echo "== build $$target"; \
+		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...; \
+	done
+
+race: ## the tests with the race detector, in random order
+	@echo "== race"
+	CGO_ENABLED=1 $(GO) test -race -shuffle=on -timeout 20m ./...
+
+system: ## the tests that need root, a daemon, gcc or another binary, and the examples
+	@packages=$$($(call having,^//go:build .*\bsystem\b)); \
+	if [ -n "$$packages" ]; then \
+		echo "== system:" $$packages; \
+		$(GO) test -tags system -timeout 20m $$packages; \
+	fi
+
+deep: ## the large counts: files with the tag nightly, and 20,000 cases a property
+	@packages=$$($(call having,^//go:build .*\bnightly\b)); \
+	if [ -n "$$packages" ]; then \
+		echo "== nightly:" $$packages; \
+		$(GO) test -tags 'system nightly' -timeout 5h $$packages; \
+	fi; \
+	packages=$$($(call having,^[[:space:]]*"pgregory.net/rapid"$$)); \
+	if [ -n "$$packages" ]; then \
+		echo "== properties:" $$packages; \
+		$(GO) test -timeout 2h $$packages -rapid.checks=20000; \
+	fi
+
+fuzz: ## each fuzz target for FUZZTIME (10s)
+	@for package in $$($(call having,^func Fuzz[A-Z])); do \
+		for name in $$(sed -nE 's/^func (Fuzz[A-Z][A-Za-z0-9_]*)\(.*/\1/p' $$package/*_test.go | sort); do \
+			echo "== fuzz $$package $$name $(FUZZTIME)"; \
+			$(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime $(FUZZTIME) -fuzzminimizetime 5s $$package; \
+		done; \
+	done
+
+configs: ## check every config
+	@if [ -d cmd/pegasus ]; then \
+		for file in $$(find configs examples -name '*.yaml' -not -path '*/testdata/*' 2>/dev/null | sort); do \
+			echo "== check $$file"; \
+			$(GO) run ./cmd/pegasus check "$$file"; \
+		done; \
+	fi
+
+bench: ## benchmarks matching BENCH, COUNT times; compare two outputs with benchstat
+	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
