@@ -1,0 +1,195 @@
+package archtest
+
+import (
+	"slices"
+	"strings"
+)
+
+// Module is the path that Imports is relative to.
+const Module = "github.com/gopegasus/pegasus"
+
+// first are the five packages that most others stand on.
+var first = []string{"clocksync", "scgs", "predicates", "control", "balance"}
+
+// Imports lists which packages of ours each package may import; the rest is
+// forbidden. It binds files that are not tests. "anything" allows all,
+// "public" the packages outside of internal, "below" those in a directory
+// below the package.
+var Imports = map[string][]string{
+	"clocksync":           {},
+	"clocksync/clocktest": {"clocksync"},
+	"clocksync/source":    {"clocksync"},
+	"scgs":                {"clocksync"},
+	"predicates":          {"scgs", "clocksync"},
+	"control":             {"predicates", "scgs", "clocksync"},
+	"balance":             {"scgs", "clocksync"},
+	"internal/wire":       {"control", "scgs", "clocksync"},
+	"internal/agentcore":  {"internal/wire", "control", "scgs", "clocksync"},
+	"internal/synccore":   {"internal/wire", "internal/yamlconf", "balance", "control", "predicates", "scgs", "clocksync"},
+	"internal/workcore":   {"internal/wire", "balance", "control", "scgs", "clocksync"},
+	"internal/sim": with(first, "clocksync/clocktest",
+		"internal/agentcore", "internal/synccore", "internal/workcore", "internal/wire"),
+	"internal/bus":         {},
+	"internal/bus/bustest": {"internal/bus"},
+	"internal/yamlconf":    {},
+	"internal/telemetry":   {},
+	"internal/archtest":    {},
+	"internal/procnode":    {"agent"},
+	"embedded":             {},
+	"agent": with(first, "clocksync/source", "internal/agentcore", "internal/synccore",
+		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
+	"synchronizer": with(first, "clocksync/source", "internal/synccore",
+		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
+	"worker":              with(first, "agent", "internal/workcore", "internal/bus", "internal/wire", "internal/yamlconf"),
+	"web":                 {"synchronizer", "predicates", "scgs", "clocksync"},
+	"configs":             {},
+	"cmd/pegasus":         {"anything"},
+	"examples/tsp/bnb":    {"examples/tsp/tsplib"},
+	"examples/tsp/tsplib": {},
+	"examples/*":          {"public", "below"},
+}
+
+// Pure lists the packages that import only the standard library, pure packages
+// of ours and the modules named here.
+var Pure = map[string][]string{
+	"clocksync":           {},
+	"clocksync/clocktest": {},
+	"scgs":                {},
+	"predicates":          {"github.com/expr-lang/expr"},
+	"control":             {},
+	"balance":             {},
+	"configs":             {},
+	"internal/archtest":   {},
+	"internal/wire":       {"github.com/tinylib/msgp"},
+	"internal/agentcore":  {},
+	"internal/synccore":   {},
+	"internal/workcore":   {},
+	"internal/sim":        {},
+	"internal/yamlconf":   {"github.com/goccy/go-yaml"},
+}
+
+// Impure are packages of the standard library that reach goroutines' locks,
+// the outside or the process, and so have no place in a pure package.
+var Impure = []string{
+	"crypto/rand", "log", "log/slog", "net", "os", "os/exec", "os/signal", "sync", "sync/atomic", "syscall", "unsafe",
+}
+
+// Modules lists the packages that may import a third-party module. Modules that
+// are not here may be imported by every package that is not in Pure.
+var Modules = map[string][]string{
+	"github.com/nats-io/nats.go": {
+		"internal/bus", "agent", "synchronizer", "worker", "cmd/pegasus", "examples/*",
+	},
+	"github.com/nats-io/nats-server/v2": {"embedded"},
+	"github.com/expr-lang/expr":         {"predicates"},
+	"github.com/goccy/go-yaml":          {"internal/yamlconf"},
+	"github.com/tinylib/msgp":           {"internal/wire"},
+	"github.com/spf13/cobra":            {"cmd/pegasus"},
+	"github.com/beevik/ntp":             {"clocksync/source"},
+	"go.opentelemetry.io":               {"internal/telemetry"},
+}
+
+func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }
+
+// match reports whether a package is covered by a pattern: a package, or one
+// with "*" for a directory, which also covers everything below.
+func match(pattern, pkg string) bool {
+	p, q := strings.Split(pattern, "/"), strings.Split(pkg, "/")
+	if len(q) < len(p) || len(q) > len(p) && p[len(p)-1] != "*" {
+		return false
+	}
+	for i := range p {
+		if p[i] != "*" && p[i] != q[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// row returns the value of the most exact pattern in a table that covers a
+// package, and that pattern.
+func row(table map[string][]string, pkg string) (pattern string, list []string, ok bool) {
+	for p, l := range table {
+		if match(p, pkg) && (!ok || exactness(p) > exactness(pattern)) {
+			pattern, list, ok = p, l, true
+		}
+	}
+	return pattern, list, ok
+}
+
+// exactness orders patterns: fewer stars first, then longer ones; no two that
+// cover the same package are alike.
+func exactness(pattern string) int {
+	return len(pattern) - 1000*strings.Count(pattern, "*")
+}
+
+// inside reports whether an import path is a module or in it.
+func inside(path, module string) bool {
+	return path == module || strings.HasPrefix(path, module+"/")
+}
+
+// faults returns what is wrong with the imports of one package; both are
+// without Module in front where they are ours.
+func faults(pkg string, imports []string) []string {
+	pattern, allowed, ok := row(Imports, pkg)
+	if !ok {
+		return []string{pkg + " has no row in archtest.Imports; add the package with its row there and in the docs"}
+	}
+	_, modules, pure := row(Pure, pkg)
+	var out []string
+	for _, path := range imports {
+		ours, isOurs := strings.CutPrefix(path, Module+"/")
+		switch {
+		case isOurs && !allows(allowed, pkg, ours):
+			out = append(out, pkg+" imports "+ours+", but the row of "+pattern+" allows only ["+strings.Join(allowed, " ")+"]")
+		case isOurs:
+			if _, _, ok := row(Pure, ours); pure && !ok {
+				out = append(out, pkg+" is pure and imports "+ours+", which is not")
+			}
+		default:
+			out = append(out, foreign(pkg, path, pure, modules)...)
+		}
+	}
+	return out
+}
+
+func allows(allowed []string, pkg, path string) bool {
+	for _, a := range allowed {
+		switch {
+		case a == "anything", a == path,
+			a == "public" && isPublic(path),
+			a == "below" && strings.HasPrefix(path, pkg+"/"):
+			return true
+		}
+	}
+	return false
+}
+
+// isPublic reports whether users may import a package.
+func isPublic(pkg string) bool {
+	for _, dir := range []string{"internal", "cmd", "examples"} {
+		if inside(pkg, dir) {
+			return false
+		}
+	}
+	return true
+}
+
+// foreign returns what is wrong with one import that is not ours.
+func foreign(pkg, path string, pure bool, modules []string) []string {
+	if domain, _, _ := strings.Cut(path, "/"); !strings.Contains(domain, ".") {
+		if pure && slices.Contains(Impure, path) {
+			return []string{pkg + " is pure and imports " + path}
+		}
+		return nil
+	}
+	if pure && !slices.ContainsFunc(modules, func(m string) bool { return inside(path, m) }) {
+		return []string{pkg + " is pure and imports " + path}
+	}
+	for module, users := range Modules {
+		if inside(path, module) && !slices.ContainsFunc(users, func(u string) bool { return match(u, pkg) }) {
+			return []string{pkg + " imports " + path + ", which only [" + strings.Join(users, " ") + "] may"}
+		}
+	}
+	return nil
+}

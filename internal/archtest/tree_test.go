@@ -1,0 +1,147 @@
+package archtest
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const root = "../.."
+
+// listed is what these tests need of "go list -json".
+type listed struct {
+	ImportPath string
+	Dir        string
+	GoFiles    []string
+	CgoFiles   []string
+	Imports    []string
+}
+
+// packages returns every package of the module as it is built for Linux, the
+// platform with the most files of its own.
+func packages(t *testing.T) []listed {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-json=ImportPath,Dir,GoFiles,CgoFiles,Imports", "./...")
+	cmd.Dir = root
+	cmd.Env = append(os.Environ(), "GOOS=linux")
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v\n%s", err, stderr.String())
+	}
+	var list []listed
+	dec := json.NewDecoder(bytes.NewReader(out))
+	for {
+		var p listed
+		if err := dec.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		if len(p.GoFiles)+len(p.CgoFiles) > 0 {
+			list = append(list, p)
+		}
+	}
+}
+
+func TestImports(t *testing.T) {
+	list := packages(t)
+	for _, p := range list {
+		pkg := strings.TrimPrefix(p.ImportPath, Module+"/")
+		for _, fault := range faults(pkg, p.Imports) {
+			t.Error(fault)
+		}
+	}
+	if !slices.ContainsFunc(list, func(p listed) bool { return p.ImportPath == Module+"/internal/archtest" }) {
+		t.Errorf("go list did not see this package among %d; the test looks at the wrong tree", len(list))
+	}
+}
+
+// TestComments wants a package comment in each package, and in a public one its
+// own file for it.
+func TestComments(t *testing.T) {
+	for _, p := range packages(t) {
+		pkg := strings.TrimPrefix(p.ImportPath, Module+"/")
+		var in []string
+		for _, name := range slices.Concat(p.GoFiles, p.CgoFiles) {
+			file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(p.Dir, name), nil, parser.ParseComments|parser.PackageClauseOnly)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file.Doc != nil {
+				in = append(in, name)
+			}
+		}
+		switch {
+		case len(in) != 1:
+			t.Errorf("%s has a package comment in %d files %v, want one", pkg, len(in), in)
+		case isPublic(pkg) && in[0] != "doc.go":
+			t.Errorf("%s is public and has its package comment in %s, want doc.go", pkg, in[0])
+		}
+	}
+}
+
+// machinePath finds paths that hold only on the machine of their author.
+var machinePath = regexp.MustCompile(`(^|[\s"'(=:\x60])/(home|Users|root|work)/[\w.-]`)
+
+func TestMachinePath(t *testing.T) {
+	for text, want := range map[string]bool{
+		"cd /" + "home/jo/src": true, `"/` + `work/x"`: true, "(/" + "root/go)": true, "=/" + "Users/a": true,
+		"http://host/home/x": false, "./home/x": false, "/homes/x": false, "/tmp/x": false, "a/work/b": false,
+	} {
+		if got := machinePath.MatchString(text); got != want {
+			t.Errorf("%q: %v", text, got)
+		}
+	}
+}
+
+// TestNoMachinePaths reads every text file of the tree.
+func TestNoMachinePaths(t *testing.T) {
+	read := 0
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() {
+			if name := entry.Name(); name == ".git" || name == "testdata" || name == "bin" {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if !entry.Type().IsRegular() {
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		if bytes.IndexByte(src[:min(len(src), 8000)], 0) >= 0 {
+			return nil
+		}
+		read++
+		for i, line := range bytes.Split(src, []byte("\n")) {
+			if machinePath.Match(line) {
+				t.Errorf("%s:%d: a path that only its author's machine has: %s", path, i+1, bytes.TrimSpace(line))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if read < 5 {
+		t.Errorf("read only %d files; the test looks at the wrong tree", read)
+	}
+}

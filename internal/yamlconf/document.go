@@ -1,0 +1,110 @@
+package yamlconf
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Doc is a decoded document: the places of its values, and the faults found.
+type Doc struct {
+	faults
+	root *node
+}
+
+// Decode decodes src into the struct that into points to; name stands for the
+// file in faults. The error is an *Error with every fault.
+//
+// Where src is not YAML or beyond a limit the Doc is nil. Otherwise the Doc is
+// there even with an error: whatever could be decoded is in place, so the
+// caller can go on checking, add faults of its own and return Doc.Err.
+func Decode(name string, src []byte, into any) (*Doc, error) {
+	d := &Doc{faults: faults{name: name}}
+	if len(src) <= maxBytes {
+		d.lines = strings.Split(string(src), "\n")
+		for i, line := range d.lines {
+			d.lines[i] = strings.TrimSuffix(line, "\r")
+		}
+	}
+	if !d.checkBytes(src) {
+		return nil, d.err()
+	}
+	if d.root = d.parse(strings.Join(d.lines, "\n")); d.root == nil {
+		return nil, d.err()
+	}
+	d.decodeInto(d.root, into)
+	return d, d.Err()
+}
+
+// Root returns the whole document.
+func (d *Doc) Root() Node { return Node{d, d.root} }
+
+// Err returns every fault so far as an *Error, sorted by place, or nil.
+func (d *Doc) Err() error { return d.err() }
+
+// count returns the number of faults so far.
+func (d *Doc) count() int { return len(d.list) + d.more }
+
+// Pos returns where the value at a path starts, and the zero Pos where there is
+// none.
+func (d *Doc) Pos(path string) Pos {
+	if n, ok := d.root.find(path); ok {
+		return n.pos
+	}
+	return Pos{}
+}
+
+// KeyPos returns the place of the key that a path ends in; for an item of a
+// list it is the place of the item.
+func (d *Doc) KeyPos(path string) Pos {
+	n, ok := d.root.find(path)
+	switch {
+	case !ok:
+		return Pos{}
+	case n.keyPos != Pos{}:
+		return n.keyPos
+	default:
+		return n.pos
+	}
+}
+
+// PosIn returns the place of a byte offset within the text of the scalar at a
+// path, through quotes, escapes, folding and indentation; an offset at or past
+// the end is the place after the last character. Where it cannot be found the
+// answer is the start of the scalar.
+func (d *Doc) PosIn(path string, offset int) Pos {
+	if n, ok := d.root.find(path); ok {
+		return d.locate(n, offset)
+	}
+	return Pos{}
+}
+
+// Add reports a fault made by the caller; File and Source are filled in, and an
+// unknown place is the nearest one above Path.
+func (d *Doc) Add(f Fault) {
+	if f.Line == 0 {
+		n, _ := d.root.find(f.Path)
+		f.Pos = n.pos
+	}
+	d.add(f)
+}
+
+// Fault reports a fault at a place.
+func (d *Doc) Fault(at Pos, format string, args ...any) {
+	d.Add(Fault{Pos: at, Message: fmt.Sprintf(format, args...)})
+}
+
+// FaultAt reports a fault at the value of a path. Where the file has no such
+// value, the place is that of the nearest one above it.
+func (d *Doc) FaultAt(path, format string, args ...any) {
+	d.Add(Fault{Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+// FaultIn reports a fault at a byte offset within the scalar at a path, see
+// PosIn and Offset.
+func (d *Doc) FaultIn(path string, offset int, format string, args ...any) {
+	d.Add(Fault{Pos: d.PosIn(path, offset), Path: path, Message: fmt.Sprintf(format, args...)})
+}
+
+func (d *Doc) fault(n *node, hint, format string, args ...any) {
+	d.add(Fault{Pos: n.pos, Path: n.where(), Message: fmt.Sprintf(format, args...), Hint: hint})
+}

@@ -1,0 +1,41 @@
+package yamlconf
+
+// Nearest returns the known name that a misspelled one most likely means, or
+// "" if none is near: at most a third of its characters may differ, where two
+// neighbours in the wrong order count as one.
+func Nearest(name string, known []string) string {
+	best, least := "", max(len([]rune(name))/3, 1)+1
+	for _, k := range known {
+		if n := distance([]rune(name), []rune(k), least); n < least {
+			best, least = k, n
+		}
+	}
+	return best
+}
+
+// distance is the optimal string alignment distance, or limit where it is not
+// below that.
+func distance(a, b []rune, limit int) int {
+	if max(len(a), len(b))-min(len(a), len(b)) >= limit {
+		return limit
+	}
+	before, above, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
+	for j := range row {
+		above[j] = j
+	}
+	for i := range a {
+		row[0] = i + 1
+		for j := range b {
+			change := 1
+			if a[i] == b[j] {
+				change = 0
+			}
+			row[j+1] = min(row[j]+1, above[j+1]+1, above[j]+change)
+			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
+				row[j+1] = min(row[j+1], before[j-1]+1)
+			}
+		}
+		before, above, row = above, row, before
+	}
+	return above[len(b)]
+}

@@ -1,0 +1,198 @@
+package yamlconf
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// parse turns text that passed checkBytes into a tree, or reports why not and
+// returns nil. Only this file and place.go know the parser's types.
+func (d *Doc) parse(text string) (root *node) {
+	defer func() {
+		// The parser panics on some malformed input; that is a fault of the
+		// file, whose place we do not know.
+		if r := recover(); r != nil {
+			root = nil
+			d.add(Fault{
+				Message: "the YAML parser gave up on this file",
+				Hint:    "look for an unfinished bracket, quote or key, and write it in a simpler form",
+			})
+		}
+	}()
+	tokens := lexer.Tokenize(text)
+	if !d.checkTokens(tokens) {
+		return nil
+	}
+	// Duplicate keys are allowed here so that convert finds all of them.
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		d.add(syntaxFault(err))
+		return nil
+	}
+	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
+		d.add(Fault{Message: "the file holds no value, only comments or separators"})
+		return nil
+	}
+	return d.convert(file.Docs[0].Body, &node{})
+}
+
+// syntaxFault keeps the place and the first line of a parser's error.
+func syntaxFault(err error) Fault {
+	f := Fault{Message: err.Error()}
+	if e, ok := errors.AsType[yaml.Error](err); ok {
+		f.Message = e.GetMessage()
+		if tk := e.GetToken(); tk != nil {
+			f.Pos = tokenPos(tk)
+		}
+	}
+	f.Message, _, _ = strings.Cut(f.Message, "\n")
+	f.Message = "not valid YAML: " + f.Message
+	return f
+}
+
+func tokenPos(tk *token.Token) Pos {
+	if tk.Position == nil {
+		return Pos{1, 1}
+	}
+	return Pos{max(tk.Position.Line, 1), max(tk.Position.Column, 1)}
+}
+
+// checkTokens refuses what the accepted language leaves out, and everything
+// that would make the recursive parser deep or slow.
+func (d *Doc) checkTokens(tokens token.Tokens) bool {
+	before := len(d.list)
+	depth, keys, content := 0, 0, false
+	for _, tk := range tokens {
+		message, hint := refused(tk, content)
+		switch tk.Type { //nolint:exhaustive // Only these nest or count.
+		case token.MappingStartType, token.SequenceStartType:
+			depth++
+		case token.MappingEndType, token.SequenceEndType:
+			depth--
+		case token.MappingValueType:
+			keys++
+		}
+		stop := tk.Type == token.InvalidType || depth > maxFlowDepth || keys > maxKeys
+		switch {
+		case message != "":
+		case depth > maxFlowDepth:
+			message, hint = fmt.Sprintf("more than %d brackets inside each other", maxFlowDepth), "write the outer levels as indented lines"
+		case keys > maxKeys:
+			message, hint = fmt.Sprintf("more than %d keys", maxKeys), "split the file"
+		case isKey(tk) && len(tk.Value) > maxKeyBytes:
+			message, hint = fmt.Sprintf("a key longer than %d bytes", maxKeyBytes), "shorten it, or quote the value if it is text with a colon"
+		case depth == 0 && startsBlock(tk) && tk.Position.Column > maxColumn:
+			message, hint = fmt.Sprintf("a value nested deeper than column %d", maxColumn), "indent by two spaces, and nest less"
+			stop = true
+		}
+		if message != "" {
+			d.add(Fault{Pos: tokenPos(tk), Message: message, Hint: hint})
+		}
+		if stop {
+			return false // What follows would repeat this fault.
+		}
+		content = content || tk.Type != token.CommentType
+	}
+	return len(d.list) == before
+}
+
+// startsBlock reports whether the token opens an item of a list or an entry of
+// a map.
+func startsBlock(tk *token.Token) bool { return tk.Type == token.SequenceEntryType || isKey(tk) }
+
+func isKey(tk *token.Token) bool { return tk.Next != nil && tk.Next.Type == token.MappingValueType }
+
+// refused says what is wrong with a token by its type alone; content tells
+// whether anything but comments came before.
+func refused(tk *token.Token, content bool) (message, hint string) {
+	switch tk.Type { //nolint:exhaustive // The other types are accepted.
+	case token.AnchorType, token.AliasType:
+		return "anchors and aliases (& and *) are refused", "write the value out, or quote it if it is text"
+	case token.TagType:
+		return "tags (!) are refused", "leave the tag out, or quote the value if it is text"
+	case token.MergeKeyType:
+		return "merge keys (<<) are refused", "write the keys out"
+	case token.MappingKeyType:
+		return `keys written with "?" are refused`, "write key: value"
+	case token.DirectiveType:
+		return "directives (%) are refused", "leave the line out"
+	case token.DocumentHeaderType:
+		if content {
+			return "a second document", "one file holds one document; remove the line"
+		}
+	case token.DocumentEndType:
+		return "a document end marker", "remove the line"
+	case token.InvalidType:
+		return "not valid YAML: " + tk.Error, ""
+	}
+	return "", ""
+}
+
+// convert fills a node, whose place in the tree is set, from a syntax tree and
+// reports duplicate keys.
+func (d *Doc) convert(n ast.Node, to *node) *node {
+	switch n := n.(type) {
+	case *ast.MappingNode:
+		to.kind, to.pos = KindMap, tokenPos(n.GetToken())
+		if !n.IsFlowStyle && len(n.Values) > 0 {
+			to.pos = d.place(n.Values[0].Key.GetToken())
+		}
+		d.convertEntries(n.Values, to)
+	case *ast.SequenceNode:
+		to.kind, to.pos = KindList, tokenPos(n.Start)
+		for i, v := range n.Values {
+			to.items = append(to.items, d.convert(v, &node{parent: to, number: i}))
+		}
+	case *ast.LiteralNode:
+		to.kind, to.pos = KindText, tokenPos(n.Start)
+		to.text, to.style = n.Value.GetToken().Value, styleBlock
+	case *ast.NullNode, *ast.BoolNode, *ast.IntegerNode, *ast.FloatNode, *ast.InfinityNode, *ast.NanNode, *ast.StringNode:
+		d.setScalar(to, n.GetToken())
+	default:
+		to.pos = tokenPos(n.GetToken())
+		d.fault(to, "write a scalar, a map or a list", "this form of YAML is refused")
+	}
+	return to
+}
+
+func (d *Doc) setScalar(n *node, tk *token.Token) {
+	n.kind, n.text, n.pos = KindText, tk.Value, d.place(tk)
+	switch tk.Type {
+	case token.SingleQuoteType:
+		n.style = styleSingle
+	case token.DoubleQuoteType:
+		n.style = styleDouble
+	case token.ImplicitNullType:
+		n.kind, n.text = KindNull, ""
+		if n.keyPos != (Pos{}) {
+			n.pos = n.keyPos // An absent value has no place of its own.
+		}
+	default:
+		n.kind = plainKind(n.text)
+	}
+}
+
+func (d *Doc) convertEntries(entries []*ast.MappingValueNode, to *node) {
+	seen := make(map[string]Pos, len(entries))
+	for _, e := range entries {
+		tk := e.Key.GetToken()
+		v := d.convert(e.Value, &node{parent: to, key: tk.Value, keyPos: d.place(tk)})
+		if first, ok := seen[v.key]; ok {
+			d.add(Fault{
+				Pos: v.keyPos, Path: v.where(),
+				Message: fmt.Sprintf("key %q is given twice", v.key),
+				Hint:    fmt.Sprintf("the first is in line %d; remove one of them", first.Line),
+			})
+			continue
+		}
+		seen[v.key] = v.keyPos
+		to.items = append(to.items, v)
+	}
+}
