@@ -1,0 +1,27 @@
+// Package embedded runs a NATS server inside the process, so that a program,
+// an example or a test needs nothing installed.
+//
+// # Model
+//
+// [Start] returns once clients can connect; [Server.Close] returns once the
+// port is free and every goroutine of the server has ended. A server holds
+// nothing on disk: it is core NATS without JetStream, which delivers at most
+// once and remembers nothing across a restart.
+//
+// # Rules
+//
+//   - Without options the server listens on 127.0.0.1 at a random free port and
+//     asks for no credentials: any user of the machine can connect. An address
+//     that other machines can reach is refused until a token, or a user and a
+//     password, is set.
+//   - One message is at most 64 KiB, one slow client may hold back 16 MiB or two
+//     seconds of writing before it is cut off; see [Options] for the rest.
+//   - Nothing is logged unless [Options.Logger] is set, no signal handler is
+//     installed and no monitoring port is opened.
+//   - To come back at the same address, for example to see how clients
+//     reconnect, close the server and start another with [Options.Port] set to
+//     the [Server.Port] of the first.
+//
+// The library itself never imports this package, so a program that connects to
+// a server elsewhere does not link one.
+package embedded

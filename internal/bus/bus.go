@@ -1,0 +1,232 @@
+// Package bus publishes, subscribes and requests bytes by subject, over a NATS
+// server ([Dial], [Wrap]) or inside the process ([Local]). It knows no domain
+// type. Both ways promise the same:
+//
+//   - at most once: a message that was sent may be lost, and the sender is not
+//     told; none is ever delivered twice;
+//   - messages of one publisher reach one subscription in the order they were
+//     published; nothing holds across publishers, subscriptions or connections;
+//   - a connection does not receive what it published itself;
+//   - a subscription whose handler is too slow loses the newest messages, and
+//     the loss is counted and reported;
+//   - while the server is away nothing is stored: publishing fails at once.
+//
+// Subjects are tokens separated by dots. A subscription may use * for one token
+// and a last > for one or more.
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// Message is what a handler receives. Data may be kept but not changed: in the
+// process every subscriber sees the same bytes. A Reply that is not empty is
+// the subject [Bus.Reply] answers to.
+type Message struct {
+	Subject string
+	Reply   string
+	Data    []byte
+}
+
+// size is what a message counts against [Limits.Bytes], as in NATS.
+func (m Message) size() int { return len(m.Subject) + len(m.Reply) + len(m.Data) }
+
+// Handler takes the messages of one subscription, one at a time and in order,
+// on a goroutine of that subscription. It must not call [Bus.Close], which
+// waits for it.
+type Handler func(Message)
+
+// Bus is one connection. Its methods may be called from any goroutine.
+type Bus interface {
+	// Publish sends data to whoever subscribes to the subject. A nil error means
+	// the message was handed over, not that anybody received it. The bus does not
+	// keep data.
+	Publish(subject string, data []byte) error
+	// Request sends data and returns the first reply. It fails with
+	// ErrNoResponders at once where nobody subscribes to the subject, and with
+	// the error of ctx where nobody answers in time: it is ctx alone that bounds
+	// the wait.
+	Request(ctx context.Context, subject string, data []byte) ([]byte, error)
+	// Reply answers a message that came from Request; ErrNoReply where it did
+	// not.
+	Reply(m Message, data []byte) error
+	// Subscribe has the handler called with every message of a subject that
+	// matches from now on; for messages of other connections "now" is the next
+	// Flush that returns nil. Zero limits mean the default ones.
+	Subscribe(subject string, limits Limits, handle Handler) (Subscription, error)
+	// Flush returns nil once the server has everything sent before and has
+	// queued to this connection what came to it earlier.
+	Flush(ctx context.Context) error
+	// State tells whether the server can be reached.
+	State() State
+	// Stats returns the counters since the connection was made.
+	Stats() Stats
+	// Close runs handlers on what has arrived, ends every subscription and waits
+	// for all of it, at most Options.DrainTimeout; then it fails with
+	// ErrDrainTimeout, naming what still runs. Closing again returns nil.
+	Close() error
+}
+
+// Subscription is a handler in force.
+type Subscription interface {
+	// Unsubscribe ends the subscription: messages that wait are dropped, and no
+	// call of the handler begins afterwards; one in progress goes on. Safe to
+	// call more than once and from the handler.
+	Unsubscribe()
+	// Dropped counts the messages lost because the handler was too slow.
+	Dropped() uint64
+}
+
+// Limits bound what may wait for one handler, the message it works on included.
+type Limits struct {
+	Messages int // Default 65,536.
+	Bytes    int // Of data, subject and reply subject. Default 32 MiB.
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.Messages <= 0 {
+		l.Messages = 65_536
+	}
+	if l.Bytes <= 0 {
+		l.Bytes = 32 << 20
+	}
+	return l
+}
+
+// Options of one connection. The callbacks are called one at a time, from a
+// goroutine of the connection; they should return soon, and must not close it.
+type Options struct {
+	// Name is shown in the server's list of connections.
+	Name string
+	// ConnectTimeout is how long Dial tries to reach the server. Default 4 s.
+	ConnectTimeout time.Duration
+	// DrainTimeout bounds Close. Default 1 s.
+	DrainTimeout time.Duration
+	// OnDisconnect is called when the server is gone, with the cause where it is
+	// known; OnReconnect when it is back. Subscriptions survive.
+	OnDisconnect func(cause error)
+	OnReconnect  func()
+	// OnError is called with what no call can return: a *SlowError when a
+	// subscription begins to lose messages, ErrPermission when the server refused
+	// a subject, and other complaints of the server.
+	OnError func(error)
+	// Extra is handed to nats.go by Dial, for user, token, credentials file, nkey
+	// or TLS. Reconnect, ping, buffer and handler settings among them are
+	// overruled.
+	Extra []nats.Option
+}
+
+func (o Options) withDefaults() Options {
+	if o.ConnectTimeout <= 0 {
+		o.ConnectTimeout = 4 * time.Second
+	}
+	if o.DrainTimeout <= 0 {
+		o.DrainTimeout = time.Second
+	}
+	if o.OnDisconnect == nil {
+		o.OnDisconnect = func(error) {}
+	}
+	if o.OnReconnect == nil {
+		o.OnReconnect = func() {}
+	}
+	if o.OnError == nil {
+		o.OnError = func(error) {}
+	}
+	return o
+}
+
+// State of a connection.
+type State int
+
+// The states of a connection.
+const (
+	Connected State = iota
+	Reconnecting
+	Closed
+)
+
+// String returns the lower-case name.
+func (s State) String() string {
+	switch s {
+	case Connected:
+		return "connected"
+	case Reconnecting:
+		return "reconnecting"
+	case Closed:
+		return "closed"
+	}
+	return fmt.Sprintf("State(%d)", int(s))
+}
+
+// Stats are counts since the connection was made.
+type Stats struct {
+	Published     uint64 // Messages handed over, requests and replies included.
+	PublishErrors uint64 // Messages that were not, requests and replies included.
+	Received      uint64 // Messages given to handlers, and replies to requests.
+	Dropped       uint64 // Messages lost to slow handlers.
+	Reconnects    uint64
+	Refused       uint64 // Subjects the server did not permit.
+}
+
+// Errors that a Bus returns, wrapped with the operation and the subject.
+var (
+	ErrClosed       = errors.New("the connection is closed")
+	ErrDisconnected = errors.New("the server is away, reconnecting; nothing was sent")
+	ErrNoResponders = errors.New("nobody subscribes to the subject")
+	ErrNoReply      = errors.New("the message is not a request, there is nobody to answer")
+	ErrTooLarge     = errors.New("the message is larger than the server allows")
+	ErrSubject      = errors.New("not a valid subject")
+	ErrPermission   = errors.New("the server does not permit it to this user")
+	ErrDrainTimeout = errors.New("handlers did not return in time")
+)
+
+// SlowError reports that a subscription began to lose messages. It is reported
+// once until the subscription has caught up.
+type SlowError struct {
+	Subject string // As subscribed.
+	Dropped uint64 // Messages lost so far.
+}
+
+func (e *SlowError) Error() string {
+	return fmt.Sprintf("bus: subscription %q is too slow: %d messages dropped so far; handle them faster or raise its limits", e.Subject, e.Dropped)
+}
+
+// counters back Stats.
+type counters struct {
+	published, publishErrors, received, dropped, reconnects, refused atomic.Uint64
+}
+
+func (c *counters) stats() Stats {
+	return Stats{
+		Published:     c.published.Load(),
+		PublishErrors: c.publishErrors.Load(),
+		Received:      c.received.Load(),
+		Dropped:       c.dropped.Load(),
+		Reconnects:    c.reconnects.Load(),
+		Refused:       c.refused.Load(),
+	}
+}
+
+// sent counts the outcome of a publish and passes it on.
+func (c *counters) sent(err error) error {
+	if err != nil {
+		c.publishErrors.Add(1)
+		return err
+	}
+	c.published.Add(1)
+	return nil
+}
+
+// failed names the operation and the subject of an error.
+func failed(op, subject string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("bus: %s %q: %w", op, subject, err)
+}

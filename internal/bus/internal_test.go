@@ -1,0 +1,78 @@
+package bus
+
+import (
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+)
+
+func TestReconnectDelay(t *testing.T) {
+	for round, want := range map[int]time.Duration{0: 100, 1: 100, 2: 200, 3: 400, 4: 800, 5: 1600, 6: 2000, 70: 2000, math.MaxInt: 2000} {
+		want *= time.Millisecond
+		for range 100 {
+			if d := reconnectDelay(round); d < want/2 || d > want {
+				t.Fatalf("round %d: %v, not %v to %v", round, d, want/2, want)
+			}
+		}
+	}
+}
+
+// TestMatch compares with a definition by token lists.
+func TestMatch(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		pattern := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "*"}), 0, 4).Draw(t, "pattern")
+		if len(pattern) == 0 || rapid.Bool().Draw(t, "rest") {
+			pattern = append(pattern, ">")
+		}
+		subject := rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b"}), 1, 5).Draw(t, "subject")
+		p, s := strings.Join(pattern, "."), strings.Join(subject, ".")
+		if err := checkSubject(p, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := checkSubject(s, false); err != nil {
+			t.Fatal(err)
+		}
+		if got, want := match(p, s), matchTokens(pattern, subject); got != want {
+			t.Fatalf("match(%q, %q) = %v", p, s, got)
+		}
+	})
+}
+
+func matchTokens(pattern, subject []string) bool {
+	if pattern[len(pattern)-1] == ">" {
+		n := len(pattern) - 1
+		if len(subject) <= n {
+			return false
+		}
+		pattern, subject = pattern[:n], subject[:n]
+	}
+	if len(pattern) != len(subject) {
+		return false
+	}
+	for i, p := range pattern {
+		if p != "*" && p != subject[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// FuzzCheckSubject: what is accepted is safe to put into a protocol line, and
+// what may be published is also a valid subscription to itself.
+func FuzzCheckSubject(f *testing.F) {
+	for _, s := range []string{"", "a.b", "a.*.>", "a..b", ">", "a b", ".", "é"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		publish, subscribe := checkSubject(s, false) == nil, checkSubject(s, true) == nil
+		if publish && (!subscribe || hasWildcard(s) || !match(s, s)) {
+			t.Errorf("%q may be published, subscribed %v", s, subscribe)
+		}
+		if subscribe && (strings.ContainsAny(s, " \t\r\n") || strings.Contains("."+s+".", "..")) {
+			t.Errorf("%q was accepted", s)
+		}
+	})
+}

@@ -1,0 +1,311 @@
+package bus
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/nats-io/nats.go"
+)
+
+// flushWait bounds a Flush whose context has no deadline.
+const flushWait = 10 * time.Second
+
+// Wrap makes a Bus of a connection that belongs to the caller: it is neither
+// closed nor changed, and Close only ends our subscriptions. What the caller
+// chose stays in force: without nats.NoEcho the connection receives what it
+// publishes, and complaints of the server (ErrPermission) go to its own error
+// handler. ConnectTimeout and Extra have no meaning here.
+func Wrap(nc *nats.Conn, opts Options) (Bus, error) {
+	if nc == nil || nc.IsClosed() {
+		return nil, fmt.Errorf("bus: wrap a NATS connection: %w", ErrClosed)
+	}
+	b := newNATS(opts)
+	b.nc = nc
+	b.stopDial = func() {} // Not ours to stop.
+	b.watch()
+	return b, nil
+}
+
+// natsBus is a Bus over one NATS connection.
+type natsBus struct {
+	counters
+	opts   Options
+	nc     *nats.Conn
+	events *mailbox[func()] // Calls the callbacks of opts.
+
+	// state follows the connection's. We keep our own because nats.go holds its
+	// lock while it dials, and a caller must not wait for that.
+	state atomic.Int32
+
+	// stopDial ends an attempt to connect in progress. hangUp lets go of the
+	// connection: it closes one of ours. hungUp is closed when nothing comes from
+	// it any more.
+	stopDial, hangUp func()
+	hungUp           chan struct{}
+
+	mu      sync.Mutex
+	subs    []*natsSub
+	closing bool // No subscription begins.
+}
+
+func newNATS(opts Options) *natsBus {
+	return &natsBus{opts: opts.withDefaults(), events: newEvents(), hungUp: make(chan struct{})}
+}
+
+// watch reports what becomes of a connection whose handlers are not ours.
+func (b *natsBus) watch() {
+	changes := b.nc.StatusChanged(nats.RECONNECTING, nats.CONNECTED, nats.CLOSED)
+	if !b.nc.IsConnected() {
+		b.become(Reconnecting)
+	}
+	quit := make(chan struct{})
+	b.hangUp = func() {
+		b.nc.RemoveStatusListener(changes)
+		close(quit)
+	}
+	go func() {
+		defer close(b.hungUp)
+		for {
+			select {
+			case status := <-changes:
+				b.changed(status)
+			case <-quit:
+				return
+			}
+		}
+	}()
+}
+
+func (b *natsBus) changed(status nats.Status) {
+	switch status { //nolint:exhaustive // Only these are asked for.
+	case nats.CONNECTED:
+		b.reconnected()
+	case nats.RECONNECTING:
+		b.disconnected(b.nc.LastError())
+	case nats.CLOSED:
+		b.lost(nil)
+	}
+}
+
+// become changes the state; Closed is for good.
+func (b *natsBus) become(s State) (was State) {
+	for {
+		old := b.state.Load()
+		if State(old) == Closed || b.state.CompareAndSwap(old, int32(s)) { //nolint:gosec // Three states.
+			return State(old)
+		}
+	}
+}
+
+func (b *natsBus) disconnected(cause error) {
+	if b.isClosing() || b.become(Reconnecting) != Connected {
+		return
+	}
+	if cause == nil {
+		cause = errors.New("closed by the server")
+	}
+	b.events.put(func() { b.opts.OnDisconnect(fmt.Errorf("bus: connection lost: %w", cause)) })
+}
+
+func (b *natsBus) reconnected() {
+	if b.become(Connected) == Reconnecting {
+		b.reconnects.Add(1)
+		b.events.put(b.opts.OnReconnect)
+	}
+}
+
+// lost is called when the connection is closed for good though we did not close
+// it: by its owner, or because the server said what nats.go cannot go on after.
+func (b *natsBus) lost(cause error) {
+	if b.isClosing() || b.become(Closed) == Closed {
+		return
+	}
+	b.events.put(func() {
+		b.opts.OnError(fmt.Errorf("bus: connection lost for good, connect again: %w", errors.Join(ErrClosed, cause)))
+	})
+}
+
+// complained takes what the server or nats.go report outside any call, on a
+// connection of ours.
+func (b *natsBus) complained(err error) {
+	switch {
+	case errors.Is(err, nats.ErrSlowConsumer):
+		return // The subscription reports it.
+	case errors.Is(err, nats.ErrPermissionViolation):
+		b.refused.Add(1)
+		err = fmt.Errorf("%w: %w", ErrPermission, err)
+	}
+	b.events.put(func() { b.opts.OnError(fmt.Errorf("bus: %w", err)) })
+}
+
+func (b *natsBus) isClosing() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.closing
+}
+
+// usable tells whether something can be sent.
+func (b *natsBus) usable() error {
+	switch b.State() {
+	case Closed:
+		return ErrClosed
+	case Reconnecting:
+		return ErrDisconnected
+	case Connected:
+	}
+	return nil
+}
+
+func (b *natsBus) Publish(subject string, data []byte) error {
+	return b.sent(failed("publish", subject, b.publish(subject, data)))
+}
+
+func (b *natsBus) publish(subject string, data []byte) error {
+	if err := checkSubject(subject, false); err != nil {
+		return err
+	}
+	if err := b.usable(); err != nil {
+		return err
+	}
+	return b.translate(b.nc.Publish(subject, data), len(data))
+}
+
+func (b *natsBus) Reply(m Message, data []byte) error {
+	if m.Reply == "" {
+		return b.sent(failed("reply to", m.Subject, ErrNoReply))
+	}
+	return b.sent(failed("reply to", m.Subject, b.publish(m.Reply, data)))
+}
+
+func (b *natsBus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	reply, err := b.request(ctx, subject, data)
+	return reply, failed("request", subject, err)
+}
+
+func (b *natsBus) request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	if err := errors.Join(checkSubject(subject, false), b.usable(), ctx.Err()); err != nil {
+		return nil, b.sent(err)
+	}
+	reply, err := b.nc.RequestWithContext(ctx, subject, data)
+	err = b.translate(err, len(data))
+	if err != nil && !errors.Is(err, ErrNoResponders) && ctx.Err() == nil {
+		return nil, b.sent(err)
+	}
+	b.published.Add(1)
+	if err != nil {
+		return nil, err
+	}
+	b.received.Add(1)
+	return reply.Data, nil
+}
+
+func (b *natsBus) Flush(ctx context.Context) error {
+	return failed("flush", b.opts.Name, b.flush(ctx))
+}
+
+// flush does not wait for a server that is away.
+func (b *natsBus) flush(ctx context.Context) error {
+	if err := b.usable(); err != nil {
+		return err
+	}
+	if b.nc.IsReconnecting() { // Which we have yet to be told.
+		return ErrDisconnected
+	}
+	ctx, cancel := context.WithTimeout(ctx, flushWait)
+	defer cancel()
+	err := b.nc.FlushWithContext(ctx)
+	if errors.Is(err, nats.ErrConnectionClosed) && !b.nc.IsClosed() {
+		return ErrDisconnected // That is how nats.go reports one lost meanwhile.
+	}
+	return b.translate(err, 0)
+}
+
+// translate turns the errors of nats.go into ours.
+func (b *natsBus) translate(err error, size int) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, nats.ErrReconnectBufExceeded), errors.Is(err, nats.ErrDisconnected):
+		return ErrDisconnected
+	case errors.Is(err, nats.ErrConnectionClosed), errors.Is(err, nats.ErrConnectionDraining):
+		return ErrClosed
+	case errors.Is(err, nats.ErrNoResponders):
+		return ErrNoResponders
+	case errors.Is(err, nats.ErrMaxPayload):
+		return fmt.Errorf("%w: %d bytes, limit %d", ErrTooLarge, size, b.nc.MaxPayload())
+	}
+	return err
+}
+
+func (b *natsBus) State() State { return State(b.state.Load()) }
+
+func (b *natsBus) Stats() Stats {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	s := b.stats()
+	for _, sub := range b.subs {
+		s.Dropped += sub.Dropped()
+	}
+	return s
+}
+
+func (b *natsBus) Close() error {
+	subs, first := b.beginClose()
+	if !first {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), b.opts.DrainTimeout)
+	defer cancel()
+	if b.State() != Connected {
+		b.stopDial()
+	}
+	b.drain(ctx)
+	running := make([]running, len(subs))
+	for i, s := range subs {
+		s.Unsubscribe()
+		running[i].subject, running[i].done = s.nats.Subject, s.done
+	}
+	err := waitFor(ctx, running)
+	b.become(Closed) // Only now: the handlers may have published until here.
+	b.hangUp()
+	b.events.end(true)
+	for _, done := range []<-chan struct{}{b.hungUp, b.events.done} {
+		select {
+		case <-done:
+		case <-ctx.Done():
+		}
+	}
+	return err
+}
+
+func (b *natsBus) beginClose() (subs []*natsSub, first bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closing {
+		return nil, false
+	}
+	b.closing = true
+	return slices.Clone(b.subs), true
+}
+
+// drain has everything handled that the server sent before now.
+func (b *natsBus) drain(ctx context.Context) {
+	// Without a server there is only what has arrived. One that goes away at this
+	// moment must not use up the time of the handlers.
+	flushing, cancel := context.WithTimeout(ctx, b.opts.DrainTimeout/2)
+	defer cancel()
+	_ = b.flush(flushing)
+	handled := make(chan struct{})
+	if b.nc.Barrier(func() { close(handled) }) != nil {
+		return // Closed: there is nothing to wait for.
+	}
+	select {
+	case <-handled:
+	case <-ctx.Done():
+	}
+}
