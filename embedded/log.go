@@ -1,4 +1,5 @@
 //nolint:sloglint // The messages are the texts of nats-server.
+
 package embedded
 
 import (

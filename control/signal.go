@@ -1,0 +1,126 @@
+package control
+
+import (
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Kind is what a signal does to the region it reaches.
+type Kind uint8
+
+// The kinds of signals.
+const (
+	Activate Kind = iota + 1 // interrupt, run the handler, resume
+	Cancel                   // leave the region, run its cancel handler, go on after it
+)
+
+// String gives the word that configuration files use.
+func (k Kind) String() string {
+	switch k {
+	case Activate:
+		return "activate"
+	case Cancel:
+		return "cancel"
+	}
+	return "kind(" + strconv.Itoa(int(k)) + ")"
+}
+
+// Decision identifies one firing of one predicate. Number counts the decisions
+// of a synchronizer in one term, and a term is one life of a synchronizer:
+// later lives have larger terms. All signals of one firing share its Decision.
+type Decision struct {
+	Synchronizer string
+	Term         uint64
+	Epoch        uint64
+	Number       uint64
+}
+
+// String gives the decision as "synchronizer/epoch/number".
+func (d Decision) String() string {
+	return d.Synchronizer + "/" + strconv.FormatUint(d.Epoch, 10) + "/" + strconv.FormatUint(d.Number, 10)
+}
+
+// The limits of a signal.
+const (
+	MaxData      = 32   // data of one signal
+	MaxDataBytes = 4096 // bytes of a signal's data, names and texts included
+)
+
+// Datum is one named value that rides with a signal.
+type Datum struct {
+	Name  string
+	Value scgs.Value
+}
+
+// Signal is one message from a decision to one region of one participant. It
+// does not change after it was made.
+type Signal struct {
+	Decision  Decision
+	Name      string // selects the handler
+	Predicate string
+	Kind      Kind
+	Target    string // the member or thread
+	Region    string
+	Entry     uint64        // the entry of the region it was decided on
+	TTL       time.Duration // after that it expires; counted by sender and receiver each from when they first hold it
+	Data      []Datum
+}
+
+// Lookup returns the value of the datum of that name; Invalid if there is none.
+func (s *Signal) Lookup(name string) scgs.Value {
+	for _, d := range s.Data {
+		if d.Name == name {
+			return d.Value
+		}
+	}
+	return scgs.Value{}
+}
+
+// CheckData refuses data that exceed the limits of a signal.
+func CheckData(data []Datum) error {
+	if len(data) > MaxData {
+		return fmt.Errorf("signal: %d data, at most %d ride with a signal", len(data), MaxData)
+	}
+	size := 0
+	for _, d := range data {
+		size += len(d.Name) + len(d.Value.Text()) + 9
+	}
+	if size > MaxDataBytes {
+		return fmt.Errorf("signal: %d bytes of data, at most %d ride with a signal: send a reference and fetch the body", size, MaxDataBytes)
+	}
+	return nil
+}
+
+// Fate is what became of a signal.
+type Fate uint8
+
+// The fates. [Waiting] is the only one that is not final.
+const (
+	Waiting     Fate = iota + 1 // received, waits for the region's next check or for its handler to return
+	Applied                     // its handler has returned
+	Duplicate                   // this participant has applied the decision before
+	OldEpoch                    // decided in an epoch or term that a newer one has fenced off
+	NoSuchEntry                 // the region entry it was decided on is over, or never was
+	Expired                     // its time ran out before it took effect
+	Refused                     // the region has no handler of that name, or too many signals waited
+	Unconfirmed                 // the sender gave up before an answer came
+)
+
+// Fates lists every fate in order, for tables of counters.
+var Fates = []Fate{Waiting, Applied, Duplicate, OldEpoch, NoSuchEntry, Expired, Refused, Unconfirmed}
+
+var fateNames = [...]string{"none", "waiting", "applied", "duplicate", "old-epoch", "no-such-entry", "expired", "refused", "unconfirmed"}
+
+// String gives the fate's word, as logs and tables show it.
+func (f Fate) String() string {
+	if int(f) < len(fateNames) {
+		return fateNames[f]
+	}
+	return "fate(" + strconv.Itoa(int(f)) + ")"
+}
+
+// Final reports whether nothing more will happen to the signal.
+func (f Fate) Final() bool { return f > Waiting && int(f) < len(fateNames) }

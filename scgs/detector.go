@@ -1,0 +1,248 @@
+package scgs
+
+import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Member numbers a member of a [Detector], densely from 0. The number of a
+// removed member is given out again by a later epoch.
+type Member int32
+
+// Ref is the owner's handle for the value of a local state. A detector carries
+// it and never looks into it; 0 stands for none.
+type Ref uint32
+
+// Spec is what a detector must know of a member that joins.
+type Spec struct {
+	// Domain is the clock domain that the member's stamps come from.
+	Domain clocksync.Domain
+}
+
+// Options limit a detector.
+type Options struct {
+	// MaxPending is the number of closed local states that may wait for each
+	// member behind the one the detector looks at. Beyond it the oldest of
+	// them become one UNKNOWN. 0 means 1024.
+	MaxPending int
+}
+
+const defaultMaxPending = 1024
+
+// Detector finds the strongly consistent global states of a set of members, one
+// report at a time. Reports are put in with [Detector.Start], [Detector.End] and
+// [Detector.Evidence]; [Detector.Next] takes out what has become certain. It
+// must not be used by two goroutines at once.
+type Detector struct {
+	maxPending int
+	members    []member
+	free       []Member // removed, to be given out again, last first
+	live       int
+
+	// The heads of all members, summed up: by domain, and the domains.
+	domains []domain
+	top     tree // over the domains; its keys are their least ends
+	first   best // the two domains whose heads start latest
+	second  best
+	maxLo   clocksync.Instant // the latest lo(S) of the heads
+	bad     int               // domains that fail the test by readings
+	dying   []int32           // domains that may have a head refuted by readings
+
+	// Heads by kind: members that have none, UNKNOWN ones, and starts without
+	// an upper bound.
+	missing, unknown, infinite int
+
+	epoch, index uint64
+	open         bool    // the tuple of heads was delivered as Opened
+	advance      Member  // to be popped by the next call of Next, or none
+	forced       reach   // how far UNKNOWN ones had to hold in this epoch
+	closing      Event   // Closed by an epoch, to be delivered ...
+	hasClosing   bool    // ... if there is one
+	delta        delta   // what changed since the last Opened
+	released     []Ref   // not yet handed back to the owner
+	scratch      []int32 // of Needs
+	stats        Stats
+}
+
+const none Member = -1
+
+// reach is how far the open UNKNOWN intervals that hold by fiat had to hold: to
+// the end of the last head that was advanced past them.
+type reach struct {
+	domain clocksync.Domain
+	to     point
+}
+
+// best is a domain and the latest hi(S) of its heads.
+type best struct {
+	domain int32
+	hi     clocksync.Instant
+}
+
+// member is one member's queue of local states and what its reports are checked
+// against.
+type member struct {
+	queue  queue
+	domain int32 // of the head, in Detector.domains
+	leaf   int32 // of the head, in that domain's tree
+	alive  bool  // is a member of this epoch
+	dirty  bool  // has another head than in the last tuple delivered
+
+	seq   uint64 // the newest sequence number, 0 before the first
+	last  point  // the newest reading and ends; hi is the newest finite one
+	floor point  // lo and hi that earlier incarnations have reached
+
+	home  clocksync.Domain   // of the head
+	clock clocksync.Domain   // of the newest stamps: differs from home ...
+	moves []clocksync.Domain // ... while heads that move to these are to come
+}
+
+// NewDetector returns a detector without members, before its first epoch.
+func NewDetector(o Options) *Detector {
+	if o.MaxPending <= 0 {
+		o.MaxPending = defaultMaxPending
+	}
+	return &Detector{maxPending: o.MaxPending, advance: none, forced: reach{to: unheard}}
+}
+
+// Epoch begins the epoch id with other members: it removes some, adds others and
+// returns the numbers of those added, in their order. Members that stay keep
+// their local states from the one the detector looks at onwards; the global
+// states of an epoch are made of all its members and only of them. A number in
+// remove that is no member is passed over.
+//
+// What became certain in the old epoch should have been taken out with
+// [Detector.Next] before. A global state that is open then ends: its Closed is
+// the first event Next delivers, still with the old epoch's id. It costs
+// O(members).
+func (d *Detector) Epoch(id uint64, remove []Member, add []Spec) []Member {
+	d.cut()
+	for _, m := range remove {
+		if d.find(m) != nil {
+			d.drop(m)
+		}
+	}
+	added := make([]Member, 0, len(add))
+	for _, s := range add {
+		added = append(added, d.join(s))
+	}
+	d.epoch, d.index, d.forced = id, 0, reach{to: unheard}
+	d.layout()
+	d.delta.reset(len(d.members))
+	return added
+}
+
+// cut ends the open tuple, whose Closed Next will deliver.
+func (d *Detector) cut() {
+	d.settle()
+	if d.open {
+		d.fill(&d.closing, Closed)
+		d.hasClosing, d.open = true, false
+	}
+}
+
+func (d *Detector) join(s Spec) Member {
+	m := Member(len(d.members))
+	if n := len(d.free); n > 0 {
+		m, d.free = d.free[n-1], d.free[:n-1]
+	} else {
+		d.members = append(d.members, member{})
+	}
+	d.members[m] = member{alive: true, last: unheard, floor: unheard, home: s.Domain, clock: s.Domain}
+	d.live++
+	return m
+}
+
+func (d *Detector) drop(m Member) {
+	q := &d.members[m].queue
+	for i := range q.n {
+		d.release(q.at(i).ref)
+	}
+	d.members[m] = member{}
+	d.free = append(d.free, m)
+	d.live--
+}
+
+// find returns the member of that number, or nil.
+func (d *Detector) find(m Member) *member {
+	if m < 0 || int(m) >= len(d.members) || !d.members[m].alive {
+		return nil
+	}
+	return &d.members[m]
+}
+
+func (d *Detector) release(r Ref) {
+	if r != 0 {
+		d.released = append(d.released, r)
+	}
+}
+
+// Released appends to dst the handles of the local states that the detector has
+// let go of since the last call. The owner may use them for other values.
+func (d *Detector) Released(dst []Ref) []Ref {
+	dst = append(dst, d.released...)
+	d.released = d.released[:0]
+	return dst
+}
+
+// layout files the members by domain and sums up their heads anew.
+func (d *Detector) layout() {
+	d.domains = d.domains[:0]
+	d.dying = d.dying[:0]
+	d.missing, d.unknown, d.infinite, d.bad = 0, 0, 0, 0
+	d.first, d.second = best{0, clocksync.MinInstant}, best{-1, clocksync.MinInstant}
+	d.maxLo = clocksync.MinInstant
+	d.place()
+	d.top = newTree(make([]node, 2*len(d.domains)))
+	for m := range d.members {
+		if mb := &d.members[m]; mb.alive {
+			d.domains[mb.domain].heads.leaf(mb.leaf, d.key(Member(m)))
+			d.enter(mb)
+		}
+	}
+	for h := range d.domains {
+		d.domains[h].heads.build()
+		d.review(int32(h))
+	}
+}
+
+// place gives each member its domain, in order of first appearance, and its leaf
+// there.
+func (d *Detector) place() {
+	index := make(map[clocksync.Domain]int32)
+	var sizes []int32
+	for m := range d.members {
+		mb := &d.members[m]
+		if !mb.alive {
+			continue
+		}
+		h, known := index[mb.home]
+		if !known {
+			h = int32(len(sizes))
+			index[mb.home] = h
+			sizes = append(sizes, 0)
+			d.domains = append(d.domains, domain{name: mb.home, maxM: clocksync.MinInstant, maxHi: clocksync.MinInstant})
+		}
+		mb.domain, mb.leaf = h, sizes[h]
+		sizes[h]++
+	}
+	slab := make([]node, 2*d.live)
+	for h, n := range sizes {
+		d.domains[h].heads = newTree(slab[: 2*n : 2*n])
+		slab = slab[2*n:]
+	}
+}
+
+// delta is what changed since the last Opened.
+type delta struct {
+	all     bool     // everything: nothing was delivered in this epoch
+	members []Member // each once
+	pops    int      // heads advanced
+	joined  bool     // the newest head began with the event that ended the one before it
+}
+
+func (c *delta) reset(members int) {
+	c.members = slices.Grow(c.members[:0], members)
+	c.all, c.pops = true, 0
+}

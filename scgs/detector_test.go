@@ -1,0 +1,559 @@
+package scgs_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+var (
+	systems   = flag.Int("systems", 2000, "number of random systems a property is checked on")
+	firstSeed = flag.Uint64("seed", 1, "seed of the first of them")
+)
+
+// forSystems checks a property on random systems from consecutive seeds, and on
+// a few that rapid can make smaller.
+func forSystems(t *testing.T, property func(t rapid.TB, d draw)) {
+	t.Helper()
+	for seed := *firstSeed; seed < *firstSeed+uint64(*systems) && !t.Failed(); seed++ {
+		rng := rand.New(rand.NewPCG(seed, 0))
+		property(&seeded{T: t, seed: seed}, rng.IntN)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		property(t, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") })
+	})
+}
+
+// seeded names the seed in what fails.
+type seeded struct {
+	*testing.T
+	seed uint64
+}
+
+func (s *seeded) Fatalf(format string, args ...any) {
+	s.Helper()
+	s.T.Fatalf("-systems 1 -seed %d:\n"+format, append([]any{s.seed}, args...)...)
+}
+
+// run is a detector under test and what it has delivered.
+type run struct {
+	t       rapid.TB
+	members int
+	d       *scgs.Detector
+	found   []string // tuples opened, members in order
+	last    []scgs.Part
+	event   scgs.Event
+	opened  bool
+}
+
+func newRun(t rapid.TB, o scgs.Options, specs []scgs.Spec) *run {
+	r := &run{t: t, members: len(specs), d: scgs.NewDetector(o)}
+	r.d.Epoch(1, nil, specs)
+	return r
+}
+
+// drain takes all events and checks each against the witness.
+func (r *run) drain() {
+	for r.d.Next(&r.event) {
+		parts := r.d.Witness(nil)
+		if want := span(parts); r.event.Span != want {
+			r.t.Fatalf("span %+v, want %+v of %v", r.event.Span, want, parts)
+		}
+		if got, want := r.d.Bound(), bound(parts); got != want {
+			r.t.Fatalf("bound %v, want %v of %v", got, want, parts)
+		}
+		if opened := r.event.Kind == scgs.Opened; opened == r.opened {
+			r.t.Fatalf("%v follows itself", r.event.Kind)
+		}
+		r.opened = !r.opened
+		if r.opened {
+			r.take(parts)
+		}
+	}
+	r.checkNeeds()
+}
+
+// take checks an Opened against the one before it.
+func (r *run) take(parts []scgs.Part) {
+	var words []string
+	var changed []scgs.Change
+	partial := false
+	for i, p := range parts {
+		words = append(words, word(p.Ref, p.Unknown))
+		partial = partial || p.Unknown
+		if len(r.last) == 0 || p.Start != r.last[i].Start || p.Ref != r.last[i].Ref || p.Unknown != r.last[i].Unknown {
+			changed = append(changed, scgs.Change{Member: p.Member, Seq: p.Seq, Ref: p.Ref, Unknown: p.Unknown})
+		}
+	}
+	if r.event.Partial != partial || !slices.Equal(r.event.Changed, changed) {
+		r.t.Fatalf("event %+v, want changes %+v", r.event, changed)
+	}
+	r.found = append(r.found, strings.Join(words, " "))
+	if r.event.Index != uint64(len(r.found)) {
+		r.t.Fatalf("tuple %d has index %d", len(r.found), r.event.Index)
+	}
+	r.last = parts
+}
+
+// checkNeeds compares what the detector lacks with the definition, read off the
+// heads.
+func (r *run) checkNeeds() {
+	parts := r.d.Witness(nil)
+	got := r.d.Needs(nil)
+	var silent []scgs.Need
+	for m := range r.members {
+		if !slices.ContainsFunc(parts, func(p scgs.Part) bool { return p.Member == scgs.Member(m) }) {
+			silent = append(silent, scgs.Need{Member: scgs.Member(m), AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant})
+		}
+	}
+	if len(silent) > 0 {
+		if !slices.Equal(got, silent) {
+			r.t.Fatalf("needs %v, want first states %v", got, silent)
+		}
+		return
+	}
+	if _, open := r.d.Current(); !open {
+		if want := needs(parts, parts); !slices.EqualFunc(got, want, sameNeed) {
+			r.t.Fatalf("needs %v, want %v of %v", got, want, parts)
+		}
+		return
+	}
+	// Also the start of what follows the state that ended first; any of those
+	// that ended at once will do.
+	first := endedFirst(parts)
+	want := func(p scgs.Part) bool {
+		next := scgs.Part{Start: p.End}
+		if next.Start.Within.Latest == clocksync.MaxInstant {
+			next.Start.Within.Latest = next.Start.Within.Earliest
+		}
+		return slices.EqualFunc(got, needs(parts, append(slices.Clone(parts), next)), sameNeed)
+	}
+	if len(first) == 0 && len(got) > 0 || len(first) > 0 && !slices.ContainsFunc(first, want) {
+		r.t.Fatalf("needs %v while %v is open", got, parts)
+	}
+}
+
+// sameNeed leaves out the number where the member is UNKNOWN: a part of it has
+// none.
+func sameNeed(got, want scgs.Need) bool {
+	if want.Seq == 0 {
+		want.Seq = got.Seq
+	}
+	return got == want
+}
+
+func several(parts []scgs.Part) bool {
+	return slices.ContainsFunc(parts, func(p scgs.Part) bool { return p.Start.Domain != parts[0].Start.Domain })
+}
+
+// endedFirst gives the closed states with the least end.
+func endedFirst(parts []scgs.Part) []scgs.Part {
+	closed := slices.DeleteFunc(slices.Clone(parts), func(p scgs.Part) bool { return p.Open })
+	end := func(p scgs.Part) clocksync.Instant {
+		if several(parts) {
+			return p.End.Within.Earliest
+		}
+		return p.End.Mono
+	}
+	least := clocksync.MaxInstant
+	for _, p := range closed {
+		least = min(least, end(p))
+	}
+	return slices.DeleteFunc(closed, func(p scgs.Part) bool { return end(p) > least })
+}
+
+// needs gives the open parts whose evidence is not past all starts.
+func needs(parts, starts []scgs.Part) []scgs.Need {
+	several := several(parts)
+	unbounded := func(p scgs.Part) bool { return p.Start.Within.Latest == clocksync.MaxInstant }
+	if several && slices.ContainsFunc(starts, unbounded) {
+		return nil
+	}
+	var found []scgs.Need
+	for _, j := range parts {
+		n := scgs.Need{Member: j.Member, Seq: j.Seq, AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant}
+		for _, i := range starts {
+			if i.Start.Domain == j.Start.Domain {
+				n.AfterMono = max(n.AfterMono, i.Start.Mono)
+			} else {
+				n.AfterTime = max(n.AfterTime, i.Start.Within.Latest)
+			}
+		}
+		if j.Open && (j.End.Mono <= n.AfterMono || several && j.End.Within.Earliest <= n.AfterTime) {
+			found = append(found, n)
+		}
+	}
+	return found
+}
+
+func same(t rapid.TB, what string, s *system, got, want []string) {
+	t.Helper()
+	if !slices.Equal(got, want) {
+		t.Fatalf("%s: found\n  %s\nwant\n  %s\n%v", what, strings.Join(got, "\n  "), strings.Join(want, "\n  "), s)
+	}
+}
+
+// chain reports whether each tuple is reached from the one before it by
+// advancing members.
+func chain(all [][]state, found []tuple) error {
+	for i := 1; i < len(found); i++ {
+		for m := range all {
+			if found[i][m] < found[i-1][m] {
+				return fmt.Errorf("%v does not follow %v", found[i], found[i-1])
+			}
+		}
+	}
+	return nil
+}
+
+func TestFindsEveryGlobalStateOnceInOrder(t *testing.T) {
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{ends: 25, infinite: 30})
+		r := newRun(t, scgs.Options{}, s.specs())
+		for i, msg := range s.arrived {
+			if why := put(r.d, scgs.Member(msg.member), msg); why != scgs.Accepted {
+				t.Fatalf("%v: %v", msg, why)
+			}
+			r.drain()
+			if len(s.domains) <= 3 { // necessary and sufficient at every prefix
+				same(t, fmt.Sprintf("after %d messages", i+1), s, r.found, expect(len(s.domains), s.arrived[:i+1]))
+			}
+		}
+		same(t, "at the end", s, r.found, expect(len(s.domains), s.arrived))
+	})
+}
+
+// once leaves out what arrives again.
+func once(arrived []message) []message {
+	seen := map[scgs.Ref]bool{}
+	var first []message
+	for _, msg := range arrived {
+		if !seen[msg.ref] {
+			first = append(first, msg)
+		}
+		seen[msg.ref] = true
+	}
+	return first
+}
+
+// TestLossNeverAdds checks that the intervals around what is missing are
+// UNKNOWN, and that no global state is found that was not one.
+func TestLossNeverAdds(t *testing.T) {
+	gaps := uint64(0)
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{loss: 25, duplicates: 15, ends: 25, infinite: 20})
+		r := newRun(t, scgs.Options{}, s.specs())
+		for _, msg := range s.arrived {
+			put(r.d, scgs.Member(msg.member), msg)
+			r.drain()
+		}
+		arrived := once(s.arrived)
+		same(t, "with UNKNOWN", s, r.found, expect(len(s.domains), arrived))
+		whole := expect(len(s.domains), slices.Concat(s.streams...))
+		for _, found := range r.found {
+			if !strings.Contains(found, "?") && !slices.Contains(whole, found) {
+				t.Fatalf("%q is none without loss\n%v", found, s)
+			}
+		}
+		st := r.d.Stats()
+		gaps += st.Gaps
+		if refused := len(s.arrived) - int(st.States+st.Evidence) - ends(arrived); refused != refusals(st) {
+			t.Fatalf("%d messages had no effect, counted %d: %+v\n%v", refused, refusals(st), st, s)
+		}
+	})
+	if gaps == 0 {
+		t.Fatal("nothing was lost")
+	}
+}
+
+func ends(arrived []message) int {
+	n := 0
+	for _, msg := range arrived {
+		if msg.action == end {
+			n++
+		}
+	}
+	return n
+}
+
+func refusals(s scgs.Stats) int {
+	n := uint64(0)
+	for r := scgs.Duplicate; r <= scgs.NoMember; r++ {
+		n += s.Refused(r)
+	}
+	return int(n)
+}
+
+// TestRestartIsUnknownInBetween restarts members on the clocks they were on.
+func TestRestartIsUnknownInBetween(t *testing.T) {
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{loss: 10, ends: 15, restarts: 20, infinite: 20})
+		r := newRun(t, scgs.Options{}, s.specs())
+		for _, msg := range s.arrived {
+			if why := put(r.d, scgs.Member(msg.member), msg); why != scgs.Accepted && msg.action != evidence {
+				t.Fatalf("%v: %v", msg, why)
+			}
+			r.drain()
+		}
+		same(t, "with restarts", s, r.found, expect(len(s.domains), s.arrived))
+	})
+}
+
+// truth gives what each state of the system really was, over all incarnations. A
+// state that was cut off by a restart lasted to its newest evidence at least.
+func truth(s *system) map[scgs.Ref]state {
+	all := map[scgs.Ref]state{}
+	for _, stream := range s.streams {
+		open := scgs.Ref(0)
+		for _, msg := range stream {
+			if msg.action == restart {
+				open = 0
+				continue
+			}
+			if open != 0 {
+				now := all[open]
+				now.end = msg.at
+				all[open] = now
+			}
+			switch msg.action {
+			case start:
+				open = msg.ref
+				all[open] = state{ref: open, start: msg.at, end: msg.at}
+			case end:
+				open = 0
+			}
+		}
+	}
+	return all
+}
+
+// crowd is a detector whose members come and go, by their places in a system.
+type crowd struct {
+	*run
+	s     *system
+	now   []clocksync.Domain // of each place
+	at    []scgs.Member      // of each place, or -1
+	epoch uint64
+}
+
+// shuffle begins an epoch in which one place has left or come back.
+func (c *crowd) shuffle(place int) {
+	c.epoch++
+	c.last, c.found = nil, nil
+	if m := c.at[place]; m >= 0 {
+		c.at[place] = -1
+		c.d.Epoch(c.epoch, []scgs.Member{m}, nil)
+	} else {
+		c.at[place] = c.d.Epoch(c.epoch, nil, []scgs.Spec{{Domain: c.now[place]}})[0]
+	}
+	if c.opened {
+		if !c.d.Next(&c.event) || c.event.Kind != scgs.Closed || c.event.Epoch != c.epoch-1 {
+			c.t.Fatalf("epoch %d: %+v, want the old one's global state to end", c.epoch, c.event)
+		}
+		c.opened = false
+	}
+}
+
+// TestSoundUnderEverything loses, doubles, restarts, gives up, moves to other
+// clocks, removes and adds members, and overflows queues: what is found must be
+// true.
+func TestSoundUnderEverything(t *testing.T) {
+	complete, collapsed, late := 0, uint64(0), uint64(0)
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{loss: 15, duplicates: 10, ends: 15, restarts: 15, moves: 50, losts: 8, infinite: 10})
+		c := &crowd{run: newRun(t, scgs.Options{MaxPending: 1 + d(3)}, s.specs()), s: s, now: slices.Clone(s.domains), epoch: 1}
+		for m := range s.domains {
+			c.at = append(c.at, scgs.Member(m))
+		}
+		real := truth(s)
+		for _, msg := range s.arrived {
+			if d.chance(5) {
+				c.shuffle(msg.member)
+			}
+			if msg.action == restart {
+				c.now[msg.member] = msg.domain
+			}
+			put(c.d, c.at[msg.member], msg)
+			for c.d.Next(&c.event) {
+				c.opened = c.event.Kind == scgs.Opened
+				if c.opened && !c.event.Partial {
+					complete++
+				}
+				c.check(real)
+			}
+		}
+		collapsed += c.d.Stats().Collapsed
+		late += c.d.Stats().Refused(scgs.Late)
+	})
+	if complete == 0 || collapsed == 0 || late == 0 {
+		t.Fatalf("%d global states, %d states collapsed, %d late: nothing was tried", complete, collapsed, late)
+	}
+}
+
+// check compares the tuple with the truth.
+func (c *crowd) check(real map[scgs.Ref]state) {
+	parts := c.d.Witness(nil)
+	live := 0
+	for _, m := range c.at {
+		if m >= 0 {
+			live++
+		}
+	}
+	if c.event.Epoch != c.epoch || len(parts) != live {
+		c.t.Fatalf("%d parts for %d members in epoch %d: %+v", len(parts), live, c.epoch, c.event)
+	}
+	for i, p := range parts {
+		for _, q := range parts[:i+1] {
+			if !p.Unknown && !q.Unknown && !overlap(real[p.Ref], real[q.Ref]) {
+				c.t.Fatalf("%v and %v do not overlap\n%v", real[p.Ref], real[q.Ref], c.s)
+			}
+		}
+	}
+}
+
+// TestOrderOfArrivalDoesNotMatter delivers each system twice.
+func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{ends: 25, infinite: 20})
+		first := findAll(t, s)
+		s.arrived = nil
+		s.deliver(d, hazards{})
+		same(t, "in another order", s, findAll(t, s), first)
+	})
+}
+
+func findAll(t rapid.TB, s *system) []string {
+	r := newRun(t, scgs.Options{}, s.specs())
+	for _, msg := range s.arrived {
+		put(r.d, scgs.Member(msg.member), msg)
+	}
+	r.drain()
+	return r.found
+}
+
+// TestWiderBoundsOnlyRemove widens every stamp by a bound of its own.
+func TestWiderBoundsOnlyRemove(t *testing.T) {
+	removed := 0
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{ends: 25})
+		narrow := findAll(t, s)
+		s.widen(d)
+		wide := findAll(t, s)
+		for _, found := range wide {
+			if !slices.Contains(narrow, found) {
+				t.Fatalf("%q appears with wider bounds\n%v", found, s)
+			}
+		}
+		removed += len(narrow) - len(wide)
+	})
+	if removed == 0 {
+		t.Fatal("wider bounds removed nothing")
+	}
+}
+
+// widen keeps the stamps of each domain monotone.
+func (s *system) widen(d draw) {
+	var order []*message
+	for i := range s.arrived {
+		order = append(order, &s.arrived[i])
+	}
+	slices.SortStableFunc(order, func(a, b *message) int { return cmp.Compare(a.at.Mono, b.at.Mono) })
+	rules := map[clocksync.Domain]*clocksync.Monotone{}
+	for _, msg := range order {
+		rule := rules[msg.at.Domain]
+		if rule == nil {
+			rule = &clocksync.Monotone{}
+			rules[msg.at.Domain] = rule
+		}
+		msg.at.Within.Earliest -= clocksync.Instant(d(4))
+		msg.at.Within.Latest += clocksync.Instant(d(4))
+		msg.at, _ = rule.Next(msg.at)
+	}
+}
+
+// TestOneDomainIsByReadings: without any bound, members of one domain are
+// compared as if all stamps were exact.
+func TestOneDomainIsByReadings(t *testing.T) {
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{ends: 25})
+		for m := range s.domains {
+			s.domains[m] = "one"
+		}
+		exact := *s
+		exact.arrived = slices.Clone(s.arrived)
+		for i := range s.arrived {
+			m := exact.arrived[i].at.Mono % 1000 // the true time
+			s.arrived[i].at = clocksync.Stamp{Domain: "one", Mono: m, Within: clocksync.Unbounded}
+			member := clocksync.Domain(fmt.Sprint("alone", s.arrived[i].member))
+			exact.arrived[i].at = clocksync.Stamp{Domain: member, Mono: m, Within: clocksync.Exactly(m)}
+			exact.domains = nil
+		}
+		for m := range s.domains {
+			exact.domains = append(exact.domains, clocksync.Domain(fmt.Sprint("alone", m)))
+		}
+		same(t, "by readings", s, findAll(t, s), findAll(t, &exact))
+	})
+}
+
+// TestAnsweredNeedsDecide answers every need with the least stamp that will do:
+// after that only a report can bring something new.
+func TestAnsweredNeedsDecide(t *testing.T) {
+	answered := 0
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{ends: 10, loss: 10})
+		r := newRun(t, scgs.Options{}, s.specs())
+		for _, msg := range s.arrived {
+			put(r.d, scgs.Member(msg.member), msg)
+		}
+		for range 1 + len(s.arrived) {
+			for r.d.Next(&r.event) {
+				continue
+			}
+			missing := r.d.Needs(nil)
+			if len(missing) == 0 || missing[0].Seq == 0 {
+				return
+			}
+			before := r.d.Witness(nil)
+			for _, n := range missing {
+				p := before[n.Member]
+				at := clocksync.Stamp{
+					Domain: p.Start.Domain, Mono: max(n.AfterMono+1, p.End.Mono),
+					Within: clocksync.Exactly(max(n.AfterTime+1, p.End.Within.Earliest)),
+				}
+				if why := r.d.Evidence(n.Member, newest(s, n.Member), at); why != scgs.Accepted {
+					t.Fatalf("%v to %v: %v", at, n, why)
+				}
+				answered++
+			}
+			if !r.d.Next(&r.event) && slices.EqualFunc(before, r.d.Witness(nil), sameStart) {
+				t.Fatalf("%v answered, and nothing follows: %v\n%v", missing, before, s)
+			}
+		}
+		t.Fatalf("needs never end\n%v", s)
+	})
+	if answered == 0 {
+		t.Fatal("nothing was needed")
+	}
+}
+
+func sameStart(a, b scgs.Part) bool { return a.Start == b.Start }
+
+// newest is the number of the last report of a member that arrived.
+func newest(s *system, m scgs.Member) uint64 {
+	seq := uint64(0)
+	for _, msg := range s.arrived {
+		if msg.member == int(m) {
+			seq = max(seq, msg.seq)
+		}
+	}
+	return seq
+}

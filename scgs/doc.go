@@ -1,0 +1,67 @@
+// Package scgs finds strongly consistent global states online: which tuples of
+// local states, one of each member, certainly held at the same time, given
+// nothing but stamps whose clocks are known within bounds.
+//
+// # Model
+//
+// Each member of a set is in one local state after the other. An event starts a
+// state and ends the one before it; it has a stamp of package clocksync: a
+// reading of its clock domain's monotonic clock, and an interval of reference
+// time. A state that starts with the event S and ends with T is held on [S, T),
+// so one whose S and T have equal readings never held.
+//
+// A tuple g of states is a strongly consistent global state if for any two of
+// its states i and j, S of i certainly happened before T of j:
+//
+//	same clock domain        m(S of i) < m(T of j)
+//	different clock domains  hi(S of i) < lo(T of j)
+//
+// and for i itself the first of the two. Then, and only then, the states have an
+// instant in common in every reality that the stamps admit (intervals on a line
+// that overlap pairwise share a point). This is the modality Inst of Stoller
+// (Detecting Global Predicates in Distributed Systems with Clocks, Distributed
+// Computing 13(2), 2000), after the inevitable global states of Fromentin and
+// Raynal (1994), and what the PEGASUS paper builds its control on (section 2.1).
+// It is tested pair by pair: to ask for an instant outside of all uncertainty
+// would miss a large part of them.
+//
+// The core of a global state, [max hi(S), min lo(T)), are the instants at which
+// all its states certainly hold. It may be empty though the state is certain.
+// The envelope, [max lo(S), min hi(T)), are those at which they can hold.
+//
+// # Open states
+//
+// A state need not have ended. Evidence, a later stamp at which it still held,
+// stands for its end: a global state is delivered as soon as evidence is late
+// enough, which is the earliest moment at which it can be known, and it is never
+// taken back. Silence is no evidence. [Detector.Needs] says whose evidence would
+// decide more.
+//
+// # What is missing
+//
+// Reports carry sequence numbers. A jump is a loss: from the newest evidence to
+// the next known start the member is UNKNOWN. So loss, delay, duplication and
+// restarts cost global states and never make a false one. A tuple with UNKNOWN
+// members is delivered as a partial one; it is no strongly consistent global
+// state, but what is known in it certainly overlaps. A member that stays silent
+// can be given up with [Detector.Lost], and members come and go with
+// [Detector.Epoch].
+//
+// # Rules
+//
+//   - Each member's reports arrive in their order, those of different members in
+//     any. What is found does not depend on it.
+//   - Along the readings of a clock domain, over all its members, neither end of
+//     the stamps' intervals decreases (clocksync.Monotone); infinite upper ends
+//     are left out of that. If that is broken, global states may be missed.
+//   - Evidence is read while the state is held, under the lock under which it
+//     changes. If that is broken, what is found may be false.
+//   - A start without upper bound is in no global state of several domains.
+//   - Not found is what only a combination of several tuples makes certain ("this
+//     one or that one"), and what follows from messages between members.
+//
+// The package is pure: times are arguments, equal inputs give equal outputs, and
+// a steady run of reports allocates nothing. A report costs O(log members). The
+// states' values never pass through a [Detector]: it carries a [Ref] for each.
+// [Schema] and [Value] describe the values.
+package scgs

@@ -1,0 +1,218 @@
+package scgs
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Kind is the kind of an [Event].
+type Kind uint8
+
+// The kinds of events.
+const (
+	Opened Kind = iota + 1 // a tuple of local states has become certain
+	Closed                 // it has ended
+)
+
+// String gives the word for the kind.
+func (k Kind) String() string {
+	switch k {
+	case Opened:
+		return "opened"
+	case Closed:
+		return "closed"
+	}
+	return "none"
+}
+
+// Event tells that a tuple of local states, one of each member, became certain
+// or ended. Opened and Closed alternate.
+type Event struct {
+	Kind  Kind
+	Epoch uint64
+	// Index numbers the tuples of an epoch from 1, partial ones too.
+	Index uint64
+	// Partial is true if a member is UNKNOWN in the tuple. Such a tuple is no
+	// strongly consistent global state; the members that are known in it
+	// certainly overlap all the same.
+	Partial bool
+	// Step is true on Opened if exactly one member changed since the last
+	// Opened of this epoch, and its new state began with the very event that
+	// ended its old one: then nothing lies between the two tuples.
+	Step bool
+	// Changed holds, on Opened, the members that have another state than in the
+	// last tuple opened in this epoch, in order; all of them in the first. The
+	// next event put into the same Event overwrites it.
+	Changed []Change
+	Span
+}
+
+// Change is a member's state in a tuple.
+type Change struct {
+	Member  Member
+	Seq     uint64
+	Ref     Ref
+	Unknown bool // then Seq and Ref are 0
+}
+
+// Span is when a tuple of local states held. While a state of it is open its
+// newest evidence stands for its end.
+type Span struct {
+	// SameClock is true if all members are in one clock domain. Then the tuple
+	// held exactly on [MonoFrom, MonoTo) of that domain's clock.
+	SameClock        bool
+	Domain           clocksync.Domain
+	MonoFrom, MonoTo clocksync.Instant
+	// HasCore is true if there are instants, [CoreFrom, CoreTo), at which all
+	// states certainly held. A tuple may be certain and have none, when a state
+	// was shorter than its own uncertainty.
+	HasCore          bool
+	CoreFrom, CoreTo clocksync.Instant
+	// EnvelopeFrom and EnvelopeTo bound the instants at which the tuple can have
+	// held. They are infinite if unbounded, the latter also if no state of it
+	// has ended yet.
+	EnvelopeFrom, EnvelopeTo clocksync.Instant
+}
+
+// Certain is how long the tuple certainly held: by readings on one clock, else
+// the length of its core, which may be 0.
+func (s Span) Certain() time.Duration {
+	switch {
+	case s.SameClock:
+		return s.MonoTo.Sub(s.MonoFrom)
+	case s.HasCore:
+		return s.CoreTo.Sub(s.CoreFrom)
+	}
+	return 0
+}
+
+// fill makes the event of the current tuple.
+func (d *Detector) fill(ev *Event, kind Kind) {
+	changed := ev.Changed[:0]
+	step := false
+	if kind == Opened {
+		d.index++
+		step = !d.delta.all && d.delta.pops == 1 && d.delta.joined
+		changed = d.changes(changed)
+		if d.unknown > 0 {
+			d.stats.Partial++
+		} else {
+			d.stats.Global++
+		}
+	}
+	*ev = Event{
+		Kind: kind, Epoch: d.epoch, Index: d.index, Partial: d.unknown > 0,
+		Step: step, Changed: changed, Span: d.span(),
+	}
+}
+
+// changes appends what changed since the last call.
+func (d *Detector) changes(dst []Change) []Change {
+	c := &d.delta
+	if c.all {
+		c.members = c.members[:0]
+		for m := range d.members {
+			if d.members[m].alive {
+				c.members = append(c.members, Member(m))
+			}
+		}
+	}
+	slices.Sort(c.members)
+	for _, m := range c.members {
+		mb := &d.members[m]
+		mb.dirty = false
+		s := mb.queue.front()
+		dst = append(dst, Change{Member: m, Seq: s.seq, Ref: s.ref, Unknown: s.sort != known})
+	}
+	c.members, c.all, c.pops = c.members[:0], false, 0
+	return dst
+}
+
+// span sums up the heads, of which there is one for each member.
+func (d *Detector) span() Span {
+	r := d.top.root()
+	s := Span{
+		CoreFrom: d.first.hi, CoreTo: r.lo,
+		EnvelopeFrom: d.maxLo, EnvelopeTo: r.chi,
+	}
+	s.HasCore = d.infinite == 0 && s.CoreFrom < s.CoreTo && s.CoreFrom.Finite() && s.CoreTo.Finite()
+	if !s.HasCore {
+		s.CoreFrom, s.CoreTo = 0, 0
+	}
+	if !d.multi() {
+		dom := &d.domains[0]
+		s.SameClock, s.Domain = true, dom.name
+		s.MonoFrom, s.MonoTo = dom.maxM, dom.heads.root().m
+	}
+	return s
+}
+
+// Current returns when the open tuple holds, with the newest evidence. It
+// returns false if no tuple is open.
+func (d *Detector) Current() (Span, bool) {
+	if !d.open {
+		return Span{}, false
+	}
+	return d.span(), true
+}
+
+// Part is a member's share in a tuple: its local state.
+type Part struct {
+	Member Member
+	Seq    uint64
+	Ref    Ref
+	// Start and End are the events the state lies between. End is the newest
+	// evidence while the state is open.
+	Start, End clocksync.Stamp
+	Open       bool
+	// Unknown is true where nothing is known of the member; Seq and Ref are 0.
+	Unknown bool
+}
+
+// Witness appends the current tuple to dst, a part for each member in order.
+// Between a Closed and the next Opened it is the tuple that the detector waits
+// to decide, and lacks the members that have no state. It costs O(members).
+func (d *Detector) Witness(dst []Part) []Part {
+	for m := range d.members {
+		mb := &d.members[m]
+		if mb.queue.n == 0 {
+			continue
+		}
+		s := mb.queue.front()
+		dst = append(dst, Part{
+			Member: Member(m), Seq: s.seq, Ref: s.ref,
+			Start: s.start.stamp(mb.home), End: s.bound().stamp(mb.home),
+			Open: !s.closed, Unknown: s.sort != known,
+		})
+	}
+	return dst
+}
+
+// Bound is the widest half width of the stamps that the current tuple rests on:
+// 0 if all members are in one clock domain, the longest duration if one is
+// unbounded. It costs O(members).
+func (d *Detector) Bound() time.Duration {
+	var widest time.Duration
+	if !d.multi() {
+		return 0
+	}
+	for m := range d.members {
+		mb := &d.members[m]
+		if mb.queue.n == 0 || mb.queue.front().sort != known {
+			continue
+		}
+		s := mb.queue.front()
+		widest = max(widest, half(s.start), half(s.end))
+	}
+	return widest
+}
+
+func half(p point) time.Duration {
+	i := clocksync.Interval{Earliest: p.lo, Latest: p.hi}
+	if !i.Bounded() {
+		return i.Width()
+	}
+	return i.Width() / 2
+}

@@ -1,0 +1,325 @@
+package scgs
+
+import (
+	"strconv"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Reason says why an input was not taken.
+type Reason uint8
+
+// The reasons. All but Accepted are counted in [Stats] and change nothing, save
+// that the sequence number of what comes for a member given up by
+// [Detector.Lost] is noted.
+const (
+	Accepted  Reason = iota
+	Duplicate        // a sequence number that was seen or passed over
+	Stale            // evidence for a state that has ended or was given up
+	Regress          // a stamp before the member's newest one, or against a promise
+	Foreign          // a stamp of another clock domain
+	Malformed        // an empty interval, an infinite instant, or number 0
+	Late             // begins before the point up to which its member was taken as UNKNOWN
+	NoMember         // no member of this epoch has that number
+	reasons
+)
+
+var reasonNames = [reasons]string{"accepted", "duplicate", "stale", "regress", "foreign", "malformed", "late", "no-member"}
+
+// String gives the word for a reason in logs and metrics.
+func (r Reason) String() string {
+	if r < reasons {
+		return reasonNames[r]
+	}
+	return "reason(" + strconv.Itoa(int(r)) + ")"
+}
+
+// Stats counts what went through a detector since it was made.
+type Stats struct {
+	States    uint64 // local states taken
+	Evidence  uint64 // readings taken as evidence
+	Gaps      uint64 // jumps in sequence numbers
+	Collapsed uint64 // local states lost to Options.MaxPending
+	Global    uint64 // strongly consistent global states delivered
+	Partial   uint64 // tuples with UNKNOWN members delivered
+	refused   [reasons]uint64
+}
+
+// Refused is the number of inputs not taken for that reason.
+func (s Stats) Refused(r Reason) uint64 {
+	if r == Accepted || r >= reasons {
+		return 0
+	}
+	return s.refused[r]
+}
+
+// Stats returns the counts so far.
+func (d *Detector) Stats() Stats { return d.stats }
+
+// Start reports that the member's state seq began at the stamp, which ends the
+// state before it. A jump in seq is a loss: what the member did from its newest
+// evidence to this start is UNKNOWN. The first report of a member may have any
+// seq.
+//
+// The stamp may not be before the member's newest one in any part (an infinite
+// Latest is not compared).
+func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reason {
+	mb, p, why := d.admit(m, seq, at)
+	if why != Accepted {
+		return why
+	}
+	joined := d.endTail(m, mb, seq, p)
+	d.push(m, mb, state{start: p, end: p, seq: seq, ref: ref, joined: joined})
+	d.stats.States++
+	return Accepted
+}
+
+// End reports that the member's last state ended at the stamp and no other one
+// began. It takes a sequence number of its own, so that its loss shows.
+func (d *Detector) End(m Member, seq uint64, at clocksync.Stamp) Reason {
+	mb, p, why := d.admit(m, seq, at)
+	if why != Accepted {
+		return why
+	}
+	d.endTail(m, mb, seq, p)
+	return Accepted
+}
+
+// Evidence reports that at the stamp the state of the member's report seq still
+// held, and nothing had been reported after it. A promise that the state lasts
+// until a reference time is evidence with that time as Earliest; one that it
+// lasts for ever has MaxInstant as reading and as both ends. A later seq than
+// known is a loss, as in [Detector.Start].
+func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
+	mb := d.find(m)
+	switch {
+	case mb == nil:
+		return d.refuse(NoMember)
+	case !at.Within.Valid() || seq == 0:
+		return d.refuse(Malformed)
+	case at.Domain != mb.clock:
+		return d.refuse(Foreign)
+	case at.Mono < mb.last.m:
+		return d.refuse(Regress)
+	case seq < mb.seq:
+		return d.refuse(Stale)
+	}
+	p := mb.raised(at)
+	if seq > mb.seq {
+		if mb.promised() {
+			return d.refuse(Regress)
+		}
+		d.skip(m, mb, p.hi)
+		mb.seq = seq
+	}
+	s := mb.queue.tail()
+	if s == nil || s.sort == fiat {
+		return d.refuse(Stale)
+	}
+	mb.heard(p)
+	s.end = p
+	d.stats.Evidence++
+	d.changed(m, mb)
+	return Accepted
+}
+
+// Lost gives a silent member up: from its newest evidence on it is UNKNOWN for
+// as long as others need it, and tuples go on as partial ones until its next
+// state. A report that begins before the point reached by then is Late and never
+// reopens what was delivered. A state that was promised for ever is not lost.
+func (d *Detector) Lost(m Member) Reason {
+	mb := d.find(m)
+	if mb == nil {
+		return d.refuse(NoMember)
+	}
+	if mb.promised() {
+		return d.refuse(Regress)
+	}
+	d.lose(m, mb, clocksync.MaxInstant)
+	mb.queue.tail().sort = fiat
+	d.changed(m, mb)
+	return Accepted
+}
+
+// Restart reports that the member is a new incarnation, on a clock that may be
+// another one: its sequence numbers count anew, and from the newest evidence to
+// its next report it is UNKNOWN. If it moves to another clock while the open
+// tuple has it as UNKNOWN, the tuple ends as at an epoch. The caller keeps reports of the old incarnation
+// away. A member whose state was promised for ever cannot restart; remove it.
+func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
+	mb := d.find(m)
+	if mb == nil {
+		return d.refuse(NoMember)
+	}
+	if mb.promised() {
+		return d.refuse(Regress)
+	}
+	if mb.last != unheard || mb.queue.n > 0 {
+		d.lose(m, mb, clocksync.MaxInstant)
+	}
+	mb.seq = 0
+	mb.floor = mb.last
+	if domain != mb.clock {
+		d.move(m, mb, domain)
+	}
+	return Accepted
+}
+
+// move files the member's reports from here on under another domain. An UNKNOWN
+// at its tail is on the new clock from then on, of which nothing is known before
+// the first report.
+func (d *Detector) move(m Member, mb *member, to clocksync.Domain) {
+	mb.clock, mb.last.m = to, clocksync.MinInstant
+	s := mb.queue.tail()
+	switch {
+	case s != nil && s.moved:
+		mb.moves[len(mb.moves)-1] = to
+	case mb.queue.n > 1:
+		s.moved, s.start.m, s.end.m = true, clocksync.MinInstant, clocksync.MinInstant
+		mb.moves = append(mb.moves, to)
+	default:
+		d.cut()
+		if s != nil {
+			s.start.m, s.end.m = clocksync.MinInstant, clocksync.MinInstant
+		}
+		mb.home = to
+		d.layout()
+	}
+}
+
+// admit checks a report against the member's earlier ones.
+func (d *Detector) admit(m Member, seq uint64, at clocksync.Stamp) (*member, point, Reason) {
+	mb := d.find(m)
+	switch {
+	case mb == nil:
+		return nil, point{}, d.refuse(NoMember)
+	case !event(at) || seq == 0:
+		return nil, point{}, d.refuse(Malformed)
+	case at.Domain != mb.clock:
+		return nil, point{}, d.refuse(Foreign)
+	case seq <= mb.seq:
+		return nil, point{}, d.refuse(Duplicate)
+	}
+	p := pointOf(at)
+	p.lo, p.hi = max(p.lo, mb.floor.lo), max(p.hi, mb.floor.hi)
+	switch {
+	case p.m < mb.last.m || p.lo < mb.last.lo || p.hi < mb.last.hi:
+		return nil, point{}, d.refuse(Regress)
+	case d.late(mb, p):
+		mb.seq = seq
+		return nil, point{}, d.refuse(Late)
+	}
+	return mb, p, Accepted
+}
+
+// event reports whether something can have happened at the stamp.
+func event(s clocksync.Stamp) bool {
+	return s.Within.Valid() && s.Mono != clocksync.MaxInstant &&
+		s.Within.Earliest != clocksync.MaxInstant && s.Within.Latest != clocksync.MinInstant
+}
+
+func (d *Detector) refuse(why Reason) Reason {
+	d.stats.refused[why]++
+	return why
+}
+
+// late reports whether a tuple has needed the member's UNKNOWN to hold longer
+// than to p.
+func (d *Detector) late(mb *member, p point) bool {
+	s := mb.queue.tail()
+	switch {
+	case s == nil || s.sort != fiat || mb.queue.n > 1:
+		return false
+	case d.open && p.m <= d.domains[mb.domain].maxM:
+		return true
+	case d.open && d.multi() && p.lo <= d.latest(mb.domain):
+		return true
+	case d.forced.domain == mb.home:
+		return p.m < d.forced.to.m
+	}
+	return p.lo < d.forced.to.lo
+}
+
+// raised is the stamp of evidence, made no smaller than what the member has
+// shown or promised.
+func (mb *member) raised(at clocksync.Stamp) point {
+	p := pointOf(at)
+	p.lo = max(p.lo, mb.last.lo)
+	p.hi = max(p.hi, mb.last.hi, p.lo)
+	return p
+}
+
+// heard notes the member's newest stamp.
+func (mb *member) heard(p point) {
+	if p.hi == clocksync.MaxInstant {
+		p.hi = mb.last.hi
+	}
+	mb.last = p
+}
+
+// promised reports whether the member's newest state holds for ever.
+func (mb *member) promised() bool {
+	return mb.last.m == clocksync.MaxInstant || mb.last.lo == clocksync.MaxInstant
+}
+
+// skip applies the gap rule; hi is the latest time of the first stamp after the
+// gap.
+func (d *Detector) skip(m Member, mb *member, hi clocksync.Instant) {
+	d.lose(m, mb, hi)
+	d.stats.Gaps++
+}
+
+// endTail ends the member's open state at p, after the gap rule. It reports
+// whether that was a known state.
+func (d *Detector) endTail(m Member, mb *member, seq uint64, p point) bool {
+	if mb.seq != 0 && seq != mb.seq+1 {
+		d.skip(m, mb, p.hi)
+	}
+	mb.seq = seq
+	mb.heard(p)
+	s := mb.queue.tail()
+	if s == nil {
+		return false
+	}
+	s.end, s.closed = p, true
+	d.changed(m, mb)
+	return s.sort == known
+}
+
+// lose ends the member's open state at its newest evidence and opens UNKNOWN
+// there; hi is the latest time at which the state can have ended.
+func (d *Detector) lose(m Member, mb *member, hi clocksync.Instant) {
+	if s := mb.queue.tail(); s != nil {
+		if s.sort != known {
+			return
+		}
+		s.end.hi, s.closed = hi, true
+		d.changed(m, mb)
+	}
+	from := mb.last
+	from.hi = max(from.hi, from.lo)
+	d.push(m, mb, state{sort: unknown, start: from, end: from})
+}
+
+// changed takes note of new evidence for, or the end of, the member's newest
+// state.
+func (d *Detector) changed(m Member, mb *member) {
+	if mb.queue.n == 1 {
+		d.refresh(m)
+	}
+}
+
+// push adds a state to the member's queue.
+func (d *Detector) push(m Member, mb *member, s state) {
+	if mb.queue.n == 0 {
+		d.exit(mb)
+	}
+	*mb.queue.push() = s
+	switch n := mb.queue.n; {
+	case n == 1:
+		d.enter(mb)
+		d.refresh(m)
+	case n-2 > d.maxPending:
+		d.collapse(mb, max(2, (n-2)/2))
+	}
+}

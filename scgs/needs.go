@@ -1,0 +1,105 @@
+package scgs
+
+import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Need is evidence that the detector lacks: that the state of the member's
+// report Seq still held at a stamp with a reading above AfterMono and an
+// Earliest above AfterTime, or what came after it.
+type Need struct {
+	Member Member
+	// Seq is 0 if the member has no state: it lacks a report, not evidence.
+	Seq       uint64
+	AfterMono clocksync.Instant
+	AfterTime clocksync.Instant // MinInstant if any will do
+}
+
+// Needs appends to dst, in order of members, whose evidence would decide more,
+// after Next has returned false: whether the heads are a global state or, while
+// one is open in which a state has ended, whether that state's successor makes
+// the next one. A reading that its member takes after it was asked answers for
+// all that was reported before. Needs appends nothing where only a report can
+// help: if no state has ended since, or if a start without an upper bound keeps
+// a tuple of several domains from being certain.
+func (d *Detector) Needs(dst []Need) []Need {
+	switch {
+	case d.missing > 0:
+		return d.silent(dst)
+	case d.live == 0 || d.multi() && d.infinite > 0:
+		return dst
+	}
+	next := reach{to: unheard}
+	if d.open {
+		m := d.ended()
+		if m == none {
+			return dst
+		}
+		next = d.follows(&d.members[m])
+	}
+	from := len(dst)
+	for h := range d.domains {
+		dst = d.lacking(dst, int32(h), next)
+	}
+	slices.SortFunc(dst[from:], func(a, b Need) int { return int(a.Member - b.Member) })
+	return dst
+}
+
+// ended returns the head that ended first, or none.
+func (d *Detector) ended() Member {
+	h := int32(0)
+	if d.multi() {
+		h = d.top.root().deadLo
+		if h == int32(none) {
+			return none
+		}
+		return Member(d.domains[h].heads.root().deadLo)
+	}
+	return Member(d.domains[h].heads.root().deadM)
+}
+
+// follows is when what comes after the member's head begins.
+func (d *Detector) follows(mb *member) reach {
+	to := mb.queue.front().end
+	if to.hi == clocksync.MaxInstant {
+		to.hi = to.lo
+	}
+	return reach{mb.home, to}
+}
+
+// lacking appends the members of a domain whose evidence is not past all starts.
+func (d *Detector) lacking(dst []Need, h int32, next reach) []Need {
+	dom := &d.domains[h]
+	mono, after := dom.maxM, clocksync.MinInstant
+	if d.multi() {
+		after = d.latest(h)
+	}
+	if next.domain == dom.name {
+		mono = max(mono, next.to.m)
+	} else {
+		after = max(after, next.to.hi)
+	}
+	limit := clocksync.MinInstant
+	if d.multi() {
+		limit = after + 1
+	}
+	d.scratch = dom.heads.below(d.scratch[:0], 1, mono+1, limit)
+	for _, m := range d.scratch {
+		if mb := &d.members[m]; !mb.queue.front().closed {
+			dst = append(dst, Need{Member(m), mb.seq, mono, after})
+		}
+	}
+	return dst
+}
+
+// silent appends the members that have no state.
+func (d *Detector) silent(dst []Need) []Need {
+	for m := range d.members {
+		if mb := &d.members[m]; mb.alive && mb.queue.n == 0 {
+			dst = append(dst, Need{Member(m), 0, clocksync.MinInstant, clocksync.MinInstant})
+		}
+	}
+	return dst
+}

@@ -1,0 +1,135 @@
+package scgs
+
+import "github.com/gopegasus/pegasus/clocksync"
+
+// point is a stamp without its domain: reading and interval.
+type point struct {
+	m, lo, hi clocksync.Instant
+}
+
+// unheard is before everything.
+var unheard = point{clocksync.MinInstant, clocksync.MinInstant, clocksync.MinInstant}
+
+// forever is after everything.
+var forever = point{clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MaxInstant}
+
+func pointOf(s clocksync.Stamp) point {
+	return point{s.Mono, s.Within.Earliest, s.Within.Latest}
+}
+
+func (p point) stamp(domain clocksync.Domain) clocksync.Stamp {
+	return clocksync.Stamp{
+		Domain: domain,
+		Mono:   p.m,
+		Within: clocksync.Interval{Earliest: p.lo, Latest: p.hi},
+	}
+}
+
+// sort tells known states from those that stand for "nothing is known".
+type sort uint8
+
+const (
+	known   sort = iota
+	unknown      // an UNKNOWN interval; its end is evidence or the next report
+	fiat         // an UNKNOWN interval that holds as long as a tuple needs it, while open
+)
+
+// state is one local state, held on [start, end).
+type state struct {
+	start  point
+	end    point // the newest evidence while the state is open
+	seq    uint64
+	ref    Ref
+	sort   sort
+	closed bool
+	joined bool // began with the very event that ended the known state before it
+	moved  bool // from here on the member's stamps are of another domain
+}
+
+// unbounded reports whether nothing bounds the start from above: such a state is
+// in no global state of several domains.
+func (s *state) unbounded() bool {
+	return s.sort == known && s.start.hi == clocksync.MaxInstant
+}
+
+// bound is what stands for the end in every comparison.
+func (s *state) bound() point {
+	if s.sort == fiat && !s.closed {
+		return forever
+	}
+	return s.end
+}
+
+// queue holds the local states of one member in a ring, oldest first. The oldest
+// is the head, only the newest may be open.
+type queue struct {
+	ring    []state // its length is a power of two
+	head, n int
+}
+
+func (q *queue) at(i int) *state { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
+
+func (q *queue) front() *state { return q.at(0) }
+
+// tail returns the open state, or nil.
+func (q *queue) tail() *state {
+	if q.n == 0 {
+		return nil
+	}
+	if s := q.at(q.n - 1); !s.closed {
+		return s
+	}
+	return nil
+}
+
+// push makes room for one state more and returns it.
+func (q *queue) push() *state {
+	if q.n == len(q.ring) {
+		q.grow()
+	}
+	q.n++
+	return q.at(q.n - 1)
+}
+
+func (q *queue) pop() {
+	q.head = (q.head + 1) & (len(q.ring) - 1)
+	q.n--
+}
+
+func (q *queue) grow() {
+	ring := make([]state, max(2, 2*len(q.ring)))
+	for i := range q.n {
+		ring[i] = *q.at(i)
+	}
+	q.ring, q.head = ring, 0
+}
+
+// collapse makes one UNKNOWN of the n oldest states behind the head. That only
+// removes candidates, so nothing false can come of it.
+func (d *Detector) collapse(mb *member, n int) {
+	q := &mb.queue
+	u := state{sort: unknown, closed: true, start: q.at(1).start, end: q.at(n).end}
+	if u.start.hi == clocksync.MaxInstant {
+		u.start.hi = u.start.lo
+	}
+	moves := 0
+	for i := 1; i <= n; i++ {
+		s := q.at(i)
+		d.release(s.ref)
+		if s.sort == known {
+			d.stats.Collapsed++
+		}
+		if s.moved {
+			moves++
+		}
+	}
+	if moves > 0 { // it is one interval on the last of the clocks
+		u.moved, u.start.m = true, clocksync.MinInstant
+		mb.moves = mb.moves[moves-1:]
+	}
+	head := *q.front()
+	q.head = (q.head + n - 1) & (len(q.ring) - 1)
+	q.n -= n - 1
+	*q.at(0), *q.at(1) = head, u
+	q.at(2).joined = false
+}

@@ -1,0 +1,137 @@
+package scgs
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+)
+
+// The limits of a schema and of the values in a report. What exceeds them is
+// refused, never cut.
+const (
+	MaxFields    = 64  // fields of a schema, words of an enum
+	MaxNameBytes = 64  // bytes of a field's name or an enum's word
+	MaxTextBytes = 256 // bytes of a string value
+)
+
+// Field declares one field of a local state.
+type Field struct {
+	Name  string
+	Type  Type
+	Words []string // the words of an Enum, in declared order; else empty
+}
+
+// Accepts reports whether v is a value of this field: of its type, an enum's
+// word out of its list, a text within [MaxTextBytes].
+func (f Field) Accepts(v Value) bool {
+	if v.typ != f.Type || v.typ == Invalid {
+		return false
+	}
+	switch f.Type {
+	case Enum:
+		return slices.Contains(f.Words, v.text)
+	case String:
+		return len(v.text) <= MaxTextBytes
+	}
+	return true
+}
+
+// String gives the field as configuration files write it.
+func (f Field) String() string {
+	if f.Type == Enum {
+		return f.Name + ": {enum: [" + strings.Join(f.Words, ", ") + "]}"
+	}
+	return f.Name + ": " + f.Type.String()
+}
+
+// Schema is the declared form of a local state: its fields in order. The fields
+// of a schema do not change after it is in use.
+type Schema []Field
+
+// reserved are the names that every member has beside its declared fields.
+var reserved = []string{"name", "host", "online"}
+
+// Validate checks names, types, enum words and limits, and names the first
+// field that is wrong.
+func (s Schema) Validate() error {
+	if len(s) > MaxFields {
+		return fmt.Errorf("state: %d fields declared, at most %d are allowed", len(s), MaxFields)
+	}
+	for i, f := range s {
+		if err := f.validate(); err != nil {
+			return err
+		}
+		if j := s.Index(f.Name); j != i {
+			return fmt.Errorf("state: field %q is declared twice", f.Name)
+		}
+	}
+	return nil
+}
+
+func (f Field) validate() error {
+	switch {
+	case !identifier(f.Name):
+		return fmt.Errorf("state: field %q: a name is a letter or _, then letters, digits or _, at most %d bytes", f.Name, MaxNameBytes)
+	case slices.Contains(reserved, f.Name):
+		return fmt.Errorf("state: field %q is reserved: every member has %s of its own", f.Name, strings.Join(reserved, ", "))
+	case f.Type == Invalid || int(f.Type) >= len(typeNames):
+		return fmt.Errorf("state: field %q has no type: use bool, int, float, string, duration or {enum: [...]}", f.Name)
+	case f.Type == Enum && (len(f.Words) == 0 || len(f.Words) > MaxFields):
+		return fmt.Errorf("state: field %q: an enum has 1 to %d words, this one has %d", f.Name, MaxFields, len(f.Words))
+	case f.Type != Enum && len(f.Words) > 0:
+		return fmt.Errorf("state: field %q of type %s has enum words", f.Name, f.Type)
+	}
+	for i, w := range f.Words {
+		if w == "" || len(w) > MaxNameBytes {
+			return fmt.Errorf("state: field %q: enum word %q must have 1 to %d bytes", f.Name, w, MaxNameBytes)
+		}
+		if slices.Index(f.Words, w) != i {
+			return fmt.Errorf("state: field %q: enum word %q stands twice", f.Name, w)
+		}
+	}
+	return nil
+}
+
+func identifier(name string) bool {
+	if name == "" || len(name) > MaxNameBytes {
+		return false
+	}
+	for i, r := range []byte(name) {
+		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
+		if !letter && (i == 0 || r < '0' || r > '9') {
+			return false
+		}
+	}
+	return true
+}
+
+// Index returns the position of the field of that name, or -1.
+func (s Schema) Index(name string) int {
+	return slices.IndexFunc(s, func(f Field) bool { return f.Name == name })
+}
+
+// Accepts reports which value of a row does not fit its field. A row fits if it
+// has one accepted value for each field; an Invalid value stands for a field
+// that has none yet.
+func (s Schema) Accepts(row []Value) error {
+	if len(row) != len(s) {
+		return fmt.Errorf("state: %d values for %d fields", len(row), len(s))
+	}
+	for i, v := range row {
+		if v.typ != Invalid && !s[i].Accepts(v) {
+			return fmt.Errorf("state: field %q (%s) does not take %s %v", s[i].Name, s[i], v.typ, v)
+		}
+	}
+	return nil
+}
+
+// Hash identifies the schema: equal schemas have equal hashes, and a report
+// names by it the schema it was encoded with.
+func (s Schema) Hash() uint64 {
+	h := fnv.New64a()
+	for _, f := range s {
+		fmt.Fprintf(h, "%s\x00%d\x00%s\x01", f.Name, f.Type, strings.Join(f.Words, "\x00"))
+	}
+	return h.Sum64()
+}

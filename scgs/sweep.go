@@ -1,0 +1,147 @@
+package scgs
+
+import (
+	"fmt"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Next advances to the next event, fills ev with it and returns true, or returns
+// false if nothing more can be decided from what was reported so far. The tuple
+// that an event is about stays the detector's current one until the next call,
+// save for a Closed that an epoch or a restart brought about.
+//
+// It looks at one local state of each member, the heads. If all pairs of heads
+// certainly overlap, they are a global state, and the head that ends first is
+// advanced once its end is known; if a head certainly does not overlap with
+// another one, it overlaps with no later one either and is advanced at once.
+// So each local state is looked at once, and each global state found once, in
+// order (a chain: Fromentin and Raynal 1994; Stoller 2000).
+func (d *Detector) Next(ev *Event) bool {
+	if d.hasClosing {
+		d.closing.Changed = ev.Changed[:0]
+		*ev, d.closing, d.hasClosing = d.closing, Event{}, false
+		return true
+	}
+	d.settle()
+	for d.missing == 0 && d.live > 0 {
+		if j := d.refuted(); j != none {
+			if d.open {
+				panic(fmt.Sprintf("scgs: member %d refuted in epoch %d within global state %d: %+v", j, d.epoch, d.index, *d.members[j].queue.front()))
+			}
+			d.pop(j)
+			continue
+		}
+		if !d.certain() {
+			return false
+		}
+		if !d.open {
+			d.open = true
+			d.fill(ev, Opened)
+			return true
+		}
+		j := d.ending()
+		if j == none {
+			return false
+		}
+		d.fill(ev, Closed)
+		d.advance = j
+		d.forced = reach{d.members[j].home, d.members[j].queue.front().end}
+		return true
+	}
+	return false
+}
+
+// settle advances the head whose end closed the tuple delivered last.
+func (d *Detector) settle() {
+	if j := d.advance; j != none {
+		d.advance, d.open = none, false
+		d.pop(j)
+	}
+}
+
+// certain reports whether all pairs of heads certainly overlap: by readings
+// inside each domain, by intervals between any two.
+func (d *Detector) certain() bool {
+	switch {
+	case d.bad > 0:
+		return false
+	case !d.multi():
+		return true
+	case d.infinite > 0:
+		return false
+	}
+	lo := d.top.root().lo
+	if d.top.root().rep == d.first.domain {
+		lo, _, _ = d.top.but(d.first.domain)
+	}
+	return d.first.hi < lo && d.second.hi < d.domains[d.first.domain].heads.root().lo
+}
+
+// refuted returns a closed head that certainly does not overlap with another
+// head, or none.
+func (d *Detector) refuted() Member {
+	for n := len(d.dying); n > 0; n = len(d.dying) {
+		dom := &d.domains[d.dying[n-1]]
+		if r := dom.heads.root(); dom.maxM >= r.cm {
+			return Member(r.deadM)
+		}
+		dom.dying = false
+		d.dying = d.dying[:n-1]
+	}
+	if !d.multi() {
+		return none
+	}
+	clo, dead := d.top.root().clo, d.top.root().deadLo
+	if dead == d.first.domain {
+		_, clo, dead = d.top.but(dead)
+	}
+	own := d.domains[d.first.domain].heads.root()
+	switch {
+	case dead != int32(none) && d.first.hi >= clo:
+		return Member(d.domains[dead].heads.root().deadLo)
+	case own.deadLo != int32(none) && d.second.hi >= own.clo:
+		return Member(own.deadLo)
+	}
+	return none
+}
+
+// ending returns the head of a certain tuple that ends before every other one,
+// or none if that cannot be told yet.
+func (d *Detector) ending() Member {
+	h := d.top.root().rep
+	if r := d.domains[h].heads.root(); r.repClosed {
+		return Member(r.rep)
+	}
+	return none
+}
+
+// latest is the latest hi(S) of the heads outside the domain.
+func (d *Detector) latest(domain int32) clocksync.Instant {
+	if domain == d.first.domain {
+		return d.second.hi
+	}
+	return d.first.hi
+}
+
+// pop advances the member to its next state.
+func (d *Detector) pop(m Member) {
+	mb := &d.members[m]
+	d.release(mb.queue.front().ref)
+	d.exit(mb)
+	mb.queue.pop()
+	d.delta.pops++
+	d.delta.joined = mb.queue.n > 0 && mb.queue.front().joined
+	if !mb.dirty {
+		mb.dirty = true
+		d.delta.members = append(d.delta.members, m)
+	}
+	if mb.queue.n > 0 && mb.queue.front().moved {
+		mb.queue.front().moved = false
+		mb.home, mb.moves = mb.moves[0], mb.moves[1:]
+		d.layout()
+		return
+	}
+	d.enter(mb)
+	d.refresh(m)
+}
