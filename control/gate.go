@@ -1,0 +1,382 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// The limits of a [Gate].
+const (
+	MaxOpen    = 256  // regions open at once
+	MaxWaiting = 16   // activations of one entry that are not finished
+	MaxFates   = 4096 // final fates remembered
+	maxSenders = 64   // synchronizers whose epochs are remembered
+)
+
+// Delivery is where an activation's handler runs.
+type Delivery uint8
+
+// The two places: at the region's next check, on the goroutine of its work; or
+// at once, on another goroutine beside it.
+const (
+	AtCheck Delivery = iota
+	AtOnce
+	deliveries
+)
+
+// Handler declares that a region reacts to activations of that name.
+type Handler struct {
+	Name string
+	At   Delivery
+}
+
+// Outcome is a signal and what became of it.
+type Outcome struct {
+	Signal *Signal
+	Fate   Fate
+	Detail string // why it was refused
+	Again  bool   // a copy of a signal offered before; Fate is that of the first
+}
+
+// Gate holds the rules of one participant's regions (PEGASUS paper, section
+// 2.1): whether a signal waits, takes effect or is neglected.
+//
+//   - Every entry into a region has a number of its own. Numbers count from 1
+//     over all regions of the participant and are never used twice. A region is
+//     open at most once at a time; different regions may be open together.
+//   - A signal is accepted only in the entry it was decided on, once, and if no
+//     newer term or epoch of its synchronizer has been seen. A signal that was
+//     accepted is not recalled by a newer epoch.
+//   - An activation needs a handler of its name and waits until [Gate.Next]
+//     takes it out; one entry has at most [MaxWaiting] unfinished ones. A
+//     cancellation needs no handler and takes effect in the moment it is
+//     accepted: nothing that waits begins any more, and what is offered from
+//     then on finds the entry over.
+//   - A signal with a TTL expires that long after it was offered, if it still
+//     waits. A TTL of zero does not expire.
+//   - A signal that was accepted ends in exactly one final fate, which
+//     [Gate.Settled] hands out; one that was not has it from [Gate.Offer]. A
+//     copy is answered with the fate of the first. The last [MaxFates] final
+//     fates are remembered; after that the entry's number keeps copies out, and
+//     while the entry is still open, the number of the decision: one no newer
+//     than a forgotten one is refused.
+//
+// A Gate belongs to one goroutine at a time. Signals handed to it are kept, not
+// copied.
+type Gate struct {
+	entries uint64 // the last entry number
+	open    []*entry
+	fences  []fence
+	known   map[key]*Outcome
+	settled []Outcome
+	// order holds the keys of known with a final fate, oldest at order[next] once
+	// it is full.
+	order []key
+	next  int
+}
+
+type entry struct {
+	region   string
+	number   uint64
+	handlers []Handler
+	waiting  [deliveries][]held
+	begun    int // activations taken out and not finished
+	canceled *Signal
+	marks    []Decision // the newest decision forgotten of each synchronizer
+}
+
+type held struct {
+	signal *Signal
+	until  clocksync.Instant
+}
+
+type fence struct {
+	synchronizer string
+	term, epoch  uint64
+}
+
+// key tells signals apart: copies have equal keys.
+type key struct {
+	decision     Decision
+	name, target string
+}
+
+func keyOf(s *Signal) key { return key{s.Decision, s.Name, s.Target} }
+
+// NewGate returns the gate of a participant that is in no region.
+func NewGate() *Gate { return &Gate{known: map[key]*Outcome{}} }
+
+// Enter opens a region and returns the number of this entry. It fails if the
+// region is open already, if a handler is declared twice, or if [MaxOpen]
+// regions are open.
+func (g *Gate) Enter(region string, handlers []Handler) (uint64, error) {
+	if g.find(region) != nil {
+		return 0, fmt.Errorf("region %q is entered a second time: leave it first, or use a thread of its own for each", region)
+	}
+	if len(g.open) == MaxOpen {
+		return 0, fmt.Errorf("region %q: %d regions are open, more are not allowed: leave some", region, MaxOpen)
+	}
+	for i, h := range handlers {
+		if slices.ContainsFunc(handlers[:i], func(o Handler) bool { return o.Name == h.Name }) {
+			return 0, fmt.Errorf("region %q has two handlers for signal %q: keep one", region, h.Name)
+		}
+	}
+	g.entries++
+	g.open = append(g.open, &entry{region: region, number: g.entries, handlers: slices.Clone(handlers)})
+	return g.entries, nil
+}
+
+// Leave closes an entry: the activations that wait in it become [NoSuchEntry].
+// It returns the cancellation that the entry had accepted, or nil; its handler
+// runs after the region, and [Gate.Finish] ends it as it ends the activations
+// that have begun. Leaving an entry that is not open does nothing.
+func (g *Gate) Leave(number uint64) *Signal {
+	i := slices.IndexFunc(g.open, func(e *entry) bool { return e.number == number })
+	if i < 0 {
+		return nil
+	}
+	e := g.open[i]
+	g.open = slices.Delete(g.open, i, i+1)
+	for _, queue := range e.waiting {
+		for _, h := range queue {
+			g.settle(h.signal, NoSuchEntry, "the region was left")
+		}
+	}
+	return e.canceled
+}
+
+// Current returns the number of the region's open entry, 0 if it is not open.
+func (g *Gate) Current(region string) uint64 {
+	if e := g.find(region); e != nil {
+		return e.number
+	}
+	return 0
+}
+
+// Canceled returns the cancellation that an open entry has accepted, or nil.
+func (g *Gate) Canceled(number uint64) *Signal {
+	if e := g.entry(number); e != nil {
+		return e.canceled
+	}
+	return nil
+}
+
+// Fence tells the newest term and epoch of a synchronizer: signals decided in
+// older ones become [OldEpoch]. Signals raise the fence by themselves.
+func (g *Gate) Fence(synchronizer string, term, epoch uint64) error {
+	i := slices.IndexFunc(g.fences, func(f fence) bool { return f.synchronizer == synchronizer })
+	if i < 0 {
+		if len(g.fences) == maxSenders {
+			return fmt.Errorf("signals of %d synchronizers were seen, %q is one more than is allowed", maxSenders, synchronizer)
+		}
+		g.fences = append(g.fences, fence{synchronizer, term, epoch})
+		return nil
+	}
+	if f := &g.fences[i]; term > f.term || term == f.term && epoch > f.epoch {
+		f.term, f.epoch = term, epoch
+	}
+	return nil
+}
+
+// Offer hands the gate a signal for this participant and returns its fate so
+// far: [Waiting] if it was accepted, else the final one.
+func (g *Gate) Offer(now clocksync.Instant, s *Signal) Outcome {
+	if first, ok := g.known[keyOf(s)]; ok {
+		again := *first
+		again.Again = true
+		return again
+	}
+	if e := g.entry(s.Entry); e != nil && e.forgotten(s.Decision) {
+		return Outcome{Signal: s, Fate: Refused, Detail: "too late to tell it from a copy of a signal that is forgotten"}
+	}
+	fate, detail := g.judge(now, s)
+	o := Outcome{Signal: s, Fate: fate, Detail: detail}
+	if fate.Final() {
+		g.remember(o)
+		return o
+	}
+	g.known[keyOf(s)] = &o
+	return o
+}
+
+// judge decides on a signal that is no copy of one that is remembered.
+func (g *Gate) judge(now clocksync.Instant, s *Signal) (Fate, string) {
+	if err := CheckData(s.Data); err != nil {
+		return Refused, err.Error()
+	}
+	if err := g.Fence(s.Decision.Synchronizer, s.Decision.Term, s.Decision.Epoch); err != nil {
+		return Refused, err.Error()
+	}
+	if g.fenced(s.Decision) {
+		return OldEpoch, "a newer epoch of " + s.Decision.Synchronizer + " is in force"
+	}
+	e := g.find(s.Region)
+	switch {
+	case e == nil:
+		return NoSuchEntry, "the region is not open"
+	case e.number != s.Entry:
+		return NoSuchEntry, fmt.Sprintf("the region is in entry %d", e.number)
+	case e.canceled != nil:
+		return NoSuchEntry, "the region is being left"
+	case s.Kind == Cancel:
+		e.canceled = s
+		return Waiting, ""
+	case s.Kind != Activate:
+		return Refused, "no signal has the kind " + s.Kind.String()
+	}
+	return g.enqueue(now, e, s)
+}
+
+func (g *Gate) enqueue(now clocksync.Instant, e *entry, s *Signal) (Fate, string) {
+	i := slices.IndexFunc(e.handlers, func(h Handler) bool { return h.Name == s.Name })
+	if i < 0 {
+		return Refused, "the region has no handler of that name"
+	}
+	g.expire(now, e)
+	if e.begun+len(e.waiting[AtCheck])+len(e.waiting[AtOnce]) >= MaxWaiting {
+		return Refused, fmt.Sprintf("%d signals wait for the region already", MaxWaiting)
+	}
+	until := clocksync.MaxInstant
+	if s.TTL > 0 {
+		until = now.Add(s.TTL)
+	}
+	queue := &e.waiting[e.handlers[i].At]
+	*queue = append(*queue, held{s, until})
+	return Waiting, ""
+}
+
+// Next takes out the oldest activation that waits in an entry for that way of
+// delivery, nil if there is none or the entry is cancelled. The caller runs its
+// handler and calls [Gate.Finish].
+func (g *Gate) Next(now clocksync.Instant, number uint64, at Delivery) *Signal {
+	e := g.entry(number)
+	if e == nil || e.canceled != nil {
+		return nil
+	}
+	g.expire(now, e)
+	queue := e.waiting[at]
+	if len(queue) == 0 {
+		return nil
+	}
+	s := queue[0].signal
+	e.waiting[at] = slices.Delete(queue, 0, 1)
+	e.begun++
+	return s
+}
+
+// Finish ends a signal that Next or Leave handed out, with [Applied] after its
+// handler has returned, or with another final fate and why. It panics if the
+// signal is not one of those, or has ended.
+func (g *Gate) Finish(s *Signal, fate Fate, detail string) {
+	if o, ok := g.known[keyOf(s)]; !ok || o.Signal != s || o.Fate.Final() || !fate.Final() {
+		panic(fmt.Sprintf("control: Finish(%v %q, %v): the signal is not one that waits", s.Decision, s.Name, fate))
+	}
+	if e := g.entry(s.Entry); e != nil && s.Kind == Activate {
+		e.begun--
+	}
+	g.settle(s, fate, detail)
+}
+
+// Settled returns the signals that were accepted and have found their final
+// fate since the last call, in that order. The slice is reused.
+func (g *Gate) Settled() []Outcome {
+	out := g.settled
+	g.settled = g.settled[:0]
+	return out
+}
+
+// expire ends what waited for longer than its TTL.
+func (g *Gate) expire(now clocksync.Instant, e *entry) {
+	for at, queue := range e.waiting {
+		e.waiting[at] = slices.DeleteFunc(queue, func(h held) bool {
+			if now < h.until {
+				return false
+			}
+			g.settle(h.signal, Expired, "it waited for longer than "+h.signal.TTL.String())
+			return true
+		})
+	}
+}
+
+func (g *Gate) settle(s *Signal, fate Fate, detail string) {
+	o := Outcome{Signal: s, Fate: fate, Detail: detail}
+	g.settled = append(g.settled, o)
+	g.remember(o)
+}
+
+// remember keeps a final fate, without the signal's data, and forgets the oldest
+// above the limit.
+func (g *Gate) remember(o Outcome) {
+	k, s := keyOf(o.Signal), *o.Signal
+	s.Data = nil
+	o.Signal = &s
+	g.known[k] = &o
+	if len(g.order) < MaxFates {
+		g.order = append(g.order, k)
+		return
+	}
+	g.forget(g.order[g.next])
+	g.order[g.next] = k
+	g.next = (g.next + 1) % MaxFates
+}
+
+func (g *Gate) forget(k key) {
+	s := g.known[k].Signal
+	delete(g.known, k)
+	if e := g.entry(s.Entry); e != nil {
+		e.mark(s.Decision)
+	}
+}
+
+// mark notes that a decision's signal to this entry is forgotten.
+func (e *entry) mark(d Decision) {
+	for i, m := range e.marks {
+		if m.Synchronizer == d.Synchronizer {
+			if later(d, m) {
+				e.marks[i] = d
+			}
+			return
+		}
+	}
+	e.marks = append(e.marks, d)
+}
+
+func (e *entry) forgotten(d Decision) bool {
+	return slices.ContainsFunc(e.marks, func(m Decision) bool {
+		return m.Synchronizer == d.Synchronizer && !later(d, m)
+	})
+}
+
+// later orders the decisions of one synchronizer.
+func later(a, b Decision) bool {
+	if a.Term != b.Term {
+		return a.Term > b.Term
+	}
+	return a.Number > b.Number
+}
+
+func (g *Gate) fenced(d Decision) bool {
+	return slices.ContainsFunc(g.fences, func(f fence) bool {
+		return f.synchronizer == d.Synchronizer && (d.Term < f.term || d.Term == f.term && d.Epoch < f.epoch)
+	})
+}
+
+func (g *Gate) find(region string) *entry {
+	for _, e := range g.open {
+		if e.region == region {
+			return e
+		}
+	}
+	return nil
+}
+
+func (g *Gate) entry(number uint64) *entry {
+	for _, e := range g.open {
+		if e.number == number {
+			return e
+		}
+	}
+	return nil
+}

@@ -1,0 +1,167 @@
+package wire
+
+import (
+	"math"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// BatchCodec encodes and decodes the batches whose rows have one schema. It does
+// not change and may be used by several goroutines at once.
+//
+// The rows of a batch are positional: the values of the schema's fields in its
+// order, without names and types; an enum's word travels as its place in the
+// declared list. A stamp is written as its difference from the one before it in
+// the batch, without its domain: that is the member's, and the receiver knows it.
+type BatchCodec struct {
+	schema scgs.Schema
+	hash   uint64
+}
+
+// NewBatchCodec makes the codec of a valid schema, which must not change
+// afterwards.
+func NewBatchCodec(schema scgs.Schema) *BatchCodec {
+	return &BatchCodec{schema: schema, hash: schema.Hash()}
+}
+
+// Schema is the schema of the rows.
+func (b *BatchCodec) Schema() scgs.Schema { return b.schema }
+
+// Hash is the schema's hash, which every batch names.
+func (b *BatchCodec) Hash() uint64 { return b.hash }
+
+// The flags of a batch. They are part of the format.
+const (
+	flagAgain = 1 << iota
+	flagLeaving
+	batchFlags = flagAgain | flagLeaving
+)
+
+// No report and no region is shorter than this.
+const leastBytes = 3
+
+// Append appends a frame with the first n of the reports, as many as fit: at
+// least one if there are any. A frame that does not hold them all has neither
+// Leaving nor Evidence, since these speak of the end of the batch, and only the
+// regions known to be open where it stops; the rest needs further frames.
+//
+// Batch.Schema and the domains of the stamps are not looked at. What a decoder
+// would refuse is refused, and dst then returned as it was.
+func (b *BatchCodec) Append(dst []byte, m *Batch) (frame []byte, n int, err error) {
+	c := newWriter(dst, KindBatch)
+	n = b.write(&c, m)
+	if err := c.finish(); err != nil {
+		return dst, 0, err
+	}
+	return c.buf, n, nil
+}
+
+func (b *BatchCodec) write(c *coder, m *Batch) int {
+	hash, flags := b.hash, uint8(0)
+	if m.Again {
+		flags |= flagAgain
+	}
+	c.token("member", &m.Member)
+	c.uint("incarnation", &m.Incarnation)
+	c.uint("schema", &hash)
+	c.small("flags", &flags, 0, batchFlags)
+	place := len(c.buf) - 1
+	var run run
+	n := c.fit("reports", len(m.Reports), MaxReports, tailBytes(m), func(i int) {
+		b.report(c, &m.Reports[i], &run, nil)
+	})
+	if n < len(m.Reports) && c.err == nil {
+		c.writeRegions(m.Regions, m.Reports[n-1].Seq)
+		c.evidence(&Evidence{}, &run)
+		return n
+	}
+	if m.Leaving && c.err == nil {
+		c.buf[place] |= flagLeaving
+	}
+	c.writeRegions(m.Regions, math.MaxUint64)
+	c.evidence(&m.Evidence, &run)
+	return n
+}
+
+// writeRegions writes the regions that were entered up to the state last.
+func (c *coder) writeRegions(regions []Region, last uint64) {
+	n := 0
+	for i := range regions {
+		if regions[i].Since <= last {
+			n++
+		}
+	}
+	c.count("regions", n, MaxRegions, 0)
+	c.each("regions", len(regions), func(i int) {
+		if regions[i].Since <= last {
+			c.region(&regions[i])
+		}
+	})
+}
+
+// tailBytes bounds what follows the reports of a frame.
+func tailBytes(m *Batch) int {
+	const number = 9
+	size := 3 + number + 1 + 3*number // the count of the regions, the evidence
+	for i := range m.Regions {
+		size += 2 + len(m.Regions[i].Name) + 2*number
+	}
+	return size
+}
+
+// Decode reads a frame into a batch whose slices, rows and texts it reuses: once
+// they have grown, nothing is allocated. Whatever is kept of the batch must be
+// copied before it is decoded into again; copying a row is enough, since values
+// do not change. An End has an empty row. The stamps get the given domain, the
+// member's.
+//
+// A batch that names another schema is refused with [ErrSchema]. After any error
+// the batch holds nothing of use.
+func (b *BatchCodec) Decode(frame []byte, domain clocksync.Domain, into *Batch) error {
+	c := newReader(frame, KindBatch)
+	if c.err == nil {
+		b.read(&c, domain, into)
+	}
+	return c.finish()
+}
+
+func (b *BatchCodec) read(c *coder, domain clocksync.Domain, m *Batch) {
+	flags := uint8(0)
+	c.token("member", &m.Member)
+	c.uint("incarnation", &m.Incarnation)
+	c.uint("schema", &m.Schema)
+	if c.err == nil && m.Schema != b.hash {
+		c.fail("schema", "the rows have another one than this side expects: introduce the member anew")
+		c.err.Err = ErrSchema
+		return
+	}
+	c.small("flags", &flags, 0, batchFlags)
+	m.Again, m.Leaving = flags&flagAgain != 0, flags&flagLeaving != 0
+
+	var run run
+	var above []scgs.Value
+	m.Reports = resize(m.Reports, c.count("reports", 0, MaxReports, leastBytes))
+	c.each("reports", len(m.Reports), func(i int) {
+		r := &m.Reports[i]
+		r.At.Domain = domain
+		if b.report(c, r, &run, above); !r.End {
+			above = r.Row
+		}
+	})
+	m.Regions = resize(m.Regions, c.count("regions", 0, MaxRegions, leastBytes))
+	c.each("regions", len(m.Regions), func(i int) { c.region(&m.Regions[i]) })
+	m.Evidence = Evidence{At: clocksync.Stamp{Domain: domain}}
+	c.evidence(&m.Evidence, &run)
+	if m.Evidence.Seq == 0 {
+		m.Evidence.At = clocksync.Stamp{}
+	}
+}
+
+// resize keeps what the items beyond the old length hold, for reuse.
+func resize[T any](s []T, n int) []T {
+	if n <= cap(s) {
+		return s[:n]
+	}
+	return append(s[:cap(s)], make([]T, n-cap(s))...)
+}

@@ -1,0 +1,181 @@
+package wire_test
+
+import (
+	"math"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+func tokens() *rapid.Generator[string] { return rapid.StringMatching(`[A-Za-z0-9_-]{1,64}`) }
+
+func texts(limit int) *rapid.Generator[string] { return rapid.StringN(-1, -1, limit) }
+
+func finiteFloats() *rapid.Generator[float64] {
+	return rapid.OneOf(rapid.Float64Range(-math.MaxFloat64, math.MaxFloat64), rapid.SampledFrom([]float64{0, 0.5, 1e300, math.SmallestNonzeroFloat64}))
+}
+
+func fields() *rapid.Generator[scgs.Field] {
+	return rapid.Custom(func(t *rapid.T) scgs.Field {
+		f := scgs.Field{
+			Name: rapid.StringMatching(`f[A-Za-z0-9_]{0,8}`).Draw(t, "field"),
+			Type: scgs.Type(rapid.IntRange(int(scgs.Bool), int(scgs.Enum)).Draw(t, "type")),
+		}
+		if f.Type == scgs.Enum {
+			f.Words = rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,6}`), 1, 5, rapid.ID).Draw(t, "words")
+		}
+		return f
+	})
+}
+
+func schemas() *rapid.Generator[scgs.Schema] {
+	return rapid.Custom(func(t *rapid.T) scgs.Schema {
+		name := func(f scgs.Field) string { return f.Name }
+		drawn := rapid.SliceOfNDistinct(fields(), 0, 8, name).Draw(t, "schema")
+		if len(drawn) == 0 {
+			return nil
+		}
+		return drawn
+	})
+}
+
+func value(t *rapid.T, typ scgs.Type, words []string) scgs.Value {
+	switch typ {
+	case scgs.Bool:
+		return scgs.BoolValue(rapid.Bool().Draw(t, "bool"))
+	case scgs.Int:
+		return scgs.IntValue(rapid.Int64().Draw(t, "int"))
+	case scgs.Duration:
+		return scgs.DurationValue(time.Duration(rapid.Int64().Draw(t, "duration")))
+	case scgs.Float:
+		return scgs.FloatValue(finiteFloats().Draw(t, "float"))
+	case scgs.String:
+		return scgs.StringValue(texts(scgs.MaxTextBytes).Draw(t, "text"))
+	case scgs.Enum:
+		return scgs.EnumValue(rapid.SampledFrom(words).Draw(t, "word"))
+	case scgs.Invalid:
+	}
+	return scgs.Value{}
+}
+
+func row(t *rapid.T, schema scgs.Schema) []scgs.Value {
+	values := make([]scgs.Value, len(schema))
+	for i, f := range schema {
+		if rapid.IntRange(0, 9).Draw(t, "unset") > 0 {
+			values[i] = value(t, f.Type, f.Words)
+		}
+	}
+	return values
+}
+
+func stamps(domain clocksync.Domain) *rapid.Generator[clocksync.Stamp] {
+	finite := rapid.Int64Range(math.MinInt64+1, math.MaxInt64-1)
+	return rapid.Custom(func(t *rapid.T) clocksync.Stamp {
+		a, b := finite.Draw(t, "end"), finite.Draw(t, "end")
+		s := clocksync.Stamp{
+			Domain: domain,
+			Mono:   clocksync.Instant(finite.Draw(t, "mono")),
+			Within: clocksync.Interval{Earliest: clocksync.Instant(min(a, b)), Latest: clocksync.Instant(max(a, b))},
+		}
+		if rapid.IntRange(0, 3).Draw(t, "early") == 0 {
+			s.Within.Earliest = clocksync.MinInstant
+		}
+		if rapid.IntRange(0, 3).Draw(t, "late") == 0 {
+			s.Within.Latest = clocksync.MaxInstant
+		}
+		return s
+	})
+}
+
+// reports draws reports whose Seq goes up, some of them ends.
+func reports(t *rapid.T, schema scgs.Schema, domain clocksync.Domain) []wire.Report {
+	var drawn []wire.Report
+	seq := rapid.Uint64Range(0, math.MaxUint64/2).Draw(t, "first")
+	for range rapid.IntRange(0, 12).Draw(t, "reports") {
+		r := wire.Report{At: stamps(domain).Draw(t, "at")}
+		r.End = rapid.IntRange(0, 3).Draw(t, "end") == 0
+		seq += rapid.Uint64Range(1, 1<<40).Draw(t, "step")
+		r.Seq = seq
+		if !r.End {
+			r.Row = row(t, schema)
+		}
+		drawn = append(drawn, r)
+	}
+	return drawn
+}
+
+func batches(schema scgs.Schema, domain clocksync.Domain) *rapid.Generator[wire.Batch] {
+	return rapid.Custom(func(t *rapid.T) wire.Batch {
+		b := wire.Batch{
+			Member:      tokens().Draw(t, "member"),
+			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+			Schema:      schema.Hash(),
+			Again:       rapid.Bool().Draw(t, "again"),
+			Leaving:     rapid.Bool().Draw(t, "leaving"),
+			Reports:     reports(t, schema, domain),
+			Regions:     some(t, rapid.Custom(region)),
+		}
+		if b.Evidence.Seq = rapid.Uint64Range(0, 3).Draw(t, "evidence"); b.Evidence.Seq > 0 {
+			b.Evidence.At = stamps(domain).Draw(t, "at")
+		}
+		return b
+	})
+}
+
+func region(t *rapid.T) wire.Region {
+	return wire.Region{
+		Name:  tokens().Draw(t, "region"),
+		Entry: rapid.Uint64Min(1).Draw(t, "entry"),
+		Since: rapid.Uint64().Draw(t, "since"),
+	}
+}
+
+// some draws a list; an empty one is nil, as decoders return it.
+func some[T any](t *rapid.T, g *rapid.Generator[T]) []T {
+	drawn := rapid.SliceOfN(g, 0, 5).Draw(t, "list")
+	if len(drawn) == 0 {
+		return nil
+	}
+	return drawn
+}
+
+func decision(t *rapid.T) control.Decision {
+	return control.Decision{
+		Synchronizer: tokens().Draw(t, "synchronizer"),
+		Term:         rapid.Uint64().Draw(t, "term"),
+		Epoch:        rapid.Uint64().Draw(t, "epoch"),
+		Number:       rapid.Uint64().Draw(t, "number"),
+	}
+}
+
+func signal(t *rapid.T) control.Signal {
+	return control.Signal{
+		Decision:  decision(t),
+		Name:      tokens().Draw(t, "name"),
+		Predicate: tokens().Draw(t, "predicate"),
+		Kind:      rapid.SampledFrom([]control.Kind{control.Activate, control.Cancel}).Draw(t, "kind"),
+		Target:    tokens().Draw(t, "target"),
+		Region:    tokens().Draw(t, "region"),
+		Entry:     rapid.Uint64().Draw(t, "entry"),
+		TTL:       time.Duration(rapid.Int64Min(0).Draw(t, "ttl")),
+		Data: some(t, rapid.Custom(func(t *rapid.T) control.Datum {
+			typ := scgs.Type(rapid.IntRange(0, int(scgs.Enum)).Draw(t, "type"))
+			return control.Datum{Name: tokens().Draw(t, "name"), Value: value(t, typ, []string{"idle", "busy"})}
+		})),
+	}
+}
+
+func answer(t *rapid.T) wire.Answer {
+	return wire.Answer{
+		Decision: decision(t),
+		Name:     tokens().Draw(t, "name"),
+		Target:   tokens().Draw(t, "target"),
+		Fate:     rapid.SampledFrom(control.Fates).Draw(t, "fate"),
+		Detail:   texts(wire.MaxReasonByte).Draw(t, "detail"),
+	}
+}

@@ -1,0 +1,126 @@
+package wire_test
+
+import (
+	"encoding/hex"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// small is a schema with a field of every type.
+var small = scgs.Schema{
+	{Name: "phase", Type: scgs.Enum, Words: []string{"idle", "busy"}},
+	{Name: "load", Type: scgs.Float},
+	{Name: "sent", Type: scgs.Int},
+	{Name: "task", Type: scgs.String},
+	{Name: "age", Type: scgs.Duration},
+	{Name: "full", Type: scgs.Bool},
+}
+
+var (
+	decided = control.Decision{Synchronizer: "gsync", Term: 5, Epoch: 6, Number: 7}
+
+	goldenHello = wire.Hello{
+		Member: "w1", Incarnation: 300, Host: "h", Domain: "boot-7",
+		Quality: clocksync.Quality{Source: "fixed", Assumed: true},
+		Typed:   true, Schema: small[:2], Threads: true,
+	}
+	goldenWelcome = wire.Welcome{
+		Synchronizer: "gsync", Term: 5, Epoch: 6, Member: "w1", Incarnation: 300, Accepted: true,
+		Schema: small[1:2], Section: []byte{9, 8}, SectionHash: 4, Heartbeat: int64(time.Second), NextSeq: 3,
+	}
+	goldenBatch = wire.Batch{
+		Member: "w1", Incarnation: 300, Schema: small.Hash(), Again: true, Leaving: true,
+		Reports: []wire.Report{
+			{Seq: 9, At: clocksync.Stamp{Domain: "boot-7", Mono: 1000, Within: clocksync.Around(5000, 100)}, Row: []scgs.Value{
+				scgs.EnumValue("busy"), scgs.FloatValue(0.5), scgs.IntValue(-2), scgs.StringValue("a"), scgs.DurationValue(3), scgs.BoolValue(true),
+			}},
+			{Seq: 10, End: true, At: clocksync.Stamp{Domain: "boot-7", Mono: 1010, Within: clocksync.Around(5010, 100)}},
+			{Seq: 11, At: clocksync.Stamp{Domain: "boot-7", Mono: 1020, Within: clocksync.Unbounded}, Row: make([]scgs.Value, len(small))},
+		},
+		Regions:  []wire.Region{{Name: "search", Entry: 2, Since: 9}},
+		Evidence: wire.Evidence{Seq: 11, At: clocksync.Stamp{Domain: "boot-7", Mono: 1030, Within: clocksync.Around(5031, 101)}},
+	}
+	goldenSignals = wire.Signals{
+		Synchronizer: "gsync", Term: 5, Epoch: 6, Incarnation: 300,
+		Signals: []control.Signal{{
+			Decision: decided, Name: "stop", Predicate: "all-idle", Kind: control.Cancel,
+			Target: "w1", Region: "search", Entry: 2, TTL: 1000,
+			Data: []control.Datum{{Name: "best", Value: scgs.FloatValue(1.5)}, {Name: "who", Value: scgs.StringValue("w2")}},
+		}},
+	}
+	goldenAck = wire.Ack{
+		Member: "w1", Incarnation: 300,
+		Answers: []wire.Answer{{Decision: decided, Name: "stop", Target: "w1", Fate: control.Refused, Detail: "no"}},
+	}
+	goldenGone   = wire.Gone{Member: "w1", Incarnation: 300, First: 40}
+	goldenProbe  = wire.Probe{Incarnation: 300, Seq: 9, AfterMono: 1000, AfterTime: clocksync.MinInstant}
+	goldenResend = wire.Resend{Incarnation: 300, From: 3, To: 8}
+)
+
+// goldenFrames encodes one message of each kind.
+func goldenFrames(tb testing.TB) map[wire.Kind][]byte {
+	tb.Helper()
+	frames := map[wire.Kind][]byte{}
+	put := func(kind wire.Kind, frame []byte, err error) {
+		if err != nil {
+			tb.Fatal(err)
+		}
+		frames[kind] = frame
+	}
+	hello, err := wire.AppendHello(nil, &goldenHello)
+	put(wire.KindHello, hello, err)
+	batch, _, err := wire.NewBatchCodec(small).Append(nil, &goldenBatch)
+	put(wire.KindBatch, batch, err)
+	gone, err := wire.AppendGone(nil, &goldenGone)
+	put(wire.KindGone, gone, err)
+	ack, _, err := wire.AppendAck(nil, &goldenAck)
+	put(wire.KindAck, ack, err)
+	welcome, err := wire.AppendWelcome(nil, &goldenWelcome)
+	put(wire.KindWelcome, welcome, err)
+	probe, err := wire.AppendProbe(nil, &goldenProbe)
+	put(wire.KindProbe, probe, err)
+	resend, err := wire.AppendResend(nil, &goldenResend)
+	put(wire.KindResend, resend, err)
+	signals, _, err := wire.AppendSignals(nil, &goldenSignals)
+	put(wire.KindSignals, signals, err)
+	return frames
+}
+
+// TestLayout pins the bytes: a change here needs another Version.
+func TestLayout(t *testing.T) {
+	golden := map[wire.Kind]string{
+		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads
+		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
+			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3`,
+		// member, incarnation, schema, flags | count | reports | regions | evidence
+		wire.KindBatch: `01 02 a27731 cd012c cfd10e7933879811af 03 dc0003
+			09 00 d103e8 d10f3c d11004  01 ca3f000000 fe a161 03 c3
+			01 01 0a 00 00
+			01 06 0a  c0 c0 c0 c0 c0 c0
+			91 a6736561726368 02 09
+			0b 00 0a 00 02`,
+		wire.KindGone: `01 03 a27731 cd012c 28`,
+		// member, incarnation | count | decision | name, target, fate, detail
+		wire.KindAck: `01 04 a27731 cd012c dc0001 a56773796e63 05 06 07 a473746f70 a27731 07 a26e6f`,
+		// synchronizer, term, epoch | member, incarnation | accepted, refused, reason | schema | section, hash | heartbeat, next
+		wire.KindWelcome: `01 05 a56773796e63 05 06 a27731 cd012c c3 c2 a0
+			91 a46c6f6164 03 90 c4020908 04 d23b9aca00 03`,
+		wire.KindProbe:  `01 06 cd012c 09 d103e8 d38000000000000000`,
+		wire.KindResend: `01 07 cd012c 03 08`,
+		// synchronizer, term, epoch, incarnation | count | decision | name, predicate, kind | target, region, entry | ttl | data
+		wire.KindSignals: `01 08 a56773796e63 05 06 cd012c dc0001 a56773796e63 05 06 07
+			a473746f70 a8616c6c2d69646c65 02 a27731 a6736561726368 02 d103e8
+			92 a462657374 03 ca3fc00000 a377686f 04 a27732`,
+	}
+	for kind, frame := range goldenFrames(t) {
+		if got, want := hex.EncodeToString(frame), strings.Join(strings.Fields(golden[kind]), ""); got != want {
+			t.Errorf("%v:\n got %s\nwant %s", kind, got, want)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package wire_test
+
+import (
+	"encoding/hex"
+	"errors"
+	"math"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+func unhex(tb testing.TB, text string) []byte {
+	tb.Helper()
+	b, err := hex.DecodeString(strings.Join(strings.Fields(text), ""))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return b
+}
+
+// decodeAny gives a frame to the decoder of the kind it claims.
+func decodeAny(frame []byte) error {
+	kind, err := wire.KindOf(frame)
+	if err != nil {
+		return err
+	}
+	_, err = decoders[kind](frame)
+	return err
+}
+
+const (
+	batchHead = "01 02 a27731 cd012c cfd10e7933879811af 00 " // no reports, regions, evidence yet
+	rowOfNils = "c0 c0 c0 c0 c0 c0 "
+	emptyTail = "90 00"
+	zeroStamp = "06 00 "
+	signals   = "01 08 a167 05 06 00 91 a167 05 06 07 a173 a170 "
+	welcomes  = "01 05 a167 05 06 a0 00 "
+	hello     = "01 01 a161 00 a0 a164 a0 c2 c3 "
+)
+
+func TestHostileFramesAreRefused(t *testing.T) {
+	cases := []struct{ frame, want string }{
+		{"", "wire: frame: size: it ends before its kind"},
+		{"01", "wire: frame: size: it ends before its kind"},
+		{"02 01", "wire: frame: version: 2, this side speaks 1: run releases of one major version"},
+		{"01 00", "wire: frame: kind: 0 is none that this side knows"},
+		{"01 09", "wire: frame: kind: 9 is none that this side knows"},
+		{"01 03", "wire: gone: member: the frame ends inside it"},
+		{"01 03 c0", "wire: gone: member: it is not a text"},
+		{"01 03 dbffffffff 61", "wire: gone: member: the frame ends inside it"},
+		{"01 03 a3612e62 05 01", `wire: gone: member: "a.b": use letters, digits, - and _, at most 64`},
+		{"01 03 a2c328 05 01", "wire: gone: member: it is not UTF-8"},
+		{"01 03 a0 05 01", `wire: gone: member: "": use letters, digits, - and _, at most 64`},
+		{"01 03 d941" + strings.Repeat("61", 65) + "05 01", "wire: gone: member: 65 bytes, at most 64 are allowed"},
+		{"01 03 a161 ff 01", "wire: gone: incarnation: it is not an unsigned 64-bit integer"},
+		{"01 03 a161 cb4000000000000000 01", "wire: gone: incarnation: it is not an unsigned 64-bit integer"},
+		{"01 03 a161 05 00", "wire: gone: first: it is 0, the states of a member count from 1"},
+		{"01 03 a161 05 01 00", "wire: gone: end: 1 bytes follow the last field"},
+		{"01 06 05 00 00 00", "wire: probe: seq: it is 0, the states of a member count from 1"},
+		{"01 06 05 01 cfffffffffffffffff 00", "wire: probe: after mono: it is not a signed 64-bit integer"},
+		{"01 07 05 03 02", "wire: resend: to: it lies before from"},
+
+		{hello + "ddffffffff", "wire: hello: state: 4294967295 of them, at most 64 are allowed"},
+		{hello + "dfffffffff", "wire: hello: state: it is not a list"},
+		{hello + "dc0040", "wire: hello: state: the frame ends inside it"},
+		{hello + "91 a161 07 90", "wire: hello: state[0].type: 7 is not 1 to 6"},
+		{hello + "91 a161 06 dc0041", "wire: hello: state[0].words: 65 of them, at most 64 are allowed"},
+		{hello + "91 a161 06 90 c2", `wire: hello: state: state: field "a": an enum has 1 to 64 words, this one has 0`},
+		{hello + "92 a161 02 90 a162 06 92 a163 c0", "wire: hello: state[1].words[1].word: it is not a text"},
+		{"01 01 a161 00 a0 a0", "wire: hello: domain: it is empty: every member reads some clock"},
+
+		{welcomes + "c3 c3", "wire: welcome: refused: it is both accepted and refused"},
+		{welcomes + "c3 c2 a0 90 c6ffffffff", "wire: welcome: section: the frame ends inside it"},
+		{welcomes + "c3 c2 a0 90 c400 00 ff 00", "wire: welcome: heartbeat: it is negative"},
+		{"01 05 a167 05 06 a12a 00 c3 c2", "wire: welcome: member: use letters, digits, - and _, at most 64"},
+
+		{"01 04 a161 00 dd00000101", "wire: ack: answers: 257 of them, at most 256 are allowed"},
+		{"01 04 a161 00 91 a167 01 02 03 a161 a161 00", "wire: ack: answers[0].fate: 0 is not 1 to 8"},
+		{"01 04 a161 00 91 a167 01 02 03 a161 a161 09 a0", "wire: ack: answers[0].fate: 9 is not 1 to 8"},
+		{signals + "03 a174 a172 01 00 90", "wire: signals: signals[0].kind: 3 is not 1 to 2"},
+		{signals + "01 a174 a172 01 ff 90", "wire: signals: signals[0].ttl: it is negative"},
+		{signals + "01 a174 a172 01 00 dc0021", "wire: signals: signals[0].data: 33 of them, at most 32 are allowed"},
+		{signals + "01 a174 a172 01 00 91 a178 03 cb7ff8000000000001", "wire: signals: signals[0].data[0].value: it is not a number"},
+		{signals + "01 a174 a172 01 00 92 a178 04 da0fa0" + strings.Repeat("61", 4000) + "a179 04 d9ff" + strings.Repeat("61", 255), "wire: signals: signals[0].data: signal: 4275 bytes of data, at most 4096 ride with a signal: send a reference and fetch the body"},
+
+		{"01 02 a161 00 05", "wire: batch: schema: the rows have another one than this side expects: introduce the member anew"},
+		{"01 02 a161 00 cfd10e7933879811af 04", "wire: batch: flags: 4 is not 0 to 3"},
+		{batchHead + "dd00000401", "wire: batch: reports: 1025 of them, at most 1024 are allowed"},
+		{batchHead + "dd00000400 00", "wire: batch: reports: the frame ends inside it"},
+		{batchHead + "91 00 " + zeroStamp + rowOfNils + emptyTail, "wire: batch: reports[0].seq: it is 0, the states of a member count from 1"},
+		{batchHead + "92 05 " + zeroStamp + rowOfNils + "00 " + zeroStamp + rowOfNils + emptyTail, "wire: batch: reports[1].seq: it is not above the one before"},
+		{batchHead + "92 05 07 00 00 07 00" + emptyTail, "wire: batch: reports[1].seq: it is not above the one before"},
+		{batchHead + "92 05 " + zeroStamp + rowOfNils + "cffffffffffffffffe " + zeroStamp + rowOfNils + emptyTail, "wire: batch: reports[1].seq: it is not above the one before"},
+		{batchHead + "91 05 08 00 " + emptyTail, "wire: batch: reports[0].flags: 8 is not 0 to 7"},
+		{batchHead + "91 05 06 d37fffffffffffffff " + rowOfNils + emptyTail, "wire: batch: reports[0].mono: a reading is not infinite"},
+		{batchHead + "91 05 00 00 05 04 " + rowOfNils + emptyTail, "wire: batch: reports[0].earliest: it lies after the latest time"},
+		{batchHead + "91 05 04 00 d37fffffffffffffff " + rowOfNils + emptyTail, "wire: batch: reports[0].earliest: no event is at plus infinity"},
+		{batchHead + "91 05 02 00 d38000000000000000 " + rowOfNils + emptyTail, "wire: batch: reports[0].latest: no event is at minus infinity"},
+		{batchHead + "91 05 " + zeroStamp + "02 c0 c0 c0 c0 c0" + emptyTail, "wire: batch: reports[0].phase: word 2 of 2"},
+		{batchHead + "91 05 " + zeroStamp + "a169 c0 c0 c0 c0 c0" + emptyTail, "wire: batch: reports[0].phase: it is not an unsigned 64-bit integer"},
+		{batchHead + "91 05 " + zeroStamp + "c0 cb7ff8000000000001 c0 c0 c0 c0" + emptyTail, "wire: batch: reports[0].load: NaN is not a finite number"},
+		{batchHead + "91 05 " + zeroStamp + "c0 caff800000 c0 c0 c0 c0" + emptyTail, "wire: batch: reports[0].load: -Inf is not a finite number"},
+		{batchHead + "91 05 " + zeroStamp + "c0 c0 cfffffffffffffffff c0 c0 c0" + emptyTail, "wire: batch: reports[0].sent: it is not a signed 64-bit integer"},
+		{batchHead + "91 05 " + zeroStamp + "c0 c0 c0 da0101" + strings.Repeat("61", 257) + "c0 c0" + emptyTail, "wire: batch: reports[0].task: 257 bytes, at most 256 are allowed"},
+		{batchHead + "91 05 " + zeroStamp + "c0 c0 c0 a180 c0 c0" + emptyTail, "wire: batch: reports[0].task: it is not UTF-8"},
+		{batchHead + "91 05 " + zeroStamp + "c0 c0 c0 c0 c0", "wire: batch: reports[0].full: the frame ends inside it"},
+		{batchHead + "91 05 " + zeroStamp + rowOfNils + "c0" + emptyTail, "wire: batch: regions: it is not a list"}, // one value too many
+		{batchHead + "90 dd00000101", "wire: batch: regions: 257 of them, at most 256 are allowed"},
+		{batchHead + "90 91 a172 00 00 00", "wire: batch: regions[0].entry: it is 0, the entries of regions count from 1"},
+		{batchHead + "90 90 05 01 00", "wire: batch: flags: evidence cannot be an end"},
+	}
+	for _, c := range cases {
+		frame := unhex(t, c.frame)
+		err := decodeAny(frame)
+		if err == nil || err.Error() != c.want {
+			t.Errorf("frame %s\n got %v\nwant %s", c.frame, err, c.want)
+		}
+		if fault := (*wire.FrameError)(nil); !errors.As(err, &fault) {
+			t.Errorf("frame %s: %T is no *FrameError", c.frame, err)
+		}
+	}
+}
+
+func TestReasonsToActOn(t *testing.T) {
+	if err := decodeAny(unhex(t, "02 01")); !errors.Is(err, wire.ErrVersion) {
+		t.Errorf("%v is not ErrVersion", err)
+	}
+	if err := decodeAny(unhex(t, "01 02 a161 00 05")); !errors.Is(err, wire.ErrSchema) || errors.Is(err, wire.ErrVersion) {
+		t.Errorf("%v is not ErrSchema alone", err)
+	}
+	if _, err := wire.DecodeHello(goldenFrames(t)[wire.KindGone]); err == nil || err.Error() != "wire: gone: kind: a frame of kind hello was expected" {
+		t.Errorf("a gone decoded as a hello: %v", err)
+	}
+	if err := decodeAny(make([]byte, wire.MaxFrameBytes+1)); err == nil || err.Error() != "wire: frame: size: 61441 bytes, at most 61440 are read" {
+		t.Errorf("a frame over the limit: %v", err)
+	}
+}
+
+func TestEveryCutOfAFrameIsRefused(t *testing.T) {
+	for kind, frame := range goldenFrames(t) {
+		for n := range frame {
+			if err := decodeAny(frame[:n]); err == nil {
+				t.Errorf("%v: %d of %d bytes are taken for a whole frame", kind, n, len(frame))
+			}
+		}
+		if err := decodeAny(append(frame, 0xc0)); err == nil {
+			t.Errorf("%v: a trailing byte is taken", kind)
+		}
+	}
+}
+
+// TestFramesCannotAskForMemory fills frames with the items that take the most
+// memory for their bytes.
+func TestFramesCannotAskForMemory(t *testing.T) {
+	const most = 40 * wire.MaxFrameBytes
+	fill := func(head string, item string) []byte {
+		frame := unhex(t, head)
+		one := unhex(t, item)
+		for len(frame)+len(one) <= wire.MaxFrameBytes {
+			frame = append(frame, one...)
+		}
+		return frame
+	}
+	for name, frame := range map[string][]byte{
+		"reports": fill(batchHead+"dd00000400", "01 "+zeroStamp+rowOfNils),
+		"ends":    fill(batchHead+"dd00000400", "01 07 00"),
+		"regions": fill(batchHead+"90 dd00000100", "a172 01 00"),
+		"words":   fill(hello+"dc0040", "a161 06 dc0040"+strings.Repeat("a0", 64)),
+		"answers": fill("01 04 a161 00 dd00000100", "a167 01 02 03 a161 a161 01 a0"),
+		"signals": fill("01 08 a167 05 06 00 dd00000100", "a167 05 06 07 a173 a170 01 a174 a172 01 00 dc0020"+strings.Repeat("a178 00", 32)),
+		"section": fill(welcomes+"c3 c2 a0 90 c6ffffffff", "00"),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := decodeAny(frame)
+		runtime.ReadMemStats(&after)
+		if err == nil {
+			t.Errorf("%s: a frame that is filled up is taken", name)
+		}
+		if grown := after.TotalAlloc - before.TotalAlloc; grown > most {
+			t.Errorf("%s: %d bytes allocated for a frame of %d", name, grown, len(frame))
+		}
+	}
+}
+
+func TestEncodersRefuseWhatDecodersWould(t *testing.T) {
+	codec := wire.NewBatchCodec(small)
+	row := func(i int, v scgs.Value) []scgs.Value {
+		values := make([]scgs.Value, len(small))
+		values[i] = v
+		return values
+	}
+	report := func(r wire.Report) error {
+		_, _, err := codec.Append(nil, &wire.Batch{Member: "w1", Reports: []wire.Report{r}})
+		return err
+	}
+	nils := make([]scgs.Value, len(small))
+	endless := clocksync.Stamp{Within: clocksync.Unbounded}
+	with := func(change func(*control.Signal)) error {
+		s := goldenSignals.Signals[0]
+		change(&s)
+		_, _, err := wire.AppendSignals(nil, &wire.Signals{Synchronizer: "g", Signals: []control.Signal{s}})
+		return err
+	}
+	hello := goldenHello
+	hello.Member = "a b"
+	_, helloErr := wire.AppendHello(nil, &hello)
+	big := goldenWelcome
+	big.Schema, big.Section = nil, make([]byte, wire.MaxSection)
+	for i := range scgs.MaxFields {
+		words := make([]string, 64)
+		for j := range words {
+			words[j] = string(rune('a'+i%26)) + string(rune('A'+j))
+		}
+		big.Schema = append(big.Schema, scgs.Field{Name: "f" + strings.Repeat("x", i), Type: scgs.Enum, Words: words})
+	}
+	_, bigErr := wire.AppendWelcome(nil, &big)
+	cases := []struct {
+		err  error
+		want string
+	}{
+		{helloErr, `wire: hello: member: "a b": use letters, digits, - and _, at most 64`},
+		{bigErr, "wire: welcome: size: 63969 bytes, at most 61440 fit a frame"},
+		{report(wire.Report{Seq: 0, At: endless, Row: nils}), "wire: batch: reports[0].seq: it is 0, the states of a member count from 1"},
+		{report(wire.Report{Seq: 1, At: endless}), "wire: batch: reports[0].row: 0 values for 6 fields"},
+		{report(wire.Report{Seq: 1, At: endless, Row: row(0, scgs.EnumValue("none"))}), `wire: batch: reports[0].phase: "none" is none of its words`},
+		{report(wire.Report{Seq: 1, At: endless, Row: row(1, scgs.FloatValue(math.Inf(1)))}), "wire: batch: reports[0].load: +Inf is not a finite number"},
+		{report(wire.Report{Seq: 1, At: endless, Row: row(2, scgs.FloatValue(1))}), "wire: batch: reports[0].sent: its type is int, not float"},
+		{report(wire.Report{Seq: 1, At: endless, Row: row(3, scgs.StringValue("\xff"))}), "wire: batch: reports[0].task: it is not UTF-8"},
+		{report(wire.Report{Seq: 1, At: endless, Row: row(3, scgs.StringValue(strings.Repeat("x", 257)))}), "wire: batch: reports[0].task: 257 bytes, at most 256 are allowed"},
+		{report(wire.Report{Seq: 1, At: clocksync.Stamp{Mono: clocksync.MinInstant, Within: clocksync.Unbounded}, Row: nils}), "wire: batch: reports[0].mono: a reading is not infinite"},
+		{report(wire.Report{Seq: 1, At: clocksync.Stamp{Within: clocksync.Interval{Earliest: 2, Latest: 1}}, Row: nils}), "wire: batch: reports[0].earliest: it lies after the latest time"},
+		{with(func(s *control.Signal) { s.Region = "" }), `wire: signals: signals[0].region: "": use letters, digits, - and _, at most 64`},
+		{with(func(s *control.Signal) { s.Kind = 0 }), "wire: signals: signals[0].kind: 0 is not 1 to 2"},
+		{with(func(s *control.Signal) { s.Data = make([]control.Datum, control.MaxData+1) }), "wire: signals: signals[0].data: 33 of them, at most 32 are allowed"},
+	}
+	for _, c := range cases {
+		if c.err == nil || c.err.Error() != c.want {
+			t.Errorf("got %v\nwant %s", c.err, c.want)
+		}
+	}
+	if dst, err := wire.AppendGone([]byte("kept"), &wire.Gone{Member: "w1"}); err == nil || string(dst) != "kept" {
+		t.Errorf("a refused message left %q, %v", dst, err)
+	}
+}
+
+func TestCheckRow(t *testing.T) {
+	codec := wire.NewBatchCodec(small)
+	if err := codec.CheckRow(make([]scgs.Value, len(small))); err != nil {
+		t.Errorf("a row without values yet: %v", err)
+	}
+	if err := codec.CheckRow(goldenBatch.Reports[0].Row); err != nil {
+		t.Errorf("a good row: %v", err)
+	}
+	bad := make([]scgs.Value, len(small))
+	bad[1] = scgs.FloatValue(math.Inf(-1))
+	for _, c := range []struct {
+		row  []scgs.Value
+		want string
+	}{
+		{nil, "state: 0 values for 6 fields"},
+		{bad, `state: field "load": -Inf is not a finite number`},
+	} {
+		if err := codec.CheckRow(c.row); err == nil || err.Error() != c.want {
+			t.Errorf("CheckRow = %v, want %s", err, c.want)
+		}
+	}
+}
+
+func TestTextsForPeopleAreCut(t *testing.T) {
+	welcome := wire.Welcome{Synchronizer: "g", Refused: true, Reason: "no\xff " + strings.Repeat("ä", wire.MaxReasonByte)}
+	frame, err := wire.AppendWelcome(nil, &welcome)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := wire.DecodeWelcome(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "no " + strings.Repeat("ä", (wire.MaxReasonByte-4)/2); got.Reason != want {
+		t.Errorf("reason of %d bytes: %q", len(got.Reason), got.Reason)
+	}
+}

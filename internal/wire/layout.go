@@ -1,0 +1,173 @@
+package wire
+
+import (
+	"math"
+	"time"
+
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// The layouts: the order of the calls is the order of the fields in the frame.
+
+func (m *Hello) layout(c *coder) {
+	c.token("member", &m.Member)
+	c.uint("incarnation", &m.Incarnation)
+	c.text("host", &m.Host, MaxHostBytes)
+	c.text("domain", (*string)(&m.Domain), MaxHostBytes)
+	c.need(m.Domain != "", "domain", "it is empty: every member reads some clock")
+	c.text("quality", &m.Quality.Source, MaxHostBytes)
+	c.bool("assumed", &m.Quality.Assumed)
+	c.bool("typed", &m.Typed)
+	c.schema(&m.Schema)
+	c.bool("threads", &m.Threads)
+}
+
+func (m *Welcome) layout(c *coder) {
+	c.token("synchronizer", &m.Synchronizer)
+	c.uint("term", &m.Term)
+	c.uint("epoch", &m.Epoch)
+	c.text("member", &m.Member, MaxTokenBytes)
+	c.need(m.Member == "" || isToken(m.Member), "member", tokenRule)
+	c.uint("incarnation", &m.Incarnation)
+	c.bool("accepted", &m.Accepted)
+	c.bool("refused", &m.Refused)
+	c.need(!m.Accepted || !m.Refused, "refused", "it is both accepted and refused")
+	c.reason("reason", &m.Reason)
+	c.schema(&m.Schema)
+	c.blob("section", &m.Section, MaxSection)
+	c.uint("section hash", &m.SectionHash)
+	c.int("heartbeat", &m.Heartbeat)
+	c.need(m.Heartbeat >= 0, "heartbeat", "it is negative")
+	c.uint("next seq", &m.NextSeq)
+}
+
+func (m *Gone) layout(c *coder) {
+	c.token("member", &m.Member)
+	c.uint("incarnation", &m.Incarnation)
+	c.uint("first", &m.First)
+	c.need(m.First > 0, "first", zeroSeq)
+}
+
+func (m *Probe) layout(c *coder) {
+	c.uint("incarnation", &m.Incarnation)
+	c.uint("seq", &m.Seq)
+	c.need(m.Seq > 0, "seq", zeroSeq)
+	c.int("after mono", (*int64)(&m.AfterMono))
+	c.int("after time", (*int64)(&m.AfterTime))
+}
+
+func (m *Resend) layout(c *coder) {
+	c.uint("incarnation", &m.Incarnation)
+	c.uint("from", &m.From)
+	c.need(m.From > 0, "from", zeroSeq)
+	c.uint("to", &m.To)
+	c.need(m.From <= m.To, "to", "it lies before from")
+}
+
+// layout of Signals returns how many of them the frame holds.
+func (m *Signals) layout(c *coder) int {
+	c.token("synchronizer", &m.Synchronizer)
+	c.uint("term", &m.Term)
+	c.uint("epoch", &m.Epoch)
+	c.uint("incarnation", &m.Incarnation)
+	return some(c, "signals", &m.Signals, MaxSignals, 12, c.signal)
+}
+
+func (c *coder) signal(s *control.Signal) {
+	c.decision(&s.Decision)
+	c.token("name", &s.Name)
+	c.token("predicate", &s.Predicate)
+	c.small("kind", (*uint8)(&s.Kind), uint8(control.Activate), uint8(control.Cancel))
+	c.token("target", &s.Target)
+	c.token("region", &s.Region)
+	c.uint("entry", &s.Entry)
+	c.int("ttl", (*int64)(&s.TTL))
+	c.need(s.TTL >= 0, "ttl", "it is negative")
+	list(c, "data", &s.Data, control.MaxData, 3, c.datum)
+	if c.err == nil {
+		if err := control.CheckData(s.Data); err != nil {
+			c.fail("data", err.Error())
+		}
+	}
+}
+
+func (c *coder) decision(d *control.Decision) {
+	c.token("synchronizer", &d.Synchronizer)
+	c.uint("term", &d.Term)
+	c.uint("epoch", &d.Epoch)
+	c.uint("number", &d.Number)
+}
+
+// layout of Ack returns how many answers the frame holds.
+func (m *Ack) layout(c *coder) int {
+	c.token("member", &m.Member)
+	c.uint("incarnation", &m.Incarnation)
+	return some(c, "answers", &m.Answers, MaxSignals, 8, c.answer)
+}
+
+func (c *coder) answer(a *Answer) {
+	c.decision(&a.Decision)
+	c.token("name", &a.Name)
+	c.token("target", &a.Target)
+	c.small("fate", (*uint8)(&a.Fate), uint8(control.Waiting), uint8(control.Unconfirmed))
+	c.reason("detail", &a.Detail)
+}
+
+func (c *coder) schema(s *scgs.Schema) {
+	list(c, "state", (*[]scgs.Field)(s), scgs.MaxFields, 3, c.field)
+	if c.err == nil {
+		if err := s.Validate(); err != nil {
+			c.fail("state", err.Error())
+		}
+	}
+}
+
+func (c *coder) field(f *scgs.Field) {
+	c.text("name", &f.Name, scgs.MaxNameBytes)
+	c.small("type", (*uint8)(&f.Type), uint8(scgs.Bool), uint8(scgs.Enum))
+	list(c, "words", &f.Words, scgs.MaxFields, 1, func(w *string) { c.text("word", w, scgs.MaxNameBytes) })
+}
+
+func (c *coder) datum(d *control.Datum) {
+	c.token("name", &d.Name)
+	c.value(&d.Value)
+}
+
+// value codes a value that carries its type along.
+func (c *coder) value(v *scgs.Value) {
+	typ := uint8(v.Type())
+	c.small("type", &typ, uint8(scgs.Invalid), uint8(scgs.Enum))
+	var got scgs.Value
+	switch scgs.Type(typ) {
+	case scgs.Invalid:
+	case scgs.Bool:
+		b := v.Bool()
+		c.bool("value", &b)
+		got = scgs.BoolValue(b)
+	case scgs.Int, scgs.Duration:
+		i := v.Int()
+		c.int("value", &i)
+		got = scgs.IntValue(i)
+		if scgs.Type(typ) == scgs.Duration {
+			got = scgs.DurationValue(time.Duration(i))
+		}
+	case scgs.Float:
+		f := v.Float()
+		c.float("value", &f)
+		c.need(!math.IsNaN(f), "value", "it is not a number")
+		got = scgs.FloatValue(f)
+	case scgs.String, scgs.Enum:
+		s := v.Text()
+		c.text("value", &s, control.MaxDataBytes)
+		got = scgs.StringValue(s)
+		if scgs.Type(typ) == scgs.Enum {
+			got = scgs.EnumValue(s)
+		}
+	}
+	if !c.writing {
+		*v = got
+	}
+}
+
+const zeroSeq = "it is 0, the states of a member count from 1"

@@ -1,0 +1,139 @@
+package wire
+
+import (
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// The limits of frames. A frame that exceeds one is refused whole.
+const (
+	MaxFrameBytes = 60 << 10 // fits a server's payload limit of 64 KiB
+	MaxReports    = 1024     // reports of a batch
+	MaxRegions    = 256      // open regions of a member
+	MaxSignals    = 256      // signals of a frame
+	MaxTokenBytes = 64       // names of members, groups, synchronizers, regions and signals
+	MaxHostBytes  = 255      // host names, clock domains, source names
+	MaxReasonByte = 1024     // texts of refusals
+	MaxSection    = 48 << 10 // the configuration sections below a synchronizer
+)
+
+// Hello asks a synchronizer to take the sender as a member. It is repeated
+// until a [Welcome] answers it.
+type Hello struct {
+	Member      string
+	Incarnation uint64 // larger after every restart or return of the member
+	Host        string
+	Domain      clocksync.Domain
+	Quality     clocksync.Quality
+	Typed       bool        // Schema is the program's state type; else it has none yet
+	Schema      scgs.Schema // the fields the program will report
+	Threads     bool        // the member's state is the summary of its threads
+}
+
+// Welcome answers a Hello, and is sent unasked when a synchronizer wants its
+// members to introduce themselves again (Accepted and Refused both false).
+type Welcome struct {
+	Synchronizer string
+	Term         uint64
+	Epoch        uint64
+	Member       string
+	Incarnation  uint64 // of the Hello it answers
+	Accepted     bool
+	Refused      bool
+	Reason       string      // why refused
+	Schema       scgs.Schema // the declared state: reports carry its fields in this order
+	Section      []byte      // the configuration of the synchronizers below, empty if there are none
+	SectionHash  uint64
+	Heartbeat    int64 // ns between signs of life of a member that has nothing to say
+	NextSeq      uint64
+}
+
+// Report is one event of a member: the start of a local state, or an explicit
+// end after which the member has no state.
+type Report struct {
+	Seq uint64 // counts the member's reports from 1; an End takes a Seq of its own, so that a lost End shows
+	End bool
+	At  clocksync.Stamp
+	Row []scgs.Value // the fields of the declared schema; empty for an End
+}
+
+// Evidence says that the state Seq, open when it was taken, still held at At.
+type Evidence struct {
+	Seq uint64
+	At  clocksync.Stamp
+}
+
+// Region tells which entry of a region is the current one, and during which
+// state it began.
+type Region struct {
+	Name  string
+	Entry uint64
+	Since uint64 // the Seq of the state that was current when the region was entered, 0 if there was none
+}
+
+// Batch carries what a member has to say since its last batch. Its reports are
+// in the order of their Seq. Regions lists every region open at the end of the
+// batch, so that a lost batch is repaired by the next. A batch without reports
+// and with Evidence is a heartbeat or the answer to a probe.
+type Batch struct {
+	Member      string
+	Incarnation uint64
+	Schema      uint64 // hash of the schema the rows are encoded with
+	Again       bool   // answers a Resend
+	Leaving     bool   // the member leaves after this batch
+	Reports     []Report
+	Regions     []Region
+	Evidence    Evidence // Seq 0: none
+}
+
+// Gone answers a [Resend] for states the ring no longer holds: everything below
+// First is lost.
+type Gone struct {
+	Member      string
+	Incarnation uint64
+	First       uint64
+}
+
+// Probe asks a member for evidence that its open state Seq holds at a reading
+// above AfterMono of its own clock and an earliest time above AfterTime
+// (MinInstant: no matter). The member answers with a [Batch] as soon as that is
+// so, or at once if the state has changed.
+type Probe struct {
+	Incarnation uint64
+	Seq         uint64
+	AfterMono   clocksync.Instant
+	AfterTime   clocksync.Instant
+}
+
+// Resend asks for the reports From to To once more.
+type Resend struct {
+	Incarnation uint64
+	From, To    uint64
+}
+
+// Signals carries decisions to one member. Fence is the sender's term and epoch:
+// the member refuses signals of older ones from then on.
+type Signals struct {
+	Synchronizer string
+	Term         uint64
+	Epoch        uint64
+	Incarnation  uint64 // of the member the signals are meant for
+	Signals      []control.Signal
+}
+
+// Answer tells the fate of one signal.
+type Answer struct {
+	Decision control.Decision
+	Name     string
+	Target   string
+	Fate     control.Fate
+	Detail   string // why refused
+}
+
+// Ack answers Signals.
+type Ack struct {
+	Member      string
+	Incarnation uint64
+	Answers     []Answer
+}

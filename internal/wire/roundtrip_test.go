@@ -1,0 +1,156 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// roundTrip encodes behind a prefix, which must stay, and decodes again.
+func roundTrip[M any](t *rapid.T, m M, kind wire.Kind, encode func([]byte, *M) ([]byte, error), decode func([]byte) (M, error)) {
+	t.Helper()
+	const prefix = "kept"
+	frame, err := encode([]byte(prefix), &m)
+	if err != nil {
+		t.Fatalf("encode %+v: %v", m, err)
+	}
+	if string(frame[:len(prefix)]) != prefix {
+		t.Fatalf("encoding changed what stood before the frame: %q", frame[:len(prefix)])
+	}
+	frame = frame[len(prefix):]
+	if got, err := wire.KindOf(frame); got != kind || err != nil {
+		t.Fatalf("KindOf = %v, %v", got, err)
+	}
+	got, err := decode(frame)
+	if err != nil {
+		t.Fatalf("decode %+v: %v", m, err)
+	}
+	clear(frame) // The message must not look at the frame any more.
+	if d := diff(m, got); d != "" {
+		t.Fatalf("changed on the way (-sent +received):\n%s", d)
+	}
+}
+
+func diff[M any](a, b M) string {
+	return cmp.Diff(a, b, cmp.AllowUnexported(scgs.Value{}), cmpopts.EquateEmpty())
+}
+
+func TestMessagesSurviveTheWay(t *testing.T) {
+	t.Run("hello", rapid.MakeCheck(func(t *rapid.T) {
+		roundTrip(t, wire.Hello{
+			Member:      tokens().Draw(t, "member"),
+			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+			Host:        texts(wire.MaxHostBytes).Draw(t, "host"),
+			Domain:      clocksync.Domain(tokens().Draw(t, "domain")),
+			Quality:     clocksync.Quality{Source: texts(wire.MaxHostBytes).Draw(t, "source"), Assumed: rapid.Bool().Draw(t, "assumed")},
+			Typed:       rapid.Bool().Draw(t, "typed"),
+			Schema:      schemas().Draw(t, "schema"),
+			Threads:     rapid.Bool().Draw(t, "threads"),
+		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
+	}))
+	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
+		m := wire.Welcome{
+			Synchronizer: tokens().Draw(t, "synchronizer"),
+			Term:         rapid.Uint64().Draw(t, "term"),
+			Epoch:        rapid.Uint64().Draw(t, "epoch"),
+			Incarnation:  rapid.Uint64().Draw(t, "incarnation"),
+			Reason:       texts(wire.MaxReasonByte).Draw(t, "reason"),
+			Schema:       schemas().Draw(t, "schema"),
+			Section:      rapid.SliceOfN(rapid.Byte(), 0, 300).Draw(t, "section"),
+			SectionHash:  rapid.Uint64().Draw(t, "hash"),
+			Heartbeat:    rapid.Int64Min(0).Draw(t, "heartbeat"),
+			NextSeq:      rapid.Uint64().Draw(t, "next"),
+		}
+		switch rapid.IntRange(0, 2).Draw(t, "answer") {
+		case 0:
+			m.Accepted, m.Member = true, tokens().Draw(t, "member")
+		case 1:
+			m.Refused, m.Member = true, tokens().Draw(t, "member")
+		}
+		roundTrip(t, m, wire.KindWelcome, wire.AppendWelcome, wire.DecodeWelcome)
+	}))
+	t.Run("gone", rapid.MakeCheck(func(t *rapid.T) {
+		roundTrip(t, wire.Gone{
+			Member:      tokens().Draw(t, "member"),
+			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+			First:       rapid.Uint64Min(1).Draw(t, "first"),
+		}, wire.KindGone, wire.AppendGone, wire.DecodeGone)
+	}))
+	t.Run("probe", rapid.MakeCheck(func(t *rapid.T) {
+		roundTrip(t, wire.Probe{
+			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+			Seq:         rapid.Uint64Min(1).Draw(t, "seq"),
+			AfterMono:   clocksync.Instant(rapid.Int64().Draw(t, "mono")),
+			AfterTime:   clocksync.Instant(rapid.Int64().Draw(t, "time")),
+		}, wire.KindProbe, wire.AppendProbe, wire.DecodeProbe)
+	}))
+	t.Run("resend", rapid.MakeCheck(func(t *rapid.T) {
+		from := rapid.Uint64Min(1).Draw(t, "from")
+		roundTrip(t, wire.Resend{
+			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+			From:        from,
+			To:          rapid.Uint64Min(from).Draw(t, "to"),
+		}, wire.KindResend, wire.AppendResend, wire.DecodeResend)
+	}))
+	t.Run("signals", rapid.MakeCheck(func(t *rapid.T) {
+		m := wire.Signals{
+			Synchronizer: tokens().Draw(t, "synchronizer"),
+			Term:         rapid.Uint64().Draw(t, "term"),
+			Epoch:        rapid.Uint64().Draw(t, "epoch"),
+			Incarnation:  rapid.Uint64().Draw(t, "incarnation"),
+			Signals:      some(t, rapid.Custom(signal)),
+		}
+		encode := func(dst []byte, m *wire.Signals) ([]byte, error) {
+			frame, n, err := wire.AppendSignals(dst, m)
+			if n != len(m.Signals) {
+				t.Fatalf("%d of %d signals fit", n, len(m.Signals))
+			}
+			return frame, err
+		}
+		roundTrip(t, m, wire.KindSignals, encode, wire.DecodeSignals)
+	}))
+	t.Run("ack", rapid.MakeCheck(func(t *rapid.T) {
+		m := wire.Ack{
+			Member:      tokens().Draw(t, "member"),
+			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+			Answers:     some(t, rapid.Custom(answer)),
+		}
+		encode := func(dst []byte, m *wire.Ack) ([]byte, error) {
+			frame, n, err := wire.AppendAck(dst, m)
+			if n != len(m.Answers) {
+				t.Fatalf("%d of %d answers fit", n, len(m.Answers))
+			}
+			return frame, err
+		}
+		roundTrip(t, m, wire.KindAck, encode, wire.DecodeAck)
+	}))
+}
+
+func TestBatchesSurviveTheWay(t *testing.T) {
+	const domain = "boot-7"
+	rapid.Check(t, func(t *rapid.T) {
+		schema := schemas().Draw(t, "schema")
+		codec := wire.NewBatchCodec(schema)
+		var got wire.Batch // Reused: what an earlier batch left must not show.
+		for range rapid.IntRange(1, 3).Draw(t, "batches") {
+			sent := batches(schema, domain).Draw(t, "batch")
+			frame, n, err := codec.Append(nil, &sent)
+			if err != nil || n != len(sent.Reports) {
+				t.Fatalf("Append = %d of %d reports, %v", n, len(sent.Reports), err)
+			}
+			if err := codec.Decode(frame, domain, &got); err != nil {
+				t.Fatalf("Decode: %v", err)
+			}
+			clear(frame)
+			if d := diff(sent, got); d != "" {
+				t.Fatalf("changed on the way (-sent +received):\n%s", d)
+			}
+		}
+	})
+}

@@ -1,0 +1,169 @@
+package wire
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strconv"
+	"time"
+	"unicode/utf8"
+
+	"github.com/tinylib/msgp/msgp"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// CheckRow refuses a row that cannot be encoded, and names the field: a wrong
+// number of values, a value of another type, an enum's word that was not
+// declared, a text that is too long or not UTF-8, a float that is not finite. An
+// Invalid value stands for a field that has none yet. A program's state is
+// checked when it is set, so that one bad state does not hold up a batch.
+func (b *BatchCodec) CheckRow(row []scgs.Value) error {
+	if len(row) != len(b.schema) {
+		return errors.New("state: " + b.arity(len(row)))
+	}
+	for i := range row {
+		if fault := fault(&b.schema[i], row[i]); fault != "" {
+			return errors.New("state: field " + strconv.Quote(b.schema[i].Name) + ": " + fault)
+		}
+	}
+	return nil
+}
+
+func (b *BatchCodec) arity(values int) string {
+	return strconv.Itoa(values) + " values for " + strconv.Itoa(len(b.schema)) + " fields"
+}
+
+// fault says why v is no value of the field, "" if it is one.
+func fault(f *scgs.Field, v scgs.Value) string {
+	switch {
+	case v.Type() == scgs.Invalid:
+		return ""
+	case v.Type() != f.Type:
+		return "its type is " + f.Type.String() + ", not " + v.Type().String()
+	}
+	switch f.Type {
+	case scgs.Float:
+		return floatFault(v.Float())
+	case scgs.String:
+		if len(v.Text()) > scgs.MaxTextBytes {
+			return tooLong(len(v.Text()), scgs.MaxTextBytes)
+		}
+		if !utf8.ValidString(v.Text()) {
+			return notUTF8
+		}
+	case scgs.Enum:
+		if !slices.Contains(f.Words, v.Text()) {
+			return strconv.Quote(v.Text()) + " is none of its words"
+		}
+	case scgs.Invalid, scgs.Bool, scgs.Int, scgs.Duration:
+	}
+	return ""
+}
+
+func floatFault(f float64) string {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return strconv.FormatFloat(f, 'g', -1, 64) + " is not a finite number"
+	}
+	return ""
+}
+
+func (b *BatchCodec) writeRow(c *coder, row []scgs.Value) {
+	if len(row) != len(b.schema) {
+		c.fail("row", b.arity(len(row)))
+		return
+	}
+	for i := range row {
+		f := &b.schema[i]
+		if fault := fault(f, row[i]); fault != "" {
+			c.fail(f.Name, fault)
+			return
+		}
+		c.buf = appendValue(c.buf, f, row[i])
+	}
+}
+
+func appendValue(buf []byte, f *scgs.Field, v scgs.Value) []byte {
+	switch v.Type() {
+	case scgs.Bool:
+		return msgp.AppendBool(buf, v.Bool())
+	case scgs.Int, scgs.Duration:
+		return msgp.AppendInt64(buf, v.Int())
+	case scgs.Float:
+		return msgp.AppendFloat(buf, v.Float())
+	case scgs.String:
+		return msgp.AppendString(buf, v.Text())
+	case scgs.Enum:
+		return msgp.AppendInt(buf, slices.Index(f.Words, v.Text()))
+	case scgs.Invalid:
+	}
+	return msgp.AppendNil(buf)
+}
+
+// readRow reads into a row that may still hold an older one, whose texts are
+// kept where they are the same; the next place to look is the row above.
+func (b *BatchCodec) readRow(c *coder, row, above []scgs.Value) {
+	for i := range row {
+		f := &b.schema[i]
+		if msgp.IsNil(c.buf) {
+			row[i], c.buf = scgs.Value{}, c.buf[1:]
+			continue
+		}
+		if f.Type == scgs.String {
+			var other scgs.Value
+			if len(above) > 0 {
+				other = above[i]
+			}
+			c.string(f.Name, &row[i], other)
+		} else {
+			c.fieldValue(f, &row[i])
+		}
+		if c.err != nil {
+			return
+		}
+	}
+}
+
+func (c *coder) string(field string, v *scgs.Value, other scgs.Value) {
+	text, ok := c.rawText(field, scgs.MaxTextBytes)
+	switch {
+	case !ok:
+	case v.Type() == scgs.String && v.Text() == string(text):
+	case other.Type() == scgs.String && other.Text() == string(text):
+		*v = other
+	default:
+		*v = scgs.StringValue(string(text))
+	}
+}
+
+func (c *coder) fieldValue(f *scgs.Field, v *scgs.Value) {
+	switch f.Type {
+	case scgs.Bool:
+		var got bool
+		c.bool(f.Name, &got)
+		*v = scgs.BoolValue(got)
+	case scgs.Int, scgs.Duration:
+		var got int64
+		c.int(f.Name, &got)
+		*v = scgs.IntValue(got)
+		if f.Type == scgs.Duration {
+			*v = scgs.DurationValue(time.Duration(got))
+		}
+	case scgs.Float:
+		var got float64
+		c.float(f.Name, &got)
+		if fault := floatFault(got); fault != "" {
+			c.fail(f.Name, fault)
+		}
+		*v = scgs.FloatValue(got)
+	case scgs.Enum:
+		var got uint64
+		c.uint(f.Name, &got)
+		if got >= uint64(len(f.Words)) {
+			c.fail(f.Name, "word "+strconv.FormatUint(got, 10)+" of "+strconv.Itoa(len(f.Words)))
+			return
+		}
+		*v = scgs.EnumValue(f.Words[got])
+	case scgs.Invalid, scgs.String:
+	}
+}

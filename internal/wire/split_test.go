@@ -1,0 +1,125 @@
+package wire_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// wide is the widest row there is: as many texts as a schema may have, each as
+// long as it may be.
+func wide() (scgs.Schema, []scgs.Value) {
+	var schema scgs.Schema
+	var row []scgs.Value
+	for i := range scgs.MaxFields {
+		schema = append(schema, scgs.Field{Name: fmt.Sprintf("f%d", i), Type: scgs.String})
+		row = append(row, scgs.StringValue(strings.Repeat("x", scgs.MaxTextBytes)))
+	}
+	return schema, row
+}
+
+func TestBatchIsSplitWhereAFrameIsFull(t *testing.T) {
+	const domain = "boot-7"
+	schema, row := wide()
+	codec := wire.NewBatchCodec(schema)
+	sent := *workerBatch(10)
+	sent.Schema, sent.Leaving, sent.Regions = codec.Hash(), true, nil
+	for i := range sent.Reports {
+		sent.Reports[i].Row = row
+	}
+	for i := range wire.MaxRegions {
+		name := fmt.Sprintf("%s%d", strings.Repeat("r", wire.MaxTokenBytes-3), i)[:wire.MaxTokenBytes-3]
+		sent.Regions = append(sent.Regions, wire.Region{Name: name, Entry: 1 << 60, Since: uint64(100 + i%10)})
+	}
+	rest, frames := sent, 0
+	var received []wire.Report
+	for {
+		frame, n, err := codec.Append(nil, &rest)
+		if err != nil || n < 1 || len(frame) > wire.MaxFrameBytes {
+			t.Fatalf("Append = %d bytes, %d reports, %v", len(frame), n, err)
+		}
+		var got wire.Batch
+		if err := codec.Decode(frame, domain, &got); err != nil {
+			t.Fatal(err)
+		}
+		received = append(received, got.Reports...)
+		frames++
+		if n == len(rest.Reports) {
+			if d := diff(rest, got); d != "" {
+				t.Errorf("the last frame differs (-sent +received):\n%s", d)
+			}
+			break
+		}
+		last := got.Reports[n-1].Seq
+		if got.Leaving || got.Evidence.Seq != 0 {
+			t.Errorf("frame %d speaks of the end of the batch: leaving %v, evidence %d", frames, got.Leaving, got.Evidence.Seq)
+		}
+		for _, r := range got.Regions {
+			if r.Since > last {
+				t.Errorf("frame %d ends at %d and has a region entered in %d", frames, last, r.Since)
+			}
+		}
+		rest.Reports = rest.Reports[n:]
+	}
+	if d := diff(sent.Reports, received); d != "" {
+		t.Errorf("reports differ (-sent +received):\n%s", d)
+	}
+	if frames < 3 {
+		t.Errorf("%d frames: the test wants a batch that needs several", frames)
+	}
+}
+
+func TestBatchHoldsAtMostMaxReports(t *testing.T) {
+	batch := workerBatch(wire.MaxReports + 1)
+	frame, n, err := wire.NewBatchCodec(workerState).Append(nil, batch)
+	if err != nil || n != wire.MaxReports {
+		t.Fatalf("Append = %d reports, %v; want %d", n, err, wire.MaxReports)
+	}
+	var got wire.Batch
+	if err := wire.NewBatchCodec(workerState).Decode(frame, "boot-7", &got); err != nil || len(got.Reports) != n {
+		t.Fatalf("Decode = %d reports, %v", len(got.Reports), err)
+	}
+}
+
+func TestSignalsAndAnswersAreSplitWhereAFrameIsFull(t *testing.T) {
+	signals := goldenSignals
+	answers := goldenAck
+	signals.Signals, answers.Answers = nil, nil
+	for i := range wire.MaxSignals {
+		s, a := goldenSignals.Signals[0], goldenAck.Answers[0]
+		s.Decision.Number, a.Decision.Number = uint64(i), uint64(i)
+		s.Data = []control.Datum{{Name: "body", Value: scgs.StringValue(strings.Repeat("x", control.MaxDataBytes-13))}}
+		a.Detail = strings.Repeat("x", 10*wire.MaxReasonByte)
+		signals.Signals, answers.Answers = append(signals.Signals, s), append(answers.Answers, a)
+	}
+	next := uint64(0)
+	for rest := signals; len(rest.Signals) > 0; {
+		frame, n, err := wire.AppendSignals(nil, &rest)
+		if err != nil || n < 1 {
+			t.Fatalf("AppendSignals = %d, %v", n, err)
+		}
+		got, err := wire.DecodeSignals(frame)
+		if err != nil || len(got.Signals) != n || got.Signals[0].Decision.Number != next {
+			t.Fatalf("DecodeSignals = %d signals, %v", len(got.Signals), err)
+		}
+		next += uint64(n)
+		rest.Signals = rest.Signals[n:]
+	}
+	next = 0
+	for rest := answers; len(rest.Answers) > 0; {
+		frame, n, err := wire.AppendAck(nil, &rest)
+		if err != nil || n < 1 {
+			t.Fatalf("AppendAck = %d, %v", n, err)
+		}
+		got, err := wire.DecodeAck(frame)
+		if err != nil || len(got.Answers) != n || got.Answers[0].Decision.Number != next || len(got.Answers[0].Detail) != wire.MaxReasonByte {
+			t.Fatalf("DecodeAck = %d answers, %v", len(got.Answers), err)
+		}
+		next += uint64(n)
+		rest.Answers = rest.Answers[n:]
+	}
+}

@@ -1,0 +1,103 @@
+package wire
+
+import (
+	"fmt"
+	"strings"
+)
+
+const (
+	subjectPrefix = "pegasus.v1."
+	tokenRule     = "use letters, digits, - and _, at most 64"
+)
+
+// CheckToken refuses a name that cannot stand in a subject. What names the
+// thing in the error: "member name", "group".
+func CheckToken(what, s string) error {
+	if isToken(s) {
+		return nil
+	}
+	return fmt.Errorf("%s %q: %s", what, s, tokenRule)
+}
+
+func isToken(s string) bool {
+	if s == "" || len(s) > MaxTokenBytes {
+		return false
+	}
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Subjects makes and reads the subjects of one group:
+//
+//	pegasus.v1.<tenant>.<group>.st.<member>                 Hello, Batch, Gone
+//	pegasus.v1.<tenant>.<group>.ak.<synchronizer>.<member>  Ack
+//	pegasus.v1.<tenant>.<group>.pr.<member>                 Welcome, Probe, Resend
+//	pegasus.v1.<tenant>.<group>.sg.<member>                 Signals
+//	pegasus.v1.<tenant>.<group>.sga                         Welcome unasked, to all
+//	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>          request: is it there
+//
+// Permissions bind a member to its own subjects, so the member a subject names
+// is who sent the frame; a frame that names another inside is to be refused.
+//
+// Every name must be a token ([CheckToken]); the methods do not check it again.
+type Subjects struct {
+	Tenant, Group string
+}
+
+// Check refuses a tenant or group that is no token.
+func (s Subjects) Check() error {
+	if err := CheckToken("tenant", s.Tenant); err != nil {
+		return err
+	}
+	return CheckToken("group", s.Group)
+}
+
+// State is where a member sends its Hello, Batch and Gone.
+func (s Subjects) State(member string) string { return s.base() + "st." + member }
+
+// StateAll matches the State subjects of all members.
+func (s Subjects) StateAll() string { return s.State("*") }
+
+// Probe is where a member receives its Welcome, Probe and Resend.
+func (s Subjects) Probe(member string) string { return s.base() + "pr." + member }
+
+// Signal is where a member receives its Signals.
+func (s Subjects) Signal(member string) string { return s.base() + "sg." + member }
+
+// Announce is where all members of the group receive a Welcome nobody asked for.
+func (s Subjects) Announce() string { return s.base() + "sga" }
+
+// Ack is where a member answers the signals of a synchronizer.
+func (s Subjects) Ack(synchronizer, member string) string {
+	return s.base() + "ak." + synchronizer + "." + member
+}
+
+// AckAll matches the Ack subjects of all members towards one synchronizer.
+func (s Subjects) AckAll(synchronizer string) string { return s.Ack(synchronizer, "*") }
+
+// Control is where a synchronizer of the group answers that it is there.
+func (s Subjects) Control(synchronizer string) string { return s.base() + "ctl." + synchronizer }
+
+// ParseState reads the member off a State subject of this group.
+func (s Subjects) ParseState(subject string) (member string, ok bool) {
+	member, ok = strings.CutPrefix(subject, s.State(""))
+	return member, ok && isToken(member)
+}
+
+// ParseAck reads synchronizer and member off an Ack subject of this group.
+func (s Subjects) ParseAck(subject string) (synchronizer, member string, ok bool) {
+	rest, ok := strings.CutPrefix(subject, s.base()+"ak.")
+	if !ok {
+		return "", "", false
+	}
+	synchronizer, member, ok = strings.Cut(rest, ".")
+	return synchronizer, member, ok && isToken(synchronizer) && isToken(member)
+}
+
+func (s Subjects) base() string { return subjectPrefix + s.Tenant + "." + s.Group + "." }

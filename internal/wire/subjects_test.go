@@ -1,0 +1,77 @@
+package wire_test
+
+import (
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+func TestSubjects(t *testing.T) {
+	s := wire.Subjects{Tenant: "default", Group: "workers"}
+	for got, want := range map[string]string{
+		s.State("w1"):        "pegasus.v1.default.workers.st.w1",
+		s.StateAll():         "pegasus.v1.default.workers.st.*",
+		s.Probe("w1"):        "pegasus.v1.default.workers.pr.w1",
+		s.Signal("w1"):       "pegasus.v1.default.workers.sg.w1",
+		s.Announce():         "pegasus.v1.default.workers.sga",
+		s.Ack("gsync", "w1"): "pegasus.v1.default.workers.ak.gsync.w1",
+		s.AckAll("gsync"):    "pegasus.v1.default.workers.ak.gsync.*",
+	} {
+		if got != want {
+			t.Errorf("subject %q, want %q", got, want)
+		}
+	}
+}
+
+func TestSubjectsNameTheirSender(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		s := wire.Subjects{Tenant: tokens().Draw(t, "tenant"), Group: tokens().Draw(t, "group")}
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		member, synchronizer := tokens().Draw(t, "member"), tokens().Draw(t, "synchronizer")
+		if got, ok := s.ParseState(s.State(member)); !ok || got != member {
+			t.Fatalf("ParseState = %q, %v, want %q", got, ok, member)
+		}
+		to, from, ok := s.ParseAck(s.Ack(synchronizer, member))
+		if !ok || to != synchronizer || from != member {
+			t.Fatalf("ParseAck = %q, %q, %v, want %q, %q", to, from, ok, synchronizer, member)
+		}
+	})
+}
+
+func TestForeignSubjectsNameNobody(t *testing.T) {
+	s := wire.Subjects{Tenant: "default", Group: "workers"}
+	for _, subject := range []string{
+		"", "pegasus.v1.default.workers.st.", "pegasus.v1.default.workers.st.*", "pegasus.v1.default.workers.st.a.b",
+		"pegasus.v2.default.workers.st.a", "pegasus.v1.default.others.st.a", "pegasus.v1.default.workers.pr.a",
+		"pegasus.v1.default.workers.ak.g", "pegasus.v1.default.workers.ak.g.a.b", "pegasus.v1.default.workers.ak..a",
+	} {
+		if member, ok := s.ParseState(subject); ok {
+			t.Errorf("ParseState(%q) = %q", subject, member)
+		}
+		if _, member, ok := s.ParseAck(subject); ok {
+			t.Errorf("ParseAck(%q) = %q", subject, member)
+		}
+	}
+}
+
+func TestCheckToken(t *testing.T) {
+	for _, good := range []string{"a", "A-9_z", strings.Repeat("x", 64)} {
+		if err := wire.CheckToken("member name", good); err != nil {
+			t.Errorf("CheckToken(%q): %v", good, err)
+		}
+	}
+	for _, bad := range []string{"", "a.b", "*", ">", "a b", "ä", "a\x00", strings.Repeat("x", 65)} {
+		if wire.CheckToken("member name", bad) == nil {
+			t.Errorf("CheckToken(%q) accepts it", bad)
+		}
+	}
+	err := wire.Subjects{Tenant: "default", Group: "a.b"}.Check()
+	if want := `group "a.b": use letters, digits, - and _, at most 64`; err == nil || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}

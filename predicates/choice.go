@@ -1,0 +1,111 @@
+package predicates
+
+import (
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// conditional compiles `cond ? a : b` and `if cond { a } else { b }` whose type
+// is that of its branches.
+func (c *compiler) conditional(n *ast.ConditionalNode) (value, error) {
+	cond, err := c.condition(n.Cond)
+	if err != nil {
+		return value{}, err
+	}
+	a, err := c.compile(n.Exp1)
+	if err != nil {
+		return value{}, err
+	}
+	b, err := c.compile(n.Exp2)
+	if err != nil {
+		return value{}, err
+	}
+	switch {
+	case a.typ == scgs.Enum && b.literal != nil:
+		b, err = c.word(n.Exp2, b, a.words)
+	case b.typ == scgs.Enum && a.literal != nil:
+		a, err = c.word(n.Exp1, a, b.words)
+	case a.typ == scgs.Float || b.typ == scgs.Float:
+		want := scgs.Field{Type: scgs.Float}
+		if a, err = c.convert(n.Exp1, a, want); err == nil {
+			b, err = c.convert(n.Exp2, b, want)
+		}
+	default:
+		b, err = c.convert(n.Exp2, b, scgs.Field{Type: a.typ, Words: a.words})
+	}
+	if err != nil {
+		return value{}, err
+	}
+	return c.choose(n, cond, a, b)
+}
+
+// choice compiles a conditional whose branches must both give want.
+func (c *compiler) choice(n *ast.ConditionalNode, want scgs.Field) (value, error) {
+	cond, err := c.condition(n.Cond)
+	if err != nil {
+		return value{}, err
+	}
+	a, err := c.value(n.Exp1, want)
+	if err != nil {
+		return value{}, err
+	}
+	b, err := c.value(n.Exp2, want)
+	if err != nil {
+		return value{}, err
+	}
+	return c.choose(n, cond, a, b)
+}
+
+func (c *compiler) condition(n node) (func(*frame) truth, error) {
+	v, err := c.compile(n)
+	if err != nil {
+		return nil, err
+	}
+	if v.bool == nil {
+		return nil, c.errorf(n, "compare it with something", "a condition is true or false, this is %s", v.what())
+	}
+	return v.bool, nil
+}
+
+// choose joins branches of one type. Where the condition is unknown, what both
+// branches agree on is still known.
+func (c *compiler) choose(n node, cond func(*frame) truth, a, b value) (value, error) {
+	v := value{typ: a.typ, words: a.words}
+	switch {
+	case !a.scalar():
+		return value{}, c.errorf(n, "choose between values, or write the condition inside the group", "a condition cannot choose between groups or members")
+	case a.bool != nil:
+		v.bool = chosen(cond, a.bool, b.bool, func(x, y truth, why cause) truth {
+			if x.is == y.is && x.is != Unknown {
+				return x
+			}
+			return unknown(why)
+		})
+	case a.int != nil:
+		v.int = chosen(cond, a.int, b.int, hull[int64])
+	case a.float != nil:
+		v.float = chosen(cond, a.float, b.float, hull[float64])
+	case a.text != nil:
+		v.text = chosen(cond, a.text, b.text, func(x, y text, why cause) text {
+			if x == y {
+				return x
+			}
+			return text{why: why}
+		})
+	}
+	return v, nil
+}
+
+func chosen[T any](cond func(*frame) truth, a, b func(*frame) T, join func(x, y T, why cause) T) func(*frame) T {
+	return func(fr *frame) T {
+		switch t := cond(fr); t.is {
+		case True:
+			return a(fr)
+		case False:
+			return b(fr)
+		default:
+			return join(a(fr), b(fr), t.why)
+		}
+	}
+}

@@ -1,0 +1,229 @@
+package predicates
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/builtin"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+func duration(ns int64) time.Duration { return time.Duration(ns) }
+
+// compiler turns the syntax tree of one text into a value. It types each part
+// as it goes, so that what it accepts needs no check at evaluation.
+type compiler struct {
+	env    *Env
+	src    string
+	names  []binding // let, innermost last
+	loops  []value   // the element of each loop around, innermost last
+	factor int       // how often the part at hand runs in one evaluation
+	cost   int
+	vars   int
+	uses   Uses
+}
+
+// binding is a name given by let: a value, or the tree of a group, which is
+// compiled anew where it is used.
+type binding struct {
+	name string
+	read value
+	tree node
+}
+
+func (c *compiler) errorf(n node, hint, format string, args ...any) *Error {
+	return errorAt(c.src, offset(n), hint, format, args...)
+}
+
+// offset is where a message about a part points. Some trees share nodes or have
+// no place of their own.
+func offset(n node) int {
+	if cond, ok := n.(*ast.ConditionalNode); ok {
+		return offset(cond.Cond)
+	}
+	return n.Location().From
+}
+
+// charge counts steps of the part at hand, and refuses when they are too many.
+// This also bounds the compiler itself on trees that share nodes.
+func (c *compiler) charge(n node, steps int) error {
+	c.cost += steps * c.factor
+	if c.cost <= MaxSteps {
+		return nil
+	}
+	hint := "split it, or name a part that stands in it more than once with let"
+	switch {
+	case len(c.loops) > 1:
+		hint = "compute the inner group once, before the loop: let n = count(members, ...); ... or let m = mean(map(members, ...)); ..."
+	case len(c.loops) == 1:
+		hint = "compute what does not depend on the member before the loop with let, or lower the member limit"
+	}
+	return c.errorf(n, hint, "it takes more than %d steps with %d members", MaxSteps, c.env.maxMembers())
+}
+
+// compile translates any part of the tree.
+func (c *compiler) compile(n node) (value, error) {
+	if err := c.charge(n, 1); err != nil {
+		return value{}, err
+	}
+	switch n := n.(type) {
+	case *ast.BoolNode:
+		return boolValue(constant(truthOf(n.Value))), nil
+	case *ast.IntegerNode:
+		return intValue(constant(point(int64(n.Value)))), nil
+	case *ast.FloatNode:
+		return floatValue(constant(point(n.Value))), nil
+	case *ast.StringNode:
+		return c.text(n)
+	case *ast.IdentifierNode:
+		return c.identifier(n)
+	case *ast.MemberNode:
+		return c.property(n)
+	case *ast.PointerNode:
+		return c.pointer(n)
+	case *ast.UnaryNode:
+		return c.unary(n)
+	case *ast.BinaryNode:
+		return c.binary(n)
+	case *ast.ConditionalNode:
+		return c.conditional(n)
+	case *ast.VariableDeclaratorNode:
+		return c.let(n)
+	case *ast.BuiltinNode:
+		return c.call(n)
+	}
+	return value{}, c.foreign(n)
+}
+
+// foreign refuses what expr has and predicates do not.
+func (c *compiler) foreign(n node) error {
+	what, hint := "this", "groups come from members, by filter and map; values from fields, numbers and strings"
+	switch n.(type) {
+	case *ast.CallNode:
+		what, hint = "a method call", "members have fields only"
+	case *ast.NilNode:
+		what, hint = "nil", "a missing value makes the predicate unknown by itself"
+	case *ast.ArrayNode:
+		what, hint = "a list outside of `in`", "lists stand on the right of `in`; groups come from members"
+	case *ast.ChainNode:
+		what, hint = "?.", "write a dot: a missing value makes the predicate unknown by itself"
+	case *ast.SliceNode:
+		what = "a slice"
+	case *ast.MapNode:
+		what = "a map"
+	case *ast.BytesNode:
+		what = "a byte string"
+	case *ast.SequenceNode:
+		what, hint = "a second expression after ;", "a semicolon stands after let only"
+	}
+	return c.errorf(n, hint, "%s is not part of the predicate language", what)
+}
+
+func (c *compiler) text(n *ast.StringNode) (value, error) {
+	if len(n.Value) > scgs.MaxTextBytes {
+		return value{}, c.errorf(n, "", "a string has at most %d bytes, this one has %d", scgs.MaxTextBytes, len(n.Value))
+	}
+	return textLiteral(n.Value), nil
+}
+
+// value compiles a part that must give want; the words of an enum may be
+// written as strings. A want of Invalid takes any type but groups and members.
+func (c *compiler) value(n node, want scgs.Field) (value, error) {
+	switch n := n.(type) {
+	case *ast.ConditionalNode:
+		if want.Type != scgs.Invalid {
+			return c.choice(n, want)
+		}
+	case *ast.VariableDeclaratorNode:
+		return c.letThen(n, func(body node) (value, error) { return c.value(body, want) })
+	}
+	v, err := c.compile(n)
+	if err != nil {
+		return value{}, err
+	}
+	return c.convert(n, v, want)
+}
+
+func (c *compiler) convert(n node, v value, want scgs.Field) (value, error) {
+	switch {
+	case !v.scalar():
+		return value{}, c.errorf(n, "use len, count, sum or another function of the group, or a field of the member", "a value is wanted, this is %s", v.what())
+	case want.Type == scgs.Enum && v.literal != nil:
+		return c.word(n, v, want.Words)
+	case want.Type == scgs.Float && v.typ == scgs.Int:
+		return v.toFloat(), nil
+	case want.Type == scgs.String && v.typ == scgs.Enum:
+		v.typ, v.words = scgs.String, nil
+		return v, nil
+	case want.Type == scgs.Invalid, want.Type == v.typ && slices.Equal(want.Words, v.words):
+		return v, nil
+	}
+	hint := "change the expression or the declared type"
+	if want.Type == scgs.Int && v.typ == scgs.Float {
+		hint = "use int(round(...)), or declare it as a float"
+	}
+	what := v.what()
+	if v.typ == scgs.Enum {
+		what += " of " + strings.Join(v.words, ", ")
+	}
+	return value{}, c.errorf(n, hint, "%s is wanted, this is %s", wanted(want), what)
+}
+
+func wanted(f scgs.Field) string {
+	if f.Type == scgs.Enum {
+		return "one of the words " + strings.Join(f.Words, ", ")
+	}
+	return value{typ: f.Type}.what()
+}
+
+// word makes a string literal a word of an enum.
+func (c *compiler) word(n node, v value, words []string) (value, error) {
+	if !slices.Contains(words, *v.literal) {
+		return value{}, c.errorf(n, didYouMean(*v.literal, words)+"declared words: "+strings.Join(words, ", "),
+			"%q is not a word of this enum", *v.literal)
+	}
+	v.typ, v.words = scgs.Enum, words
+	return v, nil
+}
+
+// let compiles `let name = value; body`.
+func (c *compiler) let(n *ast.VariableDeclaratorNode) (value, error) {
+	return c.letThen(n, c.compile)
+}
+
+func (c *compiler) letThen(n *ast.VariableDeclaratorNode, then func(node) (value, error)) (value, error) {
+	if err := c.checkName(n); err != nil {
+		return value{}, err
+	}
+	v, err := c.compile(n.Value)
+	if err != nil {
+		return value{}, err
+	}
+	b := binding{name: n.Name, tree: n.Value}
+	var store func(*frame)
+	if v.group == nil {
+		store, b.read = v.keep(c.vars)
+		c.vars++
+	}
+	c.names = append(c.names, b)
+	body, err := then(n.Expr)
+	c.names = c.names[:len(c.names)-1]
+	if err != nil || store == nil {
+		return body, err
+	}
+	return body.after(store), nil
+}
+
+// checkName refuses names that mean something already.
+func (c *compiler) checkName(n *ast.VariableDeclaratorNode) error {
+	_, isFunction := builtin.Index[n.Name]
+	taken := slices.Contains(roots, n.Name) ||
+		slices.ContainsFunc(c.names, func(b binding) bool { return b.name == n.Name })
+	if isFunction || taken {
+		return c.errorf(n, "choose another name", "the name %q has a meaning already", n.Name)
+	}
+	return nil
+}

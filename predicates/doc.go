@@ -1,0 +1,88 @@
+// Package predicates compiles and judges predicates over global states.
+//
+// A predicate is a text in a subset of the language of github.com/expr-lang/expr.
+// It is parsed by expr, typed against the declared state of an [Env] when the
+// configuration is loaded, and evaluated on the global state in a [Scope]:
+//
+//	all(members, .phase == "idle") && memory.best < 100
+//
+// What a predicate cannot mean is refused at load with its place: unknown fields
+// and functions, enum words that are not declared, operands of wrong types,
+// conditions that are not boolean, and texts that cost too much.
+//
+// # Names
+//
+//	members                    all members of the epoch, in the order of their names
+//	.name .host .online        who a member is, and whether its state is known
+//	.x                         the field x of the member's declared state
+//	memory.x                   a variable of the synchronizer
+//	from_parent.stop.limit     a field of the parent's last signal of that name
+//	from_parent["new-best"].x  the same, for a name that has a dash
+//
+// A field of a member stands in a function over members. There # is the element
+// itself: count(map(members, .load), # > 2).
+//
+// # Operators
+//
+//	&& || ! and or not   on conditions; == and != too
+//	== != < <= > >=      on numbers and durations; strings, enums and conditions have == and != only
+//	x in [a, b]          equals one of a written list; not in is its opposite
+//	+ - * / %            on numbers; + and - on durations; % on ints; / always gives a float
+//	c ? a : b            also as if c { a } else { b }
+//	let n = x; body      names a value or a group; no name hides another
+//
+// An int beside a float becomes one. A duration is written duration("200ms"). An
+// enum compares with its declared words, which are written as strings, or with
+// an enum that has the same words.
+//
+// # Functions
+//
+//	all any none one (group, condition)       conditions
+//	count(group, condition)  len(group)       ints
+//	sum(group, x)  sum(map(group, x))         an int or a float, as x is
+//	min max (map(group, x))                   an int or a float, as x is
+//	mean(map(group, x))                       a float
+//	filter(group, condition)  map(group, x)   groups; also group | filter(condition)
+//	find(group, condition)                    the first member that matches, as in find(members, .leader).load
+//	abs(x)  min(x, y, ...)  max(x, y, ...)    ints of ints, else floats
+//	floor ceil round (x)  float(x)            floats
+//	int(x)                                    cuts towards zero
+//	duration("1.5s")                          a duration
+//
+// These are all; [Functions] lists them. Other operators and functions of expr
+// are refused.
+//
+// # Three values
+//
+// A verdict is true, false or unknown. Unknown are: the state of a member that
+// is not .online (its name and host are known), a field, variable or signal that
+// has no value, a division by zero, a float that is not a number, an int outside
+// the range of int64, all, any, none, one, mean, min and max over nobody, and
+// what find does not find. Count, len and sum over nobody are 0.
+//
+//	a        b        a && b    a || b    a == b    a ? b : b
+//	true     unknown  unknown   true      unknown   unknown
+//	false    unknown  false     unknown   unknown   unknown
+//	unknown  true     unknown   true      unknown   true
+//	unknown  false    false     unknown   unknown   false
+//	unknown  unknown  unknown   unknown   unknown   unknown
+//
+// The logic is strong Kleene: a part that decides alone does so whatever the
+// others are, not of unknown is unknown, and so is x or not x if x is. A count
+// with unknown members is known to lie in bounds, from the members that match to
+// those plus the unknown ones; comparisons and arithmetic carry the bounds, so
+// count(members, .ready) >= 2 is true as soon as two members are ready. The same
+// holds for all, any, none and one. A sum, mean or extreme over an unknown
+// element is unknown.
+//
+// Infinite floats are values and compare as such; only dividing by zero is
+// refused, since 1/0 > 5 says nothing about the members. Floats that grow too
+// large become infinite.
+//
+// # Rules
+//
+// Evaluation is a function of the Scope: it reads no clock, keeps nothing and
+// always ends after at most [MaxSteps] steps at the member limit. A [Program] is
+// immutable and may be shared; a [Scope] has one owner. Not promised is the order
+// in which parts are evaluated, nor which of several causes a reason names.
+package predicates

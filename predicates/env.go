@@ -1,0 +1,119 @@
+package predicates
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Env declares what the predicates of one synchronizer may read. Its schemas
+// are valid ones ([scgs.Schema.Validate]); nothing in it changes once it is in
+// use. The methods that compile may run concurrently.
+type Env struct {
+	State      scgs.Schema    // the fields of each member's local state
+	Memory     scgs.Schema    // the synchronizer's own variables
+	Process    scgs.Schema    // the state of the process whose threads are the members; empty elsewhere
+	Parent     []ParentSignal // the signals of the parent that may be read
+	MaxMembers int            // the member limit that costs are counted for; 0 means DefaultMaxMembers
+}
+
+// ParentSignal declares the data of one signal from the parent.
+type ParentSignal struct {
+	Name   string
+	Fields scgs.Schema
+}
+
+// DefaultMaxMembers is the member limit of an Env that names none.
+const DefaultMaxMembers = 1000
+
+func (e *Env) maxMembers() int {
+	if e.MaxMembers > 0 {
+		return e.MaxMembers
+	}
+	return DefaultMaxMembers
+}
+
+// Bool compiles a condition, as of `when`. The error is an *[Error].
+func (e *Env) Bool(src string) (*Program, error) {
+	return e.compile(src, func(c *compiler, root node) (*Program, error) {
+		v, err := c.compile(root)
+		if err != nil {
+			return nil, err
+		}
+		if v.bool == nil {
+			return nil, c.errorf(root, "compare it with something", "a condition is true or false, this is %s", v.what())
+		}
+		return &Program{result: scgs.Field{Type: scgs.Bool}, root: v}, nil
+	})
+}
+
+// Value compiles an expression for a value, as of `data`, `set` and `summary`.
+// want gives its type, and the words of an enum; a want without type takes the
+// type of the expression. An int is a float where one is wanted, and an enum's
+// word a string; nothing else converts by itself. The error is an *[Error].
+func (e *Env) Value(src string, want scgs.Field) (*Program, error) {
+	return e.compile(src, func(c *compiler, root node) (*Program, error) {
+		v, err := c.value(root, want)
+		if err != nil {
+			return nil, err
+		}
+		return &Program{result: scgs.Field{Type: v.typ, Words: v.words}, root: v}, nil
+	})
+}
+
+// Members compiles the receivers of a signal, as of `to`: the word all, or a
+// group of members, such as filter(members, .load > 2). The error is an
+// *[Error].
+func (e *Env) Members(src string) (*Program, error) {
+	text := src
+	if strings.TrimSpace(src) == "all" {
+		text = "members"
+	}
+	p, err := e.compile(text, func(c *compiler, root node) (*Program, error) {
+		v, err := c.compile(root)
+		if err != nil {
+			return nil, err
+		}
+		if v.group == nil || v.group.elem.item == nil {
+			return nil, c.errorf(root, `write all, or a group such as filter(members, .online)`, "the receivers are a group of members, this is %s", v.what())
+		}
+		return &Program{root: v}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.src = src
+	return p, nil
+}
+
+func (e *Env) compile(src string, root func(*compiler, node) (*Program, error)) (*Program, error) {
+	tree, err := parse(src)
+	if err != nil {
+		return nil, err
+	}
+	c := &compiler{env: e, src: src, factor: 1}
+	p, err := root(c, tree)
+	if err != nil {
+		return nil, err
+	}
+	p.env, p.src, p.cost, p.vars, p.uses = e, src, c.cost, c.vars, c.uses.sorted()
+	return p, nil
+}
+
+// fieldNames are the names that a member's state has, for hints.
+func fieldNames(s scgs.Schema, more ...string) []string {
+	names := make([]string, 0, len(s)+len(more))
+	for _, f := range s {
+		names = append(names, f.Name)
+	}
+	return append(names, more...)
+}
+
+// declared writes a list of names for a hint.
+func declared(what string, names []string) string {
+	if len(names) == 0 {
+		return fmt.Sprintf("no %s is declared", what)
+	}
+	return fmt.Sprintf("declared %ss: %s", what, strings.Join(names, ", "))
+}

@@ -1,0 +1,147 @@
+package predicates
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// function compiles the call of a builtin.
+type function struct {
+	least, most int // arguments
+	compile     func(*compiler, *ast.BuiltinNode) (value, error)
+}
+
+// functions is filled by init because its entries refer to the compiler, which
+// refers to it.
+var functions map[string]function
+
+func init() {
+	functions = map[string]function{
+		"all":      {2, 2, (*compiler).quantifier},
+		"any":      {2, 2, (*compiler).quantifier},
+		"none":     {2, 2, (*compiler).quantifier},
+		"one":      {2, 2, (*compiler).quantifier},
+		"count":    {1, 2, (*compiler).counter},
+		"len":      {1, 1, (*compiler).counter},
+		"filter":   {2, 2, (*compiler).filter},
+		"map":      {2, 2, (*compiler).mapping},
+		"find":     {2, 2, (*compiler).find},
+		"sum":      {1, 2, (*compiler).sum},
+		"mean":     {1, 1, (*compiler).mean},
+		"min":      {1, MaxNodes, (*compiler).extreme},
+		"max":      {1, MaxNodes, (*compiler).extreme},
+		"abs":      {1, 1, (*compiler).abs},
+		"floor":    {1, 1, (*compiler).round},
+		"ceil":     {1, 1, (*compiler).round},
+		"round":    {1, 1, (*compiler).round},
+		"int":      {1, 1, (*compiler).toInt},
+		"float":    {1, 1, (*compiler).toFloat},
+		"duration": {1, 1, (*compiler).duration},
+	}
+}
+
+// Functions are the names of the functions that predicates may call, in
+// ascending order.
+func Functions() []string {
+	names := make([]string, 0, len(functions))
+	for name := range functions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func (c *compiler) call(n *ast.BuiltinNode) (value, error) {
+	f, ok := functions[n.Name]
+	if !ok {
+		return value{}, c.foreign(n) // the guard has refused it by name
+	}
+	if k := len(n.Arguments); k < f.least || k > f.most {
+		return value{}, c.errorf(n, "", "%s takes %s, here are %d", n.Name, arguments(f), k)
+	}
+	return f.compile(c, n)
+}
+
+func arguments(f function) string {
+	switch {
+	case f.least == 2:
+		return "two arguments"
+	case f.most == 2:
+		return "one or two arguments"
+	}
+	return "one argument"
+}
+
+// number compiles an argument that must be a number.
+func (c *compiler) number(n *ast.BuiltinNode, arg node) (value, error) {
+	v, err := c.compile(arg)
+	if err != nil {
+		return value{}, err
+	}
+	if !v.numeric() {
+		hint := ""
+		if v.group != nil {
+			hint = "take a number of the group first, such as max(map(members, .x))"
+		}
+		return value{}, c.errorf(arg, hint, "%s needs a number, this is %s", n.Name, v.what())
+	}
+	return v, nil
+}
+
+func (c *compiler) abs(n *ast.BuiltinNode) (value, error) {
+	v, err := c.number(n, n.Arguments[0])
+	if err != nil {
+		return value{}, err
+	}
+	overflow := at(intOverflow, offset(n))
+	if v.typ == scgs.Int {
+		return intValue(func(fr *frame) span[int64] { return absolute(v.int(fr), overflow) }), nil
+	}
+	return floatValue(func(fr *frame) span[float64] { return absolute(v.float(fr), overflow) }), nil
+}
+
+// round compiles floor, ceil and round; as in expr, the result is a float.
+func (c *compiler) round(n *ast.BuiltinNode) (value, error) {
+	v, err := c.number(n, n.Arguments[0])
+	if err != nil {
+		return value{}, err
+	}
+	f := map[string]func(float64) float64{"floor": math.Floor, "ceil": math.Ceil, "round": math.Round}[n.Name]
+	x := v.toFloat().float
+	return floatValue(func(fr *frame) span[float64] { return monotone(x(fr), f) }), nil
+}
+
+func (c *compiler) toInt(n *ast.BuiltinNode) (value, error) {
+	v, err := c.number(n, n.Arguments[0])
+	if err != nil || v.typ == scgs.Int {
+		return v, err
+	}
+	overflow := at(intOverflow, offset(n))
+	return intValue(func(fr *frame) span[int64] { return truncate(v.float(fr), overflow) }), nil
+}
+
+func (c *compiler) toFloat(n *ast.BuiltinNode) (value, error) {
+	v, err := c.number(n, n.Arguments[0])
+	if err != nil {
+		return value{}, err
+	}
+	return v.toFloat(), nil
+}
+
+// duration compiles a literal such as duration("200ms").
+func (c *compiler) duration(n *ast.BuiltinNode) (value, error) {
+	s, ok := n.Arguments[0].(*ast.StringNode)
+	if !ok {
+		return value{}, c.errorf(n.Arguments[0], `write duration("200ms")`, "a duration is written out as a string")
+	}
+	d, err := time.ParseDuration(s.Value)
+	if err != nil {
+		return value{}, c.errorf(s, "a duration is a number with a unit, such as 200ms, 1.5s or 1h30m", "%q is not a duration", s.Value)
+	}
+	return durationValue(constant(point(int64(d)))), nil
+}

@@ -1,0 +1,211 @@
+package predicates
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// roots are the names that an expression can begin with.
+var roots = []string{"members", "memory", "process", "from_parent"}
+
+// own are the fields that every member has beside its declared state.
+var own = []string{"name", "host", "online"}
+
+func (c *compiler) identifier(n *ast.IdentifierNode) (value, error) {
+	for _, b := range c.names {
+		if b.name != n.Value {
+			continue
+		}
+		if b.read.scalar() || b.read.item != nil {
+			return b.read, nil
+		}
+		return c.compile(b.tree)
+	}
+	switch n.Value {
+	case "members":
+		return c.members(), nil
+	case "memory", "from_parent":
+		return value{}, c.errorf(n, "name what you read of it: memory.NAME or from_parent.SIGNAL.FIELD", "%s is not a value", n.Value)
+	case "process":
+		if len(c.env.Process) == 0 {
+			return value{}, c.errorf(n, "only a thread-level synchronizer has one, and declares it with process:", "no state of a process is declared")
+		}
+		return value{}, c.errorf(n, "name what you read of it: process.FIELD", "process is not a value")
+	}
+	return value{}, c.unknownName(n)
+}
+
+func (c *compiler) unknownName(n *ast.IdentifierNode) error {
+	names := slices.Clone(roots)
+	for _, b := range c.names {
+		names = append(names, b.name)
+	}
+	hint := didYouMean(n.Value, names)
+	switch {
+	case hint != "":
+	case len(c.loops) > 0 && (c.env.State.Index(n.Value) >= 0 || slices.Contains(own, n.Value)):
+		hint = fmt.Sprintf("write .%s for the field of the member", n.Value)
+	case c.env.State.Index(n.Value) >= 0:
+		hint = fmt.Sprintf("%s is a field of each member: use it in a function over members, such as any(members, .%s ...)", n.Value, n.Value)
+	case c.env.Memory.Index(n.Value) >= 0:
+		hint = fmt.Sprintf("write memory.%s", n.Value)
+	default:
+		hint = "an expression is about members, memory.NAME and from_parent.SIGNAL.FIELD"
+	}
+	return c.errorf(n, hint, "unknown name %q", n.Value)
+}
+
+// pointer is # or the nothing before .field: the element of the loop around.
+func (c *compiler) pointer(n *ast.PointerNode) (value, error) {
+	if n.Name != "" {
+		return value{}, c.errorf(n, "# is the element itself, .x its field", "#%s is not part of the predicate language", n.Name)
+	}
+	if len(c.loops) == 0 { // the parser allows pointers inside loops only
+		panic(fmt.Sprintf("predicates: pointer outside of a loop in %q", c.src))
+	}
+	return c.loops[len(c.loops)-1], nil
+}
+
+// property is a dot or an index with a string: of memory, of a signal of the
+// parent, or of a member.
+func (c *compiler) property(n *ast.MemberNode) (value, error) {
+	name, ok := n.Property.(*ast.StringNode)
+	if !ok {
+		return value{}, c.errorf(n, "members have no fixed places: use find(members, .name == ...)", "an index is not part of the predicate language")
+	}
+	switch left := n.Node.(type) {
+	case *ast.IdentifierNode:
+		switch left.Value {
+		case "memory":
+			return c.memory(name)
+		case "process":
+			if len(c.env.Process) > 0 {
+				return c.process(name)
+			}
+		case "from_parent":
+			return value{}, c.wholeSignal(name)
+		}
+	case *ast.MemberNode:
+		if root, ok := left.Node.(*ast.IdentifierNode); ok && root.Value == "from_parent" {
+			return c.fromParent(left.Property, name)
+		}
+	}
+	v, err := c.compile(n.Node)
+	if err != nil {
+		return value{}, err
+	}
+	if v.item == nil {
+		return value{}, c.errorf(name, "only members have fields", "%s has no field %q", v.what(), name.Value)
+	}
+	return c.field(v.item, name)
+}
+
+// field reads a field of the member that find gives.
+func (c *compiler) field(find func(*frame) item, name *ast.StringNode) (value, error) {
+	c.uses.Members = true
+	switch name.Value {
+	case "name":
+		return ownText(find, func(m *Member) string { return m.Name }), nil
+	case "host":
+		return ownText(find, func(m *Member) string { return m.Host }), nil
+	case "online":
+		return boolValue(func(fr *frame) truth {
+			it := find(fr)
+			if it.why.set() {
+				return unknown(it.why)
+			}
+			return truthOf(fr.s.online[it.index])
+		}), nil
+	}
+	i := c.env.State.Index(name.Value)
+	if i < 0 {
+		return value{}, c.unknownField(name, "unknown field %q", "field", fieldNames(c.env.State, own...))
+	}
+	c.uses.Fields |= 1 << i
+	return load(c.env.State[i], func(fr *frame) (*scgs.Value, cause) {
+		it := find(fr)
+		if it.why.set() {
+			return nil, it.why
+		}
+		return fr.s.stateValue(it.index, i)
+	}), nil
+}
+
+func ownText(find func(*frame) item, get func(*Member) string) value {
+	return value{typ: scgs.String, text: func(fr *frame) text {
+		it := find(fr)
+		if it.why.set() {
+			return text{why: it.why}
+		}
+		return text{s: get(&fr.s.members[it.index])}
+	}}
+}
+
+func (c *compiler) memory(name *ast.StringNode) (value, error) {
+	i := c.env.Memory.Index(name.Value)
+	if i < 0 {
+		return value{}, c.unknownField(name, "unknown variable memory.%s", "variable", fieldNames(c.env.Memory))
+	}
+	c.uses.Memory |= 1 << i
+	return load(c.env.Memory[i], func(fr *frame) (*scgs.Value, cause) { return fr.s.memoryValue(i) }), nil
+}
+
+func (c *compiler) process(name *ast.StringNode) (value, error) {
+	i := c.env.Process.Index(name.Value)
+	if i < 0 {
+		return value{}, c.unknownField(name, "unknown field process.%s", "field", fieldNames(c.env.Process))
+	}
+	c.uses.Process |= 1 << i
+	return load(c.env.Process[i], func(fr *frame) (*scgs.Value, cause) { return fr.s.processValue(i) }), nil
+}
+
+func (c *compiler) fromParent(signal node, name *ast.StringNode) (value, error) {
+	s, ok := signal.(*ast.StringNode)
+	if !ok {
+		return value{}, c.errorf(signal, `write from_parent["NAME"].FIELD`, "the name of a signal is written out")
+	}
+	i := c.signal(s.Value)
+	if i < 0 {
+		return value{}, c.unknownSignal(s)
+	}
+	fields := c.env.Parent[i].Fields
+	f := fields.Index(name.Value)
+	if f < 0 {
+		return value{}, c.unknownField(name, "unknown field %q of the signal "+s.Value, "field", fieldNames(fields))
+	}
+	c.uses.Parent = append(c.uses.Parent, s.Value)
+	return load(fields[f], func(fr *frame) (*scgs.Value, cause) { return fr.s.parentValue(i, f) }), nil
+}
+
+func (c *compiler) signal(name string) int {
+	return slices.IndexFunc(c.env.Parent, func(p ParentSignal) bool { return p.Name == name })
+}
+
+// wholeSignal refuses from_parent.NAME without a field.
+func (c *compiler) wholeSignal(name *ast.StringNode) error {
+	i := c.signal(name.Value)
+	if i < 0 {
+		return c.unknownSignal(name)
+	}
+	return c.errorf(name, declared("field", fieldNames(c.env.Parent[i].Fields)), "the signal %s is not a value", name.Value)
+}
+
+func (c *compiler) unknownSignal(name *ast.StringNode) error {
+	var names []string
+	for _, p := range c.env.Parent {
+		names = append(names, p.Name)
+		if len(p.Name) > len(name.Value) && p.Name[:len(name.Value)+1] == name.Value+"-" {
+			return c.errorf(name, fmt.Sprintf("write from_parent[%q].FIELD", p.Name), "unknown signal %q of the parent", name.Value)
+		}
+	}
+	return c.unknownField(name, "unknown signal %q of the parent", "signal", names)
+}
+
+// unknownField names what is declared instead.
+func (c *compiler) unknownField(n *ast.StringNode, format, what string, names []string) error {
+	return c.errorf(n, didYouMean(n.Value, names)+declared(what, names), format, n.Value)
+}

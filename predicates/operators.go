@@ -1,0 +1,260 @@
+package predicates
+
+import (
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+func (c *compiler) unary(n *ast.UnaryNode) (value, error) {
+	v, err := c.compile(n.Node)
+	if err != nil {
+		return value{}, err
+	}
+	switch overflow := at(intOverflow, offset(n)); {
+	case n.Operator == "!" || n.Operator == "not":
+		if v.bool != nil {
+			return boolValue(func(fr *frame) truth { return not(v.bool(fr)) }), nil
+		}
+	case n.Operator == "+" && v.numeric():
+		return v, nil
+	case n.Operator == "-" && v.typ == scgs.Int:
+		return intValue(func(fr *frame) span[int64] { return negate(v.int(fr), overflow) }), nil
+	case n.Operator == "-" && v.typ == scgs.Float:
+		return floatValue(func(fr *frame) span[float64] { return negate(v.float(fr), overflow) }), nil
+	}
+	return value{}, c.errorf(n, "! and not take a condition, + and - take a number", "%s does not take %s", n.Operator, v.what())
+}
+
+func (c *compiler) binary(n *ast.BinaryNode) (value, error) {
+	switch n.Operator {
+	case "in":
+		return c.in(n)
+	case "&&", "and", "||", "or", "==", "!=", "<", "<=", ">", ">=", "+", "-", "*", "/", "%":
+	default:
+		return value{}, c.errorf(n, "the operators are && || ! == != < <= > >= in + - * / % ?:", "the operator %s is not part of the predicate language", n.Operator)
+	}
+	l, err := c.compile(n.Left)
+	if err != nil {
+		return value{}, err
+	}
+	r, err := c.compile(n.Right)
+	if err != nil {
+		return value{}, err
+	}
+	switch n.Operator {
+	case "&&", "and", "||", "or":
+		return c.connective(n, l, r)
+	case "==", "!=":
+		return c.equality(n, l, r)
+	case "<", "<=", ">", ">=":
+		return c.order(n, l, r)
+	}
+	return c.arithmetic(n, l, r)
+}
+
+// mismatch refuses operands that an operator cannot join.
+func (c *compiler) mismatch(n *ast.BinaryNode, l, r value) error {
+	hint := "both sides must be of one type: conditions for && and ||, numbers for arithmetic"
+	switch {
+	case l.item != nil || r.item != nil:
+		hint = "take one of the member's fields, such as find(members, .online).name"
+	case l.typ == scgs.Duration || r.typ == scgs.Duration:
+		hint = `durations compare, add and subtract; one is written duration("200ms")`
+	case l.typ == scgs.Enum || r.typ == scgs.Enum:
+		hint = "an enum compares with one of its words, written as a string, by == and !="
+	case n.Operator == "+" && l.text != nil:
+		hint = "strings are compared, not joined"
+	case l.text != nil && r.text != nil:
+		hint = "strings have no order: they compare by == and != only"
+	case l.group != nil || r.group != nil:
+		hint = "use len, count, sum or another function of the group"
+	}
+	return c.errorf(n, hint, "%s does not join %s and %s", n.Operator, l.what(), r.what())
+}
+
+func (c *compiler) connective(n *ast.BinaryNode, l, r value) (value, error) {
+	if l.bool == nil || r.bool == nil {
+		return value{}, c.mismatch(n, l, r)
+	}
+	if n.Operator == "&&" || n.Operator == "and" {
+		return boolValue(func(fr *frame) truth {
+			a := l.bool(fr)
+			if a.is == False {
+				return a
+			}
+			return and(a, r.bool(fr))
+		}), nil
+	}
+	return boolValue(func(fr *frame) truth {
+		a := l.bool(fr)
+		if a.is == True {
+			return a
+		}
+		return or(a, r.bool(fr))
+	}), nil
+}
+
+func (c *compiler) equality(n *ast.BinaryNode, l, r value) (value, error) {
+	if err := c.words(n, &l, &r); err != nil {
+		return value{}, err
+	}
+	eq, ok := equals(l, r)
+	if !ok {
+		return value{}, c.mismatch(n, l, r)
+	}
+	if n.Operator == "!=" {
+		return boolValue(func(fr *frame) truth { return not(eq(fr)) }), nil
+	}
+	return boolValue(eq), nil
+}
+
+// words gives a string literal beside an enum its type, and refuses to compare
+// an enum with anything but its words.
+func (c *compiler) words(n *ast.BinaryNode, l, r *value) (err error) {
+	switch {
+	case l.typ == scgs.Enum && r.literal != nil:
+		*r, err = c.word(n.Right, *r, l.words)
+	case r.typ == scgs.Enum && l.literal != nil:
+		*l, err = c.word(n.Left, *l, r.words)
+	case l.typ == scgs.Enum && r.typ == scgs.Enum && !slices.Equal(l.words, r.words):
+		err = c.errorf(n, "compare them with words, or declare the same words for both", "these enums have different words: %s and %s", l.words, r.words)
+	}
+	return err
+}
+
+// equals compares two values of one type; ok is false if they are not.
+func equals(l, r value) (eq func(*frame) truth, ok bool) {
+	switch {
+	case l.numeric() && r.numeric() && l.typ != r.typ:
+		return equals(l.toFloat(), r.toFloat())
+	case l.typ != r.typ:
+		return nil, false
+	case l.bool != nil:
+		return func(fr *frame) truth { return same(l.bool(fr), r.bool(fr)) }, true
+	case l.int != nil:
+		return func(fr *frame) truth { return equal(l.int(fr), r.int(fr)) }, true
+	case l.float != nil:
+		return func(fr *frame) truth { return equal(l.float(fr), r.float(fr)) }, true
+	case l.text != nil:
+		return func(fr *frame) truth { return l.text(fr).equals(r.text(fr)) }, true
+	}
+	return nil, false
+}
+
+func (c *compiler) order(n *ast.BinaryNode, l, r value) (value, error) {
+	if l.numeric() && r.numeric() && l.typ != r.typ {
+		l, r = l.toFloat(), r.toFloat()
+	}
+	a, b := l, r
+	if n.Operator == ">" || n.Operator == "<=" { // a > b is b < a, a <= b is not b < a
+		a, b = r, l
+	}
+	var lt func(*frame) truth
+	switch {
+	case l.typ != r.typ:
+		return value{}, c.mismatch(n, l, r)
+	case l.int != nil:
+		lt = func(fr *frame) truth { return less(a.int(fr), b.int(fr)) }
+	case l.float != nil:
+		lt = func(fr *frame) truth { return less(a.float(fr), b.float(fr)) }
+	default:
+		return value{}, c.mismatch(n, l, r)
+	}
+	if n.Operator == "<=" || n.Operator == ">=" {
+		return boolValue(func(fr *frame) truth { return not(lt(fr)) }), nil
+	}
+	return boolValue(lt), nil
+}
+
+func (c *compiler) arithmetic(n *ast.BinaryNode, l, r value) (value, error) {
+	whole := l.typ == scgs.Int && r.typ == scgs.Int
+	switch {
+	case l.typ == scgs.Duration && r.typ == scgs.Duration && (n.Operator == "+" || n.Operator == "-"):
+		v := c.intArithmetic(n, l, r)
+		v.typ = scgs.Duration
+		return v, nil
+	case n.Operator == "%" && !whole, !l.numeric(), !r.numeric():
+		return value{}, c.mismatch(n, l, r)
+	case whole && n.Operator != "/":
+		return c.intArithmetic(n, l, r), nil
+	}
+	return c.floatArithmetic(n, l.toFloat(), r.toFloat()), nil
+}
+
+func (c *compiler) intArithmetic(n *ast.BinaryNode, l, r value) value {
+	var f func(x, y int64) (int64, bool)
+	switch n.Operator {
+	case "+":
+		f = addInt
+	case "-":
+		f = subInt
+	case "*":
+		f = mulInt
+	case "%":
+		zero := at(divisionByZero, offset(n))
+		return intValue(func(fr *frame) span[int64] { return remainder(l.int(fr), r.int(fr), zero) })
+	}
+	overflow := at(intOverflow, offset(n))
+	return intValue(func(fr *frame) span[int64] { return corners(l.int(fr), r.int(fr), overflow, f) })
+}
+
+func (c *compiler) floatArithmetic(n *ast.BinaryNode, l, r value) value {
+	nan := at(notANumber, offset(n))
+	var f func(x, y float64) (float64, bool)
+	switch n.Operator {
+	case "+":
+		f = addFloat
+	case "-":
+		f = subFloat
+	case "*":
+		f = mulFloat
+	case "/":
+		zero := at(divisionByZero, offset(n))
+		return floatValue(func(fr *frame) span[float64] { return divide(l.float(fr), r.float(fr), zero, nan) })
+	}
+	return floatValue(func(fr *frame) span[float64] { return corners(l.float(fr), r.float(fr), nan, f) })
+}
+
+// in compiles `x in [a, b]`: x equals one of the list, which is written out.
+func (c *compiler) in(n *ast.BinaryNode) (value, error) {
+	list, ok := n.Right.(*ast.ArrayNode)
+	if !ok {
+		return value{}, c.errorf(n, "for a group write any(members, .x == ...)", "the right side of in is a list in brackets")
+	}
+	left, err := c.compile(n.Left)
+	if err != nil {
+		return value{}, err
+	}
+	if !left.scalar() {
+		return value{}, c.errorf(n.Left, "use a field of it", "a value is wanted, this is %s", left.what())
+	}
+	store, x := left.keep(c.vars)
+	c.vars++
+	among := make([]func(*frame) truth, 0, len(list.Nodes))
+	for _, e := range list.Nodes {
+		v, err := c.compile(e)
+		if err != nil {
+			return value{}, err
+		}
+		eq := &ast.BinaryNode{Operator: "==", Left: n.Left, Right: e}
+		eq.SetLocation(e.Location())
+		is, err := c.equality(eq, x, v)
+		if err != nil {
+			return value{}, err
+		}
+		among = append(among, is.bool)
+	}
+	return boolValue(func(fr *frame) truth {
+		store(fr)
+		found := truth{is: False}
+		for _, is := range among {
+			if found = or(found, is(fr)); found.is == True {
+				break
+			}
+		}
+		return found
+	}), nil
+}

@@ -1,0 +1,66 @@
+package predicates
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/conf"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser"
+)
+
+type node = ast.Node
+
+// parse guards the text and turns it into expr's syntax tree.
+func parse(src string) (root node, err error) {
+	if err := guard(src); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if r := recover(); r != nil { // the parser is not ours, and the text is from outside
+			root, err = nil, errorAt(src, 0, "write it in a simpler way", "the parser failed: %v", r)
+		}
+	}()
+	config := conf.New(map[string]any{})
+	config.MaxNodes = MaxNodes
+	tree, err := parser.ParseWithConfig(src, config)
+	if err != nil {
+		return nil, syntaxError(src, err)
+	}
+	return tree.Node, nil
+}
+
+// syntaxError carries an error of expr's lexer or parser over.
+func syntaxError(src string, err error) *Error {
+	var fault *file.Error
+	if !errors.As(err, &fault) {
+		return errorAt(src, 0, "", "%v", err)
+	}
+	message, hint := fault.Message, ""
+	token := unexpected.FindStringSubmatch(message)
+	switch {
+	case strings.Contains(message, "maximum allowed nodes"):
+		message = fmt.Sprintf("the text has more than %d parts", MaxNodes)
+		hint = "split it into several predicates"
+	case message == "unexpected token EOF":
+		message, hint = "the text ends too early", "an operand or a closing bracket is missing"
+	case strings.Contains(message, "value out of range") || strings.HasSuffix(message, "too large"):
+		message, hint = "the number before this is too large", "an int has 64 bits, a float at most 1.8e308"
+	case token != nil:
+		message, hint = "unexpected "+token[1], unexpectedHints[token[1]]
+	}
+	return errorAt(src, fault.From, hint, "%s", message)
+}
+
+// unexpected finds the token in the parser's message.
+var unexpected = regexp.MustCompile(`^unexpected token \w+\((".*")\)$`)
+
+var unexpectedHints = map[string]string{
+	`"="`: "compare with ==",
+	`"."`: "a field stands in the condition of a function over members, as in any(members, .x > 2); mean, min and max take map(members, .x)",
+	`"&"`: "write && or and",
+	`"|"`: "write || or or",
+}

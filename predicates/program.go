@@ -1,0 +1,104 @@
+package predicates
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Program is a compiled predicate or expression. It is immutable and may be
+// used by many goroutines, each with a [Scope] of its own.
+type Program struct {
+	env    *Env
+	src    string
+	result scgs.Field
+	root   value
+	cost   int
+	vars   int
+	uses   Uses
+}
+
+// Verdict is the judgement of a condition on one global state.
+type Verdict struct {
+	Truth  Truth
+	Reason string // why it is unknown; empty if it is not
+}
+
+// Uses says what the result of a Program depends on.
+type Uses struct {
+	Members bool     // who is a member, and whose state is known
+	Fields  uint64   // bit i: field i of Env.State
+	Memory  uint64   // bit i: variable i of Env.Memory
+	Process uint64   // bit i: field i of Env.Process
+	Parent  []string // signals of the parent, in ascending order
+}
+
+// sorted returns the same Uses with the signals in order, each once.
+func (u Uses) sorted() Uses {
+	slices.Sort(u.Parent)
+	u.Parent = slices.Compact(u.Parent)
+	return u
+}
+
+// Source is the text that was compiled.
+func (p *Program) Source() string { return p.src }
+
+// Result is the type of the value, and the words of an enum; the field has no
+// name. A program of [Env.Members] has no type.
+func (p *Program) Result() scgs.Field { return p.result }
+
+// Cost is the greatest number of steps of one evaluation at the member limit;
+// it is at most [MaxSteps].
+func (p *Program) Cost() int { return p.cost }
+
+// Uses says what the result depends on. It is not to be changed.
+func (p *Program) Uses() Uses { return p.uses }
+
+// Eval judges a program of [Env.Bool]. It allocates only to write the reason of
+// an unknown verdict.
+func (p *Program) Eval(s *Scope) Verdict {
+	if p.root.bool == nil {
+		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.what()))
+	}
+	t := p.root.bool(s.begin(p))
+	if t.is == Unknown {
+		return Verdict{Reason: p.describe(t.why, s)}
+	}
+	return Verdict{Truth: t.is}
+}
+
+// EvalValue computes a program of [Env.Value] or [Env.Bool]. If the value is not
+// known it is Invalid, and the reason says why.
+func (p *Program) EvalValue(s *Scope) (scgs.Value, string) {
+	v, why := p.root.eval(s.begin(p))
+	if why.set() {
+		return scgs.Value{}, p.describe(why, s)
+	}
+	return v, ""
+}
+
+// EvalMembers appends to dst the indexes of the members that certainly belong to
+// a program of [Env.Members], in ascending order. If it is not known of some
+// member whether it belongs, the reason says so of the first one.
+func (p *Program) EvalMembers(dst []int, s *Scope) ([]int, string) {
+	fr, g := s.begin(p), p.root.group
+	if g == nil {
+		panic(fmt.Sprintf("predicates: %q is no group of members but %s", p.src, p.root.what()))
+	}
+	g.begin(fr)
+	var why cause
+	for i := range s.members {
+		switch in := g.has(fr, i); in.is {
+		case True:
+			dst = append(dst, i)
+		case Unknown:
+			why = either(why, in.why)
+		case False:
+		}
+	}
+	if why.set() {
+		return dst, p.describe(why, s)
+	}
+	return dst, ""
+}

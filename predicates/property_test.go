@@ -1,0 +1,184 @@
+package predicates_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/expr-lang/expr"
+	"github.com/expr-lang/expr/types"
+	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// exprType is the declared type of a field for expr's checker.
+func exprType(f scgs.Field) types.Type {
+	switch f.Type {
+	case scgs.Bool:
+		return types.Bool
+	case scgs.Int:
+		return types.Int
+	case scgs.Float:
+		return types.Float64
+	case scgs.Duration:
+		return types.TypeOf(time.Duration(0))
+	default:
+		return types.String
+	}
+}
+
+func exprMap(s scgs.Schema) types.Map {
+	m := types.Map{}
+	for _, f := range s {
+		m[f.Name] = exprType(f)
+	}
+	return m
+}
+
+// exprEnv is an Env for expr itself, strict as ours is.
+func exprEnv(e *predicates.Env) types.Map {
+	member := exprMap(e.State)
+	member["name"], member["host"], member["online"] = types.String, types.String, types.Bool
+	parent := types.Map{}
+	for _, p := range e.Parent {
+		parent[p.Name] = exprMap(p.Fields)
+	}
+	return types.Map{"members": types.Array(member), "memory": exprMap(e.Memory), "from_parent": parent}
+}
+
+func exprRow(s scgs.Schema, row []scgs.Value) map[string]any {
+	m := map[string]any{}
+	for i, f := range s {
+		m[f.Name] = row[i].Any()
+		if f.Type == scgs.Int { // expr types its literals as int, and fails on mixtures
+			m[f.Name] = int(row[i].Int())
+		}
+	}
+	return m
+}
+
+// exprState is a known global state for expr.
+func (k known) exprState(e *predicates.Env) map[string]any {
+	var members []any
+	for i, row := range k.rows {
+		m := exprRow(e.State, row)
+		m["name"], m["host"], m["online"] = k.members[i].Name, k.members[i].Host, true
+		members = append(members, m)
+	}
+	return map[string]any{
+		"members":     members,
+		"memory":      exprRow(e.Memory, k.memory),
+		"from_parent": map[string]any{e.Parent[0].Name: exprRow(e.Parent[0].Fields, k.parent)},
+	}
+}
+
+// TestAgreesWithExpr compares verdicts with those of expr's own compiler and
+// machine, optimised and not, on states where everything is known. Where ours
+// is unknown, or expr fails, there must be a cause for it in the text.
+func TestAgreesWithExpr(t *testing.T) {
+	e := testEnv()
+	env := exprEnv(e)
+	agreed := 0
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProgram(t, e)
+		k := drawKnown(t, e, false)
+		v := p.Eval(k.scope(e))
+		partial := strings.Contains(p.Source(), "/") || strings.Contains(p.Source(), "%") ||
+			strings.Contains(p.Source(), "filter") || strings.Contains(p.Source(), "find")
+		if v.Truth == predicates.Unknown && !partial {
+			t.Fatalf("%s is unknown: %s", p.Source(), v.Reason)
+		}
+		for _, optimise := range []bool{false, true} {
+			got, err := runExpr(p.Source(), env, k.exprState(e), optimise)
+			switch {
+			case err != nil && strings.Contains(err.Error(), "interface conversion"):
+				// expr gives min(1, 0.5) the type of its first argument and fails on it.
+			case err != nil && !partial:
+				t.Fatalf("expr fails on %s: %v", p.Source(), err)
+			case err != nil || v.Truth == predicates.Unknown:
+			case got != (v.Truth == predicates.True):
+				t.Fatalf("%s: %s, but expr (optimised %v) says %v", p.Source(), v.Truth, optimise, got)
+			default:
+				agreed++
+			}
+		}
+	})
+	if agreed == 0 {
+		t.Error("no text was compared")
+	}
+}
+
+func runExpr(src string, env types.Map, state map[string]any, optimise bool) (any, error) {
+	program, err := expr.Compile(src, expr.Env(env), expr.AsBool(), expr.Optimize(optimise))
+	if err != nil {
+		return nil, err
+	}
+	return expr.Run(program, state)
+}
+
+// TestKnowledgeOnlySharpens checks that a verdict on a state with unknown parts
+// stays as it is, whatever the unknown parts turn out to be.
+func TestKnowledgeOnlySharpens(t *testing.T) {
+	e := testEnv()
+	decided := 0
+	rapid.Check(t, func(t *rapid.T) {
+		p := drawProgram(t, e)
+		k := drawKnown(t, e, true)
+		s := k.scope(e)
+		hide := func(what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }
+		for i, row := range k.rows {
+			partial := append([]scgs.Value(nil), row...)
+			for j := range partial {
+				if hide("field") {
+					partial[j] = scgs.Value{}
+				}
+			}
+			s.Set(i, partial)
+			if hide("member") {
+				s.SetUnknown(i)
+			}
+		}
+		for i := range k.memory {
+			if hide("memory") {
+				s.SetMemory(i, scgs.Value{})
+			}
+		}
+		if hide("signal") {
+			s.SetParent(e.Parent[0].Name, nil)
+		}
+		before := p.Eval(s)
+		if before.Truth == predicates.Unknown {
+			return
+		}
+		decided++
+		if after := p.Eval(k.scope(e)); after != before {
+			t.Fatalf("%s was %s with parts unknown, and is %s: %s", p.Source(), before.Truth, after.Truth, after.Reason)
+		}
+	})
+	if decided == 0 {
+		t.Error("every verdict was unknown")
+	}
+}
+
+// exprRunner prepares expr on n members as in benchScope.
+func exprRunner(b *testing.B, e *predicates.Env, src string, n int) func() {
+	b.Helper()
+	program, err := expr.Compile(src, expr.Env(exprEnv(e)), expr.AsBool())
+	if err != nil {
+		b.Fatal(err)
+	}
+	members := make([]any, n)
+	for i := range members {
+		members[i] = map[string]any{
+			"ready": true, "n": i, "x": 0.5, "phase": "idle", "tag": "p", "wait": time.Duration(1), "name": "", "host": "", "online": true,
+		}
+	}
+	state := map[string]any{"members": members}
+	return func() {
+		if _, err := expr.Run(program, state); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,247 @@
+package predicates_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// TestScenarios runs the files of testdata: each declares an environment and a
+// global state, then judges one text a line. Run with -rewrite to accept new
+// results.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
+		t.Helper()
+		w := &world{env: &predicates.Env{}}
+		datadriven.RunTest(t, path, w.run)
+	})
+}
+
+type world struct {
+	env   *predicates.Env
+	scope *predicates.Scope
+}
+
+func (w *world) run(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	switch d.Cmd {
+	case "state": // NAME: TYPE [WORD...], a line a field
+		w.env.State = schema(t, d.Input)
+		d.MaybeScanArgs(t, "limit", &w.env.MaxMembers)
+	case "memory":
+		w.env.Memory = schema(t, d.Input)
+	case "signal":
+		w.env.Parent = append(w.env.Parent, predicates.ParentSignal{Name: d.CmdArgs[0].Key, Fields: schema(t, d.Input)})
+	case "members": // NAME HOST [FIELD=VALUE...], or NAME HOST unknown
+		w.members(t, lines(d.Input))
+	case "set": // memory NAME=VALUE, or signal NAME=VALUE for each field
+		w.set(t, d)
+	case "refuse": // the whole input is one text
+		return refusal(w.env.Bool(d.Input))
+	default:
+		return w.each(t, d)
+	}
+	return ""
+}
+
+// each compiles and evaluates a text a line.
+func (w *world) each(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	var out strings.Builder
+	for _, src := range lines(d.Input) {
+		fmt.Fprintf(&out, "%-*s  %s\n", width(d.Input), src, w.one(t, d, src))
+	}
+	return out.String()
+}
+
+func (w *world) one(t *testing.T, d *datadriven.TestData, src string) string {
+	t.Helper()
+	switch d.Cmd {
+	case "eval":
+		p, err := w.env.Bool(src)
+		if err != nil {
+			return refusal(p, err)
+		}
+		v := p.Eval(w.scope)
+		return strings.TrimSuffix(fmt.Sprintf("%s: %s", v.Truth, v.Reason), ": ")
+	case "value":
+		p, err := w.env.Value(src, want(t, d))
+		if err != nil {
+			return refusal(p, err)
+		}
+		v, reason := p.EvalValue(w.scope)
+		if reason != "" {
+			return "unknown: " + reason
+		}
+		return fmt.Sprintf("%s %s", p.Result().Type, v)
+	case "receivers":
+		p, err := w.env.Members(src)
+		if err != nil {
+			return refusal(p, err)
+		}
+		found, reason := p.EvalMembers(nil, w.scope)
+		return strings.TrimSpace(fmt.Sprintf("%v %s", found, reason))
+	case "uses":
+		p, err := w.env.Bool(src)
+		if err != nil {
+			return refusal(p, err)
+		}
+		u := p.Uses()
+		return fmt.Sprintf("cost=%d members=%v fields=%b memory=%b parent=%v", p.Cost(), u.Members, u.Fields, u.Memory, u.Parent)
+	}
+	t.Fatalf("unknown command %q", d.Cmd)
+	return ""
+}
+
+func want(t *testing.T, d *datadriven.TestData) scgs.Field {
+	t.Helper()
+	var s string
+	d.MaybeScanArgs(t, "want", &s)
+	if s == "" {
+		return scgs.Field{}
+	}
+	return schema(t, "x: "+strings.ReplaceAll(s, "/", " "))[0]
+}
+
+func refusal(p *predicates.Program, err error) string {
+	if err == nil {
+		return "accepted: " + p.Source()
+	}
+	return err.Error()
+}
+
+func (w *world) members(t *testing.T, rows []string) {
+	t.Helper()
+	w.scope = predicates.NewScope(w.env)
+	var who []predicates.Member
+	for _, row := range rows {
+		words := strings.Fields(row)
+		who = append(who, predicates.Member{Name: words[0], Host: words[1]})
+	}
+	w.scope.Reset(who)
+	for i, row := range rows {
+		words := strings.Fields(row)[2:]
+		if len(words) == 1 && words[0] == "unknown" {
+			w.scope.SetUnknown(i)
+			continue
+		}
+		w.scope.Set(i, values(t, w.env.State, words))
+	}
+}
+
+func (w *world) set(t *testing.T, d *datadriven.TestData) {
+	t.Helper()
+	for _, line := range lines(d.Input) {
+		words := strings.Fields(line)
+		if words[0] != "memory" {
+			w.scope.SetParent(words[0], values(t, w.parent(words[0]), words[1:]))
+			continue
+		}
+		for i, v := range values(t, w.env.Memory, words[1:]) {
+			w.scope.SetMemory(i, v)
+		}
+	}
+}
+
+func (w *world) parent(name string) scgs.Schema {
+	for _, p := range w.env.Parent {
+		if p.Name == name {
+			return p.Fields
+		}
+	}
+	return nil
+}
+
+func schema(t *testing.T, input string) scgs.Schema {
+	t.Helper()
+	var s scgs.Schema
+	for _, line := range lines(input) {
+		name, rest, _ := strings.Cut(line, ":")
+		words := strings.Fields(rest)
+		typ, ok := scgs.ParseType(words[0])
+		if !ok {
+			t.Fatalf("no type in %q", line)
+		}
+		f := scgs.Field{Name: name, Type: typ}
+		if typ == scgs.Enum {
+			f.Words = words[1:]
+		}
+		s = append(s, f)
+	}
+	if err := s.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// values reads NAME=VALUE words into a row.
+func values(t *testing.T, s scgs.Schema, words []string) []scgs.Value {
+	t.Helper()
+	row := make([]scgs.Value, len(s))
+	for _, word := range words {
+		name, val, _ := strings.Cut(word, "=")
+		i := s.Index(name)
+		if i < 0 {
+			t.Fatalf("no field for %q", word)
+		}
+		row[i] = parseValue(t, s[i].Type, val)
+	}
+	if err := s.Accepts(row); err != nil {
+		t.Fatal(err)
+	}
+	return row
+}
+
+func parseValue(t *testing.T, typ scgs.Type, val string) scgs.Value {
+	t.Helper()
+	var v scgs.Value
+	var err error
+	switch typ {
+	case scgs.Bool:
+		v = scgs.BoolValue(val == "true")
+	case scgs.Int:
+		var n int64
+		n, err = strconv.ParseInt(val, 10, 64)
+		v = scgs.IntValue(n)
+	case scgs.Float:
+		var x float64
+		x, err = strconv.ParseFloat(val, 64)
+		v = scgs.FloatValue(x)
+	case scgs.Duration:
+		var d time.Duration
+		d, err = time.ParseDuration(val)
+		v = scgs.DurationValue(d)
+	case scgs.String:
+		v = scgs.StringValue(val)
+	case scgs.Enum:
+		v = scgs.EnumValue(val)
+	case scgs.Invalid:
+		t.Fatal("no type")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func lines(input string) []string {
+	if input == "" {
+		return nil
+	}
+	return strings.Split(input, "\n")
+}
+
+func width(input string) int {
+	n := 0
+	for _, line := range lines(input) {
+		n = max(n, len(line))
+	}
+	return n
+}

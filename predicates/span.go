@@ -1,0 +1,206 @@
+package predicates
+
+import (
+	"math"
+	"math/bits"
+)
+
+// span is a number of which the bounds are known: lo <= hi. A known number has
+// lo == hi and no why; of a void one not even bounds are known. No bound is NaN.
+type span[T int64 | float64] struct {
+	lo, hi T
+	void   bool
+	why    cause
+}
+
+func point[T int64 | float64](x T) span[T] { return span[T]{lo: x, hi: x} }
+
+func void[T int64 | float64](why cause) span[T] { return span[T]{void: true, why: why} }
+
+// between makes a span from bounds, which is known where they are equal.
+func between[T int64 | float64](lo, hi T, why cause) span[T] {
+	switch {
+	case isNaN(lo) || isNaN(hi):
+		return void[T](why)
+	case lo == hi:
+		return point(lo)
+	}
+	return span[T]{lo: lo, hi: hi, why: why}
+}
+
+// either is the cause that remains of two operands.
+func either(a, b cause) cause {
+	if a.set() {
+		return a
+	}
+	return b
+}
+
+// hull is a value of which only two candidates are known.
+func hull[T int64 | float64](a, b span[T], why cause) span[T] {
+	if a.void || b.void {
+		return void[T](either(why, either(a.why, b.why)))
+	}
+	return between(min(a.lo, b.lo), max(a.hi, b.hi), why)
+}
+
+func less[T int64 | float64](a, b span[T]) truth {
+	switch {
+	case a.void || b.void:
+		return unknown(either(a.why, b.why))
+	case a.hi < b.lo:
+		return truth{is: True}
+	case a.lo >= b.hi:
+		return truth{is: False}
+	}
+	return unknown(either(a.why, b.why))
+}
+
+func equal[T int64 | float64](a, b span[T]) truth {
+	switch {
+	case a.void || b.void:
+		return unknown(either(a.why, b.why))
+	case a.hi < b.lo || b.hi < a.lo:
+		return truth{is: False}
+	case a.lo == a.hi && b.lo == b.hi:
+		return truth{is: True}
+	}
+	return unknown(either(a.why, b.why))
+}
+
+// monotone applies a function that never falls.
+func monotone[T, U int64 | float64](a span[T], f func(T) U) span[U] {
+	if a.void {
+		return void[U](a.why)
+	}
+	return between(f(a.lo), f(a.hi), a.why)
+}
+
+// lesser and greater are min and max of two numbers.
+func lesser[T int64 | float64](a, b span[T]) span[T] {
+	if a.void || b.void {
+		return void[T](either(a.why, b.why))
+	}
+	return between(min(a.lo, b.lo), min(a.hi, b.hi), either(a.why, b.why))
+}
+
+func greater[T int64 | float64](a, b span[T]) span[T] {
+	if a.void || b.void {
+		return void[T](either(a.why, b.why))
+	}
+	return between(max(a.lo, b.lo), max(a.hi, b.hi), either(a.why, b.why))
+}
+
+// corners applies a function that is monotone in each operand to the corners of
+// two spans. bad is the reason where f has no result or the result is NaN.
+func corners[T int64 | float64](a, b span[T], bad cause, f func(x, y T) (T, bool)) span[T] {
+	if a.void || b.void {
+		return void[T](either(a.why, b.why))
+	}
+	first, ok := f(a.lo, b.lo)
+	if !ok || isNaN(first) {
+		return void[T](bad)
+	}
+	if a.lo == a.hi && b.lo == b.hi {
+		return point(first)
+	}
+	lo, hi := first, first
+	for _, p := range [3][2]T{{a.lo, b.hi}, {a.hi, b.lo}, {a.hi, b.hi}} {
+		z, ok := f(p[0], p[1])
+		if !ok || isNaN(z) {
+			return void[T](bad)
+		}
+		lo, hi = min(lo, z), max(hi, z)
+	}
+	if math.IsInf(float64(lo), 0) || math.IsInf(float64(hi), 0) { // what lies between may be NaN
+		return void[T](either(a.why, b.why))
+	}
+	return between(lo, hi, either(a.why, b.why))
+}
+
+// Arithmetic on floats is that of IEEE 754; the result NaN is found by corners.
+func addFloat(x, y float64) (float64, bool) { return x + y, true }
+func subFloat(x, y float64) (float64, bool) { return x - y, true }
+func mulFloat(x, y float64) (float64, bool) { return x * y, true }
+
+// divide has no result where the divisor can be zero.
+func divide(a, b span[float64], zero, bad cause) span[float64] {
+	if !a.void && !b.void && b.lo <= 0 && b.hi >= 0 {
+		return void[float64](either(b.why, zero))
+	}
+	return corners(a, b, bad, func(x, y float64) (float64, bool) { return x / y, true })
+}
+
+// Arithmetic on ints has no result where it would overflow.
+func addInt(x, y int64) (int64, bool) {
+	z := x + y
+	return z, (z > x) == (y > 0)
+}
+
+func subInt(x, y int64) (int64, bool) {
+	z := x - y
+	return z, (z < x) == (y > 0)
+}
+
+func mulInt(x, y int64) (int64, bool) {
+	hi, lo := bits.Mul64(magnitude(x), magnitude(y))
+	if (x < 0) != (y < 0) {
+		return -int64(lo), hi == 0 && lo <= 1<<63
+	}
+	return int64(lo), hi == 0 && lo < 1<<63
+}
+
+func magnitude(x int64) uint64 {
+	if x < 0 {
+		return -uint64(x)
+	}
+	return uint64(x)
+}
+
+// remainder takes the sign of x as in Go. Of bounds nothing is concluded.
+func remainder(a, b span[int64], zero cause) span[int64] {
+	switch why := either(a.why, b.why); {
+	case why.set():
+		return void[int64](why)
+	case b.lo == 0:
+		return void[int64](zero)
+	case b.lo == -1: // minint % -1 is 0, which some processors trap on
+		return point[int64](0)
+	}
+	return point(a.lo % b.lo)
+}
+
+func negate[T int64 | float64](a span[T], overflow cause) span[T] {
+	switch {
+	case a.void:
+		return a
+	case -a.lo == a.lo && a.lo != 0: // the least int
+		return void[T](overflow)
+	}
+	return between(-a.hi, -a.lo, a.why)
+}
+
+func absolute[T int64 | float64](a span[T], overflow cause) span[T] {
+	if a.void || a.lo >= 0 {
+		return a
+	}
+	n := negate(a, overflow)
+	if n.void || a.hi <= 0 {
+		return n
+	}
+	return between(0, max(a.hi, n.hi), a.why)
+}
+
+// truncate is the int of a float, which has none outside the range of int.
+func truncate(a span[float64], overflow cause) span[int64] {
+	const limit = 1 << 63
+	if a.void {
+		return void[int64](a.why)
+	}
+	if a.lo < -limit || a.hi >= limit {
+		return void[int64](overflow)
+	}
+	return between(int64(math.Trunc(a.lo)), int64(math.Trunc(a.hi)), a.why)
+}
+
+func isNaN[T int64 | float64](x T) bool { return math.IsNaN(float64(x)) }

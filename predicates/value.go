@@ -1,0 +1,189 @@
+package predicates
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// value is a compiled expression: its static type and the one function that
+// computes it. A type of Invalid is of a member (item) or of a group.
+type value struct {
+	typ   scgs.Type
+	words []string // of an Enum
+
+	bool  func(*frame) truth
+	int   func(*frame) span[int64] // Int; Duration in nanoseconds
+	float func(*frame) span[float64]
+	text  func(*frame) text // String, Enum
+	item  func(*frame) item
+	group *group
+
+	literal *string // the text, if it is written out in the source
+}
+
+func boolValue(f func(*frame) truth) value          { return value{typ: scgs.Bool, bool: f} }
+func intValue(f func(*frame) span[int64]) value     { return value{typ: scgs.Int, int: f} }
+func floatValue(f func(*frame) span[float64]) value { return value{typ: scgs.Float, float: f} }
+func durationValue(f func(*frame) span[int64]) value {
+	return value{typ: scgs.Duration, int: f}
+}
+
+func constant[T any](x T) func(*frame) T { return func(*frame) T { return x } }
+
+func textLiteral(s string) value {
+	return value{typ: scgs.String, text: constant(text{s: s}), literal: &s}
+}
+
+// load makes the value of a declared field from a function that finds it.
+func load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
+	v := value{typ: f.Type, words: f.Words}
+	switch f.Type {
+	case scgs.Bool:
+		v.bool = func(fr *frame) truth {
+			x, why := get(fr)
+			if why.set() {
+				return unknown(why)
+			}
+			return truthOf(x.Bool())
+		}
+	case scgs.Int, scgs.Duration:
+		v.int = func(fr *frame) span[int64] {
+			x, why := get(fr)
+			if why.set() {
+				return void[int64](why)
+			}
+			return point(x.Int())
+		}
+	case scgs.Float:
+		v.float = func(fr *frame) span[float64] {
+			x, why := get(fr)
+			if why.set() {
+				return void[float64](why)
+			}
+			return point(x.Float())
+		}
+	case scgs.String, scgs.Enum:
+		v.text = func(fr *frame) text {
+			x, why := get(fr)
+			if why.set() {
+				return text{why: why}
+			}
+			return text{s: x.Text()}
+		}
+	case scgs.Invalid:
+		panic(fmt.Sprintf("predicates: field %q is declared without a type", f.Name))
+	}
+	return v
+}
+
+// eval computes the value, or says why it is not known.
+func (v value) eval(fr *frame) (scgs.Value, cause) {
+	switch v.typ {
+	case scgs.Bool:
+		t := v.bool(fr)
+		return scgs.BoolValue(t.is == True), t.why
+	case scgs.Int:
+		n := v.int(fr)
+		return scgs.IntValue(n.lo), n.why
+	case scgs.Duration:
+		n := v.int(fr)
+		return scgs.DurationValue(duration(n.lo)), n.why
+	case scgs.Float:
+		n := v.float(fr)
+		return scgs.FloatValue(n.lo), n.why
+	case scgs.String:
+		t := v.text(fr)
+		return scgs.StringValue(t.s), t.why
+	case scgs.Enum:
+		t := v.text(fr)
+		return scgs.EnumValue(t.s), t.why
+	case scgs.Invalid:
+	}
+	panic(fmt.Sprintf("predicates: %s has no value", v.what()))
+}
+
+// numeric is whether the value is an int or a float.
+func (v value) numeric() bool { return v.typ == scgs.Int || v.typ == scgs.Float }
+
+// scalar is whether the value is neither a member nor a group.
+func (v value) scalar() bool { return v.typ != scgs.Invalid }
+
+// toFloat is the value of a number as a float.
+func (v value) toFloat() value {
+	if v.typ == scgs.Float {
+		return v
+	}
+	n := v.int
+	return floatValue(func(fr *frame) span[float64] {
+		return monotone(n(fr), func(x int64) float64 { return float64(x) })
+	})
+}
+
+// after is the value computed once prepare has run.
+func (v value) after(prepare func(*frame)) value {
+	v.bool = prepared(prepare, v.bool)
+	v.int = prepared(prepare, v.int)
+	v.float = prepared(prepare, v.float)
+	v.text = prepared(prepare, v.text)
+	v.item = prepared(prepare, v.item)
+	if v.group != nil {
+		g := *v.group
+		g.before = append(slices.Clone(g.before), prepare)
+		v.group = &g
+	}
+	return v
+}
+
+func prepared[T any](prepare func(*frame), f func(*frame) T) func(*frame) T {
+	if f == nil {
+		return nil
+	}
+	return func(fr *frame) T {
+		prepare(fr)
+		return f(fr)
+	}
+}
+
+// keep gives a function that computes the value into a variable, and the value
+// that reads it back.
+func (v value) keep(slot int) (store func(*frame), read value) {
+	read = v
+	switch {
+	case v.bool != nil:
+		store = func(fr *frame) { fr.vars[slot].bool = v.bool(fr) }
+		read.bool = func(fr *frame) truth { return fr.vars[slot].bool }
+	case v.int != nil:
+		store = func(fr *frame) { fr.vars[slot].int = v.int(fr) }
+		read.int = func(fr *frame) span[int64] { return fr.vars[slot].int }
+	case v.float != nil:
+		store = func(fr *frame) { fr.vars[slot].float = v.float(fr) }
+		read.float = func(fr *frame) span[float64] { return fr.vars[slot].float }
+	case v.text != nil:
+		store = func(fr *frame) { fr.vars[slot].text = v.text(fr) }
+		read.text = func(fr *frame) text { return fr.vars[slot].text }
+	case v.item != nil:
+		store = func(fr *frame) { fr.vars[slot].item = v.item(fr) }
+		read.item = func(fr *frame) item { return fr.vars[slot].item }
+	}
+	return store, read
+}
+
+// what describes the value's type in messages.
+func (v value) what() string {
+	switch {
+	case v.group != nil && v.group.elem.item != nil:
+		return "a group of members"
+	case v.group != nil:
+		return "a list of values"
+	case v.item != nil:
+		return "a member"
+	case v.literal != nil:
+		return "the string " + strconv.Quote(*v.literal)
+	case v.typ == scgs.Enum || v.typ == scgs.Int:
+		return "an " + v.typ.String()
+	}
+	return "a " + v.typ.String()
+}
