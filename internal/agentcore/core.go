@@ -1,0 +1,234 @@
+package agentcore
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Options of a member. Hello is what it introduces itself with: Member,
+// Incarnation, Host, Domain and Quality, and the type of its state if it has one.
+type Options struct {
+	Hello wire.Hello
+	// BatchSize is how many reports make a batch go out; BatchAge how long the
+	// first of a smaller one waits for company, 0 not at all. BatchSize 0 means
+	// 64.
+	BatchSize int
+	BatchAge  time.Duration
+}
+
+// Errors of states.
+var (
+	ErrNotWelcome = errors.New("no synchronizer has said which fields a state has")
+	ErrBackwards  = errors.New("the clock ran backwards")
+	ErrNoState    = errors.New("there is no open state")
+)
+
+// Core is the machine of one member. It must not be used by two goroutines at
+// once.
+type Core struct {
+	hello     wire.Hello
+	batchSize uint64
+	batchAge  time.Duration
+	codec     *wire.BatchCodec // of the declared state, nil before the first welcome
+	virtual   bool
+
+	// The states.
+	clock  clocksync.Monotone
+	ring   ring
+	seq    uint64 // of the last state that began
+	open   bool   // it has not ended
+	reopen bool   // a new incarnation begins with this row
+	row    []scgs.Value
+	start  clocksync.Stamp // of the last state
+	alive  clocksync.Stamp // virtual: the newest evidence, no newer than start if there is none
+
+	gate    *control.Gate
+	regions []wire.Region
+
+	// The synchronizer that took us in, and how far it has been told.
+	synchronizer string
+	term         uint64
+	welcome      bool
+	once         bool // this incarnation was welcomed before
+	heartbeat    time.Duration
+	helloAt      clocksync.Instant
+	helloPause   time.Duration
+	sent         uint64            // ring position
+	since        clocksync.Instant // the oldest unsent change; MaxInstant if there is none
+	lastBatch    clocksync.Instant
+	owed         bool // a batch is due whatever its size
+	leaving      bool
+	left         bool
+	probes       []wire.Probe
+	probeAt      clocksync.Instant // when a reading may satisfy one
+	resend       wire.Resend       // To 0: none
+	answers      []wire.Answer
+	stats        Stats
+	fresh        []control.Outcome // reused by OnSignals
+}
+
+// Stats are counts since the Core was made.
+type Stats struct {
+	Reports    uint64 // transitions that entered the ring
+	Batches    uint64 // batches handed out
+	Resent     uint64 // reports handed out again on demand
+	Dropped    uint64 // transitions pushed out of the ring before they were ever handed out
+	Gone       uint64 // times a resend asked for what the ring no longer held
+	Rejoins    uint64 // new incarnations after a synchronizer had dropped the member
+	Backwards  uint64 // stamps refused because the clock ran backwards
+	Strange    uint64 // messages of another incarnation, term or target, ignored
+	Copies     uint64 // signals that had been offered before
+	Signals    uint64 // signals offered for the first time
+	Fates      [control.Unconfirmed + 1]uint64
+	LostAnswer uint64 // fates pushed out of the queue while nobody could be told
+}
+
+// Late counts the signals that came after the region entry they were decided on,
+// or after their time.
+func (s *Stats) Late() uint64 { return s.Fates[control.NoSuchEntry] + s.Fates[control.Expired] }
+
+const (
+	defaultBatchSize = 64
+	defaultHeartbeat = time.Second
+	minHeartbeat     = 10 * time.Millisecond
+	maxHeartbeat     = time.Minute
+	firstHelloPause  = 100 * time.Millisecond
+	maxHelloPause    = 2 * time.Second
+	maxProbes        = 16
+	maxAnswers       = 4096
+)
+
+// New returns a member that has no state and has not introduced itself.
+func New(o Options) *Core {
+	if o.BatchSize <= 0 {
+		o.BatchSize = defaultBatchSize
+	}
+	return &Core{
+		hello:      o.Hello,
+		batchSize:  uint64(min(o.BatchSize, RingTransitions)),
+		batchAge:   max(o.BatchAge, 0),
+		virtual:    o.Hello.Threads,
+		gate:       control.NewGate(),
+		heartbeat:  defaultHeartbeat,
+		helloAt:    clocksync.MinInstant,
+		helloPause: firstHelloPause,
+		since:      clocksync.MaxInstant,
+		probeAt:    clocksync.MaxInstant,
+	}
+}
+
+// Virtual makes the member the summary of a level below it: its states and their
+// evidence come from [Core.Set], [Core.End] and [Core.Alive] alone. It must be
+// called before the first state.
+func (c *Core) Virtual() { c.virtual, c.hello.Threads = true, true }
+
+// Codec is the codec of batches of the state that the last welcome declared, nil
+// before the first.
+func (c *Core) Codec() *wire.BatchCodec { return c.codec }
+
+// Synchronizer names the one of the last welcome.
+func (c *Core) Synchronizer() string { return c.synchronizer }
+
+// Welcomed reports whether a synchronizer knows this member.
+func (c *Core) Welcomed() bool { return c.welcome }
+
+// Incarnation is the one of the next hello.
+func (c *Core) Incarnation() uint64 { return c.hello.Incarnation }
+
+// Stats returns the counters.
+func (c *Core) Stats() Stats { return c.stats }
+
+// Start is the stamp of the open state. A flush needs a reading above it to
+// give evidence.
+func (c *Core) Start() (clocksync.Stamp, bool) { return c.start, c.open }
+
+// Set ends the open state and begins the next one at a stamp. The row is copied.
+func (c *Core) Set(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) error {
+	if c.codec == nil {
+		return ErrNotWelcome
+	}
+	if err := c.codec.CheckRow(row); err != nil {
+		return err
+	}
+	at, err := c.read(at)
+	if err != nil {
+		return err
+	}
+	c.begin(at, row)
+	c.changed(now)
+	return nil
+}
+
+// End ends the open state at a stamp; the member has none until the next Set.
+func (c *Core) End(now clocksync.Instant, at clocksync.Stamp) error {
+	if !c.open && !c.reopen {
+		return ErrNoState
+	}
+	at, err := c.read(at)
+	if err != nil {
+		return err
+	}
+	if c.open {
+		c.push(true, at, nil)
+		c.changed(now)
+	}
+	c.open, c.reopen, c.alive = false, false, at
+	return nil
+}
+
+// Alive says that the open state of a virtual member still held at a stamp.
+func (c *Core) Alive(now clocksync.Instant, at clocksync.Stamp) error {
+	if !c.open && !c.reopen {
+		return ErrNoState
+	}
+	at, err := c.read(at)
+	if err != nil {
+		return err
+	}
+	c.alive = at
+	if c.satisfied(now, c.evidence(at)) {
+		c.owed = true
+	}
+	return nil
+}
+
+// read passes a stamp that is no older than those before it.
+func (c *Core) read(at clocksync.Stamp) (clocksync.Stamp, error) {
+	next, ok := c.clock.Next(at)
+	if !ok {
+		c.stats.Backwards++
+		return at, fmt.Errorf("%w: %v", ErrBackwards, at)
+	}
+	return next, nil
+}
+
+func (c *Core) begin(at clocksync.Stamp, row []scgs.Value) {
+	c.seq++
+	c.open, c.reopen, c.start, c.alive = true, false, at, at
+	c.row = append(c.row[:0], row...)
+	c.push(false, at, row)
+}
+
+func (c *Core) push(end bool, at clocksync.Stamp, row []scgs.Value) {
+	c.ring.push(c.seq, end, at, row)
+	c.stats.Reports++
+	if c.sent < c.ring.first {
+		c.stats.Dropped += c.ring.first - c.sent
+		c.sent = c.ring.first
+	}
+}
+
+// changed notes that there is news. A probe of the old state is answered by it.
+func (c *Core) changed(now clocksync.Instant) {
+	c.since = min(c.since, now)
+	if len(c.probes) > 0 {
+		c.owed = true
+		c.probes, c.probeAt = c.probes[:0], clocksync.MaxInstant
+	}
+}

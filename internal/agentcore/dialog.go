@@ -1,0 +1,168 @@
+package agentcore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// Reception is what a welcome came to.
+type Reception uint8
+
+// The receptions.
+const (
+	Ignored  Reception = iota // of another incarnation or an older term, or known already
+	Accepted                  // taken in; Schema may have changed
+	Refused                   // the member will try again
+	Recalled                  // the synchronizer wants a new hello, and gets it
+	Dropped                   // it had dropped the member, which comes back as a new incarnation
+)
+
+// OnWelcome takes a synchronizer's answer to a hello, or its call for one.
+func (c *Core) OnWelcome(now clocksync.Instant, w *wire.Welcome) Reception {
+	mine := w.Member == c.hello.Member && w.Incarnation == c.hello.Incarnation
+	switch {
+	case w.Member != "" && w.Member != c.hello.Member,
+		w.Synchronizer == c.synchronizer && w.Term < c.term,
+		(w.Accepted || w.Refused) && !mine,
+		(w.Accepted || w.Refused) && c.welcome && w.Synchronizer == c.synchronizer && w.Term == c.term:
+		c.stats.Strange++
+		return Ignored
+	case w.Accepted:
+		return c.accepted(now, w)
+	case w.Refused && !c.once:
+		return Refused
+	case w.Refused, mine && w.Reason != "":
+		c.rejoin(now) // It was taken in once, so it was dropped since.
+		return Dropped
+	}
+	c.synchronizer, c.term = w.Synchronizer, w.Term
+	c.Recall(now)
+	return Recalled
+}
+
+// Recall makes the member introduce itself again: what was sent may be lost.
+func (c *Core) Recall(now clocksync.Instant) {
+	c.welcome, c.helloAt, c.helloPause = false, now, firstHelloPause
+}
+
+// rejoin begins a new incarnation with the open state.
+func (c *Core) rejoin(now clocksync.Instant) {
+	c.stats.Rejoins++
+	c.hello.Incarnation++
+	c.once = false
+	c.ring.clear()
+	c.sent, c.seq = c.ring.next, 0
+	c.reopen = c.open || c.reopen
+	c.open = false
+	for i := range c.regions {
+		c.regions[i].Since = 0
+	}
+	c.resend, c.answers = wire.Resend{}, c.answers[:0]
+	c.Recall(now)
+}
+
+func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome) Reception {
+	if w.NextSeq > c.seq+1 {
+		c.rejoin(now) // It knows more of this incarnation than there ever was.
+		return Dropped
+	}
+	c.synchronizer, c.term, c.welcome, c.once = w.Synchronizer, w.Term, true, true
+	c.heartbeat = defaultHeartbeat
+	if w.Heartbeat > 0 {
+		c.heartbeat = min(max(time.Duration(w.Heartbeat), minHeartbeat), maxHeartbeat)
+	}
+	if c.codec == nil || w.Schema.Hash() != c.codec.Hash() {
+		c.codec = wire.NewBatchCodec(slices.Clone(w.Schema))
+		c.ring.clear() // The rows do not fit any more.
+		c.open, c.reopen = false, false
+	}
+	c.catchUp(max(w.NextSeq, 1))
+	c.probes, c.probeAt = c.probes[:0], clocksync.MaxInstant
+	c.owed = true
+	return Accepted
+}
+
+// catchUp tells a synchronizer that expects the state next: the newest state
+// first, so that it is up to date at once, then what it lacks before that.
+func (c *Core) catchUp(next uint64) {
+	c.resend = wire.Resend{}
+	c.sent = c.ring.lead(c.ring.find(max(next, c.seq)))
+	known := c.seq // Told by the news, if it is still in the ring.
+	if c.ring.oldest(c.seq) > c.seq {
+		known++
+	}
+	if next < known {
+		c.resend = wire.Resend{From: next, To: known - 1}
+	}
+}
+
+// OnProbe takes a request for evidence. It is answered by the next flush whose
+// stamp is late enough, or at once if the state asked about is over.
+func (c *Core) OnProbe(now clocksync.Instant, p *wire.Probe) {
+	switch {
+	case p.Incarnation != c.hello.Incarnation:
+		c.stats.Strange++
+	case !c.open || p.Seq != c.seq:
+		c.owed = true
+	default:
+		if len(c.probes) == maxProbes {
+			c.probes = slices.Delete(c.probes, 0, 1)
+		}
+		c.probes = append(c.probes, *p)
+		c.probeAt = now
+		c.owed = c.owed || c.virtual && c.satisfied(now, c.evidence(c.alive))
+	}
+}
+
+// OnResend takes a request for reports that were lost. Several that wait for the
+// next flush are answered as one.
+func (c *Core) OnResend(r *wire.Resend) {
+	from, to := max(r.From, 1), min(r.To, c.seq)
+	if r.Incarnation != c.hello.Incarnation || from > to {
+		c.stats.Strange++
+		return
+	}
+	if c.resend.To > 0 {
+		from, to = min(from, c.resend.From), max(to, c.resend.To)
+	}
+	c.resend = wire.Resend{Incarnation: r.Incarnation, From: from, To: to}
+}
+
+// OnSignals offers signals to the member's regions and returns those that are no
+// copies, with their fates so far. The signals are kept; the slice is reused.
+func (c *Core) OnSignals(now clocksync.Instant, m *wire.Signals) []control.Outcome {
+	c.fresh = c.fresh[:0]
+	if m.Incarnation != c.hello.Incarnation || c.gate.Fence(m.Synchronizer, m.Term, m.Epoch) != nil {
+		c.stats.Strange += uint64(max(len(m.Signals), 1))
+		return nil
+	}
+	for i := range m.Signals {
+		s := &m.Signals[i]
+		if s.Target != c.hello.Member {
+			c.stats.Strange++
+			continue
+		}
+		o := c.gate.Offer(now, s)
+		c.answer(o)
+		if o.Again {
+			c.stats.Copies++
+			continue
+		}
+		c.stats.Signals++
+		c.count(o)
+		c.fresh = append(c.fresh, o)
+	}
+	c.settle()
+	return c.fresh
+}
+
+// Leave makes the next flush say that the member leaves. It is the last one with
+// anything in it. A member that no synchronizer knows has nobody to tell.
+func (c *Core) Leave() {
+	c.leaving, c.owed = true, true
+	c.left = c.left || !c.welcome
+}

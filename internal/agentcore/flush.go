@@ -1,0 +1,211 @@
+package agentcore
+
+import (
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// readAgain is the wait after a reading that gave no evidence.
+const readAgain = time.Millisecond
+
+// Output is what a flush wants to be sent, in the order of its fields. It shares
+// no memory with the Core; the next flush into it reuses its slices.
+type Output struct {
+	Hellos  []wire.Hello // at most one
+	Batches []wire.Batch
+	Gones   []wire.Gone // at most one
+	Acks    []wire.Ack
+
+	reports []wire.Report
+	rows    []scgs.Value
+	regions []wire.Region
+	answers []wire.Answer
+}
+
+func (o *Output) reset() {
+	o.Hellos, o.Batches, o.Gones, o.Acks = o.Hellos[:0], o.Batches[:0], o.Gones[:0], o.Acks[:0]
+	o.reports, o.rows, o.regions, o.answers = o.reports[:0], o.rows[:0], o.regions[:0], o.answers[:0]
+}
+
+// Wake is when Flush next has something to send, MinInstant if it has now.
+func (c *Core) Wake() clocksync.Instant {
+	switch {
+	case c.left:
+		return clocksync.MaxInstant
+	case !c.welcome:
+		return c.helloAt
+	case c.owed || c.resend.To > 0 || len(c.answers) > 0 || c.ring.next-c.sent >= c.batchSize:
+		return clocksync.MinInstant
+	}
+	wake := min(c.since.Add(c.batchAge), c.lastBatch.Add(c.heartbeat))
+	if !c.virtual {
+		wake = min(wake, c.probeAt)
+	}
+	return wake
+}
+
+// ProbeAt is when a reading of the clock may answer a probe that waits;
+// MaxInstant if none does. Whoever feeds a virtual member takes one then.
+func (c *Core) ProbeAt() clocksync.Instant { return c.probeAt }
+
+// Flush fills out with what is due. The stamp was read for this flush, while no
+// state could change; it is the evidence that the open state holds. It counts
+// only if it is above the start of that state (a clock may give the same reading
+// twice), so the caller reads again until it is.
+func (c *Core) Flush(now clocksync.Instant, at clocksync.Stamp, out *Output) {
+	out.reset()
+	if c.left {
+		return
+	}
+	if !c.welcome {
+		c.introduce(now, out)
+		return
+	}
+	c.revive(&at)
+	evidence := c.current(at)
+	if c.satisfied(now, evidence) {
+		c.owed = true
+	}
+	if c.batchDue(now) {
+		c.report(now, evidence, out)
+	}
+	c.takeAnswers(out)
+	c.left = c.leaving
+}
+
+func (c *Core) introduce(now clocksync.Instant, out *Output) {
+	if now < c.helloAt {
+		return
+	}
+	out.Hellos = append(out.Hellos, c.hello)
+	c.helloAt = now.Add(c.helloPause)
+	c.helloPause = min(2*c.helloPause, maxHelloPause)
+}
+
+// revive checks the reading of the flush, and begins the first state of a new
+// incarnation: what held before the member was dropped still holds now. What is
+// no longer known to be true in between is not claimed.
+func (c *Core) revive(at *clocksync.Stamp) {
+	if c.virtual {
+		*at = c.alive
+	} else if next, err := c.read(*at); err == nil {
+		*at = next
+	} else {
+		*at = c.start // No evidence.
+		return
+	}
+	if !c.reopen {
+		return
+	}
+	c.begin(*at, c.row)
+	for i := range c.regions {
+		c.regions[i].Since = c.seq
+	}
+}
+
+// current is the evidence for the open state at a reading, Seq 0 for none.
+func (c *Core) current(at clocksync.Stamp) wire.Evidence {
+	if c.virtual {
+		at = c.alive
+	}
+	return c.evidence(at)
+}
+
+func (c *Core) evidence(at clocksync.Stamp) wire.Evidence {
+	if !c.open || at.Mono <= c.start.Mono {
+		return wire.Evidence{}
+	}
+	return wire.Evidence{Seq: c.seq, At: at}
+}
+
+// satisfied takes out the probes that this evidence answers, says whether there
+// were any, and notes when the next reading is worth taking.
+func (c *Core) satisfied(now clocksync.Instant, e wire.Evidence) bool {
+	if len(c.probes) == 0 {
+		return false
+	}
+	c.probeAt = clocksync.MaxInstant
+	waiting := c.probes[:0]
+	for _, p := range c.probes {
+		wait := p.AfterMono.Sub(e.At.Mono)
+		if p.AfterTime != clocksync.MinInstant {
+			wait = max(wait, p.AfterTime.Sub(e.At.Within.Earliest))
+		}
+		if e.Seq == 0 {
+			wait = readAgain
+		} else if wait < 0 {
+			continue
+		}
+		waiting = append(waiting, p)
+		c.probeAt = min(c.probeAt, now.Add(wait).Add(1))
+	}
+	answered := len(waiting) < len(c.probes)
+	c.probes = waiting
+	return answered
+}
+
+func (c *Core) batchDue(now clocksync.Instant) bool {
+	return c.owed || c.leaving || c.resend.To > 0 || c.ring.next-c.sent >= c.batchSize ||
+		now >= c.since.Add(c.batchAge) || now >= c.lastBatch.Add(c.heartbeat)
+}
+
+// report hands out the news, which ends with the evidence, and then what was
+// asked for again. A batch that is too long for one frame is cut by its codec.
+func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output) {
+	out.regions = append(out.regions, c.regions...)
+	// An end that nothing follows yet is repeated: no evidence would show its loss.
+	news := c.batch(out, c.ring.lead(c.sent), c.ring.next)
+	news.Evidence, news.Leaving = evidence, c.leaving
+	c.sent = c.ring.next
+	if c.resend.To > 0 {
+		c.repeat(out)
+	}
+	c.stats.Batches += uint64(len(out.Batches))
+	c.since, c.lastBatch, c.owed = clocksync.MaxInstant, now, false
+}
+
+// repeat answers a resend, as far as the ring goes back.
+func (c *Core) repeat(out *Output) {
+	from, to := c.ring.lead(c.ring.find(c.resend.From)), c.ring.find(c.resend.To+1)
+	if first := c.ring.oldest(c.seq); c.resend.From < first {
+		c.stats.Gone++
+		out.Gones = append(out.Gones, wire.Gone{Member: c.hello.Member, Incarnation: c.hello.Incarnation, First: first})
+		from = c.ring.find(first) // Without the end of a state that is gone.
+	}
+	if from < to {
+		c.batch(out, from, to).Again = true
+		c.stats.Resent += to - from
+	}
+	c.resend = wire.Resend{}
+}
+
+// batch adds a batch with the transitions at the positions [from, to).
+func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
+	begin := len(out.reports)
+	for p := from; p < to; p++ {
+		t := c.ring.at(p)
+		row := len(out.rows)
+		out.rows = append(out.rows, t.row...)
+		out.reports = append(out.reports, wire.Report{Seq: t.seq, End: t.end, At: t.at, Row: out.rows[row:len(out.rows):len(out.rows)]})
+	}
+	out.Batches = append(out.Batches, wire.Batch{
+		Member:      c.hello.Member,
+		Incarnation: c.hello.Incarnation,
+		Schema:      c.codec.Hash(),
+		Reports:     out.reports[begin:len(out.reports):len(out.reports)],
+		Regions:     out.regions,
+	})
+	return &out.Batches[len(out.Batches)-1]
+}
+
+func (c *Core) takeAnswers(out *Output) {
+	out.answers = append(out.answers, c.answers...)
+	c.answers = c.answers[:0]
+	for i := 0; i < len(out.answers); i += wire.MaxSignals {
+		j := min(i+wire.MaxSignals, len(out.answers))
+		out.Acks = append(out.Acks, wire.Ack{Member: c.hello.Member, Incarnation: c.hello.Incarnation, Answers: out.answers[i:j:j]})
+	}
+}

@@ -1,0 +1,82 @@
+package agentcore
+
+import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// Enter opens a region and returns the number of the entry; see
+// [control.Gate.Enter] for when it fails.
+func (c *Core) Enter(now clocksync.Instant, region string, handlers []control.Handler) (uint64, error) {
+	entry, err := c.gate.Enter(region, handlers)
+	if err != nil {
+		return 0, err
+	}
+	r := wire.Region{Name: region, Entry: entry}
+	if c.open {
+		r.Since = c.seq
+	}
+	c.regions = append(c.regions, r)
+	c.since = min(c.since, now)
+	return entry, nil
+}
+
+// LeaveRegion closes an entry and returns the cancellation it had accepted, or nil;
+// [Core.Finish] ends that after its handler.
+func (c *Core) LeaveRegion(now clocksync.Instant, entry uint64) *control.Signal {
+	c.regions = slices.DeleteFunc(c.regions, func(r wire.Region) bool { return r.Entry == entry })
+	c.since = min(c.since, now)
+	s := c.gate.Leave(entry)
+	c.settle()
+	return s
+}
+
+// Canceled returns the cancellation that an open entry has accepted, or nil.
+func (c *Core) Canceled(entry uint64) *control.Signal { return c.gate.Canceled(entry) }
+
+// Next takes out the next activation to run in an entry, nil if there is none.
+func (c *Core) Next(now clocksync.Instant, entry uint64, at control.Delivery) *control.Signal {
+	s := c.gate.Next(now, entry, at)
+	c.settle()
+	return s
+}
+
+// Finish ends a signal whose handler has returned, or did not.
+func (c *Core) Finish(s *control.Signal, fate control.Fate, detail string) {
+	c.gate.Finish(s, fate, detail)
+	c.settle()
+}
+
+// settle counts and answers what found its final fate.
+func (c *Core) settle() {
+	for _, o := range c.gate.Settled() {
+		c.count(o)
+		c.answer(o)
+	}
+}
+
+func (c *Core) count(o control.Outcome) {
+	if o.Fate.Final() {
+		c.stats.Fates[o.Fate]++
+	}
+}
+
+// answer queues a fate for the next flush. A later one of the same signal takes
+// the place of the earlier.
+func (c *Core) answer(o control.Outcome) {
+	a := wire.Answer{Decision: o.Signal.Decision, Name: o.Signal.Name, Target: o.Signal.Target, Fate: o.Fate, Detail: o.Detail}
+	for i, b := range c.answers {
+		if b.Decision == a.Decision && b.Name == a.Name && b.Target == a.Target {
+			c.answers[i] = a
+			return
+		}
+	}
+	if len(c.answers) == maxAnswers {
+		c.answers = slices.Delete(c.answers, 0, 1)
+		c.stats.LostAnswer++
+	}
+	c.answers = append(c.answers, a)
+}

@@ -1,0 +1,382 @@
+package synccore
+
+import (
+	"cmp"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Config is a configuration file: the synchronizers of every level by name.
+type Config struct {
+	Synchronizers yamlconf.Map[Synchronizer] `yaml:"synchronizers,required"`
+}
+
+// Synchronizer is the section of one synchronizer.
+type Synchronizer struct {
+	// Parent names the synchronizer one level up, empty at the top.
+	Parent  string  `yaml:"parent"`
+	Members Members `yaml:"members,required"`
+	Silence Silence `yaml:"silence"`
+	// State declares the fields of a member's local state.
+	State Fields `yaml:"state"`
+	// Process declares the state that a process reports beside its threads.
+	Process Fields `yaml:"process"`
+	// Memory declares the synchronizer's own variables.
+	Memory     Variables               `yaml:"memory"`
+	Predicates yamlconf.Map[Predicate] `yaml:"predicates"`
+	// Summary gives the member's state at the parent, an expression a field.
+	Summary yamlconf.Map[string] `yaml:"summary"`
+}
+
+// Members says who takes part: the members of a group, or the threads of each
+// process that is a member of the parent.
+type Members struct {
+	Group   string
+	Threads bool
+	Count   int // awaited before the first epoch
+	Min     int // below it there is no epoch
+	Max     int // one over it is refused
+}
+
+// The default and the limit of the number of members.
+const (
+	defaultMaxMembers = 1000
+	maxMembers        = 100_000
+)
+
+// UnmarshalNode takes {group: NAME, count: N}, {group: NAME, count: {min: A,
+// max: B}} and {threads: N}.
+func (m *Members) UnmarshalNode(n yamlconf.Node) error {
+	var raw struct {
+		Group   string  `yaml:"group"`
+		Threads *counts `yaml:"threads"`
+		Count   *counts `yaml:"count"`
+		Min     *int    `yaml:"min"`
+		Max     *int    `yaml:"max"`
+	}
+	if err := n.Decode(&raw); err != nil {
+		return err
+	}
+	switch {
+	case raw.Threads != nil && (raw.Group != "" || raw.Count != nil):
+		return n.Fault("members are a group, {group: NAME, count: N}, or the threads of a process, {threads: N}: not both")
+	case raw.Threads != nil:
+		m.Threads = true
+		raw.Count = raw.Threads
+	case raw.Group == "":
+		return n.Fault("members need a group, {group: NAME, count: N}, or {threads: N}")
+	}
+	m.Group, m.Min, m.Count, m.Max = raw.Group, 1, 1, defaultMaxMembers
+	if raw.Count != nil {
+		raw.Count.into(m)
+	}
+	if raw.Min != nil {
+		m.Min = *raw.Min
+		m.Count = max(m.Count, m.Min)
+	}
+	if raw.Max != nil {
+		m.Max = *raw.Max
+	}
+	return m.check(n)
+}
+
+func (m *Members) check(n yamlconf.Node) error {
+	switch {
+	case m.Min < 1 || m.Count < m.Min:
+		return n.Fault("at least one member is needed: min %d, count %d", m.Min, m.Count)
+	case m.Max < m.Count:
+		return n.Fault("count %d is above max %d", m.Count, m.Max)
+	case m.Max > maxMembers:
+		return n.Fault("max %d is above the limit of %d members", m.Max, maxMembers)
+	}
+	return nil
+}
+
+// counts is a number, or {min: A, max: B}.
+type counts struct {
+	fixed    int
+	min, max *int
+}
+
+// UnmarshalNode implements yamlconf.Unmarshaler.
+func (c *counts) UnmarshalNode(n yamlconf.Node) error {
+	if n.Kind() != yamlconf.KindMap {
+		return n.Decode(&c.fixed)
+	}
+	var raw struct {
+		Min *int `yaml:"min"`
+		Max *int `yaml:"max"`
+	}
+	err := n.Decode(&raw)
+	c.min, c.max = raw.Min, raw.Max
+	return err
+}
+
+func (c *counts) into(m *Members) {
+	m.Count = c.fixed
+	if c.min != nil {
+		m.Min, m.Count = *c.min, *c.min
+	}
+	if c.max != nil {
+		m.Max = *c.max
+		if c.min == nil {
+			m.Count = 1
+		}
+	}
+	m.Max = max(m.Max, m.Count)
+}
+
+// Policy is what becomes of a member that is silent for too long.
+type Policy string
+
+// The policies.
+const (
+	Drop  Policy = "drop"  // the next epoch is without it
+	Block Policy = "block" // nothing is decided until it is back
+	Fail  Policy = "fail"  // the synchronizer stops with an error
+)
+
+// Silence says when a member counts as silent, and what follows.
+type Silence struct {
+	After time.Duration `yaml:"after"`
+	Then  Policy        `yaml:"then"`
+}
+
+const (
+	defaultSilence = 3 * time.Second
+	minSilence     = 200 * time.Millisecond
+)
+
+// UnmarshalNode implements yamlconf.Unmarshaler.
+func (s *Silence) UnmarshalNode(n yamlconf.Node) error {
+	raw := struct {
+		After yamlconf.Node `yaml:"after"`
+		Then  yamlconf.Node `yaml:"then"`
+	}{}
+	*s = Silence{After: defaultSilence, Then: Drop}
+	if err := n.Decode(&raw); err != nil {
+		return err
+	}
+	var faults []error
+	if _, ok := n.Get("after"); ok {
+		faults = append(faults, s.decodeAfter(raw.After))
+	}
+	if _, ok := n.Get("then"); ok {
+		faults = append(faults, s.decodeThen(raw.Then))
+	}
+	return cmp.Or(faults...)
+}
+
+func (s *Silence) decodeAfter(n yamlconf.Node) error {
+	if err := n.Decode(&s.After); err != nil {
+		return err
+	}
+	if s.After < minSilence {
+		return n.Fault("%v is too short to tell silence from delay: use at least %v", s.After, minSilence)
+	}
+	return nil
+}
+
+func (s *Silence) decodeThen(n yamlconf.Node) error {
+	switch s.Then = Policy(n.Text()); s.Then {
+	case Drop, Block, Fail:
+		return nil
+	}
+	return n.Fault("%q is no policy: use drop, block or fail", n.Text())
+}
+
+// Fields declares the fields of a state in the order of the file.
+type Fields scgs.Schema
+
+// UnmarshalNode takes a map of field names to types.
+func (f *Fields) UnmarshalNode(n yamlconf.Node) error {
+	if n.Kind() != yamlconf.KindMap {
+		return n.Fault("the fields of a state are a map, such as {load: float, phase: {enum: [idle, busy]}}")
+	}
+	for _, item := range n.Items() {
+		name, _ := item.Key()
+		field, _, err := decodeField(name, item, false)
+		if err != nil {
+			return err
+		}
+		*f = append(*f, field)
+	}
+	if err := scgs.Schema(*f).Validate(); err != nil {
+		return n.Fault("%v", err)
+	}
+	return nil
+}
+
+// Variable is a variable of the synchronizer's memory.
+type Variable struct {
+	Field   scgs.Field
+	Initial *string // as the file writes it; nil: unknown until it is set
+}
+
+// Variables declares the memory in the order of the file.
+type Variables []Variable
+
+// UnmarshalNode takes a map of names to a type, or to {type: T, initial: V}.
+func (v *Variables) UnmarshalNode(n yamlconf.Node) error {
+	if n.Kind() != yamlconf.KindMap {
+		return n.Fault("memory is a map of variables, such as {best: {type: float, initial: +inf}}")
+	}
+	for _, item := range n.Items() {
+		name, _ := item.Key()
+		field, initial, err := decodeField(name, item, true)
+		if err != nil {
+			return err
+		}
+		*v = append(*v, Variable{field, initial})
+	}
+	if err := v.schema().Validate(); err != nil {
+		return n.Fault("%v", err)
+	}
+	return nil
+}
+
+func (v Variables) schema() scgs.Schema {
+	s := make(scgs.Schema, len(v))
+	for i := range v {
+		s[i] = v[i].Field
+	}
+	return s
+}
+
+// Predicate is one named condition on global states and what follows from it.
+type Predicate struct {
+	When     string        `yaml:"when,required"`
+	Modality string        `yaml:"modality"`
+	For      time.Duration `yaml:"for"`
+	Every    bool          `yaml:"every"`
+	Priority int           `yaml:"priority"`
+	// Set gives new values to variables of the memory, an expression each.
+	Set    yamlconf.Map[string] `yaml:"set"`
+	Signal Signals              `yaml:"signal"`
+}
+
+// Signals is one signal or a list of signals.
+type Signals []Signal
+
+// UnmarshalNode implements yamlconf.Unmarshaler.
+func (s *Signals) UnmarshalNode(n yamlconf.Node) error {
+	items := []yamlconf.Node{n}
+	if n.Kind() == yamlconf.KindList {
+		items = n.Items()
+	}
+	for _, item := range items {
+		one := Signal{To: "all", Expires: defaultExpiry}
+		if err := item.Decode(&one); err != nil {
+			return err
+		}
+		*s = append(*s, one)
+	}
+	return nil
+}
+
+// Signal says what a predicate sends when it fires.
+type Signal struct {
+	Name    string               `yaml:"name"`
+	Kind    string               `yaml:"kind,required"`
+	Region  string               `yaml:"region,required"`
+	To      string               `yaml:"to"`
+	Data    yamlconf.Map[string] `yaml:"data"`
+	Expires time.Duration        `yaml:"expires"`
+}
+
+const (
+	defaultExpiry = 30 * time.Second
+	maxExpiry     = time.Hour
+)
+
+// parseKind finds the kind a configuration word stands for.
+func parseKind(word string) (control.Kind, bool) {
+	for _, k := range []control.Kind{control.Activate, control.Cancel} {
+		if k.String() == word {
+			return k, true
+		}
+	}
+	return 0, false
+}
+
+// decodeField reads a type: a word, {enum: [...]}, or, where a variable is
+// declared, {type: T, initial: V} with either of these as T.
+func decodeField(name string, n yamlconf.Node, variable bool) (scgs.Field, *string, error) {
+	field := scgs.Field{Name: name}
+	if n.Kind() != yamlconf.KindMap {
+		t, ok := scgs.ParseType(n.Text())
+		if !ok || t == scgs.Enum {
+			return field, nil, n.Fault("%q is no type: use bool, int, float, string, duration or {enum: [a, b]}", n.Text())
+		}
+		field.Type = t
+		return field, nil, nil
+	}
+	if words, ok := n.Get("enum"); ok && len(n.Items()) == 1 {
+		field.Type = scgs.Enum
+		return field, nil, words.Decode(&field.Words)
+	}
+	of, ok := n.Get("type")
+	if !variable || !ok {
+		return field, nil, n.Fault("a field's type is a word, such as float, or {enum: [a, b]}")
+	}
+	return decodeVariable(name, n, of)
+}
+
+func decodeVariable(name string, n, of yamlconf.Node) (scgs.Field, *string, error) {
+	field, _, err := decodeField(name, of, false)
+	if err != nil {
+		return field, nil, err
+	}
+	for _, item := range n.Items() {
+		if key, _ := item.Key(); key != "type" && key != "initial" {
+			return field, nil, item.Fault("unknown key %q: a variable has type and initial", key)
+		}
+	}
+	initial, ok := n.Get("initial")
+	if !ok {
+		return field, nil, nil
+	}
+	text := initial.Text()
+	if _, err := parseValue(field, text); err != nil {
+		return field, nil, initial.Fault("%v", err)
+	}
+	return field, &text, nil
+}
+
+// parseValue reads a value of a field as a configuration file writes it.
+func parseValue(f scgs.Field, text string) (scgs.Value, error) {
+	var v scgs.Value
+	var err error
+	switch f.Type {
+	case scgs.Bool:
+		var b bool
+		b, err = strconv.ParseBool(text)
+		v = scgs.BoolValue(b)
+	case scgs.Int:
+		var i int64
+		i, err = strconv.ParseInt(text, 10, 64)
+		v = scgs.IntValue(i)
+	case scgs.Float:
+		var x float64
+		x, err = yamlconf.ParseFloat(text)
+		v = scgs.FloatValue(x)
+	case scgs.Duration:
+		var d time.Duration
+		d, err = time.ParseDuration(text)
+		v = scgs.DurationValue(d)
+	case scgs.String:
+		v = scgs.StringValue(text)
+	case scgs.Enum:
+		v = scgs.EnumValue(text)
+	case scgs.Invalid:
+	}
+	if err != nil || !f.Accepts(v) {
+		return scgs.Value{}, fmt.Errorf("%q is no value of %s", text, f)
+	}
+	return v, nil
+}

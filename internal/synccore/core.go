@@ -1,0 +1,252 @@
+package synccore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Options says how a machine is hosted.
+type Options struct {
+	// Term is larger in every later life of the synchronizer.
+	Term uint64
+	// Local is set where the members are threads of the hosting process: their
+	// evidence comes by InEvidence, nobody is probed, asked again or silent.
+	Local bool
+}
+
+// The waits of the machine, none of which decides a verdict.
+const (
+	heartbeat   = time.Second            // of a member that has nothing to say
+	resendWait  = 500 * time.Millisecond // for a ring's answer, before a gap is unknown
+	probeAgain  = 250 * time.Millisecond // a probe without an answer is repeated
+	tickPeriod  = 250 * time.Millisecond // how often silence is looked at
+	awayLimit   = 2 * tickPeriod         // longer without a step: the machine was away, not its members
+	stashLimit  = 256                    // reports kept behind a gap of one member
+	outboxLimit = 65_536                 // signals without a final fate
+	probesOut   = 4                      // probes to one member without an answer
+	goneKept    = time.Minute            // how long a member that is gone is remembered
+)
+
+// Core is the machine of one synchronizer. It is owned by one goroutine.
+type Core struct {
+	plan  *Plan
+	opt   Options
+	det   *scgs.Detector
+	scope *predicates.Scope
+	rows  arena
+
+	now      clocksync.Instant
+	stepped  bool
+	failed   bool
+	members  map[string]*member
+	sorted   []*member // every known member, by name
+	inEpoch  []*member // the members of the epoch, in the order of the scope
+	byIndex  []*member // by number in the detector
+	process  *member   // the process beside its threads, if the plan declares it
+	epoch    uint64
+	begun    bool // the first epoch has been reached
+	paused   bool // too few members
+	changed  bool // members are ready, or gone: the epoch is to be looked at
+	dropped  []Dropped
+	removing []*member
+
+	ev        scgs.Event
+	tuple     bool // a tuple is open and in the scope
+	rejudge   bool // something beside the members' states has changed
+	states    []ruleState
+	memory    []scgs.Value
+	decisions uint64
+
+	outbox    []*pending
+	summary   summary
+	strangers map[string]clocksync.Instant
+
+	// Scratch space of one step.
+	needs    []scgs.Need
+	parts    []scgs.Part
+	released []scgs.Ref
+	targets  []int
+	values   []scgs.Value
+	sets     []set
+}
+
+// New returns the machine of a plan.
+func New(plan *Plan, opt Options) *Core {
+	c := &Core{
+		plan: plan, opt: opt,
+		det:       scgs.NewDetector(scgs.Options{}),
+		scope:     predicates.NewScope(plan.env),
+		members:   map[string]*member{},
+		strangers: map[string]clocksync.Instant{},
+		states:    make([]ruleState, len(plan.rules)),
+		memory:    make([]scgs.Value, len(plan.memory)),
+	}
+	for i, v := range plan.memory {
+		if v.Initial == nil {
+			continue
+		}
+		value, err := parseValue(v.Field, *v.Initial)
+		if err != nil {
+			panic("synccore: a plan with a bad initial value: " + err.Error())
+		}
+		c.memory[i] = value
+		c.scope.SetMemory(i, value)
+	}
+	c.rearm()
+	return c
+}
+
+// Plan is the plan of the machine.
+func (c *Core) Plan() *Plan { return c.plan }
+
+// Term is the term the machine runs in.
+func (c *Core) Term() uint64 { return c.opt.Term }
+
+// Domain is the clock domain of a member, empty if it is not known.
+func (c *Core) Domain(name string) clocksync.Domain {
+	if m := c.members[name]; m != nil {
+		return m.domain
+	}
+	return ""
+}
+
+// Epoch is the number of the epoch in force, 0 before the first and while there
+// are too few members.
+func (c *Core) Epoch() uint64 {
+	if c.paused {
+		return 0
+	}
+	return c.epoch
+}
+
+// Step takes one input at the instant now of the host's monotonic clock, which
+// never goes back, and fills out.
+func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
+	out.reset()
+	if c.failed {
+		return
+	}
+	c.back(now)
+	c.now = now
+	switch in.Kind {
+	case InTick:
+	case InHello:
+		c.hello(in.From, in.Hello, out)
+	case InBatch:
+		c.batch(in.From, in.Batch, out)
+	case InGone:
+		c.gone(in.From, in.Gone, out)
+	case InAck:
+		c.ack(in.From, in.Ack, out)
+	case InEvidence:
+		c.evidenceOfAll(in.At)
+	case InProcess:
+		c.processState(in.At, in.Row, out)
+	case InParent:
+		c.parentSignal(in.Signal)
+	default:
+		panic("synccore: input without a kind")
+	}
+	c.settle(out)
+}
+
+// back forgives every member the time in which the machine itself was away: a
+// stopped or suspended process must not take its members for silent.
+func (c *Core) back(now clocksync.Instant) {
+	if away := now.Sub(c.now); c.stepped && away > awayLimit {
+		for _, m := range c.sorted {
+			m.heard = m.heard.Add(away)
+		}
+	}
+	c.stepped = true
+}
+
+// settle brings everything up to date after the input was taken in.
+func (c *Core) settle(out *Output) {
+	if !c.opt.Local {
+		c.gapsOver(out)
+		c.silence(out)
+		if c.failed {
+			return
+		}
+	}
+	c.sweep(out)
+	c.nextEpoch(out)
+	if span, ok := c.det.Current(); ok && c.tuple && c.rejudge {
+		c.judge(span, true, out)
+	}
+	c.holds(out)
+	c.probe(out)
+	c.retry(out)
+	c.summarize(out)
+	c.recycle()
+	out.Wake = c.wake()
+}
+
+// recycle hands the rows of popped states back to the arena.
+func (c *Core) recycle() {
+	c.released = c.det.Released(c.released[:0])
+	for _, ref := range c.released {
+		c.rows.free(ref)
+	}
+}
+
+// wake is when the machine next has something to do by itself.
+func (c *Core) wake() clocksync.Instant {
+	wake := clocksync.MaxInstant
+	for i := range c.states {
+		wake = min(wake, c.states[i].due)
+	}
+	for _, p := range c.outbox {
+		wake = min(wake, p.next)
+	}
+	if !c.opt.Local && len(c.sorted) > 0 {
+		wake = min(wake, c.now.Add(tickPeriod))
+	}
+	return wake
+}
+
+// arena keeps the rows of states by reference, without an allocation once it
+// has grown to its working size. Reference 0 is no row.
+type arena struct {
+	rows   [][]scgs.Value
+	unused []scgs.Ref
+}
+
+func (a *arena) put(row []scgs.Value) scgs.Ref {
+	if len(a.rows) == 0 {
+		a.rows = append(a.rows, nil)
+	}
+	if n := len(a.unused); n > 0 {
+		ref := a.unused[n-1]
+		a.unused = a.unused[:n-1]
+		a.rows[ref] = append(a.rows[ref][:0], row...)
+		return ref
+	}
+	a.rows = append(a.rows, slices.Clone(row))
+	return scgs.Ref(len(a.rows) - 1)
+}
+
+func (a *arena) get(ref scgs.Ref) []scgs.Value {
+	if ref == 0 {
+		return nil
+	}
+	return a.rows[ref]
+}
+
+func (a *arena) free(ref scgs.Ref) {
+	if ref != 0 {
+		a.unused = append(a.unused, ref)
+	}
+}
+
+// decision numbers the next firing.
+func (c *Core) decision() control.Decision {
+	c.decisions++
+	return control.Decision{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Number: c.decisions}
+}

@@ -1,0 +1,251 @@
+package synccore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// batch takes in what a member has to say.
+func (c *Core) batch(from string, b *wire.Batch, out *Output) {
+	m := c.speaker(from, b.Member, b.Incarnation, out)
+	if m == nil {
+		return
+	}
+	for i := range b.Reports {
+		c.report(m, &b.Reports[i], out)
+	}
+	if !b.Again {
+		m.regions = append(m.regions[:0], b.Regions...)
+	}
+	if b.Evidence.Seq > 0 {
+		c.evidence(m, b.Evidence, out)
+	}
+	if b.Leaving {
+		c.leave(m, "left")
+	}
+}
+
+// speaker finds the member a frame comes from. One that is not known under this
+// incarnation is asked to introduce itself, or told that it was dropped.
+func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *member {
+	if member != from {
+		out.reject(from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
+		return nil
+	}
+	m := c.members[from]
+	if m != nil && incarnation < m.incarnation {
+		out.reject(from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
+		return nil
+	}
+	if m == nil || m.gone || incarnation > m.incarnation {
+		c.introduce(from, m, incarnation, out)
+		return nil
+	}
+	m.heard = c.now
+	return m
+}
+
+// introduce asks a sender for its hello, at most every resendWait.
+func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output) {
+	if asked, ok := c.strangers[from]; ok && c.now.Sub(asked) < resendWait {
+		return
+	}
+	if len(c.strangers) >= maxStrangers {
+		clear(c.strangers)
+	}
+	c.strangers[from] = c.now
+	w := wire.Welcome{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: from, Incarnation: incarnation}
+	if m != nil && m.gone && incarnation == m.incarnation {
+		w.Reason = m.why
+	}
+	out.welcome(from, w)
+}
+
+const maxStrangers = 4096
+
+// report takes one report in its turn: at once, behind a gap, or not at all.
+func (c *Core) report(m *member, r *wire.Report, out *Output) {
+	switch {
+	case r.Seq <= m.last:
+		return // a duplicate
+	case r.Seq > m.last+1 && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex):
+		c.stash(m, r, out)
+	default:
+		c.take(m, r, out)
+		c.unstash(m, out)
+	}
+}
+
+// stash keeps a report that came before one it follows, and asks for what is
+// missing.
+func (c *Core) stash(m *member, r *wire.Report, out *Output) {
+	i, found := slices.BinarySearchFunc(m.stash, r.Seq, func(s wire.Report, seq uint64) int {
+		return int(int64(s.Seq - seq)) //nolint:gosec // The difference of two near numbers.
+	})
+	if found {
+		return
+	}
+	if len(m.stash) >= stashLimit {
+		c.giveUp(m, m.stash[0].Seq, out)
+		c.report(m, r, out)
+		return
+	}
+	kept := *r
+	kept.Row = slices.Clone(r.Row)
+	m.stash = slices.Insert(m.stash, i, kept)
+	c.ask(m, m.stash[0].Seq-1, out)
+}
+
+// ask asks a member's ring for the reports up to a number.
+func (c *Core) ask(m *member, to uint64, out *Output) {
+	if m.gapSince != clocksync.MaxInstant {
+		return
+	}
+	m.gapSince = c.now
+	out.Resends = append(out.Resends, Addressed[wire.Resend]{m.name, wire.Resend{Incarnation: m.incarnation, From: m.last + 1, To: to}})
+}
+
+// unstash takes in what has become next.
+func (c *Core) unstash(m *member, out *Output) {
+	n := 0
+	for n < len(m.stash) && m.stash[n].Seq <= m.last+1 {
+		if m.stash[n].Seq > m.last {
+			c.take(m, &m.stash[n], out)
+		}
+		n++
+	}
+	m.stash = slices.Delete(m.stash, 0, n)
+	m.gapSince = clocksync.MaxInstant
+	if m.late.Seq == m.last && m.index != noIndex {
+		c.det.Evidence(m.index, m.last, m.late.At)
+	}
+	if len(m.stash) > 0 {
+		c.ask(m, m.stash[0].Seq-1, out)
+	}
+}
+
+// giveUp takes the reports below first for lost.
+func (c *Core) giveUp(m *member, first uint64, out *Output) {
+	if len(m.stash) > 0 && m.stash[0].Seq <= first {
+		c.take(m, &m.stash[0], out)
+		c.unstash(m, out)
+		return
+	}
+	m.gapSince = clocksync.MaxInstant
+}
+
+// gone takes the answer that a ring no longer has what was asked for.
+func (c *Core) gone(from string, g *wire.Gone, out *Output) {
+	if m := c.speaker(from, g.Member, g.Incarnation, out); m != nil {
+		c.giveUp(m, max(g.First, m.last+1), out)
+	}
+}
+
+// gapsOver gives up on rings that do not answer.
+func (c *Core) gapsOver(out *Output) {
+	for _, m := range c.sorted {
+		if m.gapSince == clocksync.MaxInstant || c.now.Sub(m.gapSince) <= resendWait {
+			continue
+		}
+		m.gapSince = clocksync.MaxInstant
+		if len(m.stash) > 0 {
+			c.giveUp(m, m.stash[0].Seq, out)
+		}
+	}
+}
+
+// take hands the next report to the detector, or keeps it until the member
+// enters an epoch.
+func (c *Core) take(m *member, r *wire.Report, out *Output) {
+	if err := c.valid(m, r); err != nil {
+		out.reject(m.name, err.Error())
+		return
+	}
+	if m.index == noIndex {
+		c.keep(m, r)
+		return
+	}
+	var reason scgs.Reason
+	if r.End {
+		reason = c.det.End(m.index, r.Seq, r.At)
+	} else {
+		ref := c.rows.put(r.Row)
+		if reason = c.det.Start(m.index, r.Seq, r.At, ref); reason != scgs.Accepted {
+			c.rows.free(ref)
+		}
+	}
+	if reason != scgs.Accepted {
+		out.reject(m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, r.At, reason))
+	}
+	m.last = r.Seq
+}
+
+func (c *Core) valid(m *member, r *wire.Report) error {
+	if r.At.Domain != m.domain {
+		return fmt.Errorf("report %d: stamp of clock domain %q from a member of %q", r.Seq, r.At.Domain, m.domain)
+	}
+	if !r.At.Within.Valid() {
+		return fmt.Errorf("report %d: stamp %v ends before it begins", r.Seq, r.At)
+	}
+	if r.End || m == c.process {
+		return nil
+	}
+	if err := c.plan.State.Accepts(r.Row); err != nil {
+		return fmt.Errorf("report %d: %w", r.Seq, err)
+	}
+	return nil
+}
+
+// keep remembers the newest state of a member outside the epoch.
+func (c *Core) keep(m *member, r *wire.Report) {
+	c.rows.free(m.newest.ref)
+	m.newest = newest{}
+	m.last = r.Seq
+	if !r.End {
+		m.newest = newest{known: true, ref: c.rows.put(r.Row), at: r.At, alive: r.At}
+		c.changed = true
+	}
+}
+
+// evidence takes a sign that a member's newest state still holds.
+func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
+	m.probes = 0
+	switch {
+	case e.Seq > m.last && m.last > 0:
+		m.late = e
+		c.ask(m, e.Seq, out)
+	case e.Seq != m.last:
+	case m.index == noIndex:
+		if m.newest.known {
+			m.newest.alive = e.At
+		}
+	default:
+		c.det.Evidence(m.index, e.Seq, e.At)
+	}
+}
+
+// evidenceOfAll takes one reading of the clock that all members share, under a
+// lock that orders it with their reports.
+func (c *Core) evidenceOfAll(at clocksync.Stamp) {
+	for _, m := range c.byIndex {
+		if m != nil && m.index != noIndex {
+			c.det.Evidence(m.index, m.last, at)
+		}
+	}
+}
+
+// processState takes a state of the process that hosts the threads.
+func (c *Core) processState(at clocksync.Stamp, row []scgs.Value, out *Output) {
+	if c.process == nil {
+		c.process = &member{name: "process", domain: at.Domain, index: noIndex, gapSince: clocksync.MaxInstant}
+	}
+	if err := c.plan.Process.Accepts(row); err != nil {
+		out.reject("process", err.Error())
+		return
+	}
+	c.take(c.process, &wire.Report{Seq: c.process.last + 1, At: at, Row: row}, out)
+}

@@ -1,0 +1,143 @@
+package synccore
+
+import (
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Kind says which part of an [Input] counts.
+type Kind uint8
+
+// The inputs of a step.
+const (
+	InTick     Kind = iota + 1 // time has passed
+	InHello                    // a member introduces itself
+	InBatch                    // a member's reports
+	InGone                     // a member has lost reports for good
+	InAck                      // fates of signals
+	InEvidence                 // every open state of every member holds at At
+	InProcess                  // the process beside its threads has the state Row
+	InParent                   // a signal from the level above
+)
+
+// Input is one event for a [Core]. From is the sender as its subject names it.
+// What the pointers lead to is read during the step only.
+type Input struct {
+	Kind   Kind
+	From   string
+	Hello  *wire.Hello
+	Batch  *wire.Batch
+	Gone   *wire.Gone
+	Ack    *wire.Ack
+	Signal *control.Signal
+	At     clocksync.Stamp
+	Row    []scgs.Value
+}
+
+// Output is what one step asks for and tells. Step truncates and fills the
+// slices; the caller copies what it keeps. Everything is in the order in which
+// it came about.
+type Output struct {
+	Welcomes []Addressed[wire.Welcome]
+	Probes   []Addressed[wire.Probe]
+	Resends  []Addressed[wire.Resend]
+	Signals  []Addressed[wire.Signals]
+
+	Summary  []SummaryEvent
+	Verdicts []Verdict
+	Epochs   []Epoch
+	Fates    []FateEvent
+	Rejected []Rejection
+
+	// Failed is set when a silent member's policy is to fail; the machine does
+	// nothing more.
+	Failed string
+	// Wake is when the next step is due even without an input; MaxInstant if it
+	// is not.
+	Wake clocksync.Instant
+}
+
+// Addressed is a message and the member it goes to; To is empty for all of the
+// group.
+type Addressed[M any] struct {
+	To  string
+	Msg M
+}
+
+// SummaryKind tells the events of a summary apart.
+type SummaryKind uint8
+
+// The events of a summary: its virtual member starts a state, has ended it, or
+// still had it at that stamp.
+const (
+	SummaryStart SummaryKind = iota + 1
+	SummaryEnd
+	SummaryAlive
+)
+
+// SummaryEvent is an event of the virtual member that the group is for its
+// parent.
+type SummaryEvent struct {
+	Kind SummaryKind
+	At   clocksync.Stamp
+	Row  []scgs.Value // of the parent's schema; Invalid where the value is unknown
+}
+
+// Verdict tells what a predicate came to when that changed or when it fired.
+type Verdict struct {
+	Predicate string
+	Truth     predicates.Truth
+	Reason    string // why it is unknown
+	Fired     bool
+	Decision  control.Decision // if it fired
+	Epoch     uint64
+	Index     uint64 // of the global state within the epoch
+	Partial   bool   // some member's state was unknown
+	Span      scgs.Span
+	Witness   []Part // if it fired: the states that held together
+}
+
+// Part is one member's state in a witness.
+type Part struct {
+	Name  string
+	Row   []scgs.Value
+	State scgs.Part
+}
+
+// Epoch tells that a new set of members is in force. Dropped names those who
+// left it and why.
+type Epoch struct {
+	Epoch   uint64 // 0: there are too few members, nothing is decided
+	Members []string
+	Joined  []string
+	Dropped []Dropped
+}
+
+// Dropped is a member that is no longer part of the epoch.
+type Dropped struct {
+	Name   string
+	Reason string // "left" or "silent for 3s" or "came back as a new incarnation"
+}
+
+// FateEvent tells what became of a signal.
+type FateEvent struct {
+	Signal *control.Signal
+	Fate   control.Fate
+	Detail string
+}
+
+// Rejection is an input that was refused.
+type Rejection struct {
+	From   string
+	Reason string
+}
+
+func (o *Output) reset() {
+	o.Welcomes, o.Probes, o.Resends, o.Signals = o.Welcomes[:0], o.Probes[:0], o.Resends[:0], o.Signals[:0]
+	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
+	o.Fates, o.Rejected = o.Fates[:0], o.Rejected[:0]
+	o.Failed, o.Wake = "", clocksync.MaxInstant
+}

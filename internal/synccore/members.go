@@ -1,0 +1,352 @@
+package synccore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// noIndex is the detector number of a member that is not in the epoch.
+const noIndex scgs.Member = -1
+
+// member is one participant as the synchronizer knows it.
+type member struct {
+	name, host  string
+	incarnation uint64
+	domain      clocksync.Domain
+	heard       clocksync.Instant
+	gone        bool   // left or dropped; a stranger until it says hello again
+	why         string // why it is gone
+
+	index scgs.Member // in the detector, noIndex outside the epoch
+	pos   int         // in the scope
+	last  uint64      // the newest report taken in
+	// Outside the epoch only the newest state is kept, for the day it joins.
+	newest   newest
+	stash    []wire.Report // behind a gap
+	gapSince clocksync.Instant
+	late     wire.Evidence // of a state behind the gap
+	regions  []wire.Region
+	state    scgs.Change // in the tuple in force
+
+	probes    int // out since the last evidence
+	probed    clocksync.Instant
+	probedFor scgs.Need
+}
+
+// newest is a state that waits for its member to enter an epoch.
+type newest struct {
+	known bool
+	ref   scgs.Ref
+	at    clocksync.Stamp
+	alive clocksync.Stamp // evidence, if it is later
+}
+
+// ready reports whether the member can enter an epoch: it is there and has a
+// state.
+func (m *member) ready() bool { return !m.gone && m.index == noIndex && m.newest.known }
+
+// hello takes a member in, or says why not.
+func (c *Core) hello(from string, h *wire.Hello, out *Output) {
+	if h.Member != from {
+		out.reject(from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
+		return
+	}
+	m := c.members[from]
+	if m != nil && m.gone && h.Incarnation == m.incarnation {
+		c.introduce(from, m, h.Incarnation, out)
+		return
+	}
+	if reason := c.unwelcome(m, h); reason != "" {
+		out.reject(from, reason)
+		out.welcome(from, wire.Welcome{
+			Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
+			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason,
+		})
+		return
+	}
+	switch {
+	case m == nil:
+		m = c.add(from)
+		c.enter(m, h)
+	case h.Incarnation > m.incarnation:
+		c.leave(m, "came back as a new incarnation")
+		c.enter(m, h)
+	}
+	m.heard = c.now
+	next := uint64(0)
+	if m.last > 0 {
+		next = m.last + 1
+	}
+	out.welcome(from, wire.Welcome{
+		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
+		Member: from, Incarnation: h.Incarnation, Accepted: true, Schema: c.plan.State,
+		Section: c.plan.below, SectionHash: hash(c.plan.below),
+		Heartbeat: int64(heartbeat), NextSeq: next,
+	})
+}
+
+// unwelcome says why a member is refused; "" if it is not.
+func (c *Core) unwelcome(m *member, h *wire.Hello) string {
+	if m != nil && h.Incarnation < m.incarnation {
+		return fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
+	}
+	if m == nil || m.gone {
+		if present := c.present(); present >= c.plan.Members.Max {
+			return fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
+		}
+	}
+	if h.Threads && len(c.plan.below) == 0 && !c.opt.Local {
+		return fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
+	}
+	if h.Typed {
+		if err := MatchSchema(c.plan.State, h.Schema); err != nil {
+			return fmt.Sprintf("member %q: %v", h.Member, err)
+		}
+	}
+	return ""
+}
+
+// MatchSchema checks the fields of a program's state type against the declared
+// state and names the first that does not fit. A string field of the program
+// may carry an enum.
+func MatchSchema(declared, program scgs.Schema) error {
+	for _, f := range program {
+		i := declared.Index(f.Name)
+		if i < 0 {
+			return fmt.Errorf("field %q of the program's state is not declared: declared are %s", f.Name, fieldNames(declared))
+		}
+		if d := declared[i]; d.Type != f.Type && (d.Type != scgs.Enum || f.Type != scgs.String) {
+			return fmt.Errorf("field %q is declared as %s, the program's state has %s", f.Name, d.Type, f.Type)
+		}
+	}
+	for _, d := range declared {
+		if program.Index(d.Name) < 0 {
+			return fmt.Errorf("the declared field %q is missing in the program's state, which has %s", d.Name, fieldNames(program))
+		}
+	}
+	return nil
+}
+
+func fieldNames(s scgs.Schema) string {
+	if len(s) == 0 {
+		return "no fields"
+	}
+	names := make([]string, len(s))
+	for i, f := range s {
+		names[i] = f.Name
+	}
+	return strings.Join(names, ", ")
+}
+
+// present counts the members that are here.
+func (c *Core) present() int {
+	n := 0
+	for _, m := range c.sorted {
+		if !m.gone {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *Core) add(name string) *member {
+	m := &member{name: name, index: noIndex}
+	c.members[name] = m
+	i, _ := slices.BinarySearchFunc(c.sorted, m, byName)
+	c.sorted = slices.Insert(c.sorted, i, m)
+	delete(c.strangers, name)
+	return m
+}
+
+func byName(a, b *member) int { return cmp.Compare(a.name, b.name) }
+
+// enter starts an incarnation of a member.
+func (c *Core) enter(m *member, h *wire.Hello) {
+	c.rows.free(m.newest.ref)
+	old := *m
+	*m = member{
+		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
+		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant,
+	}
+	if old.index != noIndex {
+		// The old incarnation is in the detector until the next epoch.
+		c.byIndex[old.index] = &old
+		replace(c.removing, m, &old)
+		replace(c.inEpoch, m, &old)
+	}
+}
+
+func replace(list []*member, m, with *member) {
+	if i := slices.Index(list, m); i >= 0 {
+		list[i] = with
+	}
+}
+
+// leave takes a member out; the next epoch is without it.
+func (c *Core) leave(m *member, why string) {
+	if m.gone {
+		return
+	}
+	m.gone, m.why = true, why
+	c.changed = true
+	c.dropped = append(c.dropped, Dropped{m.name, why})
+	if m.index != noIndex {
+		c.removing = append(c.removing, m)
+	}
+	m.newest.known = false
+}
+
+// silence looks for members that have said nothing for too long.
+func (c *Core) silence(out *Output) {
+	limit := c.plan.Silence
+	for _, m := range c.sorted {
+		if m.gone || c.now.Sub(m.heard) <= limit.After {
+			continue
+		}
+		why := fmt.Sprintf("silent for %v", limit.After)
+		switch limit.Then {
+		case Drop:
+			if m.index != noIndex {
+				c.det.Lost(m.index)
+			}
+			c.leave(m, why)
+		case Fail:
+			out.Failed = fmt.Sprintf("member %q was %s, and the policy is to fail", m.name, why)
+			c.failed = true
+			return
+		case Block:
+		}
+	}
+}
+
+// nextEpoch puts a new epoch in force if members are ready or gone.
+func (c *Core) nextEpoch(out *Output) {
+	if !c.changed {
+		return
+	}
+	c.changed = false
+	ready := c.ready()
+	staying := len(c.inEpoch) - len(c.removing)
+	if len(c.removing) == 0 && (len(ready) == 0 || !c.enough(staying+len(ready))) {
+		c.tellDropped(out)
+		return
+	}
+	if !c.enough(staying + len(ready)) {
+		ready = nil
+	}
+	c.sweep(out)
+	c.epoch++
+	c.switchDetector(ready)
+	c.paused = !c.enough(len(c.inEpoch))
+	c.begun = c.begun || !c.paused
+	c.rearm()
+	c.fence(out)
+	names := make([]predicates.Member, len(c.inEpoch))
+	e := Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
+	for i, m := range c.inEpoch {
+		names[i] = predicates.Member{Name: m.name, Host: m.host}
+		e.Members = append(e.Members, m.name)
+	}
+	for _, m := range ready {
+		e.Joined = append(e.Joined, m.name)
+	}
+	c.scope.Reset(names)
+	c.dropped = c.dropped[:0]
+	out.Epochs = append(out.Epochs, e)
+	c.sweep(out)
+}
+
+// tellDropped names members that left without ever having been in an epoch.
+func (c *Core) tellDropped(out *Output) {
+	if len(c.dropped) == 0 {
+		return
+	}
+	e := Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
+	for _, m := range c.inEpoch {
+		e.Members = append(e.Members, m.name)
+	}
+	out.Epochs = append(out.Epochs, e)
+	c.dropped = c.dropped[:0]
+}
+
+func (c *Core) ready() []*member {
+	var ready []*member
+	for _, m := range c.sorted {
+		if m.ready() {
+			ready = append(ready, m)
+		}
+	}
+	return ready
+}
+
+// enough reports whether n members make an epoch.
+func (c *Core) enough(n int) bool {
+	if c.begun {
+		return n >= c.plan.Members.Min
+	}
+	return n >= c.plan.Members.Count
+}
+
+// switchDetector begins the detector's next epoch and lets the new members'
+// states in.
+func (c *Core) switchDetector(ready []*member) {
+	remove := make([]scgs.Member, len(c.removing))
+	for i, m := range c.removing {
+		remove[i] = m.index
+		m.index = noIndex
+	}
+	c.inEpoch = slices.DeleteFunc(c.inEpoch, func(m *member) bool { return m.index == noIndex })
+	c.removing = c.removing[:0]
+	entering := ready
+	if c.process != nil && c.process.ready() {
+		entering = append(slices.Clone(ready), c.process)
+	}
+	specs := make([]scgs.Spec, len(entering))
+	for i, m := range entering {
+		specs[i] = scgs.Spec{Domain: m.domain}
+	}
+	numbers := c.det.Epoch(c.epoch, remove, specs)
+	for i, m := range entering {
+		m.index = numbers[i]
+		for int(m.index) >= len(c.byIndex) {
+			c.byIndex = append(c.byIndex, nil)
+		}
+		c.byIndex[m.index] = m
+		c.letIn(m)
+	}
+	c.inEpoch = append(c.inEpoch, ready...)
+	slices.SortFunc(c.inEpoch, byName)
+	for i, m := range c.inEpoch {
+		m.pos = i
+	}
+	c.tuple = false
+	for _, m := range c.inEpoch {
+		m.state = scgs.Change{}
+	}
+}
+
+func (c *Core) letIn(m *member) {
+	n := m.newest
+	m.newest = newest{}
+	if reason := c.det.Start(m.index, m.last, n.at, n.ref); reason != scgs.Accepted {
+		panic(fmt.Sprintf("synccore: the first state of %q is refused: %v", m.name, reason))
+	}
+	if clocksync.CertainlyBefore(n.at, n.alive) {
+		c.det.Evidence(m.index, m.last, n.alive)
+	}
+}
+
+func (o *Output) reject(from, reason string) {
+	o.Rejected = append(o.Rejected, Rejection{from, reason})
+}
+
+func (o *Output) welcome(to string, w wire.Welcome) {
+	o.Welcomes = append(o.Welcomes, Addressed[wire.Welcome]{to, w})
+}

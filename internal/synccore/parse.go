@@ -1,0 +1,239 @@
+package synccore
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Override replaces the number of members that a section of the file awaits.
+type Override struct {
+	Synchronizer string
+	Count        int
+}
+
+// Plans are the compiled levels of a configuration, parents before children.
+type Plans []*Plan
+
+// Parse reads a configuration file and compiles every level of it. The error is
+// a *yamlconf.Error with every fault of the file and its place; name stands for
+// the file in them.
+func Parse(name string, src []byte, overrides ...Override) (Plans, error) {
+	var cfg Config
+	doc, err := yamlconf.Decode(name, src, &cfg)
+	if doc == nil {
+		return nil, err
+	}
+	p := parser{doc: doc, cfg: &cfg, overrides: overrides}
+	p.all()
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	return p.plans, p.overrideErr()
+}
+
+type parser struct {
+	doc       *yamlconf.Doc
+	cfg       *Config
+	overrides []Override
+	plans     Plans
+}
+
+func path(parts ...string) string { return "synchronizers." + strings.Join(parts, ".") }
+
+func (p *parser) all() {
+	if _, ok := p.doc.Root().Get("synchronizers"); ok && len(p.cfg.Synchronizers) == 0 {
+		p.doc.FaultAt("synchronizers", "no synchronizer is declared: name at least one, with its members and predicates")
+	}
+	for _, e := range p.cfg.Synchronizers {
+		p.tree(e.Key, e.Value)
+	}
+	for _, name := range p.order() {
+		s, _ := p.cfg.Synchronizers.Get(name)
+		for _, o := range p.overrides {
+			if o.Synchronizer == name {
+				s.Members.Min = min(s.Members.Min, o.Count)
+				s.Members.Count = o.Count
+				s.Members.Max = max(s.Members.Max, o.Count)
+			}
+		}
+		p.level(name, s)
+	}
+	p.fits()
+}
+
+// overrideErr refuses an override that names no section or cannot be met.
+func (p *parser) overrideErr() error {
+	for _, o := range p.overrides {
+		if _, ok := p.cfg.Synchronizers.Get(o.Synchronizer); !ok {
+			return fmt.Errorf("synchronizer %q: the configuration has none of that name to give %d members", o.Synchronizer, o.Count)
+		}
+		if o.Count < 1 || o.Count > maxMembers {
+			return fmt.Errorf("synchronizer %q: %d members: use 1 to %d", o.Synchronizer, o.Count, maxMembers)
+		}
+	}
+	return nil
+}
+
+// tree checks a section's place among the others.
+func (p *parser) tree(name string, s Synchronizer) {
+	if err := wire.CheckToken("synchronizer", name); err != nil {
+		p.doc.FaultAt(path(name), "%v", err)
+	}
+	if s.Members.Group != "" {
+		if err := wire.CheckToken("group", s.Members.Group); err != nil {
+			p.doc.FaultAt(path(name, "members", "group"), "%v", err)
+		}
+	}
+	if s.Parent == "" {
+		if s.Members.Threads {
+			p.doc.FaultAt(path(name, "members"), "a thread-level synchronizer needs a parent: the synchronizer whose members have these threads")
+		}
+		if len(s.Summary) > 0 {
+			p.doc.FaultAt(path(name, "summary"), "a summary goes to a parent, and this synchronizer has none")
+		}
+		return
+	}
+	parent, ok := p.cfg.Synchronizers.Get(s.Parent)
+	switch {
+	case !ok:
+		p.doc.FaultAt(path(name, "parent"), "there is no synchronizer %q", s.Parent)
+	case p.cyclic(name):
+		p.doc.FaultAt(path(name, "parent"), "the parents of %q lead back to it", name)
+	case parent.Members.Threads:
+		p.doc.FaultAt(path(name, "parent"), "%q is a thread-level synchronizer: its members are threads and have no level below", s.Parent)
+	case !s.Members.Threads:
+		p.doc.FaultAt(path(name, "parent"), "only a thread-level synchronizer, members: {threads: N}, can have a parent")
+	}
+	for _, other := range p.cfg.Synchronizers {
+		if other.Key < name && other.Value.Parent == s.Parent && other.Value.Members.Threads && s.Members.Threads {
+			p.doc.FaultAt(path(name, "parent"), "%q and %q are both thread-level synchronizers below %q: a process hosts one", other.Key, name, s.Parent)
+		}
+	}
+}
+
+func (p *parser) cyclic(name string) bool {
+	at := name
+	for range p.cfg.Synchronizers {
+		s, ok := p.cfg.Synchronizers.Get(at)
+		if !ok || s.Parent == "" {
+			return false
+		}
+		if at = s.Parent; at == name {
+			return true
+		}
+	}
+	return true
+}
+
+// order lists the sections, parents before children, else by name.
+func (p *parser) order() []string {
+	names := make([]string, 0, len(p.cfg.Synchronizers))
+	depth := map[string]int{}
+	for _, e := range p.cfg.Synchronizers {
+		names = append(names, e.Key)
+		for at, d := e.Value.Parent, 0; at != "" && d <= len(p.cfg.Synchronizers); d++ {
+			depth[e.Key]++
+			s, _ := p.cfg.Synchronizers.Get(at)
+			at = s.Parent
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(depth[a], depth[b]), cmp.Compare(a, b))
+	})
+	return names
+}
+
+func (p *parser) level(name string, s Synchronizer) {
+	sec := Section{Name: name, Synchronizer: s}
+	if parent := p.plans.Get(s.Parent); parent != nil {
+		sec.FromParent = parent.sends
+		sec.ParentState = parent.State
+	}
+	plan := compile(&sec, func(at string, offset int, message, hint string) {
+		if hint != "" {
+			message += ": " + hint
+		}
+		if offset >= 0 {
+			p.doc.FaultIn(path(name, at), offset, "%s", message)
+			return
+		}
+		p.doc.FaultAt(path(name, at), "%s", message)
+	})
+	p.plans = append(p.plans, plan)
+	if s.Members.Threads && plan.Parent != "" {
+		p.handDown(plan, sec)
+	}
+}
+
+// fits checks that what a member must be told at its welcome fits a message.
+func (p *parser) fits() {
+	for _, plan := range p.plans {
+		w := wire.Welcome{Synchronizer: plan.Name, Accepted: true, Schema: plan.State, Section: plan.below}
+		if _, err := wire.AppendWelcome(nil, &w); err != nil && p.doc.Err() == nil {
+			p.doc.FaultAt(path(plan.Name), "the declared state and the section below do not fit the message that tells members of them: %v", err)
+		}
+	}
+}
+
+// handDown leaves the section with the level above, which sends it to its
+// members.
+func (p *parser) handDown(plan *Plan, sec Section) {
+	raw, err := json.Marshal(sec)
+	if err != nil {
+		panic(fmt.Sprintf("synccore: section %q does not encode: %v", sec.Name, err))
+	}
+	if parent := p.plans.Get(plan.Parent); parent != nil {
+		parent.below = raw
+	}
+}
+
+// Get returns the plan of that name, or nil.
+func (p Plans) Get(name string) *Plan {
+	for _, plan := range p {
+		if plan.Name == name {
+			return plan
+		}
+	}
+	return nil
+}
+
+// Section is what a process needs to host the synchronizer below another one.
+type Section struct {
+	Name         string
+	Synchronizer Synchronizer
+	FromParent   []predicates.ParentSignal
+	ParentState  scgs.Schema
+}
+
+// FromSection compiles a section that came with a Welcome.
+func FromSection(raw []byte) (*Plan, error) {
+	var sec Section
+	if err := json.Unmarshal(raw, &sec); err != nil {
+		return nil, fmt.Errorf("section of the synchronizer below: %w", err)
+	}
+	var faults []error
+	plan := compile(&sec, func(at string, _ int, message, _ string) {
+		faults = append(faults, fmt.Errorf("section %s: %s: %s", sec.Name, at, message))
+	})
+	if len(faults) > 0 {
+		return nil, errors.Join(faults...)
+	}
+	return plan, nil
+}
+
+// hash names a section, so that a member knows whether it has it already.
+func hash(raw []byte) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(raw)
+	return h.Sum64()
+}

@@ -1,0 +1,294 @@
+package synccore_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// TestScenarios runs the stories of testdata. Every command is one step of the
+// machine; now=MS is the host's clock, a stamp is MONO or MONO+-BOUND, and the
+// output is what the machine asks for and tells.
+func TestScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		s := &story{t: t}
+		datadriven.RunTest(t, path, s.run)
+	})
+}
+
+type story struct {
+	t     *testing.T
+	plans synccore.Plans
+	core  *synccore.Core
+	now   clocksync.Instant
+	out   synccore.Output
+}
+
+func (s *story) run(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	if d.Cmd == "config" {
+		return s.config(t, d)
+	}
+	s.t = t
+	if d.HasArg("now") {
+		s.now = clocksync.Instant(time.Duration(s.int(d, "now")) * time.Millisecond)
+	}
+	in := s.input(d)
+	s.core.Step(s.now, &in, &s.out)
+	return s.print()
+}
+
+// config compiles a file and hosts one of its levels.
+func (s *story) config(t *testing.T, d *datadriven.TestData) string {
+	t.Helper()
+	plans, err := synccore.Parse("test.yaml", []byte(d.Input))
+	if err != nil {
+		return err.Error()
+	}
+	s.plans = plans
+	plan := plans[0]
+	if d.HasArg("level") {
+		plan = plans.Get(s.arg(d, "level"))
+	}
+	s.core = synccore.New(plan, synccore.Options{Term: 7, Local: d.HasArg("local")})
+	s.now = 0
+	return "ok\n"
+}
+
+func (s *story) arg(d *datadriven.TestData, key string) string {
+	var v string
+	d.ScanArgs(s.t, key, &v)
+	return v
+}
+
+func (s *story) int(d *datadriven.TestData, key string) int64 {
+	i, err := strconv.ParseInt(s.arg(d, key), 10, 64)
+	if err != nil {
+		d.Fatalf(s.t, "%s: %v", key, err)
+	}
+	return i
+}
+
+func (s *story) uint(d *datadriven.TestData, key string, otherwise uint64) uint64 {
+	if !d.HasArg(key) {
+		return otherwise
+	}
+	return uint64(s.int(d, key))
+}
+
+// stamp reads MONO or MONO+-BOUND; without a bound the interval is infinite.
+func (s *story) stamp(d *datadriven.TestData, text string, domain clocksync.Domain) clocksync.Stamp {
+	mono, bound, bounded := strings.Cut(text, "+-")
+	m, err := strconv.ParseInt(mono, 10, 64)
+	if err != nil {
+		d.Fatalf(s.t, "stamp %q: %v", text, err)
+	}
+	at := clocksync.Stamp{Domain: domain, Mono: clocksync.Instant(m), Within: clocksync.Unbounded}
+	if bounded {
+		b, err := strconv.ParseInt(bound, 10, 64)
+		if err != nil {
+			d.Fatalf(s.t, "stamp %q: %v", text, err)
+		}
+		at.Within = clocksync.Around(at.Mono, time.Duration(b))
+	}
+	return at
+}
+
+func (s *story) input(d *datadriven.TestData) synccore.Input {
+	from := ""
+	if len(d.CmdArgs) > 0 && len(d.CmdArgs[0].Vals) == 0 {
+		from = d.CmdArgs[0].Key
+	}
+	domain := clocksync.Domain("host")
+	if d.HasArg("domain") {
+		domain = clocksync.Domain(s.arg(d, "domain"))
+	} else if known := s.core.Domain(from); known != "" {
+		domain = known
+	}
+	incarnation := s.uint(d, "inc", 1)
+	switch d.Cmd {
+	case "tick":
+		return synccore.Input{Kind: synccore.InTick}
+	case "hello":
+		h := &wire.Hello{Member: from, Incarnation: incarnation, Host: "box", Domain: domain, Threads: d.HasArg("threads")}
+		if d.HasArg("fields") {
+			h.Typed = true
+			h.Schema = s.fields(d)
+		}
+		return synccore.Input{Kind: synccore.InHello, From: from, Hello: h}
+	case "batch":
+		return synccore.Input{Kind: synccore.InBatch, From: from, Batch: s.batch(d, from, incarnation, domain)}
+	case "gone":
+		return synccore.Input{Kind: synccore.InGone, From: from, Gone: &wire.Gone{Member: from, Incarnation: incarnation, First: s.uint(d, "first", 0)}}
+	case "ack":
+		return synccore.Input{Kind: synccore.InAck, From: from, Ack: s.ack(d, from, incarnation)}
+	case "alive":
+		return synccore.Input{Kind: synccore.InEvidence, At: s.stamp(d, s.arg(d, "at"), domain)}
+	case "process":
+		row := s.row(d, s.core.Plan().Process)
+		return synccore.Input{Kind: synccore.InProcess, At: s.stamp(d, s.arg(d, "at"), domain), Row: row}
+	case "parent":
+		return synccore.Input{Kind: synccore.InParent, Signal: s.signal(d)}
+	}
+	d.Fatalf(s.t, "unknown command %q", d.Cmd)
+	return synccore.Input{}
+}
+
+func (s *story) fields(d *datadriven.TestData) scgs.Schema {
+	var schema scgs.Schema
+	for _, arg := range d.CmdArgs {
+		if arg.Key != "fields" {
+			continue
+		}
+		for _, v := range arg.Vals {
+			name, word, _ := strings.Cut(v, ":")
+			t, _ := scgs.ParseType(word)
+			schema = append(schema, scgs.Field{Name: name, Type: t})
+		}
+	}
+	return schema
+}
+
+// batch reads seq=N at=STAMP FIELD=VALUE..., end, alive=STAMP, evidence=SEQ,
+// region=(NAME, ENTRY, SINCE), again, leaving.
+func (s *story) batch(d *datadriven.TestData, from string, incarnation uint64, domain clocksync.Domain) *wire.Batch {
+	b := &wire.Batch{Member: from, Incarnation: incarnation, Again: d.HasArg("again"), Leaving: d.HasArg("leaving")}
+	if d.HasArg("seq") {
+		r := wire.Report{Seq: s.uint(d, "seq", 0), End: d.HasArg("end"), At: s.stamp(d, s.arg(d, "at"), domain)}
+		if !r.End {
+			r.Row = s.row(d, s.core.Plan().State)
+		}
+		b.Reports = append(b.Reports, r)
+		b.Evidence.Seq = r.Seq
+	}
+	if d.HasArg("alive") {
+		b.Evidence.Seq = s.uint(d, "evidence", b.Evidence.Seq)
+		b.Evidence.At = s.stamp(d, s.arg(d, "alive"), domain)
+	} else {
+		b.Evidence.Seq = 0
+	}
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "region" {
+			entry, _ := strconv.ParseUint(arg.Vals[1], 10, 64)
+			since, _ := strconv.ParseUint(arg.Vals[2], 10, 64)
+			b.Regions = append(b.Regions, wire.Region{Name: arg.Vals[0], Entry: entry, Since: since})
+		}
+	}
+	return b
+}
+
+func (s *story) row(d *datadriven.TestData, schema scgs.Schema) []scgs.Value {
+	row := make([]scgs.Value, len(schema))
+	for i, f := range schema {
+		if !d.HasArg(f.Name) {
+			continue
+		}
+		text := s.arg(d, f.Name)
+		switch f.Type {
+		case scgs.Bool:
+			row[i] = scgs.BoolValue(text == "true")
+		case scgs.Int:
+			row[i] = scgs.IntValue(s.int(d, f.Name))
+		case scgs.Float:
+			x, _ := strconv.ParseFloat(text, 64)
+			row[i] = scgs.FloatValue(x)
+		case scgs.Enum:
+			row[i] = scgs.EnumValue(text)
+		default:
+			row[i] = scgs.StringValue(text)
+		}
+	}
+	return row
+}
+
+func (s *story) ack(d *datadriven.TestData, from string, incarnation uint64) *wire.Ack {
+	a := wire.Answer{
+		Decision: control.Decision{Synchronizer: s.core.Plan().Name, Term: 7, Epoch: s.uint(d, "epoch", 1), Number: s.uint(d, "number", 1)},
+		Name:     s.arg(d, "name"), Target: from,
+	}
+	for _, f := range control.Fates {
+		if f.String() == s.arg(d, "fate") {
+			a.Fate = f
+		}
+	}
+	return &wire.Ack{Member: from, Incarnation: incarnation, Answers: []wire.Answer{a}}
+}
+
+func (s *story) signal(d *datadriven.TestData) *control.Signal {
+	sig := &control.Signal{Name: s.arg(d, "name"), Kind: control.Activate, Decision: control.Decision{Synchronizer: "up", Epoch: 1, Number: 1}}
+	for _, arg := range d.CmdArgs {
+		if arg.Key == "data" {
+			i, _ := strconv.ParseInt(arg.Vals[1], 10, 64)
+			sig.Data = append(sig.Data, control.Datum{Name: arg.Vals[0], Value: scgs.IntValue(i)})
+		}
+	}
+	return sig
+}
+
+func (s *story) print() string {
+	var b strings.Builder
+	o := &s.out
+	for _, w := range o.Welcomes {
+		switch m := w.Msg; {
+		case m.Refused:
+			fmt.Fprintf(&b, "refuse %s: %s\n", w.To, m.Reason)
+		case m.Accepted:
+			fmt.Fprintf(&b, "welcome %s next=%d section=%t\n", w.To, m.NextSeq, len(m.Section) > 0)
+		default:
+			fmt.Fprintf(&b, "introduce %s inc=%d %s\n", w.To, m.Incarnation, m.Reason)
+		}
+	}
+	for _, r := range o.Resends {
+		fmt.Fprintf(&b, "resend %s %d..%d\n", r.To, r.Msg.From, r.Msg.To)
+	}
+	for _, e := range o.Epochs {
+		fmt.Fprintf(&b, "epoch %d %v joined %v dropped %v\n", e.Epoch, e.Members, e.Joined, e.Dropped)
+	}
+	for _, v := range o.Verdicts {
+		fmt.Fprintf(&b, "verdict %s %v", v.Predicate, v.Truth)
+		if v.Reason != "" {
+			fmt.Fprintf(&b, " (%s)", v.Reason)
+		}
+		if v.Fired {
+			fmt.Fprintf(&b, " fired %v", v.Decision)
+			for _, p := range v.Witness {
+				fmt.Fprintf(&b, " %s:%d%v", p.Name, p.State.Seq, p.Row)
+			}
+		}
+		b.WriteString("\n")
+	}
+	for _, a := range o.Signals {
+		for _, sig := range a.Msg.Signals {
+			fmt.Fprintf(&b, "signal %s %v %s region=%s entry=%d decision=%v data=%v\n", a.To, sig.Kind, sig.Name, sig.Region, sig.Entry, sig.Decision, sig.Data)
+		}
+	}
+	for _, f := range o.Fates {
+		fmt.Fprintf(&b, "fate %s %s %v %s\n", f.Signal.Target, f.Signal.Name, f.Fate, f.Detail)
+	}
+	for _, p := range o.Probes {
+		fmt.Fprintf(&b, "probe %s seq=%d mono>%v time>%v\n", p.To, p.Msg.Seq, p.Msg.AfterMono, p.Msg.AfterTime)
+	}
+	for _, e := range o.Summary {
+		fmt.Fprintf(&b, "summary %s %v %v\n", [...]string{"", "start", "end", "alive"}[e.Kind], e.At.Mono, e.Row)
+	}
+	for _, r := range o.Rejected {
+		fmt.Fprintf(&b, "rejected %s: %s\n", r.From, r.Reason)
+	}
+	if o.Failed != "" {
+		fmt.Fprintf(&b, "failed: %s\n", o.Failed)
+	}
+	if b.Len() == 0 {
+		return "-\n"
+	}
+	return b.String()
+}

@@ -1,0 +1,179 @@
+package synccore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// pending is a signal whose final fate is not known.
+type pending struct {
+	signal      *control.Signal
+	incarnation uint64
+	deadline    clocksync.Instant
+	next        clocksync.Instant
+	attempts    int
+	waiting     bool // the target has it and will tell its fate
+}
+
+// backoff is the wait before each further attempt to deliver a signal; the last
+// one is repeated.
+var backoff = []time.Duration{
+	20 * time.Millisecond, 50 * time.Millisecond, 100 * time.Millisecond, 200 * time.Millisecond, 500 * time.Millisecond,
+}
+
+// waitingAgain is how often a target that has a signal is asked for its fate.
+const waitingAgain = time.Second
+
+// emit sends one signal of a decision to each of its targets.
+func (c *Core) emit(r *rule, o *outgoing, d control.Decision, out *Output) {
+	data := make([]control.Datum, 0, len(o.data))
+	for _, x := range o.data {
+		v, reason := x.value.EvalValue(c.scope)
+		if reason != "" {
+			out.reject(c.plan.Name, "signal "+o.name+": datum "+x.name+" is unknown: "+reason)
+			return
+		}
+		data = append(data, control.Datum{Name: x.name, Value: v})
+	}
+	if err := control.CheckData(data); err != nil {
+		out.reject(c.plan.Name, "signal "+o.name+": "+err.Error())
+		return
+	}
+	c.targets, _ = o.to.EvalMembers(c.targets[:0], c.scope)
+	for _, i := range c.targets {
+		m := c.inEpoch[i]
+		s := &control.Signal{
+			Decision: d, Name: o.name, Predicate: r.name, Kind: o.kind,
+			Target: m.name, Region: o.region, Entry: m.entry(o.region), TTL: o.expires, Data: data,
+		}
+		c.post(m, s, out)
+	}
+}
+
+// entry is the entry of a region in which the member is in the state that was
+// judged, 0 if that state has none: the region was entered in a later state, or
+// left.
+func (m *member) entry(region string) uint64 {
+	for _, r := range m.regions {
+		if r.Name == region && r.Since <= m.state.Seq {
+			return r.Entry
+		}
+	}
+	return 0
+}
+
+func (c *Core) post(m *member, s *control.Signal, out *Output) {
+	switch {
+	case s.Entry == 0:
+		out.fate(s, control.NoSuchEntry, "the target was in no such region")
+	case len(c.outbox) >= outboxLimit:
+		out.fate(s, control.Refused, "too many signals wait for their fate")
+	default:
+		p := &pending{signal: s, incarnation: m.incarnation, deadline: c.now.Add(s.TTL)}
+		c.outbox = append(c.outbox, p)
+		c.transmit(p, out)
+	}
+}
+
+// transmit sends a signal, in one frame with what else goes to the same member
+// in this step, and sets the time of the next attempt.
+func (c *Core) transmit(p *pending, out *Output) {
+	p.next = min(p.deadline, c.now.Add(backoff[min(p.attempts, len(backoff)-1)]))
+	p.attempts++
+	to := p.signal.Target
+	for i := range out.Signals {
+		if a := &out.Signals[i]; a.To == to && a.Msg.Incarnation == p.incarnation && len(a.Msg.Signals) < wire.MaxSignals {
+			a.Msg.Signals = append(a.Msg.Signals, *p.signal)
+			return
+		}
+	}
+	out.Signals = append(out.Signals, Addressed[wire.Signals]{to, wire.Signals{
+		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Incarnation: p.incarnation,
+		Signals: []control.Signal{*p.signal},
+	}})
+}
+
+// ack takes the fates a member tells.
+func (c *Core) ack(from string, a *wire.Ack, out *Output) {
+	m := c.members[from]
+	if m == nil || a.Member != from || a.Incarnation != m.incarnation {
+		out.reject(from, "acknowledgement of an unknown incarnation")
+		return
+	}
+	m.heard = c.now
+	for _, answer := range a.Answers {
+		c.answer(from, answer, out)
+	}
+}
+
+func (c *Core) answer(from string, a wire.Answer, out *Output) {
+	i := slices.IndexFunc(c.outbox, func(p *pending) bool {
+		return p.signal.Decision == a.Decision && p.signal.Name == a.Name && p.signal.Target == from
+	})
+	if i < 0 {
+		return // its fate is known: a late copy of the answer
+	}
+	p := c.outbox[i]
+	switch {
+	case a.Fate == control.Waiting:
+		p.waiting = true
+		p.next = min(p.deadline, c.now.Add(waitingAgain))
+	case a.Fate == control.Duplicate:
+		c.conclude(i, control.Applied, a.Detail, out)
+	case a.Fate.Final():
+		c.conclude(i, a.Fate, a.Detail, out)
+	}
+}
+
+func (c *Core) conclude(i int, f control.Fate, detail string, out *Output) {
+	out.fate(c.outbox[i].signal, f, detail)
+	c.outbox = slices.Delete(c.outbox, i, i+1)
+}
+
+// retry repeats what was not answered and gives up what is past its time.
+func (c *Core) retry(out *Output) {
+	for i := 0; i < len(c.outbox); {
+		p := c.outbox[i]
+		switch {
+		case c.gave(p):
+			c.conclude(i, control.Unconfirmed, "the target is gone", out)
+		case c.now >= p.deadline && p.waiting:
+			c.conclude(i, control.Expired, "the target did not get to it in time", out)
+		case c.now >= p.deadline:
+			c.conclude(i, control.Unconfirmed, "no answer", out)
+		default:
+			if c.now >= p.next {
+				c.transmit(p, out)
+				if p.waiting {
+					p.next = min(p.deadline, c.now.Add(waitingAgain))
+				}
+			}
+			i++
+		}
+	}
+}
+
+// gave reports whether the signal's target is no longer what it was.
+func (c *Core) gave(p *pending) bool {
+	m := c.members[p.signal.Target]
+	return m == nil || m.gone || m.incarnation != p.incarnation
+}
+
+// fence ends the signals of older epochs that no target has yet.
+func (c *Core) fence(out *Output) {
+	for i := 0; i < len(c.outbox); {
+		if p := c.outbox[i]; !p.waiting && p.signal.Decision.Epoch < c.epoch {
+			c.conclude(i, control.OldEpoch, "a new epoch began before it was delivered", out)
+			continue
+		}
+		i++
+	}
+}
+
+func (o *Output) fate(s *control.Signal, f control.Fate, detail string) {
+	o.Fates = append(o.Fates, FateEvent{s, f, detail})
+}

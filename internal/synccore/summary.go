@@ -1,0 +1,102 @@
+package synccore
+
+import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// summary is the state of the virtual member that the group is for its parent:
+// it holds from the latest start to the earliest end in each global state.
+// Consecutive global states with equal summaries that a single event separates
+// are one state of it.
+type summary struct {
+	open   bool
+	row    []scgs.Value
+	alive  clocksync.Stamp
+	ended  clocksync.Stamp // of a state that the next global state may prolong
+	ending bool
+	events []SummaryEvent
+}
+
+// summaryOpened starts a virtual state, or prolongs the last one.
+func (c *Core) summaryOpened() {
+	s := &c.summary
+	if !c.plan.Summary() {
+		return
+	}
+	if c.ev.Partial {
+		s.end()
+		return
+	}
+	row := make([]scgs.Value, len(c.plan.summary))
+	for i, p := range c.plan.summary {
+		row[i], _ = p.EvalValue(c.scope)
+	}
+	if s.ending && c.ev.Step && slices.Equal(row, s.row) {
+		s.ending = false
+		return
+	}
+	s.end()
+	c.parts = c.det.Witness(c.parts[:0])
+	s.open, s.row, s.alive = true, row, clocksync.Stamp{}
+	s.events = append(s.events, SummaryEvent{SummaryStart, c.latestStart(), row})
+}
+
+func (c *Core) summaryClosed() {
+	if c.plan.Summary() && c.summary.open {
+		c.parts = c.det.Witness(c.parts[:0])
+		c.summary.ended, c.summary.ending = c.earliestEnd(), true
+	}
+}
+
+// end tells the end that was held back.
+func (s *summary) end() {
+	if s.ending {
+		s.events = append(s.events, SummaryEvent{Kind: SummaryEnd, At: s.ended})
+		s.open, s.ending = false, false
+	}
+}
+
+// summarize hands over what the sweep has found and the newest evidence.
+func (c *Core) summarize(out *Output) {
+	s := &c.summary
+	if !c.plan.Summary() {
+		return
+	}
+	s.end()
+	out.Summary = append(out.Summary, s.events...)
+	s.events = s.events[:0]
+	if !s.open || !c.tuple {
+		return
+	}
+	c.parts = c.det.Witness(c.parts[:0])
+	if alive := c.earliestEnd(); clocksync.CertainlyBefore(s.alive, alive) || s.alive.Domain == "" {
+		s.alive = alive
+		out.Summary = append(out.Summary, SummaryEvent{Kind: SummaryAlive, At: alive})
+	}
+}
+
+// latestStart is the start of the virtual state: all members have theirs. The
+// members of a thread-level synchronizer share one clock domain.
+func (c *Core) latestStart() clocksync.Stamp {
+	at := c.parts[0].Start
+	for _, p := range c.parts[1:] {
+		at.Mono = max(at.Mono, p.Start.Mono)
+		at.Within.Earliest = max(at.Within.Earliest, p.Start.Within.Earliest)
+		at.Within.Latest = max(at.Within.Latest, p.Start.Within.Latest)
+	}
+	return at
+}
+
+// earliestEnd is the end of the virtual state, or the newest evidence for it.
+func (c *Core) earliestEnd() clocksync.Stamp {
+	at := c.parts[0].End
+	for _, p := range c.parts[1:] {
+		at.Mono = min(at.Mono, p.End.Mono)
+		at.Within.Earliest = min(at.Within.Earliest, p.End.Within.Earliest)
+		at.Within.Latest = min(at.Within.Latest, p.End.Within.Latest)
+	}
+	return at
+}
