@@ -37,6 +37,7 @@ const defaultMaxPending = 1024
 type Detector struct {
 	maxPending int
 	members    []member
+	places     []place  // of each member
 	free       []Member // removed, to be given out again, last first
 	live       int
 
@@ -81,21 +82,25 @@ type best struct {
 }
 
 // member is one member's queue of local states and what its reports are checked
-// against.
+// against: two cache lines, the only ones of it that a report touches.
 type member struct {
 	queue  queue
-	domain int32 // of the head, in Detector.domains
-	leaf   int32 // of the head, in that domain's tree
-	alive  bool  // is a member of this epoch
-	dirty  bool  // has another head than in the last tuple delivered
+	domain int32  // of the head, in Detector.domains
+	leaf   int32  // of the head, in that domain's tree
+	seq    uint64 // the newest sequence number, 0 before the first
+	last   point  // the newest reading and ends; hi is the newest finite one
+	clock  clocksync.Domain
+	floor  clocksync.Interval // the ends that earlier incarnations have reached
+	alive  bool               // is a member of this epoch
+	dirty  bool               // has another head than in the last tuple delivered
+	_      [22]byte
+}
 
-	seq   uint64 // the newest sequence number, 0 before the first
-	last  point  // the newest reading and ends; hi is the newest finite one
-	floor point  // lo and hi that earlier incarnations have reached
-
+// place says which clocks a member's states are stamped by, where that is not
+// its newest one.
+type place struct {
 	home  clocksync.Domain   // of the head
-	clock clocksync.Domain   // of the newest stamps: differs from home ...
-	moves []clocksync.Domain // ... while heads that move to these are to come
+	moves []clocksync.Domain // of the heads to come that are marked as moved
 }
 
 // NewDetector returns a detector without members, before its first epoch.
@@ -148,8 +153,10 @@ func (d *Detector) join(s Spec) Member {
 		m, d.free = d.free[n-1], d.free[:n-1]
 	} else {
 		d.members = append(d.members, member{})
+		d.places = append(d.places, place{})
 	}
-	d.members[m] = member{alive: true, last: unheard, floor: unheard, home: s.Domain, clock: s.Domain}
+	d.members[m] = member{alive: true, last: unheard, floor: never, clock: s.Domain}
+	d.places[m] = place{home: s.Domain}
 	d.live++
 	return m
 }
@@ -159,7 +166,7 @@ func (d *Detector) drop(m Member) {
 	for i := range q.n {
 		d.release(q.at(i).ref)
 	}
-	d.members[m] = member{}
+	d.members[m], d.places[m] = member{}, place{}
 	d.free = append(d.free, m)
 	d.live--
 }
@@ -217,12 +224,13 @@ func (d *Detector) place() {
 		if !mb.alive {
 			continue
 		}
-		h, known := index[mb.home]
+		home := d.places[m].home
+		h, known := index[home]
 		if !known {
 			h = int32(len(sizes))
-			index[mb.home] = h
+			index[home] = h
 			sizes = append(sizes, 0)
-			d.domains = append(d.domains, domain{name: mb.home, maxM: clocksync.MinInstant, maxHi: clocksync.MinInstant})
+			d.domains = append(d.domains, domain{name: home, maxM: clocksync.MinInstant, maxHi: clocksync.MinInstant})
 		}
 		mb.domain, mb.leaf = h, sizes[h]
 		sizes[h]++

@@ -183,7 +183,7 @@ func (d *Detector) Witness(dst []Part) []Part {
 		s := mb.queue.front()
 		dst = append(dst, Part{
 			Member: Member(m), Seq: s.seq, Ref: s.ref,
-			Start: s.start.stamp(mb.home), End: s.bound().stamp(mb.home),
+			Start: s.start.stamp(d.places[m].home), End: s.bound().stamp(d.places[m].home),
 			Open: !s.closed, Unknown: s.sort != known,
 		})
 	}

@@ -59,7 +59,8 @@ func (d *Detector) Stats() Stats { return d.stats }
 // Start reports that the member's state seq began at the stamp, which ends the
 // state before it. A jump in seq is a loss: what the member did from its newest
 // evidence to this start is UNKNOWN. The first report of a member may have any
-// seq.
+// seq. A ref that is accepted comes back from [Detector.Released], one that is
+// not stays with the caller.
 //
 // The stamp may not be before the member's newest one in any part (an infinite
 // Latest is not compared).
@@ -143,9 +144,11 @@ func (d *Detector) Lost(m Member) Reason {
 
 // Restart reports that the member is a new incarnation, on a clock that may be
 // another one: its sequence numbers count anew, and from the newest evidence to
-// its next report it is UNKNOWN. If it moves to another clock while the open
-// tuple has it as UNKNOWN, the tuple ends as at an epoch. The caller keeps reports of the old incarnation
+// its next report it is UNKNOWN. The caller keeps reports of the old incarnation
 // away. A member whose state was promised for ever cannot restart; remove it.
+//
+// To move to another clock costs O(members), at once or when the sweep comes to
+// it. If the open tuple has the member as UNKNOWN then, it ends as at an epoch.
 func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
 	mb := d.find(m)
 	if mb == nil {
@@ -158,7 +161,7 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
 		d.lose(m, mb, clocksync.MaxInstant)
 	}
 	mb.seq = 0
-	mb.floor = mb.last
+	mb.floor = clocksync.Interval{Earliest: mb.last.lo, Latest: mb.last.hi}
 	if domain != mb.clock {
 		d.move(m, mb, domain)
 	}
@@ -170,19 +173,19 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
 // the first report.
 func (d *Detector) move(m Member, mb *member, to clocksync.Domain) {
 	mb.clock, mb.last.m = to, clocksync.MinInstant
-	s := mb.queue.tail()
+	s, p := mb.queue.tail(), &d.places[m]
 	switch {
 	case s != nil && s.moved:
-		mb.moves[len(mb.moves)-1] = to
+		p.moves[len(p.moves)-1] = to
 	case mb.queue.n > 1:
 		s.moved, s.start.m, s.end.m = true, clocksync.MinInstant, clocksync.MinInstant
-		mb.moves = append(mb.moves, to)
+		p.moves = append(p.moves, to)
 	default:
 		d.cut()
 		if s != nil {
 			s.start.m, s.end.m = clocksync.MinInstant, clocksync.MinInstant
 		}
-		mb.home = to
+		p.home = to
 		d.layout()
 	}
 }
@@ -201,7 +204,7 @@ func (d *Detector) admit(m Member, seq uint64, at clocksync.Stamp) (*member, poi
 		return nil, point{}, d.refuse(Duplicate)
 	}
 	p := pointOf(at)
-	p.lo, p.hi = max(p.lo, mb.floor.lo), max(p.hi, mb.floor.hi)
+	p.lo, p.hi = max(p.lo, mb.floor.Earliest), max(p.hi, mb.floor.Latest)
 	switch {
 	case p.m < mb.last.m || p.lo < mb.last.lo || p.hi < mb.last.hi:
 		return nil, point{}, d.refuse(Regress)
@@ -234,7 +237,7 @@ func (d *Detector) late(mb *member, p point) bool {
 		return true
 	case d.open && d.multi() && p.lo <= d.latest(mb.domain):
 		return true
-	case d.forced.domain == mb.home:
+	case d.forced.domain == d.domains[mb.domain].name:
 		return p.m < d.forced.to.m
 	}
 	return p.lo < d.forced.to.lo
@@ -319,7 +322,7 @@ func (d *Detector) push(m Member, mb *member, s state) {
 	case n == 1:
 		d.enter(mb)
 		d.refresh(m)
-	case n-2 > d.maxPending:
-		d.collapse(mb, max(2, (n-2)/2))
+	case int(n)-2 > d.maxPending:
+		d.collapse(m, max(2, (n-2)/2))
 	}
 }

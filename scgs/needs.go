@@ -66,7 +66,7 @@ func (d *Detector) follows(mb *member) reach {
 	if to.hi == clocksync.MaxInstant {
 		to.hi = to.lo
 	}
-	return reach{mb.home, to}
+	return reach{d.domains[mb.domain].name, to}
 }
 
 // lacking appends the members of a domain whose evidence is not past all starts.

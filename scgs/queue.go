@@ -10,6 +10,8 @@ type point struct {
 // unheard is before everything.
 var unheard = point{clocksync.MinInstant, clocksync.MinInstant, clocksync.MinInstant}
 
+var never = clocksync.Interval{Earliest: clocksync.MinInstant, Latest: clocksync.MinInstant}
+
 // forever is after everything.
 var forever = point{clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MaxInstant}
 
@@ -63,11 +65,12 @@ func (s *state) bound() point {
 // queue holds the local states of one member in a ring, oldest first. The oldest
 // is the head, only the newest may be open.
 type queue struct {
-	ring    []state // its length is a power of two
-	head, n int
+	ring []state // its length is a power of two
+	head int32
+	n    int32
 }
 
-func (q *queue) at(i int) *state { return &q.ring[(q.head+i)&(len(q.ring)-1)] }
+func (q *queue) at(i int32) *state { return &q.ring[int(q.head+i)&(len(q.ring)-1)] }
 
 func (q *queue) front() *state { return q.at(0) }
 
@@ -84,7 +87,7 @@ func (q *queue) tail() *state {
 
 // push makes room for one state more and returns it.
 func (q *queue) push() *state {
-	if q.n == len(q.ring) {
+	if int(q.n) == len(q.ring) {
 		q.grow()
 	}
 	q.n++
@@ -92,7 +95,7 @@ func (q *queue) push() *state {
 }
 
 func (q *queue) pop() {
-	q.head = (q.head + 1) & (len(q.ring) - 1)
+	q.head = (q.head + 1) & int32(len(q.ring)-1)
 	q.n--
 }
 
@@ -106,15 +109,15 @@ func (q *queue) grow() {
 
 // collapse makes one UNKNOWN of the n oldest states behind the head. That only
 // removes candidates, so nothing false can come of it.
-func (d *Detector) collapse(mb *member, n int) {
-	q := &mb.queue
+func (d *Detector) collapse(m Member, n int32) {
+	q := &d.members[m].queue
 	u := state{sort: unknown, closed: true, start: q.at(1).start, end: q.at(n).end}
 	if u.start.hi == clocksync.MaxInstant {
 		u.start.hi = u.start.lo
 	}
 	moves := 0
-	for i := 1; i <= n; i++ {
-		s := q.at(i)
+	for i := range n {
+		s := q.at(1 + i)
 		d.release(s.ref)
 		if s.sort == known {
 			d.stats.Collapsed++
@@ -125,10 +128,11 @@ func (d *Detector) collapse(mb *member, n int) {
 	}
 	if moves > 0 { // it is one interval on the last of the clocks
 		u.moved, u.start.m = true, clocksync.MinInstant
-		mb.moves = mb.moves[moves-1:]
+		p := &d.places[m]
+		p.moves = p.moves[moves-1:]
 	}
 	head := *q.front()
-	q.head = (q.head + n - 1) & (len(q.ring) - 1)
+	q.head = (q.head + n - 1) & int32(len(q.ring)-1)
 	q.n -= n - 1
 	*q.at(0), *q.at(1) = head, u
 	q.at(2).joined = false

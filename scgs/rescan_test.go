@@ -107,18 +107,8 @@ func earlier(a, b *state) bool {
 	return a.closed && !b.closed
 }
 
-// latest is the latest start outside a domain.
-func (r *rescan) latest(but *extremes) clocksync.Instant {
-	t := clocksync.MinInstant
-	for _, e := range r.order {
-		if e != but {
-			t = max(t, e.startLatest)
-		}
-	}
-	return t
-}
-
-// best two domains by latest start, so that a scan stays linear.
+// two gives the domain with the latest start, that start, and the latest of the
+// other domains.
 func (r *rescan) two() (first *extremes, t, u clocksync.Instant) {
 	t, u = clocksync.MinInstant, clocksync.MinInstant
 	for _, e := range r.order {

@@ -30,6 +30,7 @@ import (
 //	needs, witness, stats   ask the detector
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
+		t.Helper()
 		s := newScene(scgs.Options{})
 		datadriven.RunTest(t, path, func(t *testing.T, c *datadriven.TestData) string {
 			t.Helper()

@@ -33,8 +33,9 @@ func (f Field) Accepts(v Value) bool {
 		return slices.Contains(f.Words, v.text)
 	case String:
 		return len(v.text) <= MaxTextBytes
+	default:
+		return true
 	}
-	return true
 }
 
 // String gives the field as configuration files write it.
@@ -131,7 +132,7 @@ func (s Schema) Accepts(row []Value) error {
 func (s Schema) Hash() uint64 {
 	h := fnv.New64a()
 	for _, f := range s {
-		fmt.Fprintf(h, "%s\x00%d\x00%s\x01", f.Name, f.Type, strings.Join(f.Words, "\x00"))
+		_, _ = fmt.Fprintf(h, "%q %d %q\n", f.Name, f.Type, f.Words)
 	}
 	return h.Sum64()
 }

@@ -91,6 +91,7 @@ func TestSchemaIndexAndHash(t *testing.T) {
 		"type":       {{Name: "a", Type: scgs.Float}, s[1]},
 		"words":      {s[0], {Name: "b", Type: scgs.Enum, Words: []string{"y", "x"}}},
 		"word split": {s[0], {Name: "b", Type: scgs.Enum, Words: []string{"xy"}}},
+		"word join":  {s[0], {Name: "b", Type: scgs.Enum, Words: []string{"x\x00y"}}},
 		"prefix":     s[:1],
 	} {
 		if twin, ok := seen[other.Hash()]; ok {

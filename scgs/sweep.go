@@ -46,7 +46,7 @@ func (d *Detector) Next(ev *Event) bool {
 		}
 		d.fill(ev, Closed)
 		d.advance = j
-		d.forced = reach{d.members[j].home, d.members[j].queue.front().end}
+		d.forced = d.follows(&d.members[j])
 		return true
 	}
 	return false
@@ -138,7 +138,8 @@ func (d *Detector) pop(m Member) {
 	}
 	if mb.queue.n > 0 && mb.queue.front().moved {
 		mb.queue.front().moved = false
-		mb.home, mb.moves = mb.moves[0], mb.moves[1:]
+		p := &d.places[m]
+		p.home, p.moves = p.moves[0], p.moves[1:]
 		d.layout()
 		return
 	}

@@ -331,7 +331,7 @@ func tuples(all [][]state) []tuple {
 	if len(all) > 0 {
 		extend(tuple{})
 	}
-	slices.SortFunc(found, func(a, b tuple) int { return slices.Compare(a, b) })
+	slices.SortFunc(found, slices.Compare)
 	return found
 }
 

@@ -28,21 +28,22 @@ var absent = node{
 	repLo: clocksync.MaxInstant, rep: int32(none), deadM: int32(none), deadLo: int32(none),
 }
 
-// firstOf reports whether the rep of a is to be advanced before that of b.
-func firstOf(a, b *node) bool {
-	switch {
-	case a.m != b.m:
-		return a.m < b.m
-	case a.repLo != b.repLo:
-		return a.repLo < b.repLo
+// yields reports whether, of two nodes with equal m, the rep of b is to be
+// advanced before that of a.
+func (n *node) yields(b *node) bool {
+	if n.repLo != b.repLo {
+		return b.repLo < n.repLo
 	}
-	return a.repClosed || !b.repClosed
+	return b.repClosed && !n.repClosed
 }
 
 // merge makes n sum up a and b, and reports whether that changed it.
 func (n *node) merge(a, b *node) bool {
 	rep, m, lo := a, a, a
-	if !firstOf(a, b) {
+	if b.m < a.m {
+		rep = b
+	}
+	if b.m == a.m && a.yields(b) {
 		rep = b
 	}
 	if b.cm < a.cm {

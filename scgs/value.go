@@ -49,8 +49,7 @@ type Value struct {
 	text string
 }
 
-// BoolValue, IntValue, FloatValue, DurationValue, StringValue and EnumValue
-// make a Value. A float that is NaN makes no Value: the result is Invalid.
+// BoolValue makes a Value of type Bool.
 func BoolValue(b bool) Value {
 	if b {
 		return Value{typ: Bool, bits: 1}
@@ -101,8 +100,9 @@ func (v Value) Float() float64 {
 		return math.Float64frombits(v.bits)
 	case Int, Duration:
 		return float64(int64(v.bits))
+	default:
+		return 0
 	}
-	return 0
 }
 
 // Duration is the value of a Duration, 0 for every other type.
@@ -130,8 +130,9 @@ func (v Value) Any() any {
 		return v.Duration()
 	case String, Enum:
 		return v.text
+	default:
+		return nil
 	}
-	return nil
 }
 
 // String gives the value as a person would write it; "none" for Invalid.
@@ -149,6 +150,7 @@ func (v Value) String() string {
 		return strconv.Quote(v.text)
 	case Enum:
 		return v.text
+	default:
+		return "none"
 	}
-	return "none"
 }

@@ -41,12 +41,13 @@ type Core struct {
 	// The states.
 	clock  clocksync.Monotone
 	ring   ring
-	seq    uint64 // of the last state that began
-	open   bool   // it has not ended
-	reopen bool   // a new incarnation begins with this row
+	seq    uint64 // of the last transition: the start of the open state, or an end
+	open   bool
+	reopen bool // a state with this row holds, and begins as soon as there is a stamp for it
 	row    []scgs.Value
-	start  clocksync.Stamp // of the last state
-	alive  clocksync.Stamp // virtual: the newest evidence, no newer than start if there is none
+	start  clocksync.Stamp   // of the last state
+	alive  clocksync.Stamp   // virtual: a stamp at which it held, the newest
+	read   clocksync.Instant // the newest reading
 
 	gate    *control.Gate
 	regions []wire.Region
@@ -119,13 +120,14 @@ func New(o Options) *Core {
 		helloAt:    clocksync.MinInstant,
 		helloPause: firstHelloPause,
 		since:      clocksync.MaxInstant,
+		read:       clocksync.MinInstant,
 		probeAt:    clocksync.MaxInstant,
 	}
 }
 
 // Virtual makes the member the summary of a level below it: its states and their
-// evidence come from [Core.Set], [Core.End] and [Core.Alive] alone. It must be
-// called before the first state.
+// evidence come from [Core.Set], [Core.End] and [Core.Alive] alone. No state may
+// be open.
 func (c *Core) Virtual() { c.virtual, c.hello.Threads = true, true }
 
 // Codec is the codec of batches of the state that the last welcome declared, nil
@@ -149,6 +151,10 @@ func (c *Core) Stats() Stats { return c.stats }
 func (c *Core) Start() (clocksync.Stamp, bool) { return c.start, c.open }
 
 // Set ends the open state and begins the next one at a stamp. The row is copied.
+//
+// A virtual member's state may have begun before the one before it ended, when
+// the level below forms anew with fewer members. Then it begins with the first
+// [Core.Alive] that is late enough: part of the truth, and true.
 func (c *Core) Set(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) error {
 	if c.codec == nil {
 		return ErrNotWelcome
@@ -156,7 +162,12 @@ func (c *Core) Set(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) 
 	if err := c.codec.CheckRow(row); err != nil {
 		return err
 	}
-	at, err := c.read(at)
+	if c.virtual && !c.open && at.Mono < c.read {
+		c.reopen, c.alive = true, clocksync.Stamp{}
+		c.row = append(c.row[:0], row...)
+		return nil
+	}
+	at, err := c.stamp(at)
 	if err != nil {
 		return err
 	}
@@ -167,55 +178,64 @@ func (c *Core) Set(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) 
 
 // End ends the open state at a stamp; the member has none until the next Set.
 func (c *Core) End(now clocksync.Instant, at clocksync.Stamp) error {
-	if !c.open && !c.reopen {
+	if c.reopen {
+		c.reopen = false // It was never told.
+		return nil
+	}
+	if !c.open {
 		return ErrNoState
 	}
-	at, err := c.read(at)
+	at, err := c.stamp(at)
 	if err != nil {
 		return err
 	}
-	if c.open {
-		c.push(true, at, nil)
-		c.changed(now)
-	}
-	c.open, c.reopen, c.alive = false, false, at
+	c.open = false
+	c.push(true, at, nil)
+	c.changed(now)
 	return nil
 }
 
 // Alive says that the open state of a virtual member still held at a stamp.
 func (c *Core) Alive(now clocksync.Instant, at clocksync.Stamp) error {
-	if !c.open && !c.reopen {
+	switch {
+	case c.reopen && at.Mono < c.read:
+		return nil
+	case !c.open && !c.reopen:
 		return ErrNoState
 	}
-	at, err := c.read(at)
+	at, err := c.stamp(at)
 	if err != nil {
 		return err
 	}
 	c.alive = at
+	if c.reopen {
+		c.changed(now)
+	}
 	if c.satisfied(now, c.evidence(at)) {
 		c.owed = true
 	}
 	return nil
 }
 
-// read passes a stamp that is no older than those before it.
-func (c *Core) read(at clocksync.Stamp) (clocksync.Stamp, error) {
+// stamp passes a stamp that is no older than those before it.
+func (c *Core) stamp(at clocksync.Stamp) (clocksync.Stamp, error) {
 	next, ok := c.clock.Next(at)
 	if !ok {
 		c.stats.Backwards++
 		return at, fmt.Errorf("%w: %v", ErrBackwards, at)
 	}
+	c.read = next.Mono
 	return next, nil
 }
 
 func (c *Core) begin(at clocksync.Stamp, row []scgs.Value) {
-	c.seq++
 	c.open, c.reopen, c.start, c.alive = true, false, at, at
 	c.row = append(c.row[:0], row...)
 	c.push(false, at, row)
 }
 
 func (c *Core) push(end bool, at clocksync.Stamp, row []scgs.Value) {
+	c.seq++
 	c.ring.push(c.seq, end, at, row)
 	c.stats.Reports++
 	if c.sent < c.ring.first {

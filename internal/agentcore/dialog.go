@@ -86,17 +86,13 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome) Reception {
 	return Accepted
 }
 
-// catchUp tells a synchronizer that expects the state next: the newest state
+// catchUp tells a synchronizer that expects the transition next: the newest one
 // first, so that it is up to date at once, then what it lacks before that.
 func (c *Core) catchUp(next uint64) {
 	c.resend = wire.Resend{}
-	c.sent = c.ring.lead(c.ring.find(max(next, c.seq)))
-	known := c.seq // Told by the news, if it is still in the ring.
-	if c.ring.oldest(c.seq) > c.seq {
-		known++
-	}
-	if next < known {
-		c.resend = wire.Resend{From: next, To: known - 1}
+	c.sent = c.ring.find(max(next, c.seq), c.seq)
+	if told := max(c.seq, c.ring.oldest(c.seq)); next < told {
+		c.resend = wire.Resend{From: next, To: told - 1}
 	}
 }
 

@@ -64,8 +64,7 @@ func (c *Core) Flush(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 		c.introduce(now, out)
 		return
 	}
-	c.revive(&at)
-	evidence := c.current(at)
+	evidence := c.evidence(c.revive(at))
 	if c.satisfied(now, evidence) {
 		c.owed = true
 	}
@@ -85,33 +84,21 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 	c.helloPause = min(2*c.helloPause, maxHelloPause)
 }
 
-// revive checks the reading of the flush, and begins the first state of a new
-// incarnation: what held before the member was dropped still holds now. What is
-// no longer known to be true in between is not claimed.
-func (c *Core) revive(at *clocksync.Stamp) {
-	if c.virtual {
-		*at = c.alive
-	} else if next, err := c.read(*at); err == nil {
-		*at = next
-	} else {
-		*at = c.start // No evidence.
-		return
-	}
-	if !c.reopen {
-		return
-	}
-	c.begin(*at, c.row)
-	for i := range c.regions {
-		c.regions[i].Since = c.seq
-	}
-}
-
-// current is the evidence for the open state at a reading, Seq 0 for none.
-func (c *Core) current(at clocksync.Stamp) wire.Evidence {
+// revive takes the stamp of the flush, and begins a state that waits for one: what
+// held before the member was dropped still holds now. What is no longer known to
+// be true in between is not claimed.
+func (c *Core) revive(at clocksync.Stamp) clocksync.Stamp {
 	if c.virtual {
 		at = c.alive
+	} else if next, err := c.stamp(at); err == nil {
+		at = next
+	} else {
+		return c.start // No evidence.
 	}
-	return c.evidence(at)
+	if c.reopen && at.Domain != "" {
+		c.begin(at, c.row)
+	}
+	return at
 }
 
 func (c *Core) evidence(at clocksync.Stamp) wire.Evidence {
@@ -156,8 +143,11 @@ func (c *Core) batchDue(now clocksync.Instant) bool {
 // asked for again. A batch that is too long for one frame is cut by its codec.
 func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output) {
 	out.regions = append(out.regions, c.regions...)
-	// An end that nothing follows yet is repeated: no evidence would show its loss.
-	news := c.batch(out, c.ring.lead(c.sent), c.ring.next)
+	from := c.sent
+	if n := c.ring.next; from == n && n > c.ring.first && c.ring.at(n-1).end {
+		from-- // No evidence would show the loss of an end that nothing follows.
+	}
+	news := c.batch(out, from, c.ring.next)
 	news.Evidence, news.Leaving = evidence, c.leaving
 	c.sent = c.ring.next
 	if c.resend.To > 0 {
@@ -169,12 +159,11 @@ func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output
 
 // repeat answers a resend, as far as the ring goes back.
 func (c *Core) repeat(out *Output) {
-	from, to := c.ring.lead(c.ring.find(c.resend.From)), c.ring.find(c.resend.To+1)
 	if first := c.ring.oldest(c.seq); c.resend.From < first {
 		c.stats.Gone++
 		out.Gones = append(out.Gones, wire.Gone{Member: c.hello.Member, Incarnation: c.hello.Incarnation, First: first})
-		from = c.ring.find(first) // Without the end of a state that is gone.
 	}
+	from, to := c.ring.find(c.resend.From, c.seq), c.ring.find(c.resend.To+1, c.seq)
 	if from < to {
 		c.batch(out, from, to).Again = true
 		c.stats.Resent += to - from

@@ -37,7 +37,7 @@ func TestNothingFalseUnderLoss(t *testing.T) {
 			r.now += 3e9
 		}
 		r.check(t)
-		if k := r.known[r.last]; r.open && (!k.begun || k.n != r.n) || !r.open && r.seq > 0 && k.begun && !k.ended {
+		if k := r.known[r.last]; r.open && (!k.begun || k.n != r.n) || !r.open && k.begun {
 			t.Fatalf("the receiver's newest state is %d: %+v, the member's has n=%d, open %t", r.last, k, r.n, r.open)
 		}
 	})
@@ -54,11 +54,10 @@ type lossy struct {
 
 	n     int64 // of the newest state; never twice the same
 	open  bool
-	seq   uint64 // states so far, over all incarnations
 	spans map[int64]*span
 
-	known map[uint64]known
-	last  uint64
+	known map[uint64]known // reports by number
+	last  uint64           // all up to this are known, or gone
 }
 
 type span struct {
@@ -84,7 +83,6 @@ func (r *lossy) set(t *rapid.T) {
 		r.spans[r.n].to = r.now
 	}
 	r.n++
-	r.seq++
 	r.open = true
 	r.spans[r.n] = &span{from: r.now, to: clocksync.MaxInstant}
 }
@@ -153,15 +151,13 @@ func (r *lossy) exchange(t *rapid.T, lose bool) {
 func (r *lossy) take(t *rapid.T, b *wire.Batch) {
 	last := uint64(0)
 	for _, p := range b.Reports {
-		if p.Seq < last || p.Seq == last && !p.End {
+		if p.Seq <= last {
 			t.Fatalf("report %d after %d in one batch", p.Seq, last)
 		}
 		last = p.Seq
-		k := r.known[p.Seq]
-		if p.End {
-			k.ended = true
-		} else {
-			k.begun, k.n, k.at = true, p.Row[0].Int(), p.At.Mono
+		k := known{begun: !p.End, ended: p.End, at: p.At.Mono}
+		if !p.End {
+			k.n = p.Row[0].Int()
 		}
 		r.known[p.Seq] = k
 	}
@@ -180,7 +176,7 @@ func (r *lossy) take(t *rapid.T, b *wire.Batch) {
 
 // ask advances over what is known without a gap and asks for what is missing.
 func (r *lossy) ask() {
-	for r.known[r.last+1].begun {
+	for r.known[r.last+1].begun || r.known[r.last+1].ended {
 		r.last++
 	}
 	for seq := range r.known {
@@ -191,20 +187,18 @@ func (r *lossy) ask() {
 	}
 }
 
-// check: a known state is a true one, and one that is followed by the next
-// without an end of its own lasted until then.
+// check: a known state is a true one, and it lasted until the report after it.
 func (r *lossy) check(t *rapid.T) {
 	for seq, k := range r.known {
 		if !k.begun {
 			continue
 		}
 		s := r.spans[k.n]
-		if k.at < s.from || k.at > s.to || k.ended && !s.ended {
+		if k.at < s.from || k.at > s.to {
 			t.Fatalf("state %d is %+v, in truth %+v", seq, k, s)
 		}
-		next := r.known[seq+1]
-		if next.begun && !k.ended && (s.ended || s.to != next.at) {
-			t.Fatalf("state %d lasts until %d, in truth %+v", seq, next.at, s)
+		if next, ok := r.known[seq+1]; ok && (next.begun || next.ended) && (next.ended != s.ended || s.to != next.at) {
+			t.Fatalf("state %d lasts until %+v, in truth %+v", seq, next, s)
 		}
 	}
 }

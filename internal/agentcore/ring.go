@@ -46,48 +46,25 @@ func (r *ring) push(seq uint64, end bool, at clocksync.Stamp, row []scgs.Value) 
 	}
 }
 
-// drop forgets the oldest transition. A start does not stay without the end of
-// the state before it: whoever knew that state would take it to have lasted
-// until the start.
 func (r *ring) drop() {
-	end := r.at(r.first).end
 	r.bytes -= r.at(r.first).size
 	r.first++
-	if end && r.next-r.first > 1 {
-		r.drop()
-	}
 }
 
 // clear forgets everything; positions go on.
 func (r *ring) clear() { r.first, r.bytes = r.next, 0 }
 
-// find returns the position of the first start kept that is not below seq, or
-// next.
-func (r *ring) find(seq uint64) uint64 {
-	for p := r.first; p < r.next; p++ {
-		if t := r.at(p); !t.end && t.seq >= seq {
-			return p
-		}
-	}
-	return r.next
-}
+// oldest is the number of the oldest transition kept, given that of the last one
+// ever. The numbers between are kept without a gap.
+func (r *ring) oldest(last uint64) uint64 { return last + 1 - (r.next - r.first) }
 
-// lead steps back to an explicit end right before a position: it travels
-// together with what follows it, so that it cannot be lost alone.
-func (r *ring) lead(p uint64) uint64 {
-	if p > r.first && r.at(p-1).end {
-		return p - 1
+// find returns the position of the transition with a number, or of the oldest
+// kept if that is gone; next for those to come.
+func (r *ring) find(seq, last uint64) uint64 {
+	if oldest := r.oldest(last); seq > oldest {
+		return min(r.first+seq-oldest, r.next)
 	}
-	return p
-}
-
-// oldest is the first state whose start the ring still holds, given the last one
-// that began.
-func (r *ring) oldest(last uint64) uint64 {
-	if p := r.find(0); p < r.next {
-		return r.at(p).seq
-	}
-	return last + 1
+	return r.first
 }
 
 // sizeOf bounds the encoded size of a transition from above: number, three

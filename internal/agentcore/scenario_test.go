@@ -225,10 +225,10 @@ func stamp(at clocksync.Instant) clocksync.Stamp {
 
 // ms shows an instant in milliseconds.
 func ms(i clocksync.Instant) string {
-	switch {
-	case i == clocksync.MinInstant:
+	switch i {
+	case clocksync.MinInstant:
 		return "now"
-	case i == clocksync.MaxInstant:
+	case clocksync.MaxInstant:
 		return "never"
 	}
 	return fmt.Sprint(float64(i) / 1e6)

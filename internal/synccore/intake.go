@@ -39,6 +39,7 @@ func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *me
 	m := c.members[from]
 	if m != nil && incarnation < m.incarnation {
 		out.reject(from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
+		c.tellReplaced(from, incarnation, out)
 		return nil
 	}
 	if m == nil || m.gone || incarnation > m.incarnation {
@@ -49,20 +50,40 @@ func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *me
 	return m
 }
 
-// introduce asks a sender for its hello, at most every resendWait.
-func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output) {
-	if asked, ok := c.strangers[from]; ok && c.now.Sub(asked) < resendWait {
+// tellReplaced tells a process that another one has taken over its name.
+func (c *Core) tellReplaced(from string, incarnation uint64, out *Output) {
+	if c.asked(from + "#replaced") {
 		return
 	}
-	if len(c.strangers) >= maxStrangers {
-		clear(c.strangers)
+	out.welcome(from, wire.Welcome{
+		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: from, Incarnation: incarnation,
+		Refused: true, Reason: fmt.Sprintf("another process has joined as %q since: give one of them another name", from),
+	})
+}
+
+// introduce asks a sender for its hello, at most every resendWait.
+func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output) {
+	if c.asked(from) {
+		return
 	}
-	c.strangers[from] = c.now
 	w := wire.Welcome{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: from, Incarnation: incarnation}
 	if m != nil && m.gone && incarnation == m.incarnation {
 		w.Reason = m.why
 	}
 	out.welcome(from, w)
+}
+
+// asked reports whether a sender was told something within the last resendWait,
+// and notes that it is told now.
+func (c *Core) asked(from string) bool {
+	if asked, ok := c.strangers[from]; ok && c.now.Sub(asked) < resendWait {
+		return true
+	}
+	if len(c.strangers) >= maxStrangers {
+		clear(c.strangers)
+	}
+	c.strangers[from] = c.now
+	return false
 }
 
 const maxStrangers = 4096

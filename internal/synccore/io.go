@@ -102,9 +102,10 @@ type Verdict struct {
 
 // Part is one member's state in a witness.
 type Part struct {
-	Name  string
-	Row   []scgs.Value
-	State scgs.Part
+	Name   string
+	Fields scgs.Schema // what the values of Row are
+	Row    []scgs.Value
+	State  scgs.Part
 }
 
 // Epoch tells that a new set of members is in force. Dropped names those who

@@ -230,7 +230,11 @@ func (c *Core) witness() []Part {
 	witness := make([]Part, 0, len(c.parts))
 	for _, p := range c.parts {
 		m := c.byIndex[p.Member]
-		witness = append(witness, Part{Name: m.name, Row: slices.Clone(c.rows.get(p.Ref)), State: p})
+		fields := c.plan.State
+		if m == c.process {
+			fields = c.plan.Process
+		}
+		witness = append(witness, Part{Name: m.name, Fields: fields, Row: slices.Clone(c.rows.get(p.Ref)), State: p})
 	}
 	return witness
 }

@@ -206,6 +206,7 @@ func (c *Core) leave(m *member, why string) {
 // silence looks for members that have said nothing for too long.
 func (c *Core) silence(out *Output) {
 	limit := c.plan.Silence
+	c.forget()
 	for _, m := range c.sorted {
 		if m.gone || c.now.Sub(m.heard) <= limit.After {
 			continue
@@ -224,6 +225,18 @@ func (c *Core) silence(out *Output) {
 		case Block:
 		}
 	}
+}
+
+// forget drops what is known of members that have been gone for long.
+func (c *Core) forget() {
+	c.sorted = slices.DeleteFunc(c.sorted, func(m *member) bool {
+		old := m.gone && m.index == noIndex && c.now.Sub(m.heard) > goneKept
+		if old {
+			c.rows.free(m.newest.ref)
+			delete(c.members, m.name)
+		}
+		return old
+	})
 }
 
 // nextEpoch puts a new epoch in force if members are ready or gone.

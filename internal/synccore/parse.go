@@ -34,11 +34,14 @@ func Parse(name string, src []byte, overrides ...Override) (Plans, error) {
 		return nil, err
 	}
 	p := parser{doc: doc, cfg: &cfg, overrides: overrides}
+	if err := p.overrideErr(); err != nil && doc.Err() == nil {
+		return nil, err
+	}
 	p.all()
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	return p.plans, p.overrideErr()
+	return p.plans, nil
 }
 
 type parser struct {

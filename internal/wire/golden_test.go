@@ -99,7 +99,7 @@ func TestLayout(t *testing.T) {
 		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
 			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3`,
 		// member, incarnation, schema, flags | count | reports | regions | evidence
-		wire.KindBatch: `01 02 a27731 cd012c cfd10e7933879811af 03 dc0003
+		wire.KindBatch: `01 02 a27731 cd012c cf5b487f17ec3a5ad5 03 dc0003
 			09 00 d103e8 d10f3c d11004  01 ca3f000000 fe a161 03 c3
 			01 01 0a 00 00
 			01 06 0a  c0 c0 c0 c0 c0 c0

@@ -34,7 +34,7 @@ func decodeAny(frame []byte) error {
 }
 
 const (
-	batchHead = "01 02 a27731 cd012c cfd10e7933879811af 00 " // no reports, regions, evidence yet
+	batchHead = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 00 " // no reports, regions, evidence yet
 	rowOfNils = "c0 c0 c0 c0 c0 c0 "
 	emptyTail = "90 00"
 	zeroStamp = "06 00 "
@@ -89,7 +89,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{signals + "01 a174 a172 01 00 92 a178 04 da0fa0" + strings.Repeat("61", 4000) + "a179 04 d9ff" + strings.Repeat("61", 255), "wire: signals: signals[0].data: signal: 4275 bytes of data, at most 4096 ride with a signal: send a reference and fetch the body"},
 
 		{"01 02 a161 00 05", "wire: batch: schema: the rows have another one than this side expects: introduce the member anew"},
-		{"01 02 a161 00 cfd10e7933879811af 04", "wire: batch: flags: 4 is not 0 to 3"},
+		{"01 02 a161 00 cf5b487f17ec3a5ad5 04", "wire: batch: flags: 4 is not 0 to 3"},
 		{batchHead + "dd00000401", "wire: batch: reports: 1025 of them, at most 1024 are allowed"},
 		{batchHead + "dd00000400 00", "wire: batch: reports: the frame ends inside it"},
 		{batchHead + "91 00 " + zeroStamp + rowOfNils + emptyTail, "wire: batch: reports[0].seq: it is 0, the states of a member count from 1"},

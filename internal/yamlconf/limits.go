@@ -32,7 +32,7 @@ func (c *faults) checkBytes(src []byte) bool {
 		at := bytes.Count(src[:maxBytes], []byte("\n")) + 1
 		c.add(Fault{
 			Pos:     Pos{at, 1},
-			Message: fmt.Sprintf("the file has %d bytes, more than the limit of %d", len(src), maxBytes),
+			Message: fmt.Sprintf("the file is larger than the limit of %d bytes", maxBytes),
 			Hint:    "split it, or move data out of the config",
 		})
 		return false
