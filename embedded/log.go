@@ -1,5 +1,4 @@
 //nolint:sloglint // The messages are the texts of nats-server.
-
 package embedded
 
 import (

@@ -251,7 +251,7 @@ func TestInProcess(t *testing.T) {
 // TestBubbleTimers uses the Flush of nats.go, which pools its timers, in bubbles
 // and outside by turns. Without bustest.Bubble this ends the process.
 func TestBubbleTimers(t *testing.T) {
-	flush := func(t *testing.T) { //nolint:thelper // It is the test.
+	flush := func(t *testing.T) {
 		s := start(t, embedded.Options{InProcess: true})
 		nc := connect(t, "", nats.InProcessServer(s))
 		for range 10 {
@@ -270,7 +270,7 @@ func TestBubbleTimers(t *testing.T) {
 // TestBubble runs server and clients in virtual time.
 func TestBubble(t *testing.T) { bustest.Bubble(t, inBubble) }
 
-func inBubble(t *testing.T) { //nolint:thelper // It is the test.
+func inBubble(t *testing.T) {
 	s := start(t, embedded.Options{InProcess: true})
 	o := bus.Options{Extra: []nats.Option{nats.InProcessServer(s)}}
 	client, err := bus.Dial(t.Context(), "nats://in-process", o)

@@ -28,7 +28,7 @@ func (c *Core) OnWelcome(now clocksync.Instant, w *wire.Welcome) Reception {
 	case w.Member != "" && w.Member != c.hello.Member,
 		w.Synchronizer == c.synchronizer && w.Term < c.term,
 		(w.Accepted || w.Refused) && !mine,
-		(w.Accepted || w.Refused) && c.welcome && w.Synchronizer == c.synchronizer && w.Term == c.term:
+		w.Accepted && c.welcome && w.Synchronizer == c.synchronizer && w.Term == c.term:
 		c.stats.Strange++
 		return Ignored
 	case w.Accepted:
@@ -36,7 +36,7 @@ func (c *Core) OnWelcome(now clocksync.Instant, w *wire.Welcome) Reception {
 	case w.Refused && !c.once:
 		return Refused
 	case w.Refused, mine && w.Reason != "":
-		c.rejoin(now) // It was taken in once, so it was dropped since.
+		c.rejoin(now) // It was taken in once, so it was dropped or replaced since.
 		return Dropped
 	}
 	c.synchronizer, c.term = w.Synchronizer, w.Term

@@ -80,7 +80,7 @@ func TestComments(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if file.Doc != nil {
+			if file.Doc.Text() != "" {
 				in = append(in, name)
 			}
 		}

@@ -1,4 +1,3 @@
-//nolint:thelper // The cases are tests: a failure belongs to their own line.
 package bus_test
 
 import (

@@ -238,8 +238,7 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Pro
 	if err == nil {
 		return program
 	}
-	var e *predicates.Error
-	if errors.As(err, &e) {
+	if e, ok := errors.AsType[*predicates.Error](err); ok {
 		c.report(at, yamlconf.Offset(src, e.Line, e.Column), e.Message, e.Hint)
 	} else {
 		c.report(at, -1, err.Error(), "")

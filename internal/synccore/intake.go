@@ -236,7 +236,7 @@ func (c *Core) keep(m *member, r *wire.Report) {
 func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 	m.probes = 0
 	switch {
-	case e.Seq > m.last && m.last > 0:
+	case e.Seq > m.last:
 		m.late = e
 		c.ask(m, e.Seq, out)
 	case e.Seq != m.last:
@@ -250,10 +250,12 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 }
 
 // evidenceOfAll takes one reading of the clock that all members share, under a
-// lock that orders it with their reports.
+// lock that orders it with their reports. It says nothing of a member whose
+// newest reports are behind a gap.
 func (c *Core) evidenceOfAll(at clocksync.Stamp) {
 	for _, m := range c.byIndex {
-		if m != nil && m.index != noIndex {
+		behind := m != nil && (len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant)
+		if m != nil && m.index != noIndex && !behind {
 			c.det.Evidence(m.index, m.last, at)
 		}
 	}

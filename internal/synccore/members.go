@@ -105,7 +105,7 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) string {
 	if h.Threads && len(c.plan.below) == 0 && !c.opt.Local {
 		return fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
 	}
-	if h.Typed {
+	if h.Typed && len(c.plan.below) == 0 { // else it may be the type of a process's state
 		if err := MatchSchema(c.plan.State, h.Schema); err != nil {
 			return fmt.Sprintf("member %q: %v", h.Member, err)
 		}

@@ -21,6 +21,7 @@ import (
 // output is what the machine asks for and tells.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+		t.Helper()
 		s := &story{t: t}
 		datadriven.RunTest(t, path, s.run)
 	})

@@ -140,11 +140,13 @@ type event struct {
 
 type events []event
 
-func (e events) Len() int           { return len(e) }
-func (e events) Less(i, j int) bool { return e[i].at < e[j].at || e[i].at == e[j].at && e[i].num < e[j].num }
-func (e events) Swap(i, j int)      { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)        { *e = append(*e, x.(event)) }
-func (e *events) Pop() any          { x := (*e)[len(*e)-1]; *e = (*e)[:len(*e)-1]; return x }
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].num < e[j].num
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any     { x := (*e)[len(*e)-1]; *e = (*e)[:len(*e)-1]; return x }
 
 func (w *world) after(d time.Duration, do func()) {
 	w.count++
@@ -400,7 +402,7 @@ func (a *actor) arrive(frame []byte) {
 		a.t.Fatal(err)
 	}
 	in := synccore.Input{From: a.name}
-	switch kind { //nolint:exhaustive // What members send.
+	switch kind {
 	case wire.KindHello:
 		m, e := wire.DecodeHello(frame)
 		in.Kind, in.Hello, err = synccore.InHello, &m, e
@@ -418,7 +420,7 @@ func (a *actor) arrive(frame []byte) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	a.world.step(in)
+	a.step(in)
 }
 
 // receive is the agent's shell.
@@ -427,7 +429,7 @@ func (a *actor) receive(frame []byte) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	switch kind { //nolint:exhaustive // What synchronizers send.
+	switch kind {
 	case wire.KindWelcome:
 		m, _ := wire.DecodeWelcome(frame)
 		a.core.OnWelcome(a.now, &m)

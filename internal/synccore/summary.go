@@ -17,6 +17,7 @@ type summary struct {
 	alive  clocksync.Stamp
 	ended  clocksync.Stamp // of a state that the next global state may prolong
 	ending bool
+	last   clocksync.Stamp // end of the state before; no state begins earlier
 	events []SummaryEvent
 }
 
@@ -41,7 +42,7 @@ func (c *Core) summaryOpened() {
 	s.end()
 	c.parts = c.det.Witness(c.parts[:0])
 	s.open, s.row, s.alive = true, row, clocksync.Stamp{}
-	s.events = append(s.events, SummaryEvent{SummaryStart, c.latestStart(), row})
+	s.events = append(s.events, SummaryEvent{SummaryStart, notBefore(c.latestStart(), s.last), row})
 }
 
 func (c *Core) summaryClosed() {
@@ -55,7 +56,7 @@ func (c *Core) summaryClosed() {
 func (s *summary) end() {
 	if s.ending {
 		s.events = append(s.events, SummaryEvent{Kind: SummaryEnd, At: s.ended})
-		s.open, s.ending = false, false
+		s.open, s.ending, s.last = false, false, s.ended
 	}
 }
 
@@ -76,6 +77,17 @@ func (c *Core) summarize(out *Output) {
 		s.alive = alive
 		out.Summary = append(out.Summary, SummaryEvent{Kind: SummaryAlive, At: alive})
 	}
+}
+
+// notBefore moves a start up to the end of the state before: when a member has
+// gone, the states of the others may reach further back than that.
+func notBefore(at, end clocksync.Stamp) clocksync.Stamp {
+	if at.Domain == end.Domain && at.Mono < end.Mono {
+		at.Mono = end.Mono
+		at.Within.Earliest = max(at.Within.Earliest, end.Within.Earliest)
+		at.Within.Latest = max(at.Within.Latest, end.Within.Latest)
+	}
+	return at
 }
 
 // latestStart is the start of the virtual state: all members have theirs. The

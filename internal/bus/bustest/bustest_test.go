@@ -1,4 +1,3 @@
-//nolint:thelper // What runs in a bubble or a table is the test itself.
 package bustest_test
 
 import (

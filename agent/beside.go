@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+
+	"github.com/gopegasus/pegasus/control"
+)
+
+// beside runs the handlers of a region that do not wait for its work, one after
+// the other on a goroutine of their own. A nil *beside runs none.
+type beside struct {
+	region   *Region
+	wake     chan struct{} // capacity 1; closed when the region is left
+	done     chan struct{}
+	ran      bool  // since the last check; guarded by the lock of the process
+	err      error // likewise
+	panicked error // read after done
+}
+
+// startBeside returns nil for a region without such handlers.
+func startBeside(r *Region) *beside {
+	if !slices.ContainsFunc(r.handlers, func(h control.Handler) bool { return h.At == control.AtOnce }) {
+		return nil
+	}
+	b := &beside{region: r, wake: make(chan struct{}, 1), done: make(chan struct{})}
+	go b.run()
+	return b
+}
+
+func (b *beside) run() {
+	defer close(b.done)
+	for range b.wake {
+		for s := b.next(); s != nil; s = b.next() {
+			if !b.handle(s) {
+				return
+			}
+		}
+	}
+}
+
+func (b *beside) next() *control.Signal {
+	p := b.region.p
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.core.Next(p.now(), b.region.entry, control.AtOnce)
+}
+
+// handle runs one handler. A panic is kept for the goroutine of Region, which
+// the end of its context brings back.
+func (b *beside) handle(s *control.Signal) (ok bool) {
+	r := b.region
+	defer func() {
+		if v := recover(); v != nil {
+			b.panicked = fmt.Errorf("agent: region %q: the handler of %q panicked: %v\n\n%s", r.name, s.Name, v, debug.Stack())
+			r.end(b.panicked)
+		}
+	}()
+	err := r.p.handle(r.ctx, s, r.activate[s.Name])
+	r.p.mu.Lock()
+	defer r.p.mu.Unlock()
+	b.ran, b.err = true, errors.Join(b.err, err)
+	r.attend()
+	return true
+}
+
+// news tells what happened since the last call. The lock is held.
+func (b *beside) news() (ran bool, err error) {
+	if b == nil {
+		return false, nil
+	}
+	ran, err = b.ran, b.err
+	b.ran, b.err = false, nil
+	return ran, err
+}
+
+// stop ends the goroutine after the handler it is in. No signal arrives any more.
+func (b *beside) stop() {
+	if b != nil {
+		close(b.wake)
+		<-b.done
+	}
+}
+
+// result is the error no check has returned. It passes a panic on.
+func (b *beside) result() error {
+	if b == nil {
+		return nil
+	}
+	if b.panicked != nil {
+		panic(b.panicked)
+	}
+	return b.err
+}

@@ -1,0 +1,115 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// Config says who a member is. Only Group and Name are needed. Names consist of
+// letters, digits, - and _, at most 64.
+type Config struct {
+	// Group is the group that the synchronizer's configuration names.
+	Group string
+	// Name is the member's name, unique in the group.
+	Name string
+	// Tenant keeps groups of the same name apart on one server. Default "default",
+	// which is that of `pegasus run`.
+	Tenant string
+
+	// State is a value of the type that Set will be called with; it is checked
+	// against the declared state, so that Join fails if it does not match, naming
+	// the field. Without it the first Set does.
+	State any
+
+	// Clock stamps the states. Default: the system's monotonic clock, exact among
+	// the processes of this machine and without a bound to others.
+	Clock clocksync.Clock
+	// Host is the name of the machine in predicates. Default: the system's.
+	Host string
+
+	// BatchSize is how many states make a message go out at once, 64 by default.
+	// BatchAge is how long fewer wait for more; by default they do not.
+	BatchSize int
+	BatchAge  time.Duration
+
+	// JoinTimeout is how long Join waits for a synchronizer. Default 5 s.
+	JoinTimeout time.Duration
+
+	// Logger is told what no call can return: the server is away or back, the
+	// member was dropped. Default: nobody is.
+	Logger *slog.Logger
+}
+
+const defaultJoinTimeout = 5 * time.Second
+
+// complete checks a configuration and fills in the defaults.
+func (c *Config) complete() error {
+	if c.Tenant == "" {
+		c.Tenant = "default"
+	}
+	if c.Group == "" {
+		return errors.New("agent: join: Config.Group is empty: it is the group that the synchronizer's configuration names")
+	}
+	if err := (wire.Subjects{Tenant: c.Tenant, Group: c.Group}).Check(); err != nil {
+		return fmt.Errorf("agent: join: %w", err)
+	}
+	if err := wire.CheckToken("member name", c.Name); err != nil {
+		return fmt.Errorf("agent: join: %w", err)
+	}
+	if c.Host == "" {
+		c.Host, _ = os.Hostname()
+	}
+	if len(c.Host) > wire.MaxHostBytes {
+		return fmt.Errorf("agent: join: Config.Host has %d bytes, at most %d are allowed", len(c.Host), wire.MaxHostBytes)
+	}
+	if c.Clock == nil {
+		c.Clock = source.System()
+	}
+	if c.JoinTimeout <= 0 {
+		c.JoinTimeout = defaultJoinTimeout
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	if c.State == nil {
+		return nil
+	}
+	_, err := layoutFor(c.State)
+	return err
+}
+
+// hello is what the member introduces itself with. The type of its state is not
+// in it: whether that is the group's, or that of a process beside its threads,
+// shows only when there are threads.
+func (c *Config) hello() wire.Hello {
+	return wire.Hello{
+		Member: c.Name, Incarnation: uint64(max(source.WallNano(), 1)), Host: c.Host,
+		Domain: c.Clock.Domain(), Quality: c.Clock.Quality(),
+	}
+}
+
+// Option changes how Join reaches the server.
+type Option func(*joining)
+
+type joining struct {
+	connect func(bus.Options) (bus.Bus, error)
+}
+
+// WithConn takes a connection that is there already, instead of one that Join
+// would dial to its url. It is neither closed nor altered. Control messages then
+// share it with whatever else it carries.
+func WithConn(nc *nats.Conn) Option {
+	return func(j *joining) {
+		j.connect = func(o bus.Options) (bus.Bus, error) { return bus.Wrap(nc, o) }
+	}
+}

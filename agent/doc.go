@@ -1,0 +1,50 @@
+// Package agent is what a program links to take part in global control: it
+// reports the program's local state, stamped with a time that can be trusted,
+// and lets the signals of a synchronizer into the regions that ask for them.
+//
+// # Model
+//
+// A process joins a group as a member ([Join]). It tells its present state
+// whenever that changes ([Member.Set]); a synchronizer puts the states of all
+// members together to strongly consistent global states and decides predicates
+// on them. What a predicate has to say comes as a signal into a region, a
+// stretch of code that the program has marked ([Member.Region]; PEGASUS paper,
+// section 2.1):
+//
+//   - an activation runs a handler at the region's next [Region.Check] or
+//     [Region.Wait], on the goroutine of its work, and the work goes on after it;
+//     a handler declared with [OnActivateNow] runs at once beside the work;
+//   - a cancellation ends the region's context with the cause [*Canceled]; when
+//     the work has returned, the cancel handler runs, and the program goes on
+//     after the region.
+//
+// A signal takes effect at most once, and only in the entry of the region that
+// it was decided on; one that comes later is neglected and counted
+// ([Member.Stats]).
+//
+// A process may have threads ([Member.Thread]), goroutines with a state and
+// regions of their own, where the configuration declares a thread-level
+// synchronizer below the group's. It then runs inside the process and the threads
+// report to it through memory; the process's state in the group is its summary.
+//
+// # Rules
+//
+//   - Nothing here waits for the network but Join, and Close for at most a few
+//     seconds. While the synchronizer or the server is away states are kept in a
+//     ring of 256 changes, and told when it is back; what was pushed out of the
+//     ring is unknown there, never guessed.
+//   - A struct type is a state if its exported fields are the fields of the
+//     declared state: named as in Go with a lower first letter, or as a tag
+//     `pegasus:"name"` says; `pegasus:"-"` leaves one out. Types are bool, the
+//     integers, the floats, string, time.Duration, and types made of these; a
+//     string field also carries an enum.
+//   - Handlers may set states, enter other regions and block. They hold no lock.
+//
+// Not promised: that a signal arrives. It is repeated until it is answered or
+// its time is over, but the region may be left before. Its sender learns which.
+//
+// All methods may be called from any goroutine, except that [Region.Check] and
+// [Region.Wait] belong to the goroutine of the region's work. A region is a
+// stretch of code here, not a place; a synchronizer decides on global states, it
+// is not the one of Awerbuch.
+package agent

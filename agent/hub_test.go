@@ -1,0 +1,155 @@
+package agent_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// hub runs a real synchronizer's machine for group "g" over a bus.
+type hub struct {
+	t        *testing.T
+	bus      bus.Bus
+	subjects wire.Subjects
+	codec    *wire.BatchCodec
+
+	mu       sync.Mutex
+	core     *synccore.Core
+	out      synccore.Output
+	hellos   map[string]wire.Hello
+	verdicts map[string]int // firings
+	fates    []synccore.FateEvent
+	rejected []string
+	end      chan struct{}
+	ended    sync.WaitGroup
+}
+
+// newHub hosts the first level of a configuration.
+func newHub(t *testing.T, connect func(bus.Options) bus.Bus, config string) *hub {
+	t.Helper()
+	plans, err := synccore.Parse("test.yaml", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &hub{
+		t: t, bus: connect(bus.Options{}), subjects: wire.Subjects{Tenant: "default", Group: "g"},
+		codec: wire.NewBatchCodec(plans[0].State), core: synccore.New(plans[0], synccore.Options{Term: 1}),
+		hellos: map[string]wire.Hello{}, verdicts: map[string]int{}, end: make(chan struct{}),
+	}
+	for subject, handle := range map[string]bus.Handler{h.subjects.StateAll(): h.onState, h.subjects.AckAll(plans[0].Name): h.onAck} {
+		if _, err := h.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := h.bus.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.ended.Go(h.tick)
+	t.Cleanup(func() {
+		close(h.end)
+		h.ended.Wait()
+		if err := h.bus.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+func (h *hub) tick() {
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			h.step(synccore.Input{Kind: synccore.InTick})
+		case <-h.end:
+			return
+		}
+	}
+}
+
+func (h *hub) onState(m bus.Message) {
+	from, _ := h.subjects.ParseState(m.Subject)
+	kind, err := wire.KindOf(m.Data)
+	in := synccore.Input{From: from}
+	switch kind {
+	case wire.KindHello:
+		var hello wire.Hello
+		hello, err = wire.DecodeHello(m.Data)
+		in.Kind, in.Hello = synccore.InHello, &hello
+		h.hellos[from] = hello
+	case wire.KindBatch:
+		in.Kind, in.Batch = synccore.InBatch, &wire.Batch{}
+		err = h.codec.Decode(m.Data, h.hellos[from].Domain, in.Batch)
+	case wire.KindGone:
+		var gone wire.Gone
+		gone, err = wire.DecodeGone(m.Data)
+		in.Kind, in.Gone = synccore.InGone, &gone
+	}
+	if err != nil {
+		h.t.Error(err)
+		return
+	}
+	h.step(in)
+}
+
+func (h *hub) onAck(m bus.Message) {
+	_, from, _ := h.subjects.ParseAck(m.Subject)
+	ack, err := wire.DecodeAck(m.Data)
+	if err != nil {
+		h.t.Error(err)
+		return
+	}
+	h.step(synccore.Input{Kind: synccore.InAck, From: from, Ack: &ack})
+}
+
+func (h *hub) step(in synccore.Input) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.core.Step(source.Monotonic(), &in, &h.out)
+	for _, w := range h.out.Welcomes {
+		frame, err := wire.AppendWelcome(nil, &w.Msg)
+		h.publish(h.subjects.Probe(w.To), frame, err)
+	}
+	for _, p := range h.out.Probes {
+		frame, err := wire.AppendProbe(nil, &p.Msg)
+		h.publish(h.subjects.Probe(p.To), frame, err)
+	}
+	for _, r := range h.out.Resends {
+		frame, err := wire.AppendResend(nil, &r.Msg)
+		h.publish(h.subjects.Probe(r.To), frame, err)
+	}
+	for _, s := range h.out.Signals {
+		frame, _, err := wire.AppendSignals(nil, &s.Msg)
+		h.publish(h.subjects.Signal(s.To), frame, err)
+	}
+	for _, v := range h.out.Verdicts {
+		if v.Fired {
+			h.verdicts[v.Predicate]++
+		}
+	}
+	h.fates = append(h.fates, h.out.Fates...)
+	for _, r := range h.out.Rejected {
+		h.rejected = append(h.rejected, r.From+": "+r.Reason)
+	}
+}
+
+func (h *hub) publish(subject string, frame []byte, err error) {
+	if err == nil {
+		err = h.bus.Publish(subject, frame)
+	}
+	if err != nil {
+		h.t.Error(err)
+	}
+}
+
+func (h *hub) fired(predicate string) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.verdicts[predicate]
+}

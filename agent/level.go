@@ -1,0 +1,341 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// level is the thread-level synchronizer of a process. One goroutine owns its
+// machine. The threads report to it through memory: each turn takes what they
+// have to say, and one reading of the clock for all of them, under the lock that
+// orders every state of the process.
+type level struct {
+	m    *Member
+	plan *synccore.Plan
+	pace *pace
+
+	// Used by the goroutine only.
+	core  *synccore.Core
+	in    synccore.Input
+	out   synccore.Output
+	taken []*Thread
+	gap   bool // a thread's reports are incomplete until its ring has answered
+
+	// Guarded by the lock of the process.
+	threads     []*Thread // by name
+	summary     bool      // the process's state in the group comes from here
+	incarnation uint64
+	parent      []*control.Signal
+	process     []processState
+	room        sync.Cond // process has shrunk
+	state       encoding  // of the process
+	past        SignalStats
+}
+
+// processState is a state of the process beside its threads.
+type processState struct {
+	at  clocksync.Stamp
+	row []scgs.Value
+}
+
+const (
+	maxProcessStates = 1024 // that wait for the level
+	maxParentSignals = 1024 // likewise; the oldest is dropped
+	probePause       = clocksync.Instant(time.Millisecond)
+)
+
+func newLevel(m *Member, section []byte) (*level, error) {
+	plan, err := synccore.FromSection(section)
+	if err != nil {
+		return nil, err
+	}
+	l := &level{
+		m: m, plan: plan, pace: newPace(),
+		core: synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true}),
+	}
+	l.room.L = m.mu
+	return l, nil
+}
+
+// setProcess begins a state of the process beside its threads. In the rare case
+// that the level has not got to very many of them it waits for it. The lock is
+// held.
+func (l *level) setProcess(state any) error {
+	m := l.m
+	if len(l.plan.Process) == 0 {
+		return fmt.Errorf("agent: the state of this process is the summary of its threads: set theirs, or declare one beside them under process: in section %q", l.plan.Name)
+	}
+	for len(l.process) == maxProcessStates && !m.closed {
+		l.room.Wait()
+	}
+	if m.closed {
+		return ErrClosed
+	}
+	row, err := l.state.row(state, l.plan.Process)
+	if err != nil {
+		return err
+	}
+	if err := l.plan.Process.Accepts(row); err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	l.process = append(l.process, processState{m.clock.Now(), slices.Clone(row)})
+	l.pace.due(clocksync.MinInstant)
+	return nil
+}
+
+// fromParent shows signals of the level above to this one. The lock is held.
+func (l *level) fromParent(fresh []control.Outcome) {
+	for _, o := range fresh {
+		if o.Fate == control.OldEpoch {
+			continue
+		}
+		if len(l.parent) == maxParentSignals {
+			l.parent = slices.Delete(l.parent, 0, 1)
+		}
+		l.parent = append(l.parent, o.Signal)
+		l.pace.due(clocksync.MinInstant)
+	}
+}
+
+// summarize makes the process's state in the group the summary of its threads.
+// The lock is held.
+func (l *level) summarize() {
+	if l.summary || !l.plan.Summary() {
+		return
+	}
+	l.summary = true
+	core := l.m.core
+	if err := core.End(l.m.now(), l.m.clock.Now()); err != nil && !errors.Is(err, agentcore.ErrNoState) {
+		l.m.log.Warn("the state before the threads cannot be ended", "member", l.m.cfg.Name, "error", err)
+	}
+	core.Virtual()
+	l.m.pace.due(core.Wake())
+}
+
+// signals sums up the threads' signals. The lock is held.
+func (l *level) signals() SignalStats {
+	sum := l.past
+	for _, t := range l.threads {
+		sum = sum.add(statsOf(t.core).Signals)
+	}
+	return sum
+}
+
+// shut closes the threads. The lock is held.
+func (l *level) shut() {
+	for _, t := range l.threads {
+		t.shut()
+	}
+	l.room.Broadcast()
+}
+
+// run takes turns until the member is closed.
+func (l *level) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		wake := l.turn()
+		timer.Reset(wake.Sub(l.m.now()))
+		select {
+		case <-l.pace.wake:
+		case <-timer.C:
+		case <-l.m.stop:
+			return
+		}
+	}
+}
+
+// turn lets the machine see what has happened, and returns when the next one is
+// due.
+func (l *level) turn() clocksync.Instant {
+	at, process, parent := l.take()
+	for _, p := range process {
+		l.step(synccore.Input{Kind: synccore.InProcess, At: p.at, Row: p.row})
+	}
+	for _, t := range l.taken {
+		l.report(t)
+	}
+	for _, s := range parent {
+		l.step(synccore.Input{Kind: synccore.InParent, Signal: s})
+	}
+	if l.gap {
+		l.step(synccore.Input{Kind: synccore.InTick})
+	} else {
+		// Nothing has happened between this reading and the reports above.
+		l.step(synccore.Input{Kind: synccore.InEvidence, At: at})
+	}
+	return l.rest()
+}
+
+// take gathers what the threads and the process have to say up to one reading of
+// the clock.
+func (l *level) take() (clocksync.Stamp, []processState, []*control.Signal) {
+	m := l.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	l.gap = false
+	l.pace.until = clocksync.MinInstant // rest looks at what comes in meanwhile.
+	l.taken = append(l.taken[:0], l.threads...)
+	at := l.reading()
+	for _, t := range l.taken {
+		t.core.Flush(now, at, &t.out)
+	}
+	process, parent := l.process, l.parent
+	l.process, l.parent = nil, nil
+	l.room.Broadcast()
+	return at, process, parent
+}
+
+// reading is a stamp above every state of the process. The lock is held.
+func (l *level) reading() clocksync.Stamp {
+	above := clocksync.MinInstant
+	if n := len(l.process); n > 0 {
+		above = l.process[n-1].at.Mono
+	}
+	for _, t := range l.threads {
+		above = max(above, newest(t.core))
+	}
+	return readAbove(l.m.clock, above)
+}
+
+// report steps the machine with what a thread had to say.
+func (l *level) report(t *Thread) {
+	for i := range t.out.Hellos {
+		l.step(synccore.Input{Kind: synccore.InHello, From: t.name, Hello: &t.out.Hellos[i]})
+	}
+	for i := range t.out.Batches {
+		l.step(synccore.Input{Kind: synccore.InBatch, From: t.name, Batch: &t.out.Batches[i]})
+	}
+	for i := range t.out.Gones {
+		l.step(synccore.Input{Kind: synccore.InGone, From: t.name, Gone: &t.out.Gones[i]})
+	}
+	for i := range t.out.Acks {
+		l.step(synccore.Input{Kind: synccore.InAck, From: t.name, Ack: &t.out.Acks[i]})
+	}
+}
+
+// step steps the machine and does what it asks for.
+func (l *level) step(in synccore.Input) {
+	m := l.m
+	l.in = in
+	l.core.Step(m.now(), &l.in, &l.out)
+	for _, r := range l.out.Rejected {
+		m.log.Warn("the thread-level synchronizer refuses an input", "from", r.From, "reason", r.Reason)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	now := m.now()
+	for i := range l.out.Welcomes {
+		l.welcome(now, &l.out.Welcomes[i])
+	}
+	for i := range l.out.Resends {
+		l.gap = true
+		if t := l.thread(l.out.Resends[i].To); t != nil {
+			t.core.OnResend(&l.out.Resends[i].Msg)
+		}
+	}
+	for i := range l.out.Probes {
+		if t := l.thread(l.out.Probes[i].To); t != nil {
+			t.core.OnProbe(now, &l.out.Probes[i].Msg)
+		}
+	}
+	for i := range l.out.Signals {
+		l.signal(now, l.out.Signals[i])
+	}
+	for i := range l.out.Summary {
+		l.tell(now, &l.out.Summary[i])
+	}
+}
+
+func (l *level) thread(name string) *Thread {
+	i, found := slices.BinarySearchFunc(l.threads, &Thread{name: name}, byName)
+	if !found {
+		return nil
+	}
+	return l.threads[i]
+}
+
+// welcome passes an answer on to a thread. The lock is held.
+func (l *level) welcome(now clocksync.Instant, w *synccore.Addressed[wire.Welcome]) {
+	t := l.thread(w.To)
+	if t == nil {
+		return
+	}
+	var err error
+	switch t.core.OnWelcome(now, &w.Msg) {
+	case agentcore.Accepted:
+	case agentcore.Refused:
+		err = fmt.Errorf("refused by synchronizer %q: %s", w.Msg.Synchronizer, w.Msg.Reason)
+	case agentcore.Ignored, agentcore.Recalled, agentcore.Dropped:
+		return
+	}
+	select {
+	case t.joined <- err:
+	default: // Thread has its answer.
+	}
+}
+
+// signal lets signals into the regions of a thread. The lock is held.
+func (l *level) signal(now clocksync.Instant, s synccore.Addressed[wire.Signals]) {
+	if t := l.thread(s.To); t != nil {
+		s.Msg.Signals = slices.Clone(s.Msg.Signals) // A gate keeps them.
+		t.deliver(t.core.OnSignals(now, &s.Msg))
+	}
+}
+
+// tell tells the group about the state of the process. The lock is held.
+func (l *level) tell(now clocksync.Instant, e *synccore.SummaryEvent) {
+	core := l.m.core
+	var err error
+	switch e.Kind {
+	case synccore.SummaryStart:
+		if err = core.Set(now, e.At, e.Row); err != nil {
+			err = errors.Join(err, core.End(now, e.At))
+		}
+	case synccore.SummaryEnd:
+		err = core.End(now, e.At)
+	case synccore.SummaryAlive:
+		err = core.Alive(now, e.At)
+	}
+	if err != nil && !errors.Is(err, agentcore.ErrNoState) {
+		l.m.log.Warn("the summary of the threads cannot be told", "member", l.m.cfg.Name, "error", err)
+	}
+	l.m.pace.due(core.Wake())
+}
+
+// rest lets threads go that have left, and returns when the next turn is due.
+func (l *level) rest() clocksync.Instant {
+	m := l.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	l.threads = slices.DeleteFunc(l.threads, func(t *Thread) bool {
+		if !t.leaving || t.core.Wake() != clocksync.MaxInstant {
+			return false
+		}
+		l.past = l.past.add(statsOf(t.core).Signals)
+		close(t.gone)
+		return true
+	})
+	wake := l.out.Wake
+	for _, t := range l.threads {
+		wake = min(wake, t.core.Wake())
+	}
+	if len(l.process) > 0 || len(l.parent) > 0 {
+		wake = clocksync.MinInstant
+	}
+	wake = min(wake, max(m.core.ProbeAt(), m.now()+probePause))
+	l.pace.until = wake
+	return wake
+}

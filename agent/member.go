@@ -1,0 +1,246 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Member is this process in its group.
+type Member struct {
+	participant
+	lock     sync.Mutex // participant.mu
+	cfg      Config
+	bus      bus.Bus
+	subjects wire.Subjects
+	log      *slog.Logger
+	level    *level // of the threads; nil if there is none. Set by Join, constant afterwards.
+	section  uint64 // hash of the level's section
+
+	welcomes chan welcomed // capacity 1: the first answer to the hello
+	answered bool          // it has come; guarded by the lock
+	stop     chan struct{}
+	running  sync.WaitGroup
+	leave    func() error // of Close, once
+
+	publishErrors, badFrames atomic.Uint64
+}
+
+// welcomed is the answer that Join waits for.
+type welcomed struct {
+	wire.Welcome
+	refused bool
+}
+
+// closeTimeout bounds how long Close waits for the server to take the last
+// message.
+const closeTimeout = time.Second
+
+// Join makes this process a member of a group. It dials a connection of its own
+// to the NATS server at url, such as "nats://127.0.0.1:4222", and waits until
+// the group's synchronizer has taken the member in. ctx bounds Join, not the
+// member. It fails, naming the cause, if no server can be reached (within 4 s),
+// if no synchronizer answers within Config.JoinTimeout, if one refuses the
+// member, or if Config.State does not match the declared state.
+func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	j := joining{connect: func(o bus.Options) (bus.Bus, error) { return bus.Dial(ctx, url, o) }}
+	for _, o := range opts {
+		o(&j)
+	}
+	m := newMember(cfg)
+	var err error
+	if m.bus, err = j.connect(m.busOptions()); err != nil {
+		return nil, fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err)
+	}
+	if err := m.join(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err), m.Close())
+	}
+	return m, nil
+}
+
+func newMember(cfg Config) *Member {
+	m := &Member{
+		cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
+		welcomes: make(chan welcomed, 1), stop: make(chan struct{}),
+	}
+	m.leave = sync.OnceValue(m.end)
+	m.participant = participant{
+		mu: &m.lock, clock: cfg.Clock, now: source.Monotonic, pace: newPace(), regions: map[string]*Region{},
+		core: agentcore.New(agentcore.Options{Hello: cfg.hello(), BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
+	}
+	return m
+}
+
+// join says hello and waits for the answer.
+func (m *Member) join(ctx context.Context) error {
+	for _, subject := range []string{m.subjects.Probe(m.cfg.Name), m.subjects.Signal(m.cfg.Name), m.subjects.Announce()} {
+		if _, err := m.bus.Subscribe(subject, bus.Limits{}, m.receive); err != nil {
+			return err
+		}
+	}
+	if err := m.bus.Flush(ctx); err != nil {
+		return err
+	}
+	m.running.Go(m.run)
+	timeout := time.NewTimer(m.cfg.JoinTimeout)
+	defer timeout.Stop()
+	select {
+	case w := <-m.welcomes:
+		if w.refused {
+			return fmt.Errorf("refused by synchronizer %q: %s", w.Synchronizer, w.Reason)
+		}
+		return m.admitted(&w.Welcome)
+	case <-timeout.C:
+		return fmt.Errorf("no synchronizer answered for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
+	case <-ctx.Done():
+		return fmt.Errorf("no synchronizer answered for group %q so far: %w", m.cfg.Group, context.Cause(ctx))
+	}
+}
+
+// admitted sets up what the first welcome declares.
+func (m *Member) admitted(w *wire.Welcome) error {
+	if len(w.Section) > 0 {
+		level, err := newLevel(m, w.Section)
+		if err != nil {
+			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
+		}
+		m.section = w.SectionHash
+		m.mu.Lock()
+		m.level = level
+		m.mu.Unlock()
+		m.running.Go(level.run)
+	}
+	return m.checkState(w.Schema)
+}
+
+// checkState checks the prototype.
+func (m *Member) checkState(declared scgs.Schema) error {
+	if m.cfg.State == nil {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.besideThreads(m.cfg.State) {
+		return nil
+	}
+	l, err := layoutFor(m.cfg.State)
+	if err == nil {
+		_, err = l.match(declared)
+	}
+	return err
+}
+
+// besideThreads reports whether a state is that of the process beside its
+// threads. So is every one from the first thread on; before, the first one of a
+// type that only fits there makes this a process with threads. The lock is held.
+func (m *Member) besideThreads(state any) bool {
+	switch e := m.state.encoder; {
+	case m.level == nil:
+		return false
+	case m.level.summary:
+		return true
+	case e != nil && e.typ == reflect.TypeOf(state):
+		return false
+	}
+	l, err := layoutFor(state)
+	if err != nil {
+		return false
+	}
+	_, group := l.match(m.core.Codec().Schema())
+	_, process := l.match(m.level.plan.Process)
+	if group == nil || process != nil {
+		return false
+	}
+	m.level.summarize()
+	return m.level.summary
+}
+
+// Set begins a new state of the process now and ends the one before it. It does
+// not wait for anything. The state is a struct whose fields are those of the
+// declared state; in a process with threads, those that the configuration declares
+// for the process beside them. A process has threads from the first
+// [Member.Thread] on, or from the first state of that type. An error says what is wrong with
+// the state, or is [ErrClosed]; then the state before it goes on.
+func (m *Member) Set(state any) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.besideThreads(state) {
+		return m.level.setProcess(state)
+	}
+	return m.set(state)
+}
+
+// Region runs work inside a region of the process and returns its error. After a
+// cancellation it returns the error of the cancel handler, or [*Canceled] if none
+// is declared for the signal; a cancellation that arrived before the work
+// returned counts even if the work did not notice. It fails without running the
+// work if the region is entered already, or an option is wrong. A panic of the
+// work or a handler leaves the region.
+//
+// Regions of different names may be nested and may run on several goroutines.
+func (m *Member) Region(ctx context.Context, name string, work Work, opts ...RegionOption) error {
+	return m.region(ctx, name, work, opts)
+}
+
+// Stats returns the counters of the process; Threads sums up its threads, also
+// those that are closed.
+func (m *Member) Stats() Stats {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := statsOf(m.core)
+	s.PublishErrors, s.BadFrames = m.publishErrors.Load(), m.badFrames.Load()
+	if m.level != nil {
+		s.Threads = m.level.signals()
+	}
+	return s
+}
+
+// Close leaves the group: regions that are open, also those of threads, are
+// cancelled with [ErrClosed], the synchronizer is told, and everything the member
+// started has ended when Close returns. It waits for the server at most about two
+// seconds and does not wait for regions. It must not be called by a handler.
+// Closing again does nothing and returns the same.
+func (m *Member) Close() error { return m.leave() }
+
+// end stops everything and takes leave of the group.
+func (m *Member) end() error {
+	m.mu.Lock()
+	m.shut()
+	if m.level != nil {
+		m.level.shut()
+	}
+	m.core.Leave()
+	m.mu.Unlock()
+	close(m.stop)
+	m.running.Wait()
+	return m.goodbye()
+}
+
+// goodbye sends the last batch.
+func (m *Member) goodbye() error {
+	var s sender
+	m.flush(&s)
+	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	defer cancel()
+	if err := m.bus.Flush(ctx); err != nil && !errors.Is(err, bus.ErrDisconnected) {
+		m.log.Warn("the group may not know that the member has left", "member", m.cfg.Name, "error", err)
+	}
+	if err := m.bus.Close(); err != nil {
+		return fmt.Errorf("agent: close member %q: %w", m.cfg.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,145 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+	"sync"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// ErrClosed is what a member or thread answers after its Close, and the cause of
+// the regions that were open then.
+var ErrClosed = errors.New("agent: the member or thread was closed")
+
+// participant is what a process and a thread have in common: a state, regions,
+// and the machine that speaks to a synchronizer for them.
+//
+// One lock orders everything in a process: a stamp that is read under it is
+// above those of all earlier states, and no state changes while it is read.
+type participant struct {
+	mu      *sync.Mutex
+	clock   clocksync.Clock
+	now     func() clocksync.Instant
+	core    *agentcore.Core
+	pace    *pace
+	regions map[string]*Region
+	closed  bool
+	state   encoding
+}
+
+// encoding turns states into rows; it remembers the last type and declaration.
+type encoding struct {
+	encoder *encoder
+	values  []scgs.Value
+}
+
+// row reads a state as a row of the declared schema. The row is valid until the
+// next call.
+func (e *encoding) row(state any, declared scgs.Schema) ([]scgs.Value, error) {
+	if e.encoder == nil || e.encoder.typ != reflect.TypeOf(state) || !sameSchema(e.encoder.declared, declared) {
+		if err := e.bind(reflect.TypeOf(state), declared); err != nil {
+			return nil, err
+		}
+	}
+	var err error
+	e.values, err = e.encoder.row(e.values[:0], state)
+	return e.values, err
+}
+
+func (e *encoding) bind(t reflect.Type, declared scgs.Schema) error {
+	l, err := layoutOf(t)
+	if err != nil {
+		return err
+	}
+	e.encoder, err = l.match(declared)
+	return err
+}
+
+// sameSchema compares by identity: a declaration is never changed in place.
+func sameSchema(a, b scgs.Schema) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
+
+// set begins a state now. The lock is held.
+func (p *participant) set(state any) error {
+	if p.closed {
+		return ErrClosed
+	}
+	row, err := p.state.row(state, p.core.Codec().Schema())
+	if err != nil {
+		return err
+	}
+	if err := p.core.Set(p.now(), p.clock.Now(), row); err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	p.pace.due(p.core.Wake())
+	return nil
+}
+
+// deliver wakes the regions that accepted a signal. The lock is held.
+func (p *participant) deliver(fresh []control.Outcome) {
+	for _, o := range fresh {
+		if r := p.regions[o.Signal.Region]; o.Fate == control.Waiting && r != nil {
+			r.arrived(o.Signal)
+		}
+	}
+	p.pace.due(p.core.Wake())
+}
+
+// shut cancels the open regions. The lock is held.
+func (p *participant) shut() {
+	p.closed = true
+	for _, r := range p.regions {
+		r.end(ErrClosed)
+	}
+}
+
+// newest is the reading at which the open state began. The lock is held.
+func newest(c *agentcore.Core) clocksync.Instant {
+	if start, open := c.Start(); open {
+		return start.Mono
+	}
+	return clocksync.MinInstant
+}
+
+// readAbove reads the clock until it is above an instant. It gives up after a
+// while; such a stamp is no evidence, and the next one will be.
+func readAbove(clock clocksync.Clock, above clocksync.Instant) clocksync.Stamp {
+	at := clock.Now()
+	for tries := 0; at.Mono <= above && tries < 1000; tries++ {
+		at = clock.Now()
+	}
+	return at
+}
+
+// pace tells a goroutine when its next turn is due. It is guarded by the lock of
+// the process.
+type pace struct {
+	until clocksync.Instant
+	wake  chan struct{} // capacity 1
+}
+
+func newPace() *pace { return &pace{until: clocksync.MinInstant, wake: make(chan struct{}, 1)} }
+
+// due brings the next turn forward.
+func (p *pace) due(at clocksync.Instant) {
+	if at >= p.until {
+		return
+	}
+	p.until = at
+	notify(p.wake)
+}
+
+// checkName refuses what cannot be named on the wire.
+func checkName(what, name string) error {
+	if err := wire.CheckToken(what, name); err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,223 @@
+package agent
+
+import (
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// sender is what the goroutine that publishes works with.
+type sender struct {
+	out          agentcore.Output
+	codec        *wire.BatchCodec
+	synchronizer string
+	frame        []byte
+}
+
+// run sends what is due until the member is closed.
+func (m *Member) run() {
+	var s sender
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		wake := m.flush(&s)
+		timer.Reset(wake.Sub(m.now()))
+		select {
+		case <-m.pace.wake:
+		case <-timer.C:
+		case <-m.stop:
+			return
+		}
+	}
+}
+
+// flush takes what is due under the lock, publishes it without, and returns when
+// it is to be called again.
+func (m *Member) flush(s *sender) clocksync.Instant {
+	m.mu.Lock()
+	m.core.Flush(m.now(), readAbove(m.clock, newest(m.core)), &s.out)
+	s.codec, s.synchronizer = m.core.Codec(), m.core.Synchronizer()
+	wake := m.core.Wake()
+	m.pace.until = wake
+	m.mu.Unlock()
+	m.publish(s)
+	return wake
+}
+
+func (m *Member) publish(s *sender) {
+	state := m.subjects.State(m.cfg.Name)
+	for i := range s.out.Hellos {
+		frame, err := wire.AppendHello(s.frame[:0], &s.out.Hellos[i])
+		m.send(s, state, frame, err)
+	}
+	for i := range s.out.Batches {
+		m.publishBatch(s, state, s.out.Batches[i])
+	}
+	for i := range s.out.Gones {
+		frame, err := wire.AppendGone(s.frame[:0], &s.out.Gones[i])
+		m.send(s, state, frame, err)
+	}
+	for _, ack := range s.out.Acks {
+		for len(ack.Answers) > 0 {
+			frame, n, err := wire.AppendAck(s.frame[:0], &ack)
+			m.send(s, m.subjects.Ack(s.synchronizer, m.cfg.Name), frame, err)
+			if err != nil {
+				break
+			}
+			ack.Answers = ack.Answers[n:]
+		}
+	}
+}
+
+// publishBatch sends a batch in as many frames as it needs.
+func (m *Member) publishBatch(s *sender, subject string, b wire.Batch) {
+	for {
+		frame, n, err := s.codec.Append(s.frame[:0], &b)
+		m.send(s, subject, frame, err)
+		if err != nil || n == len(b.Reports) {
+			return
+		}
+		b.Reports = b.Reports[n:]
+	}
+}
+
+// send publishes one frame. What cannot be sent shows as a gap later, and is
+// told again from the ring.
+func (m *Member) send(s *sender, subject string, frame []byte, err error) {
+	if err != nil {
+		m.log.Error("a message could not be encoded", "subject", subject, "error", err)
+		return
+	}
+	s.frame = frame
+	if err := m.bus.Publish(subject, frame); err != nil {
+		m.publishErrors.Add(1)
+	}
+}
+
+// receive takes one message of the synchronizer.
+func (m *Member) receive(msg bus.Message) {
+	if err := m.decode(msg.Data); err != nil {
+		m.badFrames.Add(1)
+		m.log.Debug("a message was refused", "subject", msg.Subject, "error", err)
+	}
+}
+
+func (m *Member) decode(frame []byte) error {
+	kind, err := wire.KindOf(frame)
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case wire.KindWelcome:
+		w, err := wire.DecodeWelcome(frame)
+		if err != nil {
+			return err
+		}
+		m.onWelcome(&w)
+	case wire.KindProbe:
+		p, err := wire.DecodeProbe(frame)
+		if err != nil {
+			return err
+		}
+		m.onProbe(&p)
+	case wire.KindResend:
+		r, err := wire.DecodeResend(frame)
+		if err != nil {
+			return err
+		}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.core.OnResend(&r)
+		m.pace.due(m.core.Wake())
+	case wire.KindSignals:
+		s, err := wire.DecodeSignals(frame)
+		if err != nil {
+			return err
+		}
+		m.onSignals(&s)
+	default:
+		return &wire.FrameError{Kind: kind, Field: "kind", Reason: "no member is sent this"}
+	}
+	return nil
+}
+
+func (m *Member) onWelcome(w *wire.Welcome) {
+	m.mu.Lock()
+	reception := m.core.OnWelcome(m.now(), w)
+	m.pace.due(m.core.Wake())
+	answer := reception == agentcore.Accepted || reception == agentcore.Refused
+	first := answer && !m.answered
+	m.answered = m.answered || answer
+	m.mu.Unlock()
+	switch reception {
+	case agentcore.Accepted, agentcore.Refused:
+		if first {
+			m.welcomes <- welcomed{*w, reception == agentcore.Refused}
+			return
+		}
+		m.welcomedAgain(w, reception)
+	case agentcore.Dropped:
+		m.log.Warn("the synchronizer had dropped this member; it comes back", "member", m.cfg.Name, "reason", w.Reason)
+	case agentcore.Ignored, agentcore.Recalled:
+	}
+}
+
+// welcomedAgain reports what a later synchronizer says.
+func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception) {
+	switch {
+	case reception == agentcore.Refused:
+		m.log.Error("the synchronizer refuses this member; it tries again", "member", m.cfg.Name, "reason", w.Reason)
+	case w.SectionHash != m.section:
+		m.log.Error("the synchronizer declares another level of threads; restart the process to follow it", "member", m.cfg.Name)
+	default:
+		m.log.Info("back in the group", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
+	}
+}
+
+func (m *Member) onProbe(p *wire.Probe) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.core.OnProbe(m.now(), p)
+	m.pace.due(m.core.Wake())
+	if m.level != nil {
+		m.level.pace.due(m.core.ProbeAt())
+	}
+}
+
+// onSignals lets signals into the regions of the process, and shows them to its
+// threads' synchronizer: each once, and none that is fenced off.
+func (m *Member) onSignals(s *wire.Signals) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	fresh := m.core.OnSignals(m.now(), s)
+	m.deliver(fresh)
+	if m.level != nil {
+		m.level.fromParent(fresh)
+	}
+}
+
+func (m *Member) busOptions() bus.Options {
+	return bus.Options{
+		Name: "pegasus agent " + m.cfg.Group + "/" + m.cfg.Name,
+		OnDisconnect: func(cause error) {
+			m.log.Warn("the server is away; states are kept", "member", m.cfg.Name, "cause", cause)
+			m.recall() // So that nothing is taken for told.
+		},
+		OnReconnect: func() {
+			m.log.Info("the server is back", "member", m.cfg.Name)
+			m.recall()
+		},
+		OnError: func(err error) { m.log.Warn("the connection complains", "member", m.cfg.Name, "error", err) },
+	}
+}
+
+// recall makes the member introduce itself again.
+func (m *Member) recall() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.core.Recall(m.now())
+	m.pace.due(m.core.Wake())
+}

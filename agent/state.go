@@ -1,0 +1,173 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// layout is how a struct type is read as a local state.
+type layout struct {
+	typ    reflect.Type
+	fields []layoutField
+}
+
+type layoutField struct {
+	goName string
+	index  int
+	field  scgs.Field // a string's type is String, also if it will carry an enum
+}
+
+var durationType = reflect.TypeFor[time.Duration]()
+
+// layoutFor is the layout of a state.
+func layoutFor(state any) (*layout, error) { return layoutOf(reflect.TypeOf(state)) }
+
+// layoutOf reads the exported fields of a struct type.
+func layoutOf(t reflect.Type) (*layout, error) {
+	if t == nil || t.Kind() != reflect.Struct {
+		return nil, fmt.Errorf("agent: a state is a struct, not %v: pass the struct itself, not a pointer to it", t)
+	}
+	l := &layout{typ: t}
+	var schema scgs.Schema
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, tagged := f.Tag.Lookup("pegasus")
+		if !f.IsExported() || tag == "-" {
+			continue
+		}
+		name := tag
+		if !tagged {
+			name = lowerFirst(f.Name)
+		}
+		typ := typeOf(f.Type)
+		if typ == scgs.Invalid {
+			return nil, fmt.Errorf("agent: field %s of %v has type %v, which no state field has: use bool, an integer, a float, string or time.Duration, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
+		}
+		field := scgs.Field{Name: name, Type: typ}
+		l.fields = append(l.fields, layoutField{f.Name, i, field})
+		schema = append(schema, field)
+	}
+	if err := schema.Validate(); err != nil {
+		return nil, fmt.Errorf("agent: %v: %w", t, err)
+	}
+	return l, nil
+}
+
+// schema is the fields in the order of the struct.
+func (l *layout) schema() scgs.Schema {
+	var s scgs.Schema
+	for _, f := range l.fields {
+		s = append(s, f.field)
+	}
+	return s
+}
+
+func typeOf(t reflect.Type) scgs.Type {
+	if t == durationType {
+		return scgs.Duration
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return scgs.Bool
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return scgs.Int
+	case reflect.Float32, reflect.Float64:
+		return scgs.Float
+	case reflect.String:
+		return scgs.String
+	default:
+		return scgs.Invalid
+	}
+}
+
+func lowerFirst(name string) string {
+	r, size := utf8.DecodeRuneInString(name)
+	return string(unicode.ToLower(r)) + name[size:]
+}
+
+// encoder turns values of one struct type into rows of one declared state.
+type encoder struct {
+	typ      reflect.Type
+	declared scgs.Schema
+	columns  []layoutField // in the declared order
+}
+
+// match binds a layout to the declared state: the same names with the same types.
+func (l *layout) match(declared scgs.Schema) (*encoder, error) {
+	e := &encoder{typ: l.typ, declared: declared, columns: make([]layoutField, len(declared))}
+	for _, f := range l.fields {
+		i := declared.Index(f.field.Name)
+		if i < 0 {
+			return nil, fmt.Errorf("agent: field %s of %v: the configuration declares no field %q, but %s: declare it, or leave it out with the tag `pegasus:\"-\"`", f.goName, l.typ, f.field.Name, fieldNames(declared))
+		}
+		if d := declared[i]; d.Type != f.field.Type && (d.Type != scgs.Enum || f.field.Type != scgs.String) {
+			return nil, fmt.Errorf("agent: field %s of %v: the configuration declares %s, the program has %s: make them the same", f.goName, l.typ, d, f.field.Type)
+		}
+		e.columns[i] = f
+	}
+	for i, c := range e.columns {
+		if c.goName == "" {
+			return nil, fmt.Errorf("agent: %v has no field %q, which the configuration declares: add it, or take it out of the declaration", l.typ, declared[i].Name)
+		}
+	}
+	return e, nil
+}
+
+func fieldNames(s scgs.Schema) string {
+	var names []string
+	for _, f := range s {
+		names = append(names, f.Name)
+	}
+	if names == nil {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+// row appends the fields of a state, which has the encoder's type, to dst.
+func (e *encoder) row(dst []scgs.Value, state any) ([]scgs.Value, error) {
+	v := reflect.ValueOf(state)
+	for i := range e.columns {
+		c := &e.columns[i]
+		value := valueOf(v.Field(c.index), e.declared[i].Type)
+		if value.Type() == scgs.Invalid {
+			return dst, fmt.Errorf("agent: field %s of %v cannot be told: an integer has at most 63 bits and a sign, a float is a number", c.goName, e.typ)
+		}
+		dst = append(dst, value)
+	}
+	return dst, nil
+}
+
+// valueOf is Invalid for NaN and for unsigned integers that are too large.
+func valueOf(f reflect.Value, as scgs.Type) scgs.Value {
+	switch as {
+	case scgs.Bool:
+		return scgs.BoolValue(f.Bool())
+	case scgs.Int:
+		if f.CanInt() {
+			return scgs.IntValue(f.Int())
+		}
+		if u := f.Uint(); u <= math.MaxInt64 {
+			return scgs.IntValue(int64(u))
+		}
+		return scgs.Value{}
+	case scgs.Float:
+		return scgs.FloatValue(f.Float())
+	case scgs.Duration:
+		return scgs.DurationValue(time.Duration(f.Int()))
+	case scgs.String:
+		return scgs.StringValue(f.String())
+	case scgs.Enum:
+		return scgs.EnumValue(f.String())
+	default:
+		return scgs.Value{}
+	}
+}

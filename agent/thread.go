@@ -1,0 +1,141 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// Thread is a part of a process that has a state and regions of its own: a
+// member of the thread-level synchronizer that runs inside the process. Which
+// goroutines it stands for is the program's matter.
+type Thread struct {
+	participant
+	name    string
+	level   *level
+	out     agentcore.Output // used by the level's goroutine
+	joined  chan error       // capacity 1: the answer to the hello
+	gone    chan struct{}    // closed when the level has let it go
+	leaving bool
+}
+
+// ThreadOption says more about a thread.
+type ThreadOption func(*wire.Hello) error
+
+// ThreadState checks the type of a value against the declared state of threads
+// when the thread is made, as Config.State does for the process.
+func ThreadState(prototype any) ThreadOption {
+	return func(h *wire.Hello) error {
+		l, err := layoutFor(prototype)
+		if err != nil {
+			return err
+		}
+		h.Typed, h.Schema = true, l.schema()
+		return nil
+	}
+}
+
+// Thread adds a thread to the process. Its name is unique among those that are
+// not closed. From the first one on the process's state in the group is the
+// summary of its threads; one that was set before ends. It fails if the
+// configuration declares no threads below the member's group, or not as many.
+func (m *Member) Thread(name string, opts ...ThreadOption) (*Thread, error) {
+	if err := checkName("thread", name); err != nil {
+		return nil, err
+	}
+	if m.level == nil {
+		return nil, fmt.Errorf("agent: thread %q: the configuration declares no threads below group %q: add a synchronizer with members: {threads: N} and the group's as its parent", name, m.cfg.Group)
+	}
+	t := &Thread{name: name, level: m.level, joined: make(chan error, 1), gone: make(chan struct{})}
+	hello := wire.Hello{Member: name, Host: m.cfg.Host, Domain: m.clock.Domain(), Quality: m.clock.Quality()}
+	for _, o := range opts {
+		if err := o(&hello); err != nil {
+			return nil, err
+		}
+	}
+	if err := m.level.add(t, hello); err != nil {
+		return nil, err
+	}
+	select {
+	case err := <-t.joined:
+		if err != nil {
+			return nil, errors.Join(fmt.Errorf("agent: thread %q: %w", name, err), t.Close())
+		}
+		return t, nil
+	case <-m.stop:
+		return nil, ErrClosed
+	}
+}
+
+// Name is the thread's name.
+func (t *Thread) Name() string { return t.name }
+
+// Set begins a new state of the thread now, as [Member.Set] does for a process.
+func (t *Thread) Set(state any) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.set(state)
+}
+
+// Region runs work inside a region of the thread, as [Member.Region] does for a
+// process.
+func (t *Thread) Region(ctx context.Context, name string, work Work, opts ...RegionOption) error {
+	return t.region(ctx, name, work, opts)
+}
+
+// Stats returns the counters of the thread.
+func (t *Thread) Stats() Stats {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return statsOf(t.core)
+}
+
+// Close ends the thread: its open regions are cancelled with [ErrClosed], and the
+// next epoch of the process is without it. Its name may be used again. Closing
+// again does nothing.
+func (t *Thread) Close() error {
+	t.mu.Lock()
+	t.shut()
+	t.leaving = true
+	t.core.Leave()
+	t.pace.due(clocksync.MinInstant)
+	t.mu.Unlock()
+	select {
+	case <-t.gone:
+	case <-t.level.m.stop:
+	}
+	return nil
+}
+
+// add takes a thread in; the level's goroutine speaks for it from now on.
+func (l *level) add(t *Thread, hello wire.Hello) error {
+	m := l.m
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.closed {
+		return ErrClosed
+	}
+	i, found := slices.BinarySearchFunc(l.threads, t, byName)
+	if found {
+		return fmt.Errorf("agent: thread %q is there already: give this one another name, or close that", t.name)
+	}
+	l.incarnation = max(l.incarnation+1, uint64(max(source.WallNano(), 1)))
+	hello.Incarnation = l.incarnation
+	t.participant = participant{
+		mu: m.mu, clock: m.clock, now: m.now, pace: l.pace, regions: map[string]*Region{},
+		core: agentcore.New(agentcore.Options{Hello: hello}),
+	}
+	l.threads = slices.Insert(l.threads, i, t)
+	l.summarize()
+	l.pace.due(t.core.Wake())
+	return nil
+}
+
+func byName(a, b *Thread) int { return strings.Compare(a.name, b.name) }
