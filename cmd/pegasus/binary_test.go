@@ -1,0 +1,82 @@
+//go:build unix
+
+package main
+
+import (
+	"bufio"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestBinary builds the command and looks at the exit codes of the real process.
+func TestBinary(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "pegasus")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
+		t.Fatalf("go build: %v\n%s", err, out)
+	}
+	for args, want := range map[string]int{
+		"":                                    exitOK,
+		"version":                             exitOK,
+		"check " + goodConfig:                 exitOK,
+		"check testdata/configs/missing.yaml": exitFailure,
+		"run testdata/configs/faulty.yaml":    exitFailure,
+		"chek":                                exitUsage,
+		"run --listen 0.0.0.0:1 x":            exitUsage,
+	} {
+		err := exec.CommandContext(t.Context(), binary, strings.Fields(args)...).Run()
+		if got := exitCode(t, err); got != want {
+			t.Errorf("pegasus %s: exit %d, want %d", args, got, want)
+		}
+	}
+	for _, signal := range []os.Signal{os.Interrupt, syscall.SIGTERM} {
+		t.Run(signal.String(), func(t *testing.T) { testSignal(t, binary, signal) })
+	}
+}
+
+// testSignal ends a run by a signal.
+func testSignal(t *testing.T, binary string, signal os.Signal) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary, "run", goodConfig)
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(stdout)
+	if !lines.Scan() || !strings.HasPrefix(lines.Text(), "nats://127.0.0.1:") {
+		t.Errorf("the first line is %q", lines.Text())
+	}
+	if err := cmd.Process.Signal(signal); err != nil {
+		t.Error(err)
+	}
+	last := ""
+	for lines.Scan() {
+		last = lines.Text()
+	}
+	if !strings.Contains(last, "gsync: stopped after") {
+		t.Errorf("the last line is %q", last)
+	}
+	if got := exitCode(t, cmd.Wait()); got != exitOK {
+		t.Errorf("exit %d", got)
+	}
+}
+
+// exitCode of a process that has ended.
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	if err == nil {
+		return 0
+	}
+	failed, ok := errors.AsType[*exec.ExitError](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	return failed.ExitCode()
+}

@@ -1,0 +1,177 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// span held for d on one clock.
+func span(d time.Duration) scgs.Span {
+	return scgs.Span{SameClock: true, MonoFrom: 5, MonoTo: clocksync.Instant(5).Add(d)}
+}
+
+// fired is the verdict of a predicate that fired on the given witness.
+func fired(s scgs.Span, witness ...synccore.Part) synchronizer.Verdict {
+	return synchronizer.Verdict{Verdict: synccore.Verdict{
+		Predicate: "overload", Truth: predicates.True, Fired: true,
+		Decision: control.Decision{Synchronizer: "gsync", Term: 9, Epoch: 2, Number: 17},
+		Epoch:    2, Index: 40, Span: s, Witness: witness,
+	}}
+}
+
+// part is a state whose fields are named a, b and so on.
+func part(name string, row ...scgs.Value) synccore.Part {
+	p := synccore.Part{Name: name, Row: row}
+	for i, v := range row {
+		p.Fields = append(p.Fields, scgs.Field{Name: string(rune('a' + i)), Type: v.Type()})
+	}
+	return p
+}
+
+func epoch(number uint64, members, joined []string) synchronizer.Epoch {
+	return synchronizer.Epoch{Epoch: synccore.Epoch{Epoch: number, Members: members, Joined: joined}}
+}
+
+func names(n int) []string {
+	list := make([]string, n)
+	for i := range list {
+		list[i] = fmt.Sprintf("w%d", i+1)
+	}
+	return list
+}
+
+func fate(f control.Fate, detail string) synchronizer.Fate {
+	return synchronizer.Fate{FateEvent: synccore.FateEvent{Fate: f, Detail: detail, Signal: &control.Signal{
+		Decision: control.Decision{Synchronizer: "gsync", Term: 9, Epoch: 2, Number: 17},
+		Name:     "shed", Predicate: "overload", Kind: control.Activate, Target: "w1", Region: "search", Entry: 3,
+	}}}
+}
+
+// everyEvent is each kind of entry, with what can be special about it.
+func everyEvent() map[string]any {
+	rejection := synchronizer.Rejection{Rejection: synccore.Rejection{From: "w9", Reason: "member \"w9\" is one too many"}}
+	unknown := synccore.Part{Name: "w2", State: scgs.Part{Unknown: true}}
+	return map[string]any{
+		"ready": ready{url: "nats://127.0.0.1:4222", tenant: "default", levels: []synchronizer.Level{
+			{Name: "gsync", Group: "workers", Count: 3, Predicates: []string{"all-idle", "overload"}},
+			{Name: "other", Group: "watchers", Count: 1},
+		}},
+		"ready-secured": ready{url: "nats://127.0.0.1:4222", secured: true, tenant: "blue", levels: []synchronizer.Level{
+			{Name: "gsync", Group: "workers", Count: 3},
+		}},
+		"epoch-first":     epoch(1, names(3), names(3)),
+		"epoch-later":     epoch(2, names(3), names(3)[2:]),
+		"epoch-large":     epoch(3, names(100), nil),
+		"epoch-too-few":   epoch(0, names(1), nil),
+		"epoch-nobody":    epoch(0, nil, nil),
+		"lost":            lost{"w3", "silent for 3s"},
+		"fired":           fired(span(1234567), part("w1", scgs.EnumValue("idle"), scgs.FloatValue(0.5)), part("w2", scgs.EnumValue("search"), scgs.FloatValue(math.Inf(1)))),
+		"fired-unknown":   fired(scgs.Span{HasCore: true, CoreFrom: 1, CoreTo: 901}, part("w1", scgs.DurationValue(time.Second), scgs.Value{}, scgs.StringValue("a\nb")), unknown),
+		"fired-no-core":   fired(scgs.Span{}, part("w1")),
+		"verdict-false":   synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.False, Epoch: 2, Index: 41}},
+		"verdict-unknown": synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.Unknown, Reason: "w2 is unknown", Epoch: 2, Index: 42, Partial: true}},
+		"signal-applied":  fate(control.Applied, ""),
+		"signal-refused":  fate(control.Refused, "handler: \x1b[2J\nfailed"),
+		"refused":         refusal{rejection, false},
+		"refused-last":    refusal{rejection, true},
+		"notice":          notice{"the NATS server is back"},
+		"skipped":         skipped(12),
+		"skipped-one":     skipped(1),
+		"stopped":         stopped{synchronizer.Stats{Frames: 1}},
+		"stopped-busy": stopped{synchronizer.Stats{
+			Frames: 1200, Malformed: 2, Rejected: 3, Probes: 40, Resends: 1, Decisions: 5, Signals: 9, Dropped: 6,
+			Fates: map[control.Fate]uint64{control.Applied: 7, control.NoSuchEntry: 2},
+		}},
+	}
+}
+
+// TestEntries compares each entry as text and as JSON with testdata/entries.
+func TestEntries(t *testing.T) {
+	events := everyEvent()
+	at := time.Date(2030, 1, 2, 3, 4, 5, 67_000_000, time.UTC)
+	datadriven.RunTest(t, "testdata/entries", func(t *testing.T, d *datadriven.TestData) string {
+		t.Helper()
+		event, ok := events[d.Cmd]
+		if !ok {
+			d.Fatalf(t, "no event %s", d.Cmd)
+		}
+		delete(events, d.Cmd)
+		e := entry{at, "gsync", event}
+		if strings.HasPrefix(d.Cmd, "ready") || strings.HasPrefix(d.Cmd, "skipped") {
+			e.from = ""
+		}
+		return text(e) + object(e)
+	})
+	for name := range events {
+		t.Errorf("event %s is not in the file", name)
+	}
+}
+
+// TestWatcher chooses what is told.
+func TestWatcher(t *testing.T) {
+	f := newFeed(nil, text)
+	w := &watcher{name: "gsync", feed: f}
+	quiet := synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.False}}
+	gone := epoch(2, names(1), nil)
+	gone.Dropped = []synccore.Dropped{{Name: "w2", Reason: "left"}}
+	for _, e := range []synchronizer.Event{
+		epoch(1, names(2), names(2)), quiet, gone,
+		gone, // The same epoch again: a member left that never was in it.
+		synchronizer.Rejection{},
+		synchronizer.Rejection{},
+		fate(control.Applied, ""), fired(span(1)),
+	} {
+		w.observe(e)
+	}
+	want := "Epoch lost Epoch lost refusal Fate Verdict"
+	if got := kinds(f); got != want {
+		t.Errorf("told: %s\nwant: %s", got, want)
+	}
+	w.verbose = true
+	w.observe(quiet)
+	w.observe(synchronizer.Rejection{})
+	if got := kinds(f); got != "Verdict refusal" {
+		t.Errorf("with -v: %s", got)
+	}
+	log := w.logger().With("a", 1).WithGroup("g")
+	log.Info("epoch")
+	log.Warn("refused")
+	log.Debug("not sent")
+	log.Warn("the NATS server is away", "cause", "EOF")
+	if e := <-f.entries; e.event != (notice{"the NATS server is away; cause: EOF"}) || len(f.entries) > 0 {
+		t.Errorf("log: %v and %d more", e.event, len(f.entries))
+	}
+}
+
+// kinds takes out what waits in a feed.
+func kinds(f *feed) string {
+	var list []string
+	for len(f.entries) > 0 {
+		e := <-f.entries
+		name := fmt.Sprintf("%T", e.event)
+		list = append(list, name[strings.LastIndexByte(name, '.')+1:])
+	}
+	return strings.Join(list, " ")
+}
+
+func TestBrief(t *testing.T) {
+	for d, want := range map[time.Duration]string{
+		0: "0s", 999: "999ns", 1234567: "1.23ms", 12345678901: "12.35s", 71 * time.Minute: "1h11m0s",
+	} {
+		if got := brief(d); got != want {
+			t.Errorf("%d: got %s, want %s", d, got, want)
+		}
+	}
+}

@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// The exit codes of every subcommand.
+const (
+	exitOK      = 0 // done, or ended by SIGINT or SIGTERM
+	exitFailure = 1 // it could not be done
+	exitUsage   = 2 // the command line makes no sense; nothing was done
+)
+
+// failure is an error of a command that was used rightly. Every other error,
+// cobra's among them, is wrong usage.
+type failure struct{ err error }
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+func fail(err error) error {
+	if err == nil {
+		return nil
+	}
+	return &failure{err}
+}
+
+// errTold fails a command that has said why already.
+var errTold = fail(errors.New("the reason stands above"))
+
+// report says on stderr why a command ended and returns its exit code.
+func report(stderr io.Writer, cmd *cobra.Command, err error) int {
+	_, failed := errors.AsType[*failure](err)
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(err, errTold):
+		return exitFailure
+	case failed:
+		_, _ = fmt.Fprintf(stderr, "pegasus: %v\n", err)
+		return exitFailure
+	}
+	_, _ = fmt.Fprintf(stderr, "pegasus: %s\nSee %q.\n", strings.TrimSpace(err.Error()), cmd.CommandPath()+" --help")
+	return exitUsage
+}

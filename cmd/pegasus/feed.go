@@ -1,0 +1,163 @@
+package main
+
+import (
+	"bufio"
+	"io"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// entry is one thing to tell.
+type entry struct {
+	at    time.Time
+	from  string // the synchronizer, empty for the run as a whole
+	event any    // a type below, or a Verdict, Fate or Epoch of synchronizer
+}
+
+// What is told beside the events of package synchronizer.
+type (
+	// ready is the first entry: members can join.
+	ready struct {
+		url     string
+		secured bool // the URL lacks the credentials that members need
+		tenant  string
+		levels  []synchronizer.Level
+	}
+	// lost is a member that is no longer part of the epoch.
+	lost struct{ member, reason string }
+	// refusal is an input that was refused; more are not told where last is set.
+	refusal struct {
+		synchronizer.Rejection
+		last bool
+	}
+	// notice is what a synchronizer logs.
+	notice struct{ text string }
+	// stopped is the last entry of a synchronizer.
+	stopped struct{ synchronizer.Stats }
+	// skipped counts entries that were lost because the reader was too slow.
+	skipped uint64
+)
+
+// The entries that may wait for the reader of stdout, and how long the end of a
+// run waits for it.
+const (
+	feedLimit    = 4096
+	feedPatience = 500 * time.Millisecond
+)
+
+// feed writes entries on a goroutine of its own, so that a slow reader of
+// stdout does not hold up a synchronizer: what it cannot take is counted and
+// lost. Entries may be put in before the feed begins.
+type feed struct {
+	w       io.Writer
+	render  func(entry) string
+	entries chan entry
+	skipped atomic.Uint64
+	begun   bool
+	quit    chan struct{}
+	done    chan error
+}
+
+func newFeed(w io.Writer, render func(entry) string) *feed {
+	return &feed{
+		w: w, render: render, entries: make(chan entry, feedLimit),
+		quit: make(chan struct{}), done: make(chan error, 1),
+	}
+}
+
+// begin writes the first entry and then the others.
+func (f *feed) begin(first ready) {
+	f.begun = true
+	go func() { f.done <- f.write(entry{at: time.Now(), event: first}) }()
+}
+
+// put never blocks.
+func (f *feed) put(e entry) {
+	select {
+	case f.entries <- e:
+	default:
+		f.skipped.Add(1)
+	}
+}
+
+// end writes what waits and returns the first error of writing. It leaves a
+// reader alone that takes nothing.
+func (f *feed) end() error {
+	if !f.begun {
+		return nil
+	}
+	close(f.quit)
+	select {
+	case err := <-f.done:
+		return err
+	case <-time.After(feedPatience):
+		return nil
+	}
+}
+
+// write flushes whenever nothing waits.
+func (f *feed) write(first entry) error {
+	w := bufio.NewWriter(f.w)
+	write := func(e entry) { _, _ = w.WriteString(f.render(e)) } // Flush returns the error.
+	write(first)
+	for {
+		if n := f.skipped.Swap(0); n > 0 {
+			write(entry{at: time.Now(), event: skipped(n)})
+		}
+		select {
+		case e := <-f.entries:
+			write(e)
+			continue
+		default:
+		}
+		if err := w.Flush(); err != nil {
+			return err
+		}
+		select {
+		case e := <-f.entries:
+			write(e)
+		case <-f.quit:
+			if len(f.entries) == 0 {
+				return nil
+			}
+		}
+	}
+}
+
+// watcher turns what one synchronizer tells into entries. Its observe is called
+// on one goroutine.
+type watcher struct {
+	name    string
+	feed    *feed
+	verbose bool
+	epoch   uint64
+	refused bool
+}
+
+func (w *watcher) put(event any) { w.feed.put(entry{time.Now(), w.name, event}) }
+
+func (w *watcher) observe(e synchronizer.Event) {
+	switch e := e.(type) {
+	case synchronizer.Epoch:
+		for _, d := range e.Dropped {
+			w.put(lost{d.Name, d.Reason})
+		}
+		if e.Epoch.Epoch != w.epoch {
+			w.epoch = e.Epoch.Epoch
+			w.put(e)
+		}
+	case synchronizer.Verdict:
+		if e.Fired || w.verbose {
+			w.put(e)
+		}
+	case synchronizer.Fate:
+		w.put(e)
+	case synchronizer.Rejection:
+		if w.verbose || !w.refused {
+			w.put(refusal{e, !w.verbose})
+		}
+		w.refused = true
+	}
+}

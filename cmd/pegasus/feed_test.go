@@ -1,0 +1,115 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// gate is a writer that waits to be let through.
+type gate struct {
+	arrived chan struct{}
+	open    chan struct{}
+	text    strings.Builder // read after the feed has ended
+}
+
+func (g *gate) Write(b []byte) (int, error) {
+	select {
+	case g.arrived <- struct{}{}:
+	default:
+	}
+	<-g.open
+	return g.text.Write(b)
+}
+
+// plainText renders notices and counts only.
+func plainText(e entry) string {
+	switch event := e.event.(type) {
+	case ready:
+		return "ready\n"
+	case notice:
+		return event.text + "\n"
+	case skipped:
+		return fmt.Sprintf("skipped %d\n", event)
+	}
+	return "?\n"
+}
+
+// TestFeedOfASlowReader loses the newest entries and tells how many.
+func TestFeedOfASlowReader(t *testing.T) {
+	const tooMany = 7
+	g := &gate{arrived: make(chan struct{}, 1), open: make(chan struct{})}
+	f := newFeed(g, plainText)
+	f.begin(ready{})
+	<-g.arrived
+	for i := range feedLimit + tooMany {
+		f.put(entry{event: notice{strconv.Itoa(i)}})
+	}
+	close(g.open)
+	if err := f.end(); err != nil {
+		t.Fatal(err)
+	}
+	lines := strings.Split(strings.TrimSpace(g.text.String()), "\n")
+	if len(lines) != feedLimit+2 || lines[0] != "ready" {
+		t.Fatalf("%d lines, the first %q, want %d", len(lines), lines[0], feedLimit+2)
+	}
+	next := 0
+	for _, line := range lines[1:] {
+		if line == fmt.Sprintf("skipped %d", tooMany) {
+			continue
+		}
+		if line != strconv.Itoa(next) {
+			t.Fatalf("%q where %d was next", line, next)
+		}
+		next++
+	}
+	if next != feedLimit {
+		t.Errorf("%d entries were told, want %d", next, feedLimit)
+	}
+}
+
+// TestFeedKeepsWhatCameEarly tells what was put in before the feed began after
+// the first entry.
+func TestFeedKeepsWhatCameEarly(t *testing.T) {
+	var text strings.Builder
+	f := newFeed(&text, plainText)
+	f.put(entry{event: notice{"early"}})
+	f.begin(ready{})
+	if err := f.end(); err != nil || text.String() != "ready\nearly\n" {
+		t.Errorf("%q, %v", text.String(), err)
+	}
+}
+
+func TestFeedTellsThatItCannotWrite(t *testing.T) {
+	f := newFeed(brokenWriter{}, plainText)
+	f.begin(ready{})
+	if err := f.end(); !errors.Is(err, errFull) {
+		t.Errorf("got %v, want %v", err, errFull)
+	}
+	if err := newFeed(io.Discard, plainText).end(); err != nil {
+		t.Errorf("a feed that never began ends with %v", err)
+	}
+}
+
+func TestFeedFlushesEachEntry(t *testing.T) {
+	r, w := io.Pipe()
+	f := newFeed(w, plainText)
+	f.begin(ready{})
+	buffer := make([]byte, 100)
+	for i := range 3 {
+		n, err := r.Read(buffer)
+		if err != nil || !strings.HasSuffix(string(buffer[:n]), "\n") {
+			t.Fatalf("%q, %v", buffer[:n], err)
+		}
+		f.put(entry{event: notice{strconv.Itoa(i)}})
+	}
+	if _, err := r.Read(buffer); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.end(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,37 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+)
+
+// logger makes entries of what a synchronizer logs and does not tell as an
+// event: that the server is away, and that it is back.
+func (w *watcher) logger() *slog.Logger { return slog.New(logHandler{w}) }
+
+type logHandler struct{ *watcher }
+
+// Enabled implements slog.Handler.
+func (logHandler) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
+
+// Handle implements slog.Handler.
+func (h logHandler) Handle(_ context.Context, r slog.Record) error {
+	if r.Message == "epoch" || r.Message == "refused" {
+		return nil // Told as events.
+	}
+	line := strings.Builder{}
+	line.WriteString(r.Message)
+	r.Attrs(func(a slog.Attr) bool {
+		line.WriteString("; " + a.Key + ": " + a.Value.String())
+		return true
+	})
+	h.put(notice{line.String()})
+	return nil
+}
+
+// WithAttrs implements slog.Handler; a synchronizer adds none.
+func (h logHandler) WithAttrs([]slog.Attr) slog.Handler { return h }
+
+// WithGroup implements slog.Handler; a synchronizer opens none.
+func (h logHandler) WithGroup(string) slog.Handler { return h }

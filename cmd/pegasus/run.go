@@ -1,0 +1,177 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const runHelp = `run starts the synchronizers of a configuration file and tells what they do:
+epochs, predicates that fire, what became of each signal, members that were
+lost. Thread-level synchronizers run inside the members and not here. The first
+line on stdout is the URL that members join at.
+
+Without --nats it starts a NATS server inside this process, on 127.0.0.1, at a
+random free port and without a key: any user of this machine can connect, no
+other machine can. --listen chooses the address; one that other machines can
+reach is refused without --user and --password-file. The password and all
+messages travel in clear.
+
+SIGINT (Ctrl-C) or SIGTERM ends it within two seconds.
+
+Exit codes: 0 ended by a signal, 1 failure (a faulty configuration, a server
+that cannot be reached, a silent member where the policy is to fail),
+2 wrong usage.`
+
+const runExample = `  pegasus run pegasus.yaml
+  pegasus run pegasus.yaml --listen 127.0.0.1:4222 --members 5
+  pegasus run pegasus.yaml --nats nats://nats.example:4222 --tenant blue
+  pegasus run pegasus.yaml --listen 0.0.0.0:4222 --user team --password-file secret.txt
+  pegasus run pegasus.yaml --json | jq 'select(.event == "fired")'`
+
+// runFlags are the flags of run.
+type runFlags struct {
+	nats, listen       string
+	user, passwordFile string
+	name, tenant       string
+	members            []string
+	verbose, json      bool
+}
+
+func newRun() *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:     "run CONFIG",
+		Short:   "Run the synchronizers of a configuration",
+		Long:    runHelp,
+		Example: runExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				return errors.New("run needs a configuration file: pegasus run pegasus.yaml")
+			case 1:
+				return nil
+			}
+			return fmt.Errorf("run takes one configuration file, and these are %d: %s", len(args), strings.Join(args, " "))
+		},
+		ValidArgsFunction: configFiles(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.nats, "nats", "", "`URL` of a NATS server to use instead of one inside this process")
+	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
+	flags.StringVar(&f.user, "user", "", "`NAME` that clients of the server show")
+	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
+	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
+	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; members use the same")
+	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell every change of a verdict and every refusal too")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+// run is the whole subcommand: it checks everything before it starts anything.
+func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Writer) error {
+	if err := wire.CheckToken("tenant", f.tenant); err != nil {
+		return err
+	}
+	where, err := f.server()
+	if err != nil {
+		return err
+	}
+	cfg, levels, err := f.load(file, stderr)
+	if err != nil {
+		return err
+	}
+	url, stop, err := where.start() //nolint:contextcheck // The server lives until stop.
+	if err != nil {
+		return fail(err)
+	}
+	defer stop()
+	s := session{flags: f, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, f.render())}
+	err = s.run(ctx)
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return nil // Ended before it had begun.
+	}
+	return fail(err)
+}
+
+func (f *runFlags) render() func(entry) string {
+	if f.json {
+		return object
+	}
+	return text
+}
+
+// load reads the configuration and finds the levels to run.
+func (f *runFlags) load(file string, stderr io.Writer) (*synchronizer.Config, []synchronizer.Level, error) {
+	overrides, alone, err := f.overrides()
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := synchronizer.LoadConfig(file, overrides...)
+	if err != nil {
+		_, _ = fmt.Fprintln(stderr, strings.TrimSuffix(err.Error(), "\n"))
+		return nil, nil, errTold
+	}
+	levels, err := f.choose(file, cfg.Levels())
+	if err != nil || alone == 0 {
+		return cfg, levels, err
+	}
+	if len(levels) > 1 {
+		return nil, nil, fmt.Errorf("--members %d: %s has several synchronizers: write --members %s=%d", alone, file, levels[0].Name, alone)
+	}
+	f.members = []string{levels[0].Name + "=" + strconv.Itoa(alone)}
+	return f.load(file, stderr)
+}
+
+// overrides reads --members: those with a name, and a number alone, 0 if there
+// is none.
+func (f *runFlags) overrides() (named []synchronizer.Override, alone int, err error) {
+	for _, m := range f.members {
+		name, number, ok := strings.Cut(m, "=")
+		if !ok {
+			name, number = "", m
+		}
+		n, err := strconv.Atoi(number)
+		if err != nil || n < 1 || ok && name == "" {
+			return nil, 0, fmt.Errorf("--members %s: give a number of at least 1, or NAME=N for one of several synchronizers", m)
+		}
+		if ok {
+			named = append(named, synchronizer.Members(name, n))
+			continue
+		}
+		if len(f.members) > 1 {
+			return nil, 0, fmt.Errorf("--members %s stands beside others: write NAME=N for each", m)
+		}
+		alone = n
+	}
+	return named, alone, nil
+}
+
+// choose picks the levels that run here: all but thread-level ones, or the one
+// of --name.
+func (f *runFlags) choose(file string, levels []synchronizer.Level) ([]synchronizer.Level, error) {
+	levels = slices.DeleteFunc(levels, func(l synchronizer.Level) bool { return l.Group == "" })
+	if f.name == "" {
+		return levels, nil
+	}
+	names := make([]string, len(levels))
+	for i, l := range levels {
+		if names[i] = l.Name; l.Name == f.name {
+			return levels[i : i+1], nil
+		}
+	}
+	return nil, fmt.Errorf("--name %s: %s has no such synchronizer to run: it has %s", f.name, file, strings.Join(names, ", "))
+}

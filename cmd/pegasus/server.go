@@ -1,0 +1,111 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/gopegasus/pegasus/embedded"
+)
+
+// server is the NATS server a run uses: one elsewhere, or one to start here.
+type server struct {
+	url      string // of the one elsewhere, else empty
+	options  embedded.Options
+	identity *url.Userinfo // nil: no credentials
+}
+
+// address is a server's URL to connect with, and the one to show.
+type address struct{ secret, shown string }
+
+// server reads the flags that say which server to use.
+func (f *runFlags) server() (*server, error) {
+	if f.nats != "" && f.listen != "" {
+		return nil, errors.New("--nats is a server elsewhere and --listen one inside this process: use one of them")
+	}
+	s := &server{url: f.nats}
+	if err := f.identity(s); err != nil {
+		return nil, err
+	}
+	return s, f.address(s)
+}
+
+// identity reads user and password.
+func (f *runFlags) identity(s *server) error {
+	if (f.user == "") != (f.passwordFile == "") {
+		return errors.New("--user and --password-file belong together: give both or neither")
+	}
+	if f.user == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(f.passwordFile)
+	if err != nil {
+		return fail(fmt.Errorf("password: %w", err))
+	}
+	password, _, _ := strings.Cut(string(raw), "\n")
+	password = strings.TrimSuffix(password, "\r")
+	if password == "" {
+		return fail(fmt.Errorf("password: the first line of %s is empty: write the password there", f.passwordFile))
+	}
+	s.options.Username, s.options.Password = f.user, password
+	s.identity = url.UserPassword(f.user, password)
+	return nil
+}
+
+// address reads --listen. An address that other machines can reach needs
+// credentials.
+func (f *runFlags) address(s *server) error {
+	if f.listen == "" {
+		return nil
+	}
+	host, port, err := net.SplitHostPort(f.listen)
+	number, bad := strconv.ParseUint(port, 10, 16)
+	if err != nil || bad != nil || host == "" {
+		return fmt.Errorf("--listen %s: give HOST:PORT, such as 127.0.0.1:4222; port 0 is any free one", f.listen)
+	}
+	ip := net.ParseIP(host)
+	if local := host == "localhost" || ip != nil && ip.IsLoopback(); !local && s.identity == nil {
+		return fmt.Errorf("--listen %s: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
+	}
+	s.options.Host, s.options.Port = host, int(number)
+	return nil
+}
+
+// start returns the server's address and what ends the server.
+func (s *server) start() (address, func(), error) {
+	if s.url != "" {
+		if s.identity != nil {
+			s.url = withUser(s.url, s.identity)
+		}
+		return address{s.url, withUser(s.url, nil)}, func() {}, nil
+	}
+	here, err := embedded.Start(s.options)
+	if err != nil {
+		return address{}, nil, err
+	}
+	return address{withUser(here.URL(), s.identity), here.URL()}, here.Close, nil
+}
+
+// withUser puts credentials into the URLs of a list, or takes them out. What is
+// no URL stays as it is without an @: connecting refuses it.
+func withUser(servers string, user *url.Userinfo) string {
+	list := strings.Split(servers, ",")
+	for i, one := range list {
+		one = strings.TrimSpace(one)
+		if !strings.Contains(one, "://") {
+			one = "nats://" + one
+		}
+		scheme, rest, _ := strings.Cut(one, "://")
+		rest = rest[strings.LastIndexByte(rest, '@')+1:]
+		if user != nil {
+			// A comma would end the URL in the list.
+			rest = strings.ReplaceAll(user.String(), ",", "%2C") + "@" + rest
+		}
+		list[i] = scheme + "://" + rest
+	}
+	return strings.Join(list, ",")
+}

@@ -1,0 +1,183 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// namesShown is how many members a line names.
+const namesShown = 8
+
+// text gives an entry as lines for people.
+func text(e entry) string {
+	if r, ok := e.event.(ready); ok {
+		return r.String()
+	}
+	line := phrase(e.event)
+	if e.from != "" {
+		line = e.from + ": " + line
+	}
+	return e.at.Format("15:04:05.000 ") + printable(line) + "\n"
+}
+
+// phrase is the part of a line that the event makes.
+func phrase(event any) string {
+	switch e := event.(type) {
+	case synchronizer.Epoch:
+		return epochText(&e)
+	case lost:
+		return "lost member " + e.member + ": " + e.reason
+	case synchronizer.Verdict:
+		return verdictText(&e)
+	case synchronizer.Fate:
+		return fateText(&e)
+	case refusal:
+		if e.last {
+			return fmt.Sprintf("refused %s: %s (further refusals are told with -v)", e.From, e.Reason)
+		}
+		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
+	case notice:
+		return e.text
+	case stopped:
+		return stoppedText(&e)
+	case skipped:
+		return fmt.Sprintf("%s left out: the output is read too slowly", count(uint64(e), "line"))
+	}
+	panic(fmt.Sprintf("pegasus: no text for %T", event))
+}
+
+// String tells a newcomer what to do next.
+func (r ready) String() string {
+	var b strings.Builder
+	b.WriteString(r.url + "\n")
+	for _, l := range r.levels {
+		fmt.Fprintf(&b, "%s awaits %s of group %s; %s\n", l.Name, count(l.Count, "member"), l.Group, count(len(l.Predicates), "predicate"))
+	}
+	tenant := ""
+	if r.tenant != "default" {
+		tenant = fmt.Sprintf(", Tenant: %q", r.tenant)
+	}
+	if r.secured {
+		b.WriteString("Members put NAME:PASSWORD@ before the host in the URL.\n")
+	}
+	fmt.Fprintf(&b, "A member joins with agent.Join(ctx, %q, agent.Config{Group: %q, Name: \"w1\"%s}). Ctrl-C ends the run.\n", r.url, r.levels[0].Group, tenant)
+	return b.String()
+}
+
+func epochText(e *synchronizer.Epoch) string {
+	if e.Epoch.Epoch == 0 {
+		return strings.TrimSuffix("too few members, nothing is decided: "+some(e.Members), ": ")
+	}
+	line := fmt.Sprintf("epoch %d with %s: %s", e.Epoch.Epoch, count(len(e.Members), "member"), some(e.Members))
+	if len(e.Joined) > 0 && len(e.Joined) < len(e.Members) {
+		line += "; new: " + some(e.Joined)
+	}
+	return line
+}
+
+func verdictText(v *synchronizer.Verdict) string {
+	if !v.Fired {
+		line := fmt.Sprintf("%s is %v", v.Predicate, v.Truth)
+		if v.Truth == predicates.Unknown {
+			line += ": " + v.Reason
+		}
+		return line
+	}
+	parts := make([]string, len(v.Witness))
+	for i := range v.Witness {
+		parts[i] = partText(&v.Witness[i])
+	}
+	return fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v.Span))
+}
+
+func partText(p *synccore.Part) string {
+	if p.State.Unknown {
+		return p.Name + " (unknown)"
+	}
+	if len(p.Row) == 0 {
+		return p.Name
+	}
+	values := make([]string, len(p.Row))
+	for i, v := range p.Row {
+		values[i] = p.Fields[i].Name + "=" + v.String()
+	}
+	return p.Name + " (" + strings.Join(values, " ") + ")"
+}
+
+// spanText says how long the global state certainly held so far, and by which
+// bound that is known.
+func spanText(s scgs.Span) string {
+	switch {
+	case s.SameClock:
+		return "held " + brief(s.Certain()) + " by the same clock"
+	case s.HasCore:
+		return "held " + brief(s.Certain()) + " in every reality"
+	}
+	return "held, shorter than the clocks' bounds"
+}
+
+// brief gives a duration with three digits or so.
+func brief(d time.Duration) string {
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if d >= unit {
+			return d.Round(unit / 100).String()
+		}
+	}
+	return d.String()
+}
+
+func fateText(f *synchronizer.Fate) string {
+	s := f.Signal
+	line := fmt.Sprintf("signal %s (%v region %s, decision %v) to %s: %v", s.Name, s.Kind, s.Region, s.Decision, s.Target, f.Fate)
+	if f.Detail != "" {
+		line += " (" + f.Detail + ")"
+	}
+	return line
+}
+
+func stoppedText(s *stopped) string {
+	var fates []string
+	for _, f := range control.Fates {
+		if n := s.Fates[f]; n > 0 {
+			fates = append(fates, fmt.Sprintf("%d %v", n, f))
+		}
+	}
+	line := fmt.Sprintf("stopped after %s and %s", count(s.Frames, "frame"), count(s.Decisions, "decision"))
+	if len(fates) > 0 {
+		line += "; signals: " + strings.Join(fates, ", ")
+	}
+	if refused := s.Malformed + s.Rejected; refused > 0 {
+		line += fmt.Sprintf("; %d refused", refused)
+	}
+	if s.Dropped > 0 {
+		line += fmt.Sprintf("; %d lost because this process was too slow", s.Dropped)
+	}
+	return line
+}
+
+// some lists the first names and counts the others.
+func some(names []string) string {
+	if len(names) <= namesShown {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
+}
+
+// printable replaces what could move the cursor or break the line: some texts
+// come from members.
+func printable(line string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, line)
+}

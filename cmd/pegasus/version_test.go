@@ -1,0 +1,46 @@
+package main
+
+import (
+	"encoding/json"
+	"runtime"
+	"runtime/debug"
+	"testing"
+)
+
+func TestVersionOf(t *testing.T) {
+	platform := runtime.GOOS + "/" + runtime.GOARCH
+	for want, info := range map[string]debug.BuildInfo{
+		"pegasus (devel) go1.26.0 " + platform: {GoVersion: "go1.26.0"},
+		"pegasus v0.1.0 go1.26.0 " + platform:  {GoVersion: "go1.26.0", Main: debug.Module{Version: "v0.1.0"}},
+		"pegasus v0.1.0 commit 0123456789ab with changes go1.26.0 " + platform: {
+			GoVersion: "go1.26.0", Main: debug.Module{Version: "v0.1.0"},
+			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}},
+		},
+		"pegasus v0.1.0 commit 01 go1.26.0 " + platform: {
+			GoVersion: "go1.26.0", Main: debug.Module{Version: "v0.1.0"},
+			Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "01"}, {Key: "vcs.modified", Value: "false"}},
+		},
+	} {
+		if got := versionOf(&info).String(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	want := ownVersion()
+	for _, args := range [][]string{{"version"}, {"--version"}} {
+		code, stdout, stderr := execute(t, args...)
+		if code != exitOK || stdout != want.String()+"\n" || stderr != "" {
+			t.Errorf("%v: exit %d, stdout %q, stderr %q", args, code, stdout, stderr)
+		}
+	}
+	code, stdout, _ := execute(t, "version", "--json")
+	var got version
+	if err := json.Unmarshal([]byte(stdout), &got); err != nil || code != exitOK || got != want {
+		t.Errorf("exit %d, %+v, %v; want %+v", code, got, err, want)
+	}
+	if want.Go != runtime.Version() {
+		t.Errorf("the build says %s, the runtime %s", want.Go, runtime.Version())
+	}
+}

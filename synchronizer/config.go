@@ -1,0 +1,100 @@
+package synchronizer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
+)
+
+// maxConfigBytes is one byte more than a configuration may have.
+const maxConfigBytes = 1<<20 + 1
+
+// Config is a checked configuration of all levels. It does not change and may
+// be used for several synchronizers.
+type Config struct {
+	name  string
+	plans synccore.Plans
+}
+
+// Override changes a configuration as it is loaded; see [Members].
+type Override = synccore.Override
+
+// Members replaces the number of members that the named synchronizer awaits, as
+// a flag of a program does.
+func Members(synchronizer string, count int) Override {
+	return Override{Synchronizer: synchronizer, Count: count}
+}
+
+// LoadConfig reads and checks a configuration file. The error lists every fault
+// of the file with line, column and a caret.
+func LoadConfig(path string, overrides ...Override) (*Config, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w: give the path of a YAML file", err)
+	}
+	defer f.Close() //nolint:errcheck // Nothing was written.
+	src, err := io.ReadAll(io.LimitReader(f, maxConfigBytes))
+	if err != nil {
+		return nil, fmt.Errorf("configuration: %w", err)
+	}
+	return ParseConfig(path, src, overrides...)
+}
+
+// ParseConfig checks a configuration that is in memory; name stands for the
+// file in its faults.
+func ParseConfig(name string, src []byte, overrides ...Override) (*Config, error) {
+	plans, err := synccore.Parse(name, src, overrides...)
+	if err != nil {
+		return nil, err
+	}
+	return &Config{name, plans}, nil
+}
+
+// Level describes one synchronizer of a configuration.
+type Level struct {
+	Name       string
+	Parent     string   // empty at the top
+	Group      string   // whose members it has; empty if they are threads of a process
+	Count      int      // members awaited before the first epoch
+	Predicates []string // by name
+}
+
+// Levels lists the synchronizers of the configuration, parents before children.
+func (c *Config) Levels() []Level {
+	levels := make([]Level, len(c.plans))
+	for i, p := range c.plans {
+		levels[i] = Level{p.Name, p.Parent, p.Members.Group, p.Members.Count, p.Predicates()}
+	}
+	return levels
+}
+
+// plan finds the synchronizer to run: the named one, or the only one that does
+// not run inside its members.
+func (c *Config) plan(name string) (*synccore.Plan, error) {
+	var names []string
+	for _, p := range c.plans {
+		if p.Members.Threads {
+			if p.Name == name {
+				return nil, fmt.Errorf("synchronizer %q is a thread-level one: it runs inside the members of %q", name, p.Parent)
+			}
+			continue
+		}
+		if p.Name == name {
+			return p, nil
+		}
+		names = append(names, p.Name)
+	}
+	switch {
+	case name != "":
+		return nil, fmt.Errorf("%s has no synchronizer %q: it has %s", c.name, name, strings.Join(names, ", "))
+	case len(names) > 1:
+		return nil, fmt.Errorf("%s has several synchronizers: name one of %s", c.name, strings.Join(names, ", "))
+	case len(names) == 0:
+		return nil, errors.New(c.name + " has no synchronizer to run: all are thread-level ones")
+	}
+	return c.plans.Get(names[0]), nil
+}

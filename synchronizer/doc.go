@@ -1,0 +1,32 @@
+// Package synchronizer runs the process that decides: it takes the local states
+// of a group's members over NATS, builds strongly consistent global states from
+// them, judges the predicates of a configuration file on each, and sends
+// signals into the members' regions.
+//
+//	cfg, err := synchronizer.LoadConfig("pegasus.yaml")
+//	...
+//	s, err := synchronizer.Start(ctx, "nats://127.0.0.1:4222", cfg, synchronizer.Options{})
+//	...
+//	defer s.Close()
+//
+// # What it promises
+//
+//   - A predicate that fired was certainly true: the states of its witness held
+//     together at one instant, in every reality that the members' stamps admit,
+//     whatever was lost, doubled, delayed or reordered on the way.
+//   - A signal takes effect at most once, and only in the region entry it was
+//     decided on. It is repeated until its fate is known; each fate is told to
+//     the observer and counted.
+//   - A member that falls silent is named. By default the next epoch is without
+//     it after a while (silence in the configuration).
+//
+// It does not promise that a state too short for the members' clock bounds is
+// found, and it takes members at their word: it guards against crashes and lost
+// messages, not against lies.
+//
+// # Concurrency
+//
+// One goroutine owns all of a synchronizer's state. Options.Observe is called
+// on it and must not block. The methods of [Synchronizer] may be called from
+// any goroutine.
+package synchronizer

@@ -1,0 +1,41 @@
+package synchronizer
+
+import (
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
+)
+
+// Event is what an observer is told: an [Epoch], a [Verdict], a [Fate] or a
+// [Rejection]. It may be kept.
+type Event interface{ event() }
+
+// Epoch tells that a new set of members is in force.
+type Epoch struct{ synccore.Epoch }
+
+// Verdict tells what a predicate came to, when that changed or when it fired.
+type Verdict struct{ synccore.Verdict }
+
+// Fate tells what became of a signal.
+type Fate struct{ synccore.FateEvent }
+
+// Rejection tells what was refused, from whom, and why.
+type Rejection struct{ synccore.Rejection }
+
+func (Epoch) event()     {}
+func (Verdict) event()   {}
+func (Fate) event()      {}
+func (Rejection) event() {}
+
+// Stats are counters since the start.
+type Stats struct {
+	Frames    uint64                             // received from members
+	Malformed uint64                             // frames of these that were refused
+	Rejected  uint64                             // inputs refused for other reasons
+	Probes    uint64                             // sent
+	Resends   uint64                             // asked for
+	Decisions uint64                             // firings of predicates
+	Signals   uint64                             // signals sent, without repetitions
+	Fates     map[control.Fate]uint64            // by final fate
+	ByName    map[string]map[control.Fate]uint64 // by the signal's name and final fate
+	Dropped   uint64                             // messages lost because this process was too slow
+}

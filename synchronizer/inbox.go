@@ -1,0 +1,62 @@
+package synchronizer
+
+import "sync"
+
+// item is one message for the owner of the core.
+type item struct {
+	ack    bool
+	member string
+	frame  []byte
+}
+
+// inbox is the one way to a core: bounded, many writers, one reader. A writer
+// at the bound waits, which holds up its connection, where what overflows is
+// dropped and counted.
+type inbox struct {
+	mu     sync.Mutex
+	space  sync.Cond
+	items  []item
+	limit  int
+	closed bool
+	ready  chan struct{}
+}
+
+func newInbox(limit int) *inbox {
+	b := &inbox{limit: limit, ready: make(chan struct{}, 1)}
+	b.space.L = &b.mu
+	return b
+}
+
+func (b *inbox) put(it item) {
+	b.mu.Lock()
+	for len(b.items) >= b.limit && !b.closed {
+		b.space.Wait()
+	}
+	if !b.closed {
+		b.items = append(b.items, it)
+	}
+	b.mu.Unlock()
+	select {
+	case b.ready <- struct{}{}:
+	default:
+	}
+}
+
+// take returns everything that waits; spare is the slice it may reuse.
+func (b *inbox) take(spare []item) []item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	items := b.items
+	clear(spare)
+	b.items = spare[:0]
+	b.space.Broadcast()
+	return items
+}
+
+// close lets waiting writers go; what they bring is dropped from now on.
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.space.Broadcast()
+}

@@ -1,0 +1,253 @@
+package synchronizer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// loop is what the goroutine that owns the core keeps between steps.
+type loop struct {
+	*Synchronizer
+	input  synccore.Input
+	output synccore.Output
+	batch  wire.Batch
+	frame  []byte
+	wake   clocksync.Instant
+}
+
+// run owns the core until the context ends or the core fails.
+func (s *Synchronizer) run(ctx context.Context) {
+	defer close(s.done)
+	defer s.in.close()
+	l := &loop{Synchronizer: s, wake: clocksync.MaxInstant}
+	l.announce()
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	var items []item
+	for !l.failed() {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.in.ready:
+			items = s.in.take(items)
+			for i := range items {
+				l.receive(&items[i])
+			}
+		case <-timer.C:
+		}
+		l.tick()
+		timer.Reset(l.wait())
+	}
+}
+
+// failed notes that a silent member's policy was to fail.
+func (l *loop) failed() bool {
+	if l.output.Failed == "" {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.err = errors.New("synchronizer " + l.core.Plan().Name + ": " + l.output.Failed)
+	return true
+}
+
+// announce asks members that are already there to introduce themselves.
+func (l *loop) announce() {
+	l.send(l.subjects.Announce(), func(dst []byte) ([]byte, error) {
+		return wire.AppendWelcome(dst, &wire.Welcome{Synchronizer: l.core.Plan().Name, Term: l.core.Term()})
+	})
+}
+
+// tick steps the core when its time has come. While the server is away nobody
+// can be heard, so nobody is silent: the core notices that it was away.
+func (l *loop) tick() {
+	now := l.opt.now()
+	if now < l.wake || l.output.Failed != "" {
+		return
+	}
+	if l.bus.State() != bus.Connected {
+		l.wake = now.Add(100 * time.Millisecond)
+		return
+	}
+	l.input = synccore.Input{Kind: synccore.InTick}
+	l.step(now)
+}
+
+func (l *loop) wait() time.Duration {
+	return max(0, min(l.wake.Sub(l.opt.now()), time.Hour))
+}
+
+// receive decodes one frame and steps the core with it.
+func (l *loop) receive(it *item) {
+	if l.output.Failed != "" {
+		return
+	}
+	err := l.decode(it)
+	l.countFrame(err)
+	if err != nil {
+		l.reject(it.member, err)
+		return
+	}
+	l.step(l.opt.now())
+}
+
+func (l *loop) decode(it *item) error {
+	kind, err := wire.KindOf(it.frame)
+	if err != nil {
+		return err
+	}
+	l.input = synccore.Input{From: it.member}
+	if it.ack != (kind == wire.KindAck) {
+		return errors.New("a frame of kind " + kind.String() + " does not belong on this subject")
+	}
+	switch kind { //nolint:exhaustive // The others travel the other way.
+	case wire.KindHello:
+		hello, err := wire.DecodeHello(it.frame)
+		l.input.Kind, l.input.Hello = synccore.InHello, &hello
+		return err
+	case wire.KindBatch:
+		l.input.Kind, l.input.Batch = synccore.InBatch, &l.batch
+		return l.codec.Decode(it.frame, l.core.Domain(it.member), &l.batch)
+	case wire.KindGone:
+		gone, err := wire.DecodeGone(it.frame)
+		l.input.Kind, l.input.Gone = synccore.InGone, &gone
+		return err
+	case wire.KindAck:
+		ack, err := wire.DecodeAck(it.frame)
+		l.input.Kind, l.input.Ack = synccore.InAck, &ack
+		return err
+	}
+	return errors.New("a frame of kind " + kind.String() + " does not come from a member")
+}
+
+func (l *loop) reject(from string, err error) {
+	l.opt.Logger.Warn("refused", "from", from, "reason", err.Error())
+	l.tell(Rejection{synccore.Rejection{From: from, Reason: err.Error()}})
+}
+
+func (l *loop) step(now clocksync.Instant) {
+	l.core.Step(now, &l.input, &l.output)
+	l.wake = l.output.Wake
+	l.deliver()
+	l.report()
+}
+
+// deliver publishes what the core wants sent. What cannot be sent now is lost:
+// the core repeats what matters.
+func (l *loop) deliver() {
+	out := &l.output
+	for i := range out.Welcomes {
+		l.send(l.subjects.Probe(out.Welcomes[i].To), func(dst []byte) ([]byte, error) {
+			return wire.AppendWelcome(dst, &out.Welcomes[i].Msg)
+		})
+	}
+	for i := range out.Resends {
+		l.send(l.subjects.Probe(out.Resends[i].To), func(dst []byte) ([]byte, error) {
+			return wire.AppendResend(dst, &out.Resends[i].Msg)
+		})
+	}
+	for i := range out.Signals {
+		l.sendSignals(&out.Signals[i])
+	}
+	for i := range out.Probes {
+		l.send(l.subjects.Probe(out.Probes[i].To), func(dst []byte) ([]byte, error) {
+			return wire.AppendProbe(dst, &out.Probes[i].Msg)
+		})
+	}
+}
+
+// sendSignals sends a member's signals in as many frames as they take.
+func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
+	rest := a.Msg
+	for len(rest.Signals) > 0 {
+		sent := 0
+		l.send(l.subjects.Signal(a.To), func(dst []byte) (frame []byte, err error) {
+			frame, sent, err = wire.AppendSignals(dst, &rest)
+			return frame, err
+		})
+		if sent == 0 {
+			return
+		}
+		rest.Signals = rest.Signals[sent:]
+	}
+}
+
+func (l *loop) send(subject string, encode func([]byte) ([]byte, error)) {
+	frame, err := encode(l.frame[:0])
+	if err != nil {
+		l.reject(subject, err)
+		return
+	}
+	l.frame = frame
+	if err := l.bus.Publish(subject, frame); err != nil {
+		l.opt.Logger.Debug("not sent", "subject", subject, "error", err)
+	}
+}
+
+// report counts what happened and tells the observer.
+func (l *loop) report() {
+	out := &l.output
+	l.countStep()
+	for _, e := range out.Epochs {
+		l.opt.Logger.Info("epoch", "number", e.Epoch, "members", e.Members, "joined", e.Joined, "dropped", e.Dropped)
+		l.tell(Epoch{e})
+	}
+	for _, v := range out.Verdicts {
+		l.tell(Verdict{v})
+	}
+	for _, f := range out.Fates {
+		l.tell(Fate{f})
+	}
+	for _, r := range out.Rejected {
+		l.opt.Logger.Warn("refused", "from", r.From, "reason", r.Reason)
+		l.tell(Rejection{r})
+	}
+}
+
+func (s *Stats) fate(name string, f control.Fate) {
+	s.Signals++
+	s.Fates[f]++
+	if s.ByName[name] == nil {
+		s.ByName[name] = map[control.Fate]uint64{}
+	}
+	s.ByName[name][f]++
+}
+
+func (l *loop) tell(e Event) {
+	if l.opt.Observe != nil {
+		l.opt.Observe(e)
+	}
+}
+
+func (l *loop) countFrame(err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stats.Frames++
+	if err != nil {
+		l.stats.Malformed++
+	}
+}
+
+func (l *loop) countStep() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out, s := &l.output, &l.stats
+	s.Probes += uint64(len(out.Probes))
+	s.Resends += uint64(len(out.Resends))
+	s.Rejected += uint64(len(out.Rejected))
+	for i := range out.Verdicts {
+		if out.Verdicts[i].Fired {
+			s.Decisions++
+		}
+	}
+	for _, f := range out.Fates {
+		s.fate(f.Signal.Name, f.Fate)
+	}
+}

@@ -1,0 +1,206 @@
+package synchronizer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// Options say how a synchronizer runs. The zero value is ready to use.
+type Options struct {
+	// Name is the synchronizer of the configuration to run. It may be empty if
+	// the configuration has one alone that is not a thread-level one.
+	Name string
+	// Tenant separates runs that share a NATS server; members must use the same.
+	// Empty means "default". Letters, digits, - and _, at most 64.
+	Tenant string
+	// Logger is told of epochs, lost members and refusals. Nil means nothing is
+	// logged.
+	Logger *slog.Logger
+	// Observe is called with every event, on the synchronizer's goroutine: it
+	// must return soon and must not call Close.
+	Observe func(Event)
+	// Conn is a connection to use instead of one of its own. It is neither closed
+	// nor altered; the URL is not used then.
+	Conn *nats.Conn
+
+	now func() clocksync.Instant // tests in virtual time
+	bus bus.Bus                  // tests without a server
+}
+
+// Synchronizer is a running synchronizer. Its methods may be called from any
+// goroutine.
+type Synchronizer struct {
+	opt      Options
+	bus      bus.Bus
+	subjects wire.Subjects
+	core     *synccore.Core
+	in       *inbox
+	codec    *wire.BatchCodec
+
+	cancel context.CancelFunc
+	done   chan struct{}
+
+	mu    sync.Mutex
+	err   error
+	stats Stats
+}
+
+// inboxLimit is how many messages may wait for the core.
+const inboxLimit = 16_384
+
+// startTimeout bounds what Start waits for beside the connection itself.
+const startTimeout = 5 * time.Second
+
+// Start connects to the NATS server and runs a synchronizer of the
+// configuration until Close or until its silence policy makes it fail. It fails
+// within about five seconds if the server cannot be reached, and if the same
+// synchronizer runs there already. The context bounds the start only.
+func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchronizer, error) {
+	plan, err := cfg.plan(opt.Name)
+	if err != nil {
+		return nil, fmt.Errorf("synchronizer: %w", err)
+	}
+	if opt.Tenant == "" {
+		opt.Tenant = "default"
+	}
+	if opt.Logger == nil {
+		opt.Logger = slog.New(slog.DiscardHandler)
+	}
+	if opt.now == nil {
+		opt.now = source.Monotonic
+	}
+	s := &Synchronizer{
+		opt:      opt,
+		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
+		core:     synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1))}), //nolint:gosec // Positive.
+		in:       newInbox(inboxLimit),
+		codec:    wire.NewBatchCodec(plan.State),
+		done:     make(chan struct{}),
+		stats:    Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
+	}
+	if err := s.subjects.Check(); err != nil {
+		return nil, fmt.Errorf("synchronizer: %w", err)
+	}
+	if err := s.connect(ctx, url); err != nil {
+		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
+	}
+	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	s.cancel = cancel
+	go s.run(run)
+	return s, nil
+}
+
+func (s *Synchronizer) connect(ctx context.Context, url string) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	var err error
+	options := bus.Options{
+		Name: "pegasus synchronizer " + s.core.Plan().Name,
+		OnDisconnect: func(cause error) {
+			s.opt.Logger.Warn("the NATS server is away; nothing is decided until it is back", "cause", cause)
+		},
+		OnReconnect: func() { s.opt.Logger.Info("the NATS server is back") },
+		OnError:     func(err error) { s.opt.Logger.Error("NATS", "error", err) },
+	}
+	switch {
+	case s.opt.bus != nil:
+		s.bus = s.opt.bus
+	case s.opt.Conn != nil:
+		s.bus, err = bus.Wrap(s.opt.Conn, options)
+	default:
+		s.bus, err = bus.Dial(ctx, url, options)
+	}
+	if err != nil {
+		return err
+	}
+	if err := s.open(ctx); err != nil {
+		return errors.Join(err, s.bus.Close())
+	}
+	return nil
+}
+
+// open subscribes, unless the same synchronizer is there already.
+func (s *Synchronizer) open(ctx context.Context) error {
+	name := s.core.Plan().Name
+	control := s.subjects.Control(name)
+	if _, err := s.bus.Request(ctx, control, nil); err == nil {
+		return fmt.Errorf("it runs already on this server for tenant %q and group %q: stop it, or use another tenant", s.opt.Tenant, s.subjects.Group)
+	} else if !errors.Is(err, bus.ErrNoResponders) {
+		return err
+	}
+	subscriptions := []struct {
+		subject string
+		handle  bus.Handler
+	}{
+		{control, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
+		{s.subjects.StateAll(), s.receive(false)},
+		{s.subjects.AckAll(name), s.receive(true)},
+	}
+	for _, sub := range subscriptions {
+		if _, err := s.bus.Subscribe(sub.subject, bus.Limits{}, sub.handle); err != nil {
+			return err
+		}
+	}
+	return s.bus.Flush(ctx)
+}
+
+// receive hands a message to the owner of the core, under the name that the
+// subject proves.
+func (s *Synchronizer) receive(ack bool) bus.Handler {
+	return func(m bus.Message) {
+		member, ok := s.subjects.ParseState(m.Subject)
+		if ack {
+			_, member, ok = s.subjects.ParseAck(m.Subject)
+		}
+		if ok {
+			s.in.put(item{ack, member, m.Data})
+		}
+	}
+}
+
+// Done is closed when the synchronizer has ended.
+func (s *Synchronizer) Done() <-chan struct{} { return s.done }
+
+// Err tells why a synchronizer ended by itself; nil while it runs and after
+// Close.
+func (s *Synchronizer) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.err
+}
+
+// Stats returns the counters so far.
+func (s *Synchronizer) Stats() Stats {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stats := s.stats
+	stats.Fates = maps.Clone(stats.Fates)
+	stats.ByName = make(map[string]map[control.Fate]uint64, len(s.stats.ByName))
+	for name, fates := range s.stats.ByName {
+		stats.ByName[name] = maps.Clone(fates)
+	}
+	stats.Dropped = s.bus.Stats().Dropped
+	return stats
+}
+
+// Close stops deciding, ends the connection and waits for everything. It may be
+// called more than once.
+func (s *Synchronizer) Close() error {
+	s.cancel()
+	<-s.done
+	return s.bus.Close()
+}

@@ -1,0 +1,444 @@
+package synchronizer_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"go.uber.org/goleak"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// patience bounds what a test waits for; no verdict depends on it.
+const patience = 20 * time.Second
+
+const pair = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    silence: {after: 1s, then: drop}
+    state: {idle: bool, n: int}
+    predicates:
+      all-idle:
+        when: all(members, .idle)
+        signal: {kind: activate, region: work, data: {total: "sum(members, .n)"}}
+`
+
+type state struct {
+	Idle bool
+	N    int
+}
+
+// watch collects a synchronizer's events.
+type watch struct {
+	mu     sync.Mutex
+	events []synchronizer.Event
+	more   chan struct{}
+}
+
+func newWatch() *watch { return &watch{more: make(chan struct{}, 1)} }
+
+func (w *watch) observe(e synchronizer.Event) {
+	w.mu.Lock()
+	w.events = append(w.events, e)
+	w.mu.Unlock()
+	select {
+	case w.more <- struct{}{}:
+	default:
+	}
+}
+
+// await returns the first event from the given position on that the test wants,
+// and the position after it.
+func (w *watch) await(t *testing.T, from int, what string, want func(synchronizer.Event) bool) (synchronizer.Event, int) {
+	t.Helper()
+	limit := time.After(patience)
+	for {
+		w.mu.Lock()
+		for i := from; i < len(w.events); i++ {
+			if e := w.events[i]; want(e) {
+				w.mu.Unlock()
+				return e, i + 1
+			}
+		}
+		from = max(from, len(w.events))
+		w.mu.Unlock()
+		select {
+		case <-w.more:
+		case <-limit:
+			t.Fatalf("no %s within %v", what, patience)
+		}
+	}
+}
+
+func fired(e synchronizer.Event) bool {
+	v, ok := e.(synchronizer.Verdict)
+	return ok && v.Fired
+}
+
+func applied(e synchronizer.Event) bool {
+	f, ok := e.(synchronizer.Fate)
+	return ok && f.Fate == control.Applied
+}
+
+func start(t *testing.T, url, config string, opt synchronizer.Options) *synchronizer.Synchronizer {
+	t.Helper()
+	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := synchronizer.Start(t.Context(), url, cfg, opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+func serve(t *testing.T, port int) *embedded.Server {
+	t.Helper()
+	server, err := embedded.Start(embedded.Options{Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	return server
+}
+
+func join(t *testing.T, url, name string) *agent.Member {
+	t.Helper()
+	m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, State: state{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+func set(t *testing.T, m *agent.Member, s state) {
+	t.Helper()
+	if err := m.Set(s); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// region keeps a member in its region and hands out the totals it is told.
+func region(t *testing.T, m *agent.Member) <-chan int64 {
+	t.Helper()
+	totals := make(chan int64, 64)
+	inside := make(chan struct{})
+	var done sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	done.Go(func() {
+		_ = m.Region(ctx, "work", func(ctx context.Context, r *agent.Region) error {
+			close(inside)
+			for {
+				if err := r.Wait(ctx); err != nil {
+					return err
+				}
+			}
+		}, agent.OnActivate("all-idle", func(_ context.Context, s agent.Signal) error {
+			totals <- s.Int("total")
+			return nil
+		}))
+	})
+	t.Cleanup(func() { cancel(); done.Wait() })
+	<-inside
+	return totals
+}
+
+func receive(t *testing.T, totals <-chan int64) int64 {
+	t.Helper()
+	select {
+	case n := <-totals:
+		return n
+	case <-time.After(patience):
+		t.Fatalf("no signal within %v", patience)
+		return 0
+	}
+}
+
+func TestDecidesAndTells(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	server := serve(t, 0)
+	w := newWatch()
+	s := start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe})
+	a, b := join(t, server.URL(), "a"), join(t, server.URL(), "b")
+	inA, inB := region(t, a), region(t, b)
+	set(t, a, state{N: 1})
+	set(t, b, state{N: 2})
+	set(t, a, state{Idle: true, N: 3})
+	set(t, b, state{Idle: true, N: 4})
+	if x, y := receive(t, inA), receive(t, inB); x != 7 || y != 7 {
+		t.Errorf("the signals carry %d and %d, want the sum 7 of the states that held together", x, y)
+	}
+	e, at := w.await(t, 0, "verdict", fired)
+	v := e.(synchronizer.Verdict)
+	if v.Predicate != "all-idle" || len(v.Witness) != 2 || !v.Span.SameClock || v.Span.Certain() <= 0 {
+		t.Errorf("verdict %+v: want all-idle with a witness of two states on the same clock that lasted", v)
+	}
+	_, at = w.await(t, at, "applied signal", applied)
+	w.await(t, at, "second applied signal", applied)
+	stats := s.Stats()
+	if stats.Decisions != 1 || stats.Signals != 2 || stats.Fates[control.Applied] != 2 || stats.Malformed != 0 {
+		t.Errorf("stats %+v: want one decision and two applied signals", stats)
+	}
+	cleanup(t, a, b)
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	server.Close()
+}
+
+func cleanup(t *testing.T, members ...*agent.Member) {
+	t.Helper()
+	for _, m := range members {
+		if err := m.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestALostMemberIsNamedAndDropped(t *testing.T) {
+	server := serve(t, 0)
+	w := newWatch()
+	start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe})
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := join(t, server.URL(), "a")
+	b, err := agent.Join(t.Context(), "", agent.Config{Group: "g", Name: "b"}, agent.WithConn(nc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	total := region(t, a)
+	set(t, a, state{Idle: true, N: 1})
+	set(t, b, state{N: 2})
+	_, at := w.await(t, 0, "first epoch", func(e synchronizer.Event) bool {
+		epoch, ok := e.(synchronizer.Epoch)
+		return ok && len(epoch.Members) == 2
+	})
+	nc.Close() // as if its process were killed
+	e, _ := w.await(t, at, "epoch without b", func(e synchronizer.Event) bool {
+		epoch, ok := e.(synchronizer.Epoch)
+		return ok && len(epoch.Dropped) > 0
+	})
+	epoch := e.(synchronizer.Epoch)
+	if d := epoch.Dropped[0]; d.Name != "b" || d.Reason != "silent for 1s" || len(epoch.Members) != 1 {
+		t.Errorf("epoch %+v: want b dropped, silent for 1s", epoch)
+	}
+	if n := receive(t, total); n != 1 {
+		t.Errorf("the predicate fired without b on the sum %d, want 1", n)
+	}
+}
+
+func TestAFailingPolicyEndsTheSynchronizer(t *testing.T) {
+	server := serve(t, 0)
+	s := start(t, server.URL(), strings.Replace(pair, "then: drop", "then: fail", 1), synchronizer.Options{})
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := agent.Join(t.Context(), "", agent.Config{Group: "g", Name: "b"}, agent.WithConn(nc))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	nc.Close()
+	select {
+	case <-s.Done():
+	case <-time.After(patience):
+		t.Fatal("it goes on")
+	}
+	want := `synchronizer gsync: member "b" was silent for 1s, and the policy is to fail`
+	if err := s.Err(); err == nil || err.Error() != want {
+		t.Errorf("Err() = %v, want %s", err, want)
+	}
+}
+
+func TestMembersOutliveSynchronizerAndServer(t *testing.T) {
+	server := serve(t, 0)
+	url := server.URL()
+	w := newWatch()
+	s := start(t, url, pair, synchronizer.Options{Observe: w.observe})
+	a, b := join(t, url, "a"), join(t, url, "b")
+	total := region(t, a)
+	set(t, a, state{Idle: true, N: 1})
+	set(t, b, state{Idle: true, N: 2})
+	receive(t, total)
+
+	// A new synchronizer asks the members to introduce themselves again.
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	start(t, url, pair, synchronizer.Options{Observe: w.observe})
+	if n := receive(t, total); n != 3 {
+		t.Errorf("after a new synchronizer: sum %d, want 3", n)
+	}
+
+	// The server is gone and comes back at the same port.
+	port := server.Port()
+	server.Close()
+	set(t, b, state{N: 5})
+	serve(t, port)
+	set(t, b, state{Idle: true, N: 7})
+	for {
+		if n := receive(t, total); n == 8 {
+			return
+		}
+	}
+}
+
+func TestMalformedFramesAreCountedAndHarmNobody(t *testing.T) {
+	server := serve(t, 0)
+	w := newWatch()
+	s := start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe})
+	a, b := join(t, server.URL(), "a"), join(t, server.URL(), "b")
+	total := region(t, a)
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer nc.Close()
+	frames := [][]byte{nil, {}, {0}, {1}, {1, 2}, {9, 9, 9}, []byte("GET / HTTP/1.1"), make([]byte, 60_000), {1, 1, 0xdb, 0xff, 0xff, 0xff, 0xff}}
+	for _, f := range frames {
+		for _, subject := range []string{"pegasus.v1.default.g.st.a", "pegasus.v1.default.g.st.x", "pegasus.v1.default.g.ak.gsync.a"} {
+			if err := nc.Publish(subject, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := nc.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	set(t, a, state{Idle: true, N: 1})
+	set(t, b, state{Idle: true, N: 1})
+	receive(t, total)
+	for at, n := 0, 0; n < 3*len(frames); n++ {
+		_, at = w.await(t, at, "rejection", func(e synchronizer.Event) bool {
+			_, ok := e.(synchronizer.Rejection)
+			return ok
+		})
+	}
+	if got := s.Stats().Malformed; got != uint64(3*len(frames)) {
+		t.Errorf("%d malformed frames were counted, want %d", got, 3*len(frames))
+	}
+}
+
+func TestStartErrors(t *testing.T) {
+	server := serve(t, 0)
+	start(t, server.URL(), pair, synchronizer.Options{})
+	two := pair + strings.Replace(strings.Replace(pair, "synchronizers:\n", "", 1), "gsync", "other", 1)
+	threads := pair + "  tsync: {parent: gsync, members: {threads: 2}, summary: {idle: \"true\", n: \"1\"}}\n"
+	tests := []struct {
+		name, url, config string
+		opt               synchronizer.Options
+		want              string
+	}{
+		{"twice", server.URL(), pair, synchronizer.Options{}, `synchronizer "gsync": it runs already on this server for tenant "default" and group "g": stop it, or use another tenant`},
+		{"no such", server.URL(), pair, synchronizer.Options{Name: "x"}, `synchronizer: test.yaml has no synchronizer "x": it has gsync`},
+		{"several", server.URL(), two, synchronizer.Options{}, "synchronizer: test.yaml has several synchronizers: name one of gsync, other"},
+		{"threads", server.URL(), threads, synchronizer.Options{Name: "tsync"}, `synchronizer: synchronizer "tsync" is a thread-level one: it runs inside the members of "gsync"`},
+		{"tenant", server.URL(), pair, synchronizer.Options{Tenant: "a.b"}, `synchronizer: tenant "a.b": use letters, digits, - and _, at most 64`},
+		{"no server", "nats://127.0.0.1:1", pair, synchronizer.Options{}, `synchronizer "gsync": `},
+	}
+	for _, c := range tests {
+		t.Run(c.name, func(t *testing.T) {
+			cfg, err := synchronizer.ParseConfig("test.yaml", []byte(c.config))
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := synchronizer.Start(t.Context(), c.url, cfg, c.opt)
+			if err == nil {
+				_ = s.Close()
+			}
+			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
+				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestTenantsDoNotDisturbEachOther(t *testing.T) {
+	server := serve(t, 0)
+	for _, tenant := range []string{"one", "two"} {
+		start(t, server.URL(), pair, synchronizer.Options{Tenant: tenant})
+	}
+	var totals []<-chan int64
+	for i, tenant := range []string{"one", "two"} {
+		for _, name := range []string{"a", "b"} {
+			m, err := agent.Join(t.Context(), server.URL(), agent.Config{Group: "g", Name: name, Tenant: tenant, State: state{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = m.Close() })
+			totals = append(totals, region(t, m))
+			set(t, m, state{Idle: true, N: i + 1})
+		}
+	}
+	for i, want := range []int64{2, 2, 4, 4} {
+		if n := receive(t, totals[i]); n != want {
+			t.Errorf("member %d was told the sum %d, want %d of its own tenant", i, n, want)
+		}
+	}
+}
+
+func TestLoadConfigErrors(t *testing.T) {
+	_, err := synchronizer.LoadConfig(t.TempDir() + "/missing.yaml")
+	if err == nil || !strings.HasPrefix(err.Error(), "configuration: open ") {
+		t.Errorf("missing file: %v", err)
+	}
+	_, err = synchronizer.ParseConfig("c.yaml", []byte(pair), synchronizer.Members("nobody", 3))
+	if want := `synchronizer "nobody": the configuration has none of that name to give 3 members`; err == nil || err.Error() != want {
+		t.Errorf("override: %v, want %s", err, want)
+	}
+	_, err = synchronizer.ParseConfig("c.yaml", []byte(pair), synchronizer.Members("gsync", 0))
+	if want := `synchronizer "gsync": 0 members: use 1 to 100000`; err == nil || err.Error() != want {
+		t.Errorf("override: %v, want %s", err, want)
+	}
+	_, err = synchronizer.ParseConfig("c.yaml", []byte("synchronizers: {g: {members: {group: x}, sate: {}}}"))
+	if err == nil || !strings.Contains(err.Error(), `c.yaml:1:42: synchronizers.g.sate: unknown key "sate"; did you mean "state"?`) {
+		t.Errorf("fault: %v", err)
+	}
+}
+
+func TestMembersAreRefusedByName(t *testing.T) {
+	server := serve(t, 0)
+	start(t, server.URL(), strings.Replace(pair, "count: 2", "count: 1, max: 1", 1), synchronizer.Options{})
+	join(t, server.URL(), "a")
+	tests := []struct {
+		cfg  agent.Config
+		want string
+	}{
+		{agent.Config{Group: "g", Name: "b"}, `member "b" is one too many: gsync takes at most 1 members`},
+		{agent.Config{Group: "g", Name: "a", State: struct{ Load float64 }{}}, `the configuration declares no field "load"`},
+	}
+	for _, c := range tests {
+		m, err := agent.Join(t.Context(), server.URL(), c.cfg)
+		if err == nil {
+			_ = m.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("Join(%+v): %v, want %s", c.cfg, err, c.want)
+		}
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	if _, err := agent.Join(ctx, server.URL(), agent.Config{Group: "nobody", Name: "a"}); !errors.Is(err, context.DeadlineExceeded) && err == nil {
+		t.Errorf("joining a group without a synchronizer: %v", err)
+	}
+}
