@@ -1,0 +1,125 @@
+package bnb
+
+import (
+	"math"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+func equalSubtask(a, b Subtask) bool {
+	return a.Kind == b.Kind && a.LowerBound == b.LowerBound && slices.Equal(a.Required, b.Required) &&
+		slices.Equal(a.Forbidden, b.Forbidden) && slices.Equal(a.Prefix, b.Prefix)
+}
+
+func drawSubtask(t *rapid.T, n int) Subtask {
+	edges := rapid.SliceOf(rapid.Custom(func(t *rapid.T) Edge {
+		v := rapid.Int32Range(1, int32(n-1)).Draw(t, "v")
+		return Edge{rapid.Int32Range(0, v-1).Draw(t, "u"), v}
+	}))
+	s := Root(drawKind(t))
+	s.Forbidden = edges.Draw(t, "forbidden")
+	s.LowerBound = rapid.IntRange(0, math.MaxInt-1).Draw(t, "bound")
+	if s.Kind == Edges {
+		s.Required = edges.Draw(t, "required")
+		return s
+	}
+	s.Prefix = append(s.Prefix, rapid.SliceOfDistinct(rapid.Int32Range(1, int32(n-1)), rapid.ID).Draw(t, "prefix")...)
+	return s
+}
+
+func TestSubtaskRoundTrip(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		n := rapid.IntRange(2, 5000).Draw(t, "n")
+		n = min(n, rapid.SampledFrom([]int{20, 5000}).Draw(t, "most"))
+		s := drawSubtask(t, n)
+		got := recode(t, []Subtask{s}, n)[0]
+		if !equalSubtask(got, s) {
+			t.Fatalf("%+v became %+v", s, got)
+		}
+	})
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	encode := func(s Subtask) []byte {
+		b, err := s.MarshalBinary()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, c := range []struct {
+		name string
+		b    []byte
+		want string
+	}{
+		{"empty", nil, "not an encoding of version 1"},
+		{"version", []byte{9, 1, 0, 0, 0, 0}, "not an encoding of version 1"},
+		{"kind", []byte{1, 7, 0, 0, 0, 0}, "unknown kind 7"},
+		{"short", []byte{1, 1, 0}, "cut short, or a number is out of range"},
+		{"long list", []byte{1, 1, 0, 200, 1, 0, 1}, "cut short, or a number is out of range"},
+		{"rest", append(encode(Root(Edges)), 0), "1 bytes after its end"},
+		{"large", make([]byte, MaxSubtaskBytes+1), "at most 65536 are allowed"},
+		{"town", encode(Subtask{Kind: Edges, Required: []Edge{{1, 10}}}), "out of range"},
+		{"loop", encode(Subtask{Kind: Edges, Required: []Edge{{1, 1}}}), "no edge 1-1: the instance has 10 towns"},
+		{"order", encode(Subtask{Kind: Edges, Forbidden: []Edge{{2, 1}}}), "no edge 2-1"},
+		{"edges with prefix", encode(Subtask{Kind: Edges, Prefix: []int32{0}}), "kind edges with a prefix"},
+		{"prefix without", encode(Subtask{Kind: Prefix}), "must have a prefix from town 0"},
+		{"prefix from elsewhere", encode(Subtask{Kind: Prefix, Prefix: []int32{1}}), "must have a prefix from town 0"},
+		{"prefix with required", encode(Subtask{Kind: Prefix, Prefix: []int32{0}, Required: []Edge{{0, 1}}}), "no required edges"},
+		{"prefix twice", encode(Subtask{Kind: Prefix, Prefix: []int32{0, 1, 0}}), "town 0 in the prefix is unknown or there twice"},
+	} {
+		if _, err := DecodeSubtask(c.b, 10); err == nil || !strings.HasPrefix(err.Error(), "bnb: subtask") || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want ...%s", c.name, err, c.want)
+		}
+	}
+}
+
+func TestKindText(t *testing.T) {
+	for _, k := range []Kind{Edges, Prefix} {
+		if got, err := ParseKind(k.String()); err != nil || got != k {
+			t.Errorf("%v became %v, %v", k, got, err)
+		}
+	}
+	want := `bnb: unknown kind of subtasks "nodes": use edges or prefix`
+	if _, err := ParseKind("nodes"); err == nil || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// Whatever decodes must also search without a panic.
+func FuzzDecodeSubtask(f *testing.F) {
+	in := load(f, "burma14")
+	tour := make([]int, in.N)
+	for i := range tour {
+		tour[i] = i
+	}
+	p, err := Prepare(in, Options{Tour: tour})
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, kind := range []Kind{Edges, Prefix} {
+		s := mustSearch(f, p, Root(kind), incumbentOf(p))
+		s.Split(8, nil)
+		for _, part := range s.Remaining() {
+			b, err := part.MarshalBinary()
+			if err != nil {
+				f.Fatal(err)
+			}
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		part, err := DecodeSubtask(b, in.N)
+		if err != nil {
+			return
+		}
+		s := mustSearch(t, p, part, incumbentOf(p))
+		for range 3 {
+			s.Step()
+		}
+		recode(t, s.Remaining(), in.N)
+	})
+}

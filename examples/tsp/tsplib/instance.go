@@ -1,0 +1,111 @@
+package tsplib
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"math/rand/v2"
+)
+
+const (
+	// MaxN is the largest number of towns an instance may have.
+	MaxN = 5000
+	// MaxWeight is the largest distance between two towns.
+	MaxWeight = math.MaxInt32
+	// randomSide is the side of the square in which Random draws its towns.
+	randomSide = 1_000_000
+)
+
+// Instance is a symmetric travelling salesman problem: N towns and the
+// distance between any two. It is immutable and safe for concurrent use.
+type Instance struct {
+	Name    string // as the caller or the file called it
+	Comment string // from the file, may be empty
+	N       int    // number of towns, 1 to MaxN
+	dist    []int32
+}
+
+// Dist returns the distance between towns i and j, both from 0 to N-1.
+func (in *Instance) Dist(i, j int) int { return int(in.dist[i*in.N+j]) }
+
+// Row returns the distances from town i to every town. The slice is the
+// instance's own: read it, never write it.
+func (in *Instance) Row(i int) []int32 { return in.dist[i*in.N : (i+1)*in.N : (i+1)*in.N] }
+
+// TourLength returns the length of the closed tour through the given towns in
+// the given order. It does not check that the tour is one.
+func (in *Instance) TourLength(tour []int) int {
+	sum := 0
+	for i, c := range tour {
+		sum += in.Dist(c, tour[(i+1)%len(tour)])
+	}
+	return sum
+}
+
+// FromMatrix makes an instance of a full symmetric matrix of distances; the
+// diagonal is ignored. It refuses a matrix that is empty, larger than MaxN,
+// not square, not symmetric, or with an entry outside 0 to MaxWeight.
+func FromMatrix(name string, rows [][]int) (*Instance, error) {
+	if len(rows) == 0 || len(rows) > MaxN {
+		return nil, fmt.Errorf("tsplib: matrix %s has %d rows: give 1 to %d", name, len(rows), MaxN)
+	}
+	in := newInstance(name, len(rows))
+	for i, row := range rows {
+		if len(row) != in.N {
+			return nil, fmt.Errorf("tsplib: matrix %s: row %d has %d entries: give %d", name, i, len(row), in.N)
+		}
+		for j, d := range row {
+			switch {
+			case i == j:
+				continue
+			case d < 0 || d > MaxWeight:
+				return nil, fmt.Errorf("tsplib: matrix %s: entry %d,%d is %d: give 0 to %d", name, i, j, d, MaxWeight)
+			case d != rows[j][i]:
+				return nil, fmt.Errorf("tsplib: matrix %s: entry %d,%d is %d but %d,%d is %d: make it symmetric", name, i, j, d, j, i, rows[j][i])
+			}
+			in.dist[i*in.N+j] = int32(d)
+		}
+	}
+	return in, nil
+}
+
+// Random draws n towns uniformly from a square of side 1,000,000, with
+// distances as in EUC_2D. Equal arguments give equal instances on every
+// platform. It refuses n outside 1 to MaxN.
+func Random(n int, seed uint64) (*Instance, error) {
+	if n < 1 || n > MaxN {
+		return nil, fmt.Errorf("tsplib: random instance of %d towns: give 1 to %d", n, MaxN)
+	}
+	src := rand.NewPCG(seed, 0x9e3779b97f4a7c15)
+	pts := make([]point, n)
+	draw := func() float64 {
+		hi, _ := bits.Mul64(src.Uint64(), randomSide)
+		return float64(hi)
+	}
+	for i := range pts {
+		pts[i] = point{x: draw(), y: draw()}
+	}
+	in := newInstance(fmt.Sprintf("random:%d:%d", n, seed), n)
+	if err := in.fill(pts, euclid); err != nil {
+		return nil, fmt.Errorf("tsplib: %s: %w", in.Name, err)
+	}
+	return in, nil
+}
+
+func newInstance(name string, n int) *Instance {
+	return &Instance{Name: name, N: n, dist: make([]int32, n*n)}
+}
+
+// fill sets every distance from the towns' coordinates.
+func (in *Instance) fill(pts []point, d metric) error {
+	for i := range pts {
+		for j := range i {
+			w := d(pts[i], pts[j])
+			if !(w >= 0 && w <= MaxWeight) {
+				return fmt.Errorf("distance between towns %d and %d exceeds %d: scale the coordinates down", j+1, i+1, MaxWeight)
+			}
+			in.dist[i*in.N+j], in.dist[j*in.N+i] = int32(w), int32(w)
+		}
+	}
+	return nil
+}
