@@ -157,8 +157,27 @@ func (s *Search) improve(order []int32) {
 // Tour returns the best tour this search found and its length, or nil and 0.
 func (s *Search) Tour() ([]int, int) { return slices.Clone(s.tour), s.found }
 
-// Open returns the number of open nodes.
-func (s *Search) Open() int { return len(s.open) }
+// Open returns the number of open nodes that may hold a shorter tour than the
+// best known.
+func (s *Search) Open() int {
+	s.prune()
+	return len(s.open)
+}
+
+// prune drops the open nodes that a better tour has made hopeless since.
+func (s *Search) prune() {
+	if s.residue {
+		return
+	}
+	limit := s.limit()
+	s.open = slices.DeleteFunc(s.open, func(nd *node) bool {
+		hopeless := nd.sum > limit
+		if hopeless {
+			s.release(nd)
+		}
+		return hopeless
+	})
+}
 
 // Nodes returns the number of nodes searched.
 func (s *Search) Nodes() int64 { return s.nodes }
@@ -194,9 +213,10 @@ func (s *Search) Remaining() []Subtask {
 }
 
 // Donate removes up to k of the oldest open nodes, which hold most of the work,
-// and returns them as subtasks; at least one node stays. What is returned and
+// and returns them as subtasks; at least one node stays, if one is open. What is returned and
 // what stays open are together all that was open before.
 func (s *Search) Donate(k int) []Subtask {
+	s.prune()
 	k = max(0, min(k, len(s.open)-1))
 	var list []Subtask
 	for _, nd := range s.open[:k] {

@@ -1,0 +1,100 @@
+package main
+
+import (
+	"strings"
+
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// tally counts what became of the synchronizer's signals.
+type tally struct {
+	applied map[string]int // by name; each process that applied one counts
+	late    int            // no-such-entry and expired
+	stopped map[string]bool
+	epoch   []string // the members in force
+	begun   bool
+	changed chan struct{} // capacity 1
+}
+
+func newTally() tally {
+	return tally{applied: map[string]int{}, stopped: map[string]bool{}, changed: make(chan struct{}, 1)}
+}
+
+// observe takes the events of the synchronizer, on its goroutine.
+func (c *coordinator) observe(e synchronizer.Event) {
+	switch e := e.(type) {
+	case synchronizer.Epoch:
+		c.epoch(e)
+	case synchronizer.Fate:
+		c.fate(e)
+	case synchronizer.Verdict:
+		c.decided(e)
+	}
+}
+
+// epoch queues the leases of members that are no longer there.
+func (c *coordinator) epoch(e synchronizer.Epoch) {
+	c.mu.Lock()
+	c.tally.begun = c.tally.begun || e.Epoch.Epoch > 0
+	c.tally.epoch = e.Members
+	running := c.verdict == ""
+	c.mu.Unlock()
+	if running {
+		c.screen.detail("epoch %d: %s", e.Epoch.Epoch, strings.Join(e.Members, " "))
+	}
+	for _, d := range e.Dropped {
+		c.drop(d.Name, d.Reason)
+	}
+}
+
+// begun reports whether the first epoch has come.
+func (c *coordinator) begun() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.tally.begun
+}
+
+func (c *coordinator) fate(e synchronizer.Fate) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	t := &c.tally
+	switch {
+	case e.Fate == control.Applied && e.Signal.Target != memberName:
+		t.applied[e.Signal.Name]++
+		if e.Signal.Kind == control.Cancel {
+			t.stopped[e.Signal.Target] = true
+		}
+	case e.Fate == control.NoSuchEntry, e.Fate == control.Expired:
+		t.late++
+		c.screen.detail("late signal %s to %s: %s", e.Signal.Name, e.Signal.Target, e.Detail)
+	}
+	select {
+	case t.changed <- struct{}{}:
+	default:
+	}
+}
+
+// decided notes what the synchronizer has decided.
+func (c *coordinator) decided(e synchronizer.Verdict) {
+	if !e.Fired {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.journal.write("decision", map[string]any{"predicate": e.Predicate, "decision": e.Decision.String()})
+	c.screen.detail("%s holds (decision %v)", e.Predicate, e.Decision)
+}
+
+// stopping is how many of the workers in the epoch have not been stopped.
+func (c *coordinator) stopping() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, name := range c.tally.epoch {
+		if name != memberName && !c.tally.stopped[name] {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopegasus/pegasus/examples/tsp/bnb"
+	"github.com/gopegasus/pegasus/examples/tsp/lease"
+)
+
+// prepare makes the problem ready and cuts it into the first subtasks. Its own
+// tour is a quick one: the workers look for better ones.
+func (c *coordinator) prepare(ctx context.Context, im *bnb.Improver, parts int) error {
+	stop := func() bool { return ctx.Err() != nil }
+	for done := false; !done && !stop(); {
+		_, done = im.Step()
+	}
+	tour, length := im.Best()
+	c.improve(memberName, tour, length)
+	p, err := bnb.Prepare(c.in, bnb.Options{Seed: c.info.Seed, Tour: tour, Stop: stop})
+	if err != nil {
+		return err
+	}
+	items, err := c.split(p, parts, stop)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.problem, c.bound, c.table = p, p.LowerBound(), lease.NewTable(items)
+	c.journal.write("split", map[string]any{"subtasks": len(items), "bound": c.bound})
+	c.changed()
+	return nil
+}
+
+// splitWait bounds the time for the first cut.
+const splitWait = time.Second
+
+// split cuts the problem into about parts subtasks, or none if that proves the
+// best tour already.
+func (c *coordinator) split(p *bnb.Problem, parts int, stop func() bool) ([]lease.Item, error) {
+	kind, err := bnb.ParseKind(c.info.Kind)
+	if err != nil {
+		return nil, err
+	}
+	incumbent := incumbentOf(p.Length())
+	s, err := bnb.NewSearch(p, bnb.Root(kind), incumbent)
+	if err != nil {
+		return nil, err
+	}
+	s.SetPoll(stop)
+	until := c.now().Add(splitWait)
+	late := func() bool { return stop() || c.now().After(until) }
+	for {
+		switch s.Split(parts, late) {
+		case bnb.Improved:
+			tour, length := s.Tour()
+			c.improve(memberName, tour, length)
+			incumbent.Store(int64(length))
+		case bnb.Done:
+			return nil, nil
+		case bnb.Running:
+			return encode(s.Remaining()), nil
+		}
+	}
+}
+
+// incumbentOf is a length that a search of its own may lower.
+func incumbentOf(length int) *atomic.Int64 {
+	var v atomic.Int64
+	v.Store(int64(length))
+	return &v
+}

@@ -1,0 +1,168 @@
+//go:build system && unix
+
+package main
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// TestKilledWorker kills one of three workers at a random moment of the search.
+func TestKilledWorker(t *testing.T) {
+	for i := range kills {
+		t.Run(strconv.Itoa(i), func(t *testing.T) {
+			seed := rand.Uint64() //nolint:forbidigo // It is told, and only chooses the moment.
+			rnd := rand.New(rand.NewPCG(seed, 0))
+			victim, moment := fmt.Sprintf("w%d", 1+rnd.IntN(3)), 1+rnd.IntN(25)
+			t.Logf("killing %s after %d decisions (seed %d)", victim, moment, seed)
+			p := begin(t, "-instance", hard, "-json", "-v")
+			pids := p.workers(t, p.stderr)
+			p.decisions(t, p.stderr, moment)
+			if err := syscall.Kill(pids[victim], syscall.SIGKILL); err != nil {
+				t.Fatal(err)
+			}
+			code, r := p.finish(t)
+			checkProven(t, code, r, hard, optimumOfHard())
+			if text := p.stderr.String(); !strings.Contains(text, victim+" is lost (silent for 2s): ") {
+				t.Errorf("no word of the loss:\n%s", text)
+			}
+			goneBy(t, 2*time.Second, pids)
+		})
+	}
+}
+
+// TestStoppedWorker stops a worker for longer than it may be silent: it comes
+// back, and what it held is searched nevertheless.
+func TestStoppedWorker(t *testing.T) {
+	p := begin(t, "-instance", hard, "-json", "-v")
+	pids := p.workers(t, p.stderr)
+	p.decisions(t, p.stderr, 2)
+	if err := syscall.Kill(pids["w2"], syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	p.await(t, p.stderr, contains("w2 is lost"))
+	if err := syscall.Kill(pids["w2"], syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	code, r := p.finish(t)
+	checkProven(t, code, r, hard, optimumOfHard())
+	goneBy(t, 2*time.Second, pids)
+}
+
+func TestAllWorkersKilled(t *testing.T) {
+	p := begin(t, "-instance", hard, "-v", "-processes", "2")
+	for _, pid := range p.workers(t, p.stdout) {
+		if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := "tsp: all workers have ended, the last one with signal: killed: nobody is left to search"
+	if code := p.end(t); code != exitFailed || !strings.Contains(p.stderr.String(), want) {
+		t.Errorf("exit code %d, %s", code, p.stderr)
+	}
+}
+
+func TestKilledParent(t *testing.T) {
+	p := begin(t, "-instance", hard, "-v")
+	pids := p.workers(t, p.stdout)
+	if err := p.cmd.Process.Kill(); err != nil || len(pids) != 3 {
+		t.Fatal(err, pids)
+	}
+	goneBy(t, 2*time.Second, pids)
+}
+
+func TestInterrupt(t *testing.T) {
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
+		t.Run(sig.String(), func(t *testing.T) {
+			p := begin(t, "-instance", hard, "-v")
+			pids := p.workers(t, p.stdout)
+			p.decisions(t, p.stdout, 1)
+			if err := p.cmd.Process.Signal(sig); err != nil {
+				t.Fatal(err)
+			}
+			at := time.Now()
+			code := p.end(t)
+			if took := time.Since(at); code != exitInterrupted || took > 2*time.Second {
+				t.Errorf("exit code %d after %v", code, took)
+			}
+			goneBy(t, 0, pids)
+			text := p.stdout.String()
+			if !regexp.MustCompile(`(?m)^tour( \d+){150}$`).MatchString(text) || !strings.Contains(text, "interrupted, not proven") {
+				t.Errorf("no tour, or no verdict:\n%s", text)
+			}
+		})
+	}
+}
+
+// TestInterruptLarge interrupts what is not looked at for many seconds, in the
+// run and in a worker that has joined it.
+func TestInterruptLarge(t *testing.T) {
+	srv := serve(t, 0)
+	p := begin(t, "-instance", "random:5000:1", "-nats", srv.URL(), "-processes", "1", "-json", "-v")
+	p.workers(t, p.stderr)
+	w := begin(t, "-worker", "-nats", srv.URL())
+	p.await(t, p.stderr, contains("epoch 2:"))
+	p.await(t, p.stderr, func(text string) bool { return strings.Count(text, "NewBest holds") > 20 })
+	for name, one := range map[string]*program{"the worker": w, "the run": p} {
+		if err := one.cmd.Process.Signal(syscall.SIGINT); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Now()
+		code := one.end(t)
+		if took := time.Since(at); code != exitInterrupted || took > 2*time.Second {
+			t.Errorf("%s: exit code %d after %v", name, code, took)
+		}
+	}
+	if r := decodeResult(t, p); !r.Interrupted || len(r.Tour) != 5000 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestInterruptedJSON(t *testing.T) {
+	p := begin(t, "-instance", hard, "-v", "-json")
+	p.workers(t, p.stderr)
+	p.decisions(t, p.stderr, 1)
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	if code, r := p.finish(t); code != exitInterrupted || !r.Interrupted || r.Proven || len(r.Tour) != 150 {
+		t.Errorf("exit code %d, %+v", code, r)
+	}
+}
+
+// TestInterruptWithoutServer: an absent server holds up nothing.
+func TestInterruptWithoutServer(t *testing.T) {
+	srv := serve(t, 0)
+	p := begin(t, "-instance", hard, "-nats", srv.URL(), "-v")
+	pids := p.workers(t, p.stdout)
+	srv.Close()
+	if err := p.cmd.Process.Signal(syscall.SIGINT); err != nil {
+		t.Fatal(err)
+	}
+	at := time.Now()
+	code := p.end(t)
+	if took := time.Since(at); code != exitInterrupted || took > 2*time.Second {
+		t.Errorf("exit code %d after %v:\n%s", code, took, p.stderr)
+	}
+	goneBy(t, 0, pids)
+}
+
+// TestServerRestarts takes the server away for longer than a member may be
+// silent.
+func TestServerRestarts(t *testing.T) {
+	srv := serve(t, 0)
+	p := begin(t, "-instance", hard, "-nats", srv.URL(), "-json", "-v")
+	p.workers(t, p.stderr)
+	p.decisions(t, p.stderr, 3)
+	srv.Close()
+	time.Sleep(3 * time.Second) // The outage.
+	serve(t, srv.Port())
+	code, r := p.finish(t)
+	checkProven(t, code, r, hard, optimumOfHard())
+}

@@ -1,0 +1,248 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/examples/tsp/bnb"
+	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
+)
+
+// Names that the configuration uses as well.
+const (
+	group        = "tsp"
+	regionSearch = "search"
+)
+
+// pingEvery is how often a worker tells its progress.
+const (
+	pingEvery = 500 * time.Millisecond
+	byeEvery  = 20 * time.Millisecond // and whether it may go, in the end
+)
+
+// worker is one worker process.
+type worker struct {
+	name    string
+	url     string
+	log     *slog.Logger
+	courier *courier
+	ctx     context.Context // of the whole worker
+
+	info     runInfo
+	in       *tsplib.Instance
+	improver *bnb.Improver // until the search begins, of the first thread
+	problem  *bnb.Problem  // set before the pool is ready
+	pool     *pool
+	member   *agent.Member
+
+	incumbent atomic.Int64 // the least length known here, which all threads read
+	demand    atomic.Int64 // subtasks that the threads are asked to give
+	nodes     atomic.Int64
+
+	mu        sync.Mutex
+	unsent    []int // the best tour of this process, if the coordinator lacks it
+	unsentLen int
+	improving bool // a request with a tour is under way
+}
+
+// runWorker takes part in a run from its hello to its end.
+func runWorker(ctx context.Context, url, run, name string, patient bool, log *slog.Logger) error {
+	nc, err := connect(ctx, url, "tsp worker "+name)
+	if err != nil {
+		return err
+	}
+	defer nc.Close()
+	w := &worker{name: name, url: url, log: log, pool: newPool()}
+	w.courier = newCourier(dataConn{nc, dataSubject(run)}, name, patient, w.begin)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	w.ctx = ctx
+	carried := make(chan struct{})
+	go func() {
+		defer close(carried)
+		cancel(w.courier.run(ctx))
+	}()
+	err = w.live(ctx)
+	cause := context.Cause(ctx)
+	cancel(nil)
+	<-carried
+	if errors.Is(cause, errOver) || errors.Is(err, errOver) {
+		return nil
+	}
+	return err
+}
+
+// live is the worker between its connection and its end.
+func (w *worker) live(ctx context.Context) error {
+	if err := w.hello(ctx); err != nil {
+		return err
+	}
+	if err := w.join(ctx); err != nil {
+		return err
+	}
+	err := w.work(ctx)
+	if err == nil {
+		w.bye(ctx)
+	}
+	return errors.Join(err, w.member.Close())
+}
+
+// hello learns what the run is about.
+func (w *worker) hello(ctx context.Context) error {
+	a, err := w.courier.ask(ctx, w.courier.hello())
+	if err != nil {
+		return err
+	}
+	w.info = a.Run
+	w.in, err = w.fetchInstance(ctx)
+	if err != nil {
+		return err
+	}
+	if w.in.N != w.info.N {
+		return fmt.Errorf("instance %s has %d towns here and %d at the coordinator: use the same build of this program", w.info.Instance, w.in.N, w.info.N)
+	}
+	return nil
+}
+
+// begin is called when the coordinator has dropped this worker, and its subtasks
+// are queued again: it goes on with nothing in hand.
+func (w *worker) begin() {
+	w.log.Info("dropped; beginning anew", "worker", w.name)
+	w.demand.Store(0)
+	w.mu.Lock()
+	w.improving = false
+	w.mu.Unlock()
+	w.pool.begin()
+}
+
+// join makes the first tour and enters the group.
+func (w *worker) join(ctx context.Context) error {
+	w.improver = bnb.NewImprover(w.in, bnb.ImproverOptions{Seed: w.info.Seed, Start: bnb.Poor})
+	tour, length := w.improver.Best()
+	w.incumbent.Store(int64(length))
+	w.pool.known(length)
+	if _, err := w.courier.ask(ctx, request{Op: opImprove, Tour: tour, Length: length}); err != nil && !errors.Is(err, errVoid) {
+		return err
+	}
+	m, err := agent.Join(ctx, w.url, agent.Config{Group: group, Name: w.name, Tenant: w.info.ID, Logger: w.log})
+	w.member = m
+	return err
+}
+
+// work runs the process's region and its threads until they are cancelled.
+func (w *worker) work(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var all sync.WaitGroup
+	defer all.Wait()
+	failed := func(err error) {
+		if err != nil {
+			cancel(err)
+		}
+	}
+	opened, left := make(chan struct{}), make(chan struct{})
+	all.Go(func() {
+		defer close(left)
+		failed(w.region(ctx, opened))
+	})
+	<-opened
+	w.pool.open(w.tell)
+	for i := range w.info.Threads {
+		if err := w.startThread(ctx, i, &all, failed); err != nil {
+			cancel(err)
+			return err
+		}
+	}
+	all.Go(func() { w.ping(ctx, left) })
+	<-left
+	threadsEnd := time.AfterFunc(time.Second, func() { cancel(errors.New("the threads did not end")) })
+	defer threadsEnd.Stop()
+	all.Wait()
+	return context.Cause(ctx)
+}
+
+// tell sets the state of the process.
+func (w *worker) tell(s processState) {
+	if err := w.member.Set(s); err != nil && !errors.Is(err, agent.ErrClosed) {
+		w.log.Error("state not set", "error", err)
+	}
+}
+
+func (w *worker) startThread(ctx context.Context, i int, all *sync.WaitGroup, failed func(error)) error {
+	th, err := w.member.Thread("t" + strconv.Itoa(i+1))
+	if err != nil {
+		return err
+	}
+	t := &thread{w: w, agent: th, state: threadState{Idle: i > 0, Best: int(w.incumbent.Load())}}
+	work := t.others
+	if i == 0 {
+		work = t.first
+	}
+	if err := t.set(); err != nil {
+		return err
+	}
+	all.Go(func() { failed(t.run(ctx, work)) })
+	return nil
+}
+
+// region takes the signals of the global synchronizer.
+func (w *worker) region(ctx context.Context, opened chan<- struct{}) error {
+	var once sync.Once
+	open := func() { once.Do(func() { close(opened) }) }
+	defer open()
+	ended := func(context.Context, agent.Signal) error { return nil }
+	return w.member.Region(ctx, regionSearch, func(ctx context.Context, r *agent.Region) error {
+		open()
+		for {
+			if err := r.Wait(ctx); err != nil {
+				return err
+			}
+		}
+	},
+		agent.OnActivate("NewSubtask", w.newSubtask), agent.OnActivate("Migrate", w.migrate), agent.OnActivate("NewBest", w.newBest),
+		agent.OnCancel("StopIteration", ended), agent.OnCancel("Done", ended))
+}
+
+// ping tells the coordinator of the progress, until the region is left.
+func (w *worker) ping(ctx context.Context, left <-chan struct{}) {
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if w.courier.waiting() == 0 {
+				w.post(request{Op: opPing, Progress: w.progress()}, nil)
+			}
+		case <-left:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (w *worker) progress() progress {
+	p := w.pool.progress()
+	p.Nodes, p.Late = w.nodes.Load(), w.member.Stats().Threads.Late()
+	return p
+}
+
+// bye stays in the group until the coordinator says that the run is over: one
+// that leaves begins a new epoch, which would fence off signals that are still on
+// their way to others.
+func (w *worker) bye(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, leaveWait)
+	defer cancel()
+	w.post(request{Op: opBye, Progress: w.progress()}, nil)
+	for ctx.Err() == nil {
+		pause(ctx, byeEvery)
+		w.post(request{Op: opPing, Progress: w.progress()}, nil)
+	}
+}
