@@ -6,6 +6,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,20 +17,28 @@ import (
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
 )
 
+// prepared is the instance of these tests.
+var prepared = sync.OnceValues(func() (*bnb.Problem, error) {
+	in, err := tsplib.Load("burma14")
+	if err != nil {
+		return nil, err
+	}
+	return bnb.Prepare(in, bnb.Options{Seed: 1})
+})
+
 // account is a coordinator that no synchronizer knows, with these many subtasks
 // of the kind of the paper.
 func account(tb testing.TB, subtasks int, out io.Writer) *coordinator {
 	tb.Helper()
-	in, err := tsplib.Load("burma14")
+	p, err := prepared()
 	if err != nil {
 		tb.Fatal(err)
 	}
+	in := p.Instance()
 	info := runInfo{ID: "r", Instance: "burma14", N: in.N, Kind: "prefix", Seed: 1, Threads: 2}
 	c := newCoordinator(info, in, 0, newScreen(out, false, time.Now()), nil)
-	if c.problem, err = bnb.Prepare(in, bnb.Options{Seed: 1}); err != nil {
-		tb.Fatal(err)
-	}
-	c.improve("test", c.problem.Tour(), c.problem.Length())
+	c.problem = p
+	c.improve("test", p.Tour(), p.Length())
 	c.table = lease.NewTable(bodies(subtasks))
 	return c
 }
