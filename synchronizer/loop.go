@@ -20,6 +20,7 @@ type loop struct {
 	batch  wire.Batch
 	frame  []byte
 	wake   clocksync.Instant
+	more   bool // the next message waits already
 }
 
 // run owns the core until the context ends or the core fails.
@@ -38,6 +39,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 		case <-s.in.ready:
 			items = s.in.take(items)
 			for i := range items {
+				l.more = i < len(items)-1
 				l.receive(&items[i])
 			}
 		case <-timer.C:
@@ -76,6 +78,7 @@ func (l *loop) tick() {
 		l.wake = now.Add(100 * time.Millisecond)
 		return
 	}
+	l.more = false
 	l.input = synccore.Input{Kind: synccore.InTick}
 	l.step(now)
 }
@@ -133,6 +136,7 @@ func (l *loop) reject(from string, err error) {
 }
 
 func (l *loop) step(now clocksync.Instant) {
+	l.input.More = l.more
 	l.core.Step(now, &l.input, &l.output)
 	l.wake = l.output.Wake
 	l.deliver()

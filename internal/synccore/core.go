@@ -28,7 +28,7 @@ const (
 	awayLimit   = 2 * tickPeriod         // longer without a step: the machine was away, not its members
 	stashLimit  = 256                    // reports kept behind a gap of one member
 	outboxLimit = 65_536                 // signals without a final fate
-	probesOut   = 4                      // probes to one member without an answer
+	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a member that is gone is remembered
 )
 
@@ -43,6 +43,7 @@ type Core struct {
 	now      clocksync.Instant
 	stepped  bool
 	failed   bool
+	looked   clocksync.Instant // when silence and gaps were last looked at
 	members  map[string]*member
 	sorted   []*member // every known member, by name
 	inEpoch  []*member // the members of the epoch, in the order of the scope
@@ -152,7 +153,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	default:
 		panic("synccore: input without a kind")
 	}
-	c.settle(out)
+	c.settle(in, out)
 }
 
 // back forgives every member the time in which the machine itself was away: a
@@ -167,8 +168,9 @@ func (c *Core) back(now clocksync.Instant) {
 }
 
 // settle brings everything up to date after the input was taken in.
-func (c *Core) settle(out *Output) {
-	if !c.opt.Local {
+func (c *Core) settle(in *Input, out *Output) {
+	if !c.opt.Local && (in.Kind == InTick || c.now >= c.looked.Add(tickPeriod)) {
+		c.looked = c.now
 		c.gapsOver(out)
 		c.silence(out)
 		if c.failed {
@@ -181,7 +183,9 @@ func (c *Core) settle(out *Output) {
 		c.judge(span, true, out)
 	}
 	c.holds(out)
-	c.probe(out)
+	if !in.More {
+		c.probe(out)
+	}
 	c.retry(out)
 	c.summarize(out)
 	c.recycle()

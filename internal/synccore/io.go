@@ -35,6 +35,9 @@ type Input struct {
 	Signal *control.Signal
 	At     clocksync.Stamp
 	Row    []scgs.Value
+	// More is set if the next input waits already: then nobody is probed yet, as
+	// the evidence that lacks may be in it.
+	More bool
 }
 
 // Output is what one step asks for and tells. Step truncates and fills the
