@@ -12,6 +12,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -200,6 +202,45 @@ func TestDecidesAndTells(t *testing.T) {
 		t.Error(err)
 	}
 	server.Close()
+}
+
+// elsewhere is a clock as another host has it.
+type elsewhere struct {
+	clocksync.Clock
+	domain clocksync.Domain
+}
+
+func (e elsewhere) Domain() clocksync.Domain { return e.domain }
+
+func (e elsewhere) Now() clocksync.Stamp {
+	s := e.Clock.Now()
+	s.Domain = e.domain
+	return s
+}
+
+// TestClocksOfTheirOwn runs members whose clocks agree only within a bound: the
+// verdict names it, and waits until the bound has passed.
+func TestClocksOfTheirOwn(t *testing.T) {
+	const bound = 2 * time.Millisecond
+	server := serve(t, 0)
+	w := newWatch()
+	start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe})
+	for _, name := range []string{"a", "b"} {
+		clock, err := source.Fixed(bound)
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := agent.Join(t.Context(), server.URL(), agent.Config{Group: "g", Name: name, Clock: elsewhere{clock, clocksync.Domain("host of " + name)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		set(t, m, state{Idle: true, N: 1})
+	}
+	e, _ := w.await(t, 0, "verdict", fired)
+	if v := e.(synchronizer.Verdict); v.Span.SameClock || v.Bound < bound || v.Bound > 2*bound {
+		t.Errorf("verdict of different clocks with bound %v, same clock %t: want a bound near %v", v.Bound, v.Span.SameClock, bound)
+	}
 }
 
 func cleanup(t *testing.T, members ...*agent.Member) {

@@ -24,10 +24,14 @@ func span(d time.Duration) scgs.Span {
 
 // fired is the verdict of a predicate that fired on the given witness.
 func fired(s scgs.Span, witness ...synccore.Part) synchronizer.Verdict {
+	bound := 2 * time.Millisecond
+	if s.SameClock {
+		bound = 0
+	}
 	return synchronizer.Verdict{Verdict: synccore.Verdict{
 		Predicate: "overload", Truth: predicates.True, Fired: true,
 		Decision: control.Decision{Synchronizer: "gsync", Term: 9, Epoch: 2, Number: 17},
-		Epoch:    2, Index: 40, Span: s, Witness: witness,
+		Epoch:    2, Index: 40, Span: s, Witness: witness, Bound: bound,
 	}}
 }
 

@@ -82,6 +82,7 @@ func verdictFields(v *synchronizer.Verdict) fields {
 	}
 	o["event"], o["decision"], o["witness"] = "fired", v.Decision.String(), witness
 	o["held_seconds"], o["same_clock"] = v.Span.Certain().Seconds(), v.Span.SameClock
+	o["bound_seconds"] = v.Bound.Seconds()
 	return o
 }
 

@@ -95,7 +95,7 @@ func verdictText(v *synchronizer.Verdict) string {
 	for i := range v.Witness {
 		parts[i] = partText(&v.Witness[i])
 	}
-	return fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v.Span))
+	return fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v.Span, v.Bound))
 }
 
 func partText(p *synccore.Part) string {
@@ -114,14 +114,14 @@ func partText(p *synccore.Part) string {
 
 // spanText says how long the global state certainly held so far, and by which
 // bound that is known.
-func spanText(s scgs.Span) string {
+func spanText(s scgs.Span, bound time.Duration) string {
 	switch {
 	case s.SameClock:
 		return "held " + brief(s.Certain()) + " by the same clock"
 	case s.HasCore:
-		return "held " + brief(s.Certain()) + " in every reality"
+		return "held " + brief(s.Certain()) + " by clocks within " + brief(bound)
 	}
-	return "held, shorter than the clocks' bounds"
+	return "held, for less than the clocks' bound of " + brief(bound)
 }
 
 // brief gives a duration with three digits or so.

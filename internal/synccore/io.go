@@ -1,6 +1,8 @@
 package synccore
 
 import (
+	"time"
+
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -100,7 +102,10 @@ type Verdict struct {
 	Index     uint64 // of the global state within the epoch
 	Partial   bool   // some member's state was unknown
 	Span      scgs.Span
-	Witness   []Part // if it fired: the states that held together
+	// If it fired: the states that held together, and the widest bound of their
+	// stamps, 0 if one clock ordered them.
+	Witness []Part
+	Bound   time.Duration
 }
 
 // Part is one member's state in a witness.
