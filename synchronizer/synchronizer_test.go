@@ -3,6 +3,7 @@ package synchronizer_test
 import (
 	"context"
 	"errors"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -454,6 +455,26 @@ func TestLoadConfigErrors(t *testing.T) {
 	_, err = synchronizer.ParseConfig("c.yaml", []byte("synchronizers: {g: {members: {group: x}, sate: {}}}"))
 	if err == nil || !strings.Contains(err.Error(), `c.yaml:1:42: synchronizers.g.sate: unknown key "sate"; did you mean "state"?`) {
 		t.Errorf("fault: %v", err)
+	}
+}
+
+// TestDocumentedConfig keeps the example in the documentation loadable.
+func TestDocumentedConfig(t *testing.T) {
+	doc, err := os.ReadFile("../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(doc), "```yaml\n")
+	config, _, ok := strings.Cut(rest, "```\n")
+	if !ok {
+		t.Fatal("docs/config.md has no block of YAML")
+	}
+	cfg, err := synchronizer.ParseConfig("docs/config.md", []byte(config))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if levels := cfg.Levels(); len(levels) != 1 || len(levels[0].Predicates) != 2 {
+		t.Errorf("levels %+v: want one synchronizer with two predicates", levels)
 	}
 }
 
