@@ -79,6 +79,7 @@ type world struct {
 	bad     bool // the network is
 	loss    float64
 	fired   map[string]int
+	check   func(*synccore.Verdict) // the checker of a decision
 	sent    map[string]bool
 	fates   int
 }
@@ -95,6 +96,7 @@ type actor struct {
 	truth   []stretch // in order
 	on      bool
 	applied map[string]bool
+	level   *level // of a process with threads
 }
 
 // stretch is a state as it truly was.
@@ -106,7 +108,14 @@ type stretch struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	t.Helper()
-	plans, err := synccore.Parse("world.yaml", []byte(worldConfig))
+	w := emptyWorld(t, seed, worldConfig)
+	w.check = w.judge
+	return w
+}
+
+func emptyWorld(t *testing.T, seed uint64, config string) *world {
+	t.Helper()
+	plans, err := synccore.Parse("world.yaml", []byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,7 +250,10 @@ func (w *world) step(in synccore.Input) {
 		w.down(m.To, frame, err)
 	}
 	for _, v := range w.out.Verdicts {
-		w.judge(&v)
+		if v.Fired {
+			w.fired[v.Predicate]++
+			w.check(&v)
+		}
 	}
 	for _, f := range w.out.Fates {
 		if f.Fate != control.NoSuchEntry || f.Signal.Entry != 0 {
@@ -252,10 +264,6 @@ func (w *world) step(in synccore.Input) {
 
 // judge is the checker: it looks at what truly was.
 func (w *world) judge(v *synccore.Verdict) {
-	if !v.Fired {
-		return
-	}
-	w.fired[v.Predicate]++
 	from, to := clocksync.MinInstant, clocksync.MaxInstant
 	on, n := 0, int64(0)
 	for _, p := range v.Witness {
@@ -337,6 +345,11 @@ func (a *actor) change() {
 		return
 	}
 	a.now++ // no two states start at the same reading
+	if a.level != nil {
+		a.level.change()
+		a.after(a.between(1, 20*time.Millisecond), a.flush) // its goroutine gets to it late
+		return
+	}
 	n := int64(100 + a.rng.IntN(5))
 	on := a.on || a.rng.IntN(3) > 0
 	row := []scgs.Value{scgs.BoolValue(on), scgs.IntValue(n)}
@@ -359,6 +372,9 @@ func (a *actor) note(on bool, n int64) {
 func (a *actor) flush() {
 	var out agentcore.Output
 	a.now++ // evidence is read after the change
+	if a.level != nil {
+		a.level.evidence()
+	}
 	a.core.Flush(a.now, a.stampAt(a.now), &out)
 	for i := range out.Hellos {
 		frame, err := wire.AppendHello(nil, &out.Hellos[i])
