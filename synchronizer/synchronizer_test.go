@@ -288,6 +288,29 @@ func TestALostMemberIsNamedAndDropped(t *testing.T) {
 	}
 }
 
+// TestIdleMembersAreNotSilent: members that have nothing to say outlive a short
+// silence limit by their heartbeats.
+func TestIdleMembersAreNotSilent(t *testing.T) {
+	server := serve(t, 0)
+	w := newWatch()
+	start(t, server.URL(), strings.Replace(pair, "after: 1s", "after: 400ms", 1), synchronizer.Options{Observe: w.observe})
+	a, b := join(t, server.URL(), "a"), join(t, server.URL(), "b")
+	set(t, a, state{N: 1})
+	set(t, b, state{N: 1})
+	_, at := w.await(t, 0, "epoch", func(e synchronizer.Event) bool { _, ok := e.(synchronizer.Epoch); return ok })
+	time.Sleep(1500 * time.Millisecond) // several limits: what must not happen has no event to wait for
+	set(t, a, state{Idle: true, N: 1})
+	set(t, b, state{Idle: true, N: 1})
+	w.await(t, at, "verdict", fired)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, e := range w.events[at:] {
+		if epoch, ok := e.(synchronizer.Epoch); ok {
+			t.Errorf("an idle member was dropped: %+v", epoch)
+		}
+	}
+}
+
 func TestAFailingPolicyEndsTheSynchronizer(t *testing.T) {
 	server := serve(t, 0)
 	s := start(t, server.URL(), strings.Replace(pair, "then: drop", "then: fail", 1), synchronizer.Options{})

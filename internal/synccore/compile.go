@@ -35,6 +35,10 @@ type Plan struct {
 // Summary reports whether the level has a summary for its parent.
 func (p *Plan) Summary() bool { return len(p.summary) > 0 }
 
+// heartbeat is how often a member that has nothing to say shows that it is there:
+// several times before it would count as silent.
+func (p *Plan) heartbeat() time.Duration { return min(heartbeat, p.Silence.After/3) }
+
 // Predicates lists the names of the level's predicates.
 func (p *Plan) Predicates() []string {
 	names := make([]string, len(p.rules))

@@ -21,7 +21,7 @@ type Options struct {
 
 // The waits of the machine, none of which decides a verdict.
 const (
-	heartbeat   = time.Second            // of a member that has nothing to say
+	heartbeat   = time.Second            // of a member that has nothing to say, at most
 	resendWait  = 500 * time.Millisecond // for a ring's answer, before a gap is unknown
 	probeAgain  = 250 * time.Millisecond // a probe without an answer is repeated
 	tickPeriod  = 250 * time.Millisecond // how often silence is looked at

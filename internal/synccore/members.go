@@ -88,7 +88,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
 		Member: from, Incarnation: h.Incarnation, Accepted: true, Schema: c.plan.State,
 		Section: c.plan.below, SectionHash: hash(c.plan.below),
-		Heartbeat: int64(heartbeat), NextSeq: next,
+		Heartbeat: int64(c.plan.heartbeat()), NextSeq: next,
 	})
 }
 

@@ -244,7 +244,7 @@ func (s *story) print() string {
 		case m.Refused:
 			fmt.Fprintf(&b, "refuse %s: %s\n", w.To, m.Reason)
 		case m.Accepted:
-			fmt.Fprintf(&b, "welcome %s next=%d section=%t\n", w.To, m.NextSeq, len(m.Section) > 0)
+			fmt.Fprintf(&b, "welcome %s next=%d section=%t heartbeat=%v\n", w.To, m.NextSeq, len(m.Section) > 0, time.Duration(m.Heartbeat))
 		default:
 			fmt.Fprintf(&b, "introduce %s inc=%d %s\n", w.To, m.Incarnation, m.Reason)
 		}
