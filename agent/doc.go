@@ -29,6 +29,8 @@
 //
 // # Rules
 //
+//   - A member takes part from its first state on; where the configuration
+//     declares no field, from Join on.
 //   - Nothing here waits for the network but Join, and Close for at most a few
 //     seconds. While the synchronizer or the server is away states are kept in a
 //     ring of 256 changes, and told when it is back; what was pushed out of the

@@ -124,7 +124,13 @@ func (m *Member) admitted(w *wire.Welcome) error {
 		m.mu.Unlock()
 		m.running.Go(level.run)
 	}
-	return m.checkState(w.Schema)
+	if err := m.checkState(w.Schema); err != nil {
+		return err
+	}
+	if len(w.Schema) == 0 && len(w.Section) == 0 {
+		return m.Set(struct{}{}) // Where no field is declared, being there is the state.
+	}
+	return nil
 }
 
 // checkState checks the prototype.

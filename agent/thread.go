@@ -68,6 +68,9 @@ func (m *Member) Thread(name string, opts ...ThreadOption) (*Thread, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("agent: thread %q: %w", name, err), t.Close())
 		}
+		if len(m.level.plan.State) == 0 {
+			return t, t.Set(struct{}{}) // Where no field is declared, being there is the state.
+		}
 		return t, nil
 	case <-m.stop:
 		return nil, ErrClosed

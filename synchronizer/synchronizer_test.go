@@ -481,6 +481,28 @@ func TestLoadConfigErrors(t *testing.T) {
 	}
 }
 
+// TestMembersWithoutState: where no state is declared, being there is all a
+// member has to say.
+func TestMembersWithoutState(t *testing.T) {
+	server := serve(t, 0)
+	w := newWatch()
+	start(t, server.URL(), `
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    predicates:
+      both: {when: "all(members, .online)"}
+`, synchronizer.Options{Observe: w.observe})
+	for _, name := range []string{"a", "b"} {
+		m, err := agent.Join(t.Context(), server.URL(), agent.Config{Group: "g", Name: name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+	}
+	w.await(t, 0, "verdict", fired)
+}
+
 // TestDocumentedConfig keeps the example in the documentation loadable.
 func TestDocumentedConfig(t *testing.T) {
 	doc, err := os.ReadFile("../docs/config.md")
