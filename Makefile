@@ -2,7 +2,7 @@
 
 GO       ?= go
 TOOL     := $(GO) tool -modfile=tools/go.mod
-FUZZTIME ?= 10s
+FUZZTIME ?= 100000x
 BENCH    ?= .
 COUNT    ?= 1
 TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
@@ -29,7 +29,7 @@ ci: test ci-rest ## the whole gate
 ci-rest: vet lint cross configs fuzz system race ## the gate after "make test"
 
 nightly: ci deep ## the gate, then the large counts
-	@$(MAKE) --no-print-directory fuzz FUZZTIME=5m
+	@$(MAKE) --no-print-directory fuzz FUZZTIME=3000000x
 
 vet: ## go vet
 	@echo "== vet"
@@ -71,7 +71,7 @@ deep: ## the large counts: files with the tag nightly, and 20,000 cases a proper
 		$(GO) test -timeout 2h $$packages -rapid.checks=20000; \
 	fi
 
-fuzz: ## each fuzz target for FUZZTIME (10s)
+fuzz: ## each fuzz target, FUZZTIME inputs (100000x)
 	@for package in $$($(call having,^func Fuzz[A-Z])); do \
 		for name in $$(sed -nE 's/^func (Fuzz[A-Z][A-Za-z0-9_]*)\(.*/\1/p' $$package/*_test.go | sort); do \
 			echo "== fuzz $$package $$name $(FUZZTIME)"; \

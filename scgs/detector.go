@@ -85,15 +85,12 @@ type best struct {
 // against: two cache lines, the only ones of it that a report touches.
 type member struct {
 	queue  queue
-	domain int32  // of the head, in Detector.domains
-	leaf   int32  // of the head, in that domain's tree
-	seq    uint64 // the newest sequence number, 0 before the first
-	last   point  // the newest reading and ends; hi is the newest finite one
-	clock  clocksync.Domain
-	floor  clocksync.Interval // the ends that earlier incarnations have reached
-	alive  bool               // is a member of this epoch
-	dirty  bool               // has another head than in the last tuple delivered
-	_      [22]byte
+	domain int32 // of the head, in Detector.domains
+	leaf   int32 // of the head, in that domain's tree
+	track
+	alive bool // is a member of this epoch
+	dirty bool // has another head than in the last tuple delivered
+	_     [22]byte
 }
 
 // place says which clocks a member's states are stamped by, where that is not
@@ -155,7 +152,7 @@ func (d *Detector) join(s Spec) Member {
 		d.members = append(d.members, member{})
 		d.places = append(d.places, place{})
 	}
-	d.members[m] = member{alive: true, last: unheard, floor: never, clock: s.Domain}
+	d.members[m] = member{alive: true, track: newTrack(s.Domain)}
 	d.places[m] = place{home: s.Domain}
 	d.live++
 	return m

@@ -93,23 +93,14 @@ func (d *Detector) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 // known is a loss, as in [Detector.Start].
 func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	mb := d.find(m)
-	switch {
-	case mb == nil:
+	if mb == nil {
 		return d.refuse(NoMember)
-	case !at.Within.Valid() || seq == 0:
-		return d.refuse(Malformed)
-	case at.Domain != mb.clock:
-		return d.refuse(Foreign)
-	case at.Mono < mb.last.m:
-		return d.refuse(Regress)
-	case seq < mb.seq:
-		return d.refuse(Stale)
 	}
-	p := mb.raised(at)
+	p, why := mb.affirm(seq, at)
+	if why != Accepted {
+		return d.refuse(why)
+	}
 	if seq > mb.seq {
-		if mb.promised() {
-			return d.refuse(Regress)
-		}
 		d.skip(m, mb, p.hi)
 		mb.seq = seq
 	}
@@ -160,9 +151,9 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
 	if mb.last != unheard || mb.queue.n > 0 {
 		d.lose(m, mb, clocksync.MaxInstant)
 	}
-	mb.seq = 0
-	mb.floor = clocksync.Interval{Earliest: mb.last.lo, Latest: mb.last.hi}
-	if domain != mb.clock {
+	moved := domain != mb.clock
+	mb.restart(domain)
+	if moved {
 		d.move(m, mb, domain)
 	}
 	return Accepted
@@ -172,7 +163,6 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
 // at its tail is on the new clock from then on, of which nothing is known before
 // the first report.
 func (d *Detector) move(m Member, mb *member, to clocksync.Domain) {
-	mb.clock, mb.last.m = to, clocksync.MinInstant
 	s, p := mb.queue.tail(), &d.places[m]
 	switch {
 	case s != nil && s.moved:
@@ -193,32 +183,18 @@ func (d *Detector) move(m Member, mb *member, to clocksync.Domain) {
 // admit checks a report against the member's earlier ones.
 func (d *Detector) admit(m Member, seq uint64, at clocksync.Stamp) (*member, point, Reason) {
 	mb := d.find(m)
-	switch {
-	case mb == nil:
+	if mb == nil {
 		return nil, point{}, d.refuse(NoMember)
-	case !event(at) || seq == 0:
-		return nil, point{}, d.refuse(Malformed)
-	case at.Domain != mb.clock:
-		return nil, point{}, d.refuse(Foreign)
-	case seq <= mb.seq:
-		return nil, point{}, d.refuse(Duplicate)
 	}
-	p := pointOf(at)
-	p.lo, p.hi = max(p.lo, mb.floor.Earliest), max(p.hi, mb.floor.Latest)
+	p, why := mb.admit(seq, at)
 	switch {
-	case p.m < mb.last.m || p.lo < mb.last.lo || p.hi < mb.last.hi:
-		return nil, point{}, d.refuse(Regress)
+	case why != Accepted:
+		return nil, point{}, d.refuse(why)
 	case d.late(mb, p):
 		mb.seq = seq
 		return nil, point{}, d.refuse(Late)
 	}
 	return mb, p, Accepted
-}
-
-// event reports whether something can have happened at the stamp.
-func event(s clocksync.Stamp) bool {
-	return s.Within.Valid() && s.Mono != clocksync.MaxInstant &&
-		s.Within.Earliest != clocksync.MaxInstant && s.Within.Latest != clocksync.MinInstant
 }
 
 func (d *Detector) refuse(why Reason) Reason {
@@ -243,28 +219,6 @@ func (d *Detector) late(mb *member, p point) bool {
 	return p.lo < d.forced.to.lo
 }
 
-// raised is the stamp of evidence, made no smaller than what the member has
-// shown or promised.
-func (mb *member) raised(at clocksync.Stamp) point {
-	p := pointOf(at)
-	p.lo = max(p.lo, mb.last.lo)
-	p.hi = max(p.hi, mb.last.hi, p.lo)
-	return p
-}
-
-// heard notes the member's newest stamp.
-func (mb *member) heard(p point) {
-	if p.hi == clocksync.MaxInstant {
-		p.hi = mb.last.hi
-	}
-	mb.last = p
-}
-
-// promised reports whether the member's newest state holds for ever.
-func (mb *member) promised() bool {
-	return mb.last.m == clocksync.MaxInstant || mb.last.lo == clocksync.MaxInstant
-}
-
 // skip applies the gap rule; hi is the latest time of the first stamp after the
 // gap.
 func (d *Detector) skip(m Member, mb *member, hi clocksync.Instant) {
@@ -275,7 +229,7 @@ func (d *Detector) skip(m Member, mb *member, hi clocksync.Instant) {
 // endTail ends the member's open state at p, after the gap rule. It reports
 // whether that was a known state.
 func (d *Detector) endTail(m Member, mb *member, seq uint64, p point) bool {
-	if mb.seq != 0 && seq != mb.seq+1 {
+	if mb.jumps(seq) {
 		d.skip(m, mb, p.hi)
 	}
 	mb.seq = seq
