@@ -2,9 +2,7 @@ package scgs_test
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -14,35 +12,6 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/scgs"
 )
-
-var (
-	systems   = flag.Int("systems", 2000, "number of random systems a property is checked on")
-	firstSeed = flag.Uint64("seed", 1, "seed of the first of them")
-)
-
-// forSystems checks a property on random systems from consecutive seeds, and on
-// a few that rapid can make smaller.
-func forSystems(t *testing.T, property func(t rapid.TB, d draw)) {
-	t.Helper()
-	for seed := *firstSeed; seed < *firstSeed+uint64(*systems) && !t.Failed(); seed++ {
-		rng := rand.New(rand.NewPCG(seed, 0))
-		property(&seeded{T: t, seed: seed}, rng.IntN)
-	}
-	rapid.Check(t, func(t *rapid.T) {
-		property(t, func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "choice") })
-	})
-}
-
-// seeded names the seed in what fails.
-type seeded struct {
-	*testing.T
-	seed uint64
-}
-
-func (s *seeded) Fatalf(format string, args ...any) {
-	s.Helper()
-	s.T.Fatalf("-systems 1 -seed %d:\n"+format, append([]any{s.seed}, args...)...)
-}
 
 // run is a detector under test and what it has delivered.
 type run struct {
@@ -226,7 +195,7 @@ func once(arrived []message) []message {
 	seen := map[scgs.Ref]bool{}
 	var first []message
 	for _, msg := range arrived {
-		if !seen[msg.ref] {
+		if msg.ref == 0 || !seen[msg.ref] {
 			first = append(first, msg)
 		}
 		seen[msg.ref] = true
@@ -414,7 +383,6 @@ func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
 	forSystems(t, func(t rapid.TB, d draw) {
 		s := newSystem(d, hazards{ends: 25, infinite: 20})
 		first := findAll(t, s)
-		s.arrived = nil
 		s.deliver(d, hazards{})
 		same(t, "in another order", s, findAll(t, s), first)
 	})

@@ -121,11 +121,7 @@ func among(members []int, messages []message, heads map[int]int) []string {
 	for _, m := range members {
 		all = append(all, states(of(m, messages))[heads[m]:])
 	}
-	var found []string
-	for _, t := range tuples(all) {
-		found = append(found, t.write(all))
-	}
-	return found
+	return write(tuples(all, overlap), all)
 }
 
 func TestEpochMembers(t *testing.T) {

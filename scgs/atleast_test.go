@@ -1,0 +1,120 @@
+package scgs_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// place names a run: which one of which member's.
+type place struct{ member, run int }
+
+func (p place) compare(q place) int {
+	return cmp.Or(cmp.Compare(p.member, q.member), cmp.Compare(p.run, q.run))
+}
+
+// runSet is a set of runs, at most one of each member, in order of members.
+type runSet []place
+
+func (a runSet) in(b runSet) bool {
+	return !slices.ContainsFunc(a, func(p place) bool { return !slices.Contains(b, p) })
+}
+
+// maximal enumerates the sets of at least k runs that pairwise certainly overlap,
+// and keeps those to which no run can be added; in ascending order.
+func maximal(all [][]state, k int) []runSet {
+	var found []runSet
+	fits := func(a runSet, p place) bool {
+		s := all[p.member][p.run]
+		return overlap(s, s) && !slices.ContainsFunc(a, func(q place) bool {
+			return p.member == q.member || !overlap(s, all[q.member][q.run])
+		})
+	}
+	var extend func(a runSet, m int)
+	extend = func(a runSet, m int) {
+		if len(a)+len(all)-m < k {
+			return
+		}
+		if m == len(all) {
+			if !growable(all, a, fits) {
+				found = append(found, slices.Clone(a))
+			}
+			return
+		}
+		for r := range all[m] {
+			if p := (place{m, r}); fits(a, p) {
+				extend(append(slices.Clip(a), p), m+1)
+			}
+		}
+		extend(a, m+1)
+	}
+	extend(nil, 0)
+	slices.SortFunc(found, func(a, b runSet) int { return slices.CompareFunc(a, b, place.compare) })
+	return found
+}
+
+func growable(all [][]state, a runSet, fits func(a runSet, p place) bool) bool {
+	for m := range all {
+		for r := range all[m] {
+			if fits(a, place{m, r}) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// reporter is the output rule: what is maximal and was not reported before.
+type reporter struct {
+	k        int
+	reported []runSet
+}
+
+// set is a line of output.
+type set struct {
+	runs  runSet
+	grows bool
+	scgs.Span
+}
+
+func (r *reporter) after(all [][]state) []set {
+	var lines []set
+	known := len(r.reported)
+	for _, a := range maximal(all, r.k) {
+		if slices.ContainsFunc(r.reported[:known], func(b runSet) bool { return slices.Equal(a, b) }) {
+			continue
+		}
+		var parts []scgs.Part
+		for _, p := range a {
+			s := all[p.member][p.run]
+			parts = append(parts, scgs.Part{Start: s.start, End: s.end, Open: !s.closed})
+		}
+		lines = append(lines, set{
+			runs:  a,
+			grows: slices.ContainsFunc(r.reported[:known], func(b runSet) bool { return b.in(a) }),
+			Span:  span(parts),
+		})
+		r.reported = append(r.reported, a)
+	}
+	return lines
+}
+
+func (s set) write(all [][]state) string {
+	var words []string
+	for _, p := range s.runs {
+		words = append(words, fmt.Sprint(all[p.member][p.run].ref))
+	}
+	if s.grows {
+		words = append(words, "grows")
+	}
+	return strings.Join(words, " ")
+}
+
+// inside reports whether the run a is a part of the run b.
+func inside(a, b state) bool {
+	return b.start.Domain == a.start.Domain && b.start.Mono <= a.start.Mono && a.end.Mono <= b.end.Mono
+}
+
