@@ -117,4 +117,3 @@ func (s set) write(all [][]state) string {
 func inside(a, b state) bool {
 	return b.start.Domain == a.start.Domain && b.start.Mono <= a.start.Mono && a.end.Mono <= b.end.Mono
 }
-

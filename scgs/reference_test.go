@@ -16,7 +16,8 @@ import (
 // state is a member's state, or a run of them, as the reference sees it.
 type state struct {
 	ref        scgs.Ref
-	seq, last  uint64 // of a run's first and last state
+	seq, last  uint64     // of a run's first and last state
+	refs       []scgs.Ref // of all states of a run
 	start, end clocksync.Stamp
 	closed     bool
 	unknown    bool
@@ -136,11 +137,12 @@ func runs(stream []message) []state {
 		case msg.action == evidence:
 		case open && msg.holds:
 			last().last = seq
+			last().refs = append(last().refs, msg.ref)
 		case open:
 			last().closed, open = true, false
 		case msg.holds:
 			open = true
-			all = append(all, state{ref: msg.ref, seq: seq, last: seq, start: msg.at})
+			all = append(all, state{ref: msg.ref, seq: seq, last: seq, refs: []scgs.Ref{msg.ref}, start: msg.at})
 			extend(msg.at)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -54,8 +55,9 @@ type seeded struct {
 func (s *seeded) Fatalf(format string, args ...any) {
 	s.Helper()
 	why := fmt.Sprintf(format, args...)
-	s.T.Fatalf("repeat with: go test ./scgs -run '^%s$' -systems 1 -seed %d\n%s\nsmaller: %s",
-		s.Name(), s.seed, why, s.smaller(why))
+	test := "^" + strings.ReplaceAll(s.Name(), "/", "$/^") + "$"
+	s.T.Fatalf("repeat with: go test ./scgs -run '%s' -systems 1 -seed %d\n%s\nsmaller: %s",
+		test, s.seed, why, s.smaller(why))
 }
 
 // smaller leaves out choices and makes them 0 for as long as the property fails.

@@ -220,10 +220,22 @@ func (m message) String() string {
 	return fmt.Sprintf("%s m=%d seq=%d ref=%d at=%v %s", verb, m.member, m.seq, m.ref, m.at, m.domain)
 }
 
-// put gives a message to the detector.
-func put(d *scgs.Detector, m scgs.Member, msg message) scgs.Reason {
+// intake is what a detector of any kind takes.
+type intake interface {
+	Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason
+	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
+	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
+	Lost(m scgs.Member) scgs.Reason
+	Restart(m scgs.Member, domain clocksync.Domain) scgs.Reason
+}
+
+// put gives a message to a detector, which is one of runs or of states.
+func put(d intake, ofRuns bool, m scgs.Member, msg message) scgs.Reason {
 	switch msg.action {
 	case start:
+		if ofRuns && !msg.holds {
+			return d.End(m, msg.seq, msg.at)
+		}
 		return d.Start(m, msg.seq, msg.at, msg.ref)
 	case end:
 		return d.End(m, msg.seq, msg.at)
@@ -244,4 +256,17 @@ func (s *system) specs() []scgs.Spec {
 		specs = append(specs, scgs.Spec{Domain: d})
 	}
 	return specs
+}
+
+// firsts names each run by its first state.
+func (s *system) firsts() map[scgs.Ref]scgs.Ref {
+	first := map[scgs.Ref]scgs.Ref{}
+	for _, list := range read(len(s.domains), once(s.arrived), runs) {
+		for _, r := range list {
+			for _, ref := range r.refs {
+				first[ref] = r.ref
+			}
+		}
+	}
+	return first
 }
