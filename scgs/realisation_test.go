@@ -102,6 +102,7 @@ func TestPairTestsAgreeWithRealisations(t *testing.T) {
 			return
 		}
 		s := newSystemOf(2+d(2), d, hazards{ends: 30})
+		s.sameReadingSameTime()
 		all := read(len(s.domains), slices.Concat(s.streams...), runs)
 		r := newRealities(all)
 		if !r.admits(nil, 0, nil, 0) {
@@ -131,6 +132,23 @@ func TestPairTestsAgreeWithRealisations(t *testing.T) {
 	})
 	if len(found) < 4 && *systems >= 2000 {
 		t.Fatalf("not all cases were met: %v", found)
+	}
+}
+
+// sameReadingSameTime gives the stamps of a reading one interval.
+func (s *system) sameReadingSameTime() {
+	within := map[clocksync.Instant]clocksync.Interval{}
+	for _, msg := range slices.Concat(s.streams...) {
+		i, ok := within[msg.at.Mono]
+		if !ok {
+			i = clocksync.Unbounded
+		}
+		within[msg.at.Mono], _ = i.Intersect(msg.at.Within)
+	}
+	for _, stream := range s.streams {
+		for i := range stream {
+			stream[i].at.Within = within[stream[i].at.Mono]
+		}
 	}
 }
 

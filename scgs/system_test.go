@@ -258,6 +258,19 @@ func (s *system) specs() []scgs.Spec {
 	return specs
 }
 
+// once leaves out what arrives again.
+func once(arrived []message) []message {
+	seen := map[scgs.Ref]bool{}
+	var first []message
+	for _, msg := range arrived {
+		if msg.ref == 0 || !seen[msg.ref] {
+			first = append(first, msg)
+		}
+		seen[msg.ref] = true
+	}
+	return first
+}
+
 // firsts names each run by its first state.
 func (s *system) firsts() map[scgs.Ref]scgs.Ref {
 	first := map[scgs.Ref]scgs.Ref{}
