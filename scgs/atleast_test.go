@@ -9,27 +9,27 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// place names a run: which one of which member's.
-type place struct{ member, run int }
+// runID names a run: which one of which member's.
+type runID struct{ member, run int }
 
-func (p place) compare(q place) int {
+func (p runID) compare(q runID) int {
 	return cmp.Or(cmp.Compare(p.member, q.member), cmp.Compare(p.run, q.run))
 }
 
 // runSet is a set of runs, at most one of each member, in order of members.
-type runSet []place
+type runSet []runID
 
 func (a runSet) in(b runSet) bool {
-	return !slices.ContainsFunc(a, func(p place) bool { return !slices.Contains(b, p) })
+	return !slices.ContainsFunc(a, func(p runID) bool { return !slices.Contains(b, p) })
 }
 
-// maximal enumerates the sets of at least k runs that pairwise certainly overlap,
+// maximalSets enumerates the sets of at least k runs that pairwise certainly overlap,
 // and keeps those to which no run can be added; in ascending order.
-func maximal(all [][]state, k int) []runSet {
+func maximalSets(all [][]state, k int) []runSet {
 	var found []runSet
-	fits := func(a runSet, p place) bool {
+	fits := func(a runSet, p runID) bool {
 		s := all[p.member][p.run]
-		return overlap(s, s) && !slices.ContainsFunc(a, func(q place) bool {
+		return overlap(s, s) && !slices.ContainsFunc(a, func(q runID) bool {
 			return p.member == q.member || !overlap(s, all[q.member][q.run])
 		})
 	}
@@ -45,21 +45,21 @@ func maximal(all [][]state, k int) []runSet {
 			return
 		}
 		for r := range all[m] {
-			if p := (place{m, r}); fits(a, p) {
+			if p := (runID{m, r}); fits(a, p) {
 				extend(append(slices.Clip(a), p), m+1)
 			}
 		}
 		extend(a, m+1)
 	}
 	extend(nil, 0)
-	slices.SortFunc(found, func(a, b runSet) int { return slices.CompareFunc(a, b, place.compare) })
+	slices.SortFunc(found, func(a, b runSet) int { return slices.CompareFunc(a, b, runID.compare) })
 	return found
 }
 
-func growable(all [][]state, a runSet, fits func(a runSet, p place) bool) bool {
+func growable(all [][]state, a runSet, fits func(a runSet, p runID) bool) bool {
 	for m := range all {
 		for r := range all[m] {
-			if fits(a, place{m, r}) {
+			if fits(a, runID{m, r}) {
 				return true
 			}
 		}
@@ -73,17 +73,17 @@ type reporter struct {
 	reported []runSet
 }
 
-// set is a line of output.
-type set struct {
+// setLine is a line of output.
+type setLine struct {
 	runs  runSet
 	grows bool
 	scgs.Span
 }
 
-func (r *reporter) after(all [][]state) []set {
-	var lines []set
+func (r *reporter) after(all [][]state) []setLine {
+	var lines []setLine
 	known := len(r.reported)
-	for _, a := range maximal(all, r.k) {
+	for _, a := range maximalSets(all, r.k) {
 		if slices.ContainsFunc(r.reported[:known], func(b runSet) bool { return slices.Equal(a, b) }) {
 			continue
 		}
@@ -92,7 +92,7 @@ func (r *reporter) after(all [][]state) []set {
 			s := all[p.member][p.run]
 			parts = append(parts, scgs.Part{Start: s.start, End: s.end, Open: !s.closed})
 		}
-		lines = append(lines, set{
+		lines = append(lines, setLine{
 			runs:  a,
 			grows: slices.ContainsFunc(r.reported[:known], func(b runSet) bool { return b.in(a) }),
 			Span:  span(parts),
@@ -102,7 +102,7 @@ func (r *reporter) after(all [][]state) []set {
 	return lines
 }
 
-func (s set) write(all [][]state) string {
+func (s setLine) write(all [][]state) string {
 	var words []string
 	for _, p := range s.runs {
 		words = append(words, fmt.Sprint(all[p.member][p.run].ref))
@@ -111,9 +111,4 @@ func (s set) write(all [][]state) string {
 		words = append(words, "grows")
 	}
 	return strings.Join(words, " ")
-}
-
-// inside reports whether the run a is a part of the run b.
-func inside(a, b state) bool {
-	return b.start.Domain == a.start.Domain && b.start.Mono <= a.start.Mono && a.end.Mono <= b.end.Mono
 }

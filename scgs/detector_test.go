@@ -68,7 +68,10 @@ func (r *run) put(msg message) scgs.Reason {
 		r.heard[msg.member] = true
 	case lost:
 	}
-	return put(r.d, r.modality != scgs.Inst, scgs.Member(msg.member), msg)
+	if r.modality != scgs.Inst {
+		msg = msg.ofRuns()
+	}
+	return put(r.d, scgs.Member(msg.member), msg)
 }
 
 // name gives a state's ref, of a run its first state's.
@@ -372,7 +375,7 @@ func TestSoundUnderEverything(t *testing.T) {
 			if msg.action == restart {
 				c.now[msg.member] = msg.domain
 			}
-			put(c.d, false, c.at[msg.member], msg)
+			put(c.d, c.at[msg.member], msg)
 			for c.d.Next(&c.event) {
 				c.opened = c.event.Kind == scgs.Opened
 				if c.opened && !c.event.Partial {

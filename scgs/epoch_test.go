@@ -83,7 +83,7 @@ func (r *run) feed(place []scgs.Member, messages []message) {
 	}
 	r.members = 0 // what is needed is checked elsewhere
 	for _, msg := range messages {
-		if why := put(r.d, false, place[msg.member], msg); why != scgs.Accepted {
+		if why := put(r.d, place[msg.member], msg); why != scgs.Accepted {
 			r.t.Fatalf("%v: %v", msg, why)
 		}
 	}

@@ -66,7 +66,7 @@ func TestLossNeverAdds(t *testing.T) {
 		all := read(len(s.domains), s.bounded(), runs)
 		certain := tuples(all, overlap)
 		for _, parts := range r.parts {
-			if !slices.ContainsFunc(certain, func(c tuple) bool { return within(parts, all, c) }) {
+			if !slices.ContainsFunc(certain, func(c tuple) bool { return insideTuple(parts, all, c) }) {
 				t.Fatalf("%+v is in none of those without loss\n%v", parts, s)
 			}
 		}
@@ -101,8 +101,8 @@ func subset(t rapid.TB, s *system, some, all []string) {
 	}
 }
 
-// within reports whether each part is a part of that member's run in the tuple.
-func within(parts []scgs.Part, all [][]state, c tuple) bool {
+// insideTuple reports whether each part is a part of that member's run in the tuple.
+func insideTuple(parts []scgs.Part, all [][]state, c tuple) bool {
 	for _, p := range parts {
 		s := all[p.Member][c[p.Member]]
 		if !slices.Contains(s.refs, p.Ref) || p.Start.Mono < s.start.Mono || p.End.Mono > s.end.Mono {

@@ -229,13 +229,18 @@ type intake interface {
 	Restart(m scgs.Member, domain clocksync.Domain) scgs.Reason
 }
 
-// put gives a message to a detector, which is one of runs or of states.
-func put(d intake, ofRuns bool, m scgs.Member, msg message) scgs.Reason {
+// ofRuns is the message to a detector of runs.
+func (m message) ofRuns() message {
+	if m.action == start && !m.holds {
+		m.action = end
+	}
+	return m
+}
+
+// put gives a message to a detector.
+func put(d intake, m scgs.Member, msg message) scgs.Reason {
 	switch msg.action {
 	case start:
-		if ofRuns && !msg.holds {
-			return d.End(m, msg.seq, msg.at)
-		}
 		return d.Start(m, msg.seq, msg.at, msg.ref)
 	case end:
 		return d.End(m, msg.seq, msg.at)
