@@ -82,7 +82,42 @@ func TestAgreesWithReference(t *testing.T) {
 			}
 		})
 		same(t, "at the end", s, complete(r.found), reference(m, len(s.domains), r.taken, true))
+		checkEnded(t, r, s)
 	})
+}
+
+// checkEnded compares what the detector says of ends with the reference.
+func checkEnded(t rapid.TB, r *run, s *system) {
+	t.Helper()
+	how := runs
+	if r.modality == scgs.Inst {
+		how = states
+	}
+	for m, list := range read(len(s.domains), r.taken, how) {
+		var want, got []scgs.Part
+		for _, e := range list {
+			if e.closed && !e.unknown {
+				want = append(want, e.part(scgs.Member(m)))
+			}
+		}
+		for _, p := range r.ended {
+			if p.Member == scgs.Member(m) {
+				got = append(got, p)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("of member %d ended\n%+v, want\n%+v\n%v", m, got, want, s)
+		}
+	}
+}
+
+// part is a state or run as the package describes it.
+func (s state) part(m scgs.Member) scgs.Part {
+	ref := s.ref
+	if len(s.refs) > 0 {
+		ref = s.refs[len(s.refs)-1]
+	}
+	return scgs.Part{Member: m, Seq: s.seq, Ref: ref, Start: s.start, End: s.end, Open: !s.closed}
 }
 
 // checkParts compares the runs of a tuple with the reference, as of now. Under
@@ -93,7 +128,7 @@ func checkParts(t rapid.TB, m scgs.Modality, parts []scgs.Part, all [][]state) {
 		list := all[p.Member]
 		i := slices.IndexFunc(list, func(s state) bool { return slices.Contains(s.refs, p.Ref) })
 		s := list[i]
-		want := scgs.Part{Member: p.Member, Seq: s.seq, Ref: s.refs[len(s.refs)-1], Start: s.start, End: s.end, Open: !s.closed}
+		want := s.part(p.Member)
 		if m == scgs.Possibly {
 			want.End.Within.Latest = mayEndSoon(s)
 		}

@@ -21,7 +21,8 @@ type run struct {
 	first    map[scgs.Ref]scgs.Ref // of runs, by any of a run's refs
 	found    []string              // tuples opened, members in order
 	parts    [][]scgs.Part         // of the tuples
-	heard    map[int]bool          // members of whose incarnation something was heard
+	ended    []scgs.Part
+	heard    map[int]bool // members of whose incarnation something was heard
 	late     []scgs.Ref
 	taken    []message // but what was late or doubled
 	last     []scgs.Part
@@ -38,7 +39,7 @@ func newRun(t rapid.TB, o scgs.Options, specs []scgs.Spec) *run {
 // detect puts a system's messages into a new detector and calls step after each
 // with what was taken so far. What was refused for being late counts as lost.
 func detect(t rapid.TB, s *system, m scgs.Modality, step func(r *run, taken []message)) *run {
-	r := newRun(t, scgs.Options{Modality: m}, s.specs())
+	r := newRun(t, scgs.Options{Modality: m, Ends: true}, s.specs())
 	r.first = s.firsts()
 	var taken []message
 	for _, msg := range s.arrived {
@@ -56,6 +57,7 @@ func detect(t rapid.TB, s *system, m scgs.Modality, step func(r *run, taken []me
 	}
 	r.d.Finish()
 	r.drain()
+	r.ended = r.d.Ended(nil)
 	r.taken = once(taken)
 	return r
 }
