@@ -16,7 +16,7 @@ import (
 // are given up is a matter of order under Inst.
 func TestOrderOfArrivalDoesNotMatter(t *testing.T) {
 	forModalities(t, func(t rapid.TB, d draw, m scgs.Modality) {
-		h := everything(m)
+		h := everything
 		if m == scgs.Inst {
 			h.losts, h.crashes = 0, 0
 		}
@@ -40,7 +40,7 @@ func (s *system) reorder(d draw) {
 // TestDuplicatesChangeNothing leaves out what arrives again.
 func TestDuplicatesChangeNothing(t *testing.T) {
 	forModalities(t, func(t rapid.TB, d draw, m scgs.Modality) {
-		h := everything(m)
+		h := everything
 		h.duplicates = 40
 		s := newSystem(d, h)
 		doubled := detect(t, s, m, nil).found
@@ -54,7 +54,7 @@ func TestDuplicatesChangeNothing(t *testing.T) {
 // be: where a run ended may be unknown.
 func TestLossNeverAdds(t *testing.T) {
 	forEach(t, modalities[:2], func(t rapid.TB, d draw, m scgs.Modality) {
-		h := everything(m)
+		h := everything
 		h.loss = 25
 		s := newSystem(d, h)
 		r := detect(t, s, m, nil)
@@ -160,7 +160,7 @@ func (s *system) widen(d draw) {
 // have upper bounds: a run takes its start from its first state.
 func TestModalitiesImplyEachOther(t *testing.T) {
 	forSystems(t, func(t rapid.TB, d draw) {
-		h := everything(scgs.Inst)
+		h := everything
 		h.infinite *= d(2)
 		s := newSystem(d, h)
 		first := s.firsts()
