@@ -76,7 +76,7 @@ deep: ## the large counts: files with the tag nightly, and 20,000 cases a proper
 
 systems: ## the properties of the detectors on SYSTEMS (100000) random systems
 	@echo "== systems $(SYSTEMS)"
-	$(GO) test -timeout 5h ./scgs -systems $(SYSTEMS)
+	GOGC=800 $(GO) test -timeout 5h ./scgs -systems $(SYSTEMS)
 
 fuzz: ## each fuzz target, FUZZTIME inputs (100000x)
 	@for package in $$($(call having,^func Fuzz[A-Z])); do \
