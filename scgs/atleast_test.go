@@ -9,11 +9,16 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// runID names a run: which one of which member's.
-type runID struct{ member, run int }
+// runID names a run: which one of which member's. Their order is that of the
+// numbers of their first states; these count anew in a new incarnation.
+type runID struct {
+	member int
+	seq    uint64
+	run    int
+}
 
 func (p runID) compare(q runID) int {
-	return cmp.Or(cmp.Compare(p.member, q.member), cmp.Compare(p.run, q.run))
+	return cmp.Or(cmp.Compare(p.member, q.member), cmp.Compare(p.seq, q.seq), cmp.Compare(p.run, q.run))
 }
 
 // runSet is a set of runs, at most one of each member, in order of members.
@@ -44,8 +49,8 @@ func maximalSets(all [][]state, k int) []runSet {
 			}
 			return
 		}
-		for r := range all[m] {
-			if p := (runID{m, r}); fits(a, p) {
+		for r, s := range all[m] {
+			if p := (runID{m, s.seq, r}); fits(a, p) {
 				extend(append(slices.Clip(a), p), m+1)
 			}
 		}
@@ -58,8 +63,8 @@ func maximalSets(all [][]state, k int) []runSet {
 
 func growable(all [][]state, a runSet, fits func(a runSet, p runID) bool) bool {
 	for m := range all {
-		for r := range all[m] {
-			if fits(a, runID{m, r}) {
+		for r, s := range all[m] {
+			if fits(a, runID{m, s.seq, r}) {
 				return true
 			}
 		}

@@ -44,6 +44,7 @@ type hazards struct {
 	crashes                       int // of the messages: from there on there is silence
 	restarts, moves               int // moves of the restarts
 	infinite                      int // of the events of half the domains
+	promises                      int // of the evidence
 }
 
 // occurrence is an event before it has a stamp.
@@ -69,6 +70,7 @@ func newSystemOf(members int, d draw, h hazards) *system {
 		when = append(when, occurrences...)
 	}
 	s.stamp(d, h, when, clocks)
+	s.promise(d, h)
 	s.deliver(d, h)
 	return s
 }
@@ -156,6 +158,27 @@ func (s *system) stamp(d draw, h hazards, when []occurrence, clocks int) {
 	}
 }
 
+// promise makes some evidence a promise that the state lasts until a time, at most
+// to where the next report begins.
+func (s *system) promise(d draw, h hazards) {
+	for _, stream := range s.streams {
+		for i := range stream {
+			if stream[i].action != evidence || !d.chance(h.promises) {
+				continue
+			}
+			w := &stream[i].at.Within
+			until := w.Earliest + clocksync.Instant(d(12))
+			for _, later := range stream[i+1:] {
+				if later.action != restart {
+					until = min(until, later.at.Within.Earliest)
+				}
+			}
+			w.Earliest = max(w.Earliest, until)
+			w.Latest = clocksync.MaxInstant
+		}
+	}
+}
+
 // deliver draws the order of arrival: any between members, in order for each,
 // with what is lost and doubled. Of a member that crashes nothing more arrives,
 // and it is given up some time later.
@@ -193,14 +216,18 @@ func (s *system) deliver(d draw, h hazards) {
 }
 
 // current reports whether an arrived message is one of its member's newest
-// incarnation.
+// incarnation, and the newest with its reading: of several the last to arrive
+// counts.
 func (s *system) current(i int) bool {
+	m := s.arrived[i]
 	for _, msg := range s.arrived[i:] {
-		if msg.action == restart && msg.member == s.arrived[i].member {
+		switch {
+		case msg.member != m.member:
+		case msg.action == restart, msg.at.Mono == m.at.Mono && msg.at != m.at:
 			return false
 		}
 	}
-	return s.arrived[i].action != lost
+	return m.action != lost
 }
 
 func (s *system) String() string {
