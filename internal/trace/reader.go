@@ -308,11 +308,11 @@ func (r *reader) escaped(from int) ([]byte, error) {
 	at, first := from-1, len(r.decoded)
 	r.decoded = append(r.decoded, r.line[from:r.pos]...)
 	for r.pos < len(r.line) {
-		switch c := r.line[r.pos]; {
-		case c == '"':
+		switch r.line[r.pos] {
+		case '"':
 			r.pos++
 			return r.decoded[first:len(r.decoded):len(r.decoded)], nil
-		case c == '\\':
+		case '\\':
 			c, err := r.escape()
 			if err != nil {
 				return nil, err

@@ -117,7 +117,7 @@ func (s *Scanner) pair(name []byte, at int, l *Line) (err error) {
 		l.Seq, err = s.count("seq")
 	case incarnation:
 		l.Incarnation, err = s.count("incarnation")
-	case state:
+	default: // state
 		err = s.state(l)
 	}
 	return err

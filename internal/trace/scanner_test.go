@@ -21,7 +21,7 @@ func samples(tb testing.TB) []string {
 		tb.Fatal(err)
 	}
 	var list []string
-	for _, part := range strings.Split(string(file), "\n----\n") {
+	for part := range strings.SplitSeq(string(file), "\n----\n") {
 		if _, line, ok := strings.Cut(part, "scan\n"); ok {
 			list = append(list, line)
 		}
@@ -46,13 +46,13 @@ func TestScanner(t *testing.T) {
 			return err.Error() + "\n"
 		}
 		p := plainOf(&l)
-		out := fmt.Sprintf("%s %q/%d seq %d, %s@%v%v", p.Type, p.Participant, p.Incarnation, p.Seq, p.Domain, p.Mono, p.Within)
+		out := fmt.Appendf(nil, "%s %q/%d seq %d, %s@%v%v", p.Type, p.Participant, p.Incarnation, p.Seq, p.Domain, p.Mono, p.Within)
 		for i, kind := range p.Kinds {
 			if kind != trace.Missing {
-				out += fmt.Sprintf(" %q=%s%q", wanted[i], kindNames[kind], p.Texts[i])
+				out = fmt.Appendf(out, " %q=%s%q", wanted[i], kindNames[kind], p.Texts[i])
 			}
 		}
-		return out + "\n"
+		return string(out) + "\n"
 	})
 }
 

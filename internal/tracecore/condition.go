@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/gopegasus/pegasus/predicates"
@@ -106,6 +107,10 @@ func (c *condition) guess(schema scgs.Schema) (guessed []int) {
 func (c *condition) shift(e *predicates.Error) *predicates.Error {
 	shifted := *e
 	shifted.Source = c.source
+	var word string
+	if _, err := fmt.Sscanf(e.Message, "unknown name %q", &word); err == nil && c.prefix == local && !strings.HasPrefix(e.Hint, "did you mean") {
+		shifted.Hint = "the fields of a state are written state." + word
+	}
 	if e.Line == 1 {
 		shifted.Column = max(1, e.Column-utf8.RuneCountInString(c.prefix))
 	}

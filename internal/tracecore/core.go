@@ -22,11 +22,14 @@ type Core struct {
 	where, when *condition
 
 	in       intake
-	detector *scgs.Detector // nil for atLeast
-	records  []record       // by Ref
+	joined   bool            // the members have joined the detector
+	detector *scgs.Detector  // nil for atLeast
+	sets     *scgs.Threshold // for atLeast
+	records  []record        // by Ref
 	free     []scgs.Ref
 
 	event    scgs.Event
+	set      scgs.Set
 	parts    []scgs.Part
 	released []scgs.Ref
 	state    State
@@ -39,8 +42,9 @@ type Core struct {
 	waiting []tuple
 	done    int // of waiting, that are delivered
 	shown   []scgs.Ref
-	loaded  bool // shown is the next of waiting
-	unended int  // states in shown that have not ended
+	loaded  bool         // shown is the next of waiting
+	unended int          // states in shown that have not ended
+	found   [][]scgs.Ref // the sets of atLeast
 
 	stats Stats
 }
@@ -79,6 +83,9 @@ func (c *Core) Line(l *trace.Line) error {
 		}
 	}
 	c.stats.count(l)
+	if !c.joined {
+		c.join(clocksync.Domain(l.Domain))
+	}
 	c.begin(id, m, l)
 	c.take(id, m, l, m.stamp(l))
 	c.pump()
@@ -87,14 +94,19 @@ func (c *Core) Line(l *trace.Line) error {
 
 // Finish tells that there are no more lines. What waits is emitted.
 func (c *Core) Finish() {
-	c.detector.Finish()
+	if c.detector != nil {
+		c.detector.Finish()
+	}
 	c.pump()
 	c.Flush()
 }
 
 // Flush emits what is certain and waits for its end, where the lines to come
 // cannot be read. Nothing more is to be done then.
-func (c *Core) Flush() { c.advance(true) }
+func (c *Core) Flush() {
+	c.advance(true)
+	c.flushSets()
+}
 
 // begin begins the incarnation of the line, if it is another one.
 func (c *Core) begin(id scgs.Member, m *member, l *trace.Line) {
@@ -104,7 +116,7 @@ func (c *Core) begin(id scgs.Member, m *member, l *trace.Line) {
 	first := m.incarnation == 0
 	m.incarnation, m.left, m.seen, m.open = l.Incarnation, false, seen{gaps: m.seen.gaps[:0]}, 0
 	if string(l.Domain) != string(m.domain) {
-		m.domain = clocksync.Domain(l.Domain)
+		m.move(clocksync.Domain(l.Domain))
 	} else if first {
 		return
 	}
@@ -140,7 +152,7 @@ func (c *Core) take(id scgs.Member, m *member, l *trace.Line, at clocksync.Stamp
 		c.leave(id, m, l, at)
 		m.seen.add(l.Seq)
 	}
-	m.note(at)
+	m.note(l)
 }
 
 // gap counts a loss. Before the first line nothing is known to be lost.
@@ -199,10 +211,10 @@ func (c *Core) must(why scgs.Reason, m *member, l *trace.Line) {
 
 // pump takes out what has become certain.
 func (c *Core) pump() {
-	for c.detector.Next(&c.event) {
-		if c.event.Kind == scgs.Opened {
-			c.opened()
-		}
+	if c.sets != nil {
+		c.pumpSets()
+	} else {
+		c.pumpTuples()
 	}
 	if c.o.Final {
 		c.parts = c.in.Ended(c.parts[:0])
@@ -217,26 +229,28 @@ func (c *Core) pump() {
 	}
 }
 
-// opened deals with a tuple that has become certain.
-func (c *Core) opened() {
-	if c.o.Final {
-		c.keep()
-	}
-	switch {
-	case c.event.Partial:
-		c.stats.Partial++
-	case c.o.Final:
-		c.queue()
-	default:
-		c.reset()
-		c.parts = c.detector.Witness(c.parts[:0])
-		for _, p := range c.parts {
-			c.add(p.Ref, p.Open)
+// pumpTuples takes out the tuples that have become certain.
+func (c *Core) pumpTuples() {
+	for c.detector.Next(&c.event) {
+		if c.event.Kind != scgs.Opened {
+			continue
 		}
-		s := &c.event.Span
-		c.state.HasCore = s.HasCore
-		c.state.Core = clocksync.Interval{Earliest: s.CoreFrom, Latest: s.CoreTo}
-		c.state.Envelope = clocksync.Interval{Earliest: s.EnvelopeFrom, Latest: s.EnvelopeTo}
-		c.deliver()
+		if c.o.Final {
+			c.keep()
+		}
+		switch {
+		case c.event.Partial:
+			c.stats.Partial++
+		case c.o.Final:
+			c.queue()
+		default:
+			c.reset()
+			c.parts = c.detector.Witness(c.parts[:0])
+			for _, p := range c.parts {
+				c.add(p.Ref, p.Open)
+			}
+			c.fill(&c.event.Span)
+			c.deliver()
+		}
 	}
 }

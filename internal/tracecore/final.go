@@ -55,7 +55,7 @@ func (c *Core) advance(all bool) {
 		if c.unended > 0 && !all {
 			break
 		}
-		c.show()
+		c.show(c.shown)
 		c.loaded, c.waiting[c.done] = false, nil
 		c.done++
 	}
@@ -80,11 +80,11 @@ func (c *Core) load(t tuple) {
 	}
 }
 
-// show delivers the tuple that is shown, with all that is known of it.
-func (c *Core) show() {
+// show delivers a tuple or a set, with all that is known of it.
+func (c *Core) show(refs []scgs.Ref) {
 	c.reset()
 	s := newSpan()
-	for _, ref := range c.shown {
+	for _, ref := range refs {
 		r := &c.records[ref]
 		s.add(r)
 		c.add(ref, !r.ended)

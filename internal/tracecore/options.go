@@ -66,9 +66,9 @@ type Part struct {
 	Open        bool
 }
 
-// pending is beyond every number of states that wait: what is found must not
+// pending is beyond the number of states that can wait: what is found must not
 // depend on how far the participants' lines are apart.
-const pending = 1 << 30
+const pending = 1 << 24
 
 // New returns a Core that has read nothing. Emit is called from within Line and
 // Finish; its State lasts for the call. The error says what is wrong with a
@@ -78,25 +78,40 @@ func New(o Options, emit func(*State)) (*Core, error) {
 	if err := c.compile(); err != nil {
 		return nil, err
 	}
-	specs := make([]scgs.Spec, len(o.Participants))
 	for i, p := range o.Participants {
 		if i > 0 && o.Participants[i-1].Name >= p.Name {
 			panic(fmt.Sprintf("tracecore: participant %q after %q", p.Name, o.Participants[i-1].Name))
 		}
-		if p.Domain == "" {
-			p.Domain = unheard
-		}
 		c.index[p.Name] = scgs.Member(i)
 		c.members = append(c.members, newMember(p))
-		specs[i].Domain = p.Domain
 	}
-	c.now = make([]scgs.Ref, len(specs))
-	c.shown = make([]scgs.Ref, len(specs))
+	c.now = make([]scgs.Ref, len(c.members))
+	c.shown = make([]scgs.Ref, len(c.members))
 	c.records = make([]record, 1)
-	c.detector = scgs.NewDetector(scgs.Options{MaxPending: pending, Modality: o.Modality, Ends: o.Final})
-	c.in = c.detector
-	c.in.Epoch(1, nil, specs)
+	limits := scgs.Options{MaxPending: pending, Modality: o.Modality, Ends: o.Final}
+	if o.K > 0 {
+		c.sets = scgs.NewThreshold(o.K, limits)
+		c.in = c.sets
+	} else {
+		c.detector = scgs.NewDetector(limits)
+		c.in = c.detector
+	}
 	return c, nil
+}
+
+// join makes the participants members of the detector. Those whose domains are
+// not known are on the clock of the first line until they are heard: on another
+// one they would keep states without bounds from being compared by readings.
+func (c *Core) join(domain clocksync.Domain) {
+	specs := make([]scgs.Spec, len(c.members))
+	for i := range c.members {
+		if c.members[i].domain == "" {
+			c.members[i].move(domain)
+		}
+		specs[i].Domain = c.members[i].domain
+	}
+	c.in.Epoch(1, nil, specs)
+	c.joined = true
 }
 
 // compile finds the fields that the conditions read and compiles them.

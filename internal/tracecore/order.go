@@ -8,30 +8,38 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// unheard is the clock domain of a participant that has not reported.
-const unheard clocksync.Domain = "?"
-
 // member is what a participant's lines are checked against, and its open state.
 type member struct {
 	name        string
-	domain      clocksync.Domain // unheard before the first line, if not known
+	domain      clocksync.Domain // empty before the core's first line, if not known
 	incarnation uint64           // 0 before the first line
 	seen        seen
-	newest      clocksync.Stamp // its infinite ends are left out
+	last        stamp              // as the lines of its clock have it
+	newest      clocksync.Interval // that no event to come is before
 	left        bool
 	gone        bool // has left for ever
 	// open is its state or run that has not ended, or 0.
 	open scgs.Ref
 }
 
+// stamp is the newest reading and ends on one clock; infinite ends are left out.
+type stamp struct {
+	mono   clocksync.Instant
+	within clocksync.Interval
+}
+
+// never is before every event.
+var never = clocksync.Interval{Earliest: clocksync.MinInstant, Latest: clocksync.MinInstant}
+
 func newMember(p Participant) member {
-	return member{
-		name: p.Name, domain: p.Domain,
-		newest: clocksync.Stamp{
-			Mono:   clocksync.MinInstant,
-			Within: clocksync.Interval{Earliest: clocksync.MinInstant, Latest: clocksync.MinInstant},
-		},
-	}
+	m := member{name: p.Name, newest: never}
+	m.move(p.Domain)
+	return m
+}
+
+// move takes the member to another clock.
+func (m *member) move(to clocksync.Domain) {
+	m.domain, m.last = to, stamp{clocksync.MinInstant, never}
 }
 
 // dropped reports whether the line is passed over, and counts it.
@@ -75,19 +83,18 @@ func (m *member) check(l *trace.Line) error {
 // another incarnation can have, no readings are compared, and an interval may be
 // wider or narrower.
 func (m *member) regress(l *trace.Line) error {
-	last := m.newest
 	if string(l.Domain) == string(m.domain) {
-		switch {
-		case l.Mono < last.Mono:
-			return m.goesBack("mono", l.Mono, last.Mono)
-		case l.Within.Earliest.Finite() && l.Within.Earliest < last.Within.Earliest:
-			return m.goesBack("earliest", l.Within.Earliest, last.Within.Earliest)
-		case l.Within.Latest < last.Within.Latest:
-			return m.goesBack("latest", l.Within.Latest, last.Within.Latest)
+		switch last := m.last.within; {
+		case l.Mono < m.last.mono:
+			return m.goesBack("mono", l.Mono, m.last.mono)
+		case l.Within.Earliest.Finite() && l.Within.Earliest < last.Earliest:
+			return m.goesBack("earliest", l.Within.Earliest, last.Earliest)
+		case l.Within.Latest < last.Latest:
+			return m.goesBack("latest", l.Within.Latest, last.Latest)
 		}
 	}
-	if l.Within.Latest < last.Within.Earliest {
-		return faultf("latest %d of %s is before %d, the earliest of a line before it", l.Within.Latest, m.title(), last.Within.Earliest)
+	if l.Within.Latest < m.newest.Earliest {
+		return faultf("latest %d of %s is before %d, the earliest of a line before it", l.Within.Latest, m.title(), m.newest.Earliest)
 	}
 	return nil
 }
@@ -114,19 +121,23 @@ func faultf(format string, args ...any) *trace.Error {
 // events of one participant the later one is not earlier, so to raise the lower
 // end narrows the interval rightly, and to raise the upper one widens it.
 func (m *member) stamp(l *trace.Line) clocksync.Stamp {
-	return clocksync.Stamp{
-		Domain: m.domain, Mono: l.Mono,
-		Within: clocksync.Interval{
-			Earliest: max(l.Within.Earliest, m.newest.Within.Earliest),
-			Latest:   max(l.Within.Latest, m.newest.Within.Latest),
-		},
-	}
+	return clocksync.Stamp{Domain: m.domain, Mono: l.Mono, Within: raised(m.newest, l.Within)}
 }
 
-// note keeps the newest stamp.
-func (m *member) note(at clocksync.Stamp) {
-	if at.Within.Latest == clocksync.MaxInstant {
-		at.Within.Latest = m.newest.Within.Latest
+// note keeps the line's stamp.
+func (m *member) note(l *trace.Line) {
+	m.last = stamp{l.Mono, raised(m.last.within, finite(l.Within))}
+	m.newest = raised(m.newest, finite(l.Within))
+}
+
+func raised(last, i clocksync.Interval) clocksync.Interval {
+	return clocksync.Interval{Earliest: max(last.Earliest, i.Earliest), Latest: max(last.Latest, i.Latest)}
+}
+
+// finite leaves an infinite upper end out.
+func finite(i clocksync.Interval) clocksync.Interval {
+	if i.Latest == clocksync.MaxInstant {
+		i.Latest = clocksync.MinInstant
 	}
-	m.newest = at
+	return i
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/trace"
 	"github.com/gopegasus/pegasus/internal/tracecore"
 	"github.com/gopegasus/pegasus/scgs"
@@ -115,7 +116,7 @@ func participants(lines []string) (list []tracecore.Participant) {
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(domains)) {
-		list = append(list, tracecore.Participant{Name: name})
+		list = append(list, tracecore.Participant{Name: name, Domain: clocksync.Domain(domains[name])})
 	}
 	return list
 }
