@@ -66,6 +66,9 @@ func (d *Detector) endedFirst() Member {
 // follows is when what comes after the member's head begins; under Possibly,
 // until when a head that ends later must be shown to last.
 func (d *Detector) follows(mb *member) reach {
+	if mb.group != nil {
+		return mb.group.reach(&mb.queue)
+	}
 	to := mb.queue.front().end
 	if d.modality == Possibly {
 		return reach{to: point{to.m, to.lo, to.lo}}

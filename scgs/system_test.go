@@ -49,6 +49,7 @@ type hazards struct {
 	loss, duplicates, ends, losts int
 	restarts, moves               int // moves of the restarts
 	infinite                      int // of the events of half the domains
+	longer                        int // no percentage: a member has up to so many messages more
 }
 
 // occurrence is an event before it has a stamp.
@@ -60,8 +61,9 @@ type occurrence struct {
 
 // newSystem draws a history of 1 to 5 members on 1 to 4 clocks with small
 // numbers, so that ties and empty states are frequent.
-func newSystem(d draw, h hazards) *system {
-	members, clocks := 1+d(5), 1+d(4)
+func newSystem(d draw, h hazards) *system { return newSystemOf(1+d(5), 1+d(4), d, h) }
+
+func newSystemOf(members, clocks int, d draw, h hazards) *system {
 	s := &system{}
 	var when []occurrence
 	for m := range members {
@@ -87,7 +89,7 @@ func history(d draw, h hazards, m, domain, clocks int) ([]message, []occurrence)
 		seq    uint64
 		open   bool
 	)
-	for n := 1 + d(7); n > 0; n-- {
+	for n := 1 + d(7+h.longer); n > 0; n-- {
 		if open && d.chance(h.restarts) {
 			if d.chance(h.moves) {
 				domain = d(clocks)
