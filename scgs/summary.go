@@ -62,17 +62,25 @@ type summarizer struct {
 	shared map[clocksync.Domain]bool
 	rows   []outward
 	latest clocksync.Instant // the latest finite hi(S) of the heads in the rest
+	cover  []int32           // the nodes of Detector.top that together are the rest
 
 	run, number uint64
 	sent        uint64 // the last tuple told
+	stale       bool   // something changed since the last time
+	passed      int    // how often only starts have changed since then
 }
 
-// outward is a row of summaries to come.
+// outward is a row of summaries.
 type outward struct {
 	domain int32 // in Detector.domains; none for the rest
-	said   Row   // the last time
-	ended  Ends  // since then
+	row    Row   // as it is
+	told   Row   // as the level above knows it; Ended is all since the last tuple told
+	stale  bool  // the row is not what it is
 }
+
+// patience is how often starts alone may change before they are told. They serve
+// only to let the level above drop what the group's tuples to come cannot meet.
+const patience = 64
 
 // Share makes the detector's members a group, whose tuples [Detector.Summarize]
 // sums up for a detector a level above. The domains are those that have members
@@ -115,102 +123,138 @@ func (d *Detector) Summarize(s *Summary) bool {
 		return false
 	}
 	opens := d.open && d.unknown == 0 && u.sent != d.index
-	if d.advance != none && !opens {
-		return false // the next call of Next goes on at once
+	if !opens && (d.advance != none || !u.stale && u.number > 0) {
+		return false // the next call of Next goes on at once, or nothing has changed
 	}
-	news := opens || u.number == 0
-	s.Rows = s.Rows[:0]
-	for i := range u.rows {
-		o := &u.rows[i]
-		row := d.row(o, opens)
-		news = news || row != o.said || o.ended != endless
-		s.Rows = append(s.Rows, row)
-	}
-	if !news {
+	if !d.renew(opens) && !opens && u.number > 0 {
 		return false
 	}
 	u.number++
-	s.Run, s.Number, s.Index, s.Step, s.From = u.run, u.number, 0, false, d.maxLo
+	u.passed = 0
+	*s = Summary{Run: u.run, Number: u.number, From: d.maxLo, Rows: s.Rows[:0]}
 	if opens {
 		u.sent, s.Index, s.Step = d.index, d.index, d.step
 	}
 	for i := range u.rows {
-		o := &u.rows[i]
-		o.said = s.Rows[i]
-		s.Rows[i].Ended, o.ended = o.ended, endless
+		s.Rows = append(s.Rows, u.rows[i].tell(opens))
 	}
 	return true
 }
 
-// row sums up the heads of a row, without those that were left.
-func (d *Detector) row(o *outward, opens bool) Row {
-	if o.domain == int32(none) {
-		r := absent
-		d.gather(&r, 1)
-		return Row{
-			StartMono: clocksync.MinInstant, StartLatest: d.up.latest,
-			Held:     Ends{clocksync.MaxInstant, r.lo, r.chi},
-			HeldTime: r.clo == r.lo && r.clo != clocksync.MaxInstant,
-			Ended:    endless,
+// renew brings the rows up to date, and reports whether they hold news.
+func (d *Detector) renew(opens bool) bool {
+	u := d.up
+	u.stale = false
+	news, starts := false, false
+	for i := range u.rows {
+		o := &u.rows[i]
+		if !o.stale {
+			continue
 		}
+		o.stale = false
+		d.renewRow(o)
+		if opens && d.infinite > 0 {
+			o.row.StartLatest = clocksync.MaxInstant // and it is the only row
+		}
+		held, told := &o.row, &o.told
+		news = news || o.row.Ended != endless || held.HeldMono != told.HeldMono || held.HeldTime != told.HeldTime ||
+			held.Held.and(told.Ended) != told.Held.and(told.Ended)
+		starts = starts || held.StartMono != told.StartMono || held.StartLatest != told.StartLatest
 	}
-	dom := &d.domains[o.domain]
-	r := dom.heads.root()
-	row := Row{
-		Domain: dom.name, StartMono: dom.maxM, StartLatest: dom.maxHi,
-		Held:     Ends{r.m, r.lo, r.chi},
-		HeldMono: r.cm == r.m && r.cm != clocksync.MaxInstant,
-		HeldTime: r.clo == r.lo && r.clo != clocksync.MaxInstant,
-		Ended:    endless,
+	if starts {
+		u.passed++
 	}
-	if opens && d.infinite > 0 {
-		row.StartLatest = clocksync.MaxInstant // and it is the only row
-	}
-	return row
+	return news || u.passed >= patience
 }
 
-// gather sums up the domains in the rest below node k of the top.
-func (d *Detector) gather(r *node, k int) {
-	n := &d.top[k]
-	if n.lo >= r.lo && n.clo >= r.clo && n.chi >= r.chi {
+// tell is the row for a summary, which the level above knows from then on. All
+// that it was told before hold no longer than the ends told since: an end that is
+// not below these, or evidence, is no news until there is another tuple.
+func (o *outward) tell(opens bool) Row {
+	r := o.row
+	ended := o.told.Ended.and(r.Ended)
+	if opens {
+		ended = endless
+	}
+	o.told, o.told.Ended, o.row.Ended = r, ended, endless
+	return r
+}
+
+// renewRow sums up the heads of a row.
+func (d *Detector) renewRow(o *outward) {
+	r := &o.row
+	if o.domain == int32(none) {
+		lo, clo, chi := clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MaxInstant
+		for _, k := range d.up.cover {
+			n := &d.top[k]
+			lo, clo, chi = min(lo, n.lo), min(clo, n.clo), min(chi, n.chi)
+		}
+		r.StartMono, r.StartLatest = clocksync.MinInstant, d.up.latest
+		r.Held = Ends{clocksync.MaxInstant, lo, chi}
+		r.HeldTime = clo == lo && clo != clocksync.MaxInstant
 		return
 	}
-	half := len(d.top) / 2
-	switch {
-	case k < half:
-		d.gather(r, 2*k)
-		d.gather(r, 2*k+1)
-	case d.up.rows[d.domains[k-half].row].domain == int32(none):
-		r.lo, r.clo, r.chi = min(r.lo, n.lo), min(r.clo, n.clo), min(r.chi, n.chi)
-	}
+	dom := &d.domains[o.domain]
+	n := dom.heads.root()
+	r.StartMono, r.StartLatest = dom.maxM, dom.maxHi
+	r.Held = Ends{n.m, n.lo, n.chi}
+	r.HeldMono = n.cm == n.m && n.cm != clocksync.MaxInstant
+	r.HeldTime = n.clo == n.lo && n.clo != clocksync.MaxInstant
 }
 
 // layout begins a run: it gives each domain its row. A group in one domain has no
-// rest, shared or not: it may be compared by readings with itself.
+// rest, as nothing in it is compared by intervals.
 func (u *summarizer) layout(domains []domain) {
 	u.run++
-	u.number, u.sent, u.latest = 0, 0, clocksync.MinInstant
-	u.rows = u.rows[:0]
+	u.number, u.sent, u.latest, u.stale = 0, 0, clocksync.MinInstant, true
+	u.rows, u.cover = u.rows[:0], u.cover[:0]
+	own := func(name clocksync.Domain) bool {
+		return name != "" && (len(domains) == 1 || u.shared[name])
+	}
+	for h := range domains {
+		if dom := &domains[h]; own(dom.name) {
+			dom.row = int32(len(u.rows))
+			u.rows = append(u.rows, newOutward(int32(h), dom.name))
+		}
+	}
 	rest := false
 	for h := range domains {
-		dom := &domains[h]
-		if dom.name == "" || len(domains) > 1 && !u.shared[dom.name] {
-			rest = true
-			continue
-		}
-		dom.row = int32(len(u.rows))
-		u.rows = append(u.rows, outward{domain: int32(h), ended: endless})
-	}
-	if !rest {
-		return
-	}
-	for h := range domains {
-		if dom := &domains[h]; dom.name == "" || len(domains) > 1 && !u.shared[dom.name] {
+		if dom := &domains[h]; !own(dom.name) {
 			dom.row = int32(len(u.rows))
+			rest = true
 		}
 	}
-	u.rows = append(u.rows, outward{domain: int32(none), ended: endless})
+	if rest {
+		u.rows = append(u.rows, newOutward(int32(none), ""))
+		u.covers(domains, 1)
+	}
 }
+
+func newOutward(h int32, name clocksync.Domain) outward {
+	row := Row{Domain: name, Ended: endless}
+	return outward{domain: h, row: row, told: row, stale: true}
+}
+
+// covers finds the largest subtrees of the top, below its node k, that have no
+// domain but of the rest, and reports whether there is only one.
+func (u *summarizer) covers(domains []domain, k int) bool {
+	half, from := len(domains), len(u.cover)
+	if k >= half {
+		if u.rows[domains[k-half].row].domain != int32(none) {
+			return false
+		}
+		u.cover = append(u.cover, int32(k))
+		return true
+	}
+	left, right := u.covers(domains, 2*k), u.covers(domains, 2*k+1)
+	if left && right {
+		u.cover = append(u.cover[:from], int32(k))
+	}
+	return left && right
+}
+
+// touch takes note that the heads of a row may have changed.
+func (u *summarizer) touch(row int32) { u.rows[row].stale, u.stale = true, true }
 
 // begin takes note of a start in a row.
 func (u *summarizer) begin(row int32, hi clocksync.Instant) {
@@ -225,5 +269,8 @@ func (u *summarizer) left(row int32, e Ends) {
 	if o.domain == int32(none) {
 		e.Mono = clocksync.MaxInstant // of several clocks, or of one that nobody else has
 	}
-	o.ended = o.ended.and(e)
+	if all := o.row.Ended.and(e); all.and(o.told.Ended) != o.told.Ended {
+		o.row.Ended = all
+		u.touch(row)
+	}
 }

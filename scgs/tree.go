@@ -278,4 +278,7 @@ func (d *Detector) review(h int32) {
 		k.deadLo = h
 	}
 	d.top.set(h, &k)
+	if d.up != nil {
+		d.up.touch(dom.row)
+	}
 }
