@@ -65,12 +65,13 @@ func (d *Detector) Summary(m Member, s *Summary, ref Ref) Reason {
 		d.stats.Gaps++
 		d.lapse(mb)
 	}
-	g.number = s.Number
+	g.number, g.from = s.Number, s.From
 	for i := range s.Rows {
-		d.leave(mb, i, s.Rows[i].Ended)
-		g.rows[i].take(&s.Rows[i])
+		left := d.leave(mb, i, s.Rows[i].Ended)
+		if g.rows[i].take(&s.Rows[i]) || left {
+			d.refreshRow(m, mb, i)
+		}
 	}
-	g.from = s.From
 	if s.Index == 0 {
 		d.stats.Evidence++
 	} else {
@@ -80,7 +81,6 @@ func (d *Detector) Summary(m Member, s *Summary, ref Ref) Reason {
 	if mb.queue.n == 0 {
 		d.beginRows(mb)
 	}
-	d.refreshRows(m, mb)
 	return Accepted
 }
 
@@ -138,13 +138,18 @@ func distinct(rows []Row) Reason {
 	return Accepted
 }
 
-// take puts a row of a summary in place of the one before it.
-func (r *inward) take(in *Row) {
+// take puts a row of a summary in place of the one before it, and reports whether
+// that changed how far the group's states hold.
+func (r *inward) take(in *Row) bool {
 	r.start.m = in.StartMono
 	if in.StartLatest != clocksync.MaxInstant {
 		r.start.hi = in.StartLatest
 	}
+	if r.held == in.Held && r.monoEnded == in.HeldMono && r.timeEnded == in.HeldTime {
+		return false
+	}
 	r.held, r.monoEnded, r.timeEnded = in.Held, in.HeldMono, in.HeldTime
+	return true
 }
 
 // regroup begins a run of the group's summaries. What is queued from the one
@@ -178,10 +183,11 @@ func (d *Detector) lapse(mb *member) {
 
 // leave takes note, here and for the level above, that the group has left local
 // states that ended so. All queued states had them or earlier ones: the newest
-// ones, whose ends are the latest, are looked at first.
-func (d *Detector) leave(mb *member, row int, e Ends) {
+// ones, whose ends are the latest, are looked at first. It reports whether there
+// were any.
+func (d *Detector) leave(mb *member, row int, e Ends) bool {
 	if e == endless {
-		return
+		return false
 	}
 	g, q := mb.group, &mb.queue
 	for i := q.n - 1; i >= 0; i-- {
@@ -195,6 +201,7 @@ func (d *Detector) leave(mb *member, row int, e Ends) {
 	if d.up != nil {
 		d.up.left(d.domains[g.rows[row].domain].row, e)
 	}
+	return true
 }
 
 // leaveHead takes note for the level above that its head is advanced. What a
@@ -238,6 +245,7 @@ func (d *Detector) pushTuple(m Member, mb *member, s *Summary, ref Ref) {
 	switch n := q.n; {
 	case first:
 		d.enter(mb)
+		d.refreshRows(m, mb)
 	case int(n)-2 > d.maxPending:
 		d.shed(mb, max(2, (n-2)/2))
 	}
@@ -284,19 +292,26 @@ func (d *Detector) beginRows(mb *member) {
 			p = point{b.m, mb.queue.front().start.lo, b.hi}
 		}
 		d.begin(r.domain, p)
+		d.reviewReadings(r.domain)
+		if d.up != nil {
+			d.up.touch(d.domains[r.domain].row)
+		}
 	}
 }
 
-// refreshRows brings the trees up to date after the group's head or its ends
-// changed.
+// refreshRows brings the trees up to date after the group's head changed.
 func (d *Detector) refreshRows(m Member, mb *member) {
 	for i := range mb.group.rows {
-		r := &mb.group.rows[i]
-		k := d.rowKey(m, mb, i)
-		heads := d.domains[r.domain].heads
-		if leaf := &heads[len(heads)/2+int(r.leaf)]; *leaf != k {
-			heads.set(r.leaf, &k)
-		}
+		d.refreshRow(m, mb, i)
+	}
+}
+
+func (d *Detector) refreshRow(m Member, mb *member, row int) {
+	r := &mb.group.rows[row]
+	k := d.rowKey(m, mb, row)
+	heads := d.domains[r.domain].heads
+	if heads[len(heads)/2+int(r.leaf)] != k {
+		heads.set(r.leaf, &k)
 		d.review(r.domain)
 	}
 }

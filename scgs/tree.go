@@ -255,6 +255,25 @@ func (d *Detector) refresh(m Member) {
 
 // review brings what depends on one domain's heads up to date.
 func (d *Detector) review(h int32) {
+	d.reviewReadings(h)
+	dom := &d.domains[h]
+	r := dom.heads.root()
+	k := *r
+	k.m, k.repLo, k.rep, k.deadM, k.cm = r.lo, r.lo, h, int32(none), clocksync.MaxInstant
+	if k.byLo {
+		k.m, k.repLo, k.byLo = r.repLo, clocksync.Instant(r.rep), false
+	}
+	if r.deadLo != int32(none) {
+		k.deadLo = h
+	}
+	d.top.set(h, &k)
+	if d.up != nil {
+		d.up.touch(dom.row)
+	}
+}
+
+// reviewReadings does so for the test by readings.
+func (d *Detector) reviewReadings(h int32) {
 	dom := &d.domains[h]
 	r := dom.heads.root()
 	if bad := dom.maxM >= r.m; bad != dom.bad {
@@ -268,17 +287,5 @@ func (d *Detector) review(h int32) {
 	if dom.maxM >= r.cm && !dom.dying {
 		dom.dying = true
 		d.dying = append(d.dying, h)
-	}
-	k := *r
-	k.m, k.repLo, k.rep, k.deadM, k.cm = r.lo, r.lo, h, int32(none), clocksync.MaxInstant
-	if k.byLo {
-		k.m, k.repLo, k.byLo = r.repLo, clocksync.Instant(r.rep), false
-	}
-	if r.deadLo != int32(none) {
-		k.deadLo = h
-	}
-	d.top.set(h, &k)
-	if d.up != nil {
-		d.up.touch(dom.row)
 	}
 }
