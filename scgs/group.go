@@ -390,3 +390,19 @@ func (g *group) part(m Member, mb *member) Part {
 	}
 	return p
 }
+
+// need completes a need of the group's row in a domain, and reports whether
+// evidence can satisfy it.
+func (g *group) need(n *Need, q *queue, domain int32, limit clocksync.Instant) bool {
+	row := 0
+	for g.rows[row].domain != domain {
+		row++
+	}
+	e, mono, time := g.held(q, row)
+	n.Seq = g.index
+	n.Newest = clocksync.Stamp{
+		Domain: g.rows[row].name, Mono: e.Mono,
+		Within: clocksync.Interval{Earliest: e.Earliest, Latest: e.Latest},
+	}
+	return !mono && e.Mono <= n.AfterMono || !time && e.Earliest < limit
+}

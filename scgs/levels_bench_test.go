@@ -18,7 +18,8 @@ type tower struct {
 	event  scgs.Event
 	sum    scgs.Summary
 	refs   []scgs.Ref
-	found  int
+	found  int // global states above
+	told   int // summaries
 }
 
 // newTower puts members on hosts, of which all groups share as many as are told.
@@ -63,6 +64,7 @@ func (t *tower) step(up bool) {
 		more = low.Next(&t.event)
 		if up && low.Summarize(&t.sum) {
 			t.above.Summary(scgs.Member(g), &t.sum, 1)
+			t.told++
 		}
 	}
 	t.refs = low.Released(t.refs[:0])
@@ -89,12 +91,13 @@ func BenchmarkSummary(b *testing.B) {
 					order, size.groups, size.members, size.domains, size.shared, up)
 				b.Run(name, func(b *testing.B) {
 					t := newTower(order, size.groups, size.members, size.domains, size.shared, up)
-					t.found = 0
+					t.found, t.told = 0, 0
 					b.ReportAllocs()
 					for b.Loop() {
 						t.step(up)
 					}
 					b.ReportMetric(float64(t.found)/float64(b.N), "states/op")
+					b.ReportMetric(float64(t.told)/float64(b.N), "summaries/op")
 				})
 			}
 		}

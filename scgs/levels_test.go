@@ -302,3 +302,69 @@ func (f *forest) shares() bool {
 	}
 	return false
 }
+
+// TestNeedsReachTheMembersOfGroups answers what each level lacks, through those
+// below it down to the members, until none lacks anything. Then the root has found
+// what one detector finds whose needs were answered.
+func TestNeedsReachTheMembersOfGroups(t *testing.T) {
+	asked := 0
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystemOf(2+d(4), 1+d(4), d, hazards{ends: 5})
+		s.arrived = s.arrived[:d(len(s.arrived)+1)]
+		f, flat := newForest(t, d, s, 3, scgs.Options{}), newForest(t, d, s, 1, scgs.Options{})
+		var got, want []tell
+		f.root.tells, flat.root.tells = record(&got), record(&want)
+		for _, tree := range []*forest{f, flat} {
+			for _, msg := range s.arrived {
+				tree.put(msg)
+			}
+			for now := clocksync.Instant(1000); tree.answer(now); now++ {
+				asked++
+				if now == 2000 {
+					t.Fatalf("needs without end: %v\n%v", tree.root.d.Needs(nil), tree)
+				}
+			}
+		}
+		if !agree(got, want, false, false) {
+			t.Fatalf("levels found\n  %s\nflat\n  %s\n%v", lines(got), lines(want), f)
+		}
+	})
+	if asked == 0 {
+		t.Fatal("nothing was asked")
+	}
+}
+
+// answer gives evidence where the root lacks any, and reports whether it did.
+func (f *forest) answer(now clocksync.Instant) bool {
+	answered := false
+	answer := func(m scgs.Member, l *level, n scgs.Need) {
+		if n.Seq == 0 {
+			return // nothing was reported
+		}
+		leaf := l.leaves[m]
+		at := clocksync.Stamp{Domain: f.s.domains[leaf], Mono: 10_000 + now, Within: clocksync.Exactly(now)}
+		if at.Mono <= n.AfterMono || now <= n.AfterTime || n.Newest.Domain != at.Domain {
+			l.t.Fatalf("need %+v is of no use for member %d\n%v", n, leaf, f)
+		}
+		if why := l.d.Evidence(m, n.Seq, at); why != scgs.Accepted {
+			l.t.Fatalf("%+v: %v", n, why)
+		}
+		answered = true
+	}
+	for _, l := range f.levels {
+		l.forward(always)
+		l.ask(l.d.Needs(nil), answer)
+	}
+	return answered
+}
+
+// ask passes needs down to the plain members.
+func (l *level) ask(needs []scgs.Need, answer func(m scgs.Member, l *level, n scgs.Need)) {
+	for _, n := range needs {
+		if low := l.below[n.Member]; low != nil {
+			low.ask(low.d.NeedsFor(nil, n), answer)
+		} else {
+			answer(n.Member, l, n)
+		}
+	}
+}
