@@ -26,6 +26,7 @@ type level struct {
 	event  scgs.Event
 	sum    scgs.Summary
 	runs   bool
+	shared []clocksync.Domain
 	all    []int // members of the system, here and below
 	tells  func(l *level, value []scgs.Ref)
 }
@@ -76,7 +77,8 @@ func (f *forest) grow(t rapid.TB, d draw, members []int, depth int) *level {
 		}
 		low := f.grow(t, d, g, depth-1)
 		low.above, low.member = l, scgs.Member(len(l.specs))
-		low.d.Share(f.outside(g)...)
+		low.shared = f.outside(g)
+		low.d.Share(low.shared...)
 		add(scgs.Spec{Group: true}, -1, low)
 	}
 	for i, m := range l.d.Epoch(1, nil, l.specs) {

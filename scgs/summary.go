@@ -126,7 +126,7 @@ func (d *Detector) Summarize(s *Summary) bool {
 	if !opens && (d.advance != none || !u.stale && u.number > 0) {
 		return false // the next call of Next goes on at once, or nothing has changed
 	}
-	if !d.renew(opens) && !opens && u.number > 0 {
+	if !d.renew() && !opens && u.number > 0 {
 		return false
 	}
 	u.number++
@@ -138,11 +138,14 @@ func (d *Detector) Summarize(s *Summary) bool {
 	for i := range u.rows {
 		s.Rows = append(s.Rows, u.rows[i].tell(opens))
 	}
+	if opens && d.infinite > 0 {
+		s.Rows[0].StartLatest = clocksync.MaxInstant // it is the only one
+	}
 	return true
 }
 
 // renew brings the rows up to date, and reports whether they hold news.
-func (d *Detector) renew(opens bool) bool {
+func (d *Detector) renew() bool {
 	u := d.up
 	u.stale = false
 	news, starts := false, false
@@ -153,9 +156,6 @@ func (d *Detector) renew(opens bool) bool {
 		}
 		o.stale = false
 		d.renewRow(o)
-		if opens && d.infinite > 0 {
-			o.row.StartLatest = clocksync.MaxInstant // and it is the only row
-		}
 		held, told := &o.row, &o.told
 		news = news || o.row.Ended != endless || held.HeldMono != told.HeldMono || held.HeldTime != told.HeldTime ||
 			held.Held.and(told.Ended) != told.Held.and(told.Ended)
