@@ -40,8 +40,6 @@ func ExampleDetector_Summarize() {
 		}
 		tell(g)
 	}
-	low[0].Start(1, 2, at("b", 21), 0) // ends the first group's
-	tell(0)
 
 	for above.Next(&event) {
 		fmt.Printf("%v, core [%v,%v):", event.Kind, event.CoreFrom, event.CoreTo)
