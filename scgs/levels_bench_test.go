@@ -103,3 +103,14 @@ func BenchmarkSummary(b *testing.B) {
 		}
 	}
 }
+
+func TestLevelsDoNotAllocateInSteadyState(t *testing.T) {
+	for _, shared := range []int{0, 4} {
+		tower := newTower("round-robin", 5, 100, 10, shared, true)
+		tower.found = 0
+		allocations := testing.AllocsPerRun(5000, func() { tower.step(true) })
+		if allocations != 0 || tower.found == 0 {
+			t.Errorf("%d domains shared: %v allocations a report, %d global states", shared, allocations, tower.found)
+		}
+	}
+}
