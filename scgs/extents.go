@@ -11,19 +11,22 @@ import (
 // an end is infinite.
 type Range struct{ Low, High float64 }
 
-// Extent is what a value of all members together may have been, from an instant
-// of reference time to that of the next Extent. Each end of a range but those
-// that come from Options, or of members of one clock domain, was attained in a
-// reality that the stamps admit.
+// Extremes bound what the members' values may be, taken together.
+type Extremes struct {
+	Sum, Least, Greatest Range // of the sum, the least and the greatest of them
+}
+
+// Extent is what the members' values may have been, from an instant of reference
+// time to that of the next Extent. Each end of a range was attained in a reality
+// that the stamps admit; but not always where a value was UNKNOWN, and where
+// members share a clock domain.
 type Extent struct {
 	Epoch uint64
 	Index uint64 // within its epoch, from 1
 	// From is the instant from which on it holds; MinInstant in the first, if
 	// nothing was delivered before.
 	From clocksync.Instant
-	// Sum, Least and Greatest bound the sum, the least and the greatest of the
-	// members' values.
-	Sum, Least, Greatest Range
+	Extremes
 }
 
 // ExtentOptions say what an [Extents] goes by.
@@ -56,8 +59,8 @@ type ExtentOptions struct {
 type Extents struct {
 	windows
 	peaks []peaks // of each member
-	tree  []Extent
-	last  Extent
+	tree  []Extremes // node k joins nodes 2k and 2k+1; the second half are the members
+	last  Extremes
 }
 
 // peaks are the extremes of a member's window.
@@ -125,8 +128,7 @@ func (e *Extents) Next(x *Extent) bool {
 		}
 		e.last = now
 		e.index++
-		now.Epoch, now.Index, now.From = e.epoch, e.index, e.reached
-		*x = now
+		*x = Extent{Epoch: e.epoch, Index: e.index, From: e.reached, Extremes: now}
 		return true
 	}
 	return false
@@ -144,12 +146,22 @@ func (e *Extents) enter(c shifted) {
 		p.low.push(no, -s.low)
 		p.high.push(no, s.high)
 	}
-	e.set(c.member, Range{-p.low.top(win.base), p.high.top(win.base)})
+	e.set(c.member, e.leaf(c.member))
 }
 
-func (e *Extents) set(m Member, r Range) {
+// leaf is what the member's window comes to. What is no member, and one whose
+// window is still to come, counts for nothing.
+func (e *Extents) leaf(m Member) Extremes {
+	win, p := &e.members[m], &e.peaks[m]
+	if win.in == 0 {
+		return Extremes{Least: Range{math.Inf(1), math.Inf(1)}, Greatest: Range{math.Inf(-1), math.Inf(-1)}}
+	}
+	r := Range{-p.low.top(win.base), p.high.top(win.base)}
+	return Extremes{r, r, r}
+}
+
+func (e *Extents) set(m Member, leaf Extremes) {
 	k := len(e.tree)/2 + int(m)
-	leaf := Extent{Sum: r, Least: r, Greatest: r}
 	if e.tree[k] == leaf {
 		return
 	}
@@ -159,26 +171,20 @@ func (e *Extents) set(m Member, r Range) {
 	}
 }
 
-// layout makes the tree anew. What is no member counts for nothing.
+// layout makes the tree anew.
 func (e *Extents) layout() {
 	n := len(e.members)
-	e.tree = make([]Extent, 2*n)
-	absent := Extent{Least: Range{math.Inf(1), math.Inf(1)}, Greatest: Range{math.Inf(-1), math.Inf(-1)}}
+	e.tree = make([]Extremes, 2*n)
 	for m := range n {
-		e.tree[n+m] = absent
-		if win := &e.members[m]; win.in > 0 {
-			p := &e.peaks[m]
-			r := Range{-p.low.top(win.base), p.high.top(win.base)}
-			e.tree[n+m] = Extent{Sum: r, Least: r, Greatest: r}
-		}
+		e.tree[n+m] = e.leaf(Member(m))
 	}
 	for k := n - 1; k > 0; k-- {
 		e.tree[k].join(&e.tree[2*k], &e.tree[2*k+1])
 	}
 }
 
-// join makes x the extent of a and b together.
-func (x *Extent) join(a, b *Extent) {
+// join makes x the extremes of a and b together.
+func (x *Extremes) join(a, b *Extremes) {
 	x.Sum = Range{a.Sum.Low + b.Sum.Low, a.Sum.High + b.Sum.High}
 	x.Least = Range{min(a.Least.Low, b.Least.Low), min(a.Least.High, b.Least.High)}
 	x.Greatest = Range{max(a.Greatest.Low, b.Greatest.Low), max(a.Greatest.High, b.Greatest.High)}

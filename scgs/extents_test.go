@@ -18,7 +18,7 @@ func valueOf(ref scgs.Ref) float64 { return float64(ref*7%5) - 1 }
 func extentsOf(r realm, declared scgs.Range) []scgs.Extent {
 	var all []scgs.Extent
 	for _, at := range r.instants() {
-		now := scgs.Extent{From: at, Sum: hull(), Least: hull(), Greatest: hull()}
+		now := scgs.Extent{From: at, Extremes: scgs.Extremes{Sum: hull(), Least: hull(), Greatest: hull()}}
 		for _, t := range r.tuples(at) {
 			sum, least, greatest := scgs.Range{}, scgs.Range{Low: math.Inf(1), High: math.Inf(1)}, scgs.Range{Low: math.Inf(-1), High: math.Inf(-1)}
 			for _, ref := range r.refs(t) {
@@ -34,7 +34,7 @@ func extentsOf(r realm, declared scgs.Range) []scgs.Extent {
 			widen(&now.Least, least)
 			widen(&now.Greatest, greatest)
 		}
-		if n := len(all); n == 0 || all[n-1].Sum != now.Sum || all[n-1].Least != now.Least || all[n-1].Greatest != now.Greatest {
+		if n := len(all); n == 0 || all[n-1].Extremes != now.Extremes {
 			now.Epoch, now.Index = 1, uint64(n+1)
 			all = append(all, now)
 		}
