@@ -57,7 +57,7 @@ func chances(stream []message) []chance {
 			if seq > 0 && msg.seq > seq+1 {
 				lose()
 			}
-			for k := len(all) - 1; sameReading(stamps, all[k].since, last, i); k-- {
+			for k := len(all) - 1; sameReading(stamps, all[k].since, i); k-- {
 				all = all[:k]
 			}
 			stop(i, all)
@@ -78,27 +78,42 @@ func chances(stream []message) []chance {
 }
 
 // sameReading reports whether what began with one stamp was never held, since the
-// event that ended it has the same reading and nothing showed it lasting.
-func sameReading(stamps []clocksync.Stamp, since, last, end int) bool {
-	return since >= 0 && stamps[since].Domain == stamps[end].Domain && stamps[since].Mono == stamps[end].Mono &&
-		stamps[last].Within.Earliest <= stamps[since].Within.Earliest
+// event that ended it has the same reading.
+func sameReading(stamps []clocksync.Stamp, since, end int) bool {
+	return since >= 0 && stamps[since].Domain == stamps[end].Domain && stamps[since].Mono == stamps[end].Mono
 }
 
 // tidy gives the messages' stamps, none before what the member has shown in
 // another incarnation, and the latest time at which each can have happened, given
-// that those after it happened later.
+// that those after it happened later. Evidence with the reading before it shows
+// no later time. The domains tell a clock from the same clock after another one.
 func tidy(stream []message) (stamps []clocksync.Stamp, latest []clocksync.Instant) {
 	lo, hi := clocksync.MinInstant, clocksync.MinInstant
+	var last clocksync.Stamp
+	var clock clocksync.Domain
+	moves := 0
 	for _, msg := range stream {
 		at := msg.at
-		if msg.action != restart {
-			at.Within.Earliest = max(at.Within.Earliest, lo)
-			at.Within.Latest = max(at.Within.Latest, hi)
-			lo = at.Within.Earliest
-			if l := at.Within.Latest; l != clocksync.MaxInstant {
-				hi = l
+		if msg.action == restart {
+			if msg.domain != clock {
+				clock = msg.domain
+				moves++
 			}
+			stamps = append(stamps, at)
+			continue
 		}
+		clock = at.Domain
+		at.Domain = clocksync.Domain(fmt.Sprintf("%s after %d moves", at.Domain, moves))
+		at.Within.Earliest = max(at.Within.Earliest, lo)
+		at.Within.Latest = max(at.Within.Latest, hi)
+		if msg.action == evidence && at.Domain == last.Domain && at.Mono == last.Mono {
+			at.Within.Earliest = lo
+		}
+		lo = at.Within.Earliest
+		if l := at.Within.Latest; l != clocksync.MaxInstant {
+			hi = l
+		}
+		last = at
 		stamps = append(stamps, at)
 	}
 	latest = make([]clocksync.Instant, len(stream))
@@ -112,10 +127,35 @@ func tidy(stream []message) (stamps []clocksync.Stamp, latest []clocksync.Instan
 	return stamps, latest
 }
 
+// watermark is the instant before which nothing more can change.
+func watermark(members int, arrived []message) clocksync.Instant {
+	least := clocksync.MaxInstant
+	for _, stream := range streamsOf(members, arrived) {
+		newest := clocksync.MinInstant
+		stamps, _ := tidy(stream)
+		for i, msg := range stream {
+			if msg.action != restart {
+				newest = stamps[i].Within.Earliest
+			}
+		}
+		least = min(least, newest)
+	}
+	return least
+}
+
 // realm is all members' chances.
 type realm [][]chance
 
 func newRealm(members int, arrived []message) realm {
+	var r realm
+	for _, stream := range streamsOf(members, arrived) {
+		r = append(r, chances(stream))
+	}
+	return r
+}
+
+// streamsOf gives each member's messages, without those that arrived again.
+func streamsOf(members int, arrived []message) [][]message {
 	streams := make([][]message, members)
 	seen := map[scgs.Ref]bool{}
 	for _, msg := range arrived {
@@ -124,11 +164,7 @@ func newRealm(members int, arrived []message) realm {
 			seen[msg.ref] = true
 		}
 	}
-	r := make(realm, members)
-	for m := range streams {
-		r[m] = chances(streams[m])
-	}
-	return r
+	return streams
 }
 
 // instants are those at which something changes, in order.

@@ -58,7 +58,7 @@ type ExtentOptions struct {
 // two goroutines at once.
 type Extents struct {
 	windows
-	peaks []peaks // of each member
+	peaks []peaks    // of each member
 	tree  []Extremes // node k joins nodes 2k and 2k+1; the second half are the members
 	last  Extremes
 }

@@ -110,20 +110,6 @@ func (r *extentRun) drain() {
 	}
 }
 
-// watermark is the instant before which nothing more can change, by definition.
-func watermark(members int, arrived []message) clocksync.Instant {
-	newest := make([]clocksync.Instant, members)
-	for m := range newest {
-		newest[m] = clocksync.MinInstant
-	}
-	for _, msg := range arrived {
-		if msg.action != restart {
-			newest[msg.member] = max(newest[msg.member], msg.at.Within.Earliest)
-		}
-	}
-	return slices.Min(newest)
-}
-
 // TestExtentsAreExact compares with enumeration at every prefix of the messages,
 // in any order of arrival: each Extent as soon as it is final, and none else.
 func TestExtentsAreExact(t *testing.T) {

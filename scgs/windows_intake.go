@@ -61,6 +61,9 @@ func (w *windows) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 		win.open(w.nothing)
 		win.seq = seq
 	}
+	if p.m == win.last.m { // the same reading again shows nothing later
+		p.lo = win.last.lo
+	}
 	win.settle(p.hi, win.spells.n-1)
 	win.heard(p)
 	w.stats.Evidence++
@@ -187,16 +190,14 @@ func (win *window) settle(hi clocksync.Instant, n int32) {
 }
 
 // forget removes the newest spells if they ended at p by the same reading at
-// which they started: they were never held. (One with evidence of a later time
-// than its start stays, as it may have been counted, and one that by its stamps
-// ended after p is there to stand for a clock that is too coarse.)
+// which they started: they were never held. One that by its stamps ended before
+// the start at p stays: there the clock is too coarse.
 func (w *windows) forget(win *window, p point) {
 	for n := win.spells.n; n > win.in && n > 1; n = win.spells.n {
-		s, before := win.spells.back(), win.spells.at(n-2)
-		if s.mono != p.m || s.from < win.last.lo || before.to < p.lo {
+		if win.spells.back().mono != p.m || win.spells.at(n-2).to < p.lo {
 			return
 		}
-		w.release(s.ref)
+		w.release(win.spells.back().ref)
 		win.spells.n--
 	}
 }
