@@ -290,3 +290,80 @@ func TestWiderBoundsOnlyWiden(t *testing.T) {
 }
 
 func inside(a, b scgs.Range) bool { return b.Low <= a.Low && a.High <= b.High }
+
+// TestAnsweredNeedsGoOn answers what is asked for until nothing is: then nothing
+// is left to be delivered.
+func TestAnsweredNeedsGoOn(t *testing.T) {
+	asked := 0
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{ends: 15, infinite: 10})
+		r := newExtentRun(t, scgs.ExtentOptions{}, s.specs())
+		for _, msg := range s.arrived[:d(len(s.arrived)+1)] {
+			r.put(msg)
+			r.drain()
+		}
+		for needs := r.x.Needs(nil); len(needs) > 0; needs = r.x.Needs(nil) {
+			asked += len(needs)
+			until := r.x.Until()
+			for _, n := range needs {
+				at := clocksync.Stamp{Domain: s.domains[n.Member], Mono: clocksync.Instant(5000 + asked), Within: clocksync.Interval{
+					Earliest: n.AfterTime + 1, Latest: max(n.AfterTime, 200) + 1,
+				}}
+				if n.AfterTime == clocksync.MinInstant { // nobody has said anything that ends
+					at.Within.Earliest = -100
+				}
+				why := r.x.Evidence(n.Member, max(1, n.Seq), at)
+				if why != scgs.Accepted {
+					t.Fatalf("%+v: %v\n%v", n, why, s)
+				}
+			}
+			if r.drain(); r.x.Until() <= until || r.x.Until() <= needs[0].AfterTime {
+				t.Fatalf("until %v, then %v though %+v was answered\n%v", until, r.x.Until(), needs, s)
+			}
+		}
+		n := len(r.found)
+		r.x.Finish()
+		if r.drain(); len(r.found) > n {
+			t.Fatalf("nothing was asked for, and %+v was to come\n%v", r.found[n:], s)
+		}
+	})
+	if asked < *systems {
+		t.Fatalf("only %d needs", asked)
+	}
+}
+
+// TestCoarseReadings is about states that start and end by the same reading: they
+// were never held, unless their stamps show that the clock is too coarse.
+func TestCoarseReadings(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		third clocksync.Interval
+		want  string
+	}{
+		{"stamps agree", clocksync.Interval{Earliest: 10, Latest: 13}, "[-inf:0..9 9:1 10:1..3 12:3]"},
+		{"stamps differ", clocksync.Interval{Earliest: 15, Latest: 16}, "[-inf:0..9 9:1..2 12:2 15:2..3 16:3]"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			x, err := scgs.NewExtents(scgs.ExtentOptions{Declared: scgs.Range{High: 9}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			x.Epoch(1, nil, []scgs.Spec{{Domain: "d"}})
+			for i, within := range []clocksync.Interval{{Earliest: 5, Latest: 9}, {Earliest: 9, Latest: 12}, c.third} {
+				at := clocksync.Stamp{Domain: "d", Mono: clocksync.Instant(10 * min(i, 1)), Within: within}
+				if why := x.Start(0, uint64(i+1), at, float64(i+1)); why != scgs.Accepted {
+					t.Fatal(why)
+				}
+			}
+			x.Finish()
+			var got []string
+			var e scgs.Extent
+			for x.Next(&e) {
+				got = append(got, fmt.Sprintf("%v:%v", e.From, between(e.Sum)))
+			}
+			if text := fmt.Sprint(got); text != c.want {
+				t.Fatalf("got %s, want %s", text, c.want)
+			}
+		})
+	}
+}
