@@ -2,6 +2,7 @@ package scgs
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/gopegasus/pegasus/clocksync"
 )
@@ -20,12 +21,43 @@ type Spec struct {
 	Domain clocksync.Domain
 }
 
-// Options limit a detector.
+// Modality is what a [Detector] claims of the tuples it delivers.
+type Modality uint8
+
+const (
+	// Inst is for local states: all states of the tuple certainly held at the
+	// same time.
+	Inst Modality = iota
+	// Definitely is for runs of states in which a condition on the local state
+	// holds: the conditions of all members certainly held at the same time.
+	Definitely
+	// Possibly is for such runs too: the conditions of all members may have held
+	// at the same time.
+	Possibly
+)
+
+// String gives the word for the modality.
+func (m Modality) String() string {
+	switch m {
+	case Inst:
+		return "inst"
+	case Definitely:
+		return "definitely"
+	case Possibly:
+		return "possibly"
+	}
+	return "modality(" + strconv.Itoa(int(m)) + ")"
+}
+
+// Options say what a detector looks for, and its limits.
 type Options struct {
+	Modality Modality
 	// MaxPending is the number of closed local states that may wait for each
 	// member behind the one the detector looks at. Beyond it the oldest of
-	// them become one UNKNOWN. 0 means 1024.
+	// them become one UNKNOWN, or are let go of if they are runs. 0 means 1024.
 	MaxPending int
+	// Ends keeps what [Detector.Ended] hands out.
+	Ends bool
 }
 
 const defaultMaxPending = 1024
@@ -35,7 +67,9 @@ const defaultMaxPending = 1024
 // [Detector.Evidence]; [Detector.Next] takes out what has become certain. It
 // must not be used by two goroutines at once.
 type Detector struct {
+	modality   Modality
 	maxPending int
+	ends       bool
 	members    []member
 	places     []place  // of each member
 	free       []Member // removed, to be given out again, last first
@@ -62,6 +96,7 @@ type Detector struct {
 	hasClosing   bool    // ... if there is one
 	delta        delta   // what changed since the last Opened
 	released     []Ref   // not yet handed back to the owner
+	ended        []Part  // not yet handed out
 	scratch      []int32 // of Needs
 	stats        Stats
 }
@@ -90,7 +125,8 @@ type member struct {
 	track
 	alive bool // is a member of this epoch
 	dirty bool // has another head than in the last tuple delivered
-	_     [22]byte
+	vague bool // its newest stamp has no upper bound
+	_     [21]byte
 }
 
 // place says which clocks a member's states are stamped by, where that is not
@@ -105,7 +141,7 @@ func NewDetector(o Options) *Detector {
 	if o.MaxPending <= 0 {
 		o.MaxPending = defaultMaxPending
 	}
-	return &Detector{maxPending: o.MaxPending, advance: none, forced: reach{to: unheard}}
+	return &Detector{modality: o.Modality, ends: o.Ends, maxPending: o.MaxPending, advance: none, forced: reach{to: unheard}}
 }
 
 // Epoch begins the epoch id with other members: it removes some, adds others and

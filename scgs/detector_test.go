@@ -180,7 +180,7 @@ func needs(parts, starts []scgs.Part) []scgs.Need {
 	}
 	var found []scgs.Need
 	for _, j := range parts {
-		n := scgs.Need{Member: j.Member, Seq: j.Seq, AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant}
+		n := scgs.Need{Member: j.Member, Seq: j.Seq, AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant, Newest: j.End}
 		for _, i := range starts {
 			if i.Start.Domain == j.Start.Domain {
 				n.AfterMono = max(n.AfterMono, i.Start.Mono)

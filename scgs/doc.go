@@ -29,6 +29,24 @@
 // all its states certainly hold. It may be empty though the state is certain.
 // The envelope, [max lo(S), min hi(T)), are those at which they can hold.
 //
+// # Modalities
+//
+// That the states of a tuple held at the same time is more than that a condition
+// on each of them did: the condition may go on from one state to the next, and
+// then the instant need not be the same in all realities. So for conjunctions of
+// local conditions a [Detector] can be told, by [Options.Modality], to look at
+// runs, the maximal sequences of states in which a member's condition holds.
+//
+//	Definitely  in every reality the conditions held at the same time:
+//	            the test above, of the runs' first starts and last ends
+//	Possibly    in some reality they did:
+//	            lo(S of i) < hi(T of j) between different clock domains
+//
+// Each Inst is a Definitely and each Definitely a Possibly; without uncertainty
+// they are the same. Possibly is for alarms that must not miss anything: it is
+// found whenever it is so, and then again greedily, since tuples that possibly
+// overlap are no chain.
+//
 // # Open states
 //
 // A state need not have ended. Evidence, a later stamp at which it still held,

@@ -49,7 +49,8 @@ type Event struct {
 	Span
 }
 
-// Change is a member's state in a tuple.
+// Change is a member's state in a tuple, or its run: that has the number of its
+// first state and the ref of its newest.
 type Change struct {
 	Member  Member
 	Seq     uint64
@@ -137,6 +138,12 @@ func (d *Detector) span() Span {
 		CoreFrom: d.first.hi, CoreTo: r.lo,
 		EnvelopeFrom: d.maxLo, EnvelopeTo: r.chi,
 	}
+	if d.modality == Possibly {
+		s = Span{
+			CoreFrom: d.maxLo, CoreTo: r.chi,
+			EnvelopeFrom: d.first.hi, EnvelopeTo: r.clo,
+		}
+	}
 	s.HasCore = d.infinite == 0 && s.CoreFrom < s.CoreTo && s.CoreFrom.Finite() && s.CoreTo.Finite()
 	if !s.HasCore {
 		s.CoreFrom, s.CoreTo = 0, 0
@@ -158,7 +165,8 @@ func (d *Detector) Current() (Span, bool) {
 	return d.span(), true
 }
 
-// Part is a member's share in a tuple: its local state.
+// Part is a member's share in a tuple: its local state, or a run of them, which
+// has the number of its first and the ref of its newest.
 type Part struct {
 	Member Member
 	Seq    uint64
@@ -183,10 +191,19 @@ func (d *Detector) Witness(dst []Part) []Part {
 		s := mb.queue.front()
 		dst = append(dst, Part{
 			Member: Member(m), Seq: s.seq, Ref: s.ref,
-			Start: s.start.stamp(d.places[m].home), End: s.bound().stamp(d.places[m].home),
+			Start: d.frame(s.start).stamp(d.places[m].home), End: d.frame(s.bound()).stamp(d.places[m].home),
 			Open: !s.closed, Unknown: s.sort != known,
 		})
 	}
+	return dst
+}
+
+// Ended appends to dst the states, or runs, whose ends became known since the last
+// call, if Options.Ends asked for that. A state ends at the next report, or where
+// the rule for losses puts it.
+func (d *Detector) Ended(dst []Part) []Part {
+	dst = append(dst, d.ended...)
+	d.ended = d.ended[:0]
 	return dst
 }
 
@@ -204,7 +221,7 @@ func (d *Detector) Bound() time.Duration {
 			continue
 		}
 		s := mb.queue.front()
-		widest = max(widest, half(s.start), half(s.end))
+		widest = max(widest, half(d.frame(s.start)), half(d.frame(s.end)))
 	}
 	return widest
 }

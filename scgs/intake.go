@@ -62,6 +62,10 @@ func (d *Detector) Stats() Stats { return d.stats }
 // seq. A ref that is accepted comes back from [Detector.Released], one that is
 // not stays with the caller.
 //
+// Under Definitely and Possibly the condition holds in the state: it goes on
+// with the member's run or, after an End or a loss, begins one. A run has the
+// number of its first state and the ref of its newest.
+//
 // The stamp may not be before the member's newest one in any part (an infinite
 // Latest is not compared).
 func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reason {
@@ -69,14 +73,25 @@ func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reas
 	if why != Accepted {
 		return why
 	}
-	joined := d.endTail(m, mb, seq, p)
-	d.push(m, mb, state{start: p, end: p, seq: seq, ref: ref, joined: joined})
 	d.stats.States++
+	if d.goesOn(mb, seq) {
+		d.extend(m, mb, p, ref)
+		mb.seq = seq
+		return Accepted
+	}
+	joined := d.endTail(m, mb, seq, p)
+	end := p
+	if d.modality == Possibly {
+		end = d.shown(mb, p)
+	}
+	d.push(m, mb, state{start: d.frame(p), end: end, seq: seq, ref: ref, joined: joined})
 	return Accepted
 }
 
 // End reports that the member's last state ended at the stamp and no other one
-// began. It takes a sequence number of its own, so that its loss shows.
+// began. It takes a sequence number of its own, so that its loss shows. Under
+// Definitely and Possibly it also reports a state in which the condition does not
+// hold.
 func (d *Detector) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 	mb, p, why := d.admit(m, seq, at)
 	if why != Accepted {
@@ -105,11 +120,15 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 		mb.seq = seq
 	}
 	s := mb.queue.tail()
-	if s == nil || s.sort == fiat {
+	switch {
+	case s != nil && s.sort != fiat:
+		mb.heard(p)
+		s.end = d.shown(mb, p)
+	case s == nil && d.runs():
+		d.hear(mb, p)
+	default:
 		return d.refuse(Stale)
 	}
-	mb.heard(p)
-	s.end = p
 	d.stats.Evidence++
 	d.changed(m, mb)
 	return Accepted
@@ -128,9 +147,28 @@ func (d *Detector) Lost(m Member) Reason {
 		return d.refuse(Regress)
 	}
 	d.lose(m, mb, clocksync.MaxInstant)
-	mb.queue.tail().sort = fiat
-	d.changed(m, mb)
+	if s := mb.queue.tail(); s != nil {
+		s.sort = fiat
+		d.changed(m, mb)
+	}
 	return Accepted
+}
+
+// Finish tells that nothing more will be reported. Then, under Possibly, a run
+// that is open and whose newest evidence has no upper bound has no end in sight.
+// Before, its newest finite upper end stands for it, since the end to come may
+// have a bound. Next goes on from there.
+func (d *Detector) Finish() {
+	if d.modality != Possibly {
+		return
+	}
+	for m := range d.members {
+		mb := &d.members[m]
+		if s := mb.queue.tail(); s != nil && mb.vague {
+			s.end.lo = clocksync.MaxInstant
+			d.changed(Member(m), mb)
+		}
+	}
 }
 
 // Restart reports that the member is a new incarnation, on a clock that may be
@@ -165,6 +203,9 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
 func (d *Detector) move(m Member, mb *member, to clocksync.Domain) {
 	s, p := mb.queue.tail(), &d.places[m]
 	switch {
+	case s == nil && mb.queue.n > 0: // a run that never held marks the place
+		d.push(m, mb, state{sort: unknown, closed: true, moved: true, start: unheard, end: unheard})
+		p.moves = append(p.moves, to)
 	case s != nil && s.moved:
 		p.moves[len(p.moves)-1] = to
 	case mb.queue.n > 1:
@@ -233,25 +274,91 @@ func (d *Detector) endTail(m Member, mb *member, seq uint64, p point) bool {
 		d.skip(m, mb, p.hi)
 	}
 	mb.seq = seq
-	mb.heard(p)
 	s := mb.queue.tail()
 	if s == nil {
+		d.hear(mb, p)
 		return false
 	}
-	s.end, s.closed = p, true
-	d.changed(m, mb)
+	mb.heard(p)
+	d.close(m, mb, s, p)
 	return s.sort == known
 }
 
+// close ends the state s, the member's newest, at p.
+func (d *Detector) close(m Member, mb *member, s *state, p point) {
+	s.end, s.closed = d.frame(p), true
+	if d.ends && s.sort == known {
+		d.ended = append(d.ended, Part{
+			Member: m, Seq: s.seq, Ref: s.ref,
+			Start: d.frame(s.start).stamp(mb.clock), End: p.stamp(mb.clock),
+		})
+	}
+	d.changed(m, mb)
+}
+
+// runs reports whether the detector looks at runs and not at single states.
+func (d *Detector) runs() bool { return d.modality != Inst }
+
+// goesOn reports whether a state of that number goes on with the member's run.
+func (d *Detector) goesOn(mb *member, seq uint64) bool {
+	return d.runs() && !mb.jumps(seq) && mb.queue.tail() != nil
+}
+
+// extend adds a state to the member's run, for which its start is evidence.
+func (d *Detector) extend(m Member, mb *member, p point, ref Ref) {
+	s := mb.queue.tail()
+	mb.heard(p)
+	s.end = d.shown(mb, p)
+	d.release(s.ref)
+	s.ref = ref
+	d.changed(m, mb)
+}
+
+// frame gives a point as the states hold it. For Possibly the ends change
+// places: then one test, that the upper end of a start is below the lower one of
+// an end, serves all modalities.
+func (d *Detector) frame(p point) point {
+	if d.modality == Possibly {
+		p.lo, p.hi = p.hi, p.lo
+	}
+	return p
+}
+
+// shown is the member's evidence p as its open state holds it. No end to come is
+// before it, nor has a lower upper end than the newest finite one.
+func (d *Detector) shown(mb *member, p point) point {
+	if d.modality == Possibly {
+		mb.vague = p.hi == clocksync.MaxInstant
+		if mb.vague {
+			p.hi = max(mb.last.hi, p.lo)
+		}
+	}
+	return d.frame(p)
+}
+
+// hear notes the stamp of a member that has no open state.
+func (d *Detector) hear(mb *member, p point) {
+	mb.heard(p)
+	if mb.queue.n == 0 {
+		d.begin(mb, d.frame(mb.last))
+		d.review(mb.domain)
+	}
+}
+
 // lose ends the member's open state at its newest evidence and opens UNKNOWN
-// there; hi is the latest time at which the state can have ended.
+// there, save between runs; hi is the latest time at which the state can have
+// ended.
 func (d *Detector) lose(m Member, mb *member, hi clocksync.Instant) {
 	if s := mb.queue.tail(); s != nil {
 		if s.sort != known {
 			return
 		}
-		s.end.hi, s.closed = hi, true
-		d.changed(m, mb)
+		to := d.frame(s.end)
+		to.hi = hi
+		d.close(m, mb, s, to)
+	}
+	if d.runs() {
+		return
 	}
 	from := mb.last
 	from.hi = max(from.hi, from.lo)

@@ -8,13 +8,16 @@ import (
 
 // Need is evidence that the detector lacks: that the state of the member's
 // report Seq still held at a stamp with a reading above AfterMono and an
-// Earliest above AfterTime, or what came after it.
+// Earliest (under Possibly a Latest) above AfterTime, or what came after it.
 type Need struct {
 	Member Member
 	// Seq is 0 if the member has no state: it lacks a report, not evidence.
 	Seq       uint64
 	AfterMono clocksync.Instant
 	AfterTime clocksync.Instant // MinInstant if any will do
+	// Newest is the stamp of the newest evidence there is; its Domain is empty if
+	// the member has no state.
+	Newest clocksync.Stamp
 }
 
 // Needs appends to dst, in order of members, whose evidence would decide more,
@@ -28,12 +31,12 @@ func (d *Detector) Needs(dst []Need) []Need {
 	switch {
 	case d.missing > 0:
 		return d.silent(dst)
-	case d.live == 0 || d.multi() && d.infinite > 0:
+	case d.live == 0 || d.multi() && d.infinite > 0 && d.modality != Possibly:
 		return dst
 	}
 	next := reach{to: unheard}
 	if d.open {
-		m := d.ended()
+		m := d.endedFirst()
 		if m == none {
 			return dst
 		}
@@ -47,8 +50,8 @@ func (d *Detector) Needs(dst []Need) []Need {
 	return dst
 }
 
-// ended returns the head that ended first, or none.
-func (d *Detector) ended() Member {
+// endedFirst returns the head that ended first, or none.
+func (d *Detector) endedFirst() Member {
 	h := int32(0)
 	if d.multi() {
 		h = d.top.root().deadLo
@@ -60,9 +63,13 @@ func (d *Detector) ended() Member {
 	return Member(d.domains[h].heads.root().deadM)
 }
 
-// follows is when what comes after the member's head begins.
+// follows is when what comes after the member's head begins; under Possibly,
+// until when a head that ends later must be shown to last.
 func (d *Detector) follows(mb *member) reach {
 	to := mb.queue.front().end
+	if d.modality == Possibly {
+		return reach{to: point{to.m, to.lo, to.lo}}
+	}
 	if to.hi == clocksync.MaxInstant {
 		to.hi = to.lo
 	}
@@ -88,17 +95,19 @@ func (d *Detector) lacking(dst []Need, h int32, next reach) []Need {
 	d.scratch = dom.heads.below(d.scratch[:0], 1, mono+1, limit)
 	for _, m := range d.scratch {
 		if mb := &d.members[m]; !mb.queue.front().closed {
-			dst = append(dst, Need{Member(m), mb.seq, mono, after})
+			newest := d.frame(mb.queue.front().end).stamp(d.places[m].home)
+			dst = append(dst, Need{Member(m), mb.seq, mono, after, newest})
 		}
 	}
 	return dst
 }
 
-// silent appends the members that have no state.
+// silent appends the members that have no state. One that is between two runs is
+// not silent: only its next report helps.
 func (d *Detector) silent(dst []Need) []Need {
 	for m := range d.members {
-		if mb := &d.members[m]; mb.alive && mb.queue.n == 0 {
-			dst = append(dst, Need{Member(m), 0, clocksync.MinInstant, clocksync.MinInstant})
+		if mb := &d.members[m]; mb.alive && mb.queue.n == 0 && (mb.seq == 0 || !d.runs()) {
+			dst = append(dst, Need{Member: Member(m), AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant})
 		}
 	}
 	return dst

@@ -2,7 +2,8 @@ package scgs
 
 import "github.com/gopegasus/pegasus/clocksync"
 
-// point is a stamp without its domain: reading and interval.
+// point is a stamp without its domain: reading and interval. In the states of a
+// detector for Possibly lo and hi have changed places ([Detector.frame]).
 type point struct {
 	m, lo, hi clocksync.Instant
 }
@@ -49,8 +50,11 @@ type state struct {
 }
 
 // unbounded reports whether nothing bounds the start from above: such a state is
-// in no global state of several domains.
-func (s *state) unbounded() bool {
+// in no global state of several domains, and a tuple with such a run has no core.
+func (d *Detector) unbounded(s *state) bool {
+	if d.modality == Possibly {
+		return s.start.lo == clocksync.MaxInstant
+	}
 	return s.sort == known && s.start.hi == clocksync.MaxInstant
 }
 
@@ -130,6 +134,12 @@ func (d *Detector) collapse(m Member, n int32) {
 		u.moved, u.start.m = true, clocksync.MinInstant
 		p := &d.places[m]
 		p.moves = p.moves[moves-1:]
+	}
+	if d.runs() { // nothing is known between runs; one that never held keeps the place
+		u.start = u.end
+		if u.moved {
+			u.start, u.end = unheard, unheard
+		}
 	}
 	head := *q.front()
 	q.head = (q.head + n - 1) & int32(len(q.ring)-1)

@@ -16,7 +16,10 @@ import (
 // advanced once its end is known; if a head certainly does not overlap with
 // another one, it overlaps with no later one either and is advanced at once.
 // So each local state is looked at once, and each global state found once, in
-// order (a chain: Fromentin and Raynal 1994; Stoller 2000).
+// order (a chain: Fromentin and Raynal 1994; Stoller 2000). The same holds of runs
+// under Definitely. Tuples that possibly overlap are no chain: there a first one
+// is found if there is any, and then those that come of advancing the run that
+// can end first (the lower number, of two that can end equally late).
 func (d *Detector) Next(ev *Event) bool {
 	if d.hasClosing {
 		d.closing.Changed = ev.Changed[:0]
@@ -24,7 +27,7 @@ func (d *Detector) Next(ev *Event) bool {
 		return true
 	}
 	d.settle()
-	for d.missing == 0 && d.live > 0 {
+	for d.live > 0 {
 		if j := d.refuted(); j != none {
 			if d.open {
 				panic(fmt.Sprintf("scgs: member %d refuted in epoch %d within global state %d: %+v", j, d.epoch, d.index, *d.members[j].queue.front()))
@@ -32,7 +35,7 @@ func (d *Detector) Next(ev *Event) bool {
 			d.pop(j)
 			continue
 		}
-		if !d.certain() {
+		if d.missing > 0 || !d.certain() {
 			return false
 		}
 		if !d.open {
@@ -68,7 +71,7 @@ func (d *Detector) certain() bool {
 		return false
 	case !d.multi():
 		return true
-	case d.infinite > 0:
+	case d.infinite > 0 && d.modality != Possibly:
 		return false
 	}
 	lo := d.top.root().lo

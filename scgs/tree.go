@@ -6,7 +6,8 @@ import "github.com/gopegasus/pegasus/clocksync"
 // evidence of an open one; absent values are MaxInstant.
 //
 // Over the domains the same node is used with domains for heads: m, repLo and lo
-// are then the least lo(EB) of the domain, and cm is not used.
+// are then the least lo(EB) of the domain, and cm is not used. (Under Possibly m
+// is the least lo(EB) and repLo the number of the head that has it.)
 type node struct {
 	m   clocksync.Instant // least m(EB)
 	lo  clocksync.Instant // least lo(EB)
@@ -19,6 +20,7 @@ type node struct {
 	deadM     int32             // the closed head with cm
 	deadLo    int32             // the closed head with clo
 	repClosed bool
+	byLo      bool // rep is the head with least (repLo, number) instead
 }
 
 // absent is the node of a member without a head.
@@ -29,7 +31,7 @@ var absent = node{
 }
 
 // yields reports whether, of two nodes with equal m, the rep of b is to be
-// advanced before that of a.
+// advanced before that of n.
 func (n *node) yields(b *node) bool {
 	if n.repLo != b.repLo {
 		return b.repLo < n.repLo
@@ -37,13 +39,20 @@ func (n *node) yields(b *node) bool {
 	return b.repClosed && !n.repClosed
 }
 
+// yieldsByLo is the order of advancing under Possibly.
+func (n *node) yieldsByLo(b *node) bool {
+	return b.repLo < n.repLo || b.repLo == n.repLo && b.rep < n.rep
+}
+
 // merge makes n sum up a and b, and reports whether that changed it.
 func (n *node) merge(a, b *node) bool {
 	rep, m, lo := a, a, a
-	if b.m < a.m {
-		rep = b
-	}
-	if b.m == a.m && a.yields(b) {
+	switch {
+	case a.byLo || b.byLo:
+		if a.yieldsByLo(b) {
+			rep = b
+		}
+	case b.m < a.m || b.m == a.m && a.yields(b):
 		rep = b
 	}
 	if b.cm < a.cm {
@@ -52,14 +61,14 @@ func (n *node) merge(a, b *node) bool {
 	if b.clo < a.clo {
 		lo = b
 	}
-	least, chi := min(a.lo, b.lo), min(a.chi, b.chi)
-	if n.m == rep.m && n.repLo == rep.repLo && n.rep == rep.rep && n.repClosed == rep.repClosed &&
+	first, least, chi := min(a.m, b.m), min(a.lo, b.lo), min(a.chi, b.chi)
+	if n.m == first && n.repLo == rep.repLo && n.rep == rep.rep && n.repClosed == rep.repClosed &&
 		n.lo == least && n.chi == chi &&
 		n.cm == m.cm && n.deadM == m.deadM && n.clo == lo.clo && n.deadLo == lo.deadLo {
 		return false
 	}
-	n.m, n.repLo, n.rep, n.repClosed = rep.m, rep.repLo, rep.rep, rep.repClosed
-	n.lo, n.chi = least, chi
+	n.repLo, n.rep, n.repClosed, n.byLo = rep.repLo, rep.rep, rep.repClosed, rep.byLo
+	n.m, n.lo, n.chi = first, least, chi
 	n.cm, n.deadM, n.clo, n.deadLo = m.cm, m.deadM, lo.clo, lo.deadLo
 	return true
 }
@@ -146,10 +155,13 @@ func (d *Detector) key(m Member) node {
 	end := s.bound()
 	k := absent
 	k.m, k.lo, k.repLo, k.rep = end.m, end.lo, end.lo, int32(m)
+	if d.modality == Possibly {
+		k.byLo, k.chi = true, end.hi // the core's end, by evidence too
+	}
 	if s.closed {
 		k.cm, k.clo, k.chi = end.m, end.lo, end.hi
 		k.deadM, k.deadLo, k.repClosed = int32(m), int32(m), true
-		if s.unbounded() && d.multi() {
+		if d.modality != Possibly && d.unbounded(s) && d.multi() {
 			k.clo = clocksync.MinInstant // it is in no global state: refuted at once
 		}
 	}
@@ -162,20 +174,29 @@ func (d *Detector) multi() bool { return len(d.domains) > 1 }
 func (d *Detector) enter(mb *member) {
 	if mb.queue.n == 0 {
 		d.missing++
+		d.begin(mb, d.frame(mb.last))
 		return
 	}
 	s := mb.queue.front()
 	if s.sort != known {
 		d.unknown++
 	}
-	dom := &d.domains[mb.domain]
-	dom.maxM = max(dom.maxM, s.start.m)
-	d.maxLo = max(d.maxLo, s.start.lo)
-	switch {
-	case s.unbounded():
+	if d.unbounded(s) {
 		d.infinite++
-	case s.start.hi > dom.maxHi:
-		dom.maxHi = s.start.hi
+	}
+	d.begin(mb, s.start)
+}
+
+// begin takes note that no later head of the member starts before p. For one
+// that has no head this is its newest stamp, by which others can be refuted.
+func (d *Detector) begin(mb *member, p point) {
+	dom := &d.domains[mb.domain]
+	dom.maxM = max(dom.maxM, p.m)
+	if p.lo != clocksync.MaxInstant {
+		d.maxLo = max(d.maxLo, p.lo)
+	}
+	if p.hi > dom.maxHi && p.hi != clocksync.MaxInstant {
+		dom.maxHi = p.hi
 		d.raise(best{mb.domain, dom.maxHi})
 	}
 }
@@ -190,7 +211,7 @@ func (d *Detector) exit(mb *member) {
 	if s.sort != known {
 		d.unknown--
 	}
-	if s.unbounded() {
+	if d.unbounded(s) {
 		d.infinite--
 	}
 }
@@ -233,6 +254,9 @@ func (d *Detector) review(h int32) {
 	}
 	k := *r
 	k.m, k.repLo, k.rep, k.deadM, k.cm = r.lo, r.lo, h, int32(none), clocksync.MaxInstant
+	if k.byLo {
+		k.m, k.repLo, k.byLo = r.repLo, clocksync.Instant(r.rep), false
+	}
 	if r.deadLo != int32(none) {
 		k.deadLo = h
 	}
