@@ -107,7 +107,6 @@ func (e *Extents) Epoch(id uint64, remove []Member, add []Spec) []Member {
 func (e *Extents) Start(m Member, seq uint64, at clocksync.Stamp, value float64) Reason {
 	s := e.nothing
 	if math.Abs(value) <= maxValue {
-		value += 0 // no negative zero
 		s = spell{low: value, high: value}
 	}
 	return e.report(m, seq, at, s)

@@ -1,6 +1,7 @@
 package scgs
 
 import (
+	"math"
 	"slices"
 	"strconv"
 
@@ -37,7 +38,7 @@ type SearchOptions struct {
 	// it many become one UNKNOWN. 0 means 1024.
 	MaxPending int
 	// MaxCombinations is how many combinations of states may be looked at for
-	// one instant. If there are more none is, and the answer is Inconclusive.
+	// one instant. If there are more to look at, the answer is Inconclusive.
 	// 0 means 10,000.
 	MaxCombinations int
 }
@@ -70,7 +71,6 @@ type Search struct {
 	budget int
 
 	answer Answer
-	whole  bool     // all combinations of the present windows gave No, or Inconclusive
 	states []Ref    // of each member: one of its window, while Yes that of the witness
 	picked []uint64 // their numbers
 	wide   []Member // those with more than one state in the window ...
@@ -91,7 +91,8 @@ func NewSearch(predicate func(states []Ref) Answer, o SearchOptions) *Search {
 	if o.MaxCombinations <= 0 {
 		o.MaxCombinations = defaultMaxCombinations
 	}
-	return &Search{windows: newWindows(o.MaxPending, 0, 0), holds: predicate, budget: o.MaxCombinations}
+	budget := min(o.MaxCombinations, math.MaxInt32) // times a window it is still an int
+	return &Search{windows: newWindows(o.MaxPending, 0, 0), holds: predicate, budget: budget}
 }
 
 // Epoch begins the epoch id with other members, as [Detector.Epoch] does. It
@@ -109,7 +110,7 @@ func (s *Search) Epoch(id uint64, remove []Member, add []Spec) []Member {
 			s.widen(Member(m))
 		}
 	}
-	s.answer, s.whole = Inconclusive, false
+	s.answer = Inconclusive
 	return added
 }
 
@@ -155,13 +156,14 @@ func (s *Search) Combinations() uint64 { return s.looked }
 
 // judge brings the windows to the instant reached and answers for it. While the
 // states of a witness are possible the answer is Yes, and nothing is looked at.
-// What was looked at and gave no Yes need not be looked at again.
+// Combinations that gave no Yes need not be looked at again until one that gave
+// Inconclusive, or was not looked at, may have left.
 func (s *Search) judge() Answer {
 	left, lost := s.move()
 	switch {
 	case s.index > 0 && s.answer == Yes && !lost:
 		return Yes
-	case s.index > 0 && s.whole && (s.answer == No || s.answer == Inconclusive && !left):
+	case s.index > 0 && (s.answer == No || s.answer == Inconclusive && !left):
 		return s.extend()
 	}
 	return s.search()
@@ -208,8 +210,7 @@ func (s *Search) search() Answer {
 	for _, m := range s.wide {
 		s.seen[m] = s.members[m].in
 	}
-	s.whole = s.count(none, 0) <= s.budget
-	if !s.whole {
+	if s.count(none, 0) > s.budget {
 		return Inconclusive
 	}
 	return s.look(none, 0)
@@ -241,7 +242,6 @@ func (s *Search) extend() Answer {
 		}
 		if missing == 0 {
 			if budget -= s.count(m, from); budget < 0 {
-				s.whole = false
 				return Inconclusive
 			}
 			switch s.look(m, from) {
@@ -290,7 +290,6 @@ func (s *Search) look(k Member, from int32) Answer {
 	if k != none && s.place[k] < 0 {
 		s.turning = append(s.turning, k)
 	}
-	slices.Sort(s.turning)
 	for _, m := range s.turning {
 		s.reset(m, k, from)
 	}

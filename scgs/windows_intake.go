@@ -146,10 +146,20 @@ func (w *windows) behind(dst []Need, k int, at clocksync.Instant) []Need {
 	case w.tree[k].final > at:
 		return dst
 	case k >= n:
-		m := Member(k - n)
-		return append(dst, Need{Member: m, Seq: w.members[m].seq, AfterMono: clocksync.MinInstant, AfterTime: at})
+		need := Need{Member: Member(k - n), AfterMono: clocksync.MinInstant, AfterTime: at}
+		if win := &w.members[k-n]; win.last != unheard {
+			need.Seq, need.Newest = win.seq, win.newest().stamp(win.clock)
+		}
+		return append(dst, need)
 	}
 	return w.behind(w.behind(dst, 2*k, at), 2*k+1, at)
+}
+
+// newest is the member's newest stamp, as far as it was bounded.
+func (win *window) newest() point {
+	p := win.last
+	p.hi = max(p.hi, p.lo)
+	return p
 }
 
 // Released appends to dst the handles of the local states that can no longer be

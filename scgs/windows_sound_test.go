@@ -73,13 +73,12 @@ type troupe struct {
 	sure  int // instants at which something was excluded
 }
 
-func newTroupe(t rapid.TB, d draw, s *system) *troupe {
-	c := &troupe{t: t, s: s, now: slices.Clone(s.domains), epoch: 1, limit: float64(d(8) - 2)}
-	pending := 1 + d(4)
+func newTroupe(t rapid.TB, limit float64, pending, combinations int, s *system) *troupe {
+	c := &troupe{t: t, s: s, now: slices.Clone(s.domains), epoch: 1, limit: limit}
 	c.x = newExtentRun(t, scgs.ExtentOptions{MaxPending: pending, Declared: declared}, s.specs())
 	c.q = newSearchRun(t, func(refs []scgs.Ref) scgs.Answer {
 		return atLeast(c.limit, refs, func(m int) bool { return slices.Contains(c.at, scgs.Member(m)) })
-	}, scgs.SearchOptions{MaxPending: pending, MaxCombinations: 1 << d(8)}, s.specs())
+	}, scgs.SearchOptions{MaxPending: pending, MaxCombinations: combinations}, s.specs())
 	for m := range s.domains {
 		c.at = append(c.at, scgs.Member(m))
 	}
@@ -156,7 +155,7 @@ func TestPossibleSoundUnderEverything(t *testing.T) {
 	sure, collapsed := 0, uint64(0)
 	forSystems(t, func(t rapid.TB, d draw) {
 		s := newSystem(d, hazards{loss: 15, duplicates: 10, ends: 15, restarts: 15, moves: 50, losts: 8, infinite: 10})
-		c := newTroupe(t, d, s)
+		c := newTroupe(t, float64(d(8)-2), 1+d(4), 1<<d(8), s)
 		for _, msg := range s.arrived {
 			if d.chance(5) {
 				c.shuffle(msg.member)
@@ -172,5 +171,46 @@ func TestPossibleSoundUnderEverything(t *testing.T) {
 	})
 	if sure < *systems || collapsed < uint64(*systems)/10 {
 		t.Fatalf("%d answers were No, %d states collapsed: too little was tried", sure, collapsed)
+	}
+}
+
+// TestOverflowOnlyWidens makes the windows wide, and leaves too little room for
+// them.
+func TestOverflowOnlyWidens(t *testing.T) {
+	collapsed := uint64(0)
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newSystem(d, hazards{loss: 5, infinite: 30})
+		for i := range s.arrived {
+			w := &s.arrived[i].at.Within
+			w.Earliest -= 15
+			if w.Latest != clocksync.MaxInstant {
+				w.Latest += 15
+			}
+		}
+		limit := float64(d(8) - 2)
+		run := func(pending int) *troupe {
+			c := newTroupe(t, limit, pending, 1000, s)
+			for _, msg := range s.arrived {
+				c.put(msg)
+			}
+			c.x.x.Finish()
+			c.q.x.Finish()
+			c.x.drain()
+			c.q.drain()
+			return c
+		}
+		exact, limited := run(100), run(1+d(3))
+		for at := clocksync.Instant(-40); at < 100; at++ {
+			if in, out := extentAt(exact.x.found, at), extentAt(limited.x.found, at); !inside(in.Sum, out.Sum) || !inside(in.Least, out.Least) || !inside(in.Greatest, out.Greatest) {
+				t.Fatalf("at %v %+v, with too little room %+v\n%v", at, in, out, s)
+			}
+			if in, out := answerAt(exact.q.found, at), answerAt(limited.q.found, at); in != out && out == scgs.No {
+				t.Fatalf("at %v %v, with too little room %v\n%v", at, in, out, s)
+			}
+		}
+		collapsed += limited.x.x.Stats().Collapsed
+	})
+	if collapsed < uint64(*systems) {
+		t.Fatalf("only %d states collapsed", collapsed)
 	}
 }
