@@ -136,10 +136,6 @@ func (e *Extents) Next(x *Extent) bool {
 // enter takes the new spells of a window into its extremes.
 func (e *Extents) enter(c shifted) {
 	win, p := &e.members[c.member], &e.peaks[c.member]
-	if c.merged {
-		p.low.clear()
-		p.high.clear()
-	}
 	for no := max(c.first, win.base); no < win.base+uint64(win.in); no++ {
 		s := win.spell(no)
 		p.low.push(no, -s.low)
@@ -190,15 +186,14 @@ func (x *Extremes) join(a, b *Extremes) {
 }
 
 // crest finds the greatest value of a window: it holds those, oldest first, that
-// are greater than all after them.
+// are greater than all after them. (What spells were collapsed to is greater than
+// all that stood here of them.)
 type crest struct{ ring[height] }
 
 type height struct {
 	number uint64
 	value  float64
 }
-
-func (c *crest) clear() { c.n = 0 }
 
 func (c *crest) push(number uint64, v float64) {
 	for c.n > 0 && c.back().value <= v {

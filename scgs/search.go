@@ -176,8 +176,8 @@ func (s *Search) move() (left, lost bool) {
 	for m := s.due(); m != none; m = s.due() {
 		c := s.shift(m)
 		s.changes = append(s.changes, c)
-		left = left || c.left || c.merged
-		if base := s.members[m].base; c.merged || s.picked[m] < base {
+		left = left || c.left
+		if base := s.members[m].base; c.anew || s.picked[m] < base {
 			lost = true
 			s.take(m, base)
 		}

@@ -52,17 +52,30 @@ type searchRun struct {
 	x         *scgs.Search
 	found     []scgs.Finding
 	witnesses [][]scgs.Ref // of each Yes
+	released  map[scgs.Ref]bool
 }
 
 func newSearchRun(t rapid.TB, predicate func([]scgs.Ref) scgs.Answer, o scgs.SearchOptions, specs []scgs.Spec) *searchRun {
-	r := &searchRun{t: t, x: scgs.NewSearch(predicate, o)}
+	r := &searchRun{t: t, released: map[scgs.Ref]bool{}}
+	r.x = scgs.NewSearch(func(refs []scgs.Ref) scgs.Answer {
+		for _, ref := range refs {
+			if r.released[ref] {
+				t.Fatalf("asked about %d after its release", ref)
+			}
+		}
+		return predicate(refs)
+	}, o)
 	r.x.Epoch(1, nil, specs)
 	return r
 }
 
 func (r *searchRun) put(msg message) scgs.Reason {
 	if msg.action == start {
-		return r.x.Start(scgs.Member(msg.member), msg.seq, msg.at, msg.ref)
+		why := r.x.Start(scgs.Member(msg.member), msg.seq, msg.at, msg.ref)
+		if why == scgs.Accepted {
+			delete(r.released, msg.ref)
+		}
+		return why
 	}
 	return hand(r.x, msg)
 }
@@ -78,6 +91,9 @@ func (r *searchRun) drain() {
 		if witness != nil {
 			r.witnesses = append(r.witnesses, witness)
 		}
+	}
+	for _, ref := range r.x.Released(nil) {
+		r.released[ref] = true
 	}
 }
 

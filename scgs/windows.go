@@ -35,7 +35,8 @@ type windows struct {
 // window is one member's states, from the oldest that is still possible at the
 // instant reached to the newest report. Neither from nor to decreases along
 // them, and each begins no later than the one before it ends, so that the window
-// proper, the first in of them, is never empty.
+// proper, the first in of them, is empty only until the next shift, when the
+// member is new or its spells were collapsed.
 type window struct {
 	track
 	spells ring[spell]
@@ -43,7 +44,6 @@ type window struct {
 	base   uint64 // number of the first spell, counted from when the member joined
 	alive  bool
 	lost   bool // given up: UNKNOWN by fiat, and nobody waits for it
-	merged bool // the spells in the window are others than they were
 }
 
 // spell is a local state, or an UNKNOWN, as long as it may be the current one.
@@ -136,9 +136,6 @@ func (w *windows) mark(win *window) mark {
 	if win.in < win.spells.n {
 		k.next = min(k.next, win.spells.at(win.in).from)
 	}
-	if win.merged {
-		k.next = clocksync.MinInstant
-	}
 	return k
 }
 
@@ -195,21 +192,17 @@ func (w *windows) due() Member {
 }
 
 // shifted says how a window changed: the spells from number first on are new in
-// it, and some may have left it, or all are others under the numbers of old ones.
+// it, and some may have left it. If it is anew, numbers may have other spells.
 type shifted struct {
-	member Member
-	first  uint64
-	left   bool
-	merged bool
+	member     Member
+	first      uint64
+	left, anew bool
 }
 
 // shift brings the member's window to the instant reached.
 func (w *windows) shift(m Member) shifted {
 	win := &w.members[m]
-	c := shifted{member: m, first: win.base + uint64(win.in), merged: win.merged}
-	if win.merged {
-		c.first, win.merged = win.base, false
-	}
+	c := shifted{member: m, first: win.base + uint64(win.in), anew: win.in == 0}
 	for win.in < win.spells.n && win.spells.at(win.in).from <= w.reached {
 		win.in++
 	}

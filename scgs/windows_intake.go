@@ -219,8 +219,7 @@ func (w *windows) collapse(win *window) {
 	first, end := win.in, win.in+max(2, waiting/2)
 	if waiting < win.in {
 		first, end = 0, min(win.in, win.spells.n-1)
-		win.in -= end - 1
-		win.merged = true
+		win.in = 0
 	}
 	u := *win.spells.at(first)
 	for i := first; i < end; i++ {

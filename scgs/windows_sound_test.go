@@ -89,6 +89,11 @@ func newTroupe(t rapid.TB, limit float64, pending, combinations int, s *system) 
 func (c *troupe) shuffle(place int) {
 	c.check()
 	c.epoch++
+	defer func() {
+		if w := c.q.x.Witness(nil); w != nil {
+			c.t.Fatalf("witness %v of an epoch that has ended", w)
+		}
+	}()
 	if m := c.at[place]; m >= 0 {
 		c.at[place] = -1
 		c.x.x.Epoch(c.epoch, []scgs.Member{m}, nil)
