@@ -77,7 +77,7 @@ type Search struct {
 	place  []int32  // ... and where each member stands there, or -1
 
 	changes []shifted // of the instant reached
-	seen    []int32   // how many states of each window count while new ones are gone through
+	seen    []int32   // how many states of each window count: all, but while new ones are gone through
 	turning []Member  // of the combinations looked at
 	looked  uint64
 }
@@ -106,6 +106,7 @@ func (s *Search) Epoch(id uint64, remove []Member, add []Spec) []Member {
 	for m := range s.members {
 		s.place[m] = -1
 		if win := &s.members[m]; win.in > 0 {
+			s.seen[m] = win.in
 			s.take(Member(m), win.base)
 			s.widen(Member(m))
 		}
@@ -177,6 +178,7 @@ func (s *Search) move() (left, lost bool) {
 		c := s.shift(m)
 		s.changes = append(s.changes, c)
 		left = left || c.left
+		s.seen[m] = s.members[m].in
 		if base := s.members[m].base; c.anew || s.picked[m] < base {
 			lost = true
 			s.take(m, base)
@@ -207,29 +209,32 @@ func (s *Search) widen(m Member) {
 
 // search looks at all combinations.
 func (s *Search) search() Answer {
-	for _, m := range s.wide {
-		s.seen[m] = s.members[m].in
-	}
 	if s.count(none, 0) > s.budget {
 		return Inconclusive
 	}
 	return s.look(none, 0)
 }
 
-// extend looks at the combinations that have a new state: of each member that
-// has some, all of its new ones with all states of the members before it and
-// those of the others that are not new.
+// extend looks at the combinations that have a new state.
 func (s *Search) extend() Answer {
-	for _, m := range s.wide {
-		s.seen[m] = s.members[m].in
-	}
-	missing := 0 // members all of whose states are new and not gone through yet
+	missing := 0 // members all of whose states are new
 	for _, c := range s.changes {
 		s.seen[c.member] = s.old(c)
 		if s.seen[c.member] == 0 {
 			missing++
 		}
 	}
+	answer := s.through(missing)
+	for _, c := range s.changes {
+		s.seen[c.member] = s.members[c.member].in
+	}
+	return answer
+}
+
+// through goes through the members that have new states, and looks at all new
+// ones of each with all states of the members before it and those of the others
+// that are not new.
+func (s *Search) through(missing int) Answer {
 	answer, budget := s.answer, s.budget
 	for _, c := range s.changes {
 		m, from := c.member, s.seen[c.member]

@@ -1,8 +1,6 @@
 package scgs
 
-import (
-	"github.com/gopegasus/pegasus/clocksync"
-)
+import "github.com/gopegasus/pegasus/clocksync"
 
 // windows goes along reference time and keeps, for the instant that it has
 // reached, the states that each member may be in. A state from S to T may be the
@@ -152,31 +150,34 @@ func (w *windows) refresh(m Member) {
 	}
 }
 
-// advance goes on to the next instant at which a window changes, or for the
-// first event of an epoch stays where it is. It returns false if what holds then
-// is not final yet. While it returns true, all of due must be shifted before the
-// next call.
+// upcoming is the next instant at which a window changes, or before the first
+// event of an epoch the one reached.
+func (w *windows) upcoming() clocksync.Instant {
+	if w.index == 0 {
+		return w.reached
+	}
+	return max(w.reached, w.tree[1].next)
+}
+
+// advance goes on to the upcoming instant. It returns false if what holds then is
+// not final yet. While it returns true, all of due must be shifted before the next
+// call.
 func (w *windows) advance() bool {
 	if len(w.tree) == 0 {
 		return false
 	}
-	root := w.tree[1]
-	at := w.reached
-	if w.index > 0 {
-		at = max(at, root.next)
-	}
-	if at < root.final {
+	at, final := w.upcoming(), w.tree[1].final
+	switch {
+	case at < final:
 		w.reached = at
 		return true
-	}
-	if root.final != clocksync.MaxInstant { // else only what UNKNOWN by fiat and promises reach
-		w.reached = max(w.reached, root.final)
+	case final != clocksync.MaxInstant: // else only what UNKNOWN by fiat and promises reach
+		w.reached = max(w.reached, final)
 	}
 	return false
 }
 
-// due returns the first member whose window changes at the instant reached or
-// has changed, or none.
+// due returns a member whose window is not yet at the instant reached, or none.
 func (w *windows) due() Member {
 	if w.tree[1].next > w.reached {
 		return none

@@ -76,17 +76,12 @@ func (w *windows) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 // that report says counts from the instant reached by then. A state that was
 // promised for ever is not lost.
 func (w *windows) Lost(m Member) Reason {
-	win := w.find(m)
-	switch {
-	case win == nil:
-		return w.refuse(NoMember)
-	case win.promised():
-		return w.refuse(Regress)
+	win, why := w.lose(m)
+	if why == Accepted {
+		win.lost = true
+		w.refresh(m)
 	}
-	win.open(w.nothing)
-	win.lost = true
-	w.refresh(m)
-	return Accepted
+	return why
 }
 
 // Restart reports that the member is a new incarnation, on a clock that may be
@@ -94,20 +89,29 @@ func (w *windows) Lost(m Member) Reason {
 // its next report it is UNKNOWN. The caller keeps reports of the old incarnation
 // away. A member whose state was promised for ever cannot restart; remove it.
 func (w *windows) Restart(m Member, domain clocksync.Domain) Reason {
-	win := w.find(m)
-	switch {
-	case win == nil:
-		return w.refuse(NoMember)
-	case win.promised():
-		return w.refuse(Regress)
+	win, why := w.lose(m)
+	if why != Accepted {
+		return why
 	}
-	win.open(w.nothing)
 	if domain != win.clock { // nothing is known of the new clock
 		win.spells.back().mono = clocksync.MinInstant
 	}
 	win.restart(domain)
 	w.refresh(m)
 	return Accepted
+}
+
+// lose begins an UNKNOWN of a member that has promised nothing.
+func (w *windows) lose(m Member) (*window, Reason) {
+	win := w.find(m)
+	switch {
+	case win == nil:
+		return nil, w.refuse(NoMember)
+	case win.promised():
+		return nil, w.refuse(Regress)
+	}
+	win.open(w.nothing)
+	return win, Accepted
 }
 
 // Finish says that nothing more will be reported: what is open stays so, and
@@ -129,14 +133,10 @@ func (w *windows) Needs(dst []Need) []Need {
 	if len(w.tree) == 0 {
 		return dst
 	}
-	at := w.reached
-	if w.index > 0 {
-		at = max(at, w.tree[1].next)
+	if at := w.upcoming(); at != clocksync.MaxInstant {
+		dst = w.behind(dst, 1, at)
 	}
-	if at == clocksync.MaxInstant {
-		return dst
-	}
-	return w.behind(dst, 1, at)
+	return dst
 }
 
 // behind appends the members under node k that are not final at the instant.
@@ -148,18 +148,13 @@ func (w *windows) behind(dst []Need, k int, at clocksync.Instant) []Need {
 	case k >= n:
 		need := Need{Member: Member(k - n), AfterMono: clocksync.MinInstant, AfterTime: at}
 		if win := &w.members[k-n]; win.last != unheard {
-			need.Seq, need.Newest = win.seq, win.newest().stamp(win.clock)
+			newest := win.last
+			newest.hi = max(newest.hi, newest.lo)
+			need.Seq, need.Newest = win.seq, newest.stamp(win.clock)
 		}
 		return append(dst, need)
 	}
 	return w.behind(w.behind(dst, 2*k, at), 2*k+1, at)
-}
-
-// newest is the member's newest stamp, as far as it was bounded.
-func (win *window) newest() point {
-	p := win.last
-	p.hi = max(p.hi, p.lo)
-	return p
 }
 
 // Released appends to dst the handles of the local states that can no longer be

@@ -123,7 +123,7 @@ func (s *stage) epoch(c *datadriven.TestData) {
 	}
 	for line := range strings.Lines(c.Input) {
 		a := &actor{}
-		for _, word := range strings.Fields(line) {
+		for word := range strings.FieldsSeq(line) {
 			key, value, found := strings.Cut(word, "=")
 			switch {
 			case !found:
@@ -214,11 +214,11 @@ func (s *stage) drain(line string) {
 		if !s.search.Next(&f) {
 			break
 		}
-		text := fmt.Sprintf("  %d/%d from %s: %v", f.Epoch, f.Index, show(f.From), f.Answer)
+		words := []string{fmt.Sprintf("  %d/%d from %s: %v", f.Epoch, f.Index, show(f.From), f.Answer)}
 		for _, ref := range s.search.Witness(nil) {
-			text += fmt.Sprintf(" %v", s.values[ref])
+			words = append(words, fmt.Sprint(s.values[ref]))
 		}
-		lines = append(lines, text)
+		lines = append(lines, strings.Join(words, " "))
 	}
 	if len(lines) > 0 {
 		fmt.Fprintf(s.out, "%s\n%s\n", line, strings.Join(lines, "\n"))

@@ -2,7 +2,6 @@ package scgs_test
 
 import (
 	"fmt"
-
 	"slices"
 	"strings"
 	"testing"
