@@ -23,10 +23,11 @@ func (t *Threshold) enumerate(r *run) {
 	s.steps = 64 * t.maxPending
 	s.clique = zeros(s.clique, n)
 	may, before, _ := s.at(0, n)
+	clear(may)
+	clear(before)
 	for i := range s.near {
 		may[i/64] |= 1 << (i % 64)
 	}
-	clear(before)
 	t.extend(r, 0, 1)
 }
 
