@@ -110,6 +110,7 @@ func (t *Threshold) Restart(m Member, domain clocksync.Domain) Reason {
 	moved := domain != h.clock
 	h.restart(domain)
 	if moved {
+		t.again(t.clock(domain))
 		t.layout()
 	}
 	return Accepted

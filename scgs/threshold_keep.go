@@ -25,10 +25,11 @@ import "github.com/gopegasus/pegasus/clocksync"
 //     no run of another clock than x's reaches x anew. One of x's own clock might,
 //     where a promise (or a stamp that breaks the rules) puts lo(E) ahead of the
 //     readings. So the progress of an open run is held back to the hi(S) of those
-//     runs of its clock whose start its readings have not passed. Nor does a
-//     member that restarts on d's clock begin anything before the end of d.
+//     runs of its clock, itself included, whose start its readings have not
+//     passed. Nor does a member that restarts on d's clock begin anything before the end of d.
 //
-// With one clock in all the first step is enough.
+// With one clock in all it is enough, instead of step 2, that no member can begin
+// anything before lo(T of d), which is so at step 1 but for promises.
 
 // heard notes the newest stamp of a member, and lets go of what that frees.
 func (t *Threshold) heard(m Member, h *holder, p point) {
@@ -48,11 +49,11 @@ func (t *Threshold) heard(m Member, h *holder, p point) {
 // that its open run has still to reach.
 func (h *holder) progress() clocksync.Instant {
 	lo, c := h.last.lo, h.clockRuns
-	if h.open == nil || c.members == 1 && !c.starts.others() {
+	if h.open == nil || h.open.holds() && !c.starts.others() {
 		return lo
 	}
 	for i := len(c.starts.list) - 1; i >= 0 && c.starts.list[i].key >= h.last.m; i-- {
-		if x := c.starts.list[i].run; x != nil && x != h.open {
+		if x := c.starts.list[i].run; x != nil {
 			lo = min(lo, x.start.hi)
 		}
 	}
@@ -79,7 +80,7 @@ func (t *Threshold) pass(c *clockRuns) {
 		if r == nil || r.end.m > c.reading.least() {
 			return
 		}
-		if !t.multi() {
+		if !t.multi() && r.end.lo <= t.past.least() {
 			t.drop(r)
 			continue
 		}
@@ -87,6 +88,17 @@ func (t *Threshold) pass(c *clockRuns) {
 		r.passed = true
 		r.until = max(c.latest, r.end.lo)
 		t.waiting.insert(r.until, r)
+	}
+}
+
+// again puts the runs of a clock that a member has moved to back to step 1.
+func (t *Threshold) again(c *clockRuns) {
+	for _, e := range c.over.list {
+		if r := e.run; r != nil && r.passed {
+			t.waiting.remove(r.until, r)
+			r.passed = false
+			c.passing.insert(r.end.m, r)
+		}
 	}
 }
 
