@@ -182,6 +182,14 @@ func (o *ordered) find(key clocksync.Instant, serial uint64) int {
 	return lo
 }
 
+// above is at least the number of runs with a key above a limit.
+func (o *ordered) above(limit clocksync.Instant) int {
+	if limit == clocksync.MaxInstant {
+		return 0
+	}
+	return len(o.list) - o.find(limit+1, 0)
+}
+
 func (o *ordered) insert(key clocksync.Instant, r *run) {
 	if len(o.list) == cap(o.list) && 4*o.holes > len(o.list) {
 		o.compact()

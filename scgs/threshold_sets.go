@@ -41,6 +41,9 @@ func (t *Threshold) complete(r *run, from point) {
 			return
 		}
 	}
+	if t.tooFew(r) {
+		return
+	}
 	t.gather(r)
 	if len(s.near)+1 < t.k {
 		return
@@ -71,6 +74,20 @@ func (t *Threshold) begun(r *run, from point) {
 			x.fresh = t.tick
 		}
 	}
+}
+
+// tooFew reports, in O(log runs) for each run that r has begun to overlap, that
+// no set can have k runs: all others in it are open or ended after that one
+// started.
+func (t *Threshold) tooFew(r *run) bool {
+	most := func(x *run) int {
+		return len(t.open) + t.over.above(x.start.hi) + x.clockRuns.over.above(x.start.m)
+	}
+	s := &t.search
+	if s.all {
+		return most(r)+1 < t.k
+	}
+	return !slices.ContainsFunc(s.begun, func(x *run) bool { return most(x)+1 >= t.k })
 }
 
 // gather collects the runs that can be in a set with r: those that overlap it and
