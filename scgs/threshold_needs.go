@@ -74,6 +74,38 @@ func (t *Threshold) lacking(x *run) {
 		t.want(x, y)
 		t.want(y, x)
 	}
+	if t.k > 2 {
+		t.wantAll(append(s.near, x))
+	}
+}
+
+// wantAll asks the runs for evidence past the latest starts among them. To have
+// passed the last start is to have passed all, save for promises and for clocks
+// whose stamps are not monotone.
+func (t *Threshold) wantAll(runs []*run) {
+	p := t.newProfile()
+	latest := p.start
+	for _, r := range runs {
+		p.put(r)
+		if r.start.hi != clocksync.MaxInstant {
+			rank(&latest, bound{r.clockRuns, r.start.hi}, later)
+		}
+	}
+	for _, r := range runs {
+		if r.closed {
+			continue
+		}
+		if m := r.clockRuns.extent.start; m >= r.end.m {
+			t.ask(r, m, clocksync.MinInstant)
+		}
+		other := latest[0]
+		if other.clockRuns == r.clockRuns {
+			other = latest[1]
+		}
+		if other.clockRuns != nil && other.at >= r.end.lo {
+			t.ask(r, r.start.m, other.at)
+		}
+	}
 }
 
 // lackingEnded collects the ended runs near x in the list with a key above a
@@ -102,12 +134,17 @@ func (t *Threshold) want(r, x *run) {
 	if r.closed || same && x.start.m < r.end.m || !same && x.start.hi < r.end.lo {
 		return
 	}
+	if same {
+		t.ask(r, x.start.m, clocksync.MinInstant)
+	} else {
+		t.ask(r, r.start.m, x.start.hi)
+	}
+}
+
+// ask asks r for evidence past a reading and a time.
+func (t *Threshold) ask(r *run, mono, time clocksync.Instant) {
 	if r.wanted != t.tick {
 		r.wanted, r.mono, r.time = t.tick, r.start.m, clocksync.MinInstant
 	}
-	if same {
-		r.mono = max(r.mono, x.start.m)
-	} else {
-		r.time = max(r.time, x.start.hi)
-	}
+	r.mono, r.time = max(r.mono, mono), max(r.time, time)
 }

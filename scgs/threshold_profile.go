@@ -60,9 +60,12 @@ func (p *profile) put(x *run) {
 	}
 	e := &c.extent
 	e.start, e.end = max(e.start, x.start.m), min(e.end, x.end.m)
-	rank(&p.start, bound{c, x.start.hi}, func(a, b clocksync.Instant) bool { return a > b })
-	rank(&p.end, bound{c, x.end.lo}, func(a, b clocksync.Instant) bool { return a < b })
+	rank(&p.start, bound{c, x.start.hi}, later)
+	rank(&p.end, bound{c, x.end.lo}, earlier)
 }
+
+func later(a, b clocksync.Instant) bool   { return a > b }
+func earlier(a, b clocksync.Instant) bool { return a < b }
 
 // rank enters b among the best of two different clocks.
 func rank(best *[2]bound, b bound, better func(a, b clocksync.Instant) bool) {
@@ -120,9 +123,9 @@ func (t *Threshold) around(r, b *run) {
 		p.put(b)
 	}
 	s.chosen = append(s.chosen[:0], r)
-	for _, earlier := range []bool{true, false} {
+	for _, before := range []bool{true, false} {
 		for _, x := range s.near {
-			if x.startsBy(b) == earlier && x != b && p.fits(x) {
+			if x.startsBy(b) == before && x != b && p.fits(x) {
 				p.put(x)
 				s.chosen = append(s.chosen, x)
 			}

@@ -113,4 +113,92 @@ func TestThresholdFollowsItsOutputRule(t *testing.T) {
 	})
 }
 
-var _ = clocksync.MinInstant
+// hoping pretends that no open run has ended.
+func (r *thresholdReference) hoping() *thresholdReference {
+	hope := &thresholdReference{k: r.k, members: r.members}
+	for _, x := range r.runs {
+		y := *x
+		if !y.closed {
+			y.end = clocksync.Stamp{
+				Domain: y.start.Domain, Mono: clocksync.MaxInstant,
+				Within: clocksync.Interval{Earliest: clocksync.MaxInstant, Latest: clocksync.MaxInstant},
+			}
+		}
+		hope.runs = append(hope.runs, &y)
+	}
+	return hope
+}
+
+// Of each set that evidence could still complete, the runs that lack it are
+// asked, and with k up to 2 no others are.
+func TestThresholdNeedsWhatCouldCompleteASet(t *testing.T) {
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newThresholdSystem(d, hazards{loss: d(2) * 15, ends: 20 + d(40), losts: d(2) * 5, infinite: d(3) * 15})
+		k := 1 + d(3)
+		reference := newThresholdReference(k, s)
+		detector := scgs.NewThreshold(k, scgs.Options{})
+		detector.Epoch(1, nil, s.specs())
+		for _, msg := range s.arrived {
+			putThreshold(detector, scgs.Member(msg.member), msg)
+			reference.take(msg)
+			drainThreshold(detector)
+			asked := map[int]scgs.Need{}
+			for _, n := range detector.Needs(nil) {
+				asked[int(n.Member)] = n
+			}
+			wanted := map[int]bool{}
+			for _, set := range reference.hoping().qualifying() {
+				for _, x := range set {
+					for _, y := range set {
+						known := reference.runs[x.place]
+						if known.closed || clocksync.CertainlyBefore(y.start, known.end) {
+							continue
+						}
+						wanted[x.member] = true
+						n, is := asked[x.member]
+						after := clocksync.Stamp{Domain: x.start.Domain, Mono: n.AfterMono, Within: clocksync.Interval{Earliest: n.AfterTime, Latest: clocksync.MaxInstant}}
+						after.Mono = after.Mono.Add(1)
+						after.Within.Earliest = max(after.Within.Earliest.Add(1), known.end.Within.Earliest)
+						if !is || !clocksync.CertainlyBefore(y.start, after) {
+							t.Fatalf("k=%d, %v\nafter %v: %v is not asked for evidence past %v, but %+v", k, s, msg, x, y.start, asked)
+						}
+					}
+				}
+			}
+			if k <= 2 && len(wanted) != len(asked) {
+				t.Fatalf("k=%d, %v\nafter %v: asked %v, wanted %v", k, s, msg, asked, wanted)
+			}
+		}
+	})
+}
+
+// With k the number of members the sets are the global states of runs.
+func TestThresholdOfAllIsDefinitely(t *testing.T) {
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newThresholdSystem(d, hazards{loss: d(2) * 10, duplicates: 5, ends: 20, infinite: d(2) * 10})
+		all := scgs.NewThreshold(len(s.domains), scgs.Options{})
+		all.Epoch(1, nil, s.specs())
+		definitely := scgs.NewDetector(scgs.Options{Modality: scgs.Definitely})
+		definitely.Epoch(1, nil, s.specs())
+		var got, want []string
+		for _, msg := range s.arrived {
+			putThreshold(all, scgs.Member(msg.member), msg)
+			put(definitely, scgs.Member(msg.member), msg)
+			var set scgs.Set
+			for all.Next(&set) {
+				got = append(got, keyOf(set.Runs))
+			}
+			var ev scgs.Event
+			for definitely.Next(&ev) {
+				if ev.Kind == scgs.Opened {
+					want = append(want, keyOf(definitely.Witness(nil)))
+				}
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%v\ngot %q, want %q", s, got, want)
+		}
+	})
+}
