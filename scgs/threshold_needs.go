@@ -22,7 +22,7 @@ func (t *Threshold) Needs(dst []Need) []Need {
 		c.behind = clocksync.MaxInstant
 	}
 	for _, r := range t.open {
-		limit = min(limit, r.end.lo)
+		limit = min(limit, t.past.at(int32(r.member)))
 		r.clockRuns.behind = min(r.clockRuns.behind, r.end.m)
 	}
 	if t.multi() {
@@ -73,6 +73,7 @@ func (t *Threshold) lacking(x *run) {
 	for _, y := range s.near {
 		t.want(x, y)
 		t.want(y, x)
+		t.want(y, y)
 	}
 	if t.k > 2 {
 		t.wantAll(append(s.near, x))

@@ -175,7 +175,6 @@ func parts(set []*thresholdRun) []scgs.Part {
 func line(parts []scgs.Part, held scgs.Span, grows bool) string {
 	var b strings.Builder
 	for _, p := range parts {
-		p.Ref = 0
 		fmt.Fprintf(&b, "%d.%d %v-%v open=%v; ", p.Member, p.Seq, p.Start, p.End, p.Open)
 	}
 	fmt.Fprintf(&b, "%+v grows=%v", held, grows)
