@@ -24,10 +24,15 @@ import "github.com/gopegasus/pegasus/clocksync"
 // whichever was first"). Which sets are reported on the way depends on the order
 // of arrival, the sets that no later one adds to do not.
 //
-// An input that completes nothing costs O(log members), and of those members in
-// whose state the condition does not hold nothing but the newest stamp is kept.
-// One that may complete something costs time in proportion to the runs that
-// overlap, and to the sets found.
+// Of members in whose state the condition does not hold nothing but the newest
+// stamp is kept, and an ended run only for as long as it can be in a set to come.
+// A member that is silent and has not left, or whose stamps have no bounds, keeps
+// those of the others, up to Options.MaxPending each.
+//
+// An input costs O(log members) if the run that it is about does not begin to
+// overlap another one, or too few runs are open to make a set with those that it
+// does. Otherwise it costs time in proportion to the open runs and to the sets
+// found, and where not all overlap each other to the square of those near it.
 type Threshold struct {
 	k          int
 	maxPending int
