@@ -48,8 +48,8 @@ func widen(r *scgs.Range, by scgs.Range) {
 	r.Low, r.High = min(r.Low, by.Low), max(r.High, by.High)
 }
 
-// intake is what Extents and Search have in common.
-type intake interface {
+// possible is what Extents and Search have in common.
+type possible interface {
 	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
 	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
 	Restart(m scgs.Member, domain clocksync.Domain) scgs.Reason
@@ -60,7 +60,7 @@ type intake interface {
 }
 
 // hand gives a message to one of them, but for a start.
-func hand(x intake, msg message) scgs.Reason {
+func hand(x possible, msg message) scgs.Reason {
 	m := scgs.Member(msg.member)
 	switch msg.action {
 	case end:

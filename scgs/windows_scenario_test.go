@@ -62,7 +62,7 @@ func TestPossibleScenarios(t *testing.T) {
 type stage struct {
 	*scene // reads numbers and stamps
 	x      interface {
-		intake
+		possible
 		Epoch(id uint64, remove []scgs.Member, add []scgs.Spec) []scgs.Member
 		Finish()
 	}

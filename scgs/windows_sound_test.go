@@ -174,7 +174,7 @@ func TestPossibleSoundUnderEverything(t *testing.T) {
 		sure += c.sure
 		collapsed += c.x.x.Stats().Collapsed
 	})
-	if sure < *systems || collapsed < uint64(*systems)/10 {
+	if sure < *systems/4 || collapsed < uint64(*systems)/10 {
 		t.Fatalf("%d answers were No, %d states collapsed: too little was tried", sure, collapsed)
 	}
 }
