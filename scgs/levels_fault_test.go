@@ -377,7 +377,7 @@ func fuzzSummary(data []byte) {
 			for range 1 + next()%3 {
 				s.Rows = append(s.Rows, scgs.Row{
 					Domain: names[next()%len(names)], StartMono: instant(), StartLatest: instant(),
-					Held: scgs.Ends{Mono: instant(), Earliest: instant(), Latest: instant()}, HeldMono: next()%2 == 0, HeldTime: next()%2 == 0,
+					Held: scgs.Ends{Mono: instant(), Earliest: instant(), Latest: instant()},
 					Ended: scgs.Ends{Mono: instant(), Earliest: instant(), Latest: instant()},
 				})
 			}
