@@ -19,8 +19,6 @@ type inward struct {
 	domain, leaf int32 // in Detector.domains, and that one's tree
 	start        point // no tuple to come starts before it; hi is finite
 	held         Ends  // of the states that the group looks at
-	monoEnded    bool  // held.Mono is an end
-	timeEnded    bool  // held.Earliest is one
 }
 
 // bracket is a row of a queued state: its start, and the least ends of those of
@@ -145,11 +143,9 @@ func (r *inward) take(in *Row) bool {
 	if in.StartLatest != clocksync.MaxInstant {
 		r.start.hi = in.StartLatest
 	}
-	if r.held == in.Held && r.monoEnded == in.HeldMono && r.timeEnded == in.HeldTime {
-		return false
-	}
-	r.held, r.monoEnded, r.timeEnded = in.Held, in.HeldMono, in.HeldTime
-	return true
+	changed := r.held != in.Held
+	r.held = in.Held
+	return changed
 }
 
 // regroup begins a run of the group's summaries. What is queued from the one
@@ -175,9 +171,7 @@ func (d *Detector) regroup(m Member, mb *member, s *Summary) {
 // lapse ends all queued states of a group at their newest evidence.
 func (d *Detector) lapse(mb *member) {
 	for i := range mb.group.rows {
-		e := mb.group.rows[i].held
-		e.Latest = clocksync.MaxInstant
-		d.leave(mb, i, e)
+		d.leave(mb, i, mb.group.rows[i].held)
 	}
 }
 
@@ -318,15 +312,19 @@ func (d *Detector) refreshRow(m Member, mb *member, row int) {
 
 // held gives how far a row of the group's head holds, and whether its reading and
 // its time are ends. Without a head it is what later ones hold at least.
+//
+// What the group looks at counts as evidence even where it has ended: as long as
+// the group does not leave it, another of its states is not shown to last longer,
+// so that no tuple with what follows is certain.
 func (g *group) held(q *queue, row int) (e Ends, mono, time bool) {
-	r := &g.rows[row]
+	held := g.rows[row].held
 	if q.n == 0 {
-		return r.held, false, false
+		return held, false, false
 	}
-	b := g.at(q, 0, row)
-	mono = r.monoEnded && r.held.Mono <= b.ended.Mono || b.ended.Mono != clocksync.MaxInstant && b.ended.Mono <= r.held.Mono
-	time = r.timeEnded && r.held.Earliest <= b.ended.Earliest || b.ended.Earliest != clocksync.MaxInstant && b.ended.Earliest <= r.held.Earliest
-	return b.ended.and(r.held), mono, time
+	ended := g.at(q, 0, row).ended
+	mono = ended.Mono <= held.Mono && ended.Mono != clocksync.MaxInstant
+	time = ended.Earliest <= held.Earliest && ended.Earliest != clocksync.MaxInstant
+	return ended.and(held), mono, time
 }
 
 // rowKey is the leaf of a row of the group's head. The row is closed if both its

@@ -34,11 +34,9 @@ type Row struct {
 	// StartMono is the latest reading, and StartLatest the latest upper end, of
 	// the starts of the tuple that is opened. No later one has earlier ones.
 	StartMono, StartLatest clocksync.Instant
-	// Held is how far the local states that the group looks at have shown to hold.
+	// Held is how far the local states that the group looks at have shown to hold,
+	// those that have ended among them too.
 	Held Ends
-	// HeldMono and HeldTime are true if what Held.Mono and Held.Earliest say is the
-	// end of a state, and not only evidence.
-	HeldMono, HeldTime bool
 	// Ended sums up the local states that the group has left since the last
 	// summary: all tuples opened before this one hold no longer than that.
 	Ended Ends
@@ -156,10 +154,9 @@ func (d *Detector) renew() bool {
 		}
 		o.stale = false
 		d.renewRow(o)
-		held, told := &o.row, &o.told
-		news = news || o.row.Ended != endless || held.HeldMono != told.HeldMono || held.HeldTime != told.HeldTime ||
-			held.Held.and(told.Ended) != told.Held.and(told.Ended)
-		starts = starts || held.StartMono != told.StartMono || held.StartLatest != told.StartLatest
+		row, told := &o.row, &o.told
+		news = news || row.Ended != endless || row.Held.and(told.Ended) != told.Held.and(told.Ended)
+		starts = starts || row.StartMono != told.StartMono || row.StartLatest != told.StartLatest
 	}
 	if starts {
 		u.passed++
@@ -184,22 +181,17 @@ func (o *outward) tell(opens bool) Row {
 func (d *Detector) renewRow(o *outward) {
 	r := &o.row
 	if o.domain == int32(none) {
-		lo, clo, chi := clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MaxInstant
+		r.StartMono, r.StartLatest, r.Held = clocksync.MinInstant, d.up.latest, endless
 		for _, k := range d.up.cover {
 			n := &d.top[k]
-			lo, clo, chi = min(lo, n.lo), min(clo, n.clo), min(chi, n.chi)
+			r.Held.Earliest, r.Held.Latest = min(r.Held.Earliest, n.lo), min(r.Held.Latest, n.chi)
 		}
-		r.StartMono, r.StartLatest = clocksync.MinInstant, d.up.latest
-		r.Held = Ends{clocksync.MaxInstant, lo, chi}
-		r.HeldTime = clo == lo && clo != clocksync.MaxInstant
 		return
 	}
 	dom := &d.domains[o.domain]
 	n := dom.heads.root()
 	r.StartMono, r.StartLatest = dom.maxM, dom.maxHi
 	r.Held = Ends{n.m, n.lo, n.chi}
-	r.HeldMono = n.cm == n.m && n.cm != clocksync.MaxInstant
-	r.HeldTime = n.clo == n.lo && n.clo != clocksync.MaxInstant
 }
 
 // layout begins a run: it gives each domain its row. A group in one domain has no
