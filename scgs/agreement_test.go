@@ -31,6 +31,14 @@ func forEach(t *testing.T, modalities []scgs.Modality, property func(t rapid.TB,
 // everything can go wrong, but that no member moves to another clock.
 var everything = hazards{loss: 15, duplicates: 10, ends: 15, restarts: 10, losts: 3, crashes: 3, infinite: 15, promises: 30}
 
+// reading gives what a detector looks at.
+func reading(m scgs.Modality) func(stream []message) []state {
+	if m == scgs.Inst {
+		return states
+	}
+	return runs
+}
+
 // reference gives what a detector must have found from the messages, of which
 // none is doubled: of Inst, the tuples without UNKNOWN.
 func reference(m scgs.Modality, members int, arrived []message, ended bool) []string {
@@ -74,11 +82,7 @@ func TestAgreesWithReference(t *testing.T) {
 			}
 		})
 		same(t, "at the end", s, complete(r.found), reference(m, len(s.domains), r.taken, true))
-		how := runs
-		if m == scgs.Inst {
-			how = states
-		}
-		checkEnded(t, r.ended, read(len(s.domains), r.taken, how), s)
+		checkEnded(t, r.ended, read(len(s.domains), r.taken, reading(m)), s)
 	})
 }
 
@@ -149,16 +153,16 @@ func TestPossiblyFindsOneIfThereIsOne(t *testing.T) {
 	})
 }
 
-// TestMembersMayMove restarts members on other clocks. What is found is true; some
-// may be missed: a run is passed over when its interval misses one of the member
-// on the old clock, before there is one on the run's own clock to compare readings
-// with.
+// TestMembersMayMove restarts members on other clocks, and overflows queues. What
+// is found is true; some may be missed: a run is passed over when its interval
+// misses one of the member on the old clock, before there is one on the run's own
+// clock to compare readings with.
 func TestMembersMayMove(t *testing.T) {
 	forEach(t, modalities[1:], func(t rapid.TB, d draw, m scgs.Modality) {
 		h := everything
 		h.restarts, h.moves = 20, 50
 		s := newSystem(d, h)
-		r := detect(t, s, m, nil)
+		r := detectWith(t, s, scgs.Options{Modality: m, Ends: true, MaxPending: d(4)}, nil)
 		all := read(len(s.domains), r.taken, runs)
 		test := overlap
 		if m == scgs.Possibly {

@@ -39,7 +39,11 @@ func newRun(t rapid.TB, o scgs.Options, specs []scgs.Spec) *run {
 // detect puts a system's messages into a new detector and calls step after each
 // with what was taken so far. What was refused for being late counts as lost.
 func detect(t rapid.TB, s *system, m scgs.Modality, step func(r *run, taken []message)) *run {
-	r := newRun(t, scgs.Options{Modality: m, Ends: true}, s.specs())
+	return detectWith(t, s, scgs.Options{Modality: m, Ends: true}, step)
+}
+
+func detectWith(t rapid.TB, s *system, o scgs.Options, step func(r *run, taken []message)) *run {
+	r := newRun(t, o, s.specs())
 	r.first = s.firsts()
 	var taken []message
 	for _, msg := range s.arrived {
