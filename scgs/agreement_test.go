@@ -132,7 +132,7 @@ func checkParts(t rapid.TB, m scgs.Modality, parts []scgs.Part, all [][]state) {
 
 func TestOneMemberAgreesWithReference(t *testing.T) {
 	forModalities(t, func(t rapid.TB, d draw, m scgs.Modality) {
-		s := newSystemOf(1, d, everything)
+		s := newSystemOf(1, 1+d(4), d, everything)
 		r := detect(t, s, m, nil)
 		same(t, "at the end", s, complete(r.found), reference(m, 1, r.taken, true))
 	})

@@ -19,6 +19,9 @@ type Ref uint32
 type Spec struct {
 	// Domain is the clock domain that the member's stamps come from.
 	Domain clocksync.Domain
+	// Group is true if the member is a group with a detector of its own: its
+	// reports are summaries, and Domain is not used.
+	Group bool
 }
 
 // Modality is what a [Detector] claims of the tuples it delivers.
@@ -89,15 +92,17 @@ type Detector struct {
 	missing, unknown, infinite int
 
 	epoch, index uint64
-	open         bool    // the tuple of heads was delivered as Opened
-	advance      Member  // to be popped by the next call of Next, or none
-	forced       reach   // how far UNKNOWN ones had to hold in this epoch
-	closing      Event   // Closed by an epoch, to be delivered ...
-	hasClosing   bool    // ... if there is one
-	delta        delta   // what changed since the last Opened
-	released     []Ref   // not yet handed back to the owner
-	ended        []Part  // not yet handed out
-	scratch      []int32 // of Needs
+	open         bool        // the tuple of heads was delivered as Opened
+	step         bool        // that was a step
+	advance      Member      // to be popped by the next call of Next, or none
+	forced       reach       // how far UNKNOWN ones had to hold in this epoch
+	closing      Event       // Closed by an epoch, to be delivered ...
+	hasClosing   bool        // ... if there is one
+	delta        delta       // what changed since the last Opened
+	released     []Ref       // not yet handed back to the owner
+	ended        []Part      // not yet handed out
+	scratch      []int32     // of Needs
+	up           *summarizer // for the level above, or nil
 	stats        Stats
 }
 
@@ -123,10 +128,11 @@ type member struct {
 	domain int32 // of the head, in Detector.domains
 	leaf   int32 // of the head, in that domain's tree
 	track
-	alive bool // is a member of this epoch
-	dirty bool // has another head than in the last tuple delivered
-	vague bool // its newest stamp has no upper bound
-	_     [21]byte
+	group *group // or nil: a plain member
+	alive bool   // is a member of this epoch
+	dirty bool   // has another head than in the last tuple delivered
+	vague bool   // its newest stamp has no upper bound
+	_     [13]byte
 }
 
 // place says which clocks a member's states are stamped by, where that is not
@@ -190,6 +196,9 @@ func (d *Detector) join(s Spec) Member {
 	}
 	d.members[m] = member{alive: true, track: newTrack(s.Domain)}
 	d.places[m] = place{home: s.Domain}
+	if s.Group {
+		d.members[m].group = &group{from: clocksync.MinInstant}
+	}
 	d.live++
 	return m
 }
@@ -234,12 +243,24 @@ func (d *Detector) layout() {
 	d.first, d.second = best{0, clocksync.MinInstant}, best{-1, clocksync.MinInstant}
 	d.maxLo = clocksync.MinInstant
 	d.place()
+	if d.up != nil {
+		d.up.layout(d.domains)
+	}
 	d.top = newTree(make([]node, 2*len(d.domains)))
 	for m := range d.members {
-		if mb := &d.members[m]; mb.alive {
+		mb := &d.members[m]
+		switch {
+		case !mb.alive:
+			continue
+		case mb.group == nil:
 			d.domains[mb.domain].heads.leaf(mb.leaf, d.key(Member(m)))
-			d.enter(mb)
+		default:
+			for i := range mb.group.rows {
+				r := &mb.group.rows[i]
+				d.domains[r.domain].heads.leaf(r.leaf, d.rowKey(Member(m), mb, i))
+			}
 		}
+		d.enter(mb)
 	}
 	for h := range d.domains {
 		d.domains[h].heads.build()
@@ -248,31 +269,54 @@ func (d *Detector) layout() {
 }
 
 // place gives each member its domain, in order of first appearance, and its leaf
-// there.
+// there. Each row of a group is placed like a member.
 func (d *Detector) place() {
-	index := make(map[clocksync.Domain]int32)
-	var sizes []int32
+	p := placement{d: d, index: make(map[clocksync.Domain]int32)}
 	for m := range d.members {
 		mb := &d.members[m]
-		if !mb.alive {
-			continue
+		switch {
+		case !mb.alive:
+		case mb.group == nil:
+			mb.domain, mb.leaf = p.leaf(p.domain(d.places[m].home))
+		default:
+			for i := range mb.group.rows {
+				r := &mb.group.rows[i]
+				r.domain, r.leaf = p.leaf(p.domain(r.name))
+			}
 		}
-		home := d.places[m].home
-		h, known := index[home]
-		if !known {
-			h = int32(len(sizes))
-			index[home] = h
-			sizes = append(sizes, 0)
-			d.domains = append(d.domains, domain{name: home, maxM: clocksync.MinInstant, maxHi: clocksync.MinInstant})
-		}
-		mb.domain, mb.leaf = h, sizes[h]
-		sizes[h]++
 	}
-	slab := make([]node, 2*d.live)
-	for h, n := range sizes {
+	slab := make([]node, 2*p.leaves)
+	for h, n := range p.sizes {
 		d.domains[h].heads = newTree(slab[: 2*n : 2*n])
 		slab = slab[2*n:]
 	}
+}
+
+// placement counts the places handed out.
+type placement struct {
+	d      *Detector
+	index  map[clocksync.Domain]int32
+	sizes  []int32 // of each domain
+	leaves int
+}
+
+// domain finds or adds a domain. That of a group's rest, which has no name, is
+// one that no other member has.
+func (p *placement) domain(name clocksync.Domain) int32 {
+	if h, known := p.index[name]; known && name != "" {
+		return h
+	}
+	h := int32(len(p.sizes))
+	p.index[name] = h
+	p.sizes = append(p.sizes, 0)
+	p.d.domains = append(p.d.domains, domain{name: name, maxM: clocksync.MinInstant, maxHi: clocksync.MinInstant})
+	return h
+}
+
+func (p *placement) leaf(h int32) (domain, leaf int32) {
+	p.sizes[h]++
+	p.leaves++
+	return h, p.sizes[h] - 1
 }
 
 // delta is what changed since the last Opened.

@@ -47,6 +47,11 @@
 // found whenever it is so, and then again greedily, since tuples that possibly
 // overlap are no chain.
 //
+// Predicates that are no conjunction have the modality Possibly too: [Extents]
+// tells what a sum, a count, the least and the greatest of the members' values may
+// have been at each instant of reference time, and [Search] looks for any
+// predicate at all, as far as the combinations are not too many.
+//
 // # Open states
 //
 // A state need not have ended. Evidence, a later stamp at which it still held,
@@ -64,6 +69,41 @@
 // state, but what is known in it certainly overlaps. A member that stays silent
 // can be given up with [Detector.Lost], and members come and go with
 // [Detector.Epoch].
+//
+// # Levels
+//
+// A set may be too large, or too far apart, for one detector. Then groups of it
+// have detectors of their own, and a detector above them has the groups for
+// members: a global state of a group is a state that lasts from the latest start to
+// the least end of its parts. [Detector.Summarize] tells of it, [Detector.Summary]
+// takes that, and both may be on either side of a wire. Levels may be stacked, and
+// groups and plain members mixed.
+//
+// What is found is what one detector of all members would find, at any moment at
+// which all that there is was told (hierarchical detection, as in Shen and
+// Kshemkalyani 2014, but by clocks). For all pairs of states in two groups overlap
+// certainly if and only if the latest start in each is certainly before the least
+// end in the other. For that to hold of members that share a clock, a group tells
+// its starts and ends by row: one for each clock domain that is used outside of the
+// group too, which [Detector.Share] lists, and one for all the others together. Rows
+// in one domain are compared by readings, others by intervals.
+//
+// A group goes on when the first of its states has ended, while the others may
+// last: so a tuple told above is not told as ended. It holds no longer than any
+// state that the group has left since, nor than those that it looks at now have
+// shown; rows tell both, and tuples still waiting above are kept up to date by them.
+//
+//   - Between its tuples a group is nothing above: they do not follow each other
+//     without a break.
+//   - A lost summary loses a tuple, or some of how long others held. So do lost
+//     groups. An epoch of a group, or a member of it that moves to another clock,
+//     loses all of the group's that is not decided.
+//   - The evidence that a level lacks is asked for at each level and, by
+//     [Detector.NeedsFor], of the members below.
+//   - The value of a group's tuple is its owner's choice. What is not put into it
+//     cannot be asked about above.
+//   - Possibly does not compose, as possible tuples are no chain; runs are reported
+//     to one detector.
 //
 // # Rules
 //

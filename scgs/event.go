@@ -96,6 +96,7 @@ func (d *Detector) fill(ev *Event, kind Kind) {
 	if kind == Opened {
 		d.index++
 		step = !d.delta.all && d.delta.pops == 1 && d.delta.joined
+		d.step = step
 		changed = d.changes(changed)
 		if d.unknown > 0 {
 			d.stats.Partial++
@@ -148,8 +149,7 @@ func (d *Detector) span() Span {
 	if !s.HasCore {
 		s.CoreFrom, s.CoreTo = 0, 0
 	}
-	if !d.multi() {
-		dom := &d.domains[0]
+	if dom := &d.domains[0]; !d.multi() && dom.name != "" {
 		s.SameClock, s.Domain = true, dom.name
 		s.MonoFrom, s.MonoTo = dom.maxM, dom.heads.root().m
 	}
@@ -166,13 +166,16 @@ func (d *Detector) Current() (Span, bool) {
 }
 
 // Part is a member's share in a tuple: its local state, or a run of them, which
-// has the number of its first and the ref of its newest.
+// has the number of its first and the ref of its newest, or a group's tuple, which
+// has that one's index.
 type Part struct {
 	Member Member
 	Seq    uint64
 	Ref    Ref
 	// Start and End are the events the state lies between. End is the newest
-	// evidence while the state is open.
+	// evidence while the state is open. Of a group's tuple they are the latest
+	// start and the least end of its parts, each side of the intervals by itself;
+	// they have a Domain only if all of the group's members share it.
 	Start, End clocksync.Stamp
 	Open       bool
 	// Unknown is true where nothing is known of the member; Seq and Ref are 0.
@@ -186,6 +189,10 @@ func (d *Detector) Witness(dst []Part) []Part {
 	for m := range d.members {
 		mb := &d.members[m]
 		if mb.queue.n == 0 {
+			continue
+		}
+		if mb.group != nil {
+			dst = append(dst, mb.group.part(Member(m), mb))
 			continue
 		}
 		s := mb.queue.front()
@@ -209,7 +216,7 @@ func (d *Detector) Ended(dst []Part) []Part {
 
 // Bound is the widest half width of the stamps that the current tuple rests on:
 // 0 if all members are in one clock domain, the longest duration if one is
-// unbounded. It costs O(members).
+// unbounded. Groups are left out: ask their detectors. It costs O(members).
 func (d *Detector) Bound() time.Duration {
 	var widest time.Duration
 	if !d.multi() {
@@ -217,7 +224,7 @@ func (d *Detector) Bound() time.Duration {
 	}
 	for m := range d.members {
 		mb := &d.members[m]
-		if mb.queue.n == 0 || mb.queue.front().sort != known {
+		if mb.group != nil || mb.queue.n == 0 || mb.queue.front().sort != known {
 			continue
 		}
 		s := mb.queue.front()

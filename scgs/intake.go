@@ -21,10 +21,11 @@ const (
 	Malformed        // an empty interval, an infinite instant, or number 0
 	Late             // begins before the point up to which its member was taken as UNKNOWN
 	NoMember         // no member of this epoch has that number
+	Unfit            // a summary of a plain member or under Possibly, or a group's state
 	reasons
 )
 
-var reasonNames = [reasons]string{"accepted", "duplicate", "stale", "regress", "foreign", "malformed", "late", "no-member"}
+var reasonNames = [reasons]string{"accepted", "duplicate", "stale", "regress", "foreign", "malformed", "late", "no-member", "unfit"}
 
 // String gives the word for a reason in logs and metrics.
 func (r Reason) String() string {
@@ -42,6 +43,7 @@ type Stats struct {
 	Collapsed uint64 // local states lost to Options.MaxPending
 	Global    uint64 // strongly consistent global states delivered
 	Partial   uint64 // tuples with UNKNOWN members delivered
+	Truncated uint64 // inputs to a Threshold at which sets may have been left out
 	refused   [reasons]uint64
 }
 
@@ -111,6 +113,9 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	if mb == nil {
 		return d.refuse(NoMember)
 	}
+	if mb.group != nil {
+		return d.refuse(Unfit)
+	}
 	p, why := mb.affirm(seq, at)
 	if why != Accepted {
 		return d.refuse(why)
@@ -137,11 +142,17 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 // Lost gives a silent member up: from its newest evidence on it is UNKNOWN for
 // as long as others need it, and tuples go on as partial ones until its next
 // state. A report that begins before the point reached by then is Late and never
-// reopens what was delivered. A state that was promised for ever is not lost.
+// reopens what was delivered. A state that was promised for ever is not lost. Of a
+// group what it has told ends with its newest evidence; nothing is UNKNOWN in its
+// place, so that others wait for its next tuple.
 func (d *Detector) Lost(m Member) Reason {
 	mb := d.find(m)
 	if mb == nil {
 		return d.refuse(NoMember)
+	}
+	if mb.group != nil {
+		d.giveUp(m, mb)
+		return Accepted
 	}
 	if mb.promised() {
 		return d.refuse(Regress)
@@ -178,10 +189,18 @@ func (d *Detector) Finish() {
 //
 // To move to another clock costs O(members), at once or when the sweep comes to
 // it. If the open tuple has the member as UNKNOWN then, it ends as at an epoch.
+//
+// A group is lost by it, and its next summary begins a new run, whatever number
+// that has; the domain is not used.
 func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
 	mb := d.find(m)
 	if mb == nil {
 		return d.refuse(NoMember)
+	}
+	if mb.group != nil {
+		d.giveUp(m, mb)
+		mb.group.run = 0
+		return Accepted
 	}
 	if mb.promised() {
 		return d.refuse(Regress)
@@ -224,8 +243,11 @@ func (d *Detector) move(m Member, mb *member, to clocksync.Domain) {
 // admit checks a report against the member's earlier ones.
 func (d *Detector) admit(m Member, seq uint64, at clocksync.Stamp) (*member, point, Reason) {
 	mb := d.find(m)
-	if mb == nil {
+	switch {
+	case mb == nil:
 		return nil, point{}, d.refuse(NoMember)
+	case mb.group != nil:
+		return nil, point{}, d.refuse(Unfit)
 	}
 	p, why := mb.admit(seq, at)
 	switch {
@@ -340,7 +362,7 @@ func (d *Detector) shown(mb *member, p point) point {
 func (d *Detector) hear(mb *member, p point) {
 	mb.heard(p)
 	if mb.queue.n == 0 {
-		d.begin(mb, d.frame(mb.last))
+		d.begin(mb.domain, d.frame(mb.last))
 		d.review(mb.domain)
 	}
 }

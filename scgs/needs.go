@@ -16,7 +16,8 @@ type Need struct {
 	AfterMono clocksync.Instant
 	AfterTime clocksync.Instant // MinInstant if any will do
 	// Newest is the stamp of the newest evidence there is; its Domain is empty if
-	// the member has no state.
+	// the member has no state. Of a group it is that of one row, whose Domain it
+	// has; Seq is then the index of a tuple.
 	Newest clocksync.Stamp
 }
 
@@ -46,7 +47,34 @@ func (d *Detector) Needs(dst []Need) []Need {
 	for h := range d.domains {
 		dst = d.lacking(dst, int32(h), next)
 	}
-	slices.SortFunc(dst[from:], func(a, b Need) int { return int(a.Member - b.Member) })
+	sortNeeds(dst[from:])
+	return dst
+}
+
+func sortNeeds(all []Need) {
+	slices.SortStableFunc(all, func(a, b Need) int { return int(a.Member - b.Member) })
+}
+
+// NeedsFor appends to dst what the group lacks to satisfy n, a need that the
+// detector a level above has of it: the members whose evidence its row rests on.
+// If n asks for a first tuple these are the group's own needs. What only the group
+// lacks, to go on to its next tuple, does not show above: ask for [Detector.Needs]
+// at each level.
+func (d *Detector) NeedsFor(dst []Need, n Need) []Need {
+	if n.Seq == 0 || d.up == nil {
+		return d.Needs(dst)
+	}
+	limit := n.AfterTime
+	if limit != clocksync.MinInstant {
+		limit++
+	}
+	from := len(dst)
+	for h := range d.domains {
+		if dom := &d.domains[h]; d.up.rows[dom.row].row.Domain == n.Newest.Domain {
+			dst = d.unshown(dst, int32(h), n.AfterMono, n.AfterTime, limit)
+		}
+	}
+	sortNeeds(dst[from:])
 	return dst
 }
 
@@ -66,6 +94,9 @@ func (d *Detector) endedFirst() Member {
 // follows is when what comes after the member's head begins; under Possibly,
 // until when a head that ends later must be shown to last.
 func (d *Detector) follows(mb *member) reach {
+	if mb.group != nil {
+		return mb.group.reach(&mb.queue)
+	}
 	to := mb.queue.front().end
 	if d.modality == Possibly {
 		return reach{to: point{to.m, to.lo, to.lo}}
@@ -92,12 +123,27 @@ func (d *Detector) lacking(dst []Need, h int32, next reach) []Need {
 	if d.multi() {
 		limit = after + 1
 	}
-	d.scratch = dom.heads.below(d.scratch[:0], 1, mono+1, limit)
+	return d.unshown(dst, h, mono, after, limit)
+}
+
+// unshown appends the members of a domain whose evidence is not past a reading or
+// below a limit.
+func (d *Detector) unshown(dst []Need, h int32, mono, after, limit clocksync.Instant) []Need {
+	d.scratch = d.domains[h].heads.below(d.scratch[:0], 1, mono+1, limit)
 	for _, m := range d.scratch {
-		if mb := &d.members[m]; !mb.queue.front().closed {
-			newest := d.frame(mb.queue.front().end).stamp(d.places[m].home)
-			dst = append(dst, Need{Member(m), mb.seq, mono, after, newest})
+		n := Need{Member: Member(m), AfterMono: mono, AfterTime: after}
+		mb := &d.members[m]
+		switch {
+		case mb.group != nil:
+			if !mb.group.need(&n, &mb.queue, h, limit) {
+				continue
+			}
+		case mb.queue.front().closed:
+			continue
+		default:
+			n.Seq, n.Newest = mb.seq, d.frame(mb.queue.front().end).stamp(d.places[m].home)
 		}
+		dst = append(dst, n)
 	}
 	return dst
 }

@@ -101,7 +101,7 @@ func TestPairTestsAgreeWithRealisations(t *testing.T) {
 		if d(20) > 0 { // it is slow
 			return
 		}
-		s := newSystemOf(2+d(2), d, hazards{ends: 30})
+		s := newSystemOf(2+d(2), 1+d(4), d, hazards{ends: 30})
 		s.sameReadingSameTime()
 		all := read(len(s.domains), slices.Concat(s.streams...), runs)
 		r := newRealities(all)

@@ -130,15 +130,16 @@ func (d *Detector) latest(domain int32) clocksync.Instant {
 // pop advances the member to its next state.
 func (d *Detector) pop(m Member) {
 	mb := &d.members[m]
-	d.release(mb.queue.front().ref)
+	s := mb.queue.front()
+	d.release(s.ref)
+	if d.up != nil {
+		d.leaveHead(mb, s)
+	}
 	d.exit(mb)
 	mb.queue.pop()
 	d.delta.pops++
 	d.delta.joined = mb.queue.n > 0 && mb.queue.front().joined
-	if !mb.dirty {
-		mb.dirty = true
-		d.delta.members = append(d.delta.members, m)
-	}
+	d.another(m, mb)
 	if mb.queue.n > 0 && mb.queue.front().moved {
 		mb.queue.front().moved = false
 		p := &d.places[m]
@@ -148,4 +149,12 @@ func (d *Detector) pop(m Member) {
 	}
 	d.enter(mb)
 	d.refresh(m)
+}
+
+// another takes note that the member has another head.
+func (d *Detector) another(m Member, mb *member) {
+	if !mb.dirty {
+		mb.dirty = true
+		d.delta.members = append(d.delta.members, m)
+	}
 }

@@ -45,6 +45,7 @@ type hazards struct {
 	restarts, moves               int // moves of the restarts
 	infinite                      int // of the events of half the domains
 	promises                      int // of the evidence
+	longer                        int // no percentage: a member has up to so many messages more
 }
 
 // occurrence is an event before it has a stamp.
@@ -56,10 +57,9 @@ type occurrence struct {
 
 // newSystem draws a history of 2 to 5 members on 1 to 4 clocks with small
 // numbers, so that ties and empty states are frequent.
-func newSystem(d draw, h hazards) *system { return newSystemOf(2+d(4), d, h) }
+func newSystem(d draw, h hazards) *system { return newSystemOf(2+d(4), 1+d(4), d, h) }
 
-func newSystemOf(members int, d draw, h hazards) *system {
-	clocks := 1 + d(4)
+func newSystemOf(members, clocks int, d draw, h hazards) *system {
 	s := &system{}
 	var when []occurrence
 	for m := range members {
@@ -86,7 +86,7 @@ func history(d draw, h hazards, m, domain, clocks int) ([]message, []occurrence)
 		seq    uint64
 		open   bool
 	)
-	for n := 1 + d(7); n > 0; n-- {
+	for n := 1 + d(7+h.longer); n > 0; n-- {
 		if open && d.chance(h.restarts) {
 			if d.chance(h.moves) {
 				domain = d(clocks)

@@ -137,10 +137,11 @@ func (t tree) below(dst []int32, k int, m, lo clocksync.Instant) []int32 {
 // neither the reading nor a finite hi(S) goes back, so the latest over all heads
 // only grow and need no tree.
 type domain struct {
-	name  clocksync.Domain
+	name  clocksync.Domain // empty for the rest of a group's
 	heads tree
 	maxM  clocksync.Instant // latest m(S)
 	maxHi clocksync.Instant // latest finite hi(S)
+	row   int32             // of the detector's own summaries
 	bad   bool              // maxM is not before the least m(EB)
 	dying bool              // stands in Detector.dying
 }
@@ -174,7 +175,11 @@ func (d *Detector) multi() bool { return len(d.domains) > 1 }
 func (d *Detector) enter(mb *member) {
 	if mb.queue.n == 0 {
 		d.missing++
-		d.begin(mb, d.frame(mb.last))
+		if mb.group != nil {
+			d.beginRows(mb)
+			return
+		}
+		d.begin(mb.domain, d.frame(mb.last))
 		return
 	}
 	s := mb.queue.front()
@@ -184,20 +189,28 @@ func (d *Detector) enter(mb *member) {
 	if d.unbounded(s) {
 		d.infinite++
 	}
-	d.begin(mb, s.start)
+	if mb.group != nil {
+		d.beginRows(mb)
+		return
+	}
+	d.begin(mb.domain, s.start)
 }
 
-// begin takes note that no later head of the member starts before p. For one
-// that has no head this is its newest stamp, by which others can be refuted.
-func (d *Detector) begin(mb *member, p point) {
-	dom := &d.domains[mb.domain]
+// begin takes note that no later head of a member in the domain starts before p.
+// For one that has no head this is its newest stamp, by which others can be
+// refuted.
+func (d *Detector) begin(h int32, p point) {
+	dom := &d.domains[h]
 	dom.maxM = max(dom.maxM, p.m)
 	if p.lo != clocksync.MaxInstant {
 		d.maxLo = max(d.maxLo, p.lo)
 	}
 	if p.hi > dom.maxHi && p.hi != clocksync.MaxInstant {
 		dom.maxHi = p.hi
-		d.raise(best{mb.domain, dom.maxHi})
+		d.raise(best{h, dom.maxHi})
+		if d.up != nil {
+			d.up.begin(dom.row, p.hi)
+		}
 	}
 }
 
@@ -231,6 +244,10 @@ func (d *Detector) raise(b best) {
 // refresh brings the trees up to date after the member's head changed.
 func (d *Detector) refresh(m Member) {
 	mb := &d.members[m]
+	if mb.group != nil {
+		d.refreshRows(m, mb)
+		return
+	}
 	k := d.key(m)
 	d.domains[mb.domain].heads.set(mb.leaf, &k)
 	d.review(mb.domain)
@@ -238,6 +255,25 @@ func (d *Detector) refresh(m Member) {
 
 // review brings what depends on one domain's heads up to date.
 func (d *Detector) review(h int32) {
+	d.reviewReadings(h)
+	dom := &d.domains[h]
+	r := dom.heads.root()
+	k := *r
+	k.m, k.repLo, k.rep, k.deadM, k.cm = r.lo, r.lo, h, int32(none), clocksync.MaxInstant
+	if k.byLo {
+		k.m, k.repLo, k.byLo = r.repLo, clocksync.Instant(r.rep), false
+	}
+	if r.deadLo != int32(none) {
+		k.deadLo = h
+	}
+	d.top.set(h, &k)
+	if d.up != nil {
+		d.up.touch(dom.row)
+	}
+}
+
+// reviewReadings does so for the test by readings.
+func (d *Detector) reviewReadings(h int32) {
 	dom := &d.domains[h]
 	r := dom.heads.root()
 	if bad := dom.maxM >= r.m; bad != dom.bad {
@@ -252,13 +288,4 @@ func (d *Detector) review(h int32) {
 		dom.dying = true
 		d.dying = append(d.dying, h)
 	}
-	k := *r
-	k.m, k.repLo, k.rep, k.deadM, k.cm = r.lo, r.lo, h, int32(none), clocksync.MaxInstant
-	if k.byLo {
-		k.m, k.repLo, k.byLo = r.repLo, clocksync.Instant(r.rep), false
-	}
-	if r.deadLo != int32(none) {
-		k.deadLo = h
-	}
-	d.top.set(h, &k)
 }

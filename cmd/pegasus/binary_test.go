@@ -25,6 +25,9 @@ func TestBinary(t *testing.T) {
 		"check " + goodConfig:                 exitOK,
 		"check testdata/configs/missing.yaml": exitFailure,
 		"run testdata/configs/faulty.yaml":    exitFailure,
+		"detect " + leaders:                   exitOK,
+		"detect testdata/traces/faulty.jsonl": exitFailure,
+		"detect --k 2":                        exitUsage,
 		"chek":                                exitUsage,
 		"run --listen 0.0.0.0:1 x":            exitUsage,
 	} {

@@ -36,7 +36,7 @@ func launch(t *testing.T, args ...string) *process {
 	r, w := io.Pipe()
 	p := &process{t: t, cancel: cancel, lines: make(chan string, 10_000), code: make(chan int, 1)}
 	go func() {
-		code := Execute(ctx, args, w, &p.stderr)
+		code := Execute(ctx, args, strings.NewReader(""), w, &p.stderr)
 		_ = w.Close()
 		p.code <- code
 	}()

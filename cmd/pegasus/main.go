@@ -1,5 +1,6 @@
 // Command pegasus checks configurations and runs the synchronizers of one, by
-// default on a NATS server inside the process. "pegasus help" tells the rest.
+// default on a NATS server inside the process; and it finds the global states of
+// traces. "pegasus help" tells the rest.
 package main
 
 import (
@@ -12,5 +13,5 @@ import (
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // A second signal ends the process at once.
-	os.Exit(Execute(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(Execute(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }

@@ -19,7 +19,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func execute(t *testing.T, args ...string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	code = Execute(t.Context(), args, &out, &errs)
+	code = Execute(t.Context(), args, strings.NewReader(""), &out, &errs)
 	return code, out.String(), errs.String()
 }
 
@@ -66,7 +66,7 @@ func (brokenWriter) Write([]byte) (int, error) { return 0, errFull }
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	for _, args := range []string{"version", "version --json", "check testdata/configs/good.yaml"} {
 		var stderr bytes.Buffer
-		code := Execute(t.Context(), strings.Fields(args), brokenWriter{}, &stderr)
+		code := Execute(t.Context(), strings.Fields(args), strings.NewReader(""), brokenWriter{}, &stderr)
 		if code != exitFailure || stderr.String() != "pegasus: no space left\n" {
 			t.Errorf("%s: exit %d, stderr %q", args, code, stderr.String())
 		}

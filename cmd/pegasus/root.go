@@ -13,15 +13,16 @@ import (
 
 const rootHelp = `pegasus watches a group of processes: it builds global states that certainly
 held, judges the predicates of a configuration file on each, and signals into
-the regions of the processes' code.
+the regions of the processes' code. It also finds such global states in traces.
 
 Exit codes: 0 done, 1 failure, 2 wrong usage.`
 
 // Execute runs the command line args, without the program's name, and returns
 // the exit code. It ends soon after the context does.
-func Execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+func Execute(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	root := newRoot()                         //nolint:contextcheck // Cobra hands ctx to the commands.
 	root.SetArgs(append([]string{}, args...)) // Cobra takes nil for os.Args.
+	root.SetIn(stdin)
 	root.SetOut(stdout)
 	root.SetErr(stderr)
 	cmd, err := root.ExecuteContextC(ctx)
@@ -34,7 +35,8 @@ func newRoot() *cobra.Command {
 		Short: "Global states and signals for groups of processes",
 		Long:  rootHelp,
 		Example: `  pegasus check pegasus.yaml
-  pegasus run pegasus.yaml`,
+  pegasus run pegasus.yaml
+  pegasus detect trace.jsonl`,
 		Version:           ownVersion().String(),
 		SilenceErrors:     true,
 		SilenceUsage:      true,
@@ -43,7 +45,7 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version and end") // Declared here, or cobra takes -v for it.
 	root.SetFlagErrorFunc(suggestFlag)
-	root.AddCommand(newRun(), newCheck(), newVersion())
+	root.AddCommand(newRun(), newCheck(), newDetect(), newVersion())
 	refuseUnknownTopics(root)
 	return root
 }

@@ -195,7 +195,7 @@ func TestRunEndedBeforeItBegan(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	var stdout, stderr bytes.Buffer
-	if code := Execute(ctx, []string{"run", goodConfig, "--nats", "127.0.0.1:1"}, &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
+	if code := Execute(ctx, []string{"run", goodConfig, "--nats", "127.0.0.1:1"}, strings.NewReader(""), &stdout, &stderr); code != exitOK || stderr.Len() > 0 {
 		t.Errorf("exit %d, stderr %q", code, &stderr)
 	}
 }
@@ -253,7 +253,7 @@ func TestRunUnread(t *testing.T) {
 	defer cancel()
 	var stderr bytes.Buffer
 	code := make(chan int, 1)
-	go func() { code <- Execute(ctx, []string{"run", goodConfig}, w, &stderr) }()
+	go func() { code <- Execute(ctx, []string{"run", goodConfig}, strings.NewReader(""), w, &stderr) }()
 	if _, err := r.Read(make([]byte, 1)); err != nil { // It tells something, so it runs.
 		t.Fatal(err)
 	}

@@ -32,6 +32,8 @@ var Imports = map[string][]string{
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus"},
 	"internal/yamlconf":    {},
+	"internal/trace":       {"scgs", "clocksync"},
+	"internal/tracecore":   {"internal/trace", "predicates", "scgs", "clocksync"},
 	"internal/telemetry":   {},
 	"internal/archtest":    {},
 	"internal/procnode":    {"agent"},
@@ -65,6 +67,8 @@ var Pure = map[string][]string{
 	"internal/synccore":   {},
 	"internal/workcore":   {},
 	"internal/sim":        {},
+	"internal/trace":      {},
+	"internal/tracecore":  {},
 	"internal/yamlconf":   {"github.com/goccy/go-yaml"},
 }
 

@@ -1,0 +1,187 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/trace"
+	"github.com/gopegasus/pegasus/internal/tracecore"
+)
+
+// input is an opened trace.
+type input struct {
+	io.Reader
+	name  string // for messages
+	close func()
+}
+
+// open opens a trace that is read once.
+func open(ctx context.Context, file string, stdin io.Reader) (*input, error) {
+	if file == "-" {
+		return &input{patient(ctx, stdin), "stdin", func() {}}, nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, fmt.Errorf("trace: %w", err)
+	}
+	return &input{patient(ctx, f), file, func() { _ = f.Close() }}, nil
+}
+
+// openTwice opens a trace after it was read for its participants. What cannot be
+// read twice is kept in a temporary file.
+func openTwice(ctx context.Context, file string, stdin io.Reader) (*input, []tracecore.Participant, error) {
+	in, err := open(ctx, file, stdin)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer in.close()
+	if info, err := os.Stat(file); file != "-" && err == nil && info.Mode().IsRegular() {
+		found, err := participants(in)
+		if err != nil {
+			return nil, nil, err
+		}
+		in, err := open(ctx, file, stdin)
+		return in, found, err
+	}
+	kept, remove, err := temporary()
+	if err != nil {
+		return nil, nil, err
+	}
+	found, err := participants(io.TeeReader(in, kept))
+	if err == nil {
+		_, err = kept.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		remove()
+		return nil, nil, err
+	}
+	return &input{patient(ctx, kept), in.name, remove}, found, nil
+}
+
+// temporary makes a file and returns what removes it. Where the system allows
+// that it has no name any more, so that nothing is left whatever happens.
+func temporary() (*os.File, func(), error) {
+	f, err := os.CreateTemp("", "pegasus-trace-*")
+	if err != nil {
+		return nil, nil, fmt.Errorf("trace: keep standard input, to read it twice (--members reads it once): %w", err)
+	}
+	unnamed := os.Remove(f.Name()) == nil
+	return f, func() {
+		_ = f.Close()
+		if !unnamed {
+			_ = os.Remove(f.Name())
+		}
+	}, nil
+}
+
+// participants returns those of all the lines that can be read, by name.
+func participants(r io.Reader) ([]tracecore.Participant, error) {
+	domains := make(map[string]clocksync.Domain)
+	lines, scanner := trace.NewLines(r), trace.NewScanner(nil)
+	var l trace.Line
+	for {
+		line, err := lines.Next()
+		_, refused := errors.AsType[*trace.Error](err)
+		switch {
+		case errors.Is(err, io.EOF):
+			var list []tracecore.Participant
+			for _, name := range slices.Sorted(maps.Keys(domains)) {
+				list = append(list, tracecore.Participant{Name: name, Domain: domains[name]})
+			}
+			return list, nil
+		case refused:
+			continue
+		case err != nil:
+			return nil, err
+		}
+		if err := scanner.Scan(line, &l); err != nil || !l.Within.Valid() {
+			continue // Told when it is read again.
+		}
+		if _, known := domains[string(l.Participant)]; !known {
+			domains[string(l.Participant)] = clocksync.Domain(l.Domain)
+		}
+	}
+}
+
+// patient reads r until the context ends, which a blocked read does not know of.
+func patient(ctx context.Context, r io.Reader) io.Reader {
+	if f, ok := r.(*os.File); ok {
+		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
+			return &checked{ctx, r}
+		}
+	}
+	w := &waiting{ctx: ctx, buffer: make([]byte, pieceSize), asked: make(chan struct{}, 1), pieces: make(chan piece, 1)}
+	go w.read(r)
+	return w
+}
+
+// errInterrupted ends what a signal ends.
+var errInterrupted = errors.New("interrupted: the trace was not read to its end")
+
+// checked reads what never blocks for long.
+type checked struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c *checked) Read(p []byte) (int, error) {
+	if c.ctx.Err() != nil {
+		return 0, errInterrupted
+	}
+	return c.r.Read(p)
+}
+
+const pieceSize = 64 << 10
+
+// waiting reads on a goroutine of its own, when it is asked to. The goroutine
+// ends with the input, or with the context and the read that this ended.
+type waiting struct {
+	ctx    context.Context
+	buffer []byte // of the goroutine between asked and pieces
+	asked  chan struct{}
+	pieces chan piece
+	now    piece
+}
+
+// piece is the result of one read.
+type piece struct {
+	data []byte
+	err  error
+}
+
+func (w *waiting) read(r io.Reader) {
+	for {
+		select {
+		case <-w.ctx.Done():
+			return
+		case <-w.asked:
+			n, err := r.Read(w.buffer)
+			w.pieces <- piece{w.buffer[:n], err}
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+func (w *waiting) Read(p []byte) (int, error) {
+	if len(w.now.data) == 0 && w.now.err == nil {
+		w.asked <- struct{}{}
+		select {
+		case <-w.ctx.Done():
+			return 0, errInterrupted
+		case w.now = <-w.pieces:
+		}
+	}
+	n := copy(p, w.now.data)
+	if w.now.data = w.now.data[n:]; len(w.now.data) > 0 {
+		return n, nil
+	}
+	return n, w.now.err
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+
+	"github.com/gopegasus/pegasus/internal/trace"
+	"github.com/gopegasus/pegasus/internal/tracecore"
+)
+
+// detection is one run of detect.
+type detection struct {
+	flags          *detectFlags
+	options        tracecore.Options
+	stdout, stderr io.Writer
+
+	in      *input
+	out     *bufio.Writer
+	core    *tracecore.Core
+	line    []byte // of output
+	skipped uint64
+	first   error // why the first line was skipped
+}
+
+func (d *detection) run(ctx context.Context, file string, stdin io.Reader) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // Ends the goroutine that reads.
+	if err := d.open(ctx, file, stdin); err != nil {
+		return fail(err)
+	}
+	defer d.in.close()
+	d.out = bufio.NewWriterSize(d.stdout, pieceSize)
+	core, err := tracecore.New(d.options, d.writer())
+	if err != nil { // With too many members for the condition.
+		return fail(fmt.Errorf("--%w", err))
+	}
+	d.core = core
+	err = d.read()
+	if err == nil {
+		core.Finish()
+	} else {
+		core.Flush() // What was certain before.
+	}
+	if broken := d.out.Flush(); broken != nil {
+		err = broken
+	}
+	if errors.Is(err, syscall.EPIPE) || errors.Is(err, io.ErrClosedPipe) {
+		return nil // The reader of the output has had enough.
+	}
+	d.tell()
+	return fail(err)
+}
+
+func (d *detection) open(ctx context.Context, file string, stdin io.Reader) (err error) {
+	if d.flags.membersGiven {
+		d.in, err = open(ctx, file, stdin)
+		return err
+	}
+	d.in, d.options.Participants, err = openTwice(ctx, file, stdin)
+	return err
+}
+
+// writer returns what writes a state. Flush returns the error of writing.
+func (d *detection) writer() func(*tracecore.State) {
+	render := tracecore.NewJSON(&d.options).Append
+	if d.flags.format == "text" {
+		render = (&table{options: &d.options}).append
+	}
+	return func(s *tracecore.State) {
+		d.line = render(d.line[:0], s)
+		_, _ = d.out.Write(d.line)
+	}
+}
+
+// read reads the trace to its end.
+func (d *detection) read() error {
+	lines := trace.NewLines(&prompt{d.in, d.out})
+	scanner := trace.NewScanner(d.core.Fields())
+	var l trace.Line
+	for {
+		text, err := lines.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if _, refused := errors.AsType[*trace.Error](err); err != nil && !refused {
+			return err
+		}
+		if err == nil {
+			err = scanner.Scan(text, &l)
+		}
+		if err == nil {
+			err = d.core.Line(&l)
+		}
+		if err == nil {
+			continue
+		}
+		if err = d.fault(lines.Number(), err); err != nil {
+			return err
+		}
+	}
+}
+
+// fault says where a line is wrong, or skips it. What is no fault of the line
+// alone is not skipped.
+func (d *detection) fault(line int, err error) error {
+	refused, ok := errors.AsType[*trace.Error](err)
+	switch {
+	case !ok:
+		return fmt.Errorf("%s:%d: --%w", d.in.name, line, err)
+	case refused.Column > 0:
+		err = fmt.Errorf("%s:%d:%w", d.in.name, line, err)
+	default:
+		err = fmt.Errorf("%s:%d: %w", d.in.name, line, err)
+	}
+	if !d.flags.lenient {
+		return err
+	}
+	if d.skipped++; d.skipped == 1 {
+		d.first = err
+	}
+	return nil
+}
+
+// tell writes the summary, and that lines were skipped.
+func (d *detection) tell() {
+	if d.skipped > 0 {
+		_, _ = fmt.Fprintf(d.stderr, "pegasus: %s skipped, the first of them: %v\n", count(d.skipped, "line"), d.first)
+	}
+	if d.flags.stats {
+		summary(d.stderr, d.core.Stats(), d.skipped)
+	}
+}
+
+// prompt writes out what is certain before it waits for more.
+type prompt struct {
+	r io.Reader
+	w *bufio.Writer
+}
+
+func (p *prompt) Read(b []byte) (int, error) {
+	if err := p.w.Flush(); err != nil {
+		return 0, err
+	}
+	return p.r.Read(b)
+}

@@ -1,0 +1,227 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+const leaders = "testdata/traces/leaders.jsonl"
+
+// detect runs detect on an input.
+func detect(t *testing.T, stdin io.Reader, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = Execute(t.Context(), append([]string{"detect"}, args...), stdin, &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+// TestDetectInput reads the same trace in each way there is; nothing is left of
+// what was kept meanwhile.
+func TestDetectInput(t *testing.T) {
+	kept := t.TempDir()
+	t.Setenv("TMPDIR", kept)
+	t.Setenv("TMP", kept)
+	trace, err := os.ReadFile(leaders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, want, _ := detect(t, nil, leaders)
+	if strings.Count(want, "\n") != 4 {
+		t.Fatalf("from a file: %s", want)
+	}
+	file, err := os.Open(leaders)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for name, c := range map[string]struct {
+		stdin io.Reader
+		args  string
+	}{
+		"no argument":  {bytes.NewReader(trace), ""},
+		"a dash":       {iotest.OneByteReader(bytes.NewReader(trace)), "-"},
+		"a redirect":   {file, "-"},
+		"members":      {bytes.NewReader(trace), "--members n3,n1,n2"},
+		"members file": {nil, "--members n1,n2 --members n3 " + leaders},
+		"crlf, mark":   {strings.NewReader("\ufeff" + strings.ReplaceAll(string(trace), "\n", "\r\n\r\n")), "-"},
+		"no last end":  {bytes.NewReader(bytes.TrimSpace(trace)), ""},
+	} {
+		code, stdout, stderr := detect(t, c.stdin, strings.Fields(c.args)...)
+		if code != exitOK || stdout != want || stderr != "" {
+			t.Errorf("%s: exit %d\n%s%s", name, code, stdout, stderr)
+		}
+	}
+	for _, empty := range []string{"", "\n", " \n\n"} {
+		if code, stdout, stderr := detect(t, strings.NewReader(empty), "--format", "text"); code != exitOK || stdout+stderr != "" {
+			t.Errorf("%q: exit %d\n%s%s", empty, code, stdout, stderr)
+		}
+	}
+	broken := io.MultiReader(bytes.NewReader(trace), iotest.ErrReader(errors.New("disk on fire")))
+	if code, stdout, stderr := detect(t, broken, "--members", "n1,n2,n3"); code != exitFailure || stdout != want || stderr != "pegasus: disk on fire\n" {
+		t.Errorf("broken: exit %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := detect(t, iotest.ErrReader(errors.New("disk on fire"))); code != exitFailure || stdout != "" || stderr != "pegasus: disk on fire\n" {
+		t.Errorf("broken: exit %d\n%s%s", code, stdout, stderr)
+	}
+	if left, err := os.ReadDir(kept); err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary directory: %v, %v", left, err)
+	}
+}
+
+// stamped is a line of a trace, at a time that is exact.
+func stamped(name string, at int, kind string, seq int) string {
+	return fmt.Sprintf(`{"participant":%q,"domain":%q,"mono":%d,"earliest":%d,"latest":%d,"type":%q,"seq":%d}`+"\n", name, name, at, at, at, kind, seq)
+}
+
+// TestDetectStreams wants each line as soon as it is certain, and what has been
+// found when it is interrupted.
+func TestDetectStreams(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	in, feed := io.Pipe()
+	out, w := io.Pipe()
+	var stderr bytes.Buffer
+	code := make(chan int, 1)
+	go func() {
+		code <- Execute(ctx, []string{"detect", "--members", "a,b"}, in, w, &stderr)
+		_ = w.Close()
+	}()
+	found := bufio.NewScanner(out)
+	write := func(lines ...string) {
+		t.Helper()
+		if _, err := io.WriteString(feed, strings.Join(lines, "")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		at := 10 * i
+		write(stamped("a", at, "state", i+1))
+		write(stamped("b", at, "state", i+1))
+		write(stamped("a", at+5, "alive", i+1), stamped("b", at+5, "alive", i+1))
+		want := fmt.Sprintf(`{"members":{"a":%d,"b":%d},"open":["a","b"],"core":[%d,%d],"envelope":[%d,null]}`, i+1, i+1, at, at+5, at)
+		if !found.Scan() || found.Text() != want {
+			t.Fatalf("got %s, want %s", found.Text(), want)
+		}
+	}
+	cancel()
+	for found.Scan() {
+		t.Errorf("after the end: %s", found.Text())
+	}
+	if got := <-code; got != exitFailure || stderr.String() != "pegasus: interrupted: the trace was not read to its end\n" {
+		t.Errorf("exit %d, stderr %q", got, stderr.String())
+	}
+	_ = feed.Close()
+}
+
+// TestDetectIsInterruptedWhileItKeepsStdin leaves nothing behind.
+func TestDetectIsInterruptedWhileItKeepsStdin(t *testing.T) {
+	kept := t.TempDir()
+	t.Setenv("TMPDIR", kept)
+	t.Setenv("TMP", kept)
+	ctx, cancel := context.WithCancel(t.Context())
+	in, feed := io.Pipe()
+	code := make(chan int, 1)
+	go func() { code <- Execute(ctx, []string{"detect"}, in, io.Discard, io.Discard) }()
+	for range 2 { // The second write is taken after the first was kept.
+		if _, err := io.WriteString(feed, stamped("a", 1, "state", 1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cancel()
+	if got := <-code; got != exitFailure {
+		t.Errorf("exit %d", got)
+	}
+	if left, err := os.ReadDir(kept); err != nil || len(left) > 0 {
+		t.Errorf("left in the temporary directory: %v, %v", left, err)
+	}
+	_ = feed.Close()
+}
+
+// TestDetectOutput has a reader that goes away, and a full disk.
+func TestDetectOutput(t *testing.T) {
+	out, w := io.Pipe()
+	_ = out.Close()
+	var stderr bytes.Buffer
+	if code := Execute(t.Context(), []string{"detect", leaders}, nil, w, &stderr); code != exitOK || stderr.Len() > 0 {
+		t.Errorf("exit %d, stderr %q", code, stderr.String())
+	}
+	if code := Execute(t.Context(), []string{"detect", leaders}, nil, brokenWriter{}, &stderr); code != exitFailure || stderr.String() != "pegasus: no space left\n" {
+		t.Errorf("exit %d, stderr %q", code, stderr.String())
+	}
+}
+
+// endless is a well-behaved trace: n rounds in which each member changes its
+// state and some lines are lost.
+type endless struct {
+	n, round int
+	rest     []byte
+	watch    func(round int)
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	for len(e.rest) == 0 {
+		if e.round == e.n {
+			return 0, io.EOF
+		}
+		e.watch(e.round)
+		e.rest = e.rest[:0]
+		for m := range 4 {
+			if at, seq := 10*e.round+m, e.round+1; (seq+m)%13 > 0 {
+				e.rest = fmt.Appendf(e.rest, `{"participant":"p%d","domain":"h%d","mono":%d,"earliest":%d,"latest":%d,"type":"state","seq":%d,"state":{"x":%d}}`+"\n", m, m, at, at-1, at+1, seq, seq%3)
+			}
+		}
+		e.round++
+	}
+	n := copy(p, e.rest)
+	e.rest = e.rest[n:]
+	return n, nil
+}
+
+// TestDetectIsOfConstantSize reads a million lines in all and wants the heap to be no
+// larger late than early.
+func TestDetectIsOfConstantSize(t *testing.T) {
+	for _, args := range []string{
+		"--when any(members,.x>1)", "--final", "--modality definitely --where state.x>0",
+		"--modality possibly --where state.x>0", "--modality atleast --k 2 --where state.x>0",
+	} {
+		t.Run(args, func(t *testing.T) {
+			const rounds = 50_000
+			var heap [2]uint64 // at a quarter, and at the end
+			watch := func(round int) {
+				if round != rounds/4 && round != rounds-1 {
+					return
+				}
+				var s runtime.MemStats
+				runtime.GC()
+				runtime.ReadMemStats(&s)
+				heap[round/(rounds/2)] = s.HeapAlloc
+			}
+			in := &endless{n: rounds, watch: watch}
+			var out counter
+			var stderr bytes.Buffer
+			code := Execute(t.Context(), append(strings.Fields("detect --members p0,p1,p2,p3"), strings.Fields(args)...), in, &out, &stderr)
+			if code != exitOK || out < rounds/8 || stderr.Len() > 0 {
+				t.Errorf("exit %d after %d lines of output: %s", code, out, &stderr)
+			}
+			if heap[1] > 2*heap[0] {
+				t.Errorf("the heap has %d bytes at a quarter and %d at the end", heap[0], heap[1])
+			}
+		})
+	}
+}
+
+// counter counts the lines that are written to it.
+type counter int
+
+func (c *counter) Write(p []byte) (int, error) {
+	*c += counter(bytes.Count(p, []byte("\n")))
+	return len(p), nil
+}

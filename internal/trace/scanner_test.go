@@ -1,0 +1,172 @@
+package trace_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/trace"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// samples are the lines of testdata/lines.
+func samples(tb testing.TB) []string {
+	tb.Helper()
+	file, err := os.ReadFile("testdata/lines")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var list []string
+	for part := range strings.SplitSeq(string(file), "\n----\n") {
+		if _, line, ok := strings.Cut(part, "scan\n"); ok {
+			list = append(list, line)
+		}
+	}
+	return list
+}
+
+// TestScanner reads the lines of testdata/lines, each the whole input of a scan
+// or of a quoted, which is a Go string.
+func TestScanner(t *testing.T) {
+	s := trace.NewScanner(wanted)
+	var l trace.Line
+	datadriven.RunTest(t, "testdata/lines", func(t *testing.T, d *datadriven.TestData) string {
+		t.Helper()
+		line := d.Input
+		if d.Cmd == "quoted" {
+			if _, err := fmt.Sscanf(d.Input, "%q", &line); err != nil {
+				d.Fatalf(t, "%v", err)
+			}
+		}
+		if err := s.Scan([]byte(line), &l); err != nil {
+			return err.Error() + "\n"
+		}
+		p := plainOf(&l)
+		out := fmt.Appendf(nil, "%s %q/%d seq %d, %s@%v%v", p.Type, p.Participant, p.Incarnation, p.Seq, p.Domain, p.Mono, p.Within)
+		for i, kind := range p.Kinds {
+			if kind != trace.Missing {
+				out = fmt.Appendf(out, " %q=%s%q", wanted[i], kindNames[kind], p.Texts[i])
+			}
+		}
+		return string(out) + "\n"
+	})
+}
+
+var kindNames = []string{"missing", "null", "true", "false", "number", "text", "nested"}
+
+func TestLimits(t *testing.T) {
+	line := func(state string) string {
+		return `{"participant":"p","domain":"d","mono":1,"earliest":1,"latest":1,"type":"state","seq":1,"state":` + state + `}`
+	}
+	fields := func(n int) string {
+		list := make([]string, n)
+		for i := range list {
+			list[i] = fmt.Sprintf(`"f%d":%d`, i, i)
+		}
+		return "{" + strings.Join(list, ",") + "}"
+	}
+	nested := func(n int) string {
+		return `{"role":` + strings.Repeat("[", n) + strings.Repeat("]", n) + `}`
+	}
+	for name, c := range map[string]struct{ state, want string }{
+		"fields":       {fields(trace.MaxFields), ""},
+		"fields more":  {fields(trace.MaxFields + 1), "2694: a state has at most 256 fields"},
+		"nesting":      {nested(trace.MaxNesting), ""},
+		"nesting more": {nested(trace.MaxNesting + 1), "169: values are nested deeper than 64"},
+		"nesting wild": {strings.Replace(nested(1), "[]", strings.Repeat("[", 100_000), 1), "169: values are nested deeper than 64"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var l trace.Line
+			err := trace.NewScanner(nil).Scan([]byte(line(c.state)), &l)
+			if got := fmt.Sprint(err); got != c.want && (err != nil || c.want != "") {
+				t.Errorf("got %s, want %s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestColumns has each type of field and each kind of value.
+func TestColumns(t *testing.T) {
+	schema := scgs.Schema{
+		{Name: "b", Type: scgs.Bool},
+		{Name: "i", Type: scgs.Int},
+		{Name: "f", Type: scgs.Float},
+		{Name: "s", Type: scgs.String},
+		{Name: "d", Type: scgs.Duration},
+		{Name: "e", Type: scgs.Enum, Words: []string{"idle", "busy"}},
+		{Name: "x"},
+	}
+	c := trace.NewColumns(schema)
+	row := make([]scgs.Value, len(schema))
+	number := func(s string) trace.Datum { return trace.Datum{Kind: trace.Number, Text: []byte(s)} }
+	word := func(s string) trace.Datum { return trace.Datum{Kind: trace.Text, Text: []byte(s)} }
+	for _, step := range []struct {
+		datum trace.Datum
+		want  string
+	}{
+		{trace.Datum{}, "none none none none none none none"},
+		{trace.Datum{Kind: trace.Null}, "none none none none none none none"},
+		{trace.Datum{Kind: trace.Nested}, "none none none none none none none"},
+		{number("1e999"), "none none none none none none none"}, // x is a float from here on
+		{number("-0"), "none 0 -0 none none none -0"},
+		{number("7"), "none 7 7 none none none 7"},
+		{number("-1234567890123456789"), "none -1234567890123456789 -1.2345678901234568e+18 none none none -1.2345678901234568e+18"},
+		{number("9223372036854775808"), "none none 9.223372036854776e+18 none none none 9.223372036854776e+18"},
+		{number("0.5"), "none none 0.5 none none none 0.5"},
+		{number("1e2"), "none none 100 none none none 100"},
+		{trace.Datum{Kind: trace.True}, "true none none none none none none"},
+		{trace.Datum{Kind: trace.False}, "false none none none none none none"},
+		{word("busy"), `none none none "busy" none busy none`},
+		{word("200ms"), `none none none "200ms" 200ms none none`},
+	} {
+		state := make([]trace.Datum, len(schema))
+		for i := range state {
+			state[i] = step.datum
+		}
+		c.Row(state, row)
+		if got := strings.Trim(fmt.Sprint(row), "[]"); got != step.want {
+			t.Errorf("%d %q: got %s, want %s", step.datum.Kind, step.datum.Text, got, step.want)
+		}
+	}
+	if schema[6].Type != scgs.Invalid || c.Schema()[6].Type != scgs.Float {
+		t.Errorf("the last field is %v, and %v for the caller", c.Schema()[6], schema[6])
+	}
+}
+
+// TestColumnsHoldFewTexts gives them more than they keep.
+func TestColumnsHoldFewTexts(t *testing.T) {
+	c := trace.NewColumns(scgs.Schema{{Name: "s"}})
+	row := make([]scgs.Value, 1)
+	for i := range 20_000 {
+		want := fmt.Sprint("text", i)
+		c.Row([]trace.Datum{{Kind: trace.Text, Text: []byte(want)}}, row)
+		if row[0].Text() != want {
+			t.Fatalf("got %v, want %s", row[0], want)
+		}
+	}
+}
+
+func TestScannerAllocatesNothing(t *testing.T) {
+	input := lines(3)
+	s, c := trace.NewScanner([]string{"role", "load", "busy"}), trace.NewColumns(scgs.Schema{{Name: "role"}, {Name: "load"}, {Name: "busy"}})
+	var l trace.Line
+	row := make([]scgs.Value, 3)
+	allocs := testing.AllocsPerRun(10, func() {
+		for _, line := range input {
+			if err := s.Scan(line, &l); err != nil {
+				t.Fatal(err)
+			}
+			c.Row(l.State, row)
+		}
+	})
+	if allocs != 0 {
+		t.Errorf("%v allocations for %d lines", allocs, len(input))
+	}
+	if l.Within.Width() != clocksync.Instant(500_000).Sub(0) {
+		t.Errorf("the last line is within %v", l.Within)
+	}
+}

@@ -1,0 +1,406 @@
+package scgs
+
+import "github.com/gopegasus/pegasus/clocksync"
+
+// group is a member that is a group of members with a detector of its own. Its
+// tuples are states that hold, by row, from the latest start of their parts to
+// the least end. Unlike a plain member's they do not follow each other without a
+// break, and their ends become known row by row.
+type group struct {
+	rows               []inward
+	starts             []bracket // of the queued states, one for each row and place in the queue's ring
+	run, number, index uint64    // of the newest summary, and tuple
+	from               clocksync.Instant
+}
+
+// inward is a row of a group's summaries.
+type inward struct {
+	name         clocksync.Domain
+	domain, leaf int32 // in Detector.domains, and that one's tree
+	start        point // no tuple to come starts before it; hi is finite
+	held         Ends  // of the states that the group looks at
+}
+
+// bracket is a row of a queued state: its start, and the least ends of those of
+// its parts that the group has left. Its other parts still are, or have been
+// followed by, what the group looks at, and hold at least as long as that row
+// says. So both together are how long the state holds, exactly.
+type bracket struct {
+	m, hi clocksync.Instant
+	ended Ends
+}
+
+// at returns a row of a queued state.
+func (g *group) at(q *queue, i int32, row int) *bracket {
+	return &g.starts[(int(q.head+i)&(len(q.ring)-1))*len(g.rows)+row]
+}
+
+// Summary reports what a group found, as [Detector.Summarize] of its detector put
+// it. The member must have joined as a group. Summaries arrive in order; a gap in
+// their numbers ends the tuples told before at their newest evidence, and a new
+// run discards those that are not decided. The ref is that of the tuple that is
+// opened; it stays with the caller if the summary is not accepted or opens none.
+//
+// A group is UNKNOWN between two tuples; nothing but its own next tuple makes it a
+// part of global states again. So no tuple with a lost group is delivered, not
+// even as a partial one. Groups are no members under Possibly.
+func (d *Detector) Summary(m Member, s *Summary, ref Ref) Reason {
+	mb := d.find(m)
+	switch {
+	case mb == nil:
+		return d.refuse(NoMember)
+	case mb.group == nil || d.modality == Possibly:
+		return d.refuse(Unfit)
+	}
+	g := mb.group
+	if why := g.admit(&mb.queue, s); why != Accepted {
+		return d.refuse(why)
+	}
+	switch {
+	case s.Run != g.run:
+		d.regroup(m, mb, s)
+	case s.Number != g.number+1:
+		d.stats.Gaps++
+		d.lapse(mb)
+	}
+	g.number, g.from = s.Number, s.From
+	for i := range s.Rows {
+		left := d.leave(mb, i, s.Rows[i].Ended)
+		if g.rows[i].take(&s.Rows[i]) || left {
+			d.refreshRow(m, mb, i)
+		}
+	}
+	if s.Index == 0 {
+		d.stats.Evidence++
+	} else {
+		d.stats.States++
+		d.pushTuple(m, mb, s, ref)
+	}
+	if mb.queue.n == 0 {
+		d.beginRows(mb)
+	}
+	return Accepted
+}
+
+// admit checks a summary against the earlier ones.
+func (g *group) admit(q *queue, s *Summary) Reason {
+	switch {
+	case s.Run == 0 || s.Number == 0 || len(s.Rows) == 0:
+		return Malformed
+	case s.Run < g.run:
+		return Stale
+	case s.Run > g.run:
+		return distinct(s.Rows)
+	case s.Number <= g.number:
+		return Duplicate
+	case len(s.Rows) != len(g.rows) || s.Index != 0 && s.Index <= g.index:
+		return Malformed
+	case s.From < g.from:
+		return Regress
+	}
+	for i := range s.Rows {
+		in, r := &s.Rows[i], &g.rows[i]
+		switch {
+		case in.Domain != r.name:
+			return Foreign
+		case !in.event():
+			return Malformed
+		case in.StartMono < r.start.m || in.StartLatest < r.start.hi:
+			return Regress
+		}
+		if q.n > 0 { // what is known to hold is not taken back
+			least := g.at(q, q.n-1, i).ended.and(r.held)
+			now := in.Ended.and(in.Held)
+			if now.Mono < least.Mono || now.Earliest < least.Earliest {
+				return Regress
+			}
+		}
+	}
+	return Accepted
+}
+
+// event reports whether something can have happened as the row says.
+func (r *Row) event() bool {
+	return r.StartMono != clocksync.MaxInstant
+}
+
+// distinct reports whether each domain has one row.
+func distinct(rows []Row) Reason {
+	seen := make(map[clocksync.Domain]bool, len(rows))
+	for i := range rows {
+		if seen[rows[i].Domain] || !rows[i].event() {
+			return Malformed
+		}
+		seen[rows[i].Domain] = true
+	}
+	return Accepted
+}
+
+// take puts a row of a summary in place of the one before it, and reports whether
+// that changed how far the group's states hold.
+func (r *inward) take(in *Row) bool {
+	r.start.m = in.StartMono
+	if in.StartLatest != clocksync.MaxInstant {
+		r.start.hi = in.StartLatest
+	}
+	changed := r.held != in.Held
+	r.held = in.Held
+	return changed
+}
+
+// regroup begins a run of the group's summaries. What is queued from the one
+// before is discarded: nothing says any longer how far it holds.
+func (d *Detector) regroup(m Member, mb *member, s *Summary) {
+	d.cut()
+	g, q := mb.group, &mb.queue
+	for i := range q.n {
+		d.release(q.at(i).ref)
+		d.stats.Collapsed++
+	}
+	q.head, q.n = 0, 0
+	*g = group{run: s.Run, from: clocksync.MinInstant, rows: make([]inward, len(s.Rows))}
+	g.starts = make([]bracket, len(q.ring)*len(g.rows))
+	for i := range g.rows {
+		g.rows[i] = inward{name: s.Rows[i].Domain, start: unheard, held: Ends{clocksync.MinInstant, clocksync.MinInstant, clocksync.MaxInstant}}
+	}
+	d.delta.pops += 2 // no step leads across
+	d.another(m, mb)
+	d.layout()
+}
+
+// lapse ends all queued states of a group at their newest evidence.
+func (d *Detector) lapse(mb *member) {
+	for i := range mb.group.rows {
+		d.leave(mb, i, mb.group.rows[i].held)
+	}
+}
+
+// leave takes note, here and for the level above, that the group has left local
+// states that ended so. All queued states had them or earlier ones: the newest
+// ones, whose ends are the latest, are looked at first. It reports whether there
+// were any.
+func (d *Detector) leave(mb *member, row int, e Ends) bool {
+	if e == endless {
+		return false
+	}
+	g, q := mb.group, &mb.queue
+	for i := q.n - 1; i >= 0; i-- {
+		b := g.at(q, i, row)
+		least := b.ended.and(e)
+		if least == b.ended {
+			break
+		}
+		b.ended = least
+	}
+	if d.up != nil {
+		d.up.left(d.domains[g.rows[row].domain].row, e)
+	}
+	return true
+}
+
+// leaveHead takes note for the level above that its head is advanced. What a
+// group's head holds by states that the group still looks at will be told when it
+// leaves those.
+func (d *Detector) leaveHead(mb *member, s *state) {
+	switch g := mb.group; {
+	case g != nil:
+		for i := range g.rows {
+			d.up.left(d.domains[g.rows[i].domain].row, g.at(&mb.queue, 0, i).ended)
+		}
+	case s.sort == known:
+		d.up.left(d.domains[mb.domain].row, Ends{s.end.m, s.end.lo, s.end.hi})
+	}
+}
+
+// pushTuple queues the tuple that the summary opens.
+func (d *Detector) pushTuple(m Member, mb *member, s *Summary, ref Ref) {
+	g, q := mb.group, &mb.queue
+	follows := s.Step && g.index != 0 && s.Index == g.index+1
+	g.index = s.Index
+	if int(q.n) == len(q.ring) {
+		g.grow(q)
+	}
+	first := q.n == 0
+	if first {
+		d.exit(mb)
+		if follows && d.delta.pops == 1 && mb.dirty {
+			d.delta.joined = true // the last pop was of the tuple before it
+		}
+	}
+	st := state{seq: s.Index, ref: ref, joined: follows}
+	st.start = point{clocksync.MinInstant, s.From, clocksync.MinInstant}
+	for i := range s.Rows {
+		st.start.hi = max(st.start.hi, s.Rows[i].StartLatest)
+	}
+	*q.push() = st
+	for i := range s.Rows {
+		*g.at(q, q.n-1, i) = bracket{s.Rows[i].StartMono, s.Rows[i].StartLatest, endless}
+	}
+	switch n := q.n; {
+	case first:
+		d.enter(mb)
+		d.refreshRows(m, mb)
+	case int(n)-2 > d.maxPending:
+		d.shed(mb, max(2, (n-2)/2))
+	}
+}
+
+// grow makes room for more states and their rows.
+func (g *group) grow(q *queue) {
+	starts := make([]bracket, 0, max(2, 2*len(q.ring))*len(g.rows))
+	for i := range q.n {
+		for row := range g.rows {
+			starts = append(starts, *g.at(q, i, row))
+		}
+	}
+	q.grow()
+	g.starts = starts[:cap(starts)]
+}
+
+// shed lets go of the n oldest tuples behind the head. That only removes
+// candidates.
+func (d *Detector) shed(mb *member, n int32) {
+	g, q := mb.group, &mb.queue
+	for i := range n {
+		d.release(q.at(1 + i).ref)
+		d.stats.Collapsed++
+	}
+	*q.at(n) = *q.front()
+	for row := range g.rows {
+		*g.at(q, n, row) = *g.at(q, 0, row)
+	}
+	q.head = (q.head + n) & int32(len(q.ring)-1)
+	q.n -= n
+	q.at(1).joined = false
+}
+
+// beginRows takes note that no later head of the group starts before its present
+// one or, where it has none, before what it told last.
+func (d *Detector) beginRows(mb *member) {
+	g := mb.group
+	for i := range g.rows {
+		r := &g.rows[i]
+		p := point{r.start.m, g.from, r.start.hi}
+		if mb.queue.n > 0 {
+			b := g.at(&mb.queue, 0, i)
+			p = point{b.m, mb.queue.front().start.lo, b.hi}
+		}
+		d.begin(r.domain, p)
+		d.reviewReadings(r.domain)
+		if d.up != nil {
+			d.up.touch(d.domains[r.domain].row)
+		}
+	}
+}
+
+// refreshRows brings the trees up to date after the group's head changed.
+func (d *Detector) refreshRows(m Member, mb *member) {
+	for i := range mb.group.rows {
+		d.refreshRow(m, mb, i)
+	}
+}
+
+func (d *Detector) refreshRow(m Member, mb *member, row int) {
+	r := &mb.group.rows[row]
+	k := d.rowKey(m, mb, row)
+	heads := d.domains[r.domain].heads
+	if heads[len(heads)/2+int(r.leaf)] != k {
+		heads.set(r.leaf, &k)
+		d.review(r.domain)
+	}
+}
+
+// held gives how far a row of the group's head holds, and whether its reading and
+// its time are ends. Without a head it is what later ones hold at least.
+//
+// What the group looks at counts as evidence even where it has ended: as long as
+// the group does not leave it, another of its states is not shown to last longer,
+// so that no tuple with what follows is certain.
+func (g *group) held(q *queue, row int) (e Ends, mono, time bool) {
+	held := g.rows[row].held
+	if q.n == 0 {
+		return held, false, false
+	}
+	ended := g.at(q, 0, row).ended
+	mono = ended.Mono <= held.Mono && ended.Mono != clocksync.MaxInstant
+	time = ended.Earliest <= held.Earliest && ended.Earliest != clocksync.MaxInstant
+	return ended.and(held), mono, time
+}
+
+// rowKey is the leaf of a row of the group's head. The row is closed if both its
+// ends are; each of them refutes by itself. A group without a head has the leaf
+// all the same, as its members' states are still part of what was told above.
+func (d *Detector) rowKey(m Member, mb *member, row int) node {
+	e, mono, time := mb.group.held(&mb.queue, row)
+	k := absent
+	k.m, k.lo, k.repLo, k.chi, k.rep = e.Mono, e.Earliest, e.Earliest, e.Latest, int32(m)
+	if mono {
+		k.cm, k.deadM = e.Mono, int32(m)
+	}
+	if time {
+		k.clo, k.deadLo = e.Earliest, int32(m)
+		if d.unbounded(mb.queue.front()) && d.multi() {
+			k.clo = clocksync.MinInstant
+		}
+	}
+	k.repClosed = time && (mono || mb.group.rows[row].name == "")
+	return k
+}
+
+// giveUp ends what a group has told, after a loss.
+func (d *Detector) giveUp(m Member, mb *member) {
+	d.lapse(mb)
+	d.refreshRows(m, mb)
+}
+
+// reach is when the group's head has ended, in a form for one clock.
+func (g *group) reach(q *queue) reach {
+	to := reach{to: point{clocksync.MinInstant, clocksync.MaxInstant, clocksync.MaxInstant}}
+	for i := range g.rows {
+		e, _, _ := g.held(q, i)
+		to.to.lo, to.to.hi = min(to.to.lo, e.Earliest), min(to.to.hi, e.Latest)
+		if len(g.rows) == 1 && g.rows[i].name != "" {
+			to.domain, to.to.m = g.rows[i].name, e.Mono
+		}
+	}
+	if to.to.hi == clocksync.MaxInstant {
+		to.to.hi = to.to.lo
+	}
+	return to
+}
+
+// part is the group's share in a tuple.
+func (g *group) part(m Member, mb *member) Part {
+	s, q := mb.queue.front(), &mb.queue
+	p := Part{Member: m, Seq: s.seq, Ref: s.ref}
+	p.Start.Within = clocksync.Interval{Earliest: s.start.lo, Latest: s.start.hi}
+	ends, open := endless, false
+	for i := range g.rows {
+		e, mono, time := g.held(q, i)
+		ends = ends.and(e)
+		open = open || !time || !mono && g.rows[i].name != ""
+	}
+	p.Open = open
+	p.End.Within = clocksync.Interval{Earliest: ends.Earliest, Latest: ends.Latest}
+	if len(g.rows) == 1 && g.rows[0].name != "" {
+		p.Start.Domain, p.Start.Mono = g.rows[0].name, g.at(q, 0, 0).m
+		p.End.Domain, p.End.Mono = g.rows[0].name, ends.Mono
+	}
+	return p
+}
+
+// need completes a need of the group's row in a domain, and reports whether
+// evidence can satisfy it.
+func (g *group) need(n *Need, q *queue, domain int32, limit clocksync.Instant) bool {
+	row := 0
+	for g.rows[row].domain != domain {
+		row++
+	}
+	e, mono, time := g.held(q, row)
+	n.Seq = g.index
+	n.Newest = clocksync.Stamp{
+		Domain: g.rows[row].name, Mono: e.Mono,
+		Within: clocksync.Interval{Earliest: e.Earliest, Latest: e.Latest},
+	}
+	return !mono && e.Mono <= n.AfterMono || !time && e.Earliest < limit
+}
