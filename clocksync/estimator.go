@@ -38,6 +38,7 @@ type Estimator struct {
 	leap    leapWatch
 
 	line      Bound   // the last line, without granularity; Status Unknown: none
+	where     region  // where the offset can be at line.At; line.Offset is its hull
 	from      Instant // the first reading the line says something about
 	last      Bound   // what Bound returned last
 	voters    int     // that line was made of, or would have been
