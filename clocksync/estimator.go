@@ -30,6 +30,7 @@ const MaxServers = 64
 type Estimator struct {
 	config  Config
 	servers []*server // ordered by source and name
+	feuds   []feud
 	seen    Observation
 	started bool    // seen is one
 	now     Instant // the latest reading of Bound
@@ -130,6 +131,7 @@ func (e *Estimator) add(s Sample) Reason {
 		return Outdated
 	}
 	v.add(s, e.config.Drift)
+	e.contest(v)
 	return Taken
 }
 

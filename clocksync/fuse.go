@@ -21,7 +21,7 @@ func (e *Estimator) fuse(now Instant) Bound {
 	if len(v.servers) <= e.config.Faults || e.lost && len(v.offsets) < e.need(e.voters) {
 		return e.none()
 	}
-	where := covered(v.offsets, e.need(e.voters))
+	where := covered(v.offsets, e.feudsAmong(v.servers[:len(v.offsets)]), e.need(e.voters))
 	if len(where) == 0 {
 		return e.distrust(now, v, deepest(v.offsets), false)
 	}

@@ -15,6 +15,7 @@ type server struct {
 	fresh        int  // samples that agree with each other
 	wrong        bool // it contradicted itself, and is not fresh enough since
 	taken        uint64
+	cleared      uint64 // of taken, when all samples were last forgotten
 	contradicted uint64
 }
 
@@ -111,7 +112,7 @@ func (v *server) drop(bad func(*Sample) bool) {
 	}
 	v.kept = good
 	if len(good) == 0 {
-		v.fresh, v.wrong = 0, false
+		v.fresh, v.wrong, v.cleared = 0, false, v.taken
 	}
 }
 
