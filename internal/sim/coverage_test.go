@@ -278,6 +278,8 @@ func (j *judge) compare() {
 	j.most = max(j.most, ratio)
 	if ratio > 1.5 {
 		j.above++
+	}
+	if ratio > 1.01 {
 		lo, hi = j.oracle.smallestOfRecent(m)
 		ratio = float64(got.Width()) / (hi - lo)
 	}
