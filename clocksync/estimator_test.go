@@ -3,6 +3,7 @@ package clocksync_test
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -407,7 +408,7 @@ func BenchmarkEstimatorBound(b *testing.B) {
 				b.Fatal(err)
 			}
 			for i := range n * 8 {
-				e.Add(word(fmt.Sprint(i%n), clocksync.Instant(i+10)*second, -clocksync.Instant(i)*ms, clocksync.Instant(i)*ms+ms))
+				e.Add(word(strconv.Itoa(i%n), clocksync.Instant(i+10)*second, -clocksync.Instant(i)*ms, clocksync.Instant(i)*ms+ms))
 			}
 			b.ReportAllocs()
 			now := clocksync.Instant(n*8+10) * second

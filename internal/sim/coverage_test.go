@@ -141,7 +141,7 @@ func (j *judge) askServers(faults int) {
 		s := w.NewTimeServer(w.Between(0, 2*time.Millisecond))
 		for _, l := range liars {
 			if l == i {
-				s = w.NewLiar(w.Between(0, 2*time.Millisecond), lie)
+				s = NewLiar(lie)
 			}
 		}
 		j.keeper.Ask(name(i), s, j.anyLink(near), j.anyLink(near))
