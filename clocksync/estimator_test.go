@@ -279,6 +279,22 @@ func TestReasons(t *testing.T) {
 	}
 }
 
+func TestNames(t *testing.T) {
+	for r := range clocksync.Reasons {
+		if s := r.String(); s == "" || s[0] < 'a' {
+			t.Errorf("reason %d is named %q", r, s)
+		}
+	}
+	for got, want := range map[string]string{
+		clocksync.Untrusted.String(): "untrusted", clocksync.Suspended.String(): "suspended",
+		clocksync.Waiting.String(): "waiting", clocksync.Status(99).String(): "99",
+	} {
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
 func TestRoomForNewServers(t *testing.T) {
 	e := estimator(t, clocksync.Config{})
 	for i := range 10 * clocksync.MaxServers {
