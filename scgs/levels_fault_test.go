@@ -314,7 +314,13 @@ func TestNoStepAcrossWhatIsLost(t *testing.T) {
 				w.group.Summarize(&w.sum)
 			}
 		}, false},
-		{"a run", func(w *told) { w.group.Share("x") }, false},
+		{"a run, and the other member's step", func(w *told) {
+			for w.group.Next(&w.event) { // go on to state 2
+			}
+			w.group.Share("x")
+			w.above.Start(1, 2, exactly("x", 15), 0)
+			w.above.Evidence(1, 2, exactly("x", 50))
+		}, false},
 	} {
 		w := newTold(t, scgs.Options{})
 		w.change(1, 10)
@@ -322,12 +328,13 @@ func TestNoStepAcrossWhatIsLost(t *testing.T) {
 		w.group.Evidence(1, 1, exactly("y", 15))
 		w.tell()
 		w.above.Start(1, 1, exactly("x", 5), 0)
-		w.above.Evidence(1, 1, exactly("x", 50))
+		w.above.Evidence(1, 1, exactly("x", 12))
 		w.opened()
 		w.group.Start(1, 2, exactly("y", 20), 0)
 		w.group.Evidence(1, 2, exactly("y", 25))
 		c.lose(w)
 		w.tell()
+		w.above.Evidence(1, 1, exactly("x", 50)) // unless it has ended
 		w.group.Start(1, 3, exactly("y", 30), 0)
 		w.group.Evidence(1, 3, exactly("y", 35))
 		w.tell()
@@ -336,15 +343,32 @@ func TestNoStepAcrossWhatIsLost(t *testing.T) {
 			if w.event.Kind == scgs.Opened {
 				if n++; n == 1 {
 					step = w.event.Step
-				}
-				if len(w.event.Changed) != 1 || w.event.Changed[0].Member != 0 {
-					t.Errorf("%s lost: changed %+v", c.name, w.event.Changed)
+					if w.event.Changed[0].Member != 0 {
+						t.Errorf("%s lost: changed %+v", c.name, w.event.Changed)
+					}
 				}
 			}
 		}
 		if n == 0 || step != c.want {
 			t.Errorf("%s lost: %d opened, the first a step: %v", c.name, n, step)
 		}
+	}
+}
+
+// TestGroupMayHoldForEver has all members promise that their states last.
+func TestGroupMayHoldForEver(t *testing.T) {
+	w := newTold(t, scgs.Options{})
+	w.change(1, 10)
+	forever := func(domain clocksync.Domain) clocksync.Stamp {
+		return clocksync.Stamp{Domain: domain, Mono: clocksync.MaxInstant, Within: clocksync.Exactly(clocksync.MaxInstant)}
+	}
+	w.group.Evidence(0, 1, forever("x"))
+	w.group.Evidence(1, 1, forever("y"))
+	w.tell()
+	w.above.Start(1, 1, exactly("x", 5), 0)
+	w.above.Evidence(1, 1, forever("x"))
+	if found := w.opened(); !slices.Equal(found, []uint64{1}) || w.event.Kind != scgs.Opened {
+		t.Errorf("found %v, at last %+v", found, w.event)
 	}
 }
 
@@ -378,9 +402,12 @@ func TestPendingTuplesOfGroupsAreBounded(t *testing.T) {
 	const limit, rounds = 8, 1000
 	w := newTold(t, scgs.Options{MaxPending: limit})
 	held := map[scgs.Ref]bool{}
+	w.change(1, 1)
+	w.group.Evidence(0, 1, exactly("x", 10*rounds))
 	for i := range rounds {
 		before := w.ref
-		w.change(uint64(i+1), clocksync.Instant(10*i))
+		w.group.Start(1, uint64(i+2), exactly("y", clocksync.Instant(10*i+10)), 0)
+		w.tell()
 		for r := before + 1; r <= w.ref; r++ {
 			held[r] = true
 		}
@@ -404,8 +431,17 @@ func TestPendingTuplesOfGroupsAreBounded(t *testing.T) {
 	// step is between them.
 	w.above.Start(1, 1, exactly("x", 5), 0)
 	w.above.Evidence(1, 1, exactly("x", 10*rounds))
-	found := w.opened()
-	if len(found) < 3 || found[0] != 1 || found[1] < rounds-limit || found[len(found)-1] != rounds-1 {
+	var found []uint64
+	for w.above.Next(&w.event) {
+		if w.event.Kind == scgs.Closed {
+			continue
+		}
+		found = append(found, w.above.Witness(nil)[0].Seq)
+		if w.event.Step != (len(found) > 2) {
+			t.Errorf("tuple %d: step %v", found[len(found)-1], w.event.Step)
+		}
+	}
+	if len(found) < 3 || found[0] != 1 || found[1] < rounds-limit || found[len(found)-1] != uint64(w.ref) {
 		t.Errorf("found %v", found)
 	}
 }
