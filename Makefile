@@ -6,6 +6,7 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 100000x
 BENCH    ?= .
 COUNT    ?= 1
+SYSTEMS  ?= 100000
 TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 SHELL       := bash
@@ -15,7 +16,7 @@ SHELL       := bash
 # having prints the packages of the Go files that contain a line matching $(1).
 having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(1)' . || test $$? = 1; } | xargs -r -n1 dirname | sort -u
 
-.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs bench deep
+.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs bench deep systems
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -27,10 +28,11 @@ test: ## the tests that need nothing but Go
 ci: test ci-rest ## the whole gate
 
 # The race run is last: its closing lines tell how many tests ran.
-ci-rest: vet lint cross configs fuzz system race ## the gate after "make test"
+ci-rest: vet lint cross configs fuzz systems system race ## the gate after "make test"
 
 nightly: ci deep ## the gate, then the large counts
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=3000000x
+	@$(MAKE) --no-print-directory systems SYSTEMS=1000000
 
 vet: ## go vet
 	@echo "== vet"
@@ -71,6 +73,10 @@ deep: ## the large counts: files with the tag nightly, and 20,000 cases a proper
 		echo "== properties:" $$packages; \
 		$(GO) test -timeout 2h $$packages -rapid.checks=20000; \
 	fi
+
+systems: ## the properties of the detectors on SYSTEMS (100000) random systems
+	@echo "== systems $(SYSTEMS)"
+	GOGC=800 $(GO) test -timeout 5h ./scgs -systems $(SYSTEMS)
 
 fuzz: ## each fuzz target, FUZZTIME inputs (100000x)
 	@for package in $$($(call having,^func Fuzz[A-Z])); do \

@@ -2,6 +2,7 @@ package scgs_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -9,18 +10,24 @@ import (
 )
 
 // workload makes an endless run of reports, one every 1000 ns, with bounds that
-// vary from 100 to 900 ns from report to report.
+// vary from 100 to 900 ns from report to report. The adversarial order goes to and
+// fro over the members, and has bounds in every other pass that grow with their
+// number: each report ends the head of another member, and of the heads about
+// half are refuted.
 type workload struct {
 	domains []clocksync.Domain // of each member
 	order   string
 	now     clocksync.Instant
+	reached clocksync.Interval
 	count   int
 	rng     uint64
 	seq     []uint64
 }
 
+var orders = []string{"random", "round-robin", "silent", "adversarial"}
+
 func newWorkload(order string, members, domains int) *workload {
-	w := &workload{order: order, rng: 88172645463325252, seq: make([]uint64, members)}
+	w := &workload{order: order, reached: clocksync.Exactly(clocksync.MinInstant), rng: 88172645463325252, seq: make([]uint64, members)}
 	for m := range members {
 		w.domains = append(w.domains, clocksync.Domain(fmt.Sprintf("host-%06d", m%domains)))
 	}
@@ -55,38 +62,57 @@ func (w *workload) next() (int, uint64, clocksync.Stamp) {
 		if m == 0 && w.count/n%20 != 0 {
 			m = 1
 		}
+	case "adversarial":
+		if w.count/n%2 == 1 {
+			m = n - 1 - m
+		}
 	}
 	w.count++
 	w.now += 1000
 	w.seq[m]++
 	bound := clocksync.Instant(100 + w.random()%800)
-	return m, w.seq[m], clocksync.Stamp{
-		Domain: w.domains[m], Mono: w.now,
-		Within: clocksync.Interval{Earliest: w.now - bound, Latest: w.now + bound},
+	if w.order == "adversarial" && w.count/n%2 == 0 {
+		bound += clocksync.Instant(250 * n)
 	}
+	w.reached.Earliest = max(w.reached.Earliest, w.now-bound)
+	w.reached.Latest = max(w.reached.Latest, w.now+bound)
+	return m, w.seq[m], clocksync.Stamp{Domain: w.domains[m], Mono: w.now, Within: w.reached}
 }
+
+// holds reports whether the condition holds in the member's newest state: in all
+// but every fourth.
+func (w *workload) holds(m int) bool { return w.seq[m]%4 != 0 }
 
 // engine is a detector fed by a workload.
 type engine struct {
 	w     *workload
 	d     *scgs.Detector
+	runs  bool
 	event scgs.Event
 	refs  []scgs.Ref
 	found int
 }
 
-func newEngine(order string, members, domains int) *engine {
-	e := &engine{w: newWorkload(order, members, domains), d: scgs.NewDetector(scgs.Options{})}
+func newEngine(modality scgs.Modality, order string, members, domains int) *engine {
+	e := &engine{
+		w: newWorkload(order, members, domains), runs: modality != scgs.Inst,
+		d: scgs.NewDetector(scgs.Options{Modality: modality}),
+	}
 	e.d.Epoch(1, nil, e.w.specs())
 	for range 30 * members { // queues reach their working size
 		e.step()
 	}
+	e.found = 0
 	return e
 }
 
 func (e *engine) step() {
 	m, seq, at := e.w.next()
-	e.d.Start(scgs.Member(m), seq, at, 1)
+	if e.runs && !e.w.holds(m) {
+		e.d.End(scgs.Member(m), seq, at)
+	} else {
+		e.d.Start(scgs.Member(m), seq, at, 1)
+	}
 	for e.d.Next(&e.event) {
 		if e.event.Kind == scgs.Opened {
 			e.found++
@@ -95,21 +121,31 @@ func (e *engine) step() {
 	e.refs = e.d.Released(e.refs[:0])
 }
 
-func BenchmarkDetector(b *testing.B) {
-	for _, order := range []string{"random", "round-robin", "silent"} {
+func BenchmarkDetector(b *testing.B)   { benchmarkModality(b, scgs.Inst) }
+func BenchmarkDefinitely(b *testing.B) { benchmarkModality(b, scgs.Definitely) }
+func BenchmarkPossibly(b *testing.B)   { benchmarkModality(b, scgs.Possibly) }
+
+func benchmarkModality(b *testing.B, m scgs.Modality) {
+	b.Helper()
+	forSizes(b, func(b *testing.B, order string, members, domains int) {
+		b.Helper()
+		e := newEngine(m, order, members, domains)
+		b.ReportAllocs()
+		for b.Loop() {
+			e.step()
+		}
+		b.ReportMetric(float64(e.found)/float64(b.N), "states/op")
+	})
+}
+
+// forSizes has one domain, 16 members a domain, and one.
+func forSizes(b *testing.B, run func(b *testing.B, order string, members, domains int)) {
+	b.Helper()
+	for _, order := range orders {
 		for _, members := range []int{10, 1000, 100_000} {
-			for _, domains := range []int{1, 16, members} {
-				if domains > members {
-					continue
-				}
+			for _, domains := range slices.Compact([]int{1, (members + 15) / 16, members}) {
 				b.Run(fmt.Sprintf("order=%s/members=%d/domains=%d", order, members, domains), func(b *testing.B) {
-					e := newEngine(order, members, domains)
-					e.found = 0
-					b.ReportAllocs()
-					for b.Loop() {
-						e.step()
-					}
-					b.ReportMetric(float64(e.found)/float64(b.N), "states/op")
+					run(b, order, members, domains)
 				})
 			}
 		}
@@ -117,7 +153,7 @@ func BenchmarkDetector(b *testing.B) {
 }
 
 func BenchmarkRescan(b *testing.B) {
-	for _, order := range []string{"random", "round-robin", "silent"} {
+	for _, order := range orders {
 		for _, members := range []int{10, 1000, 100_000} {
 			b.Run(fmt.Sprintf("order=%s/members=%d/domains=%d", order, members, members), func(b *testing.B) {
 				w := newWorkload(order, members, members)

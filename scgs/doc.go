@@ -47,6 +47,11 @@
 // found whenever it is so, and then again greedily, since tuples that possibly
 // overlap are no chain.
 //
+// Predicates that are no conjunction have the modality Possibly too: [Extents]
+// tells what a sum, a count, the least and the greatest of the members' values may
+// have been at each instant of reference time, and [Search] looks for any
+// predicate at all, as far as the combinations are not too many.
+//
 // # Open states
 //
 // A state need not have ended. Evidence, a later stamp at which it still held,

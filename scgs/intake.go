@@ -43,6 +43,7 @@ type Stats struct {
 	Collapsed uint64 // local states lost to Options.MaxPending
 	Global    uint64 // strongly consistent global states delivered
 	Partial   uint64 // tuples with UNKNOWN members delivered
+	Truncated uint64 // inputs to a Threshold at which sets may have been left out
 	refused   [reasons]uint64
 }
 

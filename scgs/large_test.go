@@ -14,7 +14,7 @@ import (
 // TestManyMembersAgreeWithRescan compares the trees with looking at all heads,
 // report by report, where enumeration cannot go.
 func TestManyMembersAgreeWithRescan(t *testing.T) {
-	for _, order := range []string{"random", "round-robin", "silent"} {
+	for _, order := range orders {
 		for _, size := range []struct{ members, domains, reports int }{
 			{2, 2, 3000}, {3, 1, 3000}, {17, 5, 3000}, {33, 33, 3000}, {100, 7, 2000}, {130, 130, 2000},
 		} {
@@ -72,17 +72,18 @@ func heads(d *scgs.Detector) string {
 }
 
 func TestNoAllocationInSteadyState(t *testing.T) {
-	for _, domains := range []int{1, 16, 200} {
-		e := newEngine("round-robin", 200, domains)
-		e.found = 0
-		var needs []scgs.Need
-		allocations := testing.AllocsPerRun(5000, func() {
-			e.step()
-			needs = e.d.Needs(needs[:0])
-			e.d.Current()
-		})
-		if allocations != 0 || e.found == 0 {
-			t.Errorf("%d domains: %v allocations a report, %d global states", domains, allocations, e.found)
+	for _, m := range modalities {
+		for _, domains := range []int{1, 16, 200} {
+			e := newEngine(m, "round-robin", 200, domains)
+			var needs []scgs.Need
+			allocations := testing.AllocsPerRun(5000, func() {
+				e.step()
+				needs = e.d.Needs(needs[:0])
+				e.d.Current()
+			})
+			if allocations != 0 || e.found == 0 {
+				t.Errorf("%v, %d domains: %v allocations a report, %d global states", m, domains, allocations, e.found)
+			}
 		}
 	}
 }

@@ -209,7 +209,7 @@ func TestLevelsAgreeWithOneDetector(t *testing.T) {
 					forSystems(t, func(t rapid.TB, d draw) {
 						s := newSystemOf(2+d(5), 1+d(4), d, hazards)
 						if hazards.loss == 0 {
-							s.promise(d)
+							s.promiseEnds(d)
 						}
 						f := newForest(t, d, s, depth, scgs.Options{Modality: modality})
 						n := f.agrees(t, d, hazards)
@@ -230,8 +230,8 @@ func TestLevelsAgreeWithOneDetector(t *testing.T) {
 	}
 }
 
-// promise makes some of the evidence say that the state lasts until it ends.
-func (s *system) promise(d draw) {
+// promiseEnds makes some of the evidence say that the state lasts until it ends.
+func (s *system) promiseEnds(d draw) {
 	for i := range s.arrived {
 		msg := &s.arrived[i]
 		if msg.action != evidence || d(4) > 0 {
@@ -253,12 +253,11 @@ func (s *system) promise(d draw) {
 
 func (f *forest) agrees(t rapid.TB, d draw, h hazards) int {
 	flat := newForest(t, d, f.s, 1, f.o)
-	holds := condition(d, f.s)
 	prompt, often := d(2) == 0, 1+d(100)
 	var got, want []tell
 	f.root.tells, flat.root.tells = record(&got), record(&want)
 	for i, msg := range f.s.arrived {
-		if f.o.Modality == scgs.Definitely && msg.action == start && !holds[msg.ref] {
+		if f.o.Modality == scgs.Definitely && msg.action == start && !msg.holds {
 			msg.action = end
 		}
 		if a, b := f.put(msg), flat.put(msg); a != b {

@@ -16,9 +16,14 @@ import (
 // The scenario files draw a timeline and say what must be found. Times are in
 // units of 1000 ns, and a reading is the time itself. Commands:
 //
+//	new [modality=M] [pending=N] [monotone]
+//	                        another detector; the stamps of each clock are made
+//	                        monotone as a source does it
 //	epoch N [remove=A]      lines "NAME domain=D [eps=E]" are members that join
 //	input                   lines as below; what they bring about is printed
 //	    A a@10              A's state a begins at 10, with A's eps ...
+//	    A +a@10             ... and the condition holds in it, as in A a@10 ...
+//	    A -a@10             ... or does not
 //	    A a@10+-2           ... or this one ...
 //	    A a@10[8,12]        ... or this interval
 //	    A #3 a@10           with sequence number 3 instead of the next
@@ -27,6 +32,7 @@ import (
 //	    A until@10..20      A's newest state holds at 10 and until 20
 //	    A lost              A was silent for too long
 //	    A restart [D]       A is a new incarnation, on clock domain D
+//	finish                  nothing more will be reported
 //	needs, witness, stats   ask the detector
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
@@ -37,9 +43,8 @@ func TestScenarios(t *testing.T) {
 			s.t, s.out = t, &strings.Builder{}
 			switch c.Cmd {
 			case "new":
-				var pending int
-				c.MaybeScanArgs(t, "pending", &pending)
-				s = newScene(scgs.Options{MaxPending: pending})
+				s = newScene(options(t, c))
+				s.monotone = c.HasArg("monotone")
 				return ""
 			case "epoch":
 				s.epoch(c)
@@ -47,6 +52,9 @@ func TestScenarios(t *testing.T) {
 				for line := range strings.Lines(c.Input) {
 					s.input(strings.TrimSpace(line))
 				}
+			case "finish":
+				s.d.Finish()
+				s.drain("finish")
 			case "needs":
 				s.needs()
 			case "witness":
@@ -64,14 +72,32 @@ func TestScenarios(t *testing.T) {
 // unit is how many nanoseconds the files' numbers count.
 const unit = 1000
 
+func options(t *testing.T, c *datadriven.TestData) scgs.Options {
+	t.Helper()
+	var o scgs.Options
+	c.MaybeScanArgs(t, "pending", &o.MaxPending)
+	word := scgs.Inst.String()
+	c.MaybeScanArgs(t, "modality", &word)
+	for o.Modality = range scgs.Possibly + 1 {
+		if o.Modality.String() == word {
+			return o
+		}
+	}
+	t.Fatalf("no modality %q", word)
+	return o
+}
+
 // scene is a detector whose members and states have names.
 type scene struct {
-	t       *testing.T
-	out     *strings.Builder
-	d       *scgs.Detector
-	members map[string]*actor
-	states  []string // by Ref
-	event   scgs.Event
+	t        *testing.T
+	out      *strings.Builder
+	d        *scgs.Detector
+	modality scgs.Modality
+	members  map[string]*actor
+	states   []string // by Ref
+	event    scgs.Event
+	monotone bool
+	rules    map[clocksync.Domain]*clocksync.Monotone
 }
 
 type actor struct {
@@ -80,10 +106,14 @@ type actor struct {
 	domain clocksync.Domain
 	eps    float64
 	seq    uint64
+	states map[uint64]string // by number
 }
 
 func newScene(o scgs.Options) *scene {
-	return &scene{d: scgs.NewDetector(o), members: map[string]*actor{}, states: []string{"?"}}
+	return &scene{
+		d: scgs.NewDetector(o), modality: o.Modality, members: map[string]*actor{}, states: []string{"?"},
+		rules: map[clocksync.Domain]*clocksync.Monotone{},
+	}
 }
 
 func (s *scene) epoch(c *datadriven.TestData) {
@@ -103,7 +133,7 @@ func (s *scene) epoch(c *datadriven.TestData) {
 		specs  []scgs.Spec
 	)
 	for line := range strings.Lines(c.Input) {
-		a := &actor{}
+		a := &actor{states: map[uint64]string{}}
 		for i, word := range strings.Fields(line) {
 			key, value, _ := strings.Cut(word, "=")
 			switch {
@@ -188,7 +218,15 @@ func (s *scene) act(a *actor, number uint64, words []string) scgs.Reason {
 	if verb == "end" {
 		return s.d.End(a.m, number, s.stamp(a, when))
 	}
-	s.states = append(s.states, verb)
+	name, holds := verb, true
+	if verb[0] == '+' || verb[0] == '-' {
+		holds, name = verb[0] == '+', verb[1:]
+	}
+	if !holds && s.modality != scgs.Inst {
+		return s.d.End(a.m, number, s.stamp(a, when))
+	}
+	s.states = append(s.states, name)
+	a.states[number] = name
 	return s.d.Start(a.m, number, s.stamp(a, when), scgs.Ref(len(s.states)-1))
 }
 
@@ -210,10 +248,23 @@ func (s *scene) stamp(a *actor, text string) clocksync.Stamp {
 }
 
 func (s *scene) within(a *actor, at, lo, hi float64) clocksync.Stamp {
-	return clocksync.Stamp{
+	stamp := clocksync.Stamp{
 		Domain: a.domain, Mono: instant(at),
 		Within: clocksync.Interval{Earliest: instant(lo), Latest: instant(hi)},
 	}
+	if !s.monotone {
+		return stamp
+	}
+	rule := s.rules[a.domain]
+	if rule == nil {
+		rule = &clocksync.Monotone{}
+		s.rules[a.domain] = rule
+	}
+	stamp, ok := rule.Next(stamp)
+	if !ok {
+		s.t.Fatalf("the clock of %s ran backwards to %v", a.name, stamp)
+	}
+	return stamp
 }
 
 // drain prints what has become certain, under the line that brought it about.
@@ -224,8 +275,11 @@ func (s *scene) drain(line string) {
 		}
 		e := &s.event
 		kind := "global state"
-		if e.Partial {
+		switch {
+		case e.Partial:
 			kind = "partial"
+		case s.modality != scgs.Inst:
+			kind = s.modality.String()
 		}
 		fmt.Fprintf(s.out, "  %d/%d %s %v", e.Epoch, e.Index, kind, e.Kind)
 		if e.Kind == scgs.Opened {
@@ -241,9 +295,18 @@ func (s *scene) drain(line string) {
 func (s *scene) names() string {
 	var names []string
 	for _, p := range s.d.Witness(nil) {
-		names = append(names, s.states[p.Ref])
+		names = append(names, s.state(p))
 	}
 	return strings.Join(names, ",")
+}
+
+// state gives the name of a state, of a run those of its first and last.
+func (s *scene) state(p scgs.Part) string {
+	last := s.states[p.Ref]
+	if a := s.members[s.name(p.Member)]; s.modality != scgs.Inst && a.states[p.Seq] != last {
+		return a.states[p.Seq] + "-" + last
+	}
+	return last
 }
 
 func (s *scene) span(p scgs.Span) string {
@@ -289,7 +352,7 @@ func (s *scene) witness() {
 		if p.Open {
 			word = "holds"
 		}
-		fmt.Fprintf(s.out, "%s: %s from %s, %s at %s\n", s.name(p.Member), s.states[p.Ref],
+		fmt.Fprintf(s.out, "%s: %s from %s, %s at %s\n", s.name(p.Member), s.state(p),
 			show(p.Start.Mono)+interval(p.Start), word, show(p.End.Mono)+interval(p.End))
 	}
 }

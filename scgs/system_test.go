@@ -5,17 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/scgs"
 )
-
-// draw is a source of choices: a number in [0, n). A seed, rapid and the fuzzer
-// each give one.
-type draw func(n int) int
-
-func (d draw) chance(percent int) bool { return d(100) < percent }
 
 type action uint8
 
@@ -35,6 +28,7 @@ type message struct {
 	ref    scgs.Ref // names a state over all incarnations
 	at     clocksync.Stamp
 	domain clocksync.Domain // of a restart
+	holds  bool             // the local condition, in the state that starts
 }
 
 // system is a random history and the messages about it in order of arrival.
@@ -47,8 +41,10 @@ type system struct {
 // hazards are percentages.
 type hazards struct {
 	loss, duplicates, ends, losts int
+	crashes                       int // of the messages: from there on there is silence
 	restarts, moves               int // moves of the restarts
 	infinite                      int // of the events of half the domains
+	promises                      int // of the evidence
 	longer                        int // no percentage: a member has up to so many messages more
 }
 
@@ -59,9 +55,9 @@ type occurrence struct {
 	domain        int
 }
 
-// newSystem draws a history of 1 to 5 members on 1 to 4 clocks with small
+// newSystem draws a history of 2 to 5 members on 1 to 4 clocks with small
 // numbers, so that ties and empty states are frequent.
-func newSystem(d draw, h hazards) *system { return newSystemOf(1+d(5), 1+d(4), d, h) }
+func newSystem(d draw, h hazards) *system { return newSystemOf(2+d(4), 1+d(4), d, h) }
 
 func newSystemOf(members, clocks int, d draw, h hazards) *system {
 	s := &system{}
@@ -74,6 +70,7 @@ func newSystemOf(members, clocks int, d draw, h hazards) *system {
 		when = append(when, occurrences...)
 	}
 	s.stamp(d, h, when, clocks)
+	s.promise(d, h)
 	s.deliver(d, h)
 	return s
 }
@@ -105,7 +102,7 @@ func history(d draw, h hazards, m, domain, clocks int) ([]message, []occurrence)
 			msg.action, open = end, false
 			seq++
 		default:
-			open = true
+			open, msg.holds = true, d.chance(60)
 			seq++
 		}
 		msg.seq = seq
@@ -118,7 +115,8 @@ func history(d draw, h hazards, m, domain, clocks int) ([]message, []occurrence)
 }
 
 // stamp gives each event its stamp. The readings of a clock are its own; its
-// intervals contain the true time and are monotone over all its members.
+// intervals contain the true time and are monotone over all its members, and over
+// all clocks of a member.
 func (s *system) stamp(d draw, h hazards, when []occurrence, clocks int) {
 	rules := make([]clocksync.Monotone, clocks)
 	infinite := make([]int, clocks)
@@ -127,6 +125,10 @@ func (s *system) stamp(d draw, h hazards, when []occurrence, clocks int) {
 		if h.infinite > 0 && d(12) == 0 {
 			infinite[c] = 100
 		}
+	}
+	reached := make([]clocksync.Interval, len(s.streams))
+	for m := range reached {
+		reached[m] = clocksync.Interval{Earliest: clocksync.MinInstant, Latest: clocksync.MinInstant}
 	}
 	slices.SortStableFunc(when, func(a, b occurrence) int { return cmp.Compare(a.t, b.t) })
 	for _, o := range when {
@@ -141,22 +143,52 @@ func (s *system) stamp(d draw, h hazards, when []occurrence, clocks int) {
 				at.Within.Earliest = clocksync.MinInstant
 			}
 		}
+		r := &reached[o.member]
+		at.Within.Earliest = max(at.Within.Earliest, r.Earliest)
+		at.Within.Latest = max(at.Within.Latest, r.Latest)
 		at, ok := rules[o.domain].Next(at)
 		if !ok {
 			panic("the generator's clock ran backwards")
+		}
+		r.Earliest = at.Within.Earliest
+		if at.Within.Latest != clocksync.MaxInstant {
+			r.Latest = at.Within.Latest
 		}
 		s.streams[o.member][o.place].at = at
 	}
 }
 
+// promise makes some evidence a promise that the state lasts until a time, at most
+// to where the next report begins.
+func (s *system) promise(d draw, h hazards) {
+	for _, stream := range s.streams {
+		for i := range stream {
+			if stream[i].action != evidence || !d.chance(h.promises) {
+				continue
+			}
+			w := &stream[i].at.Within
+			until := w.Earliest + clocksync.Instant(d(12))
+			for _, later := range stream[i+1:] {
+				if later.action != restart {
+					until = min(until, later.at.Within.Earliest)
+				}
+			}
+			w.Earliest = max(w.Earliest, until)
+			w.Latest = clocksync.MaxInstant
+		}
+	}
+}
+
 // deliver draws the order of arrival: any between members, in order for each,
-// with what is lost and doubled.
+// with what is lost and doubled. Of a member that crashes nothing more arrives,
+// and it is given up some time later.
 func (s *system) deliver(d draw, h hazards) {
-	next := make([]int, len(s.streams))
+	s.arrived = nil
+	coming := slices.Clone(s.streams)
 	for {
 		var ready []int
-		for m := range next {
-			if next[m] < len(s.streams[m]) {
+		for m := range coming {
+			if len(coming[m]) > 0 {
 				ready = append(ready, m)
 			}
 		}
@@ -164,9 +196,9 @@ func (s *system) deliver(d draw, h hazards) {
 			return
 		}
 		m := ready[d(len(ready))]
-		msg := s.streams[m][next[m]]
-		next[m]++
-		if msg.action == restart || !d.chance(h.loss) {
+		msg := coming[m][0]
+		coming[m] = coming[m][1:]
+		if msg.action == restart || msg.action == lost || !d.chance(h.loss) {
 			s.arrived = append(s.arrived, msg)
 		}
 		if d.chance(h.duplicates) && len(s.arrived) > 0 {
@@ -174,21 +206,28 @@ func (s *system) deliver(d draw, h hazards) {
 				s.arrived = append(s.arrived, s.arrived[i])
 			}
 		}
-		if d.chance(h.losts) {
+		switch {
+		case d.chance(h.losts):
 			s.arrived = append(s.arrived, message{member: m, action: lost})
+		case d.chance(h.crashes) && len(coming[m]) > 0:
+			coming[m] = []message{{member: m, action: lost}}
 		}
 	}
 }
 
 // current reports whether an arrived message is one of its member's newest
-// incarnation.
+// incarnation, and the newest with its reading: of several the last to arrive
+// counts.
 func (s *system) current(i int) bool {
+	m := s.arrived[i]
 	for _, msg := range s.arrived[i:] {
-		if msg.action == restart && msg.member == s.arrived[i].member {
+		switch {
+		case msg.member != m.member:
+		case msg.action == restart, msg.at.Mono == m.at.Mono && msg.at != m.at:
 			return false
 		}
 	}
-	return s.arrived[i].action != lost
+	return m.action != lost
 }
 
 func (s *system) String() string {
@@ -202,11 +241,31 @@ func (s *system) String() string {
 
 func (m message) String() string {
 	verb := [...]string{"start", "end", "evidence", "restart", "lost"}[m.action]
+	if m.holds {
+		verb = "start of a true"
+	}
 	return fmt.Sprintf("%s m=%d seq=%d ref=%d at=%v %s", verb, m.member, m.seq, m.ref, m.at, m.domain)
 }
 
-// put gives a message to the detector.
-func put(d *scgs.Detector, m scgs.Member, msg message) scgs.Reason {
+// intake is what a detector of any kind takes.
+type intake interface {
+	Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason
+	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
+	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
+	Lost(m scgs.Member) scgs.Reason
+	Restart(m scgs.Member, domain clocksync.Domain) scgs.Reason
+}
+
+// ofRuns is the message to a detector of runs.
+func (m message) ofRuns() message {
+	if m.action == start && !m.holds {
+		m.action = end
+	}
+	return m
+}
+
+// put gives a message to a detector.
+func put(d intake, m scgs.Member, msg message) scgs.Reason {
 	switch msg.action {
 	case start:
 		return d.Start(m, msg.seq, msg.at, msg.ref)
@@ -231,191 +290,28 @@ func (s *system) specs() []scgs.Spec {
 	return specs
 }
 
-// state is a member's state as the reference sees it.
-type state struct {
-	ref        scgs.Ref
-	seq        uint64
-	start, end clocksync.Stamp
-	closed     bool
-	unknown    bool
-}
-
-// states reads a member's stream of messages, of which some may be missing but
-// none is doubled, by the definitions: a state ends where the next begins, or at
-// its newest evidence if something is missing in between.
-func states(stream []message) []state {
-	var (
-		all    []state
-		seq    uint64
-		newest clocksync.Stamp
-		finite = clocksync.MinInstant
-		open   = func() *state {
-			if n := len(all); n > 0 && !all[n-1].closed {
-				return &all[n-1]
-			}
-			return nil
-		}
-	)
-	lose := func(latest clocksync.Instant) { // from here on nothing is known
-		s := open()
-		if s != nil && s.unknown {
-			return
-		}
-		gap := state{unknown: true, start: newest, end: newest}
-		if s != nil {
-			s.closed = true
-			s.end.Within.Latest = latest
-		}
-		gap.start.Within.Latest = max(finite, gap.start.Within.Earliest)
-		all = append(all, gap)
-	}
-	for _, msg := range stream {
-		if msg.action == restart {
-			if newest.Domain != "" {
-				lose(clocksync.MaxInstant)
-			}
-			seq = 0
-			continue
-		}
-		if newest.Domain == "" {
-			newest = clocksync.Stamp{Domain: msg.at.Domain, Mono: clocksync.MinInstant, Within: clocksync.Interval{Earliest: clocksync.MinInstant}}
-		}
-		jump := msg.seq > seq+1 || msg.action == evidence && msg.seq > seq
-		if jump && (seq > 0 || msg.action == evidence) { // nothing is known before the first
-			lose(msg.at.Within.Latest)
-		}
-		if s := open(); s != nil {
-			s.end = msg.at
-			s.closed = msg.action != evidence
-		}
-		if msg.action == start {
-			all = append(all, state{ref: msg.ref, seq: msg.seq, start: msg.at, end: msg.at})
-		}
-		seq, newest = msg.seq, msg.at
-		if l := msg.at.Within.Latest; l != clocksync.MaxInstant {
-			finite = max(finite, l)
-		}
-	}
-	return all
-}
-
-// overlap is the pairwise test of the definition.
-func overlap(a, b state) bool {
-	return clocksync.CertainlyBefore(a.start, b.end) && clocksync.CertainlyBefore(b.start, a.end)
-}
-
-// tuple is one state of each member, by place in its list.
-type tuple []int
-
-// tuples enumerates every combination of states and keeps those that pairwise
-// certainly overlap, each state with itself too.
-func tuples(all [][]state) []tuple {
-	var found []tuple
-	var extend func(t tuple)
-	extend = func(t tuple) {
-		if len(t) == len(all) {
-			found = append(found, slices.Clone(t))
-			return
-		}
-	next:
-		for k, s := range all[len(t)] {
-			if !clocksync.CertainlyBefore(s.start, s.end) {
-				continue
-			}
-			for m, j := range t {
-				if !overlap(s, all[m][j]) {
-					continue next
-				}
-			}
-			extend(append(slices.Clone(t), k))
-		}
-	}
-	if len(all) > 0 {
-		extend(tuple{})
-	}
-	slices.SortFunc(found, slices.Compare)
-	return found
-}
-
-// write gives a tuple as refs, "?" for UNKNOWN.
-func (t tuple) write(all [][]state) string {
-	var words []string
-	for m, k := range t {
-		words = append(words, word(all[m][k].ref, all[m][k].unknown))
-	}
-	return strings.Join(words, " ")
-}
-
-func word(ref scgs.Ref, unknown bool) string {
-	if unknown {
-		return "?"
-	}
-	return fmt.Sprint(ref)
-}
-
-// expect gives what a detector must have found from the messages.
-func expect(members int, arrived []message) []string {
-	streams := make([][]message, members)
+// once leaves out what arrives again.
+func once(arrived []message) []message {
+	seen := map[scgs.Ref]bool{}
+	var first []message
 	for _, msg := range arrived {
-		streams[msg.member] = append(streams[msg.member], msg)
-	}
-	all := make([][]state, members)
-	for m := range streams {
-		all[m] = states(streams[m])
-	}
-	var found []string
-	for _, t := range tuples(all) {
-		found = append(found, t.write(all))
-	}
-	return found
-}
-
-// span is what a span must be, computed from the witness.
-func span(parts []scgs.Part) scgs.Span {
-	s := scgs.Span{
-		SameClock: true, MonoFrom: clocksync.MinInstant, MonoTo: clocksync.MaxInstant,
-		CoreFrom: clocksync.MinInstant, CoreTo: clocksync.MaxInstant,
-		EnvelopeFrom: clocksync.MinInstant, EnvelopeTo: clocksync.MaxInstant,
-	}
-	for _, p := range parts {
-		s.SameClock = s.SameClock && p.Start.Domain == parts[0].Start.Domain
-		s.MonoFrom, s.MonoTo = max(s.MonoFrom, p.Start.Mono), min(s.MonoTo, p.End.Mono)
-		s.CoreFrom, s.CoreTo = max(s.CoreFrom, p.Start.Within.Latest), min(s.CoreTo, p.End.Within.Earliest)
-		s.EnvelopeFrom = max(s.EnvelopeFrom, p.Start.Within.Earliest)
-		if !p.Open {
-			s.EnvelopeTo = min(s.EnvelopeTo, p.End.Within.Latest)
+		if msg.ref == 0 || !seen[msg.ref] {
+			first = append(first, msg)
 		}
+		seen[msg.ref] = true
 	}
-	if s.SameClock {
-		s.Domain = parts[0].Start.Domain
-	} else {
-		s.MonoFrom, s.MonoTo = 0, 0
-	}
-	s.HasCore = s.CoreFrom < s.CoreTo && s.CoreFrom.Finite() && s.CoreTo.Finite()
-	if !s.HasCore {
-		s.CoreFrom, s.CoreTo = 0, 0
-	}
-	return s
+	return first
 }
 
-// bound is what Bound must be.
-func bound(parts []scgs.Part) time.Duration {
-	var widest time.Duration
-	same := true
-	for _, p := range parts {
-		same = same && p.Start.Domain == parts[0].Start.Domain
-		for _, s := range []clocksync.Stamp{p.Start, p.End} {
-			switch {
-			case p.Unknown:
-			case !s.Within.Bounded():
-				widest = s.Within.Width()
-			default:
-				widest = max(widest, s.Within.Width()/2)
+// firsts names each run by its first state.
+func (s *system) firsts() map[scgs.Ref]scgs.Ref {
+	first := map[scgs.Ref]scgs.Ref{}
+	for _, list := range read(len(s.domains), once(s.arrived), runs) {
+		for _, r := range list {
+			for _, ref := range r.refs {
+				first[ref] = r.ref
 			}
 		}
 	}
-	if same {
-		return 0
-	}
-	return widest
+	return first
 }

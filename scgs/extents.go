@@ -1,0 +1,211 @@
+package scgs
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Range is the values from Low to High, both included. Where nothing bounds them
+// an end is infinite.
+type Range struct{ Low, High float64 }
+
+// Extremes bound what the members' values may be, taken together.
+type Extremes struct {
+	Sum, Least, Greatest Range // of the sum, the least and the greatest of them
+}
+
+// Extent is what the members' values may have been, from an instant of reference
+// time to that of the next Extent. Each end of a range was attained in a reality
+// that the stamps admit; but not always where a value was UNKNOWN, and where
+// members share a clock domain.
+type Extent struct {
+	Epoch uint64
+	Index uint64 // within its epoch, from 1
+	// From is the instant from which on it holds; MinInstant in the first, if
+	// nothing was delivered before.
+	From clocksync.Instant
+	Extremes
+}
+
+// ExtentOptions say what an [Extents] goes by.
+type ExtentOptions struct {
+	// MaxPending is the number of states that may wait for each member. Beyond
+	// it many become one with the range of their values. 0 means 1024.
+	MaxPending int
+	// Declared bounds the value where nothing is known of it. The zero Range is
+	// none: then the value may be anything from -Inf to +Inf. It is believed: a
+	// known value outside of it is taken as it is.
+	Declared Range
+}
+
+// Extents finds what the sum, the least and the greatest of the members' values
+// may have been, at each instant of reference time, as the clocks are known only
+// within bounds: exactly, and as soon as it is certain. For a count, report 1
+// where the condition holds and 0 where it does not, and declare 0 to 1.
+//
+// It is the modality Possibly (Cooper and Marzullo 1991; from interval stamps:
+// Stoller 2000) of every predicate that compares a sum, count or extreme with a
+// constant. In general that is NP-complete (Chase and Garg 1998); here each
+// member may be in any of its possible states whatever the others are in, so it
+// is the sum of the members' own extremes. Reports and events cost O(log members).
+// The sum is added up in a tree over the members and so rests on the present
+// values alone; whole numbers up to 2^53 are exact.
+//
+// Members of one clock domain are taken as if their clocks were their own: then
+// ranges may be wider than need be and never too narrow. It must not be used by
+// two goroutines at once.
+type Extents struct {
+	windows
+	peaks []peaks    // of each member
+	tree  []Extremes // node k joins nodes 2k and 2k+1; the second half are the members
+	last  Extremes
+}
+
+// peaks are the extremes of a member's window.
+type peaks struct{ low, high crest }
+
+// NewExtents returns one without members, before its first epoch. It is an error
+// to declare a range that is empty or has a NaN.
+func NewExtents(o ExtentOptions) (*Extents, error) {
+	if o.Declared == (Range{}) {
+		o.Declared = Range{math.Inf(-1), math.Inf(1)}
+	}
+	low, high := o.Declared.Low, o.Declared.High
+	if !(low <= high) || low > maxValue || high < -maxValue {
+		return nil, fmt.Errorf("scgs: the declared range is from %v to %v: give a Low that is not above High, and one that is finite", low, high)
+	}
+	if low < -maxValue {
+		low = math.Inf(-1)
+	}
+	if high > maxValue {
+		high = math.Inf(1)
+	}
+	return &Extents{windows: newWindows(o.MaxPending, low, high)}, nil
+}
+
+// maxValue keeps the sum over any number of members finite.
+const maxValue = 1e290
+
+// Epoch begins the epoch id with other members, as [Detector.Epoch] does. It
+// begins at the instant [Extents.Until] that was reached, and its first Extent is
+// from there on. Members that join are UNKNOWN before their first report.
+func (e *Extents) Epoch(id uint64, remove []Member, add []Spec) []Member {
+	added := e.begin(id, remove, add)
+	e.peaks = append(e.peaks, make([]peaks, len(e.members)-len(e.peaks))...)
+	for _, m := range added {
+		e.peaks[m] = peaks{}
+	}
+	e.layout()
+	return added
+}
+
+// Start reports that the member had the value from the stamp on, which ends what
+// it had before. Sequence numbers, gaps and refusals are as in [Detector.Start].
+// A value that is NaN or beyond 1e290 either way is UNKNOWN.
+func (e *Extents) Start(m Member, seq uint64, at clocksync.Stamp, value float64) Reason {
+	s := e.nothing
+	if math.Abs(value) <= maxValue {
+		s = spell{low: value, high: value}
+	}
+	return e.report(m, seq, at, s)
+}
+
+// Next fills x with the next Extent and returns true, or returns false if nothing
+// more is certain. Each differs from the one before in what may have been; none
+// is taken back, and they depend on the order of arrival only where members are
+// lost or join, or states exceed MaxPending.
+func (e *Extents) Next(x *Extent) bool {
+	for e.advance() {
+		for m := e.due(); m != none; m = e.due() {
+			e.enter(e.shift(m))
+		}
+		now := e.tree[1]
+		if e.index > 0 && now == e.last {
+			continue
+		}
+		e.last = now
+		e.index++
+		*x = Extent{Epoch: e.epoch, Index: e.index, From: e.reached, Extremes: now}
+		return true
+	}
+	return false
+}
+
+// enter takes the new spells of a window into its extremes.
+func (e *Extents) enter(c shifted) {
+	win, p := &e.members[c.member], &e.peaks[c.member]
+	for no := max(c.first, win.base); no < win.base+uint64(win.in); no++ {
+		s := win.spell(no)
+		p.low.push(no, -s.low)
+		p.high.push(no, s.high)
+	}
+	e.set(c.member, e.leaf(c.member))
+}
+
+// leaf is what the member's window comes to. What is no member, and one whose
+// window is still to come, counts for nothing.
+func (e *Extents) leaf(m Member) Extremes {
+	win, p := &e.members[m], &e.peaks[m]
+	if win.in == 0 {
+		return Extremes{Least: Range{math.Inf(1), math.Inf(1)}, Greatest: Range{math.Inf(-1), math.Inf(-1)}}
+	}
+	r := Range{-p.low.top(win.base), p.high.top(win.base)}
+	return Extremes{r, r, r}
+}
+
+func (e *Extents) set(m Member, leaf Extremes) {
+	k := len(e.tree)/2 + int(m)
+	if e.tree[k] == leaf {
+		return
+	}
+	e.tree[k] = leaf
+	for k /= 2; k > 0; k /= 2 {
+		e.tree[k].join(&e.tree[2*k], &e.tree[2*k+1])
+	}
+}
+
+// layout makes the tree anew.
+func (e *Extents) layout() {
+	n := len(e.members)
+	e.tree = make([]Extremes, 2*n)
+	for m := range n {
+		e.tree[n+m] = e.leaf(Member(m))
+	}
+	for k := n - 1; k > 0; k-- {
+		e.tree[k].join(&e.tree[2*k], &e.tree[2*k+1])
+	}
+}
+
+// join makes x the extremes of a and b together.
+func (x *Extremes) join(a, b *Extremes) {
+	x.Sum = Range{a.Sum.Low + b.Sum.Low, a.Sum.High + b.Sum.High}
+	x.Least = Range{min(a.Least.Low, b.Least.Low), min(a.Least.High, b.Least.High)}
+	x.Greatest = Range{max(a.Greatest.Low, b.Greatest.Low), max(a.Greatest.High, b.Greatest.High)}
+}
+
+// crest finds the greatest value of a window: it holds those, oldest first, that
+// are greater than all after them. (What spells were collapsed to is greater than
+// all that stood here of them.)
+type crest struct{ ring[height] }
+
+type height struct {
+	number uint64
+	value  float64
+}
+
+func (c *crest) push(number uint64, v float64) {
+	for c.n > 0 && c.back().value <= v {
+		c.n--
+	}
+	c.ring.push(height{number, v})
+}
+
+// top is the greatest value of those numbered from base on.
+func (c *crest) top(base uint64) float64 {
+	for c.front().number < base {
+		c.pop()
+	}
+	return c.front().value
+}

@@ -1,0 +1,237 @@
+package scgs
+
+import "github.com/gopegasus/pegasus/clocksync"
+
+// Threshold finds where a condition on the local state certainly held for at
+// least k members of a set at once, and never waits for a member that it does
+// not need: that there are two leaders is found while a third member is cut off.
+//
+// It looks at runs, the maximal sequences of a member's states in which the
+// condition holds. A set of runs of at least k members is reported if any two of
+// them certainly overlap, by the test of the package comment, each with itself
+// too, and no further run overlaps all of them. Each such set is reported once,
+// by the input that completes it, and never taken back. [Set.Grows] tells the
+// sets that only add to one reported before from those that are new alarms. With
+// k the number of members it finds what a [Detector] finds under [Definitely];
+// that at least k+1 hold shows that "at most k" was violated.
+//
+// Reports are put in as into a [Detector] of runs: [Threshold.Start] for a state
+// in which the condition holds, [Threshold.End] for one in which it does not.
+// After each input [Threshold.Next] takes out the sets that it completed. A
+// Threshold must not be used by two goroutines at once.
+//
+// Not found is what holds only of a choice of sets ("this one or that one,
+// whichever was first"). Which sets are reported on the way depends on the order
+// of arrival, the sets that no later one adds to do not.
+//
+// Of members in whose state the condition does not hold nothing but the newest
+// stamp is kept, and an ended run only for as long as it can be in a set to come.
+// A member that is silent and has not left, or whose stamps have no bounds, keeps
+// those of the others, up to Options.MaxPending each.
+//
+// An input costs O(log members) if the run that it is about does not begin to
+// overlap another one, or too few runs are open to make a set with those that it
+// does. Otherwise it costs time in proportion to the open runs and to the sets
+// found, and where not all overlap each other to the square of those near it.
+type Threshold struct {
+	k          int
+	maxPending int
+	ends       bool
+	members    []holder
+	free       []Member // removed, to be given out again, last first
+
+	clocks []*clockRuns // in order of first appearance
+	byName map[clocksync.Domain]*clockRuns
+	past   least // of each member: no later start of it is before that, nor a new overlap
+
+	count   int     // runs kept
+	open    []*run  // those that have not ended, in no order
+	starts  ordered // those whose start has an upper bound, by it
+	over    ordered // those that have ended, by the Earliest of the end
+	waiting ordered // of those, the ones that their clock's members have passed, by when all have
+	serial  uint64
+	pool    []*run // to be used again
+	retired []*run // the same, once no set that waits for Next has them
+
+	epoch, index uint64
+	sets         []found // for Next, from next on
+	next         int
+	runs         []*run // of the sets
+
+	search   search
+	tick     uint64
+	released []Ref
+	ended    []Part
+	stats    Stats
+}
+
+// holder is a member of a Threshold.
+type holder struct {
+	track
+	clockRuns *clockRuns // of its newest clock
+	open      *run
+	closed    []*run // those that are kept, oldest first
+	leaf      int32  // in the clock's tree
+	alive     bool
+}
+
+// Set is a set of runs that certainly overlapped.
+type Set struct {
+	Epoch uint64
+	// Index numbers the sets of an epoch from 1.
+	Index uint64
+	// Grows is true if the set contains another one that was reported before.
+	// Those for which it is false are the alarms.
+	Grows bool
+	// Runs are the runs of the set in order of members; Seq is the number of a
+	// run's first state and Ref the ref of its newest. The next Next into the
+	// same Set overwrites them.
+	Runs []Part
+	// Span is when they held, by what is known when Next is called.
+	Span
+}
+
+// found is a set that waits for Next: its runs are Threshold.runs[from:to].
+type found struct {
+	epoch, index uint64
+	grows        bool
+	from, to     int
+}
+
+// NewThreshold returns a detector of at least k members, without members, before
+// its first epoch. A k below 1 counts as 1, Options.Modality for nothing.
+//
+// Options.MaxPending bounds, for each member, the ended runs that are kept (the
+// oldest are let go of and counted as Collapsed) and the reported sets that Grows
+// remembers; and for each input the sets found and the overlapping runs among
+// which all of them are looked for. Beyond that an input completes at least one
+// set if there is any, others may be left out, and that is counted as Truncated.
+func NewThreshold(k int, o Options) *Threshold {
+	if o.MaxPending <= 0 {
+		o.MaxPending = defaultMaxPending
+	}
+	return &Threshold{
+		k: max(k, 1), maxPending: o.MaxPending, ends: o.Ends,
+		byName: make(map[clocksync.Domain]*clockRuns),
+	}
+}
+
+// Epoch begins the epoch id with other members: it removes some, adds others and
+// returns the numbers of those added, in their order. A number in remove that is
+// no member is passed over. The runs of members that stay go on, and what was
+// reported of them is not reported again; those of removed members are in no set
+// from here on. It costs O(members).
+func (t *Threshold) Epoch(id uint64, remove []Member, add []Spec) []Member {
+	for _, m := range remove {
+		if h := t.find(m); h != nil {
+			t.leave(m, h)
+		}
+	}
+	added := make([]Member, 0, len(add))
+	for _, s := range add {
+		m := Member(len(t.members))
+		if n := len(t.free); n > 0 {
+			m, t.free = t.free[n-1], t.free[:n-1]
+		} else {
+			t.members = append(t.members, holder{})
+		}
+		t.members[m] = holder{track: newTrack(s.Domain), alive: true}
+		added = append(added, m)
+	}
+	t.epoch, t.index = id, 0
+	t.layout()
+	return added
+}
+
+// leave removes a member and its runs.
+func (t *Threshold) leave(m Member, h *holder) {
+	if r := h.open; r != nil {
+		t.endOpen(h, r)
+		t.drop(r)
+	}
+	for len(h.closed) > 0 {
+		t.drop(h.closed[0])
+	}
+	t.members[m] = holder{}
+	t.free = append(t.free, m)
+}
+
+// find returns the member of that number, or nil.
+func (t *Threshold) find(m Member) *holder {
+	if m < 0 || int(m) >= len(t.members) || !t.members[m].alive {
+		return nil
+	}
+	return &t.members[m]
+}
+
+// Next fills s with the next of the sets that the inputs have completed and
+// returns true, or returns false if there is none. The sets of one input come in
+// ascending order of their runs' members and numbers.
+func (t *Threshold) Next(s *Set) bool {
+	if t.next == len(t.sets) {
+		t.sets, t.runs, t.next = t.sets[:0], t.runs[:0], 0
+		for _, r := range t.retired {
+			t.recycle(r)
+		}
+		t.retired = t.retired[:0]
+		return false
+	}
+	f := t.sets[t.next]
+	t.next++
+	t.stats.Global++
+	runs := t.runs[f.from:f.to]
+	parts := s.Runs[:0]
+	for _, r := range runs {
+		parts = append(parts, r.part())
+	}
+	*s = Set{Epoch: f.epoch, Index: f.index, Grows: f.grows, Runs: parts, Span: spanOf(runs)}
+	return true
+}
+
+// spanOf is when the runs held.
+func spanOf(runs []*run) Span {
+	s := Span{
+		SameClock: true, Domain: runs[0].clockRuns.name,
+		MonoFrom: clocksync.MinInstant, MonoTo: clocksync.MaxInstant,
+		CoreFrom: clocksync.MinInstant, CoreTo: clocksync.MaxInstant,
+		EnvelopeFrom: clocksync.MinInstant, EnvelopeTo: clocksync.MaxInstant,
+	}
+	for _, r := range runs {
+		s.SameClock = s.SameClock && r.clockRuns == runs[0].clockRuns
+		s.MonoFrom, s.MonoTo = max(s.MonoFrom, r.start.m), min(s.MonoTo, r.end.m)
+		s.CoreFrom, s.CoreTo = max(s.CoreFrom, r.start.hi), min(s.CoreTo, r.end.lo)
+		s.EnvelopeFrom = max(s.EnvelopeFrom, r.start.lo)
+		if r.closed {
+			s.EnvelopeTo = min(s.EnvelopeTo, r.end.hi)
+		}
+	}
+	if !s.SameClock {
+		s.Domain, s.MonoFrom, s.MonoTo = "", 0, 0
+	}
+	s.HasCore = s.CoreFrom < s.CoreTo && s.CoreFrom.Finite() && s.CoreTo.Finite()
+	if !s.HasCore {
+		s.CoreFrom, s.CoreTo = 0, 0
+	}
+	return s
+}
+
+// Released appends to dst the handles that the detector has let go of since the
+// last call. The owner may use them for other values. While sets wait for
+// [Threshold.Next] none of a run is let go of.
+func (t *Threshold) Released(dst []Ref) []Ref {
+	dst = append(dst, t.released...)
+	t.released = t.released[:0]
+	return dst
+}
+
+// Ended appends to dst the runs that ended since the last call, if Options.Ends
+// was set; a run that is open is not among them.
+func (t *Threshold) Ended(dst []Part) []Part {
+	dst = append(dst, t.ended...)
+	t.ended = t.ended[:0]
+	return dst
+}
+
+// Stats returns the counts so far. Global counts the sets delivered, Collapsed
+// the runs let go of by Options.MaxPending.
+func (t *Threshold) Stats() Stats { return t.stats }

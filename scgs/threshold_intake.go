@@ -1,0 +1,164 @@
+package scgs
+
+import "github.com/gopegasus/pegasus/clocksync"
+
+// Start reports that the member's state seq, in which the condition holds, began
+// at the stamp: it goes on with the member's run or, after an End or a loss,
+// begins one. A jump in seq is a loss, which ends the run at its newest evidence.
+// The first report of a member may have any seq. A ref that is accepted comes
+// back from [Threshold.Released], one that is not stays with the caller.
+//
+// The stamp may not be before the member's newest one in any part (an infinite
+// Latest is not compared).
+func (t *Threshold) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reason {
+	h, p, why := t.admit(m, seq, at)
+	if why != Accepted {
+		return why
+	}
+	t.stats.States++
+	if h.jumps(seq) {
+		t.skip(h, p.hi)
+	}
+	h.seq = seq
+	if r := h.open; r != nil {
+		t.release(r.ref)
+		r.ref = ref
+		t.reach(r, p)
+	} else {
+		t.begin(m, h, p, ref)
+	}
+	t.heard(m, h, p)
+	return Accepted
+}
+
+// End reports that at the stamp a state of the member began in which the
+// condition does not hold, or that its last state ended and no other one began.
+func (t *Threshold) End(m Member, seq uint64, at clocksync.Stamp) Reason {
+	h, p, why := t.admit(m, seq, at)
+	if why != Accepted {
+		return why
+	}
+	if h.jumps(seq) {
+		t.skip(h, p.hi)
+	}
+	h.seq = seq
+	if r := h.open; r != nil {
+		from := r.end
+		r.end = p
+		if t.close(h, r) {
+			t.complete(r, from)
+		}
+	}
+	t.heard(m, h, p)
+	return Accepted
+}
+
+// Evidence reports that at the stamp the state of the member's report seq still
+// held, and nothing had been reported after it; what the member shows of states
+// in which the condition does not hold counts for when its next run can begin. A
+// promise that the state lasts until a reference time is evidence with that time
+// as Earliest; one that it lasts for ever has MaxInstant as reading and as both
+// ends. A later seq than known is a loss, as in [Threshold.Start].
+func (t *Threshold) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
+	h := t.find(m)
+	if h == nil {
+		return t.refuse(NoMember)
+	}
+	p, why := h.affirm(seq, at)
+	if why != Accepted {
+		return t.refuse(why)
+	}
+	if seq > h.seq {
+		t.skip(h, p.hi)
+		h.seq = seq
+	}
+	if r := h.open; r != nil {
+		t.reach(r, p)
+	}
+	t.stats.Evidence++
+	t.heard(m, h, p)
+	return Accepted
+}
+
+// Lost gives a silent member up: its run ends at its newest evidence. A run that
+// was promised for ever is not lost.
+func (t *Threshold) Lost(m Member) Reason {
+	h := t.find(m)
+	switch {
+	case h == nil:
+		return t.refuse(NoMember)
+	case h.promised():
+		return t.refuse(Regress)
+	}
+	t.lose(h, clocksync.MaxInstant)
+	t.pass(h.clockRuns)
+	t.sweep()
+	return Accepted
+}
+
+// Restart reports that the member is a new incarnation, on a clock that may be
+// another one: its run ends at its newest evidence and its sequence numbers count
+// anew. The caller keeps reports of the old incarnation away. A member whose state
+// was promised for ever cannot restart; remove it. To move to another clock costs
+// O(members).
+func (t *Threshold) Restart(m Member, domain clocksync.Domain) Reason {
+	why := t.Lost(m)
+	if why != Accepted {
+		return why
+	}
+	h := &t.members[m]
+	moved := domain != h.clock
+	h.restart(domain)
+	if moved {
+		t.again(t.clock(domain))
+		t.layout()
+	}
+	return Accepted
+}
+
+// admit checks a report against the member's earlier ones.
+func (t *Threshold) admit(m Member, seq uint64, at clocksync.Stamp) (*holder, point, Reason) {
+	h := t.find(m)
+	if h == nil {
+		return nil, point{}, t.refuse(NoMember)
+	}
+	p, why := h.admit(seq, at)
+	if why != Accepted {
+		return nil, point{}, t.refuse(why)
+	}
+	return h, p, Accepted
+}
+
+func (t *Threshold) refuse(why Reason) Reason {
+	t.stats.refused[why]++
+	return why
+}
+
+func (t *Threshold) release(r Ref) {
+	if r != 0 {
+		t.released = append(t.released, r)
+	}
+}
+
+// skip applies the gap rule; hi is the latest time of the first stamp after the
+// gap.
+func (t *Threshold) skip(h *holder, hi clocksync.Instant) {
+	t.lose(h, hi)
+	t.stats.Gaps++
+}
+
+// lose ends the member's open run at its newest evidence; hi is the latest time
+// at which it can have ended.
+func (t *Threshold) lose(h *holder, hi clocksync.Instant) {
+	if r := h.open; r != nil {
+		r.end.hi = hi
+		t.close(h, r)
+	}
+}
+
+// reach gives the open run r newer evidence.
+func (t *Threshold) reach(r *run, p point) {
+	from := r.end
+	r.end = p
+	t.complete(r, from)
+}

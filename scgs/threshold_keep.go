@@ -1,0 +1,242 @@
+package scgs
+
+import "github.com/gopegasus/pegasus/clocksync"
+
+// What is kept, and why that is enough.
+//
+// A set is completed by an input only if two of its runs begin to overlap by it,
+// and an input makes only one run g reach further: from the evidence E to later
+// one, past the start of another run x of the set. So x does not start before E:
+// m(S of x) >= m(E) on one clock, hi(S of x) >= lo(E) else. A run d that has ended
+// can be let go of as soon as it can be in no such set any more. For then it is
+// no candidate, it cannot be what a set lacks to be maximal, and no set that is
+// still to come contains a reported one with d in it.
+//
+// It is let go of in two steps.
+//
+//  1. All members of its clock have given readings that are not before its end.
+//     Then no run of that clock begins to overlap d, or reaches another one of
+//     that clock that overlaps d, and all runs of that clock that do have been
+//     reported.
+//  2. All members have progressed past all finite ends of stamps of d's clock that
+//     were known at step 1, and past lo(T of d). Progress is the Earliest of the
+//     newest stamp. A run x of d's clock that overlaps d, or d itself, has hi(S)
+//     below it, as has a run x of any other clock, since hi(S of x) < lo(T of d):
+//     no run of another clock than x's reaches x anew. One of x's own clock might,
+//     where a promise (or a stamp that breaks the rules) puts lo(E) ahead of the
+//     readings. So the progress of an open run is held back to the hi(S) of those
+//     runs of its clock, itself included, whose start its readings have not
+//     passed. Nor does a member that restarts on d's clock begin anything before the end of d.
+//
+// With one clock in all it is enough, instead of step 2, that no member can begin
+// anything before lo(T of d), which is so at step 1 but for promises.
+
+// heard notes the newest stamp of a member, and lets go of what that frees.
+func (t *Threshold) heard(m Member, h *holder, p point) {
+	h.heard(p)
+	c := h.clockRuns
+	c.latest = max(c.latest, h.last.hi)
+	if p.m != clocksync.MaxInstant {
+		c.maxLo = max(c.maxLo, p.lo)
+	}
+	c.reading.set(h.leaf, p.m)
+	t.past.set(int32(m), h.progress())
+	t.pass(c)
+	t.sweep()
+}
+
+// progress is a time that no later start of the member is before, and no start
+// that its open run has still to reach.
+func (h *holder) progress() clocksync.Instant {
+	lo, c := h.last.lo, h.clockRuns
+	if h.open == nil || h.open.holds() && !c.starts.others() {
+		return lo
+	}
+	for i := len(c.starts.list) - 1; i >= 0 && c.starts.list[i].key >= h.last.m; i-- {
+		if x := c.starts.list[i].run; x != nil {
+			lo = min(lo, x.start.hi)
+		}
+	}
+	return lo
+}
+
+// holdBack holds the progress of the open runs back that have yet to reach the
+// start of r on its clock.
+func (t *Threshold) holdBack(r *run) {
+	if r.start.hi >= r.clockRuns.maxLo {
+		return
+	}
+	for _, e := range r.clockRuns.starts.list {
+		if g := e.run; g != nil && g != r && !g.closed && g.end.m <= r.start.m {
+			t.past.set(int32(g.member), min(t.past.at(int32(g.member)), r.start.hi))
+		}
+	}
+}
+
+// pass takes step 1 for the runs whose end all members of the clock have passed.
+func (t *Threshold) pass(c *clockRuns) {
+	for {
+		r := c.passing.front()
+		if r == nil || r.end.m > c.reading.least() {
+			return
+		}
+		if !t.multi() && r.end.lo <= t.past.least() {
+			t.drop(r)
+			continue
+		}
+		c.passing.remove(r.end.m, r)
+		r.passed = true
+		r.until = max(c.latest, r.end.lo)
+		t.waiting.insert(r.until, r)
+	}
+}
+
+// again puts the runs of a clock that a member has moved to back to step 1.
+func (t *Threshold) again(c *clockRuns) {
+	for _, e := range c.over.list {
+		if r := e.run; r != nil && r.passed {
+			t.waiting.remove(r.until, r)
+			r.passed = false
+			c.passing.insert(r.end.m, r)
+		}
+	}
+}
+
+// sweep takes step 2.
+func (t *Threshold) sweep() {
+	for {
+		r := t.waiting.front()
+		if r == nil || r.until >= t.past.least() {
+			return
+		}
+		t.drop(r)
+	}
+}
+
+// least is a tournament of instants: node i is the lesser of nodes 2i and 2i+1,
+// node 1 the least of all, and the second half are the leaves.
+type least []clocksync.Instant
+
+func newLeast(leaves int) least {
+	l := make(least, 2*leaves)
+	for i := range l {
+		l[i] = clocksync.MaxInstant
+	}
+	return l
+}
+
+func (l least) at(i int32) clocksync.Instant { return l[len(l)/2+int(i)] }
+
+// least is MaxInstant if there are no leaves.
+func (l least) least() clocksync.Instant {
+	if len(l) == 0 {
+		return clocksync.MaxInstant
+	}
+	return l[1]
+}
+
+// set changes a leaf and the nodes above it, up to the first that stays as it is.
+func (l least) set(i int32, v clocksync.Instant) {
+	k := len(l)/2 + int(i)
+	l[k] = v
+	for k /= 2; k > 0; k /= 2 {
+		v = min(l[2*k], l[2*k+1])
+		if l[k] == v {
+			return
+		}
+		l[k] = v
+	}
+}
+
+// ordered is a list of runs by ascending key, cheapest where keys are put in in
+// about that order and taken out likewise. What was taken out leaves a hole.
+type ordered struct {
+	list  []entry
+	first int // no run is before that
+	holes int
+}
+
+// entry is a run in an ordered list, or a hole. Equal keys are in order of serial.
+type entry struct {
+	key    clocksync.Instant
+	serial uint64
+	run    *run
+}
+
+func (o *ordered) empty() bool { return len(o.list) == o.holes }
+
+// others reports whether there is more than one run.
+func (o *ordered) others() bool { return len(o.list)-o.holes > 1 }
+
+// find returns the place of the first entry that is not before a key and serial.
+func (o *ordered) find(key clocksync.Instant, serial uint64) int {
+	lo, hi := 0, len(o.list)
+	for lo < hi {
+		mid := int(uint(lo+hi) / 2)
+		if e := &o.list[mid]; e.key < key || e.key == key && e.serial < serial {
+			lo = mid + 1
+		} else {
+			hi = mid
+		}
+	}
+	return lo
+}
+
+// above is at least the number of runs with a key above a limit.
+func (o *ordered) above(limit clocksync.Instant) int {
+	if limit == clocksync.MaxInstant {
+		return 0
+	}
+	return len(o.list) - o.find(limit+1, 0)
+}
+
+func (o *ordered) insert(key clocksync.Instant, r *run) {
+	if len(o.list) == cap(o.list) && 4*o.holes > len(o.list) {
+		o.compact()
+	}
+	i := len(o.list)
+	o.list = append(o.list, entry{key, r.serial, r})
+	if i > 0 && (o.list[i-1].key > key || o.list[i-1].key == key && o.list[i-1].serial > r.serial) {
+		o.list = o.list[:i]
+		i = o.find(key, r.serial)
+		o.list = append(o.list, entry{})
+		copy(o.list[i+1:], o.list[i:])
+		o.list[i] = entry{key, r.serial, r}
+	}
+	o.first = min(o.first, i)
+}
+
+func (o *ordered) remove(key clocksync.Instant, r *run) {
+	o.list[o.find(key, r.serial)].run = nil
+	o.holes++
+	for n := len(o.list); n > 0 && o.list[n-1].run == nil; n-- {
+		o.list = o.list[:n-1]
+		o.holes--
+	}
+	if o.holes > 16 && 2*o.holes > len(o.list) {
+		o.compact()
+	}
+	o.first = min(o.first, len(o.list))
+}
+
+func (o *ordered) compact() {
+	n := 0
+	for _, e := range o.list {
+		if e.run != nil {
+			o.list[n] = e
+			n++
+		}
+	}
+	clear(o.list[n:])
+	o.list, o.first, o.holes = o.list[:n], 0, 0
+}
+
+// front returns the first run, or nil.
+func (o *ordered) front() *run {
+	for ; o.first < len(o.list); o.first++ {
+		if r := o.list[o.first].run; r != nil {
+			return r
+		}
+	}
+	return nil
+}

@@ -1,0 +1,233 @@
+package scgs_test
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// The files of testdata/possible draw a timeline and say what may have been then.
+// Times are in units of 1000 ns; the stamps are written as in TestScenarios.
+// Commands:
+//
+//	extents [declared=(A,B)] [pending=N]   sums and extremes of values
+//	search  [limit=N] [pending=N]          whether the first member's value was
+//	                                       above the second's
+//	epoch N [remove=A]      lines "NAME domain=D [eps=E]" are members that join
+//	input                   "A 5@10" is: A has the value 5 from 10 on; "nan" is a
+//	                        value that is UNKNOWN. Also end, alive, until, lost,
+//	                        restart, and "finish" without a member
+//	needs, stats            ask
+func TestPossibleScenarios(t *testing.T) {
+	datadriven.Walk(t, "testdata/possible", func(t *testing.T, path string) {
+		t.Helper()
+		var s *stage
+		datadriven.RunTest(t, path, func(t *testing.T, c *datadriven.TestData) string {
+			t.Helper()
+			if s == nil {
+				s = newStage(t, c)
+				return ""
+			}
+			s.t, s.out = t, &strings.Builder{}
+			switch c.Cmd {
+			case "epoch":
+				s.epoch(c)
+			case "input":
+				for line := range strings.Lines(c.Input) {
+					s.input(strings.TrimSpace(line))
+				}
+			case "needs":
+				for _, n := range s.x.Needs(nil) {
+					fmt.Fprintf(s.out, "%s: report %d, after time %s\n", s.name(n.Member), n.Seq, show(n.AfterTime))
+				}
+			case "stats":
+				st := s.x.Stats()
+				fmt.Fprintf(s.out, "states=%d evidence=%d gaps=%d collapsed=%d\n", st.States, st.Evidence, st.Gaps, st.Collapsed)
+			default:
+				t.Fatalf("unknown command %q", c.Cmd)
+			}
+			return s.out.String()
+		})
+	})
+}
+
+// stage is an Extents or a Search whose members have names.
+type stage struct {
+	*scene // reads numbers and stamps
+	x      interface {
+		possible
+		Epoch(id uint64, remove []scgs.Member, add []scgs.Spec) []scgs.Member
+		Finish()
+	}
+	extents *scgs.Extents // one of the two
+	search  *scgs.Search
+	values  []float64 // by Ref
+}
+
+func newStage(t *testing.T, c *datadriven.TestData) *stage {
+	t.Helper()
+	s := &stage{scene: newScene(scgs.Options{}), values: []float64{math.NaN()}}
+	s.t = t
+	var pending, limit int
+	c.MaybeScanArgs(t, "pending", &pending)
+	c.MaybeScanArgs(t, "limit", &limit)
+	switch c.Cmd {
+	case "extents":
+		o := scgs.ExtentOptions{MaxPending: pending}
+		if c.HasArg("declared") {
+			var low, high string
+			c.ScanArgs(t, "declared", &low, &high)
+			o.Declared = scgs.Range{Low: s.number(low), High: s.number(high)}
+		}
+		x, err := scgs.NewExtents(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.x, s.extents = x, x
+	case "search":
+		s.search = scgs.NewSearch(s.above, scgs.SearchOptions{MaxPending: pending, MaxCombinations: limit})
+		s.x = s.search
+	default:
+		t.Fatalf("begin with extents or search, not %q", c.Cmd)
+	}
+	return s
+}
+
+func (s *stage) above(states []scgs.Ref) scgs.Answer {
+	a, b := s.values[states[0]], s.values[states[1]]
+	switch {
+	case a > b:
+		return scgs.Yes
+	case a <= b:
+		return scgs.No
+	}
+	return scgs.Inconclusive
+}
+
+func (s *stage) epoch(c *datadriven.TestData) {
+	id, err := strconv.ParseUint(c.CmdArgs[0].Key, 10, 64)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var remove []scgs.Member
+	for _, a := range c.CmdArgs[1:] {
+		remove = append(remove, s.members[a.Vals[0]].m)
+		delete(s.members, a.Vals[0])
+	}
+	for line := range strings.Lines(c.Input) {
+		a := &actor{}
+		for word := range strings.FieldsSeq(line) {
+			key, value, found := strings.Cut(word, "=")
+			switch {
+			case !found:
+				a.name, a.domain = word, clocksync.Domain(word)
+			case key == "domain":
+				a.domain = clocksync.Domain(value)
+			case key == "eps":
+				a.eps = s.number(value)
+			}
+		}
+		a.m = s.x.Epoch(id, remove, []scgs.Spec{{Domain: a.domain}})[0]
+		s.members[a.name], remove = a, nil
+	}
+	if len(remove) > 0 {
+		s.x.Epoch(id, remove, nil)
+	}
+	s.drain("epoch")
+}
+
+func (s *stage) input(line string) {
+	if line == "finish" {
+		s.x.Finish()
+		s.drain(line)
+		return
+	}
+	words := strings.Fields(line)
+	a := s.members[words[0]]
+	words = words[1:]
+	number := uint64(0)
+	if text, ok := strings.CutPrefix(words[0], "#"); ok {
+		number, words = uint64(s.number(text)), words[1:]
+	}
+	if why := s.act(a, number, words); why != scgs.Accepted {
+		fmt.Fprintf(s.out, "%s: %v\n", line, why)
+	}
+	s.drain(line)
+}
+
+func (s *stage) act(a *actor, number uint64, words []string) scgs.Reason {
+	verb, when, _ := strings.Cut(words[0], "@")
+	switch verb {
+	case "lost":
+		return s.x.Lost(a.m)
+	case "restart":
+		a.seq = 0
+		if len(words) > 1 {
+			a.domain = clocksync.Domain(words[1])
+		}
+		return s.x.Restart(a.m, a.domain)
+	case "alive", "until":
+		if number == 0 {
+			number = a.seq
+		}
+		a.seq = max(a.seq, number)
+		return s.x.Evidence(a.m, number, s.stamp(a, when))
+	}
+	if number == 0 {
+		number = a.seq + 1
+	}
+	a.seq = max(a.seq, number)
+	switch {
+	case verb == "end":
+		return s.x.End(a.m, number, s.stamp(a, when))
+	case s.extents != nil:
+		value := math.NaN()
+		if verb != "nan" {
+			value = s.number(verb)
+		}
+		return s.extents.Start(a.m, number, s.stamp(a, when), value)
+	}
+	s.values = append(s.values, s.number(verb))
+	return s.search.Start(a.m, number, s.stamp(a, when), scgs.Ref(len(s.values)-1))
+}
+
+// drain prints what has become certain, under the line that brought it about.
+func (s *stage) drain(line string) {
+	var lines []string
+	for s.extents != nil {
+		var x scgs.Extent
+		if !s.extents.Next(&x) {
+			break
+		}
+		lines = append(lines, fmt.Sprintf("  %d/%d from %s: sum %s, least %s, greatest %s",
+			x.Epoch, x.Index, show(x.From), between(x.Sum), between(x.Least), between(x.Greatest)))
+	}
+	for s.search != nil {
+		var f scgs.Finding
+		if !s.search.Next(&f) {
+			break
+		}
+		words := []string{fmt.Sprintf("  %d/%d from %s: %v", f.Epoch, f.Index, show(f.From), f.Answer)}
+		for _, ref := range s.search.Witness(nil) {
+			words = append(words, fmt.Sprint(s.values[ref]))
+		}
+		lines = append(lines, strings.Join(words, " "))
+	}
+	if len(lines) > 0 {
+		fmt.Fprintf(s.out, "%s\n%s\n", line, strings.Join(lines, "\n"))
+	}
+}
+
+func between(r scgs.Range) string {
+	if r.Low == r.High {
+		return fmt.Sprint(r.Low)
+	}
+	return fmt.Sprintf("%v..%v", r.Low, r.High)
+}
