@@ -61,7 +61,7 @@ func (d *Detector) Summary(m Member, s *Summary, ref Ref) Reason {
 		d.regroup(m, mb, s)
 	case s.Number != g.number+1:
 		d.stats.Gaps++
-		d.lapse(mb)
+		d.giveUp(m, mb)
 	}
 	g.number, g.from = s.Number, s.From
 	for i := range s.Rows {
