@@ -41,9 +41,9 @@ func (g *group) at(q *queue, i int32, row int) *bracket {
 // run discards those that are not decided. The ref is that of the tuple that is
 // opened; it stays with the caller if the summary is not accepted or opens none.
 //
-// A group is UNKNOWN between two tuples; nothing but its own next tuple makes it a
-// part of global states again. So no tuple with a lost group is delivered, not
-// even as a partial one. Groups are no members under Possibly.
+// Between two tuples a group has no state, and none that is UNKNOWN: no tuple is
+// delivered without it, not even a partial one. Groups are no members under
+// Possibly.
 func (d *Detector) Summary(m Member, s *Summary, ref Ref) Reason {
 	mb := d.find(m)
 	switch {
@@ -166,13 +166,6 @@ func (d *Detector) regroup(m Member, mb *member, s *Summary) {
 	d.delta.pops += 2 // no step leads across
 	d.another(m, mb)
 	d.layout()
-}
-
-// lapse ends all queued states of a group at their newest evidence.
-func (d *Detector) lapse(mb *member) {
-	for i := range mb.group.rows {
-		d.leave(mb, i, mb.group.rows[i].held)
-	}
 }
 
 // leave takes note, here and for the level above, that the group has left local
@@ -347,10 +340,12 @@ func (d *Detector) rowKey(m Member, mb *member, row int) node {
 	return k
 }
 
-// giveUp ends what a group has told, after a loss.
+// giveUp ends all that a group has told at its newest evidence.
 func (d *Detector) giveUp(m Member, mb *member) {
-	d.lapse(mb)
-	d.refreshRows(m, mb)
+	for i := range mb.group.rows {
+		d.leave(mb, i, mb.group.rows[i].held)
+		d.refreshRow(m, mb, i)
+	}
 }
 
 // reach is when the group's head has ended, in a form for one clock.
