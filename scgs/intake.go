@@ -40,7 +40,7 @@ type Stats struct {
 	States    uint64 // local states taken
 	Evidence  uint64 // readings taken as evidence
 	Gaps      uint64 // jumps in sequence numbers
-	Collapsed uint64 // local states lost to Options.MaxPending
+	Collapsed uint64 // local states lost to Options.MaxPending, or with a group's run
 	Global    uint64 // strongly consistent global states delivered
 	Partial   uint64 // tuples with UNKNOWN members delivered
 	Truncated uint64 // inputs to a Threshold at which sets may have been left out
