@@ -292,13 +292,12 @@ func (s *system) specs() []scgs.Spec {
 
 // once leaves out what arrives again.
 func once(arrived []message) []message {
-	seen := map[scgs.Ref]bool{}
-	var first []message
+	first := make([]message, 0, len(arrived))
 	for _, msg := range arrived {
-		if msg.ref == 0 || !seen[msg.ref] {
+		again := func(m message) bool { return m.ref == msg.ref }
+		if msg.ref == 0 || !slices.ContainsFunc(first, again) {
 			first = append(first, msg)
 		}
-		seen[msg.ref] = true
 	}
 	return first
 }
