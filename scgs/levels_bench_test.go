@@ -13,7 +13,6 @@ import (
 type tower struct {
 	w      *workload
 	groups []*scgs.Detector
-	place  []scgs.Member // of each member of the workload, in its group
 	above  *scgs.Detector
 	event  scgs.Event
 	sum    scgs.Summary

@@ -56,7 +56,7 @@ func (l *level) fault(d draw) {
 	case 0:
 		l.above.d.Lost(l.member)
 	case 1: // it restarts and has forgotten everything but its members
-		l.above.d.Restart(l.member, "")
+		l.above.d.Restart(l.member, "", clocksync.MaxInstant)
 		l.d.Share(l.shared...)
 	case 2:
 		l.d.Share()

@@ -222,7 +222,7 @@ func TestGroupLeavesAndReturns(t *testing.T) {
 	w := newTold(t, scgs.Options{})
 	w.change(1, 10)
 	w.above.Start(1, 1, exactly("x", 5), 0)
-	if w.above.Lost(0) != scgs.Accepted || w.above.Restart(0, "") != scgs.Accepted {
+	if w.above.Lost(0) != scgs.Accepted || w.above.Restart(0, "", clocksync.MaxInstant) != scgs.Accepted {
 		t.Fatal("a group cannot be given up")
 	}
 	w.group = scgs.NewDetector(scgs.Options{})
