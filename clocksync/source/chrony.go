@@ -24,6 +24,8 @@ type ChronyOptions struct {
 	Every time.Duration
 	// Timeout is how long an answer may take: 1 s by default.
 	Timeout time.Duration
+	// Timeline is UTC by default; say SmearedUTC if its servers smear leap seconds.
+	Timeline clocksync.Timeline
 }
 
 // Chrony asks a chronyd on this machine how far the wall clock is off: by its
@@ -38,6 +40,7 @@ func Chrony(o ChronyOptions) (Source, error) {
 	o.Address = orDefault(o.Address, "127.0.0.1:323")
 	o.Every = orDefault(o.Every, time.Second)
 	o.Timeout = orDefault(o.Timeout, time.Second)
+	o.Timeline = orDefault(o.Timeline, clocksync.UTC)
 	if err := checkTimes("chrony", o.Every, o.Timeout); err != nil {
 		return nil, err
 	}
@@ -50,6 +53,7 @@ type chrony struct {
 }
 
 func (c *chrony) Name() string         { return "chrony" }
+func (c *chrony) Servers() int         { return 1 }
 func (c *chrony) Every() time.Duration { return c.options.Every }
 
 func (c *chrony) Sample(ctx context.Context) ([]clocksync.Sample, error) {
@@ -61,17 +65,15 @@ func (c *chrony) Sample(ctx context.Context) ([]clocksync.Sample, error) {
 }
 
 func (c *chrony) sample(ctx context.Context) (clocksync.Sample, error) {
-	before := c.clocks.look()
-	asked := c.clocks.mono()
+	before := c.clocks.observe()
 	t, err := c.ask(ctx)
 	if err != nil {
 		return clocksync.Sample{}, err
 	}
-	wall, err := c.clocks.undisturbed(before)
-	if err != nil {
+	if _, err := c.clocks.undisturbed(before); err != nil {
 		return clocksync.Sample{}, err
 	}
-	return t.sample(asked, wall, c.options.Address)
+	return t.sample(before, c.options)
 }
 
 // Two references of a chronyd that follows nobody: the address 127.127.1.1 of
@@ -84,13 +86,12 @@ const (
 // maxDistance is what RFC 5905 lets a server be off at most (MAXDISP).
 const maxDistance = 16 * time.Second
 
-// sample is what the report says about the wall clock, whose offset from the
-// readings is wall. The report is of some moment after asked: taken as of then,
-// it grows for longer than it must.
-func (t *tracking) sample(asked clocksync.Instant, wall clocksync.Interval, address string) (clocksync.Sample, error) {
-	leap, err := leapOf(uint8(min(t.Leap, 3)))
+// sample is what the report says about the wall clock as it was observed before
+// asking. The report is of some moment after that: taken as of then, it grows for
+// longer than it must.
+func (t *tracking) sample(before clocksync.Observation, o ChronyOptions) (clocksync.Sample, error) {
 	switch {
-	case err != nil || t.Stratum >= 16 || t.Reference == 0:
+	case t.Leap > uint16(clocksync.LeapDelete) || t.Stratum >= 16 || t.Reference == 0:
 		return clocksync.Sample{}, refuse(Unsynchronized, "chronyd is not synchronized: wait, or look at chronyc sources")
 	case t.Reference == chronyLocal || t.Reference == chronyManual:
 		return clocksync.Sample{}, refuse(Unsynchronized, "chronyd follows only itself (%s): give it a server or a reference clock", t.following())
@@ -99,22 +100,25 @@ func (t *tracking) sample(asked clocksync.Instant, wall clocksync.Interval, addr
 	if distance > maxDistance {
 		return clocksync.Sample{}, refuse(Unsynchronized, "a root distance of %v is no bound", distance)
 	}
+	wall := wallOffset(before)
 	// While the correction is slewed, the clock lies anywhere between where it
 	// was and where it is to go; the readings are slewed with it.
 	return clocksync.Sample{
-		Source: "chrony",
-		Server: address,
-		At:     asked,
+		Source:   "chrony",
+		Server:   o.Address,
+		Timeline: o.Timeline,
+		From:     min(clocksync.Instant(t.Updated.UnixNano()).Add(-time.Duration(wall.Latest)), before.Mono),
+		At:       before.Mono,
 		Offset: clocksync.Interval{
 			Earliest: wall.Earliest.Add(min(t.Correction, 0) - distance),
 			Latest:   wall.Latest.Add(max(t.Correction, 0) + distance),
 		},
-		Until: clocksync.MaxInstant,
-		Leap:  leap,
+		Wall: true,
+		Leap: announced(o.Timeline, clocksync.Leap(t.Leap)),
 		Parts: clocksync.Parts{
 			RootDelay:      t.Delay,
 			RootDispersion: t.Dispersion,
-			Granularity:    wall.Width(),
+			Granularity:    before.Slack,
 			Correction:     t.Correction,
 		},
 	}, nil
