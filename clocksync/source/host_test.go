@@ -16,7 +16,9 @@ type host struct {
 	wall, boot time.Duration // ahead of the readings
 }
 
-func newHost(mono func() clocksync.Instant) *host { return &host{mono: mono, wall: time.Duration(away)} }
+func newHost(mono func() clocksync.Instant) *host {
+	return &host{mono: mono, wall: time.Duration(away)}
+}
 
 // pass lets time go on.
 func (h *host) pass(d time.Duration) {

@@ -3,6 +3,7 @@ package source
 import (
 	"bytes"
 	"context"
+	"math"
 	"net"
 	"time"
 )
@@ -80,8 +81,12 @@ func checkReply(b, origin []byte) error {
 	if !bytes.Equal(b[ntpOrigin:ntpOrigin+len(origin)], origin) {
 		return refuse(Mismatch, "the reply is to another request")
 	}
-	// Large exponents overflow when they are made durations.
-	if stratum, precision := b[1], int8(b[3]); stratum != 0 && precision > 0 {
+	// beevik/ntp 1.6.0 shifts by these exponents: large ones give no duration,
+	// and one of -128 panics.
+	if poll := int8(b[2]); poll == math.MinInt8 {
+		return refuse(Malformed, "poll interval of 2^%d s", poll)
+	}
+	if precision := int8(b[3]); precision > 0 || precision == math.MinInt8 {
 		return refuse(Malformed, "precision of 2^%d s", precision)
 	}
 	return nil
