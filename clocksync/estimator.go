@@ -1,90 +1,52 @@
 package clocksync
 
 import (
-	"errors"
-	"fmt"
-	"time"
+	"cmp"
+	"slices"
+	"strings"
 )
-
-// The defaults of a [Config].
-const (
-	DefaultDrift = 50.0
-	DefaultStale = 5 * time.Minute
-)
-
-// Config says what an [Estimator] may assume.
-type Config struct {
-	// Timeline is the reference time; samples of another one are refused. Required.
-	Timeline Timeline
-	// Faults is how many servers may be wrong at a time, whatever they say: less
-	// than half of those configured, so (n-1)/2 or less. No bound is claimed from
-	// so few servers that all may be wrong.
-	Faults int
-	// Drift is how many parts per million the domain's clock may run fast or slow,
-	// including what a daemon slews it by; from 0 to [MaxDrift]. 0 means
-	// [DefaultDrift]; 200 is right for most virtual machines.
-	Drift float64
-	// Granularity is the step in which the domain's clock advances. 0 means 1 ns.
-	Granularity time.Duration
-	// Limit is the half width of the bound above which it is Degraded. 0: none.
-	Limit time.Duration
-	// Stale is the age of samples from which the bound is Degraded, if not more
-	// than Faults servers gave a younger one. 0 means [DefaultStale].
-	Stale time.Duration
-}
-
-func (c Config) withDefaults() (Config, error) {
-	switch {
-	case c.Timeline == "":
-		return c, errors.New("clocksync: no timeline: name utc, utc-smeared or the root synchronizer")
-	case c.Faults < 0 || c.Faults > MaxServers/2:
-		return c, fmt.Errorf("clocksync: faults %d: it must be from 0 to %d", c.Faults, MaxServers/2)
-	case !(c.Drift >= 0 && c.Drift <= MaxDrift): // Also NaN.
-		return c, fmt.Errorf("clocksync: drift %v ppm: it must be from 0 to %v", c.Drift, MaxDrift)
-	case c.Granularity < 0 || c.Limit < 0 || c.Stale < 0:
-		return c, fmt.Errorf("clocksync: granularity %v, limit %v, stale %v: none may be below 0", c.Granularity, c.Limit, c.Stale)
-	}
-	if c.Drift == 0 {
-		c.Drift = DefaultDrift
-	}
-	if c.Granularity == 0 {
-		c.Granularity = 1
-	}
-	if c.Stale == 0 {
-		c.Stale = DefaultStale
-	}
-	return c, nil
-}
 
 // MaxServers is how many servers an Estimator knows at a time.
 const MaxServers = 64
 
-// Reason says why a sample was refused.
-type Reason uint8
-
-// The reasons; Taken is the zero value and no refusal.
-const (
-	Taken          Reason = iota
-	Malformed             // a required field is missing or the interval, drift or readings are none
-	OtherTimeline         // it is of another timeline
-	Unsynchronized        // the server says that it knows no time
-	Void                  // a suspend, or a step of the wall clock that it rests on, came after From
-	Outdated              // its server gave a later one already
-	NearLeap              // it may lie within a second of a leap second
-	TooMany               // there are MaxServers servers with usable samples already
-	Reasons               // the number of reasons
-)
-
-func (r Reason) String() string {
-	return [...]string{
-		"taken", "malformed", "other timeline", "unsynchronized", "void", "outdated", "near a leap second", "too many servers",
-	}[r]
-}
-
 // Estimator makes the bound of one domain's clock from the samples of several
 // servers, of which some may be wrong.
+//
+// A server is where all its kept samples allow it to be, each widened by the
+// drift since. Of n servers that say something at least n-f are right, with f =
+// [Config.Faults], so the truth is a point that n-f of them allow; the bound is
+// the hull of these points (the fault-tolerant interval of Marzullo and Owicki,
+// 1983; the deepest overlap would be no bound). It also lies inside the bound
+// from before, widened by the drift. Where no such point is left, more than f
+// servers were wrong or the clock drifts more than [Config.Drift]: the bound is
+// infinite, Untrusted, until more than f servers gave 8 new samples each and
+// agree.
+//
+// The assumption, in full: at no time do more than f servers have a wrong
+// sample among those that are kept, at most 8 each.
+//
+// An Estimator is deterministic, reads no clock and uses bounded memory. It must
+// not be used by two goroutines at once.
 type Estimator struct {
-	config Config
+	config  Config
+	servers []*server // ordered by source and name
+	seen    Observation
+	started bool    // seen is one
+	now     Instant // the latest reading of Bound
+	void    Instant // samples from before are refused
+	stepped Instant // samples by the wall clock from before are refused
+	leap    leapWatch
+
+	line      Bound   // the last line, without granularity; Status Unknown: none
+	from      Instant // the first reading the line says something about
+	last      Bound   // what Bound returned last
+	voters    int     // that line was made of, or would have been
+	confirmed Instant // the reading at which the line was last drawn
+	lost      bool    // trust is; then the last taint tells since when
+	taints    []Taint
+
+	refused                         [Reasons]uint64
+	contradictions, steps, suspends uint64
 }
 
 // NewEstimator returns an estimator that knows nothing yet. The error says which
@@ -94,21 +56,118 @@ func NewEstimator(c Config) (*Estimator, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Estimator{config: c}, nil
+	e := &Estimator{config: c, now: MinInstant, void: MinInstant, stepped: MinInstant, confirmed: MinInstant, leap: noLeap()}
+	e.last = e.none()
+	return e, nil
 }
 
 // Observe tells the estimator what the clocks of the host show, and returns what
 // happened to them since the last observation. After Stepped and Suspended the
-// sources should be asked at once. Observe after the exchange of a sample and
-// before its Add.
-func (e *Estimator) Observe(o Observation) Change { return Unchanged }
+// sources should be asked, and Bound be called, at once. Observe after the
+// exchange of a sample and before its Add, so that an exchange during which the
+// clocks changed is refused. An observation with a smaller reading than the last
+// one is ignored.
+func (e *Estimator) Observe(o Observation) Change {
+	if e.started && o.Mono < e.seen.Mono {
+		return Unchanged
+	}
+	change := Unchanged
+	if e.started {
+		change = o.Change(e.seen)
+	}
+	e.started, e.seen = true, o
+	switch at := o.Mono.Add(o.Slack); change {
+	case Suspended:
+		e.suspends++
+		e.forget(at)
+	case Stepped:
+		e.steps++
+		e.stepped = at
+		for _, v := range e.servers {
+			v.drop(func(s *Sample) bool { return s.Wall })
+		}
+	case Unchanged:
+	}
+	return change
+}
 
-// Add hands in a sample. It counts from the next Bound on.
-func (e *Estimator) Add(s Sample) Reason { return Taken }
+// forget makes void what was measured up to a reading, and the line.
+func (e *Estimator) forget(until Instant) {
+	e.void = max(e.void, until)
+	e.line = Bound{}
+	for _, v := range e.servers {
+		v.drop(func(*Sample) bool { return true })
+	}
+}
 
-// Bound fuses what is known at the reading now and returns the line to stamp by
-// from then on. Readings must not go back.
-func (e *Estimator) Bound(now Instant) Bound { return Bound{} }
+// Add hands in a sample. It counts from the next Bound on. The reason is Taken,
+// or why the sample was refused; refusals are counted.
+func (e *Estimator) Add(s Sample) Reason {
+	r := e.add(s)
+	e.refused[r]++
+	return r
+}
 
-// Report tells what is known at the reading now.
-func (e *Estimator) Report(now Instant) Report { return Report{} }
+func (e *Estimator) add(s Sample) Reason {
+	if r := s.reason(); r != Taken {
+		return r
+	}
+	e.passLeap(s.At)
+	switch {
+	case s.Timeline != e.config.Timeline:
+		return OtherTimeline
+	case s.From <= e.void, s.Wall && s.From <= e.stepped:
+		return Void
+	case shift(s.Offset.Earliest, s.At) < e.leap.past:
+		return NearLeap
+	}
+	v := e.server(s)
+	switch {
+	case v == nil:
+		return TooMany
+	case v.taken > 0 && s.At <= v.newest.At:
+		return Outdated
+	}
+	v.add(s, e.config.Drift)
+	return Taken
+}
+
+// server finds or makes the server of a sample; nil if there is no room.
+func (e *Estimator) server(s Sample) *server {
+	i, found := slices.BinarySearchFunc(e.servers, s, func(v *server, s Sample) int {
+		return cmp.Or(cmp.Compare(v.source, s.Source), cmp.Compare(v.name, s.Server))
+	})
+	if found {
+		return e.servers[i]
+	}
+	if len(e.servers) == MaxServers {
+		gone := slices.IndexFunc(e.servers, func(v *server) bool { return v.silent(s.At) })
+		if gone < 0 {
+			return nil
+		}
+		e.servers = slices.Delete(e.servers, gone, gone+1)
+		if gone < i {
+			i--
+		}
+	}
+	v := &server{source: s.Source, name: s.Server}
+	e.servers = slices.Insert(e.servers, i, v)
+	return v
+}
+
+func (e *Estimator) passLeap(m Instant) {
+	if e.leap.passed(m) {
+		e.forget(m)
+	}
+}
+
+// sources joins the names of the kinds of servers.
+func sources(servers []*server) string {
+	var names []string
+	for _, v := range servers {
+		if len(names) == 0 || names[len(names)-1] != v.source {
+			names = append(names, v.source)
+		}
+	}
+	return strings.Join(names, "+")
+}

@@ -50,7 +50,8 @@ const (
 	Agreeing
 	// Outvoted: its interval shares no point with the bound.
 	Outvoted
-	// Waiting: trust was lost, and it has not given enough samples since.
+	// Waiting: there is no bound to compare it with, since too few servers say
+	// something, or because trust was lost and they have not given enough since.
 	Waiting
 )
 
