@@ -1,7 +1,9 @@
 package source
 
 import (
+	"context"
 	"sync"
+	"testing"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -59,4 +61,12 @@ func (h *host) readings() readings {
 		},
 		both: h.both,
 	}
+}
+
+// newCancelled is a context that ends soon.
+func newCancelled(tb testing.TB) (context.Context, context.CancelFunc) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(tb.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	return ctx, cancel
 }
