@@ -25,7 +25,7 @@ func (e exchange) offset(drift float64) (clocksync.Interval, error) {
 		Earliest: difference(e.departed.Earliest, e.received),
 		Latest:   difference(e.arrived.Latest, e.sent).Add(grown(waited, drift)),
 	}
-	if waited < 0 || held < 0 || !e.arrived.Valid() || !e.departed.Valid() || !offset.Valid() {
+	if waited < 0 || held < 0 || !e.arrived.Valid() || !e.departed.Valid() || !offset.Valid() || !offset.Bounded() {
 		return clocksync.Unbounded, refuse(Implausible, "the server says it held the request for %v, and the answer came after %v", held, waited)
 	}
 	return offset, nil
