@@ -30,6 +30,7 @@ const MaxServers = 64
 type Estimator struct {
 	config  Config
 	servers []*server // ordered by source and name
+	feuds   []feud
 	seen    Observation
 	started bool    // seen is one
 	now     Instant // the latest reading of Bound
@@ -38,6 +39,7 @@ type Estimator struct {
 	leap    leapWatch
 
 	line      Bound   // the last line, without granularity; Status Unknown: none
+	where     region  // where the offset can be at line.At; line.Offset is its hull
 	from      Instant // the first reading the line says something about
 	last      Bound   // what Bound returned last
 	voters    int     // that line was made of, or would have been
@@ -129,6 +131,7 @@ func (e *Estimator) add(s Sample) Reason {
 		return Outdated
 	}
 	v.add(s, e.config.Drift)
+	e.contest(v)
 	return Taken
 }
 

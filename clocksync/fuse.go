@@ -16,65 +16,86 @@ func (e *Estimator) Bound(now Instant) Bound {
 }
 
 func (e *Estimator) fuse(now Instant) Bound {
-	voters, offsets := e.vote(now)
-	e.voters = len(voters)
-	need := e.need(len(voters))
-	if need < 1 || len(voters) < need {
+	v := e.vote(now)
+	e.voters = len(v.servers)
+	if len(v.servers) <= e.config.Faults || e.lost && len(v.offsets) < e.need(e.voters) {
 		return e.none()
 	}
-	offset, ok := hull(offsets, need)
-	if !ok {
-		return e.distrust(now, voters, offsets, Exactly(deepest(offsets)), false)
+	where := covered(v.offsets, e.feudsAmong(v.servers[:len(v.offsets)]), e.need(e.voters))
+	if len(where) == 0 {
+		return e.distrust(now, v, deepest(v.offsets), false)
 	}
-	until := e.until(voters)
+	until := v.until()
 	if e.line.Quality.Status == Unknown || now > e.line.Until {
 		e.from = now
 	} else {
-		before := e.line.OffsetAt(now)
-		both, ok := offset.Intersect(before)
-		if !ok {
-			return e.distrust(now, voters, offsets, before, true)
+		before := e.where.widen(growth(now.Sub(e.line.At), e.line.Drift))
+		both := where.intersect(before)
+		if len(both) == 0 {
+			return e.distrust(now, v, before, true)
 		}
 		if until <= e.line.Until { // Else the line before says less than is needed.
-			offset = both
+			where = both
 		}
 	}
-	if offset == Unbounded {
+	if where.hull() == Unbounded {
 		return e.none()
 	}
-	return e.publish(now, Bound{At: now, Until: until, Offset: offset}, voters)
+	e.where = where
+	return e.publish(now, Bound{At: now, Until: until, Offset: where.hull()}, v.servers)
 }
 
-// vote lists the servers that count at the reading now, and where they allow
-// the offset to be.
-func (e *Estimator) vote(now Instant) (voters []*server, offsets []Interval) {
-	for _, v := range e.servers {
-		v.drop(func(s *Sample) bool { return s.until() < now })
-		if v.silent(now) || e.lost && v.fresh < memory {
-			continue
+// vote is which servers count at a reading. First come those that are not known
+// to be wrong, each with where it allows the offset to be.
+type vote struct {
+	servers []*server
+	offsets []Interval
+}
+
+func (e *Estimator) vote(now Instant) (v vote) {
+	var wrong []*server
+	for _, s := range e.servers {
+		s.drop(func(s *Sample) bool { return s.until() < now })
+		switch {
+		case s.silent(now), e.lost && s.fresh < memory:
+		case s.wrong:
+			wrong = append(wrong, s)
+		default:
+			v.servers = append(v.servers, s)
+			v.offsets = append(v.offsets, s.offset(now, e.config.Drift))
 		}
-		voters = append(voters, v)
-		offsets = append(offsets, v.offset(now, e.config.Drift))
 	}
-	return voters, offsets
+	v.servers = append(v.servers, wrong...)
+	return v
 }
 
-// need is in how many of n intervals a point must lie to be believed: all but
-// those that may be wrong. Once trust was lost that does not do, for one server
-// of two would bring it back: so many must agree that one of them is right.
-func (e *Estimator) need(n int) int {
-	if e.lost {
-		return max(n-e.config.Faults, e.config.Faults+1)
-	}
-	return n - e.config.Faults
-}
-
-func (e *Estimator) until(voters []*server) Instant {
+// until is the last reading at which the same samples may be used.
+func (v vote) until() Instant {
 	until := MaxInstant
-	for _, v := range voters {
-		until = min(until, v.until())
+	for _, s := range v.servers {
+		until = min(until, s.until())
 	}
 	return until
+}
+
+// outliers names the servers that are wrong or not where they should be.
+func (v vote) outliers(should region) (names []string) {
+	for i, s := range v.servers {
+		if i >= len(v.offsets) || !should.overlaps(v.offsets[i]) {
+			names = append(names, s.source+"/"+s.name)
+		}
+	}
+	return names
+}
+
+// need is how many servers must allow a point for it to be believed: all but
+// those that may be wrong. Once trust was lost that does not do, for one server
+// of two would bring it back: so many must agree that one of them is right.
+func (e *Estimator) need(servers int) int {
+	if e.lost {
+		return max(servers-e.config.Faults, e.config.Faults+1)
+	}
+	return servers - e.config.Faults
 }
 
 // none is the bound when there is none.
@@ -92,17 +113,12 @@ func (e *Estimator) none() Bound {
 
 // distrust gives up all that was measured; the servers that are not where they
 // should be are named.
-func (e *Estimator) distrust(now Instant, voters []*server, offsets []Interval, should Interval, past bool) Bound {
+func (e *Estimator) distrust(now Instant, v vote, should region, past bool) Bound {
 	e.contradictions++
-	t := Taint{From: e.confirmed, Noticed: now, To: MaxInstant, Past: past}
+	t := Taint{From: e.confirmed, Noticed: now, To: MaxInstant, Past: past, Outliers: v.outliers(should)}
 	if e.lost { // Still: it goes on.
 		t.From = e.taints[len(e.taints)-1].From
 		e.taints = e.taints[:len(e.taints)-1]
-	}
-	for i, v := range voters {
-		if !offsets[i].Overlaps(should) {
-			t.Outliers = append(t.Outliers, v.source+"/"+v.name)
-		}
 	}
 	e.taints = append(e.taints, t)
 	if len(e.taints) > memory {
@@ -207,7 +223,7 @@ func (e *Estimator) standing(v *server, offset Interval, r Report) Standing {
 		return Silent
 	case r.Bound.Quality.Status == Unknown, r.Bound.Quality.Status == Untrusted:
 		return Waiting
-	case offset.Overlaps(r.Offset):
+	case !v.wrong && offset.Overlaps(r.Offset):
 		return Agreeing
 	}
 	return Outvoted

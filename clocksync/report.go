@@ -48,7 +48,8 @@ const (
 	Silent Standing = iota
 	// Agreeing: its interval shares a point with the bound.
 	Agreeing
-	// Outvoted: its interval shares no point with the bound.
+	// Outvoted: its interval shares no point with the bound, or it contradicted
+	// itself less than 8 samples ago.
 	Outvoted
 	// Waiting: there is no bound to compare it with, since too few servers say
 	// something, or because trust was lost and they have not given enough since.
@@ -69,6 +70,6 @@ type ServerReport struct {
 	Kept           int      // samples that are kept, at most 8
 	Taken          uint64   // samples taken since the start
 	// Contradicted counts how often a sample excluded the ones before it, which
-	// were then forgotten.
+	// were then forgotten; it counts as wrong for the next 8.
 	Contradicted uint64
 }

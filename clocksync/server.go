@@ -5,14 +5,17 @@ package clocksync
 const memory = 8
 
 // server is what is known of one server. An honest server is honest in all its
-// samples, so it is where all that are kept allow it to be, and these always
-// allow some place: one that excludes the others replaces them.
+// samples, so the offset is where all that are kept allow it to be, and they
+// always allow some place: a sample that excludes the others replaces them, and
+// shows that the server was wrong.
 type server struct {
 	source, name string
 	kept         []Sample // oldest first
 	newest       Sample
-	fresh        int // samples since the last disagreement with itself or loss of trust
+	fresh        int  // samples that agree with each other
+	wrong        bool // it contradicted itself, and is not fresh enough since
 	taken        uint64
+	cleared      uint64 // of taken, when all samples were last forgotten
 	contradicted uint64
 }
 
@@ -62,13 +65,16 @@ func (v *server) silent(now Instant) bool {
 // add keeps a sample, which is the newest.
 func (v *server) add(s Sample, drift float64) {
 	if _, agrees := v.offset(s.At, drift).Intersect(s.Offset); !agrees {
-		v.contradicted++
 		v.drop(func(*Sample) bool { return true })
+		v.contradicted++
+		v.wrong = true
 	}
 	v.kept = append(v.kept, s)
 	v.newest = s
-	v.fresh++
 	v.taken++
+	if v.fresh++; v.fresh >= memory {
+		v.wrong = false
+	}
 	if len(v.kept) > memory {
 		v.evict(s.At, drift)
 	}
@@ -106,7 +112,7 @@ func (v *server) drop(bad func(*Sample) bool) {
 	}
 	v.kept = good
 	if len(good) == 0 {
-		v.fresh = 0
+		v.fresh, v.wrong, v.cleared = 0, false, v.taken
 	}
 }
 

@@ -71,7 +71,9 @@ func (k *Keeper) ask(name string, s TimeServer, out, back *Link) {
 				Offset: w.now.Add(-time.Duration(k.host.Mono())),
 			})
 			w.After(took, func() {
-				k.host.Do(func() { k.reply(name, s.Claim, clocksync.Exchange{Sent: sent, Arrived: a, Departed: d, Received: k.host.Mono()}) })
+				k.host.Do(func() {
+					k.reply(name, s.Claim, clocksync.Exchange{Sent: sent, Arrived: a, Departed: d, Received: k.host.Mono()})
+				})
 			})
 		})
 	})
