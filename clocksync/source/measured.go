@@ -196,6 +196,6 @@ func (c *MeasuredClock) lookAgain(l *line) (mono clocksync.Instant, changed bool
 func (c *MeasuredClock) publish(b clocksync.Bound) {
 	next := &line{bound: b}
 	last := c.line.Swap(nil)
-	next.floor = last.floorAt(c.clocks.mono())
+	next.follow(last, c.clocks.mono())
 	c.line.Store(next)
 }
