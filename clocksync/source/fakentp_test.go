@@ -17,10 +17,11 @@ const away = clocksync.Instant(1_600_000_000e9)
 
 // fakeNTP is a server on loopback whose clock is the readings, and away.
 type fakeNTP struct {
-	ahead  time.Duration // by which it lies
-	in     time.Duration // delay of requests
-	out    time.Duration // delay of replies
-	held   time.Duration // in the server, and told
+	clock  func() clocksync.Instant // readings, and away, if nil
+	ahead  time.Duration            // by which it lies
+	in     time.Duration            // delay of requests
+	out    time.Duration            // delay of replies
+	held   time.Duration            // in the server, and told
 	mutate func(reply []byte) []byte
 
 	conn  *net.UDPConn
@@ -63,7 +64,12 @@ func (f *fakeNTP) serve() {
 	}
 }
 
-func (f *fakeNTP) now() clocksync.Instant { return reading().Add(time.Duration(away) + f.ahead) }
+func (f *fakeNTP) now() clocksync.Instant {
+	if f.clock != nil {
+		return f.clock().Add(f.ahead)
+	}
+	return (reading() + away).Add(f.ahead)
+}
 
 // reply is what a server of stratum 1 and a precision of 2^-20 s answers.
 func (f *fakeNTP) reply(request [ntpLength]byte) []byte {
