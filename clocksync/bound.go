@@ -11,10 +11,11 @@ const MaxDrift = 100_000.0
 
 // growth is by how much an offset may change while the domain's reading moves on
 // by d, forward or back, at a drift in parts per million. A clock with the rate
-// 1-r misses r/(1-r) of what it counts, which r(1+2r) is not less than up to r = 1/2.
+// 1-r misses r/(1-r) of what it counts, which up to r = 1/2 is hardly less than
+// r+r^2+2r^3. The conversions keep results the same on every processor.
 func growth(d time.Duration, drift float64) time.Duration {
 	r := drift * 1e-6
-	return time.Duration(math.Ceil(float64(d.Abs()) * (r + float64(2*r*r))))
+	return time.Duration(math.Ceil(float64(d.Abs()) * float64(r*float64(1+float64(r*float64(1+float64(2*r)))))))
 }
 
 // Bound is a line to stamp by: what is known of the reference time at every

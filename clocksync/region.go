@@ -17,8 +17,7 @@ const maxParts = 2 * MaxServers
 
 // covered returns the points that hold under the assumption that at least need
 // of the voters are right: those that so many of their intervals hold, of which
-// no two feud. If feuds leave more than that possible, the region is larger, not
-// smaller. The deepest overlap, which many programs take for the truth, need not
+// no two feud. The deepest overlap, which many programs take for the truth, need not
 // hold it.
 func covered(all []Interval, feuds []set, need int) (r region) {
 	ends := make([]Instant, 0, 2*len(all))
@@ -27,12 +26,16 @@ func covered(all []Interval, feuds []set, need int) (r region) {
 	}
 	slices.Sort(ends)
 	ends = slices.Compact(ends)
+	possible := func(i Interval) bool {
+		steps := 0
+		return canBeRight(holders(all, i), feuds, need, &steps)
+	}
 	for k, end := range ends {
-		if rightAmong(holders(all, end, end), feuds) >= need {
-			r = r.add(Exactly(end))
+		if i := Exactly(end); possible(i) {
+			r = r.add(i)
 		}
-		if k+1 < len(ends) && rightAmong(holders(all, end, ends[k+1]), feuds) >= need {
-			r = r.add(Interval{end, ends[k+1]})
+		if i := (Interval{end, ends[min(k+1, len(ends)-1)]}); possible(i) {
+			r = r.add(i)
 		}
 	}
 	return r
@@ -50,29 +53,39 @@ func (r region) add(i Interval) region {
 // set holds up to MaxServers voters by their number.
 type set uint64
 
+func (s set) size() int { return bits.OnesCount64(uint64(s)) }
+
 func (s set) has(i int) bool { return s>>i&1 != 0 }
 
-// holders is the set of the intervals that hold all from one point to another.
-func holders(all []Interval, from, to Instant) (s set) {
+// holders is the set of the intervals that hold all of one.
+func holders(all []Interval, part Interval) (s set) {
 	for i := range all {
-		if all[i].Contains(from) && all[i].Contains(to) {
+		if all[i].Contains(part.Earliest) && all[i].Contains(part.Latest) {
 			s |= 1 << i
 		}
 	}
 	return s
 }
 
-// rightAmong is how many of a set can be right at most: of each two that feud,
-// taken apart pair by pair, one is wrong.
-func rightAmong(s set, feuds []set) int {
-	right, left := bits.OnesCount64(uint64(s)), s
+// patience is after how many steps canBeRight gives up. 7 servers take some ten.
+const patience = 256
+
+// canBeRight reports whether so many of a set can be right, of which no two
+// feud. If that takes too long to find out, they can: the bound is then wider.
+func canBeRight(s set, feuds []set, need int, steps *int) bool {
+	if s.size() < need {
+		return false
+	}
+	*steps++
+	worst, most := 0, 0
 	for i := range feuds {
-		if foes := left & feuds[i]; left.has(i) && foes != 0 {
-			left &^= 1<<i | foes&-foes
-			right--
+		if n := (s & feuds[i]).size(); s.has(i) && n > most {
+			worst, most = i, n
 		}
 	}
-	return right
+	return most == 0 || *steps > patience ||
+		canBeRight(s&^(1<<worst), feuds, need, steps) || // It is wrong,
+		canBeRight(s&^feuds[worst], feuds, need, steps) // or all its foes are.
 }
 
 // hull is the smallest interval that holds a region, which must not be empty.
