@@ -129,9 +129,9 @@ func (t *tracking) sample(before clocksync.Observation, o ChronyOptions) (clocks
 func (c *chrony) ask(ctx context.Context) (tracking, error) {
 	conn, err := c.dial(ctx)
 	if err != nil {
-		return tracking{}, refuse(Unavailable, "cannot reach chronyd: %w", err)
+		return tracking{}, refuse(Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? %w", err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	release, err := limit(ctx, conn, c.options.Timeout)
 	if err != nil {
 		return tracking{}, err
@@ -153,7 +153,7 @@ func (c *chrony) ask(ctx context.Context) (tracking, error) {
 		case errors.Is(err, os.ErrDeadlineExceeded):
 			return tracking{}, refuse(Unanswered, "no answer within %v", c.options.Timeout)
 		case err != nil:
-			return tracking{}, refuse(Unavailable, "no chronyd answers: %w", err)
+			return tracking{}, refuse(Unavailable, "no chronyd answers; is it running, and its cmdport not 0? %w", err)
 		}
 		t, err := decodeTracking(buffer[:n], sequence)
 		if f, ok := errors.AsType[*fault](err); ok && (f.reason == Mismatch || f.reason == Malformed) {

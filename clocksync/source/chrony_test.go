@@ -98,7 +98,7 @@ func fakeChrony(tb testing.TB, network, address string, answer func(request []by
 			}
 		}
 	}()
-	tb.Cleanup(func() { conn.Close(); <-done })
+	tb.Cleanup(func() { _ = conn.Close(); <-done })
 	return conn.LocalAddr().String()
 }
 
@@ -243,8 +243,8 @@ func TestChronyThatIsNotThere(t *testing.T) {
 		text   string
 	}{
 		silent: {Unanswered, "no answer within 100ms"},
-		filepath.Join(t.TempDir(), "absent.sock"): {Unavailable, "cannot reach chronyd: "},
-		"/proc/absent.sock":                       {Unavailable, "cannot reach chronyd: "},
+		filepath.Join(t.TempDir(), "absent.sock"): {Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? "},
+		"/proc/absent.sock":                       {Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? "},
 		"127.0.0.1:0":                             {Unavailable, "chronyd"},
 	} {
 		_, err := chronyAt(t, address, 100*time.Millisecond).Sample(t.Context())

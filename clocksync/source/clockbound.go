@@ -79,9 +79,9 @@ func (c *clockBound) first() (path string, s clocksync.Sample, err error) {
 func (c *clockBound) sample(path string) (clocksync.Sample, error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return clocksync.Sample{}, refuse(Unavailable, "no segment: %w", err)
+		return clocksync.Sample{}, refuse(Unavailable, "no segment; is the ClockBound daemon running? %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	s, err := readSegment(file)
 	if err != nil {
 		return clocksync.Sample{}, err
@@ -185,7 +185,7 @@ func undisrupted(device string, marker uint64) error {
 	if err != nil {
 		return refuse(Unavailable, "cannot tell whether the virtual machine was disrupted, which the daemon watches for: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	var page [vmClockLength]byte
 	if _, err := io.ReadFull(file, page[:]); err != nil {
 		return refuse(Unavailable, "cannot tell whether the virtual machine was disrupted, which the daemon watches for: %s: %w", device, err)

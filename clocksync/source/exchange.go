@@ -1,32 +1,33 @@
 package source
 
 import (
-	"math"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// exchange is a request and its reply: two readings of the domain's clock around
-// it, and when the server had the request and sent the reply, in reference time
-// as far as the server knows.
+// exchange is a [clocksync.Exchange] with a server that does not know the
+// reference time exactly.
 type exchange struct {
 	sent, received    clocksync.Instant
 	arrived, departed clocksync.Interval
 }
 
-// offset is [clocksync.Exchange.Offset] for a server that does not know the time
-// exactly: reference time minus reading, when the reply was received. Whatever
+// offset is reference time minus reading when the reply was received. Whatever
 // the way there and back took, the request was sent before it arrived, and the
 // reply received after it departed.
 func (e exchange) offset(drift float64) (clocksync.Interval, error) {
-	waited, held := e.received.Sub(e.sent), e.departed.Latest.Sub(e.arrived.Earliest)
+	// Of an exchange in no time at the latest arrival, the latest end is the same.
+	there, ok := clocksync.Exchange{
+		Sent: e.sent, Arrived: e.arrived.Latest, Departed: e.arrived.Latest, Received: e.received,
+	}.Offset(drift)
 	offset := clocksync.Interval{
-		Earliest: difference(e.departed.Earliest, e.received),
-		Latest:   difference(e.arrived.Latest, e.sent).Add(grown(waited, drift)),
+		Earliest: clocksync.Instant(e.departed.Earliest.Sub(e.received)),
+		Latest:   there.Latest,
 	}
-	if waited < 0 || held < 0 || !e.arrived.Valid() || !e.departed.Valid() || !offset.Valid() || !offset.Bounded() {
-		return clocksync.Unbounded, refuse(Implausible, "the server says it held the request for %v, and the answer came after %v", held, waited)
+	held := e.departed.Latest.Sub(e.arrived.Earliest)
+	if !ok || held < 0 || !e.arrived.Valid() || !e.departed.Valid() || !offset.Valid() || !offset.Bounded() {
+		return clocksync.Unbounded, refuse(Implausible, "the server says it held the request for %v, and the answer came after %v", held, e.received.Sub(e.sent))
 	}
 	return offset, nil
 }
@@ -35,15 +36,4 @@ func (e exchange) offset(drift float64) (clocksync.Interval, error) {
 func (e exchange) roundTrip() time.Duration {
 	held := max(0, e.departed.Earliest.Sub(e.arrived.Latest))
 	return max(0, e.received.Sub(e.sent)-held)
-}
-
-// difference is t-m for a reading m; an infinite t stays.
-func difference(t, m clocksync.Instant) clocksync.Instant { return t.Add(-time.Duration(m)) }
-
-// grown is by how much an offset may change while the reading moves on by d, at a
-// drift in parts per million. A clock with the rate 1-r misses r/(1-r) of what it
-// counts, which is at most r(1+2r) up to r = 1/2.
-func grown(d time.Duration, drift float64) time.Duration {
-	r := drift * 1e-6
-	return time.Duration(math.Ceil(float64(d) * (r + 2*r*r)))
 }

@@ -37,7 +37,7 @@ func (f *fakeNTP) start(tb testing.TB) (address string) {
 	}
 	f.conn = conn
 	f.busy.Go(f.serve)
-	tb.Cleanup(func() { conn.Close(); f.busy.Wait() })
+	tb.Cleanup(func() { _ = conn.Close(); f.busy.Wait() })
 	return conn.LocalAddr().String()
 }
 

@@ -18,21 +18,21 @@ func adjtimex() (discipline, error) {
 	if _, err := unix.Adjtimex(&single); err != nil {
 		return discipline{}, refuse(Unavailable, "adjtimex: %w", err)
 	}
-	offset := micros(int64(t.Offset))
+	offset := micros(t.Offset)
 	if t.Status&unix.STA_NANO != 0 {
 		offset = time.Duration(t.Offset)
 	}
 	return discipline{
 		State:   state,
-		Max:     micros(int64(t.Maxerror)),
-		Est:     micros(int64(t.Esterror)),
+		Max:     micros(t.Maxerror),
+		Est:     micros(t.Esterror),
 		Offset:  offset,
-		Adjtime: micros(int64(single.Offset)),
+		Adjtime: micros(single.Offset),
 	}, nil
 }
 
 // micros saturates, so that no error becomes small by being large.
-func micros(n int64) time.Duration {
+func micros[N int32 | int64](n N) time.Duration {
 	const most = math.MaxInt64 / int64(time.Microsecond)
-	return time.Duration(min(max(n, -most), most)) * time.Microsecond
+	return time.Duration(min(max(int64(n), -most), most)) * time.Microsecond
 }

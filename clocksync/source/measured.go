@@ -62,6 +62,7 @@ type MeasuredClock struct {
 	mu        sync.Mutex // of what is below
 	estimator *clocksync.Estimator
 	sources   []*polled
+	published chan struct{} // closed when the next bound is there
 }
 
 // Measured starts to poll the sources, of which there is at least one. The clock
@@ -77,6 +78,9 @@ func measured(o MeasuredOptions, clocks readings, sources []Source) (*MeasuredCl
 	}
 	if servers == 0 {
 		return nil, errors.New("source: nothing to measure with: name a source, or use the system clock")
+	}
+	if servers > clocksync.MaxServers {
+		return nil, fmt.Errorf("source: %d servers: at most %d can be measured with", servers, clocksync.MaxServers)
 	}
 	if o.Timeline == "" && len(sources) > 1 {
 		return nil, errors.New("source: several sources need a timeline: utc, utc-smeared or the root synchronizer")
@@ -98,8 +102,9 @@ func measured(o MeasuredOptions, clocks readings, sources []Source) (*MeasuredCl
 			Limit:       o.Limit,
 			Stale:       o.Stale,
 		},
-		wake: make(chan struct{}, 1),
-		stop: stop,
+		wake:      make(chan struct{}, 1),
+		stop:      stop,
+		published: make(chan struct{}),
 	}
 	if err := c.begin(); err != nil {
 		stop()
@@ -135,6 +140,24 @@ func (c *MeasuredClock) begin() error {
 func (c *MeasuredClock) Close() {
 	c.stop()
 	c.running.Wait()
+}
+
+// Wait waits until there is a bound. The error says which servers gave none, if
+// the context ends before.
+func (c *MeasuredClock) Wait(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		published, faults := c.published, c.faults()
+		c.mu.Unlock()
+		if status := c.Quality().Status; status == clocksync.Synchronized || status == clocksync.Degraded {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("source: no bound yet (%s): %w", faults, context.Cause(ctx))
+		case <-published:
+		}
+	}
 }
 
 // Domain is the one of [System].
@@ -198,4 +221,6 @@ func (c *MeasuredClock) publish(b clocksync.Bound) {
 	last := c.line.Swap(nil)
 	next.follow(last, c.clocks.mono())
 	c.line.Store(next)
+	close(c.published)
+	c.published = make(chan struct{})
 }

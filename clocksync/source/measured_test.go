@@ -274,6 +274,7 @@ func TestMeasuredRefusesOptions(t *testing.T) {
 		"source: several sources need a timeline: utc, utc-smeared or the root synchronizer": {sources: []Source{one, one}},
 		"source: faults 1: of 2 servers at most 0 may be wrong; configure more":              {MeasuredOptions{Timeline: clocksync.UTC, Faults: 1}, []Source{one, one}},
 		"source: faults -2: of 1 servers at most 0 may be wrong; configure more":             {MeasuredOptions{Faults: -2}, []Source{one}},
+		"source: 65 servers: at most 64 can be measured with":                                {sources: []Source{scripted{servers: 64}, one}},
 		"drift -1 ppm": {MeasuredOptions{Drift: -1}, []Source{one}},
 	} {
 		if _, err := Measured(c.o, c.sources...); err == nil || !strings.Contains(err.Error(), want) {
@@ -290,6 +291,27 @@ func TestFaultsByTheNumberOfServers(t *testing.T) {
 	}
 	if got, err := (MeasuredOptions{Faults: NoFaults}).faults(9); err != nil || got != 0 {
 		t.Errorf("%d, %v", got, err)
+	}
+}
+
+func TestMeasuredWaits(t *testing.T) {
+	var ready atomic.Bool
+	c := measuredOf(t, MeasuredOptions{Timeline: clocksync.UTC}, machine, scripted{1, func(context.Context) ([]clocksync.Sample, error) {
+		if !ready.Load() {
+			return nil, errors.Join(refusal("script", "b", refuse(Stale, "old")), refusal("script", "a", refuse(Busy, "writing")))
+		}
+		return []clocksync.Sample{exactly(machine, clocksync.UTC, clocksync.Around(away, time.Millisecond))}, nil
+	}})
+	eventually(t, "a poll", func() bool { return c.Report().Sources[0].Polls > 0 })
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	const want = "source: no bound yet (script a: writing; script b: old): context canceled"
+	if err := c.Wait(ended); err == nil || err.Error() != want || !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want %s", err, want)
+	}
+	ready.Store(true)
+	if err := c.Wait(t.Context()); err != nil || !c.Now().Within.Bounded() {
+		t.Errorf("%v, %v", err, c.Now())
 	}
 }
 

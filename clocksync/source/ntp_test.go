@@ -342,7 +342,7 @@ func TestNTPNamesWhatCannotBeReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := closed.LocalAddr().String()
-	closed.Close()
+	_ = closed.Close()
 	_, err = ntpOf(t, patient, address).Sample(t.Context())
 	if got := refusals("ntp", err); len(got) != 1 || got[0].Reason != Unavailable || !strings.Contains(err.Error(), "refused") {
 		t.Errorf("%v", err)

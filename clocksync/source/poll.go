@@ -3,6 +3,8 @@ package source
 import (
 	"context"
 	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -129,7 +131,7 @@ func (r *SourceReport) count(samples []clocksync.Sample, err error) {
 	}
 	for _, f := range refusals(r.Name, err) {
 		r.Refused[f.Reason]++
-		if len(r.Faults) < clocksync.MaxServers {
+		if _, known := r.Faults[f.Server]; known || len(r.Faults) < clocksync.MaxServers {
 			r.Faults[f.Server] = f.Err.Error()
 		}
 	}
@@ -140,7 +142,7 @@ func refusals(source string, err error) []*Refusal {
 	if err == nil {
 		return nil
 	}
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // Only the outermost may be a joined one.
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []*Refusal{refusal(source, "", err)}
 	}
@@ -149,6 +151,21 @@ func refusals(source string, err error) []*Refusal {
 		all = append(all, refusals(source, e)...)
 	}
 	return all
+}
+
+// faults lists what was wrong with the servers that gave no sample last.
+func (c *MeasuredClock) faults() string {
+	var all []string
+	for _, p := range c.sources {
+		for _, server := range slices.Sorted(maps.Keys(p.report.Faults)) {
+			name := strings.TrimSpace(p.report.Name + " " + server)
+			all = append(all, name+": "+p.report.Faults[server])
+		}
+	}
+	if len(all) == 0 {
+		return "too few samples so far"
+	}
+	return strings.Join(all, "; ")
 }
 
 // Report tells what is known now. It is a copy.

@@ -111,7 +111,7 @@ func TestClockBoundTakesTheNewerPath(t *testing.T) {
 	dir := t.TempDir()
 	c := clockBoundOf(t, nil)
 	c.paths = []string{filepath.Join(dir, "shm0"), filepath.Join(dir, "shm")}
-	if _, err := c.Sample(t.Context()); err == nil || !strings.Contains(err.Error(), "no segment: open ") {
+	if _, err := c.Sample(t.Context()); err == nil || !strings.Contains(err.Error(), "no segment; is the ClockBound daemon running? open ") {
 		t.Errorf("%v", err)
 	}
 	for i := range c.paths {
@@ -221,7 +221,6 @@ func TestClockBoundWatchesTheDevice(t *testing.T) {
 // the writer has got to.
 type torn struct {
 	mu   sync.Mutex
-	b    []byte
 	from func(reading int) []byte
 	n    int
 }
