@@ -135,6 +135,7 @@ func (e *Estimator) publish(now Instant, b Bound, voters []*server) Bound {
 	for _, v := range voters {
 		b.Drift = max(b.Drift, v.drift())
 	}
+	b.rate = rate(b.Drift)
 	if e.leap.announce(e.leapComing(voters), now, b.Offset, b.Drift); e.leap.passed(now) {
 		e.forget(now)
 		return e.none()
@@ -193,8 +194,7 @@ func (e *Estimator) within(now Instant, b Bound) Instant {
 	case e.config.Limit == 0:
 		return MaxInstant
 	}
-	rate := float64(growth(time.Second, b.Drift)) / float64(time.Second)
-	return now.Add(time.Duration(float64(left) / rate))
+	return now.Add(time.Duration(float64(left) / b.rate))
 }
 
 // Report tells what is known at the reading now. It changes nothing.

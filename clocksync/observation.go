@@ -21,12 +21,12 @@ type Observation struct {
 type Change uint8
 
 const (
-	// Unchanged: the clocks went on together.
+	// Unchanged says that the clocks went on together.
 	Unchanged Change = iota
-	// Stepped: the wall clock was set; the domain's clock did not feel it.
+	// Stepped says that the wall clock was set; the domain's clock did not feel it.
 	Stepped
-	// Suspended: the domain's clock stood still while time went on, or that
-	// cannot be excluded. No offset from before is good.
+	// Suspended says that the domain's clock stood still while time went on, or
+	// that it cannot be excluded. No offset from before is good.
 	Suspended
 )
 

@@ -27,15 +27,15 @@ type Quality struct {
 type Status uint8
 
 const (
-	// Unknown: there is no bound, for want of samples.
+	// Unknown is without a bound, for want of samples.
 	Unknown Status = iota
-	// Synchronized: there is a bound, within the limit, and it is being renewed.
+	// Synchronized is with a bound that is within the limit and is being renewed.
 	Synchronized
-	// Degraded: there is a bound, but it is above the limit or grows because too
+	// Degraded is with a bound that is above the limit, or that grows because too
 	// few servers answer.
 	Degraded
-	// Untrusted: what was measured contradicts itself, so that more servers are
-	// wrong than may be, or the clock is not what it is taken for.
+	// Untrusted is without a bound, since what was measured contradicts itself:
+	// more servers are wrong than may be, or the clock is not what it is taken for.
 	Untrusted
 )
 

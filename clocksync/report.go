@@ -44,14 +44,14 @@ type Taint struct {
 type Standing uint8
 
 const (
-	// Silent: it has no sample that may still be used.
+	// Silent servers have no sample that may still be used.
 	Silent Standing = iota
-	// Agreeing: its interval shares a point with the bound.
+	// Agreeing servers have an interval that shares a point with the bound.
 	Agreeing
-	// Outvoted: its interval shares no point with the bound, or it contradicted
-	// itself less than 8 samples ago.
+	// Outvoted servers have an interval that shares no point with the bound, or
+	// contradicted themselves less than 8 samples ago.
 	Outvoted
-	// Waiting: there is no bound to compare it with, since too few servers say
+	// Waiting servers have no bound to be compared with, since too few servers say
 	// something, or because trust was lost and they have not given enough since.
 	Waiting
 )

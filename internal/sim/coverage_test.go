@@ -141,7 +141,7 @@ func (j *judge) askServers(faults int) {
 		s := w.NewTimeServer(w.Between(0, 2*time.Millisecond))
 		for _, l := range liars {
 			if l == i {
-				s = w.NewLiar(w.Between(0, 2*time.Millisecond), lie)
+				s = NewLiar(lie)
 			}
 		}
 		j.keeper.Ask(name(i), s, j.anyLink(near), j.anyLink(near))
@@ -278,6 +278,8 @@ func (j *judge) compare() {
 	j.most = max(j.most, ratio)
 	if ratio > 1.5 {
 		j.above++
+	}
+	if ratio > 1.01 {
 		lo, hi = j.oracle.smallestOfRecent(m)
 		ratio = float64(got.Width()) / (hi - lo)
 	}

@@ -38,20 +38,19 @@ func (w *World) NewTimeServer(claim time.Duration) TimeServer {
 	}}
 }
 
-// Lie tells, for a question, between which limits the liar wants the host to
-// believe that its offset lies, away from the truth.
+// Lie tells, for a question, between which limits, away from the truth, the liar
+// wants the host to believe that its offset lies.
 type Lie func(q Question) (earliest, latest time.Duration)
 
-// NewLiar returns a server that leads the host to believe the lie exactly, as
-// far as one reply can: it knows all delays and the host's clock, but not by how
-// much that will drift until the reply is there.
-func (w *World) NewLiar(claim time.Duration, lie Lie) TimeServer {
-	return TimeServer{claim, func(q Question) (arrived, departed clocksync.Instant) {
+// NewLiar returns a server that claims to be exact and leads the host to believe
+// the lie, as far as one reply can: it knows all delays and the host's clock, but
+// not by how much that will drift until the reply is there.
+func NewLiar(lie Lie) TimeServer {
+	return TimeServer{0, func(q Question) (arrived, departed clocksync.Instant) {
 		earliest, latest := lie(q)
-		// The host takes [departed - received - claim, arrived - sent + claim].
-		received := q.Received.Add(-time.Duration(q.Offset))
-		departed = received.Add(time.Duration(q.Offset) + earliest + claim)
-		arrived = q.Sent.Add(time.Duration(q.Offset) + latest - claim)
+		// The host takes [departed - received, arrived - sent].
+		departed = q.Received.Add(earliest)
+		arrived = q.Sent.Add(time.Duration(q.Offset) + latest)
 		return min(arrived, departed), departed
 	}}
 }

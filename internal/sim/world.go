@@ -40,7 +40,7 @@ func (w *World) After(d time.Duration, do func()) {
 // Run lets everything happen that is due up to a time, which then is now.
 func (w *World) Run(until clocksync.Instant) {
 	for len(w.queue) > 0 && w.queue[0].at <= until {
-		e := heap.Pop(&w.queue).(event) //nolint:errcheck,forcetypeassert // The queue holds nothing else.
+		e := heap.Pop(&w.queue).(event) // The queue holds nothing else.
 		w.now = e.at
 		e.do()
 	}
@@ -86,7 +86,7 @@ func (q events) Less(i, j int) bool {
 
 func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-func (q *events) Push(e any) { *q = append(*q, e.(event)) } //nolint:errcheck,forcetypeassert // As above.
+func (q *events) Push(e any) { *q = append(*q, e.(event)) }
 
 func (q *events) Pop() any {
 	last := len(*q) - 1
