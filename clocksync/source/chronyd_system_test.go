@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -42,6 +44,13 @@ type daemon struct {
 // the test ends.
 func startChronyd(tb testing.TB, lines ...string) daemon {
 	tb.Helper()
+	return startChronydAt(tb, nil, "127.0.0.1", lines...)
+}
+
+// startChronydAt binds it to an address, and runs it behind another command, if
+// there is one.
+func startChronydAt(tb testing.TB, behind []string, address string, lines ...string) daemon {
+	tb.Helper()
 	path, err := exec.LookPath("chronyd")
 	if errors.Is(err, exec.ErrNotFound) {
 		path, err = exec.LookPath("/usr/sbin/chronyd")
@@ -55,30 +64,50 @@ func startChronyd(tb testing.TB, lines ...string) daemon {
 		tb.Fatal(err)
 	}
 	serve, command := freePort(tb), freePort(tb)
-	d := daemon{fmt.Sprint("127.0.0.1:", serve), fmt.Sprint("127.0.0.1:", command), filepath.Join(dir, "chronyd.sock")}
+	d := daemon{fmt.Sprint(address, ":", serve), fmt.Sprint(address, ":", command), filepath.Join(dir, "chronyd.sock")}
 	config := filepath.Join(dir, "chrony.conf")
 	lines = append(lines,
 		fmt.Sprint("port ", serve), fmt.Sprint("cmdport ", command),
-		"bindaddress 127.0.0.1", "bindcmdaddress 127.0.0.1", "allow 127.0.0.1",
+		"bindaddress "+address, "bindcmdaddress "+address, "allow",
 		"bindcmdaddress "+d.socket, "pidfile "+filepath.Join(dir, "chronyd.pid"))
 	if err := os.WriteFile(config, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		tb.Fatal(err)
 	}
 	var log bytes.Buffer
-	run := exec.Command(path, "-x", "-d", "-u", "root", "-f", config)
+	words := slices.Concat(behind, []string{path, "-x", "-d", "-u", "root", "-f", config})
+	run := exec.Command(words[0], words[1:]...)
 	run.Stdout, run.Stderr = &log, &log
-	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	if err := run.Start(); err != nil {
-		tb.Fatal(err)
-	}
+	stop := underThisTest(tb, run)
 	tb.Cleanup(func() {
-		_ = run.Process.Signal(syscall.SIGTERM)
-		_ = run.Wait()
+		stop()
 		if tb.Failed() {
 			tb.Logf("chronyd: %s", &log)
 		}
 	})
 	return d
+}
+
+// underThisTest starts a command that ends with the test binary, however that
+// ends. The kernel means the thread that started it, so one stays for it.
+func underThisTest(tb testing.TB, run *exec.Cmd) (stop func()) {
+	tb.Helper()
+	run.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	started, ended := make(chan error), make(chan struct{})
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread()
+		err := run.Start()
+		if started <- err; err == nil {
+			_ = run.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
+		tb.Fatal(err)
+	}
+	return func() {
+		_ = run.Process.Signal(syscall.SIGTERM)
+		<-ended
+	}
 }
 
 // proxy passes packets on to a server, late or not at all.
@@ -143,12 +172,15 @@ func wallClock() clocksync.Instant { return clocksync.Instant(kernelWall()) }
 func answering(tb testing.TB, s Source) {
 	tb.Helper()
 	var samples []clocksync.Sample
-	var err error
+	var last error
 	for deadline := time.Now().Add(patient); len(samples) == 0; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			tb.Fatalf("no sample: %v", err)
+			tb.Fatalf("no sample: %v", last)
 		}
-		samples, err = s.Sample(tb.Context())
+		var err error
+		if samples, err = s.Sample(tb.Context()); err != nil {
+			last = err
+		}
 	}
 }
 
