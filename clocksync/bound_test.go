@@ -126,10 +126,12 @@ func TestObservationChange(t *testing.T) {
 }
 
 func BenchmarkBoundWithin(b *testing.B) {
-	line := clocksync.Bound{
-		From: 5 * second, Until: clocksync.MaxInstant, At: 10 * second,
-		Offset: interval(100, 300), Drift: 50,
+	e, err := clocksync.NewEstimator(clocksync.Config{Timeline: clocksync.UTC})
+	if err != nil {
+		b.Fatal(err)
 	}
+	e.Add(word("a", 10*second, 100, 300))
+	line := e.Bound(10 * second)
 	b.ReportAllocs()
 	m := 10 * second
 	for b.Loop() {

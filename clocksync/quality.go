@@ -1,5 +1,7 @@
 package clocksync
 
+import "strconv"
+
 // Quality tells what a Clock's bound rests on. It is shown beside every verdict
 // that used the bound. It is comparable.
 type Quality struct {
@@ -39,6 +41,15 @@ const (
 	Untrusted
 )
 
+// String is the name in lower case.
 func (s Status) String() string {
-	return [...]string{"unknown", "synchronized", "degraded", "untrusted"}[s]
+	return label(uint8(s), "unknown", "synchronized", "degraded", "untrusted")
+}
+
+// label is a name, or the number of what has none.
+func label(i uint8, names ...string) string {
+	if int(i) < len(names) {
+		return names[i]
+	}
+	return strconv.Itoa(int(i))
 }

@@ -16,8 +16,7 @@ const (
 	Reasons               // the number of reasons
 )
 
+// String is a short text in lower case.
 func (r Reason) String() string {
-	return [...]string{
-		"taken", "malformed", "other timeline", "unsynchronized", "void", "outdated", "near a leap second", "too many servers",
-	}[r]
+	return label(uint8(r), "taken", "malformed", "other timeline", "unsynchronized", "void", "outdated", "near a leap second", "too many servers")
 }

@@ -56,8 +56,9 @@ const (
 	Waiting
 )
 
+// String is the name in lower case.
 func (s Standing) String() string {
-	return [...]string{"silent", "agreeing", "outvoted", "waiting"}[s]
+	return label(uint8(s), "silent", "agreeing", "outvoted", "waiting")
 }
 
 // ServerReport is what is known of one server.

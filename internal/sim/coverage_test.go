@@ -3,8 +3,6 @@ package sim
 import (
 	"flag"
 	"fmt"
-	"math"
-	"math/bits"
 	"testing"
 	"time"
 
@@ -75,8 +73,8 @@ func (s *summary) add(o summary) {
 
 func (s summary) String() string {
 	return fmt.Sprintf("%d readings, all true, %.2f %% with a bound; %d steps, %d suspends, %d self-contradictions of servers; "+
-		"a bound is %.4f times as wide as the smallest that the last 8 samples of each server allow, or narrower; "+
-		"with all samples ever, %.4f times on average of %d, %.3f at most, above 1.5 in %d",
+		"no bound is wider than %.4f times the smallest that the last 8 samples of each server allow; "+
+		"of the smallest that all samples ever allow, %.4f times on average of %d, %.3f at most, above 1.5 in %d",
 		s.readings, 100*float64(s.finite)/float64(s.readings), s.steps, s.suspends, s.contradicted,
 		s.worst, s.ratio/float64(s.ratios), s.ratios, s.most, s.above)
 }
@@ -129,78 +127,6 @@ func (j *judge) anyRate() int64 {
 		return -most
 	default:
 		return r.Int64N(2*most+1) - most
-	}
-}
-
-func (j *judge) askServers(faults int) {
-	w := j.world
-	liars := w.Rand.Perm(2*faults + 1)[:faults]
-	lie := j.anyLie()
-	near := w.Between(0, 20*time.Millisecond)
-	for i := range 2*faults + 1 {
-		s := w.NewTimeServer(w.Between(0, 2*time.Millisecond))
-		for _, l := range liars {
-			if l == i {
-				s = NewLiar(lie)
-			}
-		}
-		j.keeper.Ask(name(i), s, j.anyLink(near), j.anyLink(near))
-	}
-}
-
-func name(i int) string { return string(rune('a' + i)) }
-
-func (j *judge) anyLink(near time.Duration) *Link {
-	w := j.world
-	s := LinkSpec{Delay: 20*time.Microsecond + near + w.Exponential(5*time.Millisecond)}
-	if w.Rand.IntN(3) > 0 {
-		s.Burst = w.Between(5*time.Millisecond, 50*time.Millisecond)
-		s.Backlog = s.Burst * time.Duration(w.Rand.IntN(95)) / 100
-	}
-	if w.Rand.IntN(4) == 0 {
-		s.Loss = w.Rand.Float64() / 2
-	}
-	return w.NewLink(s)
-}
-
-// anyLie is what all liars of a world say: that the offset lies just beside the
-// truth, mostly; the nearer, the harder to tell.
-func (j *judge) anyLie() Lie {
-	w := j.world
-	beside := w.Between(time.Microsecond, 50*time.Microsecond)
-	width := w.Exponential(5 * time.Millisecond)
-	above := func(d time.Duration) (time.Duration, time.Duration) { return d, d + width }
-	below := func(d time.Duration) (time.Duration, time.Duration) { return -d - width, -d }
-	turn := clocksync.Instant(w.Between(0, worldLasts))
-	switch w.Rand.IntN(7) {
-	case 0:
-		return func(Question) (time.Duration, time.Duration) { return above(beside) }
-	case 1:
-		return func(Question) (time.Duration, time.Duration) { return below(beside) }
-	case 2: // Now here, now there.
-		return func(Question) (time.Duration, time.Duration) {
-			if w.Rand.IntN(2) == 0 {
-				return above(beside)
-			}
-			return below(beside)
-		}
-	case 3: // Leading away more slowly than the clock may drift.
-		return func(q Question) (time.Duration, time.Duration) {
-			return above(beside + time.Duration(q.Arrived/10_000))
-		}
-	case 4: // Far off.
-		return func(Question) (time.Duration, time.Duration) { return above(time.Hour) }
-	case 5: // Honest for a time.
-		return func(q Question) (time.Duration, time.Duration) {
-			if q.Arrived < turn {
-				return -width, width
-			}
-			return above(beside)
-		}
-	default: // At random.
-		return func(Question) (time.Duration, time.Duration) {
-			return above(w.Between(-50*time.Millisecond, 50*time.Millisecond))
-		}
 	}
 }
 
@@ -284,99 +210,4 @@ func (j *judge) compare() {
 		ratio = float64(got.Width()) / (hi - lo)
 	}
 	j.worst = max(j.worst, ratio)
-}
-
-// oracle knows the smallest bound that samples allow: where the offset can be
-// if the servers outside one of the sets of so many liars are right in all they
-// ever said. Each such set is followed by itself, and a server is never
-// forgiven. The estimator remembers 8 samples, so the smallest that these allow
-// is known, too.
-type oracle struct {
-	n, faults int
-	recent    [][]clocksync.Sample // of each server
-	honest    []uint               // sets of servers
-	lo, hi    []float64
-	at        []clocksync.Instant
-}
-
-func newOracle(n, faults int) *oracle {
-	o := &oracle{n: n, faults: faults}
-	o.forget()
-	return o
-}
-
-func (o *oracle) forget() {
-	o.honest, o.lo, o.hi, o.at = nil, nil, nil, nil
-	o.recent = make([][]clocksync.Sample, o.n)
-	for set := range uint(1) << o.n {
-		if bits.OnesCount(set) == o.n-o.faults {
-			o.honest = append(o.honest, set)
-			o.lo, o.hi, o.at = append(o.lo, math.Inf(-1)), append(o.hi, math.Inf(1)), append(o.at, 0)
-		}
-	}
-}
-
-func (o *oracle) add(s clocksync.Sample) {
-	server := uint(s.Server[0] - 'a')
-	o.recent[server] = append(o.recent[server], s)
-	o.recent[server] = o.recent[server][max(0, len(o.recent[server])-8):]
-	for i, set := range o.honest {
-		if set>>server&1 == 0 || o.lo[i] > o.hi[i] { // An empty set of offsets stays empty.
-			continue
-		}
-		lo, hi := o.grown(i, s.At)
-		o.lo[i], o.hi[i], o.at[i] = max(lo, float64(s.Offset.Earliest)), min(hi, float64(s.Offset.Latest)), s.At
-	}
-}
-
-func (o *oracle) grown(i int, m clocksync.Instant) (lo, hi float64) {
-	g := drifted(o.at[i], m)
-	return o.lo[i] - g, o.hi[i] + g
-}
-
-func (o *oracle) smallest(m clocksync.Instant) (lo, hi float64) {
-	lo, hi = math.Inf(1), math.Inf(-1)
-	for i := range o.honest {
-		if l, h := o.grown(i, m); o.lo[i] <= o.hi[i] {
-			lo, hi = min(lo, l), max(hi, h)
-		}
-	}
-	return lo, hi
-}
-
-func (o *oracle) smallestOfRecent(m clocksync.Instant) (lo, hi float64) {
-	lo, hi = math.Inf(1), math.Inf(-1)
-	for _, set := range o.honest {
-		if l, h, ok := o.recentOf(set, m); ok {
-			lo, hi = min(lo, l), max(hi, h)
-		}
-	}
-	return lo, hi
-}
-
-// recentOf is where the offset can be if all of a set are right. The samples
-// allow some course of the offset if each two of them do.
-func (o *oracle) recentOf(set uint, m clocksync.Instant) (lo, hi float64, ok bool) {
-	var all []clocksync.Sample
-	for server, samples := range o.recent {
-		if set>>server&1 != 0 {
-			all = append(all, samples...)
-		}
-	}
-	lo, hi = math.Inf(-1), math.Inf(1)
-	for _, a := range all {
-		for _, b := range all {
-			if float64(a.Offset.Earliest-b.Offset.Latest) > drifted(a.At, b.At) {
-				return 0, 0, false
-			}
-		}
-		lo = max(lo, float64(a.Offset.Earliest)-drifted(a.At, m))
-		hi = min(hi, float64(a.Offset.Latest)+drifted(a.At, m))
-	}
-	return lo, hi, true
-}
-
-// drifted is by how much an offset can change between two readings.
-func drifted(a, b clocksync.Instant) float64 {
-	return math.Abs(float64(a-b)) * coverageDrift / (1e6 - coverageDrift)
 }
