@@ -20,6 +20,28 @@
 // Global Predicates in Distributed Systems with Clocks, Distributed Computing
 // 13(2), 2000; PEGASUS paper, section 2.1).
 //
+// # Bounds
+//
+// Where a bound is measured, each word of a server is a [Sample]: limits of the
+// reference time minus the reading of the domain's clock, at one reading. An
+// [Exchange] gives them without any assumption about the two ways. Readings of
+// the monotonic clock are what a bound hangs on, so that a step of the wall clock
+// cannot move it; a suspend, which stops that clock, makes all bounds void.
+//
+// An [Estimator] fuses the samples of several servers, of which some may be
+// wrong, into a [Bound]: a line that tells the interval of any reading and widens
+// with the drift of the clock. It says in its [Quality] what the bound rests on
+// and when it expires, is infinite when nothing can be claimed, and tells a
+// contradiction with the past, which taints what was stamped since the bound was
+// last confirmed. [Observation] and [Change] tell steps from suspends.
+//
+//	e, err := clocksync.NewEstimator(clocksync.Config{Timeline: clocksync.UTC, Faults: 1})
+//	...
+//	e.Observe(observation) // after each exchange, and every second
+//	e.Add(sample)
+//	line := e.Bound(reading)
+//	stamp := clocksync.Stamp{Domain: d, Mono: m, Within: line.Within(m)}
+//
 // # Rules
 //
 //   - Times are arguments. Nothing in this package reads a clock; the readers
@@ -27,8 +49,11 @@
 //   - An unknown bound is infinite ([Unbounded]), never a default number.
 //     Members of one domain are still compared exactly by their readings.
 //   - Along increasing readings of a domain, the ends of the intervals never
-//     decrease. [Monotone] makes them so and keeps them valid.
+//     decrease. [Monotone] makes them so and keeps them valid; [Weave] does where
+//     several processes of a domain measured their bounds apart.
+//   - Times of two timelines are never compared: see [Timeline].
 //
-// All types are values; they may be copied and compared freely. Only a [Clock]
-// is shared between goroutines.
+// Stamps, intervals and the other small types are values; they may be copied and
+// compared freely. Only a [Clock] and a finished [Bound] are shared between
+// goroutines.
 package clocksync

@@ -55,6 +55,13 @@ func (i Interval) Hull(j Interval) Interval {
 	return Interval{min(i.Earliest, j.Earliest), max(i.Latest, j.Latest)}
 }
 
+// Widen returns [Earliest-d, Latest+d]; an infinite end stays. A negative d
+// counts as zero.
+func (i Interval) Widen(d time.Duration) Interval {
+	d = max(d, 0)
+	return Interval{i.Earliest.Add(-d), i.Latest.Add(d)}
+}
+
 // String gives the interval as "[earliest,latest]" in nanoseconds.
 func (i Interval) String() string {
 	return "[" + i.Earliest.String() + "," + i.Latest.String() + "]"

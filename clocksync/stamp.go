@@ -47,15 +47,6 @@ type Clock interface {
 	Quality() Quality
 }
 
-// Quality tells what a Clock's bound rests on. It is shown beside every verdict
-// that used the bound.
-type Quality struct {
-	// Source is the name of the source: "system", "fixed".
-	Source string
-	// Assumed is true when the bound is an operator's word and was not measured.
-	Assumed bool
-}
-
 // Monotone makes the stamps of one domain monotone: along increasing readings
 // neither end of the interval decreases. An earliest end below the last one is
 // raised to it, which is justified by the order of the events; a latest end

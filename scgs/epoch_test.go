@@ -156,7 +156,7 @@ func TestEpochMembers(t *testing.T) {
 		"end":      d.End(1, 1, at),
 		"evidence": d.Evidence(-1, 1, at),
 		"lost":     d.Lost(5),
-		"restart":  d.Restart(0, "x"),
+		"restart":  d.Restart(0, "x", clocksync.MaxInstant),
 	} {
 		if why != scgs.NoMember {
 			t.Errorf("%s of no member: %v", name, why)

@@ -52,7 +52,7 @@ func widen(r *scgs.Range, by scgs.Range) {
 type possible interface {
 	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
 	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
-	Restart(m scgs.Member, domain clocksync.Domain) scgs.Reason
+	Restart(m scgs.Member, domain clocksync.Domain, ended clocksync.Instant) scgs.Reason
 	Lost(m scgs.Member) scgs.Reason
 	Needs(dst []scgs.Need) []scgs.Need
 	Until() clocksync.Instant
@@ -68,7 +68,7 @@ func hand(x possible, msg message) scgs.Reason {
 	case evidence:
 		return x.Evidence(m, msg.seq, msg.at)
 	case restart:
-		return x.Restart(m, msg.domain)
+		return x.Restart(m, msg.domain, clocksync.MaxInstant)
 	case lost:
 		return x.Lost(m)
 	case start:

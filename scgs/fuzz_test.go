@@ -59,7 +59,7 @@ func (z *fuzzer) step(op, who, seq, mono, width byte) {
 	case 5:
 		z.d.Lost(m)
 	case 6:
-		z.d.Restart(m, domain)
+		z.d.Restart(m, domain, clocksync.MaxInstant)
 	case 7:
 		z.epoch++
 		var add []scgs.Spec

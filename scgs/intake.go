@@ -40,7 +40,7 @@ type Stats struct {
 	States    uint64 // local states taken
 	Evidence  uint64 // readings taken as evidence
 	Gaps      uint64 // jumps in sequence numbers
-	Collapsed uint64 // local states lost to Options.MaxPending
+	Collapsed uint64 // local states lost to Options.MaxPending, or with a group's run
 	Global    uint64 // strongly consistent global states delivered
 	Partial   uint64 // tuples with UNKNOWN members delivered
 	Truncated uint64 // inputs to a Threshold at which sets may have been left out
@@ -190,9 +190,12 @@ func (d *Detector) Finish() {
 // To move to another clock costs O(members), at once or when the sweep comes to
 // it. If the open tuple has the member as UNKNOWN then, it ends as at an epoch.
 //
+// The old incarnation had ended by the reference time ended: the Latest of the
+// first stamp of the new one, or MaxInstant if that is not known.
+//
 // A group is lost by it, and its next summary begins a new run, whatever number
 // that has; the domain is not used.
-func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
+func (d *Detector) Restart(m Member, domain clocksync.Domain, ended clocksync.Instant) Reason {
 	mb := d.find(m)
 	if mb == nil {
 		return d.refuse(NoMember)
@@ -206,7 +209,7 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain) Reason {
 		return d.refuse(Regress)
 	}
 	if mb.last != unheard || mb.queue.n > 0 {
-		d.lose(m, mb, clocksync.MaxInstant)
+		d.lose(m, mb, max(ended, mb.last.hi, mb.last.lo))
 	}
 	moved := domain != mb.clock
 	mb.restart(domain)

@@ -114,7 +114,7 @@ func (d *Detector) lacking(dst []Need, h int32, next reach) []Need {
 	if d.multi() {
 		after = d.latest(h)
 	}
-	if next.domain == dom.name {
+	if next.domain == dom.name && dom.name != "" {
 		mono = max(mono, next.to.m)
 	} else {
 		after = max(after, next.to.hi)

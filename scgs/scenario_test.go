@@ -203,7 +203,7 @@ func (s *scene) act(a *actor, number uint64, words []string) scgs.Reason {
 		if len(words) > 1 {
 			a.domain = clocksync.Domain(words[1])
 		}
-		return s.d.Restart(a.m, a.domain)
+		return s.d.Restart(a.m, a.domain, clocksync.MaxInstant)
 	case "alive", "until":
 		if number == 0 {
 			number = a.seq

@@ -253,7 +253,7 @@ type intake interface {
 	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
 	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
 	Lost(m scgs.Member) scgs.Reason
-	Restart(m scgs.Member, domain clocksync.Domain) scgs.Reason
+	Restart(m scgs.Member, domain clocksync.Domain, ended clocksync.Instant) scgs.Reason
 }
 
 // ofRuns is the message to a detector of runs.
@@ -274,7 +274,7 @@ func put(d intake, m scgs.Member, msg message) scgs.Reason {
 	case evidence:
 		return d.Evidence(m, msg.seq, msg.at)
 	case restart:
-		return d.Restart(m, msg.domain)
+		return d.Restart(m, msg.domain, clocksync.MaxInstant)
 	case lost:
 		return d.Lost(m)
 	}

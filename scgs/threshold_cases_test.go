@@ -64,7 +64,7 @@ func (c *thresholdCase) input(word string) scgs.Reason {
 		return c.d.Lost(scgs.Member(m))
 	case '^':
 		c.seq[m] = 0
-		return c.d.Restart(scgs.Member(m), domain)
+		return c.d.Restart(scgs.Member(m), domain, clocksync.MaxInstant)
 	}
 	panic(word)
 }
@@ -257,7 +257,7 @@ func TestThresholdRefuses(t *testing.T) {
 		{"another clock", c.d.Start(0, 4, foreign, 1), scgs.Foreign},
 		{"before the newest", c.d.Evidence(0, 3, late), scgs.Regress},
 		{"lost nobody", c.d.Lost(-1), scgs.NoMember},
-		{"restart nobody", c.d.Restart(-1, "a"), scgs.NoMember},
+		{"restart nobody", c.d.Restart(-1, "a", clocksync.MaxInstant), scgs.NoMember},
 		{"evidence of nobody", c.d.Evidence(-1, 1, at), scgs.NoMember},
 	}
 	for _, test := range tests {

@@ -37,7 +37,7 @@ func FuzzThreshold(f *testing.F) {
 			case 4:
 				d.Lost(m)
 			case 5:
-				d.Restart(m, domain)
+				d.Restart(m, domain, clocksync.MaxInstant)
 			case 6:
 				d.Epoch(n, []scgs.Member{m}, []scgs.Spec{{Domain: domain}})
 			default:

@@ -90,23 +90,31 @@ func (t *Threshold) Lost(m Member) Reason {
 	case h.promised():
 		return t.refuse(Regress)
 	}
-	t.lose(h, clocksync.MaxInstant)
+	t.giveUp(h, clocksync.MaxInstant)
+	return Accepted
+}
+
+func (t *Threshold) giveUp(h *holder, ended clocksync.Instant) {
+	t.lose(h, ended)
 	t.pass(h.clockRuns)
 	t.sweep()
-	return Accepted
 }
 
 // Restart reports that the member is a new incarnation, on a clock that may be
 // another one: its run ends at its newest evidence and its sequence numbers count
 // anew. The caller keeps reports of the old incarnation away. A member whose state
 // was promised for ever cannot restart; remove it. To move to another clock costs
-// O(members).
-func (t *Threshold) Restart(m Member, domain clocksync.Domain) Reason {
-	why := t.Lost(m)
-	if why != Accepted {
-		return why
+// O(members). The old incarnation had ended by the reference time ended, as in
+// [Detector.Restart].
+func (t *Threshold) Restart(m Member, domain clocksync.Domain, ended clocksync.Instant) Reason {
+	h := t.find(m)
+	switch {
+	case h == nil:
+		return t.refuse(NoMember)
+	case h.promised():
+		return t.refuse(Regress)
 	}
-	h := &t.members[m]
+	t.giveUp(h, max(ended, h.last.hi, h.last.lo))
 	moved := domain != h.clock
 	h.restart(domain)
 	if moved {

@@ -78,7 +78,7 @@ func putThreshold(d *scgs.Threshold, m scgs.Member, msg message) scgs.Reason {
 	case evidence:
 		return d.Evidence(m, msg.seq, msg.at)
 	case restart:
-		return d.Restart(m, msg.domain)
+		return d.Restart(m, msg.domain, clocksync.MaxInstant)
 	case lost:
 		return d.Lost(m)
 	}

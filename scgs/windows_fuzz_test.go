@@ -89,7 +89,7 @@ func (z *possibleFuzzer) step(op, who, seq, mono, width byte) {
 	case 5:
 		a, b = z.x.Lost(m), z.q.Lost(m)
 	case 6:
-		a, b = z.x.Restart(m, domain), z.q.Restart(m, domain)
+		a, b = z.x.Restart(m, domain, clocksync.MaxInstant), z.q.Restart(m, domain, clocksync.MaxInstant)
 	case 7:
 		var add []scgs.Spec
 		if seq%3 > 0 {

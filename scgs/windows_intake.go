@@ -87,8 +87,10 @@ func (w *windows) Lost(m Member) Reason {
 // Restart reports that the member is a new incarnation, on a clock that may be
 // another one: its sequence numbers count anew, and from the newest evidence to
 // its next report it is UNKNOWN. The caller keeps reports of the old incarnation
-// away. A member whose state was promised for ever cannot restart; remove it.
-func (w *windows) Restart(m Member, domain clocksync.Domain) Reason {
+// away. A member whose state was promised for ever cannot restart; remove it. The
+// third argument is that of [Detector.Restart]; it is of no use here, where the
+// value is UNKNOWN from the newest evidence on.
+func (w *windows) Restart(m Member, domain clocksync.Domain, _ clocksync.Instant) Reason {
 	win, why := w.lose(m)
 	if why != Accepted {
 		return why

@@ -73,9 +73,9 @@ func TestPossibleRefusals(t *testing.T) {
 		{q.Start(0, 3, at("d", 15), 3), scgs.Accepted},
 		{q.Evidence(0, 3, forever), scgs.Accepted},
 		{q.Lost(0), scgs.Regress}, // it promised
-		{q.Restart(0, "d"), scgs.Regress},
+		{q.Restart(0, "d", clocksync.MaxInstant), scgs.Regress},
 		{q.Lost(1), scgs.NoMember},
-		{q.Restart(1, "d"), scgs.NoMember},
+		{q.Restart(1, "d", clocksync.MaxInstant), scgs.NoMember},
 		{q.Evidence(1, 1, forever), scgs.NoMember},
 	} {
 		if c.got != c.want {

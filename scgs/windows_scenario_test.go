@@ -172,7 +172,7 @@ func (s *stage) act(a *actor, number uint64, words []string) scgs.Reason {
 		if len(words) > 1 {
 			a.domain = clocksync.Domain(words[1])
 		}
-		return s.x.Restart(a.m, a.domain)
+		return s.x.Restart(a.m, a.domain, clocksync.MaxInstant)
 	case "alive", "until":
 		if number == 0 {
 			number = a.seq

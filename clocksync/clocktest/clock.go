@@ -59,7 +59,11 @@ type clock struct {
 func (c clock) Domain() clocksync.Domain { return c.spec.Domain }
 
 func (c clock) Quality() clocksync.Quality {
-	return clocksync.Quality{Source: "test", Assumed: true}
+	q := clocksync.Quality{Source: "test", Assumed: true, Status: clocksync.Synchronized, Expires: clocksync.MaxInstant}
+	if c.spec.Unbounded {
+		q.Status = clocksync.Unknown
+	}
+	return q
 }
 
 func (c clock) Now() clocksync.Stamp {

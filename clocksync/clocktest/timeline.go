@@ -54,5 +54,5 @@ func (m *Manual) Now() clocksync.Stamp { return m.stamp }
 
 // Quality says that the bound is assumed by source "manual".
 func (m *Manual) Quality() clocksync.Quality {
-	return clocksync.Quality{Source: "manual", Assumed: true}
+	return clocksync.Quality{Source: "manual", Assumed: true, Status: clocksync.Synchronized, Expires: clocksync.MaxInstant}
 }

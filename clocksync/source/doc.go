@@ -1,7 +1,7 @@
-// Package source reads clocks: it turns what the operating system offers into
-// the stamps of package clocksync.
+// Package source reads clocks: it turns what the operating system, time servers
+// and daemons offer into the stamps of package clocksync.
 //
-// # Sources
+// # Clocks
 //
 //   - [System]: the kernel's monotonic clock and no bound. Members of one clock
 //     domain, that is of one boot of one kernel and one time namespace, are
@@ -9,9 +9,27 @@
 //   - [Fixed]: the same readings, and an interval around the wall clock whose
 //     bound is the operator's word. Nobody checks that word, so [clocksync.Quality]
 //     says that it is assumed.
+//   - [Measured]: the same readings, and an interval made of what sources say.
 //
 // [OwnDomain] makes the process a clock domain of its own, so that several
 // domains can be tried on one host.
+//
+// # Sources
+//
+// From the tightest bound to the widest, as a rule:
+//
+//   - [Peer]: round trips to the synchronizer. Half the best of them is a bound
+//     against its clock that needs nobody's word, and says nothing about UTC.
+//   - [ClockBound]: the shared memory of the ClockBound daemon, which adds to
+//     chronyd's bound what that leaves out.
+//   - [Chrony]: the tracking report of a chronyd on this machine.
+//   - [NTP]: servers asked by ourselves. Three of them outvote one that lies.
+//   - [Kernel]: the maximum error that some daemon told the kernel.
+//   - [Operator]: the operator's word, as one source among others.
+//
+// All but [Peer] and [NTP] rest on the wall clock of this host: one that is being
+// slewed is covered, one that is set makes them void. A source refuses what it
+// cannot make a bound of, with a [Reason] that is counted; it never guesses.
 //
 // # Rules
 //
@@ -19,6 +37,11 @@
 //     of this process, [WallNano] for numbers that must grow over restarts.
 //   - Readings never go back, and every [clocksync.Clock] here may be used by
 //     several goroutines at once.
+//   - A sample is a claim about the raw readings that stamps have, so setting the
+//     wall clock does not move it.
+//   - The readings of Linux are slewed together with the wall clock. A daemon that
+//     corrects it faster than the drift that is assumed breaks the assumption:
+//     give chronyd a "maxslewrate" below [MeasuredOptions].Drift, or raise that.
 //
 // # Systems
 //
@@ -27,7 +50,12 @@
 // machine sleeps. Elsewhere, and where the identity of the boot cannot be read,
 // each process is a domain of its own. Windows advances its clock in steps of up
 // to 15 ms: readings within one step are equal, and a fixed bound must include it.
+// [Kernel] is there on Linux only, and [Chrony] and [ClockBound] where those
+// daemons run; elsewhere they say so when asked.
 //
-//	clock, err := source.Fixed(5 * time.Millisecond)
+//	servers, err := source.NTP(source.NTPOptions{Servers: []string{"a", "b", "c"}})
+//	clock, err := source.Measured(source.MeasuredOptions{Timeline: clocksync.UTC}, servers)
+//	defer clock.Close()
+//	err = clock.Wait(ctx)
 //	stamp := clock.Now()
 package source

@@ -22,13 +22,20 @@ const maxFixed = time.Hour
 // set back by more than the bound breaks the operator's word, and the stamps
 // then stay where they were.
 func Fixed(bound time.Duration) (clocksync.Clock, error) {
-	switch {
-	case bound <= 0:
-		return nil, fmt.Errorf("source: fixed bound %v: it must be above 0; use the system clock where no bound is known", bound)
-	case bound > maxFixed:
-		return nil, fmt.Errorf("source: fixed bound %v: it must be at most %v", bound, maxFixed)
+	if err := checkFixed(bound); err != nil {
+		return nil, err
 	}
 	return &fixedClock{domain: systemDomain(), bound: bound, mono: reading, wall: WallNano}, nil
+}
+
+func checkFixed(bound time.Duration) error {
+	switch {
+	case bound <= 0:
+		return fmt.Errorf("source: fixed bound %v: it must be above 0; use the system clock where no bound is known", bound)
+	case bound > maxFixed:
+		return fmt.Errorf("source: fixed bound %v: it must be at most %v", bound, maxFixed)
+	}
+	return nil
 }
 
 type fixedClock struct {

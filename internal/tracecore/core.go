@@ -55,7 +55,7 @@ type intake interface {
 	Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason
 	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
 	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
-	Restart(m scgs.Member, domain clocksync.Domain) scgs.Reason
+	Restart(m scgs.Member, domain clocksync.Domain, ended clocksync.Instant) scgs.Reason
 	Ended(dst []scgs.Part) []scgs.Part
 	Released(dst []scgs.Ref) []scgs.Ref
 }
@@ -123,7 +123,7 @@ func (c *Core) begin(id scgs.Member, m *member, l *trace.Line) {
 	if !first {
 		c.stats.Restarts++
 	}
-	c.must(c.in.Restart(id, m.domain), m, l)
+	c.must(c.in.Restart(id, m.domain, l.Within.Latest), m, l)
 }
 
 // take hands a line to the detector.

@@ -1,0 +1,150 @@
+package clocksync
+
+// memory is how many samples of a server are kept, and how many it must give
+// before it counts again after trust was lost.
+const memory = 8
+
+// server is what is known of one server. An honest server is honest in all its
+// samples, so the offset is where all that are kept allow it to be, and they
+// always allow some place: a sample that excludes the others replaces them, and
+// shows that the server was wrong.
+type server struct {
+	source, name string
+	kept         []Sample // oldest first
+	newest       Sample
+	fresh        int  // samples that agree with each other
+	wrong        bool // it contradicted itself, and is not fresh enough since
+	taken        uint64
+	cleared      uint64 // of taken, when all samples were last forgotten
+	contradicted uint64
+}
+
+// grown is the offset that the sample leaves possible at the reading now.
+func (s *Sample) grown(now Instant, drift float64) Interval {
+	return s.Offset.Widen(growth(now.Sub(s.At), max(drift, s.Drift)))
+}
+
+// until is the last reading at which the sample may be used.
+func (s *Sample) until() Instant {
+	if s.Lasts == 0 {
+		return MaxInstant
+	}
+	return s.At.Add(s.Lasts)
+}
+
+// offset is what all samples together allow; Unbounded if there are none.
+func (v *server) offset(now Instant, drift float64) Interval {
+	all := Unbounded
+	for i := range v.kept {
+		if v.kept[i].until() >= now {
+			all, _ = all.Intersect(v.kept[i].grown(now, drift))
+		}
+	}
+	return all
+}
+
+// until is the reading up to which offset rests on the same samples.
+func (v *server) until() Instant {
+	until := MaxInstant
+	for i := range v.kept {
+		until = min(until, v.kept[i].until())
+	}
+	return until
+}
+
+// silent reports whether no sample may be used at the reading now.
+func (v *server) silent(now Instant) bool {
+	for i := range v.kept {
+		if v.kept[i].until() >= now {
+			return false
+		}
+	}
+	return true
+}
+
+// add keeps a sample, which is the newest.
+func (v *server) add(s Sample, drift float64) {
+	if _, agrees := v.offset(s.At, drift).Intersect(s.Offset); !agrees {
+		v.drop(func(*Sample) bool { return true })
+		v.contradicted++
+		v.wrong = true
+	}
+	v.kept = append(v.kept, s)
+	v.newest = s
+	v.taken++
+	if v.fresh++; v.fresh >= memory {
+		v.wrong = false
+	}
+	if len(v.kept) > memory {
+		v.evict(s.At, drift)
+	}
+}
+
+// evict forgets the oldest sample that decides neither end of the offset. As
+// samples grow alike, it never will.
+func (v *server) evict(now Instant, drift float64) {
+	earliest, latest := 0, 0
+	lo, hi := MinInstant, MaxInstant
+	for i := range v.kept {
+		g := v.kept[i].grown(now, drift)
+		if g.Earliest >= lo {
+			earliest, lo = i, g.Earliest
+		}
+		if g.Latest <= hi {
+			latest, hi = i, g.Latest
+		}
+	}
+	for i := range v.kept {
+		if i != earliest && i != latest {
+			v.kept = append(v.kept[:i], v.kept[i+1:]...)
+			return
+		}
+	}
+}
+
+// drop forgets the samples that are bad, and starts to count again if none is left.
+func (v *server) drop(bad func(*Sample) bool) {
+	good := v.kept[:0]
+	for i := range v.kept {
+		if !bad(&v.kept[i]) {
+			good = append(good, v.kept[i])
+		}
+	}
+	v.kept = good
+	if len(good) == 0 {
+		v.fresh, v.wrong, v.cleared = 0, false, v.taken
+	}
+}
+
+// best is the narrowest sample by now.
+func (v *server) best(now Instant, drift float64) (best Sample) {
+	width := int64(-1)
+	for i := range v.kept {
+		if w := v.kept[i].grown(now, drift).Width(); v.kept[i].until() >= now && (width < 0 || int64(w) <= width) {
+			best, width = v.kept[i], int64(w)
+		}
+	}
+	return best
+}
+
+// drift is the largest that a sample asks for.
+func (v *server) drift() (drift float64) {
+	for i := range v.kept {
+		drift = max(drift, v.kept[i].Drift)
+	}
+	return drift
+}
+
+// reason checks what a sample says by itself.
+func (s *Sample) reason() Reason {
+	switch {
+	case s.Source == "", s.Server == "", s.Timeline == "",
+		!s.Offset.Valid(), s.Offset.Earliest == MaxInstant, s.Offset.Latest == MinInstant,
+		s.At < s.From, !s.From.Finite(), !s.At.Finite(), s.Lasts < 0, s.Leap > LeapUnsynchronized,
+		!(s.Drift >= 0 && s.Drift <= MaxDrift): // Also NaN.
+		return Malformed
+	case s.Leap == LeapUnsynchronized:
+		return Unsynchronized
+	}
+	return Taken
+}

@@ -1,0 +1,200 @@
+package source
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"errors"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// ChronyOptions configure [Chrony].
+type ChronyOptions struct {
+	// Address is where chronyd takes commands: "host:port", or the path of its
+	// socket, which begins with "/" and needs the right to write beside it. The
+	// default is 127.0.0.1:323, open to every user of the machine.
+	Address string
+	// Every is the time between two polls: 1 s by default, at least 10 ms.
+	Every time.Duration
+	// Timeout is how long an answer may take: 1 s by default.
+	Timeout time.Duration
+	// Timeline is UTC by default; say SmearedUTC if its servers smear leap seconds.
+	Timeline clocksync.Timeline
+}
+
+// Chrony asks a chronyd on this machine how far the wall clock is off: by its
+// remaining correction, which it is being slewed by, and on top of that by the
+// root dispersion and half the root delay, all at the moment of the answer.
+//
+// The bound is as good as chronyd's dispersion, which grows at the frequency
+// error it estimates and "maxclockerror", 1 ppm by default: set that to 50 in
+// chrony.conf, as ClockBound asks for, to make it a bound and no estimate. A
+// chronyd that follows nothing but itself ("local", "manual") is refused.
+func Chrony(o ChronyOptions) (Source, error) {
+	o.Address = orDefault(o.Address, "127.0.0.1:323")
+	o.Every = orDefault(o.Every, time.Second)
+	o.Timeout = orDefault(o.Timeout, time.Second)
+	o.Timeline = orDefault(o.Timeline, clocksync.UTC)
+	if err := checkTimes("chrony", o.Every, o.Timeout); err != nil {
+		return nil, err
+	}
+	return &chrony{options: o, clocks: machine}, nil
+}
+
+type chrony struct {
+	options ChronyOptions
+	clocks  readings
+}
+
+func (c *chrony) Name() string         { return "chrony" }
+func (c *chrony) Servers() int         { return 1 }
+func (c *chrony) Every() time.Duration { return c.options.Every }
+
+func (c *chrony) Sample(ctx context.Context) ([]clocksync.Sample, error) {
+	sample, err := c.sample(ctx)
+	if err != nil {
+		return nil, refusal("chrony", c.options.Address, err)
+	}
+	return []clocksync.Sample{sample}, nil
+}
+
+func (c *chrony) sample(ctx context.Context) (clocksync.Sample, error) {
+	before := c.clocks.observe()
+	t, err := c.ask(ctx)
+	if err != nil {
+		return clocksync.Sample{}, err
+	}
+	if _, err := c.clocks.undisturbed(before); err != nil {
+		return clocksync.Sample{}, err
+	}
+	return t.sample(before, c.options)
+}
+
+// Two references of a chronyd that follows nobody: the address 127.127.1.1 of
+// the mode "local", and the letters MANU.
+const (
+	chronyLocal  = 0x7f7f0101
+	chronyManual = 0x4d414e55
+)
+
+// maxDistance is what RFC 5905 lets a server be off at most (MAXDISP).
+const maxDistance = 16 * time.Second
+
+// sample is what the report says about the wall clock as it was observed before
+// asking. The report is of some moment after that: taken as of then, it grows for
+// longer than it must.
+func (t *tracking) sample(before clocksync.Observation, o ChronyOptions) (clocksync.Sample, error) {
+	switch {
+	case t.Leap > uint16(clocksync.LeapDelete) || t.Stratum >= 16 || t.Reference == 0:
+		return clocksync.Sample{}, refuse(Unsynchronized, "chronyd is not synchronized: wait, or look at chronyc sources")
+	case t.Reference == chronyLocal || t.Reference == chronyManual:
+		return clocksync.Sample{}, refuse(Unsynchronized, "chronyd follows only itself (%s): give it a server or a reference clock", t.following())
+	}
+	distance := t.Dispersion + (t.Delay+1)/2
+	if distance > maxDistance {
+		return clocksync.Sample{}, refuse(Unsynchronized, "a root distance of %v is no bound", distance)
+	}
+	wall := wallOffset(before)
+	// While the correction is slewed, the clock lies anywhere between where it
+	// was and where it is to go; the readings are slewed with it.
+	return clocksync.Sample{
+		Source:   "chrony",
+		Server:   o.Address,
+		Timeline: o.Timeline,
+		From:     min(clocksync.Instant(t.Updated.UnixNano()).Add(-time.Duration(wall.Latest)), before.Mono),
+		At:       before.Mono,
+		Offset: clocksync.Interval{
+			Earliest: wall.Earliest.Add(min(t.Correction, 0) - distance),
+			Latest:   wall.Latest.Add(max(t.Correction, 0) + distance),
+		},
+		Wall: true,
+		Leap: announced(o.Timeline, clocksync.Leap(t.Leap)),
+		Parts: clocksync.Parts{
+			RootDelay:      t.Delay,
+			RootDispersion: t.Dispersion,
+			Granularity:    before.Slack,
+			Correction:     t.Correction,
+		},
+	}, nil
+}
+
+// ask sends a request and waits for the reply to it. What is no reply to it is
+// skipped, as long as there is time: it may be late, or somebody else's.
+func (c *chrony) ask(ctx context.Context) (tracking, error) {
+	conn, err := c.dial(ctx)
+	if err != nil {
+		return tracking{}, refuse(Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	release, err := limit(ctx, conn, c.options.Timeout)
+	if err != nil {
+		return tracking{}, err
+	}
+	defer release()
+	var random [4]byte
+	_, _ = rand.Read(random[:]) // It never fails.
+	sequence := binary.BigEndian.Uint32(random[:])
+	if _, err := conn.Write(appendTracking(nil, sequence)); err != nil {
+		return tracking{}, refuse(Unavailable, "cannot ask chronyd: %w", err)
+	}
+	var skipped error
+	buffer := make([]byte, chronyLength+1) // One more shows what is too long.
+	for {
+		n, err := conn.Read(buffer)
+		switch {
+		case err != nil && skipped != nil:
+			return tracking{}, skipped
+		case errors.Is(err, os.ErrDeadlineExceeded):
+			return tracking{}, refuse(Unanswered, "no answer within %v", c.options.Timeout)
+		case err != nil:
+			return tracking{}, refuse(Unavailable, "no chronyd answers; is it running, and its cmdport not 0? %w", err)
+		}
+		t, err := decodeTracking(buffer[:n], sequence)
+		if f, ok := errors.AsType[*fault](err); ok && (f.reason == Mismatch || f.reason == Malformed) {
+			skipped = err
+			continue
+		}
+		return t, err
+	}
+}
+
+// dial connects to the address. A socket in the file system needs one of our own
+// for the answer, which is removed when the connection is closed.
+func (c *chrony) dial(ctx context.Context) (net.Conn, error) {
+	var dialer net.Dialer
+	if !strings.HasPrefix(c.options.Address, "/") {
+		return dialer.DialContext(ctx, "udp", c.options.Address)
+	}
+	own := filepath.Join(filepath.Dir(c.options.Address), "pegasus."+rand.Text()+".sock")
+	conn, err := net.DialUnix("unixgram",
+		&net.UnixAddr{Net: "unixgram", Name: own},
+		&net.UnixAddr{Net: "unixgram", Name: c.options.Address})
+	if err != nil {
+		_ = os.Remove(own) // It is there if only the connecting failed.
+		return nil, err
+	}
+	// chronyd answers as another user.
+	if err := os.Chmod(own, 0o666); err != nil {
+		_ = conn.Close()
+		_ = os.Remove(own)
+		return nil, err
+	}
+	return &ownSocket{conn, own}, nil
+}
+
+// ownSocket removes its file when it is closed.
+type ownSocket struct {
+	*net.UnixConn
+
+	path string
+}
+
+func (s *ownSocket) Close() error {
+	return errors.Join(s.UnixConn.Close(), os.Remove(s.path))
+}

@@ -1,0 +1,72 @@
+package source
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// host is a machine whose clocks a test disturbs. The wall clock and the one that
+// counts sleep go with the readings until then.
+type host struct {
+	mu         sync.Mutex
+	mono       func() clocksync.Instant
+	passed     time.Duration
+	wall, boot time.Duration // ahead of the readings
+}
+
+func newHost(mono func() clocksync.Instant) *host {
+	return &host{mono: mono, wall: time.Duration(away)}
+}
+
+// pass lets time go on.
+func (h *host) pass(d time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.passed += d
+}
+
+// step sets the wall clock, and the clock that counts sleep.
+func (h *host) step(wall, boot time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.wall += wall
+	h.boot += boot
+}
+
+func (h *host) read() clocksync.Instant {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mono().Add(h.passed)
+}
+
+func (h *host) both() (wall, mono clocksync.Instant) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	mono = h.mono().Add(h.passed)
+	return mono.Add(h.wall), mono
+}
+
+func (h *host) readings() readings {
+	return readings{
+		mono: h.read,
+		wall: func() int64 { wall, _ := h.both(); return int64(wall) },
+		boot: func() clocksync.Instant {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.mono().Add(h.passed + h.boot)
+		},
+		both: h.both,
+	}
+}
+
+// newCancelled is a context that ends soon.
+func newCancelled(tb testing.TB) (context.Context, context.CancelFunc) {
+	tb.Helper()
+	ctx, cancel := context.WithCancel(tb.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	return ctx, cancel
+}

@@ -1,0 +1,128 @@
+package source
+
+import (
+	"context"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// KernelOptions configure [Kernel].
+type KernelOptions struct {
+	// Every is the time between two polls: 1 s by default, at least 10 ms.
+	Every time.Duration
+	// Timeline is UTC by default; say SmearedUTC if the servers of the daemon that
+	// keeps the clock smear leap seconds.
+	Timeline clocksync.Timeline
+}
+
+// Kernel asks the kernel for the maximum error that the daemon which keeps the
+// clock has told it (adjtimex, as ntp_gettime). It is there on Linux only.
+//
+// It is a bound only if that daemon means it, so prefer another source where
+// there is one:
+//
+//   - chronyd leaves out what it has not yet corrected. [Chrony] has it.
+//   - systemd-timesyncd says that there is no error at all, which is refused.
+//   - The kernel adds 500 ppm itself, so the bound is an order of magnitude wider
+//     than need be between updates, and ends at 16 s. Then the clock counts as not
+//     synchronized; the flag for that (STA_UNSYNC) means nothing, since it stays
+//     set under a chronyd without "rtcsync".
+func Kernel(o KernelOptions) (Source, error) {
+	o.Every = orDefault(o.Every, time.Second)
+	o.Timeline = orDefault(o.Timeline, clocksync.UTC)
+	if err := checkTimes("kernel", o.Every, o.Every); err != nil {
+		return nil, err
+	}
+	return &kernel{options: o, clocks: machine, ask: adjtimex}, nil
+}
+
+type kernel struct {
+	options KernelOptions
+	clocks  readings
+	ask     func() (discipline, error)
+}
+
+func (k *kernel) Name() string         { return "kernel" }
+func (k *kernel) Servers() int         { return 1 }
+func (k *kernel) Every() time.Duration { return k.options.Every }
+
+func (k *kernel) Sample(context.Context) ([]clocksync.Sample, error) {
+	sample, err := k.sample()
+	if err != nil {
+		return nil, refusal("kernel", "", err)
+	}
+	return []clocksync.Sample{sample}, nil
+}
+
+func (k *kernel) sample() (clocksync.Sample, error) {
+	before := k.clocks.observe()
+	d, err := k.ask()
+	if err != nil {
+		return clocksync.Sample{}, err
+	}
+	if _, err := k.clocks.undisturbed(before); err != nil {
+		return clocksync.Sample{}, err
+	}
+	return d.sample(before, k.options.Timeline)
+}
+
+// discipline is what the kernel knows about its wall clock.
+type discipline struct {
+	State   int           // a clock state of adjtimex
+	Max     time.Duration // the maximum error
+	Est     time.Duration // the estimated error
+	Offset  time.Duration // still to be added to the wall clock, by the kernel's own loop
+	Adjtime time.Duration // likewise, by adjtime
+}
+
+// The states of adjtimex that matter here.
+const (
+	timeInsert  = 1 // a leap second will be inserted
+	timeDelete  = 2
+	timeLeaping = 3 // it is being inserted
+)
+
+const (
+	// maxMaxError is where the kernel stops counting (NTP_PHASE_LIMIT).
+	maxMaxError = 16 * time.Second
+	// tickError is what the kernel may have to add yet: it does so once a second.
+	tickError = 500 * time.Microsecond
+)
+
+// sample is what the kernel says about the wall clock as observed before asking.
+func (d *discipline) sample(before clocksync.Observation, timeline clocksync.Timeline) (clocksync.Sample, error) {
+	correction := d.Offset + d.Adjtime
+	switch {
+	case d.Max < 0 || d.Est < 0 || max(d.Offset.Abs(), d.Adjtime.Abs()) > maxMaxError:
+		return clocksync.Sample{}, refuse(Malformed, "maximum error %v, estimated error %v, correction %v", d.Max, d.Est, correction)
+	case d.Max >= maxMaxError:
+		return clocksync.Sample{}, refuse(Unsynchronized, "the maximum error is %v or more: no daemon keeps the clock", maxMaxError)
+	case d.Est == 0:
+		return clocksync.Sample{}, refuse(Unsynchronized, "the estimated error is 0, which systemd-timesyncd says of every clock: run chronyd, or ask servers yourself")
+	case d.State == timeLeaping:
+		return clocksync.Sample{}, refuse(Disturbed, "a leap second is being inserted")
+	}
+	bound := d.Max + tickError
+	wall := wallOffset(before)
+	sample := clocksync.Sample{
+		Source:   "kernel",
+		Server:   "adjtimex",
+		Timeline: timeline,
+		From:     before.Mono,
+		At:       before.Mono,
+		Offset: clocksync.Interval{
+			Earliest: wall.Earliest.Add(min(correction, 0) - bound),
+			Latest:   wall.Latest.Add(max(correction, 0) + bound),
+		},
+		Wall:  true,
+		Parts: clocksync.Parts{RootDispersion: d.Max, Correction: correction, Granularity: before.Slack},
+	}
+	switch d.State {
+	case timeInsert:
+		sample.Leap = announced(timeline, clocksync.LeapInsert)
+	case timeDelete:
+		sample.Leap = announced(timeline, clocksync.LeapDelete)
+	}
+	return sample, nil
+}

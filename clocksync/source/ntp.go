@@ -1,0 +1,294 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/beevik/ntp"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// NTPOptions configure [NTP].
+type NTPOptions struct {
+	// Servers are the hosts to ask, with ":port" if it is not 123. At least one,
+	// at most [clocksync.MaxServers]. A bound that outlasts f lying servers takes
+	// 2f+1 of them; a pool's name is one server here.
+	Servers []string
+	// Every is the time between two polls of a server: 64 s by default, which
+	// public servers expect, and at least 10 ms. The first [Burst] polls come
+	// every 2 s if that is sooner.
+	Every time.Duration
+	// Timeout is how long an answer may take: 1 s by default.
+	Timeout time.Duration
+	// Timeline is UTC by default. Servers that smear leap seconds must not be
+	// mixed with those that do not: say SmearedUTC if all of them do.
+	Timeline clocksync.Timeline
+	// Drift is how many parts per million the domain's clock may run fast or slow
+	// during an exchange: 200 by default.
+	Drift float64
+}
+
+// Burst is how many polls come quickly at the start: as many as the estimator
+// keeps samples of a server.
+const Burst = 8
+
+// exchangeDrift is the worst drift of a clock that is not broken, and makes
+// nothing of the milliseconds that an exchange takes.
+const exchangeDrift = 200
+
+// NTP asks NTP servers (RFC 5905, mode client) how far this domain's readings are
+// from UTC. The bound of an answer is half the round trip, the server's distance
+// from its reference clock (half the root delay, and the root dispersion) and the
+// precision of both clocks.
+//
+// The readings around an exchange are those of stamps. Setting the wall clock
+// cannot make a sample wrong, but refuses it; a daemon that slews the clocks of
+// this machine meanwhile (chronyd by up to 83,333 ppm) breaks what is assumed
+// about drift: ask that daemon instead, or limit it ("maxslewrate").
+//
+// A server that sends a kiss code is asked less often (RATE) or not for an hour
+// (others); one that fails several times is asked less often, too.
+func NTP(o NTPOptions) (Source, error) {
+	o.Every = orDefault(o.Every, 64*time.Second)
+	o.Timeout = orDefault(o.Timeout, time.Second)
+	o.Timeline = orDefault(o.Timeline, clocksync.UTC)
+	o.Drift = orDefault(o.Drift, exchangeDrift)
+	switch n := len(o.Servers); {
+	case n == 0:
+		return nil, errors.New("source: ntp: no servers: name at least one, three to outlast a lying one")
+	case n > clocksync.MaxServers:
+		return nil, fmt.Errorf("source: ntp: %d servers: at most %d", n, clocksync.MaxServers)
+	case !(o.Drift > 0 && o.Drift <= clocksync.MaxDrift):
+		return nil, fmt.Errorf("source: ntp: drift %v ppm: it must be above 0 and at most %v", o.Drift, clocksync.MaxDrift)
+	}
+	if err := checkTimes("ntp", o.Every, o.Timeout); err != nil {
+		return nil, err
+	}
+	s := &ntpSource{options: o, clocks: machine, dial: dialUDP}
+	for _, address := range o.Servers {
+		if slices.ContainsFunc(s.servers, func(t *ntpServer) bool { return t.address == address }) {
+			return nil, fmt.Errorf("source: ntp: server %s is named twice, and would count twice", address)
+		}
+		s.servers = append(s.servers, &ntpServer{address: address})
+	}
+	return s, nil
+}
+
+type ntpSource struct {
+	options NTPOptions
+	clocks  readings
+	dial    func(ctx context.Context, remote string, timeout time.Duration) (net.Conn, error)
+	servers []*ntpServer
+	polls   int
+}
+
+// ntpServer is a server and how patient to be with it.
+type ntpServer struct {
+	address  string
+	failures int               // in a row
+	paused   clocksync.Instant // not to be asked before
+}
+
+func (s *ntpSource) Name() string { return "ntp" }
+func (s *ntpSource) Servers() int { return len(s.servers) }
+
+func (s *ntpSource) Every() time.Duration {
+	if s.polls < Burst {
+		return min(s.options.Every, 2*time.Second)
+	}
+	return s.options.Every
+}
+
+// Sample asks all servers at once, but those that are to be left alone.
+func (s *ntpSource) Sample(ctx context.Context) ([]clocksync.Sample, error) {
+	s.polls = min(s.polls+1, Burst)
+	samples := make([]clocksync.Sample, len(s.servers))
+	refused := make([]error, len(s.servers))
+	begun := s.clocks.mono()
+	var asked sync.WaitGroup
+	for i, server := range s.servers {
+		if begun < server.paused {
+			continue
+		}
+		asked.Go(func() {
+			sample, err := s.ask(ctx, server.address)
+			if server.judge(err, s.clocks.mono(), s.options.Every); err != nil {
+				refused[i] = refusal("ntp", server.address, err)
+				return
+			}
+			samples[i] = sample
+		})
+	}
+	asked.Wait()
+	samples = slices.DeleteFunc(samples, func(s clocksync.Sample) bool { return s.Source == "" })
+	return samples, errors.Join(refused...)
+}
+
+const (
+	// patience is how many failures in a row change nothing.
+	patience = 3
+	// longest is how many doublings a pause goes through at most.
+	longest = 6
+	// banned is how long a server that refuses service is left alone.
+	banned = time.Hour
+)
+
+// judge sets how long a server is left alone.
+func (s *ntpServer) judge(err error, now clocksync.Instant, every time.Duration) {
+	kiss, kissed := errors.AsType[*kissError](err)
+	kissed = kissed && kissReason(kiss.code) == Denied
+	switch {
+	case err == nil:
+		s.failures = 0
+	case kissed && kiss.code != "RATE":
+		s.paused = now.Add(banned)
+	default:
+		s.failures++
+		if kissed {
+			s.failures = max(s.failures, patience+1)
+		}
+		if n := s.failures - patience; n > 0 {
+			s.paused = now.Add(min(every, banned) << min(n, longest))
+		}
+	}
+}
+
+// kissError is a server's wish to be left alone.
+type kissError struct{ code string }
+
+func (k *kissError) Error() string { return fmt.Sprintf("kiss code %q instead of a time", k.code) }
+
+// ask exchanges one packet with a server.
+func (s *ntpSource) ask(ctx context.Context, address string) (clocksync.Sample, error) {
+	before := s.clocks.observe()
+	response, err := s.query(ctx, address)
+	if err != nil {
+		return clocksync.Sample{}, err
+	}
+	after, err := s.clocks.undisturbed(before)
+	if err != nil {
+		return clocksync.Sample{}, err
+	}
+	sample, err := s.sample(response, after)
+	sample.Server, sample.From = address, before.Mono
+	return sample, err
+}
+
+// query runs beevik/ntp on the readings of stamps: the wall clock has no part in
+// the offset, so that setting it cannot corrupt the exchange.
+func (s *ntpSource) query(ctx context.Context, address string) (*ntp.Response, error) {
+	var conn *ntpConn
+	response, err := ntp.QueryWithOptions(address, ntp.QueryOptions{
+		Timeout:       s.options.Timeout,
+		GetSystemTime: func() time.Time { return time.Unix(0, int64(s.clocks.mono())) },
+		Dialer: func(_, remote string) (net.Conn, error) {
+			inner, err := s.dial(ctx, remote, s.options.Timeout)
+			if err != nil {
+				return nil, err
+			}
+			conn = &ntpConn{Conn: inner, ctx: ctx}
+			return conn, nil
+		},
+	})
+	if err != nil && conn != nil && conn.skipped != nil {
+		return nil, conn.skipped
+	}
+	if err != nil {
+		return nil, s.fault(err)
+	}
+	return response, nil
+}
+
+// fault gives an error of beevik/ntp its reason.
+func (s *ntpSource) fault(err error) error {
+	if _, ok := errors.AsType[*fault](err); ok {
+		return err
+	}
+	for known, reason := range map[error]Reason{
+		ntp.ErrServerResponseMismatch: Mismatch,
+		ntp.ErrInvalidMode:            Malformed,
+		ntp.ErrInvalidTransmitTime:    Malformed,
+		ntp.ErrServerTickedBackwards:  Implausible,
+		ntp.ErrInvalidTime:            Implausible,
+		ntp.ErrInvalidStratum:         Unsynchronized,
+		ntp.ErrInvalidLeapSecond:      Unsynchronized,
+		ntp.ErrInvalidDispersion:      Unsynchronized,
+		ntp.ErrServerClockFreshness:   Stale,
+	} {
+		if errors.Is(err, known) {
+			return &fault{reason, err}
+		}
+	}
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded) {
+		return refuse(Unanswered, "no answer within %v", s.options.Timeout)
+	}
+	return refuse(Unavailable, "cannot ask: %w", err)
+}
+
+// sample is what a response says, received before the observation after.
+func (s *ntpSource) sample(r *ntp.Response, after clocksync.Observation) (clocksync.Sample, error) {
+	if r.IsKissOfDeath() {
+		return clocksync.Sample{}, &fault{kissReason(r.KissCode), &kissError{r.KissCode}}
+	}
+	if err := r.Validate(); err != nil {
+		return clocksync.Sample{}, s.fault(err)
+	}
+	precision := r.Precision + time.Nanosecond // The exponent was rounded down.
+	e := exchange{
+		sent:     instantOf(r.Timestamps.ClientXmit),
+		arrived:  clocksync.Around(instantOf(r.Timestamps.ServerRecv), precision),
+		departed: clocksync.Around(instantOf(r.Timestamps.ServerXmit), precision),
+		received: instantOf(r.Timestamps.ClientRecv),
+	}
+	offset, err := e.offset(s.options.Drift)
+	if err != nil {
+		return clocksync.Sample{}, err
+	}
+	offset = offset.Widen((r.RootDelay+1)/2 + r.RootDispersion + granularity)
+	return clocksync.Sample{
+		Source:   "ntp",
+		Timeline: s.options.Timeline,
+		At:       e.received,
+		Offset:   offset,
+		Leap:     announced(s.options.Timeline, clocksync.Leap(r.Leap)),
+		Parts: clocksync.Parts{
+			RoundTrip:      e.roundTrip(),
+			RootDelay:      r.RootDelay,
+			RootDispersion: r.RootDispersion,
+			Precision:      precision,
+			Granularity:    granularity,
+			Correction:     contradiction(offset, wallOffset(after)),
+		},
+	}, nil
+}
+
+func instantOf(t time.Time) clocksync.Instant { return clocksync.Instant(t.UnixNano()) }
+
+// contradiction is by how much the wall clock is certainly off, what beevik/ntp
+// calls MinError, with the sign of what is missing in it. It is no fault of the
+// sample: whoever keeps the wall clock disagrees with the server.
+func contradiction(server, wall clocksync.Interval) time.Duration {
+	switch {
+	case wall.Latest < server.Earliest:
+		return server.Earliest.Sub(wall.Latest)
+	case wall.Earliest > server.Latest:
+		return server.Latest.Sub(wall.Earliest)
+	}
+	return 0
+}
+
+// kissReason tells a server that does not know the time yet from one that does
+// not want to be asked (RFC 5905, section 7.4).
+func kissReason(code string) Reason {
+	if code == "INIT" || code == "STEP" || code == "" {
+		return Unsynchronized
+	}
+	return Denied
+}

@@ -1,0 +1,93 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"net"
+	"time"
+)
+
+// Of an NTP packet (RFC 5905, section 7.3).
+const (
+	ntpLength   = 48
+	ntpOrigin   = 24 // in a reply, the transmit time of its request
+	ntpTransmit = 40
+	ntpServer3  = 3<<3 | 4 // version 3, mode server
+	ntpServer4  = 4<<3 | 4
+)
+
+// ntpConn shows beevik/ntp only the reply to its request. Everything else that
+// arrives is skipped, as long as there is time: a single packet with a wrong
+// origin shall not take the place of the answer. The socket is connected, so
+// packets of other addresses do not get here.
+type ntpConn struct {
+	net.Conn
+
+	ctx     context.Context
+	stop    func() bool
+	origin  [8]byte
+	skipped error // what was wrong with the last packet skipped
+}
+
+func dialUDP(ctx context.Context, remote string, timeout time.Duration) (net.Conn, error) {
+	resolving, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	var dialer net.Dialer
+	return dialer.DialContext(resolving, "udp", remote)
+}
+
+// SetDeadline also lets the end of the context interrupt what waits.
+func (c *ntpConn) SetDeadline(t time.Time) error {
+	err := c.Conn.SetDeadline(t)
+	c.stop = context.AfterFunc(c.ctx, func() { _ = c.Conn.SetDeadline(time.Unix(1, 0)) })
+	return err
+}
+
+func (c *ntpConn) Write(request []byte) (int, error) {
+	if len(request) >= ntpLength {
+		copy(c.origin[:], request[ntpTransmit:])
+	}
+	return c.Conn.Write(request)
+}
+
+func (c *ntpConn) Read(b []byte) (int, error) {
+	for {
+		n, err := c.Conn.Read(b)
+		if err != nil {
+			return n, err
+		}
+		if c.skipped = checkReply(b[:n], c.origin[:]); c.skipped == nil {
+			return n, nil
+		}
+	}
+}
+
+func (c *ntpConn) Close() error {
+	if c.stop != nil {
+		c.stop()
+	}
+	return c.Conn.Close()
+}
+
+// checkReply refuses what beevik/ntp would misread or give up on.
+func checkReply(b, origin []byte) error {
+	if len(b) != ntpLength {
+		return refuse(Malformed, "reply of %d bytes, want %d", len(b), ntpLength)
+	}
+	if kind := b[0] & 0x3f; kind != ntpServer3 && kind != ntpServer4 {
+		return refuse(Malformed, "version %d, mode %d: no reply of an NTP server", kind>>3, kind&7)
+	}
+	if !bytes.Equal(b[ntpOrigin:ntpOrigin+len(origin)], origin) {
+		return refuse(Mismatch, "the reply is to another request")
+	}
+	// beevik/ntp 1.6.0 shifts by these exponents: large ones give no duration,
+	// and one of -128 panics.
+	if poll := int8(b[2]); poll == math.MinInt8 {
+		return refuse(Malformed, "poll interval of 2^%d s", poll)
+	}
+	if precision := int8(b[3]); precision > 0 || precision == math.MinInt8 {
+		return refuse(Malformed, "precision of 2^%d s", precision)
+	}
+	return nil
+}

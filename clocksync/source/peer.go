@@ -1,0 +1,148 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Pong is a synchronizer's answer to a ping.
+type Pong struct {
+	// Reference names the clock whose readings are the reference time: the root
+	// of the synchronizer tree. It is the timeline of the samples.
+	Reference string
+	// Arrived holds the reference time when the ping had arrived, Departed when
+	// the answer was sent. For the root both are exact; others know them as well as
+	// their own bound does.
+	Arrived, Departed clocksync.Interval
+}
+
+// Ping sends a ping to the synchronizer and waits for its answer.
+type Ping func(ctx context.Context) (Pong, error)
+
+// PeerOptions configure [Peer].
+type PeerOptions struct {
+	// Server names the synchronizer that answers. Required.
+	Server string
+	// Pings is how many a poll sends, one after the other: at least and by
+	// default 8. The one with the least bound counts.
+	Pings int
+	// Every is the time between two polls: 1 s by default, at least 10 ms.
+	Every time.Duration
+	// Timeout is how long one answer may take: 1 s by default.
+	Timeout time.Duration
+	// Drift is how many parts per million the domain's clock may run fast or slow
+	// during a ping: 200 by default.
+	Drift float64
+}
+
+// minPings is how many pings find a quick one.
+const minPings = 8
+
+// Peer measures the readings of this domain against the synchronizer's clock, by
+// round trips on a connection of its own: a bound that needs no server and no
+// UTC, half the round trip wide on each side and widened by drift, whatever the
+// way there and back share it.
+//
+// A synchronizer whose root changes starts a new timeline; what was measured in
+// the old one says nothing about it.
+func Peer(ping Ping, o PeerOptions) (Source, error) {
+	o.Pings = orDefault(o.Pings, minPings)
+	o.Every = orDefault(o.Every, time.Second)
+	o.Timeout = orDefault(o.Timeout, time.Second)
+	o.Drift = orDefault(o.Drift, exchangeDrift)
+	switch {
+	case ping == nil || o.Server == "":
+		return nil, errors.New("source: peer: it takes a ping and the name of the server that answers")
+	case o.Pings < minPings:
+		return nil, fmt.Errorf("source: peer: %d pings: at least %d, to find a quick one", o.Pings, minPings)
+	case !(o.Drift > 0 && o.Drift <= clocksync.MaxDrift):
+		return nil, fmt.Errorf("source: peer: drift %v ppm: it must be above 0 and at most %v", o.Drift, clocksync.MaxDrift)
+	}
+	if err := checkTimes("peer", o.Every, o.Timeout); err != nil {
+		return nil, err
+	}
+	return &peer{options: o, ping: ping, clocks: machine}, nil
+}
+
+type peer struct {
+	options PeerOptions
+	ping    Ping
+	clocks  readings
+}
+
+func (p *peer) Name() string         { return "peer" }
+func (p *peer) Servers() int         { return 1 }
+func (p *peer) Every() time.Duration { return p.options.Every }
+
+// Sample returns the best of a few pings, and is content with those that were
+// answered.
+func (p *peer) Sample(ctx context.Context) ([]clocksync.Sample, error) {
+	before := p.clocks.observe()
+	best, err := p.best(ctx)
+	if err != nil {
+		return nil, refusal("peer", p.options.Server, err)
+	}
+	// The wall clock has no part in it, and may be set meanwhile.
+	if p.clocks.observe().Change(before) == clocksync.Suspended {
+		return nil, refusal("peer", p.options.Server, refuse(Disturbed, "the machine slept meanwhile"))
+	}
+	best.From = before.Mono
+	return []clocksync.Sample{best}, nil
+}
+
+// best sends the pings. If the root changes in between, those before are void.
+func (p *peer) best(ctx context.Context) (best clocksync.Sample, err error) {
+	for range p.options.Pings {
+		sample, failed := p.once(ctx)
+		switch {
+		case failed != nil:
+			err = failed
+			if ctx.Err() != nil {
+				return best, err
+			}
+		case best.Source == "" || best.Timeline != sample.Timeline || sample.Offset.Width() <= best.Offset.Width():
+			best = sample
+		}
+	}
+	if best.Source != "" {
+		return best, nil
+	}
+	return best, err
+}
+
+func (p *peer) once(ctx context.Context) (clocksync.Sample, error) {
+	waiting, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	sent := p.clocks.mono()
+	pong, err := p.ping(waiting)
+	received := p.clocks.mono()
+	switch {
+	case errors.Is(err, context.DeadlineExceeded) || received.Sub(sent) > p.options.Timeout:
+		return clocksync.Sample{}, refuse(Unanswered, "no answer within %v", p.options.Timeout)
+	case err != nil:
+		return clocksync.Sample{}, refuse(Unavailable, "cannot ping: %w", err)
+	case pong.Reference == "" || !pong.Arrived.Bounded() || !pong.Departed.Bounded():
+		return clocksync.Sample{}, refuse(Unsynchronized, "the synchronizer does not know the reference time")
+	}
+	e := exchange{sent: sent, arrived: pong.Arrived, departed: pong.Departed, received: received}
+	offset, err := e.offset(p.options.Drift)
+	if err != nil {
+		return clocksync.Sample{}, err
+	}
+	return clocksync.Sample{
+		Source:   "peer",
+		Server:   p.options.Server,
+		Timeline: clocksync.Timeline(pong.Reference),
+		At:       received,
+		Offset:   offset.Widen(granularity),
+		Parts: clocksync.Parts{
+			RoundTrip:   e.roundTrip(),
+			Precision:   max(pong.Arrived.Width(), pong.Departed.Width()) / 2,
+			Granularity: granularity,
+		},
+	}, nil
+}

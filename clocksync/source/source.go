@@ -1,0 +1,66 @@
+package source
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Source asks servers about the clock of this domain. [Measured] calls Sample
+// from one goroutine at a time.
+type Source interface {
+	// Name is the kind of source, as in [clocksync.Sample].
+	Name() string
+	// Servers is how many servers are configured, whether they answer or not.
+	Servers() int
+	// Every is the time from one poll to the next.
+	Every() time.Duration
+	// Sample asks once. There may be samples and an error, since some servers may
+	// answer and others not; the error is or joins [Refusal] values. It returns
+	// soon after the context ends.
+	Sample(ctx context.Context) ([]clocksync.Sample, error)
+}
+
+// shortest is the least time between two polls, and for an answer.
+const shortest = 10 * time.Millisecond
+
+// checkTimes refuses options that would poll all the time.
+func checkTimes(source string, every, timeout time.Duration) error {
+	switch {
+	case every < shortest:
+		return fmt.Errorf("source: %s: polling every %v: it must be at least %v", source, every, shortest)
+	case timeout < shortest:
+		return fmt.Errorf("source: %s: timeout %v: it must be at least %v", source, timeout, shortest)
+	}
+	return nil
+}
+
+// orDefault is the value, or what stands for the zero value.
+func orDefault[T comparable](value, otherwise T) T {
+	var zero T
+	if value == zero {
+		return otherwise
+	}
+	return value
+}
+
+// announced is the leap second of a server, which matters on UTC only.
+func announced(t clocksync.Timeline, leap clocksync.Leap) clocksync.Leap {
+	if t != clocksync.UTC {
+		return clocksync.LeapNone
+	}
+	return leap
+}
+
+// limit gives a connection the deadline of a timeout and lets the end of the
+// context interrupt it, until release is called.
+func limit(ctx context.Context, conn net.Conn, timeout time.Duration) (release func(), err error) {
+	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
+	return func() { stop() }, nil
+}
