@@ -136,6 +136,9 @@ func (e *Extents) Next(x *Extent) bool {
 // enter takes the new spells of a window into its extremes.
 func (e *Extents) enter(c shifted) {
 	win, p := &e.members[c.member], &e.peaks[c.member]
+	if c.anew {
+		p.low.n, p.high.n = 0, 0
+	}
 	for no := max(c.first, win.base); no < win.base+uint64(win.in); no++ {
 		s := win.spell(no)
 		p.low.push(no, -s.low)
@@ -186,8 +189,7 @@ func (x *Extremes) join(a, b *Extremes) {
 }
 
 // crest finds the greatest value of a window: it holds those, oldest first, that
-// are greater than all after them. (What spells were collapsed to is greater than
-// all that stood here of them.)
+// are greater than all after them.
 type crest struct{ ring[height] }
 
 type height struct {

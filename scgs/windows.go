@@ -23,6 +23,7 @@ type windows struct {
 	free       []Member // removed, to be given out again, last first
 	tree       []mark   // node i is the least of nodes 2i and 2i+1; the second half are the members
 	reached    clocksync.Instant
+	until      clocksync.Instant // no later event begins before it
 	epoch      uint64
 	index      uint64 // of the newest event of the epoch
 	finished   bool
@@ -72,10 +73,11 @@ func newWindows(maxPending int, low, high float64) windows {
 		maxPending: maxPending,
 		nothing:    spell{low: low, high: high, unknown: true},
 		reached:    clocksync.MinInstant,
+		until:      clocksync.MinInstant,
 	}
 }
 
-// begin begins an epoch, at the instant reached.
+// begin begins an epoch, at the first instant left.
 func (w *windows) begin(id uint64, remove []Member, add []Spec) []Member {
 	for _, m := range remove {
 		if win := w.find(m); win != nil {
@@ -151,28 +153,28 @@ func (w *windows) refresh(m Member) {
 }
 
 // upcoming is the next instant at which a window changes, or before the first
-// event of an epoch the one reached.
+// event of an epoch the first one left.
 func (w *windows) upcoming() clocksync.Instant {
 	if w.index == 0 {
-		return w.reached
+		return w.until
 	}
-	return max(w.reached, w.tree[1].next)
+	return max(w.until, w.tree[1].next)
 }
 
 // advance goes on to the upcoming instant. It returns false if what holds then is
 // not final yet. While it returns true, all of due must be shifted before the next
 // call.
 func (w *windows) advance() bool {
-	if len(w.tree) == 0 {
+	if len(w.members) == len(w.free) {
 		return false
 	}
 	at, final := w.upcoming(), w.tree[1].final
 	switch {
 	case at < final:
-		w.reached = at
+		w.reached, w.until = at, at+1
 		return true
-	case final != clocksync.MaxInstant: // else only what UNKNOWN by fiat and promises reach
-		w.reached = max(w.reached, final)
+	case final != clocksync.MaxInstant: // else it rests on promises and UNKNOWN by fiat alone
+		w.until = max(w.until, final)
 	}
 	return false
 }

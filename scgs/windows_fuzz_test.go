@@ -14,6 +14,8 @@ import (
 func FuzzPossible(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2})
 	f.Add([]byte("\x00\x01\x01\x05\x02\x00\x02\x01\x06\x02\x00\x03\x01\x07\x12\x00\x01\x02\x0a\x02\x00\x01\x03\x0b\x02"))
+	f.Add([]byte("790000000071000720000"))                                                                                               // all members leave
+	f.Add([]byte("000000b0A000000000000000000000000000000000000000000000000000&10000000000000%100000000790000000000000000007200001000")) // all are lost, one comes back
 	f.Fuzz(func(t *testing.T, data []byte) {
 		z := newPossibleFuzzer(t)
 		for len(data) >= 5 {

@@ -13,6 +13,7 @@ func (w *windows) report(m Member, seq uint64, at clocksync.Stamp, s spell) Reas
 	if why != Accepted {
 		return w.refuse(why)
 	}
+	p.hi = max(p.hi, p.lo) // of an incarnation that its forerunner contradicts
 	if win.jumps(seq) {
 		w.stats.Gaps++
 		win.open(w.nothing)
@@ -73,7 +74,7 @@ func (w *windows) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 
 // Lost gives a silent member up: it may be in its last state or, from its newest
 // evidence on, in any other, and nobody waits for it until its next report. What
-// that report says counts from the instant reached by then. A state that was
+// that report says counts from the instant Until of then. A state that was
 // promised for ever is not lost.
 func (w *windows) Lost(m Member) Reason {
 	win, why := w.lose(m)
@@ -126,7 +127,7 @@ func (w *windows) Finish() {
 
 // Until is the instant of reference time up to which the last event holds, as
 // known now: no later event begins before it.
-func (w *windows) Until() clocksync.Instant { return w.reached }
+func (w *windows) Until() clocksync.Instant { return w.until }
 
 // Needs appends to dst, in order of members, whose evidence is missing for the
 // next event, after Next has returned false. It appends nothing if nothing is
