@@ -26,6 +26,7 @@ func (t *track) admit(seq uint64, at clocksync.Stamp) (point, Reason) {
 	}
 	p := pointOf(at)
 	p.lo, p.hi = max(p.lo, t.floor.Earliest), max(p.hi, t.floor.Latest)
+	p.hi = max(p.hi, p.lo) // of an incarnation that its forerunner contradicts
 	if p.m < t.last.m || p.lo < t.last.lo || p.hi < t.last.hi {
 		return point{}, Regress
 	}

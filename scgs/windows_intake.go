@@ -13,7 +13,6 @@ func (w *windows) report(m Member, seq uint64, at clocksync.Stamp, s spell) Reas
 	if why != Accepted {
 		return w.refuse(why)
 	}
-	p.hi = max(p.hi, p.lo) // of an incarnation that its forerunner contradicts
 	if win.jumps(seq) {
 		w.stats.Gaps++
 		win.open(w.nothing)
