@@ -99,7 +99,7 @@ func newEngine(modality scgs.Modality, order string, members, domains int) *engi
 		d: scgs.NewDetector(scgs.Options{Modality: modality}),
 	}
 	e.d.Epoch(1, nil, e.w.specs())
-	for range 30 * members { // queues reach their working size
+	for range 100 * members { // queues reach their working size
 		e.step()
 	}
 	e.found = 0

@@ -287,7 +287,12 @@ func (d *Detector) place() {
 	}
 	slab := make([]node, 2*p.leaves)
 	for h, n := range p.sizes {
-		d.domains[h].heads = newTree(slab[: 2*n : 2*n])
+		dom := &d.domains[h]
+		if n == 1 {
+			dom.heads = newTree(dom.one[:])
+			continue
+		}
+		dom.heads = newTree(slab[: 2*n : 2*n])
 		slab = slab[2*n:]
 	}
 }

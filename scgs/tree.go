@@ -137,6 +137,7 @@ func (t tree) below(dst []int32, k int, m, lo clocksync.Instant) []int32 {
 // neither the reading nor a finite hi(S) goes back, so the latest over all heads
 // only grow and need no tree.
 type domain struct {
+	one   [2]node          // the tree of a single head: close by, as it is seldom in the cache
 	name  clocksync.Domain // empty for the rest of a group's
 	heads tree
 	maxM  clocksync.Instant // latest m(S)
