@@ -198,11 +198,20 @@ func (d *Detector) Witness(dst []Part) []Part {
 		s := mb.queue.front()
 		dst = append(dst, Part{
 			Member: Member(m), Seq: s.seq, Ref: s.ref,
-			Start: d.frame(s.start).stamp(d.places[m].home), End: d.frame(s.bound()).stamp(d.places[m].home),
+			Start: d.frame(s.start).stamp(d.places[m].home), End: d.until(mb, s).stamp(d.places[m].home),
 			Open: !s.closed, Unknown: s.sort != known,
 		})
 	}
 	return dst
+}
+
+// until is the end of the member's head, or its newest evidence as it came.
+func (d *Detector) until(mb *member, s *state) point {
+	p := d.frame(s.bound())
+	if d.modality == Possibly && !s.closed && mb.vague {
+		p.hi = clocksync.MaxInstant
+	}
+	return p
 }
 
 // Ended appends to dst the states, or runs, whose ends became known since the last
@@ -228,7 +237,7 @@ func (d *Detector) Bound() time.Duration {
 			continue
 		}
 		s := mb.queue.front()
-		widest = max(widest, half(d.frame(s.start)), half(d.frame(s.end)))
+		widest = max(widest, half(d.frame(s.start)), half(d.until(mb, s)))
 	}
 	return widest
 }

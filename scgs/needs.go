@@ -141,7 +141,7 @@ func (d *Detector) unshown(dst []Need, h int32, mono, after, limit clocksync.Ins
 		case mb.queue.front().closed:
 			continue
 		default:
-			n.Seq, n.Newest = mb.seq, d.frame(mb.queue.front().end).stamp(d.places[m].home)
+			n.Seq, n.Newest = mb.seq, d.until(mb, mb.queue.front()).stamp(d.places[m].home)
 		}
 		dst = append(dst, n)
 	}
