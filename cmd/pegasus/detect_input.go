@@ -35,14 +35,14 @@ func open(ctx context.Context, file string, stdin io.Reader) (*input, error) {
 
 // openTwice opens a trace after it was read for its participants. What cannot be
 // read twice is kept in a temporary file.
-func openTwice(ctx context.Context, file string, stdin io.Reader) (*input, []tracecore.Participant, error) {
+func openTwice(ctx context.Context, file string, stdin io.Reader, lenient bool) (*input, []tracecore.Participant, error) {
 	in, err := open(ctx, file, stdin)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer in.close()
 	if info, err := os.Stat(file); file != "-" && err == nil && info.Mode().IsRegular() {
-		found, err := participants(in)
+		found, err := participants(in, lenient)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -53,7 +53,7 @@ func openTwice(ctx context.Context, file string, stdin io.Reader) (*input, []tra
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := participants(io.TeeReader(in, kept))
+	found, err := participants(io.TeeReader(in, kept), lenient)
 	if err == nil {
 		_, err = kept.Seek(0, io.SeekStart)
 	}
@@ -80,8 +80,9 @@ func temporary() (*os.File, func(), error) {
 	}, nil
 }
 
-// participants returns those of all the lines that can be read, by name.
-func participants(r io.Reader) ([]tracecore.Participant, error) {
+// participants returns those of all the lines that can be read, by name; of a line
+// that will be skipped, not.
+func participants(r io.Reader, lenient bool) ([]tracecore.Participant, error) {
 	domains := make(map[string]clocksync.Domain)
 	lines, scanner := trace.NewLines(r), trace.NewScanner(nil)
 	var l trace.Line
@@ -100,7 +101,7 @@ func participants(r io.Reader) ([]tracecore.Participant, error) {
 		case err != nil:
 			return nil, err
 		}
-		if err := scanner.Scan(line, &l); err != nil || !l.Within.Valid() {
+		if err := scanner.Scan(line, &l); err != nil || lenient && !l.Within.Valid() {
 			continue // Told when it is read again.
 		}
 		if _, known := domains[string(l.Participant)]; !known {

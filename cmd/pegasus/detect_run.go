@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"syscall"
 
 	"github.com/gopegasus/pegasus/internal/trace"
@@ -60,7 +61,7 @@ func (d *detection) open(ctx context.Context, file string, stdin io.Reader) (err
 		d.in, err = open(ctx, file, stdin)
 		return err
 	}
-	d.in, d.options.Participants, err = openTwice(ctx, file, stdin)
+	d.in, d.options.Participants, err = openTwice(ctx, file, stdin, d.flags.lenient)
 	return err
 }
 
@@ -129,6 +130,9 @@ func (d *detection) fault(line int, err error) error {
 func (d *detection) tell() {
 	if d.skipped > 0 {
 		_, _ = fmt.Fprintf(d.stderr, "pegasus: %s skipped, the first of them: %v\n", count(d.skipped, "line"), d.first)
+	}
+	if missing := d.core.Missing(); len(missing) > 0 && d.core.Stats().States > 0 {
+		_, _ = fmt.Fprintf(d.stderr, "pegasus: no state has a field %s, which the condition reads\n", strings.Join(missing, ", "))
 	}
 	if d.flags.stats {
 		summary(d.stderr, d.core.Stats(), d.skipped)

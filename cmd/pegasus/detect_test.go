@@ -77,6 +77,22 @@ func TestDetectInput(t *testing.T) {
 	}
 }
 
+// TestDetectOnlyLineIsFaulty has a participant that says nothing else: it counts
+// as one unless its line is to be skipped.
+func TestDetectOnlyLineIsFaulty(t *testing.T) {
+	trace := stamped("n1", 1, "state", 1) +
+		`{"participant":"n2","domain":"n2","mono":1,"earliest":5,"latest":0,"type":"state","seq":1}` + "\n" +
+		stamped("n1", 2, "alive", 1)
+	code, stdout, stderr := detect(t, strings.NewReader(trace))
+	if code != exitFailure || stdout != "" || stderr != "pegasus: stdin:2: earliest 5 is after latest 0\n" {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	want := `{"members":{"n1":1},"open":["n1"],"core":[1,2],"envelope":[1,null]}` + "\n"
+	if code, stdout, stderr := detect(t, strings.NewReader(trace), "--lenient"); code != exitOK || stdout != want {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
 // stamped is a line of a trace, at a time that is exact.
 func stamped(name string, at int, kind string, seq int) string {
 	return fmt.Sprintf(`{"participant":%q,"domain":%q,"mono":%d,"earliest":%d,"latest":%d,"type":%q,"seq":%d}`+"\n", name, name, at, at, at, kind, seq)
@@ -224,4 +240,15 @@ type counter int
 func (c *counter) Write(p []byte) (int, error) {
 	*c += counter(bytes.Count(p, []byte("\n")))
 	return len(p), nil
+}
+
+// TestDetectNamesMissingFields tells of a condition that can never be known.
+func TestDetectNamesMissingFields(t *testing.T) {
+	code, stdout, stderr := detect(t, nil, leaders, "--modality", "definitely", "--where", `state.rol == "leader"`)
+	if code != exitOK || stdout != "" || stderr != "pegasus: no state has a field rol, which the condition reads\n" {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if _, _, stderr := detect(t, nil, leaders, "--when", `any(members, .name == "n1" and .role == "leader")`); stderr != "" {
+		t.Errorf("told of what is there: %s", stderr)
+	}
 }

@@ -2,6 +2,7 @@ package tracecore
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/trace"
@@ -91,6 +92,20 @@ func (c *Core) Line(l *trace.Line) error {
 	c.pump()
 	return nil
 }
+
+// Missing returns the fields that the conditions read and that no state had so
+// far: a condition that needs one of them is unknown.
+func (c *Core) Missing() (names []string) {
+	for _, f := range c.columns.Schema() {
+		if f.Type == scgs.Invalid && !slices.Contains(ownNames, f.Name) {
+			names = append(names, f.Name)
+		}
+	}
+	return names
+}
+
+// ownNames are those of a member that are no fields of its state.
+var ownNames = []string{"name", "host", "online"}
 
 // Finish tells that there are no more lines. What waits is emitted.
 func (c *Core) Finish() {
