@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +21,7 @@ of, and each server with its interval drawn on one scale. It sets no clock.
 Without a flag that names a source it asks this machine only, never the network:
 ClockBound, chronyd and the kernel, in this order, and takes the first that has
 a bound, since all three speak of one wall clock. It says which others it tried.
-Sources that are named are asked together; with f of them wrong, 2f+1 are needed.
+Sources that are named are asked together; 2f+1 servers outlast f that lie.
 
 Exit codes: 0 there is a bound, or --watch was ended, 1 no bound can be claimed,
 2 wrong usage.`
@@ -109,10 +110,30 @@ func (f *clockFlags) check(changed func(string) bool) error {
 			return fmt.Errorf("--%s is empty: say local for the usual place", name)
 		}
 	}
+	if one, other := f.sameClock(); other != "" {
+		return fmt.Errorf("--%s and --%s speak of one wall clock, and both would narrow the bound by what the one leaves out: name one of them", one, other)
+	}
 	if f.chrony != "" && f.chrony != "local" {
 		return checkChrony(f.chrony)
 	}
 	return nil
+}
+
+// sameClock names two sources that pass on what one daemon says: the kernel lacks
+// the correction that chronyd has, and chronyd the error of a hardware clock that
+// ClockBound has, so what both allow may not hold the truth.
+func (f *clockFlags) sameClock() (one, other string) {
+	var named []string
+	for name, is := range map[string]bool{"chrony": f.chrony != "", "clockbound": f.clockBound != "", "kernel": f.kernel} {
+		if is {
+			named = append(named, name)
+		}
+	}
+	if len(named) < 2 {
+		return "", ""
+	}
+	slices.Sort(named)
+	return named[0], named[1]
 }
 
 // checkChrony refuses the chronyd of another machine: it tells how far the wall

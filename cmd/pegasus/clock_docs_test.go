@@ -13,7 +13,7 @@ func TestDocumentedClocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, file := range []string{"../../docs/cli.md"} {
+	for _, file := range []string{"../../docs/cli.md", "../../docs/clocks.md"} {
 		page, err := os.ReadFile(file)
 		if err != nil {
 			t.Fatal(err)

@@ -136,6 +136,9 @@ func (v *clockView) noteQuality() {
 	}
 	var same []string
 	for _, s := range v.servers {
+		if s.Source == "kernel" && s.Standing != clocksync.Silent {
+			v.note("the kernel's word is a bound only if its daemon means it: chronyd leaves out what it is still correcting")
+		}
 		if s.Newest.Wall && s.Standing != clocksync.Silent && !slices.Contains(same, s.Source) {
 			same = append(same, s.Source)
 		}
