@@ -56,7 +56,7 @@ func startChronydAt(tb testing.TB, behind []string, address string, lines ...str
 		path, err = exec.LookPath("/usr/sbin/chronyd")
 	}
 	if err != nil {
-		tb.Fatalf("these tests need chronyd: apt-get install chrony: %v", err)
+		tb.Fatalf("these tests need chronyd in the PATH; .ci/run unpacks one, since Debian's package would evict what keeps this machine's clock: %v", err)
 	}
 	dir := tb.TempDir()
 	// It refuses a directory that others may enter.

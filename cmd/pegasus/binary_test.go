@@ -28,8 +28,11 @@ func TestBinary(t *testing.T) {
 		"detect " + leaders:                   exitOK,
 		"detect testdata/traces/faulty.jsonl": exitFailure,
 		"detect --k 2":                        exitUsage,
-		"chek":                                exitUsage,
-		"run --listen 0.0.0.0:1 x":            exitUsage,
+		"clock --bound 1ms":                   exitOK,
+		"clock --bound 1ms --limit 1us --timeout 20ms": exitFailure,
+		"clock --bound 1ms --watch --timeout 1s":       exitUsage,
+		"chek":                                         exitUsage,
+		"run --listen 0.0.0.0:1 x":                     exitUsage,
 	} {
 		err := exec.CommandContext(t.Context(), binary, strings.Fields(args)...).Run()
 		if got := exitCode(t, err); got != want {

@@ -16,17 +16,18 @@ var first = []string{"clocksync", "scgs", "predicates", "control", "balance"}
 // "public" the packages outside of internal, "below" those in a directory
 // below the package.
 var Imports = map[string][]string{
-	"clocksync":           {},
-	"clocksync/clocktest": {"clocksync"},
-	"clocksync/source":    {"clocksync"},
-	"scgs":                {"clocksync"},
-	"predicates":          {"scgs", "clocksync"},
-	"control":             {"predicates", "scgs", "clocksync"},
-	"balance":             {"scgs", "clocksync"},
-	"internal/wire":       {"control", "scgs", "clocksync"},
-	"internal/agentcore":  {"internal/wire", "control", "scgs", "clocksync"},
-	"internal/synccore":   {"internal/wire", "internal/yamlconf", "balance", "control", "predicates", "scgs", "clocksync"},
-	"internal/workcore":   {"internal/wire", "balance", "control", "scgs", "clocksync"},
+	"clocksync":                  {},
+	"clocksync/clocktest":        {"clocksync"},
+	"clocksync/source":           {"clocksync"},
+	"clocksync/source/otelclock": {"clocksync", "clocksync/source"},
+	"scgs":                       {"clocksync"},
+	"predicates":                 {"scgs", "clocksync"},
+	"control":                    {"predicates", "scgs", "clocksync"},
+	"balance":                    {"scgs", "clocksync"},
+	"internal/wire":              {"control", "scgs", "clocksync"},
+	"internal/agentcore":         {"internal/wire", "control", "scgs", "clocksync"},
+	"internal/synccore":          {"internal/wire", "internal/yamlconf", "balance", "control", "predicates", "scgs", "clocksync"},
+	"internal/workcore":          {"internal/wire", "balance", "control", "scgs", "clocksync"},
 	"internal/sim": with(first, "clocksync/clocktest",
 		"internal/agentcore", "internal/synccore", "internal/workcore", "internal/wire"),
 	"internal/bus":         {},
@@ -90,7 +91,7 @@ var Modules = map[string][]string{
 	"github.com/tinylib/msgp":           {"internal/wire"},
 	"github.com/spf13/cobra":            {"cmd/pegasus"},
 	"github.com/beevik/ntp":             {"clocksync/source"},
-	"go.opentelemetry.io":               {"internal/telemetry"},
+	"go.opentelemetry.io":               {"internal/telemetry", "clocksync/source/otelclock"},
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }

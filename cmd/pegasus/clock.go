@@ -1,0 +1,214 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
+)
+
+const clockHelp = `clock tells how well the time is known on this host: the bound, what it is made
+of, and each server with its interval drawn on one scale. It sets no clock.
+
+Without a flag that names a source it asks this machine only, never the network:
+ClockBound, chronyd and the kernel, in this order, and takes the first that has
+a bound, since all three speak of one wall clock. It says which others it tried.
+Sources that are named are asked together; 2f+1 servers outlast f that lie.
+
+Exit codes: 0 there is a bound, or --watch was ended, 1 no bound can be claimed,
+2 wrong usage.`
+
+const clockExample = `  pegasus clock
+  pegasus clock --ntp ntp1.example.com,ntp2.example.com,ntp3.example.com --watch
+  pegasus clock --chrony local --limit 1ms --json
+  pegasus clock --timeout 1m && start-what-needs-the-time`
+
+// clockFlags are the flags of clock.
+type clockFlags struct {
+	ntp                  []string
+	chrony, clockBound   string
+	kernel               bool
+	bound, limit         time.Duration
+	timeout              time.Duration
+	faults               int
+	drift                float64
+	smeared              bool
+	watch, asJSON        bool
+	faultsGiven, hasWait bool
+	hasBound             bool
+}
+
+// clockSources are what a clock is made of: all that are named, or the first of
+// those of this machine that has a bound.
+type clockSources struct{ named, local []source.Source }
+
+// opener makes the sources that the flags name; tests have others.
+type opener func(*clockFlags) (clockSources, error)
+
+func newClock(open opener) *cobra.Command {
+	var f clockFlags
+	cmd := &cobra.Command{
+		Use:     "clock",
+		Short:   "Tell how well the time is known here",
+		Long:    clockHelp,
+		Example: clockExample,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			changed := cmd.Flags().Changed
+			f.faultsGiven, f.hasWait, f.hasBound = changed("faults"), changed("timeout"), changed("bound")
+			if err := f.check(changed); err != nil {
+				return err
+			}
+			sources, err := open(&f)
+			if err != nil {
+				return unprefixed(err)
+			}
+			run := clockRun{flags: &f, sources: sources, stdout: cmd.OutOrStdout(), every: watchEvery}
+			return run.run(cmd.Context())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.ntp, "ntp", nil, "ask these NTP servers, `HOST,HOST` with :PORT if it is not 123")
+	flags.StringVar(&f.chrony, "chrony", "", "ask the chronyd of this machine at `ADDR`: HOST:PORT, the path of its socket, or local for 127.0.0.1:323")
+	flags.StringVar(&f.clockBound, "clockbound", "", "read the ClockBound segment `PATH`, or local for the daemon's usual place")
+	flags.BoolVar(&f.kernel, "kernel", false, "ask the kernel for the maximum error that its daemon told it")
+	flags.DurationVar(&f.bound, "bound", 0, "assume that the wall clock is never off by more than `DURATION`")
+	flags.BoolVar(&f.smeared, "smeared", false, "the servers smear leap seconds, all of them")
+	flags.IntVar(&f.faults, "faults", 0, "how many of the servers may be wrong, `N` (default the most that their number allows)")
+	flags.Float64Var(&f.drift, "drift", clocksync.DefaultDrift, "this clock may run fast or slow by `PPM`; say 200 in a virtual machine")
+	flags.DurationVar(&f.limit, "limit", 0, "a bound above `DURATION` is degraded, and no bound to claim")
+	flags.DurationVar(&f.timeout, "timeout", 3*time.Second, "wait `DURATION` at most for a bound")
+	flags.BoolVar(&f.watch, "watch", false, "go on, and tell each second what is known")
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+// check looks at the flags one by one; the sources check what is theirs.
+func (f *clockFlags) check(changed func(string) bool) error {
+	switch {
+	case f.watch && f.hasWait:
+		return errors.New("--timeout is how long to wait for a bound, and --watch goes on: leave one out")
+	case f.timeout <= 0:
+		return fmt.Errorf("--timeout %v: it must be above 0", f.timeout)
+	case f.limit < 0:
+		return fmt.Errorf("--limit %v: it must not be below 0", f.limit)
+	case !(f.drift > 0 && f.drift <= clocksync.MaxDrift): // Also NaN.
+		return fmt.Errorf("--drift %v: it must be above 0 and at most %v ppm", f.drift, clocksync.MaxDrift)
+	case f.faults < 0:
+		return fmt.Errorf("--faults %d: it must be 0 or more", f.faults)
+	}
+	for _, name := range []string{"chrony", "clockbound"} {
+		if value := map[string]string{"chrony": f.chrony, "clockbound": f.clockBound}[name]; changed(name) && value == "" {
+			return fmt.Errorf("--%s is empty: say local for the usual place", name)
+		}
+	}
+	if one, other := f.sameClock(); other != "" {
+		return fmt.Errorf("--%s and --%s speak of one wall clock, and both would narrow the bound by what the one leaves out: name one of them", one, other)
+	}
+	if f.chrony != "" && f.chrony != "local" {
+		return checkChrony(f.chrony)
+	}
+	return nil
+}
+
+// sameClock names two sources that pass on what one daemon says: the kernel lacks
+// the correction that chronyd has, and chronyd the error of a hardware clock that
+// ClockBound has, so what both allow may not hold the truth.
+func (f *clockFlags) sameClock() (one, other string) {
+	var named []string
+	for name, is := range map[string]bool{"chrony": f.chrony != "", "clockbound": f.clockBound != "", "kernel": f.kernel} {
+		if is {
+			named = append(named, name)
+		}
+	}
+	if len(named) < 2 {
+		return "", ""
+	}
+	slices.Sort(named)
+	return named[0], named[1]
+}
+
+// checkChrony refuses the chronyd of another machine: it tells how far the wall
+// clock there is off, and nothing about the one here.
+func checkChrony(address string) error {
+	if strings.HasPrefix(address, "/") {
+		return nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("--chrony %s: give HOST:PORT, the path of a socket, or local", address)
+	}
+	if ip, err := netip.ParseAddr(host); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		return fmt.Errorf("--chrony %s: it must be an address of this machine's loopback: a chronyd elsewhere knows nothing about the clock here; ask it with --ntp", address)
+	}
+	return nil
+}
+
+func (f *clockFlags) timeline() clocksync.Timeline {
+	if f.smeared {
+		return clocksync.SmearedUTC
+	}
+	return clocksync.UTC
+}
+
+func (f *clockFlags) options() source.MeasuredOptions {
+	o := source.MeasuredOptions{Timeline: f.timeline(), Faults: f.faults, Drift: f.drift, Limit: f.limit}
+	if f.faultsGiven && f.faults == 0 {
+		o.Faults = source.NoFaults
+	}
+	return o
+}
+
+// openSources makes the sources that are named, or else those of this machine.
+func openSources(f *clockFlags) (clockSources, error) {
+	var all clockSources
+	var faults []error
+	add := func(to *[]source.Source) func(source.Source, error) {
+		return func(s source.Source, err error) {
+			*to = append(*to, s)
+			faults = append(faults, err)
+		}
+	}
+	named, local := add(&all.named), add(&all.local)
+	line := f.timeline()
+	if len(f.ntp) > 0 {
+		named(source.NTP(source.NTPOptions{Servers: f.ntp, Timeline: line, Timeout: min(f.timeout, time.Second)}))
+	}
+	if f.chrony != "" {
+		named(source.Chrony(source.ChronyOptions{Address: usual(f.chrony), Timeline: line}))
+	}
+	if f.clockBound != "" {
+		named(source.ClockBound(source.ClockBoundOptions{Path: usual(f.clockBound), Timeline: line}))
+	}
+	if f.kernel {
+		named(source.Kernel(source.KernelOptions{Timeline: line}))
+	}
+	if f.hasBound {
+		named(source.Operator(f.bound, line))
+	}
+	if len(all.named) == 0 {
+		local(source.ClockBound(source.ClockBoundOptions{Timeline: line}))
+		local(source.Chrony(source.ChronyOptions{Timeline: line}))
+		local(source.Kernel(source.KernelOptions{Timeline: line}))
+	}
+	return all, errors.Join(faults...)
+}
+
+// unprefixed leaves out the name of the package, which users of flags do not know.
+func unprefixed(err error) error { return errors.New(strings.ReplaceAll(err.Error(), "source: ", "")) }
+
+// usual is the empty address for the word local.
+func usual(address string) string {
+	if address == "local" {
+		return ""
+	}
+	return address
+}

@@ -1,0 +1,195 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
+)
+
+// How often --watch tells what is known, and how often the end of waiting is
+// looked for.
+const (
+	watchEvery = time.Second
+	lookEvery  = 10 * time.Millisecond
+)
+
+// clockRun is one run of the subcommand.
+type clockRun struct {
+	flags   *clockFlags
+	sources clockSources
+	stdout  io.Writer
+	every   time.Duration // between two views or trials
+	tried   []trial
+}
+
+// trial is a source of this machine that has no bound.
+type trial struct{ name, fault string }
+
+// run tells once what is known, or each second until the context ends.
+func (r *clockRun) run(ctx context.Context) error {
+	waiting, cancel := context.WithCancel(ctx)
+	if !r.flags.watch {
+		waiting, cancel = context.WithTimeout(ctx, r.flags.timeout)
+	}
+	defer cancel()
+	chosen, err := r.choose(waiting)
+	if err != nil {
+		return err
+	}
+	if chosen == nil { // The context has ended.
+		return r.none()
+	}
+	clock, err := source.Measured(r.flags.options(), chosen...) //nolint:contextcheck // It polls until it is closed.
+	if err != nil {
+		return unprefixed(err)
+	}
+	defer clock.Close()
+	if r.flags.watch {
+		return r.watch(ctx, clock)
+	}
+	for !r.settled(clock) && pause(waiting, lookEvery) {
+	}
+	return r.tell(clock)
+}
+
+// choose returns the sources to measure with: those that are named, or the first
+// of this machine that has a sample, which is waited for.
+func (r *clockRun) choose(ctx context.Context) ([]source.Source, error) {
+	if len(r.sources.named) > 0 {
+		return r.sources.named, nil
+	}
+	for {
+		r.tried = nil
+		for _, s := range r.sources.local {
+			samples, err := s.Sample(ctx)
+			if len(samples) > 0 {
+				return []source.Source{s}, nil
+			}
+			r.tried = append(r.tried, trialOf(s, err))
+		}
+		if r.flags.watch && ctx.Err() == nil {
+			if err := r.show(r.unknown()); err != nil {
+				return nil, err
+			}
+		}
+		if !pause(ctx, r.every) {
+			return nil, nil
+		}
+	}
+}
+
+func trialOf(s source.Source, err error) trial {
+	t := trial{name: s.Name(), fault: "no sample"}
+	if refusal, ok := errors.AsType[*source.Refusal](err); ok {
+		t.name, t.fault = serverName(refusal.Source, refusal.Server), refusal.Err.Error()
+	}
+	return t
+}
+
+// pause is false if the context ended.
+func pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// settled reports whether every source was asked and there is a bound to claim,
+// or a contradiction that no waiting makes good.
+func (r *clockRun) settled(clock *source.MeasuredClock) bool {
+	report := clock.Report()
+	if report.Contradictions > 0 {
+		return true
+	}
+	for _, s := range report.Sources {
+		if s.Polls == 0 {
+			return false
+		}
+	}
+	return r.claimed(&report)
+}
+
+// claimed reports whether the bound is one to act on.
+func (r *clockRun) claimed(report *source.Report) bool {
+	s := report.Bound.Quality.Status
+	return report.Contradictions == 0 && (s == clocksync.Synchronized || s == clocksync.Degraded && r.flags.limit == 0)
+}
+
+// none ends a run whose sources have never had a bound.
+func (r *clockRun) none() error {
+	if r.flags.watch {
+		return nil
+	}
+	if err := r.show(r.unknown()); err != nil {
+		return err
+	}
+	return errTold
+}
+
+func (r *clockRun) tell(clock *source.MeasuredClock) error {
+	report := clock.Report()
+	if err := r.show(viewOf(report, r.flags.drift, r.tried)); err != nil {
+		return err
+	}
+	if !r.claimed(&report) {
+		return errTold
+	}
+	return nil
+}
+
+// watch looks for the first answers before it begins.
+func (r *clockRun) watch(ctx context.Context, clock *source.MeasuredClock) error {
+	for begun := time.Now(); !r.settled(clock) && time.Since(begun) < r.every && pause(ctx, lookEvery); {
+	}
+	for ctx.Err() == nil {
+		if err := r.show(viewOf(clock.Report(), r.flags.drift, r.tried)); err != nil {
+			return err
+		}
+		pause(ctx, r.every)
+	}
+	return nil
+}
+
+// unknown is what there is to tell without any sample.
+func (r *clockRun) unknown() clockView {
+	now := clocksync.Instant(time.Now().UnixNano())
+	var report source.Report
+	report.Offset = clocksync.Unbounded
+	report.Bound.Seen.Wall = now
+	report.Bound.Tainted = clocksync.MaxInstant
+	report.Bound.Quality = clocksync.Quality{Timeline: r.flags.timeline(), Expires: clocksync.MaxInstant}
+	v := viewOf(report, r.flags.drift, r.tried)
+	v.note("nothing on this machine has a bound: run chronyd, or ask servers with --ntp HOST,HOST,HOST")
+	return v
+}
+
+// show clears a terminal before each view of --watch, and parts them elsewhere.
+func (r *clockRun) show(v clockView) error {
+	text := v.text()
+	switch {
+	case r.flags.asJSON:
+		text = v.json()
+	case r.flags.watch && isTerminal(r.stdout):
+		text = "\x1b[H\x1b[2J" + text
+	case r.flags.watch:
+		text += "\n"
+	}
+	_, err := io.WriteString(r.stdout, text)
+	return fail(err)
+}
+
+func isTerminal(w io.Writer) bool {
+	file, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd()))
+}

@@ -1,0 +1,125 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// text is the view for people.
+func (v *clockView) text() string {
+	var b strings.Builder
+	q := v.Bound.Quality
+	b.WriteString(v.headline() + "\n")
+	if v.offset.Bounded() {
+		fmt.Fprintf(&b, "offset    %s, which is %s minus the wall clock of this host\n", offsetText(v.offset), v.Bound.Quality.Timeline)
+	}
+	fmt.Fprintf(&b, "votes     %s counted, %d may be wrong, %d must agree\n", count(v.Counted, "server"), v.Faults, v.Needed)
+	if age, ok := v.Age(); ok {
+		drift := max(v.drift, v.Bound.Drift)
+		fmt.Fprintf(&b, "age       %s, and each second widens the bound by %s (%v ppm)\n", brief(age), brief(time.Duration(drift*1000)), drift)
+	}
+	if q.Expires.Finite() {
+		fmt.Fprintf(&b, "good for  %s if nothing new is learned\n", brief(q.Expires.Sub(v.Now)))
+	}
+	if slices.ContainsFunc(v.servers, func(s serverView) bool { return s.offset != clocksync.Unbounded }) {
+		b.WriteString("\n" + v.table() + v.drawing())
+	}
+	for _, s := range v.servers {
+		if s.why != "" {
+			fmt.Fprintf(&b, "%s is %v: %s\n", s.name, s.Standing, s.why)
+		}
+	}
+	for _, n := range v.notes {
+		b.WriteString(n + "\n")
+	}
+	return printableLines(b.String())
+}
+
+func (v *clockView) headline() string {
+	q := v.Bound.Quality
+	switch {
+	case v.offset.Bounded():
+		return fmt.Sprintf("%v: bound %s, by %s", q.Status, plusMinus(v.offset), q.Source)
+	case q.Status == clocksync.Untrusted:
+		return "untrusted: no bound, since what was measured contradicts itself"
+	case q.Status == clocksync.Unknown:
+		return "unknown: no bound can be claimed"
+	}
+	return fmt.Sprintf("%v: no bound on both sides, by %s", q.Status, q.Source)
+}
+
+// half of the width, rounded up.
+func half(i clocksync.Interval) time.Duration { return (i.Width() + 1) / 2 }
+
+// offsetText is "+1ms ±2ms".
+func offsetText(i clocksync.Interval) string {
+	if !i.Bounded() {
+		return "-"
+	}
+	return signed(time.Duration(i.Earliest)+i.Width()/2) + " " + plusMinus(i)
+}
+
+// plusMinus is half the width, never rounded down.
+func plusMinus(i clocksync.Interval) string {
+	d := half(i)
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		if step := unit / 100; d >= unit {
+			d = (d + step - 1).Truncate(step)
+			break
+		}
+	}
+	return "±" + d.String()
+}
+
+func signed(d time.Duration) string {
+	if d < 0 {
+		return "-" + brief(-d)
+	}
+	return "+" + brief(d)
+}
+
+// table has a line for each server, with what its best sample is made of.
+func (v *clockView) table() string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "SERVER\tSTANDING\tOFFSET\tROUND TRIP/2\tROOT DELAY/2\tDISPERSION\tREADINGS\tCORRECTION\tAGE\tAGE x DRIFT")
+	for i := range v.servers {
+		s := &v.servers[i]
+		p := s.Best.Parts
+		correction, age := "-", "-"
+		if c := p.Correction; c != 0 && s.Source != "ntp" {
+			correction = signed(c)
+		}
+		if s.Standing != clocksync.Silent {
+			age = brief(s.age)
+		}
+		_, _ = fmt.Fprintln(w, strings.Join([]string{
+			s.name, s.Standing.String(), offsetText(s.offset), orDash(p.RoundTrip / 2), orDash(p.RootDelay / 2),
+			orDash(p.RootDispersion), orDash(p.Precision + p.Granularity), correction, age, orDash(s.growth),
+		}, "\t"))
+	}
+	_ = w.Flush() // A builder takes everything.
+	return b.String()
+}
+
+func orDash(d time.Duration) string {
+	if d == 0 {
+		return "-"
+	}
+	return brief(d)
+}
+
+// printableLines replaces what could move the cursor, line by line: names and
+// faults come from the network.
+func printableLines(text string) string {
+	lines := strings.Split(text, "\n")
+	for i := range lines {
+		lines[i] = printable(lines[i])
+	}
+	return strings.Join(lines, "\n")
+}
