@@ -120,3 +120,24 @@ func TestWhoContradictsItselfIsWrongForAWhile(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoThatNeverAgree asks two servers in turn that are a second apart: at no
+// time does one of them alone bring trust back.
+func TestTwoThatNeverAgree(t *testing.T) {
+	e := estimator(t, clocksync.Config{Timeline: clocksync.UTC})
+	lost := false
+	for i := range clocksync.Instant(100) {
+		at := i * second
+		add(t, e, word("a", at, 0, 10))
+		first := e.Bound(at).Quality.Status
+		add(t, e, word("b", at+1, second, second+10))
+		second := e.Bound(at + 1).Quality.Status
+		if lost && (first != clocksync.Untrusted || second != clocksync.Untrusted) {
+			t.Fatalf("round %d: %v, then %v", i, first, second)
+		}
+		lost = lost || second == clocksync.Untrusted
+	}
+	if !lost {
+		t.Fatal("both are believed")
+	}
+}

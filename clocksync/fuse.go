@@ -18,7 +18,7 @@ func (e *Estimator) Bound(now Instant) Bound {
 func (e *Estimator) fuse(now Instant) Bound {
 	v := e.vote(now)
 	e.voters = len(v.servers)
-	if len(v.servers) <= e.config.Faults || e.lost && len(v.offsets) < e.need(e.voters) {
+	if len(v.servers) <= e.config.Faults || e.lost && len(v.offsets) < e.need(e.voters+v.waiting) {
 		return e.none()
 	}
 	where := covered(v.offsets, e.feudsAmong(v.servers[:len(v.offsets)]), e.need(e.voters))
@@ -50,6 +50,7 @@ func (e *Estimator) fuse(now Instant) Bound {
 type vote struct {
 	servers []*server
 	offsets []Interval
+	waiting int // servers that have not said enough since trust was lost
 }
 
 func (e *Estimator) vote(now Instant) (v vote) {
@@ -57,7 +58,9 @@ func (e *Estimator) vote(now Instant) (v vote) {
 	for _, s := range e.servers {
 		s.drop(func(s *Sample) bool { return s.until() < now })
 		switch {
-		case s.silent(now), e.lost && s.fresh < memory:
+		case s.silent(now):
+		case e.lost && s.fresh < memory:
+			v.waiting++
 		case s.wrong:
 			wrong = append(wrong, s)
 		default:
