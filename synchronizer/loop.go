@@ -209,6 +209,10 @@ func (l *loop) report() {
 	for _, f := range out.Fates {
 		l.tell(Fate{f})
 	}
+	for _, c := range out.Clocks {
+		l.opt.Logger.Info("clock", "member", c.Name, "source", c.Quality.Source, "status", c.Quality.Status.String())
+		l.tell(Clock{c})
+	}
 	for _, r := range out.Rejected {
 		l.opt.Logger.Warn("refused", "from", r.From, "reason", r.Reason)
 		l.tell(Rejection{r})

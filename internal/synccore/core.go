@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -17,6 +18,12 @@ type Options struct {
 	// Local is set where the members are threads of the hosting process: their
 	// evidence comes by InEvidence, nobody is probed, asked again or silent.
 	Local bool
+	// Reference is the clock domain whose readings are the reference time: the
+	// host's own at the root. Empty: there is none.
+	Reference clocksync.Domain
+	// Timeline is that of the members' stamps. Empty: the reference's, if there is
+	// one; otherwise that is not looked at.
+	Timeline clocksync.Timeline
 }
 
 // The waits of the machine, none of which decides a verdict.
@@ -74,10 +81,14 @@ type Core struct {
 	targets  []int
 	values   []scgs.Value
 	sets     []set
+	told     wire.Report
 }
 
 // New returns the machine of a plan.
 func New(plan *Plan, opt Options) *Core {
+	if opt.Timeline == "" {
+		opt.Timeline = clocksync.Timeline(opt.Reference)
+	}
 	c := &Core{
 		plan: plan, opt: opt,
 		det:       scgs.NewDetector(scgs.Options{}),

@@ -15,14 +15,20 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	if m == nil {
 		return
 	}
+	if b.Tagged {
+		c.retag(m, b.Quality, out)
+	}
 	for i := range b.Reports {
-		c.report(m, &b.Reports[i], out)
+		c.told = b.Reports[i]
+		c.told.At = c.timed(m, c.told.At, out)
+		c.report(m, &c.told, out)
 	}
 	if !b.Again {
 		m.regions = append(m.regions[:0], b.Regions...)
 	}
-	if b.Evidence.Seq > 0 {
-		c.evidence(m, b.Evidence, out)
+	if e := b.Evidence; e.Seq > 0 {
+		e.At = c.timed(m, e.At, out)
+		c.evidence(m, e, out)
 	}
 	if b.Leaving {
 		c.leave(m, "left")

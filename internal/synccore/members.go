@@ -20,6 +20,8 @@ type member struct {
 	name, host  string
 	incarnation uint64
 	domain      clocksync.Domain
+	quality     clocksync.Quality
+	stripped    bool // a bound without a timeline was left out
 	heard       clocksync.Instant
 	gone        bool   // left or dropped; a stranger until it says hello again
 	why         string // why it is gone
@@ -79,16 +81,22 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.leave(m, "came back as a new incarnation")
 		c.enter(m, h)
 	}
+	c.retime(m, h.Quality, out)
 	m.heard = c.now
 	next := uint64(0)
 	if m.last > 0 {
 		next = m.last + 1
+	}
+	reference := c.opt.Reference
+	if !c.relative() {
+		reference = ""
 	}
 	out.welcome(from, wire.Welcome{
 		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
 		Member: from, Incarnation: h.Incarnation, Accepted: true, Schema: c.plan.State,
 		Section: c.plan.below, SectionHash: hash(c.plan.below),
 		Heartbeat: int64(c.plan.heartbeat()), NextSeq: next,
+		Domain: reference, Timeline: m.quality.Timeline,
 	})
 }
 
@@ -96,6 +104,9 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 func (c *Core) unwelcome(m *member, h *wire.Hello) string {
 	if m != nil && h.Incarnation < m.incarnation {
 		return fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
+	}
+	if reason := c.mixed(m, h); reason != "" {
+		return reason
 	}
 	if m == nil || m.gone {
 		if present := c.present(); present >= c.plan.Members.Max {

@@ -1,0 +1,98 @@
+package synccore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// mixed says why the stamps of a member cannot be compared with those of the
+// others; "" if they can.
+func (c *Core) mixed(m *member, h *wire.Hello) string {
+	timeline := h.Quality.Timeline
+	if timeline == "" {
+		return ""
+	}
+	if ours := c.opt.Timeline; ours != "" && timeline != ours {
+		return fmt.Sprintf("member %q stamps by the timeline %q, and %s compares by %q: leave agent.Config.Clock unset, or start the synchronizer with that timeline", h.Member, timeline, c.plan.Name, ours)
+	}
+	// The first timeline of an incarnation may come late, another one may not.
+	if m != nil && h.Incarnation == m.incarnation && m.quality.Timeline != "" && m.quality.Timeline != timeline {
+		return fmt.Sprintf("member %q has changed its timeline from %q to %q without a new incarnation", h.Member, m.quality.Timeline, timeline)
+	}
+	return ""
+}
+
+// retime takes the quality that a hello tells.
+func (c *Core) retime(m *member, q clocksync.Quality, out *Output) {
+	if q.Timeline == "" {
+		q.Timeline = m.quality.Timeline
+	}
+	m.quality.Timeline = q.Timeline
+	c.retag(m, q, out)
+}
+
+// retag takes what a member's stamps rest on by now; its timeline stays.
+func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
+	before := m.quality.Status
+	q.Timeline = m.quality.Timeline
+	m.quality = q
+	if q.Status != before && !c.opt.Local {
+		out.Clocks = append(out.Clocks, Clock{m.name, q})
+	}
+}
+
+// relative reports whether the readings of the reference clock are the time that
+// stamps are compared by.
+func (c *Core) relative() bool {
+	return c.opt.Reference != "" && c.opt.Timeline == clocksync.Timeline(c.opt.Reference)
+}
+
+// exact reports whether a member reads the very clock that is the reference.
+func (c *Core) exact(m *member) bool {
+	return c.relative() && m.domain == c.opt.Reference
+}
+
+// timed is a stamp as it is compared with those of other members. The readings
+// of the reference clock are the reference time. A bound on no timeline could be
+// mixed with others, so it counts for nothing.
+func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) clocksync.Stamp {
+	switch {
+	case c.exact(m):
+		at.Within = clocksync.Exactly(at.Mono)
+	case m.quality.Timeline == "" && c.opt.Timeline != "" && at.Within != clocksync.Unbounded:
+		at.Within = clocksync.Unbounded
+		if !m.stripped {
+			m.stripped = true
+			out.reject(m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
+		}
+	}
+	return at
+}
+
+// sources names what the bounds of the tuple rest on.
+func (c *Core) sources(span scgs.Span) string {
+	if span.SameClock {
+		return ""
+	}
+	var names []string
+	for _, p := range c.parts {
+		m := c.byIndex[p.Member]
+		if c.exact(m) {
+			continue
+		}
+		name := m.quality.Source
+		if m.quality.Assumed {
+			name += " (assumed)"
+		}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, "+")
+}
