@@ -33,6 +33,7 @@ func (c *Core) retime(m *member, q clocksync.Quality, out *Output) {
 		q.Timeline = m.quality.Timeline
 	}
 	m.quality.Timeline = q.Timeline
+	c.enterDomain(m)
 	c.retag(m, q, out)
 }
 
@@ -59,9 +60,18 @@ func (c *Core) exact(m *member) bool {
 
 // timed is a stamp as it is compared with those of other members. The readings
 // of the reference clock are the reference time. A bound on no timeline could be
-// mixed with others, so it counts for nothing.
-func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) clocksync.Stamp {
+// mixed with others, so it counts for nothing. It is false for a stamp that is
+// too old to be put in the order of its domain: then it is lost.
+func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) (clocksync.Stamp, bool) {
 	switch {
+	case !at.Within.Valid() || at.Domain != m.domain: // It is refused later.
+	case m.shared != nil:
+		m.read = max(m.read, at.Mono)
+		next, ok := m.shared.next(at)
+		if !ok {
+			out.reject(m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
+		}
+		return next, ok
 	case c.exact(m):
 		at.Within = clocksync.Exactly(at.Mono)
 	case m.quality.Timeline == "" && c.opt.Timeline != "" && at.Within != clocksync.Unbounded:
@@ -71,7 +81,7 @@ func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) clocksync.Stamp
 			out.reject(m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
 		}
 	}
-	return at
+	return at, true
 }
 
 // sources names what the bounds of the tuple rest on.

@@ -3,6 +3,7 @@ package synccore_test
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -154,6 +155,63 @@ func TestClockEvents(t *testing.T) {
 	}
 	want := []string{"far peer synchronized", "far peer degraded", "far peer unknown", "far peer synchronized"}
 	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
+// TestProcessesThatMeasureApart: the stamps of one domain are moved between those
+// of the other processes in it, whoever came first.
+func TestProcessesThatMeasureApart(t *testing.T) {
+	h := newClockHost(t, synccore.Options{})
+	h.hello("a", 1, "d", synchronized("peer", "root"))
+	h.says("a", at("d", 100, clocksync.Around(1100, 5)), at("d", 101, clocksync.Around(1101, 5)))
+	h.hello("b", 1, "d", synchronized("peer", "root"))
+	// Its bound is wider, and it began later: not before the other's reading.
+	h.says("b", at("d", 110, clocksync.Around(1110, 50)), at("d", 111, clocksync.Around(1111, 50)))
+	out := h.step(synccore.Input{Kind: synccore.InBatch, From: "a", Batch: &wire.Batch{
+		Member: "a", Incarnation: 1, Evidence: wire.Evidence{Seq: 1, At: at("d", 120, clocksync.Around(1120, 5))},
+	}})
+	if len(out.Verdicts) != 1 || !out.Verdicts[0].Fired {
+		t.Fatalf("%+v; want a verdict by the same clock", out)
+	}
+	for _, p := range out.Verdicts[0].Witness {
+		want := clocksync.Around(1100, 5)
+		if p.Name == "b" {
+			want = clocksync.Interval{Earliest: 1096, Latest: 1160}
+		}
+		if p.State.Start.Within != want {
+			t.Errorf("%s started within %v, want %v", p.Name, p.State.Start.Within, want)
+		}
+	}
+	// What is forgotten cannot be put in order any more.
+	h.now += clocksync.Instant(time.Second)
+	h.step(synccore.Input{Kind: synccore.InBatch, From: "b", Batch: &wire.Batch{
+		Member: "b", Incarnation: 1, Evidence: wire.Evidence{Seq: 1, At: at("d", 130, clocksync.Around(1130, 50))},
+	}})
+	h.now += clocksync.Instant(time.Second)
+	h.step(synccore.Input{Kind: synccore.InTick})
+	out = h.says("b", at("d", 112, clocksync.Around(1112, 50)), at("d", 140, clocksync.Around(1140, 50)))
+	if len(out.Rejected) != 1 || !strings.Contains(out.Rejected[0].Reason, "the reading 112 is older") {
+		t.Errorf("rejected %+v", out.Rejected)
+	}
+}
+
+// TestAClockThatContradictsItself takes the other processes of its host along.
+func TestAClockThatContradictsItself(t *testing.T) {
+	h := newClockHost(t, synccore.Options{})
+	for _, name := range []string{"a", "b"} {
+		h.hello(name, 1, "d", synchronized("peer", "root"))
+		h.says(name, at("d", 100, clocksync.Around(1100, 5)), at("d", 101, clocksync.Around(1101, 5)))
+	}
+	h.hello("a", 2, "d", clocksync.Quality{Source: "peer", Timeline: "root", Status: clocksync.Untrusted})
+	var dropped []string
+	for _, e := range h.out.Epochs {
+		for _, d := range e.Dropped {
+			dropped = append(dropped, d.Name+": "+d.Reason)
+		}
+	}
+	want := []string{`b: the clock of its host contradicts itself, as "a" has measured`, "a: came back as a new incarnation"}
+	if d := cmp.Diff(want, dropped); d != "" {
 		t.Error(d)
 	}
 }

@@ -73,6 +73,7 @@ type Core struct {
 	outbox    []*pending
 	summary   summary
 	strangers map[string]clocksync.Instant
+	domains   map[clocksync.Domain]*domain
 
 	// Scratch space of one step.
 	needs    []scgs.Need
@@ -95,6 +96,7 @@ func New(plan *Plan, opt Options) *Core {
 		scope:     predicates.NewScope(plan.env),
 		members:   map[string]*member{},
 		strangers: map[string]clocksync.Instant{},
+		domains:   map[clocksync.Domain]*domain{},
 		states:    make([]ruleState, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
 	}
@@ -183,6 +185,7 @@ func (c *Core) settle(in *Input, out *Output) {
 	if !c.opt.Local && (in.Kind == InTick || c.now >= c.looked.Add(tickPeriod)) {
 		c.looked = c.now
 		c.gapsOver(out)
+		c.forgetStamps()
 		c.silence(out)
 		if c.failed {
 			return

@@ -19,16 +19,23 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		c.retag(m, b.Quality, out)
 	}
 	for i := range b.Reports {
+		if b.Reports[i].Seq <= m.last {
+			continue // a duplicate
+		}
+		ok := false
 		c.told = b.Reports[i]
-		c.told.At = c.timed(m, c.told.At, out)
-		c.report(m, &c.told, out)
+		if c.told.At, ok = c.timed(m, c.told.At, out); ok {
+			c.report(m, &c.told, out)
+		}
 	}
 	if !b.Again {
 		m.regions = append(m.regions[:0], b.Regions...)
 	}
 	if e := b.Evidence; e.Seq > 0 {
-		e.At = c.timed(m, e.At, out)
-		c.evidence(m, e, out)
+		ok := false
+		if e.At, ok = c.timed(m, e.At, out); ok {
+			c.evidence(m, e, out)
+		}
 	}
 	if b.Leaving {
 		c.leave(m, "left")

@@ -21,7 +21,9 @@ type member struct {
 	incarnation uint64
 	domain      clocksync.Domain
 	quality     clocksync.Quality
-	stripped    bool // a bound without a timeline was left out
+	stripped    bool              // a bound without a timeline was left out
+	shared      *domain           // whose stamps are put in order; nil if there is nothing to
+	read        clocksync.Instant // the newest reading, of a member with a shared domain
 	heard       clocksync.Instant
 	gone        bool   // left or dropped; a stranger until it says hello again
 	why         string // why it is gone
@@ -72,6 +74,9 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason,
 		})
 		return
+	}
+	if h.Quality.Status == clocksync.Untrusted && (m == nil || h.Incarnation > m.incarnation) {
+		c.distrust(from, h.Domain)
 	}
 	switch {
 	case m == nil:
@@ -184,7 +189,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	old := *m
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
-		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant,
+		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
 	}
 	if old.index != noIndex {
 		// The old incarnation is in the detector until the next epoch.
@@ -205,6 +210,7 @@ func (c *Core) leave(m *member, why string) {
 	if m.gone {
 		return
 	}
+	c.leaveDomain(m)
 	m.gone, m.why = true, why
 	c.changed = true
 	c.dropped = append(c.dropped, Dropped{m.name, why})
