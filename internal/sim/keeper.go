@@ -18,6 +18,7 @@ type Keeper struct {
 
 	host      *Host
 	estimator *clocksync.Estimator
+	timeline  clocksync.Timeline
 	drift     float64
 	every     time.Duration
 	bound     clocksync.Bound
@@ -37,7 +38,7 @@ func NewKeeper(h *Host, c clocksync.Config, every time.Duration) (*Keeper, error
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
-	k := &Keeper{host: h, estimator: e, drift: c.Drift, every: every}
+	k := &Keeper{host: h, estimator: e, timeline: c.Timeline, drift: c.Drift, every: every}
 	k.refresh()
 	h.After(look, k.look)
 	return k, nil
@@ -87,7 +88,7 @@ func (k *Keeper) reply(name string, claim time.Duration, x clocksync.Exchange) {
 	const granularity = 2 // Each of two readings is up to 1 ns behind.
 	k.observe()
 	s := clocksync.Sample{
-		Source: "sim", Server: name, Timeline: clocksync.UTC,
+		Source: "sim", Server: name, Timeline: k.timeline,
 		From: x.Sent, At: x.Received, Offset: offset.Widen(claim + granularity),
 		Parts: clocksync.Parts{RoundTrip: x.RoundTrip(), RootDispersion: claim, Granularity: granularity},
 	}
@@ -124,17 +125,23 @@ func (k *Keeper) refresh() { k.bound = k.estimator.Bound(k.host.Mono()) }
 // Domain is the host's.
 func (k *Keeper) Domain() clocksync.Domain { return k.host.Domain }
 
-// Now stamps by the last bound, if the wall clock did not move against the
-// monotonic clock since it was made; reading the boot clock would cost too much.
+// Now reads the clock; its stamps never go back, which after a contradiction they
+// cannot do and be true.
 func (k *Keeper) Now() clocksync.Stamp {
+	s, ok := k.monotone.Next(k.Read())
+	if !ok {
+		panic(fmt.Sprintf("sim: the clock of host %s went back to %v", k.host.Domain, s))
+	}
+	return s
+}
+
+// Read stamps by the last bound, if the wall clock did not move against the
+// monotonic clock since it was made; reading the boot clock would cost too much.
+func (k *Keeper) Read() clocksync.Stamp {
 	o := clocksync.Observation{Mono: k.host.Mono(), Boot: clocksync.MinInstant, Wall: k.host.Wall()}
 	s := clocksync.Stamp{Domain: k.host.Domain, Mono: o.Mono, Within: clocksync.Unbounded}
 	if o.Change(k.bound.Seen) == clocksync.Unchanged {
 		s.Within = k.bound.Within(o.Mono)
-	}
-	s, ok := k.monotone.Next(s)
-	if !ok {
-		panic(fmt.Sprintf("sim: the clock of host %s went back to %v", k.host.Domain, s))
 	}
 	return s
 }

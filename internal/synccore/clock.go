@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -82,6 +83,23 @@ func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) (clocksync.Stam
 		}
 	}
 	return at, true
+}
+
+// bound is the widest half width of the stamps that the tuple rests on. Of an end
+// without a latest time only the earliest was used.
+func (c *Core) bound(span scgs.Span) time.Duration {
+	var widest time.Duration
+	if span.SameClock {
+		return 0
+	}
+	for _, p := range c.parts {
+		for _, s := range []clocksync.Stamp{p.Start, p.End} {
+			if !p.Unknown && s.Within.Latest.Finite() {
+				widest = max(widest, (s.Within.Width()+1)/2)
+			}
+		}
+	}
+	return widest
 }
 
 // sources names what the bounds of the tuple rest on.

@@ -210,8 +210,8 @@ func (c *Core) fire(r *rule, s *ruleState, span scgs.Span, out *Output) {
 	s.armed = false
 	s.release()
 	v := c.verdict(r, predicates.Verdict{Truth: predicates.True}, span)
-	v.Fired, v.Decision, v.Witness, v.Bound = true, c.decision(), c.witness(), c.det.Bound()
-	v.Sources = c.sources(v.Span)
+	v.Fired, v.Decision, v.Witness, v.Bound = true, c.decision(), c.witness(), c.bound(span)
+	v.Sources = c.sources(span)
 	out.Verdicts = append(out.Verdicts, v)
 	for _, a := range r.set {
 		value, reason := a.value.EvalValue(c.scope)
