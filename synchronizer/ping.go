@@ -9,7 +9,7 @@ import (
 // pong answers a ping with the readings of the reference clock, beside the owner
 // of the core: what waits there would widen the bound of whoever asks.
 func (s *Synchronizer) pong(m bus.Message) {
-	arrived := s.clock.Now().Mono
+	arrived := s.clock.Now()
 	_, err := wire.DecodePing(m.Data)
 	if err == nil {
 		err = s.answer(m, arrived)
@@ -24,10 +24,11 @@ func (s *Synchronizer) pong(m bus.Message) {
 }
 
 func (s *Synchronizer) answer(m bus.Message, arrived clocksync.Instant) error {
-	frame, err := wire.AppendPong(nil, &wire.Pong{
-		Timeline: clocksync.Timeline(s.clock.Domain()),
-		Arrived:  clocksync.Exactly(arrived), Departed: clocksync.Exactly(s.clock.Now().Mono),
-	})
+	// The timeline comes after both readings: should the machine have slept in
+	// between, they bound the offset of the later one as well.
+	p := wire.Pong{Arrived: clocksync.Exactly(arrived), Departed: clocksync.Exactly(s.clock.Now())}
+	p.Timeline = s.clock.Timeline()
+	frame, err := wire.AppendPong(nil, &p)
 	if err != nil {
 		return err
 	}

@@ -53,7 +53,7 @@ type Options struct {
 // goroutine.
 type Synchronizer struct {
 	opt      Options
-	clock    clocksync.Clock // its readings are the reference time
+	clock    *source.Reference
 	bus      bus.Bus
 	subjects wire.Subjects
 	core     *synccore.Core
@@ -96,12 +96,18 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if opt.SeparateClock {
 		clock = source.OwnDomain(clock)
 	}
+	reference := source.NewReference(clock.Domain())
+	relative := opt.Timeline == ""
+	if relative {
+		opt.Timeline = reference.Timeline()
+	}
 	s := &Synchronizer{
 		opt:      opt,
-		clock:    clock,
+		clock:    reference,
 		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
 		core: synccore.New(plan, synccore.Options{
-			Term: uint64(max(source.WallNano(), 1)), Reference: clock.Domain(), Timeline: opt.Timeline, //nolint:gosec // Positive.
+			Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
+			Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
 		}),
 		in:    newInbox(inboxLimit),
 		codec: wire.NewBatchCodec(plan.State),

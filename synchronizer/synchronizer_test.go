@@ -261,7 +261,7 @@ func TestMeasuredClocks(t *testing.T) {
 		t.Cleanup(func() { _ = m.Close() })
 		want := clocksync.Quality{Source: "system"}
 		if separate {
-			want = clocksync.Quality{Source: "peer", Unverified: true, Status: clocksync.Synchronized, Timeline: clocksync.Timeline(source.System().Domain())}
+			want = clocksync.Quality{Source: "peer", Unverified: true, Status: clocksync.Synchronized, Timeline: source.NewReference(source.System().Domain()).Timeline()}
 		}
 		q := m.Clock()
 		if q.Expires = 0; q != want {
@@ -295,7 +295,7 @@ func TestMixedTimelinesAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = agent.Join(t.Context(), server.URL(), agent.Config{Group: "g", Name: "a", Clock: clock})
-	want := fmt.Sprintf(`agent: join group "g" as "a": refused by synchronizer "gsync": member "a" stamps by the timeline "utc", and gsync compares by %q: leave agent.Config.Clock unset, or start the synchronizer with that timeline`, source.System().Domain())
+	want := fmt.Sprintf(`agent: join group "g" as "a": refused by synchronizer "gsync": member "a" stamps by the timeline "utc", and gsync compares by %q: leave agent.Config.Clock unset, or start the synchronizer with that timeline`, source.NewReference(source.System().Domain()).Timeline())
 	if err == nil || err.Error() != want {
 		t.Errorf("got %v\nwant %s", err, want)
 	}

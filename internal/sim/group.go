@@ -21,6 +21,8 @@ type Group struct {
 	codec *wire.BatchCodec
 	out   synccore.Output
 	alarm alarm
+
+	timeline clocksync.Timeline // as the machine knows it
 }
 
 // NewGroup hosts the first level of a configuration. Without a timeline the
@@ -30,17 +32,22 @@ func NewGroup(h *Host, config string, timeline clocksync.Timeline) (*Group, erro
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
+	opt := synccore.Options{Term: 1, Reference: h.Domain, Timeline: timeline, Relative: timeline == ""}
+	if opt.Relative {
+		opt.Timeline = h.timeline()
+	}
 	return &Group{
-		Observe: func(*synccore.Output) {},
-		host:    h,
-		core:    synccore.New(plans[0], synccore.Options{Term: 1, Reference: h.Domain, Timeline: timeline}),
-		codec:   wire.NewBatchCodec(plans[0].State),
+		Observe:  func(*synccore.Output) {},
+		host:     h,
+		core:     synccore.New(plans[0], opt),
+		codec:    wire.NewBatchCodec(plans[0].State),
+		timeline: h.timeline(),
 	}, nil
 }
 
 // Root is a server that tells the readings of a host's monotonic clock.
 func Root(h *Host) TimeServer {
-	return TimeServer{Answer: func(Question) (arrived, departed clocksync.Instant) {
+	return TimeServer{Timeline: h.timeline, Answer: func(Question) (arrived, departed clocksync.Instant) {
 		if h.Suspended() {
 			return 1, 0 // What arrives before it departs is no reply.
 		}
@@ -48,6 +55,11 @@ func Root(h *Host) TimeServer {
 		// makes the bound wider.
 		return h.Mono(), h.Mono()
 	}}
+}
+
+// timeline is that of the readings: a suspend ends it.
+func (h *Host) timeline() clocksync.Timeline {
+	return clocksync.Timeline(fmt.Sprintf("%s+%d", h.Domain, h.asleep))
 }
 
 // receive decodes a frame of a member. It panics at one that is none: the links
@@ -75,6 +87,10 @@ func (g *Group) receive(m *Member, frame []byte) {
 }
 
 func (g *Group) step(in synccore.Input) {
+	if t := g.host.timeline(); t != g.timeline {
+		g.timeline = t
+		g.step(synccore.Input{Kind: synccore.InTimeline, Timeline: t})
+	}
 	g.core.Step(g.host.Mono(), &in, &g.out)
 	g.Observe(&g.out)
 	for i := range g.out.Welcomes {

@@ -18,8 +18,7 @@ type Keeper struct {
 
 	host      *Host
 	estimator *clocksync.Estimator
-	timeline  clocksync.Timeline
-	drift     float64
+	config    clocksync.Config
 	every     time.Duration
 	bound     clocksync.Bound
 	monotone  clocksync.Monotone
@@ -38,7 +37,7 @@ func NewKeeper(h *Host, c clocksync.Config, every time.Duration) (*Keeper, error
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
-	k := &Keeper{host: h, estimator: e, timeline: c.Timeline, drift: c.Drift, every: every}
+	k := &Keeper{host: h, estimator: e, config: c, every: every}
 	k.refresh()
 	h.After(look, k.look)
 	return k, nil
@@ -71,8 +70,13 @@ func (k *Keeper) ask(name string, s TimeServer, out, back *Link) {
 				Sent: sent, Arrived: arrived, Departs: w.now, Received: w.now.Add(took),
 				Offset: w.now.Add(-time.Duration(k.host.Mono())),
 			})
+			timeline := k.config.Timeline
+			if s.Timeline != nil {
+				timeline = s.Timeline()
+			}
 			w.After(took, func() {
 				k.host.Do(func() {
+					k.follow(timeline)
 					k.reply(name, s.Claim, clocksync.Exchange{Sent: sent, Arrived: a, Departed: d, Received: k.host.Mono()})
 				})
 			})
@@ -81,14 +85,14 @@ func (k *Keeper) ask(name string, s TimeServer, out, back *Link) {
 }
 
 func (k *Keeper) reply(name string, claim time.Duration, x clocksync.Exchange) {
-	offset, ok := x.Offset(k.drift)
+	offset, ok := x.Offset(k.config.Drift)
 	if !ok || x.Received.Sub(x.Sent) > patience {
 		return
 	}
 	const granularity = 2 // Each of two readings is up to 1 ns behind.
 	k.observe()
 	s := clocksync.Sample{
-		Source: "sim", Server: name, Timeline: k.timeline,
+		Source: "sim", Server: name, Timeline: k.config.Timeline,
 		From: x.Sent, At: x.Received, Offset: offset.Widen(claim + granularity),
 		Parts: clocksync.Parts{RoundTrip: x.RoundTrip(), RootDispersion: claim, Granularity: granularity},
 	}
@@ -97,6 +101,20 @@ func (k *Keeper) reply(name string, claim time.Duration, x clocksync.Exchange) {
 	if r == clocksync.Taken && k.Taken != nil {
 		k.Taken(s)
 	}
+	k.refresh()
+}
+
+// follow begins anew where the time of the server is another one.
+func (k *Keeper) follow(t clocksync.Timeline) {
+	if t == k.config.Timeline {
+		return
+	}
+	k.config.Timeline = t
+	e, err := clocksync.NewEstimator(k.config)
+	if err != nil {
+		panic(fmt.Sprintf("sim: a config that was good is no longer: %v", err))
+	}
+	k.estimator = e
 	k.refresh()
 }
 

@@ -91,11 +91,11 @@ func (o *observer) join(h *Host, k *Keeper) {
 	h.After(time.Second, again)
 }
 
-// disturb steps, slews and suspends hosts, but for the first of them.
+// disturb steps, slews and suspends hosts, that of the synchronizer too.
 func (o *observer) disturb() {
 	w := o.world
 	w.After(w.Exponential(10*time.Second), func() {
-		h := o.hosts[1+w.Rand.IntN(len(o.hosts)-1)]
+		h := o.hosts[w.Rand.IntN(len(o.hosts))]
 		switch w.Rand.IntN(5) {
 		case 0:
 			h.Step(10 * time.Second)
@@ -158,7 +158,7 @@ func measured(t *testing.T, seed uint64) *observer {
 	for range 2 {
 		h := o.host()
 		for range 2 {
-			k := o.keeper(h, clocksync.Config{Timeline: clocksync.Timeline(root.Domain)})
+			k := o.keeper(h, clocksync.Config{Timeline: root.timeline()})
 			k.Ask("root", Root(root), o.link(), o.link())
 			o.join(h, k)
 		}

@@ -48,15 +48,24 @@ func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
 	}
 }
 
-// relative reports whether the readings of the reference clock are the time that
-// stamps are compared by.
-func (c *Core) relative() bool {
-	return c.opt.Reference != "" && c.opt.Timeline == clocksync.Timeline(c.opt.Reference)
+// anew takes out all members that measured themselves against the reference clock
+// before it stood still: they come back when they have done so again. Those that
+// read it themselves stay.
+func (c *Core) anew(timeline clocksync.Timeline) {
+	if !c.relative || timeline == c.opt.Timeline {
+		return
+	}
+	c.opt.Timeline = timeline
+	for _, m := range c.sorted {
+		if !m.gone && m.quality.Timeline != "" {
+			c.leave(m, "the reference clock stood still, and what was measured against it is void")
+		}
+	}
 }
 
 // exact reports whether a member reads the very clock that is the reference.
 func (c *Core) exact(m *member) bool {
-	return c.relative() && m.domain == c.opt.Reference
+	return c.relative && m.domain == c.opt.Reference
 }
 
 // timed is a stamp as it is compared with those of other members. The readings

@@ -215,3 +215,23 @@ func TestAClockThatContradictsItself(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// TestTheReferenceStandsStill: what was measured against it before is void, and
+// its own members stay.
+func TestTheReferenceStandsStill(t *testing.T) {
+	h := newClockHost(t, synccore.Options{})
+	h.hello("near", 1, "root", clocksync.Quality{Source: "system"})
+	h.hello("far", 1, "d", synchronized("peer", "root"))
+	h.says("near", at("root", 1000, clocksync.Unbounded), at("root", 1001, clocksync.Unbounded))
+	h.says("far", at("d", 5, clocksync.Around(1010, 20)), at("d", 90, clocksync.Around(1095, 20)))
+	out := h.step(synccore.Input{Kind: synccore.InTimeline, Timeline: "root+7ms"})
+	if len(out.Epochs) != 1 || len(out.Epochs[0].Dropped) != 1 || out.Epochs[0].Dropped[0].Name != "far" {
+		t.Errorf("%+v; want the member dropped that had measured itself", out.Epochs)
+	}
+	if w := h.hello("far", 2, "d", synchronized("peer", "root")); !w.Refused {
+		t.Errorf("%+v; want what was measured before refused", w)
+	}
+	if w := h.hello("far", 2, "d", synchronized("peer", "root+7ms")); !w.Accepted || w.Domain != "root" {
+		t.Errorf("%+v", w)
+	}
+}

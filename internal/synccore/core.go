@@ -21,9 +21,11 @@ type Options struct {
 	// Reference is the clock domain whose readings are the reference time: the
 	// host's own at the root. Empty: there is none.
 	Reference clocksync.Domain
-	// Timeline is that of the members' stamps. Empty: the reference's, if there is
-	// one; otherwise that is not looked at.
+	// Timeline is that of the members' stamps. Empty: named as the reference, if
+	// there is one; otherwise that is not looked at.
 	Timeline clocksync.Timeline
+	// Relative says that Timeline, too, is the readings of Reference.
+	Relative bool
 }
 
 // The waits of the machine, none of which decides a verdict.
@@ -41,11 +43,12 @@ const (
 
 // Core is the machine of one synchronizer. It is owned by one goroutine.
 type Core struct {
-	plan  *Plan
-	opt   Options
-	det   *scgs.Detector
-	scope *predicates.Scope
-	rows  arena
+	plan     *Plan
+	opt      Options
+	relative bool // the readings of the reference clock are the time stamps are compared by
+	det      *scgs.Detector
+	scope    *predicates.Scope
+	rows     arena
 
 	now      clocksync.Instant
 	stepped  bool
@@ -87,11 +90,12 @@ type Core struct {
 
 // New returns the machine of a plan.
 func New(plan *Plan, opt Options) *Core {
+	relative := opt.Reference != "" && (opt.Timeline == "" || opt.Relative)
 	if opt.Timeline == "" {
 		opt.Timeline = clocksync.Timeline(opt.Reference)
 	}
 	c := &Core{
-		plan: plan, opt: opt,
+		plan: plan, opt: opt, relative: relative,
 		det:       scgs.NewDetector(scgs.Options{}),
 		scope:     predicates.NewScope(plan.env),
 		members:   map[string]*member{},
@@ -161,6 +165,8 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.evidenceOfAll(in.At)
 	case InProcess:
 		c.processState(in.At, in.Row, out)
+	case InTimeline:
+		c.anew(in.Timeline)
 	case InParent:
 		c.parentSignal(in.Signal)
 	default:

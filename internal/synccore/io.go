@@ -23,6 +23,7 @@ const (
 	InEvidence                 // every open state of every member holds at At
 	InProcess                  // the process beside its threads has the state Row
 	InParent                   // a signal from the level above
+	InTimeline                 // the reference clock stood still: its time is another one now
 )
 
 // Input is one event for a [Core]. From is the sender as its subject names it.
@@ -37,6 +38,8 @@ type Input struct {
 	Signal *control.Signal
 	At     clocksync.Stamp
 	Row    []scgs.Value
+	// Timeline is that of the reference clock by now.
+	Timeline clocksync.Timeline
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.
 	More bool

@@ -93,7 +93,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		next = m.last + 1
 	}
 	reference := c.opt.Reference
-	if !c.relative() {
+	if !c.relative {
 		reference = ""
 	}
 	out.welcome(from, wire.Welcome{
