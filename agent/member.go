@@ -109,7 +109,7 @@ func (m *Member) join(ctx context.Context) error {
 		if w.refused {
 			return fmt.Errorf("refused by synchronizer %q: %s", w.Synchronizer, w.Reason)
 		}
-		if m.compare(&w.Welcome) {
+		if m.compare(&w.Welcome) { //nolint:contextcheck // ctx bounds Join, and the clock is measured until Close.
 			if err := m.awaitBound(ctx); err != nil {
 				return err
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -254,7 +255,7 @@ func TestMeasuredClocks(t *testing.T) {
 	w := newWatch()
 	s := start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe})
 	for _, separate := range []bool{false, true} {
-		m, err := agent.Join(t.Context(), server.URL(), agent.Config{Group: "g", Name: fmt.Sprint(separate), SeparateClock: separate})
+		m, err := agent.Join(t.Context(), server.URL(), agent.Config{Group: "g", Name: strconv.FormatBool(separate), SeparateClock: separate})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -26,7 +26,7 @@ func (c *Core) Clock(now clocksync.Instant, q clocksync.Quality) ClockNews {
 	if q == before {
 		return ClockSame
 	}
-	c.quality = q
+	c.quality, c.retag = q, true
 	lost := q.Status == clocksync.Untrusted && before.Status != clocksync.Untrusted
 	switch {
 	case q.Timeline != before.Timeline || lost:
@@ -54,7 +54,7 @@ func sameStanding(p, q clocksync.Quality) bool {
 // tagDue says whether a batch has to tell the quality: at once when it is another
 // one, and since that batch may be lost, with every heartbeat from then on.
 func (c *Core) tagDue(now clocksync.Instant) bool {
-	return !sameStanding(c.quality, c.tagged) || c.quality != c.hello.Quality && now >= c.taggedAt.Add(c.heartbeat)
+	return c.retag && (now >= c.taggedAt.Add(c.heartbeat) || !sameStanding(c.quality, c.tagged))
 }
 
 // bounded says nothing at all where no latest time is known: the earliest one may

@@ -41,6 +41,7 @@ type Core struct {
 	// What the stamps rest on: now, and as it was told last.
 	quality, tagged clocksync.Quality
 	taggedAt        clocksync.Instant
+	retag           bool // the quality has changed since the hello
 
 	// The states.
 	clock  clocksync.Monotone

@@ -80,7 +80,7 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 		return
 	}
 	c.hello.Quality = c.quality
-	c.tagged, c.taggedAt = c.quality, now
+	c.tagged, c.taggedAt, c.retag = c.quality, now, false
 	out.Hellos = append(out.Hellos, c.hello)
 	c.helloAt = now.Add(c.helloPause)
 	c.helloPause = min(2*c.helloPause, maxHelloPause)

@@ -180,7 +180,7 @@ func served(t *testing.T, seed uint64, servers, liars, faults int) *observer {
 				shift := w.Between(-10*time.Second, 10*time.Second)
 				s = NewLiar(func(Question) (earliest, latest time.Duration) { return shift, shift + time.Microsecond })
 			}
-			k.Ask(fmt.Sprint(i), s, o.link(), o.link())
+			k.Ask(name(i), s, o.link(), o.link())
 		}
 		o.join(h, k)
 	}
@@ -236,7 +236,7 @@ func TestTheSameSeedIsTheSameGroup(t *testing.T) {
 		o.world.Run(clocksync.Instant(20 * time.Second))
 		return o.world.Trace()
 	}
-	if trace(1) != trace(1) || trace(1) == trace(2) {
+	if a, b, other := trace(1), trace(1), trace(2); a != b || a == other {
 		t.Error("a seed and its world are not one")
 	}
 }
