@@ -132,6 +132,11 @@ func (m *Member) stamp() clocksync.Stamp {
 	if auto := m.cfg.auto; auto != nil && auto.measured.Load() == nil {
 		return auto.system.Now() // It always rests on the same.
 	}
+	return m.noteAndRead()
+}
+
+// noteAndRead is stamp for a clock whose quality may change.
+func (m *Member) noteAndRead() clocksync.Stamp {
 	for {
 		before := m.clock.Quality()
 		at := m.clock.Now()
