@@ -32,8 +32,13 @@ type Config struct {
 	State any
 
 	// Clock stamps the states. Default: the system's monotonic clock, exact among
-	// the processes of this machine and without a bound to others.
+	// the processes of this machine. Where the synchronizer runs on another one, it
+	// is measured against that one's over the member's connection, so that members of
+	// different machines can be compared.
 	Clock clocksync.Clock
+	// SeparateClock makes this process a clock domain of its own, as if it were
+	// alone on its machine: to try on one machine what happens between several.
+	SeparateClock bool
 	// Host is the name of the machine in predicates. Default: the system's.
 	Host string
 
@@ -48,6 +53,8 @@ type Config struct {
 	// Logger is told what no call can return: the server is away or back, the
 	// member was dropped. Default: nobody is.
 	Logger *slog.Logger
+
+	auto *autoClock // the Clock, if none was given
 }
 
 const defaultJoinTimeout = 5 * time.Second
@@ -72,8 +79,12 @@ func (c *Config) complete() error {
 	if len(c.Host) > wire.MaxHostBytes {
 		return fmt.Errorf("agent: join: Config.Host has %d bytes, at most %d are allowed", len(c.Host), wire.MaxHostBytes)
 	}
-	if c.Clock == nil {
-		c.Clock = source.System()
+	switch {
+	case c.Clock == nil:
+		c.auto = newAutoClock(c.SeparateClock)
+		c.Clock = c.auto
+	case c.SeparateClock:
+		c.Clock = source.OwnDomain(c.Clock)
 	}
 	if c.JoinTimeout <= 0 {
 		c.JoinTimeout = defaultJoinTimeout

@@ -38,9 +38,10 @@ type level struct {
 	incarnation uint64
 	parent      []*control.Signal
 	process     []processState
-	room        sync.Cond // process has shrunk
-	state       encoding  // of the process
-	past        SignalStats
+	past        past
+	room        sync.Cond   // process has shrunk
+	state       encoding    // of the process
+	gone        SignalStats // of the threads that are
 }
 
 // processState is a state of the process beside its threads.
@@ -89,7 +90,7 @@ func (l *level) setProcess(state any) error {
 	if err := l.plan.Process.Accepts(row); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	l.process = append(l.process, processState{m.clock.Now(), slices.Clone(row)})
+	l.process = append(l.process, processState{l.stamp(), slices.Clone(row)})
 	l.pace.due(clocksync.MinInstant)
 	return nil
 }
@@ -116,7 +117,7 @@ func (l *level) summarize() {
 	}
 	l.summary = true
 	core := l.m.core
-	if err := core.End(l.m.now(), l.m.clock.Now()); err != nil && !errors.Is(err, agentcore.ErrNoState) {
+	if err := core.End(l.m.now(), l.m.stamp()); err != nil && !errors.Is(err, agentcore.ErrNoState) {
 		l.m.log.Warn("the state before the threads cannot be ended", "member", l.m.cfg.Name, "error", err)
 	}
 	core.Virtual()
@@ -125,7 +126,7 @@ func (l *level) summarize() {
 
 // signals sums up the threads' signals. The lock is held.
 func (l *level) signals() SignalStats {
-	sum := l.past
+	sum := l.gone
 	for _, t := range l.threads {
 		sum = sum.add(statsOf(t.core).Signals)
 	}
@@ -207,7 +208,17 @@ func (l *level) reading() clocksync.Stamp {
 	for _, t := range l.threads {
 		above = max(above, newest(t.core))
 	}
-	return readAbove(l.m.clock, above)
+	return readAbove(l.stamp, above)
+}
+
+// stamp reads the clock for what happens below the group: readings of one clock
+// are compared, and the interval is kept for what the group is told. The lock is
+// held.
+func (l *level) stamp() clocksync.Stamp {
+	at := l.m.stamp()
+	l.past.add(at)
+	at.Within = clocksync.Exactly(at.Mono)
+	return at
 }
 
 // report steps the machine with what a thread had to say.
@@ -298,6 +309,7 @@ func (l *level) signal(now clocksync.Instant, s synccore.Addressed[wire.Signals]
 // tell tells the group about the state of the process. The lock is held.
 func (l *level) tell(now clocksync.Instant, e *synccore.SummaryEvent) {
 	core := l.m.core
+	e.At.Within = l.past.within(e.At.Mono)
 	var err error
 	switch e.Kind {
 	case synccore.SummaryStart:
@@ -324,7 +336,7 @@ func (l *level) rest() clocksync.Instant {
 		if !t.leaving || t.core.Wake() != clocksync.MaxInstant {
 			return false
 		}
-		l.past = l.past.add(statsOf(t.core).Signals)
+		l.gone = l.gone.add(statsOf(t.core).Signals)
 		close(t.gone)
 		return true
 	})

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
@@ -21,12 +22,14 @@ import (
 type Member struct {
 	participant
 	lock     sync.Mutex // participant.mu
+	clock    clocksync.Clock
+	quality  clocksync.Quality // of the newest stamp; guarded by the lock
 	cfg      Config
 	bus      bus.Bus
 	subjects wire.Subjects
 	log      *slog.Logger
 	level    *level // of the threads; nil if there is none. Set by Join, constant afterwards.
-	section  uint64 // hash of the level's section
+	section  uint64 // hash of the level's section, of the first answer
 
 	welcomes chan welcomed // capacity 1: the first answer to the hello
 	answered bool          // it has come; guarded by the lock
@@ -78,9 +81,12 @@ func newMember(cfg Config) *Member {
 		welcomes: make(chan welcomed, 1), stop: make(chan struct{}),
 	}
 	m.leave = sync.OnceValue(m.end)
+	m.clock = cfg.Clock
+	hello := cfg.hello()
+	m.quality = hello.Quality
 	m.participant = participant{
-		mu: &m.lock, clock: cfg.Clock, now: source.Monotonic, pace: newPace(), regions: map[string]*Region{},
-		core: agentcore.New(agentcore.Options{Hello: cfg.hello(), BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
+		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, pace: newPace(), regions: map[string]*Region{},
+		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
 	}
 	return m
 }
@@ -103,6 +109,11 @@ func (m *Member) join(ctx context.Context) error {
 		if w.refused {
 			return fmt.Errorf("refused by synchronizer %q: %s", w.Synchronizer, w.Reason)
 		}
+		if m.compare(&w.Welcome) { //nolint:contextcheck // ctx bounds Join, and the clock is measured until Close.
+			if err := m.awaitBound(ctx); err != nil {
+				return err
+			}
+		}
 		return m.admitted(&w.Welcome)
 	case <-timeout.C:
 		return fmt.Errorf("no synchronizer answered for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
@@ -118,7 +129,6 @@ func (m *Member) admitted(w *wire.Welcome) error {
 		if err != nil {
 			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
 		}
-		m.section = w.SectionHash
 		m.mu.Lock()
 		m.level = level
 		m.mu.Unlock()
@@ -233,6 +243,9 @@ func (m *Member) end() error {
 	m.mu.Unlock()
 	close(m.stop)
 	m.running.Wait()
+	if m.cfg.auto != nil {
+		m.cfg.auto.close()
+	}
 	return m.goodbye()
 }
 

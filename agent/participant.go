@@ -24,7 +24,7 @@ var ErrClosed = errors.New("agent: the member or thread was closed")
 // above those of all earlier states, and no state changes while it is read.
 type participant struct {
 	mu      *sync.Mutex
-	clock   clocksync.Clock
+	stamp   func() clocksync.Stamp // reads the clock
 	now     func() clocksync.Instant
 	core    *agentcore.Core
 	pace    *pace
@@ -75,7 +75,7 @@ func (p *participant) set(state any) error {
 	if err != nil {
 		return err
 	}
-	if err := p.core.Set(p.now(), p.clock.Now(), row); err != nil {
+	if err := p.core.Set(p.now(), p.stamp(), row); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
 	p.pace.due(p.core.Wake())
@@ -110,10 +110,10 @@ func newest(c *agentcore.Core) clocksync.Instant {
 
 // readAbove reads the clock until it is above an instant. It gives up after a
 // while; such a stamp is no evidence, and the next one will be.
-func readAbove(clock clocksync.Clock, above clocksync.Instant) clocksync.Stamp {
-	at := clock.Now()
+func readAbove(stamp func() clocksync.Stamp, above clocksync.Instant) clocksync.Stamp {
+	at := stamp()
 	for tries := 0; at.Mono <= above && tries < 1000; tries++ {
-		at = clock.Now()
+		at = stamp()
 	}
 	return at
 }

@@ -38,7 +38,7 @@ func (m *Member) run() {
 // it is to be called again.
 func (m *Member) flush(s *sender) clocksync.Instant {
 	m.mu.Lock()
-	m.core.Flush(m.now(), readAbove(m.clock, newest(m.core)), &s.out)
+	m.core.Flush(m.now(), readAbove(m.stamp, newest(m.core)), &s.out)
 	s.codec, s.synchronizer = m.core.Codec(), m.core.Synchronizer()
 	wake := m.core.Wake()
 	m.pace.until = wake
@@ -151,6 +151,9 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	answer := reception == agentcore.Accepted || reception == agentcore.Refused
 	first := answer && !m.answered
 	m.answered = m.answered || answer
+	if first {
+		m.section = w.SectionHash
+	}
 	m.mu.Unlock()
 	switch reception {
 	case agentcore.Accepted, agentcore.Refused:
@@ -167,6 +170,9 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 
 // welcomedAgain reports what a later synchronizer says.
 func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception) {
+	if reception == agentcore.Accepted && m.compare(w) {
+		m.log.Info("the clock is measured against that of the synchronizer, which is another one now", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
+	}
 	switch {
 	case reception == agentcore.Refused:
 		m.log.Error("the synchronizer refuses this member; it tries again", "member", m.cfg.Name, "reason", w.Reason)

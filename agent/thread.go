@@ -54,7 +54,7 @@ func (m *Member) Thread(name string, opts ...ThreadOption) (*Thread, error) {
 		return nil, fmt.Errorf("agent: thread %q: the configuration declares no threads below group %q: add a synchronizer with members: {threads: N} and the group's as its parent", name, m.cfg.Group)
 	}
 	t := &Thread{name: name, level: m.level, joined: make(chan error, 1), gone: make(chan struct{})}
-	hello := wire.Hello{Member: name, Host: m.cfg.Host, Domain: m.clock.Domain(), Quality: m.clock.Quality()}
+	hello := wire.Hello{Member: name, Host: m.cfg.Host, Domain: m.clock.Domain()}
 	for _, o := range opts {
 		if err := o(&hello); err != nil {
 			return nil, err
@@ -132,7 +132,7 @@ func (l *level) add(t *Thread, hello wire.Hello) error {
 	l.incarnation = max(l.incarnation+1, uint64(max(source.WallNano(), 1)))
 	hello.Incarnation = l.incarnation
 	t.participant = participant{
-		mu: m.mu, clock: m.clock, now: m.now, pace: l.pace, regions: map[string]*Region{},
+		mu: m.mu, stamp: l.stamp, now: m.now, pace: l.pace, regions: map[string]*Region{},
 		core: agentcore.New(agentcore.Options{Hello: hello}),
 	}
 	l.threads = slices.Insert(l.threads, i, t)

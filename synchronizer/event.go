@@ -5,8 +5,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
-// Event is what an observer is told: an [Epoch], a [Verdict], a [Fate] or a
-// [Rejection]. It may be kept.
+// Event is what an observer is told: an [Epoch], a [Verdict], a [Fate], a
+// [Rejection] or a [Clock]. It may be kept.
 type Event interface{ event() }
 
 // Epoch tells that a new set of members is in force.
@@ -21,6 +21,12 @@ type Fate struct{ synccore.FateEvent }
 // Rejection tells what was refused, from whom, and why.
 type Rejection struct{ synccore.Rejection }
 
+// Clock tells that the status of a member's clock has changed: while it is not
+// [clocksync.Synchronized] or [clocksync.Degraded] nothing is certain between that
+// member and those of other clock domains.
+type Clock struct{ synccore.Clock }
+
+func (Clock) event()     {}
 func (Epoch) event()     {}
 func (Verdict) event()   {}
 func (Fate) event()      {}
@@ -32,6 +38,7 @@ type Stats struct {
 	Malformed uint64                             // frames of these that were refused
 	Rejected  uint64                             // inputs refused for other reasons
 	Probes    uint64                             // sent
+	Pings     uint64                             // answered: members measuring their clocks
 	Resends   uint64                             // asked for
 	Decisions uint64                             // firings of predicates
 	Signals   uint64                             // signals sent, without repetitions

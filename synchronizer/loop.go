@@ -21,13 +21,15 @@ type loop struct {
 	frame  []byte
 	wake   clocksync.Instant
 	more   bool // the next message waits already
+
+	timeline clocksync.Timeline // of the reference clock, as the core knows it
 }
 
 // run owns the core until the context ends or the core fails.
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.in.close()
-	l := &loop{Synchronizer: s, wake: clocksync.MaxInstant}
+	l := &loop{Synchronizer: s, wake: clocksync.MaxInstant, timeline: s.opt.Timeline}
 	l.announce()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -136,6 +138,12 @@ func (l *loop) reject(from string, err error) {
 }
 
 func (l *loop) step(now clocksync.Instant) {
+	if t := l.clock.Timeline(); t != l.timeline {
+		l.timeline = t
+		l.core.Step(now, &synccore.Input{Kind: synccore.InTimeline, Timeline: t, More: true}, &l.output)
+		l.deliver()
+		l.report()
+	}
 	l.input.More = l.more
 	l.core.Step(now, &l.input, &l.output)
 	l.wake = l.output.Wake
@@ -208,6 +216,10 @@ func (l *loop) report() {
 	}
 	for _, f := range out.Fates {
 		l.tell(Fate{f})
+	}
+	for _, c := range out.Clocks {
+		l.opt.Logger.Info("clock", "member", c.Name, "source", c.Quality.Source, "status", c.Quality.Status.String())
+		l.tell(Clock{c})
 	}
 	for _, r := range out.Rejected {
 		l.opt.Logger.Warn("refused", "from", r.From, "reason", r.Reason)

@@ -36,6 +36,14 @@ type Options struct {
 	// Conn is a connection to use instead of one of its own. It is neither closed
 	// nor altered; the URL is not used then.
 	Conn *nats.Conn
+	// Timeline is the reference time of the stamps: empty for the readings of this
+	// process's clock, against which members on other hosts measure theirs by
+	// themselves, or [clocksync.UTC] or [clocksync.SmearedUTC] where every member
+	// has a clock that knows that. Members that stamp by another one are refused.
+	Timeline clocksync.Timeline
+	// SeparateClock makes this process a clock domain of its own, as if it were
+	// alone on its host: to try on one host what happens between several.
+	SeparateClock bool
 
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
@@ -45,6 +53,7 @@ type Options struct {
 // goroutine.
 type Synchronizer struct {
 	opt      Options
+	clock    *source.Reference
 	bus      bus.Bus
 	subjects wire.Subjects
 	core     *synccore.Core
@@ -83,14 +92,27 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if opt.now == nil {
 		opt.now = source.Monotonic
 	}
+	clock := source.System()
+	if opt.SeparateClock {
+		clock = source.OwnDomain(clock)
+	}
+	reference := source.NewReference(clock.Domain())
+	relative := opt.Timeline == ""
+	if relative {
+		opt.Timeline = reference.Timeline()
+	}
 	s := &Synchronizer{
 		opt:      opt,
+		clock:    reference,
 		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
-		core:     synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1))}), //nolint:gosec // Positive.
-		in:       newInbox(inboxLimit),
-		codec:    wire.NewBatchCodec(plan.State),
-		done:     make(chan struct{}),
-		stats:    Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
+		core: synccore.New(plan, synccore.Options{
+			Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
+			Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
+		}),
+		in:    newInbox(inboxLimit),
+		codec: wire.NewBatchCodec(plan.State),
+		done:  make(chan struct{}),
+		stats: Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
@@ -149,6 +171,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 		{control, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
 		{s.subjects.StateAll(), s.receive(false)},
 		{s.subjects.AckAll(name), s.receive(true)},
+		{s.subjects.PingAll(), s.pong},
 	}
 	for _, sub := range subscriptions {
 		if _, err := s.bus.Subscribe(sub.subject, bus.Limits{}, sub.handle); err != nil {

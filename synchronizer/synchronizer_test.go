@@ -3,7 +3,9 @@ package synchronizer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -225,7 +227,7 @@ func TestClocksOfTheirOwn(t *testing.T) {
 	const bound = 2 * time.Millisecond
 	server := serve(t, 0)
 	w := newWatch()
-	start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe})
+	start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe, Timeline: clocksync.UTC})
 	for _, name := range []string{"a", "b"} {
 		clock, err := source.Fixed(bound)
 		if err != nil {
@@ -241,6 +243,62 @@ func TestClocksOfTheirOwn(t *testing.T) {
 	e, _ := w.await(t, 0, "verdict", fired)
 	if v := e.(synchronizer.Verdict); v.Span.SameClock || v.Bound < bound || v.Bound > 2*bound {
 		t.Errorf("verdict of different clocks with bound %v, same clock %t: want a bound near %v", v.Bound, v.Span.SameClock, bound)
+	} else if v.Sources != "fixed (assumed)" {
+		t.Errorf("the bound rests on %q", v.Sources)
+	}
+}
+
+// TestMeasuredClocks runs a member beside the synchronizer and one that takes its
+// clock for another: it measures itself, and the verdict names the bound.
+func TestMeasuredClocks(t *testing.T) {
+	server := serve(t, 0)
+	w := newWatch()
+	s := start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe})
+	for _, separate := range []bool{false, true} {
+		m, err := agent.Join(t.Context(), server.URL(), agent.Config{Group: "g", Name: strconv.FormatBool(separate), SeparateClock: separate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		want := clocksync.Quality{Source: "system"}
+		if separate {
+			want = clocksync.Quality{Source: "peer", Unverified: true, Status: clocksync.Synchronized, Timeline: source.NewReference(source.System().Domain()).Timeline()}
+		}
+		q := m.Clock()
+		if q.Expires = 0; q != want {
+			t.Errorf("separate %v: the clock is %+v, want %+v", separate, q, want)
+		}
+		set(t, m, state{Idle: true, N: 1})
+	}
+	e, _ := w.await(t, 0, "clock", func(e synchronizer.Event) bool {
+		_, ok := e.(synchronizer.Clock)
+		return ok
+	})
+	if c := e.(synchronizer.Clock); c.Name != "true" || c.Quality.Status != clocksync.Synchronized {
+		t.Errorf("%+v", c)
+	}
+	e, _ = w.await(t, 0, "verdict", fired)
+	if v := e.(synchronizer.Verdict); v.Span.SameClock || v.Bound <= 0 || v.Sources != "peer" {
+		t.Errorf("same clock %t, bound %v, sources %q; want the bound that was measured", v.Span.SameClock, v.Bound, v.Sources)
+	}
+	if s.Stats().Pings < 8 {
+		t.Errorf("%d pings answered", s.Stats().Pings)
+	}
+}
+
+// TestMixedTimelinesAreRefused: UTC and the synchronizer's clock have nothing in
+// common.
+func TestMixedTimelinesAreRefused(t *testing.T) {
+	server := serve(t, 0)
+	start(t, server.URL(), pair, synchronizer.Options{})
+	clock, err := source.Fixed(time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = agent.Join(t.Context(), server.URL(), agent.Config{Group: "g", Name: "a", Clock: clock})
+	want := fmt.Sprintf(`agent: join group "g" as "a": refused by synchronizer "gsync": member "a" stamps by the timeline "utc", and gsync compares by %q: leave agent.Config.Clock unset, or start the synchronizer with that timeline`, source.NewReference(source.System().Domain()).Timeline())
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
 

@@ -11,6 +11,8 @@
 //     says that it is assumed.
 //   - [Measured]: the same readings, and an interval made of what sources say.
 //
+// [Reference] is the clock of this machine as others measure theirs against it.
+//
 // [OwnDomain] makes the process a clock domain of its own, so that several
 // domains can be tried on one host.
 //

@@ -51,7 +51,9 @@ type fixedClock struct {
 func (c *fixedClock) Domain() clocksync.Domain { return c.domain }
 
 func (c *fixedClock) Quality() clocksync.Quality {
-	return clocksync.Quality{Source: "fixed", Assumed: true}
+	return clocksync.Quality{
+		Source: "fixed", Assumed: true, Timeline: clocksync.UTC, Status: clocksync.Synchronized, Expires: clocksync.MaxInstant,
+	}
 }
 
 func (c *fixedClock) Now() clocksync.Stamp {

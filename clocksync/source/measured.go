@@ -27,6 +27,10 @@ type MeasuredOptions struct {
 	Stale time.Duration
 }
 
+// unknown is the timeline of a clock that takes it from its source, before that
+// has said it.
+const unknown clocksync.Timeline = "unknown"
+
 // NoFaults is for [MeasuredOptions] whose servers are always right.
 const NoFaults = -1
 
@@ -95,7 +99,7 @@ func measured(o MeasuredOptions, clocks readings, sources []Source) (*MeasuredCl
 		clocks:  clocks,
 		options: o,
 		config: clocksync.Config{
-			Timeline:    orDefault(o.Timeline, "unknown"),
+			Timeline:    orDefault(o.Timeline, unknown),
 			Faults:      faults,
 			Drift:       o.Drift,
 			Granularity: granularity,
@@ -167,7 +171,11 @@ func (c *MeasuredClock) Domain() clocksync.Domain { return c.domain }
 func (c *MeasuredClock) Quality() clocksync.Quality {
 	for {
 		if l := c.line.Load(); l != nil {
-			return l.bound.Quality
+			q := l.bound.Quality
+			if q.Timeline == unknown {
+				q.Timeline = ""
+			}
+			return q
 		}
 		runtime.Gosched()
 	}

@@ -58,8 +58,8 @@ func TestStampsNeverGoBack(t *testing.T) {
 func TestQuality(t *testing.T) {
 	for name, want := range map[string]clocksync.Quality{
 		"system": {Source: "system"},
-		"fixed":  {Source: "fixed", Assumed: true},
-		"own":    {Source: "fixed", Assumed: true},
+		"fixed":  {Source: "fixed", Assumed: true, Timeline: clocksync.UTC, Status: clocksync.Synchronized, Expires: clocksync.MaxInstant},
+		"own":    {Source: "fixed", Assumed: true, Timeline: clocksync.UTC, Status: clocksync.Synchronized, Expires: clocksync.MaxInstant},
 	} {
 		if got := clocks(t)[name].Quality(); got != want {
 			t.Errorf("%s: %+v, want %+v", name, got, want)

@@ -24,14 +24,14 @@ func span(d time.Duration) scgs.Span {
 
 // fired is the verdict of a predicate that fired on the given witness.
 func fired(s scgs.Span, witness ...synccore.Part) synchronizer.Verdict {
-	bound := 2 * time.Millisecond
+	bound, sources := 2*time.Millisecond, "peer"
 	if s.SameClock {
-		bound = 0
+		bound, sources = 0, ""
 	}
 	return synchronizer.Verdict{Verdict: synccore.Verdict{
 		Predicate: "overload", Truth: predicates.True, Fired: true,
 		Decision: control.Decision{Synchronizer: "gsync", Term: 9, Epoch: 2, Number: 17},
-		Epoch:    2, Index: 40, Span: s, Witness: witness, Bound: bound,
+		Epoch:    2, Index: 40, Span: s, Witness: witness, Bound: bound, Sources: sources,
 	}}
 }
 
@@ -88,12 +88,16 @@ func everyEvent() map[string]any {
 		"verdict-unknown": synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.Unknown, Reason: "w2 is unknown", Epoch: 2, Index: 42, Partial: true}},
 		"signal-applied":  fate(control.Applied, ""),
 		"signal-refused":  fate(control.Refused, "handler: \x1b[2J\nfailed"),
-		"refused":         refusal{rejection, false},
-		"refused-last":    refusal{rejection, true},
-		"notice":          notice{"the NATS server is back"},
-		"skipped":         skipped(12),
-		"skipped-one":     skipped(1),
-		"stopped":         stopped{synchronizer.Stats{Frames: 1}},
+		"clock": synchronizer.Clock{Clock: synccore.Clock{Name: "w1", Quality: clocksync.Quality{
+			Source: "peer", Unverified: true, Timeline: "boot-7", Status: clocksync.Synchronized,
+		}}},
+		"clock-lost":   synchronizer.Clock{Clock: synccore.Clock{Name: "w1", Quality: clocksync.Quality{Source: "ntp", Timeline: clocksync.UTC, Status: clocksync.Untrusted}}},
+		"refused":      refusal{rejection, false},
+		"refused-last": refusal{rejection, true},
+		"notice":       notice{"the NATS server is back"},
+		"skipped":      skipped(12),
+		"skipped-one":  skipped(1),
+		"stopped":      stopped{synchronizer.Stats{Frames: 1}},
 		"stopped-busy": stopped{synchronizer.Stats{
 			Frames: 1200, Malformed: 2, Rejected: 3, Probes: 40, Resends: 1, Decisions: 5, Signals: 9, Dropped: 6,
 			Fates: map[control.Fate]uint64{control.Applied: 7, control.NoSuchEntry: 2},

@@ -152,7 +152,7 @@ func (w *watcher) observe(e synchronizer.Event) {
 		if e.Fired || w.verbose {
 			w.put(e)
 		}
-	case synchronizer.Fate:
+	case synchronizer.Fate, synchronizer.Clock:
 		w.put(e)
 	case synchronizer.Rejection:
 		if w.verbose || !w.refused {

@@ -45,6 +45,12 @@ func eventFields(event any) fields {
 			"event": "signal", "signal": s.Name, "predicate": s.Predicate, "kind": s.Kind.String(), "region": s.Region,
 			"target": s.Target, "decision": s.Decision.String(), "fate": e.Fate.String(), "detail": e.Detail,
 		}
+	case synchronizer.Clock:
+		q := e.Quality
+		return fields{
+			"event": "clock", "member": e.Name, "status": q.Status.String(), "source": q.Source,
+			"timeline": string(q.Timeline), "assumed": q.Assumed, "unverified": q.Unverified,
+		}
 	case refusal:
 		return fields{"event": "refused", "from": e.From, "reason": e.Reason}
 	case notice:
@@ -82,7 +88,7 @@ func verdictFields(v *synchronizer.Verdict) fields {
 	}
 	o["event"], o["decision"], o["witness"] = "fired", v.Decision.String(), witness
 	o["held_seconds"], o["same_clock"] = v.Span.Certain().Seconds(), v.Span.SameClock
-	o["bound_seconds"] = v.Bound.Seconds()
+	o["bound_seconds"], o["bound_sources"] = v.Bound.Seconds(), v.Sources
 	return o
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -43,6 +44,7 @@ type runFlags struct {
 	nats, listen       string
 	user, passwordFile string
 	name, tenant       string
+	timeline           string
 	members            []string
 	verbose, json      bool
 }
@@ -76,6 +78,7 @@ func newRun() *cobra.Command {
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; members use the same")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
+	flags.StringVar(&f.timeline, "timeline", "", "`TIME` by which hosts are compared: utc or utc-smeared, which every member has to know (default this host's clock, against which members measure theirs)")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell every change of a verdict and every refusal too")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	return cmd
@@ -85,6 +88,11 @@ func newRun() *cobra.Command {
 func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Writer) error {
 	if err := wire.CheckToken("tenant", f.tenant); err != nil {
 		return err
+	}
+	switch clocksync.Timeline(f.timeline) {
+	case "", clocksync.UTC, clocksync.SmearedUTC:
+	default:
+		return fmt.Errorf("--timeline %q: use %s or %s, or leave it out", f.timeline, clocksync.UTC, clocksync.SmearedUTC)
 	}
 	where, err := f.server()
 	if err != nil {

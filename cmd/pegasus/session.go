@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -38,6 +39,7 @@ func (s *session) start(ctx context.Context) error {
 		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose}
 		one, err := synchronizer.Start(ctx, s.url.secret, s.cfg, synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
+			Timeline: clocksync.Timeline(s.flags.timeline),
 		})
 		if err != nil {
 			return err

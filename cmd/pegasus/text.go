@@ -6,10 +6,10 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/predicates"
-	"github.com/gopegasus/pegasus/scgs"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -39,6 +39,8 @@ func phrase(event any) string {
 		return verdictText(&e)
 	case synchronizer.Fate:
 		return fateText(&e)
+	case synchronizer.Clock:
+		return clockText(&e)
 	case refusal:
 		if e.last {
 			return fmt.Sprintf("refused %s: %s (further refusals are told with -v)", e.From, e.Reason)
@@ -95,7 +97,7 @@ func verdictText(v *synchronizer.Verdict) string {
 	for i := range v.Witness {
 		parts[i] = partText(&v.Witness[i])
 	}
-	return fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v.Span, v.Bound))
+	return fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v))
 }
 
 func partText(p *synccore.Part) string {
@@ -114,14 +116,32 @@ func partText(p *synccore.Part) string {
 
 // spanText says how long the global state certainly held so far, and by which
 // bound that is known.
-func spanText(s scgs.Span, bound time.Duration) string {
+func spanText(v *synchronizer.Verdict) string {
+	s, bound := v.Span, brief(v.Bound)
+	if v.Sources != "" {
+		bound += " (" + v.Sources + ")"
+	}
 	switch {
 	case s.SameClock:
 		return "held " + brief(s.Certain()) + " by the same clock"
 	case s.HasCore:
-		return "held " + brief(s.Certain()) + " by clocks within " + brief(bound)
+		return "held " + brief(s.Certain()) + " by clocks within " + bound
 	}
-	return "held, for less than the clocks' bound of " + brief(bound)
+	return "held, for less than the clocks' bound of " + bound
+}
+
+// clockText says what the status of a member's clock means for verdicts.
+func clockText(c *synchronizer.Clock) string {
+	line := fmt.Sprintf("clock of %s is %v", c.Name, c.Quality.Status)
+	if c.Quality.Source != "" {
+		line += " by " + c.Quality.Source
+	}
+	switch c.Quality.Status {
+	case clocksync.Unknown, clocksync.Untrusted:
+		line += "; nothing is certain between it and other hosts"
+	case clocksync.Synchronized, clocksync.Degraded:
+	}
+	return line
 }
 
 // brief gives a duration with three digits or so.

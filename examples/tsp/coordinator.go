@@ -85,7 +85,7 @@ func (c *coordinator) search(ctx context.Context, url string, parts int) error {
 	im := bnb.NewImprover(c.in, bnb.ImproverOptions{Seed: c.info.Seed, Kicks: c.in.N})
 	tour, length := im.Best()
 	c.improve(memberName, tour, length)
-	m, err := agent.Join(ctx, url, agent.Config{Group: group, Name: memberName, Tenant: c.info.ID, State: globalState{}})
+	m, err := agent.Join(ctx, url, agent.Config{Group: group, Name: memberName, Tenant: c.info.ID, State: globalState{}, SeparateClock: c.info.Separate})
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type options struct {
 	seed      uint64
 	subtasks  string
 	journal   string
+	separate  bool
 	verbose   bool
 	worker    bool
 	json      bool
@@ -71,6 +72,9 @@ Flags:
                    paper does: edges or prefix (default edges)
   -journal DIR     write DIR/RUN.jsonl: what the coordinator did, an event a line,
                    with the seconds since the start
+  -separate-clocks let each process take the clock of the others for one it cannot
+                   read, as if it ran on a host of its own: states are compared
+                   within bounds that the processes measure
   -v               tell of every decision, epoch and late signal
   -worker          be a worker of a run that is there; needs -nats
   -run ID          of which run, if the server has several
@@ -103,6 +107,7 @@ func parseFlags(args []string) (*options, error) {
 	fs.Uint64Var(&o.seed, "seed", 1, "")
 	fs.StringVar(&o.subtasks, "subtasks", bnb.Edges.String(), "")
 	fs.StringVar(&o.journal, "journal", "", "")
+	fs.BoolVar(&o.separate, "separate-clocks", false, "")
 	fs.BoolVar(&o.verbose, "v", false, "")
 	fs.BoolVar(&o.worker, "worker", false, "")
 	fs.BoolVar(&o.json, "json", false, "")

@@ -83,7 +83,7 @@ func (l *leader) open(ctx context.Context) error {
 	if err := l.server(); err != nil { //nolint:contextcheck // close ends the server.
 		return err
 	}
-	info := runInfo{ID: "tsp-" + newID(), Instance: l.instance, N: in.N, Kind: l.subtasks, Seed: l.seed, Threads: l.threads}
+	info := runInfo{ID: "tsp-" + newID(), Instance: l.instance, N: in.N, Kind: l.subtasks, Seed: l.seed, Threads: l.threads, Separate: l.separate}
 	j, err := openJournal(l.journal, info.ID, l.start)
 	if err != nil {
 		return err
@@ -163,6 +163,7 @@ func (l *leader) connect(ctx context.Context, cfg *synchronizer.Config) error {
 	}
 	s, err := synchronizer.Start(ctx, l.url, cfg, synchronizer.Options{
 		Name: "gsync", Tenant: l.coord.info.ID, Logger: l.logger(), Observe: l.coord.observe,
+		SeparateClock: l.separate,
 	})
 	if err != nil {
 		return err

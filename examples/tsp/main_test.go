@@ -122,6 +122,9 @@ func TestRun(t *testing.T) {
 			p := begin(t, "-instance", "burma14", "-processes", "2", "-threads", "2", "-subtasks", kind, "-json")
 			code, r := p.finish(t)
 			checkProven(t, code, r, "burma14", 3323)
+			if r.Clocks != "the same clock" {
+				t.Errorf("decided by %s", r.Clocks)
+			}
 			if r.Instance != "burma14" || r.N != 14 || r.Processes != 2 || r.Threads != 2 || len(r.PIDs) != 2 || r.Signals.Stop != 2 {
 				t.Errorf("%+v", r)
 			}
@@ -262,5 +265,18 @@ func TestBadConfig(t *testing.T) {
 	}
 	if code := run([]string{"-config", file + "x"}, &out, &errs); code != exitFailed || out.Len() > 0 {
 		t.Errorf("exit code %d with no configuration:\n%s", code, &out)
+	}
+}
+
+// TestSeparateClocks: where each process is a clock domain of its own, they
+// measure themselves against the synchronizer, and the optimum is proven all the
+// same.
+func TestSeparateClocks(t *testing.T) {
+	for spec, optimum := range map[string]int{"berlin52": 7542, "random:30:3": 0} {
+		code, r := begin(t, "-instance", spec, "-processes", "2", "-threads", "2", "-separate-clocks", "-json").finish(t)
+		checkProven(t, code, r, spec, optimum)
+		if !strings.HasPrefix(r.Clocks, "clocks within ") || !strings.HasSuffix(r.Clocks, "s (peer)") || r.Processes != 2 {
+			t.Errorf("decided by %s; want a bound that was measured", r.Clocks)
+		}
 	}
 }

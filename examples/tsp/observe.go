@@ -1,7 +1,9 @@
 package main
 
 import (
+	"fmt"
 	"strings"
+	"time"
 
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -12,6 +14,7 @@ type tally struct {
 	applied map[string]int // by name; each process that applied one counts
 	late    int            // no-such-entry and expired
 	stopped map[string]bool
+	clocks  string   // by which the last decision was made
 	epoch   []string // the members in force
 	begun   bool
 	changed chan struct{} // capacity 1
@@ -83,7 +86,17 @@ func (c *coordinator) decided(e synchronizer.Verdict) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.journal.write("decision", map[string]any{"predicate": e.Predicate, "decision": e.Decision.String()})
-	c.screen.detail("%s holds (decision %v)", e.Predicate, e.Decision)
+	c.tally.clocks = clocks(e)
+	c.screen.detail("%s holds by %s (decision %v)", e.Predicate, c.tally.clocks, e.Decision)
+}
+
+// clocks says by what the states of a verdict were compared.
+func clocks(v synchronizer.Verdict) string {
+	if v.Span.SameClock {
+		return "the same clock"
+	}
+	bound := v.Bound.Truncate(time.Microsecond) + time.Microsecond // Not less than it is.
+	return fmt.Sprintf("clocks within %v (%s)", bound, v.Sources)
 }
 
 // stopping is how many of the workers in the epoch have not been stopped.

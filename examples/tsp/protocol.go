@@ -102,6 +102,7 @@ type runInfo struct {
 	Kind     string `json:"kind"` // of the subtasks
 	Seed     uint64 `json:"seed"`
 	Threads  int    `json:"threads"`
+	Separate bool   `json:"separate,omitempty"` // each process has a clock of its own
 }
 
 // title names the instance to people.

@@ -27,6 +27,7 @@ type result struct {
 	Signals     signals `json:"signals"`
 	Migrations  int     `json:"migrations"`
 	LateSignals int     `json:"late_signals"`
+	Clocks      string  `json:"clocks"` // by which the last decision was made
 	Tour        []int   `json:"tour"`
 
 	verdict string  // the predicate that ended the search, if one did
@@ -55,7 +56,7 @@ func (c *coordinator) result(start, end time.Time) *result {
 		Processes: len(c.pids), Threads: c.info.Threads, PIDs: []int{},
 		Subtasks: n.Completed, Migrations: n.Moved, LateSignals: c.tally.late,
 		Signals: signals{applied["NewBest"], applied["NewSubtask"], applied["StopIteration"] + applied["Done"]},
-		verdict: c.verdict, gap: c.gap, migrate: applied["Migrate"],
+		verdict: c.verdict, gap: c.gap, migrate: applied["Migrate"], Clocks: c.tally.clocks,
 	}
 	if c.verdict == "Done" {
 		r.LowerBound = r.Length
@@ -81,8 +82,12 @@ func (r *result) good() bool { return r.verdict != "" }
 
 // String is the verdict line.
 func (r *result) String() string {
-	return fmt.Sprintf("%s: length %d, %s, %.2f s (search %.2f s); %s x %s; %s; signals: %d new best, %d new subtask, %d migrate, %d stop; %s, %s",
-		r.Instance, r.Length, r.standing(), r.Seconds, r.search,
+	by := ""
+	if r.Clocks != "" {
+		by = " by " + r.Clocks
+	}
+	return fmt.Sprintf("%s: length %d, %s%s, %.2f s (search %.2f s); %s x %s; %s; signals: %d new best, %d new subtask, %d migrate, %d stop; %s, %s",
+		r.Instance, r.Length, r.standing(), by, r.Seconds, r.search,
 		plural(r.Processes, "process"), plural(r.Threads, "thread"), plural(r.Subtasks, "subtask"),
 		r.Signals.NewBest, r.Signals.NewSubtask, r.migrate, r.Signals.Stop,
 		plural(r.Migrations, "migration"), plural(r.LateSignals, "late signal"))

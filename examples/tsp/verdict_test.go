@@ -13,6 +13,7 @@ func example() *result {
 	return &result{
 		Instance: "kroA100", N: 3, Length: 21282, LowerBound: 21282, Proven: true, Seconds: 1.234, Processes: 3, Threads: 2,
 		PIDs: []int{7, 8, 9}, Subtasks: 31, Signals: signals{2, 42, 3}, Migrations: 1, LateSignals: 0, Tour: []int{1, 3, 2},
+		Clocks:  "the same clock",
 		verdict: "Done", migrate: 9, search: 1.1,
 	}
 }
@@ -24,7 +25,7 @@ func TestJSON(t *testing.T) {
 	}
 	want := `{"instance":"kroA100","n":3,"length":21282,"lower_bound":21282,"proven":true,"interrupted":false,` +
 		`"seconds":1.234,"processes":3,"threads":2,"pids":[7,8,9],"subtasks":31,` +
-		`"signals":{"new_best":2,"new_subtask":42,"stop":3},"migrations":1,"late_signals":0,"tour":[1,3,2]}` + "\n"
+		`"signals":{"new_best":2,"new_subtask":42,"stop":3},"migrations":1,"late_signals":0,"clocks":"the same clock","tour":[1,3,2]}` + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
@@ -35,7 +36,7 @@ func TestVerdictLine(t *testing.T) {
 		change func(*result)
 		want   string
 	}{
-		{func(*result) {}, "kroA100: length 21282, proven optimal, 1.23 s (search 1.10 s); 3 processes x 2 threads; 31 subtasks; " +
+		{func(*result) {}, "kroA100: length 21282, proven optimal by the same clock, 1.23 s (search 1.10 s); 3 processes x 2 threads; 31 subtasks; " +
 			"signals: 2 new best, 42 new subtask, 9 migrate, 3 stop; 1 migration, 0 late signals"},
 		{func(r *result) { r.Proven, r.LowerBound, r.verdict = false, 21000, "StopIteration" }, "at most 1.34% above the optimum, as asked for with -gap"},
 		{func(r *result) { r.Proven, r.LowerBound, r.verdict = false, 21000, "" }, "not proven (lower bound 21000, gap 1.34%)"},

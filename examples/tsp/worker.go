@@ -131,7 +131,7 @@ func (w *worker) join(ctx context.Context) error {
 	if _, err := w.courier.ask(ctx, request{Op: opImprove, Tour: tour, Length: length}); err != nil && !errors.Is(err, errVoid) {
 		return err
 	}
-	m, err := agent.Join(ctx, w.url, agent.Config{Group: group, Name: w.name, Tenant: w.info.ID, Logger: w.log})
+	m, err := agent.Join(ctx, w.url, agent.Config{Group: group, Name: w.name, Tenant: w.info.ID, Logger: w.log, SeparateClock: w.info.Separate})
 	w.member = m
 	return err
 }

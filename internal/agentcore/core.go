@@ -38,6 +38,11 @@ type Core struct {
 	codec     *wire.BatchCodec // of the declared state, nil before the first welcome
 	virtual   bool
 
+	// What the stamps rest on: now, and as it was told last.
+	quality, tagged clocksync.Quality
+	taggedAt        clocksync.Instant
+	retag           bool // the quality has changed since the hello
+
 	// The states.
 	clock  clocksync.Monotone
 	ring   ring
@@ -112,6 +117,7 @@ func New(o Options) *Core {
 	}
 	return &Core{
 		hello:      o.Hello,
+		quality:    o.Hello.Quality,
 		batchSize:  uint64(min(o.BatchSize, RingTransitions)),
 		batchAge:   max(o.BatchAge, 0),
 		virtual:    o.Hello.Threads,
@@ -211,6 +217,7 @@ func (c *Core) Alive(now clocksync.Instant, at clocksync.Stamp) error {
 	if c.reopen {
 		c.changed(now)
 	}
+	c.again(now, at)
 	if c.satisfied(now, c.evidence(at)) {
 		c.owed = true
 	}
@@ -219,8 +226,8 @@ func (c *Core) Alive(now clocksync.Instant, at clocksync.Stamp) error {
 
 // stamp passes a stamp that is no older than those before it.
 func (c *Core) stamp(at clocksync.Stamp) (clocksync.Stamp, error) {
-	next, ok := c.clock.Next(at)
-	if !ok {
+	next, ok := c.clock.Next(bounded(at))
+	if !ok || at.Mono < c.read {
 		c.stats.Backwards++
 		return at, fmt.Errorf("%w: %v", ErrBackwards, at)
 	}

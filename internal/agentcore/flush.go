@@ -64,7 +64,7 @@ func (c *Core) Flush(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 		c.introduce(now, out)
 		return
 	}
-	evidence := c.evidence(c.revive(at))
+	evidence := c.evidence(c.revive(now, at))
 	if c.satisfied(now, evidence) {
 		c.owed = true
 	}
@@ -79,6 +79,8 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 	if now < c.helloAt {
 		return
 	}
+	c.hello.Quality = c.quality
+	c.tagged, c.taggedAt, c.retag = c.quality, now, false
 	out.Hellos = append(out.Hellos, c.hello)
 	c.helloAt = now.Add(c.helloPause)
 	c.helloPause = min(2*c.helloPause, maxHelloPause)
@@ -87,7 +89,7 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 // revive takes the stamp of the flush, and begins a state that waits for one: what
 // held before the member was dropped still holds now. What is no longer known to
 // be true in between is not claimed.
-func (c *Core) revive(at clocksync.Stamp) clocksync.Stamp {
+func (c *Core) revive(now clocksync.Instant, at clocksync.Stamp) clocksync.Stamp {
 	if c.virtual {
 		at = c.alive
 	} else if next, err := c.stamp(at); err == nil {
@@ -97,6 +99,9 @@ func (c *Core) revive(at clocksync.Stamp) clocksync.Stamp {
 	}
 	if c.reopen && at.Domain != "" {
 		c.begin(at, c.row)
+	}
+	if !c.virtual {
+		c.again(now, at)
 	}
 	return at
 }
@@ -149,6 +154,10 @@ func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output
 	}
 	news := c.batch(out, from, c.ring.next)
 	news.Evidence, news.Leaving = evidence, c.leaving
+	if c.tagDue(now) {
+		news.Tagged, news.Quality = true, c.quality
+		c.tagged, c.taggedAt = c.quality, now
+	}
 	c.sent = c.ring.next
 	if c.resend.To > 0 {
 		c.repeat(out)

@@ -18,7 +18,7 @@ type Keeper struct {
 
 	host      *Host
 	estimator *clocksync.Estimator
-	drift     float64
+	config    clocksync.Config
 	every     time.Duration
 	bound     clocksync.Bound
 	monotone  clocksync.Monotone
@@ -37,7 +37,7 @@ func NewKeeper(h *Host, c clocksync.Config, every time.Duration) (*Keeper, error
 	if err != nil {
 		return nil, fmt.Errorf("sim: %w", err)
 	}
-	k := &Keeper{host: h, estimator: e, drift: c.Drift, every: every}
+	k := &Keeper{host: h, estimator: e, config: c, every: every}
 	k.refresh()
 	h.After(look, k.look)
 	return k, nil
@@ -70,8 +70,13 @@ func (k *Keeper) ask(name string, s TimeServer, out, back *Link) {
 				Sent: sent, Arrived: arrived, Departs: w.now, Received: w.now.Add(took),
 				Offset: w.now.Add(-time.Duration(k.host.Mono())),
 			})
+			timeline := k.config.Timeline
+			if s.Timeline != nil {
+				timeline = s.Timeline()
+			}
 			w.After(took, func() {
 				k.host.Do(func() {
+					k.follow(timeline)
 					k.reply(name, s.Claim, clocksync.Exchange{Sent: sent, Arrived: a, Departed: d, Received: k.host.Mono()})
 				})
 			})
@@ -80,14 +85,14 @@ func (k *Keeper) ask(name string, s TimeServer, out, back *Link) {
 }
 
 func (k *Keeper) reply(name string, claim time.Duration, x clocksync.Exchange) {
-	offset, ok := x.Offset(k.drift)
+	offset, ok := x.Offset(k.config.Drift)
 	if !ok || x.Received.Sub(x.Sent) > patience {
 		return
 	}
 	const granularity = 2 // Each of two readings is up to 1 ns behind.
 	k.observe()
 	s := clocksync.Sample{
-		Source: "sim", Server: name, Timeline: clocksync.UTC,
+		Source: "sim", Server: name, Timeline: k.config.Timeline,
 		From: x.Sent, At: x.Received, Offset: offset.Widen(claim + granularity),
 		Parts: clocksync.Parts{RoundTrip: x.RoundTrip(), RootDispersion: claim, Granularity: granularity},
 	}
@@ -96,6 +101,20 @@ func (k *Keeper) reply(name string, claim time.Duration, x clocksync.Exchange) {
 	if r == clocksync.Taken && k.Taken != nil {
 		k.Taken(s)
 	}
+	k.refresh()
+}
+
+// follow begins anew where the time of the server is another one.
+func (k *Keeper) follow(t clocksync.Timeline) {
+	if t == k.config.Timeline {
+		return
+	}
+	k.config.Timeline = t
+	e, err := clocksync.NewEstimator(k.config)
+	if err != nil {
+		panic(fmt.Sprintf("sim: a config that was good is no longer: %v", err))
+	}
+	k.estimator = e
 	k.refresh()
 }
 
@@ -124,17 +143,23 @@ func (k *Keeper) refresh() { k.bound = k.estimator.Bound(k.host.Mono()) }
 // Domain is the host's.
 func (k *Keeper) Domain() clocksync.Domain { return k.host.Domain }
 
-// Now stamps by the last bound, if the wall clock did not move against the
-// monotonic clock since it was made; reading the boot clock would cost too much.
+// Now reads the clock; its stamps never go back, which after a contradiction they
+// cannot do and be true.
 func (k *Keeper) Now() clocksync.Stamp {
+	s, ok := k.monotone.Next(k.Read())
+	if !ok {
+		panic(fmt.Sprintf("sim: the clock of host %s went back to %v", k.host.Domain, s))
+	}
+	return s
+}
+
+// Read stamps by the last bound, if the wall clock did not move against the
+// monotonic clock since it was made; reading the boot clock would cost too much.
+func (k *Keeper) Read() clocksync.Stamp {
 	o := clocksync.Observation{Mono: k.host.Mono(), Boot: clocksync.MinInstant, Wall: k.host.Wall()}
 	s := clocksync.Stamp{Domain: k.host.Domain, Mono: o.Mono, Within: clocksync.Unbounded}
 	if o.Change(k.bound.Seen) == clocksync.Unchanged {
 		s.Within = k.bound.Within(o.Mono)
-	}
-	s, ok := k.monotone.Next(s)
-	if !ok {
-		panic(fmt.Sprintf("sim: the clock of host %s went back to %v", k.host.Domain, s))
 	}
 	return s
 }

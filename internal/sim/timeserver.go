@@ -20,6 +20,8 @@ type Question struct {
 type TimeServer struct {
 	// Claim is by how much it says that its clock may be off.
 	Claim time.Duration
+	// Timeline, if not nil, tells that of its clock, which may change.
+	Timeline func() clocksync.Timeline
 	// Answer tells its clock at both times.
 	Answer func(q Question) (arrived, departed clocksync.Instant)
 }
@@ -31,7 +33,7 @@ func (w *World) NewTimeServer(claim time.Duration) TimeServer {
 	wrong := func() time.Duration {
 		return min(max(off+w.Between(-claim/10, claim/10), -claim), claim)
 	}
-	return TimeServer{claim, func(q Question) (arrived, departed clocksync.Instant) {
+	return TimeServer{Claim: claim, Answer: func(q Question) (arrived, departed clocksync.Instant) {
 		// Its clock does not go back in between.
 		arrived = q.Arrived.Add(wrong())
 		return arrived, max(arrived, q.Departs.Add(wrong()))
@@ -46,7 +48,7 @@ type Lie func(q Question) (earliest, latest time.Duration)
 // the lie, as far as one reply can: it knows all delays and the host's clock, but
 // not by how much that will drift until the reply is there.
 func NewLiar(lie Lie) TimeServer {
-	return TimeServer{0, func(q Question) (arrived, departed clocksync.Instant) {
+	return TimeServer{Answer: func(q Question) (arrived, departed clocksync.Instant) {
 		earliest, latest := lie(q)
 		// The host takes [departed - received, arrived - sent].
 		departed = q.Received.Add(earliest)

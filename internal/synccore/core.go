@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -17,6 +18,14 @@ type Options struct {
 	// Local is set where the members are threads of the hosting process: their
 	// evidence comes by InEvidence, nobody is probed, asked again or silent.
 	Local bool
+	// Reference is the clock domain whose readings are the reference time: the
+	// host's own at the root. Empty: there is none.
+	Reference clocksync.Domain
+	// Timeline is that of the members' stamps. Empty: named as the reference, if
+	// there is one; otherwise that is not looked at.
+	Timeline clocksync.Timeline
+	// Relative says that Timeline, too, is the readings of Reference.
+	Relative bool
 }
 
 // The waits of the machine, none of which decides a verdict.
@@ -34,11 +43,12 @@ const (
 
 // Core is the machine of one synchronizer. It is owned by one goroutine.
 type Core struct {
-	plan  *Plan
-	opt   Options
-	det   *scgs.Detector
-	scope *predicates.Scope
-	rows  arena
+	plan     *Plan
+	opt      Options
+	relative bool // the readings of the reference clock are the time stamps are compared by
+	det      *scgs.Detector
+	scope    *predicates.Scope
+	rows     arena
 
 	now      clocksync.Instant
 	stepped  bool
@@ -66,6 +76,7 @@ type Core struct {
 	outbox    []*pending
 	summary   summary
 	strangers map[string]clocksync.Instant
+	domains   map[clocksync.Domain]*domain
 
 	// Scratch space of one step.
 	needs    []scgs.Need
@@ -74,16 +85,22 @@ type Core struct {
 	targets  []int
 	values   []scgs.Value
 	sets     []set
+	told     wire.Report
 }
 
 // New returns the machine of a plan.
 func New(plan *Plan, opt Options) *Core {
+	relative := opt.Reference != "" && (opt.Timeline == "" || opt.Relative)
+	if opt.Timeline == "" {
+		opt.Timeline = clocksync.Timeline(opt.Reference)
+	}
 	c := &Core{
-		plan: plan, opt: opt,
+		plan: plan, opt: opt, relative: relative,
 		det:       scgs.NewDetector(scgs.Options{}),
 		scope:     predicates.NewScope(plan.env),
 		members:   map[string]*member{},
 		strangers: map[string]clocksync.Instant{},
+		domains:   map[clocksync.Domain]*domain{},
 		states:    make([]ruleState, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
 	}
@@ -148,6 +165,8 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.evidenceOfAll(in.At)
 	case InProcess:
 		c.processState(in.At, in.Row, out)
+	case InTimeline:
+		c.anew(in.Timeline)
 	case InParent:
 		c.parentSignal(in.Signal)
 	default:
@@ -172,6 +191,7 @@ func (c *Core) settle(in *Input, out *Output) {
 	if !c.opt.Local && (in.Kind == InTick || c.now >= c.looked.Add(tickPeriod)) {
 		c.looked = c.now
 		c.gapsOver(out)
+		c.forgetStamps()
 		c.silence(out)
 		if c.failed {
 			return

@@ -15,14 +15,27 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	if m == nil {
 		return
 	}
+	if b.Tagged {
+		c.retag(m, b.Quality, out)
+	}
 	for i := range b.Reports {
-		c.report(m, &b.Reports[i], out)
+		if b.Reports[i].Seq <= m.last {
+			continue // a duplicate
+		}
+		ok := false
+		c.told = b.Reports[i]
+		if c.told.At, ok = c.timed(m, c.told.At, out); ok {
+			c.report(m, &c.told, out)
+		}
 	}
 	if !b.Again {
 		m.regions = append(m.regions[:0], b.Regions...)
 	}
-	if b.Evidence.Seq > 0 {
-		c.evidence(m, b.Evidence, out)
+	if e := b.Evidence; e.Seq > 0 {
+		ok := false
+		if e.At, ok = c.timed(m, e.At, out); ok {
+			c.evidence(m, e, out)
+		}
 	}
 	if b.Leaving {
 		c.leave(m, "left")

@@ -23,6 +23,7 @@ const (
 	InEvidence                 // every open state of every member holds at At
 	InProcess                  // the process beside its threads has the state Row
 	InParent                   // a signal from the level above
+	InTimeline                 // the reference clock stood still: its time is another one now
 )
 
 // Input is one event for a [Core]. From is the sender as its subject names it.
@@ -37,6 +38,8 @@ type Input struct {
 	Signal *control.Signal
 	At     clocksync.Stamp
 	Row    []scgs.Value
+	// Timeline is that of the reference clock by now.
+	Timeline clocksync.Timeline
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.
 	More bool
@@ -56,6 +59,7 @@ type Output struct {
 	Epochs   []Epoch
 	Fates    []FateEvent
 	Rejected []Rejection
+	Clocks   []Clock
 
 	// Failed is set when a silent member's policy is to fail; the machine does
 	// nothing more.
@@ -106,6 +110,9 @@ type Verdict struct {
 	// stamps, 0 if one clock ordered them.
 	Witness []Part
 	Bound   time.Duration
+	// What the bound rests on, by name, joined by "+"; empty if one clock ordered
+	// the states.
+	Sources string
 }
 
 // Part is one member's state in a witness.
@@ -131,6 +138,13 @@ type Dropped struct {
 	Reason string // "left" or "silent for 3s" or "came back as a new incarnation"
 }
 
+// Clock tells that the bound of a member's clock is as good as it was no longer,
+// or again: its status is another one.
+type Clock struct {
+	Name    string
+	Quality clocksync.Quality
+}
+
 // FateEvent tells what became of a signal.
 type FateEvent struct {
 	Signal *control.Signal
@@ -147,6 +161,6 @@ type Rejection struct {
 func (o *Output) reset() {
 	o.Welcomes, o.Probes, o.Resends, o.Signals = o.Welcomes[:0], o.Probes[:0], o.Resends[:0], o.Signals[:0]
 	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
-	o.Fates, o.Rejected = o.Fates[:0], o.Rejected[:0]
+	o.Fates, o.Rejected, o.Clocks = o.Fates[:0], o.Rejected[:0], o.Clocks[:0]
 	o.Failed, o.Wake = "", clocksync.MaxInstant
 }

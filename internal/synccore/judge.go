@@ -210,7 +210,8 @@ func (c *Core) fire(r *rule, s *ruleState, span scgs.Span, out *Output) {
 	s.armed = false
 	s.release()
 	v := c.verdict(r, predicates.Verdict{Truth: predicates.True}, span)
-	v.Fired, v.Decision, v.Witness, v.Bound = true, c.decision(), c.witness(), c.det.Bound()
+	v.Fired, v.Decision, v.Witness, v.Bound = true, c.decision(), c.witness(), c.bound(span)
+	v.Sources = c.sources(span)
 	out.Verdicts = append(out.Verdicts, v)
 	for _, a := range r.set {
 		value, reason := a.value.EvalValue(c.scope)
@@ -274,6 +275,9 @@ func (c *Core) probe(out *Output) {
 // then the answers show what is still needed.
 func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	n.Seq = seq
+	if c.exact(m) && n.AfterTime != clocksync.MinInstant {
+		n.AfterMono, n.AfterTime = max(n.AfterMono, n.AfterTime), clocksync.MinInstant
+	}
 	asked := m.probedFor.Seq == seq && m.probedFor.AfterMono >= n.AfterMono && m.probedFor.AfterTime >= n.AfterTime
 	if m.probes > 0 && (asked || m.probes >= probesOut) && c.now.Sub(m.probed) < probeAgain {
 		return

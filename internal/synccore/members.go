@@ -20,6 +20,10 @@ type member struct {
 	name, host  string
 	incarnation uint64
 	domain      clocksync.Domain
+	quality     clocksync.Quality
+	stripped    bool              // a bound without a timeline was left out
+	shared      *domain           // whose stamps are put in order; nil if there is nothing to
+	read        clocksync.Instant // the newest reading, of a member with a shared domain
 	heard       clocksync.Instant
 	gone        bool   // left or dropped; a stranger until it says hello again
 	why         string // why it is gone
@@ -71,6 +75,9 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		})
 		return
 	}
+	if h.Quality.Status == clocksync.Untrusted && (m == nil || h.Incarnation > m.incarnation) {
+		c.distrust(from, h.Domain)
+	}
 	switch {
 	case m == nil:
 		m = c.add(from)
@@ -79,16 +86,22 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.leave(m, "came back as a new incarnation")
 		c.enter(m, h)
 	}
+	c.retime(m, h.Quality, out)
 	m.heard = c.now
 	next := uint64(0)
 	if m.last > 0 {
 		next = m.last + 1
+	}
+	reference := c.opt.Reference
+	if !c.relative {
+		reference = ""
 	}
 	out.welcome(from, wire.Welcome{
 		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
 		Member: from, Incarnation: h.Incarnation, Accepted: true, Schema: c.plan.State,
 		Section: c.plan.below, SectionHash: hash(c.plan.below),
 		Heartbeat: int64(c.plan.heartbeat()), NextSeq: next,
+		Domain: reference, Timeline: m.quality.Timeline,
 	})
 }
 
@@ -96,6 +109,9 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 func (c *Core) unwelcome(m *member, h *wire.Hello) string {
 	if m != nil && h.Incarnation < m.incarnation {
 		return fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
+	}
+	if reason := c.mixed(m, h); reason != "" {
+		return reason
 	}
 	if m == nil || m.gone {
 		if present := c.present(); present >= c.plan.Members.Max {
@@ -173,7 +189,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	old := *m
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
-		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant,
+		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
 	}
 	if old.index != noIndex {
 		// The old incarnation is in the detector until the next epoch.
@@ -194,6 +210,7 @@ func (c *Core) leave(m *member, why string) {
 	if m.gone {
 		return
 	}
+	c.leaveDomain(m)
 	m.gone, m.why = true, why
 	c.changed = true
 	c.dropped = append(c.dropped, Dropped{m.name, why})

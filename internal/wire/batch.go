@@ -35,7 +35,8 @@ func (b *BatchCodec) Hash() uint64 { return b.hash }
 const (
 	flagAgain = 1 << iota
 	flagLeaving
-	batchFlags = flagAgain | flagLeaving
+	flagTagged
+	batchFlags = flagAgain | flagLeaving | flagTagged
 )
 
 // No report and no region is shorter than this.
@@ -43,7 +44,7 @@ const leastBytes = 3
 
 // Append appends a frame with the first n of the reports, as many as fit: at
 // least one if there are any. A frame that does not hold them all has neither
-// Leaving nor Evidence, since these speak of the end of the batch, and only the
+// Leaving nor Evidence nor Quality, since these speak of the end of the batch, and only the
 // regions known to be open where it stops; the rest needs further frames.
 //
 // Batch.Schema and the domains of the stamps are not looked at. What a decoder
@@ -81,7 +82,18 @@ func (b *BatchCodec) write(c *coder, m *Batch) int {
 	}
 	c.writeRegions(m.Regions, math.MaxUint64)
 	c.evidence(&m.Evidence, &run)
+	if m.Tagged && c.err == nil {
+		c.buf[place] |= flagTagged
+		c.tag(&m.Quality)
+	}
 	return n
+}
+
+// tag codes a quality but for its timeline.
+func (c *coder) tag(q *clocksync.Quality) {
+	c.text("quality", &q.Source, MaxHostBytes)
+	c.bool("assumed", &q.Assumed)
+	c.standing(q)
 }
 
 // writeRegions writes the regions that were entered up to the state last.
@@ -104,6 +116,9 @@ func (c *coder) writeRegions(regions []Region, last uint64) {
 func tailBytes(m *Batch) int {
 	const number = 9
 	size := 3 + number + 1 + 3*number // the count of the regions, the evidence
+	if m.Tagged {
+		size += 2 + len(m.Quality.Source) + 1 + 1 + 1 + number
+	}
 	for i := range m.Regions {
 		size += 2 + len(m.Regions[i].Name) + 2*number
 	}
@@ -155,6 +170,11 @@ func (b *BatchCodec) read(c *coder, domain clocksync.Domain, m *Batch) {
 	c.evidence(&m.Evidence, &run)
 	if m.Evidence.Seq == 0 {
 		m.Evidence.At = clocksync.Stamp{}
+	}
+	m.Tagged = flags&flagTagged != 0
+	m.Quality = clocksync.Quality{}
+	if m.Tagged {
+		c.tag(&m.Quality)
 	}
 }
 

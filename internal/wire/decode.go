@@ -29,6 +29,16 @@ func DecodeResend(frame []byte) (Resend, error) {
 	return decode(frame, KindResend, (*Resend).layout)
 }
 
+// DecodePing reads the frame of a Ping.
+func DecodePing(frame []byte) (Ping, error) {
+	return decode(frame, KindPing, (*Ping).layout)
+}
+
+// DecodePong reads the frame of a Pong.
+func DecodePong(frame []byte) (Pong, error) {
+	return decode(frame, KindPong, (*Pong).layout)
+}
+
 // DecodeSignals reads a frame of Signals.
 func DecodeSignals(frame []byte) (Signals, error) {
 	return decode(frame, KindSignals, func(m *Signals, c *coder) { m.layout(c) })

@@ -21,6 +21,12 @@ func AppendProbe(dst []byte, m *Probe) ([]byte, error) { return encode(dst, Kind
 // AppendResend appends the frame of a Resend.
 func AppendResend(dst []byte, m *Resend) ([]byte, error) { return encode(dst, KindResend, m.layout) }
 
+// AppendPing appends the frame of a Ping.
+func AppendPing(dst []byte, m *Ping) ([]byte, error) { return encode(dst, KindPing, m.layout) }
+
+// AppendPong appends the frame of a Pong.
+func AppendPong(dst []byte, m *Pong) ([]byte, error) { return encode(dst, KindPong, m.layout) }
+
 // AppendSignals appends a frame with the first n of the signals, as many as fit:
 // at least one if there are any. The rest needs further frames.
 func AppendSignals(dst []byte, m *Signals) (frame []byte, n int, err error) {

@@ -21,9 +21,11 @@ const (
 	KindProbe
 	KindResend
 	KindSignals
+	KindPing
+	KindPong
 )
 
-var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals"}
+var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong"}
 
 // String gives the kind's word; "frame" for the zero Kind.
 func (k Kind) String() string {
@@ -83,7 +85,7 @@ func kindOf(frame []byte) (Kind, *FrameError) {
 		}
 	}
 	kind := Kind(frame[1])
-	if kind < KindHello || kind > KindSignals {
+	if kind < KindHello || kind > KindPong {
 		return 0, &FrameError{Field: "kind", Reason: strconv.Itoa(int(kind)) + " is none that this side knows"}
 	}
 	return kind, nil

@@ -123,8 +123,22 @@ func batches(schema scgs.Schema, domain clocksync.Domain) *rapid.Generator[wire.
 		if b.Evidence.Seq = rapid.Uint64Range(0, 3).Draw(t, "evidence"); b.Evidence.Seq > 0 {
 			b.Evidence.At = stamps(domain).Draw(t, "at")
 		}
+		if b.Tagged = rapid.Bool().Draw(t, "tagged"); b.Tagged {
+			b.Quality = quality(t, "")
+		}
 		return b
 	})
+}
+
+func quality(t *rapid.T, timeline clocksync.Timeline) clocksync.Quality {
+	return clocksync.Quality{
+		Source:     texts(wire.MaxHostBytes).Draw(t, "source"),
+		Assumed:    rapid.Bool().Draw(t, "assumed"),
+		Unverified: rapid.Bool().Draw(t, "unverified"),
+		Timeline:   timeline,
+		Status:     clocksync.Status(rapid.IntRange(0, int(clocksync.Untrusted)).Draw(t, "status")),
+		Expires:    clocksync.Instant(rapid.Int64().Draw(t, "expires")),
+	}
 }
 
 func region(t *rapid.T) wire.Region {

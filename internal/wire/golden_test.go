@@ -27,12 +27,13 @@ var (
 
 	goldenHello = wire.Hello{
 		Member: "w1", Incarnation: 300, Host: "h", Domain: "boot-7",
-		Quality: clocksync.Quality{Source: "fixed", Assumed: true},
+		Quality: clocksync.Quality{Source: "fixed", Assumed: true, Timeline: clocksync.UTC, Status: clocksync.Synchronized, Expires: 9},
 		Typed:   true, Schema: small[:2], Threads: true,
 	}
 	goldenWelcome = wire.Welcome{
 		Synchronizer: "gsync", Term: 5, Epoch: 6, Member: "w1", Incarnation: 300, Accepted: true,
 		Schema: small[1:2], Section: []byte{9, 8}, SectionHash: 4, Heartbeat: int64(time.Second), NextSeq: 3,
+		Domain: "boot-6", Timeline: clocksync.UTC,
 	}
 	goldenBatch = wire.Batch{
 		Member: "w1", Incarnation: 300, Schema: small.Hash(), Again: true, Leaving: true,
@@ -45,6 +46,7 @@ var (
 		},
 		Regions:  []wire.Region{{Name: "search", Entry: 2, Since: 9}},
 		Evidence: wire.Evidence{Seq: 11, At: clocksync.Stamp{Domain: "boot-7", Mono: 1030, Within: clocksync.Around(5031, 101)}},
+		Tagged:   true, Quality: clocksync.Quality{Source: "peer", Unverified: true, Status: clocksync.Degraded, Expires: 300},
 	}
 	goldenSignals = wire.Signals{
 		Synchronizer: "gsync", Term: 5, Epoch: 6, Incarnation: 300,
@@ -60,6 +62,8 @@ var (
 	}
 	goldenGone   = wire.Gone{Member: "w1", Incarnation: 300, First: 40}
 	goldenProbe  = wire.Probe{Incarnation: 300, Seq: 9, AfterMono: 1000, AfterTime: clocksync.MinInstant}
+	goldenPing   = wire.Ping{Member: "w1"}
+	goldenPong   = wire.Pong{Timeline: "boot-6", Arrived: clocksync.Exactly(1000), Departed: clocksync.Exactly(1010)}
 	goldenResend = wire.Resend{Incarnation: 300, From: 3, To: 8}
 )
 
@@ -87,6 +91,10 @@ func goldenFrames(tb testing.TB) map[wire.Kind][]byte {
 	put(wire.KindProbe, probe, err)
 	resend, err := wire.AppendResend(nil, &goldenResend)
 	put(wire.KindResend, resend, err)
+	ping, err := wire.AppendPing(nil, &goldenPing)
+	put(wire.KindPing, ping, err)
+	pong, err := wire.AppendPong(nil, &goldenPong)
+	put(wire.KindPong, pong, err)
 	signals, _, err := wire.AppendSignals(nil, &goldenSignals)
 	put(wire.KindSignals, signals, err)
 	return frames
@@ -95,23 +103,26 @@ func goldenFrames(tb testing.TB) map[wire.Kind][]byte {
 // TestLayout pins the bytes: a change here needs another Version.
 func TestLayout(t *testing.T) {
 	golden := map[wire.Kind]string{
-		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads
+		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires
 		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
-			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3`,
-		// member, incarnation, schema, flags | count | reports | regions | evidence
-		wire.KindBatch: `01 02 a27731 cd012c cf5b487f17ec3a5ad5 03 dc0003
+			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09`,
+		// member, incarnation, schema, flags | count | reports | regions | evidence | quality
+		wire.KindBatch: `01 02 a27731 cd012c cf5b487f17ec3a5ad5 07 dc0003
 			09 00 d103e8 d10f3c d11004  01 ca3f000000 fe a161 03 c3
 			01 01 0a 00 00
 			01 06 0a  c0 c0 c0 c0 c0 c0
 			91 a6736561726368 02 09
-			0b 00 0a 00 02`,
+			0b 00 0a 00 02
+			a470656572 c2 c3 02 d1012c`,
 		wire.KindGone: `01 03 a27731 cd012c 28`,
 		// member, incarnation | count | decision | name, target, fate, detail
 		wire.KindAck: `01 04 a27731 cd012c dc0001 a56773796e63 05 06 07 a473746f70 a27731 07 a26e6f`,
-		// synchronizer, term, epoch | member, incarnation | accepted, refused, reason | schema | section, hash | heartbeat, next
+		// synchronizer, term, epoch | member, incarnation | accepted, refused, reason | schema | section, hash | heartbeat, next | domain, timeline
 		wire.KindWelcome: `01 05 a56773796e63 05 06 a27731 cd012c c3 c2 a0
-			91 a46c6f6164 03 90 c4020908 04 d23b9aca00 03`,
+			91 a46c6f6164 03 90 c4020908 04 d23b9aca00 03 a6626f6f742d36 a3757463`,
 		wire.KindProbe:  `01 06 cd012c 09 d103e8 d38000000000000000`,
+		wire.KindPing:   `01 09 a27731`,
+		wire.KindPong:   `01 0a a6626f6f742d36 d103e8 d103e8 d103f2 d103f2`,
 		wire.KindResend: `01 07 cd012c 03 08`,
 		// synchronizer, term, epoch, incarnation | count | decision | name, predicate, kind | target, region, entry | ttl | data
 		wire.KindSignals: `01 08 a56773796e63 05 06 cd012c dc0001 a56773796e63 05 06 07

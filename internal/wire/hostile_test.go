@@ -34,13 +34,14 @@ func decodeAny(frame []byte) error {
 }
 
 const (
-	batchHead = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 00 " // no reports, regions, evidence yet
-	rowOfNils = "c0 c0 c0 c0 c0 c0 "
-	emptyTail = "90 00"
-	zeroStamp = "06 00 "
-	signals   = "01 08 a167 05 06 00 91 a167 05 06 07 a173 a170 "
-	welcomes  = "01 05 a167 05 06 a0 00 "
-	hello     = "01 01 a161 00 a0 a164 a0 c2 c3 "
+	batchHead  = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 00 " // no reports, regions, evidence yet
+	taggedHead = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 04 "
+	rowOfNils  = "c0 c0 c0 c0 c0 c0 "
+	emptyTail  = "90 00"
+	zeroStamp  = "06 00 "
+	signals    = "01 08 a167 05 06 00 91 a167 05 06 07 a173 a170 "
+	welcomes   = "01 05 a167 05 06 a0 00 "
+	hello      = "01 01 a161 00 a0 a164 a0 c2 c3 "
 )
 
 func TestHostileFramesAreRefused(t *testing.T) {
@@ -49,7 +50,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{"01", "wire: frame: size: it ends before its kind"},
 		{"02 01", "wire: frame: version: 2, this side speaks 1: run releases of one major version"},
 		{"01 00", "wire: frame: kind: 0 is none that this side knows"},
-		{"01 09", "wire: frame: kind: 9 is none that this side knows"},
+		{"01 0b", "wire: frame: kind: 11 is none that this side knows"},
 		{"01 03", "wire: gone: member: the frame ends inside it"},
 		{"01 03 c0", "wire: gone: member: it is not a text"},
 		{"01 03 dbffffffff 61", "wire: gone: member: the frame ends inside it"},
@@ -89,7 +90,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{signals + "01 a174 a172 01 00 92 a178 04 da0fa0" + strings.Repeat("61", 4000) + "a179 04 d9ff" + strings.Repeat("61", 255), "wire: signals: signals[0].data: signal: 4275 bytes of data, at most 4096 ride with a signal: send a reference and fetch the body"},
 
 		{"01 02 a161 00 05", "wire: batch: schema: the rows have another one than this side expects: introduce the member anew"},
-		{"01 02 a161 00 cf5b487f17ec3a5ad5 04", "wire: batch: flags: 4 is not 0 to 3"},
+		{"01 02 a161 00 cf5b487f17ec3a5ad5 08", "wire: batch: flags: 8 is not 0 to 7"},
 		{batchHead + "dd00000401", "wire: batch: reports: 1025 of them, at most 1024 are allowed"},
 		{batchHead + "dd00000400 00", "wire: batch: reports: the frame ends inside it"},
 		{batchHead + "91 00 " + zeroStamp + rowOfNils + emptyTail, "wire: batch: reports[0].seq: it is 0, the states of a member count from 1"},
@@ -113,6 +114,13 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{batchHead + "90 dd00000101", "wire: batch: regions: 257 of them, at most 256 are allowed"},
 		{batchHead + "90 91 a172 00 00 00", "wire: batch: regions[0].entry: it is 0, the entries of regions count from 1"},
 		{batchHead + "90 90 05 01 00", "wire: batch: flags: evidence cannot be an end"},
+		{taggedHead + "90 90 00 a470656572 c2 c2 04", "wire: batch: status: 4 is not 0 to 3"},
+		{taggedHead + "90 90 00", "wire: batch: quality: the frame ends inside it"},
+
+		{"01 09 a3612e62", `wire: ping: member: "a.b": use letters, digits, - and _, at most 64`},
+		{"01 0a a0 00 00 00 00", "wire: pong: timeline: it is empty: times of none cannot be compared"},
+		{"01 0a a161 02 01 00 00", "wire: pong: arrived: it ends before it begins"},
+		{"01 0a a161 01 02 03", "wire: pong: departed: the frame ends inside it"},
 	}
 	for _, c := range cases {
 		frame := unhex(t, c.frame)
@@ -225,7 +233,7 @@ func TestEncodersRefuseWhatDecodersWould(t *testing.T) {
 		want string
 	}{
 		{helloErr, `wire: hello: member: "a b": use letters, digits, - and _, at most 64`},
-		{bigErr, "wire: welcome: size: 63969 bytes, at most 61440 fit a frame"},
+		{bigErr, "wire: welcome: size: 63980 bytes, at most 61440 fit a frame"},
 		{report(wire.Report{Seq: 0, At: endless, Row: nils}), "wire: batch: reports[0].seq: it is 0, the states of a member count from 1"},
 		{report(wire.Report{Seq: 1, At: endless}), "wire: batch: reports[0].row: 0 values for 6 fields"},
 		{report(wire.Report{Seq: 1, At: endless, Row: row(0, scgs.EnumValue("none"))}), `wire: batch: reports[0].phase: "none" is none of its words`},

@@ -4,6 +4,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -21,6 +22,30 @@ func (m *Hello) layout(c *coder) {
 	c.bool("typed", &m.Typed)
 	c.schema(&m.Schema)
 	c.bool("threads", &m.Threads)
+	c.text("timeline", (*string)(&m.Quality.Timeline), MaxHostBytes)
+	c.standing(&m.Quality)
+}
+
+// standing is what may change of a quality while its source stays.
+func (c *coder) standing(q *clocksync.Quality) {
+	c.bool("unverified", &q.Unverified)
+	c.small("status", (*uint8)(&q.Status), uint8(clocksync.Unknown), uint8(clocksync.Untrusted))
+	c.int("expires", (*int64)(&q.Expires))
+}
+
+func (m *Ping) layout(c *coder) { c.token("member", &m.Member) }
+
+func (m *Pong) layout(c *coder) {
+	c.text("timeline", (*string)(&m.Timeline), MaxHostBytes)
+	c.need(m.Timeline != "", "timeline", "it is empty: times of none cannot be compared")
+	c.interval("arrived", &m.Arrived)
+	c.interval("departed", &m.Departed)
+}
+
+func (c *coder) interval(field string, i *clocksync.Interval) {
+	c.int(field, (*int64)(&i.Earliest))
+	c.int(field, (*int64)(&i.Latest))
+	c.need(i.Valid(), field, "it ends before it begins")
 }
 
 func (m *Welcome) layout(c *coder) {
@@ -40,6 +65,8 @@ func (m *Welcome) layout(c *coder) {
 	c.int("heartbeat", &m.Heartbeat)
 	c.need(m.Heartbeat >= 0, "heartbeat", "it is negative")
 	c.uint("next seq", &m.NextSeq)
+	c.text("domain", (*string)(&m.Domain), MaxHostBytes)
+	c.text("timeline", (*string)(&m.Timeline), MaxHostBytes)
 }
 
 func (m *Gone) layout(c *coder) {

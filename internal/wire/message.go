@@ -13,7 +13,7 @@ const (
 	MaxRegions    = 256      // open regions of a member
 	MaxSignals    = 256      // signals of a frame
 	MaxTokenBytes = 64       // names of members, groups, synchronizers, regions and signals
-	MaxHostBytes  = 255      // host names, clock domains, source names
+	MaxHostBytes  = 255      // host names, clock domains, timelines, source names
 	MaxReasonByte = 1024     // texts of refusals
 	MaxSection    = 48 << 10 // the configuration sections below a synchronizer
 )
@@ -47,6 +47,8 @@ type Welcome struct {
 	SectionHash  uint64
 	Heartbeat    int64 // ns between signs of life of a member that has nothing to say
 	NextSeq      uint64
+	Domain       clocksync.Domain   // whose readings are the reference time; empty if there is none
+	Timeline     clocksync.Timeline // of the Hello it accepts
 }
 
 // Report is one event of a member: the start of a local state, or an explicit
@@ -85,6 +87,22 @@ type Batch struct {
 	Reports     []Report
 	Regions     []Region
 	Evidence    Evidence // Seq 0: none
+	// Tagged says that Quality is there: what the stamps rest on by now, where that
+	// is not what the Hello said. Its Timeline is the Hello's and not sent.
+	Tagged  bool
+	Quality clocksync.Quality
+}
+
+// Ping asks for the time of the reference clock.
+type Ping struct {
+	Member string
+}
+
+// Pong answers a [Ping]: the reference time when it had arrived and when the
+// answer was sent. Both are exact where the answer comes from the root.
+type Pong struct {
+	Timeline          clocksync.Timeline // of the times
+	Arrived, Departed clocksync.Interval
 }
 
 // Gone answers a [Resend] for states the ring no longer holds: everything below

@@ -48,7 +48,7 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
 			Host:        texts(wire.MaxHostBytes).Draw(t, "host"),
 			Domain:      clocksync.Domain(tokens().Draw(t, "domain")),
-			Quality:     clocksync.Quality{Source: texts(wire.MaxHostBytes).Draw(t, "source"), Assumed: rapid.Bool().Draw(t, "assumed")},
+			Quality:     quality(t, clocksync.Timeline(texts(wire.MaxHostBytes).Draw(t, "timeline"))),
 			Typed:       rapid.Bool().Draw(t, "typed"),
 			Schema:      schemas().Draw(t, "schema"),
 			Threads:     rapid.Bool().Draw(t, "threads"),
@@ -66,6 +66,8 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			SectionHash:  rapid.Uint64().Draw(t, "hash"),
 			Heartbeat:    rapid.Int64Min(0).Draw(t, "heartbeat"),
 			NextSeq:      rapid.Uint64().Draw(t, "next"),
+			Domain:       clocksync.Domain(texts(wire.MaxHostBytes).Draw(t, "domain")),
+			Timeline:     clocksync.Timeline(texts(wire.MaxHostBytes).Draw(t, "timeline")),
 		}
 		switch rapid.IntRange(0, 2).Draw(t, "answer") {
 		case 0:
@@ -74,6 +76,16 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			m.Refused, m.Member = true, tokens().Draw(t, "member")
 		}
 		roundTrip(t, m, wire.KindWelcome, wire.AppendWelcome, wire.DecodeWelcome)
+	}))
+	t.Run("ping", rapid.MakeCheck(func(t *rapid.T) {
+		roundTrip(t, wire.Ping{Member: tokens().Draw(t, "member")}, wire.KindPing, wire.AppendPing, wire.DecodePing)
+	}))
+	t.Run("pong", rapid.MakeCheck(func(t *rapid.T) {
+		roundTrip(t, wire.Pong{
+			Timeline: clocksync.Timeline(tokens().Draw(t, "timeline")),
+			Arrived:  stamps("").Draw(t, "arrived").Within,
+			Departed: stamps("").Draw(t, "departed").Within,
+		}, wire.KindPong, wire.AppendPong, wire.DecodePong)
 	}))
 	t.Run("gone", rapid.MakeCheck(func(t *rapid.T) {
 		roundTrip(t, wire.Gone{

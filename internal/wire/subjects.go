@@ -40,6 +40,7 @@ func isToken(s string) bool {
 //	pegasus.v1.<tenant>.<group>.pr.<member>                 Welcome, Probe, Resend
 //	pegasus.v1.<tenant>.<group>.sg.<member>                 Signals
 //	pegasus.v1.<tenant>.<group>.sga                         Welcome unasked, to all
+//	pegasus.v1.<tenant>.<group>.pg.<member>                 request: Ping, Pong
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>          request: is it there
 //
 // Permissions bind a member to its own subjects, so the member a subject names
@@ -83,6 +84,12 @@ func (s Subjects) AckAll(synchronizer string) string { return s.Ack(synchronizer
 
 // Control is where a synchronizer of the group answers that it is there.
 func (s Subjects) Control(synchronizer string) string { return s.base() + "ctl." + synchronizer }
+
+// Ping is where a member asks for the time of the reference clock.
+func (s Subjects) Ping(member string) string { return s.base() + "pg." + member }
+
+// PingAll matches the Ping subjects of all members.
+func (s Subjects) PingAll() string { return s.Ping("*") }
 
 // ParseState reads the member off a State subject of this group.
 func (s Subjects) ParseState(subject string) (member string, ok bool) {

@@ -16,6 +16,8 @@ func TestSubjects(t *testing.T) {
 		s.StateAll():         "pegasus.v1.default.workers.st.*",
 		s.Probe("w1"):        "pegasus.v1.default.workers.pr.w1",
 		s.Signal("w1"):       "pegasus.v1.default.workers.sg.w1",
+		s.Ping("w1"):         "pegasus.v1.default.workers.pg.w1",
+		s.PingAll():          "pegasus.v1.default.workers.pg.*",
 		s.Announce():         "pegasus.v1.default.workers.sga",
 		s.Ack("gsync", "w1"): "pegasus.v1.default.workers.ak.gsync.w1",
 		s.AckAll("gsync"):    "pegasus.v1.default.workers.ak.gsync.*",

@@ -1,0 +1,193 @@
+package agent
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// boundTimeout is how long Join waits for the first bound of the clock. Without
+// one the member takes part, and is compared with those of its own host only.
+const boundTimeout = 2 * time.Second
+
+// What is assumed of a clock that is measured every second: as much drift as the
+// clock of a virtual machine may have, and that ten measurements in a row do not
+// fail by chance.
+const (
+	peerDrift = 200
+	peerStale = 10 * time.Second
+)
+
+// autoClock is the clock of a process that was given none: the system's, until
+// the member learns that the synchronizer's is another one and measures itself
+// against that.
+type autoClock struct {
+	system   clocksync.Clock
+	separate bool
+	measured atomic.Pointer[measured]
+}
+
+// measured is a clock that is measured, and the same in the domain of its stamps.
+type measured struct {
+	*source.MeasuredClock
+
+	stamps clocksync.Clock
+}
+
+func newAutoClock(separate bool) *autoClock {
+	c := &autoClock{system: source.System(), separate: separate}
+	if separate {
+		c.system = source.OwnDomain(c.system)
+	}
+	return c
+}
+
+func (c *autoClock) inner() clocksync.Clock {
+	if m := c.measured.Load(); m != nil {
+		return m.stamps
+	}
+	return c.system
+}
+
+func (c *autoClock) Domain() clocksync.Domain   { return c.system.Domain() }
+func (c *autoClock) Now() clocksync.Stamp       { return c.inner().Now() }
+func (c *autoClock) Quality() clocksync.Quality { return c.inner().Quality() }
+
+// measure begins to measure the clock against that of a synchronizer.
+func (c *autoClock) measure(ping source.Ping, synchronizer string) error {
+	peer, err := source.Peer(ping, source.PeerOptions{Server: synchronizer})
+	if err != nil {
+		return err
+	}
+	clock, err := source.Measured(source.MeasuredOptions{Drift: peerDrift, Stale: peerStale}, peer)
+	if err != nil {
+		return err
+	}
+	m := &measured{clock, clock}
+	if c.separate {
+		m.stamps = source.OwnDomain(clock)
+	}
+	c.measured.Store(m)
+	return nil
+}
+
+func (c *autoClock) close() {
+	if m := c.measured.Load(); m != nil {
+		m.Close()
+	}
+}
+
+// compare makes the stamps of this member comparable with those of a synchronizer
+// whose clock is another one. It reports whether it has begun to.
+func (m *Member) compare(w *wire.Welcome) (begun bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	auto := m.cfg.auto
+	if auto == nil || m.closed || w.Domain == "" || w.Domain == auto.Domain() || auto.measured.Load() != nil {
+		return false
+	}
+	if err := auto.measure(m.ping, w.Synchronizer); err != nil {
+		panic("agent: options that are always the same are refused: " + err.Error())
+	}
+	return true
+}
+
+// awaitBound waits for the first bound, if it is not long in coming.
+func (m *Member) awaitBound(ctx context.Context) error {
+	waiting, cancel := context.WithTimeout(ctx, boundTimeout)
+	defer cancel()
+	if err := m.cfg.auto.measured.Load().Wait(waiting); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		m.log.Warn("the clock cannot be measured against the synchronizer's yet; members of other hosts are not compared with this one until it is", "member", m.cfg.Name, "error", err)
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stamp() // So that the synchronizer is told.
+	return nil
+}
+
+// ping asks the synchronizer for its time.
+func (m *Member) ping(ctx context.Context) (source.Pong, error) {
+	frame, err := wire.AppendPing(nil, &wire.Ping{Member: m.cfg.Name})
+	if err != nil {
+		return source.Pong{}, err
+	}
+	if frame, err = m.bus.Request(ctx, m.subjects.Ping(m.cfg.Name), frame); err != nil {
+		return source.Pong{}, err
+	}
+	p, err := wire.DecodePong(frame)
+	return source.Pong{Reference: string(p.Timeline), Arrived: p.Arrived, Departed: p.Departed}, err
+}
+
+// stamp reads the clock, and lets the machine know first what the stamp rests on.
+// The lock is held.
+func (m *Member) stamp() clocksync.Stamp {
+	if auto := m.cfg.auto; auto != nil && auto.measured.Load() == nil {
+		return auto.system.Now() // It always rests on the same.
+	}
+	return m.noteAndRead()
+}
+
+// noteAndRead is stamp for a clock whose quality may change.
+func (m *Member) noteAndRead() clocksync.Stamp {
+	for {
+		before := m.clock.Quality()
+		at := m.clock.Now()
+		if after := m.clock.Quality(); after.Timeline == before.Timeline && after.Status == before.Status {
+			m.noteClock(after)
+			return at
+		}
+	}
+}
+
+// noteClock follows a change of what the clock rests on. The lock is held.
+func (m *Member) noteClock(q clocksync.Quality) {
+	if q == m.quality {
+		return
+	}
+	before := m.quality
+	m.quality = q
+	news := m.core.Clock(m.now(), q)
+	if news == agentcore.ClockSame {
+		return
+	}
+	if news == agentcore.ClockVoid && m.level != nil {
+		m.level.past.clear()
+	}
+	m.pace.due(m.core.Wake())
+	if q.Status != before.Status {
+		m.tellClock(q)
+	}
+}
+
+// tellClock writes the log line of a new status.
+func (m *Member) tellClock(q clocksync.Quality) {
+	const until = "; members of this host are compared as before, nothing is certain between hosts until "
+	log, what := m.log.Warn, ""
+	switch q.Status {
+	case clocksync.Synchronized:
+		log, what = m.log.Info, "the clock has a bound"
+	case clocksync.Degraded:
+		what = "the bound of the clock is not renewed or too wide, and grows"
+	case clocksync.Unknown:
+		what = "the clock has lost its bound" + until + "it has one again"
+	case clocksync.Untrusted:
+		what = "the clock contradicts what was measured before" + until + "it agrees again"
+	}
+	log(what, "member", m.cfg.Name, "source", q.Source, "status", q.Status.String())
+}
+
+// Clock tells what the stamps of this member rest on: which source, how good it
+// is, and until when.
+func (m *Member) Clock() clocksync.Quality {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.quality
+}

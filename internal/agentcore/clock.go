@@ -1,0 +1,76 @@
+package agentcore
+
+import (
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// ClockNews says what a new quality of the member's clock came to.
+type ClockNews uint8
+
+// The news of a clock.
+const (
+	ClockSame ClockNews = iota
+	ClockTold           // the next batch tells it
+	ClockVoid           // the stamps so far cannot be compared with those to come
+)
+
+// Clock tells what the stamps rest on from now on, before any of them is used.
+//
+// The stamps of one incarnation are of one timeline, and none of them is made
+// after the clock has contradicted the ones before: in both cases they could not
+// be true and in order. So the member comes back as a new incarnation, in which
+// its open state begins anew. Only the first timeline of a member, whose stamps
+// had no bound before, needs no more than another hello.
+func (c *Core) Clock(now clocksync.Instant, q clocksync.Quality) ClockNews {
+	before := c.quality
+	if q == before {
+		return ClockSame
+	}
+	c.quality, c.retag = q, true
+	lost := q.Status == clocksync.Untrusted && before.Status != clocksync.Untrusted
+	switch {
+	case q.Timeline != before.Timeline || lost:
+		c.clock = clocksync.Monotone{}
+		if before.Timeline == "" && !lost || !c.once {
+			c.Recall(now)
+		} else {
+			c.rejoin(now)
+		}
+		return ClockVoid
+	case !sameStanding(q, before):
+		c.owed = c.owed || c.welcome
+		return ClockTold
+	}
+	return ClockSame
+}
+
+// sameStanding leaves out the time at which the status ends, which moves on with
+// each measurement.
+func sameStanding(p, q clocksync.Quality) bool {
+	p.Expires, q.Expires = 0, 0
+	return p == q
+}
+
+// tagDue says whether a batch has to tell the quality: at once when it is another
+// one, and since that batch may be lost, with every heartbeat from then on.
+func (c *Core) tagDue(now clocksync.Instant) bool {
+	return c.retag && (now >= c.taggedAt.Add(c.heartbeat) || !sameStanding(c.quality, c.tagged))
+}
+
+// bounded says nothing at all where no latest time is known: the earliest one may
+// come from a bound that was refuted since.
+func bounded(at clocksync.Stamp) clocksync.Stamp {
+	if at.Within.Latest == clocksync.MaxInstant {
+		at.Within = clocksync.Unbounded
+	}
+	return at
+}
+
+// again begins the open state anew at a stamp at which it still holds, if its
+// start had no bound and this has: no other clock could have told when it began.
+func (c *Core) again(now clocksync.Instant, at clocksync.Stamp) {
+	if c.open && c.start.Within.Latest == clocksync.MaxInstant && at.Within.Bounded() && at.Mono > c.start.Mono {
+		c.begin(at, c.row)
+		c.changed(now)
+	}
+}

@@ -1,0 +1,135 @@
+package synccore
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// mixed says why the stamps of a member cannot be compared with those of the
+// others; "" if they can.
+func (c *Core) mixed(m *member, h *wire.Hello) string {
+	timeline := h.Quality.Timeline
+	if timeline == "" {
+		return ""
+	}
+	if ours := c.opt.Timeline; ours != "" && timeline != ours {
+		return fmt.Sprintf("member %q stamps by the timeline %q, and %s compares by %q: leave agent.Config.Clock unset, or start the synchronizer with that timeline", h.Member, timeline, c.plan.Name, ours)
+	}
+	// The first timeline of an incarnation may come late, another one may not.
+	if m != nil && h.Incarnation == m.incarnation && m.quality.Timeline != "" && m.quality.Timeline != timeline {
+		return fmt.Sprintf("member %q has changed its timeline from %q to %q without a new incarnation", h.Member, m.quality.Timeline, timeline)
+	}
+	return ""
+}
+
+// retime takes the quality that a hello tells.
+func (c *Core) retime(m *member, q clocksync.Quality, out *Output) {
+	if q.Timeline == "" {
+		q.Timeline = m.quality.Timeline
+	}
+	m.quality.Timeline = q.Timeline
+	c.enterDomain(m)
+	c.retag(m, q, out)
+}
+
+// retag takes what a member's stamps rest on by now; its timeline stays.
+func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
+	before := m.quality.Status
+	q.Timeline = m.quality.Timeline
+	m.quality = q
+	if q.Status != before && !c.opt.Local {
+		out.Clocks = append(out.Clocks, Clock{m.name, q})
+	}
+}
+
+// anew takes out all members that measured themselves against the reference clock
+// before it stood still: they come back when they have done so again. Those that
+// read it themselves stay.
+func (c *Core) anew(timeline clocksync.Timeline) {
+	if !c.relative || timeline == c.opt.Timeline {
+		return
+	}
+	c.opt.Timeline = timeline
+	for _, m := range c.sorted {
+		if !m.gone && m.quality.Timeline != "" {
+			c.leave(m, "the reference clock stood still, and what was measured against it is void")
+		}
+	}
+}
+
+// exact reports whether a member reads the very clock that is the reference.
+func (c *Core) exact(m *member) bool {
+	return c.relative && m.domain == c.opt.Reference
+}
+
+// timed is a stamp as it is compared with those of other members. The readings
+// of the reference clock are the reference time. A bound on no timeline could be
+// mixed with others, so it counts for nothing. It is false for a stamp that is
+// too old to be put in the order of its domain: then it is lost.
+func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) (clocksync.Stamp, bool) {
+	switch {
+	case !at.Within.Valid() || at.Domain != m.domain: // It is refused later.
+	case m.shared != nil:
+		m.read = max(m.read, at.Mono)
+		next, ok := m.shared.next(at)
+		if !ok {
+			out.reject(m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
+		}
+		return next, ok
+	case c.exact(m):
+		at.Within = clocksync.Exactly(at.Mono)
+	case m.quality.Timeline == "" && c.opt.Timeline != "" && at.Within != clocksync.Unbounded:
+		at.Within = clocksync.Unbounded
+		if !m.stripped {
+			m.stripped = true
+			out.reject(m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
+		}
+	}
+	return at, true
+}
+
+// bound is the widest half width of the stamps that the tuple rests on. Of an end
+// without a latest time only the earliest was used.
+func (c *Core) bound(span scgs.Span) time.Duration {
+	var widest time.Duration
+	if span.SameClock {
+		return 0
+	}
+	for _, p := range c.parts {
+		for _, s := range []clocksync.Stamp{p.Start, p.End} {
+			if !p.Unknown && s.Within.Latest.Finite() {
+				widest = max(widest, (s.Within.Width()+1)/2)
+			}
+		}
+	}
+	return widest
+}
+
+// sources names what the bounds of the tuple rest on.
+func (c *Core) sources(span scgs.Span) string {
+	if span.SameClock {
+		return ""
+	}
+	var names []string
+	for _, p := range c.parts {
+		m := c.byIndex[p.Member]
+		if c.exact(m) {
+			continue
+		}
+		name := m.quality.Source
+		if m.quality.Assumed {
+			name += " (assumed)"
+		}
+		if name != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, "+")
+}

@@ -1,0 +1,36 @@
+package synchronizer
+
+import (
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// pong answers a ping with the readings of the reference clock, beside the owner
+// of the core: what waits there would widen the bound of whoever asks.
+func (s *Synchronizer) pong(m bus.Message) {
+	arrived := s.clock.Now()
+	_, err := wire.DecodePing(m.Data)
+	if err == nil {
+		err = s.answer(m, arrived)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.stats.Malformed++
+		return
+	}
+	s.stats.Pings++
+}
+
+func (s *Synchronizer) answer(m bus.Message, arrived clocksync.Instant) error {
+	// The timeline comes after both readings: should the machine have slept in
+	// between, they bound the offset of the later one as well.
+	p := wire.Pong{Arrived: clocksync.Exactly(arrived), Departed: clocksync.Exactly(s.clock.Now())}
+	p.Timeline = s.clock.Timeline()
+	frame, err := wire.AppendPong(nil, &p)
+	if err != nil {
+		return err
+	}
+	return s.bus.Reply(m, frame)
+}
