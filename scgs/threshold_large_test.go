@@ -125,7 +125,7 @@ func TestThresholdOfManyMembers(t *testing.T) {
 		detector.Epoch(1, nil, s.specs())
 		reported := map[string]bool{}
 		for n, msg := range s.arrived {
-			putThreshold(detector, scgs.Member(msg.member), msg)
+			put(detector, scgs.Member(msg.member), msg)
 			reference.take(msg)
 			var set scgs.Set
 			var got, want []string
@@ -162,7 +162,7 @@ func TestThresholdBeyondItsLimits(t *testing.T) {
 	detector.Epoch(1, nil, s.specs())
 	found := 0
 	for n, msg := range s.arrived {
-		putThreshold(detector, scgs.Member(msg.member), msg)
+		put(detector, scgs.Member(msg.member), msg)
 		reference.take(msg)
 		count := 0
 		var set scgs.Set
@@ -265,7 +265,7 @@ func TestThresholdReturnsRefs(t *testing.T) {
 		members := detector.Epoch(1, nil, s.specs())
 		given := map[scgs.Ref]int{}
 		for _, msg := range s.arrived {
-			if why := putThreshold(detector, scgs.Member(msg.member), msg); why == scgs.Accepted && msg.action == start {
+			if why := put(detector, scgs.Member(msg.member), msg); why == scgs.Accepted && msg.action == start {
 				given[msg.ref]++
 			}
 			drainThreshold(detector)

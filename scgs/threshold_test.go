@@ -68,23 +68,6 @@ func newThresholdSystem(d draw, h hazards) *system {
 	return s
 }
 
-// putThreshold gives a message to the detector.
-func putThreshold(d *scgs.Threshold, m scgs.Member, msg message) scgs.Reason {
-	switch msg.action {
-	case start:
-		return d.Start(m, msg.seq, msg.at, msg.ref)
-	case end:
-		return d.End(m, msg.seq, msg.at)
-	case evidence:
-		return d.Evidence(m, msg.seq, msg.at)
-	case restart:
-		return d.Restart(m, msg.domain, clocksync.MaxInstant)
-	case lost:
-		return d.Lost(m)
-	}
-	panic("no such action")
-}
-
 func drainThreshold(d *scgs.Threshold) []string {
 	var lines []string
 	var set scgs.Set
@@ -103,7 +86,7 @@ func TestThresholdFollowsItsOutputRule(t *testing.T) {
 		detector := scgs.NewThreshold(k, scgs.Options{})
 		detector.Epoch(1, nil, s.specs())
 		for i, msg := range s.arrived {
-			putThreshold(detector, scgs.Member(msg.member), msg)
+			put(detector, scgs.Member(msg.member), msg)
 			reference.take(msg)
 			got, want := drainThreshold(detector), reference.lines()
 			if !slices.Equal(got, want) {
@@ -139,7 +122,7 @@ func TestThresholdNeedsWhatCouldCompleteASet(t *testing.T) {
 		detector := scgs.NewThreshold(k, scgs.Options{})
 		detector.Epoch(1, nil, s.specs())
 		for _, msg := range s.arrived {
-			putThreshold(detector, scgs.Member(msg.member), msg)
+			put(detector, scgs.Member(msg.member), msg)
 			reference.take(msg)
 			drainThreshold(detector)
 			asked := map[int]scgs.Need{}
@@ -182,7 +165,7 @@ func TestThresholdOfAllIsDefinitely(t *testing.T) {
 		definitely.Epoch(1, nil, s.specs())
 		var got, want []string
 		for _, msg := range s.arrived {
-			putThreshold(all, scgs.Member(msg.member), msg)
+			put(all, scgs.Member(msg.member), msg)
 			put(definitely, scgs.Member(msg.member), msg)
 			var set scgs.Set
 			for all.Next(&set) {
