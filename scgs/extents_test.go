@@ -50,30 +50,10 @@ func widen(r *scgs.Range, by scgs.Range) {
 
 // possible is what Extents and Search have in common.
 type possible interface {
-	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
-	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
-	Restart(m scgs.Member, domain clocksync.Domain, ended clocksync.Instant) scgs.Reason
-	Lost(m scgs.Member) scgs.Reason
+	listener
 	Needs(dst []scgs.Need) []scgs.Need
 	Until() clocksync.Instant
 	Stats() scgs.Stats
-}
-
-// hand gives a message to one of them, but for a start.
-func hand(x possible, msg message) scgs.Reason {
-	m := scgs.Member(msg.member)
-	switch msg.action {
-	case end:
-		return x.End(m, msg.seq, msg.at)
-	case evidence:
-		return x.Evidence(m, msg.seq, msg.at)
-	case restart:
-		return x.Restart(m, msg.domain, clocksync.MaxInstant)
-	case lost:
-		return x.Lost(m)
-	case start:
-	}
-	panic("no such action")
 }
 
 // extentRun is an Extents under test and what it has delivered.
@@ -96,7 +76,7 @@ func (r *extentRun) put(msg message) scgs.Reason {
 	if msg.action == start {
 		return r.x.Start(scgs.Member(msg.member), msg.seq, msg.at, valueOf(msg.ref))
 	}
-	return hand(r.x, msg)
+	return hand(r.x, scgs.Member(msg.member), msg)
 }
 
 func (r *extentRun) drain() {

@@ -111,14 +111,7 @@ func (h *house) input(line string) {
 			in = h.groups[name]
 		}
 	}
-	a, number := in.members[words[0]], uint64(0)
-	words = words[1:]
-	if text, ok := strings.CutPrefix(words[0], "#"); ok {
-		number, words = uint64(in.number(text)), words[1:]
-	}
-	if why := in.act(a, number, words); why != scgs.Accepted {
-		fmt.Fprintf(in.out, "%s: %v\n", line, why)
-	}
+	in.report(in.d, line, in.start)
 	for _, name := range h.names {
 		h.forward(name)
 	}

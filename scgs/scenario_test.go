@@ -177,6 +177,12 @@ func instant(x float64) clocksync.Instant {
 
 // input runs one line. A message that is not taken shows its reason.
 func (s *scene) input(line string) {
+	s.report(s.d, line, s.start)
+	s.drain(line)
+}
+
+// report runs a line on a detector; start takes what begins a state.
+func (s *scene) report(d listener, line string, start func(a *actor, seq uint64, word string, at clocksync.Stamp) scgs.Reason) {
 	words := strings.Fields(line)
 	a := s.members[words[0]]
 	if a == nil {
@@ -187,47 +193,48 @@ func (s *scene) input(line string) {
 	if text, ok := strings.CutPrefix(words[0], "#"); ok {
 		number, words = uint64(s.number(text)), words[1:]
 	}
-	if why := s.act(a, number, words); why != scgs.Accepted {
-		fmt.Fprintf(s.out, "%s: %v\n", line, why)
-	}
-	s.drain(line)
-}
-
-func (s *scene) act(a *actor, number uint64, words []string) scgs.Reason {
-	verb, when, _ := strings.Cut(words[0], "@")
-	switch verb {
+	var why scgs.Reason
+	switch verb, when, _ := strings.Cut(words[0], "@"); verb {
 	case "lost":
-		return s.d.Lost(a.m)
+		why = d.Lost(a.m)
 	case "restart":
 		a.seq = 0
 		if len(words) > 1 {
 			a.domain = clocksync.Domain(words[1])
 		}
-		return s.d.Restart(a.m, a.domain, clocksync.MaxInstant)
+		why = d.Restart(a.m, a.domain, clocksync.MaxInstant)
 	case "alive", "until":
-		if number == 0 {
-			number = a.seq
-		}
-		a.seq = max(a.seq, number)
-		return s.d.Evidence(a.m, number, s.stamp(a, when))
+		why = d.Evidence(a.m, a.number(number, a.seq), s.stamp(a, when))
+	case "end":
+		why = d.End(a.m, a.number(number, a.seq+1), s.stamp(a, when))
+	default:
+		why = start(a, a.number(number, a.seq+1), verb, s.stamp(a, when))
 	}
-	if number == 0 {
-		number = a.seq + 1
+	if why != scgs.Accepted {
+		fmt.Fprintf(s.out, "%s: %v\n", line, why)
 	}
-	a.seq = max(a.seq, number)
-	if verb == "end" {
-		return s.d.End(a.m, number, s.stamp(a, when))
+}
+
+// number is the sequence number given, or else the usual one.
+func (a *actor) number(given, usual uint64) uint64 {
+	if given == 0 {
+		given = usual
 	}
+	a.seq = max(a.seq, given)
+	return given
+}
+
+func (s *scene) start(a *actor, seq uint64, verb string, at clocksync.Stamp) scgs.Reason {
 	name, holds := verb, true
 	if verb[0] == '+' || verb[0] == '-' {
 		holds, name = verb[0] == '+', verb[1:]
 	}
 	if !holds && s.modality != scgs.Inst {
-		return s.d.End(a.m, number, s.stamp(a, when))
+		return s.d.End(a.m, seq, at)
 	}
 	s.states = append(s.states, name)
-	a.states[number] = name
-	return s.d.Start(a.m, number, s.stamp(a, when), scgs.Ref(len(s.states)-1))
+	a.states[seq] = name
+	return s.d.Start(a.m, seq, at, scgs.Ref(len(s.states)-1))
 }
 
 // stamp reads T, T+-EPS, T[LO,HI] or T..UNTIL.

@@ -77,7 +77,7 @@ func (r *searchRun) put(msg message) scgs.Reason {
 		}
 		return why
 	}
-	return hand(r.x, msg)
+	return hand(r.x, scgs.Member(msg.member), msg)
 }
 
 func (r *searchRun) drain() {

@@ -247,13 +247,18 @@ func (m message) String() string {
 	return fmt.Sprintf("%s m=%d seq=%d ref=%d at=%v %s", verb, m.member, m.seq, m.ref, m.at, m.domain)
 }
 
-// intake is what a detector of any kind takes.
-type intake interface {
-	Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason
+// listener is told of everything but the start of a state, which differs.
+type listener interface {
 	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
 	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
 	Lost(m scgs.Member) scgs.Reason
 	Restart(m scgs.Member, domain clocksync.Domain, ended clocksync.Instant) scgs.Reason
+}
+
+// intake is what a detector of states or runs takes.
+type intake interface {
+	listener
+	Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason
 }
 
 // ofRuns is the message to a detector of runs.
@@ -266,9 +271,15 @@ func (m message) ofRuns() message {
 
 // put gives a message to a detector.
 func put(d intake, m scgs.Member, msg message) scgs.Reason {
-	switch msg.action {
-	case start:
+	if msg.action == start {
 		return d.Start(m, msg.seq, msg.at, msg.ref)
+	}
+	return hand(d, m, msg)
+}
+
+// hand gives one a message that starts no state.
+func hand(d listener, m scgs.Member, msg message) scgs.Reason {
+	switch msg.action {
 	case end:
 		return d.End(m, msg.seq, msg.at)
 	case evidence:
@@ -277,6 +288,7 @@ func put(d intake, m scgs.Member, msg message) scgs.Reason {
 		return d.Restart(m, msg.domain, clocksync.MaxInstant)
 	case lost:
 		return d.Lost(m)
+	case start:
 	}
 	panic("no such action")
 }

@@ -149,53 +149,20 @@ func (s *stage) input(line string) {
 		s.drain(line)
 		return
 	}
-	words := strings.Fields(line)
-	a := s.members[words[0]]
-	words = words[1:]
-	number := uint64(0)
-	if text, ok := strings.CutPrefix(words[0], "#"); ok {
-		number, words = uint64(s.number(text)), words[1:]
-	}
-	if why := s.act(a, number, words); why != scgs.Accepted {
-		fmt.Fprintf(s.out, "%s: %v\n", line, why)
-	}
+	s.report(s.x, line, s.start)
 	s.drain(line)
 }
 
-func (s *stage) act(a *actor, number uint64, words []string) scgs.Reason {
-	verb, when, _ := strings.Cut(words[0], "@")
-	switch verb {
-	case "lost":
-		return s.x.Lost(a.m)
-	case "restart":
-		a.seq = 0
-		if len(words) > 1 {
-			a.domain = clocksync.Domain(words[1])
-		}
-		return s.x.Restart(a.m, a.domain, clocksync.MaxInstant)
-	case "alive", "until":
-		if number == 0 {
-			number = a.seq
-		}
-		a.seq = max(a.seq, number)
-		return s.x.Evidence(a.m, number, s.stamp(a, when))
+func (s *stage) start(a *actor, seq uint64, word string, at clocksync.Stamp) scgs.Reason {
+	if s.extents == nil {
+		s.values = append(s.values, s.number(word))
+		return s.search.Start(a.m, seq, at, scgs.Ref(len(s.values)-1))
 	}
-	if number == 0 {
-		number = a.seq + 1
+	value := math.NaN()
+	if word != "nan" {
+		value = s.number(word)
 	}
-	a.seq = max(a.seq, number)
-	switch {
-	case verb == "end":
-		return s.x.End(a.m, number, s.stamp(a, when))
-	case s.extents != nil:
-		value := math.NaN()
-		if verb != "nan" {
-			value = s.number(verb)
-		}
-		return s.extents.Start(a.m, number, s.stamp(a, when), value)
-	}
-	s.values = append(s.values, s.number(verb))
-	return s.search.Start(a.m, number, s.stamp(a, when), scgs.Ref(len(s.values)-1))
+	return s.extents.Start(a.m, seq, at, value)
 }
 
 // drain prints what has become certain, under the line that brought it about.
