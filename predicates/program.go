@@ -12,6 +12,7 @@ import (
 type Program struct {
 	env    *Env
 	src    string
+	tree   node
 	result scgs.Field
 	root   value
 	cost   int
