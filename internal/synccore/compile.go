@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
@@ -53,11 +54,34 @@ func (p *Plan) Predicates() []string {
 type rule struct {
 	name     string
 	when     *predicates.Program
+	judge    Judge // in place of when
+	own      own
 	hold     time.Duration
 	every    bool
+	until    *predicates.Program // nil: it may fire again once it is false
+	cooldown time.Duration
 	priority int
 	set      []assignment
 	signals  []outgoing
+}
+
+// own is what a rule's own detector looks for; a rule without one is judged on
+// global states.
+type own struct {
+	local    *predicates.Program // nil: there is none
+	modality scgs.Modality       // of all members
+	atLeast  int                 // of so many members, if it is not 0
+}
+
+// exists reports whether the rule has a detector of its own.
+func (o own) exists() bool { return o.atLeast > 0 || o.modality != scgs.Inst }
+
+// what is the modality by its word.
+func (o own) what() string {
+	if o.atLeast > 0 {
+		return "atleast"
+	}
+	return o.modality.String()
 }
 
 type assignment struct {
@@ -69,7 +93,9 @@ type outgoing struct {
 	name    string
 	kind    control.Kind
 	region  string
-	to      *predicates.Program
+	to      *predicates.Program // nil: names or holders
+	names   []string
+	holders bool
 	data    []datum
 	expires time.Duration
 }
@@ -126,18 +152,83 @@ func (c *compiler) predicates() {
 
 func (c *compiler) rule(name string, p *Predicate) *rule {
 	at := "predicates." + name
-	r := &rule{name: name, hold: p.For, every: p.Every, priority: p.Priority}
+	r := &rule{name: name, hold: p.For, every: p.Every, cooldown: p.Cooldown, priority: p.Priority}
 	if p.When != "" {
 		r.when = c.program(at+".when", p.When, c.plan.env.Bool)
 	}
+	c.modality(at, p, r)
+	c.firing(at, p, r)
+	c.effects(at, p, r)
+	return r
+}
+
+// modality decides whether the rule has a detector of its own.
+func (c *compiler) modality(at string, p *Predicate, r *rule) {
+	var modality scgs.Modality
+	switch p.Modality {
+	case "", "inst":
+	case "definitely":
+		modality = scgs.Definitely
+	case "possibly":
+		modality = scgs.Possibly
+	default:
+		c.report(at+".modality", -1, fmt.Sprintf("%q is no modality", p.Modality), "use inst, definitely or possibly, or leave it out")
+		return
+	}
+	if r.when == nil {
+		return
+	}
+	if local, k, ok := r.when.Threshold(); ok {
+		if modality == scgs.Possibly {
+			c.report(at+".modality", -1, "a threshold is of what certainly held", "leave the modality out: possibly is for all(members, condition) alone")
+		}
+		r.own = own{local: local, atLeast: k}
+		return
+	}
+	if modality == scgs.Inst {
+		return
+	}
+	local := c.program(at+".when", p.When, func(string) (*predicates.Program, error) { return r.when.Conjunction() })
+	r.own = own{local: local, modality: modality}
+}
+
+// firing compiles when the rule fires, and refuses what contradicts itself.
+func (c *compiler) firing(at string, p *Predicate, r *rule) {
+	threshold := r.own.atLeast > 0
 	switch {
-	case p.Modality != "" && p.Modality != "inst":
-		c.report(at+".modality", -1, fmt.Sprintf("modality %q is not available: use inst, or leave it out", p.Modality), "")
 	case p.For < 0:
 		c.report(at+".for", -1, "a hold time cannot be negative", "")
 	case p.For > 0 && p.Every:
 		c.report(at+".every", -1, "every fires on each global state and has no hold time: leave out every or for", "")
+	case p.For > 0 && r.own.modality == scgs.Possibly:
+		c.report(at+".for", -1, "what possibly held has no certain hold time", "leave out for, or use definitely")
 	}
+	switch {
+	case p.Every && threshold:
+		c.report(at+".every", -1, "a threshold fires on each new set of members by itself",
+			"leave out every; to fire on each global state write len(filter(members, CONDITION)) instead of count")
+	case p.Every && r.own.modality != scgs.Inst:
+		c.report(at+".every", -1, "every fires on each global state, and under this modality none is judged: leave out every or modality", "")
+	}
+	if p.Cooldown < 0 {
+		c.report(at+".cooldown", -1, "a cooldown cannot be negative", "")
+	}
+	if p.Until == "" {
+		return
+	}
+	r.until = c.program(at+".until", p.Until, c.plan.env.Bool)
+	switch {
+	case p.Every:
+		c.report(at+".until", -1, "every fires on each global state and waits for nothing: leave out every or until", "")
+	case threshold:
+		c.report(at+".until", -1, "a threshold fires on each new set of members, whatever was before: leave out until", "cooldown limits how often it fires")
+	case strings.TrimSpace(p.Until) == strings.TrimSpace(p.When):
+		c.report(at+".until", -1, "it is the same as when: the predicate would fire on each global state on which it holds", "write every: true if that is meant")
+	}
+}
+
+// effects compiles what follows when the rule fires.
+func (c *compiler) effects(at string, p *Predicate, r *rule) {
 	for _, s := range p.Set {
 		c.set(at+".set."+s.Key, s.Key, s.Value, r)
 	}
@@ -146,9 +237,8 @@ func (c *compiler) rule(name string, p *Predicate) *rule {
 		if len(p.Signal) > 1 {
 			where = fmt.Sprintf("%s[%d]", where, i)
 		}
-		c.signal(where, name, &p.Signal[i], r)
+		c.signal(where, r.name, &p.Signal[i], r)
 	}
-	return r
 }
 
 func (c *compiler) set(at, name, src string, r *rule) {
@@ -179,7 +269,7 @@ func (c *compiler) signal(at, predicate string, s *Signal, r *rule) {
 	if s.Expires <= 0 || s.Expires > maxExpiry {
 		c.report(at+".expires", -1, fmt.Sprintf("a signal expires after more than 0 and at most %v", maxExpiry), "")
 	}
-	out.to = c.program(at+".to", s.To, c.plan.env.Members)
+	c.target(at+".to", &s.To, r, &out)
 	fields := make(scgs.Schema, 0, len(s.Data))
 	for _, d := range s.Data {
 		where := at + ".data." + d.Key
@@ -200,6 +290,30 @@ func (c *compiler) signal(at, predicate string, s *Signal, r *rule) {
 	}
 	r.signals = append(r.signals, out)
 	c.send(at, out.name, fields)
+}
+
+// target compiles who gets a signal.
+func (c *compiler) target(at string, t *Target, r *rule, out *outgoing) {
+	switch {
+	case len(t.Names) > 0:
+		for i, name := range t.Names {
+			err := wire.CheckToken("member", name)
+			if err == nil && slices.Contains(t.Names[:i], name) {
+				err = fmt.Errorf("member %q stands twice", name)
+			}
+			if err != nil {
+				c.report(fmt.Sprintf("%s[%d]", at, i), -1, err.Error(), "")
+			}
+		}
+		out.names = t.Names
+	case t.Expr == holders && !r.own.exists():
+		c.report(at, -1, "the holders are the members that a threshold, or a modality, has found to satisfy its condition, and this predicate has neither",
+			"write all, or a group such as filter(members, .load > 2)")
+	case t.Expr == holders:
+		out.holders = true
+	default:
+		out.to = c.program(at, t.Expr, c.plan.env.Members)
+	}
 }
 
 // send notes what the level below will see of a signal as from_parent.

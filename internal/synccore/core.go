@@ -49,6 +49,10 @@ type Core struct {
 	det      *scgs.Detector
 	scope    *predicates.Scope
 	rows     arena
+	runs     []*runs           // the rules' own detectors, in order of the rules
+	partial  *predicates.Scope // what one of them has found
+	alone    *predicates.Scope // one member, for local conditions
+	single   [1]predicates.Member
 
 	now      clocksync.Instant
 	stepped  bool
@@ -86,6 +90,7 @@ type Core struct {
 	values   []scgs.Value
 	sets     []set
 	told     wire.Report
+	occasion occasion
 }
 
 // New returns the machine of a plan.
@@ -98,6 +103,8 @@ func New(plan *Plan, opt Options) *Core {
 		plan: plan, opt: opt, relative: relative,
 		det:       scgs.NewDetector(scgs.Options{}),
 		scope:     predicates.NewScope(plan.env),
+		partial:   predicates.NewScope(plan.env),
+		alone:     predicates.NewScope(plan.env),
 		members:   map[string]*member{},
 		strangers: map[string]clocksync.Instant{},
 		domains:   map[clocksync.Domain]*domain{},
@@ -112,8 +119,13 @@ func New(plan *Plan, opt Options) *Core {
 		if err != nil {
 			panic("synccore: a plan with a bad initial value: " + err.Error())
 		}
-		c.memory[i] = value
-		c.scope.SetMemory(i, value)
+		c.setMemory(i, value)
+	}
+	for i, r := range plan.rules {
+		c.states[i].quiet = clocksync.MinInstant
+		if r.own.exists() {
+			c.runs = append(c.runs, newRuns(i, r.own))
+		}
 	}
 	c.rearm()
 	return c
@@ -198,7 +210,10 @@ func (c *Core) settle(in *Input, out *Output) {
 		}
 	}
 	c.sweep(out)
-	c.nextEpoch(out)
+	c.sweepRuns(out)
+	if c.nextEpoch(out) {
+		c.sweepRuns(out)
+	}
 	if span, ok := c.det.Current(); ok && c.tuple && c.rejudge {
 		c.judge(span, true, out)
 	}
@@ -224,7 +239,12 @@ func (c *Core) recycle() {
 func (c *Core) wake() clocksync.Instant {
 	wake := clocksync.MaxInstant
 	for i := range c.states {
-		wake = min(wake, c.states[i].due)
+		if c.tuple { // else there is nothing to fire on
+			wake = min(wake, c.states[i].due)
+		}
+	}
+	for _, w := range c.runs {
+		wake = min(wake, w.due)
 	}
 	for _, p := range c.outbox {
 		wake = min(wake, p.next)

@@ -155,7 +155,7 @@ func (c *Core) unstash(m *member, out *Output) {
 	m.stash = slices.Delete(m.stash, 0, n)
 	m.gapSince = clocksync.MaxInstant
 	if m.late.Seq == m.last && m.index != noIndex {
-		c.det.Evidence(m.index, m.last, m.late.At)
+		c.show(m, m.last, m.late.At)
 	}
 	if len(m.stash) > 0 {
 		c.ask(m, m.stash[0].Seq-1, out)
@@ -215,6 +215,7 @@ func (c *Core) take(m *member, r *wire.Report, out *Output) {
 	if reason != scgs.Accepted {
 		out.reject(m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, r.At, reason))
 	}
+	c.tellRuns(m, r)
 	m.last = r.Seq
 }
 
@@ -258,7 +259,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 			m.newest.alive = e.At
 		}
 	default:
-		c.det.Evidence(m.index, e.Seq, e.At)
+		c.show(m, e.Seq, e.At)
 	}
 }
 
@@ -269,7 +270,7 @@ func (c *Core) evidenceOfAll(at clocksync.Stamp) {
 	for _, m := range c.byIndex {
 		behind := m != nil && (len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant)
 		if m != nil && m.index != noIndex && !behind {
-			c.det.Evidence(m.index, m.last, at)
+			c.show(m, m.last, at)
 		}
 	}
 }

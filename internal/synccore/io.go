@@ -61,6 +61,9 @@ type Output struct {
 	Rejected []Rejection
 	Clocks   []Clock
 
+	// Suppressed counts the firings that a cooldown kept back in this step.
+	Suppressed uint64
+
 	// Failed is set when a silent member's policy is to fail; the machine does
 	// nothing more.
 	Failed string
@@ -102,12 +105,19 @@ type Verdict struct {
 	Reason    string // why it is unknown
 	Fired     bool
 	Decision  control.Decision // if it fired
-	Epoch     uint64
-	Index     uint64 // of the global state within the epoch
-	Partial   bool   // some member's state was unknown
-	Span      scgs.Span
-	// If it fired: the states that held together, and the widest bound of their
-	// stamps, 0 if one clock ordered them.
+	// Suppressed is how many firings the cooldown has kept back since the last one.
+	Suppressed uint64
+	Epoch      uint64
+	Index      uint64 // of the global state within the epoch, or of what Modality says
+	Partial    bool   // some member's state was unknown
+	// Modality is inst for a global state. What a predicate's own detector has found
+	// are runs, the states in which a member's local condition went on to hold:
+	// atleast for those of so many members, definitely or possibly for all members'.
+	Modality string
+	Span     scgs.Span
+	// If it fired: the states that held together, of runs the first one's number and
+	// the newest one's values, and the widest bound of their stamps, 0 if one clock
+	// ordered them.
 	Witness []Part
 	Bound   time.Duration
 	// What the bound rests on, by name, joined by "+"; empty if one clock ordered
@@ -162,5 +172,5 @@ func (o *Output) reset() {
 	o.Welcomes, o.Probes, o.Resends, o.Signals = o.Welcomes[:0], o.Probes[:0], o.Resends[:0], o.Signals[:0]
 	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
 	o.Fates, o.Rejected, o.Clocks = o.Fates[:0], o.Rejected[:0], o.Clocks[:0]
-	o.Failed, o.Wake = "", clocksync.MaxInstant
+	o.Suppressed, o.Failed, o.Wake = 0, "", clocksync.MaxInstant
 }

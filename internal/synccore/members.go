@@ -256,17 +256,18 @@ func (c *Core) forget() {
 	})
 }
 
-// nextEpoch puts a new epoch in force if members are ready or gone.
-func (c *Core) nextEpoch(out *Output) {
+// nextEpoch puts a new epoch in force if members are ready or gone, and reports
+// whether it did.
+func (c *Core) nextEpoch(out *Output) bool {
 	if !c.changed {
-		return
+		return false
 	}
 	c.changed = false
 	ready := c.ready()
 	staying := len(c.inEpoch) - len(c.removing)
 	if len(c.removing) == 0 && (len(ready) == 0 || !c.enough(staying+len(ready))) {
 		c.tellDropped(out)
-		return
+		return false
 	}
 	if !c.enough(staying + len(ready)) {
 		ready = nil
@@ -288,9 +289,11 @@ func (c *Core) nextEpoch(out *Output) {
 		e.Joined = append(e.Joined, m.name)
 	}
 	c.scope.Reset(names)
+	c.partial.Reset(names)
 	c.dropped = c.dropped[:0]
 	out.Epochs = append(out.Epochs, e)
 	c.sweep(out)
+	return true
 }
 
 // tellDropped names members that left without ever having been in an epoch.
@@ -349,6 +352,9 @@ func (c *Core) switchDetector(ready []*member) {
 			c.byIndex = append(c.byIndex, nil)
 		}
 		c.byIndex[m.index] = m
+	}
+	c.regroupRuns(remove, ready)
+	for _, m := range entering {
 		c.letIn(m)
 	}
 	c.inEpoch = append(c.inEpoch, ready...)
@@ -368,8 +374,9 @@ func (c *Core) letIn(m *member) {
 	if reason := c.det.Start(m.index, m.last, n.at, n.ref); reason != scgs.Accepted {
 		panic(fmt.Sprintf("synccore: the first state of %q is refused: %v", m.name, reason))
 	}
+	c.tellRuns(m, &wire.Report{Seq: m.last, At: n.at, Row: c.rows.get(n.ref)})
 	if clocksync.CertainlyBefore(n.at, n.alive) {
-		c.det.Evidence(m.index, m.last, n.alive)
+		c.show(m, m.last, n.alive)
 	}
 }
 

@@ -1,6 +1,8 @@
 package synccore
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,10 +31,10 @@ var backoff = []time.Duration{
 const waitingAgain = time.Second
 
 // emit sends one signal of a decision to each of its targets.
-func (c *Core) emit(r *rule, o *outgoing, d control.Decision, out *Output) {
+func (c *Core) emit(r *rule, o *outgoing, d control.Decision, on *occasion, out *Output) {
 	data := make([]control.Datum, 0, len(o.data))
 	for _, x := range o.data {
-		v, reason := x.value.EvalValue(c.scope)
+		v, reason := x.value.EvalValue(on.scope)
 		if reason != "" {
 			out.reject(c.plan.Name, "signal "+o.name+": datum "+x.name+" is unknown: "+reason)
 			return
@@ -43,23 +45,44 @@ func (c *Core) emit(r *rule, o *outgoing, d control.Decision, out *Output) {
 		out.reject(c.plan.Name, "signal "+o.name+": "+err.Error())
 		return
 	}
-	c.targets, _ = o.to.EvalMembers(c.targets[:0], c.scope)
+	signal := func(target string, entry uint64) *control.Signal {
+		return &control.Signal{
+			Decision: d, Name: o.name, Predicate: r.name, Kind: o.kind,
+			Target: target, Region: o.region, Entry: entry, TTL: o.expires, Data: data,
+		}
+	}
+	for _, name := range o.names {
+		i, found := slices.BinarySearchFunc(c.inEpoch, name, func(m *member, name string) int { return cmp.Compare(m.name, name) })
+		if !found {
+			out.fate(signal(name, 0), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
+			continue
+		}
+		c.post(c.inEpoch[i], signal(name, c.entry(i, o.region, on)), out)
+	}
+	c.targets = c.targets[:0]
+	switch {
+	case o.holders:
+		c.targets = append(c.targets, on.holders...)
+	case o.to != nil:
+		c.targets, _ = o.to.EvalMembers(c.targets, on.scope)
+	}
 	for _, i := range c.targets {
 		m := c.inEpoch[i]
-		s := &control.Signal{
-			Decision: d, Name: o.name, Predicate: r.name, Kind: o.kind,
-			Target: m.name, Region: o.region, Entry: m.entry(o.region), TTL: o.expires, Data: data,
-		}
-		c.post(m, s, out)
+		c.post(m, signal(m.name, c.entry(i, o.region, on)), out)
 	}
 }
 
-// entry is the entry of a region in which the member is in the state that was
-// judged, 0 if that state has none: the region was entered in a later state, or
-// left.
-func (m *member) entry(region string) uint64 {
+// entry is the entry of a region in which a member is in the state that was judged,
+// 0 if that state has none: the region was entered in a later state, or left. Of a
+// member that was not judged it is the newest entry that is known.
+func (c *Core) entry(i int, region string, on *occasion) uint64 {
+	m := c.inEpoch[i]
+	seq := m.state.Seq
+	if on.seqs != nil {
+		seq = on.seqs[i]
+	}
 	for _, r := range m.regions {
-		if r.Name == region && r.Since <= m.state.Seq {
+		if r.Name == region && r.Since <= seq {
 			return r.Entry
 		}
 	}

@@ -1,0 +1,398 @@
+package synccore
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// runs is a rule's own detector. It is told of every report whether the rule's
+// local condition holds in that state, and finds where these runs of states
+// overlap: of at least so many members, without waiting for the others, or of all
+// members under a modality.
+type runs struct {
+	rule    int             // in the plan
+	sets    *scgs.Threshold // one of them is nil
+	tuples  *scgs.Detector
+	in      intake
+	numbers []scgs.Member // by number in the core's detector, and the other way
+	indexes []scgs.Member
+	rows    arena
+	found   []*found // the sets that wait or stand; the tuple that is open
+	due     clocksync.Instant
+
+	set      scgs.Set
+	ev       scgs.Event
+	ended    []scgs.Part
+	released []scgs.Ref
+}
+
+// intake is how reports reach a detector of either kind.
+type intake interface {
+	Epoch(id uint64, remove []scgs.Member, add []scgs.Spec) []scgs.Member
+	Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason
+	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
+	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
+	Needs(dst []scgs.Need) []scgs.Need
+	Released(dst []scgs.Ref) []scgs.Ref
+}
+
+// found is a set, or a tuple, of runs that overlap.
+type found struct {
+	index uint64
+	runs  []scgs.Part    // in order of members
+	rows  [][]scgs.Value // the newest state of each
+	waits bool           // has not fired yet
+	kept  bool           // that is counted as kept back by the cooldown
+	due   clocksync.Instant
+}
+
+// maxFound is how many sets of one threshold may wait or stand at once.
+const maxFound = 64
+
+func newRuns(rule int, o own) *runs {
+	w := &runs{rule: rule, due: clocksync.MaxInstant}
+	if o.atLeast > 0 {
+		w.sets = scgs.NewThreshold(o.atLeast, scgs.Options{Ends: true})
+		w.in = w.sets
+	} else {
+		w.tuples = scgs.NewDetector(scgs.Options{Modality: o.modality})
+		w.in = w.tuples
+	}
+	return w
+}
+
+// tellRuns passes a report on to the rules' own detectors. What is unknown ends a
+// run, so that it never counts as true.
+func (c *Core) tellRuns(m *member, r *wire.Report) {
+	if len(c.runs) == 0 || m == c.process {
+		return
+	}
+	if !r.End {
+		c.single[0] = predicates.Member{Name: m.name, Host: m.host}
+		c.alone.Reset(c.single[:])
+		c.alone.Set(0, r.Row)
+	}
+	for _, w := range c.runs {
+		n := w.numbers[m.index]
+		if r.End || c.plan.rules[w.rule].own.local.Eval(c.alone).Truth != predicates.True {
+			w.in.End(n, r.Seq, r.At)
+			continue
+		}
+		ref := w.rows.put(r.Row)
+		if w.in.Start(n, r.Seq, r.At, ref) != scgs.Accepted {
+			w.rows.free(ref)
+		}
+	}
+}
+
+// show gives the detectors evidence that a member's newest state held.
+func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) {
+	c.det.Evidence(m.index, seq, at)
+	if m == c.process {
+		return
+	}
+	for _, w := range c.runs {
+		w.in.Evidence(w.numbers[m.index], seq, at)
+	}
+}
+
+// regroupRuns takes the members of a new epoch over; those that enter have their
+// numbers in the core's detector.
+func (c *Core) regroupRuns(gone []scgs.Member, entering []*member) {
+	for _, w := range c.runs {
+		w.regroup(c.epoch, c.plan.rules[w.rule].own.atLeast, gone, entering)
+	}
+}
+
+func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering []*member) {
+	remove := make([]scgs.Member, 0, len(gone))
+	for _, index := range gone {
+		if int(index) < len(w.numbers) && w.numbers[index] != noIndex { // else it is the process
+			remove = append(remove, w.numbers[index])
+			w.numbers[index] = noIndex
+		}
+	}
+	w.stand(atLeast, remove)
+	specs := make([]scgs.Spec, len(entering))
+	for i, m := range entering {
+		specs[i] = scgs.Spec{Domain: m.domain}
+	}
+	for i, n := range w.in.Epoch(epoch, remove, specs) {
+		put(&w.numbers, entering[i].index, n)
+		put(&w.indexes, n, entering[i].index)
+	}
+}
+
+func put(list *[]scgs.Member, at, value scgs.Member) {
+	for int(at) >= len(*list) {
+		*list = append(*list, noIndex)
+	}
+	(*list)[at] = value
+}
+
+// stand keeps of the sets what still holds among the members that stay: in the new
+// epoch it is an alarm again. What has not fired yet is kept whole.
+func (w *runs) stand(atLeast int, remove []scgs.Member) {
+	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
+	for _, f := range w.found {
+		if f.waits && !slices.ContainsFunc(f.runs, leaves) {
+			continue
+		}
+		runs, rows := f.runs[:0], f.rows[:0]
+		for i, p := range f.runs {
+			if p.Open && !leaves(p) {
+				runs, rows = append(runs, p), append(rows, f.rows[i])
+			}
+		}
+		f.runs, f.rows = runs, rows
+		f.waits, f.kept, f.due = true, false, clocksync.MinInstant
+	}
+	kept := make([]*found, 0, len(w.found))
+	for i, f := range w.found {
+		within := func(j int) bool {
+			g := w.found[j]
+			return i != j && f.within(g) && (len(f.runs) < len(g.runs) || j < i)
+		}
+		contained := false
+		for j := range w.found {
+			contained = contained || within(j)
+		}
+		if w.sets != nil && len(f.runs) >= atLeast && !contained {
+			kept = append(kept, f)
+		}
+	}
+	w.found = kept
+}
+
+// within reports whether all runs of f are in g.
+func (f *found) within(g *found) bool {
+	for _, p := range f.runs {
+		if !slices.ContainsFunc(g.runs, func(q scgs.Part) bool { return p.Member == q.Member && p.Seq == q.Seq }) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *found) open() int {
+	n := 0
+	for i := range f.runs {
+		if f.runs[i].Open {
+			n++
+		}
+	}
+	return n
+}
+
+// sweepRuns fires what the rules' own detectors have found. An epoch that is over
+// is not judged; sets that were completed in it are kept for the next one.
+func (c *Core) sweepRuns(out *Output) {
+	for _, w := range c.runs {
+		if w.sets != nil {
+			c.sweepSets(w, out)
+		} else {
+			c.sweepTuples(w, out)
+		}
+		w.released = w.in.Released(w.released[:0])
+		for _, ref := range w.released {
+			w.rows.free(ref)
+		}
+	}
+	c.remember()
+}
+
+// judging reports whether what is found now may fire.
+func (c *Core) judging() bool { return !c.paused && len(c.removing) == 0 }
+
+func (c *Core) sweepSets(w *runs, out *Output) {
+	w.ended = w.sets.Ended(w.ended[:0])
+	for i := range w.ended {
+		w.end(&w.ended[i])
+	}
+	for w.sets.Next(&w.set) {
+		if len(w.found) == maxFound {
+			w.found = slices.Delete(w.found, 0, 1)
+			out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members hold it at once or wait: the oldest is left out", c.plan.rules[w.rule].name, maxFound))
+		}
+		f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: !w.set.Grows, due: clocksync.MinInstant}
+		f.rows = make([][]scgs.Value, len(f.runs))
+		for i, p := range f.runs {
+			f.rows[i] = slices.Clone(w.rows.get(p.Ref))
+		}
+		w.found = append(w.found, f)
+	}
+	w.due = clocksync.MaxInstant
+	atLeast := c.plan.rules[w.rule].own.atLeast
+	for _, f := range w.found {
+		if f.waits && c.judging() {
+			w.refresh(f)
+			c.attempt(w, f, scgs.SpanOf(f.runs), out)
+		}
+	}
+	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return !f.waits && f.open() < atLeast })
+}
+
+// end notes the end of a run in the sets that have it.
+func (w *runs) end(p *scgs.Part) {
+	for _, f := range w.found {
+		for i := range f.runs {
+			if q := &f.runs[i]; q.Member == p.Member && q.Seq == p.Seq {
+				q.End, q.Open = p.End, false
+			}
+		}
+	}
+}
+
+// refresh brings the runs that are open up to date.
+func (w *runs) refresh(f *found) {
+	for i := range f.runs {
+		p := &f.runs[i]
+		now, ok := w.sets.Run(p.Member)
+		if !p.Open || !ok || now.Seq != p.Seq {
+			continue
+		}
+		if now.Ref != p.Ref {
+			f.rows[i] = append(f.rows[i][:0], w.rows.get(now.Ref)...)
+		}
+		*p = now
+	}
+}
+
+func (c *Core) sweepTuples(w *runs, out *Output) {
+	w.due = clocksync.MaxInstant
+	for w.tuples.Next(&w.ev) {
+		switch {
+		case !c.judging(), w.ev.Partial:
+			w.found = w.found[:0]
+		case w.ev.Kind == scgs.Opened:
+			f := &found{index: w.ev.Index, waits: true, due: clocksync.MinInstant}
+			w.look(f)
+			w.found = append(w.found[:0], f)
+			c.attempt(w, f, w.ev.Span, out)
+		case len(w.found) > 0:
+			f := w.found[0]
+			if f.waits {
+				w.look(f)
+				c.attempt(w, f, w.ev.Span, out)
+			}
+			w.found = w.found[:0]
+		}
+	}
+	if span, ok := w.tuples.Current(); ok && len(w.found) > 0 && w.found[0].waits && c.judging() {
+		w.look(w.found[0])
+		c.attempt(w, w.found[0], span, out)
+	}
+}
+
+// look takes the tuple over as it is by now.
+func (w *runs) look(f *found) {
+	f.runs = w.tuples.Witness(f.runs[:0])
+	f.rows = slices.Grow(f.rows[:0], len(f.runs))[:len(f.runs)]
+	for i, p := range f.runs {
+		f.rows[i] = append(f.rows[i][:0], w.rows.get(p.Ref)...)
+	}
+}
+
+// attempt fires for what was found, if it has held for long enough, the rule is
+// armed and no cooldown keeps it back. Otherwise it may go on waiting.
+func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
+	r, s := c.plan.rules[w.rule], &c.states[w.rule]
+	if r.hold > 0 {
+		from, to, ok := stretch(span)
+		if !ok || to.Sub(from) < r.hold {
+			c.outwait(w, f, span, out)
+			return
+		}
+	}
+	if r.until != nil && !s.armed {
+		return
+	}
+	told := Verdict{
+		Predicate: r.name, Truth: predicates.True, Epoch: c.epoch, Index: f.index, Modality: r.own.what(), Span: span,
+	}
+	if cools, _ := c.cools(r, s, &f.kept, told, out); cools {
+		f.waits = f.open() == len(f.runs)
+		w.due = min(w.due, s.quiet)
+		return
+	}
+	f.waits = false
+	o := c.occasionOf(w, f, span)
+	c.fire(r, s, o, out)
+}
+
+// outwait asks for the evidence that a hold time still lacks, or gives it up where
+// a run has ended too early.
+func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
+	hold := c.plan.rules[w.rule].hold
+	from := clocksync.MinInstant
+	for i := range f.runs {
+		start := &f.runs[i].Start
+		if span.SameClock {
+			from = max(from, start.Mono)
+		} else {
+			from = max(from, start.Within.Latest)
+		}
+	}
+	past := from.Add(hold)
+	for i := range f.runs {
+		p := &f.runs[i]
+		if !p.Open && (span.SameClock && p.End.Mono < past || !span.SameClock && p.End.Within.Earliest < past) {
+			f.waits = false
+			return
+		}
+	}
+	switch {
+	case f.due == clocksync.MinInstant:
+		f.due = c.now.Add(hold)
+	case f.due > c.now:
+	case c.opt.Local:
+		f.due = c.now.Add(time.Millisecond)
+	default:
+		f.due = c.now.Add(probeAgain)
+		c.probeRuns(w, f, needOf(past, span.SameClock), out)
+	}
+	w.due = min(w.due, f.due)
+}
+
+// probeRuns asks the members whose runs are open.
+func (c *Core) probeRuns(w *runs, f *found, need scgs.Need, out *Output) {
+	for i := range f.runs {
+		if m := c.byIndex[w.indexes[f.runs[i].Member]]; f.runs[i].Open {
+			c.send(m, m.last, need, out)
+		}
+	}
+}
+
+// occasionOf is what the rule fires on: the runs' members are in its scope, with
+// their newest states, and all others unknown.
+func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
+	o := &c.occasion
+	*o = occasion{
+		scope: c.partial, span: span, index: f.index, modality: c.plan.rules[w.rule].own.what(),
+		rows: f.rows, holders: o.holders[:0], seqs: o.seqs[:0],
+	}
+	for i := range c.inEpoch {
+		c.partial.SetUnknown(i)
+		o.seqs = append(o.seqs, newestState)
+	}
+	c.parts = c.parts[:0]
+	for i, p := range f.runs {
+		p.Member = w.indexes[p.Member]
+		m := c.byIndex[p.Member]
+		c.parts = append(c.parts, p)
+		c.partial.Set(m.pos, f.rows[i])
+		o.holders = append(o.holders, m.pos)
+		o.seqs[m.pos] = p.Seq
+		if p.Open {
+			o.seqs[m.pos] = m.last
+		}
+	}
+	slices.Sort(o.holders)
+	return o
+}
