@@ -258,6 +258,7 @@ func (l *loop) countStep() {
 	s.Probes += uint64(len(out.Probes))
 	s.Resends += uint64(len(out.Resends))
 	s.Rejected += uint64(len(out.Rejected))
+	s.Suppressed += out.Suppressed
 	for i := range out.Verdicts {
 		if out.Verdicts[i].Fired {
 			s.Decisions++

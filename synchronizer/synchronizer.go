@@ -44,6 +44,8 @@ type Options struct {
 	// SeparateClock makes this process a clock domain of its own, as if it were
 	// alone on its host: to try on one host what happens between several.
 	SeparateClock bool
+	// Predicates are judged beside those of the configuration.
+	Predicates []Predicate
 
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
@@ -63,9 +65,10 @@ type Synchronizer struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 
-	mu    sync.Mutex
-	err   error
-	stats Stats
+	mu     sync.Mutex
+	err    error
+	stats  Stats
+	panics []string // predicates whose Judge has panicked
 }
 
 // inboxLimit is how many messages may wait for the core.
@@ -105,15 +108,18 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 		opt:      opt,
 		clock:    reference,
 		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
-		core: synccore.New(plan, synccore.Options{
-			Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
-			Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
-		}),
-		in:    newInbox(inboxLimit),
-		codec: wire.NewBatchCodec(plan.State),
-		done:  make(chan struct{}),
-		stats: Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
+		in:       newInbox(inboxLimit),
+		codec:    wire.NewBatchCodec(plan.State),
+		done:     make(chan struct{}),
+		stats:    Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
+	if plan, err = plan.With(compiled(opt.Predicates, s.panicked)); err != nil {
+		return nil, fmt.Errorf("synchronizer %q: Options.Predicates: %w", cfg.name, err)
+	}
+	s.core = synccore.New(plan, synccore.Options{
+		Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
+		Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
+	})
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}

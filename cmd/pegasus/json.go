@@ -79,9 +79,13 @@ func verdictFields(v *synchronizer.Verdict) fields {
 	if v.Reason != "" {
 		o["reason"] = v.Reason
 	}
+	if v.Suppressed > 0 {
+		o["suppressed"] = v.Suppressed
+	}
 	if !v.Fired {
 		return o
 	}
+	o["modality"] = v.Modality
 	witness := make([]fields, len(v.Witness))
 	for i := range v.Witness {
 		witness[i] = partFields(&v.Witness[i])
@@ -116,7 +120,7 @@ func stoppedFields(s *stopped) fields {
 	}
 	return fields{
 		"event": "stopped", "frames": s.Frames, "malformed": s.Malformed, "refused": s.Rejected, "probes": s.Probes,
-		"resends": s.Resends, "decisions": s.Decisions, "signals": s.Signals, "fates": fates, "dropped": s.Dropped,
+		"resends": s.Resends, "decisions": s.Decisions, "suppressed": s.Suppressed, "signals": s.Signals, "fates": fates, "dropped": s.Dropped,
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -88,8 +89,11 @@ func epochText(e *synchronizer.Epoch) string {
 func verdictText(v *synchronizer.Verdict) string {
 	if !v.Fired {
 		line := fmt.Sprintf("%s is %v", v.Predicate, v.Truth)
-		if v.Truth == predicates.Unknown {
+		switch {
+		case v.Truth == predicates.Unknown:
 			line += ": " + v.Reason
+		case v.Suppressed > 0:
+			line += "; its cooldown keeps it from firing"
 		}
 		return line
 	}
@@ -97,7 +101,11 @@ func verdictText(v *synchronizer.Verdict) string {
 	for i := range v.Witness {
 		parts[i] = partText(&v.Witness[i])
 	}
-	return fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v))
+	line := fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v))
+	if v.Suppressed > 0 {
+		line += fmt.Sprintf("; its cooldown had kept back %s", count(v.Suppressed, "firing"))
+	}
+	return line
 }
 
 func partText(p *synccore.Part) string {
@@ -124,6 +132,8 @@ func spanText(v *synchronizer.Verdict) string {
 	switch {
 	case s.SameClock:
 		return "held " + brief(s.Certain()) + " by the same clock"
+	case v.Modality == scgs.Possibly.String():
+		return "may have held, by clocks within " + bound
 	case s.HasCore:
 		return "held " + brief(s.Certain()) + " by clocks within " + bound
 	}

@@ -145,7 +145,12 @@ func (c *compiler) predicates() {
 		}
 		c.plan.rules = append(c.plan.rules, c.rule(e.Key, &e.Value))
 	}
-	slices.SortStableFunc(c.plan.rules, func(a, b *rule) int {
+	c.plan.order()
+}
+
+// order puts the rules in the order in which they are judged and fire.
+func (p *Plan) order() {
+	slices.SortStableFunc(p.rules, func(a, b *rule) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.name, b.name))
 	})
 }

@@ -50,7 +50,7 @@ type Core struct {
 	scope    *predicates.Scope
 	rows     arena
 	runs     []*runs           // the rules' own detectors, in order of the rules
-	partial  *predicates.Scope // what one of them has found
+	partial  *predicates.Scope // what one of them has found: the members of the runs
 	alone    *predicates.Scope // one member, for local conditions
 	single   [1]predicates.Member
 

@@ -289,7 +289,6 @@ func (c *Core) nextEpoch(out *Output) bool {
 		e.Joined = append(e.Joined, m.name)
 	}
 	c.scope.Reset(names)
-	c.partial.Reset(names)
 	c.dropped = c.dropped[:0]
 	out.Epochs = append(out.Epochs, e)
 	c.sweep(out)

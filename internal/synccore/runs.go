@@ -369,24 +369,22 @@ func (c *Core) probeRuns(w *runs, f *found, need scgs.Need, out *Output) {
 	}
 }
 
-// occasionOf is what the rule fires on: the runs' members are in its scope, with
-// their newest states, and all others unknown.
+// occasionOf is what the rule fires on. The members of its scope are those of the
+// runs, with their newest states: nothing is known of the others at that time.
 func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
 	o := &c.occasion
 	*o = occasion{
 		scope: c.partial, span: span, index: f.index, modality: c.plan.rules[w.rule].own.what(),
 		rows: f.rows, holders: o.holders[:0], seqs: o.seqs[:0],
 	}
-	for i := range c.inEpoch {
-		c.partial.SetUnknown(i)
+	for range c.inEpoch {
 		o.seqs = append(o.seqs, newestState)
 	}
 	c.parts = c.parts[:0]
-	for i, p := range f.runs {
+	for _, p := range f.runs {
 		p.Member = w.indexes[p.Member]
-		m := c.byIndex[p.Member]
 		c.parts = append(c.parts, p)
-		c.partial.Set(m.pos, f.rows[i])
+		m := c.byIndex[p.Member]
 		o.holders = append(o.holders, m.pos)
 		o.seqs[m.pos] = p.Seq
 		if p.Open {
@@ -394,5 +392,14 @@ func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
 		}
 	}
 	slices.Sort(o.holders)
+	names := make([]predicates.Member, len(o.holders))
+	for i, pos := range o.holders {
+		names[i] = predicates.Member{Name: c.inEpoch[pos].name, Host: c.inEpoch[pos].host}
+	}
+	c.partial.Reset(names)
+	for i, p := range c.parts {
+		place, _ := slices.BinarySearch(o.holders, c.byIndex[p.Member].pos)
+		c.partial.Set(place, f.rows[i])
+	}
 	return o
 }

@@ -260,8 +260,14 @@ func (s *story) print() string {
 		if v.Reason != "" {
 			fmt.Fprintf(&b, " (%s)", v.Reason)
 		}
+		if v.Suppressed > 0 {
+			fmt.Fprintf(&b, " suppressed %d", v.Suppressed)
+		}
 		if v.Fired {
 			fmt.Fprintf(&b, " fired %v", v.Decision)
+			if v.Modality != "inst" {
+				fmt.Fprintf(&b, " %s", v.Modality)
+			}
 			for _, p := range v.Witness {
 				fmt.Fprintf(&b, " %s:%d%v", p.Name, p.State.Seq, p.Row)
 			}

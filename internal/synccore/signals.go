@@ -59,16 +59,32 @@ func (c *Core) emit(r *rule, o *outgoing, d control.Decision, on *occasion, out 
 		}
 		c.post(c.inEpoch[i], signal(name, c.entry(i, o.region, on)), out)
 	}
+	c.aim(o, on)
+	for _, i := range c.targets {
+		m := c.inEpoch[i]
+		c.post(m, signal(m.name, c.entry(i, o.region, on)), out)
+	}
+}
+
+// aim finds the places in the epoch of those that an expression gives. On what a
+// rule's own detector has found, that is about its members alone; all is all.
+func (c *Core) aim(o *outgoing, on *occasion) {
 	c.targets = c.targets[:0]
 	switch {
 	case o.holders:
 		c.targets = append(c.targets, on.holders...)
-	case o.to != nil:
+	case o.to == nil:
+	case on.holders == nil:
 		c.targets, _ = o.to.EvalMembers(c.targets, on.scope)
-	}
-	for _, i := range c.targets {
-		m := c.inEpoch[i]
-		c.post(m, signal(m.name, c.entry(i, o.region, on)), out)
+	case o.to.Source() == everybody.Expr:
+		for i := range c.inEpoch {
+			c.targets = append(c.targets, i)
+		}
+	default:
+		c.targets, _ = o.to.EvalMembers(c.targets, on.scope)
+		for i, place := range c.targets {
+			c.targets[i] = on.holders[place]
+		}
 	}
 }
 
