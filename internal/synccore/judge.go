@@ -334,9 +334,11 @@ func (c *Core) witness(rows [][]scgs.Value) []Part {
 		if m == c.process {
 			fields = c.plan.Process
 		}
-		row := c.rows.get(p.Ref)
+		var row []scgs.Value
 		if rows != nil {
 			row = rows[i]
+		} else {
+			row = c.rows.get(p.Ref)
 		}
 		witness = append(witness, Part{Name: m.name, Fields: fields, Row: slices.Clone(row), State: p})
 	}
