@@ -96,6 +96,7 @@ type outgoing struct {
 	to      *predicates.Program // nil: names or holders
 	names   []string
 	holders bool
+	all     bool // to is all
 	data    []datum
 	expires time.Duration
 }
@@ -262,9 +263,9 @@ func (c *compiler) signal(at, predicate string, s *Signal, r *rule) {
 	if out.name == "" {
 		out.name = predicate
 	}
-	for what, token := range map[string]string{"name": out.name, "region": s.Region} {
-		if err := wire.CheckToken(what, token); err != nil && token != "" {
-			c.report(at+"."+what, -1, err.Error(), "")
+	for _, t := range []struct{ what, token string }{{"name", out.name}, {"region", s.Region}} {
+		if err := wire.CheckToken(t.what, t.token); err != nil && t.token != "" {
+			c.report(at+"."+t.what, -1, err.Error(), "")
 		}
 	}
 	var ok bool
@@ -311,13 +312,13 @@ func (c *compiler) target(at string, t *Target, r *rule, out *outgoing) {
 			}
 		}
 		out.names = t.Names
-	case t.Expr == holders && !r.own.exists():
+	case strings.TrimSpace(t.Expr) == holders && !r.own.exists():
 		c.report(at, -1, "the holders are the members that a threshold, or a modality, has found to satisfy its condition, and this predicate has neither",
 			"write all, or a group such as filter(members, .load > 2)")
-	case t.Expr == holders:
+	case strings.TrimSpace(t.Expr) == holders:
 		out.holders = true
 	default:
-		out.to = c.program(at, t.Expr, c.plan.env.Members)
+		out.to, out.all = c.program(at, t.Expr, c.plan.env.Members), strings.TrimSpace(t.Expr) == everybody.Expr
 	}
 }
 

@@ -139,43 +139,70 @@ func put(list *[]scgs.Member, at, value scgs.Member) {
 // stand keeps of the sets what still holds among the members that stay: in the new
 // epoch it is an alarm again. What has not fired yet is kept whole.
 func (w *runs) stand(atLeast int, remove []scgs.Member) {
-	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
+	stays := func(p *scgs.Part) bool { return !slices.Contains(remove, p.Member) }
+	var whole, rest []*found
 	for _, f := range w.found {
-		if f.waits && !slices.ContainsFunc(f.runs, leaves) {
+		all := len(f.runs)
+		f.cut(stays)
+		if f.waits && len(f.runs) == all {
+			whole = append(whole, f)
 			continue
 		}
-		runs, rows := f.runs[:0], f.rows[:0]
-		for i, p := range f.runs {
-			if p.Open && !leaves(p) {
-				runs, rows = append(runs, p), append(rows, f.rows[i])
-			}
-		}
-		f.runs, f.rows = runs, rows
-		f.waits, f.kept, f.due = true, false, clocksync.MinInstant
+		f.waits, f.kept, f.due = false, false, clocksync.MinInstant
+		rest = append(rest, f)
 	}
-	kept := make([]*found, 0, len(w.found))
-	for i, f := range w.found {
-		within := func(j int) bool {
-			g := w.found[j]
-			return i != j && f.within(g) && (len(f.runs) < len(g.runs) || j < i)
-		}
-		contained := false
-		for j := range w.found {
-			contained = contained || within(j)
-		}
-		if w.sets != nil && len(f.runs) >= atLeast && !contained {
-			kept = append(kept, f)
+	w.found = rest
+	w.thin(atLeast)
+	for _, f := range w.found {
+		f.waits = true
+		if !slices.ContainsFunc(whole, f.within) {
+			whole = append(whole, f)
 		}
 	}
-	w.found = kept
+	w.found = whole
+	if w.sets == nil { // An open tuple is found anew.
+		w.found = nil
+	}
+}
+
+// thin leaves of the sets that have fired, or never will, the largest that hold.
+func (w *runs) thin(atLeast int) {
+	for _, f := range w.found {
+		if !f.waits {
+			f.cut(func(p *scgs.Part) bool { return p.Open })
+		}
+	}
+	all := w.found
+	w.found = nil
+	for i, f := range all {
+		over := func(g *found) bool { return !g.waits && f.within(g) }
+		larger := func(g *found) bool { return len(g.runs) > len(f.runs) && over(g) }
+		if f.waits || len(f.runs) >= atLeast && !slices.ContainsFunc(all[:i], over) && !slices.ContainsFunc(all[i+1:], larger) {
+			w.found = append(w.found, f)
+		}
+	}
+}
+
+// cut keeps some of the runs.
+func (f *found) cut(keep func(*scgs.Part) bool) {
+	runs, rows := f.runs[:0], f.rows[:0]
+	for i := range f.runs {
+		if keep(&f.runs[i]) {
+			runs, rows = append(runs, f.runs[i]), append(rows, f.rows[i])
+		}
+	}
+	f.runs, f.rows = runs, rows
 }
 
 // within reports whether all runs of f are in g.
 func (f *found) within(g *found) bool {
+	rest := g.runs
 	for _, p := range f.runs {
-		if !slices.ContainsFunc(g.runs, func(q scgs.Part) bool { return p.Member == q.Member && p.Seq == q.Seq }) {
+		i := slices.IndexFunc(rest, func(q scgs.Part) bool { return p.Member == q.Member && p.Seq == q.Seq })
+		if i < 0 {
 			return false
 		}
+		rest = rest[i+1:]
 	}
 	return true
 }
@@ -215,27 +242,44 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 	for i := range w.ended {
 		w.end(&w.ended[i])
 	}
+	changed := len(w.ended) > 0
 	for w.sets.Next(&w.set) {
-		if len(w.found) == maxFound {
-			w.found = slices.Delete(w.found, 0, 1)
-			out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members hold it at once or wait: the oldest is left out", c.plan.rules[w.rule].name, maxFound))
-		}
-		f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: !w.set.Grows, due: clocksync.MinInstant}
-		f.rows = make([][]scgs.Value, len(f.runs))
-		for i, p := range f.runs {
-			f.rows[i] = slices.Clone(w.rows.get(p.Ref))
-		}
-		w.found = append(w.found, f)
+		changed = true
+		c.gather(w, out)
 	}
 	w.due = clocksync.MaxInstant
-	atLeast := c.plan.rules[w.rule].own.atLeast
 	for _, f := range w.found {
 		if f.waits && c.judging() {
 			w.refresh(f)
 			c.attempt(w, f, scgs.SpanOf(f.runs), out)
+			changed = changed || !f.waits
 		}
 	}
-	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return !f.waits && f.open() < atLeast })
+	if changed {
+		w.thin(c.plan.rules[w.rule].own.atLeast)
+	}
+}
+
+// gather takes a set that was found, and fires at once if nothing is to be waited
+// for.
+func (c *Core) gather(w *runs, out *Output) {
+	r := c.plan.rules[w.rule]
+	f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: !w.set.Grows, due: clocksync.MinInstant}
+	f.rows = make([][]scgs.Value, len(f.runs))
+	for i, p := range f.runs {
+		f.rows[i] = slices.Clone(w.rows.get(p.Ref))
+	}
+	if f.waits && c.judging() {
+		c.attempt(w, f, w.set.Span, out)
+	}
+	if len(w.found) == maxFound {
+		w.thin(r.own.atLeast)
+	}
+	if len(w.found) == maxFound {
+		w.found = slices.Delete(w.found, 0, 1)
+		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members hold it at once, or wait: the oldest is left out", r.name, maxFound))
+	}
+	w.found = append(w.found, f)
 }
 
 // end notes the end of a run in the sets that have it.

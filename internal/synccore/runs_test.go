@@ -184,3 +184,86 @@ func (c *comparison) alive(m int, at clocksync.Stamp) {
 	b := &wire.Batch{Member: member(m), Incarnation: 1, Evidence: wire.Evidence{Seq: c.seq[m], At: at}}
 	c.step(synccore.Input{Kind: synccore.InBatch, Batch: b}, m)
 }
+
+// crowd is a synchronizer with so many members, all of them off.
+func crowd(t *testing.T, n int, predicate string) *comparison {
+	t.Helper()
+	plans, err := synccore.Parse("crowd.yaml", fmt.Appendf(nil, `
+synchronizers:
+  gsync:
+    members: {group: g, count: %d}
+    silence: {after: 1h, then: block}
+    state: {on: bool}
+    predicates:
+      p: {%s}
+`, n, predicate))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &comparison{core: synccore.New(plans[0], synccore.Options{Term: 1}), got: map[string][]string{}}
+	c.seq, c.told = make([]uint64, n), make([]uint64, n)
+	for m := range n {
+		c.step(synccore.Input{Kind: synccore.InHello, Hello: &wire.Hello{Member: member(m), Incarnation: 1, Domain: "d"}}, m)
+	}
+	for m := range n {
+		c.report(m, reading(0), false)
+	}
+	return c
+}
+
+func reading(at int) clocksync.Stamp {
+	return clocksync.Stamp{Domain: "d", Mono: clocksync.Instant(at), Within: clocksync.Unbounded}
+}
+
+// Of the sets that have fired only the largest that hold are kept: that a third
+// member comes and goes adds nothing to two, whatever the number of times.
+func TestStandingSets(t *testing.T) {
+	c := crowd(t, 3, `when: "count(members, .on) >= 2"`)
+	for m := range 2 {
+		c.report(m, reading(10), true)
+	}
+	at := 20
+	for range 200 {
+		c.report(2, reading(at), true)
+		c.alive(0, reading(at+1))
+		c.alive(1, reading(at+1))
+		c.alive(2, reading(at+1))
+		c.report(2, reading(at+2), false)
+		at += 10
+		if len(c.out.Rejected) > 0 {
+			t.Fatal(c.out.Rejected)
+		}
+	}
+	leave := &wire.Batch{Member: member(2), Incarnation: 1, Leaving: true}
+	c.step(synccore.Input{Kind: synccore.InBatch, Batch: leave}, 2)
+	alarms := 0 // Of the two alone: one in each epoch.
+	for _, runs := range c.got["p"] {
+		if runs == "m0:2 m1:2" {
+			alarms++
+		}
+	}
+	if last := c.got["p"][len(c.got["p"])-1]; alarms != 2 || last != "m0:2 m1:2" || c.core.Epoch() != 2 {
+		t.Errorf("epoch %d: the two have fired %d times, last fired %s", c.core.Epoch(), alarms, last)
+	}
+}
+
+// Sets that wait for their hold time are bounded in number, and what is left out is
+// told.
+func TestTooManySetsWait(t *testing.T) {
+	const members = 70
+	c := crowd(t, members, `when: "count(members, .on) >= 2", for: 1h`)
+	left := 0
+	for m := range members { // each overlaps the next one, and no other
+		c.report(m, reading(10+10*m), true)
+		left += len(c.out.Rejected)
+		c.alive(m, reading(10+10*m+15))
+		left += len(c.out.Rejected)
+	}
+	want := "predicate p: more than 64 sets of members hold it at once, or wait: the oldest is left out"
+	if left != members-1-64 || len(c.out.Rejected) != 1 || c.out.Rejected[0].Reason != want {
+		t.Errorf("%d sets were left out: %v", left, c.out.Rejected)
+	}
+	if len(c.got["p"]) > 0 {
+		t.Errorf("fired on %v", c.got["p"])
+	}
+}

@@ -76,7 +76,7 @@ func (c *Core) aim(o *outgoing, on *occasion) {
 	case o.to == nil:
 	case on.holders == nil:
 		c.targets, _ = o.to.EvalMembers(c.targets, on.scope)
-	case o.to.Source() == everybody.Expr:
+	case o.all:
 		for i := range c.inEpoch {
 			c.targets = append(c.targets, i)
 		}
