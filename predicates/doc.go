@@ -79,6 +79,13 @@
 // refused, since 1/0 > 5 says nothing about the members. Floats that grow too
 // large become infinite.
 //
+// # Local conditions
+//
+// A condition that reads nothing but one member's declared fields, .name and .host
+// can be judged when that member reports, without a global state. [Program.Threshold]
+// takes it out of count(members, c) >= k, and [Program.Conjunction] out of
+// all(members, c).
+//
 // # Rules
 //
 // Evaluation is a function of the Scope: it reads no clock, keeps nothing and

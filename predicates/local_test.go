@@ -11,7 +11,9 @@ import (
 func localEnv() *predicates.Env {
 	return &predicates.Env{
 		State: scgs.Schema{
-			{Name: "leader", Type: scgs.Bool}, {Name: "load", Type: scgs.Float}, {Name: "n", Type: scgs.Int},
+			{Name: "leader", Type: scgs.Bool},
+			{Name: "load", Type: scgs.Float},
+			{Name: "n", Type: scgs.Int},
 			{Name: "role", Type: scgs.Enum, Words: []string{"idle", "busy"}},
 		},
 		Memory:     scgs.Schema{{Name: "limit", Type: scgs.Float}},

@@ -13,7 +13,8 @@
 //
 //   - A predicate that fired was certainly true: the states of its witness held
 //     together at one instant, in every reality that the members' stamps admit,
-//     whatever was lost, doubled, delayed or reordered on the way.
+//     whatever was lost, doubled, delayed or reordered on the way. Only one that
+//     asks for the modality possibly may have been, and Verdict.Modality says so.
 //   - A signal takes effect at most once, and only in the region entry it was
 //     decided on. It is repeated until its fate is known; each fate is told to
 //     the observer and counted.

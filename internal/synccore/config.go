@@ -308,7 +308,11 @@ const holders = "holders"
 // UnmarshalNode takes an expression, or a list of names.
 func (t *Target) UnmarshalNode(n yamlconf.Node) error {
 	*t = Target{}
-	if n.Kind() != yamlconf.KindList {
+	switch n.Kind() { //nolint:exhaustive // The others are told by Decode.
+	case yamlconf.KindList:
+	case yamlconf.KindMap:
+		return n.Fault("a signal goes to members of the synchronizer's own group: write all, an expression such as filter(members, .load > 2), holders, or names such as [w1, w2]")
+	default:
 		return n.Decode(&t.Expr)
 	}
 	if err := n.Decode(&t.Names); err != nil {
