@@ -22,12 +22,16 @@ func BenchmarkReport(b *testing.B) {
 		"modalities": plain + "\n      p: {when: 'all(members, .on)', modality: definitely}\n      q: {when: 'all(members, .on)', modality: possibly}",
 	} {
 		for _, members := range []int{10, 1000} {
-			b.Run(fmt.Sprintf("rules=%s/members=%d", name, members), func(b *testing.B) { benchmarkReport(b, members, predicates) })
+			for _, more := range []int{1, 64} { // reports that wait in a row
+				b.Run(fmt.Sprintf("rules=%s/members=%d/waiting=%d", name, members, more), func(b *testing.B) {
+					benchmarkReport(b, members, more, predicates)
+				})
+			}
 		}
 	}
 }
 
-func benchmarkReport(b *testing.B, members int, predicates string) {
+func benchmarkReport(b *testing.B, members, more int, predicates string) {
 	b.Helper()
 	plans, err := synccore.Parse("bench.yaml", fmt.Appendf(nil, `
 synchronizers:
@@ -67,6 +71,7 @@ synchronizers:
 	b.ResetTimer()
 	for i := range b.N {
 		m := i % members
+		in.More = i%more != 0
 		report(m, (i/members+m)%10 == 0)
 	}
 }

@@ -23,7 +23,8 @@ type runs struct {
 	numbers []scgs.Member // by number in the core's detector, and the other way
 	indexes []scgs.Member
 	rows    arena
-	found   []*found // the sets that wait or stand; the tuple that is open
+	found   []*found // the sets that wait to fire; the tuple that is open
+	stood   []*found // the sets that held when the epoch began
 	due     clocksync.Instant
 
 	set      scgs.Set
@@ -52,7 +53,7 @@ type found struct {
 	due   clocksync.Instant
 }
 
-// maxFound is how many sets of one threshold may wait or stand at once.
+// maxFound is how many sets of one threshold may wait at once.
 const maxFound = 64
 
 func newRuns(rule int, o own) *runs {
@@ -136,62 +137,42 @@ func put(list *[]scgs.Member, at, value scgs.Member) {
 	(*list)[at] = value
 }
 
-// stand keeps of the sets what still holds among the members that stay: in the new
-// epoch it is an alarm again. What has not fired yet is kept whole.
+// stand finds what holds among the members that stay when an epoch ends: in the
+// next one that is an alarm again. Sets that have not fired yet are kept.
 func (w *runs) stand(atLeast int, remove []scgs.Member) {
-	stays := func(p *scgs.Part) bool { return !slices.Contains(remove, p.Member) }
-	var whole, rest []*found
-	for _, f := range w.found {
-		all := len(f.runs)
-		f.cut(stays)
-		if f.waits && len(f.runs) == all {
-			whole = append(whole, f)
-			continue
-		}
-		f.waits, f.kept, f.due = false, false, clocksync.MinInstant
-		rest = append(rest, f)
+	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
+	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return slices.ContainsFunc(f.runs, leaves) })
+	if w.sets == nil {
+		w.found = nil // An open tuple is found anew.
+		return
 	}
-	w.found = rest
-	w.thin(atLeast)
-	for _, f := range w.found {
-		f.waits = true
-		if !slices.ContainsFunc(whole, f.within) {
-			whole = append(whole, f)
+	w.stood = nil
+	var open []scgs.Part
+	var specs []scgs.Spec
+	for n := range w.indexes {
+		if p, ok := w.sets.Run(scgs.Member(n)); ok && !leaves(p) {
+			open, specs = append(open, p), append(specs, scgs.Spec{Domain: p.Start.Domain})
 		}
 	}
-	w.found = whole
-	if w.sets == nil { // An open tuple is found anew.
-		w.found = nil
-	}
-}
-
-// thin leaves of the sets that have fired, or never will, the largest that hold.
-func (w *runs) thin(atLeast int) {
-	for _, f := range w.found {
-		if !f.waits {
-			f.cut(func(p *scgs.Part) bool { return p.Open })
+	anew := scgs.NewThreshold(atLeast, scgs.Options{})
+	numbers := anew.Epoch(1, nil, specs)
+	for i, p := range open {
+		anew.Start(numbers[i], 1, p.Start, 0)
+		anew.Evidence(numbers[i], 1, p.End)
+		for anew.Next(&w.set) {
+			f := &found{index: w.set.Index, waits: true, due: clocksync.MinInstant}
+			for _, q := range w.set.Runs {
+				f.runs = append(f.runs, open[q.Member])
+			}
+			w.copyRows(f)
+			w.stood = append(slices.DeleteFunc(w.stood, func(g *found) bool { return g.within(f) }), f)
 		}
 	}
-	all := w.found
-	w.found = nil
-	for i, f := range all {
-		over := func(g *found) bool { return !g.waits && f.within(g) }
-		larger := func(g *found) bool { return len(g.runs) > len(f.runs) && over(g) }
-		if f.waits || len(f.runs) >= atLeast && !slices.ContainsFunc(all[:i], over) && !slices.ContainsFunc(all[i+1:], larger) {
+	for _, f := range w.stood {
+		if !slices.ContainsFunc(w.found, f.within) {
 			w.found = append(w.found, f)
 		}
 	}
-}
-
-// cut keeps some of the runs.
-func (f *found) cut(keep func(*scgs.Part) bool) {
-	runs, rows := f.runs[:0], f.rows[:0]
-	for i := range f.runs {
-		if keep(&f.runs[i]) {
-			runs, rows = append(runs, f.runs[i]), append(rows, f.rows[i])
-		}
-	}
-	f.runs, f.rows = runs, rows
 }
 
 // within reports whether all runs of f are in g.
@@ -242,42 +223,39 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 	for i := range w.ended {
 		w.end(&w.ended[i])
 	}
-	changed := len(w.ended) > 0
 	for w.sets.Next(&w.set) {
-		changed = true
-		c.gather(w, out)
-	}
-	w.due = clocksync.MaxInstant
-	for _, f := range w.found {
-		if f.waits && c.judging() {
-			w.refresh(f)
-			c.attempt(w, f, scgs.SpanOf(f.runs), out)
-			changed = changed || !f.waits
+		if !w.set.Grows {
+			c.gather(w, out)
 		}
 	}
-	if changed {
-		w.thin(c.plan.rules[w.rule].own.atLeast)
+	w.due = clocksync.MaxInstant
+	if !c.judging() {
+		return
 	}
+	for _, f := range w.found {
+		w.refresh(f)
+		c.attempt(w, f, scgs.SpanOf(f.runs), out)
+	}
+	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return !f.waits })
 }
 
-// gather takes a set that was found, and fires at once if nothing is to be waited
-// for.
+// gather takes a set that contains none that was found before. It fires at once if nothing is to be
+// waited for.
 func (c *Core) gather(w *runs, out *Output) {
-	r := c.plan.rules[w.rule]
-	f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: !w.set.Grows, due: clocksync.MinInstant}
-	f.rows = make([][]scgs.Value, len(f.runs))
-	for i, p := range f.runs {
-		f.rows[i] = slices.Clone(w.rows.get(p.Ref))
+	f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: true, due: clocksync.MinInstant}
+	if slices.ContainsFunc(w.stood, func(g *found) bool { return g.within(f) }) {
+		return // That one has grown.
 	}
-	if f.waits && c.judging() {
+	w.copyRows(f)
+	if c.judging() {
 		c.attempt(w, f, w.set.Span, out)
 	}
-	if len(w.found) == maxFound {
-		w.thin(r.own.atLeast)
+	if !f.waits {
+		return
 	}
 	if len(w.found) == maxFound {
 		w.found = slices.Delete(w.found, 0, 1)
-		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members hold it at once, or wait: the oldest is left out", r.name, maxFound))
+		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out", c.plan.rules[w.rule].name, maxFound))
 	}
 	w.found = append(w.found, f)
 }
@@ -337,6 +315,11 @@ func (c *Core) sweepTuples(w *runs, out *Output) {
 // look takes the tuple over as it is by now.
 func (w *runs) look(f *found) {
 	f.runs = w.tuples.Witness(f.runs[:0])
+	w.copyRows(f)
+}
+
+// copyRows takes the newest state of each run over.
+func (w *runs) copyRows(f *found) {
 	f.rows = slices.Grow(f.rows[:0], len(f.runs))[:len(f.runs)]
 	for i, p := range f.runs {
 		f.rows[i] = append(f.rows[i][:0], w.rows.get(p.Ref)...)

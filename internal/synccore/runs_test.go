@@ -215,8 +215,8 @@ func reading(at int) clocksync.Stamp {
 	return clocksync.Stamp{Domain: "d", Mono: clocksync.Instant(at), Within: clocksync.Unbounded}
 }
 
-// Of the sets that have fired only the largest that hold are kept: that a third
-// member comes and goes adds nothing to two, whatever the number of times.
+// A third member that comes and goes adds nothing to two who stay, whatever the number
+// of times; in a new epoch the two are an alarm again.
 func TestStandingSets(t *testing.T) {
 	c := crowd(t, 3, `when: "count(members, .on) >= 2"`)
 	for m := range 2 {
@@ -259,7 +259,7 @@ func TestTooManySetsWait(t *testing.T) {
 		c.alive(m, reading(10+10*m+15))
 		left += len(c.out.Rejected)
 	}
-	want := "predicate p: more than 64 sets of members hold it at once, or wait: the oldest is left out"
+	want := "predicate p: more than 64 sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out"
 	if left != members-1-64 || len(c.out.Rejected) != 1 || c.out.Rejected[0].Reason != want {
 		t.Errorf("%d sets were left out: %v", left, c.out.Rejected)
 	}
