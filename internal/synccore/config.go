@@ -308,7 +308,7 @@ const holders = "holders"
 // UnmarshalNode takes an expression, or a list of names.
 func (t *Target) UnmarshalNode(n yamlconf.Node) error {
 	*t = Target{}
-	switch n.Kind() { //nolint:exhaustive // The others are told by Decode.
+	switch n.Kind() {
 	case yamlconf.KindList:
 	case yamlconf.KindMap:
 		return n.Fault("a signal goes to members of the synchronizer's own group: write all, an expression such as filter(members, .load > 2), holders, or names such as [w1, w2]")

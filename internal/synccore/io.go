@@ -105,7 +105,8 @@ type Verdict struct {
 	Reason    string // why it is unknown
 	Fired     bool
 	Decision  control.Decision // if it fired
-	// Suppressed is how many firings the cooldown has kept back since the last one.
+	// Suppressed is how many firings the cooldown has kept back since the last one, if
+	// it fired or is kept back now.
 	Suppressed uint64
 	Epoch      uint64
 	Index      uint64 // of the global state within the epoch, or of what Modality says

@@ -129,7 +129,9 @@ func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *
 	}
 	if changed {
 		v := c.verdict(r, verdict, span)
-		v.Suppressed = s.suppressed
+		if s.kept {
+			v.Suppressed = s.suppressed
+		}
 		out.Verdicts = append(out.Verdicts, v)
 	}
 }
