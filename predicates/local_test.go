@@ -148,3 +148,28 @@ func TestNoConjunction(t *testing.T) {
 		}
 	}
 }
+
+// What is not known is Invalid to a reader of the scope.
+func TestScopeReaders(t *testing.T) {
+	s := predicates.NewScope(localEnv())
+	s.Reset([]predicates.Member{{Name: "a", Host: "h"}, {Name: "b"}})
+	s.Set(0, []scgs.Value{scgs.BoolValue(true), {}, scgs.IntValue(7), scgs.EnumValue("idle")})
+	if m, online := s.Member(0); m.Name != "a" || m.Host != "h" || !online {
+		t.Errorf("member 0 is %v, online %t", m, online)
+	}
+	if m, online := s.Member(1); m.Name != "b" || online {
+		t.Errorf("member 1 is %v, online %t", m, online)
+	}
+	if v := s.Value(0, 2); v.Int() != 7 {
+		t.Errorf("n of a is %v", v)
+	}
+	for _, v := range []scgs.Value{s.Value(0, 1), s.Value(1, 2), s.Memory(0)} {
+		if v.Type() != scgs.Invalid {
+			t.Errorf("what is not known is %v", v)
+		}
+	}
+	s.SetMemory(0, scgs.FloatValue(3))
+	if v := s.Memory(0); v.Float() != 3 {
+		t.Errorf("the limit is %v", v)
+	}
+}

@@ -45,6 +45,9 @@ func TestGoPredicate(t *testing.T) {
 				g.Value(0, "nn")
 				return predicates.True, ""
 			}},
+			{Name: "seldom", Every: true, Cooldown: time.Hour, Judge: func(synchronizer.GlobalState) (predicates.Truth, string) {
+				return predicates.True, ""
+			}},
 		},
 	})
 	a, b := join(t, server.URL(), "a"), join(t, server.URL(), "b")
@@ -52,8 +55,14 @@ func TestGoPredicate(t *testing.T) {
 	run(t, b, got)
 	set(t, a, state{N: 1})
 	set(t, b, state{N: 9})
-	e, _ := w.await(t, 0, "firing", fired)
-	if v := e.(synchronizer.Verdict); v.Predicate != "spread" || len(v.Witness) != 2 || v.Modality != "inst" {
+	about := func(predicate string) func(synchronizer.Event) bool {
+		return func(e synchronizer.Event) bool {
+			v, ok := e.(synchronizer.Verdict)
+			return ok && v.Predicate == predicate
+		}
+	}
+	e, _ := w.await(t, 0, "verdict", about("spread"))
+	if v := e.(synchronizer.Verdict); !v.Fired || len(v.Witness) != 2 || v.Modality != "inst" {
 		t.Errorf("%+v fired", v)
 	}
 	select {
@@ -64,16 +73,22 @@ func TestGoPredicate(t *testing.T) {
 	case <-time.After(patience):
 		t.Fatal("the signal did not come")
 	}
-	e, _ = w.await(t, 0, "unknown verdict", func(e synchronizer.Event) bool {
-		v, ok := e.(synchronizer.Verdict)
-		return ok && v.Predicate == "broken"
-	})
+	e, _ = w.await(t, 0, "verdict", about("broken"))
 	want := `the Judge panicked: the state has no field "nn": declared are idle, n`
 	if v := e.(synchronizer.Verdict); v.Truth != predicates.Unknown || v.Reason != want {
 		t.Errorf("%v, %s\nwant unknown, %s", v.Truth, v.Reason, want)
 	}
+	_, next := w.await(t, 0, "firing", about("seldom"))
+	set(t, a, state{N: 2})
+	e, _ = w.await(t, next, "firing kept back", about("seldom"))
+	if v := e.(synchronizer.Verdict); v.Fired || v.Suppressed != 1 {
+		t.Errorf("within its cooldown: %+v", v)
+	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
+	}
+	if n := s.Stats().Suppressed; n == 0 {
+		t.Error("no firing is counted as kept back")
 	}
 	if n := s.Stats().Panics; n == 0 {
 		t.Error("no panic is counted")
