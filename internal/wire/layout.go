@@ -150,10 +150,29 @@ func (c *coder) schema(s *scgs.Schema) {
 	}
 }
 
+// hasDefault marks the type of a field whose default follows its words. It is
+// part of the format, as is the mark of lists.
+const hasDefault = 1 << 6
+
 func (c *coder) field(f *scgs.Field) {
 	c.text("name", &f.Name, scgs.MaxNameBytes)
-	c.small("type", (*uint8)(&f.Type), uint8(scgs.Bool), uint8(scgs.Enum))
+	kind := uint8(f.Type)
+	if f.Default.Type() != scgs.Invalid {
+		kind |= hasDefault
+	}
+	c.small("type", &kind, uint8(scgs.Bool), math.MaxUint8)
+	if !c.writing {
+		f.Type = scgs.Type(kind &^ hasDefault)
+	}
 	list(c, "words", &f.Words, scgs.MaxFields, 1, func(w *string) { c.text("word", w, scgs.MaxNameBytes) })
+	switch {
+	case kind&hasDefault == 0 || c.err != nil:
+	case c.writing:
+		c.buf = appendValue(c.buf, f, f.Default)
+	default:
+		plain := scgs.Field{Name: "default", Type: f.Type, Words: f.Words}
+		c.fieldValue(&plain, &f.Default, scgs.Value{})
+	}
 }
 
 func (c *coder) datum(d *control.Datum) {
