@@ -131,20 +131,20 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) string {
 
 // MatchSchema checks the fields of a program's state type against the declared
 // state and names the first that does not fit. A string field of the program
-// may carry an enum.
+// may carry an enum, and one that has a default may be missing.
 func MatchSchema(declared, program scgs.Schema) error {
 	for _, f := range program {
 		i := declared.Index(f.Name)
 		if i < 0 {
 			return fmt.Errorf("field %q of the program's state is not declared: declared are %s", f.Name, fieldNames(declared))
 		}
-		if d := declared[i]; d.Type != f.Type && (d.Type != scgs.Enum || f.Type != scgs.String) {
+		if d := declared[i]; !d.Carries(f.Type) {
 			return fmt.Errorf("field %q is declared as %s, the program's state has %s", f.Name, d.Type, f.Type)
 		}
 	}
 	for _, d := range declared {
-		if program.Index(d.Name) < 0 {
-			return fmt.Errorf("the declared field %q is missing in the program's state, which has %s", d.Name, fieldNames(program))
+		if program.Index(d.Name) < 0 && d.Default.Type() == scgs.Invalid {
+			return fmt.Errorf("the declared field %q has no default and is missing in the program's state, which has %s", d.Name, fieldNames(program))
 		}
 	}
 	return nil
