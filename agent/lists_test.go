@@ -1,10 +1,12 @@
 package agent_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -140,4 +142,129 @@ func TestJoinWithoutAListFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+const typedLevels = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    state:
+      tags: {list: string}
+      site: {type: string, default: here}
+      busy: {type: int, default: 0}
+    predicates:
+      gpu:
+        when: any(members, "gpu" in .tags && .host == "box" && .site == "here")
+        signal: {kind: activate, region: r}
+      grown:
+        when: sum(map(members, len(.tags))) > sum(map(prev, len(.tags)))
+        signal: {kind: activate, region: r}
+`
+
+// TestListsEndToEnd has two members whose struct lacks fields with defaults.
+func TestListsEndToEnd(t *testing.T) {
+	type state struct{ Tags []string }
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bus.NewLocal()
+		h := newHub(t, local.Connect, typedLevels)
+		a := join(t, local, agent.Config{Group: "g", Name: "a", Host: "box", State: state{}})
+		b := join(t, local, agent.Config{Group: "g", Name: "b", Host: "crate", State: state{}})
+		check(t, a.Set(state{}))
+		check(t, b.Set(state{[]string{"gpu"}}))
+		settle()
+		if got := h.fired("gpu"); got != 0 {
+			t.Errorf("fired %d times for the member of another host", got)
+		}
+		check(t, a.Set(state{[]string{"ssd", "gpu"}}))
+		settle()
+		if got := h.fired("gpu"); got != 1 {
+			t.Errorf("fired %d times for the member that has it", got)
+		}
+		if got := h.fired("grown"); got != 1 {
+			t.Errorf("fired %d times when a list had grown", got)
+		}
+		check(t, b.Set(state{}))
+		settle()
+		check(t, b.Set(state{[]string{"gpu"}}))
+		settle()
+		if got := h.fired("grown"); got != 2 {
+			t.Errorf("fired %d times when a list had grown again", got)
+		}
+	})
+}
+
+// settle lets reports, probes and their answers come through.
+func settle() {
+	time.Sleep(time.Second)
+	synctest.Wait()
+}
+
+const listedThreads = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 1}
+    state: {busy: int, tags: {type: {list: string}, default: [none]}}
+    predicates:
+      done:
+        when: all(members, .busy == 0 && "none" in .tags)
+        signal: {kind: activate, region: r}
+  tsync:
+    parent: gsync
+    members: {threads: 1}
+    state: {queue: {list: int}, level: {type: float, default: 0.5}}
+    process: {open: {list: string}, spare: {type: {list: int}, default: [1, 2]}}
+    predicates:
+      drained:
+        when: all(members, len(.queue) == 0 && .level == 0.5) && len(process.open) == 0 && process.spare[1] == 2
+        signal: {kind: activate, region: r}
+    summary:
+      busy: count(members, len(.queue) > 0) + len(process.open)
+`
+
+// TestListsOfThreads sends defaults and list types to the level inside of the
+// process, and the default of a list that no summary can have up.
+func TestListsOfThreads(t *testing.T) {
+	type queued struct{ Queue []int }
+	type opened struct{ Open []string }
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bus.NewLocal()
+		h := newHub(t, local.Connect, listedThreads)
+		m := join(t, local, agent.Config{Group: "g", Name: "w"})
+		check(t, m.Set(opened{[]string{"f"}}))
+		th, err := m.Thread("t1", agent.ThreadState(queued{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, th.Set(queued{[]int{3}}))
+		told := make(chan struct{}, 8)
+		var regions sync.WaitGroup
+		ctx, cancel := context.WithCancel(t.Context())
+		regions.Go(func() {
+			_ = th.Region(ctx, "r", func(ctx context.Context, r *agent.Region) error {
+				for {
+					if err := r.Wait(ctx); err != nil {
+						return err
+					}
+				}
+			}, agent.OnActivate("drained", func(context.Context, agent.Signal) error {
+				told <- struct{}{}
+				return nil
+			}))
+		})
+		settle()
+		if got := h.fired("done"); got != 0 || len(told) > 0 {
+			t.Errorf("fired %d times above, %d in the process, while something is open", got, len(told))
+		}
+		check(t, th.Set(queued{}))
+		check(t, m.Set(opened{}))
+		settle()
+		if got := h.fired("done"); got != 1 || len(told) != 1 {
+			t.Errorf("fired %d times above, %d in the process", got, len(told))
+		}
+		cancel()
+		regions.Wait()
+		if _, err := m.Thread("t2", agent.ThreadState(struct{ Level float64 }{})); err == nil || !strings.Contains(err.Error(), `the declared field "queue" has no default and is missing in the program's state, which has level`) {
+			t.Errorf("a thread without the list: %v", err)
+		}
+	})
 }

@@ -104,6 +104,9 @@ func New(plan *Plan, opt Options) *Core {
 		states:    make([]ruleState, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
 	}
+	if plan.prev {
+		c.scope.KeepPrev()
+	}
 	for i, v := range plan.memory {
 		if v.Initial == nil {
 			continue

@@ -2,6 +2,7 @@ package synccore_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -122,6 +123,7 @@ func (s *story) input(d *datadriven.TestData) synccore.Input {
 		return synccore.Input{Kind: synccore.InTick}
 	case "hello":
 		h := &wire.Hello{Member: from, Incarnation: incarnation, Host: "box", Domain: domain, Threads: d.HasArg("threads")}
+		d.MaybeScanArgs(s.t, "host", &h.Host)
 		if d.HasArg("fields") {
 			h.Typed = true
 			h.Schema = s.fields(d)
@@ -153,7 +155,11 @@ func (s *story) fields(d *datadriven.TestData) scgs.Schema {
 		}
 		for _, v := range arg.Vals {
 			name, word, _ := strings.Cut(v, ":")
+			word, isList := strings.CutPrefix(word, "list/")
 			t, _ := scgs.ParseType(word)
+			if isList {
+				t = scgs.ListOf(t)
+			}
 			schema = append(schema, scgs.Field{Name: name, Type: t})
 		}
 	}
@@ -191,25 +197,41 @@ func (s *story) batch(d *datadriven.TestData, from string, incarnation uint64, d
 func (s *story) row(d *datadriven.TestData, schema scgs.Schema) []scgs.Value {
 	row := make([]scgs.Value, len(schema))
 	for i, f := range schema {
-		if !d.HasArg(f.Name) {
-			continue
-		}
-		text := s.arg(d, f.Name)
-		switch f.Type {
-		case scgs.Bool:
-			row[i] = scgs.BoolValue(text == "true")
-		case scgs.Int:
-			row[i] = scgs.IntValue(s.int(d, f.Name))
-		case scgs.Float:
-			x, _ := strconv.ParseFloat(text, 64)
-			row[i] = scgs.FloatValue(x)
-		case scgs.Enum:
-			row[i] = scgs.EnumValue(text)
-		default:
-			row[i] = scgs.StringValue(text)
+		for _, arg := range d.CmdArgs {
+			switch {
+			case arg.Key != f.Name:
+			case f.Type.IsList(): // (a, b)
+				var list []scgs.Value
+				for _, text := range slices.DeleteFunc(arg.Vals, func(v string) bool { return v == "" }) {
+					list = append(list, s.value(f.Type.Elem(), text))
+				}
+				row[i] = scgs.ListValue(f.Type.Elem(), list...)
+			default:
+				row[i] = s.value(f.Type, arg.Vals[0])
+			}
 		}
 	}
 	return row
+}
+
+func (s *story) value(typ scgs.Type, text string) scgs.Value {
+	switch typ {
+	case scgs.Bool:
+		return scgs.BoolValue(text == "true")
+	case scgs.Int:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return scgs.IntValue(n)
+	case scgs.Float:
+		x, _ := strconv.ParseFloat(text, 64)
+		return scgs.FloatValue(x)
+	case scgs.Enum:
+		return scgs.EnumValue(text)
+	default:
+		return scgs.StringValue(text)
+	}
 }
 
 func (s *story) ack(d *datadriven.TestData, from string, incarnation uint64) *wire.Ack {
