@@ -67,7 +67,7 @@ func (g *source) boolean(depth int) string {
 			func() string {
 				return "(.phase" + g.word(" in ", " not in ") + g.word(`["idle"]`, `["stop", "search"]`, "[]") + ")"
 			},
-)
+		)
 	}
 	if g.loops > 0 && g.lists {
 		leaves = append(leaves,

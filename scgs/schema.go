@@ -5,7 +5,9 @@ import (
 	"hash/fnv"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // The limits of a schema and of the values in a report. What exceeds them is
@@ -60,6 +62,40 @@ func (f Field) acceptsList(v Value) bool {
 		texts += len(e.text)
 	}
 	return v.Len() <= MaxElements && (elem.Type != String || texts <= MaxTextBytes)
+}
+
+// Parse reads a value of the field, which is no list, as people write it: true, 7,
+// -0.5, +Inf, 1.5s, and texts without quotes.
+func (f Field) Parse(text string) (Value, error) {
+	var v Value
+	var err error
+	switch f.Type {
+	case Bool:
+		var b bool
+		b, err = strconv.ParseBool(text)
+		v = BoolValue(b)
+	case Int:
+		var i int64
+		i, err = strconv.ParseInt(text, 10, 64)
+		v = IntValue(i)
+	case Float:
+		var x float64
+		x, err = strconv.ParseFloat(text, 64)
+		v = FloatValue(x)
+	case Duration:
+		var d time.Duration
+		d, err = time.ParseDuration(text)
+		v = DurationValue(d)
+	case String:
+		v = StringValue(text)
+	case Enum:
+		v = EnumValue(text)
+	default:
+	}
+	if err != nil || !f.Accepts(v) {
+		return Value{}, fmt.Errorf("%q is no value of %s", text, f)
+	}
+	return v, nil
 }
 
 // Carries reports whether a program's field of type t can have this field's

@@ -103,6 +103,13 @@ func partFields(p *synccore.Part) fields {
 // plain gives a value as JSON has it: null for none, texts for durations and
 // for the infinities.
 func plain(v scgs.Value) any {
+	if v.Type().IsList() {
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = plain(v.At(i))
+		}
+		return list
+	}
 	if v.Type() == scgs.Duration || math.IsInf(v.Float(), 0) {
 		return v.String()
 	}

@@ -27,8 +27,8 @@ type Plan struct {
 	env     *predicates.Env
 	prev    bool // some program reads the global state before
 	memory  []Variable
-	rules   []*rule // in order of priority, then name
-	summary []told  // a value for each field of the parent's state
+	rules   []*rule                   // in order of priority, then name
+	summary []told                    // a value for each field of the parent's state
 	sends   []predicates.ParentSignal // what the level below can read of our signals
 	below   []byte                    // the section of the level below, for our members
 }

@@ -3,7 +3,6 @@ package synccore
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
@@ -419,33 +418,13 @@ func decodeVariable(name string, n yamlconf.Node) (Variable, error) {
 	return Variable{field, &text}, nil
 }
 
-// parseValue reads a value of a field as a configuration file writes it.
+// parseValue reads a single value of a field as a configuration file writes it.
 func parseValue(f scgs.Field, text string) (scgs.Value, error) {
-	var v scgs.Value
-	var err error
-	switch f.Type {
-	case scgs.Bool:
-		var b bool
-		b, err = strconv.ParseBool(text)
-		v = scgs.BoolValue(b)
-	case scgs.Int:
-		var i int64
-		i, err = strconv.ParseInt(text, 10, 64)
-		v = scgs.IntValue(i)
-	case scgs.Float:
-		var x float64
-		x, err = yamlconf.ParseFloat(text)
-		v = scgs.FloatValue(x)
-	case scgs.Duration:
-		var d time.Duration
-		d, err = time.ParseDuration(text)
-		v = scgs.DurationValue(d)
-	case scgs.String:
-		v = scgs.StringValue(text)
-	case scgs.Enum:
-		v = scgs.EnumValue(text)
-	case scgs.Invalid:
+	if f.Type != scgs.Float {
+		return f.Parse(text)
 	}
+	x, err := yamlconf.ParseFloat(text)
+	v := scgs.FloatValue(x)
 	if err != nil || !f.Accepts(v) {
 		return scgs.Value{}, fmt.Errorf("%q is no value of %s", text, f)
 	}
