@@ -1,6 +1,7 @@
 package tracecore
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -71,7 +72,7 @@ func parseDefault(f scgs.Field, text string) (scgs.Value, error) {
 	}
 	text, ok := inside("[", text, "]")
 	if !ok {
-		return scgs.Value{}, fmt.Errorf("a default of a list is [], or its elements as in [a|b]")
+		return scgs.Value{}, errors.New("a default of a list is [], or its elements as in [a|b]")
 	}
 	var elements []scgs.Value
 	for part := range strings.SplitSeq(text, "|") {

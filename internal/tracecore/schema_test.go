@@ -2,9 +2,11 @@ package tracecore_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/tracecore"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 func TestParseSchema(t *testing.T) {
@@ -28,12 +30,13 @@ func TestParseSchema(t *testing.T) {
 		{"a:int,a:int", `schema: state: field "a" is declared twice`},
 	} {
 		schema, err := tracecore.ParseSchema(c.text)
-		got := fmt.Sprint(schema)
+		words := []string{fmt.Sprint(schema)}
 		for _, f := range schema {
-			if f.Default.Type() != 0 {
-				got += " " + f.Default.String()
+			if f.Default.Type() != scgs.Invalid {
+				words = append(words, f.Default.String())
 			}
 		}
+		got := strings.Join(words, " ")
 		if err != nil {
 			got = err.Error()
 		}
