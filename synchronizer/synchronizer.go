@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"sync"
@@ -44,6 +45,14 @@ type Options struct {
 	// SeparateClock makes this process a clock domain of its own, as if it were
 	// alone on its host: to try on one host what happens between several.
 	SeparateClock bool
+	// Journal takes the record of all inputs, JSON lines that [Replay] reads. It is
+	// written to on a goroutine of its own, every second and at the end, and closed by
+	// nobody. A writer that fails or falls behind by 16 MiB ends the journal and not
+	// the run: that is logged, and Stats tell it. Nil records nothing.
+	Journal io.Writer
+	// JournalLimit ends the journal, but not the run, before it has more bytes.
+	// 0 means [DefaultJournalLimit]; the least is [MinJournalLimit].
+	JournalLimit int64
 
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
@@ -53,12 +62,15 @@ type Options struct {
 // goroutine.
 type Synchronizer struct {
 	opt      Options
+	name     string
 	clock    *source.Reference
 	bus      bus.Bus
 	subjects wire.Subjects
 	core     *synccore.Core
 	in       *inbox
 	codec    *wire.BatchCodec
+	journal  *journal
+	reloads  chan reload
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -92,6 +104,12 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if opt.now == nil {
 		opt.now = source.Monotonic
 	}
+	if opt.JournalLimit == 0 {
+		opt.JournalLimit = DefaultJournalLimit
+	}
+	if opt.JournalLimit < MinJournalLimit {
+		return nil, fmt.Errorf("synchronizer: a journal of at most %d bytes is too short: use at least %d", opt.JournalLimit, MinJournalLimit)
+	}
 	clock := source.System()
 	if opt.SeparateClock {
 		clock = source.OwnDomain(clock)
@@ -103,16 +121,18 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	s := &Synchronizer{
 		opt:      opt,
+		name:     plan.Name,
 		clock:    reference,
 		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
 		core: synccore.New(plan, synccore.Options{
 			Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
 			Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
 		}),
-		in:    newInbox(inboxLimit),
-		codec: wire.NewBatchCodec(plan.State),
-		done:  make(chan struct{}),
-		stats: Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
+		in:      newInbox(inboxLimit),
+		reloads: make(chan reload),
+		codec:   wire.NewBatchCodec(plan.State),
+		done:    make(chan struct{}),
+		stats:   Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
@@ -122,6 +142,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
+	s.journal = newJournal(s.core, &s.opt, s.opt.now())
 	go s.run(run)
 	return s, nil
 }
@@ -217,6 +238,7 @@ func (s *Synchronizer) Stats() Stats {
 		stats.ByName[name] = maps.Clone(fates)
 	}
 	stats.Dropped = s.bus.Stats().Dropped
+	stats.Journal = s.journal.recorded()
 	return stats
 }
 

@@ -31,6 +31,7 @@ type Plan struct {
 	summary []told                    // a value for each field of the parent's state
 	sends   []predicates.ParentSignal // what the level below can read of our signals
 	below   []byte                    // the section of the level below, for our members
+	source  *Source
 }
 
 // Summary reports whether the level has a summary for its parent.
@@ -60,6 +61,7 @@ type told struct {
 // rule is a compiled predicate.
 type rule struct {
 	name     string
+	text     string // of its section: equal texts are equal rules
 	when     *predicates.Program
 	hold     time.Duration
 	every    bool
@@ -134,7 +136,7 @@ func (c *compiler) predicates() {
 
 func (c *compiler) rule(name string, p *Predicate) *rule {
 	at := "predicates." + name
-	r := &rule{name: name, hold: p.For, every: p.Every, priority: p.Priority}
+	r := &rule{name: name, text: canonical(p), hold: p.For, every: p.Every, priority: p.Priority}
 	if p.When != "" {
 		r.when = c.program(at+".when", p.When, c.plan.env.Bool)
 	}

@@ -264,7 +264,8 @@ func (c *Core) nextEpoch(out *Output) {
 	c.changed = false
 	ready := c.ready()
 	staying := len(c.inEpoch) - len(c.removing)
-	if len(c.removing) == 0 && (len(ready) == 0 || !c.enough(staying+len(ready))) {
+	resized := c.begun && c.paused == c.enough(staying) // a reload has another minimum
+	if len(c.removing) == 0 && !resized && (len(ready) == 0 || !c.enough(staying+len(ready))) {
 		c.tellDropped(out)
 		return
 	}
@@ -278,19 +279,26 @@ func (c *Core) nextEpoch(out *Output) {
 	c.begun = c.begun || !c.paused
 	c.rearm()
 	c.fence(out)
-	names := make([]predicates.Member, len(c.inEpoch))
+	c.resetScope()
 	e := Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
-	for i, m := range c.inEpoch {
-		names[i] = predicates.Member{Name: m.name, Host: m.host}
+	for _, m := range c.inEpoch {
 		e.Members = append(e.Members, m.name)
 	}
 	for _, m := range ready {
 		e.Joined = append(e.Joined, m.name)
 	}
-	c.scope.Reset(names)
 	c.dropped = c.dropped[:0]
 	out.Epochs = append(out.Epochs, e)
 	c.sweep(out)
+}
+
+// resetScope begins with the members of the epoch, whose states are unknown.
+func (c *Core) resetScope() {
+	names := make([]predicates.Member, len(c.inEpoch))
+	for i, m := range c.inEpoch {
+		names[i] = predicates.Member{Name: m.name, Host: m.host}
+	}
+	c.scope.Reset(names)
 }
 
 // tellDropped names members that left without ever having been in an epoch.

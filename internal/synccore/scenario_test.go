@@ -34,6 +34,8 @@ type story struct {
 	core  *synccore.Core
 	now   clocksync.Instant
 	out   synccore.Output
+
+	record recorder
 }
 
 func (s *story) run(t *testing.T, d *datadriven.TestData) string {
@@ -45,8 +47,11 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("now") {
 		s.now = clocksync.Instant(time.Duration(s.int(d, "now")) * time.Millisecond)
 	}
+	if d.Cmd == "journal" {
+		return string(s.record.text)
+	}
 	in := s.input(d)
-	s.core.Step(s.now, &in, &s.out)
+	s.record.step(t, s.core, s.now, &in, &s.out)
 	return s.print()
 }
 
@@ -62,6 +67,7 @@ func (s *story) config(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("level") {
 		plan = plans.Get(s.arg(d, "level"))
 	}
+	s.record = recorder{on: d.HasArg("journal")}
 	s.core = synccore.New(plan, synccore.Options{Term: 7, Local: d.HasArg("local")})
 	s.now = 0
 	return "ok\n"
@@ -119,6 +125,12 @@ func (s *story) input(d *datadriven.TestData) synccore.Input {
 	}
 	incarnation := s.uint(d, "inc", 1)
 	switch d.Cmd {
+	case "reload":
+		plans, err := synccore.Parse("changed.yaml", []byte(d.Input))
+		if err != nil {
+			d.Fatalf(s.t, "%v", err)
+		}
+		return synccore.Input{Kind: synccore.InPlan, Plan: plans[0]}
 	case "tick":
 		return synccore.Input{Kind: synccore.InTick}
 	case "hello":
@@ -269,6 +281,12 @@ func (s *story) print() string {
 			fmt.Fprintf(&b, "welcome %s next=%d section=%t heartbeat=%v\n", w.To, m.NextSeq, len(m.Section) > 0, time.Duration(m.Heartbeat))
 		default:
 			fmt.Fprintf(&b, "introduce %s inc=%d %s\n", w.To, m.Incarnation, m.Reason)
+		}
+	}
+	for _, r := range o.Reloads {
+		fmt.Fprintf(&b, "reload %s\n", r.Config)
+		for _, change := range r.Changes {
+			fmt.Fprintf(&b, "  %s\n", change)
 		}
 	}
 	for _, r := range o.Resends {
