@@ -81,6 +81,8 @@ type (
 		Name  string    `json:"name"`
 		Type  scgs.Type `json:"type"`
 		Words []string  `json:"words,omitempty"`
+		// Default is with its type, since it may have none.
+		Default scgs.Value `json:"default,omitzero"`
 	}
 	goneLine struct {
 		Member      string `json:"member"`
@@ -280,6 +282,16 @@ func appendInstant(buf []byte, t clocksync.Instant) []byte {
 // appendValue writes a value of which the schema tells the type: null for none,
 // durations in nanoseconds, infinities as texts.
 func appendValue(buf []byte, v scgs.Value) []byte {
+	if v.Type().IsList() {
+		buf = append(buf, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				buf = append(buf, ',')
+			}
+			buf = appendValue(buf, v.At(i))
+		}
+		return append(buf, ']')
+	}
 	switch v.Type() {
 	case scgs.Bool:
 		return strconv.AppendBool(buf, v.Bool())

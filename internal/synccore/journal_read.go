@@ -385,6 +385,9 @@ func readValue(text json.RawMessage, t scgs.Type) (scgs.Value, error) {
 	if bytes.Equal(text, []byte("null")) {
 		return v, nil
 	}
+	if t.IsList() {
+		return readList(text, t.Elem())
+	}
 	switch t {
 	case scgs.Bool:
 		var b bool
@@ -412,6 +415,24 @@ func readValue(text json.RawMessage, t scgs.Type) (scgs.Value, error) {
 		return v, fmt.Errorf("%.100s is no %v", text, t)
 	}
 	return v, nil
+}
+
+func readList(text json.RawMessage, elem scgs.Type) (scgs.Value, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(text, &items); err != nil || len(items) > scgs.MaxElements {
+		return scgs.Value{}, fmt.Errorf("%.100s is no %v of at most %d elements", text, scgs.ListOf(elem), scgs.MaxElements)
+	}
+	list := make([]scgs.Value, len(items))
+	for i, item := range items {
+		var err error
+		if list[i], err = readValue(item, elem); err != nil {
+			return scgs.Value{}, err
+		}
+		if list[i].Type() == scgs.Invalid {
+			return scgs.Value{}, fmt.Errorf("an element is null: a list of %v has values only", elem)
+		}
+	}
+	return scgs.ListValue(elem, list...), nil
 }
 
 func readFloat(text []byte) (scgs.Value, error) {

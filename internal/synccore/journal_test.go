@@ -97,12 +97,12 @@ const everyType = `
 synchronizers:
   gsync:
     members: {group: g}
-    state: {b: bool, i: int, f: float, s: string, d: duration, e: {enum: [idle, "q\"u<o>te", "ä ö"]}}
+    state: {b: bool, i: int, f: float, s: string, d: duration, e: {enum: [idle, "q\"u<o>te", "ä ö"]}, fs: {list: float}, es: {type: {list: {enum: [idle, "q\"u<o>te", "ä ö"]}}, default: [idle]}}
     predicates:
       p: {when: "any(members, .b)"}
 `
 
-var words = []string{"idle", "q\"u<o>te", "ä ö"}
+var words = []string{"idle", "ä ö", "q\"u<o>te"}
 
 func oneOf[T any](values ...T) *rapid.Generator[T] { return rapid.SampledFrom(values) }
 
@@ -110,6 +110,9 @@ func anyValue(t scgs.Type) *rapid.Generator[scgs.Value] {
 	return rapid.Custom(func(r *rapid.T) scgs.Value {
 		if rapid.IntRange(0, 5).Draw(r, "none") == 0 {
 			return scgs.Value{}
+		}
+		if t.IsList() {
+			return scgs.ListValue(t.Elem(), rapid.SliceOfN(anyValue(t.Elem()).Filter(func(v scgs.Value) bool { return v.Type() != scgs.Invalid }), 0, 4).Draw(r, "list")...)
 		}
 		switch t {
 		case scgs.Bool:
@@ -302,6 +305,7 @@ func shortJournal(tb testing.TB) []byte {
 	at := clocksync.Stamp{Domain: "d", Mono: 5, Within: clocksync.Interval{Earliest: 4, Latest: clocksync.MaxInstant}}
 	row := []scgs.Value{
 		scgs.BoolValue(true), scgs.IntValue(-1), scgs.FloatValue(0.25), scgs.StringValue("a\nb"), scgs.DurationValue(7), scgs.EnumValue("idle"),
+		scgs.ListValue(scgs.Float, scgs.FloatValue(1.5)), scgs.ListValue(scgs.Enum),
 	}
 	inputs := []synccore.Input{
 		{Kind: synccore.InHello, From: "w1", Hello: &wire.Hello{Member: "w1", Incarnation: 1, Host: "h", Domain: "d", Typed: true, Schema: plans[0].State}},
@@ -354,7 +358,9 @@ func TestJournalRefusals(t *testing.T) {
 		`line 3: now goes back from 1000 to 999`:                                                      swap(3, `2000`, `999`),
 		`line 3: now is missing: the instant of the input in ns`:                                      swap(3, `"now":2000,`, ``),
 		`line 3: batch: report 1: field "i": "x" is no int`:                                           swap(3, `-1`, `"x"`),
-		`line 3: batch: report 1: 7 values for 6 fields`:                                              swap(3, `-1`, `-1,5`),
+		`line 3: batch: report 1: field "fs": 7 is no list of float of at most 64 elements`:           swap(3, `[1.5]`, `7`),
+		`line 3: batch: report 1: field "fs": an element is null: a list of float has values only`:    swap(3, `[1.5]`, `[null]`),
+		`line 3: batch: report 1: 9 values for 8 fields`:                                              swap(3, `-1`, `-1,5`),
 		`line 3: batch: report 2: an end has no state`:                                                swap(3, `"end":true`, `"end":true,"state":[1]`),
 		`line 3: batch: evidence: at is a reading, or a reading, the earliest and the latest time`:    swap(3, `"evidence":{"seq":1,"at":[5,4,null]`, `"evidence":{"seq":1,"at":[5,4]`),
 		`line 3: out: "zz" is no digest of 16 hexadecimal digits`:                                     swap(3, `"out":"`+out, `"out":"zz"}`+"\n"),
