@@ -97,6 +97,13 @@ func (m *Member) compare(w *wire.Welcome) (begun bool) {
 	return true
 }
 
+// moved reports whether a synchronizer refuses this member only for a clock that
+// is still measured against another synchronizer's, which the next poll ends. The
+// lock is held.
+func (m *Member) moved(w *wire.Welcome) bool {
+	return m.cfg.auto != nil && w.Refused && w.Timeline != "" && m.quality.Timeline != "" && w.Timeline != m.quality.Timeline
+}
+
 // awaitBound waits for the first bound, if it is not long in coming.
 func (m *Member) awaitBound(ctx context.Context) error {
 	waiting, cancel := context.WithTimeout(ctx, boundTimeout)
