@@ -115,8 +115,8 @@ type elsewhere struct {
 	mu       sync.Mutex
 	name     string
 	timeline clocksync.Timeline
+	drift    float64
 	silent   bool
-	pings    int
 }
 
 // ahead is how far the clocks of the hosts are.
@@ -144,12 +144,11 @@ func newElsewhere(t *testing.T, connect func(bus.Options) bus.Bus) *elsewhere {
 func (e *elsewhere) pong(m bus.Message) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.pings++
 	if e.silent {
 		return
 	}
 	at := clocksync.Exactly(source.System().Now().Mono.Add(ahead[e.timeline]))
-	frame, err := wire.AppendPong(nil, &wire.Pong{Timeline: e.timeline, Arrived: at, Departed: at})
+	frame, err := wire.AppendPong(nil, &wire.Pong{Timeline: e.timeline, Arrived: at, Departed: at, Drift: e.drift})
 	if err == nil {
 		err = e.bus.Reply(m, frame)
 	}
@@ -252,4 +251,88 @@ func plain(_ []string, a slog.Attr) slog.Attr {
 		return slog.Attr{}
 	}
 	return a
+}
+
+// TestDriftsOfBothClocks: a bound is widened by both.
+func TestDriftsOfBothClocks(t *testing.T) {
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bus.NewLocal()
+		e := newElsewhere(t, local.Connect)
+		e.drift = 90_000
+		var log bytes.Buffer
+		m := join(t, local, agent.Config{Group: "g", Name: "w", Drift: 20_000, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if want := "the synchronizer's clock may drift by 90000 ppm and this one by 20000: at most 100000 together make a bound"; !strings.Contains(log.String(), want) {
+			t.Errorf("the log says %q, want %q", log.String(), want)
+		}
+		e.mu.Lock()
+		e.drift = 80_000
+		e.mu.Unlock()
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if err := m.Set(state{Phase: "idle"}); err != nil {
+			t.Fatal(err)
+		}
+		if q := m.Clock(); q.Status != clocksync.Synchronized {
+			t.Errorf("%+v", q)
+		}
+	})
+}
+
+// TestNobodyAnswersPings: the bound grows and is degraded, still holds, and comes
+// back, whether the server was away or the synchronizer did not answer. States go
+// on meanwhile, without a new incarnation.
+func TestNobodyAnswersPings(t *testing.T) {
+	t.Cleanup(agent.SetPeerStale(20 * time.Millisecond))
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bus.NewLocal()
+		e := newElsewhere(t, local.Connect)
+		var log bytes.Buffer
+		m := join(t, local, agent.Config{Group: "g", Name: "w", Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		until := func(want clocksync.Status) {
+			t.Helper()
+			clock := source.System()
+			for begun := clock.Now().Mono; m.Clock().Status != want; time.Sleep(100 * time.Millisecond) {
+				if clock.Now().Mono.Sub(begun) > 20*time.Second {
+					t.Fatalf("never %v: %+v", want, m.Clock())
+				}
+				if err := m.Set(state{Phase: "search"}); err != nil {
+					t.Fatal(err)
+				}
+				if s := m.Stamp(); !s.Within.Contains(s.Mono.Add(ahead["near"])) || !s.Within.Bounded() {
+					t.Fatalf("%v does not hold the truth", s)
+				}
+			}
+			synctest.Wait()
+			e.truth(t)
+		}
+		mute := func(silent bool) {
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			e.silent = silent
+		}
+		for _, c := range []struct {
+			name      string
+			off, back func()
+		}{
+			{"the server is away", local.Stop, local.Start},
+			{"the synchronizer does not answer", func() { mute(true) }, func() { mute(false) }},
+		} {
+			until(clocksync.Synchronized)
+			log.Reset()
+			c.off()
+			until(clocksync.Degraded)
+			if want := "the bound of the clock is not renewed or too wide, and grows"; !strings.Contains(log.String(), want) {
+				t.Errorf("%s: the log says %q, want %q", c.name, log.String(), want)
+			}
+			c.back()
+			until(clocksync.Synchronized)
+		}
+		e.fake.mu.Lock()
+		defer e.fake.mu.Unlock()
+		for _, h := range e.hellos {
+			if h.Incarnation != e.hellos[0].Incarnation {
+				t.Errorf("incarnation %d after %d", h.Incarnation, e.hellos[0].Incarnation)
+			}
+		}
+	})
 }

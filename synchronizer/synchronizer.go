@@ -44,6 +44,10 @@ type Options struct {
 	// SeparateClock makes this process a clock domain of its own, as if it were
 	// alone on its host: to try on one host what happens between several.
 	SeparateClock bool
+	// Drift is how many parts per million the clock of this machine may run fast or
+	// slow, up to [clocksync.MaxDrift]. Members that measure theirs against it are
+	// told, and widen their bounds by both. 0 stands for [source.DefaultDrift].
+	Drift float64
 
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
@@ -91,6 +95,12 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	if opt.now == nil {
 		opt.now = source.Monotonic
+	}
+	if !(opt.Drift >= 0 && opt.Drift <= clocksync.MaxDrift) { // Also NaN.
+		return nil, fmt.Errorf("synchronizer: Options.Drift is %v: it is in parts per million, from 0 to %v", opt.Drift, clocksync.MaxDrift)
+	}
+	if opt.Drift == 0 {
+		opt.Drift = source.DefaultDrift()
 	}
 	clock := source.System()
 	if opt.SeparateClock {

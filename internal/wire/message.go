@@ -103,6 +103,7 @@ type Ping struct {
 type Pong struct {
 	Timeline          clocksync.Timeline // of the times
 	Arrived, Departed clocksync.Interval
+	Drift             float64 // how many parts per million the reference clock may run fast or slow
 }
 
 // Gone answers a [Resend] for states the ring no longer holds: everything below
