@@ -53,6 +53,10 @@ type Options struct {
 	// JournalLimit ends the journal, but not the run, before it has more bytes.
 	// 0 means [DefaultJournalLimit]; the least is [MinJournalLimit].
 	JournalLimit int64
+	// Drift is how many parts per million the clock of this machine may run fast or
+	// slow, up to [clocksync.MaxDrift]. Members that measure theirs against it are
+	// told, and widen their bounds by both. 0 stands for [source.DefaultDrift].
+	Drift float64
 
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
@@ -109,6 +113,12 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	if opt.JournalLimit < MinJournalLimit {
 		return nil, fmt.Errorf("synchronizer: a journal of at most %d bytes is too short: use at least %d", opt.JournalLimit, MinJournalLimit)
+	}
+	if !(opt.Drift >= 0 && opt.Drift <= clocksync.MaxDrift) { // Also NaN.
+		return nil, fmt.Errorf("synchronizer: Options.Drift is %v: it is in parts per million, from 0 to %v", opt.Drift, clocksync.MaxDrift)
+	}
+	if opt.Drift == 0 {
+		opt.Drift = source.DefaultDrift()
 	}
 	clock := source.System()
 	if opt.SeparateClock {

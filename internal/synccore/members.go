@@ -67,11 +67,15 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.introduce(from, m, h.Incarnation, out)
 		return
 	}
+	reference, timeline := c.opt.Reference, c.opt.Timeline
+	if !c.relative {
+		reference, timeline = "", "" // No member could measure itself against it.
+	}
 	if reason := c.unwelcome(m, h); reason != "" {
 		out.reject(from, reason)
 		out.welcome(from, wire.Welcome{
 			Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
-			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason,
+			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason, Timeline: timeline,
 		})
 		return
 	}
@@ -91,10 +95,6 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	next := uint64(0)
 	if m.last > 0 {
 		next = m.last + 1
-	}
-	reference := c.opt.Reference
-	if !c.relative {
-		reference = ""
 	}
 	out.welcome(from, wire.Welcome{
 		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,

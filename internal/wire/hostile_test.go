@@ -129,6 +129,9 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{"01 0a a0 00 00 00 00", "wire: pong: timeline: it is empty: times of none cannot be compared"},
 		{"01 0a a161 02 01 00 00", "wire: pong: arrived: it ends before it begins"},
 		{"01 0a a161 01 02 03", "wire: pong: departed: the frame ends inside it"},
+		{"01 0a a161 01 02 03 04 ca bf800000", "wire: pong: drift: it is not a number from 0 to 100000"},
+		{"01 0a a161 01 02 03 04 ca 7fc00000", "wire: pong: drift: it is not a number from 0 to 100000"},
+		{"01 0a a161 01 02 03 04 ca 47c35080", "wire: pong: drift: it is not a number from 0 to 100000"},
 	}
 	for _, c := range cases {
 		frame := unhex(t, c.frame)

@@ -40,6 +40,8 @@ func (m *Pong) layout(c *coder) {
 	c.need(m.Timeline != "", "timeline", "it is empty: times of none cannot be compared")
 	c.interval("arrived", &m.Arrived)
 	c.interval("departed", &m.Departed)
+	c.float("drift", &m.Drift)
+	c.need(m.Drift >= 0 && m.Drift <= clocksync.MaxDrift, "drift", "it is not a number from 0 to 100000")
 }
 
 func (c *coder) interval(field string, i *clocksync.Interval) {
