@@ -25,6 +25,13 @@
 // found, and it takes members at their word: it guards against crashes and lost
 // messages, not against lies.
 //
+// # Journals and reloads
+//
+// Options.Journal records all inputs, one JSON object a line; [Replay] steps a
+// synchronizer through them once more, to the same outputs byte for byte, or to the
+// verdicts of a changed configuration. [Synchronizer.Reload] goes over to a changed
+// configuration while the synchronizer runs.
+//
 // # Concurrency
 //
 // One goroutine owns all of a synchronizer's state. Options.Observe is called

@@ -62,7 +62,7 @@ func TestGoPredicate(t *testing.T) {
 		}
 	}
 	e, _ := w.await(t, 0, "verdict", about("spread"))
-	if v := e.(synchronizer.Verdict); !v.Fired || len(v.Witness) != 2 || v.Modality != "inst" {
+	if v := e.(synchronizer.Verdict); !v.Fired || len(v.Witness) != 2 || v.Modality != "" {
 		t.Errorf("%+v fired", v)
 	}
 	select {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"sync"
@@ -46,6 +47,18 @@ type Options struct {
 	SeparateClock bool
 	// Predicates are judged beside those of the configuration.
 	Predicates []Predicate
+	// Journal takes the record of all inputs, JSON lines that [Replay] reads. It is
+	// written to on a goroutine of its own, every second and at the end, and closed by
+	// nobody. A writer that fails or falls behind by 16 MiB ends the journal and not
+	// the run: that is logged, and Stats tell it. Nil records nothing.
+	Journal io.Writer
+	// JournalLimit ends the journal, but not the run, before it has more bytes.
+	// 0 means [DefaultJournalLimit]; the least is [MinJournalLimit].
+	JournalLimit int64
+	// Drift is how many parts per million the clock of this machine may run fast or
+	// slow, up to [clocksync.MaxDrift]. Members that measure theirs against it are
+	// told, and widen their bounds by both. 0 stands for [source.DefaultDrift].
+	Drift float64
 
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
@@ -55,12 +68,15 @@ type Options struct {
 // goroutine.
 type Synchronizer struct {
 	opt      Options
+	name     string
 	clock    *source.Reference
 	bus      bus.Bus
 	subjects wire.Subjects
 	core     *synccore.Core
 	in       *inbox
 	codec    *wire.BatchCodec
+	journal  *journal
+	reloads  chan reload
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -95,6 +111,18 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if opt.now == nil {
 		opt.now = source.Monotonic
 	}
+	if opt.JournalLimit == 0 {
+		opt.JournalLimit = DefaultJournalLimit
+	}
+	if opt.JournalLimit < MinJournalLimit {
+		return nil, fmt.Errorf("synchronizer: a journal of at most %d bytes is too short: use at least %d", opt.JournalLimit, MinJournalLimit)
+	}
+	if !(opt.Drift >= 0 && opt.Drift <= clocksync.MaxDrift) { // Also NaN.
+		return nil, fmt.Errorf("synchronizer: Options.Drift is %v: it is in parts per million, from 0 to %v", opt.Drift, clocksync.MaxDrift)
+	}
+	if opt.Drift == 0 {
+		opt.Drift = source.DefaultDrift()
+	}
 	clock := source.System()
 	if opt.SeparateClock {
 		clock = source.OwnDomain(clock)
@@ -106,9 +134,11 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	s := &Synchronizer{
 		opt:      opt,
+		name:     plan.Name,
 		clock:    reference,
 		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
 		in:       newInbox(inboxLimit),
+		reloads:  make(chan reload),
 		codec:    wire.NewBatchCodec(plan.State),
 		done:     make(chan struct{}),
 		stats:    Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
@@ -128,6 +158,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
+	s.journal = newJournal(s.core, &s.opt, s.opt.now())
 	go s.run(run)
 	return s, nil
 }
@@ -223,6 +254,7 @@ func (s *Synchronizer) Stats() Stats {
 		stats.ByName[name] = maps.Clone(fates)
 	}
 	stats.Dropped = s.bus.Stats().Dropped
+	stats.Journal = s.journal.recorded()
 	return stats
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -55,6 +56,14 @@ func eventFields(event any) fields {
 		return fields{"event": "refused", "from": e.From, "reason": e.Reason}
 	case notice:
 		return fields{"event": "notice", "text": e.text}
+	case synchronizer.Reloaded:
+		return fields{"event": "reload", "accepted": true, "configuration": e.Config, "changes": list(e.Changes)}
+	case kept:
+		return fields{"event": "reload", "accepted": false, "reason": oneLine(e.reason)}
+	case difference:
+		return differenceFields(&e)
+	case replayed:
+		return replayedFields(&e)
 	case stopped:
 		return stoppedFields(&e)
 	case skipped:
@@ -85,7 +94,7 @@ func verdictFields(v *synchronizer.Verdict) fields {
 	if !v.Fired {
 		return o
 	}
-	o["modality"] = v.Modality
+	o["modality"] = cmp.Or(v.Modality, scgs.Inst.String())
 	witness := make([]fields, len(v.Witness))
 	for i := range v.Witness {
 		witness[i] = partFields(&v.Witness[i])
@@ -107,6 +116,13 @@ func partFields(p *synccore.Part) fields {
 // plain gives a value as JSON has it: null for none, texts for durations and
 // for the infinities.
 func plain(v scgs.Value) any {
+	if v.Type().IsList() {
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = plain(v.At(i))
+		}
+		return list
+	}
 	if v.Type() == scgs.Duration || math.IsInf(v.Float(), 0) {
 		return v.String()
 	}
@@ -118,10 +134,14 @@ func stoppedFields(s *stopped) fields {
 	for f, n := range s.Fates {
 		fates[f.String()] = n
 	}
-	return fields{
+	o := fields{
 		"event": "stopped", "frames": s.Frames, "malformed": s.Malformed, "refused": s.Rejected, "probes": s.Probes,
 		"resends": s.Resends, "decisions": s.Decisions, "suppressed": s.Suppressed, "signals": s.Signals, "fates": fates, "dropped": s.Dropped,
 	}
+	if j := s.Journal; j.Bytes > 0 {
+		o["journal"] = fields{"inputs": j.Inputs, "lost": j.Lost, "bytes": j.Bytes}
+	}
+	return o
 }
 
 // list makes the empty list of nil, where JSON would have null.

@@ -49,6 +49,14 @@ func phrase(event any) string {
 		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
 	case notice:
 		return e.text
+	case synchronizer.Reloaded:
+		return reloadedText(&e)
+	case kept:
+		return "reload refused, the old configuration stays in force: " + oneLine(e.reason)
+	case difference:
+		return differenceText(&e)
+	case replayed:
+		return e.String()
 	case stopped:
 		return stoppedText(&e)
 	case skipped:
@@ -187,10 +195,20 @@ func stoppedText(s *stopped) string {
 	if refused := s.Malformed + s.Rejected; refused > 0 {
 		line += fmt.Sprintf("; %d refused", refused)
 	}
+	if lost := s.Journal.Lost; lost > 0 {
+		line += fmt.Sprintf("; the journal lacks %s", count(lost, "input"))
+	}
 	if s.Dropped > 0 {
 		line += fmt.Sprintf("; %d lost because this process was too slow", s.Dropped)
 	}
 	return line
+}
+
+func reloadedText(r *synchronizer.Reloaded) string {
+	if len(r.Changes) == 0 {
+		return "reloaded " + r.Config + ": nothing is different"
+	}
+	return "reloaded " + r.Config + ": " + strings.Join(r.Changes, "; ")
 }
 
 // some lists the first names and counts the others.

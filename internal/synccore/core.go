@@ -108,21 +108,16 @@ func New(plan *Plan, opt Options) *Core {
 		members:   map[string]*member{},
 		strangers: map[string]clocksync.Instant{},
 		domains:   map[clocksync.Domain]*domain{},
-		states:    make([]ruleState, len(plan.rules)),
+		states:    newStates(len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
 	}
+	if plan.prev {
+		c.scope.KeepPrev()
+	}
 	for i, v := range plan.memory {
-		if v.Initial == nil {
-			continue
-		}
-		value, err := parseValue(v.Field, *v.Initial)
-		if err != nil {
-			panic("synccore: a plan with a bad initial value: " + err.Error())
-		}
-		c.setMemory(i, value)
+		c.setMemory(i, v.initial())
 	}
 	for i, r := range plan.rules {
-		c.states[i].quiet = clocksync.MinInstant
 		if r.own.exists() {
 			c.runs = append(c.runs, newRuns(i, r.own))
 		}
@@ -131,7 +126,19 @@ func New(plan *Plan, opt Options) *Core {
 	return c
 }
 
-// Plan is the plan of the machine.
+// initial is the value before the first set, Invalid if it has none.
+func (v Variable) initial() scgs.Value {
+	if v.Initial == nil {
+		return scgs.Value{}
+	}
+	value, err := parseValue(v.Field, *v.Initial)
+	if err != nil {
+		panic("synccore: a plan with a bad initial value: " + err.Error())
+	}
+	return value
+}
+
+// Plan is the plan that the machine follows.
 func (c *Core) Plan() *Plan { return c.plan }
 
 // Term is the term the machine runs in.
@@ -181,6 +188,8 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.anew(in.Timeline)
 	case InParent:
 		c.parentSignal(in.Signal)
+	case InPlan:
+		c.reload(in.Plan, out)
 	default:
 		panic("synccore: input without a kind")
 	}

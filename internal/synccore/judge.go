@@ -27,6 +27,10 @@ type ruleState struct {
 	suppressed uint64            // firings kept back since the last one
 }
 
+func newStates(n int) []ruleState {
+	return slices.Repeat([]ruleState{{quiet: clocksync.MinInstant}}, n)
+}
+
 // set is a new value of a variable, which later global states will see.
 type set struct {
 	variable int
@@ -54,6 +58,7 @@ func (c *Core) sweep(out *Output) {
 }
 
 func (c *Core) opened(out *Output) {
+	c.scope.Next()
 	for _, ch := range c.ev.Changed {
 		m := c.byIndex[ch.Member]
 		switch {
@@ -160,7 +165,7 @@ func (c *Core) rearms(r *rule, truth predicates.Truth) bool {
 func (c *Core) verdict(r *rule, v predicates.Verdict, span scgs.Span) Verdict {
 	return Verdict{
 		Predicate: r.name, Truth: v.Truth, Reason: v.Reason,
-		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Modality: scgs.Inst.String(), Span: span,
+		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span,
 	}
 }
 
@@ -276,7 +281,7 @@ func (c *Core) fireOn(r *rule, s *ruleState, span scgs.Span, out *Output) bool {
 	}
 	c.parts = c.det.Witness(c.parts[:0])
 	c.fire(r, s, &occasion{
-		scope: c.scope, span: span, index: v.Index, partial: v.Partial, modality: v.Modality,
+		scope: c.scope, span: span, index: v.Index, partial: v.Partial,
 	}, out)
 	return true
 }

@@ -68,28 +68,36 @@ func newRuns(rule int, o own) *runs {
 	return w
 }
 
-// tellRuns passes a report on to the rules' own detectors. What is unknown ends a
-// run, so that it never counts as true.
+// tellRuns passes a report on to the rules' own detectors.
 func (c *Core) tellRuns(m *member, r *wire.Report) {
-	if len(c.runs) == 0 || m == c.process {
+	if m == c.process {
 		return
 	}
-	if !r.End {
-		c.single[0] = predicates.Member{Name: m.name, Host: m.host}
-		c.alone.Reset(c.single[:])
-		c.alone.Set(0, r.Row)
-	}
 	for _, w := range c.runs {
-		n := w.numbers[m.index]
-		if r.End || c.plan.rules[w.rule].own.local.Eval(c.alone).Truth != predicates.True {
-			w.in.End(n, r.Seq, r.At)
-			continue
-		}
-		ref := w.rows.put(r.Row)
-		if w.in.Start(n, r.Seq, r.At, ref) != scgs.Accepted {
-			w.rows.free(ref)
-		}
+		c.tell(w, m, r)
 	}
+}
+
+// tell passes a report on to a detector. What is unknown ends a run, so that it
+// never counts as true.
+func (c *Core) tell(w *runs, m *member, r *wire.Report) {
+	n := w.numbers[m.index]
+	if r.End || c.satisfies(w, m, r.Row) != predicates.True {
+		w.in.End(n, r.Seq, r.At)
+		return
+	}
+	ref := w.rows.put(r.Row)
+	if w.in.Start(n, r.Seq, r.At, ref) != scgs.Accepted {
+		w.rows.free(ref)
+	}
+}
+
+// satisfies judges the rule's local condition on one member's state.
+func (c *Core) satisfies(w *runs, m *member, row []scgs.Value) predicates.Truth {
+	c.single[0] = predicates.Member{Name: m.name, Host: m.host}
+	c.alone.Reset(c.single[:])
+	c.alone.Set(0, row)
+	return c.plan.rules[w.rule].own.local.Eval(c.alone).Truth
 }
 
 // show gives the detectors evidence that a member's newest state held.
@@ -127,6 +135,39 @@ func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering [
 	for i, n := range w.in.Epoch(epoch, remove, specs) {
 		put(&w.numbers, entering[i].index, n)
 		put(&w.indexes, n, entering[i].index)
+	}
+}
+
+// keepRuns lets detectors go on whose predicates stay as they are in another plan. A
+// new one begins with the states that the tuple at hand goes on with, and of a
+// member that is further than that with its next report.
+func (c *Core) keepRuns(old *Plan) {
+	before := c.runs
+	c.runs = nil
+	for i, r := range c.plan.rules {
+		if !r.own.exists() {
+			continue
+		}
+		k := slices.IndexFunc(before, func(w *runs) bool { return old.rules[w.rule].name == r.name && old.rules[w.rule].text == r.text })
+		if k < 0 {
+			c.runs = append(c.runs, newRuns(i, r.own))
+			continue
+		}
+		before[k].rule = i
+		c.runs = append(c.runs, before[k])
+	}
+	c.parts = c.det.Witness(c.parts[:0])
+	for _, w := range c.runs {
+		if slices.Contains(before, w) {
+			continue
+		}
+		w.regroup(c.epoch, c.plan.rules[w.rule].own.atLeast, nil, c.inEpoch)
+		for _, p := range c.parts {
+			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
+				c.tell(w, m, &wire.Report{Seq: p.Seq, At: p.Start, Row: c.rows.get(p.Ref)})
+				w.in.Evidence(w.numbers[p.Member], p.Seq, p.End)
+			}
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package synccore_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,6 +34,8 @@ type story struct {
 	core  *synccore.Core
 	now   clocksync.Instant
 	out   synccore.Output
+
+	record recorder
 }
 
 func (s *story) run(t *testing.T, d *datadriven.TestData) string {
@@ -44,8 +47,11 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("now") {
 		s.now = clocksync.Instant(time.Duration(s.int(d, "now")) * time.Millisecond)
 	}
+	if d.Cmd == "journal" {
+		return string(s.record.text)
+	}
 	in := s.input(d)
-	s.core.Step(s.now, &in, &s.out)
+	s.record.step(t, s.core, s.now, &in, &s.out)
 	return s.print()
 }
 
@@ -61,6 +67,7 @@ func (s *story) config(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("level") {
 		plan = plans.Get(s.arg(d, "level"))
 	}
+	s.record = recorder{on: d.HasArg("journal")}
 	s.core = synccore.New(plan, synccore.Options{Term: 7, Local: d.HasArg("local")})
 	s.now = 0
 	return "ok\n"
@@ -118,10 +125,17 @@ func (s *story) input(d *datadriven.TestData) synccore.Input {
 	}
 	incarnation := s.uint(d, "inc", 1)
 	switch d.Cmd {
+	case "reload":
+		plans, err := synccore.Parse("changed.yaml", []byte(d.Input))
+		if err != nil {
+			d.Fatalf(s.t, "%v", err)
+		}
+		return synccore.Input{Kind: synccore.InPlan, Plan: plans[0]}
 	case "tick":
 		return synccore.Input{Kind: synccore.InTick}
 	case "hello":
 		h := &wire.Hello{Member: from, Incarnation: incarnation, Host: "box", Domain: domain, Threads: d.HasArg("threads")}
+		d.MaybeScanArgs(s.t, "host", &h.Host)
 		if d.HasArg("fields") {
 			h.Typed = true
 			h.Schema = s.fields(d)
@@ -153,7 +167,11 @@ func (s *story) fields(d *datadriven.TestData) scgs.Schema {
 		}
 		for _, v := range arg.Vals {
 			name, word, _ := strings.Cut(v, ":")
+			word, isList := strings.CutPrefix(word, "list/")
 			t, _ := scgs.ParseType(word)
+			if isList {
+				t = scgs.ListOf(t)
+			}
 			schema = append(schema, scgs.Field{Name: name, Type: t})
 		}
 	}
@@ -191,25 +209,41 @@ func (s *story) batch(d *datadriven.TestData, from string, incarnation uint64, d
 func (s *story) row(d *datadriven.TestData, schema scgs.Schema) []scgs.Value {
 	row := make([]scgs.Value, len(schema))
 	for i, f := range schema {
-		if !d.HasArg(f.Name) {
-			continue
-		}
-		text := s.arg(d, f.Name)
-		switch f.Type {
-		case scgs.Bool:
-			row[i] = scgs.BoolValue(text == "true")
-		case scgs.Int:
-			row[i] = scgs.IntValue(s.int(d, f.Name))
-		case scgs.Float:
-			x, _ := strconv.ParseFloat(text, 64)
-			row[i] = scgs.FloatValue(x)
-		case scgs.Enum:
-			row[i] = scgs.EnumValue(text)
-		default:
-			row[i] = scgs.StringValue(text)
+		for _, arg := range d.CmdArgs {
+			switch {
+			case arg.Key != f.Name:
+			case f.Type.IsList(): // (a, b)
+				var list []scgs.Value
+				for _, text := range slices.DeleteFunc(arg.Vals, func(v string) bool { return v == "" }) {
+					list = append(list, s.value(f.Type.Elem(), text))
+				}
+				row[i] = scgs.ListValue(f.Type.Elem(), list...)
+			default:
+				row[i] = s.value(f.Type, arg.Vals[0])
+			}
 		}
 	}
 	return row
+}
+
+func (s *story) value(typ scgs.Type, text string) scgs.Value {
+	switch typ {
+	case scgs.Bool:
+		return scgs.BoolValue(text == "true")
+	case scgs.Int:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return scgs.IntValue(n)
+	case scgs.Float:
+		x, _ := strconv.ParseFloat(text, 64)
+		return scgs.FloatValue(x)
+	case scgs.Enum:
+		return scgs.EnumValue(text)
+	default:
+		return scgs.StringValue(text)
+	}
 }
 
 func (s *story) ack(d *datadriven.TestData, from string, incarnation uint64) *wire.Ack {
@@ -249,6 +283,12 @@ func (s *story) print() string {
 			fmt.Fprintf(&b, "introduce %s inc=%d %s\n", w.To, m.Incarnation, m.Reason)
 		}
 	}
+	for _, r := range o.Reloads {
+		fmt.Fprintf(&b, "reload %s\n", r.Config)
+		for _, change := range r.Changes {
+			fmt.Fprintf(&b, "  %s\n", change)
+		}
+	}
 	for _, r := range o.Resends {
 		fmt.Fprintf(&b, "resend %s %d..%d\n", r.To, r.Msg.From, r.Msg.To)
 	}
@@ -265,7 +305,7 @@ func (s *story) print() string {
 		}
 		if v.Fired {
 			fmt.Fprintf(&b, " fired %v", v.Decision)
-			if v.Modality != "inst" {
+			if v.Modality != "" {
 				fmt.Fprintf(&b, " %s", v.Modality)
 			}
 			for _, p := range v.Witness {

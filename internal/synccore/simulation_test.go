@@ -111,6 +111,7 @@ type world struct {
 	check   func(*synccore.Verdict) // the checker of a decision
 	sent    map[string]bool
 	fates   int
+	record  recorder
 }
 
 // actor is a member: its machine and what it truly did.
@@ -257,7 +258,7 @@ func (w *world) tick() {
 }
 
 func (w *world) step(in synccore.Input) {
-	w.core.Step(w.now, &in, &w.out)
+	w.record.step(w.t, w.core, w.now, &in, &w.out)
 	w.wake = w.out.Wake
 	for _, m := range w.out.Welcomes {
 		frame, err := wire.AppendWelcome(nil, &m.Msg)
@@ -302,7 +303,7 @@ func (w *world) judge(v *synccore.Verdict) {
 		}
 		a := w.byName[p.Name]
 		s, ok := a.find(p.State.Start)
-		if v.Modality != "inst" {
+		if v.Modality != "" {
 			s = a.run(s)
 		}
 		if !ok {
