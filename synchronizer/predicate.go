@@ -25,7 +25,8 @@ type GlobalState = synccore.GlobalState
 // order, and holds everything up until it returns. It is to be a function of the
 // global state alone. Unknown needs a reason, and neither fires nor makes the
 // predicate ready to fire again. A Judge that panics has said Unknown; the panic is
-// logged once and counted in [Stats].
+// logged once and counted in [Stats]. A journal does not have the function: who
+// replays it gives the predicates again ([ReplayOptions]).
 type Predicate struct {
 	Name  string
 	Judge func(GlobalState) (truth predicates.Truth, reason string)

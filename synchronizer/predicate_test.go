@@ -144,3 +144,46 @@ predicates.out.signal.data.d: unknown field "m": did you mean "n"? declared fiel
 		t.Errorf("%v\nwant\n%s", err, want)
 	}
 }
+
+// Predicates in Go stay through a reload, and a replay that is given them comes to the
+// recorded outputs.
+func TestGoPredicateReloadReplay(t *testing.T) {
+	server, w := serve(t, 0), newWatch()
+	var recorded bytes.Buffer // Written until Close.
+	own := []synchronizer.Predicate{{Name: "spread", Judge: spread}}
+	s := start(t, server.URL(), pair, synchronizer.Options{Observe: w.observe, Predicates: own, Journal: &recorded})
+	a, b := join(t, server.URL(), "a"), join(t, server.URL(), "b")
+	set(t, a, state{N: 1})
+	set(t, b, state{N: 9})
+	_, next := w.await(t, 0, "firing", fired)
+	cfg, err := synchronizer.ParseConfig("other.yaml", []byte(strings.Replace(pair, "all-idle", "all-done", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+	set(t, a, state{N: 9})
+	set(t, a, state{N: 1})
+	e, _ := w.await(t, next, "firing after the reload", fired)
+	if v := e.(synchronizer.Verdict); v.Predicate != "spread" {
+		t.Errorf("%s fired", v.Predicate)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	got, err := synchronizer.Replay(bytes.NewReader(recorded.Bytes()), synchronizer.ReplayOptions{Predicates: own})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.FirstDifference != 0 || got.Decisions != s.Stats().Decisions || !got.Complete {
+		t.Errorf("the replay comes to %+v, and the run made %d decisions", got, s.Stats().Decisions)
+	}
+	got, err = synchronizer.Replay(bytes.NewReader(recorded.Bytes()), synchronizer.ReplayOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.FirstDifference == 0 {
+		t.Error("a replay without the predicate comes to the same")
+	}
+}
