@@ -32,7 +32,7 @@ func init() {
 		"map":      {2, 2, (*compiler).mapping},
 		"find":     {2, 2, (*compiler).find},
 		"sum":      {1, 2, (*compiler).sum},
-		"mean":     {1, 1, (*compiler).mean},
+		"mean":     {1, 1, (*compiler).sum},
 		"min":      {1, MaxNodes, (*compiler).extreme},
 		"max":      {1, MaxNodes, (*compiler).extreme},
 		"abs":      {1, 1, (*compiler).abs},
