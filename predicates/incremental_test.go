@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -110,7 +111,7 @@ type asked struct {
 func result(p *predicates.Program, s *predicates.Scope) string {
 	v, reason := p.EvalValue(s)
 	if v.Type() == scgs.Float {
-		return fmt.Sprintf("%x", math.Float64bits(v.Float()))
+		return strconv.FormatUint(math.Float64bits(v.Float()), 16)
 	}
 	return strings.TrimSpace(v.String() + " " + reason)
 }

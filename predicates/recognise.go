@@ -107,7 +107,7 @@ func (w *treeWriter) Visit(n *ast.Node) {
 	case *ast.ArrayNode:
 		has = len(n.Nodes)
 	}
-	fmt.Fprintf(w, "%T:%#v;", *n, has)
+	fmt.Fprintf(&w.Builder, "%T:%#v;", *n, has)
 }
 
 // manySteps is where counts of steps stop: far above every limit, and far enough
