@@ -93,7 +93,6 @@ func (e *Env) compile(src string, root func(*compiler, node) (*Program, error)) 
 		return nil, err
 	}
 	c := &compiler{env: e, src: src, factor: 1}
-	c.loop = -1
 	p, err := root(c, tree)
 	if err != nil {
 		return nil, err

@@ -159,5 +159,4 @@ func TestOnlyWhatChanged(t *testing.T) {
 	if fired == 0 || verdicts == fired || epochs == 0 {
 		t.Errorf("%d verdicts, %d fired, in %d epochs", verdicts, fired, epochs)
 	}
-	t.Logf("%d verdicts, %d fired, in %d epochs", verdicts, fired, epochs)
 }
