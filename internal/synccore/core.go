@@ -69,6 +69,7 @@ type Core struct {
 	ev        scgs.Event
 	tuple     bool // a tuple is open and in the scope
 	rejudge   bool // something beside the members' states has changed
+	judgeAll  bool // also predicates that nothing affects, for tests
 	states    []ruleState
 	memory    []scgs.Value
 	decisions uint64
