@@ -44,6 +44,9 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("now") {
 		s.now = clocksync.Instant(time.Duration(s.int(d, "now")) * time.Millisecond)
 	}
+	if d.Cmd == "figures" {
+		return s.figures()
+	}
 	in := s.input(d)
 	s.core.Step(s.now, &in, &s.out)
 	return s.print()
