@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -243,7 +244,7 @@ func (l *level) step(in synccore.Input) {
 	l.in = in
 	l.core.Step(m.now(), &l.in, &l.out)
 	for _, r := range l.out.Rejected {
-		m.log.Warn("the thread-level synchronizer refuses an input", "from", r.From, "reason", r.Reason)
+		m.log.Warn("the thread-level synchronizer refuses an input", telemetry.ClassKey, r.Class.String(), "from", r.From, "reason", r.Reason)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

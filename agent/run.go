@@ -6,6 +6,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -74,6 +75,7 @@ func (m *Member) publish(s *sender) {
 
 // publishBatch sends a batch in as many frames as it needs.
 func (m *Member) publishBatch(s *sender, subject string, b wire.Batch) {
+	defer m.spans.report(&b)()
 	for {
 		frame, n, err := s.codec.Append(s.frame[:0], &b)
 		m.send(s, subject, frame, err)
@@ -101,7 +103,7 @@ func (m *Member) send(s *sender, subject string, frame []byte, err error) {
 func (m *Member) receive(msg bus.Message) {
 	if err := m.decode(msg.Data); err != nil {
 		m.badFrames.Add(1)
-		m.log.Debug("a message was refused", "subject", msg.Subject, "error", err)
+		m.log.Debug("a message was refused", telemetry.ClassKey, "frame", "subject", msg.Subject, "error", err)
 	}
 }
 
@@ -171,6 +173,7 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 // welcomedAgain reports what a later synchronizer says.
 func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception) {
 	if reception == agentcore.Accepted && m.compare(w) {
+		m.observeClock()
 		m.log.Info("the clock is measured against that of the synchronizer, which is another one now", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
 	}
 	switch {
