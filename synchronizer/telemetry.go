@@ -322,7 +322,7 @@ func (s *Synchronizer) Readiness() []Readiness {
 		}
 	default:
 		if waiting > 0 && quiet > stuckAfter {
-			loop.Ready, loop.Detail = false, fmt.Sprintf("stuck for %v while %d messages wait: start it again", quiet.Round(time.Second), waiting)
+			loop.Ready, loop.Detail = false, fmt.Sprintf("stuck for %v, messages that wait: %d; start it again", quiet.Round(time.Second), waiting)
 		}
 	}
 	nats := Readiness{"nats", s.bus.State() == bus.Connected, s.bus.State().String()}
