@@ -27,6 +27,9 @@ other machine can. --listen chooses the address; one that other machines can
 reach is refused without --user and --password-file. The password and all
 messages travel in clear.
 
+--http serves metrics for Prometheus (/metrics) and health (/livez, /readyz) at
+an address; whoever can reach it can read them.
+
 SIGINT (Ctrl-C) or SIGTERM ends it within two seconds.
 
 Exit codes: 0 ended by a signal, 1 failure (a faulty configuration, a server
@@ -45,6 +48,7 @@ type runFlags struct {
 	user, passwordFile string
 	name, tenant       string
 	timeline           string
+	http               string
 	members            []string
 	verbose, json      bool
 }
@@ -73,6 +77,7 @@ func newRun() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.nats, "nats", "", "`URL` of a NATS server to use instead of one inside this process")
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
+	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
 	flags.StringVar(&f.user, "user", "", "`NAME` that clients of the server show")
 	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
@@ -98,16 +103,26 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	if f.http != "" {
+		if _, _, err := splitAddress("http", f.http, operatorAddress); err != nil {
+			return err
+		}
+	}
 	cfg, levels, err := f.load(file, stderr)
 	if err != nil {
 		return err
 	}
+	operators, err := observeAt(f.http)
+	if err != nil {
+		return fail(err)
+	}
+	defer operators.close()         //nolint:errcheck // What was asked was answered, or not.
 	url, stop, err := where.start() //nolint:contextcheck // The server lives until stop.
 	if err != nil {
 		return fail(err)
 	}
 	defer stop()
-	s := session{flags: f, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, f.render())}
+	s := session{flags: f, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, f.render()), operators: operators}
 	err = s.run(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // Ended before it had begun.

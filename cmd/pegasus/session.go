@@ -18,6 +18,8 @@ type session struct {
 	url     address
 	feed    *feed
 	running []*synchronizer.Synchronizer
+
+	operators *observatory
 }
 
 // run starts the synchronizers, waits until the context ends or one of them
@@ -27,7 +29,7 @@ func (s *session) run(ctx context.Context) error {
 	if err == nil {
 		s.feed.begin(ready{
 			url: s.url.shown, secured: s.url.secret != s.url.shown,
-			tenant: s.flags.tenant, levels: s.levels,
+			tenant: s.flags.tenant, levels: s.levels, http: s.operators.url(),
 		})
 		err = s.wait(ctx)
 	}
@@ -39,13 +41,15 @@ func (s *session) start(ctx context.Context) error {
 		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose}
 		one, err := synchronizer.Start(ctx, s.url.secret, s.cfg, synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
-			Timeline: clocksync.Timeline(s.flags.timeline),
+			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.meters(),
 		})
 		if err != nil {
 			return err
 		}
 		s.running = append(s.running, one)
+		s.operators.watch(level.Name, one)
 	}
+	s.operators.begun()
 	return nil
 }
 
