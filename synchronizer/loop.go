@@ -220,7 +220,7 @@ func (l *loop) send(subject string, encode func([]byte) ([]byte, error)) {
 	}
 	l.frame = frame
 	if err := l.bus.Publish(subject, frame); err != nil {
-		l.opt.Logger.Debug("not sent", "subject", subject, "error", err)
+		l.opt.Logger.Debug("not sent", telemetry.ClassKey, "send", "subject", subject, "error", err)
 	}
 }
 
@@ -239,7 +239,7 @@ func (l *loop) report() {
 		l.tell(Fate{f})
 	}
 	for _, c := range out.Clocks {
-		l.opt.Logger.Info("clock", "member", c.Name, "source", c.Quality.Source, "status", c.Quality.Status.String())
+		l.opt.Logger.Info("clock", telemetry.ClassKey, c.Quality.Status.String(), "member", c.Name, "source", c.Quality.Source)
 		l.tell(Clock{c})
 	}
 	for _, r := range out.Rejected {

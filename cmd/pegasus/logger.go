@@ -17,7 +17,8 @@ func (logHandler) Enabled(_ context.Context, level slog.Level) bool { return lev
 
 // Handle implements slog.Handler.
 func (h logHandler) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "epoch" || r.Message == "refused" {
+	switch r.Message {
+	case "epoch", "clock", "refused":
 		return nil // Told as events.
 	}
 	line := strings.Builder{}

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
 
+	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 )
 
@@ -157,6 +160,47 @@ func TestExposition(t *testing.T) {
 		t.Errorf("the page has %v\nwant %v", got, want)
 	}
 	p.stop()
+}
+
+// TestExpositionOfAnAgent looks for the names of the documentation where an agent
+// that measures its clock is shown by the exporter of the command.
+func TestExpositionOfAnAgent(t *testing.T) {
+	p := launch(t, "run", goodConfig)
+	provider, page, err := newMetrics()
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := agent.Join(t.Context(), p.url(), agent.Config{Group: "workers", Name: "w1", MeterProvider: provider, SeparateClock: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	recorder := httptest.NewRecorder()
+	page.ServeHTTP(recorder, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/metrics", http.NoBody))
+	operations, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown := map[string]bool{}
+	for line := range strings.Lines(recorder.Body.String()) {
+		name, ok := strings.CutPrefix(line, "# TYPE ")
+		if !ok {
+			continue
+		}
+		name, _, _ = strings.Cut(name, " ")
+		shown[name] = true
+		if name != "target_info" && !bytes.Contains(operations, []byte("` | `"+name+"` | ")) {
+			t.Errorf("docs/operations.md lacks %s", name)
+		}
+	}
+	for _, m := range telemetry.Agent {
+		if !shown[m.Prometheus()] {
+			t.Errorf("no %s", m.Prometheus())
+		}
+	}
+	if !shown["pegasus_clock_bound_seconds"] {
+		t.Error("the clock is not shown")
+	}
 }
 
 func TestHTTPAddressInUse(t *testing.T) {
