@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -59,7 +60,7 @@ func (m *Member) observe() error {
 	}
 	base := []attribute.KeyValue{attribute.String("group", m.cfg.Group), attribute.String("tenant", m.cfg.Tenant)}
 	with := func(key, value string) metric.MeasurementOption {
-		return telemetry.With(append(base[:len(base):len(base)], attribute.String(key, value))...)
+		return telemetry.With(append(slices.Clip(base), attribute.String(key, value))...)
 	}
 	all := telemetry.With(base...)
 	fates := map[control.Fate]metric.MeasurementOption{}
@@ -138,7 +139,7 @@ func newSpans(cfg *Config) *spans {
 }
 
 func (s *spans) with(more ...attribute.KeyValue) trace.SpanStartOption {
-	return trace.WithAttributes(append(s.base[:len(s.base):len(s.base)], more...)...)
+	return trace.WithAttributes(append(slices.Clip(s.base), more...)...)
 }
 
 // report opens the span of a batch with new reports and has the batch carry its

@@ -130,7 +130,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}
-	if err := s.meter(); err != nil {
+	if err := s.meter(); err != nil { //nolint:contextcheck // Measurements belong to no request.
 		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
 	}
 	if err := s.connect(ctx, url); err != nil {

@@ -3,6 +3,7 @@ package synchronizer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -91,7 +92,7 @@ type meters struct {
 	meter         metric.Meter
 	watched       *watched
 	registration  metric.Registration
-	step, latency *telemetry.Distribution
+	step, latency func(time.Duration)
 }
 
 // watched are the attributes of the observations, made once.
@@ -112,7 +113,7 @@ func (s *Synchronizer) watched() *watched {
 		attribute.String("synchronizer", s.core.Plan().Name), attribute.String("tenant", s.opt.Tenant),
 	}
 	with := func(more ...attribute.KeyValue) metric.MeasurementOption {
-		return telemetry.With(append(base[:len(base):len(base)], more...)...)
+		return telemetry.With(append(slices.Clip(base), more...)...)
 	}
 	word := func(key, value string) metric.MeasurementOption { return with(attribute.String(key, value)) }
 	w := &watched{
@@ -152,11 +153,11 @@ func (s *Synchronizer) meter() error {
 		return nil
 	}
 	meter, w := s.opt.MeterProvider.Meter(scope), s.watched()
-	step, err := telemetry.NewDistribution(meter, telemetry.StepDuration, w.base)
+	step, err := telemetry.Distribution(meter, telemetry.StepDuration, w.base)
 	if err != nil {
 		return err
 	}
-	latency, err := telemetry.NewDistribution(meter, telemetry.VerdictLatency, w.base)
+	latency, err := telemetry.Distribution(meter, telemetry.VerdictLatency, w.base)
 	if err != nil {
 		return err
 	}
@@ -264,14 +265,14 @@ func (l *loop) measure(began clocksync.Instant) {
 		return
 	}
 	ended := l.opt.now()
-	l.meters.step.Record(ended.Sub(began))
+	l.meters.step(ended.Sub(began))
 	for i := range l.output.Verdicts {
 		switch heard := l.output.Verdicts[i].Heard; heard {
 		case clocksync.MinInstant:
 		case began:
-			l.meters.latency.Record(ended.Sub(l.arrived))
+			l.meters.latency(ended.Sub(l.arrived))
 		default:
-			l.meters.latency.Record(ended.Sub(heard))
+			l.meters.latency(ended.Sub(heard))
 		}
 	}
 }

@@ -55,7 +55,7 @@ func newCompletion() *cobra.Command {
 // completeFlags says what the values of flags may be: files where nothing else is
 // said.
 func completeFlags(root *cobra.Command) {
-	nothing := cobra.CompletionFunc(cobra.NoFileCompletions)
+	nothing := cobra.NoFileCompletions
 	timelines := cobra.FixedCompletions([]string{string(clocksync.UTC), string(clocksync.SmearedUTC)}, cobra.ShellCompDirectiveNoFileComp)
 	for command, flags := range map[string]map[string]cobra.CompletionFunc{
 		"run": {

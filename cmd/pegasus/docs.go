@@ -27,7 +27,7 @@ func newDocs() *cobra.Command {
 	return pageWriter("docs", "Write a Markdown page a subcommand", markdown)
 }
 
-func pageWriter(name, short string, make func(*cobra.Command) (map[string][]byte, error)) *cobra.Command {
+func pageWriter(name, short string, write func(*cobra.Command) (map[string][]byte, error)) *cobra.Command {
 	return &cobra.Command{
 		Use: name + " DIR", Short: short, Long: name + " writes one file a subcommand into a directory, which it makes if need be.",
 		Hidden: true,
@@ -38,7 +38,7 @@ func pageWriter(name, short string, make func(*cobra.Command) (map[string][]byte
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			files, err := make(cmd.Root())
+			files, err := write(cmd.Root())
 			if err != nil {
 				return fail(err)
 			}

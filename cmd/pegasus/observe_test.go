@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"net"
@@ -243,7 +244,9 @@ func TestHealthOfAnotherServer(t *testing.T) {
 	if err := server.Shutdown(context.Background()); err != nil {
 		t.Error(err)
 	}
-	<-ended
+	if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+		t.Error(err)
+	}
 }
 
 // TestReadyTellsTheAddress looks at both forms of the first entry.

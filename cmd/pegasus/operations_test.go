@@ -30,13 +30,13 @@ func TestOperationsPage(t *testing.T) {
 	page := string(raw)
 	known := map[string]bool{}
 	for _, list := range [][]*telemetry.Metric{telemetry.Synchronizer, telemetry.Agent} {
-		rows := ""
+		var rows strings.Builder
 		for _, m := range list {
-			rows += metricRow(m)
+			rows.WriteString(metricRow(m))
 			known[m.Name] = true
 		}
-		if !strings.Contains(page, rows) {
-			t.Errorf("docs/operations.md lacks this table:\n%s", rows)
+		if !strings.Contains(page, rows.String()) {
+			t.Errorf("docs/operations.md lacks this table:\n%s", rows.String())
 		}
 	}
 	for line := range strings.Lines(page) {

@@ -116,7 +116,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return fail(err)
 	}
-	defer operators.close()         //nolint:errcheck // What was asked was answered, or not.
+	defer operators.close()         //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
 	url, stop, err := where.start() //nolint:contextcheck // The server lives until stop.
 	if err != nil {
 		return fail(err)
