@@ -42,6 +42,10 @@
 //     string field also carries an enum.
 //   - Handlers may set states, enter other regions and block. They hold no lock.
 //
+// Config.MeterProvider and Config.TracerProvider take metrics, and spans of what was
+// told and of the handlers of signals; docs/operations.md lists them, and they are
+// stable.
+//
 // Not promised: that a signal arrives. It is repeated until it is answered or
 // its time is over, but the region may be left before. Its sender learns which.
 //

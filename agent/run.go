@@ -55,7 +55,9 @@ func (m *Member) publish(s *sender) {
 		m.send(s, state, frame, err)
 	}
 	for i := range s.out.Batches {
+		end := m.spans.report(&s.out.Batches[i])
 		m.publishBatch(s, state, s.out.Batches[i])
+		end()
 	}
 	for i := range s.out.Gones {
 		frame, err := wire.AppendGone(s.frame[:0], &s.out.Gones[i])
@@ -75,7 +77,6 @@ func (m *Member) publish(s *sender) {
 
 // publishBatch sends a batch in as many frames as it needs.
 func (m *Member) publishBatch(s *sender, subject string, b wire.Batch) {
-	defer m.spans.report(&b)()
 	for {
 		frame, n, err := s.codec.Append(s.frame[:0], &b)
 		m.send(s, subject, frame, err)

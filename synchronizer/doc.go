@@ -24,6 +24,12 @@
 // found, and it takes members at their word: it guards against crashes and lost
 // messages, not against lies.
 //
+// # Being watched
+//
+// Options.MeterProvider and Options.TracerProvider take metrics and a span for each
+// decision; [Synchronizer.Readiness] is for probes. Names, units and what they mean
+// are in docs/operations.md; they are stable.
+//
 // # Concurrency
 //
 // One goroutine owns all of a synchronizer's state. Options.Observe is called

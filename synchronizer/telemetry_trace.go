@@ -1,9 +1,6 @@
 package synchronizer
 
 import (
-	"context"
-
-	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gopegasus/pegasus/control"
@@ -12,18 +9,11 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// The limits of tracing.
-const (
-	decisionsTraced = 1024 // whose contexts still ride with repeated signals
-	linksOfDecision = 128  // what SDKs keep of a span by default
-)
-
 // spans traces the decisions of a loop. A nil *spans traces nothing.
 type spans struct {
-	tracer  trace.Tracer
+	*telemetry.DecisionSpans
+
 	reports map[string]told // by member
-	decided [decisionsTraced]decided
-	open    []trace.Span // of this step
 }
 
 // told is the newest traced batch of a member.
@@ -32,17 +22,11 @@ type told struct {
 	context     control.Trace
 }
 
-// decided is the context of a decision's span.
-type decided struct {
-	number  uint64
-	context control.Trace
-}
-
 func newSpans(provider trace.TracerProvider) *spans {
 	if provider == nil {
 		return nil
 	}
-	return &spans{tracer: provider.Tracer(scope), reports: map[string]told{}}
+	return &spans{telemetry.NewDecisionSpans(provider, scope), map[string]told{}}
 }
 
 // batch notes where the reports of a known member come from.
@@ -65,47 +49,28 @@ func (s *spans) begin(out *synccore.Output) {
 	}
 	for i := range out.Verdicts {
 		if v := &out.Verdicts[i]; v.Fired {
-			s.decide(v)
+			s.Begin(s.decision(v))
 		}
 	}
 }
 
-func (s *spans) decide(v *synccore.Verdict) {
-	_, span := s.tracer.Start(context.Background(), "pegasus.decision",
-		trace.WithSpanKind(trace.SpanKindProducer), trace.WithLinks(s.witness(v)...),
-		trace.WithAttributes(
-			attribute.String("pegasus.synchronizer", v.Decision.Synchronizer),
-			attribute.String("pegasus.predicate", v.Predicate),
-			attribute.String("pegasus.decision", v.Decision.String()),
-			attribute.Int64("pegasus.epoch", int64(v.Epoch)),        //nolint:gosec // It counts from 1.
-			attribute.Int64("pegasus.global_state", int64(v.Index)), //nolint:gosec // So does this.
-			attribute.Int("pegasus.members", len(v.Witness)),
-			attribute.Bool("pegasus.same_clock", v.Span.SameClock),
-			attribute.Float64("pegasus.bound_seconds", v.Bound.Seconds()),
-		))
-	n := v.Decision.Number
-	s.decided[n%decisionsTraced] = decided{n, telemetry.Pack(span.SpanContext())}
-	s.open = append(s.open, span)
-}
-
-// witness links a decision to the reports it rests on. A report whose sending was
-// not traced is named by its member and number alone.
-func (s *spans) witness(v *synccore.Verdict) []trace.Link {
-	links := make([]trace.Link, 0, min(len(v.Witness), linksOfDecision))
+func (s *spans) decision(v *synccore.Verdict) *telemetry.Decision {
+	d := &telemetry.Decision{
+		Number: v.Decision.Number, Name: v.Decision.String(), Synchronizer: v.Decision.Synchronizer, Predicate: v.Predicate,
+		Epoch: v.Epoch, State: v.Index, SameClock: v.Span.SameClock, Bound: v.Bound,
+	}
 	for i := range v.Witness {
 		p := &v.Witness[i]
-		if p.State.Unknown || len(links) == linksOfDecision {
+		if p.State.Unknown {
 			continue
 		}
-		link := trace.Link{Attributes: []attribute.KeyValue{
-			attribute.String("pegasus.member", p.Name), attribute.Int64("pegasus.seq", int64(p.State.Seq)), //nolint:gosec // It counts from 1.
-		}}
-		if t, ok := s.reports[p.Name]; ok && t.first <= p.State.Seq && p.State.Seq <= t.last {
-			link.SpanContext = telemetry.Unpack(t.context)
+		r := telemetry.Report{Member: p.Name, Seq: p.State.Seq}
+		if t, ok := s.reports[p.Name]; ok && t.first <= r.Seq && r.Seq <= t.last {
+			r.Context = telemetry.Context(t.context)
 		}
-		links = append(links, link)
+		d.Witness = append(d.Witness, r)
 	}
-	return links
+	return d
 }
 
 // mark writes into signals which span they come from, also when they are
@@ -115,20 +80,13 @@ func (s *spans) mark(signals []control.Signal) {
 		return
 	}
 	for i := range signals {
-		if d := &s.decided[signals[i].Decision.Number%decisionsTraced]; d.number == signals[i].Decision.Number {
-			signals[i].Trace = d.context
-		}
+		signals[i].Trace = control.Trace(s.Context(signals[i].Decision.Number))
 	}
 }
 
 // end closes the spans of the step.
 func (s *spans) end() {
-	if s == nil {
-		return
+	if s != nil {
+		s.End()
 	}
-	for _, span := range s.open {
-		span.End()
-	}
-	clear(s.open)
-	s.open = s.open[:0]
 }
