@@ -14,8 +14,10 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -29,10 +31,10 @@ type crowd struct {
 	codec    *wire.BatchCodec
 }
 
-func config(members, predicates int) string {
+func config(members, rules int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "synchronizers:\n  gsync:\n    members: {group: g, count: %d}\n    silence: {after: 1h, then: drop}\n    state: {n: int}\n    predicates:\n", members)
-	for i := range predicates {
+	for i := range rules {
 		fmt.Fprintf(&b, "      p%d: {when: \"count(members, .n == %d) > 0\"}\n", i, i)
 	}
 	return b.String()
@@ -245,21 +247,22 @@ func (c *crowd) steps(n int) func() {
 	}
 }
 
-// TestMetersAllocateNothing compares the allocations of a report with metrics to
-// those without.
+// TestMetersAllocateNothing repeats what a step with a verdict does for metrics.
 func TestMetersAllocateNothing(t *testing.T) {
-	const runs = 2000
-	allocations := func(opt Options) float64 {
-		step := newCrowd(t, config(1, 1), opt).steps(2*runs + 10)
-		for range runs {
-			step() // warm
-		}
-		return testing.AllocsPerRun(runs, step)
+	c := newCrowd(t, config(1, 1), Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))})
+	l := c.drive()
+	l.output.Verdicts = []synccore.Verdict{{Predicate: "p0", Truth: predicates.True, Fired: true, Heard: l.opt.now()}}
+	l.output.Rejected = []synccore.Rejection{{Class: synccore.ClassOrder}}
+	n := testing.AllocsPerRun(1000, func() {
+		l.arrived, l.now = c.s.arrival(), l.opt.now()
+		l.countStep()
+		l.measure(l.now)
+	})
+	if n > 0 {
+		t.Errorf("%v allocations a step", n)
 	}
-	without := allocations(Options{})
-	with := allocations(Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))})
-	if with > without {
-		t.Errorf("%v allocations a report with metrics, %v without", with, without)
+	if got := l.tally.decisions[0]; got != 1001 {
+		t.Errorf("%d decisions counted", got)
 	}
 }
 

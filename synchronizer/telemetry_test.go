@@ -185,7 +185,6 @@ func TestMetrics(t *testing.T) {
 		with []string
 		want float64
 	}{
-		{"pegasus.frames", []string{"kind", "hello"}, 2},
 		{"pegasus.reports", nil, 4},
 		{"pegasus.gaps", nil, 0},
 		{"pegasus.decisions", []string{"predicate", "all-idle"}, 1},
@@ -213,6 +212,7 @@ func TestMetrics(t *testing.T) {
 		with  []string
 		least float64
 	}{
+		{"pegasus.frames", []string{"kind", "hello"}, 2},
 		{"pegasus.frames", []string{"kind", "batch"}, 2},
 		{"pegasus.frames", []string{"kind", "ack"}, 1},
 		{"pegasus.global_states", []string{"partial", "false"}, 1},
@@ -255,13 +255,13 @@ func TestNoMetricsAfterTheEnd(t *testing.T) {
 	}
 }
 
-// ended waits for n spans of a name.
-func ended(t *testing.T, spans *tracetest.SpanRecorder, name string, n int) []sdktrace.ReadOnlySpan {
+// ended waits for n spans that are wanted.
+func ended(t *testing.T, spans *tracetest.SpanRecorder, n int, wanted func(sdktrace.ReadOnlySpan) bool) []sdktrace.ReadOnlySpan {
 	t.Helper()
 	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		var found []sdktrace.ReadOnlySpan
 		for _, s := range spans.Ended() {
-			if s.Name() == name {
+			if wanted(s) {
 				found = append(found, s)
 			}
 		}
@@ -269,9 +269,13 @@ func ended(t *testing.T, spans *tracetest.SpanRecorder, name string, n int) []sd
 			return found
 		}
 		if time.Now().After(limit) {
-			t.Fatalf("%d spans %s within %v, want %d", len(found), name, patience, n)
+			t.Fatalf("%d spans within %v, want %d", len(found), patience, n)
 		}
 	}
+}
+
+func named(name string) func(sdktrace.ReadOnlySpan) bool {
+	return func(s sdktrace.ReadOnlySpan) bool { return s.Name() == name }
 }
 
 func attributesOf(kvs []attribute.KeyValue) map[string]string {
@@ -288,17 +292,15 @@ func TestSpans(t *testing.T) {
 	acting, actions := traced(sdktrace.AlwaysSample())
 	play(t, synchronizer.Options{TracerProvider: deciding}, agent.Config{TracerProvider: acting})
 
-	decision := ended(t, decisions, "pegasus.decision", 1)[0]
-	reports := map[string]map[string]string{}
-	for _, s := range ended(t, actions, "pegasus.report", 2) {
-		reports[s.SpanContext().SpanID().String()] = attributesOf(s.Attributes())
-	}
+	decision := ended(t, decisions, 1, named("pegasus.decision"))[0]
 	if len(decision.Links()) != 2 {
 		t.Fatalf("the decision has %d links, want one a member", len(decision.Links()))
 	}
 	for i, link := range decision.Links() {
 		to := attributesOf(link.Attributes)
-		from := reports[link.SpanContext.SpanID().String()]
+		from := attributesOf(ended(t, actions, 1, func(s sdktrace.ReadOnlySpan) bool {
+			return s.Name() == "pegasus.report" && s.SpanContext().SpanID() == link.SpanContext.SpanID()
+		})[0].Attributes())
 		if to["pegasus.member"] != []string{"w1", "w2"}[i] || from["pegasus.member"] != to["pegasus.member"] ||
 			to["pegasus.seq"] < from["pegasus.first_seq"] || to["pegasus.seq"] > from["pegasus.last_seq"] {
 			t.Errorf("link %d with %v leads to %v", i, to, from)
@@ -312,7 +314,7 @@ func TestSpans(t *testing.T) {
 	if d := cmp.Diff(want, attributesOf(decision.Attributes())); d != "" {
 		t.Errorf("the decision (-want +got):\n%s", d)
 	}
-	for _, s := range ended(t, actions, "pegasus.apply", 2) {
+	for _, s := range ended(t, actions, 2, named("pegasus.apply")) {
 		got := attributesOf(s.Attributes())
 		member := got["pegasus.member"]
 		want := map[string]string{
@@ -338,7 +340,7 @@ func TestSpansOfOneSide(t *testing.T) {
 		deciding, decisions := traced(sdktrace.AlwaysSample())
 		never, _ := traced(sdktrace.NeverSample())
 		play(t, synchronizer.Options{TracerProvider: deciding}, agent.Config{TracerProvider: never})
-		for i, link := range ended(t, decisions, "pegasus.decision", 1)[0].Links() {
+		for i, link := range ended(t, decisions, 1, named("pegasus.decision"))[0].Links() {
 			if to := attributesOf(link.Attributes); link.SpanContext.IsValid() || to["pegasus.member"] != []string{"w1", "w2"}[i] {
 				t.Errorf("link %d is %v", i, link)
 			}
@@ -347,7 +349,7 @@ func TestSpansOfOneSide(t *testing.T) {
 	t.Run("agents", func(t *testing.T) {
 		acting, actions := traced(sdktrace.AlwaysSample())
 		play(t, synchronizer.Options{}, agent.Config{TracerProvider: acting})
-		for _, s := range ended(t, actions, "pegasus.apply", 2) {
+		for _, s := range ended(t, actions, 2, named("pegasus.apply")) {
 			if len(s.Links()) != 0 {
 				t.Errorf("the application of a decision nobody traced is linked to %v", s.Links())
 			}
