@@ -52,6 +52,8 @@ type Core struct {
 
 	now      clocksync.Instant
 	stepped  bool
+	heard    clocksync.Instant // when the newest report of the global state that is being opened was taken in
+	taken    uint64            // reports
 	failed   bool
 	looked   clocksync.Instant // when silence and gaps were last looked at
 	members  map[string]*member
@@ -96,7 +98,7 @@ func New(plan *Plan, opt Options) *Core {
 		opt.Timeline = clocksync.Timeline(opt.Reference)
 	}
 	c := &Core{
-		plan: plan, opt: opt, relative: relative,
+		plan: plan, opt: opt, relative: relative, heard: clocksync.MinInstant,
 		det:       scgs.NewDetector(scgs.Options{}),
 		scope:     predicates.NewScope(plan.env),
 		members:   map[string]*member{},

@@ -66,7 +66,9 @@ func (c *Core) opened(out *Output) {
 	}
 	c.tuple = true
 	c.summaryOpened()
+	c.heard = c.heardAt(c.ev.Changed)
 	c.judge(c.ev.Span, c.ev.Step, out)
+	c.heard = clocksync.MinInstant
 }
 
 func (c *Core) closed(out *Output) {
@@ -130,7 +132,7 @@ func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *
 func (c *Core) verdict(r *rule, v predicates.Verdict, span scgs.Span) Verdict {
 	return Verdict{
 		Predicate: r.name, Truth: v.Truth, Reason: v.Reason,
-		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span,
+		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span, Heard: c.heard,
 	}
 }
 
