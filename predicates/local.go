@@ -57,8 +57,7 @@ func (p *Program) Conjunction() (local *Program, err error) {
 	return p.local(call)
 }
 
-// local compiles the condition of a function over all members: over one member any
-// is what the condition is.
+// local compiles the condition of a function over all members for one member.
 func (p *Program) local(call *ast.BuiltinNode) (*Program, error) {
 	c := &compiler{env: p.env, src: p.src, factor: 1}
 	const hint = "a local condition reads the fields of one member, its .name and .host"
@@ -73,13 +72,18 @@ func (p *Program) local(call *ast.BuiltinNode) (*Program, error) {
 	if foreign := w.foreign(); foreign != nil {
 		return nil, c.errorf(foreign, hint, "the condition has to be a local one, and this is not of the member alone")
 	}
-	one := &ast.BuiltinNode{Name: "any", Arguments: call.Arguments}
-	one.SetLocation(call.Location())
-	v, err := c.compile(one)
+	g, cond, err := c.each(call)
 	if err != nil {
 		return nil, err
 	}
-	return &Program{env: p.env, src: p.src, tree: one, root: v, result: p.result, cost: c.cost, vars: c.vars, uses: c.uses.sorted()}, nil
+	one := func(fr *frame) truth {
+		g.has(fr, 0)
+		return cond(fr)
+	}
+	return &Program{
+		env: p.env, src: p.src, tree: call, root: boolValue(one), result: p.result,
+		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
+	}, nil
 }
 
 // locals gathers what a condition names.

@@ -32,6 +32,12 @@
 // verdicts of a changed configuration. [Synchronizer.Reload] goes over to a changed
 // configuration while the synchronizer runs.
 //
+// # Being watched
+//
+// Options.MeterProvider and Options.TracerProvider take metrics and a span for each
+// decision; [Synchronizer.Readiness] is for probes. Names, units and what they mean
+// are in docs/operations.md; they are stable.
+//
 // # Concurrency
 //
 // One goroutine owns all of a synchronizer's state. Options.Observe is called

@@ -124,7 +124,20 @@ type compiler struct {
 	sec    *Section
 	report reporter
 	plan   *Plan
+
+	edge         bool // the text at hand is evaluated when a predicate becomes true
+	steps, setup int  // of all texts so far
+	most         int  // of one text
+	where        string
 }
+
+// The limits on all texts of a synchronizer together, at the member limit: the
+// steps of a global state on which every predicate is evaluated, and those of the
+// first one of an epoch, on which each may become true.
+const (
+	maxSteps = 10 * predicates.MaxSteps
+	maxSetup = 10 * predicates.MaxSetup
+)
 
 // compile turns a section into a plan, reporting every fault. The plan of a
 // section with faults must not be run.
@@ -206,7 +219,10 @@ func (c *compiler) modality(at string, p *Predicate, r *rule) {
 	if modality == scgs.Inst {
 		return
 	}
-	local := c.program(at+".when", p.When, func(string) (*predicates.Program, error) { return r.when.Conjunction() })
+	local, err := r.when.Conjunction()
+	if err != nil {
+		c.refuse(at+".when", p.When, err)
+	}
 	r.own = own{local: local, modality: modality}
 }
 
@@ -247,6 +263,8 @@ func (c *compiler) firing(at string, p *Predicate, r *rule) {
 
 // effects compiles what follows when the rule fires.
 func (c *compiler) effects(at string, p *Predicate, r *rule) {
+	c.edge = !p.Every
+	defer func() { c.edge = false }()
 	for _, s := range p.Set {
 		c.set(at+".set."+s.Key, s.Key, s.Value, r)
 	}
@@ -380,12 +398,38 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Pro
 	program, err := compile(src)
 	if err == nil {
 		c.plan.prev = c.plan.prev || program.Uses().Prev
+		c.charge(at, program)
 		return program
 	}
+	c.refuse(at, src, err)
+	return nil
+}
+
+// refuse reports a fault in a text.
+func (c *compiler) refuse(at, src string, err error) {
 	if e, ok := errors.AsType[*predicates.Error](err); ok {
 		c.report(at, yamlconf.Offset(src, e.Line, e.Column), e.Message, e.Hint)
 	} else {
 		c.report(at, -1, err.Error(), "")
 	}
-	return nil
+}
+
+// charge counts the steps of a text, and reports the first that is too much.
+func (c *compiler) charge(at string, p *predicates.Program) {
+	before, begun := c.steps, c.setup
+	c.setup += p.Setup()
+	if c.edge {
+		c.setup += p.Cost()
+	} else if c.steps += p.Cost(); p.Cost() > c.most {
+		c.most, c.where = p.Cost(), at
+	}
+	switch members := c.plan.Members.Max; {
+	case before <= maxSteps && c.steps > maxSteps:
+		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps a global state with %d members", maxSteps, members),
+			fmt.Sprintf("%s takes most of them, %d; functions over members that read nothing but the member are kept from change to change and cost few steps: "+
+				"write max(map(members, .x)) > memory.limit in place of any(members, .x > memory.limit), or lower the member limit", c.where, c.most))
+	case begun <= maxSetup && c.setup > maxSetup:
+		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps with %d members when an epoch begins", maxSetup, members),
+			"use fewer or simpler functions over members, or lower the member limit")
+	}
 }

@@ -76,7 +76,9 @@ func (c *Core) opened(out *Output) {
 	}
 	c.tuple = true
 	c.summaryOpened()
+	c.heard = c.heardAt(c.ev.Changed)
 	c.judge(c.ev.Span, c.ev.Step, out)
+	c.heard = clocksync.MinInstant
 }
 
 func (c *Core) closed(out *Output) {
@@ -85,7 +87,8 @@ func (c *Core) closed(out *Output) {
 	c.tuple = false
 }
 
-// judge evaluates the predicates on the tuple in the scope. Every predicate
+// judge evaluates the predicates that a change since the last judgement affects
+// on the tuple in the scope; the others are as they were. Every predicate
 // reads the memory as it was before; what they set counts from the next global
 // state on.
 func (c *Core) judge(span scgs.Span, step bool, out *Output) {
@@ -96,6 +99,7 @@ func (c *Core) judge(span scgs.Span, step bool, out *Output) {
 	for i, r := range c.plan.rules {
 		c.judgeRule(r, &c.states[i], span, step, out)
 	}
+	c.scope.Settle()
 	c.remember()
 }
 
@@ -117,7 +121,10 @@ func (c *Core) setMemory(variable int, v scgs.Value) {
 }
 
 func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *Output) {
-	verdict := c.evaluate(r, span)
+	verdict := predicates.Verdict{Truth: s.truth}
+	if !s.told || r.judge != nil || c.scope.Affects(r.when) || c.judgeAll {
+		verdict = c.evaluate(r, span)
+	}
 	changed := !s.told || verdict.Truth != s.truth
 	s.truth, s.told = verdict.Truth, true
 	s.armed = s.armed || c.rearms(r, verdict.Truth)
@@ -165,7 +172,7 @@ func (c *Core) rearms(r *rule, truth predicates.Truth) bool {
 func (c *Core) verdict(r *rule, v predicates.Verdict, span scgs.Span) Verdict {
 	return Verdict{
 		Predicate: r.name, Truth: v.Truth, Reason: v.Reason,
-		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span,
+		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span, Heard: c.heard,
 	}
 }
 
@@ -259,6 +266,7 @@ func (c *Core) probeAll(need scgs.Need, out *Output) {
 type occasion struct {
 	scope    *predicates.Scope
 	span     scgs.Span
+	heard    clocksync.Instant
 	index    uint64
 	partial  bool
 	modality string
@@ -281,7 +289,7 @@ func (c *Core) fireOn(r *rule, s *ruleState, span scgs.Span, out *Output) bool {
 	}
 	c.parts = c.det.Witness(c.parts[:0])
 	c.fire(r, s, &occasion{
-		scope: c.scope, span: span, index: v.Index, partial: v.Partial,
+		scope: c.scope, span: span, heard: v.Heard, index: v.Index, partial: v.Partial,
 	}, out)
 	return true
 }
@@ -312,7 +320,7 @@ func (c *Core) fire(r *rule, s *ruleState, o *occasion, out *Output) {
 	s.release()
 	out.Verdicts = append(out.Verdicts, Verdict{
 		Predicate: r.name, Truth: predicates.True, Fired: true, Decision: c.decision(), Suppressed: s.suppressed,
-		Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span,
+		Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
 		Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span),
 	})
 	s.suppressed = 0

@@ -45,12 +45,13 @@ type intake interface {
 
 // found is a set, or a tuple, of runs that overlap.
 type found struct {
-	index uint64
-	runs  []scgs.Part    // in order of members
-	rows  [][]scgs.Value // the newest state of each
-	waits bool           // has not fired yet
-	kept  bool           // that is counted as kept back by the cooldown
-	due   clocksync.Instant
+	index  uint64
+	runs   []scgs.Part    // in order of members
+	rows   [][]scgs.Value // the newest state of each
+	waits  bool           // has not fired yet
+	kept   bool           // that is counted as kept back by the cooldown
+	waited bool           // for the hold time, the cooldown or until
+	due    clocksync.Instant
 }
 
 // maxFound is how many sets of one threshold may wait at once.
@@ -374,18 +375,21 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	if r.hold > 0 {
 		from, to, ok := stretch(span)
 		if !ok || to.Sub(from) < r.hold {
+			f.waited = true
 			c.outwait(w, f, span, out)
 			return
 		}
 	}
 	if r.until != nil && !s.armed {
+		f.waited = true
 		return
 	}
 	told := Verdict{
 		Predicate: r.name, Truth: predicates.True, Epoch: c.epoch, Index: f.index, Modality: r.own.what(), Span: span,
+		Heard: clocksync.MinInstant,
 	}
 	if cools, _ := c.cools(r, s, &f.kept, told, out); cools {
-		f.waits = f.open() == len(f.runs)
+		f.waits, f.waited = f.open() == len(f.runs), true
 		w.due = min(w.due, s.quiet)
 		return
 	}
@@ -442,7 +446,7 @@ func (c *Core) probeRuns(w *runs, f *found, need scgs.Need, out *Output) {
 func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
 	o := &c.occasion
 	*o = occasion{
-		scope: c.partial, span: span, index: f.index, modality: c.plan.rules[w.rule].own.what(),
+		scope: c.partial, span: span, heard: clocksync.MinInstant, index: f.index, modality: c.plan.rules[w.rule].own.what(),
 		rows: f.rows, holders: o.holders[:0], seqs: o.seqs[:0],
 	}
 	for range c.inEpoch {
@@ -453,6 +457,9 @@ func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
 		p.Member = w.indexes[p.Member]
 		c.parts = append(c.parts, p)
 		m := c.byIndex[p.Member]
+		if !f.waited {
+			o.heard = max(o.heard, m.heardAt(p.Seq))
+		}
 		o.holders = append(o.holders, m.pos)
 		o.seqs[m.pos] = p.Seq
 		if p.Open {

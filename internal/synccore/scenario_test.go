@@ -47,8 +47,11 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("now") {
 		s.now = clocksync.Instant(time.Duration(s.int(d, "now")) * time.Millisecond)
 	}
-	if d.Cmd == "journal" {
+	switch d.Cmd {
+	case "journal":
 		return string(s.record.text)
+	case "figures":
+		return s.figures()
 	}
 	in := s.input(d)
 	s.record.step(t, s.core, s.now, &in, &s.out)
