@@ -23,12 +23,16 @@ type Plan struct {
 	Silence Silence
 	State   scgs.Schema
 	Process scgs.Schema
+	// Warnings are what is likely a mistake, though it can be run.
+	Warnings []yamlconf.Fault
 
 	env     *predicates.Env
 	memory  []Variable
 	rules   []*rule // in order of priority, then name
 	summary []*predicates.Program
 	sends   []predicates.ParentSignal // what the level below can read of our signals
+	above   scgs.Schema               // what the summary makes up
+	uses    []use                     // of every program
 	below   []byte                    // the section of the level below, for our members
 }
 
@@ -221,6 +225,7 @@ func (c *compiler) summary() {
 	if c.plan.Parent == "" {
 		return
 	}
+	c.plan.above = c.sec.ParentState
 	for _, e := range summary {
 		if c.sec.ParentState.Index(e.Key) < 0 {
 			c.report("summary."+e.Key, -1, fmt.Sprintf("the state of %q has no field %q", c.plan.Parent, e.Key), "")
@@ -240,6 +245,7 @@ func (c *compiler) summary() {
 func (c *compiler) program(at, src string, compile func(string) (*predicates.Program, error)) *predicates.Program {
 	program, err := compile(src)
 	if err == nil {
+		c.plan.uses = append(c.plan.uses, use{at, program.Uses()})
 		return program
 	}
 	if e, ok := errors.AsType[*predicates.Error](err); ok {
