@@ -61,6 +61,7 @@ type rawExpectation struct {
 	To      yamlconf.Node        `yaml:"to"`
 	Data    yamlconf.Map[scalar] `yaml:"data"`
 	Fate    yamlconf.Node        `yaml:"fate"`
+	Kind    yamlconf.Node        `yaml:"kind"`
 }
 
 // kinds are the expectations by their first key, with the keys that go with it.
@@ -71,7 +72,7 @@ var kinds = []struct {
 	{"predicate", "truth at between reason", (*testParser).truth},
 	{"predicate", "fired between within", (*testParser).fired},
 	{"never", "between", (*testParser).never},
-	{"signal", "at between within to data fate", (*testParser).signal},
+	{"signal", "at between within to kind data fate", (*testParser).signal},
 	{"memory", "at between", (*testParser).memory},
 	{"members", "at between", (*testParser).roster},
 	{"summary", "at between", (*testParser).summary},
@@ -297,6 +298,12 @@ func (t *testParser) signal(raw *rawExpectation) (expectation, bool) {
 		}
 		w.fate = control.Fates[slices.Index(fates, raw.Fate.Text())]
 	}
+	if _, told := raw.node.Get("kind"); told {
+		if !t.knows(raw.Kind, "kind of signal", raw.Kind.Text(), []string{control.Activate.String(), control.Cancel.String()}) {
+			return expectation{}, false
+		}
+		w.kind = raw.Kind.Text()
+	}
 	w.data, ok = t.values(raw.Data, fields, "the signal "+w.name)
 	return expectation{subject: w.name, check: w.check}, ok
 }
@@ -374,6 +381,7 @@ type wanted struct {
 	when    span
 	targets bool // to is given
 	to      []string
+	kind    string // empty: any
 	data    []pair
 	fate    control.Fate
 }
@@ -403,7 +411,7 @@ func (w *wanted) check(l *log) difference {
 			return difference{}
 		}
 		for _, s := range decisions[decision] {
-			d.got = append(d.got, fmt.Sprintf("%s%s to %s at %s: %s", w.name, dataText(s.signal.Data), s.signal.Target, clock(s.at), fateText(s)))
+			d.got = append(d.got, fmt.Sprintf("%v %s%s to %s at %s: %s", s.signal.Kind, w.name, dataText(s.signal.Data), s.signal.Target, clock(s.at), fateText(s)))
 		}
 	}
 	if len(order) == 0 {
@@ -416,7 +424,7 @@ func (w *wanted) matches(list []*sent) bool {
 	var to []string
 	for _, s := range list {
 		to = append(to, s.signal.Target)
-		if w.fate != unsettled && s.fate != w.fate {
+		if w.fate != unsettled && s.fate != w.fate || w.kind != "" && s.signal.Kind.String() != w.kind {
 			return false
 		}
 		for _, p := range w.data {
@@ -433,6 +441,9 @@ func (w *wanted) String() string {
 	text := w.name
 	if w.targets && len(w.to) == 0 {
 		return "no " + text + " " + w.when.String()
+	}
+	if w.kind != "" {
+		text = w.kind + " " + text
 	}
 	for _, p := range w.data {
 		text += " " + p.name + "=" + p.value.String()
