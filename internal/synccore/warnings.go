@@ -50,8 +50,8 @@ func (a *adviser) warn(at, hint, format string, args ...any) {
 
 func (a *adviser) predicate(name string, p *Predicate) {
 	at := "predicates." + name
-	if len(p.Signal) == 0 && len(p.Set) == 0 {
-		a.warn(at, "add signal or set, unless its verdict is only to be watched", "predicate %q has no effect when it fires", name)
+	if len(p.Signal) == 0 && len(p.Set) == 0 && a.doc.Pos(path(a.plan.Name, at, "signal")) == (yamlconf.Pos{}) {
+		a.warn(at, "add signal or set; write signal: [] if its verdict is only to be watched", "predicate %q has no effect when it fires", name)
 	}
 	for _, u := range a.plan.uses {
 		if u.at == at+".when" && constant(u.uses) {
