@@ -41,3 +41,30 @@ func TestDocumentedRuleTests(t *testing.T) {
 		}
 	}
 }
+
+// TestDocumentedConfigs compares the sessions of docs/cli.md with the files of
+// testdata that they are of; they may leave out the end.
+func TestDocumentedConfigs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/cli.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{"check bad.yaml": "faulty.yaml", "config show levels.yaml": "levels.yaml"}
+	for _, r := range documentedRun.FindAllSubmatch(page, -1) {
+		args := strings.Fields(string(r[1]))
+		file, ok := files[string(r[1])]
+		if !ok {
+			continue
+		}
+		delete(files, string(r[1]))
+		shown := args[len(args)-1]
+		args[len(args)-1] = "testdata/configs/" + file
+		_, stdout, stderr := execute(t, args...)
+		if got := strings.ReplaceAll(stdout+stderr, "testdata/configs/"+file, shown); !strings.HasPrefix(got, string(r[2])) {
+			t.Errorf("pegasus %s:\n%s\nthe page has\n%s", r[1], got, r[2])
+		}
+	}
+	if len(files) > 0 {
+		t.Errorf("the page has no session of %v", files)
+	}
+}
