@@ -88,7 +88,7 @@ func checkText(cmd *cobra.Command, c *checkResult) error {
 	}
 	if c.err != nil {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(c.err.Error(), "\n"))
-		return nil
+		return nil //nolint:nilerr // It has been told.
 	}
 	more := ""
 	if n := len(c.warnings); n > 0 {

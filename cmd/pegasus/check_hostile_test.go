@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,9 +37,9 @@ func goodOfSize(size int) string {
 // checkFiles checks files in one command.
 func checkFiles(t *testing.T, files []string) (took time.Duration, code int, stdout, stderr string) {
 	t.Helper()
-	begin := time.Now() //nolint:forbidigo // The ratio of two measurements.
+	begin := time.Now()
 	code, stdout, stderr = execute(t, append([]string{"check"}, files...)...)
-	return time.Since(begin), code, stdout, stderr //nolint:forbidigo // As above.
+	return time.Since(begin), code, stdout, stderr
 }
 
 // compareTimes wants hostile files to take no more than a few times what good ones
@@ -160,7 +161,7 @@ func hostileConditions(r *rand.Rand, n int) []string {
 			return strings.Repeat(loop+"(members, ", between(3, 30)) + ".on" + strings.Repeat(")", 3)
 		},
 		func() string {
-			return pick("all", "any", "count", "sum") + "(members, let x = .load; any(members, .load > x + " + fmt.Sprint(r.IntN(1000)) + "))"
+			return pick("all", "any", "count", "sum") + "(members, let x = .load; any(members, .load > x + " + strconv.Itoa(r.IntN(1000)) + "))"
 		},
 		func() string {
 			return fmt.Sprintf("len(map(members, %s(members, .load > %d))) > 0", pick("sortBy", "filter", "map", "any"), r.IntN(1000))
@@ -209,15 +210,16 @@ func hostileConditions(r *rand.Rand, n int) []string {
 
 // deadlyConditions are the conditions that were seen to kill or to stall a process.
 func deadlyConditions() []string {
-	doubling := "let a0 = \"x\"; "
+	var doubling strings.Builder
+	doubling.WriteString("let a0 = \"x\"; ")
 	for i := range 26 {
-		doubling += fmt.Sprintf("let a%d = a%d + a%d; ", i+1, i, i)
+		fmt.Fprintf(&doubling, "let a%d = a%d + a%d; ", i+1, i, i)
 	}
 	return []string{
 		`len(repeat(repeat("x",900000),900000)) > 0`,
 		`len(replace(repeat("a",400000),"a",repeat("b",90000))) > 0`,
 		strings.Repeat("(", 1_000_000), strings.Repeat("!", 1_000_000), strings.Repeat("[", 1_000_000),
-		doubling + "len(a26) > 0",
+		doubling.String() + "len(a26) > 0",
 		"all(members, all(members, all(members, .on)))",
 		"any(members, .name matches .name)",
 		"len(map(1..1000, map(1..1000, #))) > 0", "len(map(members, sortBy(members, .load))) > 0", "len(concat(members, members)) > 0",
@@ -239,7 +241,7 @@ func withCondition(condition string) string {
 // TestHostileConditions checks a file for each condition, all in one command: all
 // are refused at their place, in no more than a few times what good ones take.
 func TestHostileConditions(t *testing.T) {
-	conditions := append(deadlyConditions(), hostileConditions(rand.New(rand.NewPCG(1, 2)), 200)...) //nolint:forbidigo // Seeded.
+	conditions := append(deadlyConditions(), hostileConditions(rand.New(rand.NewPCG(1, 2)), 200)...)
 	dir := t.TempDir()
 	var hostile, good []string
 	for i, c := range conditions {

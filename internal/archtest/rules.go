@@ -30,8 +30,10 @@ var Imports = map[string][]string{
 	"internal/workcore":          {"internal/wire", "balance", "control", "scgs", "clocksync"},
 	"internal/sim": with(first, "clocksync/clocktest",
 		"internal/agentcore", "internal/synccore", "internal/workcore", "internal/wire"),
-	"internal/ruletest": {"internal/sim", "internal/synccore", "internal/wire", "internal/yamlconf",
-		"control", "predicates", "scgs", "clocksync"},
+	"internal/ruletest": {
+		"internal/sim", "internal/synccore", "internal/wire", "internal/yamlconf",
+		"control", "predicates", "scgs", "clocksync",
+	},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus"},
 	"internal/yamlconf":    {},

@@ -304,7 +304,7 @@ func (t *testParser) signal(raw *rawExpectation) (expectation, bool) {
 		}
 		w.kind = raw.Kind.Text()
 	}
-	w.data, ok = t.values(raw.Data, fields, "the signal "+w.name)
+	w.data, ok = t.values(raw.Data, fields, "the signal "+w.name, false)
 	return expectation{subject: w.name, check: w.check}, ok
 }
 
@@ -329,7 +329,8 @@ type pair struct {
 	value scgs.Value
 }
 
-func (t *testParser) values(m yamlconf.Map[scalar], schema scgs.Schema, what string) ([]pair, bool) {
+// values reads values of a schema; lacking says that they may be unknown.
+func (t *testParser) values(m yamlconf.Map[scalar], schema scgs.Schema, what string, lacking bool) ([]pair, bool) {
 	var list []pair
 	for _, e := range m {
 		i := schema.Index(e.Key)
@@ -338,7 +339,7 @@ func (t *testParser) values(m yamlconf.Map[scalar], schema scgs.Schema, what str
 			return nil, false
 		}
 		w := pair{field: i, name: e.Key}
-		if f := schema[i]; e.Value.text != "unknown" || f.Type == scgs.String || f.Type == scgs.Enum {
+		if f := schema[i]; !lacking || e.Value.text != "unknown" || f.Type == scgs.String || f.Type == scgs.Enum {
 			var err error
 			if w.value, err = synccore.ParseValue(f, e.Value.text); err != nil {
 				_ = e.Value.node.Fault("%v", err)
@@ -445,9 +446,11 @@ func (w *wanted) String() string {
 	if w.kind != "" {
 		text = w.kind + " " + text
 	}
-	for _, p := range w.data {
-		text += " " + p.name + "=" + p.value.String()
+	data := make([]control.Datum, len(w.data))
+	for i, p := range w.data {
+		data[i] = control.Datum{Name: p.name, Value: p.value}
 	}
+	text += dataText(data)
 	if w.targets {
 		text += " to " + strings.Join(w.to, ", ")
 	}
@@ -475,7 +478,7 @@ func (t *testParser) row(raw *rawExpectation, key string, m yamlconf.Map[scalar]
 	if len(m) == 0 {
 		return expectation{}, t.no(raw.node, "say which values: %s has %s", key, fieldNames(schema))
 	}
-	want, ok := t.values(m, schema, key)
+	want, ok := t.values(m, schema, key, true)
 	return expectation{subject: key, check: func(l *log) difference {
 		return during(of(l), s, func(r *row, at time.Duration) difference {
 			var d difference

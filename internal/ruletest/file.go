@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
@@ -114,10 +115,10 @@ type rawNetwork struct {
 }
 
 type rawWindow struct {
-	From    time.Duration `yaml:"from,required"`
-	To      time.Duration `yaml:"to,required"`
-	Loss    *float64      `yaml:"loss"`
-	Members []string      `yaml:"members"`
+	From    time.Duration  `yaml:"from,required"`
+	To      time.Duration  `yaml:"to,required"`
+	Loss    *float64       `yaml:"loss"`
+	Members *yamlconf.Node `yaml:"members"`
 }
 
 // rawMember is a timeline, or a map with more.
@@ -238,6 +239,9 @@ func (p *parser) test(raw *rawTest, plans synccore.Plans) {
 			t.regions = append(t.regions, s.Region)
 		}
 	}
+	if n := len(t.regions); n > control.MaxOpen {
+		t.doc.Fault(raw.node.Pos(), "the signals of %s go to %d regions, and a member is in at most %d at a time", t.test.plan.Name, n, control.MaxOpen)
+	}
 	t.options()
 	t.members()
 	t.process()
@@ -310,7 +314,7 @@ func (t *testParser) options() {
 	}
 	for i, w := range raw.Network.Windows {
 		at := fmt.Sprintf("network.windows[%d]", i)
-		win := window{from: w.From, to: w.To, part: 1, members: w.Members}
+		win := window{from: w.From, to: w.To, part: 1}
 		if w.Loss != nil {
 			win.part = *w.Loss
 			t.checkPart(at+".loss", win.part)
@@ -396,11 +400,9 @@ func (t *testParser) members() {
 		t.fault("members", "%d members, at most %d take part in a test", n, maxMembers)
 	}
 	t.hosts()
-	for i, w := range t.test.windows {
-		for j, name := range w.members {
-			if t.member(name) == nil {
-				t.fault(fmt.Sprintf("network.windows[%d].members[%d]", i, j), "the test has no member %q", name)
-			}
+	for i := range t.test.windows {
+		if n := t.raw.Network.Windows[i].Members; n != nil {
+			t.test.windows[i].members, _ = t.names(*n) // Its faults are told.
 		}
 	}
 }

@@ -2,6 +2,7 @@ package ruletest
 
 import (
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -355,16 +356,26 @@ func (r *reader) ramp(p piece, w word, field int) (ramp, bool) {
 	for _, at := range signsText.FindAllStringIndex(m[1], -1) {
 		from, err := synccore.ParseValue(f, m[1][:at[0]])
 		by, err2 := synccore.ParseValue(f, strings.TrimPrefix(m[1][at[0]:], "+"))
-		if err == nil && err2 == nil {
-			return ramp{field, f.Type, from, by, times}, true
+		if err != nil || err2 != nil {
+			continue
 		}
+		// The values are exact up to there, and their sums are no overflow.
+		const limit = 1 << 61
+		if end := math.Abs(from.Float()) + float64(times)*math.Abs(by.Float()); f.Type != scgs.Float && end > limit || math.IsInf(end, 0) {
+			r.fault(p, w.offset, "the values of %q go out of range", w.text)
+			by, times = from, 0
+		}
+		return ramp{field, f.Type, from, by, times}, true
 	}
 	return ramp{}, false
 }
 
 // at is the value after n steps.
 func (m ramp) at(n int) scgs.Value {
-	switch m.typ { //nolint:exhaustive // The reader makes ramps of numbers only.
+	if n == 0 {
+		return m.from
+	}
+	switch m.typ { // The reader makes ramps of numbers only.
 	case scgs.Int:
 		return scgs.IntValue(m.from.Int() + int64(n)*m.by.Int())
 	case scgs.Float:

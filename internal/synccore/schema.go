@@ -3,6 +3,7 @@ package synccore
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 	"time"
@@ -38,9 +39,7 @@ func JSONSchema() []byte {
 			"synchronizer": structSchema(reflect.TypeFor[Synchronizer]()),
 		},
 	}
-	for key, value := range structSchema(reflect.TypeFor[Config]()) {
-		root[key] = value
-	}
+	maps.Copy(root, structSchema(reflect.TypeFor[Config]()))
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
 		panic(fmt.Sprintf("synccore: the schema does not encode: %v", err))
@@ -135,19 +134,14 @@ var words = map[string]object{
 // described by its Go type.
 func structSchema(t reflect.Type) object {
 	properties, required := object{}, []string{}
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name == "" {
 			continue
 		}
 		property := object{}
-		for key, value := range formOf(f.Type) {
-			property[key] = value
-		}
-		for key, value := range words[t.Name()+"."+name] {
-			property[key] = value
-		}
+		maps.Copy(property, formOf(f.Type))
+		maps.Copy(property, words[t.Name()+"."+name])
 		properties[name] = property
 		if option == "required" {
 			required = append(required, name)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -202,12 +203,12 @@ func anyPredicate(t *rapid.T, b *strings.Builder, number int, pick func(string, 
 	))
 	b.WriteString(pick("how", "", "        for: 1.5s\n", "        every: true\n", "        priority: -2\n        modality: inst\n"))
 	b.WriteString(pick("set", "", "        set: {m: '1'}\n", "        set:\n          n: memory.n +\n             1.0\n"))
-	one := "{kind: cancel, region: r" + pick("more", "", ", to: all", `, to: "filter(members, .x > 2)"`, ", expires: 2m", ", data: {y: '1', z: \"memory.n\"}") + pick("name", "", ", name: s"+fmt.Sprint(number)) + "}"
+	one := "{kind: cancel, region: r" + pick("more", "", ", to: all", `, to: "filter(members, .x > 2)"`, ", expires: 2m", ", data: {y: '1', z: \"memory.n\"}") + pick("name", "", ", name: s"+strconv.Itoa(number)) + "}"
 	switch pick("signals", "none", "one", "list", "empty") {
 	case "one":
 		b.WriteString("        signal: " + one + "\n")
 	case "list":
-		b.WriteString("        signal:\n        - " + one + "\n        - {kind: activate, region: q, name: t" + fmt.Sprint(number) + "}\n")
+		b.WriteString("        signal:\n        - " + one + "\n        - {kind: activate, region: q, name: t" + strconv.Itoa(number) + "}\n")
 	case "empty":
 		b.WriteString("        signal: []\n")
 	}

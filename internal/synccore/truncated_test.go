@@ -32,11 +32,11 @@ func TestEveryTruncation(t *testing.T) {
 func truncate(t *testing.T, src []byte, step int) {
 	t.Helper()
 	accepted, number, worst := 0, 0, time.Duration(0)
-	begin := time.Now() //nolint:forbidigo // The ratio of two measurements.
+	begin := time.Now()
 	for i := 0; i < len(src); i += step {
-		one := time.Now() //nolint:forbidigo // As above.
+		one := time.Now()
 		_, err := synccore.Parse("c.yaml", src[:i])
-		worst = max(worst, time.Since(one)) //nolint:forbidigo // As above.
+		worst = max(worst, time.Since(one))
 		if number++; err == nil {
 			accepted++
 			continue
@@ -51,15 +51,15 @@ func truncate(t *testing.T, src []byte, step int) {
 			}
 		}
 	}
-	mean := time.Since(begin) / time.Duration(number) //nolint:forbidigo // As above.
+	mean := time.Since(begin) / time.Duration(number)
 	const times = 100
-	begin = time.Now() //nolint:forbidigo // As above.
+	begin = time.Now()
 	for range times {
 		if _, err := synccore.Parse("c.yaml", src); err != nil {
 			t.Fatal(err)
 		}
 	}
-	whole := time.Since(begin) / times //nolint:forbidigo // As above.
+	whole := time.Since(begin) / times
 	t.Logf("%d cuts, %d of them good files: %v on average, %v at worst; the whole file %v", number, accepted, mean, worst, whole)
 	if mean > 10*whole {
 		t.Errorf("a cut takes %v on average, the whole file %v", mean, whole)
