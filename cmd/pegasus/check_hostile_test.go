@@ -22,8 +22,8 @@ var placed = regexp.MustCompile(`(?m)^\S+:([1-9][0-9]*):([1-9][0-9]*): `)
 // goodOfSize is a good configuration of about that many bytes.
 func goodOfSize(size int) string {
 	var b strings.Builder
-	b.WriteString("synchronizers:\n  g:\n    members: {group: w}\n    state: {load: float, phase: {enum: [idle, search]}}\n    predicates:\n")
-	condition := "all(members, .phase == \"idle\")" + strings.Repeat(" and sum(members, .load) != 12345.5", 20)
+	b.WriteString("synchronizers:\n  g:\n    members: {group: w}\n    state: {load: float, phase: {enum: [idle, search]}}\n    memory: {limit: {type: float, initial: 1}}\n    predicates:\n")
+	condition := "all(members, .phase == \"idle\")" + " and sum(members, .load) > memory.limit" + strings.Repeat(" and memory.limit != 12345.5", 24)
 	for i := 0; i == 0 || b.Len() < size; i++ {
 		text := condition
 		if size-b.Len() < len(text) {
@@ -164,7 +164,7 @@ func hostileConditions(r *rand.Rand, n int) []string {
 			return pick("all", "any", "count", "sum") + "(members, let x = .load; any(members, .load > x + " + strconv.Itoa(r.IntN(1000)) + "))"
 		},
 		func() string {
-			return fmt.Sprintf("len(map(members, %s(members, .load > %d))) > 0", pick("sortBy", "filter", "map", "any"), r.IntN(1000))
+			return fmt.Sprintf("len(map(members, %s(members, .load > %d))) > 0", pick("sortBy", "filter", "map", "groupBy"), r.IntN(1000))
 		},
 		func() string {
 			return fmt.Sprintf(`len(repeat(repeat("x", %d), %d)) > 0`, between(1000, 900_000), between(1000, 900_000))

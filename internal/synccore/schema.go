@@ -27,6 +27,16 @@ func JSONSchema() []byte {
 			"expression": object{"type": "string", "minLength": 1, "maxLength": predicates.MaxSource},
 			"token":      object{"type": "string", "pattern": tokenPattern},
 			"type":       typeSchema,
+			"list": object{
+				"type": "object", "additionalProperties": false, "required": []string{"list"}, "properties": object{"list": reference("type")},
+			},
+			"field": object{"anyOf": []any{reference("type"), reference("list"), object{
+				"type": "object", "additionalProperties": false, "required": []string{"type"},
+				"properties": object{
+					"type":    object{"anyOf": []any{reference("type"), reference("list")}},
+					"default": object{"type": []string{"boolean", "number", "string", "array"}},
+				},
+			}}},
 			"variable": object{"anyOf": []any{reference("type"), object{
 				"type": "object", "additionalProperties": false, "required": []string{"type"},
 				"properties": object{"type": reference("type"), "initial": object{"type": []string{"boolean", "number", "string"}}},
@@ -95,7 +105,7 @@ var forms = map[reflect.Type]object{
 		"type": "object", "additionalProperties": false,
 		"properties": object{"after": reference("duration"), "then": object{"enum": []Policy{Drop, Block, Fail}}},
 	},
-	reflect.TypeFor[Fields]():    mapOf(namePattern, reference("type")),
+	reflect.TypeFor[Fields]():    mapOf(namePattern, reference("field")),
 	reflect.TypeFor[Variables](): mapOf(namePattern, reference("variable")),
 	reflect.TypeFor[Signals](): {"anyOf": []any{
 		reference("signal"), object{"type": "array", "items": reference("signal")},

@@ -105,7 +105,7 @@ func TestSchemaRefuses(t *testing.T) {
   g:
     members: {group: w, count: 2}
     silence: {after: 2s, then: drop}
-    state: {phase: {enum: [a, b]}, load: float}
+    state: {phase: {enum: [a, b]}, load: float, tags: {list: {enum: [x, y]}}, n: {type: int, default: 7}, ns: {type: {list: int}, default: [1, 2]}}
     memory: {m: {type: int, initial: 0}}
     predicates:
       p:
@@ -138,6 +138,12 @@ func TestSchemaRefuses(t *testing.T) {
 		{"[a, b]", "[]"},
 		{"[a, b]", "[a, a]"},
 		{"{enum: [a, b]}", "{enum: [a, b], x: 1}"},
+		{"{list: {enum: [x, y]}}", "{list: {list: int}}"},
+		{"{list: {enum: [x, y]}}", "{list: number}"},
+		{"{list: {enum: [x, y]}}", "{list: int, default: [1]}"},
+		{"{type: int, default: 7}", "{type: int, initial: 7}"},
+		{"{type: int, default: 7}", "{default: 7}"},
+		{"{type: int, default: 7}", "{type: int, default: {}}"},
 		{"{type: int, initial: 0}", "{initial: 0}"},
 		{"{type: int, initial: 0}", "{type: int, first: 0}"},
 		{"initial: 0", "initial: [0]"},

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // decoded reads a good configuration, with the defaults of the compiler.
@@ -49,7 +50,7 @@ func sameShown(t interface{ Fatalf(string, ...any) }, src []byte) []byte {
 		t.Fatalf("%v\n%s", err, src)
 	}
 	noPlaces := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Pos" }, cmp.Ignore())
-	if d := cmp.Diff(decoded(t, src), decoded(t, shown), noPlaces); d != "" {
+	if d := cmp.Diff(decoded(t, src), decoded(t, shown), noPlaces, cmp.AllowUnexported(scgs.Value{})); d != "" {
 		t.Fatalf("%s\n%s\nis shown as\n%s", d, src, shown)
 	}
 	again, err := synccore.Show("c", shown)
@@ -96,7 +97,7 @@ func TestShow(t *testing.T) {
 synchronizers:
   g:
     members: {group: w, count: {min: 2, max: 5}}
-    state: {phase: {enum: [idle, "on"]}, x: float}
+    state: {phase: {enum: [idle, "on"]}, x: float, ns: {type: {list: int}, default: [1]}, d: {type: duration, default: 5s}}
     predicates:
       p:
         when: >-
@@ -114,12 +115,17 @@ synchronizers:
   t:
     parent: g
     members: {threads: 3}
+    process: {tags: {list: string}}
     summary: {phase: '"on"', x: "1.5"}
 `
 	const want = `synchronizers:
   g:
     members: {group: w, count: 2, min: 2, max: 5}
-    state: {phase: {enum: [idle, on]}, x: float}
+    state:
+      phase: {enum: [idle, on]}
+      x: float
+      ns: {type: {list: int}, default: [1]}
+      d: {type: duration, default: 5s}
     predicates:
       p:
         when: >-
@@ -151,6 +157,7 @@ synchronizers:
   t:
     parent: g
     members: {threads: 3, min: 1, max: 1000}
+    process: {tags: {list: string}}
     summary: {phase: '"on"', x: '1.5'}
 `
 	got := sameShown(t, []byte(strings.Replace(src, " # A comment in the text? No: a part of it would be.", "", 1)))
