@@ -90,12 +90,14 @@ fuzz: ## each fuzz target, FUZZTIME inputs (100000x)
 		done; \
 	done
 
-configs: ## check every config
+# Rule tests are the files that end in _test.yaml.
+configs: ## check every config, and run every rule test
 	@if [ -d cmd/pegasus ]; then \
-		for file in $$(find configs examples -name '*.yaml' -not -path '*/testdata/*' 2>/dev/null | sort); do \
-			echo "== check $$file"; \
-			$(GO) run ./cmd/pegasus check "$$file"; \
-		done; \
+		files=$$(find configs examples -name '*.yaml' -not -path '*/testdata/*' 2>/dev/null | sort); \
+		echo "== check" $$(grep -v '_test\.yaml$$' <<<"$$files"); \
+		$(GO) run ./cmd/pegasus check --strict $$(grep -v '_test\.yaml$$' <<<"$$files"); \
+		echo "== test" $$(grep '_test\.yaml$$' <<<"$$files"); \
+		$(GO) run ./cmd/pegasus test $$(grep '_test\.yaml$$' <<<"$$files"); \
 	fi
 
 docs: ## write docs/cli again, a page a subcommand

@@ -1,13 +1,16 @@
 package synchronizer
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
 // maxConfigBytes is one byte more than a configuration may have.
@@ -52,6 +55,21 @@ func ParseConfig(name string, src []byte, overrides ...Override) (*Config, error
 		return nil, err
 	}
 	return &Config{name, plans}, nil
+}
+
+// Warning is something in a configuration that can be run and is likely a
+// mistake, with its place.
+type Warning = yamlconf.Fault
+
+// Warnings lists what "pegasus check" warns of, in the order of the file. None of
+// it keeps a synchronizer from starting.
+func (c *Config) Warnings() []Warning {
+	var list []Warning
+	for _, p := range c.plans {
+		list = append(list, p.Warnings...)
+	}
+	slices.SortStableFunc(list, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
+	return list
 }
 
 // Level describes one synchronizer of a configuration.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -110,27 +109,13 @@ func verdictText(v *synchronizer.Verdict) string {
 	}
 	parts := make([]string, len(v.Witness))
 	for i := range v.Witness {
-		parts[i] = partText(&v.Witness[i])
+		parts[i] = v.Witness[i].String()
 	}
 	line := fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v))
 	if v.Suppressed > 0 {
 		line += fmt.Sprintf("; its cooldown had kept back %s", count(v.Suppressed, "firing"))
 	}
 	return line
-}
-
-func partText(p *synccore.Part) string {
-	if p.State.Unknown {
-		return p.Name + " (unknown)"
-	}
-	if len(p.Row) == 0 {
-		return p.Name
-	}
-	values := make([]string, len(p.Row))
-	for i, v := range p.Row {
-		values[i] = p.Fields[i].Name + "=" + v.String()
-	}
-	return p.Name + " (" + strings.Join(values, " ") + ")"
 }
 
 // spanText says how long the global state certainly held so far, and by which

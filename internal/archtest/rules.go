@@ -30,6 +30,10 @@ var Imports = map[string][]string{
 	"internal/workcore":          {"internal/wire", "balance", "control", "scgs", "clocksync"},
 	"internal/sim": with(first, "clocksync/clocktest",
 		"internal/agentcore", "internal/synccore", "internal/workcore", "internal/wire"),
+	"internal/ruletest": {
+		"internal/sim", "internal/synccore", "internal/wire", "internal/yamlconf",
+		"control", "predicates", "scgs", "clocksync",
+	},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus"},
 	"internal/yamlconf":    {},
@@ -68,6 +72,7 @@ var Pure = map[string][]string{
 	"internal/synccore":   {},
 	"internal/workcore":   {},
 	"internal/sim":        {},
+	"internal/ruletest":   {},
 	"internal/trace":      {},
 	"internal/tracecore":  {},
 	"internal/yamlconf":   {"github.com/goccy/go-yaml"},

@@ -24,6 +24,8 @@ type Plan struct {
 	Silence Silence
 	State   scgs.Schema
 	Process scgs.Schema
+	// Warnings are what is likely a mistake, though it can be run.
+	Warnings []yamlconf.Fault
 
 	env     *predicates.Env
 	prev    bool // some program reads the global state before
@@ -31,6 +33,8 @@ type Plan struct {
 	rules   []*rule                   // in order of priority, then name
 	summary []told                    // a value for each field of the parent's state
 	sends   []predicates.ParentSignal // what the level below can read of our signals
+	above   scgs.Schema               // what the summary makes up
+	uses    []use                     // of every program
 	below   []byte                    // the section of the level below, for our members
 	source  *Source
 }
@@ -371,6 +375,7 @@ func (c *compiler) summary() {
 	if c.plan.Parent == "" {
 		return
 	}
+	c.plan.above = c.sec.ParentState
 	for _, e := range summary {
 		if c.sec.ParentState.Index(e.Key) < 0 {
 			c.report("summary."+e.Key, -1, fmt.Sprintf("the state of %q has no field %q", c.plan.Parent, e.Key), "")
@@ -399,6 +404,7 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Pro
 	if err == nil {
 		c.plan.prev = c.plan.prev || program.Uses().Prev
 		c.charge(at, program)
+		c.plan.uses = append(c.plan.uses, use{at, program.Uses()})
 		return program
 	}
 	c.refuse(at, src, err)
