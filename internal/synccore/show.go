@@ -102,6 +102,7 @@ func showPredicate(n yamlconf.Node, name string) yamlconf.Map[any] {
 	p.fill("modality", "inst")
 	p.fill("for", time.Duration(0))
 	p.fill("every", false)
+	p.fill("cooldown", time.Duration(0))
 	p.fill("priority", 0)
 	return p.tree()
 }

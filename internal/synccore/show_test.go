@@ -141,6 +141,7 @@ synchronizers:
         modality: inst
         for: 0s
         every: false
+        cooldown: 0s
         priority: 0
       q:
         when: |
@@ -151,6 +152,7 @@ synchronizers:
         signal: [{name: s, kind: activate, region: r, expires: 1s, to: all}]
         modality: inst
         for: 0s
+        cooldown: 0s
         priority: 0
     memory: {m: {type: int, initial: 0}}
     silence: {after: 3s, then: drop}
@@ -208,9 +210,10 @@ func anyPredicate(t *rapid.T, b *strings.Builder, number int, pick func(string, 
 		">-\n          any(members,\n            .x > 1)", "|\n          any(members, .x > 1)\n          // it's a comment: here\n", "|-\n          any(members, .x > 1) and\n            memory.n > 2",
 		`any(members, .x > 1)`+strings.Repeat(` and memory.m != 12345`, rapid.IntRange(0, 20).Draw(t, "length")),
 	))
-	b.WriteString(pick("how", "", "        for: 1.5s\n", "        every: true\n", "        priority: -2\n        modality: inst\n"))
+	b.WriteString(pick("how", "", "        for: 1.5s\n", "        every: true\n", "        priority: -2\n        modality: inst\n",
+		"        until: none(members, .x > 1)\n        cooldown: 1m\n"))
 	b.WriteString(pick("set", "", "        set: {m: '1'}\n", "        set:\n          n: memory.n +\n             1.0\n"))
-	one := "{kind: cancel, region: r" + pick("more", "", ", to: all", `, to: "filter(members, .x > 2)"`, ", expires: 2m", ", data: {y: '1', z: \"memory.n\"}") + pick("name", "", ", name: s"+strconv.Itoa(number)) + "}"
+	one := "{kind: cancel, region: r" + pick("more", "", ", to: all", `, to: "filter(members, .x > 2)"`, ", to: [w1, w2]", ", expires: 2m", ", data: {y: '1', z: \"memory.n\"}") + pick("name", "", ", name: s"+strconv.Itoa(number)) + "}"
 	switch pick("signals", "none", "one", "list", "empty") {
 	case "one":
 		b.WriteString("        signal: " + one + "\n")

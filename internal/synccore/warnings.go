@@ -58,8 +58,8 @@ func (a *adviser) predicate(name string, p *Predicate) {
 			a.warn(u.at, "compare something with the state of members or with memory", "this condition is the same on every global state")
 		}
 	}
-	if p.Every && len(p.Signal) > 0 && !a.guarded(at) {
-		a.warn(at+".every", "let when compare with a variable of memory that set changes, or leave out every",
+	if p.Every && p.Cooldown == 0 && len(p.Signal) > 0 && !a.guarded(at) {
+		a.warn(at+".every", "let when compare with a variable of memory that set changes, give it a cooldown, or leave out every",
 			"%q sends its signals again on each global state while it holds: every change of any member makes one", name)
 	}
 	seen := map[string]bool{}
