@@ -13,6 +13,71 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
+// TestExplainAgrees: the operands that Explain tells decide as the whole does, and
+// explaining changes nothing.
+func TestExplainAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		env := testEnv()
+		env.MaxMembers = 2 // Few texts are too dear then.
+		g := &source{t: t}
+		operator := rapid.SampledFrom([]string{" && ", " || "}).Draw(t, "operator")
+		src := g.boolean(1) + operator + g.boolean(2)
+		p, err := env.Bool(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := drawKnown(t, env, true)
+		s := k.scope(env)
+		for i := range k.members {
+			if rapid.Bool().Draw(t, "unknown") {
+				s.SetUnknown(i)
+			}
+		}
+		want := p.Eval(s)
+		got := predicates.True
+		if operator == " || " {
+			got = predicates.False
+		}
+		for _, part := range p.Explain(s) {
+			if part.Depth > 0 {
+				continue
+			}
+			truth := predicates.Unknown
+			if part.Low.Type() == scgs.Bool {
+				truth = predicates.False
+				if part.Low.Bool() {
+					truth = predicates.True
+				}
+			}
+			if (truth == predicates.Unknown) != (part.Reason != "") {
+				t.Fatalf("%s: %v with reason %q", part.Text, truth, part.Reason)
+			}
+			got = join(operator, got, truth)
+		}
+		if got != want.Truth {
+			t.Fatalf("%s: the parts say %v, the whole %v\n%+v", src, got, want, p.Explain(s))
+		}
+		if again := p.Eval(s); again != want {
+			t.Fatalf("%s: %v, and %v after it was explained", src, want, again)
+		}
+	})
+}
+
+// join is Kleene's && or ||.
+func join(operator string, a, b predicates.Truth) predicates.Truth {
+	decides := predicates.False
+	if operator == " || " {
+		decides = predicates.True
+	}
+	switch {
+	case a == decides || b == decides:
+		return decides
+	case a == predicates.Unknown || b == predicates.Unknown:
+		return predicates.Unknown
+	}
+	return a
+}
+
 // exprType is the declared type of a field for expr's checker.
 func exprType(f scgs.Field) types.Type {
 	switch f.Type {
