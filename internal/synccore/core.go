@@ -70,6 +70,7 @@ type Core struct {
 	tuple     bool // a tuple is open and in the scope
 	rejudge   bool // something beside the members' states has changed
 	states    []ruleState
+	past      map[string]*past // of each predicate that was judged
 	memory    []scgs.Value
 	decisions uint64
 
@@ -102,6 +103,7 @@ func New(plan *Plan, opt Options) *Core {
 		strangers: map[string]clocksync.Instant{},
 		domains:   map[clocksync.Domain]*domain{},
 		states:    make([]ruleState, len(plan.rules)),
+		past:      make(map[string]*past, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
 	}
 	for i, v := range plan.memory {
@@ -173,6 +175,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		panic("synccore: input without a kind")
 	}
 	c.settle(in, out)
+	c.remark(out)
 }
 
 // back forgives every member the time in which the machine itself was away: a

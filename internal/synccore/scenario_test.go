@@ -1,6 +1,7 @@
 package synccore_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"strconv"
 	"strings"
@@ -44,6 +45,12 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("now") {
 		s.now = clocksync.Instant(time.Duration(s.int(d, "now")) * time.Millisecond)
 	}
+	switch d.Cmd {
+	case "status":
+		return s.status()
+	case "why":
+		return s.why(d.CmdArgs[0].Key)
+	}
 	in := s.input(d)
 	s.core.Step(s.now, &in, &s.out)
 	return s.print()
@@ -64,6 +71,50 @@ func (s *story) config(t *testing.T, d *datadriven.TestData) string {
 	s.core = synccore.New(plan, synccore.Options{Term: 7, Local: d.HasArg("local")})
 	s.now = 0
 	return "ok\n"
+}
+
+// status is a line for the whole, and one for each member and predicate.
+func (s *story) status() string {
+	st := s.core.Status(s.now)
+	members, predicates := st.Members, st.Predicates
+	st.Members, st.Predicates = nil, nil
+	b := s.json(st)
+	for _, m := range members {
+		b += s.json(m)
+	}
+	for _, p := range predicates {
+		b += s.json(p)
+	}
+	return b
+}
+
+// why is a line for the whole, each part, what is missing, and the last decision.
+func (s *story) why(predicate string) string {
+	e, ok := s.core.Explain(s.now, predicate)
+	if !ok {
+		return "no such predicate\n"
+	}
+	parts, missing, last := e.Parts, e.Missing, e.Last
+	e.Parts, e.Missing, e.Last = nil, nil, nil
+	b := s.json(e)
+	for _, p := range parts {
+		b += "part " + s.json(p)
+	}
+	for _, m := range missing {
+		b += "missing " + s.json(m)
+	}
+	if last != nil {
+		b += "last " + s.json(last)
+	}
+	return b
+}
+
+func (s *story) json(v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(text) + "\n"
 }
 
 func (s *story) arg(d *datadriven.TestData, key string) string {
