@@ -1,6 +1,8 @@
 package synchronizer
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -17,6 +19,7 @@ const maxConfigBytes = 1<<20 + 1
 // be used for several synchronizers.
 type Config struct {
 	name  string
+	hash  string // of the text
 	plans synccore.Plans
 }
 
@@ -51,8 +54,13 @@ func ParseConfig(name string, src []byte, overrides ...Override) (*Config, error
 	if err != nil {
 		return nil, err
 	}
-	return &Config{name, plans}, nil
+	sum := sha256.Sum256(src)
+	return &Config{name, hex.EncodeToString(sum[:8]), plans}, nil
 }
+
+// Hash tells texts of configurations apart: 16 hexadecimal digits of the SHA-256 of
+// the text, which overrides do not change.
+func (c *Config) Hash() string { return c.hash }
 
 // Level describes one synchronizer of a configuration.
 type Level struct {

@@ -44,6 +44,9 @@ func (s *Synchronizer) run(ctx context.Context) {
 				l.more = i < len(items)-1
 				l.receive(&items[i])
 			}
+		case q := <-s.questions:
+			q.ask(s.core, s.opt.now())
+			close(q.done)
 		case <-timer.C:
 		}
 		l.tick()
@@ -240,6 +243,7 @@ func (l *loop) tell(e Event) {
 	if l.opt.Observe != nil {
 		l.opt.Observe(e)
 	}
+	l.feed.put(e, l.opt.now)
 }
 
 func (l *loop) countFrame(err error) {

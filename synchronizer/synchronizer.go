@@ -59,9 +59,15 @@ type Synchronizer struct {
 	core     *synccore.Core
 	in       *inbox
 	codec    *wire.BatchCodec
+	config   string // its hash
+
+	questions chan question    // for the owner of the core
+	asked     chan bus.Message // by other processes
+	feed      eventFeed
 
 	cancel context.CancelFunc
 	done   chan struct{}
+	beside sync.WaitGroup // what runs beside the owner of the core
 
 	mu    sync.Mutex
 	err   error
@@ -110,7 +116,9 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 			Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
 		}),
 		in:    newInbox(inboxLimit),
-		codec: wire.NewBatchCodec(plan.State),
+		codec: wire.NewBatchCodec(plan.State), config: cfg.hash,
+		questions: make(chan question, maxQuestions), asked: make(chan bus.Message, maxQuestions),
+		feed:  eventFeed{waiting: make(chan timedEvent, maxEvents)},
 		done:  make(chan struct{}),
 		stats: Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
@@ -123,6 +131,8 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
 	go s.run(run)
+	s.beside.Go(func() { s.answerAll(run) })
+	s.beside.Go(func() { s.tellAll(run) })
 	return s, nil
 }
 
@@ -166,15 +176,18 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	}
 	subscriptions := []struct {
 		subject string
+		limits  bus.Limits
 		handle  bus.Handler
 	}{
-		{control, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
-		{s.subjects.StateAll(), s.receive(false)},
-		{s.subjects.AckAll(name), s.receive(true)},
-		{s.subjects.PingAll(), s.pong},
+		{control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
+		{s.subjects.StateAll(), bus.Limits{}, s.receive(false)},
+		{s.subjects.AckAll(name), bus.Limits{}, s.receive(true)},
+		{s.subjects.PingAll(), bus.Limits{}, s.pong},
+		{s.subjects.Who(), bus.Limits{Messages: maxQuestions}, s.introduce},
+		{s.subjects.AskAll(name), bus.Limits{Messages: maxQuestions}, s.question},
 	}
 	for _, sub := range subscriptions {
-		if _, err := s.bus.Subscribe(sub.subject, bus.Limits{}, sub.handle); err != nil {
+		if _, err := s.bus.Subscribe(sub.subject, sub.limits, sub.handle); err != nil {
 			return err
 		}
 	}
@@ -217,6 +230,7 @@ func (s *Synchronizer) Stats() Stats {
 		stats.ByName[name] = maps.Clone(fates)
 	}
 	stats.Dropped = s.bus.Stats().Dropped
+	stats.Untold = s.feed.untold.Load()
 	return stats
 }
 
@@ -225,5 +239,6 @@ func (s *Synchronizer) Stats() Stats {
 func (s *Synchronizer) Close() error {
 	s.cancel()
 	<-s.done
+	s.beside.Wait()
 	return s.bus.Close()
 }

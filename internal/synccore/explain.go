@@ -2,6 +2,7 @@ package synccore
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -240,7 +241,7 @@ func (c *Core) missingEvidence(dst []Missing, now clocksync.Instant) []Missing {
 
 // rough is a duration with three digits or so.
 func rough(seconds float64) time.Duration {
-	d := time.Duration(seconds * float64(time.Second))
+	d := time.Duration(math.Round(seconds * float64(time.Second)))
 	for unit := time.Second; unit >= time.Microsecond; unit /= 1000 {
 		if d >= unit {
 			return d.Round(unit / 100)
