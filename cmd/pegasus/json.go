@@ -36,6 +36,12 @@ func eventFields(event any) fields {
 		return synchronizer.Object(e)
 	case lost:
 		return fields{"event": "lost", "member": e.member, "reason": e.reason}
+	case watching:
+		return fields{"event": "watching", "url": e.url, "tenant": e.tenant, "synchronizers": list(e.names)}
+	case *liveEvent:
+		return e.fields()
+	case standing:
+		return fields{"event": "status", "status": e.Status}
 	case notice:
 		return fields{"event": "notice", "text": e.text}
 	case stopped:

@@ -41,12 +41,12 @@ const runExample = `  pegasus run pegasus.yaml
 
 // runFlags are the flags of run.
 type runFlags struct {
-	nats, listen       string
-	user, passwordFile string
-	name, tenant       string
-	timeline           string
-	members            []string
-	verbose, json      bool
+	nats, listen string
+	login
+	name, tenant  string
+	timeline      string
+	members       []string
+	verbose, json bool
 }
 
 func newRun() *cobra.Command {
@@ -107,7 +107,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		return fail(err)
 	}
 	defer stop()
-	s := session{flags: f, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, f.render())}
+	s := session{flags: f, stderr: stderr, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, f.render())}
 	err = s.run(ctx)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // Ended before it had begun.

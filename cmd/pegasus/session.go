@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
 	"sync"
 	"time"
 
@@ -16,6 +19,7 @@ type session struct {
 	cfg     *synchronizer.Config
 	levels  []synchronizer.Level
 	url     address
+	stderr  io.Writer
 	feed    *feed
 	running []*synchronizer.Synchronizer
 }
@@ -25,6 +29,7 @@ type session struct {
 func (s *session) run(ctx context.Context) error {
 	err := s.start(ctx)
 	if err == nil {
+		defer s.note()()
 		s.feed.begin(ready{
 			url: s.url.shown, secured: s.url.secret != s.url.shown,
 			tenant: s.flags.tenant, levels: s.levels,
@@ -32,6 +37,19 @@ func (s *session) run(ctx context.Context) error {
 		err = s.wait(ctx)
 	}
 	return errors.Join(err, s.close())
+}
+
+// note lets the live commands find the run, until the function it returns is
+// called. Without it they need --nats.
+func (s *session) note() func() {
+	forget, err := noteRun(&localRun{
+		URL: s.url.shown, Tenant: s.flags.tenant, Secured: s.url.secret != s.url.shown,
+		PID: os.Getpid(), Started: time.Now().UTC(),
+	})
+	if err != nil {
+		_, _ = fmt.Fprintf(s.stderr, "pegasus: this run is not noted, so status, why and watch need --nats %s: %v\n", s.url.shown, err)
+	}
+	return forget
 }
 
 func (s *session) start(ctx context.Context) error {

@@ -18,8 +18,11 @@ const namesShown = 8
 
 // text gives an entry as lines for people.
 func text(e entry) string {
-	if r, ok := e.event.(ready); ok {
-		return r.String()
+	switch first := e.event.(type) {
+	case ready:
+		return first.String()
+	case watching:
+		return printable(first.String()) + "\n"
 	}
 	line := phrase(e.event)
 	if e.from != "" {
@@ -46,6 +49,10 @@ func phrase(event any) string {
 			return fmt.Sprintf("refused %s: %s (further refusals are told with -v)", e.From, e.Reason)
 		}
 		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
+	case *liveEvent:
+		return e.text()
+	case standing:
+		return standingText(e.Status)
 	case notice:
 		return e.text
 	case stopped:
@@ -117,17 +124,7 @@ func partText(p *synccore.Part) string {
 // spanText says how long the global state certainly held so far, and by which
 // bound that is known.
 func spanText(v *synchronizer.Verdict) string {
-	s, bound := v.Span, brief(v.Bound)
-	if v.Sources != "" {
-		bound += " (" + v.Sources + ")"
-	}
-	switch {
-	case s.SameClock:
-		return "held " + brief(s.Certain()) + " by the same clock"
-	case s.HasCore:
-		return "held " + brief(s.Certain()) + " by clocks within " + bound
-	}
-	return "held, for less than the clocks' bound of " + bound
+	return heldBy(v.Span.SameClock, v.Span.HasCore, v.Span.Certain().Seconds(), v.Bound.Seconds(), v.Sources)
 }
 
 // clockText says what the status of a member's clock means for verdicts.
@@ -184,11 +181,16 @@ func stoppedText(s *stopped) string {
 }
 
 // some lists the first names and counts the others.
-func some(names []string) string {
-	if len(names) <= namesShown {
-		return strings.Join(names, ", ")
+func some(names []string) string { return someOf(names, len(names)) }
+
+// someOf does so where not all are in the list.
+func someOf(names []string, total int) string {
+	shown := min(len(names), namesShown)
+	text := strings.Join(names[:shown], ", ")
+	if total > shown {
+		text += fmt.Sprintf(" and %d more", total-shown)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
+	return text
 }
 
 // printable replaces what could move the cursor or break the line: some texts

@@ -90,6 +90,7 @@ var Modules = map[string][]string{
 	"github.com/goccy/go-yaml":          {"internal/yamlconf"},
 	"github.com/tinylib/msgp":           {"internal/wire"},
 	"github.com/spf13/cobra":            {"cmd/pegasus"},
+	"charm.land/bubbletea/v2":           {"cmd/pegasus"},
 	"github.com/beevik/ntp":             {"clocksync/source"},
 	"go.opentelemetry.io":               {"internal/telemetry", "clocksync/source/otelclock"},
 }

@@ -148,9 +148,9 @@ func (c *Core) some(members []int) *Some {
 // missing appends what a predicate lacks.
 func (c *Core) missing(dst []Missing, now clocksync.Instant, i int) []Missing {
 	r, s, p := c.plan.rules[i], &c.states[i], c.past[c.plan.rules[i].name]
-	dst = c.missingMembers(dst, now)
-	dst = c.missingEvidence(dst, now)
-	add := func(kind, text string, since *float64) { dst = append(dst, Missing{Kind: kind, Text: text, Since: since}) }
+	add := func(kind, text string, since *float64) {
+		dst = append(dst, Missing{Kind: kind, Text: text, Since: since})
+	}
 	switch status := c.predicateStatus(now, i); {
 	case c.Epoch() == 0 || !s.told:
 		add("condition", "it has not been judged in this epoch", nil)
@@ -168,7 +168,8 @@ func (c *Core) missing(dst []Missing, now clocksync.Instant, i int) []Missing {
 	case r.hold > 0 && s.armed:
 		add("hold", "the states have no certain time in common, so its hold time does not run: the clocks' bound is too wide for them", status.Since)
 	}
-	return dst
+	dst = c.missingMembers(dst, now)
+	return c.missingEvidence(dst, now)
 }
 
 // missingMembers appends the members that an epoch lacks, and what is wrong with
