@@ -241,11 +241,12 @@ func (x *explainer) values(n node, depth int) {
 func (x *explainer) value(n node, depth int) {
 	call, isCall := n.(*ast.BuiltinNode)
 	_, isField := n.(*ast.MemberNode)
-	switch {
-	case !isField && !(isCall && overGroup(call)):
+	if !isField && (!isCall || !overGroup(call)) {
 		x.values(n, depth)
-	case !x.seen[n.String()]:
-		x.seen[n.String()] = true
+		return
+	}
+	if text := n.String(); !x.seen[text] {
+		x.seen[text] = true
 		x.tell(n, depth)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -109,6 +110,32 @@ func TestTellsWhereItStandsAndWhy(t *testing.T) {
 		t.Error(err)
 	}
 	server.Close()
+}
+
+// TestTellsOfManyMembers: an answer is as long as it has to be.
+func TestTellsOfManyMembers(t *testing.T) {
+	const members = 900
+	server := serve(t, 0)
+	start(t, server.URL(), pair, synchronizer.Options{})
+	conn := dial(t, server.URL())
+	for i := range members {
+		h := wire.Hello{Member: fmt.Sprintf("member-%03d", i), Incarnation: 1, Host: "somewhere", Domain: "d"}
+		frame, err := wire.AppendHello(nil, &h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := conn.Publish(subjects.State(h.Member), frame); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var st synchronizer.Status
+	for len(st.Members) < members {
+		st = synchronizer.Status{}
+		ask(t, conn, subjects.Ask("gsync", wire.VerbStatus), "", &st)
+	}
+	if last := st.Members[members-1]; last.Name != "member-899" || last.Standing != "mute" {
+		t.Errorf("the last member is %+v", last)
+	}
 }
 
 // TestTellsWatchers: events are told while somebody watches, and not before.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -183,7 +184,7 @@ func membersTable(members []synccore.MemberStatus) string {
 		}
 		rows = append(rows, []string{
 			m.Name, m.Host, string(m.Standing), heardText(m), clockName(&m.Clock), boundText(m.Clock.Bound),
-			fmt.Sprint(m.Pending), gap, stateText(m),
+			strconv.Itoa(m.Pending), gap, stateText(m),
 		})
 	}
 	return tabulate(rows)
@@ -234,7 +235,7 @@ func predicatesTable(predicates []synccore.PredicateStatus) string {
 		if p.Decision != "" {
 			last = fmt.Sprintf("%s, %s ago", p.Decision, secondsText(p.Ago))
 		}
-		rows = append(rows, []string{p.Name, p.Truth, sinceText(p.Since), fmt.Sprint(p.Fired), last, remark(p)})
+		rows = append(rows, []string{p.Name, p.Truth, sinceText(p.Since), strconv.FormatUint(p.Fired, 10), last, remark(p)})
 	}
 	return tabulate(rows)
 }

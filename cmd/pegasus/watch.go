@@ -105,10 +105,10 @@ func (f *liveFlags) watch(cmd *cobra.Command, full bool) error {
 
 // ended is no fault if a signal has ended the command.
 func ended(ctx context.Context, err error) error {
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // watchLines tells what comes, line by line, until the context ends.

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -282,7 +283,7 @@ func predicateLines(predicates []synccore.PredicateStatus) []line {
 		if p.Decision != "" {
 			last = secondsText(p.Ago) + " ago"
 		}
-		rows = append(rows, []string{p.Name, p.Truth, sinceText(p.Since), fmt.Sprint(p.Fired), last, remark(p)})
+		rows = append(rows, []string{p.Name, p.Truth, sinceText(p.Since), strconv.FormatUint(p.Fired, 10), last, remark(p)})
 		colors = append(colors, map[string]string{"true": green, "unknown": yellow}[p.Truth])
 	}
 	return coloredTable(rows, colors)

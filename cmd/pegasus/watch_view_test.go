@@ -14,11 +14,9 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-func ptr[T any](v T) *T { return &v }
-
 func values(text string) synccore.Values {
 	var v synccore.Values
-	for _, pair := range strings.Fields(text) {
+	for pair := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(pair, "=")
 		v = append(v, synccore.Named{Name: name, Value: value})
 	}
@@ -31,17 +29,17 @@ func exampleStatus() *synchronizer.Status {
 		Synchronizer: "gsync", Group: "workers", Term: 1_900_000_000_000_000_000, Epoch: 2, Awaited: 1, Waiting: 1,
 		State: &synccore.GlobalState{Epoch: 2, Index: 17, InForce: true, Held: 1.25, SameClock: true},
 		Members: []synccore.MemberStatus{
-			{Name: "w1", Host: "box", Standing: synccore.Taking, Heard: 0.2, Clock: synccore.ClockStatus{Status: "exact", Bound: ptr(0.0)}, Pending: 1, State: values("phase=idle load=0.5")},
-			{Name: "w2", Host: "box", Standing: synccore.Taking, Heard: 2.5, Silent: true, Clock: synccore.ClockStatus{Status: "synchronized", Source: "peer", Bound: ptr(0.00012)}, Pending: 3, State: values("phase=search load=2")},
+			{Name: "w1", Host: "box", Standing: synccore.Taking, Heard: 0.2, Clock: synccore.ClockStatus{Status: "exact", Bound: new(0.0)}, Pending: 1, State: values("phase=idle load=0.5")},
+			{Name: "w2", Host: "box", Standing: synccore.Taking, Heard: 2.5, Silent: true, Clock: synccore.ClockStatus{Status: "synchronized", Source: "peer", Bound: new(0.00012)}, Pending: 3, State: values("phase=search load=2")},
 			{Name: "w3", Host: "far", Standing: synccore.Ready, Heard: 0.1, Clock: synccore.ClockStatus{Status: "untrusted", Source: "ntp"}, State: values("phase=search load=1")},
 			{Name: "w4", Host: "far", Standing: synccore.Mute, Heard: 0.1, Clock: synccore.ClockStatus{Status: "unknown"}},
 			{Name: "w5", Host: "far", Standing: synccore.Gone, Why: "left", Heard: 30, Clock: synccore.ClockStatus{Status: "exact"}},
 			{Name: "w6", Host: "box", Standing: synccore.Taking, Unknown: true, Heard: 0.3, Gap: 0.25, Behind: 4, Pending: 2, Clock: synccore.ClockStatus{Status: "exact"}},
 		},
 		Predicates: []synccore.PredicateStatus{
-			{Name: "all-idle", Truth: "false", Since: ptr(3.5), Armed: true, Fired: 2, Decision: "gsync/1/7", Ago: 61},
-			{Name: "overload", Truth: "unknown", Reason: "the state of member w6 is unknown", Since: ptr(0.25), Armed: true},
-			{Name: "steady", Truth: "true", Since: ptr(0.1), Hold: &synccore.Hold{Certain: 0.1, Wanted: 0.2}, Armed: true},
+			{Name: "all-idle", Truth: "false", Since: new(3.5), Armed: true, Fired: 2, Decision: "gsync/1/7", Ago: 61},
+			{Name: "overload", Truth: "unknown", Reason: "the state of member w6 is unknown", Since: new(0.25), Armed: true},
+			{Name: "steady", Truth: "true", Since: new(0.1), Hold: &synccore.Hold{Certain: 0.1, Wanted: 0.2}, Armed: true},
 			{Name: "unjudged", Truth: "unknown", Armed: true},
 		},
 		Memory: values("best=7"),
@@ -76,7 +74,7 @@ func explanations() map[string]*synccore.Explanation {
 	some := func(names ...string) *synccore.Some { return &synccore.Some{Count: len(names), Names: names} }
 	waits := &synccore.Explanation{
 		Synchronizer: "gsync", When: "all(members, .idle) &&\ncount(members, .n > 1) >= 2", For: 0.2, Epoch: 2,
-		PredicateStatus: synccore.PredicateStatus{Name: "calm", Truth: "unknown", Reason: "the state of member w3 is unknown", Since: ptr(2.5), Armed: true},
+		PredicateStatus: synccore.PredicateStatus{Name: "calm", Truth: "unknown", Reason: "the state of member w3 is unknown", Since: new(2.5), Armed: true},
 		State:           &synccore.GlobalState{Epoch: 2, Index: 17, Partial: true, Held: 0.001},
 		Parts: []synccore.Condition{
 			{Text: "all(members, .idle)", Reason: "the state of member w3 is unknown", True: some("w1", "w2"), False: some(), Unknown: some("w3")},
@@ -84,16 +82,16 @@ func explanations() map[string]*synccore.Explanation {
 			{Depth: 1, Text: "count(members, .n > 1)", Low: 1, High: 2, Reason: "the state of member w3 is unknown", True: some("w1"), False: some("w2"), Unknown: some("w3")},
 		},
 		Missing: []synccore.Missing{
-			{Kind: "condition", Text: "it is unknown: the state of member w3 is unknown", Since: ptr(2.5)},
+			{Kind: "condition", Text: "it is unknown: the state of member w3 is unknown", Since: new(2.5)},
 			{Kind: "unknown", Member: "w3", Text: "nothing is known of its state: reports of it are lost"},
-			{Kind: "evidence", Member: "w1", Text: "evidence that its state 4 still held when the others had theirs", Since: ptr(0.05)},
+			{Kind: "evidence", Member: "w1", Text: "evidence that its state 4 still held when the others had theirs", Since: new(0.05)},
 		},
 	}
 	fired := func(d *synccore.LastDecision) *synccore.Explanation {
 		d.ID, d.Ago, d.Epoch, d.Index = "gsync/1/7", 61, 1, 12
 		return &synccore.Explanation{
 			Synchronizer: "gsync", When: "all(members, .idle)", Every: true, Epoch: 1,
-			PredicateStatus: synccore.PredicateStatus{Name: "calm", Truth: "true", Since: ptr(61.0), Fired: 7, Decision: d.ID, Ago: 61},
+			PredicateStatus: synccore.PredicateStatus{Name: "calm", Truth: "true", Since: new(61.0), Fired: 7, Decision: d.ID, Ago: 61},
 			State:           &synccore.GlobalState{Epoch: 1, Index: 12, InForce: true, Held: 61, SameClock: d.SameClock},
 			Parts:           []synccore.Condition{{Text: "all(members, .idle)", Low: true, High: true, True: some("w1", "w2", "w3"), False: some(), Unknown: some()}},
 			Last:            d,
@@ -111,7 +109,7 @@ func explanations() map[string]*synccore.Explanation {
 	return map[string]*synccore.Explanation{
 		"waits": waits,
 		"same-clock": fired(&synccore.LastDecision{
-			Held: 0.2, SameClock: true, Core: ptr(at(0, 200*ms)), Envelope: at(0, 200*ms), LeftOut: 3,
+			Held: 0.2, SameClock: true, Core: new(at(0, 200*ms)), Envelope: at(0, 200*ms), LeftOut: 3,
 			Witness: []synccore.WitnessState{
 				open(state("w1", at(-30*ms, -30*ms), at(250*ms, 250*ms))),
 				state("w2", at(0, 0), at(200*ms, 200*ms)),
@@ -119,7 +117,7 @@ func explanations() map[string]*synccore.Explanation {
 			},
 		}),
 		"bounds": fired(&synccore.LastDecision{
-			Held: 0.04, Bound: 0.006, Sources: "peer", Core: ptr(at(0, 40*ms)), Envelope: at(-10*ms, 55*ms), Partial: true,
+			Held: 0.04, Bound: 0.006, Sources: "peer", Core: new(at(0, 40*ms)), Envelope: at(-10*ms, 55*ms), Partial: true,
 			Witness: []synccore.WitnessState{
 				state("w1", at(-12*ms, 0), at(43*ms, 55*ms)),
 				open(state("w2", at(-16*ms, -4*ms), at(40*ms, clocksync.MaxInstant))),

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -195,7 +196,7 @@ func decisionText(d *synccore.LastDecision) string {
 		if w.Open {
 			until = signedInstant(w.End.From) + " or longer"
 		}
-		rows = append(rows, []string{w.Member, fmt.Sprint(w.Seq), momentText(w.Start), until, w.State.String()})
+		rows = append(rows, []string{w.Member, strconv.FormatUint(w.Seq, 10), momentText(w.Start), until, w.State.String()})
 	}
 	b.WriteString(tabulate(rows))
 	if d.LeftOut > 0 {

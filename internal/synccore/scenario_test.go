@@ -78,14 +78,14 @@ func (s *story) status() string {
 	st := s.core.Status(s.now)
 	members, predicates := st.Members, st.Predicates
 	st.Members, st.Predicates = nil, nil
-	b := s.json(st)
+	lines := []string{s.json("", st)}
 	for _, m := range members {
-		b += s.json(m)
+		lines = append(lines, s.json("", m))
 	}
 	for _, p := range predicates {
-		b += s.json(p)
+		lines = append(lines, s.json("", p))
 	}
-	return b
+	return strings.Join(lines, "")
 }
 
 // why is a line for the whole, each part, what is missing, and the last decision.
@@ -96,25 +96,25 @@ func (s *story) why(predicate string) string {
 	}
 	parts, missing, last := e.Parts, e.Missing, e.Last
 	e.Parts, e.Missing, e.Last = nil, nil, nil
-	b := s.json(e)
+	lines := []string{s.json("", e)}
 	for _, p := range parts {
-		b += "part " + s.json(p)
+		lines = append(lines, s.json("part ", p))
 	}
 	for _, m := range missing {
-		b += "missing " + s.json(m)
+		lines = append(lines, s.json("missing ", m))
 	}
 	if last != nil {
-		b += "last " + s.json(last)
+		lines = append(lines, s.json("last ", last))
 	}
-	return b
+	return strings.Join(lines, "")
 }
 
-func (s *story) json(v any) string {
+func (s *story) json(what string, v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return string(text) + "\n"
+	return what + string(text) + "\n"
 }
 
 func (s *story) arg(d *datadriven.TestData, key string) string {

@@ -162,11 +162,11 @@ func (c *Core) memberStatus(now clocksync.Instant) []MemberStatus {
 	for _, p := range c.parts {
 		heads[c.byIndex[p.Member]] = p
 	}
-	all := make([]MemberStatus, 0, len(c.sorted))
+	all, together := make([]MemberStatus, 0, len(c.sorted)), c.oneDomain()
 	for _, m := range c.sorted {
 		one := MemberStatus{
 			Name: m.name, Host: m.host, Incarnation: m.incarnation, Standing: m.standing(), Why: m.why,
-			Heard: ago(now, m.heard), Silent: c.silent(m, now), Clock: c.clockStatus(m),
+			Heard: ago(now, m.heard), Silent: c.silent(m, now), Clock: c.clockStatus(m, together),
 			Seq: m.last, Behind: len(m.stash), Regions: []string{},
 		}
 		if m.gapSince != clocksync.MaxInstant {
@@ -213,12 +213,12 @@ func (c *Core) silent(m *member, now clocksync.Instant) bool {
 	return !c.opt.Local && !m.gone && now.Sub(m.heard) > 2*c.plan.heartbeat()
 }
 
-func (c *Core) clockStatus(m *member) ClockStatus {
+func (c *Core) clockStatus(m *member, together bool) ClockStatus {
 	s := ClockStatus{Status: m.quality.Status.String(), Source: m.quality.Source, Domain: string(m.domain)}
 	switch {
 	case c.exact(m):
 		s.Status = "exact"
-	case m.quality.Timeline == "" && m.quality.Status == clocksync.Unknown && c.oneDomain():
+	case m.quality.Timeline == "" && m.quality.Status == clocksync.Unknown && together:
 		s.Status = "local"
 	}
 	return s
