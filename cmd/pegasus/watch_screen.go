@@ -2,39 +2,45 @@ package main
 
 import (
 	"context"
-	"errors"
 	"io"
 
 	tea "charm.land/bubbletea/v2"
 )
 
-// watchScreen shows a run on a full screen until somebody ends it.
+// watchScreen shows a run on a full screen until somebody ends it, or the context
+// ends.
 func watchScreen(ctx context.Context, s *watchSource, first watching, in io.Reader, out io.Writer, more ...tea.ProgramOption) error {
-	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()}
+	options := []tea.ProgramOption{tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()}
 	p := tea.NewProgram(screenModel{newWatchModel(first, true)}, append(options, more...)...)
-	pumped, stop := context.WithCancel(ctx)
-	done := make(chan struct{})
+	ended, pumped := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(done)
-		for {
-			select {
-			case <-pumped.Done():
-				return
-			case u := <-s.updates:
-				p.Send(u)
-				if n := s.missed.Swap(0); n > 0 {
-					p.Send(missedUpdates(n))
-				}
-			}
-		}
+		defer close(pumped)
+		pump(ctx, s, p, ended)
 	}()
 	_, err := p.Run()
-	stop()
-	<-done
-	if ctx.Err() != nil && errors.Is(err, tea.ErrProgramKilled) {
-		return nil
-	}
+	close(ended)
+	<-pumped
 	return err
+}
+
+// pump hands on what comes until the program has ended. It ends the program with
+// the context: with a context of its own it would leave its reader of keys behind.
+func pump(ctx context.Context, s *watchSource, p *tea.Program, ended <-chan struct{}) {
+	for {
+		select {
+		case <-ended:
+			return
+		case <-ctx.Done():
+			p.Quit()
+			<-ended
+			return
+		case u := <-s.updates:
+			p.Send(u)
+			if n := s.missed.Swap(0); n > 0 {
+				p.Send(missedUpdates(n))
+			}
+		}
+	}
 }
 
 type missedUpdates uint64

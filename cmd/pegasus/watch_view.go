@@ -13,7 +13,7 @@ import (
 const (
 	eventsKept = 500  // lines of the past
 	heldKept   = 5000 // updates while paused; then the oldest are let go of
-	minEvents  = 4    // lines of events on a screen that is too small for all
+	minEvents  = 3    // lines of events on a screen that is too small for all
 )
 
 // watchModel is what the screen of watch shows. It is pure: updates and keys in,
@@ -157,7 +157,7 @@ func (m *watchModel) lines() []line {
 	events := min(room, max(minEvents, room/3))
 	members, predicates := memberLines(s.Members), predicateLines(s.Predicates)
 	both := max(0, room-events)
-	forPredicates := min(len(predicates), max(both/3, both-len(members)))
+	forPredicates := min(len(predicates), max(both/2, both-len(members)))
 	members = cut(members, both-forPredicates, "member")
 	predicates = cut(predicates, forPredicates, "predicate")
 	return m.finish(append(append(head, members...), predicates...), s, name)
@@ -240,7 +240,7 @@ func cut(lines []line, room int, noun string) []line {
 	switch {
 	case len(lines) <= room:
 		return lines
-	case room < 2:
+	case room < 3: // No row would be seen.
 		return nil
 	}
 	missing := len(lines) - room + 1

@@ -295,7 +295,7 @@ func testGather(t *testing.T, b backend) {
 		server := b.connect(t, bus.Options{})
 		subscribe(t, server, "all", bus.Limits{}, func(m bus.Message) {
 			for i := range 50 {
-				if err := server.Reply(m, fmt.Append(m.Data, name, i)); err != nil {
+				if err := server.Reply(m, fmt.Append(nil, string(m.Data), name, i)); err != nil {
 					t.Error(err)
 				}
 			}
