@@ -24,6 +24,14 @@
 // found, and it takes members at their word: it guards against crashes and lost
 // messages, not against lies.
 //
+// # Asking it
+//
+// [Synchronizer.Status] tells where it stands and [Synchronizer.Why] why a predicate
+// fired last, what it comes to now and what it lacks. It answers the same questions
+// over NATS, to `pegasus status`, `pegasus why` and `pegasus watch`: whoever may connect
+// to the server may ask, and be told the members' states. What happens is published
+// only while somebody watches.
+//
 // # Concurrency
 //
 // One goroutine owns all of a synchronizer's state. Options.Observe is called

@@ -154,7 +154,7 @@ func (l *live) present(ctx context.Context) ([]synchronizer.Presence, error) {
 	return all, nil
 }
 
-// refusal is an answer that says why there is none.
+// refusedAnswer is an answer that says why there is none.
 type refusedAnswer struct{ text string }
 
 func (r *refusedAnswer) Error() string { return r.text }
@@ -193,13 +193,12 @@ func (l *live) ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb,
 }
 
 // each puts a question to every synchronizer of the run and hands the answers to
-// take.
-func each[A any](ctx context.Context, l *live, verb wire.Verb, text string, take func(*A)) error {
+// take. It returns why there is none of others.
+func each[A any](ctx context.Context, l *live, verb wire.Verb, text string, take func(*A)) (errs []error) {
 	all, err := l.who(ctx)
 	if err != nil {
-		return err
+		return []error{err}
 	}
-	var errs []error
 	for _, p := range all {
 		var a A
 		if err := l.ask(ctx, p, verb, text, &a); err != nil {
@@ -208,5 +207,5 @@ func each[A any](ctx context.Context, l *live, verb wire.Verb, text string, take
 		}
 		take(&a)
 	}
-	return errors.Join(errs...)
+	return errs
 }

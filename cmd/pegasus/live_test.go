@@ -96,6 +96,26 @@ func TestLive(t *testing.T) {
 	}
 }
 
+// TestLiveLevels asks several synchronizers at once.
+func TestLiveLevels(t *testing.T) {
+	own(t)
+	p := launch(t, "run", levelsConfig)
+	p.url()
+	p.line("agent.Join(ctx")
+	until(t, "status", "gsync: no epoch: 1 member awaited; group workers", "\n\nother: no epoch: 5 members awaited; group watchers")
+	if out := until(t, "status --synchronizer other", "other: no epoch"); strings.Contains(out, "gsync") {
+		t.Errorf("gsync was not asked for:\n%s", out)
+	}
+	if out := until(t, "why quiet", "gsync: quiet is unknown"); strings.Contains(out, "other") {
+		t.Errorf("other has no such predicate:\n%s", out)
+	}
+	code, _, stderr := execute(t, "why", "quit")
+	if code != exitFailure || !containsAll(stderr, []string{`"gsync" has no predicate "quit": did you mean "quiet"? it has quiet`, `"other" has no predicate "quit": it has none`}) {
+		t.Errorf("exit %d, stderr %q", code, stderr)
+	}
+	p.stop()
+}
+
 // TestNotesOfRuns: they are for this user alone, the newest counts, and those of
 // dead processes are told and removed.
 func TestNotesOfRuns(t *testing.T) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -48,7 +49,7 @@ func newStatus() *cobra.Command {
 			defer l.close() //nolint:errcheck // All answers are there.
 			first := true
 			out := printer{cmd.OutOrStdout(), nil}
-			err = each(cmd.Context(), l, wire.VerbStatus, "", func(s *synchronizer.Status) {
+			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *synchronizer.Status) {
 				if f.json {
 					out.object(s)
 					return
@@ -59,7 +60,7 @@ func newStatus() *cobra.Command {
 				first = false
 				out.text(statusText(s))
 			})
-			return fail(out.or(err))
+			return fail(out.or(errors.Join(errs...)))
 		},
 	}
 	f.add(cmd)

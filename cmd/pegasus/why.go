@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -54,7 +55,7 @@ func newWhy() *cobra.Command {
 			defer l.close() //nolint:errcheck // All answers are there.
 			told := 0
 			out := printer{cmd.OutOrStdout(), nil}
-			err = each(cmd.Context(), l, wire.VerbWhy, args[0], func(e *synchronizer.Explanation) {
+			errs := each(cmd.Context(), l, wire.VerbWhy, args[0], func(e *synchronizer.Explanation) {
 				if told++; f.json {
 					out.object(e)
 					return
@@ -64,10 +65,13 @@ func newWhy() *cobra.Command {
 				}
 				out.text(whyText(&e.Explanation))
 			})
-			if _, refused := errors.AsType[*refusedAnswer](err); refused && told > 0 {
-				err = nil // Another synchronizer of the run has the predicate.
+			if told > 0 { // Another synchronizer of the run has the predicate.
+				errs = slices.DeleteFunc(errs, func(err error) bool {
+					_, refused := errors.AsType[*refusedAnswer](err)
+					return refused
+				})
 			}
-			return fail(out.or(err))
+			return fail(out.or(errors.Join(errs...)))
 		},
 	}
 	f.add(cmd)
