@@ -258,3 +258,27 @@ func TestLiveText(t *testing.T) {
 		t.Errorf("%q, %v", e.text(), err)
 	}
 }
+
+// FuzzDecodeEvent: whatever a run tells, it is refused or shown in a line.
+func FuzzDecodeEvent(f *testing.F) {
+	for _, event := range everyEvent() {
+		if _, ok := event.(ready); !ok {
+			f.Add(object(entry{time.Unix(1, 0), "gsync", event}))
+		}
+	}
+	f.Add(`{"event":"fired","witness":[{"state":null}],"held_seconds":1e300}`)
+	f.Add(`{"event":"epoch","epoch":-1}`)
+	f.Fuzz(func(t *testing.T, line string) {
+		e, err := decodeEvent(line)
+		if err != nil {
+			return
+		}
+		shown := text(entry{e.Time, e.Synchronizer, e})
+		if strings.Count(shown, "\n") != 1 || !strings.HasSuffix(shown, "\n") {
+			t.Fatalf("%s is shown as %q", line, shown)
+		}
+		if _, err := decodeEvent(object(entry{e.Time, "", e})); err != nil {
+			t.Fatalf("%s is not read again: %v", line, err)
+		}
+	})
+}
