@@ -27,6 +27,9 @@ other machine can. --listen chooses the address; one that other machines can
 reach is refused without --user and --password-file. The password and all
 messages travel in clear.
 
+While it goes on, pegasus status, why and watch ask it; its URL is noted for them in
+a file of this user, without credentials.
+
 SIGINT (Ctrl-C) or SIGTERM ends it within two seconds.
 
 Exit codes: 0 ended by a signal, 1 failure (a faulty configuration, a server
