@@ -39,6 +39,12 @@ type Config struct {
 	// SeparateClock makes this process a clock domain of its own, as if it were
 	// alone on its machine: to try on one machine what happens between several.
 	SeparateClock bool
+	// Drift is how many parts per million the clock of this machine may run fast or
+	// slow, what a daemon slews it by included, up to [clocksync.MaxDrift]; together
+	// with the synchronizer's it widens the bound of a clock that is measured
+	// against it. 0 stands for [source.DefaultDrift]: 200 in a virtual machine, 50
+	// elsewhere. A Clock that is given has its own.
+	Drift float64
 	// Host is the name of the machine in predicates. Default: the system's.
 	Host string
 
@@ -79,9 +85,12 @@ func (c *Config) complete() error {
 	if len(c.Host) > wire.MaxHostBytes {
 		return fmt.Errorf("agent: join: Config.Host has %d bytes, at most %d are allowed", len(c.Host), wire.MaxHostBytes)
 	}
+	if !(c.Drift >= 0 && c.Drift <= clocksync.MaxDrift) { // Also NaN.
+		return fmt.Errorf("agent: join: Config.Drift is %v: it is in parts per million, from 0 to %v", c.Drift, clocksync.MaxDrift)
+	}
 	switch {
 	case c.Clock == nil:
-		c.auto = newAutoClock(c.SeparateClock)
+		c.auto = newAutoClock(c)
 		c.Clock = c.auto
 	case c.SeparateClock:
 		c.Clock = source.OwnDomain(c.Clock)

@@ -38,8 +38,11 @@
 //   - A struct type is a state if its exported fields are the fields of the
 //     declared state: named as in Go with a lower first letter, or as a tag
 //     `pegasus:"name"` says; `pegasus:"-"` leaves one out. Types are bool, the
-//     integers, the floats, string, time.Duration, and types made of these; a
-//     string field also carries an enum.
+//     integers, the floats, string, time.Duration, types made of these, and slices
+//     of them for lists; a string also carries an enum. A declared field that the
+//     struct lacks has its declared default, or Join and Set fail and name it.
+//   - A slice is copied by Set. It may have up to 64 elements, and the strings of
+//     one at most 256 bytes together; nil is the empty list.
 //   - Handlers may set states, enter other regions and block. They hold no lock.
 //
 // Not promised: that a signal arrives. It is repeated until it is answered or

@@ -33,6 +33,7 @@ type Member struct {
 
 	welcomes chan welcomed // capacity 1: the first answer to the hello
 	answered bool          // it has come; guarded by the lock
+	away     bool          // the synchronizer or the server was, since the last welcome; guarded by the lock
 	stop     chan struct{}
 	running  sync.WaitGroup
 	leave    func() error // of Close, once

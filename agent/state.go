@@ -21,7 +21,7 @@ type layout struct {
 type layoutField struct {
 	goName string
 	index  int
-	field  scgs.Field // a string's type is String, also if it will carry an enum
+	field  scgs.Field // a string's type is String, also if it will carry an enum; so for lists of them
 }
 
 var durationType = reflect.TypeFor[time.Duration]()
@@ -48,7 +48,7 @@ func layoutOf(t reflect.Type) (*layout, error) {
 		}
 		typ := typeOf(f.Type)
 		if typ == scgs.Invalid {
-			return nil, fmt.Errorf("agent: field %s of %v has type %v, which no state field has: use bool, an integer, a float, string or time.Duration, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
+			return nil, fmt.Errorf("agent: field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
 		}
 		field := scgs.Field{Name: name, Type: typ}
 		l.fields = append(l.fields, layoutField{f.Name, i, field})
@@ -70,6 +70,9 @@ func (l *layout) schema() scgs.Schema {
 }
 
 func typeOf(t reflect.Type) scgs.Type {
+	if t.Kind() == reflect.Slice {
+		return scgs.ListOf(typeOf(t.Elem()))
+	}
 	if t == durationType {
 		return scgs.Duration
 	}
@@ -97,10 +100,12 @@ func lowerFirst(name string) string {
 type encoder struct {
 	typ      reflect.Type
 	declared scgs.Schema
-	columns  []layoutField // in the declared order
+	columns  []layoutField // in the declared order; without a name where the default stands in
+	elements []scgs.Value  // of the list at hand
 }
 
-// match binds a layout to the declared state: the same names with the same types.
+// match binds a layout to the declared state: the same names with the same types,
+// but for fields that have a default.
 func (l *layout) match(declared scgs.Schema) (*encoder, error) {
 	e := &encoder{typ: l.typ, declared: declared, columns: make([]layoutField, len(declared))}
 	for _, f := range l.fields {
@@ -108,14 +113,14 @@ func (l *layout) match(declared scgs.Schema) (*encoder, error) {
 		if i < 0 {
 			return nil, fmt.Errorf("agent: field %s of %v: the configuration declares no field %q, but %s: declare it, or leave it out with the tag `pegasus:\"-\"`", f.goName, l.typ, f.field.Name, fieldNames(declared))
 		}
-		if d := declared[i]; d.Type != f.field.Type && (d.Type != scgs.Enum || f.field.Type != scgs.String) {
+		if d := declared[i]; !d.Carries(f.field.Type) {
 			return nil, fmt.Errorf("agent: field %s of %v: the configuration declares %s, the program has %s: make them the same", f.goName, l.typ, d, f.field.Type)
 		}
 		e.columns[i] = f
 	}
 	for i, c := range e.columns {
-		if c.goName == "" {
-			return nil, fmt.Errorf("agent: %v has no field %q, which the configuration declares: add it, or take it out of the declaration", l.typ, declared[i].Name)
+		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid {
+			return nil, fmt.Errorf("agent: %v has no field %q, which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration", l.typ, declared[i].Name)
 		}
 	}
 	return e, nil
@@ -136,14 +141,35 @@ func fieldNames(s scgs.Schema) string {
 func (e *encoder) row(dst []scgs.Value, state any) ([]scgs.Value, error) {
 	v := reflect.ValueOf(state)
 	for i := range e.columns {
-		c := &e.columns[i]
-		value := valueOf(v.Field(c.index), e.declared[i].Type)
+		c, d := &e.columns[i], &e.declared[i]
+		if c.goName == "" {
+			dst = append(dst, d.Default)
+			continue
+		}
+		var value scgs.Value
+		if d.Type.IsList() {
+			if n := v.Field(c.index).Len(); n > scgs.MaxElements {
+				return dst, fmt.Errorf("agent: field %s of %v has %d elements, at most %d are told", c.goName, e.typ, n, scgs.MaxElements)
+			}
+			value = e.list(v.Field(c.index), d.Type.Elem())
+		} else {
+			value = valueOf(v.Field(c.index), d.Type)
+		}
 		if value.Type() == scgs.Invalid {
 			return dst, fmt.Errorf("agent: field %s of %v cannot be told: an integer has at most 63 bits and a sign, a float is a number", c.goName, e.typ)
 		}
 		dst = append(dst, value)
 	}
 	return dst, nil
+}
+
+// list copies a slice. It is Invalid if an element is.
+func (e *encoder) list(f reflect.Value, elem scgs.Type) scgs.Value {
+	e.elements = e.elements[:0]
+	for i := range f.Len() {
+		e.elements = append(e.elements, valueOf(f.Index(i), elem))
+	}
+	return scgs.ListValue(elem, e.elements...)
 }
 
 // valueOf is Invalid for NaN and for unsigned integers that are too large.

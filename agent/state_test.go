@@ -59,7 +59,15 @@ func TestSetRefuses(t *testing.T) {
 			Load  float64
 			Best  float64
 		}{}, `the configuration declares no field "best", but phase, load: declare it`},
-		{"a field missing", struct{ Phase string }{}, `has no field "load", which the configuration declares`},
+		{"a field missing", struct{ Phase string }{}, `agent: struct { Phase string } has no field "load", which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration`},
+		{"a list for a float", struct {
+			Phase string
+			Load  []float64
+		}{}, "field Load of struct { Phase string; Load []float64 }: the configuration declares load: float, the program has list of float: make them the same"},
+		{"a list of lists", struct {
+			Phase string
+			Load  [][]float64
+		}{}, "has type [][]float64, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them"},
 		{"another type", struct {
 			Phase string
 			Load  int
@@ -95,6 +103,7 @@ func TestJoinErrors(t *testing.T) {
 		answer func(*wire.Hello) *wire.Welcome
 		want   string
 	}{
+		{"drift", func(c *agent.Config) { c.Drift = -1 }, nil, "agent: join: Config.Drift is -1: it is in parts per million, from 0 to 100000"},
 		{"no group", func(c *agent.Config) { c.Group = "" }, nil, "Config.Group is empty"},
 		{"bad name", func(c *agent.Config) { c.Name = "a.b" }, nil, `member name "a.b": use letters, digits, - and _, at most 64`},
 		{"bad state", func(c *agent.Config) { c.State = struct{ F func() }{} }, nil, "field F of struct { F func() } has type func()"},
@@ -112,7 +121,7 @@ func TestJoinErrors(t *testing.T) {
 		},
 		{
 			"state not as declared", func(c *agent.Config) { c.State = struct{ Load float64 }{} }, nil,
-			`has no field "phase", which the configuration declares`,
+			`agent: join group "g" as "w": agent: struct { Load float64 } has no field "phase", which the configuration declares without a default: add it`,
 		},
 	}
 	for _, c := range tests {

@@ -1,6 +1,7 @@
 package predicates
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,7 @@ type compiler struct {
 	env    *Env
 	src    string
 	names  []binding // let, innermost last
-	loops  []value   // the element of each loop around, innermost last
+	loops  []loop    // those around, innermost last
 	factor int       // how often the part at hand runs in one evaluation
 	cost   int
 	vars   int
@@ -32,6 +33,12 @@ type binding struct {
 	name string
 	read value
 	tree node
+}
+
+// loop is one over members, or over the elements of a list.
+type loop struct {
+	elem value
+	list bool
 }
 
 func (c *compiler) errorf(n node, hint, format string, args ...any) *Error {
@@ -56,6 +63,8 @@ func (c *compiler) charge(n node, steps int) error {
 	}
 	hint := "split it, or name a part that stands in it more than once with let"
 	switch {
+	case len(c.loops) > 0 && c.loops[len(c.loops)-1].list:
+		hint = fmt.Sprintf("a list counts as %d elements: use in or len where that is enough, or lower the member limit", scgs.MaxElements)
 	case len(c.loops) > 1:
 		hint = "compute the inner group once, before the loop: let n = count(members, ...); ... or let m = mean(map(members, ...)); ..."
 	case len(c.loops) == 1:

@@ -13,9 +13,12 @@
 // # Names
 //
 //	members                    all members of the epoch, in the order of their names
+//	prev                       the same members in the last global state of the epoch
 //	.name .host .online        who a member is, and whether its state is known
 //	.x                         the field x of the member's declared state
+//	.prev.x                    the same field in the last global state of the epoch
 //	memory.x                   a variable of the synchronizer
+//	process.x                  a field of the process whose threads are the members
 //	from_parent.stop.limit     a field of the parent's last signal of that name
 //	from_parent["new-best"].x  the same, for a name that has a dash
 //
@@ -27,6 +30,8 @@
 //	&& || ! and or not   on conditions; == and != too
 //	== != < <= > >=      on numbers and durations; strings, enums and conditions have == and != only
 //	x in [a, b]          equals one of a written list; not in is its opposite
+//	x in .xs             equals an element of a list
+//	.xs[0]               an element of a list, counted from 0
 //	+ - * / %            on numbers; + and - on durations; % on ints; / always gives a float
 //	c ? a : b            also as if c { a } else { b }
 //	let n = x; body      names a value or a group; no name hides another
@@ -52,13 +57,61 @@
 // These are all; [Functions] lists them. Other operators and functions of expr
 // are refused.
 //
+// # Lists
+//
+// A field that is declared as a list is a group of its elements: all functions
+// over a group take it but find, and # is the element.
+//
+//	any(members, any(.tags, # == "gpu"))
+//	all(members, sum(.loads) / len(.loads) < 0.5)
+//
+// A list is no value: it is not compared, nor put into memory, data or a summary.
+// What it has to say over nobody and unknown is that of groups, element by element;
+// of a list that is unknown it is unknown which elements it has:
+//
+//	                     elements a, b   no element   the list unknown
+//	all any none one     by Kleene       unknown      unknown
+//	mean min max         by the numbers  unknown      unknown
+//	sum                  by the numbers  0            unknown
+//	len count            by the numbers  0            between 0 and 64
+//	x in .xs             by the values   false        unknown
+//	x in .xs, x unknown  unknown         false        unknown
+//	.xs[i]               the element     unknown      unknown
+//
+// An index that is not written out may be outside of the list, or unknown itself:
+// then so is the element.
+//
+// A field that has a default is never missing in a state that is known: where a
+// program says nothing of it the default is its value, and is judged as such.
+//
+// # The global state before
+//
+// Where [Env.Prev] says so, prev is the last global state of the same epoch as it
+// was judged: the same members in the same order, with their states then. It does
+// not change when a global state is judged again, because a signal of the parent
+// has come or memory has changed.
+//
+//	sum(members, .done) > sum(prev, .done)
+//	any(members, .load > 2 * .prev.load)
+//
+//	the member then       the member now       .prev.x    .prev.online   .x
+//	no global state yet   known                unknown    false          its value
+//	unknown               known                unknown    false          its value
+//	known                 unknown              its value  true           unknown
+//	known, x had none     known                unknown    true           its value
+//
+// .prev.name and .prev.host are always known, and len(prev) is len(members). A
+// member of prev has no .prev of its own. Nothing is said of what held between the
+// two: other global states may have, if nobody can order them.
+//
 // # Three values
 //
 // A verdict is true, false or unknown. Unknown are: the state of a member that
 // is not .online (its name and host are known), a field, variable or signal that
-// has no value, a division by zero, a float that is not a number, an int outside
-// the range of int64, all, any, none, one, mean, min and max over nobody, and
-// what find does not find. Count, len and sum over nobody are 0.
+// has no value, an element outside of a list, a division by zero, a float that is
+// not a number, an int outside the range of int64, all, any, none, one, mean, min
+// and max over nobody, and what find does not find. Count, len and sum over nobody
+// are 0.
 //
 //	a        b        a && b    a || b    a == b    a ? b : b
 //	true     unknown  unknown   true      unknown   unknown
@@ -82,7 +135,9 @@
 // # Rules
 //
 // Evaluation is a function of the Scope: it reads no clock, keeps nothing and
-// always ends after at most [MaxSteps] steps at the member limit. A [Program] is
-// immutable and may be shared; a [Scope] has one owner. Not promised is the order
-// in which parts are evaluated, nor which of several causes a reason names.
+// always ends after at most [MaxSteps] steps at the member limit, where a loop over
+// a list counts as one over [scgs.MaxElements] elements, and in as a quarter of
+// that. A [Program] is immutable and may be shared; a [Scope] has one owner. Not
+// promised is the order in which parts are evaluated, nor which of several causes a
+// reason names.
 package predicates

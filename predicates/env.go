@@ -16,6 +16,7 @@ type Env struct {
 	Process    scgs.Schema    // the state of the process whose threads are the members; empty elsewhere
 	Parent     []ParentSignal // the signals of the parent that may be read
 	MaxMembers int            // the member limit that costs are counted for; 0 means DefaultMaxMembers
+	Prev       bool           // the global state before may be read, where the Scope is told of each new one
 }
 
 // ParentSignal declares the data of one signal from the parent.

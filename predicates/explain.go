@@ -21,7 +21,7 @@ type Part struct {
 	Low, High scgs.Value
 	// Reason says why the value is not known; empty if it is.
 	Reason string
-	// Split is nil where the part is not all, any, none, one or count over a group.
+	// Split is nil where the part is not all, any, none, one or count over members.
 	Split *Split
 }
 
@@ -151,6 +151,9 @@ func (x *explainer) tell(n node, depth int) *Split {
 		v, err = c.compile(n)
 		return err
 	})
+	if !v.scalar() {
+		return nil
+	}
 	part := Part{Depth: depth, Text: n.String()}
 	x.fill(&part, v, fr)
 	if call, ok := n.(*ast.BuiltinNode); ok {
@@ -197,6 +200,9 @@ func (x *explainer) split(n *ast.BuiltinNode) *Split {
 		g, holds, err = c.each(n)
 		return err
 	})
+	if g.list != nil {
+		return nil // Its elements are no members.
+	}
 	s := &Split{}
 	g.begin(fr)
 	for i := range x.scope.members {

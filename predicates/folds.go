@@ -16,7 +16,7 @@ type fold[T int64 | float64] struct {
 // is void where it is not known which elements are in the group.
 func (f fold[T]) over(fr *frame, g *group, x func(*frame) span[T]) (result span[T], n int) {
 	g.begin(fr)
-	for i := range fr.s.members {
+	for i := range g.size(fr) {
 		switch in := g.has(fr, i); in.is {
 		case Unknown:
 			return void[T](in.why), n
@@ -33,7 +33,7 @@ func (f fold[T]) over(fr *frame, g *group, x func(*frame) span[T]) (result span[
 		}
 	}
 	if n == 0 && f.first {
-		return void[T](at(emptyGroup, g.at)), 0
+		return void[T](g.empty()), 0
 	}
 	return result, n
 }
@@ -53,13 +53,16 @@ func (c *compiler) numbers(n *ast.BuiltinNode) (*group, value, error) {
 		if n.Name == "sum" {
 			hint = "write sum(members, .x) with a field that is an int or a float"
 		}
-		return nil, value{}, c.errorf(n.Arguments[len(n.Arguments)-1], hint, "%s needs numbers, this is %s", n.Name, c.elements(n, v))
+		return nil, value{}, c.errorf(n.Arguments[len(n.Arguments)-1], hint, "%s needs numbers, this is %s", n.Name, c.elements(n, g, v))
 	}
 	return g, v, nil
 }
 
 // elements describes what a group has instead of numbers.
-func (c *compiler) elements(n *ast.BuiltinNode, v value) string {
+func (c *compiler) elements(n *ast.BuiltinNode, g *group, v value) string {
+	if len(n.Arguments) == 1 && g.list != nil {
+		return "a list with " + v.what() + " at each place"
+	}
 	if len(n.Arguments) == 1 && v.item != nil {
 		return "a group of members"
 	}
@@ -96,7 +99,7 @@ func (c *compiler) mean(n *ast.BuiltinNode) (value, error) {
 		return value{}, err
 	}
 	f, x := c.floatSum(n), v.toFloat().float
-	empty := at(emptyGroup, g.at)
+	empty := g.empty()
 	return floatValue(func(fr *frame) span[float64] {
 		s, k := f.over(fr, g, x)
 		return divide(s, point(float64(k)), empty, empty)

@@ -29,11 +29,19 @@ func testEnv() *predicates.Env {
 	}
 }
 
+// listEnv is testEnv with lists.
+func listEnv() *predicates.Env {
+	e := testEnv()
+	e.State = append(e.State, scgs.Field{Name: "tags", Type: scgs.ListOf(scgs.String)}, scgs.Field{Name: "xs", Type: scgs.ListOf(scgs.Float)})
+	return e
+}
+
 // source draws texts. Each rule gives an operand in brackets where it needs
 // them, so precedence is not at stake here.
 type source struct {
 	t     *rapid.T
 	loops int
+	lists bool // the state has those of listEnv
 }
 
 func (g *source) pick(options ...func() string) string {
@@ -59,6 +67,14 @@ func (g *source) boolean(depth int) string {
 			func() string {
 				return "(.phase" + g.word(" in ", " not in ") + g.word(`["idle"]`, `["stop", "search"]`, "[]") + ")"
 			},
+		)
+	}
+	if g.loops > 0 && g.lists {
+		leaves = append(leaves,
+			func() string { return "(" + g.word(`"p"`, ".tag", ".name") + g.word(" in ", " not in ") + ".tags)" },
+			func() string { return "(0.5 in .xs)" },
+			func() string { return g.list("tags", `# == "p"`, `# != "q"`) },
+			func() string { return g.list("xs", "# > 0.5", "# == 1.0") },
 		)
 	}
 	if depth == 0 {
@@ -94,6 +110,14 @@ func (g *source) number(depth int) string {
 	if g.loops > 0 {
 		leaves = append(leaves, func() string { return g.word(".n", ".x") })
 	}
+	if g.loops > 0 && g.lists {
+		leaves = append(leaves, func() string { return g.word("len(.tags)", ".xs[0]", ".xs[2]") })
+	}
+	if g.loops == 1 && g.lists {
+		leaves = append(leaves, func() string {
+			return g.word("sum(.xs)", "sum(.xs, # * 2)", "mean(.xs)", "min(.xs)", "max(map(.xs, -#))", "count(.xs, # > 0.5)", "len(filter(.xs, # < 1))")
+		})
+	}
 	if depth == 0 {
 		return g.pick(leaves...)
 	}
@@ -117,6 +141,14 @@ func (g *source) number(depth int) string {
 		)
 	}
 	return g.pick(inner...)
+}
+
+// list draws a quantifier over a list, where one more loop may stand.
+func (g *source) list(field string, conditions ...string) string {
+	if g.loops == predicates.MaxLoops {
+		return "(len(." + field + ") > 1)"
+	}
+	return g.word("all", "any", "none", "one") + "(." + field + ", " + g.word(conditions...) + ")"
 }
 
 // let draws a named number; the name is unlike those around it.
@@ -151,7 +183,7 @@ func (g *source) inside(draw func() string) string {
 
 // drawProgram draws a condition that compiles: the cost bound may refuse one.
 func drawProgram(t *rapid.T, e *predicates.Env) *predicates.Program {
-	src := (&source{t: t}).boolean(rapid.IntRange(1, 3).Draw(t, "depth"))
+	src := (&source{t: t, lists: e.State.Index("tags") >= 0}).boolean(rapid.IntRange(1, 3).Draw(t, "depth"))
 	p, err := e.Bool(src)
 	if err != nil {
 		t.Fatalf("%v", err)
@@ -162,6 +194,13 @@ func drawProgram(t *rapid.T, e *predicates.Env) *predicates.Program {
 // drawValue draws a value from few, so that equalities happen; sums of the
 // floats are exact.
 func drawValue(t *rapid.T, f scgs.Field, infinite bool) scgs.Value {
+	if f.Type.IsList() {
+		elements := make([]scgs.Value, rapid.IntRange(0, 3).Draw(t, "length"))
+		for i := range elements {
+			elements[i] = drawValue(t, f.Element(), infinite)
+		}
+		return scgs.ListValue(f.Type.Elem(), elements...)
+	}
 	switch f.Type {
 	case scgs.Bool:
 		return scgs.BoolValue(rapid.Bool().Draw(t, "bool"))

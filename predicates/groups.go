@@ -4,14 +4,18 @@ import (
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // group is a list of members, or of one value a member, that is never built: it
 // is a loop over all members, the conditions that let one in, and what is taken
-// of it. Whether a member is in can be unknown.
+// of it. Whether a member is in can be unknown. A list of a state is a group, too:
+// a loop over its elements.
 type group struct {
-	slot   int            // the loop of the frame that it runs in
-	before []func(*frame) // variables that it needs
+	slot   int                               // the loop of the frame that it runs in
+	list   func(*frame) (*scgs.Value, cause) // nil: the loop is over members
+	before []func(*frame)                    // variables that it needs
 	when   []func(*frame) truth
 	elem   value // the member, or a value computed from it
 	steps  int   // cost of elem
@@ -23,12 +27,16 @@ func (g *group) begin(fr *frame) {
 	for _, prepare := range g.before {
 		prepare(fr)
 	}
+	if g.list != nil {
+		l := &fr.lists[g.slot]
+		l.list, l.why = g.list(fr)
+	}
 }
 
-// has moves the loop to member i and says whether the group has it.
+// has moves the loop to element i and says whether the group has it.
 func (g *group) has(fr *frame, i int) truth {
 	fr.loop[g.slot] = i
-	in := truth{is: True}
+	in := g.there(fr)
 	for _, when := range g.when {
 		if in = and(in, when(fr)); in.is == False {
 			break
@@ -50,12 +58,12 @@ func (c *compiler) group(n *ast.BuiltinNode) (*group, error) {
 	if len(n.Arguments) == 0 {
 		return nil, c.errorf(n, "write "+n.Name+"(members, ...)", "%s needs a group", n.Name)
 	}
-	if len(c.loops) == MaxLoops {
-		return nil, c.errorf(n, "compute the inner group once with let, before the loop", "more than %d loops over members stand inside one another", MaxLoops)
-	}
 	v, err := c.compile(n.Arguments[0])
 	if err != nil {
 		return nil, err
+	}
+	if length := n.Name == "len" && v.list; len(c.loops) == MaxLoops && !length {
+		return nil, c.errorf(n, "compute the inner group once with let, before the loop", "more than %d loops over members stand inside one another", MaxLoops)
 	}
 	if v.group == nil {
 		return nil, c.errorf(n.Arguments[0], "write "+n.Name+"(members, ...)", "%s needs a group, this is %s", n.Name, v.what())
@@ -81,14 +89,14 @@ func (c *compiler) body(n *ast.BuiltinNode, g *group) (value, int, error) {
 		v, err = c.compile(part)
 		return err
 	})
-	return v, (c.cost - before) / max(1, c.factor*c.env.maxMembers()), err
+	return v, (c.cost - before) / max(1, c.factor*c.bound(g)), err
 }
 
 // inside runs compile as the body of a loop over the group.
 func (c *compiler) inside(g *group, compile func() error) error {
 	outer := c.factor
-	c.factor *= c.env.maxMembers()
-	c.loops = append(c.loops, g.elem)
+	c.factor *= c.bound(g)
+	c.loops = append(c.loops, loop{g.elem, g.list != nil})
 	err := compile()
 	c.loops = c.loops[:len(c.loops)-1]
 	c.factor = outer
@@ -134,7 +142,7 @@ func (c *compiler) quantifier(n *ast.BuiltinNode) (value, error) {
 func (g *group) any(fr *frame, cond func(*frame) truth) truth {
 	g.begin(fr)
 	t := tally{empty: true}
-	for i := range fr.s.members {
+	for i := range g.size(fr) {
 		if in := g.has(fr, i); in.is != False && t.add(in, cond(fr)) {
 			return truth{is: True}
 		}
@@ -155,7 +163,7 @@ func (g *group) one(fr *frame, cond func(*frame) truth) truth {
 func (g *group) count(fr *frame, cond func(*frame) truth) tally {
 	g.begin(fr)
 	t := tally{empty: true}
-	for i := range fr.s.members {
+	for i := range g.size(fr) {
 		if in := g.has(fr, i); in.is != False {
 			t.add(in, cond(fr))
 		}
@@ -197,7 +205,7 @@ func (g *group) decided(t tally, answer bool) truth {
 	case t.open > 0:
 		return unknown(t.why)
 	case t.empty:
-		return unknown(either(t.maybe, at(emptyGroup, g.at)))
+		return unknown(either(t.maybe, g.empty()))
 	}
 	return truthOf(answer)
 }
@@ -210,6 +218,9 @@ func (c *compiler) counter(n *ast.BuiltinNode) (value, error) {
 	if n.Name == "count" {
 		g, cond, err = c.each(n)
 	} else if g, err = c.group(n); err == nil {
+		if g.list != nil && len(g.when) == 0 {
+			return c.length(g), nil
+		}
 		err = c.inside(g, func() error { return c.charge(n, 1) })
 	}
 	if err != nil {
@@ -257,7 +268,7 @@ func (c *compiler) find(n *ast.BuiltinNode) (value, error) {
 	if g.elem.item == nil {
 		return value{}, c.errorf(n.Arguments[0], "write find(members, ...)", "find needs members, this is a list of values")
 	}
-	return value{item: func(fr *frame) item {
+	return value{prev: g.elem.prev, item: func(fr *frame) item {
 		g.begin(fr)
 		for i := range fr.s.members {
 			switch t := and(g.has(fr, i), cond(fr)); t.is {

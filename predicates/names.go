@@ -10,7 +10,7 @@ import (
 )
 
 // roots are the names that an expression can begin with.
-var roots = []string{"members", "memory", "process", "from_parent"}
+var roots = []string{"members", "prev", "memory", "process", "from_parent"}
 
 // own are the fields that every member has beside its declared state.
 var own = []string{"name", "host", "online"}
@@ -28,6 +28,8 @@ func (c *compiler) identifier(n *ast.IdentifierNode) (value, error) {
 	switch n.Value {
 	case "members":
 		return c.members(), nil
+	case "prev":
+		return c.prevMembers(n)
 	case "memory", "from_parent":
 		return value{}, c.errorf(n, "name what you read of it: memory.NAME or from_parent.SIGNAL.FIELD", "%s is not a value", n.Value)
 	case "process":
@@ -67,7 +69,7 @@ func (c *compiler) pointer(n *ast.PointerNode) (value, error) {
 	if len(c.loops) == 0 { // the parser allows pointers inside loops only
 		panic(fmt.Sprintf("predicates: pointer outside of a loop in %q", c.src))
 	}
-	return c.loops[len(c.loops)-1], nil
+	return c.loops[len(c.loops)-1].elem, nil
 }
 
 // property is a dot or an index with a string: of memory, of a signal of the
@@ -75,7 +77,7 @@ func (c *compiler) pointer(n *ast.PointerNode) (value, error) {
 func (c *compiler) property(n *ast.MemberNode) (value, error) {
 	name, ok := n.Property.(*ast.StringNode)
 	if !ok {
-		return value{}, c.errorf(n, "members have no fixed places: use find(members, .name == ...)", "an index is not part of the predicate language")
+		return c.index(n)
 	}
 	switch left := n.Node.(type) {
 	case *ast.IdentifierNode:
@@ -101,13 +103,30 @@ func (c *compiler) property(n *ast.MemberNode) (value, error) {
 	if v.item == nil {
 		return value{}, c.errorf(name, "only members have fields", "%s has no field %q", v.what(), name.Value)
 	}
-	return c.field(v.item, name)
+	return c.field(v, name)
 }
 
-// field reads a field of the member that find gives.
-func (c *compiler) field(find func(*frame) item, name *ast.StringNode) (value, error) {
+// load is the value of a declared field, or the group of a list's elements.
+func (c *compiler) load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
+	if f.Type.IsList() {
+		return c.list(f, get)
+	}
+	return load(f, get)
+}
+
+// field reads a field of a member.
+func (c *compiler) field(member value, name *ast.StringNode) (value, error) {
 	c.uses.Members = true
+	find := member.item
 	switch name.Value {
+	case "prev":
+		switch {
+		case member.prev:
+			return value{}, c.errorf(name, "the last global state is kept, and none before it", "a member of prev has no .prev of its own")
+		case c.env.Prev:
+			c.uses.Prev = true
+			return value{item: find, prev: true}, nil
+		}
 	case "name":
 		return ownText(find, func(m *Member) string { return m.Name }), nil
 	case "host":
@@ -118,6 +137,9 @@ func (c *compiler) field(find func(*frame) item, name *ast.StringNode) (value, e
 			if it.why.set() {
 				return unknown(it.why)
 			}
+			if member.prev {
+				return truthOf(fr.s.prev.has(it.index))
+			}
 			return truthOf(fr.s.online[it.index])
 		}), nil
 	}
@@ -126,10 +148,13 @@ func (c *compiler) field(find func(*frame) item, name *ast.StringNode) (value, e
 		return value{}, c.unknownField(name, "unknown field %q", "field", fieldNames(c.env.State, own...))
 	}
 	c.uses.Fields |= 1 << i
-	return load(c.env.State[i], func(fr *frame) (*scgs.Value, cause) {
+	return c.load(c.env.State[i], func(fr *frame) (*scgs.Value, cause) {
 		it := find(fr)
 		if it.why.set() {
 			return nil, it.why
+		}
+		if member.prev {
+			return fr.s.prevValue(it.index, i)
 		}
 		return fr.s.stateValue(it.index, i)
 	}), nil
@@ -160,7 +185,7 @@ func (c *compiler) process(name *ast.StringNode) (value, error) {
 		return value{}, c.unknownField(name, "unknown field process.%s", "field", fieldNames(c.env.Process))
 	}
 	c.uses.Process |= 1 << i
-	return load(c.env.Process[i], func(fr *frame) (*scgs.Value, cause) { return fr.s.processValue(i) }), nil
+	return c.load(c.env.Process[i], func(fr *frame) (*scgs.Value, cause) { return fr.s.processValue(i) }), nil
 }
 
 func (c *compiler) fromParent(signal node, name *ast.StringNode) (value, error) {

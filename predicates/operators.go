@@ -222,14 +222,11 @@ func (c *compiler) floatArithmetic(n *ast.BinaryNode, l, r value) value {
 func (c *compiler) in(n *ast.BinaryNode) (value, error) {
 	list, ok := n.Right.(*ast.ArrayNode)
 	if !ok {
-		return value{}, c.errorf(n, "for a group write any(members, .x == ...)", "the right side of in is a list in brackets")
+		return c.inList(n)
 	}
-	left, err := c.compile(n.Left)
+	left, err := c.single(n.Left)
 	if err != nil {
 		return value{}, err
-	}
-	if !left.scalar() {
-		return value{}, c.errorf(n.Left, "use a field of it", "a value is wanted, this is %s", left.what())
 	}
 	store, x := left.keep(c.vars)
 	c.vars++
@@ -257,4 +254,16 @@ func (c *compiler) in(n *ast.BinaryNode) (value, error) {
 		}
 		return found
 	}), nil
+}
+
+// single compiles what is compared with the elements of a list.
+func (c *compiler) single(n node) (value, error) {
+	v, err := c.compile(n)
+	if err != nil {
+		return value{}, err
+	}
+	if !v.scalar() {
+		return value{}, c.errorf(n, "use a field of it", "a value is wanted, this is %s", v.what())
+	}
+	return v, nil
 }

@@ -32,6 +32,7 @@ type Uses struct {
 	Memory  uint64   // bit i: variable i of Env.Memory
 	Process uint64   // bit i: field i of Env.Process
 	Parent  []string // signals of the parent, in ascending order
+	Prev    bool     // the global state before, in its fields among Fields: the result may change with each new one
 }
 
 // sorted returns the same Uses with the signals in order, each once.

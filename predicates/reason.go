@@ -18,11 +18,16 @@ const (
 	noCause causeCode = iota
 	memberUnknown
 	fieldMissing
+	prevMissing
+	prevUnknown
+	prevFieldMissing
 	memoryMissing
 	processMissing
 	signalMissing
 	signalFieldMissing
 	emptyGroup
+	emptyList
+	noElement
 	noMatch
 	divisionByZero
 	notANumber
@@ -51,7 +56,13 @@ func (p *Program) describe(c cause, s *Scope) string {
 	case signalFieldMissing:
 		signal := e.Parent[c.member]
 		return fmt.Sprintf("the parent's last signal %s has no value for %s", signal.Name, signal.Fields[c.field].Name)
-	case noCause, emptyGroup, noMatch, divisionByZero, notANumber, intOverflow:
+	case prevMissing:
+		return "there is no global state before this one in the epoch"
+	case prevUnknown:
+		return fmt.Sprintf("the state of member %s was unknown in the global state before", s.members[c.member].Name)
+	case prevFieldMissing:
+		return fmt.Sprintf("member %s had no value for %s in the global state before", s.members[c.member].Name, e.State[c.field].Name)
+	case noCause, emptyGroup, emptyList, noElement, noMatch, divisionByZero, notANumber, intOverflow:
 	}
 	line, column := position(p.src, int(c.member))
 	return fmt.Sprintf("%s at %d:%d", faults[c.code], line, column)
@@ -60,6 +71,8 @@ func (p *Program) describe(c cause, s *Scope) string {
 var faults = [...]string{
 	noCause:        "not decided",
 	emptyGroup:     "no member is in the group",
+	emptyList:      "no element is in the list",
+	noElement:      "the list has no element at this index",
 	noMatch:        "no member matches",
 	divisionByZero: "division by zero",
 	notANumber:     "the result is not a number",

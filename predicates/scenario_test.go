@@ -2,6 +2,7 @@ package predicates_test
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,15 +27,21 @@ func TestScenarios(t *testing.T) {
 
 type world struct {
 	env   *predicates.Env
+	who   []predicates.Member
 	scope *predicates.Scope
 }
 
 func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
 	switch d.Cmd {
-	case "state": // NAME: TYPE [WORD...], a line a field
+	case "state": // NAME: [list] TYPE [WORD...], a line a field
 		w.env.State = schema(t, d.Input)
+		w.env.Prev = d.HasArg("prev")
 		d.MaybeScanArgs(t, "limit", &w.env.MaxMembers)
+	case "process": // a schema, and its values behind it: NAME: TYPE = VALUE
+		w.process(t, d)
+	case "next": // NAME [FIELD=VALUE...], or NAME unknown: the next global state
+		w.next(t, lines(d.Input))
 	case "memory":
 		w.env.Memory = schema(t, d.Input)
 	case "signal":
@@ -100,7 +107,7 @@ func (w *world) one(t *testing.T, d *datadriven.TestData, src string) string {
 			return refusal(p, err)
 		}
 		u := p.Uses()
-		return fmt.Sprintf("cost=%d members=%v fields=%b memory=%b parent=%v", p.Cost(), u.Members, u.Fields, u.Memory, u.Parent)
+		return strings.TrimSuffix(fmt.Sprintf("cost=%d members=%v fields=%b memory=%b parent=%v prev=%v", p.Cost(), u.Members, u.Fields, u.Memory, u.Parent, u.Prev), " prev=false")
 	}
 	t.Fatalf("unknown command %q", d.Cmd)
 	return ""
@@ -147,20 +154,53 @@ func refusal(p *predicates.Program, err error) string {
 func (w *world) members(t *testing.T, rows []string) {
 	t.Helper()
 	w.scope = predicates.NewScope(w.env)
-	var who []predicates.Member
+	if w.env.Prev {
+		w.scope.KeepPrev()
+	}
+	w.who = nil
 	for _, row := range rows {
 		words := strings.Fields(row)
-		who = append(who, predicates.Member{Name: words[0], Host: words[1]})
+		w.who = append(w.who, predicates.Member{Name: words[0], Host: words[1]})
 	}
-	w.scope.Reset(who)
+	w.scope.Reset(w.who)
+	w.scope.Next()
 	for i, row := range rows {
-		words := strings.Fields(row)[2:]
-		if len(words) == 1 && words[0] == "unknown" {
-			w.scope.SetUnknown(i)
-			continue
-		}
-		w.scope.Set(i, values(t, w.env.State, words))
+		w.put(t, i, strings.Fields(row)[2:])
 	}
+}
+
+func (w *world) put(t *testing.T, i int, words []string) {
+	t.Helper()
+	if len(words) == 1 && words[0] == "unknown" {
+		w.scope.SetUnknown(i)
+		return
+	}
+	w.scope.Set(i, values(t, w.env.State, words))
+}
+
+func (w *world) next(t *testing.T, rows []string) {
+	t.Helper()
+	w.scope.Next()
+	for _, row := range rows {
+		words := strings.Fields(row)
+		i := slices.IndexFunc(w.who, func(m predicates.Member) bool { return m.Name == words[0] })
+		w.put(t, i, words[1:])
+	}
+}
+
+func (w *world) process(t *testing.T, d *datadriven.TestData) {
+	t.Helper()
+	var words []string
+	var declared strings.Builder
+	for _, line := range lines(d.Input) {
+		field, val, _ := strings.Cut(line, " = ")
+		name, _, _ := strings.Cut(field, ":")
+		fmt.Fprintln(&declared, field)
+		words = append(words, name+"="+val)
+	}
+	w.env.Process = schema(t, strings.TrimSpace(declared.String()))
+	w.scope = predicates.NewScope(w.env)
+	w.scope.SetProcess(values(t, w.env.Process, words))
 }
 
 func (w *world) set(t *testing.T, d *datadriven.TestData) {
@@ -192,6 +232,10 @@ func schema(t *testing.T, input string) scgs.Schema {
 	for _, line := range lines(input) {
 		name, rest, _ := strings.Cut(line, ":")
 		words := strings.Fields(rest)
+		isList := words[0] == "list"
+		if isList {
+			words = words[1:]
+		}
 		typ, ok := scgs.ParseType(words[0])
 		if !ok {
 			t.Fatalf("no type in %q", line)
@@ -199,6 +243,9 @@ func schema(t *testing.T, input string) scgs.Schema {
 		f := scgs.Field{Name: name, Type: typ}
 		if typ == scgs.Enum {
 			f.Words = words[1:]
+		}
+		if isList {
+			f.Type = scgs.ListOf(typ)
 		}
 		s = append(s, f)
 	}
@@ -226,8 +273,18 @@ func values(t *testing.T, s scgs.Schema, words []string) []scgs.Value {
 	return row
 }
 
+// parseValue reads a value; a list is written [a|b].
 func parseValue(t *testing.T, typ scgs.Type, val string) scgs.Value {
 	t.Helper()
+	if typ.IsList() {
+		var list []scgs.Value
+		if val = strings.Trim(val, "[]"); val != "" {
+			for word := range strings.SplitSeq(val, "|") {
+				list = append(list, parseValue(t, typ.Elem(), word))
+			}
+		}
+		return scgs.ListValue(typ.Elem(), list...)
+	}
 	var v scgs.Value
 	var err error
 	switch typ {

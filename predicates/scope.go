@@ -18,6 +18,7 @@ type Scope struct {
 	memory  []scgs.Value
 	process []scgs.Value
 	parent  [][]scgs.Value // nil before the first signal of that name
+	prev    prev
 	frame   frame
 }
 
@@ -46,6 +47,7 @@ func (s *Scope) Reset(members []Member) {
 	s.rows = slices.Grow(s.rows[:0], n*len(s.env.State))[:n*len(s.env.State)]
 	clear(s.online)
 	clear(s.rows)
+	s.prev.reset(n, len(s.rows))
 }
 
 // Len is the number of members.
@@ -61,11 +63,15 @@ func (s *Scope) Set(i int, row []scgs.Value) {
 	}
 	copy(s.rows[i*n:], row)
 	s.online[i] = true
+	s.prev.note(i)
 }
 
 // SetUnknown makes the state of member i unknown: it is not .online, and all
 // its fields but .name and .host are unknown.
-func (s *Scope) SetUnknown(i int) { s.online[i] = false }
+func (s *Scope) SetUnknown(i int) {
+	s.online[i] = false
+	s.prev.note(i)
+}
 
 // SetMemory gives variable i of [Env.Memory] a value; an Invalid one makes it
 // unknown.
@@ -104,8 +110,12 @@ func (s *Scope) SetParent(signal string, row []scgs.Value) {
 // frame is the working memory of one evaluation.
 type frame struct {
 	s    *Scope
-	loop [MaxLoops]int // the member that each loop is at
-	vars []stored      // values named with let
+	loop [MaxLoops + 1]int // the member or element that each loop is at
+	vars []stored          // values named with let
+
+	// Of loops over lists, and of an index inside of the innermost loop.
+	lists    [MaxLoops + 1]listed
+	elements [MaxLoops + 1]scgs.Value
 }
 
 // stored is the value of one variable; its type says which part is in use.

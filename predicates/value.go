@@ -21,6 +21,8 @@ type value struct {
 	item  func(*frame) item
 	group *group
 
+	prev    bool    // of a member: it is the one in the global state before
+	list    bool    // of a group: it is a list of a state as it stands
 	literal *string // the text, if it is written out in the source
 }
 
@@ -73,7 +75,7 @@ func load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
 			}
 			return text{s: x.Text()}
 		}
-	case scgs.Invalid:
+	default:
 		panic(fmt.Sprintf("predicates: field %q is declared without a type", f.Name))
 	}
 	return v

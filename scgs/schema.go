@@ -3,8 +3,11 @@ package scgs
 import (
 	"fmt"
 	"hash/fnv"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // The limits of a schema and of the values in a report. What exceeds them is
@@ -19,14 +22,25 @@ const (
 type Field struct {
 	Name  string
 	Type  Type
-	Words []string // the words of an Enum, in declared order; else empty
+	Words []string // the words of an Enum or a list of them, in declared order; else empty
+	// Default is what a state has that says nothing of the field; Invalid: such a
+	// state is refused.
+	Default Value `json:",omitzero"`
 }
 
+// Element is the field that has an element of this one, which is a list, as its
+// value.
+func (f Field) Element() Field { return Field{Name: f.Name, Type: f.Type.Elem(), Words: f.Words} }
+
 // Accepts reports whether v is a value of this field: of its type, an enum's
-// word out of its list, a text within [MaxTextBytes].
+// word out of its list, a text within [MaxTextBytes], a list within
+// [MaxElements].
 func (f Field) Accepts(v Value) bool {
 	if v.typ != f.Type || v.typ == Invalid {
 		return false
+	}
+	if f.Type.IsList() {
+		return f.acceptsList(v)
 	}
 	switch f.Type {
 	case Enum:
@@ -38,12 +52,69 @@ func (f Field) Accepts(v Value) bool {
 	}
 }
 
-// String gives the field as configuration files write it.
-func (f Field) String() string {
-	if f.Type == Enum {
-		return f.Name + ": {enum: [" + strings.Join(f.Words, ", ") + "]}"
+func (f Field) acceptsList(v Value) bool {
+	elem, texts := f.Element(), 0
+	for i := range min(v.Len(), MaxElements) {
+		e := v.At(i)
+		if !elem.Accepts(e) {
+			return false
+		}
+		texts += len(e.text)
 	}
-	return f.Name + ": " + f.Type.String()
+	return v.Len() <= MaxElements && (elem.Type != String || texts <= MaxTextBytes)
+}
+
+// Parse reads a value of the field, which is no list, as people write it: true, 7,
+// -0.5, +Inf, 1.5s, and texts without quotes.
+func (f Field) Parse(text string) (Value, error) {
+	var v Value
+	var err error
+	switch f.Type {
+	case Bool:
+		var b bool
+		b, err = strconv.ParseBool(text)
+		v = BoolValue(b)
+	case Int:
+		var i int64
+		i, err = strconv.ParseInt(text, 10, 64)
+		v = IntValue(i)
+	case Float:
+		var x float64
+		x, err = strconv.ParseFloat(text, 64)
+		v = FloatValue(x)
+	case Duration:
+		var d time.Duration
+		d, err = time.ParseDuration(text)
+		v = DurationValue(d)
+	case String:
+		v = StringValue(text)
+	case Enum:
+		v = EnumValue(text)
+	default:
+	}
+	if err != nil || !f.Accepts(v) {
+		return Value{}, fmt.Errorf("%q is no value of %s", text, f)
+	}
+	return v, nil
+}
+
+// Carries reports whether a program's field of type t can have this field's
+// values: it is of the same type, or of strings where this one is of an enum's
+// words.
+func (f Field) Carries(t Type) bool {
+	return t == f.Type || f.Type.Elem() == Enum && t.Elem() == String && t.IsList() == f.Type.IsList()
+}
+
+// String gives the field as configuration files write it, without its default.
+func (f Field) String() string {
+	typ := f.Type.Elem().String()
+	if f.Type.Elem() == Enum {
+		typ = "{enum: [" + strings.Join(f.Words, ", ") + "]}"
+	}
+	if f.Type.IsList() {
+		typ = "{list: " + typ + "}"
+	}
+	return f.Name + ": " + typ
 }
 
 // Schema is the declared form of a local state: its fields in order. The fields
@@ -76,11 +147,11 @@ func (f Field) validate() error {
 		return fmt.Errorf("state: field %q: a name is a letter or _, then letters, digits or _, at most %d bytes", f.Name, MaxNameBytes)
 	case slices.Contains(reserved, f.Name):
 		return fmt.Errorf("state: field %q is reserved: every member has %s of its own", f.Name, strings.Join(reserved, ", "))
-	case f.Type == Invalid || int(f.Type) >= len(typeNames):
-		return fmt.Errorf("state: field %q has no type: use bool, int, float, string, duration or {enum: [...]}", f.Name)
-	case f.Type == Enum && (len(f.Words) == 0 || len(f.Words) > MaxFields):
+	case ListOf(f.Type.Elem()) == Invalid:
+		return fmt.Errorf("state: field %q has no type: use bool, int, float, string, duration, {enum: [...]} or {list: TYPE}", f.Name)
+	case f.Type.Elem() == Enum && (len(f.Words) == 0 || len(f.Words) > MaxFields):
 		return fmt.Errorf("state: field %q: an enum has 1 to %d words, this one has %d", f.Name, MaxFields, len(f.Words))
-	case f.Type != Enum && len(f.Words) > 0:
+	case f.Type.Elem() != Enum && len(f.Words) > 0:
 		return fmt.Errorf("state: field %q of type %s has enum words", f.Name, f.Type)
 	}
 	for i, w := range f.Words {
@@ -91,7 +162,20 @@ func (f Field) validate() error {
 			return fmt.Errorf("state: field %q: enum word %q stands twice", f.Name, w)
 		}
 	}
+	if f.Default.typ != Invalid && (!f.Accepts(f.Default) || !f.Default.finite()) {
+		return fmt.Errorf("state: field %q: its default %v is no value of %s", f.Name, f.Default, f)
+	}
 	return nil
+}
+
+// finite reports whether no number of the value is infinite: states have none.
+func (v Value) finite() bool {
+	for i := range v.Len() {
+		if !v.At(i).finite() {
+			return false
+		}
+	}
+	return !math.IsInf(v.Float(), 0)
 }
 
 func identifier(name string) bool {
@@ -133,6 +217,9 @@ func (s Schema) Hash() uint64 {
 	h := fnv.New64a()
 	for _, f := range s {
 		_, _ = fmt.Fprintf(h, "%q %d %q\n", f.Name, f.Type, f.Words)
+		if f.Default.typ != Invalid {
+			_, _ = fmt.Fprintf(h, "default %q\n", f.Default.String())
+		}
 	}
 	return h.Sum64()
 }

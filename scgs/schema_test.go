@@ -33,7 +33,7 @@ func TestSchemaFaults(t *testing.T) {
 		{scgs.Schema{{Name: "größe", Type: scgs.Int}}, `a name is a letter or _`},
 		{scgs.Schema{{Name: long, Type: scgs.Int}}, `at most 64 bytes`},
 		{scgs.Schema{{Name: "online", Type: scgs.Bool}}, `state: field "online" is reserved: every member has name, host, online of its own`},
-		{scgs.Schema{{Name: "a"}}, `state: field "a" has no type: use bool, int, float, string, duration or {enum: [...]}`},
+		{scgs.Schema{{Name: "a"}}, `state: field "a" has no type: use bool, int, float, string, duration, {enum: [...]} or {list: TYPE}`},
 		{scgs.Schema{{Name: "a", Type: 99}}, `state: field "a" has no type`},
 		{scgs.Schema{{Name: "a", Type: scgs.Enum}}, `state: field "a": an enum has 1 to 64 words, this one has 0`},
 		{scgs.Schema{{Name: "a", Type: scgs.Enum, Words: words}}, `state: field "a": an enum has 1 to 64 words, this one has 65`},

@@ -6,10 +6,11 @@ import (
 	"time"
 )
 
-// Type is the type of one field of a local state.
+// Type is the type of one field of a local state: one of those below, or a list
+// of one of them ([ListOf]).
 type Type uint8
 
-// The field types. An Enum is a string out of a declared list.
+// The types of single values. An Enum is a string out of a declared list.
 const (
 	Invalid Type = iota
 	Bool
@@ -22,15 +23,19 @@ const (
 
 var typeNames = [...]string{"invalid", "bool", "int", "float", "string", "duration", "enum"}
 
-// String gives the word that configuration files use for the type.
+// String gives the word that configuration files use for the type, and "list of
+// float" for lists.
 func (t Type) String() string {
-	if int(t) < len(typeNames) {
+	switch {
+	case int(t) < len(typeNames):
 		return typeNames[t]
+	case ListOf(t.Elem()) == t:
+		return "list of " + typeNames[t.Elem()]
 	}
 	return "type(" + strconv.Itoa(int(t)) + ")"
 }
 
-// ParseType finds the type a configuration word stands for.
+// ParseType finds the type a configuration word stands for. Lists have no word.
 func ParseType(word string) (Type, bool) {
 	for i, name := range typeNames {
 		if name == word && Type(i) != Invalid {
@@ -42,11 +47,12 @@ func ParseType(word string) (Type, bool) {
 
 // Value is one typed value: a field of a local state, a variable, or a datum of
 // a signal. It is a plain value; copying it never shares memory that can change.
-// The zero Value has type Invalid and stands for "no value".
+// The zero Value has type Invalid and stands for "no value". Values compare by ==:
+// two are equal if their types and contents are, where 0 and -0 are different.
 type Value struct {
 	typ  Type
-	bits uint64
-	text string
+	bits uint64 // of a list the number of elements
+	text string // of a list the elements, packed
 }
 
 // BoolValue makes a Value of type Bool.
@@ -114,11 +120,20 @@ func (v Value) Duration() time.Duration {
 }
 
 // Text is the value of a String or Enum, "" for every other type.
-func (v Value) Text() string { return v.text }
+func (v Value) Text() string {
+	if v.typ.IsList() {
+		return ""
+	}
+	return v.text
+}
 
 // Any returns the value as the Go type of the same meaning: bool, int64,
-// float64, string (also for an Enum), time.Duration; nil for Invalid.
+// float64, string (also for an Enum), time.Duration, a slice of these for a list;
+// nil for Invalid.
 func (v Value) Any() any {
+	if v.typ.IsList() {
+		return v.anyList()
+	}
 	switch v.typ {
 	case Bool:
 		return v.Bool()
@@ -137,6 +152,9 @@ func (v Value) Any() any {
 
 // String gives the value as a person would write it; "none" for Invalid.
 func (v Value) String() string {
+	if v.typ.IsList() {
+		return v.listString()
+	}
 	switch v.typ {
 	case Bool:
 		return strconv.FormatBool(v.Bool())

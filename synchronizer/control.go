@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -59,12 +58,11 @@ type question struct {
 // Status tells where the synchronizer stands. It fails with [ErrBusy] if 16
 // questions wait already, with [ErrEnded], and when ctx ends.
 func (s *Synchronizer) Status(ctx context.Context) (Status, error) {
-	var core synccore.Status
-	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) { core = c.Status(now) })
+	status := Status{Tenant: s.opt.Tenant}
+	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) { status.Status, status.Config = c.Status(now), s.config })
 	if err != nil {
 		return Status{}, err
 	}
-	status := Status{Status: core, Tenant: s.opt.Tenant, Config: s.config}
 	status.Counters, status.Fates = s.Stats().named()
 	return status, nil
 }
@@ -72,14 +70,18 @@ func (s *Synchronizer) Status(ctx context.Context) (Status, error) {
 // Why explains a predicate. Beside the errors of Status it has [ErrNoPredicate],
 // with the names that there are.
 func (s *Synchronizer) Why(ctx context.Context, predicate string) (Explanation, error) {
-	known := s.core.Plan().Predicates()
-	if !slices.Contains(known, predicate) {
-		return Explanation{}, noPredicate(s.core.Plan().Name, predicate, known)
-	}
 	var e Explanation
-	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) { e.Explanation, _ = c.Explain(now, predicate) })
-	if err != nil {
+	var known []string
+	found := false
+	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) {
+		e.Explanation, found = c.Explain(now, predicate)
+		known = c.Plan().Predicates()
+	})
+	switch {
+	case err != nil:
 		return Explanation{}, err
+	case !found:
+		return Explanation{}, noPredicate(s.name, predicate, known)
 	}
 	return e, nil
 }
@@ -149,7 +151,7 @@ type Presence struct {
 
 // introduce answers who is there, beside the owner of the core.
 func (s *Synchronizer) introduce(m bus.Message) {
-	s.reply(m, Presence{s.core.Plan().Name, s.subjects.Group, s.core.Term()})
+	s.reply(m, Presence{s.name, s.subjects.Group, s.core.Term()})
 }
 
 // question hands a question of another process on, unless too many wait.
@@ -188,7 +190,7 @@ func (s *Synchronizer) answerAll(ctx context.Context) {
 func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, questionTime)
 	defer cancel()
-	verb, _ := s.subjects.ParseAsk(s.core.Plan().Name, m.Subject)
+	verb, _ := s.subjects.ParseAsk(s.name, m.Subject)
 	switch verb {
 	case wire.VerbStatus:
 		return s.Status(ctx)
@@ -198,7 +200,7 @@ func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error
 	case wire.VerbWhy:
 		return s.Why(ctx, string(m.Data))
 	}
-	return nil, fmt.Errorf("synchronizer %q knows no question %q: it may be older than the command that asks", s.core.Plan().Name, verb)
+	return nil, fmt.Errorf("synchronizer %q knows no question %q: it may be older than the command that asks", s.name, verb)
 }
 
 // reply sends an answer in parts. What cannot be sent is asked for again.

@@ -112,6 +112,33 @@ func TestTellsWhereItStandsAndWhy(t *testing.T) {
 	server.Close()
 }
 
+// TestTellsOfTheConfigurationInForce: after a reload it is the new one.
+func TestTellsOfTheConfigurationInForce(t *testing.T) {
+	server := serve(t, 0)
+	s := start(t, server.URL(), pair, synchronizer.Options{})
+	before, err := s.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := synchronizer.ParseConfig("new.yaml", []byte(strings.Replace(pair, "all-idle:", "calm:", 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+	after, err := s.Status(t.Context())
+	if err != nil || after.Config != cfg.Hash() || after.Config == before.Config || len(after.Predicates) != 1 || after.Predicates[0].Name != "calm" {
+		t.Errorf("before %+v, after %+v, %v", before, after, err)
+	}
+	if e, err := s.Why(t.Context(), "calm"); err != nil || e.When != "all(members, .idle)" {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, err := s.Why(t.Context(), "all-idle"); !errors.Is(err, synchronizer.ErrNoPredicate) {
+		t.Errorf("got %v", err)
+	}
+}
+
 // TestTellsOfManyMembers: an answer is as long as it has to be.
 func TestTellsOfManyMembers(t *testing.T) {
 	const members = 900

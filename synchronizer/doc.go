@@ -24,6 +24,13 @@
 // found, and it takes members at their word: it guards against crashes and lost
 // messages, not against lies.
 //
+// # Journals and reloads
+//
+// Options.Journal records all inputs, one JSON object a line; [Replay] steps a
+// synchronizer through them once more, to the same outputs byte for byte, or to the
+// verdicts of a changed configuration. [Synchronizer.Reload] goes over to a changed
+// configuration while the synchronizer runs.
+//
 // # Asking it
 //
 // [Synchronizer.Status] tells where it stands and [Synchronizer.Why] why a predicate

@@ -6,7 +6,7 @@ import (
 )
 
 // Event is what an observer is told: an [Epoch], a [Verdict], a [Fate], a
-// [Rejection] or a [Clock]. It may be kept.
+// [Rejection], a [Clock] or a [Reloaded]. It may be kept.
 type Event interface{ event() }
 
 // Epoch tells that a new set of members is in force.
@@ -26,6 +26,10 @@ type Rejection struct{ synccore.Rejection }
 // member and those of other clock domains.
 type Clock struct{ synccore.Clock }
 
+// Reloaded tells that a changed configuration is in force, and what is different.
+type Reloaded struct{ synccore.Reload }
+
+func (Reloaded) event()  {}
 func (Clock) event()     {}
 func (Epoch) event()     {}
 func (Verdict) event()   {}
@@ -48,4 +52,5 @@ type Stats struct {
 	Asked     uint64                             // questions answered, of Status, Why and of other processes
 	Busy      uint64                             // questions refused because too many waited
 	Untold    uint64                             // events that watchers were not told, being too many
+	Journal   JournalStats                       // of Options.Journal
 }

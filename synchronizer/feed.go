@@ -80,7 +80,7 @@ func (s *Synchronizer) tellRound(first timedEvent) {
 	var lines []byte
 	count := uint64(0)
 	flush := func() {
-		if count > 0 && s.bus.Publish(s.subjects.Events(s.core.Plan().Name), lines) != nil {
+		if count > 0 && s.bus.Publish(s.subjects.Events(s.name), lines) != nil {
 			s.feed.lost(count)
 		}
 		lines, count = lines[:0], 0
@@ -111,7 +111,7 @@ func (s *Synchronizer) tellRound(first timedEvent) {
 
 func (s *Synchronizer) line(o map[string]any, wall int64) []byte {
 	o["time"] = time.Unix(wall/nanoSeconds, wall%nanoSeconds).UTC().Format(time.RFC3339Nano)
-	o["synchronizer"] = s.core.Plan().Name
+	o["synchronizer"] = s.name
 	line, err := json.Marshal(o)
 	if err != nil {
 		panic("synchronizer: an event that does not encode: " + err.Error())

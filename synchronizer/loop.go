@@ -29,6 +29,7 @@ type loop struct {
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.in.close()
+	defer s.journal.close()
 	l := &loop{Synchronizer: s, wake: clocksync.MaxInstant, timeline: s.opt.Timeline}
 	l.announce()
 	timer := time.NewTimer(0)
@@ -44,6 +45,8 @@ func (s *Synchronizer) run(ctx context.Context) {
 				l.more = i < len(items)-1
 				l.receive(&items[i])
 			}
+		case r := <-s.reloads:
+			r.reply <- l.reload(r.cfg)
 		case q := <-s.questions:
 			q.ask(s.core, s.opt.now())
 			close(q.done)
@@ -143,15 +146,22 @@ func (l *loop) reject(from string, err error) {
 func (l *loop) step(now clocksync.Instant) {
 	if t := l.clock.Timeline(); t != l.timeline {
 		l.timeline = t
-		l.core.Step(now, &synccore.Input{Kind: synccore.InTimeline, Timeline: t, More: true}, &l.output)
+		l.advance(now, &synccore.Input{Kind: synccore.InTimeline, Timeline: t, More: true})
 		l.deliver()
 		l.report()
 	}
 	l.input.More = l.more
-	l.core.Step(now, &l.input, &l.output)
+	l.advance(now, &l.input)
 	l.wake = l.output.Wake
 	l.deliver()
 	l.report()
+}
+
+// advance steps the core: nothing else does.
+func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
+	l.journal.begin(l.core, now, in)
+	l.core.Step(now, in, &l.output)
+	l.journal.end(&l.output)
 }
 
 // deliver publishes what the core wants sent. What cannot be sent now is lost:
@@ -212,21 +222,38 @@ func (l *loop) report() {
 	l.countStep()
 	for _, e := range out.Epochs {
 		l.opt.Logger.Info("epoch", "number", e.Epoch, "members", e.Members, "joined", e.Joined, "dropped", e.Dropped)
-		l.tell(Epoch{e})
-	}
-	for _, v := range out.Verdicts {
-		l.tell(Verdict{v})
-	}
-	for _, f := range out.Fates {
-		l.tell(Fate{f})
 	}
 	for _, c := range out.Clocks {
 		l.opt.Logger.Info("clock", "member", c.Name, "source", c.Quality.Source, "status", c.Quality.Status.String())
-		l.tell(Clock{c})
 	}
 	for _, r := range out.Rejected {
 		l.opt.Logger.Warn("refused", "from", r.From, "reason", r.Reason)
-		l.tell(Rejection{r})
+	}
+	for _, r := range out.Reloads {
+		l.opt.Logger.Info("reloaded", "configuration", r.Config, "changes", r.Changes)
+	}
+	events(out, l.tell)
+}
+
+// events tells what an output holds for an observer.
+func events(out *synccore.Output, tell func(Event)) {
+	for _, r := range out.Reloads {
+		tell(Reloaded{r})
+	}
+	for _, e := range out.Epochs {
+		tell(Epoch{e})
+	}
+	for _, v := range out.Verdicts {
+		tell(Verdict{v})
+	}
+	for _, f := range out.Fates {
+		tell(Fate{f})
+	}
+	for _, c := range out.Clocks {
+		tell(Clock{c})
+	}
+	for _, r := range out.Rejected {
+		tell(Rejection{r})
 	}
 }
 

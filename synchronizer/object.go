@@ -27,6 +27,8 @@ func Object(event Event) map[string]any {
 			"event": "clock", "member": e.Name, "status": q.Status.String(), "source": q.Source,
 			"timeline": string(q.Timeline), "assumed": q.Assumed, "unverified": q.Unverified,
 		}
+	case Reloaded:
+		return map[string]any{"event": "reload", "accepted": true, "configuration": e.Config, "changes": list(e.Changes)}
 	case Rejection:
 		return map[string]any{"event": "refused", "from": e.From, "reason": e.Reason}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"sync"
@@ -44,6 +45,18 @@ type Options struct {
 	// SeparateClock makes this process a clock domain of its own, as if it were
 	// alone on its host: to try on one host what happens between several.
 	SeparateClock bool
+	// Journal takes the record of all inputs, JSON lines that [Replay] reads. It is
+	// written to on a goroutine of its own, every second and at the end, and closed by
+	// nobody. A writer that fails or falls behind by 16 MiB ends the journal and not
+	// the run: that is logged, and Stats tell it. Nil records nothing.
+	Journal io.Writer
+	// JournalLimit ends the journal, but not the run, before it has more bytes.
+	// 0 means [DefaultJournalLimit]; the least is [MinJournalLimit].
+	JournalLimit int64
+	// Drift is how many parts per million the clock of this machine may run fast or
+	// slow, up to [clocksync.MaxDrift]. Members that measure theirs against it are
+	// told, and widen their bounds by both. 0 stands for [source.DefaultDrift].
+	Drift float64
 
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
@@ -53,13 +66,16 @@ type Options struct {
 // goroutine.
 type Synchronizer struct {
 	opt      Options
+	name     string
 	clock    *source.Reference
 	bus      bus.Bus
 	subjects wire.Subjects
 	core     *synccore.Core
 	in       *inbox
 	codec    *wire.BatchCodec
-	config   string // its hash
+	journal  *journal
+	reloads  chan reload
+	config   string // the hash of the one in force; the owner of the core has it
 
 	questions chan question    // for the owner of the core
 	asked     chan bus.Message // by other processes
@@ -98,6 +114,18 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if opt.now == nil {
 		opt.now = source.Monotonic
 	}
+	if opt.JournalLimit == 0 {
+		opt.JournalLimit = DefaultJournalLimit
+	}
+	if opt.JournalLimit < MinJournalLimit {
+		return nil, fmt.Errorf("synchronizer: a journal of at most %d bytes is too short: use at least %d", opt.JournalLimit, MinJournalLimit)
+	}
+	if !(opt.Drift >= 0 && opt.Drift <= clocksync.MaxDrift) { // Also NaN.
+		return nil, fmt.Errorf("synchronizer: Options.Drift is %v: it is in parts per million, from 0 to %v", opt.Drift, clocksync.MaxDrift)
+	}
+	if opt.Drift == 0 {
+		opt.Drift = source.DefaultDrift()
+	}
 	clock := source.System()
 	if opt.SeparateClock {
 		clock = source.OwnDomain(clock)
@@ -109,18 +137,22 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	s := &Synchronizer{
 		opt:      opt,
+		name:     plan.Name,
 		clock:    reference,
 		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
 		core: synccore.New(plan, synccore.Options{
 			Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
 			Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
 		}),
-		in:    newInbox(inboxLimit),
-		codec: wire.NewBatchCodec(plan.State), config: cfg.hash,
-		questions: make(chan question, maxQuestions), asked: make(chan bus.Message, maxQuestions),
-		feed:  eventFeed{waiting: make(chan timedEvent, maxEvents)},
-		done:  make(chan struct{}),
-		stats: Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
+		in:        newInbox(inboxLimit),
+		reloads:   make(chan reload),
+		codec:     wire.NewBatchCodec(plan.State),
+		config:    cfg.hash,
+		questions: make(chan question, maxQuestions),
+		asked:     make(chan bus.Message, maxQuestions),
+		feed:      eventFeed{waiting: make(chan timedEvent, maxEvents)},
+		done:      make(chan struct{}),
+		stats:     Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
@@ -130,6 +162,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
+	s.journal = newJournal(s.core, &s.opt, s.opt.now())
 	go s.run(run)
 	s.beside.Go(func() { s.answerAll(run) })
 	s.beside.Go(func() { s.tellAll(run) })
@@ -231,6 +264,7 @@ func (s *Synchronizer) Stats() Stats {
 	}
 	stats.Dropped = s.bus.Stats().Dropped
 	stats.Untold = s.feed.untold.Load()
+	stats.Journal = s.journal.recorded()
 	return stats
 }
 

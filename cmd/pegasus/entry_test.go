@@ -97,7 +97,24 @@ func everyEvent() map[string]any {
 		"notice":       notice{"the NATS server is back"},
 		"skipped":      skipped(12),
 		"skipped-one":  skipped(1),
-		"stopped":      stopped{synchronizer.Stats{Frames: 1}},
+		"reloaded": synchronizer.Reloaded{Reload: synccore.Reload{
+			Config: "pegasus.yaml", Changes: []string{"predicate quiet is new", "silence: from 3s, drop to 2s, block"},
+		}},
+		"reloaded-same":  synchronizer.Reloaded{Reload: synccore.Reload{Config: "pegasus.yaml"}},
+		"reload-refused": kept{"a: one\nb: two"},
+		"difference": difference{synchronizer.Difference{
+			Line: 17, Epoch: 2, Predicate: "overload",
+			Recorded: synchronizer.Standing{Judged: true, Truth: predicates.True, Fired: true}, Changed: synchronizer.Standing{},
+		}},
+		"difference-over": difference{synchronizer.Difference{
+			Line: 18, Epoch: 2, Predicate: "overload", Recorded: synchronizer.Standing{Judged: true, Truth: predicates.False}, Changed: synchronizer.Standing{Judged: true, Truth: predicates.False},
+		}},
+		"replayed": replayed{"a.jsonl", &synchronizer.Replayed{Pegasus: "v1.2.3", Inputs: 30, Decisions: 1, Complete: true}, false},
+		"replayed-other": replayed{"a.jsonl", &synchronizer.Replayed{
+			Inputs: 30, Decisions: 1, FirstDifference: 7, Why: "it was cut", Differences: 3,
+		}, true},
+		"stopped-journal": stopped{synchronizer.Stats{Frames: 1, Journal: synchronizer.JournalStats{Inputs: 5, Lost: 2, Bytes: 700}}},
+		"stopped":         stopped{synchronizer.Stats{Frames: 1}},
 		"stopped-busy": stopped{synchronizer.Stats{
 			Frames: 1200, Malformed: 2, Rejected: 3, Probes: 40, Resends: 1, Decisions: 5, Signals: 9, Dropped: 6,
 			Fates: map[control.Fate]uint64{control.Applied: 7, control.NoSuchEntry: 2},

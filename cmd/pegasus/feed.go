@@ -130,7 +130,7 @@ func (f *feed) write(first entry) error {
 // on one goroutine.
 type watcher struct {
 	name    string
-	feed    *feed
+	feed    interface{ put(entry) }
 	verbose bool
 	epoch   uint64
 	refused bool
@@ -152,7 +152,7 @@ func (w *watcher) observe(e synchronizer.Event) {
 		if e.Fired || w.verbose {
 			w.put(e)
 		}
-	case synchronizer.Fate, synchronizer.Clock:
+	case synchronizer.Fate, synchronizer.Clock, synchronizer.Reloaded:
 		w.put(e)
 	case synchronizer.Rejection:
 		if w.verbose || !w.refused {

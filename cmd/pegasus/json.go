@@ -44,6 +44,12 @@ func eventFields(event any) fields {
 		return fields{"event": "status", "status": e.Status}
 	case notice:
 		return fields{"event": "notice", "text": e.text}
+	case kept:
+		return fields{"event": "reload", "accepted": false, "reason": oneLine(e.reason)}
+	case difference:
+		return differenceFields(&e)
+	case replayed:
+		return replayedFields(&e)
 	case stopped:
 		return stoppedFields(&e)
 	case skipped:
@@ -65,10 +71,14 @@ func stoppedFields(s *stopped) fields {
 	for f, n := range s.Fates {
 		fates[f.String()] = n
 	}
-	return fields{
+	o := fields{
 		"event": "stopped", "frames": s.Frames, "malformed": s.Malformed, "refused": s.Rejected, "probes": s.Probes,
 		"resends": s.Resends, "decisions": s.Decisions, "signals": s.Signals, "fates": fates, "dropped": s.Dropped,
 	}
+	if j := s.Journal; j.Bytes > 0 {
+		o["journal"] = fields{"inputs": j.Inputs, "lost": j.Lost, "bytes": j.Bytes}
+	}
+	return o
 }
 
 // list makes the empty list of nil, where JSON would have null.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 )
 
@@ -17,7 +18,7 @@ func (logHandler) Enabled(_ context.Context, level slog.Level) bool { return lev
 
 // Handle implements slog.Handler.
 func (h logHandler) Handle(_ context.Context, r slog.Record) error {
-	if r.Message == "epoch" || r.Message == "refused" {
+	if slices.Contains([]string{"epoch", "clock", "refused", "reloaded"}, r.Message) {
 		return nil // Told as events.
 	}
 	line := strings.Builder{}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -27,6 +28,11 @@ other machine can. --listen chooses the address; one that other machines can
 reach is refused without --user and --password-file. The password and all
 messages travel in clear.
 
+--journal DIR records what the synchronizers are told, for "pegasus replay".
+
+SIGHUP reads the file anew. It is followed without a restart, and what is different
+is told; or it is refused whole, and the old one stays in force.
+
 While it goes on, pegasus status, why and watch ask it; its URL is noted for them in
 a file of this user, without credentials.
 
@@ -40,6 +46,7 @@ const runExample = `  pegasus run pegasus.yaml
   pegasus run pegasus.yaml --listen 127.0.0.1:4222 --members 5
   pegasus run pegasus.yaml --nats nats://nats.example:4222 --tenant blue
   pegasus run pegasus.yaml --listen 0.0.0.0:4222 --user team --password-file secret.txt
+  pegasus run pegasus.yaml --journal journals
   pegasus run pegasus.yaml --json | jq 'select(.event == "fired")'`
 
 // runFlags are the flags of run.
@@ -49,8 +56,13 @@ type runFlags struct {
 	name, tenant  string
 	timeline      string
 	members       []string
+	journal       string
+	journalLimit  int64
 	verbose, json bool
 }
+
+// maxJournal bounds --journal-limit, in MiB.
+const maxJournal = 1 << 20
 
 func newRun() *cobra.Command {
 	var f runFlags
@@ -82,6 +94,8 @@ func newRun() *cobra.Command {
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; members use the same")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
 	flags.StringVar(&f.timeline, "timeline", "", "`TIME` by which hosts are compared: utc or utc-smeared, which every member has to know (default this host's clock, against which members measure theirs)")
+	flags.StringVar(&f.journal, "journal", "", "record the inputs to a file a synchronizer in `DIR`, for replay")
+	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, "`MIB` that a journal may have; it ends there, and the run goes on")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell every change of a verdict and every refusal too")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	return cmd
@@ -97,6 +111,9 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	default:
 		return fmt.Errorf("--timeline %q: use %s or %s, or leave it out", f.timeline, clocksync.UTC, clocksync.SmearedUTC)
 	}
+	if least := int64(synchronizer.MinJournalLimit >> 20); f.journalLimit < least || f.journalLimit > maxJournal {
+		return fmt.Errorf("--journal-limit %d: use %d to %d, in MiB", f.journalLimit, least, maxJournal)
+	}
 	where, err := f.server()
 	if err != nil {
 		return err
@@ -110,16 +127,20 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		return fail(err)
 	}
 	defer stop()
-	s := session{flags: f, stderr: stderr, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, f.render())}
-	err = s.run(ctx)
+	s := session{
+		flags: f, file: file, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, rendering(f.json)),
+		journals: journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
+	}
+	err = s.run(ctx, stderr)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // Ended before it had begun.
 	}
 	return fail(err)
 }
 
-func (f *runFlags) render() func(entry) string {
-	if f.json {
+// rendering is that of --json, or lines for people.
+func rendering(asJSON bool) func(entry) string {
+	if asJSON {
 		return object
 	}
 	return text

@@ -48,7 +48,7 @@ func newStatus() *cobra.Command {
 			}
 			defer l.close() //nolint:errcheck // All answers are there.
 			first := true
-			out := printer{cmd.OutOrStdout(), nil}
+			out := teller{cmd.OutOrStdout(), nil}
 			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *synchronizer.Status) {
 				if f.json {
 					out.object(s)
@@ -67,19 +67,19 @@ func newStatus() *cobra.Command {
 	return cmd
 }
 
-// printer writes until the first error.
-type printer struct {
+// teller writes until the first error.
+type teller struct {
 	w   io.Writer
 	err error
 }
 
-func (p *printer) text(s string) {
+func (p *teller) text(s string) {
 	if p.err == nil {
 		_, p.err = io.WriteString(p.w, s)
 	}
 }
 
-func (p *printer) object(v any) {
+func (p *teller) object(v any) {
 	line, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("pegasus: %T does not encode: %v", v, err))
@@ -88,7 +88,7 @@ func (p *printer) object(v any) {
 }
 
 // or is the error of writing, or another.
-func (p *printer) or(err error) error {
+func (p *teller) or(err error) error {
 	if p.err != nil {
 		return p.err
 	}

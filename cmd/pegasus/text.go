@@ -55,6 +55,14 @@ func phrase(event any) string {
 		return standingText(e.Status)
 	case notice:
 		return e.text
+	case synchronizer.Reloaded:
+		return reloadedText(e.Config, e.Changes)
+	case kept:
+		return "reload refused, the old configuration stays in force: " + oneLine(e.reason)
+	case difference:
+		return differenceText(&e)
+	case replayed:
+		return e.String()
 	case stopped:
 		return stoppedText(&e)
 	case skipped:
@@ -174,10 +182,20 @@ func stoppedText(s *stopped) string {
 	if refused := s.Malformed + s.Rejected; refused > 0 {
 		line += fmt.Sprintf("; %d refused", refused)
 	}
+	if lost := s.Journal.Lost; lost > 0 {
+		line += fmt.Sprintf("; the journal lacks %s", count(lost, "input"))
+	}
 	if s.Dropped > 0 {
 		line += fmt.Sprintf("; %d lost because this process was too slow", s.Dropped)
 	}
 	return line
+}
+
+func reloadedText(config string, changes []string) string {
+	if len(changes) == 0 {
+		return "reloaded " + config + ": nothing is different"
+	}
+	return "reloaded " + config + ": " + strings.Join(changes, "; ")
 }
 
 // some lists the first names and counts the others.

@@ -34,6 +34,8 @@ type liveEvent struct {
 
 	Signal, Kind, Region, Target, Fate, Detail string
 	Member, Status, Source, From               string
+	Configuration                              string
+	Changes                                    []string
 	Lines                                      uint64
 }
 
@@ -82,6 +84,8 @@ func (e *liveEvent) text() string {
 		return strings.TrimSuffix(fmt.Sprintf("clock of %s is %s by %s", e.Member, e.Status, e.Source), " by ")
 	case "refused":
 		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
+	case "reload":
+		return reloadedText(e.Configuration, e.Changes)
 	case "skipped":
 		return count(e.Lines, "event") + " left out: too many at once"
 	}

@@ -54,7 +54,7 @@ func newWhy() *cobra.Command {
 			}
 			defer l.close() //nolint:errcheck // All answers are there.
 			told := 0
-			out := printer{cmd.OutOrStdout(), nil}
+			out := teller{cmd.OutOrStdout(), nil}
 			errs := each(cmd.Context(), l, wire.VerbWhy, args[0], func(e *synchronizer.Explanation) {
 				if told++; f.json {
 					out.object(e)
@@ -135,10 +135,12 @@ func valueText(p *synccore.Condition) string {
 	switch {
 	case p.Low == nil:
 		return "unknown"
-	case p.Low != p.High:
-		return fmt.Sprintf("%v to %v", p.Low, p.High)
 	}
-	return fmt.Sprint(p.Low)
+	low, high := fmt.Sprint(p.Low), fmt.Sprint(p.High)
+	if low != high {
+		return low + " to " + high
+	}
+	return low
 }
 
 // membersText names the members on which a part depends: the fewer of those for

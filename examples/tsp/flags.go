@@ -76,7 +76,8 @@ Flags:
   -subtasks KIND   cut by required and forbidden edges, or by the first towns as the
                    paper does: edges or prefix (default edges)
   -journal DIR     write DIR/RUN.jsonl: what the coordinator did, an event a line,
-                   with the seconds since the start
+                   with the seconds since the start; and for "pegasus replay DIR" a
+                   file of all that the synchronizer was told
   -separate-clocks let each process take the clock of the others for one it cannot
                    read, as if it ran on a host of its own: states are compared
                    within bounds that the processes measure

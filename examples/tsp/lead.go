@@ -161,10 +161,19 @@ func (l *leader) connect(ctx context.Context, cfg *synchronizer.Config) error {
 	if err := l.coord.serve(nc); err != nil {
 		return err
 	}
-	s, err := synchronizer.Start(ctx, l.url, cfg, synchronizer.Options{
+	opt := synchronizer.Options{
 		Name: "gsync", Tenant: l.coord.info.ID, Logger: l.logger(), Observe: l.coord.observe,
 		SeparateClock: l.separate,
-	})
+	}
+	if l.journal != "" {
+		f, err := synchronizer.CreateJournal(l.journal, opt.Name, l.start)
+		if err != nil {
+			return err
+		}
+		l.later(f.Close)
+		opt.Journal = f
+	}
+	s, err := synchronizer.Start(ctx, l.url, cfg, opt)
 	if err != nil {
 		return err
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/gopegasus/pegasus/configs"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
+	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // envMain makes the test binary the program, as envName makes it a worker.
@@ -143,7 +144,7 @@ func TestRunSearches(t *testing.T) {
 	if r.Subtasks == 0 || r.Signals.NewSubtask == 0 || r.Instance != "matrix" {
 		t.Errorf("%+v", r)
 	}
-	checkJournal(t, journal, r)
+	checkReplay(t, journal, checkJournal(t, journal, r))
 }
 
 // writeMatrix writes an instance as a file with a matrix.
@@ -169,11 +170,41 @@ func writeMatrix(t *testing.T, spec string) string {
 	return file
 }
 
-// checkJournal checks that the record agrees with the result: every subtask
-// that was completed had been granted.
-func checkJournal(t *testing.T, dir string, r *result) {
+// checkReplay steps through the run once more: everything that the synchronizer
+// put out is the same, byte for byte, and so are its decisions.
+func checkReplay(t *testing.T, dir string, decisions []string) {
 	t.Helper()
-	files, err := filepath.Glob(filepath.Join(dir, "*.jsonl"))
+	files, err := filepath.Glob(filepath.Join(dir, "*"+synchronizer.JournalSuffix))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("journals %v, %v", files, err)
+	}
+	f, err := os.Open(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var again []string
+	r, err := synchronizer.Replay(f, synchronizer.ReplayOptions{Observe: func(_ time.Time, e synchronizer.Event) {
+		if v, ok := e.(synchronizer.Verdict); ok && v.Fired {
+			again = append(again, v.Predicate+" "+v.Decision.String())
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.FirstDifference != 0 || !r.Complete || r.Inputs == 0 {
+		t.Errorf("%+v", r)
+	}
+	if d := cmp.Diff(decisions, again); d != "" || len(decisions) == 0 {
+		t.Errorf("%d decisions of the run (-) and of the replay (+) differ: %s", len(decisions), d)
+	}
+}
+
+// checkJournal checks that the record agrees with the result: every subtask
+// that was completed had been granted. It returns the decisions.
+func checkJournal(t *testing.T, dir string, r *result) (decisions []string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "tsp-*.jsonl"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("journal files %v, %v", files, err)
 	}
@@ -189,11 +220,16 @@ func checkJournal(t *testing.T, dir string, r *result) {
 			At    float64
 			Lease int
 			Error string
+
+			Predicate, Decision string
 		}
 		if err := json.Unmarshal([]byte(line), &e); err != nil {
 			t.Fatalf("%v in %s", err, line)
 		}
 		count[e.Event]++
+		if e.Event == "decision" {
+			decisions = append(decisions, e.Predicate+" "+e.Decision)
+		}
 		granted[e.Lease] = granted[e.Lease] || e.Event == "grant"
 		if e.Event == "complete" && (!granted[e.Lease] || e.Error != "") {
 			t.Errorf("%s, which nobody was granted", line)
@@ -202,6 +238,7 @@ func checkJournal(t *testing.T, dir string, r *result) {
 	if count["complete"] != r.Subtasks || count["end"] != 1 || count["hello"] < 2 {
 		t.Errorf("journal has %v, the result %+v", count, r)
 	}
+	return decisions
 }
 
 func TestList(t *testing.T) {
@@ -273,8 +310,10 @@ func TestBadConfig(t *testing.T) {
 // same.
 func TestSeparateClocks(t *testing.T) {
 	for spec, optimum := range map[string]int{"berlin52": 7542, "random:30:3": 0} {
-		code, r := begin(t, "-instance", spec, "-processes", "2", "-threads", "2", "-separate-clocks", "-json").finish(t)
+		journal := t.TempDir()
+		code, r := begin(t, "-instance", spec, "-processes", "2", "-threads", "2", "-separate-clocks", "-json", "-journal", journal).finish(t)
 		checkProven(t, code, r, spec, optimum)
+		checkReplay(t, journal, checkJournal(t, journal, r))
 		if !strings.HasPrefix(r.Clocks, "clocks within ") || !strings.HasSuffix(r.Clocks, "s (peer)") || r.Processes != 2 {
 			t.Errorf("decided by %s; want a bound that was measured", r.Clocks)
 		}

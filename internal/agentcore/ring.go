@@ -68,11 +68,15 @@ func (r *ring) find(seq, last uint64) uint64 {
 }
 
 // sizeOf bounds the encoded size of a transition from above: number, three
-// instants and flags, then at most nine bytes and the text a value.
+// instants and flags, then at most nine bytes and the text a value, and the same
+// again for each element of a list.
 func sizeOf(row []scgs.Value) int {
 	size := 48
 	for _, v := range row {
 		size += 9 + len(v.Text())
+		for i := range v.Len() {
+			size += 9 + len(v.At(i).Text())
+		}
 	}
 	return size
 }

@@ -25,11 +25,13 @@ type Plan struct {
 	Process scgs.Schema
 
 	env     *predicates.Env
+	prev    bool // some program reads the global state before
 	memory  []Variable
-	rules   []*rule // in order of priority, then name
-	summary []*predicates.Program
+	rules   []*rule                   // in order of priority, then name
+	summary []told                    // a value for each field of the parent's state
 	sends   []predicates.ParentSignal // what the level below can read of our signals
 	below   []byte                    // the section of the level below, for our members
+	source  *Source
 }
 
 // Summary reports whether the level has a summary for its parent.
@@ -49,9 +51,17 @@ func (p *Plan) Predicates() []string {
 	return names
 }
 
+// told is what the parent is told of a field: the value of a program, or the
+// field's default.
+type told struct {
+	program  *predicates.Program // nil: the default
+	fallback scgs.Value
+}
+
 // rule is a compiled predicate.
 type rule struct {
 	name     string
+	text     string // of its section: equal texts are equal rules
 	when     *predicates.Program
 	hold     time.Duration
 	every    bool
@@ -102,7 +112,7 @@ func compile(sec *Section, report reporter) *Plan {
 	}}
 	c.plan.env = &predicates.Env{
 		State: c.plan.State, Process: c.plan.Process, Memory: s.Memory.schema(),
-		Parent: sec.FromParent, MaxMembers: s.Members.Max,
+		Parent: sec.FromParent, MaxMembers: s.Members.Max, Prev: true,
 	}
 	if len(s.Process) > 0 && !s.Members.Threads {
 		report("process", -1, "only a thread-level synchronizer has a process: its members are the threads of one", "")
@@ -126,7 +136,7 @@ func (c *compiler) predicates() {
 
 func (c *compiler) rule(name string, p *Predicate) *rule {
 	at := "predicates." + name
-	r := &rule{name: name, hold: p.For, every: p.Every, priority: p.Priority}
+	r := &rule{name: name, text: canonical(p), hold: p.For, every: p.Every, priority: p.Priority}
 	if p.When != "" {
 		r.when = c.program(at+".when", p.When, c.plan.env.Bool)
 	}
@@ -227,19 +237,27 @@ func (c *compiler) summary() {
 		}
 	}
 	for _, field := range c.sec.ParentState {
+		t := told{fallback: field.Default}
 		src, ok := summary.Get(field.Name)
-		if !ok {
+		switch {
+		case ok && field.Type.IsList():
+			c.report("summary."+field.Name, -1, fmt.Sprintf("a summary has single values, and %s is a list", field), "leave it out, and give it a default at the parent")
+		case ok:
+			t.program = c.program("summary."+field.Name, src, func(src string) (*predicates.Program, error) { return c.plan.env.Value(src, field) })
+		case t.fallback.Type() != scgs.Invalid:
+		case field.Type.IsList():
+			c.report("summary", -1, fmt.Sprintf("the state of %q has a field %s, and no summary can be a list", c.plan.Parent, field), "give it a default there")
+		default:
 			c.report("summary", -1, fmt.Sprintf("the state of %q has a field %s", c.plan.Parent, field), "give an expression for it")
-			continue
 		}
-		p := c.program("summary."+field.Name, src, func(src string) (*predicates.Program, error) { return c.plan.env.Value(src, field) })
-		c.plan.summary = append(c.plan.summary, p)
+		c.plan.summary = append(c.plan.summary, t)
 	}
 }
 
 func (c *compiler) program(at, src string, compile func(string) (*predicates.Program, error)) *predicates.Program {
 	program, err := compile(src)
 	if err == nil {
+		c.plan.prev = c.plan.prev || program.Uses().Prev
 		return program
 	}
 	if e, ok := errors.AsType[*predicates.Error](err); ok {

@@ -3,7 +3,6 @@ package synccore
 import (
 	"cmp"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
@@ -193,16 +192,24 @@ func (s *Silence) decodeThen(n yamlconf.Node) error {
 // Fields declares the fields of a state in the order of the file.
 type Fields scgs.Schema
 
-// UnmarshalNode takes a map of field names to types.
+// UnmarshalNode takes a map of field names to a type, or to {type: T, default: V}.
 func (f *Fields) UnmarshalNode(n yamlconf.Node) error {
 	if n.Kind() != yamlconf.KindMap {
 		return n.Fault("the fields of a state are a map, such as {load: float, phase: {enum: [idle, busy]}}")
 	}
 	for _, item := range n.Items() {
 		name, _ := item.Key()
-		field, _, err := decodeField(name, item, false)
+		if name == "prev" {
+			return item.Fault("the field name prev is reserved: .prev is the member in the global state before")
+		}
+		field, value, err := decodeField(name, item, "default")
 		if err != nil {
 			return err
+		}
+		if value != nil {
+			if field.Default, err = decodeDefault(field, *value); err != nil {
+				return err
+			}
 		}
 		*f = append(*f, field)
 	}
@@ -228,11 +235,11 @@ func (v *Variables) UnmarshalNode(n yamlconf.Node) error {
 	}
 	for _, item := range n.Items() {
 		name, _ := item.Key()
-		field, initial, err := decodeField(name, item, true)
+		variable, err := decodeVariable(name, item)
 		if err != nil {
 			return err
 		}
-		*v = append(*v, Variable{field, initial})
+		*v = append(*v, variable)
 	}
 	if err := v.schema().Validate(); err != nil {
 		return n.Fault("%v", err)
@@ -304,77 +311,120 @@ func parseKind(word string) (control.Kind, bool) {
 	return 0, false
 }
 
-// decodeField reads a type: a word, {enum: [...]}, or, where a variable is
-// declared, {type: T, initial: V} with either of these as T.
-func decodeField(name string, n yamlconf.Node, variable bool) (scgs.Field, *string, error) {
+// decodeField reads a type: a word, {enum: [...]} or {list: T}; or {type: T} with
+// one of these as T, in which a value may stand under another key.
+func decodeField(name string, n yamlconf.Node, valueKey string) (scgs.Field, *yamlconf.Node, error) {
 	field := scgs.Field{Name: name}
+	of, ok := n.Get("type")
+	if n.Kind() != yamlconf.KindMap || !ok {
+		return field, nil, decodeType(&field, n)
+	}
+	for _, item := range n.Items() {
+		if key, _ := item.Key(); key != "type" && key != valueKey {
+			return field, nil, item.Fault("unknown key %q: beside type stands %s", key, valueKey)
+		}
+	}
+	if err := decodeType(&field, of); err != nil {
+		return field, nil, err
+	}
+	if value, ok := n.Get(valueKey); ok {
+		return field, &value, nil
+	}
+	return field, nil, nil
+}
+
+// decodeType reads a word, {enum: [...]}, or {list: T} with one of these as T.
+func decodeType(f *scgs.Field, n yamlconf.Node) error {
 	if n.Kind() != yamlconf.KindMap {
 		t, ok := scgs.ParseType(n.Text())
 		if !ok || t == scgs.Enum {
-			return field, nil, n.Fault("%q is no type: use bool, int, float, string, duration or {enum: [a, b]}", n.Text())
+			return n.Fault("%q is no type: use bool, int, float, string, duration, {enum: [a, b]} or {list: TYPE}", n.Text())
 		}
-		field.Type = t
-		return field, nil, nil
+		f.Type = t
+		return nil
 	}
-	if words, ok := n.Get("enum"); ok && len(n.Items()) == 1 {
-		field.Type = scgs.Enum
-		return field, nil, words.Decode(&field.Words)
+	words, isEnum := n.Get("enum")
+	elem, isList := n.Get("list")
+	switch {
+	case len(n.Items()) != 1 || !isEnum && !isList:
+		return n.Fault("a type is a word, such as float, {enum: [a, b]} or {list: TYPE}")
+	case isEnum:
+		f.Type = scgs.Enum
+		return words.Decode(&f.Words)
 	}
-	of, ok := n.Get("type")
-	if !variable || !ok {
-		return field, nil, n.Fault("a field's type is a word, such as float, or {enum: [a, b]}")
+	if err := decodeType(f, elem); err != nil {
+		return err
 	}
-	return decodeVariable(name, n, of)
+	if f.Type.IsList() {
+		return elem.Fault("a list of lists is not possible: its elements are bool, int, float, string, duration or {enum: [a, b]}")
+	}
+	f.Type = scgs.ListOf(f.Type)
+	return nil
 }
 
-func decodeVariable(name string, n, of yamlconf.Node) (scgs.Field, *string, error) {
-	field, _, err := decodeField(name, of, false)
+// decodeDefault reads the value of a field that a state does not give.
+func decodeDefault(f scgs.Field, n yamlconf.Node) (scgs.Value, error) {
+	value, err := decodeValue(f, n)
 	if err != nil {
-		return field, nil, err
+		return value, err
 	}
-	for _, item := range n.Items() {
-		if key, _ := item.Key(); key != "type" && key != "initial" {
-			return field, nil, item.Fault("unknown key %q: a variable has type and initial", key)
-		}
+	f.Default = value
+	if err := (scgs.Schema{f}).Validate(); err != nil {
+		return value, n.Fault("%v", err)
 	}
-	initial, ok := n.Get("initial")
-	if !ok {
-		return field, nil, nil
-	}
-	text := initial.Text()
-	if _, err := parseValue(field, text); err != nil {
-		return field, nil, initial.Fault("%v", err)
-	}
-	return field, &text, nil
+	return value, nil
 }
 
-// parseValue reads a value of a field as a configuration file writes it.
-func parseValue(f scgs.Field, text string) (scgs.Value, error) {
-	var v scgs.Value
-	var err error
-	switch f.Type {
-	case scgs.Bool:
-		var b bool
-		b, err = strconv.ParseBool(text)
-		v = scgs.BoolValue(b)
-	case scgs.Int:
-		var i int64
-		i, err = strconv.ParseInt(text, 10, 64)
-		v = scgs.IntValue(i)
-	case scgs.Float:
-		var x float64
-		x, err = yamlconf.ParseFloat(text)
-		v = scgs.FloatValue(x)
-	case scgs.Duration:
-		var d time.Duration
-		d, err = time.ParseDuration(text)
-		v = scgs.DurationValue(d)
-	case scgs.String:
-		v = scgs.StringValue(text)
-	case scgs.Enum:
-		v = scgs.EnumValue(text)
-	case scgs.Invalid:
+// decodeValue reads a value of a field, a list as [a, b].
+func decodeValue(f scgs.Field, n yamlconf.Node) (scgs.Value, error) {
+	switch {
+	case f.Type.IsList() && n.Kind() == yamlconf.KindList:
+		elements := make([]scgs.Value, 0, len(n.Items()))
+		for _, item := range n.Items() {
+			value, err := decodeValue(f.Element(), item)
+			if err != nil {
+				return value, err
+			}
+			elements = append(elements, value)
+		}
+		return scgs.ListValue(f.Type.Elem(), elements...), nil
+	case f.Type.IsList():
+		return scgs.Value{}, n.Fault("a value of %s is a list, such as [] or [a, b]", f)
+	case n.Kind() == yamlconf.KindList || n.Kind() == yamlconf.KindMap || n.Kind() == yamlconf.KindNull:
+		return scgs.Value{}, n.Fault("%s is no value of %s", n.Kind(), f)
 	}
+	value, err := parseValue(f, n.Text())
+	if err != nil {
+		return value, n.Fault("%v", err)
+	}
+	return value, nil
+}
+
+// decodeVariable reads a type, or {type: T, initial: V}.
+func decodeVariable(name string, n yamlconf.Node) (Variable, error) {
+	field, value, err := decodeField(name, n, "initial")
+	switch {
+	case err != nil:
+		return Variable{}, err
+	case field.Type.IsList():
+		return Variable{}, n.Fault("memory holds single values: %s is a list, which only a state has", field)
+	case value == nil:
+		return Variable{field, nil}, nil
+	}
+	if _, err := decodeValue(field, *value); err != nil {
+		return Variable{}, err
+	}
+	text := value.Text()
+	return Variable{field, &text}, nil
+}
+
+// parseValue reads a single value of a field as a configuration file writes it.
+func parseValue(f scgs.Field, text string) (scgs.Value, error) {
+	if f.Type != scgs.Float {
+		return f.Parse(text)
+	}
+	x, err := yamlconf.ParseFloat(text)
+	v := scgs.FloatValue(x)
 	if err != nil || !f.Accepts(v) {
 		return scgs.Value{}, fmt.Errorf("%q is no value of %s", text, f)
 	}

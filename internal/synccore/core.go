@@ -106,22 +106,30 @@ func New(plan *Plan, opt Options) *Core {
 		past:      make(map[string]*past, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
 	}
+	if plan.prev {
+		c.scope.KeepPrev()
+	}
 	for i, v := range plan.memory {
-		if v.Initial == nil {
-			continue
-		}
-		value, err := parseValue(v.Field, *v.Initial)
-		if err != nil {
-			panic("synccore: a plan with a bad initial value: " + err.Error())
-		}
-		c.memory[i] = value
-		c.scope.SetMemory(i, value)
+		c.memory[i] = v.initial()
+		c.scope.SetMemory(i, c.memory[i])
 	}
 	c.rearm()
 	return c
 }
 
-// Plan is the plan of the machine.
+// initial is the value before the first set, Invalid if it has none.
+func (v Variable) initial() scgs.Value {
+	if v.Initial == nil {
+		return scgs.Value{}
+	}
+	value, err := parseValue(v.Field, *v.Initial)
+	if err != nil {
+		panic("synccore: a plan with a bad initial value: " + err.Error())
+	}
+	return value
+}
+
+// Plan is the plan that the machine follows.
 func (c *Core) Plan() *Plan { return c.plan }
 
 // Term is the term the machine runs in.
@@ -171,6 +179,8 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.anew(in.Timeline)
 	case InParent:
 		c.parentSignal(in.Signal)
+	case InPlan:
+		c.reload(in.Plan, out)
 	default:
 		panic("synccore: input without a kind")
 	}

@@ -24,6 +24,7 @@ const (
 	InProcess                  // the process beside its threads has the state Row
 	InParent                   // a signal from the level above
 	InTimeline                 // the reference clock stood still: its time is another one now
+	InPlan                     // a changed configuration is to be followed from now on
 )
 
 // Input is one event for a [Core]. From is the sender as its subject names it.
@@ -40,6 +41,7 @@ type Input struct {
 	Row    []scgs.Value
 	// Timeline is that of the reference clock by now.
 	Timeline clocksync.Timeline
+	Plan     *Plan
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.
 	More bool
@@ -47,7 +49,7 @@ type Input struct {
 
 // Output is what one step asks for and tells. Step truncates and fills the
 // slices; the caller copies what it keeps. Everything is in the order in which
-// it came about.
+// it came about, and is data that [Digest] can hash: no maps, no functions.
 type Output struct {
 	Welcomes []Addressed[wire.Welcome]
 	Probes   []Addressed[wire.Probe]
@@ -60,6 +62,7 @@ type Output struct {
 	Fates    []FateEvent
 	Rejected []Rejection
 	Clocks   []Clock
+	Reloads  []Reload
 
 	// Failed is set when a silent member's policy is to fail; the machine does
 	// nothing more.
@@ -162,5 +165,6 @@ func (o *Output) reset() {
 	o.Welcomes, o.Probes, o.Resends, o.Signals = o.Welcomes[:0], o.Probes[:0], o.Resends[:0], o.Signals[:0]
 	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
 	o.Fates, o.Rejected, o.Clocks = o.Fates[:0], o.Rejected[:0], o.Clocks[:0]
+	o.Reloads = o.Reloads[:0]
 	o.Failed, o.Wake = "", clocksync.MaxInstant
 }

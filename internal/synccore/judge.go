@@ -48,6 +48,7 @@ func (c *Core) sweep(out *Output) {
 }
 
 func (c *Core) opened(out *Output) {
+	c.scope.Next()
 	for _, ch := range c.ev.Changed {
 		m := c.byIndex[ch.Member]
 		switch {

@@ -68,11 +68,15 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.introduce(from, m, h.Incarnation, out)
 		return
 	}
+	reference, timeline := c.opt.Reference, c.opt.Timeline
+	if !c.relative {
+		reference, timeline = "", "" // No member could measure itself against it.
+	}
 	if reason := c.unwelcome(m, h); reason != "" {
 		out.reject(from, reason)
 		out.welcome(from, wire.Welcome{
 			Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
-			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason,
+			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason, Timeline: timeline,
 		})
 		return
 	}
@@ -92,10 +96,6 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	next := uint64(0)
 	if m.last > 0 {
 		next = m.last + 1
-	}
-	reference := c.opt.Reference
-	if !c.relative {
-		reference = ""
 	}
 	out.welcome(from, wire.Welcome{
 		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
@@ -132,20 +132,20 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) string {
 
 // MatchSchema checks the fields of a program's state type against the declared
 // state and names the first that does not fit. A string field of the program
-// may carry an enum.
+// may carry an enum, and one that has a default may be missing.
 func MatchSchema(declared, program scgs.Schema) error {
 	for _, f := range program {
 		i := declared.Index(f.Name)
 		if i < 0 {
 			return fmt.Errorf("field %q of the program's state is not declared: declared are %s", f.Name, fieldNames(declared))
 		}
-		if d := declared[i]; d.Type != f.Type && (d.Type != scgs.Enum || f.Type != scgs.String) {
+		if d := declared[i]; !d.Carries(f.Type) {
 			return fmt.Errorf("field %q is declared as %s, the program's state has %s", f.Name, d.Type, f.Type)
 		}
 	}
 	for _, d := range declared {
-		if program.Index(d.Name) < 0 {
-			return fmt.Errorf("the declared field %q is missing in the program's state, which has %s", d.Name, fieldNames(program))
+		if program.Index(d.Name) < 0 && d.Default.Type() == scgs.Invalid {
+			return fmt.Errorf("the declared field %q has no default and is missing in the program's state, which has %s", d.Name, fieldNames(program))
 		}
 	}
 	return nil
@@ -265,7 +265,8 @@ func (c *Core) nextEpoch(out *Output) {
 	c.changed = false
 	ready := c.ready()
 	staying := len(c.inEpoch) - len(c.removing)
-	if len(c.removing) == 0 && (len(ready) == 0 || !c.enough(staying+len(ready))) {
+	resized := c.begun && c.paused == c.enough(staying) // a reload has another minimum
+	if len(c.removing) == 0 && !resized && (len(ready) == 0 || !c.enough(staying+len(ready))) {
 		c.tellDropped(out)
 		return
 	}
@@ -279,19 +280,26 @@ func (c *Core) nextEpoch(out *Output) {
 	c.begun = c.begun || !c.paused
 	c.rearm()
 	c.fence(out)
-	names := make([]predicates.Member, len(c.inEpoch))
+	c.resetScope()
 	e := Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
-	for i, m := range c.inEpoch {
-		names[i] = predicates.Member{Name: m.name, Host: m.host}
+	for _, m := range c.inEpoch {
 		e.Members = append(e.Members, m.name)
 	}
 	for _, m := range ready {
 		e.Joined = append(e.Joined, m.name)
 	}
-	c.scope.Reset(names)
 	c.dropped = c.dropped[:0]
 	out.Epochs = append(out.Epochs, e)
 	c.sweep(out)
+}
+
+// resetScope begins with the members of the epoch, whose states are unknown.
+func (c *Core) resetScope() {
+	names := make([]predicates.Member, len(c.inEpoch))
+	for i, m := range c.inEpoch {
+		names[i] = predicates.Member{Name: m.name, Host: m.host}
+	}
+	c.scope.Reset(names)
 }
 
 // tellDropped names members that left without ever having been in an epoch.

@@ -15,12 +15,6 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Override replaces the number of members that a section of the file awaits.
-type Override struct {
-	Synchronizer string
-	Count        int
-}
-
 // Plans are the compiled levels of a configuration, parents before children.
 type Plans []*Plan
 
@@ -40,6 +34,10 @@ func Parse(name string, src []byte, overrides ...Override) (Plans, error) {
 	p.all()
 	if err := doc.Err(); err != nil {
 		return nil, err
+	}
+	source := &Source{Name: name, Text: string(src), Overrides: overrides}
+	for _, plan := range p.plans {
+		plan.source = source
 	}
 	return p.plans, nil
 }

@@ -3,6 +3,7 @@ package synccore_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -34,6 +35,8 @@ type story struct {
 	core  *synccore.Core
 	now   clocksync.Instant
 	out   synccore.Output
+
+	record recorder
 }
 
 func (s *story) run(t *testing.T, d *datadriven.TestData) string {
@@ -46,13 +49,15 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		s.now = clocksync.Instant(time.Duration(s.int(d, "now")) * time.Millisecond)
 	}
 	switch d.Cmd {
+	case "journal":
+		return string(s.record.text)
 	case "status":
 		return s.status()
 	case "why":
 		return s.why(d.CmdArgs[0].Key)
 	}
 	in := s.input(d)
-	s.core.Step(s.now, &in, &s.out)
+	s.record.step(t, s.core, s.now, &in, &s.out)
 	return s.print()
 }
 
@@ -68,6 +73,7 @@ func (s *story) config(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("level") {
 		plan = plans.Get(s.arg(d, "level"))
 	}
+	s.record = recorder{on: d.HasArg("journal")}
 	s.core = synccore.New(plan, synccore.Options{Term: 7, Local: d.HasArg("local")})
 	s.now = 0
 	return "ok\n"
@@ -169,10 +175,17 @@ func (s *story) input(d *datadriven.TestData) synccore.Input {
 	}
 	incarnation := s.uint(d, "inc", 1)
 	switch d.Cmd {
+	case "reload":
+		plans, err := synccore.Parse("changed.yaml", []byte(d.Input))
+		if err != nil {
+			d.Fatalf(s.t, "%v", err)
+		}
+		return synccore.Input{Kind: synccore.InPlan, Plan: plans[0]}
 	case "tick":
 		return synccore.Input{Kind: synccore.InTick}
 	case "hello":
 		h := &wire.Hello{Member: from, Incarnation: incarnation, Host: "box", Domain: domain, Threads: d.HasArg("threads")}
+		d.MaybeScanArgs(s.t, "host", &h.Host)
 		if d.HasArg("fields") {
 			h.Typed = true
 			h.Schema = s.fields(d)
@@ -204,7 +217,11 @@ func (s *story) fields(d *datadriven.TestData) scgs.Schema {
 		}
 		for _, v := range arg.Vals {
 			name, word, _ := strings.Cut(v, ":")
+			word, isList := strings.CutPrefix(word, "list/")
 			t, _ := scgs.ParseType(word)
+			if isList {
+				t = scgs.ListOf(t)
+			}
 			schema = append(schema, scgs.Field{Name: name, Type: t})
 		}
 	}
@@ -242,25 +259,41 @@ func (s *story) batch(d *datadriven.TestData, from string, incarnation uint64, d
 func (s *story) row(d *datadriven.TestData, schema scgs.Schema) []scgs.Value {
 	row := make([]scgs.Value, len(schema))
 	for i, f := range schema {
-		if !d.HasArg(f.Name) {
-			continue
-		}
-		text := s.arg(d, f.Name)
-		switch f.Type {
-		case scgs.Bool:
-			row[i] = scgs.BoolValue(text == "true")
-		case scgs.Int:
-			row[i] = scgs.IntValue(s.int(d, f.Name))
-		case scgs.Float:
-			x, _ := strconv.ParseFloat(text, 64)
-			row[i] = scgs.FloatValue(x)
-		case scgs.Enum:
-			row[i] = scgs.EnumValue(text)
-		default:
-			row[i] = scgs.StringValue(text)
+		for _, arg := range d.CmdArgs {
+			switch {
+			case arg.Key != f.Name:
+			case f.Type.IsList(): // (a, b)
+				var list []scgs.Value
+				for _, text := range slices.DeleteFunc(arg.Vals, func(v string) bool { return v == "" }) {
+					list = append(list, s.value(f.Type.Elem(), text))
+				}
+				row[i] = scgs.ListValue(f.Type.Elem(), list...)
+			default:
+				row[i] = s.value(f.Type, arg.Vals[0])
+			}
 		}
 	}
 	return row
+}
+
+func (s *story) value(typ scgs.Type, text string) scgs.Value {
+	switch typ {
+	case scgs.Bool:
+		return scgs.BoolValue(text == "true")
+	case scgs.Int:
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return scgs.IntValue(n)
+	case scgs.Float:
+		x, _ := strconv.ParseFloat(text, 64)
+		return scgs.FloatValue(x)
+	case scgs.Enum:
+		return scgs.EnumValue(text)
+	default:
+		return scgs.StringValue(text)
+	}
 }
 
 func (s *story) ack(d *datadriven.TestData, from string, incarnation uint64) *wire.Ack {
@@ -298,6 +331,12 @@ func (s *story) print() string {
 			fmt.Fprintf(&b, "welcome %s next=%d section=%t heartbeat=%v\n", w.To, m.NextSeq, len(m.Section) > 0, time.Duration(m.Heartbeat))
 		default:
 			fmt.Fprintf(&b, "introduce %s inc=%d %s\n", w.To, m.Incarnation, m.Reason)
+		}
+	}
+	for _, r := range o.Reloads {
+		fmt.Fprintf(&b, "reload %s\n", r.Config)
+		for _, change := range r.Changes {
+			fmt.Fprintf(&b, "  %s\n", change)
 		}
 	}
 	for _, r := range o.Resends {

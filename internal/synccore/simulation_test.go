@@ -82,6 +82,7 @@ type world struct {
 	check   func(*synccore.Verdict) // the checker of a decision
 	sent    map[string]bool
 	fates   int
+	record  recorder
 }
 
 // actor is a member: its machine and what it truly did.
@@ -228,7 +229,7 @@ func (w *world) tick() {
 }
 
 func (w *world) step(in synccore.Input) {
-	w.core.Step(w.now, &in, &w.out)
+	w.record.step(w.t, w.core, w.now, &in, &w.out)
 	w.wake = w.out.Wake
 	for _, m := range w.out.Welcomes {
 		frame, err := wire.AppendWelcome(nil, &m.Msg)

@@ -32,8 +32,10 @@ func (c *Core) summaryOpened() {
 		return
 	}
 	row := make([]scgs.Value, len(c.plan.summary))
-	for i, p := range c.plan.summary {
-		row[i], _ = p.EvalValue(c.scope)
+	for i, t := range c.plan.summary {
+		if row[i] = t.fallback; t.program != nil {
+			row[i], _ = t.program.EvalValue(c.scope)
+		}
 	}
 	if s.ending && c.ev.Step && slices.Equal(row, s.row) {
 		s.ending = false

@@ -38,6 +38,13 @@ func NewValues(fields scgs.Schema, row []scgs.Value) Values {
 // Plain gives a value as JSON has it: nil for none, texts for durations and for
 // the infinities.
 func Plain(v scgs.Value) any {
+	if v.Type().IsList() {
+		list := make([]any, v.Len())
+		for i := range list {
+			list[i] = Plain(v.At(i))
+		}
+		return list
+	}
 	if v.Type() == scgs.Duration || math.IsInf(v.Float(), 0) {
 		return v.String()
 	}

@@ -2,13 +2,16 @@ package synccore_test
 
 import (
 	"encoding/json"
+	"math"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // TestValuesKeepTheirOrder and every digit.
@@ -44,6 +47,24 @@ func TestValuesKeepTheirOrder(t *testing.T) {
 			t.Fatalf("%s: %s", text, diff)
 		}
 	})
+}
+
+func TestPlainValues(t *testing.T) {
+	for _, c := range []struct {
+		value scgs.Value
+		want  string
+	}{
+		{scgs.Value{}, "null"},
+		{scgs.FloatValue(math.Inf(1)), `"+Inf"`},
+		{scgs.DurationValue(time.Second), `"1s"`},
+		{scgs.ListValue(scgs.Duration, scgs.DurationValue(time.Second)), `["1s"]`},
+		{scgs.ListValue(scgs.Float, scgs.FloatValue(0.5), scgs.FloatValue(2)), "[0.5,2]"},
+		{scgs.ListValue(scgs.String), "[]"},
+	} {
+		if got, err := json.Marshal(synccore.Plain(c.value)); err != nil || string(got) != c.want {
+			t.Errorf("%v is %s, %v; want %s", c.value, got, err, c.want)
+		}
+	}
 }
 
 func TestRangesInJSON(t *testing.T) {

@@ -10,8 +10,9 @@ import (
 
 // Columns turns the fields of states into values of their types.
 type Columns struct {
-	schema scgs.Schema
-	texts  map[string]string
+	schema   scgs.Schema
+	texts    map[string]string
+	elements []scgs.Value // of the list at hand
 }
 
 // NewColumns returns Columns for these fields. A field of type Invalid takes its
@@ -25,9 +26,10 @@ func NewColumns(schema scgs.Schema) *Columns {
 func (c *Columns) Schema() scgs.Schema { return c.schema }
 
 // Row puts a value for each field into row, in their order, and reports whether
-// the type of a field became known by it. What is missing, null, nested, too
-// large, or of another type is Invalid. An Int is a whole number, a Duration a
-// text such as "1.5s", an Enum a text out of its words.
+// the type of a field became known by it. What is missing has the field's default.
+// What is null, an object, too large, or of another type is Invalid. An Int is a
+// whole number, a Duration a text such as "1.5s", an Enum a text out of its words,
+// a list an array of such values.
 func (c *Columns) Row(state []Datum, row []scgs.Value) (learnt bool) {
 	for i := range state {
 		f := &c.schema[i]
@@ -55,6 +57,10 @@ func typeOf(k Kind) scgs.Type {
 
 func (c *Columns) value(f *scgs.Field, d *Datum) scgs.Value {
 	switch {
+	case d.Kind == Missing:
+		return f.Default
+	case d.Kind == Array && f.Type.IsList():
+		return c.list(f.Element(), d.Text)
 	case d.Kind == Text:
 		return c.textValue(f, d.Text)
 	case d.Kind == Number:
@@ -63,6 +69,27 @@ func (c *Columns) value(f *scgs.Field, d *Datum) scgs.Value {
 		return scgs.BoolValue(d.Kind == True)
 	}
 	return scgs.Value{}
+}
+
+// list reads an array that the Scanner has passed over.
+func (c *Columns) list(elem scgs.Field, array []byte) scgs.Value {
+	r := reader{line: array, pos: 1}
+	c.elements = c.elements[:0]
+	for r.skip(); r.peek() != ']'; r.skip() {
+		d, err := r.value(0)
+		if err != nil || len(c.elements) == scgs.MaxElements {
+			return scgs.Value{}
+		}
+		c.elements = append(c.elements, c.value(&elem, &d))
+		if r.skip(); r.peek() == ',' {
+			r.pos++
+		}
+	}
+	v := scgs.ListValue(elem.Type, c.elements...)
+	if f := (scgs.Field{Type: v.Type(), Words: elem.Words}); !f.Accepts(v) {
+		return scgs.Value{} // Its texts are too long.
+	}
+	return v
 }
 
 func (c *Columns) textValue(f *scgs.Field, text []byte) scgs.Value {

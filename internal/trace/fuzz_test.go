@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/trace"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // wanted are the fields that the tests' scanners look for.
@@ -51,6 +52,10 @@ func FuzzTrace(f *testing.F) {
 		f.Add(lines(n)[0])
 	}
 	s := trace.NewScanner(wanted)
+	lists := trace.NewColumns(scgs.Schema{
+		{Name: "role", Type: scgs.ListOf(scgs.String)}, {Name: "load", Type: scgs.ListOf(scgs.Float)}, {Type: scgs.ListOf(scgs.Bool)},
+	})
+	row := make([]scgs.Value, len(wanted))
 	var l trace.Line
 	f.Fuzz(func(t *testing.T, line []byte) {
 		err := s.Scan(line, &l)
@@ -68,8 +73,33 @@ func FuzzTrace(f *testing.F) {
 			if diff := cmp.Diff(want, plainOf(&l)); diff != "" {
 				t.Errorf("%q: (-want +got)\n%s", line, diff)
 			}
+			if l.State != nil {
+				lists.Row(l.State, row)
+				checkList(t, &l.State[0], row[0], func(list []string) bool { return len(strings.Join(list, "")) <= scgs.MaxTextBytes })
+				checkList(t, &l.State[1], row[1], func([]float64) bool { return true })
+				checkList(t, &l.State[2], row[2], func([]bool) bool { return true })
+			}
 		}
 	})
+}
+
+// checkList holds a list against what package json makes of the array.
+func checkList[T any](t *testing.T, d *trace.Datum, got scgs.Value, fits func([]T) bool) {
+	t.Helper()
+	var list []*T
+	good := d.Kind == trace.Array && json.Unmarshal(d.Text, &list) == nil && len(list) <= scgs.MaxElements
+	want := make([]T, len(list))
+	for i, e := range list {
+		if e == nil { // null
+			good = false
+			break
+		}
+		want[i] = *e
+	}
+	good = good && fits(want)
+	if good != (got.Type() != scgs.Invalid) || good && !cmp.Equal(any(want), got.Any()) {
+		t.Fatalf("%q reads as %v, want %v (%t)", d.Text, got, want, good)
+	}
 }
 
 // reading is what a line says, and whether it is one.
@@ -185,8 +215,10 @@ func kindOf(raw json.RawMessage) (trace.Kind, string) {
 	case raw[0] == '"':
 		s, _ := text(raw)
 		return trace.Text, s
-	case raw[0] == '{' || raw[0] == '[':
+	case raw[0] == '{':
 		return trace.Nested, ""
+	case raw[0] == '[':
+		return trace.Array, string(raw)
 	}
 	switch string(raw) {
 	case "null":

@@ -59,13 +59,14 @@ const (
 	False
 	Number
 	Text
-	Nested // an array or an object
+	Nested // an object
+	Array
 )
 
 // Datum is the value of one of the fields that a Scanner was made for.
 type Datum struct {
 	Kind Kind
-	Text []byte // of a Text, without quotes and escapes; of a Number, as it stands
+	Text []byte // of a Text, without quotes and escapes; of a Number and an Array, as it stands
 }
 
 // Error tells why a line is refused.

@@ -138,7 +138,11 @@ func (r *reader) value(depth int) (Datum, error) {
 		if depth == MaxNesting {
 			return Datum{}, r.errorf(at, "values are nested deeper than %d", MaxNesting)
 		}
-		return Datum{Kind: Nested}, r.nested(depth + 1)
+		d, err := Datum{Kind: Nested}, r.nested(depth+1)
+		if r.line[at] == '[' {
+			d = Datum{Array, r.line[at:r.pos]}
+		}
+		return d, err
 	case 't':
 		if r.literal("true") {
 			return Datum{Kind: True}, nil

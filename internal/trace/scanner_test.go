@@ -56,7 +56,7 @@ func TestScanner(t *testing.T) {
 	})
 }
 
-var kindNames = []string{"missing", "null", "true", "false", "number", "text", "nested"}
+var kindNames = []string{"missing", "null", "true", "false", "number", "text", "nested", "array"}
 
 func TestLimits(t *testing.T) {
 	line := func(state string) string {
@@ -99,36 +99,46 @@ func TestColumns(t *testing.T) {
 		{Name: "d", Type: scgs.Duration},
 		{Name: "e", Type: scgs.Enum, Words: []string{"idle", "busy"}},
 		{Name: "x"},
+		{Name: "li", Type: scgs.ListOf(scgs.Int), Default: scgs.ListValue(scgs.Int, scgs.IntValue(7))},
+		{Name: "ls", Type: scgs.ListOf(scgs.String)},
 	}
 	c := trace.NewColumns(schema)
 	row := make([]scgs.Value, len(schema))
 	number := func(s string) trace.Datum { return trace.Datum{Kind: trace.Number, Text: []byte(s)} }
 	word := func(s string) trace.Datum { return trace.Datum{Kind: trace.Text, Text: []byte(s)} }
+	array := func(s string) trace.Datum { return trace.Datum{Kind: trace.Array, Text: []byte(s)} }
 	for _, step := range []struct {
 		datum trace.Datum
 		want  string
 	}{
-		{trace.Datum{}, "none none none none none none none"},
-		{trace.Datum{Kind: trace.Null}, "none none none none none none none"},
-		{trace.Datum{Kind: trace.Nested}, "none none none none none none none"},
-		{number("1e999"), "none none none none none none none"}, // x is a float from here on
-		{number("-0"), "none 0 -0 none none none -0"},
-		{number("7"), "none 7 7 none none none 7"},
-		{number("-1234567890123456789"), "none -1234567890123456789 -1.2345678901234568e+18 none none none -1.2345678901234568e+18"},
-		{number("9223372036854775808"), "none none 9.223372036854776e+18 none none none 9.223372036854776e+18"},
-		{number("0.5"), "none none 0.5 none none none 0.5"},
-		{number("1e2"), "none none 100 none none none 100"},
-		{trace.Datum{Kind: trace.True}, "true none none none none none none"},
-		{trace.Datum{Kind: trace.False}, "false none none none none none none"},
-		{word("busy"), `none none none "busy" none busy none`},
-		{word("200ms"), `none none none "200ms" 200ms none none`},
+		{trace.Datum{}, "none none none none none none none [7] none"},
+		{trace.Datum{Kind: trace.Null}, "none none none none none none none none none"},
+		{trace.Datum{Kind: trace.Nested}, "none none none none none none none none none"},
+		{number("1e999"), "none none none none none none none none none"}, // x is a float from here on
+		{number("-0"), "none 0 -0 none none none -0 none none"},
+		{number("7"), "none 7 7 none none none 7 none none"},
+		{number("-1234567890123456789"), "none -1234567890123456789 -1.2345678901234568e+18 none none none -1.2345678901234568e+18 none none"},
+		{number("9223372036854775808"), "none none 9.223372036854776e+18 none none none 9.223372036854776e+18 none none"},
+		{number("0.5"), "none none 0.5 none none none 0.5 none none"},
+		{number("1e2"), "none none 100 none none none 100 none none"},
+		{trace.Datum{Kind: trace.True}, "true none none none none none none none none"},
+		{trace.Datum{Kind: trace.False}, "false none none none none none none none none"},
+		{word("busy"), `none none none "busy" none busy none none none`},
+		{word("200ms"), `none none none "200ms" 200ms none none none none`},
+		{array("[ ]"), "none none none none none none none [] []"},
+		{array("[1, -2 ,3]"), "none none none none none none none [1, -2, 3] none"},
+		{array(`["a","\u0062 ]"]`), `none none none none none none none none ["a", "b ]"]`},
+		{array("[1,null]"), "none none none none none none none none none"},
+		{array("[1,[2]]"), "none none none none none none none none none"},
+		{array("[1" + strings.Repeat(",1", scgs.MaxElements) + "]"), "none none none none none none none none none"},
+		{array(`["` + strings.Repeat("x", scgs.MaxTextBytes) + `","y"]`), "none none none none none none none none none"},
 	} {
 		state := make([]trace.Datum, len(schema))
 		for i := range state {
 			state[i] = step.datum
 		}
 		c.Row(state, row)
-		if got := strings.Trim(fmt.Sprint(row), "[]"); got != step.want {
+		if got := strings.TrimSuffix(fmt.Sprint(row)[1:], "]"); got != step.want {
 			t.Errorf("%d %q: got %s, want %s", step.datum.Kind, step.datum.Text, got, step.want)
 		}
 	}

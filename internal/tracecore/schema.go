@@ -1,28 +1,31 @@
 package tracecore
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// ParseSchema reads the fields of states and their types, written as in
+// ParseSchema reads the fields of states, their types and their defaults, if they
+// have one, written as in
 //
-//	role:string,load:float,phase:enum(idle|busy)
+//	role:string,load:float=0.5,phase:enum(idle|busy),tags:list(string)=[a|b]
 func ParseSchema(text string) (scgs.Schema, error) {
 	schema := scgs.Schema{}
 	for part := range strings.SplitSeq(text, ",") {
-		name, word, ok := strings.Cut(strings.TrimSpace(part), ":")
+		name, rest, ok := strings.Cut(part, ":")
 		f := scgs.Field{Name: strings.TrimSpace(name)}
-		word = strings.TrimSpace(word)
-		if words, enum := strings.CutPrefix(word, "enum("); enum && strings.HasSuffix(words, ")") {
-			f.Type, f.Words = scgs.Enum, strings.Split(strings.TrimSuffix(words, ")"), "|")
-		} else if f.Type, _ = scgs.ParseType(word); f.Type == scgs.Invalid || f.Type == scgs.Enum {
-			ok = false
+		word, value, given := cutDefault(strings.TrimSpace(rest))
+		if !ok || !parseType(&f, word) {
+			return nil, fmt.Errorf("schema: %q is not NAME:TYPE, such as load:float, or NAME:TYPE=DEFAULT; the types are bool, int, float, string, duration, enum(WORD|WORD) and list(TYPE)", part)
 		}
-		if !ok {
-			return nil, fmt.Errorf("schema: %q is not NAME:TYPE, such as load:float; the types are bool, int, float, string, duration and enum(WORD|WORD)", part)
+		if given {
+			var err error
+			if f.Default, err = parseDefault(f, value); err != nil {
+				return nil, fmt.Errorf("schema: %q: %w", part, err)
+			}
 		}
 		schema = append(schema, f)
 	}
@@ -30,4 +33,57 @@ func ParseSchema(text string) (scgs.Schema, error) {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
 	return schema, nil
+}
+
+// cutDefault cuts behind the type.
+func cutDefault(text string) (word, value string, given bool) {
+	if word, value, given = strings.Cut(text, ")="); given {
+		return word + ")", value, true
+	}
+	if strings.HasSuffix(text, ")") {
+		return text, "", false
+	}
+	return strings.Cut(text, "=")
+}
+
+func parseType(f *scgs.Field, word string) bool {
+	if words, ok := inside("enum(", word, ")"); ok {
+		f.Type, f.Words = scgs.Enum, strings.Split(words, "|")
+		return true
+	}
+	if elem, ok := inside("list(", word, ")"); ok && parseType(f, elem) {
+		f.Type = scgs.ListOf(f.Type)
+		return f.Type != scgs.Invalid
+	}
+	f.Type, _ = scgs.ParseType(word)
+	return f.Type != scgs.Invalid && f.Type != scgs.Enum
+}
+
+func inside(open, text, end string) (string, bool) {
+	text, opened := strings.CutPrefix(text, open)
+	text, ended := strings.CutSuffix(text, end)
+	return text, opened && ended
+}
+
+// parseDefault reads a value, and of a list [a|b].
+func parseDefault(f scgs.Field, text string) (scgs.Value, error) {
+	if !f.Type.IsList() {
+		return f.Parse(text)
+	}
+	text, ok := inside("[", text, "]")
+	if !ok {
+		return scgs.Value{}, errors.New("a default of a list is [], or its elements as in [a|b]")
+	}
+	var elements []scgs.Value
+	for part := range strings.SplitSeq(text, "|") {
+		if text == "" {
+			break
+		}
+		v, err := f.Element().Parse(part)
+		if err != nil {
+			return v, err
+		}
+		elements = append(elements, v)
+	}
+	return scgs.ListValue(f.Type.Elem(), elements...), nil
 }

@@ -2,9 +2,11 @@ package wire_test
 
 import (
 	"bytes"
+	"errors"
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // decoders decode a frame of their kind and, where it is good, encode it again.
@@ -24,13 +26,24 @@ var decoders = map[wire.Kind]func(frame []byte) (again []byte, err error){
 		frame, _, err := wire.AppendSignals(dst, m)
 		return frame, err
 	}),
-	wire.KindBatch: again(func(frame []byte) (b wire.Batch, err error) {
-		err = wire.NewBatchCodec(small).Decode(frame, "boot-7", &b)
+	wire.KindBatch: func(frame []byte) ([]byte, error) {
+		first, err := batchAgain(small)(frame)
+		if errors.Is(err, wire.ErrSchema) {
+			return batchAgain(lists)(frame)
+		}
+		return first, err
+	},
+}
+
+func batchAgain(schema scgs.Schema) func(frame []byte) ([]byte, error) {
+	codec := wire.NewBatchCodec(schema)
+	return again(func(frame []byte) (b wire.Batch, err error) {
+		err = codec.Decode(frame, "boot-7", &b)
 		return b, err
 	}, func(dst []byte, m *wire.Batch) ([]byte, error) {
-		frame, _, err := wire.NewBatchCodec(small).Append(dst, m)
+		frame, _, err := codec.Append(dst, m)
 		return frame, err
-	}),
+	})
 }
 
 func again[M any](decode func([]byte) (M, error), encode func([]byte, *M) ([]byte, error)) func([]byte) ([]byte, error) {
@@ -52,6 +65,9 @@ func again[M any](decode func([]byte) (M, error), encode func([]byte, *M) ([]byt
 // while a stranger may have chosen longer forms of numbers.
 func FuzzDecode(f *testing.F) {
 	for _, frame := range goldenFrames(f) {
+		f.Add(frame)
+	}
+	for _, frame := range listFrames(f) {
 		f.Add(frame)
 	}
 	f.Fuzz(func(t *testing.T, frame []byte) {

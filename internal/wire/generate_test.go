@@ -29,6 +29,12 @@ func fields() *rapid.Generator[scgs.Field] {
 		if f.Type == scgs.Enum {
 			f.Words = rapid.SliceOfNDistinct(rapid.StringMatching(`[a-z]{1,6}`), 1, 5, rapid.ID).Draw(t, "words")
 		}
+		if rapid.IntRange(0, 2).Draw(t, "list") == 0 {
+			f.Type = scgs.ListOf(f.Type)
+		}
+		if rapid.IntRange(0, 3).Draw(t, "default") == 0 {
+			f.Default = value(t, f)
+		}
 		return f
 	})
 }
@@ -44,8 +50,12 @@ func schemas() *rapid.Generator[scgs.Schema] {
 	})
 }
 
-func value(t *rapid.T, typ scgs.Type, words []string) scgs.Value {
-	switch typ {
+// value draws one of the field, Invalid of no type.
+func value(t *rapid.T, f scgs.Field) scgs.Value {
+	if f.Type.IsList() {
+		return list(t, f.Element())
+	}
+	switch f.Type {
 	case scgs.Bool:
 		return scgs.BoolValue(rapid.Bool().Draw(t, "bool"))
 	case scgs.Int:
@@ -57,17 +67,30 @@ func value(t *rapid.T, typ scgs.Type, words []string) scgs.Value {
 	case scgs.String:
 		return scgs.StringValue(texts(scgs.MaxTextBytes).Draw(t, "text"))
 	case scgs.Enum:
-		return scgs.EnumValue(rapid.SampledFrom(words).Draw(t, "word"))
+		return scgs.EnumValue(rapid.SampledFrom(f.Words).Draw(t, "word"))
 	case scgs.Invalid:
 	}
 	return scgs.Value{}
+}
+
+// list draws a list; the texts of one fit together.
+func list(t *rapid.T, elem scgs.Field) scgs.Value {
+	one := rapid.Custom(func(t *rapid.T) scgs.Value { return value(t, elem) })
+	if elem.Type == scgs.String {
+		one = rapid.Map(texts(scgs.MaxTextBytes/4), scgs.StringValue)
+	}
+	most := 4
+	if elem.Type != scgs.String && rapid.IntRange(0, 20).Draw(t, "long") == 0 {
+		most = scgs.MaxElements
+	}
+	return scgs.ListValue(elem.Type, rapid.SliceOfN(one, 0, most).Draw(t, "elements")...)
 }
 
 func row(t *rapid.T, schema scgs.Schema) []scgs.Value {
 	values := make([]scgs.Value, len(schema))
 	for i, f := range schema {
 		if rapid.IntRange(0, 9).Draw(t, "unset") > 0 {
-			values[i] = value(t, f.Type, f.Words)
+			values[i] = value(t, f)
 		}
 	}
 	return values
@@ -179,7 +202,8 @@ func signal(t *rapid.T) control.Signal {
 		TTL:       time.Duration(rapid.Int64Min(0).Draw(t, "ttl")),
 		Data: some(t, rapid.Custom(func(t *rapid.T) control.Datum {
 			typ := scgs.Type(rapid.IntRange(0, int(scgs.Enum)).Draw(t, "type"))
-			return control.Datum{Name: tokens().Draw(t, "name"), Value: value(t, typ, []string{"idle", "busy"})}
+			field := scgs.Field{Type: typ, Words: []string{"idle", "busy"}}
+			return control.Datum{Name: tokens().Draw(t, "name"), Value: value(t, field)}
 		})),
 	}
 }

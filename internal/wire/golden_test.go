@@ -63,7 +63,7 @@ var (
 	goldenGone   = wire.Gone{Member: "w1", Incarnation: 300, First: 40}
 	goldenProbe  = wire.Probe{Incarnation: 300, Seq: 9, AfterMono: 1000, AfterTime: clocksync.MinInstant}
 	goldenPing   = wire.Ping{Member: "w1"}
-	goldenPong   = wire.Pong{Timeline: "boot-6", Arrived: clocksync.Exactly(1000), Departed: clocksync.Exactly(1010)}
+	goldenPong   = wire.Pong{Timeline: "boot-6", Arrived: clocksync.Exactly(1000), Departed: clocksync.Exactly(1010), Drift: 50}
 	goldenResend = wire.Resend{Incarnation: 300, From: 3, To: 8}
 )
 
@@ -122,7 +122,7 @@ func TestLayout(t *testing.T) {
 			91 a46c6f6164 03 90 c4020908 04 d23b9aca00 03 a6626f6f742d36 a3757463`,
 		wire.KindProbe:  `01 06 cd012c 09 d103e8 d38000000000000000`,
 		wire.KindPing:   `01 09 a27731`,
-		wire.KindPong:   `01 0a a6626f6f742d36 d103e8 d103e8 d103f2 d103f2`,
+		wire.KindPong:   `01 0a a6626f6f742d36 d103e8 d103e8 d103f2 d103f2 ca42480000`,
 		wire.KindResend: `01 07 cd012c 03 08`,
 		// synchronizer, term, epoch, incarnation | count | decision | name, predicate, kind | target, region, entry | ttl | data
 		wire.KindSignals: `01 08 a56773796e63 05 06 cd012c dc0001 a56773796e63 05 06 07

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"math"
 	"runtime"
 	"strings"
@@ -69,7 +70,14 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{hello + "ddffffffff", "wire: hello: state: 4294967295 of them, at most 64 are allowed"},
 		{hello + "dfffffffff", "wire: hello: state: it is not a list"},
 		{hello + "dc0040", "wire: hello: state: the frame ends inside it"},
-		{hello + "91 a161 07 90", "wire: hello: state[0].type: 7 is not 1 to 6"},
+		{hello + "91 a161 07 90", `wire: hello: state: state: field "a" has no type: use bool, int, float, string, duration, {enum: [...]} or {list: TYPE}`},
+		{hello + "91 a161 00 90", "wire: hello: state[0].type: 0 is not 1 to 255"},
+		{hello + "91 a161 cc87 90", `wire: hello: state: state: field "a" has no type: use bool, int, float, string, duration, {enum: [...]} or {list: TYPE}`},
+		{hello + "91 a161 42 90 a178", "wire: hello: state[0].default: it is not a signed 64-bit integer"},
+		{hello + "91 a161 46 91 a178 01", "wire: hello: state[0].default: word 1 of 1"},
+		{hello + "91 a161 44 90 da0101" + strings.Repeat("61", 257), "wire: hello: state[0].default: 257 bytes, at most 256 are allowed"},
+		{hello + "91 a161 ccc2 90 92 01 a178", "wire: hello: state[0].default[1]: it is not a signed 64-bit integer"},
+		{hello + "91 a161 47 90 01", `wire: hello: state: state: field "a" has no type: use bool, int, float, string, duration, {enum: [...]} or {list: TYPE}`},
 		{hello + "91 a161 06 dc0041", "wire: hello: state[0].words: 65 of them, at most 64 are allowed"},
 		{hello + "91 a161 06 90 c2", `wire: hello: state: state: field "a": an enum has 1 to 64 words, this one has 0`},
 		{hello + "92 a161 02 90 a162 06 92 a163 c0", "wire: hello: state[1].words[1].word: it is not a text"},
@@ -121,6 +129,9 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{"01 0a a0 00 00 00 00", "wire: pong: timeline: it is empty: times of none cannot be compared"},
 		{"01 0a a161 02 01 00 00", "wire: pong: arrived: it ends before it begins"},
 		{"01 0a a161 01 02 03", "wire: pong: departed: the frame ends inside it"},
+		{"01 0a a161 01 02 03 04 ca bf800000", "wire: pong: drift: it is not a number from 0 to 100000"},
+		{"01 0a a161 01 02 03 04 ca 7fc00000", "wire: pong: drift: it is not a number from 0 to 100000"},
+		{"01 0a a161 01 02 03 04 ca 47c35080", "wire: pong: drift: it is not a number from 0 to 100000"},
 	}
 	for _, c := range cases {
 		frame := unhex(t, c.frame)
@@ -181,6 +192,7 @@ func TestFramesCannotAskForMemory(t *testing.T) {
 		"words":   fill(hello+"dc0040", "a161 06 dc0040"+strings.Repeat("a0", 64)),
 		"answers": fill("01 04 a161 00 dd00000100", "a167 01 02 03 a161 a161 01 a0"),
 		"signals": fill("01 08 a167 05 06 00 dd00000100", "a167 05 06 07 a173 a170 01 a174 a172 01 00 dc0020"+strings.Repeat("a178 00", 32)),
+		"lists":   fill(fmt.Sprintf("01 02 a177 00 cf%016x 00 dd00000400", lists.Hash()), "01 06 00 90 90 90 90 90 dc0040"+strings.Repeat("c2", 64)+"c0"),
 		"section": fill(welcomes+"c3 c2 a0 90 c6ffffffff", "00"),
 	} {
 		var before, after runtime.MemStats

@@ -40,6 +40,8 @@ func (m *Pong) layout(c *coder) {
 	c.need(m.Timeline != "", "timeline", "it is empty: times of none cannot be compared")
 	c.interval("arrived", &m.Arrived)
 	c.interval("departed", &m.Departed)
+	c.float("drift", &m.Drift)
+	c.need(m.Drift >= 0 && m.Drift <= clocksync.MaxDrift, "drift", "it is not a number from 0 to 100000")
 }
 
 func (c *coder) interval(field string, i *clocksync.Interval) {
@@ -150,10 +152,29 @@ func (c *coder) schema(s *scgs.Schema) {
 	}
 }
 
+// hasDefault marks the type of a field whose default follows its words. It is
+// part of the format, as is the mark of lists.
+const hasDefault = 1 << 6
+
 func (c *coder) field(f *scgs.Field) {
 	c.text("name", &f.Name, scgs.MaxNameBytes)
-	c.small("type", (*uint8)(&f.Type), uint8(scgs.Bool), uint8(scgs.Enum))
+	kind := uint8(f.Type)
+	if f.Default.Type() != scgs.Invalid {
+		kind |= hasDefault
+	}
+	c.small("type", &kind, uint8(scgs.Bool), math.MaxUint8)
+	if !c.writing {
+		f.Type = scgs.Type(kind &^ hasDefault)
+	}
 	list(c, "words", &f.Words, scgs.MaxFields, 1, func(w *string) { c.text("word", w, scgs.MaxNameBytes) })
+	switch {
+	case kind&hasDefault == 0 || c.err != nil:
+	case c.writing:
+		c.buf = appendValue(c.buf, f, f.Default)
+	default:
+		plain := scgs.Field{Name: "default", Type: f.Type, Words: f.Words}
+		c.fieldValue(&plain, &f.Default, scgs.Value{})
+	}
 }
 
 func (c *coder) datum(d *control.Datum) {

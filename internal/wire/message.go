@@ -48,7 +48,7 @@ type Welcome struct {
 	Heartbeat    int64 // ns between signs of life of a member that has nothing to say
 	NextSeq      uint64
 	Domain       clocksync.Domain   // whose readings are the reference time; empty if there is none
-	Timeline     clocksync.Timeline // of the Hello it accepts
+	Timeline     clocksync.Timeline // of the Hello it accepts; of a refusal, the one to measure by, if any
 }
 
 // Report is one event of a member: the start of a local state, or an explicit
@@ -103,6 +103,7 @@ type Ping struct {
 type Pong struct {
 	Timeline          clocksync.Timeline // of the times
 	Arrived, Departed clocksync.Interval
+	Drift             float64 // how many parts per million the reference clock may run fast or slow
 }
 
 // Gone answers a [Resend] for states the ring no longer holds: everything below

@@ -15,9 +15,10 @@ import (
 
 // CheckRow refuses a row that cannot be encoded, and names the field: a wrong
 // number of values, a value of another type, an enum's word that was not
-// declared, a text that is too long or not UTF-8, a float that is not finite. An
-// Invalid value stands for a field that has none yet. A program's state is
-// checked when it is set, so that one bad state does not hold up a batch.
+// declared, a text that is too long or not UTF-8, a float that is not finite, a
+// list that is too long or has such an element. An Invalid value stands for a
+// field that has none yet. A program's state is checked when it is set, so that
+// one bad state does not hold up a batch.
 func (b *BatchCodec) CheckRow(row []scgs.Value) error {
 	if len(row) != len(b.schema) {
 		return errors.New("state: " + b.arity(len(row)))
@@ -58,8 +59,31 @@ func fault(f *scgs.Field, v scgs.Value) string {
 		}
 	case scgs.Invalid, scgs.Bool, scgs.Int, scgs.Duration:
 	}
+	if f.Type.IsList() {
+		return listFault(f, v)
+	}
 	return ""
 }
+
+func listFault(f *scgs.Field, v scgs.Value) string {
+	if v.Len() > scgs.MaxElements {
+		return tooMany(v.Len(), scgs.MaxElements)
+	}
+	elem, texts := f.Element(), 0
+	for i := range v.Len() {
+		e := v.At(i)
+		if fault := fault(&elem, e); fault != "" {
+			return "element " + strconv.Itoa(i) + ": " + fault
+		}
+		texts += len(e.Text())
+	}
+	if elem.Type == scgs.String && texts > scgs.MaxTextBytes {
+		return textsTooLong(texts)
+	}
+	return ""
+}
+
+func textsTooLong(n int) string { return "its elements together have " + tooLong(n, scgs.MaxTextBytes) }
 
 func floatFault(f float64) string {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
@@ -97,7 +121,19 @@ func appendValue(buf []byte, f *scgs.Field, v scgs.Value) []byte {
 		return msgp.AppendInt(buf, slices.Index(f.Words, v.Text()))
 	case scgs.Invalid:
 	}
+	if v.Type().IsList() {
+		return appendList(buf, f, v)
+	}
 	return msgp.AppendNil(buf)
+}
+
+func appendList(buf []byte, f *scgs.Field, v scgs.Value) []byte {
+	elem := f.Element()
+	buf = msgp.AppendArrayHeader(buf, uint32(v.Len()))
+	for i := range v.Len() {
+		buf = appendValue(buf, &elem, v.At(i))
+	}
+	return buf
 }
 
 // readRow reads into a row that may still hold an older one, whose texts are
@@ -109,19 +145,52 @@ func (b *BatchCodec) readRow(c *coder, row, above []scgs.Value) {
 			row[i], c.buf = scgs.Value{}, c.buf[1:]
 			continue
 		}
-		if f.Type == scgs.String {
-			var other scgs.Value
-			if len(above) > 0 {
-				other = above[i]
-			}
-			c.string(f.Name, &row[i], other)
-		} else {
-			c.fieldValue(f, &row[i])
+		var other scgs.Value
+		if len(above) > 0 {
+			other = above[i]
 		}
-		if c.err != nil {
+		if c.fieldValue(f, &row[i], other); c.err != nil {
 			return
 		}
 	}
+}
+
+// list reads a list, whose length is checked before anything is made of it.
+func (c *coder) list(f *scgs.Field, v *scgs.Value, other scgs.Value) {
+	var read [scgs.MaxElements]scgs.Value
+	n := c.count(f.Name, 0, scgs.MaxElements, 1)
+	elem, texts := f.Element(), 0
+	for i := range n {
+		read[i] = v.At(i) // A text that is the same is not copied.
+		if c.fieldValue(&elem, &read[i], other.At(i)); c.err != nil {
+			c.err.Field = f.Name + "[" + strconv.Itoa(i) + "]"
+			return
+		}
+		texts += len(read[i].Text())
+	}
+	switch {
+	case c.err != nil:
+	case elem.Type == scgs.String && texts > scgs.MaxTextBytes:
+		c.fail(f.Name, textsTooLong(texts))
+	case holds(*v, f.Type, read[:n]):
+	case holds(other, f.Type, read[:n]):
+		*v = other
+	default:
+		*v = scgs.ListValue(elem.Type, read[:n]...)
+	}
+}
+
+// holds reports whether a value is the list of these elements.
+func holds(v scgs.Value, t scgs.Type, elements []scgs.Value) bool {
+	if v.Type() != t || v.Len() != len(elements) {
+		return false
+	}
+	for i := range elements {
+		if v.At(i) != elements[i] {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *coder) string(field string, v *scgs.Value, other scgs.Value) {
@@ -136,7 +205,9 @@ func (c *coder) string(field string, v *scgs.Value, other scgs.Value) {
 	}
 }
 
-func (c *coder) fieldValue(f *scgs.Field, v *scgs.Value) {
+// fieldValue reads a value of a field into v, which may hold an older one.
+// Memory is shared with that or with other where they say the same.
+func (c *coder) fieldValue(f *scgs.Field, v *scgs.Value, other scgs.Value) {
 	switch f.Type {
 	case scgs.Bool:
 		var got bool
@@ -164,6 +235,11 @@ func (c *coder) fieldValue(f *scgs.Field, v *scgs.Value) {
 			return
 		}
 		*v = scgs.EnumValue(f.Words[got])
-	case scgs.Invalid, scgs.String:
+	case scgs.String:
+		c.string(f.Name, v, other)
+	case scgs.Invalid:
+	}
+	if f.Type.IsList() {
+		c.list(f, v, other)
 	}
 }

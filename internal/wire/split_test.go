@@ -2,37 +2,56 @@ package wire_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// wide is the widest row there is: as many texts as a schema may have, each as
-// long as it may be.
-func wide() (scgs.Schema, []scgs.Value) {
-	var schema scgs.Schema
-	var row []scgs.Value
-	for i := range scgs.MaxFields {
-		schema = append(schema, scgs.Field{Name: fmt.Sprintf("f%d", i), Type: scgs.String})
-		row = append(row, scgs.StringValue(strings.Repeat("x", scgs.MaxTextBytes)))
+// wide lists the widest rows there are: as many texts or lists as a schema may
+// have, each as long as it may be.
+func wide() map[string]scgs.Value {
+	var floats, texts []scgs.Value
+	for range scgs.MaxElements {
+		floats = append(floats, scgs.FloatValue(math.Pi))
+		texts = append(texts, scgs.StringValue(strings.Repeat("x", scgs.MaxTextBytes/scgs.MaxElements)))
 	}
-	return schema, row
+	return map[string]scgs.Value{
+		"text":            scgs.StringValue(strings.Repeat("x", scgs.MaxTextBytes)),
+		"list of floats":  scgs.ListValue(scgs.Float, floats...),
+		"list of strings": scgs.ListValue(scgs.String, texts...),
+	}
 }
 
 func TestBatchIsSplitWhereAFrameIsFull(t *testing.T) {
+	for name, v := range wide() {
+		t.Run(name, func(t *testing.T) { splitBatch(t, v) })
+	}
+}
+
+// splitBatch sends rows that consist of a value with the longest tail there is.
+func splitBatch(t *testing.T, v scgs.Value) {
+	t.Helper()
 	const domain = "boot-7"
-	schema, row := wide()
+	var schema scgs.Schema
+	var row []scgs.Value
+	for i := range scgs.MaxFields {
+		schema = append(schema, scgs.Field{Name: fmt.Sprintf("f%d", i), Type: v.Type()})
+		row = append(row, v)
+	}
 	codec := wire.NewBatchCodec(schema)
 	sent := *workerBatch(10)
 	sent.Schema, sent.Leaving, sent.Regions = codec.Hash(), true, nil
 	for i := range sent.Reports {
 		sent.Reports[i].Row = row
 	}
+	sent.Tagged, sent.Quality = true, clocksync.Quality{Source: strings.Repeat("s", wire.MaxHostBytes), Expires: 1 << 60}
 	for i := range wire.MaxRegions {
-		name := fmt.Sprintf("%s%d", strings.Repeat("r", wire.MaxTokenBytes-3), i)[:wire.MaxTokenBytes-3]
+		name := fmt.Sprintf("%0*d", wire.MaxTokenBytes, i)
 		sent.Regions = append(sent.Regions, wire.Region{Name: name, Entry: 1 << 60, Since: uint64(100 + i%10)})
 	}
 	rest, frames := sent, 0

@@ -3,11 +3,12 @@ package yamlconf
 // Map is a map whose keys are data, in the order of the file.
 type Map[T any] []Entry[T]
 
-// Entry is one key of a Map, with its value and the place of the key.
+// Entry is one key of a Map, with its value and the place of the key. The place
+// is no part of its JSON: a file whose lines were moved says the same.
 type Entry[T any] struct {
 	Key   string
 	Value T
-	Pos   Pos
+	Pos   Pos `json:"-"`
 }
 
 // Get returns the value of a key.

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"time"
+
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// journals are the files of run --journal, one a synchronizer.
+type journals struct {
+	dir   string // empty: none
+	limit int64  // bytes of each
+	start time.Time
+	files []*os.File
+}
+
+// add sets the options of a synchronizer so that it has a journal.
+func (j *journals) add(opt *synchronizer.Options) error {
+	if j.dir == "" {
+		return nil
+	}
+	f, err := synchronizer.CreateJournal(j.dir, opt.Name, j.start)
+	if err != nil {
+		return err
+	}
+	j.files = append(j.files, f)
+	opt.Journal, opt.JournalLimit = f, j.limit
+	return nil
+}
+
+// close closes the files, after the synchronizers have ended. One that never ran
+// has left nothing in its file, which goes then.
+func (j *journals) close() error {
+	var errs []error
+	for _, f := range j.files {
+		info, err := f.Stat()
+		errs = append(errs, err, f.Close())
+		if err == nil && info.Size() == 0 {
+			errs = append(errs, os.Remove(f.Name()))
+		}
+	}
+	return errors.Join(errs...)
+}

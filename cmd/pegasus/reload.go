@@ -1,0 +1,50 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// kept tells that a changed configuration is refused and the old one stays.
+type kept struct{ reason string }
+
+// reload reads the configuration anew and has every synchronizer follow it, or none.
+func (s *session) reload(stderr io.Writer) {
+	cfg, err := s.changed(stderr)
+	for i := 0; err == nil && i < len(s.running); i++ {
+		err = s.running[i].Reload(cfg)
+	}
+	switch {
+	case err == nil:
+		s.cfg = cfg
+	case errors.Is(err, errTold):
+		s.feed.put(entry{time.Now(), "", kept{s.file + " has faults, which stderr tells"}})
+	default:
+		s.feed.put(entry{time.Now(), "", kept{err.Error()}})
+	}
+}
+
+// changed loads the file and looks whether all that run can go over to it.
+func (s *session) changed(stderr io.Writer) (*synchronizer.Config, error) {
+	cfg, levels, err := s.flags.load(s.file, stderr)
+	if err != nil {
+		return nil, err
+	}
+	var faults []error
+	for _, l := range s.levels {
+		_, err := s.cfg.Changes(cfg, l.Name)
+		faults = append(faults, err)
+	}
+	if len(levels) > len(s.levels) {
+		faults = append(faults, fmt.Errorf("%s has %s to run, and %d run: restart to change that", s.file, count(len(levels), "synchronizer"), len(s.levels)))
+	}
+	return cfg, errors.Join(faults...)
+}
+
+// oneLine makes one line of joined errors.
+func oneLine(text string) string { return strings.ReplaceAll(strings.TrimSpace(text), "\n", "; ") }

@@ -1,0 +1,257 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const replayHelp = `replay steps synchronizers through journals, which run --journal has written, and
+prints the events of the recorded run: the same lines as run prints. It compares
+everything that comes out, byte for byte, with what came out then. Of a directory
+it takes the journals of the newest run. It sends nothing and needs no server.
+
+With --config it judges the recorded inputs by another configuration as well, and
+prints where that comes to other verdicts. The members did what the recorded
+signals made them do; what they would have done otherwise nobody knows. With -v
+the events of the recorded run are printed too.
+
+Exit codes: 0 all outputs are as recorded, 1 they are not, or a journal or the
+configuration is refused, 2 wrong usage. A journal whose end is missing is
+replayed as far as it goes, and that is told.`
+
+const replayExample = `  pegasus run pegasus.yaml --journal journals
+  pegasus replay journals
+  pegasus replay journals --json | jq 'select(.event == "fired")'
+  pegasus replay journals --config changed.yaml`
+
+// replayFlags are the flags of replay.
+type replayFlags struct {
+	config        string
+	verbose, json bool
+}
+
+func newReplay() *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:     "replay DIR|FILE",
+		Short:   "Step through a recorded run once more",
+		Long:    replayHelp,
+		Example: replayExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				return errors.New("replay needs a journal, or a directory of them: pegasus replay journals")
+			case 1:
+				return nil
+			}
+			return fmt.Errorf("replay takes one journal, or one directory of them, and these are %d: %s", len(args), strings.Join(args, " "))
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.config, "config", "", "judge by this `FILE` as well, and print where it comes to other verdicts")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell every change of a verdict and every refusal too")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+// The last entry of a journal, and what a changed configuration does elsewhere.
+type (
+	replayed struct {
+		file string
+		*synchronizer.Replayed
+		compared bool // with a changed configuration
+	}
+	difference struct{ synchronizer.Difference }
+)
+
+func (f *replayFlags) run(ctx context.Context, path string, stdout, stderr io.Writer) error {
+	files, err := journalFiles(path)
+	if err != nil {
+		return fail(err)
+	}
+	var cfg *synchronizer.Config
+	if f.config != "" {
+		if cfg, err = synchronizer.LoadConfig(f.config); err != nil {
+			_, _ = fmt.Fprintln(stderr, strings.TrimSuffix(err.Error(), "\n"))
+			return errTold
+		}
+	}
+	out := &printer{w: bufio.NewWriter(stdout), render: rendering(f.json)}
+	for _, file := range files {
+		if err = f.file(ctx, file, cfg, out); err != nil {
+			break
+		}
+	}
+	return fail(errors.Join(err, out.w.Flush()))
+}
+
+// file replays one journal. The error of a difference comes after its last entry.
+func (f *replayFlags) file(ctx context.Context, file string, cfg *synchronizer.Config, out *printer) error {
+	in, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer in.Close() //nolint:errcheck // Nothing was written.
+	w := &watcher{feed: out, verbose: f.verbose}
+	opt := synchronizer.ReplayOptions{Changed: cfg}
+	tell := cfg == nil || f.verbose
+	opt.Observe = func(at time.Time, e synchronizer.Event) {
+		if out.at = at; tell {
+			w.observe(e)
+		}
+	}
+	opt.Differ = func(d synchronizer.Difference) {
+		out.at = d.At
+		w.put(difference{d})
+	}
+	opt.Begin = func(r *synchronizer.Replayed) { w.name, out.at = r.Synchronizer, r.Started }
+	res, err := synchronizer.Replay(&interruptible{ctx, in}, opt)
+	if err != nil {
+		return fmt.Errorf("%s: %w", file, err)
+	}
+	w.put(replayed{file, res, cfg != nil})
+	if res.FirstDifference > 0 {
+		return fmt.Errorf("%s: line %d: what comes out is not what was recorded%s", file, res.FirstDifference, versions(res.Pegasus))
+	}
+	return nil
+}
+
+// versions says what else may be the reason.
+func versions(recorded string) string {
+	if recorded == "" || recorded == ownVersion().Version {
+		return ": the journal was changed, or this is another build of pegasus"
+	}
+	return fmt.Sprintf(": it was recorded by pegasus %s, and this is %s", recorded, ownVersion().Version)
+}
+
+// journalFiles are a file, or the journals of the newest run in a directory.
+func journalFiles(path string) ([]string, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, fmt.Errorf("%w: give a journal, or a directory that run --journal has written to", err)
+	}
+	if !info.IsDir() {
+		return []string{path}, nil
+	}
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return nil, err
+	}
+	var files []string
+	newest := ""
+	for _, e := range slices.Backward(entries) {
+		if !strings.HasSuffix(e.Name(), synchronizer.JournalSuffix) {
+			continue
+		}
+		start, _, _ := strings.Cut(e.Name(), "-")
+		if newest == "" {
+			newest = start
+		}
+		if start == newest {
+			files = append(files, filepath.Join(path, e.Name()))
+		}
+	}
+	if len(files) == 0 {
+		return nil, fmt.Errorf("%s: it has no journal, a file *%s: run --journal %s writes one", path, synchronizer.JournalSuffix, path)
+	}
+	slices.Reverse(files)
+	return files, nil
+}
+
+// printer writes entries at once, with the time of the recorded run.
+type printer struct {
+	w      *bufio.Writer
+	render func(entry) string
+	at     time.Time
+}
+
+func (p *printer) put(e entry) {
+	e.at = p.at
+	_, _ = p.w.WriteString(p.render(e)) // Flush returns the error.
+}
+
+// interruptible ends a long input when the context does.
+type interruptible struct {
+	ctx context.Context //nolint:containedctx // For the time of one call.
+	r   io.Reader
+}
+
+// Read implements io.Reader.
+func (i *interruptible) Read(b []byte) (int, error) {
+	if err := i.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return i.r.Read(b)
+}
+
+func (r *replayed) String() string {
+	line := fmt.Sprintf("%s: %s and %s, ", r.file, count(r.Inputs, "input"), count(r.Decisions, "decision"))
+	if r.FirstDifference > 0 {
+		line += fmt.Sprintf("other than recorded from line %d on", r.FirstDifference)
+	} else {
+		line += "all as recorded"
+	}
+	if r.compared {
+		line += fmt.Sprintf("; the other configuration comes to %s", count(r.Differences, "other verdict"))
+	}
+	if !r.Complete {
+		line += "; " + r.Why
+	}
+	return line
+}
+
+func differenceText(d *difference) string {
+	place := fmt.Sprintf("%s in epoch %d: ", d.Predicate, d.Epoch)
+	if d.Recorded == d.Changed {
+		return place + "both are " + d.Recorded.String()
+	}
+	return fmt.Sprintf("%srecorded %v -> %v", place, d.Recorded, d.Changed)
+}
+
+func replayedFields(r *replayed) fields {
+	o := fields{
+		"event": "replayed", "file": r.file, "inputs": r.Inputs, "decisions": r.Decisions,
+		"same": r.FirstDifference == 0, "complete": r.Complete, "recorded_by": r.Pegasus,
+	}
+	if r.FirstDifference > 0 {
+		o["line"] = r.FirstDifference
+	}
+	if !r.Complete {
+		o["why"] = r.Why
+	}
+	if r.compared {
+		o["differences"] = r.Differences
+	}
+	return o
+}
+
+func differenceFields(d *difference) fields {
+	return fields{
+		"event": "difference", "line": d.Line, "epoch": d.Epoch, "predicate": d.Predicate,
+		"recorded": standingFields(d.Recorded), "changed": standingFields(d.Changed),
+	}
+}
+
+// standingFields has null for the truth of what has come to none.
+func standingFields(s synchronizer.Standing) fields {
+	o := fields{"absent": s.Absent, "truth": nil, "fired": s.Fired}
+	if s.Judged {
+		o["truth"] = s.Truth.String()
+	}
+	return o
+}

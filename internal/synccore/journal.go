@@ -1,0 +1,331 @@
+package synccore
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// JournalFormat is the version of the lines of a journal. A reader refuses every
+// other one.
+const JournalFormat = 1
+
+// MaxJournalLine is the greatest length of a line, its end included.
+const MaxJournalLine = 16 << 20
+
+// Header is the first line of a journal: all that the machine was made of, and by
+// which clocks its instants are told.
+type Header struct {
+	Journal      int                `json:"journal"` // the format
+	Pegasus      string             `json:"pegasus"` // the version that wrote it; empty if that is not known
+	Synchronizer string             `json:"synchronizer"`
+	Term         uint64             `json:"term"`
+	Reference    clocksync.Domain   `json:"reference,omitempty"`
+	Timeline     clocksync.Timeline `json:"timeline,omitempty"`
+	Relative     bool               `json:"relative,omitempty"`
+	Started      int64              `json:"started"` // of the wall clock, in ns since 1970, at the reading Now
+	Now          clocksync.Instant  `json:"now"`
+	Hash         string             `json:"hash"` // of Config.Text
+	Config       Source             `json:"config"`
+}
+
+// NewHeader returns the header of a machine's journal, without the version and
+// the clocks.
+func (c *Core) NewHeader() Header {
+	src := *c.plan.source
+	return Header{
+		Journal: JournalFormat, Synchronizer: c.plan.Name, Term: c.opt.Term,
+		Reference: c.opt.Reference, Timeline: c.opt.Timeline, Relative: c.relative,
+		Hash: src.Hash(), Config: src,
+	}
+}
+
+// Options are those the machine was made with.
+func (h *Header) Options() Options {
+	return Options{Term: h.Term, Reference: h.Reference, Timeline: h.Timeline, Relative: h.Relative}
+}
+
+// AppendHeader appends the line of a header.
+func AppendHeader(dst []byte, h *Header) []byte { return append(appendJSON(dst, h), '\n') }
+
+// The JSON of what members say seldom. The types have the fields of their
+// messages, so that a message cannot gain one that the journal lacks.
+type (
+	helloLine struct {
+		Member      string           `json:"member"`
+		Incarnation uint64           `json:"incarnation"`
+		Host        string           `json:"host"`
+		Domain      clocksync.Domain `json:"domain"`
+		Quality     qualityLine      `json:"quality"`
+		Typed       bool             `json:"typed,omitempty"`
+		Schema      []fieldLine      `json:"state,omitempty"`
+		Threads     bool             `json:"threads,omitempty"`
+	}
+	qualityLine struct {
+		Source     string             `json:"source"`
+		Assumed    bool               `json:"assumed,omitempty"`
+		Unverified bool               `json:"unverified,omitempty"`
+		Timeline   clocksync.Timeline `json:"timeline,omitempty"`
+		Status     clocksync.Status   `json:"status"`
+		Expires    clocksync.Instant  `json:"expires"`
+	}
+	fieldLine struct {
+		Name  string    `json:"name"`
+		Type  scgs.Type `json:"type"`
+		Words []string  `json:"words,omitempty"`
+		// Default is with its type, since it may have none.
+		Default scgs.Value `json:"default,omitzero"`
+	}
+	goneLine struct {
+		Member      string `json:"member"`
+		Incarnation uint64 `json:"incarnation"`
+		First       uint64 `json:"first"`
+	}
+	ackLine struct {
+		Member      string       `json:"member"`
+		Incarnation uint64       `json:"incarnation"`
+		Answers     []answerLine `json:"answers"`
+	}
+	answerLine struct {
+		Decision decisionLine `json:"decision"`
+		Name     string       `json:"name"`
+		Target   string       `json:"target"`
+		Fate     control.Fate `json:"fate"`
+		Detail   string       `json:"detail,omitempty"`
+	}
+	decisionLine struct {
+		Synchronizer string `json:"synchronizer"`
+		Term         uint64 `json:"term"`
+		Epoch        uint64 `json:"epoch"`
+		Number       uint64 `json:"number"`
+	}
+)
+
+// AppendInput appends the line of an input but for its end, which [AppendOutput]
+// adds after the step. It reads the input only. The machine must not host threads:
+// what these say does not come as a message, and has no line.
+func (c *Core) AppendInput(dst []byte, now clocksync.Instant, in *Input) ([]byte, error) {
+	buf := strconv.AppendInt(append(dst, `{"now":`...), int64(now), 10)
+	if in.More {
+		buf = append(buf, `,"more":true`...)
+	}
+	if in.From != "" {
+		buf = appendText(append(buf, `,"from":`...), in.From)
+	}
+	switch in.Kind { //nolint:exhaustive // The others come from threads.
+	case InTick:
+		return append(buf, `,"tick":true`...), nil
+	case InHello:
+		return appendJSON(append(buf, `,"hello":`...), newHelloLine(in.Hello)), nil
+	case InBatch:
+		buf, err := c.appendBatch(append(buf, `,"batch":`...), in.Batch)
+		if err != nil {
+			return dst, err
+		}
+		return buf, nil
+	case InGone:
+		return appendJSON(append(buf, `,"gone":`...), goneLine(*in.Gone)), nil
+	case InAck:
+		return appendJSON(append(buf, `,"ack":`...), newAckLine(in.Ack)), nil
+	case InTimeline:
+		return appendText(append(buf, `,"timeline":`...), string(in.Timeline)), nil
+	case InPlan:
+		return appendJSON(append(buf, `,"config":`...), in.Plan.source), nil
+	}
+	return dst, fmt.Errorf("an input of kind %d has no line in a journal", in.Kind)
+}
+
+// AppendOutput ends the line of an input with the digest of all outputs so far.
+func AppendOutput(dst []byte, d *Digest) []byte {
+	return append(d.append(append(dst, `,"out":"`...)), "\"}\n"...)
+}
+
+// AppendBroken ends the line of an input whose step did not end.
+func AppendBroken(dst []byte) []byte { return append(dst, "}\n"...) }
+
+// AppendEnd appends the last line: how many inputs there are, and why there are
+// no more, empty if the machine has ended.
+func AppendEnd(dst []byte, inputs uint64, stopped string) []byte {
+	dst = strconv.AppendUint(append(dst, `{"end":`...), inputs, 10)
+	if stopped != "" {
+		dst = appendText(append(dst, `,"stopped":`...), stopped)
+	}
+	return append(dst, "}\n"...)
+}
+
+func newHelloLine(h *wire.Hello) helloLine {
+	line := helloLine{
+		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: qualityLine(h.Quality),
+		Typed: h.Typed, Threads: h.Threads,
+	}
+	for _, f := range h.Schema {
+		line.Schema = append(line.Schema, fieldLine(f))
+	}
+	return line
+}
+
+func newAckLine(a *wire.Ack) ackLine {
+	line := ackLine{Member: a.Member, Incarnation: a.Incarnation, Answers: make([]answerLine, len(a.Answers))}
+	for i, x := range a.Answers {
+		line.Answers[i] = answerLine{decisionLine(x.Decision), x.Name, x.Target, x.Fate, x.Detail}
+	}
+	return line
+}
+
+var errDomains = errors.New("a batch with stamps of several clock domains has no line in a journal")
+
+// appendBatch writes the object by hand: all other messages together are few
+// beside the batches.
+func (c *Core) appendBatch(buf []byte, b *wire.Batch) ([]byte, error) {
+	buf = appendText(append(buf, `{"member":`...), b.Member)
+	buf = strconv.AppendUint(append(buf, `,"incarnation":`...), b.Incarnation, 10)
+	domain := b.Evidence.At.Domain
+	if len(b.Reports) > 0 {
+		domain = b.Reports[0].At.Domain
+	}
+	if domain != "" {
+		buf = appendText(append(buf, `,"domain":`...), string(domain))
+	}
+	if b.Again {
+		buf = append(buf, `,"again":true`...)
+	}
+	if b.Leaving {
+		buf = append(buf, `,"leaving":true`...)
+	}
+	for i := range b.Reports {
+		r := &b.Reports[i]
+		if r.At.Domain != domain {
+			return nil, errDomains
+		}
+		buf = append(buf, between(i, `,"reports":[`)...)
+		buf = appendAt(strconv.AppendUint(append(buf, `{"seq":`...), r.Seq, 10), r.At)
+		if r.End {
+			buf = append(buf, `,"end":true}`...)
+			continue
+		}
+		if err := c.plan.State.Accepts(r.Row); err != nil {
+			return nil, err
+		}
+		buf = append(buf, `,"state":[`...)
+		for j, v := range r.Row {
+			if j > 0 {
+				buf = append(buf, ',')
+			}
+			buf = appendValue(buf, v)
+		}
+		buf = append(buf, "]}"...)
+	}
+	buf = closing(buf, len(b.Reports))
+	for i, r := range b.Regions {
+		buf = append(buf, between(i, `,"regions":[`)...)
+		buf = appendText(append(buf, `{"name":`...), r.Name)
+		buf = strconv.AppendUint(append(buf, `,"entry":`...), r.Entry, 10)
+		buf = append(strconv.AppendUint(append(buf, `,"since":`...), r.Since, 10), '}')
+	}
+	buf = closing(buf, len(b.Regions))
+	if b.Evidence.Seq > 0 {
+		if b.Evidence.At.Domain != domain {
+			return nil, errDomains
+		}
+		buf = strconv.AppendUint(append(buf, `,"evidence":{"seq":`...), b.Evidence.Seq, 10)
+		buf = append(appendAt(buf, b.Evidence.At), '}')
+	}
+	if b.Tagged {
+		buf = appendJSON(append(buf, `,"quality":`...), qualityLine(b.Quality))
+	}
+	return append(buf, '}'), nil
+}
+
+// between is what stands before item i of a list.
+func between(i int, open string) string {
+	if i == 0 {
+		return open
+	}
+	return ","
+}
+
+func closing(buf []byte, items int) []byte {
+	if items > 0 {
+		return append(buf, ']')
+	}
+	return buf
+}
+
+// appendAt writes a stamp as its reading, and both ends of its interval where it
+// has any.
+func appendAt(buf []byte, s clocksync.Stamp) []byte {
+	buf = strconv.AppendInt(append(buf, `,"at":[`...), int64(s.Mono), 10)
+	if s.Within != clocksync.Unbounded {
+		buf = appendInstant(append(buf, ','), s.Within.Earliest)
+		buf = appendInstant(append(buf, ','), s.Within.Latest)
+	}
+	return append(buf, ']')
+}
+
+// appendInstant writes nanoseconds, or null for an infinity: whose it is shows
+// from which end it is.
+func appendInstant(buf []byte, t clocksync.Instant) []byte {
+	if !t.Finite() {
+		return append(buf, "null"...)
+	}
+	return strconv.AppendInt(buf, int64(t), 10)
+}
+
+// appendValue writes a value of which the schema tells the type: null for none,
+// durations in nanoseconds, infinities as texts.
+func appendValue(buf []byte, v scgs.Value) []byte {
+	if v.Type().IsList() {
+		buf = append(buf, '[')
+		for i := range v.Len() {
+			if i > 0 {
+				buf = append(buf, ',')
+			}
+			buf = appendValue(buf, v.At(i))
+		}
+		return append(buf, ']')
+	}
+	switch v.Type() {
+	case scgs.Bool:
+		return strconv.AppendBool(buf, v.Bool())
+	case scgs.Int, scgs.Duration:
+		return strconv.AppendInt(buf, v.Int(), 10)
+	case scgs.Float:
+		if f := v.Float(); !math.IsInf(f, 0) {
+			return strconv.AppendFloat(buf, f, 'g', -1, 64)
+		}
+		return append(strconv.AppendFloat(append(buf, '"'), v.Float(), 'g', -1, 64), '"')
+	case scgs.String, scgs.Enum:
+		return appendText(buf, v.Text())
+	case scgs.Invalid:
+	}
+	return append(buf, "null"...)
+}
+
+// appendText writes a text, which is UTF-8: messages and configurations that are
+// not are refused before.
+func appendText(buf []byte, s string) []byte {
+	for i := range len(s) {
+		if b := s[i]; b < ' ' || b == '"' || b == '\\' || b >= 0x7f {
+			return appendJSON(buf, s)
+		}
+	}
+	return append(append(append(buf, '"'), s...), '"')
+}
+
+func appendJSON(buf []byte, v any) []byte {
+	w := bytes.NewBuffer(buf)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic(fmt.Sprintf("synccore: %T does not encode: %v", v, err))
+	}
+	return w.Bytes()[:w.Len()-1] // Without its newline.
+}

@@ -1,0 +1,460 @@
+package synccore
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Record is one line of a journal after the first.
+type Record struct {
+	Now   clocksync.Instant
+	Input Input
+	// Out is the digest of all outputs up to that of this input. Broken: there is
+	// none, since the step did not end.
+	Out    uint64
+	Broken bool
+}
+
+// Journal reads a journal. What it refuses it refuses with the number of the line.
+type Journal struct {
+	Header Header
+	Plan   *Plan // compiled from the header's configuration
+
+	// How it ended; known when Next has returned io.EOF.
+	Inputs  uint64
+	Ended   bool   // by a last line that says so, else the process was ended
+	Stopped string // why the rest of the run is not in it
+	Cut     bool   // the last line was written in part, and is left out
+
+	r     *bufio.Reader
+	long  []byte // of a line that the reader's buffer does not hold
+	line  int
+	now   clocksync.Instant
+	codec *wire.BatchCodec
+	frame []byte // scratch
+	batch wire.Batch
+}
+
+// ReadJournal reads the first line and compiles the configuration in it.
+func ReadJournal(r io.Reader) (*Journal, error) {
+	j := &Journal{r: bufio.NewReaderSize(r, 256<<10), now: clocksync.MinInstant}
+	text, err := j.next()
+	if errors.Is(err, io.EOF) {
+		return nil, errors.New("it is empty, or its first line was not written to the end: nothing can be replayed")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := j.header(text); err != nil {
+		return nil, j.fault(err)
+	}
+	return j, nil
+}
+
+func (j *Journal) header(text []byte) error {
+	h := &j.Header
+	var format struct {
+		Journal *int `json:"journal"`
+	}
+	if err := json.Unmarshal(text, &format); err != nil || format.Journal == nil {
+		return errors.New("the first line is no header of a journal, as run --journal writes it")
+	}
+	if *format.Journal != JournalFormat {
+		return fmt.Errorf("its format is %d, and this version of pegasus reads %d: use the version that wrote it", *format.Journal, JournalFormat)
+	}
+	if err := strict(text, h); err != nil {
+		return err
+	}
+	if hash := h.Config.Hash(); h.Hash != hash {
+		return fmt.Errorf("the hash of its configuration is %s, and %q stands there: the text was changed", hash, h.Hash)
+	}
+	plan, err := h.Config.compile(h.Synchronizer)
+	if err != nil {
+		return err
+	}
+	if plan.Members.Threads {
+		return fmt.Errorf("%q is a thread-level synchronizer, of which there are no journals", plan.Name)
+	}
+	j.Plan, j.codec = plan, wire.NewBatchCodec(plan.State)
+	return nil
+}
+
+// Line is the number of the line that was read last, from 1.
+func (j *Journal) Line() int { return j.line }
+
+// Next reads the next input into rec, whose pointers hold until the next call.
+// After the last one it returns io.EOF.
+func (j *Journal) Next(rec *Record) error {
+	if j.Ended {
+		return io.EOF
+	}
+	text, err := j.next()
+	if err != nil {
+		return err
+	}
+	var l journalLine
+	err = strict(text, &l)
+	if err == nil && l.End != nil {
+		if err = j.end(&l); err == nil {
+			return io.EOF
+		}
+	}
+	if err == nil {
+		err = j.input(&l, rec)
+	}
+	if err != nil {
+		return j.fault(err)
+	}
+	j.Inputs++
+	return nil
+}
+
+func (j *Journal) fault(err error) error { return fmt.Errorf("line %d: %w", j.line, err) }
+
+// next returns the next whole line without its end.
+func (j *Journal) next() ([]byte, error) {
+	j.line++
+	j.long = j.long[:0]
+	for {
+		part, err := j.r.ReadSlice('\n')
+		switch {
+		case err == nil && len(j.long) == 0:
+			return part[:len(part)-1], nil
+		case len(j.long)+len(part) > MaxJournalLine:
+			return nil, j.fault(fmt.Errorf("it is longer than %d bytes", MaxJournalLine))
+		}
+		j.long = append(j.long, part...)
+		switch {
+		case err == nil:
+			return j.long[:len(j.long)-1], nil
+		case errors.Is(err, io.EOF):
+			j.Cut = len(j.long) > 0
+			return nil, io.EOF
+		case !errors.Is(err, bufio.ErrBufferFull):
+			return nil, err
+		}
+	}
+}
+
+func (j *Journal) end(l *journalLine) error {
+	if l.kinds() > 0 {
+		return errors.New("it has both an input and the end")
+	}
+	if *l.End != j.Inputs {
+		return fmt.Errorf("it says that %d inputs come before it, and these are %d: lines are missing", *l.End, j.Inputs)
+	}
+	j.Ended, j.Stopped = true, l.Stopped
+	if _, err := j.r.ReadByte(); !errors.Is(err, io.EOF) {
+		return errors.New("more lines follow the one that ends the journal")
+	}
+	return nil
+}
+
+// journalLine is what a line can have.
+type journalLine struct {
+	Now  *clocksync.Instant `json:"now"`
+	More bool               `json:"more"`
+	From string             `json:"from"`
+
+	Tick     bool                `json:"tick"`
+	Hello    *helloLine          `json:"hello"`
+	Batch    *batchLine          `json:"batch"`
+	Gone     *goneLine           `json:"gone"`
+	Ack      *ackLine            `json:"ack"`
+	Timeline *clocksync.Timeline `json:"timeline"`
+	Config   *Source             `json:"config"`
+
+	Out     *string `json:"out"`
+	End     *uint64 `json:"end"`
+	Stopped string  `json:"stopped"`
+}
+
+type batchLine struct {
+	Member      string           `json:"member"`
+	Incarnation uint64           `json:"incarnation"`
+	Domain      clocksync.Domain `json:"domain"`
+	Again       bool             `json:"again"`
+	Leaving     bool             `json:"leaving"`
+	Reports     []reportLine     `json:"reports"`
+	Regions     []regionLine     `json:"regions"`
+	Evidence    *evidenceLine    `json:"evidence"`
+	Quality     *qualityLine     `json:"quality"`
+}
+
+type reportLine struct {
+	Seq   uint64               `json:"seq"`
+	At    []*clocksync.Instant `json:"at"`
+	End   bool                 `json:"end"`
+	State []json.RawMessage    `json:"state"`
+}
+
+type regionLine struct {
+	Name  string `json:"name"`
+	Entry uint64 `json:"entry"`
+	Since uint64 `json:"since"`
+}
+
+type evidenceLine struct {
+	Seq uint64               `json:"seq"`
+	At  []*clocksync.Instant `json:"at"`
+}
+
+// kinds counts the inputs that the line has.
+func (l *journalLine) kinds() int {
+	n := 0
+	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil} {
+		if there {
+			n++
+		}
+	}
+	return n
+}
+
+// input takes what a line says for an input. What could not have come as a message
+// is refused here, so that the machine need not look.
+func (j *Journal) input(l *journalLine, rec *Record) error {
+	switch {
+	case l.kinds() != 1:
+		return errors.New("it has to have one of tick, hello, batch, gone, ack, timeline, config, end")
+	case l.Now == nil || !l.Now.Finite():
+		return errors.New("now is missing: the instant of the input in ns")
+	case *l.Now < j.now:
+		return fmt.Errorf("now goes back from %v to %v", j.now, *l.Now)
+	case l.Stopped != "":
+		return errors.New("stopped belongs to the end")
+	}
+	j.now = *l.Now
+	*rec = Record{Now: *l.Now, Input: Input{From: l.From, More: l.More}, Broken: l.Out == nil}
+	if l.Out != nil {
+		var err error
+		if rec.Out, err = parseDigest(*l.Out); err != nil {
+			return fmt.Errorf("out: %w", err)
+		}
+	}
+	if message := l.Hello != nil || l.Batch != nil || l.Gone != nil || l.Ack != nil; message {
+		if err := wire.CheckToken("from", l.From); err != nil {
+			return err
+		}
+	} else if l.From != "" {
+		return errors.New("from belongs to what a member has sent")
+	}
+	return j.content(l, &rec.Input)
+}
+
+func (j *Journal) content(l *journalLine, in *Input) (err error) {
+	switch {
+	case l.Tick:
+		in.Kind = InTick
+	case l.Hello != nil:
+		in.Kind, in.Hello = InHello, l.Hello.message()
+		j.frame, err = wire.AppendHello(j.frame[:0], in.Hello)
+	case l.Batch != nil:
+		in.Kind, in.Batch = InBatch, &j.batch
+		err = j.readBatch(l.Batch)
+	case l.Gone != nil:
+		gone := wire.Gone(*l.Gone)
+		in.Kind, in.Gone = InGone, &gone
+		j.frame, err = wire.AppendGone(j.frame[:0], in.Gone)
+	case l.Ack != nil:
+		var n int
+		in.Kind, in.Ack = InAck, l.Ack.message()
+		if j.frame, n, err = wire.AppendAck(j.frame[:0], in.Ack); err == nil && n < len(in.Ack.Answers) {
+			err = errors.New("ack: it does not fit a message")
+		}
+	case l.Timeline != nil:
+		in.Kind, in.Timeline = InTimeline, *l.Timeline
+	case l.Config != nil:
+		in.Kind = InPlan
+		in.Plan, err = l.Config.compile(j.Header.Synchronizer)
+	}
+	return err
+}
+
+func (l *helloLine) message() *wire.Hello {
+	h := &wire.Hello{
+		Member: l.Member, Incarnation: l.Incarnation, Host: l.Host, Domain: l.Domain, Quality: clocksync.Quality(l.Quality),
+		Typed: l.Typed, Threads: l.Threads,
+	}
+	for _, f := range l.Schema {
+		h.Schema = append(h.Schema, scgs.Field(f))
+	}
+	return h
+}
+
+func (l *ackLine) message() *wire.Ack {
+	a := &wire.Ack{Member: l.Member, Incarnation: l.Incarnation, Answers: make([]wire.Answer, len(l.Answers))}
+	for i, x := range l.Answers {
+		a.Answers[i] = wire.Answer{Decision: control.Decision(x.Decision), Name: x.Name, Target: x.Target, Fate: x.Fate, Detail: x.Detail}
+	}
+	return a
+}
+
+func (j *Journal) readBatch(l *batchLine) error {
+	b := &j.batch
+	*b = wire.Batch{
+		Member: l.Member, Incarnation: l.Incarnation, Schema: j.codec.Hash(), Again: l.Again, Leaving: l.Leaving,
+		Reports: b.Reports[:0], Regions: b.Regions[:0],
+	}
+	for i := range l.Reports {
+		r, err := j.readReport(&l.Reports[i], l.Domain)
+		if err != nil {
+			return fmt.Errorf("batch: report %d: %w", i+1, err)
+		}
+		b.Reports = append(b.Reports, r)
+	}
+	for _, r := range l.Regions {
+		b.Regions = append(b.Regions, wire.Region(r))
+	}
+	if e := l.Evidence; e != nil {
+		at, err := stamp(e.At, l.Domain)
+		if err != nil {
+			return fmt.Errorf("batch: evidence: %w", err)
+		}
+		b.Evidence = wire.Evidence{Seq: e.Seq, At: at}
+	}
+	if l.Quality != nil {
+		b.Tagged, b.Quality = true, clocksync.Quality(*l.Quality)
+	}
+	var n int
+	var err error
+	if j.frame, n, err = j.codec.Append(j.frame[:0], b); err == nil && n < len(b.Reports) {
+		err = errors.New("batch: it does not fit a message")
+	}
+	return err
+}
+
+func (j *Journal) readReport(l *reportLine, domain clocksync.Domain) (wire.Report, error) {
+	r := wire.Report{Seq: l.Seq, End: l.End}
+	var err error
+	if r.At, err = stamp(l.At, domain); err != nil {
+		return r, err
+	}
+	schema := j.Plan.State
+	switch {
+	case l.End && len(l.State) > 0:
+		return r, errors.New("an end has no state")
+	case l.End:
+		return r, nil
+	case len(l.State) != len(schema):
+		return r, fmt.Errorf("%d values for %d fields", len(l.State), len(schema))
+	}
+	r.Row = make([]scgs.Value, len(schema))
+	for i, text := range l.State {
+		if r.Row[i], err = readValue(text, schema[i].Type); err != nil {
+			return r, fmt.Errorf("field %q: %w", schema[i].Name, err)
+		}
+	}
+	return r, nil
+}
+
+// stamp reads [MONO] or [MONO, EARLIEST, LATEST].
+func stamp(list []*clocksync.Instant, domain clocksync.Domain) (clocksync.Stamp, error) {
+	s := clocksync.Stamp{Domain: domain, Within: clocksync.Unbounded}
+	if len(list) != 1 && len(list) != 3 || list[0] == nil {
+		return s, errors.New("at is a reading, or a reading, the earliest and the latest time")
+	}
+	s.Mono = *list[0]
+	if len(list) == 1 {
+		return s, nil
+	}
+	if list[1] != nil {
+		s.Within.Earliest = *list[1]
+	}
+	if list[2] != nil {
+		s.Within.Latest = *list[2]
+	}
+	return s, nil
+}
+
+// readValue reads what appendValue wrote of a value of that type.
+func readValue(text json.RawMessage, t scgs.Type) (scgs.Value, error) {
+	var v scgs.Value
+	var err error
+	if bytes.Equal(text, []byte("null")) {
+		return v, nil
+	}
+	if t.IsList() {
+		return readList(text, t.Elem())
+	}
+	switch t {
+	case scgs.Bool:
+		var b bool
+		err = json.Unmarshal(text, &b)
+		v = scgs.BoolValue(b)
+	case scgs.Int, scgs.Duration:
+		var i int64
+		i, err = strconv.ParseInt(string(text), 10, 64)
+		v = scgs.IntValue(i)
+		if t == scgs.Duration {
+			v = scgs.DurationValue(time.Duration(i))
+		}
+	case scgs.Float:
+		v, err = readFloat(text)
+	case scgs.String, scgs.Enum:
+		var s string
+		err = json.Unmarshal(text, &s)
+		v = scgs.StringValue(s)
+		if t == scgs.Enum {
+			v = scgs.EnumValue(s)
+		}
+	case scgs.Invalid:
+	}
+	if err != nil || v.Type() == scgs.Invalid {
+		return v, fmt.Errorf("%.100s is no %v", text, t)
+	}
+	return v, nil
+}
+
+func readList(text json.RawMessage, elem scgs.Type) (scgs.Value, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(text, &items); err != nil || len(items) > scgs.MaxElements {
+		return scgs.Value{}, fmt.Errorf("%.100s is no %v of at most %d elements", text, scgs.ListOf(elem), scgs.MaxElements)
+	}
+	list := make([]scgs.Value, len(items))
+	for i, item := range items {
+		var err error
+		if list[i], err = readValue(item, elem); err != nil {
+			return scgs.Value{}, err
+		}
+		if list[i].Type() == scgs.Invalid {
+			return scgs.Value{}, fmt.Errorf("an element is null: a list of %v has values only", elem)
+		}
+	}
+	return scgs.ListValue(elem, list...), nil
+}
+
+func readFloat(text []byte) (scgs.Value, error) {
+	switch string(text) {
+	case `"+Inf"`:
+		return scgs.FloatValue(math.Inf(1)), nil
+	case `"-Inf"`:
+		return scgs.FloatValue(math.Inf(-1)), nil
+	}
+	f, err := strconv.ParseFloat(string(text), 64)
+	return scgs.FloatValue(f), err
+}
+
+// strict decodes one JSON object that has no unknown keys.
+func strict(text []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(text))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("it is no line of a journal: %w", err)
+	}
+	if d.InputOffset() < int64(len(bytes.TrimRight(text, " \t\r"))) {
+		return errors.New("it is no line of a journal: more follows the object")
+	}
+	return nil
+}

@@ -1,0 +1,273 @@
+package synchronizer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/synccore"
+)
+
+// JournalSuffix ends the names of the files that [CreateJournal] makes.
+const JournalSuffix = ".journal.jsonl"
+
+// CreateJournal makes a file for [Options].Journal, in a directory that it makes
+// if need be: DIR/START-NAME.journal.jsonl, START being an instant of UTC, so that
+// names sort by time and those of one run begin alike. It never writes to a file
+// that is there. Files and directory are for this user only: a journal holds the
+// states that the members told.
+func CreateJournal(dir, synchronizer string, start time.Time) (*os.File, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("journal: %w: give another directory", err)
+	}
+	name := start.UTC().Format("20060102T150405.000000Z") + "-" + synchronizer + JournalSuffix
+	f, err := os.OpenFile(filepath.Join(dir, name), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("journal: %w: give another directory", err)
+	}
+	return f, nil
+}
+
+const (
+	// DefaultJournalLimit is the bytes of a journal whose limit is not given.
+	DefaultJournalLimit = 1 << 30
+	// MinJournalLimit is the least that a journal can be limited to: a header with
+	// a configuration of the greatest size, and some lines.
+	MinJournalLimit = 4 << 20
+
+	journalQueue    = 16 << 20 // bytes that may wait for the writer
+	journalChunk    = 256 << 10
+	journalEvery    = time.Second // what waits is written at least so often
+	journalPatience = time.Second // of the end of a run for a writer that takes nothing
+)
+
+// JournalStats tell what became of a journal.
+type JournalStats struct {
+	Inputs uint64 // handed to the writer
+	Lost   uint64 // inputs that came after the journal had ended
+	Bytes  uint64 // of all lines so far, written or waiting
+	Err    error  // why it has ended before the run; nil if it has not
+}
+
+// journal records the inputs of a core. The owner of the core adds lines, and a
+// goroutine writes them: a writer that is slow or fails ends the journal and never
+// holds up the run. The nil journal records nothing.
+type journal struct {
+	w     io.Writer
+	log   *slog.Logger
+	limit uint64
+
+	line   []byte // of the input that is being stepped; the owner's
+	open   bool   // it waits for its end
+	digest synccore.Digest
+
+	mu      sync.Mutex
+	waiting []byte
+	stats   JournalStats
+
+	kick chan struct{} // capacity 1: much is waiting
+	quit chan struct{}
+	done chan struct{}
+}
+
+// newJournal begins the journal of a core with its header.
+func newJournal(core *synccore.Core, opt *Options, now clocksync.Instant) *journal {
+	if opt.Journal == nil {
+		return nil
+	}
+	h := core.NewHeader()
+	h.Pegasus, h.Started, h.Now = release(), source.WallNano(), now
+	j := &journal{
+		w: opt.Journal, log: opt.Logger, limit: uint64(opt.JournalLimit), //nolint:gosec // Start has checked it.
+		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+	}
+	j.add(synccore.AppendHeader(nil, &h))
+	go j.write()
+	return j
+}
+
+// release is the version of this module in the program, empty if it is not known.
+func release() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	for _, m := range append([]*debug.Module{&info.Main}, info.Deps...) {
+		if m.Path == "github.com/gopegasus/pegasus" {
+			return m.Version
+		}
+	}
+	return ""
+}
+
+// begin notes an input before the core is stepped with it, so that one that makes
+// it panic is in the journal.
+func (j *journal) begin(core *synccore.Core, now clocksync.Instant, in *synccore.Input) {
+	if j == nil {
+		return
+	}
+	if j.ended() {
+		j.lose()
+		return
+	}
+	line, err := core.AppendInput(j.line[:0], now, in)
+	if err != nil {
+		j.lose()
+		j.stop(err)
+		return
+	}
+	j.line, j.open = line, true
+}
+
+// end notes what the step came to.
+func (j *journal) end(out *synccore.Output) {
+	if j == nil || !j.open {
+		return
+	}
+	j.open = false
+	j.digest.Add(out)
+	j.line = synccore.AppendOutput(j.line, &j.digest)
+	j.input()
+}
+
+// input hands a finished line to the writer.
+func (j *journal) input() {
+	if err := j.room(len(j.line)); err != nil {
+		j.lose()
+		j.stop(err)
+		return
+	}
+	j.mu.Lock()
+	j.stats.Inputs++
+	j.mu.Unlock()
+	j.add(j.line)
+}
+
+// lastLine is more than the line takes that ends a journal.
+const lastLine = 1 << 10
+
+func (j *journal) room(n int) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	switch {
+	case n > synccore.MaxJournalLine:
+		return fmt.Errorf("an input takes a line of %d bytes, and at most %d are read again", n, synccore.MaxJournalLine)
+	case j.stats.Bytes+uint64(n)+lastLine > j.limit: //nolint:gosec // A length.
+		return fmt.Errorf("the limit of %d bytes is reached", j.limit)
+	case len(j.waiting)+n > journalQueue:
+		return fmt.Errorf("the writer is too slow: %d bytes wait for it", len(j.waiting))
+	}
+	return nil
+}
+
+func (j *journal) lose() {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.stats.Lost++
+}
+
+func (j *journal) add(line []byte) {
+	j.mu.Lock()
+	j.waiting = append(j.waiting, line...)
+	j.stats.Bytes += uint64(len(line))
+	much := len(j.waiting) >= journalChunk
+	j.mu.Unlock()
+	if much {
+		select {
+		case j.kick <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (j *journal) ended() bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.stats.Err != nil
+}
+
+// stop ends the journal before the run, with a line that says so.
+func (j *journal) stop(why error) {
+	if j.give(why) {
+		j.add(synccore.AppendEnd(nil, j.recorded().Inputs, why.Error()))
+	}
+}
+
+// give notes why the journal has ended, and tells it the first time.
+func (j *journal) give(why error) (first bool) {
+	j.mu.Lock()
+	if first = j.stats.Err == nil; first {
+		j.stats.Err = why
+	}
+	j.mu.Unlock()
+	if first {
+		j.log.Error("the journal has ended; the run goes on without it", "cause", why)
+	}
+	return first
+}
+
+// write is the goroutine that writes.
+func (j *journal) write() {
+	defer close(j.done)
+	tick := time.NewTicker(journalEvery)
+	defer tick.Stop()
+	var chunk []byte
+	for last := false; !last; {
+		select {
+		case <-tick.C:
+		case <-j.kick:
+		case <-j.quit:
+			last = true
+		}
+		j.mu.Lock()
+		chunk, j.waiting = j.waiting, chunk[:0]
+		j.mu.Unlock()
+		if len(chunk) == 0 {
+			continue
+		}
+		if _, err := j.w.Write(chunk); err != nil {
+			j.give(err)
+			return
+		}
+	}
+}
+
+// close writes what waits, unless the writer takes nothing. The input of a step
+// that panicked is the last one.
+func (j *journal) close() {
+	if j == nil {
+		return
+	}
+	stopped := ""
+	if j.open {
+		j.open, stopped = false, "the step of the last input did not end: the process panicked"
+		j.line = synccore.AppendBroken(j.line)
+		j.input()
+	}
+	if !j.ended() {
+		j.add(synccore.AppendEnd(nil, j.recorded().Inputs, stopped))
+	}
+	close(j.quit)
+	select {
+	case <-j.done:
+	case <-time.After(journalPatience):
+		j.give(errors.New("the writer took nothing at the end of the run"))
+	}
+}
+
+func (j *journal) recorded() JournalStats {
+	if j == nil {
+		return JournalStats{}
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.stats
+}

@@ -1,0 +1,70 @@
+package synchronizer
+
+import (
+	"fmt"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
+)
+
+// Changes lists what is different for a synchronizer in another configuration, a
+// short text each, if the synchronizer can go over to it while it runs: other
+// predicates, variables of memory, numbers of members and policies of silence. The
+// error joins every reason why it cannot: the group, the declared state and the
+// thread-level section below need a restart.
+//
+// The name may be empty where there is one synchronizer to run.
+func (c *Config) Changes(to *Config, name string) ([]string, error) {
+	from, err := c.plan(name)
+	if err != nil {
+		return nil, err
+	}
+	next, err := to.plan(from.Name)
+	if err != nil {
+		return nil, err
+	}
+	return from.Changes(next)
+}
+
+// reload asks the owner of the core to follow another plan.
+type reload struct {
+	cfg   *Config
+	reply chan error // capacity 1
+}
+
+// Reload goes over to another configuration while the synchronizer runs, between
+// two inputs. A configuration that cannot be followed without a restart, as
+// [Config.Changes] tells, is refused whole, and the old one stays in force.
+//
+// Members, the epoch and signals under way stay as they are. A predicate of the
+// same name and text stays where it stands: it does not fire again on what it has
+// fired on, and a hold time goes on. One that is new or was changed begins anew and
+// is judged on the global state in force at once. Memory keeps the values of
+// variables whose name and type are the same.
+//
+// The observer is told by a [Reloaded]; Reload returns when the configuration is in
+// force. It must not be called by the observer.
+func (s *Synchronizer) Reload(cfg *Config) error {
+	r := reload{cfg, make(chan error, 1)}
+	select {
+	case s.reloads <- r:
+		return <-r.reply
+	case <-s.done:
+		return fmt.Errorf("synchronizer %q: reload: it has ended", s.name)
+	}
+}
+
+// reload answers one call of Reload.
+func (l *loop) reload(cfg *Config) error {
+	plan, err := cfg.plan(l.name)
+	if err == nil {
+		_, err = l.core.Plan().Changes(plan)
+	}
+	if err != nil {
+		return fmt.Errorf("synchronizer %q: reload: %w", l.name, err)
+	}
+	l.more = false
+	l.input = synccore.Input{Kind: synccore.InPlan, Plan: plan}
+	l.config = cfg.hash
+	l.step(l.opt.now())
+	return nil
+}

@@ -1,0 +1,302 @@
+package synchronizer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// ReplayOptions say what a replay tells. The zero value only compares.
+type ReplayOptions struct {
+	// Begin is called when the journal's header was read, before all others.
+	Begin func(*Replayed)
+	// Observe is called with every event of the recorded run, at the wall clock's
+	// time of the recording host.
+	Observe func(at time.Time, e Event)
+	// Changed is a configuration to judge the recorded inputs by as well, from
+	// their beginning on; reloads in the journal leave it alone. It has to have the
+	// recorded synchronizer, or another one alone, whose declared state is part of
+	// the recorded one.
+	Changed *Config
+	// Differ is called where Changed comes to another verdict than the recorded
+	// configuration, and where both come to the same again. Both judge the recorded
+	// inputs: members did what the recorded signals made them do.
+	Differ func(Difference)
+}
+
+// Replayed tells what a replay came to.
+type Replayed struct {
+	Synchronizer string
+	Pegasus      string    // the version that recorded; empty if not known
+	Started      time.Time // of the recording
+	Inputs       uint64
+	Decisions    uint64
+	// FirstDifference is the line of the first input whose outputs are not those
+	// that were recorded; 0 if all are.
+	FirstDifference int
+	// Complete is true if the journal goes to the end of the run. Otherwise Why
+	// tells what its end is.
+	Complete bool
+	Why      string
+	// Differences counts the other verdicts that Differ was told.
+	Differences uint64
+}
+
+// Difference is a place where the verdicts of two configurations part, or meet again.
+type Difference struct {
+	At        time.Time
+	Line      int // of the journal
+	Epoch     uint64
+	Predicate string
+	Recorded  Standing
+	Changed   Standing
+}
+
+// Standing is what a predicate has come to.
+type Standing struct {
+	Absent bool // the configuration has no such predicate
+	Judged bool // it has come to a verdict
+	Truth  predicates.Truth
+	Fired  bool // on this very input
+}
+
+// String is such as "true, fired".
+func (s Standing) String() string {
+	switch {
+	case s.Absent:
+		return "absent"
+	case !s.Judged:
+		return "none yet"
+	case s.Fired:
+		return s.Truth.String() + ", fired"
+	}
+	return s.Truth.String()
+}
+
+// Replay steps a fresh synchronizer through a journal, as [Options].Journal has it,
+// and compares what comes out with what came out then. It sends nothing and needs
+// no server. The error is about the journal or Changed; other outputs are no error.
+func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
+	j, err := synccore.ReadJournal(r)
+	if err != nil {
+		return nil, err
+	}
+	p := &replay{
+		opt: opt, journal: j, core: synccore.New(j.Plan, j.Header.Options()), standing: map[string]*standings{},
+		result: Replayed{
+			Synchronizer: j.Plan.Name, Pegasus: j.Header.Pegasus, Started: time.Unix(0, j.Header.Started),
+		},
+	}
+	if opt.Changed != nil {
+		if err := p.change(); err != nil {
+			return nil, err
+		}
+	}
+	if opt.Begin != nil {
+		opt.Begin(&p.result)
+	}
+	if err := p.run(); err != nil {
+		return nil, err
+	}
+	return &p.result, nil
+}
+
+// replay is a replay under way.
+type replay struct {
+	opt     ReplayOptions
+	journal *synccore.Journal
+	core    *synccore.Core
+	out     synccore.Output
+	digest  synccore.Digest
+	result  Replayed
+
+	changed    *synccore.Core // nil without a changed configuration
+	changedOut synccore.Output
+	columns    []int // of the recorded rows, for each field of the changed state
+	batch      wire.Batch
+	standing   map[string]*standings
+}
+
+// standings are the two verdicts on a predicate, the recorded one first.
+type standings struct {
+	name string
+	now  [2]Standing
+	told [2]bool // on this input
+}
+
+func (p *replay) run() error {
+	var rec synccore.Record
+	for {
+		err := p.journal.Next(&rec)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		p.step(&rec)
+	}
+	p.result.Inputs = p.journal.Inputs
+	switch j := p.journal; {
+	case j.Stopped != "":
+		p.result.Why = "the journal was ended before the run: " + j.Stopped
+	case j.Cut:
+		p.result.Why = "the last line was not written to its end: the process was ended"
+	case !j.Ended:
+		p.result.Why = "there is no last line that ends it: the process was ended, or still runs"
+	default:
+		p.result.Complete = true
+	}
+	return nil
+}
+
+func (p *replay) step(rec *synccore.Record) {
+	p.core.Step(rec.Now, &rec.Input, &p.out)
+	p.digest.Add(&p.out)
+	if !rec.Broken && p.digest.Sum() != rec.Out && p.result.FirstDifference == 0 {
+		p.result.FirstDifference = p.journal.Line()
+	}
+	at := p.at(rec.Now)
+	for i := range p.out.Verdicts {
+		if p.out.Verdicts[i].Fired {
+			p.result.Decisions++
+		}
+	}
+	if p.opt.Observe != nil {
+		events(&p.out, func(e Event) { p.opt.Observe(at, e) })
+	}
+	if p.changed == nil || rec.Input.Kind == synccore.InPlan {
+		return
+	}
+	in := p.mapped(&rec.Input)
+	p.changed.Step(rec.Now, &in, &p.changedOut)
+	p.compare(at)
+}
+
+// at is the wall clock's time of an instant of the recorded run.
+func (p *replay) at(now clocksync.Instant) time.Time {
+	return p.result.Started.Add(now.Sub(p.journal.Header.Now))
+}
+
+// change prepares the changed configuration.
+func (p *replay) change() error {
+	plan, err := p.opt.Changed.plan(p.journal.Plan.Name)
+	if err != nil {
+		if plan, err = p.opt.Changed.plan(""); err != nil {
+			return fmt.Errorf("the journal is of synchronizer %q: %w", p.journal.Plan.Name, err)
+		}
+	}
+	if p.columns, err = columns(p.journal.Plan.State, plan.State); err != nil {
+		return err
+	}
+	p.changed = synccore.New(plan, p.journal.Header.Options())
+	for side, list := range [][]string{p.journal.Plan.Predicates(), plan.Predicates()} {
+		for _, name := range list {
+			s := p.standing[name]
+			if s == nil {
+				s = &standings{name: name, now: [2]Standing{{Absent: true}, {Absent: true}}}
+				p.standing[name] = s
+			}
+			s.now[side].Absent = false
+		}
+	}
+	return nil
+}
+
+// columns finds each field of a state in the recorded one.
+func columns(recorded, changed scgs.Schema) ([]int, error) {
+	var faults []error
+	list := make([]int, len(changed))
+	for i, f := range changed {
+		list[i] = recorded.Index(f.Name)
+		switch {
+		case list[i] < 0:
+			faults = append(faults, fmt.Errorf("field %q is not in the recorded states, which have %s: leave it out to replay", f.Name, names(recorded)))
+		case recorded[list[i]].Type != f.Type:
+			faults = append(faults, fmt.Errorf("field %q is of type %v, and was recorded as %v", f.Name, f.Type, recorded[list[i]].Type))
+		default:
+			for _, w := range recorded[list[i]].Words {
+				if !slices.Contains(f.Words, w) {
+					faults = append(faults, fmt.Errorf("field %q lacks the word %q, which the recorded states may have", f.Name, w))
+				}
+			}
+		}
+	}
+	return list, errors.Join(faults...)
+}
+
+func names(s scgs.Schema) string {
+	list := make([]string, len(s))
+	for i, f := range s {
+		list[i] = f.Name
+	}
+	return strings.Join(list, ", ")
+}
+
+// mapped is a recorded input as the changed configuration declares it.
+func (p *replay) mapped(in *synccore.Input) synccore.Input {
+	out := *in
+	switch {
+	case in.Hello != nil:
+		h := *in.Hello
+		h.Typed, h.Schema, h.Threads = false, nil, false // What it said then was right.
+		out.Hello = &h
+	case in.Batch != nil:
+		p.batch = *in.Batch
+		p.batch.Reports = slices.Clone(in.Batch.Reports)
+		for i := range p.batch.Reports {
+			r := &p.batch.Reports[i]
+			if r.End {
+				continue
+			}
+			row := make([]scgs.Value, len(p.columns))
+			for k, column := range p.columns {
+				row[k] = r.Row[column]
+			}
+			r.Row = row
+		}
+		out.Batch = &p.batch
+	}
+	return out
+}
+
+// compare tells where the verdicts on one input differ.
+func (p *replay) compare(at time.Time) {
+	var told []*standings
+	for side, out := range []*synccore.Output{&p.out, &p.changedOut} {
+		for i := range out.Verdicts {
+			v := &out.Verdicts[i]
+			s := p.standing[v.Predicate]
+			if s == nil { // A reload has brought it.
+				s = &standings{name: v.Predicate}
+				s.now[1].Absent = true
+				p.standing[v.Predicate] = s
+			}
+			if s.told == [2]bool{} {
+				told = append(told, s)
+			}
+			s.told[side] = true
+			s.now[side] = Standing{Judged: true, Truth: v.Truth, Fired: v.Fired || s.now[side].Fired}
+		}
+	}
+	for _, s := range told {
+		if s.told[0] != s.told[1] || s.now[0] != s.now[1] {
+			if s.now[0] != s.now[1] {
+				p.result.Differences++
+			}
+			if p.opt.Differ != nil {
+				p.opt.Differ(Difference{at, p.journal.Line(), p.changed.Epoch(), s.name, s.now[0], s.now[1]})
+			}
+		}
+		s.told, s.now[0].Fired, s.now[1].Fired = [2]bool{}, false, false
+	}
+}
