@@ -132,8 +132,7 @@ func partsText(parts []synccore.Condition) string {
 }
 
 func valueText(p *synccore.Condition) string {
-	switch {
-	case p.Low == nil:
+	if p.Low == nil {
 		return "unknown"
 	}
 	low, high := fmt.Sprint(p.Low), fmt.Sprint(p.High)
