@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -60,6 +63,13 @@ type Config struct {
 	// member was dropped. Default: nobody is.
 	Logger *slog.Logger
 
+	// MeterProvider is what the metrics go to, those of the measured clock included,
+	// and TracerProvider what the spans of batches and handlers go to;
+	// docs/operations.md lists both. Nil means none: no global provider is used. The
+	// metrics of several members of one group in one process are added up.
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
+
 	auto *autoClock // the Clock, if none was given
 }
 
@@ -101,6 +111,7 @@ func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Logger = telemetry.Sampled(c.Logger)
 	if c.State == nil {
 		return nil
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -54,7 +55,9 @@ func (m *Member) publish(s *sender) {
 		m.send(s, state, frame, err)
 	}
 	for i := range s.out.Batches {
+		end := m.spans.report(&s.out.Batches[i])
 		m.publishBatch(s, state, s.out.Batches[i])
+		end()
 	}
 	for i := range s.out.Gones {
 		frame, err := wire.AppendGone(s.frame[:0], &s.out.Gones[i])
@@ -101,7 +104,7 @@ func (m *Member) send(s *sender, subject string, frame []byte, err error) {
 func (m *Member) receive(msg bus.Message) {
 	if err := m.decode(msg.Data); err != nil {
 		m.badFrames.Add(1)
-		m.log.Debug("a message was refused", "subject", msg.Subject, "error", err)
+		m.log.Debug("a message was refused", telemetry.ClassKey, "frame", "subject", msg.Subject, "error", err)
 	}
 }
 
@@ -176,6 +179,7 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 // member has introduced itself again: it was away, or the clock has changed.
 func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, back bool) {
 	if reception == agentcore.Accepted && m.compare(w) {
+		m.observeClock()
 		m.log.Info("the clock is measured against that of the synchronizer, which is another one now", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
 	}
 	switch {

@@ -62,6 +62,7 @@ type explainer struct {
 	program  *Program
 	scope    *Scope
 	compiler compiler
+	kept     []keeper // of the folds compiled so far: none of them lasts
 	parts    []Part
 	seen     map[string]bool // values told already, by text
 }
@@ -69,15 +70,29 @@ type explainer struct {
 // compile compiles a part, all of which has been compiled before; so it cannot
 // fail, and its cost is no more than it was.
 func (x *explainer) compile(n node, how func(*compiler) error) *frame {
-	x.compiler.cost = 0
-	if err := how(&x.compiler); err != nil {
+	c := &x.compiler
+	c.extent, c.setup, c.visits = extent{}, 0, 0
+	if err := how(c); err != nil {
 		panic(fmt.Sprintf("predicates: the part %s of %q does not compile: %v", n, x.program.src, err))
 	}
-	fr := x.scope.begin(x.program)
-	for len(fr.vars) < x.compiler.vars {
-		fr.vars = append(fr.vars, stored{})
+	begun := len(x.kept)
+	for _, f := range c.folds[begun:] {
+		x.kept = append(x.kept, f.keep())
 	}
+	for _, k := range x.kept[begun:] {
+		k.own(x.kept)
+	}
+	fr := x.scope.begin(x.program)
+	x.room(fr)
+	fr.kept = x.kept
 	return fr
+}
+
+// room makes room for the variables of all parts.
+func (x *explainer) room(fr *frame) {
+	for _, f := range []*frame{fr, &x.scope.aside} {
+		f.vars = append(f.vars, make([]stored, max(0, x.compiler.vars-len(f.vars)))...)
+	}
 }
 
 // condition tells a condition.
@@ -133,7 +148,7 @@ func (x *explainer) let(n *ast.VariableDeclaratorNode) {
 		var store func(*frame)
 		store, b.read = v.keep(c.vars)
 		c.vars++
-		fr.vars = append(fr.vars, make([]stored, max(0, c.vars-len(fr.vars)))...)
+		x.room(fr)
 		store(fr)
 		if v.scalar() {
 			part := Part{Text: n.Name + " = " + n.Value.String()}
@@ -197,7 +212,9 @@ func (x *explainer) split(n *ast.BuiltinNode) *Split {
 	var g *group
 	var holds func(*frame) truth
 	fr := x.compile(n, func(c *compiler) (err error) {
+		outer := c.enter() // As in a fold, whose steps are not those of a loop.
 		g, holds, err = c.each(n)
+		c.leave(outer)
 		return err
 	})
 	if g.list != nil {

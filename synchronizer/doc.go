@@ -39,6 +39,12 @@
 // to the server may ask, and be told the members' states. What happens is published
 // only while somebody watches.
 //
+// # Being watched
+//
+// Options.MeterProvider and Options.TracerProvider take metrics and a span for each
+// decision; [Synchronizer.Readiness] is for probes. Names, units and what they mean
+// are in docs/operations.md; they are stable.
+//
 // # Concurrency
 //
 // One goroutine owns all of a synchronizer's state. Options.Observe is called

@@ -98,7 +98,7 @@ func (s *Synchronizer) tellRound(first timedEvent) {
 			tell(map[string]any{"event": "skipped", "lines": missed}, first.wall)
 			count--
 		}
-		for _, o := range watched(first.event) {
+		for _, o := range watchedObjects(first.event) {
 			tell(o, first.wall)
 		}
 		if n == 0 {
@@ -119,8 +119,8 @@ func (s *Synchronizer) line(o map[string]any, wall int64) []byte {
 	return append(line, '\n')
 }
 
-// watched are the objects of an event; a large witness is cut.
-func watched(e Event) []map[string]any {
+// watchedObjects are the objects of an event; a large witness is cut.
+func watchedObjects(e Event) []map[string]any {
 	switch e := e.(type) {
 	case Epoch:
 		var all []map[string]any

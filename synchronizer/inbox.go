@@ -1,12 +1,17 @@
 package synchronizer
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
 
 // item is one message for the owner of the core.
 type item struct {
 	ack    bool
 	member string
 	frame  []byte
+	at     clocksync.Instant // when it came, if somebody measures
 }
 
 // inbox is the one way to a core: bounded, many writers, one reader. A writer
@@ -51,6 +56,13 @@ func (b *inbox) take(spare []item) []item {
 	b.items = spare[:0]
 	b.space.Broadcast()
 	return items
+}
+
+// depth is how many messages wait.
+func (b *inbox) depth() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items)
 }
 
 // close lets waiting writers go; what they bring is dropped from now on.

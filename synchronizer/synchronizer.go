@@ -11,12 +11,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -57,6 +60,11 @@ type Options struct {
 	// slow, up to [clocksync.MaxDrift]. Members that measure theirs against it are
 	// told, and widen their bounds by both. 0 stands for [source.DefaultDrift].
 	Drift float64
+	// MeterProvider is what the metrics go to, and TracerProvider what the spans of
+	// decisions go to; docs/operations.md lists both. Nil means none: no global
+	// provider is used.
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
 
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
@@ -81,6 +89,8 @@ type Synchronizer struct {
 	asked     chan bus.Message // by other processes
 	feed      eventFeed
 
+	meters *meters // nil if nobody measures
+
 	cancel context.CancelFunc
 	done   chan struct{}
 	beside sync.WaitGroup // what runs beside the owner of the core
@@ -88,6 +98,7 @@ type Synchronizer struct {
 	mu    sync.Mutex
 	err   error
 	stats Stats
+	tally tally
 }
 
 // inboxLimit is how many messages may wait for the core.
@@ -111,6 +122,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
+	opt.Logger = telemetry.Sampled(opt.Logger)
 	if opt.now == nil {
 		opt.now = source.Monotonic
 	}
@@ -154,11 +166,18 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 		done:      make(chan struct{}),
 		stats:     Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
+	s.tally = newTally(s.core)
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}
+	if err := s.meter(); err != nil { //nolint:contextcheck // Measurements belong to no request.
+		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
+	}
 	if err := s.connect(ctx, url); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
+	}
+	if err := s.observe(); err != nil {
+		return nil, errors.Join(fmt.Errorf("synchronizer %q: %w", plan.Name, err), s.bus.Close())
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
@@ -236,7 +255,7 @@ func (s *Synchronizer) receive(ack bool) bus.Handler {
 			_, member, ok = s.subjects.ParseAck(m.Subject)
 		}
 		if ok {
-			s.in.put(item{ack, member, m.Data})
+			s.in.put(item{ack, member, m.Data, s.arrival()})
 		}
 	}
 }
@@ -274,5 +293,5 @@ func (s *Synchronizer) Close() error {
 	s.cancel()
 	<-s.done
 	s.beside.Wait()
-	return s.bus.Close()
+	return errors.Join(s.unmeter(), s.bus.Close())
 }

@@ -63,7 +63,11 @@ func readyFields(r *ready) fields {
 	for i, l := range r.levels {
 		synchronizers[i] = fields{"name": l.Name, "group": l.Group, "members": l.Count, "predicates": list(l.Predicates)}
 	}
-	return fields{"event": "ready", "url": r.url, "tenant": r.tenant, "synchronizers": synchronizers}
+	o := fields{"event": "ready", "url": r.url, "tenant": r.tenant, "synchronizers": synchronizers}
+	if r.http != "" {
+		o["http"] = r.http
+	}
+	return o
 }
 
 func stoppedFields(s *stopped) fields {

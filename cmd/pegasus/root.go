@@ -48,7 +48,9 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version and end") // Declared here, or cobra takes -v for it.
 	root.SetFlagErrorFunc(suggestFlag)
-	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newCheck(), newReplay(), newDetect(), newClock(openSources), newVersion())
+	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newCheck(), newReplay(), newDetect(), newClock(openSources), newHealth(), newVersion())
+	root.AddCommand(newCompletion(), newMan(), newDocs())
+	completeFlags(root)
 	refuseUnknownTopics(root)
 	return root
 }

@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/gopegasus/pegasus/embedded"
@@ -68,16 +67,15 @@ func (f *runFlags) address(s *server) error {
 	if f.listen == "" {
 		return nil
 	}
-	host, port, err := net.SplitHostPort(f.listen)
-	number, bad := strconv.ParseUint(port, 10, 16)
-	if err != nil || bad != nil || host == "" {
-		return fmt.Errorf("--listen %s: give HOST:PORT, such as 127.0.0.1:4222; port 0 is any free one", f.listen)
+	host, port, err := splitAddress("listen", f.listen, "127.0.0.1:4222")
+	if err != nil {
+		return err
 	}
 	ip := net.ParseIP(host)
 	if local := host == "localhost" || ip != nil && ip.IsLoopback(); !local && s.identity == nil {
 		return fmt.Errorf("--listen %s: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
 	}
-	s.options.Host, s.options.Port = host, int(number)
+	s.options.Host, s.options.Port = host, port
 	return nil
 }
 

@@ -23,7 +23,8 @@ type session struct {
 	feed    *feed
 	running []*synchronizer.Synchronizer
 
-	journals journals
+	journals  journals
+	operators *observatory
 }
 
 // run starts the synchronizers, waits until the context ends or one of them
@@ -36,7 +37,7 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 		defer s.note(stderr)()
 		s.feed.begin(ready{
 			url: s.url.shown, secured: s.url.secret != s.url.shown,
-			tenant: s.flags.tenant, levels: s.levels,
+			tenant: s.flags.tenant, levels: s.levels, http: s.operators.url(),
 		})
 		err = s.wait(ctx, hangups, stderr)
 	}
@@ -61,7 +62,7 @@ func (s *session) start(ctx context.Context) error {
 		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose}
 		opt := synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
-			Timeline: clocksync.Timeline(s.flags.timeline),
+			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.meters(),
 		}
 		if err := s.journals.add(&opt); err != nil {
 			return err
@@ -71,7 +72,9 @@ func (s *session) start(ctx context.Context) error {
 			return err
 		}
 		s.running = append(s.running, one)
+		s.operators.watch(level.Name, one)
 	}
+	s.operators.begun()
 	return nil
 }
 

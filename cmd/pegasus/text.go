@@ -85,6 +85,9 @@ func (r ready) String() string {
 	if r.secured {
 		b.WriteString("Members put NAME:PASSWORD@ before the host in the URL.\n")
 	}
+	if r.http != "" {
+		fmt.Fprintf(&b, "Metrics are at %s/metrics, health at %s/readyz.\n", r.http, r.http)
+	}
 	fmt.Fprintf(&b, "A member joins with agent.Join(ctx, %q, agent.Config{Group: %q, Name: \"w1\"%s}). Ctrl-C ends the run.\n", r.url, r.levels[0].Group, tenant)
 	return b.String()
 }

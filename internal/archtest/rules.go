@@ -39,7 +39,7 @@ var Imports = map[string][]string{
 	"internal/archtest":    {},
 	"internal/procnode":    {"agent"},
 	"embedded":             {},
-	"agent": with(first, "clocksync/source", "internal/agentcore", "internal/synccore",
+	"agent": with(first, "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"synchronizer": with(first, "clocksync/source", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
@@ -92,7 +92,13 @@ var Modules = map[string][]string{
 	"github.com/spf13/cobra":            {"cmd/pegasus"},
 	"charm.land/bubbletea/v2":           {"cmd/pegasus"},
 	"github.com/beevik/ntp":             {"clocksync/source"},
-	"go.opentelemetry.io":               {"internal/telemetry", "clocksync/source/otelclock"},
+	// The API for all that shows something; what to do with it is for programs.
+	"go.opentelemetry.io": {
+		"internal/telemetry", "clocksync/source/otelclock", "agent", "synchronizer", "cmd/pegasus",
+	},
+	"go.opentelemetry.io/otel/sdk":       {"cmd/pegasus"},
+	"go.opentelemetry.io/otel/exporters": {"cmd/pegasus"},
+	"github.com/prometheus":              {"cmd/pegasus"},
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }

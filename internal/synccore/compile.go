@@ -97,7 +97,20 @@ type compiler struct {
 	sec    *Section
 	report reporter
 	plan   *Plan
+
+	edge         bool // the text at hand is evaluated when a predicate becomes true
+	steps, setup int  // of all texts so far
+	most         int  // of one text
+	where        string
 }
+
+// The limits on all texts of a synchronizer together, at the member limit: the
+// steps of a global state on which every predicate is evaluated, and those of the
+// first one of an epoch, on which each may become true.
+const (
+	maxSteps = 10 * predicates.MaxSteps
+	maxSetup = 10 * predicates.MaxSetup
+)
 
 // compile turns a section into a plan, reporting every fault. The plan of a
 // section with faults must not be run.
@@ -148,6 +161,8 @@ func (c *compiler) rule(name string, p *Predicate) *rule {
 	case p.For > 0 && p.Every:
 		c.report(at+".every", -1, "every fires on each global state and has no hold time: leave out every or for", "")
 	}
+	c.edge = !p.Every
+	defer func() { c.edge = false }()
 	for _, s := range p.Set {
 		c.set(at+".set."+s.Key, s.Key, s.Value, r)
 	}
@@ -258,6 +273,7 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Pro
 	program, err := compile(src)
 	if err == nil {
 		c.plan.prev = c.plan.prev || program.Uses().Prev
+		c.charge(at, program)
 		return program
 	}
 	if e, ok := errors.AsType[*predicates.Error](err); ok {
@@ -266,4 +282,24 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Pro
 		c.report(at, -1, err.Error(), "")
 	}
 	return nil
+}
+
+// charge counts the steps of a text, and reports the first that is too much.
+func (c *compiler) charge(at string, p *predicates.Program) {
+	before, begun := c.steps, c.setup
+	c.setup += p.Setup()
+	if c.edge {
+		c.setup += p.Cost()
+	} else if c.steps += p.Cost(); p.Cost() > c.most {
+		c.most, c.where = p.Cost(), at
+	}
+	switch members := c.plan.Members.Max; {
+	case before <= maxSteps && c.steps > maxSteps:
+		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps a global state with %d members", maxSteps, members),
+			fmt.Sprintf("%s takes most of them, %d; functions over members that read nothing but the member are kept from change to change and cost few steps: "+
+				"write max(map(members, .x)) > memory.limit in place of any(members, .x > memory.limit), or lower the member limit", c.where, c.most))
+	case begun <= maxSetup && c.setup > maxSetup:
+		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps with %d members when an epoch begins", maxSetup, members),
+			"use fewer or simpler functions over members, or lower the member limit")
+	}
 }

@@ -52,6 +52,8 @@ type Core struct {
 
 	now      clocksync.Instant
 	stepped  bool
+	heard    clocksync.Instant // when the newest report of the global state that is being opened was taken in
+	taken    uint64            // reports
 	failed   bool
 	looked   clocksync.Instant // when silence and gaps were last looked at
 	members  map[string]*member
@@ -69,6 +71,7 @@ type Core struct {
 	ev        scgs.Event
 	tuple     bool // a tuple is open and in the scope
 	rejudge   bool // something beside the members' states has changed
+	judgeAll  bool // also predicates that nothing affects, for tests
 	states    []ruleState
 	past      map[string]*past // of each predicate that was judged
 	memory    []scgs.Value
@@ -96,7 +99,7 @@ func New(plan *Plan, opt Options) *Core {
 		opt.Timeline = clocksync.Timeline(opt.Reference)
 	}
 	c := &Core{
-		plan: plan, opt: opt, relative: relative,
+		plan: plan, opt: opt, relative: relative, heard: clocksync.MinInstant,
 		det:       scgs.NewDetector(scgs.Options{}),
 		scope:     predicates.NewScope(plan.env),
 		members:   map[string]*member{},

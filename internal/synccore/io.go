@@ -116,6 +116,10 @@ type Verdict struct {
 	// What the bound rests on, by name, joined by "+"; empty if one clock ordered
 	// the states.
 	Sources string
+	// Heard is when the newest report that the global state rests on was taken in, on
+	// the clock of Step; MinInstant where the verdict follows from something else: the
+	// end of a hold time, a signal from above.
+	Heard clocksync.Instant
 }
 
 // Part is one member's state in a witness.
@@ -158,6 +162,7 @@ type FateEvent struct {
 // Rejection is an input that was refused.
 type Rejection struct {
 	From   string
+	Class  Class
 	Reason string
 }
 

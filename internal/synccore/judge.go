@@ -66,7 +66,9 @@ func (c *Core) opened(out *Output) {
 	}
 	c.tuple = true
 	c.summaryOpened()
+	c.heard = c.heardAt(c.ev.Changed)
 	c.judge(c.ev.Span, c.ev.Step, out)
+	c.heard = clocksync.MinInstant
 }
 
 func (c *Core) closed(out *Output) {
@@ -75,7 +77,8 @@ func (c *Core) closed(out *Output) {
 	c.tuple = false
 }
 
-// judge evaluates the predicates on the tuple in the scope. Every predicate
+// judge evaluates the predicates that a change since the last judgement affects
+// on the tuple in the scope; the others are as they were. Every predicate
 // reads the memory as it was before; what they set counts from the next global
 // state on.
 func (c *Core) judge(span scgs.Span, step bool, out *Output) {
@@ -86,6 +89,7 @@ func (c *Core) judge(span scgs.Span, step bool, out *Output) {
 	for i, r := range c.plan.rules {
 		c.judgeRule(r, &c.states[i], span, step, out)
 	}
+	c.scope.Settle()
 	c.remember()
 }
 
@@ -99,7 +103,10 @@ func (c *Core) remember() {
 }
 
 func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *Output) {
-	verdict := r.when.Eval(c.scope)
+	verdict := predicates.Verdict{Truth: s.truth}
+	if !s.told || c.scope.Affects(r.when) || c.judgeAll {
+		verdict = r.when.Eval(c.scope)
+	}
 	changed := !s.told || verdict.Truth != s.truth
 	s.truth, s.told = verdict.Truth, true
 	switch verdict.Truth {
@@ -125,7 +132,7 @@ func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *
 func (c *Core) verdict(r *rule, v predicates.Verdict, span scgs.Span) Verdict {
 	return Verdict{
 		Predicate: r.name, Truth: v.Truth, Reason: v.Reason,
-		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span,
+		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span, Heard: c.heard,
 	}
 }
 

@@ -31,6 +31,10 @@ type member struct {
 	index scgs.Member // in the detector, noIndex outside the epoch
 	pos   int         // in the scope
 	last  uint64      // the newest report taken in
+	// The step that the newest reports were taken in by, and the first of them.
+	took     clocksync.Instant
+	tookFrom uint64
+	within   clocksync.Interval // of the newest stamp
 	// Outside the epoch only the newest state is kept, for the day it joins.
 	newest   newest
 	stash    []wire.Report // behind a gap
@@ -60,7 +64,7 @@ func (m *member) ready() bool { return !m.gone && m.index == noIndex && m.newest
 // hello takes a member in, or says why not.
 func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	if h.Member != from {
-		out.reject(from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
+		out.refuse(ClassSender, from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
 		return
 	}
 	m := c.members[from]
@@ -72,8 +76,8 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	if !c.relative {
 		reference, timeline = "", "" // No member could measure itself against it.
 	}
-	if reason := c.unwelcome(m, h); reason != "" {
-		out.reject(from, reason)
+	if class, reason := c.unwelcome(m, h); reason != "" {
+		out.refuse(class, from, reason)
 		out.welcome(from, wire.Welcome{
 			Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
 			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason, Timeline: timeline,
@@ -107,27 +111,27 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 }
 
 // unwelcome says why a member is refused; "" if it is not.
-func (c *Core) unwelcome(m *member, h *wire.Hello) string {
+func (c *Core) unwelcome(m *member, h *wire.Hello) (Class, string) {
 	if m != nil && h.Incarnation < m.incarnation {
-		return fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
+		return ClassReplaced, fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
 	}
 	if reason := c.mixed(m, h); reason != "" {
-		return reason
+		return ClassTimeline, reason
 	}
 	if m == nil || m.gone {
 		if present := c.present(); present >= c.plan.Members.Max {
-			return fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
+			return ClassFull, fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
 		}
 	}
 	if h.Threads && len(c.plan.below) == 0 && !c.opt.Local {
-		return fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
+		return ClassState, fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
 	}
 	if h.Typed && len(c.plan.below) == 0 { // else it may be the type of a process's state
 		if err := MatchSchema(c.plan.State, h.Schema); err != nil {
-			return fmt.Sprintf("member %q: %v", h.Member, err)
+			return ClassState, fmt.Sprintf("member %q: %v", h.Member, err)
 		}
 	}
-	return ""
+	return 0, ""
 }
 
 // MatchSchema checks the fields of a program's state type against the declared
@@ -191,6 +195,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
+		within: clocksync.Unbounded,
 	}
 	if old.index != noIndex {
 		// The old incarnation is in the detector until the next epoch.
@@ -382,8 +387,11 @@ func (c *Core) letIn(m *member) {
 	}
 }
 
-func (o *Output) reject(from, reason string) {
-	o.Rejected = append(o.Rejected, Rejection{from, reason})
+// reject tells what an expression of the configuration could not do.
+func (o *Output) reject(from, reason string) { o.refuse(ClassValue, from, reason) }
+
+func (o *Output) refuse(class Class, from, reason string) {
+	o.Rejected = append(o.Rejected, Rejection{from, class, reason})
 }
 
 func (o *Output) welcome(to string, w wire.Welcome) {

@@ -55,6 +55,8 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		return s.status()
 	case "why":
 		return s.why(d.CmdArgs[0].Key)
+	case "figures":
+		return s.figures()
 	}
 	in := s.input(d)
 	s.record.step(t, s.core, s.now, &in, &s.out)

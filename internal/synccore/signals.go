@@ -101,7 +101,7 @@ func (c *Core) transmit(p *pending, out *Output) {
 func (c *Core) ack(from string, a *wire.Ack, out *Output) {
 	m := c.members[from]
 	if m == nil || a.Member != from || a.Incarnation != m.incarnation {
-		out.reject(from, "acknowledgement of an unknown incarnation")
+		out.refuse(ClassSender, from, "acknowledgement of an unknown incarnation")
 		return
 	}
 	m.heard = c.now

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -98,6 +99,51 @@ func goldenFrames(tb testing.TB) map[wire.Kind][]byte {
 	signals, _, err := wire.AppendSignals(nil, &goldenSignals)
 	put(wire.KindSignals, signals, err)
 	return frames
+}
+
+// tracedFrames are the frames that have a trace context.
+func tracedFrames(tb testing.TB) map[wire.Kind][]byte {
+	tb.Helper()
+	var context control.Trace
+	for i := range context {
+		context[i] = byte(i + 1)
+	}
+	batch, signals := goldenBatch, goldenSignals
+	batch.Trace = context
+	signals.Signals = slices.Clone(signals.Signals)
+	signals.Signals[0].Trace = context
+	frame, _, err := wire.NewBatchCodec(small).Append(nil, &batch)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	frames := map[wire.Kind][]byte{wire.KindBatch: frame}
+	if frames[wire.KindSignals], _, err = wire.AppendSignals(nil, &signals); err != nil {
+		tb.Fatal(err)
+	}
+	return frames
+}
+
+// TestLayoutOfTraces pins where a trace context stands: behind all else, with a
+// bit in the flags of a batch (8) or in the kind of a signal (40), so that a frame
+// without one is what it was before there was any.
+func TestLayoutOfTraces(t *testing.T) {
+	const context = "c419 0102030405060708090a0b0c0d0e0f10 1112131415161718 19"
+	plain := goldenFrames(t)
+	for kind, frame := range tracedFrames(t) {
+		want := hex.EncodeToString(plain[kind]) + strings.ReplaceAll(context, " ", "")
+		flag, marked := "5ad507dc", "5ad50fdc"
+		if kind == wire.KindSignals {
+			flag, marked = "69646c6502a2", "69646c6542a2"
+		}
+		if want = strings.Replace(want, flag, marked, 1); hex.EncodeToString(frame) != want {
+			t.Errorf("%v:\n got %x\nwant %s", kind, frame, want)
+		}
+		for n := range frame {
+			if err := decodeAny(frame[:n]); err == nil {
+				t.Errorf("%v: %d of %d bytes are taken for a whole frame", kind, n, len(frame))
+			}
+		}
+	}
 }
 
 // TestLayout pins the bytes: a change here needs another Version.

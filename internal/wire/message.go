@@ -91,6 +91,7 @@ type Batch struct {
 	// is not what the Hello said. Its Timeline is the Hello's and not sent.
 	Tagged  bool
 	Quality clocksync.Quality
+	Trace   control.Trace // of the sending of these reports, if that is traced
 }
 
 // Ping asks for the time of the reference clock.
