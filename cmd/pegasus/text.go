@@ -17,8 +17,11 @@ const namesShown = 8
 
 // text gives an entry as lines for people.
 func text(e entry) string {
-	if r, ok := e.event.(ready); ok {
-		return r.String()
+	switch first := e.event.(type) {
+	case ready:
+		return first.String()
+	case watching:
+		return printable(first.String()) + "\n"
 	}
 	line := phrase(e.event)
 	if e.from != "" {
@@ -45,10 +48,14 @@ func phrase(event any) string {
 			return fmt.Sprintf("refused %s: %s (further refusals are told with -v)", e.From, e.Reason)
 		}
 		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
+	case *liveEvent:
+		return e.text()
+	case standing:
+		return standingText(e.Status)
 	case notice:
 		return e.text
 	case synchronizer.Reloaded:
-		return reloadedText(&e)
+		return reloadedText(e.Config, e.Changes)
 	case kept:
 		return "reload refused, the old configuration stays in force: " + oneLine(e.reason)
 	case difference:
@@ -113,17 +120,7 @@ func verdictText(v *synchronizer.Verdict) string {
 // spanText says how long the global state certainly held so far, and by which
 // bound that is known.
 func spanText(v *synchronizer.Verdict) string {
-	s, bound := v.Span, brief(v.Bound)
-	if v.Sources != "" {
-		bound += " (" + v.Sources + ")"
-	}
-	switch {
-	case s.SameClock:
-		return "held " + brief(s.Certain()) + " by the same clock"
-	case s.HasCore:
-		return "held " + brief(s.Certain()) + " by clocks within " + bound
-	}
-	return "held, for less than the clocks' bound of " + bound
+	return heldBy(v.Span.SameClock, v.Span.HasCore, v.Span.Certain().Seconds(), v.Bound.Seconds(), v.Sources)
 }
 
 // clockText says what the status of a member's clock means for verdicts.
@@ -182,19 +179,24 @@ func stoppedText(s *stopped) string {
 	return line
 }
 
-func reloadedText(r *synchronizer.Reloaded) string {
-	if len(r.Changes) == 0 {
-		return "reloaded " + r.Config + ": nothing is different"
+func reloadedText(config string, changes []string) string {
+	if len(changes) == 0 {
+		return "reloaded " + config + ": nothing is different"
 	}
-	return "reloaded " + r.Config + ": " + strings.Join(r.Changes, "; ")
+	return "reloaded " + config + ": " + strings.Join(changes, "; ")
 }
 
 // some lists the first names and counts the others.
-func some(names []string) string {
-	if len(names) <= namesShown {
-		return strings.Join(names, ", ")
+func some(names []string) string { return someOf(names, len(names)) }
+
+// someOf does so where not all are in the list.
+func someOf(names []string, total int) string {
+	shown := min(len(names), namesShown)
+	text := strings.Join(names[:shown], ", ")
+	if total > shown {
+		text += fmt.Sprintf(" and %d more", total-shown)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
+	return text
 }
 
 // printable replaces what could move the cursor or break the line: some texts

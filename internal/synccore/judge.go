@@ -290,6 +290,9 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	if m.probes > 0 && (asked || m.probes >= probesOut) && c.now.Sub(m.probed) < probeAgain {
 		return
 	}
+	if m.probes == 0 {
+		m.asked = c.now
+	}
 	m.probes++
 	m.probed, m.probedFor = c.now, n
 	out.Probes = append(out.Probes, Addressed[wire.Probe]{m.name, wire.Probe{
