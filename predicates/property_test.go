@@ -13,6 +13,93 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
+// TestExplainAgrees: the operands that Explain tells decide as the whole does, and
+// explaining changes nothing.
+func TestExplainAgrees(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		env := testEnv()
+		env.MaxMembers = 2 // Few texts are too dear then.
+		g := &source{t: t}
+		operator := rapid.SampledFrom([]string{" && ", " || "}).Draw(t, "operator")
+		src := g.boolean(1) + operator + g.boolean(2)
+		p, err := env.Bool(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k := drawKnown(t, env, true)
+		s := k.scope(env)
+		for i := range k.members {
+			if rapid.Bool().Draw(t, "unknown") {
+				s.SetUnknown(i)
+			}
+		}
+		want := p.Eval(s)
+		got := predicates.True
+		if operator == " || " {
+			got = predicates.False
+		}
+		for _, part := range p.Explain(s) {
+			if part.Depth > 0 {
+				continue
+			}
+			truth := predicates.Unknown
+			if part.Low.Type() == scgs.Bool {
+				truth = predicates.False
+				if part.Low.Bool() {
+					truth = predicates.True
+				}
+			}
+			if (truth == predicates.Unknown) != (part.Reason != "") {
+				t.Fatalf("%s: %v with reason %q", part.Text, truth, part.Reason)
+			}
+			got = join(operator, got, truth)
+		}
+		if got != want.Truth {
+			t.Fatalf("%s: the parts say %v, the whole %v\n%+v", src, got, want, p.Explain(s))
+		}
+		if again := p.Eval(s); again != want {
+			t.Fatalf("%s: %v, and %v after it was explained", src, want, again)
+		}
+	})
+}
+
+// TestExplainOfManyMembers: what is affordable only because it is kept can be
+// explained too.
+func TestExplainOfManyMembers(t *testing.T) {
+	env := testEnv()
+	env.MaxMembers = 100_000
+	for _, src := range []string{
+		"all(members, .ready)",
+		"count(members, .n > 0 && .x < 2 && .phase == \"idle\") >= 2 && sum(members, .n) > 3",
+		"let m = mean(map(members, .x)); m > 1 || any(filter(members, .ready), .n > 2)",
+	} {
+		p, err := env.Bool(src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := predicates.NewScope(env)
+		s.Reset([]predicates.Member{{Name: "m0"}, {Name: "m1"}})
+		if parts := p.Explain(s); len(parts) == 0 {
+			t.Errorf("%s has no parts", src)
+		}
+	}
+}
+
+// join is Kleene's && or ||.
+func join(operator string, a, b predicates.Truth) predicates.Truth {
+	decides := predicates.False
+	if operator == " || " {
+		decides = predicates.True
+	}
+	switch {
+	case a == decides || b == decides:
+		return decides
+	case a == predicates.Unknown || b == predicates.Unknown:
+		return predicates.Unknown
+	}
+	return a
+}
+
 // exprType is the declared type of a field for expr's checker.
 func exprType(f scgs.Field) types.Type {
 	if f.Type.IsList() {

@@ -2,6 +2,8 @@ package synchronizer
 
 import (
 	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +22,7 @@ const maxConfigBytes = 1<<20 + 1
 // be used for several synchronizers.
 type Config struct {
 	name  string
+	hash  string // of the text
 	plans synccore.Plans
 }
 
@@ -54,7 +57,8 @@ func ParseConfig(name string, src []byte, overrides ...Override) (*Config, error
 	if err != nil {
 		return nil, err
 	}
-	return &Config{name, plans}, nil
+	sum := sha256.Sum256(src)
+	return &Config{name, hex.EncodeToString(sum[:8]), plans}, nil
 }
 
 // Warning is something in a configuration that can be run and is likely a
@@ -71,6 +75,10 @@ func (c *Config) Warnings() []Warning {
 	slices.SortStableFunc(list, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
 	return list
 }
+
+// Hash tells texts of configurations apart: 16 hexadecimal digits of the SHA-256 of
+// the text, which overrides do not change.
+func (c *Config) Hash() string { return c.hash }
 
 // Level describes one synchronizer of a configuration.
 type Level struct {

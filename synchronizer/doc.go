@@ -32,6 +32,14 @@
 // verdicts of a changed configuration. [Synchronizer.Reload] goes over to a changed
 // configuration while the synchronizer runs.
 //
+// # Asking it
+//
+// [Synchronizer.Status] tells where it stands and [Synchronizer.Why] why a predicate
+// fired last, what it comes to now and what it lacks. It answers the same questions
+// over NATS, to `pegasus status`, `pegasus why` and `pegasus watch`: whoever may connect
+// to the server may ask, and be told the members' states. What happens is published
+// only while somebody watches.
+//
 // # Being watched
 //
 // Options.MeterProvider and Options.TracerProvider take metrics and a span for each

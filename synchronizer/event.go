@@ -51,5 +51,8 @@ type Stats struct {
 	Fates      map[control.Fate]uint64            // by final fate
 	ByName     map[string]map[control.Fate]uint64 // by the signal's name and final fate
 	Dropped    uint64                             // messages lost because this process was too slow
+	Asked      uint64                             // questions answered, of Status, Why and of other processes
+	Busy       uint64                             // questions refused because too many waited
+	Untold     uint64                             // events that watchers were not told, being too many
 	Journal    JournalStats                       // of Options.Journal
 }

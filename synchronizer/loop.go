@@ -52,6 +52,9 @@ func (s *Synchronizer) run(ctx context.Context) {
 			}
 		case r := <-s.reloads:
 			r.reply <- l.reload(r.cfg)
+		case q := <-s.questions:
+			q.ask(s.core, s.opt.now())
+			close(q.done)
 		case <-timer.C:
 		}
 		l.tick()
@@ -289,6 +292,7 @@ func (l *loop) tell(e Event) {
 	if l.opt.Observe != nil {
 		l.opt.Observe(e)
 	}
+	l.feed.put(e, l.opt.now)
 }
 
 func (l *loop) countFrame(err error) {

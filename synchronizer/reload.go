@@ -69,6 +69,7 @@ func (l *loop) reload(cfg *Config) error {
 	}
 	l.more = false
 	l.input = synccore.Input{Kind: synccore.InPlan, Plan: plan}
+	l.config = cfg.hash
 	l.step(l.opt.now())
 	return nil
 }

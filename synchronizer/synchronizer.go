@@ -85,11 +85,17 @@ type Synchronizer struct {
 	codec    *wire.BatchCodec
 	journal  *journal
 	reloads  chan reload
+	config   string // the hash of the one in force; the owner of the core has it
+
+	questions chan question    // for the owner of the core
+	asked     chan bus.Message // by other processes
+	feed      eventFeed
 
 	meters *meters // nil if nobody measures
 
 	cancel context.CancelFunc
 	done   chan struct{}
+	beside sync.WaitGroup // what runs beside the owner of the core
 
 	mu     sync.Mutex
 	err    error
@@ -145,15 +151,19 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 		opt.Timeline = reference.Timeline()
 	}
 	s := &Synchronizer{
-		opt:      opt,
-		name:     plan.Name,
-		clock:    reference,
-		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
-		in:       newInbox(inboxLimit),
-		reloads:  make(chan reload),
-		codec:    wire.NewBatchCodec(plan.State),
-		done:     make(chan struct{}),
-		stats:    Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
+		opt:       opt,
+		name:      plan.Name,
+		clock:     reference,
+		subjects:  wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
+		in:        newInbox(inboxLimit),
+		reloads:   make(chan reload),
+		codec:     wire.NewBatchCodec(plan.State),
+		config:    cfg.hash,
+		questions: make(chan question, maxQuestions),
+		asked:     make(chan bus.Message, maxQuestions),
+		feed:      eventFeed{waiting: make(chan timedEvent, maxEvents)},
+		done:      make(chan struct{}),
+		stats:     Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
 	if plan, err = plan.With(compiled(opt.Predicates, s.panicked)); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: Options.Predicates: %w", cfg.name, err)
@@ -179,6 +189,8 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	s.cancel = cancel
 	s.journal = newJournal(s.core, &s.opt, s.opt.now())
 	go s.run(run)
+	s.beside.Go(func() { s.answerAll(run) })
+	s.beside.Go(func() { s.tellAll(run) })
 	return s, nil
 }
 
@@ -222,15 +234,18 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	}
 	subscriptions := []struct {
 		subject string
+		limits  bus.Limits
 		handle  bus.Handler
 	}{
-		{control, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
-		{s.subjects.StateAll(), s.receive(false)},
-		{s.subjects.AckAll(name), s.receive(true)},
-		{s.subjects.PingAll(), s.pong},
+		{control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
+		{s.subjects.StateAll(), bus.Limits{}, s.receive(false)},
+		{s.subjects.AckAll(name), bus.Limits{}, s.receive(true)},
+		{s.subjects.PingAll(), bus.Limits{}, s.pong},
+		{s.subjects.Who(), bus.Limits{Messages: maxQuestions}, s.introduce},
+		{s.subjects.AskAll(name), bus.Limits{Messages: maxQuestions}, s.question},
 	}
 	for _, sub := range subscriptions {
-		if _, err := s.bus.Subscribe(sub.subject, bus.Limits{}, sub.handle); err != nil {
+		if _, err := s.bus.Subscribe(sub.subject, sub.limits, sub.handle); err != nil {
 			return err
 		}
 	}
@@ -273,6 +288,7 @@ func (s *Synchronizer) Stats() Stats {
 		stats.ByName[name] = maps.Clone(fates)
 	}
 	stats.Dropped = s.bus.Stats().Dropped
+	stats.Untold = s.feed.untold.Load()
 	stats.Journal = s.journal.recorded()
 	return stats
 }
@@ -282,5 +298,6 @@ func (s *Synchronizer) Stats() Stats {
 func (s *Synchronizer) Close() error {
 	s.cancel()
 	<-s.done
+	s.beside.Wait()
 	return errors.Join(s.unmeter(), s.bus.Close())
 }

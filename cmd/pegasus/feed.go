@@ -69,7 +69,7 @@ func newFeed(w io.Writer, render func(entry) string) *feed {
 }
 
 // begin writes the first entry and then the others.
-func (f *feed) begin(first ready) {
+func (f *feed) begin(first any) {
 	f.begun = true
 	go func() { f.done <- f.write(entry{at: time.Now(), event: first}) }()
 }

@@ -13,7 +13,20 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain keeps the notes of runs out of this user's directory.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "pegasus")
+	if err == nil {
+		err = os.Setenv("XDG_RUNTIME_DIR", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
 
 // execute runs one command line to its end.
 func execute(t *testing.T, args ...string) (code int, stdout, stderr string) {

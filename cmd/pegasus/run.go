@@ -36,6 +36,9 @@ an address; whoever can reach it can read them.
 SIGHUP reads the file anew. It is followed without a restart, and what is different
 is told; or it is refused whole, and the old one stays in force.
 
+While it goes on, pegasus status, why and watch ask it; its URL is noted for them in
+a file of this user, without credentials.
+
 SIGINT (Ctrl-C) or SIGTERM ends it within two seconds.
 
 Exit codes: 0 ended by a signal, 1 failure (a faulty configuration, a server
@@ -51,15 +54,15 @@ const runExample = `  pegasus run pegasus.yaml
 
 // runFlags are the flags of run.
 type runFlags struct {
-	nats, listen       string
-	user, passwordFile string
-	name, tenant       string
-	timeline           string
-	http               string
-	members            []string
-	journal            string
-	journalLimit       int64
-	verbose, json      bool
+	nats, listen string
+	login
+	name, tenant  string
+	timeline      string
+	http          string
+	members       []string
+	journal       string
+	journalLimit  int64
+	verbose, json bool
 }
 
 // maxJournal bounds --journal-limit, in MiB.

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -33,6 +34,7 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 	defer stop()
 	err := s.start(ctx)
 	if err == nil {
+		defer s.note(stderr)()
 		s.feed.begin(ready{
 			url: s.url.shown, secured: s.url.secret != s.url.shown,
 			tenant: s.flags.tenant, levels: s.levels, http: s.operators.url(),
@@ -40,6 +42,19 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 		err = s.wait(ctx, hangups, stderr)
 	}
 	return errors.Join(err, s.close())
+}
+
+// note lets the live commands find the run, until the function it returns is
+// called. Without it they need --nats.
+func (s *session) note(stderr io.Writer) func() {
+	forget, err := noteRun(&localRun{
+		URL: s.url.shown, Tenant: s.flags.tenant, Secured: s.url.secret != s.url.shown,
+		PID: os.Getpid(), Started: time.Now().UTC(),
+	})
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "pegasus: this run is not noted, so status, why and watch need --nats %s: %v\n", s.url.shown, err)
+	}
+	return forget
 }
 
 func (s *session) start(ctx context.Context) error {

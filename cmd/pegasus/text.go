@@ -9,7 +9,6 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/predicates"
-	"github.com/gopegasus/pegasus/scgs"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -18,8 +17,11 @@ const namesShown = 8
 
 // text gives an entry as lines for people.
 func text(e entry) string {
-	if r, ok := e.event.(ready); ok {
-		return r.String()
+	switch first := e.event.(type) {
+	case ready:
+		return first.String()
+	case watching:
+		return printable(first.String()) + "\n"
 	}
 	line := phrase(e.event)
 	if e.from != "" {
@@ -46,10 +48,14 @@ func phrase(event any) string {
 			return fmt.Sprintf("refused %s: %s (further refusals are told with -v)", e.From, e.Reason)
 		}
 		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
+	case *liveEvent:
+		return e.text()
+	case standing:
+		return standingText(e.Status)
 	case notice:
 		return e.text
 	case synchronizer.Reloaded:
-		return reloadedText(&e)
+		return reloadedText(e.Config, e.Changes)
 	case kept:
 		return "reload refused, the old configuration stays in force: " + oneLine(e.reason)
 	case difference:
@@ -99,41 +105,33 @@ func epochText(e *synchronizer.Epoch) string {
 func verdictText(v *synchronizer.Verdict) string {
 	if !v.Fired {
 		line := fmt.Sprintf("%s is %v", v.Predicate, v.Truth)
-		switch {
-		case v.Truth == predicates.Unknown:
+		if v.Truth == predicates.Unknown {
 			line += ": " + v.Reason
-		case v.Suppressed > 0:
-			line += "; its cooldown keeps it from firing"
 		}
-		return line
+		return line + keptBack(v.Suppressed, false)
 	}
 	parts := make([]string, len(v.Witness))
 	for i := range v.Witness {
 		parts[i] = v.Witness[i].String()
 	}
-	line := fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v))
-	if v.Suppressed > 0 {
-		line += fmt.Sprintf("; its cooldown had kept back %s", count(v.Suppressed, "firing"))
+	return fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v)) + keptBack(v.Suppressed, true)
+}
+
+// keptBack tells what a cooldown does to a predicate, or did before it fired.
+func keptBack(firings uint64, fired bool) string {
+	switch {
+	case firings == 0:
+		return ""
+	case fired:
+		return fmt.Sprintf("; its cooldown had kept back %s", count(firings, "firing"))
 	}
-	return line
+	return "; its cooldown keeps it from firing"
 }
 
 // spanText says how long the global state certainly held so far, and by which
 // bound that is known.
 func spanText(v *synchronizer.Verdict) string {
-	s, bound := v.Span, brief(v.Bound)
-	if v.Sources != "" {
-		bound += " (" + v.Sources + ")"
-	}
-	switch {
-	case s.SameClock:
-		return "held " + brief(s.Certain()) + " by the same clock"
-	case v.Modality == scgs.Possibly.String():
-		return "may have held, by clocks within " + bound
-	case s.HasCore:
-		return "held " + brief(s.Certain()) + " by clocks within " + bound
-	}
-	return "held, for less than the clocks' bound of " + bound
+	return heldBy(v.Modality, v.Span.SameClock, v.Span.HasCore, v.Span.Certain().Seconds(), v.Bound.Seconds(), v.Sources)
 }
 
 // clockText says what the status of a member's clock means for verdicts.
@@ -192,19 +190,24 @@ func stoppedText(s *stopped) string {
 	return line
 }
 
-func reloadedText(r *synchronizer.Reloaded) string {
-	if len(r.Changes) == 0 {
-		return "reloaded " + r.Config + ": nothing is different"
+func reloadedText(config string, changes []string) string {
+	if len(changes) == 0 {
+		return "reloaded " + config + ": nothing is different"
 	}
-	return "reloaded " + r.Config + ": " + strings.Join(r.Changes, "; ")
+	return "reloaded " + config + ": " + strings.Join(changes, "; ")
 }
 
 // some lists the first names and counts the others.
-func some(names []string) string {
-	if len(names) <= namesShown {
-		return strings.Join(names, ", ")
+func some(names []string) string { return someOf(names, len(names)) }
+
+// someOf does so where not all are in the list.
+func someOf(names []string, total int) string {
+	shown := min(len(names), namesShown)
+	text := strings.Join(names[:shown], ", ")
+	if total > shown {
+		text += fmt.Sprintf(" and %d more", total-shown)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
+	return text
 }
 
 // printable replaces what could move the cursor or break the line: some texts

@@ -95,6 +95,7 @@ var Modules = map[string][]string{
 	"github.com/goccy/go-yaml":          {"internal/yamlconf"},
 	"github.com/tinylib/msgp":           {"internal/wire"},
 	"github.com/spf13/cobra":            {"cmd/pegasus"},
+	"charm.land/bubbletea/v2":           {"cmd/pegasus"},
 	"github.com/beevik/ntp":             {"clocksync/source"},
 	// The API for all that shows something; what to do with it is for programs.
 	"go.opentelemetry.io": {

@@ -77,6 +77,7 @@ type Core struct {
 	rejudge   bool // something beside the members' states has changed
 	judgeAll  bool // also predicates that nothing affects, for tests
 	states    []ruleState
+	past      map[string]*past // of each predicate that was judged
 	memory    []scgs.Value
 	decisions uint64
 
@@ -112,6 +113,7 @@ func New(plan *Plan, opt Options) *Core {
 		strangers: map[string]clocksync.Instant{},
 		domains:   map[clocksync.Domain]*domain{},
 		states:    newStates(len(plan.rules)),
+		past:      make(map[string]*past, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
 	}
 	if plan.prev {
@@ -197,6 +199,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		panic("synccore: input without a kind")
 	}
 	c.settle(in, out)
+	c.remark(out)
 }
 
 // back forgives every member the time in which the machine itself was away: a

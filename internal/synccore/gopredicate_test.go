@@ -88,6 +88,12 @@ synchronizers:
 	if want := "1/1 w@box true 1 of 1, n=0"; seen[0] != want {
 		t.Errorf("the Judge saw %s, want %s", seen[0], want)
 	}
+	if e, ok := core.Explain(0, "reset"); !ok || e.When != "a function of the program" || len(e.Parts) != 0 || e.Missing[0].Kind != "armed" {
+		t.Errorf("of a predicate in Go is told %+v", e)
+	}
+	if e, _ := core.Explain(0, "rare"); e.Missing[0].Kind != "cooldown" || e.Missing[0].Text != "its cooldown of 1h0m0s lasts 1h0m0s more" {
+		t.Errorf("of one that cools is told %+v", e.Missing)
+	}
 	if len(plans[0].Predicates()) != 1 || len(plan.Predicates()) != 5 {
 		t.Errorf("the plan has %v, and with more %v", plans[0].Predicates(), plan.Predicates())
 	}

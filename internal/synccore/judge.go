@@ -385,12 +385,7 @@ func (c *Core) probe(out *Output) {
 	}
 	c.needs = c.det.Needs(c.needs[:0])
 	for _, w := range c.runs {
-		from := len(c.needs)
-		c.needs = w.in.Needs(c.needs)
-		for i := range c.needs[from:] {
-			n := &c.needs[from+i]
-			n.Member = w.indexes[n.Member]
-		}
+		c.needs = w.needs(c.needs)
 	}
 	if len(c.runs) > 0 {
 		slices.SortStableFunc(c.needs, func(a, b scgs.Need) int { return int(a.Member - b.Member) })
@@ -419,6 +414,9 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	asked := m.probedFor.Seq == seq && m.probedFor.AfterMono >= n.AfterMono && m.probedFor.AfterTime >= n.AfterTime
 	if m.probes > 0 && (asked || m.probes >= probesOut) && c.now.Sub(m.probed) < probeAgain {
 		return
+	}
+	if m.probes == 0 {
+		m.asked = c.now
 	}
 	m.probes++
 	m.probed, m.probedFor = c.now, n

@@ -43,7 +43,8 @@ type member struct {
 	regions  []wire.Region
 	state    scgs.Change // in the tuple in force
 
-	probes    int // out since the last evidence
+	probes    int               // out since the last evidence
+	asked     clocksync.Instant // when the first of them went out
 	probed    clocksync.Instant
 	probedFor scgs.Need
 }

@@ -211,10 +211,12 @@ func (c *Core) keepRules(old *Plan) (fresh []int) {
 		j := slices.IndexFunc(old.rules, func(o *rule) bool { return o.name == r.name && o.text == r.text })
 		if j < 0 {
 			fresh = append(fresh, i)
+			delete(c.past, r.name)
 			continue
 		}
 		c.states[i] = before[j]
 	}
+	maps.DeleteFunc(c.past, func(name string, _ *past) bool { return c.ruleIndex(name) < 0 })
 	return fresh
 }
 

@@ -172,6 +172,18 @@ func (c *Core) keepRuns(old *Plan) {
 	}
 }
 
+// needs appends the evidence that the detector lacks, by the members' numbers in the
+// core's detector.
+func (w *runs) needs(dst []scgs.Need) []scgs.Need {
+	from := len(dst)
+	dst = w.in.Needs(dst)
+	for i := range dst[from:] {
+		n := &dst[from+i]
+		n.Member = w.indexes[n.Member]
+	}
+	return dst
+}
+
 func put(list *[]scgs.Member, at, value scgs.Member) {
 	for int(at) >= len(*list) {
 		*list = append(*list, noIndex)

@@ -266,4 +266,8 @@ func TestTooManySetsWait(t *testing.T) {
 	if len(c.got["p"]) > 0 {
 		t.Errorf("fired on %v", c.got["p"])
 	}
+	told := "2 members have been found that hold it together; they are not known to have done so for 1h0m0s"
+	if e, _ := c.core.Explain(0, "p"); e.Missing[0].Kind != "hold" || e.Missing[0].Text != told {
+		t.Errorf("told is %+v", e.Missing[0])
+	}
 }
