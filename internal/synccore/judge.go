@@ -187,12 +187,30 @@ func (c *Core) hold(r *rule, s *ruleState, span scgs.Span, step bool) {
 	if s.holding && step {
 		return
 	}
-	start, _, ok := stretch(span)
+	start, ok := c.began(span)
 	if !ok {
 		s.release()
 		return
 	}
 	s.holding, s.since, s.due = true, start, c.now.Add(r.hold)
+}
+
+// began is when all states of the tuple had certainly begun, on the clock that
+// measures it. Across hosts that can be known before a core is: the evidence that
+// makes a tuple certain may be of no later time.
+func (c *Core) began(span scgs.Span) (clocksync.Instant, bool) {
+	if from, _, ok := stretch(span); ok {
+		return from, true
+	}
+	start := clocksync.MinInstant
+	c.parts = c.det.Witness(c.parts[:0])
+	for i := range c.parts {
+		if c.parts[i].Unknown {
+			return 0, false
+		}
+		start = max(start, c.parts[i].Start.Within.Latest)
+	}
+	return start, start.Finite()
 }
 
 // stretch is the certain part of a span on the clock that measures it: the

@@ -285,7 +285,6 @@ func (c *Core) nextEpoch(out *Output) bool {
 	c.paused = !c.enough(len(c.inEpoch))
 	c.begun = c.begun || !c.paused
 	c.rearm()
-	c.fence(out)
 	c.resetScope()
 	e := Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
 	for _, m := range c.inEpoch {

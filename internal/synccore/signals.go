@@ -119,7 +119,9 @@ func (c *Core) post(m *member, s *control.Signal, out *Output) {
 }
 
 // transmit sends a signal, in one frame with what else goes to the same member
-// in this step, and sets the time of the next attempt.
+// in this step, and sets the time of the next attempt. A signal of an older epoch
+// goes out like any other: only its target knows whether it came in time, and the
+// frame tells it the epoch in force.
 func (c *Core) transmit(p *pending, out *Output) {
 	p.next = min(p.deadline, c.now.Add(backoff[min(p.attempts, len(backoff)-1)]))
 	p.attempts++
@@ -200,17 +202,6 @@ func (c *Core) retry(out *Output) {
 func (c *Core) gave(p *pending) bool {
 	m := c.members[p.signal.Target]
 	return m == nil || m.gone || m.incarnation != p.incarnation
-}
-
-// fence ends the signals of older epochs that no target has yet.
-func (c *Core) fence(out *Output) {
-	for i := 0; i < len(c.outbox); {
-		if p := c.outbox[i]; !p.waiting && p.signal.Decision.Epoch < c.epoch {
-			c.conclude(i, control.OldEpoch, "a new epoch began before it was delivered", out)
-			continue
-		}
-		i++
-	}
 }
 
 func (o *Output) fate(s *control.Signal, f control.Fate, detail string) {
