@@ -182,12 +182,13 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if err := s.connect(ctx, url); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
 	}
+	s.journal = newJournal(s.core, &s.opt, s.opt.now())
 	if err := s.observe(); err != nil {
+		s.journal.close()
 		return nil, errors.Join(fmt.Errorf("synchronizer %q: %w", plan.Name, err), s.bus.Close())
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	s.journal = newJournal(s.core, &s.opt, s.opt.now())
 	go s.run(run)
 	s.beside.Go(func() { s.answerAll(run) })
 	s.beside.Go(func() { s.tellAll(run) })

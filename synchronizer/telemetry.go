@@ -221,6 +221,9 @@ func (s *Synchronizer) collect(o *telemetry.Observation, w *watched) {
 	}
 	o.Count(telemetry.InboxDepth, uint64(s.in.depth()), w.base) //nolint:gosec // A length.
 	o.Count(telemetry.InboxDropped, s.bus.Stats().Dropped, w.base)
+	journal := s.journal.recorded()
+	o.Count(telemetry.JournalInputs, journal.Inputs, w.base)
+	o.Count(telemetry.JournalLost, journal.Lost, w.base)
 	o.Count(telemetry.Connected, whether(s.bus.State() == bus.Connected), w.base)
 	collectFigures(o, w, &t.figures)
 }
@@ -309,6 +312,8 @@ type Readiness struct {
 //   - epoch: one is in force.
 //   - predicates: each has a verdict in this epoch. It may be unknown.
 //   - clocks: each member's is usable between hosts.
+//   - journal: where one is kept. It is always ready, since the run goes on without
+//     it; the detail tells why it has ended.
 func (s *Synchronizer) Readiness() []Readiness {
 	s.mu.Lock()
 	f, stepped := s.tally.figures, s.tally.stepped
@@ -347,5 +352,9 @@ func (s *Synchronizer) Readiness() []Readiness {
 	if bad > 0 {
 		clocks.Detail += fmt.Sprintf(", %d without a bound: nothing is certain between these and other hosts", bad)
 	}
-	return []Readiness{loop, nats, members, epoch, judged, clocks}
+	parts := []Readiness{loop, nats, members, epoch, judged, clocks}
+	if s.opt.Journal != nil {
+		parts = append(parts, s.journal.readiness())
+	}
+	return parts
 }

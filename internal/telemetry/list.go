@@ -58,6 +58,14 @@ var (
 		Name: "pegasus.inbox.dropped", Unit: "{message}",
 		About: "Messages lost because the process was too slow.",
 	}
+	JournalInputs = &Metric{
+		Name: "pegasus.journal.inputs", Unit: "{input}",
+		About: "Inputs handed to the writer of the journal.",
+	}
+	JournalLost = &Metric{
+		Name: "pegasus.journal.lost", Unit: "{input}",
+		About: "Inputs that are not in the journal, since it had ended before the run.",
+	}
 	Connected = &Metric{
 		Name: "pegasus.connected", Kind: Gauge, Unit: "{connection}",
 		About: "1 while the NATS server can be reached, otherwise 0.",
@@ -101,7 +109,7 @@ var (
 // Synchronizer lists the metrics of a synchronizer.
 var Synchronizer = []*Metric{
 	Frames, Reports, Gaps, Collapsed, GlobalStates, Verdicts, Decisions, Signals, SignalsWaiting, Probes, Resends, Rejected,
-	InboxDepth, InboxDropped, Connected, MembersOnline, MembersAwaited, MembersClock, MembersBound, Predicates, Epoch,
+	InboxDepth, InboxDropped, JournalInputs, JournalLost, Connected, MembersOnline, MembersAwaited, MembersClock, MembersBound, Predicates, Epoch,
 	StepDuration, VerdictLatency,
 }
 
