@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -359,6 +360,7 @@ func (c *Core) fire(r *rule, s *ruleState, o *occasion, out *Output) {
 	}
 }
 
+// witness is who took part in what c.parts holds, by name.
 func (c *Core) witness(rows [][]scgs.Value) []Part {
 	witness := make([]Part, 0, len(c.parts))
 	for i, p := range c.parts {
@@ -375,6 +377,7 @@ func (c *Core) witness(rows [][]scgs.Value) []Part {
 		}
 		witness = append(witness, Part{Name: m.name, Fields: fields, Row: slices.Clone(row), State: p})
 	}
+	slices.SortStableFunc(witness, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
 	return witness
 }
 
