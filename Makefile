@@ -94,10 +94,15 @@ fuzz: ## each fuzz target, FUZZTIME inputs (100000x)
 configs: ## check every config, and run every rule test
 	@if [ -d cmd/pegasus ]; then \
 		files=$$(find configs examples -name '*.yaml' -not -path '*/testdata/*' 2>/dev/null | sort); \
-		echo "== check" $$(grep -v '_test\.yaml$$' <<<"$$files"); \
-		$(GO) run ./cmd/pegasus check --strict $$(grep -v '_test\.yaml$$' <<<"$$files"); \
-		echo "== test" $$(grep '_test\.yaml$$' <<<"$$files"); \
-		$(GO) run ./cmd/pegasus test $$(grep '_test\.yaml$$' <<<"$$files"); \
+		programs=$$(grep '^configs/programs/' <<<"$$files"); \
+		tests=$$(grep '_test\.yaml$$' <<<"$$files"); \
+		others=$$(grep -v -e '^configs/programs/' -e '_test\.yaml$$' <<<"$$files"); \
+		echo "== check" $$others; \
+		$(GO) run ./cmd/pegasus check --strict $$others; \
+		echo "== program check" $$programs; \
+		$(GO) run ./cmd/pegasus program check $$programs; \
+		echo "== test" $$tests; \
+		$(GO) run ./cmd/pegasus test $$tests; \
 	fi
 
 docs: ## write docs/cli again, a page a subcommand
