@@ -243,6 +243,9 @@ func (b *base) forget(s *State) {
 }
 
 func (m *model) refuse(r Refusal) {
+	if slices.Contains(m.plan.Refused, r) {
+		return // It was considered more than once.
+	}
 	if len(m.plan.Refused) < shown {
 		m.plan.Refused = append(m.plan.Refused, r)
 		return

@@ -23,12 +23,6 @@ func (b *pegasus) Plan(now clocksync.Instant, s *State) Plan {
 	verdict := m.detect()
 	views := m.views()
 	m.plan.Verdict = verdict.String()
-	if b.cfg.Waiting == ByWeight {
-		if n := m.replace(); n > 0 {
-			m.plan.Verdict += fmt.Sprintf("; loads too large for their node: %d", n)
-			verdict = m.detect()
-		}
-	}
 	for verdict.imbalance && len(m.plan.Moves) < b.cfg.Moves {
 		from := m.mostOverloaded()
 		if from < 0 {
@@ -39,6 +33,11 @@ func (b *pegasus) Plan(now clocksync.Instant, s *State) Plan {
 			continue
 		}
 		verdict = m.detect()
+	}
+	if b.cfg.Waiting == ByWeight {
+		if n := m.replace(); n > 0 {
+			m.plan.Verdict += fmt.Sprintf("; loads too large for their node: %d", n)
+		}
 	}
 	return m.done(views)
 }
@@ -152,7 +151,7 @@ func (m *model) replace() (number int) {
 	fair := drain(work, available)
 	var list []candidate
 	for i := range m.places {
-		for _, l := range m.places[i].waiting {
+		for _, l := range m.places[i].waiting { // Those that were not moved just now.
 			if alone := drain(m.state.Loads[l].Weight, m.places[i].Available); alone > fair {
 				list = append(list, candidate{load: l, rank: alone})
 			}
@@ -209,9 +208,9 @@ func (m *model) relieve(from int) bool {
 		if m.worse(refused, l) || m.rests(c.load) {
 			continue
 		}
-		move, to, why := m.target(&c, from)
+		move, to, why, anywhere := m.target(&c, from)
 		if why != nil {
-			if why.Reason == NoGain && (refused < 0 || l.Weight <= m.state.Loads[refused].Weight) {
+			if !anywhere && (refused < 0 || l.Weight <= m.state.Loads[refused].Weight) {
 				refused = c.load
 			}
 			m.refuse(*why)
@@ -298,8 +297,9 @@ func part(x, whole float64) float64 {
 func abs(x float64) float64 { return max(x, -x) }
 
 // target chooses the underloaded node of the highest quality (equation 3.3) that
-// the move is no loss for, and else says why there is none.
-func (m *model) target(c *candidate, from int) (Move, int, *Refusal) {
+// the move is no loss for. Else it says why the best one is refused, and whether
+// a heavier load might do better.
+func (m *model) target(c *candidate, from int) (_ Move, to int, why *Refusal, anywhere bool) {
 	type option struct {
 		node                 int
 		quality, pull, spare float64
@@ -324,16 +324,19 @@ func (m *model) target(c *candidate, from int) (Move, int, *Refusal) {
 		o.quality = gamma*o.pull + (1-gamma)*o.spare
 	}
 	slices.SortStableFunc(list, func(a, b option) int { return cmp.Compare(b.quality, a.quality) })
-	why := &Refusal{l.Name, m.places[from].Name, "", NoTarget, "no other node is underloaded"}
-	for i, o := range list {
+	for _, o := range list {
 		move, refusal := m.try(c.load, from, o.node)
 		if refusal == nil {
 			move.Quality, move.Pull, move.Spare, move.Targets = o.quality, o.pull, o.spare, len(list)
-			return move, o.node, nil
+			return move, o.node, nil, true
 		}
-		if i == 0 || refusal.Reason != NoGain {
+		anywhere = anywhere || refusal.Reason == NoReturn
+		if why == nil {
 			why = refusal
 		}
 	}
-	return Move{}, -1, why
+	if why == nil {
+		why = &Refusal{l.Name, m.places[from].Name, "", NoTarget, "no other node is underloaded"}
+	}
+	return Move{}, -1, why, anywhere
 }

@@ -3,6 +3,7 @@ package balance
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -161,11 +162,11 @@ func (p *Plan) Against(s *State) Plan {
 	q := *p
 	q.Moves, q.Refused = nil, append([]Refusal{}, p.Refused...)
 	loads := make(map[string]*Load, len(s.Loads))
-	for i := range s.Loads {
+	for i := range slices.Backward(s.Loads) { // The first of a name keeps it.
 		loads[s.Loads[i].Name] = &s.Loads[i]
 	}
 	nodes := make(map[string]*Node, len(s.Nodes))
-	for i := range s.Nodes {
+	for i := range slices.Backward(s.Nodes) {
 		nodes[s.Nodes[i].Name] = &s.Nodes[i]
 	}
 	for _, m := range p.Moves {
