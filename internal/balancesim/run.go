@@ -209,7 +209,7 @@ func (r *run) arrive(t, i int) {
 	s := &r.state[t]
 	s.at = i
 	r.nodes[i].queue = append(r.nodes[i].queue, t)
-	r.start(i)
+	r.world.After(0, func() { r.start(i) }) // After what arrives at the same instant.
 }
 
 // start begins the next task of a node that has none.
@@ -305,6 +305,7 @@ func (r *run) close(limit clocksync.Instant) {
 	switch {
 	case r.set.Steady > 0:
 		r.steady()
+	case res.Unfinished > 0: // The efficiency is 0.
 	case res.Time == 0:
 		res.Efficiency = 1
 	default:
