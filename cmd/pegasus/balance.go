@@ -92,12 +92,12 @@ func newBalanceSim() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&f.nodes, "nodes", d.Nodes.Count, "how many nodes, `N`")
 	flags.IntVar(&f.tasks, "tasks", d.Tasks.Count, "how many tasks, `N` (without a scenario 100 for each node)")
-	flags.StringVar(&f.shape, "shape", d.Tasks.Shape, "the work of the tasks: "+strings.Join(balancesim.Shapes, ", "))
-	flags.StringVar(&f.order, "order", d.Tasks.Order, "the order in which a node does its tasks: "+strings.Join(balancesim.Orders, ", "))
+	flags.StringVar(&f.shape, "shape", d.Tasks.Shape, "the `WORD` for the work of the tasks: "+strings.Join(balancesim.Shapes, ", "))
+	flags.StringVar(&f.order, "order", d.Tasks.Order, "the `WORD` for the order in which a node does its tasks: "+strings.Join(balancesim.Orders, ", "))
 	flags.IntVar(&f.groups, "groups", 0, "tasks talk in groups of `N`")
-	flags.StringVar(&f.topology, "topology", d.Links.Topology, "how nodes are linked: "+strings.Join(balancesim.Topologies, ", "))
-	flags.StringVar(&f.view, "view", d.Plans.View, "plan on a consistent view, or on the latest report of each node")
-	flags.StringVar(&f.waiting, "waiting", d.Balance.Waiting, "how loads that wait count: by weight, or by count as the paper prints it")
+	flags.StringVar(&f.topology, "topology", d.Links.Topology, "the `WORD` for how nodes are linked: "+strings.Join(balancesim.Topologies, ", "))
+	flags.StringVar(&f.view, "view", d.Plans.View, "plan on a `VIEW` that is consistent, or the latest report of each node")
+	flags.StringVar(&f.waiting, "waiting", d.Balance.Waiting, "how loads that wait are counted: by `WORD` weight, or by count as the paper prints it")
 	flags.StringSliceVar(&f.strategies, "strategy", []string{d.Balance.Strategy}, "`NAMES` of "+strings.Join(balance.Names, ", "))
 	flags.Float64SliceVar(&f.alpha, "alpha", []float64{d.Balance.Alpha}, "`NUMBERS` above 1: what is an imbalance")
 	flags.Float64SliceVar(&f.beta, "beta", []float64{d.Balance.Beta}, "`NUMBERS` from 0 to 1: attraction in the choice of the load")
@@ -108,6 +108,9 @@ func newBalanceSim() *cobra.Command {
 	flags.StringVar(&f.record, "record", "", "write the nodes and tasks that were drawn to `FILE`")
 	flags.StringVar(&f.svg, "svg", "", "draw when each node was busy into `FILE`")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object for each row")
+	for name, value := range map[string]float64{"alpha": d.Balance.Alpha, "beta": d.Balance.Beta, "gamma": d.Balance.Gamma} {
+		flags.Lookup(name).DefValue = fmt.Sprint(value) // Not as 1.500000.
+	}
 	flags.BoolVar(&f.explain, "explain", false, "print each plan that moves or refuses anything")
 	return cmd
 }

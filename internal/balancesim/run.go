@@ -130,7 +130,7 @@ func Run(in *Instance, set Settings) (*Result, error) {
 	for _, s := range in.Speeds {
 		r.at(s.At, func() { r.speed(s) })
 	}
-	r.at(0, func() { r.round(0) }) // After what is there at first.
+	r.at(0, func() { r.world.After(0, func() { r.round(0) }) }) // After the first tasks have begun.
 	limit := max(1, 100*r.result.Bound)
 	if math.IsInf(limit, 1) {
 		limit = 3600
