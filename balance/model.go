@@ -56,6 +56,7 @@ type model struct {
 	mean     float64   // weight of a load
 	partners [][]share // by load, what it sends and receives
 	scratch  []float64
+	ranking  ranking // the room of the last one
 }
 
 // share is the traffic of a load with another.
@@ -160,7 +161,7 @@ func (m *model) readLoads() {
 
 // judge leaves nodes alone that differ beyond belief from the others.
 func (m *model) judge() {
-	m.outliers("its power", func(p *place, n *Node) (float64, bool) { return n.Power, n.Power > 0 })
+	m.outliers("its power", func(_ *place, n *Node) (float64, bool) { return n.Power, n.Power > 0 })
 	m.outliers("the median of its weights", func(p *place, _ *Node) (float64, bool) {
 		weights := make([]float64, len(p.waiting))
 		for i, l := range p.waiting {

@@ -256,7 +256,7 @@ func (m *model) candidates(node int) ranking {
 	p, beta := &m.places[node], m.base.cfg.Beta
 	mean := p.Work / float64(max(1, p.Loads)) // Equation 3.1.
 	mostAttraction, mostDeviation := 0.0, 0.0
-	list := make(ranking, 0, len(p.waiting))
+	list := m.ranking[:0]
 	for _, l := range p.loads {
 		c := candidate{load: l, attraction: m.attraction(l, node), deviation: abs(m.state.Loads[l].Weight - mean)}
 		mostAttraction, mostDeviation = max(mostAttraction, c.attraction), max(mostDeviation, c.deviation)
@@ -269,6 +269,7 @@ func (m *model) candidates(node int) ranking {
 		c.attraction, c.deviation = part(c.attraction, mostAttraction), part(c.deviation, mostDeviation)
 		c.rank = beta*c.attraction + (1-beta)*c.deviation
 	}
+	m.ranking = list
 	heap.Init(&list)
 	return list
 }

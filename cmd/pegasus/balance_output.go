@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/gopegasus/pegasus/balance"
@@ -67,33 +69,38 @@ func writeSimTable(out io.Writer, rows []simRow) error {
 		return err
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	line := "STRATEGY\tALPHA\tBETA\tGAMMA\tEFFICIENCY\tWORST"
+	cells := []string{"STRATEGY", "ALPHA", "BETA", "GAMMA", "EFFICIENCY", "WORST"}
 	for _, c := range simColumns {
-		line += "\t" + c.name
+		cells = append(cells, c.name)
 	}
 	for _, c := range simTotals {
-		line += "\t" + c.name
+		cells = append(cells, c.name)
 	}
-	_, _ = fmt.Fprintln(w, line)
+	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
 	for i := range rows {
-		r := &rows[i]
-		line := r.config.Strategy + "\t-\t-\t-"
-		if r.config.Strategy == balance.Pegasus {
-			line = fmt.Sprintf("%s\t%v\t%v\t%v", r.config.Strategy, r.config.Alpha, r.config.Beta, r.config.Gamma)
-		}
-		line += fmt.Sprintf("\t%.4f\t%.4f", r.median(func(r *balancesim.Result) float64 { return r.Efficiency }), r.worst())
-		for _, c := range simColumns {
-			line += fmt.Sprintf("\t"+c.format, r.median(c.of))
-		}
-		for _, c := range simTotals {
-			line += fmt.Sprintf("\t%d", r.total(c.of))
-		}
-		if n := r.total(func(r *balancesim.Result) int { return r.Unfinished }); n > 0 {
-			line += fmt.Sprintf("\tunfinished: %d", n)
-		}
-		_, _ = fmt.Fprintln(w, line)
+		_, _ = fmt.Fprintln(w, strings.Join(rows[i].cells(), "\t"))
 	}
 	return w.Flush()
+}
+
+// cells are the texts of a line of the table.
+func (r *simRow) cells() []string {
+	list := []string{r.config.Strategy, "-", "-", "-"}
+	if r.config.Strategy == balance.Pegasus {
+		list = []string{r.config.Strategy, fmt.Sprint(r.config.Alpha), fmt.Sprint(r.config.Beta), fmt.Sprint(r.config.Gamma)}
+	}
+	efficiency := r.median(func(r *balancesim.Result) float64 { return r.Efficiency })
+	list = append(list, fmt.Sprintf("%.4f", efficiency), fmt.Sprintf("%.4f", r.worst()))
+	for _, c := range simColumns {
+		list = append(list, fmt.Sprintf(c.format, r.median(c.of)))
+	}
+	for _, c := range simTotals {
+		list = append(list, strconv.Itoa(r.total(c.of)))
+	}
+	if n := r.total(func(r *balancesim.Result) int { return r.Unfinished }); n > 0 {
+		list = append(list, fmt.Sprintf("unfinished: %d", n))
+	}
+	return list
 }
 
 // writeSimJSON prints an object a line: the configuration, and the result of each

@@ -67,7 +67,6 @@ type run struct {
 	nodes    []node
 	state    []task
 	left     int // tasks that are not done
-	work     float64
 	traffic  []balance.Traffic
 	next     clocksync.Instant // of the last plan that was asked for again
 	ended    bool
