@@ -36,7 +36,7 @@ func TestFigures(t *testing.T) {
 	for _, c := range []struct {
 		nodes, seeds int
 		efficiency   float64
-	}{{16, 20, 0.95}, {128, 3, 0.90}} {
+	}{{16, 40, 0.95}, {128, 6, 0.90}} {
 		for seed := range uint64(c.seeds) {
 			s := Default()
 			s.Seed, s.Nodes.Count, s.Tasks.Count = seed+1, c.nodes, 100*c.nodes
@@ -117,7 +117,7 @@ func TestNothingIsLost(t *testing.T) {
 		s.Balance.Strategy = rapid.SampledFrom(balance.Names).Draw(t, "strategy")
 		s.Balance.Waiting = rapid.SampledFrom([]string{balance.ByWeight, balance.ByCount}).Draw(t, "waiting")
 		r := runOf(t, &s)
-		if r.Unfinished > 0 || r.Time < r.Bound*(1-1e-9) || r.Efficiency > 1+1e-9 || math.IsNaN(r.Efficiency) || r.Idle < -1e-6 {
+		if r.Unfinished > 0 || r.Time < r.Bound-1e-6 || math.IsNaN(r.Efficiency) || r.Idle < -1e-6 {
 			t.Fatalf("%+v", r)
 		}
 		if diff := cmp.Diff(r, runOf(t, &s), cmp.AllowUnexported(Result{}, span{})); diff != "" {

@@ -308,7 +308,7 @@ func (r *run) close(limit clocksync.Instant) {
 	case res.Time == 0:
 		res.Efficiency = 1
 	default:
-		res.Efficiency = res.Bound / res.Time
+		res.Efficiency = min(1, res.Bound/res.Time) // Instants are whole nanoseconds, the bound is not.
 	}
 }
 
