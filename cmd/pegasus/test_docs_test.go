@@ -68,3 +68,33 @@ func TestDocumentedConfigs(t *testing.T) {
 		t.Errorf("the page has no session of %v", files)
 	}
 }
+
+// TestDocumentedPatterns puts the patterns of docs/predicates.md into the file that
+// they are for, checks it and runs its rule tests.
+func TestDocumentedPatterns(t *testing.T) {
+	page, err := os.ReadFile("../../docs/predicates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config bytes.Buffer
+	for _, b := range bytes.Split(page, []byte("```yaml\n"))[1:] {
+		text, _, _ := bytes.Cut(b, []byte("```\n"))
+		config.Write(text)
+	}
+	tests, err := os.ReadFile("testdata/docs/patterns_test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"predicates.yaml": config.Bytes(), "patterns_test.yaml": tests} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, stdout, stderr := execute(t, "check", "--strict", filepath.Join(dir, "predicates.yaml")); code != exitOK {
+		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := execute(t, "test", filepath.Join(dir, "patterns_test.yaml")); code != exitOK {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
