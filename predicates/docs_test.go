@@ -229,6 +229,20 @@ func (p *page) names(text string) {
 	}
 }
 
+// TestPageListLimit wants the member limit that the page names for a loop over lists.
+func TestPageListLimit(t *testing.T) {
+	e := &predicates.Env{State: scgs.Schema{{Name: "tags", Type: scgs.ListOf(scgs.String)}}}
+	const loop, in = `any(members, any(.tags, # == "ssd"))`, `any(members, "ssd" in .tags)`
+	for src, fits := range map[string][2]bool{loop: {true, false}, in: {true, true}} {
+		for i, limit := range []int{256, 257} {
+			e.MaxMembers = limit
+			if _, err := e.Bool(src); (err == nil) != fits[i] {
+				t.Errorf("%s with %d members: %v", src, limit, err)
+			}
+		}
+	}
+}
+
 // limits wants the text of the refusal of each limit on the page.
 func (p *page) limits(text string) {
 	p.t.Helper()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -96,5 +97,29 @@ func TestDocumentedPatterns(t *testing.T) {
 	}
 	if code, stdout, stderr := execute(t, "test", filepath.Join(dir, "patterns_test.yaml")); code != exitOK {
 		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// TestDocumentedBudget wants the refusal of a synchronizer whose predicates cost too
+// much together, which docs/predicates.md has.
+func TestDocumentedBudget(t *testing.T) {
+	page, err := os.ReadFile("../../docs/predicates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := "synchronizers:\n  gsync:\n    members: {group: workers}\n    state: {x: float}\n    memory: {m: {type: float, initial: 1}}\n    predicates:\n"
+	for i := range 60 {
+		config += fmt.Sprintf("      p%d: {when: 'any(members, .x * memory.m > %d and .x < memory.m)', signal: []}\n", i, i)
+	}
+	file := filepath.Join(t.TempDir(), "dear.yaml")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "the predicates take more than 500000 steps a global state"
+	if code, _, stderr := execute(t, "check", file); code != exitFailure || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	if !bytes.Contains(page, []byte("`"+want+"`")) {
+		t.Errorf("the page lacks %q", want)
 	}
 }

@@ -164,17 +164,16 @@ func (r *reader) command(line, want string) {
 // moment to be known.
 func (r *reader) shell(line, want string) {
 	r.t.Helper()
-	compared := stable
-	if r.run == nil {
-		compared = func(text string) string { return text }
-	}
 	got := ""
 	r.wait(func() bool {
 		cmd := exec.CommandContext(r.t.Context(), "sh", "-c", line)
 		cmd.Dir, cmd.Env = r.dir, r.env
 		out, _ := cmd.CombinedOutput() // Its exit code follows from what it prints.
 		got = strings.TrimSuffix(string(out), "\n")
-		return compared(got) == compared(want)
+		if r.run == nil && got != want {
+			r.t.Fatalf("%s:\n%s\nthe page has\n%s", line, got, want)
+		}
+		return stable(got) == stable(want)
 	}, func() string { return fmt.Sprintf("%s:\n%s\nthe page has\n%s", line, got, want) })
 }
 

@@ -38,7 +38,7 @@ func main() {
 		must(0, m.Set(State{"idle", 0}))
 		return r.Wait(ctx)
 	}, agent.OnActivate("behind", func(_ context.Context, s agent.Signal) error {
-		pace /= 10
+		pace /= 100
 		fmt.Printf("%s hurries: %d jobs left, others have %d\n", name, left, s.Int("least"))
 		return nil
 	}))
