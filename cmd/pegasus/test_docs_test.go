@@ -107,12 +107,13 @@ func TestDocumentedBudget(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	config := "synchronizers:\n  gsync:\n    members: {group: workers}\n    state: {x: float}\n    memory: {m: {type: float, initial: 1}}\n    predicates:\n"
+	var config strings.Builder
+	config.WriteString("synchronizers:\n  gsync:\n    members: {group: workers}\n    state: {x: float}\n    memory: {m: {type: float, initial: 1}}\n    predicates:\n")
 	for i := range 60 {
-		config += fmt.Sprintf("      p%d: {when: 'any(members, .x * memory.m > %d and .x < memory.m)', signal: []}\n", i, i)
+		fmt.Fprintf(&config, "      p%d: {when: 'any(members, .x * memory.m > %d and .x < memory.m)', signal: []}\n", i, i)
 	}
 	file := filepath.Join(t.TempDir(), "dear.yaml")
-	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	const want = "the predicates take more than 500000 steps a global state"
