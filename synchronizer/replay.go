@@ -195,10 +195,13 @@ func (p *replay) step(rec *synccore.Record) {
 	if p.opt.Observe != nil {
 		events(&p.out, func(e Event) { p.opt.Observe(at, e) })
 	}
-	if p.changed == nil || rec.Input.Kind == synccore.InPlan {
+	if p.changed == nil {
 		return
 	}
 	in := p.mapped(&rec.Input)
+	if rec.Input.Kind == synccore.InPlan {
+		in = synccore.Input{Kind: synccore.InTick} // The changed configuration stays in force.
+	}
 	p.changed.Step(rec.Now, &in, &p.changedOut)
 	p.compare(at)
 }

@@ -62,7 +62,9 @@ func writeAll(dir string, files map[string][]byte) error {
 // pages makes a page for each command that a user sees.
 func pages(root *cobra.Command, name func(*cobra.Command) string, write func(*cobra.Command, io.Writer) error) (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, cmd := range append([]*cobra.Command{root}, root.Commands()...) {
+	for list := []*cobra.Command{root}; len(list) > 0; {
+		cmd := list[0]
+		list = append(list[1:], cmd.Commands()...)
 		if cmd != root && !cmd.IsAvailableCommand() {
 			continue
 		}
@@ -80,8 +82,8 @@ func manName(cmd *cobra.Command) string { return manStem(cmd) + ".1" }
 
 // markdown makes the pages of docs/cli.
 func markdown(root *cobra.Command) (map[string][]byte, error) {
-	name := func(cmd *cobra.Command) string { return cmd.Name() + ".md" }
 	link := func(page string) string { return strings.TrimPrefix(page, root.Name()+"_") }
+	name := func(cmd *cobra.Command) string { return link(strings.ReplaceAll(cmd.CommandPath(), " ", "_")) + ".md" }
 	return pages(root, name, func(cmd *cobra.Command, w io.Writer) error {
 		_, _ = io.WriteString(w, "<!-- Made by make docs from the command itself. -->\n\n") // To a buffer.
 		return doc.GenMarkdownCustom(cmd, w, link)

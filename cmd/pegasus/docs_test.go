@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -86,5 +88,117 @@ func TestCompletion(t *testing.T) {
 		if code != exitOK || !strings.Contains(stdout, "__complete") || stderr != "" {
 			t.Errorf("%s: exit %d, %d bytes, %q", shell, code, len(stdout), stderr)
 		}
+	}
+}
+
+// TestConfigPage wants every key of the configuration in a table of docs/config.md,
+// and its first example to be one that check takes.
+func TestConfigPage(t *testing.T) {
+	raw, err := os.ReadFile("../../docs/config.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := string(raw)
+	code, stdout, stderr := execute(t, "config", "schema")
+	var schema any
+	if err := json.Unmarshal([]byte(stdout), &schema); err != nil || code != exitOK {
+		t.Fatalf("exit %d, %v, %s", code, err, stderr)
+	}
+	var tables strings.Builder
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "| `") {
+			tables.WriteString(line)
+		}
+	}
+	keys := map[string]bool{}
+	properties(schema, keys)
+	if len(keys) < 30 {
+		t.Errorf("the schema has the keys %v", keys)
+	}
+	for _, key := range slices.Sorted(maps.Keys(keys)) {
+		inTable := regexp.MustCompile("`[^`]*\\b" + key + "\\b[^`]*`").MatchString(tables.String())
+		if !inTable && !strings.Contains(page, "one key, `"+key+"`") && key != "default" {
+			t.Errorf("docs/config.md has no key %s in a table", key)
+		}
+	}
+	_, example, _ := strings.Cut(page, "```yaml\n")
+	example, _, _ = strings.Cut(example, "```")
+	file := filepath.Join(t.TempDir(), "pegasus.yaml")
+	if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := execute(t, "check", "--strict", file); code != exitOK {
+		t.Errorf("exit %d\n%s", code, stderr)
+	}
+}
+
+// properties collects the keys that a JSON Schema names.
+func properties(schema any, keys map[string]bool) {
+	switch s := schema.(type) {
+	case []any:
+		for _, x := range s {
+			properties(x, keys)
+		}
+	case map[string]any:
+		for name, x := range s {
+			if named, ok := x.(map[string]any); ok && name == "properties" {
+				for key := range named {
+					keys[key] = true
+				}
+			}
+			properties(x, keys)
+		}
+	}
+}
+
+var (
+	link    = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	dropped = regexp.MustCompile("[^a-z0-9 _-]")
+)
+
+// TestLinks follows the links between the pages, to their headings.
+func TestLinks(t *testing.T) {
+	var pages []string
+	for _, pattern := range []string{"../../*.md", "../../docs/*.md", "../../docs/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, found...)
+	}
+	anchors, texts := map[string][]string{}, map[string]string{}
+	for _, page := range pages {
+		raw, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[page] = string(raw)
+		for _, h := range heading.FindAllStringSubmatch(string(raw), -1) {
+			anchor := strings.ReplaceAll(dropped.ReplaceAllString(strings.ToLower(h[1]), ""), " ", "-")
+			anchors[page] = append(anchors[page], anchor)
+		}
+	}
+	followed := 0
+	for _, page := range pages {
+		for _, l := range link.FindAllStringSubmatch(texts[page], -1) {
+			if strings.Contains(l[1], "://") {
+				continue
+			}
+			followed++
+			path, anchor, _ := strings.Cut(l[1], "#")
+			target := page
+			if path != "" {
+				target = filepath.Join(filepath.Dir(page), path)
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s: the link %s leads nowhere", page, l[1])
+			} else if anchor != "" && !slices.Contains(anchors[target], anchor) {
+				t.Errorf("%s: %s has no heading for %s, it has %v", page, target, l[1], anchors[target])
+			}
+		}
+	}
+	if followed < 50 {
+		t.Errorf("only %d links were found", followed)
 	}
 }

@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -56,5 +58,38 @@ func TestOperationsPage(t *testing.T) {
 		if !strings.Contains(page, "| `"+c.String()+"` |") {
 			t.Errorf("docs/operations.md lacks the class %v", c)
 		}
+	}
+}
+
+// logged finds the message of a log line in source code.
+var logged = regexp.MustCompile(`(?:Logger|log)\.(?:Debug|Info|Warn|Error)\("([^"]+)"`)
+
+// TestOperationsPageHasTheLogs wants every message that the libraries log on the page.
+func TestOperationsPageHasTheLogs(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, dir := range []string{"../../synchronizer", "../../agent"} {
+		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			source, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range logged.FindAllSubmatch(source, -1) {
+				found++
+				if !strings.HasSuffix(file, "_test.go") && !strings.Contains(string(page), "`"+string(m[1])+"`") {
+					t.Errorf("%s logs %q, which docs/operations.md does not have", file, m[1])
+				}
+			}
+		}
+	}
+	if found < 15 {
+		t.Errorf("only %d log lines were found", found)
 	}
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -66,5 +67,60 @@ func TestDocumentedConfigs(t *testing.T) {
 	}
 	if len(files) > 0 {
 		t.Errorf("the page has no session of %v", files)
+	}
+}
+
+// TestDocumentedPatterns puts the patterns of docs/predicates.md into the file that
+// they are for, checks it and runs its rule tests.
+func TestDocumentedPatterns(t *testing.T) {
+	page, err := os.ReadFile("../../docs/predicates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config bytes.Buffer
+	for _, b := range bytes.Split(page, []byte("```yaml\n"))[1:] {
+		text, _, _ := bytes.Cut(b, []byte("```\n"))
+		config.Write(text)
+	}
+	tests, err := os.ReadFile("testdata/docs/patterns_test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for name, text := range map[string][]byte{"predicates.yaml": config.Bytes(), "patterns_test.yaml": tests} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if code, stdout, stderr := execute(t, "check", "--strict", filepath.Join(dir, "predicates.yaml")); code != exitOK {
+		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
+	}
+	if code, stdout, stderr := execute(t, "test", filepath.Join(dir, "patterns_test.yaml")); code != exitOK {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+// TestDocumentedBudget wants the refusal of a synchronizer whose predicates cost too
+// much together, which docs/predicates.md has.
+func TestDocumentedBudget(t *testing.T) {
+	page, err := os.ReadFile("../../docs/predicates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var config strings.Builder
+	config.WriteString("synchronizers:\n  gsync:\n    members: {group: workers}\n    state: {x: float}\n    memory: {m: {type: float, initial: 1}}\n    predicates:\n")
+	for i := range 60 {
+		fmt.Fprintf(&config, "      p%d: {when: 'any(members, .x * memory.m > %d and .x < memory.m)', signal: []}\n", i, i)
+	}
+	file := filepath.Join(t.TempDir(), "dear.yaml")
+	if err := os.WriteFile(file, []byte(config.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = "the predicates take more than 500000 steps a global state"
+	if code, _, stderr := execute(t, "check", file); code != exitFailure || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	if !bytes.Contains(page, []byte("`"+want+"`")) {
+		t.Errorf("the page lacks %q", want)
 	}
 }
