@@ -348,6 +348,9 @@ func (t *testParser) reader() *reader {
 // initial gives the fields that first states may leave out.
 func (t *testParser) initial() []scgs.Value {
 	row := make([]scgs.Value, len(t.test.plan.State))
+	for i, f := range t.test.plan.State {
+		row[i] = f.Default
+	}
 	file, _ := t.parser.raw.Initial.Get(t.test.plan.Name)
 	for _, text := range []rawText{file, t.raw.Initial} {
 		if text.text == "" {
@@ -519,8 +522,8 @@ func (t *testParser) process() {
 		r := &reader{doc: t.doc, schema: schema, what: "the process", count: &t.entries}
 		t.test.process = r.read(t.raw.Process)
 		missing := make([]bool, len(schema))
-		for i := range missing {
-			missing[i] = true
+		for i, f := range schema {
+			missing[i] = f.Default.Type() == scgs.Invalid
 		}
 		for i, e := range t.test.process {
 			t.named(e.at)

@@ -86,6 +86,9 @@ func newStage(t *Test, seed uint64) *stage {
 		hosts: map[string]*sim.Host{}, log: newLog(t.plan),
 		process: make([]scgs.Value, len(t.plan.Process)),
 	}
+	for i, f := range t.plan.Process {
+		s.process[i] = f.Default
+	}
 	if t.plan.Members.Threads {
 		s.level = sim.NewLevel(s.root, t.plan)
 		s.level.Observe, s.core = s.observe, s.level.Core()

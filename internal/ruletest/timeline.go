@@ -312,9 +312,33 @@ func (r *reader) field(p piece, w word, name string) int {
 }
 
 func (r *reader) value(p piece, w word, f scgs.Field) scgs.Value {
+	if f.Type.IsList() {
+		return r.list(p, w, f)
+	}
 	v, err := synccore.ParseValue(f, unquote(w.text))
 	if err != nil {
 		r.fault(p, w.offset, "%v", err)
+	}
+	return v
+}
+
+// list reads [A, B] with elements as they are written alone.
+func (r *reader) list(p piece, w word, f scgs.Field) scgs.Value {
+	inner, opened := strings.CutPrefix(w.text, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	if !opened || !closed {
+		r.fault(p, w.offset, "%s is a list: write [] or [A, B]", f)
+		return scgs.Value{}
+	}
+	var elements []scgs.Value
+	for _, e := range split(inner, ',') {
+		if strings.TrimSpace(inner) != "" {
+			elements = append(elements, r.value(p, word{e.text, w.offset + 1 + e.offset}, f.Element()))
+		}
+	}
+	v := scgs.ListValue(f.Type.Elem(), elements...)
+	if v.Type() != scgs.Invalid && !f.Accepts(v) { // Otherwise an element is at fault.
+		r.fault(p, w.offset, "%s is no value of %s", w.text, f)
 	}
 	return v
 }
