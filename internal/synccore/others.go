@@ -53,11 +53,12 @@ func (g *otherGroup) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(g.sorted, name, func(m *otherMember, name string) int { return cmp.Compare(m.name, name) })
 }
 
-// News reports whether an input from another group says anything: a batch that tells
-// what is known of its member, which was heard a moment ago, need not be stepped with.
+// News reports whether an input from another group says anything: what is lost of its
+// reports is none of ours, and a batch that tells what is known of its member, which
+// was heard a moment ago, need not be stepped with.
 func (c *Core) News(now clocksync.Instant, in *Input) bool {
 	g := c.others[in.Group]
-	if g == nil {
+	if g == nil || in.Kind == InGone {
 		return false
 	}
 	if in.Kind != InBatch || in.Batch.Leaving || in.Batch.Member != in.From {
