@@ -62,7 +62,7 @@ func search(t *testing.T, m *agent.Member) <-chan error {
 	}()
 	t.Cleanup(func() {
 		cancel()
-		for range result { //nolint:revive // Until it has ended.
+		for range result { // Until it has ended.
 		}
 	})
 	<-inside
@@ -93,7 +93,7 @@ func awaitHeard(t *testing.T, s *synchronizer.Synchronizer, name string, want fu
 
 func searching(m *synccore.HeardMember) bool { return slices.Contains(m.Regions, "search") }
 
-// await waits for what has cancelled a region.
+// canceled waits until a region was cancelled, and returns the datum of the signal.
 func canceled(t *testing.T, result <-chan error) int64 {
 	t.Helper()
 	select {

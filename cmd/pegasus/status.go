@@ -202,11 +202,11 @@ func groupText(g *synccore.GroupStatus) string {
 			regions[name]++
 		}
 	}
-	line := fmt.Sprintf("group     %s: %s known", g.Group, count(len(g.Members), "member"))
+	parts := []string{count(len(g.Members), "member") + " known"}
 	for _, name := range slices.Sorted(maps.Keys(regions)) {
-		line += fmt.Sprintf(", %d in region %s", regions[name], name)
+		parts = append(parts, fmt.Sprintf("%d in region %s", regions[name], name))
 	}
-	return line + "\n"
+	return fmt.Sprintf("group     %s: %s\n", g.Group, strings.Join(parts, ", "))
 }
 
 func heardText(m *synccore.MemberStatus) string {

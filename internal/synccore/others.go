@@ -85,7 +85,7 @@ func (c *Core) hear(in *Input, out *Output) {
 	if g == nil {
 		return
 	}
-	switch in.Kind { //nolint:exhaustive // Nothing else is taken from other groups.
+	switch in.Kind {
 	case InHello:
 		if h := in.Hello; c.speaks(in, h.Member, out) {
 			c.meet(g, in, h.Incarnation, out)

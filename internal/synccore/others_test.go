@@ -2,6 +2,8 @@ package synccore_test
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -72,14 +74,14 @@ func (b *between) fire() string {
 		Member: "a", Incarnation: 1, Evidence: wire.Evidence{Seq: b.seq, At: at(2*b.seq + 1)},
 		Reports: []wire.Report{{Seq: b.seq, At: at(2 * b.seq), Row: []scgs.Value{scgs.IntValue(1)}}},
 	}})
-	text := ""
+	var text strings.Builder
 	for _, s := range b.out.Signals {
-		text += fmt.Sprintf("%s/%s of %d: %d;", s.Group, s.To, s.Msg.Incarnation, s.Msg.Signals[len(s.Msg.Signals)-1].Entry)
+		fmt.Fprintf(&text, "%s/%s of %d: %d;", s.Group, s.To, s.Msg.Incarnation, s.Msg.Signals[len(s.Msg.Signals)-1].Entry)
 	}
 	for _, f := range b.out.Fates {
-		text += fmt.Sprintf("%s/%s %v;", f.Group, f.Signal.Target, f.Fate)
+		fmt.Fprintf(&text, "%s/%s %v;", f.Group, f.Signal.Target, f.Fate)
 	}
-	return text
+	return text.String()
 }
 
 func (b *between) want(what, got, want string) {
@@ -115,13 +117,13 @@ func TestMembersOfOtherGroupsAreForgotten(t *testing.T) {
 		b.step(b.heard("w2", 1, search))
 	}
 	b.want("one is silent", b.fire(), "workers/w2 of 1: 3;")
-	b.want("waiting", fmt.Sprint(b.core.Figures().Waiting), "2")
+	b.want("waiting", strconv.Itoa(b.core.Figures().Waiting), "2")
 	b.now = b.now.Add(time.Hour / 2)
 	b.step(synccore.Input{Kind: synccore.InTick})
 	b.want("the machine was away", b.fire(), "workers/w2 of 1: 3;")
 	b.pass(6 * time.Second)
 	b.want("both are silent", b.fire(), "")
-	b.want("waiting", fmt.Sprint(b.core.Figures().Waiting), "0")
+	b.want("waiting", strconv.Itoa(b.core.Figures().Waiting), "0")
 	again, _ := replay(t, b.record.text)
 	if string(again.text) != string(b.record.text) {
 		t.Error("the journal of the replay is another one")
@@ -189,4 +191,42 @@ synchronizers:
 	if string(again.text) != string(b.record.text) {
 		t.Error("the journal of the replay is another one")
 	}
+}
+
+// BenchmarkOtherGroup is the cost of hearing a member of another group: of a batch
+// that says nothing new, and of one that tells another entry of its region.
+func BenchmarkOtherGroup(b *testing.B) {
+	const members = 1000
+	plans, err := synccore.Parse("test.yaml", []byte(strings.Replace(toWorkers, "max: 2", "max: 1000", 1)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	core := synccore.New(plans[0], synccore.Options{Term: 1})
+	inputs := make([]synccore.Input, members)
+	var out synccore.Output
+	for i := range inputs {
+		name := fmt.Sprintf("w%03d", i)
+		inputs[i] = synccore.Input{Kind: synccore.InBatch, From: name, Group: "workers", Batch: &wire.Batch{
+			Member: name, Incarnation: 1, Regions: []wire.Region{{Name: "search", Entry: 1}},
+		}}
+		core.Step(0, &inputs[i], &out)
+	}
+	b.Run("news=no/members=1000", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if core.News(0, &inputs[i%members]) {
+				b.Fatal("what is known is news")
+			}
+		}
+	})
+	b.Run("news=yes/members=1000", func(b *testing.B) {
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			in := &inputs[i%members]
+			if in.Batch.Regions[0].Entry++; !core.News(0, in) {
+				b.Fatal("another entry is no news")
+			}
+			core.Step(0, in, &out)
+		}
+	})
 }

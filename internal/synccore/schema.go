@@ -111,7 +111,8 @@ var forms = map[reflect.Type]object{
 		reference("signal"), object{"type": "array", "items": reference("signal")},
 	}},
 	reflect.TypeFor[Target](): {"anyOf": []any{
-		reference("expression"), object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
+		reference("expression"),
+		object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
 		object{
 			"type": "object", "additionalProperties": false, "required": []string{"group"},
 			"properties": object{"group": reference("token"), "max": positive},
