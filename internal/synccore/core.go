@@ -179,12 +179,16 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	}
 	c.back(now)
 	c.now = now
-	if in.Group != "" {
+	if in.Group == "" {
+		c.input(in, out)
+	} else {
 		c.hear(in, out)
-		c.settle(in, out)
-		c.remark(out)
-		return
 	}
+	c.settle(in, out)
+	c.remark(out)
+}
+
+func (c *Core) input(in *Input, out *Output) {
 	switch in.Kind {
 	case InTick:
 	case InHello:
@@ -208,8 +212,6 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	default:
 		panic("synccore: input without a kind")
 	}
-	c.settle(in, out)
-	c.remark(out)
 }
 
 // back forgives every member the time in which the machine itself was away: a
