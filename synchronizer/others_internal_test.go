@@ -270,3 +270,43 @@ synchronizers:
 		t.Errorf("%+v, %v", r, err)
 	}
 }
+
+// TestNoNewsEndsAWait: a step that has left its questions to the message behind it gets
+// them asked though that one says nothing new.
+func TestNoNewsEndsAWait(t *testing.T) {
+	c := newCrowd(t, `
+synchronizers:
+  async:
+    members: {group: g, count: 2}
+    silence: {after: 1h, then: drop}
+    state: {n: int}
+    predicates:
+      stop: {when: "sum(members, .n) > 9", signal: {kind: cancel, region: search, to: {group: workers}}}
+`, Options{})
+	l, now := c.drive(), c.s.opt.now()
+	take := func(group, member string, frame []byte, more bool) {
+		l.more = more
+		l.receive(&item{false, group, member, frame, now})
+	}
+	outline, _, err := wire.NewBatchCodec(workerState).Append(nil, &wire.Batch{Member: "w1", Incarnation: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	take("workers", "w1", outline, true)
+	for _, name := range []string{"a", "b"} {
+		take("", name, c.hello(name), true)
+	}
+	take("", "a", c.batch("a", 1, now, 1), true)
+	take("", "b", c.batch("b", 1, now.Add(2*time.Millisecond), 1), true)
+	if n := len(l.output.Probes); n != 0 {
+		t.Fatalf("%d probes while a message waits", n)
+	}
+	take("workers", "w1", outline, true)
+	if n := len(l.output.Probes); n != 0 {
+		t.Fatalf("%d probes while another message waits", n)
+	}
+	take("workers", "w1", outline, false)
+	if n := len(l.output.Probes); n != 1 {
+		t.Errorf("%d probes after the last message, want one of a", n)
+	}
+}

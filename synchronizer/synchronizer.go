@@ -236,6 +236,9 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
 	}
+	if err := s.listen(ctx, s.core.Plan().Groups()); err != nil {
+		return err
+	}
 	subscriptions := []struct {
 		subject string
 		limits  bus.Limits
@@ -252,9 +255,6 @@ func (s *Synchronizer) open(ctx context.Context) error {
 		if _, err := s.bus.Subscribe(sub.subject, sub.limits, sub.handle); err != nil {
 			return err
 		}
-	}
-	if err := s.listen(ctx, s.core.Plan().Groups()); err != nil {
-		return err
 	}
 	return s.bus.Flush(ctx)
 }
