@@ -235,7 +235,7 @@ func (l *level) report(t *Thread) {
 		l.step(synccore.Input{Kind: synccore.InGone, From: t.name, Gone: &t.out.Gones[i]})
 	}
 	for i := range t.out.Acks {
-		l.step(synccore.Input{Kind: synccore.InAck, From: t.name, Ack: &t.out.Acks[i]})
+		l.step(synccore.Input{Kind: synccore.InAck, From: t.name, Ack: &t.out.Acks[i].Ack})
 	}
 }
 

@@ -12,10 +12,9 @@ import (
 
 // sender is what the goroutine that publishes works with.
 type sender struct {
-	out          agentcore.Output
-	codec        *wire.BatchCodec
-	synchronizer string
-	frame        []byte
+	out   agentcore.Output
+	codec *wire.BatchCodec
+	frame []byte
 }
 
 // run sends what is due until the member is closed.
@@ -40,7 +39,7 @@ func (m *Member) run() {
 func (m *Member) flush(s *sender) clocksync.Instant {
 	m.mu.Lock()
 	m.core.Flush(m.now(), readAbove(m.stamp, newest(m.core)), &s.out)
-	s.codec, s.synchronizer = m.core.Codec(), m.core.Synchronizer()
+	s.codec = m.core.Codec()
 	wake := m.core.Wake()
 	m.pace.until = wake
 	m.mu.Unlock()
@@ -63,10 +62,11 @@ func (m *Member) publish(s *sender) {
 		frame, err := wire.AppendGone(s.frame[:0], &s.out.Gones[i])
 		m.send(s, state, frame, err)
 	}
-	for _, ack := range s.out.Acks {
+	for i := range s.out.Acks {
+		to, ack := m.subjects.Ack(s.out.Acks[i].To, m.cfg.Name), s.out.Acks[i].Ack
 		for len(ack.Answers) > 0 {
 			frame, n, err := wire.AppendAck(s.frame[:0], &ack)
-			m.send(s, m.subjects.Ack(s.synchronizer, m.cfg.Name), frame, err)
+			m.send(s, to, frame, err)
 			if err != nil {
 				break
 			}
@@ -203,13 +203,14 @@ func (m *Member) onProbe(p *wire.Probe) {
 }
 
 // onSignals lets signals into the regions of the process, and shows them to its
-// threads' synchronizer: each once, and none that is fenced off.
+// threads' synchronizer: each once, and none that is fenced off or comes from
+// another group.
 func (m *Member) onSignals(s *wire.Signals) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fresh := m.core.OnSignals(m.now(), s)
 	m.deliver(fresh)
-	if m.level != nil {
+	if m.level != nil && s.Synchronizer == m.core.Synchronizer() {
 		m.level.fromParent(fresh)
 	}
 }

@@ -11,8 +11,11 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 const twoLevels = `
@@ -230,5 +233,77 @@ func TestThreadsOverrunTheRing(t *testing.T) {
 		if h.fired("better") != 0 || len(h.rejected) > 0 || m.Stats().Stamps != 0 {
 			t.Errorf("fired %v, rejected %v, %+v", h.verdicts, h.rejected, m.Stats())
 		}
+	})
+}
+
+// TestThreadsDoNotHearOtherGroups: what the parent tells its members is seen by the
+// predicates of their threads, and what the synchronizer of another group tells them
+// is not, even under the same name.
+func TestThreadsDoNotHearOtherGroups(t *testing.T) {
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bus.NewLocal()
+		h := newHub(t, local.Connect, twoLevels)
+		incarnations := make(chan uint64, 1024)
+		if _, err := h.bus.Subscribe(h.subjects.State("w"), bus.Limits{}, func(m bus.Message) {
+			var b wire.Batch
+			if wire.DecodeOutline(m.Data, &b) == nil {
+				incarnations <- b.Incarnation
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		m := join(t, local, agent.Config{Group: "g", Name: "w"})
+		check(t, m.Set(processState{Queue: 1}))
+		th, err := m.Thread("t1", agent.ThreadState(threadState{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, th.Set(threadState{"search", 10}))
+		other, err := m.Thread("t2", agent.ThreadState(threadState{}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, other.Set(threadState{"search", 10}))
+		ctx, cancel := context.WithCancel(t.Context())
+		var inside sync.WaitGroup
+		inside.Go(func() {
+			_ = th.Region(ctx, "search", func(ctx context.Context, r *agent.Region) error {
+				for {
+					if err := r.Wait(ctx); err != nil {
+						return err
+					}
+				}
+			}, agent.OnActivate("heard", func(context.Context, agent.Signal) error { return nil }))
+		})
+		synctest.Wait()
+		check(t, th.Set(threadState{"search", 11})) // In the region.
+		incarnation := <-incarnations
+		tell := func(synchronizer string) {
+			s := control.Signal{
+				Decision: control.Decision{Synchronizer: synchronizer, Term: 1 << 62, Epoch: 1, Number: 1},
+				Name:     "better", Predicate: "better", Kind: control.Activate, Target: "w", Region: "pool", Entry: 1,
+				Data: []control.Datum{{Name: "best", Value: scgs.FloatValue(1)}},
+			}
+			frame, _, err := wire.AppendSignals(nil, &wire.Signals{
+				Synchronizer: synchronizer, Term: 1 << 62, Epoch: 1, Incarnation: incarnation, Signals: []control.Signal{s},
+			})
+			if err == nil {
+				err = h.bus.Publish(h.subjects.Signal("w"), frame)
+			}
+			check(t, err)
+			time.Sleep(100 * time.Millisecond)
+		}
+		tell("far")
+		if s := m.Stats(); s.Signals.Received != 1 || s.Threads.Received != 0 {
+			t.Errorf("after a signal of another group: %+v", s)
+		}
+		tell("gsync")
+		if s := m.Stats(); s.Signals.Received != 2 || s.Threads.Received == 0 {
+			t.Errorf("after a signal of the parent: %+v", s)
+		}
+		cancel()
+		inside.Wait()
+		check(t, th.Close())
+		check(t, other.Close())
 	})
 }

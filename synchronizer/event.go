@@ -38,7 +38,7 @@ func (Rejection) event() {}
 
 // Stats are counters since the start.
 type Stats struct {
-	Frames     uint64                             // received from members
+	Frames     uint64                             // received from members, those of groups that are only listened to included
 	Malformed  uint64                             // frames of these that were refused
 	Rejected   uint64                             // inputs refused for other reasons
 	Probes     uint64                             // sent

@@ -9,6 +9,7 @@ import (
 // item is one message for the owner of the core.
 type item struct {
 	ack    bool
+	group  string // of the member, if it is another one
 	member string
 	frame  []byte
 	at     clocksync.Instant // when it came, if somebody measures

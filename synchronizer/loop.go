@@ -19,11 +19,14 @@ type loop struct {
 	input  synccore.Input
 	output synccore.Output
 	batch  wire.Batch
-	frame  []byte
-	wake   clocksync.Instant
-	more   bool // the next message waits already
-	spans  *spans
-	now    clocksync.Instant // of the step
+	// What another group's batch says of its member.
+	outline wire.Batch
+	frame   []byte
+	wake    clocksync.Instant
+	more    bool // the next message waits already
+	waited  bool // so it was at the last step
+	spans   *spans
+	now     clocksync.Instant // of the step
 	// When the message came that the step is about.
 	arrived clocksync.Instant
 
@@ -108,11 +111,22 @@ func (l *loop) receive(it *item) {
 	err := l.decode(it)
 	l.countFrame(err)
 	if err != nil {
-		l.reject(classOf(err), it.member, err)
+		from := it.member
+		if it.group != "" {
+			from = it.group + "/" + it.member
+		}
+		l.reject(classOf(err), from, err)
 		return
 	}
+	now := l.opt.now()
+	if it.group != "" && !l.core.News(now, &l.input) {
+		if l.more || !l.waited {
+			return
+		}
+		l.input = synccore.Input{Kind: synccore.InTick} // The last step left to this one what it had to ask for.
+	}
 	l.arrived = it.at
-	l.step(l.opt.now())
+	l.step(now)
 }
 
 func (l *loop) decode(it *item) error {
@@ -120,15 +134,16 @@ func (l *loop) decode(it *item) error {
 	if err != nil {
 		return err
 	}
-	l.input = synccore.Input{From: it.member}
+	l.input = synccore.Input{From: it.member, Group: it.group}
 	if it.ack != (kind == wire.KindAck) {
 		return errors.New("a frame of kind " + kind.String() + " does not belong on this subject")
 	}
+	if it.group != "" {
+		return l.overhear(kind, it.frame)
+	}
 	switch kind { //nolint:exhaustive // The others travel the other way.
 	case wire.KindHello:
-		hello, err := wire.DecodeHello(it.frame)
-		l.input.Kind, l.input.Hello = synccore.InHello, &hello
-		return err
+		return l.hello(it.frame)
 	case wire.KindBatch:
 		l.input.Kind, l.input.Batch = synccore.InBatch, &l.batch
 		err := l.codec.Decode(it.frame, l.core.Domain(it.member), &l.batch)
@@ -141,10 +156,41 @@ func (l *loop) decode(it *item) error {
 		l.input.Kind, l.input.Gone = synccore.InGone, &gone
 		return err
 	case wire.KindAck:
-		ack, err := wire.DecodeAck(it.frame)
-		l.input.Kind, l.input.Ack = synccore.InAck, &ack
-		return err
+		return l.ack(it.frame)
 	}
+	return notOfMember(kind)
+}
+
+// overhear decodes a frame of another group's member.
+func (l *loop) overhear(kind wire.Kind, frame []byte) error {
+	switch kind { //nolint:exhaustive // The others travel the other way.
+	case wire.KindHello:
+		return l.hello(frame)
+	case wire.KindBatch:
+		l.input.Kind, l.input.Batch = synccore.InBatch, &l.outline
+		return wire.DecodeOutline(frame, &l.outline)
+	case wire.KindGone: // It is about reports.
+		l.input.Kind = synccore.InGone
+		return nil
+	case wire.KindAck:
+		return l.ack(frame)
+	}
+	return notOfMember(kind)
+}
+
+func (l *loop) hello(frame []byte) error {
+	hello, err := wire.DecodeHello(frame)
+	l.input.Kind, l.input.Hello = synccore.InHello, &hello
+	return err
+}
+
+func (l *loop) ack(frame []byte) error {
+	ack, err := wire.DecodeAck(frame)
+	l.input.Kind, l.input.Ack = synccore.InAck, &ack
+	return err
+}
+
+func notOfMember(kind wire.Kind) error {
 	return errors.New("a frame of kind " + kind.String() + " does not come from a member")
 }
 
@@ -168,7 +214,7 @@ func (l *loop) step(now clocksync.Instant) {
 		l.deliver()
 		l.report()
 	}
-	l.input.More = l.more
+	l.input.More, l.waited = l.more, l.more
 	l.advance(now, &l.input)
 	l.wake = l.output.Wake
 	l.deliver()
@@ -211,11 +257,14 @@ func (l *loop) deliver() {
 
 // sendSignals sends a member's signals in as many frames as they take.
 func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
-	rest := a.Msg
+	rest, subjects := a.Msg, l.subjects
+	if a.Group != "" {
+		subjects.Group = a.Group
+	}
 	l.spans.mark(rest.Signals)
 	for len(rest.Signals) > 0 {
 		sent := 0
-		l.send(l.subjects.Signal(a.To), func(dst []byte) (frame []byte, err error) {
+		l.send(subjects.Signal(a.To), func(dst []byte) (frame []byte, err error) {
 			frame, sent, err = wire.AppendSignals(dst, &rest)
 			return frame, err
 		})

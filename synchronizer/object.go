@@ -19,10 +19,14 @@ func Object(event Event) map[string]any {
 		return verdictObject(&e)
 	case Fate:
 		s := e.Signal
-		return map[string]any{
+		o := map[string]any{
 			"event": "signal", "signal": s.Name, "predicate": s.Predicate, "kind": s.Kind.String(), "region": s.Region,
 			"target": s.Target, "decision": s.Decision.String(), "fate": e.Fate.String(), "detail": e.Detail,
 		}
+		if e.Group != "" {
+			o["group"] = e.Group
+		}
+		return o
 	case Clock:
 		q := e.Quality
 		return map[string]any{

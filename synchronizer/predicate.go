@@ -49,6 +49,7 @@ type Signal struct {
 	Region  string
 	To      string            // an expression for a group of members; empty: all
 	Members []string          // by name, in place of To
+	Group   string            // every member of another group, in place of To; see docs/config.md
 	Data    map[string]string // name to expression
 	Expires time.Duration     // 0: 30 s
 }
@@ -63,7 +64,7 @@ func compiled(all []Predicate, panicked func(name string, cause any)) []synccore
 			For: p.For, Every: p.Every, Until: p.Until, Cooldown: p.Cooldown, Priority: p.Priority, Set: sorted(p.Set),
 		}}
 		for _, s := range p.Signals {
-			to := synccore.Target{Expr: s.To, Names: s.Members}
+			to := synccore.Target{Expr: s.To, Names: s.Members, Group: s.Group}
 			out[i].Signal = append(out[i].Signal, synccore.Signal{
 				Name: s.Name, Kind: s.Kind.String(), Region: s.Region, To: to, Data: sorted(s.Data), Expires: s.Expires,
 			})

@@ -1,6 +1,7 @@
 package synchronizer
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -46,13 +47,35 @@ type reload struct {
 // The observer is told by a [Reloaded]; Reload returns when the configuration is in
 // force. It must not be called by the observer.
 func (s *Synchronizer) Reload(cfg *Config) error {
+	ended := fmt.Errorf("synchronizer %q: reload: it has ended", s.name)
+	select {
+	case <-s.done:
+		return ended
+	default:
+	}
+	if plan, err := cfg.plan(s.name); err == nil { // Else the owner of the core refuses it.
+		if err := s.listenAlso(plan.Groups()); err != nil {
+			return fmt.Errorf("synchronizer %q: reload: %w", s.name, err)
+		}
+	}
 	r := reload{cfg, make(chan error, 1)}
 	select {
 	case s.reloads <- r:
 		return <-r.reply
 	case <-s.done:
-		return fmt.Errorf("synchronizer %q: reload: it has ended", s.name)
+		return ended
 	}
+}
+
+// listenAlso listens to groups that signals go to from now on, if the configuration
+// is followed; if not, what they say is dropped.
+func (s *Synchronizer) listenAlso(groups []string) error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := s.listen(ctx, groups); err != nil || len(groups) == 0 {
+		return err
+	}
+	return s.bus.Flush(ctx)
 }
 
 // reload answers one call of Reload.

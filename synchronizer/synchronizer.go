@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -90,6 +91,9 @@ type Synchronizer struct {
 	questions chan question    // for the owner of the core
 	asked     chan bus.Message // by other processes
 	feed      eventFeed
+
+	listening sync.Mutex
+	groups    []string // other ones that are listened to
 
 	meters *meters // nil if nobody measures
 
@@ -233,14 +237,17 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
 	}
+	if err := s.listen(ctx, s.core.Plan().Groups()); err != nil {
+		return err
+	}
 	subscriptions := []struct {
 		subject string
 		limits  bus.Limits
 		handle  bus.Handler
 	}{
 		{control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
-		{s.subjects.StateAll(), bus.Limits{}, s.receive(false)},
-		{s.subjects.AckAll(name), bus.Limits{}, s.receive(true)},
+		{s.subjects.StateAll(), bus.Limits{}, s.receive(s.subjects, false)},
+		{s.subjects.AckAll(name), bus.Limits{}, s.receive(s.subjects, true)},
 		{s.subjects.PingAll(), bus.Limits{}, s.pong},
 		{s.subjects.Who(), bus.Limits{Messages: maxQuestions}, s.introduce},
 		{s.subjects.AskAll(name), bus.Limits{Messages: maxQuestions}, s.question},
@@ -253,16 +260,51 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	return s.bus.Flush(ctx)
 }
 
+// listen subscribes to what the members of other groups tell their synchronizers,
+// and to their answers to this one. A member tells synchronizers apart by their
+// names, so one of the same name must not be there.
+func (s *Synchronizer) listen(ctx context.Context, groups []string) error {
+	s.listening.Lock()
+	defer s.listening.Unlock()
+	for _, group := range groups {
+		if slices.Contains(s.groups, group) {
+			continue
+		}
+		subjects := wire.Subjects{Tenant: s.opt.Tenant, Group: group}
+		switch _, err := s.bus.Request(ctx, subjects.Control(s.name), nil); {
+		case err == nil:
+			return fmt.Errorf("signals go to group %q, whose own synchronizer has the name %q as well: its members could not tell the two apart; give one of them another name", group, s.name)
+		case !errors.Is(err, bus.ErrNoResponders):
+			return err
+		}
+		for _, ack := range []bool{false, true} {
+			subject := subjects.StateAll()
+			if ack {
+				subject = subjects.AckAll(s.name)
+			}
+			if _, err := s.bus.Subscribe(subject, bus.Limits{}, s.receive(subjects, ack)); err != nil {
+				return err
+			}
+		}
+		s.groups = append(s.groups, group)
+	}
+	return nil
+}
+
 // receive hands a message to the owner of the core, under the name that the
 // subject proves.
-func (s *Synchronizer) receive(ack bool) bus.Handler {
+func (s *Synchronizer) receive(subjects wire.Subjects, ack bool) bus.Handler {
+	group := ""
+	if subjects != s.subjects {
+		group = subjects.Group
+	}
 	return func(m bus.Message) {
-		member, ok := s.subjects.ParseState(m.Subject)
+		member, ok := subjects.ParseState(m.Subject)
 		if ack {
-			_, member, ok = s.subjects.ParseAck(m.Subject)
+			_, member, ok = subjects.ParseAck(m.Subject)
 		}
 		if ok {
-			s.in.put(item{ack, member, m.Data, s.arrival()})
+			s.in.put(item{ack, group, member, m.Data, s.arrival()})
 		}
 	}
 }

@@ -71,6 +71,11 @@ func fate(f control.Fate, detail string) synchronizer.Fate {
 	}}}
 }
 
+func ofGroup(group string, f synchronizer.Fate) synchronizer.Fate {
+	f.Group = group
+	return f
+}
+
 // everyEvent is each kind of entry, with what can be special about it.
 func everyEvent() map[string]any {
 	rejection := synchronizer.Rejection{Rejection: synccore.Rejection{From: "w9", Reason: "member \"w9\" is one too many"}}
@@ -97,6 +102,7 @@ func everyEvent() map[string]any {
 		"verdict-false":   synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.False, Epoch: 2, Index: 41}},
 		"verdict-unknown": synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.Unknown, Reason: "w2 is unknown", Epoch: 2, Index: 42, Partial: true}},
 		"signal-applied":  fate(control.Applied, ""),
+		"signal-group":    ofGroup("helpers", fate(control.Unconfirmed, "the target is gone")),
 		"signal-refused":  fate(control.Refused, "handler: \x1b[2J\nfailed"),
 		"clock": synchronizer.Clock{Clock: synccore.Clock{Name: "w1", Quality: clocksync.Quality{
 			Source: "peer", Unverified: true, Timeline: "boot-7", Status: clocksync.Synchronized,

@@ -95,7 +95,7 @@ func (s *session) wait(ctx context.Context, hangups <-chan os.Signal, stderr io.
 		case err := <-ended:
 			return err
 		case <-hangups:
-			s.reload(stderr)
+			s.reload(stderr) //nolint:contextcheck // A reload bounds its own waits.
 		}
 	}
 }

@@ -109,6 +109,9 @@ func statusText(s *synchronizer.Status) string {
 		b.WriteString("\n" + predicatesTable(s.Predicates))
 	}
 	b.WriteString("\n")
+	for i := range s.Groups {
+		b.WriteString(groupText(&s.Groups[i]))
+	}
 	if len(s.Memory) > 0 {
 		fmt.Fprintf(&b, "memory    %s\n", s.Memory)
 	}
@@ -189,6 +192,21 @@ func membersTable(members []synccore.MemberStatus) string {
 		})
 	}
 	return tabulate(rows)
+}
+
+// groupText tells whom signals to another group could reach.
+func groupText(g *synccore.GroupStatus) string {
+	regions := map[string]int{}
+	for i := range g.Members {
+		for _, name := range g.Members[i].Regions {
+			regions[name]++
+		}
+	}
+	parts := []string{count(len(g.Members), "member") + " known"}
+	for _, name := range slices.Sorted(maps.Keys(regions)) {
+		parts = append(parts, fmt.Sprintf("%d in region %s", regions[name], name))
+	}
+	return fmt.Sprintf("group     %s: %s\n", g.Group, strings.Join(parts, ", "))
 }
 
 func heardText(m *synccore.MemberStatus) string {

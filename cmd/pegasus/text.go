@@ -158,9 +158,17 @@ func brief(d time.Duration) string {
 	return d.String()
 }
 
+// targetText names a member, with its group if that is another one.
+func targetText(group, member string) string {
+	if group == "" {
+		return member
+	}
+	return group + "/" + member
+}
+
 func fateText(f *synchronizer.Fate) string {
 	s := f.Signal
-	line := fmt.Sprintf("signal %s (%v region %s, decision %v) to %s: %v", s.Name, s.Kind, s.Region, s.Decision, s.Target, f.Fate)
+	line := fmt.Sprintf("signal %s (%v region %s, decision %v) to %s: %v", s.Name, s.Kind, s.Region, s.Decision, targetText(f.Group, s.Target), f.Fate)
 	if f.Detail != "" {
 		line += " (" + f.Detail + ")"
 	}

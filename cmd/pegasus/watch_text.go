@@ -35,11 +35,11 @@ type liveEvent struct {
 	Bound          float64 `json:"bound_seconds"`
 	Sources        string  `json:"bound_sources"`
 
-	Signal, Kind, Region, Target, Fate, Detail string
-	Member, Status, Source, From               string
-	Configuration                              string
-	Changes                                    []string
-	Lines                                      uint64
+	Signal, Kind, Region, Group, Target, Fate, Detail string
+	Member, Status, Source, From                      string
+	Configuration                                     string
+	Changes                                           []string
+	Lines                                             uint64
 }
 
 // decodeEvent reads a line.
@@ -78,7 +78,7 @@ func (e *liveEvent) text() string {
 	case "fired":
 		return e.fired()
 	case "signal":
-		line := fmt.Sprintf("signal %s (%s region %s, decision %s) to %s: %s", e.Signal, e.Kind, e.Region, e.Decision, e.Target, e.Fate)
+		line := fmt.Sprintf("signal %s (%s region %s, decision %s) to %s: %s", e.Signal, e.Kind, e.Region, e.Decision, targetText(e.Group, e.Target), e.Fate)
 		if e.Detail != "" {
 			line += " (" + e.Detail + ")"
 		}

@@ -43,6 +43,10 @@ func exampleStatus() *synchronizer.Status {
 			{Name: "unjudged", Truth: "unknown", Armed: true},
 		},
 		Memory: values("best=7"),
+		Groups: []synccore.GroupStatus{
+			{Group: "helpers", Max: 1000, Members: []synccore.HeardMember{{Name: "h1", Regions: []string{"rest", "search"}}, {Name: "h2", Regions: []string{"search"}}}},
+			{Group: "watchers", Max: 1000},
+		},
 	}}
 	s.Counters = map[string]uint64{"frames": 1200, "decisions": 2, "signals": 4, "resends": 1, "dropped": 0}
 	s.Fates = map[string]uint64{"applied": 3, "unconfirmed": 1}

@@ -130,7 +130,9 @@ func (c *Core) OnResend(r *wire.Resend) {
 }
 
 // OnSignals offers signals to the member's regions and returns those that are no
-// copies, with their fates so far. The signals are kept; the slice is reused.
+// copies, with their fates so far. The signals are kept; the slice is reused. They
+// may come from the synchronizer of another group: each has an epoch of its own, and
+// its own answers.
 func (c *Core) OnSignals(now clocksync.Instant, m *wire.Signals) []control.Outcome {
 	c.fresh = c.fresh[:0]
 	if m.Incarnation != c.hello.Incarnation || c.gate.Fence(m.Synchronizer, m.Term, m.Epoch) != nil {
@@ -139,7 +141,7 @@ func (c *Core) OnSignals(now clocksync.Instant, m *wire.Signals) []control.Outco
 	}
 	for i := range m.Signals {
 		s := &m.Signals[i]
-		if s.Target != c.hello.Member {
+		if s.Target != c.hello.Member || s.Decision.Synchronizer != m.Synchronizer {
 			c.stats.Strange++
 			continue
 		}

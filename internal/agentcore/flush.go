@@ -1,6 +1,8 @@
 package agentcore
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -17,12 +19,19 @@ type Output struct {
 	Hellos  []wire.Hello // at most one
 	Batches []wire.Batch
 	Gones   []wire.Gone // at most one
-	Acks    []wire.Ack
+	Acks    []Ack
 
 	reports []wire.Report
 	rows    []scgs.Value
 	regions []wire.Region
 	answers []wire.Answer
+}
+
+// Ack is an acknowledgement and the synchronizer whose signals it answers: that of
+// the member's group, or another one.
+type Ack struct {
+	To string
+	wire.Ack
 }
 
 func (o *Output) reset() {
@@ -199,11 +208,18 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 	return &out.Batches[len(out.Batches)-1]
 }
 
+// takeAnswers hands out the answers that wait, those to one synchronizer together.
 func (c *Core) takeAnswers(out *Output) {
 	out.answers = append(out.answers, c.answers...)
 	c.answers = c.answers[:0]
-	for i := 0; i < len(out.answers); i += wire.MaxSignals {
-		j := min(i+wire.MaxSignals, len(out.answers))
-		out.Acks = append(out.Acks, wire.Ack{Member: c.hello.Member, Incarnation: c.hello.Incarnation, Answers: out.answers[i:j:j]})
+	slices.SortStableFunc(out.answers, func(a, b wire.Answer) int {
+		return cmp.Compare(a.Decision.Synchronizer, b.Decision.Synchronizer)
+	})
+	for i, j := 0, 0; i < len(out.answers); i = j {
+		to := out.answers[i].Decision.Synchronizer
+		for j < len(out.answers) && j < i+wire.MaxSignals && out.answers[j].Decision.Synchronizer == to {
+			j++
+		}
+		out.Acks = append(out.Acks, Ack{to, wire.Ack{Member: c.hello.Member, Incarnation: c.hello.Incarnation, Answers: out.answers[i:j:j]}})
 	}
 }

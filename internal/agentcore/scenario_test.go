@@ -25,7 +25,7 @@ import (
 //	set n=N | end | alive
 //	enter region=R [handler=NAME] | leave entry=N
 //	probe seq=N [mono=MS] [time=MS] [incarnation=N] | resend from=N to=N
-//	signal number=N entry=N [name=S] [cancel] [epoch=N] [incarnation=N] [target=M] | next entry=N | finish
+//	signal number=N entry=N [name=S] [cancel] [from=S] [decided=S] [term=N] [epoch=N] [incarnation=N] [target=M] | next entry=N | finish
 //	quit | stats
 //	flush
 func TestScenarios(t *testing.T) {
@@ -107,11 +107,12 @@ func (w *world) region(t *testing.T, d *datadriven.TestData, now clocksync.Insta
 			fmt.Fprintf(&w.text, "cancelled by %s\n", w.running.Name)
 		}
 	case "signal":
+		from := word(t, d, "from", "s")
 		m := &wire.Signals{
-			Synchronizer: "s", Term: 1, Epoch: num(t, d, "epoch", 1),
+			Synchronizer: from, Term: num(t, d, "term", 1), Epoch: num(t, d, "epoch", 1),
 			Incarnation: num(t, d, "incarnation", w.core.Incarnation()),
 			Signals: []control.Signal{{
-				Decision: control.Decision{Synchronizer: "s", Term: 1, Epoch: num(t, d, "epoch", 1), Number: num(t, d, "number", 1)},
+				Decision: control.Decision{Synchronizer: word(t, d, "decided", from), Term: num(t, d, "term", 1), Epoch: num(t, d, "epoch", 1), Number: num(t, d, "number", 1)},
 				Name:     word(t, d, "name", "go"), Kind: control.Activate, Target: word(t, d, "target", "w"), Region: "r", Entry: num(t, d, "entry", 0),
 			}},
 		}
@@ -189,7 +190,11 @@ func (w *world) show() {
 	}
 	for _, a := range w.out.Acks {
 		for _, b := range a.Answers {
-			fmt.Fprintf(&w.text, "answer %d %s: %v\n", b.Decision.Number, b.Name, b.Fate)
+			fmt.Fprintf(&w.text, "answer %d %s: %v", b.Decision.Number, b.Name, b.Fate)
+			if a.To != "s" {
+				fmt.Fprintf(&w.text, " to %s", a.To)
+			}
+			w.text.WriteString("\n")
 		}
 	}
 }

@@ -109,7 +109,7 @@ func (l *Level) report(m *Member) {
 		l.step(synccore.Input{Kind: synccore.InGone, From: m.name, Gone: &m.out.Gones[i]})
 	}
 	for i := range m.out.Acks {
-		l.step(synccore.Input{Kind: synccore.InAck, From: m.name, Ack: &m.out.Acks[i]})
+		l.step(synccore.Input{Kind: synccore.InAck, From: m.name, Ack: &m.out.Acks[i].Ack})
 	}
 }
 

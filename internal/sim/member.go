@@ -209,7 +209,8 @@ func (m *Member) flush() {
 		frame, err := wire.AppendGone(nil, &m.out.Gones[i])
 		m.send(frame, err)
 	}
-	for _, ack := range m.out.Acks {
+	for i := range m.out.Acks {
+		ack := m.out.Acks[i].Ack
 		for len(ack.Answers) > 0 {
 			frame, n, err := wire.AppendAck(nil, &ack)
 			m.send(frame, err)

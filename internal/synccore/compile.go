@@ -36,11 +36,29 @@ type Plan struct {
 	above   scgs.Schema               // what the summary makes up
 	uses    []use                     // of every program
 	below   []byte                    // the section of the level below, for our members
+	groups  []targetGroup             // other groups that signals go to
 	source  *Source
 }
 
 // Summary reports whether the level has a summary for its parent.
 func (p *Plan) Summary() bool { return len(p.summary) > 0 }
+
+// Groups names the other groups that signals of the plan go to. Whoever hosts the
+// machine lets it hear their members.
+func (p *Plan) Groups() []string {
+	names := make([]string, len(p.groups))
+	for i, g := range p.groups {
+		names[i] = g.name
+	}
+	return names
+}
+
+// targetGroup is another group that signals go to, and how many of its members are
+// listened to.
+type targetGroup struct {
+	name string
+	max  int
+}
 
 // heartbeat is how often a member that has nothing to say shows that it is there:
 // several times before it would count as silent.
@@ -107,10 +125,11 @@ type outgoing struct {
 	name    string
 	kind    control.Kind
 	region  string
-	to      *predicates.Program // nil: names or holders
+	to      *predicates.Program // nil: names, holders or another group
 	names   []string
 	holders bool
-	all     bool // to is all
+	all     bool   // to is all
+	group   string // another one; empty: the synchronizer's own
 	data    []datum
 	expires time.Duration
 }
@@ -329,12 +348,16 @@ func (c *compiler) signal(at, predicate string, s *Signal, r *rule) {
 		c.report(at+".data", -1, fmt.Sprintf("%d data, at most %d ride with a signal", len(out.data), control.MaxData), "")
 	}
 	r.signals = append(r.signals, out)
-	c.send(at, out.name, fields)
+	if out.group == "" { // else it is not to the members of the level below
+		c.send(at, out.name, fields)
+	}
 }
 
 // target compiles who gets a signal.
 func (c *compiler) target(at string, t *Target, r *rule, out *outgoing) {
 	switch {
+	case t.Group != "":
+		c.group(at, t, out)
 	case len(t.Names) > 0:
 		for i, name := range t.Names {
 			err := wire.CheckToken("member", name)
@@ -353,6 +376,41 @@ func (c *compiler) target(at string, t *Target, r *rule, out *outgoing) {
 		out.holders = true
 	default:
 		out.to, out.all = c.program(at, t.Expr, c.plan.env.Members), strings.TrimSpace(t.Expr) == everybody.Expr
+	}
+}
+
+// maxGroups is how many other groups a synchronizer may send to: it hears all that
+// their members say.
+const maxGroups = 16
+
+// group compiles the target that is another group.
+func (c *compiler) group(at string, t *Target, out *outgoing) {
+	own := c.plan.Members
+	switch err := wire.CheckToken("group", t.Group); {
+	case err != nil:
+		c.report(at+".group", -1, err.Error(), "")
+		return
+	case own.Threads:
+		c.report(at, -1, "a thread-level synchronizer reaches the threads of its process alone",
+			"tell the parent by a field of the summary, and let a predicate of the parent send the signal")
+		return
+	case t.Group == own.Group:
+		c.report(at+".group", -1, fmt.Sprintf("%q is the synchronizer's own group", t.Group), "write to: all")
+		return
+	}
+	out.group = t.Group
+	limit := t.Max
+	if limit == 0 {
+		limit = defaultMaxMembers
+	}
+	i := slices.IndexFunc(c.plan.groups, func(g targetGroup) bool { return g.name == t.Group })
+	switch {
+	case i >= 0:
+		c.plan.groups[i].max = max(c.plan.groups[i].max, limit)
+	case len(c.plan.groups) == maxGroups:
+		c.report(at+".group", -1, fmt.Sprintf("signals go to more than %d other groups", maxGroups), "run another synchronizer for some of them")
+	default:
+		c.plan.groups = append(c.plan.groups, targetGroup{t.Group, limit})
 	}
 }
 

@@ -300,11 +300,13 @@ type Signal struct {
 	Expires time.Duration        `yaml:"expires"`
 }
 
-// Target says who is sent a signal: the members that an expression gives, or those
-// that are named.
+// Target says who is sent a signal: the members that an expression gives, those that
+// are named, or all members of another group.
 type Target struct {
 	Expr  string
 	Names []string
+	Group string
+	Max   int // members of the other group that are listened to; 0: the default
 }
 
 var everybody = Target{Expr: "all"}
@@ -312,13 +314,13 @@ var everybody = Target{Expr: "all"}
 // holders stands for the members that the predicate's own detector has found.
 const holders = "holders"
 
-// UnmarshalNode takes an expression, or a list of names.
+// UnmarshalNode takes an expression, a list of names, or {group: NAME, max: N}.
 func (t *Target) UnmarshalNode(n yamlconf.Node) error {
 	*t = Target{}
 	switch n.Kind() {
 	case yamlconf.KindList:
 	case yamlconf.KindMap:
-		return n.Fault("a signal goes to members of the synchronizer's own group: write all, an expression such as filter(members, .load > 2), holders, or names such as [w1, w2]")
+		return t.decodeGroup(n)
 	default:
 		return n.Decode(&t.Expr)
 	}
@@ -328,6 +330,21 @@ func (t *Target) UnmarshalNode(n yamlconf.Node) error {
 	if len(t.Names) == 0 {
 		return n.Fault("a list of nobody: name the members, or leave the signal out")
 	}
+	return nil
+}
+
+func (t *Target) decodeGroup(n yamlconf.Node) error {
+	raw := struct {
+		Group string `yaml:"group,required"`
+		Max   int    `yaml:"max"`
+	}{Max: defaultMaxMembers}
+	if err := n.Decode(&raw); err != nil {
+		return err
+	}
+	if raw.Max < 1 || raw.Max > maxMembers {
+		return n.Fault("max %d: from 1 to %d members of another group are listened to", raw.Max, maxMembers)
+	}
+	t.Group, t.Max = raw.Group, raw.Max
 	return nil
 }
 

@@ -37,6 +37,7 @@ const (
 	awayLimit   = 2 * tickPeriod         // longer without a step: the machine was away, not its members
 	stashLimit  = 256                    // reports kept behind a gap of one member
 	outboxLimit = 65_536                 // signals without a final fate
+	otherSilent = 5 * heartbeat          // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a member that is gone is remembered
 )
@@ -81,6 +82,7 @@ type Core struct {
 	memory    []scgs.Value
 	decisions uint64
 
+	others    map[string]*otherGroup // that signals go to
 	outbox    []*pending
 	summary   summary
 	strangers map[string]clocksync.Instant
@@ -112,6 +114,7 @@ func New(plan *Plan, opt Options) *Core {
 		members:   map[string]*member{},
 		strangers: map[string]clocksync.Instant{},
 		domains:   map[clocksync.Domain]*domain{},
+		others:    map[string]*otherGroup{},
 		states:    newStates(len(plan.rules)),
 		past:      make(map[string]*past, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
@@ -119,6 +122,7 @@ func New(plan *Plan, opt Options) *Core {
 	if plan.prev {
 		c.scope.KeepPrev()
 	}
+	c.listen()
 	for i, v := range plan.memory {
 		c.setMemory(i, v.initial())
 	}
@@ -175,6 +179,16 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	}
 	c.back(now)
 	c.now = now
+	if in.Group == "" {
+		c.input(in, out)
+	} else {
+		c.hear(in, out)
+	}
+	c.settle(in, out)
+	c.remark(out)
+}
+
+func (c *Core) input(in *Input, out *Output) {
 	switch in.Kind {
 	case InTick:
 	case InHello:
@@ -198,8 +212,6 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	default:
 		panic("synccore: input without a kind")
 	}
-	c.settle(in, out)
-	c.remark(out)
 }
 
 // back forgives every member the time in which the machine itself was away: a
@@ -208,6 +220,11 @@ func (c *Core) back(now clocksync.Instant) {
 	if away := now.Sub(c.now); c.stepped && away > awayLimit {
 		for _, m := range c.sorted {
 			m.heard = m.heard.Add(away)
+		}
+		for _, g := range c.others {
+			for _, m := range g.sorted {
+				m.heard = m.heard.Add(away)
+			}
 		}
 	}
 	c.stepped = true
@@ -219,6 +236,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.looked = c.now
 		c.gapsOver(out)
 		c.forgetStamps()
+		c.forgetOthers()
 		c.silence(out)
 		if c.failed {
 			return
@@ -264,7 +282,7 @@ func (c *Core) wake() clocksync.Instant {
 	for _, p := range c.outbox {
 		wake = min(wake, p.next)
 	}
-	if !c.opt.Local && len(c.sorted) > 0 {
+	if !c.opt.Local && (len(c.sorted) > 0 || c.listening()) {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}
 	return wake

@@ -57,8 +57,8 @@ type Missing struct {
 	// member has none), silent, gone, report (one is lost and asked for), evidence
 	// (that a state still holds), unknown (nothing is known of a member), clock (a
 	// member's has no bound), hold (its time runs), runs (its own detector has found
-	// nothing new), cooldown, or armed (it has fired, and has not been false since, or
-	// its until not true).
+	// nothing new), cooldown, target (nobody is known in the group its signal goes to), or
+	// armed (it has fired, and has not been false since, or its until not true).
 	Kind   string `json:"kind"`
 	Member string `json:"member,omitempty"`
 	Text   string `json:"text"`
@@ -176,6 +176,11 @@ func (c *Core) missing(dst []Missing, now clocksync.Instant, i int) []Missing {
 	}
 	if lasts := s.quiet.Sub(now); s.quiet > now {
 		add("cooldown", fmt.Sprintf("its cooldown of %v lasts %v more", r.cooldown, rough(lasts.Seconds())), nil)
+	}
+	for _, o := range r.signals {
+		if o.group != "" && len(c.others[o.group].sorted) == 0 {
+			add("target", fmt.Sprintf("no member of group %q is known: signal %s would go to nobody", o.group, o.name), nil)
+		}
 	}
 	dst = c.missingMembers(dst, now)
 	return c.missingEvidence(dst, now, i)

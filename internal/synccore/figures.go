@@ -27,6 +27,7 @@ const (
 	ClassTimeline              // stamps of another timeline, or of none
 	ClassReport                // a value, or a stamp by itself
 	ClassOrder                 // a number or stamp that does not fit those before it
+	ClassTarget                // nobody is known to whom a signal could go
 	classes
 )
 
@@ -41,7 +42,7 @@ var Classes = func() (all [classes]Class) {
 // String gives the word of a class in logs and metrics.
 func (c Class) String() string {
 	return [...]string{
-		"value", "frame", "version", "schema", "send", "sender", "replaced", "full", "state", "timeline", "report", "order", "none",
+		"value", "frame", "version", "schema", "send", "sender", "replaced", "full", "state", "timeline", "report", "order", "target", "none",
 	}[min(c, classes)]
 }
 

@@ -81,7 +81,7 @@ func (p *Plan) With(more []GoPredicate) (*Plan, error) {
 	}
 	var faults []error
 	plan := *p
-	plan.rules, plan.sends = slices.Clone(p.rules), slices.Clone(p.sends)
+	plan.rules, plan.sends, plan.groups = slices.Clone(p.rules), slices.Clone(p.sends), slices.Clone(p.groups)
 	c := compiler{sec: &Section{Name: p.Name}, plan: &plan, report: func(at string, _ int, message, hint string) {
 		if hint != "" {
 			message += ": " + hint
@@ -113,7 +113,7 @@ func (c *compiler) goPredicate(g *GoPredicate) {
 		if s.Region == "" {
 			c.report(at+".signal", -1, "a signal needs the region that it goes to", "")
 		}
-		if s.To.Expr == "" && len(s.To.Names) == 0 {
+		if s.To.Expr == "" && len(s.To.Names) == 0 && s.To.Group == "" {
 			s.To = everybody
 		}
 		if s.Expires == 0 {

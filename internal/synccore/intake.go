@@ -142,7 +142,7 @@ func (c *Core) ask(m *member, to uint64, out *Output) {
 		return
 	}
 	m.gapSince = c.now
-	out.Resends = append(out.Resends, Addressed[wire.Resend]{m.name, wire.Resend{Incarnation: m.incarnation, From: m.last + 1, To: to}})
+	out.Resends = append(out.Resends, Addressed[wire.Resend]{To: m.name, Msg: wire.Resend{Incarnation: m.incarnation, From: m.last + 1, To: to}})
 }
 
 // unstash takes in what has become next.

@@ -30,8 +30,11 @@ const (
 // Input is one event for a [Core]. From is the sender as its subject names it.
 // What the pointers lead to is read during the step only.
 type Input struct {
-	Kind   Kind
-	From   string
+	Kind Kind
+	From string
+	// Group is set if From is a member of another group: one of [Plan.Groups]. Of such
+	// there are InHello, InBatch, in outline ([wire.DecodeOutline]), and InAck.
+	Group  string
 	Hello  *wire.Hello
 	Batch  *wire.Batch
 	Gone   *wire.Gone
@@ -75,11 +78,11 @@ type Output struct {
 	Wake clocksync.Instant
 }
 
-// Addressed is a message and the member it goes to; To is empty for all of the
-// group.
+// Addressed is a message and the member it goes to.
 type Addressed[M any] struct {
-	To  string
-	Msg M
+	To    string
+	Msg   M
+	Group string // another group's; empty: the synchronizer's own
 }
 
 // SummaryKind tells the events of a summary apart.
@@ -169,6 +172,7 @@ type FateEvent struct {
 	Signal *control.Signal
 	Fate   control.Fate
 	Detail string
+	Group  string // of the target, if that is another one
 }
 
 // Rejection is an input that was refused.

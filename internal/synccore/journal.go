@@ -120,6 +120,9 @@ func (c *Core) AppendInput(dst []byte, now clocksync.Instant, in *Input) ([]byte
 	if in.From != "" {
 		buf = appendText(append(buf, `,"from":`...), in.From)
 	}
+	if in.Group != "" {
+		buf = appendText(append(buf, `,"group":`...), in.Group)
+	}
 	switch in.Kind { //nolint:exhaustive // The others come from threads.
 	case InTick:
 		return append(buf, `,"tick":true`...), nil

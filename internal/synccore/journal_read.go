@@ -167,6 +167,8 @@ type journalLine struct {
 	Now  *clocksync.Instant `json:"now"`
 	More bool               `json:"more"`
 	From string             `json:"from"`
+	// Group is that of From, if it is another one.
+	Group string `json:"group"`
 
 	Tick     bool                `json:"tick"`
 	Hello    *helloLine          `json:"hello"`
@@ -236,7 +238,7 @@ func (j *Journal) input(l *journalLine, rec *Record) error {
 		return errors.New("stopped belongs to the end")
 	}
 	j.now = *l.Now
-	*rec = Record{Now: *l.Now, Input: Input{From: l.From, More: l.More}, Broken: l.Out == nil}
+	*rec = Record{Now: *l.Now, Input: Input{From: l.From, Group: l.Group, More: l.More}, Broken: l.Out == nil}
 	if l.Out != nil {
 		var err error
 		if rec.Out, err = parseDigest(*l.Out); err != nil {
@@ -250,7 +252,28 @@ func (j *Journal) input(l *journalLine, rec *Record) error {
 	} else if l.From != "" {
 		return errors.New("from belongs to what a member has sent")
 	}
+	if err := l.otherGroup(); err != nil {
+		return err
+	}
 	return j.content(l, &rec.Input)
+}
+
+// otherGroup checks that what comes from another group is what is heard of one.
+func (l *journalLine) otherGroup() error {
+	if l.Group == "" {
+		return nil
+	}
+	if err := wire.CheckToken("group", l.Group); err != nil {
+		return err
+	}
+	b := l.Batch
+	switch {
+	case l.Hello == nil && b == nil && l.Ack == nil:
+		return errors.New("group belongs to hello, batch and ack")
+	case b != nil && (len(b.Reports) > 0 || b.Evidence != nil || b.Quality != nil):
+		return errors.New("batch: of another group's members there are no reports, evidence and quality")
+	}
+	return nil
 }
 
 func (j *Journal) content(l *journalLine, in *Input) (err error) {

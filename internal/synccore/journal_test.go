@@ -99,7 +99,7 @@ synchronizers:
     members: {group: g}
     state: {b: bool, i: int, f: float, s: string, d: duration, e: {enum: [idle, "q\"u<o>te", "ä ö"]}, fs: {list: float}, es: {type: {list: {enum: [idle, "q\"u<o>te", "ä ö"]}}, default: [idle]}}
     predicates:
-      p: {when: "any(members, .b)"}
+      p: {when: "any(members, .b)", signal: {kind: cancel, region: r, to: {group: others}}}
 `
 
 var words = []string{"idle", "ä ö", "q\"u<o>te"}
@@ -195,10 +195,12 @@ func TestJournalIsLossless(t *testing.T) {
 	header := core.NewHeader()
 	rapid.Check(t, func(r *rapid.T) {
 		in := synccore.Input{From: "w1", More: rapid.Bool().Draw(r, "more")}
+		group := oneOf("", "others").Draw(r, "group")
 		switch rapid.IntRange(0, 5).Draw(r, "kind") {
 		case 0:
 			in.Kind, in.From = synccore.InTick, ""
 		case 1:
+			in.Group = group
 			in.Kind, in.Hello = synccore.InHello, &wire.Hello{
 				Member: "w2", Incarnation: rapid.Uint64().Draw(r, "incarnation"), Host: "höst", Domain: "d", Quality: anyQuality(r),
 				Typed: true, Schema: plans[0].State, Threads: rapid.Bool().Draw(r, "threads"),
@@ -208,11 +210,16 @@ func TestJournalIsLossless(t *testing.T) {
 		case 3:
 			answer := wire.Answer{Name: "stop", Target: "w1", Fate: 5, Detail: rapid.StringN(0, 20, 60).Draw(r, "detail")}
 			answer.Decision.Synchronizer, answer.Decision.Term, answer.Decision.Number = "gsync", rapid.Uint64().Draw(r, "term"), 7
+			in.Group = group
 			in.Kind, in.Ack = synccore.InAck, &wire.Ack{Member: "w1", Incarnation: 3, Answers: []wire.Answer{answer}}
 		case 4:
 			in.Kind, in.From, in.Timeline = synccore.InTimeline, "", "boot+1"
 		default:
 			in.Kind, in.Batch = synccore.InBatch, anyBatch(plans[0].State).Draw(r, "batch")
+			if in.Group = group; group != "" { // It comes in outline.
+				b := in.Batch
+				in.Batch = &wire.Batch{Member: b.Member, Incarnation: b.Incarnation, Schema: b.Schema, Again: b.Again, Leaving: b.Leaving, Regions: b.Regions}
+			}
 		}
 		now := clocksync.Instant(rapid.Int64Range(0, math.MaxInt64-1).Draw(r, "now"))
 		text, err := core.AppendInput(synccore.AppendHeader(nil, &header), now, &in)
@@ -319,6 +326,7 @@ func shortJournal(tb testing.TB) []byte {
 		{Kind: synccore.InTimeline, Timeline: "t"},
 		{Kind: synccore.InPlan, Plan: plans[0]},
 		{Kind: synccore.InTick},
+		{Kind: synccore.InBatch, From: "o1", Group: "others", Batch: &wire.Batch{Member: "o1", Incarnation: 1, Regions: []wire.Region{{Name: "r", Entry: 1}}}},
 	}
 	inputs[3].Ack.Answers[0].Decision.Synchronizer = "gsync"
 	for i := range inputs {
@@ -366,13 +374,16 @@ func TestJournalRefusals(t *testing.T) {
 		`line 3: out: "zz" is no digest of 16 hexadecimal digits`:                                     swap(3, `"out":"`+out, `"out":"zz"}`+"\n"),
 		"line 8: " + kinds:          swap(8, `,"tick":true`, ``),
 		"line 8: " + kinds + "\x00": swap(8, `"tick":true`, `"tick":true,"timeline":"x"`),
-		`line 8: it is no line of a journal: more follows the object`:                      swap(8, "}\n", "} {}\n"),
-		`line 9: it says that 7 inputs come before it, and these are 6: lines are missing`: strings.Join(append(append([]string(nil), lines[:5]...), lines[6:]...), "") + "\n",
-		`line 9: more lines follow the one that ends the journal`:                          good + "{}\n",
+		`line 8: it is no line of a journal: more follows the object`:                          swap(8, "}\n", "} {}\n"),
+		`line 9: group "a b": use letters, digits, - and _, at most 64`:                        swap(9, `"group":"others"`, `"group":"a b"`),
+		`line 4: group belongs to hello, batch and ack`:                                        swap(4, `"from":"w1"`, `"from":"w1","group":"others"`),
+		`line 3: batch: of another group's members there are no reports, evidence and quality`: swap(3, `"from":"w1"`, `"from":"w1","group":"others"`),
+		`line 10: it says that 8 inputs come before it, and these are 7: lines are missing`:    strings.Join(append(append([]string(nil), lines[:5]...), lines[6:]...), "") + "\n",
+		`line 10: more lines follow the one that ends the journal`:                             good + "{}\n",
 	} {
 		want := strings.TrimSuffix(want, "\x00")
-		if strings.HasPrefix(want, "line 9: it says") {
-			want = strings.Replace(want, "line 9", "line 8", 1) // One is missing.
+		if strings.HasPrefix(want, "line 10: it says") {
+			want = strings.Replace(want, "line 10", "line 9", 1) // One is missing.
 		}
 		if err := readAll(text); err == nil || err.Error() != want {
 			t.Errorf("got  %v\nwant %s", err, want)

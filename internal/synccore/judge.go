@@ -441,7 +441,7 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	}
 	m.probes++
 	m.probed, m.probedFor = c.now, n
-	out.Probes = append(out.Probes, Addressed[wire.Probe]{m.name, wire.Probe{
+	out.Probes = append(out.Probes, Addressed[wire.Probe]{To: m.name, Msg: wire.Probe{
 		Incarnation: m.incarnation, Seq: seq, AfterMono: n.AfterMono, AfterTime: n.AfterTime,
 	}})
 }

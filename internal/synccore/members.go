@@ -400,5 +400,5 @@ func (o *Output) refuse(class Class, from, reason string) {
 }
 
 func (o *Output) welcome(to string, w wire.Welcome) {
-	o.Welcomes = append(o.Welcomes, Addressed[wire.Welcome]{to, w})
+	o.Welcomes = append(o.Welcomes, Addressed[wire.Welcome]{To: to, Msg: w})
 }

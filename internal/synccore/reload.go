@@ -157,6 +157,7 @@ func (c *Core) reload(plan *Plan, out *Output) {
 	old := c.plan
 	c.plan = plan
 	out.Reloads = append(out.Reloads, Reload{plan.source.Name, changes})
+	c.listen()
 	c.keepMemory(old)
 	c.rebuildScope()
 	fresh := c.keepRules(old)

@@ -167,7 +167,14 @@ func (s *story) stamp(d *datadriven.TestData, text string, domain clocksync.Doma
 	return at
 }
 
+// input is the input of a command; group=G makes it one of another group.
 func (s *story) input(d *datadriven.TestData) synccore.Input {
+	in := s.ofMember(d)
+	d.MaybeScanArgs(s.t, "group", &in.Group)
+	return in
+}
+
+func (s *story) ofMember(d *datadriven.TestData) synccore.Input {
 	from := ""
 	if len(d.CmdArgs) > 0 && len(d.CmdArgs[0].Vals) == 0 {
 		from = d.CmdArgs[0].Key
@@ -371,11 +378,11 @@ func (s *story) print() string {
 	}
 	for _, a := range o.Signals {
 		for _, sig := range a.Msg.Signals {
-			fmt.Fprintf(&b, "signal %s %v %s region=%s entry=%d decision=%v data=%v\n", a.To, sig.Kind, sig.Name, sig.Region, sig.Entry, sig.Decision, sig.Data)
+			fmt.Fprintf(&b, "signal %s %v %s region=%s entry=%d decision=%v data=%v\n", target(a.Group, a.To), sig.Kind, sig.Name, sig.Region, sig.Entry, sig.Decision, sig.Data)
 		}
 	}
 	for _, f := range o.Fates {
-		fmt.Fprintf(&b, "fate %s %s %v %s\n", f.Signal.Target, f.Signal.Name, f.Fate, f.Detail)
+		fmt.Fprintf(&b, "fate %s %s %v %s\n", target(f.Group, f.Signal.Target), f.Signal.Name, f.Fate, f.Detail)
 	}
 	for _, p := range o.Probes {
 		fmt.Fprintf(&b, "probe %s seq=%d mono>%v time>%v\n", p.To, p.Msg.Seq, p.Msg.AfterMono, p.Msg.AfterTime)
@@ -394,3 +401,5 @@ func (s *story) print() string {
 	}
 	return b.String()
 }
+
+func target(group, member string) string { return strings.TrimPrefix(group+"/"+member, "/") }

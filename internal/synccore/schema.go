@@ -111,7 +111,12 @@ var forms = map[reflect.Type]object{
 		reference("signal"), object{"type": "array", "items": reference("signal")},
 	}},
 	reflect.TypeFor[Target](): {"anyOf": []any{
-		reference("expression"), object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
+		reference("expression"),
+		object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
+		object{
+			"type": "object", "additionalProperties": false, "required": []string{"group"},
+			"properties": object{"group": reference("token"), "max": positive},
+		},
 	}},
 	reflect.TypeFor[yamlconf.Map[string]]():       mapOf(namePattern, reference("expression")),
 	reflect.TypeFor[yamlconf.Map[Predicate]]():    mapOf(tokenPattern, reference("predicate")),
@@ -140,7 +145,7 @@ var words = map[string]object{
 	"Signal.name":             {"$ref": "#/$defs/token", "description": "Selects the handler; the predicate's name by default."},
 	"Signal.kind":             {"enum": []string{"activate", "cancel"}, "description": "Interrupt the region and resume it, or leave it."},
 	"Signal.region":           {"$ref": "#/$defs/token", "description": "The region it goes to."},
-	"Signal.to":               {"description": "all, a group of members, holders, or a list of names.", "default": "all"},
+	"Signal.to":               {"description": "all, a group of members, holders, a list of names, or another group.", "default": "all"},
 	"Signal.data":             {"description": "Values that ride with it, an expression each."},
 	"Signal.expires":          {"description": "How long it is tried, at most 1h.", "default": "30s"},
 }

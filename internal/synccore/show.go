@@ -119,7 +119,13 @@ func showSignals(n yamlconf.Node, predicate string) any {
 }
 
 func showSignal(n yamlconf.Node, predicate string) yamlconf.Map[any] {
-	s := copied(n, nil)
+	change := map[string]any{}
+	if to, ok := n.Get("to"); ok && to.Kind() == yamlconf.KindMap {
+		group := copied(to, nil)
+		group.fill("max", defaultMaxMembers)
+		change["to"] = group.tree()
+	}
+	s := copied(n, change)
 	s.fill("name", predicate)
 	s.fill("to", "all")
 	s.fill("expires", defaultExpiry)

@@ -111,6 +111,7 @@ synchronizers:
         set: {m: "1"}
         signal:
           - {name: s, kind: activate, region: r, expires: 1s}
+          - {name: u, kind: activate, region: r, to: {group: others}}
     memory: {m: {type: int, initial: 0}}
   t:
     parent: g
@@ -149,7 +150,14 @@ synchronizers:
           n > 2
         every: true
         set: {m: '1'}
-        signal: [{name: s, kind: activate, region: r, expires: 1s, to: all}]
+        signal:
+          - {name: s, kind: activate, region: r, expires: 1s, to: all}
+          -
+            name: u
+            kind: activate
+            region: r
+            to: {group: others, max: 1000}
+            expires: 30s
         modality: inst
         for: 0s
         cooldown: 0s
@@ -197,14 +205,15 @@ func anyConfig(t *rapid.T) string {
 		if n := rapid.IntRange(0, 3).Draw(t, "predicates"); n > 0 {
 			b.WriteString("    predicates:\n")
 			for j := range n {
-				anyPredicate(t, &b, j, pick)
+				anyPredicate(t, &b, j, i != 1, pick)
 			}
 		}
 	}
 	return b.String()
 }
 
-func anyPredicate(t *rapid.T, b *strings.Builder, number int, pick func(string, ...string) string) {
+// anyPredicate draws a predicate; that of threads sends to no other group.
+func anyPredicate(t *rapid.T, b *strings.Builder, number int, groups bool, pick func(string, ...string) string) {
 	fmt.Fprintf(b, "      p%d:\n        when: %s\n", number, pick("when",
 		`all(members, .phase == "a")`, `'all(members, .phase == "a")'`, `"any(members, .x > 1) or\n memory.m == 3"`,
 		">-\n          any(members,\n            .x > 1)", "|\n          any(members, .x > 1)\n          // it's a comment: here\n", "|-\n          any(members, .x > 1) and\n            memory.n > 2",
@@ -213,7 +222,11 @@ func anyPredicate(t *rapid.T, b *strings.Builder, number int, pick func(string, 
 	b.WriteString(pick("how", "", "        for: 1.5s\n", "        every: true\n", "        priority: -2\n        modality: inst\n",
 		"        until: none(members, .x > 1)\n        cooldown: 1m\n"))
 	b.WriteString(pick("set", "", "        set: {m: '1'}\n", "        set:\n          n: memory.n +\n             1.0\n"))
-	one := "{kind: cancel, region: r" + pick("more", "", ", to: all", `, to: "filter(members, .x > 2)"`, ", to: [w1, w2]", ", expires: 2m", ", data: {y: '1', z: \"memory.n\"}") + pick("name", "", ", name: s"+strconv.Itoa(number)) + "}"
+	to := []string{"", ", to: all", `, to: "filter(members, .x > 2)"`, ", to: [w1, w2]"}
+	if groups {
+		to = append(to, ", to: {group: others}", ", to: {group: more, max: 7}")
+	}
+	one := "{kind: cancel, region: r" + pick("to", to...) + pick("more", "", ", expires: 2m", ", data: {y: '1', z: \"memory.n\"}") + pick("name", "", ", name: s"+strconv.Itoa(number)) + "}"
 	switch pick("signals", "none", "one", "list", "empty") {
 	case "one":
 		b.WriteString("        signal: " + one + "\n")

@@ -14,6 +14,7 @@ import (
 // pending is a signal whose final fate is not known.
 type pending struct {
 	signal      *control.Signal
+	group       string // another one's; empty: the synchronizer's own
 	incarnation uint64
 	deadline    clocksync.Instant
 	next        clocksync.Instant
@@ -51,18 +52,22 @@ func (c *Core) emit(r *rule, o *outgoing, d control.Decision, on *occasion, out 
 			Target: target, Region: o.region, Entry: entry, TTL: o.expires, Data: data,
 		}
 	}
+	if o.group != "" {
+		c.emitOther(o, signal, out)
+		return
+	}
 	for _, name := range o.names {
 		i, found := slices.BinarySearchFunc(c.inEpoch, name, func(m *member, name string) int { return cmp.Compare(m.name, name) })
 		if !found {
-			out.fate(signal(name, 0), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
+			out.fate("", signal(name, 0), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
 			continue
 		}
-		c.post(c.inEpoch[i], signal(name, c.entry(i, o.region, on)), out)
+		c.post("", c.inEpoch[i].incarnation, signal(name, c.entry(i, o.region, on)), out)
 	}
 	c.aim(o, on)
 	for _, i := range c.targets {
 		m := c.inEpoch[i]
-		c.post(m, signal(m.name, c.entry(i, o.region, on)), out)
+		c.post("", m.incarnation, signal(m.name, c.entry(i, o.region, on)), out)
 	}
 }
 
@@ -105,14 +110,15 @@ func (c *Core) entry(i int, region string, on *occasion) uint64 {
 	return 0
 }
 
-func (c *Core) post(m *member, s *control.Signal, out *Output) {
+// post sends a signal to an incarnation of its target and waits for its fate.
+func (c *Core) post(group string, incarnation uint64, s *control.Signal, out *Output) {
 	switch {
 	case s.Entry == 0:
-		out.fate(s, control.NoSuchEntry, "the target was in no such region")
+		out.fate(group, s, control.NoSuchEntry, "the target was in no such region")
 	case len(c.outbox) >= outboxLimit:
-		out.fate(s, control.Refused, "too many signals wait for their fate")
+		out.fate(group, s, control.Refused, "too many signals wait for their fate")
 	default:
-		p := &pending{signal: s, incarnation: m.incarnation, deadline: c.now.Add(s.TTL)}
+		p := &pending{signal: s, group: group, incarnation: incarnation, deadline: c.now.Add(s.TTL)}
 		c.outbox = append(c.outbox, p)
 		c.transmit(p, out)
 	}
@@ -127,12 +133,12 @@ func (c *Core) transmit(p *pending, out *Output) {
 	p.attempts++
 	to := p.signal.Target
 	for i := range out.Signals {
-		if a := &out.Signals[i]; a.To == to && a.Msg.Incarnation == p.incarnation && len(a.Msg.Signals) < wire.MaxSignals {
+		if a := &out.Signals[i]; a.To == to && a.Group == p.group && a.Msg.Incarnation == p.incarnation && len(a.Msg.Signals) < wire.MaxSignals {
 			a.Msg.Signals = append(a.Msg.Signals, *p.signal)
 			return
 		}
 	}
-	out.Signals = append(out.Signals, Addressed[wire.Signals]{to, wire.Signals{
+	out.Signals = append(out.Signals, Addressed[wire.Signals]{To: to, Group: p.group, Msg: wire.Signals{
 		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Incarnation: p.incarnation,
 		Signals: []control.Signal{*p.signal},
 	}})
@@ -147,13 +153,13 @@ func (c *Core) ack(from string, a *wire.Ack, out *Output) {
 	}
 	m.heard = c.now
 	for _, answer := range a.Answers {
-		c.answer(from, answer, out)
+		c.answer("", from, answer, out)
 	}
 }
 
-func (c *Core) answer(from string, a wire.Answer, out *Output) {
+func (c *Core) answer(group, from string, a wire.Answer, out *Output) {
 	i := slices.IndexFunc(c.outbox, func(p *pending) bool {
-		return p.signal.Decision == a.Decision && p.signal.Name == a.Name && p.signal.Target == from
+		return p.signal.Decision == a.Decision && p.signal.Name == a.Name && p.signal.Target == from && p.group == group
 	})
 	if i < 0 {
 		return // its fate is known: a late copy of the answer
@@ -171,7 +177,7 @@ func (c *Core) answer(from string, a wire.Answer, out *Output) {
 }
 
 func (c *Core) conclude(i int, f control.Fate, detail string, out *Output) {
-	out.fate(c.outbox[i].signal, f, detail)
+	out.fate(c.outbox[i].group, c.outbox[i].signal, f, detail)
 	c.outbox = slices.Delete(c.outbox, i, i+1)
 }
 
@@ -200,10 +206,13 @@ func (c *Core) retry(out *Output) {
 
 // gave reports whether the signal's target is no longer what it was.
 func (c *Core) gave(p *pending) bool {
+	if p.group != "" {
+		return c.others[p.group].gave(p)
+	}
 	m := c.members[p.signal.Target]
 	return m == nil || m.gone || m.incarnation != p.incarnation
 }
 
-func (o *Output) fate(s *control.Signal, f control.Fate, detail string) {
-	o.Fates = append(o.Fates, FateEvent{s, f, detail})
+func (o *Output) fate(group string, s *control.Signal, f control.Fate, detail string) {
+	o.Fates = append(o.Fates, FateEvent{Signal: s, Fate: f, Detail: detail, Group: group})
 }

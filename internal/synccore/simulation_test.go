@@ -437,7 +437,7 @@ func (a *actor) flush() {
 		a.up(frame, err)
 	}
 	for i := range out.Acks {
-		frame, _, err := wire.AppendAck(nil, &out.Acks[i])
+		frame, _, err := wire.AppendAck(nil, &out.Acks[i].Ack)
 		a.up(frame, err)
 	}
 	if wake := a.core.Wake(); wake != clocksync.MaxInstant {

@@ -1,9 +1,11 @@
 package synccore
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -25,6 +27,26 @@ type Status struct {
 	Memory     Values            `json:"memory"`
 	// Waiting is the number of signals without a final fate.
 	Waiting int `json:"waiting_signals"`
+	// Groups are the other groups that signals go to, in the order of their names;
+	// left out if there are none.
+	Groups []GroupStatus `json:"groups,omitempty"`
+}
+
+// GroupStatus is what is known of another group.
+type GroupStatus struct {
+	Group   string        `json:"group"`
+	Max     int           `json:"max"`     // members that are listened to
+	Members []HeardMember `json:"members"` // in the order of their names
+}
+
+// HeardMember is a member of another group: its newest incarnation, how many seconds
+// ago it was heard (what it says again is noted every half second), and its open
+// regions.
+type HeardMember struct {
+	Name        string   `json:"name"`
+	Incarnation uint64   `json:"incarnation"`
+	Heard       float64  `json:"heard_seconds"`
+	Regions     []string `json:"regions"`
 }
 
 // StateStatus is a global state without the states of its members.
@@ -123,7 +145,7 @@ func (c *Core) Status(now clocksync.Instant) Status {
 	s := Status{
 		Synchronizer: c.plan.Name, Group: c.plan.Members.Group, Term: c.opt.Term, Epoch: c.Epoch(),
 		Awaited: c.awaited(), State: c.stateStatus(), Waiting: len(c.outbox),
-		Members: c.memberStatus(now), Predicates: []PredicateStatus{},
+		Members: c.memberStatus(now), Predicates: []PredicateStatus{}, Groups: c.groupStatus(now),
 	}
 	for _, name := range c.plan.Predicates() {
 		s.Predicates = append(s.Predicates, c.predicateStatus(now, c.ruleIndex(name)))
@@ -167,13 +189,10 @@ func (c *Core) memberStatus(now clocksync.Instant) []MemberStatus {
 		one := MemberStatus{
 			Name: m.name, Host: m.host, Incarnation: m.incarnation, Standing: m.standing(), Why: m.why,
 			Heard: ago(now, m.heard), Silent: c.silent(m, now), Clock: c.clockStatus(m, together),
-			Seq: m.last, Behind: len(m.stash), Regions: []string{},
+			Seq: m.last, Behind: len(m.stash), Regions: regionNames(m.regions),
 		}
 		if m.gapSince != clocksync.MaxInstant {
 			one.Gap = ago(now, m.gapSince)
-		}
-		for _, r := range m.regions {
-			one.Regions = append(one.Regions, r.Name)
 		}
 		stamp := m.newest.alive
 		row := c.rows.get(m.newest.ref)
@@ -191,6 +210,27 @@ func (c *Core) memberStatus(now clocksync.Instant) []MemberStatus {
 		all = append(all, one)
 	}
 	return all
+}
+
+func (c *Core) groupStatus(now clocksync.Instant) []GroupStatus {
+	var all []GroupStatus
+	for _, name := range slices.Sorted(maps.Keys(c.others)) {
+		g := c.others[name]
+		one := GroupStatus{Group: name, Max: g.max, Members: make([]HeardMember, 0, len(g.sorted))}
+		for _, m := range g.sorted {
+			one.Members = append(one.Members, HeardMember{m.name, m.incarnation, ago(now, m.heard), regionNames(m.regions)})
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+func regionNames(regions []wire.Region) []string {
+	names := make([]string, len(regions))
+	for i, r := range regions {
+		names[i] = r.Name
+	}
+	return names
 }
 
 func (m *member) standing() Standing {

@@ -62,14 +62,15 @@ func (a *adviser) predicate(name string, p *Predicate) {
 		a.warn(at+".every", "let when compare with a variable of memory that set changes, give it a cooldown, or leave out every",
 			"%q sends its signals again on each global state while it holds: every change of any member makes one", name)
 	}
-	seen := map[string]bool{}
+	seen := map[[2]string]bool{}
 	for i, s := range p.Signal {
 		signal := cmp.Or(s.Name, name)
-		if seen[signal] {
+		to := [2]string{s.To.Group, signal}
+		if seen[to] {
 			a.warn(fmt.Sprintf("%s.signal[%d]", at, i), "give each a name of its own",
 				"a second signal %q of one decision: a member that gets both takes this one for a copy and neglects it", signal)
 		}
-		seen[signal] = true
+		seen[to] = true
 	}
 }
 

@@ -62,7 +62,7 @@ func TestWarnings(t *testing.T) {
 			[]string{`6:35 "p" sends its signals again on each global state while it holds: every change of any member makes one`},
 		},
 		"one name twice": {
-			"    predicates:\n      p:\n        when: len(members) > 1\n        signal: [{kind: cancel, region: a}, {kind: cancel, region: b, name: x}, {kind: cancel, region: c, name: x}, {kind: cancel, region: d, name: p}]\n",
+			"    predicates:\n      p:\n        when: len(members) > 1\n        signal: [{kind: cancel, region: a}, {kind: cancel, region: b, name: x}, {kind: cancel, region: c, name: x}, {kind: cancel, region: d, name: p}, {kind: cancel, region: e, name: x, to: {group: h}}]\n",
 			[]string{
 				`7:81 a second signal "x" of one decision: a member that gets both takes this one for a copy and neglects it`,
 				`7:117 a second signal "p" of one decision: a member that gets both takes this one for a copy and neglects it`,

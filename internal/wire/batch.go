@@ -38,7 +38,8 @@ const (
 	flagLeaving
 	flagTagged
 	flagTraced
-	batchFlags = flagAgain | flagLeaving | flagTagged | flagTraced
+	flagBehind // the length of the reports stands before them, since regions follow
+	batchFlags = flagAgain | flagLeaving | flagTagged | flagTraced | flagBehind
 )
 
 // No report and no region is shorter than this.
@@ -68,15 +69,20 @@ func (b *BatchCodec) write(c *coder, m *Batch) int {
 	if m.Trace.Valid() {
 		flags |= flagTraced
 	}
+	if len(m.Reports) > 0 && len(m.Regions) > 0 {
+		flags |= flagBehind
+	}
 	c.token("member", &m.Member)
 	c.uint("incarnation", &m.Incarnation)
 	c.uint("schema", &hash)
 	c.small("flags", &flags, 0, batchFlags)
 	place := len(c.buf) - 1
+	length := c.reserve(flags&flagBehind != 0)
 	var run run
 	n := c.fit("reports", len(m.Reports), MaxReports, tailBytes(m), func(i int) {
 		b.report(c, &m.Reports[i], &run, nil)
 	})
+	c.fill(length)
 	if n < len(m.Reports) && c.err == nil {
 		c.writeRegions(m.Regions, m.Reports[n-1].Seq)
 		c.evidence(&Evidence{}, &run)
@@ -164,6 +170,7 @@ func (b *BatchCodec) read(c *coder, domain clocksync.Domain, m *Batch) {
 	c.small("flags", &flags, 0, batchFlags)
 	m.Again, m.Leaving = flags&flagAgain != 0, flags&flagLeaving != 0
 
+	end := c.behind(flags)
 	var run run
 	var above []scgs.Value
 	m.Reports = resize(m.Reports, c.count("reports", 0, MaxReports, leastBytes))
@@ -174,8 +181,8 @@ func (b *BatchCodec) read(c *coder, domain clocksync.Domain, m *Batch) {
 			above = r.Row
 		}
 	})
-	m.Regions = resize(m.Regions, c.count("regions", 0, MaxRegions, leastBytes))
-	c.each("regions", len(m.Regions), func(i int) { c.region(&m.Regions[i]) })
+	c.need(end < 0 || len(c.buf) == end, "length", "the reports have another one")
+	c.readRegions(m)
 	m.Evidence = Evidence{At: clocksync.Stamp{Domain: domain}}
 	c.evidence(&m.Evidence, &run)
 	if m.Evidence.Seq == 0 {

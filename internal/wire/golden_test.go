@@ -131,7 +131,7 @@ func TestLayoutOfTraces(t *testing.T) {
 	plain := goldenFrames(t)
 	for kind, frame := range tracedFrames(t) {
 		want := hex.EncodeToString(plain[kind]) + strings.ReplaceAll(context, " ", "")
-		flag, marked := "5ad507dc", "5ad50fdc"
+		flag, marked := "5ad517cd", "5ad51fcd"
 		if kind == wire.KindSignals {
 			flag, marked = "69646c6502a2", "69646c6542a2"
 		}
@@ -152,8 +152,8 @@ func TestLayout(t *testing.T) {
 		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires
 		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
 			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09`,
-		// member, incarnation, schema, flags | count | reports | regions | evidence | quality
-		wire.KindBatch: `01 02 a27731 cd012c cf5b487f17ec3a5ad5 07 dc0003
+		// member, incarnation, schema, flags | length, count | reports | regions | evidence | quality
+		wire.KindBatch: `01 02 a27731 cd012c cf5b487f17ec3a5ad5 17 cd0027 dc0003
 			09 00 d103e8 d10f3c d11004  01 ca3f000000 fe a161 03 c3
 			01 01 0a 00 00
 			01 06 0a  c0 c0 c0 c0 c0 c0

@@ -103,7 +103,9 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{signals + "01 a174 a172 01 00 92 a178 04 da0fa0" + strings.Repeat("61", 4000) + "a179 04 d9ff" + strings.Repeat("61", 255), "wire: signals: signals[0].data: signal: 4275 bytes of data, at most 4096 ride with a signal: send a reference and fetch the body"},
 
 		{"01 02 a161 00 05", "wire: batch: schema: the rows have another one than this side expects: introduce the member anew"},
-		{"01 02 a161 00 cf5b487f17ec3a5ad5 10", "wire: batch: flags: 16 is not 0 to 15"},
+		{"01 02 a161 00 cf5b487f17ec3a5ad5 20", "wire: batch: flags: 32 is not 0 to 31"},
+		{"01 02 a161 00 cf5b487f17ec3a5ad5 10 02 90", "wire: batch: length: the frame ends inside the reports"},
+		{"01 02 a161 00 cf5b487f17ec3a5ad5 10 02 90 90 00", "wire: batch: length: the reports have another one"},
 		{batchHead + "dd00000401", "wire: batch: reports: 1025 of them, at most 1024 are allowed"},
 		{batchHead + "dd00000400 00", "wire: batch: reports: the frame ends inside it"},
 		{batchHead + "91 00 " + zeroStamp + rowOfNils + emptyTail, "wire: batch: reports[0].seq: it is 0, the states of a member count from 1"},

@@ -1,0 +1,188 @@
+package synccore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// otherGroup is what is known of a group whose members report to another
+// synchronizer: only what a signal to them has to carry. A signal takes effect in
+// the entry of a region that was known when it was decided on, or not at all (PEGASUS
+// paper, section 2.1), so the entries have to be known beforehand.
+type otherGroup struct {
+	max    int
+	sorted []*otherMember // by name
+}
+
+// otherMember is the newest incarnation of a member.
+type otherMember struct {
+	name        string
+	incarnation uint64
+	heard       clocksync.Instant
+	regions     []wire.Region
+}
+
+// listen makes room for the groups of the plan. A group that no signal goes to any
+// more stays known: some may be under way.
+func (c *Core) listen() {
+	for _, g := range c.plan.groups {
+		if c.others[g.name] == nil {
+			c.others[g.name] = &otherGroup{}
+		}
+		c.others[g.name].max = g.max
+	}
+}
+
+// listening reports whether members of other groups are known, which are forgotten
+// some day.
+func (c *Core) listening() bool {
+	for _, g := range c.others {
+		if len(g.sorted) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
+func (g *otherGroup) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(g.sorted, name, func(m *otherMember, name string) int { return cmp.Compare(m.name, name) })
+}
+
+// News reports whether an input from another group says anything: what is lost of its
+// reports is none of ours, and a batch that tells what is known of its member, which
+// was heard a moment ago, need not be stepped with.
+func (c *Core) News(now clocksync.Instant, in *Input) bool {
+	g := c.others[in.Group]
+	if g == nil || in.Kind == InGone {
+		return false
+	}
+	if in.Kind != InBatch || in.Batch.Leaving || in.Batch.Member != in.From {
+		return true
+	}
+	i, known := g.find(in.From)
+	if !known && len(g.sorted) >= g.max {
+		told, ok := c.strangers[tooMany(in.Group)]
+		return !ok || now.Sub(told) >= resendWait
+	}
+	if !known || in.Batch.Incarnation != g.sorted[i].incarnation || now.Sub(g.sorted[i].heard) >= heartbeat/2 {
+		return true
+	}
+	return !in.Batch.Again && !slices.Equal(in.Batch.Regions, g.sorted[i].regions)
+}
+
+// tooMany stands among the strangers for the members of a group that are too many;
+// it is no name of a member.
+func tooMany(group string) string { return group + "/" }
+
+// hear takes an input from a member of another group.
+func (c *Core) hear(in *Input, out *Output) {
+	g := c.others[in.Group]
+	if g == nil {
+		return
+	}
+	switch in.Kind {
+	case InHello:
+		if h := in.Hello; c.speaks(in, h.Member, out) {
+			c.meet(g, in, h.Incarnation, out)
+		}
+	case InBatch:
+		c.overhear(g, in, out)
+	case InAck:
+		a := in.Ack
+		i, known := g.find(in.From)
+		if !known || a.Member != in.From || a.Incarnation != g.sorted[i].incarnation {
+			out.refuse(ClassSender, in.Group+"/"+in.From, "acknowledgement of an unknown incarnation")
+			return
+		}
+		g.sorted[i].heard = c.now
+		for _, answer := range a.Answers {
+			c.answer(in.Group, in.From, answer, out)
+		}
+	default:
+		panic(fmt.Sprintf("synccore: input of kind %d from another group", in.Kind))
+	}
+}
+
+// speaks refuses a frame that names another member than its subject.
+func (c *Core) speaks(in *Input, member string, out *Output) bool {
+	if member == in.From {
+		return true
+	}
+	out.refuse(ClassSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
+	return false
+}
+
+func (c *Core) overhear(g *otherGroup, in *Input, out *Output) {
+	b := in.Batch
+	if !c.speaks(in, b.Member, out) {
+		return
+	}
+	if b.Leaving {
+		if i, known := g.find(in.From); known && g.sorted[i].incarnation == b.Incarnation {
+			g.sorted = slices.Delete(g.sorted, i, i+1)
+		}
+		return
+	}
+	if m := c.meet(g, in, b.Incarnation, out); m != nil && !b.Again {
+		m.regions = append(m.regions[:0], b.Regions...)
+	}
+}
+
+// meet notes that an incarnation of a member is there, and returns nil if it is not
+// the newest, or one member too many.
+func (c *Core) meet(g *otherGroup, in *Input, incarnation uint64, out *Output) *otherMember {
+	i, known := g.find(in.From)
+	if !known {
+		if len(g.sorted) >= g.max {
+			if !c.asked(tooMany(in.Group)) {
+				out.refuse(ClassFull, in.Group+"/"+in.From, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
+			}
+			return nil
+		}
+		g.sorted = slices.Insert(g.sorted, i, &otherMember{name: in.From, incarnation: incarnation})
+	}
+	m := g.sorted[i]
+	switch {
+	case incarnation < m.incarnation:
+		return nil
+	case incarnation > m.incarnation:
+		m.incarnation, m.regions = incarnation, m.regions[:0]
+	}
+	m.heard = c.now
+	return m
+}
+
+// forgetOthers forgets those that were not heard for long.
+func (c *Core) forgetOthers() {
+	for _, g := range c.others {
+		g.sorted = slices.DeleteFunc(g.sorted, func(m *otherMember) bool { return c.now.Sub(m.heard) > otherSilent })
+	}
+}
+
+// gave reports whether the target of a signal is no longer what it was.
+func (g *otherGroup) gave(p *pending) bool {
+	i, known := g.find(p.signal.Target)
+	return !known || g.sorted[i].incarnation != p.incarnation
+}
+
+// emitOther sends one signal of a decision to every member of another group that is
+// known, in the entry of the region that it told last.
+func (c *Core) emitOther(o *outgoing, signal func(target string, entry uint64) *control.Signal, out *Output) {
+	g := c.others[o.group]
+	if len(g.sorted) == 0 {
+		out.refuse(ClassTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.name, o.group))
+		return
+	}
+	for _, m := range g.sorted {
+		entry := uint64(0)
+		if i := slices.IndexFunc(m.regions, func(r wire.Region) bool { return r.Name == o.region }); i >= 0 {
+			entry = m.regions[i].Entry
+		}
+		c.post(o.group, m.incarnation, signal(m.name, entry), out)
+	}
+}

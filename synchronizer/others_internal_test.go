@@ -1,0 +1,312 @@
+package synchronizer
+
+import (
+	"bytes"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// worker is a member of another group, whose messages the test sends and receives one
+// by one.
+type worker struct {
+	c        *crowd
+	core     *agentcore.Core
+	bus      bus.Bus
+	subjects wire.Subjects
+	signals  chan wire.Signals
+	codec    *wire.BatchCodec
+}
+
+var workerState = scgs.Schema{{Name: "phase", Type: scgs.String}, {Name: "loads", Type: scgs.ListOf(scgs.Float)}}
+
+// newWorker is an incarnation of w1, welcomed by a synchronizer of its own.
+func newWorker(c *crowd, incarnation uint64) *worker {
+	w := &worker{
+		c: c, bus: c.local.Connect(bus.Options{}), subjects: wire.Subjects{Tenant: "default", Group: "workers"},
+		signals: make(chan wire.Signals, 1024), codec: wire.NewBatchCodec(workerState),
+		core: agentcore.New(agentcore.Options{Hello: wire.Hello{Member: "w1", Incarnation: incarnation, Domain: "d"}}),
+	}
+	if _, err := w.bus.Subscribe(w.subjects.Signal("w1"), bus.Limits{}, func(m bus.Message) {
+		if s, err := wire.DecodeSignals(m.Data); err != nil {
+			c.tb.Error(err)
+		} else {
+			w.signals <- s
+		}
+	}); err != nil {
+		c.tb.Fatal(err)
+	}
+	c.tb.Cleanup(func() {
+		if err := w.bus.Close(); err != nil {
+			c.tb.Error(err)
+		}
+	})
+	w.flush()
+	w.core.OnWelcome(w.now(), &wire.Welcome{
+		Synchronizer: "bsync", Term: 99, Epoch: 12, Member: "w1", Incarnation: incarnation, Accepted: true, Schema: workerState,
+	})
+	if err := w.core.Set(w.now(), w.stamp(), []scgs.Value{scgs.StringValue("search"), scgs.ListValue(scgs.Float, scgs.FloatValue(2))}); err != nil {
+		c.tb.Fatal(err)
+	}
+	return w
+}
+
+func (w *worker) now() clocksync.Instant { return w.c.s.opt.now() }
+
+func (w *worker) stamp() clocksync.Stamp {
+	return clocksync.Stamp{Domain: "d", Mono: w.now(), Within: clocksync.Unbounded}
+}
+
+func (w *worker) enter() uint64 {
+	entry, err := w.core.Enter(w.now(), "search", nil)
+	if err != nil {
+		w.c.tb.Fatal(err)
+	}
+	return entry
+}
+
+// flush sends what the worker has to say.
+func (w *worker) flush() {
+	var out agentcore.Output
+	w.core.Flush(w.now(), w.stamp(), &out)
+	put := func(subject string, frame []byte, err error) {
+		if err == nil {
+			err = w.bus.Publish(subject, frame)
+		}
+		if err != nil {
+			w.c.tb.Fatal(err)
+		}
+	}
+	for i := range out.Hellos {
+		frame, err := wire.AppendHello(nil, &out.Hellos[i])
+		put(w.subjects.State("w1"), frame, err)
+	}
+	for i := range out.Batches {
+		frame, _, err := w.codec.Append(nil, &out.Batches[i])
+		put(w.subjects.State("w1"), frame, err)
+	}
+	for i := range out.Acks {
+		frame, _, err := wire.AppendAck(nil, &out.Acks[i].Ack)
+		put(w.subjects.Ack(out.Acks[i].To, "w1"), frame, err)
+	}
+}
+
+// next is the next frame of signals for the worker.
+func (w *worker) next() wire.Signals {
+	w.c.tb.Helper()
+	select {
+	case s := <-w.signals:
+		return s
+	case <-time.After(20 * time.Second):
+		w.c.tb.Fatal("no signal within 20s")
+	}
+	return wire.Signals{}
+}
+
+// take offers signals to the worker, as OnSignals does, and tells their first fate.
+func (w *worker) take(s wire.Signals) control.Fate {
+	w.c.tb.Helper()
+	fresh := w.core.OnSignals(w.now(), &s)
+	if len(fresh) != 1 {
+		w.c.tb.Fatalf("%d signals that are no copies: %+v", len(fresh), s)
+	}
+	return fresh[0].Fate
+}
+
+// fates collects what becomes of the signals to the other group.
+type fates struct {
+	mu   sync.Mutex
+	list []control.Fate
+}
+
+func (f *fates) observe(e Event) {
+	if x, ok := e.(Fate); ok && x.Group == "workers" {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.list = append(f.list, x.Fate)
+	}
+}
+
+func (f *fates) await(c *crowd, n int, want control.Fate) {
+	c.tb.Helper()
+	c.until("fate "+want.String(), func() bool {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		return len(f.list) >= n
+	})
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if got := f.list[n-1]; got != want || len(f.list) != n {
+		c.tb.Fatalf("fates %v, want %v as number %d and last", f.list, want, n)
+	}
+}
+
+// TestSignalsToAnotherGroupThatGetLost drives a member of another group by hand: what
+// is lost is sent again, what comes after its region entry is neglected, and a member
+// that has restarted gets only what was decided on its own entries.
+func TestSignalsToAnotherGroupThatGetLost(t *testing.T) {
+	var journal bytes.Buffer
+	var told fates
+	c := newCrowd(t, `
+synchronizers:
+  async:
+    members: {group: g}
+    silence: {after: 1h, then: drop}
+    state: {n: int}
+    predicates:
+      stop: {when: "any(members, .n > 0)", every: true, signal: {kind: cancel, region: search, to: {group: workers}}}
+`, Options{Observe: told.observe, Journal: &journal})
+	now, seq := c.s.opt.now(), uint64(0)
+	c.send(c.subjects.State("a"), c.hello("a"))
+	fire := func() {
+		seq++
+		c.send(c.subjects.State("a"), c.batch("a", seq, now.Add(2*time.Duration(seq)*time.Millisecond), 1))
+	}
+	knows := func(incarnation uint64, regions int) func() bool {
+		return func() bool {
+			status, err := c.s.Status(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			g := status.Groups[0].Members
+			return len(g) == 1 && g[0].Incarnation == incarnation && len(g[0].Regions) == regions
+		}
+	}
+	w := newWorker(c, 5)
+	first := w.enter()
+	w.flush()
+	c.until("w1 is known with its region", knows(5, 1))
+
+	// Two frames are lost; the third arrives, its answer is lost, and a copy is
+	// answered.
+	fire()
+	for range 2 {
+		w.next()
+	}
+	s := w.next()
+	if s.Synchronizer != "async" || s.Incarnation != 5 || s.Signals[0].Entry != first {
+		t.Fatalf("signals %+v, want entry %d of incarnation 5", s, first)
+	}
+	if fate := w.take(s); fate != control.Waiting {
+		t.Fatalf("fate %v of the third copy", fate)
+	}
+	var lost agentcore.Output
+	w.core.Flush(w.now(), w.stamp(), &lost)
+	if len(lost.Acks) != 1 || lost.Acks[0].To != "async" {
+		t.Fatalf("acknowledgements %+v", lost.Acks)
+	}
+	w.core.Finish(w.core.LeaveRegion(w.now(), first), control.Applied, "")
+	w.flush()
+	told.await(c, 1, control.Applied)
+	c.until("w1 is known without its region", knows(5, 0))
+
+	// The worker leaves its region while a signal is under way, and enters it anew.
+	second := w.enter()
+	w.flush()
+	c.until("w1 is known with its region", knows(5, 1))
+	fire()
+	w.core.LeaveRegion(w.now(), second)
+	third := w.enter()
+	for s = w.next(); s.Signals[0].Entry != second; { // Copies of the first signal.
+		s = w.next()
+	}
+	if fate := w.take(s); fate != control.NoSuchEntry {
+		t.Errorf("fate %v of a signal that came too late", fate)
+	}
+	if w.core.Canceled(third) != nil {
+		t.Error("a signal to an entry that is over has cancelled the next one")
+	}
+	w.flush()
+	told.await(c, 2, control.NoSuchEntry)
+
+	// It dies with a signal under way; what became of that nobody knows.
+	fire()
+	for s = w.next(); s.Signals[0].Entry != third; {
+		s = w.next()
+	}
+	w2 := newWorker(c, 6)
+	w2.enter()
+	w2.flush()
+	told.await(c, 3, control.Unconfirmed)
+	if fresh := w2.core.OnSignals(w2.now(), &s); len(fresh) != 0 {
+		t.Errorf("what was meant for the incarnation before is let in: %+v", fresh)
+	}
+	c.until("w1 is known by its new incarnation", knows(6, 1))
+	fire()
+	for s = w2.next(); s.Incarnation != 6; {
+		s = w2.next()
+	}
+	if fate := w2.take(s); fate != control.Waiting {
+		t.Errorf("fate %v of a signal to the new incarnation", fate)
+	}
+	w2.core.Finish(w2.core.LeaveRegion(w2.now(), s.Signals[0].Entry), control.Applied, "")
+	w2.flush()
+	told.await(c, 4, control.Applied)
+
+	// What does not concern it is passed over, and what is no message is refused.
+	stats := c.s.Stats()
+	gone, err := wire.AppendGone(nil, &wire.Gone{Member: "w1", Incarnation: 6, First: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.send(w.subjects.State("w1"), gone)
+	c.send(w.subjects.State("w1"), []byte("no frame"))
+	c.until("three frames more", func() bool { return c.s.Stats().Frames == stats.Frames+2 })
+	if now := c.s.Stats(); now.Malformed != stats.Malformed+1 || now.Rejected != stats.Rejected {
+		t.Errorf("%+v, before %+v", now, stats)
+	}
+	if err := c.s.Close(); err != nil {
+		t.Error(err)
+	}
+	r, err := Replay(bytes.NewReader(journal.Bytes()), ReplayOptions{})
+	if err != nil || r.FirstDifference != 0 || !r.Complete || r.Decisions != 4 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// TestNoNewsEndsAWait: a step that has left its questions to the message behind it gets
+// them asked though that one says nothing new.
+func TestNoNewsEndsAWait(t *testing.T) {
+	c := newCrowd(t, `
+synchronizers:
+  async:
+    members: {group: g, count: 2}
+    silence: {after: 1h, then: drop}
+    state: {n: int}
+    predicates:
+      stop: {when: "sum(members, .n) > 9", signal: {kind: cancel, region: search, to: {group: workers}}}
+`, Options{})
+	l, now := c.drive(), c.s.opt.now()
+	take := func(group, member string, frame []byte, more bool) {
+		l.more = more
+		l.receive(&item{false, group, member, frame, now})
+	}
+	outline, _, err := wire.NewBatchCodec(workerState).Append(nil, &wire.Batch{Member: "w1", Incarnation: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	take("workers", "w1", outline, true)
+	for _, name := range []string{"a", "b"} {
+		take("", name, c.hello(name), true)
+	}
+	take("", "a", c.batch("a", 1, now, 1), true)
+	take("", "b", c.batch("b", 1, now.Add(2*time.Millisecond), 1), true)
+	if n := len(l.output.Probes); n != 0 {
+		t.Fatalf("%d probes while a message waits", n)
+	}
+	take("workers", "w1", outline, true)
+	if n := len(l.output.Probes); n != 0 {
+		t.Fatalf("%d probes while another message waits", n)
+	}
+	take("workers", "w1", outline, false)
+	if n := len(l.output.Probes); n != 1 {
+		t.Errorf("%d probes after the last message, want one of a", n)
+	}
+}
