@@ -37,6 +37,7 @@ type Threshold struct {
 	k          int
 	maxPending int
 	ends       bool
+	alarmsOnly bool
 	members    []holder
 	free       []Member // removed, to be given out again, last first
 
@@ -57,6 +58,11 @@ type Threshold struct {
 	sets         []found // for Next, from next on
 	next         int
 	runs         []*run // of the sets
+
+	alarms     []*alarm // that are remembered, oldest first
+	remembered int      // the runs of these
+	lapse      uint64   // what covered a run in an earlier one may do so no more
+	odd        int      // the runs that are odd
 
 	search   search
 	tick     uint64
@@ -111,7 +117,7 @@ func NewThreshold(k int, o Options) *Threshold {
 		o.MaxPending = defaultMaxPending
 	}
 	return &Threshold{
-		k: max(k, 1), maxPending: o.MaxPending, ends: o.Ends,
+		k: max(k, 1), maxPending: o.MaxPending, ends: o.Ends, alarmsOnly: o.Alarms, lapse: 1,
 		byName: make(map[clocksync.Domain]*clockRuns),
 	}
 }

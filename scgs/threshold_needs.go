@@ -47,7 +47,7 @@ func (t *Threshold) Needs(dst []Need) []Need {
 // lackingFrom looks at the starts in the list that are not before a limit.
 func (t *Threshold) lackingFrom(o *ordered, limit clocksync.Instant) {
 	for i := len(o.list) - 1; i >= 0 && o.list[i].key >= limit; i-- {
-		if x := o.list[i].run; x != nil && x.mark != t.tick {
+		if x := o.list[i].run; x != nil && x.mark != t.tick && !(t.alarmsOnly && t.settled(x)) {
 			x.mark = t.tick
 			t.lacking(x)
 		}
@@ -57,6 +57,9 @@ func (t *Threshold) lackingFrom(o *ordered, limit clocksync.Instant) {
 // lacking marks the runs of which evidence is lacking for sets in which x starts
 // last.
 func (t *Threshold) lacking(x *run) {
+	if t.startBy(x) < t.k {
+		return
+	}
 	s := &t.search
 	s.near = s.near[:0]
 	for _, y := range t.open {
@@ -78,6 +81,11 @@ func (t *Threshold) lacking(x *run) {
 	if t.k > 2 {
 		t.wantAll(append(s.near, x))
 	}
+}
+
+// startBy is at least the number of runs that start no later than x.
+func (t *Threshold) startBy(x *run) int {
+	return t.starts.upTo(x.start.hi) + x.clockRuns.starts.upTo(x.start.m)
 }
 
 // wantAll asks the runs for evidence past the latest starts among them. To have

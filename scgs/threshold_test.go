@@ -85,12 +85,20 @@ func TestThresholdFollowsItsOutputRule(t *testing.T) {
 		reference := newThresholdReference(k, s)
 		detector := scgs.NewThreshold(k, scgs.Options{})
 		detector.Epoch(1, nil, s.specs())
+		alarms := scgs.NewThreshold(k, scgs.Options{Alarms: true})
+		alarms.Epoch(1, nil, s.specs())
 		for i, msg := range s.arrived {
 			put(detector, scgs.Member(msg.member), msg)
+			put(alarms, scgs.Member(msg.member), msg)
 			reference.take(msg)
 			got, want := drainThreshold(detector), reference.lines()
 			if !slices.Equal(got, want) {
 				t.Fatalf("k=%d, %v\nafter message %d, %v:\ngot\n%s\nwant\n%s", k, s, i, msg, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			got = drainThreshold(alarms)
+			want = slices.DeleteFunc(want, func(line string) bool { return strings.HasSuffix(line, "grows=true") })
+			if !slices.Equal(got, want) {
+				t.Fatalf("alarms, k=%d, %v\nafter message %d, %v:\ngot\n%s\nwant\n%s", k, s, i, msg, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
 	})

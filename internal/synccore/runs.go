@@ -60,7 +60,7 @@ const maxFound = 64
 func newRuns(rule int, o own) *runs {
 	w := &runs{rule: rule, due: clocksync.MaxInstant}
 	if o.atLeast > 0 {
-		w.sets = scgs.NewThreshold(o.atLeast, scgs.Options{Ends: true})
+		w.sets = scgs.NewThreshold(o.atLeast, scgs.Options{Ends: true, Alarms: true})
 		w.in = w.sets
 	} else {
 		w.tuples = scgs.NewDetector(scgs.Options{Modality: o.modality})
@@ -278,9 +278,7 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 		w.end(&w.ended[i])
 	}
 	for w.sets.Next(&w.set) {
-		if !w.set.Grows {
-			c.gather(w, out)
-		}
+		c.gather(w, out)
 	}
 	w.due = clocksync.MaxInstant
 	if !c.judging() {
@@ -293,7 +291,7 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return !f.waits })
 }
 
-// gather takes a set that contains none that was found before. It fires at once if nothing is to be
+// gather takes a set. It fires at once if nothing is to be
 // waited for.
 func (c *Core) gather(w *runs, out *Output) {
 	f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: true, due: clocksync.MinInstant}
