@@ -44,21 +44,25 @@ func (t *Threshold) Needs(dst []Need) []Need {
 	return dst
 }
 
-// lackingFrom looks at the starts in the list that are not before a limit.
+// lackingFrom looks at the starts in the list that are not before a limit, latest
+// first. With one clock in all the first one for which enough runs may overlap
+// asks for what the earlier ones ask for too.
 func (t *Threshold) lackingFrom(o *ordered, limit clocksync.Instant) {
 	for i := len(o.list) - 1; i >= 0 && o.list[i].key >= limit; i-- {
 		if x := o.list[i].run; x != nil && x.mark != t.tick && !(t.alarmsOnly && t.settled(x)) {
 			x.mark = t.tick
-			t.lacking(x)
+			if t.lacking(x) && !t.multi() {
+				return
+			}
 		}
 	}
 }
 
 // lacking marks the runs of which evidence is lacking for sets in which x starts
-// last.
-func (t *Threshold) lacking(x *run) {
+// last; false if too few runs may overlap there.
+func (t *Threshold) lacking(x *run) bool {
 	if t.startBy(x) < t.k {
-		return
+		return false
 	}
 	s := &t.search
 	s.near = s.near[:0]
@@ -70,7 +74,7 @@ func (t *Threshold) lacking(x *run) {
 	t.lackingEnded(&t.over, x, x.start.hi)
 	t.lackingEnded(&x.clockRuns.over, x, x.start.m)
 	if len(s.near)+1 < t.k {
-		return
+		return false
 	}
 	t.want(x, x)
 	for _, y := range s.near {
@@ -79,8 +83,10 @@ func (t *Threshold) lacking(x *run) {
 		t.want(y, y)
 	}
 	if t.k > 2 {
-		t.wantAll(append(s.near, x))
+		s.near = append(s.near, x)
+		t.wantAll(s.near)
 	}
+	return true
 }
 
 // startBy is at least the number of runs that start no later than x.

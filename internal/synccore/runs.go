@@ -26,6 +26,7 @@ type runs struct {
 	found   []*found // the sets that wait to fire; the tuple that is open
 	stood   []*found // the sets that held when the epoch began
 	due     clocksync.Instant
+	again   clocksync.Instant // when it may next be asked what evidence it lacks
 
 	set      scgs.Set
 	ev       scgs.Event
@@ -58,7 +59,7 @@ type found struct {
 const maxFound = 64
 
 func newRuns(rule int, o own) *runs {
-	w := &runs{rule: rule, due: clocksync.MaxInstant}
+	w := &runs{rule: rule, due: clocksync.MaxInstant, again: clocksync.MinInstant}
 	if o.atLeast > 0 {
 		w.sets = scgs.NewThreshold(o.atLeast, scgs.Options{Ends: true, Alarms: true})
 		w.in = w.sets
@@ -170,6 +171,19 @@ func (c *Core) keepRuns(old *Plan) {
 			}
 		}
 	}
+}
+
+// lacks appends the evidence that the detector lacks, or puts that off: a threshold
+// of many members is not asked at each of many reports.
+func (w *runs) lacks(now clocksync.Instant, dst []scgs.Need) []scgs.Need {
+	if now < w.again {
+		w.due = min(w.due, w.again)
+		return dst
+	}
+	if w.sets != nil {
+		w.again = now.Add(askPeriod)
+	}
+	return w.needs(dst)
 }
 
 // needs appends the evidence that the detector lacks, by the members' numbers in the
