@@ -72,13 +72,93 @@ func (t *Threshold) completeAlarms(r *run, from point) {
 	if len(s.lasts) == 0 || t.count < t.k {
 		return
 	}
-	if odd || slices.Contains(s.lasts, r) {
-		s.lasts = s.lasts[:0]
+	s.old, s.cut, s.full = len(t.sets), false, false
+	if !odd {
+		s.lasts = slices.DeleteFunc(s.lasts, func(q *run) bool { return t.seekLast(r, q) })
 	}
+	if len(s.lasts) > 0 {
+		if odd || slices.Contains(s.lasts, r) {
+			s.lasts = s.lasts[:0]
+		}
+		t.tick++
+		for _, x := range s.begun {
+			x.fresh = t.tick
+		}
+		t.seek(r)
+	}
+	t.deliver()
+}
+
+// seekLast looks for the set that has r and of which q is the last run, and
+// returns false if there may be more than one: not all that start by q and overlap
+// both overlap each other.
+func (t *Threshold) seekLast(r, q *run) bool {
+	if !r.startsBy(q) {
+		return true
+	}
+	s := &t.search
+	t.tick++
+	s.near, s.later = s.near[:0], s.later[:0]
+	r.mark, q.mark = t.tick, t.tick
+	p := t.newProfile()
+	p.put(r)
+	s.chosen = append(s.chosen[:0], r)
+	if q != r {
+		p.put(q)
+		s.chosen = append(s.chosen, q)
+	}
+	for _, x := range t.open {
+		if !t.joinLast(&p, r, q, x) {
+			return false
+		}
+	}
+	lists := [2]*ordered{&q.clockRuns.over, &t.over}
+	limits := [2]clocksync.Instant{q.start.m, q.start.hi}
+	for n, o := range lists {
+		for i := len(o.list) - 1; i >= 0 && o.list[i].key > limits[n]; i-- {
+			if x := o.list[i].run; x != nil && !t.joinLast(&p, r, q, x) {
+				return false
+			}
+		}
+	}
+	set := s.chosen
 	for _, x := range s.begun {
 		x.fresh = t.tick
 	}
-	t.seek(r)
+	if len(set) < t.k || !s.all && !slices.ContainsFunc(set, func(x *run) bool { return x.fresh == t.tick }) {
+		return true
+	}
+	if a := t.contained(set); a != nil {
+		t.coverLast(set, a)
+		return true
+	}
+	if slices.ContainsFunc(s.later, p.fits) {
+		return true // it is found with that one as the last
+	}
+	slices.SortFunc(set, compareRuns)
+	t.add(set)
+	return true
+}
+
+// joinLast takes x in if it starts by q and overlaps both. It is false if x does
+// not fit what was taken in before.
+func (t *Threshold) joinLast(p *profile, r, q, x *run) bool {
+	if x.mark == t.tick {
+		return true
+	}
+	x.mark = t.tick
+	s := &t.search
+	switch {
+	case !x.holds() || !x.overlaps(q) || !x.overlaps(r):
+	case !x.startsBy(q):
+		s.later = append(s.later, x)
+	case !p.fits(x):
+		return false
+	default:
+		p.put(x)
+		s.chosen = append(s.chosen, x)
+	}
+	return true
 }
 
 // candidates collects which runs can be the last of a set that r completes.

@@ -47,6 +47,9 @@ func (t *Threshold) add(set []*run) {
 
 // deliver numbers the sets that this input has completed, in their order.
 func (t *Threshold) deliver() {
+	if t.search.cut {
+		t.stats.Truncated++
+	}
 	sets := t.sets[t.search.old:]
 	slices.SortFunc(sets, t.compareSets)
 	sets = slices.CompactFunc(sets, func(a, b found) bool { return t.compareSets(a, b) == 0 })

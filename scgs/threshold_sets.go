@@ -24,6 +24,7 @@ type search struct {
 	ticks  uint64     // of profiles
 	picks  uint64     // of sets that were looked for reported ones
 	lasts  []*run     // of alarms: which runs can be the last of one, if not any
+	later  []*run     // than the last one of a set in the making
 }
 
 // complete finds the sets that became certain when r's end, or the evidence that
@@ -47,7 +48,9 @@ func (t *Threshold) complete(r *run, from point) {
 			return
 		}
 	}
+	s.old, s.cut, s.full = len(t.sets), false, false
 	t.seek(r)
+	t.deliver()
 }
 
 // seek looks for the sets that have r and a run that it has begun to overlap.
@@ -60,12 +63,7 @@ func (t *Threshold) seek(r *run) {
 	if len(s.near)+1 < t.k {
 		return
 	}
-	s.old, s.cut, s.full = len(t.sets), false, false
 	t.enumerate(r)
-	t.deliver()
-	if s.cut {
-		t.stats.Truncated++
-	}
 }
 
 // begun collects the runs that r did not overlap before its end moved on.
