@@ -78,24 +78,25 @@ func BenchmarkThreshold(b *testing.B) {
 }
 
 // holders is a Threshold fed at 20,000 reports a second, with bounds of 100 us, by
-// members in turn of which so many hold the condition. Every hundredth report ends
-// the run of one of these, and another member takes its place.
+// members in turn of which so many hold the condition. Every so many
+// reports the run of one of these ends, and another member takes its place.
 type holders struct {
-	w       *workload
-	d       *scgs.Threshold
-	holding []int
-	idle    []int
-	place   []int // among those that hold, or -1
-	now     clocksync.Instant
-	turn    int
-	set     scgs.Set
-	refs    []scgs.Ref
-	needs   []scgs.Need
-	found   int
+	w           *workload
+	d           *scgs.Threshold
+	holding     []int
+	idle        []int
+	place       []int // among those that hold, or -1
+	now         clocksync.Instant
+	turn        int
+	changeEvery int
+	set         scgs.Set
+	refs        []scgs.Ref
+	needs       []scgs.Need
+	found       int
 }
 
 func newHolders(k, members, hold, domains int, o scgs.Options) *holders {
-	h := &holders{w: newWorkload("random", members, domains), d: scgs.NewThreshold(k, o), place: make([]int, members)}
+	h := &holders{w: newWorkload("random", members, domains), d: scgs.NewThreshold(k, o), place: make([]int, members), changeEvery: 100}
 	h.d.Epoch(1, nil, h.w.specs())
 	for m := range members {
 		h.place[m] = -1
@@ -131,7 +132,7 @@ func (h *holders) at(m int) clocksync.Stamp {
 
 func (h *holders) step() {
 	h.turn++
-	if m := h.turn % len(h.place); h.turn%100 != 0 {
+	if m := h.turn % len(h.place); h.turn%h.changeEvery != 0 {
 		h.d.Evidence(scgs.Member(m), h.w.seq[m], h.at(m))
 	} else {
 		h.change()
@@ -156,7 +157,7 @@ func (h *holders) change() {
 // "needs" asks after each report for the evidence that is lacking.
 func BenchmarkHolders(b *testing.B) {
 	for _, each := range []int{0, 16, 1} { // members of a domain, 0 is all
-		for _, hold := range []int{100, 300, 1000} {
+		for _, hold := range []int{100, 1000} {
 			members := max(1000, 2*hold)
 			domains := 1
 			if each > 0 {

@@ -35,6 +35,10 @@ func (t *Threshold) add(set []*run) {
 		set[i-1], set[i] = set[i], set[i-1]
 	}
 	if t.alarmsOnly {
+		if len(s.lasts) > 0 && !slices.ContainsFunc(set, func(r *run) bool { return slices.Contains(s.lasts, r) }) {
+			t.runs = t.runs[:from] // Runs that were not looked at may overlap all of it.
+			return
+		}
 		if a := t.contained(set); a != nil {
 			t.coverLast(set, a)
 			clear(set)
