@@ -35,7 +35,7 @@ type cover struct {
 	front, back clocksync.Instant
 }
 
-// complete is what a Threshold does in place of [Threshold.complete] if only the
+// completeAlarms is what a Threshold does in place of [Threshold.complete] if only the
 // alarms are wanted.
 func (t *Threshold) completeAlarms(r *run, from point) {
 	if t.multi() {

@@ -10,7 +10,8 @@ import (
 // evidence could complete a set that was not reported, after Next has returned
 // false: those that at least k-1 others may overlap at the start of one of them,
 // which they have not been shown to outlast. Members without an open run are not
-// asked. It costs O(open runs), and for each start that an open run has not been
+// asked. With Options.Alarms those are not asked either of which nothing but sets
+// that grow could come. It costs O(open runs), and for each start that an open run has not been
 // shown to outlast O(runs).
 func (t *Threshold) Needs(dst []Need) []Need {
 	if t.count < t.k || len(t.open) == 0 {
@@ -49,7 +50,7 @@ func (t *Threshold) Needs(dst []Need) []Need {
 // asks for what the earlier ones ask for too.
 func (t *Threshold) lackingFrom(o *ordered, limit clocksync.Instant) {
 	for i := len(o.list) - 1; i >= 0 && o.list[i].key >= limit; i-- {
-		if x := o.list[i].run; x != nil && x.mark != t.tick && !(t.alarmsOnly && t.settled(x)) {
+		if x := o.list[i].run; x != nil && x.mark != t.tick && (!t.alarmsOnly || !t.settled(x)) {
 			x.mark = t.tick
 			if t.lacking(x) && !t.multi() {
 				return
