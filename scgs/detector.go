@@ -61,6 +61,9 @@ type Options struct {
 	MaxPending int
 	// Ends keeps what [Detector.Ended] hands out.
 	Ends bool
+	// Alarms leaves out the sets of a [Threshold] that grow from a reported one.
+	// That costs far less where many members hold the condition.
+	Alarms bool
 }
 
 const defaultMaxPending = 1024

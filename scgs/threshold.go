@@ -32,11 +32,15 @@ import "github.com/gopegasus/pegasus/clocksync"
 // An input costs O(log members) if the run that it is about does not begin to
 // overlap another one, or too few runs are open to make a set with those that it
 // does. Otherwise it costs time in proportion to the open runs and to the sets
-// found, and where not all overlap each other to the square of those near it.
+// found, and where not all overlap each other to the square of those near it. With
+// Options.Alarms it costs O(log members) too, and a little for each start that the
+// run has begun to outlast, if no alarm can come of it; that is so but for about
+// one input for each run, where stamps of one clock rise together.
 type Threshold struct {
 	k          int
 	maxPending int
 	ends       bool
+	alarmsOnly bool
 	members    []holder
 	free       []Member // removed, to be given out again, last first
 
@@ -57,6 +61,11 @@ type Threshold struct {
 	sets         []found // for Next, from next on
 	next         int
 	runs         []*run // of the sets
+
+	alarms     []*alarm // that are remembered, oldest first
+	remembered int      // the runs of these
+	lapse      uint64   // what covered a run in an earlier one may do so no more
+	odd        int      // the runs that are odd
 
 	search   search
 	tick     uint64
@@ -102,16 +111,22 @@ type found struct {
 // its first epoch. A k below 1 counts as 1, Options.Modality for nothing.
 //
 // Options.MaxPending bounds, for each member, the ended runs that are kept (the
-// oldest are let go of and counted as Collapsed) and the reported sets that Grows
-// remembers; and for each input the sets found and the overlapping runs among
-// which all of them are looked for. Beyond that an input completes at least one
-// set if there is any, others may be left out, and that is counted as Truncated.
+// oldest are let go of and counted as Collapsed); and for each input the sets found
+// and the overlapping runs among which all of them are looked for. Beyond that an
+// input completes at least one set if there is any, others may be left out, and
+// that is counted as Truncated. Reported sets are remembered, for Grows and for
+// Options.Alarms, while together they have at most 128 times as many runs. Then the
+// oldest are forgotten: a set that only adds to one of those may be reported as an
+// alarm, no alarm is taken for less than it is.
+//
+// With Options.Alarms the sets for which Grows would be true are neither delivered
+// nor counted in Index; the others are the same, by the same inputs.
 func NewThreshold(k int, o Options) *Threshold {
 	if o.MaxPending <= 0 {
 		o.MaxPending = defaultMaxPending
 	}
 	return &Threshold{
-		k: max(k, 1), maxPending: o.MaxPending, ends: o.Ends,
+		k: max(k, 1), maxPending: o.MaxPending, ends: o.Ends, alarmsOnly: o.Alarms, lapse: 1,
 		byName: make(map[clocksync.Domain]*clockRuns),
 	}
 }

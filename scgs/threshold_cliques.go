@@ -10,8 +10,18 @@ import (
 func (t *Threshold) enumerate(r *run) {
 	s := &t.search
 	s.chosen = append(s.chosen[:0], r)
-	if t.allOverlap(r) {
-		t.add(append(s.chosen, s.near...))
+	all := t.allOverlap(r)
+	if all && t.alarmsOnly { // before the runs are put in order
+		s.chosen = append(s.chosen, s.near...)
+		if a := t.contained(s.chosen); a != nil {
+			t.coverLast(s.chosen, a)
+			return
+		}
+	}
+	slices.SortFunc(s.near, compareRuns)
+	if all {
+		s.chosen = append(s.chosen[:1], s.near...)
+		t.add(s.chosen)
 		return
 	}
 	if len(s.near) > t.maxPending {

@@ -1,6 +1,10 @@
 package scgs
 
-import "github.com/gopegasus/pegasus/clocksync"
+import (
+	"math"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
 
 // What is kept, and why that is enough.
 //
@@ -189,6 +193,9 @@ func (o *ordered) above(limit clocksync.Instant) int {
 	}
 	return len(o.list) - o.find(limit+1, 0)
 }
+
+// upTo is at least the number of runs with a key up to a limit.
+func (o *ordered) upTo(limit clocksync.Instant) int { return o.find(limit, math.MaxUint64) }
 
 func (o *ordered) insert(key clocksync.Instant, r *run) {
 	if len(o.list) == cap(o.list) && 4*o.holes > len(o.list) {

@@ -254,6 +254,56 @@ func TestThresholdAllocatesNothingInSteadyState(t *testing.T) {
 			t.Errorf("k=%d: %v allocations", k, n)
 		}
 	}
+	h := newHolders(8, 64, 32, 8, scgs.Options{Alarms: true})
+	h.changeEvery = 1 << 30
+	if n := testing.AllocsPerRun(2000, h.step); n > 0 {
+		t.Errorf("alarms: %v allocations", n)
+	}
+}
+
+// Many more sets are reported than are remembered, and none is hidden by that: what
+// is reported is all that is an alarm, and then some that only grow.
+func TestThresholdForgetsTheOldestSets(t *testing.T) {
+	every, few := newHolders(2, 200, 100, 10, scgs.Options{Alarms: true}), newHolders(2, 200, 100, 10, scgs.Options{Alarms: true, MaxPending: 4})
+	every.changeEvery, few.changeEvery = 2, 2
+	for range 20_000 {
+		every.step()
+		few.step()
+	}
+	if every.found < 5000 || few.found < every.found {
+		t.Errorf("%d sets, and %d by who remembers few", every.found, few.found)
+	}
+	if n := few.d.Remembered(); n > 128*4 {
+		t.Errorf("%d runs are remembered", n)
+	}
+}
+
+// What an alarm detector leaves out of large sets that differ in little is what grows.
+func TestThresholdAlarmsOfManyMembers(t *testing.T) {
+	alarms := 0
+	for i, clocks := range []int{90, 30, 9, 3, 1} {
+		for _, k := range []int{2, 20, 45} {
+			s := crowded(rand.New(rand.NewPCG(uint64(i), 1)), 90, clocks, 700, 400)
+			every, alone := scgs.NewThreshold(k, scgs.Options{}), scgs.NewThreshold(k, scgs.Options{Alarms: true})
+			every.Epoch(1, nil, s.specs())
+			alone.Epoch(1, nil, s.specs())
+			for n, msg := range s.arrived {
+				put(every, scgs.Member(msg.member), msg)
+				put(alone, scgs.Member(msg.member), msg)
+				want := slices.DeleteFunc(drainThreshold(every), func(line string) bool { return strings.HasSuffix(line, "grows=true") })
+				if got := drainThreshold(alone); !slices.Equal(got, want) {
+					t.Fatalf("%d clocks, k=%d, report %d: got\n%s\nwant\n%s", clocks, k, n, strings.Join(got, "\n"), strings.Join(want, "\n"))
+				}
+				alarms += len(want)
+			}
+			if cut := every.Stats().Truncated + alone.Stats().Truncated; cut > 0 {
+				t.Errorf("%d clocks, k=%d: %d inputs were cut short", clocks, k, cut)
+			}
+		}
+	}
+	if alarms < 200 {
+		t.Errorf("only %d alarms", alarms)
+	}
 }
 
 // Every ref that was accepted comes back once, or is of a run that is kept.

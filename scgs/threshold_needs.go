@@ -10,7 +10,8 @@ import (
 // evidence could complete a set that was not reported, after Next has returned
 // false: those that at least k-1 others may overlap at the start of one of them,
 // which they have not been shown to outlast. Members without an open run are not
-// asked. It costs O(open runs), and for each start that an open run has not been
+// asked. With Options.Alarms those are not asked either of which nothing but sets
+// that grow could come. It costs O(open runs), and for each start that an open run has not been
 // shown to outlast O(runs).
 func (t *Threshold) Needs(dst []Need) []Need {
 	if t.count < t.k || len(t.open) == 0 {
@@ -44,19 +45,26 @@ func (t *Threshold) Needs(dst []Need) []Need {
 	return dst
 }
 
-// lackingFrom looks at the starts in the list that are not before a limit.
+// lackingFrom looks at the starts in the list that are not before a limit, latest
+// first. With one clock in all the first one for which enough runs may overlap
+// asks for what the earlier ones ask for too.
 func (t *Threshold) lackingFrom(o *ordered, limit clocksync.Instant) {
 	for i := len(o.list) - 1; i >= 0 && o.list[i].key >= limit; i-- {
-		if x := o.list[i].run; x != nil && x.mark != t.tick {
+		if x := o.list[i].run; x != nil && x.mark != t.tick && (!t.alarmsOnly || !t.settled(x)) {
 			x.mark = t.tick
-			t.lacking(x)
+			if t.lacking(x) && !t.multi() {
+				return
+			}
 		}
 	}
 }
 
 // lacking marks the runs of which evidence is lacking for sets in which x starts
-// last.
-func (t *Threshold) lacking(x *run) {
+// last; false if too few runs may overlap there.
+func (t *Threshold) lacking(x *run) bool {
+	if t.startBy(x) < t.k {
+		return false
+	}
 	s := &t.search
 	s.near = s.near[:0]
 	for _, y := range t.open {
@@ -67,7 +75,7 @@ func (t *Threshold) lacking(x *run) {
 	t.lackingEnded(&t.over, x, x.start.hi)
 	t.lackingEnded(&x.clockRuns.over, x, x.start.m)
 	if len(s.near)+1 < t.k {
-		return
+		return false
 	}
 	t.want(x, x)
 	for _, y := range s.near {
@@ -76,8 +84,15 @@ func (t *Threshold) lacking(x *run) {
 		t.want(y, y)
 	}
 	if t.k > 2 {
-		t.wantAll(append(s.near, x))
+		s.near = append(s.near, x)
+		t.wantAll(s.near)
 	}
+	return true
+}
+
+// startBy is at least the number of runs that start no later than x.
+func (t *Threshold) startBy(x *run) int {
+	return t.starts.upTo(x.start.hi) + x.clockRuns.starts.upTo(x.start.m)
 }
 
 // wantAll asks the runs for evidence past the latest starts among them. To have

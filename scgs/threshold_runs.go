@@ -25,7 +25,11 @@ type run struct {
 	wanted    uint64            // the tick of the search that asks it for evidence ...
 	mono      clocksync.Instant // ... past this reading
 	time      clocksync.Instant // ... and this time
-	alarms    []alarm           // reported sets, each kept by one of its runs
+	alarms    []*alarm          // reported sets, each kept by one of its runs
+	picked    uint64            // the mark of the set that it was last looked for in
+	reach     int               // how many runs have overlapped it
+	cover     cover
+	odd       bool // its start is out of order among the stamps of its clock
 }
 
 // holds reports whether the run certainly held at all.
@@ -48,14 +52,15 @@ func (r *run) part() Part {
 
 // clockRuns are the runs, and the members' readings, of one clock domain.
 type clockRuns struct {
-	name    clocksync.Domain
-	members int32
-	reading least             // the newest one of each member
-	starts  ordered           // the runs, by the reading of the start
-	over    ordered           // those that have ended, by the reading of the end
-	passing ordered           // of those, the ones whose end some member has not passed
-	latest  clocksync.Instant // latest finite Latest of all stamps
-	maxLo   clocksync.Instant // latest Earliest of all stamps
+	name      clocksync.Domain
+	members   int32
+	reading   least             // the newest one of each member
+	starts    ordered           // the runs, by the reading of the start
+	over      ordered           // those that have ended, by the reading of the end
+	passing   ordered           // of those, the ones whose end some member has not passed
+	latest    clocksync.Instant // latest finite Latest of all stamps
+	maxLo     clocksync.Instant // latest Earliest of all stamps
+	unbounded int               // runs whose start has no upper bound
 
 	extent extent            // of the set that a profile sums up
 	behind clocksync.Instant // the least reading of evidence, for Needs
@@ -90,6 +95,7 @@ func (t *Threshold) layout() {
 			t.past.set(int32(m), h.progress())
 		}
 	}
+	t.lapse++
 	for _, c := range t.clocks {
 		t.pass(c)
 	}
@@ -129,6 +135,11 @@ func (t *Threshold) begin(m Member, h *holder, p point, ref Ref) {
 	c.starts.insert(p.m, r)
 	if p.hi != clocksync.MaxInstant {
 		t.starts.insert(p.hi, r)
+	} else {
+		c.unbounded++
+	}
+	if t.alarmsOnly {
+		t.judgeStart(r)
 	}
 	t.holdBack(r)
 }
@@ -161,6 +172,7 @@ func (t *Threshold) close(h *holder, r *run) bool {
 	r.clockRuns.passing.insert(r.end.m, r)
 	if len(h.closed) > t.maxPending {
 		t.stats.Collapsed++
+		t.lapse++ // It may have been in sets to come.
 		t.drop(h.closed[0])
 	}
 	return true
@@ -173,6 +185,11 @@ func (t *Threshold) drop(r *run) {
 	c.starts.remove(r.start.m, r)
 	if r.start.hi != clocksync.MaxInstant {
 		t.starts.remove(r.start.hi, r)
+	} else {
+		c.unbounded--
+	}
+	if r.odd {
+		t.odd--
 	}
 	if r.kept {
 		h := &t.members[r.member]

@@ -22,12 +22,19 @@ type search struct {
 	full   bool       // there is no room for more
 	old    int        // the sets that earlier inputs have completed
 	ticks  uint64     // of profiles
+	picks  uint64     // of sets that were looked for reported ones
+	lasts  []*run     // of alarms: which runs can be the last of one, if not any
+	later  []*run     // than the last one of a set in the making
 }
 
 // complete finds the sets that became certain when r's end, or the evidence that
 // stands for it, moved on to where it is now: those that have r and a run that it
 // has begun to overlap by that.
 func (t *Threshold) complete(r *run, from point) {
+	if t.alarmsOnly {
+		t.completeAlarms(r, from)
+		return
+	}
 	if !r.holds() || t.count < t.k {
 		return
 	}
@@ -41,19 +48,22 @@ func (t *Threshold) complete(r *run, from point) {
 			return
 		}
 	}
+	s.old, s.cut, s.full = len(t.sets), false, false
+	t.seek(r)
+	t.deliver()
+}
+
+// seek looks for the sets that have r and a run that it has begun to overlap.
+func (t *Threshold) seek(r *run) {
 	if t.tooFew(r) {
 		return
 	}
+	s := &t.search
 	t.gather(r)
 	if len(s.near)+1 < t.k {
 		return
 	}
-	s.old, s.cut, s.full = len(t.sets), false, false
 	t.enumerate(r)
-	t.deliver()
-	if s.cut {
-		t.stats.Truncated++
-	}
 }
 
 // begun collects the runs that r did not overlap before its end moved on.
@@ -105,7 +115,6 @@ func (t *Threshold) gather(r *run) {
 	for _, x := range s.begun {
 		t.considerEnded(r, x)
 	}
-	slices.SortFunc(s.near, compareRuns)
 }
 
 // considerEnded looks at the ended runs that can overlap x.
@@ -133,6 +142,9 @@ func (t *Threshold) consider(r, x *run) {
 	x.mark = t.tick
 	s := &t.search
 	if !x.holds() || !x.overlaps(r) {
+		return
+	}
+	if len(s.lasts) > 0 && !slices.Contains(s.lasts, x) && !slices.ContainsFunc(s.lasts, x.overlaps) {
 		return
 	}
 	if s.all || x.fresh == t.tick || slices.ContainsFunc(s.begun, x.overlaps) {

@@ -85,12 +85,20 @@ func TestThresholdFollowsItsOutputRule(t *testing.T) {
 		reference := newThresholdReference(k, s)
 		detector := scgs.NewThreshold(k, scgs.Options{})
 		detector.Epoch(1, nil, s.specs())
+		alarms := scgs.NewThreshold(k, scgs.Options{Alarms: true})
+		alarms.Epoch(1, nil, s.specs())
 		for i, msg := range s.arrived {
 			put(detector, scgs.Member(msg.member), msg)
+			put(alarms, scgs.Member(msg.member), msg)
 			reference.take(msg)
 			got, want := drainThreshold(detector), reference.lines()
 			if !slices.Equal(got, want) {
 				t.Fatalf("k=%d, %v\nafter message %d, %v:\ngot\n%s\nwant\n%s", k, s, i, msg, strings.Join(got, "\n"), strings.Join(want, "\n"))
+			}
+			got = drainThreshold(alarms)
+			want = slices.DeleteFunc(want, func(line string) bool { return strings.HasSuffix(line, "grows=true") })
+			if !slices.Equal(got, want) {
+				t.Fatalf("alarms, k=%d, %v\nafter message %d, %v:\ngot\n%s\nwant\n%s", k, s, i, msg, strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		}
 	})
@@ -153,6 +161,55 @@ func TestThresholdNeedsWhatCouldCompleteASet(t *testing.T) {
 			}
 		}
 	})
+}
+
+// Who wants the alarms alone is asked for what a set lacks that contains none.
+func TestThresholdNeedsWhatCouldCompleteAnAlarm(t *testing.T) {
+	forSystems(t, func(t rapid.TB, d draw) {
+		s := newThresholdSystem(d, hazards{loss: d(2) * 15, ends: 20 + d(40), losts: d(2) * 5, infinite: d(3) * 15})
+		k := 1 + d(3)
+		reference := newThresholdReference(k, s)
+		detector := scgs.NewThreshold(k, scgs.Options{Alarms: true})
+		detector.Epoch(1, nil, s.specs())
+		for _, msg := range s.arrived {
+			put(detector, scgs.Member(msg.member), msg)
+			reference.take(msg)
+			drainThreshold(detector)
+			reference.lines()
+			asked := map[int]bool{}
+			for _, n := range detector.Needs(nil) {
+				asked[int(n.Member)] = true
+			}
+			all := reference.hoping().qualifying()
+			for _, set := range all {
+				if reference.contains(set) || slices.ContainsFunc(all, func(x []*thresholdRun) bool { return len(x) > len(set) && within(set, x) }) {
+					continue
+				}
+				for _, x := range set {
+					known := reference.runs[x.place]
+					lacks := slices.ContainsFunc(set, func(y *thresholdRun) bool { return !clocksync.CertainlyBefore(y.start, known.end) })
+					if lacks && !known.closed && !asked[x.member] {
+						t.Fatalf("k=%d, %v\nafter %v: %v is not asked, but %v", k, s, msg, x, asked)
+					}
+				}
+			}
+		}
+	})
+}
+
+// contains reports whether a set of runs, maybe with other ends, contains one that
+// was reported.
+func (r *thresholdReference) contains(set []*thresholdRun) bool {
+	places := map[int]bool{}
+	for _, x := range set {
+		places[x.place] = true
+	}
+	for _, before := range r.reported {
+		if !slices.ContainsFunc(before, func(x *thresholdRun) bool { return !places[x.place] }) {
+			return true
+		}
+	}
+	return false
 }
 
 // With k the number of members the sets are the global states of runs.

@@ -33,6 +33,7 @@ const (
 	heartbeat   = time.Second            // of a member that has nothing to say, at most
 	resendWait  = 500 * time.Millisecond // for a ring's answer, before a gap is unknown
 	probeAgain  = 250 * time.Millisecond // a probe without an answer is repeated
+	askPeriod   = time.Millisecond       // a threshold is asked at most that often what evidence it lacks
 	tickPeriod  = 250 * time.Millisecond // how often silence is looked at
 	awayLimit   = 2 * tickPeriod         // longer without a step: the machine was away, not its members
 	stashLimit  = 256                    // reports kept behind a gap of one member

@@ -406,7 +406,7 @@ func (c *Core) probe(out *Output) {
 	}
 	c.needs = c.det.Needs(c.needs[:0])
 	for _, w := range c.runs {
-		c.needs = w.needs(c.needs)
+		c.needs = w.lacks(c.now, c.needs)
 	}
 	if len(c.runs) > 0 {
 		slices.SortStableFunc(c.needs, func(a, b scgs.Need) int { return int(a.Member - b.Member) })

@@ -26,6 +26,7 @@ type runs struct {
 	found   []*found // the sets that wait to fire; the tuple that is open
 	stood   []*found // the sets that held when the epoch began
 	due     clocksync.Instant
+	again   clocksync.Instant // when it may next be asked what evidence it lacks
 
 	set      scgs.Set
 	ev       scgs.Event
@@ -58,9 +59,9 @@ type found struct {
 const maxFound = 64
 
 func newRuns(rule int, o own) *runs {
-	w := &runs{rule: rule, due: clocksync.MaxInstant}
+	w := &runs{rule: rule, due: clocksync.MaxInstant, again: clocksync.MinInstant}
 	if o.atLeast > 0 {
-		w.sets = scgs.NewThreshold(o.atLeast, scgs.Options{Ends: true})
+		w.sets = scgs.NewThreshold(o.atLeast, scgs.Options{Ends: true, Alarms: true})
 		w.in = w.sets
 	} else {
 		w.tuples = scgs.NewDetector(scgs.Options{Modality: o.modality})
@@ -172,6 +173,19 @@ func (c *Core) keepRuns(old *Plan) {
 	}
 }
 
+// lacks appends the evidence that the detector lacks, or puts that off: a threshold
+// of many members is not asked at each of many reports.
+func (w *runs) lacks(now clocksync.Instant, dst []scgs.Need) []scgs.Need {
+	if now < w.again {
+		w.due = min(w.due, w.again)
+		return dst
+	}
+	if w.sets != nil {
+		w.again = now.Add(askPeriod)
+	}
+	return w.needs(dst)
+}
+
 // needs appends the evidence that the detector lacks, by the members' numbers in the
 // core's detector.
 func (w *runs) needs(dst []scgs.Need) []scgs.Need {
@@ -278,9 +292,7 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 		w.end(&w.ended[i])
 	}
 	for w.sets.Next(&w.set) {
-		if !w.set.Grows {
-			c.gather(w, out)
-		}
+		c.gather(w, out)
 	}
 	w.due = clocksync.MaxInstant
 	if !c.judging() {
@@ -293,7 +305,7 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return !f.waits })
 }
 
-// gather takes a set that contains none that was found before. It fires at once if nothing is to be
+// gather takes a set. It fires at once if nothing is to be
 // waited for.
 func (c *Core) gather(w *runs, out *Output) {
 	f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: true, due: clocksync.MinInstant}
