@@ -74,7 +74,7 @@ func TestSpansOfThreads(t *testing.T) {
 			t.Errorf("a report that did not travel has the context %v", link.SpanContext)
 		}
 	}
-	if want := []string{"t1", "t2", "process"}; !slices.Equal(members, want) {
+	if want := []string{"process", "t1", "t2"}; !slices.Equal(members, want) {
 		t.Errorf("the decision is linked to %v, want %v", members, want)
 	}
 	for _, s := range applied {
