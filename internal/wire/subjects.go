@@ -41,6 +41,7 @@ func isToken(s string) bool {
 //	pegasus.v1.<tenant>.<group>.sg.<member>                 Signals
 //	pegasus.v1.<tenant>.<group>.sga                         Welcome unasked, to all
 //	pegasus.v1.<tenant>.<group>.pg.<member>                 request: Ping, Pong
+//	pegasus.v1.<tenant>.<group>.dt.<member>                 request: Body
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>          request: is it there
 //
 // Permissions bind a member to its own subjects, so the member a subject names
@@ -90,6 +91,19 @@ func (s Subjects) Ping(member string) string { return s.base() + "pg." + member 
 
 // PingAll matches the Ping subjects of all members.
 func (s Subjects) PingAll() string { return s.Ping("*") }
+
+// Data is where a processor asks for the input of a block and hands over what it
+// has come to.
+func (s Subjects) Data(member string) string { return s.base() + "dt." + member }
+
+// DataAll matches the Data subjects of all members.
+func (s Subjects) DataAll() string { return s.Data("*") }
+
+// ParseData reads the member off a Data subject of this group.
+func (s Subjects) ParseData(subject string) (member string, ok bool) {
+	member, ok = strings.CutPrefix(subject, s.Data(""))
+	return member, ok && isToken(member)
+}
 
 // ParseState reads the member off a State subject of this group.
 func (s Subjects) ParseState(subject string) (member string, ok bool) {
