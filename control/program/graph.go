@@ -207,7 +207,9 @@ func (d *drawing) measure(i int32) {
 		case KindPar:
 			r.h += gapY + line + 6
 		case KindIf, KindCase:
-			r.h += gapY + 8
+			if r.h += gapY + 8; len(n.kids) == len(n.conds) {
+				r.right += gapX // the way past the branches
+			}
 		case KindWhile, KindUntil:
 			// One way around for the way back, WHILE one more for the way on.
 			r.left += gapX
@@ -287,7 +289,10 @@ func (d *drawing) body(i int32, x, y int) (in, out int) {
 		w, h := sized(title, Diamond)
 		in = d.vertex(Diamond, x, y+h/2, w, h, title...)
 		out = d.vertex(Dot, x, y+r.bodyH-4, 8, 8)
-		d.fan(n, in, out, x, y+h+gapY)
+		if d.fan(n, in, out, x, y+h+gapY); len(n.kids) == len(n.conds) {
+			side := x + r.bodyRight - gapX/2
+			d.edge(in, out, "else", [2]int{side, y + h/2}, [2]int{side, y + r.bodyH - 4})
+		}
 	case KindWhile:
 		w, h := sized(title, Diamond)
 		in = d.vertex(Diamond, x, y+h/2, w, h, title...)
@@ -321,9 +326,6 @@ func (d *drawing) fan(n *node, in, out, x, y int) {
 		at += c.w + gapX
 		d.edge(in, a, d.plan.branchLabel(n, k))
 		d.edge(b, out, "")
-	}
-	if n.kind != KindPar && len(n.kids) == len(n.conds) {
-		d.edge(in, out, "else")
 	}
 }
 
