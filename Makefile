@@ -94,7 +94,10 @@ configs: ## check every config
 	@if [ -d cmd/pegasus ]; then \
 		for file in $$(find configs examples -name '*.yaml' -not -path '*/testdata/*' 2>/dev/null | sort); do \
 			echo "== check $$file"; \
-			$(GO) run ./cmd/pegasus check "$$file"; \
+			case "$$file" in \
+			configs/programs/*) $(GO) run ./cmd/pegasus program check "$$file";; \
+			*) $(GO) run ./cmd/pegasus check "$$file";; \
+			esac; \
 		done; \
 	fi
 

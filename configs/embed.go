@@ -2,8 +2,9 @@ package configs
 
 import "embed"
 
-// Files are the configurations of this directory by file name. It does not
-// change and may be used from any goroutine.
+// Files are the configurations of this directory by file name, and the program
+// files as programs/NAME.yaml. It does not change and may be used from any
+// goroutine.
 //
-//go:embed *.yaml
+//go:embed *.yaml programs/*.yaml
 var Files embed.FS

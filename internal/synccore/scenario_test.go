@@ -40,6 +40,9 @@ type story struct {
 
 func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
+	if d.Cmd == "program" {
+		return readProgram(d)
+	}
 	if d.Cmd == "config" {
 		return s.config(t, d)
 	}

@@ -1,0 +1,302 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/synccore"
+)
+
+const programHelp = `program works on program files: the outer flow of a distributed program, with
+the synchronizers whose predicates its switches read. docs/control.md tells what
+each construct means.
+
+Exit codes: 0 done, 1 a file is refused or cannot be read, 2 wrong usage.`
+
+func newProgram() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "program",
+		Short: "Check and draw program files",
+		Long:  programHelp,
+		Args:  cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return errors.New("program needs one of its commands: check, graph or run --dry-run")
+		},
+	}
+	cmd.AddCommand(newProgramCheck(), newProgramGraph(), newProgramRun())
+	return cmd
+}
+
+// maxProgramBytes is one more than the longest file that is read.
+const maxProgramBytes = 1<<20 + 1
+
+// loadProgram reads a program file. The error tells every fault.
+func loadProgram(path string) (*synccore.ProgramFile, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("program: %w: give the path of a YAML file", err)
+	}
+	defer f.Close() //nolint:errcheck // Nothing was written.
+	src, err := io.ReadAll(io.LimitReader(f, maxProgramBytes))
+	if err != nil {
+		return nil, fmt.Errorf("program: %w", err)
+	}
+	return synccore.ParseProgram(path, src)
+}
+
+// openProgram is loadProgram for one file; its faults are told here.
+func openProgram(cmd *cobra.Command, path string) (*program.Plan, error) {
+	file, err := loadProgram(path)
+	if err != nil {
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
+		return nil, errTold
+	}
+	return file.Plan, nil
+}
+
+// oneFile wants one program file.
+func oneFile(what string) cobra.PositionalArgs {
+	return func(_ *cobra.Command, args []string) error {
+		if len(args) != 1 {
+			return fmt.Errorf("%s needs one program file, and these are %d: pegasus %s program.yaml", what, len(args), what)
+		}
+		return nil
+	}
+}
+
+const programCheckHelp = `check reads program files and tells every fault of each on stderr, with line,
+column and a caret: faults of the synchronizers beside the program; references
+that make cycles or whose results may not be there; types that do not fit;
+switches without predicates, and predicates that nobody declares; blocks and
+processors that nobody declares or uses; what is never reached.
+
+Exit codes: 0 all files are good, 1 a file is refused or cannot be read,
+2 wrong usage.`
+
+func newProgramCheck() *cobra.Command {
+	return &cobra.Command{
+		Use:     "check FILE...",
+		Short:   "Check program files",
+		Long:    programCheckHelp,
+		Example: "  pegasus program check configs/programs/*.yaml",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("program check needs a program file: pegasus program check program.yaml")
+			}
+			return nil
+		},
+		ValidArgsFunction: configFiles(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			var result error
+			for _, path := range args {
+				plan, err := openProgram(cmd, path)
+				if err != nil {
+					result = err
+					continue
+				}
+				p := plan.Program()
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s (%s, %s, %s)\n", path, p.Name,
+					count(plan.Blocks(), "block instance"), count(len(plan.Predicates()), "predicate"), count(len(p.Processors), "processor")); err != nil {
+					return fail(err)
+				}
+			}
+			return result
+		},
+	}
+}
+
+const programGraphHelp = `graph draws the flow of a program. The formats are text (a tree), dot (for
+Graphviz), mermaid (a flowchart) and svg (a drawing that needs nothing else).
+
+Exit codes: 0 done, 1 the file is refused or cannot be read, 2 wrong usage.`
+
+// drawings are the formats of graph.
+var drawings = map[string]func(*program.Plan) string{
+	"text":    (*program.Plan).Text,
+	"dot":     func(p *program.Plan) string { return p.Draw().DOT() },
+	"mermaid": func(p *program.Plan) string { return p.Draw().Mermaid() },
+	"svg":     func(p *program.Plan) string { return p.Draw().SVG() },
+}
+
+func newProgramGraph() *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:               "graph FILE",
+		Short:             "Draw a program",
+		Long:              programGraphHelp,
+		Example:           "  pegasus program graph --format svg program.yaml > program.svg",
+		Args:              oneFile("program graph"),
+		ValidArgsFunction: configFiles(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			draw, ok := drawings[format]
+			if !ok {
+				return fmt.Errorf("--format %q: use text, dot, mermaid or svg", format)
+			}
+			plan, err := openProgram(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), draw(plan))
+			return fail(err)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT` of the drawing: text, dot, mermaid or svg")
+	return cmd
+}
+
+const programRunHelp = `run --dry-run tells what a run of a program would start where, and which
+predicates decide it. It starts nothing and connects to nothing.
+
+Exit codes: 0 done, 1 the file is refused or cannot be read, 2 wrong usage.`
+
+func newProgramRun() *cobra.Command {
+	var dry bool
+	cmd := &cobra.Command{
+		Use:               "run --dry-run FILE",
+		Short:             "Tell what a run of a program would do",
+		Long:              programRunHelp,
+		Example:           "  pegasus program run --dry-run program.yaml",
+		Args:              oneFile("program run --dry-run"),
+		ValidArgsFunction: configFiles(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if !dry {
+				return errors.New("program run needs --dry-run: it tells what would be started")
+			}
+			plan, err := openProgram(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			return fail(rehearse(cmd.OutOrStdout(), plan))
+		},
+	}
+	cmd.Flags().BoolVar(&dry, "dry-run", false, "start nothing, tell what would be started")
+	return cmd
+}
+
+// rehearse prints the processors of a plan and what starts on them.
+func rehearse(w io.Writer, plan *program.Plan) error {
+	p := plan.Program()
+	var b strings.Builder
+	fmt.Fprintf(&b, "program %s: %s\n\n", p.Name, count(plan.Blocks(), "block instance"))
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "PROCESSOR\tNODES\tLABELS\tCORES A BLOCK")
+	for i := range p.Processors {
+		q := &p.Processors[i]
+		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", q.Name, most(q.Count, "all that fit"), listed(q.Labels), most(q.Cores, "shared"))
+	}
+	if anywhere(plan) {
+		_, _ = fmt.Fprintf(table, "(any)\tall\t-\tshared\n")
+	}
+	_ = table.Flush() // A builder does not fail.
+	b.WriteByte('\n')
+	_, _ = fmt.Fprintln(table, "BLOCK\tTIMES\tON\tSTARTS\tUNDER")
+	r := rehearsal{plan, table}
+	r.walk(0, 1, "", "at the start")
+	_ = table.Flush()
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func most(n int, none string) string {
+	if n == 0 {
+		return none
+	}
+	return fmt.Sprint(n)
+}
+
+func listed(words []string) string {
+	if len(words) == 0 {
+		return "-"
+	}
+	return strings.Join(words, " ")
+}
+
+// anywhere reports whether a block names no processor.
+func anywhere(plan *program.Plan) bool {
+	for i := range plan.Constructs() {
+		if info := plan.Info(i); info.On != nil && info.On.Name == "" {
+			return true
+		}
+	}
+	return false
+}
+
+type rehearsal struct {
+	plan  *program.Plan
+	table *tabwriter.Writer
+}
+
+// walk prints the blocks of a construct: how often each starts at a time, under
+// which switches, and after what.
+func (r *rehearsal) walk(i, times int, when, after string) {
+	info := r.plan.Info(i)
+	under := func(more string) string {
+		if when == "" {
+			return more
+		}
+		return when + ", " + more
+	}
+	switch info.Kind {
+	case program.KindDo:
+		name := info.Block.Name
+		if info.Name != name {
+			name = info.Name + ": " + name
+		}
+		if info.Block.Threads > 0 {
+			name += " (" + count(info.Block.Threads, "thread") + ")"
+		}
+		on := info.On.Name
+		if on == "" {
+			on = "(any)"
+		}
+		starts := after
+		if when != "" {
+			starts += "; " + when
+		}
+		_, _ = fmt.Fprintf(r.table, "%s\t%d\t%s\t%s\t%s\n", name, times, on, starts, listed(info.Async))
+	case program.KindSeq:
+		for k, kid := range info.Kids {
+			if k > 0 {
+				after = "after " + r.name(info.Kids[k-1])
+			}
+			r.walk(kid, times, when, after)
+		}
+	case program.KindPar:
+		for _, kid := range info.Kids {
+			r.walk(kid, times*max(1, info.Times), when, after)
+		}
+	case program.KindIf, program.KindCase:
+		for k, kid := range info.Kids {
+			cond := "if " + strings.Join(info.Reads, ", ") + " false"
+			if len(info.Reads) > 1 {
+				cond = "if none of " + strings.Join(info.Reads, ", ")
+			}
+			if k < len(info.Reads) {
+				cond = "if " + info.Reads[k]
+			}
+			r.walk(kid, times, under(cond), after)
+		}
+	case program.KindWhile:
+		r.walk(info.Kids[0], times, under("while "+info.Reads[0]), after)
+	case program.KindUntil:
+		r.walk(info.Kids[0], times, under("until "+info.Reads[0]), after)
+	}
+	if info.Else >= 0 {
+		r.walk(info.Else, times, under("in its place"), r.name(i)+" failed")
+	}
+}
+
+func (r *rehearsal) name(i int) string {
+	info := r.plan.Info(i)
+	if info.Name != "" {
+		return info.Name
+	}
+	return "the " + info.Kind.String()
+}

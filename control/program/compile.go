@@ -1,0 +1,943 @@
+package program
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Fault is one thing that is wrong in a program.
+type Fault struct {
+	Path    string // where, as in "body.seq[1].par.do"
+	Message string
+	Hint    string // what to do
+}
+
+// Error is every fault of a program, in the order of its parts.
+type Error struct{ Faults []Fault }
+
+// Error gives a line for each of the first 50 faults.
+func (e *Error) Error() string {
+	var lines []string
+	for _, f := range e.Faults[:min(50, len(e.Faults))] {
+		lines = append(lines, f.Path+": "+f.Message+": "+f.Hint)
+	}
+	if more := len(e.Faults) - len(lines); more > 0 {
+		lines = append(lines, fmt.Sprintf("and %d more faults", more))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// maxFaults bounds the memory of a program that is wrong everywhere.
+const maxFaults = 1000
+
+const nameRule = "use letters, digits, - and _, at most 64"
+
+func isName(s string) bool {
+	return s != "" && len(s) <= MaxNameBytes && !strings.ContainsFunc(s, func(r rune) bool {
+		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_')
+	})
+}
+
+// refKind says where an input comes from.
+type refKind uint8
+
+const (
+	refNone     refKind = iota
+	refResult           // of the construct node
+	refPrevious         // of the loop node
+)
+
+// ref is a resolved reference.
+type ref struct {
+	kind refKind
+	node int32
+}
+
+// node is a construct of a plan.
+type node struct {
+	kind   Kind
+	label  string // its name, or that of its block
+	path   string
+	parent int32
+	depth  int32
+	kids   []int32 // switches: the branches, the one for "else" last
+	els    int32   // what runs in its place after it failed, -1 for none
+	handed bool    // it is the els of its parent
+	times  int32   // Par: replicas; 0: each kid once
+	conds  []int32 // predicates of a switch, or of a JOIN
+	inside []int32 // loops: every predicate that a switch inside reads
+	async  []int32
+	block  int32
+	proc   int32
+	retry  int32
+	limit  time.Duration
+	from   ref
+	input  string // literal
+
+	need  bool     // its result is used
+	names []string // of the branches in a Par's result, quoted
+	scope int32    // the construct that runs all or nothing of this one's surroundings
+	slot  int32    // of its result among the values of its scope, -1 for none
+	slots int32    // as a scope: values it holds
+	typ   Type
+}
+
+// Plan is a compiled program: all that a [Run] needs. It does not change and may
+// be shared.
+type Plan struct {
+	program    *Program
+	nodes      []node
+	predicates []Predicate // that the program reads
+	names      []string    // theirs in full
+	byName     map[string]int32
+	syncs      []string // their synchronizers
+	syncOf     []int32
+	procs      []Processor // the first stands for any node
+	result     ref
+	blocks     int
+}
+
+// Program returns the program that was compiled.
+func (p *Plan) Program() *Program { return p.program }
+
+// Blocks is the number of block instances, those of a loop counted once.
+func (p *Plan) Blocks() int { return p.blocks }
+
+// Predicates lists the predicates that the program reads or attaches, as
+// "synchronizer.predicate", each once.
+func (p *Plan) Predicates() []string { return slices.Clone(p.names) }
+
+// Info describes a construct of a plan.
+type Info struct {
+	Kind  Kind
+	Name  string // its own, or that of its block; empty if it has none
+	Path  string // where it stands: "body.seq[1].par.do"
+	Type  Type   // of its result
+	Block *Block // of a Do
+	On    *Processor
+	Async []string
+	Reads []string // the predicates that decide it
+	Times int      // Par: replicas, 0 if it is not replicated
+	Retry int
+	Limit time.Duration // its deadline, 0 for none
+	From  string        // where its input comes from
+	Input string
+	Kids  []int // what is inside it, in order; of a switch the else branch is the last
+	Else  int   // what runs in its place after it has failed, -1 for none
+}
+
+// Constructs is the number of constructs. They are numbered from 0 in the order
+// of the program, each before what is inside it.
+func (p *Plan) Constructs() int { return len(p.nodes) }
+
+// Info describes the construct of that number.
+func (p *Plan) Info(i int) Info {
+	n := &p.nodes[i]
+	info := Info{Kind: n.kind, Name: n.label, Path: n.path, Type: n.typ, Times: int(n.times), Retry: int(n.retry), Limit: n.limit, Input: n.input, Else: int(n.els)}
+	for _, kid := range n.kids {
+		info.Kids = append(info.Kids, int(kid))
+	}
+	switch n.from.kind {
+	case refNone:
+	case refResult:
+		info.From = p.nodes[n.from.node].label + ".result"
+	case refPrevious:
+		info.From = p.nodes[n.from.node].label + ".previous"
+	}
+	for _, q := range n.conds {
+		info.Reads = append(info.Reads, p.names[q])
+	}
+	for _, q := range n.async {
+		info.Async = append(info.Async, p.names[q])
+	}
+	if n.kind == KindDo {
+		info.Block, info.On = &p.program.Blocks[n.block], &p.procs[n.proc]
+	}
+	return info
+}
+
+// Compile checks a program against what it refers to. The error is an *[Error]
+// with every fault.
+func Compile(p *Program, env *Env) (*Plan, error) {
+	c := compiler{
+		plan:   &Plan{program: p, byName: map[string]int32{}, procs: append([]Processor{{}}, p.Processors...)},
+		env:    env,
+		blocks: map[string]int32{}, procs: map[string]int32{"": 0}, labels: map[string][]int32{}, names: map[string]bool{},
+		preds: map[string][]int{},
+	}
+	for i, q := range env.Predicates {
+		c.preds[q.Name] = append(c.preds[q.Name], i)
+		c.preds[q.Synchronizer+"."+q.Name] = []int{i}
+	}
+	c.declarations()
+	if p.Body == nil {
+		c.fault("body", "the program has no body", "give it a construct: seq, par, if, case, while, until or do")
+	} else {
+		c.add(p.Body, -1, "body", 0)
+	}
+	if !c.tooLarge {
+		c.rest()
+	}
+	if len(c.faults) > 0 {
+		return nil, &Error{c.faults}
+	}
+	return c.plan, nil
+}
+
+type compiler struct {
+	plan     *Plan
+	env      *Env
+	faults   []Fault
+	blocks   map[string]int32
+	procs    map[string]int32
+	preds    map[string][]int
+	labels   map[string][]int32
+	names    map[string]bool
+	froms    []pendingRef
+	tooLarge bool
+}
+
+// pendingRef is a reference that is resolved when all constructs are known.
+type pendingRef struct {
+	node int32 // -1: the program's result
+	path string
+	text string
+}
+
+func (c *compiler) fault(path, message, hint string) {
+	if len(c.faults) < maxFaults {
+		c.faults = append(c.faults, Fault{path, message, hint})
+	}
+}
+
+func (c *compiler) name(path, what, name string) {
+	if !isName(name) {
+		c.fault(path, fmt.Sprintf("%s %q", what, name), nameRule)
+	}
+}
+
+func (c *compiler) declarations() {
+	p := c.plan.program
+	c.name("name", "program", p.Name)
+	for i := range p.Processors {
+		q := &p.Processors[i]
+		path := "processors." + q.Name
+		c.name(path, "processor", q.Name)
+		if _, ok := c.procs[q.Name]; ok {
+			c.fault(path, fmt.Sprintf("processor %q is declared twice", q.Name), "give one of them another name")
+		}
+		c.procs[q.Name] = int32(i + 1)
+		if q.Count < 0 || q.Cores < 0 || q.Count > MaxBlocks || q.Cores > MaxBlocks {
+			c.fault(path, fmt.Sprintf("count %d and cores %d", q.Count, q.Cores), "both are from 0 to 1000000")
+		}
+		for _, l := range q.Labels {
+			c.name(path+".labels", "label", l)
+		}
+	}
+	for i := range p.Blocks {
+		b := &p.Blocks[i]
+		path := "blocks." + b.Name
+		c.name(path, "block", b.Name)
+		if _, ok := c.blocks[b.Name]; ok {
+			c.fault(path, fmt.Sprintf("block %q is declared twice", b.Name), "give one of them another name")
+		}
+		c.blocks[b.Name] = int32(i)
+		if b.Group != "" && !slices.Contains(c.env.Groups, b.Group) {
+			c.fault(path+".group", fmt.Sprintf("no synchronizer has the members of group %q", b.Group), "declare one below synchronizers, with members: {group: "+b.Group+"}, or leave group out")
+		}
+		if err := b.Input.check(0); err != nil {
+			c.fault(path+".input", err.Error(), "see the types of blocks in docs/control.md")
+		}
+		if err := b.Output.check(0); err != nil {
+			c.fault(path+".output", err.Error(), "see the types of blocks in docs/control.md")
+		}
+		c.threads(b, path)
+	}
+}
+
+func (c *compiler) threads(b *Block, path string) {
+	i := slices.IndexFunc(c.env.ThreadLevels, func(t ThreadLevel) bool { return t.Name == b.Synchronizer })
+	switch {
+	case b.Threads < 0:
+		c.fault(path+".threads", fmt.Sprintf("%d threads", b.Threads), "give 1 or more, or leave threads out")
+	case b.Synchronizer == "":
+	case b.Threads == 0:
+		c.fault(path+".synchronizer", fmt.Sprintf("%q has no threads to watch", b.Synchronizer), "say how many with threads: N")
+	case i < 0:
+		c.fault(path+".synchronizer", fmt.Sprintf("there is no thread-level synchronizer %q", b.Synchronizer), "declare it below synchronizers, with members: {threads: N}")
+	case b.Threads < c.env.ThreadLevels[i].Min || b.Threads > c.env.ThreadLevels[i].Max:
+		t := c.env.ThreadLevels[i]
+		c.fault(path+".threads", fmt.Sprintf("%q takes from %d to %d threads, and these are %d", t.Name, t.Min, t.Max, b.Threads), "change one of them")
+	}
+}
+
+// shape is what the constructs have in common, and how they differ.
+type shape struct {
+	kind        Kind
+	name        string
+	kids        []Construct
+	paths       []string // of the kids
+	conds       []string
+	condPaths   []string
+	els         Construct
+	limit       time.Duration
+	from, input string
+}
+
+func shapeOf(x Construct) (s shape) {
+	list := func(of []Construct, key string) {
+		s.kids = of
+		for i := range of {
+			s.paths = append(s.paths, key+"["+strconv.Itoa(i)+"]")
+		}
+	}
+	switch x := x.(type) {
+	case Seq:
+		s = shape{kind: KindSeq, name: x.Name, els: x.Else, limit: x.Deadline}
+		list(x.Of, "seq")
+	case Par:
+		s = shape{kind: KindPar, name: x.Name, els: x.Else, limit: x.Deadline}
+		if list(x.Of, "par"); x.Times != 0 && len(x.Of) == 1 {
+			s.paths = []string{"par"}
+		}
+		if x.Join != "" {
+			s.conds, s.condPaths = []string{x.Join}, []string{"join"}
+		}
+	case If:
+		s = shape{kind: KindIf, name: x.Name, limit: x.Deadline, conds: []string{x.When}, condPaths: []string{"if"},
+			kids: []Construct{x.Then}, paths: []string{"then"}}
+		if x.Else != nil {
+			s.kids, s.paths = append(s.kids, x.Else), append(s.paths, "else")
+		}
+	case Case:
+		s = shape{kind: KindCase, name: x.Name, limit: x.Deadline}
+		for i, w := range x.Of {
+			at := "case[" + strconv.Itoa(i) + "]."
+			s.conds, s.condPaths = append(s.conds, w.When), append(s.condPaths, at+"when")
+			s.kids, s.paths = append(s.kids, w.Then), append(s.paths, at+"then")
+		}
+		if x.Else != nil {
+			s.kids, s.paths = append(s.kids, x.Else), append(s.paths, "else")
+		}
+	case While:
+		s = shape{kind: KindWhile, name: x.Name, els: x.Else, limit: x.Deadline, conds: []string{x.When}, condPaths: []string{"while"},
+			kids: []Construct{x.Do}, paths: []string{"do"}, from: x.From, input: x.Input}
+	case DoUntil:
+		s = shape{kind: KindUntil, name: x.Name, els: x.Else, limit: x.Deadline, conds: []string{x.Until}, condPaths: []string{"until"},
+			kids: []Construct{x.Do}, paths: []string{"do"}, from: x.From, input: x.Input}
+	case Do:
+		s = shape{kind: KindDo, name: x.Name, els: x.Else, limit: x.Deadline, from: x.From, input: x.Input}
+	}
+	return s
+}
+
+// add puts a construct and all inside it into the plan and returns its number.
+func (c *compiler) add(x Construct, parent int32, path string, depth int) int32 {
+	i := int32(len(c.plan.nodes))
+	if depth >= MaxDepth || len(c.plan.nodes) >= MaxBlocks {
+		if !c.tooLarge {
+			c.fault(path, fmt.Sprintf("more than %d constructs inside each other, or %d in all", MaxDepth, MaxBlocks), "replicate with times, or split the program")
+		}
+		c.tooLarge = true
+		return -1
+	}
+	if x == nil {
+		c.fault(path, "nothing stands here", "give it a construct: seq, par, if, case, while, until or do")
+		return -1
+	}
+	s := shapeOf(x)
+	c.plan.nodes = append(c.plan.nodes, node{kind: s.kind, label: s.name, path: path, parent: parent, depth: int32(depth), els: -1, limit: s.limit, slot: -1})
+	n := node{}
+	if s.name != "" {
+		if c.name(path+".name", "name", s.name); c.names[s.name] {
+			c.fault(path+".name", fmt.Sprintf("the name %q stands twice", s.name), "give one of them another name")
+		}
+		c.names[s.name] = true
+		c.labels[s.name] = append(c.labels[s.name], i)
+	}
+	if s.limit < 0 {
+		c.fault(path+".deadline", fmt.Sprintf("a deadline of %v", s.limit), "give a duration above 0, or leave it out")
+	}
+	for k, cond := range s.conds {
+		n.conds = c.switchOn(n.conds, path+"."+s.condPaths[k], s.kind, cond)
+	}
+	c.particular(x, &n, path)
+	if s.kind != KindDo && len(s.kids) == 0 {
+		c.fault(path, "this "+s.kind.String()+" is empty", "put a construct into it, or remove it")
+	}
+	if s.from != "" || s.input != "" {
+		c.given(i, path, s.from, s.input)
+	}
+	for k, kid := range s.kids {
+		if at := c.add(kid, i, path+"."+s.paths[k], depth+1); at >= 0 {
+			n.kids = append(n.kids, at)
+		}
+	}
+	if s.els != nil {
+		if n.els = c.add(s.els, i, path+".else", depth+1); n.els >= 0 {
+			c.plan.nodes[n.els].handed = true
+		}
+	} else {
+		n.els = -1
+	}
+	at := &c.plan.nodes[i]
+	at.kids, at.els, at.conds, at.times, at.block, at.proc, at.retry, at.async = n.kids, n.els, n.conds, n.times, n.block, n.proc, n.retry, n.async
+	if at.input = s.input; s.kind == KindDo && s.name == "" {
+		at.label = x.(Do).Block
+		c.labels[at.label] = append(c.labels[at.label], i)
+	}
+	return i
+}
+
+// switchOn finds the predicate of a switch.
+func (c *compiler) switchOn(conds []int32, path string, kind Kind, name string) []int32 {
+	if name == "" {
+		c.fault(path, "this "+kind.String()+" has no predicate", "name the predicate that decides it")
+		return conds
+	}
+	return c.predicate(conds, path, name, false)
+}
+
+// predicate finds a predicate by "synchronizer.name", or by its name alone if
+// only one synchronizer has it.
+func (c *compiler) predicate(list []int32, path, name string, async bool) []int32 {
+	found := c.preds[name]
+	switch {
+	case len(found) == 0:
+		c.fault(path, fmt.Sprintf("there is no predicate %q", name), "declare it in a synchronizer, or correct the name: "+c.known())
+		return list
+	case len(found) > 1:
+		c.fault(path, fmt.Sprintf("several synchronizers have a predicate %q", name), "write SYNCHRONIZER."+name)
+		return list
+	}
+	q := c.env.Predicates[found[0]]
+	full := q.Synchronizer + "." + q.Name
+	if q.Threads && !async {
+		c.fault(path, full+" is judged inside each process, and a switch stands above them", "tell its value in the summary, and judge that one level up")
+	}
+	if async && !q.Signals {
+		c.fault(path, full+" sends no signal, so it does nothing to the block", "give the predicate a signal, or remove it here")
+	}
+	p := c.plan
+	id, ok := p.byName[full]
+	if !ok {
+		id = int32(len(p.predicates))
+		p.byName[full] = id
+		p.predicates, p.names = append(p.predicates, q), append(p.names, full)
+		sync := slices.Index(p.syncs, q.Synchronizer)
+		if sync < 0 {
+			sync = len(p.syncs)
+			p.syncs = append(p.syncs, q.Synchronizer)
+		}
+		p.syncOf = append(p.syncOf, int32(sync))
+	}
+	return append(list, id)
+}
+
+func (c *compiler) known() string {
+	var names []string
+	for _, q := range c.env.Predicates[:min(10, len(c.env.Predicates))] {
+		names = append(names, q.Synchronizer+"."+q.Name)
+	}
+	if len(names) == 0 {
+		return "none is declared"
+	}
+	return "there are " + strings.Join(names, ", ")
+}
+
+// particular checks what one kind of construct has alone.
+func (c *compiler) particular(x Construct, n *node, path string) {
+	switch x := x.(type) {
+	case Par:
+		n.times = int32(x.Times)
+		switch {
+		case x.Times < 0 || x.Times >= MaxBlocks:
+			c.fault(path+".times", fmt.Sprintf("%d times", x.Times), fmt.Sprintf("give 1 to %d", MaxBlocks-1))
+			n.times = 1
+		case x.Times > 0 && len(x.Of) != 1:
+			c.fault(path+".par", fmt.Sprintf("%d constructs to replicate", len(x.Of)), "put them into one seq or par, and replicate that")
+		}
+	case Do:
+		var ok bool
+		if n.block, ok = c.blocks[x.Block]; !ok {
+			c.fault(path+".do", fmt.Sprintf("there is no block %q", x.Block), "declare it below blocks, or correct the name")
+			n.block = -1
+		}
+		if n.proc, ok = c.procs[x.On]; !ok {
+			c.fault(path+".on", fmt.Sprintf("processor %q is mapped to no nodes", x.On), "declare it below processors, with count, labels or cores")
+			n.proc = -1
+		}
+		if n.retry = int32(x.Retry); x.Retry < 0 || x.Retry > MaxRetry {
+			c.fault(path+".retry", fmt.Sprintf("%d further attempts", x.Retry), fmt.Sprintf("give 0 to %d", MaxRetry))
+		}
+		for i, name := range x.Async {
+			n.async = c.predicate(n.async, path+".async["+strconv.Itoa(i)+"]", name, true)
+		}
+	}
+}
+
+// given takes the input of a block or loop.
+func (c *compiler) given(i int32, path, from, input string) {
+	if from != "" {
+		c.froms = append(c.froms, pendingRef{i, path + ".from", from})
+	}
+	if input == "" {
+		return
+	}
+	if from != "" {
+		c.fault(path+".input", "both an input and where it comes from", "give input or from")
+	}
+	var compact bytes.Buffer
+	if err := json.Compact(&compact, []byte(input)); err != nil || compact.String() != input || len(input) > MaxResultBytes {
+		c.fault(path+".input", "the input is no compact JSON of at most 4096 bytes", "write {\"a\":1} without blanks; larger data go by reference")
+	}
+}
+
+// rest is what needs all constructs.
+func (c *compiler) rest() {
+	p := c.plan
+	if p.program.Result != "" {
+		c.froms = append(c.froms, pendingRef{-1, "result", p.program.Result})
+	}
+	c.scopes()
+	for _, f := range c.froms {
+		c.resolve(f)
+	}
+	c.needs()
+	for i := len(p.nodes) - 1; i >= 0; i-- {
+		c.inside(int32(i))
+	}
+	c.typed(0)
+	c.fits()
+	c.reachable()
+	c.unused()
+	if p.blocks = c.count(0); p.blocks >= MaxBlocks {
+		c.fault("body", fmt.Sprintf("%d block instances or more", MaxBlocks), fmt.Sprintf("a program has at most %d: give each block more of the work", MaxBlocks-1))
+	}
+}
+
+// scopes finds for each construct the outermost one around it that runs it
+// exactly once, if nothing fails.
+func (c *compiler) scopes() {
+	for i := range c.plan.nodes {
+		n := &c.plan.nodes[i]
+		n.scope = int32(i)
+		if n.parent < 0 || n.handed {
+			continue
+		}
+		if p := &c.plan.nodes[n.parent]; p.kind == KindSeq || p.kind == KindPar && p.times == 0 && len(p.conds) == 0 {
+			n.scope = p.scope
+		}
+	}
+}
+
+// resolve finds what a reference stands for, and that it is there in time.
+func (c *compiler) resolve(f pendingRef) {
+	nodes := c.plan.nodes
+	name, what, ok := strings.Cut(f.text, ".")
+	if !ok || what != "result" && (what != "previous" || f.node < 0) {
+		c.fault(f.path, fmt.Sprintf("%q is no reference", f.text), "write NAME.result, or NAME.previous for the loop NAME around it")
+		return
+	}
+	found := c.labels[name]
+	if len(found) != 1 {
+		message := fmt.Sprintf("nothing has the name %q", name)
+		if len(found) > 1 {
+			message = fmt.Sprintf("%d constructs go by %q", len(found), name)
+		}
+		c.fault(f.path, message, "give the construct that is meant a name of its own")
+		return
+	}
+	to := found[0]
+	if what == "previous" {
+		c.previous(f, to)
+		return
+	}
+	if f.node < 0 {
+		if nodes[to].scope != 0 {
+			c.fault(f.path, fmt.Sprintf("%q may not run, or runs several times", name), "refer to the construct around it that runs once")
+			return
+		}
+		c.plan.result = ref{refResult, to}
+		return
+	}
+	if why := c.early(f.node, to); why != "" {
+		c.fault(f.path, why, "refer to a construct that has ended before, in a seq around both")
+		return
+	}
+	nodes[f.node].from = ref{refResult, to}
+	if nodes[to].slot < 0 {
+		scope := &nodes[nodes[to].scope]
+		nodes[to].slot = scope.slots
+		scope.slots++
+	}
+}
+
+func (c *compiler) previous(f pendingRef, loop int32) {
+	nodes := c.plan.nodes
+	n := &nodes[loop]
+	if n.kind != KindWhile && n.kind != KindUntil {
+		c.fault(f.path, fmt.Sprintf("%q is no loop", n.label), "previous is the result of the last time round a while or until")
+		return
+	}
+	at := f.node
+	for at >= 0 && nodes[at].parent != loop {
+		at = nodes[at].parent
+	}
+	if at < 0 || nodes[at].handed {
+		c.fault(f.path, fmt.Sprintf("the loop %q is not around this", n.label), "from elsewhere refer to "+n.label+".result")
+		return
+	}
+	nodes[f.node].from = ref{refPrevious, loop}
+}
+
+// early says why the result of a construct may not be there when another one
+// starts, "" if it is.
+func (c *compiler) early(reader, to int32) string {
+	nodes := c.plan.nodes
+	label := nodes[to].label
+	a, b := reader, to
+	below, above := int32(-1), int32(-1) // what is just below the meeting point
+	for a != b {
+		if nodes[a].depth >= nodes[b].depth {
+			below, a = a, nodes[a].parent
+		} else {
+			above, b = b, nodes[b].parent
+		}
+	}
+	meet := &nodes[a]
+	switch {
+	case above < 0 || below < 0:
+		return fmt.Sprintf("%q and this are one or inside each other: the reference makes a cycle", label)
+	case nodes[above].handed || nodes[below].handed:
+		return fmt.Sprintf("%q may not have ended when this runs: one of them is an else", label)
+	case meet.kind == KindPar:
+		return fmt.Sprintf("%q runs beside this, not before", label)
+	case meet.kind != KindSeq:
+		return fmt.Sprintf("%q is in another branch", label)
+	case above > below:
+		return fmt.Sprintf("%q starts only after this has ended: the reference makes a cycle", label)
+	case nodes[to].scope != nodes[above].scope:
+		return fmt.Sprintf("%q may not run, or runs several times", label)
+	}
+	return ""
+}
+
+// needs marks whose results are used.
+func (c *compiler) needs() {
+	nodes := c.plan.nodes
+	for i := range nodes {
+		switch f := nodes[i].from; f.kind {
+		case refResult:
+			nodes[f.node].need = true
+		case refPrevious:
+			nodes[f.node].need = true
+		}
+	}
+	if c.plan.result.kind == refResult {
+		r := &nodes[c.plan.result.node]
+		if r.need = true; r.slot < 0 {
+			r.slot = nodes[0].slots
+			nodes[0].slots++
+		}
+	}
+	// Parents stand before what is inside them.
+	for i := range nodes {
+		n := &nodes[i]
+		if n.parent < 0 || !nodes[n.parent].need {
+			continue
+		}
+		p := &nodes[n.parent]
+		n.need = n.need || n.handed || p.kind != KindSeq || p.kids[len(p.kids)-1] == int32(i)
+	}
+	for i := range nodes {
+		if n := &nodes[i]; n.need && n.kind == KindPar && n.times == 0 {
+			c.branches(n)
+		}
+	}
+}
+
+// branches names the branches of a Par whose result is used.
+func (c *compiler) branches(n *node) {
+	for k, kid := range n.kids {
+		label := c.plan.nodes[kid].label
+		if label == "" {
+			c.fault(c.plan.nodes[kid].path, "the result of the par is used, and this branch has no name", "give it one")
+		}
+		quoted := strconv.Quote(label)
+		if slices.Contains(n.names[:k], quoted) {
+			c.fault(c.plan.nodes[kid].path, fmt.Sprintf("two branches of the par go by %q", label), "its result is used: give each a name of its own")
+		}
+		n.names = append(n.names, quoted)
+	}
+}
+
+// inside collects, from the inside out, the predicates of the switches in a
+// loop.
+func (c *compiler) inside(i int32) {
+	nodes := c.plan.nodes
+	n := &nodes[i]
+	if n.kind == KindWhile || n.kind == KindUntil {
+		n.inside = append(n.inside, n.conds...)
+	}
+	for at := n.parent; at >= 0 && n.kind != KindDo && len(n.conds) > 0; at = nodes[at].parent {
+		up := &nodes[at]
+		if up.kind != KindWhile && up.kind != KindUntil {
+			continue
+		}
+		for _, q := range n.conds {
+			if !slices.Contains(up.inside, q) {
+				up.inside = append(up.inside, q)
+			}
+		}
+	}
+}
+
+// typed finds the type of a construct's result, those before it first.
+func (c *compiler) typed(i int32) Type {
+	nodes := c.plan.nodes
+	n := &nodes[i]
+	var t Type
+	var kids []Type
+	for _, kid := range n.kids {
+		kids = append(kids, c.typed(kid))
+	}
+	switch n.kind {
+	case KindSeq:
+		if len(kids) > 0 {
+			t = kids[len(kids)-1]
+		}
+	case KindPar:
+		t = parType(n, kids, nodes)
+	case KindIf, KindCase:
+		for k, kt := range kids {
+			if k == 0 {
+				t = kt
+			}
+			t = either(t, kt)
+		}
+		if len(kids) == len(n.conds) {
+			t = Type{} // Without an else there may be no result.
+		}
+	case KindWhile, KindUntil:
+		if len(kids) > 0 {
+			t = kids[0]
+		}
+		if n.kind == KindWhile && n.from.kind == refPrevious {
+			t = either(t, Type{Base: Any}) // The outer loop is not typed yet.
+		} else if n.kind == KindWhile {
+			t = either(t, c.inputType(n))
+		}
+	case KindDo:
+		if n.block >= 0 {
+			t = c.plan.program.Blocks[n.block].Output
+		}
+	}
+	if n.els >= 0 {
+		t = either(t, c.typed(n.els))
+	}
+	n.typ = t
+	return t
+}
+
+func parType(n *node, kids []Type, nodes []node) Type {
+	for k := range kids {
+		if len(n.conds) > 0 || kids[k].Base == None {
+			kids[k] = Type{Base: Any} // It may be null.
+		}
+	}
+	if n.times > 0 && len(kids) == 1 {
+		return Type{Base: List, Elem: &kids[0]}
+	}
+	t := Type{Base: Record}
+	for k, kid := range n.kids {
+		t.Fields = append(t.Fields, Field{nodes[kid].label, kids[k]})
+	}
+	return t
+}
+
+// inputType is the type of what a construct is given.
+func (c *compiler) inputType(n *node) Type {
+	switch {
+	case n.input != "":
+		return Type{Base: Any}
+	case n.from.kind == refResult:
+		return c.plan.nodes[n.from.node].typ
+	case n.from.kind == refPrevious:
+		loop := &c.plan.nodes[n.from.node]
+		if loop.input == "" && loop.from.kind == refNone {
+			return Type{}
+		}
+		if len(loop.kids) > 0 && loop.input != "" {
+			return c.plan.nodes[loop.kids[0]].typ
+		}
+		return either(c.inputType(loop), c.plan.nodes[loop.kids[0]].typ)
+	}
+	return Type{}
+}
+
+// fits checks that each block gets what it takes.
+func (c *compiler) fits() {
+	refused := map[string]bool{}
+	for _, f := range c.faults {
+		refused[f.Path] = true
+	}
+	for i := range c.plan.nodes {
+		n := &c.plan.nodes[i]
+		at := n.path + ".from"
+		given := c.inputType(n)
+		if n.from.kind != refNone && given.Base == None {
+			hint := "refer to something that has one: a block with an output; an if, case or while has one only if it always has"
+			if n.from.kind == refPrevious {
+				hint = "give the loop an input or from, for the first time round"
+			}
+			c.fault(at, "there may be no such result", hint)
+			continue
+		}
+		if refused[at] || refused[n.path+".input"] {
+			continue
+		}
+		if n.kind != KindDo {
+			if n.input != "" && n.need && !acceptsText(n.typ, n.input) {
+				c.fault(n.path+".input", fmt.Sprintf("%s is no %s", clip(n.input), n.typ), "give what the loop's body results in")
+			}
+			continue
+		}
+		if n.block < 0 {
+			continue
+		}
+		want := c.plan.program.Blocks[n.block].Input
+		switch {
+		case n.input != "":
+			if !acceptsText(want, n.input) {
+				c.fault(n.path+".input", fmt.Sprintf("%s is no %s", clip(n.input), want), "give what block "+n.label+" takes")
+			}
+		case n.from.kind == refNone && want.Base != None && want.Base != Any:
+			c.fault(n.path+".do", fmt.Sprintf("the block takes %s and is given nothing", want), "give from or input")
+		case n.from.kind != refNone && !given.Fits(want):
+			c.fault(at, fmt.Sprintf("%s comes from there, and the block takes %s", given, want), "change one of the types, or refer to another result")
+		}
+	}
+}
+
+func acceptsText(want Type, text string) bool {
+	var v any
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	return d.Decode(&v) == nil && want.accepts(v)
+}
+
+func clip(s string) string {
+	if len(s) > 40 {
+		return strings.ToValidUTF8(s[:40], "") + "..."
+	}
+	return s
+}
+
+// constant tells of a predicate that is always so.
+func (c *compiler) constant(n *node, k int, value string) bool {
+	return k < len(n.conds) && c.plan.predicates[n.conds[k]].Constant == value
+}
+
+// reachable reports what never runs: branches that are never taken, and what
+// follows on a loop that never ends.
+func (c *compiler) reachable() {
+	nodes := c.plan.nodes
+	ends := make([]bool, len(nodes)) // may end by itself
+	for i := len(nodes) - 1; i >= 0; i-- {
+		n := &nodes[i]
+		some, all := false, true
+		for _, kid := range n.kids {
+			some, all = some || ends[kid], all && ends[kid]
+		}
+		switch n.kind {
+		case KindSeq, KindDo:
+			ends[i] = all
+		case KindPar:
+			ends[i] = all || len(n.conds) > 0
+		case KindIf, KindCase:
+			ends[i] = some || len(n.kids) == len(n.conds)
+		case KindWhile:
+			ends[i] = !c.constant(n, 0, "true")
+		case KindUntil:
+			ends[i] = !c.constant(n, 0, "false") && all
+		}
+		ends[i] = ends[i] || n.els >= 0
+	}
+	for i := range nodes {
+		n := &nodes[i]
+		switch n.kind {
+		case KindSeq:
+			for k := 1; k < len(n.kids); k++ {
+				if !ends[n.kids[k-1]] {
+					c.fault(nodes[n.kids[k]].path, "this is never reached: what stands before it never ends", "give that a predicate which can end it, or remove this")
+					break
+				}
+			}
+		case KindIf, KindCase, KindWhile:
+			c.branchesTaken(n)
+		}
+	}
+}
+
+func (c *compiler) branchesTaken(n *node) {
+	decided := false
+	for k, kid := range n.kids {
+		at := c.plan.nodes[kid].path
+		switch {
+		case decided:
+			c.fault(at, "this is never reached: a predicate before it is always true", "remove it, or change the predicate")
+		case c.constant(n, k, "false"):
+			c.fault(at, "this is never reached: its predicate is always false", "remove it, or change the predicate")
+		case k < len(n.conds) && slices.Contains(n.conds[:k], n.conds[k]):
+			c.fault(at, "this is never reached: a branch before it has the same predicate", "remove one of them")
+		}
+		decided = decided || c.constant(n, k, "true")
+	}
+}
+
+// unused reports declarations that nothing refers to.
+func (c *compiler) unused() {
+	blocks, procs := make([]bool, len(c.plan.program.Blocks)), make([]bool, len(c.plan.procs))
+	for i := range c.plan.nodes {
+		if n := &c.plan.nodes[i]; n.kind == KindDo && n.block >= 0 && n.proc >= 0 {
+			blocks[n.block], procs[n.proc] = true, true
+		} else if n.kind == KindDo && n.block >= 0 {
+			blocks[n.block] = true
+		}
+	}
+	for i, b := range c.plan.program.Blocks {
+		if !blocks[i] {
+			c.fault("blocks."+b.Name, fmt.Sprintf("block %q is never run", b.Name), "run it with do, or remove it")
+		}
+	}
+	for i, q := range c.plan.program.Processors {
+		if !procs[i+1] {
+			c.fault("processors."+q.Name, fmt.Sprintf("nothing runs on processor %q", q.Name), "name it with on, or remove it")
+		}
+	}
+}
+
+// count is the number of block instances of a construct, at most MaxBlocks.
+func (c *compiler) count(i int32) int {
+	n := &c.plan.nodes[i]
+	sum := 0
+	if n.kind == KindDo {
+		sum = 1
+	}
+	for _, kid := range n.kids {
+		sum = min(MaxBlocks, sum+c.count(kid))
+	}
+	if n.times > 0 {
+		sum = min(MaxBlocks, sum*int(n.times))
+	}
+	if n.els >= 0 {
+		sum = min(MaxBlocks, sum+c.count(n.els))
+	}
+	return sum
+}

@@ -1,0 +1,105 @@
+package program_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/cockroachdb/datadriven"
+	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/synccore"
+)
+
+// TestGraphs draws the files of configs/programs.
+func TestGraphs(t *testing.T) {
+	datadriven.RunTest(t, "testdata/graphs", func(t *testing.T, d *datadriven.TestData) string {
+		t.Helper()
+		var name string
+		d.ScanArgs(t, "file", &name)
+		src, err := os.ReadFile("../../configs/programs/" + name + ".yaml")
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := synccore.ParseProgram(name, src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch d.Cmd {
+		case "text":
+			return file.Plan.Text()
+		case "dot":
+			return file.Plan.Draw().DOT()
+		case "mermaid":
+			return file.Plan.Draw().Mermaid()
+		case "svg":
+			return file.Plan.Draw().SVG()
+		}
+		d.Fatalf(t, "no command %s", d.Cmd)
+		return ""
+	})
+}
+
+// TestDrawing checks drawings of random programs: nothing lies over anything
+// else or outside, and from the start every vertex is reached.
+func TestDrawing(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		plan := drawPlan(t)
+		g := plan.Draw()
+		for i, v := range g.Vertices {
+			if v.X-v.W/2 < 0 || v.Y-v.H/2 < 0 || v.X+v.W/2 > g.W || v.Y+v.H/2 > g.H {
+				t.Fatalf("vertex %d %+v lies outside of %d x %d\n%s", i, v, g.W, g.H, plan.Text())
+			}
+			for j, o := range g.Vertices[:i] {
+				if 2*abs(v.X-o.X) < v.W+o.W && 2*abs(v.Y-o.Y) < v.H+o.H {
+					t.Fatalf("vertices %d %+v and %d %+v lie over each other\n%s", i, v, j, o, plan.Text())
+				}
+			}
+		}
+		reached := map[int]bool{0: true}
+		for range g.Vertices {
+			for _, e := range g.Edges {
+				if reached[e.From] {
+					reached[e.To] = true
+				}
+				for _, p := range e.Via {
+					if p[0] < 0 || p[1] < 0 || p[0] > g.W || p[1] > g.H {
+						t.Fatalf("edge %+v leads outside of %d x %d", e, g.W, g.H)
+					}
+				}
+			}
+		}
+		if len(reached) != len(g.Vertices) {
+			t.Fatalf("%d of %d vertices are reached\n%s", len(reached), len(g.Vertices), plan.Text())
+		}
+		if lines := strings.Count(plan.Text(), "\n"); lines < plan.Constructs() {
+			t.Fatalf("%d lines for %d constructs", lines, plan.Constructs())
+		}
+	})
+}
+
+func abs(x int) int { return max(x, -x) }
+
+// TestDrawingIsLinear compares the time for ten times the blocks.
+func TestDrawingIsLinear(t *testing.T) {
+	small, large := chain(t, 100), chain(t, 1000)
+	least := func(plan *program.Plan) time.Duration {
+		best := time.Hour
+		for range 20 {
+			begin := time.Now()
+			_ = plan.Draw().SVG()
+			best = min(best, time.Since(begin))
+		}
+		return best
+	}
+	ratio := 0.0
+	for range 5 { // Another process may have had the processor.
+		if ratio = float64(least(large)) / float64(least(small)); ratio < 30 {
+			t.Logf("1,000 blocks take %.1f times as long as 100", ratio)
+			return
+		}
+	}
+	t.Errorf("1,000 blocks take %.1f times as long as 100: linear would be 10", ratio)
+}

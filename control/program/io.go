@@ -1,0 +1,162 @@
+package program
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/predicates"
+)
+
+// ID is one attempt at one block instance. Instances of a run count from 1 and
+// are never used twice, attempts at one from 1.
+type ID struct {
+	Instance uint64
+	Attempt  uint32
+}
+
+// String gives the instance, a dot and the attempt.
+func (b ID) String() string {
+	return strconv.FormatUint(b.Instance, 10) + "." + strconv.FormatUint(uint64(b.Attempt), 10)
+}
+
+// InKind says which part of an [Input] counts.
+type InKind uint8
+
+// The inputs of a step.
+const (
+	InTick    InKind = iota // time has passed
+	InBegin                 // the run begins; the first of these counts
+	InVerdict               // Predicate has the value Truth, by Decision
+	InEpoch                 // the epoch of Decision has begun: older verdicts of its synchronizer are void
+	InStarted               // Block runs
+	InDone                  // Block has ended with Result; Decision found it so
+	InFailed                // Block has ended, for Reason: it failed, or was cancelled
+	InJoined                // Node is there
+	InLeft                  // the node of Node.Name is lost with all that ran on it
+	InReport                // the node of Node.Name has Held of this run, and nothing else
+	InCancel                // the run is cancelled, for Reason
+)
+
+var inWords = []string{"tick", "begin", "verdict", "epoch", "started", "done", "failed", "joined", "left", "report", "cancel"}
+
+// String gives the word of the kind, as journals have it.
+func (k InKind) String() string {
+	if int(k) < len(inWords) {
+		return inWords[k]
+	}
+	return "input(" + strconv.Itoa(int(k)) + ")"
+}
+
+// MarshalText gives the word of the kind.
+func (k InKind) MarshalText() ([]byte, error) {
+	if int(k) >= len(inWords) {
+		return nil, fmt.Errorf("input kind %d: there is none of that number", k)
+	}
+	return []byte(inWords[k]), nil
+}
+
+// UnmarshalText takes the word of a kind.
+func (k *InKind) UnmarshalText(text []byte) error {
+	i := slices.Index(inWords, string(text))
+	if i < 0 {
+		return fmt.Errorf("input kind %q: use one of %v", text, inWords)
+	}
+	*k = InKind(i)
+	return nil
+}
+
+// Node is a place where blocks run.
+type Node struct {
+	Name   string   `json:"name"`
+	Cores  int      `json:"cores,omitempty"` // at least 1
+	Labels []string `json:"labels,omitempty"`
+}
+
+// Held is what a node knows of a block.
+type Held struct {
+	Block  ID     `json:"block"`
+	State  InKind `json:"state"` // InStarted, InDone or InFailed
+	Result string `json:"result,omitempty"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Input is one event for a [Run]. It can be written to a journal as JSON.
+type Input struct {
+	Kind      InKind           `json:"kind"`
+	Predicate string           `json:"predicate,omitempty"` // "synchronizer.predicate"
+	Truth     predicates.Truth `json:"truth,omitempty"`
+	Decision  control.Decision `json:"decision,omitzero"`
+	Block     ID               `json:"block,omitzero"`
+	Result    string           `json:"result,omitempty"` // JSON, at most MaxResultBytes; empty for none
+	Reason    string           `json:"reason,omitempty"`
+	Node      Node             `json:"node,omitzero"`
+	Held      []Held           `json:"held,omitempty"`
+}
+
+// ActKind says what an [Action] is.
+type ActKind uint8
+
+// The actions.
+const (
+	ActStart  ActKind = iota // start Block on Node with Input
+	ActCancel                // cancel Block on Node; it ends with InDone or InFailed, or with its node
+	ActPass                  // a switch or JOIN passed, by Decision
+	ActSignal                // Predicate fired by Decision while Block, on Node, is under it
+	ActEnd                   // a construct has ended with Outcome
+	ActFinish                // the run has ended with Outcome and Result; nothing more will happen
+	ActRefuse                // the input was refused, for Reason
+)
+
+// Outcome is how a construct ended.
+type Outcome uint8
+
+// The outcomes.
+const (
+	Done Outcome = iota + 1
+	Failed
+	Canceled
+)
+
+// String gives the word of the outcome.
+func (o Outcome) String() string {
+	return [...]string{"none", "done", "failed", "cancelled"}[o]
+}
+
+// Action is something to be done or told.
+type Action struct {
+	Kind      ActKind
+	Construct int     // its number in the plan
+	Replicas  []int32 // which replica of each replicated Par around it, from the outside in
+	Block     ID
+	Node      string
+	Input     string // JSON; empty for none
+	Predicate string // by which a switch or JOIN passed, or which fired
+	Branch    int    // that a switch took: the number of the branch, or Otherwise
+	Decision  control.Decision
+	Outcome   Outcome
+	Result    string
+	Reason    string
+}
+
+// Otherwise is the Branch of a switch none of whose predicates is true: the else
+// branch, or what follows.
+const Otherwise = -1
+
+// Output is what a step asks for and tells. Step truncates and fills it; what is
+// in it is good until the next step.
+type Output struct {
+	// Actions are in the order in which they came about.
+	Actions []Action
+	// Wake is when the next step is due even without an input: a deadline. It is
+	// MaxInstant if there is none.
+	Wake clocksync.Instant
+
+	replicas []int32 // what the Replicas of the actions lie in
+}
+
+func (o *Output) reset() {
+	o.Actions, o.replicas, o.Wake = o.Actions[:0], o.replicas[:0], clocksync.MaxInstant
+}

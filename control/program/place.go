@@ -1,0 +1,366 @@
+package program
+
+import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/predicates"
+)
+
+// host is a node that was there at some time.
+type host struct {
+	Node
+	present     bool
+	load        int   // cores in use, one at least for each block
+	reserved    int   // of these, by blocks whose processor reserves
+	first, last int32 // its blocks
+}
+
+// proc is a logical processor.
+type proc struct {
+	want        *Processor
+	bound       []int32 // hosts
+	mapped      bool    // as many nodes as it wants have been there
+	first, last int32   // plus 1: blocks that wait for a node
+}
+
+func (p *proc) fits(h *host) bool {
+	return h.present && h.Cores >= p.want.Cores && !slices.ContainsFunc(p.want.Labels, func(l string) bool {
+		return !slices.Contains(h.Labels, l)
+	})
+}
+
+func (p *proc) full() bool { return p.want.Count > 0 && len(p.bound) >= p.want.Count }
+
+// attempt starts a block once more, or lets it wait for a node.
+func (r *Run) attempt(f int32) {
+	x := &r.frames[f]
+	n := &r.plan.nodes[x.node]
+	if x.id.Instance == 0 {
+		r.instances++
+		x.id.Instance = r.instances
+		if _, why := r.resolve(f, n); why != "" {
+			x.state, x.cause, x.reason = stopping, Failed, why
+			r.conclude(f)
+			return
+		}
+	}
+	x.id.Attempt++
+	p := &r.procs[n.proc]
+	if p.first == 0 {
+		if on := r.choose(f); on >= 0 {
+			r.put(f, on)
+			return
+		}
+	}
+	x.state, x.hostPrev, x.hostNext = queued, p.last-1, -1
+	if p.last > 0 {
+		r.frames[p.last-1].hostNext = f
+	} else {
+		p.first = f + 1
+	}
+	p.last = f + 1
+}
+
+// dequeue takes out a block that waits for a node.
+func (r *Run) dequeue(f int32) {
+	x := &r.frames[f]
+	p := &r.procs[r.plan.nodes[x.node].proc]
+	if x.hostPrev >= 0 {
+		r.frames[x.hostPrev].hostNext = x.hostNext
+	} else {
+		p.first = x.hostNext + 1
+	}
+	if x.hostNext >= 0 {
+		r.frames[x.hostNext].hostPrev = x.hostPrev
+	} else {
+		p.last = x.hostPrev + 1
+	}
+}
+
+// choose finds the least loaded node of a block's processor, one on which it has
+// failed only if there is no other, and -1 if none is free.
+func (r *Run) choose(f int32) int32 {
+	x := &r.frames[f]
+	p := &r.procs[r.plan.nodes[x.node].proc]
+	best, again := int32(-1), false
+	if !p.mapped {
+		return best
+	}
+	for _, h := range p.bound {
+		a := &r.hosts[h]
+		if p.want.Cores > a.Cores-a.reserved {
+			continue
+		}
+		tried := slices.Contains(x.tried, h)
+		if best >= 0 {
+			b := &r.hosts[best]
+			if tried && !again || tried == again && a.load*b.Cores >= b.load*a.Cores {
+				continue
+			}
+		}
+		best, again = h, tried
+	}
+	return best
+}
+
+// put starts a block on a node.
+func (r *Run) put(f, on int32) {
+	x := &r.frames[f]
+	p, h := &r.procs[r.plan.nodes[x.node].proc], &r.hosts[on]
+	h.load += max(1, p.want.Cores)
+	h.reserved += p.want.Cores
+	x.state, x.host, x.hostPrev, x.hostNext, x.confirmed = running, on, h.last, -1, false
+	if h.last >= 0 {
+		r.frames[h.last].hostNext = f
+	} else {
+		h.first = f
+	}
+	h.last = f
+	r.blocks[x.id.Instance] = f
+	r.tell(f)
+}
+
+// tell has a node start a block.
+func (r *Run) tell(f int32) {
+	x := &r.frames[f]
+	input, _ := r.resolve(f, &r.plan.nodes[x.node])
+	a := r.act(ActStart, f)
+	a.Block, a.Node, a.Input = x.id, r.hosts[x.host].Name, input
+}
+
+// leave takes a block off its node.
+func (r *Run) leave(f int32) {
+	x := &r.frames[f]
+	h, p := &r.hosts[x.host], &r.procs[r.plan.nodes[x.node].proc]
+	h.load -= max(1, p.want.Cores)
+	h.reserved -= p.want.Cores
+	if x.hostPrev >= 0 {
+		r.frames[x.hostPrev].hostNext = x.hostNext
+	} else {
+		h.first = x.hostNext
+	}
+	if x.hostNext >= 0 {
+		r.frames[x.hostNext].hostPrev = x.hostPrev
+	} else {
+		h.last = x.hostPrev
+	}
+	delete(r.blocks, x.id.Instance)
+	r.freed = true
+}
+
+// attemptFailed tries a block again, or ends it as failed. It is off its node.
+func (r *Run) attemptFailed(f int32, reason string) {
+	x := &r.frames[f]
+	n := &r.plan.nodes[x.node]
+	switch {
+	case x.state == stopping:
+		r.conclude(f)
+	case x.id.Attempt <= uint32(n.retry):
+		if !slices.Contains(x.tried, x.host) {
+			x.tried = append(x.tried, x.host)
+		}
+		r.attempt(f)
+	default:
+		x.state, x.cause, x.reason = stopping, Failed, reason
+		r.conclude(f)
+	}
+}
+
+// place starts what waits for nodes, if some may have become free. What waits
+// for one processor is served in order.
+func (r *Run) place() {
+	if !r.freed {
+		return
+	}
+	r.freed = false
+	for i := range r.procs {
+		for p := &r.procs[i]; p.first > 0; {
+			f := p.first - 1
+			on := r.choose(f)
+			if on < 0 {
+				break
+			}
+			r.dequeue(f)
+			r.put(f, on)
+		}
+	}
+}
+
+func (r *Run) join(in *Input) {
+	h, known := r.byName[in.Node.Name]
+	switch {
+	case in.Node.Name == "" || in.Node.Cores < 1:
+		r.refuse(in, "a node has a name and at least one core")
+		return
+	case known && r.hosts[h].present:
+		r.refuse(in, "the node is here already")
+		return
+	case !known:
+		h = int32(len(r.hosts))
+		r.byName[in.Node.Name] = h
+		r.hosts = append(r.hosts, host{first: -1, last: -1})
+	}
+	x := &r.hosts[h]
+	x.Node, x.present = in.Node, true
+	x.Labels = slices.Clone(in.Node.Labels)
+	for i := range r.procs {
+		r.bind(&r.procs[i], h)
+	}
+	r.freed = true
+}
+
+func (r *Run) bind(p *proc, h int32) {
+	if p.full() || !p.fits(&r.hosts[h]) || slices.Contains(p.bound, h) {
+		return
+	}
+	p.bound = append(p.bound, h)
+	p.mapped = p.mapped || len(p.bound) >= max(1, p.want.Count)
+}
+
+func (r *Run) left(in *Input) {
+	h, known := r.byName[in.Node.Name]
+	if !known || !r.hosts[h].present {
+		r.refuse(in, "the node is not here")
+		return
+	}
+	r.hosts[h].present = false
+	for i := range r.procs {
+		p := &r.procs[i]
+		at := slices.Index(p.bound, h)
+		if at < 0 {
+			continue
+		}
+		p.bound = slices.Delete(p.bound, at, at+1)
+		for spare := range r.hosts {
+			r.bind(p, int32(spare))
+		}
+	}
+	reason := "its node " + in.Node.Name + " was lost"
+	for f := r.hosts[h].first; f >= 0; f = r.hosts[h].first {
+		r.leave(f)
+		r.attemptFailed(f, reason)
+		r.settle() // What that ends is not tried again elsewhere.
+	}
+	r.freed = true
+}
+
+// reported compares what a node has with what it should have.
+func (r *Run) reported(in *Input) {
+	h, known := r.byName[in.Node.Name]
+	if !known || !r.hosts[h].present {
+		r.refuse(in, "the node is not here")
+		return
+	}
+	held := make(map[ID]*Held, len(in.Held))
+	for i := range in.Held {
+		if x := &in.Held[i]; x.State == InDone && in.Decision.Number == 0 {
+			r.refuse(in, "block "+x.Block.String()+" ended by no decision")
+			return
+		}
+		held[in.Held[i].Block] = &in.Held[i]
+	}
+	var list []ID
+	expected := map[ID]bool{}
+	for f := r.hosts[h].first; f >= 0; f = r.frames[f].hostNext {
+		list = append(list, r.frames[f].id)
+		expected[r.frames[f].id] = true
+	}
+	for _, id := range list {
+		if f, ok := r.blocks[id.Instance]; ok && r.frames[f].id == id {
+			r.compare(f, held[id], in)
+			r.settle()
+		}
+	}
+	for i := range in.Held {
+		if x := &in.Held[i]; x.State == InStarted && !expected[x.Block] {
+			r.out.Actions = append(r.out.Actions, Action{
+				Kind: ActCancel, Construct: -1, Block: x.Block, Node: in.Node.Name, Reason: "it was given up, or never started",
+			})
+		}
+	}
+}
+
+// compare brings a block and what its node has of it, nil for nothing, together.
+func (r *Run) compare(f int32, has *Held, in *Input) {
+	x := &r.frames[f]
+	switch {
+	case has == nil && x.state == stopping:
+		r.leave(f)
+		r.conclude(f)
+	case has == nil && x.confirmed:
+		r.leave(f)
+		r.attemptFailed(f, "its node "+in.Node.Name+" has forgotten it")
+	case has == nil:
+		r.tell(f)
+	case has.State == InDone:
+		r.done(f, &Input{Kind: InDone, Block: x.id, Result: has.Result, Decision: in.Decision})
+	case has.State == InFailed:
+		r.leave(f)
+		r.attemptFailed(f, has.Reason)
+	default:
+		x.confirmed = true
+		if x.state == stopping {
+			a := r.act(ActCancel, f)
+			a.Block, a.Node, a.Reason = x.id, in.Node.Name, x.reason
+		}
+	}
+}
+
+// Entry is one step of a run, as a journal keeps it.
+type Entry struct {
+	Now   clocksync.Instant `json:"now"`
+	Input Input             `json:"input"`
+}
+
+// Restore rebuilds a run from the journal of its inputs. An input has to be in
+// the journal before what its step asked for is carried out; then nothing is
+// started twice: after Restore, the run is handed an [InReport] of each node. It
+// starts what a node should have and never got, under the number it had, and
+// cancels what a node has and should not have. A block whose end is in the
+// journal, or in a report, never runs again.
+func Restore(plan *Plan, journal []Entry) *Run {
+	r := NewRun(plan)
+	var out Output
+	for i := range journal {
+		r.Step(journal[i].Now, &journal[i].Input, &out)
+	}
+	return r
+}
+
+// Standing is where a block of a run stands.
+type Standing struct {
+	Construct int
+	Block     ID
+	Node      string // empty: it waits for one
+	Started   bool   // the node has said so
+	Stopping  bool
+}
+
+// Blocks lists the blocks that have begun and not ended, in the order of their
+// instances.
+func (r *Run) Blocks() []Standing {
+	var list []Standing
+	for i := range r.frames {
+		x := &r.frames[i]
+		if x.node < 0 || r.plan.nodes[x.node].kind != KindDo || x.state != running && x.state != queued && x.state != stopping {
+			continue
+		}
+		s := Standing{Construct: int(x.node), Block: x.id, Started: x.confirmed, Stopping: x.state == stopping}
+		if x.state != queued {
+			s.Node = r.hosts[x.host].Name
+		}
+		list = append(list, s)
+	}
+	slices.SortFunc(list, func(a, b Standing) int { return int(int64(a.Block.Instance - b.Block.Instance)) })
+	return list
+}
+
+// Truth is what is known of a predicate by now: Unknown if the epoch of its last
+// verdict is over, or if the program does not read it.
+func (r *Run) Truth(predicate string) predicates.Truth {
+	if q, ok := r.plan.byName[predicate]; ok {
+		return r.truth(q)
+	}
+	return predicates.Unknown
+}

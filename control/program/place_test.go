@@ -1,0 +1,123 @@
+package program_test
+
+import (
+	"fmt"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/control/program"
+)
+
+// site is a node as a test keeps it.
+type site struct {
+	program.Node
+	present        bool
+	blocks, booked int
+}
+
+// TestPlacement draws nodes that come and go, and holds every start against the
+// rules: the labels are there, reserved cores are free, no node less loaded is
+// passed over, and nobody waits while a node would do.
+func TestPlacement(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		cores := rapid.IntRange(0, 3).Draw(t, "cores")
+		wanted := rapid.IntRange(0, 3).Draw(t, "count")
+		p := &program.Program{
+			Name:       "place",
+			Processors: []program.Processor{{Name: "p", Labels: []string{"fast"}, Cores: cores, Count: wanted}},
+			Blocks:     []program.Block{{Name: "b"}},
+			Body:       program.Par{Times: 40, Of: []program.Construct{program.Do{Block: "b", On: "p", Retry: program.MaxRetry}}},
+		}
+		plan, err := program.Compile(p, &program.Env{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, out := program.NewRun(plan), &program.Output{}
+		sites := map[string]*site{}
+		live := map[uint64]program.Action{}
+		number := uint64(0)
+		mapped := false
+		free := func(s *site) bool { return s.present && s.Cores >= cores && s.Cores-s.booked >= cores }
+		step := func(in *program.Input) {
+			run.Step(0, in, out)
+			for _, a := range out.Actions {
+				switch a.Kind {
+				case program.ActStart:
+					s := sites[a.Node]
+					if len(s.Labels) == 0 || !free(s) {
+						t.Fatalf("%s on %+v", line(&a), s)
+					}
+					if live[a.Block.Instance] = a; wanted == 0 && a.Block.Attempt == 1 {
+						for name, other := range sites {
+							if len(other.Labels) > 0 && free(other) && other.blocks*s.Cores < s.blocks*other.Cores {
+								t.Fatalf("%s on %+v, and %s is less loaded: %+v", line(&a), s, name, other)
+							}
+						}
+					}
+					s.blocks += max(1, cores)
+					s.booked += cores
+				case program.ActRefuse:
+					t.Fatal(a.Reason)
+				}
+			}
+		}
+		step(&program.Input{Kind: program.InBegin})
+		for range rapid.IntRange(1, 80).Draw(t, "events") {
+			name := fmt.Sprintf("n%d", rapid.IntRange(0, 5).Draw(t, "node"))
+			s := sites[name]
+			switch what := rapid.IntRange(0, 5).Draw(t, "what"); {
+			case s == nil || !s.present:
+				s = &site{Node: program.Node{Name: name, Cores: rapid.IntRange(1, 4).Draw(t, "has")}, present: true}
+				if rapid.Bool().Draw(t, "fast") {
+					s.Labels = []string{"fast"}
+				}
+				sites[name] = s
+				step(&program.Input{Kind: program.InJoined, Node: s.Node})
+			case what == 0:
+				s.present = false
+				for i, a := range live {
+					if a.Node == name {
+						delete(live, i)
+					}
+				}
+				step(&program.Input{Kind: program.InLeft, Node: program.Node{Name: name}})
+			default:
+				for _, x := range run.Blocks() {
+					if x.Node != name {
+						continue
+					}
+					number++
+					s.blocks -= max(1, cores)
+					s.booked -= cores
+					delete(live, x.Block.Instance)
+					step(&program.Input{Kind: program.InDone, Block: x.Block, Decision: control.Decision{Synchronizer: "s", Number: number}})
+					break
+				}
+			}
+			usable, waiting := 0, 0
+			for _, s := range sites {
+				if s.present && len(s.Labels) > 0 && s.Cores >= cores {
+					usable++
+				}
+			}
+			mapped = mapped || usable >= max(1, wanted)
+			for _, x := range run.Blocks() {
+				if x.Node == "" {
+					waiting++
+				} else if live[x.Block.Instance].Block != x.Block {
+					t.Fatalf("%s runs on %s and never started there", x.Block, x.Node)
+				}
+			}
+			for _, s := range sites {
+				if mapped && wanted == 0 && waiting > 0 && len(s.Labels) > 0 && free(s) {
+					t.Fatalf("%d blocks wait, and %+v is free", waiting, s)
+				}
+			}
+			if !mapped && len(live) > 0 {
+				t.Fatal("something began before the processor was mapped")
+			}
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package program
+
+import (
+	"fmt"
+	"html"
+	"strings"
+)
+
+// Text gives the program as a tree, a line a construct.
+func (p *Plan) Text() string {
+	var b strings.Builder
+	p.text(&b, 0, "", "", "")
+	return b.String()
+}
+
+// text writes a construct. lead stands before its first line, rest before those
+// inside it, role says what it is to its parent.
+func (p *Plan) text(b *strings.Builder, i int32, lead, rest, role string) {
+	n := &p.nodes[i]
+	if role != "" {
+		role += ": "
+	}
+	title := strings.Join(p.title(i), ", ")
+	if n.kind == KindDo {
+		title = "DO " + title
+	}
+	if n.kind == KindDo && n.from.kind != refNone {
+		title += ", from " + p.Info(int(i)).From
+	}
+	if n.retry > 0 {
+		title += fmt.Sprintf(", retry %d", n.retry)
+	}
+	b.WriteString(lead + role + title + "\n")
+	type item struct {
+		node int32
+		role string
+	}
+	var items []item
+	for k, kid := range n.kids {
+		items = append(items, item{kid, p.branchLabel(n, k)})
+	}
+	if n.kind == KindPar {
+		items = append(items, item{-1, p.joinTitle(i)})
+	}
+	if n.els >= 0 {
+		items = append(items, item{n.els, failedLabel})
+	}
+	for k, x := range items {
+		branch, below := "├─ ", "│  "
+		if k == len(items)-1 {
+			branch, below = "└─ ", "   "
+		}
+		if x.node < 0 {
+			b.WriteString(rest + branch + x.role + "\n")
+			continue
+		}
+		p.text(b, x.node, rest+branch, rest+below, x.role)
+	}
+}
+
+// DOT gives the graph in the language of Graphviz.
+func (g *Graph) DOT() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "digraph %q {\n  node [fontname=\"monospace\" fontsize=12];\n", g.Name)
+	for i := range g.Vertices {
+		v := &g.Vertices[i]
+		shape := [...]string{"box", "box style=filled fillcolor=gray85", "diamond", "point"}[v.Shape]
+		fmt.Fprintf(&b, "  v%d [shape=%s label=\"%s\"];\n", i, shape, strings.Join(v.Label, `\n`))
+	}
+	for i := range g.Edges {
+		e := &g.Edges[i]
+		label := ""
+		if e.Label != "" {
+			label = fmt.Sprintf(" [label=%q]", e.Label)
+		}
+		fmt.Fprintf(&b, "  v%d -> v%d%s;\n", e.From, e.To, label)
+	}
+	b.WriteString("}\n")
+	return b.String()
+}
+
+// Mermaid gives the graph as a flowchart of Mermaid.
+func (g *Graph) Mermaid() string {
+	var b strings.Builder
+	b.WriteString("flowchart TD\n")
+	for i := range g.Vertices {
+		v := &g.Vertices[i]
+		form := [...]string{`["%s"]`, `[["%s"]]`, `{"%s"}`, `(("%s"))`}[v.Shape]
+		label := strings.Join(v.Label, "<br>")
+		if label == "" {
+			label = " "
+		}
+		fmt.Fprintf(&b, "  v%d"+form+"\n", i, label)
+	}
+	for i := range g.Edges {
+		e := &g.Edges[i]
+		label := ""
+		if e.Label != "" {
+			label = `|"` + e.Label + `"|`
+		}
+		fmt.Fprintf(&b, "  v%d -->%s v%d\n", e.From, label, e.To)
+	}
+	return b.String()
+}
+
+// SVG gives the graph as a drawing.
+func (g *Graph) SVG() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" font-family="monospace" font-size="12">
+<title>%s</title>
+<defs><marker id="arrow" markerWidth="8" markerHeight="8" refX="8" refY="4" orient="auto"><path d="M0,0 L8,4 L0,8 z"/></marker></defs>
+<rect width="100%%" height="100%%" fill="white"/>
+`, g.W, g.H, g.W, g.H, html.EscapeString(g.Name))
+	for i := range g.Edges {
+		g.svgEdge(&b, &g.Edges[i])
+	}
+	for i := range g.Vertices {
+		v := &g.Vertices[i]
+		left, top := v.X-v.W/2, v.Y-v.H/2
+		switch v.Shape {
+		case Box, Bar:
+			fill := [...]string{"white", "#ddd"}[v.Shape]
+			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%d" height="%d" fill="%s" stroke="black"/>`+"\n", left, top, v.W, v.H, fill)
+		case Diamond:
+			fmt.Fprintf(&b, `<path d="M%d,%d L%d,%d L%d,%d L%d,%d z" fill="white" stroke="black"/>`+"\n",
+				v.X, top, left+v.W, v.Y, v.X, top+v.H, left, v.Y)
+		case Dot:
+			fmt.Fprintf(&b, `<circle cx="%d" cy="%d" r="%d"/>`+"\n", v.X, v.Y, v.W/2)
+		}
+		y := v.Y - line*(len(v.Label)-1)/2 + 4
+		for _, l := range v.Label {
+			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="middle">%s</text>`+"\n", v.X, y, html.EscapeString(l))
+			y += line
+		}
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// svgEdge draws an edge with right angles.
+func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
+	from, to := &g.Vertices[e.From], &g.Vertices[e.To]
+	x0, y0, x1, y1 := from.Flow, from.Y+from.H/2, to.Flow, to.Y-to.H/2
+	// A bar is left and entered wherever the other end is, of two the narrower.
+	switch {
+	case e.Label == failedLabel:
+	case from.Shape == Bar && (to.Shape != Bar || to.W <= from.W):
+		x0 = x1
+	case to.Shape == Bar:
+		x1 = x0
+	}
+	var points [][2]int
+	switch {
+	case len(e.Via) > 0:
+		first, last := e.Via[0], e.Via[len(e.Via)-1]
+		if first[1] == from.Y {
+			y0 = from.Y
+			x0 = from.X + from.W/2
+			if first[0] < from.X {
+				x0 = from.X - from.W/2
+			}
+		}
+		if last[1] == to.Y {
+			y1 = to.Y
+			x1 = to.X + to.W/2
+			if last[0] < to.X {
+				x1 = to.X - to.W/2
+			}
+		}
+		points = append(points, [2]int{x0, y0})
+		points = append(points, e.Via...)
+	case e.Label == failedLabel:
+		x0, y0 = from.X+from.W/2, from.Y
+		points = append(points, [2]int{x0, y0}, [2]int{x1, y0})
+	case from.Shape == Diamond && x0 != x1:
+		y0 = from.Y
+		if x1 < x0 {
+			x0 -= from.W / 2
+		} else {
+			x0 += from.W / 2
+		}
+		points = append(points, [2]int{x0, y0})
+		if x1 < x0 == (x1 < from.X) { // It lies beside the diamond, not below it.
+			points = append(points, [2]int{x1, y0})
+		} else {
+			points = append(points, [2]int{x0, y1 - gapY/2}, [2]int{x1, y1 - gapY/2})
+		}
+	case x0 != x1:
+		points = append(points, [2]int{x0, y0}, [2]int{x0, y1 - gapY/2}, [2]int{x1, y1 - gapY/2})
+	default:
+		points = append(points, [2]int{x0, y0})
+	}
+	points = append(points, [2]int{x1, y1})
+	list := make([]string, len(points))
+	for i, p := range points {
+		list[i] = fmt.Sprintf("%d,%d", p[0], p[1])
+	}
+	fmt.Fprintf(b, `<polyline points="%s" fill="none" stroke="black" marker-end="url(#arrow)"/>`+"\n", strings.Join(list, " "))
+	if e.Label != "" {
+		at := points[len(points)-1]
+		fmt.Fprintf(b, `<text x="%d" y="%d">%s</text>`+"\n", at[0]+4, at[1]-6, html.EscapeString(e.Label))
+	}
+}

@@ -1,0 +1,651 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/predicates"
+)
+
+// state is where a construct that has been started stands.
+type state uint8
+
+const (
+	deciding state = iota // a switch waits for verdicts
+	running               // something inside it runs; a block has been started
+	queued                // a block waits for a node
+	stopping              // what is inside is told to end; then it ends by its cause
+	instead               // its else runs in its place
+	ended                 // its parent has to be told
+)
+
+// frame is one construct that has been started and not been forgotten.
+type frame struct {
+	node, parent      int32
+	index             int32 // which of the parent's kids or replicas
+	state             state
+	cause             Outcome // of stopping, then its outcome
+	elsed             bool    // its else has been started
+	child, prev, next int32   // the first inside it; its neighbours
+	live              int32   // how many are inside it
+	waits             int32   // its first waiter
+	timer             int32   // its place among the timers, -1 for none
+	due               clocksync.Instant
+	seq               uint64  // its place in the order in which constructs began
+	round             uint64  // loops: the step in which the last time round began
+	passed            verdict // the newest that let it, or what is inside it, go on
+	by                int32   // the predicate of passed, -1 for none
+	reason            string
+	result            string   // also that of the last time round
+	parts             []string // Par: results by index
+	values            []string // as a scope: results that references use
+
+	// Blocks.
+	id                 ID
+	host               int32 // -1 before it is placed
+	hostPrev, hostNext int32
+	tried              []int32 // hosts where it failed
+	confirmed          bool    // the node said that it runs
+}
+
+// verdict is the last one on a predicate.
+type verdict struct {
+	truth    predicates.Truth
+	decision control.Decision
+	at       uint64 // the step that took it
+}
+
+// Run is one execution of a plan, see the package's documentation.
+type Run struct {
+	plan *Plan
+	out  *Output
+	now  clocksync.Instant
+
+	frames []frame
+	free   []int32
+	agenda []int32 // ended frames whose parents have to be told
+	timers []int32 // a heap
+	blocks map[uint64]int32
+
+	verdicts []verdict
+	epochs   []control.Decision // the newest of each synchronizer
+	waiters  []waiter
+	unused   int32        // the first free waiter
+	lists    []waiterList // of each predicate
+	woken    []int32      // scratch
+
+	hosts  []host
+	byName map[string]int32
+	procs  []proc
+
+	begun, finished bool
+	steps, begins   uint64
+	instances       uint64
+	freed           bool // a node has more free than when blocks were placed last
+}
+
+// NewRun makes a run that has not begun.
+func NewRun(plan *Plan) *Run {
+	r := &Run{
+		plan: plan, now: clocksync.MinInstant, blocks: map[uint64]int32{}, byName: map[string]int32{}, unused: -1,
+		verdicts: make([]verdict, len(plan.predicates)), epochs: make([]control.Decision, len(plan.syncs)),
+		lists: make([]waiterList, len(plan.predicates)), procs: make([]proc, len(plan.procs)),
+	}
+	for i := range r.lists {
+		r.lists[i] = waiterList{-1, -1}
+	}
+	for i := range r.procs {
+		r.procs[i] = proc{want: &plan.procs[i]}
+	}
+	return r
+}
+
+// Finished reports whether the run has ended.
+func (r *Run) Finished() bool { return r.finished }
+
+// Step takes one input. Instants do not go back: an earlier one counts as the
+// one before. First what is due by now happens, then the input. The output is
+// reset and filled.
+func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
+	out.reset()
+	r.out, r.now = out, max(r.now, now)
+	r.steps++
+	for !r.finished && len(r.timers) > 0 && r.frames[r.timers[0]].due <= r.now {
+		f := r.timers[0]
+		r.fail(f, "its deadline of "+r.plan.nodes[r.frames[f].node].limit.String()+" has passed")
+		r.settle()
+	}
+	if r.finished && in.Kind != InTick {
+		r.refuse(in, "the run has ended")
+	} else {
+		r.input(in)
+	}
+	r.settle()
+	r.place()
+	if len(r.timers) > 0 {
+		out.Wake = r.frames[r.timers[0]].due
+	}
+	r.out = nil
+}
+
+func (r *Run) input(in *Input) {
+	switch in.Kind {
+	case InTick:
+	case InBegin:
+		if r.begun {
+			r.refuse(in, "the run has begun before")
+			return
+		}
+		r.begun = true
+		r.start(0, -1, 0)
+	case InVerdict:
+		r.verdict(in)
+	case InEpoch:
+		if i := slices.Index(r.plan.syncs, in.Decision.Synchronizer); i >= 0 && !r.newer(i, in.Decision) {
+			r.refuse(in, "a newer epoch than that of "+in.Decision.String()+" has begun")
+		}
+	case InStarted, InDone, InFailed:
+		r.block(in)
+	case InJoined:
+		r.join(in)
+	case InLeft:
+		r.left(in)
+	case InReport:
+		r.reported(in)
+	case InCancel:
+		if !r.begun {
+			r.refuse(in, "the run has not begun")
+			return
+		}
+		r.frames[0].reason = in.Reason // The first frame is that of the body.
+		r.stop(0, Canceled)
+	default:
+		r.refuse(in, "there is no such input")
+	}
+}
+
+func (r *Run) refuse(in *Input, why string) {
+	r.out.Actions = append(r.out.Actions, Action{Kind: ActRefuse, Reason: in.Kind.String() + ": " + why, Block: in.Block, Node: in.Node.Name})
+}
+
+// act adds an action about a frame.
+func (r *Run) act(kind ActKind, f int32) *Action {
+	at := len(r.out.replicas)
+	for g := f; g >= 0; g = r.frames[g].parent {
+		if p := r.frames[g].parent; p >= 0 && r.plan.nodes[r.frames[p].node].times > 0 && !r.plan.nodes[r.frames[g].node].handed {
+			r.out.replicas = append(r.out.replicas, r.frames[g].index)
+		}
+	}
+	replicas := r.out.replicas[at:len(r.out.replicas):len(r.out.replicas)]
+	slices.Reverse(replicas)
+	r.out.Actions = append(r.out.Actions, Action{Kind: kind, Construct: int(r.frames[f].node), Replicas: replicas})
+	return &r.out.Actions[len(r.out.Actions)-1]
+}
+
+// start begins a construct. Whatever ends at once is put on the agenda, so that
+// this goes no deeper than the program is nested.
+func (r *Run) start(node, parent, index int32) {
+	f := r.alloc()
+	n := &r.plan.nodes[node]
+	x := &r.frames[f]
+	r.begins++
+	x.node, x.parent, x.index, x.state, x.seq = node, parent, index, running, r.begins
+	if parent >= 0 {
+		p := &r.frames[parent]
+		if x.next = p.child; x.next >= 0 {
+			r.frames[x.next].prev = f
+		}
+		p.child = f
+		p.live++
+	}
+	if n.limit > 0 {
+		r.setTimer(f, r.now.Add(n.limit))
+	}
+	switch n.kind {
+	case KindSeq:
+		r.start(n.kids[0], f, 0)
+	case KindPar:
+		count := max(len(n.kids), int(n.times))
+		if n.need {
+			x.parts = append(x.parts[:0], make([]string, count)...)
+		}
+		for _, q := range n.conds {
+			r.wait(f, q)
+		}
+		for i := range int32(count) {
+			r.start(n.kids[min(int(i), len(n.kids)-1)], f, i)
+		}
+	case KindIf, KindCase:
+		r.decide(f)
+	case KindWhile, KindUntil:
+		input, why := r.resolve(f, n)
+		if why != "" {
+			r.fail(f, why)
+			return
+		}
+		x.result = input
+		if n.kind == KindUntil {
+			r.again(f)
+			return
+		}
+		r.decide(f)
+	case KindDo:
+		for _, q := range n.async {
+			r.wait(f, q)
+		}
+		r.attempt(f)
+	}
+}
+
+// again runs a loop's body once more.
+func (r *Run) again(f int32) {
+	x := &r.frames[f]
+	x.state, x.round = running, r.steps
+	r.start(r.plan.nodes[x.node].kids[0], f, 0)
+}
+
+// truth is what is known of a predicate: a verdict of an epoch that is over says
+// nothing.
+func (r *Run) truth(q int32) predicates.Truth {
+	v, newest := &r.verdicts[q], &r.epochs[r.plan.syncOf[q]]
+	if v.decision.Term != newest.Term || v.decision.Epoch != newest.Epoch {
+		return predicates.Unknown
+	}
+	return v.truth
+}
+
+// decide lets a switch take a branch, or wait for verdicts.
+func (r *Run) decide(f int32) {
+	x := &r.frames[f]
+	n := &r.plan.nodes[x.node]
+	r.unwait(f)
+	x.state = deciding
+	branch := Otherwise
+	by := n.conds[len(n.conds)-1]
+	for i, q := range n.conds {
+		truth := r.truth(q)
+		if truth == predicates.Unknown {
+			for _, q := range n.conds[:i+1] {
+				r.wait(f, q)
+			}
+			return
+		}
+		if truth == predicates.True {
+			branch, by = i, q
+			break
+		}
+	}
+	loop := n.kind == KindWhile || n.kind == KindUntil
+	on := branch >= 0 == (n.kind != KindUntil)
+	if loop && on && x.round == r.steps {
+		// The last time round took no time. The next would be the same until some
+		// verdict in it changes.
+		for _, q := range n.inside {
+			r.wait(f, q)
+		}
+		return
+	}
+	a := r.act(ActPass, f)
+	a.Predicate, a.Decision, a.Branch = r.plan.names[by], r.verdicts[by].decision, branch
+	if x.state = running; x.passed.at <= r.verdicts[by].at {
+		x.passed = r.verdicts[by]
+	}
+	switch {
+	case loop && on:
+		r.again(f)
+	case loop:
+		r.end(f, Done)
+	case branch >= 0:
+		r.start(n.kids[branch], f, int32(branch))
+	case len(n.kids) > len(n.conds):
+		r.start(n.kids[len(n.conds)], f, int32(len(n.conds)))
+	default:
+		r.end(f, Done)
+	}
+}
+
+// newer notes the epoch of a decision, unless a newer one has begun.
+func (r *Run) newer(sync int, d control.Decision) bool {
+	newest := &r.epochs[sync]
+	if d.Term < newest.Term || d.Term == newest.Term && d.Epoch < newest.Epoch {
+		return false
+	}
+	*newest = d
+	return true
+}
+
+// verdict takes one verdict and wakes who waits for it.
+func (r *Run) verdict(in *Input) {
+	q, ok := r.plan.byName[in.Predicate]
+	d := in.Decision
+	switch {
+	case !ok:
+		r.refuse(in, "the program does not read "+in.Predicate)
+		return
+	case d.Synchronizer != r.plan.predicates[q].Synchronizer || d.Number == 0:
+		r.refuse(in, "the decision "+d.String()+" is none of the synchronizer of "+in.Predicate)
+		return
+	}
+	if !r.newer(int(r.plan.syncOf[q]), d) {
+		r.refuse(in, "a newer epoch than that of "+d.String()+" has begun")
+		return
+	}
+	if old := &r.verdicts[q]; old.truth == in.Truth && old.decision == d {
+		return
+	}
+	r.verdicts[q] = verdict{in.Truth, d, r.steps}
+	r.woken = r.woken[:0]
+	for w := r.lists[q].first; w >= 0; w = r.waiters[w].next {
+		r.woken = append(r.woken, r.waiters[w].frame)
+	}
+	// Frames are given back only by settle, so that none of these is another one
+	// by the time it is reached.
+	for _, f := range r.woken {
+		x := &r.frames[f]
+		n := &r.plan.nodes[x.node]
+		switch {
+		case x.state == deciding:
+			r.decide(f)
+		case in.Truth != predicates.True || x.state != running:
+		case n.kind == KindDo:
+			a := r.act(ActSignal, f)
+			a.Block, a.Node, a.Predicate, a.Decision = x.id, r.hosts[x.host].Name, in.Predicate, d
+		case n.kind == KindPar:
+			x.passed, x.by = r.verdicts[q], q
+			r.stop(f, Done)
+		}
+	}
+}
+
+// fail ends a construct as failed: what is inside it first.
+func (r *Run) fail(f int32, reason string) {
+	x := &r.frames[f]
+	if x.state == stopping && x.cause == Done {
+		x.cause, x.reason = Failed, reason // Its JOIN waited for the cancelled.
+		r.clearTimer(f)
+		return
+	}
+	if x.state != stopping && x.state != ended {
+		x.reason = reason
+		r.stop(f, Failed)
+	}
+}
+
+// stop tells what is inside a construct to end, and ends it, for a cause, when
+// all has. A cancellation goes before another cause, so that no else is run.
+func (r *Run) stop(f int32, cause Outcome) {
+	x := &r.frames[f]
+	if x.state == ended {
+		return
+	}
+	if x.state == stopping || cause == Canceled {
+		if cause == Canceled {
+			x.cause = Canceled
+			r.clearTimer(f)
+		}
+		if x.state == stopping {
+			return
+		}
+	}
+	was := x.state
+	x.state, x.cause = stopping, cause
+	if cause != Done {
+		r.clearTimer(f)
+	}
+	r.unwait(f)
+	if r.plan.nodes[x.node].kind == KindDo && was != instead {
+		if was == queued {
+			r.dequeue(f)
+			r.conclude(f)
+			return
+		}
+		if r.hosts[x.host].present {
+			a := r.act(ActCancel, f)
+			a.Block, a.Node, a.Reason = x.id, r.hosts[x.host].Name, x.reason
+		}
+		return
+	}
+	// The newest stands first; they are told in the order in which they began.
+	last := x.child
+	for last >= 0 && r.frames[last].next >= 0 {
+		last = r.frames[last].next
+	}
+	for c := last; c >= 0; c = r.frames[c].prev {
+		if k := &r.frames[c]; k.state != stopping && k.state != ended {
+			k.reason = r.frames[f].reason
+		}
+		r.stop(c, Canceled)
+	}
+	if r.frames[f].live == 0 {
+		r.conclude(f)
+	}
+}
+
+// conclude ends a construct that was to stop and has nothing inside any more.
+func (r *Run) conclude(f int32) {
+	x := &r.frames[f]
+	n := &r.plan.nodes[x.node]
+	switch {
+	case x.cause == Failed && n.els >= 0 && !x.elsed:
+		x.elsed, x.state, x.passed = true, instead, verdict{}
+		r.clearTimer(f)
+		r.unwait(f)
+		r.start(n.els, f, 0)
+	case x.cause == Done:
+		r.pass(f)
+	default:
+		r.end(f, x.cause)
+	}
+}
+
+// pass lets a JOIN pass.
+func (r *Run) pass(f int32) {
+	x := &r.frames[f]
+	n := &r.plan.nodes[x.node]
+	a := r.act(ActPass, f)
+	a.Decision = x.passed.decision
+	if x.by >= 0 {
+		a.Predicate = r.plan.names[x.by]
+	}
+	if n.need {
+		x.result = n.compose(x.parts)
+	}
+	r.end(f, Done)
+}
+
+// compose puts the results of branches together.
+func (n *node) compose(parts []string) string {
+	var b strings.Builder
+	open, shut := "[", "]"
+	if n.times == 0 {
+		open, shut = "{", "}"
+	}
+	b.WriteString(open)
+	for i, part := range parts {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		if n.times == 0 {
+			b.WriteString(n.names[i] + ":")
+		}
+		if part == "" {
+			part = "null"
+		}
+		b.WriteString(part)
+	}
+	b.WriteString(shut)
+	return b.String()
+}
+
+// end puts a construct on the agenda, for its parent to be told.
+func (r *Run) end(f int32, outcome Outcome) {
+	x := &r.frames[f]
+	n := &r.plan.nodes[x.node]
+	x.state, x.cause = ended, outcome
+	r.clearTimer(f)
+	r.unwait(f)
+	a := r.act(ActEnd, f)
+	a.Outcome, a.Reason, a.Block = outcome, x.reason, x.id
+	if outcome == Done {
+		a.Reason = ""
+	}
+	if outcome == Done && n.slot >= 0 {
+		g := f
+		for r.frames[g].node != n.scope {
+			g = r.frames[g].parent
+		}
+		s := &r.frames[g]
+		if len(s.values) == 0 {
+			s.values = append(s.values, make([]string, r.plan.nodes[n.scope].slots)...)
+		}
+		s.values[n.slot] = x.result
+	}
+	r.agenda = append(r.agenda, f)
+}
+
+// settle tells parents of what has ended until nothing is left to tell.
+func (r *Run) settle() {
+	for i := 0; i < len(r.agenda); i++ {
+		r.told(r.agenda[i])
+	}
+	r.agenda = r.agenda[:0]
+}
+
+// told lets a parent go on after something inside it has ended.
+func (r *Run) told(c int32) {
+	child := &r.frames[c]
+	f, outcome, reason, result, index, handed := child.parent, child.cause, child.reason, child.result, child.index, r.plan.nodes[child.node].handed
+	if f < 0 {
+		r.finish(c)
+		return
+	}
+	if p := &r.frames[f]; outcome == Done && child.passed.at >= p.passed.at && p.state != stopping {
+		p.passed = child.passed
+	}
+	r.detach(c)
+	r.release(c)
+	x := &r.frames[f]
+	n := &r.plan.nodes[x.node]
+	x.live--
+	if outcome == Done && !handed && n.need && n.kind == KindPar {
+		x.parts[index] = result
+	}
+	switch {
+	case x.state == stopping:
+		if x.live == 0 {
+			r.conclude(f)
+		}
+	case outcome != Done:
+		r.fail(f, reason)
+	case handed:
+		x.result = result
+		r.end(f, Done)
+	case n.kind == KindSeq && int(index)+1 < len(n.kids):
+		r.start(n.kids[index+1], f, index+1)
+	case n.kind == KindPar:
+		if x.live == 0 {
+			x.by = -1
+			r.pass(f)
+		}
+	case n.kind == KindWhile || n.kind == KindUntil:
+		x.result = result
+		r.decide(f)
+	default:
+		x.result = result
+		r.end(f, Done)
+	}
+}
+
+// finish ends the run.
+func (r *Run) finish(f int32) {
+	x := &r.frames[f]
+	r.finished = true
+	a := r.act(ActFinish, f)
+	if a.Outcome = x.cause; x.cause != Done {
+		a.Reason = x.reason
+		return
+	}
+	if ref := r.plan.result; ref.kind == refResult && ref.node == 0 {
+		a.Result = x.result
+	} else if ref.kind == refResult {
+		a.Result = x.values[r.plan.nodes[ref.node].slot]
+	}
+}
+
+// resolve finds the input of a block or loop, or says why there is none.
+func (r *Run) resolve(f int32, n *node) (input, why string) {
+	switch input = n.input; n.from.kind {
+	case refNone:
+	case refResult:
+		from := &r.plan.nodes[n.from.node]
+		g := r.frames[f].parent
+		for r.frames[g].node != from.scope {
+			g = r.frames[g].parent
+		}
+		if input = r.frames[g].values[from.slot]; input == "" {
+			input = "null"
+		}
+	case refPrevious:
+		g := r.frames[f].parent
+		for r.frames[g].node != n.from.node {
+			g = r.frames[g].parent
+		}
+		if input = r.frames[g].result; input == "" {
+			input = "null"
+		}
+	}
+	if len(input) > MaxInputBytes {
+		return "", fmt.Sprintf("an input of %d bytes, and at most %d are handed on: let blocks result in references", len(input), MaxInputBytes)
+	}
+	return input, ""
+}
+
+// block takes what a node says of a block.
+func (r *Run) block(in *Input) {
+	f, ok := r.blocks[in.Block.Instance]
+	if !ok || r.frames[f].id != in.Block {
+		r.refuse(in, "block "+in.Block.String()+" has ended, or was given up, or never started")
+		return
+	}
+	x := &r.frames[f]
+	switch in.Kind {
+	case InStarted:
+		x.confirmed = true
+	case InDone:
+		if in.Decision.Number == 0 {
+			r.refuse(in, "block "+in.Block.String()+" ended by no decision")
+			return
+		}
+		r.done(f, in)
+	default:
+		r.leave(f)
+		r.attemptFailed(f, in.Reason)
+	}
+}
+
+// done ends a block with its result.
+func (r *Run) done(f int32, in *Input) {
+	x := &r.frames[f]
+	r.leave(f)
+	switch n := &r.plan.nodes[x.node]; {
+	case len(in.Result) > MaxResultBytes:
+		r.attemptFailed(f, fmt.Sprintf("its result has %d bytes, at most %d are taken: let it result in a reference", len(in.Result), MaxResultBytes))
+		return
+	case n.need && in.Result != "" && !json.Valid([]byte(in.Result)):
+		r.attemptFailed(f, "its result is not JSON")
+		return
+	case n.need:
+		x.result = in.Result
+	}
+	x.passed = verdict{decision: in.Decision, at: r.steps}
+	// It may have ended before the cancellation reached it.
+	if x.state == stopping {
+		r.conclude(f)
+		return
+	}
+	r.end(f, Done)
+}

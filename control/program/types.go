@@ -1,0 +1,149 @@
+package program
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Base is what a [Type] is made of.
+type Base uint8
+
+// The bases of types. The zero one is of what has no value.
+const (
+	None Base = iota
+	Any       // any JSON value: it is not checked before it is there
+	Bool
+	Int
+	Float
+	String
+	Duration // a text such as "1.5s"
+	List
+	Record
+)
+
+var baseWords = []string{"none", "any", "bool", "int", "float", "string", "duration"}
+
+// ParseBase finds the base that a word stands for, which no list and no record
+// has.
+func ParseBase(word string) (Base, bool) {
+	i := slices.Index(baseWords, word)
+	return Base(max(i, 0)), i >= 0
+}
+
+// Type is the type of a block's input or output, a JSON value.
+type Type struct {
+	Base   Base
+	Elem   *Type   // of a list
+	Fields []Field // of a record, each name once
+}
+
+// Field is a field of a record.
+type Field struct {
+	Name string
+	Type Type
+}
+
+// String gives the type as program files write it: [float], {x: float}.
+func (t Type) String() string {
+	switch t.Base {
+	case List:
+		return "[" + t.Elem.String() + "]"
+	case Record:
+		list := make([]string, len(t.Fields))
+		for i, f := range t.Fields {
+			list[i] = f.Name + ": " + f.Type.String()
+		}
+		return "{" + strings.Join(list, ", ") + "}"
+	}
+	return baseWords[t.Base]
+}
+
+// Fits reports whether a value of type t can stand where want is wanted: an int
+// is a float, a record may have more fields than are wanted, and any fits and is
+// fitted by everything but none.
+func (t Type) Fits(want Type) bool {
+	switch {
+	case t.Base == None || want.Base == None:
+		return t.Base == want.Base
+	case t.Base == Any || want.Base == Any:
+		return true
+	case t.Base == List && want.Base == List:
+		return t.Elem.Fits(*want.Elem)
+	case t.Base == Record && want.Base == Record:
+		return !slices.ContainsFunc(want.Fields, func(w Field) bool {
+			i := slices.IndexFunc(t.Fields, func(f Field) bool { return f.Name == w.Name })
+			return i < 0 || !t.Fields[i].Type.Fits(w.Type)
+		})
+	}
+	return t.Base == want.Base || t.Base == Int && want.Base == Float
+}
+
+// check refuses a type that was put together wrongly.
+func (t Type) check(depth int) error {
+	switch {
+	case depth > 16:
+		return fmt.Errorf("a type nested more than 16 deep: use any for its inner parts")
+	case t.Base > Record:
+		return fmt.Errorf("base %d is no type", t.Base)
+	case (t.Base == List) != (t.Elem != nil) || t.Base != Record && len(t.Fields) > 0:
+		return fmt.Errorf("a list has an element type, a record has fields, and nothing else has either")
+	case t.Base == List && t.Elem.Base == None:
+		return fmt.Errorf("a list of nothing: use [any]")
+	case t.Base == List:
+		return t.Elem.check(depth + 1)
+	}
+	for i, f := range t.Fields {
+		switch {
+		case !isName(f.Name):
+			return fmt.Errorf("field %q: %s", f.Name, nameRule)
+		case slices.ContainsFunc(t.Fields[:i], func(g Field) bool { return g.Name == f.Name }):
+			return fmt.Errorf("field %q stands twice", f.Name)
+		case f.Type.Base == None:
+			return fmt.Errorf("field %q has no value: use another type", f.Name)
+		}
+		if err := f.Type.check(depth + 1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// either is the type of what is one of the two.
+func either(a, b Type) Type {
+	switch {
+	case a.Base == None && b.Base == None:
+		return a
+	case a.Base == None || b.Base == None:
+		return Type{} // At times there is no value.
+	case a.Fits(b) && a.Base != Any:
+		return b
+	case b.Fits(a) && b.Base != Any:
+		return a
+	}
+	return Type{Base: Any}
+}
+
+// accepts reports whether a literal value fits a type.
+func (t Type) accepts(v any) bool {
+	switch v := v.(type) {
+	case bool:
+		return t.Base == Any || t.Base == Bool
+	case json.Number:
+		_, err := v.Int64()
+		return t.Base == Any || t.Base == Float || t.Base == Int && err == nil
+	case string:
+		_, err := time.ParseDuration(v)
+		return t.Base == Any || t.Base == String || t.Base == Duration && err == nil
+	case []any:
+		return t.Base == Any || t.Base == List && !slices.ContainsFunc(v, func(e any) bool { return !t.Elem.accepts(e) })
+	case map[string]any:
+		return t.Base == Any || t.Base == Record && !slices.ContainsFunc(t.Fields, func(f Field) bool {
+			e, ok := v[f.Name]
+			return !ok || !f.Type.accepts(e)
+		})
+	}
+	return t.Base == Any
+}

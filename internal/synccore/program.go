@@ -1,0 +1,396 @@
+package synccore
+
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+)
+
+// ProgramFile is a file with a program and the synchronizers whose predicates
+// it reads.
+type ProgramFile struct {
+	Levels  Plans
+	Program *program.Program
+	Plan    *program.Plan
+}
+
+// ParseProgram reads a program file and compiles it and every level beside it.
+// The error is a *yamlconf.Error with every fault of the file and its place;
+// name stands for the file in them.
+func ParseProgram(name string, src []byte) (*ProgramFile, error) {
+	var raw struct {
+		Synchronizers yamlconf.Map[Synchronizer] `yaml:"synchronizers"`
+		Program       programSection             `yaml:"program,required"`
+	}
+	doc, err := yamlconf.Decode(name, src, &raw)
+	if doc == nil {
+		return nil, err
+	}
+	whole := !faulty(err)
+	p := parser{doc: doc, cfg: &Config{raw.Synchronizers}}
+	p.all()
+	file := &ProgramFile{Program: raw.Program.value()}
+	if whole {
+		file.Plan, err = program.Compile(file.Program, environment(p.cfg))
+		if bad, ok := errors.AsType[*program.Error](err); ok {
+			for _, f := range bad.Faults {
+				doc.Add(yamlconf.Fault{Path: "program." + f.Path, Message: f.Message, Hint: f.Hint})
+			}
+		}
+	}
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	file.Levels = p.plans
+	return file, nil
+}
+
+// faulty reports whether the section of the program could not be read: what is
+// then found by compiling it would mislead.
+func faulty(err error) bool {
+	e, ok := errors.AsType[*yamlconf.Error](err)
+	return ok && slices.ContainsFunc(e.Faults, func(f yamlconf.Fault) bool {
+		return f.Path == "" || strings.HasPrefix(f.Path, "program")
+	})
+}
+
+// environment is what a program can refer to.
+func environment(cfg *Config) *program.Env {
+	env := &program.Env{}
+	for _, e := range cfg.Synchronizers {
+		s := &e.Value
+		if s.Members.Threads {
+			env.ThreadLevels = append(env.ThreadLevels, program.ThreadLevel{Name: e.Key, Min: s.Members.Min, Max: s.Members.Max})
+		} else {
+			env.Groups = append(env.Groups, s.Members.Group)
+		}
+		for _, p := range s.Predicates {
+			q := program.Predicate{Synchronizer: e.Key, Name: p.Key, Signals: len(p.Value.Signal) > 0, Threads: s.Members.Threads}
+			if when := strings.TrimSpace(p.Value.When); when == "true" || when == "false" {
+				q.Constant = when
+			}
+			env.Predicates = append(env.Predicates, q)
+		}
+	}
+	return env
+}
+
+// programSection is what stands below the key program.
+type programSection struct {
+	Name       string                         `yaml:"name,required"`
+	Processors yamlconf.Map[processorSection] `yaml:"processors"`
+	Blocks     yamlconf.Map[blockSection]     `yaml:"blocks"`
+	Body       construct                      `yaml:"body,required"`
+	Result     string                         `yaml:"result"`
+}
+
+type processorSection struct {
+	Count  int      `yaml:"count"`
+	Labels []string `yaml:"labels"`
+	Cores  int      `yaml:"cores"`
+}
+
+type blockSection struct {
+	Group        string    `yaml:"group"`
+	Input        valueType `yaml:"input"`
+	Output       valueType `yaml:"output"`
+	Threads      int       `yaml:"threads"`
+	Synchronizer string    `yaml:"synchronizer"`
+}
+
+func (s *programSection) value() *program.Program {
+	p := &program.Program{Name: s.Name, Body: s.Body.Construct, Result: s.Result}
+	for _, e := range s.Processors {
+		p.Processors = append(p.Processors, program.Processor{Name: e.Key, Count: e.Value.Count, Labels: e.Value.Labels, Cores: e.Value.Cores})
+	}
+	for _, e := range s.Blocks {
+		b := &e.Value
+		p.Blocks = append(p.Blocks, program.Block{
+			Name: e.Key, Group: b.Group, Input: program.Type(b.Input), Output: program.Type(b.Output), Threads: b.Threads, Synchronizer: b.Synchronizer,
+		})
+	}
+	return p
+}
+
+// valueType is the type of an input or output.
+type valueType program.Type
+
+// UnmarshalNode takes a word, a list of one type, or a map of fields to types.
+func (t *valueType) UnmarshalNode(n yamlconf.Node) error {
+	switch n.Kind() {
+	case yamlconf.KindList:
+		items := n.Items()
+		if len(items) != 1 {
+			return n.Fault("the type of a list names the type of its elements, as in [float]")
+		}
+		var elem valueType
+		if err := items[0].Decode(&elem); err != nil {
+			return err
+		}
+		t.Base, t.Elem = program.List, (*program.Type)(&elem)
+	case yamlconf.KindMap:
+		t.Base = program.Record
+		for _, item := range n.Items() {
+			var field valueType
+			if err := item.Decode(&field); err != nil {
+				return err
+			}
+			name, _ := item.Key()
+			t.Fields = append(t.Fields, program.Field{Name: name, Type: program.Type(field)})
+		}
+	default:
+		base, ok := program.ParseBase(n.Text())
+		if !ok || base == program.None {
+			return n.Fault("%q is no type: use any, bool, int, float, string, duration, a list such as [float], or a record such as {x: float}; leave it out if there is no value", n.Text())
+		}
+		t.Base = base
+	}
+	return nil
+}
+
+// construct is a construct of a program; nil if it could not be read.
+type construct struct{ program.Construct }
+
+// constructForms tells how each key begins a construct. Loops stand before do,
+// which is a key of theirs.
+var constructForms = []struct {
+	key  string
+	read func(yamlconf.Node) (program.Construct, error)
+}{
+	{"seq", readSeq},
+	{"par", readPar},
+	{"if", readIf},
+	{"case", readCase},
+	{"while", readWhile},
+	{"until", readUntil},
+	{"do", readDo},
+}
+
+// UnmarshalNode takes the name of a block, or a map with one of the keys seq,
+// par, if, case, while, until and do.
+func (c *construct) UnmarshalNode(n yamlconf.Node) error {
+	switch {
+	case n.Kind() == yamlconf.KindText:
+		c.Construct = program.Do{Block: n.Text()}
+		return nil
+	case n.Kind() != yamlconf.KindMap:
+		return n.Fault("a construct is the name of a block, or a map with one of the keys seq, par, if, case, while, until, do")
+	}
+	for _, f := range constructForms {
+		if _, ok := n.Get(f.key); ok {
+			x, err := f.read(n)
+			c.Construct = x
+			return err
+		}
+	}
+	return n.Fault("this is no construct: it has none of the keys seq, par, if, case, while, until, do")
+}
+
+func list(of []construct) []program.Construct {
+	var out []program.Construct
+	for _, c := range of {
+		out = append(out, c.Construct)
+	}
+	return out
+}
+
+func readSeq(n yamlconf.Node) (program.Construct, error) {
+	var raw struct {
+		Seq      []construct   `yaml:"seq"`
+		Name     string        `yaml:"name"`
+		Deadline time.Duration `yaml:"deadline"`
+		Else     construct     `yaml:"else"`
+	}
+	err := n.Decode(&raw)
+	return program.Seq{Name: raw.Name, Of: list(raw.Seq), Deadline: raw.Deadline, Else: raw.Else.Construct}, err
+}
+
+// allJoin is the JOIN that passes when every branch has ended.
+const allJoin = "all"
+
+func readPar(n yamlconf.Node) (program.Construct, error) {
+	var raw struct {
+		Par      yamlconf.Node `yaml:"par"`
+		Times    int           `yaml:"times"`
+		Join     string        `yaml:"join"`
+		Name     string        `yaml:"name"`
+		Deadline time.Duration `yaml:"deadline"`
+		Else     construct     `yaml:"else"`
+	}
+	if err := n.Decode(&raw); err != nil {
+		return nil, err
+	}
+	x := program.Par{Name: raw.Name, Times: raw.Times, Join: raw.Join, Deadline: raw.Deadline, Else: raw.Else.Construct}
+	if x.Join == allJoin {
+		x.Join = ""
+	}
+	if _, ok := n.Get("times"); ok && raw.Times < 1 {
+		return x, n.Fault("times says how often the construct below par runs: 1 or more")
+	}
+	if raw.Par.Kind() == yamlconf.KindList {
+		var of []construct
+		err := raw.Par.Decode(&of)
+		x.Of = list(of)
+		return x, err
+	}
+	if x.Times == 0 {
+		return x, raw.Par.Fault("par takes a list of constructs, or one construct with times: N beside it")
+	}
+	var one construct
+	err := raw.Par.Decode(&one)
+	x.Of = []program.Construct{one.Construct}
+	return x, err
+}
+
+func readIf(n yamlconf.Node) (program.Construct, error) {
+	var raw struct {
+		If       string        `yaml:"if"`
+		Then     construct     `yaml:"then,required"`
+		Else     construct     `yaml:"else"`
+		Name     string        `yaml:"name"`
+		Deadline time.Duration `yaml:"deadline"`
+	}
+	err := n.Decode(&raw)
+	return program.If{Name: raw.Name, When: raw.If, Then: raw.Then.Construct, Else: raw.Else.Construct, Deadline: raw.Deadline}, err
+}
+
+func readCase(n yamlconf.Node) (program.Construct, error) {
+	var raw struct {
+		Case []struct {
+			When string    `yaml:"when,required"`
+			Then construct `yaml:"then,required"`
+		} `yaml:"case"`
+		Else     construct     `yaml:"else"`
+		Name     string        `yaml:"name"`
+		Deadline time.Duration `yaml:"deadline"`
+	}
+	err := n.Decode(&raw)
+	x := program.Case{Name: raw.Name, Else: raw.Else.Construct, Deadline: raw.Deadline}
+	for _, w := range raw.Case {
+		x.Of = append(x.Of, program.When{When: w.When, Then: w.Then.Construct})
+	}
+	return x, err
+}
+
+func readWhile(n yamlconf.Node) (program.Construct, error) {
+	var raw struct {
+		While    string        `yaml:"while"`
+		Do       construct     `yaml:"do,required"`
+		From     string        `yaml:"from"`
+		Input    literal       `yaml:"input"`
+		Name     string        `yaml:"name"`
+		Deadline time.Duration `yaml:"deadline"`
+		Else     construct     `yaml:"else"`
+	}
+	err := n.Decode(&raw)
+	return program.While{
+		Name: raw.Name, When: raw.While, Do: raw.Do.Construct, From: raw.From, Input: string(raw.Input), Deadline: raw.Deadline, Else: raw.Else.Construct,
+	}, err
+}
+
+func readUntil(n yamlconf.Node) (program.Construct, error) {
+	var raw struct {
+		Do       construct     `yaml:"do,required"`
+		Until    string        `yaml:"until"`
+		From     string        `yaml:"from"`
+		Input    literal       `yaml:"input"`
+		Name     string        `yaml:"name"`
+		Deadline time.Duration `yaml:"deadline"`
+		Else     construct     `yaml:"else"`
+	}
+	err := n.Decode(&raw)
+	return program.DoUntil{
+		Name: raw.Name, Until: raw.Until, Do: raw.Do.Construct, From: raw.From, Input: string(raw.Input), Deadline: raw.Deadline, Else: raw.Else.Construct,
+	}, err
+}
+
+func readDo(n yamlconf.Node) (program.Construct, error) {
+	var raw struct {
+		Do       string        `yaml:"do"`
+		On       string        `yaml:"on"`
+		From     string        `yaml:"from"`
+		Input    literal       `yaml:"input"`
+		Retry    int           `yaml:"retry"`
+		Async    []string      `yaml:"async"`
+		Name     string        `yaml:"name"`
+		Deadline time.Duration `yaml:"deadline"`
+		Else     construct     `yaml:"else"`
+	}
+	err := n.Decode(&raw)
+	return program.Do{
+		Name: raw.Name, Block: raw.Do, On: raw.On, From: raw.From, Input: string(raw.Input), Retry: raw.Retry, Async: raw.Async,
+		Deadline: raw.Deadline, Else: raw.Else.Construct,
+	}, err
+}
+
+// literal is a value of the file as compact JSON.
+type literal string
+
+// UnmarshalNode takes any value.
+func (l *literal) UnmarshalNode(n yamlconf.Node) error {
+	text, err := literalJSON(nil, n)
+	*l = literal(text)
+	return err
+}
+
+func literalJSON(to []byte, n yamlconf.Node) ([]byte, error) {
+	var err error
+	switch n.Kind() {
+	case yamlconf.KindNull:
+		return append(to, "null"...), nil
+	case yamlconf.KindBool:
+		return append(to, strings.ToLower(n.Text())...), nil
+	case yamlconf.KindInt, yamlconf.KindFloat:
+		if json.Valid([]byte(n.Text())) {
+			return append(to, n.Text()...), nil
+		}
+		x, err := yamlconf.ParseFloat(n.Text())
+		text, bad := json.Marshal(x)
+		if err != nil || bad != nil {
+			return to, n.Fault("%s is no number that JSON has", n.Text())
+		}
+		return append(to, text...), nil
+	case yamlconf.KindText:
+		return literalText(to, n.Text()), nil
+	case yamlconf.KindList:
+		to = append(to, '[')
+		for i, item := range n.Items() {
+			if i > 0 {
+				to = append(to, ',')
+			}
+			if to, err = literalJSON(to, item); err != nil {
+				return to, err
+			}
+		}
+		return append(to, ']'), nil
+	}
+	to = append(to, '{')
+	for i, item := range n.Items() {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		key, _ := item.Key()
+		to = append(literalText(to, key), ':')
+		if to, err = literalJSON(to, item); err != nil {
+			return to, err
+		}
+	}
+	return append(to, '}'), nil
+}
+
+// literalText appends a JSON string; nothing in it needs escapes for HTML.
+func literalText(to []byte, s string) []byte {
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(s); err != nil {
+		return strconv.AppendQuote(to, s) // A string always encodes.
+	}
+	return append(to, strings.TrimSuffix(b.String(), "\n")...)
+}
