@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"slices"
 
 	"github.com/gopegasus/pegasus/internal/wire"
 )
@@ -69,6 +70,7 @@ type Run struct {
 type start struct {
 	program, run uint64
 	block        string
+	replicas     []int
 	size         uint64
 	input        []byte // nil: it is to be fetched
 }
@@ -78,6 +80,10 @@ func (r *Run) Block() string { return r.block }
 
 // Number names the run among all of its program's execution.
 func (r *Run) Number() uint64 { return r.run }
+
+// Replicas are the numbers of this replica, from 0, in each replicated Par around the
+// block, from the outside in: empty if there is none.
+func (r *Run) Replicas() []int { return slices.Clone(r.replicas) }
 
 // Processor is the name of the processor that runs the block.
 func (r *Run) Processor() string { return r.p.m.cfg.Name }

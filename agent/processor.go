@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -39,6 +41,7 @@ func (p *processor) admitted() error {
 		return fmt.Errorf("synchronizer %q runs no program on group %q: its members are no processors", p.m.core.Synchronizer(), p.m.cfg.Group)
 	}
 	p.row = defaults(declared)
+	p.m.accepted = p.admittedAgain
 	own := p.own()
 	labels := make([]scgs.Value, len(p.node.cfg.Labels))
 	for i, l := range p.node.cfg.Labels {
@@ -56,6 +59,25 @@ func defaults(declared scgs.Schema) []scgs.Value {
 		row[i] = f.Default
 	}
 	return row
+}
+
+// admittedAgain follows a synchronizer that declares another state for blocks: that
+// of another program. The lock is held.
+func (p *processor) admittedAgain() {
+	declared := p.m.core.Codec().Schema()
+	if _, open := p.m.core.Start(); open {
+		return // It goes on with the state that it has.
+	}
+	if !wire.IsProcessor(declared) {
+		p.m.log.Error("the synchronizer runs no program any more, so this processor has no part in it", "member", p.m.cfg.Name)
+		return
+	}
+	row := defaults(declared)
+	copy(row[len(row)-wire.ProcessorFields:], p.own())
+	p.row = row
+	if err := p.tell(); err != nil {
+		p.m.log.Error("the processor cannot tell its state", "member", p.m.cfg.Name, "error", err)
+	}
 }
 
 // own is the part of the row that the processor sets, as [wire.ProcessorSchema]
@@ -167,6 +189,12 @@ func (p *processor) accept(_ context.Context, s Signal) error {
 	next := &start{
 		program: uint64(s.Int(wire.DatumProgram)), run: uint64(s.Int(wire.DatumRun)), //nolint:gosec // They count from 1.
 		block: s.Text(wire.DatumBlock), size: uint64(s.Int(wire.DatumSize)), //nolint:gosec // Likewise.
+	}
+	for text := s.Text(wire.DatumReplica); text != ""; {
+		var one string
+		one, text, _ = strings.Cut(text, ".")
+		n, _ := strconv.Atoi(one)
+		next.replicas = append(next.replicas, n)
 	}
 	if input, ok := s.Lookup(wire.DatumInput); ok {
 		next.input = []byte(input.Text())

@@ -153,6 +153,8 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	m.answered = m.answered || answer
 	if first {
 		m.section = w.SectionHash
+	} else if reception == agentcore.Accepted && m.accepted != nil {
+		m.accepted()
 	}
 	m.mu.Unlock()
 	switch reception {

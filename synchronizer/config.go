@@ -32,6 +32,14 @@ func Members(synchronizer string, count int) Override {
 // LoadConfig reads and checks a configuration file. The error lists every fault
 // of the file with line, column and a caret.
 func LoadConfig(path string, overrides ...Override) (*Config, error) {
+	src, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfig(path, src, overrides...)
+}
+
+func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w: give the path of a YAML file", err)
@@ -41,7 +49,7 @@ func LoadConfig(path string, overrides ...Override) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return ParseConfig(path, src, overrides...)
+	return src, nil
 }
 
 // ParseConfig checks a configuration that is in memory; name stands for the
@@ -52,6 +60,31 @@ func ParseConfig(name string, src []byte, overrides ...Override) (*Config, error
 		return nil, err
 	}
 	return &Config{name, plans}, nil
+}
+
+// LoadProgram reads and checks a file with a program and the synchronizer that runs
+// it, as LoadConfig does.
+func LoadProgram(path string) (*Config, error) {
+	src, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProgram(path, src)
+}
+
+// ParseProgram checks a program that is in memory; name stands for the file in its
+// faults. The only synchronizer of processes in it runs the program, or one for the
+// group "processors" where it declares none.
+func ParseProgram(name string, src []byte) (*Config, error) {
+	file, err := synccore.ParseProgram(name, src)
+	if err != nil {
+		return nil, err
+	}
+	host, err := file.Runnable()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return &Config{name, synccore.Plans{host}}, nil
 }
 
 // Level describes one synchronizer of a configuration.

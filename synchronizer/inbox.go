@@ -1,12 +1,17 @@
 package synchronizer
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/gopegasus/pegasus/internal/bus"
+)
 
 // item is one message for the owner of the core.
 type item struct {
 	ack    bool
 	member string
 	frame  []byte
+	body   *bus.Message // a request on the data subject; frame is empty then
 }
 
 // inbox is the one way to a core: bounded, many writers, one reader. A writer

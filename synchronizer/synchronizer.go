@@ -54,6 +54,11 @@ type Options struct {
 	// 0 means [DefaultJournalLimit]; the least is [MinJournalLimit].
 	JournalLimit int64
 
+	// Resume is the journal of an earlier life of the same program, which goes on where
+	// it was: what had ended is not run again, and what was under way is found again on
+	// the nodes. It is cut after its last whole line and carried on; Journal must be nil.
+	Resume JournalFile
+
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
 }
@@ -71,6 +76,8 @@ type Synchronizer struct {
 	codec    *wire.BatchCodec
 	journal  *journal
 	reloads  chan reload
+	cancels  chan string
+	resumed  *synccore.Restart // of a program that was taken up
 
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -107,6 +114,9 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if opt.JournalLimit == 0 {
 		opt.JournalLimit = DefaultJournalLimit
 	}
+	if opt.Resume != nil && opt.Journal != nil {
+		return nil, errors.New("synchronizer: a program that is taken up carries on the journal of Resume: leave Journal nil")
+	}
 	if opt.JournalLimit < MinJournalLimit {
 		return nil, fmt.Errorf("synchronizer: a journal of at most %d bytes is too short: use at least %d", opt.JournalLimit, MinJournalLimit)
 	}
@@ -119,30 +129,43 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if relative {
 		opt.Timeline = reference.Timeline()
 	}
+	options := synccore.Options{
+		Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
+		Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
+	}
+	var taken *takenUp
 	s := &Synchronizer{
 		opt:      opt,
 		name:     plan.Name,
 		clock:    reference,
 		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
-		core: synccore.New(plan, synccore.Options{
-			Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
-			Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
-		}),
-		in:      newInbox(inboxLimit),
-		reloads: make(chan reload),
-		codec:   wire.NewBatchCodec(plan.State),
-		done:    make(chan struct{}),
-		stats:   Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
+		core:     synccore.New(plan, options),
+		in:       newInbox(inboxLimit),
+		reloads:  make(chan reload),
+		cancels:  make(chan string),
+		codec:    wire.NewBatchCodec(plan.State),
+		done:     make(chan struct{}),
+		stats:    Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
+	}
+	if opt.Resume != nil {
+		if taken, err = takeUp(opt.Resume, plan); err != nil {
+			return nil, fmt.Errorf("synchronizer %q: resume: %w", plan.Name, err)
+		}
+		restart := synccore.Restart{
+			Term: options.Term, Reference: options.Reference, Timeline: options.Timeline, Relative: options.Relative,
+		}
+		restart.Term = max(restart.Term, taken.core.Term()+1)
+		s.core, s.resumed = taken.core, &restart
 	}
 	if err := s.connect(ctx, url); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	s.journal = newJournal(s.core, &s.opt, s.opt.now())
+	s.journal = newJournal(s.core, &s.opt, taken, s.opt.now())
 	go s.run(run)
 	return s, nil
 }
@@ -185,14 +208,22 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
 	}
-	subscriptions := []struct {
+	type subscription struct {
 		subject string
 		handle  bus.Handler
-	}{
+	}
+	subscriptions := []subscription{
 		{control, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
 		{s.subjects.StateAll(), s.receive(false)},
 		{s.subjects.AckAll(name), s.receive(true)},
 		{s.subjects.PingAll(), s.pong},
+	}
+	if s.core.Plan().Program() != nil {
+		subscriptions = append(subscriptions, subscription{s.subjects.DataAll(), func(m bus.Message) {
+			if member, ok := s.subjects.ParseData(m.Subject); ok {
+				s.in.put(item{member: member, body: &m})
+			}
+		}})
 	}
 	for _, sub := range subscriptions {
 		if _, err := s.bus.Subscribe(sub.subject, bus.Limits{}, sub.handle); err != nil {
@@ -211,7 +242,7 @@ func (s *Synchronizer) receive(ack bool) bus.Handler {
 			_, member, ok = s.subjects.ParseAck(m.Subject)
 		}
 		if ok {
-			s.in.put(item{ack, member, m.Data})
+			s.in.put(item{ack: ack, member: member, frame: m.Data})
 		}
 	}
 }

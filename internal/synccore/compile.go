@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
@@ -32,6 +33,7 @@ type Plan struct {
 	sends   []predicates.ParentSignal // what the level below can read of our signals
 	below   []byte                    // the section of the level below, for our members
 	source  *Source
+	program *program.Plan // that it runs on its members, nil if there is none
 }
 
 // Summary reports whether the level has a summary for its parent.
@@ -68,6 +70,7 @@ type rule struct {
 	priority int
 	set      []assignment
 	signals  []outgoing
+	read     bool // the program switches on it, or has blocks under it
 }
 
 type assignment struct {

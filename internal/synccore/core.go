@@ -73,6 +73,8 @@ type Core struct {
 	memory    []scgs.Value
 	decisions uint64
 
+	exec *execution // of the program that the machine runs, nil if there is none
+
 	outbox    []*pending
 	summary   summary
 	strangers map[string]clocksync.Instant
@@ -103,6 +105,9 @@ func New(plan *Plan, opt Options) *Core {
 		domains:   map[clocksync.Domain]*domain{},
 		states:    make([]ruleState, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
+	}
+	if plan.program != nil && !opt.Local {
+		c.exec = newExecution(plan.program, opt.Term)
 	}
 	if plan.prev {
 		c.scope.KeepPrev()
@@ -179,6 +184,12 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.parentSignal(in.Signal)
 	case InPlan:
 		c.reload(in.Plan, out)
+	case InBody:
+		c.bodyOf(in.From, in.Body, out)
+	case InCancel:
+		c.cancelProgram(in.Reason, out)
+	case InRestart:
+		c.restart(in.Restart)
 	default:
 		panic("synccore: input without a kind")
 	}
@@ -203,6 +214,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.gapsOver(out)
 		c.forgetStamps()
 		c.silence(out)
+		c.awaitOver(out)
 		if c.failed {
 			return
 		}
@@ -213,6 +225,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.judge(span, true, out)
 	}
 	c.holds(out)
+	c.carryOn(out)
 	if !in.More {
 		c.probe(out)
 	}
@@ -239,7 +252,8 @@ func (c *Core) wake() clocksync.Instant {
 	for _, p := range c.outbox {
 		wake = min(wake, p.next)
 	}
-	if !c.opt.Local && len(c.sorted) > 0 {
+	wake = min(wake, c.execWake())
+	if !c.opt.Local && (len(c.sorted) > 0 || c.exec != nil) {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}
 	return wake

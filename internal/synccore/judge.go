@@ -67,10 +67,13 @@ func (c *Core) opened(out *Output) {
 	c.tuple = true
 	c.summaryOpened()
 	c.judge(c.ev.Span, c.ev.Step, out)
+	c.noteChanged()
+	c.carryOn(out)
 }
 
 func (c *Core) closed(out *Output) {
 	c.checkHolds(c.ev.Span, out)
+	c.carryOn(out)
 	c.summaryClosed()
 	c.tuple = false
 }
@@ -118,7 +121,9 @@ func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *
 		}
 	}
 	if changed {
-		out.Verdicts = append(out.Verdicts, c.verdict(r, verdict, span))
+		v := c.verdict(r, verdict, span)
+		out.Verdicts = append(out.Verdicts, v)
+		c.noteVerdict(r, &v)
 	}
 }
 
@@ -214,6 +219,7 @@ func (c *Core) fire(r *rule, s *ruleState, span scgs.Span, out *Output) {
 	v.Fired, v.Decision, v.Witness, v.Bound = true, c.decision(), c.witness(), c.bound(span)
 	v.Sources = c.sources(span)
 	out.Verdicts = append(out.Verdicts, v)
+	c.noteVerdict(r, &v)
 	for _, a := range r.set {
 		value, reason := a.value.EvalValue(c.scope)
 		if reason != "" {
@@ -259,7 +265,7 @@ func (c *Core) parentSignal(sig *control.Signal) {
 
 // probe asks for the evidence without which nothing more can be decided.
 func (c *Core) probe(out *Output) {
-	if c.opt.Local || len(c.plan.rules) == 0 {
+	if c.opt.Local || len(c.plan.rules) == 0 && c.exec == nil {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])

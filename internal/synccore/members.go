@@ -289,6 +289,7 @@ func (c *Core) nextEpoch(out *Output) {
 	}
 	c.dropped = c.dropped[:0]
 	out.Epochs = append(out.Epochs, e)
+	c.execLeft(e.Dropped, out)
 	c.sweep(out)
 }
 
@@ -312,6 +313,7 @@ func (c *Core) tellDropped(out *Output) {
 	}
 	out.Epochs = append(out.Epochs, e)
 	c.dropped = c.dropped[:0]
+	c.execLeft(e.Dropped, out)
 }
 
 func (c *Core) ready() []*member {

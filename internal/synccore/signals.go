@@ -66,17 +66,20 @@ func (m *member) entry(region string) uint64 {
 	return 0
 }
 
-func (c *Core) post(m *member, s *control.Signal, out *Output) {
+// post sends a signal to a member. It is false if the signal has its fate at once.
+func (c *Core) post(m *member, s *control.Signal, out *Output) bool {
 	switch {
 	case s.Entry == 0:
 		out.fate(s, control.NoSuchEntry, "the target was in no such region")
+		return false
 	case len(c.outbox) >= outboxLimit:
 		out.fate(s, control.Refused, "too many signals wait for their fate")
-	default:
-		p := &pending{signal: s, incarnation: m.incarnation, deadline: c.now.Add(s.TTL)}
-		c.outbox = append(c.outbox, p)
-		c.transmit(p, out)
+		return false
 	}
+	p := &pending{signal: s, incarnation: m.incarnation, deadline: c.now.Add(s.TTL)}
+	c.outbox = append(c.outbox, p)
+	c.transmit(p, out)
+	return true
 }
 
 // transmit sends a signal, in one frame with what else goes to the same member
@@ -130,8 +133,10 @@ func (c *Core) answer(from string, a wire.Answer, out *Output) {
 }
 
 func (c *Core) conclude(i int, f control.Fate, detail string, out *Output) {
-	out.fate(c.outbox[i].signal, f, detail)
+	s := c.outbox[i].signal
+	out.fate(s, f, detail)
 	c.outbox = slices.Delete(c.outbox, i, i+1)
+	c.execFate(s, f)
 }
 
 // retry repeats what was not answered and gives up what is past its time.

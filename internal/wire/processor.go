@@ -14,8 +14,9 @@ const (
 	DatumProgram = "program"
 	DatumRun     = "run"
 	DatumBlock   = "block"
-	DatumSize    = "size"  // of the input
-	DatumInput   = "input" // the whole of it, if it is short
+	DatumReplica = "replica" // its numbers among replicas, from the outside in, joined by dots
+	DatumSize    = "size"    // of the input
+	DatumInput   = "input"   // the whole of it, if it is short
 
 	// ShortInput is how long an input may be to ride with the signal.
 	ShortInput = 2 << 10
