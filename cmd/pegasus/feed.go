@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -68,7 +69,7 @@ func newFeed(w io.Writer, render func(entry) string) *feed {
 }
 
 // begin writes the first entry and then the others.
-func (f *feed) begin(first ready) {
+func (f *feed) begin(first any) {
 	f.begun = true
 	go func() { f.done <- f.write(entry{at: time.Now(), event: first}) }()
 }
@@ -152,7 +153,13 @@ func (w *watcher) observe(e synchronizer.Event) {
 		if e.Fired || w.verbose {
 			w.put(e)
 		}
-	case synchronizer.Fate, synchronizer.Clock, synchronizer.Reloaded:
+	case synchronizer.Program:
+		w.put(e)
+	case synchronizer.Fate:
+		if e.Signal.Predicate != wire.ProgramSignals || w.verbose {
+			w.put(e)
+		}
+	case synchronizer.Clock, synchronizer.Reloaded:
 		w.put(e)
 	case synchronizer.Rejection:
 		if w.verbose || !w.refused {

@@ -55,6 +55,10 @@ func eventFields(event any) fields {
 		return fields{"event": "refused", "from": e.From, "reason": e.Reason}
 	case notice:
 		return fields{"event": "notice", "text": e.text}
+	case programReady:
+		return fields{"event": "ready", "url": e.url, "tenant": e.tenant, "program": e.program, "synchronizer": e.level.Name, "group": e.level.Group}
+	case synchronizer.Program:
+		return programFields(&e)
 	case synchronizer.Reloaded:
 		return fields{"event": "reload", "accepted": true, "configuration": e.Config, "changes": list(e.Changes)}
 	case kept:

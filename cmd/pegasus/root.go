@@ -45,7 +45,7 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version and end") // Declared here, or cobra takes -v for it.
 	root.SetFlagErrorFunc(suggestFlag)
-	root.AddCommand(newRun(), newCheck(), newReplay(), newDetect(), newClock(openSources), newProgram(), newVersion())
+	root.AddCommand(newRun(), newCheck(), newReplay(), newDetect(), newClock(openSources), newProgram(), newNode(), newVersion())
 	refuseUnknownTopics(root)
 	return root
 }

@@ -18,8 +18,11 @@ const namesShown = 8
 
 // text gives an entry as lines for people.
 func text(e entry) string {
-	if r, ok := e.event.(ready); ok {
-		return r.String()
+	switch first := e.event.(type) {
+	case ready:
+		return first.String()
+	case programReady:
+		return first.String()
 	}
 	line := phrase(e.event)
 	if e.from != "" {
@@ -48,6 +51,8 @@ func phrase(event any) string {
 		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
 	case notice:
 		return e.text
+	case synchronizer.Program:
+		return programText(&e)
 	case synchronizer.Reloaded:
 		return reloadedText(&e)
 	case kept:
