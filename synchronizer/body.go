@@ -55,6 +55,10 @@ func (l *loop) giveInput(b *wire.Body) {
 
 // takeBody keeps a piece. The last one makes the body an input of the core.
 func (l *loop) takeBody(b, answer *wire.Body) {
+	if _, ok := l.core.RunInput(b.Member, b.Program, b.Run); !ok {
+		answer.Reason = fmt.Sprintf("run %d is not one of this processor any more", b.Run)
+		return
+	}
 	g := l.bodies[b.Member]
 	if g == nil || g.program != b.Program || g.run != b.Run || b.Offset == 0 {
 		g = &gathered{program: b.Program, run: b.Run}

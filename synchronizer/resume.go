@@ -73,9 +73,6 @@ func takeUp(f JournalFile, plan *synccore.Plan) (*takenUp, error) {
 	if j.Stopped != "" {
 		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start anew", j.Stopped)
 	}
-	if t.core.Finished() {
-		return nil, errors.New("the program has ended: start anew")
-	}
 	if err := f.Truncate(j.Good()); err != nil {
 		return nil, err
 	}

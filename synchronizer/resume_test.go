@@ -113,8 +113,14 @@ func TestProgramIsTakenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = finished.Close() })
-	_, err = synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Resume: finished})
-	if err == nil || !strings.HasSuffix(err.Error(), "resume: the program has ended: start anew") {
-		t.Errorf("a program that has ended: %v", err)
+	s, err = synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe, Resume: finished})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := w.end(t); again.Result != end.Result {
+		t.Errorf("a program that has ended is taken up: %v, %q, %s", again.Outcome, again.Result, again.Reason)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
 	}
 }

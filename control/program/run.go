@@ -446,6 +446,16 @@ func (r *Run) conclude(f int32) {
 func (r *Run) pass(f int32) {
 	x := &r.frames[f]
 	n := &r.plan.nodes[x.node]
+	size := 0
+	for _, part := range x.parts {
+		size += len(part)
+	}
+	if n.need && size > MaxInputBytes {
+		x.state, x.cause = stopping, Failed
+		x.reason = fmt.Sprintf("the results of its branches have %d bytes together, and at most %d are handed on: let blocks result in references", size, MaxInputBytes)
+		r.conclude(f)
+		return
+	}
 	a := r.act(ActPass, f)
 	a.Decision = x.passed.decision
 	if x.by >= 0 {

@@ -189,7 +189,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	case InCancel:
 		c.cancelProgram(in.Reason, out)
 	case InRestart:
-		c.restart(in.Restart)
+		c.restart(in.Restart, out)
 	default:
 		panic("synccore: input without a kind")
 	}

@@ -42,6 +42,7 @@ type execution struct {
 	touched    []*member   // whose state in force is to be looked at
 	attention  []*blockRun // that may need a signal
 	decision   control.Decision
+	finish     *ProgramEvent     // the end of the program
 	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
 }
 
@@ -354,7 +355,7 @@ func (c *Core) act(a *program.Action, out *Output) {
 			r = &blockRun{
 				number: f.numbers, id: a.Block, construct: a.Construct, on: a.Node, input: strings.Clone(a.Input),
 				replicas: slices.Clone(a.Replicas),
-				block: c.plan.program.Info(a.Construct).Block.Name,
+				block:    c.plan.program.Info(a.Construct).Block.Name,
 			}
 			f.runs[r.number], f.byID[r.id] = r, r
 			if p := f.processors[a.Node]; p != nil {
@@ -382,7 +383,11 @@ func (c *Core) act(a *program.Action, out *Output) {
 	case program.ActRefuse:
 		kind = ProgramRefuse
 	}
-	out.Program = append(out.Program, c.event(a, kind, r))
+	e := c.event(a, kind, r)
+	if kind == ProgramFinish {
+		f.finish = &e
+	}
+	out.Program = append(out.Program, e)
 }
 
 // event is what observers are told of an action.
@@ -573,9 +578,6 @@ func (c *Core) RunInput(processor string, id, number uint64) (input string, ok b
 	}
 	return r.input, true
 }
-
-// Finished reports whether the machine's program has ended.
-func (c *Core) Finished() bool { return c.exec != nil && c.exec.run.Finished() }
 
 // execWake is when the program has something to do by itself.
 func (c *Core) execWake() clocksync.Instant {

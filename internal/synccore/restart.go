@@ -26,7 +26,9 @@ func (r *Restart) options() Options {
 // runs have ended, and with what, and which were started where. What goes on is
 // found again in the states of the members that come back; those that do not are
 // lost after the time of silence.
-func (c *Core) restart(r *Restart) {
+//
+// The end of a program that has ended is told once more.
+func (c *Core) restart(r *Restart, out *Output) {
 	if r.Term <= c.opt.Term {
 		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
 	}
@@ -37,6 +39,9 @@ func (c *Core) restart(r *Restart) {
 		return
 	}
 	c.exec = f
+	if f.finish != nil {
+		out.Program = append(out.Program, *f.finish)
+	}
 	f.verdicts, f.touched, f.attention = f.verdicts[:0], f.touched[:0], f.attention[:0]
 	f.resume = now
 	for _, p := range f.processors {
