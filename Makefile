@@ -16,7 +16,7 @@ SHELL       := bash
 # having prints the packages of the Go files that contain a line matching $(1).
 having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(1)' . || test $$? = 1; } | xargs -r -n1 dirname | sort -u
 
-.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs bench deep systems
+.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs docs man bench deep systems
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -90,16 +90,27 @@ fuzz: ## each fuzz target, FUZZTIME inputs (100000x)
 		done; \
 	done
 
-configs: ## check every config
+# Rule tests are the files that end in _test.yaml.
+configs: ## check every config, and run every rule test
 	@if [ -d cmd/pegasus ]; then \
-		for file in $$(find configs examples -name '*.yaml' -not -path '*/testdata/*' 2>/dev/null | sort); do \
-			echo "== check $$file"; \
-			case "$$file" in \
-			configs/programs/*) $(GO) run ./cmd/pegasus program check "$$file";; \
-			*) $(GO) run ./cmd/pegasus check "$$file";; \
-			esac; \
-		done; \
+		files=$$(find configs examples -name '*.yaml' -not -path '*/testdata/*' 2>/dev/null | sort); \
+		programs=$$(grep -e '^configs/programs/' -e '/program\.yaml$$' <<<"$$files"); \
+		tests=$$(grep '_test\.yaml$$' <<<"$$files"); \
+		others=$$(grep -v -e '^configs/programs/' -e '/program\.yaml$$' -e '_test\.yaml$$' <<<"$$files"); \
+		echo "== check" $$others; \
+		$(GO) run ./cmd/pegasus check --strict $$others; \
+		echo "== program check" $$programs; \
+		$(GO) run ./cmd/pegasus program check $$programs; \
+		echo "== test" $$tests; \
+		$(GO) run ./cmd/pegasus test $$tests; \
 	fi
+
+docs: ## write docs/cli again, a page a subcommand
+	rm -f docs/cli/*.md
+	$(GO) run ./cmd/pegasus docs docs/cli
+
+man: ## write the man pages to bin/man
+	$(GO) run ./cmd/pegasus man bin/man
 
 bench: ## benchmarks matching BENCH, COUNT times; compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...

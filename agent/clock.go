@@ -15,13 +15,9 @@ import (
 // one the member takes part, and is compared with those of its own host only.
 const boundTimeout = 2 * time.Second
 
-// What is assumed of a clock that is measured every second: as much drift as the
-// clock of a virtual machine may have, and that ten measurements in a row do not
-// fail by chance.
-const (
-	peerDrift = 200
-	peerStale = 10 * time.Second
-)
+// peerStale is the age of measurements from which the bound is degraded: ten in a
+// row do not fail by chance. Tests have another.
+var peerStale = 10 * time.Second
 
 // autoClock is the clock of a process that was given none: the system's, until
 // the member learns that the synchronizer's is another one and measures itself
@@ -29,6 +25,7 @@ const (
 type autoClock struct {
 	system   clocksync.Clock
 	separate bool
+	drift    float64
 	measured atomic.Pointer[measured]
 }
 
@@ -39,9 +36,9 @@ type measured struct {
 	stamps clocksync.Clock
 }
 
-func newAutoClock(separate bool) *autoClock {
-	c := &autoClock{system: source.System(), separate: separate}
-	if separate {
+func newAutoClock(cfg *Config) *autoClock {
+	c := &autoClock{system: source.System(), separate: cfg.SeparateClock, drift: cfg.Drift}
+	if c.separate {
 		c.system = source.OwnDomain(c.system)
 	}
 	return c
@@ -60,11 +57,11 @@ func (c *autoClock) Quality() clocksync.Quality { return c.inner().Quality() }
 
 // measure begins to measure the clock against that of a synchronizer.
 func (c *autoClock) measure(ping source.Ping, synchronizer string) error {
-	peer, err := source.Peer(ping, source.PeerOptions{Server: synchronizer})
+	peer, err := source.Peer(ping, source.PeerOptions{Server: synchronizer, Drift: c.drift})
 	if err != nil {
 		return err
 	}
-	clock, err := source.Measured(source.MeasuredOptions{Drift: peerDrift, Stale: peerStale}, peer)
+	clock, err := source.Measured(source.MeasuredOptions{Drift: c.drift, Stale: peerStale}, peer)
 	if err != nil {
 		return err
 	}
@@ -91,10 +88,21 @@ func (m *Member) compare(w *wire.Welcome) (begun bool) {
 	if auto == nil || m.closed || w.Domain == "" || w.Domain == auto.Domain() || auto.measured.Load() != nil {
 		return false
 	}
-	if err := auto.measure(m.ping, w.Synchronizer); err != nil {
-		panic("agent: options that are always the same are refused: " + err.Error())
+	ping, err := m.pinging()
+	if err == nil {
+		err = auto.measure(ping, w.Synchronizer)
+	}
+	if err != nil {
+		panic("agent: options that were checked are refused: " + err.Error())
 	}
 	return true
+}
+
+// moved reports whether a synchronizer refuses this member only for a clock that
+// is still measured against another synchronizer's, which the next poll ends. The
+// lock is held.
+func (m *Member) moved(w *wire.Welcome) bool {
+	return m.cfg.auto != nil && w.Refused && w.Timeline != "" && m.quality.Timeline != "" && w.Timeline != m.quality.Timeline
 }
 
 // awaitBound waits for the first bound, if it is not long in coming.
@@ -113,17 +121,19 @@ func (m *Member) awaitBound(ctx context.Context) error {
 	return nil
 }
 
-// ping asks the synchronizer for its time.
-func (m *Member) ping(ctx context.Context) (source.Pong, error) {
-	frame, err := wire.AppendPing(nil, &wire.Ping{Member: m.cfg.Name})
-	if err != nil {
-		return source.Pong{}, err
-	}
-	if frame, err = m.bus.Request(ctx, m.subjects.Ping(m.cfg.Name), frame); err != nil {
-		return source.Pong{}, err
-	}
-	p, err := wire.DecodePong(frame)
-	return source.Pong{Reference: string(p.Timeline), Arrived: p.Arrived, Departed: p.Departed}, err
+// pinging returns what asks the synchronizer for its time. All pings are alike, and
+// what is done before one is sent would widen the bound.
+func (m *Member) pinging() (source.Ping, error) {
+	subject := m.subjects.Ping(m.cfg.Name)
+	ping, err := wire.AppendPing(nil, &wire.Ping{Member: m.cfg.Name})
+	return func(ctx context.Context) (source.Pong, error) {
+		frame, err := m.bus.Request(ctx, subject, ping)
+		if err != nil {
+			return source.Pong{}, err
+		}
+		p, err := wire.DecodePong(frame)
+		return source.Pong{Reference: string(p.Timeline), Arrived: p.Arrived, Departed: p.Departed, Drift: p.Drift}, err
+	}, err
 }
 
 // stamp reads the clock, and lets the machine know first what the stamp rests on.

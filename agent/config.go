@@ -8,10 +8,13 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -39,6 +42,12 @@ type Config struct {
 	// SeparateClock makes this process a clock domain of its own, as if it were
 	// alone on its machine: to try on one machine what happens between several.
 	SeparateClock bool
+	// Drift is how many parts per million the clock of this machine may run fast or
+	// slow, what a daemon slews it by included, up to [clocksync.MaxDrift]; together
+	// with the synchronizer's it widens the bound of a clock that is measured
+	// against it. 0 stands for [source.DefaultDrift]: 200 in a virtual machine, 50
+	// elsewhere. A Clock that is given has its own.
+	Drift float64
 	// Host is the name of the machine in predicates. Default: the system's.
 	Host string
 
@@ -53,6 +62,13 @@ type Config struct {
 	// Logger is told what no call can return: the server is away or back, the
 	// member was dropped. Default: nobody is.
 	Logger *slog.Logger
+
+	// MeterProvider is what the metrics go to, those of the measured clock included,
+	// and TracerProvider what the spans of batches and handlers go to;
+	// docs/operations.md lists both. Nil means none: no global provider is used. The
+	// metrics of several members of one group in one process are added up.
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
 
 	auto *autoClock // the Clock, if none was given
 }
@@ -79,9 +95,12 @@ func (c *Config) complete() error {
 	if len(c.Host) > wire.MaxHostBytes {
 		return fmt.Errorf("agent: join: Config.Host has %d bytes, at most %d are allowed", len(c.Host), wire.MaxHostBytes)
 	}
+	if !(c.Drift >= 0 && c.Drift <= clocksync.MaxDrift) { // Also NaN.
+		return fmt.Errorf("agent: join: Config.Drift is %v: it is in parts per million, from 0 to %v", c.Drift, clocksync.MaxDrift)
+	}
 	switch {
 	case c.Clock == nil:
-		c.auto = newAutoClock(c.SeparateClock)
+		c.auto = newAutoClock(c)
 		c.Clock = c.auto
 	case c.SeparateClock:
 		c.Clock = source.OwnDomain(c.Clock)
@@ -92,6 +111,7 @@ func (c *Config) complete() error {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	c.Logger = telemetry.Sampled(c.Logger)
 	if c.State == nil {
 		return nil
 	}

@@ -45,6 +45,10 @@
 //     one at most 256 bytes together; nil is the empty list.
 //   - Handlers may set states, enter other regions and block. They hold no lock.
 //
+// Config.MeterProvider and Config.TracerProvider take metrics, and spans of what was
+// told and of the handlers of signals; docs/operations.md lists them, and they are
+// stable.
+//
 // Not promised: that a signal arrives. It is repeated until it is answered or
 // its time is over, but the region may be left before. Its sender learns which.
 //

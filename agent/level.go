@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -30,6 +31,7 @@ type level struct {
 	in    synccore.Input
 	out   synccore.Output
 	taken []*Thread
+	spans *telemetry.DecisionSpans
 	gap   bool // a thread's reports are incomplete until its ring has answered
 
 	// Guarded by the lock of the process.
@@ -62,7 +64,7 @@ func newLevel(m *Member, section []byte) (*level, error) {
 		return nil, err
 	}
 	l := &level{
-		m: m, plan: plan, pace: newPace(),
+		m: m, plan: plan, pace: newPace(), spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),
 		core: synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true}),
 	}
 	l.room.L = m.mu
@@ -243,8 +245,10 @@ func (l *level) step(in synccore.Input) {
 	l.in = in
 	l.core.Step(m.now(), &l.in, &l.out)
 	for _, r := range l.out.Rejected {
-		m.log.Warn("the thread-level synchronizer refuses an input", "from", r.From, "reason", r.Reason)
+		m.log.Warn("the thread-level synchronizer refuses an input", telemetry.ClassKey, r.Class.String(), "from", r.From, "reason", r.Reason)
 	}
+	l.trace()
+	defer l.spans.End()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	now := m.now()
@@ -302,6 +306,10 @@ func (l *level) welcome(now clocksync.Instant, w *synccore.Addressed[wire.Welcom
 func (l *level) signal(now clocksync.Instant, s synccore.Addressed[wire.Signals]) {
 	if t := l.thread(s.To); t != nil {
 		s.Msg.Signals = slices.Clone(s.Msg.Signals) // A gate keeps them.
+		for i := range s.Msg.Signals {
+			sig := &s.Msg.Signals[i]
+			sig.Trace = control.Trace(l.spans.Context(sig.Decision.Number))
+		}
 		t.deliver(t.core.OnSignals(now, &s.Msg))
 	}
 }

@@ -34,11 +34,14 @@ type Member struct {
 	accepted func()        // is called with the lock when a later hello was taken; nil: nobody is
 	welcomes chan welcomed // capacity 1: the first answer to the hello
 	answered bool          // it has come; guarded by the lock
+	away     bool          // the synchronizer or the server was, since the last welcome; guarded by the lock
 	stop     chan struct{}
 	running  sync.WaitGroup
 	leave    func() error // of Close, once
 
 	publishErrors, badFrames atomic.Uint64
+
+	shown registrations
 }
 
 // welcomed is the answer that Join waits for.
@@ -73,6 +76,9 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	if err := m.join(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err), m.Close())
 	}
+	if err := m.observe(); err != nil {
+		return nil, errors.Join(fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err), m.Close())
+	}
 	return m, nil
 }
 
@@ -87,7 +93,8 @@ func newMember(cfg Config) *Member {
 	m.quality = hello.Quality
 	m.participant = participant{
 		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, pace: newPace(), regions: map[string]*Region{},
-		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
+		spans: newSpans(&cfg),
+		core:  agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
 	}
 	return m
 }
@@ -111,6 +118,7 @@ func (m *Member) join(ctx context.Context) error {
 			return fmt.Errorf("refused by synchronizer %q: %s", w.Synchronizer, w.Reason)
 		}
 		if m.compare(&w.Welcome) { //nolint:contextcheck // ctx bounds Join, and the clock is measured until Close.
+			m.observeClock()
 			if err := m.awaitBound(ctx); err != nil {
 				return err
 			}
@@ -244,10 +252,11 @@ func (m *Member) end() error {
 	m.mu.Unlock()
 	close(m.stop)
 	m.running.Wait()
+	shown := m.shown.end()
 	if m.cfg.auto != nil {
 		m.cfg.auto.close()
 	}
-	return m.goodbye()
+	return errors.Join(m.goodbye(), shown)
 }
 
 // goodbye sends the last batch.

@@ -29,6 +29,7 @@ type participant struct {
 	core    *agentcore.Core
 	pace    *pace
 	regions map[string]*Region
+	spans   *spans
 	closed  bool
 	state   encoding
 }

@@ -172,7 +172,7 @@ func (r *Region) afterCancel(ctx context.Context, s *control.Signal) error {
 	if handle := r.cancel[s.Name]; handle != nil {
 		return r.p.handle(ctx, s, handle)
 	}
-	r.p.finish(s, control.Applied, "")
+	_ = r.p.handle(ctx, s, func(context.Context, Signal) error { return nil })
 	return &Canceled{signalOf(s)}
 }
 
@@ -268,7 +268,7 @@ func (r *Region) take(ran *bool) (*control.Signal, error) {
 func (p *participant) handle(ctx context.Context, s *control.Signal, handle Handler) error {
 	fate, detail := control.Refused, "its handler panicked"
 	defer func() { p.finish(s, fate, detail) }()
-	err := handle(ctx, signalOf(s))
+	err := p.spans.apply(ctx, s, handle)
 	fate, detail = control.Applied, ""
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -54,7 +55,9 @@ func (m *Member) publish(s *sender) {
 		m.send(s, state, frame, err)
 	}
 	for i := range s.out.Batches {
+		end := m.spans.report(&s.out.Batches[i])
 		m.publishBatch(s, state, s.out.Batches[i])
+		end()
 	}
 	for i := range s.out.Gones {
 		frame, err := wire.AppendGone(s.frame[:0], &s.out.Gones[i])
@@ -101,7 +104,7 @@ func (m *Member) send(s *sender, subject string, frame []byte, err error) {
 func (m *Member) receive(msg bus.Message) {
 	if err := m.decode(msg.Data); err != nil {
 		m.badFrames.Add(1)
-		m.log.Debug("a message was refused", "subject", msg.Subject, "error", err)
+		m.log.Debug("a message was refused", telemetry.ClassKey, "frame", "subject", msg.Subject, "error", err)
 	}
 }
 
@@ -156,23 +159,29 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	} else if reception == agentcore.Accepted && m.accepted != nil {
 		m.accepted()
 	}
+	moved := m.moved(w)
+	back := m.away && reception == agentcore.Accepted
+	if answer || reception == agentcore.Recalled || reception == agentcore.Dropped {
+		m.away = reception != agentcore.Accepted
+	}
 	m.mu.Unlock()
-	switch reception {
-	case agentcore.Accepted, agentcore.Refused:
-		if first {
-			m.welcomes <- welcomed{*w, reception == agentcore.Refused}
-			return
-		}
-		m.welcomedAgain(w, reception)
-	case agentcore.Dropped:
+	switch {
+	case first:
+		m.welcomes <- welcomed{*w, reception == agentcore.Refused}
+	case reception == agentcore.Dropped && moved:
+		m.log.Info("the synchronizer has another clock now; the member comes back as soon as its own is measured against that", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
+	case reception == agentcore.Dropped:
 		m.log.Warn("the synchronizer had dropped this member; it comes back", "member", m.cfg.Name, "reason", w.Reason)
-	case agentcore.Ignored, agentcore.Recalled:
+	case answer && !moved:
+		m.welcomedAgain(w, reception, back)
 	}
 }
 
-// welcomedAgain reports what a later synchronizer says.
-func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception) {
+// welcomedAgain reports what a later synchronizer says, or the same one when the
+// member has introduced itself again: it was away, or the clock has changed.
+func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, back bool) {
 	if reception == agentcore.Accepted && m.compare(w) {
+		m.observeClock()
 		m.log.Info("the clock is measured against that of the synchronizer, which is another one now", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
 	}
 	switch {
@@ -180,7 +189,7 @@ func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception) {
 		m.log.Error("the synchronizer refuses this member; it tries again", "member", m.cfg.Name, "reason", w.Reason)
 	case w.SectionHash != m.section:
 		m.log.Error("the synchronizer declares another level of threads; restart the process to follow it", "member", m.cfg.Name)
-	default:
+	case back:
 		m.log.Info("back in the group", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
 	}
 }
@@ -226,6 +235,7 @@ func (m *Member) busOptions() bus.Options {
 func (m *Member) recall() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.away = true
 	m.core.Recall(m.now())
 	m.pace.due(m.core.Wake())
 }

@@ -103,6 +103,7 @@ func TestJoinErrors(t *testing.T) {
 		answer func(*wire.Hello) *wire.Welcome
 		want   string
 	}{
+		{"drift", func(c *agent.Config) { c.Drift = -1 }, nil, "agent: join: Config.Drift is -1: it is in parts per million, from 0 to 100000"},
 		{"no group", func(c *agent.Config) { c.Group = "" }, nil, "Config.Group is empty"},
 		{"bad name", func(c *agent.Config) { c.Name = "a.b" }, nil, `member name "a.b": use letters, digits, - and _, at most 64`},
 		{"bad state", func(c *agent.Config) { c.State = struct{ F func() }{} }, nil, "field F of struct { F func() } has type func()"},

@@ -132,7 +132,7 @@ func (l *level) add(t *Thread, hello wire.Hello) error {
 	l.incarnation = max(l.incarnation+1, uint64(max(source.WallNano(), 1)))
 	hello.Incarnation = l.incarnation
 	t.participant = participant{
-		mu: m.mu, stamp: l.stamp, now: m.now, pace: l.pace, regions: map[string]*Region{},
+		mu: m.mu, stamp: l.stamp, now: m.now, pace: l.pace, regions: map[string]*Region{}, spans: m.spans,
 		core: agentcore.New(agentcore.Options{Hello: hello}),
 	}
 	l.threads = slices.Insert(l.threads, i, t)

@@ -33,7 +33,7 @@
 // with the drift of the clock. It says in its [Quality] what the bound rests on
 // and when it expires, is infinite when nothing can be claimed, and tells a
 // contradiction with the past, which taints what was stamped since the bound was
-// last confirmed. [Observation] and [Change] tell steps from suspends.
+// last confirmed. [Observation] and [Change] tell steps, suspends and slews apart.
 //
 //	e, err := clocksync.NewEstimator(clocksync.Config{Timeline: clocksync.UTC, Faults: 1})
 //	...

@@ -42,6 +42,7 @@ type Estimator struct {
 	void    Instant // samples from before are refused
 	stepped Instant // samples by the wall clock from before are refused
 	leap    leapWatch
+	slew    slewWatch
 
 	line      Bound   // the last line, without granularity; Status Unknown: none
 	where     region  // where the offset can be at line.At; line.Offset is its hull
@@ -52,8 +53,8 @@ type Estimator struct {
 	lost      bool    // trust is; then the last taint tells since when
 	taints    []Taint
 
-	refused                         [Reasons]uint64
-	contradictions, steps, suspends uint64
+	refused                                [Reasons]uint64
+	contradictions, steps, suspends, slews uint64
 }
 
 // NewEstimator returns an estimator that knows nothing yet. The error says which
@@ -70,7 +71,9 @@ func NewEstimator(c Config) (*Estimator, error) {
 
 // Observe tells the estimator what the clocks of the host show, and returns what
 // happened to them since the last observation. After Stepped and Suspended the
-// sources should be asked, and Bound be called, at once. Observe after the
+// sources should be asked, and Bound be called, at once. While a daemon slews the
+// domain's clock by more than it may drift, which shows a second later, there is no
+// trust and no sample is taken. Observe after the
 // exchange of a sample and before its Add, so that an exchange during which the
 // clocks changed is refused. An observation with a smaller reading than the last
 // one is ignored.
@@ -93,9 +96,29 @@ func (e *Estimator) Observe(o Observation) Change {
 		for _, v := range e.servers {
 			v.drop(func(s *Sample) bool { return s.Wall })
 		}
-	case Unchanged:
+	case Unchanged, Slewed:
+	}
+	if change == Suspended {
+		e.slew.since = o
+		return change
+	}
+	if e.slew.look(o, e.config.Drift) {
+		e.slewed(o.Mono.Add(o.Slack))
+		if change == Unchanged {
+			return Slewed
+		}
 	}
 	return change
+}
+
+// slewed takes trust back when a slew begins. What was measured while it lasted is
+// void when it ends.
+func (e *Estimator) slewed(at Instant) {
+	if e.slew.slewing {
+		e.slews++
+		e.distrust(at, Taint{Slewed: true})
+	}
+	e.void = max(e.void, at)
 }
 
 // forget makes void what was measured up to a reading, and the line.
@@ -123,7 +146,7 @@ func (e *Estimator) add(s Sample) Reason {
 	switch {
 	case s.Timeline != e.config.Timeline:
 		return OtherTimeline
-	case s.From <= e.void, s.Wall && s.From <= e.stepped:
+	case e.slew.slewing, s.From <= e.void, s.Wall && s.From <= e.stepped:
 		return Void
 	case shift(s.Offset.Earliest, s.At) < e.leap.past:
 		return NearLeap

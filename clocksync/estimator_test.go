@@ -166,6 +166,7 @@ func TestAnythingIsSurvived(t *testing.T) {
 			case 0:
 				e.Observe(clocksync.Observation{
 					Mono: instant.Draw(t, "mono"), Boot: instant.Draw(t, "boot"), Wall: instant.Draw(t, "wall"),
+					Raw:   instant.Draw(t, "raw"),
 					Slack: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "slack")),
 				})
 			case 1:

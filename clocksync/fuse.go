@@ -23,7 +23,7 @@ func (e *Estimator) fuse(now Instant) Bound {
 	}
 	where := covered(v.offsets, e.feudsAmong(v.servers[:len(v.offsets)]), e.need(e.voters))
 	if len(where) == 0 {
-		return e.distrust(now, v, deepest(v.offsets), false)
+		return e.distrust(now, Taint{Outliers: v.outliers(deepest(v.offsets))})
 	}
 	until := v.until()
 	if e.line.Quality.Status == Unknown || now > e.line.Until {
@@ -32,7 +32,7 @@ func (e *Estimator) fuse(now Instant) Bound {
 		before := e.where.widen(growth(now.Sub(e.line.At), e.line.Drift))
 		both := where.intersect(before)
 		if len(both) == 0 {
-			return e.distrust(now, v, before, true)
+			return e.distrust(now, Taint{Past: true, Outliers: v.outliers(before)})
 		}
 		if until <= e.line.Until { // Else the line before says less than is needed.
 			where = both
@@ -114,11 +114,10 @@ func (e *Estimator) none() Bound {
 	return b
 }
 
-// distrust gives up all that was measured; the servers that are not where they
-// should be are named.
-func (e *Estimator) distrust(now Instant, v vote, should region, past bool) Bound {
+// distrust gives up all that was measured; the taint says why.
+func (e *Estimator) distrust(now Instant, t Taint) Bound {
 	e.contradictions++
-	t := Taint{From: e.confirmed, Noticed: now, To: MaxInstant, Past: past, Outliers: v.outliers(should)}
+	t.From, t.Noticed, t.To = e.confirmed, now, MaxInstant
 	if e.lost { // Still: it goes on.
 		t.From = e.taints[len(e.taints)-1].From
 		e.taints = e.taints[:len(e.taints)-1]
@@ -206,7 +205,7 @@ func (e *Estimator) Report(now Instant) Report {
 		Now: now, Bound: e.last, Offset: e.last.OffsetAt(now),
 		Faults: e.config.Faults, Counted: e.voters, Needed: max(e.need(e.voters), 0),
 		Taints: slices.Clone(e.taints), Refused: e.refused,
-		Contradictions: e.contradictions, Steps: e.steps, Suspends: e.suspends,
+		Contradictions: e.contradictions, Steps: e.steps, Suspends: e.suspends, Slews: e.slews,
 	}
 	for _, v := range e.servers {
 		s := ServerReport{

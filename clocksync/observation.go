@@ -5,9 +5,9 @@ import "time"
 // Observation is one look at the clocks of the host that may tell that its
 // monotonic clock or its wall clock can no longer be taken for what it was.
 type Observation struct {
-	// Mono is the reading of the domain's clock before the other two were read.
+	// Mono is the reading of the domain's clock before the others were read.
 	Mono Instant
-	// Slack is how much later than Mono they were read at most: the distance to
+	// Slack is how much later than Mono the others were read at most: the distance to
 	// a second reading of the domain's clock.
 	Slack time.Duration
 	// Boot is the clock that also counts while the host is suspended. MinInstant:
@@ -15,6 +15,9 @@ type Observation struct {
 	Boot Instant
 	// Wall is the wall clock, in nanoseconds since 1970. MinInstant: not read.
 	Wall Instant
+	// Raw is a clock like the domain's, at whose rate no daemon turns; only an
+	// [Estimator] looks at it. 0: the system has none or it was not read.
+	Raw Instant
 }
 
 // Change is what happened to the clocks of a host between two observations.
@@ -28,10 +31,15 @@ const (
 	// Suspended says that the domain's clock stood still while time went on, or
 	// that it cannot be excluded. No offset from before is good.
 	Suspended
+	// Slewed says that a daemon has begun to run the domain's clock faster or slower
+	// than it may drift, or has ceased to. Only [Estimator.Observe] tells.
+	Slewed
 )
 
 // String is the name in lower case.
-func (c Change) String() string { return label(uint8(c), "unchanged", "stepped", "suspended") }
+func (c Change) String() string {
+	return label(uint8(c), "unchanged", "stepped", "suspended", "slewed")
+}
 
 // A wall clock may be slewed against the domain's clock (on Linux both are
 // slewed together) without having been stepped.

@@ -9,7 +9,7 @@ const (
 	Malformed             // a required field is missing or the interval, drift or readings are none
 	OtherTimeline         // it is of another timeline
 	Unsynchronized        // the server says that it knows no time
-	Void                  // a suspend, or a step of the wall clock that it rests on, came after From
+	Void                  // a suspend, a slew, or a step of the wall clock that it rests on, came after From
 	Outdated              // its server gave a later one already
 	NearLeap              // it may lie within a second of a leap second
 	TooMany               // there are MaxServers servers with usable samples already

@@ -15,9 +15,9 @@ type Report struct {
 	Taints  []Taint // the last ones, oldest first
 	// Refused counts the samples refused, by reason.
 	Refused [Reasons]uint64
-	// Contradictions counts how often trust was lost; Steps and Suspends what
-	// was observed.
-	Contradictions, Steps, Suspends uint64
+	// Contradictions counts how often trust was lost; Steps, Suspends and Slews
+	// (which are contradictions, too) what was observed.
+	Contradictions, Steps, Suspends, Slews uint64
 }
 
 // Age is the time since the newest sample of any server, by the reading Now. It
@@ -38,6 +38,7 @@ type Taint struct {
 	To       Instant  // the reading from which enough servers agreed again; MaxInstant: not yet
 	Outliers []string // the servers that are not where the rest or the past is, as source/server
 	Past     bool     // it is with the past; otherwise between the servers
+	Slewed   bool     // it is with a clock that nobody slews: a daemon turned at the domain's clock
 }
 
 // Standing is how a server stands in the vote.

@@ -67,6 +67,7 @@ type Signal struct {
 	Entry     uint64        // the entry of the region it was decided on
 	TTL       time.Duration // after that it expires; counted by sender and receiver each from when they first hold it
 	Data      []Datum
+	Trace     Trace // of the decision, if that is traced
 }
 
 // Lookup returns the value of the datum of that name; Invalid if there is none.

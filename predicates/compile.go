@@ -22,9 +22,13 @@ type compiler struct {
 	names  []binding // let, innermost last
 	loops  []loop    // those around, innermost last
 	factor int       // how often the part at hand runs in one evaluation
-	cost   int
 	vars   int
-	uses   Uses
+
+	extent      // of the text so far, or of the innermost fold so far
+	folding int // folds around, of which it is not known yet whether they are kept
+	folds   []folder
+	setup   int // steps to build what is kept
+	visits  int // parts compiled so far
 }
 
 // binding is a name given by let: a value, or the tree of a group, which is
@@ -54,13 +58,22 @@ func offset(n node) int {
 	return n.Location().From
 }
 
-// charge counts steps of the part at hand, and refuses when they are too many.
-// This also bounds the compiler itself on trees that share nodes.
+// charge counts steps of the part at hand, and refuses when they are too many;
+// inside a fold only once that is found not to be kept. The compiler itself is
+// bounded too, since trees may share nodes.
 func (c *compiler) charge(n node, steps int) error {
-	c.cost += steps * c.factor
-	if c.cost <= MaxSteps {
+	c.visits++
+	c.cost = min(c.cost+times(steps, c.factor), manySteps)
+	if c.fault == nil && (c.cost > MaxSteps || c.visits > MaxSteps) {
+		c.fault = c.tooMany(n)
+	}
+	if c.folding > 0 && c.visits <= MaxSteps {
 		return nil
 	}
+	return c.fault
+}
+
+func (c *compiler) tooMany(n node) error {
 	hint := "split it, or name a part that stands in it more than once with let"
 	switch {
 	case len(c.loops) > 0 && c.loops[len(c.loops)-1].list:
@@ -68,7 +81,8 @@ func (c *compiler) charge(n node, steps int) error {
 	case len(c.loops) > 1:
 		hint = "compute the inner group once, before the loop: let n = count(members, ...); ... or let m = mean(map(members, ...)); ..."
 	case len(c.loops) == 1:
-		hint = "compute what does not depend on the member before the loop with let, or lower the member limit"
+		hint = "functions over members that read nothing but the member are kept from change to change and cost few steps: " +
+			"write max(map(members, .x)) > memory.limit in place of any(members, .x > memory.limit), or lower the member limit"
 	}
 	return c.errorf(n, hint, "it takes more than %d steps with %d members", MaxSteps, c.env.maxMembers())
 }

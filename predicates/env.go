@@ -98,7 +98,7 @@ func (e *Env) compile(src string, root func(*compiler, node) (*Program, error)) 
 	if err != nil {
 		return nil, err
 	}
-	p.env, p.src, p.cost, p.vars, p.uses = e, src, c.cost, c.vars, c.uses.sorted()
+	p.env, p.src, p.tree, p.cost, p.setup, p.vars, p.folds, p.uses = e, src, tree, c.cost, c.setup, c.vars, c.folds, c.uses.sorted()
 	return p, nil
 }
 

@@ -1,41 +1,208 @@
 package predicates
 
 import (
+	"math"
+
 	"github.com/expr-lang/expr/ast"
 
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// fold carries one number over the elements of a group.
+// fold joins the elements of a group to one result that does not depend on their
+// order. Of a condition it counts the elements that it holds for.
 type fold[T int64 | float64] struct {
-	first bool // begin with the first element, not with zero
-	step  func(sum, x span[T]) span[T]
+	group *group
+	x     func(*frame) span[T] // of an element; of a condition, see indicator
+	count bool                 // x is a condition
+	total func() total[T]
+	// enough is set where one element that the condition holds for decides.
+	enough bool
+	state  int // its place among the states of the program
+
+	// What folds of the same key have in common can be kept; of a fold that
+	// depends on more than its elements the key is empty.
+	key    string
+	fields uint64
 }
 
-// over folds x over the group in the order of the members, and counts them. It
-// is void where it is not known which elements are in the group.
-func (f fold[T]) over(fr *frame, g *group, x func(*frame) span[T]) (result span[T], n int) {
-	g.begin(fr)
-	for i := range g.size(fr) {
-		switch in := g.has(fr, i); in.is {
-		case Unknown:
-			return void[T](in.why), n
-		case False:
-			continue
+// folder is a fold of any type.
+type folder interface {
+	keep() keeper
+	id() (key string, fields uint64)
+}
+
+func (f *fold[T]) keep() keeper                    { return &kept[T]{fold: f, total: f.total()} }
+func (f *fold[T]) id() (key string, fields uint64) { return f.key, f.fields }
+func (f *fold[T]) lasting() bool                   { return f.key != "" }
+
+// account takes all elements together.
+func (f *fold[T]) account(fr *frame) account[T] { return fr.kept[f.state].(*kept[T]).account(fr) }
+
+// look finds whether member i is in the group, and its number.
+func (f *fold[T]) look(fr *frame, i int) (in truth, x span[T]) {
+	switch in = f.group.has(fr, i); {
+	case in.is == False:
+		return in, x
+	case in.is == Unknown && !f.count:
+		return in, void[T](in.why)
+	}
+	if x = f.x(fr); in.is == Unknown { // it may not count
+		x = between(0, x.hi, either(x.why, in.why))
+	}
+	return in, x
+}
+
+func (f *fold[T]) part(fr *frame, i int) part[T] {
+	in, x := f.look(fr, i)
+	var p part[T]
+	switch {
+	case in.is == False:
+		return p
+	case x.void:
+		return part[T]{is: unsure}
+	case in.is == Unknown:
+		p.is = unsure
+	case in.is == True:
+		p.is = present
+	}
+	if x.lo < x.hi {
+		p.is |= open
+	}
+	p.lo, p.hi = x.lo+0, x.hi+0 // -0 becomes 0: they are equal, and so are parts of them
+	return p
+}
+
+// why is the cause for which the number of a member is not known.
+func (f *fold[T]) why(fr *frame, i int) cause {
+	f.group.begin(fr)
+	_, x := f.look(fr, i)
+	return x.why
+}
+
+// number is the total as a number. bad is the reason where there is none.
+func (f *fold[T]) number(fr *frame, a account[T], bad cause) span[T] {
+	switch {
+	case a.unsure >= 0:
+		return void[T](f.why(fr, a.unsure))
+	case !a.ok:
+		return void[T](bad)
+	case a.open >= 0:
+		return between(a.lo, a.hi, f.why(fr, a.open))
+	}
+	return point(a.lo)
+}
+
+// answer is whether a condition holds, from the number of elements that it holds
+// for; it is unknown if an open element could change it, and over nobody.
+func answer(f *fold[int64], fr *frame, a account[int64], is bool) truth {
+	switch {
+	case a.open >= 0:
+		return unknown(f.why(fr, a.open))
+	case a.present > 0:
+		return truthOf(is)
+	case a.unsure >= 0:
+		f.group.begin(fr)
+		return f.group.has(fr, a.unsure)
+	}
+	return unknown(f.group.empty())
+}
+
+// indicator is 1 where a condition holds, 0 where it does not, and between them
+// where that is unknown.
+func indicator(holds func(*frame) truth) func(*frame) span[int64] {
+	return func(fr *frame) span[int64] {
+		switch t := holds(fr); t.is {
 		case True:
-		}
-		y := x(fr)
-		if n++; n > 1 || !f.first {
-			y = f.step(result, y)
-		}
-		if result = y; result.void {
-			break
+			return point[int64](1)
+		case False:
+			return point[int64](0)
+		default:
+			return span[int64]{lo: 0, hi: 1, why: t.why}
 		}
 	}
-	if n == 0 && f.first {
-		return void[T](g.empty()), 0
+}
+
+// counting compiles a group and a condition as a fold that counts; negated, it
+// counts the elements that the condition does not hold for.
+func (c *compiler) counting(n *ast.BuiltinNode, negated bool) (*fold[int64], error) {
+	outer := c.enter()
+	g, holds, err := c.each(n)
+	if err != nil {
+		return nil, err
 	}
-	return result, n
+	if !negated {
+		return c.counted(n, g, holds, outer, "count")
+	}
+	return c.counted(n, g, func(fr *frame) truth { return not(holds(fr)) }, outer, "all")
+}
+
+func (c *compiler) counted(n *ast.BuiltinNode, g *group, holds func(*frame) truth, outer extent, kind string) (*fold[int64], error) {
+	f := &fold[int64]{group: g, x: indicator(holds), count: true, total: func() total[int64] { return &intSum{} }}
+	return f, finish(c, f, n, outer, kind)
+}
+
+// quantifier compiles all, any, none and one.
+func (c *compiler) quantifier(n *ast.BuiltinNode) (value, error) {
+	f, err := c.counting(n, n.Name == "all")
+	if err != nil {
+		return value{}, err
+	}
+	if n.Name == "one" {
+		return boolValue(func(fr *frame) truth {
+			a := f.account(fr)
+			if a.lo > 1 {
+				return truth{is: False}
+			}
+			return answer(f, fr, a, a.lo == 1)
+		}), nil
+	}
+	f.enough = true
+	found := func(fr *frame) truth {
+		a := f.account(fr)
+		if a.lo > 0 {
+			return truth{is: True}
+		}
+		return answer(f, fr, a, false)
+	}
+	if n.Name == "any" {
+		return boolValue(found), nil
+	}
+	return boolValue(func(fr *frame) truth { return not(found(fr)) }), nil
+}
+
+// counter compiles count.
+func (c *compiler) counter(n *ast.BuiltinNode) (value, error) {
+	f, err := c.counting(n, false)
+	return size(f), err
+}
+
+// length compiles len.
+func (c *compiler) length(n *ast.BuiltinNode) (value, error) {
+	outer := c.enter()
+	g, err := c.group(n)
+	if err != nil {
+		return value{}, err
+	}
+	if g.list != nil && len(g.when) == 0 {
+		c.leave(outer)
+		return g.length(), nil
+	}
+	if err := c.inside(g, func() error { return c.charge(n, 1) }); err != nil {
+		return value{}, err
+	}
+	f, err := c.counted(n, g, constant(truth{is: True}), outer, "len")
+	return size(f), err
+}
+
+// size is how many elements the condition of a fold holds for.
+func size(f *fold[int64]) value {
+	return intValue(func(fr *frame) span[int64] {
+		a := f.account(fr)
+		if a.open < 0 {
+			return point(a.lo)
+		}
+		return between(a.lo, a.hi, f.why(fr, a.open))
+	})
 }
 
 // numbers compiles a group and the number that a function takes of each element.
@@ -72,59 +239,77 @@ func (c *compiler) elements(n *ast.BuiltinNode, g *group, v value) string {
 	return v.what()
 }
 
-// sum adds in the order of the members; over nobody it is 0.
+// sum and mean add without rounding; the sum over nobody is 0, the mean is
+// unknown.
 func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
+	outer := c.enter()
 	g, v, err := c.numbers(n)
 	if err != nil {
 		return value{}, err
 	}
-	if v.typ == scgs.Int {
+	if v.typ == scgs.Int && n.Name == "sum" {
+		f := &fold[int64]{group: g, x: v.int, total: func() total[int64] { return &intSum{} }}
 		overflow := at(intOverflow, offset(n))
-		f := fold[int64]{step: func(a, b span[int64]) span[int64] { return corners(a, b, overflow, addInt) }}
-		return intValue(func(fr *frame) span[int64] { s, _ := f.over(fr, g, v.int); return s }), nil
+		return intValue(func(fr *frame) span[int64] { return f.number(fr, f.account(fr), overflow) }), finish(c, f, n, outer, "int sum")
 	}
-	f := c.floatSum(n)
-	return floatValue(func(fr *frame) span[float64] { s, _ := f.over(fr, g, v.float); return s }), nil
-}
-
-func (c *compiler) floatSum(n node) fold[float64] {
+	f := &fold[float64]{group: g, x: v.toFloat().float, total: func() total[float64] { return &floatSum{} }}
 	nan := at(notANumber, offset(n))
-	return fold[float64]{step: func(a, b span[float64]) span[float64] { return corners(a, b, nan, addFloat) }}
-}
-
-// mean is unknown over nobody.
-func (c *compiler) mean(n *ast.BuiltinNode) (value, error) {
-	g, v, err := c.numbers(n)
-	if err != nil {
-		return value{}, err
+	sum := func(fr *frame, a account[float64]) span[float64] {
+		s := f.number(fr, a, nan)
+		if s.lo < s.hi && (math.IsInf(s.lo, 0) || math.IsInf(s.hi, 0)) { // what lies between may be NaN
+			return void[float64](s.why)
+		}
+		return s
 	}
-	f, x := c.floatSum(n), v.toFloat().float
-	empty := g.empty()
-	return floatValue(func(fr *frame) span[float64] {
-		s, k := f.over(fr, g, x)
-		return divide(s, point(float64(k)), empty, empty)
-	}), nil
+	result := floatValue(func(fr *frame) span[float64] { return sum(fr, f.account(fr)) })
+	if n.Name == "mean" {
+		empty := g.empty()
+		result = floatValue(func(fr *frame) span[float64] {
+			a := f.account(fr)
+			return divide(sum(fr, a), point(float64(a.present)), empty, empty)
+		})
+	}
+	return result, finish(c, f, n, outer, "float sum")
 }
 
 // extreme compiles min and max, of the numbers of a group or of some numbers.
 func (c *compiler) extreme(n *ast.BuiltinNode) (value, error) {
-	ints, floats := lesser[int64], lesser[float64]
-	if n.Name == "max" {
-		ints, floats = greater[int64], greater[float64]
-	}
 	if len(n.Arguments) > 1 {
-		return c.extremeOf(n, ints, floats)
+		if n.Name == "min" {
+			return c.extremeOf(n, lesser, lesser)
+		}
+		return c.extremeOf(n, greater, greater)
 	}
+	outer := c.enter()
 	g, v, err := c.numbers(n)
 	if err != nil {
 		return value{}, err
 	}
 	if v.typ == scgs.Int {
-		f := fold[int64]{first: true, step: ints}
-		return intValue(func(fr *frame) span[int64] { s, _ := f.over(fr, g, v.int); return s }), nil
+		f := &fold[int64]{group: g, x: v.int, total: extremeTotal[int64](n.Name, math.MinInt64, math.MaxInt64)}
+		return intValue(func(fr *frame) span[int64] { return best(f, fr) }), finish(c, f, n, outer, "int "+n.Name)
 	}
-	f := fold[float64]{first: true, step: floats}
-	return floatValue(func(fr *frame) span[float64] { s, _ := f.over(fr, g, v.float); return s }), nil
+	f := &fold[float64]{group: g, x: v.float, total: extremeTotal(n.Name, math.Inf(-1), math.Inf(1))}
+	return floatValue(func(fr *frame) span[float64] { return best(f, fr) }), finish(c, f, n, outer, "float "+n.Name)
+}
+
+func extremeTotal[T int64 | float64](name string, least, greatest T) func() total[T] {
+	if name == "min" {
+		return func() total[T] {
+			return &extreme[T]{worst: greatest, better: func(x, y T) T { return min(x, y) }}
+		}
+	}
+	return func() total[T] { return &extreme[T]{worst: least, better: func(x, y T) T { return max(x, y) }} }
+}
+
+// best is the extreme, which is unknown over nobody.
+func best[T int64 | float64](f *fold[T], fr *frame) span[T] {
+	a := f.account(fr)
+	empty := f.group.empty()
+	if a.present == 0 && a.unsure < 0 {
+		return void[T](empty)
+	}
+	return f.number(fr, a, empty)
 }
 
 // extremeOf takes the least or greatest of its arguments; they are floats if

@@ -17,9 +17,11 @@ type group struct {
 	list   func(*frame) (*scgs.Value, cause) // nil: the loop is over members
 	before []func(*frame)                    // variables that it needs
 	when   []func(*frame) truth
-	elem   value // the member, or a value computed from it
-	steps  int   // cost of elem
-	at     int   // place in the text
+	elem   value  // the member, or a value computed from it
+	steps  int    // cost of elem
+	key    string // the identity of the conditions
+	number string // the identity of elem; empty: it is the member
+	at     int    // place in the text
 }
 
 // begin prepares a loop over the group.
@@ -49,6 +51,7 @@ func (g *group) has(fr *frame, i int) truth {
 func (c *compiler) members() value {
 	c.uses.Members = true
 	slot := len(c.loops)
+	c.loop = max(c.loop, slot)
 	member := func(fr *frame) item { return item{index: fr.loop[slot]} }
 	return value{group: &group{slot: slot, elem: value{item: member}, steps: 1}}
 }
@@ -89,13 +92,13 @@ func (c *compiler) body(n *ast.BuiltinNode, g *group) (value, int, error) {
 		v, err = c.compile(part)
 		return err
 	})
-	return v, (c.cost - before) / max(1, c.factor*c.bound(g)), err
+	return v, (c.cost - before) / times(c.factor, c.bound(g)), err
 }
 
 // inside runs compile as the body of a loop over the group.
 func (c *compiler) inside(g *group, compile func() error) error {
 	outer := c.factor
-	c.factor *= c.bound(g)
+	c.factor = times(c.factor, c.bound(g))
 	c.loops = append(c.loops, loop{g.elem, g.list != nil})
 	err := compile()
 	c.loops = c.loops[:len(c.loops)-1]
@@ -119,119 +122,6 @@ func (c *compiler) each(n *ast.BuiltinNode) (*group, func(*frame) truth, error) 
 	return g, v.bool, nil
 }
 
-// quantifier compiles all, any, none and one.
-func (c *compiler) quantifier(n *ast.BuiltinNode) (value, error) {
-	g, cond, err := c.each(n)
-	if err != nil {
-		return value{}, err
-	}
-	switch n.Name {
-	case "all":
-		fails := func(fr *frame) truth { return not(cond(fr)) }
-		return boolValue(func(fr *frame) truth { return not(g.any(fr, fails)) }), nil
-	case "none":
-		return boolValue(func(fr *frame) truth { return not(g.any(fr, cond)) }), nil
-	case "one":
-		return boolValue(func(fr *frame) truth { return g.one(fr, cond) }), nil
-	}
-	return boolValue(func(fr *frame) truth { return g.any(fr, cond) }), nil
-}
-
-// any is whether the condition holds for an element; it is unknown over an
-// empty group, and so are all and none, which are its negations.
-func (g *group) any(fr *frame, cond func(*frame) truth) truth {
-	g.begin(fr)
-	t := tally{empty: true}
-	for i := range g.size(fr) {
-		if in := g.has(fr, i); in.is != False && t.add(in, cond(fr)) {
-			return truth{is: True}
-		}
-	}
-	return g.decided(t, false)
-}
-
-// one is whether the condition holds for exactly one element.
-func (g *group) one(fr *frame, cond func(*frame) truth) truth {
-	t := g.count(fr, cond)
-	if t.yes > 1 {
-		return truth{is: False}
-	}
-	return g.decided(t, t.yes == 1)
-}
-
-// count tallies a condition over the group.
-func (g *group) count(fr *frame, cond func(*frame) truth) tally {
-	g.begin(fr)
-	t := tally{empty: true}
-	for i := range g.size(fr) {
-		if in := g.has(fr, i); in.is != False {
-			t.add(in, cond(fr))
-		}
-	}
-	return t
-}
-
-// tally counts the elements of a group that a condition holds for.
-type tally struct {
-	yes   int64 // holds for certain
-	open  int64 // may hold, or the element may not be there
-	empty bool  // no element is there for certain
-	why   cause // of the first open one
-	maybe cause // of the first element that may not be there
-}
-
-// add counts an element that is in, or may be, and whether it is a yes.
-func (t *tally) add(in, holds truth) bool {
-	if in.is == True {
-		t.empty = false
-	}
-	t.maybe = either(t.maybe, in.why)
-	both := and(holds, in)
-	switch both.is {
-	case True:
-		t.yes++
-	case Unknown:
-		t.open++
-		t.why = either(t.why, both.why)
-	case False:
-	}
-	return both.is == True
-}
-
-// decided is the answer, unless an open element could change it or the group
-// is or may be empty.
-func (g *group) decided(t tally, answer bool) truth {
-	switch {
-	case t.open > 0:
-		return unknown(t.why)
-	case t.empty:
-		return unknown(either(t.maybe, g.empty()))
-	}
-	return truthOf(answer)
-}
-
-// counter compiles count and len.
-func (c *compiler) counter(n *ast.BuiltinNode) (value, error) {
-	var g *group
-	var err error
-	cond := constant(truth{is: True})
-	if n.Name == "count" {
-		g, cond, err = c.each(n)
-	} else if g, err = c.group(n); err == nil {
-		if g.list != nil && len(g.when) == 0 {
-			return c.length(g), nil
-		}
-		err = c.inside(g, func() error { return c.charge(n, 1) })
-	}
-	if err != nil {
-		return value{}, err
-	}
-	return intValue(func(fr *frame) span[int64] {
-		t := g.count(fr, cond)
-		return between(t.yes, t.yes+t.open, t.why)
-	}), nil
-}
-
 // filter adds a condition to a group.
 func (c *compiler) filter(n *ast.BuiltinNode) (value, error) {
 	g, cond, err := c.each(n)
@@ -239,6 +129,7 @@ func (c *compiler) filter(n *ast.BuiltinNode) (value, error) {
 		return value{}, err
 	}
 	g.when = append(slices.Clip(g.when), cond)
+	g.key += "|" + g.element(n)
 	return value{group: g}, nil
 }
 
@@ -255,6 +146,7 @@ func (c *compiler) mapping(n *ast.BuiltinNode) (value, error) {
 	if !v.scalar() {
 		return value{}, c.errorf(n.Arguments[1], "map to a field or a value, such as .name", "map needs a value for each element, this is %s", v.what())
 	}
+	g.number = g.element(n)
 	g.elem, g.steps = v, steps
 	return value{group: g}, nil
 }

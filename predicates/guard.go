@@ -12,11 +12,12 @@ import (
 // The limits on the text of one predicate. What exceeds one is refused when the
 // configuration is loaded.
 const (
-	MaxSource  = 4096  // bytes
-	MaxNesting = 64    // brackets and unary operators around one operand
-	MaxNodes   = 500   // nodes of the syntax tree
-	MaxLoops   = 2     // loops over members inside one another
-	MaxSteps   = 50000 // evaluation steps at the member limit
+	MaxSource  = 4096           // bytes
+	MaxNesting = 64             // brackets and unary operators around one operand
+	MaxNodes   = 500            // nodes of the syntax tree
+	MaxLoops   = 2              // loops over members inside one another
+	MaxSteps   = 50000          // evaluation steps at the member limit
+	MaxSetup   = 100 * MaxSteps // steps to build what is kept when an epoch begins, at the member limit
 )
 
 // guard refuses what must not reach a recursive parser: text that is long,

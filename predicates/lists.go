@@ -70,7 +70,7 @@ func (c *compiler) bound(g *group) int {
 }
 
 // length is the number of elements of a list.
-func (c *compiler) length(g *group) value {
+func (g *group) length() value {
 	return intValue(func(fr *frame) span[int64] {
 		g.begin(fr)
 		n := int64(g.size(fr))

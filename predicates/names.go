@@ -16,11 +16,12 @@ var roots = []string{"members", "prev", "memory", "process", "from_parent"}
 var own = []string{"name", "host", "online"}
 
 func (c *compiler) identifier(n *ast.IdentifierNode) (value, error) {
-	for _, b := range c.names {
+	for i, b := range c.names {
 		if b.name != n.Value {
 			continue
 		}
 		if b.read.scalar() || b.read.item != nil {
+			c.binding = min(c.binding, i)
 			return b.read, nil
 		}
 		return c.compile(b.tree)

@@ -24,8 +24,8 @@ func parse(src string) (root node, err error) {
 			root, err = nil, errorAt(src, 0, "write it in a simpler way", "the parser failed: %v", r)
 		}
 	}()
-	config := conf.New(map[string]any{})
-	config.MaxNodes = MaxNodes
+	config := &conf.Config{MaxNodes: MaxNodes} // the parser reads nothing else that conf.New would fill in
+	config.WithEnv(map[string]any{})
 	tree, err := parser.ParseWithConfig(src, config)
 	if err != nil {
 		return nil, syntaxError(src, err)

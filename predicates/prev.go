@@ -30,6 +30,7 @@ func (s *Scope) Next() {
 	if !p.kept {
 		return
 	}
+	s.changed.Prev = true
 	p.count = min(p.count+1, 2)
 	n := len(s.env.State)
 	for _, i := range p.changed {

@@ -12,10 +12,13 @@ import (
 type Program struct {
 	env    *Env
 	src    string
+	tree   node
 	result scgs.Field
 	root   value
 	cost   int
+	setup  int
 	vars   int
+	folds  []folder
 	uses   Uses
 }
 
@@ -35,6 +38,25 @@ type Uses struct {
 	Prev    bool     // the global state before, in its fields among Fields: the result may change with each new one
 }
 
+// with is what two pieces of a text use together.
+func (u Uses) with(v Uses) Uses {
+	return Uses{
+		Members: u.Members || v.Members, Fields: u.Fields | v.Fields, Prev: u.Prev || v.Prev, Memory: u.Memory | v.Memory,
+		Process: u.Process | v.Process, Parent: append(u.Parent, v.Parent...),
+	}
+}
+
+// membersOnly is whether nothing but the present state of members is used.
+func (u Uses) membersOnly() bool {
+	return !u.Prev && u.Memory == 0 && u.Process == 0 && len(u.Parent) == 0
+}
+
+// overlaps is whether there is something that both use.
+func (u Uses) overlaps(v Uses) bool {
+	return u.Members && v.Members || u.Prev && v.Prev || u.Fields&v.Fields != 0 || u.Memory&v.Memory != 0 || u.Process&v.Process != 0 ||
+		slices.ContainsFunc(u.Parent, func(name string) bool { return slices.Contains(v.Parent, name) })
+}
+
 // sorted returns the same Uses with the signals in order, each once.
 func (u Uses) sorted() Uses {
 	slices.Sort(u.Parent)
@@ -49,9 +71,13 @@ func (p *Program) Source() string { return p.src }
 // name. A program of [Env.Members] has no type.
 func (p *Program) Result() scgs.Field { return p.result }
 
-// Cost is the greatest number of steps of one evaluation at the member limit;
-// it is at most [MaxSteps].
+// Cost is the greatest number of steps that a change of one member and one
+// evaluation after it take at the member limit; it is at most [MaxSteps].
 func (p *Program) Cost() int { return p.cost }
+
+// Setup is the greatest number of steps that the first evaluation of an epoch
+// takes besides, to build what is kept; it is at most [MaxSetup].
+func (p *Program) Setup() int { return p.setup }
 
 // Uses says what the result depends on. It is not to be changed.
 func (p *Program) Uses() Uses { return p.uses }

@@ -88,6 +88,12 @@ func (w *world) one(t *testing.T, d *datadriven.TestData, src string) string {
 			return "unknown: " + reason
 		}
 		return fmt.Sprintf("%s %s", p.Result().Type, v)
+	case "explain":
+		p, err := w.env.Bool(src)
+		if err != nil {
+			return refusal(p, err)
+		}
+		return explained(p, w.scope)
 	case "receivers":
 		p, err := w.env.Members(src)
 		if err != nil {
@@ -105,6 +111,27 @@ func (w *world) one(t *testing.T, d *datadriven.TestData, src string) string {
 	}
 	t.Fatalf("unknown command %q", d.Cmd)
 	return ""
+}
+
+// explained is a line for each part, indented by its depth.
+func explained(p *predicates.Program, s *predicates.Scope) string {
+	var b strings.Builder
+	v := p.Eval(s)
+	b.WriteString(strings.TrimSuffix(fmt.Sprintf("%v: %s", v.Truth, v.Reason), ": "))
+	for _, part := range p.Explain(s) {
+		value := part.Low.String()
+		if part.Low != part.High {
+			value += ".." + part.High.String()
+		}
+		fmt.Fprintf(&b, "\n    %s%s  is  %s", strings.Repeat("  ", part.Depth), part.Text, value)
+		if part.Reason != "" {
+			b.WriteString(", " + part.Reason)
+		}
+		if m := part.Split; m != nil {
+			fmt.Fprintf(&b, "  true %v false %v unknown %v", m.True, m.False, m.Unknown)
+		}
+	}
+	return b.String()
 }
 
 func want(t *testing.T, d *datadriven.TestData) scgs.Field {

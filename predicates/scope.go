@@ -2,6 +2,7 @@ package predicates
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gopegasus/pegasus/scgs"
@@ -9,7 +10,8 @@ import (
 
 // Scope is the global state under judgement: what is known of the members, of
 // memory and of the parent's signals. Its one owner updates it in place and
-// evaluates on it; it is not safe for concurrent use.
+// evaluates on it; it is not safe for concurrent use. It remembers every program
+// that was evaluated on it, and keeps their functions over members up to date.
 type Scope struct {
 	env     *Env
 	members []Member
@@ -19,7 +21,13 @@ type Scope struct {
 	process []scgs.Value
 	parent  [][]scgs.Value // nil before the first signal of that name
 	prev    prev
-	frame   frame
+
+	changed Uses // since Settle
+
+	states map[*Program][]keeper
+	shared []shared
+	frame  frame // of the program that is evaluated
+	aside  frame // in which shared states are kept, whoever they are of
 }
 
 // Member is who a member is, apart from its state.
@@ -29,12 +37,19 @@ type Member struct {
 
 // NewScope makes a Scope without members, in which nothing is known.
 func NewScope(e *Env) *Scope {
-	return &Scope{
+	s := &Scope{
 		env:     e,
 		memory:  make([]scgs.Value, len(e.Memory)),
 		process: make([]scgs.Value, len(e.Process)),
 		parent:  make([][]scgs.Value, len(e.Parent)),
+		changed: Uses{Members: true, Memory: math.MaxUint64, Process: math.MaxUint64},
+		states:  map[*Program][]keeper{},
 	}
+	for _, p := range e.Parent {
+		s.changed.Parent = append(s.changed.Parent, p.Name)
+	}
+	s.frame.s, s.aside.s = s, s
+	return s
 }
 
 // Reset begins an epoch with these members, which are in the order of their
@@ -48,6 +63,10 @@ func (s *Scope) Reset(members []Member) {
 	clear(s.online)
 	clear(s.rows)
 	s.prev.reset(n, len(s.rows))
+	for i := range s.shared {
+		s.shared[i].forget()
+	}
+	s.changed.Members, s.changed.Prev = true, true
 }
 
 // Len is the number of members.
@@ -61,21 +80,69 @@ func (s *Scope) Set(i int, row []scgs.Value) {
 	if len(row) != n {
 		panic(fmt.Sprintf("predicates: member %s: %d values for %d fields", s.members[i].Name, len(row), n))
 	}
-	copy(s.rows[i*n:], row)
+	old := s.rows[i*n : (i+1)*n]
+	changed := different(old, row)
+	if s.online[i] && changed == 0 {
+		return
+	}
+	came := !s.online[i]
+	s.before(i, came, changed)
+	copy(old, row)
 	s.online[i] = true
 	s.prev.note(i)
+	s.after(i, came, changed)
 }
 
 // SetUnknown makes the state of member i unknown: it is not .online, and all
 // its fields but .name and .host are unknown.
 func (s *Scope) SetUnknown(i int) {
+	if !s.online[i] {
+		return
+	}
+	s.before(i, true, 0)
 	s.online[i] = false
 	s.prev.note(i)
+	s.after(i, true, 0)
+}
+
+// before and after bracket a change of a member: it is another one as a whole, or
+// in some fields.
+func (s *Scope) before(i int, whole bool, fields uint64) {
+	for k := range s.shared {
+		if state := &s.shared[k]; whole || state.fields&fields != 0 {
+			state.before(s, i)
+		}
+	}
+}
+
+func (s *Scope) after(i int, whole bool, fields uint64) {
+	for k := range s.shared {
+		if state := &s.shared[k]; whole || state.fields&fields != 0 {
+			state.after(s, i)
+		}
+	}
+	s.changed.Members = s.changed.Members || whole
+	s.changed.Fields |= fields
+}
+
+// different has bit i where value i of two rows is not the same.
+func different(a, b []scgs.Value) (fields uint64) {
+	for i := range a {
+		if a[i] != b[i] {
+			fields |= 1 << i
+		}
+	}
+	return fields
 }
 
 // SetMemory gives variable i of [Env.Memory] a value; an Invalid one makes it
 // unknown.
-func (s *Scope) SetMemory(i int, v scgs.Value) { s.memory[i] = v }
+func (s *Scope) SetMemory(i int, v scgs.Value) {
+	if s.memory[i] != v {
+		s.changed.Memory |= 1 << i
+	}
+	s.memory[i] = v
+}
 
 // SetProcess gives the process that hosts the members a state, with a value for
 // each field of [Env.Process]. The row is copied.
@@ -83,11 +150,12 @@ func (s *Scope) SetProcess(row []scgs.Value) {
 	if len(row) != len(s.process) {
 		panic(fmt.Sprintf("predicates: process: %d values for %d fields", len(row), len(s.process)))
 	}
+	s.changed.Process |= different(s.process, row)
 	copy(s.process, row)
 }
 
 // SetProcessUnknown makes the state of the process unknown, as it is at first.
-func (s *Scope) SetProcessUnknown() { clear(s.process) }
+func (s *Scope) SetProcessUnknown() { s.SetProcess(make([]scgs.Value, len(s.process))) }
 
 // SetParent records the parent's last signal of a name, with a value for each of
 // its declared fields; a nil row takes it back. The row is copied. A name that
@@ -100,6 +168,9 @@ func (s *Scope) SetParent(signal string, row []scgs.Value) {
 	if n := len(s.env.Parent[i].Fields); row != nil && len(row) != n {
 		panic(fmt.Sprintf("predicates: signal %s: %d values for %d fields", signal, len(row), n))
 	}
+	if !slices.Contains(s.changed.Parent, signal) {
+		s.changed.Parent = append(s.changed.Parent, signal)
+	}
 	if row == nil {
 		s.parent[i] = nil
 		return
@@ -107,11 +178,22 @@ func (s *Scope) SetParent(signal string, row []scgs.Value) {
 	s.parent[i] = append(make([]scgs.Value, 0, len(row)), row...)
 }
 
+// Affects reports whether something that the result of a program depends on may
+// have changed since Settle was called last, or since NewScope. If not, neither
+// has the result.
+func (s *Scope) Affects(p *Program) bool { return p.uses.overlaps(s.changed) }
+
+// Settle begins to collect changes anew.
+func (s *Scope) Settle() {
+	s.changed = Uses{Parent: s.changed.Parent[:0]}
+}
+
 // frame is the working memory of one evaluation.
 type frame struct {
 	s    *Scope
 	loop [MaxLoops + 1]int // the member or element that each loop is at
 	vars []stored          // values named with let
+	kept []keeper          // the states of the program's folds
 
 	// Of loops over lists, and of an index inside of the innermost loop.
 	lists    [MaxLoops + 1]listed
@@ -132,11 +214,44 @@ func (s *Scope) begin(p *Program) *frame {
 	if p.env != s.env {
 		panic(fmt.Sprintf("predicates: %q was compiled for another Env than the Scope's", p.src))
 	}
-	s.frame.s = s
-	if len(s.frame.vars) < p.vars {
-		s.frame.vars = make([]stored, p.vars)
+	states, known := s.states[p]
+	if !known {
+		states = s.track(p)
 	}
+	s.frame.kept = states
 	return &s.frame
+}
+
+// shared is the state of folds that are kept.
+type shared struct {
+	keeper
+	key    string
+	fields uint64
+}
+
+// track gives a program the states of its folds: those that are kept are shared
+// by all folds of the same key.
+func (s *Scope) track(p *Program) []keeper {
+	if len(s.frame.vars) < p.vars {
+		s.frame.vars, s.aside.vars = make([]stored, p.vars), make([]stored, p.vars)
+	}
+	states := make([]keeper, len(p.folds))
+	for i, f := range p.folds {
+		key, fields := f.id()
+		if k := slices.IndexFunc(s.shared, func(x shared) bool { return x.key == key }); k >= 0 {
+			states[i] = s.shared[k].keeper
+			continue
+		}
+		states[i] = f.keep()
+		if key != "" {
+			s.shared = append(s.shared, shared{states[i], key, fields})
+		}
+	}
+	for _, state := range states {
+		state.own(states)
+	}
+	s.states[p] = states
+	return states
 }
 
 // The readers below return a value and why it is missing.

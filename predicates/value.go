@@ -2,7 +2,6 @@ package predicates
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/gopegasus/pegasus/scgs"
@@ -133,7 +132,7 @@ func (v value) after(prepare func(*frame)) value {
 	v.item = prepared(prepare, v.item)
 	if v.group != nil {
 		g := *v.group
-		g.before = append(slices.Clone(g.before), prepare)
+		g.before = append([]func(*frame){prepare}, g.before...) // An inner let may read this one.
 		v.group = &g
 	}
 	return v

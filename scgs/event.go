@@ -89,6 +89,35 @@ func (s Span) Certain() time.Duration {
 	return 0
 }
 
+// SpanOf is when runs of different members, of which there is at least one, held
+// together, where any two of them certainly overlap.
+func SpanOf(runs []Part) Span {
+	s := Span{
+		SameClock: true, Domain: runs[0].Start.Domain,
+		MonoFrom: clocksync.MinInstant, MonoTo: clocksync.MaxInstant,
+		CoreFrom: clocksync.MinInstant, CoreTo: clocksync.MaxInstant,
+		EnvelopeFrom: clocksync.MinInstant, EnvelopeTo: clocksync.MaxInstant,
+	}
+	for i := range runs {
+		start, end := &runs[i].Start, &runs[i].End
+		s.SameClock = s.SameClock && start.Domain == s.Domain
+		s.MonoFrom, s.MonoTo = max(s.MonoFrom, start.Mono), min(s.MonoTo, end.Mono)
+		s.CoreFrom, s.CoreTo = max(s.CoreFrom, start.Within.Latest), min(s.CoreTo, end.Within.Earliest)
+		s.EnvelopeFrom = max(s.EnvelopeFrom, start.Within.Earliest)
+		if !runs[i].Open {
+			s.EnvelopeTo = min(s.EnvelopeTo, end.Within.Latest)
+		}
+	}
+	if !s.SameClock {
+		s.Domain, s.MonoFrom, s.MonoTo = "", 0, 0
+	}
+	s.HasCore = s.CoreFrom < s.CoreTo && s.CoreFrom.Finite() && s.CoreTo.Finite()
+	if !s.HasCore {
+		s.CoreFrom, s.CoreTo = 0, 0
+	}
+	return s
+}
+
 // fill makes the event of the current tuple.
 func (d *Detector) fill(ev *Event, kind Kind) {
 	changed := ev.Changed[:0]

@@ -111,6 +111,16 @@ func (q *queue) grow() {
 	q.ring, q.head = ring, 0
 }
 
+// Pending is how many local states of a member the detector keeps: the one it looks
+// at and those behind it. It is 0 for a number that is no member.
+func (d *Detector) Pending(m Member) int {
+	mb := d.find(m)
+	if mb == nil {
+		return 0
+	}
+	return int(mb.queue.n)
+}
+
 // collapse makes one UNKNOWN of the n oldest states behind the head. That only
 // removes candidates, so nothing false can come of it.
 func (d *Detector) collapse(m Member, n int32) {

@@ -184,35 +184,18 @@ func (t *Threshold) Next(s *Set) bool {
 	for _, r := range runs {
 		parts = append(parts, r.part())
 	}
-	*s = Set{Epoch: f.epoch, Index: f.index, Grows: f.grows, Runs: parts, Span: spanOf(runs)}
+	*s = Set{Epoch: f.epoch, Index: f.index, Grows: f.grows, Runs: parts, Span: SpanOf(parts)}
 	return true
 }
 
-// spanOf is when the runs held.
-func spanOf(runs []*run) Span {
-	s := Span{
-		SameClock: true, Domain: runs[0].clockRuns.name,
-		MonoFrom: clocksync.MinInstant, MonoTo: clocksync.MaxInstant,
-		CoreFrom: clocksync.MinInstant, CoreTo: clocksync.MaxInstant,
-		EnvelopeFrom: clocksync.MinInstant, EnvelopeTo: clocksync.MaxInstant,
+// Run returns the open run of a member, as it is known by now; false if it has
+// none.
+func (t *Threshold) Run(m Member) (Part, bool) {
+	h := t.find(m)
+	if h == nil || h.open == nil {
+		return Part{}, false
 	}
-	for _, r := range runs {
-		s.SameClock = s.SameClock && r.clockRuns == runs[0].clockRuns
-		s.MonoFrom, s.MonoTo = max(s.MonoFrom, r.start.m), min(s.MonoTo, r.end.m)
-		s.CoreFrom, s.CoreTo = max(s.CoreFrom, r.start.hi), min(s.CoreTo, r.end.lo)
-		s.EnvelopeFrom = max(s.EnvelopeFrom, r.start.lo)
-		if r.closed {
-			s.EnvelopeTo = min(s.EnvelopeTo, r.end.hi)
-		}
-	}
-	if !s.SameClock {
-		s.Domain, s.MonoFrom, s.MonoTo = "", 0, 0
-	}
-	s.HasCore = s.CoreFrom < s.CoreTo && s.CoreFrom.Finite() && s.CoreTo.Finite()
-	if !s.HasCore {
-		s.CoreFrom, s.CoreTo = 0, 0
-	}
-	return s
+	return h.open.part(), true
 }
 
 // Released appends to dst the handles that the detector has let go of since the

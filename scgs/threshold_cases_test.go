@@ -269,3 +269,31 @@ func TestThresholdRefuses(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 }
+
+// Run shows a member's run for as long as it is open, with its newest evidence.
+func TestThresholdRun(t *testing.T) {
+	c := newThresholdCase(2, scgs.Options{})
+	for _, step := range []struct{ input, want string }{
+		{"-a5", "none"},
+		{"+a10/2", "2 from 10 to 10, ref 1"},
+		{"~a14/2", "2 from 10 to 14, ref 1"},
+		{"+a20/2", "2 from 10 to 20, ref 2"},
+		{"-a30/2", "none"},
+		{"+a40/2", "5 from 40 to 40, ref 3"},
+		{"!a", "none"},
+	} {
+		if why := c.input(step.input); why != scgs.Accepted {
+			t.Fatalf("%s: %v", step.input, why)
+		}
+		got := "none"
+		if p, ok := c.d.Run(0); ok {
+			got = fmt.Sprintf("%d from %v to %v, ref %d", p.Seq, p.Start.Mono, p.End.Mono, p.Ref)
+		}
+		if got != step.want {
+			t.Errorf("after %s the run is %s, want %s", step.input, got, step.want)
+		}
+	}
+	if _, ok := c.d.Run(9); ok {
+		t.Error("a stranger has a run")
+	}
+}

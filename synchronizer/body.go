@@ -19,13 +19,14 @@ type gathered struct {
 // body answers a request on the data subject: for a piece of an input, or with a
 // piece of what a run has come to.
 func (l *loop) body(it *item) {
+	l.input, l.arrived = synccore.Input{Kind: synccore.InBody}, l.opt.now()
 	b, err := wire.DecodeBody(it.body.Data)
 	if err == nil && b.Member != it.member {
 		err = fmt.Errorf("a body of %q on the subject of %q", b.Member, it.member)
 	}
 	l.countFrame(err)
 	if err != nil {
-		l.reject(it.member, err)
+		l.reject(classOf(err), it.member, err)
 		return
 	}
 	answer := wire.Body{Member: b.Member, Program: b.Program, Run: b.Run, Kind: b.Kind, Size: b.Size, Offset: b.Offset}

@@ -1,13 +1,18 @@
 package synchronizer
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
 // maxConfigBytes is one byte more than a configuration may have.
@@ -17,6 +22,7 @@ const maxConfigBytes = 1<<20 + 1
 // be used for several synchronizers.
 type Config struct {
 	name  string
+	hash  string // of the text
 	plans synccore.Plans
 }
 
@@ -59,7 +65,12 @@ func ParseConfig(name string, src []byte, overrides ...Override) (*Config, error
 	if err != nil {
 		return nil, err
 	}
-	return &Config{name, plans}, nil
+	return newConfig(name, src, plans), nil
+}
+
+func newConfig(name string, src []byte, plans synccore.Plans) *Config {
+	sum := sha256.Sum256(src)
+	return &Config{name, hex.EncodeToString(sum[:8]), plans}
 }
 
 // LoadProgram reads and checks a file with a program and the synchronizer that runs
@@ -84,8 +95,27 @@ func ParseProgram(name string, src []byte) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return &Config{name, synccore.Plans{host}}, nil
+	return newConfig(name, src, synccore.Plans{host}), nil
 }
+
+// Warning is something in a configuration that can be run and is likely a
+// mistake, with its place.
+type Warning = yamlconf.Fault
+
+// Warnings lists what "pegasus check" warns of, in the order of the file. None of
+// it keeps a synchronizer from starting.
+func (c *Config) Warnings() []Warning {
+	var list []Warning
+	for _, p := range c.plans {
+		list = append(list, p.Warnings...)
+	}
+	slices.SortStableFunc(list, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
+	return list
+}
+
+// Hash tells texts of configurations apart: 16 hexadecimal digits of the SHA-256 of
+// the text, which overrides do not change.
+func (c *Config) Hash() string { return c.hash }
 
 // Level describes one synchronizer of a configuration.
 type Level struct {

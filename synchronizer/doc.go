@@ -13,7 +13,8 @@
 //
 //   - A predicate that fired was certainly true: the states of its witness held
 //     together at one instant, in every reality that the members' stamps admit,
-//     whatever was lost, doubled, delayed or reordered on the way.
+//     whatever was lost, doubled, delayed or reordered on the way. Only one that
+//     asks for the modality possibly may have been, and Verdict.Modality says so.
 //   - A signal takes effect at most once, and only in the region entry it was
 //     decided on. It is repeated until its fate is known; each fate is told to
 //     the observer and counted.
@@ -30,6 +31,20 @@
 // synchronizer through them once more, to the same outputs byte for byte, or to the
 // verdicts of a changed configuration. [Synchronizer.Reload] goes over to a changed
 // configuration while the synchronizer runs.
+//
+// # Asking it
+//
+// [Synchronizer.Status] tells where it stands and [Synchronizer.Why] why a predicate
+// fired last, what it comes to now and what it lacks. It answers the same questions
+// over NATS, to `pegasus status`, `pegasus why` and `pegasus watch`: whoever may connect
+// to the server may ask, and be told the members' states. What happens is published
+// only while somebody watches.
+//
+// # Being watched
+//
+// Options.MeterProvider and Options.TracerProvider take metrics and a span for each
+// decision; [Synchronizer.Readiness] is for probes. Names, units and what they mean
+// are in docs/operations.md; they are stable.
 //
 // # Concurrency
 //

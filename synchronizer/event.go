@@ -42,18 +42,23 @@ func (Rejection) event() {}
 
 // Stats are counters since the start.
 type Stats struct {
-	Frames    uint64                             // received from members
-	Malformed uint64                             // frames of these that were refused
-	Rejected  uint64                             // inputs refused for other reasons
-	Probes    uint64                             // sent
-	Pings     uint64                             // answered: members measuring their clocks
-	Resends   uint64                             // asked for
-	Decisions uint64                             // firings of predicates
-	Signals   uint64                             // signals sent, without repetitions
-	Fates     map[control.Fate]uint64            // by final fate
-	ByName    map[string]map[control.Fate]uint64 // by the signal's name and final fate
-	Dropped   uint64                             // messages lost because this process was too slow
-	Journal   JournalStats                       // of Options.Journal
+	Frames     uint64                             // received from members
+	Malformed  uint64                             // frames of these that were refused
+	Rejected   uint64                             // inputs refused for other reasons
+	Probes     uint64                             // sent
+	Pings      uint64                             // answered: members measuring their clocks
+	Resends    uint64                             // asked for
+	Decisions  uint64                             // firings of predicates
+	Suppressed uint64                             // firings that a cooldown kept back
+	Panics     uint64                             // of predicates written in Go
+	Signals    uint64                             // signals sent, without repetitions
+	Fates      map[control.Fate]uint64            // by final fate
+	ByName     map[string]map[control.Fate]uint64 // by the signal's name and final fate
+	Dropped    uint64                             // messages lost because this process was too slow
+	Asked      uint64                             // questions answered, of Status, Why and of other processes
+	Busy       uint64                             // questions refused because too many waited
+	Untold     uint64                             // events that watchers were not told, being too many
+	Journal    JournalStats                       // of Options.Journal
 }
 
 // ProgramKind says what a [Program] tells.

@@ -3,6 +3,7 @@ package synchronizer
 import (
 	"sync"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
 )
 
@@ -11,7 +12,8 @@ type item struct {
 	ack    bool
 	member string
 	frame  []byte
-	body   *bus.Message // a request on the data subject; frame is empty then
+	body   *bus.Message      // a request on the data subject; frame is empty then
+	at     clocksync.Instant // when it came, if somebody measures
 }
 
 // inbox is the one way to a core: bounded, many writers, one reader. A writer
@@ -56,6 +58,13 @@ func (b *inbox) take(spare []item) []item {
 	b.items = spare[:0]
 	b.space.Broadcast()
 	return items
+}
+
+// depth is how many messages wait.
+func (b *inbox) depth() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items)
 }
 
 // close lets waiting writers go; what they bring is dropped from now on.

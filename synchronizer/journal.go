@@ -302,3 +302,12 @@ func (j *journal) recorded() JournalStats {
 	defer j.mu.Unlock()
 	return j.stats
 }
+
+func (j *journal) readiness() Readiness {
+	stats := j.recorded()
+	part := Readiness{"journal", true, fmt.Sprintf("%d inputs in %d bytes", stats.Inputs, stats.Bytes)}
+	if stats.Err != nil {
+		part.Detail = fmt.Sprintf("ended after %d inputs: %v; %d are lost", stats.Inputs, stats.Err, stats.Lost)
+	}
+	return part
+}

@@ -46,6 +46,9 @@ func record(t *testing.T, rounds int) (journal []byte, told []synchronizer.Event
 		epoch, ok := e.(synchronizer.Epoch)
 		return ok && len(epoch.Dropped) > 0
 	})
+	if parts := s.Readiness(); parts[len(parts)-1].Part != "journal" || !strings.HasSuffix(parts[len(parts)-1].Detail, " bytes") {
+		t.Errorf("%+v", parts)
+	}
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
@@ -234,6 +237,9 @@ func runWithout(t *testing.T, w writer) (synchronizer.JournalStats, string) {
 	}
 	if s.Stats().Decisions != 1 {
 		t.Errorf("%+v", s.Stats())
+	}
+	if part := s.Readiness()[6]; part.Part != "journal" || !part.Ready || !strings.Contains(part.Detail, "ended after ") {
+		t.Errorf("%+v", part)
 	}
 	return s.Stats().Journal, log.String()
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -21,6 +22,10 @@ type loop struct {
 	frame  []byte
 	wake   clocksync.Instant
 	more   bool // the next message waits already
+	spans  *spans
+	now    clocksync.Instant // of the step
+	// When the message came that the step is about.
+	arrived clocksync.Instant
 
 	timeline clocksync.Timeline // of the reference clock, as the core knows it
 
@@ -32,7 +37,10 @@ func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.in.close()
 	defer s.journal.close()
-	l := &loop{Synchronizer: s, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, bodies: map[string]*gathered{}}
+	l := &loop{
+		Synchronizer: s, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: newSpans(s.opt.TracerProvider),
+		bodies: map[string]*gathered{},
+	}
 	if s.resumed != nil {
 		l.input = synccore.Input{Kind: synccore.InRestart, Restart: s.resumed}
 		l.step(s.opt.now())
@@ -57,6 +65,9 @@ func (s *Synchronizer) run(ctx context.Context) {
 			l.more = false
 			l.input = synccore.Input{Kind: synccore.InCancel, Reason: reason}
 			l.step(s.opt.now())
+		case q := <-s.questions:
+			q.ask(s.core, s.opt.now())
+			close(q.done)
 		case <-timer.C:
 		}
 		l.tick()
@@ -98,7 +109,7 @@ func (l *loop) tick() {
 		l.wake = now.Add(100 * time.Millisecond)
 		return
 	}
-	l.more = false
+	l.more, l.arrived = false, now
 	l.input = synccore.Input{Kind: synccore.InTick}
 	l.step(now)
 }
@@ -119,9 +130,10 @@ func (l *loop) receive(it *item) {
 	err := l.decode(it)
 	l.countFrame(err)
 	if err != nil {
-		l.reject(it.member, err)
+		l.reject(classOf(err), it.member, err)
 		return
 	}
+	l.arrived = it.at
 	l.step(l.opt.now())
 }
 
@@ -141,7 +153,11 @@ func (l *loop) decode(it *item) error {
 		return err
 	case wire.KindBatch:
 		l.input.Kind, l.input.Batch = synccore.InBatch, &l.batch
-		return l.codec.Decode(it.frame, l.core.Domain(it.member), &l.batch)
+		err := l.codec.Decode(it.frame, l.core.Domain(it.member), &l.batch)
+		if err == nil {
+			l.spans.batch(l.core, &l.batch)
+		}
+		return err
 	case wire.KindGone:
 		gone, err := wire.DecodeGone(it.frame)
 		l.input.Kind, l.input.Gone = synccore.InGone, &gone
@@ -154,12 +170,20 @@ func (l *loop) decode(it *item) error {
 	return errors.New("a frame of kind " + kind.String() + " does not come from a member")
 }
 
-func (l *loop) reject(from string, err error) {
-	l.opt.Logger.Warn("refused", "from", from, "reason", err.Error())
-	l.tell(Rejection{synccore.Rejection{From: from, Reason: err.Error()}})
+// reject tells of what the core does not get to see.
+func (l *loop) reject(class synccore.Class, from string, err error) {
+	l.countRejected(class)
+	r := synccore.Rejection{From: from, Class: class, Reason: err.Error()}
+	l.logRejected(r)
+	l.tell(Rejection{r})
+}
+
+func (l *loop) logRejected(r synccore.Rejection) {
+	l.opt.Logger.Warn("refused", telemetry.ClassKey, r.Class.String(), "from", r.From, "reason", r.Reason)
 }
 
 func (l *loop) step(now clocksync.Instant) {
+	l.now = now
 	if t := l.clock.Timeline(); t != l.timeline {
 		l.timeline = t
 		l.advance(now, &synccore.Input{Kind: synccore.InTimeline, Timeline: t, More: true})
@@ -171,6 +195,7 @@ func (l *loop) step(now clocksync.Instant) {
 	l.wake = l.output.Wake
 	l.deliver()
 	l.report()
+	l.measure(now)
 }
 
 // advance steps the core: nothing else does.
@@ -187,6 +212,8 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 // the core repeats what matters.
 func (l *loop) deliver() {
 	out := &l.output
+	l.spans.begin(out)
+	defer l.spans.end()
 	for i := range out.Welcomes {
 		l.send(l.subjects.Probe(out.Welcomes[i].To), func(dst []byte) ([]byte, error) {
 			return wire.AppendWelcome(dst, &out.Welcomes[i].Msg)
@@ -210,6 +237,7 @@ func (l *loop) deliver() {
 // sendSignals sends a member's signals in as many frames as they take.
 func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
 	rest := a.Msg
+	l.spans.mark(rest.Signals)
 	for len(rest.Signals) > 0 {
 		sent := 0
 		l.send(l.subjects.Signal(a.To), func(dst []byte) (frame []byte, err error) {
@@ -226,12 +254,12 @@ func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
 func (l *loop) send(subject string, encode func([]byte) ([]byte, error)) {
 	frame, err := encode(l.frame[:0])
 	if err != nil {
-		l.reject(subject, err)
+		l.reject(synccore.ClassSend, subject, err)
 		return
 	}
 	l.frame = frame
 	if err := l.bus.Publish(subject, frame); err != nil {
-		l.opt.Logger.Debug("not sent", "subject", subject, "error", err)
+		l.opt.Logger.Debug("not sent", telemetry.ClassKey, "send", "subject", subject, "error", err)
 	}
 }
 
@@ -243,10 +271,10 @@ func (l *loop) report() {
 		l.opt.Logger.Info("epoch", "number", e.Epoch, "members", e.Members, "joined", e.Joined, "dropped", e.Dropped)
 	}
 	for _, c := range out.Clocks {
-		l.opt.Logger.Info("clock", "member", c.Name, "source", c.Quality.Source, "status", c.Quality.Status.String())
+		l.opt.Logger.Info("clock", telemetry.ClassKey, c.Quality.Status.String(), "member", c.Name, "source", c.Quality.Source)
 	}
 	for _, r := range out.Rejected {
-		l.opt.Logger.Warn("refused", "from", r.From, "reason", r.Reason)
+		l.logRejected(r)
 	}
 	for _, r := range out.Reloads {
 		l.opt.Logger.Info("reloaded", "configuration", r.Config, "changes", r.Changes)
@@ -292,6 +320,7 @@ func (l *loop) tell(e Event) {
 	if l.opt.Observe != nil {
 		l.opt.Observe(e)
 	}
+	l.feed.put(e, l.opt.now)
 }
 
 func (l *loop) countFrame(err error) {
@@ -300,16 +329,28 @@ func (l *loop) countFrame(err error) {
 	l.stats.Frames++
 	if err != nil {
 		l.stats.Malformed++
+		return
 	}
+	if k := int(l.input.Kind); k < len(l.tally.frames) { // Bodies are not among the metrics of frames.
+		l.tally.frames[k]++
+	}
+}
+
+func (l *loop) countRejected(class synccore.Class) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tally.rejected[class]++
 }
 
 func (l *loop) countStep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out, s := &l.output, &l.stats
+	l.tally.add(l.core, l.now, out)
 	s.Probes += uint64(len(out.Probes))
 	s.Resends += uint64(len(out.Resends))
 	s.Rejected += uint64(len(out.Rejected))
+	s.Suppressed += out.Suppressed
 	for i := range out.Verdicts {
 		if out.Verdicts[i].Fired {
 			s.Decisions++

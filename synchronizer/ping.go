@@ -18,17 +18,22 @@ func (s *Synchronizer) pong(m bus.Message) {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.stats.Malformed++
+		s.tally.rejected[classOf(err)]++
 		return
 	}
 	s.stats.Pings++
 }
 
+// pongBytes is room for most answers, so that none is made after the reading.
+const pongBytes = 160
+
 func (s *Synchronizer) answer(m bus.Message, arrived clocksync.Instant) error {
+	frame := make([]byte, 0, pongBytes)
 	// The timeline comes after both readings: should the machine have slept in
 	// between, they bound the offset of the later one as well.
-	p := wire.Pong{Arrived: clocksync.Exactly(arrived), Departed: clocksync.Exactly(s.clock.Now())}
+	p := wire.Pong{Arrived: clocksync.Exactly(arrived), Departed: clocksync.Exactly(s.clock.Now()), Drift: s.opt.Drift}
 	p.Timeline = s.clock.Timeline()
-	frame, err := wire.AppendPong(nil, &p)
+	frame, err := wire.AppendPong(frame, &p)
 	if err != nil {
 		return err
 	}

@@ -38,8 +38,10 @@ type reload struct {
 // Members, the epoch and signals under way stay as they are. A predicate of the
 // same name and text stays where it stands: it does not fire again on what it has
 // fired on, and a hold time goes on. One that is new or was changed begins anew and
-// is judged on the global state in force at once. Memory keeps the values of
-// variables whose name and type are the same.
+// is judged on the global state in force at once; a threshold, or one with a modality,
+// looks at the states that were in it and have not ended, and at what is reported from
+// then on. Those of Options.Predicates stay. Memory keeps the values of variables whose
+// name and type are the same.
 //
 // The observer is told by a [Reloaded]; Reload returns when the configuration is in
 // force. It must not be called by the observer.
@@ -57,6 +59,9 @@ func (s *Synchronizer) Reload(cfg *Config) error {
 func (l *loop) reload(cfg *Config) error {
 	plan, err := cfg.plan(l.name)
 	if err == nil {
+		plan, err = plan.With(compiled(l.opt.Predicates, l.panicked))
+	}
+	if err == nil {
 		_, err = l.core.Plan().Changes(plan)
 	}
 	if err != nil {
@@ -64,6 +69,7 @@ func (l *loop) reload(cfg *Config) error {
 	}
 	l.more = false
 	l.input = synccore.Input{Kind: synccore.InPlan, Plan: plan}
+	l.config = cfg.hash
 	l.step(l.opt.now())
 	return nil
 }

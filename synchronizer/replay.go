@@ -22,6 +22,9 @@ type ReplayOptions struct {
 	// Observe is called with every event of the recorded run, at the wall clock's
 	// time of the recording host.
 	Observe func(at time.Time, e Event)
+	// Predicates are those written in Go that the recorded run had in its Options;
+	// without them its outputs are others. They judge for Changed, too.
+	Predicates []Predicate
 	// Changed is a configuration to judge the recorded inputs by as well, from
 	// their beginning on; reloads in the journal leave it alone. It has to have the
 	// recorded synchronizer, or another one alone, whose declared state is part of
@@ -90,6 +93,9 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 	if err != nil {
 		return nil, err
 	}
+	if j.Plan, err = opt.with(j.Plan); err != nil {
+		return nil, err
+	}
 	p := &replay{
 		opt: opt, journal: j, core: synccore.New(j.Plan, j.Header.Options()), standing: map[string]*standings{},
 		result: Replayed{
@@ -133,6 +139,16 @@ type standings struct {
 	told [2]bool // on this input
 }
 
+// with is the plan with the predicates written in Go. A Judge that panics counts as
+// unknown, as it did in the run.
+func (o *ReplayOptions) with(plan *synccore.Plan) (*synccore.Plan, error) {
+	plan, err := plan.With(compiled(o.Predicates, func(string, any) {}))
+	if err != nil {
+		return nil, fmt.Errorf("ReplayOptions.Predicates: %w", err)
+	}
+	return plan, nil
+}
+
 func (p *replay) run() error {
 	var rec synccore.Record
 	for {
@@ -142,6 +158,11 @@ func (p *replay) run() error {
 		}
 		if err != nil {
 			return err
+		}
+		if rec.Input.Kind == synccore.InPlan {
+			if rec.Input.Plan, err = p.opt.with(rec.Input.Plan); err != nil {
+				return err
+			}
 		}
 		p.step(&rec)
 	}
@@ -194,6 +215,9 @@ func (p *replay) change() error {
 		if plan, err = p.opt.Changed.plan(""); err != nil {
 			return fmt.Errorf("the journal is of synchronizer %q: %w", p.journal.Plan.Name, err)
 		}
+	}
+	if plan, err = p.opt.with(plan); err != nil {
+		return err
 	}
 	if p.columns, err = columns(p.journal.Plan.State, plan.State); err != nil {
 		return err

@@ -11,12 +11,15 @@ import (
 	"time"
 
 	"github.com/nats-io/nats.go"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -45,6 +48,8 @@ type Options struct {
 	// SeparateClock makes this process a clock domain of its own, as if it were
 	// alone on its host: to try on one host what happens between several.
 	SeparateClock bool
+	// Predicates are judged beside those of the configuration.
+	Predicates []Predicate
 	// Journal takes the record of all inputs, JSON lines that [Replay] reads. It is
 	// written to on a goroutine of its own, every second and at the end, and closed by
 	// nobody. A writer that fails or falls behind by 16 MiB ends the journal and not
@@ -53,6 +58,15 @@ type Options struct {
 	// JournalLimit ends the journal, but not the run, before it has more bytes.
 	// 0 means [DefaultJournalLimit]; the least is [MinJournalLimit].
 	JournalLimit int64
+	// Drift is how many parts per million the clock of this machine may run fast or
+	// slow, up to [clocksync.MaxDrift]. Members that measure theirs against it are
+	// told, and widen their bounds by both. 0 stands for [source.DefaultDrift].
+	Drift float64
+	// MeterProvider is what the metrics go to, and TracerProvider what the spans of
+	// decisions go to; docs/operations.md lists both. Nil means none: no global
+	// provider is used.
+	MeterProvider  metric.MeterProvider
+	TracerProvider trace.TracerProvider
 
 	// Resume is the journal of an earlier life of the same program, which goes on where
 	// it was: what had ended is not run again, and what was under way is found again on
@@ -78,13 +92,23 @@ type Synchronizer struct {
 	reloads  chan reload
 	cancels  chan string
 	resumed  *synccore.Restart // of a program that was taken up
+	config   string            // the hash of the one in force; the owner of the core has it
+
+	questions chan question    // for the owner of the core
+	asked     chan bus.Message // by other processes
+	feed      eventFeed
+
+	meters *meters // nil if nobody measures
 
 	cancel context.CancelFunc
 	done   chan struct{}
+	beside sync.WaitGroup // what runs beside the owner of the core
 
-	mu    sync.Mutex
-	err   error
-	stats Stats
+	mu     sync.Mutex
+	err    error
+	stats  Stats
+	panics []string // predicates whose Judge has panicked
+	tally  tally
 }
 
 // inboxLimit is how many messages may wait for the core.
@@ -108,6 +132,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if opt.Logger == nil {
 		opt.Logger = slog.New(slog.DiscardHandler)
 	}
+	opt.Logger = telemetry.Sampled(opt.Logger)
 	if opt.now == nil {
 		opt.now = source.Monotonic
 	}
@@ -119,6 +144,12 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	if opt.JournalLimit < MinJournalLimit {
 		return nil, fmt.Errorf("synchronizer: a journal of at most %d bytes is too short: use at least %d", opt.JournalLimit, MinJournalLimit)
+	}
+	if !(opt.Drift >= 0 && opt.Drift <= clocksync.MaxDrift) { // Also NaN.
+		return nil, fmt.Errorf("synchronizer: Options.Drift is %v: it is in parts per million, from 0 to %v", opt.Drift, clocksync.MaxDrift)
+	}
+	if opt.Drift == 0 {
+		opt.Drift = source.DefaultDrift()
 	}
 	clock := source.System()
 	if opt.SeparateClock {
@@ -135,18 +166,26 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	}
 	var taken *takenUp
 	s := &Synchronizer{
-		opt:      opt,
-		name:     plan.Name,
-		clock:    reference,
-		subjects: wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
-		core:     synccore.New(plan, options),
-		in:       newInbox(inboxLimit),
-		reloads:  make(chan reload),
-		cancels:  make(chan string),
-		codec:    wire.NewBatchCodec(plan.State),
-		done:     make(chan struct{}),
-		stats:    Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
+		opt:       opt,
+		name:      plan.Name,
+		clock:     reference,
+		subjects:  wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
+		in:        newInbox(inboxLimit),
+		reloads:   make(chan reload),
+		codec:     wire.NewBatchCodec(plan.State),
+		cancels:   make(chan string),
+		config:    cfg.hash,
+		questions: make(chan question, maxQuestions),
+		asked:     make(chan bus.Message, maxQuestions),
+		feed:      eventFeed{waiting: make(chan timedEvent, maxEvents)},
+		done:      make(chan struct{}),
+		stats:     Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
+	if plan, err = plan.With(compiled(opt.Predicates, s.panicked)); err != nil {
+		return nil, fmt.Errorf("synchronizer %q: Options.Predicates: %w", cfg.name, err)
+	}
+	s.core = synccore.New(plan, options)
+	s.tally = newTally(s.core)
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}
@@ -160,13 +199,22 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 		restart.Term = max(restart.Term, taken.core.Term()+1)
 		s.core, s.resumed = taken.core, &restart
 	}
+	if err := s.meter(); err != nil { //nolint:contextcheck // Measurements belong to no request.
+		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
+	}
 	if err := s.connect(ctx, url); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
 	}
+	s.journal = newJournal(s.core, &s.opt, taken, s.opt.now())
+	if err := s.observe(); err != nil {
+		s.journal.close()
+		return nil, errors.Join(fmt.Errorf("synchronizer %q: %w", plan.Name, err), s.bus.Close())
+	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
-	s.journal = newJournal(s.core, &s.opt, taken, s.opt.now())
 	go s.run(run)
+	s.beside.Go(func() { s.answerAll(run) })
+	s.beside.Go(func() { s.tellAll(run) })
 	return s, nil
 }
 
@@ -210,23 +258,26 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	}
 	type subscription struct {
 		subject string
+		limits  bus.Limits
 		handle  bus.Handler
 	}
 	subscriptions := []subscription{
-		{control, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
-		{s.subjects.StateAll(), s.receive(false)},
-		{s.subjects.AckAll(name), s.receive(true)},
-		{s.subjects.PingAll(), s.pong},
+		{control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
+		{s.subjects.StateAll(), bus.Limits{}, s.receive(false)},
+		{s.subjects.AckAll(name), bus.Limits{}, s.receive(true)},
+		{s.subjects.PingAll(), bus.Limits{}, s.pong},
+		{s.subjects.Who(), bus.Limits{Messages: maxQuestions}, s.introduce},
+		{s.subjects.AskAll(name), bus.Limits{Messages: maxQuestions}, s.question},
 	}
 	if s.core.Plan().Program() != nil {
-		subscriptions = append(subscriptions, subscription{s.subjects.DataAll(), func(m bus.Message) {
+		subscriptions = append(subscriptions, subscription{s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
 			if member, ok := s.subjects.ParseData(m.Subject); ok {
 				s.in.put(item{member: member, body: &m})
 			}
 		}})
 	}
 	for _, sub := range subscriptions {
-		if _, err := s.bus.Subscribe(sub.subject, bus.Limits{}, sub.handle); err != nil {
+		if _, err := s.bus.Subscribe(sub.subject, sub.limits, sub.handle); err != nil {
 			return err
 		}
 	}
@@ -242,7 +293,7 @@ func (s *Synchronizer) receive(ack bool) bus.Handler {
 			_, member, ok = s.subjects.ParseAck(m.Subject)
 		}
 		if ok {
-			s.in.put(item{ack: ack, member: member, frame: m.Data})
+			s.in.put(item{ack: ack, member: member, frame: m.Data, at: s.arrival()})
 		}
 	}
 }
@@ -269,6 +320,7 @@ func (s *Synchronizer) Stats() Stats {
 		stats.ByName[name] = maps.Clone(fates)
 	}
 	stats.Dropped = s.bus.Stats().Dropped
+	stats.Untold = s.feed.untold.Load()
 	stats.Journal = s.journal.recorded()
 	return stats
 }
@@ -278,5 +330,6 @@ func (s *Synchronizer) Stats() Stats {
 func (s *Synchronizer) Close() error {
 	s.cancel()
 	<-s.done
-	return s.bus.Close()
+	s.beside.Wait()
+	return errors.Join(s.unmeter(), s.bus.Close())
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strconv"
 	"strings"
@@ -286,6 +287,60 @@ func TestMeasuredClocks(t *testing.T) {
 	}
 }
 
+// TestASynchronizerElsewhereTakesOver: the second one has another clock. The member
+// that shared the clock of the first is measured from now on; the other, which was
+// measured against the first, is in the second one's clock domain, and refused
+// until it stamps by that. Nothing is certain between both before.
+func TestASynchronizerElsewhereTakesOver(t *testing.T) {
+	server := serve(t, 0)
+	first := newWatch()
+	s := start(t, server.URL(), pair, synchronizer.Options{Observe: first.observe})
+	members := map[string]*agent.Member{}
+	for _, name := range []string{"near", "far"} {
+		m, err := agent.Join(t.Context(), server.URL(), agent.Config{Group: "g", Name: name, SeparateClock: name == "far"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		set(t, m, state{Idle: true, N: 1})
+		members[name] = m
+	}
+	first.await(t, 0, "verdict", fired)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	second := newWatch()
+	start(t, server.URL(), pair, synchronizer.Options{Observe: second.observe, SeparateClock: true})
+	e, at := second.await(t, 0, "verdict", fired)
+	if v := e.(synchronizer.Verdict); v.Span.SameClock || v.Bound <= 0 || v.Sources != "peer" {
+		t.Errorf("same clock %t, bound %v, sources %q; want the bound that was measured", v.Span.SameClock, v.Bound, v.Sources)
+	}
+	timeline := source.NewReference(source.OwnDomain(source.System()).Domain()).Timeline()
+	measured, refused := map[string]bool{}, false
+	second.mu.Lock()
+	for _, e := range second.events[:at] {
+		switch e := e.(type) {
+		case synchronizer.Clock:
+			if e.Quality.Timeline != timeline {
+				t.Errorf("%+v; want the timeline %q", e, timeline)
+			}
+			measured[e.Name] = e.Quality.Status == clocksync.Synchronized
+		case synchronizer.Rejection:
+			refused = refused || e.From == "far" && strings.Contains(e.Reason, "stamps by the timeline")
+		}
+	}
+	second.mu.Unlock()
+	if !measured["near"] || !measured["far"] || !refused {
+		t.Errorf("before the verdict measured: %v, the timeline of the first refused: %v", measured, refused)
+	}
+	for name, m := range members {
+		if q := m.Clock(); q.Source != "peer" || q.Timeline != timeline {
+			t.Errorf("%s: the clock is %+v", name, q)
+		}
+	}
+}
+
 // TestMixedTimelinesAreRefused: UTC and the synchronizer's clock have nothing in
 // common.
 func TestMixedTimelinesAreRefused(t *testing.T) {
@@ -477,6 +532,7 @@ func TestStartErrors(t *testing.T) {
 		{"several", server.URL(), two, synchronizer.Options{}, "synchronizer: test.yaml has several synchronizers: name one of gsync, other"},
 		{"threads", server.URL(), threads, synchronizer.Options{Name: "tsync"}, `synchronizer: synchronizer "tsync" is a thread-level one: it runs inside the members of "gsync"`},
 		{"tenant", server.URL(), pair, synchronizer.Options{Tenant: "a.b"}, `synchronizer: tenant "a.b": use letters, digits, - and _, at most 64`},
+		{"drift", server.URL(), pair, synchronizer.Options{Drift: math.NaN()}, "synchronizer: Options.Drift is NaN: it is in parts per million, from 0 to 100000"},
 		{"no server", "nats://127.0.0.1:1", pair, synchronizer.Options{}, `synchronizer "gsync": `},
 	}
 	for _, c := range tests {

@@ -44,6 +44,7 @@
 //   - The readings of Linux are slewed together with the wall clock. A daemon that
 //     corrects it faster than the drift that is assumed breaks the assumption:
 //     give chronyd a "maxslewrate" below [MeasuredOptions].Drift, or raise that.
+//     On Linux a slew of more than twice the drift shows within a second.
 //
 // # Systems
 //

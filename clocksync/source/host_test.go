@@ -15,7 +15,9 @@ type host struct {
 	mu         sync.Mutex
 	mono       func() clocksync.Instant
 	passed     time.Duration
-	wall, boot time.Duration // ahead of the readings
+	wall, boot time.Duration     // ahead of the readings
+	raw        time.Duration     // likewise
+	slewed     clocksync.Instant // the reading since which the clock nobody slews runs twice as fast; 0: it does not
 }
 
 func newHost(mono func() clocksync.Instant) *host {
@@ -27,6 +29,24 @@ func (h *host) pass(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.passed += d
+}
+
+// slew makes the readings fall behind the clock that nobody slews, or go with it
+// again.
+func (h *host) slew(on bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.raw = h.unslewed()
+	if h.slewed = 0; on {
+		h.slewed = h.mono()
+	}
+}
+
+func (h *host) unslewed() time.Duration {
+	if h.slewed == 0 {
+		return h.raw
+	}
+	return h.raw + h.mono().Sub(h.slewed)
 }
 
 // step sets the wall clock, and the clock that counts sleep.
@@ -58,6 +78,11 @@ func (h *host) readings() readings {
 			h.mu.Lock()
 			defer h.mu.Unlock()
 			return h.mono().Add(h.passed + h.boot)
+		},
+		raw: func() clocksync.Instant {
+			h.mu.Lock()
+			defer h.mu.Unlock()
+			return h.mono().Add(h.passed + h.unslewed())
 		},
 		both: h.both,
 	}

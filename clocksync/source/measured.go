@@ -21,7 +21,8 @@ type MeasuredOptions struct {
 	// Faults is how many of the servers may be wrong at a time. 0 stands for the
 	// most that their number allows, (n-1)/2; NoFaults for none.
 	Faults int
-	// Drift, Limit and Stale are as in [clocksync.Config].
+	// Drift, Limit and Stale are as in [clocksync.Config], but that a Drift of 0
+	// stands for [DefaultDrift].
 	Drift float64
 	Limit time.Duration
 	Stale time.Duration
@@ -101,7 +102,7 @@ func measured(o MeasuredOptions, clocks readings, sources []Source) (*MeasuredCl
 		config: clocksync.Config{
 			Timeline:    orDefault(o.Timeline, unknown),
 			Faults:      faults,
-			Drift:       o.Drift,
+			Drift:       orDefault(o.Drift, DefaultDrift()),
 			Granularity: granularity,
 			Limit:       o.Limit,
 			Stale:       o.Stale,

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -371,4 +372,33 @@ func BenchmarkMeasured(b *testing.B) {
 			}
 		})
 	})
+}
+
+// TestMeasuredFeelsASlew: a daemon runs the readings away from the clock that
+// nobody slews; there is no bound until it ceases.
+func TestMeasuredFeelsASlew(t *testing.T) {
+	h := newHost(reading)
+	host := h.readings()
+	c := measuredOf(t, MeasuredOptions{Timeline: clocksync.UTC}, host, scripted{1, func(context.Context) ([]clocksync.Sample, error) {
+		return []clocksync.Sample{exactly(host, clocksync.UTC, clocksync.Around(away, time.Millisecond))}, nil
+	}})
+	eventually(t, "a bound", bounded(c))
+	h.slew(true)
+	eventually(t, "that it is noticed", func() bool { return c.Report().Slews == 1 })
+	if q := c.Quality(); q.Status != clocksync.Untrusted || c.Now().Within.Latest != clocksync.MaxInstant {
+		t.Errorf("%+v, %v", q, c.Now())
+	}
+	h.slew(false)
+	eventually(t, "a bound again", bounded(c))
+	if r := c.Report(); r.Slews != 1 || len(r.Taints) != 1 || !r.Taints[0].Slewed {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestRawClock: on Linux nobody turns at it while this test runs, and it is there.
+func TestRawClock(t *testing.T) {
+	before, after := machine.observe(), machine.observe()
+	if runtime.GOOS == "linux" && (before.Raw == 0 || after.Raw <= before.Raw) || runtime.GOOS != "linux" && before.Raw != 0 {
+		t.Errorf("%+v, then %+v", before, after)
+	}
 }

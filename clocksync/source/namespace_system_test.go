@@ -82,31 +82,39 @@ func (n network) dial(ctx context.Context, remote string, timeout time.Duration)
 func TestNTPThroughACable(t *testing.T) {
 	n := newNetwork(t)
 	d := startChronydAt(t, []string{"ip", "netns", "exec", n.there}, thereAddress, "local stratum 1")
-	source := ntpOf(t, 100*time.Millisecond, d.ntp)
+	// Without a cable the kernel refuses at once, so only a busy machine takes long.
+	source := ntpOf(t, 2*time.Second, d.ntp)
 	source.options.Every, source.dial = 20*time.Millisecond, n.dial
 	answering(t, source)
-	c, err := Measured(MeasuredOptions{Timeline: clocksync.UTC, Stale: time.Second}, source)
+	c, err := Measured(MeasuredOptions{Timeline: clocksync.UTC, Stale: 2 * time.Second}, source)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	defer func() {
+		if t.Failed() {
+			t.Logf("the clock: %+v, %+v", c.Quality(), c.Report())
+		}
+	}()
 	if err := c.Wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	check := func() clocksync.Interval {
 		before, s, after := wallClock(), c.Now(), wallClock()
 		if s.Within.Latest < before || s.Within.Earliest > after || !s.Within.Bounded() {
-			t.Fatalf("%v does not hold the truth, from %v to %v: %+v", s, before, after, c.Report())
+			t.Fatalf("%v does not hold the truth, from %v to %v", s, before, after)
 		}
 		return s.Within
 	}
-	plugged := check().Width()
+	check()
 	n.plug(t, "down")
-	eventually(t, "degraded", func() bool { check(); return c.Quality().Status == clocksync.Degraded })
+	eventually(t, "degraded, and the fault told", func() bool {
+		check()
+		return c.Quality().Status == clocksync.Degraded && c.Report().Sources[0].Faults[d.ntp] != ""
+	})
 	// Only the samples from before are left, and the drift since.
-	if pulled := check().Width(); pulled <= plugged/100 || c.Report().Sources[0].Faults[d.ntp] == "" {
-		t.Errorf("bound of %v without a cable, %v with it: %+v", pulled, plugged, c.Report().Sources)
-	}
+	pulled := check().Width()
+	eventually(t, "a bound that grows", func() bool { return check().Width() > pulled+10*time.Microsecond })
 	n.plug(t, "up")
 	eventually(t, "synchronized again", func() bool { check(); return c.Quality().Status == clocksync.Synchronized })
 	t.Logf("bound %v", check().Width()/2)

@@ -31,17 +31,13 @@ type NTPOptions struct {
 	// mixed with those that do not: say SmearedUTC if all of them do.
 	Timeline clocksync.Timeline
 	// Drift is how many parts per million the domain's clock may run fast or slow
-	// during an exchange: 200 by default.
+	// during an exchange: [DefaultDrift] by default.
 	Drift float64
 }
 
 // Burst is how many polls come quickly at the start: as many as the estimator
 // keeps samples of a server.
 const Burst = 8
-
-// exchangeDrift is the worst drift of a clock that is not broken, and makes
-// nothing of the milliseconds that an exchange takes.
-const exchangeDrift = 200
 
 // NTP asks NTP servers (RFC 5905, mode client) how far this domain's readings are
 // from UTC. The bound of an answer is half the round trip, the server's distance
@@ -59,7 +55,7 @@ func NTP(o NTPOptions) (Source, error) {
 	o.Every = orDefault(o.Every, 64*time.Second)
 	o.Timeout = orDefault(o.Timeout, time.Second)
 	o.Timeline = orDefault(o.Timeline, clocksync.UTC)
-	o.Drift = orDefault(o.Drift, exchangeDrift)
+	o.Drift = orDefault(o.Drift, DefaultDrift())
 	switch n := len(o.Servers); {
 	case n == 0:
 		return nil, errors.New("source: ntp: no servers: name at least one, three to outlast a lying one")

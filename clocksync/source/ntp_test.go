@@ -25,7 +25,7 @@ func ntpOf(tb testing.TB, timeout time.Duration, servers ...string) *ntpSource {
 }
 
 // patient is a timeout that no healthy exchange on loopback reaches.
-const patient = 20 * time.Second
+const patient = time.Minute
 
 func TestNTPHoldsTheTruth(t *testing.T) {
 	for name, fake := range map[string]*fakeNTP{
@@ -395,6 +395,7 @@ func FuzzNTPReply(f *testing.F) {
 			mono: func() clocksync.Instant { mono += 1000; return mono },
 			wall: func() int64 { return int64(away + mono) },
 			boot: func() clocksync.Instant { return mono },
+			raw:  func() clocksync.Instant { return mono },
 		}
 		s.dial = func(context.Context, string, time.Duration) (net.Conn, error) {
 			return &answer{reply: slices.Clone(reply), origin: origin}, nil

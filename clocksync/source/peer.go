@@ -18,6 +18,9 @@ type Pong struct {
 	// the answer was sent. For the root both are exact; others know them as well as
 	// their own bound does.
 	Arrived, Departed clocksync.Interval
+	// Drift is how many parts per million that clock may run fast or slow. The two
+	// clocks may go apart by the sum of this and the domain's own.
+	Drift float64
 }
 
 // Ping sends a ping to the synchronizer and waits for its answer.
@@ -34,8 +37,8 @@ type PeerOptions struct {
 	Every time.Duration
 	// Timeout is how long one answer may take: 1 s by default.
 	Timeout time.Duration
-	// Drift is how many parts per million the domain's clock may run fast or slow
-	// during a ping: 200 by default.
+	// Drift is how many parts per million the domain's clock may run fast or slow:
+	// [DefaultDrift] by default.
 	Drift float64
 }
 
@@ -53,7 +56,7 @@ func Peer(ping Ping, o PeerOptions) (Source, error) {
 	o.Pings = orDefault(o.Pings, minPings)
 	o.Every = orDefault(o.Every, time.Second)
 	o.Timeout = orDefault(o.Timeout, time.Second)
-	o.Drift = orDefault(o.Drift, exchangeDrift)
+	o.Drift = orDefault(o.Drift, DefaultDrift())
 	switch {
 	case ping == nil || o.Server == "":
 		return nil, errors.New("source: peer: it takes a ping and the name of the server that answers")
@@ -128,8 +131,12 @@ func (p *peer) once(ctx context.Context) (clocksync.Sample, error) {
 	case pong.Reference == "" || !pong.Arrived.Bounded() || !pong.Departed.Bounded():
 		return clocksync.Sample{}, refuse(Unsynchronized, "the synchronizer does not know the reference time")
 	}
+	drift := p.options.Drift + pong.Drift
+	if !(pong.Drift >= 0 && drift <= clocksync.MaxDrift) {
+		return clocksync.Sample{}, refuse(Implausible, "the synchronizer's clock may drift by %v ppm and this one by %v: at most %v together make a bound", pong.Drift, p.options.Drift, clocksync.MaxDrift)
+	}
 	e := exchange{sent: sent, arrived: pong.Arrived, departed: pong.Departed, received: received}
-	offset, err := e.offset(p.options.Drift)
+	offset, err := e.offset(drift)
 	if err != nil {
 		return clocksync.Sample{}, err
 	}
@@ -139,6 +146,7 @@ func (p *peer) once(ctx context.Context) (clocksync.Sample, error) {
 		Timeline: clocksync.Timeline(pong.Reference),
 		At:       received,
 		Offset:   offset.Widen(granularity),
+		Drift:    drift,
 		Parts: clocksync.Parts{
 			RoundTrip:   e.roundTrip(),
 			Precision:   max(pong.Arrived.Width(), pong.Departed.Width()) / 2,

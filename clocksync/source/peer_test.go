@@ -3,6 +3,7 @@ package source
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"slices"
 	"strings"
@@ -99,7 +100,7 @@ func TestPeerTakesTheBestPing(t *testing.T) {
 		now = now.Add(3 * way) // three quarters there
 		at := clocksync.Exactly(now + away)
 		now = now.Add(way)
-		return Pong{Reference: "root", Arrived: at, Departed: at}, nil
+		return Pong{Reference: "root", Arrived: at, Departed: at, Drift: 70}, nil
 	}
 	s := peerOf(t, ping, PeerOptions{Drift: 50})
 	host := newHost(func() clocksync.Instant { return now })
@@ -109,7 +110,7 @@ func TestPeerTakesTheBestPing(t *testing.T) {
 		t.Fatalf("%v, %v after %d pings", samples, err, n)
 	}
 	got := samples[0]
-	if got.Parts.RoundTrip != 4*time.Millisecond || got.Timeline != "root" || got.Server != "gsync" || got.From != 1e12 {
+	if got.Parts.RoundTrip != 4*time.Millisecond || got.Timeline != "root" || got.Server != "gsync" || got.From != 1e12 || got.Drift != 120 {
 		t.Errorf("%+v", got)
 	}
 	if w := got.Offset.Width(); !got.Offset.Contains(away) || w < 4*time.Millisecond || w > 4*time.Millisecond+time.Microsecond {
@@ -149,7 +150,7 @@ func TestPeerRefuses(t *testing.T) {
 	at := func(arrived, departed time.Duration) Ping {
 		return func(context.Context) (Pong, error) {
 			now := reading() + away
-			return Pong{"root", clocksync.Exactly(now.Add(arrived)), clocksync.Exactly(now.Add(departed))}, nil
+			return Pong{Reference: "root", Arrived: clocksync.Exactly(now.Add(arrived)), Departed: clocksync.Exactly(now.Add(departed))}, nil
 		}
 	}
 	for name, c := range map[string]struct {
@@ -164,18 +165,23 @@ func TestPeerRefuses(t *testing.T) {
 			return Pong{Arrived: clocksync.Exactly(1), Departed: clocksync.Exactly(1)}, nil
 		}, Unsynchronized, "does not know the reference time"},
 		"unbounded": {func(context.Context) (Pong, error) {
-			return Pong{"root", clocksync.Unbounded, clocksync.Unbounded}, nil
+			return Pong{Reference: "root", Arrived: clocksync.Unbounded, Departed: clocksync.Unbounded}, nil
 		}, Unsynchronized, "does not know the reference time"},
 		"impossible": {at(-time.Hour, time.Hour), Implausible, "the server says it held the request for 2h0m0s"},
 		"backwards":  {at(time.Hour, -time.Hour), Implausible, "the server says it held the request for -2h0m0s"},
 		"inverted": {func(context.Context) (Pong, error) {
 			wrong := clocksync.Interval{Earliest: 5, Latest: 3}
-			return Pong{"root", wrong, wrong}, nil
+			return Pong{Reference: "root", Arrived: wrong, Departed: wrong}, nil
 		}, Implausible, "held the request"},
 		"far": {func(context.Context) (Pong, error) {
 			far := clocksync.Interval{Earliest: clocksync.MinInstant + 1, Latest: clocksync.MaxInstant - 1}
-			return Pong{"root", far, clocksync.Exactly(clocksync.MinInstant + 1)}, nil
+			return Pong{Reference: "root", Arrived: far, Departed: clocksync.Exactly(clocksync.MinInstant + 1)}, nil
 		}, Implausible, "held the request"},
+		"wild": {func(ctx context.Context) (Pong, error) {
+			pong, err := root(ctx)
+			pong.Drift = clocksync.MaxDrift
+			return pong, err
+		}, Implausible, fmt.Sprintf("the synchronizer's clock may drift by 100000 ppm and this one by %v: at most 100000 together make a bound", DefaultDrift())},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -262,7 +268,7 @@ func TestPeerOnLoopback(t *testing.T) {
 		raw = append(raw, after.Sub(before))
 		// The echo has no clock of its own: it answers in the middle.
 		at := clocksync.Exactly(before.Add(after.Sub(before)/2) + away)
-		return Pong{"root", at, at}, nil
+		return Pong{Reference: "root", Arrived: at, Departed: at}, nil
 	}
 	samples, err := peerOf(t, ping, PeerOptions{}).Sample(t.Context())
 	if err != nil || len(samples) != 1 || !samples[0].Offset.Contains(away) {

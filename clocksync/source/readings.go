@@ -13,10 +13,11 @@ type readings struct {
 	mono func() clocksync.Instant // the clock of every stamp
 	wall func() int64             // nanoseconds since 1970
 	boot func() clocksync.Instant // like mono, and counts while the machine sleeps; MinInstant: none
+	raw  func() clocksync.Instant // like mono, and no daemon slews it; 0: none
 	both func() (wall, mono clocksync.Instant)
 }
 
-var machine = readings{mono: reading, wall: kernelWall, boot: bootReading, both: kernelBoth}
+var machine = readings{mono: reading, wall: kernelWall, boot: bootReading, raw: rawReading, both: kernelBoth}
 
 // now reads the clocks of the kernel, the wall clock first, also inside a bubble
 // of testing/synctest, where time.Now shows the bubble's. The runtime keeps this
@@ -55,7 +56,8 @@ func (r readings) observeOnce() clocksync.Observation {
 	before := r.mono()
 	wall := clocksync.Instant(r.wall())
 	boot := r.boot()
-	return clocksync.Observation{Mono: before, Wall: wall, Boot: boot, Slack: r.mono().Sub(before)}
+	raw := r.raw()
+	return clocksync.Observation{Mono: before, Wall: wall, Boot: boot, Raw: raw, Slack: r.mono().Sub(before)}
 }
 
 // wallOffset holds the wall clock minus the monotonic clock.

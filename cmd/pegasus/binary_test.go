@@ -31,6 +31,9 @@ func TestBinary(t *testing.T) {
 		"clock --bound 1ms":                   exitOK,
 		"clock --bound 1ms --limit 1us --timeout 20ms": exitFailure,
 		"clock --bound 1ms --watch --timeout 1s":       exitUsage,
+		"status":                                       exitFailure,
+		"why":                                          exitUsage,
+		"watch --synchronizer a.b":                     exitUsage,
 		"chek":                                         exitUsage,
 		"run --listen 0.0.0.0:1 x":                     exitUsage,
 	} {

@@ -1,28 +1,32 @@
 package main
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 const checkHelp = `check reads configuration files as run does and tells every fault of each on
-stderr, with line, column and a caret. For a good file it prints one line.
+stderr, with line, column and a caret. For a good file it prints one line. What
+can be run and is likely a mistake is told as a warning.
 
 Exit codes: 0 all files are good, 1 a file is refused or cannot be read,
-2 wrong usage.`
+2 wrong usage, 3 there are only warnings, with --strict.`
 
 func newCheck() *cobra.Command {
-	return &cobra.Command{
+	var asJSON, strict bool
+	cmd := &cobra.Command{
 		Use:   "check CONFIG...",
 		Short: "Check configuration files",
 		Long:  checkHelp,
 		Example: `  pegasus check pegasus.yaml
-  pegasus check configs/*.yaml`,
+  pegasus check --strict configs/*.yaml`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return errors.New("check needs a configuration file: pegasus check pegasus.yaml")
@@ -30,25 +34,79 @@ func newCheck() *cobra.Command {
 			return nil
 		},
 		ValidArgsFunction: configFiles(),
-		RunE:              check,
+		RunE: func(cmd *cobra.Command, files []string) error {
+			tell := checkText
+			if asJSON {
+				tell = checkJSON
+			}
+			return check(cmd, files, tell, strict)
+		},
 	}
+	f := cmd.Flags()
+	f.BoolVar(&asJSON, "json", false, "print one JSON object a file")
+	f.BoolVar(&strict, "strict", false, "end with exit code 3 if there are warnings")
+	return cmd
+}
+
+// checkResult is what the check of one file came to.
+type checkResult struct {
+	file     string
+	err      error
+	levels   []synchronizer.Level
+	warnings []synchronizer.Warning
 }
 
 // check looks at all files even if the first is refused.
-func check(cmd *cobra.Command, files []string) error {
-	var result error
+func check(cmd *cobra.Command, files []string, tell func(*cobra.Command, *checkResult) error, strict bool) error {
+	warned, refused := false, false
 	for _, file := range files {
-		cfg, err := synchronizer.LoadConfig(file)
-		if err != nil {
-			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
-			result = errTold
-			continue
+		c := checkResult{file: file}
+		var cfg *synchronizer.Config
+		if cfg, c.err = synchronizer.LoadConfig(file); c.err == nil {
+			c.levels, c.warnings = cfg.Levels(), cfg.Warnings()
 		}
-		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s\n", file, describe(cfg.Levels())); err != nil {
+		refused = refused || c.err != nil
+		warned = warned || len(c.warnings) > 0
+		if err := tell(cmd, &c); err != nil {
 			return fail(err)
 		}
 	}
-	return result
+	switch {
+	case refused:
+		return errTold
+	case warned && strict:
+		return errWarned
+	}
+	return nil
+}
+
+func checkText(cmd *cobra.Command, c *checkResult) error {
+	for i := range c.warnings {
+		w := c.warnings[i]
+		w.Message = "warning: " + w.Message
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), w.String())
+	}
+	if c.err != nil {
+		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(c.err.Error(), "\n"))
+		return nil //nolint:nilerr // It has been told.
+	}
+	more := ""
+	if n := len(c.warnings); n > 0 {
+		more = "; " + count(n, "warning")
+	}
+	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s%s\n", c.file, describe(c.levels), more)
+	return err
+}
+
+func checkJSON(cmd *cobra.Command, c *checkResult) error {
+	encoder := json.NewEncoder(cmd.OutOrStdout())
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(struct {
+		File     string           `json:"file"`
+		OK       bool             `json:"ok"`
+		Faults   []yamlconf.Fault `json:"faults"`
+		Warnings []yamlconf.Fault `json:"warnings"`
+	}{c.file, c.err == nil, faultList(c.file, c.err), append([]yamlconf.Fault{}, c.warnings...)})
 }
 
 // describe lists levels as "gsync (group workers, 3 members, 2 predicates)".

@@ -64,6 +64,9 @@ func newClock(open opener) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			changed := cmd.Flags().Changed
 			f.faultsGiven, f.hasWait, f.hasBound = changed("faults"), changed("timeout"), changed("bound")
+			if !changed("drift") {
+				f.drift = source.DefaultDrift()
+			}
 			if err := f.check(changed); err != nil {
 				return err
 			}
@@ -83,7 +86,7 @@ func newClock(open opener) *cobra.Command {
 	flags.DurationVar(&f.bound, "bound", 0, "assume that the wall clock is never off by more than `DURATION`")
 	flags.BoolVar(&f.smeared, "smeared", false, "the servers smear leap seconds, all of them")
 	flags.IntVar(&f.faults, "faults", 0, "how many of the servers may be wrong, `N` (default the most that their number allows)")
-	flags.Float64Var(&f.drift, "drift", clocksync.DefaultDrift, "this clock may run fast or slow by `PPM`; say 200 in a virtual machine")
+	flags.Float64Var(&f.drift, "drift", 0, "this clock may run fast or slow by `PPM` (default 50, in a virtual machine 200)")
 	flags.DurationVar(&f.limit, "limit", 0, "a bound above `DURATION` is degraded, and no bound to claim")
 	flags.DurationVar(&f.timeout, "timeout", 3*time.Second, "wait `DURATION` at most for a bound")
 	flags.BoolVar(&f.watch, "watch", false, "go on, and tell each second what is known")
@@ -180,7 +183,7 @@ func openSources(f *clockFlags) (clockSources, error) {
 	named, local := add(&all.named), add(&all.local)
 	line := f.timeline()
 	if len(f.ntp) > 0 {
-		named(source.NTP(source.NTPOptions{Servers: f.ntp, Timeline: line, Timeout: min(f.timeout, time.Second)}))
+		named(source.NTP(source.NTPOptions{Servers: f.ntp, Timeline: line, Drift: f.drift, Timeout: min(f.timeout, time.Second)}))
 	}
 	if f.chrony != "" {
 		named(source.Chrony(source.ChronyOptions{Address: usual(f.chrony), Timeline: line}))

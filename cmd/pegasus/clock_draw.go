@@ -27,15 +27,8 @@ func (v *clockView) drawing() string {
 		return ""
 	}
 	var b strings.Builder
-	left, right := signed(time.Duration(s.from)), signed(time.Duration(s.to))
-	gap := max(1, drawColumns-len([]rune(left))-len([]rune(right)))
-	fmt.Fprintf(&b, "\n%-*s  %s%s%s\n", nameColumns, "", left, strings.Repeat(" ", gap), right)
-	row := func(name string, i clocksync.Interval, fill byte) {
-		if r := []rune(name); len(r) > nameColumns {
-			name = string(r[:nameColumns-1]) + "…"
-		}
-		b.WriteString(strings.TrimRight(fmt.Sprintf("%-*s  %s", nameColumns, name, s.draw(i, fill)), " ") + "\n")
-	}
+	b.WriteString("\n" + s.header())
+	row := func(name string, i clocksync.Interval, fill byte) { b.WriteString(s.row(name, s.draw(i, fill))) }
 	if v.offset.Bounded() {
 		row("bound", v.offset, '=')
 	}
@@ -48,7 +41,7 @@ func (v *clockView) drawing() string {
 		}
 	}
 	if s.from <= 0 && 0 <= s.to {
-		b.WriteString(strings.Repeat(" ", nameColumns+2) + strings.Repeat(" ", s.column(0)) + "^ wall clock\n")
+		b.WriteString(s.mark(0, "wall clock"))
 	}
 	b.WriteString("\n")
 	return b.String()
@@ -75,6 +68,26 @@ func (v *clockView) scale() (scale, bool) {
 	// Room on both sides shows the ends, and no column is less than 1 ns.
 	hull = hull.Widen(hull.Width()/16 + drawColumns)
 	return scale{hull.Earliest, hull.Latest}, true
+}
+
+// header tells both ends of the scale, above a drawing.
+func (s scale) header() string {
+	left, right := signed(time.Duration(s.from)), signed(time.Duration(s.to))
+	gap := max(1, drawColumns-len([]rune(left))-len([]rune(right)))
+	return fmt.Sprintf("%-*s  %s%s%s\n", nameColumns, "", left, strings.Repeat(" ", gap), right)
+}
+
+// row is a line of a drawing: a name and what is drawn.
+func (s scale) row(name, drawn string) string {
+	if r := []rune(name); len(r) > nameColumns {
+		name = string(r[:nameColumns-1]) + "…"
+	}
+	return strings.TrimRight(fmt.Sprintf("%-*s  %s", nameColumns, name, drawn), " ") + "\n"
+}
+
+// mark names an instant of the scale, below a drawing.
+func (s scale) mark(t clocksync.Instant, name string) string {
+	return strings.Repeat(" ", nameColumns+2) + strings.Repeat(" ", s.column(t)) + "^ " + name + "\n"
 }
 
 // column is where an instant of the scale is drawn.

@@ -19,7 +19,7 @@ func (v *clockView) json() string {
 	for i, t := range v.Taints {
 		taints[i] = fields{
 			"since_seconds": v.ago(t.From), "noticed_seconds": v.ago(t.Noticed), "until_seconds": v.ago(t.To),
-			"past": t.Past, "outliers": list(t.Outliers),
+			"past": t.Past, "slewed": t.Slewed, "outliers": list(t.Outliers),
 		}
 	}
 	o := fields{
@@ -28,7 +28,7 @@ func (v *clockView) json() string {
 		"bound_seconds": nil, "earliest_seconds": seconds(v.offset.Earliest), "latest_seconds": seconds(v.offset.Latest),
 		"age_seconds": nil, "good_for_seconds": nil,
 		"counted": v.Counted, "faults": v.Faults, "needed": v.Needed, "servers": servers, "taints": taints,
-		"contradictions": v.Contradictions, "steps": v.Steps, "suspends": v.Suspends, "notes": list(v.notes),
+		"contradictions": v.Contradictions, "steps": v.Steps, "suspends": v.Suspends, "slews": v.Slews, "notes": list(v.notes),
 	}
 	if v.offset.Bounded() {
 		o["bound_seconds"] = half(v.offset).Seconds()

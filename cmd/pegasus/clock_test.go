@@ -60,6 +60,7 @@ func executeClock(t *testing.T, sources clockSources, args ...string) (code int,
 func clockObject(t *testing.T, line string) (o struct {
 	Status, Source string
 	Bound          float64 `json:"bound_seconds"`
+	Drift          float64 `json:"drift_ppm"`
 	Faults         int
 	Servers        []struct{ Name, Standing, Why string }
 	Notes          []string
@@ -85,6 +86,16 @@ func TestClockTakesTheFirstOfThisMachineThatAnswers(t *testing.T) {
 	}
 	if last.polls.Load() != 0 {
 		t.Error("a source after the first with a bound was asked")
+	}
+}
+
+// TestClockDrift is that of this machine, unless it is said.
+func TestClockDrift(t *testing.T) {
+	for args, want := range map[string]float64{"--json": source.DefaultDrift(), "--json --drift=70": 70} {
+		code, stdout, stderr := executeClock(t, clockSources{named: []source.Source{fake("a", 0, 1)}}, strings.Fields(args)...)
+		if o := clockObject(t, stdout); code != exitOK || stderr != "" || o.Drift != want {
+			t.Errorf("%s: exit %d, stderr %q, drift %v, want %v", args, code, stderr, o.Drift, want)
+		}
 	}
 }
 

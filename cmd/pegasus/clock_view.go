@@ -178,8 +178,11 @@ func (v *clockView) noteRefused() {
 func (v *clockView) notePast() {
 	for _, t := range v.Taints {
 		whom := "the servers contradict each other"
-		if t.Past {
+		switch {
+		case t.Past:
 			whom = "the servers contradict what they said before"
+		case t.Slewed:
+			whom = "a daemon runs the clock faster or slower than the drift that is assumed: limit it (chronyd: maxslewrate), or say --drift"
 		}
 		end := "still"
 		if t.To != clocksync.MaxInstant {
@@ -189,7 +192,10 @@ func (v *clockView) notePast() {
 		if t.From.Finite() {
 			since = brief(v.Now.Sub(t.From)) + " ago"
 		}
-		v.note("tainted since %s, %s: %s; outliers: %s", since, end, whom, strings.Join(orNone(t.Outliers), ", "))
+		if !t.Slewed {
+			whom += "; outliers: " + strings.Join(orNone(t.Outliers), ", ")
+		}
+		v.note("tainted since %s, %s: %s", since, end, whom)
 	}
 	if v.Steps > 0 {
 		v.note("the wall clock was set %s since the start", count(v.Steps, "time"))

@@ -22,6 +22,7 @@ type clockScene struct {
 	d         *datadriven.TestData
 	estimator *clocksync.Estimator
 	stepped   time.Duration
+	slewed    time.Duration
 	sources   map[string]*source.SourceReport
 	names     []string
 	tried     []trial
@@ -68,7 +69,7 @@ func (s *clockScene) duration(text string) time.Duration {
 
 func (s *clockScene) observe(at time.Duration) {
 	now := clocksync.Instant(at)
-	s.estimator.Observe(clocksync.Observation{Mono: now, Boot: now, Wall: now.Add(wallAhead + s.stepped)})
+	s.estimator.Observe(clocksync.Observation{Mono: now, Boot: now, Wall: now.Add(wallAhead + s.stepped), Raw: now.Add(1 - s.slewed)})
 }
 
 func (s *clockScene) line(verb string, words []string) {
@@ -80,6 +81,9 @@ func (s *clockScene) line(verb string, words []string) {
 		s.estimator.Bound(clocksync.Instant(s.duration(words[0])))
 	case "step":
 		s.stepped += s.duration(words[1])
+		s.observe(s.duration(words[0]))
+	case "slew":
+		s.slewed += s.duration(words[1])
 		s.observe(s.duration(words[0]))
 	case "fault":
 		s.source(words[0]).Faults[words[1]] = strings.Join(words[2:], " ")

@@ -35,6 +35,14 @@ func fired(s scgs.Span, witness ...synccore.Part) synchronizer.Verdict {
 	}}
 }
 
+// possibly is the verdict of a predicate of that modality that fired after its
+// cooldown.
+func possibly(witness ...synccore.Part) synchronizer.Verdict {
+	v := fired(scgs.Span{}, witness...)
+	v.Modality, v.Suppressed = "possibly", 3
+	return v
+}
+
 // part is a state whose fields are named a, b and so on.
 func part(name string, row ...scgs.Value) synccore.Part {
 	p := synccore.Part{Name: name, Row: row}
@@ -84,6 +92,8 @@ func everyEvent() map[string]any {
 		"fired":           fired(span(1234567), part("w1", scgs.EnumValue("idle"), scgs.FloatValue(0.5)), part("w2", scgs.EnumValue("search"), scgs.FloatValue(math.Inf(1)))),
 		"fired-unknown":   fired(scgs.Span{HasCore: true, CoreFrom: 1, CoreTo: 901}, part("w1", scgs.DurationValue(time.Second), scgs.Value{}, scgs.StringValue("a\nb")), unknown),
 		"fired-no-core":   fired(scgs.Span{}, part("w1")),
+		"fired-possibly":  possibly(part("w1"), part("w2")),
+		"verdict-kept":    synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.True, Suppressed: 1, Epoch: 2, Index: 41}},
 		"verdict-false":   synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.False, Epoch: 2, Index: 41}},
 		"verdict-unknown": synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.Unknown, Reason: "w2 is unknown", Epoch: 2, Index: 42, Partial: true}},
 		"signal-applied":  fate(control.Applied, ""),

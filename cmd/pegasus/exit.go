@@ -11,9 +11,10 @@ import (
 
 // The exit codes of every subcommand.
 const (
-	exitOK      = 0 // done, or ended by SIGINT or SIGTERM
-	exitFailure = 1 // it could not be done
-	exitUsage   = 2 // the command line makes no sense; nothing was done
+	exitOK       = 0 // done, or ended by SIGINT or SIGTERM
+	exitFailure  = 1 // it could not be done
+	exitUsage    = 2 // the command line makes no sense; nothing was done
+	exitWarnings = 3 // done, with warnings that were asked to count
 )
 
 // failure is an error of a command that was used rightly. Every other error,
@@ -33,6 +34,9 @@ func fail(err error) error {
 // errTold fails a command that has said why already.
 var errTold = fail(errors.New("the reason stands above"))
 
+// errWarned ends a command that has only warned.
+var errWarned = fail(errors.New("the warnings stand above"))
+
 // report says on stderr why a command ended and returns its exit code.
 func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 	_, failed := errors.AsType[*failure](err)
@@ -41,6 +45,8 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 		return exitOK
 	case errors.Is(err, errTold):
 		return exitFailure
+	case errors.Is(err, errWarned):
+		return exitWarnings
 	case failed:
 		_, _ = fmt.Fprintf(stderr, "pegasus: %v\n", err)
 		return exitFailure

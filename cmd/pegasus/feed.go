@@ -25,6 +25,7 @@ type (
 		secured bool // the URL lacks the credentials that members need
 		tenant  string
 		levels  []synchronizer.Level
+		http    string // where metrics and health are served, if anywhere
 	}
 	// lost is a member that is no longer part of the epoch.
 	lost struct{ member, reason string }

@@ -3,11 +3,8 @@ package main
 import (
 	"encoding/json"
 	"fmt"
-	"math"
 	"time"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
-	"github.com/gopegasus/pegasus/scgs"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -33,34 +30,24 @@ func eventFields(event any) fields {
 	switch e := event.(type) {
 	case ready:
 		return readyFields(&e)
-	case synchronizer.Epoch:
-		return fields{"event": "epoch", "epoch": e.Epoch.Epoch, "members": list(e.Members), "joined": list(e.Joined)}
+	case refusal:
+		return synchronizer.Object(e.Rejection)
+	case synchronizer.Event:
+		return synchronizer.Object(e)
 	case lost:
 		return fields{"event": "lost", "member": e.member, "reason": e.reason}
-	case synchronizer.Verdict:
-		return verdictFields(&e)
-	case synchronizer.Fate:
-		s := e.Signal
-		return fields{
-			"event": "signal", "signal": s.Name, "predicate": s.Predicate, "kind": s.Kind.String(), "region": s.Region,
-			"target": s.Target, "decision": s.Decision.String(), "fate": e.Fate.String(), "detail": e.Detail,
-		}
-	case synchronizer.Clock:
-		q := e.Quality
-		return fields{
-			"event": "clock", "member": e.Name, "status": q.Status.String(), "source": q.Source,
-			"timeline": string(q.Timeline), "assumed": q.Assumed, "unverified": q.Unverified,
-		}
-	case refusal:
-		return fields{"event": "refused", "from": e.From, "reason": e.Reason}
+	case watching:
+		return fields{"event": "watching", "url": e.url, "tenant": e.tenant, "synchronizers": list(e.names)}
+	case *liveEvent:
+		return e.fields()
+	case standing:
+		return fields{"event": "status", "status": e.Status}
 	case notice:
 		return fields{"event": "notice", "text": e.text}
 	case programReady:
 		return fields{"event": "ready", "url": e.url, "tenant": e.tenant, "program": e.program, "synchronizer": e.level.Name, "group": e.level.Group}
 	case synchronizer.Program:
 		return programFields(&e)
-	case synchronizer.Reloaded:
-		return fields{"event": "reload", "accepted": true, "configuration": e.Config, "changes": list(e.Changes)}
 	case kept:
 		return fields{"event": "reload", "accepted": false, "reason": oneLine(e.reason)}
 	case difference:
@@ -80,52 +67,11 @@ func readyFields(r *ready) fields {
 	for i, l := range r.levels {
 		synchronizers[i] = fields{"name": l.Name, "group": l.Group, "members": l.Count, "predicates": list(l.Predicates)}
 	}
-	return fields{"event": "ready", "url": r.url, "tenant": r.tenant, "synchronizers": synchronizers}
-}
-
-func verdictFields(v *synchronizer.Verdict) fields {
-	o := fields{
-		"event": "verdict", "predicate": v.Predicate, "truth": v.Truth.String(),
-		"epoch": v.Epoch, "state": v.Index, "partial": v.Partial,
+	o := fields{"event": "ready", "url": r.url, "tenant": r.tenant, "synchronizers": synchronizers}
+	if r.http != "" {
+		o["http"] = r.http
 	}
-	if v.Reason != "" {
-		o["reason"] = v.Reason
-	}
-	if !v.Fired {
-		return o
-	}
-	witness := make([]fields, len(v.Witness))
-	for i := range v.Witness {
-		witness[i] = partFields(&v.Witness[i])
-	}
-	o["event"], o["decision"], o["witness"] = "fired", v.Decision.String(), witness
-	o["held_seconds"], o["same_clock"] = v.Span.Certain().Seconds(), v.Span.SameClock
-	o["bound_seconds"], o["bound_sources"] = v.Bound.Seconds(), v.Sources
 	return o
-}
-
-func partFields(p *synccore.Part) fields {
-	state := make(fields, len(p.Row))
-	for i, v := range p.Row {
-		state[p.Fields[i].Name] = plain(v)
-	}
-	return fields{"member": p.Name, "unknown": p.State.Unknown, "state": state}
-}
-
-// plain gives a value as JSON has it: null for none, texts for durations and
-// for the infinities.
-func plain(v scgs.Value) any {
-	if v.Type().IsList() {
-		list := make([]any, v.Len())
-		for i := range list {
-			list[i] = plain(v.At(i))
-		}
-		return list
-	}
-	if v.Type() == scgs.Duration || math.IsInf(v.Float(), 0) {
-		return v.String()
-	}
-	return v.Any()
 }
 
 func stoppedFields(s *stopped) fields {
@@ -135,7 +81,7 @@ func stoppedFields(s *stopped) fields {
 	}
 	o := fields{
 		"event": "stopped", "frames": s.Frames, "malformed": s.Malformed, "refused": s.Rejected, "probes": s.Probes,
-		"resends": s.Resends, "decisions": s.Decisions, "signals": s.Signals, "fates": fates, "dropped": s.Dropped,
+		"resends": s.Resends, "decisions": s.Decisions, "suppressed": s.Suppressed, "signals": s.Signals, "fates": fates, "dropped": s.Dropped,
 	}
 	if j := s.Journal; j.Bytes > 0 {
 		o["journal"] = fields{"inputs": j.Inputs, "lost": j.Lost, "bytes": j.Bytes}

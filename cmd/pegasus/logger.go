@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"log/slog"
-	"slices"
 	"strings"
 )
 
@@ -18,7 +17,8 @@ func (logHandler) Enabled(_ context.Context, level slog.Level) bool { return lev
 
 // Handle implements slog.Handler.
 func (h logHandler) Handle(_ context.Context, r slog.Record) error {
-	if slices.Contains([]string{"epoch", "clock", "refused", "reloaded"}, r.Message) {
+	switch r.Message {
+	case "epoch", "clock", "refused", "reloaded":
 		return nil // Told as events.
 	}
 	line := strings.Builder{}

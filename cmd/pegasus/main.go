@@ -1,6 +1,6 @@
 // Command pegasus checks configurations and runs the synchronizers of one, by
-// default on a NATS server inside the process; and it finds the global states of
-// traces. "pegasus help" tells the rest.
+// default on a NATS server inside the process; it shows a run while it goes on; and
+// it finds the global states of traces. "pegasus help" tells the rest.
 package main
 
 import (

@@ -13,7 +13,20 @@ import (
 	"go.uber.org/goleak"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+// TestMain keeps the notes of runs out of this user's directory.
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "pegasus")
+	if err == nil {
+		err = os.Setenv("XDG_RUNTIME_DIR", dir)
+	}
+	if err != nil {
+		panic(err)
+	}
+	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
+		_ = os.RemoveAll(dir)
+		os.Exit(code)
+	}))
+}
 
 // execute runs one command line to its end.
 func execute(t *testing.T, args ...string) (code int, stdout, stderr string) {
@@ -64,7 +77,7 @@ var errFull = errors.New("no space left")
 func (brokenWriter) Write([]byte) (int, error) { return 0, errFull }
 
 func TestOutputThatCannotBeWritten(t *testing.T) {
-	for _, args := range []string{"version", "version --json", "check testdata/configs/good.yaml"} {
+	for _, args := range []string{"version", "version --json", "check testdata/configs/fragile.yaml", "check --json testdata/configs/good.yaml", "config schema", "config show testdata/configs/good.yaml", "test testdata/tests/good_test.yaml"} {
 		var stderr bytes.Buffer
 		code := Execute(t.Context(), strings.Fields(args), strings.NewReader(""), brokenWriter{}, &stderr)
 		if code != exitFailure || stderr.String() != "pegasus: no space left\n" {

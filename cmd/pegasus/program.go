@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 
@@ -179,7 +180,7 @@ func most(n int, none string) string {
 	if n == 0 {
 		return none
 	}
-	return fmt.Sprint(n)
+	return strconv.Itoa(n)
 }
 
 func listed(words []string) string {

@@ -13,7 +13,8 @@ import (
 
 const rootHelp = `pegasus watches a group of processes: it builds global states that certainly
 held, judges the predicates of a configuration file on each, and signals into
-the regions of the processes' code. It also finds such global states in traces.
+the regions of the processes' code. It shows a run and explains its predicates
+while it goes on. It also finds such global states in traces.
 
 Exit codes: 0 done, 1 failure, 2 wrong usage.`
 
@@ -36,6 +37,8 @@ func newRoot() *cobra.Command {
 		Long:  rootHelp,
 		Example: `  pegasus check pegasus.yaml
   pegasus run pegasus.yaml
+  pegasus watch
+  pegasus why all-idle
   pegasus detect trace.jsonl`,
 		Version:           ownVersion().String(),
 		SilenceErrors:     true,
@@ -45,7 +48,10 @@ func newRoot() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version and end") // Declared here, or cobra takes -v for it.
 	root.SetFlagErrorFunc(suggestFlag)
-	root.AddCommand(newRun(), newCheck(), newReplay(), newDetect(), newClock(openSources), newProgram(), newNode(), newVersion())
+	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newReplay())
+	root.AddCommand(newCheck(), newTest(), newConfig(), newProgram(), newNode(), newBalance(), newDetect(), newClock(openSources), newHealth(), newVersion())
+	root.AddCommand(newCompletion(), newMan(), newDocs())
+	completeFlags(root)
 	refuseUnknownTopics(root)
 	return root
 }

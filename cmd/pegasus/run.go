@@ -30,8 +30,14 @@ messages travel in clear.
 
 --journal DIR records what the synchronizers are told, for "pegasus replay".
 
+--http serves metrics for Prometheus (/metrics) and health (/livez, /readyz) at
+an address; whoever can reach it can read them.
+
 SIGHUP reads the file anew. It is followed without a restart, and what is different
 is told; or it is refused whole, and the old one stays in force.
+
+While it goes on, pegasus status, why and watch ask it; its URL is noted for them in
+a file of this user, without credentials.
 
 SIGINT (Ctrl-C) or SIGTERM ends it within two seconds.
 
@@ -48,14 +54,15 @@ const runExample = `  pegasus run pegasus.yaml
 
 // runFlags are the flags of run.
 type runFlags struct {
-	nats, listen       string
-	user, passwordFile string
-	name, tenant       string
-	timeline           string
-	members            []string
-	journal            string
-	journalLimit       int64
-	verbose, json      bool
+	nats, listen string
+	login
+	name, tenant  string
+	timeline      string
+	http          string
+	members       []string
+	journal       string
+	journalLimit  int64
+	verbose, json bool
 }
 
 // maxJournal bounds --journal-limit, in MiB.
@@ -85,6 +92,7 @@ func newRun() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.nats, "nats", "", "`URL` of a NATS server to use instead of one inside this process")
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
+	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
 	flags.StringVar(&f.user, "user", "", "`NAME` that clients of the server show")
 	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
@@ -115,10 +123,20 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
+	if f.http != "" {
+		if _, _, err := splitAddress("http", f.http, operatorAddress); err != nil {
+			return err
+		}
+	}
 	cfg, levels, err := f.load(file, stderr)
 	if err != nil {
 		return err
 	}
+	operators, err := observeAt(f.http)
+	if err != nil {
+		return fail(err)
+	}
+	defer operators.close()         //nolint:errcheck,contextcheck // What was asked was answered, or not; the end has a time of its own.
 	url, stop, err := where.start() //nolint:contextcheck // The server lives until stop.
 	if err != nil {
 		return fail(err)
@@ -126,7 +144,8 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	defer stop()
 	s := session{
 		flags: f, file: file, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, rendering(f.json)),
-		journals: journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
+		journals:  journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
+		operators: operators,
 	}
 	err = s.run(ctx, stderr)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {

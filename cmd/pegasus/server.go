@@ -6,7 +6,6 @@ import (
 	"net"
 	"net/url"
 	"os"
-	"strconv"
 	"strings"
 
 	"github.com/gopegasus/pegasus/embedded"
@@ -28,32 +27,38 @@ func (f *runFlags) server() (*server, error) {
 		return nil, errors.New("--nats is a server elsewhere and --listen one inside this process: use one of them")
 	}
 	s := &server{url: f.nats}
-	if err := f.identity(s); err != nil {
+	identity, err := f.identity()
+	if err != nil {
 		return nil, err
+	}
+	if s.identity = identity; identity != nil {
+		s.options.Username = identity.Username()
+		s.options.Password, _ = identity.Password()
 	}
 	return s, f.address(s)
 }
 
-// identity reads user and password.
-func (f *runFlags) identity(s *server) error {
-	if (f.user == "") != (f.passwordFile == "") {
-		return errors.New("--user and --password-file belong together: give both or neither")
+// login are the flags of those who show or want credentials.
+type login struct{ user, passwordFile string }
+
+// identity reads user and password, nil without the flags.
+func (l *login) identity() (*url.Userinfo, error) {
+	if (l.user == "") != (l.passwordFile == "") {
+		return nil, errors.New("--user and --password-file belong together: give both or neither")
 	}
-	if f.user == "" {
-		return nil
+	if l.user == "" {
+		return nil, nil //nolint:nilnil // No credentials are no fault.
 	}
-	raw, err := os.ReadFile(f.passwordFile)
+	raw, err := os.ReadFile(l.passwordFile)
 	if err != nil {
-		return fail(fmt.Errorf("password: %w", err))
+		return nil, fail(fmt.Errorf("password: %w", err))
 	}
 	password, _, _ := strings.Cut(string(raw), "\n")
 	password = strings.TrimSuffix(password, "\r")
 	if password == "" {
-		return fail(fmt.Errorf("password: the first line of %s is empty: write the password there", f.passwordFile))
+		return nil, fail(fmt.Errorf("password: the first line of %s is empty: write the password there", l.passwordFile))
 	}
-	s.options.Username, s.options.Password = f.user, password
-	s.identity = url.UserPassword(f.user, password)
-	return nil
+	return url.UserPassword(l.user, password), nil
 }
 
 // address reads --listen. An address that other machines can reach needs
@@ -62,16 +67,15 @@ func (f *runFlags) address(s *server) error {
 	if f.listen == "" {
 		return nil
 	}
-	host, port, err := net.SplitHostPort(f.listen)
-	number, bad := strconv.ParseUint(port, 10, 16)
-	if err != nil || bad != nil || host == "" {
-		return fmt.Errorf("--listen %s: give HOST:PORT, such as 127.0.0.1:4222; port 0 is any free one", f.listen)
+	host, port, err := splitAddress("listen", f.listen, "127.0.0.1:4222")
+	if err != nil {
+		return err
 	}
 	ip := net.ParseIP(host)
 	if local := host == "localhost" || ip != nil && ip.IsLoopback(); !local && s.identity == nil {
 		return fmt.Errorf("--listen %s: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
 	}
-	s.options.Host, s.options.Port = host, int(number)
+	s.options.Host, s.options.Port = host, port
 	return nil
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -22,7 +23,8 @@ type session struct {
 	feed    *feed
 	running []*synchronizer.Synchronizer
 
-	journals journals
+	journals  journals
+	operators *observatory
 }
 
 // run starts the synchronizers, waits until the context ends or one of them
@@ -32,13 +34,27 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 	defer stop()
 	err := s.start(ctx)
 	if err == nil {
+		defer s.note(stderr)()
 		s.feed.begin(ready{
 			url: s.url.shown, secured: s.url.secret != s.url.shown,
-			tenant: s.flags.tenant, levels: s.levels,
+			tenant: s.flags.tenant, levels: s.levels, http: s.operators.url(),
 		})
 		err = s.wait(ctx, hangups, stderr)
 	}
 	return errors.Join(err, s.close())
+}
+
+// note lets the live commands find the run, until the function it returns is
+// called. Without it they need --nats.
+func (s *session) note(stderr io.Writer) func() {
+	forget, err := noteRun(&localRun{
+		URL: s.url.shown, Tenant: s.flags.tenant, Secured: s.url.secret != s.url.shown,
+		PID: os.Getpid(), Started: time.Now().UTC(),
+	})
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "pegasus: this run is not noted, so status, why and watch need --nats %s: %v\n", s.url.shown, err)
+	}
+	return forget
 }
 
 func (s *session) start(ctx context.Context) error {
@@ -46,7 +62,7 @@ func (s *session) start(ctx context.Context) error {
 		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose}
 		opt := synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
-			Timeline: clocksync.Timeline(s.flags.timeline),
+			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.meters(),
 		}
 		if err := s.journals.add(&opt); err != nil {
 			return err
@@ -56,7 +72,9 @@ func (s *session) start(ctx context.Context) error {
 			return err
 		}
 		s.running = append(s.running, one)
+		s.operators.watch(level.Name, one)
 	}
+	s.operators.begun()
 	return nil
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -23,6 +22,8 @@ func text(e entry) string {
 		return first.String()
 	case programReady:
 		return first.String()
+	case watching:
+		return printable(first.String()) + "\n"
 	}
 	line := phrase(e.event)
 	if e.from != "" {
@@ -49,12 +50,16 @@ func phrase(event any) string {
 			return fmt.Sprintf("refused %s: %s (further refusals are told with -v)", e.From, e.Reason)
 		}
 		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
+	case *liveEvent:
+		return e.text()
+	case standing:
+		return standingText(e.Status)
 	case notice:
 		return e.text
 	case synchronizer.Program:
 		return programText(&e)
 	case synchronizer.Reloaded:
-		return reloadedText(&e)
+		return reloadedText(e.Config, e.Changes)
 	case kept:
 		return "reload refused, the old configuration stays in force: " + oneLine(e.reason)
 	case difference:
@@ -83,6 +88,9 @@ func (r ready) String() string {
 	if r.secured {
 		b.WriteString("Members put NAME:PASSWORD@ before the host in the URL.\n")
 	}
+	if r.http != "" {
+		fmt.Fprintf(&b, "Metrics are at %s/metrics, health at %s/readyz.\n", r.http, r.http)
+	}
 	fmt.Fprintf(&b, "A member joins with agent.Join(ctx, %q, agent.Config{Group: %q, Name: \"w1\"%s}). Ctrl-C ends the run.\n", r.url, r.levels[0].Group, tenant)
 	return b.String()
 }
@@ -104,43 +112,30 @@ func verdictText(v *synchronizer.Verdict) string {
 		if v.Truth == predicates.Unknown {
 			line += ": " + v.Reason
 		}
-		return line
+		return line + keptBack(v.Suppressed, false)
 	}
 	parts := make([]string, len(v.Witness))
 	for i := range v.Witness {
-		parts[i] = partText(&v.Witness[i])
+		parts[i] = v.Witness[i].String()
 	}
-	return fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v))
+	return fmt.Sprintf("%s fired (decision %v) on %s; %s", v.Predicate, v.Decision, some(parts), spanText(v)) + keptBack(v.Suppressed, true)
 }
 
-func partText(p *synccore.Part) string {
-	if p.State.Unknown {
-		return p.Name + " (unknown)"
+// keptBack tells what a cooldown does to a predicate, or did before it fired.
+func keptBack(firings uint64, fired bool) string {
+	switch {
+	case firings == 0:
+		return ""
+	case fired:
+		return fmt.Sprintf("; its cooldown had kept back %s", count(firings, "firing"))
 	}
-	if len(p.Row) == 0 {
-		return p.Name
-	}
-	values := make([]string, len(p.Row))
-	for i, v := range p.Row {
-		values[i] = p.Fields[i].Name + "=" + v.String()
-	}
-	return p.Name + " (" + strings.Join(values, " ") + ")"
+	return "; its cooldown keeps it from firing"
 }
 
 // spanText says how long the global state certainly held so far, and by which
 // bound that is known.
 func spanText(v *synchronizer.Verdict) string {
-	s, bound := v.Span, brief(v.Bound)
-	if v.Sources != "" {
-		bound += " (" + v.Sources + ")"
-	}
-	switch {
-	case s.SameClock:
-		return "held " + brief(s.Certain()) + " by the same clock"
-	case s.HasCore:
-		return "held " + brief(s.Certain()) + " by clocks within " + bound
-	}
-	return "held, for less than the clocks' bound of " + bound
+	return heldBy(v.Modality, v.Span.SameClock, v.Span.HasCore, v.Span.Certain().Seconds(), v.Bound.Seconds(), v.Sources)
 }
 
 // clockText says what the status of a member's clock means for verdicts.
@@ -199,19 +194,24 @@ func stoppedText(s *stopped) string {
 	return line
 }
 
-func reloadedText(r *synchronizer.Reloaded) string {
-	if len(r.Changes) == 0 {
-		return "reloaded " + r.Config + ": nothing is different"
+func reloadedText(config string, changes []string) string {
+	if len(changes) == 0 {
+		return "reloaded " + config + ": nothing is different"
 	}
-	return "reloaded " + r.Config + ": " + strings.Join(r.Changes, "; ")
+	return "reloaded " + config + ": " + strings.Join(changes, "; ")
 }
 
 // some lists the first names and counts the others.
-func some(names []string) string {
-	if len(names) <= namesShown {
-		return strings.Join(names, ", ")
+func some(names []string) string { return someOf(names, len(names)) }
+
+// someOf does so where not all are in the list.
+func someOf(names []string, total int) string {
+	shown := min(len(names), namesShown)
+	text := strings.Join(names[:shown], ", ")
+	if total > shown {
+		text += fmt.Sprintf(" and %d more", total-shown)
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:namesShown], ", "), len(names)-namesShown)
+	return text
 }
 
 // printable replaces what could move the cursor or break the line: some texts

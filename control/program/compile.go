@@ -37,10 +37,10 @@ const maxFaults = 1000
 
 const nameRule = "use letters, digits, - and _, at most 64"
 
+const nameRunes = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
+
 func isName(s string) bool {
-	return s != "" && len(s) <= MaxNameBytes && !strings.ContainsFunc(s, func(r rune) bool {
-		return !('a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '-' || r == '_')
-	})
+	return s != "" && len(s) <= MaxNameBytes && strings.Trim(s, nameRunes) == ""
 }
 
 // refKind says where an input comes from.
@@ -180,7 +180,7 @@ func Compile(p *Program, env *Env) (*Plan, error) {
 	} else {
 		c.add(p.Body, -1, "body", 0)
 	}
-	if !c.tooLarge {
+	if !c.tooLarge && len(c.plan.nodes) > 0 {
 		c.rest()
 	}
 	if len(c.faults) > 0 {
@@ -289,7 +289,8 @@ type shape struct {
 	from, input string
 }
 
-func shapeOf(x Construct) (s shape) {
+// shapeOf tells what a construct is; ok is false for a pointer to one.
+func shapeOf(x Construct) (s shape, ok bool) {
 	list := func(of []Construct, key string) {
 		s.kids = of
 		for i := range of {
@@ -309,8 +310,10 @@ func shapeOf(x Construct) (s shape) {
 			s.conds, s.condPaths = []string{x.Join}, []string{"join"}
 		}
 	case If:
-		s = shape{kind: KindIf, name: x.Name, limit: x.Deadline, conds: []string{x.When}, condPaths: []string{"if"},
-			kids: []Construct{x.Then}, paths: []string{"then"}}
+		s = shape{
+			kind: KindIf, name: x.Name, limit: x.Deadline, conds: []string{x.When}, condPaths: []string{"if"},
+			kids: []Construct{x.Then}, paths: []string{"then"},
+		}
 		if x.Else != nil {
 			s.kids, s.paths = append(s.kids, x.Else), append(s.paths, "else")
 		}
@@ -325,24 +328,31 @@ func shapeOf(x Construct) (s shape) {
 			s.kids, s.paths = append(s.kids, x.Else), append(s.paths, "else")
 		}
 	case While:
-		s = shape{kind: KindWhile, name: x.Name, els: x.Else, limit: x.Deadline, conds: []string{x.When}, condPaths: []string{"while"},
-			kids: []Construct{x.Do}, paths: []string{"do"}, from: x.From, input: x.Input}
+		s = shape{
+			kind: KindWhile, name: x.Name, els: x.Else, limit: x.Deadline, conds: []string{x.When}, condPaths: []string{"while"},
+			kids: []Construct{x.Do}, paths: []string{"do"}, from: x.From, input: x.Input,
+		}
 	case DoUntil:
-		s = shape{kind: KindUntil, name: x.Name, els: x.Else, limit: x.Deadline, conds: []string{x.Until}, condPaths: []string{"until"},
-			kids: []Construct{x.Do}, paths: []string{"do"}, from: x.From, input: x.Input}
+		s = shape{
+			kind: KindUntil, name: x.Name, els: x.Else, limit: x.Deadline, conds: []string{x.Until}, condPaths: []string{"until"},
+			kids: []Construct{x.Do}, paths: []string{"do"}, from: x.From, input: x.Input,
+		}
 	case Do:
 		s = shape{kind: KindDo, name: x.Name, els: x.Else, limit: x.Deadline, from: x.From, input: x.Input}
+	default:
+		return s, false
 	}
-	return s
+	return s, true
 }
 
 // add puts a construct and all inside it into the plan and returns its number.
 func (c *compiler) add(x Construct, parent int32, path string, depth int) int32 {
+	if c.tooLarge {
+		return -1
+	}
 	i := int32(len(c.plan.nodes))
 	if depth >= MaxDepth || len(c.plan.nodes) >= MaxBlocks {
-		if !c.tooLarge {
-			c.fault(path, fmt.Sprintf("more than %d constructs inside each other, or %d in all", MaxDepth, MaxBlocks), "replicate with times, or split the program")
-		}
+		c.fault(path, fmt.Sprintf("more than %d constructs inside each other, or %d in all", MaxDepth, MaxBlocks), "replicate with times, or split the program")
 		c.tooLarge = true
 		return -1
 	}
@@ -350,7 +360,11 @@ func (c *compiler) add(x Construct, parent int32, path string, depth int) int32 
 		c.fault(path, "nothing stands here", "give it a construct: seq, par, if, case, while, until or do")
 		return -1
 	}
-	s := shapeOf(x)
+	s, ok := shapeOf(x)
+	if !ok {
+		c.fault(path, fmt.Sprintf("%T is no construct of a program", x), "hand in the value, not a pointer to it")
+		return -1
+	}
 	c.plan.nodes = append(c.plan.nodes, node{kind: s.kind, label: s.name, path: path, parent: parent, depth: int32(depth), els: -1, limit: s.limit, slot: -1})
 	n := node{}
 	if s.name != "" {
@@ -496,448 +510,4 @@ func (c *compiler) given(i int32, path, from, input string) {
 	if err := json.Compact(&compact, []byte(input)); err != nil || compact.String() != input || len(input) > MaxResultBytes {
 		c.fault(path+".input", "the input is no compact JSON of at most 4096 bytes", "write {\"a\":1} without blanks; larger data go by reference")
 	}
-}
-
-// rest is what needs all constructs.
-func (c *compiler) rest() {
-	p := c.plan
-	if p.program.Result != "" {
-		c.froms = append(c.froms, pendingRef{-1, "result", p.program.Result})
-	}
-	c.scopes()
-	for _, f := range c.froms {
-		c.resolve(f)
-	}
-	c.needs()
-	for i := len(p.nodes) - 1; i >= 0; i-- {
-		c.inside(int32(i))
-	}
-	c.typed(0)
-	c.fits()
-	c.reachable()
-	c.unused()
-	if p.blocks = c.count(0); p.blocks >= MaxBlocks {
-		c.fault("body", fmt.Sprintf("%d block instances or more", MaxBlocks), fmt.Sprintf("a program has at most %d: give each block more of the work", MaxBlocks-1))
-	}
-}
-
-// scopes finds for each construct the outermost one around it that runs it
-// exactly once, if nothing fails.
-func (c *compiler) scopes() {
-	for i := range c.plan.nodes {
-		n := &c.plan.nodes[i]
-		n.scope = int32(i)
-		if n.parent < 0 || n.handed {
-			continue
-		}
-		if p := &c.plan.nodes[n.parent]; p.kind == KindSeq || p.kind == KindPar && p.times == 0 && len(p.conds) == 0 {
-			n.scope = p.scope
-		}
-	}
-}
-
-// resolve finds what a reference stands for, and that it is there in time.
-func (c *compiler) resolve(f pendingRef) {
-	nodes := c.plan.nodes
-	name, what, ok := strings.Cut(f.text, ".")
-	if !ok || what != "result" && (what != "previous" || f.node < 0) {
-		c.fault(f.path, fmt.Sprintf("%q is no reference", f.text), "write NAME.result, or NAME.previous for the loop NAME around it")
-		return
-	}
-	found := c.labels[name]
-	if len(found) != 1 {
-		message := fmt.Sprintf("nothing has the name %q", name)
-		if len(found) > 1 {
-			message = fmt.Sprintf("%d constructs go by %q", len(found), name)
-		}
-		c.fault(f.path, message, "give the construct that is meant a name of its own")
-		return
-	}
-	to := found[0]
-	if what == "previous" {
-		c.previous(f, to)
-		return
-	}
-	if f.node < 0 {
-		if nodes[to].scope != 0 {
-			c.fault(f.path, fmt.Sprintf("%q may not run, or runs several times", name), "refer to the construct around it that runs once")
-			return
-		}
-		c.plan.result = ref{refResult, to}
-		return
-	}
-	if why := c.early(f.node, to); why != "" {
-		c.fault(f.path, why, "refer to a construct that has ended before, in a seq around both")
-		return
-	}
-	nodes[f.node].from = ref{refResult, to}
-	if nodes[to].slot < 0 {
-		scope := &nodes[nodes[to].scope]
-		nodes[to].slot = scope.slots
-		scope.slots++
-	}
-}
-
-func (c *compiler) previous(f pendingRef, loop int32) {
-	nodes := c.plan.nodes
-	n := &nodes[loop]
-	if n.kind != KindWhile && n.kind != KindUntil {
-		c.fault(f.path, fmt.Sprintf("%q is no loop", n.label), "previous is the result of the last time round a while or until")
-		return
-	}
-	at := f.node
-	for at >= 0 && nodes[at].parent != loop {
-		at = nodes[at].parent
-	}
-	if at < 0 || nodes[at].handed {
-		c.fault(f.path, fmt.Sprintf("the loop %q is not around this", n.label), "from elsewhere refer to "+n.label+".result")
-		return
-	}
-	nodes[f.node].from = ref{refPrevious, loop}
-}
-
-// early says why the result of a construct may not be there when another one
-// starts, "" if it is.
-func (c *compiler) early(reader, to int32) string {
-	nodes := c.plan.nodes
-	label := nodes[to].label
-	a, b := reader, to
-	below, above := int32(-1), int32(-1) // what is just below the meeting point
-	for a != b {
-		if nodes[a].depth >= nodes[b].depth {
-			below, a = a, nodes[a].parent
-		} else {
-			above, b = b, nodes[b].parent
-		}
-	}
-	meet := &nodes[a]
-	switch {
-	case above < 0 || below < 0:
-		return fmt.Sprintf("%q and this are one or inside each other: the reference makes a cycle", label)
-	case nodes[above].handed || nodes[below].handed:
-		return fmt.Sprintf("%q may not have ended when this runs: one of them is an else", label)
-	case meet.kind == KindPar:
-		return fmt.Sprintf("%q runs beside this, not before", label)
-	case meet.kind != KindSeq:
-		return fmt.Sprintf("%q is in another branch", label)
-	case above > below:
-		return fmt.Sprintf("%q starts only after this has ended: the reference makes a cycle", label)
-	case nodes[to].scope != nodes[above].scope:
-		return fmt.Sprintf("%q may not run, or runs several times", label)
-	}
-	return ""
-}
-
-// needs marks whose results are used.
-func (c *compiler) needs() {
-	nodes := c.plan.nodes
-	for i := range nodes {
-		switch f := nodes[i].from; f.kind {
-		case refResult:
-			nodes[f.node].need = true
-		case refPrevious:
-			nodes[f.node].need = true
-		}
-	}
-	if c.plan.result.kind == refResult {
-		r := &nodes[c.plan.result.node]
-		if r.need = true; r.slot < 0 {
-			r.slot = nodes[0].slots
-			nodes[0].slots++
-		}
-	}
-	// Parents stand before what is inside them.
-	for i := range nodes {
-		n := &nodes[i]
-		if n.parent < 0 || !nodes[n.parent].need {
-			continue
-		}
-		p := &nodes[n.parent]
-		n.need = n.need || n.handed || p.kind != KindSeq || p.kids[len(p.kids)-1] == int32(i)
-	}
-	for i := range nodes {
-		if n := &nodes[i]; n.need && n.kind == KindPar && n.times == 0 {
-			c.branches(n)
-		}
-	}
-}
-
-// branches names the branches of a Par whose result is used.
-func (c *compiler) branches(n *node) {
-	for k, kid := range n.kids {
-		label := c.plan.nodes[kid].label
-		if label == "" {
-			c.fault(c.plan.nodes[kid].path, "the result of the par is used, and this branch has no name", "give it one")
-		}
-		quoted := strconv.Quote(label)
-		if slices.Contains(n.names[:k], quoted) {
-			c.fault(c.plan.nodes[kid].path, fmt.Sprintf("two branches of the par go by %q", label), "its result is used: give each a name of its own")
-		}
-		n.names = append(n.names, quoted)
-	}
-}
-
-// inside collects, from the inside out, the predicates of the switches in a
-// loop.
-func (c *compiler) inside(i int32) {
-	nodes := c.plan.nodes
-	n := &nodes[i]
-	if n.kind == KindWhile || n.kind == KindUntil {
-		n.inside = append(n.inside, n.conds...)
-	}
-	for at := n.parent; at >= 0 && n.kind != KindDo && len(n.conds) > 0; at = nodes[at].parent {
-		up := &nodes[at]
-		if up.kind != KindWhile && up.kind != KindUntil {
-			continue
-		}
-		for _, q := range n.conds {
-			if !slices.Contains(up.inside, q) {
-				up.inside = append(up.inside, q)
-			}
-		}
-	}
-}
-
-// typed finds the type of a construct's result, those before it first.
-func (c *compiler) typed(i int32) Type {
-	nodes := c.plan.nodes
-	n := &nodes[i]
-	var t Type
-	var kids []Type
-	for _, kid := range n.kids {
-		kids = append(kids, c.typed(kid))
-	}
-	switch n.kind {
-	case KindSeq:
-		if len(kids) > 0 {
-			t = kids[len(kids)-1]
-		}
-	case KindPar:
-		t = parType(n, kids, nodes)
-	case KindIf, KindCase:
-		for k, kt := range kids {
-			if k == 0 {
-				t = kt
-			}
-			t = either(t, kt)
-		}
-		if len(kids) == len(n.conds) {
-			t = Type{} // Without an else there may be no result.
-		}
-	case KindWhile, KindUntil:
-		if len(kids) > 0 {
-			t = kids[0]
-		}
-		if n.kind == KindWhile && n.from.kind == refPrevious {
-			t = either(t, Type{Base: Any}) // The outer loop is not typed yet.
-		} else if n.kind == KindWhile {
-			t = either(t, c.inputType(n))
-		}
-	case KindDo:
-		if n.block >= 0 {
-			t = c.plan.program.Blocks[n.block].Output
-		}
-	}
-	if n.els >= 0 {
-		t = either(t, c.typed(n.els))
-	}
-	n.typ = t
-	return t
-}
-
-func parType(n *node, kids []Type, nodes []node) Type {
-	for k := range kids {
-		if len(n.conds) > 0 || kids[k].Base == None {
-			kids[k] = Type{Base: Any} // It may be null.
-		}
-	}
-	if n.times > 0 && len(kids) == 1 {
-		return Type{Base: List, Elem: &kids[0]}
-	}
-	t := Type{Base: Record}
-	for k, kid := range n.kids {
-		t.Fields = append(t.Fields, Field{nodes[kid].label, kids[k]})
-	}
-	return t
-}
-
-// inputType is the type of what a construct is given.
-func (c *compiler) inputType(n *node) Type {
-	switch {
-	case n.input != "":
-		return Type{Base: Any}
-	case n.from.kind == refResult:
-		return c.plan.nodes[n.from.node].typ
-	case n.from.kind == refPrevious:
-		loop := &c.plan.nodes[n.from.node]
-		if loop.input == "" && loop.from.kind == refNone {
-			return Type{}
-		}
-		if len(loop.kids) > 0 && loop.input != "" {
-			return c.plan.nodes[loop.kids[0]].typ
-		}
-		return either(c.inputType(loop), c.plan.nodes[loop.kids[0]].typ)
-	}
-	return Type{}
-}
-
-// fits checks that each block gets what it takes.
-func (c *compiler) fits() {
-	refused := map[string]bool{}
-	for _, f := range c.faults {
-		refused[f.Path] = true
-	}
-	for i := range c.plan.nodes {
-		n := &c.plan.nodes[i]
-		at := n.path + ".from"
-		given := c.inputType(n)
-		if n.from.kind != refNone && given.Base == None {
-			hint := "refer to something that has one: a block with an output; an if, case or while has one only if it always has"
-			if n.from.kind == refPrevious {
-				hint = "give the loop an input or from, for the first time round"
-			}
-			c.fault(at, "there may be no such result", hint)
-			continue
-		}
-		if refused[at] || refused[n.path+".input"] {
-			continue
-		}
-		if n.kind != KindDo {
-			if n.input != "" && n.need && !acceptsText(n.typ, n.input) {
-				c.fault(n.path+".input", fmt.Sprintf("%s is no %s", clip(n.input), n.typ), "give what the loop's body results in")
-			}
-			continue
-		}
-		if n.block < 0 {
-			continue
-		}
-		want := c.plan.program.Blocks[n.block].Input
-		switch {
-		case n.input != "":
-			if !acceptsText(want, n.input) {
-				c.fault(n.path+".input", fmt.Sprintf("%s is no %s", clip(n.input), want), "give what block "+n.label+" takes")
-			}
-		case n.from.kind == refNone && want.Base != None && want.Base != Any:
-			c.fault(n.path+".do", fmt.Sprintf("the block takes %s and is given nothing", want), "give from or input")
-		case n.from.kind != refNone && !given.Fits(want):
-			c.fault(at, fmt.Sprintf("%s comes from there, and the block takes %s", given, want), "change one of the types, or refer to another result")
-		}
-	}
-}
-
-func acceptsText(want Type, text string) bool {
-	var v any
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	return d.Decode(&v) == nil && want.accepts(v)
-}
-
-func clip(s string) string {
-	if len(s) > 40 {
-		return strings.ToValidUTF8(s[:40], "") + "..."
-	}
-	return s
-}
-
-// constant tells of a predicate that is always so.
-func (c *compiler) constant(n *node, k int, value string) bool {
-	return k < len(n.conds) && c.plan.predicates[n.conds[k]].Constant == value
-}
-
-// reachable reports what never runs: branches that are never taken, and what
-// follows on a loop that never ends.
-func (c *compiler) reachable() {
-	nodes := c.plan.nodes
-	ends := make([]bool, len(nodes)) // may end by itself
-	for i := len(nodes) - 1; i >= 0; i-- {
-		n := &nodes[i]
-		some, all := false, true
-		for _, kid := range n.kids {
-			some, all = some || ends[kid], all && ends[kid]
-		}
-		switch n.kind {
-		case KindSeq, KindDo:
-			ends[i] = all
-		case KindPar:
-			ends[i] = all || len(n.conds) > 0
-		case KindIf, KindCase:
-			ends[i] = some || len(n.kids) == len(n.conds)
-		case KindWhile:
-			ends[i] = !c.constant(n, 0, "true")
-		case KindUntil:
-			ends[i] = !c.constant(n, 0, "false") && all
-		}
-		ends[i] = ends[i] || n.els >= 0
-	}
-	for i := range nodes {
-		n := &nodes[i]
-		switch n.kind {
-		case KindSeq:
-			for k := 1; k < len(n.kids); k++ {
-				if !ends[n.kids[k-1]] {
-					c.fault(nodes[n.kids[k]].path, "this is never reached: what stands before it never ends", "give that a predicate which can end it, or remove this")
-					break
-				}
-			}
-		case KindIf, KindCase, KindWhile:
-			c.branchesTaken(n)
-		}
-	}
-}
-
-func (c *compiler) branchesTaken(n *node) {
-	decided := false
-	for k, kid := range n.kids {
-		at := c.plan.nodes[kid].path
-		switch {
-		case decided:
-			c.fault(at, "this is never reached: a predicate before it is always true", "remove it, or change the predicate")
-		case c.constant(n, k, "false"):
-			c.fault(at, "this is never reached: its predicate is always false", "remove it, or change the predicate")
-		case k < len(n.conds) && slices.Contains(n.conds[:k], n.conds[k]):
-			c.fault(at, "this is never reached: a branch before it has the same predicate", "remove one of them")
-		}
-		decided = decided || c.constant(n, k, "true")
-	}
-}
-
-// unused reports declarations that nothing refers to.
-func (c *compiler) unused() {
-	blocks, procs := make([]bool, len(c.plan.program.Blocks)), make([]bool, len(c.plan.procs))
-	for i := range c.plan.nodes {
-		if n := &c.plan.nodes[i]; n.kind == KindDo && n.block >= 0 && n.proc >= 0 {
-			blocks[n.block], procs[n.proc] = true, true
-		} else if n.kind == KindDo && n.block >= 0 {
-			blocks[n.block] = true
-		}
-	}
-	for i, b := range c.plan.program.Blocks {
-		if !blocks[i] {
-			c.fault("blocks."+b.Name, fmt.Sprintf("block %q is never run", b.Name), "run it with do, or remove it")
-		}
-	}
-	for i, q := range c.plan.program.Processors {
-		if !procs[i+1] {
-			c.fault("processors."+q.Name, fmt.Sprintf("nothing runs on processor %q", q.Name), "name it with on, or remove it")
-		}
-	}
-}
-
-// count is the number of block instances of a construct, at most MaxBlocks.
-func (c *compiler) count(i int32) int {
-	n := &c.plan.nodes[i]
-	sum := 0
-	if n.kind == KindDo {
-		sum = 1
-	}
-	for _, kid := range n.kids {
-		sum = min(MaxBlocks, sum+c.count(kid))
-	}
-	if n.times > 0 {
-		sum = min(MaxBlocks, sum*int(n.times))
-	}
-	if n.els >= 0 {
-		sum = min(MaxBlocks, sum+c.count(n.els))
-	}
-	return sum
 }

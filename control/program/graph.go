@@ -2,6 +2,7 @@ package program
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -56,7 +57,7 @@ const (
 func (p *Plan) Draw() *Graph {
 	d := &drawing{plan: p, graph: &Graph{Name: p.program.Name}, rooms: make([]room, len(p.nodes))}
 	// Kids stand after their parents.
-	for i := len(p.nodes) - 1; i >= 0; i-- {
+	for i := range slices.Backward(p.nodes) {
 		d.measure(int32(i))
 	}
 	r := d.rooms[0]
@@ -77,9 +78,9 @@ const failedLabel = "failed"
 // room is what a construct takes: left and right of the line on which it begins
 // and ends, and how high it is. body is the same without its else.
 type room struct {
-	left, right, w, h     int
-	bodyLeft, bodyRight   int
-	bodyH, branchH, below int
+	left, right, w, h   int
+	bodyLeft, bodyRight int
+	bodyH, branchH      int
 }
 
 type drawing struct {
@@ -169,8 +170,9 @@ func sized(lines []string, s Shape) (w, h int) {
 		return w + 56, line*len(lines) + 30
 	case Bar:
 		return w + 20, line*len(lines) + 6
+	default:
+		return w + 20, line*len(lines) + 10
 	}
-	return w + 20, line*len(lines) + 10
 }
 
 // measure finds the room of a construct from those inside it.
@@ -217,6 +219,7 @@ func (d *drawing) measure(i int32) {
 			if n.kind == KindWhile {
 				r.right += gapX
 			}
+		default:
 		}
 	}
 	r.bodyLeft, r.bodyRight, r.bodyH = r.left, r.right, r.h

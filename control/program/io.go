@@ -36,7 +36,7 @@ const (
 	InFailed                // Block has ended, for Reason: it failed, or was cancelled
 	InJoined                // Node is there
 	InLeft                  // the node of Node.Name is lost with all that ran on it
-	InReport                // the node of Node.Name has Held of this run, and nothing else
+	InReport                // the node of Node.Name had Held of this run, and nothing else, when it was Asked
 	InCancel                // the run is cancelled, for Reason
 )
 
@@ -95,6 +95,7 @@ type Input struct {
 	Reason    string           `json:"reason,omitempty"`
 	Node      Node             `json:"node,omitzero"`
 	Held      []Held           `json:"held,omitempty"`
+	Asked     uint64           `json:"asked,omitempty"` // Run.Steps when the node was asked
 }
 
 // ActKind says what an [Action] is.

@@ -124,6 +124,7 @@ func (r *Run) put(f, on int32) {
 // tell has a node start a block.
 func (r *Run) tell(f int32) {
 	x := &r.frames[f]
+	x.told = r.steps
 	input, _ := r.resolve(f, &r.plan.nodes[x.node])
 	a := r.act(ActStart, f)
 	a.Block, a.Node, a.Input = x.id, r.hosts[x.host].Name, input
@@ -285,6 +286,8 @@ func (r *Run) reported(in *Input) {
 func (r *Run) compare(f int32, has *Held, in *Input) {
 	x := &r.frames[f]
 	switch {
+	case has == nil && x.told > in.Asked:
+		// It was told to start it after it was asked.
 	case has == nil && x.state == stopping:
 		r.leave(f)
 		r.conclude(f)
@@ -315,10 +318,10 @@ type Entry struct {
 
 // Restore rebuilds a run from the journal of its inputs. An input has to be in
 // the journal before what its step asked for is carried out; then nothing is
-// started twice: after Restore, the run is handed an [InReport] of each node. It
-// starts what a node should have and never got, under the number it had, and
-// cancels what a node has and should not have. A block whose end is in the
-// journal, or in a report, never runs again.
+// started twice. After Restore each node is asked what it has, and the run is
+// handed an [InReport] of each. It starts what a node should have and never got,
+// under the number it had, and cancels what a node has and should not have. A
+// block whose end is in the journal, or in a report, never runs again.
 func Restore(plan *Plan, journal []Entry) *Run {
 	r := NewRun(plan)
 	var out Output

@@ -65,6 +65,9 @@ func TestPlacement(t *testing.T) {
 		}
 		step(&program.Input{Kind: program.InBegin})
 		for range rapid.IntRange(1, 80).Draw(t, "events") {
+			if run.Finished() {
+				break
+			}
 			name := fmt.Sprintf("n%d", rapid.IntRange(0, 5).Draw(t, "node"))
 			s := sites[name]
 			switch what := rapid.IntRange(0, 5).Draw(t, "what"); {

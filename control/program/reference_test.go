@@ -2,6 +2,7 @@ package program_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -501,12 +502,7 @@ func (r *reference) do(x *instance) {
 
 // line gives an action in the reference's words.
 func line(a *program.Action) string {
-	var b strings.Builder
-	fmt.Fprint(&b, a.Construct)
-	for _, i := range a.Replicas {
-		fmt.Fprintf(&b, "[%d]", i)
-	}
-	who := b.String()
+	who := who(a)
 	switch a.Kind {
 	case program.ActStart:
 		return fmt.Sprintf("%s start %d with %s", who, a.Block.Attempt, a.Input)
@@ -645,7 +641,10 @@ func drawPlan(t *rapid.T) *program.Plan {
 	}
 	plan, err := program.Compile(p, refEnv)
 	if err != nil {
-		bad := err.(*program.Error)
+		bad, ok := errors.AsType[*program.Error](err)
+		if !ok {
+			t.Fatal(err)
+		}
 		for _, f := range bad.Faults {
 			// A loop may not hand on what its body does not always have.
 			if !strings.Contains(f.Message, "no such result") {
@@ -760,11 +759,12 @@ func (w *world) restore() {
 }
 
 func who(a *program.Action) string {
-	s := fmt.Sprint(a.Construct)
+	var b strings.Builder
+	fmt.Fprint(&b, a.Construct)
 	for _, i := range a.Replicas {
-		s += fmt.Sprintf("[%d]", i)
+		fmt.Fprintf(&b, "[%d]", i)
 	}
-	return s
+	return b.String()
 }
 
 func (w *world) step(in *program.Input) {

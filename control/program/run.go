@@ -50,6 +50,7 @@ type frame struct {
 	hostPrev, hostNext int32
 	tried              []int32 // hosts where it failed
 	confirmed          bool    // the node said that it runs
+	told               uint64  // the step in which the node was told to start it
 }
 
 // verdict is the last one on a predicate.
@@ -106,6 +107,9 @@ func NewRun(plan *Plan) *Run {
 
 // Finished reports whether the run has ended.
 func (r *Run) Finished() bool { return r.finished }
+
+// Steps is the number of inputs taken so far, those that were refused among them.
+func (r *Run) Steps() uint64 { return r.steps }
 
 // Step takes one input. Instants do not go back: an earlier one counts as the
 // one before. First what is due by now happens, then the input. The output is
@@ -446,16 +450,6 @@ func (r *Run) conclude(f int32) {
 func (r *Run) pass(f int32) {
 	x := &r.frames[f]
 	n := &r.plan.nodes[x.node]
-	size := 0
-	for _, part := range x.parts {
-		size += len(part)
-	}
-	if n.need && size > MaxInputBytes {
-		x.state, x.cause = stopping, Failed
-		x.reason = fmt.Sprintf("the results of its branches have %d bytes together, and at most %d are handed on: let blocks result in references", size, MaxInputBytes)
-		r.conclude(f)
-		return
-	}
 	a := r.act(ActPass, f)
 	a.Decision = x.passed.decision
 	if x.by >= 0 {

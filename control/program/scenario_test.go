@@ -194,6 +194,7 @@ func (s *story) parse(words []string) (*program.Input, bool) {
 		in.Kind, in.Node.Name = program.InLeft, rest[0]
 	case "report":
 		in.Kind, in.Node.Name, in.Decision = program.InReport, rest[0], s.decide("s", nil)
+		in.Asked = s.run.Steps()
 		for _, w := range rest[1:] {
 			block, state, _ := strings.Cut(w, "=")
 			h := program.Held{Block: id(block), Reason: "as reported"}
@@ -239,12 +240,14 @@ func describe(plan *program.Plan, a *program.Action) string {
 	what := ""
 	if a.Construct >= 0 && a.Kind != program.ActRefuse {
 		info := plan.Info(a.Construct)
-		if what = info.Kind.String(); info.Name != "" {
-			what += " " + info.Name
+		words := []string{info.Kind.String()}
+		if info.Name != "" {
+			words = append(words, " "+info.Name)
 		}
 		for _, r := range a.Replicas {
-			what += "[" + strconv.Itoa(int(r)) + "]"
+			words = append(words, fmt.Sprintf("[%d]", r))
 		}
+		what = strings.Join(words, "")
 	}
 	block := ""
 	if a.Block.Instance > 0 {

@@ -2,6 +2,7 @@ package program
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,8 +58,9 @@ func (t Type) String() string {
 			list[i] = f.Name + ": " + f.Type.String()
 		}
 		return "{" + strings.Join(list, ", ") + "}"
+	default:
+		return baseWords[t.Base]
 	}
-	return baseWords[t.Base]
 }
 
 // Fits reports whether a value of type t can stand where want is wanted: an int
@@ -85,13 +87,13 @@ func (t Type) Fits(want Type) bool {
 func (t Type) check(depth int) error {
 	switch {
 	case depth > 16:
-		return fmt.Errorf("a type nested more than 16 deep: use any for its inner parts")
+		return errors.New("a type nested more than 16 deep: use any for its inner parts")
 	case t.Base > Record:
 		return fmt.Errorf("base %d is no type", t.Base)
 	case (t.Base == List) != (t.Elem != nil) || t.Base != Record && len(t.Fields) > 0:
-		return fmt.Errorf("a list has an element type, a record has fields, and nothing else has either")
+		return errors.New("a list has an element type, a record has fields, and nothing else has either")
 	case t.Base == List && t.Elem.Base == None:
-		return fmt.Errorf("a list of nothing: use [any]")
+		return errors.New("a list of nothing: use [any]")
 	case t.Base == List:
 		return t.Elem.check(depth + 1)
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-//go:embed integrate.yaml
+//go:embed program.yaml
 var config []byte
 
 type flags struct {
@@ -106,7 +106,7 @@ func node(ctx context.Context, f *flags) error {
 // synchronize runs the program, from its beginning or from where its journal ends,
 // and prints each event that counts as a line of JSON.
 func synchronize(ctx context.Context, f *flags) error {
-	cfg, err := synchronizer.ParseProgram("integrate.yaml", config)
+	cfg, err := synchronizer.ParseProgram("program.yaml", config)
 	if err != nil {
 		return err
 	}

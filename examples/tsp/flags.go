@@ -59,6 +59,11 @@ Examples:
   go run ./examples/tsp -nats nats://10.0.0.5:4222   on a server that is there
   go run ./examples/tsp -worker -nats nats://10.0.0.5:4222
                                                      a worker more, from anywhere
+
+The first line names the run and its NATS server. While it goes on, ask it:
+  pegasus watch --nats URL --tenant RUN
+  pegasus why NewSubtask --nats URL --tenant RUN
+
 Flags:
   -instance NAME   built-in name, TSPLIB file, random:N:SEED, or list (default kroA100)
   -processes N     worker processes to start; 0 with -nats waits for others (default 3)

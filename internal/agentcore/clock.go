@@ -30,8 +30,8 @@ func (c *Core) Clock(now clocksync.Instant, q clocksync.Quality) ClockNews {
 	lost := q.Status == clocksync.Untrusted && before.Status != clocksync.Untrusted
 	switch {
 	case q.Timeline != before.Timeline || lost:
-		c.clock = clocksync.Monotone{}
-		if before.Timeline == "" && !lost || !c.once {
+		c.clock, c.alive = clocksync.Monotone{}, clocksync.Stamp{}
+		if before.Timeline == "" && !lost || !c.once && c.seq == 0 {
 			c.Recall(now)
 		} else {
 			c.rejoin(now)

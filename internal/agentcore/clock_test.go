@@ -122,6 +122,58 @@ func TestAnotherTimeline(t *testing.T) {
 	}
 }
 
+// TestAnotherTimelineWhileRefused: the next synchronizer refuses the timeline of
+// the one before, and states go on being set until the clock is measured against
+// the next one's. None of them is told to it.
+func TestAnotherTimelineWhileRefused(t *testing.T) {
+	c := newClocked(t, peer(root, clocksync.Synchronized))
+	c.set(1, clocksync.Around(5000, 10))
+	c.batch(clocksync.Around(5001, 10))
+	if r := c.core.OnWelcome(c.now, &wire.Welcome{Synchronizer: "next", Term: 1}); r != agentcore.Recalled {
+		t.Fatalf("the announcement is %v", r)
+	}
+	for _, want := range []agentcore.Reception{agentcore.Dropped, agentcore.Refused} {
+		refusal := wire.Welcome{Synchronizer: "next", Term: 1, Member: "w", Incarnation: c.core.Incarnation(), Refused: true, Reason: "timeline"}
+		if r := c.core.OnWelcome(c.now, &refusal); r != want {
+			t.Fatalf("the refusal is %v, want %v", r, want)
+		}
+		c.set(2, clocksync.Around(6000, 10))
+	}
+	q := peer(other, clocksync.Synchronized)
+	c.core.Clock(c.now, q)
+	c.hello(q)
+	b := c.batch(clocksync.Around(70, 10))
+	if len(b.Reports) != 1 || b.Reports[0].Seq != 1 || b.Reports[0].Row[0].Int() != 2 || b.Reports[0].At.Within != clocksync.Around(70, 10) {
+		t.Errorf("%+v; want the open state on the new timeline alone", b)
+	}
+}
+
+// TestAnotherTimelineOfALevel: the state of a level below, too, begins anew with a
+// stamp of the new timeline.
+func TestAnotherTimelineOfALevel(t *testing.T) {
+	c := newClocked(t, peer(root, clocksync.Synchronized))
+	c.core.Virtual()
+	c.set(1, clocksync.Around(5000, 10))
+	alive := func(within clocksync.Interval) {
+		c.now++
+		if err := c.core.Alive(c.now, clocksync.Stamp{Domain: "d", Mono: c.now, Within: within}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	alive(clocksync.Around(5001, 10))
+	c.batch(clocksync.Unbounded)
+	q := peer(other, clocksync.Synchronized)
+	c.core.Clock(c.now, q)
+	c.hello(q)
+	if b := c.batch(clocksync.Unbounded); len(b.Reports) != 0 || b.Evidence.Seq != 0 {
+		t.Errorf("%+v; want nothing, as no stamp of the new timeline is there", b)
+	}
+	alive(clocksync.Around(70, 10))
+	if b := c.batch(clocksync.Unbounded); len(b.Reports) != 1 || b.Reports[0].At.Within != clocksync.Around(70, 10) {
+		t.Errorf("%+v; want the open state on the new timeline", b)
+	}
+}
+
 // TestUntrusted: after a contradiction nothing of before is carried over, and no
 // interval is told until there is a bound again.
 func TestUntrusted(t *testing.T) {

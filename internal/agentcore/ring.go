@@ -80,3 +80,6 @@ func sizeOf(row []scgs.Value) int {
 	}
 	return size
 }
+
+// Held is how many transitions the ring holds.
+func (c *Core) Held() uint64 { return c.ring.next - c.ring.first }

@@ -31,6 +31,11 @@ var Imports = map[string][]string{
 	"internal/workcore":          {"internal/wire", "balance", "control", "scgs", "clocksync"},
 	"internal/sim": with(first, "clocksync/clocktest",
 		"internal/agentcore", "internal/synccore", "internal/workcore", "internal/wire"),
+	"internal/ruletest": {
+		"internal/sim", "internal/synccore", "internal/wire", "internal/yamlconf",
+		"control", "predicates", "scgs", "clocksync",
+	},
+	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus"},
 	"internal/yamlconf":    {},
@@ -40,7 +45,7 @@ var Imports = map[string][]string{
 	"internal/archtest":    {},
 	"internal/procnode":    {"agent"},
 	"embedded":             {},
-	"agent": with(first, "clocksync/source", "internal/agentcore", "internal/synccore",
+	"agent": with(first, "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"synchronizer": with(first, "control/program", "clocksync/source", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
@@ -70,6 +75,8 @@ var Pure = map[string][]string{
 	"internal/synccore":   {},
 	"internal/workcore":   {},
 	"internal/sim":        {},
+	"internal/ruletest":   {},
+	"internal/balancesim": {},
 	"internal/trace":      {},
 	"internal/tracecore":  {},
 	"internal/yamlconf":   {"github.com/goccy/go-yaml"},
@@ -92,8 +99,15 @@ var Modules = map[string][]string{
 	"github.com/goccy/go-yaml":          {"internal/yamlconf"},
 	"github.com/tinylib/msgp":           {"internal/wire"},
 	"github.com/spf13/cobra":            {"cmd/pegasus"},
+	"charm.land/bubbletea/v2":           {"cmd/pegasus"},
 	"github.com/beevik/ntp":             {"clocksync/source"},
-	"go.opentelemetry.io":               {"internal/telemetry", "clocksync/source/otelclock"},
+	// The API for all that shows something; what to do with it is for programs.
+	"go.opentelemetry.io": {
+		"internal/telemetry", "clocksync/source/otelclock", "agent", "synchronizer", "cmd/pegasus",
+	},
+	"go.opentelemetry.io/otel/sdk":       {"cmd/pegasus"},
+	"go.opentelemetry.io/otel/exporters": {"cmd/pegasus"},
+	"github.com/prometheus":              {"cmd/pegasus"},
 }
 
 func with(list []string, more ...string) []string { return append(slices.Clone(list), more...) }

@@ -53,8 +53,14 @@ type Bus interface {
 	// the error of ctx where nobody answers in time: it is ctx alone that bounds
 	// the wait.
 	Request(ctx context.Context, subject string, data []byte) ([]byte, error)
-	// Reply answers a message that came from Request; ErrNoReply where it did
-	// not.
+	// Gather sends data and hands every reply to take, one at a time and those of
+	// one publisher in their order, until take returns false, which is success, or
+	// ctx is done, which is its error. It fails with ErrNoResponders at once where
+	// nobody subscribes to the subject. More than GatherLimit replies that wait for
+	// take are lost and counted.
+	Gather(ctx context.Context, subject string, data []byte, take func(reply []byte) (more bool)) error
+	// Reply answers a message that came from Request or Gather; ErrNoReply where
+	// it did not.
 	Reply(m Message, data []byte) error
 	// Subscribe has the handler called with every message of a subject that
 	// matches from now on; for messages of other connections "now" is the next
@@ -72,6 +78,9 @@ type Bus interface {
 	// ErrDrainTimeout, naming what still runs. Closing again returns nil.
 	Close() error
 }
+
+// GatherLimit is how many replies may wait in [Bus.Gather].
+const GatherLimit = 4096
 
 // Subscription is a handler in force.
 type Subscription interface {

@@ -30,10 +30,11 @@ type Local struct {
 	requests map[string]request
 }
 
-// request waits for the first message to its inbox.
+// request waits for messages to its inbox: for one, or for many.
 type request struct {
 	from  *localConn
-	reply chan []byte // Capacity 1.
+	reply chan []byte
+	many  bool
 }
 
 // NewLocal returns a broker without connections. It needs no closing: what runs
@@ -119,7 +120,8 @@ func (l *Local) publish(from *localConn, m Message) (received bool, err error) {
 	return received, nil
 }
 
-// answer hands a reply to the request that waits for it; a second one is lost.
+// answer hands a reply to the request that waits for it; one more than it has room
+// for is lost.
 func (l *Local) answer(from *localConn, m Message) bool {
 	r, ok := l.requests[m.Subject]
 	if !ok || r.from == from {
@@ -128,6 +130,9 @@ func (l *Local) answer(from *localConn, m Message) bool {
 	select {
 	case r.reply <- bytes.Clone(m.Data):
 	default:
+		if r.many {
+			r.from.dropped.Add(1)
+		}
 	}
 	return true
 }
@@ -217,17 +222,48 @@ func (c *localConn) request(ctx context.Context, subject string, data []byte) ([
 	if err := errors.Join(checkSubject(subject, false), ctx.Err()); err != nil {
 		return nil, c.sent(err)
 	}
-	inbox, reply := c.openInbox()
+	inbox, replies := c.openInbox(1)
 	defer c.closeInbox(inbox)
-	received, err := c.broker.publish(c, Message{Subject: subject, Reply: inbox, Data: data})
-	if c.sent(err) != nil {
+	if err := c.publishRequest(subject, inbox, data); err != nil {
 		return nil, err
 	}
-	if !received {
-		return nil, ErrNoResponders
+	return c.next(ctx, replies)
+}
+
+func (c *localConn) Gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
+	return failed("request", subject, c.gather(ctx, subject, data, take))
+}
+
+func (c *localConn) gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
+	if err := errors.Join(checkSubject(subject, false), ctx.Err()); err != nil {
+		return c.sent(err)
 	}
+	inbox, replies := c.openInbox(GatherLimit)
+	defer c.closeInbox(inbox)
+	if err := c.publishRequest(subject, inbox, data); err != nil {
+		return err
+	}
+	for {
+		reply, err := c.next(ctx, replies)
+		if err != nil || !take(reply) {
+			return err
+		}
+	}
+}
+
+// publishRequest fails where nobody is there to answer.
+func (c *localConn) publishRequest(subject, inbox string, data []byte) error {
+	received, err := c.broker.publish(c, Message{Subject: subject, Reply: inbox, Data: data})
+	if c.sent(err) == nil && !received {
+		return ErrNoResponders
+	}
+	return err
+}
+
+// next waits for a reply.
+func (c *localConn) next(ctx context.Context, replies <-chan []byte) ([]byte, error) {
 	select {
-	case data := <-reply:
+	case data := <-replies:
 		c.received.Add(1)
 		return data, nil
 	case <-ctx.Done():
@@ -235,14 +271,15 @@ func (c *localConn) request(ctx context.Context, subject string, data []byte) ([
 	}
 }
 
-func (c *localConn) openInbox() (string, <-chan []byte) {
+// openInbox has room for that many replies.
+func (c *localConn) openInbox(room int) (string, <-chan []byte) {
 	c.broker.mu.Lock()
 	defer c.broker.mu.Unlock()
 	c.inboxes++
 	inbox := inboxPrefix + strconv.Itoa(c.id) + "." + strconv.Itoa(c.inboxes)
-	reply := make(chan []byte, 1)
-	c.broker.requests[inbox] = request{from: c, reply: reply}
-	return inbox, reply
+	replies := make(chan []byte, room)
+	c.broker.requests[inbox] = request{from: c, reply: replies, many: room > 1}
+	return inbox, replies
 }
 
 func (c *localConn) closeInbox(inbox string) {

@@ -204,6 +204,48 @@ func (b *natsBus) request(ctx context.Context, subject string, data []byte) ([]b
 	return reply.Data, nil
 }
 
+func (b *natsBus) Gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
+	return failed("request", subject, b.gather(ctx, subject, data, take))
+}
+
+func (b *natsBus) gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
+	if err := errors.Join(checkSubject(subject, false), b.usable(), ctx.Err()); err != nil {
+		return b.sent(err)
+	}
+	inbox := b.nc.NewInbox()
+	sub, err := b.nc.SubscribeSync(inbox)
+	if err != nil {
+		return b.sent(b.translate(err, 0))
+	}
+	defer func() {
+		if lost, err := sub.Dropped(); err == nil && lost > 0 {
+			b.dropped.Add(uint64(lost))
+		}
+		_ = sub.Unsubscribe() // It fails only on a closed connection.
+	}()
+	if err := sub.SetPendingLimits(GatherLimit, -1); err != nil {
+		return b.sent(b.translate(err, 0))
+	}
+	if err := b.sent(b.translate(b.nc.PublishRequest(subject, inbox, data), len(data))); err != nil {
+		return err
+	}
+	for {
+		m, err := sub.NextMsgWithContext(ctx)
+		switch {
+		case errors.Is(err, nats.ErrSlowConsumer):
+			continue // Counted at the end.
+		case err != nil:
+			return b.translate(err, 0)
+		case len(m.Data) == 0 && m.Header.Get("Status") == "503":
+			return ErrNoResponders
+		}
+		b.received.Add(1)
+		if !take(m.Data) {
+			return nil
+		}
+	}
+}
+
 func (b *natsBus) Flush(ctx context.Context) error {
 	return failed("flush", b.opts.Name, b.flush(ctx))
 }

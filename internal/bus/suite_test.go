@@ -30,6 +30,7 @@ func TestSuite(t *testing.T) {
 		"concurrent request": testConcurrentRequests,
 		"no responders":      testNoResponders,
 		"request in vain":    testRequestInVain,
+		"gather":             testGather,
 		"slow handler":       testSlowHandler,
 		"slow in bytes":      testSlowInBytes,
 		"unsubscribe":        testUnsubscribe,
@@ -284,6 +285,47 @@ func testConcurrentRequests(t *testing.T, b backend) {
 		})
 	}
 	wg.Wait()
+}
+
+// testGather takes many replies of several subscribers, and stops when it is told
+// to.
+func testGather(t *testing.T, b backend) {
+	client := b.connect(t, bus.Options{})
+	for _, name := range []string{"a", "b"} {
+		server := b.connect(t, bus.Options{})
+		subscribe(t, server, "all", bus.Limits{}, func(m bus.Message) {
+			for i := range 50 {
+				if err := server.Reply(m, fmt.Append(nil, string(m.Data), name, i)); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	got, next := 0, map[byte]int{}
+	err := client.Gather(t.Context(), "all", []byte("re "), func(reply []byte) bool {
+		from := reply[3]
+		if want := fmt.Sprintf("re %c%d", from, next[from]); string(reply) != want {
+			t.Errorf("got %s, want %s", reply, want)
+		}
+		next[from]++
+		got++
+		return got < 100
+	})
+	if err != nil || next['a'] != 50 || next['b'] != 50 {
+		t.Errorf("%v after %v", err, next)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	err = client.Gather(ctx, "all", nil, func([]byte) bool { cancel(); return true })
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("after the context has ended: %v", err)
+	}
+	err = client.Gather(t.Context(), "nobody", nil, func([]byte) bool { return true })
+	if !errors.Is(err, bus.ErrNoResponders) {
+		t.Errorf("nobody answers: %v", err)
+	}
+	if err := client.Gather(t.Context(), "a..b", nil, nil); !errors.Is(err, bus.ErrSubject) {
+		t.Errorf("a bad subject: %v", err)
+	}
 }
 
 func testNoResponders(t *testing.T, b backend) {

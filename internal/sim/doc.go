@@ -3,6 +3,9 @@
 // servers that know the time or lie about it. What is under test runs in it
 // unchanged, and an observer outside, who knows the true time, judges it.
 //
+// The machines of members and synchronizers run in it, too: a [Group] over links,
+// and a [Level] inside a process, as agents and synchronizers host them.
+//
 // A world is made from a seed, and everything that happens in it follows from
 // the seed: [World.Trace] is the same for the same seed. Nothing here reads a
 // clock or starts a goroutine.

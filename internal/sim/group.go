@@ -25,13 +25,9 @@ type Group struct {
 	timeline clocksync.Timeline // as the machine knows it
 }
 
-// NewGroup hosts the first level of a configuration. Without a timeline the
-// reference is the monotonic clock of the host.
-func NewGroup(h *Host, config string, timeline clocksync.Timeline) (*Group, error) {
-	plans, err := synccore.Parse("sim.yaml", []byte(config))
-	if err != nil {
-		return nil, fmt.Errorf("sim: %w", err)
-	}
+// NewGroup hosts the synchronizer of a plan whose members are processes. Without a
+// timeline the reference is the monotonic clock of the host.
+func NewGroup(h *Host, plan *synccore.Plan, timeline clocksync.Timeline) *Group {
 	opt := synccore.Options{Term: 1, Reference: h.Domain, Timeline: timeline, Relative: timeline == ""}
 	if opt.Relative {
 		opt.Timeline = h.timeline()
@@ -39,11 +35,14 @@ func NewGroup(h *Host, config string, timeline clocksync.Timeline) (*Group, erro
 	return &Group{
 		Observe:  func(*synccore.Output) {},
 		host:     h,
-		core:     synccore.New(plans[0], opt),
-		codec:    wire.NewBatchCodec(plans[0].State),
+		core:     synccore.New(plan, opt),
+		codec:    wire.NewBatchCodec(plan.State),
 		timeline: h.timeline(),
-	}, nil
+	}
 }
+
+// Core is the synchronizer's machine, to look at.
+func (g *Group) Core() *synccore.Core { return g.core }
 
 // Root is a server that tells the readings of a host's monotonic clock.
 func Root(h *Host) TimeServer {
@@ -79,6 +78,10 @@ func (g *Group) receive(m *Member, frame []byte) {
 		var gone wire.Gone
 		gone, err = wire.DecodeGone(frame)
 		in.Kind, in.Gone = synccore.InGone, &gone
+	case wire.KindAck:
+		var ack wire.Ack
+		ack, err = wire.DecodeAck(frame)
+		in.Kind, in.Ack = synccore.InAck, &ack
 	}
 	if err != nil {
 		panic(fmt.Sprintf("sim: a frame of %s: %v", m.name, err))
@@ -105,6 +108,14 @@ func (g *Group) step(in synccore.Input) {
 		frame, err := wire.AppendProbe(nil, &g.out.Probes[i].Msg)
 		g.send(g.out.Probes[i].To, frame, err)
 	}
+	for i := range g.out.Signals {
+		for s, sent := g.out.Signals[i].Msg, 0; len(s.Signals) > 0; s.Signals = s.Signals[sent:] {
+			var frame []byte
+			var err error
+			frame, sent, err = wire.AppendSignals(nil, &s)
+			g.send(g.out.Signals[i].To, frame, err)
+		}
+	}
 	g.alarm.set(g.host, g.out.Wake, func() { g.step(synccore.Input{Kind: synccore.InTick}) })
 }
 
@@ -113,7 +124,7 @@ func (g *Group) send(to string, frame []byte, err error) {
 		panic(fmt.Sprintf("sim: a frame for %s: %v", to, err))
 	}
 	for _, m := range g.Members {
-		if m.name == to {
+		if m.name == to && !m.over {
 			m.down.Send(func() { m.host.Do(func() { m.receive(frame) }) })
 		}
 	}

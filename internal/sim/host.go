@@ -26,6 +26,8 @@ type Host struct {
 	mono   clocksync.Instant // reading at since
 	parts  int64             // of a nanosecond at since, in billionths
 	rate   int64
+	slew   int64             // of the monotonic clock, beside rate
+	ahead  time.Duration     // monotonic clock minus raw clock, at since
 	asleep time.Duration     // boot clock minus monotonic clock
 	wall   time.Duration     // wall clock minus boot clock
 	awake  clocksync.Instant // true time at which a suspend ends
@@ -53,8 +55,9 @@ func (h *Host) reading() (clocksync.Instant, int64) {
 		return h.mono, h.parts
 	}
 	d := int64(h.world.now.Sub(h.since))
-	parts := h.parts + d%billion*h.rate
-	whole := d + d/billion*h.rate + parts/billion
+	rate := h.rate + h.slew
+	parts := h.parts + d%billion*rate
+	whole := d + d/billion*rate + parts/billion
 	if parts %= billion; parts < 0 {
 		whole, parts = whole-1, parts+billion
 	}
@@ -67,9 +70,29 @@ func (h *Host) Boot() clocksync.Instant { return h.Mono().Add(h.asleep) }
 // Wall is the reading of the wall clock.
 func (h *Host) Wall() clocksync.Instant { return h.Boot().Add(h.wall) }
 
-// Observe reads all three clocks at once.
+// Raw is the reading of the clock that no daemon slews.
+func (h *Host) Raw() clocksync.Instant { return h.Mono().Add(-h.ahead - h.slewed()) }
+
+// slewed is by how much the monotonic clock was slewed since.
+func (h *Host) slewed() time.Duration {
+	if h.Suspended() {
+		return 0
+	}
+	d := int64(h.world.now.Sub(h.since))
+	return time.Duration(d/billion*h.slew + d%billion*h.slew/billion)
+}
+
+// Observe reads all clocks at once.
 func (h *Host) Observe() clocksync.Observation {
-	return clocksync.Observation{Mono: h.Mono(), Boot: h.Boot(), Wall: h.Wall()}
+	return clocksync.Observation{Mono: h.Mono(), Boot: h.Boot(), Wall: h.Wall(), Raw: h.Raw()}
+}
+
+// Slew makes all clocks but the raw one run fast by so many more parts per billion
+// from now on, as a daemon does that corrects them.
+func (h *Host) Slew(rate int64) {
+	h.settle()
+	h.slew = rate
+	h.world.Note("slew", rate)
 }
 
 // SetRate makes the clocks run fast by so many parts per billion from now on.
@@ -80,6 +103,7 @@ func (h *Host) SetRate(rate int64) {
 }
 
 func (h *Host) settle() {
+	h.ahead += h.slewed()
 	h.mono, h.parts = h.reading()
 	h.since = max(h.world.now, h.awake)
 }

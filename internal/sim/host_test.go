@@ -16,7 +16,7 @@ func TestHostClocks(t *testing.T) {
 	h := w.NewHost("h", HostSpec{Mono: 1000, Wall: time.Minute, Rate: 100_000}) // 100 ppm
 	want := func(mono, boot, wall clocksync.Instant) {
 		t.Helper()
-		if got := h.Observe(); got != (clocksync.Observation{Mono: mono, Boot: boot, Wall: wall}) {
+		if got := h.Observe(); got != (clocksync.Observation{Mono: mono, Boot: boot, Wall: wall, Raw: mono}) {
 			t.Fatalf("at %v the clocks show %+v, want %v, %v, %v", w.Now(), got, mono, boot, wall)
 		}
 	}

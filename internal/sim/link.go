@@ -29,6 +29,9 @@ func (w *World) NewLink(s LinkSpec) *Link {
 	return &Link{spec: s, world: w, busy: w.now, seen: w.now}
 }
 
+// SetLoss makes the path lose that part of the messages from now on, from 0 to 1.
+func (l *Link) SetLoss(part float64) { l.spec.Loss = part }
+
 // Take decides how long a message sent now will take, and whether it arrives.
 func (l *Link) Take() (time.Duration, bool) {
 	now := l.world.now

@@ -2,8 +2,11 @@ package sim
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -14,35 +17,62 @@ type Held struct {
 	From, To clocksync.Instant
 }
 
-// Member is the machine of an agent on a host. Its state is one int field: the
-// number of the state, from 1.
+// Clock is what a member stamps by.
+type Clock interface {
+	Read() clocksync.Stamp
+	Quality() clocksync.Quality
+}
+
+// Member is the machine of an agent on a host, or of a thread there, and a
+// program that obeys signals at once.
 type Member struct {
-	// Held are its states by their number less 1; the last one still holds.
+	// Welcomed, if not nil, is told each time that the synchronizer has taken the
+	// member in.
+	Welcomed func()
+	// Obeyed, if not nil, is told of each signal that took effect.
+	Obeyed func(*control.Signal)
+	// Held are the states that Change began, by their number less 1; the last one
+	// still holds.
 	Held []Held
 
 	name     string
 	host     *Host
-	keeper   *Keeper // nil: the system's clock
-	group    *Group
+	clock    Clock  // nil: the system's clock
+	group    *Group // nil: a thread
+	level    *Level // nil: a process
 	up, down *Link
 	core     *agentcore.Core
 	out      agentcore.Output
 	alarm    alarm
+	entries  map[string]uint64 // of open regions
+	over     bool              // the program has ended
 }
 
-// Join adds a member that stamps by a keeper, or without a bound where that is
-// nil.
-func (g *Group) Join(name string, h *Host, k *Keeper, up, down *Link) *Member {
-	m := &Member{name: name, host: h, keeper: k, group: g, up: up, down: down}
+// Join adds a member that stamps by a clock, or without a bound where that is
+// nil. One of a name that was there before is its next incarnation.
+func (g *Group) Join(name string, h *Host, k Clock, up, down *Link) *Member {
+	m := &Member{name: name, host: h, clock: k, group: g, up: up, down: down, entries: map[string]uint64{}}
 	m.core = agentcore.New(agentcore.Options{Hello: wire.Hello{
-		Member: name, Incarnation: 1, Host: string(h.Domain), Domain: h.Domain, Quality: m.quality(),
+		Member: name, Incarnation: incarnation(g.Members, name), Host: string(h.Domain), Domain: h.Domain, Quality: m.quality(),
 	}})
 	g.Members = append(g.Members, m)
 	h.Do(m.flush)
 	return m
 }
 
-// Change begins the next state, once a synchronizer has said what states are.
+// incarnation is that of the next member of a name.
+func incarnation(members []*Member, name string) uint64 {
+	next := uint64(1)
+	for _, m := range members {
+		if m.name == name {
+			next = max(next, m.core.Incarnation()+1)
+		}
+	}
+	return next
+}
+
+// Change begins the next state of one int field, the number of the state from 1,
+// once a synchronizer has said what states are.
 func (m *Member) Change() {
 	at := m.stamp()
 	if m.core.Codec() == nil {
@@ -53,34 +83,113 @@ func (m *Member) Change() {
 		m.Held[n-1].To = now
 	}
 	m.Held = append(m.Held, Held{From: now, To: clocksync.MaxInstant})
-	if err := m.core.Set(m.host.Mono(), at, []scgs.Value{scgs.IntValue(int64(len(m.Held)))}); err != nil {
+	m.begin(at, []scgs.Value{scgs.IntValue(int64(len(m.Held)))})
+}
+
+// Set begins a state. The synchronizer must have said what states are.
+func (m *Member) Set(row []scgs.Value) { m.begin(m.stamp(), row) }
+
+func (m *Member) begin(at clocksync.Stamp, row []scgs.Value) {
+	if err := m.core.Set(m.host.Mono(), at, row); err != nil {
 		panic(fmt.Sprintf("sim: member %s: %v", m.name, err))
 	}
 	m.wake()
 }
 
+// Enter opens a region that is not open, with a handler for activations of each
+// of the names.
+func (m *Member) Enter(region string, names ...string) {
+	handlers := make([]control.Handler, len(names))
+	for i, name := range names {
+		handlers[i].Name = name
+	}
+	entry, err := m.core.Enter(m.host.Mono(), region, handlers)
+	if err != nil {
+		panic(fmt.Sprintf("sim: member %s: %v", m.name, err))
+	}
+	m.entries[region] = entry
+	m.wake()
+}
+
+// Exit leaves a region; one that is not open, since a signal may have cancelled
+// it, is none to leave.
+func (m *Member) Exit(region string) {
+	entry, open := m.entries[region]
+	if !open {
+		return
+	}
+	delete(m.entries, region)
+	if s := m.core.LeaveRegion(m.host.Mono(), entry); s != nil {
+		m.core.Finish(s, control.Applied, "")
+		m.obeyed(s)
+	}
+	m.wake()
+}
+
+func (m *Member) obeyed(s *control.Signal) {
+	if m.Obeyed != nil {
+		m.Obeyed(s)
+	}
+}
+
+// obey runs the handlers of what waits, and leaves the regions that were
+// cancelled.
+func (m *Member) obey() {
+	for _, region := range slices.Sorted(maps.Keys(m.entries)) {
+		entry := m.entries[region]
+		for s := m.core.Next(m.host.Mono(), entry, control.AtCheck); s != nil; s = m.core.Next(m.host.Mono(), entry, control.AtCheck) {
+			m.core.Finish(s, control.Applied, "")
+			m.obeyed(s)
+		}
+		if m.core.Canceled(entry) != nil {
+			m.Exit(region)
+		}
+	}
+}
+
+// Leave ends the program in order.
+func (m *Member) Leave() {
+	m.core.Leave()
+	m.wake()
+}
+
+// Crash ends the program without a word.
+func (m *Member) Crash() { m.over = true }
+
 func (m *Member) quality() clocksync.Quality {
 	switch {
-	case m.keeper == nil:
+	case m.clock == nil:
 		return clocksync.Quality{Source: "system"}
-	case m.keeper.Quality().Status == clocksync.Unknown && m.core == nil:
+	case m.clock.Quality().Status == clocksync.Unknown && m.core == nil:
 		return clocksync.Quality{} // It knows no timeline before its first bound.
 	}
-	return m.keeper.Quality()
+	return m.clock.Quality()
 }
 
 // stamp reads the clock, and lets the machine know first what that rests on.
 func (m *Member) stamp() clocksync.Stamp {
+	if m.level != nil {
+		return m.level.stamp()
+	}
 	m.core.Clock(m.host.Mono(), m.quality())
-	if m.keeper == nil {
+	if m.clock == nil {
 		return clocksync.Stamp{Domain: m.host.Domain, Mono: m.host.Mono(), Within: clocksync.Unbounded}
 	}
-	return m.keeper.Read()
+	return m.clock.Read()
 }
 
-func (m *Member) wake() { m.alarm.set(m.host, m.core.Wake(), m.flush) }
+func (m *Member) wake() {
+	if m.level != nil {
+		m.level.wake(clocksync.MinInstant)
+		return
+	}
+	m.alarm.set(m.host, m.core.Wake(), m.flush)
+}
 
 func (m *Member) flush() {
+	if m.over {
+		return
+	}
 	m.core.Flush(m.host.Mono(), m.stamp(), &m.out)
 	for i := range m.out.Hellos {
 		frame, err := wire.AppendHello(nil, &m.out.Hellos[i])
@@ -100,6 +209,13 @@ func (m *Member) flush() {
 		frame, err := wire.AppendGone(nil, &m.out.Gones[i])
 		m.send(frame, err)
 	}
+	for _, ack := range m.out.Acks {
+		for len(ack.Answers) > 0 {
+			frame, n, err := wire.AppendAck(nil, &ack)
+			m.send(frame, err)
+			ack.Answers = ack.Answers[n:]
+		}
+	}
 	m.wake()
 }
 
@@ -112,13 +228,16 @@ func (m *Member) send(frame []byte, err error) {
 
 // receive takes a frame of the synchronizer.
 func (m *Member) receive(frame []byte) {
+	if m.over {
+		return
+	}
 	now := m.host.Mono()
 	kind, err := wire.KindOf(frame)
 	switch kind { //nolint:exhaustive // The others travel the other way.
 	case wire.KindWelcome:
 		var w wire.Welcome
 		w, err = wire.DecodeWelcome(frame)
-		m.core.OnWelcome(now, &w)
+		m.welcome(&w)
 	case wire.KindProbe:
 		var p wire.Probe
 		p, err = wire.DecodeProbe(frame)
@@ -127,9 +246,20 @@ func (m *Member) receive(frame []byte) {
 		var r wire.Resend
 		r, err = wire.DecodeResend(frame)
 		m.core.OnResend(&r)
+	case wire.KindSignals:
+		var s wire.Signals
+		s, err = wire.DecodeSignals(frame)
+		m.core.OnSignals(now, &s)
+		m.obey()
 	}
 	if err != nil {
 		panic(fmt.Sprintf("sim: a frame for member %s: %v", m.name, err))
 	}
 	m.wake()
+}
+
+func (m *Member) welcome(w *wire.Welcome) {
+	if m.core.OnWelcome(m.host.Mono(), w) == agentcore.Accepted && m.Welcomed != nil {
+		m.Welcomed()
+	}
 }

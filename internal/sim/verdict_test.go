@@ -40,10 +40,11 @@ type observer struct {
 func newObserver(t *testing.T, w *World, timeline clocksync.Timeline) *observer {
 	t.Helper()
 	root := w.NewHost("root", HostSpec{Mono: clocksync.Instant(w.Between(0, time.Hour)), Rate: int64(w.Between(-200_000, 200_000))})
-	g, err := NewGroup(root, allHere, timeline)
+	plans, err := synccore.Parse("sim.yaml", []byte(allHere))
 	if err != nil {
 		t.Fatal(err)
 	}
+	g := NewGroup(root, plans[0], timeline)
 	o := &observer{t: t, world: w, group: g, members: map[string]*Member{}, hosts: []*Host{root}}
 	g.Observe = o.look
 	return o
@@ -79,7 +80,7 @@ func (o *observer) keeper(h *Host, c clocksync.Config) *Keeper {
 }
 
 // join adds a member that changes its state now and then.
-func (o *observer) join(h *Host, k *Keeper) {
+func (o *observer) join(h *Host, k Clock) {
 	name := fmt.Sprintf("m%d", len(o.members))
 	m := o.group.Join(name, h, k, o.link(), o.link())
 	o.members[name] = m

@@ -79,7 +79,7 @@ func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) (clocksync.Stam
 		m.read = max(m.read, at.Mono)
 		next, ok := m.shared.next(at)
 		if !ok {
-			out.reject(m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
+			out.refuse(ClassOrder, m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
 		}
 		return next, ok
 	case c.exact(m):
@@ -88,7 +88,7 @@ func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) (clocksync.Stam
 		at.Within = clocksync.Unbounded
 		if !m.stripped {
 			m.stripped = true
-			out.reject(m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
+			out.refuse(ClassTimeline, m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
 		}
 	}
 	return at, true

@@ -228,8 +228,8 @@ func TestTheReferenceStandsStill(t *testing.T) {
 	if len(out.Epochs) != 1 || len(out.Epochs[0].Dropped) != 1 || out.Epochs[0].Dropped[0].Name != "far" {
 		t.Errorf("%+v; want the member dropped that had measured itself", out.Epochs)
 	}
-	if w := h.hello("far", 2, "d", synchronized("peer", "root")); !w.Refused {
-		t.Errorf("%+v; want what was measured before refused", w)
+	if w := h.hello("far", 2, "d", synchronized("peer", "root")); !w.Refused || w.Timeline != "root+7ms" {
+		t.Errorf("%+v; want what was measured before refused, and the timeline that is in force", w)
 	}
 	if w := h.hello("far", 2, "d", synchronized("peer", "root+7ms")); !w.Accepted || w.Domain != "root" {
 		t.Errorf("%+v", w)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
@@ -24,6 +25,8 @@ type Plan struct {
 	Silence Silence
 	State   scgs.Schema
 	Process scgs.Schema
+	// Warnings are what is likely a mistake, though it can be run.
+	Warnings []yamlconf.Fault
 
 	env     *predicates.Env
 	prev    bool // some program reads the global state before
@@ -31,6 +34,8 @@ type Plan struct {
 	rules   []*rule                   // in order of priority, then name
 	summary []told                    // a value for each field of the parent's state
 	sends   []predicates.ParentSignal // what the level below can read of our signals
+	above   scgs.Schema               // what the summary makes up
+	uses    []use                     // of every program
 	below   []byte                    // the section of the level below, for our members
 	source  *Source
 	program *program.Plan // that it runs on its members, nil if there is none
@@ -65,12 +70,35 @@ type rule struct {
 	name     string
 	text     string // of its section: equal texts are equal rules
 	when     *predicates.Program
+	judge    Judge // in place of when
+	own      own
 	hold     time.Duration
 	every    bool
+	until    *predicates.Program // nil: it may fire again once it is false
+	cooldown time.Duration
 	priority int
 	set      []assignment
 	signals  []outgoing
 	read     bool // the program switches on it, or has blocks under it
+}
+
+// own is what a rule's own detector looks for; a rule without one is judged on
+// global states.
+type own struct {
+	local    *predicates.Program // nil: there is none
+	modality scgs.Modality       // of all members
+	atLeast  int                 // of so many members, if it is not 0
+}
+
+// exists reports whether the rule has a detector of its own.
+func (o own) exists() bool { return o.atLeast > 0 || o.modality != scgs.Inst }
+
+// what is the modality by its word.
+func (o own) what() string {
+	if o.atLeast > 0 {
+		return "atleast"
+	}
+	return o.modality.String()
 }
 
 type assignment struct {
@@ -82,7 +110,10 @@ type outgoing struct {
 	name    string
 	kind    control.Kind
 	region  string
-	to      *predicates.Program
+	to      *predicates.Program // nil: names or holders
+	names   []string
+	holders bool
+	all     bool // to is all
 	data    []datum
 	expires time.Duration
 }
@@ -100,7 +131,20 @@ type compiler struct {
 	sec    *Section
 	report reporter
 	plan   *Plan
+
+	edge         bool // the text at hand is evaluated when a predicate becomes true
+	steps, setup int  // of all texts so far
+	most         int  // of one text
+	where        string
 }
+
+// The limits on all texts of a synchronizer together, at the member limit: the
+// steps of a global state on which every predicate is evaluated, and those of the
+// first one of an epoch, on which each may become true.
+const (
+	maxSteps = 10 * predicates.MaxSteps
+	maxSetup = 10 * predicates.MaxSetup
+)
 
 // compile turns a section into a plan, reporting every fault. The plan of a
 // section with faults must not be run.
@@ -132,25 +176,102 @@ func (c *compiler) predicates() {
 		}
 		c.plan.rules = append(c.plan.rules, c.rule(e.Key, &e.Value))
 	}
-	slices.SortStableFunc(c.plan.rules, func(a, b *rule) int {
+	c.plan.order()
+}
+
+// order puts the rules in the order in which they are judged and fire.
+func (p *Plan) order() {
+	slices.SortStableFunc(p.rules, func(a, b *rule) int {
 		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.name, b.name))
 	})
 }
 
 func (c *compiler) rule(name string, p *Predicate) *rule {
 	at := "predicates." + name
-	r := &rule{name: name, text: canonical(p), hold: p.For, every: p.Every, priority: p.Priority}
+	r := &rule{
+		name: name, text: canonical(p), hold: p.For, every: p.Every, cooldown: p.Cooldown, priority: p.Priority,
+	}
 	if p.When != "" {
 		r.when = c.program(at+".when", p.When, c.plan.env.Bool)
 	}
+	c.modality(at, p, r)
+	c.firing(at, p, r)
+	c.effects(at, p, r)
+	return r
+}
+
+// modality decides whether the rule has a detector of its own.
+func (c *compiler) modality(at string, p *Predicate, r *rule) {
+	var modality scgs.Modality
+	switch p.Modality {
+	case "", "inst":
+	case "definitely":
+		modality = scgs.Definitely
+	case "possibly":
+		modality = scgs.Possibly
+	default:
+		c.report(at+".modality", -1, fmt.Sprintf("%q is no modality", p.Modality), "use inst, definitely or possibly, or leave it out")
+		return
+	}
+	if r.when == nil {
+		return
+	}
+	if local, k, ok := r.when.Threshold(); ok {
+		if modality == scgs.Possibly {
+			c.report(at+".modality", -1, "a threshold is of what certainly held", "leave the modality out: possibly is for all(members, condition) alone")
+		}
+		r.own = own{local: local, atLeast: k}
+		return
+	}
+	if modality == scgs.Inst {
+		return
+	}
+	local, err := r.when.Conjunction()
+	if err != nil {
+		c.refuse(at+".when", p.When, err)
+	}
+	r.own = own{local: local, modality: modality}
+}
+
+// firing compiles when the rule fires, and refuses what contradicts itself.
+func (c *compiler) firing(at string, p *Predicate, r *rule) {
+	threshold := r.own.atLeast > 0
 	switch {
-	case p.Modality != "" && p.Modality != "inst":
-		c.report(at+".modality", -1, fmt.Sprintf("modality %q is not available: use inst, or leave it out", p.Modality), "")
 	case p.For < 0:
 		c.report(at+".for", -1, "a hold time cannot be negative", "")
 	case p.For > 0 && p.Every:
 		c.report(at+".every", -1, "every fires on each global state and has no hold time: leave out every or for", "")
+	case p.For > 0 && r.own.modality == scgs.Possibly:
+		c.report(at+".for", -1, "what possibly held has no certain hold time", "leave out for, or use definitely")
 	}
+	switch {
+	case p.Every && threshold:
+		c.report(at+".every", -1, "a threshold fires on each new set of members by itself",
+			"leave out every; to fire on each global state write len(filter(members, CONDITION)) instead of count")
+	case p.Every && r.own.modality != scgs.Inst:
+		c.report(at+".every", -1, "every fires on each global state, and under this modality none is judged: leave out every or modality", "")
+	}
+	if p.Cooldown < 0 {
+		c.report(at+".cooldown", -1, "a cooldown cannot be negative", "")
+	}
+	if p.Until == "" {
+		return
+	}
+	r.until = c.program(at+".until", p.Until, c.plan.env.Bool)
+	switch {
+	case p.Every:
+		c.report(at+".until", -1, "every fires on each global state and waits for nothing: leave out every or until", "")
+	case threshold:
+		c.report(at+".until", -1, "a threshold fires on each new set of members, whatever was before: leave out until", "cooldown limits how often it fires")
+	case strings.TrimSpace(p.Until) == strings.TrimSpace(p.When):
+		c.report(at+".until", -1, "it is the same as when: the predicate would fire on each global state on which it holds", "write every: true if that is meant")
+	}
+}
+
+// effects compiles what follows when the rule fires.
+func (c *compiler) effects(at string, p *Predicate, r *rule) {
+	c.edge = !p.Every
+	defer func() { c.edge = false }()
 	for _, s := range p.Set {
 		c.set(at+".set."+s.Key, s.Key, s.Value, r)
 	}
@@ -159,9 +280,8 @@ func (c *compiler) rule(name string, p *Predicate) *rule {
 		if len(p.Signal) > 1 {
 			where = fmt.Sprintf("%s[%d]", where, i)
 		}
-		c.signal(where, name, &p.Signal[i], r)
+		c.signal(where, r.name, &p.Signal[i], r)
 	}
-	return r
 }
 
 func (c *compiler) set(at, name, src string, r *rule) {
@@ -180,9 +300,9 @@ func (c *compiler) signal(at, predicate string, s *Signal, r *rule) {
 	if out.name == "" {
 		out.name = predicate
 	}
-	for what, token := range map[string]string{"name": out.name, "region": s.Region} {
-		if err := wire.CheckToken(what, token); err != nil && token != "" {
-			c.report(at+"."+what, -1, err.Error(), "")
+	for _, t := range []struct{ what, token string }{{"name", out.name}, {"region", s.Region}} {
+		if err := wire.CheckToken(t.what, t.token); err != nil && t.token != "" {
+			c.report(at+"."+t.what, -1, err.Error(), "")
 		}
 	}
 	var ok bool
@@ -192,7 +312,7 @@ func (c *compiler) signal(at, predicate string, s *Signal, r *rule) {
 	if s.Expires <= 0 || s.Expires > maxExpiry {
 		c.report(at+".expires", -1, fmt.Sprintf("a signal expires after more than 0 and at most %v", maxExpiry), "")
 	}
-	out.to = c.program(at+".to", s.To, c.plan.env.Members)
+	c.target(at+".to", &s.To, r, &out)
 	fields := make(scgs.Schema, 0, len(s.Data))
 	for _, d := range s.Data {
 		where := at + ".data." + d.Key
@@ -215,6 +335,30 @@ func (c *compiler) signal(at, predicate string, s *Signal, r *rule) {
 	c.send(at, out.name, fields)
 }
 
+// target compiles who gets a signal.
+func (c *compiler) target(at string, t *Target, r *rule, out *outgoing) {
+	switch {
+	case len(t.Names) > 0:
+		for i, name := range t.Names {
+			err := wire.CheckToken("member", name)
+			if err == nil && slices.Contains(t.Names[:i], name) {
+				err = fmt.Errorf("member %q stands twice", name)
+			}
+			if err != nil {
+				c.report(fmt.Sprintf("%s[%d]", at, i), -1, err.Error(), "")
+			}
+		}
+		out.names = t.Names
+	case strings.TrimSpace(t.Expr) == holders && !r.own.exists():
+		c.report(at, -1, "the holders are the members that a threshold, or a modality, has found to satisfy its condition, and this predicate has neither",
+			"write all, or a group such as filter(members, .load > 2)")
+	case strings.TrimSpace(t.Expr) == holders:
+		out.holders = true
+	default:
+		out.to, out.all = c.program(at, t.Expr, c.plan.env.Members), strings.TrimSpace(t.Expr) == everybody.Expr
+	}
+}
+
 // send notes what the level below will see of a signal as from_parent.
 func (c *compiler) send(at, name string, fields scgs.Schema) {
 	for _, known := range c.plan.sends {
@@ -234,6 +378,7 @@ func (c *compiler) summary() {
 	if c.plan.Parent == "" {
 		return
 	}
+	c.plan.above = c.sec.ParentState
 	for _, e := range summary {
 		if c.sec.ParentState.Index(e.Key) < 0 {
 			c.report("summary."+e.Key, -1, fmt.Sprintf("the state of %q has no field %q", c.plan.Parent, e.Key), "")
@@ -261,12 +406,39 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Pro
 	program, err := compile(src)
 	if err == nil {
 		c.plan.prev = c.plan.prev || program.Uses().Prev
+		c.charge(at, program)
+		c.plan.uses = append(c.plan.uses, use{at, program.Uses()})
 		return program
 	}
+	c.refuse(at, src, err)
+	return nil
+}
+
+// refuse reports a fault in a text.
+func (c *compiler) refuse(at, src string, err error) {
 	if e, ok := errors.AsType[*predicates.Error](err); ok {
 		c.report(at, yamlconf.Offset(src, e.Line, e.Column), e.Message, e.Hint)
 	} else {
 		c.report(at, -1, err.Error(), "")
 	}
-	return nil
+}
+
+// charge counts the steps of a text, and reports the first that is too much.
+func (c *compiler) charge(at string, p *predicates.Program) {
+	before, begun := c.steps, c.setup
+	c.setup += p.Setup()
+	if c.edge {
+		c.setup += p.Cost()
+	} else if c.steps += p.Cost(); p.Cost() > c.most {
+		c.most, c.where = p.Cost(), at
+	}
+	switch members := c.plan.Members.Max; {
+	case before <= maxSteps && c.steps > maxSteps:
+		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps a global state with %d members", maxSteps, members),
+			fmt.Sprintf("%s takes most of them, %d; functions over members that read nothing but the member are kept from change to change and cost few steps: "+
+				"write max(map(members, .x)) > memory.limit in place of any(members, .x > memory.limit), or lower the member limit", c.where, c.most))
+	case begun <= maxSetup && c.setup > maxSetup:
+		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps with %d members when an epoch begins", maxSetup, members),
+			"use fewer or simpler functions over members, or lower the member limit")
+	}
 }

@@ -261,6 +261,10 @@ type Predicate struct {
 	Modality string        `yaml:"modality"`
 	For      time.Duration `yaml:"for"`
 	Every    bool          `yaml:"every"`
+	// Until says when it may fire again; empty: when it is false.
+	Until string `yaml:"until"`
+	// Cooldown is the least time between two firings.
+	Cooldown time.Duration `yaml:"cooldown"`
 	Priority int           `yaml:"priority"`
 	// Set gives new values to variables of the memory, an expression each.
 	Set    yamlconf.Map[string] `yaml:"set"`
@@ -277,7 +281,7 @@ func (s *Signals) UnmarshalNode(n yamlconf.Node) error {
 		items = n.Items()
 	}
 	for _, item := range items {
-		one := Signal{To: "all", Expires: defaultExpiry}
+		one := Signal{To: everybody, Expires: defaultExpiry}
 		if err := item.Decode(&one); err != nil {
 			return err
 		}
@@ -291,9 +295,40 @@ type Signal struct {
 	Name    string               `yaml:"name"`
 	Kind    string               `yaml:"kind,required"`
 	Region  string               `yaml:"region,required"`
-	To      string               `yaml:"to"`
+	To      Target               `yaml:"to"`
 	Data    yamlconf.Map[string] `yaml:"data"`
 	Expires time.Duration        `yaml:"expires"`
+}
+
+// Target says who is sent a signal: the members that an expression gives, or those
+// that are named.
+type Target struct {
+	Expr  string
+	Names []string
+}
+
+var everybody = Target{Expr: "all"}
+
+// holders stands for the members that the predicate's own detector has found.
+const holders = "holders"
+
+// UnmarshalNode takes an expression, or a list of names.
+func (t *Target) UnmarshalNode(n yamlconf.Node) error {
+	*t = Target{}
+	switch n.Kind() {
+	case yamlconf.KindList:
+	case yamlconf.KindMap:
+		return n.Fault("a signal goes to members of the synchronizer's own group: write all, an expression such as filter(members, .load > 2), holders, or names such as [w1, w2]")
+	default:
+		return n.Decode(&t.Expr)
+	}
+	if err := n.Decode(&t.Names); err != nil {
+		return err
+	}
+	if len(t.Names) == 0 {
+		return n.Fault("a list of nobody: name the members, or leave the signal out")
+	}
+	return nil
 }
 
 const (

@@ -49,9 +49,15 @@ type Core struct {
 	det      *scgs.Detector
 	scope    *predicates.Scope
 	rows     arena
+	runs     []*runs           // the rules' own detectors, in order of the rules
+	partial  *predicates.Scope // what one of them has found: the members of the runs
+	alone    *predicates.Scope // one member, for local conditions
+	single   [1]predicates.Member
 
 	now      clocksync.Instant
 	stepped  bool
+	heard    clocksync.Instant // when the newest report of the global state that is being opened was taken in
+	taken    uint64            // reports
 	failed   bool
 	looked   clocksync.Instant // when silence and gaps were last looked at
 	members  map[string]*member
@@ -69,7 +75,9 @@ type Core struct {
 	ev        scgs.Event
 	tuple     bool // a tuple is open and in the scope
 	rejudge   bool // something beside the members' states has changed
+	judgeAll  bool // also predicates that nothing affects, for tests
 	states    []ruleState
+	past      map[string]*past // of each predicate that was judged
 	memory    []scgs.Value
 	decisions uint64
 
@@ -88,6 +96,7 @@ type Core struct {
 	values   []scgs.Value
 	sets     []set
 	told     wire.Report
+	occasion occasion
 }
 
 // New returns the machine of a plan.
@@ -97,13 +106,16 @@ func New(plan *Plan, opt Options) *Core {
 		opt.Timeline = clocksync.Timeline(opt.Reference)
 	}
 	c := &Core{
-		plan: plan, opt: opt, relative: relative,
+		plan: plan, opt: opt, relative: relative, heard: clocksync.MinInstant,
 		det:       scgs.NewDetector(scgs.Options{}),
 		scope:     predicates.NewScope(plan.env),
+		partial:   predicates.NewScope(plan.env),
+		alone:     predicates.NewScope(plan.env),
 		members:   map[string]*member{},
 		strangers: map[string]clocksync.Instant{},
 		domains:   map[clocksync.Domain]*domain{},
-		states:    make([]ruleState, len(plan.rules)),
+		states:    newStates(len(plan.rules)),
+		past:      make(map[string]*past, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
 	}
 	if plan.program != nil && !opt.Local {
@@ -113,8 +125,12 @@ func New(plan *Plan, opt Options) *Core {
 		c.scope.KeepPrev()
 	}
 	for i, v := range plan.memory {
-		c.memory[i] = v.initial()
-		c.scope.SetMemory(i, c.memory[i])
+		c.setMemory(i, v.initial())
+	}
+	for i, r := range plan.rules {
+		if r.own.exists() {
+			c.runs = append(c.runs, newRuns(i, r.own))
+		}
 	}
 	c.rearm()
 	return c
@@ -194,6 +210,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		panic("synccore: input without a kind")
 	}
 	c.settle(in, out)
+	c.remark(out)
 }
 
 // back forgives every member the time in which the machine itself was away: a
@@ -220,7 +237,10 @@ func (c *Core) settle(in *Input, out *Output) {
 		}
 	}
 	c.sweep(out)
-	c.nextEpoch(out)
+	c.sweepRuns(out)
+	if c.nextEpoch(out) {
+		c.sweepRuns(out)
+	}
 	if span, ok := c.det.Current(); ok && c.tuple && c.rejudge {
 		c.judge(span, true, out)
 	}
@@ -247,7 +267,12 @@ func (c *Core) recycle() {
 func (c *Core) wake() clocksync.Instant {
 	wake := clocksync.MaxInstant
 	for i := range c.states {
-		wake = min(wake, c.states[i].due)
+		if c.tuple { // else there is nothing to fire on
+			wake = min(wake, c.states[i].due)
+		}
+	}
+	for _, w := range c.runs {
+		wake = min(wake, w.due)
 	}
 	for _, p := range c.outbox {
 		wake = min(wake, p.next)

@@ -497,7 +497,7 @@ func (c *Core) data(r *blockRun) []control.Datum {
 
 // signal sends a signal of this pass to a processor, if that is in the region.
 func (c *Core) signal(m *member, s *control.Signal, out *Output) bool {
-	if s.Entry = m.entry(s.Region); s.Entry == 0 {
+	if s.Entry = c.entry(m.pos, s.Region, &occasion{}); s.Entry == 0 {
 		return false
 	}
 	s.Decision, s.Predicate, s.Target, s.TTL = c.decide(), wire.ProgramSignals, m.name, defaultExpiry

@@ -25,6 +25,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		ok := false
 		c.told = b.Reports[i]
 		if c.told.At, ok = c.timed(m, c.told.At, out); ok {
+			m.within = c.told.At.Within
 			c.report(m, &c.told, out)
 		}
 	}
@@ -34,6 +35,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	if e := b.Evidence; e.Seq > 0 {
 		ok := false
 		if e.At, ok = c.timed(m, e.At, out); ok {
+			m.within = e.At.Within
 			c.evidence(m, e, out)
 		}
 	}
@@ -46,12 +48,12 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 // incarnation is asked to introduce itself, or told that it was dropped.
 func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *member {
 	if member != from {
-		out.reject(from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
+		out.refuse(ClassSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
 		return nil
 	}
 	m := c.members[from]
 	if m != nil && incarnation < m.incarnation {
-		out.reject(from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
+		out.refuse(ClassReplaced, from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
 		c.tellReplaced(from, incarnation, out)
 		return nil
 	}
@@ -155,7 +157,7 @@ func (c *Core) unstash(m *member, out *Output) {
 	m.stash = slices.Delete(m.stash, 0, n)
 	m.gapSince = clocksync.MaxInstant
 	if m.late.Seq == m.last && m.index != noIndex {
-		c.det.Evidence(m.index, m.last, m.late.At)
+		c.show(m, m.last, m.late.At)
 	}
 	if len(m.stash) > 0 {
 		c.ask(m, m.stash[0].Seq-1, out)
@@ -196,8 +198,11 @@ func (c *Core) gapsOver(out *Output) {
 // enters an epoch.
 func (c *Core) take(m *member, r *wire.Report, out *Output) {
 	if err := c.valid(m, r); err != nil {
-		out.reject(m.name, err.Error())
+		out.refuse(ClassReport, m.name, err.Error())
 		return
+	}
+	if m.took != c.now || m.tookFrom == 0 {
+		m.took, m.tookFrom = c.now, r.Seq
 	}
 	if m.index == noIndex {
 		c.keep(m, r)
@@ -212,9 +217,12 @@ func (c *Core) take(m *member, r *wire.Report, out *Output) {
 			c.rows.free(ref)
 		}
 	}
-	if reason != scgs.Accepted {
-		out.reject(m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, r.At, reason))
+	if reason == scgs.Accepted {
+		c.taken++
+	} else {
+		out.refuse(ClassOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, r.At, reason))
 	}
+	c.tellRuns(m, r)
 	m.last = r.Seq
 }
 
@@ -239,6 +247,7 @@ func (c *Core) keep(m *member, r *wire.Report) {
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
 	m.last = r.Seq
+	c.taken++
 	if !r.End {
 		m.newest = newest{known: true, ref: c.rows.put(r.Row), at: r.At, alive: r.At}
 		c.changed = true
@@ -258,7 +267,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 			m.newest.alive = e.At
 		}
 	default:
-		c.det.Evidence(m.index, e.Seq, e.At)
+		c.show(m, e.Seq, e.At)
 	}
 }
 
@@ -269,7 +278,7 @@ func (c *Core) evidenceOfAll(at clocksync.Stamp) {
 	for _, m := range c.byIndex {
 		behind := m != nil && (len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant)
 		if m != nil && m.index != noIndex && !behind {
-			c.det.Evidence(m.index, m.last, at)
+			c.show(m, m.last, at)
 		}
 	}
 }
@@ -280,7 +289,7 @@ func (c *Core) processState(at clocksync.Stamp, row []scgs.Value, out *Output) {
 		c.process = &member{name: "process", domain: at.Domain, index: noIndex, gapSince: clocksync.MaxInstant}
 	}
 	if err := c.plan.Process.Accepts(row); err != nil {
-		out.reject("process", err.Error())
+		out.refuse(ClassReport, "process", err.Error())
 		return
 	}
 	c.take(c.process, &wire.Report{Seq: c.process.last + 1, At: at, Row: row}, out)

@@ -73,6 +73,10 @@ type Output struct {
 
 	// Refused says why a body was not taken; empty if it was.
 	Refused string
+
+	// Suppressed counts the firings that a cooldown kept back in this step.
+	Suppressed uint64
+
 	// Failed is set when a silent member's policy is to fail; the machine does
 	// nothing more.
 	Failed string
@@ -114,17 +118,30 @@ type Verdict struct {
 	Reason    string // why it is unknown
 	Fired     bool
 	Decision  control.Decision // if it fired
-	Epoch     uint64
-	Index     uint64 // of the global state within the epoch
-	Partial   bool   // some member's state was unknown
-	Span      scgs.Span
-	// If it fired: the states that held together, and the widest bound of their
-	// stamps, 0 if one clock ordered them.
+	// Suppressed is how many firings the cooldown has kept back since the last one, if
+	// it fired or is kept back now.
+	Suppressed uint64
+	Epoch      uint64
+	Index      uint64 // of the global state within the epoch, or of what Modality says
+	Partial    bool   // some member's state was unknown
+	// Modality is empty for a global state. What a predicate's own detector has found
+	// are runs, the states in which a member's local condition went on to hold:
+	// "atleast" for those of so many members, "definitely" or "possibly" for those of
+	// all.
+	Modality string
+	Span     scgs.Span
+	// If it fired: the states that held together, of runs the first one's number and
+	// the newest one's values, and the widest bound of their stamps, 0 if one clock
+	// ordered them.
 	Witness []Part
 	Bound   time.Duration
 	// What the bound rests on, by name, joined by "+"; empty if one clock ordered
 	// the states.
 	Sources string
+	// Heard is when the newest report that the global state rests on was taken in, on
+	// the clock of Step; MinInstant where the verdict follows from something else: the
+	// end of a hold time, a signal from above.
+	Heard clocksync.Instant
 }
 
 // Part is one member's state in a witness.
@@ -167,6 +184,7 @@ type FateEvent struct {
 // Rejection is an input that was refused.
 type Rejection struct {
 	From   string
+	Class  Class
 	Reason string
 }
 
@@ -175,5 +193,5 @@ func (o *Output) reset() {
 	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
 	o.Fates, o.Rejected, o.Clocks = o.Fates[:0], o.Rejected[:0], o.Clocks[:0]
 	o.Reloads, o.Program, o.Refused = o.Reloads[:0], o.Program[:0], ""
-	o.Failed, o.Wake = "", clocksync.MaxInstant
+	o.Suppressed, o.Failed, o.Wake = 0, "", clocksync.MaxInstant
 }

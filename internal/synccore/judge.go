@@ -1,6 +1,8 @@
 package synccore
 
 import (
+	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -19,7 +21,15 @@ type ruleState struct {
 	// While it holds and waits for its hold time:
 	holding bool
 	since   clocksync.Instant // on the clock of the epoch's spans
-	due     clocksync.Instant // when to ask for evidence that it held long enough
+	due     clocksync.Instant // when to ask for evidence that it held long enough, or to fire after all
+	kept    bool              // only the cooldown keeps it from firing
+	// Beyond the epoch:
+	quiet      clocksync.Instant // no firing before that
+	suppressed uint64            // firings kept back since the last one
+}
+
+func newStates(n int) []ruleState {
+	return slices.Repeat([]ruleState{{quiet: clocksync.MinInstant}}, n)
 }
 
 // set is a new value of a variable, which later global states will see.
@@ -31,7 +41,8 @@ type set struct {
 // rearm makes every predicate fire at its first true, as a new epoch does.
 func (c *Core) rearm() {
 	for i := range c.states {
-		c.states[i] = ruleState{armed: true, due: clocksync.MaxInstant}
+		s := &c.states[i]
+		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed}
 	}
 }
 
@@ -66,9 +77,11 @@ func (c *Core) opened(out *Output) {
 	}
 	c.tuple = true
 	c.summaryOpened()
+	c.heard = c.heardAt(c.ev.Changed)
 	c.judge(c.ev.Span, c.ev.Step, out)
 	c.noteChanged()
 	c.carryOn(out)
+	c.heard = clocksync.MinInstant
 }
 
 func (c *Core) closed(out *Output) {
@@ -78,7 +91,8 @@ func (c *Core) closed(out *Output) {
 	c.tuple = false
 }
 
-// judge evaluates the predicates on the tuple in the scope. Every predicate
+// judge evaluates the predicates that a change since the last judgement affects
+// on the tuple in the scope; the others are as they were. Every predicate
 // reads the memory as it was before; what they set counts from the next global
 // state on.
 func (c *Core) judge(span scgs.Span, step bool, out *Output) {
@@ -89,53 +103,86 @@ func (c *Core) judge(span scgs.Span, step bool, out *Output) {
 	for i, r := range c.plan.rules {
 		c.judgeRule(r, &c.states[i], span, step, out)
 	}
+	c.scope.Settle()
 	c.remember()
 }
 
-// remember puts what predicates have set into the memory.
+// remember puts what predicates have set into the memory. If several have set one
+// variable, that of the first in order of priority stays.
 func (c *Core) remember() {
-	for _, s := range c.sets {
-		c.memory[s.variable] = s.value
-		c.scope.SetMemory(s.variable, s.value)
+	for i, s := range c.sets {
+		if !slices.ContainsFunc(c.sets[:i], func(t set) bool { return t.variable == s.variable }) {
+			c.setMemory(s.variable, s.value)
+		}
 	}
 	c.sets = c.sets[:0]
 }
 
+func (c *Core) setMemory(variable int, v scgs.Value) {
+	c.memory[variable] = v
+	c.scope.SetMemory(variable, v)
+	c.partial.SetMemory(variable, v)
+}
+
 func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *Output) {
-	verdict := r.when.Eval(c.scope)
+	verdict := predicates.Verdict{Truth: s.truth}
+	if !s.told || r.judge != nil || c.scope.Affects(r.when) || c.judgeAll {
+		verdict = c.evaluate(r, span)
+	}
 	changed := !s.told || verdict.Truth != s.truth
 	s.truth, s.told = verdict.Truth, true
-	switch verdict.Truth {
-	case predicates.False:
-		s.armed = true
+	s.armed = s.armed || c.rearms(r, verdict.Truth)
+	switch {
+	case r.own.exists(): // What its own detector finds decides.
+	case verdict.Truth != predicates.True:
 		s.release()
-	case predicates.Unknown:
-		s.release()
-	case predicates.True:
-		switch {
-		case r.every, r.hold == 0 && s.armed:
-			c.fire(r, s, span, out)
+	case r.hold > 0 && s.armed:
+		c.hold(r, s, span, step)
+	case r.every || s.armed:
+		if c.fireOn(r, s, span, out) {
 			return
-		case r.hold > 0 && s.armed:
-			c.hold(r, s, span, step)
 		}
 	}
 	if changed {
 		v := c.verdict(r, verdict, span)
+		if s.kept {
+			v.Suppressed = s.suppressed
+		}
 		out.Verdicts = append(out.Verdicts, v)
 		c.noteVerdict(r, &v)
 	}
 }
 
+// evaluate judges a predicate on the global state in the scope.
+func (c *Core) evaluate(r *rule, span scgs.Span) predicates.Verdict {
+	if r.judge == nil {
+		return r.when.Eval(c.scope)
+	}
+	truth, reason := r.judge(c.globalState(span))
+	if truth == predicates.Unknown && reason == "" {
+		reason = "the program gives no reason"
+	}
+	return predicates.Verdict{Truth: truth, Reason: reason}
+}
+
+// rearms reports whether a predicate that has fired may fire again. Unknown does
+// not make it so.
+func (c *Core) rearms(r *rule, truth predicates.Truth) bool {
+	if r.until != nil {
+		return r.until.Eval(c.scope).Truth == predicates.True
+	}
+	return truth == predicates.False
+}
+
 func (c *Core) verdict(r *rule, v predicates.Verdict, span scgs.Span) Verdict {
 	return Verdict{
 		Predicate: r.name, Truth: v.Truth, Reason: v.Reason,
-		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span,
+		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span, Heard: c.heard,
 	}
 }
 
 func (s *ruleState) release() {
-	s.holding, s.due = false, clocksync.MaxInstant
+	s.holding, s.kept, s.due = false, false, clocksync.MaxInstant
 }
 
 // hold begins a hold time or carries it over. It is carried over only a
@@ -145,12 +192,30 @@ func (c *Core) hold(r *rule, s *ruleState, span scgs.Span, step bool) {
 	if s.holding && step {
 		return
 	}
-	start, _, ok := stretch(span)
+	start, ok := c.began(span)
 	if !ok {
 		s.release()
 		return
 	}
 	s.holding, s.since, s.due = true, start, c.now.Add(r.hold)
+}
+
+// began is when all states of the tuple had certainly begun, on the clock that
+// measures it. Across hosts that can be known before a core is: the evidence that
+// makes a tuple certain may be of no later time.
+func (c *Core) began(span scgs.Span) (clocksync.Instant, bool) {
+	if from, _, ok := stretch(span); ok {
+		return from, true
+	}
+	start := clocksync.MinInstant
+	c.parts = c.det.Witness(c.parts[:0])
+	for i := range c.parts {
+		if c.parts[i].Unknown {
+			return 0, false
+		}
+		start = max(start, c.parts[i].Start.Within.Latest)
+	}
+	return start, start.Finite()
 }
 
 // stretch is the certain part of a span on the clock that measures it: the
@@ -172,7 +237,11 @@ func (c *Core) holds(out *Output) {
 	c.checkHolds(span, out)
 	for i := range c.states {
 		s := &c.states[i]
-		if !s.holding || s.due > c.now {
+		switch {
+		case s.due > c.now:
+			continue
+		case !s.holding:
+			c.fireOn(c.plan.rules[i], s, span, out)
 			continue
 		}
 		s.due = c.now.Add(probeAgain)
@@ -180,8 +249,9 @@ func (c *Core) holds(out *Output) {
 			s.due = c.now.Add(time.Millisecond)
 			continue
 		}
-		c.probeAll(s.since.Add(c.plan.rules[i].hold), span.SameClock, out)
+		c.probeAll(needOf(s.since.Add(c.plan.rules[i].hold), span.SameClock), out)
 	}
+	c.remember()
 }
 
 func (c *Core) checkHolds(span scgs.Span, out *Output) {
@@ -191,18 +261,22 @@ func (c *Core) checkHolds(span scgs.Span, out *Output) {
 	}
 	for i, r := range c.plan.rules {
 		if s := &c.states[i]; s.holding && to.Sub(s.since) >= r.hold {
-			c.fire(r, s, span, out)
+			c.fireOn(r, s, span, out)
 		}
 	}
 	c.remember()
 }
 
-// probeAll asks every member whose state is open for evidence past an instant.
-func (c *Core) probeAll(past clocksync.Instant, sameClock bool, out *Output) {
-	need := scgs.Need{AfterMono: clocksync.MinInstant, AfterTime: past}
+// needOf is the need of evidence past an instant on the clock of a span.
+func needOf(past clocksync.Instant, sameClock bool) scgs.Need {
 	if sameClock {
-		need = scgs.Need{AfterMono: past, AfterTime: clocksync.MinInstant}
+		return scgs.Need{AfterMono: past, AfterTime: clocksync.MinInstant}
 	}
+	return scgs.Need{AfterMono: clocksync.MinInstant, AfterTime: past}
+}
+
+// probeAll asks every member whose state is open for evidence.
+func (c *Core) probeAll(need scgs.Need, out *Output) {
 	for _, m := range c.inEpoch {
 		if m.state.Seq == m.last {
 			c.send(m, m.last, need, out)
@@ -210,40 +284,106 @@ func (c *Core) probeAll(past clocksync.Instant, sameClock bool, out *Output) {
 	}
 }
 
-// fire makes a decision: it evaluates what the predicate sets and sends, on the
-// tuple in the scope.
-func (c *Core) fire(r *rule, s *ruleState, span scgs.Span, out *Output) {
+// occasion is what a predicate fires on: a global state, or what its own detector
+// has found.
+type occasion struct {
+	scope    *predicates.Scope
+	span     scgs.Span
+	heard    clocksync.Instant
+	index    uint64
+	partial  bool
+	modality string
+	rows     [][]scgs.Value // of the parts; nil: as the global state has them
+	holders  []int          // in the scope, if its own detector has found them
+	seqs     []uint64       // by place in the scope, the state that was judged; nil: as the global state has it
+}
+
+// newestState stands for a state that was not judged: the newest counts.
+const newestState = math.MaxUint64
+
+// fireOn fires on the global state in the scope, unless the cooldown keeps that
+// back: then it is made up for when the time is over and the state still in force.
+// It reports whether a verdict was told.
+func (c *Core) fireOn(r *rule, s *ruleState, span scgs.Span, out *Output) bool {
+	v := c.verdict(r, predicates.Verdict{Truth: predicates.True}, span)
+	if cools, told := c.cools(r, s, &s.kept, v, out); cools {
+		s.due = s.quiet
+		return told
+	}
+	c.parts = c.det.Witness(c.parts[:0])
+	c.fire(r, s, &occasion{
+		scope: c.scope, span: span, heard: v.Heard, index: v.Index, partial: v.Partial,
+	}, out)
+	return true
+}
+
+// cools reports whether the cooldown keeps a firing back, and whether it told so,
+// which it does of the first since the last firing. What waits is counted once.
+func (c *Core) cools(r *rule, s *ruleState, kept *bool, v Verdict, out *Output) (cools, told bool) {
+	if c.now >= s.quiet {
+		return false, false
+	}
+	if *kept && !r.every {
+		return true, false
+	}
+	*kept = true
+	out.Suppressed++
+	if s.suppressed++; s.suppressed > 1 {
+		return true, false
+	}
+	v.Suppressed = s.suppressed
+	out.Verdicts = append(out.Verdicts, v)
+	return true, true
+}
+
+// fire makes a decision: it evaluates what the predicate sets and sends. The parts
+// of what it fires on are in c.parts.
+func (c *Core) fire(r *rule, s *ruleState, o *occasion, out *Output) {
 	s.armed = false
 	s.release()
-	v := c.verdict(r, predicates.Verdict{Truth: predicates.True}, span)
-	v.Fired, v.Decision, v.Witness, v.Bound = true, c.decision(), c.witness(), c.bound(span)
-	v.Sources = c.sources(span)
+	v := Verdict{
+		Predicate: r.name, Truth: predicates.True, Fired: true, Decision: c.decision(), Suppressed: s.suppressed,
+		Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
+		Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span),
+	}
 	out.Verdicts = append(out.Verdicts, v)
 	c.noteVerdict(r, &v)
+	s.suppressed = 0
+	if r.cooldown > 0 {
+		s.quiet = c.now.Add(r.cooldown)
+	}
 	for _, a := range r.set {
-		value, reason := a.value.EvalValue(c.scope)
+		value, reason := a.value.EvalValue(o.scope)
 		if reason != "" {
 			out.reject(c.plan.Name, "predicate "+r.name+": the new value of memory is unknown: "+reason)
 			continue
 		}
 		c.sets = append(c.sets, set{a.variable, value})
 	}
+	decision := out.Verdicts[len(out.Verdicts)-1].Decision
 	for i := range r.signals {
-		c.emit(r, &r.signals[i], v.Decision, out)
+		c.emit(r, &r.signals[i], decision, o, out)
 	}
 }
 
-func (c *Core) witness() []Part {
-	c.parts = c.det.Witness(c.parts[:0])
+// witness is who took part in what c.parts holds, by name.
+func (c *Core) witness(rows [][]scgs.Value) []Part {
 	witness := make([]Part, 0, len(c.parts))
-	for _, p := range c.parts {
+	for i, p := range c.parts {
 		m := c.byIndex[p.Member]
 		fields := c.plan.State
 		if m == c.process {
 			fields = c.plan.Process
 		}
-		witness = append(witness, Part{Name: m.name, Fields: fields, Row: slices.Clone(c.rows.get(p.Ref)), State: p})
+		var row []scgs.Value
+		if rows != nil {
+			row = rows[i]
+		} else {
+			row = c.rows.get(p.Ref)
+		}
+		witness = append(witness, Part{Name: m.name, Fields: fields, Row: slices.Clone(row), State: p})
 	}
+	slices.SortStableFunc(witness, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
 	return witness
 }
 
@@ -259,19 +399,32 @@ func (c *Core) parentSignal(sig *control.Signal) {
 			c.values = append(c.values, sig.Lookup(f.Name))
 		}
 		c.scope.SetParent(sig.Name, c.values)
+		c.partial.SetParent(sig.Name, c.values)
 		c.rejudge = true
 	}
 }
 
-// probe asks for the evidence without which nothing more can be decided.
+// probe asks for the evidence without which nothing more can be decided. A member
+// is asked once for all that several detectors lack of it.
 func (c *Core) probe(out *Output) {
 	if c.opt.Local || len(c.plan.rules) == 0 && c.exec == nil {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])
-	for _, n := range c.needs {
+	for _, w := range c.runs {
+		c.needs = w.needs(c.needs)
+	}
+	if len(c.runs) > 0 {
+		slices.SortStableFunc(c.needs, func(a, b scgs.Need) int { return int(a.Member - b.Member) })
+	}
+	for i, n := range c.needs {
 		m := c.byIndex[n.Member]
 		if n.Seq == 0 || m.index == noIndex || n.Seq != m.last || len(m.stash) > 0 {
+			continue
+		}
+		if next := i + 1; next < len(c.needs) && c.needs[next].Member == n.Member {
+			c.needs[next].AfterMono = max(c.needs[next].AfterMono, n.AfterMono)
+			c.needs[next].AfterTime = max(c.needs[next].AfterTime, n.AfterTime)
 			continue
 		}
 		c.send(m, n.Seq, n, out)
@@ -288,6 +441,9 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	asked := m.probedFor.Seq == seq && m.probedFor.AfterMono >= n.AfterMono && m.probedFor.AfterTime >= n.AfterTime
 	if m.probes > 0 && (asked || m.probes >= probesOut) && c.now.Sub(m.probed) < probeAgain {
 		return
+	}
+	if m.probes == 0 {
+		m.asked = c.now
 	}
 	m.probes++
 	m.probed, m.probedFor = c.now, n

@@ -31,6 +31,10 @@ type member struct {
 	index scgs.Member // in the detector, noIndex outside the epoch
 	pos   int         // in the scope
 	last  uint64      // the newest report taken in
+	// The step that the newest reports were taken in by, and the first of them.
+	took     clocksync.Instant
+	tookFrom uint64
+	within   clocksync.Interval // of the newest stamp
 	// Outside the epoch only the newest state is kept, for the day it joins.
 	newest   newest
 	stash    []wire.Report // behind a gap
@@ -39,7 +43,8 @@ type member struct {
 	regions  []wire.Region
 	state    scgs.Change // in the tuple in force
 
-	probes    int // out since the last evidence
+	probes    int               // out since the last evidence
+	asked     clocksync.Instant // when the first of them went out
 	probed    clocksync.Instant
 	probedFor scgs.Need
 }
@@ -59,7 +64,7 @@ func (m *member) ready() bool { return !m.gone && m.index == noIndex && m.newest
 // hello takes a member in, or says why not.
 func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	if h.Member != from {
-		out.reject(from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
+		out.refuse(ClassSender, from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
 		return
 	}
 	m := c.members[from]
@@ -67,11 +72,15 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.introduce(from, m, h.Incarnation, out)
 		return
 	}
-	if reason := c.unwelcome(m, h); reason != "" {
-		out.reject(from, reason)
+	reference, timeline := c.opt.Reference, c.opt.Timeline
+	if !c.relative {
+		reference, timeline = "", "" // No member could measure itself against it.
+	}
+	if class, reason := c.unwelcome(m, h); reason != "" {
+		out.refuse(class, from, reason)
 		out.welcome(from, wire.Welcome{
 			Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
-			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason,
+			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason, Timeline: timeline,
 		})
 		return
 	}
@@ -92,10 +101,6 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	if m.last > 0 {
 		next = m.last + 1
 	}
-	reference := c.opt.Reference
-	if !c.relative {
-		reference = ""
-	}
 	out.welcome(from, wire.Welcome{
 		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
 		Member: from, Incarnation: h.Incarnation, Accepted: true, Schema: c.plan.State,
@@ -106,27 +111,27 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 }
 
 // unwelcome says why a member is refused; "" if it is not.
-func (c *Core) unwelcome(m *member, h *wire.Hello) string {
+func (c *Core) unwelcome(m *member, h *wire.Hello) (Class, string) {
 	if m != nil && h.Incarnation < m.incarnation {
-		return fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
+		return ClassReplaced, fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
 	}
 	if reason := c.mixed(m, h); reason != "" {
-		return reason
+		return ClassTimeline, reason
 	}
 	if m == nil || m.gone {
 		if present := c.present(); present >= c.plan.Members.Max {
-			return fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
+			return ClassFull, fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
 		}
 	}
 	if h.Threads && len(c.plan.below) == 0 && !c.opt.Local {
-		return fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
+		return ClassState, fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
 	}
 	if h.Typed && len(c.plan.below) == 0 { // else it may be the type of a process's state
 		if err := MatchSchema(c.plan.State, h.Schema); err != nil {
-			return fmt.Sprintf("member %q: %v", h.Member, err)
+			return ClassState, fmt.Sprintf("member %q: %v", h.Member, err)
 		}
 	}
-	return ""
+	return 0, ""
 }
 
 // MatchSchema checks the fields of a program's state type against the declared
@@ -190,6 +195,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
+		within: clocksync.Unbounded,
 	}
 	if old.index != noIndex {
 		// The old incarnation is in the detector until the next epoch.
@@ -256,10 +262,11 @@ func (c *Core) forget() {
 	})
 }
 
-// nextEpoch puts a new epoch in force if members are ready or gone.
-func (c *Core) nextEpoch(out *Output) {
+// nextEpoch puts a new epoch in force if members are ready or gone, and reports
+// whether it did.
+func (c *Core) nextEpoch(out *Output) bool {
 	if !c.changed {
-		return
+		return false
 	}
 	c.changed = false
 	ready := c.ready()
@@ -267,7 +274,7 @@ func (c *Core) nextEpoch(out *Output) {
 	resized := c.begun && c.paused == c.enough(staying) // a reload has another minimum
 	if len(c.removing) == 0 && !resized && (len(ready) == 0 || !c.enough(staying+len(ready))) {
 		c.tellDropped(out)
-		return
+		return false
 	}
 	if !c.enough(staying + len(ready)) {
 		ready = nil
@@ -278,7 +285,6 @@ func (c *Core) nextEpoch(out *Output) {
 	c.paused = !c.enough(len(c.inEpoch))
 	c.begun = c.begun || !c.paused
 	c.rearm()
-	c.fence(out)
 	c.resetScope()
 	e := Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
 	for _, m := range c.inEpoch {
@@ -291,6 +297,7 @@ func (c *Core) nextEpoch(out *Output) {
 	out.Epochs = append(out.Epochs, e)
 	c.execLeft(e.Dropped, out)
 	c.sweep(out)
+	return true
 }
 
 // resetScope begins with the members of the epoch, whose states are unknown.
@@ -359,6 +366,9 @@ func (c *Core) switchDetector(ready []*member) {
 			c.byIndex = append(c.byIndex, nil)
 		}
 		c.byIndex[m.index] = m
+	}
+	c.regroupRuns(remove, ready)
+	for _, m := range entering {
 		c.letIn(m)
 	}
 	c.inEpoch = append(c.inEpoch, ready...)
@@ -378,13 +388,17 @@ func (c *Core) letIn(m *member) {
 	if reason := c.det.Start(m.index, m.last, n.at, n.ref); reason != scgs.Accepted {
 		panic(fmt.Sprintf("synccore: the first state of %q is refused: %v", m.name, reason))
 	}
+	c.tellRuns(m, &wire.Report{Seq: m.last, At: n.at, Row: c.rows.get(n.ref)})
 	if clocksync.CertainlyBefore(n.at, n.alive) {
-		c.det.Evidence(m.index, m.last, n.alive)
+		c.show(m, m.last, n.alive)
 	}
 }
 
-func (o *Output) reject(from, reason string) {
-	o.Rejected = append(o.Rejected, Rejection{from, reason})
+// reject tells what an expression of the configuration could not do.
+func (o *Output) reject(from, reason string) { o.refuse(ClassValue, from, reason) }
+
+func (o *Output) refuse(class Class, from, reason string) {
+	o.Rejected = append(o.Rejected, Rejection{from, class, reason})
 }
 
 func (o *Output) welcome(to string, w wire.Welcome) {

@@ -170,6 +170,7 @@ func (p *parser) level(name string, s Synchronizer) {
 		}
 		p.doc.FaultAt(path(name, at), "%s", message)
 	})
+	plan.Warnings = warnings(p.doc, plan, &sec)
 	p.plans = append(p.plans, plan)
 	if s.Members.Threads && plan.Parent != "" {
 		p.handDown(plan, sec)

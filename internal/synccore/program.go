@@ -175,8 +175,8 @@ var constructForms = []struct {
 	{"par", readPar},
 	{"if", readIf},
 	{"case", readCase},
-	{"while", readWhile},
-	{"until", readUntil},
+	{"while", readLoop},
+	{"until", readLoop},
 	{"do", readDo},
 }
 
@@ -286,24 +286,9 @@ func readCase(n yamlconf.Node) (program.Construct, error) {
 	return x, err
 }
 
-func readWhile(n yamlconf.Node) (program.Construct, error) {
+func readLoop(n yamlconf.Node) (program.Construct, error) {
 	var raw struct {
 		While    string        `yaml:"while"`
-		Do       construct     `yaml:"do,required"`
-		From     string        `yaml:"from"`
-		Input    literal       `yaml:"input"`
-		Name     string        `yaml:"name"`
-		Deadline time.Duration `yaml:"deadline"`
-		Else     construct     `yaml:"else"`
-	}
-	err := n.Decode(&raw)
-	return program.While{
-		Name: raw.Name, When: raw.While, Do: raw.Do.Construct, From: raw.From, Input: string(raw.Input), Deadline: raw.Deadline, Else: raw.Else.Construct,
-	}, err
-}
-
-func readUntil(n yamlconf.Node) (program.Construct, error) {
-	var raw struct {
 		Do       construct     `yaml:"do,required"`
 		Until    string        `yaml:"until"`
 		From     string        `yaml:"from"`
@@ -313,9 +298,18 @@ func readUntil(n yamlconf.Node) (program.Construct, error) {
 		Else     construct     `yaml:"else"`
 	}
 	err := n.Decode(&raw)
-	return program.DoUntil{
+	_, before := n.Get("while")
+	_, after := n.Get("until")
+	x := program.DoUntil{
 		Name: raw.Name, Until: raw.Until, Do: raw.Do.Construct, From: raw.From, Input: string(raw.Input), Deadline: raw.Deadline, Else: raw.Else.Construct,
-	}, err
+	}
+	switch {
+	case before && after:
+		return x, n.Fault("a loop is judged before each time, by while, or after it, by until: not both")
+	case after:
+		return x, err
+	}
+	return program.While{Name: x.Name, When: raw.While, Do: x.Do, From: x.From, Input: x.Input, Deadline: x.Deadline, Else: x.Else}, err
 }
 
 func readDo(n yamlconf.Node) (program.Construct, error) {
@@ -377,6 +371,7 @@ func literalJSON(to []byte, n yamlconf.Node) ([]byte, error) {
 			}
 		}
 		return append(to, ']'), nil
+	default:
 	}
 	to = append(to, '{')
 	for i, item := range n.Items() {

@@ -3,6 +3,7 @@ package synccore_test
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -108,7 +109,7 @@ func (a *author) pick(list ...string) string { return rapid.SampledFrom(list).Dr
 
 func (a *author) name() string {
 	a.names++
-	return a.pick("", fmt.Sprintf("c%d", a.names), fmt.Sprintf("%d", a.names), fmt.Sprintf("-%d", a.names))
+	return a.pick("", fmt.Sprintf("c%d", a.names), strconv.Itoa(a.names), fmt.Sprintf("-%d", a.names))
 }
 
 func (a *author) limit() time.Duration {

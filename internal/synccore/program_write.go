@@ -26,7 +26,7 @@ func FormatProgram(plan *program.Plan) ([]byte, error) {
 	for _, q := range p.Processors {
 		var entries []string
 		entries = number(entries, "count", q.Count)
-		entries = words(entries, "labels", q.Labels)
+		entries = wordList(entries, "labels", q.Labels)
 		entries = number(entries, "cores", q.Cores)
 		w.line(4, quote(q.Name)+": {"+strings.Join(entries, ", ")+"}")
 	}
@@ -156,7 +156,7 @@ func (w *programWriter) construct(indent int, lead string, x program.Construct) 
 	case program.Do:
 		line("do: " + quote(x.Block))
 		given(x.From, x.Input)
-		for _, entry := range words(number(word(nil, "on", x.On), "retry", x.Retry), "async", x.Async) {
+		for _, entry := range wordList(number(word(nil, "on", x.On), "retry", x.Retry), "async", x.Async) {
 			line(entry)
 		}
 		rest(x.Name, x.Deadline, x.Else)
@@ -175,7 +175,7 @@ func word(entries []string, key, value string) []string {
 	return append(entries, key+": "+quote(value))
 }
 
-func words(entries []string, key string, values []string) []string {
+func wordList(entries []string, key string, values []string) []string {
 	if len(values) == 0 {
 		return entries
 	}
@@ -204,8 +204,9 @@ func typeText(t program.Type) string {
 			list[i] = quote(f.Name) + ": " + typeText(f.Type)
 		}
 		return "{" + strings.Join(list, ", ") + "}"
+	default:
+		return t.String()
 	}
-	return t.String()
 }
 
 var plainWord = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]*$`)

@@ -160,6 +160,7 @@ func (c *Core) reload(plan *Plan, out *Output) {
 	c.keepMemory(old)
 	c.rebuildScope()
 	fresh := c.keepRules(old)
+	c.keepRuns(old)
 	if plan.Silence != old.Silence {
 		c.hearAgain(plan.heartbeat() != old.heartbeat(), out)
 	}
@@ -188,9 +189,9 @@ func (c *Core) keepMemory(old *Plan) {
 
 // rebuildScope makes a scope of the plan that shows what the old one did.
 func (c *Core) rebuildScope() {
-	c.scope = predicates.NewScope(c.plan.env)
+	c.scope, c.partial, c.alone = predicates.NewScope(c.plan.env), predicates.NewScope(c.plan.env), predicates.NewScope(c.plan.env)
 	for i, v := range c.memory {
-		c.scope.SetMemory(i, v)
+		c.setMemory(i, v)
 	}
 	c.resetScope()
 	for _, m := range c.inEpoch {
@@ -204,16 +205,18 @@ func (c *Core) rebuildScope() {
 // those that begin anew.
 func (c *Core) keepRules(old *Plan) (fresh []int) {
 	before := c.states
-	c.states = make([]ruleState, len(c.plan.rules))
+	c.states = newStates(len(c.plan.rules))
 	c.rearm()
 	for i, r := range c.plan.rules {
 		j := slices.IndexFunc(old.rules, func(o *rule) bool { return o.name == r.name && o.text == r.text })
 		if j < 0 {
 			fresh = append(fresh, i)
+			delete(c.past, r.name)
 			continue
 		}
 		c.states[i] = before[j]
 	}
+	maps.DeleteFunc(c.past, func(name string, _ *past) bool { return c.ruleIndex(name) < 0 })
 	return fresh
 }
 

@@ -1,6 +1,7 @@
 package synccore_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -50,8 +51,15 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	if d.HasArg("now") {
 		s.now = clocksync.Instant(time.Duration(s.int(d, "now")) * time.Millisecond)
 	}
-	if d.Cmd == "journal" {
+	switch d.Cmd {
+	case "journal":
 		return string(s.record.text)
+	case "status":
+		return s.status()
+	case "why":
+		return s.why(d.CmdArgs[0].Key)
+	case "figures":
+		return s.figures()
 	}
 	in := s.input(d)
 	s.record.step(t, s.core, s.now, &in, &s.out)
@@ -74,6 +82,50 @@ func (s *story) config(t *testing.T, d *datadriven.TestData) string {
 	s.core = synccore.New(plan, synccore.Options{Term: 7, Local: d.HasArg("local")})
 	s.now = 0
 	return "ok\n"
+}
+
+// status is a line for the whole, and one for each member and predicate.
+func (s *story) status() string {
+	st := s.core.Status(s.now)
+	members, predicates := st.Members, st.Predicates
+	st.Members, st.Predicates = nil, nil
+	lines := []string{s.json("", st)}
+	for _, m := range members {
+		lines = append(lines, s.json("", m))
+	}
+	for _, p := range predicates {
+		lines = append(lines, s.json("", p))
+	}
+	return strings.Join(lines, "")
+}
+
+// why is a line for the whole, each part, what is missing, and the last decision.
+func (s *story) why(predicate string) string {
+	e, ok := s.core.Explain(s.now, predicate)
+	if !ok {
+		return "no such predicate\n"
+	}
+	parts, missing, last := e.Parts, e.Missing, e.Last
+	e.Parts, e.Missing, e.Last = nil, nil, nil
+	lines := []string{s.json("", e)}
+	for _, p := range parts {
+		lines = append(lines, s.json("part ", p))
+	}
+	for _, m := range missing {
+		lines = append(lines, s.json("missing ", m))
+	}
+	if last != nil {
+		lines = append(lines, s.json("last ", last))
+	}
+	return strings.Join(lines, "")
+}
+
+func (s *story) json(what string, v any) string {
+	text, err := json.Marshal(v)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return what + string(text) + "\n"
 }
 
 func (s *story) arg(d *datadriven.TestData, key string) string {
@@ -303,8 +355,14 @@ func (s *story) print() string {
 		if v.Reason != "" {
 			fmt.Fprintf(&b, " (%s)", v.Reason)
 		}
+		if v.Suppressed > 0 {
+			fmt.Fprintf(&b, " suppressed %d", v.Suppressed)
+		}
 		if v.Fired {
 			fmt.Fprintf(&b, " fired %v", v.Decision)
+			if v.Modality != "" {
+				fmt.Fprintf(&b, " %s", v.Modality)
+			}
 			for _, p := range v.Witness {
 				fmt.Fprintf(&b, " %s:%d%v", p.Name, p.State.Seq, p.Row)
 			}

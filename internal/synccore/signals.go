@@ -1,6 +1,8 @@
 package synccore
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -29,10 +31,10 @@ var backoff = []time.Duration{
 const waitingAgain = time.Second
 
 // emit sends one signal of a decision to each of its targets.
-func (c *Core) emit(r *rule, o *outgoing, d control.Decision, out *Output) {
+func (c *Core) emit(r *rule, o *outgoing, d control.Decision, on *occasion, out *Output) {
 	data := make([]control.Datum, 0, len(o.data))
 	for _, x := range o.data {
-		v, reason := x.value.EvalValue(c.scope)
+		v, reason := x.value.EvalValue(on.scope)
 		if reason != "" {
 			out.reject(c.plan.Name, "signal "+o.name+": datum "+x.name+" is unknown: "+reason)
 			return
@@ -43,23 +45,60 @@ func (c *Core) emit(r *rule, o *outgoing, d control.Decision, out *Output) {
 		out.reject(c.plan.Name, "signal "+o.name+": "+err.Error())
 		return
 	}
-	c.targets, _ = o.to.EvalMembers(c.targets[:0], c.scope)
+	signal := func(target string, entry uint64) *control.Signal {
+		return &control.Signal{
+			Decision: d, Name: o.name, Predicate: r.name, Kind: o.kind,
+			Target: target, Region: o.region, Entry: entry, TTL: o.expires, Data: data,
+		}
+	}
+	for _, name := range o.names {
+		i, found := slices.BinarySearchFunc(c.inEpoch, name, func(m *member, name string) int { return cmp.Compare(m.name, name) })
+		if !found {
+			out.fate(signal(name, 0), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
+			continue
+		}
+		c.post(c.inEpoch[i], signal(name, c.entry(i, o.region, on)), out)
+	}
+	c.aim(o, on)
 	for _, i := range c.targets {
 		m := c.inEpoch[i]
-		s := &control.Signal{
-			Decision: d, Name: o.name, Predicate: r.name, Kind: o.kind,
-			Target: m.name, Region: o.region, Entry: m.entry(o.region), TTL: o.expires, Data: data,
-		}
-		c.post(m, s, out)
+		c.post(m, signal(m.name, c.entry(i, o.region, on)), out)
 	}
 }
 
-// entry is the entry of a region in which the member is in the state that was
-// judged, 0 if that state has none: the region was entered in a later state, or
-// left.
-func (m *member) entry(region string) uint64 {
+// aim finds the places in the epoch of those that an expression gives. On what a
+// rule's own detector has found, that is about its members alone; all is all.
+func (c *Core) aim(o *outgoing, on *occasion) {
+	c.targets = c.targets[:0]
+	switch {
+	case o.holders:
+		c.targets = append(c.targets, on.holders...)
+	case o.to == nil:
+	case on.holders == nil:
+		c.targets, _ = o.to.EvalMembers(c.targets, on.scope)
+	case o.all:
+		for i := range c.inEpoch {
+			c.targets = append(c.targets, i)
+		}
+	default:
+		c.targets, _ = o.to.EvalMembers(c.targets, on.scope)
+		for i, place := range c.targets {
+			c.targets[i] = on.holders[place]
+		}
+	}
+}
+
+// entry is the entry of a region in which a member is in the state that was judged,
+// 0 if that state has none: the region was entered in a later state, or left. Of a
+// member that was not judged it is the newest entry that is known.
+func (c *Core) entry(i int, region string, on *occasion) uint64 {
+	m := c.inEpoch[i]
+	seq := m.state.Seq
+	if on.seqs != nil {
+		seq = on.seqs[i]
+	}
 	for _, r := range m.regions {
-		if r.Name == region && r.Since <= m.state.Seq {
+		if r.Name == region && r.Since <= seq {
 			return r.Entry
 		}
 	}
@@ -83,7 +122,9 @@ func (c *Core) post(m *member, s *control.Signal, out *Output) bool {
 }
 
 // transmit sends a signal, in one frame with what else goes to the same member
-// in this step, and sets the time of the next attempt.
+// in this step, and sets the time of the next attempt. A signal of an older epoch
+// goes out like any other: only its target knows whether it came in time, and the
+// frame tells it the epoch in force.
 func (c *Core) transmit(p *pending, out *Output) {
 	p.next = min(p.deadline, c.now.Add(backoff[min(p.attempts, len(backoff)-1)]))
 	p.attempts++
@@ -104,7 +145,7 @@ func (c *Core) transmit(p *pending, out *Output) {
 func (c *Core) ack(from string, a *wire.Ack, out *Output) {
 	m := c.members[from]
 	if m == nil || a.Member != from || a.Incarnation != m.incarnation {
-		out.reject(from, "acknowledgement of an unknown incarnation")
+		out.refuse(ClassSender, from, "acknowledgement of an unknown incarnation")
 		return
 	}
 	m.heard = c.now
@@ -166,17 +207,6 @@ func (c *Core) retry(out *Output) {
 func (c *Core) gave(p *pending) bool {
 	m := c.members[p.signal.Target]
 	return m == nil || m.gone || m.incarnation != p.incarnation
-}
-
-// fence ends the signals of older epochs that no target has yet.
-func (c *Core) fence(out *Output) {
-	for i := 0; i < len(c.outbox); {
-		if p := c.outbox[i]; !p.waiting && p.signal.Decision.Epoch < c.epoch {
-			c.conclude(i, control.OldEpoch, "a new epoch began before it was delivered", out)
-			continue
-		}
-		i++
-	}
 }
 
 func (o *Output) fate(s *control.Signal, f control.Fate, detail string) {

@@ -43,7 +43,26 @@ synchronizers:
       far:
         when: sum(members, .n) >= 150
         every: true
+      two-steady:
+        when: count(members, .on) >= 2
+        for: 30ms
+        cooldown: 100ms
+        signal: {kind: activate, region: r, name: two-on, to: holders}
+      throughout:
+        when: all(members, .on)
+        modality: definitely
+        for: 5ms
+        until: any(members, not .on)
+        signal: {kind: activate, region: r, name: all-on}
+      perhaps:
+        when: all(members, .on)
+        modality: possibly
+        cooldown: 20ms
+        signal: {kind: activate, region: r, name: all-on}
 `
+
+// holdTimes are those of the predicates whose own detectors find runs.
+var holdTimes = map[string]time.Duration{"two-steady": 30 * time.Millisecond, "throughout": 5 * time.Millisecond}
 
 // TestWorld runs real members and a real synchronizer over a network that
 // loses, doubles, delays and reorders, on clocks that differ by up to their
@@ -55,11 +74,20 @@ func TestWorld(t *testing.T) {
 		newWorld(t, *seed).run()
 		return
 	}
+	ever := map[string]int{}
 	for s := range uint64(*worlds) {
 		w := newWorld(t, s+1)
 		w.run()
+		for name, n := range w.ever {
+			ever[name] += n
+		}
 		if t.Failed() {
 			t.Fatalf("repeat with: go test ./internal/synccore -run TestWorld -seed %d", s+1)
+		}
+	}
+	for _, name := range newWorld(t, 1).core.Plan().Predicates() {
+		if ever[name] == 0 {
+			t.Errorf("predicate %s fired in none of %d worlds", name, *worlds)
 		}
 	}
 }
@@ -79,6 +107,7 @@ type world struct {
 	bad     bool // the network is
 	loss    float64
 	fired   map[string]int
+	ever    map[string]int
 	check   func(*synccore.Verdict) // the checker of a decision
 	sent    map[string]bool
 	fates   int
@@ -123,7 +152,7 @@ func emptyWorld(t *testing.T, seed uint64, config string) *world {
 	w := &world{
 		t: t, rng: rand.New(rand.NewPCG(seed, 1)), byName: map[string]*actor{},
 		core: synccore.New(plans[0], synccore.Options{Term: 1}), codec: wire.NewBatchCodec(plans[0].State),
-		bad: true, fired: map[string]int{}, sent: map[string]bool{},
+		bad: true, fired: map[string]int{}, ever: map[string]int{}, sent: map[string]bool{},
 	}
 	w.loss = []float64{0, 0.1, 0.3}[w.rng.IntN(3)]
 	hosts := 1 + w.rng.IntN(3)
@@ -253,6 +282,7 @@ func (w *world) step(in synccore.Input) {
 	for _, v := range w.out.Verdicts {
 		if v.Fired {
 			w.fired[v.Predicate]++
+			w.ever[v.Predicate]++
 			w.check(&v)
 		}
 	}
@@ -273,6 +303,9 @@ func (w *world) judge(v *synccore.Verdict) {
 		}
 		a := w.byName[p.Name]
 		s, ok := a.find(p.State.Start)
+		if v.Modality != "" {
+			s = a.run(s)
+		}
 		if !ok {
 			w.t.Errorf("%s: the witness has state %d of %s, which never was", v.Predicate, p.State.Seq, p.Name)
 			return
@@ -283,10 +316,11 @@ func (w *world) judge(v *synccore.Verdict) {
 		}
 		n += s.n
 	}
-	if from >= to {
+	if v.Modality != "possibly" && (from >= to || to.Sub(from) < holdTimes[v.Predicate]) {
 		w.t.Errorf("%s: the states of the witness never held together: latest start %v, earliest end %v: %+v", v.Predicate, from, to, v.Witness)
 	}
 	holds := map[string]bool{"all-on": on == len(v.Witness), "two-on": on >= 2, "steady": on >= 1, "far": n >= 150}
+	holds["two-steady"], holds["throughout"], holds["perhaps"] = holds["two-on"], holds["all-on"], holds["all-on"]
 	if !holds[v.Predicate] {
 		w.t.Errorf("%s fired and is false on its witness %+v", v.Predicate, v.Witness)
 	}
@@ -304,6 +338,16 @@ func (a *actor) find(at clocksync.Stamp) (stretch, bool) {
 		return stretch{}, false
 	}
 	return a.truth[i], true
+}
+
+// run is the time in which the member was on without a break, beginning with a state.
+func (a *actor) run(first stretch) stretch {
+	for _, s := range a.truth {
+		if s.from == first.to && s.on && first.on {
+			first.to = s.to
+		}
+	}
+	return first
 }
 
 func (w *world) down(to string, frame []byte, err error) {

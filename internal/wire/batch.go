@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -36,7 +37,8 @@ const (
 	flagAgain = 1 << iota
 	flagLeaving
 	flagTagged
-	batchFlags = flagAgain | flagLeaving | flagTagged
+	flagTraced
+	batchFlags = flagAgain | flagLeaving | flagTagged | flagTraced
 )
 
 // No report and no region is shorter than this.
@@ -63,6 +65,9 @@ func (b *BatchCodec) write(c *coder, m *Batch) int {
 	if m.Again {
 		flags |= flagAgain
 	}
+	if m.Trace.Valid() {
+		flags |= flagTraced
+	}
 	c.token("member", &m.Member)
 	c.uint("incarnation", &m.Incarnation)
 	c.uint("schema", &hash)
@@ -75,6 +80,7 @@ func (b *BatchCodec) write(c *coder, m *Batch) int {
 	if n < len(m.Reports) && c.err == nil {
 		c.writeRegions(m.Regions, m.Reports[n-1].Seq)
 		c.evidence(&Evidence{}, &run)
+		c.trace(&m.Trace, flags&flagTraced != 0)
 		return n
 	}
 	if m.Leaving && c.err == nil {
@@ -86,6 +92,7 @@ func (b *BatchCodec) write(c *coder, m *Batch) int {
 		c.buf[place] |= flagTagged
 		c.tag(&m.Quality)
 	}
+	c.trace(&m.Trace, flags&flagTraced != 0)
 	return n
 }
 
@@ -118,6 +125,9 @@ func tailBytes(m *Batch) int {
 	size := 3 + number + 1 + 3*number // the count of the regions, the evidence
 	if m.Tagged {
 		size += 2 + len(m.Quality.Source) + 1 + 1 + 1 + number
+	}
+	if m.Trace.Valid() {
+		size += traceBytes
 	}
 	for i := range m.Regions {
 		size += 2 + len(m.Regions[i].Name) + 2*number
@@ -176,6 +186,8 @@ func (b *BatchCodec) read(c *coder, domain clocksync.Domain, m *Batch) {
 	if m.Tagged {
 		c.tag(&m.Quality)
 	}
+	m.Trace = control.Trace{}
+	c.trace(&m.Trace, flags&flagTraced != 0)
 }
 
 // resize keeps what the items beyond the old length hold, for reuse.

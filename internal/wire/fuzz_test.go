@@ -71,6 +71,9 @@ func FuzzDecode(f *testing.F) {
 	for _, frame := range listFrames(f) {
 		f.Add(frame)
 	}
+	for _, frame := range tracedFrames(f) {
+		f.Add(frame)
+	}
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		kind, err := wire.KindOf(frame)
 		for k, decode := range decoders {

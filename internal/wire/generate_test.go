@@ -146,6 +146,7 @@ func batches(schema scgs.Schema, domain clocksync.Domain) *rapid.Generator[wire.
 		if b.Evidence.Seq = rapid.Uint64Range(0, 3).Draw(t, "evidence"); b.Evidence.Seq > 0 {
 			b.Evidence.At = stamps(domain).Draw(t, "at")
 		}
+		b.Trace = traced(t)
 		if b.Tagged = rapid.Bool().Draw(t, "tagged"); b.Tagged {
 			b.Quality = quality(t, "")
 		}
@@ -200,12 +201,21 @@ func signal(t *rapid.T) control.Signal {
 		Region:    tokens().Draw(t, "region"),
 		Entry:     rapid.Uint64().Draw(t, "entry"),
 		TTL:       time.Duration(rapid.Int64Min(0).Draw(t, "ttl")),
+		Trace:     traced(t),
 		Data: some(t, rapid.Custom(func(t *rapid.T) control.Datum {
 			typ := scgs.Type(rapid.IntRange(0, int(scgs.Enum)).Draw(t, "type"))
 			field := scgs.Field{Type: typ, Words: []string{"idle", "busy"}}
 			return control.Datum{Name: tokens().Draw(t, "name"), Value: value(t, field)}
 		})),
 	}
+}
+
+// traced draws a trace context, or none.
+func traced(t *rapid.T) (c control.Trace) {
+	if rapid.Bool().Draw(t, "traced") {
+		copy(c[:], rapid.SliceOfN(rapid.ByteRange(1, 255), len(c), len(c)).Draw(t, "trace"))
+	}
+	return c
 }
 
 func answer(t *rapid.T) wire.Answer {

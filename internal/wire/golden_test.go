@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/hex"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -63,7 +64,7 @@ var (
 	goldenGone  = wire.Gone{Member: "w1", Incarnation: 300, First: 40}
 	goldenProbe = wire.Probe{Incarnation: 300, Seq: 9, AfterMono: 1000, AfterTime: clocksync.MinInstant}
 	goldenPing  = wire.Ping{Member: "w1"}
-	goldenPong  = wire.Pong{Timeline: "boot-6", Arrived: clocksync.Exactly(1000), Departed: clocksync.Exactly(1010)}
+	goldenPong  = wire.Pong{Timeline: "boot-6", Arrived: clocksync.Exactly(1000), Departed: clocksync.Exactly(1010), Drift: 50}
 	goldenBody  = wire.Body{
 		Member: "w1", Program: 300, Run: 7, Kind: wire.BodyResult, Size: 1000, Offset: 10, Piece: []byte(`{"x"`), Reason: "no",
 	}
@@ -105,6 +106,51 @@ func goldenFrames(tb testing.TB) map[wire.Kind][]byte {
 	return frames
 }
 
+// tracedFrames are the frames that have a trace context.
+func tracedFrames(tb testing.TB) map[wire.Kind][]byte {
+	tb.Helper()
+	var context control.Trace
+	for i := range context {
+		context[i] = byte(i + 1)
+	}
+	batch, signals := goldenBatch, goldenSignals
+	batch.Trace = context
+	signals.Signals = slices.Clone(signals.Signals)
+	signals.Signals[0].Trace = context
+	frame, _, err := wire.NewBatchCodec(small).Append(nil, &batch)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	frames := map[wire.Kind][]byte{wire.KindBatch: frame}
+	if frames[wire.KindSignals], _, err = wire.AppendSignals(nil, &signals); err != nil {
+		tb.Fatal(err)
+	}
+	return frames
+}
+
+// TestLayoutOfTraces pins where a trace context stands: behind all else, with a
+// bit in the flags of a batch (8) or in the kind of a signal (40), so that a frame
+// without one is what it was before there was any.
+func TestLayoutOfTraces(t *testing.T) {
+	const context = "c419 0102030405060708090a0b0c0d0e0f10 1112131415161718 19"
+	plain := goldenFrames(t)
+	for kind, frame := range tracedFrames(t) {
+		want := hex.EncodeToString(plain[kind]) + strings.ReplaceAll(context, " ", "")
+		flag, marked := "5ad507dc", "5ad50fdc"
+		if kind == wire.KindSignals {
+			flag, marked = "69646c6502a2", "69646c6542a2"
+		}
+		if want = strings.Replace(want, flag, marked, 1); hex.EncodeToString(frame) != want {
+			t.Errorf("%v:\n got %x\nwant %s", kind, frame, want)
+		}
+		for n := range frame {
+			if err := decodeAny(frame[:n]); err == nil {
+				t.Errorf("%v: %d of %d bytes are taken for a whole frame", kind, n, len(frame))
+			}
+		}
+	}
+}
+
 // TestLayout pins the bytes: a change here needs another Version.
 func TestLayout(t *testing.T) {
 	golden := map[wire.Kind]string{
@@ -127,7 +173,7 @@ func TestLayout(t *testing.T) {
 			91 a46c6f6164 03 90 c4020908 04 d23b9aca00 03 a6626f6f742d36 a3757463`,
 		wire.KindProbe: `01 06 cd012c 09 d103e8 d38000000000000000`,
 		wire.KindPing:  `01 09 a27731`,
-		wire.KindPong:  `01 0a a6626f6f742d36 d103e8 d103e8 d103f2 d103f2`,
+		wire.KindPong:  `01 0a a6626f6f742d36 d103e8 d103e8 d103f2 d103f2 ca42480000`,
 		// member, program, run | kind, size, offset | piece | reason
 		wire.KindBody:   `01 0b a27731 cd012c 07 02 cd03e8 0a c4047b227822 a26e6f`,
 		wire.KindResend: `01 07 cd012c 03 08`,

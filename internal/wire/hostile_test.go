@@ -37,6 +37,8 @@ func decodeAny(frame []byte) error {
 const (
 	batchHead  = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 00 " // no reports, regions, evidence yet
 	taggedHead = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 04 "
+	tracedHead = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 08 "
+	badTrace   = "wire: batch: trace: it is no trace context, whose 25 bytes begin with two ids that are not zero"
 	rowOfNils  = "c0 c0 c0 c0 c0 c0 "
 	emptyTail  = "90 00"
 	zeroStamp  = "06 00 "
@@ -96,13 +98,16 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{"01 04 a161 00 91 a167 01 02 03 a161 a161 00", "wire: ack: answers[0].fate: 0 is not 1 to 8"},
 		{"01 04 a161 00 91 a167 01 02 03 a161 a161 09 a0", "wire: ack: answers[0].fate: 9 is not 1 to 8"},
 		{signals + "03 a174 a172 01 00 90", "wire: signals: signals[0].kind: 3 is not 1 to 2"},
+		{signals + "40 a174 a172 01 00 90", "wire: signals: signals[0].kind: 0 is not 1 to 2"},
+		{signals + "43 a174 a172 01 00 90", "wire: signals: signals[0].kind: 3 is not 1 to 2"},
+		{signals + "41 a174 a172 01 00 90", "wire: signals: signals[0].trace: the frame ends inside it"},
 		{signals + "01 a174 a172 01 ff 90", "wire: signals: signals[0].ttl: it is negative"},
 		{signals + "01 a174 a172 01 00 dc0021", "wire: signals: signals[0].data: 33 of them, at most 32 are allowed"},
 		{signals + "01 a174 a172 01 00 91 a178 03 cb7ff8000000000001", "wire: signals: signals[0].data[0].value: it is not a number"},
 		{signals + "01 a174 a172 01 00 92 a178 04 da0fa0" + strings.Repeat("61", 4000) + "a179 04 d9ff" + strings.Repeat("61", 255), "wire: signals: signals[0].data: signal: 4275 bytes of data, at most 4096 ride with a signal: send a reference and fetch the body"},
 
 		{"01 02 a161 00 05", "wire: batch: schema: the rows have another one than this side expects: introduce the member anew"},
-		{"01 02 a161 00 cf5b487f17ec3a5ad5 08", "wire: batch: flags: 8 is not 0 to 7"},
+		{"01 02 a161 00 cf5b487f17ec3a5ad5 10", "wire: batch: flags: 16 is not 0 to 15"},
 		{batchHead + "dd00000401", "wire: batch: reports: 1025 of them, at most 1024 are allowed"},
 		{batchHead + "dd00000400 00", "wire: batch: reports: the frame ends inside it"},
 		{batchHead + "91 00 " + zeroStamp + rowOfNils + emptyTail, "wire: batch: reports[0].seq: it is 0, the states of a member count from 1"},
@@ -127,12 +132,21 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{batchHead + "90 91 a172 00 00 00", "wire: batch: regions[0].entry: it is 0, the entries of regions count from 1"},
 		{batchHead + "90 90 05 01 00", "wire: batch: flags: evidence cannot be an end"},
 		{taggedHead + "90 90 00 a470656572 c2 c2 04", "wire: batch: status: 4 is not 0 to 3"},
+		{tracedHead + "90 90 00", "wire: batch: trace: the frame ends inside it"},
+		{tracedHead + "90 90 00 a0", "wire: batch: trace: it is not a string of bytes"},
+		{tracedHead + "90 90 00 c400", badTrace},
+		{tracedHead + "90 90 00 c418" + strings.Repeat("01", 24), badTrace},
+		{tracedHead + "90 90 00 c419" + strings.Repeat("00", 16) + strings.Repeat("01", 9), badTrace},
+		{tracedHead + "90 90 00 c419" + strings.Repeat("01", 16) + strings.Repeat("00", 8) + "01", badTrace},
 		{taggedHead + "90 90 00", "wire: batch: quality: the frame ends inside it"},
 
 		{"01 09 a3612e62", `wire: ping: member: "a.b": use letters, digits, - and _, at most 64`},
 		{"01 0a a0 00 00 00 00", "wire: pong: timeline: it is empty: times of none cannot be compared"},
 		{"01 0a a161 02 01 00 00", "wire: pong: arrived: it ends before it begins"},
 		{"01 0a a161 01 02 03", "wire: pong: departed: the frame ends inside it"},
+		{"01 0a a161 01 02 03 04 ca bf800000", "wire: pong: drift: it is not a number from 0 to 100000"},
+		{"01 0a a161 01 02 03 04 ca 7fc00000", "wire: pong: drift: it is not a number from 0 to 100000"},
+		{"01 0a a161 01 02 03 04 ca 47c35080", "wire: pong: drift: it is not a number from 0 to 100000"},
 	}
 	for _, c := range cases {
 		frame := unhex(t, c.frame)

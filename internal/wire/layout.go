@@ -2,7 +2,10 @@ package wire
 
 import (
 	"math"
+	"strconv"
 	"time"
+
+	"github.com/tinylib/msgp/msgp"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -40,6 +43,8 @@ func (m *Pong) layout(c *coder) {
 	c.need(m.Timeline != "", "timeline", "it is empty: times of none cannot be compared")
 	c.interval("arrived", &m.Arrived)
 	c.interval("departed", &m.Departed)
+	c.float("drift", &m.Drift)
+	c.need(m.Drift >= 0 && m.Drift <= clocksync.MaxDrift, "drift", "it is not a number from 0 to 100000")
 }
 
 func (c *coder) interval(field string, i *clocksync.Interval) {
@@ -118,7 +123,7 @@ func (c *coder) signal(s *control.Signal) {
 	c.decision(&s.Decision)
 	c.token("name", &s.Name)
 	c.token("predicate", &s.Predicate)
-	c.small("kind", (*uint8)(&s.Kind), uint8(control.Activate), uint8(control.Cancel))
+	traced := c.signalKind(s)
 	c.token("target", &s.Target)
 	c.token("region", &s.Region)
 	c.uint("entry", &s.Entry)
@@ -129,6 +134,49 @@ func (c *coder) signal(s *control.Signal) {
 		if err := control.CheckData(s.Data); err != nil {
 			c.fail("data", err.Error())
 		}
+	}
+	c.trace(&s.Trace, traced)
+}
+
+// flagTracedKind marks the kind of a signal that ends with a trace context, so
+// that the frames of signals without one are as they were before there was any.
+const flagTracedKind = 0x40
+
+func (c *coder) signalKind(s *control.Signal) (traced bool) {
+	kind := uint8(s.Kind)
+	if c.writing && s.Trace.Valid() {
+		kind |= flagTracedKind
+	}
+	c.small("kind", &kind, 0, math.MaxUint8)
+	traced = kind&flagTracedKind != 0
+	if kind &^= flagTracedKind; kind < uint8(control.Activate) || kind > uint8(control.Cancel) {
+		c.fail("kind", strconv.Itoa(int(kind))+" is not 1 to 2")
+	}
+	if !c.writing {
+		s.Kind = control.Kind(kind)
+	}
+	return traced
+}
+
+// traceBytes is the length of a trace context in a frame.
+const traceBytes = 2 + len(control.Trace{})
+
+// trace codes a trace context that is there.
+func (c *coder) trace(t *control.Trace, there bool) {
+	switch {
+	case !there || c.err != nil:
+	case c.writing:
+		c.buf = msgp.AppendBytes(c.buf, t[:])
+	default:
+		got, rest, err := msgp.ReadBytesZC(c.buf)
+		if err != nil {
+			c.failRead("trace", "a string of bytes", err)
+			return
+		}
+		if len(got) == len(t) {
+			*t, c.buf = control.Trace(got), rest
+		}
+		c.need(len(got) == len(t) && t.Valid(), "trace", "it is no trace context, whose 25 bytes begin with two ids that are not zero")
 	}
 }
 

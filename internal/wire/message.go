@@ -50,7 +50,7 @@ type Welcome struct {
 	Heartbeat    int64 // ns between signs of life of a member that has nothing to say
 	NextSeq      uint64
 	Domain       clocksync.Domain   // whose readings are the reference time; empty if there is none
-	Timeline     clocksync.Timeline // of the Hello it accepts
+	Timeline     clocksync.Timeline // of the Hello it accepts; of a refusal, the one to measure by, if any
 }
 
 // Report is one event of a member: the start of a local state, or an explicit
@@ -93,6 +93,7 @@ type Batch struct {
 	// is not what the Hello said. Its Timeline is the Hello's and not sent.
 	Tagged  bool
 	Quality clocksync.Quality
+	Trace   control.Trace // of the sending of these reports, if that is traced
 }
 
 // Ping asks for the time of the reference clock.
@@ -105,6 +106,7 @@ type Ping struct {
 type Pong struct {
 	Timeline          clocksync.Timeline // of the times
 	Arrived, Departed clocksync.Interval
+	Drift             float64 // how many parts per million the reference clock may run fast or slow
 }
 
 // Gone answers a [Resend] for states the ring no longer holds: everything below

@@ -85,6 +85,7 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Timeline: clocksync.Timeline(tokens().Draw(t, "timeline")),
 			Arrived:  stamps("").Draw(t, "arrived").Within,
 			Departed: stamps("").Draw(t, "departed").Within,
+			Drift:    rapid.Float64Range(0, clocksync.MaxDrift).Draw(t, "drift"),
 		}, wire.KindPong, wire.AppendPong, wire.DecodePong)
 	}))
 	t.Run("body", rapid.MakeCheck(func(t *rapid.T) {

@@ -43,6 +43,9 @@ func isToken(s string) bool {
 //	pegasus.v1.<tenant>.<group>.pg.<member>                 request: Ping, Pong
 //	pegasus.v1.<tenant>.<group>.dt.<member>                 request: Body
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>          request: is it there
+//	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>.<verb>   request: a question, its answer in parts
+//	pegasus.v1.<tenant>.<group>.ev.<synchronizer>           what happens, as JSON lines
+//	pegasus.v1.<tenant>.ctl                                 request to all: who is there
 //
 // Permissions bind a member to its own subjects, so the member a subject names
 // is who sent the frame; a frame that names another inside is to be refused.
@@ -85,6 +88,38 @@ func (s Subjects) AckAll(synchronizer string) string { return s.Ack(synchronizer
 
 // Control is where a synchronizer of the group answers that it is there.
 func (s Subjects) Control(synchronizer string) string { return s.base() + "ctl." + synchronizer }
+
+// Verb is a question to a running synchronizer.
+type Verb string
+
+// The verbs. Watch is Status, and keeps the events coming for a while.
+const (
+	VerbStatus Verb = "status"
+	VerbWhy    Verb = "why"
+	VerbWatch  Verb = "watch"
+)
+
+// Ask is where a synchronizer of the group takes questions.
+func (s Subjects) Ask(synchronizer string, v Verb) string {
+	return s.Control(synchronizer) + "." + string(v)
+}
+
+// AskAll matches the Ask subjects of all verbs.
+func (s Subjects) AskAll(synchronizer string) string { return s.Ask(synchronizer, "*") }
+
+// ParseAsk reads the verb off an Ask subject of a synchronizer of this group.
+func (s Subjects) ParseAsk(synchronizer, subject string) (v Verb, ok bool) {
+	verb, ok := strings.CutPrefix(subject, s.Ask(synchronizer, ""))
+	return Verb(verb), ok && isToken(verb)
+}
+
+// Events is where a synchronizer of the group tells what happens while somebody
+// watches.
+func (s Subjects) Events(synchronizer string) string { return s.base() + "ev." + synchronizer }
+
+// Who is where all synchronizers of the tenant, of whatever group, say that they
+// are there.
+func (s Subjects) Who() string { return subjectPrefix + s.Tenant + ".ctl" }
 
 // Ping is where a member asks for the time of the reference clock.
 func (s Subjects) Ping(member string) string { return s.base() + "pg." + member }

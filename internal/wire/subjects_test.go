@@ -23,9 +23,27 @@ func TestSubjects(t *testing.T) {
 		s.Announce():         "pegasus.v1.default.workers.sga",
 		s.Ack("gsync", "w1"): "pegasus.v1.default.workers.ak.gsync.w1",
 		s.AckAll("gsync"):    "pegasus.v1.default.workers.ak.gsync.*",
+		s.Control("gsync"):   "pegasus.v1.default.workers.ctl.gsync",
+		s.AskAll("gsync"):    "pegasus.v1.default.workers.ctl.gsync.*",
+		s.Events("gsync"):    "pegasus.v1.default.workers.ev.gsync",
+		s.Who():              "pegasus.v1.default.ctl",
+
+		s.Ask("gsync", wire.VerbWhy): "pegasus.v1.default.workers.ctl.gsync.why",
 	} {
 		if got != want {
 			t.Errorf("subject %q, want %q", got, want)
+		}
+	}
+}
+
+func TestSubjectsNameTheVerb(t *testing.T) {
+	s := wire.Subjects{Tenant: "default", Group: "workers"}
+	if v, ok := s.ParseAsk("gsync", s.Ask("gsync", wire.VerbWatch)); !ok || v != wire.VerbWatch {
+		t.Errorf("got %q, %t", v, ok)
+	}
+	for _, subject := range []string{"", s.Control("gsync"), s.Ask("gsync", ""), s.AskAll("gsync"), s.Ask("other", "why"), s.Ask("gsync", "why.x")} {
+		if v, ok := s.ParseAsk("gsync", subject); ok {
+			t.Errorf("ParseAsk(%q) = %q", subject, v)
 		}
 	}
 }

@@ -242,7 +242,11 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 			continue
 		}
 		given[i] = true
-		d.decode(item, v.Field(list[i].index))
+		into := v.Field(list[i].index)
+		d.decode(item, into)
+		if list[i].required && into.Kind() == reflect.String && item.kind == KindText && item.text == "" {
+			d.fault(item, "it is required here", "an empty text")
+		}
 	}
 	at := n.pos
 	if n.keyPos != (Pos{}) {

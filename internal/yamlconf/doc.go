@@ -22,7 +22,7 @@
 // without a value is a fault, never a silent zero.
 //
 // Struct fields are matched by the tag `yaml:"name"`; `yaml:"name,required"`
-// makes a missing key a fault. Fields without a tag are left alone, and a field
+// makes a missing key a fault, and so an empty text. Fields without a tag are left alone, and a field
 // whose key is missing keeps the value it had, so defaults are set before
 // Decode. Supported are string, bool, the integers, floats (also +inf and
 // -inf), time.Duration ("200ms"), slices, pointers, structs, Map for maps whose

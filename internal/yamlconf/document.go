@@ -105,6 +105,16 @@ func (d *Doc) FaultIn(path string, offset int, format string, args ...any) {
 	d.Add(Fault{Pos: d.PosIn(path, offset), Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
+// Note returns a fault with its place and source filled in, as Add does, but does
+// not report it: it is no reason to refuse the file. The place is that of the key
+// of Path.
+func (d *Doc) Note(f Fault) Fault {
+	if f.Line == 0 {
+		f.Pos = d.KeyPos(f.Path)
+	}
+	return d.fill(f)
+}
+
 func (d *Doc) fault(n *node, hint, format string, args ...any) {
 	d.add(Fault{Pos: n.pos, Path: n.where(), Message: fmt.Sprintf(format, args...), Hint: hint})
 }

@@ -124,6 +124,11 @@ func (c *faults) add(f Fault) {
 		c.more++
 		return
 	}
+	c.list = append(c.list, c.fill(f))
+}
+
+// fill adds the file and the source line.
+func (c *faults) fill(f Fault) Fault {
 	f.File = c.name
 	if f.Line == 0 {
 		f.Pos = Pos{1, 1}
@@ -131,7 +136,7 @@ func (c *faults) add(f Fault) {
 	if i := f.Line - 1; i < len(c.lines) {
 		f.Source = c.lines[i]
 	}
-	c.list = append(c.list, f)
+	return f
 }
 
 // err returns the faults so far, sorted and without repetitions, or nil.

@@ -15,6 +15,7 @@ const (
 	maxLineBytes  = 4096    // Length of a line.
 	maxMarks      = 200_000 // Characters that can start or end a value.
 	maxKeys       = 10_000  // Keys in all maps together.
+	maxMapKeys    = 2000    // Keys in one map of indented lines.
 	maxKeyBytes   = 128     // Length of a key.
 	maxFlowDepth  = 32      // Brackets and braces inside each other.
 	maxColumn     = 128     // Column where a key or a list item may start.

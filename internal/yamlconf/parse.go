@@ -69,6 +69,7 @@ func tokenPos(tk *token.Token) Pos {
 func (d *Doc) checkTokens(tokens token.Tokens) bool {
 	before := len(d.list)
 	depth, keys, content := 0, 0, false
+	var open maps
 	for _, tk := range tokens {
 		message, hint := refused(tk, content)
 		switch tk.Type { //nolint:exhaustive // Only these nest or count.
@@ -79,13 +80,19 @@ func (d *Doc) checkTokens(tokens token.Tokens) bool {
 		case token.MappingValueType:
 			keys++
 		}
-		stop := tk.Type == token.InvalidType || depth > maxFlowDepth || keys > maxKeys
+		siblings := 0
+		if depth == 0 && startsBlock(tk) {
+			siblings = open.enter(tk.Position.Column, isKey(tk))
+		}
+		stop := tk.Type == token.InvalidType || depth > maxFlowDepth || keys > maxKeys || siblings > maxMapKeys
 		switch {
 		case message != "":
 		case depth > maxFlowDepth:
 			message, hint = fmt.Sprintf("more than %d brackets inside each other", maxFlowDepth), "write the outer levels as indented lines"
 		case keys > maxKeys:
 			message, hint = fmt.Sprintf("more than %d keys", maxKeys), "split the file"
+		case siblings > maxMapKeys:
+			message, hint = fmt.Sprintf("more than %d keys in one map", maxMapKeys), "split the file"
 		case isKey(tk) && len(tk.Value) > maxKeyBytes:
 			message, hint = fmt.Sprintf("a key longer than %d bytes", maxKeyBytes), "shorten it, or quote the value if it is text with a colon"
 		case depth == 0 && startsBlock(tk) && tk.Position.Column > maxColumn:
@@ -101,6 +108,27 @@ func (d *Doc) checkTokens(tokens token.Tokens) bool {
 		content = content || tk.Type != token.CommentType
 	}
 	return len(d.list) == before
+}
+
+// maps are the block maps that are open, by the columns of their keys.
+type maps []struct{ column, keys int }
+
+// enter takes the place of a key or of a dash, and returns how many keys its map
+// has so far.
+func (m *maps) enter(column int, key bool) int {
+	list := *m
+	for len(list) > 0 && list[len(list)-1].column > column {
+		list = list[:len(list)-1]
+	}
+	if n := len(list); key && (n == 0 || list[n-1].column < column) {
+		list = append(list, struct{ column, keys int }{column, 0})
+	}
+	*m = list
+	if !key {
+		return 0
+	}
+	list[len(list)-1].keys++
+	return list[len(list)-1].keys
 }
 
 // startsBlock reports whether the token opens an item of a list or an entry of

@@ -45,7 +45,7 @@ type message struct {
 	data    []byte
 }
 
-// Faulty returns b with faults: the same seed of rng and the same sequence of
+// Faulty returns b with faults, of which Gather has none: the same seed of rng and the same sequence of
 // calls give the same ones. A message at fault reports success, as the network
 // does; an error of sending it later is lost.
 func Faulty(b bus.Bus, rng *rand.Rand, plan Plan) *FaultyBus {

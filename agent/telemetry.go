@@ -1,0 +1,206 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/gopegasus/pegasus/clocksync/source/otelclock"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/telemetry"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// scope names what the metrics and spans come from.
+const scope = "github.com/gopegasus/pegasus/agent"
+
+// registrations are what a member shows of itself to a meter. They are made and
+// ended without the lock of the process, which the meter's callbacks take.
+type registrations struct {
+	mu    sync.Mutex
+	list  []metric.Registration
+	ended bool
+}
+
+// add keeps a registration until the end, or ends it if that was before.
+func (r *registrations) add(one metric.Registration) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return one.Unregister()
+	}
+	r.list = append(r.list, one)
+	return nil
+}
+
+func (r *registrations) end() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended = true
+	var faults []error
+	for _, one := range r.list {
+		faults = append(faults, one.Unregister())
+	}
+	r.list = nil
+	return errors.Join(faults...)
+}
+
+// observe shows the counters of the member from now on, which are only read when
+// somebody collects.
+func (m *Member) observe() error {
+	if m.cfg.MeterProvider == nil {
+		return nil
+	}
+	base := []attribute.KeyValue{attribute.String("group", m.cfg.Group), attribute.String("tenant", m.cfg.Tenant)}
+	with := func(key, value string) metric.MeasurementOption {
+		return telemetry.With(append(slices.Clip(base), attribute.String(key, value))...)
+	}
+	all := telemetry.With(base...)
+	fates := map[control.Fate]metric.MeasurementOption{}
+	for _, f := range []control.Fate{control.Applied, control.OldEpoch, control.NoSuchEntry, control.Expired, control.Refused} {
+		fates[f] = with("fate", f.String())
+	}
+	frame, strange := with("reason", "frame"), with("reason", "strange")
+	one, err := telemetry.Observe(m.cfg.MeterProvider.Meter(scope), telemetry.Agent, func(o *telemetry.Observation) {
+		s, held, open := m.figures()
+		o.Count(telemetry.AgentStates, s.States, all)
+		o.Count(telemetry.AgentDropped, s.Dropped, all)
+		o.Count(telemetry.AgentResent, s.Resent, all)
+		o.Count(telemetry.AgentBatches, s.Batches, all)
+		o.Count(telemetry.AgentSendErrors, s.PublishErrors, all)
+		o.Count(telemetry.AgentRejected, s.BadFrames, frame)
+		o.Count(telemetry.AgentRejected, s.Strange, strange)
+		o.Count(telemetry.AgentRejoins, s.Rejoins, all)
+		o.Count(telemetry.AgentRing, held, all)
+		o.Count(telemetry.AgentRegions, open, all)
+		signals := s.Signals.add(s.Threads)
+		o.Count(telemetry.AgentSignals, signals.Applied, fates[control.Applied])
+		o.Count(telemetry.AgentSignals, signals.OldEpoch, fates[control.OldEpoch])
+		o.Count(telemetry.AgentSignals, signals.NoSuchEntry, fates[control.NoSuchEntry])
+		o.Count(telemetry.AgentSignals, signals.Expired, fates[control.Expired])
+		o.Count(telemetry.AgentSignals, signals.Refused, fates[control.Refused])
+	})
+	if err != nil {
+		return fmt.Errorf("metrics: %w", err)
+	}
+	return m.shown.add(one)
+}
+
+// figures are the counters, how many states the ring holds, and how many regions
+// of the process and its threads are open.
+func (m *Member) figures() (s Stats, held, open uint64) {
+	s = m.Stats()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	held, open = m.core.Held(), uint64(len(m.regions))
+	if m.level != nil {
+		for _, t := range m.level.threads {
+			open += uint64(len(t.regions))
+		}
+	}
+	return s, held, open
+}
+
+// observeClock shows the clock that the member has begun to measure. Who brings a
+// clock of his own shows it himself.
+func (m *Member) observeClock() {
+	if m.cfg.MeterProvider == nil {
+		return
+	}
+	one, err := otelclock.Register(m.cfg.MeterProvider.Meter(scope), m.cfg.auto.measured.Load())
+	if err == nil {
+		err = m.shown.add(one)
+	}
+	if err != nil {
+		m.log.Error("the clock has no metrics", "member", m.cfg.Name, "error", err)
+	}
+}
+
+// spans traces what a member sends and applies. A nil *spans traces nothing.
+type spans struct {
+	tracer trace.Tracer
+	base   []attribute.KeyValue
+}
+
+func newSpans(cfg *Config) *spans {
+	if cfg.TracerProvider == nil {
+		return nil
+	}
+	return &spans{cfg.TracerProvider.Tracer(scope), []attribute.KeyValue{
+		attribute.String("pegasus.group", cfg.Group), attribute.String("pegasus.member", cfg.Name),
+	}}
+}
+
+func (s *spans) with(more ...attribute.KeyValue) trace.SpanStartOption {
+	return trace.WithAttributes(append(slices.Clip(s.base), more...)...)
+}
+
+// report opens the span of a batch with new reports and has the batch carry its
+// context, if it is sampled. It returns what ends the span.
+func (s *spans) report(b *wire.Batch) (end func()) {
+	if s == nil || b.Again || len(b.Reports) == 0 {
+		return func() {}
+	}
+	_, span := s.tracer.Start(context.Background(), "pegasus.report", trace.WithSpanKind(trace.SpanKindProducer), s.with(
+		attribute.Int64("pegasus.first_seq", int64(b.Reports[0].Seq)),               //nolint:gosec // It counts from 1.
+		attribute.Int64("pegasus.last_seq", int64(b.Reports[len(b.Reports)-1].Seq)), //nolint:gosec // So does this.
+	))
+	b.Trace = telemetry.Pack(span.SpanContext())
+	return func() { span.End() }
+}
+
+// apply runs a handler inside a span that is linked to the decision's.
+func (s *spans) apply(ctx context.Context, sig *control.Signal, handle Handler) error {
+	if s == nil {
+		return handle(ctx, signalOf(sig))
+	}
+	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), s.with(
+		attribute.String("pegasus.decision", sig.Decision.String()),
+		attribute.String("pegasus.predicate", sig.Predicate),
+		attribute.String("pegasus.signal", sig.Name),
+		attribute.String("pegasus.kind", sig.Kind.String()),
+		attribute.String("pegasus.region", sig.Region),
+		attribute.String("pegasus.target", sig.Target),
+	)}
+	if from := telemetry.Unpack(sig.Trace); from.IsValid() {
+		options = append(options, trace.WithLinks(trace.Link{SpanContext: from}))
+	}
+	ctx, span := s.tracer.Start(ctx, "pegasus.apply", options...)
+	defer span.End()
+	err := handle(ctx, signalOf(sig))
+	if err != nil {
+		span.SetStatus(codes.Error, "") // The text may be anything.
+	}
+	return err
+}
+
+// trace opens the spans of the decisions that the threads' synchronizer has just
+// made. Reports of threads do not travel, so they have no spans.
+func (l *level) trace() {
+	if l.spans == nil {
+		return
+	}
+	for i := range l.out.Verdicts {
+		v := &l.out.Verdicts[i]
+		if !v.Fired {
+			continue
+		}
+		d := telemetry.Decision{
+			Number: v.Decision.Number, Name: v.Decision.String(), Synchronizer: v.Decision.Synchronizer, Predicate: v.Predicate,
+			Epoch: v.Epoch, State: v.Index, SameClock: v.Span.SameClock, Bound: v.Bound,
+		}
+		for j := range v.Witness {
+			if p := &v.Witness[j]; !p.State.Unknown {
+				d.Witness = append(d.Witness, telemetry.Report{Member: p.Name, Seq: p.State.Seq})
+			}
+		}
+		l.spans.Begin(&d)
+	}
+}

@@ -1,0 +1,398 @@
+package balance
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+const (
+	// Numbers beyond these are refused, and powers below tiny count as 0, so that
+	// no sum, product or quotient overflows.
+	huge, tiny = 1e100, 1e-100
+	// shown is how many refusals a plan lists.
+	shown = 100
+	// A node's weights are judged by the median of at least judged loads that
+	// wait; a power or a median is judged beside those of two other nodes.
+	judged, others = 4, 2
+)
+
+// past is the last move of a load.
+type past struct {
+	from      string
+	at        clocksync.Instant
+	available float64 // of the node it went to
+}
+
+// base is what the strategies have in common.
+type base struct {
+	cfg    Config
+	memory map[string]past // by load
+}
+
+func (b *base) Name() string { return b.cfg.Strategy }
+
+// place is a node while a plan is made.
+type place struct {
+	NodeView
+	running  int
+	loads    []int // places in State.Loads
+	waiting  []int // of them, those that can move
+	depleted bool  // no more moves from here
+}
+
+// model is the state of one plan: what is believed of the report, with the moves
+// planned so far.
+type model struct {
+	base     *base
+	now      clocksync.Instant
+	state    *State
+	plan     Plan
+	places   []place
+	at       []int     // by load: its place, or -1
+	movable  []bool    // by load: it waits and was not moved yet
+	mean     float64   // weight of a load
+	partners [][]share // by load, what it sends and receives
+	scratch  []float64
+	ranking  ranking // the room of the last one
+}
+
+// share is the traffic of a load with another.
+type share struct {
+	with   int
+	volume float64
+}
+
+// model reads a state. What cannot be believed is refused and told.
+func (b *base) model(now clocksync.Instant, s *State) *model {
+	m := &model{
+		base: b, now: now, state: s, at: make([]int, len(s.Loads)), movable: make([]bool, len(s.Loads)),
+		plan:   Plan{Strategy: b.Name(), At: now, Again: clocksync.MaxInstant},
+		places: make([]place, len(s.Nodes)), scratch: make([]float64, len(s.Nodes)),
+	}
+	m.readNodes()
+	m.readLoads()
+	m.judge()
+	m.readTraffic()
+	total, number := 0.0, 0
+	for i := range m.places {
+		if p := &m.places[i]; p.Note == "" {
+			total, number = total+p.Work, number+p.Loads
+		}
+	}
+	if number > 0 {
+		m.mean = total / float64(number)
+	}
+	m.queues()
+	m.plan.Before = m.longest()
+	b.forget(s)
+	return m
+}
+
+func (m *model) readNodes() {
+	seen := make(map[string]bool, len(m.places))
+	for i, n := range m.state.Nodes {
+		p := &m.places[i]
+		p.Name = n.Name
+		switch {
+		case n.Name == "":
+			p.Note = "it has no name"
+		case seen[n.Name]:
+			p.Note = "another node has the same name"
+		case !(n.Power >= 0 && n.Power <= huge):
+			p.Note = fmt.Sprintf("its power %v is not from 0 to %g", n.Power, huge)
+		case !(n.Share >= 0 && n.Share <= 1):
+			p.Note = fmt.Sprintf("its share %v is not from 0 to 1", n.Share)
+		default:
+			if p.Available = n.Power * n.Share; p.Available < tiny {
+				p.Available = 0
+			}
+		}
+		seen[n.Name] = true
+	}
+}
+
+func (m *model) readLoads() {
+	nodes := make(map[string]int, len(m.places))
+	for i := range slices.Backward(m.places) { // The first of a name keeps it.
+		nodes[m.places[i].Name] = i
+	}
+	seen := make(map[string]bool, len(m.at))
+	for i := range m.state.Loads {
+		l := &m.state.Loads[i]
+		m.at[i] = -1
+		i0, ok := nodes[l.Node]
+		if to, on := nodes[l.To]; on && l.To != "" {
+			i0, ok = to, true // What is under way counts there, even if the node it left is gone.
+		}
+		p := &place{}
+		if ok {
+			p = &m.places[i0]
+		}
+		switch {
+		case l.Name == "" || seen[l.Name]:
+			m.refuse(Refusal{l.Name, l.Node, "", BadLoad, "it has no name of its own"})
+			continue
+		case !ok:
+			m.refuse(Refusal{l.Name, l.Node, l.To, BadLoad, "no such node is known"})
+			continue
+		case !(l.Weight >= 0 && l.Weight <= huge):
+			if p.Note == "" {
+				p.Note = fmt.Sprintf("the weight %v of %s is not from 0 to %g", l.Weight, l.Name, huge)
+			}
+			continue
+		}
+		seen[l.Name] = true
+		m.at[i] = i0
+		p.loads = append(p.loads, i)
+		p.Loads++
+		p.Work += l.Weight
+		switch {
+		case l.Running && l.To == "":
+			p.running++
+		case l.To == "" && l.Weight > 0:
+			p.waiting = append(p.waiting, i)
+			m.movable[i] = true
+		}
+	}
+}
+
+// judge leaves nodes alone that differ beyond belief from the others.
+func (m *model) judge() {
+	m.outliers("its power", func(_ *place, n *Node) (float64, bool) { return n.Power, n.Power > 0 })
+	m.outliers("the median of its weights", func(p *place, _ *Node) (float64, bool) {
+		weights := make([]float64, len(p.waiting))
+		for i, l := range p.waiting {
+			weights[i] = m.state.Loads[l].Weight
+		}
+		return median(weights), len(weights) >= judged
+	})
+	for i := range m.places {
+		if p := &m.places[i]; p.Note != "" {
+			p.Available, p.waiting = 0, nil
+			m.refuse(Refusal{"", p.Name, "", BadNode, p.Note})
+		}
+	}
+}
+
+func (m *model) outliers(what string, of func(*place, *Node) (float64, bool)) {
+	var values []float64
+	var whose []int
+	for i := range m.places {
+		if p := &m.places[i]; p.Note == "" {
+			if v, ok := of(p, &m.state.Nodes[i]); ok {
+				values, whose = append(values, v), append(whose, i)
+			}
+		}
+	}
+	if len(values) <= others {
+		return
+	}
+	usual := median(values)
+	for i, v := range values {
+		if limit := m.base.cfg.Outlier; v > usual*limit || v < usual/limit {
+			m.places[whose[i]].Note = fmt.Sprintf("%s %s differs more than %s times from %s, the median of the nodes", what, short(v), short(limit), short(usual))
+		}
+	}
+}
+
+// median is the middle value, the lower one of two; 0 of none.
+func median(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	sorted := slices.Sorted(slices.Values(values))
+	return sorted[(len(sorted)-1)/2]
+}
+
+func (m *model) readTraffic() {
+	if len(m.state.Traffic) == 0 {
+		return
+	}
+	loads := make(map[string]int, len(m.at))
+	for i := range slices.Backward(m.state.Loads) {
+		loads[m.state.Loads[i].Name] = i
+	}
+	m.partners = make([][]share, len(m.at))
+	for _, t := range m.state.Traffic {
+		from, ok := loads[t.From]
+		to, known := loads[t.To]
+		switch {
+		case !ok || !known || from == to: // A partner may have ended.
+		case !(t.Volume >= 0 && t.Volume <= huge):
+			m.refuse(Refusal{t.From, "", "", BadLoad, fmt.Sprintf("its traffic %v with %s is not from 0 to %g", t.Volume, t.To, huge)})
+		default:
+			m.partners[from] = append(m.partners[from], share{to, t.Volume})
+			m.partners[to] = append(m.partners[to], share{from, t.Volume})
+		}
+	}
+}
+
+// forget drops the memory of loads that have gone, and of moves that did not
+// happen.
+func (b *base) forget(s *State) {
+	kept := make(map[string]past, len(b.memory))
+	for i := range s.Loads {
+		l := &s.Loads[i]
+		if p, ok := b.memory[l.Name]; ok && (l.To != "" || l.Node != p.from) {
+			kept[l.Name] = p
+		}
+	}
+	b.memory = kept
+}
+
+func (m *model) refuse(r Refusal) {
+	if slices.Contains(m.plan.Refused, r) {
+		return // It was considered more than once.
+	}
+	if len(m.plan.Refused) < shown {
+		m.plan.Refused = append(m.plan.Refused, r)
+		return
+	}
+	m.plan.More++
+}
+
+// drain is the seconds that work takes at an availability.
+func drain(work, available float64) float64 {
+	switch {
+	case work <= 0:
+		return 0
+	case available == 0:
+		return math.Inf(1)
+	}
+	return work / available
+}
+
+func (m *model) queues() {
+	for i := range m.places {
+		m.places[i].Queue = drain(m.places[i].Work, m.places[i].Available)
+	}
+}
+
+// longest is over the nodes that are believed.
+func (m *model) longest() (most float64) {
+	for i := range m.places {
+		if p := &m.places[i]; p.Note == "" {
+			most = max(most, p.Queue)
+		}
+	}
+	return most
+}
+
+// done closes the plan. What the nodes looked like at first stands in views.
+func (m *model) done(views []NodeView) Plan {
+	m.plan.After = m.longest()
+	for i := range views {
+		views[i].Then = m.places[i].Queue
+	}
+	m.plan.Nodes = views
+	return m.plan
+}
+
+func (m *model) views() []NodeView {
+	list := make([]NodeView, len(m.places))
+	for i := range m.places {
+		list[i] = m.places[i].NodeView
+	}
+	return list
+}
+
+// usable counts the nodes that are believed and have something to spare.
+func (m *model) usable() (number int) {
+	for i := range m.places {
+		if m.places[i].Available > 0 {
+			number++
+		}
+	}
+	return number
+}
+
+// hopeless says why there can be no move at all, if so.
+func (m *model) hopeless() string {
+	movable := 0
+	for i := range m.places {
+		movable += len(m.places[i].waiting)
+	}
+	switch usable := m.usable(); {
+	case len(m.places) == 0:
+		return "there are no nodes"
+	case len(m.places) == 1:
+		return "there is one node only"
+	case usable == 0:
+		return "no node that is believed has anything to spare"
+	case movable == 0:
+		return "no load waits on a node that is believed"
+	}
+	return ""
+}
+
+// rests refuses a load that was moved a short while ago.
+func (m *model) rests(load int) bool {
+	l := &m.state.Loads[load]
+	p, ok := m.base.memory[l.Name]
+	until := p.at.Add(m.base.cfg.Cooldown)
+	if !ok || m.now >= until {
+		return false
+	}
+	m.plan.Again = min(m.plan.Again, until)
+	m.refuse(Refusal{l.Name, l.Node, "", Resting, fmt.Sprintf("it came from %s %s ago", p.from, seconds(m.now.Sub(p.at).Seconds()))})
+	return true
+}
+
+// try looks at a move: it fills in the queues and says why not, if so. No move
+// that passes makes the longest queue of the two nodes longer, and none can be
+// undone by another while weights and availability stay.
+func (m *model) try(load, from, to int) (Move, *Refusal) {
+	l, src, dst := &m.state.Loads[load], &m.places[from], &m.places[to]
+	move := Move{
+		Load: l.Name, From: src.Name, To: dst.Name, Weight: l.Weight, Size: l.Size,
+		FromBefore: src.Queue, FromAfter: drain(m.without(from, load), src.Available), ToBefore: dst.Queue,
+	}
+	cost := 0.0
+	if m.state.Transfer != nil {
+		cost = m.state.Transfer(from, to, l.Size)
+	}
+	move.ToAfter = max(move.ToBefore, cost) + drain(l.Weight, dst.Available)
+	refuse := func(r Reason, format string, args ...any) (Move, *Refusal) {
+		return move, &Refusal{l.Name, src.Name, dst.Name, r, fmt.Sprintf(format, args...)}
+	}
+	if !(cost >= 0) || math.IsInf(cost, 1) {
+		return refuse(NoTarget, "there is no way")
+	}
+	if p, ok := m.base.memory[l.Name]; ok && p.from == dst.Name && src.Available >= m.base.cfg.Return*p.available && src.Available > 0 {
+		return refuse(NoReturn, "it came from there, and %s still has %s of the %s it had then", src.Name, short(src.Available), short(p.available))
+	}
+	limit := move.FromBefore * (1 - m.base.cfg.Margin)
+	if math.IsInf(move.ToAfter, 1) || !(move.ToAfter < limit || move.ToAfter <= limit && m.base.cfg.Margin > 0) {
+		return refuse(NoGain, "its queue would be %s, and that of %s is %s", seconds(move.ToAfter), src.Name, seconds(move.FromBefore))
+	}
+	return move, nil
+}
+
+// without is the work of a node without one of its loads, never below 0 by
+// rounding.
+func (m *model) without(node, load int) float64 {
+	if m.places[node].Loads == 1 {
+		return 0
+	}
+	return max(0, m.places[node].Work-m.state.Loads[load].Weight)
+}
+
+// apply plans a move that try let pass.
+func (m *model) apply(move Move, load, from, to int) {
+	src, dst := &m.places[from], &m.places[to]
+	src.Work = m.without(from, load)
+	src.Loads--
+	is := func(l int) bool { return l == load }
+	src.loads = slices.DeleteFunc(src.loads, is)
+	src.waiting = slices.DeleteFunc(src.waiting, is)
+	dst.Work += move.Weight
+	dst.Loads++
+	dst.loads = append(dst.loads, load)
+	src.Queue, dst.Queue = drain(src.Work, src.Available), drain(dst.Work, dst.Available)
+	m.at[load], m.movable[load] = to, false
+	m.plan.Moves = append(m.plan.Moves, move)
+	m.base.memory[move.Load] = past{move.From, m.now, dst.Available}
+}

@@ -1,0 +1,203 @@
+package balance
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Plan is what a strategy decided, and why.
+type Plan struct {
+	Strategy string
+	At       clocksync.Instant
+	// Verdict is one sentence: whether there is an imbalance and by what numbers,
+	// or why nothing can be said.
+	Verdict string
+	Nodes   []NodeView
+	// Moves are to be carried out in any order, once each.
+	Moves []Move
+	// Refused are the first of what was considered or reported and refused, More
+	// is how many others there were.
+	Refused []Refusal
+	More    int
+	// Before and After are the longest queue of a node that was believed, without
+	// and with the moves, in seconds; +Inf where work is on a node that has
+	// nothing to spare. After is never above Before.
+	Before, After float64
+	// Again is when a load that was refused because it rests may move;
+	// clocksync.MaxInstant if there is none.
+	Again clocksync.Instant
+}
+
+// NodeView is a node as the strategy saw it.
+type NodeView struct {
+	Name      string
+	Available float64 // Ind_avail: power x share
+	Index     float64 // what imbalance and classes look at
+	Class     Class
+	Loads     int     // running, waiting and under way to it
+	Work      float64 // their weight
+	Queue     float64 // seconds they take
+	Then      float64 // the same with the moves
+	Note      string  // why it was left alone
+}
+
+// Move sends one load to another node.
+type Move struct {
+	Load, From, To string
+	Weight, Size   float64
+	// Rank is equation 3.2, of Of loads that could move; Attraction and Deviation
+	// are its terms. Only the PEGASUS strategy has them.
+	Rank, Attraction, Deviation float64
+	Of                          int
+	// Quality is equation 3.3, the highest of the Targets underloaded nodes that
+	// passed the checks; Pull and Spare are its terms.
+	Quality, Pull, Spare float64
+	Targets              int
+	// Alone is set for a load too large for its node: the seconds it would take
+	// there, above Fair, those that all work takes on all nodes.
+	Alone, Fair float64
+	// The queues of both nodes in seconds, before and after; ToAfter counts the
+	// transfer.
+	FromBefore, FromAfter, ToBefore, ToAfter float64
+}
+
+// Reason is why something was refused.
+type Reason uint8
+
+// The reasons.
+const (
+	BadNode  Reason = iota // the node's report cannot be believed or used
+	BadLoad                // the load's report cannot be used
+	NoGain                 // the target's queue would not stay shorter by the margin
+	NoTarget               // no underloaded node, or no way to one
+	Resting                // the load moved a short while ago
+	NoReturn               // the load would go back where it came from
+	Stale                  // the state has changed since the plan
+)
+
+// String is the word for a reason.
+func (r Reason) String() string {
+	return [...]string{"bad node", "bad load", "no gain", "no target", "resting", "no return", "stale"}[r]
+}
+
+// Refusal is something that a strategy did not do, and why. Fields that do not
+// apply are empty.
+type Refusal struct {
+	Load, From, To string
+	Reason         Reason
+	Detail         string
+}
+
+// String is one line.
+func (r *Refusal) String() string {
+	var b strings.Builder
+	b.WriteString("refused")
+	if r.Load != "" {
+		b.WriteString(" " + r.Load)
+	}
+	if r.From != "" {
+		b.WriteString(" on " + r.From)
+	}
+	if r.To != "" {
+		b.WriteString(" to " + r.To)
+	}
+	return b.String() + ": " + r.Reason.String() + ": " + r.Detail
+}
+
+// String is one line that says why this load and why that target.
+func (m *Move) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "move %s (%s) from %s to %s: ", m.Load, short(m.Weight), m.From, m.To)
+	if m.Of > 0 {
+		fmt.Fprintf(&b, "rank %s is the least acceptable of %d (attraction %s, deviation %s), quality %s the highest acceptable of %d (attraction %s, availability %s); ",
+			short(m.Rank), m.Of, short(m.Attraction), short(m.Deviation), short(m.Quality), m.Targets, short(m.Pull), short(m.Spare))
+	}
+	if m.Alone > 0 {
+		fmt.Fprintf(&b, "it alone would take %s on %s, and all work takes all nodes %s; ", seconds(m.Alone), m.From, seconds(m.Fair))
+	}
+	fmt.Fprintf(&b, "%s %s -> %s, %s %s -> %s", m.From, seconds(m.FromBefore), seconds(m.FromAfter), m.To, seconds(m.ToBefore), seconds(m.ToAfter))
+	return b.String()
+}
+
+// String explains the plan: the verdict, a table of the nodes, the moves, what
+// was refused. docs/balance.md tells how to read it.
+func (p *Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s at %s: %s\n", p.Strategy, seconds(float64(p.At)/1e9), p.Verdict)
+	fmt.Fprintf(&b, "longest queue %s, with %d moves %s\n", seconds(p.Before), len(p.Moves), seconds(p.After))
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprint(w, "NODE\tCLASS\tINDEX\tAVAILABLE\tLOADS\tWORK\tQUEUE\tTHEN\n")
+	for i := range p.Nodes {
+		n := &p.Nodes[i]
+		if n.Note != "" {
+			_, _ = fmt.Fprintf(w, "%s\tleft alone: %s\n", n.Name, n.Note)
+			continue
+		}
+		_, _ = fmt.Fprintf(w, "%s\t%v\t%s\t%s\t%d\t%s\t%s\t%s\n", n.Name, n.Class, short(n.Index), short(n.Available), n.Loads, short(n.Work), seconds(n.Queue), seconds(n.Then))
+	}
+	_ = w.Flush() // A Builder does not fail.
+	for i := range p.Moves {
+		b.WriteString(p.Moves[i].String() + "\n")
+	}
+	for i := range p.Refused {
+		b.WriteString(p.Refused[i].String() + "\n")
+	}
+	if p.More > 0 {
+		fmt.Fprintf(&b, "and %d more refused\n", p.More)
+	}
+	return b.String()
+}
+
+// Against returns the plan without the moves that a newer state no longer
+// allows: their load has gone, begun, or is under way, or their node has gone or
+// has nothing to spare. Each stands in Refused instead. After is that of the
+// whole plan and speaks of the old state.
+func (p *Plan) Against(s *State) Plan {
+	q := *p
+	q.Moves, q.Refused = nil, append([]Refusal{}, p.Refused...)
+	loads := make(map[string]*Load, len(s.Loads))
+	for i := range slices.Backward(s.Loads) { // The first of a name keeps it.
+		loads[s.Loads[i].Name] = &s.Loads[i]
+	}
+	nodes := make(map[string]*Node, len(s.Nodes))
+	for i := range slices.Backward(s.Nodes) {
+		nodes[s.Nodes[i].Name] = &s.Nodes[i]
+	}
+	for _, m := range p.Moves {
+		l, to := loads[m.Load], nodes[m.To]
+		var why string
+		switch {
+		case l == nil:
+			why = "it is gone"
+		case l.Node != m.From || l.To != "":
+			why = "it is no longer on " + m.From
+		case l.Running:
+			why = "it has begun"
+		case to == nil:
+			why = m.To + " is gone"
+		case !(to.Power*to.Share > 0):
+			why = m.To + " has nothing to spare any more"
+		default:
+			q.Moves = append(q.Moves, m)
+			continue
+		}
+		q.Refused = append(q.Refused, Refusal{m.Load, m.From, m.To, Stale, why})
+	}
+	return q
+}
+
+// short gives three digits.
+func short(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
+
+func seconds(x float64) string {
+	if math.IsInf(x, 1) {
+		return "without end"
+	}
+	return short(x) + "s"
+}

@@ -1,0 +1,113 @@
+package balance
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// none moves nothing.
+type none struct{ base }
+
+// Plan implements Strategy.
+func (b *none) Plan(now clocksync.Instant, s *State) Plan {
+	m := b.model(now, s)
+	m.plan.Verdict = "nothing is to be moved"
+	return m.done(m.views())
+}
+
+// greedy takes the largest load that gains anything from the longest queue to
+// the shortest (PEGASUS paper, section 3).
+type greedy struct{ base }
+
+// Plan implements Strategy.
+func (b *greedy) Plan(now clocksync.Instant, s *State) Plan {
+	return b.pairs(now, s, func(m *model, from, to int) bool { return m.give(from, to, 1) > 0 })
+}
+
+// largest evens out the most loaded node with the least loaded one (PEGASUS
+// paper, section 4.2), one pair a plan.
+type largest struct{ base }
+
+// Plan implements Strategy.
+func (b *largest) Plan(now clocksync.Instant, s *State) Plan {
+	return b.pairs(now, s, func(m *model, from, to int) bool {
+		m.give(from, to, b.cfg.Moves)
+		return false
+	})
+}
+
+// pairs hands the nodes of the longest and the shortest queue to even until
+// that does not go on. A node that gained nothing is passed over.
+func (b *base) pairs(now clocksync.Instant, s *State, even func(m *model, from, to int) bool) Plan {
+	m := b.model(now, s)
+	views := m.views()
+	if m.plan.Verdict = m.hopeless(); m.plan.Verdict != "" {
+		return m.done(views)
+	}
+	for first := true; len(m.plan.Moves) < b.cfg.Moves; first = false {
+		from, to := m.extremes()
+		if first {
+			m.plan.Verdict = "no queue can be evened out with another"
+		}
+		if from < 0 || to < 0 {
+			break
+		}
+		if first {
+			m.plan.Verdict = fmt.Sprintf("the longest queue is %s of %s, the shortest %s of %s",
+				seconds(m.places[from].Queue), m.places[from].Name, seconds(m.places[to].Queue), m.places[to].Name)
+		}
+		before := len(m.plan.Moves)
+		if !even(m, from, to) {
+			if len(m.plan.Moves) > before {
+				break
+			}
+			m.places[from].depleted = true
+		}
+	}
+	return m.done(views)
+}
+
+// extremes are the nodes with the longest queue that can give, and the shortest
+// of the others; -1 for none.
+func (m *model) extremes() (from, to int) {
+	from, to = -1, -1
+	for i := range m.places {
+		p := &m.places[i]
+		if len(p.waiting) > 0 && !p.depleted && (from < 0 || p.Queue > m.places[from].Queue) {
+			from = i
+		}
+	}
+	for i := range m.places {
+		p := &m.places[i]
+		if i != from && p.Available > 0 && (to < 0 || p.Queue < m.places[to].Queue) {
+			to = i
+		}
+	}
+	return from, to
+}
+
+// give plans moves of the largest loads first, some number at most, and returns
+// how many.
+func (m *model) give(from, to, most int) (number int) {
+	list := slices.Clone(m.places[from].waiting)
+	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(m.state.Loads[b].Weight, m.state.Loads[a].Weight) })
+	for _, l := range list {
+		if number == most || len(m.plan.Moves) == m.base.cfg.Moves {
+			break
+		}
+		if m.rests(l) {
+			continue
+		}
+		move, refusal := m.try(l, from, to)
+		if refusal != nil {
+			m.refuse(*refusal)
+			continue
+		}
+		m.apply(move, l, from, to)
+		number++
+	}
+	return number
+}

@@ -1,0 +1,330 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/internal/balancesim"
+)
+
+const balanceHelp = `balance is about the strategies that decide which load moves to which node.
+Its subcommand runs them in a simulator.`
+
+const balanceSimHelp = `sim runs strategies of load balancing on simulated nodes and links and prints
+how near they come to the bound of the instance, a time that no strategy can be
+below. What decides is the code that synchronizers run.
+
+Without SCENARIO it is 16 nodes of unequal and changing speed with 100
+irregular tasks each; a scenario is a YAML file over these defaults. Lists in
+--strategy, --alpha, --beta and --gamma give one row for each combination.
+
+Exit codes: 0 done, 1 failure (a file that cannot be read or is refused), 2 wrong
+usage.`
+
+const balanceSimExample = `  pegasus balance sim
+  pegasus balance sim --nodes 128 --seeds 20 --strategy none,largest,greedy,pegasus
+  pegasus balance sim --seeds 20 --alpha 1.5,2,2.5
+  pegasus balance sim --groups 4 --beta 0,0.5,1 --gamma 0,0.5,1 --seeds 10
+  pegasus balance sim scenario.yaml --svg run.svg --record run.jsonl
+  pegasus balance sim --trace run.jsonl --explain`
+
+func newBalance() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "balance",
+		Short: "Try strategies of load balancing",
+		Long:  balanceHelp,
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return fail(cmd.Help()) },
+	}
+	cmd.AddCommand(newBalanceSim())
+	return cmd
+}
+
+// simFlags are the flags of balance sim; values that are not given are those of
+// the scenario.
+type simFlags struct {
+	nodes, tasks, groups, seeds int
+	seed                        uint64
+	shape, order, topology      string
+	waiting, view               string
+	strategies                  []string
+	alpha, beta, gamma          []float64
+	trace, record, svg          string
+	asJSON, explain             bool
+}
+
+// ofInstance are the flags that a trace takes the place of.
+var ofInstance = []string{"nodes", "tasks", "shape", "groups", "seed", "seeds"}
+
+func newBalanceSim() *cobra.Command {
+	var f simFlags
+	cmd := &cobra.Command{
+		Use:     "sim [SCENARIO]",
+		Short:   "Run strategies on simulated nodes and links",
+		Long:    balanceSimHelp,
+		Example: balanceSimExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return fmt.Errorf("balance sim takes one scenario, and these are %d: %s", len(args), strings.Join(args, " "))
+			}
+			return nil
+		},
+		ValidArgsFunction: configFiles(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := f.scenario(args, cmd.Flags().Changed)
+			if err != nil {
+				return err
+			}
+			run := balanceSim{flags: &f, scenario: s, stdout: cmd.OutOrStdout()}
+			return run.run(cmd.Context())
+		},
+	}
+	d := balancesim.Default()
+	flags := cmd.Flags()
+	flags.IntVar(&f.nodes, "nodes", d.Nodes.Count, "how many nodes, `N`")
+	flags.IntVar(&f.tasks, "tasks", d.Tasks.Count, "how many tasks, `N` (without a scenario 100 for each node)")
+	flags.StringVar(&f.shape, "shape", d.Tasks.Shape, "the `WORD` for the work of the tasks: "+strings.Join(balancesim.Shapes, ", "))
+	flags.StringVar(&f.order, "order", d.Tasks.Order, "the `WORD` for the order in which a node does its tasks: "+strings.Join(balancesim.Orders, ", "))
+	flags.IntVar(&f.groups, "groups", 0, "tasks talk in groups of `N`")
+	flags.StringVar(&f.topology, "topology", d.Links.Topology, "the `WORD` for how nodes are linked: "+strings.Join(balancesim.Topologies, ", "))
+	flags.StringVar(&f.view, "view", d.Plans.View, "plan on a `VIEW` that is consistent, or the latest report of each node")
+	flags.StringVar(&f.waiting, "waiting", d.Balance.Waiting, "how loads that wait are counted: by `WORD` weight, or by count as the paper prints it")
+	flags.StringSliceVar(&f.strategies, "strategy", []string{d.Balance.Strategy}, "`NAMES` of "+strings.Join(balance.Names, ", "))
+	flags.Float64SliceVar(&f.alpha, "alpha", []float64{d.Balance.Alpha}, "`NUMBERS` above 1: what is an imbalance")
+	flags.Float64SliceVar(&f.beta, "beta", []float64{d.Balance.Beta}, "`NUMBERS` from 0 to 1: attraction in the choice of the load")
+	flags.Float64SliceVar(&f.gamma, "gamma", []float64{d.Balance.Gamma}, "`NUMBERS` from 0 to 1: attraction in the choice of the target")
+	flags.Uint64Var(&f.seed, "seed", d.Seed, "the first seed, `N`")
+	flags.IntVar(&f.seeds, "seeds", 1, "run `N` seeds and print medians and the worst efficiency")
+	flags.StringVar(&f.trace, "trace", "", "replay the nodes and tasks of `FILE` instead of drawing them")
+	flags.StringVar(&f.record, "record", "", "write the nodes and tasks that were drawn to `FILE`")
+	flags.StringVar(&f.svg, "svg", "", "draw when each node was busy into `FILE`")
+	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object for each row")
+	for name, value := range map[string]float64{"alpha": d.Balance.Alpha, "beta": d.Balance.Beta, "gamma": d.Balance.Gamma} {
+		flags.Lookup(name).DefValue = fmt.Sprint(value) // Not as 1.500000.
+	}
+	flags.BoolVar(&f.explain, "explain", false, "print each plan that moves or refuses anything")
+	return cmd
+}
+
+// scenario reads the file, if there is one, and puts the flags over it.
+func (f *simFlags) scenario(args []string, changed func(string) bool) (balancesim.Scenario, error) {
+	s := balancesim.Default()
+	if len(args) == 1 {
+		src, err := os.ReadFile(args[0])
+		if err != nil {
+			return s, fail(err)
+		}
+		if s, err = balancesim.Parse(args[0], src); err != nil {
+			return s, fail(err)
+		}
+	} else if !changed("tasks") {
+		f.tasks = 100 * f.nodes
+	}
+	if changed("nodes") && len(s.Nodes.Powers) > 0 {
+		return s, errors.New("--nodes: the scenario lists the powers of its nodes: leave one out")
+	}
+	if f.trace != "" {
+		for _, name := range ofInstance {
+			if changed(name) {
+				return s, fmt.Errorf("--trace has the nodes and tasks: leave --%s out", name)
+			}
+		}
+	}
+	none := len(args) == 0
+	set(&s.Nodes.Count, f.nodes, none || changed("nodes"))
+	set(&s.Tasks.Count, f.tasks, none || changed("tasks"))
+	set(&s.Tasks.Shape, f.shape, changed("shape"))
+	set(&s.Tasks.Order, f.order, changed("order"))
+	set(&s.Tasks.Groups, f.groups, changed("groups"))
+	if changed("groups") && s.Tasks.Traffic == 0 {
+		s.Tasks.Traffic = 10_000
+	}
+	set(&s.Links.Topology, f.topology, changed("topology"))
+	set(&s.Plans.View, f.view, changed("view"))
+	set(&s.Balance.Waiting, f.waiting, changed("waiting"))
+	set(&s.Seed, f.seed, changed("seed"))
+	if !changed("strategy") {
+		f.strategies = []string{s.Balance.Strategy}
+	}
+	for name, list := range map[string]struct {
+		values *[]float64
+		file   float64
+	}{"alpha": {&f.alpha, s.Balance.Alpha}, "beta": {&f.beta, s.Balance.Beta}, "gamma": {&f.gamma, s.Balance.Gamma}} {
+		if !changed(name) {
+			*list.values = []float64{list.file}
+		}
+	}
+	return s, f.check(s)
+}
+
+func set[T any](to *T, value T, given bool) {
+	if given {
+		*to = value
+	}
+}
+
+// check tries every combination before the first runs.
+func (f *simFlags) check(s balancesim.Scenario) error {
+	if f.seeds < 1 || f.seeds > 10_000 {
+		return fmt.Errorf("--seeds %d: it must be from 1 to 10000", f.seeds)
+	}
+	rows := f.rows(s.Balance)
+	if len(rows) == 0 {
+		return errors.New("--strategy, --alpha, --beta and --gamma each need a value")
+	}
+	if many := len(rows)*f.seeds > 1; many && (f.svg != "" || f.explain) {
+		return errors.New("--svg and --explain are for one run: leave them out, or run one combination and one seed")
+	}
+	if f.record != "" && (f.trace != "" || f.seeds > 1) {
+		return errors.New("--record writes what was drawn for one seed: leave --trace and --seeds out")
+	}
+	for _, c := range rows {
+		s.Balance = c
+		if list := s.Faults(); len(list) > 0 {
+			return fmt.Errorf("%s: %s", list[0].Key, list[0].Message)
+		}
+	}
+	return nil
+}
+
+// rows are the combinations. Strategies other than the paper's have no alpha,
+// beta and gamma, and so one row each.
+func (f *simFlags) rows(c balance.Config) (list []balance.Config) {
+	for _, c.Strategy = range f.strategies {
+		for _, c.Alpha = range f.alpha {
+			for _, c.Beta = range f.beta {
+				for _, c.Gamma = range f.gamma {
+					if n := len(list); c.Strategy == balance.Pegasus || n == 0 || list[n-1].Strategy != c.Strategy {
+						list = append(list, c)
+					}
+				}
+			}
+		}
+	}
+	return list
+}
+
+// balanceSim is one command.
+type balanceSim struct {
+	flags    *simFlags
+	scenario balancesim.Scenario
+	stdout   io.Writer
+}
+
+func (b *balanceSim) run(ctx context.Context) error {
+	replayed, err := b.replayed()
+	if err != nil {
+		return fail(err)
+	}
+	var rows []simRow
+	for _, c := range b.flags.rows(b.scenario.Balance) {
+		row := simRow{config: c}
+		for i := range b.flags.seeds {
+			if err := ctx.Err(); err != nil {
+				return fail(err)
+			}
+			s := b.scenario
+			s.Balance, s.Seed = c, b.scenario.Seed+uint64(i)
+			in := replayed
+			if in == nil {
+				in = balancesim.Generate(&s)
+			}
+			r, err := b.one(in, &s)
+			if err != nil {
+				return fail(err)
+			}
+			row.results = append(row.results, r)
+		}
+		rows = append(rows, row)
+	}
+	if b.flags.asJSON {
+		return fail(writeSimJSON(b.stdout, rows))
+	}
+	return fail(writeSimTable(b.stdout, rows))
+}
+
+// replayed is the instance of --trace, or nil.
+func (b *balanceSim) replayed() (*balancesim.Instance, error) {
+	if b.flags.trace == "" {
+		return nil, nil //nolint:nilnil // There is none to replay.
+	}
+	file, err := os.Open(b.flags.trace)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = file.Close() }()
+	return balancesim.ReadTrace(b.flags.trace, file)
+}
+
+// one runs an instance and writes what is asked for beside the table.
+func (b *balanceSim) one(in *balancesim.Instance, s *balancesim.Scenario) (*balancesim.Result, error) {
+	if b.flags.record != "" {
+		var text strings.Builder
+		if err := in.WriteTrace(&text); err != nil {
+			return nil, err
+		}
+		if err := os.WriteFile(b.flags.record, []byte(text.String()), 0o600); err != nil {
+			return nil, err
+		}
+	}
+	set := balancesim.SettingsOf(s)
+	set.Spans = b.flags.svg != ""
+	var told error
+	if b.flags.explain {
+		set.Plan = func(p *balance.Plan) {
+			if told == nil {
+				_, told = fmt.Fprintln(b.stdout, p)
+			}
+		}
+	}
+	r, err := balancesim.Run(in, set)
+	if err = errors.Join(err, told); err != nil {
+		return nil, err
+	}
+	if b.flags.svg != "" {
+		return r, os.WriteFile(b.flags.svg, []byte(r.SVG(in.Nodes)), 0o600)
+	}
+	return r, nil
+}
+
+// simRow is one combination with the results of its seeds.
+type simRow struct {
+	config  balance.Config
+	results []*balancesim.Result
+}
+
+// median of a value over the seeds, the lower of two.
+func (r *simRow) median(of func(*balancesim.Result) float64) float64 {
+	list := make([]float64, len(r.results))
+	for i, result := range r.results {
+		list[i] = of(result)
+	}
+	slices.Sort(list)
+	return list[(len(list)-1)/2]
+}
+
+// worst is the least efficiency.
+func (r *simRow) worst() float64 {
+	least := math.Inf(1)
+	for _, result := range r.results {
+		least = min(least, result.Efficiency)
+	}
+	return least
+}
+
+// total of a count over the seeds: where one is too many a median hides it.
+func (r *simRow) total(of func(*balancesim.Result) int) (sum int) {
+	for _, result := range r.results {
+		sum += of(result)
+	}
+	return sum
+}

@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/internal/balancesim"
+)
+
+// simColumn is a column of the table that has the median of the seeds.
+type simColumn struct {
+	name, format string
+	of           func(*balancesim.Result) float64
+}
+
+var simColumns = []simColumn{
+	{"TIME", "%.2fs", func(r *balancesim.Result) float64 { return r.Time }},
+	{"BOUND", "%.2fs", func(r *balancesim.Result) float64 { return r.Bound }},
+	{"MIGRATIONS", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Migrations) }},
+	{"UNITS", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Units) }},
+	{"BYTES", "%.0f", func(r *balancesim.Result) float64 { return r.Bytes }},
+	{"MESSAGES", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Messages) }},
+	{"IDLE", "%.1f%%", idlePercent},
+	{"TAIL", "%.2fs", func(r *balancesim.Result) float64 { return r.Tail }},
+	{"CUT", "%.0f%%", cutPercent},
+}
+
+var simTotals = []struct {
+	name string
+	of   func(*balancesim.Result) int
+}{
+	{"A-B-A", func(r *balancesim.Result) int { return r.Returned }},
+	{"LATE", func(r *balancesim.Result) int { return r.Late }},
+	{"WRONG", func(r *balancesim.Result) int { return r.WrongMoves }},
+	{"STOPS", func(r *balancesim.Result) int { return r.WrongStops }},
+}
+
+// idlePercent is of the time of all nodes.
+func idlePercent(r *balancesim.Result) float64 {
+	if r.Time == 0 || r.Nodes == 0 {
+		return 0
+	}
+	return 100 * r.Idle / (r.Time * float64(r.Nodes))
+}
+
+// cutPercent is of the traffic between tasks.
+func cutPercent(r *balancesim.Result) float64 {
+	if r.Volume == 0 {
+		return 0
+	}
+	return 100 * r.Cut / r.Volume
+}
+
+// writeSimTable prints a line for each combination: medians of the seeds, the worst
+// efficiency, and totals of what should not happen.
+func writeSimTable(out io.Writer, rows []simRow) error {
+	first := rows[0].results[0]
+	head := fmt.Sprintf("%s, %s", count(first.Nodes, "node"), count(first.Tasks, "task"))
+	if n := len(rows[0].results); n > 1 {
+		head += fmt.Sprintf("; medians of %d seeds, the worst efficiency, and totals of A-B-A and what follows", n)
+	}
+	if _, err := fmt.Fprintln(out, head); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	cells := []string{"STRATEGY", "ALPHA", "BETA", "GAMMA", "EFFICIENCY", "WORST"}
+	for _, c := range simColumns {
+		cells = append(cells, c.name)
+	}
+	for _, c := range simTotals {
+		cells = append(cells, c.name)
+	}
+	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	for i := range rows {
+		_, _ = fmt.Fprintln(w, strings.Join(rows[i].cells(), "\t"))
+	}
+	return w.Flush()
+}
+
+// cells are the texts of a line of the table.
+func (r *simRow) cells() []string {
+	list := []string{r.config.Strategy, "-", "-", "-"}
+	if r.config.Strategy == balance.Pegasus {
+		list = []string{r.config.Strategy, fmt.Sprint(r.config.Alpha), fmt.Sprint(r.config.Beta), fmt.Sprint(r.config.Gamma)}
+	}
+	efficiency := r.median(func(r *balancesim.Result) float64 { return r.Efficiency })
+	list = append(list, fmt.Sprintf("%.4f", efficiency), fmt.Sprintf("%.4f", r.worst()))
+	for _, c := range simColumns {
+		list = append(list, fmt.Sprintf(c.format, r.median(c.of)))
+	}
+	for _, c := range simTotals {
+		list = append(list, strconv.Itoa(r.total(c.of)))
+	}
+	if n := r.total(func(r *balancesim.Result) int { return r.Unfinished }); n > 0 {
+		list = append(list, fmt.Sprintf("unfinished: %d", n))
+	}
+	return list
+}
+
+// writeSimJSON prints an object a line: the configuration, and the result of each
+// seed. What is infinite is null.
+func writeSimJSON(out io.Writer, rows []simRow) error {
+	for i := range rows {
+		r := &rows[i]
+		c := &r.config
+		results := make([]fields, len(r.results))
+		for j, result := range r.results {
+			results[j] = resultFields(result)
+		}
+		line, err := json.Marshal(fields{
+			"strategy": c.Strategy, "alpha": c.Alpha, "beta": c.Beta, "gamma": c.Gamma, "waiting": c.Waiting, "results": results,
+		})
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func resultFields(r *balancesim.Result) fields {
+	finite := func(x float64) any {
+		if math.IsInf(x, 0) || math.IsNaN(x) {
+			return nil
+		}
+		return x
+	}
+	return fields{
+		"nodes": r.Nodes, "tasks": r.Tasks, "efficiency": finite(r.Efficiency), "time_seconds": finite(r.Time), "bound_seconds": finite(r.Bound),
+		"migrations": r.Migrations, "units": r.Units, "bytes": r.Bytes, "messages": r.Messages, "message_bytes": r.MessageBytes,
+		"idle_seconds": r.Idle, "tail_seconds": r.Tail, "talk_seconds": r.Talk, "cut_bytes": r.Cut, "volume_bytes": r.Volume,
+		"a_b_a": r.Returned, "late": r.Late, "wrong_moves": r.WrongMoves, "wrong_stops": r.WrongStops, "plans": r.Plans,
+		"last_move_seconds": r.Settled, "unfinished": r.Unfinished,
+	}
+}

@@ -1,0 +1,211 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const (
+	// whoTime is how long synchronizers have to say that they are there.
+	whoTime = 300 * time.Millisecond
+	// answerTime is how long one has to answer.
+	answerTime = 4 * time.Second
+)
+
+// liveHelp is what the commands have in common that ask a running synchronizer.
+const liveHelp = `Without --nats it asks the last run of this user on this machine that goes on, as
+pegasus run notes it; for others, such as the examples, give --nats URL and
+--tenant NAME. All synchronizers of the tenant are asked, or the one of
+--synchronizer. Thread-level synchronizers run inside their members and cannot be
+asked.`
+
+// liveFlags say whom to ask.
+type liveFlags struct {
+	nats, tenant, synchronizer string
+	login
+	json bool
+}
+
+func (f *liveFlags) add(cmd *cobra.Command) {
+	flags := cmd.Flags()
+	flags.StringVar(&f.nats, "nats", "", "`URL` of the NATS server of the run (default the last local run)")
+	flags.StringVar(&f.tenant, "tenant", "", "`NAME` of the run's tenant (default that of the local run, or default)")
+	flags.StringVar(&f.synchronizer, "synchronizer", "", "ask this `SYNCHRONIZER` alone (default all)")
+	flags.StringVar(&f.user, "user", "", "`NAME` to show to the server")
+	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
+}
+
+// live asks the synchronizers of a run.
+type live struct {
+	bus    bus.Bus
+	tenant string
+	only   string // the one to ask; empty: all
+	shown  string // the server's URL
+}
+
+// open connects to the run that the flags name. A run that has died is told on
+// stderr.
+func (f *liveFlags) open(ctx context.Context, stderr io.Writer, o bus.Options) (*live, error) {
+	for what, name := range map[string]string{"--tenant": f.tenant, "--synchronizer": f.synchronizer} {
+		if name == "" {
+			continue
+		}
+		if err := wire.CheckToken(what, name); err != nil {
+			return nil, err
+		}
+	}
+	identity, err := f.identity()
+	if err != nil {
+		return nil, err
+	}
+	l := &live{tenant: cmp.Or(f.tenant, "default"), only: f.synchronizer}
+	hint := ""
+	url := f.nats
+	if url == "" {
+		run, notes, err := lastRun()
+		for _, n := range notes {
+			_, _ = fmt.Fprintln(stderr, "pegasus: "+n)
+		}
+		if err != nil {
+			return nil, fail(err)
+		}
+		url, l.tenant = run.URL, cmp.Or(f.tenant, run.Tenant)
+		hint = fmt.Sprintf(" (that is the run of process %d, noted in %s)", run.PID, run.file)
+		if run.Secured && identity == nil {
+			return nil, fail(fmt.Errorf("the run of process %d at %s wants credentials: give --user and --password-file", run.PID, url))
+		}
+	}
+	l.shown = withUser(url, nil)
+	if identity != nil {
+		url = withUser(url, identity)
+	}
+	o.Name, o.ConnectTimeout = "pegasus", 2*time.Second
+	if l.bus, err = bus.Dial(ctx, url, o); err != nil {
+		return nil, fail(fmt.Errorf("%w%s", err, hint))
+	}
+	return l, nil
+}
+
+func (l *live) close() error { return l.bus.Close() }
+
+// who finds the synchronizers to ask, in the order of their names.
+func (l *live) who(ctx context.Context) ([]synchronizer.Presence, error) {
+	all, err := l.present(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("no synchronizer of tenant %q runs on the NATS server at %s: check --nats and --tenant", l.tenant, l.shown)
+	}
+	if l.only == "" {
+		return all, nil
+	}
+	var names []string
+	for _, p := range all {
+		names = append(names, p.Synchronizer)
+	}
+	chosen := slices.DeleteFunc(all, func(p synchronizer.Presence) bool { return p.Synchronizer != l.only })
+	if len(chosen) > 0 {
+		return chosen, nil
+	}
+	hint := ""
+	if near := yamlconf.Nearest(l.only, names); near != "" {
+		hint = fmt.Sprintf("did you mean %q? ", near)
+	}
+	return nil, fmt.Errorf("no synchronizer %q of tenant %q runs on the NATS server at %s: %sthere run %s", l.only, l.tenant, l.shown, hint, strings.Join(names, ", "))
+}
+
+// present asks who is there; nobody is no error.
+func (l *live) present(ctx context.Context) ([]synchronizer.Presence, error) {
+	waiting, cancel := context.WithTimeout(ctx, whoTime)
+	defer cancel()
+	var all []synchronizer.Presence
+	err := l.bus.Gather(waiting, wire.Subjects{Tenant: l.tenant}.Who(), nil, func(part []byte) bool {
+		var reply wire.Reply
+		var p synchronizer.Presence
+		if done, err := reply.Add(part); err == nil && done && json.Unmarshal(reply.Text(), &p) == nil {
+			all = append(all, p)
+		}
+		return true
+	})
+	over := errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil
+	if err != nil && !over && !errors.Is(err, bus.ErrNoResponders) {
+		return nil, err
+	}
+	slices.SortFunc(all, func(a, b synchronizer.Presence) int {
+		return cmp.Or(cmp.Compare(a.Synchronizer, b.Synchronizer), cmp.Compare(a.Group, b.Group))
+	})
+	return all, nil
+}
+
+// refusedAnswer is an answer that says why there is none.
+type refusedAnswer struct{ text string }
+
+func (r *refusedAnswer) Error() string { return r.text }
+
+// ask puts one question and fills the answer into an object. It fails with a
+// *refusedAnswer if the synchronizer does not answer it.
+func (l *live) ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb, text string, into any) error {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	subjects := wire.Subjects{Tenant: l.tenant, Group: p.Group}
+	var reply wire.Reply
+	var bad error
+	err := l.bus.Gather(ctx, subjects.Ask(p.Synchronizer, verb), []byte(text), func(part []byte) bool {
+		done := false
+		done, bad = reply.Add(part)
+		return !done && bad == nil
+	})
+	switch {
+	case errors.Is(err, bus.ErrNoResponders):
+		return fmt.Errorf("synchronizer %q has gone", p.Synchronizer)
+	case errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("synchronizer %q has not answered within %v: it hangs, or parts of its answer are lost; ask again", p.Synchronizer, answerTime)
+	case err != nil || bad != nil:
+		return fmt.Errorf("synchronizer %q: %w", p.Synchronizer, errors.Join(err, bad))
+	}
+	var refused struct{ Error string }
+	if err := json.Unmarshal(reply.Text(), &refused); err == nil && refused.Error != "" {
+		return &refusedAnswer{refused.Error}
+	}
+	d := json.NewDecoder(bytes.NewReader(reply.Text()))
+	d.UseNumber() // No digit of an int is lost.
+	if err := d.Decode(into); err != nil {
+		return fmt.Errorf("the answer of synchronizer %q cannot be read, it may be of another version: %w", p.Synchronizer, err)
+	}
+	return nil
+}
+
+// each puts a question to every synchronizer of the run and hands the answers to
+// take. It returns why there is none of others.
+func each[A any](ctx context.Context, l *live, verb wire.Verb, text string, take func(*A)) (errs []error) {
+	all, err := l.who(ctx)
+	if err != nil {
+		return []error{err}
+	}
+	for _, p := range all {
+		var a A
+		if err := l.ask(ctx, p, verb, text, &a); err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		take(&a)
+	}
+	return errs
+}

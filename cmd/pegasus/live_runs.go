@@ -1,0 +1,124 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+	"time"
+)
+
+// localRun is what a run notes of itself for the commands that ask it. It has no
+// credentials.
+type localRun struct {
+	URL     string    `json:"url"`
+	Tenant  string    `json:"tenant"`
+	Secured bool      `json:"secured"` // the server wants credentials
+	PID     int       `json:"pid"`
+	Started time.Time `json:"started"`
+
+	file string
+}
+
+// runsDir is where the runs of this user are noted.
+func runsDir() (string, error) {
+	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
+		return filepath.Join(dir, "pegasus"), nil
+	}
+	dir, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(dir, "pegasus", "runs"), nil
+}
+
+// noteRun writes a file of its own for a run, which only this user can read, and
+// returns what removes it. That may be called though there is an error.
+func noteRun(r *localRun) (forget func(), err error) {
+	forget = func() {}
+	dir, err := runsDir()
+	if err != nil {
+		return forget, err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return forget, err
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		return forget, err
+	}
+	// A reader sees the whole file or none.
+	f, err := os.CreateTemp(dir, "run-*.new")
+	if err != nil {
+		return forget, err
+	}
+	_, err = f.Write(append(text, '\n'))
+	name := f.Name() + ".json"
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), name)
+	}
+	if err != nil {
+		return forget, errors.Join(err, os.Remove(f.Name()))
+	}
+	return func() { _ = os.Remove(name) }, nil // Whoever finds it later removes it.
+}
+
+// lastRun finds the newest run of this user that goes on. The notes tell of runs
+// that ended without a word; their files are removed.
+func lastRun() (r *localRun, notes []string, err error) {
+	dir, err := runsDir()
+	if err != nil {
+		return nil, nil, err
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "run-*.json"))
+	if err != nil {
+		return nil, nil, err
+	}
+	var runs []*localRun
+	for _, file := range files {
+		one, err := readRun(file)
+		switch {
+		case errors.Is(err, os.ErrNotExist): // It has just ended.
+		case err != nil:
+			notes = append(notes, fmt.Sprintf("%s is not the note of a run and is passed over: %v", file, err))
+		case !alive(one.PID):
+			notes = append(notes, fmt.Sprintf("the run of process %d at %s, begun %s, has ended without a word; its note %s is removed",
+				one.PID, one.URL, one.Started.Local().Format(time.DateTime), file))
+			_ = os.Remove(file) // The next command says so again.
+		default:
+			runs = append(runs, one)
+		}
+	}
+	if len(runs) == 0 {
+		return nil, notes, fmt.Errorf("no local run goes on, none is noted in %s: start one with `pegasus run`, or say where to ask with --nats URL", dir)
+	}
+	return slices.MaxFunc(runs, func(a, b *localRun) int { return a.Started.Compare(b.Started) }), notes, nil
+}
+
+func readRun(file string) (*localRun, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	r := &localRun{file: file}
+	if err := json.Unmarshal(text, r); err != nil {
+		return nil, err
+	}
+	if r.URL == "" || r.PID <= 0 {
+		return nil, errors.New("it lacks url or pid")
+	}
+	return r, nil
+}
+
+// alive is false for a process that certainly has ended.
+func alive(pid int) bool {
+	p, err := os.FindProcess(pid)
+	if err != nil {
+		return false
+	}
+	defer p.Release() //nolint:errcheck // Nothing depends on it.
+	return !errors.Is(p.Signal(syscall.Signal(0)), os.ErrProcessDone)
+}

@@ -1,0 +1,278 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const statusHelp = `status tells where the synchronizers of a run stand: the epoch and its global
+state, the members and their states, the predicates, the memory, the signals by
+fate, and the counters.
+
+` + liveHelp + `
+
+Exit codes: 0 told, 1 nobody answers, 2 wrong usage.`
+
+const statusExample = `  pegasus status
+  pegasus status --nats nats://127.0.0.1:4222 --tenant blue
+  pegasus status --json | jq '.members[] | select(.silent) | .name'`
+
+func newStatus() *cobra.Command {
+	var f liveFlags
+	cmd := &cobra.Command{
+		Use:     "status",
+		Short:   "Tell where the synchronizers of a run stand",
+		Long:    statusHelp,
+		Example: statusExample,
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := f.open(cmd.Context(), cmd.ErrOrStderr(), bus.Options{})
+			if err != nil {
+				return err
+			}
+			defer l.close() //nolint:errcheck // All answers are there.
+			first := true
+			out := teller{cmd.OutOrStdout(), nil}
+			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *synchronizer.Status) {
+				if f.json {
+					out.object(s)
+					return
+				}
+				if !first {
+					out.text("\n")
+				}
+				first = false
+				out.text(statusText(s))
+			})
+			return fail(out.or(errors.Join(errs...)))
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// teller writes until the first error.
+type teller struct {
+	w   io.Writer
+	err error
+}
+
+func (p *teller) text(s string) {
+	if p.err == nil {
+		_, p.err = io.WriteString(p.w, s)
+	}
+}
+
+func (p *teller) object(v any) {
+	line, err := json.Marshal(v)
+	if err != nil {
+		panic(fmt.Sprintf("pegasus: %T does not encode: %v", v, err))
+	}
+	p.text(string(line) + "\n")
+}
+
+// or is the error of writing, or another.
+func (p *teller) or(err error) error {
+	if p.err != nil {
+		return p.err
+	}
+	return err
+}
+
+// statusText is a status for people.
+func statusText(s *synchronizer.Status) string {
+	var b strings.Builder
+	epoch := fmt.Sprintf("epoch %d", s.Epoch)
+	if s.Epoch == 0 {
+		epoch = fmt.Sprintf("no epoch: %s awaited", count(s.Awaited, "member"))
+	}
+	fmt.Fprintf(&b, "%s: %s; group %s, tenant %s, term %s, config %s\n", s.Synchronizer, epoch, s.Group, s.Tenant, termText(s.Term), s.Config)
+	b.WriteString(globalStateText(s.State) + "\n\n")
+	b.WriteString(membersTable(s.Members))
+	if len(s.Predicates) > 0 {
+		b.WriteString("\n" + predicatesTable(s.Predicates))
+	}
+	b.WriteString("\n")
+	if len(s.Memory) > 0 {
+		fmt.Fprintf(&b, "memory    %s\n", s.Memory)
+	}
+	fmt.Fprintf(&b, "signals   %s\n", signalsText(s))
+	fmt.Fprintf(&b, "counters  %s\n", countersText(s.Counters))
+	return printableLines(b.String())
+}
+
+// termText shows a term, which is a time, as one.
+func termText(term uint64) string {
+	return time.Unix(0, int64(min(term, 1<<62))).UTC().Format("2006-01-02T15:04:05Z") //nolint:gosec // It is bounded.
+}
+
+func globalStateText(g *synccore.StateStatus) string {
+	if g == nil {
+		return "no global state yet"
+	}
+	return fmt.Sprintf("global state %d of epoch %d: %s", g.Index, g.Epoch, heldText(g))
+}
+
+func heldText(g *synccore.StateStatus) string {
+	text := "in force"
+	if !g.InForce {
+		text = "over, and the next one is not certain yet"
+	}
+	if g.Partial {
+		text += ", partial"
+	}
+	text += ", certainly held for " + secondsText(g.Held)
+	if g.SameClock {
+		text += " by the same clock"
+	}
+	return text
+}
+
+// secondsText is a duration in seconds, as brief tells it.
+func secondsText(s float64) string {
+	return brief(time.Duration(math.Round(s * float64(time.Second))))
+}
+
+// sinceText is a time span that may not be known.
+func sinceText(s *float64) string {
+	if s == nil {
+		return "-"
+	}
+	return secondsText(*s)
+}
+
+// tabulate aligns rows below each other.
+func tabulate(rows [][]string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		_, _ = fmt.Fprintln(w, strings.Join(r, "\t"))
+	}
+	_ = w.Flush() // A builder takes everything.
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		lines = append(lines, strings.TrimRight(line, " \n")+"\n")
+	}
+	return strings.Join(lines, "")
+}
+
+func membersTable(members []synccore.MemberStatus) string {
+	if len(members) == 0 {
+		return "no members\n"
+	}
+	rows := [][]string{{"MEMBER", "HOST", "EPOCH", "HEARD", "CLOCK", "BOUND", "PENDING", "GAP", "STATE"}}
+	for i := range members {
+		m := &members[i]
+		gap := "-"
+		if m.Gap > 0 {
+			gap = fmt.Sprintf("%s, %d behind", secondsText(m.Gap), m.Behind)
+		}
+		rows = append(rows, []string{
+			m.Name, m.Host, string(m.Standing), heardText(m), clockName(&m.Clock), boundText(m.Clock.Bound),
+			strconv.Itoa(m.Pending), gap, stateText(m),
+		})
+	}
+	return tabulate(rows)
+}
+
+func heardText(m *synccore.MemberStatus) string {
+	text := secondsText(m.Heard) + " ago"
+	if m.Silent {
+		text = "silent for " + secondsText(m.Heard)
+	}
+	return text
+}
+
+func clockName(c *synccore.ClockStatus) string {
+	if c.Source == "" || c.Status == "exact" || c.Status == "local" {
+		return c.Status
+	}
+	return c.Status + " by " + c.Source
+}
+
+func boundText(bound *float64) string {
+	switch {
+	case bound == nil:
+		return "-"
+	case *bound == 0:
+		return "0"
+	}
+	return "±" + secondsText(*bound)
+}
+
+func stateText(m *synccore.MemberStatus) string {
+	switch {
+	case m.Why != "":
+		return m.Why
+	case m.Unknown:
+		return "unknown"
+	case m.Standing == synccore.Mute:
+		return "none yet"
+	}
+	return m.State.String()
+}
+
+func predicatesTable(predicates []synccore.PredicateStatus) string {
+	rows := [][]string{{"PREDICATE", "TRUTH", "FOR", "FIRED", "LAST DECISION", ""}}
+	for i := range predicates {
+		p := &predicates[i]
+		last := "-"
+		if p.Decision != "" {
+			last = fmt.Sprintf("%s, %s ago", p.Decision, secondsText(p.Ago))
+		}
+		rows = append(rows, []string{p.Name, p.Truth, sinceText(p.Since), strconv.FormatUint(p.Fired, 10), last, remark(p)})
+	}
+	return tabulate(rows)
+}
+
+// remark is what else there is to say of a predicate.
+func remark(p *synccore.PredicateStatus) string {
+	switch {
+	case p.Reason != "":
+		return p.Reason
+	case p.Hold != nil:
+		return fmt.Sprintf("certain for %s of %s", secondsText(p.Hold.Certain), secondsText(p.Hold.Wanted))
+	}
+	return ""
+}
+
+func signalsText(s *synchronizer.Status) string {
+	var parts []string
+	for _, fate := range slices.Sorted(maps.Keys(s.Fates)) {
+		parts = append(parts, fmt.Sprintf("%d %s", s.Fates[fate], fate))
+	}
+	if s.Waiting > 0 {
+		parts = append(parts, fmt.Sprintf("%d without a fate yet", s.Waiting))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// countersText leaves out what is 0.
+func countersText(counters map[string]uint64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counters)) {
+		if n := counters[name]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,212 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/ruletest"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+)
+
+const testHelp = `test runs the rule tests of files: timelines of members' states, the clocks and
+the network between them, and what the predicates of a configuration have to
+come to. It runs them in a simulated world: nothing is started, no time is
+waited for, and the result is the same each time.
+
+Exit codes: 0 every test has passed, 1 a test has failed or a file is refused,
+2 wrong usage.`
+
+type testFlags struct {
+	run, junit    string
+	json, verbose bool
+}
+
+func newTest() *cobra.Command {
+	var flags testFlags
+	cmd := &cobra.Command{
+		Use:   "test FILE...",
+		Short: "Test the rules of a configuration",
+		Long:  testHelp,
+		Example: `  pegasus test pegasus_test.yaml
+  pegasus test --run 'idle' -v pegasus_test.yaml
+  pegasus test --junit report.xml configs/*_test.yaml`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return errors.New("test needs a file of rule tests: pegasus test pegasus_test.yaml")
+			}
+			return nil
+		},
+		ValidArgsFunction: configFiles(),
+		RunE:              func(cmd *cobra.Command, files []string) error { return runTests(cmd, files, &flags) },
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.run, "run", "", "run only the tests whose names match this regular `expression`")
+	f.StringVar(&flags.junit, "junit", "", "write the results to this `file` in the form of JUnit")
+	f.BoolVar(&flags.json, "json", false, "print one JSON object a file")
+	f.BoolVarP(&flags.verbose, "verbose", "v", false, "tell everything that happened in each test")
+	return cmd
+}
+
+func runTests(cmd *cobra.Command, files []string, flags *testFlags) error {
+	only, err := regexp.Compile(flags.run)
+	if err != nil {
+		return fmt.Errorf("--run: %w", err)
+	}
+	suites, ran, failed := make([]ruletest.Suite, len(files)), 0, false
+	for i, path := range files {
+		s := &suites[i]
+		s.Name = path
+		var file *ruletest.File
+		if file, s.Err = loadTests(path); s.Err == nil {
+			for _, t := range file.Tests {
+				if only.MatchString(t.Name) {
+					s.Results = append(s.Results, t.Run())
+				}
+			}
+		}
+		ran += len(s.Results)
+		failed = failed || s.Err != nil
+		for _, r := range s.Results {
+			failed = failed || !r.OK()
+		}
+	}
+	if ran == 0 && !failed {
+		return fmt.Errorf("--run: no test has a name that matches %q", flags.run)
+	}
+	if flags.junit != "" {
+		if err := os.WriteFile(flags.junit, ruletest.JUnit(suites), 0o666); err != nil { //nolint:gosec // A report is for everybody, as the umask allows.
+			return fail(fmt.Errorf("--junit: %w", err))
+		}
+	}
+	if err := printTests(cmd, suites, flags); err != nil {
+		return fail(err)
+	}
+	if failed {
+		return errTold
+	}
+	return nil
+}
+
+// loadTests reads a file of tests, and the configuration beside it.
+func loadTests(path string) (*ruletest.File, error) {
+	src, err := readYAML(path)
+	if err != nil {
+		return nil, fmt.Errorf("rule tests: %w", err)
+	}
+	return ruletest.Parse(path, src, func(config string) (string, []byte, error) {
+		if !filepath.IsAbs(config) {
+			config = filepath.Join(filepath.Dir(path), config)
+		}
+		src, err := readYAML(config)
+		return config, src, err
+	})
+}
+
+func printTests(cmd *cobra.Command, suites []ruletest.Suite, flags *testFlags) error {
+	out := cmd.OutOrStdout()
+	if flags.json {
+		return testsJSON(out, suites)
+	}
+	passed, failed := 0, 0
+	for _, s := range suites {
+		if s.Err != nil {
+			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(s.Err.Error(), "\n"))
+		}
+		for _, r := range s.Results {
+			if r.OK() {
+				passed++
+			} else {
+				failed++
+			}
+			if _, err := io.WriteString(out, resultText(s.Name, r, flags.verbose)); err != nil {
+				return err
+			}
+		}
+	}
+	if passed+failed == 0 {
+		return nil // Nothing but files that are refused.
+	}
+	line := count(passed+failed, "test") + " passed"
+	if failed > 0 {
+		line = fmt.Sprintf("%s: %d passed, %d failed", count(passed+failed, "test"), passed, failed)
+	}
+	_, err := fmt.Fprintln(out, line)
+	return err
+}
+
+func resultText(file string, r *ruletest.Result, verbose bool) string {
+	var b strings.Builder
+	word := "PASS"
+	if !r.OK() {
+		word = "FAIL"
+	}
+	fmt.Fprintf(&b, "%s %s: %s", word, file, r.Test.Name)
+	if r.Seed > 1 && !r.OK() {
+		fmt.Fprintf(&b, " (seed %d)", r.Seed)
+	}
+	b.WriteString("\n")
+	for i := range r.Failures {
+		b.WriteString(r.Failures[i].String())
+	}
+	if verbose {
+		for _, line := range r.Log {
+			b.WriteString("    " + line + "\n")
+		}
+	}
+	lines := strings.SplitAfter(b.String(), "\n")
+	for i, line := range lines {
+		if text, ok := strings.CutSuffix(line, "\n"); ok {
+			lines[i] = printable(text) + "\n"
+		}
+	}
+	return strings.Join(lines, "")
+}
+
+// testsJSON prints an object a file.
+func testsJSON(out io.Writer, suites []ruletest.Suite) error {
+	type failure struct {
+		Line   int      `json:"line"`
+		Column int      `json:"column"`
+		Want   []string `json:"expected"`
+		Got    []string `json:"got"`
+	}
+	type result struct {
+		Name     string    `json:"name"`
+		Line     int       `json:"line"`
+		OK       bool      `json:"ok"`
+		Seed     uint64    `json:"seed"`
+		Failures []failure `json:"failures"`
+	}
+	type suite struct {
+		File   string           `json:"file"`
+		OK     bool             `json:"ok"`
+		Faults []yamlconf.Fault `json:"faults"`
+		Tests  []result         `json:"tests"`
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
+	for _, s := range suites {
+		o := suite{File: s.Name, OK: s.Err == nil, Faults: faultList(s.Name, s.Err), Tests: []result{}}
+		for _, r := range s.Results {
+			x := result{Name: r.Test.Name, Line: r.Test.Line, OK: r.OK(), Seed: r.Seed, Failures: []failure{}}
+			for i := range r.Failures {
+				f := &r.Failures[i]
+				x.Failures = append(x.Failures, failure{f.Line, f.Column, f.Want, f.Got})
+			}
+			o.OK = o.OK && r.OK()
+			o.Tests = append(o.Tests, x)
+		}
+		if err := encoder.Encode(o); err != nil {
+			return err
+		}
+	}
+	return nil
+}

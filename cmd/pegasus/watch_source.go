@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const (
+	pollEvery   = time.Second // a status, which keeps the events coming
+	searchEvery = 5           // polls between two looks for new synchronizers
+	maxUpdates  = 4096        // that wait to be shown; more are counted
+)
+
+// update is one thing to show: a status, an event or a notice.
+type update struct {
+	at     time.Time
+	from   string // the synchronizer
+	status *synchronizer.Status
+	event  *liveEvent
+	notice string
+}
+
+// watchSource collects what a run tells.
+type watchSource struct {
+	live    *live
+	updates chan update
+	missed  atomic.Uint64 // updates that nobody took
+	known   []synchronizer.Presence
+	mute    map[synchronizer.Presence]bool // did not answer last
+}
+
+func newWatchSource() *watchSource {
+	return &watchSource{updates: make(chan update, maxUpdates), mute: map[synchronizer.Presence]bool{}}
+}
+
+// options has it told that the server is away, and that it is back.
+func (s *watchSource) options() bus.Options {
+	return bus.Options{
+		OnDisconnect: func(cause error) { s.say("", fmt.Sprintf("the NATS server is away: %v", cause)) },
+		OnReconnect:  func() { s.say("", "the NATS server is back") },
+		OnError:      func(err error) { s.say("", err.Error()) },
+	}
+}
+
+func (s *watchSource) put(u update) {
+	select {
+	case s.updates <- u:
+	default:
+		s.missed.Add(1)
+	}
+}
+
+func (s *watchSource) say(from, text string) { s.put(update{at: time.Now(), from: from, notice: text}) }
+
+// begin subscribes, and finds the synchronizers to watch.
+func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err error) {
+	s.live = l
+	if s.known, err = l.who(ctx); err != nil {
+		return nil, err
+	}
+	for _, p := range s.known {
+		names = append(names, p.Synchronizer)
+	}
+	all := wire.Subjects{Tenant: l.tenant, Group: "*"}.Events("*")
+	if _, err := l.bus.Subscribe(all, bus.Limits{Messages: maxUpdates}, s.told); err != nil {
+		return nil, err
+	}
+	return names, l.bus.Flush(ctx)
+}
+
+// told takes a message with events.
+func (s *watchSource) told(m bus.Message) {
+	for line := range strings.Lines(string(m.Data)) {
+		e, err := decodeEvent(line)
+		if err != nil {
+			s.say("", fmt.Sprintf("an event that cannot be read: %v", err))
+			continue
+		}
+		if s.live.only == "" || s.live.only == e.Synchronizer {
+			s.put(update{at: e.Time.Local(), from: e.Synchronizer, event: e})
+		}
+	}
+}
+
+// poll asks for the status of each synchronizer until the context ends, or the
+// connection is closed for good, which is an error.
+func (s *watchSource) poll(ctx context.Context) error {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for n := 1; ; n++ {
+		switch s.live.bus.State() {
+		case bus.Closed:
+			return errors.New("the connection to the NATS server is closed for good: watch again")
+		case bus.Connected:
+			s.pollOnce(ctx, n%searchEvery == 0 || len(s.known) == 0 || len(s.mute) > 0)
+		case bus.Reconnecting: // That was said.
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+func (s *watchSource) pollOnce(ctx context.Context, search bool) {
+	if search {
+		s.search(ctx)
+	}
+	for _, p := range s.known {
+		var status synchronizer.Status
+		err := s.live.ask(ctx, p, wire.VerbWatch, "", &status)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			delete(s.mute, p)
+			s.put(update{at: time.Now(), from: p.Synchronizer, status: &status})
+		case errors.Is(err, bus.ErrDisconnected): // That was said.
+		case !s.mute[p]:
+			s.mute[p] = true
+			s.say(p.Synchronizer, err.Error())
+		}
+	}
+}
+
+// search looks who is there by now. Those that have gone are let go of.
+func (s *watchSource) search(ctx context.Context) {
+	now, err := s.live.present(ctx)
+	if err != nil || len(now) == 0 {
+		return
+	}
+	for _, p := range now {
+		if (s.live.only == "" || p.Synchronizer == s.live.only) && !slices.Contains(s.known, p) {
+			s.say(p.Synchronizer, "it is there")
+		}
+	}
+	s.known = slices.DeleteFunc(now, func(p synchronizer.Presence) bool {
+		return s.live.only != "" && p.Synchronizer != s.live.only
+	})
+	for p := range s.mute {
+		if !slices.Contains(s.known, p) {
+			delete(s.mute, p)
+		}
+	}
+}

@@ -1,0 +1,284 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/cockroachdb/datadriven"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+func values(text string) synccore.Values {
+	var v synccore.Values
+	for pair := range strings.FieldsSeq(text) {
+		name, value, _ := strings.Cut(pair, "=")
+		v = append(v, synccore.Named{Name: name, Value: value})
+	}
+	return v
+}
+
+// exampleStatus has members of every standing.
+func exampleStatus() *synchronizer.Status {
+	s := &synchronizer.Status{Tenant: "default", Config: "0123456789abcdef", Status: synccore.Status{
+		Synchronizer: "gsync", Group: "workers", Term: 1_900_000_000_000_000_000, Epoch: 2, Awaited: 1, Waiting: 1,
+		State: &synccore.StateStatus{Epoch: 2, Index: 17, InForce: true, Held: 1.25, SameClock: true},
+		Members: []synccore.MemberStatus{
+			{Name: "w1", Host: "box", Standing: synccore.Taking, Heard: 0.2, Clock: synccore.ClockStatus{Status: "exact", Bound: new(0.0)}, Pending: 1, State: values("phase=idle load=0.5")},
+			{Name: "w2", Host: "box", Standing: synccore.Taking, Heard: 2.5, Silent: true, Clock: synccore.ClockStatus{Status: "synchronized", Source: "peer", Bound: new(0.00012)}, Pending: 3, State: values("phase=search load=2")},
+			{Name: "w3", Host: "far", Standing: synccore.Ready, Heard: 0.1, Clock: synccore.ClockStatus{Status: "untrusted", Source: "ntp"}, State: values("phase=search load=1")},
+			{Name: "w4", Host: "far", Standing: synccore.Mute, Heard: 0.1, Clock: synccore.ClockStatus{Status: "unknown"}},
+			{Name: "w5", Host: "far", Standing: synccore.Gone, Why: "left", Heard: 30, Clock: synccore.ClockStatus{Status: "exact"}},
+			{Name: "w6", Host: "box", Standing: synccore.Taking, Unknown: true, Heard: 0.3, Gap: 0.25, Behind: 4, Pending: 2, Clock: synccore.ClockStatus{Status: "exact"}},
+		},
+		Predicates: []synccore.PredicateStatus{
+			{Name: "all-idle", Truth: "false", Since: new(3.5), Armed: true, Fired: 2, Decision: "gsync/1/7", Ago: 61},
+			{Name: "overload", Truth: "unknown", Reason: "the state of member w6 is unknown", Since: new(0.25), Armed: true},
+			{Name: "steady", Truth: "true", Since: new(0.1), Hold: &synccore.Hold{Certain: 0.1, Wanted: 0.2}, Armed: true},
+			{Name: "unjudged", Truth: "unknown", Armed: true},
+		},
+		Memory: values("best=7"),
+	}}
+	s.Counters = map[string]uint64{"frames": 1200, "decisions": 2, "signals": 4, "resends": 1, "dropped": 0}
+	s.Fates = map[string]uint64{"applied": 3, "unconfirmed": 1}
+	return s
+}
+
+// TestStatusText compares the text of a status with testdata/live/status.
+func TestStatusText(t *testing.T) {
+	early := &synchronizer.Status{Tenant: "blue", Status: synccore.Status{Synchronizer: "gsync", Group: "workers", Awaited: 3}}
+	statuses := map[string]*synchronizer.Status{"full": exampleStatus(), "early": early}
+	datadriven.RunTest(t, "testdata/live/status", func(t *testing.T, d *datadriven.TestData) string {
+		t.Helper()
+		return statusText(statuses[d.Cmd])
+	})
+}
+
+// TestWhyText compares explanations as text with testdata/live/why.
+func TestWhyText(t *testing.T) {
+	all := explanations()
+	datadriven.RunTest(t, "testdata/live/why", func(t *testing.T, d *datadriven.TestData) string {
+		t.Helper()
+		return whyText(all[d.Cmd])
+	})
+}
+
+// explanations are of a predicate that waits, and of ones that fired: by one clock,
+// by several, and when no instant is certain.
+func explanations() map[string]*synccore.Explanation {
+	some := func(names ...string) *synccore.Some { return &synccore.Some{Count: len(names), Names: names} }
+	waits := &synccore.Explanation{
+		Synchronizer: "gsync", When: "all(members, .idle) &&\ncount(members, .n > 1) >= 2", For: 0.2, Epoch: 2,
+		PredicateStatus: synccore.PredicateStatus{Name: "calm", Truth: "unknown", Reason: "the state of member w3 is unknown", Since: new(2.5), Armed: true},
+		State:           &synccore.StateStatus{Epoch: 2, Index: 17, Partial: true, Held: 0.001},
+		Parts: []synccore.Condition{
+			{Text: "all(members, .idle)", Reason: "the state of member w3 is unknown", True: some("w1", "w2"), False: some(), Unknown: some("w3")},
+			{Text: "count(members, .n > 1) >= 2", Reason: "the state of member w3 is unknown"},
+			{Depth: 1, Text: "count(members, .n > 1)", Low: 1, High: 2, Reason: "the state of member w3 is unknown", True: some("w1"), False: some("w2"), Unknown: some("w3")},
+		},
+		Missing: []synccore.Missing{
+			{Kind: "condition", Text: "it is unknown: the state of member w3 is unknown", Since: new(2.5)},
+			{Kind: "unknown", Member: "w3", Text: "nothing is known of its state: reports of it are lost"},
+			{Kind: "evidence", Member: "w1", Text: "evidence that its state 4 still held when the others had theirs", Since: new(0.05)},
+		},
+	}
+	fired := func(d *synccore.LastDecision) *synccore.Explanation {
+		d.ID, d.Ago, d.Epoch, d.Index = "gsync/1/7", 61, 1, 12
+		return &synccore.Explanation{
+			Synchronizer: "gsync", When: "all(members, .idle)", Every: true, Epoch: 1,
+			PredicateStatus: synccore.PredicateStatus{Name: "calm", Truth: "true", Since: new(61.0), Fired: 7, Decision: d.ID, Ago: 61},
+			State:           &synccore.StateStatus{Epoch: 1, Index: 12, InForce: true, Held: 61, SameClock: d.SameClock},
+			Parts:           []synccore.Condition{{Text: "all(members, .idle)", Low: true, High: true, True: some("w1", "w2", "w3"), False: some(), Unknown: some()}},
+			Last:            d,
+		}
+	}
+	const ms = clocksync.Instant(time.Millisecond)
+	at := func(a, b clocksync.Instant) synccore.Range { return synccore.Range{From: a, To: b} }
+	state := func(member string, start, end synccore.Range) synccore.WitnessState {
+		return synccore.WitnessState{Member: member, Seq: 5, Start: start, End: end, State: values("idle=true n=1")}
+	}
+	open := func(w synccore.WitnessState) synccore.WitnessState {
+		w.Open = true
+		return w
+	}
+	return map[string]*synccore.Explanation{
+		"waits": waits,
+		"same-clock": fired(&synccore.LastDecision{
+			Held: 0.2, SameClock: true, Core: new(at(0, 200*ms)), Envelope: at(0, 200*ms), LeftOut: 3,
+			Witness: []synccore.WitnessState{
+				open(state("w1", at(-30*ms, -30*ms), at(250*ms, 250*ms))),
+				state("w2", at(0, 0), at(200*ms, 200*ms)),
+				state("w3", at(-5000*ms, -5000*ms), at(5000*ms, 5000*ms)),
+			},
+		}),
+		"bounds": fired(&synccore.LastDecision{
+			Held: 0.04, Bound: 0.006, Sources: "peer", Core: new(at(0, 40*ms)), Envelope: at(-10*ms, 55*ms), Partial: true,
+			Witness: []synccore.WitnessState{
+				state("w1", at(-12*ms, 0), at(43*ms, 55*ms)),
+				open(state("w2", at(-16*ms, -4*ms), at(40*ms, clocksync.MaxInstant))),
+				{Member: "w3", Unknown: true},
+			},
+		}),
+		"no-core": fired(&synccore.LastDecision{
+			Bound: 0.006, Sources: "peer", Envelope: at(0, clocksync.MaxInstant),
+			Witness: []synccore.WitnessState{
+				open(state("w1", at(-2*ms, 10*ms), at(4*ms, 16*ms))),
+				open(state("w2", at(0, 12*ms), at(6*ms, 18*ms))),
+			},
+		}),
+	}
+}
+
+// TestWatchView shows the screen of watch: size W H, then keys and updates, a line
+// each, are applied; the output is the screen, with | at its right edge.
+func TestWatchView(t *testing.T) {
+	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
+	datadriven.RunTest(t, "testdata/live/watch", func(t *testing.T, d *datadriven.TestData) string {
+		t.Helper()
+		m := newWatchModel(watching{names: []string{"gsync"}}, false)
+		for line := range strings.Lines(d.Input) {
+			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+			switch word {
+			case "size":
+				if _, err := fmt.Sscan(rest, &m.width, &m.height); err != nil {
+					t.Fatal(err)
+				}
+			case "key":
+				if m.key(rest) {
+					return "ends\n"
+				}
+			case "status":
+				s := exampleStatus()
+				if rest != "" {
+					s.Synchronizer = rest
+				}
+				m.apply(update{at: at, from: s.Synchronizer, status: s})
+			case "event":
+				e, err := decodeEvent(rest)
+				if err != nil {
+					t.Fatal(err)
+				}
+				m.apply(update{at: at, from: e.Synchronizer, event: e})
+			case "notice":
+				m.apply(update{at: at, notice: rest})
+			default:
+				t.Fatalf("unknown word %q", word)
+			}
+		}
+		var b strings.Builder
+		for line := range strings.SplitSeq(m.view(), "\n") {
+			if n := utf8.RuneCountInString(line); n > m.width {
+				t.Errorf("a line of %d columns: %s", n, line)
+			}
+			fmt.Fprintf(&b, "%-*s|\n", m.width, line)
+		}
+		return b.String()
+	})
+}
+
+// TestWatchKeepsAllSizes: the screen has the height of the terminal, whatever it is
+// and whatever happens.
+func TestWatchKeepsAllSizes(t *testing.T) {
+	for _, known := range []bool{false, true} {
+		m := newWatchModel(watching{names: []string{"gsync"}}, true)
+		if known {
+			m.apply(update{from: "gsync", status: exampleStatus()})
+			for i := range eventsKept + 5 {
+				m.apply(update{from: "gsync", notice: fmt.Sprint("notice ", i)})
+			}
+		}
+		for m.height = range 60 {
+			for m.width = range 120 {
+				if got := strings.Count(m.view(), "\n") + 1; got != max(1, m.height) {
+					t.Fatalf("%dx%d: %d lines", m.width, m.height, got)
+				}
+			}
+		}
+	}
+}
+
+// TestWatchPauseIsBounded: what comes while paused is shown later, the newest of it.
+func TestWatchPauseIsBounded(t *testing.T) {
+	m := newWatchModel(watching{names: []string{"gsync"}}, false)
+	m.key("p")
+	for i := range 2*heldKept + 1 {
+		m.apply(update{from: "gsync", notice: fmt.Sprint("notice ", i)})
+	}
+	if len(m.events) > 0 || len(m.held) > heldKept || int(m.missed)+len(m.held) != 2*heldKept+1 {
+		t.Fatalf("%d events, %d held, %d missed", len(m.events), len(m.held), m.missed)
+	}
+	m.key("p")
+	if last := m.events[len(m.events)-1].notice; last != fmt.Sprint("notice ", 2*heldKept) || len(m.events) > eventsKept {
+		t.Errorf("%d events, the last %q", len(m.events), last)
+	}
+}
+
+// TestLiveText: an event reads the same in watch and in run, where its JSON tells
+// all that its text does.
+func TestLiveText(t *testing.T) {
+	for name, event := range everyEvent() {
+		switch event.(type) {
+		case synchronizer.Event, lost:
+		default:
+			continue
+		}
+		if _, cut := event.(refusal); cut { // It says more.
+			continue
+		}
+		if name == "fired-unknown" || name == "clock-lost" { // JSON has no quotes to show, and does not judge a clock.
+			continue
+		}
+		e := entry{time.Now(), "gsync", event}
+		live, err := decodeEvent(object(e))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, want := live.text(), phrase(event); got != want {
+			t.Errorf("%s: watch says %q, run %q", name, got, want)
+		}
+		if got := object(entry{e.at, "gsync", live}); got != object(e) {
+			t.Errorf("%s: watch prints %s, run %s", name, got, object(e))
+		}
+	}
+	for text, want := range map[string]string{
+		`{`:                             "unexpected end of JSON input",
+		`{"event":""}`:                  "it has no event",
+		`{"event":"epoch","epoch":"x"}`: "json: cannot unmarshal string into Go struct field liveEvent.Epoch of type uint64",
+	} {
+		if _, err := decodeEvent(text); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+	if e, err := decodeEvent(`{"event":"fired","witness":[{"member":"a","state":{"b":1,"a":2}}],"witness_left_out":9,"predicate":"p","decision":"g/1/1","same_clock":true}`); err != nil || e.text() != "p fired (decision g/1/1) on a (b=1 a=2) and 9 more; held 0s by the same clock" {
+		t.Errorf("%q, %v", e.text(), err)
+	}
+}
+
+// FuzzDecodeEvent: whatever a run tells, it is refused or shown in a line.
+func FuzzDecodeEvent(f *testing.F) {
+	for _, event := range everyEvent() {
+		if _, ok := event.(ready); !ok {
+			f.Add(object(entry{time.Unix(1, 0), "gsync", event}))
+		}
+	}
+	f.Add(`{"event":"fired","witness":[{"state":null}],"held_seconds":1e300}`)
+	f.Add(`{"event":"epoch","epoch":-1}`)
+	f.Fuzz(func(t *testing.T, line string) {
+		e, err := decodeEvent(line)
+		if err != nil {
+			return
+		}
+		shown := text(entry{e.Time, e.Synchronizer, e})
+		if strings.Count(shown, "\n") != 1 || !strings.HasSuffix(shown, "\n") {
+			t.Fatalf("%s is shown as %q", line, shown)
+		}
+		if _, err := decodeEvent(object(entry{e.Time, "", e})); err != nil {
+			t.Fatalf("%s is not read again: %v", line, err)
+		}
+	})
+}

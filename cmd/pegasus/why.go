@@ -1,0 +1,303 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const whyHelp = `why explains one predicate of a run: what it comes to now, part by part; what
+it lacks to fire, from whom and since when; and the last decision with the states
+that held together, drawn as intervals on one axis: = is certain, - lies within the
+bounds of the clocks, + ends a state that was still open, and < and > say that one
+goes on outside.
+
+` + liveHelp + `
+
+Exit codes: 0 told, 1 nobody answers or has such a predicate, 2 wrong usage.`
+
+const whyExample = `  pegasus why all-idle
+  pegasus why all-idle --nats nats://127.0.0.1:4222 --tenant blue
+  pegasus why all-idle --json | jq .missing`
+
+func newWhy() *cobra.Command {
+	var f liveFlags
+	cmd := &cobra.Command{
+		Use:     "why PREDICATE",
+		Short:   "Explain why a predicate fired, or does not",
+		Long:    whyHelp,
+		Example: whyExample,
+		Args: func(_ *cobra.Command, args []string) error {
+			switch len(args) {
+			case 0:
+				return errors.New("why needs the name of a predicate: pegasus why all-idle; pegasus status lists them")
+			case 1:
+				return wire.CheckToken("predicate", args[0])
+			}
+			return fmt.Errorf("why takes one predicate, and these are %d: %s", len(args), strings.Join(args, " "))
+		},
+		ValidArgsFunction: cobra.NoFileCompletions,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			l, err := f.open(cmd.Context(), cmd.ErrOrStderr(), bus.Options{})
+			if err != nil {
+				return err
+			}
+			defer l.close() //nolint:errcheck // All answers are there.
+			told := 0
+			out := teller{cmd.OutOrStdout(), nil}
+			errs := each(cmd.Context(), l, wire.VerbWhy, args[0], func(e *synchronizer.Explanation) {
+				if told++; f.json {
+					out.object(e)
+					return
+				}
+				if told > 1 {
+					out.text("\n")
+				}
+				out.text(whyText(&e.Explanation))
+			})
+			if told > 0 { // Another synchronizer of the run has the predicate.
+				errs = slices.DeleteFunc(errs, func(err error) bool {
+					_, refused := errors.AsType[*refusedAnswer](err)
+					return refused
+				})
+			}
+			return fail(out.or(errors.Join(errs...)))
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+// whyText is an explanation for people.
+func whyText(e *synccore.Explanation) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s: %s is %s", e.Synchronizer, e.Name, e.Truth)
+	if e.Since != nil {
+		fmt.Fprintf(&b, " for %s", secondsText(*e.Since))
+	}
+	if e.Reason != "" {
+		b.WriteString(": " + e.Reason)
+	}
+	b.WriteString("; " + firedText(e) + "\n")
+	b.WriteString("  when " + indented(e.When) + "\n")
+	switch {
+	case e.Every:
+		b.WriteString("  on every global state\n")
+	case e.For > 0:
+		fmt.Fprintf(&b, "  for %s\n", secondsText(e.For))
+	}
+	b.WriteString("\n" + globalStateText(e.State) + "\n")
+	b.WriteString(partsText(e.Parts))
+	if len(e.Missing) > 0 {
+		b.WriteString("\nwhat is missing\n" + missingTable(e.Missing))
+	}
+	if e.Last != nil {
+		b.WriteString("\n" + decisionText(e.Last))
+	}
+	return printableLines(b.String())
+}
+
+func firedText(e *synccore.Explanation) string {
+	switch e.Fired {
+	case 0:
+		return "it has never fired"
+	case 1:
+		return fmt.Sprintf("it has fired once, %s ago", secondsText(e.Ago))
+	}
+	return fmt.Sprintf("it has fired %d times, last %s ago", e.Fired, secondsText(e.Ago))
+}
+
+// indented aligns the lines of a predicate.
+func indented(text string) string {
+	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n       ")
+}
+
+func partsText(parts []synccore.Condition) string {
+	rows := make([][]string, len(parts))
+	for i := range parts {
+		p := &parts[i]
+		rows[i] = []string{"  " + strings.Repeat("  ", p.Depth) + p.Text, valueText(p), membersText(p)}
+	}
+	return tabulate(rows)
+}
+
+func valueText(p *synccore.Condition) string {
+	if p.Low == nil {
+		return "unknown"
+	}
+	low, high := fmt.Sprint(p.Low), fmt.Sprint(p.High)
+	if low != high {
+		return low + " to " + high
+	}
+	return low
+}
+
+// membersText names the members on which a part depends: the fewer of those for
+// which its condition holds and of those for which it does not, and those of which
+// that is not known.
+func membersText(p *synccore.Condition) string {
+	if p.True == nil || p.False == nil || p.Unknown == nil {
+		return p.Reason
+	}
+	all := p.True.Count + p.False.Count + p.Unknown.Count
+	text := fmt.Sprintf("holds for %d of %s", p.True.Count, count(all, "member"))
+	switch {
+	case p.True.Count == 0 || p.False.Count == 0:
+	case p.False.Count < p.True.Count:
+		text += ", not for " + someText(p.False)
+	default:
+		text += ": " + someText(p.True)
+	}
+	if p.Unknown.Count > 0 {
+		text += "; unknown of " + someText(p.Unknown)
+	}
+	return text
+}
+
+func someText(s *synccore.Some) string {
+	return someOf(s.Names, s.Count)
+}
+
+func missingTable(missing []synccore.Missing) string {
+	rows := make([][]string, len(missing))
+	for i, m := range missing {
+		since := ""
+		if m.Since != nil {
+			since = "since " + secondsText(*m.Since)
+		}
+		who := m.Member
+		if who == "" {
+			who = "-"
+		}
+		rows[i] = []string{"  " + m.Kind, who, m.Text, since}
+	}
+	return tabulate(rows)
+}
+
+// decisionText draws the states that held together.
+func decisionText(d *synccore.LastDecision) string {
+	var b strings.Builder
+	on := "global state"
+	if d.Modality != "" && d.Modality != scgs.Inst.String() {
+		on = d.Modality + " set"
+	}
+	fmt.Fprintf(&b, "decision %s, %s ago, on %s %d of epoch %d: %s\n",
+		d.ID, secondsText(d.Ago), on, d.Index, d.Epoch, heldBy(d.Modality, d.SameClock, d.Core != nil, d.Held, d.Bound, d.Sources))
+	b.WriteString(witnessDrawing(d))
+	rows := [][]string{{"MEMBER", "SEQ", "BEGAN", "HELD UNTIL", "STATE"}}
+	for i := range d.Witness {
+		w := &d.Witness[i]
+		if w.Unknown {
+			rows = append(rows, []string{w.Member, "-", "-", "-", "unknown"})
+			continue
+		}
+		until := momentText(w.End)
+		if w.Open {
+			until = signedInstant(w.End.From) + " or longer"
+		}
+		rows = append(rows, []string{w.Member, strconv.FormatUint(w.Seq, 10), momentText(w.Start), until, w.State.String()})
+	}
+	b.WriteString(tabulate(rows))
+	if d.LeftOut > 0 {
+		fmt.Fprintf(&b, "and %s more\n", count(d.LeftOut, "member"))
+	}
+	return b.String()
+}
+
+// momentText is when something happened, from the instant that is drawn as 0.
+func momentText(r synccore.Range) string {
+	if r.From == r.To {
+		return signedInstant(r.From)
+	}
+	return signedInstant(r.From) + " to " + signedInstant(r.To)
+}
+
+func signedInstant(t clocksync.Instant) string {
+	if !t.Finite() {
+		return t.String()
+	}
+	return signed(t.Sub(0))
+}
+
+// witnessDrawing shows the core and each state on one scale.
+func witnessDrawing(d *synccore.LastDecision) string {
+	s := witnessScale(d)
+	var b strings.Builder
+	b.WriteString("\n" + s.header())
+	if d.Core != nil {
+		b.WriteString(s.row("core", s.draw(interval(*d.Core), '=')))
+	}
+	if !d.SameClock {
+		b.WriteString(s.row("envelope", s.draw(interval(d.Envelope), '.')))
+	}
+	for i := range d.Witness {
+		w := &d.Witness[i]
+		if w.Unknown {
+			b.WriteString(s.row(w.Member, "?"))
+			continue
+		}
+		b.WriteString(s.row(w.Member, s.state(w)))
+	}
+	zero := "0: from here on all certainly held"
+	if d.Core == nil {
+		zero = "0: from here on all may have held"
+	}
+	b.WriteString(s.mark(0, zero) + "\n")
+	return b.String()
+}
+
+func interval(r synccore.Range) clocksync.Interval {
+	return clocksync.Interval{Earliest: r.From, Latest: r.To}
+}
+
+// witnessScale is that of core and envelope, of the state that began last and of
+// the one that ended first, and half as much again on both sides.
+func witnessScale(d *synccore.LastDecision) scale {
+	hull := clocksync.Exactly(0)
+	late, early := clocksync.MinInstant, clocksync.MaxInstant
+	for i := range d.Witness {
+		if w := &d.Witness[i]; !w.Unknown {
+			late, early = max(late, w.Start.To), min(early, w.End.From)
+		}
+	}
+	ends := []clocksync.Instant{d.Envelope.From, d.Envelope.To, late, early}
+	if d.Core != nil {
+		ends = append(ends, d.Core.To)
+	}
+	for _, t := range ends {
+		if t.Finite() {
+			hull = hull.Hull(clocksync.Exactly(t))
+		}
+	}
+	hull = hull.Widen(hull.Width()/2 + drawColumns)
+	return scale{hull.Earliest, hull.Latest}
+}
+
+// state draws from the earliest start to the latest end, and what is certain
+// in it with =; a + ends a state that was still open.
+func (s scale) state(w *synccore.WitnessState) string {
+	row := []byte(s.draw(clocksync.Interval{Earliest: w.Start.From, Latest: w.End.To}, '-'))
+	from, to := max(w.Start.To, s.from), min(w.End.From, s.to)
+	if from <= to {
+		for c := s.column(from); c <= s.column(to); c++ {
+			if row[c] == '-' {
+				row[c] = '='
+			}
+		}
+	}
+	if end := s.column(min(w.End.To, s.to)); w.Open && w.End.To <= s.to {
+		row[end] = '+'
+	}
+	return string(row)
+}

@@ -1,0 +1,248 @@
+package balancesim
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// round takes reports, has them planned on, and comes again.
+func (r *run) round(number int) {
+	if r.ended {
+		return
+	}
+	if r.set.Balance.Strategy != balance.None {
+		r.reports(number)
+	}
+	r.world.After(r.set.Plans.Every, func() { r.round(number + 1) })
+}
+
+// reports takes what the nodes report: all at one instant, or each at another
+// within the period, of which the planner knows the newest.
+func (r *run) reports(number int) {
+	var slowest time.Duration
+	for i := range r.nodes {
+		if r.set.Plans.View == Consistent {
+			slowest = max(slowest, r.report(i))
+			continue
+		}
+		// Golden-ratio steps spread the nodes evenly over the period.
+		part := math.Mod(float64(i)*math.Phi, 1)
+		r.world.After(time.Duration(part*float64(r.set.Plans.Every)), func() { r.report(i) })
+	}
+	if r.set.Plans.View == Latest {
+		if number > 0 {
+			r.plan(r.known())
+		}
+		return
+	}
+	list := r.known()
+	r.world.After(slowest, func() { r.plan(list) })
+}
+
+// known are the newest reports of the nodes.
+func (r *run) known() []report {
+	list := make([]report, len(r.nodes))
+	for i := range r.nodes {
+		list[i] = r.nodes[i].report
+	}
+	return list
+}
+
+// report keeps what a node says now and returns how long it takes to the planner.
+func (r *run) report(i int) time.Duration {
+	n := &r.nodes[i]
+	r.progress(n)
+	one := report{at: r.world.Now(), node: balance.Node{Name: r.in.Nodes[i], Power: n.power, Share: n.share}}
+	add := func(t int, running bool) {
+		weight := r.in.Tasks[t].Weight
+		if w := r.in.Tasks[t].Work; w > 0 {
+			weight *= r.state[t].left / w
+		}
+		one.ids = append(one.ids, t)
+		one.loads = append(one.loads, balance.Load{
+			Name: r.in.Tasks[t].Name, Node: one.node.Name, Weight: weight, Size: r.in.Tasks[t].Size, Running: running,
+		})
+	}
+	if n.running != lost {
+		add(n.running, true)
+	}
+	for _, t := range n.queue {
+		add(t, false)
+	}
+	for _, t := range n.sent {
+		add(t, false)
+	}
+	n.report = one
+	return r.message(1, reportBytes+entryBytes*float64(len(one.loads)))
+}
+
+// view puts reports together with what the planner has decided since.
+func (r *run) view(list []report) *balance.State {
+	s := &balance.State{Traffic: r.traffic}
+	s.Transfer = func(from, to int, size float64) float64 {
+		return r.cost(1, orderBytes).Seconds() + r.cost(r.hops(from, to), size).Seconds()
+	}
+	for i := range list {
+		one := &list[i]
+		if one.node.Name == "" {
+			one.node.Name = r.in.Nodes[i] // Nothing was heard of it: no power.
+		}
+		s.Nodes = append(s.Nodes, one.node)
+		for j := range one.loads {
+			l := one.loads[j]
+			t := &r.state[one.ids[j]]
+			switch {
+			case t.decided != lost && r.in.Nodes[t.decided] != l.Node:
+				l.To = r.in.Nodes[t.decided]
+			case t.decided == lost && t.landed > one.at && t.last != lost && r.in.Nodes[t.last] != l.Node:
+				l.To = r.in.Nodes[t.last] // It has arrived since.
+			}
+			s.Loads = append(s.Loads, l)
+		}
+	}
+	return s
+}
+
+// plan asks the strategy, and sends its moves to the nodes that have the loads.
+func (r *run) plan(list []report) {
+	if r.ended {
+		return
+	}
+	s := r.view(list)
+	r.result.Plans++
+	if len(s.Loads) == 0 && r.left > 0 && r.arrived() {
+		r.result.WrongStops++
+	}
+	now := r.world.Now()
+	p := r.strategy.Plan(now, s)
+	if r.set.Plan != nil && len(p.Moves)+len(p.Refused) > 0 {
+		r.set.Plan(&p)
+	}
+	queues := r.queues()
+	type pair struct{ from, to int }
+	var order []pair
+	batches := map[pair][]int{}
+	for _, m := range p.Moves {
+		t, at := r.tasks[m.Load], pair{r.names[m.From], r.names[m.To]}
+		r.state[t].decided = at.to
+		if len(batches[at]) == 0 {
+			order = append(order, at)
+		}
+		batches[at] = append(batches[at], t)
+		r.judge(t, at.from, at.to, queues)
+		r.result.Settled = now.Sub(0).Seconds()
+	}
+	for _, at := range order {
+		r.world.After(r.message(1, orderBytes*float64(len(batches[at]))), func() { r.send(batches[at], at.from, at.to) })
+	}
+	if p.Again < now.Add(r.set.Plans.Every) {
+		r.again(p.Again)
+	}
+}
+
+// again plans once more where a strategy asks to be, before the next round.
+func (r *run) again(at clocksync.Instant) {
+	if r.set.Plans.View == Latest || at == r.next {
+		return
+	}
+	r.next = at
+	r.world.After(at.Sub(r.world.Now()), func() {
+		if !r.ended {
+			r.reports(1)
+		}
+	})
+}
+
+// arrived reports whether some task that is there is not done.
+func (r *run) arrived() bool {
+	now := r.world.Now().Sub(0).Seconds()
+	for i := range r.state {
+		if !r.state[i].done && r.in.Tasks[i].At < now {
+			return true
+		}
+	}
+	return false
+}
+
+// queues are the true seconds of work on each node, with what is on its way there.
+func (r *run) queues() []float64 {
+	list := make([]float64, len(r.nodes))
+	for i := range r.nodes {
+		r.progress(&r.nodes[i])
+	}
+	for i := range r.state {
+		t := &r.state[i]
+		switch {
+		case t.done:
+		case t.decided != lost:
+			list[t.decided] += t.left
+		case t.at != lost:
+			list[t.at] += t.left
+		}
+	}
+	for i := range list {
+		if list[i] > 0 {
+			list[i] /= r.nodes[i].power * r.nodes[i].share
+		}
+	}
+	return list
+}
+
+// judge counts a move that is wrong by what is true when it is decided: the load
+// is not there or has begun, or the target ends later with it than the source did
+// without the move.
+func (r *run) judge(t, from, to int, queues []float64) {
+	s := &r.state[t]
+	speed := func(i int) float64 { return r.nodes[i].power * r.nodes[i].share }
+	if s.at != from || s.begun || queues[to]+s.left/speed(to) > queues[from] {
+		r.result.WrongMoves++
+	}
+	if s.at == from {
+		queues[from] -= s.left / speed(from)
+	}
+	queues[to] += s.left / speed(to)
+}
+
+// send lets those tasks go that still wait, in one message.
+func (r *run) send(list []int, from, to int) {
+	n := &r.nodes[from]
+	var gone []int
+	size := 0.0
+	for _, t := range list {
+		s := &r.state[t]
+		i := slices.Index(n.queue, t)
+		if i < 0 {
+			r.result.Late++
+			s.decided = lost
+			continue
+		}
+		n.queue = slices.Delete(n.queue, i, i+1)
+		n.sent = append(n.sent, t)
+		gone = append(gone, t)
+		size += r.in.Tasks[t].Size
+		if s.previous == to {
+			r.result.Returned++
+		}
+		s.previous, s.at = from, lost
+	}
+	if len(gone) == 0 {
+		return
+	}
+	r.result.Migrations++
+	r.result.Units += len(gone)
+	r.result.Bytes += size
+	r.world.After(r.message(r.hops(from, to), size), func() {
+		for _, t := range gone {
+			r.arrive(t, to)
+			s := &r.state[t]
+			s.decided, s.last, s.landed = lost, to, r.world.Now()
+		}
+		r.world.After(r.message(r.hops(from, to), orderBytes), func() {
+			n.sent = slices.DeleteFunc(n.sent, func(t int) bool { return slices.Contains(gone, t) })
+		})
+	})
+}

@@ -1,0 +1,595 @@
+package ruletest
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// File is a checked file of rule tests.
+type File struct {
+	Name  string
+	Tests []*Test
+}
+
+// Test is one test of a file. It does not change, and may be run again.
+type Test struct {
+	Name string
+	Place
+
+	plan    *synccore.Plan
+	seeds   []uint64
+	lasts   time.Duration
+	delay   time.Duration
+	loss    float64
+	windows []window
+	members []*participant
+	process []entry
+	parent  []parentSignal
+	expect  []expectation
+}
+
+// Place is a place in a file of tests.
+type Place struct {
+	File         string
+	Line, Column int
+	Source       string // the text of the line
+}
+
+// participant is a member or a thread of a test.
+type participant struct {
+	name      string
+	host      string // empty: that of the synchronizer
+	skew, off time.Duration
+	delay     time.Duration
+	manual    bool // it enters regions by itself
+	initial   []scgs.Value
+	entries   []entry
+}
+
+// window is a stretch of time in which messages are lost.
+type window struct {
+	from, to time.Duration
+	part     float64
+	members  []string // empty: all
+}
+
+type parentSignal struct {
+	at     time.Duration
+	name   string
+	values []scgs.Value
+}
+
+// rawFile and the types below are the form of a file.
+type rawFile struct {
+	Config  string                `yaml:"config,required"`
+	Initial yamlconf.Map[rawText] `yaml:"initial"`
+	Tests   []rawTest             `yaml:"tests,required"`
+}
+
+type rawTest struct {
+	node         yamlconf.Node
+	Name         string                  `yaml:"name,required"`
+	Synchronizer string                  `yaml:"synchronizer"`
+	Count        int                     `yaml:"count"`
+	Seeds        int                     `yaml:"seeds"`
+	Lasts        time.Duration           `yaml:"lasts"`
+	Initial      rawText                 `yaml:"initial"`
+	Network      rawNetwork              `yaml:"network"`
+	Members      yamlconf.Map[rawMember] `yaml:"members,required"`
+	Process      script                  `yaml:"process"`
+	Parent       script                  `yaml:"parent"`
+	Expect       []yamlconf.Node         `yaml:"expect,required"`
+}
+
+// UnmarshalNode keeps the place.
+func (t *rawTest) UnmarshalNode(n yamlconf.Node) error {
+	type plain rawTest // Without this method.
+	t.node = n
+	return n.Decode((*plain)(t))
+}
+
+// rawText is a text that knows its place.
+type rawText struct {
+	node yamlconf.Node
+	text string
+}
+
+func (t *rawText) UnmarshalNode(n yamlconf.Node) error {
+	t.node = n
+	return n.Decode(&t.text)
+}
+
+type rawNetwork struct {
+	Delay   *time.Duration `yaml:"delay"`
+	Loss    float64        `yaml:"loss"`
+	Windows []rawWindow    `yaml:"windows"`
+}
+
+type rawWindow struct {
+	From    time.Duration  `yaml:"from,required"`
+	To      time.Duration  `yaml:"to,required"`
+	Loss    *float64       `yaml:"loss"`
+	Members *yamlconf.Node `yaml:"members"`
+}
+
+// rawMember is a timeline, or a map with more.
+type rawMember struct {
+	node   yamlconf.Node
+	Host   string         `yaml:"host"`
+	Skew   time.Duration  `yaml:"skew"`
+	Offset time.Duration  `yaml:"offset"`
+	Delay  *time.Duration `yaml:"delay"`
+	States script         `yaml:"states,required"`
+}
+
+func (m *rawMember) UnmarshalNode(n yamlconf.Node) error {
+	type plain rawMember // Without this method.
+	m.node = n
+	if n.Kind() == yamlconf.KindMap {
+		return n.Decode((*plain)(m))
+	}
+	return n.Decode(&m.States)
+}
+
+const (
+	defaultDelay  = time.Millisecond
+	maxDelay      = 10 * time.Second
+	afterTheLast  = time.Second // a test goes on after the last time it names
+	defaultWithin = 100 * time.Millisecond
+)
+
+// Reader reads the configuration that a file of tests names, and says by which
+// name its faults tell of it.
+type Reader func(path string) (name string, src []byte, err error)
+
+// Parse reads a file of tests. The error is a *yamlconf.Error with every fault of
+// the file, or of the configuration that it names.
+func Parse(name string, src []byte, config Reader) (*File, error) {
+	var raw rawFile
+	doc, err := yamlconf.Decode(name, src, &raw)
+	if doc == nil {
+		return nil, err
+	}
+	p := parser{doc: doc, raw: &raw, file: &File{Name: name}}
+	if raw.Config == "" {
+		if err == nil {
+			doc.FaultAt("config", "write the path of a configuration, beside this file or absolute")
+		}
+		return nil, doc.Err()
+	}
+	if p.config, p.source, err = config(raw.Config); err != nil {
+		doc.FaultAt("config", "%v", err)
+		return nil, doc.Err()
+	}
+	plans, err := synccore.Parse(p.config, p.source)
+	if err != nil {
+		return nil, err
+	}
+	if len(raw.Tests) == 0 && doc.Err() == nil {
+		doc.FaultAt("tests", "there is no test: give a list with a name, members and expect for each")
+	}
+	for _, e := range raw.Initial {
+		if plans.Get(e.Key) == nil {
+			doc.Fault(e.Pos, "%s has no synchronizer %q: it has %s", raw.Config, e.Key, strings.Join(names(plans), ", "))
+		}
+	}
+	seen := map[string]int{}
+	for i := range raw.Tests {
+		t := &raw.Tests[i]
+		if line, ok := seen[t.Name]; ok && t.Name != "" {
+			doc.FaultAt(t.node.Path()+".name", "the test in line %d has this name, too", line)
+		}
+		seen[t.Name] = t.node.Pos().Line
+		p.test(t, plans)
+	}
+	if err := doc.Err(); err != nil {
+		return nil, err
+	}
+	return p.file, nil
+}
+
+func names(plans synccore.Plans) []string {
+	list := make([]string, len(plans))
+	for i, plan := range plans {
+		list[i] = plan.Name
+	}
+	return list
+}
+
+type parser struct {
+	doc    *yamlconf.Doc
+	raw    *rawFile
+	file   *File
+	config string
+	source []byte
+}
+
+// testParser reads one test.
+type testParser struct {
+	parser
+	raw     *rawTest
+	test    *Test
+	regions []string
+	entries int
+	last    time.Duration // that is named
+	path    string
+}
+
+func (p *parser) place(n yamlconf.Node) Place {
+	f := p.doc.Note(yamlconf.Fault{Pos: n.Pos()})
+	return Place{File: f.File, Line: f.Line, Column: f.Column, Source: f.Source}
+}
+
+func (p *parser) test(raw *rawTest, plans synccore.Plans) {
+	t := testParser{parser: *p, raw: raw, path: raw.node.Path(), test: &Test{Name: raw.Name, Place: p.place(raw.node)}}
+	if t.test.plan = t.plan(plans); t.test.plan == nil {
+		return
+	}
+	for _, s := range t.test.plan.Sends() {
+		if !slices.Contains(t.regions, s.Region) {
+			t.regions = append(t.regions, s.Region)
+		}
+	}
+	if n := len(t.regions); n > control.MaxOpen {
+		t.doc.Fault(raw.node.Pos(), "the signals of %s go to %d regions, and a member is in at most %d at a time", t.test.plan.Name, n, control.MaxOpen)
+	}
+	t.options()
+	t.members()
+	t.process()
+	t.parent()
+	for _, w := range t.test.windows {
+		t.named(w.to)
+	}
+	for _, n := range raw.Expect {
+		t.expectation(n)
+	}
+	if len(raw.Expect) == 0 {
+		t.fault("expect", "a test that expects nothing cannot fail: say what a predicate comes to")
+	}
+	t.duration()
+	p.file.Tests = append(p.file.Tests, t.test)
+}
+
+func (t *testParser) fault(key, format string, args ...any) {
+	t.doc.FaultAt(t.path+"."+key, format, args...)
+}
+
+// named notes a time that the test names: it goes on beyond.
+func (t *testParser) named(at time.Duration) { t.last = max(t.last, at) }
+
+// plan finds the synchronizer that is tested, awaiting as many members as the test
+// says.
+func (t *testParser) plan(plans synccore.Plans) *synccore.Plan {
+	name := t.raw.Synchronizer
+	switch {
+	case name == "" && len(plans) > 1:
+		t.doc.Fault(t.raw.node.Pos(), "%s has several synchronizers: add synchronizer: with one of %s", t.parser.raw.Config, strings.Join(names(plans), ", "))
+		return nil
+	case name == "":
+		name = plans[0].Name
+	case plans.Get(name) == nil:
+		t.fault("synchronizer", "%s has no synchronizer %q: it has %s", t.parser.raw.Config, name, strings.Join(names(plans), ", "))
+		return nil
+	}
+	if _, ok := t.raw.node.Get("count"); !ok {
+		return plans.Get(name)
+	}
+	changed, err := synccore.Parse(t.config, t.source, synccore.Override{Synchronizer: name, Count: t.raw.Count})
+	if err != nil {
+		t.fault("count", "%v", err)
+		return nil
+	}
+	return changed.Get(name)
+}
+
+func (t *testParser) options() {
+	raw, test := t.raw, t.test
+	test.seeds = []uint64{1}
+	if _, ok := raw.node.Get("seeds"); ok {
+		test.seeds = nil
+		if raw.Seeds < 1 || raw.Seeds > maxSeeds {
+			t.fault("seeds", "%d is out of range: a test is repeated with 1 to %d seeds", raw.Seeds, maxSeeds)
+		}
+		for s := range uint64(min(max(raw.Seeds, 1), maxSeeds)) {
+			test.seeds = append(test.seeds, s+1)
+		}
+	}
+	test.delay, test.loss = defaultDelay, raw.Network.Loss
+	if raw.Network.Delay != nil {
+		test.delay = *raw.Network.Delay
+	}
+	t.checkDelay("network.delay", test.delay)
+	t.checkPart("network.loss", test.loss)
+	if _, ok := raw.node.Get("network"); ok && test.plan.Members.Threads {
+		t.fault("network", "threads report through memory: there is no network")
+	}
+	for i, w := range raw.Network.Windows {
+		at := fmt.Sprintf("network.windows[%d]", i)
+		win := window{from: w.From, to: w.To, part: 1}
+		if w.Loss != nil {
+			win.part = *w.Loss
+			t.checkPart(at+".loss", win.part)
+		}
+		if w.From < 0 || w.To <= w.From || w.To > maxLasts {
+			t.fault(at, "a window goes from a time to a later one, up to %v", maxLasts)
+		}
+		test.windows = append(test.windows, win)
+	}
+}
+
+func (t *testParser) checkDelay(key string, d time.Duration) {
+	if d < 0 || d > maxDelay {
+		t.fault(key, "%v is out of range: a message takes from 0s to %v", d, maxDelay)
+	}
+}
+
+func (t *testParser) checkPart(key string, part float64) {
+	if part < 0 || part > 1 {
+		t.fault(key, "%v is out of range: the part that is lost is from 0 to 1", part)
+	}
+}
+
+func (t *testParser) reader() *reader {
+	return &reader{
+		doc: t.doc, schema: t.test.plan.State, what: "the state", members: true,
+		local: t.test.plan.Members.Threads, regions: t.regions, count: &t.entries,
+	}
+}
+
+// initial gives the fields that first states may leave out.
+func (t *testParser) initial() []scgs.Value {
+	row := make([]scgs.Value, len(t.test.plan.State))
+	file, _ := t.parser.raw.Initial.Get(t.test.plan.Name)
+	for _, text := range []rawText{file, t.raw.Initial} {
+		if text.text == "" {
+			continue
+		}
+		r := t.reader()
+		r.members = false
+		p := piece{text.node, 0, text.text}
+		for _, w := range split(text.text, ' ') {
+			field, value, ok := strings.Cut(w.text, "=")
+			if !ok {
+				r.fault(p, w.offset, "%q is no FIELD=VALUE", w.text)
+				continue
+			}
+			if i := r.field(p, w, field); i >= 0 {
+				row[i] = r.value(p, word{value, w.offset + len(field) + 1}, r.schema[i])
+			}
+		}
+	}
+	return row
+}
+
+func (t *testParser) members() {
+	initial := t.initial()
+	if len(t.raw.Members) == 0 {
+		t.fault("members", "a test needs members, each with a timeline")
+	}
+	for i := range t.raw.Members {
+		e := &t.raw.Members[i]
+		names, err := expand(e.Key)
+		if err != nil {
+			t.doc.Fault(e.Pos, "%v", err)
+			continue
+		}
+		// One script for all of them: its faults are told once.
+		first := t.participant(e.Key, &e.Value, initial)
+		for _, name := range names {
+			m := *first
+			m.name = name
+			if m.host == "" && m.skew > 0 {
+				m.host = "host-" + name
+			}
+			if t.member(name) != nil {
+				t.doc.Fault(e.Pos, "member %q is there already", name)
+			}
+			t.test.members = append(t.test.members, &m)
+		}
+	}
+	if n := len(t.test.members); n > maxMembers {
+		t.fault("members", "%d members, at most %d take part in a test", n, maxMembers)
+	}
+	t.hosts()
+	for i := range t.test.windows {
+		if n := t.raw.Network.Windows[i].Members; n != nil {
+			t.test.windows[i].members, _ = t.names(*n) // Its faults are told.
+		}
+	}
+}
+
+func (t *testParser) member(name string) *participant {
+	for _, m := range t.test.members {
+		if m.name == name {
+			return m
+		}
+	}
+	return nil
+}
+
+func (t *testParser) participant(key string, raw *rawMember, initial []scgs.Value) *participant {
+	at := "members." + yamlconf.Path(key)
+	m := &participant{host: raw.Host, skew: raw.Skew, off: raw.Offset, delay: t.test.delay, initial: initial}
+	if raw.Delay != nil {
+		m.delay = *raw.Delay
+		t.checkDelay(at+".delay", m.delay)
+	}
+	switch {
+	case t.test.plan.Members.Threads && raw.node.Kind() == yamlconf.KindMap:
+		t.fault(at, "threads share the clock and the memory of their process: a timeline is all that can be said of them")
+	case m.host != "" && wire.CheckToken("host", m.host) != nil:
+		t.fault(at+".host", "%v", wire.CheckToken("host", m.host))
+	case m.skew < 0 || m.skew > time.Hour:
+		t.fault(at+".skew", "%v is out of range: a clock is off by at most 0s to 1h", m.skew)
+	case m.off.Abs() > m.skew:
+		t.fault(at, "the clock is off by %v and claims to be off by at most %v: give a skew of %v or more", m.off, m.skew, m.off.Abs())
+	}
+	m.entries = t.reader().read(raw.States)
+	for _, e := range m.entries {
+		t.named(e.at)
+		for _, s := range e.steps {
+			m.manual = m.manual || s.verb == verbEnter || s.verb == verbExit
+		}
+	}
+	t.lives(m)
+	return m
+}
+
+// lives checks that what a member does makes sense in its order: it joins with a
+// whole state, and does nothing while it is not there.
+func (t *testParser) lives(m *participant) {
+	r := t.reader()
+	here, left := false, time.Duration(0)
+	missing := lacking(m.initial)
+	for i, e := range m.entries {
+		here = here || i == 0
+		for j, s := range e.steps {
+			switch {
+			case s.verb == verbJoin && here && (i > 0 || j > 0):
+				r.fault(e.piece, s.word.offset, "the member is here already")
+			case s.verb == verbJoin && !here:
+				here, missing = true, lacking(m.initial)
+			case !here:
+				r.fault(e.piece, s.word.offset, "the member has left at %v: join comes first", left)
+				return
+			case s.verb == verbLeave || s.verb == verbCrash:
+				here, left = false, e.at
+			}
+			for _, a := range s.values {
+				missing[a.field] = false
+			}
+		}
+		var lacks []string
+		for k, f := range r.schema {
+			if here && missing[k] {
+				lacks = append(lacks, f.Name)
+			}
+		}
+		if len(lacks) > 0 {
+			r.fault(e.piece, 0, "the first state lacks %s: give every field, or put what all members begin with below initial", strings.Join(lacks, ", "))
+			return
+		}
+	}
+}
+
+func lacking(row []scgs.Value) []bool {
+	list := make([]bool, len(row))
+	for i, v := range row {
+		list[i] = v.Type() == scgs.Invalid
+	}
+	return list
+}
+
+// hosts checks that members of one host agree on its clock.
+func (t *testParser) hosts() {
+	clocks := map[string]*participant{}
+	for _, m := range t.test.members {
+		first := clocks[m.host]
+		if m.host == "" {
+			continue
+		}
+		if first == nil {
+			clocks[m.host] = m
+			continue
+		}
+		if first.skew != m.skew || first.off != m.off {
+			t.fault("members."+yamlconf.Path(m.name), "%q and %q are on host %s and have clocks with another skew or offset: a host has one clock", first.name, m.name, m.host)
+		}
+	}
+}
+
+// process reads the timeline of the process beside its threads.
+func (t *testParser) process() {
+	schema := t.test.plan.Process
+	switch {
+	case len(t.raw.Process) == 0 && len(schema) > 0:
+		t.doc.Fault(t.raw.node.Pos(), "%s declares a state of the process: add process: with a timeline of %s", t.test.plan.Name, fieldNames(schema))
+	case len(t.raw.Process) > 0 && len(schema) == 0:
+		t.fault("process", "%s declares no state of a process", t.test.plan.Name)
+	case len(schema) > 0:
+		r := &reader{doc: t.doc, schema: schema, what: "the process", count: &t.entries}
+		t.test.process = r.read(t.raw.Process)
+		missing := make([]bool, len(schema))
+		for i := range missing {
+			missing[i] = true
+		}
+		for i, e := range t.test.process {
+			t.named(e.at)
+			for _, s := range e.steps {
+				for _, a := range s.values {
+					missing[a.field] = false
+				}
+			}
+			if j := slices.Index(missing, true); i == 0 && j >= 0 {
+				r.fault(e.piece, 0, "the first state of the process lacks %s: give every field", schema[j].Name)
+			}
+		}
+	}
+}
+
+// parent reads the signals that come from the level above: TIME SIGNAL
+// FIELD=VALUE...
+func (t *testParser) parent() {
+	signals := t.test.plan.FromParent()
+	if len(t.raw.Parent) > 0 && len(signals) == 0 {
+		t.fault("parent", "%s has no parent that sends signals", t.test.plan.Name)
+		return
+	}
+	r := &reader{doc: t.doc, count: &t.entries}
+	for _, p := range t.raw.Parent {
+		words := split(p.text, ' ')
+		if len(words) < 2 {
+			r.fault(p, 0, "write TIME SIGNAL FIELD=VALUE...")
+			continue
+		}
+		at, ok := r.duration(p, words[0], "an entry begins with its time, such as 200ms")
+		if !ok {
+			continue
+		}
+		known := make([]string, len(signals))
+		for i, s := range signals {
+			known[i] = s.Name
+		}
+		i := slices.Index(known, words[1].text)
+		if i < 0 {
+			r.fault(p, words[1].offset, "the parent sends no signal %q: it sends %s", words[1].text, strings.Join(known, ", "))
+			continue
+		}
+		r.schema, r.what = signals[i].Fields, "the signal "+signals[i].Name
+		values := make([]scgs.Value, len(r.schema))
+		for _, w := range words[2:] {
+			field, text, _ := strings.Cut(w.text, "=")
+			if j := r.field(p, w, field); j >= 0 {
+				values[j] = r.value(p, word{text, w.offset + len(field) + 1}, r.schema[j])
+			}
+		}
+		for j, f := range r.schema {
+			if values[j].Type() == scgs.Invalid {
+				r.fault(p, words[1].offset, "the signal %s carries %s: give it a value", signals[i].Name, f.Name)
+				break
+			}
+		}
+		t.named(at)
+		t.test.parent = append(t.test.parent, parentSignal{at, signals[i].Name, values})
+	}
+}
+
+// duration is up to a second after the last time that is named.
+func (t *testParser) duration() {
+	t.test.lasts = cmp.Or(t.raw.Lasts, min(t.last+afterTheLast, maxLasts))
+	switch {
+	case t.raw.Lasts < 0 || t.raw.Lasts > maxLasts:
+		t.fault("lasts", "%v is out of range: a test lasts at most %v", t.raw.Lasts, maxLasts)
+	case t.test.lasts < t.last:
+		t.fault("lasts", "the test names %v, and ends before: leave lasts out, or make it longer", t.last)
+	}
+}

@@ -1,0 +1,271 @@
+package ruletest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// log is what happened in one run, each list in the order of time.
+type log struct {
+	lines    []line
+	verdicts map[string][]verdict
+	sent     []*sent
+	known    map[sentKey]*sent
+	epochs   []epoch
+	memory   []row
+	summary  []row
+	refused  map[string]string // why members were not taken in
+}
+
+// line is something that happened, as it is shown.
+type line struct {
+	at      time.Duration
+	subject string // of which predicate, signal and so on; empty: it concerns all
+	text    string
+}
+
+// verdict is in force from its time on.
+type verdict struct {
+	at     time.Duration
+	truth  predicates.Truth
+	reason string
+	fired  bool
+}
+
+// sent is a signal of one decision to one member.
+type sent struct {
+	at     time.Duration
+	signal *control.Signal
+	fate   control.Fate
+	detail string
+}
+
+// epoch is a set of members that is in force from its time on, empty while there
+// are too few.
+type epoch struct {
+	at      time.Duration
+	members []string
+}
+
+// row is in force from its time on.
+type row struct {
+	at     time.Duration
+	values []scgs.Value
+}
+
+// sentKey tells signals apart.
+type sentKey struct {
+	decision     control.Decision
+	name, target string
+}
+
+func (v verdict) since() time.Duration { return v.at }
+func (e epoch) since() time.Duration   { return e.at }
+func (r row) since() time.Duration     { return r.at }
+
+// unsettled is the fate of a signal that has none yet.
+const unsettled control.Fate = 0
+
+func newLog(plan *synccore.Plan) *log {
+	l := &log{verdicts: map[string][]verdict{}, known: map[sentKey]*sent{}, refused: map[string]string{}}
+	for _, name := range plan.Predicates() {
+		l.verdicts[name] = []verdict{{at: -1, truth: predicates.Unknown, reason: "there is no global state yet"}}
+	}
+	l.epochs = []epoch{{at: -1}}
+	l.summary = []row{{at: -1}}
+	return l
+}
+
+func (l *log) add(at time.Duration, subject, format string, args ...any) {
+	at = max(at, 0) // What was before the test was there when it began.
+	l.lines = append(l.lines, line{at, subject, fmt.Sprintf(format, args...)})
+}
+
+// output takes what a step has told.
+func (l *log) output(at time.Duration, plan *synccore.Plan, o *synccore.Output) {
+	verdicts := o.Verdicts
+	for i := range o.Epochs {
+		e := &o.Epochs[i]
+		for len(verdicts) > 0 && e.Epoch > 0 && verdicts[0].Epoch < e.Epoch {
+			l.verdict(at, &verdicts[0])
+			verdicts = verdicts[1:]
+		}
+		l.epoch(at, e)
+	}
+	for i := range verdicts {
+		l.verdict(at, &verdicts[i])
+	}
+	for i := range o.Signals {
+		for j := range o.Signals[i].Msg.Signals {
+			s := o.Signals[i].Msg.Signals[j]
+			l.signal(at, &s)
+		}
+	}
+	for _, f := range o.Fates {
+		l.fate(at, f)
+	}
+	for i := range o.Summary {
+		l.summarize(at, plan, &o.Summary[i])
+	}
+	for _, r := range o.Rejected {
+		l.add(at, "", "refused %s: %s", r.From, r.Reason)
+	}
+	for _, w := range o.Welcomes {
+		if w.Msg.Refused {
+			l.refused[w.To] = w.Msg.Reason
+		}
+	}
+	if o.Failed != "" {
+		l.add(at, "", "the synchronizer ends: %s", o.Failed)
+		l.nothing(at, "the synchronizer has ended: "+o.Failed)
+	}
+}
+
+func (l *log) verdict(at time.Duration, v *synccore.Verdict) {
+	l.verdicts[v.Predicate] = append(l.verdicts[v.Predicate], verdict{at, v.Truth, v.Reason, v.Fired})
+	switch {
+	case v.Fired:
+		parts := make([]string, len(v.Witness))
+		for i := range v.Witness {
+			parts[i] = v.Witness[i].String()
+		}
+		l.add(at, v.Predicate, "%s fires on %s", v.Predicate, strings.Join(parts, ", "))
+	case v.Truth == predicates.Unknown:
+		l.add(at, v.Predicate, "%s is unknown: %s", v.Predicate, v.Reason)
+	default:
+		l.add(at, v.Predicate, "%s is %v", v.Predicate, v.Truth)
+	}
+}
+
+// epoch begins all predicates anew.
+func (l *log) epoch(at time.Duration, e *synccore.Epoch) {
+	for _, d := range e.Dropped {
+		l.add(at, "", "%s is no longer a member: %s", d.Name, d.Reason)
+	}
+	if e.Epoch == 0 {
+		l.epochs = append(l.epochs, epoch{at: at})
+		l.add(at, "", "too few members, nothing is decided: %s", orNone(e.Members))
+		l.nothing(at, "there are too few members")
+		return
+	}
+	if slices.Equal(l.epochs[len(l.epochs)-1].members, e.Members) && len(e.Joined) == 0 {
+		return // One left that was in no epoch.
+	}
+	l.epochs = append(l.epochs, epoch{at, slices.Clone(e.Members)})
+	l.add(at, "", "epoch %d: %s", e.Epoch, strings.Join(e.Members, ", "))
+	l.nothing(at, fmt.Sprintf("epoch %d has no global state yet", e.Epoch))
+}
+
+// nothing is known of any predicate.
+func (l *log) nothing(at time.Duration, reason string) {
+	for name := range l.verdicts {
+		l.verdicts[name] = append(l.verdicts[name], verdict{at: at, truth: predicates.Unknown, reason: reason})
+	}
+}
+
+// signal notes one that goes out, the first time it does.
+func (l *log) signal(at time.Duration, s *control.Signal) *sent {
+	key := sentKey{s.Decision, s.Name, s.Target}
+	if known := l.known[key]; known != nil {
+		return known
+	}
+	known := &sent{at: at, signal: s}
+	l.known[key] = known
+	l.sent = append(l.sent, known)
+	l.add(at, s.Name, "signal %s (%v region %s%s) to %s", s.Name, s.Kind, s.Region, dataText(s.Data), s.Target)
+	return known
+}
+
+func dataText(data []control.Datum) string {
+	var b strings.Builder
+	for _, d := range data {
+		fmt.Fprintf(&b, " %s=%v", d.Name, d.Value)
+	}
+	return b.String()
+}
+
+func (l *log) fate(at time.Duration, f synccore.FateEvent) {
+	s := l.signal(at, f.Signal)
+	s.fate, s.detail = f.Fate, f.Detail
+	l.add(at, f.Signal.Name, "signal %s to %s: %s", f.Signal.Name, f.Signal.Target, fateText(s))
+}
+
+func fateText(s *sent) string {
+	switch {
+	case s.fate == unsettled:
+		return "no fate yet"
+	case s.detail != "":
+		return fmt.Sprintf("%v (%s)", s.fate, s.detail)
+	}
+	return s.fate.String()
+}
+
+func (l *log) summarize(at time.Duration, plan *synccore.Plan, e *synccore.SummaryEvent) {
+	switch e.Kind {
+	case synccore.SummaryStart:
+		l.summary = append(l.summary, row{at, slices.Clone(e.Row)})
+		l.add(at, "summary", "summary %s", rowText(plan.SummaryFields(), e.Row))
+	case synccore.SummaryEnd:
+		l.summary = append(l.summary, row{at: at})
+	case synccore.SummaryAlive:
+	}
+}
+
+// remember notes the memory where it has changed.
+func (l *log) remember(at time.Duration, schema scgs.Schema, values []scgs.Value) {
+	if n := len(l.memory); n > 0 && sameRow(l.memory[n-1].values, values) {
+		return
+	}
+	if l.memory = append(l.memory, row{at, slices.Clone(values)}); len(values) > 0 {
+		l.add(at, "memory", "memory %s", rowText(schema, values))
+	}
+}
+
+func sameRow(a, b []scgs.Value) bool { return slices.EqualFunc(a, b, same) }
+
+func same(a, b scgs.Value) bool { return a.Type() == b.Type() && a.String() == b.String() }
+
+func rowText(schema scgs.Schema, values []scgs.Value) string {
+	parts := make([]string, len(values))
+	for i, v := range values {
+		parts[i] = schema[i].Name + "=" + valueText(v)
+	}
+	return strings.Join(parts, " ")
+}
+
+func valueText(v scgs.Value) string {
+	if v.Type() == scgs.Invalid {
+		return "unknown"
+	}
+	return v.String()
+}
+
+// about lists what happened to a subject, and what concerns all.
+func (l *log) about(subject string) []string {
+	var list []string
+	for _, x := range l.lines {
+		if subject == x.subject || x.subject == "" {
+			list = append(list, fmt.Sprintf("%-10s %s", clock(x.at), x.text))
+		}
+	}
+	return list
+}
+
+// all lists everything that happened.
+func (l *log) all() []string {
+	var list []string
+	for _, x := range l.lines {
+		list = append(list, fmt.Sprintf("%-10s %s", clock(x.at), x.text))
+	}
+	return list
+}
+
+// clock gives a time with a precision of a microsecond.
+func clock(d time.Duration) string { return d.Round(time.Microsecond).String() }

@@ -1,0 +1,438 @@
+package ruletest
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// The limits of a test.
+const (
+	maxLasts   = time.Hour
+	maxMembers = 1000
+	maxEntries = 100_000 // of all timelines, with repetitions
+	maxSeeds   = 10_000
+)
+
+// script is a timeline as the file writes it, cut at its bars.
+type script []piece
+
+// piece is one entry of a timeline: a part of a text of the file.
+type piece struct {
+	node   yamlconf.Node
+	offset int
+	text   string
+}
+
+// UnmarshalNode takes a text with bars between the entries, or a list of such
+// texts.
+func (s *script) UnmarshalNode(n yamlconf.Node) error {
+	switch n.Kind() { //nolint:exhaustive // What is left is no timeline.
+	case yamlconf.KindText:
+		for _, w := range split(n.Text(), '|') {
+			*s = append(*s, piece{n, w.offset, w.text})
+		}
+		return nil
+	case yamlconf.KindList:
+		for _, item := range n.Items() {
+			if err := item.Decode(s); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return n.Fault(`a timeline is a text such as "0s phase=idle | 200ms phase=busy", or a list of such texts`)
+}
+
+// word is a part of a text.
+type word struct {
+	text   string
+	offset int
+}
+
+// split cuts a text at a separator that is in no quotes and no brackets, and
+// trims the parts; empty ones between blanks are left out.
+func split(text string, separator byte) []word {
+	var words []word
+	depth, start := 0, 0
+	quote := byte(0)
+	cut := func(end int) {
+		part := text[start:end]
+		lead := len(part) - len(strings.TrimLeft(part, " \n"))
+		if part = strings.TrimSpace(part); part != "" || separator != ' ' {
+			words = append(words, word{part, start + lead})
+		}
+		start = end + 1
+	}
+	for i := range len(text) {
+		switch c := text[i]; {
+		case quote != 0:
+			if c == quote {
+				quote = 0
+			}
+		case c == '"' || c == '\'':
+			quote = c
+		case c == '[' || c == '{':
+			depth++
+		case c == ']' || c == '}':
+			depth--
+		case depth == 0 && (c == separator || separator == ' ' && c == '\n'):
+			cut(i)
+		}
+	}
+	cut(len(text))
+	return words
+}
+
+// entry is what happens at one time, in the order of its steps.
+type entry struct {
+	at    time.Duration
+	piece piece
+	steps []step
+}
+
+type verb uint8
+
+const (
+	verbSet verb = iota // a state: the fields in values
+	verbJoin
+	verbLeave
+	verbCrash
+	verbCut
+	verbHeal
+	verbEnter
+	verbExit
+)
+
+// verbs are the words of a timeline beside FIELD=VALUE.
+var verbs = map[string]verb{
+	"join": verbJoin, "leave": verbLeave, "crash": verbCrash, "cut": verbCut, "heal": verbHeal, "enter": verbEnter, "exit": verbExit,
+}
+
+type step struct {
+	verb   verb
+	region string
+	values []assigned
+	word   word
+}
+
+// assigned is a value for the field of that number.
+type assigned struct {
+	field int
+	value scgs.Value
+}
+
+// reader reads timelines of one schema.
+type reader struct {
+	doc     *yamlconf.Doc
+	schema  scgs.Schema
+	what    string // "the state", for faults
+	members bool   // its entries may hold verbs
+	local   bool   // of threads
+	regions []string
+	count   *int // entries so far, of the whole test
+}
+
+func (r *reader) fault(p piece, offset int, format string, args ...any) {
+	r.doc.FaultIn(p.node.Path(), p.offset+offset, format, args...)
+}
+
+// read reads a timeline; its entries are in ascending order of time.
+func (r *reader) read(s script) []entry {
+	var list []entry
+	last := time.Duration(-1)
+	for _, p := range s {
+		words := split(p.text, ' ')
+		if len(words) == 0 {
+			r.fault(p, 0, "an entry of a timeline is empty: write TIME FIELD=VALUE..., with bars between the entries")
+			continue
+		}
+		at, ok := r.duration(p, words[0], "an entry of a timeline begins with its time, such as 200ms")
+		if !ok {
+			continue
+		}
+		if at <= last {
+			r.fault(p, words[0].offset, "%v is not after %v: the entries of a timeline are in the order of time", at, last)
+			continue
+		}
+		for _, e := range r.entries(p, at, words[1:]) {
+			last = e.at
+			list = append(list, e)
+		}
+	}
+	return list
+}
+
+func (r *reader) duration(p piece, w word, hint string) (time.Duration, bool) {
+	d, err := time.ParseDuration(w.text)
+	switch {
+	case err != nil:
+		r.fault(p, w.offset, "%q is no time: %s", w.text, hint)
+	case d < 0 || d > maxLasts:
+		r.fault(p, w.offset, "%v is out of range: a test lasts from 0s to %v", d, maxLasts)
+	default:
+		return d, true
+	}
+	return 0, false
+}
+
+// entries are one entry, or as many as its words repeat.
+func (r *reader) entries(p piece, at time.Duration, words []word) []entry {
+	var every time.Duration
+	if n := len(words); n >= 2 && words[n-2].text == "every" {
+		var ok bool
+		if every, ok = r.duration(p, words[n-1], "every needs one, such as 100ms"); !ok {
+			return nil
+		}
+		if every == 0 {
+			r.fault(p, words[n-1].offset, "every 0s would never come to an end: give a time above 0")
+			return nil
+		}
+		words = words[:n-2]
+	}
+	first := entry{at: at, piece: p}
+	times, ramps := 0, []ramp(nil)
+	state := -1 // the step that sets fields
+	for i := 0; i < len(words); i++ {
+		w := words[i]
+		field, text, isState := strings.Cut(w.text, "=")
+		if !isState {
+			s, used := r.verb(p, words[i:])
+			i += used
+			if s.verb != verbSet {
+				first.steps = append(first.steps, s)
+			}
+			continue
+		}
+		if state < 0 {
+			state = len(first.steps)
+			first.steps = append(first.steps, step{verb: verbSet, word: w})
+		}
+		index := r.field(p, w, field)
+		if index < 0 {
+			continue
+		}
+		for _, a := range first.steps[state].values {
+			if a.field == index {
+				r.fault(p, w.offset, "%s is given twice at %v", field, at)
+			}
+		}
+		at := word{text, w.offset + len(field) + 1}
+		if m, ok := r.ramp(p, at, index); ok {
+			ramps = append(ramps, m)
+			if times > 0 && times != m.times {
+				r.fault(p, at.offset, "%q goes on for %d steps, and another field of the entry for %d: they have to agree", text, m.times, times)
+			}
+			times = m.times
+			first.steps[state].values = append(first.steps[state].values, assigned{index, m.at(0)})
+			continue
+		}
+		first.steps[state].values = append(first.steps[state].values, assigned{index, r.value(p, at, r.schema[index])})
+	}
+	switch {
+	case len(ramps) > 0 && every == 0:
+		r.fault(p, 0, `a value that repeats needs a pace: end the entry with "every 100ms"`)
+	case len(ramps) == 0 && every > 0:
+		r.fault(p, 0, `nothing repeats here: "every" goes with a value such as 0+0.1x10`)
+	}
+	*r.count += times + 1
+	if *r.count > maxEntries {
+		if *r.count -= times + 1; *r.count <= maxEntries { // Told once.
+			r.fault(p, 0, "the timelines of this test have more than %d entries: shorten one", maxEntries)
+			*r.count = maxEntries + 1
+		}
+		return nil
+	}
+	list := []entry{first}
+	for n := 1; n <= times; n++ {
+		s := step{verb: verbSet, word: first.steps[state].word}
+		for _, m := range ramps {
+			s.values = append(s.values, assigned{m.field, m.at(n)})
+		}
+		list = append(list, entry{at: first.at + time.Duration(n)*every, piece: p, steps: []step{s}})
+	}
+	if end := list[len(list)-1].at; end > maxLasts || end < first.at {
+		r.fault(p, 0, "the last repetition is out of range: a test lasts at most %v", maxLasts)
+		return nil
+	}
+	return list
+}
+
+// verb reads a word that sets no field, and says how many more words it took. A
+// fault is a step that sets nothing.
+func (r *reader) verb(p piece, words []word) (step, int) {
+	w := words[0]
+	v, ok := verbs[w.text]
+	known := []string{"join", "leave", "enter REGION", "exit REGION"}
+	if !r.local {
+		known = []string{"join", "leave", "crash", "cut", "heal", "enter REGION", "exit REGION"}
+	}
+	switch {
+	case !r.members:
+		r.fault(p, w.offset, "%q is no FIELD=VALUE: %s has the fields %s", w.text, r.what, fieldNames(r.schema))
+		return step{}, 0
+	case !ok:
+		r.fault(p, w.offset, "%q is neither FIELD=VALUE nor one of %s", w.text, strings.Join(known, ", "))
+		return step{}, 0
+	case r.local && (v == verbCrash || v == verbCut || v == verbHeal):
+		r.fault(p, w.offset, "a thread cannot %s by itself: it shares its process with the synchronizer; use leave", w.text)
+		return step{}, 0
+	case v != verbEnter && v != verbExit:
+		return step{verb: v, word: w}, 0
+	case len(words) == 1:
+		r.fault(p, w.offset, "%s needs a region", w.text)
+		return step{}, 0
+	}
+	region := words[1].text
+	if !slices.Contains(r.regions, region) {
+		r.fault(p, words[1].offset, "no signal goes to a region %q: the predicates send to %s", region, orNone(r.regions))
+	}
+	return step{verb: v, region: region, word: w}, 1
+}
+
+func (r *reader) field(p piece, w word, name string) int {
+	i := r.schema.Index(name)
+	if i < 0 {
+		names := make([]string, len(r.schema))
+		for i, f := range r.schema {
+			names[i] = f.Name
+		}
+		r.fault(p, w.offset, "%s has no field %q: %s", r.what, name, choice(name, names))
+	}
+	return i
+}
+
+func (r *reader) value(p piece, w word, f scgs.Field) scgs.Value {
+	v, err := synccore.ParseValue(f, unquote(w.text))
+	if err != nil {
+		r.fault(p, w.offset, "%v", err)
+	}
+	return v
+}
+
+// unquote takes the quotes off a text.
+func unquote(text string) string {
+	if n := len(text); n >= 2 && (text[0] == '"' || text[0] == '\'') && text[n-1] == text[0] {
+		return text[1 : n-1]
+	}
+	return text
+}
+
+// ramp is a value that changes by a step so many times.
+type ramp struct {
+	field    int
+	typ      scgs.Type
+	from, by scgs.Value
+	times    int
+}
+
+var (
+	rampText  = regexp.MustCompile(`^(.+)x([0-9]+)$`)
+	signsText = regexp.MustCompile(`[-+]`)
+)
+
+// ramp reads A+BxN and A-BxN, for a number or a duration.
+func (r *reader) ramp(p piece, w word, field int) (ramp, bool) {
+	f := r.schema[field]
+	m := rampText.FindStringSubmatch(w.text)
+	if m == nil || f.Type != scgs.Int && f.Type != scgs.Float && f.Type != scgs.Duration {
+		return ramp{}, false
+	}
+	times, err := strconv.Atoi(m[2])
+	if err != nil || times > maxEntries {
+		r.fault(p, w.offset, "%q repeats more than %d times", w.text, maxEntries)
+		return ramp{field: field, typ: f.Type}, true
+	}
+	// 1e-3+1e-3x2 has three signs, one of which divides it.
+	for _, at := range signsText.FindAllStringIndex(m[1], -1) {
+		from, err := synccore.ParseValue(f, m[1][:at[0]])
+		by, err2 := synccore.ParseValue(f, strings.TrimPrefix(m[1][at[0]:], "+"))
+		if err != nil || err2 != nil {
+			continue
+		}
+		// The values are exact up to there, and their sums are no overflow.
+		const limit = 1 << 61
+		if end := math.Abs(from.Float()) + float64(times)*math.Abs(by.Float()); f.Type != scgs.Float && end > limit || math.IsInf(end, 0) {
+			r.fault(p, w.offset, "the values of %q go out of range", w.text)
+			by, times = from, 0
+		}
+		return ramp{field, f.Type, from, by, times}, true
+	}
+	return ramp{}, false
+}
+
+// at is the value after n steps.
+func (m ramp) at(n int) scgs.Value {
+	if n == 0 {
+		return m.from
+	}
+	switch m.typ { // The reader makes ramps of numbers only.
+	case scgs.Int:
+		return scgs.IntValue(m.from.Int() + int64(n)*m.by.Int())
+	case scgs.Float:
+		return scgs.FloatValue(m.from.Float() + float64(n)*m.by.Float())
+	default:
+		return scgs.DurationValue(m.from.Duration() + time.Duration(n)*m.by.Duration())
+	}
+}
+
+// choice says which name may have been meant, and which there are.
+func choice(name string, known []string) string {
+	if near := yamlconf.Nearest(name, known); near != "" {
+		return fmt.Sprintf("did you mean %q? There is %s", near, orNone(known))
+	}
+	return "there is " + orNone(known)
+}
+
+func fieldNames(s scgs.Schema) string {
+	names := make([]string, len(s))
+	for i, f := range s {
+		names[i] = f.Name
+	}
+	return orNone(names)
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}
+
+var rangeText = regexp.MustCompile(`^(.*?)([0-9]{1,6})\.\.(.*?)([0-9]{1,6})$`)
+
+// expand gives the names of a key: itself, or w1, w2, w3 for w1..w3.
+func expand(key string) ([]string, error) {
+	m := rangeText.FindStringSubmatch(key)
+	if m == nil {
+		return []string{key}, wire.CheckToken("member", key)
+	}
+	from, _ := strconv.Atoi(m[2]) // The pattern lets only digits in.
+	to, _ := strconv.Atoi(m[4])
+	switch {
+	case m[3] != "" && m[3] != m[1]:
+		return nil, fmt.Errorf("%q is no range of names: write the same name with the first and the last number, as in w1..w3", key)
+	case to < from:
+		return nil, fmt.Errorf("the range %q has no member: %d is above %d", key, from, to)
+	case to-from >= maxMembers:
+		return nil, fmt.Errorf("the range %q has %d members, at most %d take part in a test", key, to-from+1, maxMembers)
+	}
+	width := 0
+	if strings.HasPrefix(m[2], "0") {
+		width = len(m[2])
+	}
+	var names []string
+	for i := from; i <= to; i++ {
+		names = append(names, fmt.Sprintf("%s%0*d", m[1], width, i))
+	}
+	return names, wire.CheckToken("member", names[len(names)-1])
+}

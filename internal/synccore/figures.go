@@ -1,0 +1,136 @@
+package synccore
+
+import (
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Class says in one word why an input was refused, for counting: [Rejection]
+// says it in full.
+type Class uint8
+
+// The classes. ClassFrame, ClassVersion, ClassSchema and ClassSend are those of
+// whoever decodes and encodes for a [Core].
+const (
+	ClassValue    Class = iota // an expression of the configuration has no value where one is needed
+	ClassFrame                 // what came is no frame, or not one for this subject
+	ClassVersion               // a frame of another version
+	ClassSchema                // reports with other fields than the declared ones
+	ClassSend                  // a message does not fit a frame
+	ClassSender                // a frame under another name than that of its subject, or of no known incarnation
+	ClassReplaced              // a newer incarnation has taken over the name
+	ClassFull                  // one member too many
+	ClassState                 // the type of a program's state does not match, or it has undeclared threads
+	ClassTimeline              // stamps of another timeline, or of none
+	ClassReport                // a value, or a stamp by itself
+	ClassOrder                 // a number or stamp that does not fit those before it
+	classes
+)
+
+// Classes lists every class in order, for tables of counters.
+var Classes = func() (all [classes]Class) {
+	for i := range all {
+		all[i] = Class(i)
+	}
+	return all
+}()
+
+// String gives the word of a class in logs and metrics.
+func (c Class) String() string {
+	return [...]string{
+		"value", "frame", "version", "schema", "send", "sender", "replaced", "full", "state", "timeline", "report", "order", "none",
+	}[min(c, classes)]
+}
+
+// Counts are counters since the machine was made.
+type Counts struct {
+	Reports   uint64 // taken in, without copies
+	Gaps      uint64 // in the reports of members, given up
+	Collapsed uint64 // local states given up because too many of one member waited
+	Global    uint64 // global states
+	Partial   uint64 // global states with unknown members
+}
+
+// Counts returns the counters so far.
+func (c *Core) Counts() Counts {
+	s := c.det.Stats()
+	return Counts{Reports: c.taken, Gaps: s.Gaps, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial}
+}
+
+// Figures are how the machine stands.
+type Figures struct {
+	Epoch   uint64 // 0: nothing is decided
+	Online  int    // members that are there
+	Awaited int    // members that an epoch needs
+	Waiting int    // signals without a final fate
+	// The clocks of the members that are there: those that read the reference clock
+	// itself, and the others by status.
+	Exact  int
+	Clocks [clocksync.Untrusted + 1]int
+	// Bound is the widest half width of the newest stamps that have one.
+	Bound   time.Duration
+	Bounded bool // there is such a stamp
+	// Truths counts the predicates by their newest verdict in the epoch, Told those
+	// that have one; the others count as unknown.
+	Truths [predicates.True + 1]int
+	Told   int
+}
+
+// Figures looks at every member and every predicate, so it is not for each step.
+func (c *Core) Figures() Figures {
+	f := Figures{Epoch: c.Epoch(), Awaited: c.plan.Members.Count, Waiting: len(c.outbox)}
+	if c.begun {
+		f.Awaited = c.plan.Members.Min
+	}
+	for _, m := range c.sorted {
+		if !m.gone {
+			f.Online++
+			c.clockFigures(m, &f)
+		}
+	}
+	for i := range c.states {
+		truth := predicates.Unknown
+		if s := &c.states[i]; s.told {
+			truth = s.truth
+			f.Told++
+		}
+		f.Truths[truth]++
+	}
+	return f
+}
+
+func (c *Core) clockFigures(m *member, f *Figures) {
+	if c.exact(m) {
+		f.Exact++
+		f.Bounded = true
+		return
+	}
+	f.Clocks[m.quality.Status]++
+	if m.within.Bounded() {
+		f.Bounded = true
+		f.Bound = max(f.Bound, (m.within.Width()+1)/2)
+	}
+}
+
+// heardAt is when the newest of the reports that began a global state was taken
+// in; MinInstant if that is not known any more.
+func (c *Core) heardAt(changed []scgs.Change) clocksync.Instant {
+	at := clocksync.MinInstant
+	for _, ch := range changed {
+		if !ch.Unknown {
+			at = max(at, c.byIndex[ch.Member].heardAt(ch.Seq))
+		}
+	}
+	return at
+}
+
+// heardAt is when a member's report was taken in, if that is still known.
+func (m *member) heardAt(seq uint64) clocksync.Instant {
+	if m.tookFrom > 0 && seq >= m.tookFrom {
+		return m.took
+	}
+	return clocksync.MinInstant
+}

@@ -1,0 +1,53 @@
+package synccore_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/predicates"
+)
+
+// figures tells how the machine stands, and of its last step what only those who
+// count look at.
+func (s *story) figures() string {
+	f, c := s.core.Figures(), s.core.Counts()
+	var b strings.Builder
+	fmt.Fprintf(&b, "epoch %d, %d of %d online, %d signals wait\n", f.Epoch, f.Online, f.Awaited, f.Waiting)
+	fmt.Fprintf(&b, "clocks: %d exact", f.Exact)
+	for status, n := range f.Clocks {
+		fmt.Fprintf(&b, ", %d %v", n, clocksync.Status(status))
+	}
+	if f.Bounded {
+		fmt.Fprintf(&b, "; bound %v", f.Bound)
+	}
+	fmt.Fprintf(&b, "\npredicates: %d true, %d false, %d unknown, %d told\n", f.Truths[predicates.True], f.Truths[predicates.False], f.Truths[predicates.Unknown], f.Told)
+	fmt.Fprintf(&b, "%d reports, %d gaps, %d collapsed, %d global states, %d partial\n", c.Reports, c.Gaps, c.Collapsed, c.Global, c.Partial)
+	for _, r := range s.out.Rejected {
+		fmt.Fprintf(&b, "rejected as %v\n", r.Class)
+	}
+	for _, v := range s.out.Verdicts {
+		heard := "nothing"
+		if v.Heard != clocksync.MinInstant {
+			heard = fmt.Sprintf("a report %v before", s.now.Sub(v.Heard))
+		}
+		fmt.Fprintf(&b, "verdict %s rests on %s\n", v.Predicate, heard)
+	}
+	return b.String()
+}
+
+// TestClasses wants a word of its own for each class.
+func TestClasses(t *testing.T) {
+	seen := map[string]bool{}
+	for _, c := range synccore.Classes {
+		if word := c.String(); seen[word] || word == "" || word == "none" {
+			t.Errorf("class %d has the word %q", c, word)
+		}
+		seen[c.String()] = true
+	}
+	if len(seen) > 16 {
+		t.Errorf("%d classes: each is a series", len(seen))
+	}
+}

@@ -1,0 +1,492 @@
+package synccore
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// runs is a rule's own detector. It is told of every report whether the rule's
+// local condition holds in that state, and finds where these runs of states
+// overlap: of at least so many members, without waiting for the others, or of all
+// members under a modality.
+type runs struct {
+	rule    int             // in the plan
+	sets    *scgs.Threshold // one of them is nil
+	tuples  *scgs.Detector
+	in      intake
+	numbers []scgs.Member // by number in the core's detector, and the other way
+	indexes []scgs.Member
+	rows    arena
+	found   []*found // the sets that wait to fire; the tuple that is open
+	stood   []*found // the sets that held when the epoch began
+	due     clocksync.Instant
+
+	set      scgs.Set
+	ev       scgs.Event
+	ended    []scgs.Part
+	released []scgs.Ref
+}
+
+// intake is how reports reach a detector of either kind.
+type intake interface {
+	Epoch(id uint64, remove []scgs.Member, add []scgs.Spec) []scgs.Member
+	Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason
+	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
+	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
+	Needs(dst []scgs.Need) []scgs.Need
+	Released(dst []scgs.Ref) []scgs.Ref
+}
+
+// found is a set, or a tuple, of runs that overlap.
+type found struct {
+	index  uint64
+	runs   []scgs.Part    // in order of members
+	rows   [][]scgs.Value // the newest state of each
+	waits  bool           // has not fired yet
+	kept   bool           // that is counted as kept back by the cooldown
+	waited bool           // for the hold time, the cooldown or until
+	due    clocksync.Instant
+}
+
+// maxFound is how many sets of one threshold may wait at once.
+const maxFound = 64
+
+func newRuns(rule int, o own) *runs {
+	w := &runs{rule: rule, due: clocksync.MaxInstant}
+	if o.atLeast > 0 {
+		w.sets = scgs.NewThreshold(o.atLeast, scgs.Options{Ends: true})
+		w.in = w.sets
+	} else {
+		w.tuples = scgs.NewDetector(scgs.Options{Modality: o.modality})
+		w.in = w.tuples
+	}
+	return w
+}
+
+// tellRuns passes a report on to the rules' own detectors.
+func (c *Core) tellRuns(m *member, r *wire.Report) {
+	if m == c.process {
+		return
+	}
+	for _, w := range c.runs {
+		c.tell(w, m, r)
+	}
+}
+
+// tell passes a report on to a detector. What is unknown ends a run, so that it
+// never counts as true.
+func (c *Core) tell(w *runs, m *member, r *wire.Report) {
+	n := w.numbers[m.index]
+	if r.End || c.satisfies(w, m, r.Row) != predicates.True {
+		w.in.End(n, r.Seq, r.At)
+		return
+	}
+	ref := w.rows.put(r.Row)
+	if w.in.Start(n, r.Seq, r.At, ref) != scgs.Accepted {
+		w.rows.free(ref)
+	}
+}
+
+// satisfies judges the rule's local condition on one member's state.
+func (c *Core) satisfies(w *runs, m *member, row []scgs.Value) predicates.Truth {
+	c.single[0] = predicates.Member{Name: m.name, Host: m.host}
+	c.alone.Reset(c.single[:])
+	c.alone.Set(0, row)
+	return c.plan.rules[w.rule].own.local.Eval(c.alone).Truth
+}
+
+// show gives the detectors evidence that a member's newest state held.
+func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) {
+	c.det.Evidence(m.index, seq, at)
+	if m == c.process {
+		return
+	}
+	for _, w := range c.runs {
+		w.in.Evidence(w.numbers[m.index], seq, at)
+	}
+}
+
+// regroupRuns takes the members of a new epoch over; those that enter have their
+// numbers in the core's detector.
+func (c *Core) regroupRuns(gone []scgs.Member, entering []*member) {
+	for _, w := range c.runs {
+		w.regroup(c.epoch, c.plan.rules[w.rule].own.atLeast, gone, entering)
+	}
+}
+
+func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering []*member) {
+	remove := make([]scgs.Member, 0, len(gone))
+	for _, index := range gone {
+		if int(index) < len(w.numbers) && w.numbers[index] != noIndex { // else it is the process
+			remove = append(remove, w.numbers[index])
+			w.numbers[index] = noIndex
+		}
+	}
+	w.stand(atLeast, remove)
+	specs := make([]scgs.Spec, len(entering))
+	for i, m := range entering {
+		specs[i] = scgs.Spec{Domain: m.domain}
+	}
+	for i, n := range w.in.Epoch(epoch, remove, specs) {
+		put(&w.numbers, entering[i].index, n)
+		put(&w.indexes, n, entering[i].index)
+	}
+}
+
+// keepRuns lets detectors go on whose predicates stay as they are in another plan. A
+// new one begins with the states that the tuple at hand goes on with, and of a
+// member that is further than that with its next report.
+func (c *Core) keepRuns(old *Plan) {
+	before := c.runs
+	c.runs = nil
+	for i, r := range c.plan.rules {
+		if !r.own.exists() {
+			continue
+		}
+		k := slices.IndexFunc(before, func(w *runs) bool { return old.rules[w.rule].name == r.name && old.rules[w.rule].text == r.text })
+		if k < 0 {
+			c.runs = append(c.runs, newRuns(i, r.own))
+			continue
+		}
+		before[k].rule = i
+		c.runs = append(c.runs, before[k])
+	}
+	c.parts = c.det.Witness(c.parts[:0])
+	for _, w := range c.runs {
+		if slices.Contains(before, w) {
+			continue
+		}
+		w.regroup(c.epoch, c.plan.rules[w.rule].own.atLeast, nil, c.inEpoch)
+		for _, p := range c.parts {
+			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
+				c.tell(w, m, &wire.Report{Seq: p.Seq, At: p.Start, Row: c.rows.get(p.Ref)})
+				w.in.Evidence(w.numbers[p.Member], p.Seq, p.End)
+			}
+		}
+	}
+}
+
+// needs appends the evidence that the detector lacks, by the members' numbers in the
+// core's detector.
+func (w *runs) needs(dst []scgs.Need) []scgs.Need {
+	from := len(dst)
+	dst = w.in.Needs(dst)
+	for i := range dst[from:] {
+		n := &dst[from+i]
+		n.Member = w.indexes[n.Member]
+	}
+	return dst
+}
+
+func put(list *[]scgs.Member, at, value scgs.Member) {
+	for int(at) >= len(*list) {
+		*list = append(*list, noIndex)
+	}
+	(*list)[at] = value
+}
+
+// stand finds what holds among the members that stay when an epoch ends: in the
+// next one that is an alarm again. Sets that have not fired yet are kept.
+func (w *runs) stand(atLeast int, remove []scgs.Member) {
+	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
+	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return slices.ContainsFunc(f.runs, leaves) })
+	if w.sets == nil {
+		w.found = nil // An open tuple is found anew.
+		return
+	}
+	w.stood = nil
+	var open []scgs.Part
+	var specs []scgs.Spec
+	for n := range w.indexes {
+		if p, ok := w.sets.Run(scgs.Member(n)); ok && !leaves(p) {
+			open, specs = append(open, p), append(specs, scgs.Spec{Domain: p.Start.Domain})
+		}
+	}
+	anew := scgs.NewThreshold(atLeast, scgs.Options{})
+	numbers := anew.Epoch(1, nil, specs)
+	for i, p := range open {
+		anew.Start(numbers[i], 1, p.Start, 0)
+		anew.Evidence(numbers[i], 1, p.End)
+		for anew.Next(&w.set) {
+			f := &found{index: w.set.Index, waits: true, due: clocksync.MinInstant}
+			for _, q := range w.set.Runs {
+				f.runs = append(f.runs, open[q.Member])
+			}
+			w.copyRows(f)
+			w.stood = append(slices.DeleteFunc(w.stood, func(g *found) bool { return g.within(f) }), f)
+		}
+	}
+	for _, f := range w.stood {
+		if !slices.ContainsFunc(w.found, f.within) {
+			w.found = append(w.found, f)
+		}
+	}
+}
+
+// within reports whether all runs of f are in g.
+func (f *found) within(g *found) bool {
+	rest := g.runs
+	for _, p := range f.runs {
+		i := slices.IndexFunc(rest, func(q scgs.Part) bool { return p.Member == q.Member && p.Seq == q.Seq })
+		if i < 0 {
+			return false
+		}
+		rest = rest[i+1:]
+	}
+	return true
+}
+
+func (f *found) open() int {
+	n := 0
+	for i := range f.runs {
+		if f.runs[i].Open {
+			n++
+		}
+	}
+	return n
+}
+
+// sweepRuns fires what the rules' own detectors have found. An epoch that is over
+// is not judged; sets that were completed in it are kept for the next one.
+func (c *Core) sweepRuns(out *Output) {
+	for _, w := range c.runs {
+		if w.sets != nil {
+			c.sweepSets(w, out)
+		} else {
+			c.sweepTuples(w, out)
+		}
+		w.released = w.in.Released(w.released[:0])
+		for _, ref := range w.released {
+			w.rows.free(ref)
+		}
+	}
+	c.remember()
+}
+
+// judging reports whether what is found now may fire.
+func (c *Core) judging() bool { return !c.paused && len(c.removing) == 0 }
+
+func (c *Core) sweepSets(w *runs, out *Output) {
+	w.ended = w.sets.Ended(w.ended[:0])
+	for i := range w.ended {
+		w.end(&w.ended[i])
+	}
+	for w.sets.Next(&w.set) {
+		if !w.set.Grows {
+			c.gather(w, out)
+		}
+	}
+	w.due = clocksync.MaxInstant
+	if !c.judging() {
+		return
+	}
+	for _, f := range w.found {
+		w.refresh(f)
+		c.attempt(w, f, scgs.SpanOf(f.runs), out)
+	}
+	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return !f.waits })
+}
+
+// gather takes a set that contains none that was found before. It fires at once if nothing is to be
+// waited for.
+func (c *Core) gather(w *runs, out *Output) {
+	f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: true, due: clocksync.MinInstant}
+	if slices.ContainsFunc(w.stood, func(g *found) bool { return g.within(f) }) {
+		return // That one has grown.
+	}
+	w.copyRows(f)
+	if c.judging() {
+		c.attempt(w, f, w.set.Span, out)
+	}
+	if !f.waits {
+		return
+	}
+	if len(w.found) == maxFound {
+		w.found = slices.Delete(w.found, 0, 1)
+		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out", c.plan.rules[w.rule].name, maxFound))
+	}
+	w.found = append(w.found, f)
+}
+
+// end notes the end of a run in the sets that have it.
+func (w *runs) end(p *scgs.Part) {
+	for _, f := range w.found {
+		for i := range f.runs {
+			if q := &f.runs[i]; q.Member == p.Member && q.Seq == p.Seq {
+				q.End, q.Open = p.End, false
+			}
+		}
+	}
+}
+
+// refresh brings the runs that are open up to date.
+func (w *runs) refresh(f *found) {
+	for i := range f.runs {
+		p := &f.runs[i]
+		now, ok := w.sets.Run(p.Member)
+		if !p.Open || !ok || now.Seq != p.Seq {
+			continue
+		}
+		if now.Ref != p.Ref {
+			f.rows[i] = append(f.rows[i][:0], w.rows.get(now.Ref)...)
+		}
+		*p = now
+	}
+}
+
+func (c *Core) sweepTuples(w *runs, out *Output) {
+	w.due = clocksync.MaxInstant
+	for w.tuples.Next(&w.ev) {
+		switch {
+		case !c.judging(), w.ev.Partial:
+			w.found = w.found[:0]
+		case w.ev.Kind == scgs.Opened:
+			f := &found{index: w.ev.Index, waits: true, due: clocksync.MinInstant}
+			w.look(f)
+			w.found = append(w.found[:0], f)
+			c.attempt(w, f, w.ev.Span, out)
+		case len(w.found) > 0:
+			f := w.found[0]
+			if f.waits {
+				w.look(f)
+				c.attempt(w, f, w.ev.Span, out)
+			}
+			w.found = w.found[:0]
+		}
+	}
+	if span, ok := w.tuples.Current(); ok && len(w.found) > 0 && w.found[0].waits && c.judging() {
+		w.look(w.found[0])
+		c.attempt(w, w.found[0], span, out)
+	}
+}
+
+// look takes the tuple over as it is by now.
+func (w *runs) look(f *found) {
+	f.runs = w.tuples.Witness(f.runs[:0])
+	w.copyRows(f)
+}
+
+// copyRows takes the newest state of each run over.
+func (w *runs) copyRows(f *found) {
+	f.rows = slices.Grow(f.rows[:0], len(f.runs))[:len(f.runs)]
+	for i, p := range f.runs {
+		f.rows[i] = append(f.rows[i][:0], w.rows.get(p.Ref)...)
+	}
+}
+
+// attempt fires for what was found, if it has held for long enough, the rule is
+// armed and no cooldown keeps it back. Otherwise it may go on waiting.
+func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
+	r, s := c.plan.rules[w.rule], &c.states[w.rule]
+	if r.hold > 0 {
+		from, to, ok := stretch(span)
+		if !ok || to.Sub(from) < r.hold {
+			f.waited = true
+			c.outwait(w, f, span, out)
+			return
+		}
+	}
+	if r.until != nil && !s.armed {
+		f.waited = true
+		return
+	}
+	told := Verdict{
+		Predicate: r.name, Truth: predicates.True, Epoch: c.epoch, Index: f.index, Modality: r.own.what(), Span: span,
+		Heard: clocksync.MinInstant,
+	}
+	if cools, _ := c.cools(r, s, &f.kept, told, out); cools {
+		f.waits, f.waited = f.open() == len(f.runs), true
+		w.due = min(w.due, s.quiet)
+		return
+	}
+	f.waits = false
+	o := c.occasionOf(w, f, span)
+	c.fire(r, s, o, out)
+}
+
+// outwait asks for the evidence that a hold time still lacks, or gives it up where
+// a run has ended too early.
+func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
+	hold := c.plan.rules[w.rule].hold
+	from := clocksync.MinInstant
+	for i := range f.runs {
+		start := &f.runs[i].Start
+		if span.SameClock {
+			from = max(from, start.Mono)
+		} else {
+			from = max(from, start.Within.Latest)
+		}
+	}
+	past := from.Add(hold)
+	for i := range f.runs {
+		p := &f.runs[i]
+		if !p.Open && (span.SameClock && p.End.Mono < past || !span.SameClock && p.End.Within.Earliest < past) {
+			f.waits = false
+			return
+		}
+	}
+	switch {
+	case f.due == clocksync.MinInstant:
+		f.due = c.now.Add(hold)
+	case f.due > c.now:
+	case c.opt.Local:
+		f.due = c.now.Add(time.Millisecond)
+	default:
+		f.due = c.now.Add(probeAgain)
+		c.probeRuns(w, f, needOf(past, span.SameClock), out)
+	}
+	w.due = min(w.due, f.due)
+}
+
+// probeRuns asks the members whose runs are open.
+func (c *Core) probeRuns(w *runs, f *found, need scgs.Need, out *Output) {
+	for i := range f.runs {
+		if m := c.byIndex[w.indexes[f.runs[i].Member]]; f.runs[i].Open {
+			c.send(m, m.last, need, out)
+		}
+	}
+}
+
+// occasionOf is what the rule fires on. The members of its scope are those of the
+// runs, with their newest states: nothing is known of the others at that time.
+func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
+	o := &c.occasion
+	*o = occasion{
+		scope: c.partial, span: span, heard: clocksync.MinInstant, index: f.index, modality: c.plan.rules[w.rule].own.what(),
+		rows: f.rows, holders: o.holders[:0], seqs: o.seqs[:0],
+	}
+	for range c.inEpoch {
+		o.seqs = append(o.seqs, newestState)
+	}
+	c.parts = c.parts[:0]
+	for _, p := range f.runs {
+		p.Member = w.indexes[p.Member]
+		c.parts = append(c.parts, p)
+		m := c.byIndex[p.Member]
+		if !f.waited {
+			o.heard = max(o.heard, m.heardAt(p.Seq))
+		}
+		o.holders = append(o.holders, m.pos)
+		o.seqs[m.pos] = p.Seq
+		if p.Open {
+			o.seqs[m.pos] = m.last
+		}
+	}
+	slices.Sort(o.holders)
+	names := make([]predicates.Member, len(o.holders))
+	for i, pos := range o.holders {
+		names[i] = predicates.Member{Name: c.inEpoch[pos].name, Host: c.inEpoch[pos].host}
+	}
+	c.partial.Reset(names)
+	for i, p := range c.parts {
+		place, _ := slices.BinarySearch(o.holders, c.byIndex[p.Member].pos)
+		c.partial.Set(place, f.rows[i])
+	}
+	return o
+}

@@ -1,0 +1,185 @@
+package synccore
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"reflect"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// JSONSchema describes the form of a configuration as a JSON Schema (2020-12), for
+// editors. It is wider than Parse: what expressions, names and numbers have to do
+// with each other is not in it. The keys come from the types that are decoded.
+func JSONSchema() []byte {
+	root := object{
+		"$schema":     "https://json-schema.org/draft/2020-12/schema",
+		"title":       "Pegasus configuration",
+		"description": "Synchronizers: whose states are watched, and what follows from their global states.",
+		"$defs": object{
+			"duration":   durationSchema,
+			"expression": object{"type": "string", "minLength": 1, "maxLength": predicates.MaxSource},
+			"token":      object{"type": "string", "pattern": tokenPattern},
+			"type":       typeSchema,
+			"list": object{
+				"type": "object", "additionalProperties": false, "required": []string{"list"}, "properties": object{"list": reference("type")},
+			},
+			"field": object{"anyOf": []any{reference("type"), reference("list"), object{
+				"type": "object", "additionalProperties": false, "required": []string{"type"},
+				"properties": object{
+					"type":    object{"anyOf": []any{reference("type"), reference("list")}},
+					"default": object{"type": []string{"boolean", "number", "string", "array"}},
+				},
+			}}},
+			"variable": object{"anyOf": []any{reference("type"), object{
+				"type": "object", "additionalProperties": false, "required": []string{"type"},
+				"properties": object{"type": reference("type"), "initial": object{"type": []string{"boolean", "number", "string"}}},
+			}}},
+			"count": object{"anyOf": []any{positive, object{
+				"type": "object", "additionalProperties": false, "properties": object{"min": positive, "max": positive},
+			}}},
+			"signal":       structSchema(reflect.TypeFor[Signal]()),
+			"predicate":    structSchema(reflect.TypeFor[Predicate]()),
+			"synchronizer": structSchema(reflect.TypeFor[Synchronizer]()),
+		},
+	}
+	maps.Copy(root, structSchema(reflect.TypeFor[Config]()))
+	out, err := json.MarshalIndent(root, "", "  ")
+	if err != nil {
+		panic(fmt.Sprintf("synccore: the schema does not encode: %v", err))
+	}
+	return append(out, '\n')
+}
+
+// object is a JSON object; encoding sorts its keys.
+type object map[string]any
+
+func reference(name string) object { return object{"$ref": "#/$defs/" + name} }
+
+var (
+	tokenPattern   = fmt.Sprintf("^[A-Za-z0-9_-]{1,%d}$", wire.MaxTokenBytes)
+	namePattern    = fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_]{0,%d}$", scgs.MaxNameBytes-1)
+	positive       = object{"type": "integer", "minimum": 1, "maximum": maxMembers}
+	durationSchema = object{"anyOf": []any{
+		object{"const": 0},
+		object{"type": "string", "pattern": `^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$|^0$`},
+	}}
+	typeSchema = object{"anyOf": []any{
+		object{"enum": []string{
+			scgs.Bool.String(), scgs.Int.String(), scgs.Float.String(), scgs.String.String(), scgs.Duration.String(),
+		}},
+		object{
+			"type": "object", "additionalProperties": false, "required": []string{"enum"},
+			"properties": object{"enum": object{
+				"type": "array", "minItems": 1, "maxItems": scgs.MaxFields, "uniqueItems": true, "items": object{"type": "string", "minLength": 1},
+			}},
+		},
+	}}
+)
+
+// mapOf is a map whose keys are data.
+func mapOf(pattern string, of object) object {
+	return object{"type": "object", "propertyNames": object{"pattern": pattern}, "additionalProperties": of}
+}
+
+// forms are the schemas of the types that decode themselves, and of the maps.
+var forms = map[reflect.Type]object{
+	reflect.TypeFor[time.Duration](): reference("duration"),
+	reflect.TypeFor[Members](): {"oneOf": []any{
+		object{
+			"type": "object", "additionalProperties": false, "required": []string{"group"},
+			"properties": object{"group": reference("token"), "count": reference("count"), "min": positive, "max": positive},
+		},
+		object{
+			"type": "object", "additionalProperties": false, "required": []string{"threads"},
+			"properties": object{"threads": reference("count"), "min": positive, "max": positive},
+		},
+	}},
+	reflect.TypeFor[Silence](): {
+		"type": "object", "additionalProperties": false,
+		"properties": object{"after": reference("duration"), "then": object{"enum": []Policy{Drop, Block, Fail}}},
+	},
+	reflect.TypeFor[Fields]():    mapOf(namePattern, reference("field")),
+	reflect.TypeFor[Variables](): mapOf(namePattern, reference("variable")),
+	reflect.TypeFor[Signals](): {"anyOf": []any{
+		reference("signal"), object{"type": "array", "items": reference("signal")},
+	}},
+	reflect.TypeFor[Target](): {"anyOf": []any{
+		reference("expression"), object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
+	}},
+	reflect.TypeFor[yamlconf.Map[string]]():       mapOf(namePattern, reference("expression")),
+	reflect.TypeFor[yamlconf.Map[Predicate]]():    mapOf(tokenPattern, reference("predicate")),
+	reflect.TypeFor[yamlconf.Map[Synchronizer]](): mapOf(tokenPattern, reference("synchronizer")),
+}
+
+// words are the keys whose texts are more than texts, and what every key is for.
+var words = map[string]object{
+	"Synchronizer.parent":     {"$ref": "#/$defs/token", "description": "The synchronizer one level up, whose members have these threads."},
+	"Synchronizer.members":    {"description": "The members of a group, or the threads of each process."},
+	"Synchronizer.silence":    {"description": "When a member that says nothing counts as silent, and what follows."},
+	"Synchronizer.state":      {"description": "The fields of a member's state."},
+	"Synchronizer.process":    {"description": "What a process reports beside its threads."},
+	"Synchronizer.memory":     {"description": "The synchronizer's own variables."},
+	"Synchronizer.predicates": {"description": "Conditions on global states, and what follows from them."},
+	"Synchronizer.summary":    {"description": "The process's state at the parent, an expression for each field."},
+	"Predicate.when":          {"$ref": "#/$defs/expression", "description": "The condition, judged on every global state."},
+	"Predicate.modality":      {"enum": []string{"inst", "definitely", "possibly"}, "description": "How the states held together.", "default": "inst"},
+	"Predicate.for":           {"description": "How long it must certainly have held.", "default": "0s"},
+	"Predicate.every":         {"description": "Fire on every global state on which it holds.", "default": false},
+	"Predicate.until":         {"$ref": "#/$defs/expression", "description": "Having fired it may fire again once this is true; by default once when is false."},
+	"Predicate.cooldown":      {"description": "The least time between two firings.", "default": "0s"},
+	"Predicate.priority":      {"description": "Predicates are judged from the highest down.", "default": 0},
+	"Predicate.set":           {"description": "New values of memory, an expression each."},
+	"Predicate.signal":        {"description": "What is sent when it fires."},
+	"Signal.name":             {"$ref": "#/$defs/token", "description": "Selects the handler; the predicate's name by default."},
+	"Signal.kind":             {"enum": []string{"activate", "cancel"}, "description": "Interrupt the region and resume it, or leave it."},
+	"Signal.region":           {"$ref": "#/$defs/token", "description": "The region it goes to."},
+	"Signal.to":               {"description": "all, a group of members, holders, or a list of names.", "default": "all"},
+	"Signal.data":             {"description": "Values that ride with it, an expression each."},
+	"Signal.expires":          {"description": "How long it is tried, at most 1h.", "default": "30s"},
+}
+
+// structSchema describes a struct by its tags; a key that words does not know is
+// described by its Go type.
+func structSchema(t reflect.Type) object {
+	properties, required := object{}, []string{}
+	for f := range t.Fields() {
+		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if name == "" {
+			continue
+		}
+		property := object{}
+		maps.Copy(property, formOf(f.Type))
+		maps.Copy(property, words[t.Name()+"."+name])
+		properties[name] = property
+		if option == "required" {
+			required = append(required, name)
+		}
+	}
+	s := object{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		s["required"] = required
+	}
+	return s
+}
+
+func formOf(t reflect.Type) object {
+	if form, ok := forms[t]; ok {
+		return form
+	}
+	switch t.Kind() { //nolint:exhaustive // Of what is not listed anything may be written.
+	case reflect.String:
+		return object{"type": "string"}
+	case reflect.Bool:
+		return object{"type": "boolean"}
+	case reflect.Int:
+		return object{"type": "integer"}
+	}
+	return object{}
+}

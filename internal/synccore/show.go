@@ -1,0 +1,127 @@
+package synccore
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+)
+
+// Show gives a configuration with its defaults filled in, in a form that Parse
+// accepts and makes the same plans of. What has no default stands as it is in the
+// file. The error is that of Parse.
+func Show(name string, src []byte) ([]byte, error) {
+	if _, err := Parse(name, src); err != nil {
+		return nil, err
+	}
+	var cfg Config
+	doc, err := yamlconf.Decode(name, src, &cfg)
+	if err != nil {
+		panic(fmt.Sprintf("synccore: %s was good and is not: %v", name, err))
+	}
+	var sections entries
+	all, _ := doc.Root().Get("synchronizers")
+	for i, n := range all.Items() {
+		e := &cfg.Synchronizers[i]
+		sections.add(e.Key, showSection(n, &e.Value))
+	}
+	return yamlconf.Write(entries{{Key: "synchronizers", Value: sections.tree()}}.tree()), nil
+}
+
+// entries is a map that is put together.
+type entries yamlconf.Map[any]
+
+func (e *entries) add(key string, value any) {
+	*e = append(*e, yamlconf.Entry[any]{Key: key, Value: value})
+}
+
+func (e entries) tree() yamlconf.Map[any] { return yamlconf.Map[any](e) }
+
+// copied are the keys of a map, those of change with another value.
+func copied(n yamlconf.Node, change map[string]any) entries {
+	var list entries
+	for _, item := range n.Items() {
+		key, _ := item.Key()
+		if v, ok := change[key]; ok {
+			list.add(key, v)
+			continue
+		}
+		list.add(key, item)
+	}
+	return list
+}
+
+// fill adds what a map does not have.
+func (e *entries) fill(key string, value any) {
+	if _, ok := e.tree().Get(key); !ok {
+		e.add(key, value)
+	}
+}
+
+func showSection(n yamlconf.Node, s *Synchronizer) yamlconf.Map[any] {
+	change := map[string]any{"members": showMembers(&s.Members)}
+	silence := entries{{Key: "after", Value: s.Silence.After}, {Key: "then", Value: string(s.Silence.Then)}}.tree()
+	if s.Silence.After == 0 {
+		silence = entries{{Key: "after", Value: defaultSilence}, {Key: "then", Value: string(Drop)}}.tree()
+	}
+	change["silence"] = silence
+	if list, ok := n.Get("predicates"); ok {
+		var predicates entries
+		for i, p := range list.Items() {
+			e := &s.Predicates[i]
+			predicates.add(e.Key, showPredicate(p, e.Key))
+		}
+		change["predicates"] = predicates.tree()
+	}
+	section := copied(n, change)
+	if !s.Members.Threads {
+		section.fill("silence", silence) // Threads are never silent.
+	}
+	return section.tree()
+}
+
+func showMembers(m *Members) yamlconf.Map[any] {
+	var list entries
+	if m.Threads {
+		list.add("threads", m.Count)
+	} else {
+		list.add("group", m.Group)
+		list.add("count", m.Count)
+	}
+	list.add("min", m.Min)
+	list.add("max", m.Max)
+	return list.tree()
+}
+
+func showPredicate(n yamlconf.Node, name string) yamlconf.Map[any] {
+	change := map[string]any{}
+	if s, ok := n.Get("signal"); ok {
+		change["signal"] = showSignals(s, name)
+	}
+	p := copied(n, change)
+	p.fill("modality", "inst")
+	p.fill("for", time.Duration(0))
+	p.fill("every", false)
+	p.fill("cooldown", time.Duration(0))
+	p.fill("priority", 0)
+	return p.tree()
+}
+
+func showSignals(n yamlconf.Node, predicate string) any {
+	if n.Kind() == yamlconf.KindMap {
+		return showSignal(n, predicate)
+	}
+	list := make([]any, 0, len(n.Items()))
+	for _, item := range n.Items() {
+		list = append(list, showSignal(item, predicate))
+	}
+	return list
+}
+
+func showSignal(n yamlconf.Node, predicate string) yamlconf.Map[any] {
+	s := copied(n, nil)
+	s.fill("name", predicate)
+	s.fill("to", "all")
+	s.fill("expires", defaultExpiry)
+	return s.tree()
+}

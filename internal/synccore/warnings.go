@@ -1,0 +1,119 @@
+package synccore
+
+import (
+	"cmp"
+	"fmt"
+	"math/bits"
+	"slices"
+	"strings"
+
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// use is what the program at a place of the section depends on.
+type use struct {
+	at   string
+	uses predicates.Uses
+}
+
+// adviser collects the warnings of one section.
+type adviser struct {
+	doc  *yamlconf.Doc
+	plan *Plan
+	sec  *Synchronizer
+	list []yamlconf.Fault
+}
+
+// warnings finds what a section says in vain. Each is a case in which nobody can
+// have meant what is written; what is only unusual is none.
+func warnings(doc *yamlconf.Doc, plan *Plan, sec *Section) []yamlconf.Fault {
+	a := adviser{doc: doc, plan: plan, sec: &sec.Synchronizer}
+	for i := range sec.Synchronizer.Predicates {
+		a.predicate(sec.Synchronizer.Predicates[i].Key, &sec.Synchronizer.Predicates[i].Value)
+	}
+	a.memory()
+	a.fields("state", plan.State, func(u predicates.Uses) uint64 { return u.Fields })
+	a.fields("process", plan.Process, func(u predicates.Uses) uint64 { return u.Process })
+	slices.SortStableFunc(a.list, func(f, g yamlconf.Fault) int {
+		return cmp.Or(cmp.Compare(f.Line, g.Line), cmp.Compare(f.Column, g.Column))
+	})
+	return a.list
+}
+
+func (a *adviser) warn(at, hint, format string, args ...any) {
+	a.list = append(a.list, a.doc.Note(yamlconf.Fault{
+		Path: path(a.plan.Name, at), Message: fmt.Sprintf(format, args...), Hint: hint,
+	}))
+}
+
+func (a *adviser) predicate(name string, p *Predicate) {
+	at := "predicates." + name
+	if len(p.Signal) == 0 && len(p.Set) == 0 && a.doc.Pos(path(a.plan.Name, at, "signal")) == (yamlconf.Pos{}) {
+		a.warn(at, "add signal or set; write signal: [] if its verdict is only to be watched", "predicate %q has no effect when it fires", name)
+	}
+	for _, u := range a.plan.uses {
+		if u.at == at+".when" && constant(u.uses) {
+			a.warn(u.at, "compare something with the state of members or with memory", "this condition is the same on every global state")
+		}
+	}
+	if p.Every && p.Cooldown == 0 && len(p.Signal) > 0 && !a.guarded(at) {
+		a.warn(at+".every", "let when compare with a variable of memory that set changes, give it a cooldown, or leave out every",
+			"%q sends its signals again on each global state while it holds: every change of any member makes one", name)
+	}
+	seen := map[string]bool{}
+	for i, s := range p.Signal {
+		signal := cmp.Or(s.Name, name)
+		if seen[signal] {
+			a.warn(fmt.Sprintf("%s.signal[%d]", at, i), "give each a name of its own",
+				"a second signal %q of one decision: a member that gets both takes this one for a copy and neglects it", signal)
+		}
+		seen[signal] = true
+	}
+}
+
+func constant(u predicates.Uses) bool {
+	return !u.Members && u.Fields|u.Memory|u.Process == 0 && len(u.Parent) == 0
+}
+
+// guarded reports whether memory has a say in when the predicate fires.
+func (a *adviser) guarded(at string) bool {
+	return slices.ContainsFunc(a.plan.uses, func(u use) bool { return u.at == at+".when" && u.uses.Memory != 0 })
+}
+
+func (a *adviser) memory() {
+	for i, v := range a.sec.Memory {
+		name := v.Field.Name
+		set := slices.ContainsFunc(a.sec.Predicates, func(e yamlconf.Entry[Predicate]) bool {
+			_, ok := e.Value.Set.Get(name)
+			return ok
+		})
+		read := slices.ContainsFunc(a.plan.uses, func(u use) bool {
+			return u.uses.Memory&(1<<i) != 0 && !strings.HasSuffix(u.at, ".set."+name)
+		})
+		switch {
+		case !read:
+			a.warn("memory."+name, "read it as memory."+name+", or remove it", "no expression reads the variable %q", name)
+		case !set && v.Initial == nil:
+			a.warn("memory."+name, "give it an initial value, or let a predicate set it",
+				"the variable %q has no initial value and is never set: it is always unknown", name)
+		}
+	}
+}
+
+// fields warns of declared fields that no expression reads, if there are any
+// expressions at all.
+func (a *adviser) fields(section string, declared scgs.Schema, of func(predicates.Uses) uint64) {
+	if len(a.plan.uses) == 0 {
+		return
+	}
+	unread := uint64(1)<<len(declared) - 1
+	for _, u := range a.plan.uses {
+		unread &^= of(u.uses)
+	}
+	for ; unread != 0; unread &= unread - 1 {
+		name := declared[bits.TrailingZeros64(unread)].Name
+		a.warn(section+"."+name, "every change of it costs a report and a global state", "no expression reads the field %q", name)
+	}
+}

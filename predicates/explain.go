@@ -1,0 +1,286 @@
+package predicates
+
+import (
+	"fmt"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Part is a part of a condition and what it comes to on a global state.
+type Part struct {
+	// Depth is 0 for the operands of the outermost && or || and the variables named
+	// by let; a part is inside the last one before it that has a smaller depth.
+	Depth int
+	// Text is the part as expr prints it, which may differ from the source in
+	// blanks and brackets.
+	Text string
+	// Low and High bound the value; they are equal if it is known, and Invalid if
+	// nothing is known of it.
+	Low, High scgs.Value
+	// Reason says why the value is not known; empty if it is.
+	Reason string
+	// Split is nil where the part is not all, any, none, one or count over members.
+	Split *Split
+}
+
+// Split says for which members, by their indexes in ascending order, the condition
+// of a function over a group holds. Members that are not in the group are in none
+// of the lists.
+type Split struct{ True, False, Unknown []int }
+
+// Explain takes a condition apart: into the operands of its && and ||, the
+// variables named by let, and the functions over groups and the variables that
+// stand in these, each with its present value. It compiles the parts anew, which
+// costs some 100 us and then what [Program.Eval] costs twice: it is for questions
+// of people. Of a condition that is one function over a group it gives one part.
+func (p *Program) Explain(s *Scope) []Part {
+	if p.root.bool == nil {
+		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.what()))
+	}
+	root, err := parse(p.src)
+	if err != nil {
+		panic(fmt.Sprintf("predicates: %q was compiled and does not parse: %v", p.src, err))
+	}
+	x := explainer{program: p, scope: s, compiler: compiler{env: p.env, src: p.src, factor: 1}, seen: map[string]bool{}}
+	for {
+		let, ok := root.(*ast.VariableDeclaratorNode)
+		if !ok {
+			break
+		}
+		x.let(let)
+		root = let.Expr
+	}
+	x.condition(root, 0)
+	return x.parts
+}
+
+// explainer walks the outer levels of a condition and computes each part on its
+// own.
+type explainer struct {
+	program  *Program
+	scope    *Scope
+	compiler compiler
+	kept     []keeper // of the folds compiled so far: none of them lasts
+	parts    []Part
+	seen     map[string]bool // values told already, by text
+}
+
+// compile compiles a part, all of which has been compiled before; so it cannot
+// fail, and its cost is no more than it was.
+func (x *explainer) compile(n node, how func(*compiler) error) *frame {
+	c := &x.compiler
+	c.extent, c.setup, c.visits = extent{}, 0, 0
+	if err := how(c); err != nil {
+		panic(fmt.Sprintf("predicates: the part %s of %q does not compile: %v", n, x.program.src, err))
+	}
+	begun := len(x.kept)
+	for _, f := range c.folds[begun:] {
+		x.kept = append(x.kept, f.keep())
+	}
+	for _, k := range x.kept[begun:] {
+		k.own(x.kept)
+	}
+	fr := x.scope.begin(x.program)
+	x.room(fr)
+	fr.kept = x.kept
+	return fr
+}
+
+// room makes room for the variables of all parts.
+func (x *explainer) room(fr *frame) {
+	for _, f := range []*frame{fr, &x.scope.aside} {
+		f.vars = append(f.vars, make([]stored, max(0, x.compiler.vars-len(f.vars)))...)
+	}
+}
+
+// condition tells a condition.
+func (x *explainer) condition(n node, depth int) {
+	if b, ok := n.(*ast.BinaryNode); ok && connective(b.Operator) != 0 {
+		if depth > 0 {
+			x.tell(n, depth-1)
+		}
+		x.operands(b, connective(b.Operator), depth)
+		return
+	}
+	if x.tell(n, depth) == nil {
+		x.values(n, depth+1)
+	}
+}
+
+// connective is '&' or '|' for these operators, 0 for others.
+func connective(operator string) byte {
+	switch operator {
+	case "&&", "and":
+		return '&'
+	case "||", "or":
+		return '|'
+	}
+	return 0
+}
+
+// operands tells the conditions that one operator joins.
+func (x *explainer) operands(n *ast.BinaryNode, operator byte, depth int) {
+	for _, side := range []node{n.Left, n.Right} {
+		b, ok := side.(*ast.BinaryNode)
+		switch {
+		case ok && connective(b.Operator) == operator:
+			x.operands(b, operator, depth)
+		case ok && connective(b.Operator) != 0:
+			x.condition(side, depth+1)
+		default:
+			x.condition(side, depth)
+		}
+	}
+}
+
+// let tells a variable, which counts in what follows.
+func (x *explainer) let(n *ast.VariableDeclaratorNode) {
+	c := &x.compiler
+	b := binding{name: n.Name, tree: n.Value}
+	var v value
+	fr := x.compile(n, func(c *compiler) (err error) {
+		v, err = c.compile(n.Value)
+		return err
+	})
+	if v.group == nil {
+		var store func(*frame)
+		store, b.read = v.keep(c.vars)
+		c.vars++
+		x.room(fr)
+		store(fr)
+		if v.scalar() {
+			part := Part{Text: n.Name + " = " + n.Value.String()}
+			x.fill(&part, b.read, fr)
+			x.parts = append(x.parts, part)
+		}
+	}
+	c.names = append(c.names, b)
+}
+
+// tell computes a part; it returns how it splits the members if it does.
+func (x *explainer) tell(n node, depth int) *Split {
+	var v value
+	fr := x.compile(n, func(c *compiler) (err error) {
+		v, err = c.compile(n)
+		return err
+	})
+	if !v.scalar() {
+		return nil
+	}
+	part := Part{Depth: depth, Text: n.String()}
+	x.fill(&part, v, fr)
+	if call, ok := n.(*ast.BuiltinNode); ok {
+		part.Split = x.split(call)
+	}
+	x.parts = append(x.parts, part)
+	return part.Split
+}
+
+// fill puts in what is known of a value.
+func (x *explainer) fill(part *Part, v value, fr *frame) {
+	low, why := v.eval(fr)
+	part.Low, part.High = low, low
+	if !why.set() {
+		return
+	}
+	part.Low, part.High = scgs.Value{}, scgs.Value{}
+	part.Reason = x.program.describe(why, x.scope)
+	switch {
+	case v.int != nil:
+		if s := v.int(fr); !s.void && v.typ == scgs.Int {
+			part.Low, part.High = scgs.IntValue(s.lo), scgs.IntValue(s.hi)
+		}
+	case v.float != nil:
+		if s := v.float(fr); !s.void {
+			part.Low, part.High = scgs.FloatValue(s.lo), scgs.FloatValue(s.hi)
+		}
+	}
+}
+
+// split asks the condition of a function over a group of each member.
+func (x *explainer) split(n *ast.BuiltinNode) *Split {
+	switch n.Name {
+	case "all", "any", "none", "one", "count":
+	default:
+		return nil
+	}
+	if len(n.Arguments) != 2 {
+		return nil
+	}
+	var g *group
+	var holds func(*frame) truth
+	fr := x.compile(n, func(c *compiler) (err error) {
+		outer := c.enter() // As in a fold, whose steps are not those of a loop.
+		g, holds, err = c.each(n)
+		c.leave(outer)
+		return err
+	})
+	if g.list != nil {
+		return nil // Its elements are no members.
+	}
+	s := &Split{}
+	g.begin(fr)
+	for i := range x.scope.members {
+		in := g.has(fr, i)
+		if in.is == False {
+			continue
+		}
+		switch t := holds(fr); {
+		case t.is == False:
+			s.False = append(s.False, i)
+		case t.is == True && in.is == True:
+			s.True = append(s.True, i)
+		default:
+			s.Unknown = append(s.Unknown, i)
+		}
+	}
+	return s
+}
+
+// values tells the functions over groups and the variables that stand in a part.
+func (x *explainer) values(n node, depth int) {
+	switch n := n.(type) {
+	case *ast.BinaryNode:
+		x.value(n.Left, depth)
+		x.value(n.Right, depth)
+	case *ast.UnaryNode:
+		x.value(n.Node, depth)
+	case *ast.ConditionalNode:
+		x.value(n.Cond, depth)
+		x.value(n.Exp1, depth)
+		x.value(n.Exp2, depth)
+	case *ast.BuiltinNode:
+		if !overGroup(n) {
+			for _, arg := range n.Arguments {
+				x.value(arg, depth)
+			}
+		}
+	}
+}
+
+// value tells a part that is a value of its own, or looks into it.
+func (x *explainer) value(n node, depth int) {
+	call, isCall := n.(*ast.BuiltinNode)
+	_, isField := n.(*ast.MemberNode)
+	if !isField && (!isCall || !overGroup(call)) {
+		x.values(n, depth)
+		return
+	}
+	if text := n.String(); !x.seen[text] {
+		x.seen[text] = true
+		x.tell(n, depth)
+	}
+}
+
+// overGroup is whether a function goes over a group of members.
+func overGroup(n *ast.BuiltinNode) bool {
+	switch n.Name {
+	case "all", "any", "none", "one", "count", "len", "sum", "mean":
+		return true
+	case "min", "max":
+		return len(n.Arguments) == 1
+	}
+	return false
+}

@@ -1,0 +1,123 @@
+package predicates
+
+import (
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+)
+
+// Threshold takes a program of [Env.Bool] apart that is one comparison of a count
+// with a number: count(members, c) >= k, or > k-1, or the number first. The local
+// condition c may read nothing but the fields of the member's declared state, its
+// .name and .host. It is judged by [Program.Eval] on a [Scope] that has this one
+// member. ok is false for any other program, and where k would be below 1: that
+// holds always.
+//
+// any(members, c) is not taken for a threshold of 1: it fires when it becomes true
+// of the members together, and a threshold with each member that begins.
+func (p *Program) Threshold() (local *Program, k int, ok bool) {
+	compare, ok := p.tree.(*ast.BinaryNode)
+	if !ok {
+		return nil, 0, false
+	}
+	counted, number, op := compare.Left, compare.Right, compare.Operator
+	if _, first := counted.(*ast.IntegerNode); first {
+		counted, number, op = number, counted, mirrored[op]
+	}
+	limit, isNumber := number.(*ast.IntegerNode)
+	count, isCall := counted.(*ast.BuiltinNode)
+	if !isNumber || !isCall || count.Name != "count" {
+		return nil, 0, false
+	}
+	switch k = limit.Value; op {
+	case ">=":
+	case ">":
+		k++
+	default:
+		return nil, 0, false
+	}
+	if local, err := p.local(count); err == nil && k >= 1 {
+		return local, k, true
+	}
+	return nil, 0, false
+}
+
+// mirrored are the comparisons with their sides exchanged.
+var mirrored = map[string]string{"<=": ">=", "<": ">"}
+
+// Conjunction takes a program of [Env.Bool] apart that is all(members, c), with a
+// local condition c as for [Program.Threshold]. The error is an *[Error] that says
+// what else it is.
+func (p *Program) Conjunction() (local *Program, err error) {
+	call, ok := p.tree.(*ast.BuiltinNode)
+	if !ok || call.Name != "all" {
+		return nil, errorAt(p.src, offset(p.tree), "write all(members, CONDITION), or leave the modality out",
+			"a modality is for all(members, condition) alone")
+	}
+	return p.local(call)
+}
+
+// local compiles the condition of a function over all members for one member.
+func (p *Program) local(call *ast.BuiltinNode) (*Program, error) {
+	c := &compiler{env: p.env, src: p.src, factor: 1}
+	const hint = "a local condition reads the fields of one member, its .name and .host"
+	if len(call.Arguments) != 2 {
+		return nil, c.errorf(call, hint, "%s needs members and a condition", call.Name)
+	}
+	if of, ok := call.Arguments[0].(*ast.IdentifierNode); !ok || of.Value != "members" {
+		return nil, c.errorf(call.Arguments[0], "write "+call.Name+"(members, CONDITION)", "the condition has to be on all members")
+	}
+	w := locals{fields: fieldNames(p.env.State, "name", "host")}
+	ast.Walk(&call.Arguments[1], &w)
+	if foreign := w.foreign(); foreign != nil {
+		return nil, c.errorf(foreign, hint, "the condition has to be a local one, and this is not of the member alone")
+	}
+	g, cond, err := c.each(call)
+	if err != nil {
+		return nil, err
+	}
+	one := func(fr *frame) truth {
+		g.has(fr, 0)
+		return cond(fr)
+	}
+	return &Program{
+		env: p.env, src: p.src, tree: call, root: boolValue(one), result: p.result,
+		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
+	}, nil
+}
+
+// locals gathers what a condition names.
+type locals struct {
+	fields []string // that may be read
+	lets   []string
+	names  []*ast.IdentifierNode
+	others []node // fields that may not be read
+}
+
+// Visit implements ast.Visitor.
+func (w *locals) Visit(n *node) {
+	switch n := (*n).(type) {
+	case *ast.MemberNode:
+		if name, ok := n.Property.(*ast.StringNode); ok && !slices.Contains(w.fields, name.Value) {
+			w.others = append(w.others, n.Property)
+		}
+	case *ast.IdentifierNode:
+		w.names = append(w.names, n)
+	case *ast.VariableDeclaratorNode:
+		w.lets = append(w.lets, n.Name)
+	}
+}
+
+// foreign is something that is not of the member alone, or nil. A let hides no
+// name that means something outside.
+func (w *locals) foreign() node {
+	for _, n := range w.names {
+		if !slices.Contains(w.lets, n.Value) {
+			return n
+		}
+	}
+	if len(w.others) > 0 {
+		return w.others[0]
+	}
+	return nil
+}

@@ -1,0 +1,220 @@
+package synchronizer
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+)
+
+// Status is where a synchronizer stands at one instant, between two inputs. It is
+// what `pegasus status --json` prints.
+type Status struct {
+	synccore.Status
+	Tenant string `json:"tenant"`
+	Config string `json:"config"` // [Config.Hash]
+	// Counters are those of [Stats] by name, Fates those by fate.
+	Counters map[string]uint64 `json:"counters"`
+	Fates    map[string]uint64 `json:"fates"`
+}
+
+// Explanation says why a predicate fired last, what it comes to now, and what it
+// lacks. It is what `pegasus why --json` prints.
+type Explanation struct{ synccore.Explanation }
+
+// Errors of [Synchronizer.Status] and [Synchronizer.Why].
+var (
+	// ErrBusy: too many questions wait for an answer.
+	ErrBusy = fmt.Errorf("%d questions wait already: ask again", maxQuestions)
+	// ErrEnded: the synchronizer has ended.
+	ErrEnded = errors.New("the synchronizer has ended")
+	// ErrNoPredicate: there is none of that name.
+	ErrNoPredicate = errors.New("no such predicate")
+)
+
+const (
+	// maxQuestions is how many questions may wait, of this process and of others.
+	maxQuestions = 16
+	// questionTime is how long one of another process may wait for the owner of the
+	// core.
+	questionTime = 2 * time.Second
+)
+
+// question is put to the owner of the core, which alone may read it.
+type question struct {
+	ask  func(*synccore.Core, clocksync.Instant)
+	done chan struct{}
+}
+
+// Status tells where the synchronizer stands. It fails with [ErrBusy] if 16
+// questions wait already, with [ErrEnded], and when ctx ends.
+func (s *Synchronizer) Status(ctx context.Context) (Status, error) {
+	status := Status{Tenant: s.opt.Tenant}
+	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) { status.Status, status.Config = c.Status(now), s.config })
+	if err != nil {
+		return Status{}, err
+	}
+	status.Counters, status.Fates = s.Stats().named()
+	return status, nil
+}
+
+// Why explains a predicate. Beside the errors of Status it has [ErrNoPredicate],
+// with the names that there are.
+func (s *Synchronizer) Why(ctx context.Context, predicate string) (Explanation, error) {
+	var e Explanation
+	var known []string
+	found := false
+	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) {
+		e.Explanation, found = c.Explain(now, predicate)
+		known = c.Plan().Predicates()
+	})
+	switch {
+	case err != nil:
+		return Explanation{}, err
+	case !found:
+		return Explanation{}, noPredicate(s.name, predicate, known)
+	}
+	return e, nil
+}
+
+func noPredicate(synchronizer, name string, known []string) error {
+	hint := "it has none"
+	if len(known) > 0 {
+		hint = "it has " + strings.Join(known, ", ")
+	}
+	if near := yamlconf.Nearest(name, known); near != "" {
+		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
+	}
+	return fmt.Errorf("%w: synchronizer %q has no predicate %q: %s", ErrNoPredicate, synchronizer, name, hint)
+}
+
+// ask has the owner of the core answer. What it leaves is to be read only if it
+// returns nil.
+func (s *Synchronizer) ask(ctx context.Context, f func(*synccore.Core, clocksync.Instant)) error {
+	select {
+	case <-s.done:
+		return ErrEnded
+	default:
+	}
+	q := question{f, make(chan struct{})}
+	select {
+	case s.questions <- q:
+	default:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stats.Busy++
+		return ErrBusy
+	}
+	select {
+	case <-q.done:
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stats.Asked++
+		return nil
+	case <-s.done:
+		return ErrEnded
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// named gives the counters by the names that they have in JSON.
+func (s Stats) named() (counters, fates map[string]uint64) {
+	fates = map[string]uint64{}
+	for _, f := range control.Fates {
+		if n := s.Fates[f]; n > 0 {
+			fates[f.String()] = n
+		}
+	}
+	return map[string]uint64{
+		"frames": s.Frames, "malformed": s.Malformed, "refused": s.Rejected, "probes": s.Probes, "pings": s.Pings,
+		"resends": s.Resends, "decisions": s.Decisions, "signals": s.Signals, "dropped": s.Dropped,
+		"asked": s.Asked, "busy": s.Busy, "untold": s.Untold,
+	}, fates
+}
+
+// Presence is how a synchronizer answers the question who is there.
+type Presence struct {
+	Synchronizer string `json:"synchronizer"`
+	Group        string `json:"group"`
+	Term         uint64 `json:"term"`
+}
+
+// introduce answers who is there, beside the owner of the core.
+func (s *Synchronizer) introduce(m bus.Message) {
+	s.reply(m, Presence{s.name, s.subjects.Group, s.core.Term()})
+}
+
+// question hands a question of another process on, unless too many wait.
+func (s *Synchronizer) question(m bus.Message) {
+	select {
+	case s.asked <- m:
+	default:
+		s.mu.Lock()
+		s.stats.Busy++
+		s.mu.Unlock()
+		s.reply(m, refused{ErrBusy.Error()})
+	}
+}
+
+// refused is the answer to a question that has none.
+type refused struct {
+	Error string `json:"error"`
+}
+
+// answerAll answers the questions of other processes until the context ends.
+func (s *Synchronizer) answerAll(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case m := <-s.asked:
+			answer, err := s.answerOne(ctx, m)
+			if err != nil {
+				answer = refused{err.Error()}
+			}
+			s.reply(m, answer)
+		}
+	}
+}
+
+func (s *Synchronizer) answerOne(ctx context.Context, m bus.Message) (any, error) {
+	ctx, cancel := context.WithTimeout(ctx, questionTime)
+	defer cancel()
+	verb, _ := s.subjects.ParseAsk(s.name, m.Subject)
+	switch verb {
+	case wire.VerbStatus:
+		return s.Status(ctx)
+	case wire.VerbWatch:
+		s.feed.lease(s.opt.now())
+		return s.Status(ctx)
+	case wire.VerbWhy:
+		return s.Why(ctx, string(m.Data))
+	}
+	return nil, fmt.Errorf("synchronizer %q knows no question %q: it may be older than the command that asks", s.name, verb)
+}
+
+// reply sends an answer in parts. What cannot be sent is asked for again.
+func (s *Synchronizer) reply(m bus.Message, answer any) {
+	rest, err := json.Marshal(answer)
+	if err != nil {
+		rest, _ = json.Marshal(refused{err.Error()})
+	}
+	for last := false; !last && err == nil; {
+		var part []byte
+		part, rest, last = wire.AppendPart(nil, rest)
+		err = s.bus.Reply(m, part)
+	}
+	if err != nil {
+		s.opt.Logger.Debug("not answered", "subject", m.Subject, "error", err)
+	}
+}

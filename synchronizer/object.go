@@ -1,0 +1,67 @@
+package synchronizer
+
+import (
+	"cmp"
+	"fmt"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Object gives an event as the JSON object that `pegasus run --json` prints of it,
+// without its time and the name of the synchronizer. The members that an [Epoch]
+// has lost are not in it.
+func Object(event Event) map[string]any {
+	switch e := event.(type) {
+	case Epoch:
+		return map[string]any{"event": "epoch", "epoch": e.Epoch.Epoch, "members": list(e.Members), "joined": list(e.Joined)}
+	case Verdict:
+		return verdictObject(&e)
+	case Fate:
+		s := e.Signal
+		return map[string]any{
+			"event": "signal", "signal": s.Name, "predicate": s.Predicate, "kind": s.Kind.String(), "region": s.Region,
+			"target": s.Target, "decision": s.Decision.String(), "fate": e.Fate.String(), "detail": e.Detail,
+		}
+	case Clock:
+		q := e.Quality
+		return map[string]any{
+			"event": "clock", "member": e.Name, "status": q.Status.String(), "source": q.Source,
+			"timeline": string(q.Timeline), "assumed": q.Assumed, "unverified": q.Unverified,
+		}
+	case Reloaded:
+		return map[string]any{"event": "reload", "accepted": true, "configuration": e.Config, "changes": list(e.Changes)}
+	case Rejection:
+		return map[string]any{"event": "refused", "from": e.From, "reason": e.Reason}
+	}
+	panic(fmt.Sprintf("synchronizer: no JSON for %T", event))
+}
+
+func verdictObject(v *Verdict) map[string]any {
+	o := map[string]any{
+		"event": "verdict", "predicate": v.Predicate, "truth": v.Truth.String(),
+		"epoch": v.Epoch, "state": v.Index, "partial": v.Partial,
+	}
+	if v.Reason != "" {
+		o["reason"] = v.Reason
+	}
+	if v.Suppressed > 0 {
+		o["suppressed"] = v.Suppressed
+	}
+	if !v.Fired {
+		return o
+	}
+	o["modality"] = cmp.Or(v.Modality, scgs.Inst.String())
+	witness := make([]map[string]any, len(v.Witness))
+	for i := range v.Witness {
+		p := &v.Witness[i]
+		witness[i] = map[string]any{"member": p.Name, "unknown": p.State.Unknown, "state": synccore.NewValues(p.Fields, p.Row)}
+	}
+	o["event"], o["decision"], o["witness"] = "fired", v.Decision.String(), witness
+	o["held_seconds"], o["same_clock"] = v.Span.Certain().Seconds(), v.Span.SameClock
+	o["bound_seconds"], o["bound_sources"] = v.Bound.Seconds(), v.Sources
+	return o
+}
+
+// list makes the empty list of nil, where JSON would have null.
+func list(names []string) []string { return append([]string{}, names...) }

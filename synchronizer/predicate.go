@@ -1,0 +1,112 @@
+package synchronizer
+
+import (
+	"fmt"
+	"maps"
+	"runtime/debug"
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/predicates"
+)
+
+// GlobalState is what the Judge of a [Predicate] is shown: states of all members
+// that certainly held at the same time. It may be read until the Judge returns.
+type GlobalState = synccore.GlobalState
+
+// Predicate is a predicate on global states that is written in Go. It stands
+// beside those of the configuration and fires by the same rules; the fields mean
+// what the keys of the same names do there.
+//
+// Judge is called on the synchronizer's goroutine with every global state, in
+// order, and holds everything up until it returns. It is to be a function of the
+// global state alone. Unknown needs a reason, and neither fires nor makes the
+// predicate ready to fire again. A Judge that panics has said Unknown; the panic is
+// logged once and counted in [Stats]. A journal does not have the function: who
+// replays it gives the predicates again ([ReplayOptions]).
+type Predicate struct {
+	Name  string
+	Judge func(GlobalState) (truth predicates.Truth, reason string)
+
+	For      time.Duration // it must certainly have held for so long; 0: not at all
+	Every    bool          // fire on every global state on which it is true
+	Until    string        // an expression; empty: when it is false
+	Cooldown time.Duration // at least between two firings; 0: none
+	Priority int
+	Set      map[string]string // variable of the memory to expression
+	Signals  []Signal
+}
+
+// Signal is what a [Predicate] sends when it fires. The level of threads below
+// reads it as from_parent only if a predicate of the configuration sends one of
+// that name, which then has the same data.
+type Signal struct {
+	Name    string // empty: the predicate's name
+	Kind    control.Kind
+	Region  string
+	To      string            // an expression for a group of members; empty: all
+	Members []string          // by name, in place of To
+	Data    map[string]string // name to expression
+	Expires time.Duration     // 0: 30 s
+}
+
+// compiled gives the predicates the form that the machine takes, with what a panic
+// in one of them leads to.
+func compiled(all []Predicate, panicked func(name string, cause any)) []synccore.GoPredicate {
+	out := make([]synccore.GoPredicate, len(all))
+	for i := range all {
+		p := &all[i]
+		out[i] = synccore.GoPredicate{Name: p.Name, Judge: guarded(p, panicked), Predicate: synccore.Predicate{
+			For: p.For, Every: p.Every, Until: p.Until, Cooldown: p.Cooldown, Priority: p.Priority, Set: sorted(p.Set),
+		}}
+		for _, s := range p.Signals {
+			to := synccore.Target{Expr: s.To, Names: s.Members}
+			out[i].Signal = append(out[i].Signal, synccore.Signal{
+				Name: s.Name, Kind: s.Kind.String(), Region: s.Region, To: to, Data: sorted(s.Data), Expires: s.Expires,
+			})
+		}
+	}
+	return out
+}
+
+func guarded(p *Predicate, panicked func(name string, cause any)) synccore.Judge {
+	judge, name := p.Judge, p.Name
+	if judge == nil {
+		return nil
+	}
+	return func(g GlobalState) (truth predicates.Truth, reason string) {
+		defer func() {
+			if cause := recover(); cause != nil {
+				panicked(name, cause)
+				truth, reason = predicates.Unknown, fmt.Sprintf("the Judge panicked: %v", cause)
+			}
+		}()
+		return judge(g)
+	}
+}
+
+func sorted(m map[string]string) yamlconf.Map[string] {
+	var out yamlconf.Map[string]
+	for _, key := range slices.Sorted(maps.Keys(m)) {
+		out = append(out, yamlconf.Entry[string]{Key: key, Value: m[key]})
+	}
+	return out
+}
+
+// panicked counts a panic of a Judge, and logs the first of each.
+func (s *Synchronizer) panicked(name string, cause any) {
+	s.mu.Lock()
+	s.stats.Panics++
+	first := !slices.Contains(s.panics, name)
+	if first {
+		s.panics = append(s.panics, name)
+	}
+	s.mu.Unlock()
+	if first {
+		s.opt.Logger.Error("a predicate's Judge panicked and counts as unknown; further panics of it are counted only",
+			"predicate", name, "panic", cause, "stack", string(debug.Stack()))
+	}
+}
