@@ -79,7 +79,7 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	if err != nil {
 		return nil, fmt.Errorf("agent: node %q: %w", cfg.Name, err)
 	}
-	//nolint:contextcheck // ctx bounds JoinNode, and the node lives until Close.
+	// ctx bounds JoinNode, and the node lives until Close.
 	n.ctx, n.cancel = context.WithCancel(context.Background())
 	n.leave = sync.OnceValue(n.end)
 	if n.control, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus node " + cfg.Group + "/" + cfg.Name}); err == nil {

@@ -224,7 +224,7 @@ func (p *processor) do(ctx context.Context, s *start) {
 		return // The node is closed: nobody waits for this.
 	}
 	if out.kind != 0 {
-		p.delivery = p.deliver(s, out)
+		p.delivery = p.deliver(s, out) //nolint:contextcheck // It goes on beside the next wait, until the node is closed.
 	}
 	if err := p.phase(out.phase, s); err != nil {
 		p.m.log.Warn("the end of a block cannot be told", "member", p.m.cfg.Name, "block", s.block, "error", err)

@@ -73,7 +73,7 @@ func (l *loop) takeBody(b, answer *wire.Body) {
 		return
 	}
 	delete(l.bodies, b.Member)
-	if b.Kind == wire.BodyResult && !(json.Valid(g.bytes) && utf8.Valid(g.bytes)) {
+	if b.Kind == wire.BodyResult && (!json.Valid(g.bytes) || !utf8.Valid(g.bytes)) {
 		b.Kind, g.bytes = wire.BodyFailure, []byte("its result is not JSON")
 	}
 	l.input = synccore.Input{Kind: synccore.InBody, From: b.Member, Body: &synccore.Body{

@@ -55,6 +55,7 @@ type rounds struct {
 }
 
 func benchRounds(b *testing.B, blocks int) {
+	b.Helper()
 	n := max(b.N, 100)
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {

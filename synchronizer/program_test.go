@@ -82,14 +82,13 @@ func runProgram(t *testing.T, text string) (url string, w *programWatch) {
 	return server.URL(), w
 }
 
-func joinNode(t *testing.T, url, group, name string, processors int, blocks ...agent.BlockCode) *agent.Node {
+func joinNode(t *testing.T, url, group, name string, processors int, blocks ...agent.BlockCode) {
 	t.Helper()
 	n, err := agent.JoinNode(t.Context(), url, agent.NodeConfig{Group: group, Name: name, Processors: processors}, blocks...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = n.Close() })
-	return n
 }
 
 const roundsProgram = `

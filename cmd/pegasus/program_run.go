@@ -129,7 +129,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) 
 	if err != nil {
 		return fail(err)
 	}
-	url, stop, err := where.start() //nolint:contextcheck // The server lives until stop.
+	url, stop, err := where.start()
 	if err != nil {
 		return fail(err)
 	}
@@ -208,10 +208,10 @@ func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer) err
 }
 
 func outcomeOf(p *synchronizer.Program) error {
-	switch p.Outcome {
-	case program.Done:
+	switch {
+	case p.Outcome == program.Done:
 		return nil
-	case program.Failed:
+	case p.Outcome == program.Failed:
 		return errors.New("the program has failed: " + p.Reason)
 	}
 	return errors.New("the program was cancelled: " + p.Reason)
@@ -219,14 +219,15 @@ func outcomeOf(p *synchronizer.Program) error {
 
 // subject names a construct: what it is, its name, and which replica.
 func subject(e *synchronizer.Program) string {
-	text := e.Construct
+	var text strings.Builder
+	text.WriteString(e.Construct)
 	if e.Name != "" {
-		text += " " + e.Name
+		text.WriteString(" " + e.Name)
 	}
 	for _, i := range e.Replicas {
-		text += fmt.Sprintf("[%d]", i)
+		fmt.Fprintf(&text, "[%d]", i)
 	}
-	return text
+	return text.String()
 }
 
 // blockText names a run of a block and where it is.
@@ -270,41 +271,11 @@ func programText(e *synchronizer.Program) string {
 	panic(fmt.Sprintf("pegasus: no text for event %d of a program", e.Kind))
 }
 
-var programWords = map[synchronizer.ProgramKind]string{
-	synchronizer.ProgramStart: "start", synchronizer.ProgramCancel: "cancel", synchronizer.ProgramPass: "pass",
-	synchronizer.ProgramSignal: "signalled", synchronizer.ProgramEnd: "end", synchronizer.ProgramLost: "lost-block",
-	synchronizer.ProgramFinish: "finish", synchronizer.ProgramRefuse: "program-refused",
-}
-
+// programFields is the object of an event with the whole of a result.
 func programFields(e *synchronizer.Program) fields {
-	o := fields{"event": programWords[e.Kind], "path": e.Path, "construct": e.Construct}
-	put := func(key, value string) {
-		if value != "" {
-			o[key] = value
-		}
-	}
-	put("name", e.Name)
-	put("processor", e.Processor)
-	put("predicate", e.Predicate)
-	put("reason", e.Reason)
-	put("result", e.Result)
-	if len(e.Replicas) > 0 {
-		o["replicas"] = e.Replicas
-	}
-	if e.Block.Instance > 0 {
-		o["block"] = e.Block.String()
-	}
-	if e.Run > 0 {
-		o["run"] = e.Run
-	}
-	if e.Decision.Number > 0 {
-		o["decision"] = e.Decision.String()
-	}
-	if e.Kind == synchronizer.ProgramPass {
-		o["branch"] = e.Branch
-	}
-	if e.Outcome != 0 {
-		o["outcome"] = e.Outcome.String()
+	o := fields(synchronizer.Object(*e))
+	if e.Result != "" {
+		o["result"] = e.Result
 	}
 	return o
 }

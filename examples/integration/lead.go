@@ -45,7 +45,7 @@ func start(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
-	server, err := embedded.Start(embedded.Options{})
+	server, err := embedded.Start(embedded.Options{}) //nolint:contextcheck // It lives until Close.
 	if err != nil {
 		return err
 	}

@@ -44,22 +44,23 @@ func main() {
 	flag.Uint64Var(&f.seed, "seed", 1, "of what is ended, and when")
 	flag.Parse()
 	log.SetFlags(0)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	var err error
-	switch f.role {
-	case "":
-		err = start(ctx, &f)
-	case "node":
-		err = node(ctx, &f)
-	case "synchronizer":
-		err = synchronize(ctx, &f)
-	default:
-		err = fmt.Errorf("-role %s: use node or synchronizer", f.role)
-	}
-	if err != nil {
+	if err := run(&f); err != nil {
 		log.Fatalf("integration: %v", err)
 	}
+}
+
+func run(f *flags) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	switch f.role {
+	case "":
+		return start(ctx, f)
+	case "node":
+		return node(ctx, f)
+	case "synchronizer":
+		return synchronize(ctx, f)
+	}
+	return fmt.Errorf("-role %s: use node or synchronizer", f.role)
 }
 
 // state is what a process tells of the round that it has worked on last.
@@ -158,7 +159,7 @@ func (r report) observe(e synchronizer.Event) {
 		return
 	}
 	l := line{Block: p.Name, Reason: p.Reason}
-	switch p.Kind { //nolint:exhaustive // The others are not counted.
+	switch p.Kind {
 	case synchronizer.ProgramStart:
 		l.Event = "start"
 	case synchronizer.ProgramLost:

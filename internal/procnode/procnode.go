@@ -152,7 +152,7 @@ func (p *process) live(ctx context.Context, grace time.Duration) error {
 	_ = states.SetReadDeadline(time.Now().Add(pipeWait)) //nolint:forbidigo // A pipe knows no other clock.
 	beside.Wait()
 	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
-		return fmt.Errorf("it ended with %s", exit)
+		return fmt.Errorf("it ended with %w", exit)
 	}
 	if errors.Is(err, exec.ErrWaitDelay) {
 		return errors.New("it has ended, and something that left its process group still holds its output")

@@ -30,7 +30,6 @@ type Body struct {
 type execution struct {
 	id         uint64 // of this execution: the term in which it began
 	run        *program.Run
-	in         program.Input
 	out        program.Output
 	began      bool
 	wake       clocksync.Instant
@@ -475,13 +474,11 @@ func (c *Core) serve(r *blockRun, out *Output) bool {
 // dotted joins numbers by dots. Nested deeper than a signal can hold, they are left
 // out from the outside.
 func dotted(numbers []int32) string {
-	text := ""
+	words := make([]string, len(numbers))
 	for i, n := range numbers {
-		if i > 0 {
-			text += "."
-		}
-		text += strconv.Itoa(int(n))
+		words[i] = strconv.Itoa(int(n))
 	}
+	text := strings.Join(words, ".")
 	for len(text) > scgs.MaxTextBytes {
 		_, text, _ = strings.Cut(text, ".")
 	}

@@ -62,5 +62,5 @@ func ProcessorSchema() scgs.Schema {
 
 // IsProcessor reports whether a declared state is that of processors.
 func IsProcessor(s scgs.Schema) bool {
-	return len(s) >= ProcessorFields && scgs.Schema(s[len(s)-ProcessorFields:]).Hash() == ProcessorSchema().Hash()
+	return len(s) >= ProcessorFields && s[len(s)-ProcessorFields:].Hash() == ProcessorSchema().Hash()
 }
