@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	neturl "net/url"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -230,5 +233,61 @@ program:
 		if err := <-canceled; !errors.As(err, &c) || c.Region != "sample" {
 			t.Errorf("the block ended by %v", err)
 		}
+	}
+}
+
+// TestProgramOutlivesTheServer takes the server away while blocks run: they end
+// meanwhile, nothing is run again, and the program goes on when it is back.
+func TestProgramOutlivesTheServer(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := server.URL()
+	cfg, err := synchronizer.ParseProgram("test.yaml", []byte(roundsProgram))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := watchProgram()
+	s, err := synchronizer.Start(t.Context(), url, cfg, synchronizer.Options{Observe: w.observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	var ran atomic.Int64
+	running, goOn := make(chan struct{}, 100), make(chan struct{})
+	joinNode(t, url, "parts", "a", 4,
+		agent.Block("split", func(_ context.Context, _ *agent.Run, n int) (int, error) { return n, nil }),
+		agent.Block("work", func(_ context.Context, r *agent.Run, n int) (int, error) {
+			ran.Add(1)
+			running <- struct{}{}
+			<-goOn
+			return n, r.Set(errorState{1 / float64(n)})
+		}),
+		agent.Block("next", func(_ context.Context, _ *agent.Run, parts []int) (int, error) { return 64 * parts[0], nil }))
+	for range 4 {
+		<-running
+	}
+	server.Close()
+	close(goOn)
+	time.Sleep(50 * time.Millisecond) // For the ends of the blocks to meet no server.
+	address, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = embedded.Start(embedded.Options{Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	if end := w.end(t); end.Outcome != program.Done || end.Result != "4096" {
+		t.Errorf("%v, %q, %s", end.Outcome, end.Result, end.Reason)
+	}
+	if n := ran.Load(); n != 8 {
+		t.Errorf("%d runs of work, want 8", n)
 	}
 }
