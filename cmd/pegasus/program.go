@@ -28,10 +28,10 @@ func newProgram() *cobra.Command {
 		Long:  programHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("program needs one of its commands: check, graph or run")
+			return errors.New("program needs one of its commands: check, graph, run or show")
 		},
 	}
-	cmd.AddCommand(newProgramCheck(), newProgramGraph(), newProgramRun())
+	cmd.AddCommand(newProgramCheck(), newProgramGraph(), newProgramRun(), newProgramShow())
 	return cmd
 }
 

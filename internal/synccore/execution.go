@@ -42,6 +42,7 @@ type execution struct {
 	attention  []*blockRun // that may need a signal
 	decision   control.Decision
 	finish     *ProgramEvent     // the end of the program
+	tallies    map[int]*tally    // of the blocks by construct
 	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
 }
 
@@ -82,6 +83,7 @@ func newExecution(plan *program.Plan, id uint64) *execution {
 	return &execution{
 		id: id, run: program.NewRun(plan), wake: clocksync.MaxInstant, resume: clocksync.MaxInstant,
 		processors: map[string]*processor{}, runs: map[uint64]*blockRun{}, byID: map[program.ID]*blockRun{},
+		tallies: map[int]*tally{},
 	}
 }
 
@@ -264,6 +266,14 @@ func (c *Core) ended(r *blockRun, in *program.Input, out *Output) {
 	if p := f.processors[r.on]; p != nil && p.run == r {
 		p.run = nil
 	}
+	switch n := f.tally(r.construct); {
+	case in.Kind == program.InDone:
+		n.Done++
+	case r.cancel:
+		n.Canceled++
+	default:
+		n.Failed++
+	}
 	c.interpret(in, out)
 }
 
@@ -294,6 +304,7 @@ func (c *Core) lost(p *processor, why string, out *Output) {
 	f := c.exec
 	delete(f.processors, p.name)
 	if r := p.run; r != nil {
+		f.tally(r.construct).Lost++
 		delete(f.runs, r.number)
 		delete(f.byID, r.id)
 		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Block: r.id, Reason: why}, ProgramLost, r))
@@ -357,6 +368,7 @@ func (c *Core) act(a *program.Action, out *Output) {
 				block:    c.plan.program.Info(a.Construct).Block.Name,
 			}
 			f.runs[r.number], f.byID[r.id] = r, r
+			f.tally(a.Construct).Starts++
 			if p := f.processors[a.Node]; p != nil {
 				p.run = r
 			}

@@ -25,6 +25,8 @@ type Status struct {
 	Memory     Values            `json:"memory"`
 	// Waiting is the number of signals without a final fate.
 	Waiting int `json:"waiting_signals"`
+	// Program is nil if the synchronizer runs none.
+	Program *ProgramStatus `json:"program,omitempty"`
 }
 
 // StateStatus is a global state without the states of its members.
@@ -123,7 +125,7 @@ func (c *Core) Status(now clocksync.Instant) Status {
 	s := Status{
 		Synchronizer: c.plan.Name, Group: c.plan.Members.Group, Term: c.opt.Term, Epoch: c.Epoch(),
 		Awaited: c.awaited(), State: c.stateStatus(), Waiting: len(c.outbox),
-		Members: c.memberStatus(now), Predicates: []PredicateStatus{},
+		Members: c.memberStatus(now), Predicates: []PredicateStatus{}, Program: c.programStatus(),
 	}
 	for _, name := range c.plan.Predicates() {
 		s.Predicates = append(s.Predicates, c.predicateStatus(now, c.ruleIndex(name)))
