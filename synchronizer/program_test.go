@@ -291,3 +291,73 @@ func TestProgramOutlivesTheServer(t *testing.T) {
 		t.Errorf("%d runs of work, want 8", n)
 	}
 }
+
+// TestNextProgram ends a synchronizer while its blocks hang, and runs another
+// program, of another state, on the same nodes: they cancel what they run of the
+// first one.
+func TestNextProgram(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	run := func(text string) (*synchronizer.Synchronizer, *programWatch) {
+		t.Helper()
+		cfg, err := synchronizer.ParseProgram("test.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := watchProgram()
+		s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s, w
+	}
+	first, _ := run(`
+synchronizers: {gsync: {members: {group: g, count: 2}, state: {a: {type: int, default: 1}}}}
+program: {name: first, blocks: {hang: {output: any}}, body: {par: hang, times: 2}}
+`)
+	hanging, ended := make(chan struct{}, 2), make(chan error, 2)
+	joinNode(t, server.URL(), "g", "n", 2,
+		agent.Block("hang", func(ctx context.Context, _ *agent.Run, _ any) (any, error) {
+			hanging <- struct{}{}
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return nil, context.Cause(ctx)
+		}),
+		agent.Block("work", func(_ context.Context, r *agent.Run, n int) (int, error) {
+			return n + 1, r.Set(struct{ B string }{"x"})
+		}))
+	for range 2 {
+		<-hanging
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, w := run(`
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    state: {b: {type: string, default: ""}}
+    predicates: {all: {when: 'all(members, .b == "x")'}}
+program:
+  name: second
+  blocks: {work: {group: g, input: int, output: int}}
+  body:
+    seq:
+      - {name: both, par: {do: work, input: 1}, times: 2}
+      - {name: again, if: all, then: {do: work, input: 2}, else: {do: work, input: 3}}
+  result: again.result
+`)
+	if end := w.end(t); end.Outcome != program.Done || end.Result != "3" {
+		t.Errorf("%v, %q, %s", end.Outcome, end.Result, end.Reason)
+	}
+	for range 2 {
+		var c *agent.Canceled
+		if err := <-ended; !errors.As(err, &c) || c.Region != "hang" {
+			t.Errorf("a block of the first program ended by %v", err)
+		}
+	}
+}

@@ -208,10 +208,10 @@ func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer) err
 }
 
 func outcomeOf(p *synchronizer.Program) error {
-	switch {
-	case p.Outcome == program.Done:
+	if p.Outcome == program.Done {
 		return nil
-	case p.Outcome == program.Failed:
+	}
+	if p.Outcome == program.Failed {
 		return errors.New("the program has failed: " + p.Reason)
 	}
 	return errors.New("the program was cancelled: " + p.Reason)

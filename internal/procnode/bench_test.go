@@ -87,7 +87,7 @@ program:
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // The figure is there.
+	defer s.Close()
 	block, err := procnode.Block("b", []string{"true"}, 0)
 	if err != nil {
 		b.Fatal(err)
@@ -103,7 +103,7 @@ program:
 		if err != nil {
 			b.Fatal(err)
 		}
-		defer n.Close() //nolint:errcheck // Likewise.
+		defer n.Close()
 	}
 	select {
 	case d := <-took:
