@@ -73,6 +73,7 @@ type blockRun struct {
 	cancel    bool
 	started   bool              // a start was sent and may have arrived
 	arrived   bool              // it has
+	left      bool              // a cancellation has had its effect
 	signal    bool              // one is under way
 	again     clocksync.Instant // no signal before that
 	body      *Body
@@ -155,6 +156,10 @@ func (c *Core) carryOn(out *Output) {
 		return
 	}
 	f.decision = control.Decision{}
+	if f.run.Finished() {
+		f.verdicts, f.touched, f.attention, f.wake = f.verdicts[:0], f.touched[:0], nil, clocksync.MaxInstant
+		return
+	}
 	if !f.began {
 		f.began = true
 		c.interpret(&program.Input{Kind: program.InBegin}, out)
@@ -309,7 +314,9 @@ func (c *Core) lost(p *processor, why string, out *Output) {
 		delete(f.byID, r.id)
 		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Block: r.id, Reason: why}, ProgramLost, r))
 	}
-	c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: p.name}}, out)
+	if !f.run.Finished() {
+		c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: p.name}}, out)
+	}
 }
 
 // execLeft tells the program of the members that an epoch is without.
@@ -447,7 +454,7 @@ func (c *Core) serve(r *blockRun, out *Output) bool {
 	case r.cancel && !r.started:
 		c.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: "it was cancelled before it began"}, out)
 		return true
-	case r.arrived && !r.seen, r.seen && !r.cancel:
+	case r.arrived && !r.seen, r.seen && !r.cancel, r.left:
 		return true // A global state will show it.
 	case m == nil || m.gone || m.index == noIndex || m.state.Seq == 0 || m.state.Unknown || c.now < r.again:
 		return false
@@ -526,8 +533,10 @@ func (c *Core) execFate(s *control.Signal, fate control.Fate) {
 	start := s.Name == wire.StartSignal
 	r.signal = false
 	switch {
+	case fate == control.Applied && start:
+		r.arrived = true
 	case fate == control.Applied:
-		r.arrived = r.arrived || start
+		r.left = true
 	case start && fate != control.Unconfirmed:
 		r.started = false // It has not arrived, and never will.
 	}
@@ -567,6 +576,8 @@ func (c *Core) cancelProgram(reason string, out *Output) {
 	switch {
 	case f == nil:
 		out.Refused = c.plan.Name + " runs no program"
+		return
+	case f.run.Finished():
 		return
 	case !f.began:
 		f.began = true

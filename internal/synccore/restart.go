@@ -49,7 +49,7 @@ func (c *Core) restart(r *Restart, out *Output) {
 	}
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
 		r := f.runs[number]
-		r.signal, r.arrived, r.attended, r.again = false, false, false, clocksync.MinInstant
+		r.signal, r.arrived, r.left, r.attended, r.again = false, false, false, false, clocksync.MinInstant
 		c.want(r)
 	}
 }
