@@ -117,7 +117,7 @@ func benchRounds(b *testing.B, blocks int) {
 	report := func(name string, d []time.Duration) {
 		slices.Sort(d)
 		b.ReportMetric(float64(d[len(d)/2].Microseconds()), name+"-p50-us")
-		b.ReportMetric(float64(d[len(d)*99/100].Microseconds()), name+"-p99-us")
+		b.ReportMetric(float64(d[(99*len(d)-1)/100].Microseconds()), name+"-p99-us")
 	}
 	report("echo", raw)
 	report("start", r.start)
