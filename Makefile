@@ -94,9 +94,9 @@ fuzz: ## each fuzz target, FUZZTIME inputs (100000x)
 configs: ## check every config, and run every rule test
 	@if [ -d cmd/pegasus ]; then \
 		files=$$(find configs examples -name '*.yaml' -not -path '*/testdata/*' 2>/dev/null | sort); \
-		programs=$$(grep '^configs/programs/' <<<"$$files"); \
+		programs=$$(grep -e '^configs/programs/' -e '/program\.yaml$$' <<<"$$files"); \
 		tests=$$(grep '_test\.yaml$$' <<<"$$files"); \
-		others=$$(grep -v -e '^configs/programs/' -e '_test\.yaml$$' <<<"$$files"); \
+		others=$$(grep -v -e '^configs/programs/' -e '/program\.yaml$$' -e '_test\.yaml$$' <<<"$$files"); \
 		echo "== check" $$others; \
 		$(GO) run ./cmd/pegasus check --strict $$others; \
 		echo "== program check" $$programs; \

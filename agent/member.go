@@ -31,6 +31,7 @@ type Member struct {
 	level    *level // of the threads; nil if there is none. Set by Join, constant afterwards.
 	section  uint64 // hash of the level's section, of the first answer
 
+	accepted func()        // is called with the lock when a later hello was taken; nil: nobody is
 	welcomes chan welcomed // capacity 1: the first answer to the hello
 	answered bool          // it has come; guarded by the lock
 	away     bool          // the synchronizer or the server was, since the last welcome; guarded by the lock

@@ -156,6 +156,8 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	m.answered = m.answered || answer
 	if first {
 		m.section = w.SectionHash
+	} else if reception == agentcore.Accepted && m.accepted != nil {
+		m.accepted()
 	}
 	moved := m.moved(w)
 	back := m.away && reception == agentcore.Accepted

@@ -109,12 +109,9 @@ type encoder struct {
 func (l *layout) match(declared scgs.Schema) (*encoder, error) {
 	e := &encoder{typ: l.typ, declared: declared, columns: make([]layoutField, len(declared))}
 	for _, f := range l.fields {
-		i := declared.Index(f.field.Name)
-		if i < 0 {
-			return nil, fmt.Errorf("agent: field %s of %v: the configuration declares no field %q, but %s: declare it, or leave it out with the tag `pegasus:\"-\"`", f.goName, l.typ, f.field.Name, fieldNames(declared))
-		}
-		if d := declared[i]; !d.Carries(f.field.Type) {
-			return nil, fmt.Errorf("agent: field %s of %v: the configuration declares %s, the program has %s: make them the same", f.goName, l.typ, d, f.field.Type)
+		i, err := f.declaredIn(declared, l.typ)
+		if err != nil {
+			return nil, err
 		}
 		e.columns[i] = f
 	}
@@ -124,6 +121,18 @@ func (l *layout) match(declared scgs.Schema) (*encoder, error) {
 		}
 	}
 	return e, nil
+}
+
+// declaredIn finds the declared field that a field of a struct is.
+func (f *layoutField) declaredIn(declared scgs.Schema, typ reflect.Type) (int, error) {
+	i := declared.Index(f.field.Name)
+	if i < 0 {
+		return i, fmt.Errorf("agent: field %s of %v: the configuration declares no field %q, but %s: declare it, or leave it out with the tag `pegasus:\"-\"`", f.goName, typ, f.field.Name, fieldNames(declared))
+	}
+	if d := declared[i]; !d.Carries(f.field.Type) {
+		return i, fmt.Errorf("agent: field %s of %v: the configuration declares %s, the program has %s: make them the same", f.goName, typ, d, f.field.Type)
+	}
+	return i, nil
 }
 
 func fieldNames(s scgs.Schema) string {
@@ -146,21 +155,46 @@ func (e *encoder) row(dst []scgs.Value, state any) ([]scgs.Value, error) {
 			dst = append(dst, d.Default)
 			continue
 		}
-		var value scgs.Value
-		if d.Type.IsList() {
-			if n := v.Field(c.index).Len(); n > scgs.MaxElements {
-				return dst, fmt.Errorf("agent: field %s of %v has %d elements, at most %d are told", c.goName, e.typ, n, scgs.MaxElements)
-			}
-			value = e.list(v.Field(c.index), d.Type.Elem())
-		} else {
-			value = valueOf(v.Field(c.index), d.Type)
-		}
-		if value.Type() == scgs.Invalid {
-			return dst, fmt.Errorf("agent: field %s of %v cannot be told: an integer has at most 63 bits and a sign, a float is a number", c.goName, e.typ)
+		value, err := e.value(v.Field(c.index), c, d)
+		if err != nil {
+			return dst, err
 		}
 		dst = append(dst, value)
 	}
 	return dst, nil
+}
+
+// value reads one field of a state as the declared one.
+func (e *encoder) value(f reflect.Value, c *layoutField, d *scgs.Field) (scgs.Value, error) {
+	var value scgs.Value
+	if d.Type.IsList() {
+		if n := f.Len(); n > scgs.MaxElements {
+			return value, fmt.Errorf("agent: field %s of %v has %d elements, at most %d are told", c.goName, e.typ, n, scgs.MaxElements)
+		}
+		value = e.list(f, d.Type.Elem())
+	} else {
+		value = valueOf(f, d.Type)
+	}
+	if value.Type() == scgs.Invalid {
+		return value, fmt.Errorf("agent: field %s of %v cannot be told: an integer has at most 63 bits and a sign, a float is a number", c.goName, e.typ)
+	}
+	return value, nil
+}
+
+// overlay replaces the fields of a row that a state has.
+func (l *layout) overlay(declared scgs.Schema, row []scgs.Value, state any) ([]scgs.Value, error) {
+	e, v := encoder{typ: l.typ}, reflect.ValueOf(state)
+	for i := range l.fields {
+		c := &l.fields[i]
+		at, err := c.declaredIn(declared, l.typ)
+		if err != nil {
+			return nil, err
+		}
+		if row[at], err = e.value(v.Field(c.index), c, &declared[at]); err != nil {
+			return nil, err
+		}
+	}
+	return row, nil
 }
 
 // list copies a slice. It is Invalid if an element is.

@@ -38,6 +38,14 @@ func Members(synchronizer string, count int) Override {
 // LoadConfig reads and checks a configuration file. The error lists every fault
 // of the file with line, column and a caret.
 func LoadConfig(path string, overrides ...Override) (*Config, error) {
+	src, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseConfig(path, src, overrides...)
+}
+
+func read(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w: give the path of a YAML file", err)
@@ -47,7 +55,7 @@ func LoadConfig(path string, overrides ...Override) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("configuration: %w", err)
 	}
-	return ParseConfig(path, src, overrides...)
+	return src, nil
 }
 
 // ParseConfig checks a configuration that is in memory; name stands for the
@@ -57,8 +65,37 @@ func ParseConfig(name string, src []byte, overrides ...Override) (*Config, error
 	if err != nil {
 		return nil, err
 	}
+	return newConfig(name, src, plans), nil
+}
+
+func newConfig(name string, src []byte, plans synccore.Plans) *Config {
 	sum := sha256.Sum256(src)
-	return &Config{name, hex.EncodeToString(sum[:8]), plans}, nil
+	return &Config{name, hex.EncodeToString(sum[:8]), plans}
+}
+
+// LoadProgram reads and checks a file with a program and the synchronizer that runs
+// it, as LoadConfig does.
+func LoadProgram(path string) (*Config, error) {
+	src, err := read(path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseProgram(path, src)
+}
+
+// ParseProgram checks a program that is in memory; name stands for the file in its
+// faults. The only synchronizer of processes in it runs the program, or one for the
+// group "processors" where it declares none.
+func ParseProgram(name string, src []byte) (*Config, error) {
+	file, err := synccore.ParseProgram(name, src)
+	if err != nil {
+		return nil, err
+	}
+	host, err := file.Runnable()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return newConfig(name, src, synccore.Plans{host}), nil
 }
 
 // Warning is something in a configuration that can be run and is likely a

@@ -6,7 +6,7 @@ import (
 )
 
 // Event is what an observer is told: an [Epoch], a [Verdict], a [Fate], a
-// [Rejection], a [Clock] or a [Reloaded]. It may be kept.
+// [Rejection], a [Clock], a [Program] or a [Reloaded]. It may be kept.
 type Event interface{ event() }
 
 // Epoch tells that a new set of members is in force.
@@ -29,6 +29,10 @@ type Clock struct{ synccore.Clock }
 // Reloaded tells that a changed configuration is in force, and what is different.
 type Reloaded struct{ synccore.Reload }
 
+// Program tells what became of a part of the program that the synchronizer runs.
+type Program struct{ synccore.ProgramEvent }
+
+func (Program) event()   {}
 func (Reloaded) event()  {}
 func (Clock) event()     {}
 func (Epoch) event()     {}
@@ -56,3 +60,18 @@ type Stats struct {
 	Untold     uint64                             // events that watchers were not told, being too many
 	Journal    JournalStats                       // of Options.Journal
 }
+
+// ProgramKind says what a [Program] tells.
+type ProgramKind = synccore.ProgramKind
+
+// The events of a program.
+const (
+	ProgramStart  = synccore.ProgramStart  // a block is started
+	ProgramCancel = synccore.ProgramCancel // a block is to end
+	ProgramPass   = synccore.ProgramPass   // a switch or JOIN has passed, by Decision
+	ProgramSignal = synccore.ProgramSignal // a predicate that a block is under has fired
+	ProgramEnd    = synccore.ProgramEnd    // a construct has ended
+	ProgramLost   = synccore.ProgramLost   // a block's processor is gone
+	ProgramFinish = synccore.ProgramFinish // the program has ended
+	ProgramRefuse = synccore.ProgramRefuse // the interpreter has refused something
+)

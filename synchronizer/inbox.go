@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/bus"
 )
 
 // item is one message for the owner of the core.
@@ -12,6 +13,7 @@ type item struct {
 	group  string // of the member, if it is another one
 	member string
 	frame  []byte
+	body   *bus.Message      // a request on the data subject; frame is empty then
 	at     clocksync.Instant // when it came, if somebody measures
 }
 

@@ -69,8 +69,12 @@ type journal struct {
 	open   bool   // it waits for its end
 	digest synccore.Digest
 
+	writing sync.Mutex // before mu; held while w is written to
+	chunk   []byte     // guarded by writing
+
 	mu      sync.Mutex
 	waiting []byte
+	failed  bool // the writer
 	stats   JournalStats
 
 	kick chan struct{} // capacity 1: much is waiting
@@ -78,18 +82,24 @@ type journal struct {
 	done chan struct{}
 }
 
-// newJournal begins the journal of a core with its header.
-func newJournal(core *synccore.Core, opt *Options, now clocksync.Instant) *journal {
-	if opt.Journal == nil {
-		return nil
-	}
-	h := core.NewHeader()
-	h.Pegasus, h.Started, h.Now = release(), source.WallNano(), now
+// newJournal begins the journal of a core with its header, or carries on the one
+// that the core was taken up from.
+func newJournal(core *synccore.Core, opt *Options, taken *takenUp, now clocksync.Instant) *journal {
 	j := &journal{
 		w: opt.Journal, log: opt.Logger, limit: uint64(opt.JournalLimit), //nolint:gosec // Start has checked it.
 		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
-	j.add(synccore.AppendHeader(nil, &h))
+	switch {
+	case taken != nil:
+		j.w, j.digest = opt.Resume, taken.digest
+		j.stats.Inputs, j.stats.Bytes = taken.journal.Inputs, uint64(taken.journal.Good()) //nolint:gosec // A size.
+	case opt.Journal == nil:
+		return nil
+	default:
+		h := core.NewHeader()
+		h.Pegasus, h.Started, h.Now = release(), source.WallNano(), now
+		j.add(synccore.AppendHeader(nil, &h))
+	}
 	go j.write()
 	return j
 }
@@ -219,7 +229,6 @@ func (j *journal) write() {
 	defer close(j.done)
 	tick := time.NewTicker(journalEvery)
 	defer tick.Stop()
-	var chunk []byte
 	for last := false; !last; {
 		select {
 		case <-tick.C:
@@ -227,16 +236,38 @@ func (j *journal) write() {
 		case <-j.quit:
 			last = true
 		}
-		j.mu.Lock()
-		chunk, j.waiting = j.waiting, chunk[:0]
-		j.mu.Unlock()
-		if len(chunk) == 0 {
-			continue
-		}
-		if _, err := j.w.Write(chunk); err != nil {
-			j.give(err)
+		if !j.flush() {
 			return
 		}
+	}
+}
+
+// flush writes what waits. It is false if that fails, now or before.
+func (j *journal) flush() bool {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	j.mu.Lock()
+	j.chunk, j.waiting = j.waiting, j.chunk[:0]
+	failed := j.failed
+	j.mu.Unlock()
+	if len(j.chunk) == 0 || failed {
+		return !failed
+	}
+	if _, err := j.w.Write(j.chunk); err != nil {
+		j.mu.Lock()
+		j.failed = true
+		j.mu.Unlock()
+		j.give(err)
+		return false
+	}
+	return true
+}
+
+// ahead writes what waits before anything is done that rests on it: what a program
+// has been told must not be forgotten when it goes on.
+func (j *journal) ahead(in *synccore.Input, out *synccore.Output) {
+	if j != nil && (in.Kind == synccore.InBody || len(out.Program) > 0 || len(out.Signals) > 0) {
+		j.flush()
 	}
 }
 

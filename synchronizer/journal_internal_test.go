@@ -18,7 +18,7 @@ func TestAStepThatPanics(t *testing.T) {
 	core := synccore.New(cfg.plans[0], synccore.Options{Term: 1})
 	var text bytes.Buffer
 	var out synccore.Output
-	j := newJournal(core, &Options{Journal: &text, JournalLimit: MinJournalLimit, Logger: slog.New(slog.DiscardHandler)}, 1)
+	j := newJournal(core, &Options{Journal: &text, JournalLimit: MinJournalLimit, Logger: slog.New(slog.DiscardHandler)}, nil, 1)
 	tick := &synccore.Input{Kind: synccore.InTick}
 	j.begin(core, 2, tick)
 	core.Step(2, tick, &out)

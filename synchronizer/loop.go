@@ -31,6 +31,8 @@ type loop struct {
 	arrived clocksync.Instant
 
 	timeline clocksync.Timeline // of the reference clock, as the core knows it
+
+	bodies map[string]*gathered // by processor: a body that comes in pieces
 }
 
 // run owns the core until the context ends or the core fails.
@@ -38,7 +40,14 @@ func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.in.close()
 	defer s.journal.close()
-	l := &loop{Synchronizer: s, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: newSpans(s.opt.TracerProvider)}
+	l := &loop{
+		Synchronizer: s, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: newSpans(s.opt.TracerProvider),
+		bodies: map[string]*gathered{},
+	}
+	if s.resumed != nil {
+		l.input = synccore.Input{Kind: synccore.InRestart, Restart: s.resumed}
+		l.step(s.opt.now())
+	}
 	l.announce()
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -55,6 +64,10 @@ func (s *Synchronizer) run(ctx context.Context) {
 			}
 		case r := <-s.reloads:
 			r.reply <- l.reload(r.cfg)
+		case reason := <-s.cancels:
+			l.more = false
+			l.input = synccore.Input{Kind: synccore.InCancel, Reason: reason}
+			l.step(s.opt.now())
 		case q := <-s.questions:
 			q.ask(s.core, s.opt.now())
 			close(q.done)
@@ -65,14 +78,19 @@ func (s *Synchronizer) run(ctx context.Context) {
 	}
 }
 
-// failed notes that a silent member's policy was to fail.
+// failed notes that a silent member's policy was to fail, or that a program runs
+// without the journal that it should be taken up from.
 func (l *loop) failed() bool {
-	if l.output.Failed == "" {
+	why := l.output.Failed
+	if stopped := l.journal.recorded().Err; stopped != nil && l.core.Plan().Program() != nil {
+		why = "the journal of its program has ended: " + stopped.Error() + ": make room and take it up with --resume, or run it without a journal"
+	}
+	if why == "" {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.err = errors.New("synchronizer " + l.core.Plan().Name + ": " + l.output.Failed)
+	l.err = errors.New("synchronizer " + l.core.Plan().Name + ": " + why)
 	return true
 }
 
@@ -106,6 +124,10 @@ func (l *loop) wait() time.Duration {
 // receive decodes one frame and steps the core with it.
 func (l *loop) receive(it *item) {
 	if l.output.Failed != "" {
+		return
+	}
+	if it.body != nil {
+		l.body(it)
 		return
 	}
 	err := l.decode(it)
@@ -227,6 +249,9 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 	l.journal.begin(l.core, now, in)
 	l.core.Step(now, in, &l.output)
 	l.journal.end(&l.output)
+	if l.core.Plan().Program() != nil {
+		l.journal.ahead(in, &l.output)
+	}
 }
 
 // deliver publishes what the core wants sent. What cannot be sent now is lost:
@@ -320,6 +345,9 @@ func events(out *synccore.Output, tell func(Event)) {
 	for _, f := range out.Fates {
 		tell(Fate{f})
 	}
+	for _, p := range out.Program {
+		tell(Program{p})
+	}
 	for _, c := range out.Clocks {
 		tell(Clock{c})
 	}
@@ -352,7 +380,9 @@ func (l *loop) countFrame(err error) {
 		l.stats.Malformed++
 		return
 	}
-	l.tally.frames[l.input.Kind]++
+	if k := int(l.input.Kind); k < len(l.tally.frames) { // Bodies are not among the metrics of frames.
+		l.tally.frames[k]++
+	}
 }
 
 func (l *loop) countRejected(class synccore.Class) {

@@ -35,6 +35,8 @@ func Object(event Event) map[string]any {
 		}
 	case Reloaded:
 		return map[string]any{"event": "reload", "accepted": true, "configuration": e.Config, "changes": list(e.Changes)}
+	case Program:
+		return programObject(&e)
 	case Rejection:
 		return map[string]any{"event": "refused", "from": e.From, "reason": e.Reason}
 	}
@@ -69,3 +71,51 @@ func verdictObject(v *Verdict) map[string]any {
 
 // list makes the empty list of nil, where JSON would have null.
 func list(names []string) []string { return append([]string{}, names...) }
+
+// resultShown is how many bytes of a result are part of an object.
+const resultShown = 4 << 10
+
+var programWords = map[ProgramKind]string{
+	ProgramStart: "start", ProgramCancel: "cancel", ProgramPass: "pass", ProgramSignal: "signalled",
+	ProgramEnd: "end", ProgramLost: "lost-block", ProgramFinish: "finish", ProgramRefuse: "program-refused",
+}
+
+// programObject leaves out what does not apply, and results that are long.
+func programObject(e *Program) map[string]any {
+	o := map[string]any{"event": programWords[e.Kind]}
+	put := func(key, value string) {
+		if value != "" {
+			o[key] = value
+		}
+	}
+	put("path", e.Path)
+	put("construct", e.Construct)
+	put("name", e.Name)
+	put("processor", e.Processor)
+	put("predicate", e.Predicate)
+	put("reason", e.Reason)
+	if len(e.Result) <= resultShown {
+		put("result", e.Result)
+	} else {
+		o["result_bytes"] = len(e.Result)
+	}
+	if len(e.Replicas) > 0 {
+		o["replicas"] = e.Replicas
+	}
+	if e.Block.Instance > 0 {
+		o["block"] = e.Block.String()
+	}
+	if e.Run > 0 {
+		o["run"] = e.Run
+	}
+	if e.Decision.Number > 0 {
+		o["decision"] = e.Decision.String()
+	}
+	if e.Kind == ProgramPass {
+		o["branch"] = e.Branch
+	}
+	if e.Outcome != 0 {
+		o["outcome"] = e.Outcome.String()
+	}
+	return o
+}

@@ -286,7 +286,7 @@ synchronizers:
 	l, now := c.drive(), c.s.opt.now()
 	take := func(group, member string, frame []byte, more bool) {
 		l.more = more
-		l.receive(&item{false, group, member, frame, now})
+		l.receive(&item{group: group, member: member, frame: frame, at: now})
 	}
 	outline, _, err := wire.NewBatchCodec(workerState).Append(nil, &wire.Batch{Member: "w1", Incarnation: 1})
 	if err != nil {

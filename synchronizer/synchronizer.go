@@ -69,6 +69,11 @@ type Options struct {
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider
 
+	// Resume is the journal of an earlier life of the same program, which goes on where
+	// it was: what had ended is not run again, and what was under way is found again on
+	// the nodes. It is cut after its last whole line and carried on; Journal must be nil.
+	Resume JournalFile
+
 	now func() clocksync.Instant // tests in virtual time
 	bus bus.Bus                  // tests without a server
 }
@@ -86,7 +91,9 @@ type Synchronizer struct {
 	codec    *wire.BatchCodec
 	journal  *journal
 	reloads  chan reload
-	config   string // the hash of the one in force; the owner of the core has it
+	cancels  chan string
+	resumed  *synccore.Restart // of a program that was taken up
+	config   string            // the hash of the one in force; the owner of the core has it
 
 	questions chan question    // for the owner of the core
 	asked     chan bus.Message // by other processes
@@ -136,6 +143,9 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if opt.JournalLimit == 0 {
 		opt.JournalLimit = DefaultJournalLimit
 	}
+	if opt.Resume != nil && opt.Journal != nil {
+		return nil, errors.New("synchronizer: a program that is taken up carries on the journal of Resume: leave Journal nil")
+	}
 	if opt.JournalLimit < MinJournalLimit {
 		return nil, fmt.Errorf("synchronizer: a journal of at most %d bytes is too short: use at least %d", opt.JournalLimit, MinJournalLimit)
 	}
@@ -154,6 +164,11 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if relative {
 		opt.Timeline = reference.Timeline()
 	}
+	options := synccore.Options{
+		Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
+		Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
+	}
+	var taken *takenUp
 	s := &Synchronizer{
 		opt:       opt,
 		name:      plan.Name,
@@ -162,6 +177,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 		in:        newInbox(inboxLimit),
 		reloads:   make(chan reload),
 		codec:     wire.NewBatchCodec(plan.State),
+		cancels:   make(chan string),
 		config:    cfg.hash,
 		questions: make(chan question, maxQuestions),
 		asked:     make(chan bus.Message, maxQuestions),
@@ -172,13 +188,20 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if plan, err = plan.With(compiled(opt.Predicates, s.panicked)); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: Options.Predicates: %w", cfg.name, err)
 	}
-	s.core = synccore.New(plan, synccore.Options{
-		Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
-		Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
-	})
+	s.core = synccore.New(plan, options)
 	s.tally = newTally(s.core)
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
+	}
+	if opt.Resume != nil {
+		if taken, err = takeUp(opt.Resume, plan); err != nil {
+			return nil, fmt.Errorf("synchronizer %q: resume: %w", plan.Name, err)
+		}
+		restart := synccore.Restart{
+			Term: options.Term, Reference: options.Reference, Timeline: options.Timeline, Relative: options.Relative,
+		}
+		restart.Term = max(restart.Term, taken.core.Term()+1)
+		s.core, s.resumed = taken.core, &restart
 	}
 	if err := s.meter(); err != nil { //nolint:contextcheck // Measurements belong to no request.
 		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
@@ -186,7 +209,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if err := s.connect(ctx, url); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
 	}
-	s.journal = newJournal(s.core, &s.opt, s.opt.now())
+	s.journal = newJournal(s.core, &s.opt, taken, s.opt.now())
 	if err := s.observe(); err != nil {
 		s.journal.close()
 		return nil, errors.Join(fmt.Errorf("synchronizer %q: %w", plan.Name, err), s.bus.Close())
@@ -240,17 +263,25 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	if err := s.listen(ctx, s.core.Plan().Groups()); err != nil {
 		return err
 	}
-	subscriptions := []struct {
+	type subscription struct {
 		subject string
 		limits  bus.Limits
 		handle  bus.Handler
-	}{
+	}
+	subscriptions := []subscription{
 		{control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
 		{s.subjects.StateAll(), bus.Limits{}, s.receive(s.subjects, false)},
 		{s.subjects.AckAll(name), bus.Limits{}, s.receive(s.subjects, true)},
 		{s.subjects.PingAll(), bus.Limits{}, s.pong},
 		{s.subjects.Who(), bus.Limits{Messages: maxQuestions}, s.introduce},
 		{s.subjects.AskAll(name), bus.Limits{Messages: maxQuestions}, s.question},
+	}
+	if s.core.Plan().Program() != nil {
+		subscriptions = append(subscriptions, subscription{s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
+			if member, ok := s.subjects.ParseData(m.Subject); ok {
+				s.in.put(item{member: member, body: &m})
+			}
+		}})
 	}
 	for _, sub := range subscriptions {
 		if _, err := s.bus.Subscribe(sub.subject, sub.limits, sub.handle); err != nil {
@@ -304,7 +335,7 @@ func (s *Synchronizer) receive(subjects wire.Subjects, ack bool) bus.Handler {
 			_, member, ok = subjects.ParseAck(m.Subject)
 		}
 		if ok {
-			s.in.put(item{ack, group, member, m.Data, s.arrival()})
+			s.in.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.arrival()})
 		}
 	}
 }

@@ -238,7 +238,7 @@ func (c *crowd) steps(n int) func() {
 	for i := range frames {
 		frames[i] = c.batch("w0", uint64(i)+1, now.Add(time.Duration(i)*time.Microsecond), int64(i%2)) //nolint:gosec // Small.
 	}
-	take := func(frame []byte) { l.receive(&item{false, "", "w0", frame, c.s.arrival()}) }
+	take := func(frame []byte) { l.receive(&item{ack: false, member: "w0", frame: frame, at: c.s.arrival()}) }
 	take(c.hello("w0"))
 	next := 0
 	return func() {

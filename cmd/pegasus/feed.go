@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -153,7 +154,13 @@ func (w *watcher) observe(e synchronizer.Event) {
 		if e.Fired || w.verbose {
 			w.put(e)
 		}
-	case synchronizer.Fate, synchronizer.Clock, synchronizer.Reloaded:
+	case synchronizer.Program:
+		w.put(e)
+	case synchronizer.Fate:
+		if e.Signal.Predicate != wire.ProgramSignals || w.verbose {
+			w.put(e)
+		}
+	case synchronizer.Clock, synchronizer.Reloaded:
 		w.put(e)
 	case synchronizer.Rejection:
 		if w.verbose || !w.refused {

@@ -32,6 +32,8 @@ func eventFields(event any) fields {
 		return readyFields(&e)
 	case refusal:
 		return synchronizer.Object(e.Rejection)
+	case synchronizer.Program:
+		return programFields(&e)
 	case synchronizer.Event:
 		return synchronizer.Object(e)
 	case lost:
@@ -44,6 +46,8 @@ func eventFields(event any) fields {
 		return fields{"event": "status", "status": e.Status}
 	case notice:
 		return fields{"event": "notice", "text": e.text}
+	case programReady:
+		return fields{"event": "ready", "url": e.url, "tenant": e.tenant, "program": e.program, "synchronizer": e.level.Name, "group": e.level.Group}
 	case kept:
 		return fields{"event": "reload", "accepted": false, "reason": oneLine(e.reason)}
 	case difference:

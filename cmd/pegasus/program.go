@@ -24,14 +24,14 @@ Exit codes: 0 done, 1 a file is refused or cannot be read, 2 wrong usage.`
 func newProgram() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "program",
-		Short: "Check and draw program files",
+		Short: "Check, draw and run programs",
 		Long:  programHelp,
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return errors.New("program needs one of its commands: check, graph or run --dry-run")
+			return errors.New("program needs one of its commands: check, graph, run or show")
 		},
 	}
-	cmd.AddCommand(newProgramCheck(), newProgramGraph(), newProgramRun())
+	cmd.AddCommand(newProgramCheck(), newProgramGraph(), newProgramRun(), newProgramShow())
 	return cmd
 }
 
@@ -149,35 +149,6 @@ func newProgramGraph() *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT` of the drawing: text, dot, mermaid or svg")
-	return cmd
-}
-
-const programRunHelp = `run --dry-run tells what a run of a program would start where, and which
-predicates decide it. It starts nothing and connects to nothing.
-
-Exit codes: 0 done, 1 the file is refused or cannot be read, 2 wrong usage.`
-
-func newProgramRun() *cobra.Command {
-	var dry bool
-	cmd := &cobra.Command{
-		Use:               "run --dry-run FILE",
-		Short:             "Tell what a run of a program would do",
-		Long:              programRunHelp,
-		Example:           "  pegasus program run --dry-run program.yaml",
-		Args:              oneFile("program run --dry-run"),
-		ValidArgsFunction: configFiles(),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if !dry {
-				return errors.New("program run needs --dry-run: it tells what would be started")
-			}
-			plan, err := openProgram(cmd, args[0])
-			if err != nil {
-				return err
-			}
-			return fail(rehearse(cmd.OutOrStdout(), plan))
-		},
-	}
-	cmd.Flags().BoolVar(&dry, "dry-run", false, "start nothing, tell what would be started")
 	return cmd
 }
 

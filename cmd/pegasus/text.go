@@ -20,6 +20,8 @@ func text(e entry) string {
 	switch first := e.event.(type) {
 	case ready:
 		return first.String()
+	case programReady:
+		return first.String()
 	case watching:
 		return printable(first.String()) + "\n"
 	}
@@ -54,6 +56,8 @@ func phrase(event any) string {
 		return standingText(e.Status)
 	case notice:
 		return e.text
+	case synchronizer.Program:
+		return programText(&e)
 	case synchronizer.Reloaded:
 		return reloadedText(e.Config, e.Changes)
 	case kept:

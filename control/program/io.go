@@ -73,6 +73,7 @@ type Node struct {
 	Name   string   `json:"name"`
 	Cores  int      `json:"cores,omitempty"` // at least 1
 	Labels []string `json:"labels,omitempty"`
+	Alone  bool     `json:"alone,omitempty"` // it runs one block at a time
 }
 
 // Held is what a node knows of a block.

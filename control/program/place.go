@@ -89,7 +89,7 @@ func (r *Run) choose(f int32) int32 {
 	}
 	for _, h := range p.bound {
 		a := &r.hosts[h]
-		if p.want.Cores > a.Cores-a.reserved {
+		if p.want.Cores > a.Cores-a.reserved || a.Alone && a.load > 0 {
 			continue
 		}
 		tried := slices.Contains(x.tried, h)

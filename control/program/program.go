@@ -8,8 +8,8 @@ const (
 	MaxDepth       = 500       // constructs inside each other
 	MaxRetry       = 100       // further attempts at one block
 	MaxNameBytes   = 64        // of every name
-	MaxResultBytes = 4096      // of a block's result; larger ones go by reference
-	MaxInputBytes  = 256 << 10 // of a block's input, put together from results
+	MaxResultBytes = 1 << 20   // of a block's result; what is larger has to go by reference
+	MaxInputBytes  = 1 << 20   // of a block's input, put together from results
 )
 
 // Program is the flow of a distributed program. It must not change while it is

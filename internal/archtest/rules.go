@@ -47,7 +47,7 @@ var Imports = map[string][]string{
 	"embedded":             {},
 	"agent": with(first, "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
-	"synchronizer": with(first, "clocksync/source", "internal/synccore",
+	"synchronizer": with(first, "control/program", "clocksync/source", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"worker":              with(first, "agent", "internal/workcore", "internal/bus", "internal/wire", "internal/yamlconf"),
 	"web":                 {"synchronizer", "predicates", "scgs", "clocksync"},

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
@@ -38,6 +39,7 @@ type Plan struct {
 	below   []byte                    // the section of the level below, for our members
 	groups  []targetGroup             // other groups that signals go to
 	source  *Source
+	program *program.Plan // that it runs on its members, nil if there is none
 }
 
 // Summary reports whether the level has a summary for its parent.
@@ -95,6 +97,7 @@ type rule struct {
 	priority int
 	set      []assignment
 	signals  []outgoing
+	read     bool // the program switches on it, or has blocks under it
 }
 
 // own is what a rule's own detector looks for; a rule without one is judged on

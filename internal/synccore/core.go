@@ -83,7 +83,9 @@ type Core struct {
 	memory    []scgs.Value
 	decisions uint64
 
-	others    map[string]*otherGroup // that signals go to
+	others map[string]*otherGroup // that signals go to
+	exec   *execution             // of the program that the machine runs, nil if there is none
+
 	outbox    []*pending
 	summary   summary
 	strangers map[string]clocksync.Instant
@@ -119,6 +121,9 @@ func New(plan *Plan, opt Options) *Core {
 		states:    newStates(len(plan.rules)),
 		past:      make(map[string]*past, len(plan.rules)),
 		memory:    make([]scgs.Value, len(plan.memory)),
+	}
+	if plan.program != nil && !opt.Local {
+		c.exec = newExecution(plan.program, opt.Term)
 	}
 	if plan.prev {
 		c.scope.KeepPrev()
@@ -210,6 +215,12 @@ func (c *Core) input(in *Input, out *Output) {
 		c.parentSignal(in.Signal)
 	case InPlan:
 		c.reload(in.Plan, out)
+	case InBody:
+		c.bodyOf(in.From, in.Body, out)
+	case InCancel:
+		c.cancelProgram(in.Reason, out)
+	case InRestart:
+		c.restart(in.Restart, out)
 	default:
 		panic("synccore: input without a kind")
 	}
@@ -239,6 +250,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.forgetStamps()
 		c.forgetOthers()
 		c.silence(out)
+		c.awaitOver(out)
 		if c.failed {
 			return
 		}
@@ -252,6 +264,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.judge(span, true, out)
 	}
 	c.holds(out)
+	c.carryOn(out)
 	if !in.More {
 		c.probe(out)
 	}
@@ -283,7 +296,8 @@ func (c *Core) wake() clocksync.Instant {
 	for _, p := range c.outbox {
 		wake = min(wake, p.next)
 	}
-	if !c.opt.Local && (len(c.sorted) > 0 || c.listening()) {
+	wake = min(wake, c.execWake())
+	if !c.opt.Local && (len(c.sorted) > 0 || c.exec != nil || c.listening()) {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}
 	return wake

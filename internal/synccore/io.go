@@ -25,6 +25,9 @@ const (
 	InParent                   // a signal from the level above
 	InTimeline                 // the reference clock stood still: its time is another one now
 	InPlan                     // a changed configuration is to be followed from now on
+	InBody                     // a processor hands over what a run has come to
+	InCancel                   // the program is to end, for Reason
+	InRestart                  // the process was ended, and another one goes on with the program
 )
 
 // Input is one event for a [Core]. From is the sender as its subject names it.
@@ -45,6 +48,9 @@ type Input struct {
 	// Timeline is that of the reference clock by now.
 	Timeline clocksync.Timeline
 	Plan     *Plan
+	Body     *Body
+	Reason   string
+	Restart  *Restart
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.
 	More bool
@@ -66,6 +72,10 @@ type Output struct {
 	Rejected []Rejection
 	Clocks   []Clock
 	Reloads  []Reload
+	Program  []ProgramEvent
+
+	// Refused says why a body was not taken; empty if it was.
+	Refused string
 
 	// Suppressed counts the firings that a cooldown kept back in this step.
 	Suppressed uint64
@@ -186,6 +196,6 @@ func (o *Output) reset() {
 	o.Welcomes, o.Probes, o.Resends, o.Signals = o.Welcomes[:0], o.Probes[:0], o.Resends[:0], o.Signals[:0]
 	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
 	o.Fates, o.Rejected, o.Clocks = o.Fates[:0], o.Rejected[:0], o.Clocks[:0]
-	o.Reloads = o.Reloads[:0]
+	o.Reloads, o.Program, o.Refused = o.Reloads[:0], o.Program[:0], ""
 	o.Suppressed, o.Failed, o.Wake = 0, "", clocksync.MaxInstant
 }

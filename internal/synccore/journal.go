@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -142,6 +143,12 @@ func (c *Core) AppendInput(dst []byte, now clocksync.Instant, in *Input) ([]byte
 		return appendText(append(buf, `,"timeline":`...), string(in.Timeline)), nil
 	case InPlan:
 		return appendJSON(append(buf, `,"config":`...), in.Plan.source), nil
+	case InBody:
+		return appendJSON(append(buf, `,"body":`...), in.Body), nil
+	case InCancel:
+		return appendText(append(buf, `,"cancel":`...), strings.ToValidUTF8(in.Reason, "?")), nil
+	case InRestart:
+		return appendJSON(append(buf, `,"restart":`...), in.Restart), nil
 	}
 	return dst, fmt.Errorf("an input of kind %d has no line in a journal", in.Kind)
 }

@@ -41,7 +41,10 @@ type Journal struct {
 	r     *bufio.Reader
 	long  []byte // of a line that the reader's buffer does not hold
 	line  int
+	read  int64 // bytes so far
+	good  int64 // of these, up to the end of the last input
 	now   clocksync.Instant
+	term  uint64
 	codec *wire.BatchCodec
 	frame []byte // scratch
 	batch wire.Batch
@@ -87,7 +90,7 @@ func (j *Journal) header(text []byte) error {
 	if plan.Members.Threads {
 		return fmt.Errorf("%q is a thread-level synchronizer, of which there are no journals", plan.Name)
 	}
-	j.Plan, j.codec = plan, wire.NewBatchCodec(plan.State)
+	j.Plan, j.codec, j.term, j.good = plan, wire.NewBatchCodec(plan.State), h.Term, j.read
 	return nil
 }
 
@@ -118,8 +121,13 @@ func (j *Journal) Next(rec *Record) error {
 		return j.fault(err)
 	}
 	j.Inputs++
+	j.good = j.read
 	return nil
 }
+
+// Good is the number of bytes up to the end of the last input that was read: more
+// inputs can be written there.
+func (j *Journal) Good() int64 { return j.good }
 
 func (j *Journal) fault(err error) error { return fmt.Errorf("line %d: %w", j.line, err) }
 
@@ -129,6 +137,7 @@ func (j *Journal) next() ([]byte, error) {
 	j.long = j.long[:0]
 	for {
 		part, err := j.r.ReadSlice('\n')
+		j.read += int64(len(part))
 		switch {
 		case err == nil && len(j.long) == 0:
 			return part[:len(part)-1], nil
@@ -177,6 +186,9 @@ type journalLine struct {
 	Ack      *ackLine            `json:"ack"`
 	Timeline *clocksync.Timeline `json:"timeline"`
 	Config   *Source             `json:"config"`
+	Body     *Body               `json:"body"`
+	Cancel   *string             `json:"cancel"`
+	Restart  *Restart            `json:"restart"`
 
 	Out     *string `json:"out"`
 	End     *uint64 `json:"end"`
@@ -216,7 +228,7 @@ type evidenceLine struct {
 // kinds counts the inputs that the line has.
 func (l *journalLine) kinds() int {
 	n := 0
-	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil} {
+	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil, l.Body != nil, l.Cancel != nil, l.Restart != nil} {
 		if there {
 			n++
 		}
@@ -229,10 +241,10 @@ func (l *journalLine) kinds() int {
 func (j *Journal) input(l *journalLine, rec *Record) error {
 	switch {
 	case l.kinds() != 1:
-		return errors.New("it has to have one of tick, hello, batch, gone, ack, timeline, config, end")
+		return errors.New("it has to have one of tick, hello, batch, gone, ack, timeline, config, body, cancel, restart, end")
 	case l.Now == nil || !l.Now.Finite():
 		return errors.New("now is missing: the instant of the input in ns")
-	case *l.Now < j.now:
+	case *l.Now < j.now && l.Restart == nil: // Which may be on another clock.
 		return fmt.Errorf("now goes back from %v to %v", j.now, *l.Now)
 	case l.Stopped != "":
 		return errors.New("stopped belongs to the end")
@@ -245,7 +257,7 @@ func (j *Journal) input(l *journalLine, rec *Record) error {
 			return fmt.Errorf("out: %w", err)
 		}
 	}
-	if message := l.Hello != nil || l.Batch != nil || l.Gone != nil || l.Ack != nil; message {
+	if message := l.Hello != nil || l.Batch != nil || l.Gone != nil || l.Ack != nil || l.Body != nil; message {
 		if err := wire.CheckToken("from", l.From); err != nil {
 			return err
 		}
@@ -301,6 +313,19 @@ func (j *Journal) content(l *journalLine, in *Input) (err error) {
 	case l.Config != nil:
 		in.Kind = InPlan
 		in.Plan, err = l.Config.compile(j.Header.Synchronizer)
+	case l.Body != nil:
+		in.Kind, in.Body = InBody, l.Body
+		if len(l.Body.Text) > wire.MaxBody || l.Body.Kind != wire.BodyResult && l.Body.Kind != wire.BodyFailure {
+			err = errors.New("body: it does not fit a message")
+		}
+	case l.Cancel != nil:
+		in.Kind, in.Reason = InCancel, *l.Cancel
+	case l.Restart != nil:
+		in.Kind, in.Restart = InRestart, l.Restart
+		if l.Restart.Term <= j.term {
+			err = fmt.Errorf("restart: term %d does not follow term %d", l.Restart.Term, j.term)
+		}
+		j.term = l.Restart.Term
 	}
 	return err
 }

@@ -79,11 +79,14 @@ func (c *Core) opened(out *Output) {
 	c.summaryOpened()
 	c.heard = c.heardAt(c.ev.Changed)
 	c.judge(c.ev.Span, c.ev.Step, out)
+	c.noteChanged()
+	c.carryOn(out)
 	c.heard = clocksync.MinInstant
 }
 
 func (c *Core) closed(out *Output) {
 	c.checkHolds(c.ev.Span, out)
+	c.carryOn(out)
 	c.summaryClosed()
 	c.tuple = false
 }
@@ -146,6 +149,7 @@ func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *
 			v.Suppressed = s.suppressed
 		}
 		out.Verdicts = append(out.Verdicts, v)
+		c.noteVerdict(r, &v)
 	}
 }
 
@@ -337,11 +341,13 @@ func (c *Core) cools(r *rule, s *ruleState, kept *bool, v Verdict, out *Output) 
 func (c *Core) fire(r *rule, s *ruleState, o *occasion, out *Output) {
 	s.armed = false
 	s.release()
-	out.Verdicts = append(out.Verdicts, Verdict{
+	v := Verdict{
 		Predicate: r.name, Truth: predicates.True, Fired: true, Decision: c.decision(), Suppressed: s.suppressed,
 		Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
 		Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span),
-	})
+	}
+	out.Verdicts = append(out.Verdicts, v)
+	c.noteVerdict(r, &v)
 	s.suppressed = 0
 	if r.cooldown > 0 {
 		s.quiet = c.now.Add(r.cooldown)
@@ -401,7 +407,7 @@ func (c *Core) parentSignal(sig *control.Signal) {
 // probe asks for the evidence without which nothing more can be decided. A member
 // is asked once for all that several detectors lack of it.
 func (c *Core) probe(out *Output) {
-	if c.opt.Local || len(c.plan.rules) == 0 {
+	if c.opt.Local || len(c.plan.rules) == 0 && c.exec == nil {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])

@@ -295,6 +295,7 @@ func (c *Core) nextEpoch(out *Output) bool {
 	}
 	c.dropped = c.dropped[:0]
 	out.Epochs = append(out.Epochs, e)
+	c.execLeft(e.Dropped, out)
 	c.sweep(out)
 	return true
 }
@@ -319,6 +320,7 @@ func (c *Core) tellDropped(out *Output) {
 	}
 	out.Epochs = append(out.Epochs, e)
 	c.dropped = c.dropped[:0]
+	c.execLeft(e.Dropped, out)
 }
 
 func (c *Core) ready() []*member {

@@ -34,6 +34,7 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 	}
 	whole := !faulty(err)
 	p := parser{doc: doc, cfg: &Config{raw.Synchronizers}}
+	host := p.host()
 	p.all()
 	file := &ProgramFile{Program: raw.Program.value()}
 	if whole {
@@ -48,6 +49,13 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 		return nil, err
 	}
 	file.Levels = p.plans
+	source := &Source{Name: name, Text: string(src), Program: true}
+	for _, plan := range p.plans {
+		plan.source = source
+		if plan.Name == host {
+			plan.runs(file.Plan)
+		}
+	}
 	return file, nil
 }
 

@@ -110,18 +110,21 @@ func (c *Core) entry(i int, region string, on *occasion) uint64 {
 	return 0
 }
 
-// post sends a signal to an incarnation of its target and waits for its fate.
-func (c *Core) post(group string, incarnation uint64, s *control.Signal, out *Output) {
+// post sends a signal to an incarnation of its target and waits for its fate. It is
+// false if the signal has its fate at once.
+func (c *Core) post(group string, incarnation uint64, s *control.Signal, out *Output) bool {
 	switch {
 	case s.Entry == 0:
 		out.fate(group, s, control.NoSuchEntry, "the target was in no such region")
+		return false
 	case len(c.outbox) >= outboxLimit:
 		out.fate(group, s, control.Refused, "too many signals wait for their fate")
-	default:
-		p := &pending{signal: s, group: group, incarnation: incarnation, deadline: c.now.Add(s.TTL)}
-		c.outbox = append(c.outbox, p)
-		c.transmit(p, out)
+		return false
 	}
+	p := &pending{signal: s, group: group, incarnation: incarnation, deadline: c.now.Add(s.TTL)}
+	c.outbox = append(c.outbox, p)
+	c.transmit(p, out)
+	return true
 }
 
 // transmit sends a signal, in one frame with what else goes to the same member
@@ -177,8 +180,10 @@ func (c *Core) answer(group, from string, a wire.Answer, out *Output) {
 }
 
 func (c *Core) conclude(i int, f control.Fate, detail string, out *Output) {
-	out.fate(c.outbox[i].group, c.outbox[i].signal, f, detail)
+	s := c.outbox[i].signal
+	out.fate(c.outbox[i].group, s, f, detail)
 	c.outbox = slices.Delete(c.outbox, i, i+1)
+	c.execFate(s, f)
 }
 
 // retry repeats what was not answered and gives up what is past its time.

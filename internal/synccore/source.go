@@ -12,6 +12,7 @@ type Source struct {
 	Name      string     `json:"name"` // stands for the file
 	Text      string     `json:"text"`
 	Overrides []Override `json:"overrides,omitempty"`
+	Program   bool       `json:"program,omitempty"` // it is a file with a program
 }
 
 // Override replaces the number of members that a section of the file awaits.
@@ -32,7 +33,7 @@ func (s *Source) Hash() string {
 
 // compile compiles the source again and returns the plan of a synchronizer.
 func (s *Source) compile(synchronizer string) (*Plan, error) {
-	plans, err := Parse(s.Name, []byte(s.Text), s.Overrides...)
+	plans, err := s.levels()
 	if err != nil {
 		return nil, err
 	}
@@ -41,4 +42,15 @@ func (s *Source) compile(synchronizer string) (*Plan, error) {
 		return nil, fmt.Errorf("its configuration has no synchronizer %q", synchronizer)
 	}
 	return plan, nil
+}
+
+func (s *Source) levels() (Plans, error) {
+	if !s.Program {
+		return Parse(s.Name, []byte(s.Text), s.Overrides...)
+	}
+	file, err := ParseProgram(s.Name, []byte(s.Text))
+	if err != nil {
+		return nil, err
+	}
+	return file.Levels, nil
 }

@@ -30,6 +30,8 @@ type Status struct {
 	// Groups are the other groups that signals go to, in the order of their names;
 	// left out if there are none.
 	Groups []GroupStatus `json:"groups,omitempty"`
+	// Program is nil if the synchronizer runs none.
+	Program *ProgramStatus `json:"program,omitempty"`
 }
 
 // GroupStatus is what is known of another group.
@@ -145,7 +147,7 @@ func (c *Core) Status(now clocksync.Instant) Status {
 	s := Status{
 		Synchronizer: c.plan.Name, Group: c.plan.Members.Group, Term: c.opt.Term, Epoch: c.Epoch(),
 		Awaited: c.awaited(), State: c.stateStatus(), Waiting: len(c.outbox),
-		Members: c.memberStatus(now), Predicates: []PredicateStatus{}, Groups: c.groupStatus(now),
+		Members: c.memberStatus(now), Predicates: []PredicateStatus{}, Groups: c.groupStatus(now), Program: c.programStatus(),
 	}
 	for _, name := range c.plan.Predicates() {
 		s.Predicates = append(s.Predicates, c.predicateStatus(now, c.ruleIndex(name)))

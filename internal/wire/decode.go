@@ -39,6 +39,11 @@ func DecodePong(frame []byte) (Pong, error) {
 	return decode(frame, KindPong, (*Pong).layout)
 }
 
+// DecodeBody reads the frame of a Body.
+func DecodeBody(frame []byte) (Body, error) {
+	return decode(frame, KindBody, (*Body).layout)
+}
+
 // DecodeSignals reads a frame of Signals.
 func DecodeSignals(frame []byte) (Signals, error) {
 	return decode(frame, KindSignals, func(m *Signals, c *coder) { m.layout(c) })

@@ -2,8 +2,8 @@ package wire
 
 // The encoders append one frame to dst. They refuse with a [*FrameError] what a
 // decoder would refuse, and then return dst as it was; only the texts for people,
-// [Welcome].Reason and [Answer].Detail, are cut to their limit instead. None
-// changes the message.
+// [Welcome].Reason, [Answer].Detail and [Body].Reason, are cut to their limit
+// instead. None changes the message.
 
 // AppendHello appends the frame of a Hello.
 func AppendHello(dst []byte, m *Hello) ([]byte, error) { return encode(dst, KindHello, m.layout) }
@@ -26,6 +26,9 @@ func AppendPing(dst []byte, m *Ping) ([]byte, error) { return encode(dst, KindPi
 
 // AppendPong appends the frame of a Pong.
 func AppendPong(dst []byte, m *Pong) ([]byte, error) { return encode(dst, KindPong, m.layout) }
+
+// AppendBody appends the frame of a Body.
+func AppendBody(dst []byte, m *Body) ([]byte, error) { return encode(dst, KindBody, m.layout) }
 
 // AppendSignals appends a frame with the first n of the signals, as many as fit:
 // at least one if there are any. The rest needs further frames.

@@ -23,9 +23,10 @@ const (
 	KindSignals
 	KindPing
 	KindPong
+	KindBody
 )
 
-var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong"}
+var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong", "body"}
 
 // String gives the kind's word; "frame" for the zero Kind.
 func (k Kind) String() string {
@@ -85,7 +86,7 @@ func kindOf(frame []byte) (Kind, *FrameError) {
 		}
 	}
 	kind := Kind(frame[1])
-	if kind < KindHello || kind > KindPong {
+	if kind < KindHello || kind > KindBody {
 		return 0, &FrameError{Field: "kind", Reason: strconv.Itoa(int(kind)) + " is none that this side knows"}
 	}
 	return kind, nil

@@ -17,6 +17,7 @@ var decoders = map[wire.Kind]func(frame []byte) (again []byte, err error){
 	wire.KindProbe:   again(wire.DecodeProbe, wire.AppendProbe),
 	wire.KindPing:    again(wire.DecodePing, wire.AppendPing),
 	wire.KindPong:    again(wire.DecodePong, wire.AppendPong),
+	wire.KindBody:    again(wire.DecodeBody, wire.AppendBody),
 	wire.KindResend:  again(wire.DecodeResend, wire.AppendResend),
 	wire.KindAck: again(wire.DecodeAck, func(dst []byte, m *wire.Ack) ([]byte, error) {
 		frame, _, err := wire.AppendAck(dst, m)

@@ -61,10 +61,13 @@ var (
 		Member: "w1", Incarnation: 300,
 		Answers: []wire.Answer{{Decision: decided, Name: "stop", Target: "w1", Fate: control.Refused, Detail: "no"}},
 	}
-	goldenGone   = wire.Gone{Member: "w1", Incarnation: 300, First: 40}
-	goldenProbe  = wire.Probe{Incarnation: 300, Seq: 9, AfterMono: 1000, AfterTime: clocksync.MinInstant}
-	goldenPing   = wire.Ping{Member: "w1"}
-	goldenPong   = wire.Pong{Timeline: "boot-6", Arrived: clocksync.Exactly(1000), Departed: clocksync.Exactly(1010), Drift: 50}
+	goldenGone  = wire.Gone{Member: "w1", Incarnation: 300, First: 40}
+	goldenProbe = wire.Probe{Incarnation: 300, Seq: 9, AfterMono: 1000, AfterTime: clocksync.MinInstant}
+	goldenPing  = wire.Ping{Member: "w1"}
+	goldenPong  = wire.Pong{Timeline: "boot-6", Arrived: clocksync.Exactly(1000), Departed: clocksync.Exactly(1010), Drift: 50}
+	goldenBody  = wire.Body{
+		Member: "w1", Program: 300, Run: 7, Kind: wire.BodyResult, Size: 1000, Offset: 10, Piece: []byte(`{"x"`), Reason: "no",
+	}
 	goldenResend = wire.Resend{Incarnation: 300, From: 3, To: 8}
 )
 
@@ -96,6 +99,8 @@ func goldenFrames(tb testing.TB) map[wire.Kind][]byte {
 	put(wire.KindPing, ping, err)
 	pong, err := wire.AppendPong(nil, &goldenPong)
 	put(wire.KindPong, pong, err)
+	body, err := wire.AppendBody(nil, &goldenBody)
+	put(wire.KindBody, body, err)
 	signals, _, err := wire.AppendSignals(nil, &goldenSignals)
 	put(wire.KindSignals, signals, err)
 	return frames
@@ -166,9 +171,11 @@ func TestLayout(t *testing.T) {
 		// synchronizer, term, epoch | member, incarnation | accepted, refused, reason | schema | section, hash | heartbeat, next | domain, timeline
 		wire.KindWelcome: `01 05 a56773796e63 05 06 a27731 cd012c c3 c2 a0
 			91 a46c6f6164 03 90 c4020908 04 d23b9aca00 03 a6626f6f742d36 a3757463`,
-		wire.KindProbe:  `01 06 cd012c 09 d103e8 d38000000000000000`,
-		wire.KindPing:   `01 09 a27731`,
-		wire.KindPong:   `01 0a a6626f6f742d36 d103e8 d103e8 d103f2 d103f2 ca42480000`,
+		wire.KindProbe: `01 06 cd012c 09 d103e8 d38000000000000000`,
+		wire.KindPing:  `01 09 a27731`,
+		wire.KindPong:  `01 0a a6626f6f742d36 d103e8 d103e8 d103f2 d103f2 ca42480000`,
+		// member, program, run | kind, size, offset | piece | reason
+		wire.KindBody:   `01 0b a27731 cd012c 07 02 cd03e8 0a c4047b227822 a26e6f`,
 		wire.KindResend: `01 07 cd012c 03 08`,
 		// synchronizer, term, epoch, incarnation | count | decision | name, predicate, kind | target, region, entry | ttl | data
 		wire.KindSignals: `01 08 a56773796e63 05 06 cd012c dc0001 a56773796e63 05 06 07

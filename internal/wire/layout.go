@@ -89,6 +89,19 @@ func (m *Probe) layout(c *coder) {
 	c.int("after time", (*int64)(&m.AfterTime))
 }
 
+func (m *Body) layout(c *coder) {
+	c.token("member", &m.Member)
+	c.uint("program", &m.Program)
+	c.uint("run", &m.Run)
+	c.small("kind", (*uint8)(&m.Kind), uint8(BodyInput), uint8(BodyFailure))
+	c.uint("size", &m.Size)
+	c.need(m.Size <= MaxBody, "size", "it is above 1 MiB: hand over a reference and fetch the rest")
+	c.uint("offset", &m.Offset)
+	c.blob("piece", &m.Piece, MaxPiece)
+	c.need(m.Offset <= m.Size && uint64(len(m.Piece)) <= m.Size-m.Offset, "piece", "it ends behind the body")
+	c.reason("reason", &m.Reason)
+}
+
 func (m *Resend) layout(c *coder) {
 	c.uint("incarnation", &m.Incarnation)
 	c.uint("from", &m.From)

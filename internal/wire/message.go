@@ -16,6 +16,8 @@ const (
 	MaxHostBytes  = 255      // host names, clock domains, timelines, source names
 	MaxReasonByte = 1024     // texts of refusals
 	MaxSection    = 48 << 10 // the configuration sections below a synchronizer
+	MaxPiece      = 48 << 10 // of a body in one frame
+	MaxBody       = 1 << 20  // the input or the outcome of a block
 )
 
 // Hello asks a synchronizer to take the sender as a member. It is repeated
@@ -156,4 +158,31 @@ type Ack struct {
 	Member      string
 	Incarnation uint64
 	Answers     []Answer
+}
+
+// BodyKind is what a body is.
+type BodyKind uint8
+
+// The kinds of bodies.
+const (
+	BodyInput   BodyKind = iota + 1 // what a block is given, JSON
+	BodyResult                      // what it has come to, JSON
+	BodyFailure                     // why it failed, text
+)
+
+// Body carries a piece of a block's input or outcome between the processor that
+// runs it and the synchronizer that runs the program. It is a request and its
+// answer. A request for an input has no Piece and the Offset of the next one; the
+// answer has that piece. A request that brings an outcome has a piece at its Offset;
+// the answer has none and, as Offset, how many bytes are there by now. An answer
+// with a Reason refuses the request for good.
+type Body struct {
+	Member  string // the processor
+	Program uint64 // names one execution of a program
+	Run     uint64 // names one start of a block in it
+	Kind    BodyKind
+	Size    uint64 // of the whole body
+	Offset  uint64 // of the piece
+	Piece   []byte
+	Reason  string
 }

@@ -88,6 +88,18 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Drift:    rapid.Float64Range(0, clocksync.MaxDrift).Draw(t, "drift"),
 		}, wire.KindPong, wire.AppendPong, wire.DecodePong)
 	}))
+	t.Run("body", rapid.MakeCheck(func(t *rapid.T) {
+		m := wire.Body{
+			Member: tokens().Draw(t, "member"), Program: rapid.Uint64().Draw(t, "program"), Run: rapid.Uint64().Draw(t, "run"),
+			Kind: rapid.SampledFrom([]wire.BodyKind{wire.BodyInput, wire.BodyResult, wire.BodyFailure}).Draw(t, "kind"),
+			Size: rapid.Uint64Range(0, wire.MaxBody).Draw(t, "size"), Reason: texts(wire.MaxReasonByte).Draw(t, "reason"),
+		}
+		m.Offset = rapid.Uint64Range(0, m.Size).Draw(t, "offset")
+		if n := min(m.Size-m.Offset, 100); n > 0 {
+			m.Piece = rapid.SliceOfN(rapid.Byte(), 1, int(n)).Draw(t, "piece")
+		}
+		roundTrip(t, m, wire.KindBody, wire.AppendBody, wire.DecodeBody)
+	}))
 	t.Run("gone", rapid.MakeCheck(func(t *rapid.T) {
 		roundTrip(t, wire.Gone{
 			Member:      tokens().Draw(t, "member"),

@@ -41,6 +41,7 @@ func isToken(s string) bool {
 //	pegasus.v1.<tenant>.<group>.sg.<member>                 Signals
 //	pegasus.v1.<tenant>.<group>.sga                         Welcome unasked, to all
 //	pegasus.v1.<tenant>.<group>.pg.<member>                 request: Ping, Pong
+//	pegasus.v1.<tenant>.<group>.dt.<member>                 request: Body
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>          request: is it there
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>.<verb>   request: a question, its answer in parts
 //	pegasus.v1.<tenant>.<group>.ev.<synchronizer>           what happens, as JSON lines
@@ -125,6 +126,19 @@ func (s Subjects) Ping(member string) string { return s.base() + "pg." + member 
 
 // PingAll matches the Ping subjects of all members.
 func (s Subjects) PingAll() string { return s.Ping("*") }
+
+// Data is where a processor asks for the input of a block and hands over what it
+// has come to.
+func (s Subjects) Data(member string) string { return s.base() + "dt." + member }
+
+// DataAll matches the Data subjects of all members.
+func (s Subjects) DataAll() string { return s.Data("*") }
+
+// ParseData reads the member off a Data subject of this group.
+func (s Subjects) ParseData(subject string) (member string, ok bool) {
+	member, ok = strings.CutPrefix(subject, s.Data(""))
+	return member, ok && isToken(member)
+}
 
 // ParseState reads the member off a State subject of this group.
 func (s Subjects) ParseState(subject string) (member string, ok bool) {

@@ -18,6 +18,8 @@ func TestSubjects(t *testing.T) {
 		s.Signal("w1"):       "pegasus.v1.default.workers.sg.w1",
 		s.Ping("w1"):         "pegasus.v1.default.workers.pg.w1",
 		s.PingAll():          "pegasus.v1.default.workers.pg.*",
+		s.Data("w1"):         "pegasus.v1.default.workers.dt.w1",
+		s.DataAll():          "pegasus.v1.default.workers.dt.*",
 		s.Announce():         "pegasus.v1.default.workers.sga",
 		s.Ack("gsync", "w1"): "pegasus.v1.default.workers.ak.gsync.w1",
 		s.AckAll("gsync"):    "pegasus.v1.default.workers.ak.gsync.*",
@@ -56,6 +58,9 @@ func TestSubjectsNameTheirSender(t *testing.T) {
 		if got, ok := s.ParseState(s.State(member)); !ok || got != member {
 			t.Fatalf("ParseState = %q, %v, want %q", got, ok, member)
 		}
+		if got, ok := s.ParseData(s.Data(member)); !ok || got != member {
+			t.Fatalf("ParseData = %q, %v, want %q", got, ok, member)
+		}
 		to, from, ok := s.ParseAck(s.Ack(synchronizer, member))
 		if !ok || to != synchronizer || from != member {
 			t.Fatalf("ParseAck = %q, %q, %v, want %q, %q", to, from, ok, synchronizer, member)
@@ -72,6 +77,9 @@ func TestForeignSubjectsNameNobody(t *testing.T) {
 	} {
 		if member, ok := s.ParseState(subject); ok {
 			t.Errorf("ParseState(%q) = %q", subject, member)
+		}
+		if member, ok := s.ParseData(subject); ok {
+			t.Errorf("ParseData(%q) = %q", subject, member)
 		}
 		if _, member, ok := s.ParseAck(subject); ok {
 			t.Errorf("ParseAck(%q) = %q", subject, member)

@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// setJSON takes the fields of a block from a JSON object.
+func (p *processor) setJSON(r *Run, object []byte) error {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	if p.current != r {
+		return errEnded
+	}
+	blocks, row := p.declared(), slices.Clone(p.row)
+	var values map[string]any
+	d := json.NewDecoder(bytes.NewReader(object))
+	d.UseNumber()
+	if err := d.Decode(&values); err != nil || d.InputOffset() != int64(len(bytes.TrimRight(object, " \t\r\n"))) {
+		return fmt.Errorf("agent: a state is one JSON object, such as {\"load\": 0.5}, and not %.100q", object)
+	}
+	for name, v := range values {
+		i := blocks.Index(name)
+		if i < 0 {
+			return fmt.Errorf("agent: the configuration declares no field %q of blocks, but %s", name, fieldNames(blocks))
+		}
+		var err error
+		if row[i], err = fromJSON(blocks[i], v); err != nil {
+			return fmt.Errorf("agent: field %q: %w", name, err)
+		}
+	}
+	return p.setRow(row)
+}
+
+// fromJSON reads a value of a field.
+func fromJSON(f scgs.Field, v any) (scgs.Value, error) {
+	var value scgs.Value
+	switch v := v.(type) {
+	case []any:
+		if f.Type.IsList() && len(v) <= scgs.MaxElements {
+			elements := make([]scgs.Value, len(v))
+			for i, e := range v {
+				var err error
+				if elements[i], err = fromJSON(f.Element(), e); err != nil {
+					return value, err
+				}
+			}
+			value = scgs.ListValue(f.Type.Elem(), elements...)
+		}
+	case bool:
+		value = scgs.BoolValue(v)
+	case string:
+		switch f.Type { //nolint:exhaustive // The others are no texts.
+		case scgs.String:
+			value = scgs.StringValue(v)
+		case scgs.Enum:
+			value = scgs.EnumValue(v)
+		case scgs.Duration:
+			if d, err := time.ParseDuration(v); err == nil {
+				value = scgs.DurationValue(d)
+			}
+		}
+	case json.Number:
+		if i, err := v.Int64(); err == nil && f.Type == scgs.Int {
+			value = scgs.IntValue(i)
+		} else if x, err := v.Float64(); err == nil && f.Type == scgs.Float {
+			value = scgs.FloatValue(x)
+		}
+	}
+	if !f.Accepts(value) {
+		return value, fmt.Errorf("%v is no value of %s", v, f)
+	}
+	return value, nil
+}

@@ -1,0 +1,226 @@
+package agent
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// NodeConfig says what a node is. Only Group and Name are needed.
+type NodeConfig struct {
+	// Group is the group of processors that the program's configuration names.
+	Group string
+	// Name is the node's name: its processors are the members NAME-0, NAME-1 and so
+	// on.
+	Name string
+	// Tenant keeps programs on one server apart; see [Config].
+	Tenant string
+
+	// Processors is how many blocks run here at once, each on a processor of its own.
+	// Default: 1.
+	Processors int
+	// Labels say what the node has; programs place blocks by them.
+	Labels []string
+	// Cores is how many cores each processor offers. Default: those that Go uses,
+	// divided by Processors, one at least.
+	Cores int
+	// Pin keeps each processor on cores of its own, the Cores*i-th and those after it
+	// of the cores that the process may use: the code of a block runs on one thread,
+	// which only they carry, and so do the processes that it starts. Linux only.
+	Pin bool
+
+	// Host, Clock, SeparateClock, JoinTimeout and Logger are those of [Config].
+	Host          string
+	Clock         clocksync.Clock
+	SeparateClock bool
+	JoinTimeout   time.Duration
+	Logger        *slog.Logger
+}
+
+// MaxProcessors is how many processors a node may have.
+const MaxProcessors = 1024
+
+// Node is a set of processors in this process. They run the blocks that a
+// program's synchronizer starts there.
+type Node struct {
+	cfg     NodeConfig
+	blocks  map[string]*BlockCode
+	control bus.Bus // its connection is that of all members
+	data    bus.Bus // for inputs and results
+	ctx     context.Context
+	cancel  context.CancelFunc
+	mu      sync.Mutex // while processors join
+	members []*processor
+	running sync.WaitGroup
+	leave   func() error
+}
+
+// JoinNode makes processors of this process and joins them to a group whose
+// synchronizer runs a program. It dials two connections to the NATS server at url,
+// one for states and signals, and one for inputs and results. It fails as [Join]
+// does, and if the group's state is not that of processors.
+//
+// A block whose node is gone is lost to its program, which decides what follows.
+func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCode) (*Node, error) {
+	n, err := newNode(cfg, blocks)
+	if err != nil {
+		return nil, fmt.Errorf("agent: node %q: %w", cfg.Name, err)
+	}
+	// ctx bounds JoinNode, and the node lives until Close.
+	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.leave = sync.OnceValue(n.end)
+	if n.control, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus node " + cfg.Group + "/" + cfg.Name}); err == nil {
+		n.data, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus data " + cfg.Group + "/" + cfg.Name})
+	}
+	if err == nil {
+		err = n.join(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("agent: node %q: %w", cfg.Name, err), n.Close())
+	}
+	return n, nil
+}
+
+func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
+	if cfg.Processors == 0 {
+		cfg.Processors = 1
+	}
+	if cfg.Cores == 0 {
+		cfg.Cores = max(1, runtime.GOMAXPROCS(0)/max(cfg.Processors, 1))
+	}
+	cfg.Tenant = cmp.Or(cfg.Tenant, "default")
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	switch {
+	case cfg.Processors < 1 || cfg.Processors > MaxProcessors:
+		return nil, fmt.Errorf("%d processors: use 1 to %d", cfg.Processors, MaxProcessors)
+	case cfg.Cores < 1:
+		return nil, fmt.Errorf("%d cores a processor: use 1 or more", cfg.Cores)
+	}
+	labels := make([]scgs.Value, len(cfg.Labels))
+	for i, l := range cfg.Labels {
+		if err := wire.CheckToken("label", l); err != nil {
+			return nil, err
+		}
+		labels[i] = scgs.StringValue(l)
+	}
+	if field := (scgs.Field{Name: wire.FieldLabels, Type: scgs.ListOf(scgs.String)}); !field.Accepts(scgs.ListValue(scgs.String, labels...)) {
+		return nil, fmt.Errorf("%d labels of %d bytes: at most %d, of %d bytes together, are told", len(labels), len(strings.Join(cfg.Labels, "")), scgs.MaxElements, scgs.MaxTextBytes)
+	}
+	if len(blocks) == 0 {
+		return nil, errors.New("it has no blocks: give at least one, as made by Block")
+	}
+	n := &Node{cfg: cfg, blocks: map[string]*BlockCode{}}
+	for i := range blocks {
+		b := &blocks[i]
+		if err := wire.CheckToken("block", b.name); err != nil {
+			return nil, err
+		}
+		if b.name == wire.ProcessorRegion {
+			return nil, fmt.Errorf("block %q: that is the name of the region of every processor: use another", b.name)
+		}
+		if b.run == nil || n.blocks[b.name] != nil {
+			return nil, fmt.Errorf("block %q is given twice, or has no code", b.name)
+		}
+		n.blocks[b.name] = b
+	}
+	return n, nil
+}
+
+// join joins the processors, all at once.
+func (n *Node) join(ctx context.Context) error {
+	pins, err := n.pins()
+	if err != nil {
+		return err
+	}
+	errs := make([]error, n.cfg.Processors)
+	var joining sync.WaitGroup
+	for i := range errs {
+		joining.Go(func() {
+			var p *processor
+			if p, errs[i] = n.processor(ctx, i, pins); errs[i] == nil {
+				n.mu.Lock()
+				n.members = append(n.members, p)
+				n.mu.Unlock()
+			}
+		})
+	}
+	joining.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	slices.SortFunc(n.members, func(a, b *processor) int { return a.index - b.index })
+	for _, p := range n.members {
+		n.running.Go(p.run)
+	}
+	return nil
+}
+
+// processor joins one processor.
+func (n *Node) processor(ctx context.Context, i int, pins [][]int) (*processor, error) {
+	p := &processor{node: n, index: i}
+	if pins != nil {
+		p.cpus = pins[i]
+	}
+	share := func(j *joining) {
+		j.connect = func(o bus.Options) (bus.Bus, error) { return bus.Share(n.control, o) }
+	}
+	var err error
+	p.m, err = Join(ctx, "", Config{
+		Group: n.cfg.Group, Name: n.cfg.Name + "-" + strconv.Itoa(i), Tenant: n.cfg.Tenant,
+		Host: n.cfg.Host, Clock: n.cfg.Clock, SeparateClock: n.cfg.SeparateClock,
+		JoinTimeout: n.cfg.JoinTimeout, Logger: n.cfg.Logger,
+	}, share)
+	if err != nil {
+		return nil, err
+	}
+	if err := p.admitted(); err != nil {
+		return nil, errors.Join(err, p.m.Close())
+	}
+	return p, nil
+}
+
+// Processors are the names of the node's processors.
+func (n *Node) Processors() []string {
+	names := make([]string, len(n.members))
+	for i, p := range n.members {
+		names[i] = p.m.cfg.Name
+	}
+	return names
+}
+
+// Close leaves the group: the contexts of blocks that run end with [ErrClosed], and
+// Close returns when all of them have returned and everything else has ended. Their
+// program takes them for lost. Closing again does nothing and returns the same.
+func (n *Node) Close() error { return n.leave() }
+
+func (n *Node) end() error {
+	n.cancel()
+	errs := make([]error, len(n.members))
+	var closing sync.WaitGroup
+	for i, p := range n.members {
+		closing.Go(func() { errs[i] = p.m.Close() })
+	}
+	closing.Wait()
+	n.running.Wait()
+	for _, b := range []bus.Bus{n.data, n.control} {
+		if b != nil {
+			errs = append(errs, b.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

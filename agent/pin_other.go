@@ -1,0 +1,15 @@
+//go:build !linux
+
+package agent
+
+import "errors"
+
+// pins refuses where the system cannot keep a thread on a core.
+func (n *Node) pins() ([][]int, error) {
+	if n.cfg.Pin {
+		return nil, errors.New("processors can be pinned to cores on Linux only: leave out Pin")
+	}
+	return nil, nil
+}
+
+func (p *processor) pin() (unpin func()) { return func() {} }

@@ -1,0 +1,338 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// processor is a member that runs blocks, one at a time. Its goroutine waits in a
+// region for the signal that starts the next one.
+type processor struct {
+	node  *Node
+	index int
+	cpus  []int // nil: those of the process
+	m     *Member
+
+	// Used by its goroutine only.
+	next     *start
+	last     start // that has begun, or ended
+	delivery *delivery
+
+	// Guarded by the lock of the member.
+	current *Run
+	row     []scgs.Value // the state that is told
+}
+
+// admitted checks that the group is one of processors.
+func (p *processor) admitted() error {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	declared := p.m.core.Codec().Schema()
+	if !wire.IsProcessor(declared) {
+		return fmt.Errorf("synchronizer %q runs no program on group %q: its members are no processors", p.m.core.Synchronizer(), p.m.cfg.Group)
+	}
+	p.row = defaults(declared)
+	p.m.accepted = p.admittedAgain
+	own := p.own()
+	labels := make([]scgs.Value, len(p.node.cfg.Labels))
+	for i, l := range p.node.cfg.Labels {
+		labels[i] = scgs.StringValue(l)
+	}
+	own[4] = scgs.StringValue(p.node.cfg.Name)
+	own[5] = scgs.ListValue(scgs.String, labels...)
+	own[6] = scgs.IntValue(int64(p.node.cfg.Cores))
+	return nil
+}
+
+func defaults(declared scgs.Schema) []scgs.Value {
+	row := make([]scgs.Value, len(declared))
+	for i, f := range declared {
+		row[i] = f.Default
+	}
+	return row
+}
+
+// admittedAgain follows a synchronizer that declares another state for blocks: that
+// of another program. The lock is held.
+func (p *processor) admittedAgain() {
+	declared := p.m.core.Codec().Schema()
+	if _, open := p.m.core.Start(); open {
+		return // It goes on with the state that it has.
+	}
+	if !wire.IsProcessor(declared) {
+		p.m.log.Error("the synchronizer runs no program any more, so this processor has no part in it", "member", p.m.cfg.Name)
+		return
+	}
+	row := defaults(declared)
+	copy(row[len(row)-wire.ProcessorFields:], p.own())
+	p.row = row
+	if err := p.tell(); err != nil {
+		p.m.log.Error("the processor cannot tell its state", "member", p.m.cfg.Name, "error", err)
+	}
+}
+
+// own is the part of the row that the processor sets, as [wire.ProcessorSchema]
+// has it.
+func (p *processor) own() []scgs.Value { return p.row[len(p.row)-wire.ProcessorFields:] }
+
+// tell begins the state that is in the row. The lock is held.
+func (p *processor) tell() error {
+	m := p.m
+	if m.closed {
+		return ErrClosed
+	}
+	if declared := m.core.Codec().Schema(); len(declared) != len(p.row) || !wire.IsProcessor(declared) {
+		return errors.New("agent: the synchronizer declares another state since: join the node again")
+	}
+	if err := m.core.Set(m.now(), m.stamp(), p.row); err != nil {
+		return fmt.Errorf("agent: %w", err)
+	}
+	m.pace.due(m.core.Wake())
+	return nil
+}
+
+// phase tells that the processor has gone over to another phase, of a run if there
+// is one. The fields of blocks stay as they are.
+func (p *processor) phase(phase string, s *start) error {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	own := p.own()
+	own[0] = scgs.EnumValue(phase)
+	if phase == wire.PhaseRunning {
+		own[1] = scgs.StringValue(s.block)
+		own[2] = scgs.IntValue(int64(s.program)) //nolint:gosec // It came as one.
+		own[3] = scgs.IntValue(int64(s.run))     //nolint:gosec // It came as one.
+	}
+	return p.tell()
+}
+
+// setFields takes the fields of a block from a struct.
+func (p *processor) setFields(r *Run, state any) error {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	if p.current != r {
+		return errEnded
+	}
+	l, err := layoutFor(state)
+	if err != nil {
+		return err
+	}
+	row, err := l.overlay(p.declared(), slices.Clone(p.row), state)
+	if err != nil {
+		return err
+	}
+	return p.setRow(row)
+}
+
+// declared is what the configuration declares for blocks. The lock is held.
+func (p *processor) declared() scgs.Schema {
+	schema := p.m.core.Codec().Schema()
+	return schema[:len(schema)-wire.ProcessorFields]
+}
+
+var errEnded = errors.New("agent: the run of the block has ended")
+
+// setRow begins the state of a row. One that is refused changes nothing.
+func (p *processor) setRow(row []scgs.Value) error {
+	before := p.row
+	p.row = row
+	err := p.tell()
+	if err != nil {
+		p.row = before
+	}
+	return err
+}
+
+// run is the goroutine of the processor.
+func (p *processor) run() {
+	defer p.pin()()
+	for {
+		err := p.m.Region(p.node.ctx, wire.ProcessorRegion, p.serve, OnActivate(wire.StartSignal, p.accept))
+		if _, canceled := errors.AsType[*Canceled](err); !canceled {
+			break
+		}
+		p.m.log.Warn("a predicate has cancelled the region of a processor, which goes on; let it cancel the region of a block", "member", p.m.cfg.Name, "cause", err)
+	}
+	p.delivery.stop()
+}
+
+// serve runs what is started, one after the other.
+func (p *processor) serve(ctx context.Context, r *Region) error {
+	if p.last.run == 0 {
+		if err := p.phase(wire.PhaseIdle, nil); err != nil {
+			return err
+		}
+	}
+	for {
+		if err := r.Wait(ctx); err != nil {
+			return err
+		}
+		if s := p.next; s != nil {
+			p.next = nil
+			p.do(ctx, s)
+		}
+	}
+}
+
+// accept takes a start. Of a run that was started before it is a copy: a program
+// repeats a start until it sees the run.
+func (p *processor) accept(_ context.Context, s Signal) error {
+	next := &start{
+		program: uint64(s.Int(wire.DatumProgram)), run: uint64(s.Int(wire.DatumRun)), //nolint:gosec // They count from 1.
+		block: s.Text(wire.DatumBlock), size: uint64(s.Int(wire.DatumSize)), //nolint:gosec // Likewise.
+	}
+	for text := s.Text(wire.DatumReplica); text != ""; {
+		var one string
+		one, text, _ = strings.Cut(text, ".")
+		n, _ := strconv.Atoi(one)
+		next.replicas = append(next.replicas, n)
+	}
+	if input, ok := s.Lookup(wire.DatumInput); ok {
+		next.input = []byte(input.Text())
+	}
+	if next.program > p.last.program || next.program == p.last.program && next.run > p.last.run {
+		p.next = next
+	}
+	return nil
+}
+
+// do carries out one run to its end.
+func (p *processor) do(ctx context.Context, s *start) {
+	p.delivery.stop()
+	p.delivery = nil
+	p.last = start{program: s.program, run: s.run}
+	code := p.node.blocks[s.block]
+	if code == nil {
+		code = &BlockCode{name: s.block, run: func(context.Context, *Run, []byte) ([]byte, error) {
+			return nil, fmt.Errorf("node %q has no block %q: start it with one, or give the block a label that only nodes with it have", p.node.cfg.Name, s.block)
+		}}
+	}
+	r := &Run{p, *s}
+	p.become(r)
+	out := carry(ctx, r, code)
+	p.become(nil)
+	if ctx.Err() != nil {
+		return // The node is closed: nobody waits for this.
+	}
+	if out.kind != 0 {
+		p.delivery = p.deliver(s, out) //nolint:contextcheck // It goes on beside the next wait, until the node is closed.
+	}
+	if err := p.phase(out.phase, s); err != nil {
+		p.m.log.Warn("the end of a block cannot be told", "member", p.m.cfg.Name, "block", s.block, "error", err)
+	}
+}
+
+func (p *processor) become(r *Run) {
+	p.m.mu.Lock()
+	defer p.m.mu.Unlock()
+	p.current = r
+}
+
+// delivery hands over what a run has come to, until it was taken.
+type delivery struct {
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+}
+
+func (p *processor) deliver(s *start, out outcome) *delivery {
+	ctx, cancel := context.WithCancel(p.node.ctx)
+	d := &delivery{cancel: cancel}
+	d.running.Go(func() {
+		b := wire.Body{Program: s.program, Run: s.run, Kind: out.kind, Size: uint64(len(out.body))}
+		_ = p.exchange(ctx, &b, func(answer *wire.Body) (more bool) {
+			b.Offset = min(answer.Offset, b.Size)
+			return b.Offset < b.Size
+		}, out.body)
+	})
+	return d
+}
+
+func (d *delivery) stop() {
+	if d != nil {
+		d.cancel()
+		d.running.Wait()
+	}
+}
+
+// fetch returns the input of a run.
+func (p *processor) fetch(ctx context.Context, s *start) ([]byte, error) {
+	if s.input != nil {
+		return s.input, nil
+	}
+	input := make([]byte, 0, min(s.size, MaxBody))
+	b := wire.Body{Program: s.program, Run: s.run, Kind: wire.BodyInput, Size: s.size}
+	err := p.exchange(ctx, &b, func(answer *wire.Body) (more bool) {
+		if answer.Offset == b.Offset {
+			input = append(input, answer.Piece...)
+		}
+		b.Offset = uint64(len(input))
+		return b.Offset < b.Size
+	}, nil)
+	if err != nil {
+		return nil, fmt.Errorf("block %q: its input cannot be fetched: %w", s.block, err)
+	}
+	return input, nil
+}
+
+// How long an answer of the synchronizer is waited for, and how long until the
+// next attempt.
+const (
+	bodyTimeout = 2 * time.Second
+	bodyPause   = 20 * time.Millisecond
+	bodyPauses  = time.Second // the longest
+)
+
+// exchange sends a body, or asks for one, piece by piece, until taken says that
+// there is no more, the synchronizer refuses it, or the context ends. While nobody
+// answers it tries again.
+func (p *processor) exchange(ctx context.Context, b *wire.Body, taken func(*wire.Body) (more bool), bytes []byte) error {
+	b.Member = p.m.cfg.Name
+	pause := bodyPause
+	for {
+		b.Piece = bytes[min(b.Offset, uint64(len(bytes))):]
+		b.Piece = b.Piece[:min(len(b.Piece), wire.MaxPiece)]
+		answer, err := p.request(ctx, b)
+		switch {
+		case err == nil && answer.Reason != "":
+			return errors.New(answer.Reason)
+		case err == nil:
+			if !taken(answer) {
+				return nil
+			}
+			pause = bodyPause
+			continue
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(pause):
+			pause = min(2*pause, bodyPauses)
+		}
+	}
+}
+
+func (p *processor) request(ctx context.Context, b *wire.Body) (*wire.Body, error) {
+	frame, err := wire.AppendBody(nil, b)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, bodyTimeout)
+	defer cancel()
+	if frame, err = p.node.data.Request(ctx, p.m.subjects.Data(p.m.cfg.Name), frame); err != nil {
+		return nil, err
+	}
+	answer, err := wire.DecodeBody(frame)
+	if err == nil && (answer.Program != b.Program || answer.Run != b.Run || answer.Kind != b.Kind) {
+		err = errors.New("the answer is of another run")
+	}
+	return &answer, err
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/internal/procnode"
+)
+
+const nodeHelp = `node makes processors of this machine and joins them to the group of a program:
+they run executables as blocks, each block in a process group of its own. The
+command of a block is split at blanks; it gets
+
+  - its input as JSON on stdin,
+  - file descriptor 3 for states: a JSON object a line, with declared fields,
+  - stdout for its result: one JSON value of at most 1 MiB, or nothing,
+  - stderr, the end of which is told when it fails.
+
+Exit code 0 is done, every other one a failure. A block that is cancelled gets
+SIGTERM, and SIGKILL after --grace; what it leaves in its process group is killed.
+
+The node waits for the program's synchronizer, and goes on to the next program
+when that has ended. SIGINT (Ctrl-C) or SIGTERM ends it: its blocks are cancelled,
+and lost to their program.
+
+Exit codes: 0 ended by a signal, 1 failure, 2 wrong usage.`
+
+const nodeExample = `  pegasus node --nats nats://127.0.0.1:4222 --group processors --name n1 --block resize=./resize.sh
+  pegasus node --nats nats://nats.example:4222 --group parts --name n2 --processors 4 --label gpu --block "integrate=./integrate --rule simpson"`
+
+type nodeFlags struct {
+	nats     string
+	cfg      agent.NodeConfig
+	blocks   []string
+	grace    time.Duration
+	patience time.Duration
+}
+
+func newNode() *cobra.Command {
+	var f nodeFlags
+	cmd := &cobra.Command{
+		Use:     "node",
+		Short:   "Run executables as blocks of a program",
+		Long:    nodeHelp,
+		Example: nodeExample,
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&f.nats, "nats", "", "`URL` of the NATS server (required)")
+	flags.StringVar(&f.cfg.Group, "group", "processors", "`GROUP` of processors that the program's file names")
+	flags.StringVar(&f.cfg.Name, "name", "", "`NAME` of the node, unique in the group (required)")
+	flags.StringVar(&f.cfg.Tenant, "tenant", "default", "`NAME` that keeps runs on one server apart")
+	flags.IntVar(&f.cfg.Processors, "processors", 1, "`N` blocks run here at once")
+	flags.StringSliceVar(&f.cfg.Labels, "label", nil, "`LABEL` by which programs place blocks")
+	flags.IntVar(&f.cfg.Cores, "cores", 0, "`N` cores that each processor offers (default those of the machine, divided)")
+	flags.BoolVar(&f.cfg.Pin, "pin", false, "keep each processor on cores of its own (Linux)")
+	flags.StringArrayVar(&f.blocks, "block", nil, "`NAME=COMMAND`: what runs as a block (one at least)")
+	flags.DurationVar(&f.grace, "grace", procnode.DefaultGrace, "`TIME` between SIGTERM and SIGKILL")
+	flags.DurationVar(&f.patience, "wait", 0, "`TIME` to wait for the program's synchronizer (default without limit)")
+	return cmd
+}
+
+// unlimited is longer than any node waits.
+const unlimited = 10 * 365 * 24 * time.Hour
+
+func (f *nodeFlags) run(cmd *cobra.Command) error {
+	switch {
+	case f.nats == "" || f.cfg.Name == "":
+		return errors.New("node needs --nats URL and --name NAME")
+	case len(f.blocks) == 0:
+		return errors.New("node needs at least one --block NAME=COMMAND")
+	case f.grace <= 0 || f.patience < 0:
+		return errors.New("--grace is more than 0, and --wait is not negative")
+	}
+	var blocks []agent.BlockCode
+	for _, b := range f.blocks {
+		name, command, ok := strings.Cut(b, "=")
+		if !ok {
+			return fmt.Errorf("--block %s: give NAME=COMMAND", b)
+		}
+		block, err := procnode.Block(name, strings.Fields(command), f.grace)
+		if err != nil {
+			return fail(err)
+		}
+		blocks = append(blocks, block)
+	}
+	if f.cfg.JoinTimeout = f.patience; f.patience == 0 {
+		f.cfg.JoinTimeout = unlimited
+	}
+	f.cfg.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
+	ctx := cmd.Context()
+	n, err := agent.JoinNode(ctx, f.nats, f.cfg, blocks...)
+	if err != nil {
+		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return nil
+		}
+		return fail(err)
+	}
+	names := n.Processors()
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s on pid %d: %s in group %s: %s\n", f.cfg.Name, os.Getpid(), count(len(names), "processor"), f.cfg.Group, some(names))
+	if err == nil {
+		<-ctx.Done()
+	}
+	return fail(errors.Join(err, n.Close()))
+}

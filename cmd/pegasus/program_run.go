@@ -1,0 +1,281 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const programRunHelp = `run carries out a program: it starts the synchronizer beside it, waits for the
+nodes that "pegasus node" or agent.JoinNode join to its group, starts blocks on
+their processors, and tells what happens until the program has ended. Where the
+file declares no synchronizer, the group is "processors".
+
+Without --nats it starts a NATS server inside this process, as "pegasus run" does.
+Two runs share one server under different tenants.
+
+--journal DIR records what the run is told, each thing before anything is done
+that rests on it. --resume FILE goes on from such a record after the process was
+ended: blocks that had ended are not run again, and those under way are found
+again on their nodes. The program must not have been changed.
+
+SIGINT (Ctrl-C) or SIGTERM ends it within two seconds: the program is cancelled,
+or, with a journal, left as it is, to go on with --resume.
+
+--dry-run starts nothing and connects to nothing: it tells what would be started
+where, and which predicates decide it.
+
+Exit codes: 0 the program is done, 1 it failed, was cancelled or was left, or the
+file is refused or a server cannot be reached, 2 wrong usage.`
+
+const programRunExample = `  pegasus program run --dry-run program.yaml
+  pegasus program run program.yaml --listen 127.0.0.1:4222
+  pegasus node --nats nats://127.0.0.1:4222 --group processors --name n1 --block resize=./resize.sh
+  pegasus program run program.yaml --nats nats://nats.example:4222 --tenant blue --journal journals
+  pegasus program run program.yaml --nats nats://nats.example:4222 --tenant blue --resume journals/20260102T030405.000000Z-gsync.journal.jsonl`
+
+// programFlags are the flags of program run.
+type programFlags struct {
+	runFlags
+
+	dry    bool
+	resume string
+}
+
+func newProgramRun() *cobra.Command {
+	var f programFlags
+	cmd := &cobra.Command{
+		Use:               "run FILE",
+		Short:             "Carry out a program, or tell what that would do",
+		Long:              programRunHelp,
+		Example:           programRunExample,
+		Args:              oneFile("program run"),
+		ValidArgsFunction: configFiles(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			plan, err := openProgram(cmd, args[0])
+			if err != nil {
+				return err
+			}
+			if f.dry {
+				return fail(rehearse(cmd.OutOrStdout(), plan))
+			}
+			return f.run(cmd, args[0], plan)
+		},
+	}
+	flags := cmd.Flags()
+	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, tell what would be started")
+	flags.StringVar(&f.nats, "nats", "", "`URL` of a NATS server to use instead of one inside this process")
+	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
+	flags.StringVar(&f.user, "user", "", "`NAME` that clients of the server show")
+	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
+	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; nodes use the same")
+	flags.StringVar(&f.journal, "journal", "", "record the inputs to a file in `DIR`, for --resume and replay")
+	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, "`MIB` that the journal may have; at the limit the run ends")
+	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of a run that was ended")
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell every change of a verdict, every signal and every refusal too")
+	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
+	return cmd
+}
+
+// programReady is the first entry of a run: nodes can join.
+type programReady struct {
+	url     string
+	tenant  string
+	program string
+	level   synchronizer.Level
+}
+
+// String tells a newcomer what to do next.
+func (r programReady) String() string {
+	tenant := ""
+	if r.tenant != "default" {
+		tenant = " --tenant " + r.tenant
+	}
+	return fmt.Sprintf("%s\n%s: %s awaits %s of group %s. Nodes join with: pegasus node --nats %s --group %s%s --name n1 --block NAME=COMMAND\n",
+		r.url, r.program, r.level.Name, count(r.level.Count, "processor"), r.level.Group, r.url, r.level.Group, tenant)
+}
+
+// canceling is how long a program that is ended by a signal may take to end its
+// blocks.
+const canceling = 1500 * time.Millisecond
+
+// run carries out the program. It checks everything before it starts anything.
+func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) (err error) {
+	ctx := cmd.Context()
+	if err := wire.CheckToken("tenant", f.tenant); err != nil {
+		return err
+	}
+	if f.journal != "" && f.resume != "" {
+		return errors.New("--resume carries on the journal that it reads: leave out --journal")
+	}
+	if least := int64(synchronizer.MinJournalLimit >> 20); f.journalLimit < least || f.journalLimit > maxJournal {
+		return fmt.Errorf("--journal-limit %d: use %d to %d, in MiB", f.journalLimit, least, maxJournal)
+	}
+	where, err := f.server()
+	if err != nil {
+		return err
+	}
+	cfg, err := synchronizer.LoadProgram(path)
+	if err != nil {
+		return fail(err)
+	}
+	url, stop, err := where.start()
+	if err != nil {
+		return fail(err)
+	}
+	defer stop()
+	r := programRun{
+		flags: f, level: cfg.Levels()[0], feed: newFeed(cmd.OutOrStdout(), rendering(f.json)),
+		ended:    make(chan synchronizer.Program, 1),
+		journals: journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
+	}
+	return fail(r.run(ctx, cfg, url, plan.Program().Name))
+}
+
+// programRun is a program under way.
+type programRun struct {
+	flags    *programFlags
+	level    synchronizer.Level
+	feed     *feed
+	ended    chan synchronizer.Program
+	journals journals
+}
+
+func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url address, name string) error {
+	w := &watcher{name: r.level.Name, feed: r.feed, verbose: r.flags.verbose}
+	opt := synchronizer.Options{
+		Tenant: r.flags.tenant, Logger: w.logger(), Name: r.level.Name, JournalLimit: r.journals.limit,
+		Observe: func(e synchronizer.Event) {
+			w.observe(e)
+			if p, ok := e.(synchronizer.Program); ok && p.Kind == synchronizer.ProgramFinish {
+				r.ended <- p
+			}
+		},
+	}
+	if r.flags.resume != "" {
+		file, err := os.OpenFile(filepath.Clean(r.flags.resume), os.O_RDWR, 0)
+		if err != nil {
+			return fmt.Errorf("resume: %w", err)
+		}
+		r.journals.files = append(r.journals.files, file)
+		opt.Resume = file
+	} else if err := r.journals.add(&opt); err != nil {
+		return err
+	}
+	s, err := synchronizer.Start(ctx, url.secret, cfg, opt)
+	if err != nil {
+		return errors.Join(err, r.journals.close())
+	}
+	r.feed.begin(programReady{url.shown, r.flags.tenant, name, r.level})
+	err = r.wait(ctx, s)
+	err = errors.Join(err, s.Close())
+	r.feed.put(entry{time.Now(), r.level.Name, stopped{s.Stats()}})
+	return errors.Join(err, r.journals.close(), r.feed.end())
+}
+
+// wait returns when the program has ended: nil if it is done.
+func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer) error {
+	select {
+	case p := <-r.ended:
+		return outcomeOf(&p)
+	case <-s.Done():
+		return s.Err()
+	case <-ctx.Done():
+	}
+	if r.flags.journal != "" || r.flags.resume != "" {
+		file := r.journals.files[0].Name()
+		return fmt.Errorf("the program was left before its end: go on with --resume %s", file)
+	}
+	if err := s.CancelProgram("the run was ended by a signal"); err != nil {
+		return err
+	}
+	select {
+	case p := <-r.ended:
+		return outcomeOf(&p)
+	case <-time.After(canceling):
+		return errors.New("the program was cancelled, and some of its blocks have not ended yet")
+	}
+}
+
+func outcomeOf(p *synchronizer.Program) error {
+	if p.Outcome == program.Done {
+		return nil
+	}
+	if p.Outcome == program.Failed {
+		return errors.New("the program has failed: " + p.Reason)
+	}
+	return errors.New("the program was cancelled: " + p.Reason)
+}
+
+// subject names a construct: what it is, its name, and which replica.
+func subject(e *synchronizer.Program) string {
+	var text strings.Builder
+	text.WriteString(e.Construct)
+	if e.Name != "" {
+		text.WriteString(" " + e.Name)
+	}
+	for _, i := range e.Replicas {
+		fmt.Fprintf(&text, "[%d]", i)
+	}
+	return text.String()
+}
+
+// blockText names a run of a block and where it is.
+func blockText(e *synchronizer.Program) string {
+	return fmt.Sprintf("%s (%v) on %s", subject(e), e.Block, e.Processor)
+}
+
+func programText(e *synchronizer.Program) string {
+	because := ""
+	if e.Reason != "" {
+		because = ": " + e.Reason
+	}
+	switch e.Kind {
+	case synchronizer.ProgramStart:
+		return "start " + blockText(e)
+	case synchronizer.ProgramCancel:
+		return "cancel " + blockText(e) + because
+	case synchronizer.ProgramPass:
+		text := "passed " + subject(e)
+		if e.Predicate != "" {
+			text += " by " + e.Predicate
+		}
+		if e.Branch != program.Otherwise && e.Construct != "par" {
+			text += fmt.Sprintf(", branch %d", e.Branch)
+		}
+		return text + fmt.Sprintf(" (decision %v)", e.Decision)
+	case synchronizer.ProgramSignal:
+		return fmt.Sprintf("%s has signalled to %s (decision %v)", e.Predicate, blockText(e), e.Decision)
+	case synchronizer.ProgramEnd:
+		return fmt.Sprintf("%s is %v", subject(e), e.Outcome) + because
+	case synchronizer.ProgramLost:
+		return "lost " + blockText(e) + because
+	case synchronizer.ProgramFinish:
+		if e.Result != "" {
+			return fmt.Sprintf("the program is %v: %s", e.Outcome, e.Result)
+		}
+		return fmt.Sprintf("the program is %v", e.Outcome) + because
+	case synchronizer.ProgramRefuse:
+		return "the program's interpreter refuses " + strings.TrimPrefix(because, ": ")
+	}
+	panic(fmt.Sprintf("pegasus: no text for event %d of a program", e.Kind))
+}
+
+// programFields is the object of an event with the whole of a result.
+func programFields(e *synchronizer.Program) fields {
+	o := fields(synchronizer.Object(*e))
+	if e.Result != "" {
+		o["result"] = e.Result
+	}
+	return o
+}

@@ -1,0 +1,147 @@
+//go:build linux || darwin
+
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const pairProgram = `
+synchronizers:
+  gsync:
+    members: {group: pairs, count: 2}
+    state: {load: {type: float, default: 0.0}}
+    predicates: {high: {when: "any(members, .load > 0.9)"}}
+program:
+  name: pair
+  blocks: {b: {group: pairs, input: any, output: any}, slow: {output: any}}
+  body:
+    seq:
+      - {name: two, par: {do: b, input: 7}, times: 2}
+      - {name: which, if: high, then: {do: b, from: two.result}, else: slow}
+  result: which.result
+`
+
+const pairScript = `#!/bin/sh
+read x
+[ "$PEGASUS_BLOCK" = slow ] && sleep 1000
+echo '{"load": '$LOAD'}' >&3
+echo '{"got": '$x', "replica": "'$PEGASUS_REPLICA'"}'
+`
+
+// pair writes the program and its executable.
+func pair(t *testing.T, load string) (file, command string) {
+	t.Helper()
+	t.Setenv("LOAD", load)
+	file, command = filepath.Join(t.TempDir(), "pair.yaml"), filepath.Join(t.TempDir(), "b.sh")
+	for name, text := range map[string]string{file: pairProgram, command: pairScript} {
+		if err := os.WriteFile(name, []byte(text), 0o700); err != nil { //nolint:gosec // It is executed.
+			t.Fatal(err)
+		}
+	}
+	return file, command
+}
+
+func startNode(t *testing.T, url, command string) *process {
+	t.Helper()
+	p := launch(t, "node", "--nats", url, "--group", "pairs", "--name", "n", "--processors", "2", "--grace", "50ms", "--block", "b="+command, "--block", "slow="+command)
+	p.line("node n on pid ", ": 2 processors in group pairs: n-0, n-1")
+	return p
+}
+
+// endNode ends a node as a signal does; it logs that its server was away.
+func endNode(t *testing.T, p *process) {
+	t.Helper()
+	p.cancel()
+	if code, stderr := p.exit(); code != exitOK {
+		t.Errorf("node: exit %d, %s", code, stderr)
+	}
+}
+
+// TestProgramRun runs a program on a node to its end, in text and in JSON.
+func TestProgramRun(t *testing.T) {
+	file, command := pair(t, "0.95")
+	run := launch(t, "program", "run", file)
+	url := run.url()
+	run.line("pair: gsync awaits 2 processors of group pairs. Nodes join with: pegasus node --nats " + url + " --group pairs --name n1 --block NAME=COMMAND")
+	node := startNode(t, url, command)
+	run.line("start do b[0] (1.1) on n-")
+	run.line("passed par two (decision gsync/1/")
+	run.line("passed if which by gsync.high, branch 0 (decision gsync/1/")
+	run.line(`the program is done: {"got":[{"got":7,"replica":"`, `"replica":""}`)
+	if code, stderr := run.exit(); code != exitOK || stderr != "" {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	endNode(t, node)
+
+	run = launch(t, "program", "run", "--json", file)
+	node = startNode(t, run.object("ready")["url"].(string), command)
+	if start := run.object("start"); start["construct"] != "do" || start["name"] != "b" || start["block"] != "1.1" || start["run"] != 1.0 {
+		t.Errorf("start: %v", start)
+	}
+	if finish := run.object("finish"); finish["outcome"] != "done" || !strings.Contains(finish["result"].(string), `"got":7`) {
+		t.Errorf("finish: %v", finish)
+	}
+	if code, stderr := run.exit(); code != exitOK || stderr != "" {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	endNode(t, node)
+}
+
+// TestProgramRunEnds ends a run that hangs: without a journal its blocks are
+// cancelled; with one it is left, and another run goes on.
+func TestProgramRunEnds(t *testing.T) {
+	file, command := pair(t, "0.1")
+	run := launch(t, "program", "run", file)
+	url := run.url()
+	node := startNode(t, url, command)
+	run.line("start do slow")
+	show := launch(t, "program", "show", "--nats", url)
+	show.line("program pair is running")
+	show.line("BLOCK  STARTS  DONE  FAILED  CANCELLED  LOST  NOW")
+	show.line("b      2       2     0       0          0     -", "body.seq[0].par")
+	show.line("slow   1       0     0       0          0     ", "ing on n-", "body.seq[1]")
+	run.cancel()
+	run.line("cancel do slow (3.1) on n-", ": the run was ended by a signal")
+	run.line("the program is cancelled: the run was ended by a signal")
+	code, stderr := run.exit()
+	if want := "pegasus: the program was cancelled: the run was ended by a signal\n"; code != exitFailure || stderr != want {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	endNode(t, node)
+
+	server := launch(t, "run", serverFile(t))
+	url = server.url()
+	journals := t.TempDir()
+	run = launch(t, "program", "run", file, "--nats", url, "--tenant", "blue", "--journal", journals)
+	node = launch(t, "node", "--nats", url, "--tenant", "blue", "--group", "pairs", "--name", "n", "--processors", "2", "--grace", "50ms", "--block", "b="+command, "--block", "slow="+command)
+	run.line("start do slow")
+	run.cancel()
+	code, stderr = run.exit()
+	kept, _ := filepath.Glob(filepath.Join(journals, "*"))
+	if code != exitFailure || len(kept) != 1 || stderr != "pegasus: the program was left before its end: go on with --resume "+kept[0]+"\n" {
+		t.Fatalf("exit %d, %s", code, stderr)
+	}
+	run = launch(t, "program", "run", file, "--nats", url, "--tenant", "blue", "--resume", kept[0])
+	run.line("epoch 1 with 2 members")
+	endNode(t, node)
+	run.line("lost do slow (3.1) on n-", ": left")
+	run.line("the program is failed: its node n-", " was lost")
+	if code, stderr := run.exit(); code != exitFailure || !strings.HasPrefix(stderr, "pegasus: the program has failed: its node n-") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	server.stop()
+}
+
+// serverFile is a configuration whose run is a server for others.
+func serverFile(t *testing.T) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "server.yaml")
+	if err := os.WriteFile(name, []byte("synchronizers: {other: {members: {group: other}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}

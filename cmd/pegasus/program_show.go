@@ -1,0 +1,89 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const programShowHelp = `show tells where a program stands that runs: each block that was started, how
+often and what became of it, and where it runs now.
+
+` + liveHelp + `
+
+Exit codes: 0 told, 1 nobody answers or no program runs there, 2 wrong usage.`
+
+func newProgramShow() *cobra.Command {
+	var f liveFlags
+	cmd := &cobra.Command{
+		Use:     "show",
+		Short:   "Tell where the blocks of a program stand",
+		Long:    programShowHelp,
+		Example: "  pegasus program show --nats nats://127.0.0.1:4222 --tenant blue",
+		Args:    noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			l, err := f.open(cmd.Context(), cmd.ErrOrStderr(), bus.Options{})
+			if err != nil {
+				return err
+			}
+			defer l.close() //nolint:errcheck // All answers are there.
+			out, found := teller{cmd.OutOrStdout(), nil}, false
+			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *synchronizer.Status) {
+				switch {
+				case s.Program == nil:
+					return
+				case f.json:
+					out.object(s.Program)
+				default:
+					out.text(programStatusText(s.Program))
+				}
+				found = true
+			})
+			err = errors.Join(errs...)
+			if err == nil && !found {
+				err = errors.New("no program runs there: start one with pegasus program run")
+			}
+			return fail(out.or(err))
+		},
+	}
+	f.add(cmd)
+	return cmd
+}
+
+func programStatusText(s *synccore.ProgramStatus) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "program %s is %s", s.Name, s.Outcome)
+	if s.Reason != "" {
+		b.WriteString(": " + s.Reason)
+	}
+	b.WriteString("\n")
+	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(table, "BLOCK\tSTARTS\tDONE\tFAILED\tCANCELLED\tLOST\tNOW\tPATH")
+	for i := range s.Blocks {
+		x := &s.Blocks[i]
+		runs := make([]string, len(x.Runs))
+		for k, r := range x.Runs {
+			if runs[k] = r.Phase + " on " + r.Processor; r.Replica != "" {
+				runs[k] = "[" + r.Replica + "] " + runs[k]
+			}
+		}
+		now := "-"
+		if len(runs) > 0 {
+			now = some(runs)
+		}
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", x.Name, x.Starts, x.Done, x.Failed, x.Canceled, x.Lost, now, x.Path)
+	}
+	_ = table.Flush() // A builder does not fail.
+	if s.LeftOut > 0 {
+		fmt.Fprintf(&b, "and %s more\n", count(s.LeftOut, "block"))
+	}
+	return printableLines(b.String())
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/embedded"
+)
+
+// lead starts the processes, ends some of them, and says what came of it.
+type lead struct {
+	f       *flags
+	program string // this executable
+	url     string
+	journal string
+	lines   chan line
+
+	nodes  [parts]*exec.Cmd
+	leader *exec.Cmd
+	reader sync.WaitGroup // of the leader's output
+
+	starts, lost, rounds, kills int
+	decision                    string
+}
+
+// start runs all of it.
+func start(ctx context.Context, f *flags) error {
+	dir, err := os.MkdirTemp("", "integration")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir) //nolint:errcheck // It is the system's to clean.
+	program, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	server, err := embedded.Start(embedded.Options{}) //nolint:contextcheck // It lives until Close.
+	if err != nil {
+		return err
+	}
+	defer server.Close()
+	l := &lead{f: f, program: program, url: server.URL(), journal: filepath.Join(dir, "journal"), lines: make(chan line, 64)}
+	defer l.stop()
+	if err := l.synchronizer(); err != nil {
+		return err
+	}
+	for i := range l.nodes {
+		if err := l.node(i); err != nil {
+			return err
+		}
+	}
+	result, err := l.follow(ctx)
+	if err != nil {
+		return err
+	}
+	return l.verdict(result)
+}
+
+func (l *lead) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(l.program, append(args, "-url", l.url, "-slow", l.f.slow.String())...) //nolint:gosec,noctx // It is this program, and stop ends it.
+	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+func (l *lead) node(i int) error {
+	l.nodes[i] = l.command("-role", "node", "-name", "n"+strconv.Itoa(i))
+	return l.nodes[i].Start()
+}
+
+func (l *lead) synchronizer() error {
+	l.leader = l.command("-role", "synchronizer", "-journal", l.journal)
+	out, err := l.leader.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := l.leader.Start(); err != nil {
+		return err
+	}
+	l.reader.Go(func() { l.read(out) })
+	return nil
+}
+
+// read takes the lines of a synchronizer until it ends. One that was cut by a kill is
+// no loss: the next life tells what follows from its journal.
+func (l *lead) read(out io.Reader) {
+	text := bufio.NewScanner(out)
+	text.Buffer(nil, 4<<20)
+	for text.Scan() {
+		var x line
+		if json.Unmarshal(text.Bytes(), &x) == nil {
+			l.lines <- x
+		}
+	}
+}
+
+// follow counts what happens, and ends processes, until the program has ended.
+func (l *lead) follow(ctx context.Context) (*work, error) {
+	random := rand.New(rand.NewPCG(l.f.seed, 1)) //nolint:gosec // It is to be repeatable.
+	pause := func() time.Duration { return time.Duration(50+random.IntN(200)) * time.Millisecond }
+	kill := time.NewTimer(pause())
+	defer kill.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		case x := <-l.lines:
+			l.count(&x)
+			if x.Event == "finish" && x.Result == nil {
+				return nil, errors.New("the program did not end well: " + x.Reason)
+			} else if x.Event == "finish" {
+				return x.Result, nil
+			}
+		case <-kill.C:
+			if l.kills == l.f.kills || l.starts == 0 {
+				kill.Reset(pause())
+				continue
+			}
+			l.kills++
+			if err := l.kill(random.IntN(parts + 1)); err != nil {
+				return nil, err
+			}
+			kill.Reset(pause())
+		}
+	}
+}
+
+// kill ends a node, or the synchronizer, and starts it anew.
+func (l *lead) kill(which int) error {
+	if which < parts {
+		end(l.nodes[which])
+		return l.node(which)
+	}
+	end(l.leader)
+	return l.synchronizer()
+}
+
+func end(cmd *exec.Cmd) {
+	if cmd != nil && cmd.Process != nil {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}
+}
+
+func (l *lead) count(x *line) {
+	switch {
+	case x.Event == "start":
+		l.starts++
+	case x.Event == "lost":
+		l.lost++
+	case x.Event == "pass" && x.Predicate != "":
+		l.rounds++
+		l.decision = x.Decision
+	}
+}
+
+// stop ends every process, and takes what the synchronizer has still to say.
+func (l *lead) stop() {
+	for _, cmd := range l.nodes {
+		end(cmd)
+	}
+	end(l.leader)
+	done := make(chan struct{})
+	go func() {
+		l.reader.Wait()
+		close(done)
+	}()
+	for {
+		select {
+		case <-l.lines:
+		case <-done:
+			return
+		}
+	}
+}
+
+// verdict compares with what one process comes to.
+func (l *lead) verdict(w *work) error {
+	reference, err := alone()
+	if err != nil {
+		return err
+	}
+	if w.Sum != reference.Sum || len(w.Pieces) != len(reference.Pieces) {
+		return fmt.Errorf("the integral is %.17g by %d pieces, and one process comes to %.17g by %d", w.Sum, len(w.Pieces), reference.Sum, len(reference.Pieces))
+	}
+	fmt.Printf("%d pieces, %d starts, of which %d were lost and repeated; %d processes killed\n", len(w.Pieces), l.starts, l.lost, l.kills)
+	fmt.Printf("ok: the integral is %.12g; at one instant (decision %s) the errors of %d processes were together %.2g, below %.0e; one process comes to the same\n",
+		w.Sum, l.decision, parts, w.Error, bound)
+	return nil
+}

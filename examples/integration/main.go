@@ -1,0 +1,181 @@
+// Integration: a program of four processes that refine an integral side by side
+// until their errors are together below a bound, by DO-UNTIL around a PAR (PEGASUS
+// paper, section 2.2). With -kills it ends processes on its way: nodes, and the
+// synchronizer that runs the program, which goes on from its journal.
+package main
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"os/signal"
+	"time"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+//go:embed program.yaml
+var config []byte
+
+type flags struct {
+	role    string
+	url     string
+	name    string
+	journal string
+	kills   int
+	slow    time.Duration
+	seed    uint64
+}
+
+func main() {
+	var f flags
+	flag.StringVar(&f.role, "role", "", "what this process is: node or synchronizer (default: it starts them)")
+	flag.StringVar(&f.url, "url", "", "`URL` of the server, of a node or synchronizer")
+	flag.StringVar(&f.name, "name", "", "`NAME` of a node")
+	flag.StringVar(&f.journal, "journal", "", "`FILE` of a synchronizer, which goes on from it if it is there")
+	flag.IntVar(&f.kills, "kills", 0, "end `N` processes while the program runs")
+	flag.DurationVar(&f.slow, "slow", 0, "`TIME` that each block takes besides")
+	flag.Uint64Var(&f.seed, "seed", 1, "of what is ended, and when")
+	flag.Parse()
+	log.SetFlags(0)
+	if err := run(&f); err != nil {
+		log.Fatalf("integration: %v", err)
+	}
+}
+
+func run(f *flags) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	switch f.role {
+	case "":
+		return start(ctx, f)
+	case "node":
+		return node(ctx, f)
+	case "synchronizer":
+		return synchronize(ctx, f)
+	}
+	return fmt.Errorf("-role %s: use node or synchronizer", f.role)
+}
+
+// state is what a process tells of the round that it has worked on last.
+type state struct {
+	Round, Parts int
+	Error        float64
+}
+
+// node is a process that runs blocks.
+func node(ctx context.Context, f *flags) error {
+	var now state
+	pause := func(ctx context.Context) {
+		select {
+		case <-time.After(f.slow):
+		case <-ctx.Done():
+		}
+	}
+	n, err := agent.JoinNode(ctx, f.url, agent.NodeConfig{Group: "parts", Name: f.name, JoinTimeout: time.Hour},
+		agent.Block("divide", func(ctx context.Context, _ *agent.Run, l limits) (work, error) {
+			pause(ctx)
+			return divide(l), nil
+		}),
+		agent.Block("integrate", func(ctx context.Context, r *agent.Run, w work) (work, error) {
+			pause(ctx)
+			mine := integrate(w, r.Replicas()[0])
+			if now.Round != w.Round {
+				now = state{Round: w.Round}
+			}
+			now.Parts++
+			now.Error += mine.Error
+			return mine, r.Set(now)
+		}),
+		agent.Block("refine", func(ctx context.Context, _ *agent.Run, done []work) (work, error) {
+			pause(ctx)
+			return refine(done)
+		}))
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return n.Close()
+}
+
+// synchronize runs the program, from its beginning or from where its journal ends,
+// and prints each event that counts as a line of JSON.
+func synchronize(ctx context.Context, f *flags) error {
+	cfg, err := synchronizer.ParseProgram("program.yaml", config)
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(f.journal, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // Each line is written before it counts.
+	opt := synchronizer.Options{Observe: newReport(os.Stdout).observe}
+	if info, err := file.Stat(); err != nil {
+		return err
+	} else if info.Size() > 0 {
+		opt.Resume = file
+	} else {
+		opt.Journal = file
+	}
+	s, err := synchronizer.Start(ctx, f.url, cfg, opt)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.Done():
+	}
+	if err := s.Close(); err != nil {
+		return err
+	}
+	return s.Err()
+}
+
+// line is what the synchronizer's process tells the one that started it.
+type line struct {
+	Event     string `json:"event"` // start, lost, pass, finish
+	Block     string `json:"block,omitempty"`
+	Predicate string `json:"predicate,omitempty"`
+	Decision  string `json:"decision,omitempty"`
+	Result    *work  `json:"result,omitempty"`
+	Reason    string `json:"reason,omitempty"`
+}
+
+type report struct{ *json.Encoder }
+
+func newReport(w *os.File) report { return report{json.NewEncoder(w)} }
+
+// observe prints an event. The reader takes every line at once.
+func (r report) observe(e synchronizer.Event) {
+	p, ok := e.(synchronizer.Program)
+	if !ok {
+		return
+	}
+	l := line{Block: p.Name, Reason: p.Reason}
+	switch p.Kind {
+	case synchronizer.ProgramStart:
+		l.Event = "start"
+	case synchronizer.ProgramLost:
+		l.Event = "lost"
+	case synchronizer.ProgramPass:
+		l.Event, l.Predicate, l.Decision = "pass", p.Predicate, p.Decision.String()
+	case synchronizer.ProgramFinish:
+		l.Event = "finish"
+		if p.Outcome == program.Done {
+			l.Result = &work{}
+			if err := json.Unmarshal([]byte(p.Result), l.Result); err != nil {
+				l.Reason = err.Error()
+			}
+		}
+	default:
+		return
+	}
+	_ = r.Encode(l) // A reader that is gone has ended us.
+}

@@ -1,0 +1,263 @@
+//go:build linux || darwin
+
+package procnode_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/procnode"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const nodeEnv = "PEGASUS_PROCNODE_TEST"
+
+// TestMain is also the node that TestKilledNode kills.
+func TestMain(m *testing.M) {
+	url, script, isNode := strings.Cut(os.Getenv(nodeEnv), "\n")
+	if !isNode {
+		os.Exit(m.Run())
+	}
+	block, err := procnode.Block("b", []string{"sh", "-c", script}, 0)
+	if err == nil {
+		_, err = agent.JoinNode(context.Background(), url, agent.NodeConfig{Group: "processors", Name: "a"}, block)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	select {}
+}
+
+// world is a server and the synchronizer of a program.
+type world struct {
+	url      string
+	finished chan synchronizer.Program
+}
+
+func start(t *testing.T, text string) *world {
+	t.Helper()
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	cfg, err := synchronizer.ParseProgram("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &world{server.URL(), make(chan synchronizer.Program, 1)}
+	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e synchronizer.Event) {
+		if p, ok := e.(synchronizer.Program); ok && p.Kind == synchronizer.ProgramFinish {
+			w.finished <- p
+		}
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return w
+}
+
+// node runs a script as block b.
+func (w *world) node(t *testing.T, script string, grace time.Duration) *agent.Node {
+	t.Helper()
+	block, err := procnode.Block("b", []string{"sh", "-c", script}, grace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	n, err := agent.JoinNode(t.Context(), w.url, agent.NodeConfig{Group: "processors", Name: "a"}, block)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+	return n
+}
+
+func (w *world) end(t *testing.T) synchronizer.Program {
+	t.Helper()
+	select {
+	case p := <-w.finished:
+		return p
+	case <-time.After(time.Minute):
+		t.Fatal("the program does not end")
+		return synchronizer.Program{}
+	}
+}
+
+const oneBlock = `
+synchronizers:
+  gsync:
+    members: {group: processors}
+    state: {load: float, note: {type: string, default: ""}}
+    predicates: {high: {when: "any(members, .load > 0.9)"}}
+program:
+  name: one
+  blocks: {b: {group: processors, input: any, output: any}}
+  body:
+    seq:
+      - {do: b, input: {x: [1, 2]}}
+      - {name: which, if: high, then: {do: b, input: 1}, else: {do: b, input: 2}}
+  result: which.result
+`
+
+// TestProtocol: input, states, result and environment of a process.
+func TestProtocol(t *testing.T) {
+	w := start(t, oneBlock)
+	w.node(t, `read x
+echo '{"load": 0.95, "note": "'$PEGASUS_BLOCK'"}' >&3
+echo noise >&2
+echo '["'$PEGASUS_PROCESSOR'", '$PEGASUS_RUN', '$x']'`, 0)
+	if end := w.end(t); end.Outcome != program.Done || end.Result != `["a-0",2,1]` {
+		t.Fatalf("%v, %s, %s", end.Outcome, end.Result, end.Reason)
+	}
+}
+
+const onlyBlock = `
+program:
+  name: only
+  blocks: {b: {output: any}}
+  body: {do: b%s}
+`
+
+// TestHostile: what a process does wrong is contained, and told.
+func TestHostile(t *testing.T) {
+	for script, want := range map[string]string{
+		"echo no disk >&2; exit 3":              "command sh: it ended with exit status 3; stderr: no disk",
+		"kill -9 $$":                            "command sh: it ended with signal: killed",
+		`printf '\001\377x'`:                    `command sh: what it wrote to stdout is no JSON value: it begins with "\x01\xffx"`,
+		"yes":                                   "command sh: it wrote more than 1048576 bytes to stdout: let it result in a reference",
+		`printf '{"loud": 1}\n' >&3; sleep 100`: `command sh: line 1 of its states: agent: the configuration declares no field "loud" of blocks, but none`,
+		"yes >&3":                               `command sh: line 1 of its states: agent: a state is one JSON object, such as {"load": 0.5}, and not "y"`,
+		"head -c 100000 /dev/zero >&3; sleep 100": "command sh: a line of its states has more than 16384 bytes",
+		"head -c 5000 /dev/zero >&2; exit 1":      "command sh: it ended with exit status 1; stderr: (2952 bytes before) ????????",
+		"exec /nonexistent/program 2>/dev/null":   "command sh: it ended with exit status 127",
+	} {
+		t.Run(script, func(t *testing.T) {
+			w := start(t, fmt.Sprintf(onlyBlock, ""))
+			w.node(t, script, 0)
+			if end := w.end(t); end.Outcome != program.Failed || !strings.HasPrefix(end.Reason, want) {
+				t.Errorf("%v, %s\nwant %s", end.Outcome, end.Reason, want)
+			}
+		})
+	}
+	w := start(t, fmt.Sprintf(onlyBlock, ""))
+	w.node(t, "true", 0)
+	if end := w.end(t); end.Outcome != program.Done {
+		t.Errorf("a process that writes nothing: %v, %s", end.Outcome, end.Reason)
+	}
+}
+
+// TestNothingIsLeft: however a block ends, its process group is gone.
+func TestNothingIsLeft(t *testing.T) {
+	const stubborn = `trap '' TERM; echo $$ >%[1]s.new; (sleep 1000 & sleep 1000) & mv %[1]s.new %[1]s; `
+	for name, c := range map[string]struct {
+		script, deadline string
+		outcome          program.Outcome
+	}{
+		"deadline":   {stubborn + "while :; do sleep 1; done", ", deadline: 100ms", program.Failed},
+		"polite":     {`trap 'exit 0' TERM; echo $$ >%[1]s; while :; do sleep 0.01; done`, ", deadline: 100ms", program.Failed},
+		"background": {stubborn + "echo 1", "", program.Done},
+		"failure":    {stubborn + "exit 1", "", program.Failed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "pid")
+			w := start(t, fmt.Sprintf(onlyBlock, c.deadline))
+			w.node(t, fmt.Sprintf(c.script, file), 50*time.Millisecond)
+			if end := w.end(t); end.Outcome != c.outcome {
+				t.Errorf("%v, %s", end.Outcome, end.Reason)
+			}
+			gone(t, pid(t, file))
+		})
+	}
+	t.Run("close", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "pid")
+		w := start(t, fmt.Sprintf(onlyBlock, ""))
+		n := w.node(t, fmt.Sprintf(stubborn+"sleep 1000", file), 50*time.Millisecond)
+		group := pid(t, file)
+		if err := n.Close(); err != nil {
+			t.Fatal(err)
+		}
+		gone(t, group)
+	})
+}
+
+// TestKilledNode: on Linux the process ends with its node, even one that is killed.
+func TestKilledNode(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // Nothing is promised there.
+	}
+	file := filepath.Join(t.TempDir(), "pid")
+	w := start(t, fmt.Sprintf(onlyBlock, ""))
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	node := exec.CommandContext(t.Context(), program)
+	node.Env = append(os.Environ(), nodeEnv+"="+w.url+"\n"+fmt.Sprintf("echo $$ >%[1]s.new; mv %[1]s.new %[1]s; exec sleep 1000", file))
+	node.Stderr = os.Stderr
+	if err := node.Start(); err != nil {
+		t.Fatal(err)
+	}
+	group := pid(t, file)
+	if err := node.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = node.Wait()
+	gone(t, group)
+}
+
+// pid waits for the number of the process group that a script writes.
+func pid(t *testing.T, file string) int {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if text, err := os.ReadFile(file); err == nil {
+			if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
+				return n
+			}
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the script does not start")
+		}
+	}
+}
+
+// gone waits until there is no process of a group.
+func gone(t *testing.T, group int) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
+		if err := syscall.Kill(-group, 0); errors.Is(err, syscall.ESRCH) {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("group %d is still there", group)
+		}
+	}
+}
+
+func TestBadCommands(t *testing.T) {
+	for _, c := range []struct {
+		argv []string
+		want string
+	}{
+		{nil, `block "b" has no command: give NAME=COMMAND`},
+		{[]string{"no-such-command"}, `block "b": exec: "no-such-command": executable file not found in $PATH: give the path of a file that can be executed`},
+	} {
+		if _, err := procnode.Block("b", c.argv, 0); err == nil || err.Error() != c.want {
+			t.Errorf("%v: %v, want %s", c.argv, err, c.want)
+		}
+	}
+}

@@ -1,0 +1,618 @@
+package synccore
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Body is what a processor hands over of a run that has ended.
+type Body struct {
+	Program uint64        `json:"program"`
+	Run     uint64        `json:"run"`
+	Kind    wire.BodyKind `json:"kind"`
+	Text    string        `json:"text"`
+}
+
+// execution carries out a program: it lets the interpreter see what global states show
+// of processors and predicates, and makes signals of what that asks for. Nothing
+// is started, cancelled or passed but by a decision on a global state in force.
+type execution struct {
+	id         uint64 // of this execution: the term in which it began
+	run        *program.Run
+	out        program.Output
+	began      bool
+	wake       clocksync.Instant
+	processors map[string]*processor
+	runs       map[uint64]*blockRun // that have not ended
+	byID       map[program.ID]*blockRun
+	numbers    uint64
+	verdicts   []heldVerdict
+	touched    []*member   // whose state in force is to be looked at
+	attention  []*blockRun // that may need a signal
+	decision   control.Decision
+	finish     *ProgramEvent     // the end of the program
+	tallies    map[int]*tally    // of the blocks by construct
+	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
+}
+
+// processor is a member as the interpreter knows it.
+type processor struct {
+	name    string
+	run     *blockRun // that was placed there
+	awaited bool      // it has not been seen since a restart
+}
+
+// heldVerdict is a verdict that waits for the interpreter.
+type heldVerdict struct {
+	predicate string
+	truth     predicates.Truth
+	decision  control.Decision // zero: of the pass
+}
+
+// blockRun is one attempt at a block on a processor.
+type blockRun struct {
+	number    uint64
+	id        program.ID
+	construct int
+	block     string
+	on        string // the processor
+	replicas  []int32
+	input     string
+	seen      bool // a global state has shown it
+	cancel    bool
+	started   bool              // a start was sent and may have arrived
+	arrived   bool              // it has
+	left      bool              // a cancellation has had its effect
+	signal    bool              // one is under way
+	again     clocksync.Instant // no signal before that
+	body      *Body
+	attended  bool // it is in attention
+}
+
+func newExecution(plan *program.Plan, id uint64) *execution {
+	return &execution{
+		id: id, run: program.NewRun(plan), wake: clocksync.MaxInstant, resume: clocksync.MaxInstant,
+		processors: map[string]*processor{}, runs: map[uint64]*blockRun{}, byID: map[program.ID]*blockRun{},
+		tallies: map[int]*tally{},
+	}
+}
+
+// ProgramEvent tells what became of a part of the program.
+type ProgramEvent struct {
+	Kind      ProgramKind
+	Path      string // of the construct, such as "body.seq[1].par.do"
+	Construct string // its kind
+	Name      string // its name, or that of its block
+	Replicas  []int32
+	Block     program.ID // of a block
+	Run       uint64     // of one that is started
+	Processor string
+	Predicate string // that passed, or has signalled
+	Branch    int    // taken; program.Otherwise for none
+	Decision  control.Decision
+	Outcome   program.Outcome
+	Result    string
+	Reason    string
+}
+
+// ProgramKind says what a [ProgramEvent] tells.
+type ProgramKind uint8
+
+// The events of a program.
+const (
+	ProgramStart  ProgramKind = iota + 1 // a block is started
+	ProgramCancel                        // a block is to end
+	ProgramPass                          // a switch or JOIN has passed, by Decision
+	ProgramSignal                        // a predicate that a block is under has fired
+	ProgramEnd                           // a construct has ended
+	ProgramLost                          // a block's processor is gone
+	ProgramFinish                        // the program has ended
+	ProgramRefuse                        // the interpreter has refused something
+)
+
+// noteVerdict keeps a verdict for the program, if that reads the predicate.
+func (c *Core) noteVerdict(r *rule, v *Verdict) {
+	if c.exec == nil || !r.read {
+		return
+	}
+	truth := v.Truth
+	if truth == predicates.True && r.hold > 0 && !v.Fired {
+		truth = predicates.Unknown // It has not held for long enough.
+	}
+	c.exec.verdicts = append(c.exec.verdicts, heldVerdict{c.plan.Name + "." + r.name, truth, v.Decision})
+}
+
+// noteChanged keeps the members whose states a global state has changed.
+func (c *Core) noteChanged() {
+	f := c.exec
+	if f == nil {
+		return
+	}
+	for _, ch := range c.ev.Changed {
+		if m := c.byIndex[ch.Member]; m != c.process && !ch.Unknown {
+			f.touched = append(f.touched, m)
+		}
+	}
+}
+
+// carryOn lets the program go on, if a global state is in force to decide on.
+func (c *Core) carryOn(out *Output) {
+	f := c.exec
+	if f == nil || c.opt.Local {
+		return
+	}
+	if !c.tuple || c.paused || len(c.removing) > 0 {
+		return
+	}
+	f.decision = control.Decision{}
+	if f.run.Finished() {
+		f.verdicts, f.touched, f.attention, f.wake = f.verdicts[:0], f.touched[:0], nil, clocksync.MaxInstant
+		return
+	}
+	if !f.began {
+		f.began = true
+		c.interpret(&program.Input{Kind: program.InBegin}, out)
+	}
+	// The interpreter may fire no verdict of its own: the list is as long as it is.
+	for _, v := range f.verdicts {
+		if v.decision.Number == 0 {
+			v.decision = c.decide()
+		}
+		c.interpret(&program.Input{Kind: program.InVerdict, Predicate: v.predicate, Truth: v.truth, Decision: v.decision}, out)
+	}
+	f.verdicts = f.verdicts[:0]
+	for _, m := range f.touched {
+		if m.index != noIndex && !m.gone {
+			c.observe(m, out)
+		}
+	}
+	f.touched = f.touched[:0]
+	if f.wake <= c.now {
+		c.interpret(&program.Input{Kind: program.InTick}, out)
+	}
+	c.attend(out)
+}
+
+// decide is the decision of this pass.
+func (c *Core) decide() control.Decision {
+	if f := c.exec; f.decision.Number == 0 {
+		f.decision = c.decision()
+	}
+	return c.exec.decision
+}
+
+// shown is what the state in force of a processor says.
+type shown struct {
+	phase        string
+	program, run uint64
+	block        string
+}
+
+func (c *Core) shown(m *member) shown {
+	row := c.rows.get(m.state.Ref)
+	own := row[len(row)-wire.ProcessorFields:]
+	return shown{
+		own[0].Text(), uint64(own[2].Int()), uint64(own[3].Int()), own[1].Text(), //nolint:gosec // Ours are not negative, and others match none.
+	}
+}
+
+// observe takes what a global state shows of a processor.
+func (c *Core) observe(m *member, out *Output) {
+	f := c.exec
+	if m.state.Unknown || m.state.Seq == 0 {
+		return
+	}
+	s := c.shown(m)
+	p := f.processors[m.name]
+	if p != nil && p.awaited {
+		p.awaited = false
+		if r := p.run; r != nil && r.seen && (s.program != f.id || s.run != r.number) {
+			c.lost(p, "its process has ended", out)
+			p = nil
+		}
+	}
+	if p == nil {
+		c.enroll(m, out)
+	}
+	r := f.runs[s.run]
+	if s.program != f.id || r == nil || r.on != m.name {
+		if s.phase == wire.PhaseRunning {
+			c.stray(m, s, out)
+		}
+		return
+	}
+	if !r.seen {
+		r.seen = true
+		c.interpret(&program.Input{Kind: program.InStarted, Block: r.id}, out)
+	}
+	switch s.phase {
+	case wire.PhaseRunning:
+		if r.cancel {
+			c.want(r)
+		}
+	case wire.PhaseCanceled:
+		c.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: "it was cancelled"}, out)
+	case wire.PhaseDone, wire.PhaseFailed:
+		c.come(r, out)
+	}
+}
+
+// come ends a run that a global state shows to have ended, once its body is there.
+func (c *Core) come(r *blockRun, out *Output) {
+	if r.body == nil {
+		return
+	}
+	in := program.Input{Kind: program.InDone, Block: r.id, Result: r.body.Text}
+	if r.body.Kind == wire.BodyFailure {
+		in = program.Input{Kind: program.InFailed, Block: r.id, Reason: r.body.Text}
+	}
+	c.ended(r, &in, out)
+}
+
+// ended forgets a run and tells the interpreter how it has ended.
+func (c *Core) ended(r *blockRun, in *program.Input, out *Output) {
+	f := c.exec
+	if in.Kind == program.InDone {
+		in.Decision = c.decide()
+	}
+	delete(f.runs, r.number)
+	delete(f.byID, r.id)
+	if p := f.processors[r.on]; p != nil && p.run == r {
+		p.run = nil
+	}
+	switch n := f.tally(r.construct); {
+	case in.Kind == program.InDone:
+		n.Done++
+	case r.cancel:
+		n.Canceled++
+	default:
+		n.Failed++
+	}
+	c.interpret(in, out)
+}
+
+// enroll makes a member a node of the interpreter.
+func (c *Core) enroll(m *member, out *Output) {
+	row := c.rows.get(m.state.Ref)
+	own := row[len(row)-wire.ProcessorFields:]
+	labels := make([]string, own[5].Len())
+	for i := range labels {
+		labels[i] = own[5].At(i).Text()
+	}
+	c.exec.processors[m.name] = &processor{name: m.name}
+	node := program.Node{Name: m.name, Cores: max(1, int(own[6].Int())), Labels: labels, Alone: true}
+	c.interpret(&program.Input{Kind: program.InJoined, Node: node}, out)
+}
+
+// stray cancels a block that nobody waits for any more: of a program that was here
+// before, or on a processor that was given up and has come back.
+func (c *Core) stray(m *member, s shown, out *Output) {
+	c.signal(m, &control.Signal{
+		Name: wire.CancelSignal, Kind: control.Cancel, Region: s.block,
+		Data: []control.Datum{{Name: wire.DatumRun, Value: scgs.IntValue(0)}},
+	}, out)
+}
+
+// lost takes a processor from the interpreter, with what runs there.
+func (c *Core) lost(p *processor, why string, out *Output) {
+	f := c.exec
+	delete(f.processors, p.name)
+	if r := p.run; r != nil {
+		f.tally(r.construct).Lost++
+		delete(f.runs, r.number)
+		delete(f.byID, r.id)
+		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Block: r.id, Reason: why}, ProgramLost, r))
+	}
+	if !f.run.Finished() {
+		c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: p.name}}, out)
+	}
+}
+
+// execLeft tells the program of the members that an epoch is without.
+func (c *Core) execLeft(dropped []Dropped, out *Output) {
+	if c.exec == nil {
+		return
+	}
+	for _, d := range dropped {
+		if p := c.exec.processors[d.Name]; p != nil && !p.awaited {
+			c.lost(p, d.Reason, out)
+		}
+	}
+}
+
+// awaitOver gives up processors that did not come back after a restart.
+func (c *Core) awaitOver(out *Output) {
+	f := c.exec
+	if f == nil || f.resume == clocksync.MaxInstant || c.now.Sub(f.resume) <= c.plan.Silence.After {
+		return
+	}
+	f.resume = clocksync.MaxInstant
+	var late []*processor
+	for _, p := range f.processors {
+		if p.awaited {
+			late = append(late, p)
+		}
+	}
+	slices.SortFunc(late, func(a, b *processor) int { return cmp.Compare(a.name, b.name) })
+	for _, p := range late {
+		c.lost(p, "it did not come back after the restart", out)
+	}
+}
+
+// interpret steps the interpreter and does what it asks for.
+func (c *Core) interpret(in *program.Input, out *Output) {
+	f := c.exec
+	f.run.Step(c.now, in, &f.out)
+	f.wake = f.out.Wake
+	for i := range f.out.Actions {
+		c.act(&f.out.Actions[i], out)
+	}
+}
+
+func (c *Core) act(a *program.Action, out *Output) {
+	f := c.exec
+	var kind ProgramKind
+	r := f.byID[a.Block]
+	switch a.Kind {
+	case program.ActStart:
+		kind = ProgramStart
+		if r == nil {
+			f.numbers++
+			r = &blockRun{
+				number: f.numbers, id: a.Block, construct: a.Construct, on: a.Node, input: strings.Clone(a.Input),
+				replicas: slices.Clone(a.Replicas),
+				block:    c.plan.program.Info(a.Construct).Block.Name,
+			}
+			f.runs[r.number], f.byID[r.id] = r, r
+			f.tally(a.Construct).Starts++
+			if p := f.processors[a.Node]; p != nil {
+				p.run = r
+			}
+		}
+		if r.input == "" {
+			r.input = "null"
+		}
+		c.want(r)
+	case program.ActCancel:
+		kind = ProgramCancel
+		if r != nil {
+			r.cancel = true
+			c.want(r)
+		}
+	case program.ActPass:
+		kind = ProgramPass
+	case program.ActSignal:
+		kind = ProgramSignal
+	case program.ActEnd:
+		kind = ProgramEnd
+	case program.ActFinish:
+		kind = ProgramFinish
+	case program.ActRefuse:
+		kind = ProgramRefuse
+	}
+	e := c.event(a, kind, r)
+	if kind == ProgramFinish {
+		f.finish = &e
+	}
+	out.Program = append(out.Program, e)
+}
+
+// event is what observers are told of an action.
+func (c *Core) event(a *program.Action, kind ProgramKind, r *blockRun) ProgramEvent {
+	e := ProgramEvent{
+		Kind: kind, Replicas: slices.Clone(a.Replicas), Block: a.Block, Processor: a.Node, Predicate: a.Predicate, Branch: a.Branch,
+		Decision: a.Decision, Outcome: a.Outcome, Result: a.Result, Reason: a.Reason,
+	}
+	if kind != ProgramRefuse && a.Construct >= 0 {
+		info := c.plan.program.Info(a.Construct)
+		e.Path, e.Construct, e.Name = info.Path, info.Kind.String(), info.Name
+	}
+	if r != nil {
+		e.Run, e.Processor = r.number, r.on
+	}
+	return e
+}
+
+// want has a run looked at: it may need a signal.
+func (c *Core) want(r *blockRun) {
+	if !r.attended {
+		r.attended = true
+		c.exec.attention = append(c.exec.attention, r)
+	}
+}
+
+// attend sends what the runs need, as far as the global state in force allows.
+func (c *Core) attend(out *Output) {
+	f := c.exec
+	list := f.attention
+	f.attention = nil
+	for _, r := range list {
+		r.attended = false
+		if f.runs[r.number] == r && !c.serve(r, out) {
+			c.want(r)
+		}
+	}
+}
+
+// serve sends a run's signal. It is false if the run is to be looked at again.
+func (c *Core) serve(r *blockRun, out *Output) bool {
+	m := c.members[r.on]
+	switch {
+	case r.signal:
+		return true // Its fate brings it back.
+	case r.cancel && !r.started:
+		c.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: "it was cancelled before it began"}, out)
+		return true
+	case r.arrived && !r.seen, r.seen && !r.cancel, r.left:
+		return true // A global state will show it.
+	case m == nil || m.gone || m.index == noIndex || m.state.Seq == 0 || m.state.Unknown || c.now < r.again:
+		return false
+	}
+	s := c.shown(m)
+	mine := s.program == c.exec.id && s.run == r.number
+	switch {
+	case mine && s.phase != wire.PhaseRunning:
+		return true // It has ended.
+	case mine && !r.cancel:
+		return true
+	case mine:
+		r.signal = c.signal(m, &control.Signal{
+			Name: wire.CancelSignal, Kind: control.Cancel, Region: r.block, Data: c.data(r),
+		}, out)
+	case s.phase == wire.PhaseRunning:
+		return false // Of another one, which is told to end.
+	default:
+		data := append(c.data(r), control.Datum{Name: wire.DatumBlock, Value: scgs.StringValue(r.block)},
+			control.Datum{Name: wire.DatumSize, Value: scgs.IntValue(int64(len(r.input)))})
+		if len(r.replicas) > 0 {
+			data = append(data, control.Datum{Name: wire.DatumReplica, Value: scgs.StringValue(dotted(r.replicas))})
+		}
+		if len(r.input) <= wire.ShortInput {
+			data = append(data, control.Datum{Name: wire.DatumInput, Value: scgs.StringValue(r.input)})
+		}
+		r.signal = c.signal(m, &control.Signal{Name: wire.StartSignal, Kind: control.Activate, Region: wire.ProcessorRegion, Data: data}, out)
+		r.started = r.started || r.signal
+	}
+	if !r.signal {
+		r.again = c.now.Add(probeAgain)
+	}
+	return r.signal
+}
+
+// dotted joins numbers by dots. Nested deeper than a signal can hold, they are left
+// out from the outside.
+func dotted(numbers []int32) string {
+	words := make([]string, len(numbers))
+	for i, n := range numbers {
+		words[i] = strconv.Itoa(int(n))
+	}
+	text := strings.Join(words, ".")
+	for len(text) > scgs.MaxTextBytes {
+		_, text, _ = strings.Cut(text, ".")
+	}
+	return text
+}
+
+func (c *Core) data(r *blockRun) []control.Datum {
+	return []control.Datum{
+		{Name: wire.DatumProgram, Value: scgs.IntValue(int64(c.exec.id))}, //nolint:gosec // A time since 1970.
+		{Name: wire.DatumRun, Value: scgs.IntValue(int64(r.number))},      //nolint:gosec // Counted from 1.
+	}
+}
+
+// signal sends a signal of this pass to a processor, if that is in the region.
+func (c *Core) signal(m *member, s *control.Signal, out *Output) bool {
+	if s.Entry = c.entry(m.pos, s.Region, &occasion{}); s.Entry == 0 {
+		return false
+	}
+	s.Decision, s.Predicate, s.Target, s.TTL = c.decide(), wire.ProgramSignals, m.name, defaultExpiry
+	return c.post("", m.incarnation, s, out)
+}
+
+// execFate takes the fate of a signal of the program. One that had no effect is
+// sent anew, by a later decision, if it is still needed.
+func (c *Core) execFate(s *control.Signal, fate control.Fate) {
+	if c.exec == nil || s.Predicate != wire.ProgramSignals {
+		return
+	}
+	r := c.exec.runs[uint64(s.Lookup(wire.DatumRun).Int())] //nolint:gosec // It was one.
+	if r == nil || r.on != s.Target {
+		return
+	}
+	start := s.Name == wire.StartSignal
+	r.signal = false
+	switch {
+	case fate == control.Applied && start:
+		r.arrived = true
+	case fate == control.Applied:
+		r.left = true
+	case start && fate != control.Unconfirmed:
+		r.started = false // It has not arrived, and never will.
+	}
+	if fate != control.Applied {
+		r.again = c.now.Add(probeAgain)
+	}
+	c.want(r)
+}
+
+// bodyOf takes what a run has come to. It says why it is refused, or "".
+func (c *Core) bodyOf(from string, b *Body, out *Output) {
+	f := c.exec
+	if f == nil {
+		out.Refused = c.plan.Name + " runs no program"
+		return
+	}
+	r := f.runs[b.Run]
+	switch {
+	case b.Program != f.id:
+		out.Refused = "it is of another execution of the program"
+	case r == nil && b.Run > 0 && b.Run <= f.numbers:
+		// It has ended, and this is a copy; or it was given up.
+	case r == nil || r.on != from:
+		out.Refused = fmt.Sprintf("run %d was not started on %q", b.Run, from)
+	case r.body == nil:
+		kept := *b
+		r.body = &kept
+		if m := c.members[from]; m != nil && m.index != noIndex {
+			f.touched = append(f.touched, m)
+		}
+	}
+}
+
+// cancelProgram ends the program: what runs is cancelled first.
+func (c *Core) cancelProgram(reason string, out *Output) {
+	f := c.exec
+	switch {
+	case f == nil:
+		out.Refused = c.plan.Name + " runs no program"
+		return
+	case f.run.Finished():
+		return
+	case !f.began:
+		f.began = true
+		c.interpret(&program.Input{Kind: program.InBegin}, out)
+	}
+	c.interpret(&program.Input{Kind: program.InCancel, Reason: reason}, out)
+}
+
+// RunInput is the input of a run on a processor; ok is false if there is no such
+// run. The caller must own the machine.
+func (c *Core) RunInput(processor string, id, number uint64) (input string, ok bool) {
+	if c.exec == nil || c.exec.id != id {
+		return "", false
+	}
+	r := c.exec.runs[number]
+	if r == nil || r.on != processor {
+		return "", false
+	}
+	return r.input, true
+}
+
+// execWake is when the program has something to do by itself.
+func (c *Core) execWake() clocksync.Instant {
+	f := c.exec
+	if f == nil {
+		return clocksync.MaxInstant
+	}
+	wake := f.wake
+	for _, r := range f.attention {
+		if r.again > c.now {
+			wake = min(wake, r.again)
+		}
+	}
+	if wake <= c.now {
+		wake = c.now.Add(10 * time.Millisecond) // No global state is in force.
+	}
+	return wake
+}

@@ -1,0 +1,96 @@
+package synccore
+
+import (
+	"maps"
+	"slices"
+)
+
+// ProgramStatus is where a program stands.
+type ProgramStatus struct {
+	Name string `json:"name"`
+	// Outcome is "running", or how the program has ended.
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+	// Blocks are those that were started, in the order of the program.
+	Blocks  []BlockStatus `json:"blocks"`
+	LeftOut int           `json:"left_out,omitempty"` // blocks beyond the first 100
+}
+
+// BlockStatus is where a block stands, all its runs taken together.
+type BlockStatus struct {
+	Path string `json:"path"` // of the construct
+	Name string `json:"name"`
+	tally
+
+	Runs []RunStatus `json:"runs"` // that have not ended; 100 at most
+}
+
+// tally counts the runs of a block.
+type tally struct {
+	Starts   uint64 `json:"starts"`
+	Done     uint64 `json:"done"`
+	Failed   uint64 `json:"failed"`
+	Canceled uint64 `json:"canceled"`
+	Lost     uint64 `json:"lost"`
+}
+
+// RunStatus is a run that has not ended.
+type RunStatus struct {
+	Run       uint64 `json:"run"`
+	Replica   string `json:"replica,omitempty"`
+	Processor string `json:"processor"`
+	// Phase is "starting" before a global state has shown the run, then "running",
+	// and "cancelling" after it was told to end.
+	Phase string `json:"phase"`
+}
+
+// shownBlocks is how many blocks, and runs of each, a status has.
+const shownBlocks = 100
+
+// tally of a construct.
+func (f *execution) tally(construct int) *tally {
+	n := f.tallies[construct]
+	if n == nil {
+		n = &tally{}
+		f.tallies[construct] = n
+	}
+	return n
+}
+
+// programStatus is nil if the machine runs no program.
+func (c *Core) programStatus() *ProgramStatus {
+	f := c.exec
+	if f == nil {
+		return nil
+	}
+	s := &ProgramStatus{Name: c.plan.program.Program().Name, Outcome: "running", Blocks: []BlockStatus{}}
+	if f.finish != nil {
+		s.Outcome, s.Reason = f.finish.Outcome.String(), f.finish.Reason
+	}
+	place := map[int]int{}
+	for _, construct := range slices.Sorted(maps.Keys(f.tallies)) {
+		if len(s.Blocks) == shownBlocks {
+			s.LeftOut = len(f.tallies) - shownBlocks
+			break
+		}
+		info := c.plan.program.Info(construct)
+		place[construct] = len(s.Blocks)
+		s.Blocks = append(s.Blocks, BlockStatus{Path: info.Path, Name: info.Name, tally: *f.tallies[construct], Runs: []RunStatus{}})
+	}
+	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
+		r := f.runs[number]
+		i, ok := place[r.construct]
+		if !ok || len(s.Blocks[i].Runs) == shownBlocks {
+			continue
+		}
+		phase := "starting"
+		switch {
+		case r.cancel:
+			phase = "cancelling"
+		case r.seen:
+			phase = "running"
+		}
+		s.Blocks[i].Runs = append(s.Blocks[i].Runs, RunStatus{r.number, dotted(r.replicas), r.on, phase})
+	}
+	return s
+}

@@ -1,0 +1,55 @@
+package synccore
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Restart is how a machine is hosted that goes on with the program of one whose
+// process has ended.
+type Restart struct {
+	Term      uint64             `json:"term"`
+	Reference clocksync.Domain   `json:"reference,omitempty"`
+	Timeline  clocksync.Timeline `json:"timeline,omitempty"`
+	Relative  bool               `json:"relative,omitempty"`
+}
+
+// options are those of the new life.
+func (r *Restart) options() Options {
+	return Options{Term: r.Term, Reference: r.Reference, Timeline: r.Timeline, Relative: r.Relative}
+}
+
+// restart begins a new life with nothing of the old one but the program: which
+// runs have ended, and with what, and which were started where. What goes on is
+// found again in the states of the members that come back; those that do not are
+// lost after the time of silence.
+//
+// The end of a program that has ended is told once more.
+func (c *Core) restart(r *Restart, out *Output) {
+	if r.Term <= c.opt.Term {
+		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
+	}
+	f, now := c.exec, c.now
+	*c = *New(c.plan, r.options())
+	c.now, c.stepped, c.looked = now, true, now
+	if f == nil {
+		return
+	}
+	c.exec = f
+	if f.finish != nil {
+		out.Program = append(out.Program, *f.finish)
+	}
+	f.verdicts, f.touched, f.attention = f.verdicts[:0], f.touched[:0], f.attention[:0]
+	f.resume = now
+	for _, p := range f.processors {
+		p.awaited = true
+	}
+	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
+		r := f.runs[number]
+		r.signal, r.arrived, r.left, r.attended, r.again = false, false, false, false, clocksync.MinInstant
+		c.want(r)
+	}
+}

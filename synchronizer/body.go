@@ -1,0 +1,84 @@
+package synchronizer
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// gathered is what has come so far of the body of one run.
+type gathered struct {
+	program, run uint64
+	bytes        []byte
+}
+
+// body answers a request on the data subject: for a piece of an input, or with a
+// piece of what a run has come to.
+func (l *loop) body(it *item) {
+	l.input, l.arrived = synccore.Input{Kind: synccore.InBody}, l.opt.now()
+	b, err := wire.DecodeBody(it.body.Data)
+	if err == nil && b.Member != it.member {
+		err = fmt.Errorf("a body of %q on the subject of %q", b.Member, it.member)
+	}
+	l.countFrame(err)
+	if err != nil {
+		l.reject(classOf(err), it.member, err)
+		return
+	}
+	answer := wire.Body{Member: b.Member, Program: b.Program, Run: b.Run, Kind: b.Kind, Size: b.Size, Offset: b.Offset}
+	if b.Kind == wire.BodyInput {
+		l.giveInput(&answer)
+	} else {
+		l.takeBody(&b, &answer)
+	}
+	frame, err := wire.AppendBody(nil, &answer)
+	if err == nil {
+		err = l.bus.Reply(*it.body, frame)
+	}
+	if err != nil {
+		l.opt.Logger.Debug("not answered", "member", it.member, "error", err)
+	}
+}
+
+func (l *loop) giveInput(b *wire.Body) {
+	input, ok := l.core.RunInput(b.Member, b.Program, b.Run)
+	if b.Size = uint64(len(input)); !ok || b.Offset > b.Size {
+		b.Offset, b.Reason = 0, fmt.Sprintf("run %d is not one of this processor any more", b.Run)
+		return
+	}
+	rest := input[b.Offset:]
+	b.Piece = []byte(rest[:min(len(rest), wire.MaxPiece)])
+}
+
+// takeBody keeps a piece. The last one makes the body an input of the core.
+func (l *loop) takeBody(b, answer *wire.Body) {
+	if _, ok := l.core.RunInput(b.Member, b.Program, b.Run); !ok {
+		answer.Reason = fmt.Sprintf("run %d is not one of this processor any more", b.Run)
+		return
+	}
+	g := l.bodies[b.Member]
+	if g == nil || g.program != b.Program || g.run != b.Run || b.Offset == 0 {
+		g = &gathered{program: b.Program, run: b.Run}
+		l.bodies[b.Member] = g
+	}
+	if b.Offset == uint64(len(g.bytes)) {
+		g.bytes = append(g.bytes, b.Piece...)
+	}
+	answer.Offset = uint64(len(g.bytes))
+	if answer.Offset < b.Size {
+		return
+	}
+	delete(l.bodies, b.Member)
+	if b.Kind == wire.BodyResult && (!json.Valid(g.bytes) || !utf8.Valid(g.bytes)) {
+		b.Kind, g.bytes = wire.BodyFailure, []byte("its result is not JSON")
+	}
+	l.input = synccore.Input{Kind: synccore.InBody, From: b.Member, Body: &synccore.Body{
+		Program: b.Program, Run: b.Run, Kind: b.Kind, Text: strings.ToValidUTF8(string(g.bytes), "?"),
+	}}
+	l.step(l.opt.now())
+	answer.Reason = l.output.Refused
+}

@@ -1,0 +1,188 @@
+package synchronizer_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+const benchProgram = `
+synchronizers:
+  gsync:
+    members: {group: g, count: %[1]d}
+    state: {round: {type: int, default: 0}, ready: {type: int, default: 0}}
+    predicates:
+      enough: {when: "max(map(members, .round)) >= %[2]d"}
+      told: {when: "min(map(members, .ready)) == max(map(members, .round))"}
+program:
+  name: bench
+  blocks: {work: {group: g, input: any, output: any}, wait: {group: g, input: any, output: any}}
+  body:
+    name: rounds
+    do:
+      seq:
+        - {name: short, par: {do: work}, times: %[1]d}
+        - {name: long, par: {do: wait}, times: %[1]d, join: told}
+    until: enough
+`
+
+// BenchmarkProgram measures rounds of a PAR of blocks on 4 nodes: from the first
+// start to the last block that runs; from the end of the last block to the JOIN; and
+// from the decision of a JOIN that cancels its blocks to the last one that is told.
+// Beside it, the round trip of a bare NATS echo.
+func BenchmarkProgram(b *testing.B) {
+	for _, blocks := range []int{4, 100} {
+		b.Run(fmt.Sprintf("blocks=%d", blocks), func(b *testing.B) { benchRounds(b, blocks) })
+	}
+}
+
+// rounds are the instants of one benchmark.
+type rounds struct {
+	mu                  sync.Mutex
+	started, ran, ended time.Time // of the round: first start, last block that runs, last end
+	decided, told       time.Time
+	start, join, cancel []time.Duration
+	finished            chan struct{}
+}
+
+func benchRounds(b *testing.B, blocks int) {
+	b.Helper()
+	n := max(b.N, 100)
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer server.Close()
+	cfg, err := synchronizer.ParseProgram("bench.yaml", fmt.Appendf(nil, benchProgram, blocks, n))
+	if err != nil {
+		b.Fatal(err)
+	}
+	r := &rounds{finished: make(chan struct{})}
+	s, err := synchronizer.Start(b.Context(), server.URL(), cfg, synchronizer.Options{Observe: r.observe})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	var counts sync.Map
+	state := func(processor string, add int) int {
+		v, _ := counts.LoadOrStore(processor, new(int))
+		p := v.(*int)
+		*p += add
+		return *p
+	}
+	work := agent.Block("work", func(_ context.Context, run *agent.Run, _ any) (any, error) {
+		now := time.Now()
+		r.mu.Lock()
+		r.ran = now
+		r.mu.Unlock()
+		err := run.Set(struct{ Round int }{state(run.Processor(), 1)})
+		r.mu.Lock()
+		r.ended = time.Now()
+		r.mu.Unlock()
+		return nil, err
+	})
+	wait := agent.Block("wait", func(ctx context.Context, run *agent.Run, _ any) (any, error) {
+		if err := run.Set(struct{ Ready int }{state(run.Processor(), 0)}); err != nil {
+			return nil, err
+		}
+		<-ctx.Done()
+		r.mu.Lock()
+		r.told = time.Now()
+		r.mu.Unlock()
+		return nil, context.Cause(ctx)
+	})
+	for i := range 4 {
+		node, err := agent.JoinNode(b.Context(), server.URL(), agent.NodeConfig{Group: "g", Name: fmt.Sprintf("n%d", i), Processors: blocks / 4}, work, wait)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer node.Close()
+	}
+	select {
+	case <-r.finished:
+	case <-time.After(5 * time.Minute):
+		b.Fatal("the program does not end")
+	}
+	b.ReportMetric(0, "ns/op")
+	raw := echo(b, server.URL())
+	report := func(name string, d []time.Duration) {
+		slices.Sort(d)
+		b.ReportMetric(float64(d[len(d)/2].Microseconds()), name+"-p50-us")
+		b.ReportMetric(float64(d[(99*len(d)-1)/100].Microseconds()), name+"-p99-us")
+	}
+	report("echo", raw)
+	report("start", r.start)
+	report("join", r.join)
+	report("cancel", r.cancel)
+	b.ReportMetric(float64(r.join[len(r.join)/2])/float64(raw[len(raw)/2]), "join/echo")
+}
+
+func (r *rounds) observe(e synchronizer.Event) {
+	p, ok := e.(synchronizer.Program)
+	if !ok {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	switch {
+	case p.Kind == synchronizer.ProgramStart && p.Name == "work" && r.started.IsZero():
+		r.started = now
+	case p.Kind == synchronizer.ProgramCancel && r.decided.IsZero():
+		r.decided = now
+	case p.Kind == synchronizer.ProgramPass && p.Name == "short":
+		r.join = append(r.join, now.Sub(r.ended))
+		r.start = append(r.start, r.ran.Sub(r.started))
+		r.started = time.Time{}
+	case p.Kind == synchronizer.ProgramPass && p.Name == "long":
+		r.cancel = append(r.cancel, r.told.Sub(r.decided))
+		r.decided = time.Time{}
+	case p.Kind == synchronizer.ProgramFinish:
+		close(r.finished)
+	}
+}
+
+// echo measures round trips through the server between two connections.
+func echo(b *testing.B, url string) []time.Duration {
+	b.Helper()
+	var conns [2]*nats.Conn
+	for i := range conns {
+		nc, err := nats.Connect(url)
+		if err != nil {
+			b.Fatal(err)
+		}
+		defer nc.Close()
+		conns[i] = nc
+	}
+	back := make(chan struct{}, 1)
+	if _, err := conns[0].Subscribe("there", func(m *nats.Msg) { _ = conns[0].Publish("back", m.Data) }); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := conns[1].Subscribe("back", func(*nats.Msg) { back <- struct{}{} }); err != nil {
+		b.Fatal(err)
+	}
+	for _, nc := range conns {
+		if err := nc.Flush(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var times []time.Duration
+	for range 1000 {
+		start := time.Now()
+		if err := conns[1].Publish("there", []byte("x")); err != nil {
+			b.Fatal(err)
+		}
+		<-back
+		times = append(times, time.Since(start))
+	}
+	return times
+}

@@ -1,0 +1,363 @@
+package synchronizer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	neturl "net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// programWatch keeps the events of a program.
+type programWatch struct {
+	mu       sync.Mutex
+	events   []synchronizer.Program
+	finished chan synchronizer.Program
+}
+
+func watchProgram() *programWatch { return &programWatch{finished: make(chan synchronizer.Program, 1)} }
+
+func (w *programWatch) observe(e synchronizer.Event) {
+	p, ok := e.(synchronizer.Program)
+	if !ok {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, p)
+	if p.Kind == synchronizer.ProgramFinish {
+		w.finished <- p
+	}
+}
+
+func (w *programWatch) count(kind synchronizer.ProgramKind) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, e := range w.events {
+		if e.Kind == kind {
+			n++
+		}
+	}
+	return n
+}
+
+// end waits for the end of the program.
+func (w *programWatch) end(t *testing.T) synchronizer.Program {
+	t.Helper()
+	select {
+	case p := <-w.finished:
+		return p
+	case <-time.After(time.Minute):
+		t.Fatal("the program does not end")
+		return synchronizer.Program{}
+	}
+}
+
+// runProgram starts a server and a synchronizer that runs a program.
+func runProgram(t *testing.T, text string) (url string, w *programWatch) {
+	t.Helper()
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	cfg, err := synchronizer.ParseProgram("test.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w = watchProgram()
+	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return server.URL(), w
+}
+
+func joinNode(t *testing.T, url, group, name string, processors int, blocks ...agent.BlockCode) {
+	t.Helper()
+	n, err := agent.JoinNode(t.Context(), url, agent.NodeConfig{Group: group, Name: name, Processors: processors}, blocks...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = n.Close() })
+}
+
+const roundsProgram = `
+synchronizers:
+  gsync:
+    members: {group: parts, count: 4}
+    state: {error: float}
+    predicates:
+      precise: {when: "sum(members, .error) < 0.1"}
+program:
+  name: rounds
+  processors: {p: {count: 4}}
+  blocks:
+    split: {input: int, output: int}
+    work: {group: parts, input: int, output: int}
+    next: {input: [int], output: int}
+  body:
+    seq:
+      - {do: split, input: 1}
+      - name: rounds
+        from: split.result
+        do:
+          seq:
+            - {par: {do: work, on: p, from: rounds.previous}, times: 4, name: workers}
+            - {do: next, from: workers.result}
+        until: precise
+  result: rounds.result
+`
+
+type errorState struct{ Error float64 }
+
+// TestProgramLoops runs blocks on two nodes until a predicate holds at the JOIN.
+func TestProgramLoops(t *testing.T) {
+	url, w := runProgram(t, roundsProgram)
+	blocks := []agent.BlockCode{
+		agent.Block("split", func(_ context.Context, _ *agent.Run, n int) (int, error) { return n, nil }),
+		agent.Block("work", func(_ context.Context, r *agent.Run, n int) (int, error) {
+			return n, r.Set(errorState{1 / float64(n)})
+		}),
+		agent.Block("next", func(_ context.Context, _ *agent.Run, parts []int) (int, error) { return 2 * parts[0], nil }),
+	}
+	joinNode(t, url, "parts", "a", 2, blocks...)
+	joinNode(t, url, "parts", "b", 2, blocks...)
+	end := w.end(t)
+	// Four errors of 1/n are below 0.1 for n = 64.
+	if end.Outcome != program.Done || end.Result != "128" {
+		t.Fatalf("the program ended with %v, result %q, %s", end.Outcome, end.Result, end.Reason)
+	}
+	if n := w.count(synchronizer.ProgramStart); n != 1+7*5 {
+		t.Errorf("%d blocks were started, and 36 are in the program", n)
+	}
+	if n := w.count(synchronizer.ProgramRefuse); n > 0 {
+		t.Errorf("the interpreter refused %d inputs", n)
+	}
+}
+
+// TestBodiesInPieces hands a megabyte from one block to the next.
+func TestBodiesInPieces(t *testing.T) {
+	url, w := runProgram(t, `
+program:
+  name: large
+  blocks: {make: {input: int, output: string}, size: {input: string, output: int}}
+  body:
+    seq: [{do: make, input: 1000000}, {do: size, from: make.result}]
+  result: size.result
+`)
+	joinNode(t, url, "processors", "a", 2,
+		agent.Block("make", func(_ context.Context, _ *agent.Run, n int) (string, error) { return strings.Repeat("x", n), nil }),
+		agent.Block("size", func(_ context.Context, _ *agent.Run, s string) (int, error) { return len(s), nil }))
+	if end := w.end(t); end.Outcome != program.Done || end.Result != "1000000" {
+		t.Fatalf("%v, result %.100q, %s", end.Outcome, end.Result, end.Reason)
+	}
+}
+
+// TestBlocksFail tells why blocks fail: by an error, a panic, a result or an input
+// that does not fit, or because no node has their code.
+func TestBlocksFail(t *testing.T) {
+	blocks := []agent.BlockCode{
+		agent.Block("error", func(context.Context, *agent.Run, any) (int, error) { return 0, errors.New("no disk") }),
+		agent.Block("panic", func(context.Context, *agent.Run, any) (int, error) { panic("oh") }),
+		agent.Block("large", func(context.Context, *agent.Run, any) (string, error) { return strings.Repeat("x", agent.MaxBody), nil }),
+		agent.Block("strict", func(context.Context, *agent.Run, struct{ X int }) (int, error) { return 0, nil }),
+	}
+	for block, want := range map[string]string{
+		"error":  "no disk",
+		"panic":  `block "panic" panicked: oh`,
+		"large":  `block "large": its result has 1048578 bytes of JSON, at most 1048576 are handed over: give a reference to it instead`,
+		"strict": `block "strict": its input is no struct { X int }: json: unknown field "y"`,
+		"absent": `node "a" has no block "absent": start it with one, or give the block a label that only nodes with it have`,
+	} {
+		t.Run(block, func(t *testing.T) {
+			url, w := runProgram(t, fmt.Sprintf(`
+program:
+  name: failing
+  blocks: {%[1]s: {input: any, output: any}}
+  body: {do: %[1]s, input: {y: 1}, retry: 1}
+`, block))
+			joinNode(t, url, "processors", "a", 2, blocks...)
+			if end := w.end(t); end.Outcome != program.Failed || !strings.HasPrefix(end.Reason, want) {
+				t.Errorf("%v, %.200s; want %s", end.Outcome, end.Reason, want)
+			}
+			if n := w.count(synchronizer.ProgramStart); n != 2 {
+				t.Errorf("%d starts, want 2", n)
+			}
+		})
+	}
+}
+
+// TestJoinCancels ends a PAR at a predicate: the block that still runs is left by
+// the ordinary cancellation.
+func TestJoinCancels(t *testing.T) {
+	url, w := runProgram(t, `
+synchronizers:
+  gsync:
+    members: {group: g, count: 3}
+    state: {best: {type: float, default: 100.0}}
+    predicates: {good: {when: "min(map(members, .best)) < 1"}}
+program:
+  name: search
+  blocks: {sample: {group: g, input: int, output: float}}
+  body:
+    par: [{do: sample, input: 0}, {do: sample, input: 1}, {do: sample, input: 2}]
+    join: good
+`)
+	canceled := make(chan error, 2)
+	joinNode(t, url, "g", "a", 3, agent.Block("sample", func(ctx context.Context, r *agent.Run, n int) (float64, error) {
+		if n == 0 {
+			return 0.5, r.Set(struct{ Best float64 }{0.5})
+		}
+		<-ctx.Done()
+		canceled <- context.Cause(ctx)
+		return 0, context.Cause(ctx)
+	}))
+	if end := w.end(t); end.Outcome != program.Done {
+		t.Fatalf("%v, %s", end.Outcome, end.Reason)
+	}
+	for range 2 {
+		var c *agent.Canceled
+		if err := <-canceled; !errors.As(err, &c) || c.Region != "sample" {
+			t.Errorf("the block ended by %v", err)
+		}
+	}
+}
+
+// TestProgramOutlivesTheServer takes the server away while blocks run: they end
+// meanwhile, nothing is run again, and the program goes on when it is back.
+func TestProgramOutlivesTheServer(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := server.URL()
+	cfg, err := synchronizer.ParseProgram("test.yaml", []byte(roundsProgram))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := watchProgram()
+	s, err := synchronizer.Start(t.Context(), url, cfg, synchronizer.Options{Observe: w.observe})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	var ran atomic.Int64
+	running, goOn := make(chan struct{}, 100), make(chan struct{})
+	joinNode(t, url, "parts", "a", 4,
+		agent.Block("split", func(_ context.Context, _ *agent.Run, n int) (int, error) { return n, nil }),
+		agent.Block("work", func(_ context.Context, r *agent.Run, n int) (int, error) {
+			ran.Add(1)
+			running <- struct{}{}
+			<-goOn
+			return n, r.Set(errorState{1 / float64(n)})
+		}),
+		agent.Block("next", func(_ context.Context, _ *agent.Run, parts []int) (int, error) { return 64 * parts[0], nil }))
+	for range 4 {
+		<-running
+	}
+	server.Close()
+	close(goOn)
+	time.Sleep(50 * time.Millisecond) // For the ends of the blocks to meet no server.
+	address, err := neturl.Parse(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.Atoi(address.Port())
+	if err != nil {
+		t.Fatal(err)
+	}
+	server, err = embedded.Start(embedded.Options{Port: port})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	if end := w.end(t); end.Outcome != program.Done || end.Result != "4096" {
+		t.Errorf("%v, %q, %s", end.Outcome, end.Result, end.Reason)
+	}
+	if n := ran.Load(); n != 8 {
+		t.Errorf("%d runs of work, want 8", n)
+	}
+}
+
+// TestNextProgram ends a synchronizer while its blocks hang, and runs another
+// program, of another state, on the same nodes: they cancel what they run of the
+// first one.
+func TestNextProgram(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	run := func(text string) (*synchronizer.Synchronizer, *programWatch) {
+		t.Helper()
+		cfg, err := synchronizer.ParseProgram("test.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		w := watchProgram()
+		s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s, w
+	}
+	first, _ := run(`
+synchronizers: {gsync: {members: {group: g, count: 2}, state: {a: {type: int, default: 1}}}}
+program: {name: first, blocks: {hang: {output: any}}, body: {par: hang, times: 2}}
+`)
+	hanging, ended := make(chan struct{}, 2), make(chan error, 2)
+	joinNode(t, server.URL(), "g", "n", 2,
+		agent.Block("hang", func(ctx context.Context, _ *agent.Run, _ any) (any, error) {
+			hanging <- struct{}{}
+			<-ctx.Done()
+			ended <- context.Cause(ctx)
+			return nil, context.Cause(ctx)
+		}),
+		agent.Block("work", func(_ context.Context, r *agent.Run, n int) (int, error) {
+			return n + 1, r.Set(struct{ B string }{"x"})
+		}))
+	for range 2 {
+		<-hanging
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	_, w := run(`
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    state: {b: {type: string, default: ""}}
+    predicates: {all: {when: 'all(members, .b == "x")'}}
+program:
+  name: second
+  blocks: {work: {group: g, input: int, output: int}}
+  body:
+    seq:
+      - {name: both, par: {do: work, input: 1}, times: 2}
+      - {name: again, if: all, then: {do: work, input: 2}, else: {do: work, input: 3}}
+  result: again.result
+`)
+	if end := w.end(t); end.Outcome != program.Done || end.Result != "3" {
+		t.Errorf("%v, %q, %s", end.Outcome, end.Result, end.Reason)
+	}
+	for range 2 {
+		var c *agent.Canceled
+		if err := <-ended; !errors.As(err, &c) || c.Region != "hang" {
+			t.Errorf("a block of the first program ended by %v", err)
+		}
+	}
+}

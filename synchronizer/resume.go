@@ -1,0 +1,81 @@
+package synchronizer
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
+)
+
+// JournalFile is a journal that is read and carried on, such as an *os.File that is
+// open for both.
+type JournalFile interface {
+	io.ReadWriteSeeker
+	Truncate(size int64) error
+}
+
+// CancelProgram ends the program that the synchronizer runs: blocks are cancelled,
+// and when all have ended, so has the program, as cancelled, for the reason. It does
+// not wait for that. It must not be called by the observer.
+func (s *Synchronizer) CancelProgram(reason string) error {
+	if s.core.Plan().Program() == nil {
+		return fmt.Errorf("synchronizer %q runs no program to cancel", s.name)
+	}
+	select {
+	case s.cancels <- reason:
+		return nil
+	case <-s.done:
+		return fmt.Errorf("synchronizer %q: cancel: it has ended", s.name)
+	}
+}
+
+// takenUp is the machine of an earlier life as its journal left it.
+type takenUp struct {
+	core    *synccore.Core
+	journal *synccore.Journal
+	digest  synccore.Digest
+}
+
+// takeUp steps a machine through the journal of a program, and leaves the file so
+// that more can be written.
+func takeUp(f JournalFile, plan *synccore.Plan) (*takenUp, error) {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	j, err := synccore.ReadJournal(f)
+	switch {
+	case err != nil:
+		return nil, err
+	case plan.Program() == nil || j.Plan.Program() == nil:
+		return nil, errors.New("only a program can be taken up: start anew without Resume")
+	case j.Plan.Name != plan.Name || j.Header.Hash != plan.Source().Hash():
+		return nil, errors.New("the journal is of another program, or the file was changed since: take up the text that was run, or start anew")
+	}
+	t := &takenUp{core: synccore.New(j.Plan, j.Header.Options()), journal: j}
+	var rec synccore.Record
+	var out synccore.Output
+	for {
+		err := j.Next(&rec)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		t.core.Step(rec.Now, &rec.Input, &out)
+		t.digest.Add(&out)
+		if !rec.Broken && t.digest.Sum() != rec.Out {
+			return nil, fmt.Errorf("line %d: this version of pegasus comes to other outputs than the one that wrote it, %s: use that one", j.Line(), strconv.Quote(j.Header.Pegasus))
+		}
+	}
+	if j.Stopped != "" {
+		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start anew", j.Stopped)
+	}
+	if err := f.Truncate(j.Good()); err != nil {
+		return nil, err
+	}
+	_, err = f.Seek(j.Good(), io.SeekStart)
+	return t, err
+}

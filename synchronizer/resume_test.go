@@ -1,0 +1,126 @@
+package synchronizer_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// TestProgramIsTakenUp ends the synchronizer of a program again and again, and goes
+// on from its journal: no block runs twice, and the result is that of an undisturbed
+// run.
+func TestProgramIsTakenUp(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	cfg, err := synchronizer.ParseProgram("test.yaml", []byte(roundsProgram))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "journal")
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	w := watchProgram()
+	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe, Journal: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ran, started atomic.Int64
+	slow := func(n int) {
+		started.Add(1)
+		time.Sleep(5 * time.Millisecond) // So that an end of the synchronizer meets blocks that run.
+		ran.Add(1)
+		_ = n
+	}
+	blocks := []agent.BlockCode{
+		agent.Block("split", func(_ context.Context, _ *agent.Run, n int) (int, error) { slow(n); return n, nil }),
+		agent.Block("work", func(_ context.Context, r *agent.Run, n int) (int, error) {
+			slow(n)
+			return n, r.Set(errorState{1 / float64(n)})
+		}),
+		agent.Block("next", func(_ context.Context, _ *agent.Run, parts []int) (int, error) { slow(0); return 2 * parts[0], nil }),
+	}
+	joinNode(t, server.URL(), "parts", "a", 2, blocks...)
+	joinNode(t, server.URL(), "parts", "b", 2, blocks...)
+	lives := 1
+	var end synchronizer.Program
+	for end.Kind == 0 {
+		seen := started.Load()
+		for started.Load() < seen+3 && len(w.finished) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case end = <-w.finished:
+			continue
+		default:
+		}
+		if lives%2 == 0 { // As after a kill: without an end, and in the middle of a line.
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			at := strings.LastIndex(string(text), `{"end"`)
+			if err := os.WriteFile(path, append(text[:at], `{"now":1,"bat`...), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		again, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = again.Close() })
+		if s, err = synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe, Resume: again}); err != nil {
+			t.Fatal(err)
+		}
+		lives++
+	}
+	if end.Outcome != program.Done || end.Result != "128" {
+		t.Errorf("after %d lives: %v, %q, %s", lives, end.Outcome, end.Result, end.Reason)
+	}
+	if n := ran.Load(); n != 36 {
+		t.Errorf("after %d lives: %d runs of blocks, and 36 are in the program", lives, n)
+	}
+	if lives < 2 {
+		t.Errorf("the synchronizer had %d lives only", lives)
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	replayed, err := synchronizer.Replay(strings.NewReader(string(text)), synchronizer.ReplayOptions{})
+	if err != nil || replayed.FirstDifference != 0 || !replayed.Complete {
+		t.Errorf("the journal of all lives replays to %+v, %v", replayed, err)
+	}
+	finished, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = finished.Close() })
+	s, err = synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe, Resume: finished})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again := w.end(t); again.Result != end.Result {
+		t.Errorf("a program that has ended is taken up: %v, %q, %s", again.Outcome, again.Result, again.Reason)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
