@@ -147,8 +147,8 @@ func drain(t fataler, s *Search, incumbent *atomic.Int64, best *[]int) {
 		}
 		switch st {
 		case Done:
-			if s.Open() != 0 || s.Load() != 0 || !math.IsInf(s.LogLeaves(), -1) {
-				t.Fatalf("done with %d nodes open, load %g", s.Open(), s.Load())
+			if s.Open() != 0 || s.Load(Gap) != 0 || s.Load(Leaves) != 0 {
+				t.Fatalf("done with %d nodes open, load %g", s.Open(), s.Load(Gap))
 			}
 			return
 		case Improved:
