@@ -15,6 +15,7 @@ import (
 
 // task is an instance to solve.
 type task struct {
+	name    string
 	in      *tsplib.Instance
 	optimum int // as published, -1 if not known
 }
@@ -57,13 +58,14 @@ func open(arg string) ([]task, error) {
 		if err != nil {
 			return nil, err
 		}
-		optimum, ok := optima[strings.TrimSuffix(filepath.Base(file), ".tsp")]
+		name := strings.TrimSuffix(filepath.Base(file), ".tsp")
+		optimum, ok := optima[name]
 		if !ok {
-			if optimum, ok = tsplib.Optimum(in.Name); !ok {
+			if optimum, ok = tsplib.Optimum(name); !ok {
 				optimum = -1
 			}
 		}
-		list = append(list, task{in, optimum})
+		list = append(list, task{name, in, optimum})
 	}
 	return list, nil
 }
