@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -174,9 +175,6 @@ func accept(t fataler, s *Search, incumbent *atomic.Int64, best *[]int) {
 
 func TestEmbeddedProvenOptimal(t *testing.T) {
 	for _, info := range tsplib.Embedded() {
-		if info.N > 52 {
-			continue
-		}
 		t.Run(info.Name, func(t *testing.T) {
 			in := load(t, info.Name)
 			r, err := Solve(in, SolveOptions{Seed: 1})
@@ -294,5 +292,61 @@ func BenchmarkSolve(b *testing.B) {
 			}
 			b.ReportMetric(float64(nodes)/float64(b.N), "nodes/op")
 		})
+	}
+}
+
+// Every type of distances, with towns that coincide, stand in a row or on a
+// grid, is solved as dynamic programming does.
+func TestWeightTypes(t *testing.T) {
+	for _, kind := range []string{"EUC_2D", "CEIL_2D", "ATT", "GEO"} {
+		t.Run(kind, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				n := rapid.IntRange(1, 9).Draw(t, "n")
+				width, height := rapid.SampledFrom([]int{0, 1, 3, 80}).Draw(t, "width"), rapid.SampledFrom([]int{0, 2, 80}).Draw(t, "height")
+				var text strings.Builder
+				fmt.Fprintf(&text, "NAME: drawn\nTYPE: TSP\nDIMENSION: %d\nEDGE_WEIGHT_TYPE: %s\nNODE_COORD_SECTION\n", n, kind)
+				for i := range n {
+					fmt.Fprintf(&text, "%d %d %d\n", i+1, rapid.IntRange(0, width).Draw(t, "x"), rapid.IntRange(0, height).Draw(t, "y"))
+				}
+				in, err := tsplib.Parse(strings.NewReader(text.String()), "drawn.tsp")
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := Solve(in, SolveOptions{Seed: 1, Kind: drawKind(t)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := Verify(in, r.Tour, r.Length); err != nil {
+					t.Fatal(err)
+				}
+				if want := optimum(in); r.Length != want || !r.Proven {
+					t.Fatalf("length %d, proven %v; optimum is %d", r.Length, r.Proven, want)
+				}
+			})
+		})
+	}
+}
+
+// Beyond what dynamic programming reaches, both kinds of subtasks from a poor
+// tour must agree with Solve.
+func TestKindsAgree(t *testing.T) {
+	for seed := range uint64(20) {
+		in := load(t, fmt.Sprintf("random:%d:%d", 15+seed, seed))
+		want, err := Solve(in, SolveOptions{Seed: seed})
+		if err != nil || !want.Proven {
+			t.Fatal(want, err)
+		}
+		for _, kind := range []Kind{Edges, Prefix} {
+			tour, _ := NewImprover(in, ImproverOptions{Seed: seed, Start: Poor}).Best()
+			p, err := Prepare(in, Options{Tour: tour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			best, incumbent := p.Tour(), incumbentOf(p)
+			drain(t, mustSearch(t, p, Root(kind), incumbent), incumbent, &best)
+			if got := in.TourLength(best); got != want.Length {
+				t.Errorf("%s by %v: %d, want %d", in.Name, kind, got, want.Length)
+			}
+		}
 	}
 }

@@ -46,7 +46,7 @@ func open(arg string) ([]task, error) {
 	optima := map[string]int{}
 	if info, err := os.Stat(arg); err == nil && info.IsDir() {
 		if files, err = filepath.Glob(filepath.Join(arg, "*.tsp")); err != nil || len(files) == 0 {
-			return nil, fmt.Errorf("no file *.tsp in %s", arg)
+			return nil, fmt.Errorf("no file *.tsp in %s: name a directory of TSPLIB files", arg)
 		}
 		if optima, err = readIndex(filepath.Join(arg, "INDEX.csv")); err != nil {
 			return nil, err
@@ -81,10 +81,13 @@ func readIndex(path string) (map[string]int, error) {
 	}
 	defer f.Close() //nolint:errcheck // Nothing was written.
 	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil || len(rows) == 0 {
+	if err != nil {
 		return nil, fmt.Errorf("cannot read %s: %w", path, err)
 	}
-	name, optimum := slices.Index(rows[0], "name"), slices.Index(rows[0], "optimum")
+	name, optimum := -1, -1
+	if len(rows) > 0 {
+		name, optimum = slices.Index(rows[0], "name"), slices.Index(rows[0], "optimum")
+	}
 	if name < 0 || optimum < 0 {
 		return nil, fmt.Errorf("%s: line 1: columns name and optimum are needed", path)
 	}

@@ -137,14 +137,11 @@ func (s *share) lists() ([][]bnb.Subtask, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		switch first.Split(staticParts*s.how.workers, nil) {
-		case bnb.Improved:
-			s.found(first.Tour())
-			continue
-		case bnb.Done, bnb.Running:
-		}
-		break
+	for first.Split(staticParts*s.how.workers, s.late) == bnb.Improved {
+		s.found(first.Tour())
+	}
+	if s.late() {
+		return nil, errLate
 	}
 	s.nodes.Add(first.Nodes())
 	s.worked.Add(int64(time.Since(start)))
