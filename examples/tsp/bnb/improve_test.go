@@ -94,3 +94,19 @@ func TestImproverTakesOffers(t *testing.T) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+func TestImproverSharesItsBudget(t *testing.T) {
+	in := load(t, "eil51")
+	for runs := 1; runs <= 4; runs++ {
+		im := NewImprover(in, ImproverOptions{Seed: 1, Kicks: 10, Runs: runs})
+		starts := 1
+		for done := false; !done; _, done = im.Step() {
+			if !im.settled && len(im.queue) == in.N && im.budget < 10 {
+				starts++
+			}
+		}
+		if starts != runs || im.budget != 0 {
+			t.Errorf("%d starts and %d kicks left, want %d and none", starts, im.budget, runs)
+		}
+	}
+}

@@ -72,11 +72,7 @@ func Prepare(in *tsplib.Instance, o Options) (*Problem, error) {
 // improved runs an Improver until it is done.
 func improved(in *tsplib.Instance, o Options) []int {
 	im := NewImprover(in, ImproverOptions{Seed: o.Seed})
-	for !o.Stop() {
-		if _, done := im.Step(); done {
-			break
-		}
-	}
+	im.finish(o.Stop)
 	tour, _ := im.Best()
 	return tour
 }

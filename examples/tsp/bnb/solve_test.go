@@ -350,3 +350,34 @@ func TestKindsAgree(t *testing.T) {
 		}
 	}
 }
+
+// A search that does not end soon begins again when a longer look finds a
+// shorter tour, and counts all its nodes.
+func TestSolveLooksLongerWhereItHasTo(t *testing.T) {
+	in := load(t, "random:70:2")
+	bad := NewImprover(in, ImproverOptions{Seed: 1, Start: Poor})
+	var r solver
+	o := SolveOptions{Kind: Edges, Stop: func() bool { return false }}
+	tour, _ := bad.Best()
+	if err := r.begin(in, o, tour); err != nil {
+		t.Fatal(err)
+	}
+	if r.search(3, o.Stop) || r.Nodes != 3 {
+		t.Fatalf("%d nodes after a search of 3", r.Nodes)
+	}
+	bad.finish(o.Stop)
+	tour, length := bad.Best()
+	if err := r.begin(in, o, tour); err != nil {
+		t.Fatal(err)
+	}
+	if r.Length != length || r.Nodes != 3 {
+		t.Errorf("begun again with length %d after %d nodes, want %d after 3", r.Length, r.Nodes, length)
+	}
+	if !r.search(math.MaxInt64, o.Stop) || r.Nodes != 3+r.s.Nodes() {
+		t.Errorf("%d nodes, of which %d in the second search", r.Nodes, r.s.Nodes())
+	}
+	want, err := Solve(in, SolveOptions{Seed: 1})
+	if err != nil || want.Length != r.Length {
+		t.Errorf("length %d, want %d, %v", r.Length, want.Length, err)
+	}
+}
