@@ -77,6 +77,14 @@ func improved(in *tsplib.Instance, o Options) []int {
 	return tour
 }
 
+// from is the problem with a shorter tour, and so fewer candidate edges.
+func (p *Problem) from(tour []int) *Problem {
+	q := *p
+	q.tour, q.length = tour, p.in.TourLength(tour)
+	(&root{Problem: &q}).keep()
+	return &q
+}
+
 // Instance returns the instance the problem was made of.
 func (p *Problem) Instance() *tsplib.Instance { return p.in }
 

@@ -44,7 +44,11 @@ func Solve(in *tsplib.Instance, o SolveOptions) (Result, error) {
 		o.Stop = func() bool { return false }
 	}
 	var r solver
-	if err := r.begin(in, o, nil); err != nil {
+	p, err := Prepare(in, Options{Seed: o.Seed, Stop: o.Stop})
+	if err != nil {
+		return Result{}, err
+	}
+	if err := r.begin(p, o); err != nil {
 		return Result{}, err
 	}
 	if !r.search(doubtNodes, o.Stop) && !o.Stop() {
@@ -54,7 +58,7 @@ func Solve(in *tsplib.Instance, o SolveOptions) (Result, error) {
 		}
 		im.finish(o.Stop)
 		if tour, length := im.Best(); length < r.Length {
-			if err := r.begin(in, o, tour); err != nil {
+			if err := r.begin(p.from(tour), o); err != nil {
 				return Result{}, err
 			}
 		}
@@ -72,12 +76,8 @@ type solver struct {
 	incumbent atomic.Int64
 }
 
-// begin prepares a search from a tour, or from one that Prepare finds if it is nil.
-func (r *solver) begin(in *tsplib.Instance, o SolveOptions, tour []int) error {
-	p, err := Prepare(in, Options{Seed: o.Seed, Tour: tour, Stop: o.Stop})
-	if err != nil {
-		return err
-	}
+// begin makes a search of everything in p the current one.
+func (r *solver) begin(p *Problem, o SolveOptions) (err error) {
 	r.Tour, r.Length = p.Tour(), p.Length()
 	r.incumbent.Store(int64(r.Length))
 	if r.s, err = NewSearch(p, Root(o.Kind), &r.incumbent); err != nil {

@@ -359,7 +359,11 @@ func TestSolveLooksLongerWhereItHasTo(t *testing.T) {
 	var r solver
 	o := SolveOptions{Kind: Edges, Stop: func() bool { return false }}
 	tour, _ := bad.Best()
-	if err := r.begin(in, o, tour); err != nil {
+	p, err := Prepare(in, Options{Tour: tour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.begin(p, o); err != nil {
 		t.Fatal(err)
 	}
 	if r.search(3, o.Stop) || r.Nodes != 3 {
@@ -367,7 +371,11 @@ func TestSolveLooksLongerWhereItHasTo(t *testing.T) {
 	}
 	bad.finish(o.Stop)
 	tour, length := bad.Best()
-	if err := r.begin(in, o, tour); err != nil {
+	q := p.from(tour)
+	if q.Edges() >= p.Edges() || q.LowerBound() < p.LowerBound() {
+		t.Errorf("a shorter tour leaves %d edges of %d, bound %d after %d", q.Edges(), p.Edges(), q.LowerBound(), p.LowerBound())
+	}
+	if err := r.begin(q, o); err != nil {
 		t.Fatal(err)
 	}
 	if r.Length != length || r.Nodes != 3 {
