@@ -24,6 +24,7 @@ type options struct {
 	time      time.Duration
 	seed      uint64
 	subtasks  string
+	load      string
 	journal   string
 	separate  bool
 	verbose   bool
@@ -75,6 +76,9 @@ Flags:
   -seed N          of the first tours (default 1)
   -subtasks KIND   cut by required and forbidden edges, or by the first towns as the
                    paper does: edges or prefix (default edges)
+  -load ESTIMATE   tell the work in subtasks by the gap of their bounds to the best tour,
+                   or by the full tours in them as the paper does: gap or leaves
+                   (default gap)
   -journal DIR     write DIR/RUN.jsonl: what the coordinator did, an event a line,
                    with the seconds since the start; and for "pegasus replay DIR" a
                    file of all that the synchronizer was told
@@ -112,6 +116,7 @@ func parseFlags(args []string) (*options, error) {
 	fs.DurationVar(&o.time, "time", 0, "")
 	fs.Uint64Var(&o.seed, "seed", 1, "")
 	fs.StringVar(&o.subtasks, "subtasks", bnb.Edges.String(), "")
+	fs.StringVar(&o.load, "load", bnb.Gap.String(), "")
 	fs.StringVar(&o.journal, "journal", "", "")
 	fs.BoolVar(&o.separate, "separate-clocks", false, "")
 	fs.BoolVar(&o.verbose, "v", false, "")
@@ -158,6 +163,9 @@ func (o *options) check(set []string) error {
 	}
 	if _, err := bnb.ParseKind(o.subtasks); err != nil {
 		return fmt.Errorf("-subtasks %q: use edges or prefix", o.subtasks)
+	}
+	if _, err := bnb.ParseEstimate(o.load); err != nil {
+		return fmt.Errorf("-load %q: use gap or leaves", o.load)
 	}
 	return nil
 }

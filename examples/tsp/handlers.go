@@ -198,6 +198,21 @@ func (w *worker) prepare(ctx context.Context, stop func() bool) error {
 		return err
 	}
 	w.improver = nil
-	w.pool.ready(w.problem.LowerBound())
+	w.estimate, err = bnb.ParseEstimate(w.info.Load)
+	if err != nil {
+		return err
+	}
+	w.pool.ready(w.weigh)
 	return nil
+}
+
+// weigh estimates the work in a lease that has not been begun. A subtask that
+// does not decode counts nothing here: the thread that takes it says so.
+func (w *worker) weigh(l lease.Lease, best int) (load float64) {
+	for _, it := range l.Items {
+		if t, err := bnb.DecodeSubtask(it.Body, w.in.N); err == nil {
+			load += w.problem.Load(t, best, w.estimate)
+		}
+	}
+	return load
 }

@@ -26,8 +26,8 @@ type processState struct {
 // its threads search, and the state that says so. Every change of the state is
 // told at once, in order. It may be used from any goroutine.
 type pool struct {
-	tell func(processState)
-	root int // lower bound of the whole instance, for loads
+	tell  func(processState)
+	weigh func(l lease.Lease, best int) float64 // estimates the work in a lease; set by ready
 
 	mu        sync.Mutex
 	state     processState
@@ -63,23 +63,17 @@ func (p *pool) change(do func()) {
 	do()
 	p.state.Queue, p.state.Searching, p.state.Load = len(p.queue), len(p.searching), 0
 	for _, l := range p.queue {
-		p.state.Load += estimate(l.Bound, p.root, p.state.Best)
+		p.state.Load += p.weigh(l, p.state.Best)
 	}
 	if p.state != before && p.tell != nil {
 		p.tell(p.state)
 	}
 }
 
-// estimate is the work in a subtask that has not been begun, as bnb.Search.Load
-// counts it: it grows with the distance of its bound to the best tour.
-func estimate(bound, root, best int) float64 {
-	gap := float64(best-bound) / float64(max(1, best-root))
-	return math.Exp(6 * max(0, min(1, gap)))
-}
-
-// ready notes that the search can begin, from this lower bound.
-func (p *pool) ready(root int) {
-	p.change(func() { p.root, p.state.Ready = root, true })
+// ready notes that the search can begin, and how to estimate the work in a
+// lease when the best tour is so long.
+func (p *pool) ready(weigh func(l lease.Lease, best int) float64) {
+	p.change(func() { p.weigh, p.state.Ready = weigh, true })
 }
 
 // known notes that the coordinator has a tour of that length.

@@ -17,13 +17,16 @@ func leases(ids ...lease.ID) []lease.Lease {
 	return list
 }
 
+// one is the work in any lease.
+func one(lease.Lease, int) float64 { return 1 }
+
 // opened is a pool that is ready, and the states it tells.
 func opened() (*pool, *[]processState) {
 	var told []processState
 	p := newPool()
 	p.known(100)
 	p.open(func(s processState) { told = append(told, s) })
-	p.ready(50)
+	p.ready(one)
 	return p, &told
 }
 
@@ -61,7 +64,7 @@ func TestPoolAsks(t *testing.T) {
 	if n := p.ask(4, 9); n != 0 {
 		t.Errorf("asks for %d before the instance is prepared", n)
 	}
-	p.ready(0)
+	p.ready(one)
 	for i, c := range []struct{ want, brings int }{{4, 1}, {3, 2}, {1, 0}, {1, 1}, {0, 0}} {
 		if n := p.ask(4, 9); n != c.want {
 			t.Errorf("request %d asks for %d, want %d", i, n, c.want)

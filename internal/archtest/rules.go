@@ -55,6 +55,7 @@ var Imports = map[string][]string{
 	"cmd/pegasus":         {"anything"},
 	"examples/tsp/bnb":    {"examples/tsp/tsplib"},
 	"examples/tsp/tsplib": {},
+	"examples/tsp/solve":  {"examples/tsp/bnb", "examples/tsp/tsplib"},
 	"examples/*":          {"public", "below"},
 }
 

@@ -81,7 +81,7 @@ func (s *Search) candidates(nd *node) []int32 {
 	t := s.up.tree
 	s.worth = s.worth[:0]
 	add := func(a, b, place int32, gain int64) {
-		if e := t.id[place]; nd.state[e] == free && (t.degree[a] > 2 || t.degree[b] > 2) {
+		if e := t.arcs[place].edge; nd.state[e] == free && (t.degree[a] > 2 || t.degree[b] > 2) {
 			s.worth = append(s.worth, worth{e, gain})
 		}
 	}
@@ -92,7 +92,7 @@ func (s *Search) candidates(nd *node) []int32 {
 		}
 		add(c, t.parent[c], t.via[c], gain)
 	}
-	add(t.leaf, t.to[t.extra], t.extra, 0)
+	add(t.leaf, t.arcs[t.extra].to, t.extra, 0)
 	slices.SortFunc(s.worth, func(a, b worth) int {
 		return cmp.Or(cmp.Compare(b.gain, a.gain), cmp.Compare(a.edge, b.edge))
 	})

@@ -28,6 +28,9 @@
 // caller's part to keep those tours: publish a tour before the incumbent is
 // lowered to its length, and before a subtask is called complete because of it.
 //
+// An [Estimate] tells the work in a subtask or in a search, to balance by: [Gap]
+// by the bound, [Leaves] as the PEGASUS paper does.
+//
 //	p, err := bnb.Prepare(in, bnb.Options{Seed: 1})
 //	if err != nil {
 //		return err

@@ -23,13 +23,14 @@ func (f *fixer) fix(t *oneTree, s *settler, price []int64, total, limit int64) b
 	}
 	for _, c := range t.order {
 		for k := t.start[c]; k < t.start[c+1]; k++ {
-			v := t.to[k]
+			a := t.arcs[k]
+			v := a.to
 			if v < c || c == t.leaf || v == t.leaf || isTreeEdge(t, c, v) {
 				continue
 			}
-			w := t.cost[k] + price[c] + price[v]
-			if top := f.walk(t, c, v, w); s.state[t.id[k]] == free && (top == math.MinInt64 || w-top > slack) {
-				if !s.mustNot(t.id[k]) {
+			w := a.cost + price[c] + price[v]
+			if top := f.walk(t, c, v, w); s.state[a.edge] == free && (top == math.MinInt64 || w-top > slack) {
+				if !s.mustNot(a.edge) {
 					return false
 				}
 			}
@@ -41,7 +42,7 @@ func (f *fixer) fix(t *oneTree, s *settler, price []int64, total, limit int64) b
 			continue
 		}
 		if f.swap[c] == math.MaxInt64 || f.swap[c]-w > slack {
-			if !s.mustHave(t.id[t.via[c]]) {
+			if !s.mustHave(t.arcs[t.via[c]].edge) {
 				return false
 			}
 		}
@@ -84,18 +85,19 @@ func (f *fixer) walk(t *oneTree, c, v int32, w int64) int64 {
 // fixLeaf decides the edges of the leaf, which has two of its own choice.
 func (f *fixer) fixLeaf(t *oneTree, s *settler, price []int64, slack int64) bool {
 	c := t.leaf
-	one, two := t.hook(c), t.to[t.extra]
+	one, two := t.hook(c), t.arcs[t.extra].to
 	worst := int64(math.MinInt64) // of its two edges, if not required
 	third := int64(math.MaxInt64)
 	var own [2]int32
 	var cost [2]int64
-	for k := t.start[c]; k < t.start[c+1]; k++ {
-		w := t.cost[k] + price[c] + price[t.to[k]]
-		switch t.to[k] {
+	arcs := t.arcs[t.start[c]:t.start[c+1]]
+	for _, a := range arcs {
+		w := a.cost + price[c] + price[a.to]
+		switch a.to {
 		case one:
-			own[0], cost[0] = t.id[k], w
+			own[0], cost[0] = a.edge, w
 		case two:
-			own[1], cost[1] = t.id[k], w
+			own[1], cost[1] = a.edge, w
 		default:
 			third = min(third, w)
 			continue
@@ -104,9 +106,9 @@ func (f *fixer) fixLeaf(t *oneTree, s *settler, price []int64, slack int64) bool
 			worst = max(worst, w)
 		}
 	}
-	for k := t.start[c]; k < t.start[c+1]; k++ {
-		w := t.cost[k] + price[c] + price[t.to[k]]
-		if t.to[k] != one && t.to[k] != two && s.state[t.id[k]] == free && (worst == math.MinInt64 || w-worst > slack) && !s.mustNot(t.id[k]) {
+	for _, a := range arcs {
+		w := a.cost + price[c] + price[a.to]
+		if a.to != one && a.to != two && s.state[a.edge] == free && (worst == math.MinInt64 || w-worst > slack) && !s.mustNot(a.edge) {
 			return false
 		}
 	}

@@ -20,7 +20,6 @@ const (
 
 const (
 	improverNear = 10 // neighbours tried a town
-	improverRuns = 2  // starts a budget is shared between
 	kickReach    = 50 // towns in each of the two paths a kick exchanges
 	sliceMoves   = 8  // moves of the first descent a Step makes at most
 )
@@ -30,6 +29,7 @@ type ImproverOptions struct {
 	Seed  uint64 // of every random choice
 	Start Start
 	Kicks int // budget in kicks; 0 means 20 for each town
+	Runs  int // starts that share the budget; 0 means 2
 }
 
 // Improver shortens a tour by local search: 2-opt and Or-opt on neighbour
@@ -43,7 +43,8 @@ type Improver struct {
 	k      int
 	start  Start
 	budget int // kicks left
-	run    int // kicks left until the next start
+	each   int // kicks from one start to the next
+	run    int // of these, left
 
 	ring    *ring
 	length  int
@@ -60,9 +61,13 @@ func NewImprover(in *tsplib.Instance, o ImproverOptions) *Improver {
 	if o.Kicks == 0 {
 		o.Kicks = 20 * in.N
 	}
+	if o.Runs == 0 {
+		o.Runs = 2
+	}
+	each := (o.Kicks + o.Runs - 1) / o.Runs
 	im := &Improver{
 		in: in, rng: rand.New(rand.NewPCG(o.Seed, 0x7470)), near: nearest(in, improverNear), k: min(improverNear, in.N-1),
-		start: o.Start, budget: o.Kicks, run: (o.Kicks + improverRuns - 1) / improverRuns, queued: make([]bool, in.N),
+		start: o.Start, budget: o.Kicks, each: each, run: each, queued: make([]bool, in.N),
 	}
 	im.begin(im.first())
 	im.keep()
@@ -99,7 +104,7 @@ func (im *Improver) Step() (improved, done bool) {
 		im.settled = im.descend(sliceMoves)
 		im.ring.log = im.ring.log[:0]
 	case im.run <= 0:
-		im.run = im.budget
+		im.run = im.each
 		im.begin(im.first())
 	default:
 		im.attempt()
@@ -109,6 +114,13 @@ func (im *Improver) Step() (improved, done bool) {
 		return true, false
 	}
 	return false, false
+}
+
+// finish steps until the budget is spent or it is stopped.
+func (im *Improver) finish(stop func() bool) {
+	for done := false; !done && !stop(); {
+		_, done = im.Step()
+	}
 }
 
 // attempt kicks, repairs, and keeps the tour if it is no longer than before.

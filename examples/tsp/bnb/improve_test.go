@@ -1,13 +1,10 @@
 package bnb
 
 import (
-	"math"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
-
-	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
 )
 
 // The best tour is always one, its length is what is claimed, it never grows,
@@ -98,40 +95,18 @@ func TestImproverTakesOffers(t *testing.T) {
 	}
 }
 
-// PEGASUS paper 4.3 counts (N-t)! full tours below a partial one. The step
-// that makes a partial tour must not be taken off, or the count would not end
-// at nothing: opening a node replaces (N-t)! by N-t times (N-t-1)!.
-func TestLogLeavesCountsLeaves(t *testing.T) {
-	for _, n := range []int{1, 2, 6, 21, 100, tsplib.MaxN} {
-		for placed := 1; placed < min(n, 30); placed++ {
-			kids := math.Inf(-1)
-			for range n - placed {
-				kids = AddLog(kids, LogLeaves(n, placed+1))
-			}
-			if want := LogLeaves(n, placed); math.Abs(kids-want) > 1e-9*max(1, want) {
-				t.Errorf("n %d, t %d: children have exp(%g) leaves, node has exp(%g)", n, placed, kids, want)
+func TestImproverSharesItsBudget(t *testing.T) {
+	in := load(t, "eil51")
+	for runs := 1; runs <= 4; runs++ {
+		im := NewImprover(in, ImproverOptions{Seed: 1, Kicks: 10, Runs: runs})
+		starts := 1
+		for done := false; !done; _, done = im.Step() {
+			if !im.settled && len(im.queue) == in.N && im.budget < 10 {
+				starts++
 			}
 		}
-	}
-	if got := math.Exp(LogLeaves(6, 1)); math.Abs(got-120) > 1e-9 {
-		t.Errorf("5 towns left give %g tours, want 120", got)
-	}
-	if got := LogLeaves(3, 9); got != 0 {
-		t.Errorf("no town left gives log %g, want 0", got)
-	}
-}
-
-func TestLoadFollowsTheBound(t *testing.T) {
-	p, err := Prepare(load(t, "gr48"), Options{Seed: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := mustSearch(t, p, Root(Edges), incumbentOf(p))
-	if got := s.Load(); got != MaxLoad {
-		t.Errorf("load of everything is %g, want %g", got, MaxLoad)
-	}
-	s.Split(8, nil)
-	if got, open := s.Load(), float64(s.Open()); got < open || got > open*MaxLoad {
-		t.Errorf("load of %g nodes is %g", open, got)
+		if starts != runs || im.budget != 0 {
+			t.Errorf("%d starts and %d kicks left, want %d and none", starts, im.budget, runs)
+		}
 	}
 }

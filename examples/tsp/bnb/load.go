@@ -1,64 +1,92 @@
 package bnb
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
-// loadRate is how steeply work grows with the gap: see Load. Fitted to the
-// nodes below the nodes of a breadth-first split of random instances of 100 to
-// 140 towns, it came out between 5.5 and 7.4.
+// Estimate says how the work in a subtask is told before it is searched. An
+// estimate has no unit; only those of one instance compare, and they add up.
+type Estimate uint8
+
+const (
+	// Gap is exp(7 g), where g is the distance of the subtask's lower bound to
+	// the best tour known, as a fraction of what it is for all tours, from 0 to
+	// 1. The work in subtasks spans several decades, and the bound is what
+	// tells it best.
+	Gap Estimate = 1 + iota
+	// Leaves is the paper's remaining work (PEGASUS paper, section 4.3): (N-t)!,
+	// the number of full tours that begin with t given towns of N, here as a
+	// fraction of the (N-1)! tours in all, since the number itself overflows
+	// beyond 170 towns. It is the same for all subtasks of a depth, however much
+	// of them the bound closes. For subtasks of kind Edges, t is one more than
+	// the number of required edges.
+	Leaves
+)
+
+// String returns "gap" or "leaves".
+func (e Estimate) String() string {
+	switch e {
+	case Gap:
+		return "gap"
+	case Leaves:
+		return "leaves"
+	default:
+		return fmt.Sprintf("Estimate(%d)", uint8(e))
+	}
+}
+
+// ParseEstimate is the inverse of String.
+func ParseEstimate(s string) (Estimate, error) {
+	for _, e := range []Estimate{Gap, Leaves} {
+		if s == e.String() {
+			return e, nil
+		}
+	}
+	return 0, fmt.Errorf("bnb: unknown estimate of work %q: use gap or leaves", s)
+}
+
+// loadRate is how steeply work grows with the gap. Fitted to the nodes below
+// the nodes of a breadth-first split of random instances of 100 to 140 towns,
+// it came out between 5.5 and 7.4.
 const loadRate = 7
 
-// MaxLoad is the most that one open node counts in Load.
+// MaxLoad is the most that one subtask counts by Gap; the least is 1.
 var MaxLoad = math.Exp(loadRate)
 
-// Load estimates the work in the open nodes: the sum of exp(7 gap), where gap
-// is the distance of a node's bound to the best tour known, as a fraction of
-// what it is at the root. A node counts from 1 to MaxLoad. The work under a
-// node spans several decades and its bound is what tells it best; the paper's
-// estimate, LogLeaves, is the same for all nodes of a depth.
-func (s *Search) Load() float64 {
-	best := s.limit()
-	span := max(1, best-s.p.sum)
-	var load float64
+// Load estimates the work in a subtask, given the length of the best tour
+// known. It panics if the estimate is none of those above.
+func (p *Problem) Load(t Subtask, best int, by Estimate) float64 {
+	return p.load(int64(t.LowerBound)<<p.shift, p.limit(best), fixed(t.Required, t.Prefix), by)
+}
+
+// Load estimates the work in the open nodes: the sum of theirs.
+func (s *Search) Load(by Estimate) float64 {
+	limit := s.limit()
+	var sum float64
 	for _, nd := range s.open {
-		gap := float64(best-s.sumOf(nd)) / float64(span)
-		load += math.Exp(loadRate * max(0, min(1, gap)))
-	}
-	return load
-}
-
-// LogLeaves returns the natural logarithm of (n-t)!, the number of full tours
-// that begin with t given towns of n (PEGASUS paper 4.3): as a number it would
-// overflow beyond 20 towns left. It is 0 when t is n or more.
-func LogLeaves(n, t int) float64 {
-	log, _ := math.Lgamma(float64(max(0, n-t)) + 1)
-	return log
-}
-
-// AddLog returns the logarithm of the sum of two numbers given by their
-// logarithms; that of 0 is negative infinity.
-func AddLog(a, b float64) float64 {
-	if a < b {
-		a, b = b, a
-	}
-	if math.IsInf(b, -1) {
-		return a
-	}
-	return a + math.Log1p(math.Exp(b-a))
-}
-
-// LogLeaves returns the logarithm of the paper's remaining work, the sum of
-// (N-t)! over the open nodes; negative infinity when there are none. Only full
-// tours count: a step that makes a partial tour takes nothing off, as the
-// leaves below it are still to be searched. For subtasks of kind Edges, t is
-// one more than the number of required edges.
-func (s *Search) LogLeaves() float64 {
-	sum := math.Inf(-1)
-	for _, nd := range s.open {
-		t := len(nd.prefix)
-		if s.kind == Edges {
-			t = len(nd.required) + 1
-		}
-		sum = AddLog(sum, LogLeaves(s.p.in.N, t))
+		sum += s.p.load(s.sumOf(nd), limit, fixed(nd.required, nd.prefix), by)
 	}
 	return sum
+}
+
+// fixed is the number of towns that stand one after the other.
+func fixed(required []Edge, prefix []int32) int { return max(len(prefix), len(required)+1) }
+
+func (p *Problem) load(sum, limit int64, t int, by Estimate) float64 {
+	switch by {
+	case Gap:
+		gap := float64(limit-sum) / float64(max(1, limit-p.sum))
+		return math.Exp(loadRate * max(0, min(1, gap)))
+	case Leaves:
+		return math.Exp(logLeaves(p.in.N, t) - logLeaves(p.in.N, 1))
+	default:
+		panic("bnb: no such estimate: " + by.String())
+	}
+}
+
+// logLeaves is the natural logarithm of (n-t)!, 0 when t is n or more.
+func logLeaves(n, t int) float64 {
+	log, _ := math.Lgamma(float64(max(0, n-t)) + 1)
+	return log
 }

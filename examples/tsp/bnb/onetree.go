@@ -7,14 +7,12 @@ import "slices"
 // leaves, that leaf which makes the sum largest.
 type oneTree struct {
 	n     int
-	start []int32 // of each town's live edges in the next three
-	to    []int32
-	cost  []int64 // shifted, less forced if required
-	id    []int32
+	start []int32 // of each town's live edges in arcs
+	arcs  []arc
 
 	order  []int32 // towns as the tree took them
 	parent []int32
-	via    []int32 // place of the edge to the parent in to, cost, id
+	via    []int32 // place of the edge to the parent in arcs
 	key    []int64
 	fringe []int32
 	degree []int32
@@ -22,10 +20,16 @@ type oneTree struct {
 	extra  int32 // place of its second edge
 }
 
+// arc is a live edge seen from one of its towns.
+type arc struct {
+	cost     int64 // shifted, less forced if required
+	to, edge int32
+}
+
 func newOneTree(g *graph) *oneTree {
 	n, h := g.n, len(g.half)
 	return &oneTree{
-		n: n, start: make([]int32, n+1), to: make([]int32, 0, h), cost: make([]int64, 0, h), id: make([]int32, 0, h),
+		n: n, start: make([]int32, n+1), arcs: make([]arc, 0, h),
 		order: make([]int32, 0, n), parent: make([]int32, n), via: make([]int32, n), key: make([]int64, n),
 		fringe: make([]int32, 0, n), degree: make([]int32, n),
 	}
@@ -33,7 +37,7 @@ func newOneTree(g *graph) *oneTree {
 
 // load takes the edges that state leaves.
 func (t *oneTree) load(g *graph, state []uint8) {
-	t.to, t.cost, t.id = t.to[:0], t.cost[:0], t.id[:0]
+	t.arcs = t.arcs[:0]
 	for c := range g.n {
 		for _, h := range g.around(int32(c)) {
 			s := state[h.edge]
@@ -44,9 +48,9 @@ func (t *oneTree) load(g *graph, state []uint8) {
 			if s == required {
 				w -= forced
 			}
-			t.to, t.cost, t.id = append(t.to, h.to), append(t.cost, w), append(t.id, h.edge)
+			t.arcs = append(t.arcs, arc{w, h.to, h.edge})
 		}
-		t.start[c+1] = int32(len(t.to))
+		t.start[c+1] = int32(len(t.arcs))
 	}
 }
 
@@ -83,7 +87,7 @@ func plain(w int64) int64 {
 // span grows the spanning tree by Prim's method from town 0. Afterwards key
 // holds each town's cost to its parent.
 func (t *oneTree) span(price []int64) bool {
-	key, fringe := t.key, t.fringe[:0]
+	key, via, parent, fringe := t.key, t.via, t.parent, t.fringe[:0]
 	for c := range key {
 		key[c] = unseen
 	}
@@ -92,38 +96,26 @@ func (t *oneTree) span(price []int64) bool {
 	for {
 		key[u] = settled
 		t.order = append(t.order, u)
-		t.degree[u] = 0
 		if len(t.order) == t.n {
 			break
 		}
 		pu, next := price[u], int32(-1)
-		for k := t.start[u]; k < t.start[u+1]; k++ {
-			v := t.to[k]
-			w := t.cost[k] + pu + price[v]
+		first := t.start[u]
+		for i, a := range t.arcs[first:t.start[u+1]] {
+			v := a.to
+			w := a.cost + pu + price[v]
 			if old := key[v]; w < old {
 				if old == unseen {
 					fringe = append(fringe, v)
 				}
-				key[v], t.parent[v], t.via[v] = w, u, k
+				key[v], parent[v], via[v] = w, u, first+int32(i)
 				if w < -forced/2 {
 					next = v // nothing can be cheaper
 				}
 			}
 		}
 		if next < 0 {
-			best := int64(unseen)
-			for i := 0; i < len(fringe); i++ {
-				v := fringe[i]
-				w := key[v]
-				if w == settled {
-					fringe[i] = fringe[len(fringe)-1]
-					fringe = fringe[:len(fringe)-1]
-					i--
-				} else if w < best {
-					best, next = w, v
-				}
-			}
-			if next < 0 {
+			if next, fringe = t.least(fringe); next < 0 {
 				return false
 			}
 		}
@@ -131,9 +123,33 @@ func (t *oneTree) span(price []int64) bool {
 	}
 	t.fringe = fringe[:0]
 	for _, c := range t.order[1:] {
-		key[c] = t.cost[t.via[c]] + price[c] + price[t.parent[c]]
+		key[c] = t.arcs[via[c]].cost + price[c] + price[parent[c]]
 	}
 	return true
+}
+
+// least takes the town of the least key off the fringe, or returns -1 if there
+// is none. Towns that required edges have settled are still there and go too.
+func (t *oneTree) least(fringe []int32) (int32, []int32) {
+	best, next, at := int64(unseen), int32(-1), 0
+	for i := 0; i < len(fringe); {
+		v := fringe[i]
+		w := t.key[v]
+		if w == settled {
+			fringe[i] = fringe[len(fringe)-1]
+			fringe = fringe[:len(fringe)-1]
+			continue
+		}
+		if w < best {
+			best, next, at = w, v, i
+		}
+		i++
+	}
+	if next >= 0 {
+		fringe[at] = fringe[len(fringe)-1]
+		fringe = fringe[:len(fringe)-1]
+	}
+	return next, fringe
 }
 
 // close picks the leaf and its second edge and returns the edge's cost.
@@ -153,7 +169,7 @@ func (t *oneTree) close(price []int64) (int64, bool) {
 		}
 	}
 	t.degree[t.leaf]++
-	t.degree[t.to[t.extra]]++
+	t.degree[t.arcs[t.extra].to]++
 	return worst, true
 }
 
@@ -168,10 +184,10 @@ func (t *oneTree) hook(c int32) int32 {
 // cheapest returns the cheapest edge at a town that leads to neither a nor b.
 func (t *oneTree) cheapest(c, a, b int32, price []int64) (place int32, w int64) {
 	place, w = -1, unseen
-	for k := t.start[c]; k < t.start[c+1]; k++ {
-		v := t.to[k]
-		if x := t.cost[k] + price[v]; x < w && v != a && v != b {
-			place, w = k, x
+	first := t.start[c]
+	for i, e := range t.arcs[first:t.start[c+1]] {
+		if x := e.cost + price[e.to]; x < w && e.to != a && e.to != b {
+			place, w = first+int32(i), x
 		}
 	}
 	if place >= 0 {

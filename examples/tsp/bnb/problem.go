@@ -72,13 +72,17 @@ func Prepare(in *tsplib.Instance, o Options) (*Problem, error) {
 // improved runs an Improver until it is done.
 func improved(in *tsplib.Instance, o Options) []int {
 	im := NewImprover(in, ImproverOptions{Seed: o.Seed})
-	for !o.Stop() {
-		if _, done := im.Step(); done {
-			break
-		}
-	}
+	im.finish(o.Stop)
 	tour, _ := im.Best()
 	return tour
+}
+
+// from is the problem with a shorter tour, and so fewer candidate edges.
+func (p *Problem) from(tour []int) *Problem {
+	q := *p
+	q.tour, q.length = tour, p.in.TourLength(tour)
+	(&root{Problem: &q}).keep()
+	return &q
 }
 
 // Instance returns the instance the problem was made of.

@@ -22,14 +22,21 @@ func (r *root) raise() {
 	g := r.sparse()
 	r.sum = unsetBound
 	from := make([]int64, r.in.N)
-	for round := range rootRounds {
-		found := r.climb(g, from, round == 0)
+	fresh := true // nothing is found by pricing since the last far climb
+	for range rootRounds {
+		before := r.sum
+		found := r.climb(g, from, fresh)
 		t := newDenseTree(r.in, r.shift, from)
 		if t.sum > r.sum {
 			r.sum = t.sum
 			copy(r.price, from)
 		}
-		if r.sum > r.limit(r.length) || t.sum >= found || r.stop() || !r.extend(g, t) {
+		limit := r.limit(r.length)
+		if r.sum > limit || r.stop() {
+			return
+		}
+		fresh = t.sum >= found || !r.extend(g, t)
+		if fresh && r.sum-before <= (limit-r.sum)/20 {
 			return
 		}
 	}
@@ -79,7 +86,7 @@ func (r *root) extend(g *graph, t *denseTree) bool {
 func (r *root) climb(g *graph, from []int64, first bool) int64 {
 	a := newAscent(g)
 	a.tree.load(g, make([]uint8, len(g.edges)))
-	best, lambda := unsetBound, 1.0
+	best, lambda := unsetBound, 2.0
 	steps := 40 + min(r.in.N, 250)
 	if !first {
 		lambda = 0.3

@@ -46,6 +46,7 @@ type Search struct {
 	aside [2][]int64 // prices of the branches on trial, with and without the edge
 	pick  [2][]int64 // of the best so far
 	worth []worth
+	ways  []way
 	list  []int32
 }
 

@@ -178,21 +178,23 @@ func TestPollLeavesTheNodeOpen(t *testing.T) {
 	}
 }
 
-func TestStepAllocatesLittle(t *testing.T) {
-	in := load(t, "random:100:1")
+// A search has what it needs once it has been as deep as it goes.
+func TestStepDoesNotAllocate(t *testing.T) {
+	in := load(t, "random:120:20")
 	p, err := Prepare(in, Options{Seed: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := mustSearch(t, p, Root(Edges), incumbentOf(p))
-	for range 20 {
+	for range 50 {
 		s.Step()
 	}
-	if s.Open() < 2 {
-		t.Fatal("search nearly ended; the test needs a longer one")
-	}
-	if got := testing.AllocsPerRun(10, func() { s.Step() }); got > 50 {
+	nodes := s.Nodes()
+	if got := testing.AllocsPerRun(50, func() { s.Step() }); got > 0 {
 		t.Errorf("%g allocations a node", got)
+	}
+	if s.Nodes() < nodes+20 {
+		t.Fatal("the search ended; the test needs a longer one")
 	}
 }
 

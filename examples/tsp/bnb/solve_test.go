@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -147,8 +148,8 @@ func drain(t fataler, s *Search, incumbent *atomic.Int64, best *[]int) {
 		}
 		switch st {
 		case Done:
-			if s.Open() != 0 || s.Load() != 0 || !math.IsInf(s.LogLeaves(), -1) {
-				t.Fatalf("done with %d nodes open, load %g", s.Open(), s.Load())
+			if s.Open() != 0 || s.Load(Gap) != 0 || s.Load(Leaves) != 0 {
+				t.Fatalf("done with %d nodes open, load %g", s.Open(), s.Load(Gap))
 			}
 			return
 		case Improved:
@@ -174,9 +175,6 @@ func accept(t fataler, s *Search, incumbent *atomic.Int64, best *[]int) {
 
 func TestEmbeddedProvenOptimal(t *testing.T) {
 	for _, info := range tsplib.Embedded() {
-		if info.N > 52 {
-			continue
-		}
 		t.Run(info.Name, func(t *testing.T) {
 			in := load(t, info.Name)
 			r, err := Solve(in, SolveOptions{Seed: 1})
@@ -294,5 +292,100 @@ func BenchmarkSolve(b *testing.B) {
 			}
 			b.ReportMetric(float64(nodes)/float64(b.N), "nodes/op")
 		})
+	}
+}
+
+// Every type of distances, with towns that coincide, stand in a row or on a
+// grid, is solved as dynamic programming does.
+func TestWeightTypes(t *testing.T) {
+	for _, kind := range []string{"EUC_2D", "CEIL_2D", "ATT", "GEO"} {
+		t.Run(kind, func(t *testing.T) {
+			rapid.Check(t, func(t *rapid.T) {
+				n := rapid.IntRange(1, 9).Draw(t, "n")
+				width, height := rapid.SampledFrom([]int{0, 1, 3, 80}).Draw(t, "width"), rapid.SampledFrom([]int{0, 2, 80}).Draw(t, "height")
+				var text strings.Builder
+				fmt.Fprintf(&text, "NAME: drawn\nTYPE: TSP\nDIMENSION: %d\nEDGE_WEIGHT_TYPE: %s\nNODE_COORD_SECTION\n", n, kind)
+				for i := range n {
+					fmt.Fprintf(&text, "%d %d %d\n", i+1, rapid.IntRange(0, width).Draw(t, "x"), rapid.IntRange(0, height).Draw(t, "y"))
+				}
+				in, err := tsplib.Parse(strings.NewReader(text.String()), "drawn.tsp")
+				if err != nil {
+					t.Fatal(err)
+				}
+				r, err := Solve(in, SolveOptions{Seed: 1, Kind: drawKind(t)})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := Verify(in, r.Tour, r.Length); err != nil {
+					t.Fatal(err)
+				}
+				if want := optimum(in); r.Length != want || !r.Proven {
+					t.Fatalf("length %d, proven %v; optimum is %d", r.Length, r.Proven, want)
+				}
+			})
+		})
+	}
+}
+
+// Beyond what dynamic programming reaches, both kinds of subtasks from a poor
+// tour must agree with Solve.
+func TestKindsAgree(t *testing.T) {
+	for seed := range uint64(20) {
+		in := load(t, fmt.Sprintf("random:%d:%d", 15+seed, seed))
+		want, err := Solve(in, SolveOptions{Seed: seed})
+		if err != nil || !want.Proven {
+			t.Fatal(want, err)
+		}
+		for _, kind := range []Kind{Edges, Prefix} {
+			tour, _ := NewImprover(in, ImproverOptions{Seed: seed, Start: Poor}).Best()
+			p, err := Prepare(in, Options{Tour: tour})
+			if err != nil {
+				t.Fatal(err)
+			}
+			best, incumbent := p.Tour(), incumbentOf(p)
+			drain(t, mustSearch(t, p, Root(kind), incumbent), incumbent, &best)
+			if got := in.TourLength(best); got != want.Length {
+				t.Errorf("%s by %v: %d, want %d", in.Name, kind, got, want.Length)
+			}
+		}
+	}
+}
+
+// A search that does not end soon begins again when a longer look finds a
+// shorter tour, and counts all its nodes.
+func TestSolveLooksLongerWhereItHasTo(t *testing.T) {
+	in := load(t, "random:70:2")
+	bad := NewImprover(in, ImproverOptions{Seed: 1, Start: Poor})
+	var r solver
+	o := SolveOptions{Kind: Edges, Stop: func() bool { return false }}
+	tour, _ := bad.Best()
+	p, err := Prepare(in, Options{Tour: tour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.begin(p, o); err != nil {
+		t.Fatal(err)
+	}
+	if r.search(3, o.Stop) || r.Nodes != 3 {
+		t.Fatalf("%d nodes after a search of 3", r.Nodes)
+	}
+	bad.finish(o.Stop)
+	tour, length := bad.Best()
+	q := p.from(tour)
+	if q.Edges() >= p.Edges() || q.LowerBound() < p.LowerBound() {
+		t.Errorf("a shorter tour leaves %d edges of %d, bound %d after %d", q.Edges(), p.Edges(), q.LowerBound(), p.LowerBound())
+	}
+	if err := r.begin(q, o); err != nil {
+		t.Fatal(err)
+	}
+	if r.Length != length || r.Nodes != 3 {
+		t.Errorf("begun again with length %d after %d nodes, want %d after 3", r.Length, r.Nodes, length)
+	}
+	if !r.search(math.MaxInt64, o.Stop) || r.Nodes != 3+r.s.Nodes() {
+		t.Errorf("%d nodes, of which %d in the second search", r.Nodes, r.s.Nodes())
+	}
+	want, err := Solve(in, SolveOptions{Seed: 1})
+	if err != nil || want.Length != r.Length {
+		t.Errorf("length %d, want %d, %v", r.Length, want.Length, err)
 	}
 }

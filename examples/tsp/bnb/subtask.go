@@ -50,7 +50,8 @@ type Subtask struct {
 	Forbidden []Edge  // for Prefix: first steps that other subtasks cover
 	Prefix    []int32 // towns from town 0; none if Kind is Edges
 	// LowerBound is a length no tour of the subtask is shorter than, unless
-	// one was known that is no longer than it. Receivers trust it.
+	// one was known that is no longer than it. Receivers trust it. Its distance
+	// to the best tour tells the work in the subtask: see Problem.Load.
 	LowerBound int
 }
 

@@ -23,11 +23,13 @@ func (s *Search) visit(nd *node) {
 	if s.set.load(nd.state) {
 		how = s.settle(nd, s.steps(nd))
 	}
-	if how == spent && s.kind == Prefix {
-		s.extend(nd)
-		return
-	}
 	nd.seen = true
+	if how == spent && s.kind == Prefix {
+		if how = s.extend(nd); how == spent {
+			s.release(nd)
+			return
+		}
+	}
 	if how == spent {
 		before := s.set.fixed
 		var best trial
@@ -97,44 +99,66 @@ func (s *Search) decide(nd *node) bool {
 	return ok && s.fix.fix(t, s.set, nd.price, sum, s.limit())
 }
 
+// way is an edge that a prefix may go on by, and the node behind it.
+type way struct {
+	to, edge int32
+	node     *node
+}
+
 // extend opens the children of a node of kind Prefix: one for each town that
-// may come next, the cheapest last so that it is searched first.
-func (s *Search) extend(nd *node) {
-	type next struct {
-		town, edge int32
-		cost       int64
-	}
-	var list []next
+// may come next, tried like a branch, the least bound last so that it is
+// searched first. The outcome is stopped if the node has to stay open instead.
+func (s *Search) extend(nd *node) outcome {
 	end := nd.prefix[len(nd.prefix)-1]
+	s.follow(nd, end)
+	open := s.ways[:0]
+	for _, x := range s.ways {
+		x.node = s.child(nd)
+		x.node.prefix = append(x.node.prefix, x.to)
+		x.node.state[x.edge] = required
+		sum, how := s.try(nd, x.edge, required, x.node.price)
+		switch how {
+		case closed, toured:
+			s.release(x.node)
+		case stopped:
+			for _, y := range append(open, x) {
+				s.release(y.node)
+			}
+			return stopped
+		case spent:
+			x.node.sum = sum
+			open = append(open, x)
+		}
+	}
+	slices.SortFunc(open, func(a, b way) int {
+		return cmp.Or(cmp.Compare(a.node.sum, b.node.sum), cmp.Compare(a.to, b.to))
+	})
+	if len(nd.prefix) == 1 { // a tour may begin either way: search it once
+		for i, x := range open {
+			for _, y := range open[:i] {
+				x.node.barred = append(x.node.barred, edge(end, y.to))
+				x.node.state[y.edge] = forbidden
+			}
+		}
+	}
+	for _, x := range slices.Backward(open) {
+		s.open = append(s.open, x.node)
+	}
+	return spent
+}
+
+// follow lists the edges by which the prefix of a node may go on from its end:
+// a required one alone, as every tour goes there, one way or the other.
+func (s *Search) follow(nd *node, end int32) {
+	s.ways = s.ways[:0]
 	for _, h := range s.p.graph.around(end) {
 		if nd.state[h.edge] == forbidden || slices.Contains(nd.prefix, h.to) {
 			continue
 		}
-		x := next{h.to, h.edge, s.p.graph.cost[h.edge] + nd.price[h.to]}
-		if nd.state[h.edge] == required { // every tour goes there, one way or the other
-			list = []next{x}
-			break
+		s.ways = append(s.ways, way{to: h.to, edge: h.edge})
+		if nd.state[h.edge] == required {
+			s.ways = append(s.ways[:0], way{to: h.to, edge: h.edge})
+			return
 		}
-		list = append(list, x)
 	}
-	slices.SortFunc(list, func(a, b next) int {
-		return cmp.Or(cmp.Compare(a.cost, b.cost), cmp.Compare(a.town, b.town))
-	})
-	at := len(s.open)
-	var barred []next
-	for _, x := range list {
-		kid := s.child(nd)
-		kid.prefix = append(kid.prefix, x.town)
-		kid.state[x.edge] = required
-		for _, b := range barred {
-			kid.barred = append(kid.barred, edge(end, b.town))
-			kid.state[b.edge] = forbidden
-		}
-		if len(nd.prefix) == 1 { // a tour may begin either way: search it once
-			barred = append(barred, x)
-		}
-		s.open = append(s.open, kid)
-	}
-	slices.Reverse(s.open[at:])
-	s.release(nd)
 }

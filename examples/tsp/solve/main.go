@@ -1,0 +1,101 @@
+// Solve measures the bare solver of travelling salesman problems, without
+// anything of the product: how long it takes to prove instances optimal in one
+// thread, what two goroutines gain on one, and how well the work in subtasks
+// can be told before they are searched. Run it with -h for the flags.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+func main() {
+	os.Exit(run(os.Args[1:], os.Stdout, os.Stderr))
+}
+
+const usage = `Solve measures the bare solver of travelling salesman problems.
+
+  go run ./examples/tsp/solve DIR                    time to proof, one thread
+  go run ./examples/tsp/solve -show pairs DIR        two goroutines against one
+  go run ./examples/tsp/solve -show estimates DIR    estimates of work against nodes
+
+Arguments are TSPLIB files, directories of them, random:N:SEED, and names of
+embedded instances; without any, all embedded ones are taken. Published optima
+are those of the INDEX.csv in a directory and of the embedded list.
+
+Flags:
+  -show WHAT    proofs, pairs or estimates (default proofs)
+  -cap LIMIT    processor time for the proof of an instance; for pairs and estimates,
+                time of a search (default 1m0s)
+  -most TOWNS   leave out larger instances (default 229)
+  -runs N       measure N times and show the least (default 1)
+  -seed N       of the first tours (default 1)
+`
+
+// options are what the flags say.
+type options struct {
+	show  string
+	limit time.Duration
+	most  int
+	runs  int
+	seed  uint64
+}
+
+// The exit codes.
+const (
+	exitGood   = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// run is the program.
+func run(args []string, stdout, stderr io.Writer) int {
+	o, specs, err := parseFlags(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		(&printer{w: stdout}).say("%s", usage)
+		return exitGood
+	case err != nil:
+		(&printer{w: stderr}).say("solve: %v\n%s", err, usage)
+		return exitUsage
+	}
+	list, err := gather(specs, o.most)
+	if err == nil {
+		err = shows[o.show](stdout, list, o)
+	}
+	if err != nil {
+		(&printer{w: stderr}).say("solve: %v\n", err)
+		return exitFailed
+	}
+	return exitGood
+}
+
+var shows = map[string]func(io.Writer, []task, options) error{"proofs": proofs, "pairs": pairs, "estimates": estimates}
+
+func parseFlags(args []string) (o options, specs []string, err error) {
+	fs := flag.NewFlagSet("solve", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&o.show, "show", "proofs", "")
+	fs.DurationVar(&o.limit, "cap", time.Minute, "")
+	fs.IntVar(&o.most, "most", 229, "")
+	fs.IntVar(&o.runs, "runs", 1, "")
+	fs.Uint64Var(&o.seed, "seed", 1, "")
+	if err := fs.Parse(args); err != nil {
+		return o, nil, err
+	}
+	switch {
+	case shows[o.show] == nil:
+		return o, nil, fmt.Errorf("-show %q: use proofs, pairs or estimates", o.show)
+	case o.limit <= 0:
+		return o, nil, fmt.Errorf("-cap %v: use a time above 0, such as 60s", o.limit)
+	case o.most < 1:
+		return o, nil, fmt.Errorf("-most %d: use a number of towns from 1", o.most)
+	case o.runs < 1:
+		return o, nil, fmt.Errorf("-runs %d: use a number from 1", o.runs)
+	}
+	return o, fs.Args(), nil
+}
