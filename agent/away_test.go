@@ -144,5 +144,18 @@ func TestBatchAge(t *testing.T) {
 		if n := len(f.rows()); n != 5 {
 			t.Errorf("%d reports at the size", n)
 		}
+		set(10)
+		time.Sleep(20 * time.Millisecond)
+		synctest.Wait()
+		if n := len(f.rows()); n != 15 {
+			t.Errorf("%d reports in the end", n)
+		}
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		for _, b := range f.batches {
+			if len(b.Reports) > 3 {
+				t.Errorf("a message of %d reports", len(b.Reports))
+			}
+		}
 	})
 }

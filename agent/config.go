@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -51,8 +52,9 @@ type Config struct {
 	// Host is the name of the machine in predicates. Default: the system's.
 	Host string
 
-	// BatchSize is how many states make a message go out at once, 64 by default.
-	// BatchAge is how long fewer wait for more; by default they do not.
+	// BatchSize is how many states make a message go out at once, and the most that
+	// one message holds; 64 by default, and at least 1. BatchAge is how long fewer
+	// wait for more; by default they do not.
 	BatchSize int
 	BatchAge  time.Duration
 
@@ -104,6 +106,9 @@ func (c *Config) complete() error {
 		c.Clock = c.auto
 	case c.SeparateClock:
 		c.Clock = source.OwnDomain(c.Clock)
+	}
+	if c.BatchSize <= 0 {
+		c.BatchSize = agentcore.DefaultBatchSize
 	}
 	if c.JoinTimeout <= 0 {
 		c.JoinTimeout = defaultJoinTimeout

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -153,8 +154,11 @@ func (f *fake) rows() [][]scgs.Value {
 	return rows
 }
 
-// fate is the last one told for a signal, by number.
+// fate is the last one told for a signal, by number, once those that wait for
+// others have gone out.
 func (f *fake) fate(number uint64) control.Fate {
+	time.Sleep(5 * time.Millisecond)
+	synctest.Wait()
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, a := range slices.Backward(f.acks) {

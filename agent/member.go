@@ -27,6 +27,7 @@ type Member struct {
 	cfg      Config
 	bus      bus.Bus
 	subjects wire.Subjects
+	reports  string // the subject of the member's own
 	log      *slog.Logger
 	level    *level // of the threads; nil if there is none. Set by Join, constant afterwards.
 	section  uint64 // hash of the level's section, of the first answer
@@ -87,7 +88,7 @@ func newMember(cfg Config) *Member {
 		cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
 		welcomes: make(chan welcomed, 1), stop: make(chan struct{}),
 	}
-	m.leave = sync.OnceValue(m.end)
+	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
 	m.clock = cfg.Clock
 	hello := cfg.hello()
 	m.quality = hello.Quality

@@ -276,6 +276,6 @@ func (p *participant) handle(ctx context.Context, s *control.Signal, handle Hand
 func (p *participant) finish(s *control.Signal, fate control.Fate, detail string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.core.Finish(s, fate, detail)
+	p.core.Finish(p.now(), s, fate, detail)
 	p.pace.due(p.core.Wake())
 }

@@ -20,14 +20,17 @@ type sender struct {
 // run sends what is due until the member is closed.
 func (m *Member) run() {
 	var s sender
-	timer := time.NewTimer(0)
+	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
 	for {
-		wake := m.flush(&s)
-		timer.Reset(wake.Sub(m.now()))
+		if wake := m.flush(&s); wake < armed { // One that is early does no harm.
+			armed = wake
+			timer.Reset(wake.Sub(m.now()))
+		}
 		select {
 		case <-m.pace.wake:
 		case <-timer.C:
+			armed = clocksync.MaxInstant
 		case <-m.stop:
 			return
 		}
@@ -48,7 +51,7 @@ func (m *Member) flush(s *sender) clocksync.Instant {
 }
 
 func (m *Member) publish(s *sender) {
-	state := m.subjects.State(m.cfg.Name)
+	state := m.reports
 	for i := range s.out.Hellos {
 		frame, err := wire.AppendHello(s.frame[:0], &s.out.Hellos[i])
 		m.send(s, state, frame, err)
@@ -75,10 +78,11 @@ func (m *Member) publish(s *sender) {
 	}
 }
 
-// publishBatch sends a batch in as many frames as it needs.
+// publishBatch sends a batch in as many frames as it needs, none of them with more
+// reports than Config.BatchSize.
 func (m *Member) publishBatch(s *sender, subject string, b wire.Batch) {
 	for {
-		frame, n, err := s.codec.Append(s.frame[:0], &b)
+		frame, n, err := s.codec.AppendUpTo(s.frame[:0], &b, m.cfg.BatchSize)
 		m.send(s, subject, frame, err)
 		if err != nil || n == len(b.Reports) {
 			return

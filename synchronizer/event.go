@@ -44,6 +44,9 @@ func (Rejection) event() {}
 type Stats struct {
 	Frames     uint64                             // received from members, those of groups that are only listened to included
 	Malformed  uint64                             // frames of these that were refused
+	Reports    uint64                             // states taken in, without copies
+	Gaps       uint64                             // in the reports of members, given up
+	Collapsed  uint64                             // states given up because too many of one member waited
 	Rejected   uint64                             // inputs refused for other reasons
 	Probes     uint64                             // sent
 	Pings      uint64                             // answered: members measuring their clocks

@@ -49,7 +49,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 		l.step(s.opt.now())
 	}
 	l.announce()
-	timer := time.NewTimer(0)
+	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
 	var items []item
 	for !l.failed() {
@@ -72,9 +72,13 @@ func (s *Synchronizer) run(ctx context.Context) {
 			q.ask(s.core, s.opt.now())
 			close(q.done)
 		case <-timer.C:
+			armed = clocksync.MaxInstant
 		}
 		l.tick()
-		timer.Reset(l.wait())
+		if l.wake < armed { // One that is early does no harm, and a step seldom brings it forward.
+			armed = l.wake
+			timer.Reset(l.wait())
+		}
 	}
 }
 
@@ -168,6 +172,7 @@ func (l *loop) decode(it *item) error {
 		return l.hello(it.frame)
 	case wire.KindBatch:
 		l.input.Kind, l.input.Batch = synccore.InBatch, &l.batch
+		l.batch.Member = it.member // Likely the same text as in the frame.
 		err := l.codec.Decode(it.frame, l.core.Domain(it.member), &l.batch)
 		if err == nil {
 			l.spans.batch(l.core, &l.batch)
@@ -328,7 +333,9 @@ func (l *loop) report() {
 	for _, r := range out.Reloads {
 		l.opt.Logger.Info("reloaded", "configuration", r.Config, "changes", r.Changes)
 	}
-	events(out, l.tell)
+	if l.opt.Observe != nil || l.feed.until.Load() != 0 { // Else nothing is made for nobody.
+		events(out, l.tell)
+	}
 }
 
 // events tells what an output holds for an observer.

@@ -60,6 +60,9 @@ func newWorker(c *crowd, incarnation uint64) *worker {
 
 func (w *worker) now() clocksync.Instant { return w.c.s.opt.now() }
 
+// later is when no answer waits for others any more.
+func (w *worker) later() clocksync.Instant { return w.now().Add(5 * time.Millisecond) }
+
 func (w *worker) stamp() clocksync.Stamp {
 	return clocksync.Stamp{Domain: "d", Mono: w.now(), Within: clocksync.Unbounded}
 }
@@ -75,7 +78,7 @@ func (w *worker) enter() uint64 {
 // flush sends what the worker has to say.
 func (w *worker) flush() {
 	var out agentcore.Output
-	w.core.Flush(w.now(), w.stamp(), &out)
+	w.core.Flush(w.later(), w.stamp(), &out)
 	put := func(subject string, frame []byte, err error) {
 		if err == nil {
 			err = w.bus.Publish(subject, frame)
@@ -198,11 +201,11 @@ synchronizers:
 		t.Fatalf("fate %v of the third copy", fate)
 	}
 	var lost agentcore.Output
-	w.core.Flush(w.now(), w.stamp(), &lost)
+	w.core.Flush(w.later(), w.stamp(), &lost)
 	if len(lost.Acks) != 1 || lost.Acks[0].To != "async" {
 		t.Fatalf("acknowledgements %+v", lost.Acks)
 	}
-	w.core.Finish(w.core.LeaveRegion(w.now(), first), control.Applied, "")
+	w.core.Finish(w.now(), w.core.LeaveRegion(w.now(), first), control.Applied, "")
 	w.flush()
 	told.await(c, 1, control.Applied)
 	c.until("w1 is known without its region", knows(5, 0))
@@ -246,7 +249,7 @@ synchronizers:
 	if fate := w2.take(s); fate != control.Waiting {
 		t.Errorf("fate %v of a signal to the new incarnation", fate)
 	}
-	w2.core.Finish(w2.core.LeaveRegion(w2.now(), s.Signals[0].Entry), control.Applied, "")
+	w2.core.Finish(w2.now(), w2.core.LeaveRegion(w2.now(), s.Signals[0].Entry), control.Applied, "")
 	w2.flush()
 	told.await(c, 4, control.Applied)
 

@@ -361,6 +361,8 @@ func (s *Synchronizer) Stats() Stats {
 	for name, fates := range s.stats.ByName {
 		stats.ByName[name] = maps.Clone(fates)
 	}
+	counts := s.tally.counts
+	stats.Reports, stats.Gaps, stats.Collapsed = counts.Reports, counts.Gaps, counts.Collapsed
 	stats.Dropped = s.bus.Stats().Dropped
 	stats.Untold = s.feed.untold.Load()
 	stats.Journal = s.journal.recorded()

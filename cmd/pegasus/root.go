@@ -49,7 +49,8 @@ func newRoot() *cobra.Command {
 	root.Flags().Bool("version", false, "print the version and end") // Declared here, or cobra takes -v for it.
 	root.SetFlagErrorFunc(suggestFlag)
 	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newReplay())
-	root.AddCommand(newCheck(), newTest(), newConfig(), newProgram(), newNode(), newBalance(), newDetect(), newClock(openSources), newHealth(), newVersion())
+	root.AddCommand(newCheck(), newTest(), newConfig(), newProgram(), newNode(), newBalance(), newDetect(), newClock(openSources))
+	root.AddCommand(newHealth(), newBench(), newVersion())
 	root.AddCommand(newCompletion(), newMan(), newDocs())
 	completeFlags(root)
 	refuseUnknownTopics(root)

@@ -75,6 +75,7 @@ type Core struct {
 	probeAt      clocksync.Instant // when a reading may satisfy one
 	resend       wire.Resend       // To 0: none
 	answers      []wire.Answer
+	answerAt     clocksync.Instant // when they go out; MaxInstant if there are none
 	stats        Stats
 	fresh        []control.Outcome // reused by OnSignals
 }
@@ -99,8 +100,10 @@ type Stats struct {
 // or after their time.
 func (s *Stats) Late() uint64 { return s.Fates[control.NoSuchEntry] + s.Fates[control.Expired] }
 
+// DefaultBatchSize is that of Options.
+const DefaultBatchSize = 64
+
 const (
-	defaultBatchSize = 64
 	defaultHeartbeat = time.Second
 	minHeartbeat     = 10 * time.Millisecond
 	maxHeartbeat     = time.Minute
@@ -113,7 +116,7 @@ const (
 // New returns a member that has no state and has not introduced itself.
 func New(o Options) *Core {
 	if o.BatchSize <= 0 {
-		o.BatchSize = defaultBatchSize
+		o.BatchSize = DefaultBatchSize
 	}
 	return &Core{
 		hello:      o.Hello,
@@ -126,6 +129,7 @@ func New(o Options) *Core {
 		helloAt:    clocksync.MinInstant,
 		helloPause: firstHelloPause,
 		since:      clocksync.MaxInstant,
+		answerAt:   clocksync.MaxInstant,
 		read:       clocksync.MinInstant,
 		probeAt:    clocksync.MaxInstant,
 	}

@@ -62,7 +62,7 @@ func (c *Core) rejoin(now clocksync.Instant) {
 	for i := range c.regions {
 		c.regions[i].Since = 0
 	}
-	c.resend, c.answers = wire.Resend{}, c.answers[:0]
+	c.resend, c.answers, c.answerAt = wire.Resend{}, c.answers[:0], clocksync.MaxInstant
 	c.Recall(now)
 }
 
@@ -146,7 +146,7 @@ func (c *Core) OnSignals(now clocksync.Instant, m *wire.Signals) []control.Outco
 			continue
 		}
 		o := c.gate.Offer(now, s)
-		c.answer(o)
+		c.answer(now, o)
 		if o.Again {
 			c.stats.Copies++
 			continue
@@ -155,7 +155,7 @@ func (c *Core) OnSignals(now clocksync.Instant, m *wire.Signals) []control.Outco
 		c.count(o)
 		c.fresh = append(c.fresh, o)
 	}
-	c.settle()
+	c.settle(now)
 	return c.fresh
 }
 

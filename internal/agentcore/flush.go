@@ -46,10 +46,10 @@ func (c *Core) Wake() clocksync.Instant {
 		return clocksync.MaxInstant
 	case !c.welcome:
 		return c.helloAt
-	case c.owed || c.resend.To > 0 || len(c.answers) > 0 || c.ring.next-c.sent >= c.batchSize:
+	case c.owed || c.resend.To > 0 || c.ring.next-c.sent >= c.batchSize:
 		return clocksync.MinInstant
 	}
-	wake := min(c.since.Add(c.batchAge), c.lastBatch.Add(c.heartbeat))
+	wake := min(c.since.Add(c.batchAge), c.lastBatch.Add(c.heartbeat), c.answerAt)
 	if !c.virtual {
 		wake = min(wake, c.probeAt)
 	}
@@ -80,7 +80,9 @@ func (c *Core) Flush(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 	if c.batchDue(now) {
 		c.report(now, evidence, out)
 	}
-	c.takeAnswers(out)
+	if now >= c.answerAt || c.leaving {
+		c.takeAnswers(out)
+	}
 	c.left = c.leaving
 }
 
@@ -211,7 +213,7 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 // takeAnswers hands out the answers that wait, those to one synchronizer together.
 func (c *Core) takeAnswers(out *Output) {
 	out.answers = append(out.answers, c.answers...)
-	c.answers = c.answers[:0]
+	c.answers, c.answerAt = c.answers[:0], clocksync.MaxInstant
 	slices.SortStableFunc(out.answers, func(a, b wire.Answer) int {
 		return cmp.Compare(a.Decision.Synchronizer, b.Decision.Synchronizer)
 	})

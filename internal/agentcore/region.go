@@ -2,6 +2,7 @@ package agentcore
 
 import (
 	"slices"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -30,7 +31,7 @@ func (c *Core) LeaveRegion(now clocksync.Instant, entry uint64) *control.Signal 
 	c.regions = slices.DeleteFunc(c.regions, func(r wire.Region) bool { return r.Entry == entry })
 	c.since = min(c.since, now)
 	s := c.gate.Leave(entry)
-	c.settle()
+	c.settle(now)
 	return s
 }
 
@@ -40,21 +41,21 @@ func (c *Core) Canceled(entry uint64) *control.Signal { return c.gate.Canceled(e
 // Next takes out the next activation to run in an entry, nil if there is none.
 func (c *Core) Next(now clocksync.Instant, entry uint64, at control.Delivery) *control.Signal {
 	s := c.gate.Next(now, entry, at)
-	c.settle()
+	c.settle(now)
 	return s
 }
 
 // Finish ends a signal whose handler has returned, or did not.
-func (c *Core) Finish(s *control.Signal, fate control.Fate, detail string) {
+func (c *Core) Finish(now clocksync.Instant, s *control.Signal, fate control.Fate, detail string) {
 	c.gate.Finish(s, fate, detail)
-	c.settle()
+	c.settle(now)
 }
 
 // settle counts and answers what found its final fate.
-func (c *Core) settle() {
+func (c *Core) settle(now clocksync.Instant) {
 	for _, o := range c.gate.Settled() {
 		c.count(o)
-		c.answer(o)
+		c.answer(now, o)
 	}
 }
 
@@ -64,9 +65,13 @@ func (c *Core) count(o control.Outcome) {
 	}
 }
 
-// answer queues a fate for the next flush. A later one of the same signal takes
-// the place of the earlier.
-func (c *Core) answer(o control.Outcome) {
+// answerAge is how long a fate may wait for others, and above all for the final
+// one of its own signal. The synchronizer repeats a signal after 20 ms.
+const answerAge = 2 * time.Millisecond
+
+// answer queues a fate. A later one of the same signal takes the place of the
+// earlier.
+func (c *Core) answer(now clocksync.Instant, o control.Outcome) {
 	a := wire.Answer{Decision: o.Signal.Decision, Name: o.Signal.Name, Target: o.Signal.Target, Fate: o.Fate, Detail: o.Detail}
 	for i, b := range c.answers {
 		if b.Decision == a.Decision && b.Name == a.Name && b.Target == a.Target {
@@ -79,4 +84,8 @@ func (c *Core) answer(o control.Outcome) {
 		c.stats.LostAnswer++
 	}
 	c.answers = append(c.answers, a)
+	c.answerAt = min(c.answerAt, now.Add(answerAge))
+	if len(c.answers) >= wire.MaxSignals {
+		c.answerAt = now
+	}
 }

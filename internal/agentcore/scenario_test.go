@@ -127,7 +127,7 @@ func (w *world) region(t *testing.T, d *datadriven.TestData, now clocksync.Insta
 			fmt.Fprintf(&w.text, "run %s\n", w.running.Name)
 		}
 	case "finish":
-		w.core.Finish(w.running, control.Applied, "")
+		w.core.Finish(now, w.running, control.Applied, "")
 	default:
 		t.Fatalf("%s: no such command", d.Pos)
 	}

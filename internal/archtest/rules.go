@@ -49,6 +49,10 @@ var Imports = map[string][]string{
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"synchronizer": with(first, "control/program", "clocksync/source", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
+	"internal/bench": {
+		"agent", "synchronizer", "embedded", "clocksync/source",
+		"internal/agentcore", "internal/synccore", "internal/wire", "scgs", "clocksync",
+	},
 	"worker":              with(first, "agent", "internal/workcore", "internal/bus", "internal/wire", "internal/yamlconf"),
 	"web":                 {"synchronizer", "predicates", "scgs", "clocksync"},
 	"configs":             {},
@@ -93,7 +97,7 @@ var Impure = []string{
 // are not here may be imported by every package that is not in Pure.
 var Modules = map[string][]string{
 	"github.com/nats-io/nats.go": {
-		"internal/bus", "agent", "synchronizer", "worker", "cmd/pegasus", "examples/*",
+		"internal/bus", "internal/bench", "agent", "synchronizer", "worker", "cmd/pegasus", "examples/*",
 	},
 	"github.com/nats-io/nats-server/v2": {"embedded"},
 	"github.com/expr-lang/expr":         {"predicates"},

@@ -120,7 +120,7 @@ func (m *Member) Exit(region string) {
 	}
 	delete(m.entries, region)
 	if s := m.core.LeaveRegion(m.host.Mono(), entry); s != nil {
-		m.core.Finish(s, control.Applied, "")
+		m.core.Finish(m.host.Mono(), s, control.Applied, "")
 		m.obeyed(s)
 	}
 	m.wake()
@@ -138,7 +138,7 @@ func (m *Member) obey() {
 	for _, region := range slices.Sorted(maps.Keys(m.entries)) {
 		entry := m.entries[region]
 		for s := m.core.Next(m.host.Mono(), entry, control.AtCheck); s != nil; s = m.core.Next(m.host.Mono(), entry, control.AtCheck) {
-			m.core.Finish(s, control.Applied, "")
+			m.core.Finish(m.host.Mono(), s, control.Applied, "")
 			m.obeyed(s)
 		}
 		if m.core.Canceled(entry) != nil {

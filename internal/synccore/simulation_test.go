@@ -520,6 +520,6 @@ func (a *actor) handle() {
 			a.t.Errorf("%s: %s was applied twice", a.name, key)
 		}
 		a.applied[key] = true
-		a.core.Finish(s, control.Applied, "")
+		a.core.Finish(a.now, s, control.Applied, "")
 	}
 }

@@ -53,15 +53,21 @@ const leastBytes = 3
 // Batch.Schema and the domains of the stamps are not looked at. What a decoder
 // would refuse is refused, and dst then returned as it was.
 func (b *BatchCodec) Append(dst []byte, m *Batch) (frame []byte, n int, err error) {
+	return b.AppendUpTo(dst, m, MaxReports)
+}
+
+// AppendUpTo is [BatchCodec.Append] for a frame with at most so many reports,
+// which must be positive.
+func (b *BatchCodec) AppendUpTo(dst []byte, m *Batch, most int) (frame []byte, n int, err error) {
 	c := newWriter(dst, KindBatch)
-	n = b.write(&c, m)
+	n = b.write(&c, m, min(most, MaxReports))
 	if err := c.finish(); err != nil {
 		return dst, 0, err
 	}
 	return c.buf, n, nil
 }
 
-func (b *BatchCodec) write(c *coder, m *Batch) int {
+func (b *BatchCodec) write(c *coder, m *Batch, most int) int {
 	hash, flags := b.hash, uint8(0)
 	if m.Again {
 		flags |= flagAgain
@@ -79,7 +85,7 @@ func (b *BatchCodec) write(c *coder, m *Batch) int {
 	place := len(c.buf) - 1
 	length := c.reserve(flags&flagBehind != 0)
 	var run run
-	n := c.fit("reports", len(m.Reports), MaxReports, tailBytes(m), func(i int) {
+	n := c.fit("reports", len(m.Reports), most, tailBytes(m), func(i int) {
 		b.report(c, &m.Reports[i], &run, nil)
 	})
 	c.fill(length)

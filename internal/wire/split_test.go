@@ -104,6 +104,21 @@ func TestBatchHoldsAtMostMaxReports(t *testing.T) {
 	}
 }
 
+func TestBatchHoldsAtMostAsManyAsAsked(t *testing.T) {
+	codec := wire.NewBatchCodec(workerState)
+	batch := workerBatch(3)
+	for most, want := range map[int]int{1: 1, 2: 2, 3: 3, wire.MaxReports + 1: 3} {
+		frame, n, err := codec.AppendUpTo(nil, batch, most)
+		var got wire.Batch
+		if err == nil {
+			err = codec.Decode(frame, "boot-7", &got)
+		}
+		if err != nil || n != want || len(got.Reports) != want || (got.Evidence.Seq > 0) != (want == 3) {
+			t.Errorf("of 3 reports at most %d: %d, %d, evidence %d, %v", most, n, len(got.Reports), got.Evidence.Seq, err)
+		}
+	}
+}
+
 func TestSignalsAndAnswersAreSplitWhereAFrameIsFull(t *testing.T) {
 	signals := goldenSignals
 	answers := goldenAck

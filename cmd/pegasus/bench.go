@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/bench"
+)
+
+const benchHelp = `bench measures what the framework adds to bare NATS on this machine: legs of both
+take turns in one run, in two processes of this program and a NATS server that it
+starts, and each figure is the median of its legs. It takes about half a minute,
+at most 40 s unless --rounds or --leg ask for more. Only the ratios can be compared
+between machines, and neither means much while something else keeps this one busy.
+
+reports_ratio, batched_ratio  states a second of 10 members, judged, in messages of
+                              one and of 64, over bare messages of that one's size
+signal_p50_ratio, p99         from a state to the handler of the signal it causes by
+                              way of another process, over a bare round trip
+probe_p50_ratio               the same with a second member that says nothing
+thread_signal_us              from a thread's state to the handler in another thread
+check_ns, atomic_load_ns      a check of a region with nothing to do; what it may cost
+stamp_ns                      a stamp of the clock
+allocs_per_report             allocations on the way of one report, NATS left out`
+
+const loadHelp = `load has members in a second process tell states at a rate, and a synchronizer in
+this one judge predicates on every global state of them. It prints what was taken
+in, how old verdicts were when they were told, and what was given up. Without --nats
+it starts a server of its own; on another one it uses a tenant of its own.`
+
+// benchText is what a result is printed as.
+type benchText interface{ text() string }
+
+func newBench() *cobra.Command {
+	var o bench.Options
+	cmd := &cobra.Command{
+		Use:     "bench",
+		Short:   "Measure this machine against bare NATS",
+		Long:    benchHelp,
+		Example: "  pegasus bench\n  pegasus bench --json\n  pegasus bench load --members 1000 --rate 20000 --time 20s --predicates 50",
+		Args:    noArguments,
+	}
+	flags := cmd.Flags()
+	flags.IntVar(&o.Rounds, "rounds", 5, "how often each leg takes its turn, `N`")
+	flags.DurationVar(&o.Leg, "leg", 500*time.Millisecond, "how long one turn is, `DURATION`")
+	runBench(cmd, &o.Command, func(ctx context.Context) (benchText, error) {
+		switch {
+		case o.Rounds < 1 || o.Rounds > 100:
+			return nil, fmt.Errorf("--rounds %d: it must be 1 to 100", o.Rounds)
+		case o.Leg < 10*time.Millisecond || o.Leg > time.Minute:
+			return nil, fmt.Errorf("--leg %v: it must be 10ms to 1m", o.Leg)
+		}
+		r, err := bench.Run(ctx, o)
+		return (*benchResult)(r), fail(err)
+	})
+	cmd.AddCommand(newBenchLoad(), newBenchWorker())
+	return cmd
+}
+
+func newBenchLoad() *cobra.Command {
+	var o bench.LoadOptions
+	cmd := &cobra.Command{
+		Use:     "load",
+		Short:   "Put a synchronizer under load",
+		Long:    loadHelp,
+		Example: "  pegasus bench load --members 1000 --rate 20000 --time 20s --predicates 50\n  pegasus bench load --nats nats://10.0.0.7:4222 --members 100",
+		Args:    noArguments,
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.URL, "nats", "", "use the NATS server at `URL` (default one of its own)")
+	flags.IntVar(&o.Members, "members", 100, "how many members there are, `N`, each with a connection of its own")
+	flags.IntVar(&o.Rate, "rate", 10_000, "how many reports all of them tell in a second, `N`")
+	flags.DurationVar(&o.Time, "time", 10*time.Second, "measure for `DURATION`, after a second that does not count")
+	flags.IntVar(&o.Predicates, "predicates", 10, "how many predicates are judged, `N`")
+	runBench(cmd, &o.Command, func(ctx context.Context) (benchText, error) {
+		switch {
+		case o.Members < 1 || o.Members > 10_000:
+			return nil, fmt.Errorf("--members %d: it must be 1 to 10000", o.Members)
+		case o.Rate < 1 || o.Rate > 10_000_000:
+			return nil, fmt.Errorf("--rate %d: it must be 1 to 10000000 reports a second", o.Rate)
+		case o.Time < 100*time.Millisecond || o.Time > time.Hour:
+			return nil, fmt.Errorf("--time %v: it must be 100ms to 1h", o.Time)
+		case o.Predicates < 1 || o.Predicates > 200:
+			return nil, fmt.Errorf("--predicates %d: it must be 1 to 200", o.Predicates)
+		}
+		r, err := bench.Load(ctx, o)
+		return (*loadResult)(r), fail(err)
+	})
+	return cmd
+}
+
+// runBench has a command measure and print. worker is set to the command that
+// starts this program again.
+func runBench(cmd *cobra.Command, worker *[]string, measure func(context.Context) (benchText, error)) {
+	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		program, err := os.Executable()
+		if err != nil {
+			return fail(fmt.Errorf("this program cannot be found to start it again: %w", err))
+		}
+		*worker = []string{program, "bench", "worker"}
+		r, err := measure(cmd.Context())
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		if *asJSON {
+			return fail(json.NewEncoder(out).Encode(r))
+		}
+		_, err = io.WriteString(out, machine()+"\n"+cmd.CommandPath()+setFlags(cmd)+"\n\n"+r.text())
+		return fail(err)
+	}
+}
+
+// newBenchWorker is the second process of a measurement. It ends with its input.
+func newBenchWorker() *cobra.Command {
+	return &cobra.Command{
+		Use: "worker", Short: "Be the second process of a measurement", Hidden: true, Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			err := bench.Worker(cmd.Context(), cmd.InOrStdin(), cmd.OutOrStdout())
+			if errors.Is(err, context.Canceled) {
+				err = nil
+			}
+			return fail(err)
+		},
+	}
+}

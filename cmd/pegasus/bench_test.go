@@ -1,0 +1,194 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/url"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/bench"
+)
+
+// short runs say nothing about speed; they go the whole way.
+var (
+	shortBench = []string{"bench", "--rounds", "1", "--leg", "20ms"}
+	shortLoad  = []string{"bench", "load", "--members", "3", "--rate", "2000", "--time", "200ms", "--predicates", "6"}
+)
+
+// positive wants every number of a JSON object above 0, but for those that are
+// named, and replaces it by its sign.
+func positive(t *testing.T, path string, v any, mayBeZero ...string) any {
+	t.Helper()
+	switch v := v.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			v[key] = positive(t, key, inner, mayBeZero...)
+		}
+		return v
+	case float64:
+		if v > 0 || v == 0 && strings.Contains(strings.Join(mayBeZero, " "), path) {
+			return "number"
+		}
+	}
+	t.Errorf("%s is %v", path, v)
+	return v
+}
+
+func shapeOf(t *testing.T, args []string, mayBeZero ...string) string {
+	t.Helper()
+	code, stdout, stderr := execute(t, append(args, "--json")...)
+	if code != exitOK || stderr != "" || strings.Count(stdout, "\n") != 1 {
+		t.Fatalf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+	var o map[string]any
+	if err := json.Unmarshal([]byte(stdout), &o); err != nil {
+		t.Fatal(err)
+	}
+	shape, err := json.MarshalIndent(positive(t, "", o, mayBeZero...), "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(shape), `"number"`, "1")
+}
+
+func TestBenchShape(t *testing.T) {
+	want := `{
+ "allocs_per_report": 1,
+ "atomic_load_ns": 1,
+ "batched_ratio": {
+  "product": 1,
+  "ratio": 1,
+  "raw": 1
+ },
+ "check_ns": 1,
+ "probe_p50_ratio": {
+  "product": 1,
+  "ratio": 1,
+  "raw": 1
+ },
+ "reports_ratio": {
+  "product": 1,
+  "ratio": 1,
+  "raw": 1
+ },
+ "signal_p50_ratio": {
+  "product": 1,
+  "ratio": 1,
+  "raw": 1
+ },
+ "signal_p99_ratio": {
+  "product": 1,
+  "ratio": 1,
+  "raw": 1
+ },
+ "stamp_ns": 1,
+ "thread_signal_us": {
+  "p50": 1,
+  "p99": 1
+ }
+}`
+	if d := cmp.Diff(want, shapeOf(t, shortBench, "allocs_per_report")); d != "" {
+		t.Errorf("the object is another one (-want +got):\n%s", d)
+	}
+}
+
+func TestLoadShape(t *testing.T) {
+	want := `{
+ "asked_per_second": 1,
+ "members": 1,
+ "predicates": 1,
+ "shed": 1,
+ "taken_per_second": 1,
+ "told_per_second": 1,
+ "verdict_us": {
+  "p50": 1,
+  "p99": 1
+ },
+ "verdicts": 1
+}`
+	if d := cmp.Diff(want, shapeOf(t, shortLoad, "shed")); d != "" {
+		t.Errorf("the object is another one (-want +got):\n%s", d)
+	}
+}
+
+// TestBenchText looks at the tables of results that are known.
+func TestBenchText(t *testing.T) {
+	ratio := func(product, raw float64) bench.Ratio {
+		return bench.Ratio{Ratio: product / raw, Product: product, Raw: raw}
+	}
+	r := benchResult{
+		Reports: ratio(800_000, 1_000_000), Batched: ratio(5_000_000, 1_000_000),
+		SignalP50: ratio(25, 20), SignalP99: ratio(60.5, 40), ProbeP50: ratio(50, 20),
+		ThreadSignal: bench.Percentiles{P50: 1.5, P99: 12.34}, Check: 0.5, AtomicLoad: 0.25, Stamp: 25,
+	}
+	want := `figure                ratio  pegasus  bare     unit
+reports_ratio         0.80   800000   1000000  reports/s
+batched_ratio         5.00   5000000  1000000  reports/s
+signal_p50_ratio      1.25   25       20       µs
+signal_p99_ratio      1.51   60.5     40       µs
+probe_p50_ratio       2.50   50       20       µs
+thread_signal_us p50         1.50              µs
+thread_signal_us p99         12.3              µs
+check_ns              2.00   0.50     0.25     ns, over an atomic load
+stamp_ns                     25                ns
+allocs_per_report            0
+`
+	if d := cmp.Diff(want, r.text()); d != "" {
+		t.Errorf("bench (-want +got):\n%s", d)
+	}
+	l := loadResult{Asked: 20_000, Told: 19_999.6, Taken: 19_990, Verdicts: 4000, Latency: bench.Percentiles{P50: 150, P99: 1500}, Shed: 3}
+	want = `figure       value  unit
+asked        20000  reports/s
+told         20000  reports/s
+taken in     19990  reports/s
+verdicts     4000   timed
+verdict p50  150    µs after the change of state
+verdict p99  1500   µs, 10.0 times p50
+shed         3      states or messages given up
+`
+	if d := cmp.Diff(want, l.text()); d != "" {
+		t.Errorf("load (-want +got):\n%s", d)
+	}
+}
+
+// TestLoadOnAServer also looks at the lines above a table: the password of a URL
+// is not shown.
+func TestLoadOnAServer(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{Username: "u", Password: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	code, stdout, stderr := execute(t, "bench", "load", "--nats", withUser(server.URL(), url.UserPassword("u", "secret")), "--members", "2", "--time", "200ms")
+	head := regexp.MustCompile(`^.*\d CPUs?, \w+/\w+, go[^\n]*\npegasus bench load --members 2 --nats nats://127\.0\.0\.1:\d+ --time 200ms\n\nfigure `)
+	if code != exitOK || stderr != "" || !head.MatchString(stdout) || strings.Contains(stdout, "secret") {
+		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
+	}
+}
+
+func TestLoadWithoutAServer(t *testing.T) {
+	code, stdout, stderr := execute(t, "bench", "load", "--nats", "nats://127.0.0.1:1")
+	if code != exitFailure || stdout != "" || !strings.HasPrefix(stderr, "pegasus: synchronizer \"load\": bus: connect to NATS at nats://127.0.0.1:1: no answer for 4s: ") {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
+	}
+}
+
+// TestBenchEnds: a measurement that is broken off leaves nothing behind, which is
+// for TestMain to see.
+func TestBenchEnds(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	time.AfterFunc(500*time.Millisecond, func() { cancel(errors.New("enough")) })
+	var out, errs bytes.Buffer
+	code := Execute(ctx, []string{"bench", "--leg", "1m"}, strings.NewReader(""), &out, &errs)
+	if code != exitFailure || out.Len() > 0 || errs.String() != "pegasus: enough\n" {
+		t.Errorf("exit %d, stdout %q, stderr %q", code, &out, &errs)
+	}
+}

@@ -1,0 +1,95 @@
+package bench
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/gopegasus/pegasus/embedded"
+)
+
+// TestNothingIsAllocated is the promise that bench prints.
+func TestNothingIsAllocated(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	if n, err := reportAllocs(t.Context(), server.URL()); err != nil || n != 0 {
+		t.Errorf("%v allocations a report, %v", n, err)
+	}
+}
+
+// BenchmarkWay is one report through the machines on both sides.
+func BenchmarkWay(b *testing.B) {
+	for _, batch := range []int{1, 64} {
+		b.Run(fmt.Sprintf("batch=%d", batch), func(b *testing.B) {
+			w, err := newWay(batch)
+			if err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				w.report()
+			}
+			if w.err != nil || w.sync.Counts().Global == 0 {
+				b.Fatal(w.err, w.sync.Counts())
+			}
+		})
+	}
+}
+
+// TestWorker asks a worker what it cannot do, and lets it go.
+func TestWorker(t *testing.T) {
+	in, ask := io.Pipe()
+	answers, out := io.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- Worker(t.Context(), in, out) }()
+	lines := bufio.NewScanner(answers)
+	for q, want := range map[string]string{
+		"{":          `{"Error":"\"?\" is no operation"}`,
+		`{"Op":"x"}`: `{"Error":"\"x\" is no operation"}`,
+		`{"Op":"join","URL":"nats://a b","Group":"g","Members":1}`: `{"Error":"agent: join group \"g\" as \"m0\": bus: connect to NATS: `,
+	} {
+		if _, err := io.WriteString(ask, q+"\n"); err != nil {
+			t.Fatal(err)
+		}
+		if !lines.Scan() || !strings.HasPrefix(lines.Text(), want) {
+			t.Errorf("%s is answered by %s, %v; want %s", q, lines.Text(), lines.Err(), want)
+		}
+	}
+	if err := ask.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestProcessThatEnds: what is no worker is told, and nothing is left of it.
+func TestProcessThatEnds(t *testing.T) {
+	program, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := start(t.Context(), []string{program, "-test.list", "^$"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.call(t.Context(), request{Op: "x"}); err == nil || !strings.HasPrefix(err.Error(), "x: the second process ") {
+		t.Errorf("call: %v", err)
+	}
+	if err := p.end(); err != nil {
+		t.Errorf("end: %v", err)
+	}
+	if _, err := start(t.Context(), []string{program + "-that-is-not-there"}); err == nil || !strings.HasPrefix(err.Error(), "the second process: ") {
+		t.Errorf("start: %v", err)
+	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

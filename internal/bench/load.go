@@ -1,0 +1,200 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// LoadOptions say what load a synchronizer is put under.
+type LoadOptions struct {
+	URL        string        // of the NATS server; empty starts one here
+	Members    int           // each with a connection of its own
+	Rate       int           // reports a second, of all members together
+	Time       time.Duration // how long, after a second that is not counted
+	Predicates int           // judged on every global state
+	Command    []string      // starts this program again as a [Worker]
+}
+
+// LoadResult is what became of a load.
+type LoadResult struct {
+	Members    int     `json:"members"`
+	Predicates int     `json:"predicates"`
+	Asked      float64 `json:"asked_per_second"` // reports
+	Told       float64 `json:"told_per_second"`  // states that the members have set
+	Taken      float64 `json:"taken_per_second"` // by the synchronizer
+	Verdicts   int     `json:"verdicts"`         // that were timed
+	// Latency is the time from the change of state that began a global state to the
+	// verdict on it, for the verdicts that changed.
+	Latency Percentiles `json:"verdict_us"`
+	// Shed are states, or messages with states, that were given up anywhere.
+	Shed uint64 `json:"shed"`
+}
+
+const (
+	loadGroup  = "load"
+	warmUp     = time.Second
+	joinTime   = 20 * time.Millisecond // a member, at most
+	loadSample = 200                   // verdicts a second that are timed, about
+)
+
+// loadConfig has one predicate whose verdict changes with every sampled report,
+// and others that look at all members and seldom change.
+func loadConfig(o *LoadOptions) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, `
+synchronizers:
+  load:
+    members: {group: load, count: %d}
+    state: {load: float, n: int}
+    predicates:
+      sampled: {when: "sum(map(members, .n)) %% 2 == 1", signal: []}
+`, o.Members)
+	forms := []string{
+		"sum(map(members, .load)) > %[1]d * 0.9%[2]d",
+		"count(members, .load > 0.%[2]d) > %[1]d",
+		"max(map(members, .load)) > 1.%[2]d",
+		"min(map(members, .load)) < -0.%[2]d",
+		"any(members, .load > 1.%[2]d and .n < 0)",
+	}
+	for i := 1; i < o.Predicates; i++ {
+		when := fmt.Sprintf(forms[i%len(forms)], o.Members, 10+i)
+		fmt.Fprintf(&b, "      p%d: {when: %q, signal: []}\n", i, when)
+	}
+	return b.String()
+}
+
+// Load puts a synchronizer in this process under the load of members in another
+// one, under a tenant of their own.
+func Load(ctx context.Context, o LoadOptions) (r *LoadResult, err error) {
+	cfg, err := synchronizer.ParseConfig("load", []byte(loadConfig(&o)))
+	if err != nil {
+		return nil, err
+	}
+	if o.URL == "" {
+		server, err := embedded.Start(embedded.Options{MaxConnections: o.Members + 16}) //nolint:contextcheck // It is closed, not cancelled.
+		if err != nil {
+			return nil, err
+		}
+		defer server.Close()
+		o.URL = server.URL()
+	}
+	var timed timedVerdicts
+	own := fmt.Sprintf("bench-%x", source.WallNano())
+	s, err := synchronizer.Start(ctx, o.URL, cfg, synchronizer.Options{Tenant: own, Observe: timed.observe})
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	p, err := start(ctx, o.Command)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, p.end()) }()
+	joining := request{Op: opJoin, URL: o.URL, Tenant: own, Group: loadGroup, Members: o.Members, Time: time.Duration(o.Members) * joinTime}
+	if _, err := p.call(ctx, joining); err != nil {
+		return nil, err
+	}
+	q := request{Op: opLoad, Group: loadGroup, Rate: float64(o.Rate), Time: warmUp}
+	if _, err := p.call(ctx, q); err != nil {
+		return nil, err
+	}
+	timed.take()
+	before := s.Stats()
+	q.Time = o.Time
+	f, err := p.call(ctx, q)
+	if err != nil {
+		return nil, err
+	}
+	after, took := s.Stats(), timed.take()
+	if _, err := p.call(ctx, request{Op: opLeave, Group: loadGroup, Time: joining.Time}); err != nil {
+		return nil, err
+	}
+	r = &LoadResult{
+		Members: o.Members, Predicates: o.Predicates, Asked: q.Rate, Told: f.Rate,
+		Taken: float64(after.Reports-before.Reports) / f.Seconds, Verdicts: len(took),
+		Shed: f.Shed + shedBy(&after) - shedBy(&before),
+	}
+	if len(took) == 0 {
+		return nil, fmt.Errorf("no verdict within %v: %d reports were taken in, %d shed: ask for a lower --rate or fewer --members", o.Time, after.Reports, r.Shed)
+	}
+	all := percentiles(took)
+	r.Latency = Percentiles{all.P50, all.P99}
+	return r, nil
+}
+
+// shedBy counts what a synchronizer has given up.
+func shedBy(s *synchronizer.Stats) uint64 { return s.Dropped + s.Gaps + s.Collapsed }
+
+// timedVerdicts are the ages of verdicts when they are told, in microseconds.
+type timedVerdicts struct {
+	mu   sync.Mutex
+	ages []float64
+}
+
+func (t *timedVerdicts) observe(e synchronizer.Event) {
+	v, ok := e.(synchronizer.Verdict)
+	if !ok || !v.Span.SameClock {
+		return
+	}
+	age := source.System().Now().Mono.Sub(v.Span.MonoFrom)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ages = append(t.ages, float64(age)/1e3)
+}
+
+// take returns the ages since the last call.
+func (t *timedVerdicts) take() []float64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	ages := t.ages
+	t.ages = nil
+	return ages
+}
+
+// load has the members tell states in turn at a rate, with pauses of a
+// millisecond.
+func (g *group) load(ctx context.Context, q request) (figures, error) {
+	rng := rand.New(rand.NewPCG(1, uint64(g.n))) //nolint:gosec // Numbers of a load.
+	before, told, sampled := g.dropped(), 0, max(int(q.Rate/loadSample), 1)
+	if len(g.states) == 0 {
+		g.states = make([]state, len(g.members))
+		for _, m := range g.members { // So that there is an epoch.
+			if err := m.Set(state{}); err != nil {
+				return figures{}, err
+			}
+		}
+	}
+	pause := time.NewTicker(time.Millisecond)
+	defer pause.Stop()
+	began := source.Monotonic()
+	for now := began; now < began.Add(q.Time); now = source.Monotonic() {
+		for due := int(now.Sub(began).Seconds() * q.Rate); told < due; told++ {
+			i := int(g.n) % len(g.members)
+			s := &g.states[i]
+			s.Load = rng.Float64()
+			if told%sampled == 0 {
+				s.N++
+			}
+			if err := g.members[i].Set(*s); err != nil {
+				return figures{}, err
+			}
+			g.n++
+		}
+		select {
+		case <-pause.C:
+		case <-ctx.Done():
+			return figures{}, context.Cause(ctx)
+		}
+	}
+	took := source.Monotonic().Sub(began).Seconds()
+	return figures{Rate: float64(told) / took, Seconds: took, Shed: g.dropped() - before}, nil
+}

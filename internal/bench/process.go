@@ -1,0 +1,166 @@
+package bench
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"time"
+)
+
+// request is what a worker is asked to do: one line of JSON. What the fields mean
+// depends on the operation.
+type request struct {
+	Op      string
+	URL     string        `json:",omitzero"`
+	Tenant  string        `json:",omitzero"`
+	Group   string        `json:",omitzero"`
+	Members int           `json:",omitzero"` // that are joined
+	Batch   int           `json:",omitzero"` // reports a message
+	Bytes   int           `json:",omitzero"` // of a bare message
+	Rate    float64       `json:",omitzero"` // reports a second
+	Time    time.Duration `json:",omitzero"`
+}
+
+// figures are what a worker answers.
+type figures struct {
+	Error    string  `json:",omitzero"`
+	Rate     float64 `json:",omitzero"`
+	P50, P99 float64 `json:",omitzero"` // µs
+	Count    uint64  `json:",omitzero"`
+	Seconds  float64 `json:",omitzero"`
+	Shed     uint64  `json:",omitzero"`
+	Check    float64 `json:",omitzero"` // ns
+	Load     float64 `json:",omitzero"` // ns, of an atomic
+}
+
+// endTimeout is how long a worker may take to end by itself before it is killed.
+const endTimeout = 3 * time.Second
+
+// process is a worker. It ends with its standard input, so also when this process
+// is killed.
+type process struct {
+	cmd     *exec.Cmd
+	cancel  context.CancelFunc
+	in      io.WriteCloser
+	answers chan figures // closed at the end of the output
+	read    error        // why it ended; read after answers is closed
+}
+
+func start(ctx context.Context, command []string) (*process, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), cancel: cancel, answers: make(chan figures)}
+	p.cmd.Stderr = os.Stderr
+	p.cmd.WaitDelay = endTimeout
+	in, err := p.cmd.StdinPipe()
+	out, err2 := p.cmd.StdoutPipe()
+	if err := errors.Join(err, err2); err != nil {
+		cancel()
+		return nil, fmt.Errorf("the second process: %w", err)
+	}
+	if err := p.cmd.Start(); err != nil {
+		cancel()
+		return nil, fmt.Errorf("the second process: %w", err)
+	}
+	p.in = in
+	go p.listen(ctx, out)
+	return p, nil
+}
+
+// listen passes on what the worker answers.
+func (p *process) listen(ctx context.Context, out io.Reader) {
+	defer close(p.answers)
+	d := json.NewDecoder(out)
+	for {
+		var f figures
+		if p.read = d.Decode(&f); p.read != nil {
+			return
+		}
+		select {
+		case p.answers <- f:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// call asks the worker and waits for its answer.
+func (p *process) call(ctx context.Context, q request) (figures, error) {
+	line, err := json.Marshal(q)
+	if err != nil {
+		return figures{}, err
+	}
+	if _, err := p.in.Write(append(line, '\n')); err != nil {
+		return figures{}, fmt.Errorf("%s: the second process has ended: %w", q.Op, err)
+	}
+	select {
+	case f, ok := <-p.answers:
+		switch {
+		case !ok:
+			return f, fmt.Errorf("%s: the second process has ended: %w", q.Op, p.read)
+		case f.Error != "":
+			return f, fmt.Errorf("%s: %s", q.Op, f.Error)
+		}
+		return f, nil
+	case <-ctx.Done():
+		return figures{}, fmt.Errorf("%s: %w", q.Op, context.Cause(ctx))
+	}
+}
+
+// end lets the worker go, and kills it if it does not.
+func (p *process) end() error {
+	defer p.cancel()
+	_ = p.in.Close() // The worker may have ended.
+	kill := time.AfterFunc(endTimeout, p.cancel)
+	defer kill.Stop()
+	for range p.answers { // To the end of the output, before Wait.
+	}
+	if err := p.cmd.Wait(); err != nil {
+		return fmt.Errorf("the second process: %w", err)
+	}
+	return nil
+}
+
+// Worker does what it is asked to do, line by line, until the input ends.
+func Worker(ctx context.Context, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	requests := make(chan request)
+	go func() { // Until the end of the input, or of the process.
+		defer cancel()
+		for s := bufio.NewScanner(in); s.Scan(); {
+			var q request
+			if err := json.Unmarshal(s.Bytes(), &q); err != nil {
+				q = request{Op: "?"}
+			}
+			select {
+			case requests <- q:
+			case <-ctx.Done():
+				return
+			}
+		}
+	}()
+	w := &worker{}
+	answers := json.NewEncoder(out)
+	for {
+		select {
+		case q := <-requests:
+			f, err := w.do(ctx, q)
+			if ctx.Err() != nil {
+				return w.leave()
+			}
+			if err != nil {
+				f = figures{Error: err.Error()}
+			}
+			if err := answers.Encode(f); err != nil {
+				return errors.Join(err, w.leave())
+			}
+		case <-ctx.Done():
+			return w.leave()
+		}
+	}
+}

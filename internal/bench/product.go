@@ -1,0 +1,204 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/nats-io/nats.go"
+
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/synchronizer"
+)
+
+// reporters is how many members tell states in turn when rates are measured.
+const reporters = 10
+
+// tenant of the benchmarks on a server of their own.
+const tenant = "bench"
+
+// rateConfig judges a sum on every global state: that of the states told so far. It
+// answers the first member whenever that many more are in: the flow control of the
+// leg.
+const rateConfig = `
+synchronizers:
+  %s:
+    members: {group: %[1]s, count: %d}
+    state: {load: float, n: int}
+    memory: {answered: {type: int, initial: 0}}
+    predicates:
+      answer:
+        when: sum(map(members, .n)) >= memory.answered + %[3]d
+        every: true
+        set: {answered: "sum(map(members, .n)) - sum(map(members, .n)) %% %[3]d"}
+        signal: {kind: activate, region: bench, to: "filter(members, .name == \"m0\")", data: {n: "sum(map(members, .n))"}}
+`
+
+// signalConfig answers every state of the first member.
+const signalConfig = `
+synchronizers:
+  %s:
+    members: {group: %[1]s, count: %d}
+    state: {load: float, n: int}
+    predicates:
+      answer:
+        when: any(members, .n > 0)
+        every: true
+        signal: {kind: activate, region: bench, to: "filter(members, .name == \"m0\")", data: {n: "max(map(members, .n))"}}
+`
+
+const threadConfig = `
+synchronizers:
+  threads:
+    members: {group: threads, count: 1}
+    state: {}
+  below:
+    parent: threads
+    members: {threads: 2}
+    state: {n: int}
+    predicates:
+      answer:
+        when: any(members, .n > 0)
+        every: true
+        signal: {kind: activate, region: bench, to: "filter(members, .name == \"poller\")", data: {n: "max(map(members, .n))"}}
+`
+
+// startGroup runs the synchronizer of a group and has the worker join its members.
+func (b *bench) startGroup(ctx context.Context, config, group string, members, batch int) (*synchronizer.Synchronizer, error) {
+	cfg, err := synchronizer.ParseConfig(group, []byte(config))
+	if err != nil {
+		return nil, err
+	}
+	s, err := synchronizer.Start(ctx, b.url, cfg, synchronizer.Options{Name: group, Tenant: tenant})
+	if err != nil {
+		return nil, err
+	}
+	_, err = b.worker.call(ctx, request{Op: opJoin, URL: b.url, Tenant: tenant, Group: group, Members: members, Batch: batch})
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+// endGroup has the members leave and ends their synchronizer.
+func (b *bench) endGroup(ctx context.Context, group string, s *synchronizer.Synchronizer) error {
+	_, err := b.worker.call(ctx, request{Op: opLeave, Group: group})
+	return errors.Join(err, s.Close())
+}
+
+// rates measures reports one by one and in batches against bare messages.
+func (b *bench) rates(ctx context.Context, r *Result) (err error) {
+	for group, batch := range map[string]int{"single": 1, "batched": 64} {
+		s, err := b.startGroup(ctx, fmt.Sprintf(rateConfig, group, reporters, window*reporters), group, reporters, batch)
+		if err != nil {
+			return err
+		}
+		defer func() { err = errors.Join(err, b.endGroup(ctx, group, s)) }()
+	}
+	sizes, err := b.sizes(ctx, request{Op: opRate, Group: "single"})
+	if err != nil {
+		return err
+	}
+	legs, err := b.legs(ctx,
+		request{Op: opRawRate, Bytes: sizes.report},
+		request{Op: opRate, Group: "single"},
+		request{Op: opRate, Group: "batched"},
+	)
+	if err != nil {
+		return err
+	}
+	r.Reports, r.Batched = over(legs[1], legs[0], rate), over(legs[2], legs[0], rate)
+	return nil
+}
+
+// sizes are those of the messages of a group, in bytes.
+type sizes struct{ report, signal int }
+
+// sizes listens to the messages of a short leg.
+func (b *bench) sizes(ctx context.Context, q request) (sizes, error) {
+	nc, err := nats.Connect(b.url)
+	if err != nil {
+		return sizes{}, err
+	}
+	defer nc.Close()
+	subjects := wire.Subjects{Tenant: tenant, Group: q.Group}
+	report, err1 := meanSize(nc, subjects.StateAll())
+	signal, err2 := meanSize(nc, subjects.Signal("*"))
+	if err := errors.Join(err1, err2, nc.Flush()); err != nil {
+		return sizes{}, err
+	}
+	q.Time = b.Leg / 5
+	if _, err := b.worker.call(ctx, q); err != nil {
+		return sizes{}, err
+	}
+	if err := nc.Flush(); err != nil {
+		return sizes{}, err
+	}
+	return sizes{report(), signal()}, nil
+}
+
+// meanSize listens to a subject and returns what tells the mean size so far.
+func meanSize(nc *nats.Conn, subject string) (func() int, error) {
+	var bytes, messages atomic.Int64
+	_, err := nc.Subscribe(subject, func(m *nats.Msg) {
+		bytes.Add(int64(len(m.Data)))
+		messages.Add(1)
+	})
+	return func() int { return int(bytes.Load() / max(messages.Load(), 1)) }, err
+}
+
+// signals measures signals that need no probe: the member that told a state is
+// the only one.
+func (b *bench) signals(ctx context.Context, r *Result) error {
+	raw, product, err := b.roundTrips(ctx, "alone", 1)
+	if err == nil {
+		r.SignalP50, r.SignalP99 = over(product, raw, p50), over(product, raw, p99)
+	}
+	return err
+}
+
+// probes measures signals with a second member, which is silent.
+func (b *bench) probes(ctx context.Context, r *Result) error {
+	raw, product, err := b.roundTrips(ctx, "pair", 2)
+	if err == nil {
+		r.ProbeP50 = over(product, raw, p50)
+	}
+	return err
+}
+
+func (b *bench) roundTrips(ctx context.Context, group string, members int) (raw, product []figures, err error) {
+	s, err := b.startGroup(ctx, fmt.Sprintf(signalConfig, group, members), group, members, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, b.endGroup(ctx, group, s)) }()
+	sizes, err := b.sizes(ctx, request{Op: opSignal, Group: group})
+	if err != nil {
+		return nil, nil, err
+	}
+	b.echo.answerWith(sizes.signal)
+	legs, err := b.legs(ctx, request{Op: opRawEcho, Bytes: sizes.report}, request{Op: opSignal, Group: group})
+	if err != nil {
+		return nil, nil, err
+	}
+	return legs[0], legs[1], nil
+}
+
+// threads measures what stays inside the worker.
+func (b *bench) threads(ctx context.Context, r *Result) (err error) {
+	s, err := b.startGroup(ctx, threadConfig, "threads", 1, 0)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.endGroup(ctx, "threads", s)) }()
+	legs, err := b.legs(ctx, request{Op: opThreads, Group: "threads"})
+	if err != nil {
+		return err
+	}
+	at := func(figure func(figures) float64) float64 { return middle(legs[0], figure) }
+	r.ThreadSignal = Percentiles{at(p50), at(p99)}
+	r.Check = at(func(f figures) float64 { return f.Check })
+	r.AtomicLoad = at(func(f figures) float64 { return f.Load })
+	return nil
+}
