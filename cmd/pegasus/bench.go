@@ -79,6 +79,7 @@ func newBenchLoad() *cobra.Command {
 	flags.IntVar(&o.Rate, "rate", 10_000, "how many reports all of them tell in a second, `N`")
 	flags.DurationVar(&o.Time, "time", 10*time.Second, "measure for `DURATION`, after a second that does not count")
 	flags.IntVar(&o.Predicates, "predicates", 10, "how many predicates are judged, `N`")
+	flags.IntVar(&o.Counts, "counts", 0, "how many of the predicates, `N`, compare the number of members in a state that half of them are in")
 	runBench(cmd, &o.Command, func(ctx context.Context) (benchText, error) {
 		switch {
 		case o.Members < 1 || o.Members > 10_000:
@@ -89,6 +90,8 @@ func newBenchLoad() *cobra.Command {
 			return nil, fmt.Errorf("--time %v: it must be 100ms to 1h", o.Time)
 		case o.Predicates < 1 || o.Predicates > 200:
 			return nil, fmt.Errorf("--predicates %d: it must be 1 to 200", o.Predicates)
+		case o.Counts < 0 || o.Counts >= o.Predicates:
+			return nil, fmt.Errorf("--counts %d: it must be 0 or more and below --predicates, which is %d", o.Counts, o.Predicates)
 		}
 		r, err := bench.Load(ctx, o)
 		return (*loadResult)(r), fail(err)

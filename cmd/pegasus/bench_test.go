@@ -20,7 +20,7 @@ import (
 // short runs say nothing about speed; they go the whole way.
 var (
 	shortBench = []string{"bench", "--rounds", "1", "--leg", "20ms"}
-	shortLoad  = []string{"bench", "load", "--members", "3", "--rate", "2000", "--time", "200ms", "--predicates", "6"}
+	shortLoad  = []string{"bench", "load", "--members", "3", "--rate", "2000", "--time", "200ms", "--predicates", "6", "--counts", "1"}
 )
 
 // positive wants every number of a JSON object above 0, but for those that are

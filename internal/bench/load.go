@@ -21,6 +21,7 @@ type LoadOptions struct {
 	Rate       int           // reports a second, of all members together
 	Time       time.Duration // how long, after a second that is not counted
 	Predicates int           // judged on every global state
+	Counts     int           // of these: whether all members and one more are in a state that about half are in
 	Command    []string      // starts this program again as a [Worker]
 }
 
@@ -60,13 +61,16 @@ synchronizers:
 `, o.Members)
 	forms := []string{
 		"sum(map(members, .load)) > %[1]d * 0.9%[2]d",
-		"count(members, .load > 0.%[2]d) > %[1]d",
 		"max(map(members, .load)) > 1.%[2]d",
 		"min(map(members, .load)) < -0.%[2]d",
 		"any(members, .load > 1.%[2]d and .n < 0)",
 	}
 	for i := 1; i < o.Predicates; i++ {
-		when := fmt.Sprintf(forms[i%len(forms)], o.Members, 10+i)
+		form := forms[i%len(forms)]
+		if i <= o.Counts {
+			form = "count(members, .load > 0.5%[2]d) > %[1]d"
+		}
+		when := fmt.Sprintf(form, o.Members, 10+i)
 		fmt.Fprintf(&b, "      p%d: {when: %q, signal: []}\n", i, when)
 	}
 	return b.String()
