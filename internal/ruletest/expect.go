@@ -333,6 +333,9 @@ type pair struct {
 func (t *testParser) values(m yamlconf.Map[scalar], schema scgs.Schema, what string, lacking bool) ([]pair, bool) {
 	var list []pair
 	for _, e := range m {
+		if null(e.Value.node) {
+			return nil, false
+		}
 		i := schema.Index(e.Key)
 		if i < 0 {
 			t.doc.Fault(e.Pos, "%s has no %q: it has %s", what, e.Key, fieldNames(schema))

@@ -185,6 +185,9 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 	seen := map[string]int{}
 	for i := range raw.Tests {
 		t := &raw.Tests[i]
+		if null(t.node) {
+			continue
+		}
 		if line, ok := seen[t.Name]; ok && t.Name != "" {
 			doc.FaultAt(t.node.Path()+".name", "the test in line %d has this name, too", line)
 		}
@@ -196,6 +199,10 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 	}
 	return p.file, nil
 }
+
+// null reports whether a value of a file is null, which was told when it was
+// decoded.
+func null(n yamlconf.Node) bool { return n == yamlconf.Node{} }
 
 func names(plans synccore.Plans) []string {
 	list := make([]string, len(plans))
@@ -250,7 +257,9 @@ func (p *parser) test(raw *rawTest, plans synccore.Plans) {
 		t.named(w.to)
 	}
 	for _, n := range raw.Expect {
-		t.expectation(n)
+		if !null(n) {
+			t.expectation(n)
+		}
 	}
 	if len(raw.Expect) == 0 {
 		t.fault("expect", "a test that expects nothing cannot fail: say what a predicate comes to")
@@ -380,6 +389,9 @@ func (t *testParser) members() {
 	}
 	for i := range t.raw.Members {
 		e := &t.raw.Members[i]
+		if null(e.Value.node) {
+			continue
+		}
 		names, err := expand(e.Key)
 		if err != nil {
 			t.doc.Fault(e.Pos, "%v", err)
