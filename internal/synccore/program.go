@@ -115,7 +115,7 @@ type blockSection struct {
 func (s *programSection) value() *program.Program {
 	p := &program.Program{Name: s.Name, Body: s.Body.Construct, Result: s.Result}
 	for _, e := range s.Processors {
-		p.Processors = append(p.Processors, program.Processor{Name: e.Key, Count: e.Value.Count, Labels: e.Value.Labels, Cores: e.Value.Cores})
+		p.Processors = append(p.Processors, program.Processor{Name: e.Key, Count: e.Value.Count, Labels: some(e.Value.Labels), Cores: e.Value.Cores})
 	}
 	for _, e := range s.Blocks {
 		b := &e.Value
@@ -326,9 +326,18 @@ func readDo(n yamlconf.Node) (program.Construct, error) {
 	}
 	err := n.Decode(&raw)
 	return program.Do{
-		Name: raw.Name, Block: raw.Do, On: raw.On, From: raw.From, Input: string(raw.Input), Retry: raw.Retry, Async: raw.Async,
+		Name: raw.Name, Block: raw.Do, On: raw.On, From: raw.From, Input: string(raw.Input), Retry: raw.Retry, Async: some(raw.Async),
 		Deadline: raw.Deadline, Else: raw.Else.Construct,
 	}, err
+}
+
+// some is a list that is nil if it is empty: a program that is written leaves it
+// out.
+func some(list []string) []string {
+	if len(list) == 0 {
+		return nil
+	}
+	return list
 }
 
 // literal is a value of the file as compact JSON.
