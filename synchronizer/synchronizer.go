@@ -255,7 +255,7 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 func (s *Synchronizer) open(ctx context.Context) error {
 	name := s.core.Plan().Name
 	control := s.subjects.Control(name)
-	if _, err := s.bus.Request(ctx, control, nil); err == nil {
+	if _, err := s.anybody(ctx, control, nil); err == nil {
 		return fmt.Errorf("it runs already on this server for tenant %q and group %q: stop it, or use another tenant", s.opt.Tenant, s.subjects.Group)
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
@@ -291,6 +291,19 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	return s.bus.Flush(ctx)
 }
 
+// anybody asks whether a synchronizer answers on a subject. One that has just ended
+// may still be subscribed for a moment, and never answers: then it is asked again.
+func (s *Synchronizer) anybody(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	for {
+		once, cancel := context.WithTimeout(ctx, startTimeout/10)
+		answer, err := s.bus.Request(once, subject, data)
+		cancel()
+		if err == nil || !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
+			return answer, err
+		}
+	}
+}
+
 // listen subscribes to what the members of other groups tell their synchronizers,
 // and to their answers to this one. A member tells synchronizers apart by their
 // names, so one of the same name must not be there.
@@ -302,7 +315,7 @@ func (s *Synchronizer) listen(ctx context.Context, groups []string) error {
 			continue
 		}
 		subjects := wire.Subjects{Tenant: s.opt.Tenant, Group: group}
-		switch _, err := s.bus.Request(ctx, subjects.Control(s.name), nil); {
+		switch _, err := s.anybody(ctx, subjects.Control(s.name), nil); {
 		case err == nil:
 			return fmt.Errorf("signals go to group %q, whose own synchronizer has the name %q as well: its members could not tell the two apart; give one of them another name", group, s.name)
 		case !errors.Is(err, bus.ErrNoResponders):
