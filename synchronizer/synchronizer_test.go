@@ -552,6 +552,44 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
+// TestStartAfterOneThatEnds: a synchronizer of the same name that has just ended is
+// subscribed for a moment, and never answers.
+func TestStartAfterOneThatEnds(t *testing.T) {
+	server := serve(t, 0)
+	nc, err := nats.Connect(server.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(nc.Close)
+	ending, err := nc.SubscribeSync("pegasus.v1.default.g.ctl.gsync")
+	if err != nil || nc.Flush() != nil {
+		t.Fatal(err)
+	}
+	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(pair))
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = synchronizer.Start(short, server.URL(), cfg, synchronizer.Options{})
+	const want = `synchronizer "gsync": something takes the questions to a synchronizer of this name and does not answer: end it, or use another tenant: `
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if _, err := ending.NextMsg(time.Minute); err != nil { // The question of the start above.
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := ending.NextMsg(time.Minute)
+		ended <- errors.Join(err, ending.Unsubscribe())
+	}()
+	start(t, server.URL(), pair, synchronizer.Options{})
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestTenantsDoNotDisturbEachOther(t *testing.T) {
 	server := serve(t, 0)
 	for _, tenant := range []string{"one", "two"} {

@@ -1,6 +1,7 @@
 package program
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -355,7 +356,7 @@ func (r *Run) Blocks() []Standing {
 		}
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b Standing) int { return int(int64(a.Block.Instance - b.Block.Instance)) })
+	slices.SortFunc(list, func(a, b Standing) int { return cmp.Compare(a.Block.Instance, b.Block.Instance) })
 	return list
 }
 
