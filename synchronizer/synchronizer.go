@@ -255,7 +255,7 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 func (s *Synchronizer) open(ctx context.Context) error {
 	name := s.core.Plan().Name
 	control := s.subjects.Control(name)
-	if _, err := s.anybody(ctx, control); err == nil {
+	if err := s.anybody(ctx, control); err == nil {
 		return fmt.Errorf("it runs already on this server for tenant %q and group %q: stop it, or use another tenant", s.opt.Tenant, s.subjects.Group)
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
@@ -293,16 +293,16 @@ func (s *Synchronizer) open(ctx context.Context) error {
 
 // anybody asks whether a synchronizer answers on a subject. One that has just ended
 // may still be subscribed for a moment, and never answers: then it is asked again.
-func (s *Synchronizer) anybody(ctx context.Context, subject string) ([]byte, error) {
+func (s *Synchronizer) anybody(ctx context.Context, subject string) error {
 	for {
 		once, cancel := context.WithTimeout(ctx, startTimeout/10)
-		answer, err := s.bus.Request(once, subject, nil)
+		_, err := s.bus.Request(once, subject, nil)
 		cancel()
 		switch {
 		case err == nil || !errors.Is(err, context.DeadlineExceeded):
-			return answer, err
+			return err
 		case ctx.Err() != nil:
-			return nil, fmt.Errorf("something takes the questions to a synchronizer of this name and does not answer: end it, or use another tenant: %w", err)
+			return fmt.Errorf("something takes the questions to a synchronizer of this name and does not answer: end it, or use another tenant: %w", err)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func (s *Synchronizer) listen(ctx context.Context, groups []string) error {
 			continue
 		}
 		subjects := wire.Subjects{Tenant: s.opt.Tenant, Group: group}
-		switch _, err := s.anybody(ctx, subjects.Control(s.name)); {
+		switch err := s.anybody(ctx, subjects.Control(s.name)); {
 		case err == nil:
 			return fmt.Errorf("signals go to group %q, whose own synchronizer has the name %q as well: its members could not tell the two apart; give one of them another name", group, s.name)
 		case !errors.Is(err, bus.ErrNoResponders):
