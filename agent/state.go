@@ -116,7 +116,7 @@ func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
 		e.columns[i] = f
 	}
 	for i, c := range e.columns {
-		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && !(observed && observable(declared[i])) {
+		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && (!observed || !observable(declared[i])) {
 			return nil, fmt.Errorf("agent: %v has no field %q, which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration", l.typ, declared[i].Name)
 		}
 	}

@@ -126,7 +126,7 @@ func start(ctx context.Context, o Options, cores []int, root string) (*Observer,
 		err := l.begin(ctx)
 		ready <- err
 		if err == nil {
-			l.run(live) //nolint:contextcheck // ctx bounds Start, and observation goes on until Close.
+			l.run(live)
 		}
 	})
 	if err := <-ready; err != nil {

@@ -94,7 +94,8 @@ func TestParseGroup(t *testing.T) {
 		{
 			"v1 apart", "2:cpuacct:/b\n1:cpu:/a\n",
 			"31 30 0:28 / /c/cpu rw - cgroup cgroup rw,cpu\n32 30 0:29 / /c/acct rw - cgroup cgroup rw,cpuacct\n",
-			group{1, []string{"/c/cpu/a", "/c/cpu"}, []string{"/c/acct/b", "/c/acct"}}, nil,
+			group{1, []string{"/c/cpu/a", "/c/cpu"}, []string{"/c/acct/b", "/c/acct"}},
+			nil,
 		},
 		{"part is mounted", "0::/docker/x/y\n", "30 25 0:26 /docker/x /cg rw - cgroup2 none rw\n", group{2, []string{"/cg/y", "/cg"}, nil}, nil},
 		{"a name that only begins so", "0::/docker/xy\n", "30 25 0:26 /docker/x /cg rw - cgroup2 none rw\n", group{2, []string{"/cg"}, nil}, nil},

@@ -29,8 +29,8 @@ func TestMain(m *testing.M) {
 				if core, err := strconv.Atoi(os.Getenv(pinVariable)); err == nil && pin(core) != nil {
 					os.Exit(1)
 				}
-				for {
-					spin()
+				for x := uint64(1); ; {
+					x = spin(x)
 				}
 			}()
 		}
@@ -42,50 +42,50 @@ func TestMain(m *testing.M) {
 
 // others starts a process of so many threads that never wait, and returns when it has
 // used some time.
-func others(t testing.TB, n int, core string) *exec.Cmd {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0])
+func others(tb testing.TB, n int, core string) *exec.Cmd {
+	tb.Helper()
+	cmd := exec.CommandContext(tb.Context(), os.Args[0])
 	cmd.Env = append(os.Environ(), othersVariable+"="+strconv.Itoa(n), pinVariable+"="+core)
 	stdin, err := cmd.StdinPipe()
 	if err == nil {
 		err = cmd.Start()
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		_ = stdin.Close()
 		_ = cmd.Wait()
 	})
-	wait(t, func() bool { return spent(t, cmd) >= 3*tick })
+	wait(tb, func() bool { return spent(tb, cmd) >= 3*tick })
 	return cmd
 }
 
-func spent(t testing.TB, cmd *exec.Cmd) time.Duration {
-	t.Helper()
+func spent(tb testing.TB, cmd *exec.Cmd) time.Duration {
+	tb.Helper()
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(cmd.Process.Pid) + "/stat")
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	self, _, err := parseProcess(text)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return self
 }
 
-func wait(t testing.TB, what func() bool) {
-	t.Helper()
+func wait(tb testing.TB, what func() bool) {
+	tb.Helper()
 	for end := time.Now().Add(time.Minute); !what(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatal("it does not happen within a minute")
+			tb.Fatal("it does not happen within a minute")
 		}
 	}
 }
 
 // probing is a burst on one core, from a thread of its own.
-func probing(t testing.TB, core int) (ran, waited, cost time.Duration) {
-	t.Helper()
+func probing(tb testing.TB, core int) (ran, waited, cost time.Duration) {
+	tb.Helper()
 	type times struct {
 		ran, waited, cost time.Duration
 		err               error
@@ -99,7 +99,7 @@ func probing(t testing.TB, core int) (ran, waited, cost time.Duration) {
 	}()
 	v := <-done
 	if v.err != nil {
-		t.Fatal(v.err)
+		tb.Fatal(v.err)
 	}
 	return v.ran, v.waited, v.cost
 }
@@ -256,8 +256,8 @@ func got(cores []int) float64 {
 		go func() {
 			runtime.LockOSThread()
 			_ = pin(core)
-			for source.Monotonic().Sub(begin) < time.Second {
-				spin()
+			for x := uint64(1); source.Monotonic().Sub(begin) < time.Second; {
+				x = spin(x)
 			}
 			done <- struct{}{}
 		}()
@@ -274,8 +274,8 @@ func shortBurst() float64 {
 	defer runtime.UnlockOSThread()
 	time.Sleep(20 * time.Millisecond)
 	begin, from := source.Monotonic(), must(threadTime())
-	for must(threadTime())-from < 200*time.Microsecond {
-		spin()
+	for x := uint64(1); must(threadTime())-from < 200*time.Microsecond; {
+		x = spin(x)
 	}
 	return (must(threadTime()) - from).Seconds() / source.Monotonic().Sub(begin).Seconds()
 }

@@ -67,8 +67,8 @@ func probe(core int) (ran, waited, cost time.Duration, err error) {
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	defer delays.Close()
-	p, begin := prober{delays: delays}, source.Monotonic()
+	defer delays.Close() //nolint:errcheck // It was only read.
+	p, begin := prober{delays: delays, work: 1}, source.Monotonic()
 	p.read()
 	first, from, fromWait := p.cpu, p.cpu, p.delay
 	for counts := false; !counts || p.cpu-from < burstTime; {
@@ -81,7 +81,7 @@ func probe(core int) (ran, waited, cost time.Duration, err error) {
 			}
 			break
 		}
-		spin()
+		p.work = spin(p.work)
 		p.read()
 		if !counts && (p.delay-fromWait >= waits || p.cpu-from >= favour) {
 			// The first wait counts, the time before it does not: what follows are
@@ -98,6 +98,7 @@ type prober struct {
 	buf        [128]byte
 	cpu, delay time.Duration
 	err        error
+	work       uint64
 }
 
 func (p *prober) read() {

@@ -55,8 +55,7 @@ func integers() uint64 {
 }
 
 // spin keeps a core busy for some 50 us.
-func spin() uint64 {
-	x := uint64(1)
+func spin(x uint64) uint64 {
 	for range 25_000 {
 		x = scramble(x)
 	}

@@ -45,7 +45,7 @@ var Imports = map[string][]string{
 	"internal/archtest":    {},
 	"internal/procnode":    {"agent"},
 	"embedded":             {},
-	"observe": {"clocksync", "clocksync/source"},
+	"observe":              {"clocksync", "clocksync/source"},
 	"agent": with(first, "observe", "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"synchronizer": with(first, "control/program", "clocksync/source", "internal/synccore",
