@@ -17,6 +17,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/observe"
 )
 
 // Config says who a member is. Only Group and Name are needed. Names consist of
@@ -51,6 +52,12 @@ type Config struct {
 	Drift float64
 	// Host is the name of the machine in predicates. Default: the system's.
 	Host string
+
+	// Observe fills the fields of the declared state that [observe.Fields] names, are
+	// floats and that the program's struct lacks. Where one of them has moved a new
+	// state begins, the last one that was set with these fields. Several members may
+	// share one; an [observe.Observer] is not closed. See docs/observation.md.
+	Observe observe.Source
 
 	// BatchSize is how many states make a message go out at once, and the most that
 	// one message holds; 64 by default, and at least 1. BatchAge is how long fewer

@@ -65,7 +65,8 @@ func newLevel(m *Member, section []byte) (*level, error) {
 	}
 	l := &level{
 		m: m, plan: plan, pace: newPace(), spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),
-		core: synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true}),
+		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true}),
+		state: encoding{observed: m.state.observed},
 	}
 	l.room.L = m.mu
 	return l, nil
@@ -79,9 +80,7 @@ func (l *level) setProcess(state any) error {
 	if len(l.plan.Process) == 0 {
 		return fmt.Errorf("agent: the state of this process is the summary of its threads: set theirs, or declare one beside them under process: in section %q", l.plan.Name)
 	}
-	for len(l.process) == maxProcessStates && !m.closed {
-		l.room.Wait()
-	}
+	l.await()
 	if m.closed {
 		return ErrClosed
 	}
@@ -89,6 +88,19 @@ func (l *level) setProcess(state any) error {
 	if err != nil {
 		return err
 	}
+	return l.setRow(row)
+}
+
+// await waits until there is room for a state of the process. The lock is held, but
+// not meanwhile.
+func (l *level) await() {
+	for len(l.process) == maxProcessStates && !l.m.closed {
+		l.room.Wait()
+	}
+}
+
+// setRow begins the state of a row. The lock is held.
+func (l *level) setRow(row []scgs.Value) error {
 	if err := l.plan.Process.Accepts(row); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -43,6 +44,9 @@ type Member struct {
 	publishErrors, badFrames atomic.Uint64
 
 	shown registrations
+
+	reading observe.Reading // guarded by the lock
+	unwatch func()          // of Config.Observe
 }
 
 // welcomed is the answer that Join waits for.
@@ -74,6 +78,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	if m.bus, err = j.connect(m.busOptions()); err != nil {
 		return nil, fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err)
 	}
+	m.unwatch = m.watch()
 	if err := m.join(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err), m.Close())
 	}
@@ -86,7 +91,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 func newMember(cfg Config) *Member {
 	m := &Member{
 		cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
-		welcomes: make(chan welcomed, 1), stop: make(chan struct{}),
+		welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
 	m.clock = cfg.Clock
@@ -165,7 +170,7 @@ func (m *Member) checkState(declared scgs.Schema) error {
 	}
 	l, err := layoutFor(m.cfg.State)
 	if err == nil {
-		_, err = l.match(declared)
+		_, err = l.match(declared, m.cfg.Observe != nil)
 	}
 	return err
 }
@@ -186,8 +191,8 @@ func (m *Member) besideThreads(state any) bool {
 	if err != nil {
 		return false
 	}
-	_, group := l.match(m.core.Codec().Schema())
-	_, process := l.match(m.level.plan.Process)
+	_, group := l.match(m.core.Codec().Schema(), m.cfg.Observe != nil)
+	_, process := l.match(m.level.plan.Process, m.cfg.Observe != nil)
 	if group == nil || process != nil {
 		return false
 	}
@@ -244,6 +249,7 @@ func (m *Member) Close() error { return m.leave() }
 
 // end stops everything and takes leave of the group.
 func (m *Member) end() error {
+	m.unwatch()
 	m.mu.Lock()
 	m.shut()
 	if m.level != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -41,6 +42,12 @@ type NodeConfig struct {
 	// of the cores that the process may use: the code of a block runs on one thread,
 	// which only they carry, and so do the processes that it starts. Linux only.
 	Pin bool
+
+	// Observe fills the fields of the blocks' state that [observe.Fields] names and that
+	// are floats: power and quota by the cores that a processor offers, the others as
+	// they are of the node. A block that sets one is overruled by the next reading. An
+	// [observe.Observer] is not closed; give it Children where blocks start processes.
+	Observe observe.Source
 
 	// Host, Clock, SeparateClock, JoinTimeout and Logger are those of [Config].
 	Host          string
@@ -191,6 +198,10 @@ func (n *Node) processor(ctx context.Context, i int, pins [][]int) (*processor, 
 	if err := p.admitted(); err != nil {
 		return nil, errors.Join(err, p.m.Close())
 	}
+	p.unwatch = func() {}
+	if n.cfg.Observe != nil {
+		p.unwatch = n.cfg.Observe.Watch(p.observed)
+	}
 	return p, nil
 }
 
@@ -213,7 +224,10 @@ func (n *Node) end() error {
 	errs := make([]error, len(n.members))
 	var closing sync.WaitGroup
 	for i, p := range n.members {
-		closing.Go(func() { errs[i] = p.m.Close() })
+		closing.Go(func() {
+			p.unwatch()
+			errs[i] = p.m.Close()
+		})
 	}
 	closing.Wait()
 	n.running.Wait()

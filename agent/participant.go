@@ -10,6 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -36,8 +37,9 @@ type participant struct {
 
 // encoding turns states into rows; it remembers the last type and declaration.
 type encoding struct {
-	encoder *encoder
-	values  []scgs.Value
+	encoder  *encoder
+	values   []scgs.Value
+	observed *observe.Reading // what fills fields that the program does not; nil: nothing
 }
 
 // row reads a state as a row of the declared schema. The row is valid until the
@@ -50,7 +52,20 @@ func (e *encoding) row(state any, declared scgs.Schema) ([]scgs.Value, error) {
 	}
 	var err error
 	e.values, err = e.encoder.row(e.values[:0], state)
-	return e.values, err
+	if err != nil {
+		return nil, err
+	}
+	e.encoder.observe(e.values, e.observed)
+	return e.values, nil
+}
+
+// again is the last row with what is observed now; false if there is none, or nothing
+// in it has changed.
+func (e *encoding) again(declared scgs.Schema) ([]scgs.Value, bool) {
+	if e.encoder == nil || len(e.values) != len(declared) || !sameSchema(e.encoder.declared, declared) {
+		return nil, false
+	}
+	return e.values, e.encoder.observe(e.values, e.observed)
 }
 
 func (e *encoding) bind(t reflect.Type, declared scgs.Schema) error {
@@ -58,7 +73,7 @@ func (e *encoding) bind(t reflect.Type, declared scgs.Schema) error {
 	if err != nil {
 		return err
 	}
-	e.encoder, err = l.match(declared)
+	e.encoder, err = l.match(declared, e.observed != nil)
 	return err
 }
 
@@ -76,6 +91,11 @@ func (p *participant) set(state any) error {
 	if err != nil {
 		return err
 	}
+	return p.setRow(row)
+}
+
+// setRow begins the state of a row now. The lock is held.
+func (p *participant) setRow(row []scgs.Value) error {
 	if err := p.core.Set(p.now(), p.stamp(), row); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}

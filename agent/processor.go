@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -22,6 +23,8 @@ type processor struct {
 	cpus  []int // nil: those of the process
 	m     *Member
 
+	unwatch func() // of NodeConfig.Observe
+
 	// Used by its goroutine only.
 	next     *start
 	last     start // that has begun, or ended
@@ -29,7 +32,8 @@ type processor struct {
 
 	// Guarded by the lock of the member.
 	current *Run
-	row     []scgs.Value // the state that is told
+	row     []scgs.Value     // the state that is told
+	reading *observe.Reading // nil: nothing is observed
 }
 
 // admitted checks that the group is one of processors.
@@ -50,6 +54,9 @@ func (p *processor) admitted() error {
 	own[4] = scgs.StringValue(p.node.cfg.Name)
 	own[5] = scgs.ListValue(scgs.String, labels...)
 	own[6] = scgs.IntValue(int64(p.node.cfg.Cores))
+	if p.node.cfg.Observe != nil && !slices.ContainsFunc(p.declared(), observable) {
+		p.m.log.Warn("nothing that is observed can be told: the state declares none of these fields as a float", "member", p.m.cfg.Name, "fields", observe.Fields())
+	}
 	return nil
 }
 
@@ -75,6 +82,7 @@ func (p *processor) admittedAgain() {
 	row := defaults(declared)
 	copy(row[len(row)-wire.ProcessorFields:], p.own())
 	p.row = row
+	p.observe()
 	if err := p.tell(); err != nil {
 		p.m.log.Error("the processor cannot tell its state", "member", p.m.cfg.Name, "error", err)
 	}

@@ -105,8 +105,8 @@ type encoder struct {
 }
 
 // match binds a layout to the declared state: the same names with the same types,
-// but for fields that have a default.
-func (l *layout) match(declared scgs.Schema) (*encoder, error) {
+// but for fields that have a default, or are observed.
+func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
 	e := &encoder{typ: l.typ, declared: declared, columns: make([]layoutField, len(declared))}
 	for _, f := range l.fields {
 		i, err := f.declaredIn(declared, l.typ)
@@ -116,7 +116,7 @@ func (l *layout) match(declared scgs.Schema) (*encoder, error) {
 		e.columns[i] = f
 	}
 	for i, c := range e.columns {
-		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid {
+		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && (!observed || !observable(declared[i])) {
 			return nil, fmt.Errorf("agent: %v has no field %q, which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration", l.typ, declared[i].Name)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strings"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/internal/procnode"
+	"github.com/gopegasus/pegasus/observe"
 )
 
 const nodeHelp = `node makes processors of this machine and joins them to the group of a program:
@@ -30,6 +32,11 @@ The node waits for the program's synchronizer, and goes on to the next program
 when that has ended. SIGINT (Ctrl-C) or SIGTERM ends it: its blocks are cancelled,
 and lost to their program.
 
+With --observe it measures the power of the machine, and the share of it that is
+there for its blocks and the node: docs/observation.md. Fields of the blocks' state
+of these names that are floats are filled with them, and a state begins when one has
+moved; what is not known has its default, or is unknown.
+
 Exit codes: 0 ended by a signal, 1 failure, 2 wrong usage.`
 
 const nodeExample = `  pegasus node --nats nats://127.0.0.1:4222 --group processors --name n1 --block resize=./resize.sh
@@ -41,6 +48,8 @@ type nodeFlags struct {
 	blocks   []string
 	grace    time.Duration
 	patience time.Duration
+	observe  bool
+	power    float64
 }
 
 func newNode() *cobra.Command {
@@ -65,6 +74,8 @@ func newNode() *cobra.Command {
 	flags.StringArrayVar(&f.blocks, "block", nil, "`NAME=COMMAND`: what runs as a block (one at least)")
 	flags.DurationVar(&f.grace, "grace", procnode.DefaultGrace, "`TIME` between SIGTERM and SIGKILL")
 	flags.DurationVar(&f.patience, "wait", 0, "`TIME` to wait for the program's synchronizer (default without limit)")
+	flags.BoolVar(&f.observe, "observe", false, "measure this machine, and fill "+strings.Join(observe.Fields(), ", "))
+	flags.Float64Var(&f.power, "power", 0, "`UNITS` of work that the machine does in a second (default measured; with --observe)")
 	return cmd
 }
 
@@ -77,6 +88,10 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 		return errors.New("node needs --nats URL and --name NAME")
 	case len(f.blocks) == 0:
 		return errors.New("node needs at least one --block NAME=COMMAND")
+	case f.power != 0 && !f.observe:
+		return errors.New("--power is for --observe")
+	case f.power < 0:
+		return errors.New("--power is how many units of work the machine does in a second, above 0")
 	case f.grace <= 0 || f.patience < 0:
 		return errors.New("--grace is more than 0, and --wait is not negative")
 	}
@@ -97,6 +112,15 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 	}
 	f.cfg.Logger = slog.New(slog.NewTextHandler(cmd.ErrOrStderr(), nil))
 	ctx := cmd.Context()
+	var observer *observe.Observer
+	if f.observe {
+		o, err := observe.Start(ctx, observe.Options{Power: f.power, Children: true})
+		if err != nil {
+			return fail(err)
+		}
+		defer o.Close() //nolint:errcheck // It only reads.
+		f.cfg.Observe, observer = o, o
+	}
 	n, err := agent.JoinNode(ctx, f.nats, f.cfg, blocks...)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
@@ -106,8 +130,27 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 	}
 	names := n.Processors()
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s on pid %d: %s in group %s: %s\n", f.cfg.Name, os.Getpid(), count(len(names), "processor"), f.cfg.Group, some(names))
+	if err == nil && observer != nil {
+		err = showReading(cmd.OutOrStdout(), observer)
+	}
 	if err == nil {
 		<-ctx.Done()
 	}
 	return fail(errors.Join(err, n.Close()))
+}
+
+// showReading shows what is observed at first, and why the rest is not.
+func showReading(w io.Writer, o *observe.Observer) error {
+	r, missing := o.Reading(), o.Missing()
+	var known, unknown []string
+	for _, name := range observe.Fields() {
+		switch v, ok := r.Field(name); {
+		case ok:
+			known = append(known, fmt.Sprintf("%s %.4g", name, v))
+		case missing[name] != "":
+			unknown = append(unknown, fmt.Sprintf("; %s is unknown: %s", name, missing[name]))
+		}
+	}
+	_, err := fmt.Fprintf(w, "%s: %s%s\n", count(r.Cores, "core"), strings.Join(known, ", "), strings.Join(unknown, ""))
+	return err
 }

@@ -5,6 +5,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -85,6 +86,38 @@ func TestProgramRun(t *testing.T) {
 	if finish := run.object("finish"); finish["outcome"] != "done" || !strings.Contains(finish["result"].(string), `"got":7`) {
 		t.Errorf("finish: %v", finish)
 	}
+	if code, stderr := run.exit(); code != exitOK || stderr != "" {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	endNode(t, node)
+}
+
+const observedProgram = `
+synchronizers:
+  gsync:
+    members: {group: pairs, count: 2}
+    state: {power: float, share: float, load: {type: float, default: 0.0}}
+    predicates: {known: {when: "all(members, .power == 500.0 and .share >= 0.0 and .share <= 1.0)"}}
+program:
+  name: observed
+  blocks: {b: {group: pairs, output: any}}
+  body: {seq: [{name: two, par: b, times: 2}, {if: known, then: b, else: {par: b, times: 2}}]}
+`
+
+// TestNodeObserves has a predicate decide on what nodes observe.
+func TestNodeObserves(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		return // The share is known there only.
+	}
+	file, command := pair(t, "0.1")
+	if err := os.WriteFile(file, []byte(observedProgram), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := launch(t, "program", "run", file)
+	node := launch(t, "node", "--nats", run.url(), "--group", "pairs", "--name", "n", "--processors", "2", "--block", "b="+command, "--observe", "--power", "1000")
+	node.line(" core", ": power 1000, share ")
+	run.line(" by gsync.known, branch 0")
+	run.line("the program is done")
 	if code, stderr := run.exit(); code != exitOK || stderr != "" {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
