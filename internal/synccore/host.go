@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,15 +57,67 @@ func (p *parser) host() string {
 	return host.Key
 }
 
-// runs makes the synchronizer of the plan run a program.
-func (p *Plan) runs(prog *program.Plan) {
+// runs makes the synchronizer of the plan run a program. Its members learn of the
+// threads of blocks by the level below.
+func (p *Plan) runs(prog *program.Plan, levels map[string]Section) {
 	p.program = prog
+	p.below = threadsOf(prog.Program(), levels)
 	for _, name := range prog.Predicates() {
 		synchronizer, predicate, _ := strings.Cut(name, ".")
 		for _, r := range p.rules {
 			r.read = r.read || synchronizer == p.Name && r.name == predicate
 		}
 	}
+}
+
+// BlockThreads says of a block how many threads it has, and what the thread-level
+// synchronizer above them is.
+type BlockThreads struct {
+	Block   string
+	Section Section // its members are these threads
+}
+
+// threadsOf lists the blocks with threads, nil if there are none. Where a block
+// names no synchronizer there is one that declares nothing.
+func threadsOf(p *program.Program, levels map[string]Section) []byte {
+	var list []BlockThreads
+	for i := range p.Blocks {
+		b := &p.Blocks[i]
+		if b.Threads == 0 {
+			continue
+		}
+		sec, ok := levels[b.Synchronizer]
+		if !ok {
+			sec.Name = b.Name
+		}
+		sec.Synchronizer.Members = Members{Threads: true, Min: b.Threads, Count: b.Threads, Max: b.Threads}
+		list = append(list, BlockThreads{b.Name, sec})
+	}
+	if list == nil {
+		return nil
+	}
+	return encoded(list)
+}
+
+// FromBlocks compiles the levels of the blocks with threads, by block, as they came
+// with a Welcome of a synchronizer that runs a program.
+func FromBlocks(raw []byte) (map[string]*Plan, error) {
+	plans := map[string]*Plan{}
+	if len(raw) == 0 {
+		return plans, nil
+	}
+	var list []BlockThreads
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return nil, fmt.Errorf("the threads of blocks: %w", err)
+	}
+	for i := range list {
+		plan, err := fromSection(&list[i].Section)
+		if err != nil {
+			return nil, fmt.Errorf("block %q: %w", list[i].Block, err)
+		}
+		plans[list[i].Block] = plan
+	}
+	return plans, nil
 }
 
 // Program is the program that the synchronizer runs on its members, nil if there
@@ -81,11 +134,6 @@ func (f *ProgramFile) Runnable() (*Plan, error) {
 	}
 	if host == nil {
 		return nil, errors.New("the blocks of a program run on the members of one synchronizer, and the file declares several, or only one for threads: leave one")
-	}
-	for _, b := range f.Program.Blocks {
-		if b.Threads > 0 {
-			return nil, fmt.Errorf("block %q: the threads of a block are not run yet: let its code start them", b.Name)
-		}
 	}
 	for _, name := range f.Plan.Predicates() {
 		if synchronizer, _, _ := strings.Cut(name, "."); synchronizer != host.Name {
