@@ -69,8 +69,8 @@ func (t *BlockThread) Region(ctx context.Context, name string, work Work, opts .
 // epoch does not change before the end.
 //
 // A cancellation of the block ends the context of all its threads. Otherwise a thread
-// is done if it returns no error, or the [Canceled] of its synchronizer's predicate;
-// what it returned beside that counts. With any other error, or a panic, the
+// is done if it returns no error, or one that is or wraps the [Canceled] of its
+// synchronizer's predicate; what it returned beside that counts. With any other error, or a panic, the
 // context of the other threads ends with that as the cause, and when all have
 // returned the block fails with it; join is not called.
 //

@@ -70,33 +70,37 @@ func (p *Plan) runs(prog *program.Plan, levels map[string]Section) {
 	}
 }
 
-// BlockThreads says of a block how many threads it has, and what the thread-level
-// synchronizer above them is.
-type BlockThreads struct {
-	Block   string
-	Section Section // its members are these threads
+// blockLevels are the blocks of a program that have threads, and the sections of the
+// thread-level synchronizers above these.
+type blockLevels struct {
+	Blocks   []blockLevel
+	Sections []Section
 }
 
-// threadsOf lists the blocks with threads, nil if there are none. Where a block
-// names no synchronizer there is one that declares nothing.
+type blockLevel struct {
+	Block        string
+	Threads      int
+	Synchronizer string `json:",omitempty"` // empty: one that declares nothing
+}
+
+// threadsOf encodes what the program's blocks have for threads, nil for nothing.
 func threadsOf(p *program.Program, levels map[string]Section) []byte {
-	var list []BlockThreads
+	var l blockLevels
 	for i := range p.Blocks {
 		b := &p.Blocks[i]
 		if b.Threads == 0 {
 			continue
 		}
+		l.Blocks = append(l.Blocks, blockLevel{b.Name, b.Threads, b.Synchronizer})
 		sec, ok := levels[b.Synchronizer]
-		if !ok {
-			sec.Name = b.Name
+		if ok && !slices.ContainsFunc(l.Sections, func(s Section) bool { return s.Name == sec.Name }) {
+			l.Sections = append(l.Sections, sec)
 		}
-		sec.Synchronizer.Members = Members{Threads: true, Min: b.Threads, Count: b.Threads, Max: b.Threads}
-		list = append(list, BlockThreads{b.Name, sec})
 	}
-	if list == nil {
+	if len(l.Blocks) == 0 {
 		return nil
 	}
-	return encoded(list)
+	return encoded(l)
 }
 
 // FromBlocks compiles the levels of the blocks with threads, by block, as they came
@@ -106,16 +110,21 @@ func FromBlocks(raw []byte) (map[string]*Plan, error) {
 	if len(raw) == 0 {
 		return plans, nil
 	}
-	var list []BlockThreads
-	if err := json.Unmarshal(raw, &list); err != nil {
+	var l blockLevels
+	if err := json.Unmarshal(raw, &l); err != nil {
 		return nil, fmt.Errorf("the threads of blocks: %w", err)
 	}
-	for i := range list {
-		plan, err := fromSection(&list[i].Section)
-		if err != nil {
-			return nil, fmt.Errorf("block %q: %w", list[i].Block, err)
+	for _, b := range l.Blocks {
+		sec := Section{Name: b.Block}
+		if i := slices.IndexFunc(l.Sections, func(s Section) bool { return s.Name == b.Synchronizer }); i >= 0 {
+			sec = l.Sections[i]
 		}
-		plans[list[i].Block] = plan
+		sec.Synchronizer.Members = Members{Threads: true, Min: b.Threads, Count: b.Threads, Max: b.Threads}
+		plan, err := fromSection(&sec)
+		if err != nil {
+			return nil, fmt.Errorf("block %q: %w", b.Block, err)
+		}
+		plans[b.Block] = plan
 	}
 	return plans, nil
 }
