@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"testing"
@@ -266,7 +268,7 @@ func TestThreadsMisfit(t *testing.T) {
 		code          agent.BlockCode
 	}{
 		"plain code":    {onlyB, `block "b" has 2 threads, and its code on node n-0 has none: an executable cannot have them, and a Go node needs agent.ThreadBlock; keep it off other nodes by a label`, plain},
-		"other threads": {onlyA, `block "a": thread 0: agent: field Ready of struct { Ready bool }: the configuration declares no field "ready", but left: declare it, or leave it out with the tag `+"`pegasus:\"-\"`", threads("a")},
+		"other threads": {onlyA, `block "a": thread 0: agent: field Ready of struct { Ready bool }: the configuration declares no field "ready", but left: declare it, or leave it out with the tag ` + "`pegasus:\"-\"`", threads("a")},
 		"join":          {onlyB, "no parts", threads("b")},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -424,5 +426,66 @@ program: {name: next, blocks: {b: {output: int, threads: %[1]d, synchronizer: ts
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// TestThreadsOutliveTheSynchronizer ends the synchronizer of a program while a block
+// has threads, and goes on from its journal: they are not run again.
+func TestThreadsOutliveTheSynchronizer(t *testing.T) {
+	verifyNoLeaks(t)
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	cfg, err := synchronizer.ParseProgram("test.yaml", []byte(onlyB))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "journal")
+	open := func() *os.File {
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = file.Close() })
+		return file
+	}
+	w := watchProgram()
+	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe, Journal: open()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inside, goOn := make(chan struct{}, 4), make(chan struct{})
+	joinNode(t, server.URL(), "g", "n", 1, agent.ThreadBlock("b",
+		func(ctx context.Context, t *agent.BlockThread, _ any) (int, error) {
+			return t.Index(), t.Region(ctx, "start", func(ctx context.Context, r *agent.Region) error {
+				inside <- struct{}{}
+				<-goOn
+				if err := t.Set(struct{ Ready bool }{true}); err != nil {
+					return err
+				}
+				return r.Wait(ctx) // Until all are ready.
+			})
+		},
+		func(_ context.Context, _ *agent.Run, _ any, parts []int) ([]int, error) { return parts, nil }))
+	<-inside
+	<-inside
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s, err = synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe, Resume: open()}); err != nil {
+		t.Fatal(err)
+	}
+	close(goOn)
+	if end := w.end(t); end.Outcome != program.Done || len(inside) > 0 {
+		t.Errorf("%v, %s, and %d threads again", end.Outcome, end.Reason, len(inside))
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	replayed, err := synchronizer.Replay(open(), synchronizer.ReplayOptions{})
+	if err != nil || replayed.FirstDifference != 0 || !replayed.Complete {
+		t.Errorf("the journal of both replays to %+v, %v", replayed, err)
 	}
 }
