@@ -53,10 +53,17 @@ func (m *Member) Thread(name string, opts ...ThreadOption) (*Thread, error) {
 	if m.level == nil {
 		return nil, fmt.Errorf("agent: thread %q: the configuration declares no threads below group %q: add a synchronizer with members: {threads: N} and the group's as its parent", name, m.cfg.Group)
 	}
-	return m.level.open(name, opts)
+	t, err := m.level.open(name, opts)
+	if err == nil {
+		err = t.await()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
-// open adds a thread and waits for the answer.
+// open adds a thread, which is to be awaited.
 func (l *level) open(name string, opts []ThreadOption) (*Thread, error) {
 	t := &Thread{name: name, level: l, joined: make(chan error, 1), gone: make(chan struct{})}
 	hello := wire.Hello{Member: name, Host: l.m.cfg.Host, Domain: l.m.clock.Domain()}
@@ -65,20 +72,22 @@ func (l *level) open(name string, opts []ThreadOption) (*Thread, error) {
 			return nil, err
 		}
 	}
-	if err := l.add(t, hello); err != nil {
-		return nil, err
-	}
+	return t, l.add(t, hello)
+}
+
+// await waits for the level's answer to a new thread.
+func (t *Thread) await() error {
 	select {
 	case err := <-t.joined:
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("agent: thread %q: %w", name, err), t.Close())
+			return errors.Join(fmt.Errorf("agent: thread %q: %w", t.name, err), t.Close())
 		}
-		if len(l.plan.State) == 0 {
-			return t, t.Set(struct{}{}) // Where no field is declared, being there is the state.
+		if len(t.level.plan.State) == 0 {
+			return t.Set(struct{}{}) // Where no field is declared, being there is the state.
 		}
-		return t, nil
-	case <-l.stop:
-		return nil, ErrClosed
+		return nil
+	case <-t.level.stop:
+		return ErrClosed
 	}
 }
 

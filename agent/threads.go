@@ -128,15 +128,28 @@ func (p *processor) crew(r *Run, opts []ThreadOption) (*crew, error) {
 	m.level = c.level
 	m.mu.Unlock()
 	c.running.Go(c.level.run)
+	if err := c.open(opts); err != nil {
+		c.end()
+		return nil, fmt.Errorf("block %q: %w", r.block, err)
+	}
+	return c, nil
+}
+
+// open adds the threads to the level, all before any is awaited.
+func (c *crew) open(opts []ThreadOption) error {
 	for i := range c.threads {
 		t, err := c.level.open("t"+strconv.Itoa(i), opts)
 		if err != nil {
-			c.end()
-			return nil, fmt.Errorf("block %q: %w", r.block, err)
+			return err
 		}
-		c.threads[i] = &BlockThread{t, r, i, len(c.threads)}
+		c.threads[i] = &BlockThread{t, c.run, i, len(c.threads)}
 	}
-	return c, nil
+	for _, t := range c.threads {
+		if err := t.thread.await(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // work runs the threads until all have returned, and ends the level.
