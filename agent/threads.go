@@ -70,9 +70,9 @@ func (t *BlockThread) Region(ctx context.Context, name string, work Work, opts .
 //
 // A cancellation of the block ends the context of all its threads. Otherwise a thread
 // is done if it returns no error, or one that is or wraps the [Canceled] of its
-// synchronizer's predicate; what it returned beside that counts. With any other error, or a panic, the
-// context of the other threads ends with that as the cause, and when all have
-// returned the block fails with it; join is not called.
+// synchronizer's predicate; what it returned beside that counts. With any other error,
+// or a panic, the context of the other threads ends with that as the cause, and when
+// all have returned the block fails with it; join is not called.
 //
 // [ThreadState] has [JoinNode] compare the type of the threads' state with what the
 // program declares, if there is one by then. Input and result are as for [Block].

@@ -236,15 +236,15 @@ program:
 	}
 	defer s.Close()
 	rounds := 0
-	next := func(r *agent.Run) (any, error) {
+	next := func(r *agent.Run) error {
 		rounds++
-		return nil, r.Set(struct{ Round int }{rounds})
+		return r.Set(struct{ Round int }{rounds})
 	}
-	code := agent.Block("work", func(_ context.Context, r *agent.Run, _ any) (any, error) { return next(r) })
+	code := agent.Block("work", func(_ context.Context, r *agent.Run, _ any) (any, error) { return nil, next(r) })
 	if threads > 0 {
 		code = agent.ThreadBlock("work", func(_ context.Context, t *agent.BlockThread, _ any) (any, error) {
 			return nil, t.Set(struct{ Done bool }{true})
-		}, func(_ context.Context, r *agent.Run, _ any, _ []any) (any, error) { return next(r) })
+		}, func(_ context.Context, r *agent.Run, _ any, _ []any) (any, error) { return nil, next(r) })
 	}
 	n, err := agent.JoinNode(b.Context(), server.URL(), agent.NodeConfig{Group: "g", Name: "n"}, code)
 	if err != nil {
