@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -487,5 +488,38 @@ func TestThreadsOutliveTheSynchronizer(t *testing.T) {
 	replayed, err := synchronizer.Replay(open(), synchronizer.ReplayOptions{})
 	if err != nil || replayed.FirstDifference != 0 || !replayed.Complete {
 		t.Errorf("the journal of both replays to %+v, %v", replayed, err)
+	}
+}
+
+// TestReturnedThreadsStay: the last state of a thread that has returned is in the
+// global states of the others until they have, too.
+func TestReturnedThreadsStay(t *testing.T) {
+	verifyNoLeaks(t)
+	url, w := runProgram(t, onlyB)
+	first := make(chan struct{})
+	joinNode(t, url, "g", "n", 1, agent.ThreadBlock("b",
+		func(ctx context.Context, t *agent.BlockThread, _ any) (string, error) {
+			ready := struct{ Ready bool }{true}
+			if t.Index() == 1 {
+				defer close(first)
+				return "returned", t.Set(ready)
+			}
+			return "cancelled", t.Region(ctx, "start", func(ctx context.Context, r *agent.Region) error {
+				<-first
+				time.Sleep(20 * time.Millisecond) // So that it has returned.
+				if err := t.Set(ready); err != nil {
+					return err
+				}
+				return r.Wait(ctx)
+			})
+		},
+		func(_ context.Context, _ *agent.Run, _ any, parts []string) (any, error) {
+			if parts[0] != "cancelled" || parts[1] != "returned" {
+				return nil, fmt.Errorf("the threads came to %q", parts)
+			}
+			return nil, nil
+		}))
+	if end := w.end(t); end.Outcome != program.Done {
+		t.Errorf("%v, %s", end.Outcome, end.Reason)
 	}
 }
