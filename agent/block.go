@@ -17,10 +17,12 @@ import (
 const MaxBody = wire.MaxBody
 
 // BlockCode is code that the programs of a group can run on the processors of a
-// node; [Block] makes it.
+// node; [Block] and [ThreadBlock] make it.
 type BlockCode struct {
-	name string
-	run  func(ctx context.Context, r *Run, input []byte) ([]byte, error)
+	name     string
+	threaded bool
+	opts     []ThreadOption
+	run      func(ctx context.Context, r *Run, input []byte) ([]byte, error)
 }
 
 // Name is what programs call the block.
@@ -40,7 +42,7 @@ func (c BlockCode) Name() string { return c.name }
 //
 // The function may be run by several processors of a node at once.
 func Block[In, Out any](name string, fn func(ctx context.Context, r *Run, input In) (Out, error)) BlockCode {
-	return BlockCode{name, func(ctx context.Context, r *Run, input []byte) ([]byte, error) {
+	return BlockCode{name: name, run: func(ctx context.Context, r *Run, input []byte) ([]byte, error) {
 		var in In
 		d := json.NewDecoder(bytes.NewReader(input))
 		d.DisallowUnknownFields()

@@ -27,6 +27,13 @@
 // synchronizer below the group's. It then runs inside the process and the threads
 // report to it through memory; the process's state in the group is its summary.
 //
+// A node ([JoinNode]) is a process whose members are processors: they run the blocks
+// of a program, which are functions with a name ([Block]). One with threads
+// ([ThreadBlock]; figure 2.5) is a function that runs once for each of them, under a
+// thread-level synchronizer that lives as long as they do, and one that joins what they
+// came to. How many threads there are, and what the synchronizer decides, stands in the
+// program, and comes to the node with the answer to its hello.
+//
 // # Rules
 //
 //   - A member takes part from its first state on; where the configuration

@@ -25,6 +25,10 @@ type level struct {
 	m    *Member
 	plan *synccore.Plan
 	pace *pace
+	stop <-chan struct{} // ends its goroutine
+	// told takes a summary, with the lock held, where the process's state is not that
+	// alone: a processor's. Nil elsewhere.
+	told func(row []scgs.Value)
 
 	// Used by the goroutine only.
 	core  *synccore.Core
@@ -58,18 +62,14 @@ const (
 	probePause       = clocksync.Instant(time.Millisecond)
 )
 
-func newLevel(m *Member, section []byte) (*level, error) {
-	plan, err := synccore.FromSection(section)
-	if err != nil {
-		return nil, err
-	}
+func newLevel(m *Member, plan *synccore.Plan, stop <-chan struct{}) *level {
 	l := &level{
-		m: m, plan: plan, pace: newPace(), spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),
+		m: m, plan: plan, pace: newPace(), stop: stop, spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),
 		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true}),
 		state: encoding{observed: m.state.observed},
 	}
 	l.room.L = m.mu
-	return l, nil
+	return l
 }
 
 // setProcess begins a state of the process beside its threads. In the rare case
@@ -112,7 +112,7 @@ func (l *level) setRow(row []scgs.Value) error {
 // fromParent shows signals of the level above to this one. The lock is held.
 func (l *level) fromParent(fresh []control.Outcome) {
 	for _, o := range fresh {
-		if o.Fate == control.OldEpoch {
+		if o.Fate == control.OldEpoch || o.Signal.Predicate == wire.ProgramSignals {
 			continue
 		}
 		if len(l.parent) == maxParentSignals {
@@ -126,7 +126,7 @@ func (l *level) fromParent(fresh []control.Outcome) {
 // summarize makes the process's state in the group the summary of its threads.
 // The lock is held.
 func (l *level) summarize() {
-	if l.summary || !l.plan.Summary() {
+	if l.summary || l.told != nil || !l.plan.Summary() {
 		return
 	}
 	l.summary = true
@@ -155,7 +155,7 @@ func (l *level) shut() {
 	l.room.Broadcast()
 }
 
-// run takes turns until the member is closed.
+// run takes turns until it is stopped.
 func (l *level) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -165,7 +165,7 @@ func (l *level) run() {
 		select {
 		case <-l.pace.wake:
 		case <-timer.C:
-		case <-l.m.stop:
+		case <-l.stop:
 			return
 		}
 	}
@@ -328,6 +328,12 @@ func (l *level) signal(now clocksync.Instant, s synccore.Addressed[wire.Signals]
 
 // tell tells the group about the state of the process. The lock is held.
 func (l *level) tell(now clocksync.Instant, e *synccore.SummaryEvent) {
+	if l.told != nil {
+		if e.Kind == synccore.SummaryStart {
+			l.told(e.Row)
+		}
+		return
+	}
 	core := l.m.core
 	e.At.Within = l.past.within(e.At.Mono)
 	var err error

@@ -14,6 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
@@ -30,8 +31,10 @@ type Member struct {
 	subjects wire.Subjects
 	reports  string // the subject of the member's own
 	log      *slog.Logger
-	level    *level // of the threads; nil if there is none. Set by Join, constant afterwards.
-	section  uint64 // hash of the level's section, of the first answer
+	level    *level      // of the threads; nil if there is none. Set by Join, constant afterwards but for a processor, which has one while a block has threads.
+	section  uint64      // hash of the level's section, of the first answer; a processor's is the newest
+	blocks   []byte      // for a processor, that section: what threads the program's blocks have; guarded by the lock
+	gone     SignalStats // into threads of levels that are over; guarded by the lock
 
 	accepted func()        // is called with the lock when a later hello was taken; nil: nobody is
 	welcomes chan welcomed // capacity 1: the first answer to the hello
@@ -139,11 +142,12 @@ func (m *Member) join(ctx context.Context) error {
 
 // admitted sets up what the first welcome declares.
 func (m *Member) admitted(w *wire.Welcome) error {
-	if len(w.Section) > 0 {
-		level, err := newLevel(m, w.Section)
+	if len(w.Section) > 0 && !wire.IsProcessor(w.Schema) {
+		plan, err := synccore.FromSection(w.Section)
 		if err != nil {
 			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
 		}
+		level := newLevel(m, plan, m.stop)
 		m.mu.Lock()
 		m.level = level
 		m.mu.Unlock()
@@ -234,8 +238,9 @@ func (m *Member) Stats() Stats {
 	defer m.mu.Unlock()
 	s := statsOf(m.core)
 	s.PublishErrors, s.BadFrames = m.publishErrors.Load(), m.badFrames.Load()
+	s.Threads = m.gone
 	if m.level != nil {
-		s.Threads = m.level.signals()
+		s.Threads = s.Threads.add(m.level.signals())
 	}
 	return s
 }

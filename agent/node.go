@@ -63,22 +63,24 @@ const MaxProcessors = 1024
 // Node is a set of processors in this process. They run the blocks that a
 // program's synchronizer starts there.
 type Node struct {
-	cfg     NodeConfig
-	blocks  map[string]*BlockCode
-	control bus.Bus // its connection is that of all members
-	data    bus.Bus // for inputs and results
-	ctx     context.Context
-	cancel  context.CancelFunc
-	mu      sync.Mutex // while processors join
-	members []*processor
-	running sync.WaitGroup
-	leave   func() error
+	cfg      NodeConfig
+	blocks   map[string]*BlockCode
+	threaded []string // of these, the ones with threads, in order
+	control  bus.Bus  // its connection is that of all members
+	data     bus.Bus  // for inputs and results
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	mu       sync.Mutex // while processors join
+	members  []*processor
+	running  sync.WaitGroup
+	leave    func() error
 }
 
 // JoinNode makes processors of this process and joins them to a group whose
 // synchronizer runs a program. It dials two connections to the NATS server at url,
 // one for states and signals, and one for inputs and results. It fails as [Join]
-// does, and if the group's state is not that of processors.
+// does, if the group's state is not that of processors, and if the threads of a block
+// have another state than its [ThreadState].
 //
 // A block whose node is gone is lost to its program, which decides what follows.
 func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCode) (*Node, error) {
@@ -87,7 +89,7 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 		return nil, fmt.Errorf("agent: node %q: %w", cfg.Name, err)
 	}
 	// ctx bounds JoinNode, and the node lives until Close.
-	n.ctx, n.cancel = context.WithCancel(context.Background())
+	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	n.leave = sync.OnceValue(n.end)
 	if n.control, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus node " + cfg.Group + "/" + cfg.Name}); err == nil {
 		n.data, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus data " + cfg.Group + "/" + cfg.Name})
@@ -118,15 +120,13 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 	case cfg.Cores < 1:
 		return nil, fmt.Errorf("%d cores a processor: use 1 or more", cfg.Cores)
 	}
-	labels := make([]scgs.Value, len(cfg.Labels))
-	for i, l := range cfg.Labels {
+	for _, l := range cfg.Labels {
 		if err := wire.CheckToken("label", l); err != nil {
 			return nil, err
 		}
-		labels[i] = scgs.StringValue(l)
 	}
-	if field := (scgs.Field{Name: wire.FieldLabels, Type: scgs.ListOf(scgs.String)}); !field.Accepts(scgs.ListValue(scgs.String, labels...)) {
-		return nil, fmt.Errorf("%d labels of %d bytes: at most %d, of %d bytes together, are told", len(labels), len(strings.Join(cfg.Labels, "")), scgs.MaxElements, scgs.MaxTextBytes)
+	if _, ok := wordList(wire.FieldLabels, cfg.Labels); !ok {
+		return nil, fmt.Errorf("%d labels of %d bytes: at most %d, of %d bytes together, are told", len(cfg.Labels), len(strings.Join(cfg.Labels, "")), scgs.MaxElements, scgs.MaxTextBytes)
 	}
 	if len(blocks) == 0 {
 		return nil, errors.New("it has no blocks: give at least one, as made by Block")
@@ -144,8 +144,26 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 			return nil, fmt.Errorf("block %q is given twice, or has no code", b.name)
 		}
 		n.blocks[b.name] = b
+		if b.threaded {
+			n.threaded = append(n.threaded, b.name)
+		}
+	}
+	slices.Sort(n.threaded)
+	if _, ok := wordList(wire.FieldThreaded, n.threaded); !ok {
+		return nil, fmt.Errorf("%d blocks with threads, with %d bytes of names: at most %d, with %d bytes together, are told", len(n.threaded), len(strings.Join(n.threaded, "")), scgs.MaxElements, scgs.MaxTextBytes)
 	}
 	return n, nil
+}
+
+// wordList is the value of a field with a list of words, if that may have so many.
+func wordList(field string, words []string) (list scgs.Value, ok bool) {
+	values := make([]scgs.Value, len(words))
+	for i, w := range words {
+		values[i] = scgs.StringValue(w)
+	}
+	list = scgs.ListValue(scgs.String, values...)
+	f := scgs.Field{Name: field, Type: scgs.ListOf(scgs.String)}
+	return list, f.Accepts(list)
 }
 
 // join joins the processors, all at once.
@@ -220,7 +238,7 @@ func (n *Node) Processors() []string {
 func (n *Node) Close() error { return n.leave() }
 
 func (n *Node) end() error {
-	n.cancel()
+	n.cancel(ErrClosed)
 	errs := make([]error, len(n.members))
 	var closing sync.WaitGroup
 	for i, p := range n.members {

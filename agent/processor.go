@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
@@ -32,11 +33,13 @@ type processor struct {
 
 	// Guarded by the lock of the member.
 	current *Run
-	row     []scgs.Value     // the state that is told
-	reading *observe.Reading // nil: nothing is observed
+	row     []scgs.Value              // the state that is told
+	reading *observe.Reading          // nil: nothing is observed
+	levels  map[string]*synccore.Plan // above the threads of the program's blocks that have some
 }
 
-// admitted checks that the group is one of processors.
+// admitted checks that the group is one of processors, and that its program's blocks
+// with threads fit the code that is here for them.
 func (p *processor) admitted() error {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
@@ -47,15 +50,48 @@ func (p *processor) admitted() error {
 	p.row = defaults(declared)
 	p.m.accepted = p.admittedAgain
 	own := p.own()
-	labels := make([]scgs.Value, len(p.node.cfg.Labels))
-	for i, l := range p.node.cfg.Labels {
-		labels[i] = scgs.StringValue(l)
-	}
 	own[4] = scgs.StringValue(p.node.cfg.Name)
-	own[5] = scgs.ListValue(scgs.String, labels...)
+	own[5], _ = wordList(wire.FieldLabels, p.node.cfg.Labels)
 	own[6] = scgs.IntValue(int64(p.node.cfg.Cores))
 	if p.node.cfg.Observe != nil && !slices.ContainsFunc(p.declared(), observable) {
 		p.m.log.Warn("nothing that is observed can be told: the state declares none of these fields as a float", "member", p.m.cfg.Name, "fields", observe.Fields())
+	}
+	own[7], _ = wordList(wire.FieldThreaded, p.node.threaded)
+	if err := p.learn(); err != nil {
+		return fmt.Errorf("synchronizer %q: %w", p.m.core.Synchronizer(), err)
+	}
+	for _, name := range p.node.threaded {
+		if err := p.fits(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// learn takes over what threads the program's blocks have. The lock is held.
+func (p *processor) learn() (err error) {
+	p.levels, err = synccore.FromBlocks(p.m.blocks)
+	return err
+}
+
+// fits compares the state that the code of a block declares for its threads with that
+// of the program. The lock is held.
+func (p *processor) fits(block string) error {
+	plan := p.levels[block]
+	if plan == nil {
+		return nil
+	}
+	var hello wire.Hello
+	for _, o := range p.node.blocks[block].opts {
+		if err := o(&hello); err != nil {
+			return fmt.Errorf("block %q: %w", block, err)
+		}
+	}
+	if !hello.Typed {
+		return nil
+	}
+	if err := synccore.MatchSchema(plan.State, hello.Schema); err != nil {
+		return fmt.Errorf("block %q: its threads do not fit the thread-level synchronizer %q of the program: %w", block, plan.Name, err)
 	}
 	return nil
 }
@@ -72,6 +108,9 @@ func defaults(declared scgs.Schema) []scgs.Value {
 // of another program. The lock is held.
 func (p *processor) admittedAgain() {
 	declared := p.m.core.Codec().Schema()
+	if err := p.learn(); err != nil {
+		p.m.log.Error("the threads of the program's blocks cannot be run here", "member", p.m.cfg.Name, "error", err)
+	}
 	if _, open := p.m.core.Start(); open {
 		return // It goes on with the state that it has.
 	}

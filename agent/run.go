@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -158,9 +159,14 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	answer := reception == agentcore.Accepted || reception == agentcore.Refused
 	first := answer && !m.answered
 	m.answered = m.answered || answer
-	if first {
+	processor := reception == agentcore.Accepted && wire.IsProcessor(w.Schema)
+	if processor {
+		m.blocks = slices.Clone(w.Section)
+	}
+	if first || processor {
 		m.section = w.SectionHash
-	} else if reception == agentcore.Accepted && m.accepted != nil {
+	}
+	if !first && reception == agentcore.Accepted && m.accepted != nil {
 		m.accepted()
 	}
 	moved := m.moved(w)

@@ -53,27 +53,41 @@ func (m *Member) Thread(name string, opts ...ThreadOption) (*Thread, error) {
 	if m.level == nil {
 		return nil, fmt.Errorf("agent: thread %q: the configuration declares no threads below group %q: add a synchronizer with members: {threads: N} and the group's as its parent", name, m.cfg.Group)
 	}
-	t := &Thread{name: name, level: m.level, joined: make(chan error, 1), gone: make(chan struct{})}
-	hello := wire.Hello{Member: name, Host: m.cfg.Host, Domain: m.clock.Domain()}
+	t, err := m.level.open(name, opts)
+	if err == nil {
+		err = t.await()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// open adds a thread, which is to be awaited.
+func (l *level) open(name string, opts []ThreadOption) (*Thread, error) {
+	t := &Thread{name: name, level: l, joined: make(chan error, 1), gone: make(chan struct{})}
+	hello := wire.Hello{Member: name, Host: l.m.cfg.Host, Domain: l.m.clock.Domain()}
 	for _, o := range opts {
 		if err := o(&hello); err != nil {
 			return nil, err
 		}
 	}
-	if err := m.level.add(t, hello); err != nil {
-		return nil, err
-	}
+	return t, l.add(t, hello)
+}
+
+// await waits for the level's answer to a new thread.
+func (t *Thread) await() error {
 	select {
 	case err := <-t.joined:
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("agent: thread %q: %w", name, err), t.Close())
+			return errors.Join(fmt.Errorf("agent: thread %q: %w", t.name, err), t.Close())
 		}
-		if len(m.level.plan.State) == 0 {
-			return t, t.Set(struct{}{}) // Where no field is declared, being there is the state.
+		if len(t.level.plan.State) == 0 {
+			return t.Set(struct{}{}) // Where no field is declared, being there is the state.
 		}
-		return t, nil
-	case <-m.stop:
-		return nil, ErrClosed
+		return nil
+	case <-t.level.stop:
+		return ErrClosed
 	}
 }
 
@@ -112,7 +126,7 @@ func (t *Thread) Close() error {
 	t.mu.Unlock()
 	select {
 	case <-t.gone:
-	case <-t.level.m.stop:
+	case <-t.level.stop:
 	}
 	return nil
 }

@@ -186,3 +186,74 @@ func echo(b *testing.B, url string) []time.Duration {
 	}
 	return times
 }
+
+// BenchmarkThreadBlock measures a time round of a loop with one block, without threads
+// and with so many, each of which sets a state: their synchronizer included.
+func BenchmarkThreadBlock(b *testing.B) {
+	for _, threads := range []int{0, 4, 64} {
+		b.Run(fmt.Sprintf("threads=%d", threads), func(b *testing.B) { benchThreads(b, threads) })
+	}
+}
+
+func benchThreads(b *testing.B, threads int) {
+	b.Helper()
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer server.Close()
+	declared := ""
+	if threads > 0 {
+		declared = fmt.Sprintf(", threads: %d, synchronizer: tsync", threads)
+	}
+	cfg, err := synchronizer.ParseProgram("bench.yaml", fmt.Appendf(nil, `
+synchronizers:
+  gsync:
+    members: {group: g, count: 1}
+    state: {round: {type: int, default: 0}}
+    predicates: {enough: {when: "all(members, .round >= %d)"}}
+  tsync:
+    parent: gsync
+    members: {threads: {min: 1, max: 64}}
+    state: {done: bool}
+    predicates: {all-done: {when: "all(members, .done)", signal: {kind: cancel, region: work, to: all}}}
+program:
+  name: bench
+  blocks: {work: {group: g, input: any, output: any%s}}
+  body: {do: work, until: enough}
+`, b.N, declared))
+	if err != nil {
+		b.Fatal(err)
+	}
+	finished := make(chan struct{})
+	s, err := synchronizer.Start(b.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e synchronizer.Event) {
+		if p, ok := e.(synchronizer.Program); ok && p.Kind == synchronizer.ProgramFinish {
+			close(finished)
+		}
+	}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	rounds := 0
+	next := func(r *agent.Run) error {
+		rounds++
+		return r.Set(struct{ Round int }{rounds})
+	}
+	code := agent.Block("work", func(_ context.Context, r *agent.Run, _ any) (any, error) { return nil, next(r) })
+	if threads > 0 {
+		code = agent.ThreadBlock("work", func(_ context.Context, t *agent.BlockThread, _ any) (any, error) {
+			return nil, t.Set(struct{ Done bool }{true})
+		}, func(_ context.Context, r *agent.Run, _ any, _ []any) (any, error) { return nil, next(r) })
+	}
+	n, err := agent.JoinNode(b.Context(), server.URL(), agent.NodeConfig{Group: "g", Name: "n"}, code)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer n.Close()
+	b.ResetTimer()
+	<-finished
+	if b.StopTimer(); rounds != b.N {
+		b.Errorf("%d rounds, want %d", rounds, b.N)
+	}
+}

@@ -27,6 +27,8 @@ command of a block is split at blanks; it gets
 
 Exit code 0 is done, every other one a failure. A block that is cancelled gets
 SIGTERM, and SIGKILL after --grace; what it leaves in its process group is killed.
+An executable cannot be a block that the program gives threads; that needs a node in
+Go with agent.ThreadBlock.
 
 The node waits for the program's synchronizer, and goes on to the next program
 when that has ended. SIGINT (Ctrl-C) or SIGTERM ends it: its blocks are cancelled,

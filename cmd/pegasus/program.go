@@ -76,7 +76,8 @@ const programCheckHelp = `check reads program files and tells every fault of eac
 column and a caret: faults of the synchronizers beside the program; references
 that make cycles or whose results may not be there; types that do not fit;
 switches without predicates, and predicates that nobody declares; blocks and
-processors that nobody declares or uses; what is never reached.
+processors that nobody declares or uses; what is never reached. Of a good file it
+tells which blocks have threads, and which thread-level synchronizer is above them.
 
 Exit codes: 0 all files are good, 1 a file is refused or cannot be read,
 2 wrong usage.`
@@ -103,8 +104,8 @@ func newProgramCheck() *cobra.Command {
 					continue
 				}
 				p := plan.Program()
-				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s (%s, %s, %s)\n", path, p.Name,
-					count(plan.Blocks(), "block instance"), count(len(plan.Predicates()), "predicate"), count(len(p.Processors), "processor")); err != nil {
+				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s (%s, %s, %s)\n%s", path, p.Name,
+					count(plan.Blocks(), "block instance"), count(len(plan.Predicates()), "predicate"), count(len(p.Processors), "processor"), threadsText(p)); err != nil {
 					return fail(err)
 				}
 			}
@@ -172,8 +173,28 @@ func rehearse(w io.Writer, plan *program.Plan) error {
 	r := rehearsal{plan, table}
 	r.walk(0, 1, "", "at the start")
 	_ = table.Flush()
+	if text := threadsText(p); text != "" {
+		b.WriteString("\n" + text)
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// threadsText says which blocks have threads, and who is above these: a line each.
+func threadsText(p *program.Program) string {
+	var text strings.Builder
+	for i := range p.Blocks {
+		b := &p.Blocks[i]
+		if b.Threads == 0 {
+			continue
+		}
+		above := "no synchronizer"
+		if b.Synchronizer != "" {
+			above = b.Synchronizer
+		}
+		fmt.Fprintf(&text, "block %s: %s under %s; it runs on Go nodes that have it as an agent.ThreadBlock\n", b.Name, count(b.Threads, "thread"), above)
+	}
+	return text.String()
 }
 
 func most(n int, none string) string {

@@ -33,7 +33,7 @@ SIGINT (Ctrl-C) or SIGTERM ends it within two seconds: the program is cancelled,
 or, with a journal, left as it is, to go on with --resume.
 
 --dry-run starts nothing and connects to nothing: it tells what would be started
-where, and which predicates decide it.
+where, which predicates decide it, and which blocks have threads.
 
 Exit codes: 0 the program is done, 1 it failed, was cancelled or was left, or the
 file is refused or a server cannot be reached, 2 wrong usage.`

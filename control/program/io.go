@@ -74,6 +74,9 @@ type Node struct {
 	Cores  int      `json:"cores,omitempty"` // at least 1
 	Labels []string `json:"labels,omitempty"`
 	Alone  bool     `json:"alone,omitempty"` // it runs one block at a time
+	// Threaded names the blocks whose code there has threads. A block runs where it is
+	// named if it has threads, and elsewhere if it has none.
+	Threaded []string `json:"threaded,omitempty"`
 }
 
 // Held is what a node knows of a block.

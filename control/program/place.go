@@ -2,6 +2,7 @@ package program
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -33,6 +34,10 @@ func (p *proc) fits(h *host) bool {
 
 func (p *proc) full() bool { return p.want.Count > 0 && len(p.bound) >= p.want.Count }
 
+// can reports whether the code of a block on a node has threads exactly if the block
+// has.
+func (h *host) can(b *Block) bool { return slices.Contains(h.Threaded, b.Name) == (b.Threads > 0) }
+
 // attempt starts a block once more, or lets it wait for a node.
 func (r *Run) attempt(f int32) {
 	x := &r.frames[f]
@@ -41,12 +46,15 @@ func (r *Run) attempt(f int32) {
 		r.instances++
 		x.id.Instance = r.instances
 		if _, why := r.resolve(f, n); why != "" {
-			x.state, x.cause, x.reason = stopping, Failed, why
-			r.conclude(f)
+			r.giveUp(f, why)
 			return
 		}
 	}
 	x.id.Attempt++
+	if why := r.unable(f); why != "" {
+		r.giveUp(f, why)
+		return
+	}
 	p := &r.procs[n.proc]
 	if p.first == 0 {
 		if on := r.choose(f); on >= 0 {
@@ -61,6 +69,36 @@ func (r *Run) attempt(f int32) {
 		p.first = f + 1
 	}
 	p.last = f + 1
+}
+
+// giveUp ends a block as failed. It is on no node and does not wait for one.
+func (r *Run) giveUp(f int32, why string) {
+	x := &r.frames[f]
+	x.state, x.cause, x.reason = stopping, Failed, why
+	r.conclude(f)
+}
+
+// unable says why none of the nodes that a block's processor is mapped to can run
+// it; it is empty if one can, or there is none.
+func (r *Run) unable(f int32) string {
+	n := &r.plan.nodes[r.frames[f].node]
+	b, p := &r.plan.program.Blocks[n.block], &r.procs[n.proc]
+	if !p.mapped || len(p.bound) == 0 {
+		return ""
+	}
+	for _, h := range p.bound {
+		if r.hosts[h].can(b) {
+			return ""
+		}
+	}
+	where := "node " + r.hosts[p.bound[0]].Name
+	if more := len(p.bound) - 1; more > 0 {
+		where += fmt.Sprintf(" and %d more", more)
+	}
+	if b.Threads > 0 {
+		return fmt.Sprintf("block %q has %d threads, and its code on %s has none: an executable cannot have them, and a Go node needs agent.ThreadBlock; keep it off other nodes by a label", b.Name, b.Threads, where)
+	}
+	return fmt.Sprintf("block %q has no threads, and its code on %s is for threads: declare threads: N for it", b.Name, where)
 }
 
 // dequeue takes out a block that waits for a node.
@@ -90,7 +128,7 @@ func (r *Run) choose(f int32) int32 {
 	}
 	for _, h := range p.bound {
 		a := &r.hosts[h]
-		if p.want.Cores > a.Cores-a.reserved || a.Alone && a.load > 0 {
+		if p.want.Cores > a.Cores-a.reserved || a.Alone && a.load > 0 || !a.can(&r.plan.program.Blocks[r.plan.nodes[x.node].block]) {
 			continue
 		}
 		tried := slices.Contains(x.tried, h)
@@ -164,27 +202,31 @@ func (r *Run) attemptFailed(f int32, reason string) {
 		}
 		r.attempt(f)
 	default:
-		x.state, x.cause, x.reason = stopping, Failed, reason
-		r.conclude(f)
+		r.giveUp(f, reason)
 	}
 }
 
 // place starts what waits for nodes, if some may have become free. What waits
 // for one processor is served in order.
 func (r *Run) place() {
-	if !r.freed {
-		return
-	}
-	r.freed = false
-	for i := range r.procs {
-		for p := &r.procs[i]; p.first > 0; {
-			f := p.first - 1
-			on := r.choose(f)
-			if on < 0 {
-				break
+	for r.freed {
+		r.freed = false
+		for i := range r.procs {
+			for p := &r.procs[i]; p.first > 0; {
+				f := p.first - 1
+				if why := r.unable(f); why != "" {
+					r.dequeue(f)
+					r.giveUp(f, why)
+					r.settle()
+					continue
+				}
+				on := r.choose(f)
+				if on < 0 {
+					break
+				}
+				r.dequeue(f)
+				r.put(f, on)
 			}
-			r.dequeue(f)
-			r.put(f, on)
 		}
 	}
 }
@@ -205,7 +247,7 @@ func (r *Run) join(in *Input) {
 	}
 	x := &r.hosts[h]
 	x.Node, x.present = in.Node, true
-	x.Labels = slices.Clone(in.Node.Labels)
+	x.Labels, x.Threaded = slices.Clone(in.Node.Labels), slices.Clone(in.Node.Threaded)
 	for i := range r.procs {
 		r.bind(&r.procs[i], h)
 	}

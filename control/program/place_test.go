@@ -2,6 +2,8 @@ package program_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -120,6 +122,79 @@ func TestPlacement(t *testing.T) {
 			}
 			if !mapped && len(live) > 0 {
 				t.Fatal("something began before the processor was mapped")
+			}
+		}
+	})
+}
+
+// TestPlacementOfThreads draws nodes that come and go, with code for blocks that has
+// threads or none: a block starts only where its code is as declared, fails for that
+// only while no node has such code, and waits only while there is no node.
+func TestPlacementOfThreads(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		a := program.Do{Block: "a", Retry: program.MaxRetry, Else: program.Do{Block: "b", Retry: program.MaxRetry}}
+		plan, err := program.Compile(&program.Program{
+			Name: "threads", Blocks: []program.Block{{Name: "a", Threads: 2}, {Name: "b"}},
+			Body: program.Par{Times: 10, Of: []program.Construct{a}},
+		}, &program.Env{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		run, out := program.NewRun(plan), &program.Output{}
+		nodes := map[string]program.Node{}
+		can := func(n program.Node, block string) bool { return slices.Contains(n.Threaded, block) == (block == "a") }
+		number := uint64(0)
+		step := func(in *program.Input) {
+			run.Step(0, in, out)
+			for _, x := range out.Actions {
+				switch x.Kind {
+				case program.ActStart:
+					if n := nodes[x.Node]; !can(n, plan.Info(x.Construct).Name) {
+						t.Fatalf("%s on %+v", line(&x), n)
+					}
+				case program.ActEnd:
+					info := plan.Info(x.Construct)
+					if info.Kind != program.KindDo || x.Outcome != program.Failed || !strings.HasPrefix(x.Reason, "block \""+info.Name+"\" has ") {
+						continue
+					}
+					for _, n := range nodes {
+						if can(n, info.Name) {
+							t.Fatalf("%s, and %+v could run it", line(&x), n)
+						}
+					}
+				case program.ActRefuse:
+					t.Fatal(x.Reason)
+				}
+			}
+			for _, x := range run.Blocks() {
+				if x.Node == "" && len(nodes) > 0 {
+					t.Fatalf("%s waits, and there are nodes: %+v", x.Block, nodes)
+				}
+			}
+		}
+		step(&program.Input{Kind: program.InBegin})
+		for range rapid.IntRange(1, 40).Draw(t, "events") {
+			if run.Finished() {
+				break
+			}
+			name := fmt.Sprintf("n%d", rapid.IntRange(0, 3).Draw(t, "node"))
+			_, present := nodes[name]
+			switch {
+			case !present:
+				n := program.Node{Name: name, Cores: 1, Threaded: rapid.SliceOfNDistinct(rapid.SampledFrom([]string{"a", "b"}), 0, 2, rapid.ID).Draw(t, "threaded")}
+				nodes[name] = n
+				step(&program.Input{Kind: program.InJoined, Node: n})
+			case rapid.Bool().Draw(t, "leaves"):
+				delete(nodes, name)
+				step(&program.Input{Kind: program.InLeft, Node: program.Node{Name: name}})
+			default:
+				for _, x := range run.Blocks() {
+					if x.Node == name {
+						number++
+						step(&program.Input{Kind: program.InDone, Block: x.Block, Decision: control.Decision{Synchronizer: "s", Number: number}})
+						break
+					}
+				}
 			}
 		}
 	})

@@ -47,7 +47,8 @@ type Block struct {
 	Input, Output Type
 	// Threads is how many threads the block runs inside its process, with the
 	// thread-level synchronizer Synchronizer above them (PEGASUS paper, figure
-	// 2.5). The block ends when all of them have.
+	// 2.5), or none. The block ends when all of them have. It runs only on nodes that
+	// name it in [Node.Threaded], and one without threads only on the others.
 	Threads      int
 	Synchronizer string
 }

@@ -45,7 +45,7 @@ const header = `synchronizers:
 //	[@TIME] epoch SYNCHRONIZER N
 //	[@TIME] PREDICATE true|false|unknown [epoch=N] [term=N]
 //	[@TIME] started|done|failed INSTANCE[.ATTEMPT] [RESULT or WHY]
-//	[@TIME] joined NODE [CORES] [LABEL...] | left NODE
+//	[@TIME] joined NODE [CORES] [LABEL...] [threads=BLOCK...] | left NODE
 //	[@TIME] report NODE [INSTANCE.ATTEMPT=started|done|failed...]
 //
 // A TIME is in ms; without one the clock stands still. "restore" goes on with a
@@ -92,7 +92,13 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) string {
 			var n int
 			d.ScanArgs(t, "nodes", &n)
 			for i := range n {
-				s.step(&program.Input{Kind: program.InJoined, Node: program.Node{Name: "n" + strconv.Itoa(i+1), Cores: 1}})
+				node := program.Node{Name: "n" + strconv.Itoa(i+1), Cores: 1}
+				for _, b := range file.Program.Blocks {
+					if b.Threads > 0 {
+						node.Threaded = append(node.Threaded, b.Name)
+					}
+				}
+				s.step(&program.Input{Kind: program.InJoined, Node: node})
 			}
 		}
 		return ""
@@ -186,9 +192,11 @@ func (s *story) parse(words []string) (*program.Input, bool) {
 		for _, w := range rest[1:] {
 			if n, err := strconv.Atoi(w); err == nil {
 				in.Node.Cores = n
-				continue
+			} else if block, ok := strings.CutPrefix(w, "threads="); ok {
+				in.Node.Threaded = append(in.Node.Threaded, block)
+			} else {
+				in.Node.Labels = append(in.Node.Labels, w)
 			}
-			in.Node.Labels = append(in.Node.Labels, w)
 		}
 	case "left":
 		in.Kind, in.Node.Name = program.InLeft, rest[0]

@@ -261,3 +261,13 @@ func TestBadCommands(t *testing.T) {
 		}
 	}
 }
+
+// TestNoThreads: an executable is no block with threads.
+func TestNoThreads(t *testing.T) {
+	w := start(t, "program: {name: p, blocks: {b: {output: any, threads: 2}}, body: b}")
+	w.node(t, "true", 0)
+	want := `block "b" has 2 threads, and its code on node a-0 has none: an executable cannot have them, and a Go node needs agent.ThreadBlock; keep it off other nodes by a label`
+	if end := w.end(t); end.Outcome != program.Failed || end.Reason != want {
+		t.Errorf("%v, %s; want %s", end.Outcome, end.Reason, want)
+	}
+}

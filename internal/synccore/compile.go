@@ -45,6 +45,10 @@ type Plan struct {
 // Summary reports whether the level has a summary for its parent.
 func (p *Plan) Summary() bool { return len(p.summary) > 0 }
 
+// Summarizes reports whether the summary has an expression for the i-th field of
+// the parent's state.
+func (p *Plan) Summarizes(i int) bool { return p.summary[i].program != nil }
+
 // Groups names the other groups that signals of the plan go to. Whoever hosts the
 // machine lets it hear their members.
 func (p *Plan) Groups() []string {
@@ -436,16 +440,28 @@ func (c *compiler) summary() {
 	if c.plan.Parent == "" {
 		return
 	}
+	blocks := c.sec.ParentState // what a processor has not set itself
+	processors := wire.IsProcessor(blocks)
+	if processors {
+		blocks = blocks[:len(blocks)-wire.ProcessorFields]
+		if len(summary) == 0 {
+			return // Then the blocks tell it.
+		}
+	}
 	c.plan.above = c.sec.ParentState
 	for _, e := range summary {
-		if c.sec.ParentState.Index(e.Key) < 0 {
+		switch {
+		case c.sec.ParentState.Index(e.Key) < 0:
 			c.report("summary."+e.Key, -1, fmt.Sprintf("the state of %q has no field %q", c.plan.Parent, e.Key), "")
+		case blocks.Index(e.Key) < 0:
+			c.report("summary."+e.Key, -1, fmt.Sprintf("the field %q is the processor's own", e.Key), "leave it out")
 		}
 	}
 	for _, field := range c.sec.ParentState {
 		t := told{fallback: field.Default}
 		src, ok := summary.Get(field.Name)
 		switch {
+		case !ok && processors: // It stays as it is.
 		case ok && field.Type.IsList():
 			c.report("summary."+field.Name, -1, fmt.Sprintf("a summary has single values, and %s is a list", field), "leave it out, and give it a default at the parent")
 		case ok:

@@ -286,13 +286,17 @@ func (c *Core) ended(r *blockRun, in *program.Input, out *Output) {
 func (c *Core) enroll(m *member, out *Output) {
 	row := c.rows.get(m.state.Ref)
 	own := row[len(row)-wire.ProcessorFields:]
-	labels := make([]string, own[5].Len())
-	for i := range labels {
-		labels[i] = own[5].At(i).Text()
-	}
 	c.exec.processors[m.name] = &processor{name: m.name}
-	node := program.Node{Name: m.name, Cores: max(1, int(own[6].Int())), Labels: labels, Alone: true}
+	node := program.Node{Name: m.name, Cores: max(1, int(own[6].Int())), Labels: texts(own[5]), Alone: true, Threaded: texts(own[7])}
 	c.interpret(&program.Input{Kind: program.InJoined, Node: node}, out)
+}
+
+func texts(list scgs.Value) []string {
+	words := make([]string, list.Len())
+	for i := range words {
+		words[i] = list.At(i).Text()
+	}
+	return words
 }
 
 // stray cancels a block that nobody waits for any more: of a program that was here

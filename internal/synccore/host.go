@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -56,15 +57,76 @@ func (p *parser) host() string {
 	return host.Key
 }
 
-// runs makes the synchronizer of the plan run a program.
-func (p *Plan) runs(prog *program.Plan) {
+// runs makes the synchronizer of the plan run a program. Its members learn of the
+// threads of blocks by the level below.
+func (p *Plan) runs(prog *program.Plan, levels map[string]Section) {
 	p.program = prog
+	p.below = threadsOf(prog.Program(), levels)
 	for _, name := range prog.Predicates() {
 		synchronizer, predicate, _ := strings.Cut(name, ".")
 		for _, r := range p.rules {
 			r.read = r.read || synchronizer == p.Name && r.name == predicate
 		}
 	}
+}
+
+// blockLevels are the blocks of a program that have threads, and the sections of the
+// thread-level synchronizers above these.
+type blockLevels struct {
+	Blocks   []blockLevel
+	Sections []Section
+}
+
+type blockLevel struct {
+	Block        string
+	Threads      int
+	Synchronizer string `json:",omitempty"` // empty: one that declares nothing
+}
+
+// threadsOf encodes what the program's blocks have for threads, nil for nothing.
+func threadsOf(p *program.Program, levels map[string]Section) []byte {
+	var l blockLevels
+	for i := range p.Blocks {
+		b := &p.Blocks[i]
+		if b.Threads == 0 {
+			continue
+		}
+		l.Blocks = append(l.Blocks, blockLevel{b.Name, b.Threads, b.Synchronizer})
+		sec, ok := levels[b.Synchronizer]
+		if ok && !slices.ContainsFunc(l.Sections, func(s Section) bool { return s.Name == sec.Name }) {
+			l.Sections = append(l.Sections, sec)
+		}
+	}
+	if len(l.Blocks) == 0 {
+		return nil
+	}
+	return encoded(l)
+}
+
+// FromBlocks compiles the levels of the blocks with threads, by block, as they came
+// with a Welcome of a synchronizer that runs a program.
+func FromBlocks(raw []byte) (map[string]*Plan, error) {
+	plans := map[string]*Plan{}
+	if len(raw) == 0 {
+		return plans, nil
+	}
+	var l blockLevels
+	if err := json.Unmarshal(raw, &l); err != nil {
+		return nil, fmt.Errorf("the threads of blocks: %w", err)
+	}
+	for _, b := range l.Blocks {
+		sec := Section{Name: b.Block}
+		if i := slices.IndexFunc(l.Sections, func(s Section) bool { return s.Name == b.Synchronizer }); i >= 0 {
+			sec = l.Sections[i]
+		}
+		sec.Synchronizer.Members = Members{Threads: true, Min: b.Threads, Count: b.Threads, Max: b.Threads}
+		plan, err := fromSection(&sec)
+		if err != nil {
+			return nil, fmt.Errorf("block %q: %w", b.Block, err)
+		}
+		plans[b.Block] = plan
+	}
+	return plans, nil
 }
 
 // Program is the program that the synchronizer runs on its members, nil if there
@@ -81,11 +143,6 @@ func (f *ProgramFile) Runnable() (*Plan, error) {
 	}
 	if host == nil {
 		return nil, errors.New("the blocks of a program run on the members of one synchronizer, and the file declares several, or only one for threads: leave one")
-	}
-	for _, b := range f.Program.Blocks {
-		if b.Threads > 0 {
-			return nil, fmt.Errorf("block %q: the threads of a block are not run yet: let its code start them", b.Name)
-		}
 	}
 	for _, name := range f.Plan.Predicates() {
 		if synchronizer, _, _ := strings.Cut(name, "."); synchronizer != host.Name {

@@ -47,6 +47,7 @@ type parser struct {
 	cfg       *Config
 	overrides []Override
 	plans     Plans
+	levels    map[string]Section // those of threads in a file with a program, which has one for each kind of block
 }
 
 func path(parts ...string) string { return "synchronizers." + strings.Join(parts, ".") }
@@ -116,7 +117,7 @@ func (p *parser) tree(name string, s Synchronizer) {
 		p.doc.FaultAt(path(name, "parent"), "only a thread-level synchronizer, members: {threads: N}, can have a parent")
 	}
 	for _, other := range p.cfg.Synchronizers {
-		if other.Key < name && other.Value.Parent == s.Parent && other.Value.Members.Threads && s.Members.Threads {
+		if p.levels == nil && other.Key < name && other.Value.Parent == s.Parent && other.Value.Members.Threads && s.Members.Threads {
 			p.doc.FaultAt(path(name, "parent"), "%q and %q are both thread-level synchronizers below %q: a process hosts one", other.Key, name, s.Parent)
 		}
 	}
@@ -172,8 +173,14 @@ func (p *parser) level(name string, s Synchronizer) {
 	})
 	plan.Warnings = warnings(p.doc, plan, &sec)
 	p.plans = append(p.plans, plan)
-	if s.Members.Threads && plan.Parent != "" {
-		p.handDown(plan, sec)
+	switch {
+	case !s.Members.Threads || plan.Parent == "":
+	case p.levels != nil:
+		p.levels[name] = sec
+	default:
+		if parent := p.plans.Get(plan.Parent); parent != nil {
+			parent.below = encoded(sec)
+		}
 	}
 }
 
@@ -187,16 +194,13 @@ func (p *parser) fits() {
 	}
 }
 
-// handDown leaves the section with the level above, which sends it to its
-// members.
-func (p *parser) handDown(plan *Plan, sec Section) {
-	raw, err := json.Marshal(sec)
+// encoded is what the level above sends to its members of the one below.
+func encoded(sections any) []byte {
+	raw, err := json.Marshal(sections)
 	if err != nil {
-		panic(fmt.Sprintf("synccore: section %q does not encode: %v", sec.Name, err))
+		panic(fmt.Sprintf("synccore: %+v does not encode: %v", sections, err))
 	}
-	if parent := p.plans.Get(plan.Parent); parent != nil {
-		parent.below = raw
-	}
+	return raw
 }
 
 // Get returns the plan of that name, or nil.
@@ -223,8 +227,12 @@ func FromSection(raw []byte) (*Plan, error) {
 	if err := json.Unmarshal(raw, &sec); err != nil {
 		return nil, fmt.Errorf("section of the synchronizer below: %w", err)
 	}
+	return fromSection(&sec)
+}
+
+func fromSection(sec *Section) (*Plan, error) {
 	var faults []error
-	plan := compile(&sec, func(at string, _ int, message, _ string) {
+	plan := compile(sec, func(at string, _ int, message, _ string) {
 		faults = append(faults, fmt.Errorf("section %s: %s: %s", sec.Name, at, message))
 	})
 	if len(faults) > 0 {

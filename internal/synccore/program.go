@@ -33,7 +33,7 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 		return nil, err
 	}
 	whole := !faulty(err)
-	p := parser{doc: doc, cfg: &Config{raw.Synchronizers}}
+	p := parser{doc: doc, cfg: &Config{raw.Synchronizers}, levels: map[string]Section{}}
 	host := p.host()
 	p.all()
 	file := &ProgramFile{Program: raw.Program.value()}
@@ -53,8 +53,12 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 	for _, plan := range p.plans {
 		plan.source = source
 		if plan.Name == host {
-			plan.runs(file.Plan)
+			plan.runs(file.Plan, p.levels)
 		}
+	}
+	p.fits()
+	if err := doc.Err(); err != nil {
+		return nil, err
 	}
 	return file, nil
 }

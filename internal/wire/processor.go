@@ -34,15 +34,16 @@ const (
 // The fields that the state of a processor has beside those that are declared for
 // its blocks, in this order behind them.
 const (
-	FieldPhase   = "phase"
-	FieldBlock   = "block"
-	FieldProgram = "program"
-	FieldRun     = "run"
-	FieldNode    = "node"
-	FieldLabels  = "labels"
-	FieldCores   = "cores"
+	FieldPhase    = "phase"
+	FieldBlock    = "block"
+	FieldProgram  = "program"
+	FieldRun      = "run"
+	FieldNode     = "node"
+	FieldLabels   = "labels"
+	FieldCores    = "cores"
+	FieldThreaded = "threaded" // the blocks whose code there has threads
 
-	ProcessorFields = 7
+	ProcessorFields = 8
 )
 
 // ProcessorSchema is the declaration of these fields. Each has a default, so that
@@ -57,6 +58,7 @@ func ProcessorSchema() scgs.Schema {
 		{Name: FieldNode, Type: scgs.String, Default: scgs.StringValue("")},
 		{Name: FieldLabels, Type: scgs.ListOf(scgs.String), Default: scgs.ListValue(scgs.String)},
 		{Name: FieldCores, Type: scgs.Int, Default: scgs.IntValue(0)},
+		{Name: FieldThreaded, Type: scgs.ListOf(scgs.String), Default: scgs.ListValue(scgs.String)},
 	}
 }
 
