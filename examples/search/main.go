@@ -38,7 +38,7 @@ var config []byte
 const (
 	nodes    = 4
 	climbers = 8 // on these nodes, as program.yaml says
-	bound    = 0.005
+	bound    = 0.004
 )
 
 func main() {

@@ -38,16 +38,17 @@ func TestClimb(t *testing.T) {
 }
 
 var verdict = regexp.MustCompile(`(?m)^n[0-3]-[01] has found pull 9\.\d+, drag 0\.0\d+, start -?2\.\d+ after \d+ climbs of all
-ok: error 0\.00\d+, below 0\.005, and the same in one process; by decision gsync/\d+/\d+ [1-7] others of 8 climbers were stopped inside their regions$`)
+ok: error 0\.00\d+, below 0\.004, and the same in one process; by decision gsync/\d+/\d+ [1-7] others of 8 climbers were stopped inside their regions$`)
 
-// TestSearch runs the program from several places. Its verdict evaluates what was found in one
+// TestSearch runs the program from places where one climber finds something long before
+// all others, and as its first climb. Its verdict evaluates what was found in one
 // process, and counts those that were stopped twice: as they say, and as the synchronizer does.
 func TestSearch(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "search.exe")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	for _, seed := range []string{"1", "2"} {
+	for _, seed := range []string{"1", "5"} {
 		out, err := exec.CommandContext(t.Context(), path, "-seed", seed).CombinedOutput()
 		if err != nil || !verdict.Match(out) {
 			t.Errorf("search -seed %s: %v, no verdict in\n%s", seed, err, out)
