@@ -89,7 +89,8 @@ Flags:
                    within bounds that the processes measure
   -program         the same search as a program: its flow and its predicates are in
                    examples/tsp/program.yaml, and so is the number of processes; goes
-                   with -instance, -seed, -subtasks, -time and -v only
+                   with -instance, -seed, -subtasks, -time and -v only; it prints a
+                   tour when that is proven, not before
   -v               tell of every decision, epoch and late signal
   -worker          be a worker of a run that is there; needs -nats
   -run ID          of which run, if the server has several
