@@ -39,7 +39,13 @@ func layoutOf(t reflect.Type) (*layout, error) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		tag, tagged := f.Tag.Lookup("pegasus")
-		if !f.IsExported() || tag == "-" {
+		if tag == "-" {
+			continue
+		}
+		if f.Anonymous {
+			return nil, fmt.Errorf("agent: %v embeds %v, whose fields are not looked at: write them out, or leave it out with the tag `pegasus:\"-\"`", t, f.Type)
+		}
+		if !f.IsExported() {
 			continue
 		}
 		name := tag

@@ -76,6 +76,10 @@ func TestSetRefuses(t *testing.T) {
 			Phase *string
 			Load  float64
 		}{}, "field Phase of struct"},
+		{"an embedded struct", struct {
+			state
+			More int
+		}{}, "embeds agent_test.state, whose fields are not looked at: write them out, or leave it out with the tag `pegasus:\"-\"`"},
 		{"a reserved name", struct{ Name string }{}, `field "name" is reserved`},
 	}
 	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {

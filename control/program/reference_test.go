@@ -345,6 +345,8 @@ func (r *reference) stop(x *instance, inside []*instance) {
 		x.cause, x.due, x.decision, x.els = 0, clocksync.MaxInstant, control.Decision{}, r.begin(x.info.Else, x, -1)
 	case x.cause == program.Done:
 		r.join(x)
+	case x.info.Kind == program.KindDo && x.ended && !x.failed && x.els == nil && x.parent != nil && x.parent.info.Kind == program.KindPar && x.parent.cause == program.Done:
+		r.end(x, program.Done) // Before the JOIN's cancellation reached it.
 	default:
 		r.end(x, x.cause)
 	}

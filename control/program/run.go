@@ -631,6 +631,17 @@ func (r *Run) block(in *Input) {
 	}
 }
 
+// joining reports whether a JOIN waits for what it has cancelled: of that it takes
+// the results of blocks that had ended by themselves. One of them may be why its
+// predicate is true.
+func (r *Run) joining(f int32) bool {
+	if f < 0 {
+		return false
+	}
+	x := &r.frames[f]
+	return r.plan.nodes[x.node].kind == KindPar && x.state == stopping && x.cause == Done
+}
+
 // done ends a block with its result.
 func (r *Run) done(f int32, in *Input) {
 	x := &r.frames[f]
@@ -647,7 +658,7 @@ func (r *Run) done(f int32, in *Input) {
 	}
 	x.passed = verdict{decision: in.Decision, at: r.steps}
 	// It may have ended before the cancellation reached it.
-	if x.state == stopping {
+	if x.state == stopping && !r.joining(x.parent) {
 		r.conclude(f)
 		return
 	}

@@ -26,12 +26,15 @@ type lead struct {
 	journal string
 	lines   chan line
 
-	nodes  [parts]*exec.Cmd
-	leader *exec.Cmd
-	reader sync.WaitGroup // of the leader's output
+	nodes   [parts]*exec.Cmd
+	leader  *exec.Cmd
+	readers sync.WaitGroup // of what they print
 
-	starts, lost, rounds, kills int
-	decision                    string
+	begun     bool // the program has
+	runs      int  // of blocks
+	nodeKills int
+	syncKills int
+	decision  string
 }
 
 // start runs all of it.
@@ -64,6 +67,7 @@ func start(ctx context.Context, f *flags) error {
 	if err != nil {
 		return err
 	}
+	l.stop()
 	return l.verdict(result)
 }
 
@@ -75,25 +79,30 @@ func (l *lead) command(args ...string) *exec.Cmd {
 
 func (l *lead) node(i int) error {
 	l.nodes[i] = l.command("-role", "node", "-name", "n"+strconv.Itoa(i))
-	return l.nodes[i].Start()
+	return l.begin(l.nodes[i])
 }
 
 func (l *lead) synchronizer() error {
 	l.leader = l.command("-role", "synchronizer", "-journal", l.journal)
-	out, err := l.leader.StdoutPipe()
+	return l.begin(l.leader)
+}
+
+func (l *lead) begin(cmd *exec.Cmd) error {
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return err
 	}
-	if err := l.leader.Start(); err != nil {
+	if err := cmd.Start(); err != nil {
 		return err
 	}
-	l.reader.Go(func() { l.read(out) })
+	l.readers.Go(func() { l.read(out) })
 	return nil
 }
 
-// read takes the lines of a synchronizer until it ends. One that was cut by a kill is
-// no loss: the next life tells what follows from its journal.
-func (l *lead) read(out io.Reader) {
+// read takes the lines of a process until it ends. One of a synchronizer that was cut
+// by a kill is no loss: the next life tells what follows from its journal.
+func (l *lead) read(out io.ReadCloser) {
+	defer out.Close() //nolint:errcheck // It was read to its end.
 	text := bufio.NewScanner(out)
 	text.Buffer(nil, 4<<20)
 	for text.Scan() {
@@ -122,11 +131,10 @@ func (l *lead) follow(ctx context.Context) (*work, error) {
 				return x.Result, nil
 			}
 		case <-kill.C:
-			if l.kills == l.f.kills || l.starts == 0 {
+			if l.nodeKills+l.syncKills == l.f.kills || !l.begun {
 				kill.Reset(pause())
 				continue
 			}
-			l.kills++
 			if err := l.kill(random.IntN(parts + 1)); err != nil {
 				return nil, err
 			}
@@ -138,9 +146,11 @@ func (l *lead) follow(ctx context.Context) (*work, error) {
 // kill ends a node, or the synchronizer, and starts it anew.
 func (l *lead) kill(which int) error {
 	if which < parts {
+		l.nodeKills++
 		end(l.nodes[which])
 		return l.node(which)
 	}
+	l.syncKills++
 	end(l.leader)
 	return l.synchronizer()
 }
@@ -148,23 +158,22 @@ func (l *lead) kill(which int) error {
 func end(cmd *exec.Cmd) {
 	if cmd != nil && cmd.Process != nil {
 		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
+		_, _ = cmd.Process.Wait() // Wait of cmd would cut off what it has printed.
 	}
 }
 
 func (l *lead) count(x *line) {
 	switch {
 	case x.Event == "start":
-		l.starts++
-	case x.Event == "lost":
-		l.lost++
+		l.begun = true
+	case x.Event == "run":
+		l.runs++
 	case x.Event == "pass" && x.Predicate != "":
-		l.rounds++
 		l.decision = x.Decision
 	}
 }
 
-// stop ends every process, and takes what the synchronizer has still to say.
+// stop ends every process, and counts what they have still to say.
 func (l *lead) stop() {
 	for _, cmd := range l.nodes {
 		end(cmd)
@@ -172,12 +181,13 @@ func (l *lead) stop() {
 	end(l.leader)
 	done := make(chan struct{})
 	go func() {
-		l.reader.Wait()
+		l.readers.Wait()
 		close(done)
 	}()
 	for {
 		select {
-		case <-l.lines:
+		case x := <-l.lines:
+			l.count(&x)
 		case <-done:
 			return
 		}
@@ -193,8 +203,38 @@ func (l *lead) verdict(w *work) error {
 	if w.Sum != reference.Sum || len(w.Pieces) != len(reference.Pieces) {
 		return fmt.Errorf("the integral is %.17g by %d pieces, and one process comes to %.17g by %d", w.Sum, len(w.Pieces), reference.Sum, len(reference.Pieces))
 	}
-	fmt.Printf("%d pieces, %d starts, of which %d were lost and repeated; %d processes killed\n", len(w.Pieces), l.starts, l.lost, l.kills)
+	blocks, err := once(w.Used, w.Round)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%d pieces from %d blocks, each used once; %d ran again; %d nodes and %d synchronizers killed\n", len(w.Pieces), blocks, l.runs-blocks, l.nodeKills, l.syncKills)
 	fmt.Printf("ok: the integral is %.12g; at one instant (decision %s) the errors of %d processes were together %.2g, below %.0e; one process comes to the same\n",
 		w.Sum, l.decision, parts, w.Error, bound)
 	return nil
+}
+
+// once counts the blocks that a result of so many rounds is made of: each of them
+// has to be there once, by a run of its own.
+func once(used []use, round int) (blocks int, err error) {
+	runs, missing := map[uint64]bool{}, map[use]bool{{Block: "divide"}: true}
+	for r := 1; r < round; r++ {
+		missing[use{Block: "refine", Round: r + 1}] = true
+		for part := range parts {
+			missing[use{Block: "integrate", Round: r, Part: part}] = true
+		}
+	}
+	blocks = len(missing)
+	for _, u := range used {
+		what := u
+		what.Run = 0
+		if !missing[what] || runs[u.Run] {
+			return 0, fmt.Errorf("the result of %s, round %d, part %d, run %d, is used twice or by mistake", u.Block, u.Round, u.Part, u.Run)
+		}
+		delete(missing, what)
+		runs[u.Run] = true
+	}
+	if len(missing) > 0 {
+		return 0, fmt.Errorf("%d blocks are missing in the result", len(missing))
+	}
+	return blocks, nil
 }

@@ -72,20 +72,38 @@ type state struct {
 // node is a process that runs blocks.
 func node(ctx context.Context, f *flags) error {
 	var now state
-	pause := func(ctx context.Context) {
+	out := newReport(os.Stdout)
+	// Each run is told before it does anything, so that one that is killed counts.
+	begun := func(ctx context.Context, r *agent.Run) error {
+		if err := out.Encode(line{Event: "run", Block: r.Block()}); err != nil {
+			return err
+		}
 		select {
 		case <-time.After(f.slow):
+			return nil
 		case <-ctx.Done():
+			return context.Cause(ctx)
 		}
 	}
 	n, err := agent.JoinNode(ctx, f.url, agent.NodeConfig{Group: "parts", Name: f.name, JoinTimeout: time.Hour},
-		agent.Block("divide", func(ctx context.Context, _ *agent.Run, l limits) (work, error) {
-			pause(ctx)
-			return divide(l), nil
+		agent.Block("divide", func(ctx context.Context, r *agent.Run, l limits) (work, error) {
+			if err := begun(ctx, r); err != nil {
+				return work{}, err
+			}
+			w := divide(l)
+			w.Used = []use{{Block: "divide", Run: r.Number()}}
+			return w, nil
 		}),
 		agent.Block("integrate", func(ctx context.Context, r *agent.Run, w work) (work, error) {
-			pause(ctx)
-			mine := integrate(w, r.Replicas()[0])
+			if err := begun(ctx, r); err != nil {
+				return work{}, err
+			}
+			part := r.Replicas()[0]
+			mine := integrate(w, part)
+			mine.Used = []use{{"integrate", w.Round, part, r.Number()}}
+			if part == 0 { // What came before is handed on once.
+				mine.Used = append(mine.Used, w.Used...)
+			}
 			if now.Round != w.Round {
 				now = state{Round: w.Round}
 			}
@@ -93,9 +111,13 @@ func node(ctx context.Context, f *flags) error {
 			now.Error += mine.Error
 			return mine, r.Set(now)
 		}),
-		agent.Block("refine", func(ctx context.Context, _ *agent.Run, done []work) (work, error) {
-			pause(ctx)
-			return refine(done)
+		agent.Block("refine", func(ctx context.Context, r *agent.Run, done []work) (work, error) {
+			if err := begun(ctx, r); err != nil {
+				return work{}, err
+			}
+			w, err := refine(done)
+			w.Used = append(w.Used, use{Block: "refine", Round: w.Round, Run: r.Number()})
+			return w, err
 		}))
 	if err != nil {
 		return err
@@ -138,9 +160,10 @@ func synchronize(ctx context.Context, f *flags) error {
 	return s.Err()
 }
 
-// line is what the synchronizer's process tells the one that started it.
+// line is what a process tells the one that started it: a node each run of a block,
+// the synchronizer the rest.
 type line struct {
-	Event     string `json:"event"` // start, lost, pass, finish
+	Event     string `json:"event"` // run, start, pass, finish
 	Block     string `json:"block,omitempty"`
 	Predicate string `json:"predicate,omitempty"`
 	Decision  string `json:"decision,omitempty"`
@@ -162,8 +185,6 @@ func (r report) observe(e synchronizer.Event) {
 	switch p.Kind {
 	case synchronizer.ProgramStart:
 		l.Event = "start"
-	case synchronizer.ProgramLost:
-		l.Event = "lost"
 	case synchronizer.ProgramPass:
 		l.Event, l.Predicate, l.Decision = "pass", p.Predicate, p.Decision.String()
 	case synchronizer.ProgramFinish:

@@ -20,6 +20,15 @@ type work struct {
 	Round      int     `json:"round"`
 	Pieces     []piece `json:"pieces"`
 	Sum, Error float64
+	Used       []use // whose results it is made of
+}
+
+// use names a result by what it is of, and by the run of the block that gave it.
+type use struct {
+	Block string
+	Round int
+	Part  int
+	Run   uint64
 }
 
 // limits is the interval to integrate over.
@@ -98,6 +107,7 @@ func refine(done []work) (work, error) {
 		}
 		next.Round = w.Round
 		next.Pieces = append(next.Pieces, w.Pieces...)
+		next.Used = append(next.Used, w.Used...)
 	}
 	next.Round++
 	slices.SortFunc(next.Pieces, func(a, b piece) int { return cmp.Compare(a.From, b.From) })

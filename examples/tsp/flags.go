@@ -29,6 +29,7 @@ type options struct {
 	separate  bool
 	verbose   bool
 	worker    bool
+	program   bool
 	json      bool
 }
 
@@ -57,6 +58,7 @@ Examples:
   go run ./examples/tsp -instance berlin52 -processes 2 -threads 1
   go run ./examples/tsp -instance my.tsp -time 60s   a TSPLIB file, at most a minute
   go run ./examples/tsp -instance random:200:7 -gap 0.01
+  go run ./examples/tsp -program -instance bays29    as a program
   go run ./examples/tsp -nats nats://10.0.0.5:4222   on a server that is there
   go run ./examples/tsp -worker -nats nats://10.0.0.5:4222
                                                      a worker more, from anywhere
@@ -85,6 +87,10 @@ Flags:
   -separate-clocks let each process take the clock of the others for one it cannot
                    read, as if it ran on a host of its own: states are compared
                    within bounds that the processes measure
+  -program         the same search as a program: its flow and its predicates are in
+                   examples/tsp/program.yaml, and so is the number of processes; goes
+                   with -instance, -seed, -subtasks, -time and -v only; it prints a
+                   tour when that is proven, not before
   -v               tell of every decision, epoch and late signal
   -worker          be a worker of a run that is there; needs -nats
   -run ID          of which run, if the server has several
@@ -121,6 +127,7 @@ func parseFlags(args []string) (*options, error) {
 	fs.BoolVar(&o.separate, "separate-clocks", false, "")
 	fs.BoolVar(&o.verbose, "v", false, "")
 	fs.BoolVar(&o.worker, "worker", false, "")
+	fs.BoolVar(&o.program, "program", false, "")
 	fs.BoolVar(&o.json, "json", false, "")
 	if err := fs.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
@@ -139,8 +146,15 @@ func parseFlags(args []string) (*options, error) {
 	return o, nil
 }
 
+var errNoServer = errors.New("-worker needs -nats URL: the server of the run, as its first line shows it")
+
 func (o *options) check(set []string) error {
-	if o.worker {
+	switch {
+	case o.program:
+		if err := o.checkProgram(set); err != nil {
+			return err
+		}
+	case o.worker:
 		return o.checkWorker(set)
 	}
 	least := 1
@@ -148,7 +162,7 @@ func (o *options) check(set []string) error {
 		least = 0
 	}
 	switch {
-	case o.run != "":
+	case o.run != "" && !o.worker:
 		return errors.New("-run is for workers: add -worker")
 	case o.instance == "":
 		return errors.New("-instance is empty: name one, or leave it out")
@@ -170,6 +184,24 @@ func (o *options) check(set []string) error {
 	return nil
 }
 
+// checkProgram: the program decides everything else. Its nodes are started with what
+// the run was.
+func (o *options) checkProgram(set []string) error {
+	goes := []string{"program", "instance", "seed", "subtasks", "time", "v"}
+	if o.worker {
+		goes = append(goes, "worker", "nats", "run")
+	}
+	for _, name := range set {
+		if !slices.Contains(goes, name) {
+			return fmt.Errorf("-%s does not go with -program: examples/tsp/program.yaml decides that", name)
+		}
+	}
+	if o.worker && o.nats == "" {
+		return errNoServer
+	}
+	return nil
+}
+
 // checkWorker: the run decides everything else.
 func (o *options) checkWorker(set []string) error {
 	for _, name := range set {
@@ -178,7 +210,7 @@ func (o *options) checkWorker(set []string) error {
 		}
 	}
 	if o.nats == "" {
-		return errors.New("-worker needs -nats URL: the server of the run, as its first line shows it")
+		return errNoServer
 	}
 	return nil
 }

@@ -37,6 +37,9 @@ func TestWrongUsage(t *testing.T) {
 		"-processes 0":                   "-processes 0: use 1 to 256; 0 needs -nats",
 		"-processes 257":                 "-processes 257: use 1 to 256",
 		"-processes -1 -nats u":          "-processes -1: use 0 to 256",
+		"-program -threads 2":            "-threads does not go with -program: examples/tsp/program.yaml decides that",
+		"-program -nats u":               "-nats does not go with -program: examples/tsp/program.yaml decides that",
+		"-program -worker":               "-worker needs -nats URL: the server of the run, as its first line shows it",
 		"-threads 0":                     "-threads 0: use 1 to 256",
 		"-gap -0.1":                      "-gap -0.1: use a fraction from 0 to 1, such as 0.01 for one percent",
 		"-gap NaN":                       "-gap NaN: use a fraction from 0 to 1, such as 0.01 for one percent",
@@ -66,7 +69,7 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"-h"}, &out, &errs); code != exitGood || errs.Len() > 0 || out.String() != usage {
 		t.Errorf("exit code %d, %s", code, &errs)
 	}
-	for name := range strings.FieldsSeq("instance processes threads nats config gap time seed subtasks load journal v worker run json h") {
+	for name := range strings.FieldsSeq("instance processes threads nats config gap time seed subtasks load journal v worker program run json h") {
 		if !strings.Contains(usage, "\n  -"+name+" ") {
 			t.Errorf("the help does not explain -%s", name)
 		}

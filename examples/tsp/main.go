@@ -17,6 +17,7 @@
 //	pool            the subtasks of a worker process
 //	courier, conn   the worker's side of the data connection
 //	screen, verdict what people and programs read
+//	program, blocks the same search as a program, program.yaml, by -program
 package main
 
 import (
@@ -72,6 +73,9 @@ func run(args []string, stdout, stderr io.Writer) int {
 		out = stderr
 	}
 	sc := newScreen(out, o.verbose, start)
+	if o.program {
+		return exitCode(nil, leadProgram(ctx, o, sc, start), stderr)
+	}
 	res, err := lead(ctx, o, sc, start)
 	if res != nil {
 		err = errors.Join(err, res.print(o, stdout, sc))
@@ -91,7 +95,7 @@ func exitCode(res *result, err error, stderr io.Writer) int {
 		say(stderr, "tsp: %v\n", err)
 		return exitFailed
 	}
-	if !res.good() {
+	if res != nil && !res.good() {
 		return exitFailed
 	}
 	return exitGood
@@ -146,7 +150,12 @@ func work(o *options, stderr io.Writer) int {
 		defer stop()
 		name = outsideName()
 	}
-	err := promptly(ctx, func() error { return findAndWork(ctx, o, name, child, log) })
+	err := promptly(ctx, func() error {
+		if o.program {
+			return runNode(ctx, o, name, log)
+		}
+		return findAndWork(ctx, o, name, child, log)
+	})
 	switch {
 	case errors.Is(err, errInterrupted):
 		return exitInterrupted

@@ -40,7 +40,15 @@ const splitWait = time.Second
 // split cuts the problem into about parts subtasks, or none if that proves the
 // best tour already.
 func (c *coordinator) split(p *bnb.Problem, parts int, stop func() bool) ([]lease.Item, error) {
-	kind, err := bnb.ParseKind(c.info.Kind)
+	until := c.now().Add(splitWait)
+	late := func() bool { return stop() || c.now().After(until) }
+	return cut(p, c.info.Kind, parts, stop, late, func(tour []int, length int) { c.improve(memberName, tour, length) })
+}
+
+// cut is split for whoever takes the tours. It stops at a node when late says so, and
+// inside one when stop does.
+func cut(p *bnb.Problem, kindName string, parts int, stop, late func() bool, improved func(tour []int, length int)) ([]lease.Item, error) {
+	kind, err := bnb.ParseKind(kindName)
 	if err != nil {
 		return nil, err
 	}
@@ -50,13 +58,11 @@ func (c *coordinator) split(p *bnb.Problem, parts int, stop func() bool) ([]leas
 		return nil, err
 	}
 	s.SetPoll(stop)
-	until := c.now().Add(splitWait)
-	late := func() bool { return stop() || c.now().After(until) }
 	for {
 		switch s.Split(parts, late) {
 		case bnb.Improved:
 			tour, length := s.Tour()
-			c.improve(memberName, tour, length)
+			improved(tour, length)
 			incumbent.Store(int64(length))
 		case bnb.Done:
 			return nil, nil

@@ -55,6 +55,25 @@ func TestStoppedWorker(t *testing.T) {
 	goneBy(t, 2*time.Second, pids)
 }
 
+// TestKilledNode kills one of the three nodes of a program: its blocks start again on
+// the others, and the optimum is proven.
+func TestKilledNode(t *testing.T) {
+	p := begin(t, "-program", "-instance", "kroA100", "-v")
+	text := p.await(t, p.stdout, contains("search [2] starts on"))
+	pids := map[string]int{}
+	for _, m := range workerLine.FindAllStringSubmatch(text, -1) {
+		pids[m[1]], _ = strconv.Atoi(m[2])
+	}
+	if err := syscall.Kill(pids["w2"], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	checkProgram(t, p, "kroA100", 21282)
+	if text := p.stdout.String(); !strings.Contains(text, "w2-0 is lost with search") {
+		t.Errorf("no word of the loss:\n%s", text)
+	}
+	goneBy(t, 2*time.Second, pids)
+}
+
 func TestAllWorkersKilled(t *testing.T) {
 	p := begin(t, "-instance", hard, "-v", "-processes", "2")
 	for _, pid := range p.workers(t, p.stdout) {

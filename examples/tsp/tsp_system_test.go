@@ -71,6 +71,15 @@ func TestSignals(t *testing.T) {
 	t.Log(p.lastLine())
 }
 
+// TestProgramSignals: in a search of a second the predicates of the program act inside
+// the searchers.
+func TestProgramSignals(t *testing.T) {
+	got := checkProgram(t, begin(t, "-program", "-instance", "st70"), "st70", 675)
+	if nodes, best, share := got[1], got[2], got[3]; nodes == 0 || best == 0 || share == 0 {
+		t.Errorf("%d nodes, signals: %d new best, %d share", nodes, best, share)
+	}
+}
+
 // lastLine is the verdict line.
 func (p *program) lastLine() string {
 	lines := strings.Split(strings.TrimSpace(p.stderr.String()), "\n")

@@ -27,6 +27,9 @@ func Parse(name string, src []byte, overrides ...Override) (Plans, error) {
 	if doc == nil {
 		return nil, err
 	}
+	if _, ok := doc.Root().Get("program"); ok {
+		doc.Advise(`unknown key "program"`, `a file with a program is for "pegasus program check" and "pegasus program run"; in Go, for synchronizer.LoadProgram`)
+	}
 	p := parser{doc: doc, cfg: &cfg, overrides: overrides}
 	if err := p.overrideErr(); err != nil && doc.Err() == nil {
 		return nil, err

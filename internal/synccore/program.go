@@ -32,6 +32,9 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 	if doc == nil {
 		return nil, err
 	}
+	if _, ok := doc.Root().Get("synchronizers"); ok {
+		doc.Advise(`missing key "program"`, `a file without a program is for "pegasus check" and "pegasus run"; in Go, for synchronizer.LoadConfig`)
+	}
 	whole := !faulty(err)
 	p := parser{doc: doc, cfg: &Config{raw.Synchronizers}, levels: map[string]Section{}}
 	host := p.host()

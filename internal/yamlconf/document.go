@@ -105,6 +105,16 @@ func (d *Doc) FaultIn(path string, offset int, format string, args ...any) {
 	d.Add(Fault{Pos: d.PosIn(path, offset), Path: path, Message: fmt.Sprintf(format, args...)})
 }
 
+// Advise gives the faults of Decode with that message another hint: who decodes
+// may know better what was meant.
+func (d *Doc) Advise(message, hint string) {
+	for i := range d.list {
+		if d.list[i].Message == message {
+			d.list[i].Hint = hint
+		}
+	}
+}
+
 // Note returns a fault with its place and source filled in, as Add does, but does
 // not report it: it is no reason to refuse the file. The place is that of the key
 // of Path.
