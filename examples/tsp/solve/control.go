@@ -115,6 +115,7 @@ func longLook(t task, o options) []int {
 // bare is a search in this process, and what it took with bnb.Prepare.
 type bare struct {
 	Search    float64 `json:"search_seconds"`
+	Busy      float64 `json:"busy_seconds"` // that goroutines had something to search, added up
 	Nodes     int64   `json:"nodes"`
 	Whole     float64 `json:"whole_seconds"`
 	Processor float64 `json:"processor_seconds"`
@@ -132,7 +133,7 @@ func searchBare(t task, tour []int, how plan, o options) (bare, error) {
 		return bare{}, err
 	}
 	r, err := together(p, how, o.limit)
-	return bare{r.took.Seconds(), r.nodes, time.Since(start).Seconds(), (used() - before).Seconds(), r.length}, err
+	return bare{r.took.Seconds(), r.busy * r.took.Seconds(), r.nodes, time.Since(start).Seconds(), (used() - before).Seconds(), r.length}, err
 }
 
 // quicker is the least of two measurements; one that took no time is none.

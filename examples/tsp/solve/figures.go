@@ -154,7 +154,6 @@ func cost(w io.Writer, list []task, o options) error {
 type speedRow struct {
 	sides
 	SpeedUp  float64 `json:"speed_up"`
-	Busy     float64 `json:"busy"` // threads with something to search, on average
 	Static   bare    `json:"static"`
 	StaticUp float64 `json:"static_speed_up"`
 }
@@ -162,7 +161,7 @@ type speedRow struct {
 func (r *speedRow) good() bool { return r.SpeedUp >= leastSpeedUp && r.Bare.Search >= leastSearch }
 
 func (r *speedRow) cells() string {
-	return fmt.Sprintf("%s %6d %6.2f %8.2f | %8.3f %8.2f", r.sides.cells(), r.Control.Migrations, r.Busy, r.SpeedUp, r.Static.Search, r.StaticUp)
+	return fmt.Sprintf("%s %6d %6.2f %8.2f | %8.3f %8.2f", r.sides.cells(), r.Control.Migrations, r.Control.Busy/r.Control.Search, r.SpeedUp, r.Static.Search, r.StaticUp)
 }
 
 // speed compares two worker processes of one thread each to the bare search,
@@ -180,7 +179,7 @@ func speed(w io.Writer, list []task, o options) error {
 			static = quicker(static, b)
 			return err
 		})
-		return &speedRow{s, s.Bare.Search / s.Control.Search, s.Control.Busy / s.Control.Search, static, s.Bare.Search / static.Search}, err
+		return &speedRow{s, s.Bare.Search / s.Control.Search, static, s.Bare.Search / static.Search}, err
 	})
 }
 
@@ -223,9 +222,14 @@ func control(w io.Writer, list []task, o options) error {
 // peerRow compares ways of sharing one search out.
 type peerRow struct {
 	sides
-	SpeedUp float64 `json:"speed_up"`
-	Busy    float64 `json:"busy"`
-	Peers   []bare  `json:"peers"` // a number of parts after the other for each
+	Peers []peerShare `json:"peers"`
+}
+
+// peerShare is the search by a peer that was given some parts.
+type peerShare struct {
+	Peer  string `json:"peer"`
+	Parts int    `json:"parts"`
+	bare
 }
 
 func (r *peerRow) good() bool {
@@ -237,12 +241,20 @@ func (r *peerRow) good() bool {
 	return true
 }
 
+// cells are a line for each way, global control last.
 func (r *peerRow) cells() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s %6.2f %8.2f", r.sides.cells(), r.Busy, r.SpeedUp)
-	for _, p := range r.Peers {
-		fmt.Fprintf(&b, " | %6d %8.3f %8.2f", p.Nodes, p.Search, r.Bare.Search/p.Search)
+	way := func(name string, nodes int64, search, whole, processor, busy float64) {
+		fmt.Fprintf(&b, "%-14s %5d %8d %-14s %8d %8.3f %8.3f %8.3f %6.2f %8.2f", r.Instance, r.N, r.Length,
+			name, nodes, search, whole, processor, busy/search, r.Bare.Search/search)
 	}
+	way("bare", r.Bare.Nodes, r.Bare.Search, r.Bare.Whole, r.Bare.Processor, r.Bare.Busy)
+	for _, p := range r.Peers {
+		b.WriteByte('\n')
+		way(fmt.Sprintf("%s, %d", p.Peer, p.Parts), p.Nodes, p.Search, p.Whole, p.Processor, p.Busy)
+	}
+	b.WriteByte('\n')
+	way("control", r.Control.Nodes, r.Control.Search, r.Control.Whole, r.Control.Processor, r.Control.Busy)
 	return b.String()
 }
 
@@ -250,25 +262,25 @@ func (r *peerRow) cells() string {
 // workers.
 func versus(w io.Writer, list []task, o options) error {
 	title := fmt.Sprintf("2 processes x 1 thread under global control against peers of 2 workers; wanted: at most %g times the seconds of any", mostBehind)
-	var head strings.Builder
-	fmt.Fprintf(&head, "%s %6s %8s", sidesHead, "busy", "speed-up")
-	for _, p := range peers {
-		for _, parts := range peerParts {
-			fmt.Fprintf(&head, " | %15s speed-up", fmt.Sprintf("%s, %d", p.name, parts))
+	head := fmt.Sprintf("%-14s %5s %8s %-14s %8s %8s %8s %8s %6s %8s", "instance", "n", "length", "way and parts",
+		"nodes", "search s", "whole s", "proc. s", "busy", "speed-up")
+	return measure(w, list, o, title, head, func(p *program, t task) (*peerRow, error) {
+		var least []peerShare
+		for _, p := range peers {
+			for _, parts := range peerParts {
+				least = append(least, peerShare{Peer: p.name, Parts: parts})
+			}
 		}
-	}
-	return measure(w, list, o, title, head.String(), func(p *program, t task) (*peerRow, error) {
-		least := make([]bare, len(peers)*len(peerParts))
 		s, err := compare(p, t, 2, o, func(tour []int, length int) error {
 			for i := range least {
-				b, err := peers[i/len(peerParts)].share(t, tour, peerParts[i%len(peerParts)], length, o)
+				b, err := peers[i/len(peerParts)].share(t, tour, least[i].Parts, length, o)
 				if err != nil {
-					return fmt.Errorf("%s: %w", peers[i/len(peerParts)].name, err)
+					return fmt.Errorf("%s: %w", least[i].Peer, err)
 				}
-				least[i] = quicker(least[i], b)
+				least[i].bare = quicker(least[i].bare, b)
 			}
 			return nil
 		})
-		return &peerRow{s, s.Bare.Search / s.Control.Search, s.Control.Busy / s.Control.Search, least}, err
+		return &peerRow{s, least}, err
 	})
 }

@@ -110,8 +110,8 @@ func TestVerdicts(t *testing.T) {
 		{&controlRow{Control: controlled{Proven: true, Whole: 5}}, true},
 		{&controlRow{Control: controlled{Proven: true, Whole: 5.1}}, false},
 		{&controlRow{Control: controlled{Whole: 1}}, false},
-		{&peerRow{sides: at(4, 2.1), Peers: []bare{{Search: 3}, {Search: 2}}}, true},
-		{&peerRow{sides: at(4, 2.2), Peers: []bare{{Search: 3}, {Search: 2}}}, false},
+		{&peerRow{sides: at(4, 2.1), Peers: []peerShare{{bare: bare{Search: 3}}, {bare: bare{Search: 2}}}}, true},
+		{&peerRow{sides: at(4, 2.2), Peers: []peerShare{{bare: bare{Search: 3}}, {bare: bare{Search: 2}}}}, false},
 	} {
 		if c.row.good() != c.good {
 			t.Errorf("%d: %+v is %s", i, c.row, verdict(!c.good))
@@ -158,13 +158,25 @@ func TestPeers(t *testing.T) {
 			tour := longLook(list[0], options{seed: 1})
 			length := list[0].in.TourLength(tour)
 			r, err := p.share(list[0], tour, 4, length, options{limit: time.Hour})
-			if err != nil || r.Nodes == 0 || r.Search <= 0 || r.Search > r.Whole {
+			if err != nil || r.Nodes == 0 || r.Search <= 0 || r.Search > r.Whole || r.Busy <= 0 {
 				t.Errorf("%+v, %v", r, err)
 			}
 			if _, err := p.share(list[0], tour, 1000, length, options{limit: time.Hour}); err == nil || err.Error() != "cutting it into 1000 parts proves it: take a harder instance" {
 				t.Errorf("more parts than there are nodes: %v", err)
 			}
 		})
+	}
+}
+
+func TestPeerLines(t *testing.T) {
+	r := &peerRow{sides{"square", 4, 20, bare{Search: 4, Busy: 4, Nodes: 9, Whole: 5, Processor: 4.5}, controlled{Search: 2, Busy: 3.8, Nodes: 10, Whole: 2.5, Processor: 5}}, []peerShare{
+		{"errgroup", 8, bare{Search: 2.5, Busy: 4, Nodes: 11, Whole: 3, Processor: 4.25}},
+	}}
+	want := `square             4       20 bare                  9    4.000    5.000    4.500   1.00     1.00
+square             4       20 errgroup, 8          11    2.500    3.000    4.250   1.60     1.60
+square             4       20 control              10    2.000    2.500    5.000   1.90     2.00`
+	if got := r.cells(); got != want {
+		t.Errorf("got\n%s", got)
 	}
 }
 

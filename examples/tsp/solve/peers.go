@@ -186,6 +186,7 @@ func (p peer) share(t task, tour []int, parts, length int, o options) (bare, err
 			return bare{}, err
 		}
 	}
+	cut := s.worked.Load()
 	first := sync.OnceValue(time.Now)
 	var took atomic.Int64 // until the last one ended
 	err = p.run(bodies, func(body []byte) error {
@@ -200,5 +201,6 @@ func (p peer) share(t task, tour []int, parts, length int, o options) (bare, err
 	if err == nil {
 		err = same(int(s.incumbent.Load()), length)
 	}
-	return bare{time.Duration(took.Load()).Seconds(), s.nodes.Load(), time.Since(start).Seconds(), (used() - before).Seconds(), length}, err
+	busy := time.Duration(s.worked.Load() - cut).Seconds()
+	return bare{time.Duration(took.Load()).Seconds(), busy, s.nodes.Load(), time.Since(start).Seconds(), (used() - before).Seconds(), length}, err
 }
