@@ -95,6 +95,8 @@ func compare(p *program, t task, processes int, o options, more func(tour []int,
 			return s, err
 		case !c.Proven:
 			return s, errLate
+		case c.Search <= 0:
+			return s, errors.New("the first cut proves it: take a harder instance")
 		}
 		if err := same(c.Length, b.length); err != nil {
 			return s, err

@@ -20,11 +20,11 @@ import (
 func TestFigures(t *testing.T) {
 	const n = `[0-9.]+`
 	for show, cells := range map[string]string{
-		"cost":  `kroA100 +100 +21282 \| +\d+( +` + n + `){3} \| +\d+( +` + n + `){3} \| +` + n + ` +` + n + ` \| NOT`,
-		"speed": `kroA100 +100 +21282 \| +\d+( +` + n + `){3} \| +\d+( +` + n + `){3} +\d+ +` + n + ` +` + n + ` \| +` + n + ` +` + n + ` \| NOT`,
+		"cost":  `random:70:2 +70 +6853000 \| +\d+( +` + n + `){3} \| +\d+( +` + n + `){3} \| +` + n + ` +` + n + ` \| NOT`,
+		"speed": `random:70:2 +70 +6853000 \| +\d+( +` + n + `){3} \| +\d+( +` + n + `){3} +\d+ +` + n + ` +` + n + ` \| +` + n + ` +` + n + ` \| NOT`,
 	} {
 		var out, errs bytes.Buffer
-		if code := run([]string{"-show", show, "kroA100"}, &out, &errs); code != exitGood {
+		if code := run([]string{"-show", show, "-cap", "1h", "random:70:2"}, &out, &errs); code != exitGood {
 			t.Fatalf("%s: exit code %d, %s", show, code, &errs)
 		}
 		if !regexp.MustCompile(`\n` + cells + `\n\nall as wanted: NOT\n$`).MatchString(out.String()) {
@@ -35,7 +35,7 @@ func TestFigures(t *testing.T) {
 
 func TestControl(t *testing.T) {
 	var out, errs bytes.Buffer
-	if code := run([]string{"-show", "control", "-most", "17", "-skip", "ulysses16,fri26", "-json"}, &out, &errs); code != exitGood {
+	if code := run([]string{"-show", "control", "-cap", "1h", "-most", "17", "-skip", "ulysses16,fri26", "-json"}, &out, &errs); code != exitGood {
 		t.Fatalf("exit code %d, %s", code, &errs)
 	}
 	var f figure[*controlRow]
@@ -70,11 +70,15 @@ func TestControlFails(t *testing.T) {
 	}
 	var out, errs bytes.Buffer
 	want := "solve: square: 20 is said to be optimal, published is 21: the index or the program is wrong\n"
-	if code := run([]string{"-show", "control", filepath.Join(dir, "square.tsp")}, &out, &errs); code != exitFailed || errs.String() != want {
+	if code := run([]string{"-show", "control", "-cap", "1h", filepath.Join(dir, "square.tsp")}, &out, &errs); code != exitFailed || errs.String() != want {
 		t.Errorf("exit code %d, %q", code, &errs)
 	}
 	out.Reset()
 	if code := run([]string{"-show", "control", "-cap", "1s", "random:200:1"}, &out, &out); code != exitGood || !strings.Contains(out.String(), " | NOT\n\nall as wanted: NOT\n") {
+		t.Errorf("exit code %d, %s", code, &out)
+	}
+	out.Reset()
+	if code := run([]string{"-show", "cost", "-cap", "1h", "gr17"}, &out, &out); code != exitFailed || !strings.HasSuffix(out.String(), "solve: gr17: the first cut proves it: take a harder instance\n") {
 		t.Errorf("exit code %d, %s", code, &out)
 	}
 	out.Reset()
