@@ -79,7 +79,7 @@ func (n *node) prepare(ctx context.Context, _ *agent.Run, _ any) (round, error) 
 	}
 	first := round{Number: 1, Tour: p.Tour(), Length: p.Length()}
 	stop := func() bool { return ctx.Err() != nil }
-	first.Rest, err = cut(p, n.o.subtasks, searchers*partsPerThread, stop, stop, func(tour []int, length int) {
+	first.Rest, _, err = cut(p, n.o.subtasks, searchers*partsPerThread, stop, stop, func(tour []int, length int) {
 		first.Tour, first.Length = tour, length
 	})
 	first.Pruned = first.Length

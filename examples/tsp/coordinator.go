@@ -52,6 +52,7 @@ type coordinator struct {
 	gap     float64
 	screen  *screen
 	journal *journal
+	given   []int // the tour of -tour, if there is one
 	now     func() time.Time
 
 	mu       sync.Mutex
@@ -69,6 +70,7 @@ type coordinator struct {
 	first    time.Time           // when the first lease was granted
 	end      time.Time           // when the verdict came
 	verdict  string              // the predicate that ended the search
+	nodes    int64               // searched in the first cut
 	tally    tally
 }
 
@@ -83,6 +85,11 @@ func newCoordinator(info runInfo, in *tsplib.Instance, gap float64, sc *screen, 
 // in the region until a predicate ends the search or ctx does.
 func (c *coordinator) search(ctx context.Context, url string, parts int) error {
 	im := bnb.NewImprover(c.in, bnb.ImproverOptions{Seed: c.info.Seed, Kicks: c.in.N})
+	if c.given != nil {
+		if err := im.Offer(c.given); err != nil {
+			return err
+		}
+	}
 	tour, length := im.Best()
 	c.improve(memberName, tour, length)
 	m, err := agent.Join(ctx, url, agent.Config{Group: group, Name: memberName, Tenant: c.info.ID, State: globalState{}, SeparateClock: c.info.Separate})

@@ -25,6 +25,7 @@ type options struct {
 	seed      uint64
 	subtasks  string
 	load      string
+	tour      string
 	journal   string
 	separate  bool
 	verbose   bool
@@ -81,6 +82,8 @@ Flags:
   -load ESTIMATE   tell the work in subtasks by the gap of their bounds to the best tour,
                    or by the full tours in them as the paper does: gap or leaves
                    (default gap)
+  -tour FILE       begin with the tour in a file: the numbers of its towns, from 1, as
+                   the tour line of a run has them
   -journal DIR     write DIR/RUN.jsonl: what the coordinator did, an event a line,
                    with the seconds since the start; and for "pegasus replay DIR" a
                    file of all that the synchronizer was told
@@ -123,6 +126,7 @@ func parseFlags(args []string) (*options, error) {
 	fs.Uint64Var(&o.seed, "seed", 1, "")
 	fs.StringVar(&o.subtasks, "subtasks", bnb.Edges.String(), "")
 	fs.StringVar(&o.load, "load", bnb.Gap.String(), "")
+	fs.StringVar(&o.tour, "tour", "", "")
 	fs.StringVar(&o.journal, "journal", "", "")
 	fs.BoolVar(&o.separate, "separate-clocks", false, "")
 	fs.BoolVar(&o.verbose, "v", false, "")

@@ -12,13 +12,13 @@ import (
 )
 
 func TestParseFlags(t *testing.T) {
-	o, err := parseFlags(strings.Fields("-instance x.tsp -processes 4 -threads 1 -nats nats://h:1 -config c.yaml -gap 0.05 -time 2m -seed 7 -subtasks prefix -load leaves -journal d -v -json"))
+	o, err := parseFlags(strings.Fields("-instance x.tsp -processes 4 -threads 1 -nats nats://h:1 -config c.yaml -gap 0.05 -time 2m -seed 7 -subtasks prefix -load leaves -tour t -journal d -v -json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &options{
 		instance: "x.tsp", processes: 4, threads: 1, nats: "nats://h:1", config: "c.yaml", gap: 0.05, time: 2 * time.Minute,
-		seed: 7, subtasks: "prefix", load: "leaves", journal: "d", verbose: true, json: true,
+		seed: 7, subtasks: "prefix", load: "leaves", tour: "t", journal: "d", verbose: true, json: true,
 	}
 	if diff := cmp.Diff(want, o, cmp.AllowUnexported(options{})); diff != "" {
 		t.Error(diff)

@@ -147,13 +147,19 @@ func (w *worker) giveFrom(s *bnb.Search, t task, rest *[]lease.Item) {
 	k := min(n, len(*rest))
 	given, more := fitting(append((*rest)[:k:k], encode(s.Donate(n-k))...))
 	*rest = slices.Concat(more, (*rest)[k:])
-	w.returned(t, given, append(encode(s.Remaining()), *rest...))
+	// What is kept matters only if this worker dies: prices would make it large.
+	kept := s.Remaining()
+	for i := range kept {
+		kept[i].Prices = nil
+	}
+	w.returned(t, given, append(encode(kept), *rest...))
 }
 
-// fitting cuts subtasks where they would become too large for a message.
+// fitting cuts subtasks where they would become too large for a message that
+// has to tell what is kept as well.
 func fitting(items []lease.Item) (fit, more []lease.Item) {
 	n, size := 0, 0
-	for n < len(items) && size+len(items[n].Body) <= maxBodies {
+	for n < len(items) && size+len(items[n].Body) <= maxBodies/2 {
 		size += len(items[n].Body)
 		n++
 	}
@@ -173,6 +179,10 @@ func encode(subtasks []bnb.Subtask) []lease.Item {
 	items := make([]lease.Item, 0, len(subtasks))
 	for _, s := range subtasks {
 		body, err := s.MarshalBinary()
+		if err == nil && len(body) > maxPriced {
+			s.Prices = nil
+			body, err = s.MarshalBinary()
+		}
 		if err != nil {
 			panic("tsp: a subtask does not encode: " + err.Error())
 		}
@@ -190,7 +200,7 @@ func (w *worker) prepare(ctx context.Context, stop func() bool) error {
 	case errors.Is(err, errVoid): // Its own tour will do.
 	case err != nil:
 		return err
-	case a.Length < length && len(a.Tour) > 0:
+	case a.Length <= length && len(a.Tour) > 0: // The same for all, where they can choose.
 		tour = a.Tour
 	}
 	w.problem, err = bnb.Prepare(w.in, bnb.Options{Seed: w.info.Seed, Tour: tour, Stop: stop})

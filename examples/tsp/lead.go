@@ -90,6 +90,9 @@ func (l *leader) open(ctx context.Context) error {
 	}
 	l.later(j.close)
 	l.coord = newCoordinator(info, in, l.gap, l.screen, j)
+	if l.coord.given, err = readTour(l.tour, in); err != nil {
+		return err
+	}
 	if err := l.openFile(); err != nil {
 		return err
 	}

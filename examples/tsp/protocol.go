@@ -45,6 +45,7 @@ type request struct {
 type progress struct {
 	Load   float64     `json:"load"`
 	Nodes  int64       `json:"nodes"`
+	Busy   float64     `json:"busy"` // seconds that its threads have searched, added up
 	Bounds []heldBound `json:"bounds,omitempty"`
 	Late   uint64      `json:"late"` // signals that came too late to its threads
 }
@@ -115,6 +116,7 @@ func (r *runInfo) title() string {
 // the server takes 64 KiB.
 const (
 	maxBodies = 40 << 10 // of the subtasks in one message
+	maxPriced = 4 << 10  // of a subtask with its prices; a larger one goes without
 	chunkSize = 40 << 10 // of the instance's file
 	maxFile   = 1 << 30
 )

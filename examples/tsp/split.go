@@ -22,13 +22,13 @@ func (c *coordinator) prepare(ctx context.Context, im *bnb.Improver, parts int) 
 	if err != nil {
 		return err
 	}
-	items, err := c.split(p, parts, stop)
+	items, nodes, err := c.split(p, parts, stop)
 	if err != nil {
 		return err
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.problem, c.bound, c.table = p, p.LowerBound(), lease.NewTable(items)
+	c.problem, c.bound, c.table, c.nodes = p, p.LowerBound(), lease.NewTable(items), nodes
 	c.journal.write("split", map[string]any{"subtasks": len(items), "bound": c.bound})
 	c.changed()
 	return nil
@@ -38,8 +38,8 @@ func (c *coordinator) prepare(ctx context.Context, im *bnb.Improver, parts int) 
 const splitWait = time.Second
 
 // split cuts the problem into about parts subtasks, or none if that proves the
-// best tour already.
-func (c *coordinator) split(p *bnb.Problem, parts int, stop func() bool) ([]lease.Item, error) {
+// best tour already. It tells how many nodes that took.
+func (c *coordinator) split(p *bnb.Problem, parts int, stop func() bool) ([]lease.Item, int64, error) {
 	until := c.now().Add(splitWait)
 	late := func() bool { return stop() || c.now().After(until) }
 	return cut(p, c.info.Kind, parts, stop, late, func(tour []int, length int) { c.improve(memberName, tour, length) })
@@ -47,15 +47,15 @@ func (c *coordinator) split(p *bnb.Problem, parts int, stop func() bool) ([]leas
 
 // cut is split for whoever takes the tours. It stops at a node when late says so, and
 // inside one when stop does.
-func cut(p *bnb.Problem, kindName string, parts int, stop, late func() bool, improved func(tour []int, length int)) ([]lease.Item, error) {
+func cut(p *bnb.Problem, kindName string, parts int, stop, late func() bool, improved func(tour []int, length int)) ([]lease.Item, int64, error) {
 	kind, err := bnb.ParseKind(kindName)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	incumbent := incumbentOf(p.Length())
 	s, err := bnb.NewSearch(p, bnb.Root(kind), incumbent)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	s.SetPoll(stop)
 	for {
@@ -65,9 +65,9 @@ func cut(p *bnb.Problem, kindName string, parts int, stop, late func() bool, imp
 			improved(tour, length)
 			incumbent.Store(int64(length))
 		case bnb.Done:
-			return nil, nil
+			return nil, s.Nodes(), nil
 		case bnb.Running:
-			return encode(s.Remaining()), nil
+			return encode(s.Remaining()), s.Nodes(), nil
 		}
 	}
 }

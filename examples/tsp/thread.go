@@ -145,6 +145,8 @@ func (t *thread) found(tour []int, length int) error {
 
 // search looks through one subtask after the other of a lease.
 func (t *thread) search(task task) error {
+	start := time.Now()
+	defer func() { t.w.busy.Add(int64(time.Since(start))) }()
 	rest := task.Items
 	for len(rest) > 0 {
 		sub, err := bnb.DecodeSubtask(rest[0].Body, t.w.in.N)

@@ -20,6 +20,9 @@ type result struct {
 	Proven      bool    `json:"proven"`
 	Interrupted bool    `json:"interrupted"`
 	Seconds     float64 `json:"seconds"`
+	Search      float64 `json:"search_seconds"` // from the first lease to the verdict, 0 without one
+	Busy        float64 `json:"busy_seconds"`   // that threads had a subtask, added up
+	Nodes       int64   `json:"nodes"`          // searched
 	Processes   int     `json:"processes"`
 	Threads     int     `json:"threads"`
 	PIDs        []int   `json:"pids"`
@@ -33,7 +36,6 @@ type result struct {
 	verdict string  // the predicate that ended the search, if one did
 	gap     float64 // that was asked for
 	migrate int     // signals of that name that were applied
-	search  float64 // seconds from the first lease to the verdict, 0 without one
 }
 
 // signals counts those that were applied: each process counts.
@@ -53,7 +55,7 @@ func (c *coordinator) result(start, end time.Time) *result {
 	n, applied := c.table.Counts(), c.tally.applied
 	r := &result{
 		Instance: c.info.title(), N: c.in.N, Length: c.best, LowerBound: c.bound, Seconds: end.Sub(start).Seconds(),
-		Processes: len(c.pids), Threads: c.info.Threads, PIDs: []int{},
+		Processes: len(c.pids), Threads: c.info.Threads, PIDs: []int{}, Nodes: c.nodes,
 		Subtasks: n.Completed, Migrations: n.Moved, LateSignals: c.tally.late,
 		Signals: signals{applied["NewBest"], applied["NewSubtask"], applied["StopIteration"] + applied["Done"]},
 		verdict: c.verdict, gap: c.gap, migrate: applied["Migrate"], Clocks: c.tally.clocks,
@@ -67,12 +69,14 @@ func (c *coordinator) result(start, end time.Time) *result {
 	}
 	for _, s := range c.sessions {
 		r.LateSignals += int(s.progress.Late)
+		r.Nodes += s.progress.Nodes
+		r.Busy += s.progress.Busy
 	}
 	for _, city := range c.tour {
 		r.Tour = append(r.Tour, city+1)
 	}
 	if !c.first.IsZero() {
-		r.search = end.Sub(c.first).Seconds()
+		r.Search = end.Sub(c.first).Seconds()
 	}
 	return r
 }
@@ -87,7 +91,7 @@ func (r *result) String() string {
 		by = " by " + r.Clocks
 	}
 	return fmt.Sprintf("%s: length %d, %s%s, %.2f s (search %.2f s); %s x %s; %s; signals: %d new best, %d new subtask, %d migrate, %d stop; %s, %s",
-		r.Instance, r.Length, r.standing(), by, r.Seconds, r.search,
+		r.Instance, r.Length, r.standing(), by, r.Seconds, r.Search,
 		plural(r.Processes, "process"), plural(r.Threads, "thread"), plural(r.Subtasks, "subtask"),
 		r.Signals.NewBest, r.Signals.NewSubtask, r.migrate, r.Signals.Stop,
 		plural(r.Migrations, "migration"), plural(r.LateSignals, "late signal"))

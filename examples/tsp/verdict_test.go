@@ -11,10 +11,10 @@ import (
 
 func example() *result {
 	return &result{
-		Instance: "kroA100", N: 3, Length: 21282, LowerBound: 21282, Proven: true, Seconds: 1.234, Processes: 3, Threads: 2,
+		Instance: "kroA100", N: 3, Length: 21282, LowerBound: 21282, Proven: true, Seconds: 1.234, Search: 1.1, Busy: 6.25, Nodes: 812, Processes: 3, Threads: 2,
 		PIDs: []int{7, 8, 9}, Subtasks: 31, Signals: signals{2, 42, 3}, Migrations: 1, LateSignals: 0, Tour: []int{1, 3, 2},
 		Clocks:  "the same clock",
-		verdict: "Done", migrate: 9, search: 1.1,
+		verdict: "Done", migrate: 9,
 	}
 }
 
@@ -24,7 +24,7 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"instance":"kroA100","n":3,"length":21282,"lower_bound":21282,"proven":true,"interrupted":false,` +
-		`"seconds":1.234,"processes":3,"threads":2,"pids":[7,8,9],"subtasks":31,` +
+		`"seconds":1.234,"search_seconds":1.1,"busy_seconds":6.25,"nodes":812,"processes":3,"threads":2,"pids":[7,8,9],"subtasks":31,` +
 		`"signals":{"new_best":2,"new_subtask":42,"stop":3},"migrations":1,"late_signals":0,"clocks":"the same clock","tour":[1,3,2]}` + "\n"
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)

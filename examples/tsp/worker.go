@@ -46,6 +46,7 @@ type worker struct {
 	incumbent atomic.Int64 // the least length known here, which all threads read
 	demand    atomic.Int64 // subtasks that the threads are asked to give
 	nodes     atomic.Int64
+	busy      atomic.Int64 // time that threads have searched, added up
 
 	mu        sync.Mutex
 	unsent    []int // the best tour of this process, if the coordinator lacks it
@@ -232,6 +233,7 @@ func (w *worker) ping(ctx context.Context, left <-chan struct{}) {
 func (w *worker) progress() progress {
 	p := w.pool.progress()
 	p.Nodes, p.Late = w.nodes.Load(), w.member.Stats().Threads.Late()
+	p.Busy = time.Duration(w.busy.Load()).Seconds()
 	return p
 }
 

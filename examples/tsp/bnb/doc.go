@@ -20,13 +20,15 @@
 //
 // A [Subtask] is a set of tours: kind Edges cuts by required and forbidden
 // edges, kind Prefix by the first towns of the tour, as the PEGASUS paper does
-// (4.3). A [Search] takes one and looks through it, one node a [Search.Step].
-// [Search.Donate] gives away open nodes as subtasks; what is given away and
-// what stays are together all that was open. A search that is Done has proven
-// that its subtask holds no tour shorter than the least of the shared
-// incumbent, the tour of its Problem, and the tours it found. It is the
-// caller's part to keep those tours: publish a tour before the incumbent is
-// lowered to its length, and before a subtask is called complete because of it.
+// (4.3). With it go the prices of the node that it was, so that a search that
+// is cut sees close to the same nodes as one that is not. A [Search] takes a
+// subtask and looks through it, one node a [Search.Step]. [Search.Donate] gives
+// away open nodes as subtasks; what is given away and what stays are together
+// all that was open. A search that is Done has proven that its subtask holds no
+// tour shorter than the least of the shared incumbent, the tour of its Problem,
+// and the tours it found. It is the caller's part to keep those tours: publish a
+// tour before the incumbent is lowered to its length, and before a subtask is
+// called complete because of it.
 //
 // An [Estimate] tells the work in a subtask or in a search, to balance by: [Gap]
 // by the bound, [Leaves] as the PEGASUS paper does.

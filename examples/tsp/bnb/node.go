@@ -7,17 +7,17 @@ type node struct {
 	state []uint8 // of every candidate edge, consequences included
 	price []int64 // to start the next ascent from
 	sum   int64   // bound, shifted
-	fresh bool    // made of a subtask: the prices are the root's
+	fresh bool    // made of a subtask without prices: they are the root's
 	seen  bool    // visited before, and not yet done with
 
-	// What branching decided, enough to make the node anew elsewhere.
+	// What branching decided, enough to make the node anew elsewhere, with the prices.
 	required, barred []Edge
 	prefix           []int32
 }
 
 // subtask returns what the node stands for.
 func (s *Search) subtask(nd *node) Subtask {
-	t := Subtask{Kind: s.kind, Forbidden: slices.Clone(nd.barred), LowerBound: s.p.lower(nd.sum, s.upper())}
+	t := Subtask{Kind: s.kind, Forbidden: slices.Clone(nd.barred), LowerBound: s.p.lower(nd.sum, s.upper()), Prices: slices.Clone(nd.price)}
 	if s.kind == Prefix {
 		t.Prefix = slices.Clone(nd.prefix)
 	} else {
@@ -32,8 +32,9 @@ func (s *Search) root(t Subtask) *node {
 	nd := s.spare()
 	clear(nd.state)
 	copy(nd.price, s.p.price)
+	copy(nd.price, t.Prices)
 	nd.sum = max(s.p.sum, int64(min(t.LowerBound, s.upper())-1)<<s.p.shift+1)
-	nd.fresh, nd.seen = true, false
+	nd.fresh, nd.seen = len(t.Prices) == 0, false
 	nd.required = append(nd.required[:0], t.Required...)
 	nd.barred = append(nd.barred[:0], t.Forbidden...)
 	nd.prefix = append(nd.prefix[:0], t.Prefix...)

@@ -209,9 +209,52 @@ func TestSubtasksAreSmall(t *testing.T) {
 		t.Fatalf("status %d, %d nodes open, want 40", st, s.Open())
 	}
 	for _, part := range s.Remaining() {
-		if b, err := part.MarshalBinary(); err != nil || len(b) > 300 {
+		if b, err := part.MarshalBinary(); err != nil || len(b) > 300+5*in.N {
 			t.Errorf("subtask of %d bytes, %v", len(b), err)
 		}
+	}
+}
+
+// Wherever a search is cut, the nodes are close to the same: subtasks carry the
+// prices to go on with. Without them they are not.
+func TestCutsChangeFewNodes(t *testing.T) {
+	in := load(t, "random:100:1")
+	best, err := Solve(in, SolveOptions{Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := Prepare(in, Options{Tour: best.Tour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	nodes := func(parts int, priced bool) int64 {
+		first := mustSearch(t, p, Root(Edges), incumbentOf(p))
+		first.Split(parts, nil)
+		all := first.Nodes()
+		for _, part := range first.Remaining() {
+			if !priced {
+				part.Prices = nil
+			}
+			s := mustSearch(t, p, part, incumbentOf(p))
+			for s.Step() != Done {
+			}
+			all += s.Nodes()
+		}
+		return all
+	}
+	whole := nodes(1, true)
+	off := func(n int64) float64 { return math.Abs(float64(n)/float64(whole) - 1) }
+	var worst float64
+	for _, parts := range []int{4, 8, 16} {
+		priced, bare := nodes(parts, true), nodes(parts, false)
+		t.Logf("%d nodes whole, in %d parts %d, without prices %d", whole, parts, priced, bare)
+		if off(priced) > 0.05 {
+			t.Errorf("%d nodes whole, in %d parts %d", whole, parts, priced)
+		}
+		worst = max(worst, off(bare))
+	}
+	if whole < 100 || worst < 0.05 {
+		t.Errorf("%d nodes, at most %.0f %% off without prices: the instance shows nothing", whole, 100*worst)
 	}
 }
 

@@ -43,7 +43,7 @@ func ParseKind(s string) (Kind, error) {
 
 // Subtask is a set of tours to search: those with every required and no
 // forbidden edge that begin, one way round, with the towns of the prefix. It
-// holds the decisions of branching only; their consequences are found anew.
+// holds the decisions of branching; their consequences are found anew.
 type Subtask struct {
 	Kind      Kind
 	Required  []Edge  // none if Kind is Prefix
@@ -53,6 +53,11 @@ type Subtask struct {
 	// one was known that is no longer than it. Receivers trust it. Its distance
 	// to the best tour tells the work in the subtask: see Problem.Load.
 	LowerBound int
+	// Prices are those of the towns to begin the search with, in the units of
+	// the Problem; none stands for the Problem's own. Any are valid. Those of the
+	// node that the subtask was make the search go on as it would have there,
+	// with close to the same nodes; without them it has to find others first.
+	Prices []int64
 }
 
 // Root returns the subtask of all tours.
@@ -67,7 +72,7 @@ func Root(kind Kind) Subtask {
 // reads. Real ones have some hundred bytes.
 const MaxSubtaskBytes = 64 << 10
 
-const subtaskVersion = 1
+const subtaskVersion = 2
 
 // AppendBinary appends the encoding of the subtask to b.
 func (s Subtask) AppendBinary(b []byte) ([]byte, error) {
@@ -83,6 +88,10 @@ func (s Subtask) AppendBinary(b []byte) ([]byte, error) {
 	b = binary.AppendUvarint(b, uint64(len(s.Prefix)))
 	for _, c := range s.Prefix {
 		b = binary.AppendUvarint(b, uint64(c))
+	}
+	b = binary.AppendUvarint(b, uint64(len(s.Prices)))
+	for _, p := range s.Prices {
+		b = binary.AppendVarint(b, p)
 	}
 	return b, nil
 }
@@ -102,7 +111,7 @@ func DecodeSubtask(b []byte, n int) (Subtask, error) {
 	}
 	d := decoder{rest: b[2:], n: n}
 	s := Subtask{Kind: Kind(b[1]), LowerBound: int(d.number(math.MaxInt64))}
-	s.Required, s.Forbidden, s.Prefix = d.edges(), d.edges(), d.towns()
+	s.Required, s.Forbidden, s.Prefix, s.Prices = d.edges(), d.edges(), d.towns(), d.prices()
 	switch {
 	case d.err != nil:
 		return Subtask{}, d.err
@@ -126,6 +135,14 @@ func (s Subtask) Validate(n int) error {
 		return errors.New("bnb: subtask of kind edges with a prefix")
 	case s.Kind == Prefix && (len(s.Required) > 0 || len(s.Prefix) == 0 || s.Prefix[0] != 0):
 		return errors.New("bnb: subtask of kind prefix must have a prefix from town 0 and no required edges")
+	}
+	if len(s.Prices) > 0 && len(s.Prices) != n {
+		return fmt.Errorf("bnb: subtask with prices of %d towns: the instance has %d", len(s.Prices), n)
+	}
+	for c, p := range s.Prices {
+		if p < -maxPrice || p > maxPrice {
+			return fmt.Errorf("bnb: subtask: price %d of town %d is beyond %d", p, c, maxPrice)
+		}
 	}
 	seen := map[int32]bool{}
 	for _, c := range s.Prefix {
@@ -169,6 +186,15 @@ func (d *decoder) edges() []Edge {
 	for range d.count(2) {
 		u, v := d.number(uint64(d.n)), d.number(uint64(d.n))
 		list = append(list, Edge{int32(u), int32(v)})
+	}
+	return list
+}
+
+func (d *decoder) prices() []int64 {
+	var list []int64
+	for range d.count(1) {
+		x := d.number(math.MaxUint64)
+		list = append(list, int64(x>>1)^-int64(x&1)) // as AppendVarint folds the sign in
 	}
 	return list
 }

@@ -11,7 +11,7 @@ import (
 
 func equalSubtask(a, b Subtask) bool {
 	return a.Kind == b.Kind && a.LowerBound == b.LowerBound && slices.Equal(a.Required, b.Required) &&
-		slices.Equal(a.Forbidden, b.Forbidden) && slices.Equal(a.Prefix, b.Prefix)
+		slices.Equal(a.Forbidden, b.Forbidden) && slices.Equal(a.Prefix, b.Prefix) && slices.Equal(a.Prices, b.Prices)
 }
 
 func drawSubtask(t *rapid.T, n int) Subtask {
@@ -22,6 +22,9 @@ func drawSubtask(t *rapid.T, n int) Subtask {
 	s := Root(drawKind(t))
 	s.Forbidden = edges.Draw(t, "forbidden")
 	s.LowerBound = rapid.IntRange(0, math.MaxInt-1).Draw(t, "bound")
+	if rapid.Bool().Draw(t, "priced") {
+		s.Prices = rapid.SliceOfN(rapid.Int64Range(-maxPrice, maxPrice), n, n).Draw(t, "prices")
+	}
 	if s.Kind == Edges {
 		s.Required = edges.Draw(t, "required")
 		return s
@@ -55,11 +58,11 @@ func TestDecodeRefuses(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		{"empty", nil, "not an encoding of version 1"},
-		{"version", []byte{9, 1, 0, 0, 0, 0}, "not an encoding of version 1"},
-		{"kind", []byte{1, 7, 0, 0, 0, 0}, "unknown kind 7"},
-		{"short", []byte{1, 1, 0}, "cut short, or a number is out of range"},
-		{"long list", []byte{1, 1, 0, 200, 1, 0, 1}, "cut short, or a number is out of range"},
+		{"empty", nil, "not an encoding of version 2"},
+		{"version", []byte{9, 1, 0, 0, 0, 0, 0}, "not an encoding of version 2"},
+		{"kind", []byte{2, 7, 0, 0, 0, 0, 0}, "unknown kind 7"},
+		{"short", []byte{2, 1, 0}, "cut short, or a number is out of range"},
+		{"long list", []byte{2, 1, 0, 200, 1, 0, 1}, "cut short, or a number is out of range"},
 		{"rest", append(encode(Root(Edges)), 0), "1 bytes after its end"},
 		{"large", make([]byte, MaxSubtaskBytes+1), "at most 65536 are allowed"},
 		{"town", encode(Subtask{Kind: Edges, Required: []Edge{{1, 10}}}), "out of range"},
@@ -69,6 +72,8 @@ func TestDecodeRefuses(t *testing.T) {
 		{"prefix without", encode(Subtask{Kind: Prefix}), "must have a prefix from town 0"},
 		{"prefix from elsewhere", encode(Subtask{Kind: Prefix, Prefix: []int32{1}}), "must have a prefix from town 0"},
 		{"prefix with required", encode(Subtask{Kind: Prefix, Prefix: []int32{0}, Required: []Edge{{0, 1}}}), "no required edges"},
+		{"few prices", encode(Subtask{Kind: Edges, Prices: make([]int64, 9)}), "prices of 9 towns: the instance has 10"},
+		{"price", encode(Subtask{Kind: Edges, Prices: []int64{9: maxPrice + 1}}), "price 17592186044417 of town 9 is beyond 17592186044416"},
 		{"prefix twice", encode(Subtask{Kind: Prefix, Prefix: []int32{0, 1, 0}}), "town 0 in the prefix is unknown or there twice"},
 	} {
 		if _, err := DecodeSubtask(c.b, 10); err == nil || !strings.HasPrefix(err.Error(), "bnb: subtask") || !strings.Contains(err.Error(), c.want) {

@@ -16,17 +16,19 @@ import (
 // task is an instance to solve.
 type task struct {
 	name    string
+	spec    string // as tsplib.Load takes it
 	in      *tsplib.Instance
 	optimum int // as published, -1 if not known
 }
 
 // gather loads what the arguments name, the smallest first.
-func gather(args []string, most int) ([]task, error) {
+func gather(args []string, most int, skip string) ([]task, error) {
 	if len(args) == 0 {
 		for _, info := range tsplib.Embedded() {
 			args = append(args, info.Name)
 		}
 	}
+	skipped := strings.Split(skip, ",")
 	var list []task
 	for _, arg := range args {
 		found, err := open(arg)
@@ -35,16 +37,22 @@ func gather(args []string, most int) ([]task, error) {
 		}
 		list = append(list, found...)
 	}
-	list = slices.DeleteFunc(list, func(t task) bool { return t.in.N > most })
+	list = slices.DeleteFunc(list, func(t task) bool { return t.in.N > most || slices.Contains(skipped, t.name) })
 	slices.SortStableFunc(list, func(a, b task) int { return cmp.Compare(a.in.N, b.in.N) })
 	return list, nil
 }
 
 // open loads an instance, or all of a directory.
 func open(arg string) ([]task, error) {
-	files := []string{arg}
-	optima := map[string]int{}
-	if info, err := os.Stat(arg); err == nil && info.IsDir() {
+	files, optima := []string{arg}, map[string]int{}
+	info, err := os.Stat(arg)
+	switch {
+	case err != nil: // A name of an instance, or of nothing.
+	case !info.IsDir():
+		if optima, err = readIndex(filepath.Join(filepath.Dir(arg), "INDEX.csv")); err != nil {
+			return nil, err
+		}
+	default:
 		if files, err = filepath.Glob(filepath.Join(arg, "*.tsp")); err != nil || len(files) == 0 {
 			return nil, fmt.Errorf("no file *.tsp in %s: name a directory of TSPLIB files", arg)
 		}
@@ -65,7 +73,7 @@ func open(arg string) ([]task, error) {
 				optimum = -1
 			}
 		}
-		list = append(list, task{name, in, optimum})
+		list = append(list, task{name, file, in, optimum})
 	}
 	return list, nil
 }

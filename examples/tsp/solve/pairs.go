@@ -132,12 +132,21 @@ func (s *share) lists() ([][]bnb.Subtask, error) {
 		lists[0] = []bnb.Subtask{bnb.Root(bnb.Edges)}
 		return lists, nil
 	}
+	parts, err := s.cut(staticParts * s.how.workers)
+	for i, part := range parts {
+		lists[i%len(lists)] = append(lists[i%len(lists)], part)
+	}
+	return lists, err
+}
+
+// cut is the first cut, into about n subtasks.
+func (s *share) cut(n int) ([]bnb.Subtask, error) {
 	start := time.Now()
 	first, err := bnb.NewSearch(s.p, bnb.Root(bnb.Edges), &s.incumbent)
 	if err != nil {
 		return nil, err
 	}
-	for first.Split(staticParts*s.how.workers, s.late) == bnb.Improved {
+	for first.Split(n, s.late) == bnb.Improved {
 		s.found(first.Tour())
 	}
 	if s.late() {
@@ -145,10 +154,7 @@ func (s *share) lists() ([][]bnb.Subtask, error) {
 	}
 	s.nodes.Add(first.Nodes())
 	s.worked.Add(int64(time.Since(start)))
-	for i, part := range first.Remaining() {
-		lists[i%len(lists)] = append(lists[i%len(lists)], part)
-	}
-	return lists, nil
+	return first.Remaining(), nil
 }
 
 // found lowers the incumbent. The tour itself is of no use here.

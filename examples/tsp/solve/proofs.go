@@ -1,11 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"runtime"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,6 +18,10 @@ var marks = []time.Duration{100 * time.Millisecond, time.Second, 10 * time.Secon
 // proofs solves every instance, prints a line each, and counts.
 func proofs(w io.Writer, list []task, o options) error {
 	p := printer{w: w}
+	if o.json {
+		p.w = io.Discard
+	}
+	rows := []proofRow{}
 	p.say("%s; one thread, processor seconds, best of %d, cap %v\n\n", machine(), o.runs, o.limit)
 	p.say("%-14s %5s %8s %8s %8s %8s %9s\n", "instance", "n", "optimum", "length", "bound", "nodes", "seconds")
 	counts := make([]int, len(marks))
@@ -26,17 +30,15 @@ func proofs(w io.Writer, list []task, o options) error {
 		if err != nil {
 			return err
 		}
-		optimum, shown := "?", fmt.Sprintf("%.3f", took.Seconds())
-		if t.optimum >= 0 {
-			optimum = strconv.Itoa(t.optimum)
-		}
+		shown := fmt.Sprintf("%.3f", took.Seconds())
 		if !r.Proven {
 			shown = fmt.Sprintf(">%g", o.limit.Seconds())
 		}
-		p.say("%-14s %5d %8s %8d %8d %8d %9s\n", t.name, t.in.N, optimum, r.Length, r.LowerBound, r.Nodes, shown)
+		p.say("%-14s %5d %s %8d %8d %8d %9s\n", t.name, t.in.N, published(t.optimum), r.Length, r.LowerBound, r.Nodes, shown)
 		if err := t.check(r); err != nil {
 			return err
 		}
+		rows = append(rows, proofRow{t.name, t.in.N, t.optimum, r.Length, r.LowerBound, r.Proven, r.Nodes, took.Seconds()})
 		for i, mark := range marks {
 			if r.Proven && took < mark {
 				counts[i]++
@@ -48,7 +50,30 @@ func proofs(w io.Writer, list []task, o options) error {
 		p.say(" %gs: %d,", mark.Seconds(), counts[i])
 	}
 	p.say(" of %d\n", len(list))
+	if o.json {
+		return json.NewEncoder(w).Encode(map[string]any{"machine": machine(), "show": o.show, "runs": o.runs, "rows": rows})
+	}
 	return p.err
+}
+
+// proofRow is the proof of an instance by the bare solver, or how far it came.
+type proofRow struct {
+	Instance   string  `json:"instance"`
+	N          int     `json:"n"`
+	Optimum    int     `json:"optimum"` // as published, -1 if not known
+	Length     int     `json:"length"`
+	LowerBound int     `json:"lower_bound"`
+	Proven     bool    `json:"proven"`
+	Nodes      int64   `json:"nodes"`
+	Seconds    float64 `json:"processor_seconds"`
+}
+
+// published shows an optimum in eight columns.
+func published(optimum int) string {
+	if optimum < 0 {
+		return fmt.Sprintf("%8s", "?")
+	}
+	return fmt.Sprintf("%8d", optimum)
 }
 
 // best solves an instance several times and returns the quickest proof, or the

@@ -34,6 +34,17 @@ $`)
 	}
 }
 
+func TestProofsInJSON(t *testing.T) {
+	var out, errs bytes.Buffer
+	if code := run([]string{"-json", "gr17"}, &out, &errs); code != exitGood {
+		t.Fatalf("exit code %d, %s", code, &errs)
+	}
+	want := `^{"machine":"[^"]+","rows":\[{"instance":"gr17","n":17,"optimum":2085,"length":2085,"lower_bound":2085,"proven":true,"nodes":0,"processor_seconds":[0-9.e-]+}\],"runs":1,"show":"proofs"}\n$`
+	if !regexp.MustCompile(want).MatchString(out.String()) {
+		t.Errorf("got\n%s", &out)
+	}
+}
+
 func TestWhatIsNotProvenDoesNotCount(t *testing.T) {
 	var out, errs bytes.Buffer
 	if code := run([]string{"-cap", "1ns", "kroA100"}, &out, &errs); code != exitGood {
@@ -86,11 +97,12 @@ func TestDirectory(t *testing.T) {
 
 func TestWrongUsage(t *testing.T) {
 	for args, want := range map[string]string{
-		"-show all": `-show "all": use proofs, pairs or estimates`,
-		"-cap 0s":   "-cap 0s: use a time above 0, such as 60s",
-		"-most 0":   "-most 0: use a number of towns from 1",
-		"-runs 0":   "-runs 0: use a number from 1",
-		"-frob":     "flag provided but not defined: -frob",
+		"-show all":         `-show "all": use proofs, pairs, estimates, cost, speed, control or peers`,
+		"-show pairs -json": "-json does not go with -show pairs: leave it out",
+		"-cap 0s":           "-cap 0s: use a time above 0, such as 60s",
+		"-most 0":           "-most 0: use a number of towns from 1",
+		"-runs 0":           "-runs 0: use a number from 1",
+		"-frob":             "flag provided but not defined: -frob",
 	} {
 		var out, errs bytes.Buffer
 		if code := run(strings.Fields(args), &out, &errs); code != exitUsage || errs.String() != "solve: "+want+"\n"+usage || out.Len() > 0 {
@@ -132,7 +144,7 @@ func TestGapRanksTheWorkAndLeavesDoNot(t *testing.T) {
 		spec string
 		kind bnb.Kind
 	}{{"random:80:9", bnb.Edges}, {"random:100:1", bnb.Prefix}, {"st70", bnb.Prefix}} {
-		list, err := gather([]string{c.spec}, 229)
+		list, err := gather([]string{c.spec}, 229, "")
 		if err != nil {
 			t.Fatal(err)
 		}
