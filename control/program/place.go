@@ -3,9 +3,6 @@ package program
 import (
 	"cmp"
 	"slices"
-
-	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/predicates"
 )
 
 // host is a node that was there at some time.
@@ -111,7 +108,7 @@ func (r *Run) put(f, on int32) {
 	p, h := &r.procs[r.plan.nodes[x.node].proc], &r.hosts[on]
 	h.load += max(1, p.want.Cores)
 	h.reserved += p.want.Cores
-	x.state, x.host, x.hostPrev, x.hostNext, x.confirmed = running, on, h.last, -1, false
+	x.state, x.host, x.hostPrev, x.hostNext = running, on, h.last, -1
 	if h.last >= 0 {
 		r.frames[h.last].hostNext = f
 	} else {
@@ -119,13 +116,6 @@ func (r *Run) put(f, on int32) {
 	}
 	h.last = f
 	r.blocks[x.id.Instance] = f
-	r.tell(f)
-}
-
-// tell has a node start a block.
-func (r *Run) tell(f int32) {
-	x := &r.frames[f]
-	x.told = r.steps
 	input, _ := r.resolve(f, &r.plan.nodes[x.node])
 	a := r.act(ActStart, f)
 	a.Block, a.Node, a.Input = x.id, r.hosts[x.host].Name, input
@@ -247,97 +237,11 @@ func (r *Run) left(in *Input) {
 	r.freed = true
 }
 
-// reported compares what a node has with what it should have.
-func (r *Run) reported(in *Input) {
-	h, known := r.byName[in.Node.Name]
-	if !known || !r.hosts[h].present {
-		r.refuse(in, "the node is not here")
-		return
-	}
-	held := make(map[ID]*Held, len(in.Held))
-	for i := range in.Held {
-		if x := &in.Held[i]; x.State == InDone && in.Decision.Number == 0 {
-			r.refuse(in, "block "+x.Block.String()+" ended by no decision")
-			return
-		}
-		held[in.Held[i].Block] = &in.Held[i]
-	}
-	var list []ID
-	expected := map[ID]bool{}
-	for f := r.hosts[h].first; f >= 0; f = r.frames[f].hostNext {
-		list = append(list, r.frames[f].id)
-		expected[r.frames[f].id] = true
-	}
-	for _, id := range list {
-		if f, ok := r.blocks[id.Instance]; ok && r.frames[f].id == id {
-			r.compare(f, held[id], in)
-			r.settle()
-		}
-	}
-	for i := range in.Held {
-		if x := &in.Held[i]; x.State == InStarted && !expected[x.Block] {
-			r.out.Actions = append(r.out.Actions, Action{
-				Kind: ActCancel, Construct: -1, Block: x.Block, Node: in.Node.Name, Reason: "it was given up, or never started",
-			})
-		}
-	}
-}
-
-// compare brings a block and what its node has of it, nil for nothing, together.
-func (r *Run) compare(f int32, has *Held, in *Input) {
-	x := &r.frames[f]
-	switch {
-	case has == nil && x.told > in.Asked:
-		// It was told to start it after it was asked.
-	case has == nil && x.state == stopping:
-		r.leave(f)
-		r.conclude(f)
-	case has == nil && x.confirmed:
-		r.leave(f)
-		r.attemptFailed(f, "its node "+in.Node.Name+" has forgotten it")
-	case has == nil:
-		r.tell(f)
-	case has.State == InDone:
-		r.done(f, &Input{Kind: InDone, Block: x.id, Result: has.Result, Decision: in.Decision})
-	case has.State == InFailed:
-		r.leave(f)
-		r.attemptFailed(f, has.Reason)
-	default:
-		x.confirmed = true
-		if x.state == stopping {
-			a := r.act(ActCancel, f)
-			a.Block, a.Node, a.Reason = x.id, in.Node.Name, x.reason
-		}
-	}
-}
-
-// Entry is one step of a run, as a journal keeps it.
-type Entry struct {
-	Now   clocksync.Instant `json:"now"`
-	Input Input             `json:"input"`
-}
-
-// Restore rebuilds a run from the journal of its inputs. An input has to be in
-// the journal before what its step asked for is carried out; then nothing is
-// started twice. After Restore each node is asked what it has, and the run is
-// handed an [InReport] of each. It starts what a node should have and never got,
-// under the number it had, and cancels what a node has and should not have. A
-// block whose end is in the journal, or in a report, never runs again.
-func Restore(plan *Plan, journal []Entry) *Run {
-	r := NewRun(plan)
-	var out Output
-	for i := range journal {
-		r.Step(journal[i].Now, &journal[i].Input, &out)
-	}
-	return r
-}
-
 // Standing is where a block of a run stands.
 type Standing struct {
 	Construct int
 	Block     ID
 	Node      string // empty: it waits for one
-	Started   bool   // the node has said so
 	Stopping  bool
 }
 
@@ -350,7 +254,7 @@ func (r *Run) Blocks() []Standing {
 		if x.node < 0 || r.plan.nodes[x.node].kind != KindDo || x.state != running && x.state != queued && x.state != stopping {
 			continue
 		}
-		s := Standing{Construct: int(x.node), Block: x.id, Started: x.confirmed, Stopping: x.state == stopping}
+		s := Standing{Construct: int(x.node), Block: x.id, Stopping: x.state == stopping}
 		if x.state != queued {
 			s.Node = r.hosts[x.host].Name
 		}
@@ -358,13 +262,4 @@ func (r *Run) Blocks() []Standing {
 	}
 	slices.SortFunc(list, func(a, b Standing) int { return cmp.Compare(a.Block.Instance, b.Block.Instance) })
 	return list
-}
-
-// Truth is what is known of a predicate by now: Unknown if the epoch of its last
-// verdict is over, or if the program does not read it.
-func (r *Run) Truth(predicate string) predicates.Truth {
-	if q, ok := r.plan.byName[predicate]; ok {
-		return r.truth(q)
-	}
-	return predicates.Unknown
 }

@@ -1,7 +1,6 @@
 package program_test
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -669,6 +668,12 @@ func TestRunAgrees(t *testing.T) {
 	})
 }
 
+// timed is an input and when it came.
+type timed struct {
+	now clocksync.Instant
+	in  program.Input
+}
+
 // world has a run and its reference side by side.
 type world struct {
 	t        *rapid.T
@@ -678,7 +683,7 @@ type world struct {
 	now      clocksync.Instant
 	number   uint64
 	epoch    uint64
-	journal  []program.Entry
+	inputs   []timed
 	live     []program.Action // blocks that run
 	nodes    map[string]bool
 	canceled bool
@@ -729,7 +734,7 @@ func (w *world) event() {
 		w.nodes[n] = !w.nodes[n]
 		w.step(in)
 	case what == 12:
-		w.restore()
+		w.rebuild()
 	case len(w.live) == 0:
 		w.step(&program.Input{})
 	default:
@@ -745,17 +750,12 @@ func (w *world) end(i int, fails bool) {
 	w.step(in)
 }
 
-// restore goes on with a run rebuilt from a journal that was written and read.
-func (w *world) restore() {
-	text, err := json.Marshal(w.journal)
-	if err != nil {
-		w.t.Fatal(err)
+// rebuild goes on with a run that was handed the same inputs.
+func (w *world) rebuild() {
+	w.run = program.NewRun(w.ref.plan)
+	for i := range w.inputs {
+		w.run.Step(w.inputs[i].now, &w.inputs[i].in, &w.out)
 	}
-	var journal []program.Entry
-	if err := json.Unmarshal(text, &journal); err != nil {
-		w.t.Fatal(err)
-	}
-	w.run = program.Restore(w.ref.plan, journal)
 }
 
 func who(a *program.Action) string {
@@ -769,7 +769,7 @@ func who(a *program.Action) string {
 
 func (w *world) step(in *program.Input) {
 	w.t.Helper()
-	w.journal = append(w.journal, program.Entry{Now: w.now, Input: *in})
+	w.inputs = append(w.inputs, timed{w.now, *in})
 	w.run.Step(w.now, in, &w.out)
 	told := *in
 	var about *instance
@@ -818,7 +818,7 @@ func (w *world) step(in *program.Input) {
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
-		w.t.Fatalf("step %d, %v %+v (-reference +run):\n%s\n%s", len(w.journal), w.now, in, diff, ordered)
+		w.t.Fatalf("step %d, %v %+v (-reference +run):\n%s\n%s", len(w.inputs), w.now, in, diff, ordered)
 	}
 }
 

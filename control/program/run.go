@@ -49,8 +49,6 @@ type frame struct {
 	host               int32 // -1 before it is placed
 	hostPrev, hostNext int32
 	tried              []int32 // hosts where it failed
-	confirmed          bool    // the node said that it runs
-	told               uint64  // the step in which the node was told to start it
 }
 
 // verdict is the last one on a predicate.
@@ -108,9 +106,6 @@ func NewRun(plan *Plan) *Run {
 // Finished reports whether the run has ended.
 func (r *Run) Finished() bool { return r.finished }
 
-// Steps is the number of inputs taken so far, those that were refused among them.
-func (r *Run) Steps() uint64 { return r.steps }
-
 // Step takes one input. Instants do not go back: an earlier one counts as the
 // one before. First what is due by now happens, then the input. The output is
 // reset and filled.
@@ -152,14 +147,12 @@ func (r *Run) input(in *Input) {
 		if i := slices.Index(r.plan.syncs, in.Decision.Synchronizer); i >= 0 && !r.newer(i, in.Decision) {
 			r.refuse(in, "a newer epoch than that of "+in.Decision.String()+" has begun")
 		}
-	case InStarted, InDone, InFailed:
+	case InDone, InFailed:
 		r.block(in)
 	case InJoined:
 		r.join(in)
 	case InLeft:
 		r.left(in)
-	case InReport:
-		r.reported(in)
 	case InCancel:
 		if !r.begun {
 			r.refuse(in, "the run has not begun")
@@ -615,19 +608,14 @@ func (r *Run) block(in *Input) {
 		r.refuse(in, "block "+in.Block.String()+" has ended, or was given up, or never started")
 		return
 	}
-	x := &r.frames[f]
-	switch in.Kind {
-	case InStarted:
-		x.confirmed = true
-	case InDone:
-		if in.Decision.Number == 0 {
-			r.refuse(in, "block "+in.Block.String()+" ended by no decision")
-			return
-		}
-		r.done(f, in)
-	default:
+	switch {
+	case in.Kind == InFailed:
 		r.leave(f)
 		r.attemptFailed(f, in.Reason)
+	case in.Decision.Number == 0:
+		r.refuse(in, "block "+in.Block.String()+" ended by no decision")
+	default:
+		r.done(f, in)
 	}
 }
 

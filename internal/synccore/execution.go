@@ -232,10 +232,7 @@ func (c *Core) observe(m *member, out *Output) {
 		}
 		return
 	}
-	if !r.seen {
-		r.seen = true
-		c.interpret(&program.Input{Kind: program.InStarted, Block: r.id}, out)
-	}
+	r.seen = true
 	switch s.phase {
 	case wire.PhaseRunning:
 		if r.cancel {
