@@ -44,13 +44,22 @@ type execution struct {
 	finish     *ProgramEvent     // the end of the program
 	tallies    map[int]*tally    // of the blocks by construct
 	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
+	formed     bool              // there was an epoch before the restart
 }
 
 // processor is a member as the interpreter knows it.
 type processor struct {
-	name    string
-	run     *blockRun // that was placed there
-	awaited bool      // it has not been seen since a restart
+	name        string
+	incarnation uint64
+	run         *blockRun // that was placed there
+	awaited     bool      // it has not been seen since a restart
+}
+
+// gone reports whether the process that had the run of the processor is no more, as
+// what comes back after a restart shows. A start that was sent and never seen may
+// have reached the process from before.
+func (p *processor) gone(m *member, shows bool) bool {
+	return p.run != nil && !shows && (p.run.seen || p.run.started && p.incarnation != m.incarnation)
 }
 
 // heldVerdict is a verdict that waits for the interpreter.
@@ -217,9 +226,11 @@ func (c *Core) observe(m *member, out *Output) {
 	p := f.processors[m.name]
 	if p != nil && p.awaited {
 		p.awaited = false
-		if r := p.run; r != nil && r.seen && (s.program != f.id || s.run != r.number) {
+		if p.gone(m, p.run != nil && s.program == f.id && s.run == p.run.number) {
 			c.lost(p, "its process has ended", out)
 			p = nil
+		} else {
+			p.incarnation = m.incarnation
 		}
 	}
 	if p == nil {
@@ -287,7 +298,7 @@ func (c *Core) enroll(m *member, out *Output) {
 	for i := range labels {
 		labels[i] = own[5].At(i).Text()
 	}
-	c.exec.processors[m.name] = &processor{name: m.name}
+	c.exec.processors[m.name] = &processor{name: m.name, incarnation: m.incarnation}
 	node := program.Node{Name: m.name, Cores: max(1, int(own[6].Int())), Labels: labels, Alone: true}
 	c.interpret(&program.Input{Kind: program.InJoined, Node: node}, out)
 }
@@ -316,16 +327,50 @@ func (c *Core) lost(p *processor, why string, out *Output) {
 	}
 }
 
+// execEpoch makes the verdicts of the epoch before void, those that wait among them.
+func (c *Core) execEpoch(out *Output) {
+	f := c.exec
+	if f == nil {
+		return
+	}
+	f.verdicts = f.verdicts[:0]
+	if !f.run.Finished() {
+		begun := control.Decision{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch}
+		c.interpret(&program.Input{Kind: program.InEpoch, Decision: begun}, out)
+	}
+}
+
 // execLeft tells the program of the members that an epoch is without.
 func (c *Core) execLeft(dropped []Dropped, out *Output) {
 	if c.exec == nil {
 		return
 	}
+	var lost []*processor
+	why := map[string]string{}
 	for _, d := range dropped {
 		if p := c.exec.processors[d.Name]; p != nil && !p.awaited {
-			c.lost(p, d.Reason, out)
+			lost = append(lost, p)
+			why[d.Name] = d.Reason
 		}
 	}
+	for _, p := range idleFirst(lost) {
+		c.lost(p, why[p.name], out)
+	}
+}
+
+// idleFirst puts processors that are lost together in order: first those on which
+// nothing runs, so that nothing is tried again there, then by name.
+func idleFirst(list []*processor) []*processor {
+	busy := func(p *processor) int {
+		if p.run == nil {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(list, func(a, b *processor) int {
+		return cmp.Or(busy(a)-busy(b), cmp.Compare(a.name, b.name))
+	})
+	return list
 }
 
 // awaitOver gives up processors that did not come back after a restart.
@@ -335,14 +380,18 @@ func (c *Core) awaitOver(out *Output) {
 		return
 	}
 	f.resume = clocksync.MaxInstant
+	if f.formed && !c.begun {
+		// As many as were awaited at first were there before: from now on those who
+		// are there are enough, if they are for an epoch after the first.
+		c.begun, c.paused, c.changed = true, true, true
+	}
 	var late []*processor
 	for _, p := range f.processors {
 		if p.awaited {
 			late = append(late, p)
 		}
 	}
-	slices.SortFunc(late, func(a, b *processor) int { return cmp.Compare(a.name, b.name) })
-	for _, p := range late {
+	for _, p := range idleFirst(late) {
 		c.lost(p, "it did not come back after the restart", out)
 	}
 }
