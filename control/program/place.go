@@ -210,13 +210,13 @@ func (r *Run) bind(p *proc, h int32) {
 	p.mapped = p.mapped || len(p.bound) >= max(1, p.want.Count)
 }
 
-func (r *Run) left(in *Input) {
-	h, known := r.byName[in.Node.Name]
+// away takes a node that is lost from the processors.
+func (r *Run) away(name string) {
+	h, known := r.byName[name]
 	if !known || !r.hosts[h].present {
-		r.refuse(in, "the node is not here")
 		return
 	}
-	r.hosts[h].present = false
+	r.leaving, r.hosts[h].present = h, false
 	for i := range r.procs {
 		p := &r.procs[i]
 		at := slices.Index(p.bound, h)
@@ -227,6 +227,15 @@ func (r *Run) left(in *Input) {
 		for spare := range r.hosts {
 			r.bind(p, int32(spare))
 		}
+	}
+}
+
+// left gives up what runs on the node that is lost.
+func (r *Run) left(in *Input) {
+	h := r.leaving
+	if h < 0 {
+		r.refuse(in, "the node is not here")
+		return
 	}
 	reason := "its node " + in.Node.Name + " was lost"
 	for f := r.hosts[h].first; f >= 0; f = r.hosts[h].first {

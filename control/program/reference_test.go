@@ -147,6 +147,11 @@ func (x *instance) running() bool { return x.outcome == 0 && x.cause == 0 && x.e
 func (r *reference) input(now clocksync.Instant, in *program.Input, who *instance) {
 	r.events, r.now = nil, now
 	r.step++
+	r.root.each(func(x *instance) {
+		if in.Kind == program.InLeft && x.started && !x.ended && slices.Contains(in.Node.Labels, key(x)) {
+			x.told = true // Nobody is there to be told.
+		}
+	})
 	for {
 		var first *instance
 		r.root.each(func(x *instance) {
@@ -183,9 +188,6 @@ func (r *reference) input(now clocksync.Instant, in *program.Input, who *instanc
 		slices.SortFunc(lost, func(a, b *instance) int {
 			return slices.Index(in.Node.Labels, key(a)) - slices.Index(in.Node.Labels, key(b))
 		})
-		for _, x := range lost {
-			x.told = true // Nobody is there to be told.
-		}
 		for _, x := range lost {
 			x.ended, x.failed = true, true
 			r.evaluate()
@@ -789,10 +791,9 @@ func (w *world) step(in *program.Input) {
 		}
 	case program.InLeft:
 		// The reference is told of blocks, in the order in which they began.
-		// Some began in this step: a deadline that had passed comes before the loss.
 		told.Node.Labels = nil
-		for _, a := range slices.Concat(w.live, w.out.Actions) {
-			if a.Node == in.Node.Name && a.Kind == program.ActStart {
+		for _, a := range w.live {
+			if a.Node == in.Node.Name {
 				told.Node.Labels = append(told.Node.Labels, who(&a))
 			}
 		}

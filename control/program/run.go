@@ -81,6 +81,7 @@ type Run struct {
 	byName map[string]int32
 	procs  []proc
 
+	leaving         int32 // the host that this step is the loss of, -1 for none
 	begun, finished bool
 	steps, begins   uint64
 	instances       uint64
@@ -107,12 +108,16 @@ func NewRun(plan *Plan) *Run {
 func (r *Run) Finished() bool { return r.finished }
 
 // Step takes one input. Instants do not go back: an earlier one counts as the
-// one before. First what is due by now happens, then the input. The output is
+// one before. First what is due by now happens, then the input; but nothing is
+// started or told any more on a node that the input is the loss of. The output is
 // reset and filled.
 func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.reset()
 	r.out, r.now = out, max(r.now, now)
 	r.steps++
+	if r.leaving = -1; in.Kind == InLeft && !r.finished {
+		r.away(in.Node.Name)
+	}
 	for !r.finished && len(r.timers) > 0 && r.frames[r.timers[0]].due <= r.now {
 		f := r.timers[0]
 		r.fail(f, "its deadline of "+r.plan.nodes[r.frames[f].node].limit.String()+" has passed")

@@ -322,9 +322,7 @@ func (c *Core) lost(p *processor, why string, out *Output) {
 		delete(f.byID, r.id)
 		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Block: r.id, Reason: why}, ProgramLost, r))
 	}
-	if !f.run.Finished() {
-		c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: p.name}}, out)
-	}
+	c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: p.name}}, out)
 }
 
 // execEpoch makes the verdicts of the epoch before void, those that wait among them.
@@ -334,10 +332,8 @@ func (c *Core) execEpoch(out *Output) {
 		return
 	}
 	f.verdicts = f.verdicts[:0]
-	if !f.run.Finished() {
-		begun := control.Decision{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch}
-		c.interpret(&program.Input{Kind: program.InEpoch, Decision: begun}, out)
-	}
+	begun := control.Decision{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch}
+	c.interpret(&program.Input{Kind: program.InEpoch, Decision: begun}, out)
 }
 
 // execLeft tells the program of the members that an epoch is without.
@@ -396,9 +392,13 @@ func (c *Core) awaitOver(out *Output) {
 	}
 }
 
-// interpret steps the interpreter and does what it asks for.
+// interpret steps the interpreter and does what it asks for. A program that has ended
+// is told nothing more.
 func (c *Core) interpret(in *program.Input, out *Output) {
 	f := c.exec
+	if f.run.Finished() {
+		return
+	}
 	f.run.Step(c.now, in, &f.out)
 	f.wake = f.out.Wake
 	for i := range f.out.Actions {
@@ -413,22 +413,19 @@ func (c *Core) act(a *program.Action, out *Output) {
 	switch a.Kind {
 	case program.ActStart:
 		kind = ProgramStart
-		if r == nil {
-			f.numbers++
-			r = &blockRun{
-				number: f.numbers, id: a.Block, construct: a.Construct, on: a.Node, input: strings.Clone(a.Input),
-				replicas: slices.Clone(a.Replicas),
-				block:    c.plan.program.Info(a.Construct).Block.Name,
-			}
-			f.runs[r.number], f.byID[r.id] = r, r
-			f.tally(a.Construct).Starts++
-			if p := f.processors[a.Node]; p != nil {
-				p.run = r
-			}
+		f.numbers++
+		r = &blockRun{
+			number: f.numbers, id: a.Block, construct: a.Construct, on: a.Node, input: cmp.Or(strings.Clone(a.Input), "null"),
+			replicas: slices.Clone(a.Replicas),
+			block:    c.plan.program.Info(a.Construct).Block.Name,
 		}
-		if r.input == "" {
-			r.input = "null"
+		f.runs[r.number], f.byID[r.id] = r, r
+		f.tally(a.Construct).Starts++
+		p := f.processors[a.Node]
+		if p == nil || p.run != nil {
+			panic(fmt.Sprintf("synccore: block %v is started on %q, which is no processor, or not idle: %+v", a.Block, a.Node, p))
 		}
+		p.run = r
 		c.want(r)
 	case program.ActCancel:
 		kind = ProgramCancel
@@ -445,6 +442,9 @@ func (c *Core) act(a *program.Action, out *Output) {
 	case program.ActFinish:
 		kind = ProgramFinish
 	case program.ActRefuse:
+		if f.run.Finished() {
+			return // A deadline has ended it in this step.
+		}
 		kind = ProgramRefuse
 	}
 	e := c.event(a, kind, r)
