@@ -336,6 +336,20 @@ func (c *Core) execEpoch(out *Output) {
 	c.interpret(&program.Input{Kind: program.InEpoch, Decision: begun}, out)
 }
 
+// execFresh makes the verdicts on predicates void that another configuration has anew.
+func (c *Core) execFresh(fresh []int, out *Output) {
+	if c.exec == nil {
+		return
+	}
+	for _, i := range fresh {
+		if r := c.plan.rules[i]; r.read {
+			name := c.plan.Name + "." + r.name
+			c.exec.verdicts = slices.DeleteFunc(c.exec.verdicts, func(v heldVerdict) bool { return v.predicate == name })
+			c.interpret(&program.Input{Kind: program.InVerdict, Predicate: name, Truth: predicates.Unknown, Decision: c.decision()}, out)
+		}
+	}
+}
+
 // execLeft tells the program of the members that an epoch is without.
 func (c *Core) execLeft(dropped []Dropped, out *Output) {
 	if c.exec == nil {
