@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
@@ -67,6 +70,11 @@ func (w *programWatch) end(t *testing.T) synchronizer.Program {
 // runProgram starts a server and a synchronizer that runs a program.
 func runProgram(t *testing.T, text string) (url string, w *programWatch) {
 	t.Helper()
+	return meterProgram(t, text, nil)
+}
+
+func meterProgram(t *testing.T, text string, meters metric.MeterProvider) (url string, w *programWatch) {
+	t.Helper()
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -77,7 +85,7 @@ func runProgram(t *testing.T, text string) (url string, w *programWatch) {
 		t.Fatal(err)
 	}
 	w = watchProgram()
-	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe})
+	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe, MeterProvider: meters})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -148,21 +156,44 @@ func TestProgramLoops(t *testing.T) {
 	}
 }
 
-// TestBodiesInPieces hands a megabyte from one block to the next.
+// TestBodiesInPieces hands a megabyte from one block to the next, and counts it.
 func TestBodiesInPieces(t *testing.T) {
-	url, w := runProgram(t, `
+	reader := sdkmetric.NewManualReader()
+	url, w := meterProgram(t, `
 program:
   name: large
   blocks: {make: {input: int, output: string}, size: {input: string, output: int}}
   body:
     seq: [{do: make, input: 1000000}, {do: size, from: make.result}]
   result: size.result
-`)
+`, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	joinNode(t, url, "processors", "a", 2,
 		agent.Block("make", func(_ context.Context, _ *agent.Run, n int) (string, error) { return strings.Repeat("x", n), nil }),
 		agent.Block("size", func(_ context.Context, _ *agent.Run, s string) (int, error) { return len(s), nil }))
 	if end := w.end(t); end.Outcome != program.Done || end.Result != "1000000" {
 		t.Fatalf("%v, result %.100q, %s", end.Outcome, end.Result, end.Reason)
+	}
+	points, _ := collected(t, reader)
+	for _, c := range []struct {
+		name string
+		with []string
+		want float64
+	}{
+		{"pegasus.program.runs", []string{"event", "started"}, 2},
+		{"pegasus.program.runs", []string{"event", "done"}, 2},
+		{"pegasus.program.runs", []string{"event", "failed"}, 0},
+		{"pegasus.program.runs", []string{"event", "canceled"}, 0},
+		{"pegasus.program.runs", []string{"event", "lost"}, 0},
+		{"pegasus.bodies", []string{"kind", "input", "fate", "taken"}, 1}, // The other one came with the signal.
+		{"pegasus.bodies", []string{"kind", "result", "fate", "taken"}, 2},
+		{"pegasus.bodies", []string{"kind", "failure", "fate", "taken"}, 0},
+		{"pegasus.bodies", []string{"kind", "input", "fate", "refused"}, 0},
+		{"pegasus.bodies.bytes", []string{"kind", "input"}, 1_000_002},
+		{"pegasus.bodies.bytes", []string{"kind", "result"}, 1_000_009},
+	} {
+		if got := valueOf(t, points, c.name, c.with...); got != c.want {
+			t.Errorf("%s %v is %v, want %v", c.name, c.with, got, c.want)
+		}
 	}
 }
 

@@ -58,7 +58,11 @@ func (r *Run) attempt(f int32) {
 		p.first = f + 1
 	}
 	p.last = f + 1
+	r.queued++
 }
+
+// Waiting is how many blocks wait for a node.
+func (r *Run) Waiting() int { return r.queued }
 
 // dequeue takes out a block that waits for a node.
 func (r *Run) dequeue(f int32) {
@@ -74,6 +78,7 @@ func (r *Run) dequeue(f int32) {
 	} else {
 		p.last = x.hostPrev + 1
 	}
+	r.queued--
 }
 
 // choose finds the least loaded node of a block's processor, one on which it has

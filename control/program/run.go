@@ -85,6 +85,7 @@ type Run struct {
 	begun, finished bool
 	steps, begins   uint64
 	instances       uint64
+	queued          int  // blocks that wait for a node
 	freed           bool // a node has more free than when blocks were placed last
 }
 

@@ -41,8 +41,9 @@ type execution struct {
 	touched    []*member   // whose state in force is to be looked at
 	attention  []*blockRun // that may need a signal
 	decision   control.Decision
-	finish     *ProgramEvent     // the end of the program
-	tallies    map[int]*tally    // of the blocks by construct
+	finish     *ProgramEvent      // the end of the program
+	tallies    map[int]*RunCounts // of the blocks by construct
+	total      RunCounts
 	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
 	formed     bool              // there was an epoch before the restart
 }
@@ -93,7 +94,7 @@ func newExecution(plan *program.Plan, id uint64) *execution {
 	return &execution{
 		id: id, run: program.NewRun(plan), wake: clocksync.MaxInstant, resume: clocksync.MaxInstant,
 		processors: map[string]*processor{}, runs: map[uint64]*blockRun{}, byID: map[program.ID]*blockRun{},
-		tallies: map[int]*tally{},
+		tallies: map[int]*RunCounts{},
 	}
 }
 
@@ -279,13 +280,15 @@ func (c *Core) ended(r *blockRun, in *program.Input, out *Output) {
 	if p := f.processors[r.on]; p != nil && p.run == r {
 		p.run = nil
 	}
-	switch n := f.tally(r.construct); {
-	case in.Kind == program.InDone:
-		n.Done++
-	case r.cancel:
-		n.Canceled++
-	default:
-		n.Failed++
+	for _, n := range f.counts(r.construct) {
+		switch {
+		case in.Kind == program.InDone:
+			n.Done++
+		case r.cancel:
+			n.Canceled++
+		default:
+			n.Failed++
+		}
 	}
 	c.interpret(in, out)
 }
@@ -317,7 +320,9 @@ func (c *Core) lost(p *processor, why string, out *Output) {
 	f := c.exec
 	delete(f.processors, p.name)
 	if r := p.run; r != nil {
-		f.tally(r.construct).Lost++
+		for _, n := range f.counts(r.construct) {
+			n.Lost++
+		}
 		delete(f.runs, r.number)
 		delete(f.byID, r.id)
 		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Block: r.id, Reason: why}, ProgramLost, r))
@@ -434,7 +439,9 @@ func (c *Core) act(a *program.Action, out *Output) {
 			block:    c.plan.program.Info(a.Construct).Block.Name,
 		}
 		f.runs[r.number], f.byID[r.id] = r, r
-		f.tally(a.Construct).Starts++
+		for _, n := range f.counts(a.Construct) {
+			n.Starts++
+		}
 		p := f.processors[a.Node]
 		if p == nil || p.run != nil {
 			panic(fmt.Sprintf("synccore: block %v is started on %q, which is no processor, or not idle: %+v", a.Block, a.Node, p))
@@ -657,6 +664,12 @@ func (c *Core) RunInput(processor string, id, number uint64) (input string, ok b
 		return "", false
 	}
 	return r.input, true
+}
+
+// Handed reports whether what a run has come to is there already. The caller must own
+// the machine.
+func (c *Core) Handed(number uint64) bool {
+	return c.exec != nil && c.exec.runs[number] != nil && c.exec.runs[number].body != nil
 }
 
 // execWake is when the program has something to do by itself.

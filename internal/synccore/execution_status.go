@@ -20,13 +20,13 @@ type ProgramStatus struct {
 type BlockStatus struct {
 	Path string `json:"path"` // of the construct
 	Name string `json:"name"`
-	tally
+	RunCounts
 
 	Runs []RunStatus `json:"runs"` // that have not ended; 100 at most
 }
 
-// tally counts the runs of a block.
-type tally struct {
+// RunCounts counts runs of blocks.
+type RunCounts struct {
 	Starts   uint64 `json:"starts"`
 	Done     uint64 `json:"done"`
 	Failed   uint64 `json:"failed"`
@@ -47,14 +47,14 @@ type RunStatus struct {
 // shownBlocks is how many blocks, and runs of each, a status has.
 const shownBlocks = 100
 
-// tally of a construct.
-func (f *execution) tally(construct int) *tally {
+// counts are those that a run of a construct belongs to.
+func (f *execution) counts(construct int) [2]*RunCounts {
 	n := f.tallies[construct]
 	if n == nil {
-		n = &tally{}
+		n = &RunCounts{}
 		f.tallies[construct] = n
 	}
-	return n
+	return [2]*RunCounts{n, &f.total}
 }
 
 // programStatus is nil if the machine runs no program.
@@ -75,7 +75,7 @@ func (c *Core) programStatus() *ProgramStatus {
 		}
 		info := c.plan.program.Info(construct)
 		place[construct] = len(s.Blocks)
-		s.Blocks = append(s.Blocks, BlockStatus{Path: info.Path, Name: info.Name, tally: *f.tallies[construct], Runs: []RunStatus{}})
+		s.Blocks = append(s.Blocks, BlockStatus{Path: info.Path, Name: info.Name, RunCounts: *f.tallies[construct], Runs: []RunStatus{}})
 	}
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
 		r := f.runs[number]
