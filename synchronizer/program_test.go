@@ -18,6 +18,8 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -25,6 +27,7 @@ import (
 type programWatch struct {
 	mu       sync.Mutex
 	events   []synchronizer.Program
+	s        *synchronizer.Synchronizer
 	finished chan synchronizer.Program
 }
 
@@ -90,6 +93,7 @@ func meterProgram(t *testing.T, text string, meters metric.MeterProvider) (url s
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
+	w.s = s
 	return server.URL(), w
 }
 
@@ -390,5 +394,68 @@ program:
 		if err := <-ended; !errors.As(err, &c) || c.Region != "hang" {
 			t.Errorf("a block of the first program ended by %v", err)
 		}
+	}
+}
+
+// TestBodiesOfStrangers: a result of a run that never was is refused; of two of one
+// run the first counts.
+func TestBodiesOfStrangers(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	url, w := meterProgram(t, `
+program: {name: one, blocks: {b: {output: int}}, body: b, result: b.result}
+`, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	runs, goOn := make(chan uint64, 1), make(chan struct{})
+	joinNode(t, url, "processors", "a", 1, agent.Block("b", func(_ context.Context, r *agent.Run, _ any) (int, error) {
+		runs <- r.Number()
+		<-goOn
+		return 7, nil
+	}))
+	run := <-runs
+	b, err := bus.Dial(t.Context(), url, bus.Options{Name: "stranger"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	subject := wire.Subjects{Tenant: "default", Group: "processors"}.Data("a-0")
+	hand := func(execution, number uint64) (refused string) {
+		t.Helper()
+		frame, err := wire.AppendBody(nil, &wire.Body{Member: "a-0", Program: execution, Run: number, Kind: wire.BodyResult, Size: 1, Piece: []byte("5")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if frame, err = b.Request(t.Context(), subject, frame); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := wire.DecodeBody(frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Reason
+	}
+	status, err := w.s.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	execution := status.Term
+	if why := hand(execution, 99); why != "run 99 is not one of this processor any more" {
+		t.Errorf("run 99: %q", why)
+	}
+	if why := hand(execution+1, run); why == "" {
+		t.Error("a run of another execution is taken")
+	}
+	for range 2 {
+		if why := hand(execution, run); why != "" {
+			t.Errorf("run %d: %q", run, why)
+		}
+	}
+	points, _ := collected(t, reader)
+	for fate, want := range map[string]float64{"taken": 1, "refused": 2, "repeated": 1} {
+		if got := valueOf(t, points, "pegasus.bodies", "kind", "result", "fate", fate); got != want {
+			t.Errorf("%s: %v results, want %v", fate, got, want)
+		}
+	}
+	close(goOn)
+	if end := w.end(t); end.Result != "5" {
+		t.Errorf("%v, result %q, %s", end.Outcome, end.Result, end.Reason)
 	}
 }

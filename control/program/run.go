@@ -178,15 +178,23 @@ func (r *Run) refuse(in *Input, why string) {
 // act adds an action about a frame.
 func (r *Run) act(kind ActKind, f int32) *Action {
 	at := len(r.out.replicas)
-	for g := f; g >= 0; g = r.frames[g].parent {
-		if p := r.frames[g].parent; p >= 0 && r.plan.nodes[r.frames[p].node].times > 0 && !r.plan.nodes[r.frames[g].node].handed {
-			r.out.replicas = append(r.out.replicas, r.frames[g].index)
-		}
-	}
+	r.out.replicas = r.replicas(r.out.replicas, f)
 	replicas := r.out.replicas[at:len(r.out.replicas):len(r.out.replicas)]
-	slices.Reverse(replicas)
 	r.out.Actions = append(r.out.Actions, Action{Kind: kind, Construct: int(r.frames[f].node), Replicas: replicas})
 	return &r.out.Actions[len(r.out.Actions)-1]
+}
+
+// replicas appends which replica of each replicated Par around it a frame is, from
+// the outside in.
+func (r *Run) replicas(list []int32, f int32) []int32 {
+	at := len(list)
+	for g := f; g >= 0; g = r.frames[g].parent {
+		if p := r.frames[g].parent; p >= 0 && r.plan.nodes[r.frames[p].node].times > 0 && !r.plan.nodes[r.frames[g].node].handed {
+			list = append(list, r.frames[g].index)
+		}
+	}
+	slices.Reverse(list[at:])
+	return list
 }
 
 // start begins a construct. Whatever ends at once is put on the agenda, so that

@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -14,6 +15,17 @@ type ProgramStatus struct {
 	// Blocks are those that were started, in the order of the program.
 	Blocks  []BlockStatus `json:"blocks"`
 	LeftOut int           `json:"left_out,omitempty"` // blocks beyond the first 100
+	// Waits are the constructs that wait for something from outside, oldest first.
+	Waits     []WaitStatus `json:"waits,omitempty"`
+	WaitsMore int          `json:"waits_left_out,omitempty"` // beyond the first 100
+}
+
+// WaitStatus is a construct that waits.
+type WaitStatus struct {
+	Path    string `json:"path"`
+	Name    string `json:"name"` // its kind if it has none
+	Replica string `json:"replica,omitempty"`
+	For     string `json:"for"`
 }
 
 // BlockStatus is where a block stands, all its runs taken together.
@@ -67,6 +79,12 @@ func (c *Core) programStatus() *ProgramStatus {
 	if f.finish != nil {
 		s.Outcome, s.Reason = f.finish.Outcome.String(), f.finish.Reason
 	}
+	waits, more := f.run.Waits(shownBlocks)
+	for _, w := range waits {
+		info := c.plan.program.Info(w.Construct)
+		s.Waits = append(s.Waits, WaitStatus{info.Path, cmp.Or(info.Name, info.Kind.String()), dotted(w.Replicas), w.For})
+	}
+	s.WaitsMore = more
 	place := map[int]int{}
 	for _, construct := range slices.Sorted(maps.Keys(f.tallies)) {
 		if len(s.Blocks) == shownBlocks {

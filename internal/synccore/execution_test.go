@@ -434,5 +434,8 @@ func (s *execution) status() string {
 			fmt.Fprintf(&b, "  run %d %s on %s: %s\n", r.Run, r.Replica, r.Processor, r.Phase)
 		}
 	}
+	for _, x := range p.Waits {
+		fmt.Fprintf(&b, "%s: %s %s waits for %s\n", x.Path, x.Name, x.Replica, x.For)
+	}
 	return b.String()
 }
