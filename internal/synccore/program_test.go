@@ -52,16 +52,27 @@ func readProgram(d *datadriven.TestData) string {
 
 func TestProgramLimits(t *testing.T) {
 	deep := strings.Repeat("{seq: [", 20) + "a" + strings.Repeat("]}", 20)
+	lines := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(strings.Repeat("  ", i+2) + "- seq:\n")
+		}
+		return "  body:\n    seq:\n" + b.String() + strings.Repeat("  ", n+2) + "- a\n"
+	}
 	for src, want := range map[string]string{
 		"  body: {par: {par: {par: a, times: 100}, times: 100}, times: 100}\n": "1000000 block instances or more",
 		"  body: {par: a, times: 1000000}\n":                                   "1000000 times",
 		"  body: {par: a, times: 99999999999999999999}\n":                      "out of range",
-		"  body: " + deep + "\n":                                               "brackets inside each other",
+		"  body: " + deep + "\n":                                               "more than 32 brackets inside each other",
+		lines(80):                                                              "a value nested deeper than column 128",
 	} {
 		_, err := synccore.ParseProgram("test.yaml", []byte(programHeader+"program:\n  name: large\n  blocks: {a: {}}\n"+src))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", src, err, want)
 		}
+	}
+	if file, err := synccore.ParseProgram("test.yaml", []byte(programHeader+"program:\n  name: deep\n  blocks: {a: {}}\n"+lines(58))); err != nil || file.Plan.Constructs() != 60 {
+		t.Errorf("a program of 60 levels: %v", err)
 	}
 	// As a value a program may be deeper than a file can hold.
 	var x program.Construct = program.Do{Block: "a"}
