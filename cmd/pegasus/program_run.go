@@ -66,7 +66,7 @@ func newProgramRun() *cobra.Command {
 		Args:              oneFile("program run"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			plan, err := openProgram(cmd, args[0])
+			plan, err := openProgram(cmd, args[0], true)
 			if err != nil {
 				return err
 			}

@@ -145,7 +145,7 @@ func (w *field) work(p *proc) {
 // computed is what a block makes of its input.
 func computed(block, input string) string {
 	h := fnv.New32a()
-	fmt.Fprint(h, block, input)
+	_, _ = h.Write([]byte(block + input)) // A hash takes everything.
 	return strconv.Itoa(int(h.Sum32()))
 }
 
@@ -372,15 +372,13 @@ func (n *naive) pop(kind synccore.ProgramKind, construct int, replicas string, l
 	key := fmt.Sprint(kind, construct, replicas)
 	for i := n.next[key]; i < limit; i++ {
 		e := &n.log[i]
-		if e.Kind == kind && n.at[e.Path] == construct && fmt.Sprint(e.Replicas) == replicas2(replicas) {
+		if e.Kind == kind && n.at[e.Path] == construct && fmt.Sprint(e.Replicas) == "["+strings.TrimSpace(replicas)+"]" {
 			n.next[key] = i + 1
 			return e, i
 		}
 	}
 	return nil, 0
 }
-
-func replicas2(s string) string { return "[" + strings.TrimSpace(s) + "]" }
 
 // construct gives the result of a construct that has ended before a place in the log.
 func (n *naive) construct(i int, replicas string, known map[string]string, limit int) (string, program.Outcome) {

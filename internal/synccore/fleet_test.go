@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -181,7 +182,7 @@ func (f *fleet) call() {
 }
 
 // join starts the process of a processor.
-func (f *fleet) join(name string, labels ...string) *proc {
+func (f *fleet) join(name string, labels ...string) {
 	incarnation := uint64(1)
 	if old := f.proc(name); old != nil {
 		old.dead = true
@@ -195,7 +196,6 @@ func (f *fleet) join(name string, labels ...string) *proc {
 	}
 	f.procs = append(f.procs, p)
 	p.flush()
-	return p
 }
 
 // due is when a processor has something to say.
@@ -259,7 +259,7 @@ func (p *proc) receive(frame []byte) {
 	if err != nil {
 		p.f.t.Fatal(err)
 	}
-	switch kind { //nolint:exhaustive // The others travel the other way.
+	switch kind {
 	case wire.KindWelcome:
 		m, _ := wire.DecodeWelcome(frame)
 		if p.core.OnWelcome(p.f.now, &m) == agentcore.Accepted && p.row == nil {
@@ -395,8 +395,8 @@ func programLine(e *synccore.ProgramEvent) string {
 	if e.Name != "" {
 		what += " " + e.Name
 	}
-	for _, r := range e.Replicas {
-		what += fmt.Sprintf("[%d]", r)
+	if len(e.Replicas) > 0 {
+		what += strings.ReplaceAll(fmt.Sprint(e.Replicas), " ", "][")
 	}
 	run := fmt.Sprintf("%s as %v, run %d on %s", what, e.Block, e.Run, e.Processor)
 	because := ""

@@ -1,7 +1,6 @@
 package synccore
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -79,8 +78,8 @@ func (f *ProgramFile) Runnable() (*Plan, error) {
 			host = p
 		}
 	}
-	if host == nil {
-		return nil, errors.New("the blocks of a program run on the members of one synchronizer, and the file declares several, or only one for threads: leave one")
+	if err := f.Hosted(); err != nil {
+		return nil, err
 	}
 	for _, b := range f.Program.Blocks {
 		if b.Threads > 0 {

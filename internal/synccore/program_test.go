@@ -88,6 +88,30 @@ func TestProgramLimits(t *testing.T) {
 	}
 }
 
+// TestHosted: a program runs on the processes of one synchronizer.
+func TestHosted(t *testing.T) {
+	const rest = "program: {name: x, blocks: {a: {}}, body: a}\n"
+	for src, want := range map[string]string{
+		rest: "",
+		"synchronizers: {s: {members: {group: g}}}\n" + rest:                                        "",
+		"synchronizers: {s: {members: {group: g}}, t: {parent: s, members: {threads: 2}}}\n" + rest: "",
+		"synchronizers: {s: {members: {group: g}}, u: {members: {group: h}, predicates: {p: {when: len(members) > 1}}}}\n" +
+			"program: {name: x, blocks: {a: {}}, body: {if: u.p, then: a}}\n": "the members of s and of u are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own",
+	} {
+		file, err := synccore.ParseProgram("test.yaml", []byte(src))
+		if err != nil {
+			t.Errorf("%v\n%s", err, src)
+			continue
+		}
+		_, err = file.Runnable()
+		for _, err := range []error{err, file.Hosted()} {
+			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+				t.Errorf("%v\nwant %s\n%s", err, want, src)
+			}
+		}
+	}
+}
+
 // drawType draws the type of a value.
 func drawType(t *rapid.T, depth int) program.Type {
 	base := program.Base(rapid.IntRange(int(program.Any), int(program.Record)).Draw(t, "base"))
