@@ -48,16 +48,21 @@ func (l *loop) giveInput(b *wire.Body) {
 	input, ok := l.core.RunInput(b.Member, b.Program, b.Run)
 	if b.Size = uint64(len(input)); !ok || b.Offset > b.Size {
 		b.Offset, b.Reason = 0, fmt.Sprintf("run %d is not one of this processor any more", b.Run)
+		l.countBody(wire.BodyInput, bodyRefused, 0)
 		return
 	}
 	rest := input[b.Offset:]
 	b.Piece = []byte(rest[:min(len(rest), wire.MaxPiece)])
+	if len(b.Piece) == len(rest) {
+		l.countBody(wire.BodyInput, bodyTaken, b.Size)
+	}
 }
 
 // takeBody keeps a piece. The last one makes the body an input of the core.
 func (l *loop) takeBody(b, answer *wire.Body) {
 	if _, ok := l.core.RunInput(b.Member, b.Program, b.Run); !ok {
 		answer.Reason = fmt.Sprintf("run %d is not one of this processor any more", b.Run)
+		l.countBody(b.Kind, bodyRefused, 0)
 		return
 	}
 	g := l.bodies[b.Member]
@@ -76,9 +81,16 @@ func (l *loop) takeBody(b, answer *wire.Body) {
 	if b.Kind == wire.BodyResult && (!json.Valid(g.bytes) || !utf8.Valid(g.bytes)) {
 		b.Kind, g.bytes = wire.BodyFailure, []byte("its result is not JSON")
 	}
+	fate := bodyTaken
+	if l.core.Handed(b.Run) {
+		fate = bodyRepeated
+	}
 	l.input = synccore.Input{Kind: synccore.InBody, From: b.Member, Body: &synccore.Body{
 		Program: b.Program, Run: b.Run, Kind: b.Kind, Text: strings.ToValidUTF8(string(g.bytes), "?"),
 	}}
 	l.step(l.opt.now())
-	answer.Reason = l.output.Refused
+	if answer.Reason = l.output.Refused; answer.Reason != "" {
+		fate = bodyRefused
+	}
+	l.countBody(b.Kind, fate, b.Size)
 }

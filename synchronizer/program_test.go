@@ -12,9 +12,14 @@ import (
 	"testing"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
+
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -22,6 +27,7 @@ import (
 type programWatch struct {
 	mu       sync.Mutex
 	events   []synchronizer.Program
+	s        *synchronizer.Synchronizer
 	finished chan synchronizer.Program
 }
 
@@ -67,6 +73,11 @@ func (w *programWatch) end(t *testing.T) synchronizer.Program {
 // runProgram starts a server and a synchronizer that runs a program.
 func runProgram(t *testing.T, text string) (url string, w *programWatch) {
 	t.Helper()
+	return meterProgram(t, text, nil)
+}
+
+func meterProgram(t *testing.T, text string, meters metric.MeterProvider) (url string, w *programWatch) {
+	t.Helper()
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -77,11 +88,12 @@ func runProgram(t *testing.T, text string) (url string, w *programWatch) {
 		t.Fatal(err)
 	}
 	w = watchProgram()
-	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe})
+	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: w.observe, MeterProvider: meters})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
+	w.s = s
 	return server.URL(), w
 }
 
@@ -148,21 +160,44 @@ func TestProgramLoops(t *testing.T) {
 	}
 }
 
-// TestBodiesInPieces hands a megabyte from one block to the next.
+// TestBodiesInPieces hands a megabyte from one block to the next, and counts it.
 func TestBodiesInPieces(t *testing.T) {
-	url, w := runProgram(t, `
+	reader := sdkmetric.NewManualReader()
+	url, w := meterProgram(t, `
 program:
   name: large
   blocks: {make: {input: int, output: string}, size: {input: string, output: int}}
   body:
     seq: [{do: make, input: 1000000}, {do: size, from: make.result}]
   result: size.result
-`)
+`, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
 	joinNode(t, url, "processors", "a", 2,
 		agent.Block("make", func(_ context.Context, _ *agent.Run, n int) (string, error) { return strings.Repeat("x", n), nil }),
 		agent.Block("size", func(_ context.Context, _ *agent.Run, s string) (int, error) { return len(s), nil }))
 	if end := w.end(t); end.Outcome != program.Done || end.Result != "1000000" {
 		t.Fatalf("%v, result %.100q, %s", end.Outcome, end.Result, end.Reason)
+	}
+	points, _ := collected(t, reader)
+	for _, c := range []struct {
+		name string
+		with []string
+		want float64
+	}{
+		{"pegasus.program.runs", []string{"event", "started"}, 2},
+		{"pegasus.program.runs", []string{"event", "done"}, 2},
+		{"pegasus.program.runs", []string{"event", "failed"}, 0},
+		{"pegasus.program.runs", []string{"event", "canceled"}, 0},
+		{"pegasus.program.runs", []string{"event", "lost"}, 0},
+		{"pegasus.bodies", []string{"kind", "input", "fate", "taken"}, 1}, // The other one came with the signal.
+		{"pegasus.bodies", []string{"kind", "result", "fate", "taken"}, 2},
+		{"pegasus.bodies", []string{"kind", "failure", "fate", "taken"}, 0},
+		{"pegasus.bodies", []string{"kind", "input", "fate", "refused"}, 0},
+		{"pegasus.bodies.bytes", []string{"kind", "input"}, 1_000_002},
+		{"pegasus.bodies.bytes", []string{"kind", "result"}, 1_000_009},
+	} {
+		if got := valueOf(t, points, c.name, c.with...); got != c.want {
+			t.Errorf("%s %v is %v, want %v", c.name, c.with, got, c.want)
+		}
 	}
 }
 
@@ -359,5 +394,68 @@ program:
 		if err := <-ended; !errors.As(err, &c) || c.Region != "hang" {
 			t.Errorf("a block of the first program ended by %v", err)
 		}
+	}
+}
+
+// TestBodiesOfStrangers: a result of a run that never was is refused; of two of one
+// run the first counts.
+func TestBodiesOfStrangers(t *testing.T) {
+	reader := sdkmetric.NewManualReader()
+	url, w := meterProgram(t, `
+program: {name: one, blocks: {b: {output: int}}, body: b, result: b.result}
+`, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	runs, goOn := make(chan uint64, 1), make(chan struct{})
+	joinNode(t, url, "processors", "a", 1, agent.Block("b", func(_ context.Context, r *agent.Run, _ any) (int, error) {
+		runs <- r.Number()
+		<-goOn
+		return 7, nil
+	}))
+	run := <-runs
+	b, err := bus.Dial(t.Context(), url, bus.Options{Name: "stranger"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	subject := wire.Subjects{Tenant: "default", Group: "processors"}.Data("a-0")
+	hand := func(execution, number uint64) (refused string) {
+		t.Helper()
+		frame, err := wire.AppendBody(nil, &wire.Body{Member: "a-0", Program: execution, Run: number, Kind: wire.BodyResult, Size: 1, Piece: []byte("5")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if frame, err = b.Request(t.Context(), subject, frame); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := wire.DecodeBody(frame)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return answer.Reason
+	}
+	status, err := w.s.Status(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	execution := status.Term
+	if why := hand(execution, 99); why != "run 99 is not one of this processor any more" {
+		t.Errorf("run 99: %q", why)
+	}
+	if why := hand(execution+1, run); why == "" {
+		t.Error("a run of another execution is taken")
+	}
+	for range 2 {
+		if why := hand(execution, run); why != "" {
+			t.Errorf("run %d: %q", run, why)
+		}
+	}
+	points, _ := collected(t, reader)
+	for fate, want := range map[string]float64{"taken": 1, "refused": 2, "repeated": 1} {
+		if got := valueOf(t, points, "pegasus.bodies", "kind", "result", "fate", fate); got != want {
+			t.Errorf("%s: %v results, want %v", fate, got, want)
+		}
+	}
+	close(goOn)
+	if end := w.end(t); end.Result != "5" {
+		t.Errorf("%v, result %q, %s", end.Outcome, end.Result, end.Reason)
 	}
 }

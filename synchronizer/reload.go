@@ -44,6 +44,10 @@ type reload struct {
 // then on. Those of Options.Predicates stay. Memory keeps the values of variables whose
 // name and type are the same.
 //
+// A program that runs goes on as it began: another section program in the file is
+// refused. Its predicates may change, also those that it reads; of one that begins anew
+// it knows nothing until that is judged.
+//
 // The observer is told by a [Reloaded]; Reload returns when the configuration is in
 // force. It must not be called by the observer.
 func (s *Synchronizer) Reload(cfg *Config) error {

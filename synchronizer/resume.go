@@ -38,6 +38,8 @@ type takenUp struct {
 	digest  synccore.Digest
 }
 
+var errAnotherProgram = errors.New("the journal is of another program, or the file was changed since: take up the text that was in force last, or start anew")
+
 // takeUp steps a machine through the journal of a program, and leaves the file so
 // that more can be written.
 func takeUp(f JournalFile, plan *synccore.Plan) (*takenUp, error) {
@@ -50,8 +52,8 @@ func takeUp(f JournalFile, plan *synccore.Plan) (*takenUp, error) {
 		return nil, err
 	case plan.Program() == nil || j.Plan.Program() == nil:
 		return nil, errors.New("only a program can be taken up: start anew without Resume")
-	case j.Plan.Name != plan.Name || j.Header.Hash != plan.Source().Hash():
-		return nil, errors.New("the journal is of another program, or the file was changed since: take up the text that was run, or start anew")
+	case j.Plan.Name != plan.Name:
+		return nil, errAnotherProgram
 	}
 	t := &takenUp{core: synccore.New(j.Plan, j.Header.Options()), journal: j}
 	var rec synccore.Record
@@ -72,6 +74,9 @@ func takeUp(f JournalFile, plan *synccore.Plan) (*takenUp, error) {
 	}
 	if j.Stopped != "" {
 		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start anew", j.Stopped)
+	}
+	if t.core.Plan().Source().Hash() != plan.Source().Hash() { // After all reloads.
+		return nil, errAnotherProgram
 	}
 	if err := f.Truncate(j.Good()); err != nil {
 		return nil, err

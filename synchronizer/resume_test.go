@@ -124,3 +124,62 @@ func TestProgramIsTakenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestTakenUpAfterAReload: the text that was in force last is taken up, and no other.
+func TestTakenUpAfterAReload(t *testing.T) {
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	path := filepath.Join(t.TempDir(), "journal")
+	start := func(text string, resume bool) (*synchronizer.Synchronizer, error) {
+		t.Helper()
+		file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = file.Close() })
+		cfg, err := synchronizer.ParseProgram("test.yaml", []byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		opt := synchronizer.Options{Journal: file}
+		if resume {
+			opt = synchronizer.Options{Resume: file}
+		}
+		return synchronizer.Start(t.Context(), server.URL(), cfg, opt)
+	}
+	s, err := start(roundsProgram, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := strings.Replace(roundsProgram, "< 0.1", "< 0.2", 1)
+	cfg, err := synchronizer.ParseProgram("test.yaml", []byte(changed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(cfg); err != nil {
+		t.Fatal(err)
+	}
+	plain, err := synchronizer.ParseConfig("plain.yaml", []byte("synchronizers: {gsync: {members: {group: parts, count: 4}, state: {error: float}}}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reload(plain); err == nil || !strings.Contains(err.Error(), "gsync: the file has no program any more, and one runs: restart to change that") {
+		t.Errorf("a configuration without a program: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const want = "the journal is of another program, or the file was changed since: take up the text that was in force last, or start anew"
+	if _, err := start(roundsProgram, true); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("the text of before: %v\nwant %s", err, want)
+	}
+	if s, err = start(changed, true); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -41,10 +41,37 @@ type tally struct {
 	decisions []uint64       // the last one is of all other predicates
 	signals   [control.Cancel + 1][control.Unconfirmed + 1]uint64
 	rejected  [len(synccore.Classes)]uint64
+	bodies    [wire.BodyFailure + 1][bodyRepeated + 1]uint64
+	bytes     [wire.BodyFailure + 1]uint64
 	counts    synccore.Counts
 	figures   synccore.Figures
 	figured   clocksync.Instant
 	stepped   clocksync.Instant
+}
+
+// bodyFate is what became of a body.
+type bodyFate uint8
+
+const (
+	bodyTaken bodyFate = iota
+	bodyRefused
+	bodyRepeated
+)
+
+var (
+	bodyKinds = [wire.BodyFailure + 1]string{wire.BodyInput: "input", wire.BodyResult: "result", wire.BodyFailure: "failure"}
+	bodyFates = [bodyRepeated + 1]string{"taken", "refused", "repeated"}
+	runEvents = []string{"started", "done", "failed", "canceled", "lost"}
+)
+
+// countBody counts a body that was handed over, or was not.
+func (l *loop) countBody(kind wire.BodyKind, fate bodyFate, size uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tally.bodies[kind][fate]++
+	if fate == bodyTaken {
+		l.tally.bytes[kind] += size
+	}
 }
 
 func newTally(core *synccore.Core) tally {
@@ -106,6 +133,10 @@ type watched struct {
 	rejected                    [len(synccore.Classes)]metric.MeasurementOption
 	exact                       metric.MeasurementOption
 	clocks                      [clocksync.Untrusted + 1]metric.MeasurementOption
+	program                     bool // one runs, and has the following
+	runs                        []metric.MeasurementOption
+	bodies                      [wire.BodyFailure + 1][bodyRepeated + 1]metric.MeasurementOption
+	bytes                       [wire.BodyFailure + 1]metric.MeasurementOption
 }
 
 func (s *Synchronizer) watched() *watched {
@@ -141,6 +172,17 @@ func (s *Synchronizer) watched() *watched {
 	for status := range w.clocks {
 		w.clocks[status] = word("status", clocksync.Status(status).String())
 	}
+	if w.program = s.core.Plan().Program() != nil; w.program {
+		for _, event := range runEvents {
+			w.runs = append(w.runs, word("event", event))
+		}
+		for kind := wire.BodyInput; kind <= wire.BodyFailure; kind++ {
+			w.bytes[kind] = word("kind", bodyKinds[kind])
+			for fate, text := range bodyFates {
+				w.bodies[kind][fate] = with(attribute.String("kind", bodyKinds[kind]), attribute.String("fate", text))
+			}
+		}
+	}
 	return w
 }
 
@@ -171,7 +213,11 @@ func (s *Synchronizer) observe() (err error) {
 	if m == nil {
 		return nil
 	}
-	m.registration, err = telemetry.Observe(m.meter, telemetry.Synchronizer, func(o *telemetry.Observation) { s.collect(o, m.watched) })
+	list := telemetry.Synchronizer
+	if m.watched.program {
+		list = slices.Concat(list, telemetry.Program)
+	}
+	m.registration, err = telemetry.Observe(m.meter, list, func(o *telemetry.Observation) { s.collect(o, m.watched) })
 	return err
 }
 
@@ -226,6 +272,24 @@ func (s *Synchronizer) collect(o *telemetry.Observation, w *watched) {
 	o.Count(telemetry.JournalLost, journal.Lost, w.base)
 	o.Count(telemetry.Connected, whether(s.bus.State() == bus.Connected), w.base)
 	collectFigures(o, w, &t.figures)
+	if w.program {
+		collectProgram(o, w, &t)
+	}
+}
+
+func collectProgram(o *telemetry.Observation, w *watched, t *tally) {
+	runs := &t.counts.Runs
+	for i, n := range []uint64{runs.Starts, runs.Done, runs.Failed, runs.Canceled, runs.Lost} {
+		o.Count(telemetry.ProgramRuns, n, w.runs[i])
+	}
+	o.Count(telemetry.ProgramRunning, uint64(t.figures.Running), w.base) //nolint:gosec // A length.
+	o.Count(telemetry.ProgramWaiting, uint64(t.figures.Queued), w.base)  //nolint:gosec // A number of blocks.
+	for kind := wire.BodyInput; kind <= wire.BodyFailure; kind++ {
+		for fate, n := range t.bodies[kind] {
+			o.Count(telemetry.Bodies, n, w.bodies[kind][fate])
+		}
+		o.Count(telemetry.BodyBytes, t.bytes[kind], w.bytes[kind])
+	}
 }
 
 func collectFigures(o *telemetry.Observation, w *watched, f *synccore.Figures) {

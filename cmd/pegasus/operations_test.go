@@ -31,7 +31,7 @@ func TestOperationsPage(t *testing.T) {
 	}
 	page := string(raw)
 	known := map[string]bool{}
-	for _, list := range [][]*telemetry.Metric{telemetry.Synchronizer, telemetry.Agent} {
+	for _, list := range [][]*telemetry.Metric{telemetry.Synchronizer, telemetry.Program, telemetry.Agent} {
 		var rows strings.Builder
 		for _, m := range list {
 			rows.WriteString(metricRow(m))

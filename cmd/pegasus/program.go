@@ -52,9 +52,15 @@ func loadProgram(path string) (*synccore.ProgramFile, error) {
 	return synccore.ParseProgram(path, src)
 }
 
-// openProgram is loadProgram for one file; its faults are told here.
-func openProgram(cmd *cobra.Command, path string) (*program.Plan, error) {
+// openProgram is loadProgram for one file; its faults are told here. To be run it has
+// to have a synchronizer that can do so.
+func openProgram(cmd *cobra.Command, path string, toRun bool) (*program.Plan, error) {
 	file, err := loadProgram(path)
+	if err == nil && toRun {
+		if err = file.Hosted(); err != nil {
+			err = fmt.Errorf("%s: %w", path, err)
+		}
+	}
 	if err != nil {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
 		return nil, errTold
@@ -98,7 +104,7 @@ func newProgramCheck() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var result error
 			for _, path := range args {
-				plan, err := openProgram(cmd, path)
+				plan, err := openProgram(cmd, path, true)
 				if err != nil {
 					result = err
 					continue
@@ -141,7 +147,7 @@ func newProgramGraph() *cobra.Command {
 			if !ok {
 				return fmt.Errorf("--format %q: use text, dot, mermaid or svg", format)
 			}
-			plan, err := openProgram(cmd, args[0])
+			plan, err := openProgram(cmd, args[0], false)
 			if err != nil {
 				return err
 			}

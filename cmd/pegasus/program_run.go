@@ -29,6 +29,10 @@ that rests on it. --resume FILE goes on from such a record after the process was
 ended: blocks that had ended are not run again, and those under way are found
 again on their nodes. The program must not have been changed.
 
+SIGHUP reads the file anew. Predicates, memory, silence and the numbers of members
+may have changed, and are followed between two steps; where the program itself is
+another one the file is refused whole, and the run goes on as it was.
+
 SIGINT (Ctrl-C) or SIGTERM ends it within two seconds: the program is cancelled,
 or, with a journal, left as it is, to go on with --resume.
 
@@ -62,7 +66,7 @@ func newProgramRun() *cobra.Command {
 		Args:              oneFile("program run"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			plan, err := openProgram(cmd, args[0])
+			plan, err := openProgram(cmd, args[0], true)
 			if err != nil {
 				return err
 			}
@@ -135,7 +139,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) 
 	}
 	defer stop()
 	r := programRun{
-		flags: f, level: cfg.Levels()[0], feed: newFeed(cmd.OutOrStdout(), rendering(f.json)),
+		flags: f, file: path, level: cfg.Levels()[0], feed: newFeed(cmd.OutOrStdout(), rendering(f.json)),
 		ended:    make(chan synchronizer.Program, 1),
 		journals: journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
 	}
@@ -145,6 +149,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) 
 // programRun is a program under way.
 type programRun struct {
 	flags    *programFlags
+	file     string
 	level    synchronizer.Level
 	feed     *feed
 	ended    chan synchronizer.Program
@@ -152,6 +157,8 @@ type programRun struct {
 }
 
 func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url address, name string) error {
+	hangups, stop := hangups()
+	defer stop()
 	w := &watcher{name: r.level.Name, feed: r.feed, verbose: r.flags.verbose}
 	opt := synchronizer.Options{
 		Tenant: r.flags.tenant, Logger: w.logger(), Name: r.level.Name, JournalLimit: r.journals.limit,
@@ -177,20 +184,24 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 		return errors.Join(err, r.journals.close())
 	}
 	r.feed.begin(programReady{url.shown, r.flags.tenant, name, r.level})
-	err = r.wait(ctx, s)
+	err = r.wait(ctx, s, hangups)
 	err = errors.Join(err, s.Close())
 	r.feed.put(entry{time.Now(), r.level.Name, stopped{s.Stats()}})
 	return errors.Join(err, r.journals.close(), r.feed.end())
 }
 
 // wait returns when the program has ended: nil if it is done.
-func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer) error {
-	select {
-	case p := <-r.ended:
-		return outcomeOf(&p)
-	case <-s.Done():
-		return s.Err()
-	case <-ctx.Done():
+func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer, hangups <-chan os.Signal) error {
+	for ctx.Err() == nil {
+		select {
+		case p := <-r.ended:
+			return outcomeOf(&p)
+		case <-s.Done():
+			return s.Err()
+		case <-hangups:
+			r.reload(s) //nolint:contextcheck // A reload bounds its own waits.
+		case <-ctx.Done():
+		}
 	}
 	if r.flags.journal != "" || r.flags.resume != "" {
 		file := r.journals.files[0].Name()
@@ -204,6 +215,17 @@ func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer) err
 		return outcomeOf(&p)
 	case <-time.After(canceling):
 		return errors.New("the program was cancelled, and some of its blocks have not ended yet")
+	}
+}
+
+// reload has the synchronizer follow the file as it is now, if that is possible.
+func (r *programRun) reload(s *synchronizer.Synchronizer) {
+	cfg, err := synchronizer.LoadProgram(r.file)
+	if err == nil {
+		err = s.Reload(cfg)
+	}
+	if err != nil {
+		r.feed.put(entry{time.Now(), "", kept{err.Error()}})
 	}
 }
 

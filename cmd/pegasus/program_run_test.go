@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
 const pairProgram = `
@@ -177,4 +179,35 @@ func serverFile(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// TestProgramWaits: show tells what waits, and for what.
+func TestProgramWaits(t *testing.T) {
+	text := programStatusText(&synccore.ProgramStatus{
+		Name: "p", Outcome: "running", WaitsMore: 3,
+		Waits: []synccore.WaitStatus{
+			{Path: "body.seq[0].par", Name: "b", Replica: "2.1", For: "nodes labelled gpu: 0 of 1 are there"},
+			{Path: "body.seq[1]", Name: "if", For: "s.p, which is unknown"},
+		},
+	})
+	const want = "b[2.1] waits for nodes labelled gpu: 0 of 1 are there  (body.seq[0].par)\n" +
+		"if waits for s.p, which is unknown  (body.seq[1])\nand 3 more wait\n"
+	if !strings.HasSuffix(text, want) {
+		t.Errorf("got\n%s\nwant at its end\n%s", text, want)
+	}
+}
+
+// TestProgramOfSeveral: a file that declares two synchronizers of processes can be
+// drawn, and neither run nor found good.
+func TestProgramOfSeveral(t *testing.T) {
+	file := writeFile(t, t.TempDir(), "two.yaml", "synchronizers: {s: {members: {group: g}}, u: {members: {group: h}}}\nprogram: {name: x, blocks: {a: {}}, body: a}\n")
+	const want = "the members of s and of u are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own\n"
+	for _, args := range [][]string{{"program", "check", file}, {"program", "run", "--dry-run", file}, {"program", "run", file}} {
+		if code, stdout, stderr := execute(t, args...); code != exitFailure || stdout != "" || !strings.HasPrefix(stderr, file+": "+want) {
+			t.Errorf("%v: exit %d, %s%s", args, code, stdout, stderr)
+		}
+	}
+	if code, _, stderr := execute(t, "program", "graph", file); code != exitOK {
+		t.Errorf("graph: exit %d, %s", code, stderr)
+	}
 }

@@ -15,7 +15,8 @@ import (
 )
 
 const programShowHelp = `show tells where a program stands that runs: each block that was started, how
-often and what became of it, and where it runs now.
+often and what became of it, and where it runs now; and what waits, for a node or for
+a verdict.
 
 ` + liveHelp + `
 
@@ -84,6 +85,16 @@ func programStatusText(s *synccore.ProgramStatus) string {
 	_ = table.Flush() // A builder does not fail.
 	if s.LeftOut > 0 {
 		fmt.Fprintf(&b, "and %s more\n", count(s.LeftOut, "block"))
+	}
+	for _, x := range s.Waits {
+		name := x.Name
+		if x.Replica != "" {
+			name += "[" + x.Replica + "]"
+		}
+		fmt.Fprintf(&b, "%s waits for %s  (%s)\n", name, x.For, x.Path)
+	}
+	if s.WaitsMore > 0 {
+		fmt.Fprintf(&b, "and %d more wait\n", s.WaitsMore)
 	}
 	return printableLines(b.String())
 }

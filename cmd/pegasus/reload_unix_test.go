@@ -71,3 +71,34 @@ func TestRunReloads(t *testing.T) {
 		t.Errorf("exit %d, stderr %q:\n%s", code, stderr, stdout)
 	}
 }
+
+// TestProgramRunReloads: SIGHUP has the file of a program read anew while it runs.
+func TestProgramRunReloads(t *testing.T) {
+	file, command := pair(t, "0.95")
+	write := func(old, text string) {
+		if err := os.WriteFile(file, []byte(strings.Replace(pairProgram, old, text, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := syscall.Kill(os.Getpid(), syscall.SIGHUP); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := launch(t, "program", "run", file)
+	url := run.url()
+	run.line("pair: gsync awaits 2 processors of group pairs.")
+	const kept = "reload refused, the old configuration stays in force: "
+	write("times: 2", "times: 3")
+	run.line(kept + `synchronizer "gsync": reload: gsync: the program is another one now, and the one that runs goes on as it began: restart to change that`)
+	write("{high:", "{higher:")
+	run.line(kept, `program.body.seq[1].if: there is no predicate "high"`)
+	write("> 0.9", "> 0.99")
+	run.line("gsync: reloaded "+file, "predicate high: another when")
+	node := startNode(t, url, command)
+	run.line("passed if which by gsync.high (decision gsync/1/") // With the 0.9 of before it would be branch 0.
+	run.cancel()
+	run.line("the program is cancelled: the run was ended by a signal")
+	if code, stderr := run.exit(); code != exitFailure {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	endNode(t, node)
+}

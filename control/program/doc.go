@@ -27,8 +27,8 @@
 //
 // A [Run] is one execution of a plan. It is pure: [Run.Step] takes the present
 // instant and one input and leaves what is to be done in an [Output]. It has one
-// owner. The same inputs give the same outputs, so a run is rebuilt from the
-// journal of its inputs ([Restore]).
+// owner. The same inputs give the same outputs: whoever records what its own
+// inputs were can be rebuilt, with the run inside.
 //
 // The inputs of a run come in the order of the global states they rest on: the
 // verdicts on a global state before the ends of blocks that hold in it. So what

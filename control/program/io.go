@@ -1,8 +1,6 @@
 package program
 
 import (
-	"fmt"
-	"slices"
 	"strconv"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -31,18 +29,16 @@ const (
 	InBegin                 // the run begins; the first of these counts
 	InVerdict               // Predicate has the value Truth, by Decision
 	InEpoch                 // the epoch of Decision has begun: older verdicts of its synchronizer are void
-	InStarted               // Block runs
 	InDone                  // Block has ended with Result; Decision found it so
 	InFailed                // Block has ended, for Reason: it failed, or was cancelled
 	InJoined                // Node is there
 	InLeft                  // the node of Node.Name is lost with all that ran on it
-	InReport                // the node of Node.Name had Held of this run, and nothing else, when it was Asked
 	InCancel                // the run is cancelled, for Reason
 )
 
-var inWords = []string{"tick", "begin", "verdict", "epoch", "started", "done", "failed", "joined", "left", "report", "cancel"}
+var inWords = []string{"tick", "begin", "verdict", "epoch", "done", "failed", "joined", "left", "cancel"}
 
-// String gives the word of the kind, as journals have it.
+// String gives the word of the kind.
 func (k InKind) String() string {
 	if int(k) < len(inWords) {
 		return inWords[k]
@@ -50,55 +46,27 @@ func (k InKind) String() string {
 	return "input(" + strconv.Itoa(int(k)) + ")"
 }
 
-// MarshalText gives the word of the kind.
-func (k InKind) MarshalText() ([]byte, error) {
-	if int(k) >= len(inWords) {
-		return nil, fmt.Errorf("input kind %d: there is none of that number", k)
-	}
-	return []byte(inWords[k]), nil
-}
-
-// UnmarshalText takes the word of a kind.
-func (k *InKind) UnmarshalText(text []byte) error {
-	i := slices.Index(inWords, string(text))
-	if i < 0 {
-		return fmt.Errorf("input kind %q: use one of %v", text, inWords)
-	}
-	*k = InKind(i)
-	return nil
-}
-
 // Node is a place where blocks run.
 type Node struct {
-	Name   string   `json:"name"`
-	Cores  int      `json:"cores,omitempty"` // at least 1
-	Labels []string `json:"labels,omitempty"`
-	Alone  bool     `json:"alone,omitempty"` // it runs one block at a time
+	Name   string
+	Cores  int // at least 1
+	Labels []string
+	Alone  bool // it runs one block at a time
 	// Threaded names the blocks whose code there has threads. A block runs where it is
 	// named if it has threads, and elsewhere if it has none.
-	Threaded []string `json:"threaded,omitempty"`
+	Threaded []string
 }
 
-// Held is what a node knows of a block.
-type Held struct {
-	Block  ID     `json:"block"`
-	State  InKind `json:"state"` // InStarted, InDone or InFailed
-	Result string `json:"result,omitempty"`
-	Reason string `json:"reason,omitempty"`
-}
-
-// Input is one event for a [Run]. It can be written to a journal as JSON.
+// Input is one event for a [Run].
 type Input struct {
-	Kind      InKind           `json:"kind"`
-	Predicate string           `json:"predicate,omitempty"` // "synchronizer.predicate"
-	Truth     predicates.Truth `json:"truth,omitempty"`
-	Decision  control.Decision `json:"decision,omitzero"`
-	Block     ID               `json:"block,omitzero"`
-	Result    string           `json:"result,omitempty"` // JSON, at most MaxResultBytes; empty for none
-	Reason    string           `json:"reason,omitempty"`
-	Node      Node             `json:"node,omitzero"`
-	Held      []Held           `json:"held,omitempty"`
-	Asked     uint64           `json:"asked,omitempty"` // Run.Steps when the node was asked
+	Kind      InKind
+	Predicate string // "synchronizer.predicate"
+	Truth     predicates.Truth
+	Decision  control.Decision
+	Block     ID
+	Result    string // JSON, at most MaxResultBytes; empty for none
+	Reason    string
+	Node      Node
 }
 
 // ActKind says what an [Action] is.

@@ -4,9 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-
-	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/predicates"
 )
 
 // host is a node that was there at some time.
@@ -69,6 +66,7 @@ func (r *Run) attempt(f int32) {
 		p.first = f + 1
 	}
 	p.last = f + 1
+	r.queued++
 }
 
 // giveUp ends a block as failed. It is on no node and does not wait for one.
@@ -101,6 +99,9 @@ func (r *Run) unable(f int32) string {
 	return fmt.Sprintf("block %q has no threads, and its code on %s is for threads: declare threads: N for it", b.Name, where)
 }
 
+// Waiting is how many blocks wait for a node.
+func (r *Run) Waiting() int { return r.queued }
+
 // dequeue takes out a block that waits for a node.
 func (r *Run) dequeue(f int32) {
 	x := &r.frames[f]
@@ -115,6 +116,7 @@ func (r *Run) dequeue(f int32) {
 	} else {
 		p.last = x.hostPrev + 1
 	}
+	r.queued--
 }
 
 // choose finds the least loaded node of a block's processor, one on which it has
@@ -149,7 +151,7 @@ func (r *Run) put(f, on int32) {
 	p, h := &r.procs[r.plan.nodes[x.node].proc], &r.hosts[on]
 	h.load += max(1, p.want.Cores)
 	h.reserved += p.want.Cores
-	x.state, x.host, x.hostPrev, x.hostNext, x.confirmed = running, on, h.last, -1, false
+	x.state, x.host, x.hostPrev, x.hostNext = running, on, h.last, -1
 	if h.last >= 0 {
 		r.frames[h.last].hostNext = f
 	} else {
@@ -157,13 +159,6 @@ func (r *Run) put(f, on int32) {
 	}
 	h.last = f
 	r.blocks[x.id.Instance] = f
-	r.tell(f)
-}
-
-// tell has a node start a block.
-func (r *Run) tell(f int32) {
-	x := &r.frames[f]
-	x.told = r.steps
 	input, _ := r.resolve(f, &r.plan.nodes[x.node])
 	a := r.act(ActStart, f)
 	a.Block, a.Node, a.Input = x.id, r.hosts[x.host].Name, input
@@ -262,13 +257,13 @@ func (r *Run) bind(p *proc, h int32) {
 	p.mapped = p.mapped || len(p.bound) >= max(1, p.want.Count)
 }
 
-func (r *Run) left(in *Input) {
-	h, known := r.byName[in.Node.Name]
+// away takes a node that is lost from the processors.
+func (r *Run) away(name string) {
+	h, known := r.byName[name]
 	if !known || !r.hosts[h].present {
-		r.refuse(in, "the node is not here")
 		return
 	}
-	r.hosts[h].present = false
+	r.leaving, r.hosts[h].present = h, false
 	for i := range r.procs {
 		p := &r.procs[i]
 		at := slices.Index(p.bound, h)
@@ -280,6 +275,15 @@ func (r *Run) left(in *Input) {
 			r.bind(p, int32(spare))
 		}
 	}
+}
+
+// left gives up what runs on the node that is lost.
+func (r *Run) left(in *Input) {
+	h := r.leaving
+	if h < 0 {
+		r.refuse(in, "the node is not here")
+		return
+	}
 	reason := "its node " + in.Node.Name + " was lost"
 	for f := r.hosts[h].first; f >= 0; f = r.hosts[h].first {
 		r.leave(f)
@@ -289,97 +293,11 @@ func (r *Run) left(in *Input) {
 	r.freed = true
 }
 
-// reported compares what a node has with what it should have.
-func (r *Run) reported(in *Input) {
-	h, known := r.byName[in.Node.Name]
-	if !known || !r.hosts[h].present {
-		r.refuse(in, "the node is not here")
-		return
-	}
-	held := make(map[ID]*Held, len(in.Held))
-	for i := range in.Held {
-		if x := &in.Held[i]; x.State == InDone && in.Decision.Number == 0 {
-			r.refuse(in, "block "+x.Block.String()+" ended by no decision")
-			return
-		}
-		held[in.Held[i].Block] = &in.Held[i]
-	}
-	var list []ID
-	expected := map[ID]bool{}
-	for f := r.hosts[h].first; f >= 0; f = r.frames[f].hostNext {
-		list = append(list, r.frames[f].id)
-		expected[r.frames[f].id] = true
-	}
-	for _, id := range list {
-		if f, ok := r.blocks[id.Instance]; ok && r.frames[f].id == id {
-			r.compare(f, held[id], in)
-			r.settle()
-		}
-	}
-	for i := range in.Held {
-		if x := &in.Held[i]; x.State == InStarted && !expected[x.Block] {
-			r.out.Actions = append(r.out.Actions, Action{
-				Kind: ActCancel, Construct: -1, Block: x.Block, Node: in.Node.Name, Reason: "it was given up, or never started",
-			})
-		}
-	}
-}
-
-// compare brings a block and what its node has of it, nil for nothing, together.
-func (r *Run) compare(f int32, has *Held, in *Input) {
-	x := &r.frames[f]
-	switch {
-	case has == nil && x.told > in.Asked:
-		// It was told to start it after it was asked.
-	case has == nil && x.state == stopping:
-		r.leave(f)
-		r.conclude(f)
-	case has == nil && x.confirmed:
-		r.leave(f)
-		r.attemptFailed(f, "its node "+in.Node.Name+" has forgotten it")
-	case has == nil:
-		r.tell(f)
-	case has.State == InDone:
-		r.done(f, &Input{Kind: InDone, Block: x.id, Result: has.Result, Decision: in.Decision})
-	case has.State == InFailed:
-		r.leave(f)
-		r.attemptFailed(f, has.Reason)
-	default:
-		x.confirmed = true
-		if x.state == stopping {
-			a := r.act(ActCancel, f)
-			a.Block, a.Node, a.Reason = x.id, in.Node.Name, x.reason
-		}
-	}
-}
-
-// Entry is one step of a run, as a journal keeps it.
-type Entry struct {
-	Now   clocksync.Instant `json:"now"`
-	Input Input             `json:"input"`
-}
-
-// Restore rebuilds a run from the journal of its inputs. An input has to be in
-// the journal before what its step asked for is carried out; then nothing is
-// started twice. After Restore each node is asked what it has, and the run is
-// handed an [InReport] of each. It starts what a node should have and never got,
-// under the number it had, and cancels what a node has and should not have. A
-// block whose end is in the journal, or in a report, never runs again.
-func Restore(plan *Plan, journal []Entry) *Run {
-	r := NewRun(plan)
-	var out Output
-	for i := range journal {
-		r.Step(journal[i].Now, &journal[i].Input, &out)
-	}
-	return r
-}
-
 // Standing is where a block of a run stands.
 type Standing struct {
 	Construct int
 	Block     ID
 	Node      string // empty: it waits for one
-	Started   bool   // the node has said so
 	Stopping  bool
 }
 
@@ -392,7 +310,7 @@ func (r *Run) Blocks() []Standing {
 		if x.node < 0 || r.plan.nodes[x.node].kind != KindDo || x.state != running && x.state != queued && x.state != stopping {
 			continue
 		}
-		s := Standing{Construct: int(x.node), Block: x.id, Started: x.confirmed, Stopping: x.state == stopping}
+		s := Standing{Construct: int(x.node), Block: x.id, Stopping: x.state == stopping}
 		if x.state != queued {
 			s.Node = r.hosts[x.host].Name
 		}
@@ -400,13 +318,4 @@ func (r *Run) Blocks() []Standing {
 	}
 	slices.SortFunc(list, func(a, b Standing) int { return cmp.Compare(a.Block.Instance, b.Block.Instance) })
 	return list
-}
-
-// Truth is what is known of a predicate by now: Unknown if the epoch of its last
-// verdict is over, or if the program does not read it.
-func (r *Run) Truth(predicate string) predicates.Truth {
-	if q, ok := r.plan.byName[predicate]; ok {
-		return r.truth(q)
-	}
-	return predicates.Unknown
 }

@@ -49,8 +49,6 @@ type frame struct {
 	host               int32 // -1 before it is placed
 	hostPrev, hostNext int32
 	tried              []int32 // hosts where it failed
-	confirmed          bool    // the node said that it runs
-	told               uint64  // the step in which the node was told to start it
 }
 
 // verdict is the last one on a predicate.
@@ -83,9 +81,11 @@ type Run struct {
 	byName map[string]int32
 	procs  []proc
 
+	leaving         int32 // the host that this step is the loss of, -1 for none
 	begun, finished bool
 	steps, begins   uint64
 	instances       uint64
+	queued          int  // blocks that wait for a node
 	freed           bool // a node has more free than when blocks were placed last
 }
 
@@ -108,16 +108,17 @@ func NewRun(plan *Plan) *Run {
 // Finished reports whether the run has ended.
 func (r *Run) Finished() bool { return r.finished }
 
-// Steps is the number of inputs taken so far, those that were refused among them.
-func (r *Run) Steps() uint64 { return r.steps }
-
 // Step takes one input. Instants do not go back: an earlier one counts as the
-// one before. First what is due by now happens, then the input. The output is
+// one before. First what is due by now happens, then the input; but nothing is
+// started or told any more on a node that the input is the loss of. The output is
 // reset and filled.
 func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.reset()
 	r.out, r.now = out, max(r.now, now)
 	r.steps++
+	if r.leaving = -1; in.Kind == InLeft && !r.finished {
+		r.away(in.Node.Name)
+	}
 	for !r.finished && len(r.timers) > 0 && r.frames[r.timers[0]].due <= r.now {
 		f := r.timers[0]
 		r.fail(f, "its deadline of "+r.plan.nodes[r.frames[f].node].limit.String()+" has passed")
@@ -152,14 +153,12 @@ func (r *Run) input(in *Input) {
 		if i := slices.Index(r.plan.syncs, in.Decision.Synchronizer); i >= 0 && !r.newer(i, in.Decision) {
 			r.refuse(in, "a newer epoch than that of "+in.Decision.String()+" has begun")
 		}
-	case InStarted, InDone, InFailed:
+	case InDone, InFailed:
 		r.block(in)
 	case InJoined:
 		r.join(in)
 	case InLeft:
 		r.left(in)
-	case InReport:
-		r.reported(in)
 	case InCancel:
 		if !r.begun {
 			r.refuse(in, "the run has not begun")
@@ -179,15 +178,23 @@ func (r *Run) refuse(in *Input, why string) {
 // act adds an action about a frame.
 func (r *Run) act(kind ActKind, f int32) *Action {
 	at := len(r.out.replicas)
-	for g := f; g >= 0; g = r.frames[g].parent {
-		if p := r.frames[g].parent; p >= 0 && r.plan.nodes[r.frames[p].node].times > 0 && !r.plan.nodes[r.frames[g].node].handed {
-			r.out.replicas = append(r.out.replicas, r.frames[g].index)
-		}
-	}
+	r.out.replicas = r.replicas(r.out.replicas, f)
 	replicas := r.out.replicas[at:len(r.out.replicas):len(r.out.replicas)]
-	slices.Reverse(replicas)
 	r.out.Actions = append(r.out.Actions, Action{Kind: kind, Construct: int(r.frames[f].node), Replicas: replicas})
 	return &r.out.Actions[len(r.out.Actions)-1]
+}
+
+// replicas appends which replica of each replicated Par around it a frame is, from
+// the outside in.
+func (r *Run) replicas(list []int32, f int32) []int32 {
+	at := len(list)
+	for g := f; g >= 0; g = r.frames[g].parent {
+		if p := r.frames[g].parent; p >= 0 && r.plan.nodes[r.frames[p].node].times > 0 && !r.plan.nodes[r.frames[g].node].handed {
+			list = append(list, r.frames[g].index)
+		}
+	}
+	slices.Reverse(list[at:])
+	return list
 }
 
 // start begins a construct. Whatever ends at once is put on the agenda, so that
@@ -615,19 +622,14 @@ func (r *Run) block(in *Input) {
 		r.refuse(in, "block "+in.Block.String()+" has ended, or was given up, or never started")
 		return
 	}
-	x := &r.frames[f]
-	switch in.Kind {
-	case InStarted:
-		x.confirmed = true
-	case InDone:
-		if in.Decision.Number == 0 {
-			r.refuse(in, "block "+in.Block.String()+" ended by no decision")
-			return
-		}
-		r.done(f, in)
-	default:
+	switch {
+	case in.Kind == InFailed:
 		r.leave(f)
 		r.attemptFailed(f, in.Reason)
+	case in.Decision.Number == 0:
+		r.refuse(in, "block "+in.Block.String()+" ended by no decision")
+	default:
+		r.done(f, in)
 	}
 }
 

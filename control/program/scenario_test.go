@@ -44,13 +44,12 @@ const header = `synchronizers:
 //	[@TIME] begin | tick | cancel [WHY]
 //	[@TIME] epoch SYNCHRONIZER N
 //	[@TIME] PREDICATE true|false|unknown [epoch=N] [term=N]
-//	[@TIME] started|done|failed INSTANCE[.ATTEMPT] [RESULT or WHY]
+//	[@TIME] done|failed INSTANCE[.ATTEMPT] [RESULT or WHY]
 //	[@TIME] joined NODE [CORES] [LABEL...] [threads=BLOCK...] | left NODE
-//	[@TIME] report NODE [INSTANCE.ATTEMPT=started|done|failed...]
 //
-// A TIME is in ms; without one the clock stands still. "restore" goes on with a
-// run rebuilt from the journal. "timeline" draws the blocks, a column a step:
-// [ started, = runs, ] done, x failed or lost, c cancelled, ~ told to end.
+// A TIME is in ms; without one the clock stands still. "blocks" lists what has
+// begun and not ended. "timeline" draws the blocks, a column a step: [ started,
+// = runs, ] done, x failed or lost, c cancelled, ~ told to end.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
 		t.Helper()
@@ -65,7 +64,6 @@ type story struct {
 	out      program.Output
 	now      clocksync.Instant
 	decision uint64
-	journal  []program.Entry
 	rows     []*row
 	columns  int
 }
@@ -113,13 +111,10 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) string {
 			b.WriteString(s.step(in))
 		}
 		return b.String()
-	case "restore":
-		s.run = program.Restore(s.plan, s.journal)
-		return ""
 	case "blocks":
 		var b strings.Builder
 		for _, x := range s.run.Blocks() {
-			fmt.Fprintf(&b, "%s %s node=%s started=%t stopping=%t\n", x.Block, s.plan.Info(x.Construct).Name, x.Node, x.Started, x.Stopping)
+			fmt.Fprintf(&b, "%s %s node=%s stopping=%t\n", x.Block, s.plan.Info(x.Construct).Name, x.Node, x.Stopping)
 		}
 		return b.String()
 	case "timeline":
@@ -176,15 +171,11 @@ func (s *story) parse(words []string) (*program.Input, bool) {
 		in.Kind = program.InBegin
 	case "cancel":
 		in.Kind, in.Reason = program.InCancel, strings.Join(rest, " ")
-	case "started", "done", "failed":
-		_ = in.Kind.UnmarshalText([]byte(words[0]))
-		in.Block = id(rest[0])
-		switch in.Kind {
-		case program.InDone:
-			in.Result, in.Decision = strings.Join(rest[1:], " "), s.decide("s", nil)
-		case program.InFailed:
-			in.Reason = strings.Join(rest[1:], " ")
-		}
+	case "done":
+		in.Kind, in.Block = program.InDone, id(rest[0])
+		in.Result, in.Decision = strings.Join(rest[1:], " "), s.decide("s", nil)
+	case "failed":
+		in.Kind, in.Block, in.Reason = program.InFailed, id(rest[0]), strings.Join(rest[1:], " ")
 	case "epoch":
 		in.Kind, in.Decision = program.InEpoch, s.decide(rest[0], []string{"epoch=" + rest[1]})
 	case "joined":
@@ -200,15 +191,6 @@ func (s *story) parse(words []string) (*program.Input, bool) {
 		}
 	case "left":
 		in.Kind, in.Node.Name = program.InLeft, rest[0]
-	case "report":
-		in.Kind, in.Node.Name, in.Decision = program.InReport, rest[0], s.decide("s", nil)
-		in.Asked = s.run.Steps()
-		for _, w := range rest[1:] {
-			block, state, _ := strings.Cut(w, "=")
-			h := program.Held{Block: id(block), Reason: "as reported"}
-			_ = h.State.UnmarshalText([]byte(state))
-			in.Held = append(in.Held, h)
-		}
 	default:
 		truth := slices.Index([]string{"unknown", "false", "true"}, rest[0])
 		if truth < 0 {
@@ -223,7 +205,6 @@ func (s *story) parse(words []string) (*program.Input, bool) {
 }
 
 func (s *story) step(in *program.Input) string {
-	s.journal = append(s.journal, program.Entry{Now: s.now, Input: *in})
 	s.run.Step(s.now, in, &s.out)
 	var b strings.Builder
 	for i := range s.out.Actions {
@@ -272,7 +253,7 @@ func describe(plan *program.Plan, a *program.Action) string {
 		}
 		return "start " + what + block + " on " + a.Node + reason
 	case program.ActCancel:
-		return strings.TrimSpace("cancel "+what) + block + " on " + a.Node + reason
+		return "cancel " + what + block + " on " + a.Node + reason
 	case program.ActPass:
 		by := ""
 		if a.Predicate != "" {

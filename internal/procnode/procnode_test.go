@@ -23,10 +23,18 @@ import (
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-const nodeEnv = "PEGASUS_PROCNODE_TEST"
+const (
+	nodeEnv  = "PEGASUS_PROCNODE_TEST"
+	leaveEnv = "PEGASUS_PROCNODE_LEAVES"
+)
 
-// TestMain is also the node that TestKilledNode kills.
+// TestMain is also the node that TestKilledNode kills, and what leaves its process
+// group in TestLeavesItsGroup.
 func TestMain(m *testing.M) {
+	if file, leaves := os.LookupEnv(leaveEnv); leaves {
+		leave(file)
+		return
+	}
 	url, script, isNode := strings.Cut(os.Getenv(nodeEnv), "\n")
 	if !isNode {
 		os.Exit(m.Run())
@@ -135,6 +143,7 @@ program:
 
 // TestHostile: what a process does wrong is contained, and told.
 func TestHostile(t *testing.T) {
+	dir, scripts := t.TempDir(), 0
 	for script, want := range map[string]string{
 		"echo no disk >&2; exit 3":              "command sh: it ended with exit status 3; stderr: no disk",
 		"kill -9 $$":                            "command sh: it ended with signal: killed",
@@ -145,13 +154,19 @@ func TestHostile(t *testing.T) {
 		"head -c 100000 /dev/zero >&3; sleep 100": "command sh: a line of its states has more than 16384 bytes",
 		"head -c 5000 /dev/zero >&2; exit 1":      "command sh: it ended with exit status 1; stderr: (2952 bytes before) ????????",
 		"exec /nonexistent/program 2>/dev/null":   "command sh: it ended with exit status 127",
+		"head -c 3000000 /dev/zero":               "command sh: it wrote more than 1048576 bytes to stdout: let it result in a reference",
+		"printf '\\377\\000\\n' >&3; sleep 100":   `command sh: line 1 of its states: agent: a state is one JSON object, such as {"load": 0.5}, and not "\xff\x00"`,
+		"yes >&2 & sleep 0.1; exit 4":             "command sh: it ended with exit status 4; stderr: (",
 	} {
 		t.Run(script, func(t *testing.T) {
+			scripts++
+			file := filepath.Join(dir, strconv.Itoa(scripts))
 			w := start(t, fmt.Sprintf(onlyBlock, ""))
-			w.node(t, script, 0)
+			w.node(t, "echo $$ >"+file+"; "+script, 0)
 			if end := w.end(t); end.Outcome != program.Failed || !strings.HasPrefix(end.Reason, want) {
 				t.Errorf("%v, %s\nwant %s", end.Outcome, end.Reason, want)
 			}
+			gone(t, pid(t, file))
 		})
 	}
 	w := start(t, fmt.Sprintf(onlyBlock, ""))
@@ -172,6 +187,9 @@ func TestNothingIsLeft(t *testing.T) {
 		"polite":     {`trap 'exit 0' TERM; echo $$ >%[1]s; while :; do sleep 0.01; done`, ", deadline: 100ms", program.Failed},
 		"background": {stubborn + "echo 1", "", program.Done},
 		"failure":    {stubborn + "exit 1", "", program.Failed},
+		"forks":      {stubborn + "for i in 1 2 3 4 5 6 7 8; do (while :; do sleep 1; done) & done; wait", ", deadline: 100ms", program.Failed},
+		"states":     {stubborn + "while :; do echo '{}' >&3; done", ", deadline: 100ms", program.Failed},
+		"noise":      {stubborn + "yes >&2", ", deadline: 100ms", program.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "pid")
@@ -193,6 +211,35 @@ func TestNothingIsLeft(t *testing.T) {
 		}
 		gone(t, group)
 	})
+}
+
+// leave goes into a session of its own, says so, and keeps its output for a while.
+func leave(file string) {
+	_, err := syscall.Setsid()
+	if err == nil {
+		err = os.WriteFile(file, nil, 0o600)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	time.Sleep(3 * time.Second)
+}
+
+// TestLeavesItsGroup: a process that has left its group is not followed, and does not
+// keep the block for ever.
+func TestLeavesItsGroup(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "left")
+	w := start(t, fmt.Sprintf(onlyBlock, ""))
+	w.node(t, fmt.Sprintf("%s=%s %s & until [ -e %[2]s ]; do sleep 0.01; done", leaveEnv, file, self), 0)
+	const want = "command sh: it has ended, and something that left its process group still holds its output"
+	if end := w.end(t); end.Outcome != program.Failed || end.Reason != want {
+		t.Errorf("%v, %s\nwant %s", end.Outcome, end.Reason, want)
+	}
 }
 
 // TestKilledNode: on Linux the process ends with its node, even one that is killed.

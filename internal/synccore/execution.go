@@ -41,16 +41,26 @@ type execution struct {
 	touched    []*member   // whose state in force is to be looked at
 	attention  []*blockRun // that may need a signal
 	decision   control.Decision
-	finish     *ProgramEvent     // the end of the program
-	tallies    map[int]*tally    // of the blocks by construct
+	finish     *ProgramEvent      // the end of the program
+	tallies    map[int]*RunCounts // of the blocks by construct
+	total      RunCounts
 	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
+	formed     bool              // there was an epoch before the restart
 }
 
 // processor is a member as the interpreter knows it.
 type processor struct {
-	name    string
-	run     *blockRun // that was placed there
-	awaited bool      // it has not been seen since a restart
+	name        string
+	incarnation uint64
+	run         *blockRun // that was placed there
+	awaited     bool      // it has not been seen since a restart
+}
+
+// gone reports whether the process that had the run of the processor is no more, as
+// what comes back after a restart shows. A start that was sent and never seen may
+// have reached the process from before.
+func (p *processor) gone(m *member, shows bool) bool {
+	return p.run != nil && !shows && (p.run.seen || p.run.started && p.incarnation != m.incarnation)
 }
 
 // heldVerdict is a verdict that waits for the interpreter.
@@ -84,7 +94,7 @@ func newExecution(plan *program.Plan, id uint64) *execution {
 	return &execution{
 		id: id, run: program.NewRun(plan), wake: clocksync.MaxInstant, resume: clocksync.MaxInstant,
 		processors: map[string]*processor{}, runs: map[uint64]*blockRun{}, byID: map[program.ID]*blockRun{},
-		tallies: map[int]*tally{},
+		tallies: map[int]*RunCounts{},
 	}
 }
 
@@ -217,9 +227,11 @@ func (c *Core) observe(m *member, out *Output) {
 	p := f.processors[m.name]
 	if p != nil && p.awaited {
 		p.awaited = false
-		if r := p.run; r != nil && r.seen && (s.program != f.id || s.run != r.number) {
+		if p.gone(m, p.run != nil && s.program == f.id && s.run == p.run.number) {
 			c.lost(p, "its process has ended", out)
 			p = nil
+		} else {
+			p.incarnation = m.incarnation
 		}
 	}
 	if p == nil {
@@ -232,10 +244,7 @@ func (c *Core) observe(m *member, out *Output) {
 		}
 		return
 	}
-	if !r.seen {
-		r.seen = true
-		c.interpret(&program.Input{Kind: program.InStarted, Block: r.id}, out)
-	}
+	r.seen = true
 	switch s.phase {
 	case wire.PhaseRunning:
 		if r.cancel {
@@ -271,13 +280,15 @@ func (c *Core) ended(r *blockRun, in *program.Input, out *Output) {
 	if p := f.processors[r.on]; p != nil && p.run == r {
 		p.run = nil
 	}
-	switch n := f.tally(r.construct); {
-	case in.Kind == program.InDone:
-		n.Done++
-	case r.cancel:
-		n.Canceled++
-	default:
-		n.Failed++
+	for _, n := range f.counts(r.construct) {
+		switch {
+		case in.Kind == program.InDone:
+			n.Done++
+		case r.cancel:
+			n.Canceled++
+		default:
+			n.Failed++
+		}
 	}
 	c.interpret(in, out)
 }
@@ -286,7 +297,7 @@ func (c *Core) ended(r *blockRun, in *program.Input, out *Output) {
 func (c *Core) enroll(m *member, out *Output) {
 	row := c.rows.get(m.state.Ref)
 	own := row[len(row)-wire.ProcessorFields:]
-	c.exec.processors[m.name] = &processor{name: m.name}
+	c.exec.processors[m.name] = &processor{name: m.name, incarnation: m.incarnation}
 	node := program.Node{Name: m.name, Cores: max(1, int(own[6].Int())), Labels: texts(own[5]), Alone: true, Threaded: texts(own[7])}
 	c.interpret(&program.Input{Kind: program.InJoined, Node: node}, out)
 }
@@ -313,13 +324,38 @@ func (c *Core) lost(p *processor, why string, out *Output) {
 	f := c.exec
 	delete(f.processors, p.name)
 	if r := p.run; r != nil {
-		f.tally(r.construct).Lost++
+		for _, n := range f.counts(r.construct) {
+			n.Lost++
+		}
 		delete(f.runs, r.number)
 		delete(f.byID, r.id)
 		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Block: r.id, Reason: why}, ProgramLost, r))
 	}
-	if !f.run.Finished() {
-		c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: p.name}}, out)
+	c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: p.name}}, out)
+}
+
+// execEpoch makes the verdicts of the epoch before void, those that wait among them.
+func (c *Core) execEpoch(out *Output) {
+	f := c.exec
+	if f == nil {
+		return
+	}
+	f.verdicts = f.verdicts[:0]
+	begun := control.Decision{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch}
+	c.interpret(&program.Input{Kind: program.InEpoch, Decision: begun}, out)
+}
+
+// execFresh makes the verdicts on predicates void that another configuration has anew.
+func (c *Core) execFresh(fresh []int, out *Output) {
+	if c.exec == nil {
+		return
+	}
+	for _, i := range fresh {
+		if r := c.plan.rules[i]; r.read {
+			name := c.plan.Name + "." + r.name
+			c.exec.verdicts = slices.DeleteFunc(c.exec.verdicts, func(v heldVerdict) bool { return v.predicate == name })
+			c.interpret(&program.Input{Kind: program.InVerdict, Predicate: name, Truth: predicates.Unknown, Decision: c.decision()}, out)
+		}
 	}
 }
 
@@ -328,11 +364,32 @@ func (c *Core) execLeft(dropped []Dropped, out *Output) {
 	if c.exec == nil {
 		return
 	}
+	var lost []*processor
+	why := map[string]string{}
 	for _, d := range dropped {
 		if p := c.exec.processors[d.Name]; p != nil && !p.awaited {
-			c.lost(p, d.Reason, out)
+			lost = append(lost, p)
+			why[d.Name] = d.Reason
 		}
 	}
+	for _, p := range idleFirst(lost) {
+		c.lost(p, why[p.name], out)
+	}
+}
+
+// idleFirst puts processors that are lost together in order: first those on which
+// nothing runs, so that nothing is tried again there, then by name.
+func idleFirst(list []*processor) []*processor {
+	busy := func(p *processor) int {
+		if p.run == nil {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(list, func(a, b *processor) int {
+		return cmp.Or(busy(a)-busy(b), cmp.Compare(a.name, b.name))
+	})
+	return list
 }
 
 // awaitOver gives up processors that did not come back after a restart.
@@ -342,21 +399,29 @@ func (c *Core) awaitOver(out *Output) {
 		return
 	}
 	f.resume = clocksync.MaxInstant
+	if f.formed && !c.begun {
+		// As many as were awaited at first were there before: from now on those who
+		// are there are enough, if they are for an epoch after the first.
+		c.begun, c.paused, c.changed = true, true, true
+	}
 	var late []*processor
 	for _, p := range f.processors {
 		if p.awaited {
 			late = append(late, p)
 		}
 	}
-	slices.SortFunc(late, func(a, b *processor) int { return cmp.Compare(a.name, b.name) })
-	for _, p := range late {
+	for _, p := range idleFirst(late) {
 		c.lost(p, "it did not come back after the restart", out)
 	}
 }
 
-// interpret steps the interpreter and does what it asks for.
+// interpret steps the interpreter and does what it asks for. A program that has ended
+// is told nothing more.
 func (c *Core) interpret(in *program.Input, out *Output) {
 	f := c.exec
+	if f.run.Finished() {
+		return
+	}
 	f.run.Step(c.now, in, &f.out)
 	f.wake = f.out.Wake
 	for i := range f.out.Actions {
@@ -371,22 +436,21 @@ func (c *Core) act(a *program.Action, out *Output) {
 	switch a.Kind {
 	case program.ActStart:
 		kind = ProgramStart
-		if r == nil {
-			f.numbers++
-			r = &blockRun{
-				number: f.numbers, id: a.Block, construct: a.Construct, on: a.Node, input: strings.Clone(a.Input),
-				replicas: slices.Clone(a.Replicas),
-				block:    c.plan.program.Info(a.Construct).Block.Name,
-			}
-			f.runs[r.number], f.byID[r.id] = r, r
-			f.tally(a.Construct).Starts++
-			if p := f.processors[a.Node]; p != nil {
-				p.run = r
-			}
+		f.numbers++
+		r = &blockRun{
+			number: f.numbers, id: a.Block, construct: a.Construct, on: a.Node, input: cmp.Or(strings.Clone(a.Input), "null"),
+			replicas: slices.Clone(a.Replicas),
+			block:    c.plan.program.Info(a.Construct).Block.Name,
 		}
-		if r.input == "" {
-			r.input = "null"
+		f.runs[r.number], f.byID[r.id] = r, r
+		for _, n := range f.counts(a.Construct) {
+			n.Starts++
 		}
+		p := f.processors[a.Node]
+		if p == nil || p.run != nil {
+			panic(fmt.Sprintf("synccore: block %v is started on %q, which is no processor, or not idle: %+v", a.Block, a.Node, p))
+		}
+		p.run = r
 		c.want(r)
 	case program.ActCancel:
 		kind = ProgramCancel
@@ -403,6 +467,9 @@ func (c *Core) act(a *program.Action, out *Output) {
 	case program.ActFinish:
 		kind = ProgramFinish
 	case program.ActRefuse:
+		if f.run.Finished() {
+			return // A deadline has ended it in this step.
+		}
 		kind = ProgramRefuse
 	}
 	e := c.event(a, kind, r)
@@ -601,6 +668,12 @@ func (c *Core) RunInput(processor string, id, number uint64) (input string, ok b
 		return "", false
 	}
 	return r.input, true
+}
+
+// Handed reports whether what a run has come to is there already. The caller must own
+// the machine.
+func (c *Core) Handed(number uint64) bool {
+	return c.exec != nil && c.exec.runs[number] != nil && c.exec.runs[number].body != nil
 }
 
 // execWake is when the program has something to do by itself.

@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -14,19 +15,30 @@ type ProgramStatus struct {
 	// Blocks are those that were started, in the order of the program.
 	Blocks  []BlockStatus `json:"blocks"`
 	LeftOut int           `json:"left_out,omitempty"` // blocks beyond the first 100
+	// Waits are the constructs that wait for something from outside, oldest first.
+	Waits     []WaitStatus `json:"waits,omitempty"`
+	WaitsMore int          `json:"waits_left_out,omitempty"` // beyond the first 100
+}
+
+// WaitStatus is a construct that waits.
+type WaitStatus struct {
+	Path    string `json:"path"`
+	Name    string `json:"name"` // its kind if it has none
+	Replica string `json:"replica,omitempty"`
+	For     string `json:"for"`
 }
 
 // BlockStatus is where a block stands, all its runs taken together.
 type BlockStatus struct {
 	Path string `json:"path"` // of the construct
 	Name string `json:"name"`
-	tally
+	RunCounts
 
 	Runs []RunStatus `json:"runs"` // that have not ended; 100 at most
 }
 
-// tally counts the runs of a block.
-type tally struct {
+// RunCounts counts runs of blocks.
+type RunCounts struct {
 	Starts   uint64 `json:"starts"`
 	Done     uint64 `json:"done"`
 	Failed   uint64 `json:"failed"`
@@ -47,14 +59,14 @@ type RunStatus struct {
 // shownBlocks is how many blocks, and runs of each, a status has.
 const shownBlocks = 100
 
-// tally of a construct.
-func (f *execution) tally(construct int) *tally {
+// counts are those that a run of a construct belongs to.
+func (f *execution) counts(construct int) [2]*RunCounts {
 	n := f.tallies[construct]
 	if n == nil {
-		n = &tally{}
+		n = &RunCounts{}
 		f.tallies[construct] = n
 	}
-	return n
+	return [2]*RunCounts{n, &f.total}
 }
 
 // programStatus is nil if the machine runs no program.
@@ -67,6 +79,12 @@ func (c *Core) programStatus() *ProgramStatus {
 	if f.finish != nil {
 		s.Outcome, s.Reason = f.finish.Outcome.String(), f.finish.Reason
 	}
+	waits, more := f.run.Waits(shownBlocks)
+	for _, w := range waits {
+		info := c.plan.program.Info(w.Construct)
+		s.Waits = append(s.Waits, WaitStatus{info.Path, cmp.Or(info.Name, info.Kind.String()), dotted(w.Replicas), w.For})
+	}
+	s.WaitsMore = more
 	place := map[int]int{}
 	for _, construct := range slices.Sorted(maps.Keys(f.tallies)) {
 		if len(s.Blocks) == shownBlocks {
@@ -75,7 +93,7 @@ func (c *Core) programStatus() *ProgramStatus {
 		}
 		info := c.plan.program.Info(construct)
 		place[construct] = len(s.Blocks)
-		s.Blocks = append(s.Blocks, BlockStatus{Path: info.Path, Name: info.Name, tally: *f.tallies[construct], Runs: []RunStatus{}})
+		s.Blocks = append(s.Blocks, BlockStatus{Path: info.Path, Name: info.Name, RunCounts: *f.tallies[construct], Runs: []RunStatus{}})
 	}
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
 		r := f.runs[number]

@@ -53,12 +53,17 @@ type Counts struct {
 	Collapsed uint64 // local states given up because too many of one member waited
 	Global    uint64 // global states
 	Partial   uint64 // global states with unknown members
+	Runs      RunCounts
 }
 
 // Counts returns the counters so far.
 func (c *Core) Counts() Counts {
 	s := c.det.Stats()
-	return Counts{Reports: c.taken, Gaps: s.Gaps, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial}
+	n := Counts{Reports: c.taken, Gaps: s.Gaps, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial}
+	if c.exec != nil {
+		n.Runs = c.exec.total
+	}
+	return n
 }
 
 // Figures are how the machine stands.
@@ -78,6 +83,8 @@ type Figures struct {
 	// that have one; the others count as unknown.
 	Truths [predicates.True + 1]int
 	Told   int
+	// Of a program: runs that have not ended, and blocks that wait for a processor.
+	Running, Queued int
 }
 
 // Figures looks at every member and every predicate, so it is not for each step.
@@ -99,6 +106,9 @@ func (c *Core) Figures() Figures {
 			f.Told++
 		}
 		f.Truths[truth]++
+	}
+	if c.exec != nil {
+		f.Running, f.Queued = len(c.exec.runs), c.exec.run.Waiting()
 	}
 	return f
 }

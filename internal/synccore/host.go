@@ -2,7 +2,6 @@ package synccore
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -141,8 +140,8 @@ func (f *ProgramFile) Runnable() (*Plan, error) {
 			host = p
 		}
 	}
-	if host == nil {
-		return nil, errors.New("the blocks of a program run on the members of one synchronizer, and the file declares several, or only one for threads: leave one")
+	if err := f.Hosted(); err != nil {
+		return nil, err
 	}
 	for _, name := range f.Plan.Predicates() {
 		if synchronizer, _, _ := strings.Cut(name, "."); synchronizer != host.Name {

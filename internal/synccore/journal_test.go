@@ -27,7 +27,7 @@ type recorder struct {
 	inputs uint64
 }
 
-func (r *recorder) step(t *testing.T, core *synccore.Core, now clocksync.Instant, in *synccore.Input, out *synccore.Output) {
+func (r *recorder) step(t tester, core *synccore.Core, now clocksync.Instant, in *synccore.Input, out *synccore.Output) {
 	t.Helper()
 	if !r.on {
 		core.Step(now, in, out)

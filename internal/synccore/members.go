@@ -282,6 +282,7 @@ func (c *Core) nextEpoch(out *Output) bool {
 	c.sweep(out)
 	c.epoch++
 	c.switchDetector(ready)
+	c.execEpoch(out)
 	c.paused = !c.enough(len(c.inEpoch))
 	c.begun = c.begun || !c.paused
 	c.rearm()

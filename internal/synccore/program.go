@@ -3,6 +3,7 @@ package synccore
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -64,6 +65,25 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 		return nil, err
 	}
 	return file, nil
+}
+
+// Hosted says why no synchronizer of the file can run the program, nil if one can.
+// Nothing orders the global states of two synchronizers, so that a switch on one and
+// the ends of blocks on the other would rest on no decision in common.
+func (f *ProgramFile) Hosted() error {
+	var names []string
+	for _, p := range f.Levels {
+		if !p.Members.Threads {
+			names = append(names, p.Name)
+		}
+	}
+	switch len(names) {
+	case 0:
+		return errors.New("the file declares synchronizers for threads only, and the blocks of a program run on processes: declare one for those, with members: {group: NAME}")
+	case 1:
+		return nil
+	}
+	return fmt.Errorf("the members of %s are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own", strings.Join(names, " and of "))
 }
 
 // faulty reports whether the section of the program could not be read: what is

@@ -52,16 +52,27 @@ func readProgram(d *datadriven.TestData) string {
 
 func TestProgramLimits(t *testing.T) {
 	deep := strings.Repeat("{seq: [", 20) + "a" + strings.Repeat("]}", 20)
+	lines := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString(strings.Repeat("  ", i+2) + "- seq:\n")
+		}
+		return "  body:\n    seq:\n" + b.String() + strings.Repeat("  ", n+2) + "- a\n"
+	}
 	for src, want := range map[string]string{
 		"  body: {par: {par: {par: a, times: 100}, times: 100}, times: 100}\n": "1000000 block instances or more",
 		"  body: {par: a, times: 1000000}\n":                                   "1000000 times",
 		"  body: {par: a, times: 99999999999999999999}\n":                      "out of range",
-		"  body: " + deep + "\n":                                               "brackets inside each other",
+		"  body: " + deep + "\n":                                               "more than 32 brackets inside each other",
+		lines(80):                                                              "a value nested deeper than column 128",
 	} {
 		_, err := synccore.ParseProgram("test.yaml", []byte(programHeader+"program:\n  name: large\n  blocks: {a: {}}\n"+src))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", src, err, want)
 		}
+	}
+	if file, err := synccore.ParseProgram("test.yaml", []byte(programHeader+"program:\n  name: deep\n  blocks: {a: {}}\n"+lines(58))); err != nil || file.Plan.Constructs() != 60 {
+		t.Errorf("a program of 60 levels: %v", err)
 	}
 	// As a value a program may be deeper than a file can hold.
 	var x program.Construct = program.Do{Block: "a"}
@@ -74,6 +85,30 @@ func TestProgramLimits(t *testing.T) {
 	}
 	if _, err := synccore.FormatProgram(plan); err == nil || !strings.Contains(err.Error(), "program deep does not fit a file") {
 		t.Errorf("a deep program: %v", err)
+	}
+}
+
+// TestHosted: a program runs on the processes of one synchronizer.
+func TestHosted(t *testing.T) {
+	const rest = "program: {name: x, blocks: {a: {}}, body: a}\n"
+	for src, want := range map[string]string{
+		rest: "",
+		"synchronizers: {s: {members: {group: g}}}\n" + rest:                                        "",
+		"synchronizers: {s: {members: {group: g}}, t: {parent: s, members: {threads: 2}}}\n" + rest: "",
+		"synchronizers: {s: {members: {group: g}}, u: {members: {group: h}, predicates: {p: {when: len(members) > 1}}}}\n" +
+			"program: {name: x, blocks: {a: {}}, body: {if: u.p, then: a}}\n": "the members of s and of u are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own",
+	} {
+		file, err := synccore.ParseProgram("test.yaml", []byte(src))
+		if err != nil {
+			t.Errorf("%v\n%s", err, src)
+			continue
+		}
+		_, err = file.Runnable()
+		for _, err := range []error{err, file.Hosted()} {
+			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
+				t.Errorf("%v\nwant %s\n%s", err, want, src)
+			}
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -63,6 +64,15 @@ func (p *Plan) fixed(to *Plan) error {
 	}
 	if p.State.Hash() != to.State.Hash() {
 		refuse("the declared state is now %s, and was %s, by which the members report", schemaText(to.State), schemaText(p.State))
+	}
+	switch {
+	case p.program == nil && to.program == nil:
+	case p.program == nil:
+		refuse("the file has a program now, and none runs")
+	case to.program == nil:
+		refuse("the file has no program any more, and one runs")
+	case !reflect.DeepEqual(p.program.Program(), to.program.Program()) || !slices.Equal(p.program.Predicates(), to.program.Predicates()):
+		refuse("the program is another one now, and the one that runs goes on as it began")
 	}
 	if string(p.below) != string(to.below) {
 		refuse("the thread-level section below it, or what that sees of its state and signals, is another one, and the members run the old one")
@@ -147,7 +157,8 @@ func keysChanged(a, b string) string {
 // the epoch, the global state in force and the signals under way stay. A predicate
 // whose text is the same stays where it stands; another one starts as at the
 // beginning of an epoch, and is judged on the global state in force at once. A
-// variable of the same name and type keeps its value.
+// variable of the same name and type keeps its value. A program goes on; of a
+// predicate that begins anew it knows nothing until that is judged.
 func (c *Core) reload(plan *Plan, out *Output) {
 	changes, err := c.plan.Changes(plan)
 	if err != nil {
@@ -162,6 +173,7 @@ func (c *Core) reload(plan *Plan, out *Output) {
 	c.rebuildScope()
 	fresh := c.keepRules(old)
 	c.keepRuns(old)
+	c.execFresh(fresh, out)
 	if plan.Silence != old.Silence {
 		c.hearAgain(plan.heartbeat() != old.heartbeat(), out)
 	}

@@ -32,7 +32,7 @@ func (c *Core) restart(r *Restart, out *Output) {
 	if r.Term <= c.opt.Term {
 		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
 	}
-	f, now := c.exec, c.now
+	f, now, formed := c.exec, c.now, c.begun
 	*c = *New(c.plan, r.options())
 	c.now, c.stepped, c.looked = now, true, now
 	if f == nil {
@@ -42,8 +42,9 @@ func (c *Core) restart(r *Restart, out *Output) {
 	if f.finish != nil {
 		out.Program = append(out.Program, *f.finish)
 	}
-	f.verdicts, f.touched, f.attention = f.verdicts[:0], f.touched[:0], f.attention[:0]
-	f.resume = now
+	c.execEpoch(out)
+	f.touched, f.attention = f.touched[:0], f.attention[:0]
+	f.resume, f.formed = now, f.formed || formed
 	for _, p := range f.processors {
 		p.awaited = true
 	}

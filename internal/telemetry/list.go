@@ -113,6 +113,34 @@ var Synchronizer = []*Metric{
 	StepDuration, VerdictLatency,
 }
 
+// The metrics that a synchronizer has beside these where it runs a program. Each has
+// the attributes synchronizer and tenant.
+var (
+	ProgramRuns = &Metric{
+		Name: "pegasus.program.runs", Unit: "{run}", Attributes: []string{"event"},
+		About: "Runs of blocks that were started, and that are done, failed, canceled or lost; those of earlier lives of the program count.",
+	}
+	ProgramRunning = &Metric{
+		Name: "pegasus.program.running", Kind: Gauge, Unit: "{run}",
+		About: "Runs that have not ended.",
+	}
+	ProgramWaiting = &Metric{
+		Name: "pegasus.program.waiting", Kind: Gauge, Unit: "{block}",
+		About: "Blocks that wait for a processor.",
+	}
+	Bodies = &Metric{
+		Name: "pegasus.bodies", Unit: "{body}", Attributes: []string{"kind", "fate"},
+		About: "Inputs given to processors, and results and failures taken from them: whole (taken), refused, and repeated ones, which were there before.",
+	}
+	BodyBytes = &Metric{
+		Name: "pegasus.bodies.bytes", Unit: "{byte}", Attributes: []string{"kind"},
+		About: "Bytes of the bodies that were taken.",
+	}
+)
+
+// Program lists the metrics of a program.
+var Program = []*Metric{ProgramRuns, ProgramRunning, ProgramWaiting, Bodies, BodyBytes}
+
 // The metrics of an agent. Each has the attributes group and tenant.
 var (
 	AgentStates = &Metric{

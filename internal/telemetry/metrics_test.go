@@ -11,7 +11,7 @@ import (
 // TestMetricsAreWellFormed checks what the names promise.
 func TestMetricsAreWellFormed(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range slices.Concat(telemetry.Synchronizer, telemetry.Agent) {
+	for _, m := range slices.Concat(telemetry.Synchronizer, telemetry.Program, telemetry.Agent) {
 		switch {
 		case !strings.HasPrefix(m.Name, "pegasus."), strings.ToLower(m.Name) != m.Name:
 			t.Errorf("%s does not begin with pegasus. or has capitals", m.Name)
