@@ -40,14 +40,13 @@ type kept[T int64 | float64] struct {
 	unsure  marks
 	open    marks
 	total   total[T]
-	old     part[T] // between before and after
+	parts   []part[T] // by member, if it lasts
 }
 
 // keeper is a kept of any type.
 type keeper interface {
-	// before and after bracket a change of one member.
-	before(s *Scope, member int)
-	after(s *Scope, member int)
+	// follow takes note that one member has changed.
+	follow(s *Scope, member int)
 	// forget begins an epoch: it is built anew when it is next asked for.
 	forget()
 	// own hands over the states of a program that has the fold, before first use.
@@ -87,25 +86,26 @@ func (k *kept[T]) build(fr *frame) {
 	k.unsure.reset(n)
 	k.open.reset(n)
 	k.total.reset(n)
-	k.built = k.fold.lasting()
+	if k.built = k.fold.lasting(); k.built {
+		k.parts = slices.Grow(k.parts[:0], n)[:n]
+	}
 	for i := range n {
 		p := k.fold.part(fr, i)
 		k.move(i, part[T]{}, p)
-		if !k.built && k.fold.enough && p.lo > 0 {
+		switch {
+		case k.built:
+			k.parts[i] = p
+		case k.fold.enough && p.lo > 0:
 			return
 		}
 	}
 }
 
-func (k *kept[T]) before(s *Scope, i int) {
+func (k *kept[T]) follow(s *Scope, i int) {
 	if k.built {
-		k.old = k.fold.part(k.aside(s), i)
-	}
-}
-
-func (k *kept[T]) after(s *Scope, i int) {
-	if k.built {
-		k.move(i, k.old, k.fold.part(k.aside(s), i))
+		p := k.fold.part(k.aside(s), i)
+		k.move(i, k.parts[i], p)
+		k.parts[i] = p
 	}
 }
 
