@@ -87,6 +87,7 @@ type Core struct {
 	exec   *execution             // of the program that the machine runs, nil if there is none
 
 	outbox    []*pending
+	again     clocksync.Instant // when the next of them is due; MinInstant: something has changed
 	summary   summary
 	strangers map[string]clocksync.Instant
 	domains   map[clocksync.Domain]*domain
@@ -109,7 +110,7 @@ func New(plan *Plan, opt Options) *Core {
 		opt.Timeline = clocksync.Timeline(opt.Reference)
 	}
 	c := &Core{
-		plan: plan, opt: opt, relative: relative, heard: clocksync.MinInstant,
+		plan: plan, opt: opt, relative: relative, heard: clocksync.MinInstant, again: clocksync.MinInstant,
 		det:       scgs.NewDetector(scgs.Options{}),
 		scope:     predicates.NewScope(plan.env),
 		partial:   predicates.NewScope(plan.env),
@@ -260,8 +261,10 @@ func (c *Core) settle(in *Input, out *Output) {
 	if c.nextEpoch(out) {
 		c.sweepRuns(out)
 	}
-	if span, ok := c.det.Current(); ok && c.tuple && c.rejudge {
-		c.judge(span, true, out)
+	if c.tuple && c.rejudge {
+		if span, ok := c.det.Current(); ok {
+			c.judge(&span, true, out)
+		}
 	}
 	c.holds(out)
 	c.carryOn(out)
@@ -293,10 +296,7 @@ func (c *Core) wake() clocksync.Instant {
 	for _, w := range c.runs {
 		wake = min(wake, w.due)
 	}
-	for _, p := range c.outbox {
-		wake = min(wake, p.next)
-	}
-	wake = min(wake, c.execWake())
+	wake = min(wake, c.again, c.execWake())
 	if !c.opt.Local && (len(c.sorted) > 0 || c.exec != nil || c.listening()) {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}

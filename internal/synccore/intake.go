@@ -22,9 +22,8 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		if b.Reports[i].Seq <= m.last {
 			continue // a duplicate
 		}
-		ok := false
 		c.told = b.Reports[i]
-		if c.told.At, ok = c.timed(m, c.told.At, out); ok {
+		if c.timed(m, &c.told.At, out) {
 			m.within = c.told.At.Within
 			c.report(m, &c.told, out)
 		}
@@ -33,8 +32,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		m.regions = append(m.regions[:0], b.Regions...)
 	}
 	if e := b.Evidence; e.Seq > 0 {
-		ok := false
-		if e.At, ok = c.timed(m, e.At, out); ok {
+		if c.timed(m, &e.At, out) {
 			m.within = e.At.Within
 			c.evidence(m, e, out)
 		}
