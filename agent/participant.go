@@ -76,7 +76,11 @@ func (p *participant) set(state any) error {
 	if err != nil {
 		return err
 	}
-	if err := p.core.Set(p.now(), p.stamp(), row); err != nil {
+	now := clocksync.MaxInstant
+	if !p.core.Unsent() {
+		now = p.now()
+	}
+	if err := p.core.Set(now, p.stamp(), row); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
 	p.pace.due(p.core.Wake())

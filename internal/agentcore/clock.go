@@ -68,9 +68,9 @@ func bounded(at clocksync.Stamp) clocksync.Stamp {
 
 // again begins the open state anew at a stamp at which it still holds, if its
 // start had no bound and this has: no other clock could have told when it began.
-func (c *Core) again(now clocksync.Instant, at clocksync.Stamp) {
+func (c *Core) again(now clocksync.Instant, at *clocksync.Stamp) {
 	if c.open && c.start.Within.Latest == clocksync.MaxInstant && at.Within.Bounded() && at.Mono > c.start.Mono {
-		c.begin(at, c.row)
+		c.begin(at, c.ring.newest())
 		c.changed(now)
 	}
 }
