@@ -75,9 +75,6 @@ func (c *coder) need(ok bool, field, reason string) {
 	}
 }
 
-// oneByte is above the numbers that are one byte, itself: most of those in a batch.
-const oneByte = 0x80
-
 func (c *coder) uint(field string, v *uint64) {
 	switch {
 	case c.err != nil:
