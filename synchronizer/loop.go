@@ -29,8 +29,12 @@ type loop struct {
 	now     clocksync.Instant // of the step
 	// When the message came that the step is about.
 	arrived clocksync.Instant
+	framed  bool // a frame that the step is about is not counted yet
 
 	timeline clocksync.Timeline // of the reference clock, as the core knows it
+	// Whether it was looked at since the loop has last taken messages: what was
+	// stamped after the clock stood still is not among them.
+	looked bool
 
 	bodies map[string]*gathered // by processor: a body that comes in pieces
 }
@@ -53,6 +57,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 	defer timer.Stop()
 	var items []item
 	for !l.failed() {
+		l.looked = false
 		select {
 		case <-ctx.Done():
 			return
@@ -135,8 +140,8 @@ func (l *loop) receive(it *item) {
 		return
 	}
 	err := l.decode(it)
-	l.countFrame(err)
-	if err != nil {
+	if l.framed = err == nil; err != nil {
+		l.countMalformed()
 		from := it.member
 		if it.group != "" {
 			from = it.group + "/" + it.member
@@ -146,6 +151,7 @@ func (l *loop) receive(it *item) {
 	}
 	now := l.opt.now()
 	if it.group != "" && !l.core.News(now, &l.input) {
+		l.countFrame()
 		if l.more || !l.waited {
 			return
 		}
@@ -235,11 +241,9 @@ func (l *loop) logRejected(r synccore.Rejection) {
 
 func (l *loop) step(now clocksync.Instant) {
 	l.now = now
-	if t := l.clock.Timeline(); t != l.timeline {
-		l.timeline = t
-		l.advance(now, &synccore.Input{Kind: synccore.InTimeline, Timeline: t, More: true})
-		l.deliver()
-		l.report()
+	if !l.looked {
+		l.looked = true
+		l.follow(now)
 	}
 	l.input.More, l.waited = l.more, l.more
 	l.advance(now, &l.input)
@@ -247,6 +251,18 @@ func (l *loop) step(now clocksync.Instant) {
 	l.deliver()
 	l.report()
 	l.measure(now)
+}
+
+// follow has the core know the timeline of the reference clock.
+func (l *loop) follow(now clocksync.Instant) {
+	if t := l.clock.Timeline(); t != l.timeline {
+		framed := l.framed
+		l.timeline, l.framed = t, false
+		l.advance(now, &synccore.Input{Kind: synccore.InTimeline, Timeline: t, More: true})
+		l.deliver()
+		l.report()
+		l.framed = framed
+	}
 }
 
 // advance steps the core: nothing else does.
@@ -379,14 +395,24 @@ func (l *loop) tell(e Event) {
 	l.feed.put(e, l.opt.now)
 }
 
-func (l *loop) countFrame(err error) {
+func (l *loop) countMalformed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.Frames++
-	if err != nil {
-		l.stats.Malformed++
-		return
-	}
+	l.stats.Malformed++
+}
+
+// countFrame counts a frame that no step is about; a step counts its own.
+func (l *loop) countFrame() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.frameCounted()
+}
+
+// frameCounted counts the frame at hand. The lock is held.
+func (l *loop) frameCounted() {
+	l.framed = false
+	l.stats.Frames++
 	if k := int(l.input.Kind); k < len(l.tally.frames) { // Bodies are not among the metrics of frames.
 		l.tally.frames[k]++
 	}
@@ -402,6 +428,9 @@ func (l *loop) countStep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out, s := &l.output, &l.stats
+	if l.framed {
+		l.frameCounted()
+	}
 	l.tally.add(l.core, l.now, out)
 	s.Probes += uint64(len(out.Probes))
 	s.Resends += uint64(len(out.Resends))
