@@ -57,13 +57,12 @@ func (c *Core) tagDue(now clocksync.Instant) bool {
 	return c.retag && (now >= c.taggedAt.Add(c.heartbeat) || !sameStanding(c.quality, c.tagged))
 }
 
-// bounded says nothing at all where no latest time is known: the earliest one may
+// bound says nothing at all where no latest time is known: the earliest one may
 // come from a bound that was refuted since.
-func bounded(at clocksync.Stamp) clocksync.Stamp {
+func bound(at *clocksync.Stamp) {
 	if at.Within.Latest == clocksync.MaxInstant {
 		at.Within = clocksync.Unbounded
 	}
-	return at
 }
 
 // again begins the open state anew at a stamp at which it still holds, if its

@@ -48,7 +48,7 @@ type Core struct {
 	ring   ring
 	seq    uint64 // of the last transition: the start of the open state, or an end
 	open   bool
-	reopen bool // a state holds, and begins as soon as there is a stamp for it
+	reopen bool              // a state holds, and begins as soon as there is a stamp for it
 	row    []scgs.Value      // of a state to reopen
 	start  clocksync.Stamp   // of the last state
 	alive  clocksync.Stamp   // virtual: a stamp at which it held, the newest
@@ -232,12 +232,14 @@ func (c *Core) Alive(now clocksync.Instant, at clocksync.Stamp) error {
 
 // stamp makes a stamp one that is no older than those before it.
 func (c *Core) stamp(at *clocksync.Stamp) error {
-	next, ok := c.clock.Next(bounded(*at))
-	if !ok || at.Mono < c.read {
+	told := at.Within
+	bound(at)
+	if at.Mono < c.read || !c.clock.Raise(at) {
 		c.stats.Backwards++
+		at.Within = told
 		return fmt.Errorf("%w: %v", ErrBackwards, *at)
 	}
-	c.read, *at = next.Mono, next
+	c.read = at.Mono
 	return nil
 }
 

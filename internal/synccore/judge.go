@@ -391,6 +391,8 @@ func (c *Core) fire(r *rule, s *ruleState, o *occasion, out *Output) {
 // witness is who took part in what c.parts holds, by name.
 func (c *Core) witness(rows [][]scgs.Value) []Part {
 	witness := make([]Part, 0, len(c.parts))
+	width := max(len(c.plan.State), len(c.plan.Process))
+	values := make([]scgs.Value, 0, width*len(c.parts)) // Of all rows.
 	for i, p := range c.parts {
 		m := c.byIndex[p.Member]
 		fields := c.plan.State
@@ -403,7 +405,11 @@ func (c *Core) witness(rows [][]scgs.Value) []Part {
 		} else {
 			row = c.rows.get(p.Ref)
 		}
-		witness = append(witness, Part{Name: m.name, Fields: fields, Row: slices.Clone(row), State: p})
+		if n := len(values); len(row) > 0 {
+			values = append(values, row...)
+			row = values[n:len(values):len(values)]
+		}
+		witness = append(witness, Part{Name: m.name, Fields: fields, Row: row, State: p})
 	}
 	slices.SortStableFunc(witness, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
 	return witness
