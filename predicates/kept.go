@@ -152,11 +152,18 @@ func (s *intSum) bounds() (lo, hi int64, ok bool) {
 	return lo, hi, ok && fits
 }
 
-type floatSum struct{ lo, hi exact }
+type floatSum struct {
+	lo, hi exact
+	// The bounds, which several programs ask for, once they are rounded.
+	rounded    bool
+	least, top float64
+	ok         bool
+}
 
 func (s *floatSum) reset(int) { *s = floatSum{} }
 
 func (s *floatSum) move(_ int, from, to part[float64]) {
+	s.rounded = false
 	s.add(from, true)
 	s.add(to, false)
 }
@@ -170,9 +177,16 @@ func (s *floatSum) add(p part[float64], subtract bool) {
 }
 
 func (s *floatSum) bounds() (lo, hi float64, ok bool) {
-	lo, exists := s.lo.value()
-	hi, ok = s.hi.value()
-	return lo, hi, ok && exists
+	if !s.rounded {
+		var exists bool
+		s.least, exists = s.lo.value()
+		if s.top, s.ok = s.least, exists; s.lo != s.hi {
+			s.top, s.ok = s.hi.value()
+			s.ok = s.ok && exists
+		}
+		s.rounded = true
+	}
+	return s.least, s.top, s.ok
 }
 
 // extreme is the least or greatest of the numbers: a tree in which each node has

@@ -166,7 +166,10 @@ func (l *loop) decode(it *item) error {
 	if err != nil {
 		return err
 	}
-	l.input = synccore.Input{From: it.member, Group: it.group}
+	if l.input.Kind != synccore.InBatch || kind != wire.KindBatch { // Else what a batch sets is all there is.
+		l.input = synccore.Input{}
+	}
+	l.input.From, l.input.Group = it.member, it.group
 	if it.ack != (kind == wire.KindAck) {
 		return errors.New("a frame of kind " + kind.String() + " does not belong on this subject")
 	}
