@@ -63,6 +63,7 @@ type Core struct {
 	failed   bool
 	looked   clocksync.Instant // when silence and gaps were last looked at
 	members  map[string]*member
+	latest   *member   // that was looked up
 	sorted   []*member // every known member, by name
 	inEpoch  []*member // the members of the epoch, in the order of the scope
 	byIndex  []*member // by number in the detector
@@ -162,10 +163,20 @@ func (c *Core) Term() uint64 { return c.opt.Term }
 
 // Domain is the clock domain of a member, empty if it is not known.
 func (c *Core) Domain(name string) clocksync.Domain {
-	if m := c.members[name]; m != nil {
+	if m := c.member(name); m != nil {
 		return m.domain
 	}
 	return ""
+}
+
+// member is the member of a name, or nil. Most often the same one is asked for
+// again.
+func (c *Core) member(name string) *member {
+	if m := c.latest; m != nil && m.name == name {
+		return m
+	}
+	c.latest = c.members[name]
+	return c.latest
 }
 
 // Epoch is the number of the epoch in force, 0 before the first and while there

@@ -49,7 +49,7 @@ func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *me
 		out.refuse(ClassSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
 		return nil
 	}
-	m := c.members[from]
+	m := c.member(from)
 	if m != nil && incarnation < m.incarnation {
 		out.refuse(ClassReplaced, from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
 		c.tellReplaced(from, incarnation, out)

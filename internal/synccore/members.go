@@ -258,6 +258,7 @@ func (c *Core) forget() {
 		if old {
 			c.rows.free(m.newest.ref)
 			delete(c.members, m.name)
+			c.latest = nil
 		}
 		return old
 	})
