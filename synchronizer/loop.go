@@ -37,6 +37,28 @@ type loop struct {
 	looked bool
 
 	bodies map[string]*gathered // by processor: a body that comes in pieces
+
+	addresses map[string]address // of members that were sent something
+}
+
+// address is where a member of the own group is sent messages.
+type address struct{ probe, signal string }
+
+// maxAddresses bounds what is remembered, since members come and go.
+const maxAddresses = 16_384
+
+// address is where a member is sent messages. The subjects are made once: they are
+// longer than what most messages hold.
+func (l *loop) address(member string) address {
+	a, known := l.addresses[member]
+	if !known {
+		if l.addresses == nil || len(l.addresses) >= maxAddresses {
+			l.addresses = map[string]address{}
+		}
+		a = address{probe: l.subjects.Probe(member), signal: l.subjects.Signal(member)}
+		l.addresses[member] = a
+	}
+	return a
 }
 
 // run owns the core until the context ends or the core fails.
@@ -285,12 +307,12 @@ func (l *loop) deliver() {
 	l.spans.begin(out)
 	defer l.spans.end()
 	for i := range out.Welcomes {
-		l.send(l.subjects.Probe(out.Welcomes[i].To), func(dst []byte) ([]byte, error) {
+		l.send(l.address(out.Welcomes[i].To).probe, func(dst []byte) ([]byte, error) {
 			return wire.AppendWelcome(dst, &out.Welcomes[i].Msg)
 		})
 	}
 	for i := range out.Resends {
-		l.send(l.subjects.Probe(out.Resends[i].To), func(dst []byte) ([]byte, error) {
+		l.send(l.address(out.Resends[i].To).probe, func(dst []byte) ([]byte, error) {
 			return wire.AppendResend(dst, &out.Resends[i].Msg)
 		})
 	}
@@ -298,7 +320,7 @@ func (l *loop) deliver() {
 		l.sendSignals(&out.Signals[i])
 	}
 	for i := range out.Probes {
-		l.send(l.subjects.Probe(out.Probes[i].To), func(dst []byte) ([]byte, error) {
+		l.send(l.address(out.Probes[i].To).probe, func(dst []byte) ([]byte, error) {
 			return wire.AppendProbe(dst, &out.Probes[i].Msg)
 		})
 	}
@@ -306,14 +328,16 @@ func (l *loop) deliver() {
 
 // sendSignals sends a member's signals in as many frames as they take.
 func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
-	rest, subjects := a.Msg, l.subjects
+	rest, subject := a.Msg, ""
 	if a.Group != "" {
-		subjects.Group = a.Group
+		subject = wire.Subjects{Tenant: l.subjects.Tenant, Group: a.Group}.Signal(a.To)
+	} else {
+		subject = l.address(a.To).signal
 	}
 	l.spans.mark(rest.Signals)
 	for len(rest.Signals) > 0 {
 		sent := 0
-		l.send(subjects.Signal(a.To), func(dst []byte) (frame []byte, err error) {
+		l.send(subject, func(dst []byte) (frame []byte, err error) {
 			frame, sent, err = wire.AppendSignals(dst, &rest)
 			return frame, err
 		})
