@@ -150,6 +150,19 @@ func TestBatchAge(t *testing.T) {
 		if n := len(f.rows()); n != 15 {
 			t.Errorf("%d reports in the end", n)
 		}
+		// The age counts from the first state, whenever that comes after a batch.
+		time.Sleep(5 * time.Millisecond)
+		set(1)
+		time.Sleep(19 * time.Millisecond)
+		set(1)
+		if n := len(f.rows()); n != 15 {
+			t.Errorf("%d reports before the age of a later batch", n)
+		}
+		time.Sleep(time.Millisecond)
+		synctest.Wait()
+		if n := len(f.rows()); n != 17 {
+			t.Errorf("%d reports after the age of a later batch", n)
+		}
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		for _, b := range f.batches {

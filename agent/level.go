@@ -157,14 +157,17 @@ func (l *level) shut() {
 
 // run takes turns until it is stopped.
 func (l *level) run() {
-	timer := time.NewTimer(0)
+	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
 	for {
-		wake := l.turn()
-		timer.Reset(wake.Sub(l.m.now()))
+		if wake := l.turn(); wake < armed { // One that is early does no harm.
+			armed = wake
+			timer.Reset(wake.Sub(l.m.now()))
+		}
 		select {
 		case <-l.pace.wake:
 		case <-timer.C:
+			armed = clocksync.MaxInstant
 		case <-l.stop:
 			return
 		}
@@ -258,6 +261,9 @@ func (l *level) step(in synccore.Input) {
 	l.core.Step(m.now(), &l.in, &l.out)
 	for _, r := range l.out.Rejected {
 		m.log.Warn("the thread-level synchronizer refuses an input", telemetry.ClassKey, r.Class.String(), "from", r.From, "reason", r.Reason)
+	}
+	if o := &l.out; len(o.Welcomes)+len(o.Resends)+len(o.Probes)+len(o.Signals)+len(o.Summary)+len(o.Verdicts) == 0 {
+		return // Nobody is held up for nothing.
 	}
 	l.trace()
 	defer l.spans.End()

@@ -96,7 +96,11 @@ func (p *participant) set(state any) error {
 
 // setRow begins the state of a row now. The lock is held.
 func (p *participant) setRow(row []scgs.Value) error {
-	if err := p.core.Set(p.now(), p.stamp(), row); err != nil {
+	now := clocksync.MaxInstant
+	if !p.core.Unsent() {
+		now = p.now()
+	}
+	if err := p.core.Set(now, p.stamp(), row); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
 	p.pace.due(p.core.Wake())

@@ -42,9 +42,13 @@ func (m *Member) run() {
 // it is to be called again.
 func (m *Member) flush(s *sender) clocksync.Instant {
 	m.mu.Lock()
-	m.core.Flush(m.now(), readAbove(m.stamp, newest(m.core)), &s.out)
+	now := m.now()
+	m.core.Flush(now, readAbove(m.stamp, newest(m.core)), &s.out)
 	s.codec = m.core.Codec()
 	wake := m.core.Wake()
+	if len(s.out.Batches) > 0 && m.cfg.BatchAge > 0 {
+		wake = min(wake, now.Add(m.cfg.BatchAge)) // So the first state of the next batch need not wake this goroutine.
+	}
 	m.pace.until = wake
 	m.mu.Unlock()
 	m.publish(s)

@@ -64,23 +64,29 @@ type Monotone struct {
 // false, and leaves its state alone, if s is no valid interval, has another
 // domain, or a smaller reading than the last stamp: such a clock ran backwards.
 func (c *Monotone) Next(s Stamp) (Stamp, bool) {
+	ok := c.Raise(&s)
+	return s, ok
+}
+
+// Raise is [Monotone.Next] in place: it leaves s alone where it returns false.
+func (c *Monotone) Raise(s *Stamp) bool {
 	if !s.Within.Valid() {
-		return s, false
+		return false
 	}
 	if !c.started {
-		c.started, c.last = true, s
+		c.started, c.last = true, *s
 		c.last.Within.Latest = finiteLatest(s.Within.Latest, MinInstant)
-		return s, true
+		return true
 	}
 	if s.Domain != c.last.Domain || s.Mono < c.last.Mono {
-		return s, false
+		return false
 	}
 	s.Within.Earliest = max(s.Within.Earliest, c.last.Within.Earliest)
 	s.Within.Latest = max(s.Within.Latest, c.last.Within.Latest, s.Within.Earliest)
 	c.last.Mono = s.Mono
 	c.last.Within.Earliest = s.Within.Earliest
 	c.last.Within.Latest = finiteLatest(s.Within.Latest, c.last.Within.Latest)
-	return s, true
+	return true
 }
 
 // finiteLatest keeps an infinite latest end out of every later maximum.

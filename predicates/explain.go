@@ -84,7 +84,7 @@ func (x *explainer) compile(n node, how func(*compiler) error) *frame {
 	}
 	fr := x.scope.begin(x.program)
 	x.room(fr)
-	fr.kept = x.kept
+	fr.kept, x.scope.last = x.kept, nil // It is no longer as it was for the program.
 	return fr
 }
 

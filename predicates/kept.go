@@ -40,14 +40,13 @@ type kept[T int64 | float64] struct {
 	unsure  marks
 	open    marks
 	total   total[T]
-	old     part[T] // between before and after
+	parts   []part[T] // by member, if it lasts
 }
 
 // keeper is a kept of any type.
 type keeper interface {
-	// before and after bracket a change of one member.
-	before(s *Scope, member int)
-	after(s *Scope, member int)
+	// follow takes note that one member has changed.
+	follow(s *Scope, member int)
 	// forget begins an epoch: it is built anew when it is next asked for.
 	forget()
 	// own hands over the states of a program that has the fold, before first use.
@@ -87,25 +86,26 @@ func (k *kept[T]) build(fr *frame) {
 	k.unsure.reset(n)
 	k.open.reset(n)
 	k.total.reset(n)
-	k.built = k.fold.lasting()
+	if k.built = k.fold.lasting(); k.built {
+		k.parts = slices.Grow(k.parts[:0], n)[:n]
+	}
 	for i := range n {
 		p := k.fold.part(fr, i)
 		k.move(i, part[T]{}, p)
-		if !k.built && k.fold.enough && p.lo > 0 {
+		switch {
+		case k.built:
+			k.parts[i] = p
+		case k.fold.enough && p.lo > 0:
 			return
 		}
 	}
 }
 
-func (k *kept[T]) before(s *Scope, i int) {
+func (k *kept[T]) follow(s *Scope, i int) {
 	if k.built {
-		k.old = k.fold.part(k.aside(s), i)
-	}
-}
-
-func (k *kept[T]) after(s *Scope, i int) {
-	if k.built {
-		k.move(i, k.old, k.fold.part(k.aside(s), i))
+		p := k.fold.part(k.aside(s), i)
+		k.move(i, k.parts[i], p)
+		k.parts[i] = p
 	}
 }
 
@@ -152,11 +152,18 @@ func (s *intSum) bounds() (lo, hi int64, ok bool) {
 	return lo, hi, ok && fits
 }
 
-type floatSum struct{ lo, hi exact }
+type floatSum struct {
+	lo, hi exact
+	// The bounds, which several programs ask for, once they are rounded.
+	rounded    bool
+	least, top float64
+	ok         bool
+}
 
 func (s *floatSum) reset(int) { *s = floatSum{} }
 
 func (s *floatSum) move(_ int, from, to part[float64]) {
+	s.rounded = false
 	s.add(from, true)
 	s.add(to, false)
 }
@@ -170,9 +177,16 @@ func (s *floatSum) add(p part[float64], subtract bool) {
 }
 
 func (s *floatSum) bounds() (lo, hi float64, ok bool) {
-	lo, exists := s.lo.value()
-	hi, ok = s.hi.value()
-	return lo, hi, ok && exists
+	if !s.rounded {
+		var exists bool
+		s.least, exists = s.lo.value()
+		if s.top, s.ok = s.least, exists; s.lo != s.hi {
+			s.top, s.ok = s.hi.value()
+			s.ok = s.ok && exists
+		}
+		s.rounded = true
+	}
+	return s.least, s.top, s.ok
 }
 
 // extreme is the least or greatest of the numbers: a tree in which each node has

@@ -52,9 +52,9 @@ func (u Uses) membersOnly() bool {
 }
 
 // overlaps is whether there is something that both use.
-func (u Uses) overlaps(v Uses) bool {
-	return u.Members && v.Members || u.Prev && v.Prev || u.Fields&v.Fields != 0 || u.Memory&v.Memory != 0 || u.Process&v.Process != 0 ||
-		slices.ContainsFunc(u.Parent, func(name string) bool { return slices.Contains(v.Parent, name) })
+func (u *Uses) overlaps(v *Uses) bool {
+	return u.Fields&v.Fields != 0 || u.Memory&v.Memory != 0 || u.Members && v.Members || u.Prev && v.Prev || u.Process&v.Process != 0 ||
+		len(v.Parent) > 0 && slices.ContainsFunc(u.Parent, func(name string) bool { return slices.Contains(v.Parent, name) })
 }
 
 // sorted returns the same Uses with the signals in order, each once.

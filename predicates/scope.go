@@ -25,6 +25,7 @@ type Scope struct {
 	changed Uses // since Settle
 
 	states map[*Program][]keeper
+	last   *Program // that was evaluated
 	shared []shared
 	frame  frame // of the program that is evaluated
 	aside  frame // in which shared states are kept, whoever they are of
@@ -86,11 +87,9 @@ func (s *Scope) Set(i int, row []scgs.Value) {
 		return
 	}
 	came := !s.online[i]
-	s.before(i, came, changed)
 	copy(old, row)
 	s.online[i] = true
-	s.prev.note(i)
-	s.after(i, came, changed)
+	s.follow(i, came, changed)
 }
 
 // SetUnknown makes the state of member i unknown: it is not .online, and all
@@ -99,26 +98,16 @@ func (s *Scope) SetUnknown(i int) {
 	if !s.online[i] {
 		return
 	}
-	s.before(i, true, 0)
 	s.online[i] = false
+	s.follow(i, true, 0)
+}
+
+// follow takes note that a member is another one as a whole, or in some fields.
+func (s *Scope) follow(i int, whole bool, fields uint64) {
 	s.prev.note(i)
-	s.after(i, true, 0)
-}
-
-// before and after bracket a change of a member: it is another one as a whole, or
-// in some fields.
-func (s *Scope) before(i int, whole bool, fields uint64) {
 	for k := range s.shared {
 		if state := &s.shared[k]; whole || state.fields&fields != 0 {
-			state.before(s, i)
-		}
-	}
-}
-
-func (s *Scope) after(i int, whole bool, fields uint64) {
-	for k := range s.shared {
-		if state := &s.shared[k]; whole || state.fields&fields != 0 {
-			state.after(s, i)
+			state.follow(s, i)
 		}
 	}
 	s.changed.Members = s.changed.Members || whole
@@ -181,7 +170,7 @@ func (s *Scope) SetParent(signal string, row []scgs.Value) {
 // Affects reports whether something that the result of a program depends on may
 // have changed since Settle was called last, or since NewScope. If not, neither
 // has the result.
-func (s *Scope) Affects(p *Program) bool { return p.uses.overlaps(s.changed) }
+func (s *Scope) Affects(p *Program) bool { return p.uses.overlaps(&s.changed) }
 
 // Settle begins to collect changes anew.
 func (s *Scope) Settle() {
@@ -214,11 +203,13 @@ func (s *Scope) begin(p *Program) *frame {
 	if p.env != s.env {
 		panic(fmt.Sprintf("predicates: %q was compiled for another Env than the Scope's", p.src))
 	}
-	states, known := s.states[p]
-	if !known {
-		states = s.track(p)
+	if p != s.last { // Most often one is evaluated again.
+		states, known := s.states[p]
+		if !known {
+			states = s.track(p)
+		}
+		s.last, s.frame.kept = p, states
 	}
-	s.frame.kept = states
 	return &s.frame
 }
 

@@ -256,11 +256,11 @@ func (d *Detector) layout() {
 		case !mb.alive:
 			continue
 		case mb.group == nil:
-			d.domains[mb.domain].heads.leaf(mb.leaf, d.key(Member(m)))
+			d.key(Member(m), mb, d.domains[mb.domain].heads.at(mb.leaf))
 		default:
 			for i := range mb.group.rows {
 				r := &mb.group.rows[i]
-				d.domains[r.domain].heads.leaf(r.leaf, d.rowKey(Member(m), mb, i))
+				*d.domains[r.domain].heads.at(r.leaf) = d.rowKey(Member(m), mb, i)
 			}
 		}
 		d.enter(mb)

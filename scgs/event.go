@@ -120,23 +120,20 @@ func SpanOf(runs []Part) Span {
 
 // fill makes the event of the current tuple.
 func (d *Detector) fill(ev *Event, kind Kind) {
-	changed := ev.Changed[:0]
-	step := false
+	ev.Changed, ev.Step = ev.Changed[:0], false
 	if kind == Opened {
 		d.index++
-		step = !d.delta.all && d.delta.pops == 1 && d.delta.joined
-		d.step = step
-		changed = d.changes(changed)
+		d.step = !d.delta.all && d.delta.pops == 1 && d.delta.joined
+		ev.Step = d.step
+		ev.Changed = d.changes(ev.Changed)
 		if d.unknown > 0 {
 			d.stats.Partial++
 		} else {
 			d.stats.Global++
 		}
 	}
-	*ev = Event{
-		Kind: kind, Epoch: d.epoch, Index: d.index, Partial: d.unknown > 0,
-		Step: step, Changed: changed, Span: d.span(),
-	}
+	ev.Kind, ev.Epoch, ev.Index, ev.Partial = kind, d.epoch, d.index, d.unknown > 0
+	d.span(&ev.Span)
 }
 
 // changes appends what changed since the last call.
@@ -150,7 +147,9 @@ func (d *Detector) changes(dst []Change) []Change {
 			}
 		}
 	}
-	slices.Sort(c.members)
+	if len(c.members) > 1 {
+		slices.Sort(c.members)
+	}
 	for _, m := range c.members {
 		mb := &d.members[m]
 		mb.dirty = false
@@ -161,18 +160,13 @@ func (d *Detector) changes(dst []Change) []Change {
 	return dst
 }
 
-// span sums up the heads, of which there is one for each member.
-func (d *Detector) span() Span {
+// span sums up the heads, of which there is one for each member. It sets every
+// field: to make a Span and copy it takes longer than the rest.
+func (d *Detector) span(s *Span) {
 	r := d.top.root()
-	s := Span{
-		CoreFrom: d.first.hi, CoreTo: r.lo,
-		EnvelopeFrom: d.maxLo, EnvelopeTo: r.chi,
-	}
+	s.CoreFrom, s.CoreTo, s.EnvelopeFrom, s.EnvelopeTo = d.first.hi, r.lo, d.maxLo, r.chi
 	if d.modality == Possibly {
-		s = Span{
-			CoreFrom: d.maxLo, CoreTo: r.chi,
-			EnvelopeFrom: d.first.hi, EnvelopeTo: r.clo,
-		}
+		s.CoreFrom, s.CoreTo, s.EnvelopeFrom, s.EnvelopeTo = d.maxLo, r.chi, d.first.hi, r.clo
 	}
 	s.HasCore = d.infinite == 0 && s.CoreFrom < s.CoreTo && s.CoreFrom.Finite() && s.CoreTo.Finite()
 	if !s.HasCore {
@@ -181,17 +175,19 @@ func (d *Detector) span() Span {
 	if dom := &d.domains[0]; !d.multi() && dom.name != "" {
 		s.SameClock, s.Domain = true, dom.name
 		s.MonoFrom, s.MonoTo = dom.maxM, dom.heads.root().m
+		return
 	}
-	return s
+	s.SameClock, s.Domain, s.MonoFrom, s.MonoTo = false, "", 0, 0
 }
 
 // Current returns when the open tuple holds, with the newest evidence. It
 // returns false if no tuple is open.
 func (d *Detector) Current() (Span, bool) {
-	if !d.open {
-		return Span{}, false
+	var s Span
+	if d.open {
+		d.span(&s)
 	}
-	return d.span(), true
+	return s, d.open
 }
 
 // Part is a member's share in a tuple: its local state, or a run of them, which

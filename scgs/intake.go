@@ -86,7 +86,7 @@ func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reas
 	if d.modality == Possibly {
 		end = d.shown(mb, p)
 	}
-	d.push(m, mb, state{start: d.frame(p), end: end, seq: seq, ref: ref, joined: joined})
+	d.push(m, mb, &state{start: d.frame(p), end: end, seq: seq, ref: ref, joined: joined})
 	return Accepted
 }
 
@@ -226,7 +226,7 @@ func (d *Detector) move(m Member, mb *member, to clocksync.Domain) {
 	s, p := mb.queue.tail(), &d.places[m]
 	switch {
 	case s == nil && mb.queue.n > 0: // a run that never held marks the place
-		d.push(m, mb, state{sort: unknown, closed: true, moved: true, start: unheard, end: unheard})
+		d.push(m, mb, &state{sort: unknown, closed: true, moved: true, start: unheard, end: unheard})
 		p.moves = append(p.moves, to)
 	case s != nil && s.moved:
 		p.moves[len(p.moves)-1] = to
@@ -387,7 +387,7 @@ func (d *Detector) lose(m Member, mb *member, hi clocksync.Instant) {
 	}
 	from := mb.last
 	from.hi = max(from.hi, from.lo)
-	d.push(m, mb, state{sort: unknown, start: from, end: from})
+	d.push(m, mb, &state{sort: unknown, start: from, end: from})
 }
 
 // changed takes note of new evidence for, or the end of, the member's newest
@@ -398,12 +398,12 @@ func (d *Detector) changed(m Member, mb *member) {
 	}
 }
 
-// push adds a state to the member's queue.
-func (d *Detector) push(m Member, mb *member, s state) {
+// push adds a copy of a state to the member's queue.
+func (d *Detector) push(m Member, mb *member, s *state) {
 	if mb.queue.n == 0 {
 		d.exit(mb)
 	}
-	*mb.queue.push() = s
+	*mb.queue.push() = *s
 	switch n := mb.queue.n; {
 	case n == 1:
 		d.enter(mb)

@@ -32,8 +32,9 @@ func (d *Detector) refreshRow(m Member, mb *member, row int) {
 	r := &mb.group.rows[row]
 	k := d.rowKey(m, mb, row)
 	heads := d.domains[r.domain].heads
-	if heads[len(heads)/2+int(r.leaf)] != k {
-		heads.set(r.leaf, &k)
+	if leaf := heads.at(r.leaf); *leaf != k {
+		*leaf = k
+		heads.rise(r.leaf)
 		d.review(r.domain)
 	}
 }

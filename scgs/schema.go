@@ -203,9 +203,11 @@ func (s Schema) Accepts(row []Value) error {
 	if len(row) != len(s) {
 		return fmt.Errorf("state: %d values for %d fields", len(row), len(s))
 	}
-	for i, v := range row {
-		if v.typ != Invalid && !s[i].Accepts(v) {
-			return fmt.Errorf("state: field %q (%s) does not take %s %v", s[i].Name, s[i], v.typ, v)
+	for i := range row {
+		v, f := &row[i], &s[i]
+		plain := f.Type >= Bool && f.Type <= Float || f.Type == Duration
+		if v.typ != Invalid && (v.typ != f.Type || !plain) && !f.Accepts(*v) {
+			return fmt.Errorf("state: field %q (%s) does not take %s %v", f.Name, f, v.typ, *v)
 		}
 	}
 	return nil

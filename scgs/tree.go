@@ -88,21 +88,20 @@ func newTree(nodes []node) tree {
 
 func (t tree) root() *node { return &t[1] }
 
-// leaf sets a leaf; build must follow.
-func (t tree) leaf(i int32, v node) { t[len(t)/2+int(i)] = v }
-
 func (t tree) build() {
 	for i := len(t)/2 - 1; i > 0; i-- {
 		t[i].merge(&t[2*i], &t[2*i+1])
 	}
 }
 
-// set changes a leaf and the nodes above it, up to the first that stays as it
+// at is a leaf that is about to change; rise must follow.
+func (t tree) at(i int32) *node { return &t[len(t)/2+int(i)] }
+
+// rise brings the nodes above a leaf up to date, up to the first that stays as it
 // is.
-func (t tree) set(i int32, v *node) {
-	k := len(t)/2 + int(i)
-	t[k] = *v
-	for k /= 2; k > 0 && t[k].merge(&t[2*k], &t[2*k+1]); {
+func (t tree) rise(i int32) {
+	k := (len(t)/2 + int(i)) / 2
+	for k > 0 && t[k].merge(&t[2*k], &t[2*k+1]) {
 		k /= 2
 	}
 }
@@ -147,27 +146,29 @@ type domain struct {
 	dying bool              // stands in Detector.dying
 }
 
-// key is the leaf of a member's head.
-func (d *Detector) key(m Member) node {
-	mb := &d.members[m]
+// key makes k the leaf of a member's head.
+func (d *Detector) key(m Member, mb *member, k *node) {
 	if mb.queue.n == 0 {
-		return absent
+		*k = absent
+		return
 	}
 	s := mb.queue.front()
 	end := s.bound()
-	k := absent
 	k.m, k.lo, k.repLo, k.rep = end.m, end.lo, end.lo, int32(m)
-	if d.modality == Possibly {
-		k.byLo, k.chi = true, end.hi // the core's end, by evidence too
-	}
+	k.byLo, k.repClosed = d.modality == Possibly, s.closed
 	if s.closed {
 		k.cm, k.clo, k.chi = end.m, end.lo, end.hi
-		k.deadM, k.deadLo, k.repClosed = int32(m), int32(m), true
-		if d.modality != Possibly && d.unbounded(s) && d.multi() {
+		k.deadM, k.deadLo = int32(m), int32(m)
+		if !k.byLo && d.unbounded(s) && d.multi() {
 			k.clo = clocksync.MinInstant // it is in no global state: refuted at once
 		}
+		return
 	}
-	return k
+	k.cm, k.clo, k.chi = clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MaxInstant
+	k.deadM, k.deadLo = int32(none), int32(none)
+	if k.byLo {
+		k.chi = end.hi // the core's end, by evidence too
+	}
 }
 
 func (d *Detector) multi() bool { return len(d.domains) > 1 }
@@ -249,8 +250,9 @@ func (d *Detector) refresh(m Member) {
 		d.refreshRows(m, mb)
 		return
 	}
-	k := d.key(m)
-	d.domains[mb.domain].heads.set(mb.leaf, &k)
+	heads := d.domains[mb.domain].heads
+	d.key(m, mb, heads.at(mb.leaf))
+	heads.rise(mb.leaf)
 	d.review(mb.domain)
 }
 
@@ -258,8 +260,8 @@ func (d *Detector) refresh(m Member) {
 func (d *Detector) review(h int32) {
 	d.reviewReadings(h)
 	dom := &d.domains[h]
-	r := dom.heads.root()
-	k := *r
+	r, k := dom.heads.root(), d.top.at(h)
+	*k = *r
 	k.m, k.repLo, k.rep, k.deadM, k.cm = r.lo, r.lo, h, int32(none), clocksync.MaxInstant
 	if k.byLo {
 		k.m, k.repLo, k.byLo = r.repLo, clocksync.Instant(r.rep), false
@@ -267,7 +269,7 @@ func (d *Detector) review(h int32) {
 	if r.deadLo != int32(none) {
 		k.deadLo = h
 	}
-	d.top.set(h, &k)
+	d.top.rise(h)
 	if d.up != nil {
 		d.up.touch(dom.row)
 	}

@@ -24,11 +24,12 @@ func (l *loop) body(it *item) {
 	if err == nil && b.Member != it.member {
 		err = fmt.Errorf("a body of %q on the subject of %q", b.Member, it.member)
 	}
-	l.countFrame(err)
 	if err != nil {
+		l.countMalformed()
 		l.reject(classOf(err), it.member, err)
 		return
 	}
+	l.countFrame()
 	answer := wire.Body{Member: b.Member, Program: b.Program, Run: b.Run, Kind: b.Kind, Size: b.Size, Offset: b.Offset}
 	if b.Kind == wire.BodyInput {
 		l.giveInput(&answer)

@@ -29,10 +29,36 @@ type loop struct {
 	now     clocksync.Instant // of the step
 	// When the message came that the step is about.
 	arrived clocksync.Instant
+	framed  bool // a frame that the step is about is not counted yet
 
 	timeline clocksync.Timeline // of the reference clock, as the core knows it
+	// Whether it was looked at since the loop has last taken messages: what was
+	// stamped after the clock stood still is not among them.
+	looked bool
 
 	bodies map[string]*gathered // by processor: a body that comes in pieces
+
+	addresses map[string]address // of members that were sent something
+}
+
+// address is where a member of the own group is sent messages.
+type address struct{ probe, signal string }
+
+// maxAddresses bounds what is remembered, since members come and go.
+const maxAddresses = 16_384
+
+// address is where a member is sent messages. The subjects are made once: they are
+// longer than what most messages hold.
+func (l *loop) address(member string) address {
+	a, known := l.addresses[member]
+	if !known {
+		if l.addresses == nil || len(l.addresses) >= maxAddresses {
+			l.addresses = map[string]address{}
+		}
+		a = address{probe: l.subjects.Probe(member), signal: l.subjects.Signal(member)}
+		l.addresses[member] = a
+	}
+	return a
 }
 
 // run owns the core until the context ends or the core fails.
@@ -53,6 +79,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 	defer timer.Stop()
 	var items []item
 	for !l.failed() {
+		l.looked = false
 		select {
 		case <-ctx.Done():
 			return
@@ -135,8 +162,8 @@ func (l *loop) receive(it *item) {
 		return
 	}
 	err := l.decode(it)
-	l.countFrame(err)
-	if err != nil {
+	if l.framed = err == nil; err != nil {
+		l.countMalformed()
 		from := it.member
 		if it.group != "" {
 			from = it.group + "/" + it.member
@@ -146,6 +173,7 @@ func (l *loop) receive(it *item) {
 	}
 	now := l.opt.now()
 	if it.group != "" && !l.core.News(now, &l.input) {
+		l.countFrame()
 		if l.more || !l.waited {
 			return
 		}
@@ -160,7 +188,10 @@ func (l *loop) decode(it *item) error {
 	if err != nil {
 		return err
 	}
-	l.input = synccore.Input{From: it.member, Group: it.group}
+	if l.input.Kind != synccore.InBatch || kind != wire.KindBatch { // Else what a batch sets is all there is.
+		l.input = synccore.Input{}
+	}
+	l.input.From, l.input.Group = it.member, it.group
 	if it.ack != (kind == wire.KindAck) {
 		return errors.New("a frame of kind " + kind.String() + " does not belong on this subject")
 	}
@@ -235,11 +266,9 @@ func (l *loop) logRejected(r synccore.Rejection) {
 
 func (l *loop) step(now clocksync.Instant) {
 	l.now = now
-	if t := l.clock.Timeline(); t != l.timeline {
-		l.timeline = t
-		l.advance(now, &synccore.Input{Kind: synccore.InTimeline, Timeline: t, More: true})
-		l.deliver()
-		l.report()
+	if !l.looked {
+		l.looked = true
+		l.follow(now)
 	}
 	l.input.More, l.waited = l.more, l.more
 	l.advance(now, &l.input)
@@ -247,6 +276,18 @@ func (l *loop) step(now clocksync.Instant) {
 	l.deliver()
 	l.report()
 	l.measure(now)
+}
+
+// follow has the core know the timeline of the reference clock.
+func (l *loop) follow(now clocksync.Instant) {
+	if t := l.clock.Timeline(); t != l.timeline {
+		framed := l.framed
+		l.timeline, l.framed = t, false
+		l.advance(now, &synccore.Input{Kind: synccore.InTimeline, Timeline: t, More: true})
+		l.deliver()
+		l.report()
+		l.framed = framed
+	}
 }
 
 // advance steps the core: nothing else does.
@@ -266,12 +307,12 @@ func (l *loop) deliver() {
 	l.spans.begin(out)
 	defer l.spans.end()
 	for i := range out.Welcomes {
-		l.send(l.subjects.Probe(out.Welcomes[i].To), func(dst []byte) ([]byte, error) {
+		l.send(l.address(out.Welcomes[i].To).probe, func(dst []byte) ([]byte, error) {
 			return wire.AppendWelcome(dst, &out.Welcomes[i].Msg)
 		})
 	}
 	for i := range out.Resends {
-		l.send(l.subjects.Probe(out.Resends[i].To), func(dst []byte) ([]byte, error) {
+		l.send(l.address(out.Resends[i].To).probe, func(dst []byte) ([]byte, error) {
 			return wire.AppendResend(dst, &out.Resends[i].Msg)
 		})
 	}
@@ -279,7 +320,7 @@ func (l *loop) deliver() {
 		l.sendSignals(&out.Signals[i])
 	}
 	for i := range out.Probes {
-		l.send(l.subjects.Probe(out.Probes[i].To), func(dst []byte) ([]byte, error) {
+		l.send(l.address(out.Probes[i].To).probe, func(dst []byte) ([]byte, error) {
 			return wire.AppendProbe(dst, &out.Probes[i].Msg)
 		})
 	}
@@ -287,14 +328,16 @@ func (l *loop) deliver() {
 
 // sendSignals sends a member's signals in as many frames as they take.
 func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
-	rest, subjects := a.Msg, l.subjects
+	rest, subject := a.Msg, ""
 	if a.Group != "" {
-		subjects.Group = a.Group
+		subject = wire.Subjects{Tenant: l.subjects.Tenant, Group: a.Group}.Signal(a.To)
+	} else {
+		subject = l.address(a.To).signal
 	}
 	l.spans.mark(rest.Signals)
 	for len(rest.Signals) > 0 {
 		sent := 0
-		l.send(subjects.Signal(a.To), func(dst []byte) (frame []byte, err error) {
+		l.send(subject, func(dst []byte) (frame []byte, err error) {
 			frame, sent, err = wire.AppendSignals(dst, &rest)
 			return frame, err
 		})
@@ -379,14 +422,24 @@ func (l *loop) tell(e Event) {
 	l.feed.put(e, l.opt.now)
 }
 
-func (l *loop) countFrame(err error) {
+func (l *loop) countMalformed() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.stats.Frames++
-	if err != nil {
-		l.stats.Malformed++
-		return
-	}
+	l.stats.Malformed++
+}
+
+// countFrame counts a frame that no step is about; a step counts its own.
+func (l *loop) countFrame() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.frameCounted()
+}
+
+// frameCounted counts the frame at hand. The lock is held.
+func (l *loop) frameCounted() {
+	l.framed = false
+	l.stats.Frames++
 	if k := int(l.input.Kind); k < len(l.tally.frames) { // Bodies are not among the metrics of frames.
 		l.tally.frames[k]++
 	}
@@ -402,6 +455,9 @@ func (l *loop) countStep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out, s := &l.output, &l.stats
+	if l.framed {
+		l.frameCounted()
+	}
 	l.tally.add(l.core, l.now, out)
 	s.Probes += uint64(len(out.Probes))
 	s.Resends += uint64(len(out.Resends))

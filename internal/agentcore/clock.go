@@ -57,20 +57,19 @@ func (c *Core) tagDue(now clocksync.Instant) bool {
 	return c.retag && (now >= c.taggedAt.Add(c.heartbeat) || !sameStanding(c.quality, c.tagged))
 }
 
-// bounded says nothing at all where no latest time is known: the earliest one may
+// bound says nothing at all where no latest time is known: the earliest one may
 // come from a bound that was refuted since.
-func bounded(at clocksync.Stamp) clocksync.Stamp {
+func bound(at *clocksync.Stamp) {
 	if at.Within.Latest == clocksync.MaxInstant {
 		at.Within = clocksync.Unbounded
 	}
-	return at
 }
 
 // again begins the open state anew at a stamp at which it still holds, if its
 // start had no bound and this has: no other clock could have told when it began.
-func (c *Core) again(now clocksync.Instant, at clocksync.Stamp) {
+func (c *Core) again(now clocksync.Instant, at *clocksync.Stamp) {
 	if c.open && c.start.Within.Latest == clocksync.MaxInstant && at.Within.Bounded() && at.Mono > c.start.Mono {
-		c.begin(at, c.row)
+		c.begin(at, c.ring.newest())
 		c.changed(now)
 	}
 }

@@ -48,8 +48,8 @@ type Core struct {
 	ring   ring
 	seq    uint64 // of the last transition: the start of the open state, or an end
 	open   bool
-	reopen bool // a state with this row holds, and begins as soon as there is a stamp for it
-	row    []scgs.Value
+	reopen bool              // a state holds, and begins as soon as there is a stamp for it
+	row    []scgs.Value      // of a state to reopen
 	start  clocksync.Stamp   // of the last state
 	alive  clocksync.Stamp   // virtual: a stamp at which it held, the newest
 	read   clocksync.Instant // the newest reading
@@ -165,6 +165,8 @@ func (c *Core) Start() (clocksync.Stamp, bool) { return c.start, c.open }
 // A virtual member's state may have begun before the one before it ended, when
 // the level below forms anew with fewer members. Then it begins with the first
 // [Core.Alive] that is late enough: part of the truth, and true.
+//
+// What is now does not matter while there is something [Core.Unsent].
 func (c *Core) Set(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) error {
 	if c.codec == nil {
 		return ErrNotWelcome
@@ -177,14 +179,16 @@ func (c *Core) Set(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) 
 		c.row = append(c.row[:0], row...)
 		return nil
 	}
-	at, err := c.stamp(at)
-	if err != nil {
+	if err := c.stamp(&at); err != nil {
 		return err
 	}
-	c.begin(at, row)
+	c.begin(&at, row)
 	c.changed(now)
 	return nil
 }
+
+// Unsent reports whether there is news, whose age the next batch goes by.
+func (c *Core) Unsent() bool { return c.since != clocksync.MaxInstant }
 
 // End ends the open state at a stamp; the member has none until the next Set.
 func (c *Core) End(now clocksync.Instant, at clocksync.Stamp) error {
@@ -195,12 +199,11 @@ func (c *Core) End(now clocksync.Instant, at clocksync.Stamp) error {
 	if !c.open {
 		return ErrNoState
 	}
-	at, err := c.stamp(at)
-	if err != nil {
+	if err := c.stamp(&at); err != nil {
 		return err
 	}
 	c.open = false
-	c.push(true, at, nil)
+	c.push(true, &at, nil)
 	c.changed(now)
 	return nil
 }
@@ -213,39 +216,42 @@ func (c *Core) Alive(now clocksync.Instant, at clocksync.Stamp) error {
 	case !c.open && !c.reopen:
 		return ErrNoState
 	}
-	at, err := c.stamp(at)
-	if err != nil {
+	if err := c.stamp(&at); err != nil {
 		return err
 	}
 	c.alive = at
 	if c.reopen {
 		c.changed(now)
 	}
-	c.again(now, at)
+	c.again(now, &at)
 	if c.satisfied(now, c.evidence(at)) {
 		c.owed = true
 	}
 	return nil
 }
 
-// stamp passes a stamp that is no older than those before it.
-func (c *Core) stamp(at clocksync.Stamp) (clocksync.Stamp, error) {
-	next, ok := c.clock.Next(bounded(at))
-	if !ok || at.Mono < c.read {
+// stamp makes a stamp one that is no older than those before it.
+func (c *Core) stamp(at *clocksync.Stamp) error {
+	told := at.Within
+	bound(at)
+	if at.Mono < c.read || !c.clock.Raise(at) {
 		c.stats.Backwards++
-		return at, fmt.Errorf("%w: %v", ErrBackwards, at)
+		at.Within = told
+		return fmt.Errorf("%w: %v", ErrBackwards, *at)
 	}
-	c.read = next.Mono
-	return next, nil
+	c.read = at.Mono
+	return nil
 }
 
-func (c *Core) begin(at clocksync.Stamp, row []scgs.Value) {
-	c.open, c.reopen, c.start, c.alive = true, false, at, at
-	c.row = append(c.row[:0], row...)
+func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value) {
+	c.open, c.reopen, c.start = true, false, *at
+	if c.virtual {
+		c.alive = *at
+	}
 	c.push(false, at, row)
 }
 
-func (c *Core) push(end bool, at clocksync.Stamp, row []scgs.Value) {
+func (c *Core) push(end bool, at *clocksync.Stamp, row []scgs.Value) {
 	c.seq++
 	c.ring.push(c.seq, end, at, row)
 	c.stats.Reports++

@@ -55,6 +55,9 @@ func (c *Core) rejoin(now clocksync.Instant) {
 	c.stats.Rejoins++
 	c.hello.Incarnation++
 	c.once = false
+	if c.open {
+		c.row = append(c.row[:0], c.ring.newest()...)
+	}
 	c.ring.clear()
 	c.sent, c.seq = c.ring.next, 0
 	c.reopen = c.open || c.reopen

@@ -103,16 +103,14 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 func (c *Core) revive(now clocksync.Instant, at clocksync.Stamp) clocksync.Stamp {
 	if c.virtual {
 		at = c.alive
-	} else if next, err := c.stamp(at); err == nil {
-		at = next
-	} else {
+	} else if err := c.stamp(&at); err != nil {
 		return c.start // No evidence.
 	}
 	if c.reopen && at.Domain != "" {
-		c.begin(at, c.row)
+		c.begin(&at, c.row)
 	}
 	if !c.virtual {
-		c.again(now, at)
+		c.again(now, &at)
 	}
 	return at
 }
@@ -198,7 +196,10 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 		t := c.ring.at(p)
 		row := len(out.rows)
 		out.rows = append(out.rows, t.row...)
-		out.reports = append(out.reports, wire.Report{Seq: t.seq, End: t.end, At: t.at, Row: out.rows[row:len(out.rows):len(out.rows)]})
+		out.reports = append(out.reports, wire.Report{
+			Seq: t.seq, End: t.end, At: clocksync.Stamp{Domain: c.ring.domain, Mono: t.mono, Within: t.within},
+			Row: out.rows[row:len(out.rows):len(out.rows)],
+		})
 	}
 	out.Batches = append(out.Batches, wire.Batch{
 		Member:      c.hello.Member,

@@ -11,19 +11,22 @@ const (
 	RingBytes       = 64 << 10
 )
 
-// transition is the start of a state, or its explicit end.
+// transition is the start of a state, or its explicit end. It takes one cache line:
+// one goroutine writes it and another one reads it.
 type transition struct {
-	seq  uint64
-	end  bool
-	at   clocksync.Stamp
-	row  []scgs.Value
-	size int
+	seq    uint64
+	mono   clocksync.Instant
+	within clocksync.Interval
+	row    []scgs.Value
+	size   int32
+	end    bool
 }
 
 // ring keeps the newest transitions. Each has a position, counted from 0 and
 // never reused; the ring holds [first, next). The newest is never dropped.
 type ring struct {
 	slots       [RingTransitions]transition
+	domain      clocksync.Domain // of all stamps
 	first, next uint64
 	bytes       int
 }
@@ -31,25 +34,29 @@ type ring struct {
 func (r *ring) at(position uint64) *transition { return &r.slots[position%RingTransitions] }
 
 // push adds a transition with a copy of the row.
-func (r *ring) push(seq uint64, end bool, at clocksync.Stamp, row []scgs.Value) {
+func (r *ring) push(seq uint64, end bool, at *clocksync.Stamp, row []scgs.Value) {
 	if r.next-r.first == RingTransitions {
 		r.drop()
 	}
 	t := r.at(r.next)
-	t.seq, t.end, t.at = seq, end, at
+	t.seq, t.end, t.mono, t.within = seq, end, at.Mono, at.Within
 	t.row = append(t.row[:0], row...)
-	t.size = sizeOf(row)
+	t.size = int32(sizeOf(row)) //nolint:gosec // Rows are far smaller.
+	r.domain = at.Domain
 	r.next++
-	r.bytes += t.size
+	r.bytes += int(t.size)
 	for r.bytes > RingBytes && r.next-r.first > 1 {
 		r.drop()
 	}
 }
 
 func (r *ring) drop() {
-	r.bytes -= r.at(r.first).size
+	r.bytes -= int(r.at(r.first).size)
 	r.first++
 }
+
+// newest is the row of the newest transition, of which there is one.
+func (r *ring) newest() []scgs.Value { return r.at(r.next - 1).row }
 
 // clear forgets everything; positions go on.
 func (r *ring) clear() { r.first, r.bytes = r.next, 0 }
@@ -72,10 +79,14 @@ func (r *ring) find(seq, last uint64) uint64 {
 // again for each element of a list.
 func sizeOf(row []scgs.Value) int {
 	size := 48
-	for _, v := range row {
+	for i := range row {
+		v := &row[i]
 		size += 9 + len(v.Text())
-		for i := range v.Len() {
-			size += 9 + len(v.At(i).Text())
+		if !v.Type().IsList() {
+			continue
+		}
+		for j := range v.Len() {
+			size += 9 + len(v.At(j).Text())
 		}
 	}
 	return size

@@ -68,20 +68,21 @@ func (c *Core) exact(m *member) bool {
 	return c.relative && m.domain == c.opt.Reference
 }
 
-// timed is a stamp as it is compared with those of other members. The readings
+// timed makes a stamp one that is compared with those of other members. The readings
 // of the reference clock are the reference time. A bound on no timeline could be
 // mixed with others, so it counts for nothing. It is false for a stamp that is
 // too old to be put in the order of its domain: then it is lost.
-func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) (clocksync.Stamp, bool) {
+func (c *Core) timed(m *member, at *clocksync.Stamp, out *Output) bool {
 	switch {
 	case !at.Within.Valid() || at.Domain != m.domain: // It is refused later.
 	case m.shared != nil:
 		m.read = max(m.read, at.Mono)
-		next, ok := m.shared.next(at)
+		next, ok := m.shared.next(*at)
 		if !ok {
 			out.refuse(ClassOrder, m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
 		}
-		return next, ok
+		*at = next
+		return ok
 	case c.exact(m):
 		at.Within = clocksync.Exactly(at.Mono)
 	case m.quality.Timeline == "" && c.opt.Timeline != "" && at.Within != clocksync.Unbounded:
@@ -91,7 +92,7 @@ func (c *Core) timed(m *member, at clocksync.Stamp, out *Output) (clocksync.Stam
 			out.refuse(ClassTimeline, m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
 		}
 	}
-	return at, true
+	return true
 }
 
 // bound is the widest half width of the stamps that the tuple rests on. Of an end

@@ -63,6 +63,7 @@ type Core struct {
 	failed   bool
 	looked   clocksync.Instant // when silence and gaps were last looked at
 	members  map[string]*member
+	latest   *member   // that was looked up
 	sorted   []*member // every known member, by name
 	inEpoch  []*member // the members of the epoch, in the order of the scope
 	byIndex  []*member // by number in the detector
@@ -87,6 +88,7 @@ type Core struct {
 	exec   *execution             // of the program that the machine runs, nil if there is none
 
 	outbox    []*pending
+	again     clocksync.Instant // when the next of them is due; MinInstant: something has changed
 	summary   summary
 	strangers map[string]clocksync.Instant
 	domains   map[clocksync.Domain]*domain
@@ -109,7 +111,7 @@ func New(plan *Plan, opt Options) *Core {
 		opt.Timeline = clocksync.Timeline(opt.Reference)
 	}
 	c := &Core{
-		plan: plan, opt: opt, relative: relative, heard: clocksync.MinInstant,
+		plan: plan, opt: opt, relative: relative, heard: clocksync.MinInstant, again: clocksync.MinInstant,
 		det:       scgs.NewDetector(scgs.Options{}),
 		scope:     predicates.NewScope(plan.env),
 		partial:   predicates.NewScope(plan.env),
@@ -161,10 +163,20 @@ func (c *Core) Term() uint64 { return c.opt.Term }
 
 // Domain is the clock domain of a member, empty if it is not known.
 func (c *Core) Domain(name string) clocksync.Domain {
-	if m := c.members[name]; m != nil {
+	if m := c.member(name); m != nil {
 		return m.domain
 	}
 	return ""
+}
+
+// member is the member of a name, or nil. Most often the same one is asked for
+// again.
+func (c *Core) member(name string) *member {
+	if m := c.latest; m != nil && m.name == name {
+		return m
+	}
+	c.latest = c.members[name]
+	return c.latest
 }
 
 // Epoch is the number of the epoch in force, 0 before the first and while there
@@ -260,8 +272,10 @@ func (c *Core) settle(in *Input, out *Output) {
 	if c.nextEpoch(out) {
 		c.sweepRuns(out)
 	}
-	if span, ok := c.det.Current(); ok && c.tuple && c.rejudge {
-		c.judge(span, true, out)
+	if c.tuple && c.rejudge {
+		if span, ok := c.det.Current(); ok {
+			c.judge(&span, true, out)
+		}
 	}
 	c.holds(out)
 	c.carryOn(out)
@@ -293,10 +307,7 @@ func (c *Core) wake() clocksync.Instant {
 	for _, w := range c.runs {
 		wake = min(wake, w.due)
 	}
-	for _, p := range c.outbox {
-		wake = min(wake, p.next)
-	}
-	wake = min(wake, c.execWake())
+	wake = min(wake, c.again, c.execWake())
 	if !c.opt.Local && (len(c.sorted) > 0 || c.exec != nil || c.listening()) {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}

@@ -22,9 +22,8 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		if b.Reports[i].Seq <= m.last {
 			continue // a duplicate
 		}
-		ok := false
 		c.told = b.Reports[i]
-		if c.told.At, ok = c.timed(m, c.told.At, out); ok {
+		if c.timed(m, &c.told.At, out) {
 			m.within = c.told.At.Within
 			c.report(m, &c.told, out)
 		}
@@ -33,8 +32,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		m.regions = append(m.regions[:0], b.Regions...)
 	}
 	if e := b.Evidence; e.Seq > 0 {
-		ok := false
-		if e.At, ok = c.timed(m, e.At, out); ok {
+		if c.timed(m, &e.At, out) {
 			m.within = e.At.Within
 			c.evidence(m, e, out)
 		}
@@ -51,7 +49,7 @@ func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *me
 		out.refuse(ClassSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
 		return nil
 	}
-	m := c.members[from]
+	m := c.member(from)
 	if m != nil && incarnation < m.incarnation {
 		out.refuse(ClassReplaced, from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
 		c.tellReplaced(from, incarnation, out)

@@ -78,14 +78,14 @@ func (c *Core) opened(out *Output) {
 	c.tuple = true
 	c.summaryOpened()
 	c.heard = c.heardAt(c.ev.Changed)
-	c.judge(c.ev.Span, c.ev.Step, out)
+	c.judge(&c.ev.Span, c.ev.Step, out)
 	c.noteChanged()
 	c.carryOn(out)
 	c.heard = clocksync.MinInstant
 }
 
 func (c *Core) closed(out *Output) {
-	c.checkHolds(c.ev.Span, out)
+	c.checkHolds(&c.ev.Span, out)
 	c.carryOn(out)
 	c.summaryClosed()
 	c.tuple = false
@@ -95,7 +95,7 @@ func (c *Core) closed(out *Output) {
 // on the tuple in the scope; the others are as they were. Every predicate
 // reads the memory as it was before; what they set counts from the next global
 // state on.
-func (c *Core) judge(span scgs.Span, step bool, out *Output) {
+func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 	c.rejudge = false
 	if c.paused || len(c.removing) > 0 {
 		return // too few members, or the epoch is over
@@ -124,10 +124,18 @@ func (c *Core) setMemory(variable int, v scgs.Value) {
 	c.partial.SetMemory(variable, v)
 }
 
-func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *Output) {
+// settled reports whether it makes no difference to judge a predicate on a global
+// state that does not affect it: it neither fires there nor waits.
+func (s *ruleState) settled(r *rule) bool {
+	return r.until == nil && !r.own.exists() && (s.truth != predicates.True || !s.armed && !r.every)
+}
+
+func (c *Core) judgeRule(r *rule, s *ruleState, span *scgs.Span, step bool, out *Output) {
 	verdict := predicates.Verdict{Truth: s.truth}
 	if !s.told || r.judge != nil || c.scope.Affects(r.when) || c.judgeAll {
 		verdict = c.evaluate(r, span)
+	} else if s.settled(r) {
+		return
 	}
 	changed := !s.told || verdict.Truth != s.truth
 	s.truth, s.told = verdict.Truth, true
@@ -154,11 +162,11 @@ func (c *Core) judgeRule(r *rule, s *ruleState, span scgs.Span, step bool, out *
 }
 
 // evaluate judges a predicate on the global state in the scope.
-func (c *Core) evaluate(r *rule, span scgs.Span) predicates.Verdict {
+func (c *Core) evaluate(r *rule, span *scgs.Span) predicates.Verdict {
 	if r.judge == nil {
 		return r.when.Eval(c.scope)
 	}
-	truth, reason := r.judge(c.globalState(span))
+	truth, reason := r.judge(c.globalState(*span))
 	if truth == predicates.Unknown && reason == "" {
 		reason = "the program gives no reason"
 	}
@@ -174,10 +182,10 @@ func (c *Core) rearms(r *rule, truth predicates.Truth) bool {
 	return truth == predicates.False
 }
 
-func (c *Core) verdict(r *rule, v predicates.Verdict, span scgs.Span) Verdict {
+func (c *Core) verdict(r *rule, v predicates.Verdict, span *scgs.Span) Verdict {
 	return Verdict{
 		Predicate: r.name, Truth: v.Truth, Reason: v.Reason,
-		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: span, Heard: c.heard,
+		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: *span, Heard: c.heard,
 	}
 }
 
@@ -188,7 +196,7 @@ func (s *ruleState) release() {
 // hold begins a hold time or carries it over. It is carried over only a
 // transition that one single event made: between two other global states lie
 // tuples nobody can order, and the predicate may have failed on one of them.
-func (c *Core) hold(r *rule, s *ruleState, span scgs.Span, step bool) {
+func (c *Core) hold(r *rule, s *ruleState, span *scgs.Span, step bool) {
 	if s.holding && step {
 		return
 	}
@@ -203,7 +211,7 @@ func (c *Core) hold(r *rule, s *ruleState, span scgs.Span, step bool) {
 // began is when all states of the tuple had certainly begun, on the clock that
 // measures it. Across hosts that can be known before a core is: the evidence that
 // makes a tuple certain may be of no later time.
-func (c *Core) began(span scgs.Span) (clocksync.Instant, bool) {
+func (c *Core) began(span *scgs.Span) (clocksync.Instant, bool) {
 	if from, _, ok := stretch(span); ok {
 		return from, true
 	}
@@ -220,7 +228,7 @@ func (c *Core) began(span scgs.Span) (clocksync.Instant, bool) {
 
 // stretch is the certain part of a span on the clock that measures it: the
 // shared clock's readings, or reference time.
-func stretch(span scgs.Span) (from, to clocksync.Instant, ok bool) {
+func stretch(span *scgs.Span) (from, to clocksync.Instant, ok bool) {
 	if span.SameClock {
 		return span.MonoFrom, span.MonoTo, true
 	}
@@ -230,10 +238,14 @@ func stretch(span scgs.Span) (from, to clocksync.Instant, ok bool) {
 // holds looks whether newer evidence completes a hold time, and asks for it
 // when its time has come.
 func (c *Core) holds(out *Output) {
-	span, ok := c.det.Current()
-	if !ok || !c.tuple {
+	if !c.tuple || !c.waits() {
 		return
 	}
+	now, ok := c.det.Current()
+	if !ok {
+		return
+	}
+	span := &now
 	c.checkHolds(span, out)
 	for i := range c.states {
 		s := &c.states[i]
@@ -254,7 +266,17 @@ func (c *Core) holds(out *Output) {
 	c.remember()
 }
 
-func (c *Core) checkHolds(span scgs.Span, out *Output) {
+// waits reports whether a predicate waits for its hold time or its cooldown.
+func (c *Core) waits() bool {
+	for i := range c.states {
+		if c.states[i].due != clocksync.MaxInstant {
+			return true
+		}
+	}
+	return false
+}
+
+func (c *Core) checkHolds(span *scgs.Span, out *Output) {
 	_, to, ok := stretch(span)
 	if !ok {
 		return
@@ -304,7 +326,7 @@ const newestState = math.MaxUint64
 // fireOn fires on the global state in the scope, unless the cooldown keeps that
 // back: then it is made up for when the time is over and the state still in force.
 // It reports whether a verdict was told.
-func (c *Core) fireOn(r *rule, s *ruleState, span scgs.Span, out *Output) bool {
+func (c *Core) fireOn(r *rule, s *ruleState, span *scgs.Span, out *Output) bool {
 	v := c.verdict(r, predicates.Verdict{Truth: predicates.True}, span)
 	if cools, told := c.cools(r, s, &s.kept, v, out); cools {
 		s.due = s.quiet
@@ -312,7 +334,7 @@ func (c *Core) fireOn(r *rule, s *ruleState, span scgs.Span, out *Output) bool {
 	}
 	c.parts = c.det.Witness(c.parts[:0])
 	c.fire(r, s, &occasion{
-		scope: c.scope, span: span, heard: v.Heard, index: v.Index, partial: v.Partial,
+		scope: c.scope, span: *span, heard: v.Heard, index: v.Index, partial: v.Partial,
 	}, out)
 	return true
 }
@@ -369,6 +391,8 @@ func (c *Core) fire(r *rule, s *ruleState, o *occasion, out *Output) {
 // witness is who took part in what c.parts holds, by name.
 func (c *Core) witness(rows [][]scgs.Value) []Part {
 	witness := make([]Part, 0, len(c.parts))
+	width := max(len(c.plan.State), len(c.plan.Process))
+	values := make([]scgs.Value, 0, width*len(c.parts)) // Of all rows.
 	for i, p := range c.parts {
 		m := c.byIndex[p.Member]
 		fields := c.plan.State
@@ -381,7 +405,11 @@ func (c *Core) witness(rows [][]scgs.Value) []Part {
 		} else {
 			row = c.rows.get(p.Ref)
 		}
-		witness = append(witness, Part{Name: m.name, Fields: fields, Row: slices.Clone(row), State: p})
+		if n := len(values); len(row) > 0 {
+			values = append(values, row...)
+			row = values[n:len(values):len(values)]
+		}
+		witness = append(witness, Part{Name: m.name, Fields: fields, Row: row, State: p})
 	}
 	slices.SortStableFunc(witness, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
 	return witness

@@ -197,6 +197,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
 		within: clocksync.Unbounded,
 	}
+	c.again = clocksync.MinInstant // Of signals to the old one.
 	if old.index != noIndex {
 		// The old incarnation is in the detector until the next epoch.
 		c.byIndex[old.index] = &old
@@ -218,7 +219,7 @@ func (c *Core) leave(m *member, why string) {
 	}
 	c.leaveDomain(m)
 	m.gone, m.why = true, why
-	c.changed = true
+	c.changed, c.again = true, clocksync.MinInstant
 	c.dropped = append(c.dropped, Dropped{m.name, why})
 	if m.index != noIndex {
 		c.removing = append(c.removing, m)
@@ -257,6 +258,7 @@ func (c *Core) forget() {
 		if old {
 			c.rows.free(m.newest.ref)
 			delete(c.members, m.name)
+			c.latest = nil
 		}
 		return old
 	})

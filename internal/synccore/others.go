@@ -124,7 +124,7 @@ func (c *Core) overhear(g *otherGroup, in *Input, out *Output) {
 	}
 	if b.Leaving {
 		if i, known := g.find(in.From); known && g.sorted[i].incarnation == b.Incarnation {
-			g.sorted = slices.Delete(g.sorted, i, i+1)
+			g.sorted, c.again = slices.Delete(g.sorted, i, i+1), clocksync.MinInstant
 		}
 		return
 	}
@@ -152,6 +152,7 @@ func (c *Core) meet(g *otherGroup, in *Input, incarnation uint64, out *Output) *
 		return nil
 	case incarnation > m.incarnation:
 		m.incarnation, m.regions = incarnation, m.regions[:0]
+		c.again = clocksync.MinInstant // Of signals to the old one.
 	}
 	m.heard = c.now
 	return m
@@ -160,7 +161,11 @@ func (c *Core) meet(g *otherGroup, in *Input, incarnation uint64, out *Output) *
 // forgetOthers forgets those that were not heard for long.
 func (c *Core) forgetOthers() {
 	for _, g := range c.others {
+		known := len(g.sorted)
 		g.sorted = slices.DeleteFunc(g.sorted, func(m *otherMember) bool { return c.now.Sub(m.heard) > otherSilent })
+		if len(g.sorted) < known {
+			c.again = clocksync.MinInstant
+		}
 	}
 }
 

@@ -181,7 +181,7 @@ func (c *Core) reload(plan *Plan, out *Output) {
 	lasts := !c.paused && len(c.removing) == 0 && c.enough(len(c.inEpoch))
 	if span, ok := c.det.Current(); ok && c.tuple && lasts {
 		for _, i := range fresh {
-			c.judgeRule(plan.rules[i], &c.states[i], span, false, out)
+			c.judgeRule(plan.rules[i], &c.states[i], &span, false, out)
 		}
 		c.remember()
 	}

@@ -397,7 +397,7 @@ func (w *runs) copyRows(f *found) {
 func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	r, s := c.plan.rules[w.rule], &c.states[w.rule]
 	if r.hold > 0 {
-		from, to, ok := stretch(span)
+		from, to, ok := stretch(&span)
 		if !ok || to.Sub(from) < r.hold {
 			f.waited = true
 			c.outwait(w, f, span, out)

@@ -122,7 +122,7 @@ func (c *Core) post(group string, incarnation uint64, s *control.Signal, out *Ou
 		return false
 	}
 	p := &pending{signal: s, group: group, incarnation: incarnation, deadline: c.now.Add(s.TTL)}
-	c.outbox = append(c.outbox, p)
+	c.outbox, c.again = append(c.outbox, p), clocksync.MinInstant
 	c.transmit(p, out)
 	return true
 }
@@ -172,6 +172,7 @@ func (c *Core) answer(group, from string, a wire.Answer, out *Output) {
 	case a.Fate == control.Waiting:
 		p.waiting = true
 		p.next = min(p.deadline, c.now.Add(waitingAgain))
+		c.again = clocksync.MinInstant
 	case a.Fate == control.Duplicate:
 		c.conclude(i, control.Applied, a.Detail, out)
 	case a.Fate.Final():
@@ -182,12 +183,17 @@ func (c *Core) answer(group, from string, a wire.Answer, out *Output) {
 func (c *Core) conclude(i int, f control.Fate, detail string, out *Output) {
 	s := c.outbox[i].signal
 	out.fate(c.outbox[i].group, s, f, detail)
-	c.outbox = slices.Delete(c.outbox, i, i+1)
+	c.outbox, c.again = slices.Delete(c.outbox, i, i+1), clocksync.MinInstant
 	c.execFate(s, f)
 }
 
-// retry repeats what was not answered and gives up what is past its time.
+// retry repeats what was not answered and gives up what is past its time, or whose
+// target is another one.
 func (c *Core) retry(out *Output) {
+	if c.now < c.again {
+		return
+	}
+	next := clocksync.MaxInstant
 	for i := 0; i < len(c.outbox); {
 		p := c.outbox[i]
 		switch {
@@ -204,9 +210,11 @@ func (c *Core) retry(out *Output) {
 					p.next = min(p.deadline, c.now.Add(waitingAgain))
 				}
 			}
+			next = min(next, p.next)
 			i++
 		}
 	}
+	c.again = next
 }
 
 // gave reports whether the signal's target is no longer what it was.

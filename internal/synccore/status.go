@@ -298,7 +298,7 @@ func (c *Core) running(i int) *Hold {
 	}
 	h := &Hold{Wanted: c.plan.rules[i].hold.Seconds()}
 	span, open := c.det.Current()
-	if _, to, ok := stretch(span); open && ok {
+	if _, to, ok := stretch(&span); open && ok {
 		h.Certain = max(0, to.Sub(s.since)).Seconds()
 	}
 	return h

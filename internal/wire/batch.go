@@ -18,12 +18,13 @@ import (
 type BatchCodec struct {
 	schema scgs.Schema
 	hash   uint64
+	plain  bool
 }
 
 // NewBatchCodec makes the codec of a valid schema, which must not change
 // afterwards.
 func NewBatchCodec(schema scgs.Schema) *BatchCodec {
-	return &BatchCodec{schema: schema, hash: schema.Hash()}
+	return &BatchCodec{schema: schema, hash: schema.Hash(), plain: isPlain(schema)}
 }
 
 // Schema is the schema of the rows.

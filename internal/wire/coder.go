@@ -80,6 +80,8 @@ func (c *coder) uint(field string, v *uint64) {
 	case c.err != nil:
 	case c.writing:
 		c.buf = msgp.AppendUint64(c.buf, *v)
+	case len(c.buf) > 0 && c.buf[0] < oneByte:
+		*v, c.buf = uint64(c.buf[0]), c.buf[1:]
 	default:
 		got, rest, err := msgp.ReadUint64Bytes(c.buf)
 		if err != nil {
@@ -95,6 +97,8 @@ func (c *coder) int(field string, v *int64) {
 	case c.err != nil:
 	case c.writing:
 		c.buf = msgp.AppendInt64(c.buf, *v)
+	case len(c.buf) > 0 && c.buf[0] < oneByte:
+		*v, c.buf = int64(c.buf[0]), c.buf[1:]
 	default:
 		got, rest, err := msgp.ReadInt64Bytes(c.buf)
 		if err != nil {

@@ -16,6 +16,9 @@ const (
 // report codes one report after another of a batch. Reading takes texts from
 // above, the row before it, where they are the same.
 func (b *BatchCodec) report(c *coder, r *Report, run *run, above []scgs.Value) {
+	if b.plain && (c.writing && b.writePlain(c, r, run) || !c.writing && b.readPlain(c, r, run)) {
+		return
+	}
 	flags := boundFlagsOf(r.At.Within)
 	if r.End {
 		flags |= flagEnd

@@ -24,6 +24,9 @@ func (b *BatchCodec) CheckRow(row []scgs.Value) error {
 		return errors.New("state: " + b.arity(len(row)))
 	}
 	for i := range row {
+		if plain(&b.schema[i], &row[i]) {
+			continue
+		}
 		if fault := fault(&b.schema[i], row[i]); fault != "" {
 			return errors.New("state: field " + strconv.Quote(b.schema[i].Name) + ": " + fault)
 		}
@@ -33,6 +36,12 @@ func (b *BatchCodec) CheckRow(row []scgs.Value) error {
 
 func (b *BatchCodec) arity(values int) string {
 	return strconv.Itoa(values) + " values for " + strconv.Itoa(len(b.schema)) + " fields"
+}
+
+// plain reports whether v is a value of the field that needs no closer look.
+func plain(f *scgs.Field, v *scgs.Value) bool {
+	t := v.Type()
+	return t == f.Type && (t == scgs.Int || t == scgs.Bool || t == scgs.Duration)
 }
 
 // fault says why v is no value of the field, "" if it is one.
@@ -99,9 +108,11 @@ func (b *BatchCodec) writeRow(c *coder, row []scgs.Value) {
 	}
 	for i := range row {
 		f := &b.schema[i]
-		if fault := fault(f, row[i]); fault != "" {
-			c.fail(f.Name, fault)
-			return
+		if !plain(f, &row[i]) {
+			if fault := fault(f, row[i]); fault != "" {
+				c.fail(f.Name, fault)
+				return
+			}
 		}
 		c.buf = appendValue(c.buf, f, row[i])
 	}

@@ -136,24 +136,36 @@ func (s Subjects) DataAll() string { return s.Data("*") }
 
 // ParseData reads the member off a Data subject of this group.
 func (s Subjects) ParseData(subject string) (member string, ok bool) {
-	member, ok = strings.CutPrefix(subject, s.Data(""))
+	member, ok = s.rest(subject, "dt.")
 	return member, ok && isToken(member)
 }
 
 // ParseState reads the member off a State subject of this group.
 func (s Subjects) ParseState(subject string) (member string, ok bool) {
-	member, ok = strings.CutPrefix(subject, s.State(""))
+	member, ok = s.rest(subject, "st.")
 	return member, ok && isToken(member)
 }
 
 // ParseAck reads synchronizer and member off an Ack subject of this group.
 func (s Subjects) ParseAck(subject string) (synchronizer, member string, ok bool) {
-	rest, ok := strings.CutPrefix(subject, s.base()+"ak.")
+	rest, ok := s.rest(subject, "ak.")
 	if !ok {
 		return "", "", false
 	}
 	synchronizer, member, ok = strings.Cut(rest, ".")
 	return synchronizer, member, ok && isToken(synchronizer) && isToken(member)
+}
+
+// rest is what follows a kind in a subject of this group. Every message is looked at
+// so, and no text is made for it.
+func (s Subjects) rest(subject, kind string) (string, bool) {
+	for _, part := range [...]string{subjectPrefix, s.Tenant, ".", s.Group, ".", kind} {
+		var ok bool
+		if subject, ok = strings.CutPrefix(subject, part); !ok {
+			return "", false
+		}
+	}
+	return subject, true
 }
 
 func (s Subjects) base() string { return subjectPrefix + s.Tenant + "." + s.Group + "." }

@@ -68,6 +68,19 @@ func TestSubjectsNameTheirSender(t *testing.T) {
 	})
 }
 
+// TestParseStateDoesNotAllocate: it is done for every message.
+func TestParseStateDoesNotAllocate(t *testing.T) {
+	s := wire.Subjects{Tenant: "a-tenant-with-a-long-name", Group: "a-group-with-a-long-name-as-well"}
+	subject := s.State("w1")
+	if n := testing.AllocsPerRun(100, func() {
+		if _, ok := s.ParseState(subject); !ok {
+			t.Fatal(subject)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestForeignSubjectsNameNobody(t *testing.T) {
 	s := wire.Subjects{Tenant: "default", Group: "workers"}
 	for _, subject := range []string{
