@@ -80,7 +80,7 @@ func (c *Core) Flush(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 	if c.batchDue(now) {
 		c.report(now, evidence, out)
 	}
-	if now >= c.answerAt || c.leaving {
+	if now >= c.answerAt || c.leaving || len(out.Batches) > 0 && c.settled() {
 		c.takeAnswers(out)
 	}
 	c.left = c.leaving
@@ -208,6 +208,34 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 		Regions:     out.regions,
 	})
 	return &out.Batches[len(out.Batches)-1]
+}
+
+// settled reports whether none of the answers will be followed by another one of the
+// same signal: then there is no use in waiting.
+func (c *Core) settled() bool {
+	return !slices.ContainsFunc(c.answers, func(a wire.Answer) bool { return !a.Fate.Final() })
+}
+
+// Evidence takes a stamp that was read for it, as [Core.Flush] does, and returns the
+// evidence that the open state still holds: for a carrier, which tells it in a
+// [wire.Bundle]. It is none where more than evidence is to be told first. Answered
+// says that it is what a probe has waited for.
+func (c *Core) Evidence(now clocksync.Instant, at clocksync.Stamp) (e wire.Evidence, answered bool) {
+	if !c.told() || now >= c.lastBatch.Add(c.heartbeat) {
+		return wire.Evidence{}, false
+	}
+	at = c.revive(now, at)
+	if !c.told() { // The state has begun anew with the stamp.
+		return wire.Evidence{}, false
+	}
+	e = c.evidence(at)
+	return e, c.satisfied(now, e)
+}
+
+// told reports whether the synchronizer has been sent all there is of an open
+// state.
+func (c *Core) told() bool {
+	return c.welcome && !c.leaving && c.open && !c.owed && c.resend.To == 0 && c.sent == c.ring.next && c.since == clocksync.MaxInstant
 }
 
 // takeAnswers hands out the answers that wait, those to one synchronizer together.
