@@ -59,6 +59,7 @@ type Node struct {
 	cfg     NodeConfig
 	blocks  map[string]*BlockCode
 	control bus.Bus // its connection is that of all members
+	carrier *carrier
 	data    bus.Bus // for inputs and results
 	ctx     context.Context
 	cancel  context.CancelFunc
@@ -84,6 +85,9 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	n.leave = sync.OnceValue(n.end)
 	if n.control, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus node " + cfg.Group + "/" + cfg.Name}); err == nil {
 		n.data, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus data " + cfg.Group + "/" + cfg.Name})
+	}
+	if err == nil {
+		n.carrier, err = startCarrier(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
 	}
 	if err == nil {
 		err = n.join(ctx)
@@ -178,6 +182,7 @@ func (n *Node) processor(ctx context.Context, i int, pins [][]int) (*processor, 
 	}
 	share := func(j *joining) {
 		j.connect = func(o bus.Options) (bus.Bus, error) { return bus.Share(n.control, o) }
+		j.carrier = n.carrier
 	}
 	var err error
 	p.m, err = Join(ctx, "", Config{
@@ -217,6 +222,9 @@ func (n *Node) end() error {
 	}
 	closing.Wait()
 	n.running.Wait()
+	if n.carrier != nil {
+		n.carrier.close()
+	}
 	for _, b := range []bus.Bus{n.data, n.control} {
 		if b != nil {
 			errs = append(errs, b.Close())

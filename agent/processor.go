@@ -30,6 +30,8 @@ type processor struct {
 	// Guarded by the lock of the member.
 	current *Run
 	row     []scgs.Value // the state that is told
+	checked scgs.Schema  // the last declared state that was looked at ...
+	fits    bool         // ... and whether it is one of processors
 }
 
 // admitted checks that the group is one of processors.
@@ -90,7 +92,7 @@ func (p *processor) tell() error {
 	if m.closed {
 		return ErrClosed
 	}
-	if declared := m.core.Codec().Schema(); len(declared) != len(p.row) || !wire.IsProcessor(declared) {
+	if declared := m.core.Codec().Schema(); len(declared) != len(p.row) || !p.isProcessor(declared) {
 		return errors.New("agent: the synchronizer declares another state since: join the node again")
 	}
 	if err := m.core.Set(m.now(), m.stamp(), p.row); err != nil {
@@ -98,6 +100,15 @@ func (p *processor) tell() error {
 	}
 	m.pace.due(m.core.Wake())
 	return nil
+}
+
+// isProcessor is [wire.IsProcessor], which costs more than the rest of a report. The
+// lock is held.
+func (p *processor) isProcessor(declared scgs.Schema) bool {
+	if !sameSchema(p.checked, declared) {
+		p.checked, p.fits = declared, wire.IsProcessor(declared)
+	}
+	return p.fits
 }
 
 // phase tells that the processor has gone over to another phase, of a run if there
@@ -246,8 +257,21 @@ type delivery struct {
 func (p *processor) deliver(s *start, out outcome) *delivery {
 	ctx, cancel := context.WithCancel(p.node.ctx)
 	d := &delivery{cancel: cancel}
+	b := wire.Body{Member: p.m.cfg.Name, Program: s.program, Run: s.run, Kind: out.kind, Size: uint64(len(out.body))}
+	wait := time.Duration(0)
+	if len(out.body) <= wire.ShortResult {
+		b.Piece = out.body
+		if frame, err := wire.AppendBody(nil, &b); err == nil {
+			p.m.ride(frame)
+			wait = bodyCopy
+		}
+	}
 	d.running.Go(func() {
-		b := wire.Body{Program: s.program, Run: s.run, Kind: out.kind, Size: uint64(len(out.body))}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
 		_ = p.exchange(ctx, &b, func(answer *wire.Body) (more bool) {
 			b.Offset = min(answer.Offset, b.Size)
 			return b.Offset < b.Size
@@ -287,6 +311,7 @@ func (p *processor) fetch(ctx context.Context, s *start) ([]byte, error) {
 // next attempt.
 const (
 	bodyTimeout = 2 * time.Second
+	bodyCopy    = 250 * time.Millisecond // until one that rode along is handed over again: it may be lost
 	bodyPause   = 20 * time.Millisecond
 	bodyPauses  = time.Second // the longest
 )

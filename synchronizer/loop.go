@@ -19,6 +19,8 @@ type loop struct {
 	input  synccore.Input
 	output synccore.Output
 	batch  wire.Batch
+	bundle wire.Bundle
+	down   []carried // the signals of a step by carrier
 	// What another group's batch says of its member.
 	outline wire.Batch
 	frame   []byte
@@ -132,6 +134,10 @@ func (l *loop) receive(it *item) {
 	}
 	if it.body != nil {
 		l.body(it)
+		return
+	}
+	if kind, err := wire.KindOf(it.frame); err == nil && kind == wire.KindBundle {
+		l.unbundle(it)
 		return
 	}
 	err := l.decode(it)
@@ -275,9 +281,7 @@ func (l *loop) deliver() {
 			return wire.AppendResend(dst, &out.Resends[i].Msg)
 		})
 	}
-	for i := range out.Signals {
-		l.sendSignals(&out.Signals[i])
-	}
+	l.sendAll(out.Signals)
 	for i := range out.Probes {
 		l.send(l.subjects.Probe(out.Probes[i].To), func(dst []byte) ([]byte, error) {
 			return wire.AppendProbe(dst, &out.Probes[i].Msg)
@@ -285,8 +289,9 @@ func (l *loop) deliver() {
 	}
 }
 
-// sendSignals sends a member's signals in as many frames as they take.
-func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
+// sendSignals sends a member's signals, or has a carrier take them along, in as many
+// frames as they take.
+func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals], to *carried) {
 	rest, subjects := a.Msg, l.subjects
 	if a.Group != "" {
 		subjects.Group = a.Group
@@ -294,10 +299,13 @@ func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
 	l.spans.mark(rest.Signals)
 	for len(rest.Signals) > 0 {
 		sent := 0
-		l.send(subjects.Signal(a.To), func(dst []byte) (frame []byte, err error) {
+		encode := func(dst []byte) (frame []byte, err error) {
 			frame, sent, err = wire.AppendSignals(dst, &rest)
 			return frame, err
-		})
+		}
+		if to == nil || !l.enclose(to, a.To, encode) {
+			l.send(subjects.Signal(a.To), encode)
+		}
 		if sent == 0 {
 			return
 		}
