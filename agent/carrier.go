@@ -5,9 +5,12 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -24,10 +27,14 @@ type carrier struct {
 	log      *slog.Logger
 	wake     chan struct{} // capacity 1; the pace of each member is told here
 	stop     chan struct{}
+	now      func() clocksync.Instant
 	running  sync.WaitGroup
 
 	mu      sync.Mutex
 	members []*Member // replaced, not changed
+	called  bool
+	busy    atomic.Int32 // members that run a block
+	call    wire.Probe   // all that was asked for since the last answer
 
 	// Guarded by passing, which is taken before the lock of a member.
 	passing sync.Mutex
@@ -43,7 +50,7 @@ type carrier struct {
 // startCarrier subscribes for a node and begins to speak for members that are
 // added.
 func startCarrier(name string, subjects wire.Subjects, b bus.Bus, log *slog.Logger) (*carrier, error) {
-	c := &carrier{name: name, subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{})}
+	c := &carrier{name: name, subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}), now: source.Monotonic}
 	c.sender.publish = c.put
 	for _, subject := range []string{subjects.Probe(name), subjects.Signal(name)} {
 		if _, err := b.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
@@ -90,9 +97,8 @@ func (c *carrier) receive(msg bus.Message) {
 	case kind == wire.KindProbe:
 		var p wire.Probe
 		if p, err = wire.DecodeProbe(msg.Data); err == nil && p.Seq == 0 {
-			for _, m := range c.all() {
-				m.onProbe(&p)
-			}
+			c.ask(&p)
+			notify(c.wake)
 		}
 	default:
 		var b wire.Bundle
@@ -103,6 +109,16 @@ func (c *carrier) receive(msg bus.Message) {
 	if err != nil {
 		c.log.Debug("a message was refused", telemetry.ClassKey, "frame", "subject", msg.Subject, "error", err)
 	}
+}
+
+// ask has the next pass give evidence, as soon as there is as much as was asked for.
+func (c *carrier) ask(p *wire.Probe) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.called {
+		c.called, c.call = true, *p
+	}
+	c.call.AfterMono, c.call.AfterTime = max(c.call.AfterMono, p.AfterMono), max(c.call.AfterTime, p.AfterTime)
 }
 
 // hand gives each part to its member.
@@ -138,59 +154,67 @@ func (c *carrier) run() {
 	}
 }
 
-// pass sends what is due, and returns when the next pass is. If any state has
-// changed, or a probe is answered, what is sent ends with evidence of all members:
-// that of each is above what any of them has told before.
+// pass sends what is due, and returns when the next pass is. If the last block has
+// ended, or evidence was asked for, what is sent ends with evidence of all members:
+// that of each is above what any of them has told before. A JOIN then need not ask
+// this node. While blocks run, more is about to follow.
 func (c *carrier) pass() (wake, now clocksync.Instant) {
 	c.passing.Lock()
 	defer c.passing.Unlock()
-	members := c.all()
-	wake, now = clocksync.MaxInstant, clocksync.MinInstant
-	answered := false
+	c.mu.Lock()
+	members, called, call := c.members, c.called, c.call
+	c.called = false
+	c.mu.Unlock()
+	wake, now = clocksync.MaxInstant, c.now()
 	for _, m := range members {
-		answered = c.turn(m) || answered
+		wake = min(wake, c.turn(m, now))
 	}
-	if len(c.bundle.Parts) > 0 || answered {
-		for _, m := range members {
-			m.mu.Lock()
-			if e, _ := m.core.Evidence(m.now(), readAbove(m.stamp, newest(m.core))); e.Seq > 0 {
-				c.bundle.Alive = append(c.bundle.Alive, wire.Alive{Member: m.cfg.Name, Incarnation: m.core.Incarnation(), Evidence: e})
+	if called || len(c.bundle.Parts) > 0 && c.busy.Load() == 0 {
+		var wait time.Duration
+		if wait, now = c.evidence(members, &call); called && wait >= 0 { // Not yet.
+			wake = min(wake, now.Add(wait).Add(1))
+			c.ask(&call)
+			if len(c.bundle.Parts) == 0 {
+				c.bundle.Alive = c.bundle.Alive[:0]
 			}
-			m.mu.Unlock()
 		}
-	}
-	for _, m := range members {
-		m.mu.Lock()
-		wake, now = min(wake, m.pace.until), m.now()
-		m.mu.Unlock()
 	}
 	c.send()
 	return wake, now
 }
 
-// turn takes what one member has to say. It reports whether a probe has been
-// waiting for evidence that there is now, which is read again in a moment.
-func (c *carrier) turn(m *Member) (answered bool) {
-	m.mu.Lock()
-	now := m.now()
-	if m.pace.until > now {
+// evidence reads that of every member which has told its state, and says how long it
+// is until all of it answers a call, below 0 if it does.
+func (c *carrier) evidence(members []*Member, call *wire.Probe) (wait time.Duration, now clocksync.Instant) {
+	wait = -1
+	for _, m := range members {
+		m.mu.Lock()
+		now = m.now()
+		if e := m.core.Evidence(now, readAbove(m.stamp, newest(m.core))); e.Seq > 0 {
+			c.bundle.Alive = append(c.bundle.Alive, wire.Alive{Member: m.cfg.Name, Incarnation: m.core.Incarnation(), Evidence: e})
+			wait = max(wait, agentcore.Lacks(call, e))
+		}
+		m.pace.due(m.core.Wake())
 		m.mu.Unlock()
-		return false
 	}
-	_, answered = m.core.Evidence(now, readAbove(m.stamp, newest(m.core)))
+	return wait, now
+}
+
+// turn takes what one member has to say, if that is due, and returns when it next is.
+func (c *carrier) turn(m *Member, now clocksync.Instant) clocksync.Instant {
+	m.mu.Lock()
+	if m.pace.until > now {
+		defer m.mu.Unlock()
+		return m.pace.until
+	}
 	body := m.body
 	m.body = nil
-	m.pace.until = m.core.Wake()
-	due := m.pace.until <= now
 	c.from, c.acks = m, m.subjects.Ack(m.core.Synchronizer(), m.cfg.Name)
 	m.mu.Unlock()
 	if body != nil {
 		_ = c.put(m.reports, body)
 	}
-	if due {
-		m.flush(&c.sender)
-	}
-	return answered
+	return m.flush(&c.sender)
 }
 
 // put makes a frame of a member a part of the bundle, or sends it alone if it is

@@ -228,9 +228,11 @@ func (p *processor) do(ctx context.Context, s *start) {
 		}}
 	}
 	r := &Run{p, *s}
+	p.node.carrier.busy.Add(1)
 	p.become(r)
 	out := carry(ctx, r, code)
 	p.become(nil)
+	p.node.carrier.busy.Add(-1)
 	if ctx.Err() != nil {
 		return // The node is closed: nobody waits for this.
 	}

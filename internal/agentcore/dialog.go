@@ -100,12 +100,6 @@ func (c *Core) catchUp(next uint64) {
 // OnProbe takes a request for evidence. It is answered by the next flush whose
 // stamp is late enough, or at once if the state asked about is over.
 func (c *Core) OnProbe(now clocksync.Instant, p *wire.Probe) {
-	if p.Seq == 0 && c.hello.Carrier != "" { // It is for all that the carrier has.
-		if !c.open {
-			return
-		}
-		p = &wire.Probe{Incarnation: c.hello.Incarnation, Seq: c.seq, AfterMono: p.AfterMono, AfterTime: p.AfterTime}
-	}
 	switch {
 	case p.Incarnation != c.hello.Incarnation:
 		c.stats.Strange++

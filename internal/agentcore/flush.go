@@ -133,13 +133,8 @@ func (c *Core) satisfied(now clocksync.Instant, e wire.Evidence) bool {
 	c.probeAt = clocksync.MaxInstant
 	waiting := c.probes[:0]
 	for _, p := range c.probes {
-		wait := p.AfterMono.Sub(e.At.Mono)
-		if p.AfterTime != clocksync.MinInstant {
-			wait = max(wait, p.AfterTime.Sub(e.At.Within.Earliest))
-		}
-		if e.Seq == 0 {
-			wait = readAgain
-		} else if wait < 0 {
+		wait := Lacks(&p, e)
+		if wait < 0 {
 			continue
 		}
 		waiting = append(waiting, p)
@@ -148,6 +143,18 @@ func (c *Core) satisfied(now clocksync.Instant, e wire.Evidence) bool {
 	answered := len(waiting) < len(c.probes)
 	c.probes = waiting
 	return answered
+}
+
+// Lacks is how long it is until evidence may answer a probe, below 0 if this does.
+func Lacks(p *wire.Probe, e wire.Evidence) time.Duration {
+	if e.Seq == 0 {
+		return readAgain
+	}
+	wait := p.AfterMono.Sub(e.At.Mono)
+	if p.AfterTime != clocksync.MinInstant {
+		wait = max(wait, p.AfterTime.Sub(e.At.Within.Earliest))
+	}
+	return wait
 }
 
 func (c *Core) batchDue(now clocksync.Instant) bool {
@@ -218,18 +225,18 @@ func (c *Core) settled() bool {
 
 // Evidence takes a stamp that was read for it, as [Core.Flush] does, and returns the
 // evidence that the open state still holds: for a carrier, which tells it in a
-// [wire.Bundle]. It is none where more than evidence is to be told first. Answered
-// says that it is what a probe has waited for.
-func (c *Core) Evidence(now clocksync.Instant, at clocksync.Stamp) (e wire.Evidence, answered bool) {
-	if !c.told() || now >= c.lastBatch.Add(c.heartbeat) {
-		return wire.Evidence{}, false
+// [wire.Bundle]. It is none where more than evidence is to be told first.
+func (c *Core) Evidence(now clocksync.Instant, at clocksync.Stamp) wire.Evidence {
+	if !c.told() {
+		return wire.Evidence{}
 	}
 	at = c.revive(now, at)
 	if !c.told() { // The state has begun anew with the stamp.
-		return wire.Evidence{}, false
+		return wire.Evidence{}
 	}
-	e = c.evidence(at)
-	return e, c.satisfied(now, e)
+	e := c.evidence(at)
+	c.satisfied(now, e)
+	return e
 }
 
 // told reports whether the synchronizer has been sent all there is of an open
