@@ -29,9 +29,9 @@ func (l *loop) unbundle(it *item) {
 		}
 		part := item{group: it.group, member: p.Member, frame: p.Frame, at: it.at}
 		switch kind, _ := wire.KindOf(p.Frame); {
-		case kind == wire.KindBody && it.group == "":
+		case it.group != "" && (kind == wire.KindBody || kind == wire.KindAck): // For its own synchronizer.
+		case kind == wire.KindBody:
 			l.brought(&part)
-		case kind == wire.KindAck && it.group != "": // To its own synchronizer.
 		default:
 			part.ack = kind == wire.KindAck
 			l.receive(&part)

@@ -184,7 +184,7 @@ func TestLayout(t *testing.T) {
 		wire.KindPing:  `01 09 a27731`,
 		wire.KindPong:  `01 0a a6626f6f742d36 d103e8 d103e8 d103f2 d103f2 ca42480000`,
 		// member, program, run | kind, size, offset | piece | reason
-		wire.KindBody:   `01 0b a27731 cd012c 07 02 cd03e8 0a c4047b227822 a26e6f`,
+		wire.KindBody: `01 0b a27731 cd012c 07 02 cd03e8 0a c4047b227822 a26e6f`,
 		// count | member, frame | count | member, incarnation | seq, flags, stamp
 		wire.KindBundle: `01 0c dc0001 a27731 c403010300 dc0002
 			a27731 cd012c 0b 00 d10406 d10f3c d11006
