@@ -101,15 +101,16 @@ func TestSignalsOfOneCarrier(t *testing.T) {
 	for _, member := range []string{"n", "n-0", "n-1", "w"} {
 		if _, err := c.members.Subscribe(c.subjects.Signal(member), bus.Limits{}, func(m bus.Message) {
 			var b wire.Bundle
-			names := "alone"
-			if err := wire.DecodeBundle(m.Data, &b); err == nil {
-				names = ""
-				for _, p := range b.Parts {
-					s, err := wire.DecodeSignals(p.Frame)
-					names += fmt.Sprintf("%s(%d, %v)", p.Member, len(s.Signals), err)
-				}
+			if err := wire.DecodeBundle(m.Data, &b); err != nil {
+				got <- sent{member, "alone"}
+				return
 			}
-			got <- sent{member, names}
+			var names []string
+			for _, p := range b.Parts {
+				s, err := wire.DecodeSignals(p.Frame)
+				names = append(names, fmt.Sprintf("%s(%d, %v)", p.Member, len(s.Signals), err))
+			}
+			got <- sent{member, strings.Join(names, "")}
 		}); err != nil {
 			t.Fatal(err)
 		}
