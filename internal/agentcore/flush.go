@@ -80,7 +80,8 @@ func (c *Core) Flush(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 	if c.batchDue(now) {
 		c.report(now, evidence, out)
 	}
-	if now >= c.answerAt || c.leaving || len(out.Batches) > 0 && c.settled() {
+	ride := c.hello.Carrier != "" && len(out.Batches) > 0 && c.settled() // In the same message as the batch.
+	if now >= c.answerAt || c.leaving || ride {
 		c.takeAnswers(out)
 	}
 	c.left = c.leaving
@@ -218,7 +219,7 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 }
 
 // settled reports whether none of the answers will be followed by another one of the
-// same signal: then there is no use in waiting.
+// same signal.
 func (c *Core) settled() bool {
 	return !slices.ContainsFunc(c.answers, func(a wire.Answer) bool { return !a.Fate.Final() })
 }
