@@ -244,3 +244,17 @@ func TestNodeSpeaksForItsProcessors(t *testing.T) {
 		t.Error("nobody has taken the result, and it does not come again")
 	}
 }
+
+// TestNodeNames: what cannot stand in a subject is refused before anything is dialled.
+func TestNodeNames(t *testing.T) {
+	work := agent.Block("work", func(context.Context, *agent.Run, any) (any, error) { return nil, nil })
+	for want, cfg := range map[string]agent.NodeConfig{
+		`agent: node "a b": name "a b": use letters, digits, - and _, at most 64`: {Group: "g", Name: "a b"},
+		`agent: node "": name "": use letters, digits, - and _, at most 64`:       {Group: "g"},
+		`agent: node "n": group "g.h": use letters, digits, - and _, at most 64`:  {Group: "g.h", Name: "n"},
+	} {
+		if _, err := agent.JoinNode(t.Context(), "nats://127.0.0.1:1", cfg, work); err == nil || err.Error() != want {
+			t.Errorf("got %v\nwant %s", err, want)
+		}
+	}
+}

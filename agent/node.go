@@ -115,6 +115,9 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 	case cfg.Cores < 1:
 		return nil, fmt.Errorf("%d cores a processor: use 1 or more", cfg.Cores)
 	}
+	if err := errors.Join(wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}.Check(), wire.CheckToken("name", cfg.Name)); err != nil {
+		return nil, err
+	}
 	labels := make([]scgs.Value, len(cfg.Labels))
 	for i, l := range cfg.Labels {
 		if err := wire.CheckToken("label", l); err != nil {
