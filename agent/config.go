@@ -146,6 +146,7 @@ type Option func(*joining)
 
 type joining struct {
 	connect func(bus.Options) (bus.Bus, error)
+	carrier *carrier
 }
 
 // WithConn takes a connection that is there already, instead of one that Join

@@ -31,6 +31,7 @@ type Member struct {
 	subjects wire.Subjects
 	reports  string // the subject of the member's own
 	log      *slog.Logger
+	carrier  *carrier    // speaks for it; nil: it does itself
 	level    *level      // of the threads; nil if there is none. Set by Join, constant afterwards but for a processor, which has one while a block has threads.
 	section  uint64      // hash of the level's section, of the first answer; a processor's is the newest
 	blocks   []byte      // for a processor, that section: what threads the program's blocks have; guarded by the lock
@@ -43,6 +44,7 @@ type Member struct {
 	stop     chan struct{}
 	running  sync.WaitGroup
 	leave    func() error // of Close, once
+	body     []byte       // a frame for the carrier to take along; guarded by the lock
 
 	publishErrors, badFrames atomic.Uint64
 
@@ -76,7 +78,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	for _, o := range opts {
 		o(&j)
 	}
-	m := newMember(cfg)
+	m := newMember(cfg, j.carrier)
 	var err error
 	if m.bus, err = j.connect(m.busOptions()); err != nil {
 		return nil, fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err)
@@ -91,17 +93,20 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	return m, nil
 }
 
-func newMember(cfg Config) *Member {
+func newMember(cfg Config, c *carrier) *Member {
 	m := &Member{
-		cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
+		carrier: c, cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
 		welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
 	m.clock = cfg.Clock
-	hello := cfg.hello()
+	hello, pace := cfg.hello(), newPace()
+	if c != nil {
+		hello.Carrier, pace.wake = c.name, c.wake
+	}
 	m.quality = hello.Quality
 	m.participant = participant{
-		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, pace: newPace(), regions: map[string]*Region{},
+		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, pace: pace, regions: map[string]*Region{},
 		spans: newSpans(&cfg),
 		core:  agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
 	}
@@ -118,7 +123,11 @@ func (m *Member) join(ctx context.Context) error {
 	if err := m.bus.Flush(ctx); err != nil {
 		return err
 	}
-	m.running.Go(m.run)
+	if m.carrier != nil {
+		m.carrier.add(m)
+	} else {
+		m.running.Go(m.run)
+	}
 	timeout := time.NewTimer(m.cfg.JoinTimeout)
 	defer timeout.Stop()
 	select {
@@ -231,6 +240,13 @@ func (m *Member) Region(ctx context.Context, name string, work Work, opts ...Reg
 	return m.region(ctx, name, work, opts)
 }
 
+// ride has a frame taken along with the next that the carrier sends for the member.
+func (m *Member) ride(frame []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.body = frame
+}
+
 // Stats returns the counters of the process; Threads sums up its threads, also
 // those that are closed.
 func (m *Member) Stats() Stats {
@@ -264,6 +280,9 @@ func (m *Member) end() error {
 	m.mu.Unlock()
 	close(m.stop)
 	m.running.Wait()
+	if m.carrier != nil {
+		m.carrier.drop(m)
+	}
 	shown := m.shown.end()
 	if m.cfg.auto != nil {
 		m.cfg.auto.close()
@@ -273,7 +292,7 @@ func (m *Member) end() error {
 
 // goodbye sends the last batch.
 func (m *Member) goodbye() error {
-	var s sender
+	s := sender{publish: m.bus.Publish}
 	m.flush(&s)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -67,7 +67,8 @@ type Node struct {
 	blocks   map[string]*BlockCode
 	threaded []string // of these, the ones with threads, in order
 	control  bus.Bus  // its connection is that of all members
-	data     bus.Bus  // for inputs and results
+	carrier  *carrier
+	data     bus.Bus // for inputs and results
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	mu       sync.Mutex // while processors join
@@ -95,6 +96,9 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 		n.data, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus data " + cfg.Group + "/" + cfg.Name})
 	}
 	if err == nil {
+		n.carrier, err = startCarrier(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
+	}
+	if err == nil {
 		err = n.join(ctx)
 	}
 	if err != nil {
@@ -119,6 +123,9 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 		return nil, fmt.Errorf("%d processors: use 1 to %d", cfg.Processors, MaxProcessors)
 	case cfg.Cores < 1:
 		return nil, fmt.Errorf("%d cores a processor: use 1 or more", cfg.Cores)
+	}
+	if err := errors.Join(wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}.Check(), wire.CheckToken("name", cfg.Name)); err != nil {
+		return nil, err
 	}
 	for _, l := range cfg.Labels {
 		if err := wire.CheckToken("label", l); err != nil {
@@ -203,6 +210,7 @@ func (n *Node) processor(ctx context.Context, i int, pins [][]int) (*processor, 
 	}
 	share := func(j *joining) {
 		j.connect = func(o bus.Options) (bus.Bus, error) { return bus.Share(n.control, o) }
+		j.carrier = n.carrier
 	}
 	var err error
 	p.m, err = Join(ctx, "", Config{
@@ -249,6 +257,9 @@ func (n *Node) end() error {
 	}
 	closing.Wait()
 	n.running.Wait()
+	if n.carrier != nil {
+		n.carrier.close()
+	}
 	for _, b := range []bus.Bus{n.data, n.control} {
 		if b != nil {
 			errs = append(errs, b.Close())

@@ -36,6 +36,8 @@ type processor struct {
 	row     []scgs.Value              // the state that is told
 	reading *observe.Reading          // nil: nothing is observed
 	levels  map[string]*synccore.Plan // above the threads of the program's blocks that have some
+	checked scgs.Schema               // the last declared state that was looked at ...
+	is      bool                      // ... and whether it is one of processors
 }
 
 // admitted checks that the group is one of processors, and that its program's blocks
@@ -137,7 +139,7 @@ func (p *processor) tell() error {
 	if m.closed {
 		return ErrClosed
 	}
-	if declared := m.core.Codec().Schema(); len(declared) != len(p.row) || !wire.IsProcessor(declared) {
+	if declared := m.core.Codec().Schema(); len(declared) != len(p.row) || !p.isProcessor(declared) {
 		return errors.New("agent: the synchronizer declares another state since: join the node again")
 	}
 	if err := m.core.Set(m.now(), m.stamp(), p.row); err != nil {
@@ -145,6 +147,15 @@ func (p *processor) tell() error {
 	}
 	m.pace.due(m.core.Wake())
 	return nil
+}
+
+// isProcessor is [wire.IsProcessor], which costs more than the rest of a report. The
+// lock is held.
+func (p *processor) isProcessor(declared scgs.Schema) bool {
+	if !sameSchema(p.checked, declared) {
+		p.checked, p.is = declared, wire.IsProcessor(declared)
+	}
+	return p.is
 }
 
 // phase tells that the processor has gone over to another phase, of a run if there
@@ -264,9 +275,11 @@ func (p *processor) do(ctx context.Context, s *start) {
 		}}
 	}
 	r := &Run{p, *s}
+	p.node.carrier.busy.Add(1)
 	p.become(r)
 	out := carry(ctx, r, code)
 	p.become(nil)
+	p.node.carrier.busy.Add(-1)
 	if ctx.Err() != nil {
 		return // The node is closed: nobody waits for this.
 	}
@@ -293,8 +306,21 @@ type delivery struct {
 func (p *processor) deliver(s *start, out outcome) *delivery {
 	ctx, cancel := context.WithCancel(p.node.ctx)
 	d := &delivery{cancel: cancel}
+	b := wire.Body{Member: p.m.cfg.Name, Program: s.program, Run: s.run, Kind: out.kind, Size: uint64(len(out.body))}
+	wait := time.Duration(0)
+	if len(out.body) <= wire.ShortResult {
+		b.Piece = out.body
+		if frame, err := wire.AppendBody(nil, &b); err == nil {
+			p.m.ride(frame)
+			wait = bodyCopy
+		}
+	}
 	d.running.Go(func() {
-		b := wire.Body{Program: s.program, Run: s.run, Kind: out.kind, Size: uint64(len(out.body))}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(wait):
+		}
 		_ = p.exchange(ctx, &b, func(answer *wire.Body) (more bool) {
 			b.Offset = min(answer.Offset, b.Size)
 			return b.Offset < b.Size
@@ -334,6 +360,7 @@ func (p *processor) fetch(ctx context.Context, s *start) ([]byte, error) {
 // next attempt.
 const (
 	bodyTimeout = 2 * time.Second
+	bodyCopy    = 250 * time.Millisecond // until one that rode along is handed over again: it may be lost
 	bodyPause   = 20 * time.Millisecond
 	bodyPauses  = time.Second // the longest
 )

@@ -16,11 +16,13 @@ type sender struct {
 	out   agentcore.Output
 	codec *wire.BatchCodec
 	frame []byte
+	// publish sends a frame, or puts it with others.
+	publish func(subject string, frame []byte) error
 }
 
 // run sends what is due until the member is closed.
 func (m *Member) run() {
-	var s sender
+	s := sender{publish: m.bus.Publish}
 	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
 	for {
@@ -104,7 +106,7 @@ func (m *Member) send(s *sender, subject string, frame []byte, err error) {
 		return
 	}
 	s.frame = frame
-	if err := m.bus.Publish(subject, frame); err != nil {
+	if err := s.publish(subject, frame); err != nil {
 		m.publishErrors.Add(1)
 	}
 }

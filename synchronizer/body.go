@@ -21,8 +21,8 @@ type gathered struct {
 func (l *loop) body(it *item) {
 	l.input, l.arrived = synccore.Input{Kind: synccore.InBody}, l.opt.now()
 	b, err := wire.DecodeBody(it.body.Data)
-	if err == nil && b.Member != it.member {
-		err = fmt.Errorf("a body of %q on the subject of %q", b.Member, it.member)
+	if err == nil {
+		err = sentBy(it.member, b.Member)
 	}
 	if err != nil {
 		l.countMalformed()
@@ -43,6 +43,14 @@ func (l *loop) body(it *item) {
 	if err != nil {
 		l.opt.Logger.Debug("not answered", "member", it.member, "error", err)
 	}
+}
+
+// sentBy refuses a body that names another processor than its subject.
+func sentBy(subject, member string) error {
+	if subject == member {
+		return nil
+	}
+	return fmt.Errorf("a body of %q on the subject of %q", member, subject)
 }
 
 func (l *loop) giveInput(b *wire.Body) {

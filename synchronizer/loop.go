@@ -19,6 +19,8 @@ type loop struct {
 	input  synccore.Input
 	output synccore.Output
 	batch  wire.Batch
+	bundle wire.Bundle
+	down   []carried // the signals of a step by carrier
 	// What another group's batch says of its member.
 	outline wire.Batch
 	frame   []byte
@@ -159,6 +161,10 @@ func (l *loop) receive(it *item) {
 	}
 	if it.body != nil {
 		l.body(it)
+		return
+	}
+	if kind, err := wire.KindOf(it.frame); err == nil && kind == wire.KindBundle {
+		l.unbundle(it)
 		return
 	}
 	err := l.decode(it)
@@ -316,9 +322,7 @@ func (l *loop) deliver() {
 			return wire.AppendResend(dst, &out.Resends[i].Msg)
 		})
 	}
-	for i := range out.Signals {
-		l.sendSignals(&out.Signals[i])
-	}
+	l.sendAll(out.Signals)
 	for i := range out.Probes {
 		l.send(l.address(out.Probes[i].To).probe, func(dst []byte) ([]byte, error) {
 			return wire.AppendProbe(dst, &out.Probes[i].Msg)
@@ -326,8 +330,9 @@ func (l *loop) deliver() {
 	}
 }
 
-// sendSignals sends a member's signals in as many frames as they take.
-func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
+// sendSignals sends a member's signals, or has a carrier take them along, in as many
+// frames as they take.
+func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals], to *carried) {
 	rest, subject := a.Msg, ""
 	if a.Group != "" {
 		subject = wire.Subjects{Tenant: l.subjects.Tenant, Group: a.Group}.Signal(a.To)
@@ -337,10 +342,13 @@ func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals]) {
 	l.spans.mark(rest.Signals)
 	for len(rest.Signals) > 0 {
 		sent := 0
-		l.send(subject, func(dst []byte) (frame []byte, err error) {
+		encode := func(dst []byte) (frame []byte, err error) {
 			frame, sent, err = wire.AppendSignals(dst, &rest)
 			return frame, err
-		})
+		}
+		if to == nil || !l.enclose(to, a.To, encode) {
+			l.send(subject, encode)
+		}
 		if sent == 0 {
 			return
 		}

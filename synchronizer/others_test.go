@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -168,6 +169,40 @@ func TestSignalsToAnotherGroup(t *testing.T) {
 	if err != nil || r.FirstDifference != 0 || !r.Complete || r.Decisions != 2 {
 		t.Errorf("%+v, %v", r, err)
 	}
+}
+
+// TestSignalsToBlocks: a predicate of group g cancels blocks that run on nodes of
+// group workers, whose processors are told of and spoken to together.
+func TestSignalsToBlocks(t *testing.T) {
+	url, w := runProgram(t, `
+synchronizers:
+  psync:
+    members: {group: workers, count: 2}
+program:
+  name: two
+  blocks: {search: {group: workers, input: any, output: int}}
+  body: {par: {do: search}, times: 2, name: both}
+  result: both.result
+`)
+	a := start(t, url, twoGroups, synchronizer.Options{Name: "async"})
+	joinNode(t, url, "workers", "n", 2, agent.Block("search", func(ctx context.Context, _ *agent.Run, _ any) (int64, error) {
+		<-ctx.Done()
+		c, _ := errors.AsType[*agent.Canceled](context.Cause(ctx))
+		return c.Int("n"), nil
+	}))
+	one := join(t, url, "w1")
+	set(t, one, state{})
+	for _, name := range []string{"n-0", "n-1"} {
+		awaitHeard(t, a, name, searching)
+	}
+	set(t, one, state{N: 3})
+	if end := w.end(t); end.Outcome != program.Done || end.Result != "[3,3]" {
+		t.Errorf("%v, %q, %s", end.Outcome, end.Result, end.Reason)
+	}
+	if stats := a.Stats(); stats.Rejected+stats.Malformed != 0 {
+		t.Errorf("%+v", stats)
+	}
+	cleanup(t, one)
 }
 
 // TestListensToAnotherGroupAfterReload: a configuration that is followed while the

@@ -3,6 +3,7 @@ package synchronizer_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -25,20 +26,26 @@ synchronizers:
       told: {when: "min(map(members, .ready)) == max(map(members, .round))"}
 program:
   name: bench
-  blocks: {work: {group: g, input: any, output: any}, wait: {group: g, input: any, output: any}}
+  blocks:
+    work: {group: g, input: any, output: any}
+    uneven: {group: g, input: any, output: any}
+    wait: {group: g, input: any, output: any}
   body:
     name: rounds
     do:
       seq:
         - {name: short, par: {do: work}, times: %[1]d}
+        - {name: spread, par: {do: uneven}, times: %[1]d}
         - {name: long, par: {do: wait}, times: %[1]d, join: told}
     until: enough
 `
 
-// BenchmarkProgram measures rounds of a PAR of blocks on 4 nodes: from the first
-// start to the last block that runs; from the end of the last block to the JOIN; and
-// from the decision of a JOIN that cancels its blocks to the last one that is told.
-// Beside it, the round trip of a bare NATS echo.
+// BenchmarkProgram measures rounds of PARs of blocks on 4 nodes: from the first start
+// to the last block that runs (start); from the end of the last block to the JOIN, of
+// blocks that do nothing and so end all at once (join), and of those that run for 5 to
+// 25 ms (spread); and from the decision of a JOIN that cancels its blocks to the last
+// one that is told (cancel). Beside it, the round trip of a bare NATS echo, one after
+// the other (echo) and every 10 ms (cold).
 func BenchmarkProgram(b *testing.B) {
 	for _, blocks := range []int{4, 100} {
 		b.Run(fmt.Sprintf("blocks=%d", blocks), func(b *testing.B) { benchRounds(b, blocks) })
@@ -50,6 +57,7 @@ type rounds struct {
 	mu                  sync.Mutex
 	started, ran, ended time.Time // of the round: first start, last block that runs, last end
 	decided, told       time.Time
+	spread              []time.Duration
 	start, join, cancel []time.Duration
 	finished            chan struct{}
 }
@@ -90,6 +98,14 @@ func benchRounds(b *testing.B, blocks int) {
 		r.mu.Unlock()
 		return nil, err
 	})
+	uneven := agent.Block("uneven", func(_ context.Context, run *agent.Run, _ any) (any, error) {
+		long := rand.New(rand.NewPCG(run.Number(), 0)).IntN(20_000)
+		time.Sleep(5*time.Millisecond + time.Duration(long)*time.Microsecond)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.ended = time.Now()
+		return nil, nil
+	})
 	wait := agent.Block("wait", func(ctx context.Context, run *agent.Run, _ any) (any, error) {
 		if err := run.Set(struct{ Ready int }{state(run.Processor(), 0)}); err != nil {
 			return nil, err
@@ -101,7 +117,7 @@ func benchRounds(b *testing.B, blocks int) {
 		return nil, context.Cause(ctx)
 	})
 	for i := range 4 {
-		node, err := agent.JoinNode(b.Context(), server.URL(), agent.NodeConfig{Group: "g", Name: fmt.Sprintf("n%d", i), Processors: blocks / 4}, work, wait)
+		node, err := agent.JoinNode(b.Context(), server.URL(), agent.NodeConfig{Group: "g", Name: fmt.Sprintf("n%d", i), Processors: blocks / 4}, work, uneven, wait)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -113,17 +129,24 @@ func benchRounds(b *testing.B, blocks int) {
 		b.Fatal("the program does not end")
 	}
 	b.ReportMetric(0, "ns/op")
-	raw := echo(b, server.URL())
+	raw, cold := echo(b, server.URL(), 1000, 0), echo(b, server.URL(), 100, 10*time.Millisecond)
 	report := func(name string, d []time.Duration) {
 		slices.Sort(d)
 		b.ReportMetric(float64(d[len(d)/2].Microseconds()), name+"-p50-us")
 		b.ReportMetric(float64(d[(99*len(d)-1)/100].Microseconds()), name+"-p99-us")
 	}
 	report("echo", raw)
+	report("cold", cold)
 	report("start", r.start)
 	report("join", r.join)
+	report("spread", r.spread)
 	report("cancel", r.cancel)
-	b.ReportMetric(float64(r.join[len(r.join)/2])/float64(raw[len(raw)/2]), "join/echo")
+	ratio := func(name string, d, to []time.Duration) {
+		b.ReportMetric(float64(d[len(d)/2])/float64(to[len(to)/2]), name)
+	}
+	ratio("join/echo", r.join, raw)
+	ratio("spread/echo", r.spread, raw)
+	ratio("spread/cold", r.spread, cold)
 }
 
 func (r *rounds) observe(e synchronizer.Event) {
@@ -143,6 +166,8 @@ func (r *rounds) observe(e synchronizer.Event) {
 		r.join = append(r.join, now.Sub(r.ended))
 		r.start = append(r.start, r.ran.Sub(r.started))
 		r.started = time.Time{}
+	case p.Kind == synchronizer.ProgramPass && p.Name == "spread":
+		r.spread = append(r.spread, now.Sub(r.ended))
 	case p.Kind == synchronizer.ProgramPass && p.Name == "long":
 		r.cancel = append(r.cancel, r.told.Sub(r.decided))
 		r.decided = time.Time{}
@@ -151,8 +176,9 @@ func (r *rounds) observe(e synchronizer.Event) {
 	}
 }
 
-// echo measures round trips through the server between two connections.
-func echo(b *testing.B, url string) []time.Duration {
+// echo measures round trips through the server between two connections, with a pause
+// before each.
+func echo(b *testing.B, url string, n int, pause time.Duration) []time.Duration {
 	b.Helper()
 	var conns [2]*nats.Conn
 	for i := range conns {
@@ -176,7 +202,8 @@ func echo(b *testing.B, url string) []time.Duration {
 		}
 	}
 	var times []time.Duration
-	for range 1000 {
+	for range n {
+		time.Sleep(pause)
 		start := time.Now()
 		if err := conns[1].Publish("there", []byte("x")); err != nil {
 			b.Fatal(err)

@@ -135,7 +135,9 @@ program:
 
 type errorState struct{ Error float64 }
 
-// TestProgramLoops runs blocks on two nodes until a predicate holds at the JOIN.
+// TestProgramLoops runs blocks on two nodes until a predicate holds at the JOIN. The
+// clock of one node is measured against the synchronizer's, so that evidence is late
+// enough only some time after it was asked for.
 func TestProgramLoops(t *testing.T) {
 	url, w := runProgram(t, roundsProgram)
 	blocks := []agent.BlockCode{
@@ -146,7 +148,11 @@ func TestProgramLoops(t *testing.T) {
 		agent.Block("next", func(_ context.Context, _ *agent.Run, parts []int) (int, error) { return 2 * parts[0], nil }),
 	}
 	joinNode(t, url, "parts", "a", 2, blocks...)
-	joinNode(t, url, "parts", "b", 2, blocks...)
+	b, err := agent.JoinNode(t.Context(), url, agent.NodeConfig{Group: "parts", Name: "b", Processors: 2, SeparateClock: true}, blocks...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
 	end := w.end(t)
 	// Four errors of 1/n are below 0.1 for n = 64.
 	if end.Outcome != program.Done || end.Result != "128" {

@@ -80,7 +80,8 @@ func (c *Core) Flush(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 	if c.batchDue(now) {
 		c.report(now, evidence, out)
 	}
-	if now >= c.answerAt || c.leaving {
+	ride := c.hello.Carrier != "" && len(out.Batches) > 0 && c.settled() // In the same message as the batch.
+	if now >= c.answerAt || c.leaving || ride {
 		c.takeAnswers(out)
 	}
 	c.left = c.leaving
@@ -131,13 +132,8 @@ func (c *Core) satisfied(now clocksync.Instant, e wire.Evidence) bool {
 	c.probeAt = clocksync.MaxInstant
 	waiting := c.probes[:0]
 	for _, p := range c.probes {
-		wait := p.AfterMono.Sub(e.At.Mono)
-		if p.AfterTime != clocksync.MinInstant {
-			wait = max(wait, p.AfterTime.Sub(e.At.Within.Earliest))
-		}
-		if e.Seq == 0 {
-			wait = readAgain
-		} else if wait < 0 {
+		wait := Lacks(&p, e)
+		if wait < 0 {
 			continue
 		}
 		waiting = append(waiting, p)
@@ -146,6 +142,18 @@ func (c *Core) satisfied(now clocksync.Instant, e wire.Evidence) bool {
 	answered := len(waiting) < len(c.probes)
 	c.probes = waiting
 	return answered
+}
+
+// Lacks is how long it is until evidence may answer a probe, below 0 if this does.
+func Lacks(p *wire.Probe, e wire.Evidence) time.Duration {
+	if e.Seq == 0 {
+		return readAgain
+	}
+	wait := p.AfterMono.Sub(e.At.Mono)
+	if p.AfterTime != clocksync.MinInstant {
+		wait = max(wait, p.AfterTime.Sub(e.At.Within.Earliest))
+	}
+	return wait
 }
 
 func (c *Core) batchDue(now clocksync.Instant) bool {
@@ -209,6 +217,34 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 		Regions:     out.regions,
 	})
 	return &out.Batches[len(out.Batches)-1]
+}
+
+// settled reports whether none of the answers will be followed by another one of the
+// same signal.
+func (c *Core) settled() bool {
+	return !slices.ContainsFunc(c.answers, func(a wire.Answer) bool { return !a.Fate.Final() })
+}
+
+// Evidence takes a stamp that was read for it, as [Core.Flush] does, and returns the
+// evidence that the open state still holds: for a carrier, which tells it in a
+// [wire.Bundle]. It is none where more than evidence is to be told first.
+func (c *Core) Evidence(now clocksync.Instant, at clocksync.Stamp) wire.Evidence {
+	if !c.told() {
+		return wire.Evidence{}
+	}
+	at = c.revive(now, at)
+	if !c.told() { // The state has begun anew with the stamp.
+		return wire.Evidence{}
+	}
+	e := c.evidence(at)
+	c.satisfied(now, e)
+	return e
+}
+
+// told reports whether the synchronizer has been sent all there is of an open
+// state.
+func (c *Core) told() bool {
+	return c.welcome && !c.leaving && c.open && !c.owed && c.resend.To == 0 && c.sent == c.ring.next && c.since == clocksync.MaxInstant
 }
 
 // takeAnswers hands out the answers that wait, those to one synchronizer together.

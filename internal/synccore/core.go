@@ -179,6 +179,14 @@ func (c *Core) member(name string) *member {
 	return c.latest
 }
 
+// Carrier is who speaks for a member, empty if it does itself or is not known.
+func (c *Core) Carrier(name string) string {
+	if m := c.members[name]; m != nil {
+		return m.carrier
+	}
+	return ""
+}
+
 // Epoch is the number of the epoch in force, 0 before the first and while there
 // are too few members.
 func (c *Core) Epoch() uint64 {
@@ -217,6 +225,8 @@ func (c *Core) input(in *Input, out *Output) {
 		c.gone(in.From, in.Gone, out)
 	case InAck:
 		c.ack(in.From, in.Ack, out)
+	case InAlive:
+		c.alive(in.From, in.Alive, out)
 	case InEvidence:
 		c.evidenceOfAll(in.At)
 	case InProcess:

@@ -252,6 +252,25 @@ func (c *Core) keep(m *member, r *wire.Report) {
 	}
 }
 
+// alive takes what a carrier tells of members that it speaks for.
+func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
+	for i := range alive {
+		a := &alive[i]
+		m := c.members[a.Member]
+		if m == nil || m.gone || m.incarnation != a.Incarnation || m.carrier != from {
+			out.refuse(ClassSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
+			continue
+		}
+		m.heard = c.now
+		e := a.Evidence
+		e.At.Domain = m.domain
+		if c.timed(m, &e.At, out) {
+			m.within = e.At.Within
+			c.evidence(m, e, out)
+		}
+	}
+}
+
 // evidence takes a sign that a member's newest state still holds.
 func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 	m.probes = 0

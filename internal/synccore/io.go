@@ -28,6 +28,7 @@ const (
 	InBody                     // a processor hands over what a run has come to
 	InCancel                   // the program is to end, for Reason
 	InRestart                  // the process was ended, and another one goes on with the program
+	InAlive                    // a carrier has evidence of states of its members
 )
 
 // Input is one event for a [Core]. From is the sender as its subject names it.
@@ -43,6 +44,7 @@ type Input struct {
 	Gone   *wire.Gone
 	Ack    *wire.Ack
 	Signal *control.Signal
+	Alive  []wire.Alive // From is their carrier
 	At     clocksync.Stamp
 	Row    []scgs.Value
 	// Timeline is that of the reference clock by now.

@@ -69,6 +69,7 @@ type (
 		Typed       bool             `json:"typed,omitempty"`
 		Schema      []fieldLine      `json:"state,omitempty"`
 		Threads     bool             `json:"threads,omitempty"`
+		Carrier     string           `json:"carrier,omitempty"`
 	}
 	qualityLine struct {
 		Source     string             `json:"source"`
@@ -135,6 +136,8 @@ func (c *Core) AppendInput(dst []byte, now clocksync.Instant, in *Input) ([]byte
 			return dst, err
 		}
 		return buf, nil
+	case InAlive:
+		return appendAlive(append(buf, `,"alive":`...), in.Alive), nil
 	case InGone:
 		return appendJSON(append(buf, `,"gone":`...), goneLine(*in.Gone)), nil
 	case InAck:
@@ -174,7 +177,7 @@ func AppendEnd(dst []byte, inputs uint64, stopped string) []byte {
 func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
 		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: qualityLine(h.Quality),
-		Typed: h.Typed, Threads: h.Threads,
+		Typed: h.Typed, Threads: h.Threads, Carrier: h.Carrier,
 	}
 	for _, f := range h.Schema {
 		line.Schema = append(line.Schema, fieldLine(f))
@@ -252,6 +255,21 @@ func (c *Core) appendBatch(buf []byte, b *wire.Batch) ([]byte, error) {
 		buf = appendJSON(append(buf, `,"quality":`...), qualityLine(b.Quality))
 	}
 	return append(buf, '}'), nil
+}
+
+func appendAlive(buf []byte, alive []wire.Alive) []byte {
+	buf = append(buf, '[')
+	for i := range alive {
+		a := &alive[i]
+		if i > 0 {
+			buf = append(buf, ',')
+		}
+		buf = appendText(append(buf, `{"member":`...), a.Member)
+		buf = strconv.AppendUint(append(buf, `,"incarnation":`...), a.Incarnation, 10)
+		buf = strconv.AppendUint(append(buf, `,"seq":`...), a.Evidence.Seq, 10)
+		buf = append(appendAt(buf, a.Evidence.At), '}')
+	}
+	return append(buf, ']')
 }
 
 // between is what stands before item i of a list.

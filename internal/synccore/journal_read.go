@@ -182,6 +182,7 @@ type journalLine struct {
 	Tick     bool                `json:"tick"`
 	Hello    *helloLine          `json:"hello"`
 	Batch    *batchLine          `json:"batch"`
+	Alive    *[]aliveLine        `json:"alive"`
 	Gone     *goneLine           `json:"gone"`
 	Ack      *ackLine            `json:"ack"`
 	Timeline *clocksync.Timeline `json:"timeline"`
@@ -220,6 +221,13 @@ type regionLine struct {
 	Since uint64 `json:"since"`
 }
 
+type aliveLine struct {
+	Member      string               `json:"member"`
+	Incarnation uint64               `json:"incarnation"`
+	Seq         uint64               `json:"seq"`
+	At          []*clocksync.Instant `json:"at"`
+}
+
 type evidenceLine struct {
 	Seq uint64               `json:"seq"`
 	At  []*clocksync.Instant `json:"at"`
@@ -228,7 +236,7 @@ type evidenceLine struct {
 // kinds counts the inputs that the line has.
 func (l *journalLine) kinds() int {
 	n := 0
-	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil, l.Body != nil, l.Cancel != nil, l.Restart != nil} {
+	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Alive != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil, l.Body != nil, l.Cancel != nil, l.Restart != nil} {
 		if there {
 			n++
 		}
@@ -241,7 +249,7 @@ func (l *journalLine) kinds() int {
 func (j *Journal) input(l *journalLine, rec *Record) error {
 	switch {
 	case l.kinds() != 1:
-		return errors.New("it has to have one of tick, hello, batch, gone, ack, timeline, config, body, cancel, restart, end")
+		return errors.New("it has to have one of tick, hello, batch, alive, gone, ack, timeline, config, body, cancel, restart, end")
 	case l.Now == nil || !l.Now.Finite():
 		return errors.New("now is missing: the instant of the input in ns")
 	case *l.Now < j.now && l.Restart == nil: // Which may be on another clock.
@@ -257,7 +265,7 @@ func (j *Journal) input(l *journalLine, rec *Record) error {
 			return fmt.Errorf("out: %w", err)
 		}
 	}
-	if message := l.Hello != nil || l.Batch != nil || l.Gone != nil || l.Ack != nil || l.Body != nil; message {
+	if message := l.Hello != nil || l.Batch != nil || l.Alive != nil || l.Gone != nil || l.Ack != nil || l.Body != nil; message {
 		if err := wire.CheckToken("from", l.From); err != nil {
 			return err
 		}
@@ -298,6 +306,9 @@ func (j *Journal) content(l *journalLine, in *Input) (err error) {
 	case l.Batch != nil:
 		in.Kind, in.Batch = InBatch, &j.batch
 		err = j.readBatch(l.Batch)
+	case l.Alive != nil:
+		in.Kind = InAlive
+		in.Alive, err = j.readAlive(*l.Alive)
 	case l.Gone != nil:
 		gone := wire.Gone(*l.Gone)
 		in.Kind, in.Gone = InGone, &gone
@@ -333,7 +344,7 @@ func (j *Journal) content(l *journalLine, in *Input) (err error) {
 func (l *helloLine) message() *wire.Hello {
 	h := &wire.Hello{
 		Member: l.Member, Incarnation: l.Incarnation, Host: l.Host, Domain: l.Domain, Quality: clocksync.Quality(l.Quality),
-		Typed: l.Typed, Threads: l.Threads,
+		Typed: l.Typed, Threads: l.Threads, Carrier: l.Carrier,
 	}
 	for _, f := range l.Schema {
 		h.Schema = append(h.Schema, scgs.Field(f))
@@ -381,6 +392,23 @@ func (j *Journal) readBatch(l *batchLine) error {
 		err = errors.New("batch: it does not fit a message")
 	}
 	return err
+}
+
+func (j *Journal) readAlive(lines []aliveLine) ([]wire.Alive, error) {
+	b := wire.Bundle{}
+	for i, l := range lines {
+		at, err := stamp(l.At, "")
+		if err != nil {
+			return nil, fmt.Errorf("alive: %d: %w", i+1, err)
+		}
+		b.Alive = append(b.Alive, wire.Alive{Member: l.Member, Incarnation: l.Incarnation, Evidence: wire.Evidence{Seq: l.Seq, At: at}})
+	}
+	frame, _, n, err := wire.AppendBundle(j.frame[:0], &b)
+	j.frame = frame
+	if err == nil && n < len(b.Alive) {
+		err = errors.New("alive: it does not fit a message")
+	}
+	return b.Alive, err
 }
 
 func (j *Journal) readReport(l *reportLine, domain clocksync.Domain) (wire.Report, error) {

@@ -475,7 +475,22 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	}
 	m.probes++
 	m.probed, m.probedFor = c.now, n
+	if m.carrier != "" {
+		c.call(m.carrier, n, out)
+		return
+	}
 	out.Probes = append(out.Probes, Addressed[wire.Probe]{To: m.name, Msg: wire.Probe{
 		Incarnation: m.incarnation, Seq: seq, AfterMono: n.AfterMono, AfterTime: n.AfterTime,
 	}})
+}
+
+// call asks a carrier, once for all its members in a step.
+func (c *Core) call(carrier string, n scgs.Need, out *Output) {
+	i := slices.IndexFunc(out.Probes, func(p Addressed[wire.Probe]) bool { return p.To == carrier && p.Msg.Seq == 0 })
+	if i < 0 {
+		i = len(out.Probes)
+		out.Probes = append(out.Probes, Addressed[wire.Probe]{To: carrier, Msg: wire.Probe{AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
+	}
+	p := &out.Probes[i].Msg
+	p.AfterMono, p.AfterTime = max(p.AfterMono, n.AfterMono), max(p.AfterTime, n.AfterTime)
 }

@@ -18,6 +18,7 @@ const noIndex scgs.Member = -1
 // member is one participant as the synchronizer knows it.
 type member struct {
 	name, host  string
+	carrier     string // that speaks for it; empty: it does itself
 	incarnation uint64
 	domain      clocksync.Domain
 	quality     clocksync.Quality
@@ -193,7 +194,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	c.rows.free(m.newest.ref)
 	old := *m
 	*m = member{
-		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
+		name: m.name, host: h.Host, carrier: h.Carrier, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
 		within: clocksync.Unbounded,
 	}

@@ -14,7 +14,8 @@ import (
 // pending is a signal whose final fate is not known.
 type pending struct {
 	signal      *control.Signal
-	group       string // another one's; empty: the synchronizer's own
+	group       string  // another one's; empty: the synchronizer's own
+	member      *member // of the own group
 	incarnation uint64
 	deadline    clocksync.Instant
 	next        clocksync.Instant
@@ -122,6 +123,9 @@ func (c *Core) post(group string, incarnation uint64, s *control.Signal, out *Ou
 		return false
 	}
 	p := &pending{signal: s, group: group, incarnation: incarnation, deadline: c.now.Add(s.TTL)}
+	if group == "" {
+		p.member = c.members[s.Target]
+	}
 	c.outbox, c.again = append(c.outbox, p), clocksync.MinInstant
 	c.transmit(p, out)
 	return true
@@ -222,8 +226,8 @@ func (c *Core) gave(p *pending) bool {
 	if p.group != "" {
 		return c.others[p.group].gave(p)
 	}
-	m := c.members[p.signal.Target]
-	return m == nil || m.gone || m.incarnation != p.incarnation
+	// One that is forgotten has been gone for long.
+	return p.member == nil || p.member.gone || p.member.incarnation != p.incarnation
 }
 
 func (o *Output) fate(group string, s *control.Signal, f control.Fate, detail string) {

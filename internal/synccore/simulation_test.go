@@ -112,6 +112,8 @@ type world struct {
 	sent    map[string]bool
 	fates   int
 	record  recorder
+
+	carriers []*carrier // that speak for the members, if they do not themselves
 }
 
 // actor is a member: its machine and what it truly did.
@@ -127,6 +129,7 @@ type actor struct {
 	on      bool
 	applied map[string]bool
 	level   *level // of a process with threads
+	carrier *carrier
 }
 
 // stretch is a state as it truly was.
@@ -359,6 +362,11 @@ func (w *world) down(to string, frame []byte, err error) {
 			w.send(frame, a.receive)
 		}
 	}
+	for _, c := range w.carriers {
+		if c.name == to {
+			w.send(frame, c.receive)
+		}
+	}
 }
 
 func (a *actor) stampAt(at clocksync.Instant) clocksync.Stamp {
@@ -452,6 +460,10 @@ func (a *actor) flush() {
 func (a *actor) up(frame []byte, err error) {
 	if err != nil {
 		a.t.Fatal(err)
+	}
+	if a.carrier != nil {
+		a.carrier.up(wire.Part{Member: a.name, Frame: frame})
+		return
 	}
 	a.send(frame, func(frame []byte) { a.arrive(frame) })
 }

@@ -4,7 +4,8 @@
 //
 // Upwards, from an agent to its synchronizer: [Hello], [Batch], [Gone] and
 // [Ack]. Downwards: [Welcome], [Probe], [Resend] and [Signals]. A [Ping] is a
-// request that a [Pong] answers. A synchronizer
+// request that a [Pong] answers. A [Bundle]
+// has frames of several members that share a connection. A synchronizer
 // talks to its parent in the same words: to the parent it is a member.
 //
 // Frames are positional: a version byte, a kind byte, then the fields in order

@@ -24,9 +24,10 @@ const (
 	KindPing
 	KindPong
 	KindBody
+	KindBundle
 )
 
-var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong", "body"}
+var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong", "body", "bundle"}
 
 // String gives the kind's word; "frame" for the zero Kind.
 func (k Kind) String() string {
@@ -86,7 +87,7 @@ func kindOf(frame []byte) (Kind, *FrameError) {
 		}
 	}
 	kind := Kind(frame[1])
-	if kind < KindHello || kind > KindBody {
+	if kind < KindHello || kind > KindBundle {
 		return 0, &FrameError{Field: "kind", Reason: strconv.Itoa(int(kind)) + " is none that this side knows"}
 	}
 	return kind, nil

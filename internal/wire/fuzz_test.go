@@ -27,6 +27,10 @@ var decoders = map[wire.Kind]func(frame []byte) (again []byte, err error){
 		frame, _, err := wire.AppendSignals(dst, m)
 		return frame, err
 	}),
+	wire.KindBundle: again(decodeBundle, func(dst []byte, m *wire.Bundle) ([]byte, error) {
+		frame, _, _, err := wire.AppendBundle(dst, m)
+		return frame, err
+	}),
 	wire.KindBatch: func(frame []byte) ([]byte, error) {
 		first, err := batchAgain(small)(frame)
 		if errors.Is(err, wire.ErrSchema) {
@@ -34,6 +38,11 @@ var decoders = map[wire.Kind]func(frame []byte) (again []byte, err error){
 		}
 		return first, err
 	},
+}
+
+func decodeBundle(frame []byte) (b wire.Bundle, err error) {
+	err = wire.DecodeBundle(frame, &b)
+	return b, err
 }
 
 func batchAgain(schema scgs.Schema) func(frame []byte) ([]byte, error) {

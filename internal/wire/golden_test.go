@@ -68,6 +68,13 @@ var (
 	goldenBody  = wire.Body{
 		Member: "w1", Program: 300, Run: 7, Kind: wire.BodyResult, Size: 1000, Offset: 10, Piece: []byte(`{"x"`), Reason: "no",
 	}
+	goldenBundle = wire.Bundle{
+		Parts: []wire.Part{{Member: "w1", Frame: []byte{wire.Version, byte(wire.KindGone), 0}}},
+		Alive: []wire.Alive{
+			{Member: "w1", Incarnation: 300, Evidence: wire.Evidence{Seq: 11, At: clocksync.Stamp{Mono: 1030, Within: clocksync.Around(5031, 101)}}},
+			{Member: "w2", Incarnation: 7, Evidence: wire.Evidence{Seq: 2, At: clocksync.Stamp{Mono: 1040, Within: clocksync.Unbounded}}},
+		},
+	}
 	goldenResend = wire.Resend{Incarnation: 300, From: 3, To: 8}
 )
 
@@ -103,6 +110,8 @@ func goldenFrames(tb testing.TB) map[wire.Kind][]byte {
 	put(wire.KindBody, body, err)
 	signals, _, err := wire.AppendSignals(nil, &goldenSignals)
 	put(wire.KindSignals, signals, err)
+	bundle, _, _, err := wire.AppendBundle(nil, &goldenBundle)
+	put(wire.KindBundle, bundle, err)
 	return frames
 }
 
@@ -154,9 +163,9 @@ func TestLayoutOfTraces(t *testing.T) {
 // TestLayout pins the bytes: a change here needs another Version.
 func TestLayout(t *testing.T) {
 	golden := map[wire.Kind]string{
-		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires
+		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires | carrier
 		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
-			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09`,
+			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09 a0`,
 		// member, incarnation, schema, flags | length, count | reports | regions | evidence | quality
 		wire.KindBatch: `01 02 a27731 cd012c cf5b487f17ec3a5ad5 17 cd0027 dc0003
 			09 00 d103e8 d10f3c d11004  01 ca3f000000 fe a161 03 c3
@@ -175,7 +184,11 @@ func TestLayout(t *testing.T) {
 		wire.KindPing:  `01 09 a27731`,
 		wire.KindPong:  `01 0a a6626f6f742d36 d103e8 d103e8 d103f2 d103f2 ca42480000`,
 		// member, program, run | kind, size, offset | piece | reason
-		wire.KindBody:   `01 0b a27731 cd012c 07 02 cd03e8 0a c4047b227822 a26e6f`,
+		wire.KindBody: `01 0b a27731 cd012c 07 02 cd03e8 0a c4047b227822 a26e6f`,
+		// count | member, frame | count | member, incarnation | seq, flags, stamp
+		wire.KindBundle: `01 0c dc0001 a27731 c403010300 dc0002
+			a27731 cd012c 0b 00 d10406 d10f3c d11006
+			a27732 07 02 06 0a`,
 		wire.KindResend: `01 07 cd012c 03 08`,
 		// synchronizer, term, epoch, incarnation | count | decision | name, predicate, kind | target, region, entry | ttl | data
 		wire.KindSignals: `01 08 a56773796e63 05 06 cd012c dc0001 a56773796e63 05 06 07

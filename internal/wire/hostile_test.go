@@ -53,7 +53,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{"01", "wire: frame: size: it ends before its kind"},
 		{"02 01", "wire: frame: version: 2, this side speaks 1: run releases of one major version"},
 		{"01 00", "wire: frame: kind: 0 is none that this side knows"},
-		{"01 0c", "wire: frame: kind: 12 is none that this side knows"},
+		{"01 0d", "wire: frame: kind: 13 is none that this side knows"},
 		{"01 03", "wire: gone: member: the frame ends inside it"},
 		{"01 0b a161 01 01 04 00 00 c400 a0", "wire: body: kind: 4 is not 1 to 3"},
 		{"01 0b a161 01 01 02 ce00100001 00 c400 a0", "wire: body: size: it is above 1 MiB: hand over a reference and fetch the rest"},
@@ -69,9 +69,22 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{"01 03 a161 cb4000000000000000 01", "wire: gone: incarnation: it is not an unsigned 64-bit integer"},
 		{"01 03 a161 05 00", "wire: gone: first: it is 0, the states of a member count from 1"},
 		{"01 03 a161 05 01 00", "wire: gone: end: 1 bytes follow the last field"},
-		{"01 06 05 00 00 00", "wire: probe: seq: it is 0, the states of a member count from 1"},
 		{"01 06 05 01 cfffffffffffffffff 00", "wire: probe: after mono: it is not a signed 64-bit integer"},
 		{"01 07 05 03 02", "wire: resend: to: it lies before from"},
+
+		{"01 0c 91 a16e c4020c01", "wire: bundle: parts[0].frame: version: 12, this side speaks 1: run releases of one major version"},
+		{"01 0c 91 a16e c402010c 90", "wire: bundle: parts[0].frame: a bundle in a bundle"},
+		{"01 0c 91 a16e c4020100 90", "wire: bundle: parts[0].frame: kind: 0 is none that this side knows"},
+		{"01 0c 91 a16e c4010190", "wire: bundle: parts[0].frame: size: it ends before its kind"},
+		{"01 0c 91 a16e c603010190", "wire: bundle: parts[0].frame: the frame ends inside it"},
+		{"01 0c 91 a16e c5ef8101020304", "wire: bundle: parts[0].frame: the frame ends inside it"},
+		{"01 0c 91 a12e c4020103 90", `wire: bundle: parts[0].member: ".": use letters, digits, - and _, at most 64`},
+		{"01 0c dd00000401", "wire: bundle: parts: 1025 of them, at most 1024 are allowed"},
+		{"01 0c dc0010 a16e c4020103", "wire: bundle: parts: the frame ends inside it"},
+		{"01 0c 90 dc0401", "wire: bundle: alive: 1025 of them, at most 1024 are allowed"},
+		{"01 0c 90 91 a16e 01 00 00 00", "wire: bundle: alive[0].evidence: it is 0, the states of a member count from 1"},
+		{"01 0c 90 91 a16e 01 01 01 00 00 00", "wire: bundle: alive[0].flags: evidence cannot be an end"},
+		{"01 01 a161 00 a0 a164 a0 c2 c2 90 c2 a0 c2 00 00 a16e", "wire: hello: carrier: the name of the member does not begin with it and a hyphen"},
 
 		{hello + "ddffffffff", "wire: hello: state: 4294967295 of them, at most 64 are allowed"},
 		{hello + "dfffffffff", "wire: hello: state: it is not a list"},
@@ -210,6 +223,8 @@ func TestFramesCannotAskForMemory(t *testing.T) {
 		"answers": fill("01 04 a161 00 dd00000100", "a167 01 02 03 a161 a161 01 a0"),
 		"signals": fill("01 08 a167 05 06 00 dd00000100", "a167 05 06 07 a173 a170 01 a174 a172 01 00 dc0020"+strings.Repeat("a178 00", 32)),
 		"lists":   fill(fmt.Sprintf("01 02 a177 00 cf%016x 00 dd00000400", lists.Hash()), "01 06 00 90 90 90 90 90 dc0040"+strings.Repeat("c2", 64)+"c0"),
+		"parts":   fill("01 0c dc0400", "a16e c4020103"),
+		"alive":   fill("01 0c 90 dc0400", "a16e 01 01 06 00"),
 		"section": fill(welcomes+"c3 c2 a0 90 c6ffffffff", "00"),
 	} {
 		var before, after runtime.MemStats
@@ -280,6 +295,11 @@ func TestEncodersRefuseWhatDecodersWould(t *testing.T) {
 		if c.err == nil || c.err.Error() != c.want {
 			t.Errorf("got %v\nwant %s", c.err, c.want)
 		}
+	}
+	long := wire.Bundle{Parts: []wire.Part{{Member: "w1", Frame: append([]byte{wire.Version, byte(wire.KindGone)}, make([]byte, wire.MaxPart)...)}}}
+	if dst, _, _, err := wire.AppendBundle([]byte("kept"), &long); err == nil || string(dst) != "kept" ||
+		err.Error() != "wire: bundle: parts[0].frame: 61314 bytes, at most 61312 are allowed" {
+		t.Errorf("a part that is too long left %q, %v", dst, err)
 	}
 	if dst, err := wire.AppendGone([]byte("kept"), &wire.Gone{Member: "w1"}); err == nil || string(dst) != "kept" {
 		t.Errorf("a refused message left %q, %v", dst, err)

@@ -27,6 +27,8 @@ func (m *Hello) layout(c *coder) {
 	c.bool("threads", &m.Threads)
 	c.text("timeline", (*string)(&m.Quality.Timeline), MaxHostBytes)
 	c.standing(&m.Quality)
+	c.text("carrier", &m.Carrier, MaxTokenBytes)
+	c.need(m.Carrier == "" || isToken(m.Carrier) && Carries(m.Carrier, m.Member), "carrier", "the name of the member does not begin with it and a hyphen")
 }
 
 // standing is what may change of a quality while its source stays.
@@ -84,7 +86,6 @@ func (m *Gone) layout(c *coder) {
 func (m *Probe) layout(c *coder) {
 	c.uint("incarnation", &m.Incarnation)
 	c.uint("seq", &m.Seq)
-	c.need(m.Seq > 0, "seq", zeroSeq)
 	c.int("after mono", (*int64)(&m.AfterMono))
 	c.int("after time", (*int64)(&m.AfterTime))
 }

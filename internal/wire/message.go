@@ -18,6 +18,8 @@ const (
 	MaxSection    = 48 << 10 // the configuration sections below a synchronizer
 	MaxPiece      = 48 << 10 // of a body in one frame
 	MaxBody       = 1 << 20  // the input or the outcome of a block
+	MaxParts      = 1024     // frames of a bundle, and as many signs of life
+	MaxPart       = MaxFrameBytes - 2*MaxTokenBytes
 )
 
 // Hello asks a synchronizer to take the sender as a member. It is repeated
@@ -31,6 +33,7 @@ type Hello struct {
 	Typed       bool        // Schema is the program's state type; else it has none yet
 	Schema      scgs.Schema // the fields the program will report
 	Threads     bool        // the member's state is the summary of its threads
+	Carrier     string      // whose connection it shares, see [Bundle]; empty: it has one of its own
 }
 
 // Welcome answers a Hello, and is sent unasked when a synchronizer wants its
@@ -121,6 +124,9 @@ type Gone struct {
 // above AfterMono of its own clock and an earliest time above AfterTime
 // (MinInstant: no matter). The member answers with a [Batch] as soon as that is
 // so, or at once if the state has changed.
+//
+// With Seq 0 it asks a carrier for evidence of all its members, whatever their
+// states and incarnations, and [Bundle] answers.
 type Probe struct {
 	Incarnation uint64
 	Seq         uint64

@@ -20,6 +20,8 @@ const (
 
 	// ShortInput is how long an input may be to ride with the signal.
 	ShortInput = 2 << 10
+	// ShortResult is how long an outcome may be to ride with the reports.
+	ShortResult = 4 << 10
 )
 
 // The phases of a processor.

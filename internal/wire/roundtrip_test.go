@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"reflect"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,8 +44,13 @@ func diff[M any](a, b M) string {
 
 func TestMessagesSurviveTheWay(t *testing.T) {
 	t.Run("hello", rapid.MakeCheck(func(t *rapid.T) {
+		carrier := rapid.StringMatching(`[A-Za-z0-9_-]{0,60}`).Draw(t, "carrier")
+		member := tokens().Draw(t, "member")
+		if carrier != "" {
+			member = carrier + "-" + member[:min(len(member), 3)]
+		}
 		roundTrip(t, wire.Hello{
-			Member:      tokens().Draw(t, "member"),
+			Member:      member,
 			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
 			Host:        texts(wire.MaxHostBytes).Draw(t, "host"),
 			Domain:      clocksync.Domain(tokens().Draw(t, "domain")),
@@ -52,6 +58,7 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Typed:       rapid.Bool().Draw(t, "typed"),
 			Schema:      schemas().Draw(t, "schema"),
 			Threads:     rapid.Bool().Draw(t, "threads"),
+			Carrier:     carrier,
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
 	}))
 	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
@@ -110,7 +117,7 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 	t.Run("probe", rapid.MakeCheck(func(t *rapid.T) {
 		roundTrip(t, wire.Probe{
 			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
-			Seq:         rapid.Uint64Min(1).Draw(t, "seq"),
+			Seq:         rapid.Uint64().Draw(t, "seq"),
 			AfterMono:   clocksync.Instant(rapid.Int64().Draw(t, "mono")),
 			AfterTime:   clocksync.Instant(rapid.Int64().Draw(t, "time")),
 		}, wire.KindProbe, wire.AppendProbe, wire.DecodeProbe)
@@ -178,4 +185,50 @@ func TestBatchesSurviveTheWay(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBundlesSurviveTheWay sends bundles in as many frames as they take. Nothing is
+// lost or told twice, and evidence comes behind all frames.
+func TestBundlesSurviveTheWay(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		sent := wire.Bundle{
+			Parts: some(t, rapid.Custom(func(t *rapid.T) wire.Part {
+				body := make([]byte, rapid.SampledFrom([]int{0, 1, 300, wire.MaxPart / 2, wire.MaxPart - 2}).Draw(t, "bytes"))
+				kind := wire.Kind(rapid.IntRange(int(wire.KindHello), int(wire.KindBody)).Draw(t, "kind"))
+				return wire.Part{Member: tokens().Draw(t, "member"), Frame: append([]byte{wire.Version, byte(kind)}, body...)}
+			})),
+			Alive: some(t, rapid.Custom(func(t *rapid.T) wire.Alive {
+				return wire.Alive{
+					Member: tokens().Draw(t, "member"), Incarnation: rapid.Uint64().Draw(t, "incarnation"),
+					Evidence: wire.Evidence{Seq: rapid.Uint64Min(1).Draw(t, "seq"), At: stamps("").Draw(t, "at")},
+				}
+			})),
+		}
+		for range rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "doubled") {
+			sent.Alive = append(sent.Alive, sent.Alive...)
+		}
+		var got, into wire.Bundle
+		for rest := sent; len(rest.Parts)+len(rest.Alive) > 0; {
+			frame, parts, alive, err := wire.AppendBundle(nil, &rest)
+			if err != nil || parts+alive == 0 || alive > 0 && parts < len(rest.Parts) {
+				t.Fatalf("AppendBundle = %d of %d parts, %d of %d signs of life, %v", parts, len(rest.Parts), alive, len(rest.Alive), err)
+			}
+			if err := wire.DecodeBundle(frame, &into); err != nil {
+				t.Fatal(err)
+			}
+			got.Parts, got.Alive = append(got.Parts, into.Parts...), append(got.Alive, into.Alive...)
+			rest.Parts, rest.Alive = rest.Parts[parts:], rest.Alive[alive:]
+		}
+		if !reflect.DeepEqual(sent, got) { // A diff of as much would take seconds.
+			t.Fatalf("changed on the way: %d parts and %d signs of life came as %d and %d", len(sent.Parts), len(sent.Alive), len(got.Parts), len(got.Alive))
+		}
+	})
+}
+
+func TestCarries(t *testing.T) {
+	for member, want := range map[string]bool{"n-0": true, "n-1-2": true, "n": false, "n-": false, "n0": false, "m-0": false, "-0": false, "nn-0": false} {
+		if got := wire.Carries("n", member); got != want {
+			t.Errorf("n carries %s: %v", member, got)
+		}
+	}
 }

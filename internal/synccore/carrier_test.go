@@ -1,0 +1,227 @@
+package synccore_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// TestWorldOfCarriers is TestWorld where the members of a host share a connection:
+// they are asked together, and whatever one of them says comes with evidence of all.
+// The journal of each run is replayed.
+func TestWorldOfCarriers(t *testing.T) {
+	asked, alive := 0, 0
+	for s := range uint64(*worlds) {
+		w := newWorld(t, s+1)
+		w.carry()
+		w.record.on = true
+		w.run()
+		for _, c := range w.carriers {
+			asked, alive = asked+c.asked, alive+c.alive
+		}
+		replay(t, w.record.text)
+		if t.Failed() {
+			t.Fatalf("that was world %d", s+1)
+		}
+	}
+	if asked == 0 || alive == 0 {
+		t.Errorf("carriers were asked %d times and gave evidence of %d states", asked, alive)
+	}
+}
+
+// carrier speaks for the members of one host.
+type carrier struct {
+	*world
+	name         string
+	actors       []*actor
+	asked, alive int
+}
+
+// carry gives each host a carrier, before the world begins.
+func (w *world) carry() {
+	clear(w.byName)
+	for i, a := range w.members {
+		name := "n" + string(a.domain)
+		var c *carrier
+		for _, other := range w.carriers {
+			if other.name == name {
+				c = other
+			}
+		}
+		if c == nil {
+			c = &carrier{world: w, name: name}
+			w.carriers = append(w.carriers, c)
+		}
+		a.name, a.carrier = fmt.Sprintf("%s-%d", name, i), c
+		a.core = agentcore.New(agentcore.Options{Hello: wire.Hello{Member: a.name, Incarnation: 1, Host: "h", Domain: a.domain, Carrier: name}})
+		c.actors = append(c.actors, a)
+		w.byName[a.name] = a
+	}
+}
+
+func (c *carrier) up(parts ...wire.Part) {
+	c.bring(wire.Bundle{Parts: parts, Alive: c.evidence()})
+}
+
+func (c *carrier) evidence() []wire.Alive {
+	var alive []wire.Alive
+	for _, a := range c.actors {
+		c.now++ // evidence is read after the change
+		if e := a.core.Evidence(c.now, a.stampAt(c.now)); e.Seq > 0 {
+			alive = append(alive, wire.Alive{Member: a.name, Incarnation: a.core.Incarnation(), Evidence: e})
+		}
+	}
+	c.alive += len(alive)
+	return alive
+}
+
+func (c *carrier) bring(b wire.Bundle) {
+	frame, _, _, err := wire.AppendBundle(nil, &b)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.send(frame, func(frame []byte) {
+		var b wire.Bundle
+		if err := wire.DecodeBundle(frame, &b); err != nil {
+			c.t.Fatal(err)
+		}
+		for _, p := range b.Parts {
+			c.byName[p.Member].arrive(p.Frame)
+		}
+		c.step(synccore.Input{Kind: synccore.InAlive, From: c.name, Alive: b.Alive})
+	})
+}
+
+// receive takes a question for all of the carrier's members.
+func (c *carrier) receive(frame []byte) {
+	p, err := wire.DecodeProbe(frame)
+	if err != nil || p.Seq != 0 {
+		c.t.Fatalf("the carrier is sent %+v, %v", p, err)
+	}
+	c.asked++
+	c.answer(&p)
+}
+
+func (c *carrier) answer(p *wire.Probe) {
+	alive := c.evidence()
+	for _, a := range alive {
+		if agentcore.Lacks(p, a.Evidence) >= 0 {
+			c.after(time.Millisecond, func() { c.answer(p) })
+			return
+		}
+	}
+	c.bring(wire.Bundle{Alive: alive})
+}
+
+const carriedConfig = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 4}
+    state: {n: int}
+    predicates:
+      all-one: {when: "all(members, .n == 1)", signal: {kind: activate, region: r}}
+`
+
+// crew are four members on two carriers, whose states begin one after the other.
+type crew struct {
+	t    *testing.T
+	core *synccore.Core
+	out  synccore.Output
+}
+
+func newCrew(t *testing.T) *crew {
+	t.Helper()
+	plans, err := synccore.Parse("crew.yaml", []byte(carriedConfig))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &crew{t: t, core: synccore.New(plans[0], synccore.Options{Term: 1})}
+	for _, name := range []string{"a-0", "a-1", "b-0", "b-1"} {
+		c.step(1, synccore.Input{Kind: synccore.InHello, From: name, Hello: &wire.Hello{Member: name, Incarnation: 7, Domain: "d", Carrier: name[:1]}})
+		c.begins(2, name, 1, 0)
+	}
+	return c
+}
+
+func (c *crew) step(now clocksync.Instant, in synccore.Input) {
+	c.core.Step(now, &in, &c.out)
+}
+
+func plain(mono clocksync.Instant) clocksync.Stamp {
+	return clocksync.Stamp{Domain: "d", Mono: mono, Within: clocksync.Unbounded}
+}
+
+// begins reports a state with no more evidence than its start.
+func (c *crew) begins(now clocksync.Instant, name string, seq uint64, n int64) {
+	c.step(now, synccore.Input{Kind: synccore.InBatch, From: name, Batch: &wire.Batch{
+		Member: name, Incarnation: 7, Reports: []wire.Report{{Seq: seq, At: plain(now), Row: []scgs.Value{scgs.IntValue(n)}}},
+	}})
+}
+
+func (c *crew) alive(now clocksync.Instant, carrier string, seq, incarnation uint64, members ...string) {
+	in := synccore.Input{Kind: synccore.InAlive, From: carrier}
+	for _, name := range members {
+		stamp := plain(now)
+		stamp.Domain = "" // as it comes off the wire
+		in.Alive = append(in.Alive, wire.Alive{Member: name, Incarnation: incarnation, Evidence: wire.Evidence{Seq: seq, At: stamp}})
+	}
+	c.step(now, in)
+}
+
+func (c *crew) fired() bool {
+	for _, v := range c.out.Verdicts {
+		if v.Fired {
+			return true
+		}
+	}
+	return false
+}
+
+// TestCarriersAreAskedOnce: whatever number of members lack evidence, each carrier is
+// sent one probe. With the evidence of all that is
+// above the last change, and not before, the predicate fires.
+func TestCarriersAreAskedOnce(t *testing.T) {
+	c := newCrew(t)
+	for i, name := range []string{"a-0", "a-1", "b-0", "b-1"} {
+		c.begins(clocksync.Instant(10+i), name, 2, 1)
+	}
+	c.alive(14, "a", 2, 7, "a-0", "a-1")
+	if c.fired() {
+		t.Fatal("it fired without evidence of b-0 and b-1")
+	}
+	c.alive(12, "b", 2, 7, "b-0", "b-1") // from before the last change
+	if c.fired() {
+		t.Fatal("it fired on evidence that is no later than the last change")
+	}
+	c.alive(15, "b", 1, 7, "b-0", "b-1") // of the states before
+	if c.fired() {
+		t.Fatal("it fired on evidence of states that had ended")
+	}
+	for _, bad := range []struct {
+		carrier     string
+		incarnation uint64
+	}{{"a", 7}, {"b", 6}, {"b", 8}} {
+		c.alive(16, bad.carrier, 2, bad.incarnation, "b-0", "b-1")
+		if c.fired() || len(c.out.Rejected) != 2 || c.out.Rejected[0].Class != synccore.ClassSender ||
+			c.out.Rejected[0].Reason != fmt.Sprintf(`evidence of incarnation %d of "b-0", for which it does not speak`, bad.incarnation) {
+			t.Fatalf("evidence by %s of incarnation %d: fired %v, refused %v", bad.carrier, bad.incarnation, c.fired(), c.out.Rejected)
+		}
+	}
+	// The probes so far were lost. The global state that lacks evidence is the one
+	// before the state of b-1 has begun.
+	c.step(600_000_000, synccore.Input{Kind: synccore.InTick})
+	want := []synccore.Addressed[wire.Probe]{{To: "b", Msg: wire.Probe{AfterMono: 12, AfterTime: clocksync.MinInstant}}}
+	if len(c.out.Probes) != 1 || c.out.Probes[0] != want[0] {
+		t.Errorf("probes %+v, want %+v", c.out.Probes, want)
+	}
+	c.alive(600_000_001, "b", 2, 7, "b-0", "b-1")
+	if !c.fired() {
+		t.Errorf("it has not fired on evidence of all: %+v", c.out)
+	}
+}

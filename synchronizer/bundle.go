@@ -1,0 +1,135 @@
+package synchronizer
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// unbundle steps the core with each part of what a carrier brings, and last with its
+// evidence. Nobody is probed before that: what lacks may be in it.
+func (l *loop) unbundle(it *item) {
+	err := wire.DecodeBundle(it.frame, &l.bundle)
+	if err == nil && it.ack {
+		err = errors.New("a bundle does not belong on this subject")
+	}
+	if err != nil {
+		l.countMalformed()
+		l.reject(classOf(err), it.member, err)
+		return
+	}
+	b, more := &l.bundle, l.more
+	l.more = true
+	for _, p := range b.Parts {
+		if !wire.Carries(it.member, p.Member) {
+			l.reject(synccore.ClassSender, it.member, &wire.FrameError{Kind: wire.KindBundle, Field: "parts", Reason: "it does not speak for " + p.Member})
+			continue
+		}
+		part := item{group: it.group, member: p.Member, frame: p.Frame, at: it.at}
+		switch kind, _ := wire.KindOf(p.Frame); {
+		case it.group != "" && (kind == wire.KindBody || kind == wire.KindAck): // For its own synchronizer.
+		case kind == wire.KindBody:
+			l.brought(&part)
+		default:
+			part.ack = kind == wire.KindAck
+			l.receive(&part)
+		}
+	}
+	l.more = more
+	if it.group != "" || len(b.Alive) == 0 && (more || !l.waited) {
+		return
+	}
+	l.input = synccore.Input{Kind: synccore.InTick}
+	if len(b.Alive) > 0 {
+		l.input = synccore.Input{Kind: synccore.InAlive, From: it.member, Alive: b.Alive}
+	}
+	l.arrived = it.at
+	l.step(l.opt.now())
+}
+
+// brought takes what a run has come to, if it came in one piece with the reports. It
+// needs no answer: it comes again.
+func (l *loop) brought(it *item) {
+	b, err := wire.DecodeBody(it.frame)
+	if err == nil {
+		err = sentBy(it.member, b.Member)
+	}
+	l.input, l.arrived = synccore.Input{Kind: synccore.InBody}, it.at
+	if err != nil {
+		l.countMalformed()
+		l.reject(classOf(err), it.member, err)
+		return
+	}
+	l.countFrame()
+	if b.Kind != wire.BodyInput && b.Offset == 0 && uint64(len(b.Piece)) == b.Size {
+		l.takeBody(&b, &wire.Body{})
+	}
+}
+
+// carried are the signals of one step for the members of a carrier.
+type carried struct {
+	carrier string
+	bundle  wire.Bundle
+	bytes   []byte
+}
+
+// sendAll sends the signals of a step: those for the members of a carrier together.
+func (l *loop) sendAll(signals []synccore.Addressed[wire.Signals]) {
+	for i := range l.down {
+		d := &l.down[i]
+		d.bundle.Parts, d.bytes = d.bundle.Parts[:0], d.bytes[:0]
+	}
+	used := 0
+	for i := range signals {
+		a := &signals[i]
+		carrier := ""
+		if a.Group == "" {
+			carrier = l.core.Carrier(a.To)
+		}
+		if carrier == "" {
+			l.sendSignals(a, nil)
+			continue
+		}
+		k := slices.IndexFunc(l.down[:used], func(d carried) bool { return d.carrier == carrier })
+		if k < 0 {
+			k = used
+			used++
+			if k == len(l.down) {
+				l.down = append(l.down, carried{})
+			}
+			l.down[k].carrier = carrier
+		}
+		l.sendSignals(a, &l.down[k])
+	}
+	for i := range l.down[:used] {
+		l.sendBundle(&l.down[i])
+	}
+}
+
+// enclose makes a frame a part of a bundle. It is false if that has to travel alone.
+func (l *loop) enclose(to *carried, member string, encode func([]byte) ([]byte, error)) bool {
+	from := len(to.bytes)
+	frame, err := encode(to.bytes)
+	if err != nil || len(frame)-from > wire.MaxPart {
+		return false
+	}
+	to.bytes = frame
+	to.bundle.Parts = append(to.bundle.Parts, wire.Part{Member: member, Frame: frame[from:len(frame):len(frame)]})
+	return true
+}
+
+func (l *loop) sendBundle(d *carried) {
+	for rest := d.bundle; len(rest.Parts) > 0; {
+		n := 0
+		l.send(l.subjects.Signal(d.carrier), func(dst []byte) (frame []byte, err error) {
+			frame, n, _, err = wire.AppendBundle(dst, &rest)
+			return frame, err
+		})
+		if n == 0 {
+			return
+		}
+		rest.Parts = rest.Parts[n:]
+	}
+}
