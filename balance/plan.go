@@ -113,8 +113,12 @@ func (r *Refusal) String() string {
 
 // String is one line that says why this load and why that target.
 func (m *Move) String() string {
+	return fmt.Sprintf("move %s (%s) from %s to %s: %s", m.Load, short(m.Weight), m.From, m.To, m.Why())
+}
+
+// Why says why this load, and why that target.
+func (m *Move) Why() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "move %s (%s) from %s to %s: ", m.Load, short(m.Weight), m.From, m.To)
 	if m.Of > 0 {
 		fmt.Fprintf(&b, "rank %s is the least acceptable of %d (attraction %s, deviation %s), quality %s the highest acceptable of %d (attraction %s, availability %s); ",
 			short(m.Rank), m.Of, short(m.Attraction), short(m.Deviation), short(m.Quality), m.Targets, short(m.Pull), short(m.Spare))

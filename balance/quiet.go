@@ -29,16 +29,17 @@ func (c *Config) Quiet(totals []Total) bool {
 
 // available is 0 for a node that no load can go to.
 func (t *Total) available() float64 {
-	a := t.Power * t.Share
-	if t.aside() || !(t.Power >= 0 && t.Power <= huge && t.Share >= 0 && t.Share <= 1 && a >= tiny) {
-		return 0
+	if a := t.Power * t.Share; !t.aside() && a >= tiny {
+		return a
 	}
-	return a
+	return 0
 }
 
-// aside reports that a plan leaves the node alone, by its Note or for a load whose
-// weight has spoilt the sum.
-func (t *Total) aside() bool { return t.Note != "" || !(t.Work >= 0) || math.IsInf(t.Work, 1) }
+// aside reports that a plan leaves the node alone, by its Note, for what it reports
+// of itself, or for a load whose weight has spoilt the sum.
+func (t *Total) aside() bool {
+	return t.Note != "" || !(t.Power >= 0 && t.Power <= huge && t.Share >= 0 && t.Share <= 1) || !(t.Work >= 0) || math.IsInf(t.Work, 1)
+}
 
 // level reports that no target's queue is shorter, by the margin, than a queue
 // from which a load can move. That holds of any part of the nodes as well.

@@ -83,8 +83,9 @@ type Core struct {
 	memory    []scgs.Value
 	decisions uint64
 
-	others map[string]*otherGroup // that signals go to
-	exec   *execution             // of the program that the machine runs, nil if there is none
+	others  map[string]*otherGroup // that signals go to
+	planner *planner               // of the section balance, nil if there is none
+	exec    *execution             // of the program that the machine runs, nil if there is none
 
 	outbox    []*pending
 	summary   summary
@@ -128,6 +129,7 @@ func New(plan *Plan, opt Options) *Core {
 	if plan.prev {
 		c.scope.KeepPrev()
 	}
+	c.keepPlanner()
 	c.listen()
 	for i, v := range plan.memory {
 		c.setMemory(i, v.initial())
@@ -265,6 +267,7 @@ func (c *Core) settle(in *Input, out *Output) {
 	}
 	c.holds(out)
 	c.carryOn(out)
+	c.balance(out)
 	if !in.More {
 		c.probe(out)
 	}
@@ -297,6 +300,7 @@ func (c *Core) wake() clocksync.Instant {
 		wake = min(wake, p.next)
 	}
 	wake = min(wake, c.execWake())
+	wake = min(wake, c.balanceWake())
 	if !c.opt.Local && (len(c.sorted) > 0 || c.exec != nil || c.listening()) {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}
