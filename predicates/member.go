@@ -2,6 +2,7 @@ package predicates
 
 import (
 	"errors"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
@@ -59,6 +60,10 @@ func (e *Env) member(wrapped string, numbers, lists bool) (*MemberProgram, error
 	}
 	w := locals{fields: fieldNames(e.State, "name", "host")}
 	ast.Walk(&call.Arguments[1], &w)
+	w.others = slices.DeleteFunc(w.others, func(n node) bool { // Of a field that there is not the compiler says more.
+		name, _ := n.(*ast.StringNode)
+		return name == nil || name.Value != "prev"
+	})
 	if foreign := w.foreign(); foreign != nil {
 		return nil, c.errorf(foreign, "it reads the fields of one member, its .name and .host", "it has to be of one member alone, and this is not")
 	}

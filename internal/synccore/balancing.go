@@ -78,11 +78,9 @@ func defaultBalance() Balance {
 func (b *Balance) UnmarshalNode(n yamlconf.Node) error {
 	type plain Balance // Without this method.
 	raw := plain(defaultBalance())
-	if err := n.Decode(&raw); err != nil {
-		return err
-	}
+	err := n.Decode(&raw)
 	*b = Balance(raw)
-	return nil
+	return err
 }
 
 func (b *Balance) config() balance.Config {
