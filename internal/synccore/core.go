@@ -169,6 +169,14 @@ func (c *Core) Domain(name string) clocksync.Domain {
 	return ""
 }
 
+// Incarnation is that of a member, 0 if it is not known.
+func (c *Core) Incarnation(name string) uint64 {
+	if m := c.members[name]; m != nil {
+		return m.incarnation
+	}
+	return 0
+}
+
 // Epoch is the number of the epoch in force, 0 before the first and while there
 // are too few members.
 func (c *Core) Epoch() uint64 {

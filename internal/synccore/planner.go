@@ -201,7 +201,7 @@ func (c *Core) balanceWake() clocksync.Instant {
 
 // planning reports whether there is a global state to plan on.
 func (c *Core) planning() bool {
-	return c.planner != nil && c.tuple && !c.paused && len(c.removing) == 0
+	return c.planner != nil && c.planningTuple()
 }
 
 // next is when to look again.
