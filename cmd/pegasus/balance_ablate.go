@@ -21,9 +21,10 @@ held and the newest report of each member. What was true at each instant is know
 afterwards from the stamps of all reports, so wrong moves and wrong ends can be
 counted.
 
-JOURNAL is a journal of a synchronizer with a section balance whose members ran on
-one host, as run --journal writes it; of a directory it takes those of the newest
-run.
+JOURNAL is a journal of a synchronizer whose members ran on one host, as run
+--journal writes it; of a directory it takes those of the newest run. Without a
+section balance in the recorded configuration ends are judged only, with --stop and
+--work.
 
 Exit codes: 0 done, 1 failure (a journal that cannot be read or is refused), 2 wrong
 usage.`
@@ -35,8 +36,8 @@ const ablateExample = `  go run ./examples/pool -journal pool.jsonl
 
 // ablateFlags are the flags of balance ablate.
 type ablateFlags struct {
-	strategy, stop string
-	asJSON         bool
+	strategy, stop, work string
+	asJSON               bool
 }
 
 func newBalanceAblate() *cobra.Command {
@@ -57,6 +58,7 @@ func newBalanceAblate() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.strategy, "strategy", "", "decide by this `NAME` of "+strings.Join(balance.Names, ", ")+" with its defaults (default: what was recorded)")
 	flags.StringVar(&f.stop, "stop", "", "a `CONDITION` on the members by which the work would be ended (default: nobody has a load or a rest)")
+	flags.StringVar(&f.work, "work", "", "a `CONDITION` on what was true under which there was work (default: somebody had a load or a rest, or a load was under way)")
 	flags.BoolVar(&f.asJSON, "json", false, "print one JSON object for each journal")
 	return cmd
 }
@@ -66,7 +68,7 @@ func (f *ablateFlags) run(path string, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	opt := ablation.Options{Stop: f.stop}
+	opt := ablation.Options{Stop: f.stop, Work: f.work}
 	if f.strategy != "" {
 		c := balance.Default()
 		c.Strategy = f.strategy

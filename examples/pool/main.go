@@ -33,6 +33,7 @@ type flags struct {
 	members, tasks int
 	seed           uint64
 	journal        string
+	batch          time.Duration
 }
 
 func main() {
@@ -45,6 +46,7 @@ func main() {
 	flag.IntVar(&f.tasks, "tasks", 60, "`N` tasks of each member at first")
 	flag.Uint64Var(&f.seed, "seed", 1, "of the tasks")
 	flag.StringVar(&f.journal, "journal", "", "write the journal of the synchronizer to `FILE`, of the run with the strategy")
+	flag.DurationVar(&f.batch, "batch", 0, "states wait up to `TIME` for others to be sent with")
 	flag.Parse()
 	log.SetFlags(0)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -141,7 +143,7 @@ func crew(ctx context.Context, f *flags, url string) ([]result, error) {
 	results, errs := make([]result, f.members), make([]error, f.members)
 	for i := range f.members {
 		cmd := exec.CommandContext(ctx, program, "-url", url, "-name", "w"+strconv.Itoa(i+1), "-index", strconv.Itoa(i), //nolint:gosec // It is this program.
-			"-slow", strconv.Itoa(1<<i), "-tasks", strconv.Itoa(f.tasks), "-seed", strconv.FormatUint(f.seed, 10))
+			"-slow", strconv.Itoa(1<<i), "-tasks", strconv.Itoa(f.tasks), "-seed", strconv.FormatUint(f.seed, 10), "-batch", f.batch.String())
 		cmd.Stderr = os.Stderr
 		all.Go(func() {
 			out, err := cmd.Output()

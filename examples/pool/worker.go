@@ -62,7 +62,7 @@ func work(ctx context.Context, f *flags) (err error) {
 		return err
 	}
 	defer nc.Close()
-	m, err := agent.Join(ctx, f.url, agent.Config{Group: "workers", Name: f.name, State: state{}, JoinTimeout: time.Minute})
+	m, err := agent.Join(ctx, f.url, agent.Config{Group: "workers", Name: f.name, State: state{}, JoinTimeout: time.Minute, BatchAge: f.batch})
 	if err != nil {
 		return err
 	}

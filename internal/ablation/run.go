@@ -26,6 +26,10 @@ type Options struct {
 	// Stop is a condition on which the work would be ended; empty: no member has a
 	// load or a rest.
 	Stop string
+	// Work is a condition on what was true, under which there was work; empty: some
+	// member had a load or a rest, or a load was under way. Both conditions are needed
+	// where the recorded configuration has no section balance; nothing is planned then.
+	Work string
 }
 
 // Counts are what decisions on one view came to.
@@ -59,6 +63,7 @@ type Report struct {
 	Synchronizer string   `json:"synchronizer"`
 	Strategy     string   `json:"strategy"`
 	Stop         string   `json:"stop"` // empty: nobody has a load
+	Work         string   `json:"work"` // empty: somebody has one, or one is under way
 	Members      int      `json:"members"`
 	Loads        int      `json:"loads"`
 	Reports      int      `json:"reports"`
@@ -77,14 +82,9 @@ func Run(journal io.ReadSeeker, opt Options) (*Report, error) {
 		return nil, err
 	}
 	a := &ablation{truth: t, plan: j.Plan, reader: j.Plan.Reader(), newest: map[string]held{}}
-	config := j.Plan.Balancing().Config()
-	if opt.Balance != nil {
-		config = *opt.Balance
-	}
-	if opt.Stop != "" {
-		if a.stop, err = a.reader.Condition(opt.Stop); err != nil {
-			return nil, fmt.Errorf("stop: %w", err)
-		}
+	config, err := a.decisions(&opt)
+	if err != nil {
+		return nil, err
 	}
 	for i, view := range []string{Consistent, Latest} {
 		strategy, err := balance.New(config)
@@ -97,7 +97,7 @@ func Run(journal io.ReadSeeker, opt Options) (*Report, error) {
 		return nil, err
 	}
 	r := &Report{
-		Synchronizer: j.Plan.Name, Strategy: config.Strategy, Stop: opt.Stop, Loads: len(t.loads), Reports: t.reports,
+		Synchronizer: j.Plan.Name, Strategy: config.Strategy, Stop: opt.Stop, Work: opt.Work, Loads: len(t.loads), Reports: t.reports,
 		Views: []Counts{a.views[0].Counts, a.views[1].Counts},
 	}
 	names := map[string]bool{}
@@ -111,6 +111,36 @@ func Run(journal io.ReadSeeker, opt Options) (*Report, error) {
 		}
 	}
 	return r, nil
+}
+
+// decisions reads what the options say of them.
+func (a *ablation) decisions(opt *Options) (balance.Config, error) {
+	var err error
+	for _, c := range []struct {
+		what, text string
+		to         **predicates.Program
+	}{{"stop", opt.Stop, &a.stop}, {"work", opt.Work, &a.work}} {
+		if c.text == "" {
+			continue
+		}
+		if *c.to, err = a.reader.Condition(c.text); err != nil {
+			return balance.Config{}, fmt.Errorf("%s: %w", c.what, err)
+		}
+	}
+	config := balance.Default()
+	switch b := a.plan.Balancing(); {
+	case b == nil && (a.stop == nil || a.work == nil):
+		return config, fmt.Errorf("the recorded configuration of %q has no section balance: say when the work would be ended, and when there is some", a.plan.Name)
+	case b == nil:
+		config.Strategy = balance.None
+		return config, nil
+	default:
+		config = b.Config()
+	}
+	if opt.Balance != nil {
+		config = *opt.Balance
+	}
+	return config, nil
 }
 
 // held is a state in a view.
@@ -132,7 +162,8 @@ type ablation struct {
 	*truth
 	plan   *synccore.Plan
 	reader *synccore.Reader
-	stop   *predicates.Program
+	stop   *predicates.Program // nil: nobody has a load
+	work   *predicates.Program // nil: somebody has one
 	core   *synccore.Core
 	views  [2]viewer
 
@@ -160,6 +191,7 @@ func (a *ablation) replay(r io.Reader) error {
 			return err
 		}
 		a.now = rec.Now
+		before := a.core.UnderWay(nil)
 		a.core.Step(rec.Now, &rec.Input, &out)
 		for _, e := range out.Epochs {
 			a.members = slices.Clone(e.Members)
@@ -167,13 +199,26 @@ func (a *ablation) replay(r io.Reader) error {
 				a.members = nil
 			}
 		}
-		a.flights = a.core.UnderWay(a.flights[:0])
+		a.flights = underWay(before, a.core.UnderWay(nil))
 		fresh := a.report(&rec.Input) || len(out.Epochs) > 0
 		a.consistent()
 		if fresh {
 			a.latest()
 		}
 	}
+}
+
+// underWay is what was under way before a step and has not ended in it. What the
+// recorded planner has ordered in the step is the decision that is compared: neither
+// view knows of it.
+func underWay(before, after []synccore.Flight) []synccore.Flight {
+	var list []synccore.Flight
+	for _, f := range after {
+		if slices.ContainsFunc(before, func(g synccore.Flight) bool { return g.Load == f.Load && g.From == f.From && g.To == f.To }) {
+			list = append(list, f)
+		}
+	}
+	return list
 }
 
 // report keeps the newest report of a member, and says whether there is one.
@@ -237,6 +282,9 @@ func (a *ablation) decide(v *viewer, view []held) {
 	queues, work := a.queues(now, ordered)
 	if a.stops(view) {
 		v.Stops++
+		if a.work != nil {
+			work = a.worked(view, now)
+		}
 		if work {
 			v.WrongStops++
 		}
@@ -289,7 +337,7 @@ func (a *ablation) balanceState(view []held, ordered map[string]string) *balance
 			if f, ok := flights[name]; ok && f.From == l.Node {
 				l.To = f.To
 			}
-			listed[name] = true
+			listed[name] = true // Also where it has come to: there it counts.
 			s.Loads = append(s.Loads, l)
 		}
 		if r.Rest != 0 {
@@ -317,6 +365,18 @@ func (a *ablation) stops(view []held) bool {
 		}
 	}
 	return a.stop == nil || a.reader.Holds(a.stop, names, rows)
+}
+
+// worked judges the condition of work on what the members of a view truly had.
+func (a *ablation) worked(view []held, now clocksync.Instant) bool {
+	var names []string
+	var rows [][]scgs.Value
+	for i := range view {
+		if s := a.at(view[i].name, now); s != nil {
+			names, rows = append(names, view[i].name), append(rows, s.row)
+		}
+	}
+	return a.reader.Holds(a.work, names, rows)
 }
 
 // judge counts a move that is wrong by what was true when it was decided. The moves

@@ -11,12 +11,15 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // span is a state that a member truly had, by the clock of all.
 type span struct {
 	from, to clocksync.Instant
 	seq      uint64
+	ended    bool // it is no state but the end of one
+	row      []scgs.Value
 	synccore.Reading
 }
 
@@ -56,9 +59,6 @@ func readTruth(r io.Reader) (*truth, *synccore.Journal, error) {
 		return nil, nil, err
 	}
 	reader := j.Plan.Reader()
-	if reader == nil {
-		return nil, nil, fmt.Errorf("the configuration of synchronizer %q has no section balance", j.Plan.Name)
-	}
 	t := &truth{loads: map[string][]stay{}}
 	domain := clocksync.Domain("")
 	var rec synccore.Record
@@ -117,8 +117,9 @@ func (t *truth) batch(now clocksync.Instant, b *wire.Batch, reader *synccore.Rea
 		}
 		one := span{from: r.At.Mono, seq: r.Seq}
 		if r.End {
-			one.Node.Note = "ended"
+			one.ended = true
 		} else {
+			one.row = slices.Clone(r.Row)
 			one.Reading = reader.Read(b.Member, r.Row)
 		}
 		l.spans = slices.Insert(l.spans, at, one)
@@ -167,7 +168,7 @@ func (t *truth) at(name string, now clocksync.Instant) *span {
 			continue
 		}
 		k := sort.Search(len(l.spans), func(k int) bool { return l.spans[k].from > now }) - 1
-		if k >= 0 && now < l.spans[k].to && l.spans[k].Node.Note == "" {
+		if k >= 0 && now < l.spans[k].to && !l.spans[k].ended {
 			return &l.spans[k]
 		}
 	}

@@ -16,8 +16,8 @@ type Reading struct {
 	Rest    float64
 }
 
-// Reader reads states as the section balance of a plan does, and judges its
-// conditions, apart from a machine. It is not safe for concurrent use.
+// Reader reads states as the section balance of a plan does, if there is one, and
+// judges conditions, apart from a machine. It is not safe for concurrent use.
 type Reader struct {
 	plan    *Plan
 	planner planner
@@ -25,16 +25,16 @@ type Reader struct {
 	all     *predicates.Scope
 }
 
-// Reader returns a reader; nil if the plan has no section balance.
+// Reader returns a reader.
 func (p *Plan) Reader() *Reader {
-	if p.balance == nil {
-		return nil
-	}
 	return &Reader{plan: p, planner: planner{Balancing: p.balance}, alone: predicates.NewScope(p.env), all: predicates.NewScope(p.env)}
 }
 
-// Read reads a member's state.
+// Read reads a member's state. Without a section balance nothing is in it.
 func (r *Reader) Read(name string, row []scgs.Value) Reading {
+	if r.plan.balance == nil {
+		return Reading{Node: balance.Node{Name: name}}
+	}
 	r.alone.Reset([]predicates.Member{{Name: name}})
 	r.alone.Set(0, row)
 	var one reading
