@@ -29,6 +29,7 @@ type life struct {
 	incarnation uint64
 	spans       []span // in order
 	known       clocksync.Instant
+	left        bool
 }
 
 // stay is a time in which a load was in a member's state.
@@ -128,6 +129,7 @@ func (t *truth) batch(now clocksync.Instant, b *wire.Batch, reader *synccore.Rea
 	if b.Evidence.Seq > 0 {
 		note(b.Evidence.At.Mono)
 	}
+	l.left = l.left || b.Leaving
 }
 
 // close ends each state where the next begins, and finds where each load was.
@@ -136,7 +138,10 @@ func (t *truth) close() {
 		l := &t.lives[i]
 		for k := range l.spans {
 			s := &l.spans[k]
-			s.to = l.known + 1 // Up to the last sign of it.
+			s.to = clocksync.MaxInstant // No end of it is known.
+			if l.left {
+				s.to = l.known + 1
+			}
 			if k+1 < len(l.spans) {
 				s.to = l.spans[k+1].from
 				if l.spans[k+1].seq != s.seq+1 {
