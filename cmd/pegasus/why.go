@@ -154,13 +154,13 @@ func balanceDetails(p *synccore.BalanceStatus) string {
 
 // refusalText is a line as a plan has it.
 func refusalText(r *synccore.PlanRefusal) string {
-	text := "refused"
-	for _, part := range [][2]string{{" ", r.Load}, {" on ", r.From}, {" to ", r.To}} {
+	words := []string{"refused"}
+	for _, part := range [][2]string{{"", r.Load}, {"on ", r.From}, {"to ", r.To}} {
 		if part[1] != "" {
-			text += part[0] + part[1]
+			words = append(words, part[0]+part[1])
 		}
 	}
-	return text + ": " + r.Reason + ": " + r.Detail
+	return strings.Join(words, " ") + ": " + r.Reason + ": " + r.Detail
 }
 
 // digits gives three of them.

@@ -49,14 +49,14 @@ func main() {
 	flag.DurationVar(&f.batch, "batch", 0, "states wait up to `TIME` for others to be sent with")
 	flag.Parse()
 	log.SetFlags(0)
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	if err := run(ctx, &f); err != nil {
+	if err := run(&f); err != nil {
 		log.Fatalf("pool: %v", err)
 	}
 }
 
-func run(ctx context.Context, f *flags) error {
+func run(f *flags) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	if f.name != "" {
 		return work(ctx, f)
 	}

@@ -19,30 +19,29 @@ type result struct {
 	Name           string
 	Done           []int
 	Sent, Received int
+	Sum            uint64
 }
 
 // unit is how many steps a unit of work takes; a member that is slow does it several
 // times.
 const unit = 400_000
 
-var sink uint64 // Keeps the work from being left out.
-
-// spin is the work of a task.
-func spin(units float64, slow int) {
+// spin is the work of a task, and its result.
+func spin(units float64, slow int) uint64 {
 	x := uint64(88172645463325252)
 	for range slow * int(units*unit) {
 		x ^= x << 13
 		x ^= x >> 7
 		x ^= x << 17
 	}
-	sink += x
+	return x
 }
 
 // calibrate finds how many units a second this member can do.
 func calibrate(slow int) float64 {
 	const units = 2
 	begun := time.Now()
-	spin(units, slow)
+	_ = spin(units, slow)
 	return units / max(time.Since(begun).Seconds(), 1e-6)
 }
 
@@ -51,7 +50,8 @@ type worker struct {
 	f      *flags
 	nc     *nats.Conn // for tasks; the agent has a connection of its own
 	pool   *pool
-	number int // of the parcels
+	number int    // of the parcels
+	sum    uint64 // of the results
 }
 
 func subject(member string) string { return "pool.take." + member }
@@ -73,11 +73,10 @@ func work(ctx context.Context, f *flags) (err error) {
 	}
 	err = m.Region(ctx, "pool", func(ctx context.Context, _ *agent.Region) error { return w.serve(ctx) },
 		agent.OnActivateNow("balance", w.obey))
-	var canceled *agent.Canceled
-	if !errors.As(err, &canceled) {
+	if _, ended := errors.AsType[*agent.Canceled](err); !ended {
 		return errors.Join(err, errors.New("the work ended without the signal that all is done"))
 	}
-	return json.NewEncoder(os.Stdout).Encode(result{f.name, w.pool.done, w.pool.sent, w.pool.received})
+	return json.NewEncoder(os.Stdout).Encode(result{f.name, w.pool.done, w.pool.sent, w.pool.received, w.sum})
 }
 
 // listen takes parcels from now on.
@@ -100,7 +99,7 @@ func (w *worker) serve(ctx context.Context) error {
 		case err != nil:
 			return err
 		case ok:
-			spin(t.Units, w.f.slow)
+			w.sum ^= spin(t.Units, w.f.slow)
 			w.pool.finish(t)
 			continue
 		}

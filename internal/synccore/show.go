@@ -86,12 +86,24 @@ func showSection(n yamlconf.Node, s *Synchronizer) yamlconf.Map[any] {
 func showBalance(n yamlconf.Node) yamlconf.Map[any] {
 	d, b := defaultBalance(), copied(n, nil)
 	for _, e := range []yamlconf.Entry[any]{
-		{Key: "strategy", Value: d.Strategy}, {Key: "weights", Value: d.Weights}, {Key: "rest", Value: d.Rest},
-		{Key: "power", Value: d.Power}, {Key: "share", Value: d.Share}, {Key: "every", Value: d.Every},
-		{Key: "name", Value: d.Name}, {Key: "expires", Value: d.Expires}, {Key: "transit", Value: d.Transit},
-		{Key: "transfer", Value: d.Transfer}, {Key: "alpha", Value: d.Alpha}, {Key: "beta", Value: d.Beta},
-		{Key: "gamma", Value: d.Gamma}, {Key: "waiting", Value: d.Waiting}, {Key: "margin", Value: d.Margin},
-		{Key: "cooldown", Value: d.Cooldown}, {Key: "return", Value: d.Return}, {Key: "outlier", Value: d.Outlier},
+		{Key: "strategy", Value: d.Strategy},
+		{Key: "weights", Value: d.Weights},
+		{Key: "rest", Value: d.Rest},
+		{Key: "power", Value: d.Power},
+		{Key: "share", Value: d.Share},
+		{Key: "every", Value: d.Every},
+		{Key: "name", Value: d.Name},
+		{Key: "expires", Value: d.Expires},
+		{Key: "transit", Value: d.Transit},
+		{Key: "transfer", Value: d.Transfer},
+		{Key: "alpha", Value: d.Alpha},
+		{Key: "beta", Value: d.Beta},
+		{Key: "gamma", Value: d.Gamma},
+		{Key: "waiting", Value: d.Waiting},
+		{Key: "margin", Value: d.Margin},
+		{Key: "cooldown", Value: d.Cooldown},
+		{Key: "return", Value: d.Return},
+		{Key: "outlier", Value: d.Outlier},
 		{Key: "moves", Value: d.Moves},
 	} {
 		b.fill(e.Key, e.Value)
