@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -53,7 +54,12 @@ func newBalanceAblate() *cobra.Command {
 			}
 			return errors.New("balance ablate needs one journal: pegasus balance ablate pool.jsonl")
 		},
-		RunE: func(cmd *cobra.Command, args []string) error { return fail(f.run(args[0], cmd.OutOrStdout())) },
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.strategy != "" && !slices.Contains(balance.Names, f.strategy) {
+				return fmt.Errorf("--strategy %s: it is none of %s", f.strategy, strings.Join(balance.Names, ", "))
+			}
+			return fail(f.run(args[0], cmd.OutOrStdout()))
+		},
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.strategy, "strategy", "", "decide by this `NAME` of "+strings.Join(balance.Names, ", ")+" with its defaults (default: what was recorded)")

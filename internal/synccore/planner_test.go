@@ -305,3 +305,68 @@ func TestBalanceReload(t *testing.T) {
 		t.Errorf("%v %v", changes, err)
 	}
 }
+
+// BenchmarkLook is a step with one report of a pool of tasks, with a look on each
+// global state: without the section, and where all members are in balance.
+func BenchmarkLook(b *testing.B) {
+	for _, members := range []int{4, 64} {
+		for name, section := range map[string]string{
+			"none": "", "quiet": "    balance: {loads: .tasks, weights: .work, region: pool, every: 1ms}\n",
+		} {
+			b.Run(fmt.Sprintf("section=%s/members=%d/loads=64", name, members), func(b *testing.B) {
+				benchmarkLook(b, members, section)
+			})
+		}
+	}
+}
+
+func benchmarkLook(b *testing.B, members int, section string) {
+	b.Helper()
+	plans, err := synccore.Parse("b.yaml", fmt.Appendf(nil, `synchronizers:
+  pool:
+    members: {group: g, count: %d}
+    silence: {after: 1h, then: block}
+    state: {tasks: {list: int}, work: {list: float}}
+    predicates:
+      p: {when: "all(members, len(.tasks) == 0)", signal: []}
+%s`, members, section))
+	if err != nil {
+		b.Fatal(err)
+	}
+	core := synccore.New(plans[0], synccore.Options{Term: 1})
+	var out synccore.Output
+	now, seq := clocksync.Instant(0), make([]uint64, members)
+	row := func(m int) []scgs.Value {
+		tasks, work := make([]scgs.Value, 64), make([]scgs.Value, 64)
+		for i := range tasks {
+			tasks[i], work[i] = scgs.IntValue(int64(64*m+i)), scgs.FloatValue(1+float64(i%5))
+		}
+		return []scgs.Value{scgs.ListValue(scgs.Int, tasks...), scgs.ListValue(scgs.Float, work...)}
+	}
+	rows := make([][]scgs.Value, members)
+	report := func(m int) {
+		now += 2_000_000
+		seq[m]++
+		at := clocksync.Stamp{Domain: "d", Mono: now, Within: clocksync.Unbounded}
+		core.Step(now, &synccore.Input{Kind: synccore.InBatch, From: member(m), Batch: &wire.Batch{
+			Member: member(m), Incarnation: 1, Reports: []wire.Report{{Seq: seq[m], At: at, Row: rows[m]}},
+			Evidence: wire.Evidence{Seq: seq[m], At: at}, Regions: []wire.Region{{Name: "pool", Entry: 1, Since: 1}},
+		}}, &out)
+	}
+	for m := range members {
+		rows[m] = row(m)
+		core.Step(now, &synccore.Input{Kind: synccore.InHello, From: member(m), Hello: &wire.Hello{Member: member(m), Incarnation: 1, Domain: "d"}}, &out)
+	}
+	for m := range members {
+		report(m)
+	}
+	b.ReportAllocs()
+	i := 0
+	for b.Loop() {
+		report(i % members)
+		i++
+	}
+	if s := core.Status(now).Balance; s != nil && (s.Plans > 0 || s.Looks == 0) {
+		b.Fatalf("%+v", s)
+	}
+}
