@@ -128,7 +128,11 @@ func once(ctx context.Context, f *flags, strategy string) (*outcome, error) {
 	if err = errors.Join(err, s.Close()); err != nil {
 		return nil, err
 	}
-	return seen.outcome(f, results)
+	out, err := seen.outcome(f, results)
+	if err == nil && uint64(out.received) > s.Stats().Moves { //nolint:gosec // It is no negative number.
+		err = fmt.Errorf("%d tasks were moved, and %d moves ordered", out.received, s.Stats().Moves)
+	}
+	return out, err
 }
 
 // crew runs the members to their end.

@@ -150,8 +150,8 @@ func (c *compiler) balance() {
 }
 
 func (c *compiler) balanceTimes(at string, s *Balance) {
-	if s.Every < leastEvery {
-		c.report(at+".every", -1, fmt.Sprintf("%v is too short between two plans: use at least %v", s.Every, leastEvery), "")
+	if s.Every < leastEvery || s.Every > maxExpiry {
+		c.report(at+".every", -1, fmt.Sprintf("%v between two looks: it has to be from %v to %v", s.Every, leastEvery, maxExpiry), "")
 	}
 	if s.Expires <= 0 || s.Expires > maxExpiry {
 		c.report(at+".expires", -1, fmt.Sprintf("a signal expires after more than 0 and at most %v", maxExpiry), "")

@@ -259,7 +259,7 @@ func TestBalanceFaults(t *testing.T) {
 		"    balance: {loads: .tasks, region: r, alpha: 1}\n":                                                "5:48: synchronizers.g.balance.alpha: 1 must be above 1; 1.5 to 2.5 is usual",
 		"    balance: {loads: .tasks, region: r, alpha: .inf}\n":                                             "balance.alpha: ",
 		"    balance: {loads: .tasks, region: r, strategy: best}\n":                                          `balance.strategy: "best" is none of pegasus, greedy, largest, none`,
-		"    balance: {loads: .tasks, region: r, every: 1us}\n":                                              "balance.every: 1µs is too short between two plans: use at least 1ms",
+		"    balance: {loads: .tasks, region: r, every: 1us}\n":                                              "balance.every: 1µs between two looks: it has to be from 1ms to 1h0m0s",
 		"    balance: {loads: .tasks, region: r, transit: 0s}\n":                                             "balance.transit: a load is under way for more than 0 and at most 1h0m0s",
 		"    balance: {loads: .tasks, region: r, when: .on}\n":                                               "balance.when: ",
 		"    balance: {loads: .tasks, region: a b}\n":                                                        `balance.region: region "a b": use letters, digits, - and _, at most 64`,
