@@ -122,5 +122,9 @@ func ablationText(r *ablation.Report) string {
 		}
 		rows = append(rows, row)
 	}
-	return text + tabulate(rows)
+	text += tabulate(rows)
+	if r.Differs > 0 {
+		text += fmt.Sprintf("from line %d on this build comes to something else than was recorded: what is taken to be under way is not what was\n", r.Differs)
+	}
+	return text
 }

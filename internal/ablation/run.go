@@ -68,6 +68,10 @@ type Report struct {
 	Loads        int      `json:"loads"`
 	Reports      int      `json:"reports"`
 	Moved        int      `json:"moved"` // loads that were with several members
+	// Differs is the first line of the journal from which on this build comes to
+	// something else than was recorded, so that what is taken to be under way is not
+	// what was; 0: none.
+	Differs int `json:"differs"`
 	Views        []Counts `json:"views"`
 }
 
@@ -98,7 +102,7 @@ func Run(journal io.ReadSeeker, opt Options) (*Report, error) {
 	}
 	r := &Report{
 		Synchronizer: j.Plan.Name, Strategy: config.Strategy, Stop: opt.Stop, Work: opt.Work, Loads: len(t.loads), Reports: t.reports,
-		Views: []Counts{a.views[0].Counts, a.views[1].Counts},
+		Views: []Counts{a.views[0].Counts, a.views[1].Counts}, Differs: a.differs,
 	}
 	names := map[string]bool{}
 	for _, l := range t.lives {
@@ -172,6 +176,7 @@ type ablation struct {
 	state   [2]uint64 // epoch and number of the global state that was judged last
 	flights []synccore.Flight
 	now     clocksync.Instant // of the step, by the synchronizer's clock
+	differs int
 }
 
 // replay steps a machine through the recorded inputs, and decides whenever one of the
@@ -184,6 +189,7 @@ func (a *ablation) replay(r io.Reader) error {
 	a.core = synccore.New(j.Plan, j.Header.Options())
 	var rec synccore.Record
 	var out synccore.Output
+	var digest synccore.Digest
 	for {
 		if err := j.Next(&rec); errors.Is(err, io.EOF) {
 			return nil
@@ -193,6 +199,9 @@ func (a *ablation) replay(r io.Reader) error {
 		a.now = rec.Now
 		before := a.core.UnderWay(nil)
 		a.core.Step(rec.Now, &rec.Input, &out)
+		if digest.Add(&out); a.differs == 0 && !rec.Broken && digest.Sum() != rec.Out {
+			a.differs = j.Line()
+		}
 		for _, e := range out.Epochs {
 			a.members = slices.Clone(e.Members)
 			if e.Epoch == 0 {

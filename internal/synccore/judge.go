@@ -82,7 +82,6 @@ func (c *Core) opened(out *Output) {
 	c.noteChanged()
 	c.carryOn(out)
 	c.unsettle()
-	c.balance(out)
 	c.heard = clocksync.MinInstant
 }
 

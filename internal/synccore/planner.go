@@ -21,6 +21,7 @@ type planner struct {
 	strategy balance.Strategy
 	resting  map[string]clocksync.Instant // until when a member whose order came to nothing gets no other
 	flights  []*flight                    // in the order of their decisions
+	fresh    bool                         // a global state was opened in this step
 	stirred  bool                         // the global state is another one than at the last look, or what is under way
 	due      clocksync.Instant            // no look before
 	again    clocksync.Instant            // when a load that rests may move; MaxInstant: none does
@@ -113,7 +114,7 @@ func (c *Core) regroupPlanner() {
 		from, to := c.inNow(f.from), c.inNow(f.to)
 		return from == nil || to == nil || from.incarnation != f.source || to.incarnation != f.target
 	})
-	p.stirred, p.idle = true, false
+	p.fresh, p.stirred, p.idle = false, true, false
 }
 
 // inNow is the member of that name in the epoch, or nil.
@@ -127,8 +128,8 @@ func (c *Core) inNow(name string) *member {
 
 // unsettle notes a new global state.
 func (c *Core) unsettle() {
-	if c.planner != nil {
-		c.planner.stirred = true
+	if p := c.planner; p != nil {
+		p.fresh, p.stirred = true, true
 	}
 }
 
@@ -201,7 +202,7 @@ func (c *Core) balanceWake() clocksync.Instant {
 
 // planning reports whether there is a global state to plan on.
 func (c *Core) planning() bool {
-	return c.planner != nil && c.planningTuple()
+	return c.planner != nil && (c.tuple || c.planner.fresh) && !c.paused && len(c.removing) == 0
 }
 
 // next is when to look again.
@@ -220,10 +221,17 @@ func (p *planner) next() clocksync.Instant {
 }
 
 // balance looks at the global state in force, if it is time, and has loads moved
-// where the strategy finds a move.
+// where the strategy finds a move. Of several that a step has opened it takes the last,
+// which may be over: where members change faster than they are heard, none is in force
+// at the end of a step.
 func (c *Core) balance(out *Output) {
 	p := c.planner
-	if !c.planning() || c.now < p.next() {
+	if p == nil {
+		return
+	}
+	ready := c.planning() && c.now >= p.next()
+	p.fresh = false
+	if !ready {
 		return
 	}
 	p.stirred, p.again, p.due = false, clocksync.MaxInstant, c.now.Add(p.set.Every)

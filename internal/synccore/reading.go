@@ -75,12 +75,9 @@ func (r *Reader) Holds(p *predicates.Program, names []string, rows [][]scgs.Valu
 // open: its number within the epoch, and the states that held together, by name. What
 // it returns is for the caller to keep.
 func (c *Core) InForce() (epoch, index uint64, parts []Part, ok bool) {
-	if !c.planningTuple() {
+	if !c.tuple || c.paused || len(c.removing) > 0 {
 		return 0, 0, nil, false
 	}
 	c.parts = c.det.Witness(c.parts[:0])
 	return c.ev.Epoch, c.ev.Index, c.witness(nil), true
 }
-
-// planningTuple reports whether a global state of enough members is open.
-func (c *Core) planningTuple() bool { return c.tuple && !c.paused && len(c.removing) == 0 }
