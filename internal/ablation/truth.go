@@ -17,6 +17,7 @@ import (
 // span is a state that a member truly had, by the clock of all.
 type span struct {
 	from, to clocksync.Instant
+	alive    clocksync.Instant // the last sign of it
 	seq      uint64
 	ended    bool // it is no state but the end of one
 	row      []scgs.Value
@@ -116,7 +117,7 @@ func (t *truth) batch(now clocksync.Instant, b *wire.Batch, reader *synccore.Rea
 		if at < len(l.spans) && l.spans[at].seq == r.Seq {
 			continue
 		}
-		one := span{from: r.At.Mono, seq: r.Seq}
+		one := span{from: r.At.Mono, alive: r.At.Mono, seq: r.Seq}
 		if r.End {
 			one.ended = true
 		} else {
@@ -128,6 +129,9 @@ func (t *truth) batch(now clocksync.Instant, b *wire.Batch, reader *synccore.Rea
 	}
 	if b.Evidence.Seq > 0 {
 		note(b.Evidence.At.Mono)
+		if s := l.span(b.Evidence.Seq); s != nil {
+			s.alive = max(s.alive, b.Evidence.At.Mono)
+		}
 	}
 	l.left = l.left || b.Leaving
 }
@@ -145,7 +149,7 @@ func (t *truth) close() {
 			if k+1 < len(l.spans) {
 				s.to = l.spans[k+1].from
 				if l.spans[k+1].seq != s.seq+1 {
-					s.to = s.from // Of what was lost nothing is known.
+					s.to = s.alive + 1 // Of what was lost nothing is known.
 				}
 			}
 			for n, name := range s.Loads {
@@ -182,7 +186,10 @@ func (t *truth) at(name string, now clocksync.Instant) *span {
 
 // state is the state of a member by its number.
 func (t *truth) state(name string, incarnation, seq uint64) *span {
-	l := t.life(name, incarnation)
+	return t.life(name, incarnation).span(seq)
+}
+
+func (l *life) span(seq uint64) *span {
 	k := sort.Search(len(l.spans), func(k int) bool { return l.spans[k].seq >= seq })
 	if k < len(l.spans) && l.spans[k].seq == seq {
 		return &l.spans[k]
