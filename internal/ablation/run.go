@@ -60,19 +60,19 @@ type Counts struct {
 
 // Report is what a journal comes to.
 type Report struct {
-	Synchronizer string   `json:"synchronizer"`
-	Strategy     string   `json:"strategy"`
-	Stop         string   `json:"stop"` // empty: nobody has a load
-	Work         string   `json:"work"` // empty: somebody has one, or one is under way
-	Members      int      `json:"members"`
-	Loads        int      `json:"loads"`
-	Reports      int      `json:"reports"`
-	Moved        int      `json:"moved"` // loads that were with several members
+	Synchronizer string `json:"synchronizer"`
+	Strategy     string `json:"strategy"`
+	Stop         string `json:"stop"` // empty: nobody has a load
+	Work         string `json:"work"` // empty: somebody has one, or one is under way
+	Members      int    `json:"members"`
+	Loads        int    `json:"loads"`
+	Reports      int    `json:"reports"`
+	Moved        int    `json:"moved"` // loads that were with several members
 	// Differs is the first line of the journal from which on this build comes to
 	// something else than was recorded, so that what is taken to be under way is not
 	// what was; 0: none.
-	Differs int `json:"differs"`
-	Views        []Counts `json:"views"`
+	Differs int      `json:"differs"`
+	Views   []Counts `json:"views"`
 }
 
 // Run judges the two views of a journal. The error is about the journal or the
