@@ -13,7 +13,7 @@ func modelOf(c Config, powers []float64, weights ...[]float64) *model {
 	s := &State{}
 	for i, p := range powers {
 		name := string(rune('a' + i))
-		s.Nodes = append(s.Nodes, Node{name, p, 1})
+		s.Nodes = append(s.Nodes, Node{Name: name, Power: p, Share: 1})
 		for j, w := range weights[i] {
 			s.Loads = append(s.Loads, Load{Name: name + string(rune('1'+j)), Node: name, Weight: w})
 		}
@@ -122,7 +122,7 @@ func TestEquations(t *testing.T) {
 	c := Default()
 	c.Beta, c.Gamma, c.Waiting = 0.25, 0.75, ByCount
 	s := &State{
-		Nodes: []Node{{"a", 4, 0.5}, {"b", 2, 1}, {"c", 4, 0.75}},
+		Nodes: []Node{{Name: "a", Power: 4, Share: 0.5}, {Name: "b", Power: 2, Share: 1}, {Name: "c", Power: 4, Share: 0.75}},
 		Loads: []Load{
 			{Name: "r", Node: "a", Weight: 3, Running: true},
 			{Name: "s", Node: "a", Weight: 5},

@@ -101,6 +101,8 @@ func (m *model) readNodes() {
 			p.Note = "it has no name"
 		case seen[n.Name]:
 			p.Note = "another node has the same name"
+		case n.Note != "":
+			p.Note = n.Note
 		case !(n.Power >= 0 && n.Power <= huge):
 			p.Note = fmt.Sprintf("its power %v is not from 0 to %g", n.Power, huge)
 		case !(n.Share >= 0 && n.Share <= 1):

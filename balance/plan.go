@@ -79,11 +79,12 @@ const (
 	Resting                // the load moved a short while ago
 	NoReturn               // the load would go back where it came from
 	Stale                  // the state has changed since the plan
+	Unsent                 // the order to its node has no room for it
 )
 
 // String is the word for a reason.
 func (r Reason) String() string {
-	return [...]string{"bad node", "bad load", "no gain", "no target", "resting", "no return", "stale"}[r]
+	return [...]string{"bad node", "bad load", "no gain", "no target", "resting", "no return", "stale", "unsent"}[r]
 }
 
 // Refusal is something that a strategy did not do, and why. Fields that do not
@@ -112,8 +113,12 @@ func (r *Refusal) String() string {
 
 // String is one line that says why this load and why that target.
 func (m *Move) String() string {
+	return fmt.Sprintf("move %s (%s) from %s to %s: %s", m.Load, short(m.Weight), m.From, m.To, m.Why())
+}
+
+// Why says why this load, and why that target.
+func (m *Move) Why() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "move %s (%s) from %s to %s: ", m.Load, short(m.Weight), m.From, m.To)
 	if m.Of > 0 {
 		fmt.Fprintf(&b, "rank %s is the least acceptable of %d (attraction %s, deviation %s), quality %s the highest acceptable of %d (attraction %s, availability %s); ",
 			short(m.Rank), m.Of, short(m.Attraction), short(m.Deviation), short(m.Quality), m.Targets, short(m.Pull), short(m.Spare))
@@ -130,6 +135,13 @@ func (m *Move) String() string {
 func (p *Plan) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s at %s: %s\n", p.Strategy, seconds(float64(p.At)/1e9), p.Verdict)
+	b.WriteString(p.Details())
+	return b.String()
+}
+
+// Details is String without its first line, of strategy, instant and verdict.
+func (p *Plan) Details() string {
+	var b strings.Builder
 	fmt.Fprintf(&b, "longest queue %s, with %d moves %s\n", seconds(p.Before), len(p.Moves), seconds(p.After))
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprint(w, "NODE\tCLASS\tINDEX\tAVAILABLE\tLOADS\tWORK\tQUEUE\tTHEN\n")

@@ -14,6 +14,9 @@ type Node struct {
 	// the mean over the cores. The paper sums the shares of the cores and the
 	// powers of the cores, which would count the cores twice.
 	Share float64
+	// Note says why the node is to be left alone, whatever else stands here: its
+	// loads count nowhere, and it is given none. Empty: it is not.
+	Note string
 }
 
 // Load is a piece of work that can be given to another node: a thread, a task

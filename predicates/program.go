@@ -12,6 +12,7 @@ import (
 type Program struct {
 	env    *Env
 	src    string
+	shift  int // of places in what was parsed against src, in runes
 	tree   node
 	result scgs.Field
 	root   value

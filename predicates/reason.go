@@ -64,7 +64,7 @@ func (p *Program) describe(c cause, s *Scope) string {
 		return fmt.Sprintf("member %s had no value for %s in the global state before", s.members[c.member].Name, e.State[c.field].Name)
 	case noCause, emptyGroup, emptyList, noElement, noMatch, divisionByZero, notANumber, intOverflow:
 	}
-	line, column := position(p.src, int(c.member))
+	line, column := position(p.src, int(c.member)-p.shift)
 	return fmt.Sprintf("%s at %d:%d", faults[c.code], line, column)
 }
 

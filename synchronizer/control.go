@@ -137,7 +137,7 @@ func (s Stats) named() (counters, fates map[string]uint64) {
 	}
 	return map[string]uint64{
 		"frames": s.Frames, "malformed": s.Malformed, "refused": s.Rejected, "probes": s.Probes, "pings": s.Pings,
-		"resends": s.Resends, "decisions": s.Decisions, "signals": s.Signals, "dropped": s.Dropped,
+		"resends": s.Resends, "decisions": s.Decisions, "moves": s.Moves, "signals": s.Signals, "dropped": s.Dropped,
 		"asked": s.Asked, "busy": s.Busy, "untold": s.Untold,
 	}, fates
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Event is what an observer is told: an [Epoch], a [Verdict], a [Fate], a
-// [Rejection], a [Clock], a [Program] or a [Reloaded]. It may be kept.
+// [Rejection], a [Clock], a [Program], a [Plan] or a [Reloaded]. It may be kept.
 type Event interface{ event() }
 
 // Epoch tells that a new set of members is in force.
@@ -32,6 +32,11 @@ type Reloaded struct{ synccore.Reload }
 // Program tells what became of a part of the program that the synchronizer runs.
 type Program struct{ synccore.ProgramEvent }
 
+// Plan tells what the section balance has decided, and why: a plan with moves, or
+// the first one after it that has none.
+type Plan struct{ synccore.Planned }
+
+func (Plan) event()      {}
 func (Program) event()   {}
 func (Reloaded) event()  {}
 func (Clock) event()     {}
@@ -51,9 +56,10 @@ type Stats struct {
 	Probes     uint64                             // sent
 	Pings      uint64                             // answered: members measuring their clocks
 	Resends    uint64                             // asked for
-	Decisions  uint64                             // firings of predicates
+	Decisions  uint64                             // firings of predicates, and plans of the section balance with moves
 	Suppressed uint64                             // firings that a cooldown kept back
 	Panics     uint64                             // of predicates written in Go
+	Moves      uint64                             // of loads, that the section balance has ordered
 	Signals    uint64                             // signals sent, without repetitions
 	Fates      map[control.Fate]uint64            // by final fate
 	ByName     map[string]map[control.Fate]uint64 // by the signal's name and final fate

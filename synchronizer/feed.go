@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -17,6 +18,7 @@ const (
 	maxEvents   = 1024                  // that wait to be told; more are counted
 	eventPause  = 50 * time.Millisecond // between two rounds of telling
 	maxWatched  = 64                    // states of a witness
+	maxPlanned  = 32                    // members, moves and refusals of a plan
 	nanoSeconds = int64(time.Second)
 )
 
@@ -109,6 +111,14 @@ func (s *Synchronizer) tellRound(first timedEvent) {
 	flush()
 }
 
+// shortPlan is a plan without what one message may have no room for.
+func shortPlan(o map[string]any, p *synccore.PlanStatus) map[string]any {
+	o["nodes"], o["nodes_left_out"] = p.Nodes[:min(maxPlanned, len(p.Nodes))], max(0, len(p.Nodes)-maxPlanned)
+	o["moves"], o["moves_left_out"] = p.Moves[:min(maxPlanned, len(p.Moves))], max(0, len(p.Moves)-maxPlanned)
+	o["refused"], o["left_out"] = p.Refused[:min(maxPlanned, len(p.Refused))], p.LeftOut+max(0, len(p.Refused)-maxPlanned)
+	return o
+}
+
 func (s *Synchronizer) line(o map[string]any, wall int64) []byte {
 	o["time"] = time.Unix(wall/nanoSeconds, wall%nanoSeconds).UTC().Format(time.RFC3339Nano)
 	o["synchronizer"] = s.name
@@ -128,6 +138,9 @@ func watchedObjects(e Event) []map[string]any {
 			all = append(all, map[string]any{"event": "lost", "member": d.Name, "reason": d.Reason})
 		}
 		return append(all, Object(e))
+	case Plan:
+		p := e.Status()
+		return []map[string]any{shortPlan(planObject(&p), &p)}
 	case Verdict:
 		out := len(e.Witness) - maxWatched
 		if out <= 0 {

@@ -406,6 +406,9 @@ func events(out *synccore.Output, tell func(Event)) {
 	for _, p := range out.Program {
 		tell(Program{p})
 	}
+	for i := range out.Plans {
+		tell(Plan{out.Plans[i]})
+	}
 	for _, c := range out.Clocks {
 		tell(Clock{c})
 	}
@@ -474,6 +477,12 @@ func (l *loop) countStep() {
 	for i := range out.Verdicts {
 		if out.Verdicts[i].Fired {
 			s.Decisions++
+		}
+	}
+	for i := range out.Plans {
+		if p := &out.Plans[i]; p.Decision.Number > 0 {
+			s.Decisions++
+			s.Moves += uint64(len(p.Plan.Moves))
 		}
 	}
 	for _, f := range out.Fates {

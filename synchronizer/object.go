@@ -37,6 +37,9 @@ func Object(event Event) map[string]any {
 		return map[string]any{"event": "reload", "accepted": true, "configuration": e.Config, "changes": list(e.Changes)}
 	case Program:
 		return programObject(&e)
+	case Plan:
+		p := e.Status()
+		return planObject(&p)
 	case Rejection:
 		return map[string]any{"event": "refused", "from": e.From, "reason": e.Reason}
 	}
@@ -67,6 +70,15 @@ func verdictObject(v *Verdict) map[string]any {
 	o["held_seconds"], o["same_clock"] = v.Span.Certain().Seconds(), v.Span.SameClock
 	o["bound_seconds"], o["bound_sources"] = v.Bound.Seconds(), v.Sources
 	return o
+}
+
+func planObject(p *synccore.PlanStatus) map[string]any {
+	return map[string]any{
+		"event": "plan", "decision": p.Decision, "epoch": p.Epoch, "state": p.Index, "partial": p.Partial,
+		"strategy": p.Strategy, "verdict": p.Verdict,
+		"longest_before_seconds": p.Before, "longest_after_seconds": p.After,
+		"nodes": p.Nodes, "moves": p.Moves, "refused": p.Refused, "left_out": p.LeftOut,
+	}
 }
 
 // list makes the empty list of nil, where JSON would have null.

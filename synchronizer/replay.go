@@ -192,6 +192,11 @@ func (p *replay) step(rec *synccore.Record) {
 			p.result.Decisions++
 		}
 	}
+	for i := range p.out.Plans {
+		if p.out.Plans[i].Decision.Number > 0 {
+			p.result.Decisions++
+		}
+	}
 	if p.opt.Observe != nil {
 		events(&p.out, func(e Event) { p.opt.Observe(at, e) })
 	}

@@ -3,12 +3,14 @@ package main
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cockroachdb/datadriven"
 
+	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -130,12 +132,33 @@ func everyEvent() map[string]any {
 			Inputs: 30, Decisions: 1, FirstDifference: 7, Why: "it was cut", Differences: 3,
 		}, true},
 		"stopped-journal": stopped{synchronizer.Stats{Frames: 1, Journal: synchronizer.JournalStats{Inputs: 5, Lost: 2, Bytes: 700}}},
+		"plan":            planned(1),
+		"plan-idle":       planned(0),
 		"stopped":         stopped{synchronizer.Stats{Frames: 1}},
 		"stopped-busy": stopped{synchronizer.Stats{
 			Frames: 1200, Malformed: 2, Rejected: 3, Probes: 40, Resends: 1, Decisions: 5, Signals: 9, Dropped: 6,
 			Fates: map[control.Fate]uint64{control.Applied: 7, control.NoSuchEntry: 2},
 		}},
 	}
+}
+
+// planned is a plan of three loads on the slower of two members, with so many moves.
+func planned(moves int) synchronizer.Plan {
+	set := balance.Default()
+	set.Moves = max(1, moves)
+	strategy, err := balance.New(set)
+	if err != nil {
+		panic(err)
+	}
+	s := balance.State{Nodes: []balance.Node{{Name: "w1", Power: 1, Share: 1}, {Name: "w2", Power: 2, Share: 1}, {Name: "w3", Note: "nothing is known of its state"}}}
+	for i := range 3 {
+		s.Loads = append(s.Loads, balance.Load{Name: strconv.Itoa(i + 1), Node: "w1", Weight: 2, Running: moves == 0})
+	}
+	one := synccore.Planned{Epoch: 2, Index: 41, Partial: true, Plan: strategy.Plan(0, &s)}
+	if moves > 0 {
+		one.Decision = control.Decision{Synchronizer: "gsync", Epoch: 2, Number: 9}
+	}
+	return synchronizer.Plan{Planned: one}
 }
 
 // TestEntries compares each entry as text and as JSON with testdata/entries.

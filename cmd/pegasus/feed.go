@@ -156,6 +156,10 @@ func (w *watcher) observe(e synchronizer.Event) {
 		}
 	case synchronizer.Program:
 		w.put(e)
+	case synchronizer.Plan:
+		if len(e.Plan.Moves) > 0 || w.verbose {
+			w.put(e)
+		}
 	case synchronizer.Fate:
 		if e.Signal.Predicate != wire.ProgramSignals || w.verbose {
 			w.put(e)

@@ -112,6 +112,9 @@ func statusText(s *synchronizer.Status) string {
 	for i := range s.Groups {
 		b.WriteString(groupText(&s.Groups[i]))
 	}
+	if s.Balance != nil {
+		fmt.Fprintf(&b, "balance   %s\n", balanceText(s.Balance))
+	}
 	if len(s.Memory) > 0 {
 		fmt.Fprintf(&b, "memory    %s\n", s.Memory)
 	}
@@ -268,6 +271,18 @@ func remark(p *synccore.PredicateStatus) string {
 		return fmt.Sprintf("certain for %s of %s", secondsText(p.Hold.Certain), secondsText(p.Hold.Wanted))
 	}
 	return ""
+}
+
+// balanceText tells how the section balance stands.
+func balanceText(p *synccore.BalanceStatus) string {
+	text := fmt.Sprintf("%s: %s, %d in balance, %s, %s", p.Strategy, count(p.Looks, "look"), p.Quiet, count(p.Plans, "plan"), count(p.Moves, "move"))
+	if p.Flights > 0 {
+		text += fmt.Sprintf("; %s under way", count(p.Flights, "load"))
+	}
+	if p.Last != nil {
+		text += "; last plan: " + p.Last.Verdict
+	}
+	return text
 }
 
 func signalsText(s *synchronizer.Status) string {

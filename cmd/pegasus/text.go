@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -58,6 +59,9 @@ func phrase(event any) string {
 		return e.text
 	case synchronizer.Program:
 		return programText(&e)
+	case synchronizer.Plan:
+		p := e.Status()
+		return planText(&p, len(p.Moves), len(p.Refused)+p.LeftOut)
 	case synchronizer.Reloaded:
 		return reloadedText(e.Config, e.Changes)
 	case kept:
@@ -207,6 +211,31 @@ func reloadedText(config string, changes []string) string {
 		return "reloaded " + config + ": nothing is different"
 	}
 	return "reloaded " + config + ": " + strings.Join(changes, "; ")
+}
+
+// planText is one line of a plan, of which not all moves and refusals are at hand.
+func planText(p *synccore.PlanStatus, moves, refused int) string {
+	line := "no load moves (" + p.Strategy + "): " + p.Verdict
+	if moves > 0 {
+		parts := make([]string, len(p.Moves))
+		for i, m := range p.Moves {
+			parts[i] = fmt.Sprintf("%s from %s to %s", m.Load, m.From, m.To)
+		}
+		line = fmt.Sprintf("%s (%s, decision %s): %s; longest queue %s, then %s: %s", count(moves, "move"), p.Strategy, p.Decision, p.Verdict,
+			queueText(p.Before), queueText(p.After), someOf(parts, moves))
+	}
+	if refused > 0 {
+		line += fmt.Sprintf("; %d refused", refused)
+	}
+	return line
+}
+
+// queueText is a queue in seconds, nil without end.
+func queueText(seconds *float64) string {
+	if seconds == nil {
+		return "without end"
+	}
+	return secondsText(*seconds)
 }
 
 // some lists the first names and counts the others.

@@ -40,6 +40,14 @@ type liveEvent struct {
 	Configuration                                     string
 	Changes                                           []string
 	Lines                                             uint64
+
+	Strategy, Verdict string
+	Before            *float64               `json:"longest_before_seconds"`
+	After             *float64               `json:"longest_after_seconds"`
+	Moves             []synccore.PlanMove    `json:"moves"`
+	MovesLeftOut      int                    `json:"moves_left_out"`
+	Refused           []synccore.PlanRefusal `json:"refused"`
+	LeftOut           int                    `json:"left_out"`
 }
 
 // decodeEvent reads a line.
@@ -85,6 +93,9 @@ func (e *liveEvent) text() string {
 		return line
 	case "clock":
 		return strings.TrimSuffix(fmt.Sprintf("clock of %s is %s by %s", e.Member, e.Status, e.Source), " by ")
+	case "plan":
+		p := synccore.PlanStatus{Decision: e.Decision, Strategy: e.Strategy, Verdict: e.Verdict, Before: e.Before, After: e.After, Moves: e.Moves}
+		return planText(&p, len(e.Moves)+e.MovesLeftOut, len(e.Refused)+e.LeftOut)
 	case "refused":
 		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
 	case "reload":

@@ -105,8 +105,66 @@ func whyText(e *synccore.Explanation) string {
 	if e.Last != nil {
 		b.WriteString("\n" + decisionText(e.Last))
 	}
+	if e.Balance != nil {
+		b.WriteString("\n" + balanceDetails(e.Balance))
+	}
 	return printableLines(b.String())
 }
+
+// balanceDetails are the loads under way and the last plan.
+func balanceDetails(p *synccore.BalanceStatus) string {
+	var b strings.Builder
+	b.WriteString(balanceText(p) + "\n")
+	if len(p.UnderWay) > 0 {
+		rows := [][]string{{"LOAD", "FROM", "TO", "WEIGHT", "DECISION", "SINCE", ""}}
+		for _, f := range p.UnderWay {
+			rows = append(rows, []string{f.Load, f.From, f.To, digits(f.Weight), f.Decision, secondsText(f.Ago), f.Phase})
+		}
+		b.WriteString("\n" + tabulate(rows))
+	}
+	if p.Last == nil {
+		return b.String()
+	}
+	l := p.Last
+	fmt.Fprintf(&b, "\nlast plan, on global state %d of epoch %d: longest queue %s, with %s %s\n",
+		l.Index, l.Epoch, queueText(l.Before), count(len(l.Moves), "move"), queueText(l.After))
+	rows := [][]string{{"MEMBER", "CLASS", "INDEX", "AVAILABLE", "LOADS", "WORK", "QUEUE", "THEN"}}
+	for i := range l.Nodes {
+		n := &l.Nodes[i]
+		if n.Note != "" {
+			rows = append(rows, []string{n.Name, "left alone: " + n.Note})
+			continue
+		}
+		rows = append(rows, []string{
+			n.Name, n.Class, digits(n.Index), digits(n.Available), strconv.Itoa(n.Loads), digits(n.Work), queueText(n.Queue), queueText(n.Then),
+		})
+	}
+	b.WriteString(tabulate(rows))
+	for _, m := range l.Moves {
+		fmt.Fprintf(&b, "move %s (%s) from %s to %s: %s\n", m.Load, digits(m.Weight), m.From, m.To, m.Why)
+	}
+	for _, r := range l.Refused {
+		b.WriteString(refusalText(&r) + "\n")
+	}
+	if l.LeftOut > 0 {
+		fmt.Fprintf(&b, "and %d more refused\n", l.LeftOut)
+	}
+	return b.String()
+}
+
+// refusalText is a line as a plan has it.
+func refusalText(r *synccore.PlanRefusal) string {
+	words := []string{"refused"}
+	for _, part := range [][2]string{{"", r.Load}, {"on ", r.From}, {"to ", r.To}} {
+		if part[1] != "" {
+			words = append(words, part[0]+part[1])
+		}
+	}
+	return strings.Join(words, " ") + ": " + r.Reason + ": " + r.Detail
+}
+
+// digits gives three of them.
+func digits(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
 func firedText(e *synccore.Explanation) string {
 	switch e.Fired {

@@ -40,6 +40,7 @@ type Plan struct {
 	groups  []targetGroup             // other groups that signals go to
 	source  *Source
 	program *program.Plan // that it runs on its members, nil if there is none
+	balance *Balancing    // that moves loads between them, nil if there is none
 }
 
 // Summary reports whether the level has a summary for its parent.
@@ -188,6 +189,7 @@ func compile(sec *Section, report reporter) *Plan {
 		report("process", -1, "only a thread-level synchronizer has a process: its members are the threads of one", "")
 	}
 	c.predicates()
+	c.balance()
 	c.summary()
 	return c.plan
 }
@@ -479,13 +481,18 @@ func (c *compiler) summary() {
 func (c *compiler) program(at, src string, compile func(string) (*predicates.Program, error)) *predicates.Program {
 	program, err := compile(src)
 	if err == nil {
-		c.plan.prev = c.plan.prev || program.Uses().Prev
-		c.charge(at, program)
-		c.plan.uses = append(c.plan.uses, use{at, program.Uses()})
+		c.account(at, program)
 		return program
 	}
 	c.refuse(at, src, err)
 	return nil
+}
+
+// account notes what a program costs and uses.
+func (c *compiler) account(at string, p *predicates.Program) {
+	c.plan.prev = c.plan.prev || p.Uses().Prev
+	c.charge(at, p)
+	c.plan.uses = append(c.plan.uses, use{at, p.Uses()})
 }
 
 // refuse reports a fault in a text.

@@ -28,6 +28,8 @@ type Synchronizer struct {
 	// Memory declares the synchronizer's own variables.
 	Memory     Variables               `yaml:"memory"`
 	Predicates yamlconf.Map[Predicate] `yaml:"predicates"`
+	// Balance has loads moved between the members; nil: there is no such section.
+	Balance *Balance `yaml:"balance" json:",omitempty"`
 	// Summary gives the member's state at the parent, an expression a field.
 	Summary yamlconf.Map[string] `yaml:"summary"`
 }

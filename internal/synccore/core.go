@@ -84,8 +84,9 @@ type Core struct {
 	memory    []scgs.Value
 	decisions uint64
 
-	others map[string]*otherGroup // that signals go to
-	exec   *execution             // of the program that the machine runs, nil if there is none
+	others  map[string]*otherGroup // that signals go to
+	planner *planner               // of the section balance, nil if there is none
+	exec    *execution             // of the program that the machine runs, nil if there is none
 
 	outbox    []*pending
 	again     clocksync.Instant // when the next of them is due; MinInstant: something has changed
@@ -130,6 +131,7 @@ func New(plan *Plan, opt Options) *Core {
 	if plan.prev {
 		c.scope.KeepPrev()
 	}
+	c.keepPlanner()
 	c.listen()
 	for i, v := range plan.memory {
 		c.setMemory(i, v.initial())
@@ -185,6 +187,14 @@ func (c *Core) Carrier(name string) string {
 		return m.carrier
 	}
 	return ""
+}
+
+// Incarnation is that of a member, 0 if it is not known.
+func (c *Core) Incarnation(name string) uint64 {
+	if m := c.members[name]; m != nil {
+		return m.incarnation
+	}
+	return 0
 }
 
 // Epoch is the number of the epoch in force, 0 before the first and while there
@@ -289,6 +299,7 @@ func (c *Core) settle(in *Input, out *Output) {
 	}
 	c.holds(out)
 	c.carryOn(out)
+	c.balance(out)
 	if !in.More {
 		c.probe(out)
 	}
@@ -317,7 +328,7 @@ func (c *Core) wake() clocksync.Instant {
 	for _, w := range c.runs {
 		wake = min(wake, w.due)
 	}
-	wake = min(wake, c.again, c.execWake())
+	wake = min(wake, c.again, c.execWake(), c.balanceWake())
 	if !c.opt.Local && (len(c.sorted) > 0 || c.exec != nil || c.listening()) {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}

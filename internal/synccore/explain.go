@@ -29,6 +29,9 @@ type Explanation struct {
 	Missing []Missing `json:"missing"`
 	// Last is the newest decision, nil before the first.
 	Last *LastDecision `json:"last_decision"`
+	// Balance is there in the explanation of the section balance alone, under the name
+	// [BalanceName]: it has the last plan in place of a decision.
+	Balance *BalanceStatus `json:"balance,omitempty"`
 }
 
 // Condition is a part of a predicate's text; see [predicates.Part].
@@ -57,7 +60,8 @@ type Missing struct {
 	// member has none), silent, gone, report (one is lost and asked for), evidence
 	// (that a state still holds), unknown (nothing is known of a member), clock (a
 	// member's has no bound), hold (its time runs), runs (its own detector has found
-	// nothing new), cooldown, target (nobody is known in the group its signal goes to), or
+	// nothing new), aside (the section balance leaves a member alone),
+	// rests (its last order came to nothing), cooldown, target (nobody is known in the group its signal goes to), or
 	// armed (it has fired, and has not been false since, or its until not true).
 	Kind   string `json:"kind"`
 	Member string `json:"member,omitempty"`
@@ -111,6 +115,9 @@ const maxMissing = 64
 // is not before that of the last step. It changes nothing; beside O(members) it
 // costs what [predicates.Program.Explain] does.
 func (c *Core) Explain(now clocksync.Instant, predicate string) (Explanation, bool) {
+	if predicate == BalanceName && c.planner != nil {
+		return c.explainBalance(now), true
+	}
 	i := c.ruleIndex(predicate)
 	if i < 0 {
 		return Explanation{}, false

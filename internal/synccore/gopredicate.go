@@ -100,6 +100,9 @@ func (c *compiler) goPredicate(g *GoPredicate) {
 	if err := wire.CheckToken("predicate", g.Name); err != nil {
 		c.report(at, -1, err.Error(), "")
 	}
+	if g.Name == BalanceName && c.plan.balance != nil {
+		c.report(at, -1, "the section balance has that name", "give the predicate another one")
+	}
 	if slices.ContainsFunc(c.plan.rules, func(r *rule) bool { return r.name == g.Name }) {
 		c.report(at, -1, "there is a predicate of that name already", "give it another name")
 	}

@@ -18,7 +18,7 @@ type Sent struct {
 }
 
 // Sends lists the signals of the plan's predicates, in the order in which these
-// are judged.
+// are judged, and that of the section balance.
 func (p *Plan) Sends() []Sent {
 	var list []Sent
 	for _, r := range p.rules {
@@ -32,6 +32,9 @@ func (p *Plan) Sends() []Sent {
 			}
 			list = append(list, s)
 		}
+	}
+	if p.balance != nil {
+		list = append(list, p.balance.sent())
 	}
 	return list
 }

@@ -221,6 +221,7 @@ func (c *Core) take(m *member, r *wire.Report, out *Output) {
 		out.refuse(ClassOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, r.At, reason))
 	}
 	c.tellRuns(m, r)
+	c.landed(m, r)
 	m.last = r.Seq
 }
 

@@ -75,6 +75,7 @@ type Output struct {
 	Clocks   []Clock
 	Reloads  []Reload
 	Program  []ProgramEvent
+	Plans    []Planned
 
 	// Refused says why a body was not taken; empty if it was.
 	Refused string
@@ -198,6 +199,6 @@ func (o *Output) reset() {
 	o.Welcomes, o.Probes, o.Resends, o.Signals = o.Welcomes[:0], o.Probes[:0], o.Resends[:0], o.Signals[:0]
 	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
 	o.Fates, o.Rejected, o.Clocks = o.Fates[:0], o.Rejected[:0], o.Clocks[:0]
-	o.Reloads, o.Program, o.Refused = o.Reloads[:0], o.Program[:0], ""
+	o.Reloads, o.Program, o.Plans, o.Refused = o.Reloads[:0], o.Program[:0], o.Plans[:0], ""
 	o.Suppressed, o.Failed, o.Wake = 0, "", clocksync.MaxInstant
 }

@@ -81,6 +81,7 @@ func (c *Core) opened(out *Output) {
 	c.judge(&c.ev.Span, c.ev.Step, out)
 	c.noteChanged()
 	c.carryOn(out)
+	c.unsettle()
 	c.heard = clocksync.MinInstant
 }
 
@@ -435,7 +436,7 @@ func (c *Core) parentSignal(sig *control.Signal) {
 // probe asks for the evidence without which nothing more can be decided. A member
 // is asked once for all that several detectors lack of it.
 func (c *Core) probe(out *Output) {
-	if c.opt.Local || len(c.plan.rules) == 0 && c.exec == nil {
+	if c.opt.Local || len(c.plan.rules) == 0 && c.exec == nil && c.planner == nil {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])

@@ -43,6 +43,7 @@ type member struct {
 	late     wire.Evidence // of a state behind the gap
 	regions  []wire.Region
 	state    scgs.Change // in the tuple in force
+	reading  reading     // of a state, for the section balance
 
 	probes    int               // out since the last evidence
 	asked     clocksync.Instant // when the first of them went out
@@ -290,6 +291,7 @@ func (c *Core) nextEpoch(out *Output) bool {
 	c.begun = c.begun || !c.paused
 	c.rearm()
 	c.resetScope()
+	c.regroupPlanner()
 	e := Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
 	for _, m := range c.inEpoch {
 		e.Members = append(e.Members, m.name)

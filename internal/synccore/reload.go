@@ -20,11 +20,12 @@ type Reload struct {
 	Changes []string
 }
 
-// canonical is a predicate as text: equal texts mean the same.
-func canonical(p *Predicate) string {
+// canonical is a predicate or another part of a section as text: equal texts mean
+// the same.
+func canonical(p any) string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(fmt.Sprintf("synccore: a predicate does not encode: %v", err))
+		panic(fmt.Sprintf("synccore: %T does not encode: %v", p, err))
 	}
 	return string(text)
 }
@@ -45,6 +46,7 @@ func (p *Plan) Changes(to *Plan) ([]string, error) {
 		note("silence: from %s to %s", p.Silence, to.Silence)
 	}
 	list = append(list, compare("memory", p.variables(), to.variables(), func(a, b string) string { return "from " + a + " to " + b })...)
+	list = append(list, compare("balance", p.balanceTexts(), to.balanceTexts(), keysChanged)...)
 	return append(list, compare("predicate", p.texts(), to.texts(), keysChanged)...), nil
 }
 
@@ -125,13 +127,14 @@ func compare(what string, from, to map[string]string, change func(a, b string) s
 	for _, name := range slices.Compact(names) {
 		a, before := from[name]
 		b, after := to[name]
+		titled := strings.TrimSpace(what + " " + name)
 		switch {
 		case !before:
-			list = append(list, what+" "+name+" is new")
+			list = append(list, titled+" is new")
 		case !after:
-			list = append(list, what+" "+name+" is gone")
+			list = append(list, titled+" is gone")
 		case a != b:
-			list = append(list, what+" "+name+": "+change(a, b))
+			list = append(list, titled+": "+change(a, b))
 		}
 	}
 	return list
@@ -174,6 +177,7 @@ func (c *Core) reload(plan *Plan, out *Output) {
 	fresh := c.keepRules(old)
 	c.keepRuns(old)
 	c.execFresh(fresh, out)
+	c.keepPlanner()
 	if plan.Silence != old.Silence {
 		c.hearAgain(plan.heartbeat() != old.heartbeat(), out)
 	}

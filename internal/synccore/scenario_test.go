@@ -63,6 +63,8 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		return s.why(d.CmdArgs[0].Key)
 	case "figures":
 		return s.figures()
+	case "flights":
+		return s.flights()
 	}
 	in := s.input(d)
 	s.record.step(t, s.core, s.now, &in, &s.out)
@@ -121,6 +123,20 @@ func (s *story) why(predicate string) string {
 		lines = append(lines, s.json("last ", last))
 	}
 	return strings.Join(lines, "")
+}
+
+// flights is how the section balance stands.
+func (s *story) flights() string {
+	b := s.core.Status(s.now).Balance
+	if b == nil {
+		return "no section balance\n"
+	}
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s: %d looks, %d quiet, %d plans, %d moves\n", b.Strategy, b.Looks, b.Quiet, b.Plans, b.Moves)
+	for _, f := range b.UnderWay {
+		fmt.Fprintf(&text, "%s from %s to %s by %s: %s\n", f.Load, f.From, f.To, f.Decision, f.Phase)
+	}
+	return text.String()
 }
 
 func (s *story) json(what string, v any) string {
@@ -378,6 +394,10 @@ func (s *story) print() string {
 			}
 		}
 		b.WriteString("\n")
+	}
+	for i := range o.Plans {
+		p := &o.Plans[i]
+		fmt.Fprintf(&b, "plan %v on %d/%d: %s\n%s", p.Decision, p.Epoch, p.Index, p.Plan.Verdict, p.Plan.Details())
 	}
 	for _, a := range o.Signals {
 		for _, sig := range a.Msg.Signals {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
@@ -44,6 +45,7 @@ func JSONSchema() []byte {
 			"count": object{"anyOf": []any{positive, object{
 				"type": "object", "additionalProperties": false, "properties": object{"min": positive, "max": positive},
 			}}},
+			"balance":      structSchema(reflect.TypeFor[Balance]()),
 			"signal":       structSchema(reflect.TypeFor[Signal]()),
 			"predicate":    structSchema(reflect.TypeFor[Predicate]()),
 			"synchronizer": structSchema(reflect.TypeFor[Synchronizer]()),
@@ -110,6 +112,7 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[Signals](): {"anyOf": []any{
 		reference("signal"), object{"type": "array", "items": reference("signal")},
 	}},
+	reflect.TypeFor[*Balance](): reference("balance"),
 	reflect.TypeFor[Target](): {"anyOf": []any{
 		reference("expression"),
 		object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
@@ -123,6 +126,9 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[yamlconf.Map[Synchronizer]](): mapOf(tokenPattern, reference("synchronizer")),
 }
 
+// defaults are those of a section balance.
+var defaults = defaultBalance()
+
 // words are the keys whose texts are more than texts, and what every key is for.
 var words = map[string]object{
 	"Synchronizer.parent":     {"$ref": "#/$defs/token", "description": "The synchronizer one level up, whose members have these threads."},
@@ -132,6 +138,7 @@ var words = map[string]object{
 	"Synchronizer.process":    {"description": "What a process reports beside its threads."},
 	"Synchronizer.memory":     {"description": "The synchronizer's own variables."},
 	"Synchronizer.predicates": {"description": "Conditions on global states, and what follows from them."},
+	"Synchronizer.balance":    {"description": "Moves loads between the members."},
 	"Synchronizer.summary":    {"description": "The process's state at the parent, an expression for each field."},
 	"Predicate.when":          {"$ref": "#/$defs/expression", "description": "The condition, judged on every global state."},
 	"Predicate.modality":      {"enum": []string{"inst", "definitely", "possibly"}, "description": "How the states held together.", "default": "inst"},
@@ -142,6 +149,28 @@ var words = map[string]object{
 	"Predicate.priority":      {"description": "Predicates are judged from the highest down.", "default": 0},
 	"Predicate.set":           {"description": "New values of memory, an expression each."},
 	"Predicate.signal":        {"description": "What is sent when it fires."},
+	"Balance.strategy":        {"enum": balance.Names, "description": "What decides.", "default": balance.Pegasus},
+	"Balance.loads":           {"$ref": "#/$defs/expression", "description": "A list of ints or strings: the names of the loads that a member has waiting."},
+	"Balance.weights":         {"$ref": "#/$defs/expression", "description": "The work in each of them: a list of numbers, or one number for all.", "default": "1"},
+	"Balance.rest":            {"$ref": "#/$defs/expression", "description": "The work of a member that stays.", "default": "0"},
+	"Balance.power":           {"$ref": "#/$defs/expression", "description": "Work that a member does in a second.", "default": "1"},
+	"Balance.share":           {"$ref": "#/$defs/expression", "description": "The part of it that is left to the application, from 0 to 1.", "default": "1"},
+	"Balance.when":            {"$ref": "#/$defs/expression", "description": "A condition on the global state without which nothing moves."},
+	"Balance.every":           {"description": "The least time between two looks.", "default": "250ms"},
+	"Balance.region":          {"$ref": "#/$defs/token", "description": "The region to which orders go."},
+	"Balance.name":            {"$ref": "#/$defs/token", "description": "The name of the signal, which selects the handler.", "default": BalanceName},
+	"Balance.expires":         {"description": "How long an order is tried, at most 1h.", "default": "5s"},
+	"Balance.transit":         {"description": "How long a load that was ordered away counts as under way, at most 1h.", "default": "2s"},
+	"Balance.transfer":        {"description": "The time that a move takes.", "default": "0s"},
+	"Balance.alpha":           {"exclusiveMinimum": 1, "description": "How many times the least availability the greatest is in an imbalance.", "default": defaults.Alpha},
+	"Balance.beta":            {"minimum": 0, "maximum": 1, "description": "What attraction counts in the choice of the load.", "default": defaults.Beta},
+	"Balance.gamma":           {"minimum": 0, "maximum": 1, "description": "What attraction counts in the choice of the target.", "default": defaults.Gamma},
+	"Balance.waiting":         {"enum": []string{balance.ByWeight, balance.ByCount}, "description": "How loads that wait lower availability.", "default": defaults.Waiting},
+	"Balance.margin":          {"minimum": 0, "exclusiveMaximum": 1, "description": "By which part the target's queue has to stay shorter.", "default": defaults.Margin},
+	"Balance.cooldown":        {"description": "How long a load rests after a move.", "default": "1s"},
+	"Balance.return":          {"minimum": 0, "maximum": 1, "description": "The part of its availability below which a member gives loads back.", "default": defaults.Return},
+	"Balance.outlier":         {"exclusiveMinimum": 1, "description": "How many times a member may differ from the median and be believed.", "default": defaults.Outlier},
+	"Balance.moves":           {"minimum": 1, "maximum": 100_000, "description": "The most moves of a plan.", "default": defaults.Moves},
 	"Signal.name":             {"$ref": "#/$defs/token", "description": "Selects the handler; the predicate's name by default."},
 	"Signal.kind":             {"enum": []string{"activate", "cancel"}, "description": "Interrupt the region and resume it, or leave it."},
 	"Signal.region":           {"$ref": "#/$defs/token", "description": "The region it goes to."},
@@ -185,6 +214,8 @@ func formOf(t reflect.Type) object {
 		return object{"type": "boolean"}
 	case reflect.Int:
 		return object{"type": "integer"}
+	case reflect.Float64:
+		return object{"type": "number"}
 	}
 	return object{}
 }

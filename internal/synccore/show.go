@@ -73,11 +73,42 @@ func showSection(n yamlconf.Node, s *Synchronizer) yamlconf.Map[any] {
 		}
 		change["predicates"] = predicates.tree()
 	}
+	if b, ok := n.Get("balance"); ok && s.Balance != nil {
+		change["balance"] = showBalance(b)
+	}
 	section := copied(n, change)
 	if !s.Members.Threads {
 		section.fill("silence", silence) // Threads are never silent.
 	}
 	return section.tree()
+}
+
+func showBalance(n yamlconf.Node) yamlconf.Map[any] {
+	d, b := defaultBalance(), copied(n, nil)
+	for _, e := range []yamlconf.Entry[any]{
+		{Key: "strategy", Value: d.Strategy},
+		{Key: "weights", Value: d.Weights},
+		{Key: "rest", Value: d.Rest},
+		{Key: "power", Value: d.Power},
+		{Key: "share", Value: d.Share},
+		{Key: "every", Value: d.Every},
+		{Key: "name", Value: d.Name},
+		{Key: "expires", Value: d.Expires},
+		{Key: "transit", Value: d.Transit},
+		{Key: "transfer", Value: d.Transfer},
+		{Key: "alpha", Value: d.Alpha},
+		{Key: "beta", Value: d.Beta},
+		{Key: "gamma", Value: d.Gamma},
+		{Key: "waiting", Value: d.Waiting},
+		{Key: "margin", Value: d.Margin},
+		{Key: "cooldown", Value: d.Cooldown},
+		{Key: "return", Value: d.Return},
+		{Key: "outlier", Value: d.Outlier},
+		{Key: "moves", Value: d.Moves},
+	} {
+		b.fill(e.Key, e.Value)
+	}
+	return b.tree()
 }
 
 func showMembers(m *Members) yamlconf.Map[any] {

@@ -189,6 +189,7 @@ func (c *Core) conclude(i int, f control.Fate, detail string, out *Output) {
 	out.fate(c.outbox[i].group, s, f, detail)
 	c.outbox, c.again = slices.Delete(c.outbox, i, i+1), clocksync.MinInstant
 	c.execFate(s, f)
+	c.orderFate(s, f)
 }
 
 // retry repeats what was not answered and gives up what is past its time, or whose

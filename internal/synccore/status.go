@@ -32,6 +32,8 @@ type Status struct {
 	Groups []GroupStatus `json:"groups,omitempty"`
 	// Program is nil if the synchronizer runs none.
 	Program *ProgramStatus `json:"program,omitempty"`
+	// Balance is nil if no loads are moved.
+	Balance *BalanceStatus `json:"balance,omitempty"`
 }
 
 // GroupStatus is what is known of another group.
@@ -148,6 +150,7 @@ func (c *Core) Status(now clocksync.Instant) Status {
 		Synchronizer: c.plan.Name, Group: c.plan.Members.Group, Term: c.opt.Term, Epoch: c.Epoch(),
 		Awaited: c.awaited(), State: c.stateStatus(), Waiting: len(c.outbox),
 		Members: c.memberStatus(now), Predicates: []PredicateStatus{}, Groups: c.groupStatus(now), Program: c.programStatus(),
+		Balance: c.balanceStatus(now),
 	}
 	for _, name := range c.plan.Predicates() {
 		s.Predicates = append(s.Predicates, c.predicateStatus(now, c.ruleIndex(name)))

@@ -129,6 +129,8 @@ func plainScalar(v any) string {
 		return strconv.FormatBool(v)
 	case int:
 		return strconv.Itoa(v)
+	case float64:
+		return strconv.FormatFloat(v, 'g', -1, 64)
 	case time.Duration:
 		return v.String()
 	}

@@ -1,0 +1,153 @@
+package predicates
+
+import (
+	"errors"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// MemberProgram is a compiled expression on one member: a value of it, or a list
+// of values. It is immutable and may be used by many goroutines, each with a
+// [Scope] of its own.
+type MemberProgram struct {
+	program *Program
+	members *group
+	value   value
+}
+
+// the text around an expression on a member, which stands in a function over members
+// for the parser.
+const memberBefore, memberAfter = "map(members, ", ")"
+
+// Member compiles an expression on one member, such as .power * 2 or a list
+// .weights. It may read nothing but the fields of the declared state, .name and
+// .host. What it is wanted for is a number where numbers is set, else an int or a
+// string; where lists is set it has to be a list of those. The error is an *[Error].
+func (e *Env) Member(src string, numbers, lists bool) (*MemberProgram, error) {
+	m, err := e.member(memberBefore+src+memberAfter, numbers, lists)
+	if m != nil {
+		m.program.src, m.program.shift = src, len(memberBefore)
+	}
+	fault, ok := errors.AsType[*Error](err)
+	if !ok {
+		return m, err
+	}
+	fault.Source = src
+	if fault.Line == 1 {
+		fault.Column = max(1, fault.Column-len(memberBefore))
+	}
+	if line, column := position(src, utf8.RuneCountInString(src)); fault.Line == line {
+		fault.Column = min(fault.Column, column)
+	}
+	return nil, fault
+}
+
+func (e *Env) member(wrapped string, numbers, lists bool) (*MemberProgram, error) {
+	tree, err := parse(wrapped)
+	if err != nil {
+		return nil, err
+	}
+	one := *e
+	one.MaxMembers = 1 // It is evaluated for the members that have changed, each by itself.
+	c := &compiler{env: &one, src: wrapped, factor: 1}
+	call, ok := tree.(*ast.BuiltinNode)
+	if !ok || call.Name != "map" || len(call.Arguments) != 2 {
+		return nil, c.errorf(tree, "write a field such as .load, or a computation with fields", "it is no expression on one member")
+	}
+	w := locals{fields: fieldNames(e.State, "name", "host")}
+	ast.Walk(&call.Arguments[1], &w)
+	w.others = slices.DeleteFunc(w.others, func(n node) bool { // Of a field that there is not the compiler says more.
+		name, _ := n.(*ast.StringNode)
+		return name == nil || name.Value != "prev"
+	})
+	if foreign := w.foreign(); foreign != nil {
+		return nil, c.errorf(foreign, "it reads the fields of one member, its .name and .host", "it has to be of one member alone, and this is not")
+	}
+	g, err := c.group(call)
+	if err != nil {
+		return nil, err
+	}
+	v, _, err := c.body(call, g)
+	if err != nil {
+		return nil, err
+	}
+	if v, err = c.wanted(call.Arguments[1], v, numbers, lists); err != nil {
+		return nil, err
+	}
+	m := &MemberProgram{members: g, value: v}
+	m.program = &Program{
+		env: e, src: wrapped, tree: call, cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
+	}
+	return m, nil
+}
+
+// wanted checks the type of an expression on a member, and makes numbers floats.
+func (c *compiler) wanted(n node, v value, numbers, lists bool) (value, error) {
+	if p, ok := n.(*ast.PredicateNode); ok {
+		n = p.Node
+	}
+	of, article := v, "a number"
+	if !numbers {
+		article = "an int or a string"
+	}
+	what := article
+	if lists {
+		what = "a list, each element of which is " + article + ","
+		of = value{}
+		if v.group != nil {
+			of = v.group.elem
+		}
+	}
+	number := of.typ == scgs.Int || of.typ == scgs.Float
+	switch {
+	case numbers && !number, !numbers && of.typ != scgs.Int && of.typ != scgs.String:
+		return value{}, c.errorf(n, "use a field of that type", "%s is wanted, this is %s", what, v.what())
+	case !numbers:
+		return v, nil
+	case lists:
+		g := *v.group
+		g.elem = of.toFloat()
+		return value{group: &g}, nil
+	}
+	return v.toFloat(), nil
+}
+
+// Program has the costs of the expression, of one member, and what it uses; it is
+// not to be evaluated.
+func (m *MemberProgram) Program() *Program { return m.program }
+
+// Eval appends to dst the value of the expression for member i, or the elements of
+// its list. If something of that is not known the reason says why.
+func (m *MemberProgram) Eval(dst []scgs.Value, s *Scope, i int) ([]scgs.Value, string) {
+	fr := s.begin(m.program)
+	m.members.begin(fr)
+	m.members.has(fr, i)
+	if m.value.group == nil {
+		v, why := m.value.eval(fr)
+		if why.set() {
+			return dst, m.program.describe(why, s)
+		}
+		return append(dst, v), ""
+	}
+	g := m.value.group
+	g.begin(fr)
+	for at := range g.size(fr) {
+		in := g.has(fr, at)
+		if in.is == False {
+			continue
+		}
+		v, why := g.elem.eval(fr)
+		if in.is == Unknown {
+			why = in.why
+		}
+		if why.set() {
+			return dst, m.program.describe(why, s)
+		}
+		dst = append(dst, v)
+	}
+	return dst, ""
+}

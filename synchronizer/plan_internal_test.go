@@ -1,0 +1,43 @@
+package synchronizer
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// TestWatchedPlan: what watchers are told of a plan fits into one message, however
+// large it is and however long its names are; the event in the process has all of it.
+func TestWatchedPlan(t *testing.T) {
+	strategy, err := balance.New(balance.Default())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := balance.State{Nodes: []balance.Node{{Name: "slow", Power: 1, Share: 1}}}
+	for i := range 80 {
+		s.Nodes = append(s.Nodes, balance.Node{Name: strings.Repeat("n", 60) + strconv.Itoa(i), Power: 2, Share: 1})
+	}
+	for i := range 400 {
+		s.Loads = append(s.Loads, balance.Load{Name: strings.Repeat("l", 250) + strconv.Itoa(i), Node: "slow", Weight: 1 + float64(i%7)})
+	}
+	plan := Plan{synccore.Planned{Decision: control.Decision{Synchronizer: "g", Epoch: 1, Number: 1}, Epoch: 1, Index: 2, Plan: strategy.Plan(0, &s)}}
+	whole := Object(plan)
+	moves, _ := whole["moves"].([]synccore.PlanMove)
+	if len(moves) != len(plan.Plan.Moves) || len(moves) <= maxPlanned {
+		t.Fatalf("%d moves of %d", len(moves), len(plan.Plan.Moves))
+	}
+	told := watchedObjects(plan)
+	line, err := json.Marshal(told[0])
+	if err != nil || len(told) != 1 || len(line) > wire.PartBytes {
+		t.Fatalf("%d objects, %d bytes, %v", len(told), len(line), err)
+	}
+	if told[0]["moves_left_out"] != len(moves)-maxPlanned || told[0]["nodes_left_out"] != 81-maxPlanned {
+		t.Errorf("left out: %v moves, %v nodes", told[0]["moves_left_out"], told[0]["nodes_left_out"])
+	}
+}
