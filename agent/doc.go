@@ -40,7 +40,7 @@
 //     declares no field, from Join on.
 //   - Nothing here waits for the network but Join, and Close for at most a few
 //     seconds. While the synchronizer or the server is away states are kept in a
-//     ring of 256 changes, and told when it is back; what was pushed out of the
+//     ring of up to 1024 changes, and told when it is back; what was pushed out of the
 //     ring is unknown there, never guessed.
 //   - A struct type is a state if its exported fields are the fields of the
 //     declared state: named as in Go with a lower first letter, or as a tag

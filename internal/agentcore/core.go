@@ -124,6 +124,7 @@ func New(o Options) *Core {
 		batchSize:  uint64(min(o.BatchSize, RingTransitions)),
 		batchAge:   max(o.BatchAge, 0),
 		virtual:    o.Hello.Threads,
+		ring:       newRing(),
 		gate:       control.NewGate(),
 		heartbeat:  defaultHeartbeat,
 		helloAt:    clocksync.MinInstant,
@@ -253,7 +254,11 @@ func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value) {
 
 func (c *Core) push(end bool, at *clocksync.Stamp, row []scgs.Value) {
 	c.seq++
-	c.ring.push(c.seq, end, at, row)
+	told := c.sent
+	if !c.welcome {
+		told = c.ring.first // What was sent last may not have arrived.
+	}
+	c.ring.push(c.seq, end, at, row, told)
 	c.stats.Reports++
 	if c.sent < c.ring.first {
 		c.stats.Dropped += c.ring.first - c.sent

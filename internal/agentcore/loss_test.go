@@ -219,7 +219,7 @@ func TestRingIsBounded(t *testing.T) {
 			for i := range row {
 				row[i] = scgs.StringValue(string(make([]byte, text)))
 			}
-			const total = 1000
+			const total = 4 * agentcore.RingTransitions
 			for i := range total {
 				if err := c.Set(clocksync.Instant(i), stamp(clocksync.Instant(i)), row); err != nil {
 					t.Fatal(err)
@@ -248,6 +248,60 @@ func TestRingIsBounded(t *testing.T) {
 				t.Errorf("%d counted as dropped, want %d", s.Dropped, total-kept)
 			}
 		})
+	}
+}
+
+// TestRingGrows: for states that nobody was told, and no others.
+func TestRingGrows(t *testing.T) {
+	const least = 256
+	now := clocksync.Instant(0)
+	var out agentcore.Output
+	welcome := &wire.Welcome{Synchronizer: "s", Member: "w", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "n", Type: scgs.Int}}}
+	begin := func() *agentcore.Core {
+		c := agentcore.New(agentcore.Options{Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d"}})
+		c.OnWelcome(now, welcome)
+		return c
+	}
+	set := func(c *agentcore.Core, states int) {
+		for range states {
+			now++
+			if err := c.Set(now, stamp(now), []scgs.Value{scgs.IntValue(int64(now))}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	flush := func(c *agentcore.Core) (told int) {
+		now++
+		c.Flush(now, stamp(now), &out)
+		for _, b := range out.Batches {
+			told += len(b.Reports)
+		}
+		return told
+	}
+
+	c := begin()
+	for range 3 * least {
+		set(c, 1)
+		flush(c)
+	}
+	if held := c.Held(); held != least {
+		t.Errorf("%d states are held, all of them told; want %d", held, least)
+	}
+	set(c, agentcore.RingTransitions)
+	if told, dropped := flush(c), c.Stats().Dropped; told != agentcore.RingTransitions || dropped != 0 {
+		t.Errorf("%d states of a burst are told and %d dropped", told, dropped)
+	}
+
+	c = begin()
+	set(c, least)
+	flush(c)
+	c.Recall(now) // What was told last may be lost.
+	set(c, least)
+	again := *welcome
+	again.Term = 1
+	c.OnWelcome(now, &again)
+	if told := flush(c); told != 2*least || len(out.Gones) != 0 {
+		t.Errorf("after the server was away %d states are told, gone: %+v", told, out.Gones)
 	}
 }
 

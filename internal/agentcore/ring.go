@@ -5,10 +5,14 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// The limits of the resend ring: whichever is reached first.
+// The limits of the resend ring: whichever is reached first. No more transitions
+// than a detector lets wait for the other members.
 const (
-	RingTransitions = 256
-	RingBytes       = 64 << 10
+	RingTransitions = 1024
+	RingBytes       = RingTransitions * slotBytes
+
+	ringLeast = 256 // transitions that are kept in any case
+	slotBytes = 256 // of the rows, on average
 )
 
 // transition is the start of a state, or its explicit end. It takes one cache line:
@@ -23,30 +27,52 @@ type transition struct {
 }
 
 // ring keeps the newest transitions. Each has a position, counted from 0 and
-// never reused; the ring holds [first, next). The newest is never dropped.
+// never reused; the ring holds [first, next). The newest is never dropped. It grows
+// when one would be dropped that nobody was told, and stays as large as it is.
 type ring struct {
-	slots       [RingTransitions]transition
+	slots       []transition     // a power of two
 	domain      clocksync.Domain // of all stamps
 	first, next uint64
 	bytes       int
 }
 
-func (r *ring) at(position uint64) *transition { return &r.slots[position%RingTransitions] }
+func newRing() ring { return ring{slots: make([]transition, ringLeast)} }
 
-// push adds a transition with a copy of the row.
-func (r *ring) push(seq uint64, end bool, at *clocksync.Stamp, row []scgs.Value) {
-	if r.next-r.first == RingTransitions {
-		r.drop()
+func (r *ring) at(position uint64) *transition {
+	return &r.slots[position&uint64(len(r.slots)-1)]
+}
+
+// push adds a transition with a copy of the row. Those at the positions below told
+// may be dropped for it while the ring can still grow.
+func (r *ring) push(seq uint64, end bool, at *clocksync.Stamp, row []scgs.Value, told uint64) {
+	size := sizeOf(row)
+	for r.full(size) {
+		if r.first >= told && len(r.slots) < RingTransitions {
+			r.grow()
+		} else {
+			r.drop()
+		}
 	}
 	t := r.at(r.next)
 	t.seq, t.end, t.mono, t.within = seq, end, at.Mono, at.Within
 	t.row = append(t.row[:0], row...)
-	t.size = int32(sizeOf(row)) //nolint:gosec // Rows are far smaller.
+	t.size = int32(size) //nolint:gosec // Rows are far smaller.
 	r.domain = at.Domain
 	r.next++
-	r.bytes += int(t.size)
-	for r.bytes > RingBytes && r.next-r.first > 1 {
-		r.drop()
+	r.bytes += size
+}
+
+// full reports whether there is no room for a transition of that size.
+func (r *ring) full(size int) bool {
+	n, limit := int(r.next-r.first), len(r.slots) //nolint:gosec // At most RingTransitions.
+	return n == limit || n > 0 && r.bytes+size > limit*slotBytes
+}
+
+func (r *ring) grow() {
+	old := *r
+	r.slots = make([]transition, 2*len(old.slots))
+	for p := r.first; p < r.next; p++ {
+		*r.at(p) = *old.at(p)
 	}
 }
 

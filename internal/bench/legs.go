@@ -18,10 +18,10 @@ type state struct {
 }
 
 // The members of a rate set windows of states, and are answered by a signal for
-// each: more are not on their way than an agent keeps for whoever asks again, so
-// that none is given up.
+// each. More are not on their way than an agent keeps until they are told, and than
+// a detector lets wait for the other members, so that none is given up.
 const (
-	window  = 40
+	window  = 160
 	windows = 6
 )
 

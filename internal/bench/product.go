@@ -94,7 +94,7 @@ func (b *bench) rates(ctx context.Context, r *Result) (err error) {
 		if err != nil {
 			return err
 		}
-		defer func() { err = errors.Join(err, b.endGroup(ctx, group, s)) }()
+		defer func() { err = errors.Join(err, unjudged(s), b.endGroup(ctx, group, s)) }()
 	}
 	sizes, err := b.sizes(ctx, request{Op: opRate, Group: "single"})
 	if err != nil {
@@ -109,6 +109,14 @@ func (b *bench) rates(ctx context.Context, r *Result) (err error) {
 		return err
 	}
 	r.Reports, r.Batched = over(legs[1], legs[0], rate), over(legs[2], legs[0], rate)
+	return nil
+}
+
+// unjudged is an error if states were taken in that no global state has.
+func unjudged(s *synchronizer.Synchronizer) error {
+	if n := s.Stats().Collapsed; n > 0 {
+		return fmt.Errorf("%d states were given up before they were judged: the machine is too busy to measure on", n)
+	}
 	return nil
 }
 

@@ -68,6 +68,7 @@ func (b *natsBus) natsOptions(servers []string, d *dialer) (nats.Options, error)
 	o.Name = b.opts.Name
 	o.Timeout = attemptWait
 	o.NoEcho = true
+	o.SkipSubjectValidation = true // checkSubject is stricter.
 	o.AllowReconnect = true
 	o.MaxReconnect = -1
 	o.RetryOnFailedConnect = false
