@@ -38,13 +38,10 @@ func (l *loop) unbundle(it *item) {
 		}
 	}
 	l.more = more
-	if it.group != "" || len(b.Alive) == 0 && (more || !l.waited) {
-		return
+	if it.group != "" || len(b.Alive) == 0 {
+		return // What the last part has left to ask for is asked by the next step.
 	}
-	l.input = synccore.Input{Kind: synccore.InTick}
-	if len(b.Alive) > 0 {
-		l.input = synccore.Input{Kind: synccore.InAlive, From: it.member, Alive: b.Alive}
-	}
+	l.input = synccore.Input{Kind: synccore.InAlive, From: it.member, Alive: b.Alive}
 	l.arrived = it.at
 	l.step(l.opt.now())
 }

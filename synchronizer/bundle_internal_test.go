@@ -62,6 +62,7 @@ func TestBundle(t *testing.T) {
 	first, second := c.batch("n-0", 1, now, 1), c.batch("n-1", 1, now.Add(2*time.Millisecond), 1)
 	// The last part is refused, and what lacks is asked for all the same.
 	take(c.bundle([]wire.Part{{Member: "n-0", Frame: first}, {Member: "n-1", Frame: second}, {Member: "n-1", Frame: c.carried("n-0")[:7]}}))
+	l.tick()
 	want := synccore.Addressed[wire.Probe]{To: "n", Msg: wire.Probe{AfterMono: now.Add(2 * time.Millisecond), AfterTime: clocksync.MinInstant}}
 	if len(l.output.Probes) != 1 || l.output.Probes[0] != want {
 		t.Errorf("probes %+v, want %+v", l.output.Probes, want)

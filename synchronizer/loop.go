@@ -134,11 +134,12 @@ func (l *loop) announce() {
 	})
 }
 
-// tick steps the core when its time has come. While the server is away nobody
-// can be heard, so nobody is silent: the core notices that it was away.
+// tick steps the core when its time has come, or when the last step left what it had to
+// ask for to one that did not come. While the server is away nobody can be heard, so
+// nobody is silent: the core notices that it was away.
 func (l *loop) tick() {
 	now := l.opt.now()
-	if now < l.wake || l.output.Failed != "" {
+	if now < l.wake && !l.waited || l.output.Failed != "" {
 		return
 	}
 	if l.bus.State() != bus.Connected {
@@ -180,10 +181,7 @@ func (l *loop) receive(it *item) {
 	now := l.opt.now()
 	if it.group != "" && !l.core.News(now, &l.input) {
 		l.countFrame()
-		if l.more || !l.waited {
-			return
-		}
-		l.input = synccore.Input{Kind: synccore.InTick} // The last step left to this one what it had to ask for.
+		return
 	}
 	l.arrived = it.at
 	l.step(now)

@@ -309,7 +309,19 @@ synchronizers:
 		t.Fatalf("%d probes while another message waits", n)
 	}
 	take("workers", "w1", outline, false)
+	l.tick()
 	if n := len(l.output.Probes); n != 1 {
 		t.Errorf("%d probes after the last message, want one of a", n)
+	}
+
+	// A last message that is no message leaves it to the loop as well.
+	take("", "a", c.batch("a", 2, now.Add(20*time.Millisecond), 1), true)
+	if n := len(l.output.Probes); n != 0 {
+		t.Fatalf("%d probes while a message waits", n)
+	}
+	take("", "b", []byte("nonsense"), false)
+	l.tick()
+	if n := len(l.output.Probes); n != 1 {
+		t.Errorf("%d probes after a malformed message, want one of b", n)
 	}
 }

@@ -36,7 +36,7 @@ const (
 	askPeriod   = time.Millisecond       // a threshold is asked at most that often what evidence it lacks
 	tickPeriod  = 250 * time.Millisecond // how often silence is looked at
 	awayLimit   = 2 * tickPeriod         // longer without a step: the machine was away, not its members
-	stashLimit  = 256                    // reports kept behind a gap of one member
+	stashLimit  = 1024                   // reports kept behind a gap of one member: as many as it can send again
 	outboxLimit = 65_536                 // signals without a final fate
 	otherSilent = 5 * heartbeat          // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
