@@ -43,6 +43,7 @@ type randomPool struct {
 	finite  bool              // as the wire has it, and a journal
 	orders  []*control.Signal // without an answer
 	plans   int
+	moves   uint64
 }
 
 type poolMember struct {
@@ -77,6 +78,7 @@ func (p *randomPool) check(one *synccore.Planned) {
 		p.Fatalf("%v", plan)
 	}
 	var moves, ordered []string
+	p.moves += uint64(len(plan.Moves))
 	for i := range plan.Moves {
 		m := &plan.Moves[i]
 		if m.Why() == "" || m.From == m.To || !p.has(m.From, m.Load) {
@@ -196,6 +198,9 @@ func (p *randomPool) act() {
 			m.seq, m.rows = 0, map[uint64][]scgs.Value{}
 			m.incarnation++
 		}
+	}
+	if n := p.core.Counts().Balance[slices.Index(balance.Names, balance.Pegasus)]; n.Moves != p.moves || n.Plans < uint64(p.plans) { //nolint:gosec // A count.
+		p.Fatalf("%+v, and there were %d plans and %d moves", n, p.plans, p.moves)
 	}
 	p.core.Status(p.now)
 	if e, ok := p.core.Explain(p.now, synccore.BalanceName); !ok || e.Balance == nil || e.Truth == "" {
