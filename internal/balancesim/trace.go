@@ -226,9 +226,18 @@ func (l *line) only(kind string, keys ...string) error {
 		key   string
 		given bool
 	}{
-		{"node", l.Node != nil}, {"task", l.Task != nil}, {"from", l.From != nil}, {"to", l.To != nil}, {"on", l.On != nil},
-		{"at", l.At != nil}, {"power", l.Power != nil}, {"share", l.Share != nil}, {"work", l.Work != nil},
-		{"weight", l.Weight != nil}, {"size", l.Size != nil}, {"bytes", l.Bytes != nil},
+		{"node", l.Node != nil},
+		{"task", l.Task != nil},
+		{"from", l.From != nil},
+		{"to", l.To != nil},
+		{"on", l.On != nil},
+		{"at", l.At != nil},
+		{"power", l.Power != nil},
+		{"share", l.Share != nil},
+		{"work", l.Work != nil},
+		{"weight", l.Weight != nil},
+		{"size", l.Size != nil},
+		{"bytes", l.Bytes != nil},
 	} {
 		if k.given && k.key != kind && !slices.Contains(keys, k.key) {
 			return fmt.Errorf("a line of a %q has no %q, only %s", kind, k.key, strings.Join(keys, ", "))
