@@ -135,7 +135,7 @@ func (a *ablation) decisions(opt *Options) (balance.Config, error) {
 	config := balance.Default()
 	switch b := a.plan.Balancing(); {
 	case b == nil && (a.stop == nil || a.work == nil):
-		return config, fmt.Errorf("the recorded configuration of %q has no section balance: say when the work would be ended, and when there is some", a.plan.Name)
+		return config, fmt.Errorf("the recorded configuration of %q has no section balance: say when the work would be ended, and when there is some (--stop and --work)", a.plan.Name)
 	case b == nil:
 		config.Strategy = balance.None
 		return config, nil
