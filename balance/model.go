@@ -103,11 +103,10 @@ func (m *model) readNodes() {
 			p.Note = "another node has the same name"
 		case n.Note != "":
 			p.Note = n.Note
-		case !(n.Power >= 0 && n.Power <= huge):
-			p.Note = fmt.Sprintf("its power %v is not from 0 to %g", n.Power, huge)
-		case !(n.Share >= 0 && n.Share <= 1):
-			p.Note = fmt.Sprintf("its share %v is not from 0 to 1", n.Share)
 		default:
+			if p.Note = n.Fault(); p.Note != "" {
+				break
+			}
 			if p.Available = n.Power * n.Share; p.Available < tiny {
 				p.Available = 0
 			}
@@ -140,9 +139,9 @@ func (m *model) readLoads() {
 		case !ok:
 			m.refuse(Refusal{l.Name, l.Node, l.To, BadLoad, "no such node is known"})
 			continue
-		case !(l.Weight >= 0 && l.Weight <= huge):
+		case l.Fault() != "":
 			if p.Note == "" {
-				p.Note = fmt.Sprintf("the weight %v of %s is not from 0 to %g", l.Weight, l.Name, huge)
+				p.Note = l.Fault()
 			}
 			continue
 		}

@@ -1,6 +1,10 @@
 package balance
 
-import "github.com/gopegasus/pegasus/clocksync"
+import (
+	"fmt"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
 
 // Node is a computing node as its observation agent reports it.
 type Node struct {
@@ -17,6 +21,18 @@ type Node struct {
 	// Note says why the node is to be left alone, whatever else stands here: its
 	// loads count nowhere, and it is given none. Empty: it is not.
 	Note string
+}
+
+// Fault says what about the numbers of a node no strategy believes, so that it is
+// left alone; empty if there is nothing.
+func (n *Node) Fault() string {
+	switch {
+	case !(n.Power >= 0 && n.Power <= huge):
+		return fmt.Sprintf("its power %v is not from 0 to %g", n.Power, huge)
+	case !(n.Share >= 0 && n.Share <= 1):
+		return fmt.Sprintf("its share %v is not from 0 to 1", n.Share)
+	}
+	return ""
 }
 
 // Load is a piece of work that can be given to another node: a thread, a task
@@ -36,6 +52,15 @@ type Load struct {
 	Size float64
 	// Running says that it has begun and cannot be moved. The others wait.
 	Running bool
+}
+
+// Fault says why no strategy believes the weight of a load, so that its node is left
+// alone; empty if there is nothing.
+func (l *Load) Fault() string {
+	if l.Weight >= 0 && l.Weight <= huge {
+		return ""
+	}
+	return fmt.Sprintf("the weight %v of %s is not from 0 to %g", l.Weight, l.Name, huge)
 }
 
 // Traffic is COM(ts, td): how much one load sends to another, finite, 0 or more,

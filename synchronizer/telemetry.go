@@ -9,6 +9,7 @@ import (
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/metric"
 
+	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
@@ -133,6 +134,7 @@ type watched struct {
 	rejected                    [len(synccore.Classes)]metric.MeasurementOption
 	exact                       metric.MeasurementOption
 	clocks                      [clocksync.Untrusted + 1]metric.MeasurementOption
+	strategies                  []metric.MeasurementOption
 	program                     bool // one runs, and has the following
 	runs                        []metric.MeasurementOption
 	bodies                      [wire.BodyFailure + 1][bodyRepeated + 1]metric.MeasurementOption
@@ -171,6 +173,9 @@ func (s *Synchronizer) watched() *watched {
 	}
 	for status := range w.clocks {
 		w.clocks[status] = word("status", clocksync.Status(status).String())
+	}
+	for _, strategy := range balance.Names {
+		w.strategies = append(w.strategies, word("strategy", strategy))
 	}
 	if w.program = s.core.Plan().Program() != nil; w.program {
 		for _, event := range runEvents {
@@ -259,6 +264,11 @@ func (s *Synchronizer) collect(o *telemetry.Observation, w *watched) {
 				o.Count(telemetry.Signals, t.signals[kind][fate], w.signals[kind][fate])
 			}
 		}
+	}
+	for i, n := range t.counts.Balance {
+		o.Count(telemetry.BalancePlans, n.Plans, w.strategies[i])
+		o.Count(telemetry.BalanceMoves, n.Moves, w.strategies[i])
+		o.Count(telemetry.BalanceRefused, n.Refused, w.strategies[i])
 	}
 	o.Count(telemetry.Probes, stats.Probes, w.base)
 	o.Count(telemetry.Resends, stats.Resends, w.base)

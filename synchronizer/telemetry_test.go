@@ -190,6 +190,7 @@ func TestMetrics(t *testing.T) {
 		{"pegasus.decisions", []string{"predicate", "all-idle"}, 1},
 		{"pegasus.verdicts", []string{"truth", "true"}, 1},
 		{"pegasus.signals", []string{"kind", "activate", "fate", "applied"}, 2},
+		{"pegasus.balance.plans", []string{"strategy", "pegasus"}, 0},
 		{"pegasus.signals", []string{"kind", "cancel", "fate", "applied"}, 0},
 		{"pegasus.rejected", []string{"reason", "frame"}, 0},
 		{"pegasus.connected", nil, 1},

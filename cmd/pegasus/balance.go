@@ -238,7 +238,7 @@ func (b *balanceSim) run(ctx context.Context) error {
 			if in == nil {
 				in = balancesim.Generate(&s)
 			}
-			r, err := b.one(in, &s)
+			r, err := b.one(ctx, in, &s)
 			if err != nil {
 				return fail(err)
 			}
@@ -266,7 +266,7 @@ func (b *balanceSim) replayed() (*balancesim.Instance, error) {
 }
 
 // one runs an instance and writes what is asked for beside the table.
-func (b *balanceSim) one(in *balancesim.Instance, s *balancesim.Scenario) (*balancesim.Result, error) {
+func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balancesim.Scenario) (*balancesim.Result, error) {
 	if b.flags.record != "" {
 		var text strings.Builder
 		if err := in.WriteTrace(&text); err != nil {
@@ -278,6 +278,7 @@ func (b *balanceSim) one(in *balancesim.Instance, s *balancesim.Scenario) (*bala
 	}
 	set := balancesim.SettingsOf(s)
 	set.Spans = b.flags.svg != ""
+	set.Stop = func() error { return context.Cause(ctx) }
 	var told error
 	if b.flags.explain {
 		set.Plan = func(p *balance.Plan) {

@@ -92,7 +92,11 @@ func (r *simRow) cells() []string {
 	efficiency := r.median(func(r *balancesim.Result) float64 { return r.Efficiency })
 	list = append(list, fmt.Sprintf("%.4f", efficiency), fmt.Sprintf("%.4f", r.worst()))
 	for _, c := range simColumns {
-		list = append(list, fmt.Sprintf(c.format, r.median(c.of)))
+		text := "-" // There is no bound.
+		if x := r.median(c.of); !math.IsInf(x, 1) {
+			text = fmt.Sprintf(c.format, x)
+		}
+		list = append(list, text)
 	}
 	for _, c := range simTotals {
 		list = append(list, strconv.Itoa(r.total(c.of)))

@@ -44,6 +44,9 @@ Exit codes: 0 ended by a signal, 1 failure, 2 wrong usage.`
 const nodeExample = `  pegasus node --nats nats://127.0.0.1:4222 --group processors --name n1 --block resize=./resize.sh
   pegasus node --nats nats://nats.example:4222 --group parts --name n2 --processors 4 --label gpu --block "integrate=./integrate --rule simpson"`
 
+// mostPower is what strategies believe.
+const mostPower = 1e100
+
 type nodeFlags struct {
 	nats     string
 	cfg      agent.NodeConfig
@@ -92,8 +95,8 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 		return errors.New("node needs at least one --block NAME=COMMAND")
 	case f.power != 0 && !f.observe:
 		return errors.New("--power is for --observe")
-	case f.power < 0:
-		return errors.New("--power is how many units of work the machine does in a second, above 0")
+	case !(f.power >= 0 && f.power <= mostPower): // Also NaN.
+		return fmt.Errorf("--power %v: it is how many units of work the machine does in a second, above 0 and at most %g", f.power, mostPower)
 	case f.grace <= 0 || f.patience < 0:
 		return errors.New("--grace is more than 0, and --wait is not negative")
 	}

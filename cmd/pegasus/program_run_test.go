@@ -211,3 +211,17 @@ func TestProgramOfSeveral(t *testing.T) {
 		t.Errorf("graph: exit %d, %s", code, stderr)
 	}
 }
+
+// TestNodePower refuses powers that no strategy believes.
+func TestNodePower(t *testing.T) {
+	for power, want := range map[string]string{
+		"-1":    "pegasus: --power -1: it is how many units of work the machine does in a second, above 0 and at most 1e+100\n",
+		"NaN":   "pegasus: --power NaN: it is how many units of work the machine does in a second, above 0 and at most 1e+100\n",
+		"1e300": "pegasus: --power 1e+300: it is how many units of work the machine does in a second, above 0 and at most 1e+100\n",
+	} {
+		code, stdout, stderr := execute(t, "node", "--nats", "nats://127.0.0.1:1", "--group", "g", "--name", "n", "--block", "b=./b", "--observe", "--power", power)
+		if code != exitUsage || stdout != "" || !strings.HasPrefix(stderr, want) {
+			t.Errorf("%s: exit %d, %s%s", power, code, stdout, stderr)
+		}
+	}
+}

@@ -216,3 +216,22 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 }
+
+// TestWithdrawn: a has nothing left to do its tasks with. However many go to b, each
+// is a gain.
+func TestWithdrawn(t *testing.T) {
+	r := record(t, twoMembers+"    balance: {loads: .tasks, share: \".rest > 0.0 ? 0.0 : 1.0\", region: r, strategy: none}\n")
+	r.state(10, "a", 1, 10, 10, 1, 1, 2, 3, 4)
+	r.state(12, "b", 1, 11, 12, 0)
+	r.alive(15, "a", 1, 14)
+	decide := balance.Default()
+	got, err := ablation.Run(bytes.NewReader(r.text), ablation.Options{Balance: &decide})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range got.Views {
+		if v.Moves != 4 || v.Wrong != 0 {
+			t.Errorf("%+v", v)
+		}
+	}
+}

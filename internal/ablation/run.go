@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/gopegasus/pegasus/balance"
@@ -134,7 +135,7 @@ func (a *ablation) decisions(opt *Options) (balance.Config, error) {
 	config := balance.Default()
 	switch b := a.plan.Balancing(); {
 	case b == nil && (a.stop == nil || a.work == nil):
-		return config, fmt.Errorf("the recorded configuration of %q has no section balance: say when the work would be ended, and when there is some", a.plan.Name)
+		return config, fmt.Errorf("the recorded configuration of %q has no section balance: say when the work would be ended, and when there is some (--stop and --work)", a.plan.Name)
 	case b == nil:
 		config.Strategy = balance.None
 		return config, nil
@@ -399,7 +400,8 @@ func (a *ablation) judge(v *viewer, m *balance.Move, now clocksync.Instant, queu
 	}
 	seconds := func(s *span) float64 { return m.Weight / (s.Node.Power * s.Node.Share) }
 	there := slices.Contains(from.Loads, m.Load)
-	gain := queues[m.To]+seconds(to) <= queues[m.From]
+	after := queues[m.To] + seconds(to)
+	gain := after <= queues[m.From] && !math.IsInf(after, 1)
 	if !there {
 		v.Gone++
 	} else if !gain {
@@ -411,7 +413,7 @@ func (a *ablation) judge(v *viewer, m *balance.Move, now clocksync.Instant, queu
 			v.WrongTorn++
 		}
 	}
-	if there {
+	if there && !math.IsInf(queues[m.From], 1) { // A queue without end has none with a load less.
 		queues[m.From] -= seconds(from)
 	}
 	queues[m.To] += seconds(to)

@@ -14,6 +14,12 @@ func (r *run) round(number int) {
 	if r.ended {
 		return
 	}
+	if r.set.Stop != nil {
+		if r.stopped = r.set.Stop(); r.stopped != nil {
+			r.ended = true
+			return
+		}
+	}
 	if r.set.Balance.Strategy != balance.None {
 		r.reports(number)
 	}
@@ -198,10 +204,10 @@ func (r *run) queues() []float64 {
 func (r *run) judge(t, from, to int, queues []float64) {
 	s := &r.state[t]
 	speed := func(i int) float64 { return r.nodes[i].power * r.nodes[i].share }
-	if s.at != from || s.begun || queues[to]+s.left/speed(to) > queues[from] {
+	if after := queues[to] + s.left/speed(to); s.at != from || s.begun || after > queues[from] || math.IsInf(after, 1) {
 		r.result.WrongMoves++
 	}
-	if s.at == from {
+	if s.at == from && speed(from) > 0 { // Else it stays without end.
 		queues[from] -= s.left / speed(from)
 	}
 	queues[to] += s.left / speed(to)

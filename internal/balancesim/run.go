@@ -1,6 +1,7 @@
 package balancesim
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"time"
@@ -11,9 +12,11 @@ import (
 )
 
 const (
-	reportBytes, entryBytes = 64, 32 // of a report, and of each load in it
-	orderBytes              = 32     // of an order to move a load
-	lost                    = -1     // no node
+	reportBytes, entryBytes = 64, 32            // of a report, and of each load in it
+	orderBytes              = 32                // of an order to move a load
+	lost                    = -1                // no node
+	longest                 = math.MaxInt64 / 4 // nanoseconds that anything takes; two of them add up
+	maxRounds               = 10_000_000        // of plans, up to the bound of the instance
 )
 
 // node is a computer in a run.
@@ -70,6 +73,7 @@ type run struct {
 	traffic  []balance.Traffic
 	next     clocksync.Instant // of the last plan that was asked for again
 	ended    bool
+	stopped  error
 	result   Result
 }
 
@@ -83,6 +87,8 @@ type Settings struct {
 	// Plan, if there is one, is called with each plan that has moves or refused
 	// any.
 	Plan func(*balance.Plan)
+	// Stop, if there is one, is asked before each plan; its error ends the run.
+	Stop func() error
 	// Spans keeps for each node when it was busy, for Result.SVG.
 	Spans bool
 }
@@ -110,6 +116,10 @@ func Run(in *Instance, set Settings) (*Result, error) {
 		next: clocksync.MaxInstant,
 	}
 	r.result = Result{Strategy: strategy.Name(), Nodes: len(in.Nodes), Tasks: len(in.Tasks), Bound: in.Bound(), Settled: -1}
+	if rounds := r.result.Bound / set.Plans.Every.Seconds(); rounds > maxRounds && !math.IsInf(rounds, 1) {
+		return nil, fmt.Errorf("the work takes at least %.4gs, in which there are %.4g times plans.every, %v, and %d are the most: give it less work, or plan less often",
+			r.result.Bound, rounds, set.Plans.Every, maxRounds)
+	}
 	for i, name := range in.Nodes {
 		r.names[name] = i
 		r.nodes[i].running = lost
@@ -126,6 +136,7 @@ func Run(in *Instance, set Settings) (*Result, error) {
 		a, b := in.Tasks[t.From].Name, in.Tasks[t.To].Name
 		r.traffic = append(r.traffic, balance.Traffic{From: a, To: b, Volume: t.Volume}, balance.Traffic{From: b, To: a, Volume: t.Volume})
 	}
+	r.ended = r.left == 0
 	for _, s := range in.Speeds {
 		r.at(s.At, func() { r.speed(s) })
 	}
@@ -138,12 +149,15 @@ func Run(in *Instance, set Settings) (*Result, error) {
 		limit = set.Steady.Seconds()
 	}
 	r.world.Run(instant(limit))
+	if r.stopped != nil {
+		return nil, r.stopped
+	}
 	r.close(instant(limit))
 	return &r.result, nil
 }
 
 func instant(seconds float64) clocksync.Instant {
-	return clocksync.Instant(min(seconds*1e9, math.MaxInt64/4))
+	return clocksync.Instant(min(seconds*1e9, longest))
 }
 
 func (r *run) at(seconds float64, do func()) {
@@ -158,7 +172,8 @@ func (r *run) message(hops int, bytes float64) time.Duration {
 }
 
 func (r *run) cost(hops int, bytes float64) time.Duration {
-	return time.Duration(hops) * (r.set.Links.Startup + time.Duration(float64(r.set.Links.PerKilobyte)*bytes/1000))
+	link := r.set.Links.Startup + time.Duration(min(float64(r.set.Links.PerKilobyte)*bytes/1000, longest))
+	return time.Duration(min(float64(hops)*float64(link), longest))
 }
 
 func (r *run) speed(s Speed) {
@@ -193,7 +208,7 @@ func (r *run) foresee(i int) {
 	}
 	wait := max(0, n.from.Sub(r.world.Now()))
 	if left > 0 {
-		wait += time.Duration(min(left/speed*1e9, math.MaxInt64/4)) + 1
+		wait += time.Duration(min(left/speed*1e9, longest)) + 1
 	}
 	mark := n.begun
 	r.world.After(wait, func() {
@@ -254,7 +269,7 @@ func (r *run) talk(t, i int) (wait time.Duration) {
 		r.result.Volume += p.Volume
 		if on != lost && on != i {
 			r.result.Cut += p.Volume
-			wait += r.message(r.hops(i, on), p.Volume)
+			wait = min(longest, wait+r.message(r.hops(i, on), p.Volume))
 		}
 	}
 	return wait

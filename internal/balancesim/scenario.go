@@ -145,6 +145,7 @@ func (s *Scenario) Faults() []balance.Fault {
 	number := func(x, low, high float64, key string) {
 		need(x >= low && x <= high, key, "%v must be from %v to %v", x, low, high) // Also NaN.
 	}
+	need(s.Nodes.Powers == nil || len(s.Nodes.Powers) > 0, "nodes.powers", "an empty list: give one power at least, or leave the key out")
 	if n := s.Nodes; len(n.Powers) > 0 {
 		need(len(n.Powers) <= maxNodes, "nodes.powers", "%d are more than %d", len(n.Powers), maxNodes)
 		for i, p := range n.Powers {

@@ -1,8 +1,9 @@
 package balancesim
 
 import (
+	"encoding/xml"
 	"fmt"
-	"html"
+	"math"
 	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -17,7 +18,11 @@ const (
 // SVG draws when each node was busy, one row a node, with the bound and the end.
 // It needs Settings.Spans. Equal runs give equal files.
 func (res *Result) SVG(names []string) string {
-	end := max(res.Time, res.Bound, 1e-9)
+	end := max(res.Time, 1e-9)
+	bounded := !math.IsInf(res.Bound, 1)
+	if bounded {
+		end = max(end, res.Bound)
+	}
 	x := func(seconds float64) float64 { return svgLeft + seconds/end*svgWidth }
 	rows := len(res.busy)
 	bottom := svgTop + rows*svgRow
@@ -28,7 +33,7 @@ func (res *Result) SVG(names []string) string {
 	for i, spans := range res.busy {
 		y := svgTop + i*svgRow
 		if i%max(1, rows/16) == 0 {
-			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end" font-size="8">%s</text>`+"\n", svgLeft-6, y+svgRow-1, html.EscapeString(names[i]))
+			fmt.Fprintf(&b, `<text x="%d" y="%d" text-anchor="end" font-size="8">%s</text>`+"\n", svgLeft-6, y+svgRow-1, escaped(names[i]))
 		}
 		fmt.Fprintf(&b, `<path fill="#3b6ea5" d="`)
 		for _, s := range joined(spans, instant(end/svgWidth/2)) {
@@ -41,13 +46,24 @@ func (res *Result) SVG(names []string) string {
 		at := end * float64(i) / svgSteps
 		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="middle">%.3gs</text>`+"\n", x(at), bottom+18, at)
 	}
-	for _, mark := range []struct {
-		at          float64
-		name, color string
-	}{{res.Bound, "bound", "#b03030"}, {res.Time, "end", "#202020"}} {
-		fmt.Fprintf(&b, `<path stroke="%s" d="M%.1f %dV%d"><title>%s %.4gs</title></path>`+"\n", mark.color, x(mark.at), svgTop-8, bottom+4, mark.name, mark.at)
+	mark := func(at float64, name, color string) {
+		fmt.Fprintf(&b, `<path stroke="%s" d="M%.1f %dV%d"><title>%s %.4gs</title></path>`+"\n", color, x(at), svgTop-8, bottom+4, name, at)
 	}
-	fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="end" fill="#b03030">bound</text>`+"\n</svg>\n", x(res.Bound)-3, svgTop-4)
+	if bounded {
+		mark(res.Bound, "bound", "#b03030")
+	}
+	mark(res.Time, "end", "#202020")
+	if bounded {
+		fmt.Fprintf(&b, `<text x="%.1f" y="%d" text-anchor="end" fill="#b03030">bound</text>`+"\n", x(res.Bound)-3, svgTop-4)
+	}
+	b.WriteString("</svg>\n")
+	return b.String()
+}
+
+// escaped is a text in XML, without the characters that it cannot have.
+func escaped(text string) string {
+	var b strings.Builder
+	_ = xml.EscapeText(&b, []byte(text)) // A Builder does not fail.
 	return b.String()
 }
 

@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
+	"strings"
 )
 
 // line is a line of a trace of loads: the speed of a node from a time on, a task,
@@ -95,7 +97,7 @@ func (t *reading) line(src []byte) error {
 	dec.DisallowUnknownFields()
 	var l line
 	if err := dec.Decode(&l); err != nil {
-		return fmt.Errorf("column %d: %w", dec.InputOffset()+1, err)
+		return unreadable(err, dec.InputOffset()+1)
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return fmt.Errorf("column %d: there is more after the object", dec.InputOffset()+1)
@@ -109,6 +111,27 @@ func (t *reading) line(src []byte) error {
 		return t.traffic(&l)
 	}
 	return errors.New(`it has none of "node", "task" and "from"`)
+}
+
+// unreadable says in the words of a trace why a line is no such object.
+func unreadable(err error, column int64) error {
+	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
+		return fmt.Errorf("column %d: not valid JSON: %w", e.Offset, err)
+	}
+	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
+		want := "a number of 64 bits"
+		switch {
+		case e.Field == "":
+			return fmt.Errorf("it is an %s and must be an object: {...}", e.Value)
+		case e.Type.Kind() == reflect.String:
+			want = "a text"
+		}
+		return fmt.Errorf("column %d: %q is a %s and must be %s", e.Offset, e.Field, e.Value, want)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) {
+		return errors.New("it ends within its object")
+	}
+	return fmt.Errorf("column %d: %w", column, err)
 }
 
 // number takes a value that has to be there.
@@ -135,7 +158,7 @@ func (t *reading) speed(l *line) error {
 	at, err := number(l.At, "at", maxTime.Seconds())
 	power, err2 := number(l.Power, "power", maxValue)
 	share, err3 := number(either(l.Share, &one), "share", 1)
-	if err := cmp.Or(err, err2, err3, l.only("node", l.Task, l.From, l.To, l.On, l.Work, l.Weight, l.Size, l.Bytes)); err != nil {
+	if err := cmp.Or(err, err2, err3, l.only("node", "at", "power", "share")); err != nil {
 		return err
 	}
 	i, ok := t.nodes[*l.Node]
@@ -159,7 +182,7 @@ func (t *reading) task(l *line) error {
 	work, err2 := number(l.Work, "work", maxValue)
 	weight, err3 := number(either(l.Weight, l.Work), "weight", maxValue)
 	size, err4 := number(either(l.Size, &zero), "size", maxValue)
-	if err := cmp.Or(err, err2, err3, err4, l.only("task", l.From, l.To, l.Power, l.Share, l.Bytes)); err != nil {
+	if err := cmp.Or(err, err2, err3, err4, l.only("task", "at", "on", "work", "weight", "size")); err != nil {
 		return err
 	}
 	if l.On == nil {
@@ -179,7 +202,7 @@ func (t *reading) task(l *line) error {
 
 func (t *reading) traffic(l *line) error {
 	volume, err := number(l.Bytes, "bytes", maxValue)
-	if err := cmp.Or(err, l.only("from", l.On, l.At, l.Power, l.Share, l.Work, l.Weight, l.Size)); err != nil {
+	if err := cmp.Or(err, l.only("from", "to", "bytes")); err != nil {
 		return err
 	}
 	if l.To == nil {
@@ -198,17 +221,26 @@ func (t *reading) traffic(l *line) error {
 }
 
 // only refuses keys that a kind of line has not.
-func (l *line) only(kind string, others ...any) error {
-	for _, o := range others {
-		switch p := o.(type) {
-		case *string:
-			if p != nil {
-				return fmt.Errorf("a line of %q has no %q", kind, *p)
-			}
-		case *float64:
-			if p != nil {
-				return fmt.Errorf("a line of %q has no value %v", kind, *p)
-			}
+func (l *line) only(kind string, keys ...string) error {
+	for _, k := range []struct {
+		key   string
+		given bool
+	}{
+		{"node", l.Node != nil},
+		{"task", l.Task != nil},
+		{"from", l.From != nil},
+		{"to", l.To != nil},
+		{"on", l.On != nil},
+		{"at", l.At != nil},
+		{"power", l.Power != nil},
+		{"share", l.Share != nil},
+		{"work", l.Work != nil},
+		{"weight", l.Weight != nil},
+		{"size", l.Size != nil},
+		{"bytes", l.Bytes != nil},
+	} {
+		if k.given && k.key != kind && !slices.Contains(keys, k.key) {
+			return fmt.Errorf("a line of a %q has no %q, only %s", kind, k.key, strings.Join(keys, ", "))
 		}
 	}
 	return nil

@@ -138,6 +138,7 @@ func (c *compiler) balance() {
 			c.report("predicates."+e.Key, -1, "the section balance has that name", "give the predicate another one")
 		}
 	}
+	c.balanceTexts(at, s)
 	b.loads = c.member(at+".loads", s.Loads, false, true)
 	b.weights, b.single = c.weights(at+".weights", s.Weights)
 	b.rest = c.member(at+".rest", s.Rest, true, false)
@@ -164,6 +165,21 @@ func (c *compiler) balanceTimes(at string, s *Balance) {
 	}
 }
 
+// balanceTexts refuses keys that are there and say nothing.
+func (c *compiler) balanceTexts(at string, s *Balance) {
+	d := defaultBalance()
+	for _, t := range []struct{ key, text, without string }{
+		{"weights", s.Weights, d.Weights}, {"rest", s.Rest, d.Rest}, {"power", s.Power, d.Power}, {"share", s.Share, d.Share}, {"name", s.Name, d.Name},
+	} {
+		if strings.TrimSpace(t.text) == "" {
+			c.report(at+"."+t.key, -1, "an empty text", "leave the key out: then it is "+t.without)
+		}
+	}
+	if s.Loads != "" && strings.TrimSpace(s.Loads) == "" { // Nothing at all has been reported.
+		c.report(at+".loads", -1, "an empty text", "it is required here")
+	}
+}
+
 // weights compiles a list of weights, or one number for every load.
 func (c *compiler) weights(at, src string) (program *predicates.MemberProgram, single bool) {
 	if one, err := c.plan.env.Member(src, true, false); err == nil {
@@ -176,7 +192,7 @@ func (c *compiler) weights(at, src string) (program *predicates.MemberProgram, s
 // member compiles an expression on one member.
 func (c *compiler) member(at, src string, numbers, lists bool) *predicates.MemberProgram {
 	if strings.TrimSpace(src) == "" {
-		return nil // It is needed, which has been reported.
+		return nil // Which has been reported.
 	}
 	m, err := c.plan.env.Member(src, numbers, lists)
 	if err != nil {

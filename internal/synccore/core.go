@@ -84,9 +84,10 @@ type Core struct {
 	memory    []scgs.Value
 	decisions uint64
 
-	others  map[string]*otherGroup // that signals go to
-	planner *planner               // of the section balance, nil if there is none
-	exec    *execution             // of the program that the machine runs, nil if there is none
+	others   map[string]*otherGroup // that signals go to
+	planner  *planner               // of the section balance, nil if there is none
+	balanced [strategies]BalanceCounts
+	exec     *execution // of the program that the machine runs, nil if there is none
 
 	outbox    []*pending
 	again     clocksync.Instant // when the next of them is due; MinInstant: something has changed

@@ -3,6 +3,7 @@ package synccore
 import (
 	"time"
 
+	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
@@ -54,12 +55,27 @@ type Counts struct {
 	Global    uint64 // global states
 	Partial   uint64 // global states with unknown members
 	Runs      RunCounts
+	Balance   [strategies]BalanceCounts // by the place of the strategy in balance.Names
+}
+
+// strategies is how many balance.Names there are.
+const strategies = 4
+
+// BalanceCounts are the plans of the section balance by one strategy, and their moves:
+// those that were ordered, and what was considered or told and refused, in each plan.
+type BalanceCounts struct{ Plans, Moves, Refused uint64 }
+
+// count adds a plan.
+func (n *BalanceCounts) count(p *balance.Plan) {
+	n.Plans++
+	n.Moves += uint64(len(p.Moves))
+	n.Refused += uint64(len(p.Refused) + p.More) //nolint:gosec // Lengths.
 }
 
 // Counts returns the counters so far.
 func (c *Core) Counts() Counts {
 	s := c.det.Stats()
-	n := Counts{Reports: c.taken, Gaps: s.Gaps, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial}
+	n := Counts{Reports: c.taken, Gaps: s.Gaps, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial, Balance: c.balanced}
 	if c.exec != nil {
 		n.Runs = c.exec.total
 	}

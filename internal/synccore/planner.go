@@ -255,6 +255,7 @@ func (c *Core) balance(out *Output) {
 		c.order(&one, out)
 		p.acted, p.decision, p.at = p.acted+1, one.Decision, c.now
 	}
+	c.balanced[slices.Index(balance.Names, p.config.Strategy)].count(&one.Plan)
 	p.last = one
 	if !idle || !p.idle {
 		out.Plans = append(out.Plans, one)
@@ -311,8 +312,25 @@ func (p *planner) read(r *reading, s *predicates.Scope, i int) (note string) {
 	}
 	if note != "" {
 		r.names, r.weights, r.rest = r.names[:0], r.weights[:0], 0
+		return note
 	}
-	return note
+	return r.fault()
+}
+
+// fault says which of the numbers no strategy believes.
+func (r *reading) fault() string {
+	if note := (&balance.Node{Power: r.power, Share: r.share}).Fault(); note != "" {
+		return note
+	}
+	if note := (&balance.Load{Name: "its rest", Weight: r.rest}).Fault(); note != "" {
+		return note
+	}
+	for i, w := range r.weights {
+		if note := (&balance.Load{Name: r.names[i], Weight: w}).Fault(); note != "" {
+			return note
+		}
+	}
+	return ""
 }
 
 // endFlights takes out what is under way no longer: it shows at the target, or at
@@ -463,17 +481,23 @@ func (c *Core) order(one *Planned, out *Output) {
 			Target: name, Region: p.set.Region, Entry: c.entry(from.pos, p.set.Region, &occasion{}), TTL: p.set.Expires,
 			Data: []control.Datum{{Name: balance.OrdersDatum, Value: scgs.StringValue(texts[name])}},
 		}
-		if !c.post("", from.incarnation, signal, out) {
-			continue
-		}
-		for i := range plan.Moves {
-			if m := &plan.Moves[i]; m.From == name {
-				p.moves++
-				p.flights = append(p.flights, &flight{
-					load: m.Load, from: name, to: m.To, source: from.incarnation, target: c.inNow(m.To).incarnation,
-					weight: m.Weight, decision: one.Decision, since: c.now, until: clocksync.MaxInstant,
+		sent := c.post("", from.incarnation, signal, out)
+		plan.Moves = slices.DeleteFunc(plan.Moves, func(m balance.Move) bool {
+			switch {
+			case m.From != name:
+				return false
+			case !sent:
+				plan.Refused = append(plan.Refused, balance.Refusal{
+					Load: m.Load, From: m.From, To: m.To, Reason: balance.Unsent, Detail: "too many signals wait for their fate: it is left to a later plan",
 				})
+				return true
 			}
-		}
+			p.moves++
+			p.flights = append(p.flights, &flight{
+				load: m.Load, from: name, to: m.To, source: from.incarnation, target: c.inNow(m.To).incarnation,
+				weight: m.Weight, decision: one.Decision, since: c.now, until: clocksync.MaxInstant,
+			})
+			return false
+		})
 	}
 }

@@ -43,6 +43,7 @@ type randomPool struct {
 	finite  bool              // as the wire has it, and a journal
 	orders  []*control.Signal // without an answer
 	plans   int
+	moves   uint64
 }
 
 type poolMember struct {
@@ -77,6 +78,7 @@ func (p *randomPool) check(one *synccore.Planned) {
 		p.Fatalf("%v", plan)
 	}
 	var moves, ordered []string
+	p.moves += uint64(len(plan.Moves))
 	for i := range plan.Moves {
 		m := &plan.Moves[i]
 		if m.Why() == "" || m.From == m.To || !p.has(m.From, m.Load) {
@@ -197,6 +199,9 @@ func (p *randomPool) act() {
 			m.incarnation++
 		}
 	}
+	if n := p.core.Counts().Balance[slices.Index(balance.Names, balance.Pegasus)]; n.Moves != p.moves || n.Plans < uint64(p.plans) { //nolint:gosec // A count.
+		p.Fatalf("%+v, and there were %d plans and %d moves", n, p.plans, p.moves)
+	}
 	p.core.Status(p.now)
 	if e, ok := p.core.Explain(p.now, synccore.BalanceName); !ok || e.Balance == nil || e.Truth == "" {
 		p.Fatalf("%+v", e)
@@ -257,6 +262,11 @@ func TestBalanceFaults(t *testing.T) {
 		"    balance: {loads: .tasks, region: r, weights: .on}\n":                                            "5:51: synchronizers.g.balance.weights: a list, each element of which is a number, is wanted, this is a bool",
 		"    balance: {loads: .tasks, region: r, power: .powr}\n":                                            "5:49: synchronizers.g.balance.power: unknown field \"powr\"",
 		"    balance: {loads: .tasks, region: r, alpha: 1}\n":                                                "5:48: synchronizers.g.balance.alpha: 1 must be above 1; 1.5 to 2.5 is usual",
+		"    balance: {loads: .tasks, region: r, power: ''}\n":                                               `5:48: synchronizers.g.balance.power: an empty text`,
+		"    balance: {loads: .tasks, region: r, weights: ' '}\n":                                            "balance.weights: an empty text: leave the key out: then it is 1",
+		"    balance: {loads: .tasks, region: r, rest: '', share: ''}\n":                                     "balance.rest: an empty text: leave the key out: then it is 0",
+		"    balance: {loads: .tasks, region: r, name: ''}\n":                                                "balance.name: an empty text",
+		"    balance: {loads: ' ', region: r}\n":                                                             "balance.loads: an empty text",
 		"    balance: {loads: .tasks, region: r, alpha: .inf}\n":                                             "balance.alpha: ",
 		"    balance: {loads: .tasks, region: r, strategy: best}\n":                                          `balance.strategy: "best" is none of pegasus, greedy, largest, none`,
 		"    balance: {loads: .tasks, region: r, every: 1us}\n":                                              "balance.every: 1µs between two looks: it has to be from 1ms to 1h0m0s",

@@ -38,6 +38,18 @@ var (
 		Name: "pegasus.signals.waiting", Kind: Gauge, Unit: "{signal}",
 		About: "Signals without a final fate.",
 	}
+	BalancePlans = &Metric{
+		Name: "pegasus.balance.plans", Unit: "{plan}", Attributes: []string{"strategy"},
+		About: "Plans of the section balance, also those without moves.",
+	}
+	BalanceMoves = &Metric{
+		Name: "pegasus.balance.moves", Unit: "{move}", Attributes: []string{"strategy"},
+		About: "Moves of loads that the section balance has ordered.",
+	}
+	BalanceRefused = &Metric{
+		Name: "pegasus.balance.refused", Unit: "{refusal}", Attributes: []string{"strategy"},
+		About: "What plans considered or were told and refused, counted in each plan.",
+	}
 	Probes = &Metric{
 		Name: "pegasus.probes", Unit: "{probe}",
 		About: "Requests for evidence that were sent.",
@@ -108,7 +120,8 @@ var (
 
 // Synchronizer lists the metrics of a synchronizer.
 var Synchronizer = []*Metric{
-	Frames, Reports, Gaps, Collapsed, GlobalStates, Verdicts, Decisions, Signals, SignalsWaiting, Probes, Resends, Rejected,
+	Frames, Reports, Gaps, Collapsed, GlobalStates, Verdicts, Decisions, Signals, SignalsWaiting,
+	BalancePlans, BalanceMoves, BalanceRefused, Probes, Resends, Rejected,
 	InboxDepth, InboxDropped, JournalInputs, JournalLost, Connected, MembersOnline, MembersAwaited, MembersClock, MembersBound, Predicates, Epoch,
 	StepDuration, VerdictLatency,
 }

@@ -38,6 +38,9 @@ func gather(args []string, most int, skip string) ([]task, error) {
 		list = append(list, found...)
 	}
 	list = slices.DeleteFunc(list, func(t task) bool { return t.in.N > most || slices.Contains(skipped, t.name) })
+	if len(list) == 0 {
+		return nil, fmt.Errorf("nothing is left: -most %d and -skip %q leave every instance out", most, skip)
+	}
 	slices.SortStableFunc(list, func(a, b task) int { return cmp.Compare(a.in.N, b.in.N) })
 	return list, nil
 }

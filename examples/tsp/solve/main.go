@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strings"
 	"time"
 )
 
@@ -120,6 +121,11 @@ func parseFlags(args []string) (o options, specs []string, err error) {
 		return o, nil, fmt.Errorf("-most %d: use a number of towns from 1", o.most)
 	case o.runs < 1:
 		return o, nil, fmt.Errorf("-runs %d: use a number from 1", o.runs)
+	}
+	for _, arg := range fs.Args() {
+		if strings.HasPrefix(arg, "-") {
+			return o, nil, fmt.Errorf("%s stands behind an instance: put flags first", arg)
+		}
 	}
 	return o, fs.Args(), nil
 }

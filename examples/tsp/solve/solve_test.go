@@ -76,8 +76,8 @@ func TestDirectory(t *testing.T) {
 	if out, _ := solve(); !strings.Contains(out, "\nsquare             4        ?       20 ") {
 		t.Errorf("without an index:\n%s", out)
 	}
-	if out, _ := solve("-most", "3"); !strings.Contains(out, "of 0\n") {
-		t.Errorf("with a limit of 3 towns:\n%s", out)
+	if out, err := solve("-most", "3", "-skip", "x"); out != "" || err != "solve: nothing is left: -most 3 and -skip \"x\" leave every instance out\n" {
+		t.Errorf("with a limit of 3 towns: %q\n%s", err, out)
 	}
 	index := filepath.Join(dir, "INDEX.csv")
 	for text, want := range map[string]string{
@@ -102,6 +102,7 @@ func TestWrongUsage(t *testing.T) {
 		"-cap 0s":           "-cap 0s: use a time above 0, such as 60s",
 		"-most 0":           "-most 0: use a number of towns from 1",
 		"-runs 0":           "-runs 0: use a number from 1",
+		"gr17 -json":        "-json stands behind an instance: put flags first",
 		"-frob":             "flag provided but not defined: -frob",
 	} {
 		var out, errs bytes.Buffer
