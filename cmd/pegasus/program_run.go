@@ -175,6 +175,9 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 			return fmt.Errorf("resume: %w", err)
 		}
 		r.journals.files = append(r.journals.files, file)
+		if err := lock(file); err != nil {
+			return errors.Join(fmt.Errorf("resume %s: %w", file.Name(), err), file.Close())
+		}
 		opt.Resume = file
 	} else if err := r.journals.add(&opt); err != nil {
 		return err

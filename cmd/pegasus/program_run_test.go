@@ -154,10 +154,17 @@ func TestProgramRunEnds(t *testing.T) {
 	run = launch(t, "program", "run", file, "--nats", url, "--tenant", "blue", "--journal", journals)
 	node = launch(t, "node", "--nats", url, "--tenant", "blue", "--group", "pairs", "--name", "n", "--processors", "2", "--grace", "50ms", "--block", "b="+command, "--block", "slow="+command)
 	run.line("start do slow")
+	kept, _ := filepath.Glob(filepath.Join(journals, "*"))
+	if len(kept) != 1 {
+		t.Fatal(kept)
+	}
+	code, _, stderr = execute(t, "program", "run", file, "--nats", url, "--tenant", "green", "--resume", kept[0])
+	if want := "pegasus: resume " + kept[0] + ": a run that has not ended writes this journal: end that first\n"; code != exitFailure || stderr != want {
+		t.Errorf("resume of a run that goes on: exit %d, %s", code, stderr)
+	}
 	run.cancel()
 	code, stderr = run.exit()
-	kept, _ := filepath.Glob(filepath.Join(journals, "*"))
-	if code != exitFailure || len(kept) != 1 || stderr != "pegasus: the program was left before its end: go on with --resume "+kept[0]+"\n" {
+	if code != exitFailure || stderr != "pegasus: the program was left before its end: go on with --resume "+kept[0]+"\n" {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	run = launch(t, "program", "run", file, "--nats", url, "--tenant", "blue", "--resume", kept[0])
