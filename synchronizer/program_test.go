@@ -6,6 +6,7 @@ import (
 	"fmt"
 	neturl "net/url"
 	"strconv"
+	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -238,6 +239,35 @@ program:
 				t.Errorf("%d starts, want 2", n)
 			}
 		})
+	}
+}
+
+// TestBlockEndsItsGoroutine: a block that does so fails, and its processor goes on.
+func TestBlockEndsItsGoroutine(t *testing.T) {
+	url, w := runProgram(t, `
+program:
+  name: leaving
+  blocks: {b: {output: int}}
+  body: {do: b, retry: 2}
+  result: b.result
+`)
+	runs := 0
+	joinNode(t, url, "processors", "a", 1, agent.Block("b", func(context.Context, *agent.Run, any) (int, error) {
+		if runs++; runs < 3 {
+			runtime.Goexit()
+		}
+		return runs, nil
+	}))
+	if end := w.end(t); end.Outcome != program.Done || end.Result != "3" {
+		t.Errorf("%v, result %s, %s", end.Outcome, end.Result, end.Reason)
+	}
+	url, w = runProgram(t, "program: {name: leaving, blocks: {b: {}}, body: b}")
+	joinNode(t, url, "processors", "a", 1, agent.Block("b", func(context.Context, *agent.Run, any) (int, error) {
+		runtime.Goexit()
+		return 0, nil
+	}))
+	if end := w.end(t); end.Outcome != program.Failed || end.Reason != `block "b" ended its goroutine without returning` {
+		t.Errorf("%v, %s", end.Outcome, end.Reason)
 	}
 }
 
