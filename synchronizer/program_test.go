@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	neturl "net/url"
-	"strconv"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -237,6 +237,9 @@ program:
 			}
 			if n := w.count(synchronizer.ProgramStart); n != 2 {
 				t.Errorf("%d starts, want 2", n)
+			}
+			if n := w.count(synchronizer.ProgramFail); n != 1 { // The second is told as the end.
+				t.Errorf("%d failed attempts were told, want 1", n)
 			}
 		})
 	}

@@ -163,10 +163,11 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 	opt := synchronizer.Options{
 		Tenant: r.flags.tenant, Logger: w.logger(), Name: r.level.Name, JournalLimit: r.journals.limit,
 		Observe: func(e synchronizer.Event) {
-			w.observe(e)
 			if p, ok := e.(synchronizer.Program); ok && p.Kind == synchronizer.ProgramFinish {
 				r.ended <- p
+				return
 			}
+			w.observe(e)
 		},
 	}
 	if r.flags.resume != "" {
@@ -190,7 +191,7 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 	err = r.wait(ctx, s, hangups)
 	err = errors.Join(err, s.Close())
 	r.feed.put(entry{time.Now(), r.level.Name, stopped{s.Stats()}})
-	return errors.Join(err, r.journals.close(), r.feed.end())
+	return errors.Join(err, r.journals.close(), r.feed.finish(ctx))
 }
 
 // wait returns when the program has ended: nil if it is done.
@@ -198,7 +199,7 @@ func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer, han
 	for ctx.Err() == nil {
 		select {
 		case p := <-r.ended:
-			return outcomeOf(&p)
+			return r.outcome(ctx, &p)
 		case <-s.Done():
 			return s.Err()
 		case <-hangups:
@@ -215,7 +216,7 @@ func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer, han
 	}
 	select {
 	case p := <-r.ended:
-		return outcomeOf(&p)
+		return r.outcome(ctx, &p)
 	case <-time.After(canceling):
 		return errors.New("the program was cancelled, and some of its blocks have not ended yet")
 	}
@@ -232,7 +233,10 @@ func (r *programRun) reload(s *synchronizer.Synchronizer) {
 	}
 }
 
-func outcomeOf(p *synchronizer.Program) error {
+// outcome tells how the program has ended: nil if it is done. Of all that is told this
+// is never left out.
+func (r *programRun) outcome(ctx context.Context, p *synchronizer.Program) error {
+	r.feed.await(ctx, entry{time.Now(), r.level.Name, *p})
 	if p.Outcome == program.Done {
 		return nil
 	}
@@ -283,6 +287,8 @@ func programText(e *synchronizer.Program) string {
 		return fmt.Sprintf("%s has signalled to %s (decision %v)", e.Predicate, blockText(e), e.Decision)
 	case synchronizer.ProgramEnd:
 		return fmt.Sprintf("%s is %v", subject(e), e.Outcome) + because
+	case synchronizer.ProgramFail:
+		return "failed " + blockText(e) + because
 	case synchronizer.ProgramLost:
 		return "lost " + blockText(e) + because
 	case synchronizer.ProgramFinish:

@@ -171,8 +171,8 @@ func TestProgramRunEnds(t *testing.T) {
 	run.line("epoch 1 with 2 members")
 	endNode(t, node)
 	run.line("lost do slow (3.1) on n-", ": left")
-	run.line("the program is failed: its node n-", " was lost")
-	if code, stderr := run.exit(); code != exitFailure || !strings.HasPrefix(stderr, "pegasus: the program has failed: its node n-") {
+	run.line("the program is failed: do slow: its node n-", " was lost")
+	if code, stderr := run.exit(); code != exitFailure || !strings.HasPrefix(stderr, "pegasus: the program has failed: do slow: its node n-") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	server.stop()
