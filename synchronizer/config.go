@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
@@ -97,6 +98,19 @@ func ParseProgram(name string, src []byte) (*Config, error) {
 	}
 	return newConfig(name, src, synccore.Plans{host}), nil
 }
+
+// FormatProgram writes the file of a program that is a Go value: for people, for
+// "pegasus program", and for [ParseProgram], which is how a Go program runs it.
+// synchronizers is the text of the file's section of that name, and may be empty; name
+// stands for it in its faults. Faults of the program tell the constructs they are in, as
+// in body.seq[1].par. A file holds about 60 constructs inside each other and 1 MiB.
+func FormatProgram(name string, synchronizers []byte, p *program.Program) ([]byte, error) {
+	return synccore.FormatFile(name, synchronizers, p)
+}
+
+// Program is the plan of the program that a configuration of [LoadProgram] or
+// [ParseProgram] is of, and nil for others.
+func (c *Config) Program() *program.Plan { return c.plans[0].Program() }
 
 // Warning is something in a configuration that can be run and is likely a
 // mistake, with its place.
