@@ -39,22 +39,22 @@ func Members(synchronizer string, count int) Override {
 // LoadConfig reads and checks a configuration file. The error lists every fault
 // of the file with line, column and a caret.
 func LoadConfig(path string, overrides ...Override) (*Config, error) {
-	src, err := read(path)
+	src, err := read("configuration", path)
 	if err != nil {
 		return nil, err
 	}
 	return ParseConfig(path, src, overrides...)
 }
 
-func read(path string) ([]byte, error) {
+func read(what, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w: give the path of a YAML file", err)
+		return nil, fmt.Errorf("%s: %w: give the path of a YAML file", what, err)
 	}
 	defer f.Close() //nolint:errcheck // Nothing was written.
 	src, err := io.ReadAll(io.LimitReader(f, maxConfigBytes))
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	return src, nil
 }
@@ -77,7 +77,7 @@ func newConfig(name string, src []byte, plans synccore.Plans) *Config {
 // LoadProgram reads and checks a file with a program and the synchronizer that runs
 // it, as LoadConfig does.
 func LoadProgram(path string) (*Config, error) {
-	src, err := read(path)
+	src, err := read("program", path)
 	if err != nil {
 		return nil, err
 	}

@@ -66,14 +66,16 @@ func newProgramRun() *cobra.Command {
 		Args:              oneFile("program run"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			plan, err := openProgram(cmd, args[0], true)
-			if err != nil {
-				return err
+			// It is read once: what was checked is what runs, and it may be a pipe.
+			cfg, err := synchronizer.LoadProgram(args[0])
+			switch {
+			case err != nil:
+				_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
+				return errTold
+			case f.dry:
+				return fail(rehearse(cmd.OutOrStdout(), cfg.Program()))
 			}
-			if f.dry {
-				return fail(rehearse(cmd.OutOrStdout(), plan))
-			}
-			return f.run(cmd, args[0], plan)
+			return f.run(cmd, args[0], cfg)
 		},
 	}
 	flags := cmd.Flags()
@@ -114,7 +116,7 @@ func (r programReady) String() string {
 const canceling = 1500 * time.Millisecond
 
 // run carries out the program. It checks everything before it starts anything.
-func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) (err error) {
+func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Config) error {
 	ctx := cmd.Context()
 	if err := wire.CheckToken("tenant", f.tenant); err != nil {
 		return err
@@ -129,10 +131,6 @@ func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) 
 	if err != nil {
 		return err
 	}
-	cfg, err := synchronizer.LoadProgram(path)
-	if err != nil {
-		return fail(err)
-	}
 	url, stop, err := where.start()
 	if err != nil {
 		return fail(err)
@@ -143,7 +141,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) 
 		ended:    make(chan synchronizer.Program, 1),
 		journals: journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
 	}
-	return fail(r.run(ctx, cfg, url, plan.Program().Name))
+	return fail(r.run(ctx, cfg, url, cfg.Program().Program().Name))
 }
 
 // programRun is a program under way.

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -186,6 +187,33 @@ func serverFile(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// TestProgramFromAPipe: the file of a program is read once.
+func TestProgramFromAPipe(t *testing.T) {
+	file, command := pair(t, "0.95")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(pipe, text, 0o600)
+		}
+		written <- err
+	}()
+	run := launch(t, "program", "run", pipe)
+	node := startNode(t, run.url(), command)
+	run.line("the program is done")
+	if code, stderr := run.exit(); code != exitOK || stderr != "" {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	endNode(t, node)
 }
 
 // TestProgramWaits: show tells what waits, and for what.
