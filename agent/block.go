@@ -38,7 +38,7 @@ func (c BlockCode) Name() string { return c.name }
 // cancellation. What it returns then counts as follows: for the program the block
 // is cancelled, whatever that is; under a predicate's cancellation it is done, with
 // the result if the error is nil, and with null otherwise. Without a cancellation an
-// error or a panic makes it fail, with that as the reason.
+// error, a panic or runtime.Goexit makes it fail, with that as the reason.
 //
 // The function may be run by several processors of a node at once.
 func Block[In, Out any](name string, fn func(ctx context.Context, r *Run, input In) (Out, error)) BlockCode {

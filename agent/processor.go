@@ -212,6 +212,12 @@ func (p *processor) setRow(row []scgs.Value) error {
 
 // run is the goroutine of the processor.
 func (p *processor) run() {
+	whole := false
+	defer func() {
+		if !whole {
+			p.node.running.Go(p.run) // A block has ended the goroutine.
+		}
+	}()
 	defer p.pin()()
 	for {
 		err := p.m.Region(p.node.ctx, wire.ProcessorRegion, p.serve, OnActivate(wire.StartSignal, p.accept))
@@ -221,6 +227,7 @@ func (p *processor) run() {
 		p.m.log.Warn("a predicate has cancelled the region of a processor, which goes on; let it cancel the region of a block", "member", p.m.cfg.Name, "cause", err)
 	}
 	p.delivery.stop()
+	whole = true
 }
 
 // serve runs what is started, one after the other.
@@ -277,7 +284,13 @@ func (p *processor) do(ctx context.Context, s *start) {
 	r := &Run{p, *s}
 	p.node.carrier.busy.Add(1)
 	p.become(r)
-	out := carry(ctx, r, code)
+	out := outcome{wire.PhaseFailed, wire.BodyFailure, fmt.Appendf(nil, "block %q ended its goroutine without returning", s.block)}
+	defer func() { p.ended(ctx, s, out) }() // Also then.
+	out = carry(ctx, r, code)
+}
+
+// ended tells what a run has come to.
+func (p *processor) ended(ctx context.Context, s *start, out outcome) {
 	p.become(nil)
 	p.node.carrier.busy.Add(-1)
 	if ctx.Err() != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
@@ -38,22 +39,22 @@ func Members(synchronizer string, count int) Override {
 // LoadConfig reads and checks a configuration file. The error lists every fault
 // of the file with line, column and a caret.
 func LoadConfig(path string, overrides ...Override) (*Config, error) {
-	src, err := read(path)
+	src, err := read("configuration", path)
 	if err != nil {
 		return nil, err
 	}
 	return ParseConfig(path, src, overrides...)
 }
 
-func read(path string) ([]byte, error) {
+func read(what, path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w: give the path of a YAML file", err)
+		return nil, fmt.Errorf("%s: %w: give the path of a YAML file", what, err)
 	}
 	defer f.Close() //nolint:errcheck // Nothing was written.
 	src, err := io.ReadAll(io.LimitReader(f, maxConfigBytes))
 	if err != nil {
-		return nil, fmt.Errorf("configuration: %w", err)
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
 	return src, nil
 }
@@ -76,7 +77,7 @@ func newConfig(name string, src []byte, plans synccore.Plans) *Config {
 // LoadProgram reads and checks a file with a program and the synchronizer that runs
 // it, as LoadConfig does.
 func LoadProgram(path string) (*Config, error) {
-	src, err := read(path)
+	src, err := read("program", path)
 	if err != nil {
 		return nil, err
 	}
@@ -97,6 +98,19 @@ func ParseProgram(name string, src []byte) (*Config, error) {
 	}
 	return newConfig(name, src, synccore.Plans{host}), nil
 }
+
+// FormatProgram writes the file of a program that is a Go value: for people, for
+// "pegasus program", and for [ParseProgram], which is how a Go program runs it.
+// synchronizers is the text of the file's section of that name, and may be empty; name
+// stands for it in its faults. Faults of the program tell the constructs they are in, as
+// in body.seq[1].par. A file holds about 60 constructs inside each other and 1 MiB.
+func FormatProgram(name string, synchronizers []byte, p *program.Program) ([]byte, error) {
+	return synccore.FormatFile(name, synchronizers, p)
+}
+
+// Program is the plan of the program that a configuration of [LoadProgram] or
+// [ParseProgram] is of, and nil for others.
+func (c *Config) Program() *program.Plan { return c.plans[0].Program() }
 
 // Warning is something in a configuration that can be run and is likely a
 // mistake, with its place.

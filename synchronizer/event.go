@@ -83,4 +83,5 @@ const (
 	ProgramLost   = synccore.ProgramLost   // a block's processor is gone
 	ProgramFinish = synccore.ProgramFinish // the program has ended
 	ProgramRefuse = synccore.ProgramRefuse // the interpreter has refused something
+	ProgramFail   = synccore.ProgramFail   // an attempt at a block has failed; another, or an else, follows
 )

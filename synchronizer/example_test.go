@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"log"
+	"strings"
 
 	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -25,6 +27,50 @@ func ExampleParseConfig() {
 	// pegasus.yaml:6:35: synchronizers.gsync.predicates.busy.when: unknown field "laod": did you mean "load"? declared fields: load, name, host, online
 	//   |       busy: {when: "sum(members, .laod) > 2"}
 	//   |                                   ^
+}
+
+// A program may be a Go value. Written as a file it can be read, drawn and run.
+func ExampleFormatProgram() {
+	p := &program.Program{
+		Name:   "solve",
+		Blocks: []program.Block{{Name: "step", Group: "parts", Input: program.Type{Base: program.Any}, Output: program.Type{Base: program.Any}}},
+		Body: program.DoUntil{
+			Name: "rounds", Until: "precise", Input: "[0,0]",
+			Do: program.Par{Times: 2, Of: []program.Construct{program.Do{Block: "step", From: "rounds.previous", Retry: 3}}},
+		},
+		Result: "rounds.result",
+	}
+	text, err := synchronizer.FormatProgram("solve.yaml", []byte(`synchronizers:
+  gsync:
+    members: {group: parts, count: 2}
+    state: {error: float}
+    predicates: {precise: {when: "sum(members, .error) < 1e-9"}}
+`), p)
+	check(err)
+	cfg, err := synchronizer.ParseProgram("solve.yaml", text)
+	check(err)
+	_, section, _ := strings.Cut(string(text), "program:")
+	fmt.Println("program:" + section + cfg.Program().Text())
+	// Output:
+	// program:
+	//   name: solve
+	//   blocks:
+	//     step: {group: parts, input: any, output: any}
+	//   body:
+	//     do:
+	//       par:
+	//         do: step
+	//         from: rounds.previous
+	//         retry: 3
+	//       times: 2
+	//     until: precise
+	//     input: [0, 0]
+	//     name: rounds
+	//   result: rounds.result
+	// UNTIL rounds, gsync.precise
+	// └─ PAR x2
+	//    ├─ DO step, from rounds.previous, retry 3
+	//    └─ JOIN
 }
 
 // An observer is told what was decided, and on what.

@@ -90,6 +90,7 @@ const resultShown = 4 << 10
 var programWords = map[ProgramKind]string{
 	ProgramStart: "start", ProgramCancel: "cancel", ProgramPass: "pass", ProgramSignal: "signalled",
 	ProgramEnd: "end", ProgramLost: "lost-block", ProgramFinish: "finish", ProgramRefuse: "program-refused",
+	ProgramFail: "fail",
 }
 
 // programObject leaves out what does not apply, and results that are long.

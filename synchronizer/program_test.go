@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	neturl "net/url"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -237,7 +238,39 @@ program:
 			if n := w.count(synchronizer.ProgramStart); n != 2 {
 				t.Errorf("%d starts, want 2", n)
 			}
+			if n := w.count(synchronizer.ProgramFail); n != 1 { // The second is told as the end.
+				t.Errorf("%d failed attempts were told, want 1", n)
+			}
 		})
+	}
+}
+
+// TestBlockEndsItsGoroutine: a block that does so fails, and its processor goes on.
+func TestBlockEndsItsGoroutine(t *testing.T) {
+	url, w := runProgram(t, `
+program:
+  name: leaving
+  blocks: {b: {output: int}}
+  body: {do: b, retry: 2}
+  result: b.result
+`)
+	runs := 0
+	joinNode(t, url, "processors", "a", 1, agent.Block("b", func(context.Context, *agent.Run, any) (int, error) {
+		if runs++; runs < 3 {
+			runtime.Goexit()
+		}
+		return runs, nil
+	}))
+	if end := w.end(t); end.Outcome != program.Done || end.Result != "3" {
+		t.Errorf("%v, result %s, %s", end.Outcome, end.Result, end.Reason)
+	}
+	url, w = runProgram(t, "program: {name: leaving, blocks: {b: {}}, body: b}")
+	joinNode(t, url, "processors", "a", 1, agent.Block("b", func(context.Context, *agent.Run, any) (int, error) {
+		runtime.Goexit()
+		return 0, nil
+	}))
+	if end := w.end(t); end.Outcome != program.Failed || end.Reason != `block "b" ended its goroutine without returning` {
+		t.Errorf("%v, %s", end.Outcome, end.Reason)
 	}
 }
 

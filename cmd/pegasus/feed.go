@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"sync/atomic"
 	"time"
@@ -84,13 +85,43 @@ func (f *feed) put(e entry) {
 	}
 }
 
+// await is put for what must not be left out: it waits for room until the context ends.
+func (f *feed) await(ctx context.Context, e entry) {
+	select {
+	case f.entries <- e:
+		return
+	default:
+	}
+	select {
+	case f.entries <- e:
+	case err := <-f.done:
+		f.done <- err // Nobody reads any more.
+	case <-ctx.Done():
+		f.put(e)
+	}
+}
+
 // end writes what waits and returns the first error of writing. It leaves a
 // reader alone that takes nothing.
 func (f *feed) end() error {
+	over := make(chan struct{})
+	close(over)
+	return f.drain(over)
+}
+
+// finish is end, which leaves a reader alone only when the context has ended.
+func (f *feed) finish(ctx context.Context) error { return f.drain(ctx.Done()) }
+
+func (f *feed) drain(over <-chan struct{}) error {
 	if !f.begun {
 		return nil
 	}
 	close(f.quit)
+	select {
+	case err := <-f.done:
+		return err
+	case <-over:
+	}
 	select {
 	case err := <-f.done:
 		return err

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // gate is a writer that waits to be let through.
@@ -69,6 +71,51 @@ func TestFeedOfASlowReader(t *testing.T) {
 	if next != feedLimit {
 		t.Errorf("%d entries were told, want %d", next, feedLimit)
 	}
+}
+
+// TestFeedOfAResult: what must not be left out waits for a reader, however slow that is,
+// until the context ends or nobody reads any more.
+func TestFeedOfAResult(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := &gate{arrived: make(chan struct{}, 1), open: make(chan struct{})}
+		f := newFeed(g, plainText)
+		f.begin(ready{})
+		<-g.arrived
+		for range feedLimit + 1 {
+			f.put(entry{event: notice{"x"}})
+		}
+		go func() {
+			time.Sleep(10 * feedPatience)
+			close(g.open)
+		}()
+		f.await(t.Context(), entry{event: notice{"the result"}})
+		if err := f.finish(t.Context()); err != nil || !strings.HasSuffix(g.text.String(), "\nthe result\n") {
+			t.Errorf("%v: %d bytes", err, g.text.Len())
+		}
+
+		g = &gate{arrived: make(chan struct{}, 1), open: make(chan struct{})}
+		f = newFeed(g, plainText)
+		f.begin(ready{})
+		<-g.arrived
+		f.put(entry{event: notice{"x"}})
+		go func() {
+			time.Sleep(10 * feedPatience)
+			close(g.open)
+		}()
+		if err := f.finish(t.Context()); err != nil || g.text.String() != "ready\nx\n" {
+			t.Errorf("%v: %q", err, g.text.String())
+		}
+		f = newFeed(brokenWriter{}, plainText)
+		f.begin(ready{})
+		synctest.Wait()
+		for range feedLimit {
+			f.put(entry{event: notice{"x"}})
+		}
+		f.await(t.Context(), entry{event: notice{"the result"}})
+		if err := f.finish(t.Context()); !errors.Is(err, errFull) {
+			t.Errorf("got %v, want %v", err, errFull)
+		}
+	})
 }
 
 // TestFeedKeepsWhatCameEarly tells what was put in before the feed began after

@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -16,6 +17,8 @@ type journals struct {
 	files []*os.File
 }
 
+var errLocked = errors.New("a run that has not ended writes this journal: end that first")
+
 // add sets the options of a synchronizer so that it has a journal.
 func (j *journals) add(opt *synchronizer.Options) error {
 	if j.dir == "" {
@@ -26,6 +29,9 @@ func (j *journals) add(opt *synchronizer.Options) error {
 		return err
 	}
 	j.files = append(j.files, f)
+	if err := lock(f); err != nil {
+		return fmt.Errorf("journal %s: %w", f.Name(), err)
+	}
 	opt.Journal, opt.JournalLimit = f, j.limit
 	return nil
 }

@@ -66,14 +66,16 @@ func newProgramRun() *cobra.Command {
 		Args:              oneFile("program run"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			plan, err := openProgram(cmd, args[0], true)
-			if err != nil {
-				return err
+			// It is read once: what was checked is what runs, and it may be a pipe.
+			cfg, err := synchronizer.LoadProgram(args[0])
+			switch {
+			case err != nil:
+				_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
+				return errTold
+			case f.dry:
+				return fail(rehearse(cmd.OutOrStdout(), cfg.Program()))
 			}
-			if f.dry {
-				return fail(rehearse(cmd.OutOrStdout(), plan))
-			}
-			return f.run(cmd, args[0], plan)
+			return f.run(cmd, args[0], cfg)
 		},
 	}
 	flags := cmd.Flags()
@@ -114,7 +116,7 @@ func (r programReady) String() string {
 const canceling = 1500 * time.Millisecond
 
 // run carries out the program. It checks everything before it starts anything.
-func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) (err error) {
+func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Config) error {
 	ctx := cmd.Context()
 	if err := wire.CheckToken("tenant", f.tenant); err != nil {
 		return err
@@ -129,10 +131,6 @@ func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) 
 	if err != nil {
 		return err
 	}
-	cfg, err := synchronizer.LoadProgram(path)
-	if err != nil {
-		return fail(err)
-	}
 	url, stop, err := where.start()
 	if err != nil {
 		return fail(err)
@@ -143,7 +141,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, plan *program.Plan) 
 		ended:    make(chan synchronizer.Program, 1),
 		journals: journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
 	}
-	return fail(r.run(ctx, cfg, url, plan.Program().Name))
+	return fail(r.run(ctx, cfg, url, cfg.Program().Program().Name))
 }
 
 // programRun is a program under way.
@@ -163,10 +161,11 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 	opt := synchronizer.Options{
 		Tenant: r.flags.tenant, Logger: w.logger(), Name: r.level.Name, JournalLimit: r.journals.limit,
 		Observe: func(e synchronizer.Event) {
-			w.observe(e)
 			if p, ok := e.(synchronizer.Program); ok && p.Kind == synchronizer.ProgramFinish {
 				r.ended <- p
+				return
 			}
+			w.observe(e)
 		},
 	}
 	if r.flags.resume != "" {
@@ -175,6 +174,9 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 			return fmt.Errorf("resume: %w", err)
 		}
 		r.journals.files = append(r.journals.files, file)
+		if err := lock(file); err != nil {
+			return errors.Join(fmt.Errorf("resume %s: %w", file.Name(), err), file.Close())
+		}
 		opt.Resume = file
 	} else if err := r.journals.add(&opt); err != nil {
 		return err
@@ -187,7 +189,7 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 	err = r.wait(ctx, s, hangups)
 	err = errors.Join(err, s.Close())
 	r.feed.put(entry{time.Now(), r.level.Name, stopped{s.Stats()}})
-	return errors.Join(err, r.journals.close(), r.feed.end())
+	return errors.Join(err, r.journals.close(), r.feed.finish(ctx))
 }
 
 // wait returns when the program has ended: nil if it is done.
@@ -195,7 +197,7 @@ func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer, han
 	for ctx.Err() == nil {
 		select {
 		case p := <-r.ended:
-			return outcomeOf(&p)
+			return r.outcome(ctx, &p)
 		case <-s.Done():
 			return s.Err()
 		case <-hangups:
@@ -212,7 +214,7 @@ func (r *programRun) wait(ctx context.Context, s *synchronizer.Synchronizer, han
 	}
 	select {
 	case p := <-r.ended:
-		return outcomeOf(&p)
+		return r.outcome(ctx, &p)
 	case <-time.After(canceling):
 		return errors.New("the program was cancelled, and some of its blocks have not ended yet")
 	}
@@ -229,7 +231,10 @@ func (r *programRun) reload(s *synchronizer.Synchronizer) {
 	}
 }
 
-func outcomeOf(p *synchronizer.Program) error {
+// outcome tells how the program has ended: nil if it is done. Of all that is told this
+// is never left out.
+func (r *programRun) outcome(ctx context.Context, p *synchronizer.Program) error {
+	r.feed.await(ctx, entry{time.Now(), r.level.Name, *p})
 	if p.Outcome == program.Done {
 		return nil
 	}
@@ -280,6 +285,8 @@ func programText(e *synchronizer.Program) string {
 		return fmt.Sprintf("%s has signalled to %s (decision %v)", e.Predicate, blockText(e), e.Decision)
 	case synchronizer.ProgramEnd:
 		return fmt.Sprintf("%s is %v", subject(e), e.Outcome) + because
+	case synchronizer.ProgramFail:
+		return "failed " + blockText(e) + because
 	case synchronizer.ProgramLost:
 		return "lost " + blockText(e) + because
 	case synchronizer.ProgramFinish:

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -154,18 +155,25 @@ func TestProgramRunEnds(t *testing.T) {
 	run = launch(t, "program", "run", file, "--nats", url, "--tenant", "blue", "--journal", journals)
 	node = launch(t, "node", "--nats", url, "--tenant", "blue", "--group", "pairs", "--name", "n", "--processors", "2", "--grace", "50ms", "--block", "b="+command, "--block", "slow="+command)
 	run.line("start do slow")
+	kept, _ := filepath.Glob(filepath.Join(journals, "*"))
+	if len(kept) != 1 {
+		t.Fatal(kept)
+	}
+	code, _, stderr = execute(t, "program", "run", file, "--nats", url, "--tenant", "green", "--resume", kept[0])
+	if want := "pegasus: resume " + kept[0] + ": a run that has not ended writes this journal: end that first\n"; code != exitFailure || stderr != want {
+		t.Errorf("resume of a run that goes on: exit %d, %s", code, stderr)
+	}
 	run.cancel()
 	code, stderr = run.exit()
-	kept, _ := filepath.Glob(filepath.Join(journals, "*"))
-	if code != exitFailure || len(kept) != 1 || stderr != "pegasus: the program was left before its end: go on with --resume "+kept[0]+"\n" {
+	if code != exitFailure || stderr != "pegasus: the program was left before its end: go on with --resume "+kept[0]+"\n" {
 		t.Fatalf("exit %d, %s", code, stderr)
 	}
 	run = launch(t, "program", "run", file, "--nats", url, "--tenant", "blue", "--resume", kept[0])
 	run.line("epoch 1 with 2 members")
 	endNode(t, node)
 	run.line("lost do slow (3.1) on n-", ": left")
-	run.line("the program is failed: its node n-", " was lost")
-	if code, stderr := run.exit(); code != exitFailure || !strings.HasPrefix(stderr, "pegasus: the program has failed: its node n-") {
+	run.line("the program is failed: do slow: its node n-", " was lost")
+	if code, stderr := run.exit(); code != exitFailure || !strings.HasPrefix(stderr, "pegasus: the program has failed: do slow: its node n-") {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
 	server.stop()
@@ -179,6 +187,33 @@ func serverFile(t *testing.T) string {
 		t.Fatal(err)
 	}
 	return name
+}
+
+// TestProgramFromAPipe: the file of a program is read once.
+func TestProgramFromAPipe(t *testing.T) {
+	file, command := pair(t, "0.95")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	written := make(chan error, 1)
+	go func() {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = os.WriteFile(pipe, text, 0o600)
+		}
+		written <- err
+	}()
+	run := launch(t, "program", "run", pipe)
+	node := startNode(t, run.url(), command)
+	run.line("the program is done")
+	if code, stderr := run.exit(); code != exitOK || stderr != "" {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	if err := <-written; err != nil {
+		t.Error(err)
+	}
+	endNode(t, node)
 }
 
 // TestProgramWaits: show tells what waits, and for what.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -121,7 +122,7 @@ func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 	}
 	for !r.finished && len(r.timers) > 0 && r.frames[r.timers[0]].due <= r.now {
 		f := r.timers[0]
-		r.fail(f, "its deadline of "+r.plan.nodes[r.frames[f].node].limit.String()+" has passed")
+		r.fail(f, r.late(f))
 		r.settle()
 	}
 	if r.finished && in.Kind != InTick {
@@ -135,6 +136,31 @@ func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 		out.Wake = r.frames[r.timers[0]].due
 	}
 	r.out = nil
+}
+
+// late says that the deadline of a construct has passed. What is around it tells
+// which block failed, and not which other construct.
+func (r *Run) late(f int32) string {
+	n := &r.plan.nodes[r.frames[f].node]
+	if n.kind == KindDo {
+		return "its deadline of " + n.limit.String() + " has passed"
+	}
+	return "the deadline of " + n.limit.String() + " of " + r.subject(f) + " has passed"
+}
+
+// subject names a construct for people.
+func (r *Run) subject(f int32) string {
+	n := &r.plan.nodes[r.frames[f].node]
+	var text strings.Builder
+	if n.label == "" {
+		text.WriteString("the " + n.kind.String() + " at " + n.path)
+	} else {
+		text.WriteString(n.kind.String() + " " + n.label)
+	}
+	for _, i := range r.replicas(nil, f) {
+		text.WriteString("[" + strconv.Itoa(int(i)) + "]")
+	}
+	return text.String()
 }
 
 func (r *Run) input(in *Input) {
@@ -533,6 +559,9 @@ func (r *Run) told(c int32) {
 	if f < 0 {
 		r.finish(c)
 		return
+	}
+	if outcome == Failed && r.plan.nodes[child.node].kind == KindDo {
+		reason = r.subject(c) + ": " + reason
 	}
 	if p := &r.frames[f]; outcome == Done && child.passed.at >= p.passed.at && p.state != stopping {
 		p.passed = child.passed

@@ -11,7 +11,8 @@
 //   - What it writes to stderr is kept for the reason of a failure: the last 2 KiB.
 //   - Exit code 0 means done; every other one, and an end by a signal, is a failure.
 //   - A cancellation is SIGTERM to the process group, and SIGKILL to what is left of
-//     it after the grace.
+//     it after the grace. Under that of a predicate, a process that ends with exit code
+//     0 is done with what it has written, and every other one with null.
 //   - The environment is that of the node, with PEGASUS_BLOCK, PEGASUS_RUN,
 //     PEGASUS_PROCESSOR and PEGASUS_REPLICA: the number of this replica, from 0, in
 //     each replicated Par around the block, joined by dots.
@@ -37,6 +38,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode/utf8"
 
 	"github.com/gopegasus/pegasus/agent"
 )
@@ -105,20 +107,27 @@ func (c *command) run(ctx context.Context, r *agent.Run, input json.RawMessage) 
 	p.cmd.Stdin = bytes.NewReader(input)
 	p.cmd.Stdout, p.cmd.Stderr = limited{p}, &p.stderr
 	p.cmd.WaitDelay = pipeWait // For what has left the group, and keeps the pipes.
-	err := p.live(ctx, c.grace)
-	switch {
-	case ctx.Err() != nil:
+	result, err := p.outcome(p.live(ctx, c.grace))
+	if err != nil && ctx.Err() != nil {
 		return nil, context.Cause(ctx)
-	case p.why != nil:
-		return nil, p.failure(p.why)
-	case err != nil:
+	}
+	return result, err
+}
+
+// outcome is the result of a process that has ended, or what was wrong with it. One
+// that was told to end and did so with exit code 0 has a result too.
+func (p *process) outcome(err error) (json.RawMessage, error) {
+	if p.why != nil {
+		err = p.why
+	}
+	if err != nil {
 		return nil, p.failure(err)
 	}
 	result := bytes.TrimSpace(p.stdout.Bytes())
 	if len(result) == 0 {
 		return json.RawMessage("null"), nil
 	}
-	if !json.Valid(result) {
+	if !json.Valid(result) || !utf8.Valid(result) {
 		return nil, p.failure(fmt.Errorf("what it wrote to stdout is no JSON value: it begins with %.60q", result))
 	}
 	return result, nil

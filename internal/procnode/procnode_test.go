@@ -134,6 +134,30 @@ echo '["'$PEGASUS_PROCESSOR'", '$PEGASUS_RUN', '$x']'`, 0)
 	}
 }
 
+// TestStoppedByPredicate: a process that a predicate cancels is done with what it
+// wrote if it ends with 0, and with null otherwise.
+func TestStoppedByPredicate(t *testing.T) {
+	const text = `
+synchronizers:
+  gsync:
+    members: {group: processors}
+    state: {load: {type: float, default: 0.0}}
+    predicates: {enough: {when: "any(members, .load > 0.9)", signal: {kind: cancel, region: b, to: all}}}
+program:
+  name: stopped
+  blocks: {b: {group: processors, output: any}}
+  body: b
+  result: b.result
+`
+	for end, want := range map[string]string{`echo '{"best": 3}'; exit 0`: `{"best":3}`, "echo 3; exit 1": "null", "echo three; exit 0": "null"} {
+		w := start(t, text)
+		w.node(t, `trap '`+strings.ReplaceAll(end, "'", `'"'"'`)+`' TERM; echo '{"load": 1}' >&3; while :; do sleep 0.01; done`, 0)
+		if end := w.end(t); end.Outcome != program.Done || end.Result != want {
+			t.Errorf("%v, %s, %s; want %s", end.Outcome, end.Result, end.Reason, want)
+		}
+	}
+}
+
 const onlyBlock = `
 program:
   name: only
@@ -148,6 +172,7 @@ func TestHostile(t *testing.T) {
 		"echo no disk >&2; exit 3":              "command sh: it ended with exit status 3; stderr: no disk",
 		"kill -9 $$":                            "command sh: it ended with signal: killed",
 		`printf '\001\377x'`:                    `command sh: what it wrote to stdout is no JSON value: it begins with "\x01\xffx"`,
+		`printf '"\377"'`:                       `command sh: what it wrote to stdout is no JSON value: it begins with "\"\xff\""`,
 		"yes":                                   "command sh: it wrote more than 1048576 bytes to stdout: let it result in a reference",
 		`printf '{"loud": 1}\n' >&3; sleep 100`: `command sh: line 1 of its states: agent: the configuration declares no field "loud" of blocks, but none`,
 		"yes >&3":                               `command sh: line 1 of its states: agent: a state is one JSON object, such as {"load": 0.5}, and not "y"`,

@@ -129,6 +129,7 @@ const (
 	ProgramLost                          // a block's processor is gone
 	ProgramFinish                        // the program has ended
 	ProgramRefuse                        // the interpreter has refused something
+	ProgramFail                          // an attempt at a block has failed; another, or an else, follows
 )
 
 // noteVerdict keeps a verdict for the program, if that reads the predicate.
@@ -290,7 +291,15 @@ func (c *Core) ended(r *blockRun, in *program.Input, out *Output) {
 			n.Failed++
 		}
 	}
+	at := len(out.Program)
 	c.interpret(in, out)
+	if in.Kind == program.InFailed && !r.cancel && !slices.ContainsFunc(out.Program[at:], func(e ProgramEvent) bool {
+		return e.Kind == ProgramEnd && e.Block == r.id
+	}) {
+		// Another attempt or an else follows, and nothing else would tell why.
+		e := c.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: in.Reason}, ProgramFail, r)
+		out.Program = slices.Insert(out.Program, at, e)
+	}
 }
 
 // enroll makes a member a node of the interpreter.
@@ -329,7 +338,7 @@ func (c *Core) lost(p *processor, why string, out *Output) {
 		}
 		delete(f.runs, r.number)
 		delete(f.byID, r.id)
-		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Block: r.id, Reason: why}, ProgramLost, r))
+		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, ProgramLost, r))
 	}
 	c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: p.name}}, out)
 }

@@ -410,6 +410,8 @@ func programLine(e *synccore.ProgramEvent) string {
 		return "cancel " + run + because
 	case synccore.ProgramLost:
 		return "lost " + run + because
+	case synccore.ProgramFail:
+		return "failed " + run + because
 	case synccore.ProgramSignal:
 		return fmt.Sprintf("signal %s to %s (%v)", e.Predicate, run, e.Decision)
 	case synccore.ProgramPass:

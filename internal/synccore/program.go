@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
@@ -41,6 +42,14 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 	host := p.host()
 	p.all()
 	file := &ProgramFile{Program: raw.Program.value()}
+	for _, b := range file.Program.Blocks {
+		if b.Name == wire.ProcessorRegion {
+			doc.Add(yamlconf.Fault{
+				Path: "program.blocks." + b.Name, Message: fmt.Sprintf("a block cannot have the name %q: it is that of the region of every processor", b.Name),
+				Hint: "give it another name",
+			})
+		}
+	}
 	if whole {
 		file.Plan, err = program.Compile(file.Program, environment(p.cfg))
 		if bad, ok := errors.AsType[*program.Error](err); ok {

@@ -250,6 +250,35 @@ func TestProgramsAreKept(t *testing.T) {
 	})
 }
 
+// TestFormatFile writes a Go value with synchronizers, and with none, and refuses what
+// is wrong in either.
+func TestFormatFile(t *testing.T) {
+	p := &program.Program{Name: "x", Blocks: []program.Block{{Name: "a", Group: "processors"}}, Body: program.Do{Block: "a"}}
+	for _, head := range []string{"", "\n", "synchronizers: {s: {members: {group: processors}}}", "synchronizers: {s: {members: {group: processors}}}\r\n\n"} {
+		text, err := synccore.FormatFile("x.yaml", []byte(head), p)
+		if err != nil {
+			t.Fatalf("%q: %v", head, err)
+		}
+		file, err := synccore.ParseProgram("x.yaml", text)
+		if err != nil || !cmp.Equal(p, file.Program) {
+			t.Errorf("%q: %v\n%s", head, err, text)
+		}
+	}
+	for head, want := range map[string]string{
+		"synchronizers: {s: {members: {group: g}}}":              "x.yaml: program x:\nblocks.a.group: no synchronizer has the members of group \"processors\"",
+		"synchronizers: {s: {member: 1}}":                        "x.yaml:1:17: synchronizers.s: missing key \"members\"",
+		"synchronizers: {}\nprogram: {}":                         "x.yaml:2:1: program: unknown key",
+		"{synchronizers: {s: {members: {group: processors}}}}\n": "x.yaml:2:1: not valid YAML",
+	} {
+		if _, err := synccore.FormatFile("x.yaml", []byte(head), p); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%q: %v, want %s", head, err, want)
+		}
+	}
+	if _, err := synccore.FormatFile("x.yaml", nil, &program.Program{Name: "x", Body: &program.Do{Block: "a"}}); err == nil || !strings.Contains(err.Error(), "body: *program.Do is no construct of a program: hand in the value, not a pointer to it") {
+		t.Errorf("a pointer: %v", err)
+	}
+}
+
 // FuzzProgram reads any text; a program that is accepted can be drawn, and
 // written and read again.
 func FuzzProgram(f *testing.F) {

@@ -12,6 +12,39 @@ import (
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
+// FormatFile writes a whole file: the sections of synchronizers as they stand in a
+// text, which may be empty, and after them that of a program, which is compiled
+// against them. [ParseProgram] reads the same program from it.
+func FormatFile(name string, synchronizers []byte, p *program.Program) ([]byte, error) {
+	env := &program.Env{Groups: []string{DefaultGroup}}
+	text := bytes.TrimSpace(synchronizers)
+	if len(text) > 0 {
+		var cfg Config
+		doc, err := yamlconf.Decode(name, synchronizers, &cfg)
+		if doc == nil {
+			return nil, err
+		}
+		s := parser{doc: doc, cfg: &cfg, levels: map[string]Section{}}
+		s.host()
+		s.all()
+		if err := doc.Err(); err != nil {
+			return nil, err
+		}
+		env, text = environment(&cfg), append(bytes.TrimRight(synchronizers, " \r\n"), '\n')
+	}
+	plan, err := program.Compile(p, env)
+	if err != nil {
+		return nil, fmt.Errorf("%s: program %s:\n%w", name, p.Name, err)
+	}
+	section, err := FormatProgram(plan)
+	if err != nil {
+		return nil, err
+	}
+	text = append(bytes.Clone(text), section...)
+	_, err = ParseProgram(name, text) // Both together may be too long, for one.
+	return text, err
+}
+
 // FormatProgram writes the section of a compiled program as it stands in a file, without
 // the synchronizers that it refers to. [ParseProgram] reads the same program
 // from it. What the file format cannot hold is refused: more than about 60
