@@ -173,16 +173,22 @@ func (e *encoder) row(dst []scgs.Value, state any) ([]scgs.Value, error) {
 // value reads one field of a state as the declared one.
 func (e *encoder) value(f reflect.Value, c *layoutField, d *scgs.Field) (scgs.Value, error) {
 	var value scgs.Value
-	if d.Type.IsList() {
+	of := d.Type
+	if of.IsList() {
+		of = of.Elem()
 		if n := f.Len(); n > scgs.MaxElements {
 			return value, fmt.Errorf("agent: field %s of %v has %d elements, at most %d are told", c.goName, e.typ, n, scgs.MaxElements)
 		}
-		value = e.list(f, d.Type.Elem())
+		value = e.list(f, of)
 	} else {
 		value = valueOf(f, d.Type)
 	}
 	if value.Type() == scgs.Invalid {
-		return value, fmt.Errorf("agent: field %s of %v cannot be told: an integer has at most 63 bits and a sign, a float is a number", c.goName, e.typ)
+		why := "an integer has at most 63 bits and a sign"
+		if of == scgs.Float {
+			why = "NaN is no number: leave the state as it was, or report a value that means unknown"
+		}
+		return value, fmt.Errorf("agent: field %s of %v cannot be told: %s", c.goName, e.typ, why)
 	}
 	return value, nil
 }

@@ -205,8 +205,8 @@ func (l *leader) hire() error {
 	if l.verbose {
 		args = append(args, "-v")
 	}
-	l.screen.line("%s: %d towns; %s x %s; run %s on %s",
-		l.coord.info.title(), l.coord.in.N, plural(l.processes, "process"), plural(l.threads, "thread"), run, l.url)
+	l.screen.line("%s: %s; %s x %s; run %s on %s",
+		l.coord.info.title(), plural(l.coord.in.N, "town"), plural(l.processes, "process"), plural(l.threads, "thread"), run, l.url)
 	l.crew = &crew{args: args, screen: l.screen, begun: l.coord.begun, deserted: l.deserted, workers: map[string]*process{}}
 	return l.crew.start(l.processes)
 }

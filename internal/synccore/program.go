@@ -274,8 +274,8 @@ func readPar(n yamlconf.Node) (program.Construct, error) {
 	if x.Join == allJoin {
 		x.Join = ""
 	}
-	if _, ok := n.Get("times"); ok && raw.Times < 1 {
-		return x, n.Fault("times says how often the construct below par runs: 1 or more")
+	if times, ok := n.Get("times"); ok && raw.Times < 1 {
+		return x, times.Fault("times says how often the construct below par runs: 1 or more")
 	}
 	if raw.Par.Kind() == yamlconf.KindList {
 		var of []construct
