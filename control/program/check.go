@@ -311,7 +311,7 @@ func (c *compiler) fits() {
 			continue
 		}
 		if n.kind != KindDo {
-			if n.input != "" && n.need && !acceptsText(n.typ, n.input) {
+			if n.input != "" && n.need && misfitText(n.typ, n.input, false) != "" {
 				c.fault(n.path+".input", fmt.Sprintf("%s is no %s", clip(n.input), n.typ), "give what the loop's body results in")
 			}
 			continue
@@ -322,7 +322,7 @@ func (c *compiler) fits() {
 		want := c.plan.program.Blocks[n.block].Input
 		switch {
 		case n.input != "":
-			if !acceptsText(want, n.input) {
+			if misfitText(want, n.input, false) != "" {
 				c.fault(n.path+".input", fmt.Sprintf("%s is no %s", clip(n.input), want), "give what block "+n.label+" takes")
 			}
 		case n.from.kind == refNone && want.Base != None && want.Base != Any:
@@ -333,11 +333,15 @@ func (c *compiler) fits() {
 	}
 }
 
-func acceptsText(want Type, text string) bool {
+// misfitText says where a JSON text does not fit a type.
+func misfitText(want Type, text string, null bool) string {
 	var v any
 	d := json.NewDecoder(strings.NewReader(text))
 	d.UseNumber()
-	return d.Decode(&v) == nil && want.accepts(v)
+	if err := d.Decode(&v); err != nil {
+		return err.Error()
+	}
+	return want.misfit(v, null)
 }
 
 func clip(s string) string {

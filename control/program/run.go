@@ -673,16 +673,36 @@ func (r *Run) joining(f int32) bool {
 	return r.plan.nodes[x.node].kind == KindPar && x.state == stopping && x.cause == Done
 }
 
+// misfit says why a result that is read is none of its block; empty if it is one. Null
+// is one of every block: one that a predicate cancels may have nothing to tell.
+func (r *Run) misfit(n *node, result string) string {
+	if !n.need || result == "" || len(result) > MaxResultBytes {
+		return ""
+	}
+	if !json.Valid([]byte(result)) {
+		return "its result is not JSON"
+	}
+	output := r.plan.program.Blocks[n.block].Output
+	if output.Base == None || output.Base == Any {
+		return ""
+	}
+	if why := misfitText(output, result, true); why != "" {
+		return "its result does not fit its declared output: " + why
+	}
+	return ""
+}
+
 // done ends a block with its result.
 func (r *Run) done(f int32, in *Input) {
 	x := &r.frames[f]
 	r.leave(f)
-	switch n := &r.plan.nodes[x.node]; {
+	n := &r.plan.nodes[x.node]
+	switch why := r.misfit(n, in.Result); {
 	case len(in.Result) > MaxResultBytes:
 		r.attemptFailed(f, fmt.Sprintf("its result has %d bytes, at most %d are taken: let it result in a reference", len(in.Result), MaxResultBytes))
 		return
-	case n.need && in.Result != "" && !json.Valid([]byte(in.Result)):
-		r.attemptFailed(f, "its result is not JSON")
+	case why != "":
+		r.attemptFailed(f, why)
 		return
 	case n.need:
 		x.result = in.Result

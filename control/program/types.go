@@ -1,10 +1,13 @@
 package program
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -128,24 +131,66 @@ func either(a, b Type) Type {
 	return Type{Base: Any}
 }
 
-// accepts reports whether a literal value fits a type.
-func (t Type) accepts(v any) bool {
+// misfit says where a value does not fit a type, and is empty if it does. With null
+// allowed, null fits every type, as what is not there.
+func (t Type) misfit(v any, null bool) string { return t.misfitAt("", v, null) }
+
+func (t Type) misfitAt(at string, v any, null bool) string {
+	fits := t.Base == Any
 	switch v := v.(type) {
+	case nil:
+		fits = fits || null
 	case bool:
-		return t.Base == Any || t.Base == Bool
+		fits = fits || t.Base == Bool
 	case json.Number:
 		_, err := v.Int64()
-		return t.Base == Any || t.Base == Float || t.Base == Int && err == nil
+		fits = fits || t.Base == Float || t.Base == Int && err == nil
 	case string:
 		_, err := time.ParseDuration(v)
-		return t.Base == Any || t.Base == String || t.Base == Duration && err == nil
+		fits = fits || t.Base == String || t.Base == Duration && err == nil
 	case []any:
-		return t.Base == Any || t.Base == List && !slices.ContainsFunc(v, func(e any) bool { return !t.Elem.accepts(e) })
+		if t.Base == List {
+			for i, e := range v {
+				if why := t.Elem.misfitAt(at+"["+strconv.Itoa(i)+"]", e, null); why != "" {
+					return why
+				}
+			}
+			return ""
+		}
 	case map[string]any:
-		return t.Base == Any || t.Base == Record && !slices.ContainsFunc(t.Fields, func(f Field) bool {
-			e, ok := v[f.Name]
-			return !ok || !f.Type.accepts(e)
-		})
+		if t.Base == Record {
+			for _, f := range t.Fields {
+				e, ok := fieldOf(v, f.Name)
+				if !ok {
+					return cmp.Or(at, "it") + " has no field " + f.Name
+				}
+				if why := f.Type.misfitAt(at+"."+f.Name, e, null); why != "" {
+					return why
+				}
+			}
+			return ""
+		}
 	}
-	return t.Base == Any
+	if fits {
+		return ""
+	}
+	text, _ := json.Marshal(v)
+	if len(text) > 40 {
+		text = append([]byte(strings.ToValidUTF8(string(text[:40]), "")), "..."...)
+	}
+	return cmp.Or(at, "it") + " is " + string(text) + " and should be " + t.String()
+}
+
+// fieldOf finds a field as Go's decoder does, which takes Sum for sum: the fields of
+// structs begin with a capital.
+func fieldOf(record map[string]any, name string) (any, bool) {
+	if e, ok := record[name]; ok {
+		return e, true
+	}
+	for _, key := range slices.Sorted(maps.Keys(record)) { // A replay has to find the same one.
+		if strings.EqualFold(key, name) {
+			return record[key], true
+		}
+	}
+	return nil, false
 }
