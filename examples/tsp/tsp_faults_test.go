@@ -120,7 +120,8 @@ func TestInterrupt(t *testing.T) {
 }
 
 // TestInterruptLarge interrupts what is not looked at for many seconds, in the
-// run and in a worker that has joined it.
+// run and in a worker that has joined it. The worker comes first: it ends with
+// the run by itself.
 func TestInterruptLarge(t *testing.T) {
 	srv := serve(t, 0)
 	p := begin(t, "-instance", "random:5000:1", "-nats", srv.URL(), "-processes", "1", "-json", "-v")
@@ -128,14 +129,17 @@ func TestInterruptLarge(t *testing.T) {
 	w := begin(t, "-worker", "-nats", srv.URL())
 	p.await(t, p.stderr, contains("epoch 2:"))
 	p.await(t, p.stderr, func(text string) bool { return strings.Count(text, "NewBest holds") > 20 })
-	for name, one := range map[string]*program{"the worker": w, "the run": p} {
+	for _, one := range []struct {
+		name string
+		*program
+	}{{"the worker", w}, {"the run", p}} {
 		if err := one.cmd.Process.Signal(syscall.SIGINT); err != nil {
-			t.Fatal(err)
+			t.Fatalf("%s: %v", one.name, err)
 		}
 		at := time.Now()
 		code := one.end(t)
 		if took := time.Since(at); code != exitInterrupted || took > 2*time.Second {
-			t.Errorf("%s: exit code %d after %v", name, code, took)
+			t.Errorf("%s: exit code %d after %v", one.name, code, took)
 		}
 	}
 	if r := decodeResult(t, p); !r.Interrupted || len(r.Tour) != 5000 {
