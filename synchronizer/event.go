@@ -78,7 +78,7 @@ const (
 	ProgramStart  = synccore.ProgramStart  // a block is started
 	ProgramCancel = synccore.ProgramCancel // a block is to end
 	ProgramPass   = synccore.ProgramPass   // a switch or JOIN has passed, by Decision
-	ProgramSignal = synccore.ProgramSignal // a predicate that a block is under has fired
+	ProgramSignal = synccore.ProgramSignal // a predicate that a block is under has sent it a signal
 	ProgramEnd    = synccore.ProgramEnd    // a construct has ended
 	ProgramLost   = synccore.ProgramLost   // a block's processor is gone
 	ProgramFinish = synccore.ProgramFinish // the program has ended

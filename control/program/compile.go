@@ -131,6 +131,23 @@ type Info struct {
 	Else  int   // what runs in its place after it has failed, -1 for none
 }
 
+// Under reports whether the blocks of a construct are under a predicate, which is
+// given in full.
+func (p *Plan) Under(construct int, predicate string) bool {
+	q, ok := p.byName[predicate]
+	return ok && slices.Contains(p.nodes[construct].async, q)
+}
+
+// Attached reports whether some block is under a predicate.
+func (p *Plan) Attached(predicate string) bool {
+	for i := range p.nodes {
+		if p.Under(i, predicate) {
+			return true
+		}
+	}
+	return false
+}
+
 // Constructs is the number of constructs. They are numbered from 0 in the order
 // of the program, each before what is inside it.
 func (p *Plan) Constructs() int { return len(p.nodes) }

@@ -153,7 +153,8 @@ type Do struct {
 	// Retry is how often a block that failed, or whose node was lost, is started
 	// again, on another node if there is one.
 	Retry int
-	// Async names the predicates that the block is under while it runs.
+	// Async names the predicates that the block is under while it runs: their signals
+	// go to such blocks only, to those of them that the signal is addressed to.
 	Async    []string
 	Deadline time.Duration
 	Else     Construct

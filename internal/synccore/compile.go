@@ -103,6 +103,7 @@ type rule struct {
 	set      []assignment
 	signals  []outgoing
 	read     bool // the program switches on it, or has blocks under it
+	attached bool // the program has blocks under it, and it acts on those alone
 }
 
 // own is what a rule's own detector looks for; a rule without one is judged on

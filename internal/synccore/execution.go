@@ -124,7 +124,7 @@ const (
 	ProgramStart  ProgramKind = iota + 1 // a block is started
 	ProgramCancel                        // a block is to end
 	ProgramPass                          // a switch or JOIN has passed, by Decision
-	ProgramSignal                        // a predicate that a block is under has fired
+	ProgramSignal                        // a predicate that a block is under has sent it a signal
 	ProgramEnd                           // a construct has ended
 	ProgramLost                          // a block's processor is gone
 	ProgramFinish                        // the program has ended
@@ -470,7 +470,9 @@ func (c *Core) act(a *program.Action, out *Output) {
 	case program.ActPass:
 		kind = ProgramPass
 	case program.ActSignal:
-		kind = ProgramSignal
+		if kind = ProgramSignal; !c.acted(a.Decision, r) {
+			return // Its signals went to others.
+		}
 	case program.ActEnd:
 		kind = ProgramEnd
 	case program.ActFinish:
@@ -664,6 +666,24 @@ func (c *Core) cancelProgram(reason string, out *Output) {
 		c.interpret(&program.Input{Kind: program.InBegin}, out)
 	}
 	c.interpret(&program.Input{Kind: program.InCancel, Reason: reason}, out)
+}
+
+// under reports whether a rule acts on a member: one that blocks of the program are
+// under acts on no others.
+func (c *Core) under(r *rule, member string) bool {
+	if c.exec == nil || !r.attached {
+		return true
+	}
+	p := c.exec.processors[member]
+	return p != nil && p.run != nil && c.plan.program.Under(p.run.construct, c.plan.Name+"."+r.name)
+}
+
+// acted reports whether a decision has sent a signal to the run that is not known to
+// have had no effect.
+func (c *Core) acted(d control.Decision, r *blockRun) bool {
+	return r != nil && slices.ContainsFunc(c.outbox, func(p *pending) bool {
+		return p.group == "" && p.signal.Target == r.on && p.signal.Decision == d
+	})
 }
 
 // RunInput is the input of a run on a processor; ok is false if there is no such

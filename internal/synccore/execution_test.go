@@ -24,7 +24,7 @@ const executionHeader = `synchronizers:
     silence: {after: 1s, then: drop}
     state: {x: {type: int, default: 0}, y: int}
     predicates:
-      one: {when: "any(members, .x == 1)", signal: {kind: activate, region: a}}
+      one: {when: "any(members, .x == 1)", signal: {kind: activate, region: work}}
       two: {when: "any(members, .x == 2)"}
       known: {when: "all(members, .y > 0)"}
 `
@@ -349,7 +349,7 @@ func (s *execution) note() {
 		s.draw(e)
 	}
 	for _, x := range o.Fates {
-		if x.Fate != control.Applied && x.Signal.Predicate == wire.ProgramSignals {
+		if x.Fate != control.Applied || x.Signal.Predicate != wire.ProgramSignals {
 			fmt.Fprintf(&s.said, "  fate of %s to %s: %v %s\n", x.Signal.Name, x.Signal.Target, x.Fate, x.Detail)
 		}
 	}

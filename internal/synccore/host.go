@@ -64,7 +64,9 @@ func (p *Plan) runs(prog *program.Plan, levels map[string]Section) {
 	for _, name := range prog.Predicates() {
 		synchronizer, predicate, _ := strings.Cut(name, ".")
 		for _, r := range p.rules {
-			r.read = r.read || synchronizer == p.Name && r.name == predicate
+			if synchronizer == p.Name && r.name == predicate {
+				r.read, r.attached = true, prog.Attached(name)
+			}
 		}
 	}
 }

@@ -58,6 +58,9 @@ func (c *Core) emit(r *rule, o *outgoing, d control.Decision, on *occasion, out 
 		return
 	}
 	for _, name := range o.names {
+		if !c.under(r, name) {
+			continue
+		}
 		i, found := slices.BinarySearchFunc(c.inEpoch, name, func(m *member, name string) int { return cmp.Compare(m.name, name) })
 		if !found {
 			out.fate("", signal(name, 0), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
@@ -68,6 +71,9 @@ func (c *Core) emit(r *rule, o *outgoing, d control.Decision, on *occasion, out 
 	c.aim(o, on)
 	for _, i := range c.targets {
 		m := c.inEpoch[i]
+		if !c.under(r, m.name) {
+			continue
+		}
 		c.post("", m.incarnation, signal(m.name, c.entry(i, o.region, on)), out)
 	}
 }
