@@ -2,6 +2,7 @@ package synchronizer_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	neturl "net/url"
@@ -242,6 +243,31 @@ program:
 				t.Errorf("%d failed attempts were told, want 1", n)
 			}
 		})
+	}
+}
+
+// TestBlocksTakeWhatTheyDeclare: a block is given the fields that the program declares
+// for it, by their names, whatever else comes from where it is fed.
+func TestBlocksTakeWhatTheyDeclare(t *testing.T) {
+	url, w := runProgram(t, `
+program:
+  name: taking
+  blocks: {make: {output: {sum: int, parts: [int]}}, take: {input: {sum: int}, output: int}, show: {input: {sum: int}, output: any}}
+  body: {seq: [make, {name: both, par: [{do: take, from: make.result}, {do: show, from: make.result}]}]}
+  result: both.result
+`)
+	joinNode(t, url, "processors", "a", 2,
+		agent.Block("make", func(context.Context, *agent.Run, any) (struct {
+			Sum, Other int
+			Parts      []int
+		}, error) { return struct {
+			Sum, Other int
+			Parts      []int
+		}{3, 4, nil}, nil }),
+		agent.Block("take", func(_ context.Context, _ *agent.Run, in struct{ Sum int }) (int, error) { return in.Sum, nil }),
+		agent.Block("show", func(_ context.Context, _ *agent.Run, in json.RawMessage) (json.RawMessage, error) { return in, nil }))
+	if end := w.end(t); end.Result != `{"take":3,"show":{"sum":3}}` {
+		t.Errorf("%v: %s%s", end.Outcome, end.Result, end.Reason)
 	}
 }
 

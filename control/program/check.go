@@ -289,6 +289,48 @@ func (c *compiler) inputType(n *node) Type {
 	return Type{}
 }
 
+const misfitHint = "change one of the types, or refer to another result"
+
+// each tells the types that the result of a construct may have, with what has them.
+func (c *compiler) each(i int32, tell func(*node, Type)) {
+	n := &c.plan.nodes[i]
+	switch n.kind {
+	case KindSeq:
+		if len(n.kids) > 0 {
+			c.each(n.kids[len(n.kids)-1], tell)
+		}
+	case KindIf, KindCase, KindUntil:
+		for _, kid := range n.kids {
+			c.each(kid, tell)
+		}
+	case KindWhile:
+		c.eachTime(n, tell)
+	case KindPar:
+		kids := make([]Type, len(n.kids))
+		for k, kid := range n.kids {
+			kids[k] = c.plan.nodes[kid].typ
+		}
+		tell(n, parType(n, kids, c.plan.nodes))
+	case KindDo:
+		if n.block >= 0 {
+			tell(n, c.plan.program.Blocks[n.block].Output)
+		}
+	}
+	if n.els >= 0 {
+		c.each(n.els, tell)
+	}
+}
+
+// eachTime is each for the times round a loop, and what that was given.
+func (c *compiler) eachTime(loop *node, tell func(*node, Type)) {
+	for _, kid := range loop.kids {
+		c.each(kid, tell)
+	}
+	if loop.from.kind == refResult {
+		tell(loop, c.inputType(loop))
+	}
+}
+
 // fits checks that each block gets what it takes.
 func (c *compiler) fits() {
 	refused := map[string]bool{}
@@ -328,7 +370,22 @@ func (c *compiler) fits() {
 		case n.from.kind == refNone && want.Base != None && want.Base != Any:
 			c.fault(n.path+".do", fmt.Sprintf("the block takes %s and is given nothing", want), "give from or input")
 		case n.from.kind != refNone && !given.Fits(want):
-			c.fault(at, fmt.Sprintf("%s comes from there, and the block takes %s", given, want), "change one of the types, or refer to another result")
+			c.fault(at, fmt.Sprintf("%s comes from there, and the block takes %s", given, want), misfitHint)
+		case n.from.kind != refNone:
+			tell := func(of *node, t Type) {
+				if t.Base != None && !t.Fits(want) && !refused[at] {
+					refused[at] = true
+					c.fault(at, fmt.Sprintf("%s may come from there, by %s, and the block takes %s", t, of.path, want), misfitHint)
+				}
+			}
+			if from := &c.plan.nodes[n.from.node]; n.from.kind == refPrevious {
+				c.eachTime(from, tell)
+			} else {
+				c.each(n.from.node, tell)
+			}
+		}
+		if want.records() || given.loose() && want.Base > Any {
+			n.takes = &want
 		}
 	}
 }

@@ -85,6 +85,7 @@ type node struct {
 	slot  int32    // of its result among the values of its scope, -1 for none
 	slots int32    // as a scope: values it holds
 	typ   Type
+	takes *Type // Do: what its input is made to fit; nil if it does so as it comes
 }
 
 // Plan is a compiled program: all that a [Run] needs. It does not change and may

@@ -86,8 +86,15 @@ type Run struct {
 	begun, finished bool
 	steps, begins   uint64
 	instances       uint64
+	taken           taken
 	queued          int  // blocks that wait for a node
 	freed           bool // a node has more free than when blocks were placed last
+}
+
+// taken is what was made of an input for the blocks of a construct.
+type taken struct {
+	by                *node
+	input, given, why string
 }
 
 // NewRun makes a run that has not begun.
@@ -638,10 +645,29 @@ func (r *Run) resolve(f int32, n *node) (input, why string) {
 			input = "null"
 		}
 	}
+	if n.takes != nil && input != "" {
+		if input, why = r.take(n, input); why != "" {
+			return "", why
+		}
+	}
 	if len(input) > MaxInputBytes {
 		return "", fmt.Sprintf("an input of %d bytes, and at most %d are handed on: let blocks result in references", len(input), MaxInputBytes)
 	}
 	return input, ""
+}
+
+// take makes an input fit what a block takes. The last one is kept, for replicas that
+// are given the same.
+func (r *Run) take(n *node, input string) (given, why string) {
+	if t := &r.taken; t.by != n || t.input != input {
+		t.by, t.input = n, input
+		if t.given, why = n.takes.take(input); why != "" {
+			t.why = "what it is given does not fit its declared input: " + why
+		} else {
+			t.why = ""
+		}
+	}
+	return r.taken.given, r.taken.why
 }
 
 // block takes what a node says of a block.

@@ -181,6 +181,58 @@ func (t Type) misfitAt(at string, v any, null bool) string {
 	return cmp.Or(at, "it") + " is " + string(text) + " and should be " + t.String()
 }
 
+// loose reports whether part of a value of the type may be anything.
+func (t Type) loose() bool {
+	return t.Base == Any || t.Base == List && t.Elem.loose() ||
+		t.Base == Record && slices.ContainsFunc(t.Fields, func(f Field) bool { return f.Type.loose() })
+}
+
+// records reports whether a value of the type has a record in it.
+func (t Type) records() bool { return t.Base == Record || t.Base == List && t.Elem.records() }
+
+// take makes of a JSON text what a block that wants the type is given: of records the
+// fields that it wants, by their names. why says where the text does not fit.
+func (t Type) take(text string) (given, why string) {
+	var v any
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	if err := d.Decode(&v); err != nil {
+		return "", err.Error()
+	}
+	if why := t.misfit(v, true); why != "" || !t.records() {
+		return text, why
+	}
+	var b strings.Builder
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(t.taken(v)); err != nil {
+		return "", err.Error()
+	}
+	return strings.TrimSuffix(b.String(), "\n"), ""
+}
+
+// taken is a value that fits the type, without what that does not name.
+func (t Type) taken(v any) any {
+	switch v := v.(type) {
+	case []any:
+		if t.Base == List {
+			for i := range v {
+				v[i] = t.Elem.taken(v[i])
+			}
+		}
+	case map[string]any:
+		if t.Base == Record {
+			wanted := make(map[string]any, len(t.Fields))
+			for _, f := range t.Fields {
+				e, _ := fieldOf(v, f.Name)
+				wanted[f.Name] = f.Type.taken(e)
+			}
+			return wanted
+		}
+	}
+	return v
+}
+
 // fieldOf finds a field as Go's decoder does, which takes Sum for sum: the fields of
 // structs begin with a capital.
 func fieldOf(record map[string]any, name string) (any, bool) {

@@ -1,6 +1,15 @@
 package program
 
-import "testing"
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
 
 func TestMisfit(t *testing.T) {
 	list := Type{Base: List, Elem: &Type{Base: Float}}
@@ -37,4 +46,147 @@ func TestMisfit(t *testing.T) {
 			t.Errorf("%s as %v:\ngot  %s\nwant %s", c.text, c.of, got, c.want)
 		}
 	}
+}
+
+func TestTake(t *testing.T) {
+	number, text := Type{Base: Int}, Type{Base: String}
+	record := Type{Base: Record, Fields: []Field{{"sum", number}, {"of", Type{Base: List, Elem: &Type{Base: Record, Fields: []Field{{"x", number}}}}}}}
+	for _, c := range []struct {
+		of              Type
+		text, want, why string
+	}{
+		{number, `12345678901234567`, `12345678901234567`, ""},
+		{number, `"1"`, "", `it is "1" and should be int`},
+		{text, `"<&>"`, `"<&>"`, ""},
+		{record, `null`, `null`, ""},
+		{record, `{"more":0,"Of":[{"X":1,"y":2},null],"sum":3}`, `{"of":[{"x":1},null],"sum":3}`, ""},
+		{record, `{"sum":3}`, "", `it has no field of`},
+		{Type{Base: Record, Fields: []Field{{"a", Type{Base: Any}}}}, `{"a":{"<":1.50,"B":[]}}`, `{"a":{"<":1.50,"B":[]}}`, ""},
+	} {
+		got, why := c.of.take(c.text)
+		if why != c.why || why == "" && got != c.want {
+			t.Errorf("%s as %v: %s, %s", c.text, c.of, got, why)
+		}
+	}
+}
+
+// TestTakeWhatFits: whatever the check lets through is given to a block with the fields
+// that it declares and no others.
+func TestTakeWhatFits(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		given := drawType(t, 3)
+		want := narrowed(t, given)
+		if !given.Fits(want) {
+			t.Fatalf("%v does not fit %v", given, want)
+		}
+		text, err := json.Marshal(valueOf(t, given))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, why := want.take(string(text))
+		if why != "" {
+			t.Fatalf("%s as %v: %s", text, want, why)
+		}
+		var v any
+		if err := json.Unmarshal([]byte(got), &v); err != nil {
+			t.Fatal(err)
+		}
+		if bad := inexact(want, v); bad != "" {
+			t.Fatalf("%s as %v is %s: %s", text, want, got, bad)
+		}
+	})
+}
+
+func drawType(t *rapid.T, depth int) Type {
+	base := rapid.SampledFrom([]Base{Any, Bool, Int, Float, String, Duration, List, Record, Record}).Draw(t, "base")
+	switch {
+	case depth == 0 && base >= List:
+		return Type{Base: Int}
+	case base == List:
+		elem := drawType(t, depth-1)
+		return Type{Base: List, Elem: &elem}
+	case base == Record:
+		r := Type{Base: Record}
+		for _, name := range []string{"a", "b", "sum"}[:rapid.IntRange(0, 3).Draw(t, "fields")] {
+			r.Fields = append(r.Fields, Field{name, drawType(t, depth-1)})
+		}
+		return r
+	}
+	return Type{Base: base}
+}
+
+// narrowed is a type that a value of another one fits.
+func narrowed(t *rapid.T, of Type) Type {
+	switch {
+	case of.Base == List:
+		elem := narrowed(t, *of.Elem)
+		return Type{Base: List, Elem: &elem}
+	case of.Base == Record:
+		r := Type{Base: Record}
+		for _, f := range of.Fields {
+			if rapid.Bool().Draw(t, "wanted") {
+				r.Fields = append(r.Fields, Field{f.Name, narrowed(t, f.Type)})
+			}
+		}
+		return r
+	case of.Base == Int && rapid.Bool().Draw(t, "float"):
+		return Type{Base: Float}
+	}
+	return of
+}
+
+// valueOf draws a value of a type, as a process may write it.
+func valueOf(t *rapid.T, of Type) any {
+	switch of.Base {
+	case Bool:
+		return true
+	case Int:
+		return rapid.Int64().Draw(t, "int")
+	case Float:
+		return 0.5
+	case Duration:
+		return "1m30s"
+	case List:
+		list := []any{}
+		for range rapid.IntRange(0, 3).Draw(t, "elements") {
+			list = append(list, valueOf(t, *of.Elem))
+		}
+		return list
+	case Record:
+		r := map[string]any{"beside": []int{1}}
+		for _, f := range of.Fields {
+			name := f.Name
+			if rapid.Bool().Draw(t, "upper") {
+				name = strings.ToUpper(name)
+			}
+			r[name] = valueOf(t, f.Type)
+		}
+		return r
+	default:
+		return "<x>"
+	}
+}
+
+// inexact says where a value has other fields than its type.
+func inexact(of Type, v any) string {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			if bad := inexact(*of.Elem, e); bad != "" {
+				return bad
+			}
+		}
+	case map[string]any:
+		var names []string
+		for _, f := range of.Fields {
+			names = append(names, f.Name)
+			if bad := inexact(f.Type, v[f.Name]); bad != "" {
+				return bad
+			}
+		}
+		if has := slices.Sorted(maps.Keys(v)); !slices.Equal(has, slices.Sorted(slices.Values(names))) {
+			return fmt.Sprintf("fields %v, want %v", has, names)
+		}
+	}
+	return ""
 }
