@@ -27,6 +27,7 @@ command of a block is split at blanks; it gets
 
 Exit code 0 is done, every other one a failure. A block that is cancelled gets
 SIGTERM, and SIGKILL after --grace; what it leaves in its process group is killed.
+A predicate can cancel it, too, but not activate it: such a signal is refused.
 An executable cannot be a block that the program gives threads; that needs a node in
 Go with agent.ThreadBlock.
 

@@ -145,14 +145,22 @@ func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 	r.out = nil
 }
 
-// late says that the deadline of a construct has passed. What is around it tells
-// which block failed, and not which other construct.
+// late says that the deadline of a construct has passed, and what waited in it. What is
+// around it tells which block failed, and not which other construct.
 func (r *Run) late(f int32) string {
 	n := &r.plan.nodes[r.frames[f].node]
-	if n.kind == KindDo {
-		return "its deadline of " + n.limit.String() + " has passed"
+	text := "its deadline of " + n.limit.String() + " has passed"
+	if n.kind != KindDo {
+		text = "the deadline of " + n.limit.String() + " of " + r.subject(f) + " has passed"
 	}
-	return "the deadline of " + n.limit.String() + " of " + r.subject(f) + " has passed"
+	switch w := r.oldestWaiting(f); w {
+	case -1:
+		return text
+	case f:
+		return text + " while it waited for " + r.waitsFor(w)
+	default:
+		return text + " while " + r.subject(w) + " waited for " + r.waitsFor(w)
+	}
 }
 
 // subject names a construct for people.

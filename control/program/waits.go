@@ -30,14 +30,34 @@ func (r *Run) Waits(limit int) (list []Wait, more int) {
 	for _, f := range found[:min(limit, len(found))] {
 		x := &r.frames[f]
 		w := Wait{Construct: int(x.node), Replicas: r.replicas(nil, f)}
-		if n := &r.plan.nodes[x.node]; x.state == queued {
-			w.For = r.lacks(&r.procs[n.proc])
-		} else {
-			w.For = r.undecided(n)
-		}
+		w.For = r.waitsFor(f)
 		list = append(list, w)
 	}
 	return list, len(found) - len(list)
+}
+
+// waitsFor says what a block or a switch that waits does so for.
+func (r *Run) waitsFor(f int32) string {
+	n := &r.plan.nodes[r.frames[f].node]
+	if r.frames[f].state == queued {
+		return r.lacks(&r.procs[n.proc])
+	}
+	return r.undecided(n)
+}
+
+// oldestWaiting finds what has waited longest of a construct and what is inside it, -1
+// if nothing does.
+func (r *Run) oldestWaiting(f int32) int32 {
+	oldest := int32(-1)
+	if s := r.frames[f].state; s == deciding || s == queued {
+		oldest = f
+	}
+	for c := r.frames[f].child; c >= 0; c = r.frames[c].next {
+		if w := r.oldestWaiting(c); w >= 0 && (oldest < 0 || r.frames[w].seq < r.frames[oldest].seq) {
+			oldest = w
+		}
+	}
+	return oldest
 }
 
 // undecided says what a switch waits for.
