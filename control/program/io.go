@@ -48,7 +48,10 @@ func (k InKind) String() string {
 
 // Node is a place where blocks run.
 type Node struct {
-	Name   string
+	Name string
+	// Of names the machine or process that it is a part of, empty for none: a block that
+	// has failed on one part of it is tried elsewhere first.
+	Of     string
 	Cores  int // at least 1
 	Labels []string
 	Alone  bool // it runs one block at a time

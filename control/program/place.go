@@ -119,12 +119,27 @@ func (r *Run) dequeue(f int32) {
 	r.queued--
 }
 
+// tried is 2 for a node on which a block has failed, 1 for another part of what such a
+// node is a part of, and 0 for others.
+func (r *Run) tried(x *frame, h int32) int {
+	most, of := 0, r.hosts[h].Of
+	for _, t := range x.tried {
+		if t == h {
+			return 2
+		}
+		if of != "" && r.hosts[t].Of == of {
+			most = 1
+		}
+	}
+	return most
+}
+
 // choose finds the least loaded node of a block's processor, one on which it has
 // failed only if there is no other, and -1 if none is free.
 func (r *Run) choose(f int32) int32 {
 	x := &r.frames[f]
 	p := &r.procs[r.plan.nodes[x.node].proc]
-	best, again := int32(-1), false
+	best, again := int32(-1), 0
 	if !p.mapped {
 		return best
 	}
@@ -133,10 +148,10 @@ func (r *Run) choose(f int32) int32 {
 		if p.want.Cores > a.Cores-a.reserved || a.Alone && a.load > 0 || !a.can(&r.plan.program.Blocks[r.plan.nodes[x.node].block]) {
 			continue
 		}
-		tried := slices.Contains(x.tried, h)
+		tried := r.tried(x, h)
 		if best >= 0 {
 			b := &r.hosts[best]
-			if tried && !again || tried == again && a.load*b.Cores >= b.load*a.Cores {
+			if tried > again || tried == again && a.load*b.Cores >= b.load*a.Cores {
 				continue
 			}
 		}

@@ -3,6 +3,7 @@ package synccore
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +35,8 @@ type execution struct {
 	began      bool
 	wake       clocksync.Instant
 	processors map[string]*processor
-	runs       map[uint64]*blockRun // that have not ended
+	held       map[string]clocksync.Instant // processors that get nothing before that
+	runs       map[uint64]*blockRun         // that have not ended
 	byID       map[program.ID]*blockRun
 	numbers    uint64
 	verdicts   []heldVerdict
@@ -50,7 +52,7 @@ type execution struct {
 
 // processor is a member as the interpreter knows it.
 type processor struct {
-	name        string
+	name, node  string
 	incarnation uint64
 	run         *blockRun // that was placed there
 	awaited     bool      // it has not been seen since a restart
@@ -93,7 +95,7 @@ type blockRun struct {
 func newExecution(plan *program.Plan, id uint64) *execution {
 	return &execution{
 		id: id, run: program.NewRun(plan), wake: clocksync.MaxInstant, resume: clocksync.MaxInstant,
-		processors: map[string]*processor{}, runs: map[uint64]*blockRun{}, byID: map[program.ID]*blockRun{},
+		processors: map[string]*processor{}, held: map[string]clocksync.Instant{}, runs: map[uint64]*blockRun{}, byID: map[program.ID]*blockRun{},
 		tallies: map[int]*RunCounts{},
 	}
 }
@@ -183,6 +185,7 @@ func (c *Core) carryOn(out *Output) {
 		c.interpret(&program.Input{Kind: program.InVerdict, Predicate: v.predicate, Truth: v.truth, Decision: v.decision}, out)
 	}
 	f.verdicts = f.verdicts[:0]
+	c.takeUp()
 	for _, m := range f.touched {
 		if m.index != noIndex && !m.gone {
 			c.observe(m, out)
@@ -234,6 +237,9 @@ func (c *Core) observe(m *member, out *Output) {
 		} else {
 			p.incarnation = m.incarnation
 		}
+	}
+	if _, held := f.held[m.name]; held {
+		return
 	}
 	if p == nil {
 		c.enroll(m, out)
@@ -306,8 +312,9 @@ func (c *Core) ended(r *blockRun, in *program.Input, out *Output) {
 func (c *Core) enroll(m *member, out *Output) {
 	row := c.rows.get(m.state.Ref)
 	own := row[len(row)-wire.ProcessorFields:]
-	c.exec.processors[m.name] = &processor{name: m.name, incarnation: m.incarnation}
-	node := program.Node{Name: m.name, Cores: max(1, int(own[6].Int())), Labels: texts(own[5]), Alone: true, Threaded: texts(own[7])}
+	of := own[4].Text()
+	c.exec.processors[m.name] = &processor{name: m.name, node: of, incarnation: m.incarnation}
+	node := program.Node{Name: m.name, Of: of, Cores: max(1, int(own[6].Int())), Labels: texts(own[5]), Alone: true, Threaded: texts(own[7])}
 	c.interpret(&program.Input{Kind: program.InJoined, Node: node}, out)
 }
 
@@ -376,13 +383,45 @@ func (c *Core) execLeft(dropped []Dropped, out *Output) {
 	var lost []*processor
 	why := map[string]string{}
 	for _, d := range dropped {
+		delete(c.exec.held, d.Name)
 		if p := c.exec.processors[d.Name]; p != nil && !p.awaited {
 			lost = append(lost, p)
 			why[d.Name] = d.Reason
 		}
 	}
+	c.holdBack(lost, out)
 	for _, p := range idleFirst(lost) {
 		c.lost(p, why[p.name], out)
+	}
+}
+
+// holdBack gives nothing to the idle processors of nodes that have lost others: a node ends
+// as a whole, and that is told of one processor after the other. Those that are still
+// here after the time of silence are taken up again.
+func (c *Core) holdBack(lost []*processor, out *Output) {
+	f := c.exec
+	for _, name := range slices.Sorted(maps.Keys(f.processors)) {
+		p := f.processors[name]
+		if p.run != nil || p.awaited || slices.Contains(lost, p) || !slices.ContainsFunc(lost, func(l *processor) bool { return l.node == p.node }) {
+			continue
+		}
+		delete(f.processors, name)
+		f.held[name] = c.now.Add(c.plan.Silence.After)
+		c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: name}}, out)
+	}
+}
+
+// takeUp takes up again the processors that were held for long enough.
+func (c *Core) takeUp() {
+	f := c.exec
+	for _, name := range slices.Sorted(maps.Keys(f.held)) {
+		if f.held[name] > c.now {
+			continue
+		}
+		delete(f.held, name)
+		if m := c.members[name]; m != nil {
+			f.touched = append(f.touched, m)
+		}
 	}
 }
 
@@ -712,6 +751,9 @@ func (c *Core) execWake() clocksync.Instant {
 		return clocksync.MaxInstant
 	}
 	wake := f.wake
+	for _, until := range f.held {
+		wake = min(wake, until)
+	}
 	for _, r := range f.attention {
 		if r.again > c.now {
 			wake = min(wake, r.again)

@@ -35,8 +35,10 @@ const executionHeader = `synchronizers:
 // file. "reload" takes a section, or with "bare" a file, that is followed from then
 // on. "play" takes a line for each thing that happens:
 //
-//	join NAME [LABEL...]      a process starts
+//	join NAME [LABEL...]      a process starts; it is a processor of the node whose name
+//	                          stands before a hyphen
 //	kill NAME                 a process ends; nobody is told
+//	leave NAME                a process takes leave of the group, and ends
 //	cut NAME | heal NAME      nothing gets to it and from it, and again
 //	set NAME FIELD VALUE      what the block there reports
 //	done NAME [RESULT]        the block ends
@@ -249,6 +251,10 @@ func (s *execution) play(words []string) bool {
 	case "join":
 		f.join(words[1], words[2:]...)
 	case "kill":
+		p.dead = true
+	case "leave":
+		p.core.Leave()
+		p.flush()
 		p.dead = true
 	case "cut", "heal":
 		s.cut[words[1]] = words[0] == "cut"

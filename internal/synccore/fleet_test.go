@@ -291,7 +291,8 @@ func (p *proc) idle() {
 		labels[i] = scgs.StringValue(l)
 	}
 	own := p.fields()
-	own[4], own[5], own[6] = scgs.StringValue(p.name), scgs.ListValue(scgs.String, labels...), scgs.IntValue(1)
+	node, _, _ := strings.Cut(p.name, "-")
+	own[4], own[5], own[6] = scgs.StringValue(node), scgs.ListValue(scgs.String, labels...), scgs.IntValue(1)
 	p.tell()
 }
 
