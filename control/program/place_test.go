@@ -21,7 +21,8 @@ type site struct {
 
 // TestPlacement draws nodes that come and go, and holds every start against the
 // rules: the labels are there, reserved cores are free, no node less loaded is
-// passed over, and nobody waits while a node would do.
+// passed over, nor one of another machine by another attempt, and nobody waits while a
+// node would do.
 func TestPlacement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		cores := rapid.IntRange(0, 3).Draw(t, "cores")
@@ -39,8 +40,21 @@ func TestPlacement(t *testing.T) {
 		run, out := program.NewRun(plan), &program.Output{}
 		sites := map[string]*site{}
 		live := map[uint64]program.Action{}
+		before := map[uint64][]string{} // where a block was tried
 		number := uint64(0)
 		mapped := false
+		tried := func(i uint64, s *site) int {
+			most := 0
+			for _, name := range before[i] {
+				if name == s.Name {
+					return 2
+				}
+				if sites[name].Of == s.Of {
+					most = 1
+				}
+			}
+			return most
+		}
 		free := func(s *site) bool { return s.present && s.Cores >= cores && s.Cores-s.booked >= cores }
 		step := func(in *program.Input) {
 			run.Step(0, in, out)
@@ -58,6 +72,12 @@ func TestPlacement(t *testing.T) {
 							}
 						}
 					}
+					for name, other := range sites {
+						if i := a.Block.Instance; wanted == 0 && len(other.Labels) > 0 && free(other) && tried(i, other) < tried(i, s) {
+							t.Fatalf("%s on %s, tried on %v, and %s is free", line(&a), s.Name, before[i], name)
+						}
+					}
+	before[a.Block.Instance] = append(before[a.Block.Instance], a.Node)
 					s.blocks += max(1, cores)
 					s.booked += cores
 				case program.ActRefuse:
@@ -74,7 +94,7 @@ func TestPlacement(t *testing.T) {
 			s := sites[name]
 			switch what := rapid.IntRange(0, 5).Draw(t, "what"); {
 			case s == nil || !s.present:
-				s = &site{Node: program.Node{Name: name, Cores: rapid.IntRange(1, 4).Draw(t, "has")}, present: true}
+				s = &site{Node: program.Node{Name: name, Of: "m" + string(name[1]%3+'0'), Cores: rapid.IntRange(1, 4).Draw(t, "has")}, present: true}
 				if rapid.Bool().Draw(t, "fast") {
 					s.Labels = []string{"fast"}
 				}
@@ -97,7 +117,11 @@ func TestPlacement(t *testing.T) {
 					s.blocks -= max(1, cores)
 					s.booked -= cores
 					delete(live, x.Block.Instance)
-					step(&program.Input{Kind: program.InDone, Block: x.Block, Decision: control.Decision{Synchronizer: "s", Number: number}})
+					in := &program.Input{Kind: program.InDone, Block: x.Block, Decision: control.Decision{Synchronizer: "s", Number: number}}
+					if what == 1 {
+						in = &program.Input{Kind: program.InFailed, Block: x.Block, Reason: "broken"}
+					}
+					step(in)
 					break
 				}
 			}
