@@ -179,6 +179,10 @@ program:
     seq: [{do: make, input: 1000000}, {do: size, from: make.result}]
   result: size.result
 `, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
+	type made struct {
+		Sum, Other int
+		Parts      []int
+	}
 	joinNode(t, url, "processors", "a", 2,
 		agent.Block("make", func(_ context.Context, _ *agent.Run, n int) (string, error) { return strings.Repeat("x", n), nil }),
 		agent.Block("size", func(_ context.Context, _ *agent.Run, s string) (int, error) { return len(s), nil }))
@@ -256,14 +260,12 @@ program:
   body: {seq: [make, {name: both, par: [{do: take, from: make.result}, {do: show, from: make.result}]}]}
   result: both.result
 `)
+	type made struct {
+		Sum, Other int
+		Parts      []int
+	}
 	joinNode(t, url, "processors", "a", 2,
-		agent.Block("make", func(context.Context, *agent.Run, any) (struct {
-			Sum, Other int
-			Parts      []int
-		}, error) { return struct {
-			Sum, Other int
-			Parts      []int
-		}{3, 4, nil}, nil }),
+		agent.Block("make", func(context.Context, *agent.Run, any) (made, error) { return made{Sum: 3, Other: 4}, nil }),
 		agent.Block("take", func(_ context.Context, _ *agent.Run, in struct{ Sum int }) (int, error) { return in.Sum, nil }),
 		agent.Block("show", func(_ context.Context, _ *agent.Run, in json.RawMessage) (json.RawMessage, error) { return in, nil }))
 	if end := w.end(t); end.Result != `{"take":3,"show":{"sum":3}}` {

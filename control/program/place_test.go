@@ -77,7 +77,7 @@ func TestPlacement(t *testing.T) {
 							t.Fatalf("%s on %s, tried on %v, and %s is free", line(&a), s.Name, before[i], name)
 						}
 					}
-	before[a.Block.Instance] = append(before[a.Block.Instance], a.Node)
+					before[a.Block.Instance] = append(before[a.Block.Instance], a.Node)
 					s.blocks += max(1, cores)
 					s.booked += cores
 				case program.ActRefuse:
