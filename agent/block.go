@@ -29,9 +29,9 @@ type BlockCode struct {
 func (c BlockCode) Name() string { return c.name }
 
 // Block names a function as a block (PEGASUS paper, section 2.2). Its input and
-// result travel as JSON, as encoding/json has them; an input with a key that In
-// lacks is refused, and so is a result of more than [MaxBody] bytes. Use
-// json.RawMessage to take or leave them as they are.
+// result travel as JSON, as encoding/json has them: a key of the input that In lacks
+// is left out, since what fits a program's type may have more. A result of more than
+// [MaxBody] bytes is refused. Use json.RawMessage to take or leave them as they are.
 //
 // The function runs inside a region of the block's name, whose context ends when
 // the program cancels the block, or when a predicate sends that region a
@@ -44,9 +44,7 @@ func (c BlockCode) Name() string { return c.name }
 func Block[In, Out any](name string, fn func(ctx context.Context, r *Run, input In) (Out, error)) BlockCode {
 	return BlockCode{name: name, run: func(ctx context.Context, r *Run, input []byte) ([]byte, error) {
 		var in In
-		d := json.NewDecoder(bytes.NewReader(input))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&in); err != nil {
+		if err := json.Unmarshal(input, &in); err != nil {
 			return nil, fmt.Errorf("block %q: its input is no %T: %w", name, in, err)
 		}
 		out, err := fn(ctx, r, in)

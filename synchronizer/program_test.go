@@ -220,13 +220,13 @@ func TestBlocksFail(t *testing.T) {
 		agent.Block("error", func(context.Context, *agent.Run, any) (int, error) { return 0, errors.New("no disk") }),
 		agent.Block("panic", func(context.Context, *agent.Run, any) (int, error) { panic("oh") }),
 		agent.Block("large", func(context.Context, *agent.Run, any) (string, error) { return strings.Repeat("x", agent.MaxBody), nil }),
-		agent.Block("strict", func(context.Context, *agent.Run, struct{ X int }) (int, error) { return 0, nil }),
+		agent.Block("strict", func(context.Context, *agent.Run, struct{ Y string }) (int, error) { return 0, nil }),
 	}
 	for block, want := range map[string]string{
 		"error":  "no disk",
 		"panic":  `block "panic" panicked: oh`,
 		"large":  `block "large": its result has 1048578 bytes of JSON, at most 1048576 are handed over: give a reference to it instead`,
-		"strict": `block "strict": its input is no struct { X int }: json: unknown field "y"`,
+		"strict": `block "strict": its input is no struct { Y string }: json: cannot unmarshal number into Go struct field .Y of type string`,
 		"absent": `node "a" has no block "absent": start it with one, or give the block a label that only nodes with it have`,
 	} {
 		t.Run(block, func(t *testing.T) {
@@ -250,13 +250,13 @@ program:
 	}
 }
 
-// TestBlocksTakeWhatTheyDeclare: a block is given the fields that the program declares
-// for it, by their names, whatever else comes from where it is fed.
+// TestBlocksTakeWhatTheyDeclare: a block is given what the program declares for it, by
+// the names there, whatever else comes from where it is fed.
 func TestBlocksTakeWhatTheyDeclare(t *testing.T) {
 	url, w := runProgram(t, `
 program:
   name: taking
-  blocks: {make: {output: {sum: int, parts: [int]}}, take: {input: {sum: int}, output: int}, show: {input: {sum: int}, output: any}}
+  blocks: {make: {output: {sum: int, parts: [int]}}, take: {input: {sum: int}, output: int}, show: {input: {parts: [int], sum: int}, output: any}}
   body: {seq: [make, {name: both, par: [{do: take, from: make.result}, {do: show, from: make.result}]}]}
   result: both.result
 `)
@@ -268,7 +268,7 @@ program:
 		agent.Block("make", func(context.Context, *agent.Run, any) (made, error) { return made{Sum: 3, Other: 4}, nil }),
 		agent.Block("take", func(_ context.Context, _ *agent.Run, in struct{ Sum int }) (int, error) { return in.Sum, nil }),
 		agent.Block("show", func(_ context.Context, _ *agent.Run, in json.RawMessage) (json.RawMessage, error) { return in, nil }))
-	if end := w.end(t); end.Result != `{"take":3,"show":{"sum":3}}` {
+	if end := w.end(t); end.Result != `{"take":3,"show":{"Other":4,"parts":null,"sum":3}}` {
 		t.Errorf("%v: %s%s", end.Outcome, end.Result, end.Reason)
 	}
 }

@@ -160,11 +160,11 @@ func (t Type) misfitAt(at string, v any, null bool) string {
 	case map[string]any:
 		if t.Base == Record {
 			for _, f := range t.Fields {
-				e, ok := fieldOf(v, f.Name)
+				key, ok := keyOf(v, f.Name)
 				if !ok {
 					return cmp.Or(at, "it") + " has no field " + f.Name
 				}
-				if why := f.Type.misfitAt(at+"."+f.Name, e, null); why != "" {
+				if why := f.Type.misfitAt(at+"."+f.Name, v[key], null); why != "" {
 					return why
 				}
 			}
@@ -190,8 +190,8 @@ func (t Type) loose() bool {
 // records reports whether a value of the type has a record in it.
 func (t Type) records() bool { return t.Base == Record || t.Base == List && t.Elem.records() }
 
-// take makes of a JSON text what a block that wants the type is given: of records the
-// fields that it wants, by their names. why says where the text does not fit.
+// take makes of a JSON text what a block that wants the type is given: the fields of
+// records have the names that it has for them. why says where the text does not fit.
 func (t Type) take(text string) (given, why string) {
 	var v any
 	d := json.NewDecoder(strings.NewReader(text))
@@ -199,50 +199,52 @@ func (t Type) take(text string) (given, why string) {
 	if err := d.Decode(&v); err != nil {
 		return "", err.Error()
 	}
-	if why := t.misfit(v, true); why != "" || !t.records() {
+	if why := t.misfit(v, true); why != "" || !t.rename(v) {
 		return text, why
 	}
 	var b strings.Builder
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(t.taken(v)); err != nil {
+	if err := e.Encode(v); err != nil {
 		return "", err.Error()
 	}
 	return strings.TrimSuffix(b.String(), "\n"), ""
 }
 
-// taken is a value that fits the type, without what that does not name.
-func (t Type) taken(v any) any {
+// rename gives the fields of a value that fits the type the names that they have there,
+// and reports whether some had others.
+func (t Type) rename(v any) (renamed bool) {
 	switch v := v.(type) {
 	case []any:
-		if t.Base == List {
-			for i := range v {
-				v[i] = t.Elem.taken(v[i])
-			}
+		for _, e := range v {
+			renamed = t.Base == List && t.Elem.rename(e) || renamed
 		}
 	case map[string]any:
-		if t.Base == Record {
-			wanted := make(map[string]any, len(t.Fields))
-			for _, f := range t.Fields {
-				e, _ := fieldOf(v, f.Name)
-				wanted[f.Name] = f.Type.taken(e)
+		for _, f := range t.Fields {
+			key, ok := keyOf(v, f.Name)
+			if !ok {
+				continue
 			}
-			return wanted
+			renamed = f.Type.rename(v[key]) || renamed
+			if key != f.Name {
+				v[f.Name], renamed = v[key], true
+				delete(v, key)
+			}
 		}
 	}
-	return v
+	return renamed
 }
 
-// fieldOf finds a field as Go's decoder does, which takes Sum for sum: the fields of
+// keyOf finds a field as Go's decoder does, which takes Sum for sum: the fields of
 // structs begin with a capital.
-func fieldOf(record map[string]any, name string) (any, bool) {
-	if e, ok := record[name]; ok {
-		return e, true
+func keyOf(record map[string]any, name string) (string, bool) {
+	if _, ok := record[name]; ok {
+		return name, true
 	}
 	for _, key := range slices.Sorted(maps.Keys(record)) { // A replay has to find the same one.
 		if strings.EqualFold(key, name) {
-			return record[key], true
+			return key, true
 		}
 	}
-	return nil, false
+	return "", false
 }
