@@ -179,10 +179,6 @@ program:
     seq: [{do: make, input: 1000000}, {do: size, from: make.result}]
   result: size.result
 `, sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	type made struct {
-		Sum, Other int
-		Parts      []int
-	}
 	joinNode(t, url, "processors", "a", 2,
 		agent.Block("make", func(_ context.Context, _ *agent.Run, n int) (string, error) { return strings.Repeat("x", n), nil }),
 		agent.Block("size", func(_ context.Context, _ *agent.Run, s string) (int, error) { return len(s), nil }))
