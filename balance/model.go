@@ -40,6 +40,7 @@ type place struct {
 	running  int
 	loads    []int // places in State.Loads
 	waiting  []int // of them, those that can move
+	sorted   bool  // waiting has the heaviest first
 	depleted bool  // no more moves from here
 }
 
@@ -52,11 +53,13 @@ type model struct {
 	plan     Plan
 	places   []place
 	at       []int     // by load: its place, or -1
+	weights  []float64 // by load, as in the state
 	movable  []bool    // by load: it waits and was not moved yet
 	mean     float64   // weight of a load
 	partners [][]share // by load, what it sends and receives
 	scratch  []float64
 	ranking  ranking // the room of the last one
+	options  []option
 }
 
 // share is the traffic of a load with another.
@@ -68,7 +71,7 @@ type share struct {
 // model reads a state. What cannot be believed is refused and told.
 func (b *base) model(now clocksync.Instant, s *State) *model {
 	m := &model{
-		base: b, now: now, state: s, at: make([]int, len(s.Loads)), movable: make([]bool, len(s.Loads)),
+		base: b, now: now, state: s, at: make([]int, len(s.Loads)), weights: make([]float64, len(s.Loads)), movable: make([]bool, len(s.Loads)),
 		plan:   Plan{Strategy: b.Name(), At: now, Again: clocksync.MaxInstant},
 		places: make([]place, len(s.Nodes)), scratch: make([]float64, len(s.Nodes)),
 	}
@@ -123,7 +126,7 @@ func (m *model) readLoads() {
 	seen := make(map[string]bool, len(m.at))
 	for i := range m.state.Loads {
 		l := &m.state.Loads[i]
-		m.at[i] = -1
+		m.at[i], m.weights[i] = -1, l.Weight
 		i0, ok := nodes[l.Node]
 		if to, on := nodes[l.To]; on && l.To != "" {
 			i0, ok = to, true // What is under way counts there, even if the node it left is gone.
@@ -342,58 +345,70 @@ func (m *model) rests(load int) bool {
 	return true
 }
 
-// try looks at a move: it fills in the queues and says why not, if so. No move
-// that passes makes the longest queue of the two nodes longer, and none can be
-// undone by another while weights and availability stay.
-func (m *model) try(load, from, to int) (Move, *Refusal) {
+// try looks at a move: how long the target's queue would be, and what there is
+// against it. No move that passes makes the longest queue of the two nodes longer,
+// and none can be undone by another while weights and availability stay.
+func (m *model) try(load, from, to int) (after float64, against Reason, ok bool) {
 	l, src, dst := &m.state.Loads[load], &m.places[from], &m.places[to]
-	move := Move{
-		Load: l.Name, From: src.Name, To: dst.Name, Weight: l.Weight, Size: l.Size,
-		FromBefore: src.Queue, FromAfter: drain(m.without(from, load), src.Available), ToBefore: dst.Queue,
-	}
 	cost := 0.0
 	if m.state.Transfer != nil {
 		cost = m.state.Transfer(from, to, l.Size)
 	}
-	move.ToAfter = max(move.ToBefore, cost) + drain(l.Weight, dst.Available)
-	refuse := func(r Reason, format string, args ...any) (Move, *Refusal) {
-		return move, &Refusal{l.Name, src.Name, dst.Name, r, fmt.Sprintf(format, args...)}
-	}
+	after = max(dst.Queue, cost) + drain(m.weights[load], dst.Available)
 	if !(cost >= 0) || math.IsInf(cost, 1) {
-		return refuse(NoTarget, "there is no way")
+		return after, NoTarget, false
 	}
-	if p, ok := m.base.memory[l.Name]; ok && p.from == dst.Name && src.Available >= m.base.cfg.Return*p.available && src.Available > 0 {
-		return refuse(NoReturn, "it came from there, and %s still has %s of the %s it had then", src.Name, short(src.Available), short(p.available))
+	if len(m.base.memory) > 0 {
+		if p, ok := m.base.memory[l.Name]; ok && p.from == dst.Name && src.Available >= m.base.cfg.Return*p.available && src.Available > 0 {
+			return after, NoReturn, false
+		}
 	}
-	limit := move.FromBefore * (1 - m.base.cfg.Margin)
-	if math.IsInf(move.ToAfter, 1) || !(move.ToAfter < limit || move.ToAfter <= limit && m.base.cfg.Margin > 0) {
-		return refuse(NoGain, "its queue would be %s, and that of %s is %s", seconds(move.ToAfter), src.Name, seconds(move.FromBefore))
+	limit := src.Queue * (1 - m.base.cfg.Margin)
+	if math.IsInf(after, 1) || !(after < limit || after <= limit && limit < src.Queue) {
+		return after, NoGain, false
 	}
-	return move, nil
+	return after, 0, true
 }
 
-// without is the work of a node without one of its loads, never below 0 by
-// rounding.
-func (m *model) without(node, load int) float64 {
-	if m.places[node].Loads == 1 {
-		return 0
+// refuseMove tells what try has against a move.
+func (m *model) refuseMove(load, from, to int, after float64, against Reason) {
+	l, src := &m.state.Loads[load], &m.places[from]
+	var why string
+	switch against {
+	case NoReturn:
+		why = fmt.Sprintf("it came from there, and %s still has %s of the %s it had then",
+			src.Name, short(src.Available), short(m.base.memory[l.Name].available))
+	case NoGain:
+		why = fmt.Sprintf("its queue would be %s, and that of %s is %s", seconds(after), src.Name, seconds(src.Queue))
+	default:
+		why = "there is no way"
 	}
-	return max(0, m.places[node].Work-m.state.Loads[load].Weight)
+	m.refuse(Refusal{l.Name, src.Name, m.places[to].Name, against, why})
 }
 
-// apply plans a move that try let pass.
-func (m *model) apply(move Move, load, from, to int) {
-	src, dst := &m.places[from], &m.places[to]
-	src.Work = m.without(from, load)
-	src.Loads--
+// apply plans a move that try let pass, and fills in what it is and does. It holds
+// until the next one.
+func (m *model) apply(load, from, to int, after float64) *Move {
+	l, src, dst := &m.state.Loads[load], &m.places[from], &m.places[to]
+	move := Move{
+		Load: l.Name, From: src.Name, To: dst.Name, Weight: l.Weight, Size: l.Size,
+		FromBefore: src.Queue, ToBefore: dst.Queue, ToAfter: after,
+	}
 	is := func(l int) bool { return l == load }
 	src.loads = slices.DeleteFunc(src.loads, is)
 	src.waiting = slices.DeleteFunc(src.waiting, is)
-	dst.Work += move.Weight
+	src.Loads--
+	src.Work = 0 // Added up anew: where one load outweighs the rest, a difference has lost it.
+	for _, l := range src.loads {
+		src.Work += m.weights[l]
+	}
+	dst.Work += l.Weight
 	dst.Loads++
 	dst.loads = append(dst.loads, load)
 	src.Queue, dst.Queue = drain(src.Work, src.Available), drain(dst.Work, dst.Available)
+	move.FromAfter = src.Queue
 	m.at[load], m.movable[load] = to, false
 	m.plan.Moves = append(m.plan.Moves, move)
-	m.base.memory[move.Load] = past{move.From, m.now, dst.Available}
+	m.base.memory[l.Name] = past{src.Name, m.now, dst.Available}
+	return &m.plan.Moves[len(m.plan.Moves)-1]
 }
