@@ -17,6 +17,9 @@ const (
 	// A node's weights are judged by the median of at least judged loads that
 	// wait; a power or a median is judged beside those of two other nodes.
 	judged, others = 4, 2
+	// cancelled is the part of a sum below which too little of it is left for
+	// differences: what is left is added up anew.
+	cancelled = 1e-6
 )
 
 // past is the last move of a load.
@@ -38,10 +41,11 @@ func (b *base) Name() string { return b.cfg.Strategy }
 type place struct {
 	NodeView
 	running  int
-	loads    []int // places in State.Loads
-	waiting  []int // of them, those that can move
-	sorted   bool  // waiting has the heaviest first
-	depleted bool  // no more moves from here
+	loads    []int   // places in State.Loads
+	waiting  []int   // of them, those that can move
+	sorted   bool    // waiting has the heaviest first
+	summed   float64 // Work at most, since it was last added up
+	depleted bool    // no more moves from here
 }
 
 // model is the state of one plan: what is believed of the report, with the moves
@@ -153,6 +157,7 @@ func (m *model) readLoads() {
 		p.loads = append(p.loads, i)
 		p.Loads++
 		p.Work += l.Weight
+		p.summed = p.Work
 		switch {
 		case l.Running && l.To == "":
 			p.running++
@@ -436,11 +441,15 @@ func (m *model) apply(load, from, to int, after float64) *Move {
 	src.loads = slices.DeleteFunc(src.loads, is)
 	src.waiting = slices.DeleteFunc(src.waiting, is)
 	src.Loads--
-	src.Work = 0 // Added up anew: where one load outweighs the rest, a difference has lost it.
-	for _, l := range src.loads {
-		src.Work += m.weights[l]
+	if src.Work -= l.Weight; src.Work < src.summed*cancelled {
+		src.Work = 0
+		for _, l := range src.loads {
+			src.Work += m.weights[l]
+		}
+		src.summed = src.Work
 	}
 	dst.Work += l.Weight
+	dst.summed = max(dst.summed, dst.Work)
 	dst.Loads++
 	dst.loads = append(dst.loads, load)
 	src.Queue, dst.Queue = drain(src.Work, src.Available), drain(dst.Work, dst.Available)
