@@ -152,7 +152,7 @@ func (r *run) quiet(list []report) bool {
 			t := &totals[on]
 			t.Work += weight
 			t.Loads++
-			if to == lost && weight > 0 && !(j == 0 && one.running) {
+			if to == lost && weight > 0 && (j > 0 || !one.running) {
 				if t.Waiting == 0 {
 					t.Least, t.Most = weight, weight
 				}
