@@ -155,11 +155,11 @@ func TestEquations(t *testing.T) {
 	near("Ind*_avail(b)", m.corrected(1, 10), 1)
 	near("Ind*_avail(c)", m.corrected(2, 10), 0.75)
 	m.places[1].Class, m.places[2].Class = Underloaded, Underloaded
-	move, to, why, _ := m.target(&list[1], 0)
-	if to != 1 || why != nil {
-		t.Fatalf("target %d, %v", to, why)
+	best, _ := m.target(&list[1], 0)
+	if best == nil || best.node != 1 {
+		t.Fatalf("target %+v, %v", best, m.plan.Refused)
 	}
-	near("Quality(t, b)", move.Quality, 0.75*1+0.25*1)
+	near("Quality(t, b)", best.quality, 0.75*1+0.25*1)
 	m.base.cfg.Waiting = ByWeight
 	near("Ind*_avail(c) by weight", m.corrected(2, 10), 3*(1-2.0/12))
 }
@@ -215,4 +215,40 @@ func TestClassifyIsAFixedPoint(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestOneOutweighsAll moves a load that is more than a float64 can tell from the sum of
+// all others of its node: these stay in the account.
+func TestOneOutweighsAll(t *testing.T) {
+	s := &State{
+		Nodes: []Node{{Name: "a", Power: 1, Share: 1}, {Name: "b", Power: 4, Share: 1}},
+		Loads: []Load{{Name: "r", Node: "a", Weight: 3, Running: true}, {Name: "s", Node: "a", Weight: 1e30}, {Name: "t", Node: "a", Weight: 2, Running: true}},
+	}
+	for _, name := range []string{Pegasus, Greedy, Largest} {
+		c := Default()
+		c.Strategy = name
+		strategy, err := New(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := strategy.Plan(0, s)
+		if len(p.Moves) != 1 || p.Moves[0].FromAfter != 5 || p.Nodes[0].Then != 5 {
+			t.Errorf("a keeps 5 seconds of work:\n%v", &p)
+		}
+	}
+}
+
+// TestNoGainIsNoMove has margins and weights so small that a product rounds them away:
+// a move that evens nothing out is none.
+func TestNoGainIsNoMove(t *testing.T) {
+	for name, x := range map[string]struct{ margin, power, weight float64 }{
+		"margin": {1e-17, 1, 3}, "weight": {0.05, 1e100, math.SmallestNonzeroFloat64},
+	} {
+		c := Default()
+		c.Margin = x.margin
+		m := modelOf(c, []float64{x.power, x.power}, []float64{x.weight}, nil)
+		if _, against, ok := m.try(0, 0, 1); ok || against != NoGain {
+			t.Errorf("%s: a lone load goes to a node that is as fast", name)
+		}
+	}
 }

@@ -152,7 +152,7 @@ func (m *model) replace() (number int) {
 	var list []candidate
 	for i := range m.places {
 		for _, l := range m.places[i].waiting { // Those that were not moved just now.
-			if alone := drain(m.state.Loads[l].Weight, m.places[i].Available); alone > fair {
+			if alone := drain(m.weights[l], m.places[i].Available); alone > fair {
 				list = append(list, candidate{load: l, rank: alone})
 			}
 		}
@@ -166,25 +166,29 @@ func (m *model) replace() (number int) {
 		if m.rests(c.load) {
 			continue
 		}
-		best, target := Move{}, -1
-		why := &Refusal{m.state.Loads[c.load].Name, m.places[from].Name, "", NoTarget, "no other node has anything to spare"}
+		target, least := -1, 0.0
+		refused, after, why := -1, 0.0, BadNode
 		for to := range m.places {
 			if to == from || m.places[to].Available == 0 {
 				continue
 			}
-			move, refusal := m.try(c.load, from, to)
-			if refusal != nil {
-				why = refusal
-			} else if target < 0 || move.ToAfter < best.ToAfter {
-				best, target = move, to
+			if then, against, ok := m.try(c.load, from, to); !ok {
+				refused, after, why = to, then, against
+			} else if target < 0 || then < least {
+				target, least = to, then
 			}
 		}
-		if target < 0 {
-			m.refuse(*why)
+		switch {
+		case target >= 0:
+		case refused >= 0:
+			m.refuseMove(c.load, from, refused, after, why)
+			continue
+		default:
+			m.refuse(Refusal{m.state.Loads[c.load].Name, m.places[from].Name, "", NoTarget, "no other node has anything to spare"})
 			continue
 		}
-		best.Alone, best.Fair = c.rank, fair
-		m.apply(best, c.load, from, target)
+		move := m.apply(c.load, from, target, least)
+		move.Alone, move.Fair = c.rank, fair
 		number++
 	}
 	return number
@@ -196,28 +200,49 @@ type candidate struct {
 	rank, attraction, deviation float64
 }
 
+// before is the order of candidates: the least rank first, and of equal ranks the
+// first in the state.
+func (c *candidate) before(d *candidate) bool {
+	return c.rank < d.rank || c.rank == d.rank && c.load < d.load
+}
+
 // relieve plans one move from an overloaded node: the load of the least rank for
 // which there is a target.
 func (m *model) relieve(from int) bool {
 	list := m.candidates(from)
 	of := len(list)
 	refused := -1 // place of the lightest load with no gain anywhere
-	for len(list) > 0 {
-		c := heap.Pop(&list).(candidate) // The heap holds nothing else.
+	for first := true; len(list) > 0; first = false {
+		var c candidate
+		if first { // It mostly moves, and then nobody asks for the others.
+			least := 0
+			for i := range list {
+				if list[i].before(&list[least]) {
+					least = i
+				}
+			}
+			c, list[least] = list[least], list[of-1]
+			list = list[:of-1]
+		} else {
+			if len(list) == of-1 {
+				heap.Init(&list)
+			}
+			c = heap.Pop(&list).(candidate) // The heap holds nothing else.
+		}
 		l := &m.state.Loads[c.load]
 		if m.worse(refused, l) || m.rests(c.load) {
 			continue
 		}
-		move, to, why, anywhere := m.target(&c, from)
-		if why != nil {
+		best, anywhere := m.target(&c, from)
+		if best == nil {
 			if !anywhere && (refused < 0 || l.Weight <= m.state.Loads[refused].Weight) {
 				refused = c.load
 			}
-			m.refuse(*why)
 			continue
 		}
+		move := m.apply(c.load, from, best.node, best.after)
 		move.Rank, move.Attraction, move.Deviation, move.Of = c.rank, c.attraction, c.deviation, of
-		m.apply(move, c.load, from, to)
+		move.Quality, move.Pull, move.Spare, move.Targets = best.quality, best.pull, best.spare, len(m.options)
 		return true
 	}
 	return false
@@ -233,16 +258,13 @@ func (m *model) worse(refused int, l *Load) bool {
 	return l.Weight >= r.Weight && l.Size >= r.Size
 }
 
-// ranking is a heap of candidates: the least rank first, and of equal ranks the
-// first in the state.
+// ranking is a heap of candidates.
 type ranking []candidate
 
-func (r ranking) Len() int { return len(r) }
-func (r ranking) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(r[i].rank, r[j].rank), cmp.Compare(r[i].load, r[j].load)) < 0
-}
-func (r ranking) Swap(i, j int) { r[i], r[j] = r[j], r[i] }
-func (r *ranking) Push(x any)   { *r = append(*r, x.(candidate)) }
+func (r ranking) Len() int           { return len(r) }
+func (r ranking) Less(i, j int) bool { return r[i].before(&r[j]) }
+func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
+func (r *ranking) Push(x any)        { *r = append(*r, x.(candidate)) }
 func (r *ranking) Pop() any {
 	last := len(*r) - 1
 	c := (*r)[last]
@@ -250,15 +272,16 @@ func (r *ranking) Pop() any {
 	return c
 }
 
-// candidates are the loads of a node that wait, by their rank (equation 3.2). Attraction and deviation are divided by
-// their greatest on the node, and are 0 where that is 0 (trap X5).
+// candidates are the loads of a node that wait, with their rank (equation 3.2), in no
+// order. Attraction and deviation are divided by their greatest on the node, and are
+// 0 where that is 0 (trap X5).
 func (m *model) candidates(node int) ranking {
 	p, beta := &m.places[node], m.base.cfg.Beta
 	mean := p.Work / float64(max(1, p.Loads)) // Equation 3.1.
 	mostAttraction, mostDeviation := 0.0, 0.0
 	list := m.ranking[:0]
 	for _, l := range p.loads {
-		c := candidate{load: l, attraction: m.attraction(l, node), deviation: abs(m.state.Loads[l].Weight - mean)}
+		c := candidate{load: l, attraction: m.attraction(l, node), deviation: abs(m.weights[l] - mean)}
 		mostAttraction, mostDeviation = max(mostAttraction, c.attraction), max(mostDeviation, c.deviation)
 		if m.movable[l] {
 			list = append(list, c)
@@ -270,7 +293,6 @@ func (m *model) candidates(node int) ranking {
 		c.rank = beta*c.attraction + (1-beta)*c.deviation
 	}
 	m.ranking = list
-	heap.Init(&list)
 	return list
 }
 
@@ -297,47 +319,57 @@ func part(x, whole float64) float64 {
 
 func abs(x float64) float64 { return max(x, -x) }
 
+// option is a node that a load could go to.
+type option struct {
+	node                 int
+	quality, pull, spare float64
+	after                float64 // its queue
+	against              Reason
+}
+
 // target chooses the underloaded node of the highest quality (equation 3.3) that
-// the move is no loss for. Else it says why the best one is refused, and whether
-// a heavier load might do better.
-func (m *model) target(c *candidate, from int) (_ Move, to int, why *Refusal, anywhere bool) {
-	type option struct {
-		node                 int
-		quality, pull, spare float64
-	}
-	l, gamma := &m.state.Loads[c.load], m.base.cfg.Gamma
-	var list []option
+// the move is no loss for. Else it refuses the best one, and says whether a heavier
+// load might do better.
+func (m *model) target(c *candidate, from int) (best *option, anywhere bool) {
+	gamma, weight := m.base.cfg.Gamma, m.weights[c.load]
+	list := m.options[:0]
 	mostPull, mostSpare := 0.0, 0.0
 	for i := range m.places {
 		p := &m.places[i]
 		if i == from || p.Note != "" {
 			continue
 		}
-		o := option{node: i, pull: m.attraction(c.load, i), spare: m.corrected(i, l.Weight)}
+		o := option{node: i, pull: m.attraction(c.load, i), spare: m.corrected(i, weight)}
 		mostPull, mostSpare = max(mostPull, o.pull), max(mostSpare, o.spare)
 		if p.Class == Underloaded && p.Available > 0 {
 			list = append(list, o)
 		}
 	}
+	m.options = list
+	var refused *option // the one of the highest quality
 	for i := range list {
 		o := &list[i]
 		o.pull, o.spare = part(o.pull, mostPull), part(o.spare, mostSpare)
 		o.quality = gamma*o.pull + (1-gamma)*o.spare
-	}
-	slices.SortStableFunc(list, func(a, b option) int { return cmp.Compare(b.quality, a.quality) })
-	for _, o := range list {
-		move, refusal := m.try(c.load, from, o.node)
-		if refusal == nil {
-			move.Quality, move.Pull, move.Spare, move.Targets = o.quality, o.pull, o.spare, len(list)
-			return move, o.node, nil, true
+		if best != nil && o.quality <= best.quality {
+			continue
 		}
-		anywhere = anywhere || refusal.Reason == NoReturn
-		if why == nil {
-			why = refusal
+		var ok bool
+		o.after, o.against, ok = m.try(c.load, from, o.node)
+		switch {
+		case ok:
+			best = o
+		case refused == nil || o.quality > refused.quality:
+			refused = o
 		}
+		anywhere = anywhere || o.against == NoReturn
 	}
-	if why == nil {
-		why = &Refusal{l.Name, m.places[from].Name, "", NoTarget, "no other node is underloaded"}
+	switch {
+	case best != nil:
+	case refused != nil:
+		m.refuseMove(c.load, from, refused.node, refused.after, refused.against)
+	default:
+		m.refuse(Refusal{m.state.Loads[c.load].Name, m.places[from].Name, "", NoTarget, "no other node is underloaded"})
 	}
-	return Move{}, -1, why, anywhere
+	return best, anywhere
 }

@@ -12,6 +12,10 @@ type Total struct {
 	// Least and Most are the weights of the lightest and the heaviest load that can
 	// move, if there is one.
 	Least, Most float64
+	// Low and High, if High is not 0, are bounds that more than half of these
+	// weights are within. A few that are far from the others are no reason not to
+	// believe a node, and with bounds of the others Quiet finds that out.
+	Low, High float64
 }
 
 // rounding is the part by which sums in another order may differ.
@@ -82,7 +86,11 @@ func (c *Config) believable(totals []Total) bool {
 			if !(t.Least > 0 && t.Most >= t.Least) {
 				return false
 			}
-			light, heavy = min(light, t.Least), max(heavy, t.Most)
+			low, high := t.Low, t.High
+			if high == 0 {
+				low, high = t.Least, t.Most
+			}
+			light, heavy = min(light, low), max(heavy, high) // The median is between them.
 		}
 	}
 	return !(most > least*c.Outlier) && !(heavy > light*c.Outlier)

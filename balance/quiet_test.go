@@ -10,8 +10,9 @@ import (
 	"github.com/gopegasus/pegasus/balance"
 )
 
-// totals adds up the loads of a state.
-func totals(s *balance.State) []balance.Total {
+// totals adds up the loads of a state, with the bounds of a node where more than half
+// of its weights are within low and high.
+func totals(s *balance.State, low, high float64) []balance.Total {
 	list := make([]balance.Total, len(s.Nodes))
 	at := map[string]int{}
 	for i, n := range s.Nodes {
@@ -21,6 +22,7 @@ func totals(s *balance.State) []balance.Total {
 		}
 	}
 	seen := map[string]bool{}
+	within := make([]int, len(list))
 	for i := range s.Loads {
 		l := &s.Loads[i]
 		on, ok := at[l.Node]
@@ -41,6 +43,14 @@ func totals(s *balance.State) []balance.Total {
 			if t.Waiting++; t.Waiting == 1 || l.Weight > t.Most {
 				t.Most = l.Weight
 			}
+			if l.Weight >= low && l.Weight <= high {
+				within[on]++
+			}
+		}
+	}
+	for i := range list {
+		if t := &list[i]; 2*within[i] > t.Waiting {
+			t.Low, t.High = low, high
 		}
 	}
 	return list
@@ -57,7 +67,9 @@ func TestQuietHasNoMoves(t *testing.T) {
 		for i := range s.Nodes {
 			s.Nodes[i].Note = rapid.SampledFrom([]string{"", "", "", "", "left"}).Draw(t, "note")
 		}
-		if !c.Quiet(totals(s)) {
+		c.Outlier = rapid.SampledFrom([]float64{3, 200}).Draw(t, "outlier")
+		low := rapid.SampledFrom([]float64{0.5, 2, 6}).Draw(t, "low")
+		if !c.Quiet(totals(s, low, low*c.Outlier*(1-1e-9))) {
 			return
 		}
 		quiet++
@@ -102,6 +114,15 @@ func TestQuiet(t *testing.T) {
 		}
 	}
 	c := balance.Default()
+	even := []balance.Total{node("a", 1, 140, 140), node("b", 1, 100, 100)}
+	even[0].Least = 1e-3
+	if c.Quiet(even) {
+		t.Error("the median of the weights of a node may be beyond belief")
+	}
+	even[0].Low, even[0].High = 0.5, 1.5
+	if !c.Quiet(even) {
+		t.Error("a light load is no reason not to believe a node of which the others are known")
+	}
 	c.Strategy = balance.Greedy // It knows no alpha.
 	if c.Quiet([]balance.Total{node("a", 1, 12, 12), node("b", 1, 10, 10)}) {
 		t.Error("greedy may have a move within alpha")

@@ -92,21 +92,24 @@ func (m *model) extremes() (from, to int) {
 // give plans moves of the largest loads first, some number at most, and returns
 // how many.
 func (m *model) give(from, to, most int) (number int) {
-	list := slices.Clone(m.places[from].waiting)
-	slices.SortStableFunc(list, func(a, b int) int { return cmp.Compare(m.state.Loads[b].Weight, m.state.Loads[a].Weight) })
-	for _, l := range list {
-		if number == most || len(m.plan.Moves) == m.base.cfg.Moves {
-			break
-		}
+	p := &m.places[from]
+	if !p.sorted {
+		slices.SortStableFunc(p.waiting, func(a, b int) int { return cmp.Compare(m.weights[b], m.weights[a]) })
+		p.sorted = true
+	}
+	for i := 0; i < len(p.waiting) && number < most && len(m.plan.Moves) < m.base.cfg.Moves; {
+		l := p.waiting[i]
+		i++
 		if m.rests(l) {
 			continue
 		}
-		move, refusal := m.try(l, from, to)
-		if refusal != nil {
-			m.refuse(*refusal)
+		after, against, ok := m.try(l, from, to)
+		if !ok {
+			m.refuseMove(l, from, to, after, against)
 			continue
 		}
-		m.apply(move, l, from, to)
+		m.apply(l, from, to, after) // It waits here no more.
+		i--
 		number++
 	}
 	return number

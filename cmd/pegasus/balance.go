@@ -283,7 +283,7 @@ func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balanc
 	if b.flags.explain {
 		set.Plan = func(p *balance.Plan) {
 			if told == nil {
-				_, told = fmt.Fprintln(b.stdout, p)
+				_, told = fmt.Fprintln(b.stdout, printableLines(p.String()))
 			}
 		}
 	}

@@ -120,3 +120,17 @@ func TestDocumentedTables(t *testing.T) {
 		t.Errorf("docs/balance.md has %d tables", number)
 	}
 }
+
+// TestBalanceSimForeignNames explains moves of tasks whose names would move the cursor.
+func TestBalanceSimForeignNames(t *testing.T) {
+	trace := filepath.Join(t.TempDir(), "run.jsonl")
+	text := "{\"node\":\"a\\u001b[2J\",\"at\":0,\"power\":1}\n{\"node\":\"b\",\"at\":0,\"power\":2}\n" +
+		"{\"task\":\"t1\",\"on\":\"a\\u001b[2J\",\"work\":3}\n{\"task\":\"t2\",\"on\":\"a\\u001b[2J\",\"work\":3}\n"
+	if err := os.WriteFile(trace, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := execute(t, "balance", "sim", "--trace", trace, "--explain")
+	if code != 0 || stderr != "" || strings.Contains(stdout, "\x1b") || !strings.Contains(stdout, "move t2 (3) from a\ufffd[2J to b: ") {
+		t.Errorf("exit code %d\n%q\n%s", code, stdout, stderr)
+	}
+}

@@ -45,7 +45,7 @@ func TestRecorded(t *testing.T) {
 		if d := cmp.Diff(c.want, r.Views); d != "" {
 			t.Errorf("%s: %s", r.Strategy, d)
 		}
-		if r.Members != 4 || r.Loads != 64 || r.Moved == 0 {
+		if r.Members != 4 || r.Loads != 64 || r.Moved == 0 || r.Differs != 0 {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -62,28 +62,41 @@ func (r *run) known() []report {
 func (r *run) report(i int) time.Duration {
 	n := &r.nodes[i]
 	r.progress(n)
-	one := report{at: r.world.Now(), node: balance.Node{Name: r.in.Nodes[i], Power: n.power, Share: n.share}}
-	add := func(t int, running bool) {
-		weight := r.in.Tasks[t].Weight
-		if w := r.in.Tasks[t].Work; w > 0 {
-			weight *= r.state[t].left / w
+	one := report{
+		at: r.world.Now(), node: balance.Node{Name: r.in.Nodes[i], Power: n.power, Share: n.share},
+		tasks: make([]int, 0, 1+len(n.queue)+len(n.sent)),
+	}
+	if one.running = n.running != lost; one.running {
+		one.tasks, one.left = append(one.tasks, n.running), r.weights[n.running]
+		if w := r.in.Tasks[n.running].Work; w > 0 {
+			one.left *= r.state[n.running].left / w
 		}
-		one.ids = append(one.ids, t)
-		one.loads = append(one.loads, balance.Load{
-			Name: r.in.Tasks[t].Name, Node: one.node.Name, Weight: weight, Size: r.in.Tasks[t].Size, Running: running,
-		})
 	}
-	if n.running != lost {
-		add(n.running, true)
-	}
-	for _, t := range n.queue {
-		add(t, false)
-	}
-	for _, t := range n.sent {
-		add(t, false)
-	}
+	one.tasks = append(append(one.tasks, n.queue...), n.sent...)
+	one.twice = slices.ContainsFunc(n.sent, func(t int) bool { return r.state[t].at != lost || r.state[t].done })
 	n.report = one
-	return r.message(1, reportBytes+entryBytes*float64(len(one.loads)))
+	return r.message(1, reportBytes+entryBytes*float64(len(one.tasks)))
+}
+
+// weight is that of one of the tasks of a report.
+func (r *run) weight(one *report, j int) float64 {
+	if j == 0 && one.running {
+		return one.left
+	}
+	return r.weights[one.tasks[j]]
+}
+
+// under is the node that a task of a report is on its way to by what the planner has
+// decided since, or lost.
+func (r *run) under(one *report, i, j int) int {
+	t := &r.state[one.tasks[j]]
+	switch {
+	case t.decided != lost && t.decided != i:
+		return t.decided
+	case t.decided == lost && t.landed > one.at && t.last != i:
+		return t.last // It has arrived since.
+	}
+	return lost
 }
 
 // view puts reports together with what the planner has decided since.
@@ -92,20 +105,23 @@ func (r *run) view(list []report) *balance.State {
 	s.Transfer = func(from, to int, size float64) float64 {
 		return r.cost(1, orderBytes).Seconds() + r.cost(r.hops(from, to), size).Seconds()
 	}
+	number := 0
+	for i := range list {
+		number += len(list[i].tasks)
+	}
+	s.Loads = make([]balance.Load, 0, number)
 	for i := range list {
 		one := &list[i]
 		if one.node.Name == "" {
 			one.node.Name = r.in.Nodes[i] // Nothing was heard of it: no power.
 		}
 		s.Nodes = append(s.Nodes, one.node)
-		for j := range one.loads {
-			l := one.loads[j]
-			t := &r.state[one.ids[j]]
-			switch {
-			case t.decided != lost && r.in.Nodes[t.decided] != l.Node:
-				l.To = r.in.Nodes[t.decided]
-			case t.decided == lost && t.landed > one.at && t.last != lost && r.in.Nodes[t.last] != l.Node:
-				l.To = r.in.Nodes[t.last] // It has arrived since.
+		for j, t := range one.tasks {
+			l := balance.Load{
+				Name: r.in.Tasks[t].Name, Node: one.node.Name, Weight: r.weight(one, j), Size: r.in.Tasks[t].Size, Running: j == 0 && one.running,
+			}
+			if to := r.under(one, i, j); to != lost {
+				l.To = r.in.Nodes[to]
 			}
 			s.Loads = append(s.Loads, l)
 		}
@@ -113,18 +129,62 @@ func (r *run) view(list []report) *balance.State {
 	return s
 }
 
+// quiet reports that a plan on the reports would have no move, as a synchronizer finds
+// out before it makes one.
+func (r *run) quiet(list []report) bool {
+	if r.set.Plans.View == Latest {
+		return false // A task may be reported by two nodes.
+	}
+	totals := make([]balance.Total, len(list))
+	within := make([]int, len(list)) // tasks of weights that count as usual
+	for i := range list {
+		one := &list[i]
+		if one.twice {
+			return false
+		}
+		totals[i].Node = one.node
+		for j := range one.tasks {
+			weight, on := r.weight(one, j), i
+			to := r.under(one, i, j)
+			if to != lost {
+				on = to
+			}
+			t := &totals[on]
+			t.Work += weight
+			t.Loads++
+			if to == lost && weight > 0 && (j > 0 || !one.running) {
+				if t.Waiting == 0 {
+					t.Least, t.Most = weight, weight
+				}
+				t.Waiting, t.Least, t.Most = t.Waiting+1, min(t.Least, weight), max(t.Most, weight)
+				if weight >= r.low && weight <= r.high {
+					within[on]++
+				}
+			}
+		}
+	}
+	for i := range totals {
+		if t := &totals[i]; 2*within[i] > t.Waiting {
+			t.Low, t.High = r.low, r.high
+		}
+	}
+	return r.set.Balance.Quiet(totals)
+}
+
 // plan asks the strategy, and sends its moves to the nodes that have the loads.
 func (r *run) plan(list []report) {
 	if r.ended {
 		return
 	}
-	s := r.view(list)
 	r.result.Plans++
-	if len(s.Loads) == 0 && r.left > 0 && r.arrived() {
+	if !slices.ContainsFunc(list, func(one report) bool { return len(one.tasks) > 0 }) && r.left > 0 && r.arrived() {
 		r.result.WrongStops++
 	}
+	if r.quiet(list) {
+		return
+	}
 	now := r.world.Now()
-	p := r.strategy.Plan(now, s)
+	p := r.strategy.Plan(now, r.view(list))
 	if r.set.Plan != nil && len(p.Moves)+len(p.Refused) > 0 {
 		r.set.Plan(&p)
 	}

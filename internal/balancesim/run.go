@@ -51,10 +51,12 @@ type task struct {
 
 // report is what one node said.
 type report struct {
-	at    clocksync.Instant
-	node  balance.Node
-	loads []balance.Load
-	ids   []int
+	at      clocksync.Instant
+	node    balance.Node
+	tasks   []int   // the one that runs, if there is one, those that wait, and those that were sent
+	running bool    // the first one does
+	left    float64 // weight of that one
+	twice   bool    // the target of a task that was sent reports it as well
 }
 
 // run is one simulation.
@@ -69,6 +71,9 @@ type run struct {
 	partners [][]Traffic // by task
 	nodes    []node
 	state    []task
+	weights  []float64 // of tasks, as reported
+	low      float64   // of the weights about their mean that no node is left alone for
+	high     float64
 	left     int // tasks that are not done
 	traffic  []balance.Traffic
 	next     clocksync.Instant // of the last plan that was asked for again
@@ -85,7 +90,8 @@ type Settings struct {
 	Order   string        // of the tasks of a node
 	Steady  time.Duration // tasks are not run, for so long
 	// Plan, if there is one, is called with each plan that has moves or refused
-	// any.
+	// any. Where totals say that there would be no move none is made, as in a
+	// synchronizer.
 	Plan func(*balance.Plan)
 	// Stop, if there is one, is asked before each plan; its error ends the run.
 	Stop func() error
@@ -112,7 +118,7 @@ func Run(in *Instance, set Settings) (*Result, error) {
 	r := &run{
 		world: sim.New(0), in: in, set: set, strategy: strategy, hops: hops(set.Links.Topology, powers),
 		names: map[string]int{}, tasks: map[string]int{}, partners: make([][]Traffic, len(in.Tasks)),
-		nodes: make([]node, len(in.Nodes)), state: make([]task, len(in.Tasks)), left: len(in.Tasks),
+		nodes: make([]node, len(in.Nodes)), state: make([]task, len(in.Tasks)), weights: make([]float64, len(in.Tasks)), left: len(in.Tasks),
 		next: clocksync.MaxInstant,
 	}
 	r.result = Result{Strategy: strategy.Name(), Nodes: len(in.Nodes), Tasks: len(in.Tasks), Bound: in.Bound(), Settled: -1}
@@ -120,13 +126,18 @@ func Run(in *Instance, set Settings) (*Result, error) {
 		return nil, fmt.Errorf("the work takes at least %.4gs, in which there are %.4g times plans.every, %v, and %d are the most: give it less work, or plan less often",
 			r.result.Bound, rounds, set.Plans.Every, maxRounds)
 	}
+	for _, t := range in.Tasks {
+		r.low += t.Weight / float64(len(in.Tasks))
+	}
+	r.low /= math.Sqrt(set.Balance.Outlier)
+	r.high = r.low * set.Balance.Outlier * (1 - 1e-9)
 	for i, name := range in.Nodes {
 		r.names[name] = i
 		r.nodes[i].running = lost
 	}
 	for i := range in.Tasks {
 		t := &in.Tasks[i]
-		r.tasks[t.Name] = i
+		r.tasks[t.Name], r.weights[i] = i, t.Weight
 		r.state[i] = task{left: t.Work, at: lost, previous: lost, decided: lost, last: lost, landed: clocksync.MinInstant}
 		r.at(t.At, func() { r.arrive(i, t.Node) })
 	}
@@ -252,7 +263,7 @@ func (r *run) start(i int) {
 func (r *run) toFront(n *node) {
 	best := 0
 	for i, t := range n.queue {
-		if r.in.Tasks[t].Weight > r.in.Tasks[n.queue[best]].Weight {
+		if r.weights[t] > r.weights[n.queue[best]] {
 			best = i
 		}
 	}

@@ -70,6 +70,9 @@ func (p *parser) read() error {
 }
 
 func (p *parser) setHeader(key, value string) error {
+	if upper := strings.ToUpper(key); upper != key && slices.Contains(headerKeys, upper) {
+		return p.errorf("unknown header %s: keywords of TSPLIB95 are in capitals, write %s", quote(key), upper)
+	}
 	if !slices.Contains(headerKeys, key) {
 		return p.errorf("unknown header %s: remove the line, or use one of TSPLIB95's for symmetric instances", quote(key))
 	}

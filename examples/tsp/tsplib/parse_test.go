@@ -151,6 +151,7 @@ func TestRefused(t *testing.T) {
 		{"planar with layout", swap("NODE", "EDGE_WEIGHT_FORMAT: UPPER_ROW\nNODE"), "f:5: EDGE_WEIGHT_FORMAT UPPER_ROW contradicts EDGE_WEIGHT_TYPE EUC_2D: remove the line"},
 		{"planar with matrix", strings.Replace(explicit(2, "UPPER_ROW", "1"), "EXPLICIT", "ATT", 1), "f:5: EDGE_WEIGHT_FORMAT UPPER_ROW contradicts EDGE_WEIGHT_TYPE ATT: remove the line"},
 		{"planar without coordinates", swap("NODE", "NODE_COORD_TYPE: NO_COORDS\nNODE"), "f:5: NODE_COORD_TYPE NO_COORDS contradicts EDGE_WEIGHT_TYPE EUC_2D: remove the line"},
+		{"small letters", swap("DIMENSION", "dimension"), `f:3: unknown header "dimension": keywords of TSPLIB95 are in capitals, write DIMENSION`},
 		{"other type", swap(": TSP", ": ATSP"), `f:2: TYPE is "ATSP": only TSP (symmetric) is supported`},
 		{"dimension 0", swap(": 2", ": 0"), `f:3: DIMENSION is "0": give a whole number of towns from 1 to 5000`},
 		{"dimension 5001", swap(": 2", ": 5001"), `f:3: DIMENSION is "5001": give a whole number of towns from 1 to 5000`},
