@@ -65,6 +65,10 @@ func (h *host) read() clocksync.Instant {
 	return h.mono().Add(h.passed)
 }
 
+// serve is what a server shows that has these readings, too: where they stand still, no
+// answer takes any time.
+func (h *host) serve() clocksync.Instant { return h.read() + away }
+
 func (h *host) both() (wall, mono clocksync.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -257,7 +257,7 @@ func TestNTPBacksOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := newHost(func() clocksync.Instant { return 0 })
-			fake := &fakeNTP{mutate: c.mutate}
+			fake := &fakeNTP{mutate: c.mutate, clock: host.serve}
 			s := ntpOf(t, patient, fake.start(t))
 			s.clocks = host.readings()
 			var got []int
@@ -280,7 +280,7 @@ func TestNTPComesBackAfterAPause(t *testing.T) {
 	host := newHost(func() clocksync.Instant { return 0 })
 	var denied atomic.Bool
 	denied.Store(true)
-	fake := &fakeNTP{mutate: func(b []byte) []byte {
+	fake := &fakeNTP{clock: host.serve, mutate: func(b []byte) []byte {
 		if denied.Load() {
 			b[1] = 0
 			copy(b[12:], "DENY")
