@@ -114,13 +114,15 @@ func TestProbe(t *testing.T) {
 	}
 	core := cores[len(cores)-1]
 	others(t, 2, strconv.Itoa(core))
-	var ran, waited time.Duration
-	for range 5 {
-		r, w, cost := probing(t, core)
-		ran, waited = ran+r, waited+w
-		if limit := favour + burstTime + 5*time.Millisecond; cost > limit {
-			t.Errorf("a burst cost %v, more than %v", cost, limit)
-		}
+	const bursts = 5
+	var ran, waited, cost time.Duration
+	for range bursts {
+		r, w, c := probing(t, core)
+		ran, waited, cost = ran+r, waited+w, cost+c
+	}
+	// Together, since a virtual machine may charge one of them for time that it did not have.
+	if limit := bursts * (favour + burstTime + 5*time.Millisecond); cost > limit {
+		t.Errorf("%d bursts cost %v, more than %v", bursts, cost, limit)
 	}
 	if share := ran.Seconds() / (ran + waited).Seconds(); !(share > 0 && share < 0.55) {
 		t.Errorf("beside two others a thread gets %.2f of a core, want about a third", share)

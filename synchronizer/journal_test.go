@@ -495,13 +495,13 @@ func TestReloadIsRefused(t *testing.T) {
 func TestReloadToAShorterSilence(t *testing.T) {
 	server := serve(t, 0)
 	w := newWatch()
-	long := strings.Replace(pair, "after: 1s", "after: 9s", 1)
+	long := silentAfter("9s")
 	s := start(t, server.URL(), long, synchronizer.Options{Observe: w.observe})
 	for _, name := range []string{"a", "b"} {
 		set(t, join(t, server.URL(), name), state{N: 1})
 	}
 	_, at := w.await(t, 0, "epoch", func(e synchronizer.Event) bool { _, ok := e.(synchronizer.Epoch); return ok })
-	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(strings.Replace(long, "after: 9s", "after: 800ms", 1)))
+	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(silentAfter("800ms")))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -44,12 +44,13 @@ func Chrony(o ChronyOptions) (Source, error) {
 	if err := checkTimes("chrony", o.Every, o.Timeout); err != nil {
 		return nil, err
 	}
-	return &chrony{options: o, clocks: machine}, nil
+	return &chrony{options: o, clocks: machine, dial: dialChrony}, nil
 }
 
 type chrony struct {
 	options ChronyOptions
 	clocks  readings
+	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
 func (c *chrony) Name() string         { return "chrony" }
@@ -127,7 +128,7 @@ func (t *tracking) sample(before clocksync.Observation, o ChronyOptions) (clocks
 // ask sends a request and waits for the reply to it. What is no reply to it is
 // skipped, as long as there is time: it may be late, or somebody else's.
 func (c *chrony) ask(ctx context.Context) (tracking, error) {
-	conn, err := c.dial(ctx)
+	conn, err := c.dial(ctx, c.options.Address)
 	if err != nil {
 		return tracking{}, refuse(Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? %w", err)
 	}
@@ -164,17 +165,17 @@ func (c *chrony) ask(ctx context.Context) (tracking, error) {
 	}
 }
 
-// dial connects to the address. A socket in the file system needs one of our own
+// dialChrony connects to the address. A socket in the file system needs one of our own
 // for the answer, which is removed when the connection is closed.
-func (c *chrony) dial(ctx context.Context) (net.Conn, error) {
+func dialChrony(ctx context.Context, address string) (net.Conn, error) {
 	var dialer net.Dialer
-	if !strings.HasPrefix(c.options.Address, "/") {
-		return dialer.DialContext(ctx, "udp", c.options.Address)
+	if !strings.HasPrefix(address, "/") {
+		return dialer.DialContext(ctx, "udp", address)
 	}
-	own := filepath.Join(filepath.Dir(c.options.Address), "pegasus."+rand.Text()+".sock")
+	own := filepath.Join(filepath.Dir(address), "pegasus."+rand.Text()+".sock")
 	conn, err := net.DialUnix("unixgram",
 		&net.UnixAddr{Net: "unixgram", Name: own},
-		&net.UnixAddr{Net: "unixgram", Name: c.options.Address})
+		&net.UnixAddr{Net: "unixgram", Name: address})
 	if err != nil {
 		_ = os.Remove(own) // It is there if only the connecting failed.
 		return nil, err

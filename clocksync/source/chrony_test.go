@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/hex"
 	"net"
@@ -211,7 +212,12 @@ func TestChronyRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			address := fakeChrony(t, "udp", "127.0.0.1:0", honest(t, c.mutate))
-			samples, err := chronyAt(t, address, 150*time.Millisecond).Sample(t.Context())
+			s := chronyAt(t, address, patient)
+			s.dial = func(ctx context.Context, address string) (net.Conn, error) {
+				conn, err := dialChrony(ctx, address)
+				return &hasty{conn, 1}, err
+			}
+			samples, err := s.Sample(t.Context())
 			got := refusals("chrony", err)
 			if len(samples) != 0 || len(got) != 1 || got[0].Reason != c.reason || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("%v, %v, want %s: %s", samples, err, c.reason, c.text)

@@ -251,7 +251,7 @@ func TestChronyFollowsAServer(t *testing.T) {
 	}
 	d := startChronyd(t, "server 127.0.0.1 port "+port+" iburst minpoll -4 maxpoll -4", "maxclockerror 50")
 	for _, where := range []string{d.command, d.socket} {
-		s, err := Chrony(ChronyOptions{Address: where})
+		s, err := Chrony(ChronyOptions{Address: where, Timeout: patient})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -289,7 +289,7 @@ func TestChronyFollowsAServer(t *testing.T) {
 func TestChronyThatFollowsItself(t *testing.T) {
 	d := startChronyd(t, "local stratum 1")
 	answering(t, ntpOf(t, 100*time.Millisecond, d.ntp))
-	s, err := Chrony(ChronyOptions{Address: d.command})
+	s, err := Chrony(ChronyOptions{Address: d.command, Timeout: patient})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -301,7 +301,7 @@ func TestChronyThatFollowsItself(t *testing.T) {
 
 func TestChronyBeforeItIsSynchronized(t *testing.T) {
 	d := startChronyd(t, fmt.Sprint("server 127.0.0.1 port ", freePort(t)))
-	s, err := Chrony(ChronyOptions{Address: d.command})
+	s, err := Chrony(ChronyOptions{Address: d.command, Timeout: patient})
 	if err != nil {
 		t.Fatal(err)
 	}

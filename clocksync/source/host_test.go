@@ -2,6 +2,8 @@ package source
 
 import (
 	"context"
+	"net"
+	"os"
 	"sync"
 	"testing"
 	"time"
@@ -63,6 +65,10 @@ func (h *host) read() clocksync.Instant {
 	return h.mono().Add(h.passed)
 }
 
+// serve is what a server shows that has these readings, too: where they stand still, no
+// answer takes any time.
+func (h *host) serve() clocksync.Instant { return h.read() + away }
+
 func (h *host) both() (wall, mono clocksync.Instant) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,6 +92,22 @@ func (h *host) readings() readings {
 		},
 		both: h.both,
 	}
+}
+
+// hasty is a connection on which so many messages are waited for, and no time for
+// what comes after them: so no test depends on how quick they are.
+type hasty struct {
+	net.Conn
+
+	left int
+}
+
+func (h *hasty) Read(b []byte) (int, error) {
+	if h.left == 0 {
+		return 0, os.ErrDeadlineExceeded
+	}
+	h.left--
+	return h.Conn.Read(b)
 }
 
 // newCancelled is a context that ends soon.

@@ -52,12 +52,13 @@ func TestNTPHoldsTheTruth(t *testing.T) {
 			if s.From < before || s.At < s.From || s.At > after || s.Source != "ntp" || s.Server != address || s.Timeline != clocksync.UTC {
 				t.Errorf("%+v, asked from %v to %v", s, before, after)
 			}
-			// The distance, both ends of the round trip, and the precision.
+			// The distance, both ends of the round trip, the precision, and the drift of all
+			// that time.
 			if s.Parts.RootDelay.Round(time.Millisecond) != 2*time.Millisecond || s.Parts.RootDispersion.Round(time.Millisecond) != 3*time.Millisecond {
 				t.Errorf("%+v", s.Parts)
 			}
 			least := s.Parts.RoundTrip + s.Parts.RootDelay + 2*s.Parts.RootDispersion
-			if w := s.Offset.Width(); w < least || w > least+10*time.Microsecond+s.Parts.RoundTrip/1000 {
+			if w := s.Offset.Width(); w < least || w > least+10*time.Microsecond+after.Sub(before)/1000 {
 				t.Errorf("%v wide, of %+v", w, s.Parts)
 			}
 			if s.Parts.RoundTrip < fake.in+fake.out || fake.held > 0 && s.Parts.RoundTrip > after.Sub(before)-fake.held {
@@ -82,8 +83,8 @@ func broken() map[string]struct {
 		return func(b []byte) []byte { copy(b[at:], value); return b }
 	}
 	return map[string]row{
-		"silent":          {func([]byte) []byte { return nil }, Unanswered, "no answer within 150ms"},
-		"late":            {func(b []byte) []byte { time.Sleep(400 * time.Millisecond); return b }, Unanswered, "no answer within 150ms"},
+		"silent":          {func([]byte) []byte { return nil }, Unanswered, "no answer within 10ms"},
+		"late":            {func(b []byte) []byte { time.Sleep(time.Second); return b }, Unanswered, "no answer within 10ms"},
 		"empty":           {func([]byte) []byte { return []byte{} }, Malformed, "reply of 0 bytes, want 48"},
 		"truncated":       {func(b []byte) []byte { return b[:47] }, Malformed, "reply of 47 bytes, want 48"},
 		"oversized":       {func(b []byte) []byte { return append(b, 0) }, Malformed, "reply of 49 bytes, want 48"},
@@ -113,11 +114,16 @@ func TestNTPRefuses(t *testing.T) {
 			t.Parallel()
 			fake := &fakeNTP{mutate: c.mutate}
 			address := fake.start(t)
-			timeout := 150 * time.Millisecond
-			if c.reason != Unanswered && c.reason != Malformed && c.reason != Mismatch {
-				timeout = patient // It is not waited for.
+			s := ntpOf(t, patient, address)
+			if c.reason == Unanswered {
+				s = ntpOf(t, shortest, address)
+			} else {
+				s.dial = func(ctx context.Context, remote string, timeout time.Duration) (net.Conn, error) {
+					conn, err := dialUDP(ctx, remote, timeout)
+					return &hasty{conn, 1}, err
+				}
 			}
-			samples, err := ntpOf(t, timeout, address).Sample(t.Context())
+			samples, err := s.Sample(t.Context())
 			got := refusals("ntp", err)
 			if len(samples) != 0 || len(got) != 1 {
 				t.Fatalf("%v, %v", samples, err)
@@ -251,7 +257,7 @@ func TestNTPBacksOff(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			host := newHost(func() clocksync.Instant { return 0 })
-			fake := &fakeNTP{mutate: c.mutate}
+			fake := &fakeNTP{mutate: c.mutate, clock: host.serve}
 			s := ntpOf(t, patient, fake.start(t))
 			s.clocks = host.readings()
 			var got []int
@@ -274,7 +280,7 @@ func TestNTPComesBackAfterAPause(t *testing.T) {
 	host := newHost(func() clocksync.Instant { return 0 })
 	var denied atomic.Bool
 	denied.Store(true)
-	fake := &fakeNTP{mutate: func(b []byte) []byte {
+	fake := &fakeNTP{clock: host.serve, mutate: func(b []byte) []byte {
 		if denied.Load() {
 			b[1] = 0
 			copy(b[12:], "DENY")

@@ -185,7 +185,11 @@ func TestPeerRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			samples, err := peerOf(t, c.ping, PeerOptions{Timeout: shortest}).Sample(t.Context())
+			timeout := patient
+			if c.reason == Unanswered {
+				timeout = shortest
+			}
+			samples, err := peerOf(t, c.ping, PeerOptions{Timeout: timeout}).Sample(t.Context())
 			got := refusals("peer", err)
 			if len(samples) != 0 || len(got) != 1 || got[0].Reason != c.reason || !strings.Contains(err.Error(), c.text) || !strings.HasPrefix(err.Error(), "source: peer gsync: ") {
 				t.Errorf("%v, %v", samples, err)

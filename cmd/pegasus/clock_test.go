@@ -101,7 +101,7 @@ func TestClockDrift(t *testing.T) {
 
 func TestClockWithoutAnyBound(t *testing.T) {
 	sources := clockSources{local: []source.Source{failing("a", "not there"), failing("b", "not\x1b[2J synchronized")}}
-	code, stdout, stderr := executeClock(t, sources, "--timeout", "20ms")
+	code, stdout, stderr := executeClock(t, sources, "--timeout", "500ms")
 	want := `unknown: no bound can be claimed
 votes     0 servers counted, 0 may be wrong, 0 must agree
 a here is silent: not there
@@ -111,7 +111,7 @@ nothing on this machine has a bound: run chronyd, or ask servers with --ntp HOST
 	if code != exitFailure || stdout != want || stderr != "" {
 		t.Errorf("exit %d, stderr %q,\n%s", code, stderr, stdout)
 	}
-	code, stdout, _ = executeClock(t, sources, "--timeout", "20ms", "--json")
+	code, stdout, _ = executeClock(t, sources, "--timeout", "500ms", "--json")
 	if o := clockObject(t, stdout); code != exitFailure || o.Status != "unknown" || len(o.Servers) != 2 {
 		t.Errorf("exit %d, %+v", code, o)
 	}
@@ -125,15 +125,16 @@ func TestClockClaimsNoBoundThatIsNone(t *testing.T) {
 		code    int
 		status  string
 	}{
-		"contradiction":          {[]source.Source{one, other}, "--timeout 100ms", exitFailure, "untrusted"},
-		"one of three":           {[]source.Source{one, failing("b", "no"), failing("c", "no")}, "--timeout 100ms", exitFailure, "unknown"},
+		"contradiction":          {[]source.Source{one, other}, "--timeout 1s", exitFailure, "untrusted"},
+		"one of three":           {[]source.Source{one, failing("b", "no"), failing("c", "no")}, "--timeout 1s", exitFailure, "unknown"},
 		"none may be wrong":      {[]source.Source{one, failing("b", "no"), failing("c", "no")}, "--faults 0", exitOK, "synchronized"},
-		"above the limit":        {[]source.Source{one}, "--limit 100us --timeout 100ms", exitFailure, "degraded"},
+		"above the limit":        {[]source.Source{one}, "--limit 100us --timeout 1s", exitFailure, "degraded"},
 		"within the limit":       {[]source.Source{one}, "--limit 10ms", exitOK, "synchronized"},
 		"a liar among three":     {[]source.Source{one, other, fake("c", -2*time.Millisecond, 0)}, "", exitOK, "synchronized"},
 		"a bound after a second": {[]source.Source{fakeSource{name: "a", offset: one.offset, from: 5, polls: new(atomic.Int32)}}, "", exitOK, "synchronized"},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel() // Some wait for their time to be over.
 			code, stdout, stderr := executeClock(t, clockSources{named: c.sources}, append(strings.Fields(c.args), "--json")...)
 			if o := clockObject(t, stdout); code != c.code || stderr != "" || o.Status != c.status {
 				t.Errorf("exit %d, stderr %q, %s", code, stderr, stdout)

@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 // safety is far above what any run of a test takes.
-const safety = 2 * time.Minute
+const safety = 5 * time.Minute
 
 // program is a run of the program as a process of its own.
 type program struct {

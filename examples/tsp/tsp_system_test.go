@@ -28,8 +28,12 @@ var (
 	kills  = 3
 )
 
-// hard is an instance that takes the bare solver some seconds.
-const hard = "random:150:1"
+const (
+	// hard is an instance that takes the bare solver some seconds.
+	hard = "random:150:1"
+	// endless is one that nobody solves while a test lasts.
+	endless = "random:300:1"
+)
 
 // optimumOfHard is the length that the bare solver proves.
 var optimumOfHard = sync.OnceValue(func() int {
@@ -71,10 +75,10 @@ func TestSignals(t *testing.T) {
 	t.Log(p.lastLine())
 }
 
-// TestProgramSignals: in a search of a second the predicates of the program act inside
-// the searchers.
+// TestProgramSignals: in a search of some seconds the predicates of the program act
+// inside the searchers. In a shorter one all may be ready before anybody has to share.
 func TestProgramSignals(t *testing.T) {
-	got := checkProgram(t, begin(t, "-program", "-instance", "st70"), "st70", 675)
+	got := checkProgram(t, begin(t, "-program", "-instance", "kroA100"), "kroA100", 21282)
 	if nodes, best, share := got[1], got[2], got[3]; nodes == 0 || best == 0 || share == 0 {
 		t.Errorf("%d nodes, signals: %d new best, %d share", nodes, best, share)
 	}
@@ -99,10 +103,31 @@ func (p *program) workers(t *testing.T, o *output) map[string]int {
 	return pids
 }
 
+// decided is in each line that tells of a decision about subtasks.
+const decided = "NewSubtask holds"
+
 // decisions waits until the synchronizer has decided n times about subtasks.
 func (p *program) decisions(t *testing.T, o *output, n int) {
 	t.Helper()
-	p.await(t, o, func(text string) bool { return strings.Count(text, "NewSubtask holds") >= n })
+	p.await(t, o, func(text string) bool { return strings.Count(text, decided) >= n })
+}
+
+// endWithin wants the program to end soon. What counts is time in which this test runs
+// too: on a machine that has stopped for a while, or is that busy, nobody gets on.
+func (p *program) endWithin(t *testing.T, limit time.Duration) int {
+	t.Helper()
+	const step = 10 * time.Millisecond
+	tick := time.NewTicker(step)
+	defer tick.Stop()
+	for passed := time.Duration(0); passed < limit; passed += step {
+		select {
+		case <-p.done:
+			return p.end(t)
+		case <-tick.C:
+		}
+	}
+	t.Errorf("it goes on after %v", limit)
+	return p.end(t)
 }
 
 func alive(pid int) bool {
@@ -129,9 +154,9 @@ func goneBy(t *testing.T, limit time.Duration, pids map[string]int) {
 }
 
 func TestTimeLimit(t *testing.T) {
-	p := begin(t, "-instance", "random:400:1", "-time", "2s", "-json")
+	p := begin(t, "-instance", endless, "-time", "2s", "-json")
 	code, r := p.finish(t)
-	if code != exitFailed || r.Proven || r.Interrupted || r.LowerBound >= r.Length || len(r.Tour) != 400 {
+	if code != exitFailed || r.Proven || r.Interrupted || r.LowerBound >= r.Length || len(r.Tour) != 300 {
 		t.Errorf("exit code %d, %+v", code, r)
 	}
 	if !strings.HasSuffix(p.stderr.String(), "tsp: the time limit of -time was reached\n") {
@@ -173,10 +198,11 @@ func TestTwoRunsOnOneServer(t *testing.T) {
 }
 
 // TestOutsideWorkers: a run without workers of its own waits for those that
-// join from elsewhere, and is sent its instance.
+// join from elsewhere, and is sent its instance. One worker alone is not through with
+// it before the other has joined.
 func TestOutsideWorkers(t *testing.T) {
 	srv := serve(t, 0)
-	file := writeMatrix(t, "st70")
+	file := writeMatrix(t, hard)
 	p := begin(t, "-instance", file, "-nats", srv.URL(), "-processes", "0", "-json")
 	p.await(t, p.stderr, contains("run tsp-"))
 	var workers []*program
@@ -184,14 +210,14 @@ func TestOutsideWorkers(t *testing.T) {
 		workers = append(workers, begin(t, "-worker", "-nats", srv.URL()))
 	}
 	code, r := p.finish(t)
-	checkProven(t, code, r, file, 675)
+	checkProven(t, code, r, file, optimumOfHard())
 	for _, w := range workers {
 		if code := w.end(t); code != exitGood || w.stderr.String() != "" {
 			t.Errorf("a worker ended with %d: %s", code, w.stderr)
 		}
-	}
-	if !slices.Contains(r.PIDs, workers[0].cmd.Process.Pid) {
-		t.Errorf("%+v", r)
+		if !slices.Contains(r.PIDs, w.cmd.Process.Pid) {
+			t.Errorf("%+v", r)
+		}
 	}
 }
 
@@ -199,7 +225,7 @@ func TestOutsideWorkers(t *testing.T) {
 // waits for another one, which proves the optimum.
 func TestOutsideWorkerTakesOver(t *testing.T) {
 	srv := serve(t, 0)
-	p := begin(t, "-instance", "kroA100", "-nats", srv.URL(), "-processes", "1", "-threads", "1", "-json", "-v")
+	p := begin(t, "-instance", hard, "-nats", srv.URL(), "-processes", "1", "-json", "-v")
 	pids := p.workers(t, p.stderr)
 	if err := syscall.Kill(pids["w1"], syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -207,7 +233,7 @@ func TestOutsideWorkerTakesOver(t *testing.T) {
 	p.await(t, p.stderr, contains("waiting for workers: go run ./examples/tsp -worker -nats "+srv.URL()))
 	w := begin(t, "-worker", "-nats", srv.URL())
 	code, r := p.finish(t)
-	checkProven(t, code, r, "kroA100", 21282)
+	checkProven(t, code, r, hard, optimumOfHard())
 	if code := w.end(t); code != exitGood {
 		t.Errorf("the worker ended with %d: %s", code, w.stderr)
 	}
@@ -219,13 +245,9 @@ func TestNoServerOrRun(t *testing.T) {
 		"does not answer: start one, or correct -nats": {"-nats", "nats://127.0.0.1:1"},
 		"no run on the NATS server at " + srv.URL():    {"-worker", "-nats", srv.URL()},
 	} {
-		at := time.Now()
 		p := begin(t, args...)
-		if code := p.end(t); code != exitFailed || !strings.Contains(p.stderr.String(), want) {
+		if code := p.endWithin(t, 5*time.Second); code != exitFailed || !strings.Contains(p.stderr.String(), want) {
 			t.Errorf("exit code %d, %s, want %s", code, p.stderr, want)
-		}
-		if took := time.Since(at); took > 5*time.Second {
-			t.Errorf("%v until the error", took)
 		}
 	}
 }

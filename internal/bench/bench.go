@@ -19,7 +19,7 @@ type Options struct {
 }
 
 // grace is what a run may take beside its legs: processes start, members join.
-const grace = 15 * time.Second
+const grace = time.Minute
 
 // Limit is when a run with these options is given up. With the defaults of the
 // command it is under 40 s.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -81,9 +82,11 @@ func TestDialUnreachable(t *testing.T) {
 	address := freePort(t)
 	begin := time.Now()
 	_, err := bus.Dial(t.Context(), "nats://user:secret@"+address, bus.Options{ConnectTimeout: 300 * time.Millisecond})
-	want := fmt.Sprintf("bus: connect to NATS at nats://xxxxx@%s: no answer for 300ms: dial tcp %[1]s: connect: connection refused; "+
-		"start a server with `pegasus run` or check the address given with --nats", address)
-	if err == nil || err.Error() != want {
+	at := regexp.QuoteMeta(address)
+	// The last attempt may be cut off at the end of the window before it is refused.
+	want := "^bus: connect to NATS at nats://xxxxx@" + at + ": no answer for 300ms: dial tcp " + at + ": (connect: connection refused|i/o timeout); " +
+		"start a server with `pegasus run` or check the address given with --nats$"
+	if err == nil || !regexp.MustCompile(want).MatchString(err.Error()) {
 		t.Errorf("got %v\nwant %s", err, want)
 	}
 	if d := time.Since(begin); d < 300*time.Millisecond || d > patience {

@@ -176,12 +176,12 @@ func TestHostile(t *testing.T) {
 		"yes":                                   "command sh: it wrote more than 1048576 bytes to stdout: let it result in a reference",
 		`printf '{"loud": 1}\n' >&3; sleep 100`: `command sh: line 1 of its states: agent: the configuration declares no field "loud" of blocks, but none`,
 		"yes >&3":                               `command sh: line 1 of its states: agent: a state is one JSON object, such as {"load": 0.5}, and not "y"`,
-		"head -c 100000 /dev/zero >&3; sleep 100": "command sh: a line of its states has more than 16384 bytes",
-		"head -c 5000 /dev/zero >&2; exit 1":      "command sh: it ended with exit status 1; stderr: (2952 bytes before) ????????",
-		"exec /nonexistent/program 2>/dev/null":   "command sh: it ended with exit status 127",
-		"head -c 3000000 /dev/zero":               "command sh: it wrote more than 1048576 bytes to stdout: let it result in a reference",
-		"printf '\\377\\000\\n' >&3; sleep 100":   `command sh: line 1 of its states: agent: a state is one JSON object, such as {"load": 0.5}, and not "\xff\x00"`,
-		"yes >&2 & sleep 0.1; exit 4":             "command sh: it ended with exit status 4; stderr: (",
+		"head -c 100000 /dev/zero >&3; sleep 100":      "command sh: a line of its states has more than 16384 bytes",
+		"head -c 5000 /dev/zero >&2; exit 1":           "command sh: it ended with exit status 1; stderr: (2952 bytes before) ????????",
+		"exec /nonexistent/program 2>/dev/null":        "command sh: it ended with exit status 127",
+		"head -c 3000000 /dev/zero":                    "command sh: it wrote more than 1048576 bytes to stdout: let it result in a reference",
+		"printf '\\377\\000\\n' >&3; sleep 100":        `command sh: line 1 of its states: agent: a state is one JSON object, such as {"load": 0.5}, and not "\xff\x00"`,
+		"head -c 5000 /dev/zero >&2; yes >&2 & exit 4": "command sh: it ended with exit status 4; stderr: (",
 	} {
 		t.Run(script, func(t *testing.T) {
 			scripts++
@@ -203,20 +203,22 @@ func TestHostile(t *testing.T) {
 
 // TestNothingIsLeft: however a block ends, its process group is gone.
 func TestNothingIsLeft(t *testing.T) {
+	const deadline = ", deadline: 2s" // The script has begun by then, on a slow machine too.
 	const stubborn = `trap '' TERM; echo $$ >%[1]s.new; (sleep 1000 & sleep 1000) & mv %[1]s.new %[1]s; `
 	for name, c := range map[string]struct {
 		script, deadline string
 		outcome          program.Outcome
 	}{
-		"deadline":   {stubborn + "while :; do sleep 1; done", ", deadline: 100ms", program.Failed},
-		"polite":     {`trap 'exit 0' TERM; echo $$ >%[1]s; while :; do sleep 0.01; done`, ", deadline: 100ms", program.Failed},
+		"deadline":   {stubborn + "while :; do sleep 1; done", deadline, program.Failed},
+		"polite":     {`trap 'exit 0' TERM; echo $$ >%[1]s; while :; do sleep 0.01; done`, deadline, program.Failed},
 		"background": {stubborn + "echo 1", "", program.Done},
 		"failure":    {stubborn + "exit 1", "", program.Failed},
-		"forks":      {stubborn + "for i in 1 2 3 4 5 6 7 8; do (while :; do sleep 1; done) & done; wait", ", deadline: 100ms", program.Failed},
-		"states":     {stubborn + "while :; do echo '{}' >&3; done", ", deadline: 100ms", program.Failed},
-		"noise":      {stubborn + "yes >&2", ", deadline: 100ms", program.Failed},
+		"forks":      {stubborn + "for i in 1 2 3 4 5 6 7 8; do (while :; do sleep 1; done) & done; wait", deadline, program.Failed},
+		"states":     {stubborn + "while :; do echo '{}' >&3; done", deadline, program.Failed},
+		"noise":      {stubborn + "yes >&2", deadline, program.Failed},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			file := filepath.Join(t.TempDir(), "pid")
 			w := start(t, fmt.Sprintf(onlyBlock, c.deadline))
 			w.node(t, fmt.Sprintf(c.script, file), 50*time.Millisecond)
@@ -238,7 +240,8 @@ func TestNothingIsLeft(t *testing.T) {
 	})
 }
 
-// leave goes into a session of its own, says so, and keeps its output for a while.
+// leave goes into a session of its own, says so, and keeps its output until the test
+// has ended.
 func leave(file string) {
 	_, err := syscall.Setsid()
 	if err == nil {
@@ -248,7 +251,10 @@ func leave(file string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	time.Sleep(3 * time.Second)
+	for err == nil { // The file goes with the test.
+		time.Sleep(10 * time.Millisecond)
+		_, err = os.Stat(file)
+	}
 }
 
 // TestLeavesItsGroup: a process that has left its group is not followed, and does not
@@ -310,14 +316,31 @@ func pid(t *testing.T, file string) int {
 // gone waits until there is no process of a group.
 func gone(t *testing.T, group int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if err := syscall.Kill(-group, 0); errors.Is(err, syscall.ESRCH) {
-			return
-		}
+	for deadline := time.Now().Add(time.Minute); lives(group); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("group %d is still there", group)
 		}
 	}
+}
+
+// lives reports whether a process of a group runs. One that has ended is none, also
+// where the first process of the machine, or container, does not wait for it.
+func lives(group int) bool {
+	if err := syscall.Kill(-group, 0); errors.Is(err, syscall.ESRCH) {
+		return false
+	}
+	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // The pattern is a good one.
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue // It is gone by now.
+		}
+		_, rest, _ := strings.Cut(string(text), ") ")
+		if f := strings.Fields(rest); len(f) > 2 && f[2] == strconv.Itoa(group) && f[0] != "Z" && f[0] != "X" {
+			return true
+		}
+	}
+	return len(stats) == 0 // Elsewhere than on Linux there is a process that waits.
 }
 
 func TestBadCommands(t *testing.T) {
