@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -15,6 +16,7 @@ type journals struct {
 	limit int64  // bytes of each
 	start time.Time
 	files []*os.File
+	taken bool // the file is one that was there before
 }
 
 var errLocked = errors.New("a run that has not ended writes this journal: end that first")
@@ -36,14 +38,34 @@ func (j *journals) add(opt *synchronizer.Options) error {
 	return nil
 }
 
+// takeUp opens a journal that is to be carried on.
+func (j *journals) takeUp(path string) (*os.File, error) {
+	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	j.files, j.taken = append(j.files, f), true
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("it is no regular file: give the journal of a run")
+	}
+	if err == nil {
+		err = lock(f)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+	}
+	return f, nil
+}
+
 // close closes the files, after the synchronizers have ended. One that never ran
-// has left nothing in its file, which goes then.
+// has left nothing in the file that was made for it, which goes then.
 func (j *journals) close() error {
 	var errs []error
 	for _, f := range j.files {
 		info, err := f.Stat()
 		errs = append(errs, err, f.Close())
-		if err == nil && info.Size() == 0 {
+		if err == nil && info.Size() == 0 && !j.taken {
 			errs = append(errs, os.Remove(f.Name()))
 		}
 	}

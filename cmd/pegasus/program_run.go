@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -169,13 +168,9 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 		},
 	}
 	if r.flags.resume != "" {
-		file, err := os.OpenFile(filepath.Clean(r.flags.resume), os.O_RDWR, 0)
+		file, err := r.journals.takeUp(r.flags.resume)
 		if err != nil {
-			return fmt.Errorf("resume: %w", err)
-		}
-		r.journals.files = append(r.journals.files, file)
-		if err := lock(file); err != nil {
-			return errors.Join(fmt.Errorf("resume %s: %w", file.Name(), err), file.Close())
+			return fmt.Errorf("resume %w", err)
 		}
 		opt.Resume = file
 	} else if err := r.journals.add(&opt); err != nil {

@@ -179,6 +179,31 @@ func TestProgramRunEnds(t *testing.T) {
 	server.stop()
 }
 
+// TestResumeLeavesWhatIsNoJournal: what cannot be carried on stays as it is.
+func TestResumeLeavesWhatIsNoJournal(t *testing.T) {
+	file, _ := pair(t, "0.1")
+	server := launch(t, "run", serverFile(t))
+	url := server.url()
+	empty := writeFile(t, t.TempDir(), "empty", "")
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		empty: ": resume: it is empty, or its first line was not written to the end: nothing can be replayed\n",
+		pipe:  "resume " + pipe + ": it is no regular file: give the journal of a run\n",
+	} {
+		code, _, stderr := execute(t, "program", "run", file, "--nats", url, "--resume", path)
+		if code != exitFailure || !strings.Contains(stderr, want) {
+			t.Errorf("exit %d, %s, want %s", code, stderr, want)
+		}
+		if _, err := os.Stat(path); err != nil {
+			t.Error(err)
+		}
+	}
+	server.stop()
+}
+
 // serverFile is a configuration whose run is a server for others.
 func serverFile(t *testing.T) string {
 	t.Helper()
