@@ -306,9 +306,9 @@ func (d *Detector) place() {
 
 // placement counts the places handed out.
 type placement struct {
-	d      *Detector
-	index  map[clocksync.Domain]int32
-	sizes  []int // heads of each domain
+	d     *Detector
+	index map[clocksync.Domain]int32
+	sizes []int // heads of each domain
 }
 
 // domain finds or adds a domain. That of a group's rest, which has no name, is
