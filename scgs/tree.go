@@ -74,8 +74,8 @@ func (n *node) merge(nodes []node) bool {
 }
 
 // tree is a tournament: node k sums up the nodes from width*k+1 on, as many as its
-// width, and node 0 all. The last ones are the leaves. Few heads are looked
-// through at once, which is faster than to compare them in pairs.
+// width, and node 0 all. The last ones are the leaves. To look through a few nodes
+// that lie side by side takes less than to climb over pairs of them.
 type tree []node
 
 const width = 8
@@ -124,9 +124,10 @@ func (t tree) rise(i int32) {
 func (t tree) but(i int32) (lo, clo clocksync.Instant, dead int32) {
 	lo, clo, dead = clocksync.MaxInstant, clocksync.MaxInstant, int32(none)
 	for k := t.inner() + int(i); k > 0; k = (k - 1) / width {
-		own := (k - 1) % width
-		for j, s := range t.under((k - 1) / width) {
-			if j == own {
+		nodes, own := t.under((k-1)/width), &t[k]
+		for j := range nodes {
+			s := &nodes[j]
+			if s == own {
 				continue
 			}
 			lo = min(lo, s.lo)
@@ -282,12 +283,12 @@ func (d *Detector) review(h int32) {
 	d.reviewReadings(h)
 	dom := &d.domains[h]
 	r, k := dom.heads.root(), d.top.at(h)
-	*k = *r
-	k.m, k.repLo, k.rep, k.deadM, k.cm = r.lo, r.lo, h, int32(none), clocksync.MaxInstant
-	if k.byLo {
-		k.m, k.repLo, k.byLo = r.repLo, clocksync.Instant(r.rep), false
+	k.m, k.lo, k.cm, k.clo, k.chi = r.lo, r.lo, clocksync.MaxInstant, r.clo, r.chi
+	k.repLo, k.rep, k.repClosed = r.lo, h, r.repClosed
+	if r.byLo {
+		k.m, k.repLo = r.repLo, clocksync.Instant(r.rep)
 	}
-	if r.deadLo != int32(none) {
+	if k.deadLo = r.deadLo; k.deadLo != int32(none) {
 		k.deadLo = h
 	}
 	d.top.rise(h)
