@@ -36,7 +36,7 @@ func (f *fold[T]) id() (key string, fields uint64) { return f.key, f.fields }
 func (f *fold[T]) lasting() bool                   { return f.key != "" }
 
 // account takes all elements together.
-func (f *fold[T]) account(fr *frame) account[T] { return fr.kept[f.state].(*kept[T]).account(fr) }
+func (f *fold[T]) account(fr *frame) *account[T] { return fr.kept[f.state].(*kept[T]).account(fr) }
 
 // look finds whether member i is in the group, and its number.
 func (f *fold[T]) look(fr *frame, i int) (in truth, x span[T]) {
@@ -80,7 +80,7 @@ func (f *fold[T]) why(fr *frame, i int) cause {
 }
 
 // number is the total as a number. bad is the reason where there is none.
-func (f *fold[T]) number(fr *frame, a account[T], bad cause) span[T] {
+func (f *fold[T]) number(fr *frame, a *account[T], bad cause) span[T] {
 	switch {
 	case a.unsure >= 0:
 		return void[T](f.why(fr, a.unsure))
@@ -94,7 +94,7 @@ func (f *fold[T]) number(fr *frame, a account[T], bad cause) span[T] {
 
 // answer is whether a condition holds, from the number of elements that it holds
 // for; it is unknown if an open element could change it, and over nobody.
-func answer(f *fold[int64], fr *frame, a account[int64], is bool) truth {
+func answer(f *fold[int64], fr *frame, a *account[int64], is bool) truth {
 	switch {
 	case a.open >= 0:
 		return unknown(f.why(fr, a.open))
@@ -254,7 +254,7 @@ func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
 	}
 	f := &fold[float64]{group: g, x: v.toFloat().float, total: func() total[float64] { return &floatSum{} }}
 	nan := at(notANumber, offset(n))
-	sum := func(fr *frame, a account[float64]) span[float64] {
+	sum := func(fr *frame, a *account[float64]) span[float64] {
 		s := f.number(fr, a, nan)
 		if s.lo < s.hi && (math.IsInf(s.lo, 0) || math.IsInf(s.hi, 0)) { // what lies between may be NaN
 			return void[float64](s.why)

@@ -41,6 +41,7 @@ type kept[T int64 | float64] struct {
 	open    marks
 	total   total[T]
 	parts   []part[T] // by member, if it lasts
+	read    account[T]
 }
 
 // keeper is a kept of any type.
@@ -59,15 +60,17 @@ func (k *kept[T]) own(states []keeper) {
 	}
 }
 
-// account reads the state, which fr builds first if need be.
-func (k *kept[T]) account(fr *frame) account[T] {
+// account reads the state, which fr builds first if need be. The next call
+// overwrites what it returns.
+func (k *kept[T]) account(fr *frame) *account[T] {
 	if !k.built {
 		if k.fold.lasting() {
 			fr = k.aside(fr.s)
 		}
 		k.build(fr)
 	}
-	a := account[T]{present: k.present, unsure: k.unsure.first(), open: k.open.first()}
+	a := &k.read
+	a.present, a.unsure, a.open = k.present, k.unsure.first(), k.open.first()
 	a.lo, a.hi, a.ok = k.total.bounds()
 	return a
 }
@@ -103,9 +106,9 @@ func (k *kept[T]) build(fr *frame) {
 
 func (k *kept[T]) follow(s *Scope, i int) {
 	if k.built {
-		p := k.fold.part(k.aside(s), i)
-		k.move(i, k.parts[i], p)
-		k.parts[i] = p
+		p, was := k.fold.part(k.aside(s), i), &k.parts[i]
+		k.move(i, *was, p)
+		*was = p
 	}
 }
 

@@ -152,21 +152,22 @@ func (c *compiler) order(n *ast.BinaryNode, l, r value) (value, error) {
 	if n.Operator == ">" || n.Operator == "<=" { // a > b is b < a, a <= b is not b < a
 		a, b = r, l
 	}
-	var lt func(*frame) truth
+	negated := n.Operator == "<=" || n.Operator == ">="
 	switch {
-	case l.typ != r.typ:
-		return value{}, c.mismatch(n, l, r)
-	case l.int != nil:
-		lt = func(fr *frame) truth { return less(a.int(fr), b.int(fr)) }
-	case l.float != nil:
-		lt = func(fr *frame) truth { return less(a.float(fr), b.float(fr)) }
-	default:
-		return value{}, c.mismatch(n, l, r)
+	case l.typ == r.typ && l.int != nil:
+		return boolValue(ordered(a.int, b.int, negated)), nil
+	case l.typ == r.typ && l.float != nil:
+		return boolValue(ordered(a.float, b.float, negated)), nil
 	}
-	if n.Operator == "<=" || n.Operator == ">=" {
-		return boolValue(func(fr *frame) truth { return not(lt(fr)) }), nil
+	return value{}, c.mismatch(n, l, r)
+}
+
+// ordered is whether a is less than b or, negated, whether it is not.
+func ordered[T int64 | float64](a, b func(*frame) span[T], negated bool) func(*frame) truth {
+	if negated {
+		return func(fr *frame) truth { return not(less(a(fr), b(fr))) }
 	}
-	return boolValue(lt), nil
+	return func(fr *frame) truth { return less(a(fr), b(fr)) }
 }
 
 func (c *compiler) arithmetic(n *ast.BinaryNode, l, r value) (value, error) {

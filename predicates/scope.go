@@ -82,12 +82,10 @@ func (s *Scope) Set(i int, row []scgs.Value) {
 		panic(fmt.Sprintf("predicates: member %s: %d values for %d fields", s.members[i].Name, len(row), n))
 	}
 	old := s.rows[i*n : (i+1)*n]
-	changed := different(old, row)
-	if s.online[i] && changed == 0 {
+	came, changed := !s.online[i], renew(old, row)
+	if !came && changed == 0 {
 		return
 	}
-	came := !s.online[i]
-	copy(old, row)
 	s.online[i] = true
 	s.follow(i, came, changed)
 }
@@ -114,10 +112,12 @@ func (s *Scope) follow(i int, whole bool, fields uint64) {
 	s.changed.Fields |= fields
 }
 
-// different has bit i where value i of two rows is not the same.
-func different(a, b []scgs.Value) (fields uint64) {
-	for i := range a {
-		if a[i] != b[i] {
+// renew makes a row the same as another one. It returns the fields that were not,
+// a bit for each.
+func renew(row, as []scgs.Value) (fields uint64) {
+	for i := range row {
+		if row[i] != as[i] {
+			row[i] = as[i]
 			fields |= 1 << i
 		}
 	}
@@ -139,8 +139,7 @@ func (s *Scope) SetProcess(row []scgs.Value) {
 	if len(row) != len(s.process) {
 		panic(fmt.Sprintf("predicates: process: %d values for %d fields", len(row), len(s.process)))
 	}
-	s.changed.Process |= different(s.process, row)
-	copy(s.process, row)
+	s.changed.Process |= renew(s.process, row)
 }
 
 // SetProcessUnknown makes the state of the process unknown, as it is at first.

@@ -246,10 +246,10 @@ func (d *Detector) layout() {
 	d.first, d.second = best{0, clocksync.MinInstant}, best{-1, clocksync.MinInstant}
 	d.maxLo = clocksync.MinInstant
 	d.place()
+	d.top = newTree(make([]node, treeSize(len(d.domains))))
 	if d.up != nil {
-		d.up.layout(d.domains)
+		d.up.layout(d.domains, d.top)
 	}
-	d.top = newTree(make([]node, 2*len(d.domains)))
 	for m := range d.members {
 		mb := &d.members[m]
 		switch {
@@ -288,24 +288,27 @@ func (d *Detector) place() {
 			}
 		}
 	}
-	slab := make([]node, 2*p.leaves)
+	size := 0
+	for _, n := range p.sizes {
+		size += treeSize(n)
+	}
+	slab := make([]node, size)
 	for h, n := range p.sizes {
 		dom := &d.domains[h]
 		if n == 1 {
 			dom.heads = newTree(dom.one[:])
 			continue
 		}
-		dom.heads = newTree(slab[: 2*n : 2*n])
-		slab = slab[2*n:]
+		nodes := treeSize(n)
+		dom.heads, slab = newTree(slab[:nodes:nodes]), slab[nodes:]
 	}
 }
 
 // placement counts the places handed out.
 type placement struct {
-	d      *Detector
-	index  map[clocksync.Domain]int32
-	sizes  []int32 // of each domain
-	leaves int
+	d     *Detector
+	index map[clocksync.Domain]int32
+	sizes []int // heads of each domain
 }
 
 // domain finds or adds a domain. That of a group's rest, which has no name, is
@@ -323,8 +326,7 @@ func (p *placement) domain(name clocksync.Domain) int32 {
 
 func (p *placement) leaf(h int32) (domain, leaf int32) {
 	p.sizes[h]++
-	p.leaves++
-	return h, p.sizes[h] - 1
+	return h, int32(p.sizes[h] - 1)
 }
 
 // delta is what changed since the last Opened.

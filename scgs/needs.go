@@ -129,7 +129,7 @@ func (d *Detector) lacking(dst []Need, h int32, next reach) []Need {
 // unshown appends the members of a domain whose evidence is not past a reading or
 // below a limit.
 func (d *Detector) unshown(dst []Need, h int32, mono, after, limit clocksync.Instant) []Need {
-	d.scratch = d.domains[h].heads.below(d.scratch[:0], 1, mono+1, limit)
+	d.scratch = d.domains[h].heads.below(d.scratch[:0], 0, mono+1, limit)
 	for _, m := range d.scratch {
 		n := Need{Member: Member(m), AfterMono: mono, AfterTime: after}
 		mb := &d.members[m]

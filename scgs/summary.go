@@ -196,7 +196,7 @@ func (d *Detector) renewRow(o *outward) {
 
 // layout begins a run: it gives each domain its row. A group in one domain has no
 // rest, as nothing in it is compared by intervals.
-func (u *summarizer) layout(domains []domain) {
+func (u *summarizer) layout(domains []domain, top tree) {
 	u.run++
 	u.number, u.sent, u.latest, u.stale = 0, 0, clocksync.MinInstant, true
 	u.rows, u.cover = u.rows[:0], u.cover[:0]
@@ -218,7 +218,7 @@ func (u *summarizer) layout(domains []domain) {
 	}
 	if rest {
 		u.rows = append(u.rows, newOutward(int32(none), ""))
-		u.covers(domains, 1)
+		u.covers(domains, top, 0)
 	}
 }
 
@@ -229,20 +229,22 @@ func newOutward(h int32, name clocksync.Domain) outward {
 
 // covers finds the largest subtrees of the top, below its node k, that have no
 // domain but of the rest, and reports whether there is only one.
-func (u *summarizer) covers(domains []domain, k int) bool {
-	half, from := len(domains), len(u.cover)
-	if k >= half {
-		if u.rows[domains[k-half].row].domain != int32(none) {
+func (u *summarizer) covers(domains []domain, top tree, k int) bool {
+	if h := k - top.inner(); h >= 0 {
+		if u.rows[domains[h].row].domain != int32(none) {
 			return false
 		}
 		u.cover = append(u.cover, int32(k))
 		return true
 	}
-	left, right := u.covers(domains, 2*k), u.covers(domains, 2*k+1)
-	if left && right {
+	from, all := len(u.cover), true
+	for i := range top.under(k) {
+		all = u.covers(domains, top, width*k+1+i) && all
+	}
+	if all {
 		u.cover = append(u.cover[:from], int32(k))
 	}
-	return left && right
+	return all
 }
 
 // touch takes note that the heads of a row may have changed.

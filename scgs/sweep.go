@@ -49,7 +49,9 @@ func (d *Detector) Next(ev *Event) bool {
 		}
 		d.fill(ev, Closed)
 		d.advance = j
-		d.forced = d.follows(&d.members[j])
+		if d.unknown > 0 {
+			d.forced = d.follows(&d.members[j])
+		}
 		return true
 	}
 	return false

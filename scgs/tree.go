@@ -30,53 +30,59 @@ var absent = node{
 	repLo: clocksync.MaxInstant, rep: int32(none), deadM: int32(none), deadLo: int32(none),
 }
 
-// yields reports whether, of two nodes with equal m, the rep of b is to be
-// advanced before that of n.
+// yields reports whether the rep of b is to be advanced before that of n.
 func (n *node) yields(b *node) bool {
-	if n.repLo != b.repLo {
+	switch {
+	case n.byLo || b.byLo: // the order under Possibly
+		return b.repLo < n.repLo || b.repLo == n.repLo && b.rep < n.rep
+	case b.m != n.m:
+		return b.m < n.m
+	case b.repLo != n.repLo:
 		return b.repLo < n.repLo
 	}
 	return b.repClosed && !n.repClosed
 }
 
-// yieldsByLo is the order of advancing under Possibly.
-func (n *node) yieldsByLo(b *node) bool {
-	return b.repLo < n.repLo || b.repLo == n.repLo && b.rep < n.rep
-}
-
-// merge makes n sum up a and b, and reports whether that changed it.
-func (n *node) merge(a, b *node) bool {
-	rep, m, lo := a, a, a
-	switch {
-	case a.byLo || b.byLo:
-		if a.yieldsByLo(b) {
-			rep = b
+// merge makes n sum up some nodes, and reports whether that changed it.
+func (n *node) merge(nodes []node) bool {
+	rep, deadM, deadLo := &nodes[0], &nodes[0], &nodes[0]
+	m, lo, chi := rep.m, rep.lo, rep.chi
+	for i := 1; i < len(nodes); i++ {
+		b := &nodes[i]
+		lo, chi = min(lo, b.lo), min(chi, b.chi)
+		if b.m <= m || b.byLo {
+			m = min(m, b.m)
+			if rep.yields(b) {
+				rep = b
+			}
 		}
-	case b.m < a.m || b.m == a.m && a.yields(b):
-		rep = b
+		if b.cm < deadM.cm {
+			deadM = b
+		}
+		if b.clo < deadLo.clo {
+			deadLo = b
+		}
 	}
-	if b.cm < a.cm {
-		m = b
-	}
-	if b.clo < a.clo {
-		lo = b
-	}
-	first, least, chi := min(a.m, b.m), min(a.lo, b.lo), min(a.chi, b.chi)
-	if n.m == first && n.repLo == rep.repLo && n.rep == rep.rep && n.repClosed == rep.repClosed &&
-		n.lo == least && n.chi == chi &&
-		n.cm == m.cm && n.deadM == m.deadM && n.clo == lo.clo && n.deadLo == lo.deadLo {
+	if n.m == m && n.repLo == rep.repLo && n.rep == rep.rep && n.repClosed == rep.repClosed && n.lo == lo && n.chi == chi &&
+		n.cm == deadM.cm && n.deadM == deadM.deadM && n.clo == deadLo.clo && n.deadLo == deadLo.deadLo {
 		return false
 	}
+	n.m, n.lo, n.chi = m, lo, chi
 	n.repLo, n.rep, n.repClosed, n.byLo = rep.repLo, rep.rep, rep.repClosed, rep.byLo
-	n.m, n.lo, n.chi = first, least, chi
-	n.cm, n.deadM, n.clo, n.deadLo = m.cm, m.deadM, lo.clo, lo.deadLo
+	n.cm, n.deadM, n.clo, n.deadLo = deadM.cm, deadM.deadM, deadLo.clo, deadLo.deadLo
 	return true
 }
 
-// tree is a tournament: node i sums up nodes 2i and 2i+1, node 1 all, and the
-// second half are the leaves. Any number of leaves will do, since merge does not
-// care for their order.
+// tree is a tournament: node k sums up the nodes from width*k+1 on, as many as its
+// width, and node 0 all. The last ones are the leaves. To look through a few nodes
+// that lie side by side takes less than to climb over pairs of them.
 type tree []node
+
+const width = 8
+
+// treeSize is the number of nodes of a tree with so many leaves, of which there is
+// at least one.
+func treeSize(leaves int) int { return leaves + (leaves+width-3)/(width-1) }
 
 func newTree(nodes []node) tree {
 	t := tree(nodes)
@@ -86,23 +92,30 @@ func newTree(nodes []node) tree {
 	return t
 }
 
-func (t tree) root() *node { return &t[1] }
+// inner is the number of nodes that are no leaves.
+func (t tree) inner() int { return (len(t) + width - 2) / width }
+
+// under are the nodes that node k, which is no leaf, sums up.
+func (t tree) under(k int) []node { return t[width*k+1 : min(width*k+width+1, len(t))] }
+
+func (t tree) root() *node { return &t[0] }
 
 func (t tree) build() {
-	for i := len(t)/2 - 1; i > 0; i-- {
-		t[i].merge(&t[2*i], &t[2*i+1])
+	for k := t.inner() - 1; k >= 0; k-- {
+		t[k].merge(t.under(k))
 	}
 }
 
 // at is a leaf that is about to change; rise must follow.
-func (t tree) at(i int32) *node { return &t[len(t)/2+int(i)] }
+func (t tree) at(i int32) *node { return &t[t.inner()+int(i)] }
 
 // rise brings the nodes above a leaf up to date, up to the first that stays as it
 // is.
 func (t tree) rise(i int32) {
-	k := (len(t)/2 + int(i)) / 2
-	for k > 0 && t[k].merge(&t[2*k], &t[2*k+1]) {
-		k /= 2
+	for k := t.inner() + int(i); k > 0; {
+		if k = (k - 1) / width; !t[k].merge(t.under(k)) {
+			return
+		}
 	}
 }
 
@@ -110,11 +123,17 @@ func (t tree) rise(i int32) {
 // leaf's name, over all leaves but one.
 func (t tree) but(i int32) (lo, clo clocksync.Instant, dead int32) {
 	lo, clo, dead = clocksync.MaxInstant, clocksync.MaxInstant, int32(none)
-	for k := len(t)/2 + int(i); k > 1; k /= 2 {
-		s := &t[k^1]
-		lo = min(lo, s.lo)
-		if s.clo < clo {
-			clo, dead = s.clo, s.deadLo
+	for k := t.inner() + int(i); k > 0; k = (k - 1) / width {
+		nodes, own := t.under((k-1)/width), &t[k]
+		for j := range nodes {
+			s := &nodes[j]
+			if s == own {
+				continue
+			}
+			lo = min(lo, s.lo)
+			if s.clo < clo {
+				clo, dead = s.clo, s.deadLo
+			}
 		}
 	}
 	return lo, clo, dead
@@ -126,17 +145,20 @@ func (t tree) below(dst []int32, k int, m, lo clocksync.Instant) []int32 {
 	switch {
 	case t[k].m >= m && t[k].lo >= lo:
 		return dst
-	case k >= len(t)/2:
+	case k >= t.inner():
 		return append(dst, t[k].rep)
 	}
-	return t.below(t.below(dst, 2*k, m, lo), 2*k+1, m, lo)
+	for i := range t.under(k) {
+		dst = t.below(dst, width*k+1+i, m, lo)
+	}
+	return dst
 }
 
 // domain sums up the heads of one clock domain. Along the heads of a member
 // neither the reading nor a finite hi(S) goes back, so the latest over all heads
 // only grow and need no tree.
 type domain struct {
-	one   [2]node          // the tree of a single head: close by, as it is seldom in the cache
+	one   [1]node          // the tree of a single head: close by, as it is seldom in the cache
 	name  clocksync.Domain // empty for the rest of a group's
 	heads tree
 	maxM  clocksync.Instant // latest m(S)
@@ -261,12 +283,12 @@ func (d *Detector) review(h int32) {
 	d.reviewReadings(h)
 	dom := &d.domains[h]
 	r, k := dom.heads.root(), d.top.at(h)
-	*k = *r
-	k.m, k.repLo, k.rep, k.deadM, k.cm = r.lo, r.lo, h, int32(none), clocksync.MaxInstant
-	if k.byLo {
-		k.m, k.repLo, k.byLo = r.repLo, clocksync.Instant(r.rep), false
+	k.m, k.lo, k.cm, k.clo, k.chi = r.lo, r.lo, clocksync.MaxInstant, r.clo, r.chi
+	k.repLo, k.rep, k.repClosed = r.lo, h, r.repClosed
+	if r.byLo {
+		k.m, k.repLo = r.repLo, clocksync.Instant(r.rep)
 	}
-	if r.deadLo != int32(none) {
+	if k.deadLo = r.deadLo; k.deadLo != int32(none) {
 		k.deadLo = h
 	}
 	d.top.rise(h)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -102,7 +101,6 @@ type Core struct {
 	targets  []int
 	values   []scgs.Value
 	sets     []set
-	told     wire.Report
 	occasion occasion
 }
 

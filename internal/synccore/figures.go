@@ -146,8 +146,8 @@ func (c *Core) clockFigures(m *member, f *Figures) {
 // in; MinInstant if that is not known any more.
 func (c *Core) heardAt(changed []scgs.Change) clocksync.Instant {
 	at := clocksync.MinInstant
-	for _, ch := range changed {
-		if !ch.Unknown {
+	for i := range changed {
+		if ch := &changed[i]; !ch.Unknown {
 			at = max(at, c.byIndex[ch.Member].heardAt(ch.Seq))
 		}
 	}

@@ -19,13 +19,14 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		c.retag(m, b.Quality, out)
 	}
 	for i := range b.Reports {
-		if b.Reports[i].Seq <= m.last {
+		r := &b.Reports[i]
+		if r.Seq <= m.last {
 			continue // a duplicate
 		}
-		c.told = b.Reports[i]
-		if c.timed(m, &c.told.At, out) {
-			m.within = c.told.At.Within
-			c.report(m, &c.told, out)
+		at := r.At
+		if c.timed(m, &at, out) {
+			m.within.Earliest, m.within.Latest = at.Within.Earliest, at.Within.Latest
+			c.report(m, r, &at, out)
 		}
 	}
 	if !b.Again {
@@ -101,22 +102,23 @@ func (c *Core) asked(from string) bool {
 
 const maxStrangers = 4096
 
-// report takes one report in its turn: at once, behind a gap, or not at all.
-func (c *Core) report(m *member, r *wire.Report, out *Output) {
+// report takes one report in its turn: at once, behind a gap, or not at all. It began
+// at the stamp at, which is that of r made comparable.
+func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	switch {
 	case r.Seq <= m.last:
 		return // a duplicate
 	case r.Seq > m.last+1 && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex):
-		c.stash(m, r, out)
+		c.stash(m, r, at, out)
 	default:
-		c.take(m, r, out)
+		c.take(m, r, at, out)
 		c.unstash(m, out)
 	}
 }
 
 // stash keeps a report that came before one it follows, and asks for what is
 // missing.
-func (c *Core) stash(m *member, r *wire.Report, out *Output) {
+func (c *Core) stash(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	i, found := slices.BinarySearchFunc(m.stash, r.Seq, func(s wire.Report, seq uint64) int {
 		return int(int64(s.Seq - seq)) //nolint:gosec // The difference of two near numbers.
 	})
@@ -125,11 +127,11 @@ func (c *Core) stash(m *member, r *wire.Report, out *Output) {
 	}
 	if len(m.stash) >= stashLimit {
 		c.giveUp(m, m.stash[0].Seq, out)
-		c.report(m, r, out)
+		c.report(m, r, at, out)
 		return
 	}
 	kept := *r
-	kept.Row = slices.Clone(r.Row)
+	kept.At, kept.Row = *at, slices.Clone(r.Row)
 	m.stash = slices.Insert(m.stash, i, kept)
 	c.ask(m, m.stash[0].Seq-1, out)
 }
@@ -148,7 +150,7 @@ func (c *Core) unstash(m *member, out *Output) {
 	n := 0
 	for n < len(m.stash) && m.stash[n].Seq <= m.last+1 {
 		if m.stash[n].Seq > m.last {
-			c.take(m, &m.stash[n], out)
+			c.take(m, &m.stash[n], &m.stash[n].At, out)
 		}
 		n++
 	}
@@ -165,7 +167,7 @@ func (c *Core) unstash(m *member, out *Output) {
 // giveUp takes the reports below first for lost.
 func (c *Core) giveUp(m *member, first uint64, out *Output) {
 	if len(m.stash) > 0 && m.stash[0].Seq <= first {
-		c.take(m, &m.stash[0], out)
+		c.take(m, &m.stash[0], &m.stash[0].At, out)
 		c.unstash(m, out)
 		return
 	}
@@ -194,8 +196,8 @@ func (c *Core) gapsOver(out *Output) {
 
 // take hands the next report to the detector, or keeps it until the member
 // enters an epoch.
-func (c *Core) take(m *member, r *wire.Report, out *Output) {
-	if err := c.valid(m, r); err != nil {
+func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
+	if err := c.valid(m, r, at); err != nil {
 		out.refuse(ClassReport, m.name, err.Error())
 		return
 	}
@@ -203,34 +205,34 @@ func (c *Core) take(m *member, r *wire.Report, out *Output) {
 		m.took, m.tookFrom = c.now, r.Seq
 	}
 	if m.index == noIndex {
-		c.keep(m, r)
+		c.keep(m, r, at)
 		return
 	}
 	var reason scgs.Reason
 	if r.End {
-		reason = c.det.End(m.index, r.Seq, r.At)
+		reason = c.det.End(m.index, r.Seq, *at)
 	} else {
 		ref := c.rows.put(r.Row)
-		if reason = c.det.Start(m.index, r.Seq, r.At, ref); reason != scgs.Accepted {
+		if reason = c.det.Start(m.index, r.Seq, *at, ref); reason != scgs.Accepted {
 			c.rows.free(ref)
 		}
 	}
 	if reason == scgs.Accepted {
 		c.taken++
 	} else {
-		out.refuse(ClassOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, r.At, reason))
+		out.refuse(ClassOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
 	}
-	c.tellRuns(m, r)
+	c.tellRuns(m, r, at)
 	c.landed(m, r)
 	m.last = r.Seq
 }
 
-func (c *Core) valid(m *member, r *wire.Report) error {
-	if r.At.Domain != m.domain {
-		return fmt.Errorf("report %d: stamp of clock domain %q from a member of %q", r.Seq, r.At.Domain, m.domain)
+func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
+	if at.Domain != m.domain {
+		return fmt.Errorf("report %d: stamp of clock domain %q from a member of %q", r.Seq, at.Domain, m.domain)
 	}
-	if !r.At.Within.Valid() {
-		return fmt.Errorf("report %d: stamp %v ends before it begins", r.Seq, r.At)
+	if !at.Within.Valid() {
+		return fmt.Errorf("report %d: stamp %v ends before it begins", r.Seq, *at)
 	}
 	if r.End || m == c.process {
 		return nil
@@ -242,13 +244,13 @@ func (c *Core) valid(m *member, r *wire.Report) error {
 }
 
 // keep remembers the newest state of a member outside the epoch.
-func (c *Core) keep(m *member, r *wire.Report) {
+func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
 	m.last = r.Seq
 	c.taken++
 	if !r.End {
-		m.newest = newest{known: true, ref: c.rows.put(r.Row), at: r.At, alive: r.At}
+		m.newest = newest{known: true, ref: c.rows.put(r.Row), at: *at, alive: *at}
 		c.changed = true
 	}
 }
@@ -310,5 +312,5 @@ func (c *Core) processState(at clocksync.Stamp, row []scgs.Value, out *Output) {
 		out.refuse(ClassReport, "process", err.Error())
 		return
 	}
-	c.take(c.process, &wire.Report{Seq: c.process.last + 1, At: at, Row: row}, out)
+	c.take(c.process, &wire.Report{Seq: c.process.last + 1, Row: row}, &at, out)
 }

@@ -60,7 +60,8 @@ func (c *Core) sweep(out *Output) {
 
 func (c *Core) opened(out *Output) {
 	c.scope.Next()
-	for _, ch := range c.ev.Changed {
+	for i := range c.ev.Changed {
+		ch := &c.ev.Changed[i]
 		m := c.byIndex[ch.Member]
 		switch {
 		case m == c.process && ch.Unknown:
@@ -68,10 +69,10 @@ func (c *Core) opened(out *Output) {
 		case m == c.process:
 			c.scope.SetProcess(c.rows.get(ch.Ref))
 		case ch.Unknown:
-			m.state = ch
+			m.state = *ch
 			c.scope.SetUnknown(m.pos)
 		default:
-			m.state = ch
+			m.state = *ch
 			c.scope.Set(m.pos, c.rows.get(ch.Ref))
 		}
 	}

@@ -71,25 +71,25 @@ func newRuns(rule int, o own) *runs {
 }
 
 // tellRuns passes a report on to the rules' own detectors.
-func (c *Core) tellRuns(m *member, r *wire.Report) {
+func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
 	if m == c.process {
 		return
 	}
 	for _, w := range c.runs {
-		c.tell(w, m, r)
+		c.tell(w, m, r, at)
 	}
 }
 
 // tell passes a report on to a detector. What is unknown ends a run, so that it
 // never counts as true.
-func (c *Core) tell(w *runs, m *member, r *wire.Report) {
+func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
 	if r.End || c.satisfies(w, m, r.Row) != predicates.True {
-		w.in.End(n, r.Seq, r.At)
+		w.in.End(n, r.Seq, *at)
 		return
 	}
 	ref := w.rows.put(r.Row)
-	if w.in.Start(n, r.Seq, r.At, ref) != scgs.Accepted {
+	if w.in.Start(n, r.Seq, *at, ref) != scgs.Accepted {
 		w.rows.free(ref)
 	}
 }
@@ -166,7 +166,7 @@ func (c *Core) keepRuns(old *Plan) {
 		w.regroup(c.epoch, c.plan.rules[w.rule].own.atLeast, nil, c.inEpoch)
 		for _, p := range c.parts {
 			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
-				c.tell(w, m, &wire.Report{Seq: p.Seq, At: p.Start, Row: c.rows.get(p.Ref)})
+				c.tell(w, m, &wire.Report{Seq: p.Seq, Row: c.rows.get(p.Ref)}, &p.Start)
 				w.in.Evidence(w.numbers[p.Member], p.Seq, p.End)
 			}
 		}
