@@ -215,7 +215,7 @@ func bubbleJoin(t *testing.T, cfg agent.Config, run func(t *testing.T, m *agent.
 	})
 }
 
-func join(t *testing.T, local *bus.Local, cfg agent.Config) *agent.Member {
+func join(t testing.TB, local *bus.Local, cfg agent.Config) *agent.Member {
 	t.Helper()
 	m, err := agent.Join(t.Context(), "", cfg, agent.WithBus(local.Connect))
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // hub runs a real synchronizer's machine for group "g" over a bus.
 type hub struct {
-	t        *testing.T
+	t        testing.TB
 	bus      bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
@@ -30,7 +30,7 @@ type hub struct {
 }
 
 // newHub hosts the first level of a configuration.
-func newHub(t *testing.T, connect func(bus.Options) bus.Bus, config string) *hub {
+func newHub(t testing.TB, connect func(bus.Options) bus.Bus, config string) *hub {
 	t.Helper()
 	plans, err := synccore.Parse("test.yaml", []byte(config))
 	if err != nil {
