@@ -135,6 +135,7 @@ func BenchmarkThreadWork(b *testing.B) {
 }
 
 func benchmarkThreads(b *testing.B, n, work int) {
+	b.Helper()
 	local := bus.NewLocal()
 	newHub(b, local.Connect, fmt.Sprintf(manyThreads, n))
 	m := join(b, local, agent.Config{Group: "g", Name: "w"})

@@ -214,7 +214,8 @@ func (m *Member) besideThreads(state any) bool {
 }
 
 // Set begins a new state of the process now and ends the one before it. It does
-// not wait for anything. The state is a struct whose fields are those of the
+// not wait for anything; in a process with threads it may take a turn of their
+// synchronizer, as [Thread.Set] does. The state is a struct whose fields are those of the
 // declared state; in a process with threads, those that the configuration declares
 // for the process beside them. A process has threads from the first
 // [Member.Thread] on, or from the first state of that type. An error says what is wrong with

@@ -95,6 +95,13 @@ func (t *Thread) await() error {
 func (t *Thread) Name() string { return t.name }
 
 // Set begins a new state of the thread now, as [Member.Set] does for a process.
+//
+// It may take a turn of the thread-level synchronizer on the caller's goroutine, at most
+// four: then it evaluates predicates, which takes some microseconds where they are cheap,
+// and signals have reached their regions when it returns. It leaves turns to a goroutine
+// of the synchronizer while somebody else is in one, where states come so fast that they
+// are better taken together, and where one takes longer than 50 µs. The same goes for
+// what else the thread has to say: Close, and entering and leaving regions.
 func (t *Thread) Set(state any) error {
 	t.mu.Lock()
 	defer t.unlock()

@@ -34,7 +34,8 @@ func (t *BlockThread) Count() int { return t.count }
 func (t *BlockThread) Run() *Run { return t.run }
 
 // Set begins a new state of the thread now, as [Member.Set] does for a member. The
-// thread-level synchronizer knows of the threads together once each has set one.
+// thread-level synchronizer knows of the threads together once each has set one. Set may
+// take a turn of it on the caller's goroutine; see [Thread.Set].
 func (t *BlockThread) Set(state any) error { return t.thread.Set(state) }
 
 // SetProcess begins a new state of the process beside the threads, which the
