@@ -238,3 +238,40 @@ func TestTheLastThreadLeaves(t *testing.T) {
 		}
 	})
 }
+
+// TestTimeTakesATurn: what only time makes due is not left until somebody has something
+// to say.
+func TestTimeTakesATurn(t *testing.T) {
+	const config = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 1}
+    state: {}
+  tsync:
+    parent: gsync
+    members: {threads: 1}
+    state: {idle: bool}
+    predicates:
+      idle-for-long:
+        when: all(members, .idle)
+        for: 50ms
+        signal: {kind: cancel, region: search, to: all}
+`
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bus.NewLocal()
+		newHub(t, local.Connect, config)
+		th, err := join(t, local, agent.Config{Group: "g", Name: "w"}).Thread("t1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute) // Of the bubble, whose clock of stamps goes far slower.
+		defer cancel()
+		err = th.Region(ctx, "search", func(ctx context.Context, r *agent.Region) error {
+			check(t, th.Set(struct{ Idle bool }{true}))
+			return r.Wait(ctx)
+		})
+		if _, ok := errors.AsType[*agent.Canceled](err); !ok {
+			t.Error(err)
+		}
+	})
+}
