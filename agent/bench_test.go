@@ -2,8 +2,12 @@ package agent_test
 
 import (
 	"context"
+	"fmt"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/internal/bus"
@@ -91,5 +95,191 @@ func BenchmarkRegion(b *testing.B) {
 		if err := m.Region(b.Context(), "search", func(context.Context, *agent.Region) error { return nil }); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// manyThreads has predicates over that many threads which never fire.
+const manyThreads = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 1}
+    state: {best: float}
+  tsync:
+    parent: gsync
+    members: {threads: %d}
+    state: {phase: {enum: [idle, search]}, best: float}
+    predicates:
+      negative:
+        when: sum(map(members, .best)) < 0.0
+        signal: {kind: cancel, region: search, to: all}
+      all-idle:
+        when: all(members, .phase == "idle")
+        signal: {kind: cancel, region: search, to: all}
+    summary:
+      best: min(map(members, .best))
+`
+
+// BenchmarkThreadSet is a state of a thread while that many set theirs as fast as they
+// can; lost/op of them were pushed out of a ring before the level saw them.
+func BenchmarkThreadSet(b *testing.B) {
+	for _, n := range []int{1, 2, 16, 64} {
+		b.Run(fmt.Sprintf("threads=%d", n), func(b *testing.B) { benchmarkThreads(b, n, 0) })
+	}
+}
+
+// BenchmarkThreadWork is the same with some 10 microseconds of work before each state.
+func BenchmarkThreadWork(b *testing.B) {
+	for _, n := range []int{1, 2, 16, 64} {
+		b.Run(fmt.Sprintf("threads=%d", n), func(b *testing.B) { benchmarkThreads(b, n, 10_000) })
+	}
+}
+
+func benchmarkThreads(b *testing.B, n, work int) {
+	b.Helper()
+	local := bus.NewLocal()
+	newHub(b, local.Connect, fmt.Sprintf(manyThreads, n))
+	m := join(b, local, agent.Config{Group: "g", Name: "w"})
+	threads := make([]*agent.Thread, n)
+	for i := range threads {
+		var err error
+		if threads[i], err = m.Thread(fmt.Sprint("t", i)); err != nil {
+			b.Fatal(err)
+		}
+		if err := threads[i].Set(threadState{"search", 1}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	var setting sync.WaitGroup
+	var spun atomic.Uint64
+	b.ReportAllocs()
+	b.ResetTimer()
+	for i, t := range threads {
+		count := (b.N + i) / n
+		setting.Go(func() {
+			x := uint64(1)
+			for k := range count {
+				for range work {
+					x ^= x << 13
+					x ^= x >> 7
+				}
+				if err := t.Set(threadState{"search", float64(k)}); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+			spun.Add(x)
+		})
+	}
+	setting.Wait()
+	b.StopTimer()
+	var states, lost uint64
+	for _, t := range threads {
+		s := t.Stats()
+		states, lost = states+s.States, lost+s.Dropped
+	}
+	if states < uint64(b.N) {
+		b.Errorf("%d of %d states were set", states, b.N)
+	}
+	b.ReportMetric(float64(lost)/float64(b.N), "lost/op")
+}
+
+const answering = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 1}
+    state: {}
+  tsync:
+    parent: gsync
+    members: {threads: 2}
+    state: {n: int}
+    predicates:
+      answer:
+        when: any(members, .n > 0)
+        every: true
+        signal: {kind: activate, region: bench, to: "filter(members, .name == \"poller\")", data: {n: "max(map(members, .n))"}}
+`
+
+// answeringThreads are the threads of such a level.
+func answeringThreads(b *testing.B) (setter, poller *agent.Thread) {
+	b.Helper()
+	local := bus.NewLocal()
+	newHub(b, local.Connect, answering)
+	m := join(b, local, agent.Config{Group: "g", Name: "w"})
+	threads := make([]*agent.Thread, 2)
+	for i, name := range []string{"setter", "poller"} {
+		var err error
+		if threads[i], err = m.Thread(name); err != nil {
+			b.Fatal(err)
+		}
+		if err := threads[i].Set(roundState{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+	return threads[0], threads[1]
+}
+
+type roundState struct{ N int64 }
+
+// BenchmarkThreadSignal is the way from a state of one thread to the handler in another
+// one that checks its region, and back.
+func BenchmarkThreadSignal(b *testing.B) {
+	setter, poller := answeringThreads(b)
+	took := make([]time.Duration, 0, b.N)
+	var began atomic.Int64
+	start := time.Now()
+	handled := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(b.Context())
+	var setting sync.WaitGroup
+	b.ReportAllocs()
+	b.ResetTimer()
+	_ = poller.Region(ctx, "bench", func(_ context.Context, r *agent.Region) error {
+		setting.Go(func() {
+			defer cancel()
+			for n := range b.N {
+				began.Store(int64(time.Since(start)))
+				if err := setter.Set(roundState{int64(n + 1)}); err != nil {
+					b.Error(err)
+					return
+				}
+				<-handled
+			}
+		})
+		for {
+			if err := r.Check(); err != nil {
+				return err
+			}
+		}
+	}, agent.OnActivate("answer", func(context.Context, agent.Signal) error {
+		took = append(took, time.Since(start)-time.Duration(began.Load()))
+		handled <- struct{}{}
+		return nil
+	}))
+	setting.Wait()
+	b.StopTimer()
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2]), "p50-ns")
+	b.ReportMetric(float64(took[len(took)*99/100]), "p99-ns")
+}
+
+// BenchmarkThreadSignalHere is the same way where one goroutine stands for both
+// threads: no other core has to notice anything.
+func BenchmarkThreadSignalHere(b *testing.B) {
+	setter, poller := answeringThreads(b)
+	b.ReportAllocs()
+	err := poller.Region(b.Context(), "bench", func(ctx context.Context, r *agent.Region) error {
+		n := int64(0)
+		for b.Loop() {
+			n++
+			if err := setter.Set(roundState{n}); err != nil {
+				return err
+			}
+			if err := r.Wait(ctx); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, agent.OnActivate("answer", func(context.Context, agent.Signal) error { return nil }))
+	if err != nil {
+		b.Fatal(err)
 	}
 }

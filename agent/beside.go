@@ -44,7 +44,7 @@ func (b *beside) run() {
 func (b *beside) next() *control.Signal {
 	p := b.region.p
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	return p.core.Next(p.now(), b.region.entry, control.AtOnce)
 }
 

@@ -25,7 +25,9 @@
 // A process may have threads ([Member.Thread]), goroutines with a state and
 // regions of their own, where the configuration declares a thread-level
 // synchronizer below the group's. It then runs inside the process and the threads
-// report to it through memory; the process's state in the group is its summary.
+// report to it through memory; the process's state in the group is its summary. Whoever
+// sets a state may evaluate its predicates as well ([Thread.Set]): that is sooner done
+// than another goroutine wakes.
 //
 // A node ([JoinNode]) is a process whose members are processors: they run the blocks
 // of a program, which are functions with a name ([Block]). One with threads

@@ -215,15 +215,15 @@ func bubbleJoin(t *testing.T, cfg agent.Config, run func(t *testing.T, m *agent.
 	})
 }
 
-func join(t *testing.T, local *bus.Local, cfg agent.Config) *agent.Member {
-	t.Helper()
-	m, err := agent.Join(t.Context(), "", cfg, agent.WithBus(local.Connect))
+func join(tb testing.TB, local *bus.Local, cfg agent.Config) *agent.Member {
+	tb.Helper()
+	m, err := agent.Join(tb.Context(), "", cfg, agent.WithBus(local.Connect))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		if err := m.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return m

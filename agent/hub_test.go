@@ -13,7 +13,7 @@ import (
 
 // hub runs a real synchronizer's machine for group "g" over a bus.
 type hub struct {
-	t        *testing.T
+	t        testing.TB
 	bus      bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
@@ -30,31 +30,31 @@ type hub struct {
 }
 
 // newHub hosts the first level of a configuration.
-func newHub(t *testing.T, connect func(bus.Options) bus.Bus, config string) *hub {
-	t.Helper()
+func newHub(tb testing.TB, connect func(bus.Options) bus.Bus, config string) *hub {
+	tb.Helper()
 	plans, err := synccore.Parse("test.yaml", []byte(config))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	h := &hub{
-		t: t, bus: connect(bus.Options{}), subjects: wire.Subjects{Tenant: "default", Group: "g"},
+		t: tb, bus: connect(bus.Options{}), subjects: wire.Subjects{Tenant: "default", Group: "g"},
 		codec: wire.NewBatchCodec(plans[0].State), core: synccore.New(plans[0], synccore.Options{Term: 1}),
 		hellos: map[string]wire.Hello{}, verdicts: map[string]int{}, end: make(chan struct{}),
 	}
 	for subject, handle := range map[string]bus.Handler{h.subjects.StateAll(): h.onState, h.subjects.AckAll(plans[0].Name): h.onAck} {
 		if _, err := h.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
-			t.Fatal(err)
+			tb.Fatal(err)
 		}
 	}
-	if err := h.bus.Flush(t.Context()); err != nil {
-		t.Fatal(err)
+	if err := h.bus.Flush(tb.Context()); err != nil {
+		tb.Fatal(err)
 	}
 	h.ended.Go(h.tick)
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		close(h.end)
 		h.ended.Wait()
 		if err := h.bus.Close(); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	})
 	return h

@@ -3,6 +3,7 @@ package agent
 import (
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 	"time"
@@ -17,35 +18,47 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// level is the thread-level synchronizer of a process. One goroutine owns its
-// machine. The threads report to it through memory: each turn takes what they
-// have to say, and one reading of the clock for all of them, under the lock that
-// orders every state of the process.
+// level is the thread-level synchronizer of a process. Its machine belongs to whoever
+// is in a turn, one goroutine at a time. The threads report to it through memory: each
+// turn takes what they have to say, and one reading of the clock for all of them, under
+// the lock that orders every state of the process.
 type level struct {
 	m    *Member
 	plan *synccore.Plan
 	pace *pace
 	stop <-chan struct{} // ends its goroutine
+	wake chan struct{}   // capacity 1: a turn is handed over to its goroutine
 	// told takes a summary, with the lock held, where the process's state is not that
 	// alone: a processor's. Nil elsewhere.
 	told func(row []scgs.Value)
 
-	// Used by the goroutine only.
-	core  *synccore.Core
-	in    synccore.Input
-	out   synccore.Output
-	taken []*Thread
-	spans *telemetry.DecisionSpans
-	gap   bool // a thread's reports are incomplete until its ring has answered
+	// Used by whoever is in a turn.
+	now     clocksync.Instant // of its begin
+	rested  clocksync.Instant // of its end
+	core    *synccore.Core
+	taken   []*Thread // that have something to say
+	states  []processState
+	signals []*control.Signal
+	inputs  []synccore.Input
+	news    int // states among them
+	roused  []*Region
+	out     synccore.Output
+	spans   *telemetry.DecisionSpans
+	gap     bool // a thread's reports are incomplete until its ring has answered
 
 	// Guarded by the lock of the process.
-	threads     []*Thread // by name
-	summary     bool      // the process's state in the group comes from here
+	turning     bool              // somebody is in a turn
+	over        bool              // nobody begins one any more
+	callers     clocksync.Instant // when they may take turns again
+	timer       *time.Timer
+	armed       clocksync.Instant // when the timer fires; MaxInstant if it does not
+	threads     []*Thread         // by name
+	summary     bool              // the process's state in the group comes from here
 	incarnation uint64
 	parent      []*control.Signal
 	process     []processState
 	past        past
-	room        sync.Cond   // process has shrunk
+	room        sync.Cond   // process has shrunk, or somebody has left a turn
 	state       encoding    // of the process
 	gone        SignalStats // of the threads that are
 }
@@ -60,11 +73,15 @@ const (
 	maxProcessStates = 1024 // that wait for the level
 	maxParentSignals = 1024 // likewise; the oldest is dropped
 	probePause       = clocksync.Instant(time.Millisecond)
+
+	callersTurns = 4 // one caller takes no more at once
+	dearState    = 50 * time.Microsecond
 )
 
 func newLevel(m *Member, plan *synccore.Plan, stop <-chan struct{}) *level {
 	l := &level{
-		m: m, plan: plan, pace: newPace(), stop: stop, spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),
+		m: m, plan: plan, pace: &pace{until: clocksync.MaxInstant}, stop: stop, wake: make(chan struct{}, 1),
+		timer: time.NewTimer(0), armed: clocksync.MinInstant, spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),
 		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true}),
 		state: encoding{observed: m.state.observed},
 	}
@@ -138,8 +155,8 @@ func (l *level) summarize() {
 	l.m.pace.due(core.Wake())
 }
 
-// signals sums up the threads' signals. The lock is held.
-func (l *level) signals() SignalStats {
+// signalStats sums up the threads' signals. The lock is held.
+func (l *level) signalStats() SignalStats {
 	sum := l.gone
 	for _, t := range l.threads {
 		sum = sum.add(statsOf(t.core).Signals)
@@ -147,73 +164,200 @@ func (l *level) signals() SignalStats {
 	return sum
 }
 
-// shut closes the threads. The lock is held.
+// shut closes the threads and waits until nobody is in a turn; there is none after
+// that. The lock is held, but not meanwhile.
 func (l *level) shut() {
+	l.over = true
 	for _, t := range l.threads {
 		t.shut()
 	}
 	l.room.Broadcast()
+	l.calm()
 }
 
-// run takes turns until it is stopped.
-func (l *level) run() {
-	timer, armed := time.NewTimer(0), clocksync.MinInstant
-	defer timer.Stop()
-	for {
-		if wake := l.turn(); wake < armed { // One that is early does no harm.
-			armed = wake
-			timer.Reset(wake.Sub(l.m.now()))
+// calm waits until nobody is in a turn. The lock is held, but not meanwhile.
+func (l *level) calm() {
+	for l.turning {
+		l.room.Wait()
+	}
+}
+
+// unlock gives up the lock of the process. If a turn is due and nobody is in one, the
+// caller takes it first, on its own goroutine: it is done before another one has woken.
+// Turns that send no signals leave callers twice their time before the next one: what
+// comes faster is gathered, and taken together. Where a state takes longer than several
+// times what it costs to wake the level's goroutine, that takes all turns, beside the
+// callers.
+//
+// No mark is lost: it is made under the lock, and who is in a turn looks for marks
+// under the lock before it says, within the same hold, that nobody is.
+func (l *level) unlock() {
+	if !l.turning && !l.over {
+		now := l.m.now()
+		if l.pace.until <= now && l.callers <= now {
+			l.turns(now)
+			return
 		}
+		l.arm(now)
+	}
+	l.m.mu.Unlock()
+}
+
+// run takes the turns that time makes due, and those that are handed over, until it is
+// stopped.
+func (l *level) run() {
+	defer l.timer.Stop()
+	m := l.m
+	for {
+		fired := false
 		select {
-		case <-l.pace.wake:
-		case <-timer.C:
-			armed = clocksync.MaxInstant
+		case <-l.wake:
+		case <-l.timer.C:
+			fired = true
 		case <-l.stop:
 			return
 		}
+		m.mu.Lock()
+		if fired {
+			l.armed = clocksync.MaxInstant
+		}
+		if now := m.now(); !l.turning && !l.over && l.pace.until <= now {
+			l.turns(now)
+		} else {
+			l.arm(now)
+			m.mu.Unlock()
+		}
 	}
 }
 
-// turn lets the machine see what has happened, and returns when the next one is
-// due.
-func (l *level) turn() clocksync.Instant {
-	at, process, parent := l.take()
-	for _, p := range process {
-		l.step(synccore.Input{Kind: synccore.InProcess, At: p.at, Row: p.row})
+// turns takes turns as long as one is due, but not for ever: then it hands over. It
+// gives up the lock, as regions that are to look do so at once, and need it.
+func (l *level) turns(now clocksync.Instant) {
+	l.turning = true
+	done := false
+	defer l.whole(&done)
+	for n := 0; l.pace.until <= now && n < callersTurns; n++ {
+		l.turn(now)
+		now = l.rested
 	}
-	for _, t := range l.taken {
-		l.report(t)
-	}
-	for _, s := range parent {
-		l.step(synccore.Input{Kind: synccore.InParent, Signal: s})
-	}
-	if l.gap {
-		l.step(synccore.Input{Kind: synccore.InTick})
-	} else {
-		// Nothing has happened between this reading and the reports above.
-		l.step(synccore.Input{Kind: synccore.InEvidence, At: at})
-	}
-	return l.rest()
-}
-
-// take gathers what the threads and the process have to say up to one reading of
-// the clock.
-func (l *level) take() (clocksync.Stamp, []processState, []*control.Signal) {
-	m := l.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
-	l.gap = false
-	l.pace.until = clocksync.MinInstant // rest looks at what comes in meanwhile.
-	l.taken = append(l.taken[:0], l.threads...)
-	at := l.reading()
-	for _, t := range l.taken {
-		t.core.Flush(now, at, &t.out)
-	}
-	process, parent := l.process, l.parent
-	l.process, l.parent = nil, nil
+	l.turning = false
+	l.arm(now)
 	l.room.Broadcast()
-	return at, process, parent
+	var few [8]*Region
+	roused := append(few[:0], l.roused...)
+	l.roused, done = l.roused[:0], true
+	l.m.mu.Unlock()
+	for _, r := range roused {
+		r.attend()
+	}
+}
+
+// arm has the goroutine woken when the next turn is due. The lock is held.
+func (l *level) arm(now clocksync.Instant) {
+	switch until := l.pace.until; {
+	case until <= now:
+		notify(l.wake)
+	case until < l.armed: // One that is early does no harm.
+		l.armed = until
+		l.timer.Reset(until.Sub(now))
+	}
+}
+
+// finish takes the last turns: those that let the machine see all there is. The lock is
+// held, but not within a turn.
+func (l *level) finish() {
+	l.calm()
+	l.turning = true
+	done := false
+	defer l.whole(&done)
+	for l.turn(l.m.now()); l.gap; l.turn(l.m.now()) {
+	}
+	l.turning, done = false, true
+	l.rouse()
+}
+
+// turn lets the machine see what has happened. The lock is held, but not meanwhile.
+func (l *level) turn(now clocksync.Instant) {
+	at := l.take(now)
+	l.m.mu.Unlock()
+	l.rouse() // Of the turn before.
+	l.gather(at)
+	for i := 0; i < len(l.inputs); i++ {
+		l.step(&l.inputs[i], i == len(l.inputs)-1)
+	}
+}
+
+// rouse has regions look that have signals.
+func (l *level) rouse() {
+	for _, r := range l.roused {
+		r.attend()
+	}
+	l.roused = l.roused[:0]
+}
+
+// gather puts what was taken in the order in which the machine sees it. With the last
+// it learns of the reading, since when nothing of it has happened.
+func (l *level) gather(at clocksync.Stamp) {
+	ins := l.inputs[:0]
+	for _, p := range l.states {
+		ins = append(ins, synccore.Input{Kind: synccore.InProcess, At: p.at, Row: p.row})
+	}
+	for _, s := range l.signals {
+		ins = append(ins, synccore.Input{Kind: synccore.InParent, Signal: s})
+	}
+	states := len(l.states)
+	for _, t := range l.taken {
+		for i := range t.out.Hellos {
+			ins = append(ins, synccore.Input{Kind: synccore.InHello, From: t.name, Hello: &t.out.Hellos[i]})
+		}
+		for i := range t.out.Acks {
+			ins = append(ins, synccore.Input{Kind: synccore.InAck, From: t.name, Ack: &t.out.Acks[i].Ack})
+		}
+		for i := range t.out.Batches {
+			states += len(t.out.Batches[i].Reports)
+			ins = append(ins, synccore.Input{Kind: synccore.InBatch, From: t.name, Batch: &t.out.Batches[i]})
+		}
+		for i := range t.out.Gones {
+			ins = append(ins, synccore.Input{Kind: synccore.InGone, From: t.name, Gone: &t.out.Gones[i]})
+		}
+	}
+	if n := len(ins); n == 0 || ins[n-1].Kind != synccore.InBatch {
+		ins = append(ins, synccore.Input{Kind: synccore.InEvidence})
+	}
+	ins[len(ins)-1].At = at
+	l.inputs, l.news = ins, states
+}
+
+// whole ends the process if turns are not done: nobody could tell what state the
+// machine is in. The goroutine may be the program's, which would go on without it.
+func (l *level) whole(done *bool) {
+	if *done {
+		return
+	}
+	text := fmt.Sprintf("agent: a turn of the thread-level synchronizer %q has not ended: %v\n\n%s", l.plan.Name, recover(), debug.Stack())
+	go func() { panic(text) }()
+	select {}
+}
+
+// take takes what the threads and the process have to say up to one reading of the
+// clock. The lock is held.
+func (l *level) take(now clocksync.Instant) clocksync.Stamp {
+	l.now, l.gap = now, false
+	l.pace.until = clocksync.MaxInstant
+	l.taken = l.taken[:0]
+	at := l.reading()
+	for _, t := range l.threads {
+		if t.core.Wake() <= now || t.core.Answers() {
+			t.core.Flush(now, at, &t.out)
+			l.taken = append(l.taken, t)
+		}
+	}
+	l.states, l.process = l.process, l.states[:0]
+	l.signals, l.parent = l.parent, l.signals[:0]
+	if len(l.states) > 0 {
+		l.room.Broadcast()
+	}
+	return at
 }
 
 // reading is a stamp above every state of the process. The lock is held.
@@ -238,38 +382,44 @@ func (l *level) stamp() clocksync.Stamp {
 	return at
 }
 
-// report steps the machine with what a thread had to say.
-func (l *level) report(t *Thread) {
-	for i := range t.out.Hellos {
-		l.step(synccore.Input{Kind: synccore.InHello, From: t.name, Hello: &t.out.Hellos[i]})
-	}
-	for i := range t.out.Batches {
-		l.step(synccore.Input{Kind: synccore.InBatch, From: t.name, Batch: &t.out.Batches[i]})
-	}
-	for i := range t.out.Gones {
-		l.step(synccore.Input{Kind: synccore.InGone, From: t.name, Gone: &t.out.Gones[i]})
-	}
-	for i := range t.out.Acks {
-		l.step(synccore.Input{Kind: synccore.InAck, From: t.name, Ack: &t.out.Acks[i].Ack})
-	}
-}
-
-// step steps the machine and does what it asks for.
-func (l *level) step(in synccore.Input) {
+// step steps the machine and does what it asks for. After the last one of a turn it
+// finds out when the next is due, and the lock is held.
+func (l *level) step(in *synccore.Input, last bool) {
 	m := l.m
-	l.in = in
-	l.core.Step(m.now(), &l.in, &l.out)
+	l.core.Step(l.now, in, &l.out)
+	if last && in.Kind == synccore.InBatch && len(l.out.Epochs) > 0 { // The reading was for the epoch before.
+		l.inputs = append(l.inputs, synccore.Input{Kind: synccore.InEvidence, At: in.At})
+		last = false
+	}
 	for _, r := range l.out.Rejected {
 		m.log.Warn("the thread-level synchronizer refuses an input", telemetry.ClassKey, r.Class.String(), "from", r.From, "reason", r.Reason)
 	}
-	if o := &l.out; len(o.Welcomes)+len(o.Resends)+len(o.Probes)+len(o.Signals)+len(o.Summary)+len(o.Verdicts) == 0 {
+	if o := &l.out; !last && len(o.Welcomes)+len(o.Resends)+len(o.Probes)+len(o.Signals)+len(o.Summary)+len(o.Verdicts) == 0 {
 		return // Nobody is held up for nothing.
 	}
 	l.trace()
-	defer l.spans.End()
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	now := m.now()
+	l.carryOut()
+	if last {
+		l.rest()
+	}
+	for i := range l.out.Signals {
+		l.signal(&l.out.Signals[i])
+	}
+	if last && l.spans == nil {
+		return
+	}
+	m.mu.Unlock()
+	l.rouse()
+	l.spans.End()
+	if last {
+		m.mu.Lock()
+	}
+}
+
+// carryOut does what the machine asks for, but for signals. The lock is held.
+func (l *level) carryOut() {
+	now := l.now
 	for i := range l.out.Welcomes {
 		l.welcome(now, &l.out.Welcomes[i])
 	}
@@ -284,16 +434,13 @@ func (l *level) step(in synccore.Input) {
 			t.core.OnProbe(now, &l.out.Probes[i].Msg)
 		}
 	}
-	for i := range l.out.Signals {
-		l.signal(now, l.out.Signals[i])
-	}
 	for i := range l.out.Summary {
 		l.tell(now, &l.out.Summary[i])
 	}
 }
 
 func (l *level) thread(name string) *Thread {
-	i, found := slices.BinarySearchFunc(l.threads, &Thread{name: name}, byName)
+	i, found := slices.BinarySearchFunc(l.threads, name, byName)
 	if !found {
 		return nil
 	}
@@ -321,14 +468,14 @@ func (l *level) welcome(now clocksync.Instant, w *synccore.Addressed[wire.Welcom
 }
 
 // signal lets signals into the regions of a thread. The lock is held.
-func (l *level) signal(now clocksync.Instant, s synccore.Addressed[wire.Signals]) {
+func (l *level) signal(s *synccore.Addressed[wire.Signals]) {
 	if t := l.thread(s.To); t != nil {
 		s.Msg.Signals = slices.Clone(s.Msg.Signals) // A gate keeps them.
 		for i := range s.Msg.Signals {
 			sig := &s.Msg.Signals[i]
 			sig.Trace = control.Trace(l.spans.Context(sig.Decision.Number))
 		}
-		t.deliver(t.core.OnSignals(now, &s.Msg))
+		l.roused = t.deliver(t.core.OnSignals(l.now, &s.Msg), l.roused)
 	}
 }
 
@@ -359,27 +506,32 @@ func (l *level) tell(now clocksync.Instant, e *synccore.SummaryEvent) {
 	l.m.pace.due(core.Wake())
 }
 
-// rest lets threads go that have left, and returns when the next turn is due.
-func (l *level) rest() clocksync.Instant {
+// rest lets threads go that have left, and finds out when the next turn is due. The
+// lock is held.
+func (l *level) rest() {
 	m := l.m
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	now, wake := m.now(), min(l.pace.until, l.out.Wake)
 	l.threads = slices.DeleteFunc(l.threads, func(t *Thread) bool {
-		if !t.leaving || t.core.Wake() != clocksync.MaxInstant {
+		next := t.core.Wake()
+		if !t.leaving || next != clocksync.MaxInstant {
+			wake = min(wake, next)
 			return false
 		}
 		l.gone = l.gone.add(statsOf(t.core).Signals)
 		close(t.gone)
 		return true
 	})
-	wake := l.out.Wake
-	for _, t := range l.threads {
-		wake = min(wake, t.core.Wake())
-	}
 	if len(l.process) > 0 || len(l.parent) > 0 {
 		wake = clocksync.MinInstant
 	}
-	wake = min(wake, max(m.core.ProbeAt(), m.now()+probePause))
-	l.pace.until = wake
-	return wake
+	l.pace.until = min(wake, max(m.core.ProbeAt(), now+probePause))
+	switch took := now.Sub(l.now); {
+	case took > dearState*time.Duration(max(l.news, 1)):
+		l.callers = clocksync.MaxInstant
+	case len(l.out.Signals) > 0:
+		l.callers = now
+	default:
+		l.callers = now.Add(2 * took)
+	}
+	l.rested = now
 }

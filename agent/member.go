@@ -106,7 +106,7 @@ func newMember(cfg Config, c *carrier) *Member {
 	}
 	m.quality = hello.Quality
 	m.participant = participant{
-		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, pace: pace, regions: map[string]*Region{},
+		mu: &m.lock, unlock: m.unlock, stamp: m.stamp, now: source.Monotonic, pace: pace, regions: map[string]*Region{},
 		spans: newSpans(&cfg),
 		core:  agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
 	}
@@ -214,14 +214,15 @@ func (m *Member) besideThreads(state any) bool {
 }
 
 // Set begins a new state of the process now and ends the one before it. It does
-// not wait for anything. The state is a struct whose fields are those of the
+// not wait for anything; in a process with threads it may take a turn of their
+// synchronizer, as [Thread.Set] does. The state is a struct whose fields are those of the
 // declared state; in a process with threads, those that the configuration declares
 // for the process beside them. A process has threads from the first
 // [Member.Thread] on, or from the first state of that type. An error says what is wrong with
 // the state, or is [ErrClosed]; then the state before it goes on.
 func (m *Member) Set(state any) error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	if m.besideThreads(state) {
 		return m.level.setProcess(state)
 	}
@@ -240,6 +241,15 @@ func (m *Member) Region(ctx context.Context, name string, work Work, opts ...Reg
 	return m.region(ctx, name, work, opts)
 }
 
+// unlock gives up the lock, after what may have brought a turn of the level forward.
+func (m *Member) unlock() {
+	if m.level != nil {
+		m.level.unlock()
+		return
+	}
+	m.mu.Unlock()
+}
+
 // ride has a frame taken along with the next that the carrier sends for the member.
 func (m *Member) ride(frame []byte) {
 	m.mu.Lock()
@@ -256,7 +266,7 @@ func (m *Member) Stats() Stats {
 	s.PublishErrors, s.BadFrames = m.publishErrors.Load(), m.badFrames.Load()
 	s.Threads = m.gone
 	if m.level != nil {
-		s.Threads = s.Threads.add(m.level.signals())
+		s.Threads = s.Threads.add(m.level.signalStats())
 	}
 	return s
 }

@@ -48,7 +48,7 @@ func (m *Member) watch() (stop func()) {
 // observed takes a reading: the state that there is goes over to one with it.
 func (m *Member) observed(r observe.Reading) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	m.reading = r
 	if m.closed {
 		return

@@ -25,6 +25,7 @@ var ErrClosed = errors.New("agent: the member or thread was closed")
 // above those of all earlier states, and no state changes while it is read.
 type participant struct {
 	mu      *sync.Mutex
+	unlock  func()                 // gives up mu, and does what has become due for others
 	stamp   func() clocksync.Stamp // reads the clock
 	now     func() clocksync.Instant
 	core    *agentcore.Core
@@ -107,14 +108,16 @@ func (p *participant) setRow(row []scgs.Value) error {
 	return nil
 }
 
-// deliver wakes the regions that accepted a signal. The lock is held.
-func (p *participant) deliver(fresh []control.Outcome) {
+// deliver hands signals that were accepted to their regions, and appends to dst those
+// that are to look, with or without the lock. The lock is held.
+func (p *participant) deliver(fresh []control.Outcome, dst []*Region) []*Region {
 	for _, o := range fresh {
-		if r := p.regions[o.Signal.Region]; o.Fate == control.Waiting && r != nil {
-			r.arrived(o.Signal)
+		if r := p.regions[o.Signal.Region]; o.Fate == control.Waiting && r != nil && r.arrived(o.Signal) {
+			dst = append(dst, r)
 		}
 	}
 	p.pace.due(p.core.Wake())
+	return dst
 }
 
 // shut cancels the open regions. The lock is held.
@@ -143,11 +146,11 @@ func readAbove(stamp func() clocksync.Stamp, above clocksync.Instant) clocksync.
 	return at
 }
 
-// pace tells a goroutine when its next turn is due. It is guarded by the lock of
-// the process.
+// pace tells when the next turn of a machine is due. It is guarded by the lock of the
+// process.
 type pace struct {
 	until clocksync.Instant
-	wake  chan struct{} // capacity 1
+	wake  chan struct{} // capacity 1, of the goroutine that takes all turns; nil: whoever brings one forward sees to it
 }
 
 func newPace() *pace { return &pace{until: clocksync.MinInstant, wake: make(chan struct{}, 1)} }

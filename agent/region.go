@@ -129,7 +129,7 @@ func (p *participant) enter(ctx context.Context, name string, opts []RegionOptio
 		}
 	}
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	if p.closed {
 		return nil, ErrClosed
 	}
@@ -160,7 +160,7 @@ func (r *Region) leave() *control.Signal {
 		delete(p.regions, r.name)
 	}
 	p.pace.due(p.core.Wake())
-	p.mu.Unlock()
+	p.unlock()
 	r.unwatch()
 	r.beside.stop()
 	r.end(nil)
@@ -176,16 +176,17 @@ func (r *Region) afterCancel(ctx context.Context, s *control.Signal) error {
 	return &Canceled{signalOf(s)}
 }
 
-// arrived takes note of a signal that the region accepted. The lock is held.
-func (r *Region) arrived(s *control.Signal) {
+// arrived takes note of a signal that the region accepted, and reports whether Check
+// and Wait are to look. The lock is held.
+func (r *Region) arrived(s *control.Signal) bool {
 	if s.Kind == control.Cancel {
 		r.end(&Canceled{signalOf(s)})
 	}
 	if s.Kind == control.Activate && slices.Contains(r.handlers, control.Handler{Name: s.Name, At: control.AtOnce}) {
 		notify(r.beside.wake)
-		return
+		return false
 	}
-	r.attend()
+	return true
 }
 
 // attend makes Check and Wait look.
@@ -248,7 +249,7 @@ func (r *Region) run() (ran bool, err error) {
 func (r *Region) take(ran *bool) (*control.Signal, error) {
 	p := r.p
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	besideRan, err := r.beside.news()
 	*ran = *ran || besideRan
 	if r.ctx.Err() != nil {
@@ -275,7 +276,7 @@ func (p *participant) handle(ctx context.Context, s *control.Signal, handle Hand
 
 func (p *participant) finish(s *control.Signal, fate control.Fate, detail string) {
 	p.mu.Lock()
-	defer p.mu.Unlock()
+	defer p.unlock()
 	p.core.Finish(p.now(), s, fate, detail)
 	p.pace.due(p.core.Wake())
 }

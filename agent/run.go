@@ -212,7 +212,7 @@ func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, b
 
 func (m *Member) onProbe(p *wire.Probe) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	m.core.OnProbe(m.now(), p)
 	m.pace.due(m.core.Wake())
 	if m.level != nil {
@@ -225,9 +225,11 @@ func (m *Member) onProbe(p *wire.Probe) {
 // another group.
 func (m *Member) onSignals(s *wire.Signals) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
+	defer m.unlock()
 	fresh := m.core.OnSignals(m.now(), s)
-	m.deliver(fresh)
+	for _, r := range m.deliver(fresh, nil) {
+		r.attend()
+	}
 	if m.level != nil && s.Synchronizer == m.core.Synchronizer() {
 		m.level.fromParent(fresh)
 	}

@@ -34,7 +34,8 @@ func (t *BlockThread) Count() int { return t.count }
 func (t *BlockThread) Run() *Run { return t.run }
 
 // Set begins a new state of the thread now, as [Member.Set] does for a member. The
-// thread-level synchronizer knows of the threads together once each has set one.
+// thread-level synchronizer knows of the threads together once each has set one. Set may
+// take a turn of it on the caller's goroutine; see [Thread.Set].
 func (t *BlockThread) Set(state any) error { return t.thread.Set(state) }
 
 // SetProcess begins a new state of the process beside the threads, which the
@@ -42,7 +43,7 @@ func (t *BlockThread) Set(state any) error { return t.thread.Set(state) }
 // threads together only once there is one.
 func (t *BlockThread) SetProcess(state any) error {
 	t.thread.mu.Lock()
-	defer t.thread.mu.Unlock()
+	defer t.thread.unlock()
 	if t.thread.closed {
 		return ErrClosed
 	}
@@ -191,13 +192,12 @@ func (c *crew) returned(t *BlockThread, err error, cancel context.CancelCauseFun
 func (c *crew) end() {
 	close(c.stop)
 	c.running.Wait()
-	for c.level.turn(); c.level.gap; c.level.turn() {
-	}
 	m := c.p.m
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	c.level.finish()
 	c.level.shut()
-	m.gone = m.gone.add(c.level.signals())
+	m.gone = m.gone.add(c.level.signalStats())
 	m.level = nil
 }
 

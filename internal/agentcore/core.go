@@ -20,6 +20,9 @@ type Options struct {
 	// 64.
 	BatchSize int
 	BatchAge  time.Duration
+	// Local is set where the synchronizer is in the same process: answers go out with
+	// any flush, as they cost no message.
+	Local bool
 }
 
 // Errors of states.
@@ -37,6 +40,7 @@ type Core struct {
 	batchAge  time.Duration
 	codec     *wire.BatchCodec // of the declared state, nil before the first welcome
 	virtual   bool
+	local     bool
 
 	// What the stamps rest on: now, and as it was told last.
 	quality, tagged clocksync.Quality
@@ -124,6 +128,7 @@ func New(o Options) *Core {
 		batchSize:  uint64(min(o.BatchSize, RingTransitions)),
 		batchAge:   max(o.BatchAge, 0),
 		virtual:    o.Hello.Threads,
+		local:      o.Local,
 		ring:       newRing(),
 		gate:       control.NewGate(),
 		heartbeat:  defaultHeartbeat,

@@ -80,8 +80,8 @@ func (c *Core) Flush(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 	if c.batchDue(now) {
 		c.report(now, evidence, out)
 	}
-	ride := c.hello.Carrier != "" && len(out.Batches) > 0 && c.settled() // In the same message as the batch.
-	if now >= c.answerAt || c.leaving || ride {
+	ride := c.local || c.hello.Carrier != "" && len(out.Batches) > 0 // In the same message as the batch.
+	if now >= c.answerAt || c.leaving || ride && c.settled() {
 		c.takeAnswers(out)
 	}
 	c.left = c.leaving
@@ -218,6 +218,10 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 	})
 	return &out.Batches[len(out.Batches)-1]
 }
+
+// Answers reports whether a flush would hand out answers, of a member whose
+// synchronizer is in the same process.
+func (c *Core) Answers() bool { return c.local && len(c.answers) > 0 && c.settled() }
 
 // settled reports whether none of the answers will be followed by another one of the
 // same signal.

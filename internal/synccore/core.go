@@ -230,6 +230,9 @@ func (c *Core) input(in *Input, out *Output) {
 		c.hello(in.From, in.Hello, out)
 	case InBatch:
 		c.batch(in.From, in.Batch, out)
+		if c.opt.Local && in.At.Domain != "" {
+			c.evidenceOfAll(in.At)
+		}
 	case InGone:
 		c.gone(in.From, in.Gone, out)
 	case InAck:

@@ -17,7 +17,7 @@ type Kind uint8
 const (
 	InTick     Kind = iota + 1 // time has passed
 	InHello                    // a member introduces itself
-	InBatch                    // a member's reports
+	InBatch                    // a member's reports; of a thread, with InEvidence if there is an At
 	InGone                     // a member has lost reports for good
 	InAck                      // fates of signals
 	InEvidence                 // every open state of every member holds at At

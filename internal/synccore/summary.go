@@ -14,6 +14,7 @@ import (
 type summary struct {
 	open   bool
 	row    []scgs.Value
+	began  clocksync.Stamp
 	alive  clocksync.Stamp
 	ended  clocksync.Stamp // of a state that the next global state may prolong
 	ending bool
@@ -44,13 +45,20 @@ func (c *Core) summaryOpened() {
 	s.end()
 	c.parts = c.det.Witness(c.parts[:0])
 	s.open, s.row, s.alive = true, row, clocksync.Stamp{}
-	s.events = append(s.events, SummaryEvent{SummaryStart, notBefore(c.latestStart(), s.last), row})
+	s.began = notBefore(c.latestStart(), s.last)
+	s.events = append(s.events, SummaryEvent{SummaryStart, s.began, row})
 }
 
 func (c *Core) summaryClosed() {
 	if c.plan.Summary() && c.summary.open {
-		c.parts = c.det.Witness(c.parts[:0])
-		c.summary.ended, c.summary.ending = c.earliestEnd(), true
+		s := &c.summary
+		s.ended, s.ending = s.alive, true
+		switch c.parts = c.det.Witness(c.parts[:0]); {
+		case len(c.parts) > 0:
+			s.ended = c.earliestEnd()
+		case s.alive.Domain == "": // All have left, and no evidence was told.
+			s.ended = s.began
+		}
 	}
 }
 
