@@ -35,6 +35,7 @@ type level struct {
 	// Used by whoever is in a turn.
 	now     clocksync.Instant // of its begin
 	rested  clocksync.Instant // of its end
+	dear    int               // of the last turns on end
 	core    *synccore.Core
 	taken   []*Thread // that have something to say
 	states  []processState
@@ -75,7 +76,9 @@ const (
 	probePause       = clocksync.Instant(time.Millisecond)
 
 	callersTurns = 4 // one caller takes no more at once
+	credit       = time.Millisecond
 	dearState    = 50 * time.Microsecond
+	dearTurns    = 3 // on end
 )
 
 func newLevel(m *Member, plan *synccore.Plan, stop <-chan struct{}) *level {
@@ -184,10 +187,10 @@ func (l *level) calm() {
 
 // unlock gives up the lock of the process. If a turn is due and nobody is in one, the
 // caller takes it first, on its own goroutine: it is done before another one has woken.
-// Turns that send no signals leave callers twice their time before the next one: what
-// comes faster is gathered, and taken together. Where a state takes longer than several
-// times what it costs to wake the level's goroutine, that takes all turns, beside the
-// callers.
+// Once callers have spent half a millisecond on turns that send no signals,
+// these leave them twice their time before the next one: what comes faster is gathered,
+// and taken together. Where states take longer than several times what it costs to wake
+// the level's goroutine, that takes all turns, beside the callers.
 //
 // No mark is lost: it is made under the lock, and who is in a turn looks for marks
 // under the lock before it says, within the same hold, that nobody is.
@@ -525,13 +528,25 @@ func (l *level) rest() {
 		wake = clocksync.MinInstant
 	}
 	l.pace.until = min(wake, max(m.core.ProbeAt(), now+probePause))
-	switch took := now.Sub(l.now); {
-	case took > dearState*time.Duration(max(l.news, 1)):
-		l.callers = clocksync.MaxInstant
-	case len(l.out.Signals) > 0:
-		l.callers = now
-	default:
-		l.callers = now.Add(2 * took)
-	}
+	l.spent(now)
 	l.rested = now
+}
+
+// spent says when callers may take turns again, after one that is over now. One that
+// took long is not dear yet: its goroutine may have been stopped.
+func (l *level) spent(now clocksync.Instant) {
+	took, most := now.Sub(l.now), dearState*time.Duration(max(l.news, 1))
+	if took <= most {
+		l.dear = 0
+	} else {
+		l.dear++
+	}
+	switch {
+	case l.dear == dearTurns:
+		l.dear, l.callers = dearTurns-1, clocksync.MaxInstant
+	case len(l.out.Signals) > 0:
+		l.callers = min(l.callers, now)
+	default:
+		l.callers = max(min(l.callers, now), now.Add(-credit)).Add(2 * min(took, most))
+	}
 }

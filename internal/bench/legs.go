@@ -142,12 +142,12 @@ func (g *group) threads(ctx context.Context, q request) (f figures, err error) {
 
 var errDone = errors.New("the leg is over")
 
-// threadSignals has the setter wait for each handler before its next state, which
-// leaves its core to the level between them.
+// threadSignals has both threads compute: the setter until the one that polls has
+// answered its state and polls again.
 func threadSignals(ctx context.Context, q request, setter, poller *agent.Thread) (figures, error) {
-	var began atomic.Int64
+	var began, handled atomic.Int64
+	var answered int64
 	var took []float64
-	handled := make(chan struct{}, 1)
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	var setting sync.WaitGroup
@@ -157,22 +157,28 @@ func threadSignals(ctx context.Context, q request, setter, poller *agent.Thread)
 			if err := setter.Set(threadState{n}); err != nil {
 				return err
 			}
-			if err := await(ctx, handled); err != nil {
-				return err
+			for handled.Load() < n {
+				if ctx.Err() != nil {
+					return context.Cause(ctx)
+				}
 			}
 		}
 		return errDone
 	}
 	err := poller.Region(ctx, region, func(_ context.Context, r *agent.Region) error {
 		setting.Go(func() { stop(set()) })
-		for {
+		for told := answered; ; {
 			if err := r.Check(); err != nil {
 				return err
 			}
+			if told != answered {
+				told = answered
+				handled.Store(told)
+			}
 		}
-	}, agent.OnActivate("answer", func(context.Context, agent.Signal) error {
+	}, agent.OnActivate("answer", func(_ context.Context, s agent.Signal) error {
 		took = append(took, float64(int64(source.Monotonic())-began.Load())/1e3)
-		notify(handled)
+		answered = s.Int("n")
 		return nil
 	}))
 	stop(err)
