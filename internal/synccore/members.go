@@ -284,6 +284,9 @@ func (c *Core) nextEpoch(out *Output) bool {
 		ready = nil
 	}
 	c.sweep(out)
+	if c.tuple {
+		c.summaryClosed()
+	}
 	c.epoch++
 	c.switchDetector(ready)
 	c.execEpoch(out)

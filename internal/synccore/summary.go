@@ -14,7 +14,6 @@ import (
 type summary struct {
 	open   bool
 	row    []scgs.Value
-	began  clocksync.Stamp
 	alive  clocksync.Stamp
 	ended  clocksync.Stamp // of a state that the next global state may prolong
 	ending bool
@@ -45,20 +44,16 @@ func (c *Core) summaryOpened() {
 	s.end()
 	c.parts = c.det.Witness(c.parts[:0])
 	s.open, s.row, s.alive = true, row, clocksync.Stamp{}
-	s.began = notBefore(c.latestStart(), s.last)
-	s.events = append(s.events, SummaryEvent{SummaryStart, s.began, row})
+	s.events = append(s.events, SummaryEvent{SummaryStart, notBefore(c.latestStart(), s.last), row})
 }
 
+// summaryClosed ends the virtual state with the global state. It is called before an
+// epoch changes, too: the state of a member that leaves has no part in the detector
+// afterwards.
 func (c *Core) summaryClosed() {
-	if c.plan.Summary() && c.summary.open {
-		s := &c.summary
-		s.ended, s.ending = s.alive, true
-		switch c.parts = c.det.Witness(c.parts[:0]); {
-		case len(c.parts) > 0:
-			s.ended = c.earliestEnd()
-		case s.alive.Domain == "": // All have left, and no evidence was told.
-			s.ended = s.began
-		}
+	if s := &c.summary; c.plan.Summary() && s.open && !s.ending {
+		c.parts = c.det.Witness(c.parts[:0])
+		s.ended, s.ending = c.earliestEnd(), true
 	}
 }
 
