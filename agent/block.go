@@ -88,6 +88,12 @@ func (r *Run) Replicas() []int { return slices.Clone(r.replicas) }
 // Processor is the name of the processor that runs the block.
 func (r *Run) Processor() string { return r.p.m.cfg.Name }
 
+// CPUs are the cores that the processor has for itself, by the numbers of the system, to
+// run processes of the block on; nil if it has none. It has some with
+// [NodeConfig.Pin], and on a node of several processors that together offer all cores
+// which this process may use, unless that is [NodeConfig.Unbound]. Linux only.
+func (r *Run) CPUs() []int { return slices.Clone(r.p.cpus) }
+
 // Set begins a new state of the processor now, as [Member.Set] does for a member:
 // with the fields of the struct, which the group's state declares for blocks. The
 // other fields stay as they are, and all stay when the block has ended, until a later

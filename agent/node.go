@@ -42,6 +42,9 @@ type NodeConfig struct {
 	// of the cores that the process may use: the code of a block runs on one thread,
 	// which only they carry, and so do the processes that it starts. Linux only.
 	Pin bool
+	// Unbound leaves the processes of blocks to the system, where [Run.CPUs] would tell
+	// cores for them.
+	Unbound bool
 
 	// Observe fills the fields of the blocks' state that [observe.Fields] names and that
 	// are floats: power and quota by the cores that a processor offers, the others as
@@ -121,6 +124,8 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 	switch {
 	case cfg.Processors < 1 || cfg.Processors > MaxProcessors:
 		return nil, fmt.Errorf("%d processors: use 1 to %d", cfg.Processors, MaxProcessors)
+	case cfg.Pin && cfg.Unbound:
+		return nil, errors.New("Pin and Unbound exclude each other: leave out one")
 	case cfg.Cores < 1:
 		return nil, fmt.Errorf("%d cores a processor: use 1 or more", cfg.Cores)
 	}

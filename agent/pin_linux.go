@@ -8,9 +8,9 @@ import (
 )
 
 // pins divides the cores that this process may use among its processors; nil if
-// they are not to be pinned.
+// they have none of their own.
 func (n *Node) pins() ([][]int, error) {
-	if !n.cfg.Pin {
+	if !n.cfg.Pin && (n.cfg.Unbound || n.cfg.Processors == 1) {
 		return nil, nil
 	}
 	var set unix.CPUSet
@@ -23,7 +23,10 @@ func (n *Node) pins() ([][]int, error) {
 			cpus = append(cpus, i)
 		}
 	}
-	if need := n.cfg.Processors * n.cfg.Cores; need > len(cpus) {
+	switch need := n.cfg.Processors * n.cfg.Cores; {
+	case !n.cfg.Pin && need != len(cpus):
+		return nil, nil // Which of them are another node's cannot be told.
+	case need > len(cpus):
 		return nil, fmt.Errorf("%d processors of %d cores cannot be pinned: this process may use %d cores: ask for fewer", n.cfg.Processors, n.cfg.Cores, len(cpus))
 	}
 	pins := make([][]int, n.cfg.Processors)
@@ -36,7 +39,7 @@ func (n *Node) pins() ([][]int, error) {
 // pin keeps the goroutine on one thread, and that on the processor's cores. It
 // returns what ends that: the thread ends with it, for others must not inherit it.
 func (p *processor) pin() (unpin func()) {
-	if p.cpus == nil {
+	if !p.node.cfg.Pin {
 		return func() {}
 	}
 	runtime.LockOSThread()

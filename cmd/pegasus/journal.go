@@ -42,7 +42,7 @@ func (j *journals) add(opt *synchronizer.Options) error {
 func (j *journals) takeUp(path string) (*os.File, error) {
 	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR, 0)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("resume: %w", err)
 	}
 	j.files, j.taken = append(j.files, f), true
 	info, err := f.Stat()
@@ -53,7 +53,7 @@ func (j *journals) takeUp(path string) (*os.File, error) {
 		err = lock(f)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", f.Name(), err)
+		return nil, fmt.Errorf("resume %s: %w", f.Name(), err)
 	}
 	return f, nil
 }

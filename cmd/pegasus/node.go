@@ -35,6 +35,10 @@ The node waits for the program's synchronizer, and goes on to the next program
 when that has ended. SIGINT (Ctrl-C) or SIGTERM ends it: its blocks are cancelled,
 and lost to their program.
 
+On Linux the processes of several processors that together offer all cores are kept
+to the cores of their processor each; --unbound lets them run on all. --pin does so
+with fewer cores, too, and with the threads of the node that serve the processors.
+
 With --observe it measures the power of the machine, and the share of it that is
 there for its blocks and the node: docs/observation.md. Fields of the blocks' state
 of these names that are floats are filled with them, and a state begins when one has
@@ -77,6 +81,7 @@ func newNode() *cobra.Command {
 	flags.StringSliceVar(&f.cfg.Labels, "label", nil, "`LABEL` by which programs place blocks")
 	flags.IntVar(&f.cfg.Cores, "cores", 0, "`N` cores that each processor offers (default those of the machine, divided)")
 	flags.BoolVar(&f.cfg.Pin, "pin", false, "keep each processor on cores of its own (Linux)")
+	flags.BoolVar(&f.cfg.Unbound, "unbound", false, "let every process run on all cores")
 	flags.StringArrayVar(&f.blocks, "block", nil, "`NAME=COMMAND`: what runs as a block (one at least)")
 	flags.DurationVar(&f.grace, "grace", procnode.DefaultGrace, "`TIME` between SIGTERM and SIGKILL")
 	flags.DurationVar(&f.patience, "wait", 0, "`TIME` to wait for the program's synchronizer (default without limit)")

@@ -170,7 +170,7 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 	if r.flags.resume != "" {
 		file, err := r.journals.takeUp(r.flags.resume)
 		if err != nil {
-			return fmt.Errorf("resume %w", err)
+			return err
 		}
 		opt.Resume = file
 	} else if err := r.journals.add(&opt); err != nil {

@@ -10,6 +10,8 @@ func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: tr
 
 func hold() (release func()) { return func() {} }
 
+func bind([]int) (undo func()) { return func() {} }
+
 // await returns when the process has ended. It is still there to be waited for, so
 // that its number names no other group.
 func (p *process) await() {

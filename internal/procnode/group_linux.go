@@ -19,6 +19,19 @@ func hold() (release func()) {
 	return runtime.UnlockOSThread
 }
 
+// bind has what this thread starts run on some cores, until undo. A process that may not
+// be bound runs on all.
+func bind(cpus []int) (undo func()) {
+	var before, set unix.CPUSet
+	for _, cpu := range cpus {
+		set.Set(cpu)
+	}
+	if len(cpus) == 0 || unix.SchedGetaffinity(0, &before) != nil || before == set || unix.SchedSetaffinity(0, &set) != nil {
+		return func() {}
+	}
+	return func() { _ = unix.SchedSetaffinity(0, &before) } // It was so.
+}
+
 // await returns when the process has ended. It is still there to be waited for, so
 // that its number names no other group.
 func (p *process) await() {

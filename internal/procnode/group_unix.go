@@ -8,6 +8,7 @@ func supported() error { return nil }
 
 // start starts the process as the first of a group.
 func (p *process) start() error {
+	defer bind(p.run.CPUs())() // The thread is held.
 	p.cmd.SysProcAttr = attributes()
 	return p.cmd.Start()
 }

@@ -14,6 +14,7 @@
 //     it after the grace. Under that of a predicate, a process that ends with exit code
 //     0 is done with what it has written, and every other one with null.
 //   - An activation reaches no process: it is refused, for want of a handler.
+//   - It runs on the cores of its processor, where that has some: [agent.Run.CPUs].
 //   - The environment is that of the node, with PEGASUS_BLOCK, PEGASUS_RUN,
 //     PEGASUS_PROCESSOR and PEGASUS_REPLICA: the number of this replica, from 0, in
 //     each replicated Par around the block, joined by dots.
