@@ -253,7 +253,7 @@ func TestNodeRefuses(t *testing.T) {
 		`agent: node "a b": name "a b": use letters, digits, - and _, at most 64`: {Group: "g", Name: "a b"},
 		`agent: node "": name "": use letters, digits, - and _, at most 64`:       {Group: "g"},
 		`agent: node "n": group "g.h": use letters, digits, - and _, at most 64`:  {Group: "g.h", Name: "n"},
-		`agent: node "n": Pin and Unbound exclude each other: leave out one`:      {Group: "g", Name: "n", Pin: true, Unbound: true},
+		`agent: node "n": its Pin and Unbound exclude each other: leave out one`:  {Group: "g", Name: "n", Pin: true, Unbound: true},
 	} {
 		if _, err := agent.JoinNode(t.Context(), "nats://127.0.0.1:1", cfg, work); err == nil || err.Error() != want {
 			t.Errorf("got %v\nwant %s", err, want)

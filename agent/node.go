@@ -125,7 +125,7 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 	case cfg.Processors < 1 || cfg.Processors > MaxProcessors:
 		return nil, fmt.Errorf("%d processors: use 1 to %d", cfg.Processors, MaxProcessors)
 	case cfg.Pin && cfg.Unbound:
-		return nil, errors.New("Pin and Unbound exclude each other: leave out one")
+		return nil, errors.New("its Pin and Unbound exclude each other: leave out one")
 	case cfg.Cores < 1:
 		return nil, fmt.Errorf("%d cores a processor: use 1 or more", cfg.Cores)
 	}
