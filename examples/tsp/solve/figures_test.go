@@ -15,19 +15,19 @@ import (
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
 )
 
-// Figures as the command prints them, of an instance that is too easy for
-// ratios to count.
+// Figures as the command prints them. Whether the instance is hard enough for ratios to
+// count depends on the machine.
 func TestFigures(t *testing.T) {
 	const n = `[0-9.]+`
 	for show, cells := range map[string]string{
-		"cost":  `random:70:2 +70 +6853000 \| +\d+( +` + n + `){3} \| +\d+( +` + n + `){3} \| +` + n + ` +` + n + ` \| NOT`,
-		"speed": `random:70:2 +70 +6853000 \| +\d+( +` + n + `){3} \| +\d+( +` + n + `){3} +\d+ +` + n + ` +` + n + ` \| +` + n + ` +` + n + ` \| NOT`,
+		"cost":  `random:70:2 +70 +6853000 \| +\d+( +` + n + `){3} \| +\d+( +` + n + `){3} \| +` + n + ` +` + n + ` \| (NOT|good)`,
+		"speed": `random:70:2 +70 +6853000 \| +\d+( +` + n + `){3} \| +\d+( +` + n + `){3} +\d+ +` + n + ` +` + n + ` \| +` + n + ` +` + n + ` \| (NOT|good)`,
 	} {
 		var out, errs bytes.Buffer
 		if code := run([]string{"-show", show, "-cap", "1h", "random:70:2"}, &out, &errs); code != exitGood {
 			t.Fatalf("%s: exit code %d, %s", show, code, &errs)
 		}
-		if !regexp.MustCompile(`\n` + cells + `\n\nall as wanted: NOT\n$`).MatchString(out.String()) {
+		if !regexp.MustCompile(`\n` + cells + `\n\nall as wanted: (NOT|good)\n$`).MatchString(out.String()) {
 			t.Errorf("%s:\n%s", show, &out)
 		}
 	}
