@@ -99,6 +99,8 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 		return errors.New("node needs --nats URL and --name NAME")
 	case len(f.blocks) == 0:
 		return errors.New("node needs at least one --block NAME=COMMAND")
+	case f.cfg.Pin && f.cfg.Unbound:
+		return errors.New("--pin and --unbound exclude each other: leave out one")
 	case f.power != 0 && !f.observe:
 		return errors.New("--power is for --observe")
 	case !(f.power >= 0 && f.power <= mostPower): // Also NaN.
