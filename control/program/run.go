@@ -669,10 +669,8 @@ func (r *Run) resolve(f int32, n *node) (input, why string) {
 func (r *Run) take(n *node, input string) (given, why string) {
 	if t := &r.taken; t.by != n || t.input != input {
 		t.by, t.input = n, input
-		if t.given, why = n.takes.take(input); why != "" {
-			t.why = "what it is given does not fit its declared input: " + why
-		} else {
-			t.why = ""
+		if t.given, t.why = n.takes.take(input); t.why != "" {
+			t.why = "what it is given does not fit its declared input: " + t.why
 		}
 	}
 	return r.taken.given, r.taken.why

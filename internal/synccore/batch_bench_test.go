@@ -11,11 +11,11 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// BenchmarkWay is the way of a report through a synchronizer, from the bytes of its
+// BenchmarkBatch is the way of a report through a synchronizer, from the bytes of its
 // batch to the judgement of the global states that it completes: a frame is decoded
 // and the machine takes a step with it. Each member tells 64 states at a time and a
 // predicate looks at each of the global states.
-func BenchmarkWay(b *testing.B) {
+func BenchmarkBatch(b *testing.B) {
 	for _, members := range []int{10, 1000} {
 		for _, hosts := range []int{1, members} {
 			b.Run(fmt.Sprintf("members=%d/hosts=%d", members, hosts), func(b *testing.B) { benchmarkWay(b, members, hosts) })
