@@ -16,7 +16,7 @@ SHELL       := bash
 # having prints the packages of the Go files that contain a line matching $(1).
 having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(1)' . || test $$? = 1; } | xargs -r -n1 dirname | sort -u
 
-.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs docs man bench deep systems
+.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs man bench deep systems
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -104,10 +104,6 @@ configs: ## check every config, and run every rule test
 		echo "== test" $$tests; \
 		$(GO) run ./cmd/pegasus test $$tests; \
 	fi
-
-docs: ## write docs/cli again, a page a subcommand
-	rm -f docs/cli/*.md
-	$(GO) run ./cmd/pegasus docs docs/cli
 
 man: ## write the man pages to bin/man
 	$(GO) run ./cmd/pegasus man bin/man

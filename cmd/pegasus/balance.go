@@ -17,7 +17,7 @@ import (
 )
 
 const balanceHelp = `balance is about the strategies that decide which load moves to which node.
-Its subcommands run them in a simulator, and judge them on what was recorded.`
+Its subcommand runs them in a simulator.`
 
 const balanceSimHelp = `sim runs strategies of load balancing on simulated nodes and links and prints
 how near they come to the bound of the instance, a time that no strategy can be
@@ -45,7 +45,7 @@ func newBalance() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return fail(cmd.Help()) },
 	}
-	cmd.AddCommand(newBalanceSim(), newBalanceAblate())
+	cmd.AddCommand(newBalanceSim())
 	return cmd
 }
 

@@ -52,24 +52,6 @@ func TestDocumentedPlan(t *testing.T) {
 	}
 }
 
-// TestDocumentedAblation compares the table of a recorded run with docs/balance.md.
-func TestDocumentedAblation(t *testing.T) {
-	page, err := os.ReadFile("../../docs/balance.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	const command = "$ pegasus balance ablate internal/ablation/testdata/pool.jsonl\n"
-	_, rest, _ := strings.Cut(string(page), command)
-	want, _, ok := strings.Cut(rest, "```\n")
-	if !ok {
-		t.Fatal("docs/balance.md has no such table")
-	}
-	code, stdout, stderr := execute(t, "balance", "ablate", "../../internal/ablation/testdata/pool.jsonl")
-	if code != exitOK || stderr != "" || stdout != want {
-		t.Errorf("exit %d, %s\n%s\nthe page has\n%s", code, stderr, stdout, want)
-	}
-}
-
 // TestBalanceTexts: what status and why tell of a section balance.
 func TestBalanceTexts(t *testing.T) {
 	plan := planned(1)

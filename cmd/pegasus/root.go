@@ -51,7 +51,7 @@ func newRoot() *cobra.Command {
 	root.AddCommand(newRun(), newStatus(), newWhy(), newWatch(), newReplay())
 	root.AddCommand(newCheck(), newTest(), newConfig(), newProgram(), newNode(), newBalance(), newDetect(), newClock(openSources))
 	root.AddCommand(newHealth(), newBench(), newVersion())
-	root.AddCommand(newCompletion(), newMan(), newDocs())
+	root.AddCommand(newCompletion(), newMan())
 	completeFlags(root)
 	refuseUnknownTopics(root)
 	return root

@@ -77,7 +77,7 @@ func TestSteady(t *testing.T) {
 	}
 }
 
-// TestViews is the ablation of consistent views against the latest reports on the
+// TestViews compares consistent views with the latest reports on the
 // same instances: only the latter make moves that are wrong by what is true.
 func TestViews(t *testing.T) {
 	var wrong, late [2]int

@@ -101,12 +101,6 @@ type Balancing struct {
 	single                             bool // weights is one number for every load
 }
 
-// Config has the strategy and its values.
-func (b *Balancing) Config() balance.Config { return b.config }
-
-// Balancing is the section balance of the plan, nil if there is none.
-func (p *Plan) Balancing() *Balancing { return p.balance }
-
 // balance compiles the section.
 func (c *compiler) balance() {
 	s := c.sec.Synchronizer.Balance

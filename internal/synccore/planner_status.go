@@ -199,21 +199,3 @@ func (c *Core) explainBalance(now clocksync.Instant) Explanation {
 
 // noRule is in the place of a rule's number where there is none.
 const noRule = -1
-
-// Flight is a load under way; see [FlightStatus].
-type Flight struct {
-	Load, From, To string
-	Weight         float64
-	Landed         uint64 // the target's report that has it first, 0: none is known
-}
-
-// UnderWay appends the loads that are under way.
-func (c *Core) UnderWay(dst []Flight) []Flight {
-	if c.planner == nil {
-		return dst
-	}
-	for _, f := range c.planner.flights {
-		dst = append(dst, Flight{f.load, f.from, f.to, f.weight, f.landed})
-	}
-	return dst
-}
