@@ -58,10 +58,20 @@ func packages(t *testing.T) []listed {
 
 func TestImports(t *testing.T) {
 	list := packages(t)
+	covered := map[string]bool{}
 	for _, p := range list {
 		pkg := strings.TrimPrefix(p.ImportPath, Module+"/")
 		for _, fault := range faults(pkg, p.Imports) {
 			t.Error(fault)
+		}
+		for _, table := range []map[string][]string{Imports, Pure} {
+			pattern, _, _ := row(table, pkg)
+			covered[pattern] = true
+		}
+	}
+	for pattern := range Imports {
+		if !covered[pattern] {
+			t.Errorf("the row of %s in archtest.Imports is for no package: delete it", pattern)
 		}
 	}
 	if !slices.ContainsFunc(list, func(p listed) bool { return p.ImportPath == Module+"/internal/archtest" }) {
