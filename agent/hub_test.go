@@ -7,8 +7,10 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // hub runs a real synchronizer's machine for group "g" over a bus.
@@ -23,7 +25,7 @@ type hub struct {
 	out      synccore.Output
 	hellos   map[string]wire.Hello
 	verdicts map[string]int // firings
-	fates    []synccore.FateEvent
+	fates    []monitor.Fate
 	rejected []string
 	end      chan struct{}
 	ended    sync.WaitGroup
@@ -32,7 +34,7 @@ type hub struct {
 // newHub hosts the first level of a configuration.
 func newHub(tb testing.TB, connect func(bus.Options) bus.Bus, config string) *hub {
 	tb.Helper()
-	plans, err := synccore.Parse("test.yaml", []byte(config))
+	plans, err := configfile.Parse("test.yaml", []byte(config))
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -24,7 +25,7 @@ import (
 // the lock that orders every state of the process.
 type level struct {
 	m    *Member
-	plan *synccore.Plan
+	plan *plan.Level
 	pace *pace
 	stop <-chan struct{} // ends its goroutine
 	wake chan struct{}   // capacity 1: a turn is handed over to its goroutine
@@ -81,7 +82,7 @@ const (
 	dearTurns    = 3 // on end
 )
 
-func newLevel(m *Member, plan *synccore.Plan, stop <-chan struct{}) *level {
+func newLevel(m *Member, plan *plan.Level, stop <-chan struct{}) *level {
 	l := &level{
 		m: m, plan: plan, pace: &pace{until: clocksync.MaxInstant}, stop: stop, wake: make(chan struct{}, 1),
 		timer: time.NewTimer(0), armed: clocksync.MinInstant, spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),

@@ -14,7 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
@@ -152,7 +152,7 @@ func (m *Member) join(ctx context.Context) error {
 // admitted sets up what the first welcome declares.
 func (m *Member) admitted(w *wire.Welcome) error {
 	if len(w.Section) > 0 && !wire.IsProcessor(w.Schema) {
-		plan, err := synccore.FromSection(w.Section)
+		plan, err := plan.FromSection(w.Section)
 		if err != nil {
 			return fmt.Errorf("synchronizer %q: %w", w.Synchronizer, err)
 		}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
@@ -33,11 +33,11 @@ type processor struct {
 
 	// Guarded by the lock of the member.
 	current *Run
-	row     []scgs.Value              // the state that is told
-	reading *observe.Reading          // nil: nothing is observed
-	levels  map[string]*synccore.Plan // above the threads of the program's blocks that have some
-	checked scgs.Schema               // the last declared state that was looked at ...
-	is      bool                      // ... and whether it is one of processors
+	row     []scgs.Value           // the state that is told
+	reading *observe.Reading       // nil: nothing is observed
+	levels  map[string]*plan.Level // above the threads of the program's blocks that have some
+	checked scgs.Schema            // the last declared state that was looked at ...
+	is      bool                   // ... and whether it is one of processors
 }
 
 // admitted checks that the group is one of processors, and that its program's blocks
@@ -72,7 +72,7 @@ func (p *processor) admitted() error {
 
 // learn takes over what threads the program's blocks have. The lock is held.
 func (p *processor) learn() (err error) {
-	p.levels, err = synccore.FromBlocks(p.m.blocks)
+	p.levels, err = plan.FromBlocks(p.m.blocks)
 	return err
 }
 
@@ -92,7 +92,7 @@ func (p *processor) fits(block string) error {
 	if !hello.Typed {
 		return nil
 	}
-	if err := synccore.MatchSchema(plan.State, hello.Schema); err != nil {
+	if err := plan.State.Match(hello.Schema); err != nil {
 		return fmt.Errorf("block %q: its threads do not fit the thread-level synchronizer %q of the program: %w", block, plan.Name, err)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -203,7 +203,7 @@ func (c *crew) end() {
 
 // summarized takes what the summary of a block's threads says of the fields that are
 // declared for blocks. The lock is held.
-func (p *processor) summarized(plan *synccore.Plan, row []scgs.Value) {
+func (p *processor) summarized(plan *plan.Level, row []scgs.Value) {
 	if len(row) != len(p.row) {
 		return // It is of the program before.
 	}

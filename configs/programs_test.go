@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/configs"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 )
 
 func TestProgramsLoad(t *testing.T) {
@@ -18,7 +18,7 @@ func TestProgramsLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := synccore.ParseProgram(name, src)
+		file, err := configfile.ParseProgram(name, src)
 		if err != nil {
 			t.Errorf("%v", err)
 			continue

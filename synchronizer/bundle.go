@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // unbundle steps the core with each part of what a carrier brings, and last with its
@@ -24,7 +25,7 @@ func (l *loop) unbundle(it *item) {
 	l.more = true
 	for _, p := range b.Parts {
 		if !wire.Carries(it.member, p.Member) {
-			l.reject(synccore.ClassSender, it.member, &wire.FrameError{Kind: wire.KindBundle, Field: "parts", Reason: "it does not speak for " + p.Member})
+			l.reject(monitor.ClassSender, it.member, &wire.FrameError{Kind: wire.KindBundle, Field: "parts", Reason: "it does not speak for " + p.Member})
 			continue
 		}
 		part := item{group: it.group, member: p.Member, frame: p.Frame, at: it.at}

@@ -13,6 +13,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -51,8 +52,8 @@ func TestBundle(t *testing.T) {
 	c := newCrowd(t, carriedConfig, Options{})
 	l, now := c.drive(), c.s.opt.now()
 	rejected := ""
-	l.opt.Observe = func(e Event) {
-		if r, ok := e.(Rejection); ok {
+	l.opt.Observe = func(e monitor.Event) {
+		if r, ok := e.(monitor.Rejection); ok {
 			rejected += fmt.Sprintf("%v of %s: %s\n", r.Class, r.From, r.Reason)
 		}
 	}

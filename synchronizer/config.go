@@ -12,7 +12,8 @@ import (
 	"strings"
 
 	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
@@ -24,11 +25,11 @@ const maxConfigBytes = 1<<20 + 1
 type Config struct {
 	name  string
 	hash  string // of the text
-	plans synccore.Plans
+	plans plan.Levels
 }
 
 // Override changes a configuration as it is loaded; see [Members].
-type Override = synccore.Override
+type Override = plan.Override
 
 // Members replaces the number of members that the named synchronizer awaits, as
 // a flag of a program does.
@@ -62,14 +63,14 @@ func read(what, path string) ([]byte, error) {
 // ParseConfig checks a configuration that is in memory; name stands for the
 // file in its faults.
 func ParseConfig(name string, src []byte, overrides ...Override) (*Config, error) {
-	plans, err := synccore.Parse(name, src, overrides...)
+	plans, err := configfile.Parse(name, src, overrides...)
 	if err != nil {
 		return nil, err
 	}
 	return newConfig(name, src, plans), nil
 }
 
-func newConfig(name string, src []byte, plans synccore.Plans) *Config {
+func newConfig(name string, src []byte, plans plan.Levels) *Config {
 	sum := sha256.Sum256(src)
 	return &Config{name, hex.EncodeToString(sum[:8]), plans}
 }
@@ -88,7 +89,7 @@ func LoadProgram(path string) (*Config, error) {
 // faults. The only synchronizer of processes in it runs the program, or one for the
 // group "processors" where it declares none.
 func ParseProgram(name string, src []byte) (*Config, error) {
-	file, err := synccore.ParseProgram(name, src)
+	file, err := configfile.ParseProgram(name, src)
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +97,7 @@ func ParseProgram(name string, src []byte) (*Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	return newConfig(name, src, synccore.Plans{host}), nil
+	return newConfig(name, src, plan.Levels{host}), nil
 }
 
 // FormatProgram writes the file of a program that is a Go value: for people, for
@@ -105,12 +106,12 @@ func ParseProgram(name string, src []byte) (*Config, error) {
 // stands for it in its faults. Faults of the program tell the constructs they are in, as
 // in body.seq[1].par. A file holds about 60 constructs inside each other and 1 MiB.
 func FormatProgram(name string, synchronizers []byte, p *program.Program) ([]byte, error) {
-	return synccore.FormatFile(name, synchronizers, p)
+	return configfile.FormatFile(name, synchronizers, p)
 }
 
 // Program is the plan of the program that a configuration of [LoadProgram] or
 // [ParseProgram] is of, and nil for others.
-func (c *Config) Program() *program.Plan { return c.plans[0].Program() }
+func (c *Config) Program() *program.Plan { return c.plans[0].Program }
 
 // Warning is something in a configuration that can be run and is likely a
 // mistake, with its place.
@@ -151,7 +152,7 @@ func (c *Config) Levels() []Level {
 
 // plan finds the synchronizer to run: the named one, or the only one that does
 // not run inside its members.
-func (c *Config) plan(name string) (*synccore.Plan, error) {
+func (c *Config) plan(name string) (*plan.Level, error) {
 	var names []string
 	for _, p := range c.plans {
 		if p.Members.Threads {

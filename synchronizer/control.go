@@ -14,22 +14,8 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/monitor"
 )
-
-// Status is where a synchronizer stands at one instant, between two inputs. It is
-// what `pegasus status --json` prints.
-type Status struct {
-	synccore.Status
-	Tenant string `json:"tenant"`
-	Config string `json:"config"` // [Config.Hash]
-	// Counters are those of [Stats] by name, Fates those by fate.
-	Counters map[string]uint64 `json:"counters"`
-	Fates    map[string]uint64 `json:"fates"`
-}
-
-// Explanation says why a predicate fired last, what it comes to now, and what it
-// lacks. It is what `pegasus why --json` prints.
-type Explanation struct{ synccore.Explanation }
 
 // Errors of [Synchronizer.Status] and [Synchronizer.Why].
 var (
@@ -57,11 +43,13 @@ type question struct {
 
 // Status tells where the synchronizer stands. It fails with [ErrBusy] if 16
 // questions wait already, with [ErrEnded], and when ctx ends.
-func (s *Synchronizer) Status(ctx context.Context) (Status, error) {
-	status := Status{Tenant: s.opt.Tenant}
-	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) { status.Status, status.Config = c.Status(now), s.config })
+func (s *Synchronizer) Status(ctx context.Context) (monitor.Status, error) {
+	var status monitor.Status
+	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) {
+		status, status.Tenant, status.Config = c.Status(now), s.opt.Tenant, s.config
+	})
 	if err != nil {
-		return Status{}, err
+		return monitor.Status{}, err
 	}
 	status.Counters, status.Fates = s.Stats().named()
 	return status, nil
@@ -69,19 +57,19 @@ func (s *Synchronizer) Status(ctx context.Context) (Status, error) {
 
 // Why explains a predicate. Beside the errors of Status it has [ErrNoPredicate],
 // with the names that there are.
-func (s *Synchronizer) Why(ctx context.Context, predicate string) (Explanation, error) {
-	var e Explanation
+func (s *Synchronizer) Why(ctx context.Context, predicate string) (monitor.Explanation, error) {
+	var e monitor.Explanation
 	var known []string
 	found := false
 	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) {
-		e.Explanation, found = c.Explain(now, predicate)
+		e, found = c.Explain(now, predicate)
 		known = c.Plan().Predicates()
 	})
 	switch {
 	case err != nil:
-		return Explanation{}, err
+		return monitor.Explanation{}, err
 	case !found:
-		return Explanation{}, noPredicate(s.name, predicate, known)
+		return monitor.Explanation{}, noPredicate(s.name, predicate, known)
 	}
 	return e, nil
 }

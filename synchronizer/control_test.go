@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -63,9 +64,9 @@ func TestTellsWhereItStandsAndWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := dial(t, server.URL())
-	var remote synchronizer.Status
+	var remote monitor.Status
 	ask(t, conn, subjects.Ask("gsync", wire.VerbStatus), "", &remote)
-	for _, st := range []synchronizer.Status{local, remote} {
+	for _, st := range []monitor.Status{local, remote} {
 		if st.Synchronizer != "gsync" || st.Group != "g" || st.Tenant != "default" || st.Epoch != 1 || len(st.Config) != 16 {
 			t.Errorf("status %+v", st)
 		}
@@ -79,7 +80,7 @@ func TestTellsWhereItStandsAndWhy(t *testing.T) {
 			t.Errorf("counters %v", st.Counters)
 		}
 	}
-	var e synchronizer.Explanation
+	var e monitor.Explanation
 	ask(t, conn, subjects.Ask("gsync", wire.VerbWhy), "all-idle", &e)
 	if e.Truth != "true" || e.Last == nil || len(e.Last.Witness) != 2 || e.Last.Witness[0].State.String() != "idle=true n=1" || len(e.Parts) != 1 || e.Parts[0].True.Count != 2 {
 		t.Errorf("explanation %+v", e)
@@ -155,9 +156,9 @@ func TestTellsOfManyMembers(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	var st synchronizer.Status
+	var st monitor.Status
 	for len(st.Members) < members {
-		st = synchronizer.Status{}
+		st = monitor.Status{}
 		ask(t, conn, subjects.Ask("gsync", wire.VerbStatus), "", &st)
 	}
 	if last := st.Members[members-1]; last.Name != "member-899" || last.Standing != "mute" {
@@ -182,13 +183,13 @@ func TestTellsWatchers(t *testing.T) {
 	b := join(t, server.URL(), "b")
 	set(t, a, state{N: 1})
 	set(t, b, state{N: 2})
-	for st := (synchronizer.Status{}); st.State == nil; { // The epoch has begun, and nobody watches.
+	for st := (monitor.Status{}); st.State == nil; { // The epoch has begun, and nobody watches.
 		var err error
 		if st, err = s.Status(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
-	var st synchronizer.Status
+	var st monitor.Status
 	ask(t, conn, subjects.Ask("gsync", wire.VerbWatch), "", &st)
 	set(t, a, state{N: 1, Idle: true})
 	set(t, b, state{N: 2, Idle: true})
@@ -216,7 +217,7 @@ func TestTellsWatchers(t *testing.T) {
 func TestRefusesTooManyQuestions(t *testing.T) {
 	server := serve(t, 0)
 	inside, leave := make(chan struct{}), make(chan struct{})
-	s := start(t, server.URL(), pair, synchronizer.Options{Observe: func(synchronizer.Event) {
+	s := start(t, server.URL(), pair, synchronizer.Options{Observe: func(monitor.Event) {
 		inside <- struct{}{}
 		<-leave
 	}})

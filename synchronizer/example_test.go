@@ -9,6 +9,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -87,10 +88,10 @@ synchronizers:
       busy: {when: "sum(members, .load) > 2"}
 `))
 	check(err)
-	decided := make(chan synchronizer.Verdict, 1)
+	decided := make(chan monitor.Verdict, 1)
 	s, err := synchronizer.Start(context.Background(), server.URL(), cfg, synchronizer.Options{
-		Observe: func(e synchronizer.Event) {
-			if v, ok := e.(synchronizer.Verdict); ok && v.Fired {
+		Observe: func(e monitor.Event) {
+			if v, ok := e.(monitor.Verdict); ok && v.Fired {
 				decided <- v
 			}
 		},
@@ -118,11 +119,11 @@ synchronizers:
     state: {load: float}
 `))
 	check(err)
-	decided := make(chan synchronizer.Verdict, 1)
+	decided := make(chan monitor.Verdict, 1)
 	s, err := synchronizer.Start(context.Background(), server.URL(), cfg, synchronizer.Options{
 		Predicates: []synchronizer.Predicate{{
 			Name: "twice-as-busy",
-			Judge: func(g synchronizer.GlobalState) (predicates.Truth, string) {
+			Judge: func(g monitor.GlobalState) (predicates.Truth, string) {
 				if g.Partial {
 					return predicates.Unknown, "a member's load is not known"
 				}
@@ -133,8 +134,8 @@ synchronizers:
 				return predicates.False, ""
 			},
 		}},
-		Observe: func(e synchronizer.Event) {
-			if v, ok := e.(synchronizer.Verdict); ok && v.Fired {
+		Observe: func(e monitor.Event) {
+			if v, ok := e.(monitor.Verdict); ok && v.Fired {
 				decided <- v
 			}
 		},

@@ -8,8 +8,8 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // The bounds of what watchers are told.
@@ -34,14 +34,14 @@ type eventFeed struct {
 // timedEvent is an event and the wall clock when it was told.
 type timedEvent struct {
 	wall  int64
-	event Event
+	event monitor.Event
 }
 
 // lease has events told for a while.
 func (f *eventFeed) lease(now clocksync.Instant) { f.until.Store(int64(now.Add(leaseTime))) }
 
 // put never waits.
-func (f *eventFeed) put(e Event, now func() clocksync.Instant) {
+func (f *eventFeed) put(e monitor.Event, now func() clocksync.Instant) {
 	if until := f.until.Load(); until == 0 || clocksync.Instant(until) <= now() {
 		return
 	}
@@ -112,7 +112,7 @@ func (s *Synchronizer) tellRound(first timedEvent) {
 }
 
 // shortPlan is a plan without what one message may have no room for.
-func shortPlan(o map[string]any, p *synccore.PlanStatus) map[string]any {
+func shortPlan(o map[string]any, p *monitor.PlanStatus) map[string]any {
 	o["nodes"], o["nodes_left_out"] = p.Nodes[:min(maxPlanned, len(p.Nodes))], max(0, len(p.Nodes)-maxPlanned)
 	o["moves"], o["moves_left_out"] = p.Moves[:min(maxPlanned, len(p.Moves))], max(0, len(p.Moves)-maxPlanned)
 	o["refused"], o["left_out"] = p.Refused[:min(maxPlanned, len(p.Refused))], p.LeftOut+max(0, len(p.Refused)-maxPlanned)
@@ -130,18 +130,18 @@ func (s *Synchronizer) line(o map[string]any, wall int64) []byte {
 }
 
 // watchedObjects are the objects of an event; a large witness is cut.
-func watchedObjects(e Event) []map[string]any {
+func watchedObjects(e monitor.Event) []map[string]any {
 	switch e := e.(type) {
-	case Epoch:
+	case monitor.Epoch:
 		var all []map[string]any
 		for _, d := range e.Dropped {
 			all = append(all, map[string]any{"event": "lost", "member": d.Name, "reason": d.Reason})
 		}
 		return append(all, Object(e))
-	case Plan:
+	case monitor.Plan:
 		p := e.Status()
 		return []map[string]any{shortPlan(planObject(&p), &p)}
-	case Verdict:
+	case monitor.Verdict:
 		out := len(e.Witness) - maxWatched
 		if out <= 0 {
 			break

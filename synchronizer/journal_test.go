@@ -18,12 +18,13 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // record runs two members that are idle together, rounds times, and returns the
 // journal and what the observer was told.
-func record(t *testing.T, rounds int) (journal []byte, told []synchronizer.Event) {
+func record(t *testing.T, rounds int) (journal []byte, told []monitor.Event) {
 	t.Helper()
 	server := serve(t, 0)
 	w := newWatch()
@@ -42,8 +43,8 @@ func record(t *testing.T, rounds int) (journal []byte, told []synchronizer.Event
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
-	w.await(t, 0, "epoch without a", func(e synchronizer.Event) bool {
-		epoch, ok := e.(synchronizer.Epoch)
+	w.await(t, 0, "epoch without a", func(e monitor.Event) bool {
+		epoch, ok := e.(monitor.Epoch)
 		return ok && len(epoch.Dropped) > 0
 	})
 	if parts := s.Readiness(); parts[len(parts)-1].Part != "journal" || !strings.HasSuffix(parts[len(parts)-1].Detail, " bytes") {
@@ -63,10 +64,10 @@ func record(t *testing.T, rounds int) (journal []byte, told []synchronizer.Event
 func TestReplay(t *testing.T) {
 	before := time.Now().Add(-time.Second)
 	journal, told := record(t, 20)
-	var again []synchronizer.Event
+	var again []monitor.Event
 	var first, last time.Time
 	r, err := synchronizer.Replay(bytes.NewReader(journal), synchronizer.ReplayOptions{
-		Observe: func(at time.Time, e synchronizer.Event) {
+		Observe: func(at time.Time, e monitor.Event) {
 			if last = at; first.IsZero() {
 				first = at
 			}
@@ -106,11 +107,11 @@ func TestReplay(t *testing.T) {
 }
 
 // plainly takes the signals of fates out of their pointers.
-func plainly(events []synchronizer.Event) []any {
+func plainly(events []monitor.Event) []any {
 	list := make([]any, len(events))
 	for i, e := range events {
 		list[i] = e
-		if f, ok := e.(synchronizer.Fate); ok {
+		if f, ok := e.(monitor.Fate); ok {
 			list[i] = []any{*f.Signal, f.Fate, f.Detail}
 		}
 	}
@@ -386,7 +387,7 @@ func TestReloadWithSignalsUnderWay(t *testing.T) {
 	}
 	defer running.Wait()
 	defer cancel()
-	w.await(t, 0, "epoch", func(e synchronizer.Event) bool { _, ok := e.(synchronizer.Epoch); return ok })
+	w.await(t, 0, "epoch", func(e monitor.Event) bool { _, ok := e.(monitor.Epoch); return ok })
 	var reloading sync.WaitGroup
 	reloading.Go(func() {
 		for i := range reloads {
@@ -406,8 +407,8 @@ func TestReloadWithSignalsUnderWay(t *testing.T) {
 	for turn := range turns {
 		set(t, members[turn%2], state{N: turn})
 	}
-	w.await(t, 0, "decision on the last turn", func(e synchronizer.Event) bool {
-		v, ok := e.(synchronizer.Verdict)
+	w.await(t, 0, "decision on the last turn", func(e monitor.Event) bool {
+		v, ok := e.(monitor.Verdict)
 		return ok && v.Fired && (v.Witness[0].Row[1].Int() == turns-1 || v.Witness[1].Row[1].Int() == turns-1)
 	})
 	reloading.Wait()
@@ -426,9 +427,9 @@ func TestReloadWithSignalsUnderWay(t *testing.T) {
 	w.mu.Lock()
 	for _, e := range w.events {
 		switch e := e.(type) {
-		case synchronizer.Reloaded:
+		case monitor.Reload:
 			changes += len(e.Changes)
-		case synchronizer.Verdict:
+		case monitor.Verdict:
 			if n := newest(e); e.Fired {
 				if told[n] {
 					t.Errorf("there are two decisions on turn %d", n)
@@ -451,7 +452,7 @@ func TestReloadWithSignalsUnderWay(t *testing.T) {
 }
 
 // newest is the highest turn of a witness.
-func newest(v synchronizer.Verdict) int64 {
+func newest(v monitor.Verdict) int64 {
 	n := int64(-1)
 	for _, p := range v.Witness {
 		n = max(n, p.Row[1].Int())
@@ -500,7 +501,7 @@ func TestReloadToAShorterSilence(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		set(t, join(t, server.URL(), name), state{N: 1})
 	}
-	_, at := w.await(t, 0, "epoch", func(e synchronizer.Event) bool { _, ok := e.(synchronizer.Epoch); return ok })
+	_, at := w.await(t, 0, "epoch", func(e monitor.Event) bool { _, ok := e.(monitor.Epoch); return ok })
 	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(silentAfter("800ms")))
 	if err != nil {
 		t.Fatal(err)
@@ -508,9 +509,9 @@ func TestReloadToAShorterSilence(t *testing.T) {
 	if err := s.Reload(cfg); err != nil {
 		t.Fatal(err)
 	}
-	e, _ := w.await(t, at, "reload", func(e synchronizer.Event) bool { _, ok := e.(synchronizer.Reloaded); return ok })
+	e, _ := w.await(t, at, "reload", func(e monitor.Event) bool { _, ok := e.(monitor.Reload); return ok })
 	want := []string{"silence: from 9s, drop to 800ms, drop"}
-	if d := cmp.Diff(want, e.(synchronizer.Reloaded).Changes); d != "" {
+	if d := cmp.Diff(want, e.(monitor.Reload).Changes); d != "" {
 		t.Error(d)
 	}
 	enough := s.Stats().Frames + 20 // Signs of life, of which the members gave two a second.
@@ -522,7 +523,7 @@ func TestReloadToAShorterSilence(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.events[at:] {
-		if e, ok := e.(synchronizer.Epoch); ok {
+		if e, ok := e.(monitor.Epoch); ok {
 			t.Errorf("a member was dropped: %+v", e)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // loop is what the goroutine that owns the core keeps between steps.
@@ -115,7 +116,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 // without the journal that it should be taken up from.
 func (l *loop) failed() bool {
 	why := l.output.Failed
-	if stopped := l.journal.recorded().Err; stopped != nil && l.core.Plan().Program() != nil {
+	if stopped := l.journal.recorded().Err; stopped != nil && l.core.Plan().Program != nil {
 		why = "the journal of its program has ended: " + stopped.Error() + ": make room and take it up with --resume, or run it without a journal"
 	}
 	if why == "" {
@@ -257,14 +258,14 @@ func notOfMember(kind wire.Kind) error {
 }
 
 // reject tells of what the core does not get to see.
-func (l *loop) reject(class synccore.Class, from string, err error) {
+func (l *loop) reject(class monitor.Class, from string, err error) {
 	l.countRejected(class)
-	r := synccore.Rejection{From: from, Class: class, Reason: err.Error()}
+	r := monitor.Rejection{From: from, Class: class, Reason: err.Error()}
 	l.logRejected(r)
-	l.tell(Rejection{r})
+	l.tell(r)
 }
 
-func (l *loop) logRejected(r synccore.Rejection) {
+func (l *loop) logRejected(r monitor.Rejection) {
 	l.opt.Logger.Warn("refused", telemetry.ClassKey, r.Class.String(), "from", r.From, "reason", r.Reason)
 }
 
@@ -299,7 +300,7 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 	l.journal.begin(l.core, now, in)
 	l.core.Step(now, in, &l.output)
 	l.journal.end(&l.output)
-	if l.core.Plan().Program() != nil {
+	if l.core.Plan().Program != nil {
 		l.journal.ahead(in, &l.output)
 	}
 }
@@ -357,7 +358,7 @@ func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals], to *carried) {
 func (l *loop) send(subject string, encode func([]byte) ([]byte, error)) {
 	frame, err := encode(l.frame[:0])
 	if err != nil {
-		l.reject(synccore.ClassSend, subject, err)
+		l.reject(monitor.ClassSend, subject, err)
 		return
 	}
 	l.frame = frame
@@ -388,30 +389,30 @@ func (l *loop) report() {
 }
 
 // events tells what an output holds for an observer.
-func events(out *synccore.Output, tell func(Event)) {
+func events(out *synccore.Output, tell func(monitor.Event)) {
 	for _, r := range out.Reloads {
-		tell(Reloaded{r})
+		tell(r)
 	}
 	for _, e := range out.Epochs {
-		tell(Epoch{e})
+		tell(e)
 	}
 	for _, v := range out.Verdicts {
-		tell(Verdict{v})
+		tell(v)
 	}
 	for _, f := range out.Fates {
-		tell(Fate{f})
+		tell(f)
 	}
 	for _, p := range out.Program {
-		tell(Program{p})
+		tell(p)
 	}
 	for i := range out.Plans {
-		tell(Plan{out.Plans[i]})
+		tell(out.Plans[i])
 	}
 	for _, c := range out.Clocks {
-		tell(Clock{c})
+		tell(c)
 	}
 	for _, r := range out.Rejected {
-		tell(Rejection{r})
+		tell(r)
 	}
 }
 
@@ -424,7 +425,7 @@ func (s *Stats) fate(name string, f control.Fate) {
 	s.ByName[name][f]++
 }
 
-func (l *loop) tell(e Event) {
+func (l *loop) tell(e monitor.Event) {
 	if l.opt.Observe != nil {
 		l.opt.Observe(e)
 	}
@@ -454,7 +455,7 @@ func (l *loop) frameCounted() {
 	}
 }
 
-func (l *loop) countRejected(class synccore.Class) {
+func (l *loop) countRejected(class monitor.Class) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tally.rejected[class]++

@@ -4,20 +4,20 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 // Object gives an event as the JSON object that `pegasus run --json` prints of it,
 // without its time and the name of the synchronizer. The members that an [Epoch]
 // has lost are not in it.
-func Object(event Event) map[string]any {
+func Object(event monitor.Event) map[string]any {
 	switch e := event.(type) {
-	case Epoch:
-		return map[string]any{"event": "epoch", "epoch": e.Epoch.Epoch, "members": list(e.Members), "joined": list(e.Joined)}
-	case Verdict:
+	case monitor.Epoch:
+		return map[string]any{"event": "epoch", "epoch": e.Epoch, "members": list(e.Members), "joined": list(e.Joined)}
+	case monitor.Verdict:
 		return verdictObject(&e)
-	case Fate:
+	case monitor.Fate:
 		s := e.Signal
 		o := map[string]any{
 			"event": "signal", "signal": s.Name, "predicate": s.Predicate, "kind": s.Kind.String(), "region": s.Region,
@@ -27,26 +27,26 @@ func Object(event Event) map[string]any {
 			o["group"] = e.Group
 		}
 		return o
-	case Clock:
+	case monitor.Clock:
 		q := e.Quality
 		return map[string]any{
 			"event": "clock", "member": e.Name, "status": q.Status.String(), "source": q.Source,
 			"timeline": string(q.Timeline), "assumed": q.Assumed, "unverified": q.Unverified,
 		}
-	case Reloaded:
+	case monitor.Reload:
 		return map[string]any{"event": "reload", "accepted": true, "configuration": e.Config, "changes": list(e.Changes)}
-	case Program:
+	case monitor.ProgramEvent:
 		return programObject(&e)
-	case Plan:
+	case monitor.Plan:
 		p := e.Status()
 		return planObject(&p)
-	case Rejection:
+	case monitor.Rejection:
 		return map[string]any{"event": "refused", "from": e.From, "reason": e.Reason}
 	}
 	panic(fmt.Sprintf("synchronizer: no JSON for %T", event))
 }
 
-func verdictObject(v *Verdict) map[string]any {
+func verdictObject(v *monitor.Verdict) map[string]any {
 	o := map[string]any{
 		"event": "verdict", "predicate": v.Predicate, "truth": v.Truth.String(),
 		"epoch": v.Epoch, "state": v.Index, "partial": v.Partial,
@@ -64,7 +64,7 @@ func verdictObject(v *Verdict) map[string]any {
 	witness := make([]map[string]any, len(v.Witness))
 	for i := range v.Witness {
 		p := &v.Witness[i]
-		witness[i] = map[string]any{"member": p.Name, "unknown": p.State.Unknown, "state": synccore.NewValues(p.Fields, p.Row)}
+		witness[i] = map[string]any{"member": p.Name, "unknown": p.State.Unknown, "state": monitor.NewValues(p.Fields, p.Row)}
 	}
 	o["event"], o["decision"], o["witness"] = "fired", v.Decision.String(), witness
 	o["held_seconds"], o["same_clock"] = v.Span.Certain().Seconds(), v.Span.SameClock
@@ -72,7 +72,7 @@ func verdictObject(v *Verdict) map[string]any {
 	return o
 }
 
-func planObject(p *synccore.PlanStatus) map[string]any {
+func planObject(p *monitor.PlanStatus) map[string]any {
 	return map[string]any{
 		"event": "plan", "decision": p.Decision, "epoch": p.Epoch, "state": p.Index, "partial": p.Partial,
 		"strategy": p.Strategy, "verdict": p.Verdict,
@@ -87,14 +87,14 @@ func list(names []string) []string { return append([]string{}, names...) }
 // resultShown is how many bytes of a result are part of an object.
 const resultShown = 4 << 10
 
-var programWords = map[ProgramKind]string{
-	ProgramStart: "start", ProgramCancel: "cancel", ProgramPass: "pass", ProgramSignal: "signalled",
-	ProgramEnd: "end", ProgramLost: "lost-block", ProgramFinish: "finish", ProgramRefuse: "program-refused",
-	ProgramFail: "fail",
+var programWords = map[monitor.ProgramKind]string{
+	monitor.ProgramStart: "start", monitor.ProgramCancel: "cancel", monitor.ProgramPass: "pass", monitor.ProgramSignal: "signalled",
+	monitor.ProgramEnd: "end", monitor.ProgramLost: "lost-block", monitor.ProgramFinish: "finish", monitor.ProgramRefuse: "program-refused",
+	monitor.ProgramFail: "fail",
 }
 
 // programObject leaves out what does not apply, and results that are long.
-func programObject(e *Program) map[string]any {
+func programObject(e *monitor.ProgramEvent) map[string]any {
 	o := map[string]any{"event": programWords[e.Kind]}
 	put := func(key, value string) {
 		if value != "" {
@@ -124,7 +124,7 @@ func programObject(e *Program) map[string]any {
 	if e.Decision.Number > 0 {
 		o["decision"] = e.Decision.String()
 	}
-	if e.Kind == ProgramPass {
+	if e.Kind == monitor.ProgramPass {
 		o["branch"] = e.Branch
 	}
 	if e.Outcome != 0 {

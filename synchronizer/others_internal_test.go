@@ -11,6 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -129,8 +130,8 @@ type fates struct {
 	list []control.Fate
 }
 
-func (f *fates) observe(e Event) {
-	if x, ok := e.(Fate); ok && x.Group == "workers" {
+func (f *fates) observe(e monitor.Event) {
+	if x, ok := e.(monitor.Fate); ok && x.Group == "workers" {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.list = append(f.list, x.Fate)

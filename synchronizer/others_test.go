@@ -12,7 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -72,7 +72,7 @@ func search(t *testing.T, m *agent.Member) <-chan error {
 
 // awaitHeard waits until the synchronizer knows of a member of another group what
 // the test wants.
-func awaitHeard(t *testing.T, s *synchronizer.Synchronizer, name string, want func(*synccore.HeardMember) bool) synccore.HeardMember {
+func awaitHeard(t *testing.T, s *synchronizer.Synchronizer, name string, want func(*monitor.HeardMember) bool) monitor.HeardMember {
 	t.Helper()
 	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
 		status, err := s.Status(t.Context())
@@ -92,7 +92,7 @@ func awaitHeard(t *testing.T, s *synchronizer.Synchronizer, name string, want fu
 	}
 }
 
-func searching(m *synccore.HeardMember) bool { return slices.Contains(m.Regions, "search") }
+func searching(m *monitor.HeardMember) bool { return slices.Contains(m.Regions, "search") }
 
 // canceled waits until a region was cancelled, and returns the datum of the signal.
 func canceled(t *testing.T, result <-chan error) int64 {
@@ -110,9 +110,9 @@ func canceled(t *testing.T, result <-chan error) int64 {
 	return 0
 }
 
-func fateOf(group, target string, fate control.Fate) func(synchronizer.Event) bool {
-	return func(e synchronizer.Event) bool {
-		f, ok := e.(synchronizer.Fate)
+func fateOf(group, target string, fate control.Fate) func(monitor.Event) bool {
+	return func(e monitor.Event) bool {
+		f, ok := e.(monitor.Fate)
 		return ok && f.Group == group && f.Signal.Target == target && f.Fate == fate
 	}
 }
@@ -130,7 +130,7 @@ func TestSignalsToAnotherGroup(t *testing.T) {
 	w1, w2 := joinWorker(t, server.URL(), "w1"), joinWorker(t, server.URL(), "w2")
 	result := search(t, w1)
 	first := awaitHeard(t, a, "w1", searching)
-	awaitHeard(t, a, "w2", func(*synccore.HeardMember) bool { return true })
+	awaitHeard(t, a, "w2", func(*monitor.HeardMember) bool { return true })
 	set(t, one, state{N: 3})
 	if n := canceled(t, result); n != 3 {
 		t.Errorf("the signal carries %d, want the sum 3", n)

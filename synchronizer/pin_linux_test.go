@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -79,13 +80,13 @@ func (l *pinLeg) run(b *testing.B, pin bool) {
 		b.Fatal(err)
 	}
 	finished := make(chan struct{})
-	s, err := synchronizer.Start(b.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e synchronizer.Event) {
-		switch p, _ := e.(synchronizer.Program); p.Kind {
-		case synchronizer.ProgramStart:
+	s, err := synchronizer.Start(b.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e monitor.Event) {
+		switch p, _ := e.(monitor.ProgramEvent); p.Kind {
+		case monitor.ProgramStart:
 			l.mu.Lock()
 			l.ordered = time.Now()
 			l.mu.Unlock()
-		case synchronizer.ProgramFinish:
+		case monitor.ProgramFinish:
 			close(finished)
 		default:
 		}

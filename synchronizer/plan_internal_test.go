@@ -8,8 +8,8 @@ import (
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // TestWatchedPlan: what watchers are told of a plan fits into one message, however
@@ -26,9 +26,9 @@ func TestWatchedPlan(t *testing.T) {
 	for i := range 400 {
 		s.Loads = append(s.Loads, balance.Load{Name: strings.Repeat("l", 250) + strconv.Itoa(i), Node: "slow", Weight: 1 + float64(i%7)})
 	}
-	plan := Plan{synccore.Planned{Decision: control.Decision{Synchronizer: "g", Epoch: 1, Number: 1}, Epoch: 1, Index: 2, Plan: strategy.Plan(0, &s)}}
+	plan := monitor.Plan{Decision: control.Decision{Synchronizer: "g", Epoch: 1, Number: 1}, Epoch: 1, Index: 2, Plan: strategy.Plan(0, &s)}
 	whole := Object(plan)
-	moves, _ := whole["moves"].([]synccore.PlanMove)
+	moves, _ := whole["moves"].([]monitor.PlanMove)
 	if len(moves) != len(plan.Plan.Moves) || len(moves) <= maxPlanned {
 		t.Fatalf("%d moves of %d", len(moves), len(plan.Plan.Moves))
 	}

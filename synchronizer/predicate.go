@@ -8,14 +8,16 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 )
 
 // GlobalState is what the Judge of a [Predicate] is shown: states of all members
 // that certainly held at the same time. It may be read until the Judge returns.
-type GlobalState = synccore.GlobalState
+type GlobalState = monitor.GlobalState
 
 // Predicate is a predicate on global states that is written in Go. It stands
 // beside those of the configuration and fires by the same rules; the fields mean
@@ -29,7 +31,7 @@ type GlobalState = synccore.GlobalState
 // replays it gives the predicates again ([ReplayOptions]).
 type Predicate struct {
 	Name  string
-	Judge func(GlobalState) (truth predicates.Truth, reason string)
+	Judge func(monitor.GlobalState) (truth predicates.Truth, reason string)
 
 	For      time.Duration // it must certainly have held for so long; 0: not at all
 	Every    bool          // fire on every global state on which it is true
@@ -56,16 +58,16 @@ type Signal struct {
 
 // compiled gives the predicates the form that the machine takes, with what a panic
 // in one of them leads to.
-func compiled(all []Predicate, panicked func(name string, cause any)) []synccore.GoPredicate {
-	out := make([]synccore.GoPredicate, len(all))
+func compiled(all []Predicate, panicked func(name string, cause any)) []plan.GoPredicate {
+	out := make([]plan.GoPredicate, len(all))
 	for i := range all {
 		p := &all[i]
-		out[i] = synccore.GoPredicate{Name: p.Name, Judge: guarded(p, panicked), Predicate: synccore.Predicate{
+		out[i] = plan.GoPredicate{Name: p.Name, Judge: guarded(p, panicked), Predicate: config.Predicate{
 			For: p.For, Every: p.Every, Until: p.Until, Cooldown: p.Cooldown, Priority: p.Priority, Set: sorted(p.Set),
 		}}
 		for _, s := range p.Signals {
-			to := synccore.Target{Expr: s.To, Names: s.Members, Group: s.Group}
-			out[i].Signal = append(out[i].Signal, synccore.Signal{
+			to := config.Target{Expr: s.To, Names: s.Members, Group: s.Group}
+			out[i].Signal = append(out[i].Signal, config.Signal{
 				Name: s.Name, Kind: s.Kind.String(), Region: s.Region, To: to, Data: sorted(s.Data), Expires: s.Expires,
 			})
 		}
@@ -73,7 +75,7 @@ func compiled(all []Predicate, panicked func(name string, cause any)) []synccore
 	return out
 }
 
-func guarded(p *Predicate, panicked func(name string, cause any)) synccore.Judge {
+func guarded(p *Predicate, panicked func(name string, cause any)) monitor.Judge {
 	judge, name := p.Judge, p.Name
 	if judge == nil {
 		return nil

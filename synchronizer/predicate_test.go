@@ -10,12 +10,13 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // spread is true if the members' n differ by more than 5.
-func spread(g synchronizer.GlobalState) (predicates.Truth, string) {
+func spread(g monitor.GlobalState) (predicates.Truth, string) {
 	least, most := int64(1<<62), int64(-1<<62)
 	for i := range g.Len() {
 		n := g.Value(i, "n")
@@ -41,11 +42,11 @@ func TestGoPredicate(t *testing.T) {
 			{Name: "spread", Judge: spread, Signals: []synchronizer.Signal{{
 				Kind: control.Activate, Region: "work", To: "filter(members, .n > 5)", Data: map[string]string{"most": "max(map(members, .n))"},
 			}}},
-			{Name: "broken", Judge: func(g synchronizer.GlobalState) (predicates.Truth, string) {
+			{Name: "broken", Judge: func(g monitor.GlobalState) (predicates.Truth, string) {
 				g.Value(0, "nn")
 				return predicates.True, ""
 			}},
-			{Name: "seldom", Every: true, Cooldown: time.Hour, Judge: func(synchronizer.GlobalState) (predicates.Truth, string) {
+			{Name: "seldom", Every: true, Cooldown: time.Hour, Judge: func(monitor.GlobalState) (predicates.Truth, string) {
 				return predicates.True, ""
 			}},
 		},
@@ -55,14 +56,14 @@ func TestGoPredicate(t *testing.T) {
 	run(t, b, got)
 	set(t, a, state{N: 1})
 	set(t, b, state{N: 9})
-	about := func(predicate string) func(synchronizer.Event) bool {
-		return func(e synchronizer.Event) bool {
-			v, ok := e.(synchronizer.Verdict)
+	about := func(predicate string) func(monitor.Event) bool {
+		return func(e monitor.Event) bool {
+			v, ok := e.(monitor.Verdict)
 			return ok && v.Predicate == predicate
 		}
 	}
 	e, _ := w.await(t, 0, "verdict", about("spread"))
-	if v := e.(synchronizer.Verdict); !v.Fired || len(v.Witness) != 2 || v.Modality != "" {
+	if v := e.(monitor.Verdict); !v.Fired || len(v.Witness) != 2 || v.Modality != "" {
 		t.Errorf("%+v fired", v)
 	}
 	select {
@@ -75,13 +76,13 @@ func TestGoPredicate(t *testing.T) {
 	}
 	e, _ = w.await(t, 0, "verdict", about("broken"))
 	want := `the Judge panicked: the state has no field "nn": declared are idle, n`
-	if v := e.(synchronizer.Verdict); v.Truth != predicates.Unknown || v.Reason != want {
+	if v := e.(monitor.Verdict); v.Truth != predicates.Unknown || v.Reason != want {
 		t.Errorf("%v, %s\nwant unknown, %s", v.Truth, v.Reason, want)
 	}
 	_, next := w.await(t, 0, "firing", about("seldom"))
 	set(t, a, state{N: 2})
 	e, _ = w.await(t, next, "firing kept back", about("seldom"))
-	if v := e.(synchronizer.Verdict); v.Fired || v.Suppressed != 1 {
+	if v := e.(monitor.Verdict); v.Fired || v.Suppressed != 1 {
 		t.Errorf("within its cooldown: %+v", v)
 	}
 	if err := s.Close(); err != nil {
@@ -166,7 +167,7 @@ func TestGoPredicateReloadReplay(t *testing.T) {
 	set(t, a, state{N: 9})
 	set(t, a, state{N: 1})
 	e, _ := w.await(t, next, "firing after the reload", fired)
-	if v := e.(synchronizer.Verdict); v.Predicate != "spread" {
+	if v := e.(monitor.Verdict); v.Predicate != "spread" {
 		t.Errorf("%s fired", v.Predicate)
 	}
 	if err := s.Close(); err != nil {

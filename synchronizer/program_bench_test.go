@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -149,8 +150,8 @@ func benchRounds(b *testing.B, blocks int) {
 	ratio("spread/cold", r.spread, cold)
 }
 
-func (r *rounds) observe(e synchronizer.Event) {
-	p, ok := e.(synchronizer.Program)
+func (r *rounds) observe(e monitor.Event) {
+	p, ok := e.(monitor.ProgramEvent)
 	if !ok {
 		return
 	}
@@ -158,20 +159,20 @@ func (r *rounds) observe(e synchronizer.Event) {
 	defer r.mu.Unlock()
 	now := time.Now()
 	switch {
-	case p.Kind == synchronizer.ProgramStart && p.Name == "work" && r.started.IsZero():
+	case p.Kind == monitor.ProgramStart && p.Name == "work" && r.started.IsZero():
 		r.started = now
-	case p.Kind == synchronizer.ProgramCancel && r.decided.IsZero():
+	case p.Kind == monitor.ProgramCancel && r.decided.IsZero():
 		r.decided = now
-	case p.Kind == synchronizer.ProgramPass && p.Name == "short":
+	case p.Kind == monitor.ProgramPass && p.Name == "short":
 		r.join = append(r.join, now.Sub(r.ended))
 		r.start = append(r.start, r.ran.Sub(r.started))
 		r.started = time.Time{}
-	case p.Kind == synchronizer.ProgramPass && p.Name == "spread":
+	case p.Kind == monitor.ProgramPass && p.Name == "spread":
 		r.spread = append(r.spread, now.Sub(r.ended))
-	case p.Kind == synchronizer.ProgramPass && p.Name == "long":
+	case p.Kind == monitor.ProgramPass && p.Name == "long":
 		r.cancel = append(r.cancel, r.told.Sub(r.decided))
 		r.decided = time.Time{}
-	case p.Kind == synchronizer.ProgramFinish:
+	case p.Kind == monitor.ProgramFinish:
 		close(r.finished)
 	}
 }
@@ -253,8 +254,8 @@ program:
 		b.Fatal(err)
 	}
 	finished := make(chan struct{})
-	s, err := synchronizer.Start(b.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e synchronizer.Event) {
-		if p, ok := e.(synchronizer.Program); ok && p.Kind == synchronizer.ProgramFinish {
+	s, err := synchronizer.Start(b.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e monitor.Event) {
+		if p, ok := e.(monitor.ProgramEvent); ok && p.Kind == monitor.ProgramFinish {
 			close(finished)
 		}
 	}})

@@ -22,33 +22,34 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // programWatch keeps the events of a program.
 type programWatch struct {
 	mu       sync.Mutex
-	events   []synchronizer.Program
+	events   []monitor.ProgramEvent
 	s        *synchronizer.Synchronizer
-	finished chan synchronizer.Program
+	finished chan monitor.ProgramEvent
 }
 
-func watchProgram() *programWatch { return &programWatch{finished: make(chan synchronizer.Program, 1)} }
+func watchProgram() *programWatch { return &programWatch{finished: make(chan monitor.ProgramEvent, 1)} }
 
-func (w *programWatch) observe(e synchronizer.Event) {
-	p, ok := e.(synchronizer.Program)
+func (w *programWatch) observe(e monitor.Event) {
+	p, ok := e.(monitor.ProgramEvent)
 	if !ok {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.events = append(w.events, p)
-	if p.Kind == synchronizer.ProgramFinish {
+	if p.Kind == monitor.ProgramFinish {
 		w.finished <- p
 	}
 }
 
-func (w *programWatch) count(kind synchronizer.ProgramKind) int {
+func (w *programWatch) count(kind monitor.ProgramKind) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := 0
@@ -61,14 +62,14 @@ func (w *programWatch) count(kind synchronizer.ProgramKind) int {
 }
 
 // end waits for the end of the program.
-func (w *programWatch) end(t *testing.T) synchronizer.Program {
+func (w *programWatch) end(t *testing.T) monitor.ProgramEvent {
 	t.Helper()
 	select {
 	case p := <-w.finished:
 		return p
 	case <-time.After(time.Minute):
 		t.Fatal("the program does not end")
-		return synchronizer.Program{}
+		return monitor.ProgramEvent{}
 	}
 }
 
@@ -160,10 +161,10 @@ func TestProgramLoops(t *testing.T) {
 	if end.Outcome != program.Done || end.Result != "128" {
 		t.Fatalf("the program ended with %v, result %q, %s", end.Outcome, end.Result, end.Reason)
 	}
-	if n := w.count(synchronizer.ProgramStart); n != 1+7*5 {
+	if n := w.count(monitor.ProgramStart); n != 1+7*5 {
 		t.Errorf("%d blocks were started, and 36 are in the program", n)
 	}
-	if n := w.count(synchronizer.ProgramRefuse); n > 0 {
+	if n := w.count(monitor.ProgramRefuse); n > 0 {
 		t.Errorf("the interpreter refused %d inputs", n)
 	}
 }
@@ -236,10 +237,10 @@ program:
 			if end := w.end(t); end.Outcome != program.Failed || !strings.HasPrefix(end.Reason, want) {
 				t.Errorf("%v, %.200s; want %s", end.Outcome, end.Reason, want)
 			}
-			if n := w.count(synchronizer.ProgramStart); n != 2 {
+			if n := w.count(monitor.ProgramStart); n != 2 {
 				t.Errorf("%d starts, want 2", n)
 			}
-			if n := w.count(synchronizer.ProgramFail); n != 1 { // The second is told as the end.
+			if n := w.count(monitor.ProgramFail); n != 1 { // The second is told as the end.
 				t.Errorf("%d failed attempts were told, want 1", n)
 			}
 		})

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -21,7 +23,7 @@ type ReplayOptions struct {
 	Begin func(*Replayed)
 	// Observe is called with every event of the recorded run, at the wall clock's
 	// time of the recording host.
-	Observe func(at time.Time, e Event)
+	Observe func(at time.Time, e monitor.Event)
 	// Predicates are those written in Go that the recorded run had in its Options;
 	// without them its outputs are others. They judge for Changed, too.
 	Predicates []Predicate
@@ -141,7 +143,7 @@ type standings struct {
 
 // with is the plan with the predicates written in Go. A Judge that panics counts as
 // unknown, as it did in the run.
-func (o *ReplayOptions) with(plan *synccore.Plan) (*synccore.Plan, error) {
+func (o *ReplayOptions) with(plan *plan.Level) (*plan.Level, error) {
 	plan, err := plan.With(compiled(o.Predicates, func(string, any) {}))
 	if err != nil {
 		return nil, fmt.Errorf("ReplayOptions.Predicates: %w", err)
@@ -198,7 +200,7 @@ func (p *replay) step(rec *synccore.Record) {
 		}
 	}
 	if p.opt.Observe != nil {
-		events(&p.out, func(e Event) { p.opt.Observe(at, e) })
+		events(&p.out, func(e monitor.Event) { p.opt.Observe(at, e) })
 	}
 	if p.changed == nil {
 		return

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
@@ -20,7 +21,7 @@ type JournalFile interface {
 // and when all have ended, so has the program, as cancelled, for the reason. It does
 // not wait for that. It must not be called by the observer.
 func (s *Synchronizer) CancelProgram(reason string) error {
-	if s.core.Plan().Program() == nil {
+	if s.core.Plan().Program == nil {
 		return fmt.Errorf("synchronizer %q runs no program to cancel", s.name)
 	}
 	select {
@@ -42,7 +43,7 @@ var errAnotherProgram = errors.New("the journal is of another program, or the fi
 
 // takeUp steps a machine through the journal of a program, and leaves the file so
 // that more can be written.
-func takeUp(f JournalFile, plan *synccore.Plan) (*takenUp, error) {
+func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -50,7 +51,7 @@ func takeUp(f JournalFile, plan *synccore.Plan) (*takenUp, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case plan.Program() == nil || j.Plan.Program() == nil:
+	case plan.Program == nil || j.Plan.Program == nil:
 		return nil, errors.New("only a program can be taken up: start anew without Resume")
 	case j.Plan.Name != plan.Name:
 		return nil, errAnotherProgram
@@ -75,7 +76,7 @@ func takeUp(f JournalFile, plan *synccore.Plan) (*takenUp, error) {
 	if j.Stopped != "" {
 		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start anew", j.Stopped)
 	}
-	if t.core.Plan().Source().Hash() != plan.Source().Hash() { // After all reloads.
+	if t.core.Plan().Source.Hash() != plan.Source.Hash() { // After all reloads.
 		return nil, errAnotherProgram
 	}
 	if err := f.Truncate(j.Good()); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -57,7 +58,7 @@ func TestProgramIsTakenUp(t *testing.T) {
 	joinNode(t, server.URL(), "parts", "a", 2, blocks...)
 	joinNode(t, server.URL(), "parts", "b", 2, blocks...)
 	lives := 1
-	var end synchronizer.Program
+	var end monitor.ProgramEvent
 	for end.Kind == 0 {
 		seen := started.Load()
 		for started.Load() < seen+3 && len(w.finished) == 0 {

@@ -22,6 +22,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // Options say how a synchronizer runs. The zero value is ready to use.
@@ -37,7 +38,7 @@ type Options struct {
 	Logger *slog.Logger
 	// Observe is called with every event, on the synchronizer's goroutine: it
 	// must return soon and must not call Close.
-	Observe func(Event)
+	Observe func(monitor.Event)
 	// Conn is a connection to use instead of one of its own. It is neither closed
 	// nor altered; the URL is not used then.
 	Conn *nats.Conn
@@ -276,7 +277,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 		{s.subjects.Who(), bus.Limits{Messages: maxQuestions}, s.introduce},
 		{s.subjects.AskAll(name), bus.Limits{Messages: maxQuestions}, s.question},
 	}
-	if s.core.Plan().Program() != nil {
+	if s.core.Plan().Program != nil {
 		subscriptions = append(subscriptions, subscription{s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
 			if member, ok := s.subjects.ParseData(m.Subject); ok {
 				s.in.put(item{member: member, body: &m})

@@ -20,6 +20,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -49,13 +50,13 @@ type state struct {
 // watch collects a synchronizer's events.
 type watch struct {
 	mu     sync.Mutex
-	events []synchronizer.Event
+	events []monitor.Event
 	more   chan struct{}
 }
 
 func newWatch() *watch { return &watch{more: make(chan struct{}, 1)} }
 
-func (w *watch) observe(e synchronizer.Event) {
+func (w *watch) observe(e monitor.Event) {
 	w.mu.Lock()
 	w.events = append(w.events, e)
 	w.mu.Unlock()
@@ -67,7 +68,7 @@ func (w *watch) observe(e synchronizer.Event) {
 
 // await returns the first event from the given position on that the test wants,
 // and the position after it.
-func (w *watch) await(t *testing.T, from int, what string, want func(synchronizer.Event) bool) (synchronizer.Event, int) {
+func (w *watch) await(t *testing.T, from int, what string, want func(monitor.Event) bool) (monitor.Event, int) {
 	t.Helper()
 	limit := time.After(patience)
 	for {
@@ -88,13 +89,13 @@ func (w *watch) await(t *testing.T, from int, what string, want func(synchronize
 	}
 }
 
-func fired(e synchronizer.Event) bool {
-	v, ok := e.(synchronizer.Verdict)
+func fired(e monitor.Event) bool {
+	v, ok := e.(monitor.Verdict)
 	return ok && v.Fired
 }
 
-func applied(e synchronizer.Event) bool {
-	f, ok := e.(synchronizer.Fate)
+func applied(e monitor.Event) bool {
+	f, ok := e.(monitor.Fate)
 	return ok && f.Fate == control.Applied
 }
 
@@ -194,7 +195,7 @@ func TestDecidesAndTells(t *testing.T) {
 		t.Errorf("the signals carry %d and %d, want the sum 7 of the states that held together", x, y)
 	}
 	e, at := w.await(t, 0, "verdict", fired)
-	v := e.(synchronizer.Verdict)
+	v := e.(monitor.Verdict)
 	if v.Predicate != "all-idle" || len(v.Witness) != 2 || !v.Span.SameClock || v.Span.Certain() <= 0 {
 		t.Errorf("verdict %+v: want all-idle with a witness of two states on the same clock that lasted", v)
 	}
@@ -245,7 +246,7 @@ func TestClocksOfTheirOwn(t *testing.T) {
 		set(t, m, state{Idle: true, N: 1})
 	}
 	e, _ := w.await(t, 0, "verdict", fired)
-	if v := e.(synchronizer.Verdict); v.Span.SameClock || v.Bound < bound || v.Bound > 2*bound {
+	if v := e.(monitor.Verdict); v.Span.SameClock || v.Bound < bound || v.Bound > 2*bound {
 		t.Errorf("verdict of different clocks with bound %v, same clock %t: want a bound near %v", v.Bound, v.Span.SameClock, bound)
 	} else if v.Sources != "fixed (assumed)" {
 		t.Errorf("the bound rests on %q", v.Sources)
@@ -274,15 +275,15 @@ func TestMeasuredClocks(t *testing.T) {
 		}
 		set(t, m, state{Idle: true, N: 1})
 	}
-	e, _ := w.await(t, 0, "clock", func(e synchronizer.Event) bool {
-		_, ok := e.(synchronizer.Clock)
+	e, _ := w.await(t, 0, "clock", func(e monitor.Event) bool {
+		_, ok := e.(monitor.Clock)
 		return ok
 	})
-	if c := e.(synchronizer.Clock); c.Name != "true" || c.Quality.Status != clocksync.Synchronized {
+	if c := e.(monitor.Clock); c.Name != "true" || c.Quality.Status != clocksync.Synchronized {
 		t.Errorf("%+v", c)
 	}
 	e, _ = w.await(t, 0, "verdict", fired)
-	if v := e.(synchronizer.Verdict); v.Span.SameClock || v.Bound <= 0 || v.Sources != "peer" {
+	if v := e.(monitor.Verdict); v.Span.SameClock || v.Bound <= 0 || v.Sources != "peer" {
 		t.Errorf("same clock %t, bound %v, sources %q; want the bound that was measured", v.Span.SameClock, v.Bound, v.Sources)
 	}
 	if s.Stats().Pings < 8 {
@@ -316,7 +317,7 @@ func TestASynchronizerElsewhereTakesOver(t *testing.T) {
 	second := newWatch()
 	start(t, server.URL(), pair, synchronizer.Options{Observe: second.observe, SeparateClock: true})
 	e, at := second.await(t, 0, "verdict", fired)
-	if v := e.(synchronizer.Verdict); v.Span.SameClock || v.Bound <= 0 || v.Sources != "peer" {
+	if v := e.(monitor.Verdict); v.Span.SameClock || v.Bound <= 0 || v.Sources != "peer" {
 		t.Errorf("same clock %t, bound %v, sources %q; want the bound that was measured", v.Span.SameClock, v.Bound, v.Sources)
 	}
 	timeline := source.NewReference(source.OwnDomain(source.System()).Domain()).Timeline()
@@ -324,12 +325,12 @@ func TestASynchronizerElsewhereTakesOver(t *testing.T) {
 	second.mu.Lock()
 	for _, e := range second.events[:at] {
 		switch e := e.(type) {
-		case synchronizer.Clock:
+		case monitor.Clock:
 			if e.Quality.Timeline != timeline {
 				t.Errorf("%+v; want the timeline %q", e, timeline)
 			}
 			measured[e.Name] = e.Quality.Status == clocksync.Synchronized
-		case synchronizer.Rejection:
+		case monitor.Rejection:
 			refused = refused || e.From == "far" && strings.Contains(e.Reason, "stamps by the timeline")
 		}
 	}
@@ -386,16 +387,16 @@ func TestALostMemberIsNamedAndDropped(t *testing.T) {
 	total := region(t, a)
 	set(t, a, state{Idle: true, N: 1})
 	set(t, b, state{N: 2})
-	_, at := w.await(t, 0, "first epoch", func(e synchronizer.Event) bool {
-		epoch, ok := e.(synchronizer.Epoch)
+	_, at := w.await(t, 0, "first epoch", func(e monitor.Event) bool {
+		epoch, ok := e.(monitor.Epoch)
 		return ok && len(epoch.Members) == 2
 	})
 	nc.Close() // as if its process were killed
-	e, _ := w.await(t, at, "epoch without b", func(e synchronizer.Event) bool {
-		epoch, ok := e.(synchronizer.Epoch)
+	e, _ := w.await(t, at, "epoch without b", func(e monitor.Event) bool {
+		epoch, ok := e.(monitor.Epoch)
 		return ok && len(epoch.Dropped) > 0
 	})
-	epoch := e.(synchronizer.Epoch)
+	epoch := e.(monitor.Epoch)
 	if d := epoch.Dropped[0]; d.Name != "b" || d.Reason != "silent for 1s" || len(epoch.Members) != 1 {
 		t.Errorf("epoch %+v: want b dropped, silent for 1s", epoch)
 	}
@@ -414,7 +415,7 @@ func TestIdleMembersAreNotSilent(t *testing.T) {
 	a, b := join(t, server.URL(), "a"), join(t, server.URL(), "b")
 	set(t, a, state{N: 1})
 	set(t, b, state{N: 1})
-	_, at := w.await(t, 0, "epoch", func(e synchronizer.Event) bool { _, ok := e.(synchronizer.Epoch); return ok })
+	_, at := w.await(t, 0, "epoch", func(e monitor.Event) bool { _, ok := e.(monitor.Epoch); return ok })
 	time.Sleep(4 * time.Second) // several limits: what must not happen has no event to wait for
 	set(t, a, state{Idle: true, N: 1})
 	set(t, b, state{Idle: true, N: 1})
@@ -422,7 +423,7 @@ func TestIdleMembersAreNotSilent(t *testing.T) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.events[at:] {
-		if epoch, ok := e.(synchronizer.Epoch); ok {
+		if epoch, ok := e.(monitor.Epoch); ok {
 			t.Errorf("an idle member was dropped: %+v", epoch)
 		}
 	}
@@ -511,8 +512,8 @@ func TestMalformedFramesAreCountedAndHarmNobody(t *testing.T) {
 	set(t, b, state{Idle: true, N: 1})
 	receive(t, total)
 	for at, n := 0, 0; n < 3*len(frames); n++ {
-		_, at = w.await(t, at, "rejection", func(e synchronizer.Event) bool {
-			_, ok := e.(synchronizer.Rejection)
+		_, at = w.await(t, at, "rejection", func(e monitor.Event) bool {
+			_, ok := e.(monitor.Rejection)
 			return ok
 		})
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 )
 
@@ -41,7 +42,7 @@ type tally struct {
 	predicate map[string]int // the place of a predicate in decisions
 	decisions []uint64       // the last one is of all other predicates
 	signals   [control.Cancel + 1][control.Unconfirmed + 1]uint64
-	rejected  [len(synccore.Classes)]uint64
+	rejected  [len(monitor.Classes)]uint64
 	bodies    [wire.BodyFailure + 1][bodyRepeated + 1]uint64
 	bytes     [wire.BodyFailure + 1]uint64
 	counts    synccore.Counts
@@ -131,7 +132,7 @@ type watched struct {
 	truths                      [predicates.True + 1]metric.MeasurementOption
 	decisions                   []metric.MeasurementOption
 	signals                     [control.Cancel + 1][control.Unconfirmed + 1]metric.MeasurementOption
-	rejected                    [len(synccore.Classes)]metric.MeasurementOption
+	rejected                    [len(monitor.Classes)]metric.MeasurementOption
 	exact                       metric.MeasurementOption
 	clocks                      [clocksync.Untrusted + 1]metric.MeasurementOption
 	strategies                  []metric.MeasurementOption
@@ -168,7 +169,7 @@ func (s *Synchronizer) watched() *watched {
 			w.signals[kind][fate] = with(attribute.String("kind", kind.String()), attribute.String("fate", fate.String()))
 		}
 	}
-	for _, class := range synccore.Classes {
+	for _, class := range monitor.Classes {
 		w.rejected[class] = word("reason", class.String())
 	}
 	for status := range w.clocks {
@@ -177,7 +178,7 @@ func (s *Synchronizer) watched() *watched {
 	for _, strategy := range balance.Names {
 		w.strategies = append(w.strategies, word("strategy", strategy))
 	}
-	if w.program = s.core.Plan().Program() != nil; w.program {
+	if w.program = s.core.Plan().Program != nil; w.program {
 		for _, event := range runEvents {
 			w.runs = append(w.runs, word("event", event))
 		}
@@ -355,14 +356,14 @@ func (l *loop) measure(began clocksync.Instant) {
 }
 
 // classOf is the class of a frame that cannot be read.
-func classOf(err error) synccore.Class {
+func classOf(err error) monitor.Class {
 	switch {
 	case errors.Is(err, wire.ErrVersion):
-		return synccore.ClassVersion
+		return monitor.ClassVersion
 	case errors.Is(err, wire.ErrSchema):
-		return synccore.ClassSchema
+		return monitor.ClassSchema
 	}
-	return synccore.ClassFrame
+	return monitor.ClassFrame
 }
 
 // stuckAfter is how long messages may wait for a step before the synchronizer is

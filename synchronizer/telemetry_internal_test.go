@@ -14,9 +14,9 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -31,7 +31,7 @@ type crowd struct {
 	codec    *wire.BatchCodec
 }
 
-func config(members, rules int) string {
+func configText(members, rules int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "synchronizers:\n  gsync:\n    members: {group: g, count: %d}\n    silence: {after: 1h, then: drop}\n    state: {n: int}\n    predicates:\n", members)
 	for i := range rules {
@@ -166,7 +166,7 @@ func series(tb testing.TB, m metricdata.Metrics, see func(key, value string)) in
 func TestSeries(t *testing.T) {
 	const members = 1000
 	reader := metric.NewManualReader()
-	c := newCrowd(t, config(members, predicatesNamed+7), Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+	c := newCrowd(t, configText(members, predicatesNamed+7), Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
 	now := c.s.opt.now()
 	for i := range members {
 		name := fmt.Sprintf("w%d", i)
@@ -249,10 +249,10 @@ func (c *crowd) steps(n int) func() {
 
 // TestMetersAllocateNothing repeats what a step with a verdict does for metrics.
 func TestMetersAllocateNothing(t *testing.T) {
-	c := newCrowd(t, config(1, 1), Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))})
+	c := newCrowd(t, configText(1, 1), Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))})
 	l := c.drive()
-	l.output.Verdicts = []synccore.Verdict{{Predicate: "p0", Truth: predicates.True, Fired: true, Heard: l.opt.now()}}
-	l.output.Rejected = []synccore.Rejection{{Class: synccore.ClassOrder}}
+	l.output.Verdicts = []monitor.Verdict{{Predicate: "p0", Truth: predicates.True, Fired: true, Heard: l.opt.now()}}
+	l.output.Rejected = []monitor.Rejection{{Class: monitor.ClassOrder}}
 	n := testing.AllocsPerRun(1000, func() {
 		l.arrived, l.now = c.s.arrival(), l.opt.now()
 		l.countStep()
@@ -277,7 +277,7 @@ func BenchmarkReceive(b *testing.B) {
 			if provider != nil {
 				opt.MeterProvider = provider
 			}
-			step := newCrowd(b, config(1, 1), opt).steps(b.N)
+			step := newCrowd(b, configText(1, 1), opt).steps(b.N)
 			b.ReportAllocs()
 			b.ResetTimer()
 			for range b.N {
@@ -288,7 +288,7 @@ func BenchmarkReceive(b *testing.B) {
 }
 
 func TestReadiness(t *testing.T) {
-	c := newCrowd(t, config(2, 1), Options{})
+	c := newCrowd(t, configText(2, 1), Options{})
 	state := func() string {
 		var b strings.Builder
 		for _, r := range c.s.Readiness() {
@@ -350,7 +350,7 @@ func TestAStuckLoop(t *testing.T) {
 		return at
 	}
 	hang, hangs := make(chan struct{}), make(chan struct{}, 100)
-	c := newCrowd(t, config(1, 1), Options{now: clock, Observe: func(Event) {
+	c := newCrowd(t, configText(1, 1), Options{now: clock, Observe: func(monitor.Event) {
 		hangs <- struct{}{}
 		<-hang
 	}})
@@ -374,7 +374,7 @@ func TestAFloodOfRefusals(t *testing.T) {
 	const flood = 5000
 	var out bytes.Buffer
 	reader := metric.NewManualReader()
-	c := newCrowd(t, config(1, 1), Options{
+	c := newCrowd(t, configText(1, 1), Options{
 		Logger:        slog.New(slog.NewTextHandler(&out, nil)),
 		MeterProvider: metric.NewMeterProvider(metric.WithReader(reader)),
 	})

@@ -7,6 +7,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // spans traces the decisions of a loop. A nil *spans traces nothing.
@@ -54,7 +55,7 @@ func (s *spans) begin(out *synccore.Output) {
 	}
 }
 
-func (s *spans) decision(v *synccore.Verdict) *telemetry.Decision {
+func (s *spans) decision(v *monitor.Verdict) *telemetry.Decision {
 	d := &telemetry.Decision{
 		Number: v.Decision.Number, Name: v.Decision.String(), Synchronizer: v.Decision.Synchronizer, Predicate: v.Predicate,
 		Epoch: v.Epoch, State: v.Index, SameClock: v.Span.SameClock, Bound: v.Bound,

@@ -16,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -102,7 +103,7 @@ func TestThreadBlocks(t *testing.T) {
 	if end.Outcome != program.Done || end.Result != "[3,2,1]" {
 		t.Errorf("%v, %s, %s", end.Outcome, end.Result, end.Reason)
 	}
-	if n := w.count(synchronizer.ProgramRefuse); n > 0 {
+	if n := w.count(monitor.ProgramRefuse); n > 0 {
 		t.Errorf("the interpreter refused %d inputs", n)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // TestBalanceRecordAndReplay draws a run, writes it down, and gets the same table
@@ -56,9 +56,9 @@ func TestDocumentedPlan(t *testing.T) {
 func TestBalanceTexts(t *testing.T) {
 	plan := planned(1)
 	last := plan.Status()
-	b := synccore.BalanceStatus{
+	b := monitor.BalanceStatus{
 		Strategy: "pegasus", Looks: 9, Quiet: 7, Plans: 2, Moves: 1, Flights: 1, Last: &last,
-		UnderWay: []synccore.FlightStatus{{Load: "1", From: "w1", To: "w2", Weight: 2, Decision: "gsync/2/9", Ago: 0.25, Phase: "sent"}},
+		UnderWay: []monitor.FlightStatus{{Load: "1", From: "w1", To: "w2", Weight: 2, Decision: "gsync/2/9", Ago: 0.25, Phase: "sent"}},
 	}
 	const want = `pegasus: 9 looks, 7 in balance, 2 plans, 1 move; 1 load under way; last plan: imbalance: availability 2 of w2 is more than 1.5 x 0.25 of w1
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 )
 
 const configHelp = `config shows what a configuration comes to, and describes its form.
@@ -42,7 +42,7 @@ other is not in it: check tells.`,
 		Example: "  pegasus config schema > pegasus.schema.json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := cmd.OutOrStdout().Write(synccore.JSONSchema())
+			_, err := cmd.OutOrStdout().Write(configfile.JSONSchema())
 			return fail(err)
 		},
 	})
@@ -64,7 +64,7 @@ func showConfig(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return fail(fmt.Errorf("configuration: %w", err))
 	}
-	shown, err := synccore.Show(args[0], src)
+	shown, err := configfile.Show(args[0], src)
 	if err != nil {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
 		return errTold

@@ -13,7 +13,7 @@ import (
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -25,37 +25,37 @@ func span(d time.Duration) scgs.Span {
 }
 
 // fired is the verdict of a predicate that fired on the given witness.
-func fired(s scgs.Span, witness ...synccore.Part) synchronizer.Verdict {
+func fired(s scgs.Span, witness ...monitor.Part) monitor.Verdict {
 	bound, sources := 2*time.Millisecond, "peer"
 	if s.SameClock {
 		bound, sources = 0, ""
 	}
-	return synchronizer.Verdict{Verdict: synccore.Verdict{
+	return monitor.Verdict{
 		Predicate: "overload", Truth: predicates.True, Fired: true,
 		Decision: control.Decision{Synchronizer: "gsync", Term: 9, Epoch: 2, Number: 17},
 		Epoch:    2, Index: 40, Span: s, Witness: witness, Bound: bound, Sources: sources,
-	}}
+	}
 }
 
 // possibly is the verdict of a predicate of that modality that fired after its
 // cooldown.
-func possibly(witness ...synccore.Part) synchronizer.Verdict {
+func possibly(witness ...monitor.Part) monitor.Verdict {
 	v := fired(scgs.Span{}, witness...)
 	v.Modality, v.Suppressed = "possibly", 3
 	return v
 }
 
 // part is a state whose fields are named a, b and so on.
-func part(name string, row ...scgs.Value) synccore.Part {
-	p := synccore.Part{Name: name, Row: row}
+func part(name string, row ...scgs.Value) monitor.Part {
+	p := monitor.Part{Name: name, Row: row}
 	for i, v := range row {
 		p.Fields = append(p.Fields, scgs.Field{Name: string(rune('a' + i)), Type: v.Type()})
 	}
 	return p
 }
 
-func epoch(number uint64, members, joined []string) synchronizer.Epoch {
-	return synchronizer.Epoch{Epoch: synccore.Epoch{Epoch: number, Members: members, Joined: joined}}
+func epoch(number uint64, members, joined []string) monitor.Epoch {
+	return monitor.Epoch{Epoch: number, Members: members, Joined: joined}
 }
 
 func names(n int) []string {
@@ -66,22 +66,22 @@ func names(n int) []string {
 	return list
 }
 
-func fate(f control.Fate, detail string) synchronizer.Fate {
-	return synchronizer.Fate{FateEvent: synccore.FateEvent{Fate: f, Detail: detail, Signal: &control.Signal{
+func fate(f control.Fate, detail string) monitor.Fate {
+	return monitor.Fate{Fate: f, Detail: detail, Signal: &control.Signal{
 		Decision: control.Decision{Synchronizer: "gsync", Term: 9, Epoch: 2, Number: 17},
 		Name:     "shed", Predicate: "overload", Kind: control.Activate, Target: "w1", Region: "search", Entry: 3,
-	}}}
+	}}
 }
 
-func ofGroup(group string, f synchronizer.Fate) synchronizer.Fate {
+func ofGroup(group string, f monitor.Fate) monitor.Fate {
 	f.Group = group
 	return f
 }
 
 // everyEvent is each kind of entry, with what can be special about it.
 func everyEvent() map[string]any {
-	rejection := synchronizer.Rejection{Rejection: synccore.Rejection{From: "w9", Reason: "member \"w9\" is one too many"}}
-	unknown := synccore.Part{Name: "w2", State: scgs.Part{Unknown: true}}
+	rejection := monitor.Rejection{From: "w9", Reason: "member \"w9\" is one too many"}
+	unknown := monitor.Part{Name: "w2", State: scgs.Part{Unknown: true}}
 	return map[string]any{
 		"ready": ready{url: "nats://127.0.0.1:4222", tenant: "default", levels: []synchronizer.Level{
 			{Name: "gsync", Group: "workers", Count: 3, Predicates: []string{"all-idle", "overload"}},
@@ -100,25 +100,25 @@ func everyEvent() map[string]any {
 		"fired-unknown":   fired(scgs.Span{HasCore: true, CoreFrom: 1, CoreTo: 901}, part("w1", scgs.DurationValue(time.Second), scgs.Value{}, scgs.StringValue("a\nb")), unknown),
 		"fired-no-core":   fired(scgs.Span{}, part("w1")),
 		"fired-possibly":  possibly(part("w1"), part("w2")),
-		"verdict-kept":    synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.True, Suppressed: 1, Epoch: 2, Index: 41}},
-		"verdict-false":   synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.False, Epoch: 2, Index: 41}},
-		"verdict-unknown": synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.Unknown, Reason: "w2 is unknown", Epoch: 2, Index: 42, Partial: true}},
+		"verdict-kept":    monitor.Verdict{Predicate: "overload", Truth: predicates.True, Suppressed: 1, Epoch: 2, Index: 41},
+		"verdict-false":   monitor.Verdict{Predicate: "overload", Truth: predicates.False, Epoch: 2, Index: 41},
+		"verdict-unknown": monitor.Verdict{Predicate: "overload", Truth: predicates.Unknown, Reason: "w2 is unknown", Epoch: 2, Index: 42, Partial: true},
 		"signal-applied":  fate(control.Applied, ""),
 		"signal-group":    ofGroup("helpers", fate(control.Unconfirmed, "the target is gone")),
 		"signal-refused":  fate(control.Refused, "handler: \x1b[2J\nfailed"),
-		"clock": synchronizer.Clock{Clock: synccore.Clock{Name: "w1", Quality: clocksync.Quality{
+		"clock": monitor.Clock{Name: "w1", Quality: clocksync.Quality{
 			Source: "peer", Unverified: true, Timeline: "boot-7", Status: clocksync.Synchronized,
-		}}},
-		"clock-lost":   synchronizer.Clock{Clock: synccore.Clock{Name: "w1", Quality: clocksync.Quality{Source: "ntp", Timeline: clocksync.UTC, Status: clocksync.Untrusted}}},
+		}},
+		"clock-lost":   monitor.Clock{Name: "w1", Quality: clocksync.Quality{Source: "ntp", Timeline: clocksync.UTC, Status: clocksync.Untrusted}},
 		"refused":      refusal{rejection, false},
 		"refused-last": refusal{rejection, true},
 		"notice":       notice{"the NATS server is back"},
 		"skipped":      skipped(12),
 		"skipped-one":  skipped(1),
-		"reloaded": synchronizer.Reloaded{Reload: synccore.Reload{
+		"reloaded": monitor.Reload{
 			Config: "pegasus.yaml", Changes: []string{"predicate quiet is new", "silence: from 3s, drop to 2s, block"},
-		}},
-		"reloaded-same":  synchronizer.Reloaded{Reload: synccore.Reload{Config: "pegasus.yaml"}},
+		},
+		"reloaded-same":  monitor.Reload{Config: "pegasus.yaml"},
 		"reload-refused": kept{"a: one\nb: two"},
 		"difference": difference{synchronizer.Difference{
 			Line: 17, Epoch: 2, Predicate: "overload",
@@ -143,7 +143,7 @@ func everyEvent() map[string]any {
 }
 
 // planned is a plan of three loads on the slower of two members, with so many moves.
-func planned(moves int) synchronizer.Plan {
+func planned(moves int) monitor.Plan {
 	set := balance.Default()
 	set.Moves = max(1, moves)
 	strategy, err := balance.New(set)
@@ -154,11 +154,11 @@ func planned(moves int) synchronizer.Plan {
 	for i := range 3 {
 		s.Loads = append(s.Loads, balance.Load{Name: strconv.Itoa(i + 1), Node: "w1", Weight: 2, Running: moves == 0})
 	}
-	one := synccore.Planned{Epoch: 2, Index: 41, Partial: true, Plan: strategy.Plan(0, &s)}
+	one := monitor.Plan{Epoch: 2, Index: 41, Partial: true, Plan: strategy.Plan(0, &s)}
 	if moves > 0 {
 		one.Decision = control.Decision{Synchronizer: "gsync", Epoch: 2, Number: 9}
 	}
-	return synchronizer.Plan{Planned: one}
+	return one
 }
 
 // TestEntries compares each entry as text and as JSON with testdata/entries.
@@ -187,14 +187,14 @@ func TestEntries(t *testing.T) {
 func TestWatcher(t *testing.T) {
 	f := newFeed(nil, text)
 	w := &watcher{name: "gsync", feed: f}
-	quiet := synchronizer.Verdict{Verdict: synccore.Verdict{Predicate: "overload", Truth: predicates.False}}
+	quiet := monitor.Verdict{Predicate: "overload", Truth: predicates.False}
 	gone := epoch(2, names(1), nil)
-	gone.Dropped = []synccore.Dropped{{Name: "w2", Reason: "left"}}
-	for _, e := range []synchronizer.Event{
+	gone.Dropped = []monitor.Dropped{{Name: "w2", Reason: "left"}}
+	for _, e := range []monitor.Event{
 		epoch(1, names(2), names(2)), quiet, gone,
 		gone, // The same epoch again: a member left that never was in it.
-		synchronizer.Rejection{},
-		synchronizer.Rejection{},
+		monitor.Rejection{},
+		monitor.Rejection{},
 		fate(control.Applied, ""), fired(span(1)),
 	} {
 		w.observe(e)
@@ -205,7 +205,7 @@ func TestWatcher(t *testing.T) {
 	}
 	w.verbose = true
 	w.observe(quiet)
-	w.observe(synchronizer.Rejection{})
+	w.observe(monitor.Rejection{})
 	if got := kinds(f); got != "Verdict refusal" {
 		t.Errorf("with -v: %s", got)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -32,7 +33,7 @@ type (
 	lost struct{ member, reason string }
 	// refusal is an input that was refused; more are not told where last is set.
 	refusal struct {
-		synchronizer.Rejection
+		monitor.Rejection
 		last bool
 	}
 	// notice is what a synchronizer logs.
@@ -171,33 +172,33 @@ type watcher struct {
 
 func (w *watcher) put(event any) { w.feed.put(entry{time.Now(), w.name, event}) }
 
-func (w *watcher) observe(e synchronizer.Event) {
+func (w *watcher) observe(e monitor.Event) {
 	switch e := e.(type) {
-	case synchronizer.Epoch:
+	case monitor.Epoch:
 		for _, d := range e.Dropped {
 			w.put(lost{d.Name, d.Reason})
 		}
-		if e.Epoch.Epoch != w.epoch {
-			w.epoch = e.Epoch.Epoch
+		if e.Epoch != w.epoch {
+			w.epoch = e.Epoch
 			w.put(e)
 		}
-	case synchronizer.Verdict:
+	case monitor.Verdict:
 		if e.Fired || w.verbose {
 			w.put(e)
 		}
-	case synchronizer.Program:
+	case monitor.ProgramEvent:
 		w.put(e)
-	case synchronizer.Plan:
+	case monitor.Plan:
 		if len(e.Plan.Moves) > 0 || w.verbose {
 			w.put(e)
 		}
-	case synchronizer.Fate:
+	case monitor.Fate:
 		if e.Signal.Predicate != wire.ProgramSignals || w.verbose {
 			w.put(e)
 		}
-	case synchronizer.Clock, synchronizer.Reloaded:
+	case monitor.Clock, monitor.Reload:
 		w.put(e)
-	case synchronizer.Rejection:
+	case monitor.Rejection:
 		if w.verbose || !w.refused {
 			w.put(refusal{e, !w.verbose})
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -32,9 +33,9 @@ func eventFields(event any) fields {
 		return readyFields(&e)
 	case refusal:
 		return synchronizer.Object(e.Rejection)
-	case synchronizer.Program:
+	case monitor.ProgramEvent:
 		return programFields(&e)
-	case synchronizer.Event:
+	case monitor.Event:
 		return synchronizer.Object(e)
 	case lost:
 		return fields{"event": "lost", "member": e.member, "reason": e.reason}

@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // metricRow is the line of a metric in docs/operations.md.
@@ -54,7 +54,7 @@ func TestOperationsPage(t *testing.T) {
 			t.Errorf("docs/operations.md lacks the fate %v", f)
 		}
 	}
-	for _, c := range synccore.Classes {
+	for _, c := range monitor.Classes {
 		if !strings.Contains(page, "| `"+c.String()+"` |") {
 			t.Errorf("docs/operations.md lacks the class %v", c)
 		}

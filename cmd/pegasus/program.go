@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 )
 
 const programHelp = `program works on program files: the outer flow of a distributed program, with
@@ -39,7 +39,7 @@ func newProgram() *cobra.Command {
 const maxProgramBytes = 1<<20 + 1
 
 // loadProgram reads a program file. The error tells every fault.
-func loadProgram(path string) (*synccore.ProgramFile, error) {
+func loadProgram(path string) (*configfile.ProgramFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, fmt.Errorf("program: %w: give the path of a YAML file", err)
@@ -49,7 +49,7 @@ func loadProgram(path string) (*synccore.ProgramFile, error) {
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
-	return synccore.ParseProgram(path, src)
+	return configfile.ParseProgram(path, src)
 }
 
 // openProgram is loadProgram for one file; its faults are told here. To be run it has

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -137,7 +138,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 	defer stop()
 	r := programRun{
 		flags: f, file: path, level: cfg.Levels()[0], feed: newFeed(cmd.OutOrStdout(), rendering(f.json)),
-		ended:    make(chan synchronizer.Program, 1),
+		ended:    make(chan monitor.ProgramEvent, 1),
 		journals: journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
 	}
 	return fail(r.run(ctx, cfg, url, cfg.Program().Program().Name))
@@ -149,7 +150,7 @@ type programRun struct {
 	file     string
 	level    synchronizer.Level
 	feed     *feed
-	ended    chan synchronizer.Program
+	ended    chan monitor.ProgramEvent
 	journals journals
 }
 
@@ -159,8 +160,8 @@ func (r *programRun) run(ctx context.Context, cfg *synchronizer.Config, url addr
 	w := &watcher{name: r.level.Name, feed: r.feed, verbose: r.flags.verbose}
 	opt := synchronizer.Options{
 		Tenant: r.flags.tenant, Logger: w.logger(), Name: r.level.Name, JournalLimit: r.journals.limit,
-		Observe: func(e synchronizer.Event) {
-			if p, ok := e.(synchronizer.Program); ok && p.Kind == synchronizer.ProgramFinish {
+		Observe: func(e monitor.Event) {
+			if p, ok := e.(monitor.ProgramEvent); ok && p.Kind == monitor.ProgramFinish {
 				r.ended <- p
 				return
 			}
@@ -228,7 +229,7 @@ func (r *programRun) reload(s *synchronizer.Synchronizer) {
 
 // outcome tells how the program has ended: nil if it is done. Of all that is told this
 // is never left out.
-func (r *programRun) outcome(ctx context.Context, p *synchronizer.Program) error {
+func (r *programRun) outcome(ctx context.Context, p *monitor.ProgramEvent) error {
 	r.feed.await(ctx, entry{time.Now(), r.level.Name, *p})
 	if p.Outcome == program.Done {
 		return nil
@@ -240,7 +241,7 @@ func (r *programRun) outcome(ctx context.Context, p *synchronizer.Program) error
 }
 
 // subject names a construct: what it is, its name, and which replica.
-func subject(e *synchronizer.Program) string {
+func subject(e *monitor.ProgramEvent) string {
 	var text strings.Builder
 	text.WriteString(e.Construct)
 	if e.Name != "" {
@@ -253,21 +254,21 @@ func subject(e *synchronizer.Program) string {
 }
 
 // blockText names a run of a block and where it is.
-func blockText(e *synchronizer.Program) string {
+func blockText(e *monitor.ProgramEvent) string {
 	return fmt.Sprintf("%s (%v) on %s", subject(e), e.Block, e.Processor)
 }
 
-func programText(e *synchronizer.Program) string {
+func programText(e *monitor.ProgramEvent) string {
 	because := ""
 	if e.Reason != "" {
 		because = ": " + e.Reason
 	}
 	switch e.Kind {
-	case synchronizer.ProgramStart:
+	case monitor.ProgramStart:
 		return "start " + blockText(e)
-	case synchronizer.ProgramCancel:
+	case monitor.ProgramCancel:
 		return "cancel " + blockText(e) + because
-	case synchronizer.ProgramPass:
+	case monitor.ProgramPass:
 		text := "passed " + subject(e)
 		if e.Predicate != "" {
 			text += " by " + e.Predicate
@@ -276,27 +277,27 @@ func programText(e *synchronizer.Program) string {
 			text += fmt.Sprintf(", branch %d", e.Branch)
 		}
 		return text + fmt.Sprintf(" (decision %v)", e.Decision)
-	case synchronizer.ProgramSignal:
+	case monitor.ProgramSignal:
 		return fmt.Sprintf("%s has signalled to %s (decision %v)", e.Predicate, blockText(e), e.Decision)
-	case synchronizer.ProgramEnd:
+	case monitor.ProgramEnd:
 		return fmt.Sprintf("%s is %v", subject(e), e.Outcome) + because
-	case synchronizer.ProgramFail:
+	case monitor.ProgramFail:
 		return "failed " + blockText(e) + because
-	case synchronizer.ProgramLost:
+	case monitor.ProgramLost:
 		return "lost " + blockText(e) + because
-	case synchronizer.ProgramFinish:
+	case monitor.ProgramFinish:
 		if e.Result != "" {
 			return fmt.Sprintf("the program is %v: %s", e.Outcome, e.Result)
 		}
 		return fmt.Sprintf("the program is %v", e.Outcome) + because
-	case synchronizer.ProgramRefuse:
+	case monitor.ProgramRefuse:
 		return "the program's interpreter refuses " + strings.TrimPrefix(because, ": ")
 	}
 	panic(fmt.Sprintf("pegasus: no text for event %d of a program", e.Kind))
 }
 
 // programFields is the object of an event with the whole of a result.
-func programFields(e *synchronizer.Program) fields {
+func programFields(e *monitor.ProgramEvent) fields {
 	o := fields(synchronizer.Object(*e))
 	if e.Result != "" {
 		o["result"] = e.Result

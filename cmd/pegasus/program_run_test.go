@@ -10,7 +10,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 const pairProgram = `
@@ -243,9 +243,9 @@ func TestProgramFromAPipe(t *testing.T) {
 
 // TestProgramWaits: show tells what waits, and for what.
 func TestProgramWaits(t *testing.T) {
-	text := programStatusText(&synccore.ProgramStatus{
+	text := programStatusText(&monitor.ProgramStatus{
 		Name: "p", Outcome: "running", WaitsMore: 3,
-		Waits: []synccore.WaitStatus{
+		Waits: []monitor.WaitStatus{
 			{Path: "body.seq[0].par", Name: "b", Replica: "2.1", For: "nodes labelled gpu: 0 of 1 are there"},
 			{Path: "body.seq[1]", Name: "if", For: "s.p, which is unknown"},
 		},

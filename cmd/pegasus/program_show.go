@@ -9,9 +9,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/internal/bus"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/synchronizer"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 const programShowHelp = `show tells where a program stands that runs: each block that was started, how
@@ -37,7 +36,7 @@ func newProgramShow() *cobra.Command {
 			}
 			defer l.close() //nolint:errcheck // All answers are there.
 			out, found := teller{cmd.OutOrStdout(), nil}, false
-			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *synchronizer.Status) {
+			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *monitor.Status) {
 				switch {
 				case s.Program == nil:
 					return
@@ -59,7 +58,7 @@ func newProgramShow() *cobra.Command {
 	return cmd
 }
 
-func programStatusText(s *synccore.ProgramStatus) string {
+func programStatusText(s *monitor.ProgramStatus) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "program %s is %s", s.Name, s.Outcome)
 	if s.Reason != "" {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -110,7 +111,7 @@ func (f *replayFlags) file(ctx context.Context, file string, cfg *synchronizer.C
 	w := &watcher{feed: out, verbose: f.verbose}
 	opt := synchronizer.ReplayOptions{Changed: cfg}
 	tell := cfg == nil || f.verbose
-	opt.Observe = func(at time.Time, e synchronizer.Event) {
+	opt.Observe = func(at time.Time, e monitor.Event) {
 		if out.at = at; tell {
 			w.observe(e)
 		}

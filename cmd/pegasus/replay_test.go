@@ -14,6 +14,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -79,7 +80,7 @@ func recordIdle(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plans, err := synccore.Parse(goodConfig, src)
+	plans, err := configfile.Parse(goodConfig, src)
 	if err != nil {
 		t.Fatal(err)
 	}

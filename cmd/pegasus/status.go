@@ -16,9 +16,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/internal/bus"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/synchronizer"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 const statusHelp = `status tells where the synchronizers of a run stand: the epoch and its global
@@ -49,7 +48,7 @@ func newStatus() *cobra.Command {
 			defer l.close() //nolint:errcheck // All answers are there.
 			first := true
 			out := teller{cmd.OutOrStdout(), nil}
-			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *synchronizer.Status) {
+			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *monitor.Status) {
 				if f.json {
 					out.object(s)
 					return
@@ -96,7 +95,7 @@ func (p *teller) or(err error) error {
 }
 
 // statusText is a status for people.
-func statusText(s *synchronizer.Status) string {
+func statusText(s *monitor.Status) string {
 	var b strings.Builder
 	epoch := fmt.Sprintf("epoch %d", s.Epoch)
 	if s.Epoch == 0 {
@@ -128,14 +127,14 @@ func termText(term uint64) string {
 	return time.Unix(0, int64(min(term, 1<<62))).UTC().Format("2006-01-02T15:04:05Z") //nolint:gosec // It is bounded.
 }
 
-func globalStateText(g *synccore.StateStatus) string {
+func globalStateText(g *monitor.StateStatus) string {
 	if g == nil {
 		return "no global state yet"
 	}
 	return fmt.Sprintf("global state %d of epoch %d: %s", g.Index, g.Epoch, heldText(g))
 }
 
-func heldText(g *synccore.StateStatus) string {
+func heldText(g *monitor.StateStatus) string {
 	text := "in force"
 	if !g.InForce {
 		text = "over, and the next one is not certain yet"
@@ -178,7 +177,7 @@ func tabulate(rows [][]string) string {
 	return strings.Join(lines, "")
 }
 
-func membersTable(members []synccore.MemberStatus) string {
+func membersTable(members []monitor.MemberStatus) string {
 	if len(members) == 0 {
 		return "no members\n"
 	}
@@ -198,7 +197,7 @@ func membersTable(members []synccore.MemberStatus) string {
 }
 
 // groupText tells whom signals to another group could reach.
-func groupText(g *synccore.GroupStatus) string {
+func groupText(g *monitor.GroupStatus) string {
 	regions := map[string]int{}
 	for i := range g.Members {
 		for _, name := range g.Members[i].Regions {
@@ -212,7 +211,7 @@ func groupText(g *synccore.GroupStatus) string {
 	return fmt.Sprintf("group     %s: %s\n", g.Group, strings.Join(parts, ", "))
 }
 
-func heardText(m *synccore.MemberStatus) string {
+func heardText(m *monitor.MemberStatus) string {
 	text := secondsText(m.Heard) + " ago"
 	if m.Silent {
 		text = "silent for " + secondsText(m.Heard)
@@ -220,7 +219,7 @@ func heardText(m *synccore.MemberStatus) string {
 	return text
 }
 
-func clockName(c *synccore.ClockStatus) string {
+func clockName(c *monitor.ClockStatus) string {
 	if c.Source == "" || c.Status == "exact" || c.Status == "local" {
 		return c.Status
 	}
@@ -237,19 +236,19 @@ func boundText(bound *float64) string {
 	return "±" + secondsText(*bound)
 }
 
-func stateText(m *synccore.MemberStatus) string {
+func stateText(m *monitor.MemberStatus) string {
 	switch {
 	case m.Why != "":
 		return m.Why
 	case m.Unknown:
 		return "unknown"
-	case m.Standing == synccore.Mute:
+	case m.Standing == monitor.Mute:
 		return "none yet"
 	}
 	return m.State.String()
 }
 
-func predicatesTable(predicates []synccore.PredicateStatus) string {
+func predicatesTable(predicates []monitor.PredicateStatus) string {
 	rows := [][]string{{"PREDICATE", "TRUTH", "FOR", "FIRED", "LAST DECISION", ""}}
 	for i := range predicates {
 		p := &predicates[i]
@@ -263,7 +262,7 @@ func predicatesTable(predicates []synccore.PredicateStatus) string {
 }
 
 // remark is what else there is to say of a predicate.
-func remark(p *synccore.PredicateStatus) string {
+func remark(p *monitor.PredicateStatus) string {
 	switch {
 	case p.Reason != "":
 		return p.Reason
@@ -274,7 +273,7 @@ func remark(p *synccore.PredicateStatus) string {
 }
 
 // balanceText tells how the section balance stands.
-func balanceText(p *synccore.BalanceStatus) string {
+func balanceText(p *monitor.BalanceStatus) string {
 	text := fmt.Sprintf("%s: %s, %d in balance, %s, %s", p.Strategy, count(p.Looks, "look"), p.Quiet, count(p.Plans, "plan"), count(p.Moves, "move"))
 	if p.Flights > 0 {
 		text += fmt.Sprintf("; %s under way", count(p.Flights, "load"))
@@ -285,7 +284,7 @@ func balanceText(p *synccore.BalanceStatus) string {
 	return text
 }
 
-func signalsText(s *synchronizer.Status) string {
+func signalsText(s *monitor.Status) string {
 	var parts []string
 	for _, fate := range slices.Sorted(maps.Keys(s.Fates)) {
 		parts = append(parts, fmt.Sprintf("%d %s", s.Fates[fate], fate))

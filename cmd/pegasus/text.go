@@ -8,9 +8,8 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
-	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // namesShown is how many members a line names.
@@ -36,15 +35,15 @@ func text(e entry) string {
 // phrase is the part of a line that the event makes.
 func phrase(event any) string {
 	switch e := event.(type) {
-	case synchronizer.Epoch:
+	case monitor.Epoch:
 		return epochText(&e)
 	case lost:
 		return "lost member " + e.member + ": " + e.reason
-	case synchronizer.Verdict:
+	case monitor.Verdict:
 		return verdictText(&e)
-	case synchronizer.Fate:
+	case monitor.Fate:
 		return fateText(&e)
-	case synchronizer.Clock:
+	case monitor.Clock:
 		return clockText(&e)
 	case refusal:
 		if e.last {
@@ -57,12 +56,12 @@ func phrase(event any) string {
 		return standingText(e.Status)
 	case notice:
 		return e.text
-	case synchronizer.Program:
+	case monitor.ProgramEvent:
 		return programText(&e)
-	case synchronizer.Plan:
+	case monitor.Plan:
 		p := e.Status()
 		return planText(&p, len(p.Moves), len(p.Refused)+p.LeftOut)
-	case synchronizer.Reloaded:
+	case monitor.Reload:
 		return reloadedText(e.Config, e.Changes)
 	case kept:
 		return "reload refused, the old configuration stays in force: " + oneLine(e.reason)
@@ -99,18 +98,18 @@ func (r ready) String() string {
 	return b.String()
 }
 
-func epochText(e *synchronizer.Epoch) string {
-	if e.Epoch.Epoch == 0 {
+func epochText(e *monitor.Epoch) string {
+	if e.Epoch == 0 {
 		return strings.TrimSuffix("too few members, nothing is decided: "+some(e.Members), ": ")
 	}
-	line := fmt.Sprintf("epoch %d with %s: %s", e.Epoch.Epoch, count(len(e.Members), "member"), some(e.Members))
+	line := fmt.Sprintf("epoch %d with %s: %s", e.Epoch, count(len(e.Members), "member"), some(e.Members))
 	if len(e.Joined) > 0 && len(e.Joined) < len(e.Members) {
 		line += "; new: " + some(e.Joined)
 	}
 	return line
 }
 
-func verdictText(v *synchronizer.Verdict) string {
+func verdictText(v *monitor.Verdict) string {
 	if !v.Fired {
 		line := fmt.Sprintf("%s is %v", v.Predicate, v.Truth)
 		if v.Truth == predicates.Unknown {
@@ -138,12 +137,12 @@ func keptBack(firings uint64, fired bool) string {
 
 // spanText says how long the global state certainly held so far, and by which
 // bound that is known.
-func spanText(v *synchronizer.Verdict) string {
+func spanText(v *monitor.Verdict) string {
 	return heldBy(v.Modality, v.Span.SameClock, v.Span.HasCore, v.Span.Certain().Seconds(), v.Bound.Seconds(), v.Sources)
 }
 
 // clockText says what the status of a member's clock means for verdicts.
-func clockText(c *synchronizer.Clock) string {
+func clockText(c *monitor.Clock) string {
 	line := fmt.Sprintf("clock of %s is %v", c.Name, c.Quality.Status)
 	if c.Quality.Source != "" {
 		line += " by " + c.Quality.Source
@@ -174,7 +173,7 @@ func targetText(group, member string) string {
 	return group + "/" + member
 }
 
-func fateText(f *synchronizer.Fate) string {
+func fateText(f *monitor.Fate) string {
 	s := f.Signal
 	line := fmt.Sprintf("signal %s (%v region %s, decision %v) to %s: %v", s.Name, s.Kind, s.Region, s.Decision, targetText(f.Group, s.Target), f.Fate)
 	if f.Detail != "" {
@@ -214,7 +213,7 @@ func reloadedText(config string, changes []string) string {
 }
 
 // planText is one line of a plan, of which not all moves and refusals are at hand.
-func planText(p *synccore.PlanStatus, moves, refused int) string {
+func planText(p *monitor.PlanStatus, moves, refused int) string {
 	line := "no load moves (" + p.Strategy + "): " + p.Verdict
 	if moves > 0 {
 		parts := make([]string, len(p.Moves))

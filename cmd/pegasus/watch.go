@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
-
-	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 const watchHelp = `watch shows a run while it goes on: the members with their states, the newest
@@ -70,7 +69,7 @@ type (
 		names       []string
 	}
 	// standing is a status whose global state is another one than before.
-	standing struct{ *synchronizer.Status }
+	standing struct{ *monitor.Status }
 )
 
 // String says what is watched.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -24,7 +25,7 @@ const (
 type update struct {
 	at     time.Time
 	from   string // the synchronizer
-	status *synchronizer.Status
+	status *monitor.Status
 	event  *liveEvent
 	notice string
 }
@@ -117,7 +118,7 @@ func (s *watchSource) pollOnce(ctx context.Context, search bool) {
 		s.search(ctx)
 	}
 	for _, p := range s.known {
-		var status synchronizer.Status
+		var status monitor.Status
 		err := s.live.ask(ctx, p, wire.VerbWatch, "", &status)
 		switch {
 		case ctx.Err() != nil:

@@ -7,9 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
-	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // liveEvent is an event as a run has told it: the JSON, and the keys of it that its
@@ -25,7 +24,7 @@ type liveEvent struct {
 	Witness         []struct {
 		Member  string
 		Unknown bool
-		State   synccore.Values
+		State   monitor.Values
 	}
 	WitnessLeftOut int     `json:"witness_left_out"`
 	Modality       string  `json:"modality"`
@@ -42,12 +41,12 @@ type liveEvent struct {
 	Lines                                             uint64
 
 	Strategy, Verdict string
-	Before            *float64               `json:"longest_before_seconds"`
-	After             *float64               `json:"longest_after_seconds"`
-	Moves             []synccore.PlanMove    `json:"moves"`
-	MovesLeftOut      int                    `json:"moves_left_out"`
-	Refused           []synccore.PlanRefusal `json:"refused"`
-	LeftOut           int                    `json:"left_out"`
+	Before            *float64              `json:"longest_before_seconds"`
+	After             *float64              `json:"longest_after_seconds"`
+	Moves             []monitor.PlanMove    `json:"moves"`
+	MovesLeftOut      int                   `json:"moves_left_out"`
+	Refused           []monitor.PlanRefusal `json:"refused"`
+	LeftOut           int                   `json:"left_out"`
 }
 
 // decodeEvent reads a line.
@@ -94,7 +93,7 @@ func (e *liveEvent) text() string {
 	case "clock":
 		return strings.TrimSuffix(fmt.Sprintf("clock of %s is %s by %s", e.Member, e.Status, e.Source), " by ")
 	case "plan":
-		p := synccore.PlanStatus{Decision: e.Decision, Strategy: e.Strategy, Verdict: e.Verdict, Before: e.Before, After: e.After, Moves: e.Moves}
+		p := monitor.PlanStatus{Decision: e.Decision, Strategy: e.Strategy, Verdict: e.Verdict, Before: e.Before, After: e.After, Moves: e.Moves}
 		return planText(&p, len(e.Moves)+e.MovesLeftOut, len(e.Refused)+e.LeftOut)
 	case "refused":
 		return fmt.Sprintf("refused %s: %s", e.From, e.Reason)
@@ -107,7 +106,7 @@ func (e *liveEvent) text() string {
 }
 
 func (e *liveEvent) epoch() string {
-	one := synchronizer.Epoch{Epoch: synccore.Epoch{Epoch: e.Epoch, Members: e.Members, Joined: e.Joined}}
+	one := monitor.Epoch{Epoch: e.Epoch, Members: e.Members, Joined: e.Joined}
 	return epochText(&one)
 }
 
@@ -137,7 +136,7 @@ func heldBy(modality string, sameClock, core bool, heldSeconds, boundSeconds flo
 	return "held, for less than the clocks' bound of " + bound
 }
 
-func memberText(name string, unknown bool, state synccore.Values) string {
+func memberText(name string, unknown bool, state monitor.Values) string {
 	switch {
 	case unknown:
 		return name + " (unknown)"
@@ -148,11 +147,11 @@ func memberText(name string, unknown bool, state synccore.Values) string {
 }
 
 // standingText is a status as one line: its global state.
-func standingText(s *synchronizer.Status) string {
+func standingText(s *monitor.Status) string {
 	if s.State == nil {
 		ready := 0
 		for _, m := range s.Members {
-			if m.Standing == synccore.Ready || m.Standing == synccore.Taking {
+			if m.Standing == monitor.Ready || m.Standing == monitor.Taking {
 				ready++
 			}
 		}
@@ -160,7 +159,7 @@ func standingText(s *synchronizer.Status) string {
 	}
 	var parts []string
 	for _, m := range s.Members {
-		if m.Standing == synccore.Taking {
+		if m.Standing == monitor.Taking {
 			parts = append(parts, memberText(m.Name, m.Unknown, m.State))
 		}
 	}

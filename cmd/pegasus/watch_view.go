@@ -6,8 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
-	"github.com/gopegasus/pegasus/synchronizer"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 const (
@@ -189,7 +188,7 @@ func (m *watchModel) title(name string, u update) line {
 }
 
 // finish adds the newest events, the counters and the keys below what is there.
-func (m *watchModel) finish(lines []line, s *synchronizer.Status, name string) []line {
+func (m *watchModel) finish(lines []line, s *monitor.Status, name string) []line {
 	room := m.height - len(lines) - 2
 	var mine []update
 	for i := len(m.events) - 1; i >= 0 && len(mine) < room-1; i-- {
@@ -249,9 +248,9 @@ func cut(lines []line, room int, noun string) []line {
 
 // memberLines are a table of members: those in trouble first, so that they are
 // seen where not all fit.
-func memberLines(members []synccore.MemberStatus) []line {
+func memberLines(members []monitor.MemberStatus) []line {
 	sorted := slices.Clone(members)
-	slices.SortStableFunc(sorted, func(a, b synccore.MemberStatus) int { return trouble(&b) - trouble(&a) })
+	slices.SortStableFunc(sorted, func(a, b monitor.MemberStatus) int { return trouble(&b) - trouble(&a) })
 	rows := [][]string{{"MEMBER", "EPOCH", "HEARD", "CLOCK", "STATE"}}
 	colors := []string{bold}
 	for i := range sorted {
@@ -264,17 +263,17 @@ func memberLines(members []synccore.MemberStatus) []line {
 
 // trouble is 2 for members that keep the others waiting, 1 for those that do not
 // take part.
-func trouble(m *synccore.MemberStatus) int {
+func trouble(m *monitor.MemberStatus) int {
 	switch {
 	case m.Silent, m.Unknown, m.Gap > 0:
 		return 2
-	case m.Standing != synccore.Taking:
+	case m.Standing != monitor.Taking:
 		return 1
 	}
 	return 0
 }
 
-func predicateLines(predicates []synccore.PredicateStatus) []line {
+func predicateLines(predicates []monitor.PredicateStatus) []line {
 	rows := [][]string{{"PREDICATE", "TRUTH", "FOR", "FIRED", "LAST", ""}}
 	colors := []string{bold}
 	for i := range predicates {

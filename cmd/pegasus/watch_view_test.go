@@ -10,44 +10,41 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/synccore"
-	"github.com/gopegasus/pegasus/synchronizer"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
-func values(text string) synccore.Values {
-	var v synccore.Values
+func values(text string) monitor.Values {
+	var v monitor.Values
 	for pair := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(pair, "=")
-		v = append(v, synccore.Named{Name: name, Value: value})
+		v = append(v, monitor.Named{Name: name, Value: value})
 	}
 	return v
 }
 
 // exampleStatus has members of every standing.
-func exampleStatus() *synchronizer.Status {
-	s := &synchronizer.Status{Tenant: "default", Config: "0123456789abcdef", Status: synccore.Status{
-		Synchronizer: "gsync", Group: "workers", Term: 1_900_000_000_000_000_000, Epoch: 2, Awaited: 1, Waiting: 1,
-		State: &synccore.StateStatus{Epoch: 2, Index: 17, InForce: true, Held: 1.25, SameClock: true},
-		Members: []synccore.MemberStatus{
-			{Name: "w1", Host: "box", Standing: synccore.Taking, Heard: 0.2, Clock: synccore.ClockStatus{Status: "exact", Bound: new(0.0)}, Pending: 1, State: values("phase=idle load=0.5")},
-			{Name: "w2", Host: "box", Standing: synccore.Taking, Heard: 2.5, Silent: true, Clock: synccore.ClockStatus{Status: "synchronized", Source: "peer", Bound: new(0.00012)}, Pending: 3, State: values("phase=search load=2")},
-			{Name: "w3", Host: "far", Standing: synccore.Ready, Heard: 0.1, Clock: synccore.ClockStatus{Status: "untrusted", Source: "ntp"}, State: values("phase=search load=1")},
-			{Name: "w4", Host: "far", Standing: synccore.Mute, Heard: 0.1, Clock: synccore.ClockStatus{Status: "unknown"}},
-			{Name: "w5", Host: "far", Standing: synccore.Gone, Why: "left", Heard: 30, Clock: synccore.ClockStatus{Status: "exact"}},
-			{Name: "w6", Host: "box", Standing: synccore.Taking, Unknown: true, Heard: 0.3, Gap: 0.25, Behind: 4, Pending: 2, Clock: synccore.ClockStatus{Status: "exact"}},
+func exampleStatus() *monitor.Status {
+	s := &monitor.Status{Tenant: "default", Config: "0123456789abcdef", Synchronizer: "gsync", Group: "workers", Term: 1_900_000_000_000_000_000, Epoch: 2, Awaited: 1, Waiting: 1,
+		State: &monitor.StateStatus{Epoch: 2, Index: 17, InForce: true, Held: 1.25, SameClock: true},
+		Members: []monitor.MemberStatus{
+			{Name: "w1", Host: "box", Standing: monitor.Taking, Heard: 0.2, Clock: monitor.ClockStatus{Status: "exact", Bound: new(0.0)}, Pending: 1, State: values("phase=idle load=0.5")},
+			{Name: "w2", Host: "box", Standing: monitor.Taking, Heard: 2.5, Silent: true, Clock: monitor.ClockStatus{Status: "synchronized", Source: "peer", Bound: new(0.00012)}, Pending: 3, State: values("phase=search load=2")},
+			{Name: "w3", Host: "far", Standing: monitor.Ready, Heard: 0.1, Clock: monitor.ClockStatus{Status: "untrusted", Source: "ntp"}, State: values("phase=search load=1")},
+			{Name: "w4", Host: "far", Standing: monitor.Mute, Heard: 0.1, Clock: monitor.ClockStatus{Status: "unknown"}},
+			{Name: "w5", Host: "far", Standing: monitor.Gone, Why: "left", Heard: 30, Clock: monitor.ClockStatus{Status: "exact"}},
+			{Name: "w6", Host: "box", Standing: monitor.Taking, Unknown: true, Heard: 0.3, Gap: 0.25, Behind: 4, Pending: 2, Clock: monitor.ClockStatus{Status: "exact"}},
 		},
-		Predicates: []synccore.PredicateStatus{
+		Predicates: []monitor.PredicateStatus{
 			{Name: "all-idle", Truth: "false", Since: new(3.5), Armed: true, Fired: 2, Decision: "gsync/1/7", Ago: 61},
 			{Name: "overload", Truth: "unknown", Reason: "the state of member w6 is unknown", Since: new(0.25), Armed: true},
-			{Name: "steady", Truth: "true", Since: new(0.1), Hold: &synccore.Hold{Certain: 0.1, Wanted: 0.2}, Armed: true},
+			{Name: "steady", Truth: "true", Since: new(0.1), Hold: &monitor.Hold{Certain: 0.1, Wanted: 0.2}, Armed: true},
 			{Name: "unjudged", Truth: "unknown", Armed: true},
 		},
 		Memory: values("best=7"),
-		Groups: []synccore.GroupStatus{
-			{Group: "helpers", Max: 1000, Members: []synccore.HeardMember{{Name: "h1", Regions: []string{"rest", "search"}}, {Name: "h2", Regions: []string{"search"}}}},
+		Groups: []monitor.GroupStatus{
+			{Group: "helpers", Max: 1000, Members: []monitor.HeardMember{{Name: "h1", Regions: []string{"rest", "search"}}, {Name: "h2", Regions: []string{"search"}}}},
 			{Group: "watchers", Max: 1000},
-		},
-	}}
+		}}
 	s.Counters = map[string]uint64{"frames": 1200, "decisions": 2, "signals": 4, "resends": 1, "dropped": 0}
 	s.Fates = map[string]uint64{"applied": 3, "unconfirmed": 1}
 	return s
@@ -55,8 +52,8 @@ func exampleStatus() *synchronizer.Status {
 
 // TestStatusText compares the text of a status with testdata/live/status.
 func TestStatusText(t *testing.T) {
-	early := &synchronizer.Status{Tenant: "blue", Status: synccore.Status{Synchronizer: "gsync", Group: "workers", Awaited: 3}}
-	statuses := map[string]*synchronizer.Status{"full": exampleStatus(), "early": early}
+	early := &monitor.Status{Tenant: "blue", Synchronizer: "gsync", Group: "workers", Awaited: 3}
+	statuses := map[string]*monitor.Status{"full": exampleStatus(), "early": early}
 	datadriven.RunTest(t, "testdata/live/status", func(t *testing.T, d *datadriven.TestData) string {
 		t.Helper()
 		return statusText(statuses[d.Cmd])
@@ -74,63 +71,63 @@ func TestWhyText(t *testing.T) {
 
 // explanations are of a predicate that waits, and of ones that fired: by one clock,
 // by several, and when no instant is certain.
-func explanations() map[string]*synccore.Explanation {
-	some := func(names ...string) *synccore.Some { return &synccore.Some{Count: len(names), Names: names} }
-	waits := &synccore.Explanation{
+func explanations() map[string]*monitor.Explanation {
+	some := func(names ...string) *monitor.Some { return &monitor.Some{Count: len(names), Names: names} }
+	waits := &monitor.Explanation{
 		Synchronizer: "gsync", When: "all(members, .idle) &&\ncount(members, .n > 1) >= 2", For: 0.2, Epoch: 2,
-		PredicateStatus: synccore.PredicateStatus{Name: "calm", Truth: "unknown", Reason: "the state of member w3 is unknown", Since: new(2.5), Armed: true},
-		State:           &synccore.StateStatus{Epoch: 2, Index: 17, Partial: true, Held: 0.001},
-		Parts: []synccore.Condition{
+		PredicateStatus: monitor.PredicateStatus{Name: "calm", Truth: "unknown", Reason: "the state of member w3 is unknown", Since: new(2.5), Armed: true},
+		State:           &monitor.StateStatus{Epoch: 2, Index: 17, Partial: true, Held: 0.001},
+		Parts: []monitor.Condition{
 			{Text: "all(members, .idle)", Reason: "the state of member w3 is unknown", True: some("w1", "w2"), False: some(), Unknown: some("w3")},
 			{Text: "count(members, .n > 1) >= 2", Reason: "the state of member w3 is unknown"},
 			{Depth: 1, Text: "count(members, .n > 1)", Low: 1, High: 2, Reason: "the state of member w3 is unknown", True: some("w1"), False: some("w2"), Unknown: some("w3")},
 		},
-		Missing: []synccore.Missing{
+		Missing: []monitor.Missing{
 			{Kind: "condition", Text: "it is unknown: the state of member w3 is unknown", Since: new(2.5)},
 			{Kind: "unknown", Member: "w3", Text: "nothing is known of its state: reports of it are lost"},
 			{Kind: "evidence", Member: "w1", Text: "evidence that its state 4 still held when the others had theirs", Since: new(0.05)},
 		},
 	}
-	fired := func(d *synccore.LastDecision) *synccore.Explanation {
+	fired := func(d *monitor.LastDecision) *monitor.Explanation {
 		d.ID, d.Ago, d.Epoch, d.Index = "gsync/1/7", 61, 1, 12
-		return &synccore.Explanation{
+		return &monitor.Explanation{
 			Synchronizer: "gsync", When: "all(members, .idle)", Every: true, Epoch: 1,
-			PredicateStatus: synccore.PredicateStatus{Name: "calm", Truth: "true", Since: new(61.0), Fired: 7, Decision: d.ID, Ago: 61},
-			State:           &synccore.StateStatus{Epoch: 1, Index: 12, InForce: true, Held: 61, SameClock: d.SameClock},
-			Parts:           []synccore.Condition{{Text: "all(members, .idle)", Low: true, High: true, True: some("w1", "w2", "w3"), False: some(), Unknown: some()}},
+			PredicateStatus: monitor.PredicateStatus{Name: "calm", Truth: "true", Since: new(61.0), Fired: 7, Decision: d.ID, Ago: 61},
+			State:           &monitor.StateStatus{Epoch: 1, Index: 12, InForce: true, Held: 61, SameClock: d.SameClock},
+			Parts:           []monitor.Condition{{Text: "all(members, .idle)", Low: true, High: true, True: some("w1", "w2", "w3"), False: some(), Unknown: some()}},
 			Last:            d,
 		}
 	}
 	const ms = clocksync.Instant(time.Millisecond)
-	at := func(a, b clocksync.Instant) synccore.Range { return synccore.Range{From: a, To: b} }
-	state := func(member string, start, end synccore.Range) synccore.WitnessState {
-		return synccore.WitnessState{Member: member, Seq: 5, Start: start, End: end, State: values("idle=true n=1")}
+	at := func(a, b clocksync.Instant) monitor.Range { return monitor.Range{From: a, To: b} }
+	state := func(member string, start, end monitor.Range) monitor.WitnessState {
+		return monitor.WitnessState{Member: member, Seq: 5, Start: start, End: end, State: values("idle=true n=1")}
 	}
-	open := func(w synccore.WitnessState) synccore.WitnessState {
+	open := func(w monitor.WitnessState) monitor.WitnessState {
 		w.Open = true
 		return w
 	}
-	return map[string]*synccore.Explanation{
+	return map[string]*monitor.Explanation{
 		"waits": waits,
-		"same-clock": fired(&synccore.LastDecision{
+		"same-clock": fired(&monitor.LastDecision{
 			Held: 0.2, SameClock: true, Core: new(at(0, 200*ms)), Envelope: at(0, 200*ms), LeftOut: 3,
-			Witness: []synccore.WitnessState{
+			Witness: []monitor.WitnessState{
 				open(state("w1", at(-30*ms, -30*ms), at(250*ms, 250*ms))),
 				state("w2", at(0, 0), at(200*ms, 200*ms)),
 				state("w3", at(-5000*ms, -5000*ms), at(5000*ms, 5000*ms)),
 			},
 		}),
-		"bounds": fired(&synccore.LastDecision{
+		"bounds": fired(&monitor.LastDecision{
 			Held: 0.04, Bound: 0.006, Sources: "peer", Core: new(at(0, 40*ms)), Envelope: at(-10*ms, 55*ms), Partial: true,
-			Witness: []synccore.WitnessState{
+			Witness: []monitor.WitnessState{
 				state("w1", at(-12*ms, 0), at(43*ms, 55*ms)),
 				open(state("w2", at(-16*ms, -4*ms), at(40*ms, clocksync.MaxInstant))),
 				{Member: "w3", Unknown: true},
 			},
 		}),
-		"no-core": fired(&synccore.LastDecision{
+		"no-core": fired(&monitor.LastDecision{
 			Bound: 0.006, Sources: "peer", Envelope: at(0, clocksync.MaxInstant),
-			Witness: []synccore.WitnessState{
+			Witness: []monitor.WitnessState{
 				open(state("w1", at(-2*ms, 10*ms), at(4*ms, 16*ms))),
 				open(state("w2", at(0, 12*ms), at(6*ms, 18*ms))),
 			},
@@ -227,7 +224,7 @@ func TestWatchPauseIsBounded(t *testing.T) {
 func TestLiveText(t *testing.T) {
 	for name, event := range everyEvent() {
 		switch event.(type) {
-		case synchronizer.Event, lost:
+		case monitor.Event, lost:
 		default:
 			continue
 		}

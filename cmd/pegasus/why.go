@@ -11,10 +11,9 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
-	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 const whyHelp = `why explains one predicate of a run: what it comes to now, part by part; what
@@ -56,7 +55,7 @@ func newWhy() *cobra.Command {
 			defer l.close() //nolint:errcheck // All answers are there.
 			told := 0
 			out := teller{cmd.OutOrStdout(), nil}
-			errs := each(cmd.Context(), l, wire.VerbWhy, args[0], func(e *synchronizer.Explanation) {
+			errs := each(cmd.Context(), l, wire.VerbWhy, args[0], func(e *monitor.Explanation) {
 				if told++; f.json {
 					out.object(e)
 					return
@@ -64,7 +63,7 @@ func newWhy() *cobra.Command {
 				if told > 1 {
 					out.text("\n")
 				}
-				out.text(whyText(&e.Explanation))
+				out.text(whyText(e))
 			})
 			if told > 0 { // Another synchronizer of the run has the predicate.
 				errs = slices.DeleteFunc(errs, func(err error) bool {
@@ -80,7 +79,7 @@ func newWhy() *cobra.Command {
 }
 
 // whyText is an explanation for people.
-func whyText(e *synccore.Explanation) string {
+func whyText(e *monitor.Explanation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s is %s", e.Synchronizer, e.Name, e.Truth)
 	if e.Since != nil {
@@ -112,7 +111,7 @@ func whyText(e *synccore.Explanation) string {
 }
 
 // balanceDetails are the loads under way and the last plan.
-func balanceDetails(p *synccore.BalanceStatus) string {
+func balanceDetails(p *monitor.BalanceStatus) string {
 	var b strings.Builder
 	b.WriteString(balanceText(p) + "\n")
 	if len(p.UnderWay) > 0 {
@@ -153,7 +152,7 @@ func balanceDetails(p *synccore.BalanceStatus) string {
 }
 
 // refusalText is a line as a plan has it.
-func refusalText(r *synccore.PlanRefusal) string {
+func refusalText(r *monitor.PlanRefusal) string {
 	words := []string{"refused"}
 	for _, part := range [][2]string{{"", r.Load}, {"on ", r.From}, {"to ", r.To}} {
 		if part[1] != "" {
@@ -166,7 +165,7 @@ func refusalText(r *synccore.PlanRefusal) string {
 // digits gives three of them.
 func digits(x float64) string { return strconv.FormatFloat(x, 'g', 3, 64) }
 
-func firedText(e *synccore.Explanation) string {
+func firedText(e *monitor.Explanation) string {
 	switch e.Fired {
 	case 0:
 		return "it has never fired"
@@ -181,7 +180,7 @@ func indented(text string) string {
 	return strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n       ")
 }
 
-func partsText(parts []synccore.Condition) string {
+func partsText(parts []monitor.Condition) string {
 	rows := make([][]string, len(parts))
 	for i := range parts {
 		p := &parts[i]
@@ -190,7 +189,7 @@ func partsText(parts []synccore.Condition) string {
 	return tabulate(rows)
 }
 
-func valueText(p *synccore.Condition) string {
+func valueText(p *monitor.Condition) string {
 	if p.Low == nil {
 		return "unknown"
 	}
@@ -204,7 +203,7 @@ func valueText(p *synccore.Condition) string {
 // membersText names the members on which a part depends: the fewer of those for
 // which its condition holds and of those for which it does not, and those of which
 // that is not known.
-func membersText(p *synccore.Condition) string {
+func membersText(p *monitor.Condition) string {
 	if p.True == nil || p.False == nil || p.Unknown == nil {
 		return p.Reason
 	}
@@ -223,11 +222,11 @@ func membersText(p *synccore.Condition) string {
 	return text
 }
 
-func someText(s *synccore.Some) string {
+func someText(s *monitor.Some) string {
 	return someOf(s.Names, s.Count)
 }
 
-func missingTable(missing []synccore.Missing) string {
+func missingTable(missing []monitor.Missing) string {
 	rows := make([][]string, len(missing))
 	for i, m := range missing {
 		since := ""
@@ -244,7 +243,7 @@ func missingTable(missing []synccore.Missing) string {
 }
 
 // decisionText draws the states that held together.
-func decisionText(d *synccore.LastDecision) string {
+func decisionText(d *monitor.LastDecision) string {
 	var b strings.Builder
 	on := "global state"
 	if d.Modality != "" && d.Modality != scgs.Inst.String() {
@@ -274,7 +273,7 @@ func decisionText(d *synccore.LastDecision) string {
 }
 
 // momentText is when something happened, from the instant that is drawn as 0.
-func momentText(r synccore.Range) string {
+func momentText(r monitor.Range) string {
 	if r.From == r.To {
 		return signedInstant(r.From)
 	}
@@ -289,7 +288,7 @@ func signedInstant(t clocksync.Instant) string {
 }
 
 // witnessDrawing shows the core and each state on one scale.
-func witnessDrawing(d *synccore.LastDecision) string {
+func witnessDrawing(d *monitor.LastDecision) string {
 	s := witnessScale(d)
 	var b strings.Builder
 	b.WriteString("\n" + s.header())
@@ -315,13 +314,13 @@ func witnessDrawing(d *synccore.LastDecision) string {
 	return b.String()
 }
 
-func interval(r synccore.Range) clocksync.Interval {
+func interval(r monitor.Range) clocksync.Interval {
 	return clocksync.Interval{Earliest: r.From, Latest: r.To}
 }
 
 // witnessScale is that of core and envelope, of the state that began last and of
 // the one that ended first, and half as much again on both sides.
-func witnessScale(d *synccore.LastDecision) scale {
+func witnessScale(d *monitor.LastDecision) scale {
 	hull := clocksync.Exactly(0)
 	late, early := clocksync.MinInstant, clocksync.MaxInstant
 	for i := range d.Witness {
@@ -344,7 +343,7 @@ func witnessScale(d *synccore.LastDecision) scale {
 
 // state draws from the earliest start to the latest end, and what is certain
 // in it with =; a + ends a state that was still open.
-func (s scale) state(w *synccore.WitnessState) string {
+func (s scale) state(w *monitor.WitnessState) string {
 	row := []byte(s.draw(clocksync.Interval{Earliest: w.Start.From, Latest: w.End.To}, '-'))
 	from, to := max(w.Start.To, s.from), min(w.End.From, s.to)
 	if from <= to {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 )
 
 // TestDocumentedPrograms reads the programs of docs/control.md, and compares its
@@ -19,7 +19,7 @@ func TestDocumentedPrograms(t *testing.T) {
 	page := string(src)
 	_, rest, _ := strings.Cut(page, "```yaml\n")
 	whole, _, _ := strings.Cut(rest, "```\n")
-	if _, err := synccore.ParseProgram("docs/control.md", []byte(whole)); err != nil {
+	if _, err := configfile.ParseProgram("docs/control.md", []byte(whole)); err != nil {
 		t.Error(err)
 	}
 	_, constructs, _ := strings.Cut(page, "## The constructs\n")
@@ -88,7 +88,7 @@ func drawOf(t *testing.T, body string) string {
 			file.WriteString("    " + name + ": {}\n")
 		}
 	}
-	read, err := synccore.ParseProgram("docs/control.md", []byte(file.String()+"  body: "+body+"\n"))
+	read, err := configfile.ParseProgram("docs/control.md", []byte(file.String()+"  body: "+body+"\n"))
 	if err != nil {
 		t.Error(err)
 		return ""

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 )
 
 // TestGraphs draws the files of configs/programs.
@@ -23,7 +23,7 @@ func TestGraphs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		file, err := synccore.ParseProgram(name, src)
+		file, err := configfile.ParseProgram(name, src)
 		if err != nil {
 			t.Fatal(err)
 		}

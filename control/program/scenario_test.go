@@ -12,7 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/predicates"
 )
 
@@ -81,7 +81,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "program":
 		*s = story{}
-		file, err := synccore.ParseProgram("test", []byte(header+"program:\n  name: test\n"+indented(d.Input)))
+		file, err := configfile.ParseProgram("test", []byte(header+"program:\n  name: test\n"+indented(d.Input)))
 		if err != nil {
 			return err.Error()
 		}

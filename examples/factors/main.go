@@ -22,6 +22,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -75,9 +76,9 @@ func lead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	finished := make(chan synchronizer.Program, 1)
-	s, err := synchronizer.Start(ctx, server.URL(), cfg, synchronizer.Options{Observe: func(e synchronizer.Event) {
-		if p, ok := e.(synchronizer.Program); ok && p.Kind == synchronizer.ProgramFinish {
+	finished := make(chan monitor.ProgramEvent, 1)
+	s, err := synchronizer.Start(ctx, server.URL(), cfg, synchronizer.Options{Observe: func(e monitor.Event) {
+		if p, ok := e.(monitor.ProgramEvent); ok && p.Kind == monitor.ProgramFinish {
 			finished <- p
 		}
 	}})
@@ -110,7 +111,7 @@ func lead(ctx context.Context) error {
 	}
 }
 
-func verdict(p *synchronizer.Program) error {
+func verdict(p *monitor.ProgramEvent) error {
 	if p.Outcome != program.Done {
 		return errors.New("the program did not end well: " + p.Reason)
 	}

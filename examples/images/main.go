@@ -24,6 +24,7 @@ import (
 
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -91,21 +92,21 @@ func lead(dir string) error {
 // watch keeps what the synchronizer tells of the program.
 type watch struct {
 	finished  chan struct{}
-	end       synchronizer.Program
+	end       monitor.ProgramEvent
 	decisions []string // of IF and CASE, in turns
 	taken     []string // the predicates that were true; empty for else
 }
 
-func (w *watch) observe(e synchronizer.Event) {
-	p, ok := e.(synchronizer.Program)
+func (w *watch) observe(e monitor.Event) {
+	p, ok := e.(monitor.ProgramEvent)
 	switch {
 	case !ok:
-	case p.Kind == synchronizer.ProgramPass && (p.Construct == "if" || p.Construct == "case"):
+	case p.Kind == monitor.ProgramPass && (p.Construct == "if" || p.Construct == "case"):
 		if p.Branch == program.Otherwise {
 			p.Predicate = ""
 		}
 		w.decisions, w.taken = append(w.decisions, p.Decision.String()), append(w.taken, p.Predicate)
-	case p.Kind == synchronizer.ProgramFinish:
+	case p.Kind == monitor.ProgramFinish:
 		w.end = p
 		close(w.finished)
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -176,18 +177,18 @@ type report struct{ *json.Encoder }
 func newReport(w *os.File) report { return report{json.NewEncoder(w)} }
 
 // observe prints an event. The reader takes every line at once.
-func (r report) observe(e synchronizer.Event) {
-	p, ok := e.(synchronizer.Program)
+func (r report) observe(e monitor.Event) {
+	p, ok := e.(monitor.ProgramEvent)
 	if !ok {
 		return
 	}
 	l := line{Block: p.Name, Reason: p.Reason}
 	switch p.Kind {
-	case synchronizer.ProgramStart:
+	case monitor.ProgramStart:
 		l.Event = "start"
-	case synchronizer.ProgramPass:
+	case monitor.ProgramPass:
 		l.Event, l.Predicate, l.Decision = "pass", p.Predicate, p.Decision.String()
-	case synchronizer.ProgramFinish:
+	case monitor.ProgramFinish:
 		l.Event = "finish"
 		if p.Outcome == program.Done {
 			l.Result = &work{}

@@ -22,6 +22,7 @@ import (
 
 	"github.com/gopegasus/pegasus/configs"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -170,15 +171,15 @@ type observer struct {
 	decision   string
 }
 
-func (o *observer) observe(e synchronizer.Event) {
+func (o *observer) observe(e monitor.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch e := e.(type) {
-	case synchronizer.Epoch:
+	case monitor.Epoch:
 		if o.begun.IsZero() {
 			o.begun = time.Now()
 		}
-	case synchronizer.Verdict:
+	case monitor.Verdict:
 		if e.Fired && e.Predicate == "done" {
 			o.end, o.decision = time.Now(), e.Decision.String()
 		}

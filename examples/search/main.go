@@ -29,6 +29,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -162,20 +163,20 @@ func lead(seed uint64) error {
 // watch keeps what the synchronizer tells of the program.
 type watch struct {
 	finished  chan struct{}
-	end       synchronizer.Program
-	join      synchronizer.Program
+	end       monitor.ProgramEvent
+	join      monitor.ProgramEvent
 	cancelled int // climbers
 }
 
-func (w *watch) observe(e synchronizer.Event) {
-	p, ok := e.(synchronizer.Program)
+func (w *watch) observe(e monitor.Event) {
+	p, ok := e.(monitor.ProgramEvent)
 	switch {
 	case !ok:
-	case p.Kind == synchronizer.ProgramPass:
+	case p.Kind == monitor.ProgramPass:
 		w.join = p
-	case p.Kind == synchronizer.ProgramEnd && p.Outcome == program.Canceled && p.Name == "climb":
+	case p.Kind == monitor.ProgramEnd && p.Outcome == program.Canceled && p.Name == "climb":
 		w.cancelled++
-	case p.Kind == synchronizer.ProgramFinish:
+	case p.Kind == monitor.ProgramFinish:
 		w.end = p
 		close(w.finished)
 	}

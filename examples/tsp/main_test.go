@@ -18,6 +18,7 @@ import (
 	"github.com/gopegasus/pegasus/configs"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -184,8 +185,8 @@ func checkReplay(t *testing.T, dir string, decisions []string) {
 	}
 	defer f.Close()
 	var again []string
-	r, err := synchronizer.Replay(f, synchronizer.ReplayOptions{Observe: func(_ time.Time, e synchronizer.Event) {
-		if v, ok := e.(synchronizer.Verdict); ok && v.Fired {
+	r, err := synchronizer.Replay(f, synchronizer.ReplayOptions{Observe: func(_ time.Time, e monitor.Event) {
+		if v, ok := e.(monitor.Verdict); ok && v.Fired {
 			again = append(again, v.Predicate+" "+v.Decision.String())
 		}
 	}})

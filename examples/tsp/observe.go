@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/synchronizer"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // tally counts what became of the synchronizer's signals.
@@ -25,26 +25,26 @@ func newTally() tally {
 }
 
 // observe takes the events of the synchronizer, on its goroutine.
-func (c *coordinator) observe(e synchronizer.Event) {
+func (c *coordinator) observe(e monitor.Event) {
 	switch e := e.(type) {
-	case synchronizer.Epoch:
+	case monitor.Epoch:
 		c.epoch(e)
-	case synchronizer.Fate:
+	case monitor.Fate:
 		c.fate(e)
-	case synchronizer.Verdict:
+	case monitor.Verdict:
 		c.decided(e)
 	}
 }
 
 // epoch queues the leases of members that are no longer there.
-func (c *coordinator) epoch(e synchronizer.Epoch) {
+func (c *coordinator) epoch(e monitor.Epoch) {
 	c.mu.Lock()
-	c.tally.begun = c.tally.begun || e.Epoch.Epoch > 0
+	c.tally.begun = c.tally.begun || e.Epoch > 0
 	c.tally.epoch = e.Members
 	running := c.verdict == ""
 	c.mu.Unlock()
 	if running {
-		c.screen.detail("epoch %d: %s", e.Epoch.Epoch, strings.Join(e.Members, " "))
+		c.screen.detail("epoch %d: %s", e.Epoch, strings.Join(e.Members, " "))
 	}
 	for _, d := range e.Dropped {
 		c.drop(d.Name, d.Reason)
@@ -58,7 +58,7 @@ func (c *coordinator) begun() bool {
 	return c.tally.begun
 }
 
-func (c *coordinator) fate(e synchronizer.Fate) {
+func (c *coordinator) fate(e monitor.Fate) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t := &c.tally
@@ -79,7 +79,7 @@ func (c *coordinator) fate(e synchronizer.Fate) {
 }
 
 // decided notes what the synchronizer has decided.
-func (c *coordinator) decided(e synchronizer.Verdict) {
+func (c *coordinator) decided(e monitor.Verdict) {
 	if !e.Fired {
 		return
 	}
@@ -91,7 +91,7 @@ func (c *coordinator) decided(e synchronizer.Verdict) {
 }
 
 // clocks says by what the states of a verdict were compared.
-func clocks(v synchronizer.Verdict) string {
+func clocks(v monitor.Verdict) string {
 	if v.Span.SameClock {
 		return "the same clock"
 	}

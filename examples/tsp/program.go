@@ -15,6 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -88,7 +89,7 @@ func leadProgram(ctx context.Context, o *options, sc *screen, start time.Time) e
 type programWatch struct {
 	screen   *screen
 	finished chan struct{}
-	end      synchronizer.Program // before finished is closed
+	end      monitor.ProgramEvent // before finished is closed
 	proven   string               // likewise: the decision
 	rounds   int                  // likewise
 
@@ -98,32 +99,32 @@ type programWatch struct {
 }
 
 // observe takes the events of the synchronizer, on its goroutine.
-func (w *programWatch) observe(e synchronizer.Event) {
+func (w *programWatch) observe(e monitor.Event) {
 	switch e := e.(type) {
-	case synchronizer.Fate:
+	case monitor.Fate:
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if e.Fate == control.Applied {
 			w.applied[e.Signal.Name]++
 		}
-	case synchronizer.Program:
+	case monitor.ProgramEvent:
 		w.happened(e)
 	}
 }
 
-func (w *programWatch) happened(e synchronizer.Program) {
+func (w *programWatch) happened(e monitor.ProgramEvent) {
 	switch {
-	case e.Kind == synchronizer.ProgramStart:
+	case e.Kind == monitor.ProgramStart:
 		w.mu.Lock()
 		w.started = true
 		w.mu.Unlock()
 		w.screen.detail("%s %v starts on %s", e.Name, e.Replicas, e.Processor)
-	case e.Kind == synchronizer.ProgramPass && e.Predicate == "gsync.proven":
+	case e.Kind == monitor.ProgramPass && e.Predicate == "gsync.proven":
 		w.rounds++
 		w.proven = e.Decision.String()
-	case e.Kind == synchronizer.ProgramLost:
+	case e.Kind == monitor.ProgramLost:
 		w.screen.line("%s is lost with %s %v: it starts again elsewhere", e.Processor, e.Name, e.Replicas)
-	case e.Kind == synchronizer.ProgramFinish:
+	case e.Kind == monitor.ProgramFinish:
 		w.end = e
 		close(w.finished)
 	}

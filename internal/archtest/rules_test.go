@@ -8,8 +8,8 @@ import (
 // Module is the path that Imports is relative to.
 const Module = "github.com/gopegasus/pegasus"
 
-// first are the five packages that most others stand on.
-var first = []string{"clocksync", "scgs", "predicates", "control", "balance"}
+// first are the six packages that most others stand on.
+var first = []string{"clocksync", "scgs", "predicates", "control", "balance", "monitor"}
 
 // Imports lists which packages of ours each package may import; the rest is
 // forbidden. It binds files that are not tests. "anything" allows all,
@@ -27,12 +27,16 @@ var Imports = map[string][]string{
 	"balance":                    {"scgs", "clocksync"},
 	"internal/wire":              {"control", "scgs", "clocksync"},
 	"internal/agentcore":         {"internal/wire", "control", "scgs", "clocksync"},
-	"internal/synccore":          {"internal/wire", "internal/yamlconf", "balance", "control", "control/program", "predicates", "scgs", "clocksync"},
+	"monitor":                    {"balance", "control", "control/program", "predicates", "scgs", "clocksync"},
+	"internal/config":            {"internal/yamlconf", "balance", "control", "predicates", "scgs"},
+	"internal/plan":              with(first, "control/program", "internal/config", "internal/wire", "internal/yamlconf"),
+	"internal/configfile":        with(first, "control/program", "internal/config", "internal/plan", "internal/wire", "internal/yamlconf"),
+	"internal/synccore":          with(first, "control/program", "internal/configfile", "internal/config", "internal/plan", "internal/wire"),
 	"internal/sim": with(first, "clocksync/clocktest",
-		"internal/agentcore", "internal/synccore", "internal/wire"),
+		"internal/agentcore", "internal/plan", "internal/synccore", "internal/wire"),
 	"internal/ruletest": {
-		"internal/sim", "internal/synccore", "internal/wire", "internal/yamlconf",
-		"control", "predicates", "scgs", "clocksync",
+		"internal/sim", "internal/synccore", "internal/configfile", "internal/plan", "internal/wire", "internal/yamlconf",
+		"monitor", "control", "predicates", "scgs", "clocksync",
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/bus":         {},
@@ -45,13 +49,13 @@ var Imports = map[string][]string{
 	"internal/procnode":    {"agent"},
 	"embedded":             {},
 	"observe":              {"clocksync", "clocksync/source"},
-	"agent": with(first, "observe", "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/synccore",
+	"agent": with(first, "observe", "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/plan", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
-	"synchronizer": with(first, "control/program", "clocksync/source", "internal/synccore",
+	"synchronizer": with(first, "control/program", "clocksync/source", "internal/config", "internal/configfile", "internal/plan", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"internal/bench": {
-		"agent", "synchronizer", "embedded", "clocksync/source",
-		"internal/agentcore", "internal/synccore", "internal/wire", "scgs", "clocksync",
+		"agent", "synchronizer", "monitor", "embedded", "clocksync/source",
+		"internal/agentcore", "internal/configfile", "internal/synccore", "internal/wire", "scgs", "clocksync",
 	},
 	"configs":             {},
 	"cmd/pegasus":         {"anything"},
@@ -75,6 +79,10 @@ var Pure = map[string][]string{
 	"internal/archtest":   {},
 	"internal/wire":       {"github.com/tinylib/msgp"},
 	"internal/agentcore":  {},
+	"monitor":             {},
+	"internal/config":     {},
+	"internal/plan":       {},
+	"internal/configfile": {},
 	"internal/synccore":   {},
 	"internal/sim":        {},
 	"internal/ruletest":   {},

@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -118,7 +119,7 @@ const wayDomain = "bench"
 
 // newWay has the members welcomed. They tell states in batches of that many.
 func newWay(batch int) (*way, error) {
-	plans, err := synccore.Parse("allocs", fmt.Appendf(nil, rateConfig, "allocs", reporters, window))
+	plans, err := configfile.Parse("allocs", fmt.Appendf(nil, rateConfig, "allocs", reporters, window))
 	if err != nil {
 		return nil, err
 	}

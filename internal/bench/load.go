@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -144,8 +145,8 @@ type timedVerdicts struct {
 	ages []float64
 }
 
-func (t *timedVerdicts) observe(e synchronizer.Event) {
-	v, ok := e.(synchronizer.Verdict)
+func (t *timedVerdicts) observe(e monitor.Event) {
+	v, ok := e.(monitor.Verdict)
 	if !ok || !v.Span.SameClock {
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/procnode"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -75,12 +76,12 @@ program:
 	}
 	var start time.Time
 	took := make(chan time.Duration, 1)
-	s, err := synchronizer.Start(b.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e synchronizer.Event) {
-		p, ok := e.(synchronizer.Program)
+	s, err := synchronizer.Start(b.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e monitor.Event) {
+		p, ok := e.(monitor.ProgramEvent)
 		switch {
-		case ok && p.Kind == synchronizer.ProgramStart && start.IsZero():
+		case ok && p.Kind == monitor.ProgramStart && start.IsZero():
 			start = time.Now()
-		case ok && p.Kind == synchronizer.ProgramFinish:
+		case ok && p.Kind == monitor.ProgramFinish:
 			took <- time.Since(start)
 		}
 	}})

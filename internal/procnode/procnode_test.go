@@ -20,6 +20,7 @@ import (
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/procnode"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -53,7 +54,7 @@ func TestMain(m *testing.M) {
 // world is a server and the synchronizer of a program.
 type world struct {
 	url      string
-	finished chan synchronizer.Program
+	finished chan monitor.ProgramEvent
 }
 
 func start(t *testing.T, text string) *world {
@@ -67,9 +68,9 @@ func start(t *testing.T, text string) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{server.URL(), make(chan synchronizer.Program, 1)}
-	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e synchronizer.Event) {
-		if p, ok := e.(synchronizer.Program); ok && p.Kind == synchronizer.ProgramFinish {
+	w := &world{server.URL(), make(chan monitor.ProgramEvent, 1)}
+	s, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{Observe: func(e monitor.Event) {
+		if p, ok := e.(monitor.ProgramEvent); ok && p.Kind == monitor.ProgramFinish {
 			w.finished <- p
 		}
 	}})
@@ -95,14 +96,14 @@ func (w *world) node(t *testing.T, script string, grace time.Duration) *agent.No
 	return n
 }
 
-func (w *world) end(t *testing.T) synchronizer.Program {
+func (w *world) end(t *testing.T) monitor.ProgramEvent {
 	t.Helper()
 	select {
 	case p := <-w.finished:
 		return p
 	case <-time.After(time.Minute):
 		t.Fatal("the program does not end")
-		return synchronizer.Program{}
+		return monitor.ProgramEvent{}
 	}
 }
 

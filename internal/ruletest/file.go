@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/scgs"
@@ -25,7 +26,7 @@ type Test struct {
 	Name string
 	Place
 
-	plan    *synccore.Plan
+	plan    *plan.Level
 	seeds   []uint64
 	lasts   time.Duration
 	delay   time.Duration
@@ -170,7 +171,7 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 		doc.FaultAt("config", "%v", err)
 		return nil, doc.Err()
 	}
-	plans, err := synccore.Parse(p.config, p.source)
+	plans, err := configfile.Parse(p.config, p.source)
 	if err != nil {
 		return nil, err
 	}
@@ -204,7 +205,7 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 // decoded.
 func null(n yamlconf.Node) bool { return n == yamlconf.Node{} }
 
-func names(plans synccore.Plans) []string {
+func names(plans plan.Levels) []string {
 	list := make([]string, len(plans))
 	for i, plan := range plans {
 		list[i] = plan.Name
@@ -236,7 +237,7 @@ func (p *parser) place(n yamlconf.Node) Place {
 	return Place{File: f.File, Line: f.Line, Column: f.Column, Source: f.Source}
 }
 
-func (p *parser) test(raw *rawTest, plans synccore.Plans) {
+func (p *parser) test(raw *rawTest, plans plan.Levels) {
 	t := testParser{parser: *p, raw: raw, path: raw.node.Path(), test: &Test{Name: raw.Name, Place: p.place(raw.node)}}
 	if t.test.plan = t.plan(plans); t.test.plan == nil {
 		return
@@ -277,7 +278,7 @@ func (t *testParser) named(at time.Duration) { t.last = max(t.last, at) }
 
 // plan finds the synchronizer that is tested, awaiting as many members as the test
 // says.
-func (t *testParser) plan(plans synccore.Plans) *synccore.Plan {
+func (t *testParser) plan(plans plan.Levels) *plan.Level {
 	name := t.raw.Synchronizer
 	switch {
 	case name == "" && len(plans) > 1:
@@ -292,7 +293,7 @@ func (t *testParser) plan(plans synccore.Plans) *synccore.Plan {
 	if _, ok := t.raw.node.Get("count"); !ok {
 		return plans.Get(name)
 	}
-	changed, err := synccore.Parse(t.config, t.source, synccore.Override{Synchronizer: name, Count: t.raw.Count})
+	changed, err := configfile.Parse(t.config, t.source, plan.Override{Synchronizer: name, Count: t.raw.Count})
 	if err != nil {
 		t.fault("count", "%v", err)
 		return nil

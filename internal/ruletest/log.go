@@ -7,7 +7,9 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -73,7 +75,7 @@ func (r row) since() time.Duration     { return r.at }
 // unsettled is the fate of a signal that has none yet.
 const unsettled control.Fate = 0
 
-func newLog(plan *synccore.Plan) *log {
+func newLog(plan *plan.Level) *log {
 	l := &log{verdicts: map[string][]verdict{}, known: map[sentKey]*sent{}, refused: map[string]string{}}
 	for _, name := range plan.Predicates() {
 		l.verdicts[name] = []verdict{{at: -1, truth: predicates.Unknown, reason: "there is no global state yet"}}
@@ -89,7 +91,7 @@ func (l *log) add(at time.Duration, subject, format string, args ...any) {
 }
 
 // output takes what a step has told.
-func (l *log) output(at time.Duration, plan *synccore.Plan, o *synccore.Output) {
+func (l *log) output(at time.Duration, plan *plan.Level, o *synccore.Output) {
 	verdicts := o.Verdicts
 	for i := range o.Epochs {
 		e := &o.Epochs[i]
@@ -128,7 +130,7 @@ func (l *log) output(at time.Duration, plan *synccore.Plan, o *synccore.Output) 
 	}
 }
 
-func (l *log) verdict(at time.Duration, v *synccore.Verdict) {
+func (l *log) verdict(at time.Duration, v *monitor.Verdict) {
 	l.verdicts[v.Predicate] = append(l.verdicts[v.Predicate], verdict{at, v.Truth, v.Reason, v.Fired})
 	switch {
 	case v.Fired:
@@ -145,7 +147,7 @@ func (l *log) verdict(at time.Duration, v *synccore.Verdict) {
 }
 
 // epoch begins all predicates anew.
-func (l *log) epoch(at time.Duration, e *synccore.Epoch) {
+func (l *log) epoch(at time.Duration, e *monitor.Epoch) {
 	for _, d := range e.Dropped {
 		l.add(at, "", "%s is no longer a member: %s", d.Name, d.Reason)
 	}
@@ -191,7 +193,7 @@ func dataText(data []control.Datum) string {
 	return b.String()
 }
 
-func (l *log) fate(at time.Duration, f synccore.FateEvent) {
+func (l *log) fate(at time.Duration, f monitor.Fate) {
 	s := l.signal(at, f.Signal)
 	s.fate, s.detail = f.Fate, f.Detail
 	l.add(at, f.Signal.Name, "signal %s to %s: %s", f.Signal.Name, f.Signal.Target, fateText(s))
@@ -207,7 +209,7 @@ func fateText(s *sent) string {
 	return s.fate.String()
 }
 
-func (l *log) summarize(at time.Duration, plan *synccore.Plan, e *synccore.SummaryEvent) {
+func (l *log) summarize(at time.Duration, plan *plan.Level, e *synccore.SummaryEvent) {
 	switch e.Kind {
 	case synccore.SummaryStart:
 		l.summary = append(l.summary, row{at, slices.Clone(e.Row)})

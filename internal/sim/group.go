@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
@@ -27,7 +28,7 @@ type Group struct {
 
 // NewGroup hosts the synchronizer of a plan whose members are processes. Without a
 // timeline the reference is the monotonic clock of the host.
-func NewGroup(h *Host, plan *synccore.Plan, timeline clocksync.Timeline) *Group {
+func NewGroup(h *Host, plan *plan.Level, timeline clocksync.Timeline) *Group {
 	opt := synccore.Options{Term: 1, Reference: h.Domain, Timeline: timeline, Relative: timeline == ""}
 	if opt.Relative {
 		opt.Timeline = h.timeline()

@@ -6,6 +6,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -27,7 +28,7 @@ type Level struct {
 }
 
 // NewLevel hosts the synchronizer of a plan whose members are threads.
-func NewLevel(h *Host, plan *synccore.Plan) *Level {
+func NewLevel(h *Host, plan *plan.Level) *Level {
 	return &Level{
 		Observe: func(*synccore.Output) {}, host: h,
 		core: synccore.New(plan, synccore.Options{Term: 1, Local: true}), last: clocksync.MinInstant,

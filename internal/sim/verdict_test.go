@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
@@ -40,7 +41,7 @@ type observer struct {
 func newObserver(t *testing.T, w *World, timeline clocksync.Timeline) *observer {
 	t.Helper()
 	root := w.NewHost("root", HostSpec{Mono: clocksync.Instant(w.Between(0, time.Hour)), Rate: int64(w.Between(-200_000, 200_000))})
-	plans, err := synccore.Parse("sim.yaml", []byte(allHere))
+	plans, err := configfile.Parse("sim.yaml", []byte(allHere))
 	if err != nil {
 		t.Fatal(err)
 	}

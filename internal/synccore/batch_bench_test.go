@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -30,7 +31,7 @@ const (
 
 func benchmarkWay(b *testing.B, members, hosts int) {
 	b.Helper()
-	plans, err := synccore.Parse("bench.yaml", fmt.Appendf(nil, `
+	plans, err := configfile.Parse("bench.yaml", fmt.Appendf(nil, `
 synchronizers:
   gsync:
     members: {group: g, count: %d}

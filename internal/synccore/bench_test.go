@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -33,7 +34,7 @@ func BenchmarkReport(b *testing.B) {
 
 func benchmarkReport(b *testing.B, members, more int, predicates string) {
 	b.Helper()
-	plans, err := synccore.Parse("bench.yaml", fmt.Appendf(nil, `
+	plans, err := configfile.Parse("bench.yaml", fmt.Appendf(nil, `
 synchronizers:
   gsync:
     members: {group: g, count: %d}

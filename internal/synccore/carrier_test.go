@@ -7,8 +7,10 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -137,7 +139,7 @@ type crew struct {
 
 func newCrew(t *testing.T) *crew {
 	t.Helper()
-	plans, err := synccore.Parse("crew.yaml", []byte(carriedConfig))
+	plans, err := configfile.Parse("crew.yaml", []byte(carriedConfig))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +210,7 @@ func TestCarriersAreAskedOnce(t *testing.T) {
 		incarnation uint64
 	}{{"a", 7}, {"b", 6}, {"b", 8}} {
 		c.alive(16, bad.carrier, 2, bad.incarnation, "b-0", "b-1")
-		if c.fired() || len(c.out.Rejected) != 2 || c.out.Rejected[0].Class != synccore.ClassSender ||
+		if c.fired() || len(c.out.Rejected) != 2 || c.out.Rejected[0].Class != monitor.ClassSender ||
 			c.out.Rejected[0].Reason != fmt.Sprintf(`evidence of incarnation %d of "b-0", for which it does not speak`, bad.incarnation) {
 			t.Fatalf("evidence by %s of incarnation %d: fired %v, refused %v", bad.carrier, bad.incarnation, c.fired(), c.out.Rejected)
 		}

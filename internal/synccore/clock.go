@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -44,7 +45,7 @@ func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
 	q.Timeline = m.quality.Timeline
 	m.quality = q
 	if q.Status != before && !c.opt.Local {
-		out.Clocks = append(out.Clocks, Clock{m.name, q})
+		out.Clocks = append(out.Clocks, monitor.Clock{Name: m.name, Quality: q})
 	}
 }
 
@@ -79,7 +80,7 @@ func (c *Core) timed(m *member, at *clocksync.Stamp, out *Output) bool {
 		m.read = max(m.read, at.Mono)
 		next, ok := m.shared.next(*at)
 		if !ok {
-			out.refuse(ClassOrder, m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
+			out.refuse(monitor.ClassOrder, m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
 		}
 		*at = next
 		return ok
@@ -89,7 +90,7 @@ func (c *Core) timed(m *member, at *clocksync.Stamp, out *Output) bool {
 		at.Within = clocksync.Unbounded
 		if !m.stripped {
 			m.stripped = true
-			out.refuse(ClassTimeline, m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
+			out.refuse(monitor.ClassTimeline, m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
 		}
 	}
 	return true

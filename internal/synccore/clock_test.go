@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -33,7 +34,7 @@ type clockHost struct {
 
 func newClockHost(t *testing.T, opt synccore.Options) *clockHost {
 	t.Helper()
-	plans, err := synccore.Parse("test.yaml", []byte(clocksConfig))
+	plans, err := configfile.Parse("test.yaml", []byte(clocksConfig))
 	if err != nil {
 		t.Fatal(err)
 	}

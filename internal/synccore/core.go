@@ -6,6 +6,8 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -29,7 +31,6 @@ type Options struct {
 
 // The waits of the machine, none of which decides a verdict.
 const (
-	heartbeat   = time.Second            // of a member that has nothing to say, at most
 	resendWait  = 500 * time.Millisecond // for a ring's answer, before a gap is unknown
 	probeAgain  = 250 * time.Millisecond // a probe without an answer is repeated
 	askPeriod   = time.Millisecond       // a threshold is asked at most that often what evidence it lacks
@@ -37,14 +38,14 @@ const (
 	awayLimit   = 2 * tickPeriod         // longer without a step: the machine was away, not its members
 	stashLimit  = 1024                   // reports kept behind a gap of one member: as many as it can send again
 	outboxLimit = 65_536                 // signals without a final fate
-	otherSilent = 5 * heartbeat          // a member of another group that says nothing for longer is forgotten
+	otherSilent = 5 * plan.Heartbeat     // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a member that is gone is remembered
 )
 
 // Core is the machine of one synchronizer. It is owned by one goroutine.
 type Core struct {
-	plan     *Plan
+	plan     *plan.Level
 	opt      Options
 	relative bool // the readings of the reference clock are the time stamps are compared by
 	det      *scgs.Detector
@@ -71,7 +72,7 @@ type Core struct {
 	begun    bool // the first epoch has been reached
 	paused   bool // too few members
 	changed  bool // members are ready, or gone: the epoch is to be looked at
-	dropped  []Dropped
+	dropped  []monitor.Dropped
 	removing []*member
 
 	ev        scgs.Event
@@ -105,7 +106,7 @@ type Core struct {
 }
 
 // New returns the machine of a plan.
-func New(plan *Plan, opt Options) *Core {
+func New(plan *plan.Level, opt Options) *Core {
 	relative := opt.Reference != "" && (opt.Timeline == "" || opt.Relative)
 	if opt.Timeline == "" {
 		opt.Timeline = clocksync.Timeline(opt.Reference)
@@ -113,51 +114,39 @@ func New(plan *Plan, opt Options) *Core {
 	c := &Core{
 		plan: plan, opt: opt, relative: relative, heard: clocksync.MinInstant, again: clocksync.MinInstant,
 		det:       scgs.NewDetector(scgs.Options{}),
-		scope:     predicates.NewScope(plan.env),
-		partial:   predicates.NewScope(plan.env),
-		alone:     predicates.NewScope(plan.env),
+		scope:     predicates.NewScope(plan.Env),
+		partial:   predicates.NewScope(plan.Env),
+		alone:     predicates.NewScope(plan.Env),
 		members:   map[string]*member{},
 		strangers: map[string]clocksync.Instant{},
 		domains:   map[clocksync.Domain]*domain{},
 		others:    map[string]*otherGroup{},
-		states:    newStates(len(plan.rules)),
-		past:      make(map[string]*past, len(plan.rules)),
-		memory:    make([]scgs.Value, len(plan.memory)),
+		states:    newStates(len(plan.Rules)),
+		past:      make(map[string]*past, len(plan.Rules)),
+		memory:    make([]scgs.Value, len(plan.Variables)),
 	}
-	if plan.program != nil && !opt.Local {
-		c.exec = newExecution(plan.program, opt.Term)
+	if plan.Program != nil && !opt.Local {
+		c.exec = newExecution(plan.Program, opt.Term)
 	}
-	if plan.prev {
+	if plan.Prev {
 		c.scope.KeepPrev()
 	}
 	c.keepPlanner()
 	c.listen()
-	for i, v := range plan.memory {
-		c.setMemory(i, v.initial())
+	for i, v := range plan.Variables {
+		c.setMemory(i, v.InitialValue())
 	}
-	for i, r := range plan.rules {
-		if r.own.exists() {
-			c.runs = append(c.runs, newRuns(i, r.own))
+	for i, r := range plan.Rules {
+		if r.Detector.Exists() {
+			c.runs = append(c.runs, newRuns(i, r.Detector))
 		}
 	}
 	c.rearm()
 	return c
 }
 
-// initial is the value before the first set, Invalid if it has none.
-func (v Variable) initial() scgs.Value {
-	if v.Initial == nil {
-		return scgs.Value{}
-	}
-	value, err := parseValue(v.Field, *v.Initial)
-	if err != nil {
-		panic("synccore: a plan with a bad initial value: " + err.Error())
-	}
-	return value
-}
-
 // Plan is the plan that the machine follows.
-func (c *Core) Plan() *Plan { return c.plan }
+func (c *Core) Plan() *plan.Level { return c.plan }
 
 // Term is the term the machine runs in.
 func (c *Core) Term() uint64 { return c.opt.Term }

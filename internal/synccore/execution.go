@@ -12,7 +12,10 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -43,9 +46,9 @@ type execution struct {
 	touched    []*member   // whose state in force is to be looked at
 	attention  []*blockRun // that may need a signal
 	decision   control.Decision
-	finish     *ProgramEvent      // the end of the program
-	tallies    map[int]*RunCounts // of the blocks by construct
-	total      RunCounts
+	finish     *monitor.ProgramEvent      // the end of the program
+	tallies    map[int]*monitor.RunCounts // of the blocks by construct
+	total      monitor.RunCounts
 	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
 	formed     bool              // there was an epoch before the restart
 }
@@ -96,54 +99,20 @@ func newExecution(plan *program.Plan, id uint64) *execution {
 	return &execution{
 		id: id, run: program.NewRun(plan), wake: clocksync.MaxInstant, resume: clocksync.MaxInstant,
 		processors: map[string]*processor{}, held: map[string]clocksync.Instant{}, runs: map[uint64]*blockRun{}, byID: map[program.ID]*blockRun{},
-		tallies: map[int]*RunCounts{},
+		tallies: map[int]*monitor.RunCounts{},
 	}
 }
 
-// ProgramEvent tells what became of a part of the program.
-type ProgramEvent struct {
-	Kind      ProgramKind
-	Path      string // of the construct, such as "body.seq[1].par.do"
-	Construct string // its kind
-	Name      string // its name, or that of its block
-	Replicas  []int32
-	Block     program.ID // of a block
-	Run       uint64     // of one that is started
-	Processor string
-	Predicate string // that passed, or has signalled
-	Branch    int    // taken; program.Otherwise for none
-	Decision  control.Decision
-	Outcome   program.Outcome
-	Result    string
-	Reason    string
-}
-
-// ProgramKind says what a [ProgramEvent] tells.
-type ProgramKind uint8
-
-// The events of a program.
-const (
-	ProgramStart  ProgramKind = iota + 1 // a block is started
-	ProgramCancel                        // a block is to end
-	ProgramPass                          // a switch or JOIN has passed, by Decision
-	ProgramSignal                        // a predicate that a block is under has sent it a signal
-	ProgramEnd                           // a construct has ended
-	ProgramLost                          // a block's processor is gone
-	ProgramFinish                        // the program has ended
-	ProgramRefuse                        // the interpreter has refused something
-	ProgramFail                          // an attempt at a block has failed; another, or an else, follows
-)
-
 // noteVerdict keeps a verdict for the program, if that reads the predicate.
-func (c *Core) noteVerdict(r *rule, v *Verdict) {
-	if c.exec == nil || !r.read {
+func (c *Core) noteVerdict(r *plan.Rule, v *monitor.Verdict) {
+	if c.exec == nil || !r.Read {
 		return
 	}
 	truth := v.Truth
-	if truth == predicates.True && r.hold > 0 && !v.Fired {
+	if truth == predicates.True && r.Hold > 0 && !v.Fired {
 		truth = predicates.Unknown // It has not held for long enough.
 	}
-	c.exec.verdicts = append(c.exec.verdicts, heldVerdict{c.plan.Name + "." + r.name, truth, v.Decision})
+	c.exec.verdicts = append(c.exec.verdicts, heldVerdict{c.plan.Name + "." + r.Name, truth, v.Decision})
 }
 
 // noteChanged keeps the members whose states a global state has changed.
@@ -299,11 +268,11 @@ func (c *Core) ended(r *blockRun, in *program.Input, out *Output) {
 	}
 	at := len(out.Program)
 	c.interpret(in, out)
-	if in.Kind == program.InFailed && !r.cancel && !slices.ContainsFunc(out.Program[at:], func(e ProgramEvent) bool {
-		return e.Kind == ProgramEnd && e.Block == r.id
+	if in.Kind == program.InFailed && !r.cancel && !slices.ContainsFunc(out.Program[at:], func(e monitor.ProgramEvent) bool {
+		return e.Kind == monitor.ProgramEnd && e.Block == r.id
 	}) {
 		// Another attempt or an else follows, and nothing else would tell why.
-		e := c.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: in.Reason}, ProgramFail, r)
+		e := c.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: in.Reason}, monitor.ProgramFail, r)
 		out.Program = slices.Insert(out.Program, at, e)
 	}
 }
@@ -345,7 +314,7 @@ func (c *Core) lost(p *processor, why string, out *Output) {
 		}
 		delete(f.runs, r.number)
 		delete(f.byID, r.id)
-		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, ProgramLost, r))
+		out.Program = append(out.Program, c.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramLost, r))
 	}
 	c.interpret(&program.Input{Kind: program.InLeft, Node: program.Node{Name: p.name}}, out)
 }
@@ -367,8 +336,8 @@ func (c *Core) execFresh(fresh []int, out *Output) {
 		return
 	}
 	for _, i := range fresh {
-		if r := c.plan.rules[i]; r.read {
-			name := c.plan.Name + "." + r.name
+		if r := c.plan.Rules[i]; r.Read {
+			name := c.plan.Name + "." + r.Name
 			c.exec.verdicts = slices.DeleteFunc(c.exec.verdicts, func(v heldVerdict) bool { return v.predicate == name })
 			c.interpret(&program.Input{Kind: program.InVerdict, Predicate: name, Truth: predicates.Unknown, Decision: c.decision()}, out)
 		}
@@ -376,7 +345,7 @@ func (c *Core) execFresh(fresh []int, out *Output) {
 }
 
 // execLeft tells the program of the members that an epoch is without.
-func (c *Core) execLeft(dropped []Dropped, out *Output) {
+func (c *Core) execLeft(dropped []monitor.Dropped, out *Output) {
 	if c.exec == nil {
 		return
 	}
@@ -479,16 +448,16 @@ func (c *Core) interpret(in *program.Input, out *Output) {
 
 func (c *Core) act(a *program.Action, out *Output) {
 	f := c.exec
-	var kind ProgramKind
+	var kind monitor.ProgramKind
 	r := f.byID[a.Block]
 	switch a.Kind {
 	case program.ActStart:
-		kind = ProgramStart
+		kind = monitor.ProgramStart
 		f.numbers++
 		r = &blockRun{
 			number: f.numbers, id: a.Block, construct: a.Construct, on: a.Node, input: cmp.Or(strings.Clone(a.Input), "null"),
 			replicas: slices.Clone(a.Replicas),
-			block:    c.plan.program.Info(a.Construct).Block.Name,
+			block:    c.plan.Program.Info(a.Construct).Block.Name,
 		}
 		f.runs[r.number], f.byID[r.id] = r, r
 		for _, n := range f.counts(a.Construct) {
@@ -501,42 +470,42 @@ func (c *Core) act(a *program.Action, out *Output) {
 		p.run = r
 		c.want(r)
 	case program.ActCancel:
-		kind = ProgramCancel
+		kind = monitor.ProgramCancel
 		if r != nil {
 			r.cancel = true
 			c.want(r)
 		}
 	case program.ActPass:
-		kind = ProgramPass
+		kind = monitor.ProgramPass
 	case program.ActSignal:
-		if kind = ProgramSignal; !c.acted(a.Decision, r) {
+		if kind = monitor.ProgramSignal; !c.acted(a.Decision, r) {
 			return // Its signals went to others.
 		}
 	case program.ActEnd:
-		kind = ProgramEnd
+		kind = monitor.ProgramEnd
 	case program.ActFinish:
-		kind = ProgramFinish
+		kind = monitor.ProgramFinish
 	case program.ActRefuse:
 		if f.run.Finished() {
 			return // A deadline has ended it in this step.
 		}
-		kind = ProgramRefuse
+		kind = monitor.ProgramRefuse
 	}
 	e := c.event(a, kind, r)
-	if kind == ProgramFinish {
+	if kind == monitor.ProgramFinish {
 		f.finish = &e
 	}
 	out.Program = append(out.Program, e)
 }
 
 // event is what observers are told of an action.
-func (c *Core) event(a *program.Action, kind ProgramKind, r *blockRun) ProgramEvent {
-	e := ProgramEvent{
+func (c *Core) event(a *program.Action, kind monitor.ProgramKind, r *blockRun) monitor.ProgramEvent {
+	e := monitor.ProgramEvent{
 		Kind: kind, Replicas: slices.Clone(a.Replicas), Block: a.Block, Processor: a.Node, Predicate: a.Predicate, Branch: a.Branch,
 		Decision: a.Decision, Outcome: a.Outcome, Result: a.Result, Reason: a.Reason,
 	}
-	if kind != ProgramRefuse && a.Construct >= 0 {
-		info := c.plan.program.Info(a.Construct)
+	if kind != monitor.ProgramRefuse && a.Construct >= 0 {
+		info := c.plan.Program.Info(a.Construct)
 		e.Path, e.Construct, e.Name = info.Path, info.Kind.String(), info.Name
 	}
 	if r != nil {
@@ -637,7 +606,7 @@ func (c *Core) signal(m *member, s *control.Signal, out *Output) bool {
 	if s.Entry = c.entry(m.pos, s.Region, &occasion{}); s.Entry == 0 {
 		return false
 	}
-	s.Decision, s.Predicate, s.Target, s.TTL = c.decide(), wire.ProgramSignals, m.name, defaultExpiry
+	s.Decision, s.Predicate, s.Target, s.TTL = c.decide(), wire.ProgramSignals, m.name, config.DefaultExpiry
 	return c.post("", m.incarnation, s, out)
 }
 
@@ -709,12 +678,12 @@ func (c *Core) cancelProgram(reason string, out *Output) {
 
 // under reports whether a rule acts on a member: one that blocks of the program are
 // under acts on no others.
-func (c *Core) under(r *rule, member string) bool {
-	if c.exec == nil || !r.attached {
+func (c *Core) under(r *plan.Rule, member string) bool {
+	if c.exec == nil || !r.Attached {
 		return true
 	}
 	p := c.exec.processors[member]
-	return p != nil && p.run != nil && c.plan.program.Under(p.run.construct, c.plan.Name+"."+r.name)
+	return p != nil && p.run != nil && c.plan.Program.Under(p.run.construct, c.plan.Name+"."+r.Name)
 }
 
 // acted reports whether a decision has sent a signal to the run that is not known to

@@ -11,8 +11,10 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -103,7 +105,7 @@ func (s *execution) command(t *testing.T, d *datadriven.TestData) string {
 		return s.again(t, d)
 	case "reload":
 		s.f.t = t
-		file, err := synccore.ParseProgram("changed.yaml", []byte(executionText(d)))
+		file, err := configfile.ParseProgram("changed.yaml", []byte(executionText(d)))
 		if err != nil {
 			return err.Error()
 		}
@@ -345,7 +347,7 @@ func (s *execution) note() {
 		fmt.Fprintf(&s.said, "  epoch %d %v dropped %v\n", e.Epoch, e.Members, e.Dropped)
 	}
 	for _, v := range o.Verdicts {
-		if s.f.plan.Program() != nil && slices.Contains(s.f.plan.Program().Predicates(), "s."+v.Predicate) {
+		if s.f.plan.Program != nil && slices.Contains(s.f.plan.Program.Predicates(), "s."+v.Predicate) {
 			fmt.Fprintf(&s.said, "  verdict %s %v\n", v.Predicate, v.Truth)
 		}
 	}
@@ -372,7 +374,7 @@ func (s *execution) mark(mark byte) {
 }
 
 // draw notes what an event does to the timeline.
-func (s *execution) draw(e *synccore.ProgramEvent) {
+func (s *execution) draw(e *monitor.ProgramEvent) {
 	mark := func(cell, live byte) {
 		for _, r := range s.rows {
 			if r.run == e.Run && r.live != 0 {
@@ -384,17 +386,17 @@ func (s *execution) draw(e *synccore.ProgramEvent) {
 		}
 	}
 	switch e.Kind {
-	case synccore.ProgramStart:
+	case monitor.ProgramStart:
 		s.close(e, 'x') // Of the attempt before.
 		s.rows = append(s.rows, &runRow{
 			run: e.Run, instance: e.Block.Instance, label: fmt.Sprintf("%s %v %s", e.Name, e.Block, e.Processor), live: ' ',
 		})
 		mark('[', '=')
-	case synccore.ProgramCancel:
+	case monitor.ProgramCancel:
 		mark('~', '~')
-	case synccore.ProgramLost:
+	case monitor.ProgramLost:
 		mark('x', 0)
-	case synccore.ProgramEnd:
+	case monitor.ProgramEnd:
 		if e.Block.Instance > 0 {
 			s.close(e, "?]xc"[e.Outcome])
 		}
@@ -402,7 +404,7 @@ func (s *execution) draw(e *synccore.ProgramEvent) {
 }
 
 // close ends the row of the run that stands for a block, which not every event names.
-func (s *execution) close(e *synccore.ProgramEvent, cell byte) {
+func (s *execution) close(e *monitor.ProgramEvent, cell byte) {
 	for _, r := range s.rows {
 		if r.live == 0 || r.instance != e.Block.Instance {
 			continue

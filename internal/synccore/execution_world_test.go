@@ -15,6 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -61,9 +62,9 @@ type field struct {
 	count    int
 	bad      bool
 	cut      map[string]bool
-	verdicts map[string]synccore.Verdict // the newest of each predicate in the epoch
-	log      []synccore.ProgramEvent
-	finish   *synccore.ProgramEvent
+	verdicts map[string]monitor.Verdict // the newest of each predicate in the epoch
+	log      []monitor.ProgramEvent
+	finish   *monitor.ProgramEvent
 	epoch    uint64
 	restarts int
 	lost     int
@@ -77,7 +78,7 @@ func newField(t *rapid.T) *field {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	w := &field{fleet: f, t: t, cut: map[string]bool{}, verdicts: map[string]synccore.Verdict{}, bad: true}
+	w := &field{fleet: f, t: t, cut: map[string]bool{}, verdicts: map[string]monitor.Verdict{}, bad: true}
 	f.carry, f.observe, f.began, f.left = w.network, w.note, w.work, w.stop
 	return w
 }
@@ -186,7 +187,7 @@ func (w *field) note() {
 	before := w.verdicts
 	anew := w.epoch != w.core.Epoch() // An event of one may also tell who left without having been in any.
 	if w.epoch = w.core.Epoch(); anew {
-		w.verdicts = map[string]synccore.Verdict{}
+		w.verdicts = map[string]monitor.Verdict{}
 	}
 	told := slices.Clone(o.Verdicts)
 	for _, v := range o.Verdicts {
@@ -197,16 +198,16 @@ func (w *field) note() {
 	gone := false
 	for _, e := range o.Program {
 		switch e.Kind {
-		case synccore.ProgramLost:
+		case monitor.ProgramLost:
 			gone = true
 			w.lost++
-		case synccore.ProgramRefuse:
+		case monitor.ProgramRefuse:
 			w.t.Fatalf("refused: %s\n%s%+v", e.Reason, w.story(), o.Program)
-		case synccore.ProgramPass:
+		case monitor.ProgramPass:
 			if e.Predicate != "" {
 				w.passed(&e, before, told, gone && anew)
 			}
-		case synccore.ProgramFinish:
+		case monitor.ProgramFinish:
 			if w.finish != nil && (w.finish.Outcome != e.Outcome || w.finish.Result != e.Result) {
 				w.t.Fatalf("finished with %v, %q, and before with %v, %q", e.Outcome, e.Result, w.finish.Outcome, w.finish.Result)
 			}
@@ -222,7 +223,7 @@ func (w *field) note() {
 
 // passed holds a switch against what was known: a verdict that stood before the step,
 // unless an epoch has ended since, or one of the step.
-func (w *field) passed(e *synccore.ProgramEvent, before map[string]synccore.Verdict, told []synccore.Verdict, anew bool) {
+func (w *field) passed(e *monitor.ProgramEvent, before map[string]monitor.Verdict, told []monitor.Verdict, anew bool) {
 	if e.Construct == program.KindPar.String() {
 		return // It passes when all inside has ended, by a decision from before.
 	}
@@ -276,7 +277,7 @@ func (w *field) run() {
 		w.pass(step)
 	}
 	if w.finish == nil {
-		w.t.Fatalf("the program does not end: %+v\n%s", w.core.Status(w.now).Program, w.plan.Program().Text())
+		w.t.Fatalf("the program does not end: %+v\n%s", w.core.Status(w.now).Program, w.plan.Program.Text())
 	}
 	w.replayed()
 }
@@ -337,8 +338,8 @@ func (w *field) trouble() {
 // check compares the result with that of a naive interpreter.
 func (w *field) check() {
 	n := &naive{field: w, at: map[string]int{}, next: map[string]int{}}
-	for i := range w.plan.Program().Constructs() {
-		n.at[w.plan.Program().Info(i).Path] = i
+	for i := range w.plan.Program.Constructs() {
+		n.at[w.plan.Program.Info(i).Path] = i
 	}
 	value, outcome := n.construct(0, "", map[string]string{}, len(w.log))
 	if outcome != w.finish.Outcome {
@@ -351,7 +352,7 @@ func (w *field) check() {
 
 func (w *field) story() string {
 	var b strings.Builder
-	b.WriteString(w.plan.Program().Text())
+	b.WriteString(w.plan.Program.Text())
 	for i := range w.log {
 		b.WriteString(programLine(&w.log[i]) + "\n")
 	}
@@ -368,7 +369,7 @@ type naive struct {
 }
 
 // pop is the next event of a kind about a construct, before the place limit in the log.
-func (n *naive) pop(kind synccore.ProgramKind, construct int, replicas string, limit int) (*synccore.ProgramEvent, int) {
+func (n *naive) pop(kind monitor.ProgramKind, construct int, replicas string, limit int) (*monitor.ProgramEvent, int) {
 	key := fmt.Sprint(kind, construct, replicas)
 	for i := n.next[key]; i < limit; i++ {
 		e := &n.log[i]
@@ -382,8 +383,8 @@ func (n *naive) pop(kind synccore.ProgramKind, construct int, replicas string, l
 
 // construct gives the result of a construct that has ended before a place in the log.
 func (n *naive) construct(i int, replicas string, known map[string]string, limit int) (string, program.Outcome) {
-	info := n.plan.Program().Info(i)
-	end, at := n.pop(synccore.ProgramEnd, i, replicas, limit)
+	info := n.plan.Program.Info(i)
+	end, at := n.pop(monitor.ProgramEnd, i, replicas, limit)
 	if end == nil {
 		n.t.Fatalf("%s has no end\n%s", info.Path, n.story())
 	}
@@ -407,9 +408,9 @@ func (n *naive) construct(i int, replicas string, known map[string]string, limit
 
 // skip leaves out what is told of a construct up to a place: it did not come to its end.
 func (n *naive) skip(i int, replicas string, limit int) {
-	info := n.plan.Program().Info(i)
-	for e, _ := n.pop(synccore.ProgramPass, i, replicas, limit); e != nil; {
-		e, _ = n.pop(synccore.ProgramPass, i, replicas, limit)
+	info := n.plan.Program.Info(i)
+	for e, _ := n.pop(monitor.ProgramPass, i, replicas, limit); e != nil; {
+		e, _ = n.pop(monitor.ProgramPass, i, replicas, limit)
 	}
 	n.skipInside(info, replicas, limit)
 	if info.Else >= 0 {
@@ -430,8 +431,8 @@ func (n *naive) skipInside(info program.Info, replicas string, limit int) {
 }
 
 func (n *naive) skipAll(i int, replicas string, limit int) {
-	for e, _ := n.pop(synccore.ProgramEnd, i, replicas, limit); e != nil; {
-		e, _ = n.pop(synccore.ProgramEnd, i, replicas, limit)
+	for e, _ := n.pop(monitor.ProgramEnd, i, replicas, limit); e != nil; {
+		e, _ = n.pop(monitor.ProgramEnd, i, replicas, limit)
 	}
 	n.skip(i, replicas, limit)
 }
@@ -455,13 +456,13 @@ func (n *naive) inside(info program.Info, i int, replicas string, known map[stri
 			if value, outcome = n.construct(kid, replicas, known, limit); outcome != program.Done {
 				return "", false
 			}
-			known = with(known, n.plan.Program().Info(kid).Name+".result", value)
+			known = with(known, n.plan.Program.Info(kid).Name+".result", value)
 		}
 		return value, true
 	case program.KindPar:
 		return n.par(info, i, replicas, known, limit)
 	case program.KindIf, program.KindCase:
-		e, _ := n.pop(synccore.ProgramPass, i, replicas, limit)
+		e, _ := n.pop(monitor.ProgramPass, i, replicas, limit)
 		branch := e.Branch
 		if branch < 0 {
 			branch = len(info.Reads)
@@ -477,15 +478,15 @@ func (n *naive) inside(info program.Info, i int, replicas string, known map[stri
 
 // ended reports whether a construct has ended before a place, and was not told of yet.
 func (n *naive) ended(i int, replicas string, limit int) bool {
-	key := fmt.Sprint(synccore.ProgramEnd, i, replicas)
+	key := fmt.Sprint(monitor.ProgramEnd, i, replicas)
 	before := n.next[key]
-	e, _ := n.pop(synccore.ProgramEnd, i, replicas, limit)
+	e, _ := n.pop(monitor.ProgramEnd, i, replicas, limit)
 	n.next[key] = before
 	return e != nil
 }
 
 func (n *naive) par(info program.Info, i int, replicas string, known map[string]string, limit int) (string, bool) {
-	e, _ := n.pop(synccore.ProgramPass, i, replicas, limit)
+	e, _ := n.pop(monitor.ProgramPass, i, replicas, limit)
 	if e == nil {
 		return "", false
 	}
@@ -503,7 +504,7 @@ func (n *naive) par(info program.Info, i int, replicas string, known map[string]
 			value = "null"
 		}
 		if info.Times == 0 {
-			value = strconv.Quote(n.plan.Program().Info(kid).Name) + ":" + value
+			value = strconv.Quote(n.plan.Program.Info(kid).Name) + ":" + value
 		}
 		parts = append(parts, value)
 	}
@@ -518,7 +519,7 @@ func (n *naive) loop(info program.Info, i int, replicas string, known map[string
 	until := info.Kind == program.KindUntil
 	for first := true; ; first = false {
 		if !until || !first {
-			e, _ := n.pop(synccore.ProgramPass, i, replicas, limit)
+			e, _ := n.pop(monitor.ProgramPass, i, replicas, limit)
 			if e == nil {
 				return "", false
 			}

@@ -5,47 +5,10 @@ import (
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
-
-// Class says in one word why an input was refused, for counting: [Rejection]
-// says it in full.
-type Class uint8
-
-// The classes. ClassFrame, ClassVersion, ClassSchema and ClassSend are those of
-// whoever decodes and encodes for a [Core].
-const (
-	ClassValue    Class = iota // an expression of the configuration has no value where one is needed
-	ClassFrame                 // what came is no frame, or not one for this subject
-	ClassVersion               // a frame of another version
-	ClassSchema                // reports with other fields than the declared ones
-	ClassSend                  // a message does not fit a frame
-	ClassSender                // a frame under another name than that of its subject, or of no known incarnation
-	ClassReplaced              // a newer incarnation has taken over the name
-	ClassFull                  // one member too many
-	ClassState                 // the type of a program's state does not match, or it has undeclared threads
-	ClassTimeline              // stamps of another timeline, or of none
-	ClassReport                // a value, or a stamp by itself
-	ClassOrder                 // a number or stamp that does not fit those before it
-	ClassTarget                // nobody is known to whom a signal could go
-	classes
-)
-
-// Classes lists every class in order, for tables of counters.
-var Classes = func() (all [classes]Class) {
-	for i := range all {
-		all[i] = Class(i)
-	}
-	return all
-}()
-
-// String gives the word of a class in logs and metrics.
-func (c Class) String() string {
-	return [...]string{
-		"value", "frame", "version", "schema", "send", "sender", "replaced", "full", "state", "timeline", "report", "order", "target", "none",
-	}[min(c, classes)]
-}
 
 // Counts are counters since the machine was made.
 type Counts struct {
@@ -54,7 +17,7 @@ type Counts struct {
 	Collapsed uint64 // local states given up because too many of one member waited
 	Global    uint64 // global states
 	Partial   uint64 // global states with unknown members
-	Runs      RunCounts
+	Runs      monitor.RunCounts
 	Balance   [strategies]BalanceCounts // by the place of the strategy in balance.Names
 }
 

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 )
 
@@ -41,7 +41,7 @@ func (s *story) figures() string {
 // TestClasses wants a word of its own for each class.
 func TestClasses(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range synccore.Classes {
+	for _, c := range monitor.Classes {
 		if word := c.String(); seen[word] || word == "" || word == "none" {
 			t.Errorf("class %d has the word %q", c, word)
 		}

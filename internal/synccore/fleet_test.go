@@ -11,8 +11,11 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -30,7 +33,7 @@ type tester interface {
 // do is up to the test.
 type fleet struct {
 	t       tester
-	plan    *synccore.Plan
+	plan    *plan.Level
 	core    *synccore.Core
 	term    uint64
 	record  recorder
@@ -75,7 +78,7 @@ const fleetTerm = 7
 
 // newFleet hosts the machine of a program.
 func newFleet(t tester, text string) (*fleet, error) {
-	file, err := synccore.ParseProgram("test.yaml", []byte(text))
+	file, err := configfile.ParseProgram("test.yaml", []byte(text))
 	if err != nil {
 		return nil, err
 	}
@@ -391,7 +394,7 @@ func (p *proc) hand() (refused string) {
 }
 
 // programLine tells an event of a program.
-func programLine(e *synccore.ProgramEvent) string {
+func programLine(e *monitor.ProgramEvent) string {
 	what := e.Construct
 	if e.Name != "" {
 		what += " " + e.Name
@@ -405,33 +408,33 @@ func programLine(e *synccore.ProgramEvent) string {
 		because = ": " + e.Reason
 	}
 	switch e.Kind {
-	case synccore.ProgramStart:
+	case monitor.ProgramStart:
 		return "start " + run
-	case synccore.ProgramCancel:
+	case monitor.ProgramCancel:
 		return "cancel " + run + because
-	case synccore.ProgramLost:
+	case monitor.ProgramLost:
 		return "lost " + run + because
-	case synccore.ProgramFail:
+	case monitor.ProgramFail:
 		return "failed " + run + because
-	case synccore.ProgramSignal:
+	case monitor.ProgramSignal:
 		return fmt.Sprintf("signal %s to %s (%v)", e.Predicate, run, e.Decision)
-	case synccore.ProgramPass:
+	case monitor.ProgramPass:
 		by := ""
 		if e.Predicate != "" {
 			by = fmt.Sprintf(" branch %d by %s", e.Branch, e.Predicate)
 		}
 		return fmt.Sprintf("pass %s%s (%v)", what, by, e.Decision)
-	case synccore.ProgramEnd:
+	case monitor.ProgramEnd:
 		if e.Block.Instance > 0 {
 			what += " as " + e.Block.String()
 		}
 		return fmt.Sprintf("end %s: %v%s", what, e.Outcome, because)
-	case synccore.ProgramFinish:
+	case monitor.ProgramFinish:
 		if e.Result != "" {
 			because = ": result " + e.Result
 		}
 		return fmt.Sprintf("finish: %v%s", e.Outcome, because)
-	case synccore.ProgramRefuse:
+	case monitor.ProgramRefuse:
 		return "refuse" + because
 	}
 	return "?"

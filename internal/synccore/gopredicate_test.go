@@ -8,8 +8,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -17,7 +21,7 @@ import (
 // TestGoPredicateFires: a predicate in Go fires by the rules of the configuration.
 // The one member's x says what the Judge does: 1 true, 0 false, -1 unknown.
 func TestGoPredicateFires(t *testing.T) {
-	plans, err := synccore.Parse("test.yaml", []byte(`
+	plans, err := configfile.Parse("test.yaml", []byte(`
 synchronizers:
   gsync:
     members: {group: g}
@@ -30,7 +34,7 @@ synchronizers:
 		t.Fatal(err)
 	}
 	var seen []string
-	judge := func(g synccore.GlobalState) (predicates.Truth, string) {
+	judge := func(g monitor.GlobalState) (predicates.Truth, string) {
 		name, host, online := g.Member(0)
 		seen = append(seen, fmt.Sprintf("%d/%d %s@%s %t %v of %d, n=%v", g.Epoch, g.Index, name, host, online, g.Value(0, "x"), g.Len(), g.Memory("n")))
 		switch g.Value(0, "x").Int() {
@@ -41,12 +45,12 @@ synchronizers:
 		}
 		return predicates.Unknown, ""
 	}
-	again := func(synccore.GlobalState) (predicates.Truth, string) { return predicates.True, "" }
-	plan, err := plans[0].With([]synccore.GoPredicate{
-		{Name: "edge", Judge: judge, Predicate: synccore.Predicate{Priority: 2, Set: nil}},
-		{Name: "reset", Judge: judge, Predicate: synccore.Predicate{Priority: 1, Until: "any(members, .x < 0)"}},
-		{Name: "held", Judge: judge, Predicate: synccore.Predicate{For: 50}},
-		{Name: "rare", Judge: again, Predicate: synccore.Predicate{Priority: -1, Every: true, Cooldown: time.Hour}},
+	again := func(monitor.GlobalState) (predicates.Truth, string) { return predicates.True, "" }
+	plan, err := plans[0].With([]plan.GoPredicate{
+		{Name: "edge", Judge: judge, Predicate: config.Predicate{Priority: 2, Set: nil}},
+		{Name: "reset", Judge: judge, Predicate: config.Predicate{Priority: 1, Until: "any(members, .x < 0)"}},
+		{Name: "held", Judge: judge, Predicate: config.Predicate{For: 50}},
+		{Name: "rare", Judge: again, Predicate: config.Predicate{Priority: -1, Every: true, Cooldown: time.Hour}},
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -47,12 +48,12 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 // incarnation is asked to introduce itself, or told that it was dropped.
 func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *member {
 	if member != from {
-		out.refuse(ClassSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
+		out.refuse(monitor.ClassSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
 		return nil
 	}
 	m := c.member(from)
 	if m != nil && incarnation < m.incarnation {
-		out.refuse(ClassReplaced, from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
+		out.refuse(monitor.ClassReplaced, from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
 		c.tellReplaced(from, incarnation, out)
 		return nil
 	}
@@ -198,7 +199,7 @@ func (c *Core) gapsOver(out *Output) {
 // enters an epoch.
 func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	if err := c.valid(m, r, at); err != nil {
-		out.refuse(ClassReport, m.name, err.Error())
+		out.refuse(monitor.ClassReport, m.name, err.Error())
 		return
 	}
 	if m.took != c.now || m.tookFrom == 0 {
@@ -220,7 +221,7 @@ func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 	if reason == scgs.Accepted {
 		c.taken++
 	} else {
-		out.refuse(ClassOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
+		out.refuse(monitor.ClassOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
 	}
 	c.tellRuns(m, r, at)
 	c.landed(m, r)
@@ -261,7 +262,7 @@ func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 		a := &alive[i]
 		m := c.members[a.Member]
 		if m == nil || m.gone || m.incarnation != a.Incarnation || m.carrier != from {
-			out.refuse(ClassSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
+			out.refuse(monitor.ClassSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
 			continue
 		}
 		m.heard = c.now
@@ -309,7 +310,7 @@ func (c *Core) processState(at clocksync.Stamp, row []scgs.Value, out *Output) {
 		c.process = &member{name: "process", domain: at.Domain, index: noIndex, gapSince: clocksync.MaxInstant}
 	}
 	if err := c.plan.Process.Accepts(row); err != nil {
-		out.refuse(ClassReport, "process", err.Error())
+		out.refuse(monitor.ClassReport, "process", err.Error())
 		return
 	}
 	c.take(c.process, &wire.Report{Seq: c.process.last + 1, Row: row}, &at, out)

@@ -1,12 +1,11 @@
 package synccore
 
 import (
-	"time"
-
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -49,7 +48,7 @@ type Input struct {
 	Row    []scgs.Value
 	// Timeline is that of the reference clock by now.
 	Timeline clocksync.Timeline
-	Plan     *Plan
+	Plan     *plan.Level
 	Body     *Body
 	Reason   string
 	Restart  *Restart
@@ -68,14 +67,14 @@ type Output struct {
 	Signals  []Addressed[wire.Signals]
 
 	Summary  []SummaryEvent
-	Verdicts []Verdict
-	Epochs   []Epoch
-	Fates    []FateEvent
-	Rejected []Rejection
-	Clocks   []Clock
-	Reloads  []Reload
-	Program  []ProgramEvent
-	Plans    []Planned
+	Verdicts []monitor.Verdict
+	Epochs   []monitor.Epoch
+	Fates    []monitor.Fate
+	Rejected []monitor.Rejection
+	Clocks   []monitor.Clock
+	Reloads  []monitor.Reload
+	Program  []monitor.ProgramEvent
+	Plans    []monitor.Plan
 
 	// Refused says why a body was not taken; empty if it was.
 	Refused string
@@ -115,84 +114,6 @@ type SummaryEvent struct {
 	Kind SummaryKind
 	At   clocksync.Stamp
 	Row  []scgs.Value // of the parent's schema; Invalid where the value is unknown
-}
-
-// Verdict tells what a predicate came to when that changed or when it fired.
-type Verdict struct {
-	Predicate string
-	Truth     predicates.Truth
-	Reason    string // why it is unknown
-	Fired     bool
-	Decision  control.Decision // if it fired
-	// Suppressed is how many firings the cooldown has kept back since the last one, if
-	// it fired or is kept back now.
-	Suppressed uint64
-	Epoch      uint64
-	Index      uint64 // of the global state within the epoch, or of what Modality says
-	Partial    bool   // some member's state was unknown
-	// Modality is empty for a global state. What a predicate's own detector has found
-	// are runs, the states in which a member's local condition went on to hold:
-	// "atleast" for those of so many members, "definitely" or "possibly" for those of
-	// all.
-	Modality string
-	Span     scgs.Span
-	// If it fired: the states that held together, of runs the first one's number and
-	// the newest one's values, and the widest bound of their stamps, 0 if one clock
-	// ordered them.
-	Witness []Part
-	Bound   time.Duration
-	// What the bound rests on, by name, joined by "+"; empty if one clock ordered
-	// the states.
-	Sources string
-	// Heard is when the newest report that the global state rests on was taken in, on
-	// the clock of Step; MinInstant where the verdict follows from something else: the
-	// end of a hold time, a signal from above.
-	Heard clocksync.Instant
-}
-
-// Part is one member's state in a witness.
-type Part struct {
-	Name   string
-	Fields scgs.Schema // what the values of Row are
-	Row    []scgs.Value
-	State  scgs.Part
-}
-
-// Epoch tells that a new set of members is in force. Dropped names those who
-// left it and why.
-type Epoch struct {
-	Epoch   uint64 // 0: there are too few members, nothing is decided
-	Members []string
-	Joined  []string
-	Dropped []Dropped
-}
-
-// Dropped is a member that is no longer part of the epoch.
-type Dropped struct {
-	Name   string
-	Reason string // "left" or "silent for 3s" or "came back as a new incarnation"
-}
-
-// Clock tells that the bound of a member's clock is as good as it was no longer,
-// or again: its status is another one.
-type Clock struct {
-	Name    string
-	Quality clocksync.Quality
-}
-
-// FateEvent tells what became of a signal.
-type FateEvent struct {
-	Signal *control.Signal
-	Fate   control.Fate
-	Detail string
-	Group  string // of the target, if that is another one
-}
-
-// Rejection is an input that was refused.
-type Rejection struct {
-	From   string
-	Class  Class
-	Reason string
 }
 
 func (o *Output) reset() {

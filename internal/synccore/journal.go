@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -35,13 +36,13 @@ type Header struct {
 	Started      int64              `json:"started"` // of the wall clock, in ns since 1970, at the reading Now
 	Now          clocksync.Instant  `json:"now"`
 	Hash         string             `json:"hash"` // of Config.Text
-	Config       Source             `json:"config"`
+	Config       plan.Source        `json:"config"`
 }
 
 // NewHeader returns the header of a machine's journal, without the version and
 // the clocks.
 func (c *Core) NewHeader() Header {
-	src := *c.plan.source
+	src := *c.plan.Source
 	return Header{
 		Journal: JournalFormat, Synchronizer: c.plan.Name, Term: c.opt.Term,
 		Reference: c.opt.Reference, Timeline: c.opt.Timeline, Relative: c.relative,
@@ -145,7 +146,7 @@ func (c *Core) AppendInput(dst []byte, now clocksync.Instant, in *Input) ([]byte
 	case InTimeline:
 		return appendText(append(buf, `,"timeline":`...), string(in.Timeline)), nil
 	case InPlan:
-		return appendJSON(append(buf, `,"config":`...), in.Plan.source), nil
+		return appendJSON(append(buf, `,"config":`...), in.Plan.Source), nil
 	case InBody:
 		return appendJSON(append(buf, `,"body":`...), in.Body), nil
 	case InCancel:

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -34,7 +35,7 @@ func BenchmarkJournal(b *testing.B) {
 func benchJournal(b *testing.B, journal bool, reports int) {
 	b.Helper()
 	const members = 100
-	plans, err := synccore.Parse("bench.yaml", []byte(benchConfig))
+	plans, err := configfile.Parse("bench.yaml", []byte(benchConfig))
 	if err != nil {
 		b.Fatal(err)
 	}

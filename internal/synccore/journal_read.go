@@ -13,6 +13,8 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -30,7 +32,7 @@ type Record struct {
 // Journal reads a journal. What it refuses it refuses with the number of the line.
 type Journal struct {
 	Header Header
-	Plan   *Plan // compiled from the header's configuration
+	Plan   *plan.Level // compiled from the header's configuration
 
 	// How it ended; known when Next has returned io.EOF.
 	Inputs  uint64
@@ -83,7 +85,7 @@ func (j *Journal) header(text []byte) error {
 	if hash := h.Config.Hash(); h.Hash != hash {
 		return fmt.Errorf("the hash of its configuration is %s, and %q stands there: the text was changed", hash, h.Hash)
 	}
-	plan, err := h.Config.compile(h.Synchronizer)
+	plan, err := configfile.Recompile(&h.Config, h.Synchronizer)
 	if err != nil {
 		return err
 	}
@@ -186,7 +188,7 @@ type journalLine struct {
 	Gone     *goneLine           `json:"gone"`
 	Ack      *ackLine            `json:"ack"`
 	Timeline *clocksync.Timeline `json:"timeline"`
-	Config   *Source             `json:"config"`
+	Config   *plan.Source        `json:"config"`
 	Body     *Body               `json:"body"`
 	Cancel   *string             `json:"cancel"`
 	Restart  *Restart            `json:"restart"`
@@ -323,7 +325,7 @@ func (j *Journal) content(l *journalLine, in *Input) (err error) {
 		in.Kind, in.Timeline = InTimeline, *l.Timeline
 	case l.Config != nil:
 		in.Kind = InPlan
-		in.Plan, err = l.Config.compile(j.Header.Synchronizer)
+		in.Plan, err = configfile.Recompile(l.Config, j.Header.Synchronizer)
 	case l.Body != nil:
 		in.Kind, in.Body = InBody, l.Body
 		if len(l.Body.Text) > wire.MaxBody || l.Body.Kind != wire.BodyResult && l.Body.Kind != wire.BodyFailure {

@@ -14,8 +14,10 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -187,7 +189,7 @@ func anyQuality(r *rapid.T) clocksync.Quality {
 
 // TestJournalIsLossless: what a line has been written of is read from it again.
 func TestJournalIsLossless(t *testing.T) {
-	plans, err := synccore.Parse("every.yaml", []byte(everyType))
+	plans, err := configfile.Parse("every.yaml", []byte(everyType))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,8 +268,8 @@ func TestDigestSeesEverything(t *testing.T) {
 		return d.Sum()
 	}
 	base := func() synccore.Output {
-		return synccore.Output{Wake: 5, Verdicts: []synccore.Verdict{{
-			Predicate: "p", Fired: true, Witness: []synccore.Part{{Name: "a", Row: []scgs.Value{scgs.IntValue(1), scgs.StringValue("x")}}},
+		return synccore.Output{Wake: 5, Verdicts: []monitor.Verdict{{
+			Predicate: "p", Fired: true, Witness: []monitor.Part{{Name: "a", Row: []scgs.Value{scgs.IntValue(1), scgs.StringValue("x")}}},
 		}}}
 	}
 	seen := map[uint64]string{sum(base()): "base"}
@@ -280,7 +282,7 @@ func TestDigestSeesEverything(t *testing.T) {
 		"text":    func(o *synccore.Output) { o.Verdicts[0].Witness[0].Row[1] = scgs.StringValue("y") },
 		"shorter": func(o *synccore.Output) { o.Verdicts[0].Witness[0].Row = o.Verdicts[0].Witness[0].Row[:1] },
 		"none":    func(o *synccore.Output) { o.Verdicts = nil },
-		"reject":  func(o *synccore.Output) { o.Rejected = append(o.Rejected, synccore.Rejection{From: "p"}) },
+		"reject":  func(o *synccore.Output) { o.Rejected = append(o.Rejected, monitor.Rejection{From: "p"}) },
 		"unfired": func(o *synccore.Output) { o.Verdicts[0].Fired = false },
 	} {
 		out := base()
@@ -291,7 +293,7 @@ func TestDigestSeesEverything(t *testing.T) {
 		seen[sum(out)] = name
 	}
 	truncated := base()
-	truncated.Fates, truncated.Verdicts[0].Witness[0].Fields = make([]synccore.FateEvent, 0, 4), scgs.Schema{}
+	truncated.Fates, truncated.Verdicts[0].Witness[0].Fields = make([]monitor.Fate, 0, 4), scgs.Schema{}
 	if sum(truncated) != sum(base()) {
 		t.Error("an empty list that has been one counts")
 	}
@@ -300,7 +302,7 @@ func TestDigestSeesEverything(t *testing.T) {
 // shortJournal is a journal with a line of each kind.
 func shortJournal(tb testing.TB) []byte {
 	tb.Helper()
-	plans, err := synccore.Parse("every.yaml", []byte(everyType))
+	plans, err := configfile.Parse("every.yaml", []byte(everyType))
 	if err != nil {
 		tb.Fatal(err)
 	}

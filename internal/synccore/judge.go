@@ -8,7 +8,9 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -102,7 +104,7 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 	if c.paused || len(c.removing) > 0 {
 		return // too few members, or the epoch is over
 	}
-	for i, r := range c.plan.rules {
+	for i, r := range c.plan.Rules {
 		c.judgeRule(r, &c.states[i], span, step, out)
 	}
 	c.scope.Settle()
@@ -128,13 +130,13 @@ func (c *Core) setMemory(variable int, v scgs.Value) {
 
 // settled reports whether it makes no difference to judge a predicate on a global
 // state that does not affect it: it neither fires there nor waits.
-func (s *ruleState) settled(r *rule) bool {
-	return r.until == nil && !r.own.exists() && (s.truth != predicates.True || !s.armed && !r.every)
+func (s *ruleState) settled(r *plan.Rule) bool {
+	return r.Until == nil && !r.Detector.Exists() && (s.truth != predicates.True || !s.armed && !r.Every)
 }
 
-func (c *Core) judgeRule(r *rule, s *ruleState, span *scgs.Span, step bool, out *Output) {
+func (c *Core) judgeRule(r *plan.Rule, s *ruleState, span *scgs.Span, step bool, out *Output) {
 	verdict := predicates.Verdict{Truth: s.truth}
-	if !s.told || r.judge != nil || c.scope.Affects(r.when) || c.judgeAll {
+	if !s.told || r.Judge != nil || c.scope.Affects(r.When) || c.judgeAll {
 		verdict = c.evaluate(r, span)
 	} else if s.settled(r) {
 		return
@@ -143,12 +145,12 @@ func (c *Core) judgeRule(r *rule, s *ruleState, span *scgs.Span, step bool, out 
 	s.truth, s.told = verdict.Truth, true
 	s.armed = s.armed || c.rearms(r, verdict.Truth)
 	switch {
-	case r.own.exists(): // What its own detector finds decides.
+	case r.Detector.Exists(): // What its own detector finds decides.
 	case verdict.Truth != predicates.True:
 		s.release()
-	case r.hold > 0 && s.armed:
+	case r.Hold > 0 && s.armed:
 		c.hold(r, s, span, step)
-	case r.every || s.armed:
+	case r.Every || s.armed:
 		if c.fireOn(r, s, span, out) {
 			return
 		}
@@ -164,11 +166,11 @@ func (c *Core) judgeRule(r *rule, s *ruleState, span *scgs.Span, step bool, out 
 }
 
 // evaluate judges a predicate on the global state in the scope.
-func (c *Core) evaluate(r *rule, span *scgs.Span) predicates.Verdict {
-	if r.judge == nil {
-		return r.when.Eval(c.scope)
+func (c *Core) evaluate(r *plan.Rule, span *scgs.Span) predicates.Verdict {
+	if r.Judge == nil {
+		return r.When.Eval(c.scope)
 	}
-	truth, reason := r.judge(c.globalState(*span))
+	truth, reason := r.Judge(monitor.NewGlobalState(c.ev.Epoch, c.ev.Index, c.ev.Partial, *span, c.plan.State, c.plan.Env.Memory, c.scope))
 	if truth == predicates.Unknown && reason == "" {
 		reason = "the program gives no reason"
 	}
@@ -177,16 +179,16 @@ func (c *Core) evaluate(r *rule, span *scgs.Span) predicates.Verdict {
 
 // rearms reports whether a predicate that has fired may fire again. Unknown does
 // not make it so.
-func (c *Core) rearms(r *rule, truth predicates.Truth) bool {
-	if r.until != nil {
-		return r.until.Eval(c.scope).Truth == predicates.True
+func (c *Core) rearms(r *plan.Rule, truth predicates.Truth) bool {
+	if r.Until != nil {
+		return r.Until.Eval(c.scope).Truth == predicates.True
 	}
 	return truth == predicates.False
 }
 
-func (c *Core) verdict(r *rule, v predicates.Verdict, span *scgs.Span) Verdict {
-	return Verdict{
-		Predicate: r.name, Truth: v.Truth, Reason: v.Reason,
+func (c *Core) verdict(r *plan.Rule, v predicates.Verdict, span *scgs.Span) monitor.Verdict {
+	return monitor.Verdict{
+		Predicate: r.Name, Truth: v.Truth, Reason: v.Reason,
 		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: *span, Heard: c.heard,
 	}
 }
@@ -198,7 +200,7 @@ func (s *ruleState) release() {
 // hold begins a hold time or carries it over. It is carried over only a
 // transition that one single event made: between two other global states lie
 // tuples nobody can order, and the predicate may have failed on one of them.
-func (c *Core) hold(r *rule, s *ruleState, span *scgs.Span, step bool) {
+func (c *Core) hold(r *plan.Rule, s *ruleState, span *scgs.Span, step bool) {
 	if s.holding && step {
 		return
 	}
@@ -207,7 +209,7 @@ func (c *Core) hold(r *rule, s *ruleState, span *scgs.Span, step bool) {
 		s.release()
 		return
 	}
-	s.holding, s.since, s.due = true, start, c.now.Add(r.hold)
+	s.holding, s.since, s.due = true, start, c.now.Add(r.Hold)
 }
 
 // began is when all states of the tuple had certainly begun, on the clock that
@@ -255,7 +257,7 @@ func (c *Core) holds(out *Output) {
 		case s.due > c.now:
 			continue
 		case !s.holding:
-			c.fireOn(c.plan.rules[i], s, span, out)
+			c.fireOn(c.plan.Rules[i], s, span, out)
 			continue
 		}
 		s.due = c.now.Add(probeAgain)
@@ -263,7 +265,7 @@ func (c *Core) holds(out *Output) {
 			s.due = c.now.Add(time.Millisecond)
 			continue
 		}
-		c.probeAll(needOf(s.since.Add(c.plan.rules[i].hold), span.SameClock), out)
+		c.probeAll(needOf(s.since.Add(c.plan.Rules[i].Hold), span.SameClock), out)
 	}
 	c.remember()
 }
@@ -283,8 +285,8 @@ func (c *Core) checkHolds(span *scgs.Span, out *Output) {
 	if !ok {
 		return
 	}
-	for i, r := range c.plan.rules {
-		if s := &c.states[i]; s.holding && to.Sub(s.since) >= r.hold {
+	for i, r := range c.plan.Rules {
+		if s := &c.states[i]; s.holding && to.Sub(s.since) >= r.Hold {
 			c.fireOn(r, s, span, out)
 		}
 	}
@@ -328,7 +330,7 @@ const newestState = math.MaxUint64
 // fireOn fires on the global state in the scope, unless the cooldown keeps that
 // back: then it is made up for when the time is over and the state still in force.
 // It reports whether a verdict was told.
-func (c *Core) fireOn(r *rule, s *ruleState, span *scgs.Span, out *Output) bool {
+func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) bool {
 	v := c.verdict(r, predicates.Verdict{Truth: predicates.True}, span)
 	if cools, told := c.cools(r, s, &s.kept, v, out); cools {
 		s.due = s.quiet
@@ -343,11 +345,11 @@ func (c *Core) fireOn(r *rule, s *ruleState, span *scgs.Span, out *Output) bool 
 
 // cools reports whether the cooldown keeps a firing back, and whether it told so,
 // which it does of the first since the last firing. What waits is counted once.
-func (c *Core) cools(r *rule, s *ruleState, kept *bool, v Verdict, out *Output) (cools, told bool) {
+func (c *Core) cools(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdict, out *Output) (cools, told bool) {
 	if c.now >= s.quiet {
 		return false, false
 	}
-	if *kept && !r.every {
+	if *kept && !r.Every {
 		return true, false
 	}
 	*kept = true
@@ -362,37 +364,37 @@ func (c *Core) cools(r *rule, s *ruleState, kept *bool, v Verdict, out *Output) 
 
 // fire makes a decision: it evaluates what the predicate sets and sends. The parts
 // of what it fires on are in c.parts.
-func (c *Core) fire(r *rule, s *ruleState, o *occasion, out *Output) {
+func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	s.armed = false
 	s.release()
-	v := Verdict{
-		Predicate: r.name, Truth: predicates.True, Fired: true, Decision: c.decision(), Suppressed: s.suppressed,
+	v := monitor.Verdict{
+		Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: c.decision(), Suppressed: s.suppressed,
 		Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
 		Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span),
 	}
 	out.Verdicts = append(out.Verdicts, v)
 	c.noteVerdict(r, &v)
 	s.suppressed = 0
-	if r.cooldown > 0 {
-		s.quiet = c.now.Add(r.cooldown)
+	if r.Cooldown > 0 {
+		s.quiet = c.now.Add(r.Cooldown)
 	}
-	for _, a := range r.set {
-		value, reason := a.value.EvalValue(o.scope)
+	for _, a := range r.Set {
+		value, reason := a.Value.EvalValue(o.scope)
 		if reason != "" {
-			out.reject(c.plan.Name, "predicate "+r.name+": the new value of memory is unknown: "+reason)
+			out.reject(c.plan.Name, "predicate "+r.Name+": the new value of memory is unknown: "+reason)
 			continue
 		}
-		c.sets = append(c.sets, set{a.variable, value})
+		c.sets = append(c.sets, set{a.Variable, value})
 	}
 	decision := out.Verdicts[len(out.Verdicts)-1].Decision
-	for i := range r.signals {
-		c.emit(r, &r.signals[i], decision, o, out)
+	for i := range r.Signals {
+		c.emit(r, &r.Signals[i], decision, o, out)
 	}
 }
 
 // witness is who took part in what c.parts holds, by name.
-func (c *Core) witness(rows [][]scgs.Value) []Part {
-	witness := make([]Part, 0, len(c.parts))
+func (c *Core) witness(rows [][]scgs.Value) []monitor.Part {
+	witness := make([]monitor.Part, 0, len(c.parts))
 	width := max(len(c.plan.State), len(c.plan.Process))
 	values := make([]scgs.Value, 0, width*len(c.parts)) // Of all rows.
 	for i, p := range c.parts {
@@ -411,16 +413,16 @@ func (c *Core) witness(rows [][]scgs.Value) []Part {
 			values = append(values, row...)
 			row = values[n:len(values):len(values)]
 		}
-		witness = append(witness, Part{Name: m.name, Fields: fields, Row: row, State: p})
+		witness = append(witness, monitor.Part{Name: m.name, Fields: fields, Row: row, State: p})
 	}
-	slices.SortStableFunc(witness, func(a, b Part) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(witness, func(a, b monitor.Part) int { return cmp.Compare(a.Name, b.Name) })
 	return witness
 }
 
 // parentSignal makes a signal from above visible; the tuple in force is judged
 // again.
 func (c *Core) parentSignal(sig *control.Signal) {
-	for _, known := range c.plan.env.Parent {
+	for _, known := range c.plan.Env.Parent {
 		if known.Name != sig.Name {
 			continue
 		}
@@ -437,7 +439,7 @@ func (c *Core) parentSignal(sig *control.Signal) {
 // probe asks for the evidence without which nothing more can be decided. A member
 // is asked once for all that several detectors lack of it.
 func (c *Core) probe(out *Output) {
-	if c.opt.Local || len(c.plan.rules) == 0 && c.exec == nil && c.planner == nil {
+	if c.opt.Local || len(c.plan.Rules) == 0 && c.exec == nil && c.planner == nil {
 		return
 	}
 	c.needs = c.det.Needs(c.needs[:0])

@@ -11,13 +11,15 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 // drawLevel draws a thread-level synchronizer whose predicates read and set
 // what they can.
-func drawLevel(t *rapid.T) *Plan {
+func drawLevel(t *rapid.T) *plan.Level {
 	var text strings.Builder
 	text.WriteString(`
 synchronizers:
@@ -57,7 +59,7 @@ synchronizers:
 			text.WriteString("        signal: {kind: activate, region: work, to: \"filter(members, .on)\", data: {k: memory.k}}\n")
 		}
 	}
-	plans, err := Parse("level.yaml", []byte(text.String()))
+	plans, err := configfile.Parse("level.yaml", []byte(text.String()))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text.String())
 	}

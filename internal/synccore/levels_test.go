@@ -5,8 +5,10 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -72,7 +74,7 @@ type worker struct {
 }
 
 func newLevel(a *actor) *level {
-	plans, err := synccore.Parse("levels.yaml", []byte(levelsConfig))
+	plans, err := configfile.Parse("levels.yaml", []byte(levelsConfig))
 	if err != nil {
 		a.t.Fatal(err)
 	}
@@ -166,7 +168,7 @@ func (th *worker) at(t clocksync.Instant) (stretch, bool) {
 // judgeLevels looks for the instant that a decision claims: one at which every
 // process had the summary of the witness. It is enough to look at the instants
 // at which a thread changed or a state of the witness began.
-func (w *world) judgeLevels(v *synccore.Verdict) {
+func (w *world) judgeLevels(v *monitor.Verdict) {
 	candidates := []clocksync.Instant{}
 	from, to := clocksync.MinInstant, clocksync.MaxInstant
 	for _, p := range v.Witness {
@@ -191,7 +193,7 @@ func (w *world) judgeLevels(v *synccore.Verdict) {
 	w.t.Errorf("%s fired: at no instant from %v to %v had all processes the summaries of the witness %+v", v.Predicate, from, to, v.Witness)
 }
 
-func (w *world) heldAt(witness []synccore.Part, at clocksync.Instant) bool {
+func (w *world) heldAt(witness []monitor.Part, at clocksync.Instant) bool {
 	for _, p := range witness {
 		if !p.State.Unknown && !w.byName[p.Name].level.holds(at, p.Row) {
 			return false

@@ -4,10 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -66,7 +68,7 @@ func (m *member) ready() bool { return !m.gone && m.index == noIndex && m.newest
 // hello takes a member in, or says why not.
 func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	if h.Member != from {
-		out.refuse(ClassSender, from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
+		out.refuse(monitor.ClassSender, from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
 		return
 	}
 	m := c.members[from]
@@ -106,66 +108,34 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	out.welcome(from, wire.Welcome{
 		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
 		Member: from, Incarnation: h.Incarnation, Accepted: true, Schema: c.plan.State,
-		Section: c.plan.below, SectionHash: hash(c.plan.below),
-		Heartbeat: int64(c.plan.heartbeat()), NextSeq: next,
+		Section: c.plan.Below, SectionHash: plan.SectionHash(c.plan.Below),
+		Heartbeat: int64(c.plan.Heartbeat()), NextSeq: next,
 		Domain: reference, Timeline: m.quality.Timeline,
 	})
 }
 
 // unwelcome says why a member is refused; "" if it is not.
-func (c *Core) unwelcome(m *member, h *wire.Hello) (Class, string) {
+func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.Class, string) {
 	if m != nil && h.Incarnation < m.incarnation {
-		return ClassReplaced, fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
+		return monitor.ClassReplaced, fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
 	}
 	if reason := c.mixed(m, h); reason != "" {
-		return ClassTimeline, reason
+		return monitor.ClassTimeline, reason
 	}
 	if m == nil || m.gone {
 		if present := c.present(); present >= c.plan.Members.Max {
-			return ClassFull, fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
+			return monitor.ClassFull, fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
 		}
 	}
-	if h.Threads && len(c.plan.below) == 0 && !c.opt.Local {
-		return ClassState, fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
+	if h.Threads && len(c.plan.Below) == 0 && !c.opt.Local {
+		return monitor.ClassState, fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
 	}
-	if h.Typed && len(c.plan.below) == 0 { // else it may be the type of a process's state
-		if err := MatchSchema(c.plan.State, h.Schema); err != nil {
-			return ClassState, fmt.Sprintf("member %q: %v", h.Member, err)
+	if h.Typed && len(c.plan.Below) == 0 { // else it may be the type of a process's state
+		if err := c.plan.State.Match(h.Schema); err != nil {
+			return monitor.ClassState, fmt.Sprintf("member %q: %v", h.Member, err)
 		}
 	}
 	return 0, ""
-}
-
-// MatchSchema checks the fields of a program's state type against the declared
-// state and names the first that does not fit. A string field of the program
-// may carry an enum, and one that has a default may be missing.
-func MatchSchema(declared, program scgs.Schema) error {
-	for _, f := range program {
-		i := declared.Index(f.Name)
-		if i < 0 {
-			return fmt.Errorf("field %q of the program's state is not declared: declared are %s", f.Name, fieldNames(declared))
-		}
-		if d := declared[i]; !d.Carries(f.Type) {
-			return fmt.Errorf("field %q is declared as %s, the program's state has %s", f.Name, d.Type, f.Type)
-		}
-	}
-	for _, d := range declared {
-		if program.Index(d.Name) < 0 && d.Default.Type() == scgs.Invalid {
-			return fmt.Errorf("the declared field %q has no default and is missing in the program's state, which has %s", d.Name, fieldNames(program))
-		}
-	}
-	return nil
-}
-
-func fieldNames(s scgs.Schema) string {
-	if len(s) == 0 {
-		return "no fields"
-	}
-	names := make([]string, len(s))
-	for i, f := range s {
-		names[i] = f.Name
-	}
-	return strings.Join(names, ", ")
 }
 
 // present counts the members that are here.
@@ -222,7 +192,7 @@ func (c *Core) leave(m *member, why string) {
 	c.leaveDomain(m)
 	m.gone, m.why = true, why
 	c.changed, c.again = true, clocksync.MinInstant
-	c.dropped = append(c.dropped, Dropped{m.name, why})
+	c.dropped = append(c.dropped, monitor.Dropped{Name: m.name, Reason: why})
 	if m.index != noIndex {
 		c.removing = append(c.removing, m)
 	}
@@ -239,16 +209,16 @@ func (c *Core) silence(out *Output) {
 		}
 		why := fmt.Sprintf("silent for %v", limit.After)
 		switch limit.Then {
-		case Drop:
+		case config.Drop:
 			if m.index != noIndex {
 				c.det.Lost(m.index)
 			}
 			c.leave(m, why)
-		case Fail:
+		case config.Fail:
 			out.Failed = fmt.Sprintf("member %q was %s, and the policy is to fail", m.name, why)
 			c.failed = true
 			return
-		case Block:
+		case config.Block:
 		}
 	}
 }
@@ -295,7 +265,7 @@ func (c *Core) nextEpoch(out *Output) bool {
 	c.rearm()
 	c.resetScope()
 	c.regroupPlanner()
-	e := Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
+	e := monitor.Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
 	for _, m := range c.inEpoch {
 		e.Members = append(e.Members, m.name)
 	}
@@ -323,7 +293,7 @@ func (c *Core) tellDropped(out *Output) {
 	if len(c.dropped) == 0 {
 		return
 	}
-	e := Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
+	e := monitor.Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
 	for _, m := range c.inEpoch {
 		e.Members = append(e.Members, m.name)
 	}
@@ -404,10 +374,10 @@ func (c *Core) letIn(m *member) {
 }
 
 // reject tells what an expression of the configuration could not do.
-func (o *Output) reject(from, reason string) { o.refuse(ClassValue, from, reason) }
+func (o *Output) reject(from, reason string) { o.refuse(monitor.ClassValue, from, reason) }
 
-func (o *Output) refuse(class Class, from, reason string) {
-	o.Rejected = append(o.Rejected, Rejection{from, class, reason})
+func (o *Output) refuse(class monitor.Class, from, reason string) {
+	o.Rejected = append(o.Rejected, monitor.Rejection{From: from, Class: class, Reason: reason})
 }
 
 func (o *Output) welcome(to string, w wire.Welcome) {

@@ -7,7 +7,9 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // otherGroup is what is known of a group whose members report to another
@@ -30,11 +32,11 @@ type otherMember struct {
 // listen makes room for the groups of the plan. A group that no signal goes to any
 // more stays known: some may be under way.
 func (c *Core) listen() {
-	for _, g := range c.plan.groups {
-		if c.others[g.name] == nil {
-			c.others[g.name] = &otherGroup{}
+	for _, g := range c.plan.OtherGroups {
+		if c.others[g.Name] == nil {
+			c.others[g.Name] = &otherGroup{}
 		}
-		c.others[g.name].max = g.max
+		c.others[g.Name].max = g.Max
 	}
 }
 
@@ -69,7 +71,7 @@ func (c *Core) News(now clocksync.Instant, in *Input) bool {
 		told, ok := c.strangers[tooMany(in.Group)]
 		return !ok || now.Sub(told) >= resendWait
 	}
-	if !known || in.Batch.Incarnation != g.sorted[i].incarnation || now.Sub(g.sorted[i].heard) >= heartbeat/2 {
+	if !known || in.Batch.Incarnation != g.sorted[i].incarnation || now.Sub(g.sorted[i].heard) >= plan.Heartbeat/2 {
 		return true
 	}
 	return !in.Batch.Again && !slices.Equal(in.Batch.Regions, g.sorted[i].regions)
@@ -96,7 +98,7 @@ func (c *Core) hear(in *Input, out *Output) {
 		a := in.Ack
 		i, known := g.find(in.From)
 		if !known || a.Member != in.From || a.Incarnation != g.sorted[i].incarnation {
-			out.refuse(ClassSender, in.Group+"/"+in.From, "acknowledgement of an unknown incarnation")
+			out.refuse(monitor.ClassSender, in.Group+"/"+in.From, "acknowledgement of an unknown incarnation")
 			return
 		}
 		g.sorted[i].heard = c.now
@@ -113,7 +115,7 @@ func (c *Core) speaks(in *Input, member string, out *Output) bool {
 	if member == in.From {
 		return true
 	}
-	out.refuse(ClassSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
+	out.refuse(monitor.ClassSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
 	return false
 }
 
@@ -140,7 +142,7 @@ func (c *Core) meet(g *otherGroup, in *Input, incarnation uint64, out *Output) *
 	if !known {
 		if len(g.sorted) >= g.max {
 			if !c.asked(tooMany(in.Group)) {
-				out.refuse(ClassFull, in.Group+"/"+in.From, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
+				out.refuse(monitor.ClassFull, in.Group+"/"+in.From, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
 			}
 			return nil
 		}
@@ -177,17 +179,17 @@ func (g *otherGroup) gave(p *pending) bool {
 
 // emitOther sends one signal of a decision to every member of another group that is
 // known, in the entry of the region that it told last.
-func (c *Core) emitOther(o *outgoing, signal func(target string, entry uint64) *control.Signal, out *Output) {
-	g := c.others[o.group]
+func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) *control.Signal, out *Output) {
+	g := c.others[o.Group]
 	if len(g.sorted) == 0 {
-		out.refuse(ClassTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.name, o.group))
+		out.refuse(monitor.ClassTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.Name, o.Group))
 		return
 	}
 	for _, m := range g.sorted {
 		entry := uint64(0)
-		if i := slices.IndexFunc(m.regions, func(r wire.Region) bool { return r.Name == o.region }); i >= 0 {
+		if i := slices.IndexFunc(m.regions, func(r wire.Region) bool { return r.Name == o.Region }); i >= 0 {
 			entry = m.regions[i].Entry
 		}
-		c.post(o.group, m.incarnation, signal(m.name, entry), out)
+		c.post(o.Group, m.incarnation, signal(m.name, entry), out)
 	}
 }

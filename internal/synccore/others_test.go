@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -39,7 +40,7 @@ type between struct {
 
 func newBetween(t *testing.T) *between {
 	t.Helper()
-	plans, err := synccore.Parse("test.yaml", []byte(toWorkers))
+	plans, err := configfile.Parse("test.yaml", []byte(toWorkers))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +166,7 @@ func TestSignalsToOtherGroupsAfterReload(t *testing.T) {
 	b := newBetween(t)
 	b.step(b.heard("w1", 1, wire.Region{Name: "search", Entry: 3}))
 	b.want("before", b.fire(), "workers/w1 of 1: 3;")
-	plans, err := synccore.Parse("changed.yaml", []byte(`
+	plans, err := configfile.Parse("changed.yaml", []byte(`
 synchronizers:
   gsync:
     members: {group: g}
@@ -197,7 +198,7 @@ synchronizers:
 // that says nothing new, and of one that tells another entry of its region.
 func BenchmarkOtherGroup(b *testing.B) {
 	const members = 1000
-	plans, err := synccore.Parse("test.yaml", []byte(strings.Replace(toWorkers, "max: 2", "max: 1000", 1)))
+	plans, err := configfile.Parse("test.yaml", []byte(strings.Replace(toWorkers, "max: 2", "max: 1000", 1)))
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -10,14 +10,17 @@ import (
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 // planner is where the section balance of a machine stands.
 type planner struct {
-	*Balancing
+	*plan.Balance
 	strategy balance.Strategy
 	resting  map[string]clocksync.Instant // until when a member whose order came to nothing gets no other
 	flights  []*flight                    // in the order of their decisions
@@ -33,7 +36,7 @@ type planner struct {
 	acted                      uint64 // plans with moves
 	decision                   control.Decision
 	at                         clocksync.Instant // of that decision
-	last                       Planned
+	last                       monitor.Plan
 
 	totals []balance.Total
 	values []scgs.Value
@@ -54,16 +57,6 @@ type flight struct {
 	landed         uint64            // the target's report that has it first; 0: none has
 }
 
-// Planned is a plan of the section balance. The moves that it has were sent as
-// signals of Decision, but for those that stand in Refused as well.
-type Planned struct {
-	Decision control.Decision // zero if there are no moves
-	Epoch    uint64
-	Index    uint64 // of the global state within the epoch
-	Partial  bool   // some member's state was unknown
-	Plan     balance.Plan
-}
-
 // reading is what a member's state says to the section balance.
 type reading struct {
 	seq     uint64 // of the state; 0: none was read
@@ -78,21 +71,21 @@ type reading struct {
 // keepPlanner begins with the section of the plan, or goes over to it: what is under
 // way stays so, and the strategy's memory stays with its values.
 func (c *Core) keepPlanner() {
-	b, before := c.plan.balance, c.planner
+	b, before := c.plan.Balance, c.planner
 	if b == nil || c.opt.Local {
 		c.planner = nil
 		return
 	}
-	if before != nil && before.text == b.text {
-		before.Balancing = b
+	if before != nil && before.Text == b.Text {
+		before.Balance = b
 		return
 	}
-	strategy, err := balance.New(b.config)
+	strategy, err := balance.New(b.Config)
 	if err != nil {
 		panic("synccore: a plan with a bad section balance: " + err.Error())
 	}
 	c.planner = &planner{
-		Balancing: b, strategy: strategy, stirred: true, due: clocksync.MinInstant, again: clocksync.MaxInstant,
+		Balance: b, strategy: strategy, stirred: true, due: clocksync.MinInstant, again: clocksync.MaxInstant,
 		ordered: map[string]*flight{}, resting: map[string]clocksync.Instant{},
 	}
 	for _, m := range c.sorted {
@@ -153,7 +146,7 @@ func (c *Core) readAlone(m *member, row []scgs.Value) []scgs.Value {
 	c.single[0].Name, c.single[0].Host = m.name, m.host
 	c.alone.Reset(c.single[:])
 	c.alone.Set(0, row)
-	c.planner.values, _ = c.planner.loads.Eval(c.planner.values[:0], c.alone, 0)
+	c.planner.values, _ = c.planner.Loads.Eval(c.planner.values[:0], c.alone, 0)
 	return c.planner.values
 }
 
@@ -174,10 +167,10 @@ func (p *planner) names(dst []string, values []scgs.Value) []string {
 // came to nothing rests as long, so that it is not asked again and again.
 func (c *Core) orderFate(s *control.Signal, f control.Fate) {
 	p := c.planner
-	if p == nil || s.Predicate != BalanceName {
+	if p == nil || s.Predicate != config.BalanceName {
 		return
 	}
-	until := c.now.Add(p.set.Transit)
+	until := c.now.Add(p.Set.Transit)
 	if f != control.Applied {
 		p.resting[s.Target] = until
 	}
@@ -234,19 +227,19 @@ func (c *Core) balance(out *Output) {
 	if !ready {
 		return
 	}
-	p.stirred, p.again, p.due = false, clocksync.MaxInstant, c.now.Add(p.set.Every)
+	p.stirred, p.again, p.due = false, clocksync.MaxInstant, c.now.Add(p.Set.Every)
 	c.readStates()
 	c.endFlights()
-	if len(p.flights) >= maxFlights || p.when != nil && p.when.Eval(c.scope).Truth != predicates.True {
+	if len(p.flights) >= maxFlights || p.When != nil && p.When.Eval(c.scope).Truth != predicates.True {
 		return
 	}
 	p.looks++
 	c.addUp()
-	if p.config.Quiet(p.totals) {
+	if p.Config.Quiet(p.totals) {
 		p.quiet++
 		return
 	}
-	one := Planned{Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Plan: p.strategy.Plan(c.now, c.loadState())}
+	one := monitor.Plan{Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Plan: p.strategy.Plan(c.now, c.loadState())}
 	p.plans++
 	p.again = one.Plan.Again
 	idle := len(one.Plan.Moves) == 0
@@ -255,7 +248,7 @@ func (c *Core) balance(out *Output) {
 		c.order(&one, out)
 		p.acted, p.decision, p.at = p.acted+1, one.Decision, c.now
 	}
-	c.balanced[slices.Index(balance.Names, p.config.Strategy)].count(&one.Plan)
+	c.balanced[slices.Index(balance.Names, p.Config.Strategy)].count(&one.Plan)
 	p.last = one
 	if !idle || !p.idle {
 		out.Plans = append(out.Plans, one)
@@ -286,15 +279,15 @@ func (p *planner) read(r *reading, s *predicates.Scope, i int) (note string) {
 			*to = v.Float()
 		}
 	}
-	number("power", p.power, &r.power)
-	number("share", p.share, &r.share)
-	number("rest", p.rest, &r.rest)
+	number("power", p.Power, &r.power)
+	number("share", p.Share, &r.share)
+	number("rest", p.Rest, &r.rest)
 	var reason string
-	if p.values, reason = p.loads.Eval(p.values[:0], s, i); reason != "" && note == "" {
+	if p.values, reason = p.Loads.Eval(p.values[:0], s, i); reason != "" && note == "" {
 		note = "loads is unknown: " + reason
 	}
 	r.names = p.names(r.names, p.values)
-	if p.values, reason = p.weights.Eval(p.values[:0], s, i); reason != "" && note == "" {
+	if p.values, reason = p.Weights.Eval(p.values[:0], s, i); reason != "" && note == "" {
 		note = "weights is unknown: " + reason
 	}
 	for _, v := range p.values {
@@ -302,7 +295,7 @@ func (p *planner) read(r *reading, s *predicates.Scope, i int) (note string) {
 	}
 	switch {
 	case note != "":
-	case p.single:
+	case p.Single:
 		for len(r.weights) < len(r.names) {
 			r.weights = append(r.weights, r.weights[0])
 		}
@@ -373,8 +366,8 @@ func (c *Core) standsAside(m *member) string {
 	switch {
 	case m.state.Unknown:
 		return "nothing is known of its state"
-	case c.entry(m.pos, c.planner.set.Region, &occasion{}) == 0:
-		return "it was not in region " + c.planner.set.Region
+	case c.entry(m.pos, c.planner.Set.Region, &occasion{}) == 0:
+		return "it was not in region " + c.planner.Set.Region
 	}
 	return m.reading.note
 }
@@ -420,7 +413,7 @@ func (c *Core) addUp() {
 func (c *Core) loadState() *balance.State {
 	p := c.planner
 	s := &balance.State{Nodes: make([]balance.Node, len(c.inEpoch))}
-	if seconds := p.set.Transfer.Seconds(); seconds > 0 {
+	if seconds := p.Set.Transfer.Seconds(); seconds > 0 {
 		s.Transfer = func(int, int, float64) float64 { return seconds }
 	}
 	listed := map[string]bool{}
@@ -455,7 +448,7 @@ const ordersRoom = control.MaxDataBytes - len(balance.OrdersDatum) - 9
 
 // order sends the moves of a plan to the members that have the loads, a signal each.
 // What a signal has no room for is left to a later plan.
-func (c *Core) order(one *Planned, out *Output) {
+func (c *Core) order(one *monitor.Plan, out *Output) {
 	p, plan := c.planner, &one.Plan
 	texts := map[string]string{} // by source
 	var sources []string
@@ -477,8 +470,8 @@ func (c *Core) order(one *Planned, out *Output) {
 	for _, name := range sources {
 		from := c.inNow(name)
 		signal := &control.Signal{
-			Decision: one.Decision, Name: p.set.Name, Predicate: BalanceName, Kind: control.Activate,
-			Target: name, Region: p.set.Region, Entry: c.entry(from.pos, p.set.Region, &occasion{}), TTL: p.set.Expires,
+			Decision: one.Decision, Name: p.Set.Name, Predicate: config.BalanceName, Kind: control.Activate,
+			Target: name, Region: p.Set.Region, Entry: c.entry(from.pos, p.Set.Region, &occasion{}), TTL: p.Set.Expires,
 			Data: []control.Datum{{Name: balance.OrdersDatum, Value: scgs.StringValue(texts[name])}},
 		}
 		sent := c.post("", from.incarnation, signal, out)

@@ -8,7 +8,9 @@ import (
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -22,7 +24,7 @@ func TestStrategies(t *testing.T) {
 // TestOrdersRefused: where too many signals wait no order goes out. Then its loads are
 // not under way, and the plan says so.
 func TestOrdersRefused(t *testing.T) {
-	plans, err := Parse("c.yaml", []byte(`synchronizers:
+	plans, err := configfile.Parse("c.yaml", []byte(`synchronizers:
   g:
     members: {group: g, count: 2}
     state: {tasks: {list: int}}
@@ -40,7 +42,7 @@ func TestOrdersRefused(t *testing.T) {
 		s := &control.Signal{Target: "a", Region: "other"}
 		c.outbox = append(c.outbox, &pending{signal: s, member: c.members["a"], incarnation: 1, next: clocksync.MaxInstant, deadline: clocksync.MaxInstant})
 	}
-	var told []Planned
+	var told []monitor.Plan
 	tasks := map[string][]scgs.Value{"a": {scgs.IntValue(1), scgs.IntValue(2)}}
 	for _, name := range []string{"a", "b"} {
 		stamp := func(mono clocksync.Instant) clocksync.Stamp {

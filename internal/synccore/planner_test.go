@@ -15,8 +15,12 @@ import (
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -72,7 +76,7 @@ func (p *randomPool) step(in synccore.Input) {
 
 // check wants a plan that explains itself and makes the longest queue no longer, and
 // orders that are its moves.
-func (p *randomPool) check(one *synccore.Planned) {
+func (p *randomPool) check(one *monitor.Plan) {
 	plan := &one.Plan
 	if plan.Verdict == "" || plan.Details() == "" || !(plan.After <= plan.Before) {
 		p.Fatalf("%v", plan)
@@ -203,7 +207,7 @@ func (p *randomPool) act() {
 		p.Fatalf("%+v, and there were %d plans and %d moves", n, p.plans, p.moves)
 	}
 	p.core.Status(p.now)
-	if e, ok := p.core.Explain(p.now, synccore.BalanceName); !ok || e.Balance == nil || e.Truth == "" {
+	if e, ok := p.core.Explain(p.now, config.BalanceName); !ok || e.Balance == nil || e.Truth == "" {
 		p.Fatalf("%+v", e)
 	}
 }
@@ -220,7 +224,7 @@ func (p *randomPool) named(name string) *poolMember {
 // TestRandomPools: whatever members tell, every plan explains itself, is no loss,
 // and is ordered; and a replay of the journal comes to the same.
 func TestRandomPools(t *testing.T) {
-	plans, err := synccore.Parse("pool.yaml", []byte(poolConfig))
+	plans, err := configfile.Parse("pool.yaml", []byte(poolConfig))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,12 +280,12 @@ func TestBalanceFaults(t *testing.T) {
 		"    balance: {loads: .tasks, region: r, load: 1}\n":                                                 `unknown key "load"`,
 		"    balance: {loads: .tasks, region: r}\n    predicates: {balance: {when: \"true\", signal: []}}\n": "predicates.balance: the section balance has that name: give the predicate another one",
 	} {
-		_, err := synccore.Parse("b.yaml", []byte(head+rest))
+		_, err := configfile.Parse("b.yaml", []byte(head+rest))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s%v\nwant %s", rest, err, want)
 		}
 	}
-	_, err := synccore.Parse("b.yaml", []byte("synchronizers:\n  g:\n    members: {group: g}\n    state: {x: int}\n  t:\n    parent: g\n    members: {threads: 2}\n    state: {tasks: {list: int}}\n    summary: {x: \"1\"}\n    balance: {loads: .tasks, region: r}\n"))
+	_, err := configfile.Parse("b.yaml", []byte("synchronizers:\n  g:\n    members: {group: g}\n    state: {x: int}\n  t:\n    parent: g\n    members: {threads: 2}\n    state: {tasks: {list: int}}\n    summary: {x: \"1\"}\n    balance: {loads: .tasks, region: r}\n"))
 	if err == nil || !strings.Contains(err.Error(), "loads move between the members of a group, never between threads: tell them in the summary") {
 		t.Errorf("%v", err)
 	}
@@ -290,8 +294,8 @@ func TestBalanceFaults(t *testing.T) {
 // TestBalanceReload: another section begins anew, an equal one goes on, and what is
 // under way stays so.
 func TestBalanceReload(t *testing.T) {
-	parse := func(text string) *synccore.Plan {
-		plans, err := synccore.Parse("pool.yaml", []byte(text))
+	parse := func(text string) *plan.Level {
+		plans, err := configfile.Parse("pool.yaml", []byte(text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -332,7 +336,7 @@ func BenchmarkLook(b *testing.B) {
 
 func benchmarkLook(b *testing.B, members int, section string) {
 	b.Helper()
-	plans, err := synccore.Parse("b.yaml", fmt.Appendf(nil, `synchronizers:
+	plans, err := configfile.Parse("b.yaml", fmt.Appendf(nil, `synchronizers:
   pool:
     members: {group: g, count: %d}
     silence: {after: 1h, then: block}

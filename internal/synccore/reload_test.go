@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
@@ -26,9 +28,9 @@ func TestReloadInWorlds(t *testing.T) {
 	for s := range uint64(1 + *worlds/4) {
 		w := newWorld(t, 2000+s)
 		w.record.on = true
-		plans := make([]*synccore.Plan, 2)
+		plans := make([]*plan.Level, 2)
 		for i, config := range []string{worldConfig, changed} {
-			compiled, err := synccore.Parse("world.yaml", []byte(config))
+			compiled, err := configfile.Parse("world.yaml", []byte(config))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,9 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -58,13 +60,13 @@ type found struct {
 // maxFound is how many sets of one threshold may wait at once.
 const maxFound = 64
 
-func newRuns(rule int, o own) *runs {
+func newRuns(rule int, o plan.Detector) *runs {
 	w := &runs{rule: rule, due: clocksync.MaxInstant, again: clocksync.MinInstant}
-	if o.atLeast > 0 {
-		w.sets = scgs.NewThreshold(o.atLeast, scgs.Options{Ends: true, Alarms: true})
+	if o.AtLeast > 0 {
+		w.sets = scgs.NewThreshold(o.AtLeast, scgs.Options{Ends: true, Alarms: true})
 		w.in = w.sets
 	} else {
-		w.tuples = scgs.NewDetector(scgs.Options{Modality: o.modality})
+		w.tuples = scgs.NewDetector(scgs.Options{Modality: o.Modality})
 		w.in = w.tuples
 	}
 	return w
@@ -99,7 +101,7 @@ func (c *Core) satisfies(w *runs, m *member, row []scgs.Value) predicates.Truth 
 	c.single[0] = predicates.Member{Name: m.name, Host: m.host}
 	c.alone.Reset(c.single[:])
 	c.alone.Set(0, row)
-	return c.plan.rules[w.rule].own.local.Eval(c.alone).Truth
+	return c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth
 }
 
 // show gives the detectors evidence that a member's newest state held.
@@ -117,7 +119,7 @@ func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) {
 // numbers in the core's detector.
 func (c *Core) regroupRuns(gone []scgs.Member, entering []*member) {
 	for _, w := range c.runs {
-		w.regroup(c.epoch, c.plan.rules[w.rule].own.atLeast, gone, entering)
+		w.regroup(c.epoch, c.plan.Rules[w.rule].Detector.AtLeast, gone, entering)
 	}
 }
 
@@ -143,16 +145,16 @@ func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering [
 // keepRuns lets detectors go on whose predicates stay as they are in another plan. A
 // new one begins with the states that the tuple at hand goes on with, and of a
 // member that is further than that with its next report.
-func (c *Core) keepRuns(old *Plan) {
+func (c *Core) keepRuns(old *plan.Level) {
 	before := c.runs
 	c.runs = nil
-	for i, r := range c.plan.rules {
-		if !r.own.exists() {
+	for i, r := range c.plan.Rules {
+		if !r.Detector.Exists() {
 			continue
 		}
-		k := slices.IndexFunc(before, func(w *runs) bool { return old.rules[w.rule].name == r.name && old.rules[w.rule].text == r.text })
+		k := slices.IndexFunc(before, func(w *runs) bool { return old.Rules[w.rule].Name == r.Name && old.Rules[w.rule].Text == r.Text })
 		if k < 0 {
-			c.runs = append(c.runs, newRuns(i, r.own))
+			c.runs = append(c.runs, newRuns(i, r.Detector))
 			continue
 		}
 		before[k].rule = i
@@ -163,7 +165,7 @@ func (c *Core) keepRuns(old *Plan) {
 		if slices.Contains(before, w) {
 			continue
 		}
-		w.regroup(c.epoch, c.plan.rules[w.rule].own.atLeast, nil, c.inEpoch)
+		w.regroup(c.epoch, c.plan.Rules[w.rule].Detector.AtLeast, nil, c.inEpoch)
 		for _, p := range c.parts {
 			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
 				c.tell(w, m, &wire.Report{Seq: p.Seq, Row: c.rows.get(p.Ref)}, &p.Start)
@@ -321,7 +323,7 @@ func (c *Core) gather(w *runs, out *Output) {
 	}
 	if len(w.found) == maxFound {
 		w.found = slices.Delete(w.found, 0, 1)
-		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out", c.plan.rules[w.rule].name, maxFound))
+		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out", c.plan.Rules[w.rule].Name, maxFound))
 	}
 	w.found = append(w.found, f)
 }
@@ -395,21 +397,21 @@ func (w *runs) copyRows(f *found) {
 // attempt fires for what was found, if it has held for long enough, the rule is
 // armed and no cooldown keeps it back. Otherwise it may go on waiting.
 func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
-	r, s := c.plan.rules[w.rule], &c.states[w.rule]
-	if r.hold > 0 {
+	r, s := c.plan.Rules[w.rule], &c.states[w.rule]
+	if r.Hold > 0 {
 		from, to, ok := stretch(&span)
-		if !ok || to.Sub(from) < r.hold {
+		if !ok || to.Sub(from) < r.Hold {
 			f.waited = true
 			c.outwait(w, f, span, out)
 			return
 		}
 	}
-	if r.until != nil && !s.armed {
+	if r.Until != nil && !s.armed {
 		f.waited = true
 		return
 	}
-	told := Verdict{
-		Predicate: r.name, Truth: predicates.True, Epoch: c.epoch, Index: f.index, Modality: r.own.what(), Span: span,
+	told := monitor.Verdict{
+		Predicate: r.Name, Truth: predicates.True, Epoch: c.epoch, Index: f.index, Modality: r.Detector.Word(), Span: span,
 		Heard: clocksync.MinInstant,
 	}
 	if cools, _ := c.cools(r, s, &f.kept, told, out); cools {
@@ -425,7 +427,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 // outwait asks for the evidence that a hold time still lacks, or gives it up where
 // a run has ended too early.
 func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
-	hold := c.plan.rules[w.rule].hold
+	hold := c.plan.Rules[w.rule].Hold
 	from := clocksync.MinInstant
 	for i := range f.runs {
 		start := &f.runs[i].Start
@@ -470,7 +472,7 @@ func (c *Core) probeRuns(w *runs, f *found, need scgs.Need, out *Output) {
 func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
 	o := &c.occasion
 	*o = occasion{
-		scope: c.partial, span: span, heard: clocksync.MinInstant, index: f.index, modality: c.plan.rules[w.rule].own.what(),
+		scope: c.partial, span: span, heard: clocksync.MinInstant, index: f.index, modality: c.plan.Rules[w.rule].Detector.Word(),
 		rows: f.rows, holders: o.holders[:0], seqs: o.seqs[:0],
 	}
 	for range c.inEpoch {

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -31,7 +32,7 @@ synchronizers:
 // TestRunsOfRules: what a threshold and a modality fire on is what the detectors
 // find that are given the states and nothing else, in the same order.
 func TestRunsOfRules(t *testing.T) {
-	plans, err := synccore.Parse("runs.yaml", []byte(runsConfig))
+	plans, err := configfile.Parse("runs.yaml", []byte(runsConfig))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -188,7 +189,7 @@ func (c *comparison) alive(m int, at clocksync.Stamp) {
 // crowd is a synchronizer with so many members, all of them off.
 func crowd(t *testing.T, n int, predicate string) *comparison {
 	t.Helper()
-	plans, err := synccore.Parse("crowd.yaml", fmt.Appendf(nil, `
+	plans, err := configfile.Parse("crowd.yaml", fmt.Appendf(nil, `
 synchronizers:
   gsync:
     members: {group: g, count: %d}

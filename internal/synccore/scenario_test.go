@@ -13,6 +13,8 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -34,7 +36,7 @@ func TestScenarios(t *testing.T) {
 
 type story struct {
 	t     *testing.T
-	plans synccore.Plans
+	plans plan.Levels
 	core  *synccore.Core
 	now   clocksync.Instant
 	out   synccore.Output
@@ -44,9 +46,6 @@ type story struct {
 
 func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
-	if d.Cmd == "program" {
-		return readProgram(d)
-	}
 	if d.Cmd == "config" {
 		return s.config(t, d)
 	}
@@ -74,7 +73,7 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 // config compiles a file and hosts one of its levels.
 func (s *story) config(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
-	plans, err := synccore.Parse("test.yaml", []byte(d.Input))
+	plans, err := configfile.Parse("test.yaml", []byte(d.Input))
 	if err != nil {
 		return err.Error()
 	}
@@ -207,7 +206,7 @@ func (s *story) ofMember(d *datadriven.TestData) synccore.Input {
 	incarnation := s.uint(d, "inc", 1)
 	switch d.Cmd {
 	case "reload":
-		plans, err := synccore.Parse("changed.yaml", []byte(d.Input))
+		plans, err := configfile.Parse("changed.yaml", []byte(d.Input))
 		if err != nil {
 			d.Fatalf(s.t, "%v", err)
 		}

@@ -8,7 +8,9 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // pending is a signal whose final fate is not known.
@@ -33,31 +35,31 @@ var backoff = []time.Duration{
 const waitingAgain = time.Second
 
 // emit sends one signal of a decision to each of its targets.
-func (c *Core) emit(r *rule, o *outgoing, d control.Decision, on *occasion, out *Output) {
-	data := make([]control.Datum, 0, len(o.data))
-	for _, x := range o.data {
-		v, reason := x.value.EvalValue(on.scope)
+func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion, out *Output) {
+	data := make([]control.Datum, 0, len(o.Data))
+	for _, x := range o.Data {
+		v, reason := x.Value.EvalValue(on.scope)
 		if reason != "" {
-			out.reject(c.plan.Name, "signal "+o.name+": datum "+x.name+" is unknown: "+reason)
+			out.reject(c.plan.Name, "signal "+o.Name+": datum "+x.Name+" is unknown: "+reason)
 			return
 		}
-		data = append(data, control.Datum{Name: x.name, Value: v})
+		data = append(data, control.Datum{Name: x.Name, Value: v})
 	}
 	if err := control.CheckData(data); err != nil {
-		out.reject(c.plan.Name, "signal "+o.name+": "+err.Error())
+		out.reject(c.plan.Name, "signal "+o.Name+": "+err.Error())
 		return
 	}
 	signal := func(target string, entry uint64) *control.Signal {
 		return &control.Signal{
-			Decision: d, Name: o.name, Predicate: r.name, Kind: o.kind,
-			Target: target, Region: o.region, Entry: entry, TTL: o.expires, Data: data,
+			Decision: d, Name: o.Name, Predicate: r.Name, Kind: o.Kind,
+			Target: target, Region: o.Region, Entry: entry, TTL: o.Expires, Data: data,
 		}
 	}
-	if o.group != "" {
+	if o.Group != "" {
 		c.emitOther(o, signal, out)
 		return
 	}
-	for _, name := range o.names {
+	for _, name := range o.Names {
 		if !c.under(r, name) {
 			continue
 		}
@@ -66,7 +68,7 @@ func (c *Core) emit(r *rule, o *outgoing, d control.Decision, on *occasion, out 
 			out.fate("", signal(name, 0), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
 			continue
 		}
-		c.post("", c.inEpoch[i].incarnation, signal(name, c.entry(i, o.region, on)), out)
+		c.post("", c.inEpoch[i].incarnation, signal(name, c.entry(i, o.Region, on)), out)
 	}
 	c.aim(o, on)
 	for _, i := range c.targets {
@@ -74,26 +76,26 @@ func (c *Core) emit(r *rule, o *outgoing, d control.Decision, on *occasion, out 
 		if !c.under(r, m.name) {
 			continue
 		}
-		c.post("", m.incarnation, signal(m.name, c.entry(i, o.region, on)), out)
+		c.post("", m.incarnation, signal(m.name, c.entry(i, o.Region, on)), out)
 	}
 }
 
 // aim finds the places in the epoch of those that an expression gives. On what a
 // rule's own detector has found, that is about its members alone; all is all.
-func (c *Core) aim(o *outgoing, on *occasion) {
+func (c *Core) aim(o *plan.Send, on *occasion) {
 	c.targets = c.targets[:0]
 	switch {
-	case o.holders:
+	case o.Holders:
 		c.targets = append(c.targets, on.holders...)
-	case o.to == nil:
+	case o.To == nil:
 	case on.holders == nil:
-		c.targets, _ = o.to.EvalMembers(c.targets, on.scope)
-	case o.all:
+		c.targets, _ = o.To.EvalMembers(c.targets, on.scope)
+	case o.ToAll:
 		for i := range c.inEpoch {
 			c.targets = append(c.targets, i)
 		}
 	default:
-		c.targets, _ = o.to.EvalMembers(c.targets, on.scope)
+		c.targets, _ = o.To.EvalMembers(c.targets, on.scope)
 		for i, place := range c.targets {
 			c.targets[i] = on.holders[place]
 		}
@@ -161,7 +163,7 @@ func (c *Core) transmit(p *pending, out *Output) {
 func (c *Core) ack(from string, a *wire.Ack, out *Output) {
 	m := c.members[from]
 	if m == nil || a.Member != from || a.Incarnation != m.incarnation {
-		out.refuse(ClassSender, from, "acknowledgement of an unknown incarnation")
+		out.refuse(monitor.ClassSender, from, "acknowledgement of an unknown incarnation")
 		return
 	}
 	m.heard = c.now
@@ -238,5 +240,5 @@ func (c *Core) gave(p *pending) bool {
 }
 
 func (o *Output) fate(group string, s *control.Signal, f control.Fate, detail string) {
-	o.Fates = append(o.Fates, FateEvent{Signal: s, Fate: f, Detail: detail, Group: group})
+	o.Fates = append(o.Fates, monitor.Fate{Signal: s, Fate: f, Detail: detail, Group: group})
 }

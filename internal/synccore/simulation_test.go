@@ -13,8 +13,10 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -108,7 +110,7 @@ type world struct {
 	loss    float64
 	fired   map[string]int
 	ever    map[string]int
-	check   func(*synccore.Verdict) // the checker of a decision
+	check   func(*monitor.Verdict) // the checker of a decision
 	sent    map[string]bool
 	fates   int
 	record  recorder
@@ -148,7 +150,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 
 func emptyWorld(t *testing.T, seed uint64, config string) *world {
 	t.Helper()
-	plans, err := synccore.Parse("world.yaml", []byte(config))
+	plans, err := configfile.Parse("world.yaml", []byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -297,7 +299,7 @@ func (w *world) step(in synccore.Input) {
 }
 
 // judge is the checker: it looks at what truly was.
-func (w *world) judge(v *synccore.Verdict) {
+func (w *world) judge(v *monitor.Verdict) {
 	from, to := clocksync.MinInstant, clocksync.MaxInstant
 	on, n := 0, int64(0)
 	for _, p := range v.Witness {

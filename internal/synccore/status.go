@@ -6,157 +6,25 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Status is where a synchronizer stands. All durations are in seconds, and ages
-// are those of the moment the question was answered.
-type Status struct {
-	Synchronizer string `json:"synchronizer"`
-	Group        string `json:"group"`
-	Term         uint64 `json:"term"`
-	Epoch        uint64 `json:"epoch"` // 0: there are too few members, nothing is decided
-	// Awaited is how many members there must be: for the first epoch, or for any
-	// later one.
-	Awaited int `json:"awaited"`
-	// State is the newest global state; nil before the first one of the epoch.
-	State      *StateStatus      `json:"state"`
-	Members    []MemberStatus    `json:"members"`    // in the order of their names
-	Predicates []PredicateStatus `json:"predicates"` // in the order of their names
-	Memory     Values            `json:"memory"`
-	// Waiting is the number of signals without a final fate.
-	Waiting int `json:"waiting_signals"`
-	// Groups are the other groups that signals go to, in the order of their names;
-	// left out if there are none.
-	Groups []GroupStatus `json:"groups,omitempty"`
-	// Program is nil if the synchronizer runs none.
-	Program *ProgramStatus `json:"program,omitempty"`
-	// Balance is nil if no loads are moved.
-	Balance *BalanceStatus `json:"balance,omitempty"`
-}
-
-// GroupStatus is what is known of another group.
-type GroupStatus struct {
-	Group   string        `json:"group"`
-	Max     int           `json:"max"`     // members that are listened to
-	Members []HeardMember `json:"members"` // in the order of their names
-}
-
-// HeardMember is a member of another group: its newest incarnation, how many seconds
-// ago it was heard (what it says again is noted every half second), and its open
-// regions.
-type HeardMember struct {
-	Name        string   `json:"name"`
-	Incarnation uint64   `json:"incarnation"`
-	Heard       float64  `json:"heard_seconds"`
-	Regions     []string `json:"regions"`
-}
-
-// StateStatus is a global state without the states of its members.
-type StateStatus struct {
-	Epoch   uint64 `json:"epoch"`
-	Index   uint64 `json:"state"` // from 1 within the epoch
-	Partial bool   `json:"partial"`
-	// InForce is false if a state of it has ended and what follows is not certain
-	// yet.
-	InForce bool `json:"in_force"`
-	// Held is for how long it certainly held so far.
-	Held float64 `json:"held_seconds"`
-	// SameClock is true if one clock orders all its states.
-	SameClock bool `json:"same_clock"`
-}
-
-// Standing says whether a member takes part.
-type Standing string
-
-// The standings.
-const (
-	Taking  Standing = "in"      // it is in the epoch
-	Ready   Standing = "ready"   // it waits for the next epoch
-	Mute    Standing = "mute"    // it has joined, and has no state
-	Gone    Standing = "gone"    // it has left or was dropped
-	Leaving Standing = "leaving" // it is gone, and the epoch with it is not over yet
-)
-
-// MemberStatus is what is known of a member.
-type MemberStatus struct {
-	Name        string   `json:"name"`
-	Host        string   `json:"host"`
-	Incarnation uint64   `json:"incarnation"`
-	Standing    Standing `json:"standing"`
-	Why         string   `json:"why,omitempty"` // it is gone
-	// Heard is how long ago it was last heard, and Silent whether that is longer
-	// than twice the time in which it should have shown itself.
-	Heard  float64     `json:"heard_seconds"`
-	Silent bool        `json:"silent"`
-	Clock  ClockStatus `json:"clock"`
-	// Seq is the number of its newest report, Pending how many states the detector
-	// keeps of it: the one it looks at and those after it.
-	Seq     uint64 `json:"seq"`
-	Pending int    `json:"pending"`
-	// Behind is how many reports are kept back because one before them is missing,
-	// and Gap since when that is asked for; 0 without a gap.
-	Behind int     `json:"behind"`
-	Gap    float64 `json:"gap_seconds"`
-	// Unknown is set if nothing is known of its state at present. State is the one
-	// that the detector looks at, or, outside the epoch, the newest.
-	Unknown bool     `json:"unknown"`
-	State   Values   `json:"state"`
-	Regions []string `json:"regions"` // open ones
-}
-
-// ClockStatus is what the stamps of a member rest on.
-type ClockStatus struct {
-	// Status is "exact" for the clock that all are compared by, "local" for one
-	// that has no bound and needs none where all members share it, else a word of
-	// [clocksync.Status].
-	Status string `json:"status"`
-	Source string `json:"source"`
-	Domain string `json:"domain"`
-	// Bound is the half width of its newest stamp; nil if that is infinite or there
-	// is no stamp.
-	Bound *float64 `json:"bound_seconds"`
-}
-
-// PredicateStatus is where a predicate stands in the epoch.
-type PredicateStatus struct {
-	Name   string `json:"name"`
-	Truth  string `json:"truth"` // "unknown" before it was judged
-	Reason string `json:"reason,omitempty"`
-	// Since is how long it has come to that; nil if it was not judged in this
-	// epoch.
-	Since *float64 `json:"since_seconds"`
-	Armed bool     `json:"armed"` // it fires when it is true next
-	Hold  *Hold    `json:"hold"`  // nil unless its hold time runs
-	Fired uint64   `json:"fired"` // since the start
-	// Decision is the last one and Ago its age; empty before the first.
-	Decision string  `json:"decision,omitempty"`
-	Ago      float64 `json:"decision_seconds,omitempty"`
-}
-
-// Hold is a hold time that runs.
-type Hold struct {
-	// Certain is for how long the predicate has certainly been true so far, Wanted
-	// for how long it has to be.
-	Certain float64 `json:"certain_seconds"`
-	Wanted  float64 `json:"wanted_seconds"`
-}
-
 // Status tells where the machine stands at an instant, which is not before that
 // of the last step. It changes nothing and costs O(members).
-func (c *Core) Status(now clocksync.Instant) Status {
-	s := Status{
+func (c *Core) Status(now clocksync.Instant) monitor.Status {
+	s := monitor.Status{
 		Synchronizer: c.plan.Name, Group: c.plan.Members.Group, Term: c.opt.Term, Epoch: c.Epoch(),
 		Awaited: c.awaited(), State: c.stateStatus(), Waiting: len(c.outbox),
-		Members: c.memberStatus(now), Predicates: []PredicateStatus{}, Groups: c.groupStatus(now), Program: c.programStatus(),
+		Members: c.memberStatus(now), Predicates: []monitor.PredicateStatus{}, Groups: c.groupStatus(now), Program: c.programStatus(),
 		Balance: c.balanceStatus(now),
 	}
 	for _, name := range c.plan.Predicates() {
 		s.Predicates = append(s.Predicates, c.predicateStatus(now, c.ruleIndex(name)))
 	}
-	for i, v := range c.plan.memory {
-		s.Memory = append(s.Memory, Named{v.Field.Name, Plain(c.memory[i])})
+	for i, v := range c.plan.Variables {
+		s.Memory = append(s.Memory, monitor.Named{Name: v.Field.Name, Value: monitor.Plain(c.memory[i])})
 	}
 	return s
 }
@@ -169,7 +37,7 @@ func (c *Core) awaited() int {
 }
 
 // globalState is nil if the detector has found none in this epoch.
-func (c *Core) stateStatus() *StateStatus {
+func (c *Core) stateStatus() *monitor.StateStatus {
 	if c.ev.Epoch != c.epoch || c.ev.Index == 0 {
 		return nil
 	}
@@ -177,21 +45,21 @@ func (c *Core) stateStatus() *StateStatus {
 	if !open {
 		span = c.ev.Span
 	}
-	return &StateStatus{
+	return &monitor.StateStatus{
 		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, InForce: open && c.tuple,
 		Held: span.Certain().Seconds(), SameClock: span.SameClock,
 	}
 }
 
-func (c *Core) memberStatus(now clocksync.Instant) []MemberStatus {
+func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 	heads := make(map[*member]scgs.Part, len(c.sorted))
 	c.parts = c.det.Witness(c.parts[:0])
 	for _, p := range c.parts {
 		heads[c.byIndex[p.Member]] = p
 	}
-	all, together := make([]MemberStatus, 0, len(c.sorted)), c.oneDomain()
+	all, together := make([]monitor.MemberStatus, 0, len(c.sorted)), c.oneDomain()
 	for _, m := range c.sorted {
-		one := MemberStatus{
+		one := monitor.MemberStatus{
 			Name: m.name, Host: m.host, Incarnation: m.incarnation, Standing: m.standing(), Why: m.why,
 			Heard: ago(now, m.heard), Silent: c.silent(m, now), Clock: c.clockStatus(m, together),
 			Seq: m.last, Behind: len(m.stash), Regions: regionNames(m.regions),
@@ -207,7 +75,7 @@ func (c *Core) memberStatus(now clocksync.Instant) []MemberStatus {
 			one.Pending = c.det.Pending(m.index)
 			stamp, row = head.End, c.rows.get(head.Ref)
 		}
-		one.State = NewValues(c.plan.State, row)
+		one.State = monitor.NewValues(c.plan.State, row)
 		if bound := stamp.Within.Width(); stamp.Domain != "" && stamp.Within.Bounded() {
 			half := ((bound + 1) / 2).Seconds()
 			one.Clock.Bound = &half
@@ -217,13 +85,13 @@ func (c *Core) memberStatus(now clocksync.Instant) []MemberStatus {
 	return all
 }
 
-func (c *Core) groupStatus(now clocksync.Instant) []GroupStatus {
-	var all []GroupStatus
+func (c *Core) groupStatus(now clocksync.Instant) []monitor.GroupStatus {
+	var all []monitor.GroupStatus
 	for _, name := range slices.Sorted(maps.Keys(c.others)) {
 		g := c.others[name]
-		one := GroupStatus{Group: name, Max: g.max, Members: make([]HeardMember, 0, len(g.sorted))}
+		one := monitor.GroupStatus{Group: name, Max: g.max, Members: make([]monitor.HeardMember, 0, len(g.sorted))}
 		for _, m := range g.sorted {
-			one.Members = append(one.Members, HeardMember{m.name, m.incarnation, ago(now, m.heard), regionNames(m.regions)})
+			one.Members = append(one.Members, monitor.HeardMember{Name: m.name, Incarnation: m.incarnation, Heard: ago(now, m.heard), Regions: regionNames(m.regions)})
 		}
 		all = append(all, one)
 	}
@@ -238,28 +106,28 @@ func regionNames(regions []wire.Region) []string {
 	return names
 }
 
-func (m *member) standing() Standing {
+func (m *member) standing() monitor.Standing {
 	switch {
 	case m.gone && m.index != noIndex:
-		return Leaving
+		return monitor.Leaving
 	case m.gone:
-		return Gone
+		return monitor.Gone
 	case m.index != noIndex:
-		return Taking
+		return monitor.Taking
 	case m.newest.known:
-		return Ready
+		return monitor.Ready
 	}
-	return Mute
+	return monitor.Mute
 }
 
 // silent reports whether a member has let pass twice the time in which it should
 // have shown itself.
 func (c *Core) silent(m *member, now clocksync.Instant) bool {
-	return !c.opt.Local && !m.gone && now.Sub(m.heard) > 2*c.plan.heartbeat()
+	return !c.opt.Local && !m.gone && now.Sub(m.heard) > 2*c.plan.Heartbeat()
 }
 
-func (c *Core) clockStatus(m *member, together bool) ClockStatus {
-	s := ClockStatus{Status: m.quality.Status.String(), Source: m.quality.Source, Domain: string(m.domain)}
+func (c *Core) clockStatus(m *member, together bool) monitor.ClockStatus {
+	s := monitor.ClockStatus{Status: m.quality.Status.String(), Source: m.quality.Source, Domain: string(m.domain)}
 	switch {
 	case c.exact(m):
 		s.Status = "exact"
@@ -279,10 +147,10 @@ func (c *Core) oneDomain() bool {
 	return true
 }
 
-func (c *Core) predicateStatus(now clocksync.Instant, i int) PredicateStatus {
-	r, s := c.plan.rules[i], &c.states[i]
-	out := PredicateStatus{Name: r.name, Truth: s.truth.String(), Armed: s.armed || r.every || r.own.exists() && r.until == nil, Hold: c.running(i)}
-	p := c.past[r.name]
+func (c *Core) predicateStatus(now clocksync.Instant, i int) monitor.PredicateStatus {
+	r, s := c.plan.Rules[i], &c.states[i]
+	out := monitor.PredicateStatus{Name: r.Name, Truth: s.truth.String(), Armed: s.armed || r.Every || r.Detector.Exists() && r.Until == nil, Hold: c.running(i)}
+	p := c.past[r.Name]
 	if s.told && p != nil {
 		since := ago(now, p.since)
 		out.Since, out.Reason = &since, p.reason
@@ -294,12 +162,12 @@ func (c *Core) predicateStatus(now clocksync.Instant, i int) PredicateStatus {
 }
 
 // running is the hold time of a predicate, nil if it does not run.
-func (c *Core) running(i int) *Hold {
+func (c *Core) running(i int) *monitor.Hold {
 	s := &c.states[i]
 	if !s.holding {
 		return nil
 	}
-	h := &Hold{Wanted: c.plan.rules[i].hold.Seconds()}
+	h := &monitor.Hold{Wanted: c.plan.Rules[i].Hold.Seconds()}
 	span, open := c.det.Current()
 	if _, to, ok := stretch(&span); open && ok {
 		h.Certain = max(0, to.Sub(s.since)).Seconds()
@@ -309,8 +177,8 @@ func (c *Core) running(i int) *Hold {
 
 // ruleIndex is -1 if there is no predicate of that name.
 func (c *Core) ruleIndex(name string) int {
-	for i, r := range c.plan.rules {
-		if r.name == name {
+	for i, r := range c.plan.Rules {
+		if r.Name == name {
 			return i
 		}
 	}
@@ -330,7 +198,7 @@ type past struct {
 	reason  string
 	since   clocksync.Instant // it has come to that truth
 	fired   uint64
-	last    Verdict // that fired, with at most maxKept states
+	last    monitor.Verdict // that fired, with at most maxKept states
 	leftOut int
 	at      clocksync.Instant
 }
@@ -361,7 +229,7 @@ func (c *Core) remark(out *Output) {
 // kept is a witness that fits into what is kept: that with the state that began
 // last and the one that ended first, which bound the core, and how many are left
 // out.
-func kept(witness []Part, sameClock bool) (parts []Part, leftOut int) {
+func kept(witness []monitor.Part, sameClock bool) (parts []monitor.Part, leftOut int) {
 	if len(witness) <= maxKept {
 		return witness, 0
 	}
@@ -388,14 +256,14 @@ func kept(witness []Part, sameClock bool) (parts []Part, leftOut int) {
 
 // from is when a part certainly held, by readings or in reference time; to is
 // until when.
-func from(p *Part, sameClock bool) clocksync.Instant {
+func from(p *monitor.Part, sameClock bool) clocksync.Instant {
 	if sameClock {
 		return p.State.Start.Mono
 	}
 	return p.State.Start.Within.Latest
 }
 
-func to(p *Part, sameClock bool) clocksync.Instant {
+func to(p *monitor.Part, sameClock bool) clocksync.Instant {
 	if sameClock {
 		return p.State.End.Mono
 	}

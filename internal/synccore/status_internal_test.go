@@ -7,7 +7,9 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -16,15 +18,15 @@ func TestKeptWitness(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.SampledFrom([]int{0, 1, maxKept, maxKept + 1, 3 * maxKept}).Draw(t, "members")
 		same := rapid.Bool().Draw(t, "same clock")
-		witness := make([]Part, n)
+		witness := make([]monitor.Part, n)
 		for i := range witness {
 			at := func(what string) clocksync.Stamp {
 				x := clocksync.Instant(rapid.IntRange(0, 9).Draw(t, what))
 				return clocksync.Stamp{Mono: x, Within: clocksync.Around(10-x, 1)}
 			}
-			witness[i] = Part{Name: fmt.Sprintf("%04d", i), State: scgs.Part{Start: at("start"), End: at("end")}}
+			witness[i] = monitor.Part{Name: fmt.Sprintf("%04d", i), State: scgs.Part{Start: at("start"), End: at("end")}}
 		}
-		core := func(all []Part) (start, end clocksync.Instant) {
+		core := func(all []monitor.Part) (start, end clocksync.Instant) {
 			start, end = clocksync.MinInstant, clocksync.MaxInstant
 			for i := range all {
 				start, end = max(start, from(&all[i], same)), min(end, to(&all[i], same))
@@ -48,7 +50,7 @@ func TestKeptWitness(t *testing.T) {
 // crowd is a core with so many members in one global state.
 func crowd(b *testing.B, members int) *Core {
 	b.Helper()
-	plans, err := Parse("bench.yaml", fmt.Appendf(nil, `
+	plans, err := configfile.Parse("bench.yaml", fmt.Appendf(nil, `
 synchronizers:
   gsync:
     members: {group: g, count: %d}

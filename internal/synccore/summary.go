@@ -31,10 +31,10 @@ func (c *Core) summaryOpened() {
 		s.end()
 		return
 	}
-	row := make([]scgs.Value, len(c.plan.summary))
-	for i, t := range c.plan.summary {
-		if row[i] = t.fallback; t.program != nil {
-			row[i], _ = t.program.EvalValue(c.scope)
+	row := make([]scgs.Value, len(c.plan.SummaryFields_))
+	for i, t := range c.plan.SummaryFields_ {
+		if row[i] = t.Default; t.Expr != nil {
+			row[i], _ = t.Expr.EvalValue(c.scope)
 		}
 	}
 	if s.ending && c.ev.Step && slices.Equal(row, s.row) {

@@ -1,28 +1,23 @@
-package synccore
+package configfile
 
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 	"strings"
 
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
-	"github.com/gopegasus/pegasus/predicates"
-	"github.com/gopegasus/pegasus/scgs"
 )
-
-// Plans are the compiled levels of a configuration, parents before children.
-type Plans []*Plan
 
 // Parse reads a configuration file and compiles every level of it. The error is
 // a *yamlconf.Error with every fault of the file and its place; name stands for
 // the file in them.
-func Parse(name string, src []byte, overrides ...Override) (Plans, error) {
-	var cfg Config
+func Parse(name string, src []byte, overrides ...plan.Override) (plan.Levels, error) {
+	var cfg config.Config
 	doc, err := yamlconf.Decode(name, src, &cfg)
 	if doc == nil {
 		return nil, err
@@ -38,19 +33,19 @@ func Parse(name string, src []byte, overrides ...Override) (Plans, error) {
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	source := &Source{Name: name, Text: string(src), Overrides: overrides}
+	source := &plan.Source{Name: name, Text: string(src), Overrides: overrides}
 	for _, plan := range p.plans {
-		plan.source = source
+		plan.Source = source
 	}
 	return p.plans, nil
 }
 
 type parser struct {
 	doc       *yamlconf.Doc
-	cfg       *Config
-	overrides []Override
-	plans     Plans
-	levels    map[string]Section // those of threads in a file with a program, which has one for each kind of block
+	cfg       *config.Config
+	overrides []plan.Override
+	plans     plan.Levels
+	levels    map[string]config.Section // those of threads in a file with a program, which has one for each kind of block
 }
 
 func path(parts ...string) string { return "synchronizers." + strings.Join(parts, ".") }
@@ -82,15 +77,15 @@ func (p *parser) overrideErr() error {
 		if _, ok := p.cfg.Synchronizers.Get(o.Synchronizer); !ok {
 			return fmt.Errorf("synchronizer %q: the configuration has none of that name to give %d members", o.Synchronizer, o.Count)
 		}
-		if o.Count < 1 || o.Count > maxMembers {
-			return fmt.Errorf("synchronizer %q: %d members: use 1 to %d", o.Synchronizer, o.Count, maxMembers)
+		if o.Count < 1 || o.Count > config.MaxMembers {
+			return fmt.Errorf("synchronizer %q: %d members: use 1 to %d", o.Synchronizer, o.Count, config.MaxMembers)
 		}
 	}
 	return nil
 }
 
 // tree checks a section's place among the others.
-func (p *parser) tree(name string, s Synchronizer) {
+func (p *parser) tree(name string, s config.Synchronizer) {
 	if err := wire.CheckToken("synchronizer", name); err != nil {
 		p.doc.FaultAt(path(name), "%v", err)
 	}
@@ -158,13 +153,13 @@ func (p *parser) order() []string {
 	return names
 }
 
-func (p *parser) level(name string, s Synchronizer) {
-	sec := Section{Name: name, Synchronizer: s}
+func (p *parser) level(name string, s config.Synchronizer) {
+	sec := config.Section{Name: name, Synchronizer: s}
 	if parent := p.plans.Get(s.Parent); parent != nil {
-		sec.FromParent = parent.sends
+		sec.FromParent = parent.SignalsBelow
 		sec.ParentState = parent.State
 	}
-	plan := compile(&sec, func(at string, offset int, message, hint string) {
+	plan := plan.Compile(&sec, func(at string, offset int, message, hint string) {
 		if hint != "" {
 			message += ": " + hint
 		}
@@ -182,7 +177,7 @@ func (p *parser) level(name string, s Synchronizer) {
 		p.levels[name] = sec
 	default:
 		if parent := p.plans.Get(plan.Parent); parent != nil {
-			parent.below = encoded(sec)
+			parent.Below = Encode(sec)
 		}
 	}
 }
@@ -190,7 +185,7 @@ func (p *parser) level(name string, s Synchronizer) {
 // fits checks that what a member must be told at its welcome fits a message.
 func (p *parser) fits() {
 	for _, plan := range p.plans {
-		w := wire.Welcome{Synchronizer: plan.Name, Accepted: true, Schema: plan.State, Section: plan.below}
+		w := wire.Welcome{Synchronizer: plan.Name, Accepted: true, Schema: plan.State, Section: plan.Below}
 		if _, err := wire.AppendWelcome(nil, &w); err != nil && p.doc.Err() == nil {
 			p.doc.FaultAt(path(plan.Name), "the declared state and the section below do not fit the message that tells members of them: %v", err)
 		}
@@ -198,7 +193,7 @@ func (p *parser) fits() {
 }
 
 // encoded is what the level above sends to its members of the one below.
-func encoded(sections any) []byte {
+func Encode(sections any) []byte {
 	raw, err := json.Marshal(sections)
 	if err != nil {
 		panic(fmt.Sprintf("synccore: %+v does not encode: %v", sections, err))
@@ -206,47 +201,26 @@ func encoded(sections any) []byte {
 	return raw
 }
 
-// Get returns the plan of that name, or nil.
-func (p Plans) Get(name string) *Plan {
-	for _, plan := range p {
-		if plan.Name == name {
-			return plan
-		}
+// Recompile compiles a source again and returns the plan of a synchronizer.
+func Recompile(s *plan.Source, synchronizer string) (*plan.Level, error) {
+	plans, err := recompiled(s)
+	if err != nil {
+		return nil, err
 	}
-	return nil
-}
-
-// Section is what a process needs to host the synchronizer below another one.
-type Section struct {
-	Name         string
-	Synchronizer Synchronizer
-	FromParent   []predicates.ParentSignal
-	ParentState  scgs.Schema
-}
-
-// FromSection compiles a section that came with a Welcome.
-func FromSection(raw []byte) (*Plan, error) {
-	var sec Section
-	if err := json.Unmarshal(raw, &sec); err != nil {
-		return nil, fmt.Errorf("section of the synchronizer below: %w", err)
-	}
-	return fromSection(&sec)
-}
-
-func fromSection(sec *Section) (*Plan, error) {
-	var faults []error
-	plan := compile(sec, func(at string, _ int, message, _ string) {
-		faults = append(faults, fmt.Errorf("section %s: %s: %s", sec.Name, at, message))
-	})
-	if len(faults) > 0 {
-		return nil, errors.Join(faults...)
+	plan := plans.Get(synchronizer)
+	if plan == nil {
+		return nil, fmt.Errorf("its configuration has no synchronizer %q", synchronizer)
 	}
 	return plan, nil
 }
 
-// hash names a section, so that a member knows whether it has it already.
-func hash(raw []byte) uint64 {
-	h := fnv.New64a()
-	_, _ = h.Write(raw)
-	return h.Sum64()
+func recompiled(s *plan.Source) (plan.Levels, error) {
+	if !s.Program {
+		return Parse(s.Name, []byte(s.Text), s.Overrides...)
+	}
+	file, err := ParseProgram(s.Name, []byte(s.Text))
+	if err != nil {
+		return nil, err
+	}
+	return file.Levels, nil
 }

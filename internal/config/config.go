@@ -1,4 +1,4 @@
-package synccore
+package config
 
 import (
 	"cmp"
@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -46,8 +47,8 @@ type Members struct {
 
 // The default and the limit of the number of members.
 const (
-	defaultMaxMembers = 1000
-	maxMembers        = 100_000
+	DefaultMaxMembers = 1000
+	MaxMembers        = 100_000
 )
 
 // UnmarshalNode takes {group: NAME, count: N}, {group: NAME, count: {min: A,
@@ -72,7 +73,7 @@ func (m *Members) UnmarshalNode(n yamlconf.Node) error {
 	case raw.Group == "":
 		return n.Fault("members need a group, {group: NAME, count: N}, or {threads: N}")
 	}
-	m.Group, m.Min, m.Count, m.Max = raw.Group, 1, 1, defaultMaxMembers
+	m.Group, m.Min, m.Count, m.Max = raw.Group, 1, 1, DefaultMaxMembers
 	if raw.Count != nil {
 		raw.Count.into(m)
 	}
@@ -92,10 +93,14 @@ func (m *Members) check(n yamlconf.Node) error {
 		return n.Fault("at least one member is needed: min %d, count %d", m.Min, m.Count)
 	case m.Max < m.Count:
 		return n.Fault("count %d is above max %d", m.Count, m.Max)
-	case m.Max > maxMembers:
-		return n.Fault("max %d is above the limit of %d members", m.Max, maxMembers)
+	case m.Max > MaxMembers:
+		return n.Fault("max %d is above the limit of %d members", m.Max, MaxMembers)
 	}
 	return nil
+}
+
+func (m Members) Limits() string {
+	return fmt.Sprintf("count %d, min %d, max %d", m.Count, m.Min, m.Max)
 }
 
 // counts is a number, or {min: A, max: B}.
@@ -148,8 +153,11 @@ type Silence struct {
 	Then  Policy        `yaml:"then"`
 }
 
+// String gives the policy as lines for people have it.
+func (s Silence) String() string { return fmt.Sprintf("%v, %s", s.After, s.Then) }
+
 const (
-	defaultSilence = 3 * time.Second
+	DefaultSilence = 3 * time.Second
 	minSilence     = 200 * time.Millisecond
 )
 
@@ -159,7 +167,7 @@ func (s *Silence) UnmarshalNode(n yamlconf.Node) error {
 		After yamlconf.Node `yaml:"after"`
 		Then  yamlconf.Node `yaml:"then"`
 	}{}
-	*s = Silence{After: defaultSilence, Then: Drop}
+	*s = Silence{After: DefaultSilence, Then: Drop}
 	if err := n.Decode(&raw); err != nil {
 		return err
 	}
@@ -191,72 +199,6 @@ func (s *Silence) decodeThen(n yamlconf.Node) error {
 	return n.Fault("%q is no policy: use drop, block or fail", n.Text())
 }
 
-// Fields declares the fields of a state in the order of the file.
-type Fields scgs.Schema
-
-// UnmarshalNode takes a map of field names to a type, or to {type: T, default: V}.
-func (f *Fields) UnmarshalNode(n yamlconf.Node) error {
-	if n.Kind() != yamlconf.KindMap {
-		return n.Fault("the fields of a state are a map, such as {load: float, phase: {enum: [idle, busy]}}")
-	}
-	for _, item := range n.Items() {
-		name, _ := item.Key()
-		if name == "prev" {
-			return item.Fault("the field name prev is reserved: .prev is the member in the global state before")
-		}
-		field, value, err := decodeField(name, item, "default")
-		if err != nil {
-			return err
-		}
-		if value != nil {
-			if field.Default, err = decodeDefault(field, *value); err != nil {
-				return err
-			}
-		}
-		*f = append(*f, field)
-	}
-	if err := scgs.Schema(*f).Validate(); err != nil {
-		return n.Fault("%v", err)
-	}
-	return nil
-}
-
-// Variable is a variable of the synchronizer's memory.
-type Variable struct {
-	Field   scgs.Field
-	Initial *string // as the file writes it; nil: unknown until it is set
-}
-
-// Variables declares the memory in the order of the file.
-type Variables []Variable
-
-// UnmarshalNode takes a map of names to a type, or to {type: T, initial: V}.
-func (v *Variables) UnmarshalNode(n yamlconf.Node) error {
-	if n.Kind() != yamlconf.KindMap {
-		return n.Fault("memory is a map of variables, such as {best: {type: float, initial: +inf}}")
-	}
-	for _, item := range n.Items() {
-		name, _ := item.Key()
-		variable, err := decodeVariable(name, item)
-		if err != nil {
-			return err
-		}
-		*v = append(*v, variable)
-	}
-	if err := v.schema().Validate(); err != nil {
-		return n.Fault("%v", err)
-	}
-	return nil
-}
-
-func (v Variables) schema() scgs.Schema {
-	s := make(scgs.Schema, len(v))
-	for i := range v {
-		s[i] = v[i].Field
-	}
-	return s
-}
-
 // Predicate is one named condition on global states and what follows from it.
 type Predicate struct {
 	When     string        `yaml:"when,required"`
@@ -283,7 +225,7 @@ func (s *Signals) UnmarshalNode(n yamlconf.Node) error {
 		items = n.Items()
 	}
 	for _, item := range items {
-		one := Signal{To: everybody, Expires: defaultExpiry}
+		one := Signal{To: Everybody, Expires: DefaultExpiry}
 		if err := item.Decode(&one); err != nil {
 			return err
 		}
@@ -311,10 +253,10 @@ type Target struct {
 	Max   int // members of the other group that are listened to; 0: the default
 }
 
-var everybody = Target{Expr: "all"}
+var Everybody = Target{Expr: "all"}
 
 // holders stands for the members that the predicate's own detector has found.
-const holders = "holders"
+const Holders = "holders"
 
 // UnmarshalNode takes an expression, a list of names, or {group: NAME, max: N}.
 func (t *Target) UnmarshalNode(n yamlconf.Node) error {
@@ -339,24 +281,24 @@ func (t *Target) decodeGroup(n yamlconf.Node) error {
 	raw := struct {
 		Group string `yaml:"group,required"`
 		Max   int    `yaml:"max"`
-	}{Max: defaultMaxMembers}
+	}{Max: DefaultMaxMembers}
 	if err := n.Decode(&raw); err != nil {
 		return err
 	}
-	if raw.Max < 1 || raw.Max > maxMembers {
-		return n.Fault("max %d: from 1 to %d members of another group are listened to", raw.Max, maxMembers)
+	if raw.Max < 1 || raw.Max > MaxMembers {
+		return n.Fault("max %d: from 1 to %d members of another group are listened to", raw.Max, MaxMembers)
 	}
 	t.Group, t.Max = raw.Group, raw.Max
 	return nil
 }
 
 const (
-	defaultExpiry = 30 * time.Second
-	maxExpiry     = time.Hour
+	DefaultExpiry = 30 * time.Second
+	MaxExpiry     = time.Hour
 )
 
 // parseKind finds the kind a configuration word stands for.
-func parseKind(word string) (control.Kind, bool) {
+func ParseKind(word string) (control.Kind, bool) {
 	for _, k := range []control.Kind{control.Activate, control.Cancel} {
 		if k.String() == word {
 			return k, true
@@ -365,122 +307,23 @@ func parseKind(word string) (control.Kind, bool) {
 	return 0, false
 }
 
-// decodeField reads a type: a word, {enum: [...]} or {list: T}; or {type: T} with
-// one of these as T, in which a value may stand under another key.
-func decodeField(name string, n yamlconf.Node, valueKey string) (scgs.Field, *yamlconf.Node, error) {
-	field := scgs.Field{Name: name}
-	of, ok := n.Get("type")
-	if n.Kind() != yamlconf.KindMap || !ok {
-		return field, nil, decodeType(&field, n)
-	}
-	for _, item := range n.Items() {
-		if key, _ := item.Key(); key != "type" && key != valueKey {
-			return field, nil, item.Fault("unknown key %q: beside type stands %s", key, valueKey)
-		}
-	}
-	if err := decodeType(&field, of); err != nil {
-		return field, nil, err
-	}
-	if value, ok := n.Get(valueKey); ok {
-		return field, &value, nil
-	}
-	return field, nil, nil
+// Section is what a process needs to host the synchronizer below another one.
+type Section struct {
+	Name         string
+	Synchronizer Synchronizer
+	FromParent   []predicates.ParentSignal
+	ParentState  scgs.Schema
 }
 
-// decodeType reads a word, {enum: [...]}, or {list: T} with one of these as T.
-func decodeType(f *scgs.Field, n yamlconf.Node) error {
-	if n.Kind() != yamlconf.KindMap {
-		t, ok := scgs.ParseType(n.Text())
-		if !ok || t == scgs.Enum {
-			return n.Fault("%q is no type: use bool, int, float, string, duration, {enum: [a, b]} or {list: TYPE}", n.Text())
-		}
-		f.Type = t
-		return nil
-	}
-	words, isEnum := n.Get("enum")
-	elem, isList := n.Get("list")
-	switch {
-	case len(n.Items()) != 1 || !isEnum && !isList:
-		return n.Fault("a type is a word, such as float, {enum: [a, b]} or {list: TYPE}")
-	case isEnum:
-		f.Type = scgs.Enum
-		return words.Decode(&f.Words)
-	}
-	if err := decodeType(f, elem); err != nil {
-		return err
-	}
-	if f.Type.IsList() {
-		return elem.Fault("a list of lists is not possible: its elements are bool, int, float, string, duration or {enum: [a, b]}")
-	}
-	f.Type = scgs.ListOf(f.Type)
-	return nil
+// blockLevels are the blocks of a program that have threads, and the sections of the
+// thread-level synchronizers above these.
+type BlockLevels struct {
+	Blocks   []BlockLevel
+	Sections []Section
 }
 
-// decodeDefault reads the value of a field that a state does not give.
-func decodeDefault(f scgs.Field, n yamlconf.Node) (scgs.Value, error) {
-	value, err := decodeValue(f, n)
-	if err != nil {
-		return value, err
-	}
-	f.Default = value
-	if err := (scgs.Schema{f}).Validate(); err != nil {
-		return value, n.Fault("%v", err)
-	}
-	return value, nil
-}
-
-// decodeValue reads a value of a field, a list as [a, b].
-func decodeValue(f scgs.Field, n yamlconf.Node) (scgs.Value, error) {
-	switch {
-	case f.Type.IsList() && n.Kind() == yamlconf.KindList:
-		elements := make([]scgs.Value, 0, len(n.Items()))
-		for _, item := range n.Items() {
-			value, err := decodeValue(f.Element(), item)
-			if err != nil {
-				return value, err
-			}
-			elements = append(elements, value)
-		}
-		return scgs.ListValue(f.Type.Elem(), elements...), nil
-	case f.Type.IsList():
-		return scgs.Value{}, n.Fault("a value of %s is a list, such as [] or [a, b]", f)
-	case n.Kind() == yamlconf.KindList || n.Kind() == yamlconf.KindMap || n.Kind() == yamlconf.KindNull:
-		return scgs.Value{}, n.Fault("%s is no value of %s", n.Kind(), f)
-	}
-	value, err := parseValue(f, n.Text())
-	if err != nil {
-		return value, n.Fault("%v", err)
-	}
-	return value, nil
-}
-
-// decodeVariable reads a type, or {type: T, initial: V}.
-func decodeVariable(name string, n yamlconf.Node) (Variable, error) {
-	field, value, err := decodeField(name, n, "initial")
-	switch {
-	case err != nil:
-		return Variable{}, err
-	case field.Type.IsList():
-		return Variable{}, n.Fault("memory holds single values: %s is a list, which only a state has", field)
-	case value == nil:
-		return Variable{field, nil}, nil
-	}
-	if _, err := decodeValue(field, *value); err != nil {
-		return Variable{}, err
-	}
-	text := value.Text()
-	return Variable{field, &text}, nil
-}
-
-// parseValue reads a single value of a field as a configuration file writes it.
-func parseValue(f scgs.Field, text string) (scgs.Value, error) {
-	if f.Type != scgs.Float {
-		return f.Parse(text)
-	}
-	x, err := yamlconf.ParseFloat(text)
-	v := scgs.FloatValue(x)
-	if err != nil || !f.Accepts(v) {
-		return scgs.Value{}, fmt.Errorf("%q is no value of %s", text, f)
-	}
-	return v, nil
+type BlockLevel struct {
+	Block        string
+	Threads      int
+	Synchronizer string `json:",omitempty"` // empty: one that declares nothing
 }

@@ -1,4 +1,4 @@
-package synccore_test
+package monitor_test
 
 import (
 	"encoding/json"
@@ -10,14 +10,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 // TestValuesKeepTheirOrder and every digit.
 func TestValuesKeepTheirOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var v synccore.Values
+		var v monitor.Values
 		names := rapid.SliceOfDistinct(rapid.StringN(1, 8, 8), rapid.ID[string]).Draw(t, "names")
 		for _, name := range names {
 			var value any
@@ -33,13 +33,13 @@ func TestValuesKeepTheirOrder(t *testing.T) {
 				}
 				value = json.Number(n)
 			}
-			v = append(v, synccore.Named{Name: name, Value: value})
+			v = append(v, monitor.Named{Name: name, Value: value})
 		}
 		text, err := json.Marshal(v)
 		if err != nil {
 			t.Fatal(err)
 		}
-		var back synccore.Values
+		var back monitor.Values
 		if err := json.Unmarshal(text, &back); err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
@@ -61,21 +61,21 @@ func TestPlainValues(t *testing.T) {
 		{scgs.ListValue(scgs.Float, scgs.FloatValue(0.5), scgs.FloatValue(2)), "[0.5,2]"},
 		{scgs.ListValue(scgs.String), "[]"},
 	} {
-		if got, err := json.Marshal(synccore.Plain(c.value)); err != nil || string(got) != c.want {
+		if got, err := json.Marshal(monitor.Plain(c.value)); err != nil || string(got) != c.want {
 			t.Errorf("%v is %s, %v; want %s", c.value, got, err, c.want)
 		}
 	}
 }
 
 func TestRangesInJSON(t *testing.T) {
-	for want, r := range map[string]synccore.Range{
+	for want, r := range map[string]monitor.Range{
 		"[-5,7]":      {From: -5, To: 7},
 		"[null,0]":    {From: clocksync.MinInstant},
 		"[3,null]":    {From: 3, To: clocksync.MaxInstant},
 		"[null,null]": {From: clocksync.MinInstant, To: clocksync.MaxInstant},
 	} {
 		text, err := json.Marshal(r)
-		var back synccore.Range
+		var back monitor.Range
 		if err != nil || string(text) != want || json.Unmarshal(text, &back) != nil || back != r {
 			t.Errorf("%v became %s and %v, %v", r, text, back, err)
 		}
@@ -88,7 +88,7 @@ func FuzzValues(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		var v synccore.Values
+		var v monitor.Values
 		if json.Unmarshal(text, &v) != nil {
 			return
 		}
@@ -96,7 +96,7 @@ func FuzzValues(f *testing.F) {
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}
-		var back synccore.Values
+		var back monitor.Values
 		if err := json.Unmarshal(again, &back); err != nil || !cmp.Equal(v, back) {
 			t.Fatalf("%s became %s, %v", text, again, err)
 		}

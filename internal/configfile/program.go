@@ -1,4 +1,4 @@
-package synccore
+package configfile
 
 import (
 	"encoding/json"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
@@ -17,7 +19,7 @@ import (
 // ProgramFile is a file with a program and the synchronizers whose predicates
 // it reads.
 type ProgramFile struct {
-	Levels  Plans
+	Levels  plan.Levels
 	Program *program.Program
 	Plan    *program.Plan
 }
@@ -27,8 +29,8 @@ type ProgramFile struct {
 // name stands for the file in them.
 func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 	var raw struct {
-		Synchronizers yamlconf.Map[Synchronizer] `yaml:"synchronizers"`
-		Program       programSection             `yaml:"program,required"`
+		Synchronizers yamlconf.Map[config.Synchronizer] `yaml:"synchronizers"`
+		Program       programSection                    `yaml:"program,required"`
 	}
 	doc, err := yamlconf.Decode(name, src, &raw)
 	if doc == nil {
@@ -38,7 +40,7 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 		doc.Advise(`missing key "program"`, `a file without a program is for "pegasus check" and "pegasus run"; in Go, for synchronizer.LoadConfig`)
 	}
 	whole := !faulty(err)
-	p := parser{doc: doc, cfg: &Config{raw.Synchronizers}, levels: map[string]Section{}}
+	p := parser{doc: doc, cfg: &config.Config{Synchronizers: raw.Synchronizers}, levels: map[string]config.Section{}}
 	host := p.host()
 	p.all()
 	file := &ProgramFile{Program: raw.Program.value()}
@@ -62,11 +64,11 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 		return nil, err
 	}
 	file.Levels = p.plans
-	source := &Source{Name: name, Text: string(src), Program: true}
+	source := &plan.Source{Name: name, Text: string(src), Program: true}
 	for _, plan := range p.plans {
-		plan.source = source
+		plan.Source = source
 		if plan.Name == host {
-			plan.runs(file.Plan, p.levels)
+			plan.RunProgram(file.Plan, threadsOf(file.Program, p.levels))
 		}
 	}
 	p.fits()
@@ -95,6 +97,90 @@ func (f *ProgramFile) Hosted() error {
 	return fmt.Errorf("the members of %s are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own", strings.Join(names, " and of "))
 }
 
+// Runnable finds the level that runs the program. The error says why none does.
+func (f *ProgramFile) Runnable() (*plan.Level, error) {
+	var host *plan.Level
+	for _, p := range f.Levels {
+		if p.Program != nil {
+			host = p
+		}
+	}
+	if err := f.Hosted(); err != nil {
+		return nil, err
+	}
+	for _, name := range f.Plan.Predicates() {
+		if synchronizer, _, _ := strings.Cut(name, "."); synchronizer != host.Name {
+			return nil, fmt.Errorf("predicate %q: only those of %q can be read where the program runs", name, host.Name)
+		}
+	}
+	return host, nil
+}
+
+// DefaultGroup is the group of the processors, and the name of their synchronizer,
+// where the file of a program declares none.
+const DefaultGroup = "processors"
+
+// host finds the synchronizer that can run the program: the only one whose members
+// are processes. They are processors, so what those tell is added to the declared
+// state. It is empty if there are several.
+func (p *parser) host() string {
+	if len(p.cfg.Synchronizers) == 0 {
+		p.cfg.Synchronizers = append(p.cfg.Synchronizers, yamlconf.Entry[config.Synchronizer]{
+			Key:   DefaultGroup,
+			Value: config.Synchronizer{Members: config.Members{Group: DefaultGroup, Min: 1, Count: 1, Max: config.DefaultMaxMembers}},
+		})
+	}
+	var host *yamlconf.Entry[config.Synchronizer]
+	for i := range p.cfg.Synchronizers {
+		e := &p.cfg.Synchronizers[i]
+		if e.Value.Members.Threads {
+			continue
+		}
+		if host != nil {
+			return ""
+		}
+		host = e
+	}
+	if host == nil {
+		return ""
+	}
+	own := wire.ProcessorSchema()
+	for _, f := range host.Value.State {
+		if own.Index(f.Name) >= 0 {
+			p.doc.FaultAt(path(host.Key, "state", f.Name), "every processor of a program has a field %q of its own: use another name", f.Name)
+			return ""
+		}
+	}
+	for _, e := range host.Value.Predicates {
+		if e.Key == wire.ProgramSignals {
+			p.doc.FaultAt(path(host.Key, "predicates", e.Key), "the signals of a program have that name: use another")
+			return ""
+		}
+	}
+	host.Value.State = append(slices.Clone(host.Value.State), own...)
+	return host.Key
+}
+
+// threadsOf encodes what the program's blocks have for threads, nil for nothing.
+func threadsOf(p *program.Program, levels map[string]config.Section) []byte {
+	var l config.BlockLevels
+	for i := range p.Blocks {
+		b := &p.Blocks[i]
+		if b.Threads == 0 {
+			continue
+		}
+		l.Blocks = append(l.Blocks, config.BlockLevel{Block: b.Name, Threads: b.Threads, Synchronizer: b.Synchronizer})
+		sec, ok := levels[b.Synchronizer]
+		if ok && !slices.ContainsFunc(l.Sections, func(s config.Section) bool { return s.Name == sec.Name }) {
+			l.Sections = append(l.Sections, sec)
+		}
+	}
+	if len(l.Blocks) == 0 {
+		return nil
+	}
+	return Encode(l)
+}
+
 // faulty reports whether the section of the program could not be read: what is
 // then found by compiling it would mislead.
 func faulty(err error) bool {
@@ -105,7 +191,7 @@ func faulty(err error) bool {
 }
 
 // environment is what a program can refer to.
-func environment(cfg *Config) *program.Env {
+func environment(cfg *config.Config) *program.Env {
 	env := &program.Env{}
 	for _, e := range cfg.Synchronizers {
 		s := &e.Value

@@ -1,4 +1,4 @@
-package synccore_test
+package configfile_test
 
 import (
 	"fmt"
@@ -11,21 +11,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 // decoded reads a good configuration, with the defaults of the compiler.
-func decoded(t interface{ Fatalf(string, ...any) }, src []byte) synccore.Config {
-	var c synccore.Config
+func decoded(t interface{ Fatalf(string, ...any) }, src []byte) config.Config {
+	var c config.Config
 	if _, err := yamlconf.Decode("c", src, &c); err != nil {
 		t.Fatalf("%v\n%s", err, src)
 	}
 	for i := range c.Synchronizers {
 		s := &c.Synchronizers[i].Value
 		if s.Silence.After == 0 {
-			s.Silence.After, s.Silence.Then = 3e9, synccore.Drop
+			s.Silence.After, s.Silence.Then = 3e9, config.Drop
 		}
 		for j := range s.Predicates {
 			p := &s.Predicates[j]
@@ -45,7 +46,7 @@ func decoded(t interface{ Fatalf(string, ...any) }, src []byte) synccore.Config 
 // sameShown wants what is shown of a configuration to be the same configuration,
 // and to be shown as it is.
 func sameShown(t interface{ Fatalf(string, ...any) }, src []byte) []byte {
-	shown, err := synccore.Show("c", src)
+	shown, err := configfile.Show("c", src)
 	if err != nil {
 		t.Fatalf("%v\n%s", err, src)
 	}
@@ -53,7 +54,7 @@ func sameShown(t interface{ Fatalf(string, ...any) }, src []byte) []byte {
 	if d := cmp.Diff(decoded(t, src), decoded(t, shown), noPlaces, cmp.AllowUnexported(scgs.Value{})); d != "" {
 		t.Fatalf("%s\n%s\nis shown as\n%s", d, src, shown)
 	}
-	again, err := synccore.Show("c", shown)
+	again, err := configfile.Show("c", shown)
 	if err != nil || string(again) != string(shown) {
 		t.Fatalf("%v\n%s\nis shown as\n%s", err, shown, again)
 	}
@@ -74,7 +75,7 @@ func shipped(t *testing.T) map[string][]byte {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := synccore.Parse(name, src); err == nil {
+			if _, err := configfile.Parse(name, src); err == nil {
 				files[name] = src
 			}
 		}
@@ -174,7 +175,7 @@ synchronizers:
 	if d := cmp.Diff(want, string(got)); d != "" {
 		t.Error(d)
 	}
-	if _, err := synccore.Show("c", []byte("synchronizers: {}")); err == nil {
+	if _, err := configfile.Show("c", []byte("synchronizers: {}")); err == nil {
 		t.Error("a configuration that is refused is shown")
 	}
 }

@@ -1,4 +1,4 @@
-package synccore_test
+package configfile_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
@@ -35,7 +35,7 @@ func truncate(t *testing.T, src []byte, step int) {
 	begin := time.Now()
 	for i := 0; i < len(src); i += step {
 		one := time.Now()
-		_, err := synccore.Parse("c.yaml", src[:i])
+		_, err := configfile.Parse("c.yaml", src[:i])
 		worst = max(worst, time.Since(one))
 		if number++; err == nil {
 			accepted++
@@ -55,7 +55,7 @@ func truncate(t *testing.T, src []byte, step int) {
 	const times = 100
 	begin = time.Now()
 	for range times {
-		if _, err := synccore.Parse("c.yaml", src); err != nil {
+		if _, err := configfile.Parse("c.yaml", src); err != nil {
 			t.Fatal(err)
 		}
 	}

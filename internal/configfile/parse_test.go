@@ -1,11 +1,11 @@
-package synccore_test
+package configfile_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 )
 
 // BenchmarkParse is what `check` of a file costs.
@@ -22,7 +22,7 @@ func BenchmarkParse(b *testing.B) {
 			config := []byte(text.String())
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := synccore.Parse("bench.yaml", config); err != nil {
+				if _, err := configfile.Parse("bench.yaml", config); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -1,4 +1,4 @@
-package synccore
+package configfile
 
 import (
 	"encoding/json"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
@@ -45,13 +46,13 @@ func JSONSchema() []byte {
 			"count": object{"anyOf": []any{positive, object{
 				"type": "object", "additionalProperties": false, "properties": object{"min": positive, "max": positive},
 			}}},
-			"balance":      structSchema(reflect.TypeFor[Balance]()),
-			"signal":       structSchema(reflect.TypeFor[Signal]()),
-			"predicate":    structSchema(reflect.TypeFor[Predicate]()),
-			"synchronizer": structSchema(reflect.TypeFor[Synchronizer]()),
+			"balance":      structSchema(reflect.TypeFor[config.Balance]()),
+			"signal":       structSchema(reflect.TypeFor[config.Signal]()),
+			"predicate":    structSchema(reflect.TypeFor[config.Predicate]()),
+			"synchronizer": structSchema(reflect.TypeFor[config.Synchronizer]()),
 		},
 	}
-	maps.Copy(root, structSchema(reflect.TypeFor[Config]()))
+	maps.Copy(root, structSchema(reflect.TypeFor[config.Config]()))
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
 		panic(fmt.Sprintf("synccore: the schema does not encode: %v", err))
@@ -67,7 +68,7 @@ func reference(name string) object { return object{"$ref": "#/$defs/" + name} }
 var (
 	tokenPattern   = fmt.Sprintf("^[A-Za-z0-9_-]{1,%d}$", wire.MaxTokenBytes)
 	namePattern    = fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_]{0,%d}$", scgs.MaxNameBytes-1)
-	positive       = object{"type": "integer", "minimum": 1, "maximum": maxMembers}
+	positive       = object{"type": "integer", "minimum": 1, "maximum": config.MaxMembers}
 	durationSchema = object{"anyOf": []any{
 		object{"const": 0},
 		object{"type": "string", "pattern": `^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$|^0$`},
@@ -93,7 +94,7 @@ func mapOf(pattern string, of object) object {
 // forms are the schemas of the types that decode themselves, and of the maps.
 var forms = map[reflect.Type]object{
 	reflect.TypeFor[time.Duration](): reference("duration"),
-	reflect.TypeFor[Members](): {"oneOf": []any{
+	reflect.TypeFor[config.Members](): {"oneOf": []any{
 		object{
 			"type": "object", "additionalProperties": false, "required": []string{"group"},
 			"properties": object{"group": reference("token"), "count": reference("count"), "min": positive, "max": positive},
@@ -103,17 +104,17 @@ var forms = map[reflect.Type]object{
 			"properties": object{"threads": reference("count"), "min": positive, "max": positive},
 		},
 	}},
-	reflect.TypeFor[Silence](): {
+	reflect.TypeFor[config.Silence](): {
 		"type": "object", "additionalProperties": false,
-		"properties": object{"after": reference("duration"), "then": object{"enum": []Policy{Drop, Block, Fail}}},
+		"properties": object{"after": reference("duration"), "then": object{"enum": []config.Policy{config.Drop, config.Block, config.Fail}}},
 	},
-	reflect.TypeFor[Fields]():    mapOf(namePattern, reference("field")),
-	reflect.TypeFor[Variables](): mapOf(namePattern, reference("variable")),
-	reflect.TypeFor[Signals](): {"anyOf": []any{
+	reflect.TypeFor[config.Fields]():    mapOf(namePattern, reference("field")),
+	reflect.TypeFor[config.Variables](): mapOf(namePattern, reference("variable")),
+	reflect.TypeFor[config.Signals](): {"anyOf": []any{
 		reference("signal"), object{"type": "array", "items": reference("signal")},
 	}},
-	reflect.TypeFor[*Balance](): reference("balance"),
-	reflect.TypeFor[Target](): {"anyOf": []any{
+	reflect.TypeFor[*config.Balance](): reference("balance"),
+	reflect.TypeFor[config.Target](): {"anyOf": []any{
 		reference("expression"),
 		object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
 		object{
@@ -121,13 +122,13 @@ var forms = map[reflect.Type]object{
 			"properties": object{"group": reference("token"), "max": positive},
 		},
 	}},
-	reflect.TypeFor[yamlconf.Map[string]]():       mapOf(namePattern, reference("expression")),
-	reflect.TypeFor[yamlconf.Map[Predicate]]():    mapOf(tokenPattern, reference("predicate")),
-	reflect.TypeFor[yamlconf.Map[Synchronizer]](): mapOf(tokenPattern, reference("synchronizer")),
+	reflect.TypeFor[yamlconf.Map[string]]():              mapOf(namePattern, reference("expression")),
+	reflect.TypeFor[yamlconf.Map[config.Predicate]]():    mapOf(tokenPattern, reference("predicate")),
+	reflect.TypeFor[yamlconf.Map[config.Synchronizer]](): mapOf(tokenPattern, reference("synchronizer")),
 }
 
 // defaults are those of a section balance.
-var defaults = defaultBalance()
+var defaults = config.DefaultBalance()
 
 // words are the keys whose texts are more than texts, and what every key is for.
 var words = map[string]object{
@@ -158,7 +159,7 @@ var words = map[string]object{
 	"Balance.when":            {"$ref": "#/$defs/expression", "description": "A condition on the global state without which nothing moves."},
 	"Balance.every":           {"description": "The least time between two looks.", "default": "250ms"},
 	"Balance.region":          {"$ref": "#/$defs/token", "description": "The region to which orders go."},
-	"Balance.name":            {"$ref": "#/$defs/token", "description": "The name of the signal, which selects the handler.", "default": BalanceName},
+	"Balance.name":            {"$ref": "#/$defs/token", "description": "The name of the signal, which selects the handler.", "default": config.BalanceName},
 	"Balance.expires":         {"description": "How long an order is tried, at most 1h.", "default": "5s"},
 	"Balance.transit":         {"description": "How long a load that was ordered away counts as under way, at most 1h.", "default": "2s"},
 	"Balance.transfer":        {"description": "The time that a move takes.", "default": "0s"},

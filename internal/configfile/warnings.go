@@ -1,4 +1,4 @@
-package synccore
+package configfile
 
 import (
 	"cmp"
@@ -7,28 +7,24 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// use is what the program at a place of the section depends on.
-type use struct {
-	at   string
-	uses predicates.Uses
-}
-
 // adviser collects the warnings of one section.
 type adviser struct {
 	doc  *yamlconf.Doc
-	plan *Plan
-	sec  *Synchronizer
+	plan *plan.Level
+	sec  *config.Synchronizer
 	list []yamlconf.Fault
 }
 
 // warnings finds what a section says in vain. Each is a case in which nobody can
 // have meant what is written; what is only unusual is none.
-func warnings(doc *yamlconf.Doc, plan *Plan, sec *Section) []yamlconf.Fault {
+func warnings(doc *yamlconf.Doc, plan *plan.Level, sec *config.Section) []yamlconf.Fault {
 	a := adviser{doc: doc, plan: plan, sec: &sec.Synchronizer}
 	for i := range sec.Synchronizer.Predicates {
 		a.predicate(sec.Synchronizer.Predicates[i].Key, &sec.Synchronizer.Predicates[i].Value)
@@ -48,14 +44,14 @@ func (a *adviser) warn(at, hint, format string, args ...any) {
 	}))
 }
 
-func (a *adviser) predicate(name string, p *Predicate) {
+func (a *adviser) predicate(name string, p *config.Predicate) {
 	at := "predicates." + name
 	if len(p.Signal) == 0 && len(p.Set) == 0 && a.doc.Pos(path(a.plan.Name, at, "signal")) == (yamlconf.Pos{}) {
 		a.warn(at, "add signal or set; write signal: [] if its verdict is only to be watched", "predicate %q has no effect when it fires", name)
 	}
-	for _, u := range a.plan.uses {
-		if u.at == at+".when" && constant(u.uses) {
-			a.warn(u.at, "compare something with the state of members or with memory", "this condition is the same on every global state")
+	for _, u := range a.plan.Uses {
+		if u.At == at+".when" && constant(u.Uses) {
+			a.warn(u.At, "compare something with the state of members or with memory", "this condition is the same on every global state")
 		}
 	}
 	if p.Every && p.Cooldown == 0 && len(p.Signal) > 0 && !a.guarded(at) {
@@ -80,18 +76,18 @@ func constant(u predicates.Uses) bool {
 
 // guarded reports whether memory has a say in when the predicate fires.
 func (a *adviser) guarded(at string) bool {
-	return slices.ContainsFunc(a.plan.uses, func(u use) bool { return u.at == at+".when" && u.uses.Memory != 0 })
+	return slices.ContainsFunc(a.plan.Uses, func(u plan.Use) bool { return u.At == at+".when" && u.Uses.Memory != 0 })
 }
 
 func (a *adviser) memory() {
 	for i, v := range a.sec.Memory {
 		name := v.Field.Name
-		set := slices.ContainsFunc(a.sec.Predicates, func(e yamlconf.Entry[Predicate]) bool {
+		set := slices.ContainsFunc(a.sec.Predicates, func(e yamlconf.Entry[config.Predicate]) bool {
 			_, ok := e.Value.Set.Get(name)
 			return ok
 		})
-		read := slices.ContainsFunc(a.plan.uses, func(u use) bool {
-			return u.uses.Memory&(1<<i) != 0 && !strings.HasSuffix(u.at, ".set."+name)
+		read := slices.ContainsFunc(a.plan.Uses, func(u plan.Use) bool {
+			return u.Uses.Memory&(1<<i) != 0 && !strings.HasSuffix(u.At, ".set."+name)
 		})
 		switch {
 		case !read:
@@ -106,12 +102,12 @@ func (a *adviser) memory() {
 // fields warns of declared fields that no expression reads, if there are any
 // expressions at all.
 func (a *adviser) fields(section string, declared scgs.Schema, of func(predicates.Uses) uint64) {
-	if len(a.plan.uses) == 0 {
+	if len(a.plan.Uses) == 0 {
 		return
 	}
 	unread := uint64(1)<<len(declared) - 1
-	for _, u := range a.plan.uses {
-		unread &^= of(u.uses)
+	for _, u := range a.plan.Uses {
+		unread &^= of(u.Uses)
 	}
 	for ; unread != 0; unread &= unread - 1 {
 		name := declared[bits.TrailingZeros64(unread)].Name

@@ -1,4 +1,4 @@
-package synccore
+package plan
 
 import (
 	"cmp"
@@ -6,156 +6,23 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Plan is a compiled section: all that a [Core] needs. It does not change and
-// may be shared.
-type Plan struct {
-	Name    string
-	Parent  string
-	Members Members
-	Silence Silence
-	State   scgs.Schema
-	Process scgs.Schema
-	// Warnings are what is likely a mistake, though it can be run.
-	Warnings []yamlconf.Fault
-
-	env     *predicates.Env
-	prev    bool // some program reads the global state before
-	memory  []Variable
-	rules   []*rule                   // in order of priority, then name
-	summary []told                    // a value for each field of the parent's state
-	sends   []predicates.ParentSignal // what the level below can read of our signals
-	above   scgs.Schema               // what the summary makes up
-	uses    []use                     // of every program
-	below   []byte                    // the section of the level below, for our members
-	groups  []targetGroup             // other groups that signals go to
-	source  *Source
-	program *program.Plan // that it runs on its members, nil if there is none
-	balance *Balancing    // that moves loads between them, nil if there is none
-}
-
-// Summary reports whether the level has a summary for its parent.
-func (p *Plan) Summary() bool { return len(p.summary) > 0 }
-
-// Summarizes reports whether the summary has an expression for the i-th field of
-// the parent's state.
-func (p *Plan) Summarizes(i int) bool { return p.summary[i].program != nil }
-
-// Groups names the other groups that signals of the plan go to. Whoever hosts the
-// machine lets it hear their members.
-func (p *Plan) Groups() []string {
-	names := make([]string, len(p.groups))
-	for i, g := range p.groups {
-		names[i] = g.name
-	}
-	return names
-}
-
-// targetGroup is another group that signals go to, and how many of its members are
-// listened to.
-type targetGroup struct {
-	name string
-	max  int
-}
-
-// heartbeat is how often a member that has nothing to say shows that it is there:
-// several times before it would count as silent.
-func (p *Plan) heartbeat() time.Duration { return min(heartbeat, p.Silence.After/3) }
-
-// Predicates lists the names of the level's predicates.
-func (p *Plan) Predicates() []string {
-	names := make([]string, len(p.rules))
-	for i, r := range p.rules {
-		names[i] = r.name
-	}
-	slices.Sort(names)
-	return names
-}
-
-// told is what the parent is told of a field: the value of a program, or the
-// field's default.
-type told struct {
-	program  *predicates.Program // nil: the default
-	fallback scgs.Value
-}
-
-// rule is a compiled predicate.
-type rule struct {
-	name     string
-	text     string // of its section: equal texts are equal rules
-	when     *predicates.Program
-	judge    Judge // in place of when
-	own      own
-	hold     time.Duration
-	every    bool
-	until    *predicates.Program // nil: it may fire again once it is false
-	cooldown time.Duration
-	priority int
-	set      []assignment
-	signals  []outgoing
-	read     bool // the program switches on it, or has blocks under it
-	attached bool // the program has blocks under it, and it acts on those alone
-}
-
-// own is what a rule's own detector looks for; a rule without one is judged on
-// global states.
-type own struct {
-	local    *predicates.Program // nil: there is none
-	modality scgs.Modality       // of all members
-	atLeast  int                 // of so many members, if it is not 0
-}
-
-// exists reports whether the rule has a detector of its own.
-func (o own) exists() bool { return o.atLeast > 0 || o.modality != scgs.Inst }
-
-// what is the modality by its word.
-func (o own) what() string {
-	if o.atLeast > 0 {
-		return "atleast"
-	}
-	return o.modality.String()
-}
-
-type assignment struct {
-	variable int
-	value    *predicates.Program
-}
-
-type outgoing struct {
-	name    string
-	kind    control.Kind
-	region  string
-	to      *predicates.Program // nil: names, holders or another group
-	names   []string
-	holders bool
-	all     bool   // to is all
-	group   string // another one; empty: the synchronizer's own
-	data    []datum
-	expires time.Duration
-}
-
-type datum struct {
-	name  string
-	value *predicates.Program
-}
-
 // reporter takes one fault: where in the section, at which byte of the text
 // there (-1: the value as a whole), what is wrong and what to do.
-type reporter func(at string, offset int, message, hint string)
+type Report func(at string, offset int, message, hint string)
 
 type compiler struct {
-	sec    *Section
-	report reporter
-	plan   *Plan
+	sec    *config.Section
+	report Report
+	plan   *Level
 
 	edge         bool // the text at hand is evaluated when a predicate becomes true
 	steps, setup int  // of all texts so far
@@ -173,17 +40,17 @@ const (
 
 // compile turns a section into a plan, reporting every fault. The plan of a
 // section with faults must not be run.
-func compile(sec *Section, report reporter) *Plan {
+func Compile(sec *config.Section, report Report) *Level {
 	s := &sec.Synchronizer
 	if s.Silence.After == 0 {
-		s.Silence = Silence{After: defaultSilence, Then: Drop}
+		s.Silence = config.Silence{After: config.DefaultSilence, Then: config.Drop}
 	}
-	c := compiler{sec: sec, report: report, plan: &Plan{
+	c := compiler{sec: sec, report: report, plan: &Level{
 		Name: sec.Name, Parent: s.Parent, Members: s.Members, Silence: s.Silence,
-		State: scgs.Schema(s.State), Process: scgs.Schema(s.Process), memory: s.Memory,
+		State: scgs.Schema(s.State), Process: scgs.Schema(s.Process), Variables: s.Memory,
 	}}
-	c.plan.env = &predicates.Env{
-		State: c.plan.State, Process: c.plan.Process, Memory: s.Memory.schema(),
+	c.plan.Env = &predicates.Env{
+		State: c.plan.State, Process: c.plan.Process, Memory: s.Memory.Schema(),
 		Parent: sec.FromParent, MaxMembers: s.Members.Max, Prev: true,
 	}
 	if len(s.Process) > 0 && !s.Members.Threads {
@@ -200,25 +67,25 @@ func (c *compiler) predicates() {
 		if err := wire.CheckToken("predicate", e.Key); err != nil {
 			c.report("predicates."+e.Key, -1, err.Error(), "")
 		}
-		c.plan.rules = append(c.plan.rules, c.rule(e.Key, &e.Value))
+		c.plan.Rules = append(c.plan.Rules, c.rule(e.Key, &e.Value))
 	}
 	c.plan.order()
 }
 
 // order puts the rules in the order in which they are judged and fire.
-func (p *Plan) order() {
-	slices.SortStableFunc(p.rules, func(a, b *rule) int {
-		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.name, b.name))
+func (p *Level) order() {
+	slices.SortStableFunc(p.Rules, func(a, b *Rule) int {
+		return cmp.Or(cmp.Compare(b.priority, a.priority), cmp.Compare(a.Name, b.Name))
 	})
 }
 
-func (c *compiler) rule(name string, p *Predicate) *rule {
+func (c *compiler) rule(name string, p *config.Predicate) *Rule {
 	at := "predicates." + name
-	r := &rule{
-		name: name, text: canonical(p), hold: p.For, every: p.Every, cooldown: p.Cooldown, priority: p.Priority,
+	r := &Rule{
+		Name: name, Text: canonical(p), Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
 	}
 	if p.When != "" {
-		r.when = c.program(at+".when", p.When, c.plan.env.Bool)
+		r.When = c.program(at+".when", p.When, c.plan.Env.Bool)
 	}
 	c.modality(at, p, r)
 	c.firing(at, p, r)
@@ -227,7 +94,7 @@ func (c *compiler) rule(name string, p *Predicate) *rule {
 }
 
 // modality decides whether the rule has a detector of its own.
-func (c *compiler) modality(at string, p *Predicate, r *rule) {
+func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 	var modality scgs.Modality
 	switch p.Modality {
 	case "", "inst":
@@ -239,42 +106,42 @@ func (c *compiler) modality(at string, p *Predicate, r *rule) {
 		c.report(at+".modality", -1, fmt.Sprintf("%q is no modality", p.Modality), "use inst, definitely or possibly, or leave it out")
 		return
 	}
-	if r.when == nil {
+	if r.When == nil {
 		return
 	}
-	if local, k, ok := r.when.Threshold(); ok {
+	if local, k, ok := r.When.Threshold(); ok {
 		if modality == scgs.Possibly {
 			c.report(at+".modality", -1, "a threshold is of what certainly held", "leave the modality out: possibly is for all(members, condition) alone")
 		}
-		r.own = own{local: local, atLeast: k}
+		r.Detector = Detector{Local: local, AtLeast: k}
 		return
 	}
 	if modality == scgs.Inst {
 		return
 	}
-	local, err := r.when.Conjunction()
+	local, err := r.When.Conjunction()
 	if err != nil {
 		c.refuse(at+".when", p.When, err)
 	}
-	r.own = own{local: local, modality: modality}
+	r.Detector = Detector{Local: local, Modality: modality}
 }
 
 // firing compiles when the rule fires, and refuses what contradicts itself.
-func (c *compiler) firing(at string, p *Predicate, r *rule) {
-	threshold := r.own.atLeast > 0
+func (c *compiler) firing(at string, p *config.Predicate, r *Rule) {
+	threshold := r.Detector.AtLeast > 0
 	switch {
 	case p.For < 0:
 		c.report(at+".for", -1, "a hold time cannot be negative", "")
 	case p.For > 0 && p.Every:
 		c.report(at+".every", -1, "every fires on each global state and has no hold time: leave out every or for", "")
-	case p.For > 0 && r.own.modality == scgs.Possibly:
+	case p.For > 0 && r.Detector.Modality == scgs.Possibly:
 		c.report(at+".for", -1, "what possibly held has no certain hold time", "leave out for, or use definitely")
 	}
 	switch {
 	case p.Every && threshold:
 		c.report(at+".every", -1, "a threshold fires on each new set of members by itself",
 			"leave out every; to fire on each global state write len(filter(members, CONDITION)) instead of count")
-	case p.Every && r.own.modality != scgs.Inst:
+	case p.Every && r.Detector.Modality != scgs.Inst:
 		c.report(at+".every", -1, "every fires on each global state, and under this modality none is judged: leave out every or modality", "")
 	}
 	if p.Cooldown < 0 {
@@ -283,7 +150,7 @@ func (c *compiler) firing(at string, p *Predicate, r *rule) {
 	if p.Until == "" {
 		return
 	}
-	r.until = c.program(at+".until", p.Until, c.plan.env.Bool)
+	r.Until = c.program(at+".until", p.Until, c.plan.Env.Bool)
 	switch {
 	case p.Every:
 		c.report(at+".until", -1, "every fires on each global state and waits for nothing: leave out every or until", "")
@@ -295,7 +162,7 @@ func (c *compiler) firing(at string, p *Predicate, r *rule) {
 }
 
 // effects compiles what follows when the rule fires.
-func (c *compiler) effects(at string, p *Predicate, r *rule) {
+func (c *compiler) effects(at string, p *config.Predicate, r *Rule) {
 	c.edge = !p.Every
 	defer func() { c.edge = false }()
 	for _, s := range p.Set {
@@ -306,65 +173,65 @@ func (c *compiler) effects(at string, p *Predicate, r *rule) {
 		if len(p.Signal) > 1 {
 			where = fmt.Sprintf("%s[%d]", where, i)
 		}
-		c.signal(where, r.name, &p.Signal[i], r)
+		c.signal(where, r.Name, &p.Signal[i], r)
 	}
 }
 
-func (c *compiler) set(at, name, src string, r *rule) {
-	memory := c.plan.env.Memory
+func (c *compiler) set(at, name, src string, r *Rule) {
+	memory := c.plan.Env.Memory
 	i := memory.Index(name)
 	if i < 0 {
 		c.report(at, -1, fmt.Sprintf("memory has no variable %q", name), "declare it below memory")
 		return
 	}
-	value := c.program(at, src, func(src string) (*predicates.Program, error) { return c.plan.env.Value(src, memory[i]) })
-	r.set = append(r.set, assignment{i, value})
+	value := c.program(at, src, func(src string) (*predicates.Program, error) { return c.plan.Env.Value(src, memory[i]) })
+	r.Set = append(r.Set, assignment{i, value})
 }
 
-func (c *compiler) signal(at, predicate string, s *Signal, r *rule) {
-	out := outgoing{name: s.Name, region: s.Region, expires: s.Expires}
-	if out.name == "" {
-		out.name = predicate
+func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
+	out := Send{Name: s.Name, Region: s.Region, Expires: s.Expires}
+	if out.Name == "" {
+		out.Name = predicate
 	}
-	for _, t := range []struct{ what, token string }{{"name", out.name}, {"region", s.Region}} {
+	for _, t := range []struct{ what, token string }{{"name", out.Name}, {"region", s.Region}} {
 		if err := wire.CheckToken(t.what, t.token); err != nil && t.token != "" {
 			c.report(at+"."+t.what, -1, err.Error(), "")
 		}
 	}
 	var ok bool
-	if out.kind, ok = parseKind(s.Kind); !ok && s.Kind != "" {
+	if out.Kind, ok = config.ParseKind(s.Kind); !ok && s.Kind != "" {
 		c.report(at+".kind", -1, fmt.Sprintf("%q is no kind of signal", s.Kind), "use activate or cancel")
 	}
-	if s.Expires <= 0 || s.Expires > maxExpiry {
-		c.report(at+".expires", -1, fmt.Sprintf("a signal expires after more than 0 and at most %v", maxExpiry), "")
+	if s.Expires <= 0 || s.Expires > config.MaxExpiry {
+		c.report(at+".expires", -1, fmt.Sprintf("a signal expires after more than 0 and at most %v", config.MaxExpiry), "")
 	}
 	c.target(at+".to", &s.To, r, &out)
 	fields := make(scgs.Schema, 0, len(s.Data))
 	for _, d := range s.Data {
 		where := at + ".data." + d.Key
-		value := c.program(where, d.Value, func(src string) (*predicates.Program, error) { return c.plan.env.Value(src, scgs.Field{}) })
+		value := c.program(where, d.Value, func(src string) (*predicates.Program, error) { return c.plan.Env.Value(src, scgs.Field{}) })
 		if value == nil {
 			continue
 		}
 		field := value.Result()
 		field.Name = d.Key
 		fields = append(fields, field)
-		out.data = append(out.data, datum{d.Key, value})
+		out.Data = append(out.Data, datum{d.Key, value})
 	}
 	if err := fields.Validate(); err != nil {
 		c.report(at+".data", -1, err.Error(), "")
 	}
-	if len(out.data) > control.MaxData {
-		c.report(at+".data", -1, fmt.Sprintf("%d data, at most %d ride with a signal", len(out.data), control.MaxData), "")
+	if len(out.Data) > control.MaxData {
+		c.report(at+".data", -1, fmt.Sprintf("%d data, at most %d ride with a signal", len(out.Data), control.MaxData), "")
 	}
-	r.signals = append(r.signals, out)
-	if out.group == "" { // else it is not to the members of the level below
-		c.send(at, out.name, fields)
+	r.Signals = append(r.Signals, out)
+	if out.Group == "" { // else it is not to the members of the level below
+		c.send(at, out.Name, fields)
 	}
 }
 
 // target compiles who gets a signal.
-func (c *compiler) target(at string, t *Target, r *rule, out *outgoing) {
+func (c *compiler) target(at string, t *config.Target, r *Rule, out *Send) {
 	switch {
 	case t.Group != "":
 		c.group(at, t, out)
@@ -378,14 +245,14 @@ func (c *compiler) target(at string, t *Target, r *rule, out *outgoing) {
 				c.report(fmt.Sprintf("%s[%d]", at, i), -1, err.Error(), "")
 			}
 		}
-		out.names = t.Names
-	case strings.TrimSpace(t.Expr) == holders && !r.own.exists():
+		out.Names = t.Names
+	case strings.TrimSpace(t.Expr) == config.Holders && !r.Detector.Exists():
 		c.report(at, -1, "the holders are the members that a threshold, or a modality, has found to satisfy its condition, and this predicate has neither",
 			"write all, or a group such as filter(members, .load > 2)")
-	case strings.TrimSpace(t.Expr) == holders:
-		out.holders = true
+	case strings.TrimSpace(t.Expr) == config.Holders:
+		out.Holders = true
 	default:
-		out.to, out.all = c.program(at, t.Expr, c.plan.env.Members), strings.TrimSpace(t.Expr) == everybody.Expr
+		out.To, out.ToAll = c.program(at, t.Expr, c.plan.Env.Members), strings.TrimSpace(t.Expr) == config.Everybody.Expr
 	}
 }
 
@@ -394,7 +261,7 @@ func (c *compiler) target(at string, t *Target, r *rule, out *outgoing) {
 const maxGroups = 16
 
 // group compiles the target that is another group.
-func (c *compiler) group(at string, t *Target, out *outgoing) {
+func (c *compiler) group(at string, t *config.Target, out *Send) {
 	own := c.plan.Members
 	switch err := wire.CheckToken("group", t.Group); {
 	case err != nil:
@@ -408,25 +275,25 @@ func (c *compiler) group(at string, t *Target, out *outgoing) {
 		c.report(at+".group", -1, fmt.Sprintf("%q is the synchronizer's own group", t.Group), "write to: all")
 		return
 	}
-	out.group = t.Group
+	out.Group = t.Group
 	limit := t.Max
 	if limit == 0 {
-		limit = defaultMaxMembers
+		limit = config.DefaultMaxMembers
 	}
-	i := slices.IndexFunc(c.plan.groups, func(g targetGroup) bool { return g.name == t.Group })
+	i := slices.IndexFunc(c.plan.OtherGroups, func(g targetGroup) bool { return g.Name == t.Group })
 	switch {
 	case i >= 0:
-		c.plan.groups[i].max = max(c.plan.groups[i].max, limit)
-	case len(c.plan.groups) == maxGroups:
+		c.plan.OtherGroups[i].Max = max(c.plan.OtherGroups[i].Max, limit)
+	case len(c.plan.OtherGroups) == maxGroups:
 		c.report(at+".group", -1, fmt.Sprintf("signals go to more than %d other groups", maxGroups), "run another synchronizer for some of them")
 	default:
-		c.plan.groups = append(c.plan.groups, targetGroup{t.Group, limit})
+		c.plan.OtherGroups = append(c.plan.OtherGroups, targetGroup{t.Group, limit})
 	}
 }
 
 // send notes what the level below will see of a signal as from_parent.
 func (c *compiler) send(at, name string, fields scgs.Schema) {
-	for _, known := range c.plan.sends {
+	for _, known := range c.plan.SignalsBelow {
 		if known.Name == name {
 			if known.Fields.Hash() != fields.Hash() {
 				c.report(at, -1, fmt.Sprintf("signal %q is sent elsewhere with other data", name), "give one of them another name")
@@ -434,7 +301,7 @@ func (c *compiler) send(at, name string, fields scgs.Schema) {
 			return
 		}
 	}
-	c.plan.sends = append(c.plan.sends, predicates.ParentSignal{Name: name, Fields: fields})
+	c.plan.SignalsBelow = append(c.plan.SignalsBelow, predicates.ParentSignal{Name: name, Fields: fields})
 }
 
 // summary compiles one expression for each field of the parent's state.
@@ -451,7 +318,7 @@ func (c *compiler) summary() {
 			return // Then the blocks tell it.
 		}
 	}
-	c.plan.above = c.sec.ParentState
+	c.plan.AboveState = c.sec.ParentState
 	for _, e := range summary {
 		switch {
 		case c.sec.ParentState.Index(e.Key) < 0:
@@ -461,21 +328,21 @@ func (c *compiler) summary() {
 		}
 	}
 	for _, field := range c.sec.ParentState {
-		t := told{fallback: field.Default}
+		t := SummaryField{Default: field.Default}
 		src, ok := summary.Get(field.Name)
 		switch {
 		case !ok && processors: // It stays as it is.
 		case ok && field.Type.IsList():
 			c.report("summary."+field.Name, -1, fmt.Sprintf("a summary has single values, and %s is a list", field), "leave it out, and give it a default at the parent")
 		case ok:
-			t.program = c.program("summary."+field.Name, src, func(src string) (*predicates.Program, error) { return c.plan.env.Value(src, field) })
-		case t.fallback.Type() != scgs.Invalid:
+			t.Expr = c.program("summary."+field.Name, src, func(src string) (*predicates.Program, error) { return c.plan.Env.Value(src, field) })
+		case t.Default.Type() != scgs.Invalid:
 		case field.Type.IsList():
 			c.report("summary", -1, fmt.Sprintf("the state of %q has a field %s, and no summary can be a list", c.plan.Parent, field), "give it a default there")
 		default:
 			c.report("summary", -1, fmt.Sprintf("the state of %q has a field %s", c.plan.Parent, field), "give an expression for it")
 		}
-		c.plan.summary = append(c.plan.summary, t)
+		c.plan.SummaryFields_ = append(c.plan.SummaryFields_, t)
 	}
 }
 
@@ -491,9 +358,9 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Pro
 
 // account notes what a program costs and uses.
 func (c *compiler) account(at string, p *predicates.Program) {
-	c.plan.prev = c.plan.prev || p.Uses().Prev
+	c.plan.Prev = c.plan.Prev || p.Uses().Prev
 	c.charge(at, p)
-	c.plan.uses = append(c.plan.uses, use{at, p.Uses()})
+	c.plan.Uses = append(c.plan.Uses, Use{at, p.Uses()})
 }
 
 // refuse reports a fault in a text.

@@ -1,4 +1,4 @@
-package synccore_test
+package configfile_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 )
 
 // programHeader is what the programs of these tests refer to.
@@ -43,11 +43,19 @@ func readProgram(d *datadriven.TestData) string {
 	if d.HasArg("bare") {
 		src = d.Input + "\n"
 	}
-	file, err := synccore.ParseProgram("test.yaml", []byte(src))
+	file, err := configfile.ParseProgram("test.yaml", []byte(src))
 	if err != nil {
 		return err.Error()
 	}
 	return fmt.Sprintf("ok: %d blocks\n", file.Plan.Blocks())
+}
+
+// TestProgramFaults compares the faults of program files with testdata/program.
+func TestProgramFaults(t *testing.T) {
+	datadriven.RunTest(t, "testdata/program", func(t *testing.T, d *datadriven.TestData) string {
+		t.Helper()
+		return readProgram(d)
+	})
 }
 
 func TestProgramLimits(t *testing.T) {
@@ -66,12 +74,12 @@ func TestProgramLimits(t *testing.T) {
 		"  body: " + deep + "\n":                                               "more than 32 brackets inside each other",
 		lines(80):                                                              "a value nested deeper than column 128",
 	} {
-		_, err := synccore.ParseProgram("test.yaml", []byte(programHeader+"program:\n  name: large\n  blocks: {a: {}}\n"+src))
+		_, err := configfile.ParseProgram("test.yaml", []byte(programHeader+"program:\n  name: large\n  blocks: {a: {}}\n"+src))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60s: %v, want %q", src, err, want)
 		}
 	}
-	if file, err := synccore.ParseProgram("test.yaml", []byte(programHeader+"program:\n  name: deep\n  blocks: {a: {}}\n"+lines(58))); err != nil || file.Plan.Constructs() != 60 {
+	if file, err := configfile.ParseProgram("test.yaml", []byte(programHeader+"program:\n  name: deep\n  blocks: {a: {}}\n"+lines(58))); err != nil || file.Plan.Constructs() != 60 {
 		t.Errorf("a program of 60 levels: %v", err)
 	}
 	// As a value a program may be deeper than a file can hold.
@@ -83,7 +91,7 @@ func TestProgramLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := synccore.FormatProgram(plan); err == nil || !strings.Contains(err.Error(), "program deep does not fit a file") {
+	if _, err := configfile.FormatProgram(plan); err == nil || !strings.Contains(err.Error(), "program deep does not fit a file") {
 		t.Errorf("a deep program: %v", err)
 	}
 }
@@ -98,7 +106,7 @@ func TestHosted(t *testing.T) {
 		"synchronizers: {s: {members: {group: g}}, u: {members: {group: h}, predicates: {p: {when: len(members) > 1}}}}\n" +
 			"program: {name: x, blocks: {a: {}}, body: {if: u.p, then: a}}\n": "the members of s and of u are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own",
 	} {
-		file, err := synccore.ParseProgram("test.yaml", []byte(src))
+		file, err := configfile.ParseProgram("test.yaml", []byte(src))
 		if err != nil {
 			t.Errorf("%v\n%s", err, src)
 			continue
@@ -236,11 +244,11 @@ func TestProgramsAreKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := synccore.FormatProgram(plan)
+		text, err := configfile.FormatProgram(plan)
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
-		file, err := synccore.ParseProgram("kept", append([]byte(programHeader), text...))
+		file, err := configfile.ParseProgram("kept", append([]byte(programHeader), text...))
 		if err != nil {
 			t.Fatalf("%v\n%s", err, text)
 		}
@@ -255,11 +263,11 @@ func TestProgramsAreKept(t *testing.T) {
 func TestFormatFile(t *testing.T) {
 	p := &program.Program{Name: "x", Blocks: []program.Block{{Name: "a", Group: "processors"}}, Body: program.Do{Block: "a"}}
 	for _, head := range []string{"", "\n", "synchronizers: {s: {members: {group: processors}}}", "synchronizers: {s: {members: {group: processors}}}\r\n\n"} {
-		text, err := synccore.FormatFile("x.yaml", []byte(head), p)
+		text, err := configfile.FormatFile("x.yaml", []byte(head), p)
 		if err != nil {
 			t.Fatalf("%q: %v", head, err)
 		}
-		file, err := synccore.ParseProgram("x.yaml", text)
+		file, err := configfile.ParseProgram("x.yaml", text)
 		if err != nil || !cmp.Equal(p, file.Program) {
 			t.Errorf("%q: %v\n%s", head, err, text)
 		}
@@ -270,11 +278,11 @@ func TestFormatFile(t *testing.T) {
 		"synchronizers: {}\nprogram: {}":                         "x.yaml:2:1: program: unknown key",
 		"{synchronizers: {s: {members: {group: processors}}}}\n": "x.yaml:2:1: not valid YAML",
 	} {
-		if _, err := synccore.FormatFile("x.yaml", []byte(head), p); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := configfile.FormatFile("x.yaml", []byte(head), p); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", head, err, want)
 		}
 	}
-	if _, err := synccore.FormatFile("x.yaml", nil, &program.Program{Name: "x", Body: &program.Do{Block: "a"}}); err == nil || !strings.Contains(err.Error(), "body: *program.Do is no construct of a program: hand in the value, not a pointer to it") {
+	if _, err := configfile.FormatFile("x.yaml", nil, &program.Program{Name: "x", Body: &program.Do{Block: "a"}}); err == nil || !strings.Contains(err.Error(), "body: *program.Do is no construct of a program: hand in the value, not a pointer to it") {
 		t.Errorf("a pointer: %v", err)
 	}
 }
@@ -291,14 +299,14 @@ func FuzzProgram(f *testing.F) {
 	}
 	f.Add(programHeader + "program:\n  name: x\n  blocks: {a: {}}\n  body: {while: s.p, do: {par: a, times: 3, join: u.q}}\n")
 	f.Fuzz(func(t *testing.T, src string) {
-		file, err := synccore.ParseProgram("fuzz", []byte(src))
+		file, err := configfile.ParseProgram("fuzz", []byte(src))
 		if err != nil {
 			return
 		}
 		if file.Plan.Constructs() > 0 && len(file.Plan.Draw().SVG()) == 0 {
 			t.Error("nothing drawn")
 		}
-		text, err := synccore.FormatProgram(file.Plan)
+		text, err := configfile.FormatProgram(file.Plan)
 		if err != nil {
 			return // It may be longer as it is written than it was.
 		}
@@ -306,7 +314,7 @@ func FuzzProgram(f *testing.F) {
 		for _, section := range strings.SplitAfter(src, "\nprogram:")[:1] {
 			head = strings.TrimSuffix(section, "program:")
 		}
-		again, err := synccore.ParseProgram("again", append([]byte(head), text...))
+		again, err := configfile.ParseProgram("again", append([]byte(head), text...))
 		if err != nil {
 			return // The sections stood in another order.
 		}

@@ -1,4 +1,4 @@
-package synccore
+package configfile
 
 import (
 	"bytes"
@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
@@ -19,12 +20,12 @@ func FormatFile(name string, synchronizers []byte, p *program.Program) ([]byte, 
 	env := &program.Env{Groups: []string{DefaultGroup}}
 	text := bytes.TrimSpace(synchronizers)
 	if len(text) > 0 {
-		var cfg Config
+		var cfg config.Config
 		doc, err := yamlconf.Decode(name, synchronizers, &cfg)
 		if doc == nil {
 			return nil, err
 		}
-		s := parser{doc: doc, cfg: &cfg, levels: map[string]Section{}}
+		s := parser{doc: doc, cfg: &cfg, levels: map[string]config.Section{}}
 		s.host()
 		s.all()
 		if err := doc.Err(); err != nil {

@@ -1,9 +1,10 @@
-package synccore
+package configfile
 
 import (
 	"fmt"
 	"time"
 
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
@@ -14,7 +15,7 @@ func Show(name string, src []byte) ([]byte, error) {
 	if _, err := Parse(name, src); err != nil {
 		return nil, err
 	}
-	var cfg Config
+	var cfg config.Config
 	doc, err := yamlconf.Decode(name, src, &cfg)
 	if err != nil {
 		panic(fmt.Sprintf("synccore: %s was good and is not: %v", name, err))
@@ -58,11 +59,11 @@ func (e *entries) fill(key string, value any) {
 	}
 }
 
-func showSection(n yamlconf.Node, s *Synchronizer) yamlconf.Map[any] {
+func showSection(n yamlconf.Node, s *config.Synchronizer) yamlconf.Map[any] {
 	change := map[string]any{"members": showMembers(&s.Members)}
 	silence := entries{{Key: "after", Value: s.Silence.After}, {Key: "then", Value: string(s.Silence.Then)}}.tree()
 	if s.Silence.After == 0 {
-		silence = entries{{Key: "after", Value: defaultSilence}, {Key: "then", Value: string(Drop)}}.tree()
+		silence = entries{{Key: "after", Value: config.DefaultSilence}, {Key: "then", Value: string(config.Drop)}}.tree()
 	}
 	change["silence"] = silence
 	if list, ok := n.Get("predicates"); ok {
@@ -84,7 +85,7 @@ func showSection(n yamlconf.Node, s *Synchronizer) yamlconf.Map[any] {
 }
 
 func showBalance(n yamlconf.Node) yamlconf.Map[any] {
-	d, b := defaultBalance(), copied(n, nil)
+	d, b := config.DefaultBalance(), copied(n, nil)
 	for _, e := range []yamlconf.Entry[any]{
 		{Key: "strategy", Value: d.Strategy},
 		{Key: "weights", Value: d.Weights},
@@ -111,7 +112,7 @@ func showBalance(n yamlconf.Node) yamlconf.Map[any] {
 	return b.tree()
 }
 
-func showMembers(m *Members) yamlconf.Map[any] {
+func showMembers(m *config.Members) yamlconf.Map[any] {
 	var list entries
 	if m.Threads {
 		list.add("threads", m.Count)
@@ -153,12 +154,12 @@ func showSignal(n yamlconf.Node, predicate string) yamlconf.Map[any] {
 	change := map[string]any{}
 	if to, ok := n.Get("to"); ok && to.Kind() == yamlconf.KindMap {
 		group := copied(to, nil)
-		group.fill("max", defaultMaxMembers)
+		group.fill("max", config.DefaultMaxMembers)
 		change["to"] = group.tree()
 	}
 	s := copied(n, change)
 	s.fill("name", predicate)
 	s.fill("to", "all")
-	s.fill("expires", defaultExpiry)
+	s.fill("expires", config.DefaultExpiry)
 	return s.tree()
 }

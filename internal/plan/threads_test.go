@@ -1,10 +1,13 @@
-package synccore_test
+package plan_test
 
 import (
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
@@ -34,7 +37,7 @@ program:
 // welcomed is what a processor is told by the synchronizer of a program.
 func welcomed(t *testing.T, src string) *wire.Welcome {
 	t.Helper()
-	file, err := synccore.ParseProgram("test.yaml", []byte(src))
+	file, err := configfile.ParseProgram("test.yaml", []byte(src))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +58,7 @@ func welcomed(t *testing.T, src string) *wire.Welcome {
 // gives it, made of what comes with the welcome.
 func TestBlocksWithThreads(t *testing.T) {
 	w := welcomed(t, blockThreads)
-	plans, err := synccore.FromBlocks(w.Section)
+	plans, err := plan.FromBlocks(w.Section)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +71,7 @@ func TestBlocksWithThreads(t *testing.T) {
 		summary bool
 	}{"a": {"tsync", 3, true}, "b": {"tsync", 2, true}, "c": {"c", 5, false}} {
 		p := plans[block]
-		if p == nil || p.Name != want.level || p.Summary() != want.summary || p.Members != (synccore.Members{Threads: true, Min: want.threads, Count: want.threads, Max: want.threads}) {
+		if p == nil || p.Name != want.level || p.Summary() != want.summary || p.Members != (config.Members{Threads: true, Min: want.threads, Count: want.threads, Max: want.threads}) {
 			t.Errorf("block %s: %+v, want %+v", block, p, want)
 		}
 	}
@@ -79,14 +82,14 @@ func TestBlocksWithThreads(t *testing.T) {
 	}
 	// Where no block has threads there is nothing to tell.
 	w = welcomed(t, strings.NewReplacer("threads: 3, synchronizer: tsync", "", "threads: 2, synchronizer: tsync", "", "threads: 5", "").Replace(blockThreads))
-	if plans, err := synccore.FromBlocks(w.Section); len(w.Section) > 0 || len(plans) > 0 || err != nil {
+	if plans, err := plan.FromBlocks(w.Section); len(w.Section) > 0 || len(plans) > 0 || err != nil {
 		t.Errorf("without threads: %q, %v, %v", w.Section, plans, err)
 	}
 	for raw, want := range map[string]string{
 		"[]": "the threads of blocks: json: ",
 		`{"Blocks": [{"Block": "b", "Threads": 1, "Synchronizer": "t"}], "Sections": [{"Name": "t", "Synchronizer": {"Predicates": [{"Key": "p", "Value": {"When": "1 +"}}]}}]}`: `block "b": section t: predicates.p.when: `,
 	} {
-		if _, err := synccore.FromBlocks([]byte(raw)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		if _, err := plan.FromBlocks([]byte(raw)); err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v; want %s", raw, err, want)
 		}
 	}
@@ -102,14 +105,14 @@ func TestMuchOfThreads(t *testing.T) {
 	}
 	src := strings.NewReplacer("a: {threads: 3, synchronizer: tsync}, b: {threads: 2, synchronizer: tsync}, c: {threads: 5}, d: {}",
 		strings.Join(blocks, ",\n    "), "[a, b, c, d]", "["+strings.Join(body, ",\n    ")+"]").Replace(blockThreads)
-	if plans, err := synccore.FromBlocks(welcomed(t, src).Section); err != nil || len(plans) != 100 || plans["b3"].Members.Count != 5 {
+	if plans, err := plan.FromBlocks(welcomed(t, src).Section); err != nil || len(plans) != 100 || plans["b3"].Members.Count != 5 {
 		t.Errorf("100 blocks: %d levels, %v", len(plans), err)
 	}
 	var more strings.Builder
 	for i := range 400 {
 		fmt.Fprintf(&more, "      p%d: {when: \"len(members) > %d\", signal: {kind: activate, region: r, to: all}}\n", i, i)
 	}
-	_, err := synccore.ParseProgram("test.yaml", []byte(strings.Replace(src, "      told:", more.String()+"      told:", 1)))
+	_, err := configfile.ParseProgram("test.yaml", []byte(strings.Replace(src, "      told:", more.String()+"      told:", 1)))
 	if want := "synchronizers.gsync: the declared state and the section below do not fit the message that tells members of them: "; err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v; want %s", err, want)
 	}

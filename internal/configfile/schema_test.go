@@ -1,4 +1,4 @@
-package synccore_test
+package configfile_test
 
 import (
 	"bytes"
@@ -11,14 +11,14 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 	"pgregory.net/rapid"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
 // validator compiles the schema.
 func validator(t *testing.T) *jsonschema.Schema {
 	t.Helper()
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(synccore.JSONSchema()))
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(configfile.JSONSchema()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func TestSchemaAcceptsShipped(t *testing.T) {
 		if err := schema.Validate(instance(t, src)); err != nil {
 			t.Errorf("%s: %v", filepath.Base(name), err)
 		}
-		if shown, err := synccore.Show(name, src); err != nil || schema.Validate(instance(t, shown)) != nil {
+		if shown, err := configfile.Show(name, src); err != nil || schema.Validate(instance(t, shown)) != nil {
 			t.Errorf("%s as it is shown: %v, %v", filepath.Base(name), err, schema.Validate(instance(t, shown)))
 		}
 	}
@@ -180,7 +180,7 @@ func TestSchemaRefuses(t *testing.T) {
 		if string(src) == good {
 			t.Fatalf("%q is not in the configuration", change[0])
 		}
-		if _, err := synccore.Parse("c", src); err == nil {
+		if _, err := configfile.Parse("c", src); err == nil {
 			t.Errorf("%q for %q: Parse accepts it", change[1], change[0])
 		}
 		if schema.Validate(instance(t, src)) == nil {

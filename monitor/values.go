@@ -1,4 +1,4 @@
-package synccore
+package monitor
 
 import (
 	"bytes"
@@ -138,15 +138,4 @@ func (r *Range) UnmarshalJSON(text []byte) error {
 		r.To = *ends[1]
 	}
 	return nil
-}
-
-// since gives an interval from an origin.
-func since(origin clocksync.Instant, from, to clocksync.Instant) Range {
-	shift := func(t clocksync.Instant) clocksync.Instant {
-		if t.Finite() {
-			return clocksync.Instant(t.Sub(origin))
-		}
-		return t
-	}
-	return Range{shift(from), shift(to)}
 }

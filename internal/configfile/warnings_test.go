@@ -1,4 +1,4 @@
-package synccore_test
+package configfile_test
 
 import (
 	"strings"
@@ -6,13 +6,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/configfile"
 )
 
 // warningsOf gives "LINE:COLUMN what" for each warning of a section's rest.
 func warningsOf(t *testing.T, rest string) []string {
 	t.Helper()
-	plans, err := synccore.Parse("w.yaml", []byte("synchronizers:\n  g:\n    members: {group: g}\n"+rest))
+	plans, err := configfile.Parse("w.yaml", []byte("synchronizers:\n  g:\n    members: {group: g}\n"+rest))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,142 @@
+package plan
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// canonical is a predicate or another part of a section as text: equal texts mean
+// the same.
+func canonical(p any) string {
+	text, err := json.Marshal(p)
+	if err != nil {
+		panic(fmt.Sprintf("synccore: %T does not encode: %v", p, err))
+	}
+	return string(text)
+}
+
+// Changes lists what is different in another plan of the same synchronizer, a
+// short text each, if a running machine can go over to it. The error joins every
+// reason why it cannot.
+func (p *Level) Changes(to *Level) ([]string, error) {
+	if err := p.fixed(to); err != nil {
+		return nil, err
+	}
+	var list []string
+	note := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
+	if p.Members != to.Members {
+		note("members: from %s to %s", p.Members.Limits(), to.Members.Limits())
+	}
+	if p.Silence != to.Silence {
+		note("silence: from %s to %s", p.Silence, to.Silence)
+	}
+	list = append(list, compare("memory", p.variables(), to.variables(), func(a, b string) string { return "from " + a + " to " + b })...)
+	list = append(list, compare("balance", p.balanceTexts(), to.balanceTexts(), keysChanged)...)
+	return append(list, compare("predicate", p.texts(), to.texts(), keysChanged)...), nil
+}
+
+// fixed joins what of another plan cannot be followed without a restart.
+func (p *Level) fixed(to *Level) error {
+	var faults []error
+	refuse := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("%s: %s: restart to change that", p.Name, fmt.Sprintf(format, args...)))
+	}
+	switch {
+	case p.Members.Threads || to.Members.Threads:
+		refuse("a thread-level synchronizer takes its configuration from its parent when it starts")
+	case p.Name != to.Name:
+		refuse("the synchronizer of the plan is %q", to.Name)
+	case p.Members.Group != to.Members.Group:
+		refuse("its group is now %q, and was %q", to.Members.Group, p.Members.Group)
+	}
+	if p.State.Hash() != to.State.Hash() {
+		refuse("the declared state is now %s, and was %s, by which the members report", schemaText(to.State), schemaText(p.State))
+	}
+	switch {
+	case p.Program == nil && to.Program == nil:
+	case p.Program == nil:
+		refuse("the file has a program now, and none runs")
+	case to.Program == nil:
+		refuse("the file has no program any more, and one runs")
+	case !reflect.DeepEqual(p.Program.Program(), to.Program.Program()) || !slices.Equal(p.Program.Predicates(), to.Program.Predicates()):
+		refuse("the program is another one now, and the one that runs goes on as it began")
+	}
+	if string(p.Below) != string(to.Below) {
+		refuse("the thread-level section below it, or what that sees of its state and signals, is another one, and the members run the old one")
+	}
+	return errors.Join(faults...)
+}
+
+func schemaText(s scgs.Schema) string {
+	fields := make([]string, len(s))
+	for i, f := range s {
+		fields[i] = f.String()
+	}
+	return "{" + strings.Join(fields, ", ") + "}"
+}
+
+// variables is the memory as text, by name.
+func (p *Level) variables() map[string]string {
+	texts := map[string]string{}
+	for _, v := range p.Variables {
+		text := strings.TrimPrefix(v.Field.String(), v.Field.Name+": ")
+		if v.Initial != nil {
+			text += " initial " + *v.Initial
+		}
+		texts[v.Field.Name] = text
+	}
+	return texts
+}
+
+// texts are the predicates as text, by name.
+func (p *Level) texts() map[string]string {
+	texts := map[string]string{}
+	for _, r := range p.Rules {
+		texts[r.Name] = r.Text
+	}
+	return texts
+}
+
+// compare lists what was added, removed and changed, by name.
+func compare(what string, from, to map[string]string, change func(a, b string) string) []string {
+	var list []string
+	names := slices.Concat(slices.Collect(maps.Keys(from)), slices.Collect(maps.Keys(to)))
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		a, before := from[name]
+		b, after := to[name]
+		titled := strings.TrimSpace(what + " " + name)
+		switch {
+		case !before:
+			list = append(list, titled+" is new")
+		case !after:
+			list = append(list, titled+" is gone")
+		case a != b:
+			list = append(list, titled+": "+change(a, b))
+		}
+	}
+	return list
+}
+
+// keysChanged names the keys by which two predicates differ.
+func keysChanged(a, b string) string {
+	var from, to map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal([]byte(a), &from), json.Unmarshal([]byte(b), &to)); err != nil {
+		panic(fmt.Sprintf("synccore: a predicate does not decode: %v", err))
+	}
+	var keys []string
+	for key := range from {
+		if string(from[key]) != string(to[key]) {
+			keys = append(keys, strings.ToLower(key))
+		}
+	}
+	slices.Sort(keys)
+	return "another " + strings.Join(keys, ", ")
+}

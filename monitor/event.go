@@ -1,0 +1,161 @@
+package monitor
+
+import (
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Event is what an observer is told: an [Epoch], a [Verdict], a [Fate], a
+// [Rejection], a [Clock], a [ProgramEvent], a [Plan] or a [Reload]. It may be kept.
+type Event interface{ event() }
+
+func (Epoch) event()        {}
+func (Verdict) event()      {}
+func (Fate) event()         {}
+func (Rejection) event()    {}
+func (Clock) event()        {}
+func (ProgramEvent) event() {}
+func (Plan) event()         {}
+func (Reload) event()       {}
+
+// Verdict tells what a predicate came to when that changed or when it fired.
+type Verdict struct {
+	Predicate string
+	Truth     predicates.Truth
+	Reason    string // why it is unknown
+	Fired     bool
+	Decision  control.Decision // if it fired
+	// Suppressed is how many firings the cooldown has kept back since the last one, if
+	// it fired or is kept back now.
+	Suppressed uint64
+	Epoch      uint64
+	Index      uint64 // of the global state within the epoch, or of what Modality says
+	Partial    bool   // some member's state was unknown
+	// Modality is empty for a global state. What a predicate's own detector has found
+	// are runs, the states in which a member's local condition went on to hold:
+	// "atleast" for those of so many members, "definitely" or "possibly" for those of
+	// all.
+	Modality string
+	Span     scgs.Span
+	// If it fired: the states that held together, of runs the first one's number and
+	// the newest one's values, and the widest bound of their stamps, 0 if one clock
+	// ordered them.
+	Witness []Part
+	Bound   time.Duration
+	// What the bound rests on, by name, joined by "+"; empty if one clock ordered
+	// the states.
+	Sources string
+	// Heard is when the newest report that the global state rests on was taken in, on
+	// the clock of Step; MinInstant where the verdict follows from something else: the
+	// end of a hold time, a signal from above.
+	Heard clocksync.Instant
+}
+
+// Part is one member's state in a witness.
+type Part struct {
+	Name   string
+	Fields scgs.Schema // what the values of Row are
+	Row    []scgs.Value
+	State  scgs.Part
+}
+
+// String gives the member with its state, as "w1 (phase=idle load=0.5)".
+func (p *Part) String() string {
+	if p.State.Unknown {
+		return p.Name + " (unknown)"
+	}
+	if len(p.Row) == 0 {
+		return p.Name
+	}
+	values := make([]string, len(p.Row))
+	for i, v := range p.Row {
+		values[i] = p.Fields[i].Name + "=" + v.String()
+	}
+	return p.Name + " (" + strings.Join(values, " ") + ")"
+}
+
+// Epoch tells that a new set of members is in force. Dropped names those who
+// left it and why.
+type Epoch struct {
+	Epoch   uint64 // 0: there are too few members, nothing is decided
+	Members []string
+	Joined  []string
+	Dropped []Dropped
+}
+
+// Dropped is a member that is no longer part of the epoch.
+type Dropped struct {
+	Name   string
+	Reason string // "left" or "silent for 3s" or "came back as a new incarnation"
+}
+
+// Clock tells that the bound of a member's clock is as good as it was no longer,
+// or again: its status is another one.
+type Clock struct {
+	Name    string
+	Quality clocksync.Quality
+}
+
+// FateEvent tells what became of a signal.
+type Fate struct {
+	Signal *control.Signal
+	Fate   control.Fate
+	Detail string
+	Group  string // of the target, if that is another one
+}
+
+// Rejection is an input that was refused.
+type Rejection struct {
+	From   string
+	Class  Class
+	Reason string
+}
+
+// Reload tells that a changed configuration is in force, and what is different.
+type Reload struct {
+	Config  string // the name of the file
+	Changes []string
+}
+
+// Class says in one word why an input was refused, for counting: [Rejection]
+// says it in full.
+type Class uint8
+
+// The classes. ClassFrame, ClassVersion, ClassSchema and ClassSend are those of
+// whoever decodes and encodes for a [Core].
+const (
+	ClassValue    Class = iota // an expression of the configuration has no value where one is needed
+	ClassFrame                 // what came is no frame, or not one for this subject
+	ClassVersion               // a frame of another version
+	ClassSchema                // reports with other fields than the declared ones
+	ClassSend                  // a message does not fit a frame
+	ClassSender                // a frame under another name than that of its subject, or of no known incarnation
+	ClassReplaced              // a newer incarnation has taken over the name
+	ClassFull                  // one member too many
+	ClassState                 // the type of a program's state does not match, or it has undeclared threads
+	ClassTimeline              // stamps of another timeline, or of none
+	ClassReport                // a value, or a stamp by itself
+	ClassOrder                 // a number or stamp that does not fit those before it
+	ClassTarget                // nobody is known to whom a signal could go
+	classes
+)
+
+// Classes lists every class in order, for tables of counters.
+var Classes = func() (all [classes]Class) {
+	for i := range all {
+		all[i] = Class(i)
+	}
+	return all
+}()
+
+// String gives the word of a class in logs and metrics.
+func (c Class) String() string {
+	return [...]string{
+		"value", "frame", "version", "schema", "send", "sender", "replaced", "full", "state", "timeline", "report", "order", "target", "none",
+	}[min(c, classes)]
+}

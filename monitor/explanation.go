@@ -1,0 +1,95 @@
+package monitor
+
+// Explanation says why a predicate fired last, what it comes to now, and what it
+// lacks. Durations are in seconds, ages those of the moment it was asked for.
+type Explanation struct {
+	Synchronizer string `json:"synchronizer"`
+	PredicateStatus
+	When  string       `json:"when"`        // its text
+	For   float64      `json:"for_seconds"` // its hold time
+	Every bool         `json:"every"`       // it fires on each global state
+	Epoch uint64       `json:"epoch"`       // 0: there are too few members
+	State *StateStatus `json:"state"`       // as in [Status]
+	// Parts are those of the text on the newest global state, outermost first; empty
+	// before the first of the epoch.
+	Parts []Condition `json:"parts"`
+	// Missing is what keeps it from firing, or from the next verdict, at this
+	// moment.
+	Missing []Missing `json:"missing"`
+	// Last is the newest decision, nil before the first.
+	Last *LastDecision `json:"last_decision"`
+	// Balance is there in the explanation of the section balance alone, under the name
+	// [BalanceName]: it has the last plan in place of a decision.
+	Balance *BalanceStatus `json:"balance,omitempty"`
+}
+
+// Condition is a part of a predicate's text; see [predicates.Part].
+type Condition struct {
+	Depth  int    `json:"depth"`
+	Text   string `json:"text"`
+	Low    any    `json:"low"`  // the value, or its lower bound; nil if nothing is known
+	High   any    `json:"high"` // the value, or its upper bound
+	Reason string `json:"reason,omitempty"`
+	// For these members the condition of a function over a group holds, does not,
+	// or may: at most 16 of each are named, and all counted.
+	True    *Some `json:"true,omitempty"`
+	False   *Some `json:"false,omitempty"`
+	Unknown *Some `json:"unknown,omitempty"`
+}
+
+// Some names the first members of a list.
+type Some struct {
+	Count int      `json:"count"`
+	Names []string `json:"names"`
+}
+
+// Missing is one thing that a predicate lacks.
+type Missing struct {
+	// Kind is condition (it is not true), members (too few for an epoch), state (a
+	// member has none), silent, gone, report (one is lost and asked for), evidence
+	// (that a state still holds), unknown (nothing is known of a member), clock (a
+	// member's has no bound), hold (its time runs), runs (its own detector has found
+	// nothing new), aside (the section balance leaves a member alone),
+	// rests (its last order came to nothing), cooldown, target (nobody is known in the group its signal goes to), or
+	// armed (it has fired, and has not been false since, or its until not true).
+	Kind   string `json:"kind"`
+	Member string `json:"member,omitempty"`
+	Text   string `json:"text"`
+	// Since is its age, nil where that is not known: of evidence how long it has been
+	// asked for, of a hold time how much of it is over.
+	Since *float64 `json:"since_seconds"`
+}
+
+// LastDecision is a decision and the global state that it was made on. Its ranges
+// count from the instant from which all states certainly held together, or, if
+// there is none, may have.
+type LastDecision struct {
+	ID        string  `json:"decision"`
+	Ago       float64 `json:"ago_seconds"`
+	Epoch     uint64  `json:"epoch"`
+	Modality  string  `json:"modality"` // inst, atleast, definitely or possibly; see [Verdict]
+	Index     uint64  `json:"state"`
+	Partial   bool    `json:"partial"`
+	Held      float64 `json:"held_seconds"`
+	SameClock bool    `json:"same_clock"`
+	Bound     float64 `json:"bound_seconds"` // the widest that it rests on, 0 by the same clock
+	Sources   string  `json:"bound_sources"`
+	Core      *Range  `json:"core"` // nil: there is none
+	Envelope  Range   `json:"envelope"`
+	// Witness are the states that held together, at most 64; LeftOut counts the
+	// others. The one that began last and the one that ended first are among them.
+	Witness []WitnessState `json:"witness"`
+	LeftOut int            `json:"left_out"`
+}
+
+// WitnessState is one member's state in a witness. By the same clock its ends are
+// exact.
+type WitnessState struct {
+	Member  string `json:"member"`
+	Seq     uint64 `json:"seq"`
+	Unknown bool   `json:"unknown"` // nothing is known of it
+	Open    bool   `json:"open"`    // End is the newest evidence at the time
+	Start   Range  `json:"start"`
+	End     Range  `json:"end"`
+	State   Values `json:"state"`
+}

@@ -1,0 +1,136 @@
+package monitor
+
+import (
+	"math"
+
+	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/control"
+)
+
+// BalanceStatus is where the section balance stands, counted since the start or the
+// last change of the section. Durations are in seconds.
+type BalanceStatus struct {
+	Strategy string `json:"strategy"`
+	// Looks are the global states that were looked at, Quiet those of them that were
+	// in balance by their totals, Plans the others. Moves were ordered.
+	Looks uint64 `json:"looks"`
+	Quiet uint64 `json:"quiet"`
+	Plans uint64 `json:"plans"`
+	Moves uint64 `json:"moves"`
+	// UnderWay are the loads that were ordered to go and have not been seen to come,
+	// 100 at most; Flights counts them all.
+	UnderWay []FlightStatus `json:"under_way"`
+	Flights  int            `json:"flights"`
+	// Last is the newest plan, nil before the first.
+	Last *PlanStatus `json:"last_plan"`
+}
+
+// FlightStatus is a load under way.
+type FlightStatus struct {
+	Load     string  `json:"load"`
+	From     string  `json:"from"`
+	To       string  `json:"to"`
+	Weight   float64 `json:"weight"`
+	Decision string  `json:"decision"`
+	Ago      float64 `json:"ago_seconds"`
+	// Phase is "ordered" before the order has a fate, "sent" after it, and "landed"
+	// when the target has told the load, in a state that no global state has yet.
+	Phase string `json:"phase"`
+}
+
+// Planned is a plan of the section balance. The moves that it has were sent as
+// signals of Decision, but for those that stand in Refused as well.
+type Plan struct {
+	Decision control.Decision // zero if there are no moves
+	Epoch    uint64
+	Index    uint64 // of the global state within the epoch
+	Partial  bool   // some member's state was unknown
+	Plan     balance.Plan
+}
+
+// PlanStatus is a plan as people and programs read it. Durations are in seconds, nil
+// where they are without end.
+type PlanStatus struct {
+	Decision string     `json:"decision"` // empty without moves
+	Epoch    uint64     `json:"epoch"`
+	Index    uint64     `json:"state"`
+	Partial  bool       `json:"partial"`
+	Strategy string     `json:"strategy"`
+	Verdict  string     `json:"verdict"`
+	Before   *float64   `json:"longest_before_seconds"`
+	After    *float64   `json:"longest_after_seconds"`
+	Nodes    []PlanNode `json:"nodes"`
+	Moves    []PlanMove `json:"moves"`
+	// Refused are the first of what was refused, LeftOut counts the others.
+	Refused []PlanRefusal `json:"refused"`
+	LeftOut int           `json:"left_out"`
+}
+
+// PlanNode is a member as the strategy saw it.
+type PlanNode struct {
+	Name      string   `json:"name"`
+	Available float64  `json:"available"`
+	Index     float64  `json:"index"`
+	Class     string   `json:"class"`
+	Loads     int      `json:"loads"`
+	Work      float64  `json:"work"`
+	Queue     *float64 `json:"queue_seconds"`
+	Then      *float64 `json:"then_seconds"`
+	Note      string   `json:"note,omitempty"` // why it was left alone
+}
+
+// PlanMove is a move.
+type PlanMove struct {
+	Load   string  `json:"load"`
+	From   string  `json:"from"`
+	To     string  `json:"to"`
+	Weight float64 `json:"weight"`
+	Why    string  `json:"why"` // why this load, and why that target
+}
+
+// PlanRefusal is what was not done, and why.
+type PlanRefusal struct {
+	Load   string `json:"load,omitempty"`
+	From   string `json:"from,omitempty"`
+	To     string `json:"to,omitempty"`
+	Reason string `json:"reason"`
+	Detail string `json:"detail"`
+}
+
+// Status is the plan for people and programs.
+func (p *Plan) Status() PlanStatus {
+	s := PlanStatus{
+		Epoch: p.Epoch, Index: p.Index, Partial: p.Partial, Strategy: p.Plan.Strategy, Verdict: p.Plan.Verdict,
+		Before: bounded(p.Plan.Before), After: bounded(p.Plan.After), LeftOut: p.Plan.More,
+		Nodes: make([]PlanNode, len(p.Plan.Nodes)), Moves: make([]PlanMove, len(p.Plan.Moves)),
+		Refused: make([]PlanRefusal, len(p.Plan.Refused)),
+	}
+	if p.Decision.Number > 0 {
+		s.Decision = p.Decision.String()
+	}
+	for i := range p.Plan.Nodes {
+		n := &p.Plan.Nodes[i]
+		s.Nodes[i] = PlanNode{Name: n.Name, Class: n.Class.String(), Loads: n.Loads, Note: n.Note}
+		if n.Note == "" {
+			s.Nodes[i].Available, s.Nodes[i].Index, s.Nodes[i].Work = n.Available, n.Index, n.Work
+			s.Nodes[i].Queue, s.Nodes[i].Then = bounded(n.Queue), bounded(n.Then)
+		}
+	}
+	for i := range p.Plan.Moves {
+		m := &p.Plan.Moves[i]
+		s.Moves[i] = PlanMove{m.Load, m.From, m.To, m.Weight, m.Why()}
+	}
+	for i := range p.Plan.Refused {
+		r := &p.Plan.Refused[i]
+		s.Refused[i] = PlanRefusal{r.Load, r.From, r.To, r.Reason.String(), r.Detail}
+	}
+	return s
+}
+
+// bounded is nil for what JSON has no number for.
+func bounded(x float64) *float64 {
+	if math.IsInf(x, 0) || math.IsNaN(x) {
+		return nil
+	}
+	return &x
+}

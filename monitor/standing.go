@@ -1,0 +1,143 @@
+package monitor
+
+// Status is where a synchronizer stands at one instant, between two inputs. It is
+// what `pegasus status --json` prints. All durations are in seconds, and ages
+// are those of the moment the question was answered.
+type Status struct {
+	Synchronizer string `json:"synchronizer"`
+	Group        string `json:"group"`
+	Term         uint64 `json:"term"`
+	Epoch        uint64 `json:"epoch"` // 0: there are too few members, nothing is decided
+	// Awaited is how many members there must be: for the first epoch, or for any
+	// later one.
+	Awaited int `json:"awaited"`
+	// State is the newest global state; nil before the first one of the epoch.
+	State      *StateStatus      `json:"state"`
+	Members    []MemberStatus    `json:"members"`    // in the order of their names
+	Predicates []PredicateStatus `json:"predicates"` // in the order of their names
+	Memory     Values            `json:"memory"`
+	// Waiting is the number of signals without a final fate.
+	Waiting int `json:"waiting_signals"`
+	// Groups are the other groups that signals go to, in the order of their names;
+	// left out if there are none.
+	Groups []GroupStatus `json:"groups,omitempty"`
+	// Program is nil if the synchronizer runs none.
+	Program *ProgramStatus `json:"program,omitempty"`
+	// Balance is nil if no loads are moved.
+	Balance *BalanceStatus `json:"balance,omitempty"`
+
+	// Tenant is that of the run.
+	Tenant string `json:"tenant,omitzero"`
+	// Config tells texts of configurations apart: 16 hexadecimal digits of a hash.
+	Config string `json:"config,omitzero"`
+	// Counters count since the start, by name; Fates the signals, by fate.
+	Counters map[string]uint64 `json:"counters,omitzero"`
+	Fates    map[string]uint64 `json:"fates,omitzero"`
+}
+
+// GroupStatus is what is known of another group.
+type GroupStatus struct {
+	Group   string        `json:"group"`
+	Max     int           `json:"max"`     // members that are listened to
+	Members []HeardMember `json:"members"` // in the order of their names
+}
+
+// HeardMember is a member of another group: its newest incarnation, how many seconds
+// ago it was heard (what it says again is noted every half second), and its open
+// regions.
+type HeardMember struct {
+	Name        string   `json:"name"`
+	Incarnation uint64   `json:"incarnation"`
+	Heard       float64  `json:"heard_seconds"`
+	Regions     []string `json:"regions"`
+}
+
+// StateStatus is a global state without the states of its members.
+type StateStatus struct {
+	Epoch   uint64 `json:"epoch"`
+	Index   uint64 `json:"state"` // from 1 within the epoch
+	Partial bool   `json:"partial"`
+	// InForce is false if a state of it has ended and what follows is not certain
+	// yet.
+	InForce bool `json:"in_force"`
+	// Held is for how long it certainly held so far.
+	Held float64 `json:"held_seconds"`
+	// SameClock is true if one clock orders all its states.
+	SameClock bool `json:"same_clock"`
+}
+
+// Standing says whether a member takes part.
+type Standing string
+
+// The standings.
+const (
+	Taking  Standing = "in"      // it is in the epoch
+	Ready   Standing = "ready"   // it waits for the next epoch
+	Mute    Standing = "mute"    // it has joined, and has no state
+	Gone    Standing = "gone"    // it has left or was dropped
+	Leaving Standing = "leaving" // it is gone, and the epoch with it is not over yet
+)
+
+// MemberStatus is what is known of a member.
+type MemberStatus struct {
+	Name        string   `json:"name"`
+	Host        string   `json:"host"`
+	Incarnation uint64   `json:"incarnation"`
+	Standing    Standing `json:"standing"`
+	Why         string   `json:"why,omitempty"` // it is gone
+	// Heard is how long ago it was last heard, and Silent whether that is longer
+	// than twice the time in which it should have shown itself.
+	Heard  float64     `json:"heard_seconds"`
+	Silent bool        `json:"silent"`
+	Clock  ClockStatus `json:"clock"`
+	// Seq is the number of its newest report, Pending how many states the detector
+	// keeps of it: the one it looks at and those after it.
+	Seq     uint64 `json:"seq"`
+	Pending int    `json:"pending"`
+	// Behind is how many reports are kept back because one before them is missing,
+	// and Gap since when that is asked for; 0 without a gap.
+	Behind int     `json:"behind"`
+	Gap    float64 `json:"gap_seconds"`
+	// Unknown is set if nothing is known of its state at present. State is the one
+	// that the detector looks at, or, outside the epoch, the newest.
+	Unknown bool     `json:"unknown"`
+	State   Values   `json:"state"`
+	Regions []string `json:"regions"` // open ones
+}
+
+// ClockStatus is what the stamps of a member rest on.
+type ClockStatus struct {
+	// Status is "exact" for the clock that all are compared by, "local" for one
+	// that has no bound and needs none where all members share it, else a word of
+	// [clocksync.Status].
+	Status string `json:"status"`
+	Source string `json:"source"`
+	Domain string `json:"domain"`
+	// Bound is the half width of its newest stamp; nil if that is infinite or there
+	// is no stamp.
+	Bound *float64 `json:"bound_seconds"`
+}
+
+// PredicateStatus is where a predicate stands in the epoch.
+type PredicateStatus struct {
+	Name   string `json:"name"`
+	Truth  string `json:"truth"` // "unknown" before it was judged
+	Reason string `json:"reason,omitempty"`
+	// Since is how long it has come to that; nil if it was not judged in this
+	// epoch.
+	Since *float64 `json:"since_seconds"`
+	Armed bool     `json:"armed"` // it fires when it is true next
+	Hold  *Hold    `json:"hold"`  // nil unless its hold time runs
+	Fired uint64   `json:"fired"` // since the start
+	// Decision is the last one and Ago its age; empty before the first.
+	Decision string  `json:"decision,omitempty"`
+	Ago      float64 `json:"decision_seconds,omitempty"`
+}
+
+// Hold is a hold time that runs.
+type Hold struct {
+	// Certain is for how long the predicate has certainly been true so far, Wanted
+	// for how long it has to be.
+	Certain float64 `json:"certain_seconds"`
+	Wanted  float64 `json:"wanted_seconds"`
+}
