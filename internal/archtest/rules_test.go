@@ -79,7 +79,7 @@ var Pure = map[string][]string{
 	"internal/sim":        {},
 	"internal/ruletest":   {},
 	"internal/balancesim": {},
-	"internal/trace":      {},
+	"internal/trace":      {"github.com/go-json-experiment/json"},
 	"internal/tracecore":  {},
 	"internal/yamlconf":   {"github.com/goccy/go-yaml"},
 }
@@ -96,13 +96,14 @@ var Modules = map[string][]string{
 	"github.com/nats-io/nats.go": {
 		"internal/bus", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "examples/*",
 	},
-	"github.com/nats-io/nats-server/v2": {"embedded", "examples/tsp/solve"},
-	"github.com/expr-lang/expr":         {"predicates"},
-	"github.com/goccy/go-yaml":          {"internal/yamlconf"},
-	"github.com/tinylib/msgp":           {"internal/wire"},
-	"github.com/spf13/cobra":            {"cmd/pegasus"},
-	"charm.land/bubbletea/v2":           {"cmd/pegasus"},
-	"github.com/beevik/ntp":             {"clocksync/source"},
+	"github.com/nats-io/nats-server/v2":  {"embedded", "examples/tsp/solve"},
+	"github.com/expr-lang/expr":          {"predicates"},
+	"github.com/goccy/go-yaml":           {"internal/yamlconf"},
+	"github.com/tinylib/msgp":            {"internal/wire"},
+	"github.com/go-json-experiment/json": {"internal/trace"},
+	"github.com/spf13/cobra":             {"cmd/pegasus"},
+	"charm.land/bubbletea/v2":            {"cmd/pegasus"},
+	"github.com/beevik/ntp":              {"clocksync/source"},
 	// The API for all that shows something; what to do with it is for programs.
 	"go.opentelemetry.io": {
 		"internal/telemetry", "clocksync/source/otelclock", "agent", "synchronizer", "cmd/pegasus",
