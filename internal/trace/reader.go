@@ -104,15 +104,12 @@ func (r *reader) object(pair func(name []byte, at int) error) error {
 
 // value reads any value.
 func (r *reader) value() (Datum, error) {
-	switch r.decoder.PeekKind() {
-	case '"':
-		text, err := r.quoted()
-		return Datum{Text, text}, err
-	case '{':
-		_, err := r.nested()
-		return Datum{Kind: Nested}, err
-	case '[':
+	kind := r.decoder.PeekKind()
+	if kind == '{' || kind == '[' {
 		text, err := r.nested()
+		if kind == '{' {
+			return Datum{Kind: Nested}, err
+		}
 		return Datum{Array, text}, err
 	}
 	raw, err := r.raw()
@@ -120,6 +117,9 @@ func (r *reader) value() (Datum, error) {
 		return Datum{}, err
 	}
 	switch raw[0] {
+	case '"':
+		text, err := r.unquote(raw)
+		return Datum{Text, text}, err
 	case 't':
 		return Datum{Kind: True}, nil
 	case 'f':
@@ -192,6 +192,11 @@ func (r *reader) quoted() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	return r.unquote(raw)
+}
+
+// unquote takes the quotes and escapes out of a string.
+func (r *reader) unquote(raw []byte) (text []byte, err error) {
 	if bytes.IndexByte(raw, '\\') < 0 {
 		return raw[1 : len(raw)-1], nil
 	}
