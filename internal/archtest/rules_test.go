@@ -36,7 +36,7 @@ var Imports = map[string][]string{
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/bus":         {},
-	"internal/bus/bustest": {"internal/bus"},
+	"internal/bus/bustest": {},
 	"internal/yamlconf":    {},
 	"internal/trace":       {"scgs", "clocksync"},
 	"internal/tracecore":   {"internal/trace", "predicates", "scgs", "clocksync"},
