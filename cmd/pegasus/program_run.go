@@ -69,8 +69,7 @@ func newProgramRun() *cobra.Command {
 			cfg, err := synchronizer.LoadProgram(args[0])
 			switch {
 			case err != nil:
-				_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
-				return errTold
+				return told(cmd.ErrOrStderr(), err)
 			case f.dry:
 				return fail(rehearse(cmd.OutOrStdout(), cfg.Program()))
 			}

@@ -71,19 +71,11 @@ const maxJournal = 1 << 20
 func newRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:     "run CONFIG",
-		Short:   "Run the synchronizers of a configuration",
-		Long:    runHelp,
-		Example: runExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch len(args) {
-			case 0:
-				return errors.New("run needs a configuration file: pegasus run pegasus.yaml")
-			case 1:
-				return nil
-			}
-			return fmt.Errorf("run takes one configuration file, and these are %d: %s", len(args), strings.Join(args, " "))
-		},
+		Use:               "run CONFIG",
+		Short:             "Run the synchronizers of a configuration",
+		Long:              runHelp,
+		Example:           runExample,
+		Args:              oneArgument("run needs a configuration file: pegasus run pegasus.yaml", "run takes one configuration file"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
@@ -170,8 +162,7 @@ func (f *runFlags) load(file string, stderr io.Writer) (*synchronizer.Config, []
 	}
 	cfg, err := synchronizer.LoadConfig(file, overrides...)
 	if err != nil {
-		_, _ = fmt.Fprintln(stderr, strings.TrimSuffix(err.Error(), "\n"))
-		return nil, nil, errTold
+		return nil, nil, told(stderr, err)
 	}
 	levels, err := f.choose(file, cfg.Levels())
 	if err != nil || alone == 0 {
