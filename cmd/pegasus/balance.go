@@ -68,16 +68,11 @@ var ofInstance = []string{"nodes", "tasks", "shape", "groups", "seed", "seeds"}
 func newBalanceSim() *cobra.Command {
 	var f simFlags
 	cmd := &cobra.Command{
-		Use:     "sim [SCENARIO]",
-		Short:   "Run strategies on simulated nodes and links",
-		Long:    balanceSimHelp,
-		Example: balanceSimExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return fmt.Errorf("balance sim takes one scenario, and these are %d: %s", len(args), strings.Join(args, " "))
-			}
-			return nil
-		},
+		Use:               "sim [SCENARIO]",
+		Short:             "Run strategies on simulated nodes and links",
+		Long:              balanceSimHelp,
+		Example:           balanceSimExample,
+		Args:              optionalArgument("balance sim takes one scenario"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := f.scenario(args, cmd.Flags().Changed)

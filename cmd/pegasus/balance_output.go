@@ -1,13 +1,10 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
 	"strconv"
-	"strings"
-	"text/tabwriter"
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/internal/balancesim"
@@ -65,10 +62,6 @@ func writeSimTable(out io.Writer, rows []simRow) error {
 	if n := len(rows[0].results); n > 1 {
 		head += fmt.Sprintf("; medians of %d seeds, the worst efficiency, and totals of A-B-A and what follows", n)
 	}
-	if _, err := fmt.Fprintln(out, head); err != nil {
-		return err
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	cells := []string{"STRATEGY", "ALPHA", "BETA", "GAMMA", "EFFICIENCY", "WORST"}
 	for _, c := range simColumns {
 		cells = append(cells, c.name)
@@ -76,11 +69,12 @@ func writeSimTable(out io.Writer, rows []simRow) error {
 	for _, c := range simTotals {
 		cells = append(cells, c.name)
 	}
-	_, _ = fmt.Fprintln(w, strings.Join(cells, "\t"))
+	table := [][]string{cells}
 	for i := range rows {
-		_, _ = fmt.Fprintln(w, strings.Join(rows[i].cells(), "\t"))
+		table = append(table, rows[i].cells())
 	}
-	return w.Flush()
+	_, err := io.WriteString(out, head+"\n"+tabulate(table))
+	return err
 }
 
 // cells are the texts of a line of the table.
@@ -117,13 +111,9 @@ func writeSimJSON(out io.Writer, rows []simRow) error {
 		for j, result := range r.results {
 			results[j] = resultFields(result)
 		}
-		line, err := json.Marshal(fields{
+		if _, err := io.WriteString(out, jsonLine(fields{
 			"strategy": c.Strategy, "alpha": c.Alpha, "beta": c.Beta, "gamma": c.Gamma, "waiting": c.Waiting, "results": results,
-		})
-		if err != nil {
-			return err
-		}
-		if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
+		})); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -27,12 +26,7 @@ func newCheck() *cobra.Command {
 		Long:  checkHelp,
 		Example: `  pegasus check pegasus.yaml
   pegasus check --strict configs/*.yaml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("check needs a configuration file: pegasus check pegasus.yaml")
-			}
-			return nil
-		},
+		Args:              someArguments("check needs a configuration file: pegasus check pegasus.yaml"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, files []string) error {
 			tell := checkText
@@ -87,8 +81,8 @@ func checkText(cmd *cobra.Command, c *checkResult) error {
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), w.String())
 	}
 	if c.err != nil {
-		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(c.err.Error(), "\n"))
-		return nil //nolint:nilerr // It has been told.
+		_ = told(cmd.ErrOrStderr(), c.err) // The next file is looked at all the same.
+		return nil
 	}
 	more := ""
 	if n := len(c.warnings); n > 0 {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -39,11 +37,7 @@ func (v *clockView) json() string {
 	if q.Expires.Finite() {
 		o["good_for_seconds"] = q.Expires.Sub(v.Now).Seconds()
 	}
-	line, err := json.Marshal(o)
-	if err != nil {
-		panic(fmt.Sprintf("pegasus: %v does not encode: %v", o, err))
-	}
-	return string(line) + "\n"
+	return jsonLine(o)
 }
 
 // ago is how long before now a reading was; nil if it is none.

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -85,9 +84,9 @@ func signed(d time.Duration) string {
 
 // table has a line for each server, with what its best sample is made of.
 func (v *clockView) table() string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "SERVER\tSTANDING\tOFFSET\tROUND TRIP/2\tROOT DELAY/2\tDISPERSION\tREADINGS\tCORRECTION\tAGE\tAGE x DRIFT")
+	rows := [][]string{{
+		"SERVER", "STANDING", "OFFSET", "ROUND TRIP/2", "ROOT DELAY/2", "DISPERSION", "READINGS", "CORRECTION", "AGE", "AGE x DRIFT",
+	}}
 	for i := range v.servers {
 		s := &v.servers[i]
 		p := s.Best.Parts
@@ -98,13 +97,12 @@ func (v *clockView) table() string {
 		if s.Standing != clocksync.Silent {
 			age = brief(s.age)
 		}
-		_, _ = fmt.Fprintln(w, strings.Join([]string{
+		rows = append(rows, []string{
 			s.name, s.Standing.String(), offsetText(s.offset), orDash(p.RoundTrip / 2), orDash(p.RootDelay / 2),
 			orDash(p.RootDispersion), orDash(p.Precision + p.Granularity), correction, age, orDash(s.growth),
-		}, "\t"))
+		})
 	}
-	_ = w.Flush() // A builder takes everything.
-	return b.String()
+	return tabulate(rows)
 }
 
 func orDash(d time.Duration) string {

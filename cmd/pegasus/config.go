@@ -3,7 +3,6 @@ package main
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -66,8 +65,7 @@ func showConfig(cmd *cobra.Command, args []string) error {
 	}
 	shown, err := configfile.Show(args[0], src)
 	if err != nil {
-		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
-		return errTold
+		return told(cmd.ErrOrStderr(), err)
 	}
 	_, err = cmd.OutOrStdout().Write(shown)
 	return fail(err)

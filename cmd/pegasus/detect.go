@@ -55,12 +55,7 @@ func newDetect() *cobra.Command {
 		Short:   "Find the global states of a trace",
 		Long:    detectHelp,
 		Example: detectExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) > 1 {
-				return fmt.Errorf("detect takes one trace, and these are %d: %s", len(args), strings.Join(args, " "))
-			}
-			return nil
-		},
+		Args:    optionalArgument("detect takes one trace"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			changed := cmd.Flags().Changed
 			f.membersGiven, f.kGiven, f.hasWhere = changed("members"), changed("k"), changed("where")

@@ -123,7 +123,7 @@ func patient(ctx context.Context, r io.Reader) io.Reader {
 }
 
 // errInterrupted ends what a signal ends.
-var errInterrupted = errors.New("interrupted: the trace was not read to its end")
+var errInterrupted = errors.New("interrupted: the input was not read to its end")
 
 // checked reads what never blocks for long.
 type checked struct {

@@ -131,7 +131,7 @@ func TestDetectStreams(t *testing.T) {
 	for found.Scan() {
 		t.Errorf("after the end: %s", found.Text())
 	}
-	if got := <-code; got != exitFailure || stderr.String() != "pegasus: interrupted: the trace was not read to its end\n" {
+	if got := <-code; got != exitFailure || stderr.String() != "pegasus: interrupted: the input was not read to its end\n" {
 		t.Errorf("exit %d, stderr %q", got, stderr.String())
 	}
 	_ = feed.Close()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"os"
 
 	"github.com/spf13/cobra"
@@ -14,12 +13,7 @@ func newMan() *cobra.Command {
 	return &cobra.Command{
 		Use: "man DIR", Short: "Write the man pages", Long: "man writes one file a subcommand into a directory, which it makes if need be.",
 		Hidden: true,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return errors.New("man needs a directory: pegasus man DIR")
-			}
-			return nil
-		},
+		Args:   oneArgument("man needs a directory: pegasus man DIR", "man takes one directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // Pages are for all.
 				return fail(err)

@@ -34,6 +34,12 @@ func fail(err error) error {
 // errTold fails a command that has said why already.
 var errTold = fail(errors.New("the reason stands above"))
 
+// told prints why a file is refused, which may be several lines, and gives errTold.
+func told(stderr io.Writer, why error) error {
+	_, _ = fmt.Fprintln(stderr, strings.TrimSuffix(why.Error(), "\n"))
+	return errTold
+}
+
 // errWarned ends a command that has only warned.
 var errWarned = fail(errors.New("the warnings stand above"))
 

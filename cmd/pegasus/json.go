@@ -20,9 +20,14 @@ func object(e entry) string {
 	if e.from != "" {
 		o["synchronizer"] = e.from
 	}
-	line, err := json.Marshal(o)
+	return jsonLine(o)
+}
+
+// jsonLine is a value as one line. What cannot be encoded is a fault of the program.
+func jsonLine(v any) string {
+	line, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("pegasus: entry %v does not encode: %v", e, err))
+		panic(fmt.Sprintf("pegasus: %v does not encode: %v", v, err))
 	}
 	return string(line) + "\n"
 }

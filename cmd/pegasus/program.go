@@ -4,10 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -35,17 +33,9 @@ func newProgram() *cobra.Command {
 	return cmd
 }
 
-// maxProgramBytes is one more than the longest file that is read.
-const maxProgramBytes = 1<<20 + 1
-
 // loadProgram reads a program file. The error tells every fault.
 func loadProgram(path string) (*configfile.ProgramFile, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("program: %w: give the path of a YAML file", err)
-	}
-	defer f.Close() //nolint:errcheck // Nothing was written.
-	src, err := io.ReadAll(io.LimitReader(f, maxProgramBytes))
+	src, err := readYAML(path)
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
@@ -62,8 +52,7 @@ func openProgram(cmd *cobra.Command, path string, toRun bool) (*program.Plan, er
 		}
 	}
 	if err != nil {
-		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
-		return nil, errTold
+		return nil, told(cmd.ErrOrStderr(), err)
 	}
 	return file.Plan, nil
 }
@@ -90,16 +79,11 @@ Exit codes: 0 all files are good, 1 a file is refused or cannot be read,
 
 func newProgramCheck() *cobra.Command {
 	return &cobra.Command{
-		Use:     "check FILE...",
-		Short:   "Check program files",
-		Long:    programCheckHelp,
-		Example: "  pegasus program check configs/programs/*.yaml",
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("program check needs a program file: pegasus program check program.yaml")
-			}
-			return nil
-		},
+		Use:               "check FILE...",
+		Short:             "Check program files",
+		Long:              programCheckHelp,
+		Example:           "  pegasus program check configs/programs/*.yaml",
+		Args:              someArguments("program check needs a program file: pegasus program check program.yaml"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var result error
@@ -164,21 +148,17 @@ func rehearse(w io.Writer, plan *program.Plan) error {
 	p := plan.Program()
 	var b strings.Builder
 	fmt.Fprintf(&b, "program %s: %s\n\n", p.Name, count(plan.Blocks(), "block instance"))
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "PROCESSOR\tNODES\tLABELS\tCORES A BLOCK")
+	rows := [][]string{{"PROCESSOR", "NODES", "LABELS", "CORES A BLOCK"}}
 	for i := range p.Processors {
 		q := &p.Processors[i]
-		_, _ = fmt.Fprintf(table, "%s\t%s\t%s\t%s\n", q.Name, most(q.Count, "all that fit"), listed(q.Labels), most(q.Cores, "shared"))
+		rows = append(rows, []string{q.Name, most(q.Count, "all that fit"), listed(q.Labels), most(q.Cores, "shared")})
 	}
 	if anywhere(plan) {
-		_, _ = fmt.Fprintf(table, "(any)\tall\t-\tshared\n")
+		rows = append(rows, []string{"(any)", "all", "-", "shared"})
 	}
-	_ = table.Flush() // A builder does not fail.
-	b.WriteByte('\n')
-	_, _ = fmt.Fprintln(table, "BLOCK\tTIMES\tON\tSTARTS\tUNDER")
-	r := rehearsal{plan, table}
+	r := rehearsal{plan, [][]string{{"BLOCK", "TIMES", "ON", "STARTS", "UNDER"}}}
 	r.walk(0, 1, "", "at the start")
-	_ = table.Flush()
+	b.WriteString(tabulate(rows) + "\n" + tabulate(r.rows))
 	if text := threadsText(p); text != "" {
 		b.WriteString("\n" + text)
 	}
@@ -228,8 +208,8 @@ func anywhere(plan *program.Plan) bool {
 }
 
 type rehearsal struct {
-	plan  *program.Plan
-	table *tabwriter.Writer
+	plan *program.Plan
+	rows [][]string
 }
 
 // walk prints the blocks of a construct: how often each starts at a time, under
@@ -259,7 +239,7 @@ func (r *rehearsal) walk(i, times int, when, after string) {
 		if when != "" {
 			starts += "; " + when
 		}
-		_, _ = fmt.Fprintf(r.table, "%s\t%d\t%s\t%s\t%s\n", name, times, on, starts, listed(info.Async))
+		r.rows = append(r.rows, []string{name, strconv.Itoa(times), on, starts, listed(info.Async)})
 	case program.KindSeq:
 		for k, kid := range info.Kids {
 			if k > 0 {

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -70,8 +69,7 @@ func newProgramRun() *cobra.Command {
 			cfg, err := synchronizer.LoadProgram(args[0])
 			switch {
 			case err != nil:
-				_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(err.Error(), "\n"))
-				return errTold
+				return told(cmd.ErrOrStderr(), err)
 			case f.dry:
 				return fail(rehearse(cmd.OutOrStdout(), cfg.Program()))
 			}
@@ -79,17 +77,10 @@ func newProgramRun() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
+	f.add(flags, "nodes use the same", "record the inputs to a file in `DIR`, for --resume and replay",
+		"`MIB` that the journal may have; at the limit the run ends", "tell every change of a verdict, every signal and every refusal too")
 	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, tell what would be started")
-	flags.StringVar(&f.nats, "nats", "", "`URL` of a NATS server to use instead of one inside this process")
-	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
-	flags.StringVar(&f.user, "user", "", "`NAME` that clients of the server show")
-	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
-	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; nodes use the same")
-	flags.StringVar(&f.journal, "journal", "", "record the inputs to a file in `DIR`, for --resume and replay")
-	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, "`MIB` that the journal may have; at the limit the run ends")
 	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of a run that was ended")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell every change of a verdict, every signal and every refusal too")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	return cmd
 }
 
@@ -118,14 +109,8 @@ const canceling = 1500 * time.Millisecond
 // run carries out the program. It checks everything before it starts anything.
 func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Config) error {
 	ctx := cmd.Context()
-	if err := wire.CheckToken("tenant", f.tenant); err != nil {
-		return err
-	}
 	if f.journal != "" && f.resume != "" {
 		return errors.New("--resume carries on the journal that it reads: leave out --journal")
-	}
-	if least := int64(synchronizer.MinJournalLimit >> 20); f.journalLimit < least || f.journalLimit > maxJournal {
-		return fmt.Errorf("--journal-limit %d: use %d to %d, in MiB", f.journalLimit, least, maxJournal)
 	}
 	where, err := f.server()
 	if err != nil {

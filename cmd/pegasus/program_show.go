@@ -3,8 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 
@@ -65,8 +65,7 @@ func programStatusText(s *monitor.ProgramStatus) string {
 		b.WriteString(": " + s.Reason)
 	}
 	b.WriteString("\n")
-	table := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "BLOCK\tSTARTS\tDONE\tFAILED\tCANCELLED\tLOST\tNOW\tPATH")
+	rows := [][]string{{"BLOCK", "STARTS", "DONE", "FAILED", "CANCELLED", "LOST", "NOW", "PATH"}}
 	for i := range s.Blocks {
 		x := &s.Blocks[i]
 		runs := make([]string, len(x.Runs))
@@ -79,9 +78,13 @@ func programStatusText(s *monitor.ProgramStatus) string {
 		if len(runs) > 0 {
 			now = some(runs)
 		}
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", x.Name, x.Starts, x.Done, x.Failed, x.Canceled, x.Lost, now, x.Path)
+		row := []string{x.Name}
+		for _, n := range []uint64{x.Starts, x.Done, x.Failed, x.Canceled, x.Lost} {
+			row = append(row, strconv.FormatUint(n, 10))
+		}
+		rows = append(rows, append(row, now, x.Path))
 	}
-	_ = table.Flush() // A builder does not fail.
+	b.WriteString(tabulate(rows))
 	if s.LeftOut > 0 {
 		fmt.Fprintf(&b, "and %s more\n", count(s.LeftOut, "block"))
 	}

@@ -50,15 +50,8 @@ func newReplay() *cobra.Command {
 		Short:   "Step through a recorded run once more",
 		Long:    replayHelp,
 		Example: replayExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch len(args) {
-			case 0:
-				return errors.New("replay needs a journal, or a directory of them: pegasus replay journals")
-			case 1:
-				return nil
-			}
-			return fmt.Errorf("replay takes one journal, or one directory of them, and these are %d: %s", len(args), strings.Join(args, " "))
-		},
+		Args: oneArgument("replay needs a journal, or a directory of them: pegasus replay journals",
+			"replay takes one journal, or one directory of them"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
@@ -88,8 +81,7 @@ func (f *replayFlags) run(ctx context.Context, path string, stdout, stderr io.Wr
 	var cfg *synchronizer.Config
 	if f.config != "" {
 		if cfg, err = synchronizer.LoadConfig(f.config); err != nil {
-			_, _ = fmt.Fprintln(stderr, strings.TrimSuffix(err.Error(), "\n"))
-			return errTold
+			return told(stderr, err)
 		}
 	}
 	out := &printer{w: bufio.NewWriter(stdout), render: rendering(f.json)}
@@ -121,7 +113,7 @@ func (f *replayFlags) file(ctx context.Context, file string, cfg *synchronizer.C
 		w.put(difference{d})
 	}
 	opt.Begin = func(r *synchronizer.Replayed) { w.name, out.at = r.Synchronizer, r.Started }
-	res, err := synchronizer.Replay(&interruptible{ctx, in}, opt)
+	res, err := synchronizer.Replay(&checked{ctx, in}, opt)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
@@ -184,20 +176,6 @@ type printer struct {
 func (p *printer) put(e entry) {
 	e.at = p.at
 	_, _ = p.w.WriteString(p.render(e)) // Flush returns the error.
-}
-
-// interruptible ends a long input when the context does.
-type interruptible struct {
-	ctx context.Context //nolint:containedctx // For the time of one call.
-	r   io.Reader
-}
-
-// Read implements io.Reader.
-func (i *interruptible) Read(b []byte) (int, error) {
-	if err := i.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return i.r.Read(b)
 }
 
 func (r *replayed) String() string {

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -71,53 +71,46 @@ const maxJournal = 1 << 20
 func newRun() *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:     "run CONFIG",
-		Short:   "Run the synchronizers of a configuration",
-		Long:    runHelp,
-		Example: runExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch len(args) {
-			case 0:
-				return errors.New("run needs a configuration file: pegasus run pegasus.yaml")
-			case 1:
-				return nil
-			}
-			return fmt.Errorf("run takes one configuration file, and these are %d: %s", len(args), strings.Join(args, " "))
-		},
+		Use:               "run CONFIG",
+		Short:             "Run the synchronizers of a configuration",
+		Long:              runHelp,
+		Example:           runExample,
+		Args:              oneArgument("run needs a configuration file: pegasus run pegasus.yaml", "run takes one configuration file"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return f.run(cmd.Context(), args[0], cmd.OutOrStdout(), cmd.ErrOrStderr())
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.nats, "nats", "", "`URL` of a NATS server to use instead of one inside this process")
-	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
+	f.add(flags, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
+		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict and every refusal too")
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
-	flags.StringVar(&f.user, "user", "", "`NAME` that clients of the server show")
-	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
-	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; members use the same")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
 	flags.StringVar(&f.timeline, "timeline", "", "`TIME` by which hosts are compared: utc or utc-smeared, which every member has to know (default this host's clock, against which members measure theirs)")
-	flags.StringVar(&f.journal, "journal", "", "record the inputs to a file a synchronizer in `DIR`, for replay")
-	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, "`MIB` that a journal may have; it ends there, and the run goes on")
-	flags.BoolVarP(&f.verbose, "verbose", "v", false, "tell every change of a verdict and every refusal too")
-	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 	return cmd
+}
+
+// add declares the flags that run and program run have in common, with what they mean
+// there.
+func (f *runFlags) add(flags *pflag.FlagSet, tenant, journal, limit, verbose string) {
+	flags.StringVar(&f.nats, "nats", "", "`URL` of a NATS server to use instead of one inside this process")
+	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
+	flags.StringVar(&f.user, "user", "", "`NAME` that clients of the server show")
+	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
+	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
+	flags.StringVar(&f.journal, "journal", "", journal)
+	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, limit)
+	flags.BoolVarP(&f.verbose, "verbose", "v", false, verbose)
+	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 }
 
 // run is the whole subcommand: it checks everything before it starts anything.
 func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Writer) error {
-	if err := wire.CheckToken("tenant", f.tenant); err != nil {
-		return err
-	}
 	switch clocksync.Timeline(f.timeline) {
 	case "", clocksync.UTC, clocksync.SmearedUTC:
 	default:
 		return fmt.Errorf("--timeline %q: use %s or %s, or leave it out", f.timeline, clocksync.UTC, clocksync.SmearedUTC)
-	}
-	if least := int64(synchronizer.MinJournalLimit >> 20); f.journalLimit < least || f.journalLimit > maxJournal {
-		return fmt.Errorf("--journal-limit %d: use %d to %d, in MiB", f.journalLimit, least, maxJournal)
 	}
 	where, err := f.server()
 	if err != nil {
@@ -170,8 +163,7 @@ func (f *runFlags) load(file string, stderr io.Writer) (*synchronizer.Config, []
 	}
 	cfg, err := synchronizer.LoadConfig(file, overrides...)
 	if err != nil {
-		_, _ = fmt.Fprintln(stderr, strings.TrimSuffix(err.Error(), "\n"))
-		return nil, nil, errTold
+		return nil, nil, told(stderr, err)
 	}
 	levels, err := f.choose(file, cfg.Levels())
 	if err != nil || alone == 0 {

@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // server is the NATS server a run uses: one elsewhere, or one to start here.
@@ -21,8 +23,15 @@ type server struct {
 // address is a server's URL to connect with, and the one to show.
 type address struct{ secret, shown string }
 
-// server reads the flags that say which server to use.
+// server checks the flags that run and program run have in common, and reads those
+// that say which server to use.
 func (f *runFlags) server() (*server, error) {
+	if err := wire.CheckToken("tenant", f.tenant); err != nil {
+		return nil, err
+	}
+	if least := int64(synchronizer.MinJournalLimit >> 20); f.journalLimit < least || f.journalLimit > maxJournal {
+		return nil, fmt.Errorf("--journal-limit %d: use %d to %d, in MiB", f.journalLimit, least, maxJournal)
+	}
 	if f.nats != "" && f.listen != "" {
 		return nil, errors.New("--nats is a server elsewhere and --listen one inside this process: use one of them")
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -78,13 +76,7 @@ func (p *teller) text(s string) {
 	}
 }
 
-func (p *teller) object(v any) {
-	line, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("pegasus: %T does not encode: %v", v, err))
-	}
-	p.text(string(line) + "\n")
-}
+func (p *teller) object(v any) { p.text(jsonLine(v)) }
 
 // or is the error of writing, or another.
 func (p *teller) or(err error) error {
@@ -160,21 +152,6 @@ func sinceText(s *float64) string {
 		return "-"
 	}
 	return secondsText(*s)
-}
-
-// tabulate aligns rows below each other.
-func tabulate(rows [][]string) string {
-	var b strings.Builder
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	for _, r := range rows {
-		_, _ = fmt.Fprintln(w, strings.Join(r, "\t"))
-	}
-	_ = w.Flush() // A builder takes everything.
-	var lines []string
-	for line := range strings.Lines(b.String()) {
-		lines = append(lines, strings.TrimRight(line, " \n")+"\n")
-	}
-	return strings.Join(lines, "")
 }
 
 func membersTable(members []monitor.MemberStatus) string {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -38,12 +37,7 @@ func newTest() *cobra.Command {
 		Example: `  pegasus test pegasus_test.yaml
   pegasus test --run 'idle' -v pegasus_test.yaml
   pegasus test --junit report.xml configs/*_test.yaml`,
-		Args: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return errors.New("test needs a file of rule tests: pegasus test pegasus_test.yaml")
-			}
-			return nil
-		},
+		Args:              someArguments("test needs a file of rule tests: pegasus test pegasus_test.yaml"),
 		ValidArgsFunction: configFiles(),
 		RunE:              func(cmd *cobra.Command, files []string) error { return runTests(cmd, files, &flags) },
 	}
@@ -118,7 +112,7 @@ func printTests(cmd *cobra.Command, suites []ruletest.Suite, flags *testFlags) e
 	passed, failed := 0, 0
 	for _, s := range suites {
 		if s.Err != nil {
-			_, _ = fmt.Fprintln(cmd.ErrOrStderr(), strings.TrimSuffix(s.Err.Error(), "\n"))
+			_ = told(cmd.ErrOrStderr(), s.Err) // The others are printed all the same.
 		}
 		for _, r := range s.Results {
 			if r.OK() {
@@ -161,13 +155,7 @@ func resultText(file string, r *ruletest.Result, verbose bool) string {
 			b.WriteString("    " + line + "\n")
 		}
 	}
-	lines := strings.SplitAfter(b.String(), "\n")
-	for i, line := range lines {
-		if text, ok := strings.CutSuffix(line, "\n"); ok {
-			lines[i] = printable(text) + "\n"
-		}
-	}
-	return strings.Join(lines, "")
+	return printableLines(b.String())
 }
 
 // testsJSON prints an object a file.

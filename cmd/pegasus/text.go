@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"text/tabwriter"
 	"time"
 	"unicode"
 
@@ -248,6 +249,21 @@ func someOf(names []string, total int) string {
 		text += fmt.Sprintf(" and %d more", total-shown)
 	}
 	return text
+}
+
+// tabulate aligns rows below each other.
+func tabulate(rows [][]string) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, r := range rows {
+		_, _ = fmt.Fprintln(w, strings.Join(r, "\t"))
+	}
+	_ = w.Flush() // A builder takes everything.
+	var lines []string
+	for line := range strings.Lines(b.String()) {
+		lines = append(lines, strings.TrimRight(line, " \n")+"\n")
+	}
+	return strings.Join(lines, "")
 }
 
 // printable replaces what could move the cursor or break the line: some texts

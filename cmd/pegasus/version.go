@@ -75,10 +75,3 @@ func newVersion() *cobra.Command {
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object")
 	return cmd
 }
-
-func noArguments(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return fmt.Errorf("%s takes no arguments, and %q is one", cmd.Name(), args[0])
-	}
-	return nil
-}

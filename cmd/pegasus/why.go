@@ -37,15 +37,10 @@ func newWhy() *cobra.Command {
 		Short:   "Explain why a predicate fired, or does not",
 		Long:    whyHelp,
 		Example: whyExample,
-		Args: func(_ *cobra.Command, args []string) error {
-			switch len(args) {
-			case 0:
-				return errors.New("why needs the name of a predicate: pegasus why all-idle; pegasus status lists them")
-			case 1:
-				return wire.CheckToken("predicate", args[0])
-			}
-			return fmt.Errorf("why takes one predicate, and these are %d: %s", len(args), strings.Join(args, " "))
-		},
+		Args: cobra.MatchAll(
+			oneArgument("why needs the name of a predicate: pegasus why all-idle; pegasus status lists them", "why takes one predicate"),
+			func(_ *cobra.Command, args []string) error { return wire.CheckToken("predicate", args[0]) },
+		),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			l, err := f.open(cmd.Context(), cmd.ErrOrStderr(), bus.Options{})

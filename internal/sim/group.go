@@ -45,18 +45,6 @@ func NewGroup(h *Host, plan *plan.Level, timeline clocksync.Timeline) *Group {
 // Core is the synchronizer's machine, to look at.
 func (g *Group) Core() *synccore.Core { return g.core }
 
-// Root is a server that tells the readings of a host's monotonic clock.
-func Root(h *Host) TimeServer {
-	return TimeServer{Timeline: h.timeline, Answer: func(Question) (arrived, departed clocksync.Instant) {
-		if h.Suspended() {
-			return 1, 0 // What arrives before it departs is no reply.
-		}
-		// A request has arrived when its reply departs; the time in between only
-		// makes the bound wider.
-		return h.Mono(), h.Mono()
-	}}
-}
-
 // timeline is that of the readings: a suspend ends it.
 func (h *Host) timeline() clocksync.Timeline {
 	return clocksync.Timeline(fmt.Sprintf("%s+%d", h.Domain, h.asleep))

@@ -71,21 +71,6 @@ func incarnation(members []*Member, name string) uint64 {
 	return next
 }
 
-// Change begins the next state of one int field, the number of the state from 1,
-// once a synchronizer has said what states are.
-func (m *Member) Change() {
-	at := m.stamp()
-	if m.core.Codec() == nil {
-		return
-	}
-	now := m.host.world.now
-	if n := len(m.Held); n > 0 {
-		m.Held[n-1].To = now
-	}
-	m.Held = append(m.Held, Held{From: now, To: clocksync.MaxInstant})
-	m.begin(at, []scgs.Value{scgs.IntValue(int64(len(m.Held)))})
-}
-
 // Set begins a state. The synchronizer must have said what states are.
 func (m *Member) Set(row []scgs.Value) { m.begin(m.stamp(), row) }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 var groups = flag.Int("sim.groups", 4, "how many worlds TestNoVerdictIsFalse judges")
@@ -241,4 +242,19 @@ func TestTheSameSeedIsTheSameGroup(t *testing.T) {
 	if a, b, other := trace(1), trace(1), trace(2); a != b || a == other {
 		t.Error("a seed and its world are not one")
 	}
+}
+
+// Change begins the next state of one int field, the number of the state from 1,
+// once a synchronizer has said what states are.
+func (m *Member) Change() {
+	at := m.stamp()
+	if m.core.Codec() == nil {
+		return
+	}
+	now := m.host.world.now
+	if n := len(m.Held); n > 0 {
+		m.Held[n-1].To = now
+	}
+	m.Held = append(m.Held, Held{From: now, To: clocksync.MaxInstant})
+	m.begin(at, []scgs.Value{scgs.IntValue(int64(len(m.Held)))})
 }

@@ -1,205 +1,126 @@
 package telemetry
 
-// The metrics of a synchronizer. Each has the attributes synchronizer and tenant.
+// List is the metrics of a kind of source, in the order of their declarations.
+type List []*Metric
+
 var (
-	Frames = &Metric{
-		Name: "pegasus.frames", Unit: "{frame}", Attributes: []string{"kind"},
-		About: "Frames of members that could be read, by kind.",
-	}
-	Reports = &Metric{
-		Name: "pegasus.reports", Unit: "{report}",
-		About: "Reports of members that were taken in, without copies.",
-	}
-	Gaps = &Metric{
-		Name: "pegasus.gaps", Unit: "{gap}",
-		About: "Gaps in the reports of a member that no ring could fill; what was in them is unknown.",
-	}
-	Collapsed = &Metric{
-		Name: "pegasus.states.collapsed", Unit: "{state}",
-		About: "Local states given up because too many of one member waited for those of others.",
-	}
-	GlobalStates = &Metric{
-		Name: "pegasus.global_states", Unit: "{state}", Attributes: []string{"partial"},
-		About: "Global states found; in partial ones the state of some member is unknown.",
-	}
-	Verdicts = &Metric{
-		Name: "pegasus.verdicts", Unit: "{verdict}", Attributes: []string{"truth"},
-		About: "Verdicts that differ from the one before, or fired.",
-	}
-	Decisions = &Metric{
-		Name: "pegasus.decisions", Unit: "{decision}", Attributes: []string{"predicate"},
-		About: "Firings of predicates.",
-	}
-	Signals = &Metric{
-		Name: "pegasus.signals", Unit: "{signal}", Attributes: []string{"kind", "fate"},
-		About: "Signals that have found their final fate.",
-	}
-	SignalsWaiting = &Metric{
-		Name: "pegasus.signals.waiting", Kind: Gauge, Unit: "{signal}",
-		About: "Signals without a final fate.",
-	}
-	BalancePlans = &Metric{
-		Name: "pegasus.balance.plans", Unit: "{plan}", Attributes: []string{"strategy"},
-		About: "Plans of the section balance, also those without moves.",
-	}
-	BalanceMoves = &Metric{
-		Name: "pegasus.balance.moves", Unit: "{move}", Attributes: []string{"strategy"},
-		About: "Moves of loads that the section balance has ordered.",
-	}
-	BalanceRefused = &Metric{
-		Name: "pegasus.balance.refused", Unit: "{refusal}", Attributes: []string{"strategy"},
-		About: "What plans considered or were told and refused, counted in each plan.",
-	}
-	Probes = &Metric{
-		Name: "pegasus.probes", Unit: "{probe}",
-		About: "Requests for evidence that were sent.",
-	}
-	Resends = &Metric{
-		Name: "pegasus.resends", Unit: "{request}",
-		About: "Requests for reports that were lost on the way.",
-	}
-	Rejected = &Metric{
-		Name: "pegasus.rejected", Unit: "{input}", Attributes: []string{"reason"},
-		About: "Inputs that were refused, by the class of the reason.",
-	}
-	InboxDepth = &Metric{
-		Name: "pegasus.inbox.depth", Kind: Gauge, Unit: "{message}",
-		About: "Messages that wait for the synchronizer.",
-	}
-	InboxDropped = &Metric{
-		Name: "pegasus.inbox.dropped", Unit: "{message}",
-		About: "Messages lost because the process was too slow.",
-	}
-	JournalInputs = &Metric{
-		Name: "pegasus.journal.inputs", Unit: "{input}",
-		About: "Inputs handed to the writer of the journal.",
-	}
-	JournalLost = &Metric{
-		Name: "pegasus.journal.lost", Unit: "{input}",
-		About: "Inputs that are not in the journal, since it had ended before the run.",
-	}
-	Connected = &Metric{
-		Name: "pegasus.connected", Kind: Gauge, Unit: "{connection}",
-		About: "1 while the NATS server can be reached, otherwise 0.",
-	}
-	MembersOnline = &Metric{
-		Name: "pegasus.members.online", Kind: Gauge, Unit: "{member}",
-		About: "Members that are there.",
-	}
-	MembersAwaited = &Metric{
-		Name: "pegasus.members.awaited", Kind: Gauge, Unit: "{member}",
-		About: "Members that an epoch needs: count before the first one, min afterwards.",
-	}
-	MembersClock = &Metric{
-		Name: "pegasus.members.clock", Kind: Gauge, Unit: "{member}", Attributes: []string{"status"},
-		About: "Members that are there, by the status of their clock; exact ones read the reference clock itself.",
-	}
-	MembersBound = &Metric{
-		Name: "pegasus.members.clock.bound", Kind: Gauge, Unit: "s",
-		About: "Widest bound (half the width) of the newest stamps of members that have one; not there without any.",
-	}
-	Predicates = &Metric{
-		Name: "pegasus.predicates", Kind: Gauge, Unit: "{predicate}", Attributes: []string{"truth"},
-		About: "Predicates by their newest verdict in this epoch; those without one are unknown.",
-	}
-	Epoch = &Metric{
-		Name: "pegasus.epoch", Kind: Gauge, Unit: "{epoch}",
-		About: "Number of the epoch in force; 0 while there are too few members and nothing is decided.",
-	}
-	StepDuration = &Metric{
-		Name: "pegasus.step.duration", Kind: Histogram, Unit: "s",
-		Bounds: []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 1},
-		About:  "Time one step of the synchronizer took, with what it sent.",
-	}
-	VerdictLatency = &Metric{
-		Name: "pegasus.verdict.latency", Kind: Histogram, Unit: "s",
-		Bounds: []float64{3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3},
-		About:  "Time from a report in the inbox to the verdict it changed or the decision it led to.",
-	}
+	// Synchronizer lists the metrics of a synchronizer.
+	Synchronizer List
+	// Program lists the metrics of a program.
+	Program List
+	// Agent lists the metrics of an agent.
+	Agent List
 )
 
-// Synchronizer lists the metrics of a synchronizer.
-var Synchronizer = []*Metric{
-	Frames, Reports, Gaps, Collapsed, GlobalStates, Verdicts, Decisions, Signals, SignalsWaiting,
-	BalancePlans, BalanceMoves, BalanceRefused, Probes, Resends, Rejected,
-	InboxDepth, InboxDropped, JournalInputs, JournalLost, Connected, MembersOnline, MembersAwaited, MembersClock, MembersBound, Predicates, Epoch,
-	StepDuration, VerdictLatency,
+// add declares a metric; about is a sentence.
+func (l *List) add(kind Kind, name, unit, about string, attributes ...string) *Metric {
+	m := &Metric{Name: name, Kind: kind, Unit: unit, About: about, Attributes: attributes}
+	*l = append(*l, m)
+	return m
 }
+
+// histogram declares one of lengths of time.
+func (l *List) histogram(name string, bounds []float64, about string) *Metric {
+	m := l.add(Histogram, name, "s", about)
+	m.Bounds = bounds
+	return m
+}
+
+// The metrics of a synchronizer. Each has the attributes synchronizer and tenant.
+var (
+	Frames = Synchronizer.add(Counter, "pegasus.frames", "{frame}",
+		"Frames of members that could be read, by kind.", "kind")
+	Reports = Synchronizer.add(Counter, "pegasus.reports", "{report}",
+		"Reports of members that were taken in, without copies.")
+	Gaps = Synchronizer.add(Counter, "pegasus.gaps", "{gap}",
+		"Gaps in the reports of a member that no ring could fill; what was in them is unknown.")
+	Collapsed = Synchronizer.add(Counter, "pegasus.states.collapsed", "{state}",
+		"Local states given up because too many of one member waited for those of others.")
+	GlobalStates = Synchronizer.add(Counter, "pegasus.global_states", "{state}",
+		"Global states found; in partial ones the state of some member is unknown.", "partial")
+	Verdicts = Synchronizer.add(Counter, "pegasus.verdicts", "{verdict}",
+		"Verdicts that differ from the one before, or fired.", "truth")
+	Decisions = Synchronizer.add(Counter, "pegasus.decisions", "{decision}",
+		"Firings of predicates.", "predicate")
+	Signals = Synchronizer.add(Counter, "pegasus.signals", "{signal}",
+		"Signals that have found their final fate.", "kind", "fate")
+	SignalsWaiting = Synchronizer.add(Gauge, "pegasus.signals.waiting", "{signal}",
+		"Signals without a final fate.")
+	BalancePlans = Synchronizer.add(Counter, "pegasus.balance.plans", "{plan}",
+		"Plans of the section balance, also those without moves.", "strategy")
+	BalanceMoves = Synchronizer.add(Counter, "pegasus.balance.moves", "{move}",
+		"Moves of loads that the section balance has ordered.", "strategy")
+	BalanceRefused = Synchronizer.add(Counter, "pegasus.balance.refused", "{refusal}",
+		"What plans considered or were told and refused, counted in each plan.", "strategy")
+	Probes = Synchronizer.add(Counter, "pegasus.probes", "{probe}",
+		"Requests for evidence that were sent.")
+	Resends = Synchronizer.add(Counter, "pegasus.resends", "{request}",
+		"Requests for reports that were lost on the way.")
+	Rejected = Synchronizer.add(Counter, "pegasus.rejected", "{input}",
+		"Inputs that were refused, by the class of the reason.", "reason")
+	InboxDepth = Synchronizer.add(Gauge, "pegasus.inbox.depth", "{message}",
+		"Messages that wait for the synchronizer.")
+	InboxDropped = Synchronizer.add(Counter, "pegasus.inbox.dropped", "{message}",
+		"Messages lost because the process was too slow.")
+	JournalInputs = Synchronizer.add(Counter, "pegasus.journal.inputs", "{input}",
+		"Inputs handed to the writer of the journal.")
+	JournalLost = Synchronizer.add(Counter, "pegasus.journal.lost", "{input}",
+		"Inputs that are not in the journal, since it had ended before the run.")
+	Connected = Synchronizer.add(Gauge, "pegasus.connected", "{connection}",
+		"1 while the NATS server can be reached, otherwise 0.")
+	MembersOnline = Synchronizer.add(Gauge, "pegasus.members.online", "{member}",
+		"Members that are there.")
+	MembersAwaited = Synchronizer.add(Gauge, "pegasus.members.awaited", "{member}",
+		"Members that an epoch needs: count before the first one, min afterwards.")
+	MembersClock = Synchronizer.add(Gauge, "pegasus.members.clock", "{member}",
+		"Members that are there, by the status of their clock; exact ones read the reference clock itself.", "status")
+	MembersBound = Synchronizer.add(Gauge, "pegasus.members.clock.bound", "s",
+		"Widest bound (half the width) of the newest stamps of members that have one; not there without any.")
+	Predicates = Synchronizer.add(Gauge, "pegasus.predicates", "{predicate}",
+		"Predicates by their newest verdict in this epoch; those without one are unknown.", "truth")
+	Epoch = Synchronizer.add(Gauge, "pegasus.epoch", "{epoch}",
+		"Number of the epoch in force; 0 while there are too few members and nothing is decided.")
+	StepDuration = Synchronizer.histogram("pegasus.step.duration", []float64{1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 1},
+		"Time one step of the synchronizer took, with what it sent.")
+	VerdictLatency = Synchronizer.histogram("pegasus.verdict.latency", []float64{3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1, 0.3, 1, 3},
+		"Time from a report in the inbox to the verdict it changed or the decision it led to.")
+)
 
 // The metrics that a synchronizer has beside these where it runs a program. Each has
 // the attributes synchronizer and tenant.
 var (
-	ProgramRuns = &Metric{
-		Name: "pegasus.program.runs", Unit: "{run}", Attributes: []string{"event"},
-		About: "Runs of blocks that were started, and that are done, failed, canceled or lost; those of earlier lives of the program count.",
-	}
-	ProgramRunning = &Metric{
-		Name: "pegasus.program.running", Kind: Gauge, Unit: "{run}",
-		About: "Runs that have not ended.",
-	}
-	ProgramWaiting = &Metric{
-		Name: "pegasus.program.waiting", Kind: Gauge, Unit: "{block}",
-		About: "Blocks that wait for a processor.",
-	}
-	Bodies = &Metric{
-		Name: "pegasus.bodies", Unit: "{body}", Attributes: []string{"kind", "fate"},
-		About: "Inputs given to processors, and results and failures taken from them: whole (taken), refused, and repeated ones, which were there before.",
-	}
-	BodyBytes = &Metric{
-		Name: "pegasus.bodies.bytes", Unit: "{byte}", Attributes: []string{"kind"},
-		About: "Bytes of the bodies that were taken.",
-	}
+	ProgramRuns = Program.add(Counter, "pegasus.program.runs", "{run}",
+		"Runs of blocks that were started, and that are done, failed, canceled or lost; those of earlier lives of the program count.", "event")
+	ProgramRunning = Program.add(Gauge, "pegasus.program.running", "{run}",
+		"Runs that have not ended.")
+	ProgramWaiting = Program.add(Gauge, "pegasus.program.waiting", "{block}",
+		"Blocks that wait for a processor.")
+	Bodies = Program.add(Counter, "pegasus.bodies", "{body}",
+		"Inputs given to processors, and results and failures taken from them: whole (taken), refused, and repeated ones, which were there before.", "kind", "fate")
+	BodyBytes = Program.add(Counter, "pegasus.bodies.bytes", "{byte}",
+		"Bytes of the bodies that were taken.", "kind")
 )
-
-// Program lists the metrics of a program.
-var Program = []*Metric{ProgramRuns, ProgramRunning, ProgramWaiting, Bodies, BodyBytes}
 
 // The metrics of an agent. Each has the attributes group and tenant.
 var (
-	AgentStates = &Metric{
-		Name: "pegasus.agent.states", Unit: "{state}",
-		About: "States that were begun or ended.",
-	}
-	AgentDropped = &Metric{
-		Name: "pegasus.agent.states.dropped", Unit: "{state}",
-		About: "States pushed out of the ring before anybody was told; they are unknown to the synchronizer.",
-	}
-	AgentRing = &Metric{
-		Name: "pegasus.agent.ring", Kind: Sum, Unit: "{state}",
-		About: "States kept in the ring in case they are asked for again.",
-	}
-	AgentBatches = &Metric{
-		Name: "pegasus.agent.batches", Unit: "{batch}",
-		About: "Batches made, with those that only say that a state still holds.",
-	}
-	AgentResent = &Metric{
-		Name: "pegasus.agent.states.resent", Unit: "{state}",
-		About: "States told again because a message was lost.",
-	}
-	AgentSendErrors = &Metric{
-		Name: "pegasus.agent.send.errors", Unit: "{message}",
-		About: "Messages that could not be sent because the server was away.",
-	}
-	AgentRejected = &Metric{
-		Name: "pegasus.agent.rejected", Unit: "{message}", Attributes: []string{"reason"},
-		About: "Messages that were refused: unreadable ones (frame), and those of another incarnation or term (strange).",
-	}
-	AgentRejoins = &Metric{
-		Name: "pegasus.agent.rejoins", Unit: "{rejoin}",
-		About: "Returns after the synchronizer had dropped the member.",
-	}
-	AgentSignals = &Metric{
-		Name: "pegasus.agent.signals", Unit: "{signal}", Attributes: []string{"fate"},
-		About: "Signals into regions of the process and its threads that have found their final fate.",
-	}
-	AgentRegions = &Metric{
-		Name: "pegasus.agent.regions", Kind: Sum, Unit: "{region}",
-		About: "Regions of the process and its threads that are open.",
-	}
+	AgentStates = Agent.add(Counter, "pegasus.agent.states", "{state}",
+		"States that were begun or ended.")
+	AgentDropped = Agent.add(Counter, "pegasus.agent.states.dropped", "{state}",
+		"States pushed out of the ring before anybody was told; they are unknown to the synchronizer.")
+	AgentRing = Agent.add(Sum, "pegasus.agent.ring", "{state}",
+		"States kept in the ring in case they are asked for again.")
+	AgentBatches = Agent.add(Counter, "pegasus.agent.batches", "{batch}",
+		"Batches made, with those that only say that a state still holds.")
+	AgentResent = Agent.add(Counter, "pegasus.agent.states.resent", "{state}",
+		"States told again because a message was lost.")
+	AgentSendErrors = Agent.add(Counter, "pegasus.agent.send.errors", "{message}",
+		"Messages that could not be sent because the server was away.")
+	AgentRejected = Agent.add(Counter, "pegasus.agent.rejected", "{message}",
+		"Messages that were refused: unreadable ones (frame), and those of another incarnation or term (strange).", "reason")
+	AgentRejoins = Agent.add(Counter, "pegasus.agent.rejoins", "{rejoin}",
+		"Returns after the synchronizer had dropped the member.")
+	AgentSignals = Agent.add(Counter, "pegasus.agent.signals", "{signal}",
+		"Signals into regions of the process and its threads that have found their final fate.", "fate")
+	AgentRegions = Agent.add(Sum, "pegasus.agent.regions", "{region}",
+		"Regions of the process and its threads that are open.")
 )
-
-// Agent lists the metrics of an agent.
-var Agent = []*Metric{
-	AgentStates, AgentDropped, AgentRing, AgentBatches, AgentResent, AgentSendErrors, AgentRejected, AgentRejoins,
-	AgentSignals, AgentRegions,
-}

@@ -13,6 +13,7 @@ type Columns struct {
 	schema   scgs.Schema
 	texts    map[string]string
 	elements []scgs.Value // of the list at hand
+	list     reader
 }
 
 // NewColumns returns Columns for these fields. A field of type Invalid takes its
@@ -60,7 +61,7 @@ func (c *Columns) value(f *scgs.Field, d *Datum) scgs.Value {
 	case d.Kind == Missing:
 		return f.Default
 	case d.Kind == Array && f.Type.IsList():
-		return c.list(f.Element(), d.Text)
+		return c.listValue(f.Element(), d.Text)
 	case d.Kind == Text:
 		return c.textValue(f, d.Text)
 	case d.Kind == Number:
@@ -72,18 +73,18 @@ func (c *Columns) value(f *scgs.Field, d *Datum) scgs.Value {
 }
 
 // list reads an array that the Scanner has passed over.
-func (c *Columns) list(elem scgs.Field, array []byte) scgs.Value {
-	r := reader{line: array, pos: 1}
+func (c *Columns) listValue(elem scgs.Field, array []byte) scgs.Value {
+	c.list.begin(array)
 	c.elements = c.elements[:0]
-	for r.skip(); r.peek() != ']'; r.skip() {
-		d, err := r.value(0)
+	for err := c.list.token(); c.list.decoder.PeekKind() != ']'; {
+		var d Datum
+		if err == nil {
+			d, err = c.list.value()
+		}
 		if err != nil || len(c.elements) == scgs.MaxElements {
 			return scgs.Value{}
 		}
 		c.elements = append(c.elements, c.value(&elem, &d))
-		if r.skip(); r.peek() == ',' {
-			r.pos++
-		}
 	}
 	v := scgs.ListValue(elem.Type, c.elements...)
 	if f := (scgs.Field{Type: v.Type(), Words: elem.Words}); !f.Accepts(v) {
@@ -142,7 +143,7 @@ func small(text []byte) (n int64, ok bool) {
 		return 0, false
 	}
 	for _, c := range digits {
-		if !digit(c) {
+		if c < '0' || c > '9' {
 			return 0, false
 		}
 		n = 10*n + int64(c-'0')

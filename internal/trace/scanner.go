@@ -2,10 +2,8 @@ package trace
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/gopegasus/pegasus/clocksync"
 )
@@ -70,13 +68,15 @@ func (s *Scanner) Scan(line []byte, l *Line) error {
 	s.begin(line)
 	s.found, s.names = 0, s.names[:0]
 	*l = Line{Incarnation: 1, State: s.reset(l.State)}
-	at := s.skip()
-	err := s.object(func(name []byte, at int) error { return s.pair(name, at, l) })
-	if err != nil {
+	at := s.next()
+	if err := s.want('{', "the line", "an object"); err != nil {
 		return err
 	}
-	if s.skip() < len(line) {
-		return s.errorf(s.pos, "%s after the object: a line holds one object", s.what())
+	if err := s.object(func(name []byte, at int) error { return s.pair(name, at, l) }); err != nil {
+		return err
+	}
+	if rest := bytes.TrimLeft(line[s.decoder.InputOffset():], " \t\r\n"); len(rest) > 0 {
+		return s.errorf(len(line)-len(rest), "there is more after the object: a line holds one object")
 	}
 	return s.check(at, l)
 }
@@ -142,7 +142,7 @@ func (s *Scanner) check(at int, l *Line) error {
 
 // name reads a string that is not empty.
 func (s *Scanner) name(key string) ([]byte, error) {
-	at := s.skip()
+	at := s.next()
 	text, err := s.text(key)
 	if err == nil && len(text) == 0 {
 		return nil, s.errorf(at, "%s is empty", key)
@@ -151,7 +151,7 @@ func (s *Scanner) name(key string) ([]byte, error) {
 }
 
 func (s *Scanner) kind() (Type, error) {
-	at := s.skip()
+	at := s.next()
 	word, err := s.text("type")
 	if err != nil {
 		return 0, err
@@ -166,7 +166,7 @@ func (s *Scanner) kind() (Type, error) {
 
 // stamp reads an instant that something can have happened at.
 func (s *Scanner) stamp(key string) (clocksync.Instant, error) {
-	at := s.skip()
+	at := s.next()
 	n, err := s.integer(key)
 	if err == nil && n == math.MaxInt64 {
 		return 0, s.errorf(at, "%s is the greatest 64-bit integer, which is later than every event", key)
@@ -176,10 +176,10 @@ func (s *Scanner) stamp(key string) (clocksync.Instant, error) {
 
 // bound reads an instant or null, which stands for none.
 func (s *Scanner) bound(key string, none clocksync.Instant) (clocksync.Instant, error) {
-	at := s.skip()
+	at := s.next()
 	switch {
-	case s.literal("null"):
-		return none, nil
+	case s.decoder.PeekKind() == 'n':
+		return none, s.token()
 	case key == "earliest":
 		return s.stamp(key)
 	}
@@ -192,7 +192,7 @@ func (s *Scanner) bound(key string, none clocksync.Instant) (clocksync.Instant, 
 
 // count reads a number from 1.
 func (s *Scanner) count(key string) (uint64, error) {
-	at := s.skip()
+	at := s.next()
 	n, err := s.integer(key)
 	if err == nil && n < 1 {
 		return 0, s.errorf(at, "%s is %d: it counts from 1", key, n)
@@ -202,12 +202,11 @@ func (s *Scanner) count(key string) (uint64, error) {
 
 // state reads the fields of a state.
 func (s *Scanner) state(l *Line) error {
-	at := s.skip()
-	if s.literal("null") {
-		return nil
+	if s.decoder.PeekKind() == 'n' {
+		return s.token()
 	}
-	if s.peek() != '{' {
-		return s.errorf(at, "state is %s: it is an object", s.what())
+	if err := s.want('{', "state", "an object"); err != nil {
+		return err
 	}
 	return s.object(func(name []byte, at int) error {
 		for _, other := range s.names {
@@ -219,7 +218,7 @@ func (s *Scanner) state(l *Line) error {
 			return s.errorf(at, "a state has at most %d fields", MaxFields)
 		}
 		s.names = append(s.names, name)
-		value, err := s.value(0)
+		value, err := s.value()
 		if err != nil {
 			return err
 		}
@@ -230,9 +229,4 @@ func (s *Scanner) state(l *Line) error {
 		}
 		return nil
 	})
-}
-
-// errorf makes an Error at an offset.
-func (r *reader) errorf(offset int, format string, args ...any) *Error {
-	return &Error{Column: 1 + utf8.RuneCount(r.line[:offset]), Reason: fmt.Sprintf(format, args...)}
 }

@@ -1,5 +1,5 @@
 // Package bustest helps tests that use a bus: a synctest bubble that nats.go
-// survives, and a bus that loses, doubles, delays and reorders messages.
+// survives.
 package bustest
 
 import (
