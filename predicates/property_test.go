@@ -63,7 +63,7 @@ func TestExplainAgrees(t *testing.T) {
 	})
 }
 
-// TestExplainOfManyMembers: what is affordable only because it is kept can be
+// TestExplainOfManyMembers: what is affordable only because it is incremental can be
 // explained too.
 func TestExplainOfManyMembers(t *testing.T) {
 	env := testEnv()
@@ -182,7 +182,7 @@ func TestAgreesWithExpr(t *testing.T) {
 	env := exprEnv(e)
 	agreed := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawProgram(t, e)
+		p := drawExpression(t, e)
 		k := drawKnown(t, e, false)
 		s := k.scope(e)
 		partial := strings.Contains(p.Source(), "/") || strings.Contains(p.Source(), "%") ||
@@ -230,7 +230,7 @@ func TestKnowledgeOnlySharpens(t *testing.T) {
 	e := listEnv()
 	decided := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawProgram(t, e)
+		p := drawExpression(t, e)
 		k := drawKnown(t, e, true)
 		s := k.scope(e)
 		hide := func(what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }

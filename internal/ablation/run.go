@@ -123,7 +123,7 @@ func (a *ablation) decisions(opt *Options) (balance.Config, error) {
 	var err error
 	for _, c := range []struct {
 		what, text string
-		to         **predicates.Program
+		to         **predicates.Expression
 	}{{"stop", opt.Stop, &a.stop}, {"work", opt.Work, &a.work}} {
 		if c.text == "" {
 			continue
@@ -167,8 +167,8 @@ type ablation struct {
 	*truth
 	plan   *synccore.Plan
 	reader *synccore.Reader
-	stop   *predicates.Program // nil: nobody has a load
-	work   *predicates.Program // nil: somebody has one
+	stop   *predicates.Expression // nil: nobody has a load
+	work   *predicates.Expression // nil: somebody has one
 	core   *synccore.Core
 	views  [2]viewer
 

@@ -95,9 +95,9 @@ type Balancing struct {
 	set    Balance
 	config balance.Config
 	text   string // equal texts are equal sections
-	when   *predicates.Program
+	when   *predicates.Expression
 
-	loads, weights, rest, power, share *predicates.MemberProgram
+	loads, weights, rest, power, share *predicates.MemberExpression
 	single                             bool // weights is one number for every load
 }
 
@@ -181,16 +181,16 @@ func (c *compiler) balanceTexts(at string, s *Balance) {
 }
 
 // weights compiles a list of weights, or one number for every load.
-func (c *compiler) weights(at, src string) (program *predicates.MemberProgram, single bool) {
+func (c *compiler) weights(at, src string) (program *predicates.MemberExpression, single bool) {
 	if one, err := c.plan.env.Member(src, true, false); err == nil {
-		c.account(at, one.Program())
+		c.account(at, one.Expression())
 		return one, true
 	}
 	return c.member(at, src, true, true), false
 }
 
 // member compiles an expression on one member.
-func (c *compiler) member(at, src string, numbers, lists bool) *predicates.MemberProgram {
+func (c *compiler) member(at, src string, numbers, lists bool) *predicates.MemberExpression {
 	if strings.TrimSpace(src) == "" {
 		return nil // Which has been reported.
 	}
@@ -199,7 +199,7 @@ func (c *compiler) member(at, src string, numbers, lists bool) *predicates.Membe
 		c.refuse(at, src, err)
 		return nil
 	}
-	c.account(at, m.Program())
+	c.account(at, m.Expression())
 	return m
 }
 

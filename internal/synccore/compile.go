@@ -84,7 +84,7 @@ func (p *Plan) Predicates() []string {
 // told is what the parent is told of a field: the value of a program, or the
 // field's default.
 type told struct {
-	program  *predicates.Program // nil: the default
+	program  *predicates.Expression // nil: the default
 	fallback scgs.Value
 }
 
@@ -92,12 +92,12 @@ type told struct {
 type rule struct {
 	name     string
 	text     string // of its section: equal texts are equal rules
-	when     *predicates.Program
+	when     *predicates.Expression
 	judge    Judge // in place of when
 	own      own
 	hold     time.Duration
 	every    bool
-	until    *predicates.Program // nil: it may fire again once it is false
+	until    *predicates.Expression // nil: it may fire again once it is false
 	cooldown time.Duration
 	priority int
 	set      []assignment
@@ -109,9 +109,9 @@ type rule struct {
 // own is what a rule's own detector looks for; a rule without one is judged on
 // global states.
 type own struct {
-	local    *predicates.Program // nil: there is none
-	modality scgs.Modality       // of all members
-	atLeast  int                 // of so many members, if it is not 0
+	local    *predicates.Expression // nil: there is none
+	modality scgs.Modality          // of all members
+	atLeast  int                    // of so many members, if it is not 0
 }
 
 // exists reports whether the rule has a detector of its own.
@@ -127,14 +127,14 @@ func (o own) what() string {
 
 type assignment struct {
 	variable int
-	value    *predicates.Program
+	value    *predicates.Expression
 }
 
 type outgoing struct {
 	name    string
 	kind    control.Kind
 	region  string
-	to      *predicates.Program // nil: names, holders or another group
+	to      *predicates.Expression // nil: names, holders or another group
 	names   []string
 	holders bool
 	all     bool   // to is all
@@ -145,7 +145,7 @@ type outgoing struct {
 
 type datum struct {
 	name  string
-	value *predicates.Program
+	value *predicates.Expression
 }
 
 // reporter takes one fault: where in the section, at which byte of the text
@@ -317,7 +317,7 @@ func (c *compiler) set(at, name, src string, r *rule) {
 		c.report(at, -1, fmt.Sprintf("memory has no variable %q", name), "declare it below memory")
 		return
 	}
-	value := c.program(at, src, func(src string) (*predicates.Program, error) { return c.plan.env.Value(src, memory[i]) })
+	value := c.program(at, src, func(src string) (*predicates.Expression, error) { return c.plan.env.Value(src, memory[i]) })
 	r.set = append(r.set, assignment{i, value})
 }
 
@@ -342,7 +342,7 @@ func (c *compiler) signal(at, predicate string, s *Signal, r *rule) {
 	fields := make(scgs.Schema, 0, len(s.Data))
 	for _, d := range s.Data {
 		where := at + ".data." + d.Key
-		value := c.program(where, d.Value, func(src string) (*predicates.Program, error) { return c.plan.env.Value(src, scgs.Field{}) })
+		value := c.program(where, d.Value, func(src string) (*predicates.Expression, error) { return c.plan.env.Value(src, scgs.Field{}) })
 		if value == nil {
 			continue
 		}
@@ -468,7 +468,7 @@ func (c *compiler) summary() {
 		case ok && field.Type.IsList():
 			c.report("summary."+field.Name, -1, fmt.Sprintf("a summary has single values, and %s is a list", field), "leave it out, and give it a default at the parent")
 		case ok:
-			t.program = c.program("summary."+field.Name, src, func(src string) (*predicates.Program, error) { return c.plan.env.Value(src, field) })
+			t.program = c.program("summary."+field.Name, src, func(src string) (*predicates.Expression, error) { return c.plan.env.Value(src, field) })
 		case t.fallback.Type() != scgs.Invalid:
 		case field.Type.IsList():
 			c.report("summary", -1, fmt.Sprintf("the state of %q has a field %s, and no summary can be a list", c.plan.Parent, field), "give it a default there")
@@ -479,7 +479,7 @@ func (c *compiler) summary() {
 	}
 }
 
-func (c *compiler) program(at, src string, compile func(string) (*predicates.Program, error)) *predicates.Program {
+func (c *compiler) program(at, src string, compile func(string) (*predicates.Expression, error)) *predicates.Expression {
 	program, err := compile(src)
 	if err == nil {
 		c.account(at, program)
@@ -490,7 +490,7 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Pro
 }
 
 // account notes what a program costs and uses.
-func (c *compiler) account(at string, p *predicates.Program) {
+func (c *compiler) account(at string, p *predicates.Expression) {
 	c.plan.prev = c.plan.prev || p.Uses().Prev
 	c.charge(at, p)
 	c.plan.uses = append(c.plan.uses, use{at, p.Uses()})
@@ -506,7 +506,7 @@ func (c *compiler) refuse(at, src string, err error) {
 }
 
 // charge counts the steps of a text, and reports the first that is too much.
-func (c *compiler) charge(at string, p *predicates.Program) {
+func (c *compiler) charge(at string, p *predicates.Expression) {
 	before, begun := c.steps, c.setup
 	c.setup += p.Setup()
 	if c.edge {

@@ -47,7 +47,7 @@ func (r *Reader) Read(name string, row []scgs.Value) Reading {
 
 // Condition compiles a condition on global states. It may not read memory, the
 // global state before, or signals from above: there are none apart from a machine.
-func (r *Reader) Condition(src string) (*predicates.Program, error) {
+func (r *Reader) Condition(src string) (*predicates.Expression, error) {
 	p, err := r.plan.env.Bool(src)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (r *Reader) Condition(src string) (*predicates.Program, error) {
 }
 
 // Holds judges a condition on states, in the order of the names.
-func (r *Reader) Holds(p *predicates.Program, names []string, rows [][]scgs.Value) bool {
+func (r *Reader) Holds(p *predicates.Expression, names []string, rows [][]scgs.Value) bool {
 	members := make([]predicates.Member, len(names))
 	for i, name := range names {
 		members[i].Name = name

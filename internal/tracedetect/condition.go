@@ -19,7 +19,7 @@ type condition struct {
 	prefix  string // what is compiled before the source
 	members int    // that it is judged on at once, at most
 
-	program *predicates.Program
+	program *predicates.Expression
 	scope   *predicates.Scope
 }
 

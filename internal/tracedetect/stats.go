@@ -16,7 +16,7 @@ type Stats struct {
 	Duplicates      uint64 // states and leaves whose number came before
 	OldAlive        uint64 // alive lines of states that have ended
 	OldIncarnations uint64
-	NotMembers       uint64 // of participants that are not members
+	NotMembers      uint64 // of participants that are not members
 	Gone            uint64 // of members that had left for ever
 
 	Emitted  uint64 // global states

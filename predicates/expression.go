@@ -7,9 +7,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Program is a compiled predicate or expression. It is immutable and may be
+// Expression is a compiled predicate or expression. It is immutable and may be
 // used by many goroutines, each with a [Scope] of its own.
-type Program struct {
+type Expression struct {
 	env    *Env
 	src    string
 	shift  int // of places in what was parsed against src, in runes
@@ -19,7 +19,7 @@ type Program struct {
 	cost   int
 	setup  int
 	vars   int
-	folds  []folder
+	folds  []anyFold
 	uses   Uses
 }
 
@@ -29,7 +29,7 @@ type Verdict struct {
 	Reason string // why it is unknown; empty if it is not
 }
 
-// Uses says what the result of a Program depends on.
+// Uses says what the result of an Expression depends on.
 type Uses struct {
 	Members bool     // who is a member, and whose state is known
 	Fields  uint64   // bit i: field i of Env.State
@@ -66,26 +66,26 @@ func (u Uses) sorted() Uses {
 }
 
 // Source is the text that was compiled.
-func (p *Program) Source() string { return p.src }
+func (p *Expression) Source() string { return p.src }
 
 // Result is the type of the value, and the words of an enum; the field has no
-// name. A program of [Env.Members] has no type.
-func (p *Program) Result() scgs.Field { return p.result }
+// name. An expression of [Env.Members] has no type.
+func (p *Expression) Result() scgs.Field { return p.result }
 
 // Cost is the greatest number of steps that a change of one member and one
 // evaluation after it take at the member limit; it is at most [MaxSteps].
-func (p *Program) Cost() int { return p.cost }
+func (p *Expression) Cost() int { return p.cost }
 
 // Setup is the greatest number of steps that the first evaluation of an epoch
-// takes besides, to build what is kept; it is at most [MaxSetup].
-func (p *Program) Setup() int { return p.setup }
+// takes besides, to build the incremental aggregates; it is at most [MaxSetup].
+func (p *Expression) Setup() int { return p.setup }
 
 // Uses says what the result depends on. It is not to be changed.
-func (p *Program) Uses() Uses { return p.uses }
+func (p *Expression) Uses() Uses { return p.uses }
 
-// Eval judges a program of [Env.Bool]. It allocates only to write the reason of
+// Eval judges an expression of [Env.Bool]. It allocates only to write the reason of
 // an unknown verdict.
-func (p *Program) Eval(s *Scope) Verdict {
+func (p *Expression) Eval(s *Scope) Verdict {
 	if p.root.bool == nil {
 		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.what()))
 	}
@@ -96,9 +96,9 @@ func (p *Program) Eval(s *Scope) Verdict {
 	return Verdict{Truth: t.is}
 }
 
-// EvalValue computes a program of [Env.Value] or [Env.Bool]. If the value is not
+// EvalValue computes an expression of [Env.Value] or [Env.Bool]. If the value is not
 // known it is Invalid, and the reason says why.
-func (p *Program) EvalValue(s *Scope) (scgs.Value, string) {
+func (p *Expression) EvalValue(s *Scope) (scgs.Value, string) {
 	v, why := p.root.eval(s.begin(p))
 	if why.set() {
 		return scgs.Value{}, p.describe(why, s)
@@ -107,9 +107,9 @@ func (p *Program) EvalValue(s *Scope) (scgs.Value, string) {
 }
 
 // EvalMembers appends to dst the indexes of the members that certainly belong to
-// a program of [Env.Members], in ascending order. If it is not known of some
+// an expression of [Env.Members], in ascending order. If it is not known of some
 // member whether it belongs, the reason says so of the first one.
-func (p *Program) EvalMembers(dst []int, s *Scope) ([]int, string) {
+func (p *Expression) EvalMembers(dst []int, s *Scope) ([]int, string) {
 	fr, g := s.begin(p), p.root.group
 	if g == nil {
 		panic(fmt.Sprintf("predicates: %q is no group of members but %s", p.src, p.root.what()))

@@ -20,8 +20,8 @@ const (
 	open                          // of its number only bounds are known
 )
 
-// account is what the parts of all members come to.
-type account[T int64 | float64] struct {
+// combined is what the parts of all members come to.
+type combined[T int64 | float64] struct {
 	present int64
 	unsure  int // the first member that is, -1: none
 	open    int // the first member that is, -1: none
@@ -29,43 +29,43 @@ type account[T int64 | float64] struct {
 	ok      bool // there are such bounds: they fit an int, and are no NaN
 }
 
-// kept is the state of one fold in a Scope: the parts of the members taken
-// together. If it lasts it follows each change of a member; if not it is built
-// anew at each evaluation.
-type kept[T int64 | float64] struct {
+// aggregate is the state of one fold in a Scope: the parts of the members taken
+// together. That of an incremental fold follows each change of a member; any other
+// is rebuilt at each evaluation.
+type aggregate[T int64 | float64] struct {
 	fold    *fold[T]
-	states  []keeper // of the program that the fold is of
+	states  []aggregator // of the expression that the fold is of
 	built   bool
 	present int64
 	unsure  marks
 	open    marks
 	total   total[T]
-	parts   []part[T] // by member, if it lasts
-	read    account[T]
+	parts   []part[T] // by member, if the fold is incremental
+	read    combined[T]
 }
 
-// keeper is a kept of any type.
-type keeper interface {
+// aggregator is an aggregate of any type.
+type aggregator interface {
 	// follow takes note that one member has changed.
 	follow(s *Scope, member int)
-	// forget begins an epoch: it is built anew when it is next asked for.
+	// forget begins an epoch: it is rebuilt when it is next asked for.
 	forget()
-	// own hands over the states of a program that has the fold, before first use.
-	own(states []keeper)
+	// own hands over the states of an expression that has the fold, before first use.
+	own(states []aggregator)
 }
 
-func (k *kept[T]) own(states []keeper) {
+func (k *aggregate[T]) own(states []aggregator) {
 	if k.states == nil {
 		k.states = states
 	}
 }
 
-// account reads the state, which fr builds first if need be. The next call
+// combine reads the state, which fr builds first if need be. The next call
 // overwrites what it returns.
-func (k *kept[T]) account(fr *frame) *account[T] {
+func (k *aggregate[T]) combine(fr *frame) *combined[T] {
 	if !k.built {
-		if k.fold.lasting() {
-			fr = k.aside(fr.s)
+		if k.fold.incremental() {
+			fr = k.frame(fr.s)
 		}
 		k.build(fr)
 	}
@@ -75,21 +75,21 @@ func (k *kept[T]) account(fr *frame) *account[T] {
 	return a
 }
 
-// aside is a frame to evaluate the fold in, which may be of another program than
+// frame is a frame to evaluate the fold in, which may be of another expression than
 // the one at hand.
-func (k *kept[T]) aside(s *Scope) *frame {
-	s.aside.kept = k.states
-	return &s.aside
+func (k *aggregate[T]) frame(s *Scope) *frame {
+	s.sharedFrame.aggregates = k.states
+	return &s.sharedFrame
 }
 
-func (k *kept[T]) build(fr *frame) {
+func (k *aggregate[T]) build(fr *frame) {
 	k.fold.group.begin(fr)
 	n := k.fold.group.size(fr)
 	k.present = 0
 	k.unsure.reset(n)
 	k.open.reset(n)
 	k.total.reset(n)
-	if k.built = k.fold.lasting(); k.built {
+	if k.built = k.fold.incremental(); k.built {
 		k.parts = slices.Grow(k.parts[:0], n)[:n]
 	}
 	for i := range n {
@@ -104,18 +104,18 @@ func (k *kept[T]) build(fr *frame) {
 	}
 }
 
-func (k *kept[T]) follow(s *Scope, i int) {
+func (k *aggregate[T]) follow(s *Scope, i int) {
 	if k.built {
-		p, was := k.fold.part(k.aside(s), i), &k.parts[i]
+		p, was := k.fold.part(k.frame(s), i), &k.parts[i]
 		k.move(i, *was, p)
 		*was = p
 	}
 }
 
-func (k *kept[T]) forget() { k.built = false }
+func (k *aggregate[T]) forget() { k.built = false }
 
 // move replaces the part of a member.
-func (k *kept[T]) move(i int, from, to part[T]) {
+func (k *aggregate[T]) move(i int, from, to part[T]) {
 	if from == to {
 		return
 	}
@@ -157,7 +157,7 @@ func (s *intSum) bounds() (lo, hi int64, ok bool) {
 
 type floatSum struct {
 	lo, hi exact
-	// The bounds, which several programs ask for, once they are rounded.
+	// The bounds, which several expressions ask for, once they are rounded.
 	rounded    bool
 	least, top float64
 	ok         bool
@@ -203,8 +203,8 @@ type extreme[T int64 | float64] struct {
 }
 
 // below is how many nodes one node of extreme joins. A change seldom reaches
-// further up than to the next one, which is the better kept in the cache the
-// fewer they are.
+// further up than to the next one, which stays in the cache the
+// better the fewer they are.
 const below = 16
 
 func (e *extreme[T]) reset(n int) {

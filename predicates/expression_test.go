@@ -57,8 +57,8 @@ func Example() {
 	//   did you mean "idle"? declared words: idle, search
 }
 
-// TestSharedProgram evaluates one program on many scopes at once.
-func TestSharedProgram(t *testing.T) {
+// TestSharedExpression evaluates one expression on many scopes at once.
+func TestSharedExpression(t *testing.T) {
 	e := testEnv()
 	p, err := e.Bool("let m = mean(map(members, .n)); count(members, .n > m) == 2")
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// A fold over the members is kept in the Scope if its conditions and its number
+// A fold over the members is incremental if its conditions and its number
 // depend on nothing but the one member they look at: then a change of a member
 // changes one part of it. Whether that is so is seen when it has been compiled,
 // from what was read meanwhile.
 
-// extent is what a piece of the text reads and costs.
-type extent struct {
+// footprint is what a part of the text reads and costs.
+type footprint struct {
 	uses    Uses
 	binding int // the first let value read, by its place in names
 	loop    int // the innermost loop that begins with members, -1: none
@@ -24,16 +24,16 @@ type extent struct {
 }
 
 // enter begins a fold and returns what was read before; finish ends it.
-func (c *compiler) enter() extent {
-	outer := c.extent
-	c.extent = extent{binding: math.MaxInt, loop: -1, cost: outer.cost}
+func (c *compiler) enter() footprint {
+	outer := c.footprint
+	c.footprint = footprint{binding: math.MaxInt, loop: -1, cost: outer.cost}
 	c.folding++
 	return outer
 }
 
 // leave ends what enter began, and returns what was read since.
-func (c *compiler) leave(outer extent) extent {
-	inner := c.extent
+func (c *compiler) leave(outer footprint) footprint {
+	inner := c.footprint
 	c.folding--
 	c.uses = outer.uses.with(inner.uses)
 	c.binding = min(outer.binding, inner.binding)
@@ -41,15 +41,15 @@ func (c *compiler) leave(outer extent) extent {
 	return inner
 }
 
-// Steps beside those of the expressions: to read what is kept, and to change it.
+// Steps beside those of the expressions: to read an aggregate, and to change it.
 const (
 	readSteps   = 4
 	changeSteps = 8
 )
 
-// finish makes a fold one of the program, and decides whether it is kept. Then
+// finish makes a fold one of the expression, and decides whether it is incremental. Then
 // it costs what a change of one member does, not the loop over all of them.
-func finish[T int64 | float64](c *compiler, f *fold[T], n *ast.BuiltinNode, outer extent, kind string) error {
+func finish[T int64 | float64](c *compiler, f *fold[T], n *ast.BuiltinNode, outer footprint, kind string) error {
 	inner, g := c.leave(outer), f.group
 	f.state = len(c.folds)
 	c.folds = append(c.folds, f)
