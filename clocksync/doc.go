@@ -49,7 +49,7 @@
 //   - An unknown bound is infinite ([Unbounded]), never a default number.
 //     Members of one domain are still compared exactly by their readings.
 //   - Along increasing readings of a domain, the ends of the intervals never
-//     decrease. [Monotone] makes them so and keeps them valid; [Weave] does where
+//     decrease. [Monotone] makes them so and keeps them valid; [MonotoneMerger] does where
 //     several processes of a domain measured their bounds apart.
 //   - Times of two timelines are never compared: see [Timeline].
 //

@@ -33,24 +33,24 @@ const MaxServers = 64
 // An Estimator is deterministic, reads no clock and uses bounded memory. It must
 // not be used by two goroutines at once.
 type Estimator struct {
-	config  Config
-	servers []*server // ordered by source and name
-	feuds   []feud
-	seen    Observation
-	started bool    // seen is one
-	now     Instant // the latest reading of Bound
-	void    Instant // samples from before are refused
-	stepped Instant // samples by the wall clock from before are refused
-	leap    leapWatch
-	slew    slewWatch
+	config    Config
+	servers   []*server // ordered by source and name
+	conflicts []conflict
+	seen      Observation
+	started   bool    // seen is one
+	now       Instant // the latest reading of Bound
+	void      Instant // samples from before are refused
+	stepped   Instant // samples by the wall clock from before are refused
+	leap      leapWatch
+	slew      slewWatch
 
-	line      Bound   // the last line, without granularity; Status Unknown: none
-	where     region  // where the offset can be at line.At; line.Offset is its hull
-	from      Instant // the first reading the line says something about
-	last      Bound   // what Bound returned last
-	voters    int     // that line was made of, or would have been
-	confirmed Instant // the reading at which the line was last drawn
-	lost      bool    // trust is; then the last taint tells since when
+	line      Bound       // the last line, without granularity; Status Unknown: none
+	where     intervalSet // where the offset can be at line.At; line.Offset is its hull
+	from      Instant     // the first reading the line says something about
+	last      Bound       // what Bound returned last
+	voters    int         // that line was made of, or would have been
+	confirmed Instant     // the reading at which the line was last drawn
+	lost      bool        // trust is; then the last taint tells since when
 	taints    []Taint
 
 	refused                                [Reasons]uint64
@@ -148,7 +148,7 @@ func (e *Estimator) add(s Sample) Reason {
 		return OtherTimeline
 	case e.slew.slewing, s.From <= e.void, s.Wall && s.From <= e.stepped:
 		return Void
-	case shift(s.Offset.Earliest, s.At) < e.leap.past:
+	case shift(s.Offset.Earliest, s.At) < e.leap.over:
 		return NearLeap
 	}
 	v := e.server(s)
@@ -159,7 +159,7 @@ func (e *Estimator) add(s Sample) Reason {
 		return Outdated
 	}
 	v.add(s, e.config.Drift)
-	e.contest(v)
+	e.noteConflicts(v)
 	return Taken
 }
 

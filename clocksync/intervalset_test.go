@@ -24,19 +24,19 @@ func TestCoveredIsWhatSomeSetOfRightServersAllows(t *testing.T) {
 		for i := range all { // Even ends, so that odd points lie between.
 			all[i] = Interval{2 * all[i].Earliest, 2 * all[i].Latest}
 		}
-		feuds := make([]set, n)
-		for range rapid.IntRange(0, 6).Draw(t, "feuds") {
+		conflicts := make([]serverSet, n)
+		for range rapid.IntRange(0, 6).Draw(t, "conflicts") {
 			a, b := rapid.IntRange(0, n-1).Draw(t, "a"), rapid.IntRange(0, n-1).Draw(t, "b")
 			if a != b {
-				feuds[a] |= 1 << b
-				feuds[b] |= 1 << a
+				conflicts[a] |= 1 << b
+				conflicts[b] |= 1 << a
 			}
 		}
 		need := rapid.IntRange(1, n).Draw(t, "need")
-		got := covered(all, feuds, need)
+		got := covered(all, conflicts, need)
 		for p := Instant(-1); p < 100; p++ {
-			if want := someSetAllows(all, feuds, need, p); got.overlaps(Exactly(p)) != want {
-				t.Fatalf("point %v: allowed %v, but %d of %v with feuds %b gives %v", p, want, need, all, feuds, got)
+			if want := someSetAllows(all, conflicts, need, p); got.overlaps(Exactly(p)) != want {
+				t.Fatalf("point %v: allowed %v, but %d of %v with conflicts %b gives %v", p, want, need, all, conflicts, got)
 			}
 		}
 		for i := range got {
@@ -47,11 +47,11 @@ func TestCoveredIsWhatSomeSetOfRightServersAllows(t *testing.T) {
 	})
 }
 
-func someSetAllows(all []Interval, feuds []set, need int, p Instant) bool {
-	for right := range set(1) << len(all) {
+func someSetAllows(all []Interval, conflicts []serverSet, need int, p Instant) bool {
+	for right := range serverSet(1) << len(all) {
 		ok := right.size() >= need
 		for i := range all {
-			ok = ok && (!right.has(i) || all[i].Contains(p) && feuds[i]&right == 0)
+			ok = ok && (!right.has(i) || all[i].Contains(p) && conflicts[i]&right == 0)
 		}
 		if ok {
 			return true
@@ -63,19 +63,19 @@ func someSetAllows(all []Interval, feuds []set, need int, p Instant) bool {
 func TestFeudsOfManyServersEndInTime(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := drawIntervals(t, MaxServers)
-		feuds := make([]set, MaxServers)
-		for range rapid.IntRange(0, 2000).Draw(t, "feuds") {
+		conflicts := make([]serverSet, MaxServers)
+		for range rapid.IntRange(0, 2000).Draw(t, "conflicts") {
 			a, b := rapid.IntRange(0, MaxServers-1).Draw(t, "a"), rapid.IntRange(0, MaxServers-1).Draw(t, "b")
 			if a != b {
-				feuds[a] |= 1 << b
-				feuds[b] |= 1 << a
+				conflicts[a] |= 1 << b
+				conflicts[b] |= 1 << a
 			}
 		}
 		need := rapid.IntRange(1, MaxServers).Draw(t, "need")
 		without := covered(all, nil, need)
-		for _, part := range covered(all, feuds, need) {
+		for _, part := range covered(all, conflicts, need) {
 			if !without.overlaps(part) {
-				t.Fatalf("feuds made %v possible", part)
+				t.Fatalf("conflicts made %v possible", part)
 			}
 		}
 	})

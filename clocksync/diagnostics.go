@@ -2,16 +2,16 @@ package clocksync
 
 import "time"
 
-// Report is what an [Estimator] knows, for people and for instruments. All
+// Diagnostics is what an [Estimator] knows, for people and for instruments. All
 // offsets are reference time minus reading, at Now.
-type Report struct {
+type Diagnostics struct {
 	Now     Instant
 	Bound   Bound    // what Estimator.Bound last returned
 	Offset  Interval // of Bound, at Now
 	Faults  int      // how many servers may be wrong
 	Counted int      // how many servers were counted
 	Needed  int      // in how many of these a point must lie to be believed
-	Servers []ServerReport
+	Servers []ServerDiagnostics
 	Taints  []Taint // the last ones, oldest first
 	// Refused counts the samples refused, by reason.
 	Refused [Reasons]uint64
@@ -22,7 +22,7 @@ type Report struct {
 
 // Age is the time since the newest sample of any server, by the reading Now. It
 // is false if there is none.
-func (r Report) Age() (time.Duration, bool) {
+func (r Diagnostics) Age() (time.Duration, bool) {
 	newest := MinInstant
 	for _, s := range r.Servers {
 		newest = max(newest, s.Newest.At)
@@ -62,8 +62,8 @@ func (s Standing) String() string {
 	return label(uint8(s), "silent", "agreeing", "outvoted", "waiting")
 }
 
-// ServerReport is what is known of one server.
-type ServerReport struct {
+// ServerDiagnostics is what is known of one server.
+type ServerDiagnostics struct {
 	Source, Server string
 	Standing       Standing
 	Offset         Interval // what all its samples allow together; Unbounded if Silent

@@ -48,7 +48,7 @@ func TestReasons(t *testing.T) {
 	if got := e.Add(word("c", 11*second, -5, 5)); got != clocksync.TooMany {
 		t.Errorf("one server more than fit is %v", got)
 	}
-	if got := e.Report(11 * second).Refused; got[clocksync.Malformed] != 10 || got[clocksync.TooMany] != 1 || got[clocksync.Taken] != clocksync.MaxServers {
+	if got := e.Diagnostics(11 * second).Refused; got[clocksync.Malformed] != 10 || got[clocksync.TooMany] != 1 || got[clocksync.Taken] != clocksync.MaxServers {
 		t.Errorf("counted %v", got)
 	}
 }
@@ -76,7 +76,7 @@ func TestRoomForNewServers(t *testing.T) {
 		s.Lasts = time.Minute
 		add(t, e, s)
 	}
-	if n := len(e.Report(9999 * second).Servers); n > clocksync.MaxServers {
+	if n := len(e.Diagnostics(9999 * second).Servers); n > clocksync.MaxServers {
 		t.Errorf("%d servers are kept", n)
 	}
 }
@@ -92,7 +92,7 @@ func TestReport(t *testing.T) {
 	if q := b.Quality; q.Source != "fixed+ntp" || !q.Assumed || q.Unverified || q.Timeline != clocksync.UTC {
 		t.Errorf("%+v", q)
 	}
-	r := e.Report(20 * second)
+	r := e.Diagnostics(20 * second)
 	var lines []string
 	for _, s := range r.Servers {
 		lines = append(lines, fmt.Sprintf("%s/%s %v kept %d best %v", s.Source, s.Server, s.Standing, s.Kept, time.Duration(s.Best.At)))
@@ -112,7 +112,7 @@ func TestReport(t *testing.T) {
 	if r.Offset != b.OffsetAt(20*second) {
 		t.Errorf("%v is not the bound %v", r.Offset, b)
 	}
-	if _, ok := estimator(t, clocksync.Config{}).Report(0).Age(); ok {
+	if _, ok := estimator(t, clocksync.Config{}).Diagnostics(0).Age(); ok {
 		t.Error("there is an age without samples")
 	}
 }

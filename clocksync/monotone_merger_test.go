@@ -12,7 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-func TestWeave(t *testing.T) {
+func TestMonotoneMerger(t *testing.T) {
 	const (
 		lo  = clocksync.MinInstant
 		inf = clocksync.MaxInstant
@@ -29,7 +29,7 @@ func TestWeave(t *testing.T) {
 		"nothing known at first":      {[]stamp{{10, lo, inf}, {20, 15, 25}, {30, lo, inf}}, []stamp{{10, lo, inf}, {20, 15, 25}, {30, 15, inf}}},
 		"a wrong stamp stays whole":   {[]stamp{{10, 50, 60}, {20, 55, inf}, {30, 1, 2}}, []stamp{{10, 50, 60}, {20, 55, inf}, {30, 55, 60}}},
 	} {
-		w := clocksync.NewWeave(8)
+		w := clocksync.NewMonotoneMerger(8)
 		for i, s := range c.in {
 			got, ok := w.Next(clocksync.Stamp{Domain: "d", Mono: s.mono, Within: clocksync.Interval{Earliest: s.earliest, Latest: s.latest}})
 			if g := (stamp{got.Mono, got.Within.Earliest, got.Within.Latest}); !ok || g != c.want[i] {
@@ -39,8 +39,8 @@ func TestWeave(t *testing.T) {
 	}
 }
 
-func TestWeaveRefuses(t *testing.T) {
-	w := clocksync.NewWeave(2)
+func TestMonotoneMergerRefuses(t *testing.T) {
+	w := clocksync.NewMonotoneMerger(2)
 	at := func(m clocksync.Instant) clocksync.Stamp {
 		return clocksync.Stamp{Domain: "d", Mono: m, Within: clocksync.Around(m, 5)}
 	}
@@ -70,12 +70,12 @@ func TestWeaveRefuses(t *testing.T) {
 	}
 }
 
-// TestWeaveKeepsStampsValidAndMonotone lets processes with bounds of their own
+// TestMonotoneMergerKeepsStampsValidAndMonotone lets processes with bounds of their own
 // send stamps of one clock in any order, some without a bound.
-func TestWeaveKeepsStampsValidAndMonotone(t *testing.T) {
+func TestMonotoneMergerKeepsStampsValidAndMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := rapid.IntRange(1, 12).Draw(t, "limit")
-		w := clocksync.NewWeave(limit)
+		w := clocksync.NewMonotoneMerger(limit)
 		var all []clocksync.Stamp
 		refused := 0
 		for range rapid.IntRange(1, 60).Draw(t, "n") {
@@ -120,10 +120,10 @@ func TestWeaveKeepsStampsValidAndMonotone(t *testing.T) {
 	})
 }
 
-// TestWeaveNeverCrossesEnds: not even where the stamps are wrong.
-func TestWeaveNeverCrossesEnds(t *testing.T) {
+// TestMonotoneMergerNeverCrossesEnds: not even where the stamps are wrong.
+func TestMonotoneMergerNeverCrossesEnds(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := clocksync.NewWeave(rapid.IntRange(1, 12).Draw(t, "limit"))
+		w := clocksync.NewMonotoneMerger(rapid.IntRange(1, 12).Draw(t, "limit"))
 		for range 40 {
 			s := clocksync.Stamp{Domain: "d", Mono: clocksync.Instant(rapid.IntRange(0, 20).Draw(t, "at"))}
 			s.Within.Earliest = clocksync.Instant(rapid.IntRange(-9, 9).Draw(t, "earliest"))
@@ -138,11 +138,11 @@ func TestWeaveNeverCrossesEnds(t *testing.T) {
 	})
 }
 
-// TestWeaveDoesAsMonotone where one process sends in order.
-func TestWeaveDoesAsMonotone(t *testing.T) {
+// TestMonotoneMergerDoesAsMonotone where one process sends in order.
+func TestMonotoneMergerDoesAsMonotone(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var m clocksync.Monotone
-		w := clocksync.NewWeave(4)
+		w := clocksync.NewMonotoneMerger(4)
 		at := clocksync.Instant(0)
 		for range 30 {
 			at += clocksync.Instant(rapid.IntRange(1, 5).Draw(t, "step")) // Monotone also orders equal readings.
@@ -155,11 +155,11 @@ func TestWeaveDoesAsMonotone(t *testing.T) {
 	})
 }
 
-func BenchmarkWeave(b *testing.B) {
+func BenchmarkMonotoneMerger(b *testing.B) {
 	for _, late := range []int{0, 100} {
 		b.Run(fmt.Sprintf("late=%d/limit=4096", late), func(b *testing.B) {
 			r := rand.New(rand.NewPCG(1, 2))
-			w := clocksync.NewWeave(4096)
+			w := clocksync.NewMonotoneMerger(4096)
 			offsets := make([]clocksync.Instant, 1024)
 			for i := range offsets {
 				offsets[i] = clocksync.Instant(r.IntN(late*10 + 1))
@@ -175,12 +175,12 @@ func BenchmarkWeave(b *testing.B) {
 	}
 }
 
-func ExampleWeave() {
+func ExampleMonotoneMerger() {
 	// Two processes of one host know the time unequally well.
 	good := clocksync.Stamp{Domain: "host", Mono: 100, Within: clocksync.Around(5100, 10)}
 	bad := clocksync.Stamp{Domain: "host", Mono: 105, Within: clocksync.Around(5070, 80)}
 	late := clocksync.Stamp{Domain: "host", Mono: 90, Within: clocksync.Around(5090, 300)}
-	w := clocksync.NewWeave(1024)
+	w := clocksync.NewMonotoneMerger(1024)
 	for s := range slices.Values([]clocksync.Stamp{good, bad, late}) {
 		s, _ = w.Next(s)
 		fmt.Println(s)
