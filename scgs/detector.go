@@ -130,7 +130,7 @@ type member struct {
 	queue  queue
 	domain int32 // of the head, in Detector.domains
 	leaf   int32 // of the head, in that domain's tree
-	track
+	stampOrder
 	group *group // or nil: a plain member
 	alive bool   // is a member of this epoch
 	dirty bool   // has another head than in the last tuple delivered
@@ -164,7 +164,7 @@ func NewDetector(o Options) *Detector {
 // the first event Next delivers, still with the old epoch's id. It costs
 // O(members).
 func (d *Detector) Epoch(id uint64, remove []Member, add []Spec) []Member {
-	d.cut()
+	d.closeTuple()
 	for _, m := range remove {
 		if d.find(m) != nil {
 			d.drop(m)
@@ -180,8 +180,8 @@ func (d *Detector) Epoch(id uint64, remove []Member, add []Spec) []Member {
 	return added
 }
 
-// cut ends the open tuple, whose Closed Next will deliver.
-func (d *Detector) cut() {
+// closeTuple ends the open tuple, whose Closed Next will deliver.
+func (d *Detector) closeTuple() {
 	d.settle()
 	if d.open {
 		d.fill(&d.closing, Closed)
@@ -197,7 +197,7 @@ func (d *Detector) join(s Spec) Member {
 		d.members = append(d.members, member{})
 		d.places = append(d.places, place{})
 	}
-	d.members[m] = member{alive: true, track: newTrack(s.Domain)}
+	d.members[m] = member{alive: true, stampOrder: newStampOrder(s.Domain)}
 	d.places[m] = place{home: s.Domain}
 	if s.Group {
 		d.members[m].group = &group{from: clocksync.MinInstant}
@@ -238,7 +238,7 @@ func (d *Detector) Released(dst []Ref) []Ref {
 	return dst
 }
 
-// layout files the members by domain and sums up their heads anew.
+// layout files the members by domain and rebuilds the summaries of their heads.
 func (d *Detector) layout() {
 	d.domains = d.domains[:0]
 	d.dying = d.dying[:0]

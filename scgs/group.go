@@ -151,7 +151,7 @@ func (r *inward) take(in *Row) bool {
 // regroup begins a run of the group's summaries. What is queued from the one
 // before is discarded: nothing says any longer how far it holds.
 func (d *Detector) regroup(m Member, mb *member, s *Summary) {
-	d.cut()
+	d.closeTuple()
 	g, q := mb.group, &mb.queue
 	for i := range q.n {
 		d.release(q.at(i).ref)

@@ -11,7 +11,7 @@ import (
 )
 
 // The limits of a schema and of the values in a report. What exceeds them is
-// refused, never cut.
+// refused, never truncated.
 const (
 	MaxFields    = 64  // fields of a schema, words of an enum
 	MaxNameBytes = 64  // bytes of a field's name or an enum's word

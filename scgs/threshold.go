@@ -44,9 +44,9 @@ type Threshold struct {
 	members    []holder
 	free       []Member // removed, to be given out again, last first
 
-	clocks []*clockRuns // in order of first appearance
-	byName map[clocksync.Domain]*clockRuns
-	past   least // of each member: no later start of it is before that, nor a new overlap
+	clocks     []*clockRuns // in order of first appearance
+	byName     map[clocksync.Domain]*clockRuns
+	progressed least // of each member: no later start of it is before that, nor a new overlap
 
 	count   int     // runs kept
 	open    []*run  // those that have not ended, in no order
@@ -76,7 +76,7 @@ type Threshold struct {
 
 // holder is a member of a Threshold.
 type holder struct {
-	track
+	stampOrder
 	clockRuns *clockRuns // of its newest clock
 	open      *run
 	closed    []*run // those that are kept, oldest first
@@ -150,7 +150,7 @@ func (t *Threshold) Epoch(id uint64, remove []Member, add []Spec) []Member {
 		} else {
 			t.members = append(t.members, holder{})
 		}
-		t.members[m] = holder{track: newTrack(s.Domain), alive: true}
+		t.members[m] = holder{stampOrder: newStampOrder(s.Domain), alive: true}
 		added = append(added, m)
 	}
 	t.epoch, t.index = id, 0

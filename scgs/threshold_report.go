@@ -25,7 +25,7 @@ func (a *alarm) gone() bool {
 func (t *Threshold) add(set []*run) {
 	s := &t.search
 	if len(t.sets) >= t.maxPending || len(t.sets) > s.old && len(t.runs)+len(set) > 64*t.maxPending {
-		s.cut, s.full = true, true
+		s.truncated, s.full = true, true
 		return
 	}
 	from := len(t.runs)
@@ -51,7 +51,7 @@ func (t *Threshold) add(set []*run) {
 
 // deliver numbers the sets that this input has completed, in their order.
 func (t *Threshold) deliver() {
-	if t.search.cut {
+	if t.search.truncated {
 		t.stats.Truncated++
 	}
 	sets := t.sets[t.search.old:]

@@ -4,7 +4,7 @@ import "github.com/gopegasus/pegasus/clocksync"
 
 // report takes the stamp that ends the member's state and begins s, which may be
 // an UNKNOWN.
-func (w *windows) report(m Member, seq uint64, at clocksync.Stamp, s spell) Reason {
+func (w *possibleStates) report(m Member, seq uint64, at clocksync.Stamp, s candidate) Reason {
 	win := w.find(m)
 	if win == nil {
 		return w.refuse(NoMember)
@@ -20,13 +20,13 @@ func (w *windows) report(m Member, seq uint64, at clocksync.Stamp, s spell) Reas
 	if !s.unknown {
 		w.stats.States++
 	}
-	win.settle(p.hi, win.spells.n)
+	win.settle(p.hi, win.candidates.n)
 	w.forget(win, p)
 	win.seq, win.lost = seq, false
 	win.heard(p)
 	s.mono, s.from, s.to = p.m, p.lo, clocksync.MaxInstant
-	win.spells.push(s)
-	if int(win.spells.n)-2 > w.maxPending {
+	win.candidates.push(s)
+	if int(win.candidates.n)-2 > w.maxPending {
 		w.collapse(win)
 	}
 	w.refresh(m)
@@ -36,7 +36,7 @@ func (w *windows) report(m Member, seq uint64, at clocksync.Stamp, s spell) Reas
 // End reports that the member's last state ended at the stamp and no other one
 // began: from then on the member is UNKNOWN. It takes a sequence number of its
 // own, so that its loss shows.
-func (w *windows) End(m Member, seq uint64, at clocksync.Stamp) Reason {
+func (w *possibleStates) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 	return w.report(m, seq, at, w.nothing)
 }
 
@@ -44,7 +44,7 @@ func (w *windows) End(m Member, seq uint64, at clocksync.Stamp) Reason {
 // held, and nothing had been reported after it. It is what lets events be
 // delivered while nothing changes. A promise and a later seq than known are taken
 // as in [Detector.Evidence]; evidence of a member given up is Stale.
-func (w *windows) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
+func (w *possibleStates) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	win := w.find(m)
 	if win == nil {
 		return w.refuse(NoMember)
@@ -64,7 +64,7 @@ func (w *windows) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	if p.m == win.last.m { // the same reading again shows nothing later
 		p.lo = win.last.lo
 	}
-	win.settle(p.hi, win.spells.n-1)
+	win.settle(p.hi, win.candidates.n-1)
 	win.heard(p)
 	w.stats.Evidence++
 	w.refresh(m)
@@ -72,10 +72,10 @@ func (w *windows) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 }
 
 // Lost gives a silent member up: it may be in its last state or, from its newest
-// evidence on, in any other, and nobody waits for it until its next report. What
+// evidence on, in any other, and is not waited for until its next report. What
 // that report says counts from the instant Until of then. A state that was
 // promised for ever is not lost.
-func (w *windows) Lost(m Member) Reason {
+func (w *possibleStates) Lost(m Member) Reason {
 	win, why := w.lose(m)
 	if why == Accepted {
 		win.lost = true
@@ -85,18 +85,18 @@ func (w *windows) Lost(m Member) Reason {
 }
 
 // Restart reports that the member is a new incarnation, on a clock that may be
-// another one: its sequence numbers count anew, and from the newest evidence to
+// another one: its sequence numbers restart at 1, and from the newest evidence to
 // its next report it is UNKNOWN. The caller keeps reports of the old incarnation
 // away. A member whose state was promised for ever cannot restart; remove it. The
 // third argument is that of [Detector.Restart]; it is of no use here, where the
 // value is UNKNOWN from the newest evidence on.
-func (w *windows) Restart(m Member, domain clocksync.Domain, _ clocksync.Instant) Reason {
+func (w *possibleStates) Restart(m Member, domain clocksync.Domain, _ clocksync.Instant) Reason {
 	win, why := w.lose(m)
 	if why != Accepted {
 		return why
 	}
 	if domain != win.clock { // nothing is known of the new clock
-		win.spells.back().mono = clocksync.MinInstant
+		win.candidates.back().mono = clocksync.MinInstant
 	}
 	win.restart(domain)
 	w.refresh(m)
@@ -104,7 +104,7 @@ func (w *windows) Restart(m Member, domain clocksync.Domain, _ clocksync.Instant
 }
 
 // lose begins an UNKNOWN of a member that has promised nothing.
-func (w *windows) lose(m Member) (*window, Reason) {
+func (w *possibleStates) lose(m Member) (*window, Reason) {
 	win := w.find(m)
 	switch {
 	case win == nil:
@@ -119,19 +119,19 @@ func (w *windows) lose(m Member) (*window, Reason) {
 // Finish says that nothing more will be reported: what is open stays so, and
 // Next delivers all that is left. Later reports are refused as NoMember. It costs
 // O(members).
-func (w *windows) Finish() {
+func (w *possibleStates) Finish() {
 	w.finished = true
 	w.review()
 }
 
 // Until is the instant of reference time up to which the last event holds, as
 // known now: no later event begins before it.
-func (w *windows) Until() clocksync.Instant { return w.until }
+func (w *possibleStates) Until() clocksync.Instant { return w.until }
 
 // Needs appends to dst, in order of members, whose evidence is missing for the
 // next event, after Next has returned false. It appends nothing if nothing is
 // pending.
-func (w *windows) Needs(dst []Need) []Need {
+func (w *possibleStates) Needs(dst []Need) []Need {
 	if len(w.tree) == 0 {
 		return dst
 	}
@@ -142,7 +142,7 @@ func (w *windows) Needs(dst []Need) []Need {
 }
 
 // behind appends the members under node k that are not final at the instant.
-func (w *windows) behind(dst []Need, k int, at clocksync.Instant) []Need {
+func (w *possibleStates) behind(dst []Need, k int, at clocksync.Instant) []Need {
 	n := len(w.tree) / 2
 	switch {
 	case w.tree[k].final > at:
@@ -161,66 +161,66 @@ func (w *windows) behind(dst []Need, k int, at clocksync.Instant) []Need {
 
 // Released appends to dst the handles of the local states that can no longer be
 // part of a later event. The owner may use them for other values.
-func (w *windows) Released(dst []Ref) []Ref {
+func (w *possibleStates) Released(dst []Ref) []Ref {
 	dst = append(dst, w.released...)
 	w.released = w.released[:0]
 	return dst
 }
 
 // Stats returns the counts so far. Global and Partial stay 0.
-func (w *windows) Stats() Stats { return w.stats }
+func (w *possibleStates) Stats() Stats { return w.stats }
 
-func (w *windows) refuse(why Reason) Reason {
+func (w *possibleStates) refuse(why Reason) Reason {
 	w.stats.refused[why]++
 	return why
 }
 
 // open begins an UNKNOWN at the newest evidence. The state before it may last as
 // long, until the next report: both may be current.
-func (win *window) open(nothing spell) {
-	if win.spells.n > 0 && win.spells.back().unknown {
+func (win *window) open(nothing candidate) {
+	if win.candidates.n > 0 && win.candidates.back().unknown {
 		return
 	}
 	nothing.mono, nothing.from, nothing.to = win.last.m, win.last.lo, clocksync.MaxInstant
-	win.spells.push(nothing)
+	win.candidates.push(nothing)
 }
 
-// settle bounds the ends of those of the first n spells that nothing bounded
+// settle bounds the ends of those of the first n candidates that nothing bounded
 // before: they came before an event that had happened by hi.
 func (win *window) settle(hi clocksync.Instant, n int32) {
 	if hi == clocksync.MaxInstant {
 		return
 	}
-	for i := n - 1; i >= 0 && win.spells.at(i).to == clocksync.MaxInstant; i-- {
-		win.spells.at(i).to = hi
+	for i := n - 1; i >= 0 && win.candidates.at(i).to == clocksync.MaxInstant; i-- {
+		win.candidates.at(i).to = hi
 	}
 }
 
-// forget removes the newest spells if they ended at p by the same reading at
+// forget removes the newest candidates if they ended at p by the same reading at
 // which they started: they were never held. One that by its stamps ended before
 // the start at p stays: there the clock is too coarse.
-func (w *windows) forget(win *window, p point) {
-	for n := win.spells.n; n > win.in && n > 1; n = win.spells.n {
-		if win.spells.back().mono != p.m || win.spells.at(n-2).to < p.lo {
+func (w *possibleStates) forget(win *window, p point) {
+	for n := win.candidates.n; n > win.in && n > 1; n = win.candidates.n {
+		if win.candidates.back().mono != p.m || win.candidates.at(n-2).to < p.lo {
 			return
 		}
-		w.release(win.spells.back().ref)
-		win.spells.n--
+		w.release(win.candidates.back().ref)
+		win.candidates.n--
 	}
 }
 
-// collapse makes one spell of many, which may have the value of any: of the older
-// half of those that wait, or of the window if that is longer.
-func (w *windows) collapse(win *window) {
-	waiting := win.spells.n - 1 - win.in
+// collapse makes one candidate of many, which may have the value of any of them: of
+// the older half of those that wait, or of the window if that is longer.
+func (w *possibleStates) collapse(win *window) {
+	waiting := win.candidates.n - 1 - win.in
 	first, end := win.in, win.in+max(2, waiting/2)
 	if waiting < win.in {
-		first, end = 0, min(win.in, win.spells.n-1)
+		first, end = 0, min(win.in, win.candidates.n-1)
 		win.in = 0
 	}
-	u := *win.spells.at(first)
+	u := *win.candidates.at(first)
 	for i := first; i < end; i++ {
-		s := win.spells.at(i)
+		s := win.candidates.at(i)
 		u.low, u.high, u.to = min(u.low, s.low), max(u.high, s.high), s.to
 		w.release(s.ref)
 		if !s.unknown {
@@ -228,9 +228,9 @@ func (w *windows) collapse(win *window) {
 		}
 	}
 	u.ref, u.unknown = 0, true
-	*win.spells.at(first) = u
-	for i := end; i < win.spells.n; i++ {
-		*win.spells.at(first + 1 + i - end) = *win.spells.at(i)
+	*win.candidates.at(first) = u
+	for i := end; i < win.candidates.n; i++ {
+		*win.candidates.at(first + 1 + i - end) = *win.candidates.at(i)
 	}
-	win.spells.n -= end - first - 1
+	win.candidates.n -= end - first - 1
 }

@@ -2,20 +2,20 @@ package scgs
 
 import "github.com/gopegasus/pegasus/clocksync"
 
-// track is what a member's reports are checked against: the newest of them.
-type track struct {
+// stampOrder is what a member's reports are checked against: the newest of them.
+type stampOrder struct {
 	seq   uint64 // the newest sequence number, 0 before the first
 	last  point  // the newest reading and ends; hi is the newest finite one
 	clock clocksync.Domain
 	floor clocksync.Interval // the ends that earlier incarnations have reached
 }
 
-func newTrack(clock clocksync.Domain) track {
-	return track{clock: clock, last: unheard, floor: never}
+func newStampOrder(clock clocksync.Domain) stampOrder {
+	return stampOrder{clock: clock, last: unheard, floor: never}
 }
 
 // admit checks the stamp of a report that starts or ends a state.
-func (t *track) admit(seq uint64, at clocksync.Stamp) (point, Reason) {
+func (t *stampOrder) admit(seq uint64, at clocksync.Stamp) (point, Reason) {
 	switch {
 	case !event(at) || seq == 0:
 		return point{}, Malformed
@@ -35,7 +35,7 @@ func (t *track) admit(seq uint64, at clocksync.Stamp) (point, Reason) {
 
 // affirm checks the stamp of evidence, and makes it no smaller than what the
 // member has shown or promised.
-func (t *track) affirm(seq uint64, at clocksync.Stamp) (point, Reason) {
+func (t *stampOrder) affirm(seq uint64, at clocksync.Stamp) (point, Reason) {
 	switch {
 	case !at.Within.Valid() || seq == 0:
 		return point{}, Malformed
@@ -56,10 +56,10 @@ func (t *track) affirm(seq uint64, at clocksync.Stamp) (point, Reason) {
 
 // jumps reports whether a report of that number follows a loss. Nothing is known
 // before the first report, so nothing is lost there.
-func (t *track) jumps(seq uint64) bool { return t.seq != 0 && seq != t.seq+1 }
+func (t *stampOrder) jumps(seq uint64) bool { return t.seq != 0 && seq != t.seq+1 }
 
 // heard notes the member's newest stamp.
-func (t *track) heard(p point) {
+func (t *stampOrder) heard(p point) {
 	if p.hi == clocksync.MaxInstant {
 		p.hi = t.last.hi
 	}
@@ -67,13 +67,13 @@ func (t *track) heard(p point) {
 }
 
 // promised reports whether the member's newest state holds for ever.
-func (t *track) promised() bool {
+func (t *stampOrder) promised() bool {
 	return t.last.m == clocksync.MaxInstant || t.last.lo == clocksync.MaxInstant
 }
 
-// restart begins a new incarnation: numbers count anew, and reference time goes
+// restart begins a new incarnation: numbers restart at 1, and reference time goes
 // on from what the earlier ones have shown.
-func (t *track) restart(clock clocksync.Domain) {
+func (t *stampOrder) restart(clock clocksync.Domain) {
 	t.seq = 0
 	t.floor = clocksync.Interval{Earliest: t.last.lo, Latest: t.last.hi}
 	if clock != t.clock {
