@@ -104,7 +104,7 @@ func (o Outcome) String() string {
 // Action is something to be done or told.
 type Action struct {
 	Kind      ActKind
-	Construct int     // its number in the plan
+	Construct int     // its number, see [Compiled.Info]
 	Replicas  []int32 // which replica of each replicated Par around it, from the outside in
 	Block     ID
 	Node      string

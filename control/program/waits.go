@@ -38,7 +38,7 @@ func (r *Run) Waits(limit int) (list []Wait, more int) {
 
 // waitsFor says what a block or a switch that waits does so for.
 func (r *Run) waitsFor(f int32) string {
-	n := &r.plan.nodes[r.frames[f].node]
+	n := &r.compiled.nodes[r.frames[f].node]
 	if r.frames[f].state == queued {
 		return r.lacks(&r.procs[n.proc])
 	}
@@ -64,7 +64,7 @@ func (r *Run) oldestWaiting(f int32) int32 {
 func (r *Run) undecided(n *node) string {
 	for _, q := range n.conds {
 		if r.truth(q) == predicates.Unknown {
-			return r.plan.names[q] + ", which is unknown"
+			return r.compiled.names[q] + ", which is unknown"
 		}
 	}
 	return "a new verdict on a predicate inside the loop, since the last time round took no time"

@@ -39,7 +39,7 @@ type Plan struct {
 	below   []byte                    // the section of the level below, for our members
 	groups  []targetGroup             // other groups that signals go to
 	source  *Source
-	program *program.Plan // that it runs on its members, nil if there is none
+	program *program.Compiled // that it runs on its members, nil if there is none
 	balance *Balancing    // that moves loads between them, nil if there is none
 }
 

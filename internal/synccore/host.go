@@ -58,7 +58,7 @@ func (p *parser) host() string {
 
 // runs makes the synchronizer of the plan run a program. Its members learn of the
 // threads of blocks by the level below.
-func (p *Plan) runs(prog *program.Plan, levels map[string]Section) {
+func (p *Plan) runs(prog *program.Compiled, levels map[string]Section) {
 	p.program = prog
 	p.below = threadsOf(prog.Program(), levels)
 	for _, name := range prog.Predicates() {
@@ -132,7 +132,7 @@ func FromBlocks(raw []byte) (map[string]*Plan, error) {
 
 // Program is the program that the synchronizer runs on its members, nil if there
 // is none.
-func (p *Plan) Program() *program.Plan { return p.program }
+func (p *Plan) Program() *program.Compiled { return p.program }
 
 // Runnable finds the level that runs the program. The error says why none does.
 func (f *ProgramFile) Runnable() (*Plan, error) {

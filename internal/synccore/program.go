@@ -19,7 +19,7 @@ import (
 type ProgramFile struct {
 	Levels  Plans
 	Program *program.Program
-	Plan    *program.Plan
+	Plan    *program.Compiled
 }
 
 // ParseProgram reads a program file and compiles it and every level beside it.
