@@ -77,7 +77,7 @@ const maxMoves = 100_000
 // Fault is one value of a configuration that is refused.
 type Fault struct {
 	Key     string // as in the configuration file
-	Message string
+	Message string // what is wrong with its value
 }
 
 // Error tells key and reason.

@@ -8,7 +8,7 @@ type Total struct {
 	// Work is the weight of the loads that are on the node and of those under way
 	// to it, Loads their number, Waiting how many of them can move.
 	Work           float64
-	Loads, Waiting int
+	Loads, Waiting int // numbers of loads
 	// Least and Most are the weights of the lightest and the heaviest load that can
 	// move, if there is one.
 	Least, Most float64

@@ -5,14 +5,14 @@ import "time"
 // Diagnostics is what an [Estimator] knows, for people and for instruments. All
 // offsets are reference time minus reading, at Now.
 type Diagnostics struct {
-	Now     Instant
-	Bound   Bound    // what Estimator.Bound last returned
-	Offset  Interval // of Bound, at Now
-	Faults  int      // how many servers may be wrong
-	Counted int      // how many servers were counted
-	Needed  int      // in how many of these a point must lie to be believed
-	Servers []ServerDiagnostics
-	Taints  []Taint // the last ones, oldest first
+	Now     Instant             // the reading all of this is about
+	Bound   Bound               // what Estimator.Bound last returned
+	Offset  Interval            // of Bound, at Now
+	Faults  int                 // how many servers may be wrong
+	Counted int                 // how many servers were counted
+	Needed  int                 // in how many of these a point must lie to be believed
+	Servers []ServerDiagnostics // by source and name
+	Taints  []Taint             // the last ones, oldest first
 	// Refused counts the samples refused, by reason.
 	Refused [Reasons]uint64
 	// Contradictions counts how often trust was lost; Steps, Suspends and Slews
@@ -64,8 +64,8 @@ func (s Standing) String() string {
 
 // ServerDiagnostics is what is known of one server.
 type ServerDiagnostics struct {
-	Source, Server string
-	Standing       Standing
+	Source, Server string   // the kind of source, as "ntp", and the server's name in it
+	Standing       Standing // in the vote
 	Offset         Interval // what all its samples allow together; Unbounded if Silent
 	Newest         Sample   // the last one taken
 	Best           Sample   // the narrowest one by now; zero if Silent

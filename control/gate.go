@@ -28,16 +28,16 @@ const (
 
 // Handler declares that a region reacts to activations of that name.
 type Handler struct {
-	Name string
-	At   Delivery
+	Name string   // of the signals it is for
+	At   Delivery // where it runs; AtCheck by default
 }
 
 // Outcome is a signal and what became of it.
 type Outcome struct {
-	Signal *Signal
-	Fate   Fate
-	Detail string // why it was refused
-	Again  bool   // a copy of a signal offered before; Fate is that of the first
+	Signal *Signal // as it was offered, not copied
+	Fate   Fate    // Waiting as long as it is not final
+	Detail string  // why it was refused
+	Again  bool    // a copy of a signal offered before; Fate is that of the first
 }
 
 // Gate holds the rules of one participant's regions (PEGASUS paper, section

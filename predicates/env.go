@@ -21,8 +21,8 @@ type Env struct {
 
 // ParentSignal declares the data of one signal from the parent.
 type ParentSignal struct {
-	Name   string
-	Fields scgs.Schema
+	Name   string      // of the signal
+	Fields scgs.Schema // its data; none is a list
 }
 
 // DefaultMaxMembers is the member limit of an Env that names none.

@@ -28,7 +28,9 @@ type Part struct {
 // Split says for which members, by their indexes in ascending order, the condition
 // of a function over a group holds. Members that are not in the group are in none
 // of the lists.
-type Split struct{ True, False, Unknown []int }
+type Split struct {
+	True, False, Unknown []int // the members for which the condition is that
+}
 
 // Explain takes a condition apart: into the operands of its && and ||, the
 // variables named by let, and the functions over groups and the variables that

@@ -25,7 +25,7 @@ type Expression struct {
 
 // Verdict is the judgement of a condition on one global state.
 type Verdict struct {
-	Truth  Truth
+	Truth  Truth  // Unknown if it depends on what is not known
 	Reason string // why it is unknown; empty if it is not
 }
 

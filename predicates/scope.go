@@ -35,7 +35,7 @@ type Scope struct {
 
 // Member is who a member is, apart from its state.
 type Member struct {
-	Name, Host string
+	Name, Host string // who it is, and where it runs
 }
 
 // NewScope makes a Scope without members, in which nothing is known.

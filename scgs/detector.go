@@ -54,7 +54,7 @@ func (m Modality) String() string {
 
 // Options say what a detector looks for, and its limits.
 type Options struct {
-	Modality Modality
+	Modality Modality // Inst by default
 	// MaxPending is the number of closed local states that may wait for each
 	// member behind the one the detector looks at. Beyond it the oldest of
 	// them become one UNKNOWN, or are let go of if they are runs. 0 means 1024.

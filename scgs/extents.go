@@ -9,7 +9,9 @@ import (
 
 // Range is the values from Low to High, both included. Where nothing bounds them
 // an end is infinite.
-type Range struct{ Low, High float64 }
+type Range struct {
+	Low, High float64 // Low is at most High
+}
 
 // Extremes bound what the members' values may be, taken together.
 type Extremes struct {
@@ -21,7 +23,7 @@ type Extremes struct {
 // that the stamps admit; but not always where a value was UNKNOWN, and where
 // members share a clock domain.
 type Extent struct {
-	Epoch uint64
+	Epoch uint64 // of the members it is about
 	Index uint64 // within its epoch, from 1
 	// From is the instant from which on it holds; MinInstant in the first, if
 	// nothing was delivered before.

@@ -20,8 +20,8 @@ const (
 
 // Field declares one field of a local state.
 type Field struct {
-	Name  string
-	Type  Type
+	Name  string   // unique in the schema, at most [MaxNameBytes]
+	Type  Type     // of its values
 	Words []string // the words of an Enum or a list of them, in declared order; else empty
 	// Default is what a state has that says nothing of the field; Invalid: such a
 	// state is refused.

@@ -48,10 +48,10 @@ const defaultMaxCombinations = 10_000
 // Finding is whether a predicate may have held, from an instant of reference
 // time to that of the next Finding.
 type Finding struct {
-	Epoch  uint64
+	Epoch  uint64            // of the members it is about
 	Index  uint64            // within its epoch, from 1
 	From   clocksync.Instant // MinInstant in the first, if nothing was delivered before
-	Answer Answer
+	Answer Answer            // whether the predicate may have held
 }
 
 // Search finds at which instants of reference time any predicate over the

@@ -45,7 +45,8 @@ type Row struct {
 // Ends are the least of some local states' ends, each of the three by itself:
 // MaxInstant where there are none. Latest counts only states that have ended.
 type Ends struct {
-	Mono, Earliest, Latest clocksync.Instant
+	Mono             clocksync.Instant // readings of the row's domain
+	Earliest, Latest clocksync.Instant // ends of the intervals of reference time
 }
 
 var endless = Ends{clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MaxInstant}

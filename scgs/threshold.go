@@ -86,7 +86,7 @@ type holder struct {
 
 // Set is a set of runs that certainly overlapped.
 type Set struct {
-	Epoch uint64
+	Epoch uint64 // in which it was found
 	// Index numbers the sets of an epoch from 1.
 	Index uint64
 	// Grows is true if the set contains another one that was reported before.

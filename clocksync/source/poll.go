@@ -107,12 +107,12 @@ func (c *MeasuredClock) askAll() {
 type Diagnostics struct {
 	clocksync.Diagnostics
 
-	Sources []SourceDiagnostics
+	Sources []SourceDiagnostics // in the order in which they were given
 }
 
 // SourceDiagnostics tells what became of asking a source.
 type SourceDiagnostics struct {
-	Name    string
+	Name    string            // as "ntp" or "chrony"
 	Servers int               // configured
 	Polls   uint64            // since the start
 	Samples uint64            // given to the estimator, which may refuse some

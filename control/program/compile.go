@@ -13,12 +13,14 @@ import (
 // Fault is one thing that is wrong in a program.
 type Fault struct {
 	Path    string // where, as in "body.seq[1].par.do"
-	Message string
+	Message string // what is wrong, one line
 	Hint    string // what to do
 }
 
 // Error is every fault of a program, in the order of its parts.
-type Error struct{ Faults []Fault }
+type Error struct {
+	Faults []Fault // at least one
+}
 
 // Error gives a line for each of the first 50 faults.
 func (e *Error) Error() string {
@@ -115,21 +117,21 @@ func (p *Compiled) Predicates() []string { return slices.Clone(p.names) }
 
 // Info describes a construct of a compiled program.
 type Info struct {
-	Kind  Kind
-	Name  string // its own, or that of its block; empty if it has none
-	Path  string // where it stands: "body.seq[1].par.do"
-	Type  Type   // of its result
-	Block *Block // of a Do
-	On    *Processor
-	Async []string
-	Reads []string // the predicates that decide it
-	Times int      // Par: replicas, 0 if it is not replicated
-	Retry int
+	Kind  Kind          // which construct it is
+	Name  string        // its own, or that of its block; empty if it has none
+	Path  string        // where it stands: "body.seq[1].par.do"
+	Type  Type          // of its result
+	Block *Block        // of a Do
+	On    *Processor    // of a Do: its processor; nil: any node
+	Async []string      // of a Do: the predicates it is under, in full
+	Reads []string      // the predicates that decide it
+	Times int           // Par: replicas, 0 if it is not replicated
+	Retry int           // of a Do: further attempts after the first
 	Limit time.Duration // its deadline, 0 for none
 	From  string        // where its input comes from
-	Input string
-	Kids  []int // what is inside it, in order; of a switch the else branch is the last
-	Else  int   // what runs in its place after it has failed, -1 for none
+	Input string        // JSON; empty if it is not written in the program
+	Kids  []int         // what is inside it, in order; of a switch the else branch is the last
+	Else  int           // what runs in its place after it has failed, -1 for none
 }
 
 // Under reports whether the blocks of a construct are under a predicate, which is

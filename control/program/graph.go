@@ -20,26 +20,26 @@ const (
 // Vertex is a vertex of a graph. X and Y are the middle of it, Flow is where the
 // flow goes through it from above to below.
 type Vertex struct {
-	Shape      Shape
+	Shape      Shape    // how it is drawn
 	Label      []string // lines
-	X, Y, W, H int
-	Flow       int
+	X, Y, W, H int      // the middle, and the width and height, in pixels
+	Flow       int      // the x at which the flow passes through
 }
 
 // Edge leads from one vertex to another, through points if it is a bend.
 type Edge struct {
-	From, To int
-	Label    string
-	Via      [][2]int
+	From, To int      // indexes in Graph.Vertices
+	Label    string   // empty for none
+	Via      [][2]int // the points of its bends, x and y; nil for a straight edge
 }
 
 // Graph is the flow of a program, laid out. Lengths are in pixels of a drawing
 // with letters of 12 pixels.
 type Graph struct {
-	Name     string
-	Vertices []Vertex
-	Edges    []Edge
-	W, H     int
+	Name     string   // of the program
+	Vertices []Vertex // in the order in which they were placed
+	Edges    []Edge   // between them
+	W, H     int      // width and height of the whole
 }
 
 // The measures of a layout.

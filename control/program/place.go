@@ -310,10 +310,10 @@ func (r *Run) left(in *Input) {
 
 // BlockStatus is what a block of a run is doing.
 type BlockStatus struct {
-	Construct int
-	Block     ID
+	Construct int    // its number, see [Compiled.Info]
+	Block     ID     // the attempt that runs or waits
 	Node      string // empty: it waits for one
-	Stopping  bool
+	Stopping  bool   // it was told to end and has not yet
 }
 
 // Blocks lists the blocks that have begun and not ended, in the order of their

@@ -12,9 +12,9 @@ import (
 // Wait is a construct that has begun and waits for something from outside: a block
 // for a node, a switch for a verdict.
 type Wait struct {
-	Construct int
-	Replicas  []int32
-	For       string // such as "s.p, which is unknown", for people
+	Construct int     // its number, see [Compiled.Info]
+	Replicas  []int32 // as in [Action]
+	For       string  // such as "s.p, which is unknown", for people
 }
 
 // Waits lists what waits, oldest first, limit at most, and how many more there are. It

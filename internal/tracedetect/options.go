@@ -11,7 +11,7 @@ import (
 
 // Participant is a member of the set.
 type Participant struct {
-	Name string
+	Name string // as lines have it
 	// Domain is the clock domain of its first line, empty if not known before.
 	// A known one saves O(members).
 	Domain clocksync.Domain
@@ -24,7 +24,7 @@ type Options struct {
 	// K is the number of atLeast(k, Where), or 0, and then Modality says what to
 	// look for.
 	K        int
-	Modality scgs.Modality
+	Modality scgs.Modality // Inst by default
 	// Where is the condition on a participant's state, read as state.x; for all
 	// but Inst.
 	Where string
@@ -51,19 +51,19 @@ type State struct {
 	Parts []Part // in order of members
 	// HasCore tells whether all of them certainly held together in Core.
 	HasCore bool
-	Core    clocksync.Interval
+	Core    clocksync.Interval // reference time; only if HasCore
 	// Envelope is where they can have held: its ends are infinite where they are
 	// not known, Latest also if no state has ended.
 	Envelope clocksync.Interval
-	Grows    bool
+	Grows    bool // of atLeast: the set contains one emitted before
 }
 
 // Part is a member's share in a State.
 type Part struct {
-	Member      int // in Options.Participants
-	Incarnation uint64
+	Member      int    // in Options.Participants
+	Incarnation uint64 // of the participant
 	First, Last uint64 // the same, but for runs
-	Open        bool
+	Open        bool   // its end is not known
 }
 
 // pending is beyond the number of states that can wait: what is found must not

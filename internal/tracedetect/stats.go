@@ -15,7 +15,7 @@ type Stats struct {
 	// Lines passed over.
 	Duplicates      uint64 // states and leaves whose number came before
 	OldAlive        uint64 // alive lines of states that have ended
-	OldIncarnations uint64
+	OldIncarnations uint64 // of an incarnation before the newest of its participant
 	NotMembers      uint64 // of participants that are not members
 	Gone            uint64 // of members that had left for ever
 
@@ -26,8 +26,8 @@ type Stats struct {
 	// The widths of the intervals of reference time that have both ends, and how
 	// many have not.
 	Bounded           uint64
-	Narrowest, Widest time.Duration
-	Unbounded         uint64
+	Narrowest, Widest time.Duration // 0 if Bounded is 0
+	Unbounded         uint64        // intervals without an end
 }
 
 // Stats returns the counts so far.

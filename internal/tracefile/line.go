@@ -36,16 +36,16 @@ func (t Type) String() string {
 // Line is one line of a trace. What it refers to lasts until the Scanner that
 // filled it reads the next line.
 type Line struct {
-	Participant []byte
-	Domain      []byte
-	Mono        clocksync.Instant
+	Participant []byte            // not empty
+	Domain      []byte            // not empty
+	Mono        clocksync.Instant // the reading, ns
 	// Within has MinInstant and MaxInstant where a bound is missing. Whether
 	// Earliest is after Latest is not checked.
 	Within      clocksync.Interval
-	Type        Type
-	Seq         uint64 // at least 1
-	Incarnation uint64 // at least 1
-	State       []Datum
+	Type        Type    // state, alive or leave
+	Seq         uint64  // at least 1
+	Incarnation uint64  // at least 1
+	State       []Datum // one Datum for each field of the Scanner, in its order
 }
 
 // Kind is what stands as the value of a field.
@@ -65,14 +65,14 @@ const (
 
 // Datum is the value of one of the fields that a Scanner was made for.
 type Datum struct {
-	Kind Kind
+	Kind Kind   // Missing where the line lacks the field
 	Text []byte // of a Text, without quotes and escapes; of a Number and an Array, as it stands
 }
 
 // Error tells why a line is refused.
 type Error struct {
-	Column int // from 1, in characters; 0 is the line as a whole
-	Reason string
+	Column int    // from 1, in characters; 0 is the line as a whole
+	Reason string // one line of text
 }
 
 // Error gives the column, if there is one, and the reason.

@@ -54,7 +54,7 @@ func isToken(s string) bool {
 //
 // Every name must be a token ([CheckToken]); the methods do not check it again.
 type Subjects struct {
-	Tenant, Group string
+	Tenant, Group string // tokens
 }
 
 // Check refuses a tenant or group that is no token.
