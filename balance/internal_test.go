@@ -18,7 +18,7 @@ func modelOf(c Config, powers []float64, weights ...[]float64) *model {
 			s.Loads = append(s.Loads, Load{Name: name + string(rune('1'+j)), Node: name, Weight: w})
 		}
 	}
-	b := &base{cfg: c, memory: map[string]past{}}
+	b := &base{cfg: c, memory: map[string]lastMove{}}
 	return b.model(0, s)
 }
 
@@ -49,7 +49,7 @@ func TestTrapX2(t *testing.T) {
 	}
 }
 
-// TestTrapX3 enumerates five towns: 325 steps, of which only the 120 complete
+// TestTrapX3 enumerates five cities: 325 steps, of which only the 120 complete
 // tours count.
 func TestTrapX3(t *testing.T) {
 	tours, steps := ToursBelow(5), 0
@@ -76,24 +76,24 @@ func TestTrapX3(t *testing.T) {
 	}
 }
 
-// TestTrapX4 has more towns than an int64 has room for.
+// TestTrapX4 has more cities than an int64 has room for.
 func TestTrapX4(t *testing.T) {
 	last := 0.0
 	for _, n := range []int{20, 21, 25, 170} {
 		tours := ToursBelow(n)
 		if left := tours.Left(); left <= last || left > math.MaxFloat64 {
-			t.Errorf("%d towns: %v, and fewer have %v", n, left, last)
+			t.Errorf("%d cities: %v, and fewer have %v", n, left, last)
 		} else {
 			last = left
 		}
 	}
 	for _, n := range []int{171, 100_000} {
 		if tours := ToursBelow(n); tours.Left() != math.MaxFloat64 {
-			t.Errorf("%d towns: %v", n, tours.Left())
+			t.Errorf("%d cities: %v", n, tours.Left())
 		}
 	}
 	if tours := ToursBelow(-1); tours.Left() != 0 {
-		t.Errorf("less than no towns: %v", tours.Left())
+		t.Errorf("less than no cities: %v", tours.Left())
 	}
 }
 
@@ -133,7 +133,7 @@ func TestEquations(t *testing.T) {
 		},
 		Traffic: []Traffic{{"r", "s", 2}, {"s", "r", 4}, {"s", "t", 6}, {"t", "u", 3}, {"u", "t", 1}, {"w", "t", 1}},
 	}
-	b := &base{cfg: c, memory: map[string]past{}}
+	b := &base{cfg: c, memory: map[string]lastMove{}}
 	m := b.model(0, s)
 	near := func(what string, got, want float64) {
 		t.Helper()

@@ -67,7 +67,7 @@ func (c *Config) level(totals []Total) bool {
 	return giver < 0 || math.IsInf(shortest, 1) || shortest > longest*(1-c.Margin)*(1+rounding)
 }
 
-// believable reports that a plan leaves nobody alone but those with a Note.
+// believable reports that a plan leaves only nodes with a Note alone.
 func (c *Config) believable(totals []Total) bool {
 	least, most := math.Inf(1), 0.0  // powers
 	light, heavy := math.Inf(1), 0.0 // loads

@@ -14,7 +14,7 @@ type Node struct {
 	// between nodes.
 	Power float64
 	// Share is the part of that power which is left to the application, from 0
-	// to 1: 1 where nobody else computes, 0 where the node is to be left. It is
+	// to 1: 1 where nothing else computes, 0 where the node is to be left. It is
 	// the mean over the cores. The paper sums the shares of the cores and the
 	// powers of the cores, which would count the cores twice.
 	Share float64

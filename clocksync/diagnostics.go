@@ -36,9 +36,9 @@ type Taint struct {
 	From     Instant  // the reading at which the bound was last confirmed
 	Noticed  Instant  // the reading at which the contradiction was noticed
 	To       Instant  // the reading from which enough servers agreed again; MaxInstant: not yet
-	Outliers []string // the servers that are not where the rest or the past is, as source/server
-	Past     bool     // it is with the past; otherwise between the servers
-	Slewed   bool     // it is with a clock that nobody slews: a daemon turned at the domain's clock
+	Outliers []string // the servers that contradict the rest or what was said before, as source/server
+	Past     bool     // it is with what the servers said before; otherwise between them
+	Slewed   bool     // it is with a clock that is never slewed: a daemon slewed the domain's clock
 }
 
 // Standing is how a server stands in the vote.

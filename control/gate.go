@@ -41,7 +41,7 @@ type Outcome struct {
 }
 
 // Gate holds the rules of one participant's regions (PEGASUS paper, section
-// 2.1): whether a signal waits, takes effect or is neglected.
+// 2.1): whether a signal waits, takes effect or is ignored.
 //
 //   - Every entry into a region has a number of its own. Numbers count from 1
 //     over all regions of the participant and are never used twice. A region is

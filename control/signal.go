@@ -49,7 +49,7 @@ const (
 	MaxDataBytes = 4096 // bytes of a signal's data, names and texts included
 )
 
-// Datum is one named value that rides with a signal.
+// Datum is one named value that a signal carries.
 type Datum struct {
 	Name  string     // by which handlers and from_parent read it
 	Value scgs.Value // of a type that is no list
@@ -83,14 +83,14 @@ func (s *Signal) Lookup(name string) scgs.Value {
 // CheckData refuses data that exceed the limits of a signal.
 func CheckData(data []Datum) error {
 	if len(data) > MaxData {
-		return fmt.Errorf("signal: %d data, at most %d ride with a signal", len(data), MaxData)
+		return fmt.Errorf("signal: %d data, at most %d fit in a signal", len(data), MaxData)
 	}
 	size := 0
 	for _, d := range data {
 		size += len(d.Name) + len(d.Value.Text()) + 9
 	}
 	if size > MaxDataBytes {
-		return fmt.Errorf("signal: %d bytes of data, at most %d ride with a signal: send a reference and fetch the body", size, MaxDataBytes)
+		return fmt.Errorf("signal: %d bytes of data, at most %d fit in a signal: send a reference and fetch the body", size, MaxDataBytes)
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func (k *aggregate[T]) combine(fr *frame) *combined[T] {
 }
 
 // frame is a frame to evaluate the fold in, which may be of another expression than
-// the one at hand.
+// the one being evaluated.
 func (k *aggregate[T]) frame(s *Scope) *frame {
 	s.sharedFrame.aggregates = k.states
 	return &s.sharedFrame

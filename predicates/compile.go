@@ -21,7 +21,7 @@ type compiler struct {
 	src    string
 	names  []binding // let, innermost last
 	loops  []loop    // those around, innermost last
-	factor int       // how often the part at hand runs in one evaluation
+	factor int       // how often the current part runs in one evaluation
 	vars   int
 
 	footprint     // of the text so far, or of the innermost fold so far
@@ -32,7 +32,7 @@ type compiler struct {
 }
 
 // binding is a name given by let: a value, or the tree of a group, which is
-// compiled anew where it is used.
+// compiled again where it is used.
 type binding struct {
 	name string
 	read value
@@ -58,7 +58,7 @@ func offset(n node) int {
 	return n.Location().From
 }
 
-// charge counts steps of the part at hand, and refuses when they are too many;
+// charge counts steps of the current part, and refuses when they are too many;
 // inside a fold only once that is found not to be incremental. The compiler itself is
 // bounded too, since trees may share nodes.
 func (c *compiler) charge(n node, steps int) error {

@@ -51,7 +51,7 @@
 //	find(group, condition)                    the first member that matches, as in find(members, .leader).load
 //	abs(x)  min(x, y, ...)  max(x, y, ...)    ints of ints, else floats
 //	floor ceil round (x)  float(x)            floats
-//	int(x)                                    cuts towards zero
+//	int(x)                                    truncates towards zero
 //	duration("1.5s")                          a duration
 //
 // These are all; [Functions] lists them. Other operators and functions of expr
@@ -66,7 +66,7 @@
 //	all(members, sum(.loads) / len(.loads) < 0.5)
 //
 // A list is no value: it is not compared, nor put into memory, data or a summary.
-// What it has to say over nobody and unknown is that of groups, element by element;
+// What holds for empty groups and unknown members holds for elements likewise;
 // of a list that is unknown it is unknown which elements it has:
 //
 //	                     elements a, b   no element   the list unknown
@@ -102,7 +102,7 @@
 //
 // .prev.name and .prev.host are always known, and len(prev) is len(members). A
 // member of prev has no .prev of its own. Nothing is said of what held between the
-// two: other global states may have, if nobody can order them.
+// two: other global states may have, if they cannot be ordered.
 //
 // # Three values
 //
@@ -110,7 +110,7 @@
 // is not .online (its name and host are known), a field, variable or signal that
 // has no value, an element outside of a list, a division by zero, a float that is
 // not a number, an int outside the range of int64, all, any, none, one, mean, min
-// and max over nobody, and what find does not find. Count, len and sum over nobody
+// and max over an empty group, and find without a match. Count, len and sum over one
 // are 0.
 //
 //	a        b        a && b    a || b    a == b    a ? b : b

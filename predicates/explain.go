@@ -34,7 +34,7 @@ type Split struct {
 
 // Explain takes a condition apart: into the operands of its && and ||, the
 // variables named by let, and the functions over groups and the variables that
-// stand in these, each with its present value. It compiles the parts anew, which
+// stand in these, each with its present value. It compiles the parts again, which
 // costs some 100 us and then what [Expression.Eval] costs twice: it is for questions
 // of people. Of a condition that is one function over a group it gives one part.
 func (p *Expression) Explain(s *Scope) []Part {

@@ -169,7 +169,7 @@ func (k known) exprState(e *predicates.Env) map[string]any {
 // known. The differences that are meant, all described in the package's comment:
 //
 //   - x / 0 and x % 0 are unknown; expr gives an infinity, or fails
-//   - all, any, none, one, mean, min and max over nobody, and find without a match,
+//   - all, any, none, one, mean, min and max over an empty group, and find without a match,
 //     are unknown; expr gives true, false, 0, or fails
 //   - an int that overflows is unknown; in expr it wraps (the ints here are small)
 //   - float sums are exact; expr rounds each addition (the floats here have few bits)

@@ -193,7 +193,7 @@ func (s *Scope) Memory(i int) scgs.Value {
 // has the result.
 func (s *Scope) Affects(p *Expression) bool { return p.uses.overlaps(&s.changed) }
 
-// Settle begins to collect changes anew.
+// Settle starts a new collection of changes.
 func (s *Scope) Settle() {
 	s.changed = Uses{Parent: s.changed.Parent[:0]}
 }

@@ -57,7 +57,7 @@ type Options struct {
 	Modality Modality // Inst by default
 	// MaxPending is the number of closed local states that may wait for each
 	// member behind the one the detector looks at. Beyond it the oldest of
-	// them become one UNKNOWN, or are let go of if they are runs. 0 means 1024.
+	// them become one UNKNOWN, or are dropped if they are runs. 0 means 1024.
 	MaxPending int
 	// Ends keeps what [Detector.Ended] hands out.
 	Ends bool
@@ -111,7 +111,7 @@ type Detector struct {
 
 const none Member = -1
 
-// reach is how far the open UNKNOWN intervals that hold by fiat had to hold: to
+// reach is how far the open UNKNOWN intervals that are forced had to hold: to
 // the end of the last head that was advanced past them.
 type reach struct {
 	domain clocksync.Domain
@@ -231,7 +231,7 @@ func (d *Detector) release(r Ref) {
 }
 
 // Released appends to dst the handles of the local states that the detector has
-// let go of since the last call. The owner may use them for other values.
+// dropped since the last call. The owner may use them for other values.
 func (d *Detector) Released(dst []Ref) []Ref {
 	dst = append(dst, d.released...)
 	d.released = d.released[:0]

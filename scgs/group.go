@@ -250,7 +250,7 @@ func (g *group) grow(q *queue) {
 	g.starts = starts[:cap(starts)]
 }
 
-// shed lets go of the n oldest tuples behind the head. That only removes
+// shed drops the n oldest tuples behind the head. That only removes
 // candidates.
 func (d *Detector) shed(mb *member, n int32) {
 	g, q := mb.group, &mb.queue

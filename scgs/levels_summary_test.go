@@ -316,7 +316,7 @@ func TestGroupMayHoldForEver(t *testing.T) {
 }
 
 // TestStartsOfGroupsDropWhatTheyMiss has a group whose members' states never
-// overlap, so that it has no tuple. The states of the plain member are let go of
+// overlap, so that it has no tuple. The states of the plain member are dropped
 // all the same, when the group's tuples to come begin later.
 func TestStartsOfGroupsDropWhatTheyMiss(t *testing.T) {
 	const rounds = 1000

@@ -159,7 +159,7 @@ func (f Field) validate() error {
 			return fmt.Errorf("state: field %q: enum word %q must have 1 to %d bytes", f.Name, w, MaxNameBytes)
 		}
 		if slices.Index(f.Words, w) != i {
-			return fmt.Errorf("state: field %q: enum word %q stands twice", f.Name, w)
+			return fmt.Errorf("state: field %q: enum word %q is given twice", f.Name, w)
 		}
 	}
 	if f.Default.typ != Invalid && (!f.Accepts(f.Default) || !f.Default.finite()) {

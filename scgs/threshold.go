@@ -111,7 +111,7 @@ type found struct {
 // its first epoch. A k below 1 counts as 1, Options.Modality for nothing.
 //
 // Options.MaxPending bounds, for each member, the ended runs that are kept (the
-// oldest are let go of and counted as Collapsed); and for each input the sets found
+// oldest are dropped and counted as Collapsed); and for each input the sets found
 // and the overlapping runs among which all of them are looked for. Beyond that an
 // input completes at least one set if there is any, others may be left out, and
 // that is counted as Truncated. Reported sets are remembered, for Grows and for
@@ -213,9 +213,9 @@ func (t *Threshold) Run(m Member) (Part, bool) {
 	return h.open.part(), true
 }
 
-// Released appends to dst the handles that the detector has let go of since the
+// Released appends to dst the handles that the detector has dropped since the
 // last call. The owner may use them for other values. While sets wait for
-// [Threshold.Next] none of a run is let go of.
+// [Threshold.Next] none of a run is dropped.
 func (t *Threshold) Released(dst []Ref) []Ref {
 	dst = append(dst, t.released...)
 	t.released = t.released[:0]
@@ -231,5 +231,5 @@ func (t *Threshold) Ended(dst []Part) []Part {
 }
 
 // Stats returns the counts so far. Global counts the sets delivered, Collapsed
-// the runs let go of by Options.MaxPending.
+// the runs dropped by Options.MaxPending.
 func (t *Threshold) Stats() Stats { return t.stats }

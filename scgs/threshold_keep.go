@@ -12,11 +12,11 @@ import (
 // and an input makes only one run g reach further: from the evidence E to later
 // one, past the start of another run x of the set. So x does not start before E:
 // m(S of x) >= m(E) on one clock, hi(S of x) >= lo(E) else. A run d that has ended
-// can be let go of as soon as it can be in no such set any more. For then it is
+// can be dropped as soon as it can be in no such set any more. For then it is
 // no candidate, it cannot be what a set lacks to be maximal, and no set that is
 // still to come contains a reported one with d in it.
 //
-// It is let go of in two steps.
+// It is dropped in two steps.
 //
 //  1. All members of its clock have given readings that are not before its end.
 //     Then no run of that clock begins to overlap d, or reaches another one of
@@ -35,7 +35,7 @@ import (
 // With one clock in all it is enough, instead of step 2, that no member can begin
 // anything before lo(T of d), which is so at step 1 but for promises.
 
-// heard notes the newest stamp of a member, and lets go of what that frees.
+// heard notes the newest stamp of a member, and drops what that frees.
 func (t *Threshold) heard(m Member, h *holder, p point) {
 	h.heard(p)
 	c := h.clockRuns

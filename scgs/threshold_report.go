@@ -3,7 +3,7 @@ package scgs
 import "slices"
 
 // alarm is a reported set that contained no other reported one. It is remembered
-// with one of its runs, and for nothing once one of them is let go of: then no
+// with one of its runs, and for nothing once one of them is dropped: then no
 // set to come contains it. Sets that contain one need not be remembered, since
 // what contains them contains it.
 type alarm struct {
@@ -119,7 +119,7 @@ func (t *Threshold) remember(set []*run) *alarm {
 	return a
 }
 
-// forget lets go of the reported sets that can be in no set to come and then,
+// forget drops the reported sets that can be in no set to come and then,
 // while those that are left have more runs than the limit, of the oldest.
 func (t *Threshold) forget(limit int) {
 	t.alarms = slices.DeleteFunc(t.alarms, func(a *alarm) bool {

@@ -19,7 +19,7 @@ type Spec struct {
 	Start  clocksync.Instant // the monotonic reading at true time 0
 	Skew   time.Duration     // the wall clock minus the true time, at true time 0
 	Drift  int64             // parts per million by which both run fast; above -million
-	Steps  []Step            // of the wall clock, ordered by time; the readings do not feel them
+	Steps  []Step            // of the wall clock, ordered by time; the readings are not affected
 
 	// The interval of a stamp is the wall clock, more or less Bound, and Growth
 	// parts per million of the true time passed since 0. With Unbounded it is

@@ -308,7 +308,7 @@ func TestChronyBeforeItIsSynchronized(t *testing.T) {
 	eventually(t, "an answer", func() bool {
 		samples, err := s.Sample(context.Background())
 		if len(samples) != 0 {
-			t.Fatalf("a sample of nobody: %+v", samples)
+			t.Fatalf("a sample without a server: %+v", samples)
 		}
 		got := refusals("chrony", err)
 		return len(got) == 1 && got[0].Reason == Unsynchronized

@@ -80,7 +80,7 @@ func (c *MeasuredClock) take(p *polled, samples []clocksync.Sample, err error) {
 	c.publish(c.estimator.Bound(c.clocks.mono()))
 }
 
-// follow starts anew where the source has another timeline, if none is given.
+// follow starts over where the source has another timeline, if none is given.
 func (c *MeasuredClock) follow(samples []clocksync.Sample) {
 	for _, s := range samples {
 		if c.options.Timeline != "" || s.Timeline == c.config.Timeline || s.Timeline == "" {

@@ -56,7 +56,7 @@ func newBalanceAblate() *cobra.Command {
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.strategy != "" && !slices.Contains(balance.Names, f.strategy) {
-				return fmt.Errorf("--strategy %s: it is none of %s", f.strategy, strings.Join(balance.Names, ", "))
+				return fmt.Errorf("--strategy %s: it is not one of %s", f.strategy, strings.Join(balance.Names, ", "))
 			}
 			return fail(f.run(args[0], cmd.OutOrStdout()))
 		},

@@ -92,7 +92,7 @@ func (c *compiler) previous(f pendingRef, loop int32) {
 	nodes := c.compiled.nodes
 	n := &nodes[loop]
 	if n.kind != KindWhile && n.kind != KindUntil {
-		c.fault(f.path, fmt.Sprintf("%q is no loop", n.label), "previous is the result of the last time round a while or until")
+		c.fault(f.path, fmt.Sprintf("%q is no loop", n.label), "previous is the result of the last iteration of a while or until")
 		return
 	}
 	at := f.node
@@ -321,7 +321,7 @@ func (c *compiler) each(i int32, tell func(*node, Type)) {
 	}
 }
 
-// eachTime is each for the times round a loop, and what that was given.
+// eachTime is each for the iterations of a loop, and what that was given.
 func (c *compiler) eachTime(loop *node, tell func(*node, Type)) {
 	for _, kid := range loop.kids {
 		c.each(kid, tell)
@@ -344,7 +344,7 @@ func (c *compiler) fits() {
 		if n.from.kind != refNone && given.Base == None {
 			hint := "refer to something that has one: a block with an output; an if, case or while has one only if it always has"
 			if n.from.kind == refPrevious {
-				hint = "give the loop an input or from, for the first time round"
+				hint = "give the loop an input or from, for the first iteration"
 			}
 			c.fault(at, "there may be no such result", hint)
 			continue

@@ -389,7 +389,7 @@ func (c *compiler) add(x Construct, parent int32, path string, depth int) int32 
 	n := node{}
 	if s.name != "" {
 		if c.name(path+".name", "name", s.name); c.names[s.name] {
-			c.fault(path+".name", fmt.Sprintf("the name %q stands twice", s.name), "give one of them another name")
+			c.fault(path+".name", fmt.Sprintf("the name %q is given twice", s.name), "give one of them another name")
 		}
 		c.names[s.name] = true
 		c.labels[s.name] = append(c.labels[s.name], i)

@@ -21,7 +21,7 @@ type site struct {
 
 // TestPlacement draws nodes that come and go, and holds every start against the
 // rules: the labels are there, reserved cores are free, no node less loaded is
-// passed over, nor one of another machine by another attempt, and nobody waits while a
+// passed over, nor one of another machine by another attempt, and no block waits while a
 // node would do.
 func TestPlacement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -47,7 +47,7 @@ type instance struct {
 	cause    program.Outcome // 0: it is not told to end
 	decided  bool
 	parked   bool
-	round    int // loops: the step of the last time round
+	round    int // loops: the step of the last iteration
 	started  bool
 	told     bool // a block was told to end
 	attempt  int

@@ -37,11 +37,11 @@ type frame struct {
 	timer             int32   // its place among the timers, -1 for none
 	due               clocksync.Instant
 	seq               uint64  // its place in the order in which constructs began
-	round             uint64  // loops: the step in which the last time round began
+	round             uint64  // loops: the step in which the last iteration began
 	passed            verdict // the newest that let it, or what is inside it, go on
 	by                int32   // the predicate of passed, -1 for none
 	reason            string
-	result            string   // also that of the last time round
+	result            string   // also that of the last iteration
 	parts             []string // Par: results by index
 	values            []string // as a scope: results that references use
 
@@ -334,7 +334,7 @@ func (r *Run) decide(f int32) {
 	loop := n.kind == KindWhile || n.kind == KindUntil
 	on := branch >= 0 == (n.kind != KindUntil)
 	if loop && on && x.round == r.steps {
-		// The last time round took no time. The next would be the same until some
+		// The last iteration took no time. The next would be the same until some
 		// verdict in it changes.
 		for _, q := range n.inside {
 			r.wait(f, q)
@@ -379,7 +379,7 @@ func (r *Run) verdict(in *Input) {
 		r.refuse(in, "the program does not read "+in.Predicate)
 		return
 	case d.Synchronizer != r.compiled.predicates[q].Synchronizer || d.Number == 0:
-		r.refuse(in, "the decision "+d.String()+" is none of the synchronizer of "+in.Predicate)
+		r.refuse(in, "the decision "+d.String()+" is not of the synchronizer of "+in.Predicate)
 		return
 	}
 	if !r.newer(int(r.compiled.syncOf[q]), d) {
@@ -705,7 +705,7 @@ func (r *Run) joining(f int32) bool {
 	return r.compiled.nodes[x.node].kind == KindPar && x.state == stopping && x.cause == Done
 }
 
-// misfit says why a result that is read is none of its block; empty if it is one. Null
+// misfit says why a result that is read is not one of its block; empty if it is one. Null
 // is one of every block: one that a predicate cancels may have nothing to tell.
 func (r *Run) misfit(n *node, result string) string {
 	if !n.need || result == "" || len(result) > MaxResultBytes {

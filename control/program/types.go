@@ -105,7 +105,7 @@ func (t Type) check(depth int) error {
 		case !isName(f.Name):
 			return fmt.Errorf("field %q: %s", f.Name, nameRule)
 		case slices.ContainsFunc(t.Fields[:i], func(g Field) bool { return g.Name == f.Name }):
-			return fmt.Errorf("field %q stands twice", f.Name)
+			return fmt.Errorf("field %q is given twice", f.Name)
 		case f.Type.Base == None:
 			return fmt.Errorf("field %q has no value: use another type", f.Name)
 		}

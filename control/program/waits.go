@@ -67,7 +67,7 @@ func (r *Run) undecided(n *node) string {
 			return r.compiled.names[q] + ", which is unknown"
 		}
 	}
-	return "a new verdict on a predicate inside the loop, since the last time round took no time"
+	return "a new verdict on a predicate inside the loop, since the last iteration took no time"
 }
 
 // lacks says what a block waits for on a processor.

@@ -40,7 +40,7 @@ type Plan struct {
 	groups  []targetGroup             // other groups that signals go to
 	source  *Source
 	program *program.Compiled // that it runs on its members, nil if there is none
-	balance *Balancing    // that moves loads between them, nil if there is none
+	balance *Balancing        // that moves loads between them, nil if there is none
 }
 
 // Summary reports whether the level has a summary for its parent.

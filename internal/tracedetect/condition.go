@@ -11,7 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// condition is the text of Options.Where or Options.When, compiled anew whenever
+// condition is the text of Options.Where or Options.When, compiled again whenever
 // the type of a field becomes known.
 type condition struct {
 	name    string
@@ -61,8 +61,8 @@ func (c *condition) compile(schema scgs.Schema) error {
 	return fmt.Errorf("%s: %w", c.name, c.shift(worst.Error))
 }
 
-// fault is why an attempt failed: it makes sense as a value, but is none of true
-// and false; or it makes no sense, from some place on.
+// fault is why an attempt failed: it makes sense as a value, but is neither true
+// nor false; or it makes no sense, from some place on.
 type fault struct {
 	*predicates.Error
 	value bool

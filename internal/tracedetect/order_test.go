@@ -16,7 +16,7 @@ import (
 )
 
 // drawTrace draws the lines of each participant. Their stamps obey the monotone
-// rule of each clock domain; some lines are lost, some stand twice. A restart may
+// rule of each clock domain; some lines are lost, some are duplicated. A restart may
 // be on a clock that no other participant has.
 func drawTrace(t *rapid.T, moves bool) [][]string {
 	n := rapid.IntRange(1, 4).Draw(t, "participants")

@@ -14,8 +14,8 @@ import (
 type Scanner struct {
 	fields []string
 	reader
-	names [][]byte // of the fields of the state at hand
-	found keys     // in the line at hand
+	names [][]byte // of the fields of the current state
+	found keys     // in the current line
 }
 
 // NewScanner returns a Scanner for lines of whose states these fields matter.
@@ -97,7 +97,7 @@ func (s *Scanner) pair(name []byte, at int, l *Line) (err error) {
 	case key == 0:
 		return s.errorf(at, "unknown key %s: the keys are %s", excerpt(name), strings.Join(keyNames, ", "))
 	case s.found&key != 0:
-		return s.errorf(at, "key %s stands twice", excerpt(name))
+		return s.errorf(at, "key %s is given twice", excerpt(name))
 	}
 	s.found |= key
 	switch key {
@@ -212,7 +212,7 @@ func (s *Scanner) state(l *Line) error {
 	return s.object(func(name []byte, at int) error {
 		for _, other := range s.names {
 			if bytes.Equal(other, name) {
-				return s.errorf(at, "field %s stands twice", excerpt(name))
+				return s.errorf(at, "field %s is given twice", excerpt(name))
 			}
 		}
 		if len(s.names) == MaxFields {

@@ -18,7 +18,7 @@ const (
 	MaxSection    = 48 << 10 // the configuration sections below a synchronizer
 	MaxPiece      = 48 << 10 // of a body in one frame
 	MaxBody       = 1 << 20  // the input or the outcome of a block
-	MaxParts      = 1024     // frames of a bundle, and as many signs of life
+	MaxParts      = 1024     // frames of a bundle, and as many of Alive
 	MaxPart       = MaxFrameBytes - 2*MaxTokenBytes
 )
 
@@ -50,7 +50,7 @@ type Welcome struct {
 	Schema       scgs.Schema        // the declared state: reports carry its fields in this order
 	Section      []byte             // the configuration of the synchronizers below, empty if there are none
 	SectionHash  uint64             // of Section
-	Heartbeat    int64              // ns between signs of life of a member that has nothing to say
+	Heartbeat    int64              // ns between heartbeats of a member that has nothing to say
 	NextSeq      uint64             // the Seq that the member's next report must have
 	Domain       clocksync.Domain   // whose readings are the reference time; empty if there is none
 	Timeline     clocksync.Timeline // of the Hello it accepts; of a refusal, the one to measure by, if any

@@ -77,7 +77,7 @@ func (s Subjects) Probe(member string) string { return s.base() + "pr." + member
 // Signal is where a member receives its Signals.
 func (s Subjects) Signal(member string) string { return s.base() + "sg." + member }
 
-// Announce is where all members of the group receive a Welcome nobody asked for.
+// Announce is where all members of the group receive an unsolicited Welcome.
 func (s Subjects) Announce() string { return s.base() + "sga" }
 
 // Ack is where a member answers the signals of a synchronizer.
