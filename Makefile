@@ -33,7 +33,7 @@ ci-rest: vet lint cross configs fuzz systems system race ## the gate after "make
 nightly: ci deep ## the gate, then the large counts
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=1000000x
 	@echo "== fuzz the lines of a trace, some 10 minutes"
-	$(GO) test -run '^$$' -fuzz '^FuzzTrace$$' -fuzztime 10000000x -fuzzminimizetime 1000x ./internal/trace
+	$(GO) test -run '^$$' -fuzz '^FuzzTrace$$' -fuzztime 10000000x -fuzzminimizetime 1000x ./internal/tracefile
 	@$(MAKE) --no-print-directory systems SYSTEMS=1000000
 
 vet: ## go vet

@@ -77,7 +77,7 @@ const maxMoves = 100_000
 // Fault is one value of a configuration that is refused.
 type Fault struct {
 	Key     string // as in the configuration file
-	Message string
+	Message string // what is wrong with its value
 }
 
 // Error tells key and reason.
@@ -91,7 +91,7 @@ func (c *Config) Faults() []Fault {
 			list = append(list, Fault{key, fmt.Sprintf(format, args...)})
 		}
 	}
-	need(slices.Contains(Names, c.Strategy), "strategy", "%q is none of %s", c.Strategy, strings.Join(Names, ", "))
+	need(slices.Contains(Names, c.Strategy), "strategy", "%q is not one of %s", c.Strategy, strings.Join(Names, ", "))
 	need(c.Alpha > 1 && finite(c.Alpha), "alpha", "%v must be above 1; 1.5 to 2.5 is usual", c.Alpha)
 	need(c.Beta >= 0 && c.Beta <= 1, "beta", "%v must be from 0 to 1", c.Beta)
 	need(c.Gamma >= 0 && c.Gamma <= 1, "gamma", "%v must be from 0 to 1", c.Gamma)
@@ -114,7 +114,7 @@ func New(c Config) (Strategy, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	b := base{cfg: c, memory: map[string]past{}}
+	b := base{cfg: c, memory: map[string]lastMove{}}
 	switch c.Strategy {
 	case Greedy:
 		return &greedy{b}, nil

@@ -18,7 +18,7 @@ func modelOf(c Config, powers []float64, weights ...[]float64) *model {
 			s.Loads = append(s.Loads, Load{Name: name + string(rune('1'+j)), Node: name, Weight: w})
 		}
 	}
-	b := &base{cfg: c, memory: map[string]past{}}
+	b := &base{cfg: c, memory: map[string]lastMove{}}
 	return b.model(0, s)
 }
 
@@ -85,7 +85,7 @@ func TestEquations(t *testing.T) {
 		},
 		Traffic: []Traffic{{"r", "s", 2}, {"s", "r", 4}, {"s", "t", 6}, {"t", "u", 3}, {"u", "t", 1}, {"w", "t", 1}},
 	}
-	b := &base{cfg: c, memory: map[string]past{}}
+	b := &base{cfg: c, memory: map[string]lastMove{}}
 	m := b.model(0, s)
 	near := func(what string, got, want float64) {
 		t.Helper()

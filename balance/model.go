@@ -18,12 +18,12 @@ const (
 	// wait; a power or a median is judged beside those of two other nodes.
 	judged, others = 4, 2
 	// cancelled is the part of a sum below which too little of it is left for
-	// differences: what is left is added up anew.
+	// differences: what is left is added up again.
 	cancelled = 1e-6
 )
 
-// past is the last move of a load.
-type past struct {
+// lastMove is the most recent move of a load.
+type lastMove struct {
 	from      string
 	at        clocksync.Instant
 	available float64 // of the node it went to
@@ -32,7 +32,7 @@ type past struct {
 // base is what the strategies have in common.
 type base struct {
 	cfg    Config
-	memory map[string]past // by load
+	memory map[string]lastMove // by load
 }
 
 func (b *base) Name() string { return b.cfg.Strategy }
@@ -168,7 +168,7 @@ func (m *model) readLoads() {
 	}
 }
 
-// judge leaves nodes alone that differ beyond belief from the others.
+// judge leaves nodes alone that differ implausibly from the others.
 func (m *model) judge() {
 	m.outliers("its power", func(_ *place, n *Node) (float64, bool) { return n.Power, n.Power > 0 })
 	if !m.alike() {
@@ -280,7 +280,7 @@ func (b *base) forget(s *State) {
 	if len(b.memory) == 0 {
 		return
 	}
-	kept := make(map[string]past, len(b.memory))
+	kept := make(map[string]lastMove, len(b.memory))
 	for i := range s.Loads {
 		l := &s.Loads[i]
 		if p, ok := b.memory[l.Name]; ok && (l.To != "" || l.Node != p.from) {
@@ -456,6 +456,6 @@ func (m *model) apply(load, from, to int, after float64) *Move {
 	move.FromAfter = src.Queue
 	m.at[load], m.movable[load] = to, false
 	m.plan.Moves = append(m.plan.Moves, move)
-	m.base.memory[l.Name] = past{src.Name, m.now, dst.Available}
+	m.base.memory[l.Name] = lastMove{src.Name, m.now, dst.Available}
 	return &m.plan.Moves[len(m.plan.Moves)-1]
 }

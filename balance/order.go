@@ -10,8 +10,8 @@ import (
 // Order tells a node to send one of its loads to another node. A synchronizer
 // sends the orders of a plan as a signal to the node that has the loads.
 type Order struct {
-	Load   string  `json:"load"` // as the node has named it; a number in decimal
-	To     string  `json:"to"`
+	Load   string  `json:"load"`   // as the node has named it; a number in decimal
+	To     string  `json:"to"`     // the node that takes it
 	Weight float64 `json:"weight"` // by the report that was planned on
 }
 

@@ -214,7 +214,7 @@ func (m *model) relieve(from int) bool {
 	refused := -1 // place of the lightest load with no gain anywhere
 	for first := true; len(list) > 0; first = false {
 		var c candidate
-		if first { // It mostly moves, and then nobody asks for the others.
+		if first { // It mostly moves, and then the others are not needed.
 			least := 0
 			for i := range list {
 				if list[i].before(&list[least]) {

@@ -13,18 +13,18 @@ import (
 
 // Plan is what a strategy decided, and why.
 type Plan struct {
-	Strategy string
-	At       clocksync.Instant
+	Strategy string            // its name
+	At       clocksync.Instant // the instant that was given to Strategy.Plan
 	// Verdict is one sentence: whether there is an imbalance and by what numbers,
 	// or why nothing can be said.
 	Verdict string
-	Nodes   []NodeView
+	Nodes   []NodeView // in the order of State.Nodes
 	// Moves are to be carried out in any order, once each.
 	Moves []Move
 	// Refused are the first of what was considered or reported and refused, More
 	// is how many others there were.
 	Refused []Refusal
-	More    int
+	More    int // refusals beyond those listed
 	// Before and After are the longest queue of a node that was believed, without
 	// and with the moves, in seconds; +Inf where work is on a node that has
 	// nothing to spare. After is never above Before.
@@ -36,10 +36,10 @@ type Plan struct {
 
 // NodeView is a node as the strategy saw it.
 type NodeView struct {
-	Name      string
+	Name      string  // as in the state
 	Available float64 // Ind_avail: power x share
 	Index     float64 // what imbalance and classes look at
-	Class     Class
+	Class     Class   // before the moves
 	Loads     int     // running, waiting and under way to it
 	Work      float64 // their weight
 	Queue     float64 // seconds they take
@@ -49,16 +49,16 @@ type NodeView struct {
 
 // Move sends one load to another node.
 type Move struct {
-	Load, From, To string
-	Weight, Size   float64
+	Load, From, To string  // names, as in the state
+	Weight, Size   float64 // of the load, in the units of the state
 	// Rank is equation 3.2, of Of loads that could move; Attraction and Deviation
 	// are its terms. Only the PEGASUS strategy has them.
 	Rank, Attraction, Deviation float64
-	Of                          int
+	Of                          int // how many loads could move
 	// Quality is equation 3.3, the highest of the Targets underloaded nodes that
 	// passed the checks; Pull and Spare are its terms.
 	Quality, Pull, Spare float64
-	Targets              int
+	Targets              int // how many underloaded nodes passed the checks
 	// Alone is set for a load too large for its node: the seconds it would take
 	// there, above Fair, those that all work takes on all nodes.
 	Alone, Fair float64
@@ -90,9 +90,9 @@ func (r Reason) String() string {
 // Refusal is something that a strategy did not do, and why. Fields that do not
 // apply are empty.
 type Refusal struct {
-	Load, From, To string
-	Reason         Reason
-	Detail         string
+	Load, From, To string // names; From is where the load is, To where it would have gone
+	Reason         Reason // the kind of refusal
+	Detail         string // the numbers behind it, one line
 }
 
 // String is one line.

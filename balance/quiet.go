@@ -8,7 +8,7 @@ type Total struct {
 	// Work is the weight of the loads that are on the node and of those under way
 	// to it, Loads their number, Waiting how many of them can move.
 	Work           float64
-	Loads, Waiting int
+	Loads, Waiting int // numbers of loads
 	// Least and Most are the weights of the lightest and the heaviest load that can
 	// move, if there is one.
 	Least, Most float64
@@ -67,7 +67,7 @@ func (c *Config) level(totals []Total) bool {
 	return giver < 0 || math.IsInf(shortest, 1) || shortest > longest*(1-c.Margin)*(1+rounding)
 }
 
-// believable reports that a plan leaves nobody alone but those with a Note.
+// believable reports that a plan leaves only nodes with a Note alone.
 func (c *Config) believable(totals []Total) bool {
 	least, most := math.Inf(1), 0.0  // powers
 	light, heavy := math.Inf(1), 0.0 // loads

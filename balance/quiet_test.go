@@ -117,7 +117,7 @@ func TestQuiet(t *testing.T) {
 	even := []balance.Total{node("a", 1, 140, 140), node("b", 1, 100, 100)}
 	even[0].Least = 1e-3
 	if c.Quiet(even) {
-		t.Error("the median of the weights of a node may be beyond belief")
+		t.Error("the median of the weights of a node may be implausible")
 	}
 	even[0].Low, even[0].High = 0.5, 1.5
 	if !c.Quiet(even) {

@@ -8,13 +8,13 @@ import (
 
 // Node is a computing node as its observation agent reports it.
 type Node struct {
-	Name string
+	Name string // unique in the state
 	// Power is the computing power of all cores together, by the calibration at
 	// join: work units per second, finite, 0 or more. It must be comparable
 	// between nodes.
 	Power float64
 	// Share is the part of that power which is left to the application, from 0
-	// to 1: 1 where nobody else computes, 0 where the node is to be left. It is
+	// to 1: 1 where nothing else computes, 0 where the node is to be left. It is
 	// the mean over the cores. The paper sums the shares of the cores and the
 	// powers of the cores, which would count the cores twice.
 	Share float64
@@ -38,7 +38,7 @@ func (n *Node) Fault() string {
 // Load is a piece of work that can be given to another node: a thread, a task
 // or a subtask.
 type Load struct {
-	Name string
+	Name string // unique in the state
 	// Node is where it is.
 	Node string
 	// To is where it is under way to, by a move that was decided before and is
@@ -66,17 +66,17 @@ func (l *Load) Fault() string {
 // Traffic is COM(ts, td): how much one load sends to another, finite, 0 or more,
 // in any unit that is the same for all.
 type Traffic struct {
-	From, To string // names of loads
-	Volume   float64
+	From, To string  // names of loads
+	Volume   float64 // from From to To
 }
 
 // State is what a strategy decides on: the nodes and loads of one global state,
 // or the part of it that is visible where the strategy runs. Order matters only
 // to break ties. A strategy does not keep or change it.
 type State struct {
-	Nodes   []Node
-	Loads   []Load
-	Traffic []Traffic
+	Nodes   []Node    // all that can take or give loads
+	Loads   []Load    // all that is on these nodes or on its way to them
+	Traffic []Traffic // pairs that are not listed have none
 	// Transfer gives the seconds that a load of some bytes takes from one node to
 	// another, by their places in Nodes; +Inf where there is no way. Nil: no time
 	// at all.

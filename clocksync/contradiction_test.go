@@ -26,7 +26,7 @@ func TestAContradictionWithThePast(t *testing.T) {
 	if b.Tainted != 101*second {
 		t.Errorf("tainted since %v, want the last good bound at %v", b.Tainted, 101*second)
 	}
-	r := e.Report(102 * second)
+	r := e.Diagnostics(102 * second)
 	want := clocksync.Taint{From: 101 * second, Noticed: 102 * second, To: clocksync.MaxInstant, Outliers: []string{"ntp/daemon"}, Past: true}
 	if len(r.Taints) != 1 || fmt.Sprint(r.Taints[0]) != fmt.Sprint(want) || r.Contradictions != 1 || r.Steps != 1 {
 		t.Errorf("%+v, want %+v", r, want)
@@ -41,7 +41,7 @@ func TestAContradictionWithThePast(t *testing.T) {
 	}
 	b = e.Bound(110 * second)
 	wantOffset(t, b, clocksync.Synchronized, interval(897*second-10*ms, 897*second+10*ms))
-	if got := e.Report(110 * second).Taints[0].To; got != 110*second || b.Tainted != clocksync.MaxInstant || b.Within(109*second) != clocksync.Unbounded {
+	if got := e.Diagnostics(110 * second).Taints[0].To; got != 110*second || b.Tainted != clocksync.MaxInstant || b.Within(109*second) != clocksync.Unbounded {
 		t.Errorf("the taint ended at %v; the bound is %+v", got, b)
 	}
 }
@@ -87,7 +87,7 @@ func TestASuspendVoidsAll(t *testing.T) {
 	if b.Within(14*second-1) != clocksync.Unbounded || b.Tainted != clocksync.MaxInstant {
 		t.Errorf("%+v", b)
 	}
-	if r := e.Report(14 * second); r.Suspends != 1 || r.Refused[clocksync.Void] != 1 || r.Contradictions != 0 {
+	if r := e.Diagnostics(14 * second); r.Suspends != 1 || r.Refused[clocksync.Void] != 1 || r.Contradictions != 0 {
 		t.Errorf("%+v", r)
 	}
 }
@@ -102,7 +102,7 @@ func TestWhoContradictsItselfIsWrongForAWhile(t *testing.T) {
 		}
 		add(t, e, word("a", at, -10*ms, 7*ms), word("b", at, -8*ms, 5*ms), liar)
 		b := e.Bound(at)
-		r := e.Report(at)
+		r := e.Diagnostics(at)
 		// Before its second word and from its ninth on, c and a may be right and b wrong.
 		want := map[bool]clocksync.Interval{true: interval(-8*ms, 5*ms), false: interval(-9*ms, 5*ms)}[i > 0]
 		if i >= 8 {

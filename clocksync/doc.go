@@ -32,7 +32,7 @@
 // wrong, into a [Bound]: a line that tells the interval of any reading and widens
 // with the drift of the clock. It says in its [Quality] what the bound rests on
 // and when it expires, is infinite when nothing can be claimed, and tells a
-// contradiction with the past, which taints what was stamped since the bound was
+// contradiction with what was measured before, which taints what was stamped since the bound was
 // last confirmed. [Observation] and [Change] tell steps, suspends and slews apart.
 //
 //	e, err := clocksync.NewEstimator(clocksync.Config{Timeline: clocksync.UTC, Faults: 1})
@@ -49,7 +49,7 @@
 //   - An unknown bound is infinite ([Unbounded]), never a default number.
 //     Members of one domain are still compared exactly by their readings.
 //   - Along increasing readings of a domain, the ends of the intervals never
-//     decrease. [Monotone] makes them so and keeps them valid; [Weave] does where
+//     decrease. [Monotone] makes them so and keeps them valid; [MonotoneMerger] does where
 //     several processes of a domain measured their bounds apart.
 //   - Times of two timelines are never compared: see [Timeline].
 //

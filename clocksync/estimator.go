@@ -13,44 +13,44 @@ const MaxServers = 64
 // servers, of which some may be wrong.
 //
 // A server allows the points that all its kept samples allow, each widened by the
-// drift since. Of n servers that say something at least n-f are right, with f =
-// [Config.Faults], so the truth is a point that n-f of them allow; the bound is
-// the hull of these points (Marzullo and Owicki, Maintaining the Time in a
-// Distributed System, 1983; the deepest overlap would be no bound). A server that
-// contradicted itself is none of the n-f for its next 8 samples, and two that
-// contradicted each other are not among them together. The truth is also where
-// it was before, but for the drift.
+// drift since. Of n servers that answer at least n-f are right, with f = [Config.Faults],
+// so the true offset is a point that n-f of them allow; the bound is the hull of
+// these points (Marzullo and Owicki, Maintaining the Time in a Distributed System,
+// 1983; the deepest overlap would be no bound). A server that contradicted itself
+// is not counted among the n-f for its next 8 samples, and two that contradicted
+// each other are not counted together. The true offset is also where it was
+// before, except for the drift.
 //
 // Where no point is left, more than f servers were wrong or the clock drifts more
 // than [Config.Drift]. Then all samples are dropped and the bound is infinite,
-// Untrusted, until f+1 servers, and all but f of those that say something, agree
-// in 8 new samples each.
+// Untrusted, until f+1 servers, and all but f of those that answer, agree in 8 new
+// samples each.
 //
 // The assumption, in full: at no time do more than f servers have a wrong sample
-// among those that are kept or that still count against somebody; that is 8 of
+// among those that are kept or still count in a conflict; that is 8 of
 // each server, and two older ones if nothing since is tighter.
 //
 // An Estimator is deterministic, reads no clock and uses bounded memory. It must
 // not be used by two goroutines at once.
 type Estimator struct {
-	config  Config
-	servers []*server // ordered by source and name
-	feuds   []feud
-	seen    Observation
-	started bool    // seen is one
-	now     Instant // the latest reading of Bound
-	void    Instant // samples from before are refused
-	stepped Instant // samples by the wall clock from before are refused
-	leap    leapWatch
-	slew    slewWatch
+	config    Config
+	servers   []*server // ordered by source and name
+	conflicts []conflict
+	seen      Observation
+	started   bool    // seen is one
+	now       Instant // the latest reading of Bound
+	void      Instant // samples from before are refused
+	stepped   Instant // samples by the wall clock from before are refused
+	leap      leapWatch
+	slew      slewWatch
 
-	line      Bound   // the last line, without granularity; Status Unknown: none
-	where     region  // where the offset can be at line.At; line.Offset is its hull
-	from      Instant // the first reading the line says something about
-	last      Bound   // what Bound returned last
-	voters    int     // that line was made of, or would have been
-	confirmed Instant // the reading at which the line was last drawn
-	lost      bool    // trust is; then the last taint tells since when
+	line      Bound       // the last line, without granularity; Status Unknown: none
+	where     intervalSet // where the offset can be at line.At; line.Offset is its hull
+	from      Instant     // the first reading the line says something about
+	last      Bound       // what Bound returned last
+	voters    int         // that line was made of, or would have been
+	confirmed Instant     // the reading at which the line was last drawn
+	lost      bool        // trust is; then the last taint tells since when
 	taints    []Taint
 
 	refused                                [Reasons]uint64
@@ -148,7 +148,7 @@ func (e *Estimator) add(s Sample) Reason {
 		return OtherTimeline
 	case e.slew.slewing, s.From <= e.void, s.Wall && s.From <= e.stepped:
 		return Void
-	case shift(s.Offset.Earliest, s.At) < e.leap.past:
+	case shift(s.Offset.Earliest, s.At) < e.leap.over:
 		return NearLeap
 	}
 	v := e.server(s)
@@ -159,7 +159,7 @@ func (e *Estimator) add(s Sample) Reason {
 		return Outdated
 	}
 	v.add(s, e.config.Drift)
-	e.contest(v)
+	e.noteConflicts(v)
 	return Taken
 }
 

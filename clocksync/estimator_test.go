@@ -177,7 +177,7 @@ func TestAnythingIsSurvived(t *testing.T) {
 					}
 				}
 			case 2:
-				for _, s := range e.Report(instant.Draw(t, "now")).Servers {
+				for _, s := range e.Diagnostics(instant.Draw(t, "now")).Servers {
 					if s.Kept > 8 {
 						t.Fatalf("%+v", s)
 					}
@@ -235,7 +235,7 @@ func ExampleEstimator() {
 	line := e.Bound(reading)
 	fmt.Println(line.Quality.Status, line.Within(reading))
 	fmt.Println(line.Within(reading.Add(time.Second))) // 50 ppm of drift
-	for _, s := range e.Report(reading).Servers {
+	for _, s := range e.Diagnostics(reading).Servers {
 		fmt.Println(s.Server, s.Standing, s.Offset)
 	}
 	// Output:

@@ -21,7 +21,7 @@ func (e *Estimator) fuse(now Instant) Bound {
 	if len(v.servers) <= e.config.Faults || e.lost && len(v.offsets) < e.need(e.voters+v.waiting) {
 		return e.none()
 	}
-	where := covered(v.offsets, e.feudsAmong(v.servers[:len(v.offsets)]), e.need(e.voters))
+	where := covered(v.offsets, e.conflictsAmong(v.servers[:len(v.offsets)]), e.need(e.voters))
 	if len(where) == 0 {
 		return e.distrust(now, Taint{Outliers: v.outliers(deepest(v.offsets))})
 	}
@@ -82,7 +82,7 @@ func (v vote) until() Instant {
 }
 
 // outliers names the servers that are wrong or not where they should be.
-func (v vote) outliers(should region) (names []string) {
+func (v vote) outliers(should intervalSet) (names []string) {
 	for i, s := range v.servers {
 		if i >= len(v.offsets) || !should.overlaps(v.offsets[i]) {
 			names = append(names, s.source+"/"+s.name)
@@ -147,7 +147,7 @@ func (e *Estimator) publish(now Instant, b Bound, voters []*server) Bound {
 		e.taints[len(e.taints)-1].To = now
 	}
 	e.confirmed = now
-	b.From, b.Until, b.Seen, b.Tainted = e.from, min(b.Until, e.leap.cut), e.seen, MaxInstant
+	b.From, b.Until, b.Seen, b.Tainted = e.from, min(b.Until, e.leap.last), e.seen, MaxInstant
 	b.Quality = e.quality(now, b, voters)
 	e.line = b
 	// The reading is shown for all the time until the next step of the clock.
@@ -199,16 +199,16 @@ func (e *Estimator) within(now Instant, b Bound) Instant {
 	return now.Add(time.Duration(float64(left) / b.rate))
 }
 
-// Report tells what is known at the reading now. It changes nothing.
-func (e *Estimator) Report(now Instant) Report {
-	r := Report{
+// Diagnostics tells what is known at the reading now. It changes nothing.
+func (e *Estimator) Diagnostics(now Instant) Diagnostics {
+	r := Diagnostics{
 		Now: now, Bound: e.last, Offset: e.last.OffsetAt(now),
 		Faults: e.config.Faults, Counted: e.voters, Needed: max(e.need(e.voters), 0),
 		Taints: slices.Clone(e.taints), Refused: e.refused,
 		Contradictions: e.contradictions, Steps: e.steps, Suspends: e.suspends, Slews: e.slews,
 	}
 	for _, v := range e.servers {
-		s := ServerReport{
+		s := ServerDiagnostics{
 			Source: v.source, Server: v.name, Offset: v.offset(now, e.config.Drift),
 			Newest: v.newest, Best: v.best(now, e.config.Drift), Kept: len(v.kept),
 			Taken: v.taken, Contradicted: v.contradicted,
@@ -219,7 +219,7 @@ func (e *Estimator) Report(now Instant) Report {
 	return r
 }
 
-func (e *Estimator) standing(v *server, offset Interval, r Report) Standing {
+func (e *Estimator) standing(v *server, offset Interval, r Diagnostics) Standing {
 	switch {
 	case v.silent(r.Now):
 		return Silent

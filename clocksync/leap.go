@@ -9,32 +9,32 @@ const nearLeap = time.Second
 // leapWatch keeps bounds of UTC from reaching over a leap second, at which every
 // offset to UTC changes by a second.
 type leapWatch struct {
-	at   Instant // reference time of the leap second announced; only if cut is finite
-	cut  Instant // the last reading certainly before it; MaxInstant: none is announced
-	past Instant // reference time after the last leap second; samples before it are refused
+	at   Instant // reference time of the leap second announced; only if last is finite
+	last Instant // the last reading certainly before it; MaxInstant: none is announced
+	over Instant // reference time after the last leap second; samples before it are refused
 }
 
-func noLeap() leapWatch { return leapWatch{cut: MaxInstant, past: MinInstant} }
+func noLeap() leapWatch { return leapWatch{last: MaxInstant, over: MinInstant} }
 
 // announce is told whether a leap second is coming by a majority that cannot be
 // all wrong, and the offset at the reading now with its drift.
 func (l *leapWatch) announce(coming bool, now Instant, offset Interval, drift float64) {
-	l.cut = MaxInstant
+	l.last = MaxInstant
 	if !coming || !offset.Bounded() {
 		return
 	}
 	l.at = monthEnd(shift(offset.Earliest, now))
 	left := l.at.Sub(shift(offset.Latest, now)) - nearLeap
-	l.cut = now.Add(left - growth(left, drift) - 1)
+	l.last = now.Add(left - growth(left, drift) - 1)
 }
 
 // passed reports, once, whether the reading is no longer certainly before the
 // leap second.
 func (l *leapWatch) passed(m Instant) bool {
-	if m <= l.cut || l.cut == MaxInstant {
+	if m <= l.last || l.last == MaxInstant {
 		return false
 	}
-	l.past, l.cut = l.at.Add(nearLeap), MaxInstant
+	l.over, l.last = l.at.Add(nearLeap), MaxInstant
 	return true
 }
 

@@ -65,7 +65,7 @@ func TestALeapSecond(t *testing.T) {
 	if missing := len(stamps) - bounded; missing < 40 || missing > 100 || refused == 0 {
 		t.Errorf("%d stamps, of 20 a second, have no bound; %d samples were refused", missing, refused)
 	}
-	if r := e.Report(1020 * second); r.Contradictions != 0 || r.Refused[clocksync.NearLeap] == 0 {
+	if r := e.Diagnostics(1020 * second); r.Contradictions != 0 || r.Refused[clocksync.NearLeap] == 0 {
 		t.Errorf("%+v", r)
 	}
 }

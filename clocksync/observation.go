@@ -26,7 +26,7 @@ type Change uint8
 const (
 	// Unchanged says that the clocks went on together.
 	Unchanged Change = iota
-	// Stepped says that the wall clock was set; the domain's clock did not feel it.
+	// Stepped says that the wall clock was set; the domain's clock was not affected.
 	Stepped
 	// Suspended says that the domain's clock stood still while time went on, or
 	// that it cannot be excluded. No offset from before is good.

@@ -11,7 +11,7 @@ type Quality struct {
 	// Assumed is true when the bound rests on an operator's word and was not
 	// measured.
 	Assumed bool
-	// Unverified is true when the bound rests on one server, so that nobody could
+	// Unverified is true when the bound rests on one server, so that none could
 	// contradict it.
 	Unverified bool
 	// Timeline is the reference time of the stamps. Stamps of two timelines must

@@ -56,7 +56,7 @@ func TestASlew(t *testing.T) {
 			t.Errorf("%d ppm: %v, want %v", phase.ppm, got, phase.status)
 		}
 	}
-	r := e.Report(seen.Mono)
+	r := e.Diagnostics(seen.Mono)
 	if want := changes / 2; r.Slews != want || r.Contradictions != want || len(r.Taints) != 2 || !r.Taints[1].Slewed || r.Taints[1].To == clocksync.MaxInstant {
 		t.Errorf("%d slews, %d contradictions, taints %+v", r.Slews, r.Contradictions, r.Taints)
 	}
@@ -78,7 +78,7 @@ func TestASlewWithoutTheOtherClock(t *testing.T) {
 	if c := e.Observe(at(50*second, 90*second, 70*second)); c != clocksync.Suspended {
 		t.Errorf("%v, want suspended", c)
 	}
-	if c := e.Observe(at(60*second, 100*second, 80*second)); c != clocksync.Unchanged || e.Report(60*second).Slews != 0 {
+	if c := e.Observe(at(60*second, 100*second, 80*second)); c != clocksync.Unchanged || e.Diagnostics(60*second).Slews != 0 {
 		t.Errorf("%v after a suspend", c)
 	}
 }

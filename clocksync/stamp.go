@@ -11,9 +11,9 @@ type Domain string
 // Mono is comparable only between stamps of one Domain; Within is comparable
 // between all stamps of a synchronizer tree.
 type Stamp struct {
-	Domain Domain
-	Mono   Instant
-	Within Interval
+	Domain Domain   // whose clock was read
+	Mono   Instant  // the reading
+	Within Interval // reference time
 }
 
 // CertainlyBefore reports whether a happened before b in every admissible

@@ -28,20 +28,20 @@ const (
 
 // Handler declares that a region reacts to activations of that name.
 type Handler struct {
-	Name string
-	At   Delivery
+	Name string   // of the signals it is for
+	At   Delivery // where it runs; AtCheck by default
 }
 
 // Outcome is a signal and what became of it.
 type Outcome struct {
-	Signal *Signal
-	Fate   Fate
-	Detail string // why it was refused
-	Again  bool   // a copy of a signal offered before; Fate is that of the first
+	Signal *Signal // as it was offered, not copied
+	Fate   Fate    // Waiting as long as it is not final
+	Detail string  // why it was refused
+	Again  bool    // a copy of a signal offered before; Fate is that of the first
 }
 
 // Gate holds the rules of one participant's regions (PEGASUS paper, section
-// 2.1): whether a signal waits, takes effect or is neglected.
+// 2.1): whether a signal waits, takes effect or is ignored.
 //
 //   - Every entry into a region has a number of its own. Numbers count from 1
 //     over all regions of the participant and are never used twice. A region is

@@ -32,10 +32,10 @@ func (k Kind) String() string {
 // of a synchronizer in one term, and a term is one life of a synchronizer:
 // later lives have larger terms. All signals of one firing share its Decision.
 type Decision struct {
-	Synchronizer string
-	Term         uint64
-	Epoch        uint64
-	Number       uint64
+	Synchronizer string // its name
+	Term         uint64 // higher in every later life of the synchronizer
+	Epoch        uint64 // in which it was made
+	Number       uint64 // from 1, over all predicates
 }
 
 // String gives the decision as "synchronizer/epoch/number".
@@ -49,25 +49,25 @@ const (
 	MaxDataBytes = 4096 // bytes of a signal's data, names and texts included
 )
 
-// Datum is one named value that rides with a signal.
+// Datum is one named value that a signal carries.
 type Datum struct {
-	Name  string
-	Value scgs.Value
+	Name  string     // by which handlers and from_parent read it
+	Value scgs.Value // of a type that is no list
 }
 
 // Signal is one message from a decision to one region of one participant. It
 // does not change after it was made.
 type Signal struct {
-	Decision  Decision
-	Name      string // selects the handler
-	Predicate string
-	Kind      Kind
-	Target    string // the member or thread
-	Region    string
+	Decision  Decision      // the firing that made it
+	Name      string        // selects the handler
+	Predicate string        // that fired
+	Kind      Kind          // Activate or Cancel
+	Target    string        // the member or thread
+	Region    string        // that it goes to
 	Entry     uint64        // the entry of the region it was decided on
 	TTL       time.Duration // after that it expires; counted by sender and receiver each from when they first hold it
-	Data      []Datum
-	Trace     Trace // of the decision, if that is traced
+	Data      []Datum       // at most [MaxData] and [MaxDataBytes]
+	Trace     Trace         // of the decision, if that is traced
 }
 
 // Lookup returns the value of the datum of that name; Invalid if there is none.
@@ -83,14 +83,14 @@ func (s *Signal) Lookup(name string) scgs.Value {
 // CheckData refuses data that exceed the limits of a signal.
 func CheckData(data []Datum) error {
 	if len(data) > MaxData {
-		return fmt.Errorf("signal: %d data, at most %d ride with a signal", len(data), MaxData)
+		return fmt.Errorf("signal: %d data, at most %d fit in a signal", len(data), MaxData)
 	}
 	size := 0
 	for _, d := range data {
 		size += len(d.Name) + len(d.Value.Text()) + 9
 	}
 	if size > MaxDataBytes {
-		return fmt.Errorf("signal: %d bytes of data, at most %d ride with a signal: send a reference and fetch the body", size, MaxDataBytes)
+		return fmt.Errorf("signal: %d bytes of data, at most %d fit in a signal: send a reference and fetch the body", size, MaxDataBytes)
 	}
 	return nil
 }

@@ -21,18 +21,18 @@ type compiler struct {
 	src    string
 	names  []binding // let, innermost last
 	loops  []loop    // those around, innermost last
-	factor int       // how often the part at hand runs in one evaluation
+	factor int       // how often the current part runs in one evaluation
 	vars   int
 
-	extent      // of the text so far, or of the innermost fold so far
-	folding int // folds around, of which it is not known yet whether they are kept
-	folds   []folder
-	setup   int // steps to build what is kept
-	visits  int // parts compiled so far
+	footprint     // of the text so far, or of the innermost fold so far
+	folding   int // folds around, of which it is not known yet whether they are incremental
+	folds     []anyFold
+	setup     int // steps to build the incremental aggregates
+	visits    int // parts compiled so far
 }
 
 // binding is a name given by let: a value, or the tree of a group, which is
-// compiled anew where it is used.
+// compiled again where it is used.
 type binding struct {
 	name string
 	read value
@@ -58,8 +58,8 @@ func offset(n node) int {
 	return n.Location().From
 }
 
-// charge counts steps of the part at hand, and refuses when they are too many;
-// inside a fold only once that is found not to be kept. The compiler itself is
+// charge counts steps of the current part, and refuses when they are too many;
+// inside a fold only once that is found not to be incremental. The compiler itself is
 // bounded too, since trees may share nodes.
 func (c *compiler) charge(n node, steps int) error {
 	c.visits++
@@ -81,7 +81,7 @@ func (c *compiler) tooMany(n node) error {
 	case len(c.loops) > 1:
 		hint = "compute the inner group once, before the loop: let n = count(members, ...); ... or let m = mean(map(members, ...)); ..."
 	case len(c.loops) == 1:
-		hint = "functions over members that read nothing but the member are kept from change to change and cost few steps: " +
+		hint = "functions over members that read nothing but the member are updated incrementally and cost few steps: " +
 			"write max(map(members, .x)) > memory.limit in place of any(members, .x > memory.limit), or lower the member limit"
 	}
 	return c.errorf(n, hint, "it takes more than %d steps with %d members", MaxSteps, c.env.maxMembers())

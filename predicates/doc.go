@@ -51,7 +51,7 @@
 //	find(group, condition)                    the first member that matches, as in find(members, .leader).load
 //	abs(x)  min(x, y, ...)  max(x, y, ...)    ints of ints, else floats
 //	floor ceil round (x)  float(x)            floats
-//	int(x)                                    cuts towards zero
+//	int(x)                                    truncates towards zero
 //	duration("1.5s")                          a duration
 //
 // These are all; [Functions] lists them. Other operators and functions of expr
@@ -66,7 +66,7 @@
 //	all(members, sum(.loads) / len(.loads) < 0.5)
 //
 // A list is no value: it is not compared, nor put into memory, data or a summary.
-// What it has to say over nobody and unknown is that of groups, element by element;
+// What holds for empty groups and unknown members holds for elements likewise;
 // of a list that is unknown it is unknown which elements it has:
 //
 //	                     elements a, b   no element   the list unknown
@@ -102,7 +102,7 @@
 //
 // .prev.name and .prev.host are always known, and len(prev) is len(members). A
 // member of prev has no .prev of its own. Nothing is said of what held between the
-// two: other global states may have, if nobody can order them.
+// two: other global states may have, if they cannot be ordered.
 //
 // # Three values
 //
@@ -110,7 +110,7 @@
 // is not .online (its name and host are known), a field, variable or signal that
 // has no value, an element outside of a list, a division by zero, a float that is
 // not a number, an int outside the range of int64, all, any, none, one, mean, min
-// and max over nobody, and what find does not find. Count, len and sum over nobody
+// and max over an empty group, and find without a match. Count, len and sum over one
 // are 0.
 //
 //	a        b        a && b    a || b    a == b    a ? b : b
@@ -142,34 +142,34 @@
 // floats, divided by their number. In sums, means and extremes -0 counts as 0, and
 // a sum that is zero is 0.
 //
-// # What is kept
+// # Incremental functions
 //
-// A function over members is kept in the [Scope] if its conditions and what it
-// takes of a member read nothing but that member: fields, name, host, online,
+// A function over members is incremental if its conditions and what it takes of a
+// member read nothing but that member: fields, name, host, online,
 // literals, and lets inside of them. These are all, any, none, one, count, len,
 // sum, mean, min and max; with filter and map to any depth in their first
 // argument. The first evaluation of an epoch takes all members together; from then
-// on [Scope.Set] and [Scope.SetUnknown] exchange what one member contributes, and
+// on [Scope.Set] and [Scope.SetUnknown] replace what one member contributes, and
 // the result is read in a time that does not grow with the members. Functions that
-// are written alike in several programs of one Env are kept once.
+// are written alike in several expressions of one Env are computed once.
 //
-//	sum(members, .load) > memory.limit                  kept
-//	any(filter(members, .ready), .load > 2)             kept
-//	let m = mean(map(members, .load)); ... > m          kept: the mean
+//	sum(members, .load) > memory.limit                  incremental
+//	any(filter(members, .ready), .load > 2)             incremental
+//	let m = mean(map(members, .load)); ... > m          incremental: the mean
 //	any(members, .load > memory.limit)                  evaluated on all members each time
 //	count(members, .load > 2 * m)                       evaluated on all members each time
 //
-// Not kept are also find and the receivers of a signal. What is kept changes no
-// result and no reason.
+// find and the receivers of a signal are not incremental either. Being incremental
+// changes no result and no reason.
 //
 // # Cost
 //
-// A step is one part of the text, evaluated once. [Program.Cost] counts the steps
-// of one evaluation at the member limit: those of a function that is kept are the
+// A step is one part of the text, evaluated once. [Expression.Cost] counts the steps
+// of one evaluation at the member limit: those of an incremental function are the
 // steps for the one member that has changed and about thirty more; those of
 // another one are multiplied by the member limit, in a loop inside a loop twice. It
-// is at most [MaxSteps]. [Program.Setup] counts the steps by which what is kept
-// is built when an epoch begins; it is at most [MaxSetup]. Texts that take more
+// is at most [MaxSteps]. [Expression.Setup] counts the steps by which incremental
+// functions are built when an epoch begins; it is at most [MaxSetup]. Texts that take more
 // are refused. A change of several members at once takes the steps of each. A loop
 // over a list counts as one over [scgs.MaxElements] elements, and in as a quarter
 // of that.
@@ -177,15 +177,15 @@
 // # Local conditions
 //
 // A condition that reads nothing but one member's declared fields, .name and .host
-// can be judged when that member reports, without a global state. [Program.Threshold]
-// takes it out of count(members, c) >= k, and [Program.Conjunction] out of
+// can be judged when that member reports, without a global state. [Expression.Threshold]
+// takes it out of count(members, c) >= k, and [Expression.Conjunction] out of
 // all(members, c).
 //
 // # Rules
 //
 // A result is a function of the state in the Scope alone, not of how it came
 // about: evaluation reads no clock and always ends. It needs to be repeated only
-// when [Scope.Affects] says so. A [Program] is immutable and may be shared; a
+// when [Scope.Affects] says so. An [Expression] is immutable and may be shared; a
 // [Scope] has one owner. Not promised is the order in which parts are evaluated,
 // nor which of several causes a reason names.
 package predicates

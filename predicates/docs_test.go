@@ -52,7 +52,7 @@ func TestPage(t *testing.T) {
 type page struct {
 	t *testing.T
 	w *world
-	// The heads of the table at hand: what stands for X.
+	// The heads of the current table: what stands for X.
 	heads []string
 	seen  map[string]int
 }

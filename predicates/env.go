@@ -21,8 +21,8 @@ type Env struct {
 
 // ParentSignal declares the data of one signal from the parent.
 type ParentSignal struct {
-	Name   string
-	Fields scgs.Schema
+	Name   string      // of the signal
+	Fields scgs.Schema // its data; none is a list
 }
 
 // DefaultMaxMembers is the member limit of an Env that names none.
@@ -36,8 +36,8 @@ func (e *Env) maxMembers() int {
 }
 
 // Bool compiles a condition, as of `when`. The error is an *[Error].
-func (e *Env) Bool(src string) (*Program, error) {
-	return e.compile(src, func(c *compiler, root node) (*Program, error) {
+func (e *Env) Bool(src string) (*Expression, error) {
+	return e.compile(src, func(c *compiler, root node) (*Expression, error) {
 		v, err := c.compile(root)
 		if err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func (e *Env) Bool(src string) (*Program, error) {
 		if v.bool == nil {
 			return nil, c.errorf(root, "compare it with something", "a condition is true or false, this is %s", v.what())
 		}
-		return &Program{result: scgs.Field{Type: scgs.Bool}, root: v}, nil
+		return &Expression{result: scgs.Field{Type: scgs.Bool}, root: v}, nil
 	})
 }
 
@@ -53,25 +53,25 @@ func (e *Env) Bool(src string) (*Program, error) {
 // want gives its type, and the words of an enum; a want without type takes the
 // type of the expression. An int is a float where one is wanted, and an enum's
 // word a string; nothing else converts by itself. The error is an *[Error].
-func (e *Env) Value(src string, want scgs.Field) (*Program, error) {
-	return e.compile(src, func(c *compiler, root node) (*Program, error) {
+func (e *Env) Value(src string, want scgs.Field) (*Expression, error) {
+	return e.compile(src, func(c *compiler, root node) (*Expression, error) {
 		v, err := c.value(root, want)
 		if err != nil {
 			return nil, err
 		}
-		return &Program{result: scgs.Field{Type: v.typ, Words: v.words}, root: v}, nil
+		return &Expression{result: scgs.Field{Type: v.typ, Words: v.words}, root: v}, nil
 	})
 }
 
 // Members compiles the receivers of a signal, as of `to`: the word all, or a
 // group of members, such as filter(members, .load > 2). The error is an
 // *[Error].
-func (e *Env) Members(src string) (*Program, error) {
+func (e *Env) Members(src string) (*Expression, error) {
 	text := src
 	if strings.TrimSpace(src) == "all" {
 		text = "members"
 	}
-	p, err := e.compile(text, func(c *compiler, root node) (*Program, error) {
+	p, err := e.compile(text, func(c *compiler, root node) (*Expression, error) {
 		v, err := c.compile(root)
 		if err != nil {
 			return nil, err
@@ -79,7 +79,7 @@ func (e *Env) Members(src string) (*Program, error) {
 		if v.group == nil || v.group.elem.item == nil {
 			return nil, c.errorf(root, `write all, or a group such as filter(members, .online)`, "the receivers are a group of members, this is %s", v.what())
 		}
-		return &Program{root: v}, nil
+		return &Expression{root: v}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (e *Env) Members(src string) (*Program, error) {
 	return p, nil
 }
 
-func (e *Env) compile(src string, root func(*compiler, node) (*Program, error)) (*Program, error) {
+func (e *Env) compile(src string, root func(*compiler, node) (*Expression, error)) (*Expression, error) {
 	tree, err := parse(src)
 	if err != nil {
 		return nil, err

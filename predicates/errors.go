@@ -55,7 +55,7 @@ func position(src string, offset int) (line, column int) {
 // excerptRunes bounds the piece of a long line that an Error shows.
 const excerptRunes = 100
 
-// excerpt returns the line of src, cut around the column if it is long, and the
+// excerpt returns the line of src, shortened around the column if it is long, and the
 // column in what is returned. A tab becomes one space, so the caret stands right.
 func excerpt(src string, line, column int) (string, int) {
 	lines := strings.Split(src, "\n")

@@ -28,14 +28,16 @@ type Part struct {
 // Split says for which members, by their indexes in ascending order, the condition
 // of a function over a group holds. Members that are not in the group are in none
 // of the lists.
-type Split struct{ True, False, Unknown []int }
+type Split struct {
+	True, False, Unknown []int // the members for which the condition is that
+}
 
 // Explain takes a condition apart: into the operands of its && and ||, the
 // variables named by let, and the functions over groups and the variables that
-// stand in these, each with its present value. It compiles the parts anew, which
-// costs some 100 us and then what [Program.Eval] costs twice: it is for questions
+// stand in these, each with its present value. It compiles the parts again, which
+// costs some 100 us and then what [Expression.Eval] costs twice: it is for questions
 // of people. Of a condition that is one function over a group it gives one part.
-func (p *Program) Explain(s *Scope) []Part {
+func (p *Expression) Explain(s *Scope) []Part {
 	if p.root.bool == nil {
 		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.what()))
 	}
@@ -43,7 +45,7 @@ func (p *Program) Explain(s *Scope) []Part {
 	if err != nil {
 		panic(fmt.Sprintf("predicates: %q was compiled and does not parse: %v", p.src, err))
 	}
-	x := explainer{program: p, scope: s, compiler: compiler{env: p.env, src: p.src, factor: 1}, seen: map[string]bool{}}
+	x := explainer{expr: p, scope: s, compiler: compiler{env: p.env, src: p.src, factor: 1}, seen: map[string]bool{}}
 	for {
 		let, ok := root.(*ast.VariableDeclaratorNode)
 		if !ok {
@@ -59,38 +61,38 @@ func (p *Program) Explain(s *Scope) []Part {
 // explainer walks the outer levels of a condition and computes each part on its
 // own.
 type explainer struct {
-	program  *Program
-	scope    *Scope
-	compiler compiler
-	kept     []keeper // of the folds compiled so far: none of them lasts
-	parts    []Part
-	seen     map[string]bool // values told already, by text
+	expr       *Expression
+	scope      *Scope
+	compiler   compiler
+	aggregates []aggregator // of the folds compiled so far: none of them is incremental
+	parts      []Part
+	seen       map[string]bool // values told already, by text
 }
 
 // compile compiles a part, all of which has been compiled before; so it cannot
 // fail, and its cost is no more than it was.
 func (x *explainer) compile(n node, how func(*compiler) error) *frame {
 	c := &x.compiler
-	c.extent, c.setup, c.visits = extent{}, 0, 0
+	c.footprint, c.setup, c.visits = footprint{}, 0, 0
 	if err := how(c); err != nil {
-		panic(fmt.Sprintf("predicates: the part %s of %q does not compile: %v", n, x.program.src, err))
+		panic(fmt.Sprintf("predicates: the part %s of %q does not compile: %v", n, x.expr.src, err))
 	}
-	begun := len(x.kept)
+	begun := len(x.aggregates)
 	for _, f := range c.folds[begun:] {
-		x.kept = append(x.kept, f.keep())
+		x.aggregates = append(x.aggregates, f.aggregate())
 	}
-	for _, k := range x.kept[begun:] {
-		k.own(x.kept)
+	for _, k := range x.aggregates[begun:] {
+		k.own(x.aggregates)
 	}
-	fr := x.scope.begin(x.program)
+	fr := x.scope.begin(x.expr)
 	x.room(fr)
-	fr.kept, x.scope.last = x.kept, nil // It is no longer as it was for the program.
+	fr.aggregates, x.scope.last = x.aggregates, nil // It is no longer as it was for the expression.
 	return fr
 }
 
 // room makes room for the variables of all parts.
 func (x *explainer) room(fr *frame) {
-	for _, f := range []*frame{fr, &x.scope.aside} {
+	for _, f := range []*frame{fr, &x.scope.sharedFrame} {
 		f.vars = append(f.vars, make([]stored, max(0, x.compiler.vars-len(f.vars)))...)
 	}
 }
@@ -186,7 +188,7 @@ func (x *explainer) fill(part *Part, v value, fr *frame) {
 		return
 	}
 	part.Low, part.High = scgs.Value{}, scgs.Value{}
-	part.Reason = x.program.describe(why, x.scope)
+	part.Reason = x.expr.describe(why, x.scope)
 	switch {
 	case v.int != nil:
 		if s := v.int(fr); !s.void && v.typ == scgs.Int {

@@ -17,26 +17,28 @@ type fold[T int64 | float64] struct {
 	total func() total[T]
 	// enough is set where one element that the condition holds for decides.
 	enough bool
-	state  int // its place among the states of the program
+	state  int // its place among the states of the expression
 
-	// What folds of the same key have in common can be kept; of a fold that
+	// Folds of the same key share an incremental aggregate; of a fold that
 	// depends on more than its elements the key is empty.
 	key    string
 	fields uint64
 }
 
-// folder is a fold of any type.
-type folder interface {
-	keep() keeper
+// anyFold is a fold of any type.
+type anyFold interface {
+	aggregate() aggregator
 	id() (key string, fields uint64)
 }
 
-func (f *fold[T]) keep() keeper                    { return &kept[T]{fold: f, total: f.total()} }
+func (f *fold[T]) aggregate() aggregator           { return &aggregate[T]{fold: f, total: f.total()} }
 func (f *fold[T]) id() (key string, fields uint64) { return f.key, f.fields }
-func (f *fold[T]) lasting() bool                   { return f.key != "" }
+func (f *fold[T]) incremental() bool               { return f.key != "" }
 
-// account takes all elements together.
-func (f *fold[T]) account(fr *frame) *account[T] { return fr.kept[f.state].(*kept[T]).account(fr) }
+// combine takes all elements together.
+func (f *fold[T]) combine(fr *frame) *combined[T] {
+	return fr.aggregates[f.state].(*aggregate[T]).combine(fr)
+}
 
 // look finds whether member i is in the group, and its number.
 func (f *fold[T]) look(fr *frame, i int) (in truth, x span[T]) {
@@ -80,7 +82,7 @@ func (f *fold[T]) why(fr *frame, i int) cause {
 }
 
 // number is the total as a number. bad is the reason where there is none.
-func (f *fold[T]) number(fr *frame, a *account[T], bad cause) span[T] {
+func (f *fold[T]) number(fr *frame, a *combined[T], bad cause) span[T] {
 	switch {
 	case a.unsure >= 0:
 		return void[T](f.why(fr, a.unsure))
@@ -93,8 +95,8 @@ func (f *fold[T]) number(fr *frame, a *account[T], bad cause) span[T] {
 }
 
 // answer is whether a condition holds, from the number of elements that it holds
-// for; it is unknown if an open element could change it, and over nobody.
-func answer(f *fold[int64], fr *frame, a *account[int64], is bool) truth {
+// for; it is unknown if an open element could change it, and over an empty group.
+func answer(f *fold[int64], fr *frame, a *combined[int64], is bool) truth {
 	switch {
 	case a.open >= 0:
 		return unknown(f.why(fr, a.open))
@@ -136,7 +138,7 @@ func (c *compiler) counting(n *ast.BuiltinNode, negated bool) (*fold[int64], err
 	return c.counted(n, g, func(fr *frame) truth { return not(holds(fr)) }, outer, "all")
 }
 
-func (c *compiler) counted(n *ast.BuiltinNode, g *group, holds func(*frame) truth, outer extent, kind string) (*fold[int64], error) {
+func (c *compiler) counted(n *ast.BuiltinNode, g *group, holds func(*frame) truth, outer footprint, kind string) (*fold[int64], error) {
 	f := &fold[int64]{group: g, x: indicator(holds), count: true, total: func() total[int64] { return &intSum{} }}
 	return f, finish(c, f, n, outer, kind)
 }
@@ -149,7 +151,7 @@ func (c *compiler) quantifier(n *ast.BuiltinNode) (value, error) {
 	}
 	if n.Name == "one" {
 		return boolValue(func(fr *frame) truth {
-			a := f.account(fr)
+			a := f.combine(fr)
 			if a.lo > 1 {
 				return truth{is: False}
 			}
@@ -158,7 +160,7 @@ func (c *compiler) quantifier(n *ast.BuiltinNode) (value, error) {
 	}
 	f.enough = true
 	found := func(fr *frame) truth {
-		a := f.account(fr)
+		a := f.combine(fr)
 		if a.lo > 0 {
 			return truth{is: True}
 		}
@@ -197,7 +199,7 @@ func (c *compiler) length(n *ast.BuiltinNode) (value, error) {
 // size is how many elements the condition of a fold holds for.
 func size(f *fold[int64]) value {
 	return intValue(func(fr *frame) span[int64] {
-		a := f.account(fr)
+		a := f.combine(fr)
 		if a.open < 0 {
 			return point(a.lo)
 		}
@@ -239,7 +241,7 @@ func (c *compiler) elements(n *ast.BuiltinNode, g *group, v value) string {
 	return v.what()
 }
 
-// sum and mean add without rounding; the sum over nobody is 0, the mean is
+// sum and mean add without rounding; the sum over an empty group is 0, the mean is
 // unknown.
 func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
 	outer := c.enter()
@@ -250,22 +252,22 @@ func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
 	if v.typ == scgs.Int && n.Name == "sum" {
 		f := &fold[int64]{group: g, x: v.int, total: func() total[int64] { return &intSum{} }}
 		overflow := at(intOverflow, offset(n))
-		return intValue(func(fr *frame) span[int64] { return f.number(fr, f.account(fr), overflow) }), finish(c, f, n, outer, "int sum")
+		return intValue(func(fr *frame) span[int64] { return f.number(fr, f.combine(fr), overflow) }), finish(c, f, n, outer, "int sum")
 	}
 	f := &fold[float64]{group: g, x: v.toFloat().float, total: func() total[float64] { return &floatSum{} }}
 	nan := at(notANumber, offset(n))
-	sum := func(fr *frame, a *account[float64]) span[float64] {
+	sum := func(fr *frame, a *combined[float64]) span[float64] {
 		s := f.number(fr, a, nan)
 		if s.lo < s.hi && (math.IsInf(s.lo, 0) || math.IsInf(s.hi, 0)) { // what lies between may be NaN
 			return void[float64](s.why)
 		}
 		return s
 	}
-	result := floatValue(func(fr *frame) span[float64] { return sum(fr, f.account(fr)) })
+	result := floatValue(func(fr *frame) span[float64] { return sum(fr, f.combine(fr)) })
 	if n.Name == "mean" {
 		empty := g.empty()
 		result = floatValue(func(fr *frame) span[float64] {
-			a := f.account(fr)
+			a := f.combine(fr)
 			return divide(sum(fr, a), point(float64(a.present)), empty, empty)
 		})
 	}
@@ -302,9 +304,9 @@ func extremeTotal[T int64 | float64](name string, least, greatest T) func() tota
 	return func() total[T] { return &extreme[T]{worst: least, better: func(x, y T) T { return max(x, y) }} }
 }
 
-// best is the extreme, which is unknown over nobody.
+// best is the extreme, which is unknown over an empty group.
 func best[T int64 | float64](f *fold[T], fr *frame) span[T] {
-	a := f.account(fr)
+	a := f.combine(fr)
 	empty := f.group.empty()
 	if a.present == 0 && a.unsure < 0 {
 		return void[T](empty)

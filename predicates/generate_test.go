@@ -181,8 +181,8 @@ func (g *source) inside(draw func() string) string {
 	return draw()
 }
 
-// drawProgram draws a condition that compiles: the cost bound may refuse one.
-func drawProgram(t *rapid.T, e *predicates.Env) *predicates.Program {
+// drawExpression draws a condition that compiles: the cost bound may refuse one.
+func drawExpression(t *rapid.T, e *predicates.Env) *predicates.Expression {
 	src := (&source{t: t, lists: e.State.Index("tags") >= 0}).boolean(rapid.IntRange(1, 3).Draw(t, "depth"))
 	p, err := e.Bool(src)
 	if err != nil {

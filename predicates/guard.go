@@ -17,7 +17,7 @@ const (
 	MaxNodes   = 500            // nodes of the syntax tree
 	MaxLoops   = 2              // loops over members inside one another
 	MaxSteps   = 50000          // evaluation steps at the member limit
-	MaxSetup   = 100 * MaxSteps // steps to build what is kept when an epoch begins, at the member limit
+	MaxSetup   = 100 * MaxSteps // steps to build the incremental aggregates when an epoch begins, at the member limit
 )
 
 // guard refuses what must not reach a recursive parser: text that is long,

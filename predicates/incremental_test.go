@@ -103,12 +103,12 @@ var place = regexp.MustCompile(` at \d+:\d+$`)
 
 // asked is a program with what it last gave.
 type asked struct {
-	program *predicates.Program
+	program *predicates.Expression
 	last    string
-	loose   *predicates.Program // the same, with a memory variable in each group: nothing of it is kept
+	loose   *predicates.Expression // the same, with a memory variable in each group: nothing of it is incremental
 }
 
-func result(p *predicates.Program, s *predicates.Scope) string {
+func result(p *predicates.Expression, s *predicates.Scope) string {
 	v, reason := p.EvalValue(s)
 	if v.Type() == scgs.Float {
 		return strconv.FormatUint(math.Float64bits(v.Float()), 16)
@@ -117,9 +117,9 @@ func result(p *predicates.Program, s *predicates.Scope) string {
 }
 
 // TestKeptIsFresh follows a Scope through a history: after each change, programs
-// that keep what they can, and share it, give bit for bit what they give on a
+// that are incremental where they can be, and share aggregates, give bit for bit what they give on a
 // Scope that was made for this state, with the same reason; and what they give if
-// nothing can be kept. What a change does not affect stays as it was.
+// nothing can be incremental. What a change does not affect stays as it was.
 func TestKeptIsFresh(t *testing.T) {
 	e := listEnv()
 	e.Memory = append(e.Memory, scgs.Field{Name: "on", Type: scgs.Bool})
@@ -149,7 +149,7 @@ func TestKeptIsFresh(t *testing.T) {
 					t.Fatalf("%s is %s after its history, and afresh %s", a.program.Source(), got, want)
 				}
 				if loose := place.ReplaceAllString(result(a.loose, s), ""); loose != place.ReplaceAllString(got, "") {
-					t.Fatalf("%s is %s, and %s if nothing is kept", a.program.Source(), got, loose)
+					t.Fatalf("%s is %s, and %s if nothing is incremental", a.program.Source(), got, loose)
 				}
 				if !affected && a.last != "" {
 					unaffected++
@@ -166,7 +166,7 @@ func TestKeptIsFresh(t *testing.T) {
 		}
 	})
 	if keeping == 0 || unaffected == 0 || known == 0 {
-		t.Errorf("%d programs keep something, %d results were unaffected, %d known", keeping, unaffected, known)
+		t.Errorf("%d expressions are incremental in something, %d results were unaffected, %d known", keeping, unaffected, known)
 	}
 }
 
@@ -198,7 +198,7 @@ func TestKeptAtAnySize(t *testing.T) {
 	e.MaxMembers = 0
 	rng := rand.New(rand.NewPCG(1, 2))
 	s := predicates.NewScope(e)
-	var programs []*predicates.Program
+	var programs []*predicates.Expression
 	for _, src := range []string{
 		"all(members, .ready)", "one(members, .n == 3)", "sum(members, .x) > 2 and sum(filter(members, .ready), .n) % 7 == 3",
 		"max(map(filter(members, .online), .n)) - min(map(filter(members, .online), .n)) > 4", "mean(map(members, .x)) > 0.5",
@@ -239,10 +239,10 @@ func TestKeptAtAnySize(t *testing.T) {
 	}
 }
 
-// TestKept says what is kept, by the steps to build it.
-func TestKept(t *testing.T) {
+// TestIncremental says what is incremental, by the steps to build it.
+func TestIncremental(t *testing.T) {
 	e := testEnv()
-	for src, kept := range map[string]bool{
+	for src, incremental := range map[string]bool{
 		"all(members, .ready)":                                                true,
 		"members | filter(.ready) | map(.n) | max() > 2":                      true,
 		`count(members, .name == "a" or .host == "b" or .online) > 1`:         true,
@@ -266,8 +266,8 @@ func TestKept(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s\n%v", src, err)
 		}
-		if (p.Setup() > 0) != kept {
-			t.Errorf("%s: kept %v, want %v", src, !kept, kept)
+		if (p.Setup() > 0) != incremental {
+			t.Errorf("%s: incremental %v, want %v", src, !incremental, incremental)
 		}
 	}
 }
@@ -318,7 +318,7 @@ func TestSharedLets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, p := range []*predicates.Program{first, second, first} { // the first one's state is built in each epoch
+	for _, p := range []*predicates.Expression{first, second, first} { // the first one's state is built in each epoch
 		s.Reset([]predicates.Member{{Name: "a"}})
 		s.Set(0, row)
 		if v := p.Eval(s); v.Truth != predicates.True {
@@ -327,7 +327,7 @@ func TestSharedLets(t *testing.T) {
 	}
 }
 
-// keeping are conditions whose functions over members are all kept.
+// keeping are conditions whose functions over members are all incremental.
 var keeping = map[string]string{
 	"all":  `all(members, .phase == "idle")`,
 	"mean": `sum(members, .x) / len(members) > 0.8`,

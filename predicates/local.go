@@ -6,16 +6,16 @@ import (
 	"github.com/expr-lang/expr/ast"
 )
 
-// Threshold takes a program of [Env.Bool] apart that is one comparison of a count
+// Threshold takes an expression of [Env.Bool] apart that is one comparison of a count
 // with a number: count(members, c) >= k, or > k-1, or the number first. The local
 // condition c may read nothing but the fields of the member's declared state, its
-// .name and .host. It is judged by [Program.Eval] on a [Scope] that has this one
-// member. ok is false for any other program, and where k would be below 1: that
+// .name and .host. It is judged by [Expression.Eval] on a [Scope] that has this one
+// member. ok is false for any other expression, and where k would be below 1: that
 // holds always.
 //
 // any(members, c) is not taken for a threshold of 1: it fires when it becomes true
 // of the members together, and a threshold with each member that begins.
-func (p *Program) Threshold() (local *Program, k int, ok bool) {
+func (p *Expression) Threshold() (local *Expression, k int, ok bool) {
 	compare, ok := p.tree.(*ast.BinaryNode)
 	if !ok {
 		return nil, 0, false
@@ -45,10 +45,10 @@ func (p *Program) Threshold() (local *Program, k int, ok bool) {
 // mirrored are the comparisons with their sides exchanged.
 var mirrored = map[string]string{"<=": ">=", "<": ">"}
 
-// Conjunction takes a program of [Env.Bool] apart that is all(members, c), with a
-// local condition c as for [Program.Threshold]. The error is an *[Error] that says
+// Conjunction takes an expression of [Env.Bool] apart that is all(members, c), with a
+// local condition c as for [Expression.Threshold]. The error is an *[Error] that says
 // what else it is.
-func (p *Program) Conjunction() (local *Program, err error) {
+func (p *Expression) Conjunction() (local *Expression, err error) {
 	call, ok := p.tree.(*ast.BuiltinNode)
 	if !ok || call.Name != "all" {
 		return nil, errorAt(p.src, offset(p.tree), "write all(members, CONDITION), or leave the modality out",
@@ -58,7 +58,7 @@ func (p *Program) Conjunction() (local *Program, err error) {
 }
 
 // local compiles the condition of a function over all members for one member.
-func (p *Program) local(call *ast.BuiltinNode) (*Program, error) {
+func (p *Expression) local(call *ast.BuiltinNode) (*Expression, error) {
 	c := &compiler{env: p.env, src: p.src, factor: 1}
 	const hint = "a local condition reads the fields of one member, its .name and .host"
 	if len(call.Arguments) != 2 {
@@ -80,7 +80,7 @@ func (p *Program) local(call *ast.BuiltinNode) (*Program, error) {
 		g.has(fr, 0)
 		return cond(fr)
 	}
-	return &Program{
+	return &Expression{
 		env: p.env, src: p.src, tree: call, root: boolValue(one), result: p.result,
 		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
 	}, nil

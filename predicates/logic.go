@@ -62,7 +62,7 @@ func and(a, b truth) truth {
 
 func or(a, b truth) truth { return not(and(not(a), not(b))) }
 
-// same is whether two truths are the same known one; it is Kleene's ==.
+// same is whether two truth values are the same known one; it is Kleene's ==.
 func same(a, b truth) truth {
 	switch {
 	case a.is == Unknown:

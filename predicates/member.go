@@ -10,11 +10,11 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// MemberProgram is a compiled expression on one member: a value of it, or a list
+// MemberExpression is a compiled expression on one member: a value of it, or a list
 // of values. It is immutable and may be used by many goroutines, each with a
 // [Scope] of its own.
-type MemberProgram struct {
-	program *Program
+type MemberExpression struct {
+	expr    *Expression
 	members *group
 	value   value
 }
@@ -27,10 +27,10 @@ const memberBefore, memberAfter = "map(members, ", ")"
 // .weights. It may read nothing but the fields of the declared state, .name and
 // .host. What it is wanted for is a number where numbers is set, else an int or a
 // string; where lists is set it has to be a list of those. The error is an *[Error].
-func (e *Env) Member(src string, numbers, lists bool) (*MemberProgram, error) {
+func (e *Env) Member(src string, numbers, lists bool) (*MemberExpression, error) {
 	m, err := e.member(memberBefore+src+memberAfter, numbers, lists)
 	if m != nil {
-		m.program.src, m.program.shift = src, len(memberBefore)
+		m.expr.src, m.expr.shift = src, len(memberBefore)
 	}
 	fault, ok := errors.AsType[*Error](err)
 	if !ok {
@@ -46,7 +46,7 @@ func (e *Env) Member(src string, numbers, lists bool) (*MemberProgram, error) {
 	return nil, fault
 }
 
-func (e *Env) member(wrapped string, numbers, lists bool) (*MemberProgram, error) {
+func (e *Env) member(wrapped string, numbers, lists bool) (*MemberExpression, error) {
 	tree, err := parse(wrapped)
 	if err != nil {
 		return nil, err
@@ -78,8 +78,8 @@ func (e *Env) member(wrapped string, numbers, lists bool) (*MemberProgram, error
 	if v, err = c.wanted(call.Arguments[1], v, numbers, lists); err != nil {
 		return nil, err
 	}
-	m := &MemberProgram{members: g, value: v}
-	m.program = &Program{
+	m := &MemberExpression{members: g, value: v}
+	m.expr = &Expression{
 		env: e, src: wrapped, tree: call, cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
 	}
 	return m, nil
@@ -116,20 +116,20 @@ func (c *compiler) wanted(n node, v value, numbers, lists bool) (value, error) {
 	return v.toFloat(), nil
 }
 
-// Program has the costs of the expression, of one member, and what it uses; it is
+// Expression has the costs of the expression, of one member, and what it uses; it is
 // not to be evaluated.
-func (m *MemberProgram) Program() *Program { return m.program }
+func (m *MemberExpression) Expression() *Expression { return m.expr }
 
 // Eval appends to dst the value of the expression for member i, or the elements of
 // its list. If something of that is not known the reason says why.
-func (m *MemberProgram) Eval(dst []scgs.Value, s *Scope, i int) ([]scgs.Value, string) {
-	fr := s.begin(m.program)
+func (m *MemberExpression) Eval(dst []scgs.Value, s *Scope, i int) ([]scgs.Value, string) {
+	fr := s.begin(m.expr)
 	m.members.begin(fr)
 	m.members.has(fr, i)
 	if m.value.group == nil {
 		v, why := m.value.eval(fr)
 		if why.set() {
-			return dst, m.program.describe(why, s)
+			return dst, m.expr.describe(why, s)
 		}
 		return append(dst, v), ""
 	}
@@ -145,7 +145,7 @@ func (m *MemberProgram) Eval(dst []scgs.Value, s *Scope, i int) ([]scgs.Value, s
 			why = in.why
 		}
 		if why.set() {
-			return dst, m.program.describe(why, s)
+			return dst, m.expr.describe(why, s)
 		}
 		dst = append(dst, v)
 	}

@@ -22,7 +22,7 @@ func memberEnv() *predicates.Env {
 	}
 }
 
-func TestMemberPrograms(t *testing.T) {
+func TestMemberExpressions(t *testing.T) {
 	env := memberEnv()
 	s := predicates.NewScope(env)
 	s.Reset([]predicates.Member{{Name: "a"}, {Name: "b"}, {Name: "c"}})
@@ -82,12 +82,12 @@ func TestMemberPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if u := p.Program().Uses(); u.Fields != 3 || p.Program().Cost() > 20 {
-		t.Errorf("uses %+v, cost %d", u, p.Program().Cost())
+	if u := p.Expression().Uses(); u.Fields != 3 || p.Expression().Cost() > 20 {
+		t.Errorf("uses %+v, cost %d", u, p.Expression().Cost())
 	}
 }
 
-func TestMemberProgramFaults(t *testing.T) {
+func TestMemberExpressionFaults(t *testing.T) {
 	env := memberEnv()
 	for text, want := range map[string]string{
 		".powr":                "1:2: ",

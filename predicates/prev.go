@@ -9,7 +9,7 @@ import (
 // prev is what is kept of the global state before the one in the Scope. It is
 // brought up to date from what has changed since, not copied whole.
 type prev struct {
-	kept    bool // some program reads it
+	kept    bool // some expression reads it
 	count   int  // global states of the epoch, up to two
 	online  []bool
 	rows    []scgs.Value
@@ -18,12 +18,12 @@ type prev struct {
 }
 
 // KeepPrev makes the Scope keep the global state before the present one, for
-// programs whose [Uses] say that they read it. It is called before the first
+// expressions whose [Uses] say that they read it. It is called before the first
 // Reset.
 func (s *Scope) KeepPrev() { s.prev.kept = true }
 
 // Next begins the next global state of the epoch: what has been set is that
-// before it, for programs that read prev. It is called once for each global state,
+// before it, for expressions that read prev. It is called once for each global state,
 // before its changes are set, and costs as much as the one before changed.
 func (s *Scope) Next() {
 	p := &s.prev

@@ -17,7 +17,7 @@ func TestPrevIsTheStateBefore(t *testing.T) {
 		State: scgs.Schema{{Name: "n", Type: scgs.Int}, {Name: "tags", Type: scgs.ListOf(scgs.String)}},
 		Prev:  true, MaxMembers: 5,
 	}
-	program := func(src string) *predicates.Program {
+	program := func(src string) *predicates.Expression {
 		p, err := e.Value(src, scgs.Field{})
 		if err != nil {
 			t.Fatal(err)
@@ -61,7 +61,7 @@ func TestPrevIsTheStateBefore(t *testing.T) {
 						wantLength += row[1].Len()
 					}
 				}
-				for p, want := range map[*predicates.Program]int{known: wantKnown, total: wantSum, length: wantLength} {
+				for p, want := range map[*predicates.Expression]int{known: wantKnown, total: wantSum, length: wantLength} {
 					if got, why := p.EvalValue(s); got != scgs.IntValue(int64(want)) {
 						t.Fatalf("state %d: %s is %v %s, want %d", k, p.Source(), got, why, want)
 					}

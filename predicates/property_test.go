@@ -63,7 +63,7 @@ func TestExplainAgrees(t *testing.T) {
 	})
 }
 
-// TestExplainOfManyMembers: what is affordable only because it is kept can be
+// TestExplainOfManyMembers: what is affordable only because it is incremental can be
 // explained too.
 func TestExplainOfManyMembers(t *testing.T) {
 	env := testEnv()
@@ -169,7 +169,7 @@ func (k known) exprState(e *predicates.Env) map[string]any {
 // known. The differences that are meant, all described in the package's comment:
 //
 //   - x / 0 and x % 0 are unknown; expr gives an infinity, or fails
-//   - all, any, none, one, mean, min and max over nobody, and find without a match,
+//   - all, any, none, one, mean, min and max over an empty group, and find without a match,
 //     are unknown; expr gives true, false, 0, or fails
 //   - an int that overflows is unknown; in expr it wraps (the ints here are small)
 //   - float sums are exact; expr rounds each addition (the floats here have few bits)
@@ -182,7 +182,7 @@ func TestAgreesWithExpr(t *testing.T) {
 	env := exprEnv(e)
 	agreed := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawProgram(t, e)
+		p := drawExpression(t, e)
 		k := drawKnown(t, e, false)
 		s := k.scope(e)
 		partial := strings.Contains(p.Source(), "/") || strings.Contains(p.Source(), "%") ||
@@ -230,7 +230,7 @@ func TestKnowledgeOnlySharpens(t *testing.T) {
 	e := listEnv()
 	decided := 0
 	rapid.Check(t, func(t *rapid.T) {
-		p := drawProgram(t, e)
+		p := drawExpression(t, e)
 		k := drawKnown(t, e, true)
 		s := k.scope(e)
 		hide := func(what string) bool { return rapid.IntRange(0, 3).Draw(t, what) == 0 }

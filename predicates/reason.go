@@ -40,7 +40,7 @@ func (c cause) set() bool { return c.code != noCause }
 func at(code causeCode, offset int) cause { return cause{code: code, member: int32(offset)} }
 
 // describe writes a cause for a person.
-func (p *Program) describe(c cause, s *Scope) string {
+func (p *Expression) describe(c cause, s *Scope) string {
 	e := p.env
 	switch c.code {
 	case memberUnknown:

@@ -114,7 +114,7 @@ func (w *world) one(t *testing.T, d *datadriven.TestData, src string) string {
 }
 
 // explained is a line for each part, indented by its depth.
-func explained(p *predicates.Program, s *predicates.Scope) string {
+func explained(p *predicates.Expression, s *predicates.Scope) string {
 	var b strings.Builder
 	v := p.Eval(s)
 	b.WriteString(strings.TrimSuffix(fmt.Sprintf("%v: %s", v.Truth, v.Reason), ": "))
@@ -144,7 +144,7 @@ func want(t *testing.T, d *datadriven.TestData) scgs.Field {
 	return schema(t, "x: "+strings.ReplaceAll(s, "/", " "))[0]
 }
 
-func refusal(p *predicates.Program, err error) string {
+func refusal(p *predicates.Expression, err error) string {
 	if err == nil {
 		return "accepted: " + p.Source()
 	}

@@ -10,7 +10,7 @@ import (
 
 // Scope is the global state under judgement: what is known of the members, of
 // memory and of the parent's signals. Its one owner updates it in place and
-// evaluates on it; it is not safe for concurrent use. It remembers every program
+// evaluates on it; it is not safe for concurrent use. It remembers every expression
 // that was evaluated on it, and keeps their functions over members up to date.
 type Scope struct {
 	env     *Env
@@ -24,16 +24,18 @@ type Scope struct {
 
 	changed Uses // since Settle
 
-	states map[*Program][]keeper
-	last   *Program // that was evaluated
+	states map[*Expression][]aggregator
+	last   *Expression // that was evaluated
 	shared []shared
-	frame  frame // of the program that is evaluated
-	aside  frame // in which shared states are kept, whoever they are of
+	frame  frame // of the expression that is evaluated
+	// sharedFrame is what shared aggregates are updated in, whichever expression
+	// they came with.
+	sharedFrame frame
 }
 
 // Member is who a member is, apart from its state.
 type Member struct {
-	Name, Host string
+	Name, Host string // who it is, and where it runs
 }
 
 // NewScope makes a Scope without members, in which nothing is known.
@@ -44,12 +46,12 @@ func NewScope(e *Env) *Scope {
 		process: make([]scgs.Value, len(e.Process)),
 		parent:  make([][]scgs.Value, len(e.Parent)),
 		changed: Uses{Members: true, Memory: math.MaxUint64, Process: math.MaxUint64},
-		states:  map[*Program][]keeper{},
+		states:  map[*Expression][]aggregator{},
 	}
 	for _, p := range e.Parent {
 		s.changed.Parent = append(s.changed.Parent, p.Name)
 	}
-	s.frame.s, s.aside.s = s, s
+	s.frame.s, s.sharedFrame.s = s, s
 	return s
 }
 
@@ -166,22 +168,42 @@ func (s *Scope) SetParent(signal string, row []scgs.Value) {
 	s.parent[i] = append(make([]scgs.Value, 0, len(row)), row...)
 }
 
-// Affects reports whether something that the result of a program depends on may
+// Member is who member i is, and whether its state is known.
+func (s *Scope) Member(i int) (m Member, online bool) { return s.members[i], s.online[i] }
+
+// Value is the field of that number in member i's state, Invalid where it is not
+// known.
+func (s *Scope) Value(i, field int) scgs.Value {
+	if v, why := s.stateValue(i, field); !why.set() {
+		return *v
+	}
+	return scgs.Value{}
+}
+
+// Memory is the variable of that number, Invalid where it is not known.
+func (s *Scope) Memory(i int) scgs.Value {
+	if v, why := s.memoryValue(i); !why.set() {
+		return *v
+	}
+	return scgs.Value{}
+}
+
+// Affects reports whether something that the result of an expression depends on may
 // have changed since Settle was called last, or since NewScope. If not, neither
 // has the result.
-func (s *Scope) Affects(p *Program) bool { return p.uses.overlaps(&s.changed) }
+func (s *Scope) Affects(p *Expression) bool { return p.uses.overlaps(&s.changed) }
 
-// Settle begins to collect changes anew.
+// Settle starts a new collection of changes.
 func (s *Scope) Settle() {
 	s.changed = Uses{Parent: s.changed.Parent[:0]}
 }
 
 // frame is the working memory of one evaluation.
 type frame struct {
-	s    *Scope
-	loop [MaxLoops + 1]int // the member or element that each loop is at
-	vars []stored          // values named with let
-	kept []keeper          // the states of the program's folds
+	s          *Scope
+	loop       [MaxLoops + 1]int // the member or element that each loop is at
+	vars       []stored          // values named with let
+	aggregates []aggregator      // of the expression's folds
 
 	// Of loops over lists, and of an index inside of the innermost loop.
 	lists    [MaxLoops + 1]listed
@@ -197,8 +219,8 @@ type stored struct {
 	item  item
 }
 
-// begin prepares the frame for a program.
-func (s *Scope) begin(p *Program) *frame {
+// begin prepares the frame for an expression.
+func (s *Scope) begin(p *Expression) *frame {
 	if p.env != s.env {
 		panic(fmt.Sprintf("predicates: %q was compiled for another Env than the Scope's", p.src))
 	}
@@ -207,32 +229,32 @@ func (s *Scope) begin(p *Program) *frame {
 		if !known {
 			states = s.track(p)
 		}
-		s.last, s.frame.kept = p, states
+		s.last, s.frame.aggregates = p, states
 	}
 	return &s.frame
 }
 
-// shared is the state of folds that are kept.
+// shared is an aggregate of incremental folds.
 type shared struct {
-	keeper
+	aggregator
 	key    string
 	fields uint64
 }
 
-// track gives a program the states of its folds: those that are kept are shared
-// by all folds of the same key.
-func (s *Scope) track(p *Program) []keeper {
+// track gives an expression the aggregates of its folds: incremental ones are
+// shared by all folds of the same key.
+func (s *Scope) track(p *Expression) []aggregator {
 	if len(s.frame.vars) < p.vars {
-		s.frame.vars, s.aside.vars = make([]stored, p.vars), make([]stored, p.vars)
+		s.frame.vars, s.sharedFrame.vars = make([]stored, p.vars), make([]stored, p.vars)
 	}
-	states := make([]keeper, len(p.folds))
+	states := make([]aggregator, len(p.folds))
 	for i, f := range p.folds {
 		key, fields := f.id()
 		if k := slices.IndexFunc(s.shared, func(x shared) bool { return x.key == key }); k >= 0 {
-			states[i] = s.shared[k].keeper
+			states[i] = s.shared[k].aggregator
 			continue
 		}
-		states[i] = f.keep()
+		states[i] = f.aggregate()
 		if key != "" {
 			s.shared = append(s.shared, shared{states[i], key, fields})
 		}

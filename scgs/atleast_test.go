@@ -10,7 +10,7 @@ import (
 )
 
 // runID names a run: which one of which member's. Their order is that of the
-// numbers of their first states; these count anew in a new incarnation.
+// numbers of their first states; these restart at 1 in a new incarnation.
 type runID struct {
 	member int
 	seq    uint64

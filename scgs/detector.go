@@ -54,10 +54,10 @@ func (m Modality) String() string {
 
 // Options say what a detector looks for, and its limits.
 type Options struct {
-	Modality Modality
+	Modality Modality // Inst by default
 	// MaxPending is the number of closed local states that may wait for each
 	// member behind the one the detector looks at. Beyond it the oldest of
-	// them become one UNKNOWN, or are let go of if they are runs. 0 means 1024.
+	// them become one UNKNOWN, or are dropped if they are runs. 0 means 1024.
 	MaxPending int
 	// Ends keeps what [Detector.Ended] hands out.
 	Ends bool
@@ -111,7 +111,7 @@ type Detector struct {
 
 const none Member = -1
 
-// reach is how far the open UNKNOWN intervals that hold by fiat had to hold: to
+// reach is how far the open UNKNOWN intervals that are forced had to hold: to
 // the end of the last head that was advanced past them.
 type reach struct {
 	domain clocksync.Domain
@@ -130,7 +130,7 @@ type member struct {
 	queue  queue
 	domain int32 // of the head, in Detector.domains
 	leaf   int32 // of the head, in that domain's tree
-	track
+	stampOrder
 	group *group // or nil: a plain member
 	alive bool   // is a member of this epoch
 	dirty bool   // has another head than in the last tuple delivered
@@ -164,7 +164,7 @@ func NewDetector(o Options) *Detector {
 // the first event Next delivers, still with the old epoch's id. It costs
 // O(members).
 func (d *Detector) Epoch(id uint64, remove []Member, add []Spec) []Member {
-	d.cut()
+	d.closeTuple()
 	for _, m := range remove {
 		if d.find(m) != nil {
 			d.drop(m)
@@ -180,8 +180,8 @@ func (d *Detector) Epoch(id uint64, remove []Member, add []Spec) []Member {
 	return added
 }
 
-// cut ends the open tuple, whose Closed Next will deliver.
-func (d *Detector) cut() {
+// closeTuple ends the open tuple, whose Closed Next will deliver.
+func (d *Detector) closeTuple() {
 	d.settle()
 	if d.open {
 		d.fill(&d.closing, Closed)
@@ -197,7 +197,7 @@ func (d *Detector) join(s Spec) Member {
 		d.members = append(d.members, member{})
 		d.places = append(d.places, place{})
 	}
-	d.members[m] = member{alive: true, track: newTrack(s.Domain)}
+	d.members[m] = member{alive: true, stampOrder: newStampOrder(s.Domain)}
 	d.places[m] = place{home: s.Domain}
 	if s.Group {
 		d.members[m].group = &group{from: clocksync.MinInstant}
@@ -231,14 +231,14 @@ func (d *Detector) release(r Ref) {
 }
 
 // Released appends to dst the handles of the local states that the detector has
-// let go of since the last call. The owner may use them for other values.
+// dropped since the last call. The owner may use them for other values.
 func (d *Detector) Released(dst []Ref) []Ref {
 	dst = append(dst, d.released...)
 	d.released = d.released[:0]
 	return dst
 }
 
-// layout files the members by domain and sums up their heads anew.
+// layout files the members by domain and rebuilds the summaries of their heads.
 func (d *Detector) layout() {
 	d.domains = d.domains[:0]
 	d.dying = d.dying[:0]

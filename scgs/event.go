@@ -30,8 +30,8 @@ func (k Kind) String() string {
 // Event tells that a tuple of local states, one of each member, became certain
 // or ended. Opened and Closed alternate.
 type Event struct {
-	Kind  Kind
-	Epoch uint64
+	Kind  Kind   // Opened or Closed
+	Epoch uint64 // of the tuple
 	// Index numbers the tuples of an epoch from 1, partial ones too.
 	Index uint64
 	// Partial is true if a member is UNKNOWN in the tuple. Such a tuple is no
@@ -52,10 +52,10 @@ type Event struct {
 // Change is a member's state in a tuple, or its run: that has the number of its
 // first state and the ref of its newest.
 type Change struct {
-	Member  Member
-	Seq     uint64
-	Ref     Ref
-	Unknown bool // then Seq and Ref are 0
+	Member  Member // whose state it is
+	Seq     uint64 // of the report that began the state
+	Ref     Ref    // the value that was given to Start
+	Unknown bool   // then Seq and Ref are 0
 }
 
 // Span is when a tuple of local states held. While a state of it is open its
@@ -64,13 +64,13 @@ type Span struct {
 	// SameClock is true if all members are in one clock domain. Then the tuple
 	// held exactly on [MonoFrom, MonoTo) of that domain's clock.
 	SameClock        bool
-	Domain           clocksync.Domain
-	MonoFrom, MonoTo clocksync.Instant
+	Domain           clocksync.Domain  // of that clock; empty unless SameClock
+	MonoFrom, MonoTo clocksync.Instant // readings; 0 unless SameClock
 	// HasCore is true if there are instants, [CoreFrom, CoreTo), at which all
 	// states certainly held. A tuple may be certain and have none, when a state
 	// was shorter than its own uncertainty.
 	HasCore          bool
-	CoreFrom, CoreTo clocksync.Instant
+	CoreFrom, CoreTo clocksync.Instant // reference time; 0 unless HasCore
 	// EnvelopeFrom and EnvelopeTo bound the instants at which the tuple can have
 	// held. They are infinite if unbounded, the latter also if no state of it
 	// has ended yet.
@@ -194,15 +194,15 @@ func (d *Detector) Current() (Span, bool) {
 // has the number of its first and the ref of its newest, or a group's tuple, which
 // has that one's index.
 type Part struct {
-	Member Member
-	Seq    uint64
-	Ref    Ref
+	Member Member // whose part it is
+	Seq    uint64 // of the report that began it
+	Ref    Ref    // the value that was given to Start
 	// Start and End are the events the state lies between. End is the newest
 	// evidence while the state is open. Of a group's tuple they are the latest
 	// start and the least end of its parts, each side of the intervals by itself;
 	// they have a Domain only if all of the group's members share it.
 	Start, End clocksync.Stamp
-	Open       bool
+	Open       bool // its end is not known
 	// Unknown is true where nothing is known of the member; Seq and Ref are 0.
 	Unknown bool
 }

@@ -9,7 +9,9 @@ import (
 
 // Range is the values from Low to High, both included. Where nothing bounds them
 // an end is infinite.
-type Range struct{ Low, High float64 }
+type Range struct {
+	Low, High float64 // Low is at most High
+}
 
 // Extremes bound what the members' values may be, taken together.
 type Extremes struct {
@@ -21,7 +23,7 @@ type Extremes struct {
 // that the stamps admit; but not always where a value was UNKNOWN, and where
 // members share a clock domain.
 type Extent struct {
-	Epoch uint64
+	Epoch uint64 // of the members it is about
 	Index uint64 // within its epoch, from 1
 	// From is the instant from which on it holds; MinInstant in the first, if
 	// nothing was delivered before.
@@ -57,14 +59,14 @@ type ExtentOptions struct {
 // ranges may be wider than need be and never too narrow. It must not be used by
 // two goroutines at once.
 type Extents struct {
-	windows
+	possibleStates
 	peaks []peaks    // of each member
 	tree  []Extremes // node k joins nodes 2k and 2k+1; the second half are the members
 	last  Extremes
 }
 
 // peaks are the extremes of a member's window.
-type peaks struct{ low, high crest }
+type peaks struct{ low, high slidingMax }
 
 // NewExtents returns one without members, before its first epoch. It is an error
 // to declare a range that is empty or has a NaN.
@@ -82,7 +84,7 @@ func NewExtents(o ExtentOptions) (*Extents, error) {
 	if high > maxValue {
 		high = math.Inf(1)
 	}
-	return &Extents{windows: newWindows(o.MaxPending, low, high)}, nil
+	return &Extents{possibleStates: newPossibleStates(o.MaxPending, low, high)}, nil
 }
 
 // maxValue keeps the sum over any number of members finite.
@@ -107,7 +109,7 @@ func (e *Extents) Epoch(id uint64, remove []Member, add []Spec) []Member {
 func (e *Extents) Start(m Member, seq uint64, at clocksync.Stamp, value float64) Reason {
 	s := e.nothing
 	if math.Abs(value) <= maxValue {
-		s = spell{low: value, high: value}
+		s = candidate{low: value, high: value}
 	}
 	return e.report(m, seq, at, s)
 }
@@ -133,14 +135,14 @@ func (e *Extents) Next(x *Extent) bool {
 	return false
 }
 
-// enter takes the new spells of a window into its extremes.
-func (e *Extents) enter(c shifted) {
+// enter adds the new candidates of a window to its extremes.
+func (e *Extents) enter(c windowChange) {
 	win, p := &e.members[c.member], &e.peaks[c.member]
-	if c.anew {
+	if c.rebuilt {
 		p.low.n, p.high.n = 0, 0
 	}
 	for no := max(c.first, win.base); no < win.base+uint64(win.in); no++ {
-		s := win.spell(no)
+		s := win.candidate(no)
 		p.low.push(no, -s.low)
 		p.high.push(no, s.high)
 	}
@@ -169,7 +171,7 @@ func (e *Extents) set(m Member, leaf Extremes) {
 	}
 }
 
-// layout makes the tree anew.
+// layout rebuilds the tree.
 func (e *Extents) layout() {
 	n := len(e.members)
 	e.tree = make([]Extremes, 2*n)
@@ -188,24 +190,24 @@ func (x *Extremes) join(a, b *Extremes) {
 	x.Greatest = Range{max(a.Greatest.Low, b.Greatest.Low), max(a.Greatest.High, b.Greatest.High)}
 }
 
-// crest finds the greatest value of a window: it holds those, oldest first, that
-// are greater than all after them.
-type crest struct{ ring[height] }
+// slidingMax finds the greatest value of a window: it holds those, oldest first,
+// that are greater than all after them (a monotonic queue).
+type slidingMax struct{ ring[numbered] }
 
-type height struct {
+type numbered struct {
 	number uint64
 	value  float64
 }
 
-func (c *crest) push(number uint64, v float64) {
+func (c *slidingMax) push(number uint64, v float64) {
 	for c.n > 0 && c.back().value <= v {
 		c.n--
 	}
-	c.ring.push(height{number, v})
+	c.ring.push(numbered{number, v})
 }
 
 // top is the greatest value of those numbered from base on.
-func (c *crest) top(base uint64) float64 {
+func (c *slidingMax) top(base uint64) float64 {
 	for c.front().number < base {
 		c.pop()
 	}

@@ -151,7 +151,7 @@ func (r *inward) take(in *Row) bool {
 // regroup begins a run of the group's summaries. What is queued from the one
 // before is discarded: nothing says any longer how far it holds.
 func (d *Detector) regroup(m Member, mb *member, s *Summary) {
-	d.cut()
+	d.closeTuple()
 	g, q := mb.group, &mb.queue
 	for i := range q.n {
 		d.release(q.at(i).ref)
@@ -250,7 +250,7 @@ func (g *group) grow(q *queue) {
 	g.starts = starts[:cap(starts)]
 }
 
-// shed lets go of the n oldest tuples behind the head. That only removes
+// shed drops the n oldest tuples behind the head. That only removes
 // candidates.
 func (d *Detector) shed(mb *member, n int32) {
 	g, q := mb.group, &mb.queue

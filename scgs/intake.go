@@ -183,7 +183,7 @@ func (d *Detector) Finish() {
 }
 
 // Restart reports that the member is a new incarnation, on a clock that may be
-// another one: its sequence numbers count anew, and from the newest evidence to
+// another one: its sequence numbers restart at 1, and from the newest evidence to
 // its next report it is UNKNOWN. The caller keeps reports of the old incarnation
 // away. A member whose state was promised for ever cannot restart; remove it.
 //
@@ -234,7 +234,7 @@ func (d *Detector) move(m Member, mb *member, to clocksync.Domain) {
 		s.moved, s.start.m, s.end.m = true, clocksync.MinInstant, clocksync.MinInstant
 		p.moves = append(p.moves, to)
 	default:
-		d.cut()
+		d.closeTuple()
 		if s != nil {
 			s.start.m, s.end.m = clocksync.MinInstant, clocksync.MinInstant
 		}

@@ -96,7 +96,7 @@ func subset(t rapid.TB, s *system, some, all []string) {
 	t.Helper()
 	for _, found := range some {
 		if !slices.Contains(all, found) {
-			t.Fatalf("%q is none of %v\n%v", found, all, s)
+			t.Fatalf("%q is not one of %v\n%v", found, all, s)
 		}
 	}
 }

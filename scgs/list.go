@@ -34,7 +34,7 @@ func (t Type) Elem() Type { return t &^ listBit }
 // of another; how many there may be is checked by [Field.Accepts].
 //
 // A list is packed into one text, so that lists compare by == as other values do
-// and share no memory with the program: numbers and truths have 8 bytes each;
+// and share no memory with the program: numbers and booleans have 8 bytes each;
 // texts stand one after another behind the 4 bytes each for where they end.
 func ListValue(elem Type, values ...Value) Value {
 	list := Value{typ: ListOf(elem), bits: uint64(len(values))}

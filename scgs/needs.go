@@ -10,10 +10,10 @@ import (
 // report Seq still held at a stamp with a reading above AfterMono and an
 // Earliest (under Possibly a Latest) above AfterTime, or what came after it.
 type Need struct {
-	Member Member
+	Member Member // whose evidence is missing
 	// Seq is 0 if the member has no state: it lacks a report, not evidence.
 	Seq       uint64
-	AfterMono clocksync.Instant
+	AfterMono clocksync.Instant // a reading of the member's clock
 	AfterTime clocksync.Instant // MinInstant if any will do
 	// Newest is the stamp of the newest evidence there is; its Domain is empty if
 	// the member has no state. Of a group it is that of one row, whose Domain it

@@ -11,7 +11,7 @@ import (
 )
 
 // The limits of a schema and of the values in a report. What exceeds them is
-// refused, never cut.
+// refused, never truncated.
 const (
 	MaxFields    = 64  // fields of a schema, words of an enum
 	MaxNameBytes = 64  // bytes of a field's name or an enum's word
@@ -20,8 +20,8 @@ const (
 
 // Field declares one field of a local state.
 type Field struct {
-	Name  string
-	Type  Type
+	Name  string   // unique in the schema, at most [MaxNameBytes]
+	Type  Type     // of its values
 	Words []string // the words of an Enum or a list of them, in declared order; else empty
 	// Default is what a state has that says nothing of the field; Invalid: such a
 	// state is refused.
@@ -159,7 +159,7 @@ func (f Field) validate() error {
 			return fmt.Errorf("state: field %q: enum word %q must have 1 to %d bytes", f.Name, w, MaxNameBytes)
 		}
 		if slices.Index(f.Words, w) != i {
-			return fmt.Errorf("state: field %q: enum word %q stands twice", f.Name, w)
+			return fmt.Errorf("state: field %q: enum word %q is given twice", f.Name, w)
 		}
 	}
 	if f.Default.typ != Invalid && (!f.Accepts(f.Default) || !f.Default.finite()) {

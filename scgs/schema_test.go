@@ -39,7 +39,7 @@ func TestSchemaFaults(t *testing.T) {
 		{scgs.Schema{{Name: "a", Type: scgs.Enum, Words: words}}, `state: field "a": an enum has 1 to 64 words, this one has 65`},
 		{scgs.Schema{{Name: "a", Type: scgs.Int, Words: words[:1]}}, `state: field "a" of type int has enum words`},
 		{scgs.Schema{{Name: "a", Type: scgs.Enum, Words: []string{"x", ""}}}, `state: field "a": enum word "" must have 1 to 64 bytes`},
-		{scgs.Schema{{Name: "a", Type: scgs.Enum, Words: []string{"x", "x"}}}, `state: field "a": enum word "x" stands twice`},
+		{scgs.Schema{{Name: "a", Type: scgs.Enum, Words: []string{"x", "x"}}}, `state: field "a": enum word "x" is given twice`},
 	}
 	for _, c := range tests {
 		err := c.schema.Validate()

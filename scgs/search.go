@@ -48,10 +48,10 @@ const defaultMaxCombinations = 10_000
 // Finding is whether a predicate may have held, from an instant of reference
 // time to that of the next Finding.
 type Finding struct {
-	Epoch  uint64
+	Epoch  uint64            // of the members it is about
 	Index  uint64            // within its epoch, from 1
 	From   clocksync.Instant // MinInstant in the first, if nothing was delivered before
-	Answer Answer
+	Answer Answer            // whether the predicate may have held
 }
 
 // Search finds at which instants of reference time any predicate over the
@@ -66,7 +66,7 @@ type Finding struct {
 // Yes may be said of states that excluded each other, and No is as sure as ever.
 // It must not be used by two goroutines at once.
 type Search struct {
-	windows
+	possibleStates
 	holds  func([]Ref) Answer
 	budget int
 
@@ -76,9 +76,9 @@ type Search struct {
 	wide   []Member // those with more than one state in the window ...
 	place  []int32  // ... and where each member stands there, or -1
 
-	changes []shifted // of the instant reached
-	seen    []int32   // how many states of each window count: all, but while new ones are gone through
-	turning []Member  // of the combinations looked at
+	changes []windowChange // of the instant reached
+	seen    []int32        // how many states of each window count: all, but while new ones are gone through
+	turning []Member       // of the combinations looked at
 	looked  uint64
 }
 
@@ -92,7 +92,7 @@ func NewSearch(predicate func(states []Ref) Answer, o SearchOptions) *Search {
 		o.MaxCombinations = defaultMaxCombinations
 	}
 	budget := min(o.MaxCombinations, math.MaxInt32) // times a window it is still an int
-	return &Search{windows: newWindows(o.MaxPending, 0, 0), holds: predicate, budget: budget}
+	return &Search{possibleStates: newPossibleStates(o.MaxPending, 0, 0), holds: predicate, budget: budget}
 }
 
 // Epoch begins the epoch id with other members, as [Detector.Epoch] does. It
@@ -122,7 +122,7 @@ func (s *Search) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reason
 	if ref == 0 {
 		return s.refuse(Malformed)
 	}
-	return s.report(m, seq, at, spell{ref: ref})
+	return s.report(m, seq, at, candidate{ref: ref})
 }
 
 // Next fills f with the next Finding and returns true, or returns false if
@@ -179,7 +179,7 @@ func (s *Search) move() (left, lost bool) {
 		s.changes = append(s.changes, c)
 		left = left || c.left
 		s.seen[m] = s.members[m].in
-		if base := s.members[m].base; c.anew || s.picked[m] < base {
+		if base := s.members[m].base; c.rebuilt || s.picked[m] < base {
 			lost = true
 			s.take(m, base)
 		}
@@ -190,7 +190,7 @@ func (s *Search) move() (left, lost bool) {
 
 // take makes the state of that number the member's one in states.
 func (s *Search) take(m Member, number uint64) {
-	s.picked[m], s.states[m] = number, s.members[m].spell(number).ref
+	s.picked[m], s.states[m] = number, s.members[m].candidate(number).ref
 }
 
 // widen enters the member among the wide ones, or takes it out.
@@ -263,7 +263,7 @@ func (s *Search) through(missing int) Answer {
 }
 
 // old is how many of the member's possible states were so before the change.
-func (s *Search) old(c shifted) int32 {
+func (s *Search) old(c windowChange) int32 {
 	if base := s.members[c.member].base; c.first > base {
 		return int32(c.first - base)
 	}

@@ -8,7 +8,7 @@ import "github.com/gopegasus/pegasus/clocksync"
 // [Detector.Summary].
 type Summary struct {
 	// Run counts the group's epochs and moves of members to other clocks. Each
-	// begins anew: what was told in the run before says nothing about this one.
+	// starts over: what was told in the run before says nothing about this one.
 	Run uint64
 	// Number counts the summaries of the run from 1, so that a loss shows.
 	Number uint64
@@ -45,7 +45,8 @@ type Row struct {
 // Ends are the least of some local states' ends, each of the three by itself:
 // MaxInstant where there are none. Latest counts only states that have ended.
 type Ends struct {
-	Mono, Earliest, Latest clocksync.Instant
+	Mono             clocksync.Instant // readings of the row's domain
+	Earliest, Latest clocksync.Instant // ends of the intervals of reference time
 }
 
 var endless = Ends{clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MaxInstant}
@@ -90,7 +91,7 @@ func (d *Detector) Share(domains ...clocksync.Domain) {
 	for _, name := range domains {
 		u.shared[name] = true
 	}
-	d.cut()
+	d.closeTuple()
 	if d.up != nil {
 		u.run = d.up.run
 	}
@@ -261,7 +262,7 @@ func (u *summarizer) begin(row int32, hi clocksync.Instant) {
 func (u *summarizer) left(row int32, e Ends) {
 	o := &u.rows[row]
 	if o.domain == int32(none) {
-		e.Mono = clocksync.MaxInstant // of several clocks, or of one that nobody else has
+		e.Mono = clocksync.MaxInstant // of several clocks, or of one that no other group has
 	}
 	if all := o.row.Ended.and(e); all.and(o.told.Ended) != o.told.Ended {
 		o.row.Ended = all

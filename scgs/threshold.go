@@ -44,9 +44,9 @@ type Threshold struct {
 	members    []holder
 	free       []Member // removed, to be given out again, last first
 
-	clocks []*clockRuns // in order of first appearance
-	byName map[clocksync.Domain]*clockRuns
-	past   least // of each member: no later start of it is before that, nor a new overlap
+	clocks     []*clockRuns // in order of first appearance
+	byName     map[clocksync.Domain]*clockRuns
+	progressed least // of each member: no later start of it is before that, nor a new overlap
 
 	count   int     // runs kept
 	open    []*run  // those that have not ended, in no order
@@ -76,7 +76,7 @@ type Threshold struct {
 
 // holder is a member of a Threshold.
 type holder struct {
-	track
+	stampOrder
 	clockRuns *clockRuns // of its newest clock
 	open      *run
 	closed    []*run // those that are kept, oldest first
@@ -86,7 +86,7 @@ type holder struct {
 
 // Set is a set of runs that certainly overlapped.
 type Set struct {
-	Epoch uint64
+	Epoch uint64 // in which it was found
 	// Index numbers the sets of an epoch from 1.
 	Index uint64
 	// Grows is true if the set contains another one that was reported before.
@@ -111,7 +111,7 @@ type found struct {
 // its first epoch. A k below 1 counts as 1, Options.Modality for nothing.
 //
 // Options.MaxPending bounds, for each member, the ended runs that are kept (the
-// oldest are let go of and counted as Collapsed); and for each input the sets found
+// oldest are dropped and counted as Collapsed); and for each input the sets found
 // and the overlapping runs among which all of them are looked for. Beyond that an
 // input completes at least one set if there is any, others may be left out, and
 // that is counted as Truncated. Reported sets are remembered, for Grows and for
@@ -150,7 +150,7 @@ func (t *Threshold) Epoch(id uint64, remove []Member, add []Spec) []Member {
 		} else {
 			t.members = append(t.members, holder{})
 		}
-		t.members[m] = holder{track: newTrack(s.Domain), alive: true}
+		t.members[m] = holder{stampOrder: newStampOrder(s.Domain), alive: true}
 		added = append(added, m)
 	}
 	t.epoch, t.index = id, 0
@@ -213,9 +213,9 @@ func (t *Threshold) Run(m Member) (Part, bool) {
 	return h.open.part(), true
 }
 
-// Released appends to dst the handles that the detector has let go of since the
+// Released appends to dst the handles that the detector has dropped since the
 // last call. The owner may use them for other values. While sets wait for
-// [Threshold.Next] none of a run is let go of.
+// [Threshold.Next] none of a run is dropped.
 func (t *Threshold) Released(dst []Ref) []Ref {
 	dst = append(dst, t.released...)
 	t.released = t.released[:0]
@@ -231,5 +231,5 @@ func (t *Threshold) Ended(dst []Part) []Part {
 }
 
 // Stats returns the counts so far. Global counts the sets delivered, Collapsed
-// the runs let go of by Options.MaxPending.
+// the runs dropped by Options.MaxPending.
 func (t *Threshold) Stats() Stats { return t.stats }

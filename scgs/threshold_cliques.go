@@ -84,7 +84,7 @@ func (t *Threshold) extend(r *run, depth, size int) {
 	n := len(s.clique)
 	may, before, added := s.at(depth, n)
 	if s.steps--; s.steps < 0 {
-		s.cut = true
+		s.truncated = true
 		return
 	}
 	left := count(may)
@@ -162,7 +162,7 @@ func (t *Threshold) branch(r *run, depth, size int, pivot []uint64) {
 			s.clique[w] &^= bit
 			may[w] &^= bit
 			before[w] |= bit
-			if s.cut {
+			if s.truncated {
 				return
 			}
 		}

@@ -72,7 +72,7 @@ func (t *Threshold) completeAlarms(r *run, from point) {
 	if len(s.lasts) == 0 || t.count < t.k {
 		return
 	}
-	s.old, s.cut, s.full = len(t.sets), false, false
+	s.old, s.truncated, s.full = len(t.sets), false, false
 	if !odd {
 		s.lasts = slices.DeleteFunc(s.lasts, func(q *run) bool { return t.seekLast(r, q) })
 	}

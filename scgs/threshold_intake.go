@@ -101,8 +101,8 @@ func (t *Threshold) giveUp(h *holder, ended clocksync.Instant) {
 }
 
 // Restart reports that the member is a new incarnation, on a clock that may be
-// another one: its run ends at its newest evidence and its sequence numbers count
-// anew. The caller keeps reports of the old incarnation away. A member whose state
+// another one: its run ends at its newest evidence and its sequence numbers
+// restart at 1. The caller keeps reports of the old incarnation away. A member whose state
 // was promised for ever cannot restart; remove it. To move to another clock costs
 // O(members). The old incarnation had ended by the reference time ended, as in
 // [Detector.Restart].

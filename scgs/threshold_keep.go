@@ -12,11 +12,11 @@ import (
 // and an input makes only one run g reach further: from the evidence E to later
 // one, past the start of another run x of the set. So x does not start before E:
 // m(S of x) >= m(E) on one clock, hi(S of x) >= lo(E) else. A run d that has ended
-// can be let go of as soon as it can be in no such set any more. For then it is
+// can be dropped as soon as it can be in no such set any more. For then it is
 // no candidate, it cannot be what a set lacks to be maximal, and no set that is
 // still to come contains a reported one with d in it.
 //
-// It is let go of in two steps.
+// It is dropped in two steps.
 //
 //  1. All members of its clock have given readings that are not before its end.
 //     Then no run of that clock begins to overlap d, or reaches another one of
@@ -26,7 +26,7 @@ import (
 //     were known at step 1, and past lo(T of d). Progress is the Earliest of the
 //     newest stamp. A run x of d's clock that overlaps d, or d itself, has hi(S)
 //     below it, as has a run x of any other clock, since hi(S of x) < lo(T of d):
-//     no run of another clock than x's reaches x anew. One of x's own clock might,
+//     no run of another clock than x's reaches x again. One of x's own clock might,
 //     where a promise (or a stamp that breaks the rules) puts lo(E) ahead of the
 //     readings. So the progress of an open run is held back to the hi(S) of those
 //     runs of its clock, itself included, whose start its readings have not
@@ -35,7 +35,7 @@ import (
 // With one clock in all it is enough, instead of step 2, that no member can begin
 // anything before lo(T of d), which is so at step 1 but for promises.
 
-// heard notes the newest stamp of a member, and lets go of what that frees.
+// heard notes the newest stamp of a member, and drops what that frees.
 func (t *Threshold) heard(m Member, h *holder, p point) {
 	h.heard(p)
 	c := h.clockRuns
@@ -44,7 +44,7 @@ func (t *Threshold) heard(m Member, h *holder, p point) {
 		c.maxLo = max(c.maxLo, p.lo)
 	}
 	c.reading.set(h.leaf, p.m)
-	t.past.set(int32(m), h.progress())
+	t.progressed.set(int32(m), h.progress())
 	t.pass(c)
 	t.sweep()
 }
@@ -72,7 +72,7 @@ func (t *Threshold) holdBack(r *run) {
 	}
 	for _, e := range r.clockRuns.starts.list {
 		if g := e.run; g != nil && g != r && !g.closed && g.end.m <= r.start.m {
-			t.past.set(int32(g.member), min(t.past.at(int32(g.member)), r.start.hi))
+			t.progressed.set(int32(g.member), min(t.progressed.at(int32(g.member)), r.start.hi))
 		}
 	}
 }
@@ -84,7 +84,7 @@ func (t *Threshold) pass(c *clockRuns) {
 		if r == nil || r.end.m > c.reading.least() {
 			return
 		}
-		if !t.multi() && r.end.lo <= t.past.least() {
+		if !t.multi() && r.end.lo <= t.progressed.least() {
 			t.drop(r)
 			continue
 		}
@@ -110,7 +110,7 @@ func (t *Threshold) again(c *clockRuns) {
 func (t *Threshold) sweep() {
 	for {
 		r := t.waiting.front()
-		if r == nil || r.until >= t.past.least() {
+		if r == nil || r.until >= t.progressed.least() {
 			return
 		}
 		t.drop(r)

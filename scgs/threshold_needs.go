@@ -23,7 +23,7 @@ func (t *Threshold) Needs(dst []Need) []Need {
 		c.behind = clocksync.MaxInstant
 	}
 	for _, r := range t.open {
-		limit = min(limit, t.past.at(int32(r.member)))
+		limit = min(limit, t.progressed.at(int32(r.member)))
 		r.clockRuns.behind = min(r.clockRuns.behind, r.end.m)
 	}
 	if t.multi() {

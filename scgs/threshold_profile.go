@@ -100,7 +100,7 @@ func (t *Threshold) allOverlap(r *run) bool {
 // overlaps all of these.
 func (t *Threshold) greedy(r *run) {
 	s := &t.search
-	s.cut = true
+	s.truncated = true
 	if s.all {
 		t.around(r, r)
 	}

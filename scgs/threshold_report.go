@@ -3,7 +3,7 @@ package scgs
 import "slices"
 
 // alarm is a reported set that contained no other reported one. It is remembered
-// with one of its runs, and for nothing once one of them is let go of: then no
+// with one of its runs, and for nothing once one of them is dropped: then no
 // set to come contains it. Sets that contain one need not be remembered, since
 // what contains them contains it.
 type alarm struct {
@@ -25,7 +25,7 @@ func (a *alarm) gone() bool {
 func (t *Threshold) add(set []*run) {
 	s := &t.search
 	if len(t.sets) >= t.maxPending || len(t.sets) > s.old && len(t.runs)+len(set) > 64*t.maxPending {
-		s.cut, s.full = true, true
+		s.truncated, s.full = true, true
 		return
 	}
 	from := len(t.runs)
@@ -51,7 +51,7 @@ func (t *Threshold) add(set []*run) {
 
 // deliver numbers the sets that this input has completed, in their order.
 func (t *Threshold) deliver() {
-	if t.search.cut {
+	if t.search.truncated {
 		t.stats.Truncated++
 	}
 	sets := t.sets[t.search.old:]
@@ -119,7 +119,7 @@ func (t *Threshold) remember(set []*run) *alarm {
 	return a
 }
 
-// forget lets go of the reported sets that can be in no set to come and then,
+// forget drops the reported sets that can be in no set to come and then,
 // while those that are left have more runs than the limit, of the oldest.
 func (t *Threshold) forget(limit int) {
 	t.alarms = slices.DeleteFunc(t.alarms, func(a *alarm) bool {

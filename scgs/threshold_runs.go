@@ -88,11 +88,11 @@ func (t *Threshold) layout() {
 	for _, c := range t.clocks {
 		c.reading = newLeast(int(c.members))
 	}
-	t.past = newLeast(len(t.members))
+	t.progressed = newLeast(len(t.members))
 	for m := range t.members {
 		if h := &t.members[m]; h.alive {
 			h.clockRuns.reading.set(h.leaf, h.last.m)
-			t.past.set(int32(m), h.progress())
+			t.progressed.set(int32(m), h.progress())
 		}
 	}
 	t.lapse++

@@ -9,22 +9,22 @@ import (
 
 // search is the working memory of one input's search for sets.
 type search struct {
-	near   []*run     // what can be in a set with the changed run, in order of members
-	begun  []*run     // of them, those that it has begun to overlap
-	all    bool       // it has begun to overlap all of them
-	chosen []*run     // a set in the making
-	rows   []uint64   // for each of near, which others it overlaps
-	clique []uint64   // of near, what is in the set in the making
-	stack  [][]uint64 // three sets of near for each depth
-	fresh  []uint64   // of near, those in begun
-	steps  int        // that may still be taken
-	cut    bool       // sets may have been left out
-	full   bool       // there is no room for more
-	old    int        // the sets that earlier inputs have completed
-	ticks  uint64     // of profiles
-	picks  uint64     // of sets that were looked for reported ones
-	lasts  []*run     // of alarms: which runs can be the last of one, if not any
-	later  []*run     // than the last one of a set in the making
+	near      []*run     // what can be in a set with the changed run, in order of members
+	begun     []*run     // of them, those that it has begun to overlap
+	all       bool       // it has begun to overlap all of them
+	chosen    []*run     // a set in the making
+	rows      []uint64   // for each of near, which others it overlaps
+	clique    []uint64   // of near, what is in the set in the making
+	stack     [][]uint64 // three sets of near for each depth
+	fresh     []uint64   // of near, those in begun
+	steps     int        // that may still be taken
+	truncated bool       // sets may have been left out
+	full      bool       // there is no room for more
+	old       int        // the sets that earlier inputs have completed
+	ticks     uint64     // of profiles
+	picks     uint64     // of sets that were looked for reported ones
+	lasts     []*run     // of alarms: which runs can be the last of one, if not any
+	later     []*run     // than the last one of a set in the making
 }
 
 // complete finds the sets that became certain when r's end, or the evidence that
@@ -48,7 +48,7 @@ func (t *Threshold) complete(r *run, from point) {
 			return
 		}
 	}
-	s.old, s.cut, s.full = len(t.sets), false, false
+	s.old, s.truncated, s.full = len(t.sets), false, false
 	t.seek(r)
 	t.deliver()
 }

@@ -111,7 +111,7 @@ func FormatProgram(name string, synchronizers []byte, p *program.Program) ([]byt
 
 // Program is the plan of the program that a configuration of [LoadProgram] or
 // [ParseProgram] is of, and nil for others.
-func (c *Config) Program() *program.Plan { return c.plans[0].Program }
+func (c *Config) Program() *program.Compiled { return c.plans[0].Program }
 
 // Warning is something in a configuration that can be run and is likely a
 // mistake, with its place.

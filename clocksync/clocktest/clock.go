@@ -15,18 +15,18 @@ const million = 1_000_000
 // Spec says in which ways a clock is wrong. Clocks of one domain should agree in
 // Domain, Start and Drift: then they are one monotonic clock.
 type Spec struct {
-	Domain clocksync.Domain
+	Domain clocksync.Domain  // of all its stamps
 	Start  clocksync.Instant // the monotonic reading at true time 0
 	Skew   time.Duration     // the wall clock minus the true time, at true time 0
 	Drift  int64             // parts per million by which both run fast; above -million
-	Steps  []Step            // of the wall clock, ordered by time; the readings do not feel them
+	Steps  []Step            // of the wall clock, ordered by time; the readings are not affected
 
 	// The interval of a stamp is the wall clock, more or less Bound, and Growth
 	// parts per million of the true time passed since 0. With Unbounded it is
 	// [clocksync.Unbounded].
-	Bound     time.Duration
-	Growth    int64
-	Unbounded bool
+	Bound     time.Duration // half the width of the interval at true time 0
+	Growth    int64         // parts per million by which Bound grows
+	Unbounded bool          // no bound at all; Bound and Growth do not count
 }
 
 // Step sets the wall clock once.

@@ -275,7 +275,7 @@ func TestChronyEndsWithTheContext(t *testing.T) {
 	defer cancel()
 	silent := fakeChrony(t, "udp", "127.0.0.1:0", func([]byte) [][]byte { return nil })
 	if _, err := chronyAt(t, silent, time.Hour).Sample(ctx); err == nil {
-		t.Error("a sample from nobody")
+		t.Error("a sample without a server")
 	}
 }
 
@@ -309,7 +309,7 @@ func FuzzTracking(f *testing.F) {
 func TestChronyRemovesItsSocketWhenNobodyListens(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := chronyAt(t, filepath.Join(dir, "absent.sock"), patient).Sample(t.Context()); err == nil {
-		t.Error("a sample from nobody")
+		t.Error("a sample without a server")
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)

@@ -218,24 +218,24 @@ func TestNTPServersOfChronyd(t *testing.T) {
 	} {
 		phase.fault()
 		stamps, bounded, least := 0, 0, time.Hour
-		polls := c.Report().Sources[0].Polls
+		polls := c.Diagnostics().Sources[0].Polls
 		eventually(t, phase.name, func() bool {
 			for range 100 {
 				before, s, after := wallClock(), c.Now(), wallClock()
 				if s.Within.Latest < before || s.Within.Earliest > after {
-					t.Fatalf("%s: %v does not hold the truth, from %v to %v: %+v", phase.name, s, before, after, c.Report())
+					t.Fatalf("%s: %v does not hold the truth, from %v to %v: %+v", phase.name, s, before, after, c.Diagnostics())
 				}
 				stamps++
 				if s.Within.Bounded() {
 					bounded, least = bounded+1, min(least, s.Within.Width()/2)
 				}
 			}
-			return c.Report().Sources[0].Polls >= polls+30
+			return c.Diagnostics().Sources[0].Polls >= polls+30
 		})
 		t.Logf("%-24s %7d stamps, all true, %7d bounded, least bound %v, %v", phase.name, stamps, bounded, least, c.Quality().Status)
 	}
 	if s := c.Now(); !s.Within.Bounded() {
-		t.Errorf("no bound at the end: %v, %+v", s, c.Report())
+		t.Errorf("no bound at the end: %v, %+v", s, c.Diagnostics())
 	}
 }
 
@@ -308,7 +308,7 @@ func TestChronyBeforeItIsSynchronized(t *testing.T) {
 	eventually(t, "an answer", func() bool {
 		samples, err := s.Sample(context.Background())
 		if len(samples) != 0 {
-			t.Fatalf("a sample of nobody: %+v", samples)
+			t.Fatalf("a sample without a server: %+v", samples)
 		}
 		got := refusals("chrony", err)
 		return len(got) == 1 && got[0].Reason == Unsynchronized

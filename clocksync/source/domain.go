@@ -13,7 +13,7 @@ import (
 // out once: a process does not change its boot or its time namespace.
 var systemDomain = sync.OnceValue(func() clocksync.Domain { return domainOf(bootID()) })
 
-// domainOf claims to share the clock with nobody where the boot cannot be told.
+// domainOf claims to share the clock with no other process where the boot cannot be told.
 func domainOf(boot string, err error) clocksync.Domain {
 	if err != nil {
 		return clocksync.Domain(processID())
@@ -28,7 +28,7 @@ var processID = sync.OnceValue(func() string {
 })
 
 // OwnDomain returns the clock with the same readings in a domain that this
-// process shares with nobody: its stamps are compared with those of other
+// process shares with no other: its stamps are compared with those of other
 // processes by their intervals only. All clocks that a process wraps so share
 // one domain if theirs was one, since their readings stay comparable.
 func OwnDomain(c clocksync.Clock) clocksync.Clock {

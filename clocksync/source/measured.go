@@ -23,9 +23,8 @@ type MeasuredOptions struct {
 	Faults int
 	// Drift, Limit and Stale are as in [clocksync.Config], but that a Drift of 0
 	// stands for [DefaultDrift].
-	Drift float64
-	Limit time.Duration
-	Stale time.Duration
+	Drift        float64       // parts per million
+	Limit, Stale time.Duration // 0: as there
 }
 
 // unknown is the timeline of a clock that takes it from its source, before that

@@ -85,8 +85,8 @@ func TestMeasuredHoldsTheTruthAmongLiars(t *testing.T) {
 	stamp()
 	for _, phase := range []bool{false, true, false} {
 		lie.Store(phase)
-		before := c.Report().Sources[0].Samples
-		eventually(t, "30 samples", func() bool { stamp(); return c.Report().Sources[0].Samples > before+30 })
+		before := c.Diagnostics().Sources[0].Samples
+		eventually(t, "30 samples", func() bool { stamp(); return c.Diagnostics().Sources[0].Samples > before+30 })
 	}
 	if q := c.Quality(); q.Status != clocksync.Synchronized || q.Source != "ntp" || q.Timeline != clocksync.UTC || q.Assumed || q.Unverified {
 		t.Errorf("%+v", q)
@@ -185,7 +185,7 @@ func TestMeasuredFeelsSleepAtOnce(t *testing.T) {
 			if s.Within.Latest != clocksync.MaxInstant || s.Within.Earliest < before.Within.Earliest || s.Within.Earliest == clocksync.MinInstant {
 				t.Errorf("%v after %v", s, before)
 			}
-			eventually(t, "that it is noticed", func() bool { r := c.Report(); return r.Suspends+r.Steps > 0 })
+			eventually(t, "that it is noticed", func() bool { r := c.Diagnostics(); return r.Suspends+r.Steps > 0 })
 			if s := c.Now(); d.boot > 0 && s.Within.Latest != clocksync.MaxInstant {
 				t.Errorf("%v by a bound from before", s)
 			}
@@ -244,8 +244,8 @@ func TestMeasuredCounts(t *testing.T) {
 		}
 		return nil, errors.Join(refusal("script", "a", refuse(Stale, "old")), refusal("script", "b", refuse(Malformed, "short")), errors.New("plain"))
 	}})
-	eventually(t, "ten polls", func() bool { return c.Report().Sources[0].Polls >= 10 })
-	got := c.Report().Sources[0]
+	eventually(t, "ten polls", func() bool { return c.Diagnostics().Sources[0].Polls >= 10 })
+	got := c.Diagnostics().Sources[0]
 	if got.Name != "script" || got.Servers != 3 || got.Samples != got.Polls/2 {
 		t.Errorf("%+v", got)
 	}
@@ -260,7 +260,7 @@ func TestMeasuredCounts(t *testing.T) {
 	}
 	// It is a copy.
 	got.Refused[Stale] = 0
-	if c.Report().Sources[0].Refused[Stale] == 0 {
+	if c.Diagnostics().Sources[0].Refused[Stale] == 0 {
 		t.Error("the report is the clock's own")
 	}
 }
@@ -303,7 +303,7 @@ func TestMeasuredWaits(t *testing.T) {
 		}
 		return []clocksync.Sample{exactly(machine, clocksync.UTC, clocksync.Around(away, time.Millisecond))}, nil
 	}})
-	eventually(t, "a poll", func() bool { return c.Report().Sources[0].Polls > 0 })
+	eventually(t, "a poll", func() bool { return c.Diagnostics().Sources[0].Polls > 0 })
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	const want = "source: no bound yet (script a: writing; script b: old): context canceled"
@@ -384,13 +384,13 @@ func TestMeasuredFeelsASlew(t *testing.T) {
 	}})
 	eventually(t, "a bound", bounded(c))
 	h.slew(true)
-	eventually(t, "that it is noticed", func() bool { return c.Report().Slews == 1 })
+	eventually(t, "that it is noticed", func() bool { return c.Diagnostics().Slews == 1 })
 	if q := c.Quality(); q.Status != clocksync.Untrusted || c.Now().Within.Latest != clocksync.MaxInstant {
 		t.Errorf("%+v, %v", q, c.Now())
 	}
 	h.slew(false)
 	eventually(t, "a bound again", bounded(c))
-	if r := c.Report(); r.Slews != 1 || len(r.Taints) != 1 || !r.Taints[0].Slewed {
+	if r := c.Diagnostics(); r.Slews != 1 || len(r.Taints) != 1 || !r.Taints[0].Slewed {
 		t.Errorf("%+v", r)
 	}
 }

@@ -93,7 +93,7 @@ func TestNTPThroughACable(t *testing.T) {
 	defer c.Close()
 	defer func() {
 		if t.Failed() {
-			t.Logf("the clock: %+v, %+v", c.Quality(), c.Report())
+			t.Logf("the clock: %+v, %+v", c.Quality(), c.Diagnostics())
 		}
 	}()
 	if err := c.Wait(t.Context()); err != nil {
@@ -110,7 +110,7 @@ func TestNTPThroughACable(t *testing.T) {
 	n.plug(t, "down")
 	eventually(t, "degraded, and the fault told", func() bool {
 		check()
-		return c.Quality().Status == clocksync.Degraded && c.Report().Sources[0].Faults[d.ntp] != ""
+		return c.Quality().Status == clocksync.Degraded && c.Diagnostics().Sources[0].Faults[d.ntp] != ""
 	})
 	// Only the samples from before are left, and the drift since.
 	pulled := check().Width()

@@ -216,7 +216,7 @@ func TestPeerEndsWithTheContext(t *testing.T) {
 	defer cancel()
 	ping := func(ctx context.Context) (Pong, error) { <-ctx.Done(); return Pong{}, ctx.Err() }
 	if _, err := peerOf(t, ping, PeerOptions{Timeout: time.Hour}).Sample(ctx); err == nil {
-		t.Error("a sample from nobody")
+		t.Error("a sample without a server")
 	}
 }
 

@@ -17,14 +17,14 @@ const pulse = time.Second
 type polled struct {
 	source Source
 	again  chan struct{} // the clocks changed: ask at once
-	report SourceReport
+	report SourceDiagnostics
 }
 
 func newPolled(s Source) *polled {
 	return &polled{
 		source: s,
 		again:  make(chan struct{}, 1),
-		report: SourceReport{Name: s.Name(), Servers: s.Servers(), Refused: map[Reason]uint64{}, Faults: map[string]string{}},
+		report: SourceDiagnostics{Name: s.Name(), Servers: s.Servers(), Refused: map[Reason]uint64{}, Faults: map[string]string{}},
 	}
 }
 
@@ -80,7 +80,7 @@ func (c *MeasuredClock) take(p *polled, samples []clocksync.Sample, err error) {
 	c.publish(c.estimator.Bound(c.clocks.mono()))
 }
 
-// follow starts anew where the source has another timeline, if none is given.
+// follow starts over where the source has another timeline, if none is given.
 func (c *MeasuredClock) follow(samples []clocksync.Sample) {
 	for _, s := range samples {
 		if c.options.Timeline != "" || s.Timeline == c.config.Timeline || s.Timeline == "" {
@@ -103,16 +103,16 @@ func (c *MeasuredClock) askAll() {
 	}
 }
 
-// Report is what a [MeasuredClock] knows, for people and for instruments.
-type Report struct {
-	clocksync.Report
+// Diagnostics is what a [MeasuredClock] knows, for people and for instruments.
+type Diagnostics struct {
+	clocksync.Diagnostics
 
-	Sources []SourceReport
+	Sources []SourceDiagnostics // in the order in which they were given
 }
 
-// SourceReport tells what became of asking a source.
-type SourceReport struct {
-	Name    string
+// SourceDiagnostics tells what became of asking a source.
+type SourceDiagnostics struct {
+	Name    string            // as "ntp" or "chrony"
 	Servers int               // configured
 	Polls   uint64            // since the start
 	Samples uint64            // given to the estimator, which may refuse some
@@ -122,7 +122,7 @@ type SourceReport struct {
 	Faults map[string]string
 }
 
-func (r *SourceReport) count(samples []clocksync.Sample, err error) {
+func (r *SourceDiagnostics) count(samples []clocksync.Sample, err error) {
 	r.Polls++
 	r.Samples += uint64(len(samples))
 	for _, s := range samples {
@@ -168,11 +168,11 @@ func (c *MeasuredClock) faults() string {
 	return strings.Join(all, "; ")
 }
 
-// Report tells what is known now. It is a copy.
-func (c *MeasuredClock) Report() Report {
+// Diagnostics tells what is known now. It is a copy.
+func (c *MeasuredClock) Diagnostics() Diagnostics {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := Report{Report: c.estimator.Report(c.clocks.mono())}
+	r := Diagnostics{Diagnostics: c.estimator.Diagnostics(c.clocks.mono())}
 	for _, p := range c.sources {
 		s := p.report
 		s.Refused, s.Faults = maps.Clone(s.Refused), maps.Clone(s.Faults)

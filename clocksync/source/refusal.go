@@ -27,8 +27,8 @@ const (
 type Refusal struct {
 	Source string // "ntp", "chrony" and so on
 	Server string // who was asked; empty if there is only one
-	Reason Reason
-	Err    error // the details
+	Reason Reason // the kind of failure
+	Err    error  // the details
 }
 
 // Error names the source, the server and what was wrong.

@@ -108,7 +108,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // settled reports whether every source was asked and there is a bound to claim,
 // or a contradiction that no waiting makes good.
 func (r *clockRun) settled(clock *source.MeasuredClock) bool {
-	report := clock.Report()
+	report := clock.Diagnostics()
 	if report.Contradictions > 0 {
 		return true
 	}
@@ -121,7 +121,7 @@ func (r *clockRun) settled(clock *source.MeasuredClock) bool {
 }
 
 // claimed reports whether the bound is one to act on.
-func (r *clockRun) claimed(report *source.Report) bool {
+func (r *clockRun) claimed(report *source.Diagnostics) bool {
 	s := report.Bound.Quality.Status
 	return report.Contradictions == 0 && (s == clocksync.Synchronized || s == clocksync.Degraded && r.flags.limit == 0)
 }
@@ -138,7 +138,7 @@ func (r *clockRun) none() error {
 }
 
 func (r *clockRun) tell(clock *source.MeasuredClock) error {
-	report := clock.Report()
+	report := clock.Diagnostics()
 	if err := r.show(viewOf(report, r.flags.drift, r.tried)); err != nil {
 		return err
 	}
@@ -153,7 +153,7 @@ func (r *clockRun) watch(ctx context.Context, clock *source.MeasuredClock) error
 	for begun := time.Now(); !r.settled(clock) && time.Since(begun) < r.every && pause(ctx, lookEvery); {
 	}
 	for ctx.Err() == nil {
-		if err := r.show(viewOf(clock.Report(), r.flags.drift, r.tried)); err != nil {
+		if err := r.show(viewOf(clock.Diagnostics(), r.flags.drift, r.tried)); err != nil {
 			return err
 		}
 		pause(ctx, r.every)
@@ -164,7 +164,7 @@ func (r *clockRun) watch(ctx context.Context, clock *source.MeasuredClock) error
 // unknown is what there is to tell without any sample.
 func (r *clockRun) unknown() clockView {
 	now := clocksync.Instant(time.Now().UnixNano())
-	var report source.Report
+	var report source.Diagnostics
 	report.Offset = clocksync.Unbounded
 	report.Bound.Seen.Wall = now
 	report.Bound.Tainted = clocksync.MaxInstant

@@ -14,7 +14,7 @@ import (
 // clockView is a report as it is shown: offsets are the reference time minus the
 // wall clock of this host, in nanoseconds.
 type clockView struct {
-	source.Report
+	source.Diagnostics
 
 	wall    time.Time // what the wall clock shows
 	drift   float64   // that was assumed, in parts per million
@@ -25,7 +25,7 @@ type clockView struct {
 
 // serverView is a server, or a source that named none.
 type serverView struct {
-	clocksync.ServerReport
+	clocksync.ServerDiagnostics
 
 	name   string
 	offset clocksync.Interval
@@ -34,16 +34,16 @@ type serverView struct {
 	why    string        // it does not agree
 }
 
-func viewOf(r source.Report, drift float64, tried []trial) clockView {
+func viewOf(r source.Diagnostics, drift float64, tried []trial) clockView {
 	ahead := r.Bound.Seen.Wall.Sub(r.Bound.Seen.Mono) // of the wall clock, to the readings
-	v := clockView{Report: r, drift: drift, wall: time.Unix(0, int64(r.Now.Add(ahead)))}
+	v := clockView{Diagnostics: r, drift: drift, wall: time.Unix(0, int64(r.Now.Add(ahead)))}
 	v.offset = againstWall(r.Offset, ahead)
 	faults := faultsOf(r.Sources)
 	for _, t := range tried {
 		faults[t.name] = t.fault
 	}
 	for _, s := range r.Servers {
-		one := serverView{ServerReport: s, name: serverName(s.Source, s.Server), offset: againstWall(s.Offset, ahead)}
+		one := serverView{ServerDiagnostics: s, name: serverName(s.Source, s.Server), offset: againstWall(s.Offset, ahead)}
 		if s.Standing != clocksync.Silent {
 			one.age = r.Now.Sub(s.Best.At)
 			one.growth = time.Duration(float64(one.age) * max(drift, s.Best.Drift) * 1e-6)
@@ -51,7 +51,7 @@ func viewOf(r source.Report, drift float64, tried []trial) clockView {
 		if s.Standing == clocksync.Silent && r.Bound.Quality.Status == clocksync.Untrusted {
 			one.offset = againstWall(said(s.Newest, r.Now, drift), ahead) // It shows who contradicts whom.
 		}
-		one.why = why(s, r.Report, faults[one.name])
+		one.why = why(s, r.Diagnostics, faults[one.name])
 		if s.Standing != clocksync.Silent && faults[one.name] != "" {
 			v.note("%s gave no sample when asked last: %s", one.name, faults[one.name])
 		}
@@ -82,7 +82,7 @@ func said(s clocksync.Sample, now clocksync.Instant, drift float64) clocksync.In
 }
 
 // faultsOf are the faults of all sources by the name of the server.
-func faultsOf(sources []source.SourceReport) map[string]string {
+func faultsOf(sources []source.SourceDiagnostics) map[string]string {
 	all := map[string]string{}
 	for _, s := range sources {
 		for server, fault := range s.Faults {
@@ -93,7 +93,7 @@ func faultsOf(sources []source.SourceReport) map[string]string {
 }
 
 // why tells why a server has no part in the bound; empty if it has.
-func why(s clocksync.ServerReport, r clocksync.Report, fault string) string {
+func why(s clocksync.ServerDiagnostics, r clocksync.Diagnostics, fault string) string {
 	switch s.Standing {
 	case clocksync.Silent:
 		switch {

@@ -23,7 +23,7 @@ type clockScene struct {
 	estimator *clocksync.Estimator
 	stepped   time.Duration
 	slewed    time.Duration
-	sources   map[string]*source.SourceReport
+	sources   map[string]*source.SourceDiagnostics
 	names     []string
 	tried     []trial
 }
@@ -42,7 +42,7 @@ func TestClockViews(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s := clockScene{t: t, d: d, estimator: e, sources: map[string]*source.SourceReport{}}
+			s := clockScene{t: t, d: d, estimator: e, sources: map[string]*source.SourceDiagnostics{}}
 			s.observe(0)
 			for line := range strings.SplitSeq(d.Input, "\n") {
 				if words := strings.Fields(line); len(words) > 0 {
@@ -94,9 +94,9 @@ func (s *clockScene) line(verb string, words []string) {
 	}
 }
 
-func (s *clockScene) source(name string) *source.SourceReport {
+func (s *clockScene) source(name string) *source.SourceDiagnostics {
 	if s.sources[name] == nil {
-		s.sources[name] = &source.SourceReport{Name: name, Faults: map[string]string{}}
+		s.sources[name] = &source.SourceDiagnostics{Name: name, Faults: map[string]string{}}
 		s.names = append(s.names, name)
 	}
 	return s.sources[name]
@@ -140,7 +140,7 @@ func (s *clockScene) sample(words []string) {
 func (s *clockScene) view(now time.Duration) clockView {
 	s.observe(now)
 	s.estimator.Bound(clocksync.Instant(now))
-	r := source.Report{Report: s.estimator.Report(clocksync.Instant(now))}
+	r := source.Diagnostics{Diagnostics: s.estimator.Diagnostics(clocksync.Instant(now))}
 	for _, name := range s.names {
 		r.Sources = append(r.Sources, *s.sources[name])
 	}

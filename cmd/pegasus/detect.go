@@ -10,7 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gopegasus/pegasus/internal/tracecore"
+	"github.com/gopegasus/pegasus/internal/tracedetect"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -103,24 +103,24 @@ func (f *detectFlags) run(ctx context.Context, file string, stdin io.Reader, std
 
 // options reads the flags. Where the participants are not named the conditions
 // are tried for one.
-func (f *detectFlags) options() (tracecore.Options, error) {
-	o := tracecore.Options{K: f.k, Where: f.where, When: f.when, Final: f.final, Epochs: f.epochs}
-	for _, check := range []func(*tracecore.Options) error{f.checkModality, f.checkK, f.checkMembers, f.checkRest} {
+func (f *detectFlags) options() (tracedetect.Options, error) {
+	o := tracedetect.Options{K: f.k, Where: f.where, When: f.when, Final: f.final, Epochs: f.epochs}
+	for _, check := range []func(*tracedetect.Options) error{f.checkModality, f.checkK, f.checkMembers, f.checkRest} {
 		if err := check(&o); err != nil {
 			return o, err
 		}
 	}
 	trial := o
 	if len(trial.Participants) == 0 {
-		trial.Participants = []tracecore.Participant{{Name: "p1"}}
+		trial.Participants = []tracedetect.Participant{{Name: "p1"}}
 	}
-	if _, err := tracecore.New(trial, nil); err != nil {
+	if _, err := tracedetect.New(trial, nil); err != nil {
 		return o, fmt.Errorf("--%w", err)
 	}
 	return o, nil
 }
 
-func (f *detectFlags) checkModality(o *tracecore.Options) error {
+func (f *detectFlags) checkModality(o *tracedetect.Options) error {
 	switch f.modality {
 	case "inst":
 		if f.hasWhere {
@@ -141,7 +141,7 @@ func (f *detectFlags) checkModality(o *tracecore.Options) error {
 	return nil
 }
 
-func (f *detectFlags) checkK(*tracecore.Options) error {
+func (f *detectFlags) checkK(*tracedetect.Options) error {
 	switch {
 	case f.modality != "atleast" && f.kGiven:
 		return errors.New("--k says how many members: use it with --modality atleast")
@@ -155,7 +155,7 @@ func (f *detectFlags) checkK(*tracecore.Options) error {
 	return nil
 }
 
-func (f *detectFlags) checkMembers(o *tracecore.Options) error {
+func (f *detectFlags) checkMembers(o *tracedetect.Options) error {
 	if !f.membersGiven {
 		return nil
 	}
@@ -167,17 +167,17 @@ func (f *detectFlags) checkMembers(o *tracecore.Options) error {
 		if i > 0 && names[i-1] == name {
 			return fmt.Errorf("--members names %s twice", name)
 		}
-		o.Participants = append(o.Participants, tracecore.Participant{Name: name})
+		o.Participants = append(o.Participants, tracedetect.Participant{Name: name})
 	}
 	return nil
 }
 
-func (f *detectFlags) checkRest(o *tracecore.Options) (err error) {
+func (f *detectFlags) checkRest(o *tracedetect.Options) (err error) {
 	if !slices.Contains(formats, f.format) {
 		return fmt.Errorf("--format %s: it is %s", f.format, strings.Join(formats, " or "))
 	}
 	if f.schema != "" {
-		if o.Schema, err = tracecore.ParseSchema(f.schema); err != nil {
+		if o.Schema, err = tracedetect.ParseSchema(f.schema); err != nil {
 			return fmt.Errorf("--%w", err)
 		}
 	}

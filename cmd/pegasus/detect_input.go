@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/trace"
-	"github.com/gopegasus/pegasus/internal/tracecore"
+	"github.com/gopegasus/pegasus/internal/tracedetect"
+	"github.com/gopegasus/pegasus/internal/tracefile"
 )
 
 // input is an opened trace.
@@ -35,7 +35,7 @@ func open(ctx context.Context, file string, stdin io.Reader) (*input, error) {
 
 // openTwice opens a trace after it was read for its participants. What cannot be
 // read twice is kept in a temporary file.
-func openTwice(ctx context.Context, file string, stdin io.Reader, lenient bool) (*input, []tracecore.Participant, error) {
+func openTwice(ctx context.Context, file string, stdin io.Reader, lenient bool) (*input, []tracedetect.Participant, error) {
 	in, err := open(ctx, file, stdin)
 	if err != nil {
 		return nil, nil, err
@@ -82,18 +82,18 @@ func temporary() (*os.File, func(), error) {
 
 // participants returns those of all the lines that can be read, by name; of a line
 // that will be skipped, not.
-func participants(r io.Reader, lenient bool) ([]tracecore.Participant, error) {
+func participants(r io.Reader, lenient bool) ([]tracedetect.Participant, error) {
 	domains := make(map[string]clocksync.Domain)
-	lines, scanner := trace.NewLines(r), trace.NewScanner(nil)
-	var l trace.Line
+	lines, scanner := tracefile.NewLines(r), tracefile.NewScanner(nil)
+	var l tracefile.Line
 	for {
 		line, err := lines.Next()
-		_, refused := errors.AsType[*trace.Error](err)
+		_, refused := errors.AsType[*tracefile.Error](err)
 		switch {
 		case errors.Is(err, io.EOF):
-			var list []tracecore.Participant
+			var list []tracedetect.Participant
 			for _, name := range slices.Sorted(maps.Keys(domains)) {
-				list = append(list, tracecore.Participant{Name: name, Domain: domains[name]})
+				list = append(list, tracedetect.Participant{Name: name, Domain: domains[name]})
 			}
 			return list, nil
 		case refused:

@@ -7,17 +7,17 @@ import (
 	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/tracecore"
+	"github.com/gopegasus/pegasus/internal/tracedetect"
 )
 
 // table writes global states as lines for people.
 type table struct {
-	options *tracecore.Options
+	options *tracedetect.Options
 	begun   bool
 }
 
 // append appends a state as a line, after a header before the first.
-func (t *table) append(dst []byte, s *tracecore.State) []byte {
+func (t *table) append(dst []byte, s *tracedetect.State) []byte {
 	if !t.begun {
 		t.begun = true
 		dst = row(dst, "CORE (NS)", "ENVELOPE (NS)", "MEMBERS (+ STILL OPEN)")
@@ -46,7 +46,7 @@ func row(dst []byte, core, envelope, members string) []byte {
 
 // part gives "p1:3" and "p1#2:3-5+": the incarnation above 1, the run, and
 // whether it is open.
-func (t *table) part(p *tracecore.Part) string {
+func (t *table) part(p *tracedetect.Part) string {
 	text := t.options.Participants[p.Member].Name
 	if p.Incarnation > 1 {
 		text += "#" + strconv.FormatUint(p.Incarnation, 10)
@@ -66,14 +66,14 @@ func intervalText(i clocksync.Interval) string {
 }
 
 // summary is what --stats tells.
-func summary(w io.Writer, s tracecore.Stats, skipped uint64) {
+func summary(w io.Writer, s tracedetect.Stats, skipped uint64) {
 	line := func(name, format string, args ...any) {
 		_, _ = fmt.Fprintf(w, "%-14s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	line("reports", "%d: %d states, %d alive, %d leaves; %d restarts", s.States+s.Alive+s.Leaves, s.States, s.Alive, s.Leaves, s.Restarts)
 	line("losses", "%d reports missing in %d gaps", s.Lost, s.Gaps)
 	line("duplicates", "%d; %d late alive, %d of old incarnations", s.Duplicates, s.OldAlive, s.OldIncarnations)
-	line("ignored", "%d of no member, %d of members that had left, %d faulty", s.Strangers, s.Gone, skipped)
+	line("ignored", "%d of no member, %d of members that had left, %d faulty", s.NotMembers, s.Gone, skipped)
 	line("global states", "%d printed, %d not kept by --when; %d more with an unknown member", s.Emitted, s.Filtered, s.Partial)
 	bounds := "none"
 	if s.Bounded > 0 {

@@ -9,19 +9,19 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/gopegasus/pegasus/internal/trace"
-	"github.com/gopegasus/pegasus/internal/tracecore"
+	"github.com/gopegasus/pegasus/internal/tracedetect"
+	"github.com/gopegasus/pegasus/internal/tracefile"
 )
 
 // detection is one run of detect.
 type detection struct {
 	flags          *detectFlags
-	options        tracecore.Options
+	options        tracedetect.Options
 	stdout, stderr io.Writer
 
 	in      *input
 	out     *bufio.Writer
-	core    *tracecore.Core
+	core    *tracedetect.Core
 	line    []byte // of output
 	skipped uint64
 	first   error // why the first line was skipped
@@ -35,7 +35,7 @@ func (d *detection) run(ctx context.Context, file string, stdin io.Reader) error
 	}
 	defer d.in.close()
 	d.out = bufio.NewWriterSize(d.stdout, pieceSize)
-	core, err := tracecore.New(d.options, d.writer())
+	core, err := tracedetect.New(d.options, d.writer())
 	if err != nil { // With too many members for the condition.
 		return fail(fmt.Errorf("--%w", err))
 	}
@@ -66,12 +66,12 @@ func (d *detection) open(ctx context.Context, file string, stdin io.Reader) (err
 }
 
 // writer returns what writes a state. Flush returns the error of writing.
-func (d *detection) writer() func(*tracecore.State) {
-	render := tracecore.NewJSON(&d.options).Append
+func (d *detection) writer() func(*tracedetect.State) {
+	render := tracedetect.NewJSON(&d.options).Append
 	if d.flags.format == "text" {
 		render = (&table{options: &d.options}).append
 	}
-	return func(s *tracecore.State) {
+	return func(s *tracedetect.State) {
 		d.line = render(d.line[:0], s)
 		_, _ = d.out.Write(d.line)
 	}
@@ -79,15 +79,15 @@ func (d *detection) writer() func(*tracecore.State) {
 
 // read reads the trace to its end.
 func (d *detection) read() error {
-	lines := trace.NewLines(&prompt{d.in, d.out})
-	scanner := trace.NewScanner(d.core.Fields())
-	var l trace.Line
+	lines := tracefile.NewLines(&prompt{d.in, d.out})
+	scanner := tracefile.NewScanner(d.core.Fields())
+	var l tracefile.Line
 	for {
 		text, err := lines.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
-		if _, refused := errors.AsType[*trace.Error](err); err != nil && !refused {
+		if _, refused := errors.AsType[*tracefile.Error](err); err != nil && !refused {
 			return err
 		}
 		if err == nil {
@@ -108,7 +108,7 @@ func (d *detection) read() error {
 // fault says where a line is wrong, or skips it. What is no fault of the line
 // alone is not skipped.
 func (d *detection) fault(line int, err error) error {
-	refused, ok := errors.AsType[*trace.Error](err)
+	refused, ok := errors.AsType[*tracefile.Error](err)
 	switch {
 	case !ok:
 		return fmt.Errorf("%s:%d: --%w", d.in.name, line, err)

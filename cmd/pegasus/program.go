@@ -44,7 +44,7 @@ func loadProgram(path string) (*configfile.ProgramFile, error) {
 
 // openProgram is loadProgram for one file; its faults are told here. To be run it has
 // to have a synchronizer that can do so.
-func openProgram(cmd *cobra.Command, path string, toRun bool) (*program.Plan, error) {
+func openProgram(cmd *cobra.Command, path string, toRun bool) (*program.Compiled, error) {
 	file, err := loadProgram(path)
 	if err == nil && toRun {
 		if err = file.Hosted(); err != nil {
@@ -110,11 +110,11 @@ Graphviz), mermaid (a flowchart) and svg (a drawing that needs nothing else).
 Exit codes: 0 done, 1 the file is refused or cannot be read, 2 wrong usage.`
 
 // drawings are the formats of graph.
-var drawings = map[string]func(*program.Plan) string{
-	"text":    (*program.Plan).Text,
-	"dot":     func(p *program.Plan) string { return p.Draw().DOT() },
-	"mermaid": func(p *program.Plan) string { return p.Draw().Mermaid() },
-	"svg":     func(p *program.Plan) string { return p.Draw().SVG() },
+var drawings = map[string]func(*program.Compiled) string{
+	"text":    (*program.Compiled).Text,
+	"dot":     func(p *program.Compiled) string { return p.Draw().DOT() },
+	"mermaid": func(p *program.Compiled) string { return p.Draw().Mermaid() },
+	"svg":     func(p *program.Compiled) string { return p.Draw().SVG() },
 }
 
 func newProgramGraph() *cobra.Command {
@@ -144,7 +144,7 @@ func newProgramGraph() *cobra.Command {
 }
 
 // rehearse prints the processors of a plan and what starts on them.
-func rehearse(w io.Writer, plan *program.Plan) error {
+func rehearse(w io.Writer, plan *program.Compiled) error {
 	p := plan.Program()
 	var b strings.Builder
 	fmt.Fprintf(&b, "program %s: %s\n\n", p.Name, count(plan.Blocks(), "block instance"))
@@ -198,7 +198,7 @@ func listed(words []string) string {
 }
 
 // anywhere reports whether a block names no processor.
-func anywhere(plan *program.Plan) bool {
+func anywhere(plan *program.Compiled) bool {
 	for i := range plan.Constructs() {
 		if info := plan.Info(i); info.On != nil && info.On.Name == "" {
 			return true
@@ -208,7 +208,7 @@ func anywhere(plan *program.Plan) bool {
 }
 
 type rehearsal struct {
-	plan *program.Plan
+	plan *program.Compiled
 	rows [][]string
 }
 

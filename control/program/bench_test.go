@@ -11,7 +11,7 @@ import (
 )
 
 // wide is a loop around a replicated block on four nodes.
-func wide(tb testing.TB, times int) *program.Plan {
+func wide(tb testing.TB, times int) *program.Compiled {
 	tb.Helper()
 	p := &program.Program{
 		Name:   "wide",
@@ -21,16 +21,16 @@ func wide(tb testing.TB, times int) *program.Plan {
 			Until: "s.q",
 		},
 	}
-	plan, err := program.Compile(p, refEnv)
+	compiled, err := program.Compile(p, refEnv)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return plan
+	return compiled
 }
 
 // started begins a run on four nodes.
-func started(plan *program.Plan, out *program.Output) *program.Run {
-	run := program.NewRun(plan)
+func started(compiled *program.Compiled, out *program.Output) *program.Run {
+	run := program.NewRun(compiled)
 	for i := range 4 {
 		run.Step(0, &program.Input{Kind: program.InJoined, Node: program.Node{Name: fmt.Sprint("n", i), Cores: 8}}, out)
 	}
@@ -103,7 +103,7 @@ func TestMemoryOfAProgram(t *testing.T) {
 }
 
 // chain is a program of so many blocks, nested and not.
-func chain(tb testing.TB, blocks int) *program.Plan {
+func chain(tb testing.TB, blocks int) *program.Compiled {
 	tb.Helper()
 	var of []program.Construct
 	for i := 0; i < blocks; i += 10 {
@@ -115,23 +115,23 @@ func chain(tb testing.TB, blocks int) *program.Plan {
 		)
 	}
 	p := &program.Program{Name: "chain", Blocks: []program.Block{{Name: "b"}}, Body: program.Seq{Of: of}}
-	plan, err := program.Compile(p, refEnv)
+	compiled, err := program.Compile(p, refEnv)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if plan.Blocks() != blocks {
-		tb.Fatalf("%d blocks, want %d", plan.Blocks(), blocks)
+	if compiled.Blocks() != blocks {
+		tb.Fatalf("%d blocks, want %d", compiled.Blocks(), blocks)
 	}
-	return plan
+	return compiled
 }
 
 func BenchmarkDrawSVG(b *testing.B) {
 	for _, blocks := range []int{100, 1000, 10_000} {
 		b.Run(fmt.Sprintf("blocks=%d", blocks), func(b *testing.B) {
-			plan := chain(b, blocks)
+			compiled := chain(b, blocks)
 			b.ReportAllocs()
 			for b.Loop() {
-				if len(plan.Draw().SVG()) < blocks {
+				if len(compiled.Draw().SVG()) < blocks {
 					b.Fatal("no drawing")
 				}
 			}

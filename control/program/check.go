@@ -10,7 +10,7 @@ import (
 
 // rest is what needs all constructs.
 func (c *compiler) rest() {
-	p := c.plan
+	p := c.compiled
 	if p.program.Result != "" {
 		c.froms = append(c.froms, pendingRef{-1, "result", p.program.Result})
 	}
@@ -34,13 +34,13 @@ func (c *compiler) rest() {
 // scopes finds for each construct the outermost one around it that runs it
 // exactly once, if nothing fails.
 func (c *compiler) scopes() {
-	for i := range c.plan.nodes {
-		n := &c.plan.nodes[i]
+	for i := range c.compiled.nodes {
+		n := &c.compiled.nodes[i]
 		n.scope = int32(i)
 		if n.parent < 0 || n.handed {
 			continue
 		}
-		if p := &c.plan.nodes[n.parent]; p.kind == KindSeq || p.kind == KindPar && p.times == 0 && len(p.conds) == 0 {
+		if p := &c.compiled.nodes[n.parent]; p.kind == KindSeq || p.kind == KindPar && p.times == 0 && len(p.conds) == 0 {
 			n.scope = p.scope
 		}
 	}
@@ -48,7 +48,7 @@ func (c *compiler) scopes() {
 
 // resolve finds what a reference stands for, and that it is there in time.
 func (c *compiler) resolve(f pendingRef) {
-	nodes := c.plan.nodes
+	nodes := c.compiled.nodes
 	name, what, ok := strings.Cut(f.text, ".")
 	if !ok || what != "result" && (what != "previous" || f.node < 0) {
 		c.fault(f.path, fmt.Sprintf("%q is no reference", f.text), "write NAME.result, or NAME.previous for the loop NAME around it")
@@ -73,7 +73,7 @@ func (c *compiler) resolve(f pendingRef) {
 			c.fault(f.path, fmt.Sprintf("%q may not run, or runs several times", name), "refer to the construct around it that runs once")
 			return
 		}
-		c.plan.result = ref{refResult, to}
+		c.compiled.result = ref{refResult, to}
 		return
 	}
 	if why := c.early(f.node, to); why != "" {
@@ -89,10 +89,10 @@ func (c *compiler) resolve(f pendingRef) {
 }
 
 func (c *compiler) previous(f pendingRef, loop int32) {
-	nodes := c.plan.nodes
+	nodes := c.compiled.nodes
 	n := &nodes[loop]
 	if n.kind != KindWhile && n.kind != KindUntil {
-		c.fault(f.path, fmt.Sprintf("%q is no loop", n.label), "previous is the result of the last time round a while or until")
+		c.fault(f.path, fmt.Sprintf("%q is no loop", n.label), "previous is the result of the last iteration of a while or until")
 		return
 	}
 	at := f.node
@@ -109,7 +109,7 @@ func (c *compiler) previous(f pendingRef, loop int32) {
 // early says why the result of a construct may not be there when another one
 // starts, "" if it is.
 func (c *compiler) early(reader, to int32) string {
-	nodes := c.plan.nodes
+	nodes := c.compiled.nodes
 	label := nodes[to].label
 	a, b := reader, to
 	below, above := int32(-1), int32(-1) // what is just below the meeting point
@@ -140,14 +140,14 @@ func (c *compiler) early(reader, to int32) string {
 
 // needs marks whose results are used.
 func (c *compiler) needs() {
-	nodes := c.plan.nodes
+	nodes := c.compiled.nodes
 	for i := range nodes {
 		if f := nodes[i].from; f.kind != refNone {
 			nodes[f.node].need = true
 		}
 	}
-	if c.plan.result.kind == refResult {
-		r := &nodes[c.plan.result.node]
+	if c.compiled.result.kind == refResult {
+		r := &nodes[c.compiled.result.node]
 		if r.need = true; r.slot < 0 {
 			r.slot = nodes[0].slots
 			nodes[0].slots++
@@ -173,12 +173,12 @@ func (c *compiler) needs() {
 func (c *compiler) branches(n *node) {
 	seen := map[string]bool{}
 	for _, kid := range n.kids {
-		label := c.plan.nodes[kid].label
+		label := c.compiled.nodes[kid].label
 		if label == "" {
-			c.fault(c.plan.nodes[kid].path, "the result of the par is used, and this branch has no name", "give it one")
+			c.fault(c.compiled.nodes[kid].path, "the result of the par is used, and this branch has no name", "give it one")
 		}
 		if seen[label] {
-			c.fault(c.plan.nodes[kid].path, fmt.Sprintf("two branches of the par go by %q", label), "its result is used: give each a name of its own")
+			c.fault(c.compiled.nodes[kid].path, fmt.Sprintf("two branches of the par go by %q", label), "its result is used: give each a name of its own")
 		}
 		seen[label] = true
 		n.names = append(n.names, strconv.Quote(label))
@@ -188,7 +188,7 @@ func (c *compiler) branches(n *node) {
 // inside collects, from the inside out, the predicates of the switches in a
 // loop.
 func (c *compiler) inside(i int32) {
-	nodes := c.plan.nodes
+	nodes := c.compiled.nodes
 	n := &nodes[i]
 	if n.kind == KindWhile || n.kind == KindUntil {
 		n.inside = append(n.inside, n.conds...)
@@ -208,7 +208,7 @@ func (c *compiler) inside(i int32) {
 
 // typed finds the type of a construct's result, those before it first.
 func (c *compiler) typed(i int32) Type {
-	nodes := c.plan.nodes
+	nodes := c.compiled.nodes
 	n := &nodes[i]
 	var t Type
 	var kids []Type
@@ -243,7 +243,7 @@ func (c *compiler) typed(i int32) Type {
 		}
 	case KindDo:
 		if n.block >= 0 {
-			t = c.plan.program.Blocks[n.block].Output
+			t = c.compiled.program.Blocks[n.block].Output
 		}
 	}
 	if n.els >= 0 {
@@ -275,16 +275,16 @@ func (c *compiler) inputType(n *node) Type {
 	case n.input != "":
 		return Type{Base: Any}
 	case n.from.kind == refResult:
-		return c.plan.nodes[n.from.node].typ
+		return c.compiled.nodes[n.from.node].typ
 	case n.from.kind == refPrevious:
-		loop := &c.plan.nodes[n.from.node]
+		loop := &c.compiled.nodes[n.from.node]
 		if loop.input == "" && loop.from.kind == refNone {
 			return Type{}
 		}
 		if len(loop.kids) > 0 && loop.input != "" {
-			return c.plan.nodes[loop.kids[0]].typ
+			return c.compiled.nodes[loop.kids[0]].typ
 		}
-		return either(c.inputType(loop), c.plan.nodes[loop.kids[0]].typ)
+		return either(c.inputType(loop), c.compiled.nodes[loop.kids[0]].typ)
 	}
 	return Type{}
 }
@@ -293,7 +293,7 @@ const misfitHint = "change one of the types, or refer to another result"
 
 // each tells the types that the result of a construct may have, with what has them.
 func (c *compiler) each(i int32, tell func(*node, Type)) {
-	n := &c.plan.nodes[i]
+	n := &c.compiled.nodes[i]
 	switch n.kind {
 	case KindSeq:
 		if len(n.kids) > 0 {
@@ -308,12 +308,12 @@ func (c *compiler) each(i int32, tell func(*node, Type)) {
 	case KindPar:
 		kids := make([]Type, len(n.kids))
 		for k, kid := range n.kids {
-			kids[k] = c.plan.nodes[kid].typ
+			kids[k] = c.compiled.nodes[kid].typ
 		}
-		tell(n, parType(n, kids, c.plan.nodes))
+		tell(n, parType(n, kids, c.compiled.nodes))
 	case KindDo:
 		if n.block >= 0 {
-			tell(n, c.plan.program.Blocks[n.block].Output)
+			tell(n, c.compiled.program.Blocks[n.block].Output)
 		}
 	}
 	if n.els >= 0 {
@@ -321,7 +321,7 @@ func (c *compiler) each(i int32, tell func(*node, Type)) {
 	}
 }
 
-// eachTime is each for the times round a loop, and what that was given.
+// eachTime is each for the iterations of a loop, and what that was given.
 func (c *compiler) eachTime(loop *node, tell func(*node, Type)) {
 	for _, kid := range loop.kids {
 		c.each(kid, tell)
@@ -337,14 +337,14 @@ func (c *compiler) fits() {
 	for _, f := range c.faults {
 		refused[f.Path] = true
 	}
-	for i := range c.plan.nodes {
-		n := &c.plan.nodes[i]
+	for i := range c.compiled.nodes {
+		n := &c.compiled.nodes[i]
 		at := n.path + ".from"
 		given := c.inputType(n)
 		if n.from.kind != refNone && given.Base == None {
 			hint := "refer to something that has one: a block with an output; an if, case or while has one only if it always has"
 			if n.from.kind == refPrevious {
-				hint = "give the loop an input or from, for the first time round"
+				hint = "give the loop an input or from, for the first iteration"
 			}
 			c.fault(at, "there may be no such result", hint)
 			continue
@@ -361,7 +361,7 @@ func (c *compiler) fits() {
 		if n.block < 0 {
 			continue
 		}
-		want := c.plan.program.Blocks[n.block].Input
+		want := c.compiled.program.Blocks[n.block].Input
 		switch {
 		case n.input != "":
 			if misfitText(want, n.input, false) != "" {
@@ -378,7 +378,7 @@ func (c *compiler) fits() {
 					c.fault(at, fmt.Sprintf("%s may come from there, by %s, and the block takes %s", t, of.path, want), misfitHint)
 				}
 			}
-			if from := &c.plan.nodes[n.from.node]; n.from.kind == refPrevious {
+			if from := &c.compiled.nodes[n.from.node]; n.from.kind == refPrevious {
 				c.eachTime(from, tell)
 			} else {
 				c.each(n.from.node, tell)
@@ -410,13 +410,13 @@ func clip(s string) string {
 
 // constant tells of a predicate that is always so.
 func (c *compiler) constant(n *node, k int, value string) bool {
-	return k < len(n.conds) && c.plan.predicates[n.conds[k]].Constant == value
+	return k < len(n.conds) && c.compiled.predicates[n.conds[k]].Constant == value
 }
 
 // reachable reports what never runs: branches that are never taken, and what
 // follows on a loop that never ends.
 func (c *compiler) reachable() {
-	nodes := c.plan.nodes
+	nodes := c.compiled.nodes
 	ends := make([]bool, len(nodes)) // may end by itself
 	for i := len(nodes) - 1; i >= 0; i-- {
 		n := &nodes[i]
@@ -459,7 +459,7 @@ func (c *compiler) branchesTaken(n *node) {
 	decided := false
 	seen := map[int32]bool{}
 	for k, kid := range n.kids {
-		at := c.plan.nodes[kid].path
+		at := c.compiled.nodes[kid].path
 		switch {
 		case decided:
 			c.fault(at, "this is never reached: a predicate before it is always true", "remove it, or change the predicate")
@@ -476,20 +476,20 @@ func (c *compiler) branchesTaken(n *node) {
 
 // unused reports declarations that nothing refers to.
 func (c *compiler) unused() {
-	blocks, procs := make([]bool, len(c.plan.program.Blocks)), make([]bool, len(c.plan.procs))
-	for i := range c.plan.nodes {
-		if n := &c.plan.nodes[i]; n.kind == KindDo && n.block >= 0 && n.proc >= 0 {
+	blocks, procs := make([]bool, len(c.compiled.program.Blocks)), make([]bool, len(c.compiled.procs))
+	for i := range c.compiled.nodes {
+		if n := &c.compiled.nodes[i]; n.kind == KindDo && n.block >= 0 && n.proc >= 0 {
 			blocks[n.block], procs[n.proc] = true, true
 		} else if n.kind == KindDo && n.block >= 0 {
 			blocks[n.block] = true
 		}
 	}
-	for i, b := range c.plan.program.Blocks {
+	for i, b := range c.compiled.program.Blocks {
 		if !blocks[i] {
 			c.fault("blocks."+b.Name, fmt.Sprintf("block %q is never run", b.Name), "run it with do, or remove it")
 		}
 	}
-	for i, q := range c.plan.program.Processors {
+	for i, q := range c.compiled.program.Processors {
 		if !procs[i+1] {
 			c.fault("processors."+q.Name, fmt.Sprintf("nothing runs on processor %q", q.Name), "name it with on, or remove it")
 		}
@@ -498,7 +498,7 @@ func (c *compiler) unused() {
 
 // count is the number of block instances of a construct, at most MaxBlocks.
 func (c *compiler) count(i int32) int {
-	n := &c.plan.nodes[i]
+	n := &c.compiled.nodes[i]
 	sum := 0
 	if n.kind == KindDo {
 		sum = 1

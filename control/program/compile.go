@@ -13,12 +13,14 @@ import (
 // Fault is one thing that is wrong in a program.
 type Fault struct {
 	Path    string // where, as in "body.seq[1].par.do"
-	Message string
+	Message string // what is wrong, one line
 	Hint    string // what to do
 }
 
 // Error is every fault of a program, in the order of its parts.
-type Error struct{ Faults []Fault }
+type Error struct {
+	Faults []Fault // at least one
+}
 
 // Error gives a line for each of the first 50 faults.
 func (e *Error) Error() string {
@@ -58,7 +60,7 @@ type ref struct {
 	node int32
 }
 
-// node is a construct of a plan.
+// node is a construct of a compiled program.
 type node struct {
 	kind   Kind
 	label  string // its name, or that of its block
@@ -88,9 +90,9 @@ type node struct {
 	takes *Type // Do: what its input is made to fit; nil if it does so as it comes
 }
 
-// Plan is a compiled program: all that a [Run] needs. It does not change and may
+// Compiled is a compiled program: all that a [Run] needs. It does not change and may
 // be shared.
-type Plan struct {
+type Compiled struct {
 	program    *Program
 	nodes      []node
 	predicates []Predicate // that the program reads
@@ -104,43 +106,43 @@ type Plan struct {
 }
 
 // Program returns the program that was compiled.
-func (p *Plan) Program() *Program { return p.program }
+func (p *Compiled) Program() *Program { return p.program }
 
 // Blocks is the number of block instances, those of a loop counted once.
-func (p *Plan) Blocks() int { return p.blocks }
+func (p *Compiled) Blocks() int { return p.blocks }
 
 // Predicates lists the predicates that the program reads or attaches, as
 // "synchronizer.predicate", each once.
-func (p *Plan) Predicates() []string { return slices.Clone(p.names) }
+func (p *Compiled) Predicates() []string { return slices.Clone(p.names) }
 
-// Info describes a construct of a plan.
+// Info describes a construct of a compiled program.
 type Info struct {
-	Kind  Kind
-	Name  string // its own, or that of its block; empty if it has none
-	Path  string // where it stands: "body.seq[1].par.do"
-	Type  Type   // of its result
-	Block *Block // of a Do
-	On    *Processor
-	Async []string
-	Reads []string // the predicates that decide it
-	Times int      // Par: replicas, 0 if it is not replicated
-	Retry int
+	Kind  Kind          // which construct it is
+	Name  string        // its own, or that of its block; empty if it has none
+	Path  string        // where it stands: "body.seq[1].par.do"
+	Type  Type          // of its result
+	Block *Block        // of a Do
+	On    *Processor    // of a Do: its processor; nil: any node
+	Async []string      // of a Do: the predicates it is under, in full
+	Reads []string      // the predicates that decide it
+	Times int           // Par: replicas, 0 if it is not replicated
+	Retry int           // of a Do: further attempts after the first
 	Limit time.Duration // its deadline, 0 for none
 	From  string        // where its input comes from
-	Input string
-	Kids  []int // what is inside it, in order; of a switch the else branch is the last
-	Else  int   // what runs in its place after it has failed, -1 for none
+	Input string        // JSON; empty if it is not written in the program
+	Kids  []int         // what is inside it, in order; of a switch the else branch is the last
+	Else  int           // what runs in its place after it has failed, -1 for none
 }
 
 // Under reports whether the blocks of a construct are under a predicate, which is
 // given in full.
-func (p *Plan) Under(construct int, predicate string) bool {
+func (p *Compiled) Under(construct int, predicate string) bool {
 	q, ok := p.byName[predicate]
 	return ok && slices.Contains(p.nodes[construct].async, q)
 }
 
 // Attached reports whether some block is under a predicate.
-func (p *Plan) Attached(predicate string) bool {
+func (p *Compiled) Attached(predicate string) bool {
 	for i := range p.nodes {
 		if p.Under(i, predicate) {
 			return true
@@ -151,10 +153,10 @@ func (p *Plan) Attached(predicate string) bool {
 
 // Constructs is the number of constructs. They are numbered from 0 in the order
 // of the program, each before what is inside it.
-func (p *Plan) Constructs() int { return len(p.nodes) }
+func (p *Compiled) Constructs() int { return len(p.nodes) }
 
 // Info describes the construct of that number.
-func (p *Plan) Info(i int) Info {
+func (p *Compiled) Info(i int) Info {
 	n := &p.nodes[i]
 	info := Info{Kind: n.kind, Name: n.label, Path: n.path, Type: n.typ, Times: int(n.times), Retry: int(n.retry), Limit: n.limit, Input: n.input, Else: int(n.els)}
 	for _, kid := range n.kids {
@@ -181,11 +183,11 @@ func (p *Plan) Info(i int) Info {
 
 // Compile checks a program against what it refers to. The error is an *[Error]
 // with every fault.
-func Compile(p *Program, env *Env) (*Plan, error) {
+func Compile(p *Program, env *Env) (*Compiled, error) {
 	c := compiler{
-		plan:   &Plan{program: p, byName: map[string]int32{}, procs: append([]Processor{{}}, p.Processors...)},
-		env:    env,
-		blocks: map[string]int32{}, procs: map[string]int32{"": 0}, labels: map[string][]int32{}, names: map[string]bool{},
+		compiled: &Compiled{program: p, byName: map[string]int32{}, procs: append([]Processor{{}}, p.Processors...)},
+		env:      env,
+		blocks:   map[string]int32{}, procs: map[string]int32{"": 0}, labels: map[string][]int32{}, names: map[string]bool{},
 		preds: map[string][]int{},
 	}
 	for i, q := range env.Predicates {
@@ -198,17 +200,17 @@ func Compile(p *Program, env *Env) (*Plan, error) {
 	} else {
 		c.add(p.Body, -1, "body", 0)
 	}
-	if !c.tooLarge && len(c.plan.nodes) > 0 {
+	if !c.tooLarge && len(c.compiled.nodes) > 0 {
 		c.rest()
 	}
 	if len(c.faults) > 0 {
 		return nil, &Error{c.faults}
 	}
-	return c.plan, nil
+	return c.compiled, nil
 }
 
 type compiler struct {
-	plan     *Plan
+	compiled *Compiled
 	env      *Env
 	faults   []Fault
 	blocks   map[string]int32
@@ -240,7 +242,7 @@ func (c *compiler) name(path, what, name string) {
 }
 
 func (c *compiler) declarations() {
-	p := c.plan.program
+	p := c.compiled.program
 	c.name("name", "program", p.Name)
 	for i := range p.Processors {
 		q := &p.Processors[i]
@@ -363,13 +365,13 @@ func shapeOf(x Construct) (s shape, ok bool) {
 	return s, true
 }
 
-// add puts a construct and all inside it into the plan and returns its number.
+// add puts a construct and all inside it into the compiled program and returns its number.
 func (c *compiler) add(x Construct, parent int32, path string, depth int) int32 {
 	if c.tooLarge {
 		return -1
 	}
-	i := int32(len(c.plan.nodes))
-	if depth >= MaxDepth || len(c.plan.nodes) >= MaxBlocks {
+	i := int32(len(c.compiled.nodes))
+	if depth >= MaxDepth || len(c.compiled.nodes) >= MaxBlocks {
 		c.fault(path, fmt.Sprintf("more than %d constructs inside each other, or %d in all", MaxDepth, MaxBlocks), "replicate with times, or split the program")
 		c.tooLarge = true
 		return -1
@@ -383,11 +385,11 @@ func (c *compiler) add(x Construct, parent int32, path string, depth int) int32 
 		c.fault(path, fmt.Sprintf("%T is no construct of a program", x), "hand in the value, not a pointer to it")
 		return -1
 	}
-	c.plan.nodes = append(c.plan.nodes, node{kind: s.kind, label: s.name, path: path, parent: parent, depth: int32(depth), els: -1, limit: s.limit, slot: -1})
+	c.compiled.nodes = append(c.compiled.nodes, node{kind: s.kind, label: s.name, path: path, parent: parent, depth: int32(depth), els: -1, limit: s.limit, slot: -1})
 	n := node{}
 	if s.name != "" {
 		if c.name(path+".name", "name", s.name); c.names[s.name] {
-			c.fault(path+".name", fmt.Sprintf("the name %q stands twice", s.name), "give one of them another name")
+			c.fault(path+".name", fmt.Sprintf("the name %q is given twice", s.name), "give one of them another name")
 		}
 		c.names[s.name] = true
 		c.labels[s.name] = append(c.labels[s.name], i)
@@ -412,12 +414,12 @@ func (c *compiler) add(x Construct, parent int32, path string, depth int) int32 
 	}
 	if s.els != nil {
 		if n.els = c.add(s.els, i, path+".else", depth+1); n.els >= 0 {
-			c.plan.nodes[n.els].handed = true
+			c.compiled.nodes[n.els].handed = true
 		}
 	} else {
 		n.els = -1
 	}
-	at := &c.plan.nodes[i]
+	at := &c.compiled.nodes[i]
 	at.kids, at.els, at.conds, at.times, at.block, at.proc, at.retry, at.async = n.kids, n.els, n.conds, n.times, n.block, n.proc, n.retry, n.async
 	if at.input = s.input; s.kind == KindDo && s.name == "" {
 		at.label = x.(Do).Block
@@ -455,7 +457,7 @@ func (c *compiler) predicate(list []int32, path, name string, async bool) []int3
 	if async && !q.Signals {
 		c.fault(path, full+" sends no signal, so it does nothing to the block", "give the predicate a signal, or remove it here")
 	}
-	p := c.plan
+	p := c.compiled
 	id, ok := p.byName[full]
 	if !ok {
 		id = int32(len(p.predicates))

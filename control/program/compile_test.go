@@ -29,8 +29,8 @@ func TestCompileRefuses(t *testing.T) {
 		"nil in switch": {program.Program{Name: "x", Blocks: blocks, Body: program.If{When: "s.p", Else: program.Do{Block: "a"}}}, "body.then: nothing stands here"},
 		"twice":         {program.Program{Name: "x", Blocks: []program.Block{{Name: "a"}, {Name: "a"}}, Body: program.Do{Block: "a"}}, `blocks.a: block "a" is declared twice: give one of them another name`},
 	} {
-		plan, err := program.Compile(&test.p, refEnv)
-		if err == nil || plan != nil || !strings.Contains(err.Error(), test.want) {
+		compiled, err := program.Compile(&test.p, refEnv)
+		if err == nil || compiled != nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v\nwant %s", name, err, test.want)
 		}
 	}

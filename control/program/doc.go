@@ -21,11 +21,11 @@
 // the program. Beside that, a block can be under asynchronous predicates, whose
 // signals reach it while it runs.
 //
-// [Compile] refuses what cannot be meant and gives a [Plan]. [Graph] draws it.
+// [Compile] refuses what cannot be meant and gives a [Compiled] program. [Graph] draws it.
 //
 // # Interpretation
 //
-// A [Run] is one execution of a plan. It is pure: [Run.Step] takes the present
+// A [Run] is one execution of a compiled program. It is pure: [Run.Step] takes the present
 // instant and one input and leaves what is to be done in an [Output]. It has one
 // owner. The same inputs give the same outputs: whoever records what its own
 // inputs were can be rebuilt, with the run inside.

@@ -20,26 +20,26 @@ const (
 // Vertex is a vertex of a graph. X and Y are the middle of it, Flow is where the
 // flow goes through it from above to below.
 type Vertex struct {
-	Shape      Shape
+	Shape      Shape    // how it is drawn
 	Label      []string // lines
-	X, Y, W, H int
-	Flow       int
+	X, Y, W, H int      // the middle, and the width and height, in pixels
+	Flow       int      // the x at which the flow passes through
 }
 
 // Edge leads from one vertex to another, through points if it is a bend.
 type Edge struct {
-	From, To int
-	Label    string
-	Via      [][2]int
+	From, To int      // indexes in Graph.Vertices
+	Label    string   // empty for none
+	Via      [][2]int // the points of its bends, x and y; nil for a straight edge
 }
 
 // Graph is the flow of a program, laid out. Lengths are in pixels of a drawing
 // with letters of 12 pixels.
 type Graph struct {
-	Name     string
-	Vertices []Vertex
-	Edges    []Edge
-	W, H     int
+	Name     string   // of the program
+	Vertices []Vertex // in the order in which they were placed
+	Edges    []Edge   // between them
+	W, H     int      // width and height of the whole
 }
 
 // The measures of a layout.
@@ -51,11 +51,11 @@ const (
 	margin = 16
 )
 
-// Draw lays out the flow of a plan. A program is series-parallel, so one pass
+// Draw lays out the flow of a program. A program is series-parallel, so one pass
 // from the inside out finds how much room each construct takes, and one from the
 // outside in where it goes: the time is linear in the number of constructs.
-func (p *Plan) Draw() *Graph {
-	d := &drawing{plan: p, graph: &Graph{Name: p.program.Name}, rooms: make([]room, len(p.nodes))}
+func (p *Compiled) Draw() *Graph {
+	d := &drawing{compiled: p, graph: &Graph{Name: p.program.Name}, rooms: make([]room, len(p.nodes))}
 	// Kids stand after their parents.
 	for i := range slices.Backward(p.nodes) {
 		d.measure(int32(i))
@@ -84,9 +84,9 @@ type room struct {
 }
 
 type drawing struct {
-	plan  *Plan
-	graph *Graph
-	rooms []room
+	compiled *Compiled
+	graph    *Graph
+	rooms    []room
 }
 
 func (d *drawing) vertex(s Shape, x, y, w, h int, label ...string) int {
@@ -106,7 +106,7 @@ func (d *drawing) edge(from, to int, label string, via ...[2]int) {
 }
 
 // title is the text of a block, bar or switch, a line each.
-func (p *Plan) title(i int32) []string {
+func (p *Compiled) title(i int32) []string {
 	n := &p.nodes[i]
 	var lines []string
 	name := ""
@@ -153,7 +153,7 @@ func (p *Plan) title(i int32) []string {
 }
 
 // joinTitle is the text of a JOIN.
-func (p *Plan) joinTitle(i int32) string {
+func (p *Compiled) joinTitle(i int32) string {
 	if n := &p.nodes[i]; len(n.conds) > 0 {
 		return "JOIN or " + p.names[n.conds[0]]
 	}
@@ -177,9 +177,9 @@ func sized(lines []string, s Shape) (w, h int) {
 
 // measure finds the room of a construct from those inside it.
 func (d *drawing) measure(i int32) {
-	n := &d.plan.nodes[i]
+	n := &d.compiled.nodes[i]
 	r := &d.rooms[i]
-	title := d.plan.title(i)
+	title := d.compiled.title(i)
 	switch n.kind {
 	case KindSeq:
 		for k, kid := range n.kids {
@@ -200,7 +200,7 @@ func (d *drawing) measure(i int32) {
 		}
 		w, h := sized(title, s)
 		if n.kind == KindPar {
-			jw, _ := sized([]string{d.plan.joinTitle(i)}, s)
+			jw, _ := sized([]string{d.compiled.joinTitle(i)}, s)
 			w = max(w, jw)
 		}
 		r.left, r.right = max(r.left, w/2), max(r.right, w-w/2)
@@ -249,7 +249,7 @@ func (d *drawing) branches(n *node) (left, right, h int) {
 
 // put places a construct below a point and returns where it is entered and left.
 func (d *drawing) put(i int32, x, y int) (in, out int) {
-	n := &d.plan.nodes[i]
+	n := &d.compiled.nodes[i]
 	r := &d.rooms[i]
 	if in, out = d.body(i, x, y); n.els < 0 {
 		return in, out
@@ -264,9 +264,9 @@ func (d *drawing) put(i int32, x, y int) (in, out int) {
 }
 
 func (d *drawing) body(i int32, x, y int) (in, out int) {
-	n := &d.plan.nodes[i]
+	n := &d.compiled.nodes[i]
 	r := &d.rooms[i]
-	title := d.plan.title(i)
+	title := d.compiled.title(i)
 	switch n.kind {
 	case KindSeq:
 		for k, kid := range n.kids {
@@ -286,7 +286,7 @@ func (d *drawing) body(i int32, x, y int) (in, out int) {
 	case KindPar:
 		_, h := sized(title, Bar)
 		in = d.bar(r, x, y+h/2, h, title...)
-		out = d.bar(r, x, y+r.bodyH-(line+6)/2-1, line+6, d.plan.joinTitle(i))
+		out = d.bar(r, x, y+r.bodyH-(line+6)/2-1, line+6, d.compiled.joinTitle(i))
 		d.fan(n, in, out, x, y+h+gapY)
 	case KindIf, KindCase:
 		w, h := sized(title, Diamond)
@@ -327,12 +327,12 @@ func (d *drawing) fan(n *node, in, out, x, y int) {
 		c := &d.rooms[kid]
 		a, b := d.put(kid, at+c.left, y)
 		at += c.w + gapX
-		d.edge(in, a, d.plan.branchLabel(n, k))
+		d.edge(in, a, d.compiled.branchLabel(n, k))
 		d.edge(b, out, "")
 	}
 }
 
-func (p *Plan) branchLabel(n *node, k int) string {
+func (p *Compiled) branchLabel(n *node, k int) string {
 	switch {
 	case n.kind != KindIf && n.kind != KindCase:
 		return ""

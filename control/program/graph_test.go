@@ -46,15 +46,15 @@ func TestGraphs(t *testing.T) {
 // else or outside, and from the start every vertex is reached.
 func TestDrawing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		plan := drawPlan(t)
-		g := plan.Draw()
+		compiled := drawPlan(t)
+		g := compiled.Draw()
 		for i, v := range g.Vertices {
 			if v.X-v.W/2 < 0 || v.Y-v.H/2 < 0 || v.X+v.W/2 > g.W || v.Y+v.H/2 > g.H {
-				t.Fatalf("vertex %d %+v lies outside of %d x %d\n%s", i, v, g.W, g.H, plan.Text())
+				t.Fatalf("vertex %d %+v lies outside of %d x %d\n%s", i, v, g.W, g.H, compiled.Text())
 			}
 			for j, o := range g.Vertices[:i] {
 				if 2*abs(v.X-o.X) < v.W+o.W && 2*abs(v.Y-o.Y) < v.H+o.H {
-					t.Fatalf("vertices %d %+v and %d %+v lie over each other\n%s", i, v, j, o, plan.Text())
+					t.Fatalf("vertices %d %+v and %d %+v lie over each other\n%s", i, v, j, o, compiled.Text())
 				}
 			}
 		}
@@ -72,10 +72,10 @@ func TestDrawing(t *testing.T) {
 			}
 		}
 		if len(reached) != len(g.Vertices) {
-			t.Fatalf("%d of %d vertices are reached\n%s", len(reached), len(g.Vertices), plan.Text())
+			t.Fatalf("%d of %d vertices are reached\n%s", len(reached), len(g.Vertices), compiled.Text())
 		}
-		if lines := strings.Count(plan.Text(), "\n"); lines < plan.Constructs() {
-			t.Fatalf("%d lines for %d constructs", lines, plan.Constructs())
+		if lines := strings.Count(compiled.Text(), "\n"); lines < compiled.Constructs() {
+			t.Fatalf("%d lines for %d constructs", lines, compiled.Constructs())
 		}
 	})
 }
@@ -85,11 +85,11 @@ func abs(x int) int { return max(x, -x) }
 // TestDrawingIsLinear compares the time for ten times the blocks.
 func TestDrawingIsLinear(t *testing.T) {
 	small, large := chain(t, 100), chain(t, 1000)
-	least := func(plan *program.Plan) time.Duration {
+	least := func(compiled *program.Compiled) time.Duration {
 		best := time.Hour
 		for range 20 {
 			begin := time.Now()
-			_ = plan.Draw().SVG()
+			_ = compiled.Draw().SVG()
 			best = min(best, time.Since(begin))
 		}
 		return best

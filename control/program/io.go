@@ -11,8 +11,8 @@ import (
 // ID is one attempt at one block instance. Instances of a run count from 1 and
 // are never used twice, attempts at one from 1.
 type ID struct {
-	Instance uint64
-	Attempt  uint32
+	Instance uint64 // from 1; a block in a loop is a new instance each time
+	Attempt  uint32 // from 1
 }
 
 // String gives the instance, a dot and the attempt.
@@ -48,13 +48,13 @@ func (k InKind) String() string {
 
 // Node is a place where blocks run.
 type Node struct {
-	Name string
+	Name string // unique among the nodes that are present
 	// Of names the machine or process that it is a part of, empty for none: a block that
 	// has failed on one part of it is tried elsewhere first.
 	Of     string
-	Cores  int // at least 1
-	Labels []string
-	Alone  bool // it runs one block at a time
+	Cores  int      // at least 1
+	Labels []string // that processors can require
+	Alone  bool     // it runs one block at a time
 	// Threaded names the blocks whose code there has threads. A block runs where it is
 	// named if it has threads, and elsewhere if it has none.
 	Threaded []string
@@ -62,14 +62,14 @@ type Node struct {
 
 // Input is one event for a [Run].
 type Input struct {
-	Kind      InKind
-	Predicate string // "synchronizer.predicate"
-	Truth     predicates.Truth
-	Decision  control.Decision
-	Block     ID
-	Result    string // JSON, at most MaxResultBytes; empty for none
-	Reason    string
-	Node      Node
+	Kind      InKind           // which of the other fields count
+	Predicate string           // "synchronizer.predicate"
+	Truth     predicates.Truth // the verdict
+	Decision  control.Decision // what the verdict, the epoch or the end of the block rests on
+	Block     ID               // the attempt that has ended
+	Result    string           // JSON, at most MaxResultBytes; empty for none
+	Reason    string           // one line of text
+	Node      Node             // of InJoined and InLeft
 }
 
 // ActKind says what an [Action] is.
@@ -103,18 +103,18 @@ func (o Outcome) String() string {
 
 // Action is something to be done or told.
 type Action struct {
-	Kind      ActKind
-	Construct int     // its number in the plan
-	Replicas  []int32 // which replica of each replicated Par around it, from the outside in
-	Block     ID
-	Node      string
-	Input     string // JSON; empty for none
-	Predicate string // by which a switch or JOIN passed, or which fired
-	Branch    int    // that a switch took: the number of the branch, or Otherwise
-	Decision  control.Decision
-	Outcome   Outcome
-	Result    string
-	Reason    string
+	Kind      ActKind          // which of the other fields count
+	Construct int              // its number, see [Compiled.Info]
+	Replicas  []int32          // which replica of each replicated Par around it, from the outside in
+	Block     ID               // the attempt it is about
+	Node      string           // where that attempt runs
+	Input     string           // JSON; empty for none
+	Predicate string           // by which a switch or JOIN passed, or which fired
+	Branch    int              // that a switch took: the number of the branch, or Otherwise
+	Decision  control.Decision // by which it passed, fired or ended
+	Outcome   Outcome          // of ActEnd and ActFinish
+	Result    string           // JSON; empty for none
+	Reason    string           // one line of text; empty if there is nothing to say
 }
 
 // Otherwise is the Branch of a switch none of whose predicates is true: the else

@@ -38,7 +38,7 @@ func (h *host) can(b *Block) bool { return slices.Contains(h.Threaded, b.Name) =
 // attempt starts a block once more, or lets it wait for a node.
 func (r *Run) attempt(f int32) {
 	x := &r.frames[f]
-	n := &r.plan.nodes[x.node]
+	n := &r.compiled.nodes[x.node]
 	if x.id.Instance == 0 {
 		r.instances++
 		x.id.Instance = r.instances
@@ -79,8 +79,8 @@ func (r *Run) giveUp(f int32, why string) {
 // unable says why none of the nodes that a block's processor is mapped to can run
 // it; it is empty if one can, or there is none.
 func (r *Run) unable(f int32) string {
-	n := &r.plan.nodes[r.frames[f].node]
-	b, p := &r.plan.program.Blocks[n.block], &r.procs[n.proc]
+	n := &r.compiled.nodes[r.frames[f].node]
+	b, p := &r.compiled.program.Blocks[n.block], &r.procs[n.proc]
 	if !p.mapped || len(p.bound) == 0 {
 		return ""
 	}
@@ -105,7 +105,7 @@ func (r *Run) Waiting() int { return r.queued }
 // dequeue takes out a block that waits for a node.
 func (r *Run) dequeue(f int32) {
 	x := &r.frames[f]
-	p := &r.procs[r.plan.nodes[x.node].proc]
+	p := &r.procs[r.compiled.nodes[x.node].proc]
 	if x.hostPrev >= 0 {
 		r.frames[x.hostPrev].hostNext = x.hostNext
 	} else {
@@ -138,14 +138,14 @@ func (r *Run) tried(x *frame, h int32) int {
 // failed only if there is no other, and -1 if none is free.
 func (r *Run) choose(f int32) int32 {
 	x := &r.frames[f]
-	p := &r.procs[r.plan.nodes[x.node].proc]
+	p := &r.procs[r.compiled.nodes[x.node].proc]
 	best, again := int32(-1), 0
 	if !p.mapped {
 		return best
 	}
 	for _, h := range p.bound {
 		a := &r.hosts[h]
-		if p.want.Cores > a.Cores-a.reserved || a.Alone && a.load > 0 || !a.can(&r.plan.program.Blocks[r.plan.nodes[x.node].block]) {
+		if p.want.Cores > a.Cores-a.reserved || a.Alone && a.load > 0 || !a.can(&r.compiled.program.Blocks[r.compiled.nodes[x.node].block]) {
 			continue
 		}
 		tried := r.tried(x, h)
@@ -163,7 +163,7 @@ func (r *Run) choose(f int32) int32 {
 // put starts a block on a node.
 func (r *Run) put(f, on int32) {
 	x := &r.frames[f]
-	p, h := &r.procs[r.plan.nodes[x.node].proc], &r.hosts[on]
+	p, h := &r.procs[r.compiled.nodes[x.node].proc], &r.hosts[on]
 	h.load += max(1, p.want.Cores)
 	h.reserved += p.want.Cores
 	x.state, x.host, x.hostPrev, x.hostNext = running, on, h.last, -1
@@ -174,7 +174,7 @@ func (r *Run) put(f, on int32) {
 	}
 	h.last = f
 	r.blocks[x.id.Instance] = f
-	input, _ := r.resolve(f, &r.plan.nodes[x.node])
+	input, _ := r.resolve(f, &r.compiled.nodes[x.node])
 	a := r.act(ActStart, f)
 	a.Block, a.Node, a.Input = x.id, r.hosts[x.host].Name, input
 }
@@ -182,7 +182,7 @@ func (r *Run) put(f, on int32) {
 // leave takes a block off its node.
 func (r *Run) leave(f int32) {
 	x := &r.frames[f]
-	h, p := &r.hosts[x.host], &r.procs[r.plan.nodes[x.node].proc]
+	h, p := &r.hosts[x.host], &r.procs[r.compiled.nodes[x.node].proc]
 	h.load -= max(1, p.want.Cores)
 	h.reserved -= p.want.Cores
 	if x.hostPrev >= 0 {
@@ -202,7 +202,7 @@ func (r *Run) leave(f int32) {
 // attemptFailed tries a block again, or ends it as failed. It is off its node.
 func (r *Run) attemptFailed(f int32, reason string) {
 	x := &r.frames[f]
-	n := &r.plan.nodes[x.node]
+	n := &r.compiled.nodes[x.node]
 	switch {
 	case x.state == stopping:
 		r.conclude(f)
@@ -308,29 +308,29 @@ func (r *Run) left(in *Input) {
 	r.freed = true
 }
 
-// Standing is where a block of a run stands.
-type Standing struct {
-	Construct int
-	Block     ID
+// BlockStatus is what a block of a run is doing.
+type BlockStatus struct {
+	Construct int    // its number, see [Compiled.Info]
+	Block     ID     // the attempt that runs or waits
 	Node      string // empty: it waits for one
-	Stopping  bool
+	Stopping  bool   // it was told to end and has not yet
 }
 
 // Blocks lists the blocks that have begun and not ended, in the order of their
 // instances.
-func (r *Run) Blocks() []Standing {
-	var list []Standing
+func (r *Run) Blocks() []BlockStatus {
+	var list []BlockStatus
 	for i := range r.frames {
 		x := &r.frames[i]
-		if x.node < 0 || r.plan.nodes[x.node].kind != KindDo || x.state != running && x.state != queued && x.state != stopping {
+		if x.node < 0 || r.compiled.nodes[x.node].kind != KindDo || x.state != running && x.state != queued && x.state != stopping {
 			continue
 		}
-		s := Standing{Construct: int(x.node), Block: x.id, Stopping: x.state == stopping}
+		s := BlockStatus{Construct: int(x.node), Block: x.id, Stopping: x.state == stopping}
 		if x.state != queued {
 			s.Node = r.hosts[x.host].Name
 		}
 		list = append(list, s)
 	}
-	slices.SortFunc(list, func(a, b Standing) int { return cmp.Compare(a.Block.Instance, b.Block.Instance) })
+	slices.SortFunc(list, func(a, b BlockStatus) int { return cmp.Compare(a.Block.Instance, b.Block.Instance) })
 	return list
 }

@@ -21,7 +21,7 @@ type site struct {
 
 // TestPlacement draws nodes that come and go, and holds every start against the
 // rules: the labels are there, reserved cores are free, no node less loaded is
-// passed over, nor one of another machine by another attempt, and nobody waits while a
+// passed over, nor one of another machine by another attempt, and no block waits while a
 // node would do.
 func TestPlacement(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -33,11 +33,11 @@ func TestPlacement(t *testing.T) {
 			Blocks:     []program.Block{{Name: "b"}},
 			Body:       program.Par{Times: 40, Of: []program.Construct{program.Do{Block: "b", On: "p", Retry: program.MaxRetry}}},
 		}
-		plan, err := program.Compile(p, &program.Env{})
+		compiled, err := program.Compile(p, &program.Env{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, out := program.NewRun(plan), &program.Output{}
+		run, out := program.NewRun(compiled), &program.Output{}
 		sites := map[string]*site{}
 		live := map[uint64]program.Action{}
 		before := map[uint64][]string{} // where a block was tried
@@ -157,14 +157,14 @@ func TestPlacement(t *testing.T) {
 func TestPlacementOfThreads(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := program.Do{Block: "a", Retry: program.MaxRetry, Else: program.Do{Block: "b", Retry: program.MaxRetry}}
-		plan, err := program.Compile(&program.Program{
+		compiled, err := program.Compile(&program.Program{
 			Name: "threads", Blocks: []program.Block{{Name: "a", Threads: 2}, {Name: "b"}},
 			Body: program.Par{Times: 10, Of: []program.Construct{a}},
 		}, &program.Env{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		run, out := program.NewRun(plan), &program.Output{}
+		run, out := program.NewRun(compiled), &program.Output{}
 		nodes := map[string]program.Node{}
 		can := func(n program.Node, block string) bool { return slices.Contains(n.Threaded, block) == (block == "a") }
 		number := uint64(0)
@@ -173,11 +173,11 @@ func TestPlacementOfThreads(t *testing.T) {
 			for _, x := range out.Actions {
 				switch x.Kind {
 				case program.ActStart:
-					if n := nodes[x.Node]; !can(n, plan.Info(x.Construct).Name) {
+					if n := nodes[x.Node]; !can(n, compiled.Info(x.Construct).Name) {
 						t.Fatalf("%s on %+v", line(&x), n)
 					}
 				case program.ActEnd:
-					info := plan.Info(x.Construct)
+					info := compiled.Info(x.Construct)
 					if info.Kind != program.KindDo || x.Outcome != program.Failed || !strings.HasPrefix(x.Reason, "block \""+info.Name+"\" has ") {
 						continue
 					}

@@ -15,10 +15,10 @@ const (
 // Program is the flow of a distributed program. It must not change while it is
 // in use.
 type Program struct {
-	Name       string
-	Processors []Processor
-	Blocks     []Block
-	Body       Construct
+	Name       string      // as in the file; a name as [MaxNameBytes] allows
+	Processors []Processor // the logical processors that Do.On can name
+	Blocks     []Block     // the blocks that Do.Block can name
+	Body       Construct   // what the program runs
 	// Result names the construct whose result is the program's, as "NAME.result";
 	// empty for none.
 	Result string
@@ -27,7 +27,7 @@ type Program struct {
 // Processor is a logical processor: a set of nodes that blocks are placed on
 // (PEGASUS paper, section 2.2: logical processors are assigned to physical ones).
 type Processor struct {
-	Name string
+	Name string // unique among the processors
 	// Count is how many nodes it is mapped to; nothing starts on it before so many
 	// have been there. 0 stands for all that fit, one at least.
 	Count int
@@ -40,17 +40,17 @@ type Processor struct {
 
 // Block declares code that runs in a process on a node.
 type Block struct {
-	Name string
+	Name string // unique among the blocks; nodes know its code by it
 	// Group is the group of members whose synchronizer hears the states of the
 	// block; empty if it reports none.
 	Group         string
-	Input, Output Type
+	Input, Output Type // of the values it is given and returns; the zero Type is no value
 	// Threads is how many threads the block runs inside its process, with the
 	// thread-level synchronizer Synchronizer above them (PEGASUS paper, figure
 	// 2.5), or none. The block ends when all of them have. It runs only on nodes that
 	// name it in [Node.Threaded], and one without threads only on the others.
 	Threads      int
-	Synchronizer string
+	Synchronizer string // the thread-level synchronizer of its threads; empty for none
 }
 
 // Construct is a part of a program: [Seq], [Par], [If], [Case], [While],
@@ -64,10 +64,10 @@ type Construct interface{ construct() }
 
 // Seq runs constructs one after another. Its result is that of the last.
 type Seq struct {
-	Name     string
-	Of       []Construct
-	Deadline time.Duration
-	Else     Construct
+	Name     string        // for references; empty for none
+	Of       []Construct   // at least one, in order
+	Deadline time.Duration // from its start to its end; 0 for none
+	Else     Construct     // runs in its place after it failed; nil for none
 }
 
 // Par runs constructs side by side. Its JOIN passes when all have ended; if one
@@ -83,67 +83,67 @@ type Seq struct {
 // replicated Par, the list in the order of replicas. null stands for a branch
 // that was cancelled.
 type Par struct {
-	Name     string
-	Of       []Construct
-	Times    int
-	Join     string
-	Deadline time.Duration
-	Else     Construct
+	Name     string        // for references; empty for none
+	Of       []Construct   // the branches; exactly one if Times is not 0
+	Times    int           // replicas of the one branch, 0 for a Par of named branches
+	Join     string        // a predicate that ends it early; empty: all branches have to end
+	Deadline time.Duration // from its start to its end; 0 for none
+	Else     Construct     // runs in its place after it failed; nil for none
 }
 
 // If runs Then if the predicate When is true, Else if it is false. Else may be
 // nil.
 type If struct {
-	Name       string
-	When       string
-	Then, Else Construct
-	Deadline   time.Duration
+	Name       string        // for references; empty for none
+	When       string        // a predicate, "NAME" or "SYNCHRONIZER.NAME"
+	Then, Else Construct     // the branches for true and for false; Else may be nil
+	Deadline   time.Duration // from its start to its end; 0 for none
 }
 
 // Case runs the first of the branches whose predicate is true, once all before
 // it are false, or Else, which may be nil, if all are false.
 type Case struct {
-	Name     string
-	Of       []When
-	Else     Construct
-	Deadline time.Duration
+	Name     string        // for references; empty for none
+	Of       []When        // the branches, in order
+	Else     Construct     // the branch if no predicate is true; nil for none
+	Deadline time.Duration // from its start to its end; 0 for none
 }
 
 // When is a branch of a [Case].
 type When struct {
-	When string
-	Then Construct
+	When string    // a predicate, as in [If]
+	Then Construct // what runs if it is the first that is true
 }
 
 // While runs Do again and again as long as the predicate When is true. From or
 // Input give what "NAME.previous" stands for the first time; later it is the
 // result of the time before. The result is that of the last time.
 type While struct {
-	Name     string
-	When     string
-	Do       Construct
-	From     string
-	Input    string
-	Deadline time.Duration
-	Else     Construct
+	Name     string        // for references; empty for none
+	When     string        // a predicate, as in [If], read before each iteration
+	Do       Construct     // the body of the loop
+	From     string        // a reference to what NAME.previous is in the first iteration; empty for none
+	Input    string        // the same as compact JSON; at most one of From and Input is given
+	Deadline time.Duration // from its start to its end, all iterations together; 0 for none
+	Else     Construct     // runs in its place after it failed; nil for none
 }
 
 // DoUntil runs Do once and then again until the predicate Until is true; else
 // as [While].
 type DoUntil struct {
-	Name     string
-	Do       Construct
-	Until    string
-	From     string
-	Input    string
-	Deadline time.Duration
-	Else     Construct
+	Name     string        // for references; empty for none
+	Do       Construct     // the body of the loop
+	Until    string        // a predicate, as in [If], read after each iteration
+	From     string        // as in [While]
+	Input    string        // as in [While]
+	Deadline time.Duration // from its start to its end, all iterations together; 0 for none
+	Else     Construct     // runs in its place after it failed; nil for none
 }
 
 // Do runs one block on a logical processor.
 type Do struct {
 	Name  string // empty: references use the block's name
-	Block string
+	Block string // which of Program.Blocks runs
 	On    string // a processor; empty: any node
 	// From is where the input comes from: "NAME.result", or "NAME.previous" in the
 	// loop of that name. Input is the input itself, compact JSON. At most one of
@@ -156,8 +156,8 @@ type Do struct {
 	// Async names the predicates that the block is under while it runs: their signals
 	// go to such blocks only, to those of them that the signal is addressed to.
 	Async    []string
-	Deadline time.Duration
-	Else     Construct
+	Deadline time.Duration // from its start to its end, all attempts and waiting for a node included; 0 for none
+	Else     Construct     // runs in its place after the last attempt failed; nil for none
 }
 
 func (Seq) construct()     {}
@@ -189,15 +189,15 @@ func (k Kind) String() string {
 
 // Env is what a program refers to in the configuration beside it.
 type Env struct {
-	Predicates   []Predicate
-	Groups       []string
-	ThreadLevels []ThreadLevel
+	Predicates   []Predicate   // of all synchronizers in the file
+	Groups       []string      // the groups of members that have a synchronizer in the file
+	ThreadLevels []ThreadLevel // the thread-level synchronizers in the file
 }
 
 // Predicate is one that a switch can read or a block can be under.
 type Predicate struct {
-	Synchronizer string
-	Name         string
+	Synchronizer string // whose predicate it is
+	Name         string // within that synchronizer
 	Constant     string // "true" or "false" if it is that whatever happens
 	Signals      bool   // it sends signals
 	Threads      bool   // its synchronizer is thread-level: no switch can read it
@@ -205,6 +205,6 @@ type Predicate struct {
 
 // ThreadLevel is a thread-level synchronizer and the number of threads it takes.
 type ThreadLevel struct {
-	Name     string
-	Min, Max int
+	Name     string // of the synchronizer
+	Min, Max int    // numbers of threads, both included
 }

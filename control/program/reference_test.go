@@ -18,18 +18,18 @@ import (
 	"github.com/gopegasus/pegasus/predicates"
 )
 
-// reference interprets a plan by looking at the whole tree again after every
+// reference interprets a compiled program by looking at the whole tree again after every
 // input, until nothing changes. It knows nothing of nodes: whatever is to start
 // starts at once.
 type reference struct {
-	plan   *program.Plan
-	root   *instance
-	now    clocksync.Instant
-	step   int
-	truth  map[string]predicates.Truth
-	by     map[string]control.Decision
-	events []string
-	serial int
+	compiled *program.Compiled
+	root     *instance
+	now      clocksync.Instant
+	step     int
+	truth    map[string]predicates.Truth
+	by       map[string]control.Decision
+	events   []string
+	serial   int
 }
 
 // instance is a construct that has begun, and all that has begun inside it.
@@ -47,7 +47,7 @@ type instance struct {
 	cause    program.Outcome // 0: it is not told to end
 	decided  bool
 	parked   bool
-	round    int // loops: the step of the last time round
+	round    int // loops: the step of the last iteration
 	started  bool
 	told     bool // a block was told to end
 	attempt  int
@@ -66,7 +66,7 @@ func (r *reference) say(x *instance, format string, args ...any) {
 
 func (r *reference) begin(n int, parent *instance, replica int) *instance {
 	r.serial++
-	x := &instance{n: n, info: r.plan.Info(n), parent: parent, kids: map[int]*instance{}, serial: r.serial, due: clocksync.MaxInstant}
+	x := &instance{n: n, info: r.compiled.Info(n), parent: parent, kids: map[int]*instance{}, serial: r.serial, due: clocksync.MaxInstant}
 	if parent != nil {
 		x.replicas = parent.replicas
 		if replica >= 0 {
@@ -216,7 +216,7 @@ func (r *reference) verdict(in *program.Input) {
 			}
 		}
 		if x.parked {
-			x.each2(r.plan, func(q string) { x.parked = x.parked && q != in.Predicate })
+			x.each2(r.compiled, func(q string) { x.parked = x.parked && q != in.Predicate })
 		}
 		if in.Truth != predicates.True || !x.running() {
 			return
@@ -231,10 +231,10 @@ func (r *reference) verdict(in *program.Input) {
 }
 
 // each2 visits the predicates of all switches in a construct.
-func (x *instance) each2(plan *program.Plan, visit func(string)) {
+func (x *instance) each2(compiled *program.Compiled, visit func(string)) {
 	var walk func(n int)
 	walk = func(n int) {
-		info := plan.Info(n)
+		info := compiled.Info(n)
 		for _, q := range info.Reads {
 			visit(q)
 		}
@@ -257,7 +257,7 @@ func (r *reference) evaluate() {
 		r.look(r.root)
 		if r.root.outcome != 0 {
 			result := ""
-			if r.root.outcome == program.Done && r.plan.Program().Result != "" {
+			if r.root.outcome == program.Done && r.compiled.Program().Result != "" {
 				result = r.root.result
 			}
 			r.say(r.root, "finish %v %s", r.root.outcome, result)
@@ -633,7 +633,7 @@ var refEnv = &program.Env{Predicates: []program.Predicate{
 }}
 
 // drawPlan draws a program and compiles it.
-func drawPlan(t *rapid.T) *program.Plan {
+func drawPlan(t *rapid.T) *program.Compiled {
 	d := &draft{t: t}
 	anything := program.Type{Base: program.Any}
 	p := &program.Program{Name: "drawn", Blocks: []program.Block{{Name: "b", Input: anything, Output: anything}}}
@@ -642,7 +642,7 @@ func drawPlan(t *rapid.T) *program.Plan {
 	if p.Body, name, ok = d.construct(4, nil, false); ok {
 		p.Result = name + ".result"
 	}
-	plan, err := program.Compile(p, refEnv)
+	compiled, err := program.Compile(p, refEnv)
 	if err != nil {
 		bad, ok := errors.AsType[*program.Error](err)
 		if !ok {
@@ -656,7 +656,7 @@ func drawPlan(t *rapid.T) *program.Plan {
 		}
 		t.Skip("a loop without a result")
 	}
-	return plan
+	return compiled
 }
 
 // TestRunAgrees plays random events in random programs against the reference.
@@ -693,10 +693,10 @@ type world struct {
 	canceled bool
 }
 
-func newWorld(t *rapid.T, plan *program.Plan) *world {
+func newWorld(t *rapid.T, compiled *program.Compiled) *world {
 	w := &world{
-		t: t, run: program.NewRun(plan), epoch: 1, nodes: map[string]bool{},
-		ref: &reference{plan: plan, truth: map[string]predicates.Truth{}, by: map[string]control.Decision{}},
+		t: t, run: program.NewRun(compiled), epoch: 1, nodes: map[string]bool{},
+		ref: &reference{compiled: compiled, truth: map[string]predicates.Truth{}, by: map[string]control.Decision{}},
 	}
 	for _, n := range []string{"n0", "n1", "n2"} {
 		w.step(&program.Input{Kind: program.InJoined, Node: program.Node{Name: n, Cores: 2}})
@@ -718,7 +718,7 @@ func (w *world) event() {
 	switch {
 	case what < 9:
 		q := rapid.SampledFrom(switches).Draw(w.t, "predicate")
-		if !slices.Contains(w.ref.plan.Predicates(), q) {
+		if !slices.Contains(w.ref.compiled.Predicates(), q) {
 			w.step(&program.Input{})
 			return
 		}
@@ -756,7 +756,7 @@ func (w *world) end(i int, fails bool) {
 
 // rebuild goes on with a run that was handed the same inputs.
 func (w *world) rebuild() {
-	w.run = program.NewRun(w.ref.plan)
+	w.run = program.NewRun(w.ref.compiled)
 	for i := range w.inputs {
 		w.run.Step(w.inputs[i].now, &w.inputs[i].in, &w.out)
 	}
@@ -817,7 +817,7 @@ func (w *world) step(in *program.Input) {
 		w.live = slices.DeleteFunc(w.live, func(a program.Action) bool { return a.Node == in.Node.Name })
 	}
 	want := slices.Clone(w.ref.events)
-	ordered := fmt.Sprint(got, "\n", want, "\n", w.ref.plan.Text())
+	ordered := fmt.Sprint(got, "\n", want, "\n", w.ref.compiled.Text())
 	slices.Sort(got)
 	slices.Sort(want)
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {

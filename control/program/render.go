@@ -7,7 +7,7 @@ import (
 )
 
 // Text gives the program as a tree, a line a construct.
-func (p *Plan) Text() string {
+func (p *Compiled) Text() string {
 	var b strings.Builder
 	p.text(&b, 0, "", "", "")
 	return b.String()
@@ -15,7 +15,7 @@ func (p *Plan) Text() string {
 
 // text writes a construct. lead stands before its first line, rest before those
 // inside it, role says what it is to its parent.
-func (p *Plan) text(b *strings.Builder, i int32, lead, rest, role string) {
+func (p *Compiled) text(b *strings.Builder, i int32, lead, rest, role string) {
 	n := &p.nodes[i]
 	if role != "" {
 		role += ": "

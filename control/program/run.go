@@ -37,11 +37,11 @@ type frame struct {
 	timer             int32   // its place among the timers, -1 for none
 	due               clocksync.Instant
 	seq               uint64  // its place in the order in which constructs began
-	round             uint64  // loops: the step in which the last time round began
+	round             uint64  // loops: the step in which the last iteration began
 	passed            verdict // the newest that let it, or what is inside it, go on
 	by                int32   // the predicate of passed, -1 for none
 	reason            string
-	result            string   // also that of the last time round
+	result            string   // also that of the last iteration
 	parts             []string // Par: results by index
 	values            []string // as a scope: results that references use
 
@@ -59,11 +59,11 @@ type verdict struct {
 	at       uint64 // the step that took it
 }
 
-// Run is one execution of a plan, see the package's documentation.
+// Run is one execution of a compiled program, see the package's documentation.
 type Run struct {
-	plan *Plan
-	out  *Output
-	now  clocksync.Instant
+	compiled *Compiled
+	out      *Output
+	now      clocksync.Instant
 
 	frames []frame
 	free   []int32
@@ -98,17 +98,17 @@ type taken struct {
 }
 
 // NewRun makes a run that has not begun.
-func NewRun(plan *Plan) *Run {
+func NewRun(c *Compiled) *Run {
 	r := &Run{
-		plan: plan, now: clocksync.MinInstant, blocks: map[uint64]int32{}, byName: map[string]int32{}, unused: -1,
-		verdicts: make([]verdict, len(plan.predicates)), epochs: make([]control.Decision, len(plan.syncs)),
-		lists: make([]waiterList, len(plan.predicates)), procs: make([]proc, len(plan.procs)),
+		compiled: c, now: clocksync.MinInstant, blocks: map[uint64]int32{}, byName: map[string]int32{}, unused: -1,
+		verdicts: make([]verdict, len(c.predicates)), epochs: make([]control.Decision, len(c.syncs)),
+		lists: make([]waiterList, len(c.predicates)), procs: make([]proc, len(c.procs)),
 	}
 	for i := range r.lists {
 		r.lists[i] = waiterList{-1, -1}
 	}
 	for i := range r.procs {
-		r.procs[i] = proc{want: &plan.procs[i]}
+		r.procs[i] = proc{want: &c.procs[i]}
 	}
 	return r
 }
@@ -148,7 +148,7 @@ func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 // late says that the deadline of a construct has passed, and what waited in it. What is
 // around it tells which block failed, and not which other construct.
 func (r *Run) late(f int32) string {
-	n := &r.plan.nodes[r.frames[f].node]
+	n := &r.compiled.nodes[r.frames[f].node]
 	text := "its deadline of " + n.limit.String() + " has passed"
 	if n.kind != KindDo {
 		text = "the deadline of " + n.limit.String() + " of " + r.subject(f) + " has passed"
@@ -165,7 +165,7 @@ func (r *Run) late(f int32) string {
 
 // subject names a construct for people.
 func (r *Run) subject(f int32) string {
-	n := &r.plan.nodes[r.frames[f].node]
+	n := &r.compiled.nodes[r.frames[f].node]
 	var text strings.Builder
 	if n.label == "" {
 		text.WriteString("the " + n.kind.String() + " at " + n.path)
@@ -191,7 +191,7 @@ func (r *Run) input(in *Input) {
 	case InVerdict:
 		r.verdict(in)
 	case InEpoch:
-		if i := slices.Index(r.plan.syncs, in.Decision.Synchronizer); i >= 0 && !r.newer(i, in.Decision) {
+		if i := slices.Index(r.compiled.syncs, in.Decision.Synchronizer); i >= 0 && !r.newer(i, in.Decision) {
 			r.refuse(in, "a newer epoch than that of "+in.Decision.String()+" has begun")
 		}
 	case InDone, InFailed:
@@ -230,7 +230,7 @@ func (r *Run) act(kind ActKind, f int32) *Action {
 func (r *Run) replicas(list []int32, f int32) []int32 {
 	at := len(list)
 	for g := f; g >= 0; g = r.frames[g].parent {
-		if p := r.frames[g].parent; p >= 0 && r.plan.nodes[r.frames[p].node].times > 0 && !r.plan.nodes[r.frames[g].node].handed {
+		if p := r.frames[g].parent; p >= 0 && r.compiled.nodes[r.frames[p].node].times > 0 && !r.compiled.nodes[r.frames[g].node].handed {
 			list = append(list, r.frames[g].index)
 		}
 	}
@@ -242,7 +242,7 @@ func (r *Run) replicas(list []int32, f int32) []int32 {
 // this goes no deeper than the program is nested.
 func (r *Run) start(node, parent, index int32) {
 	f := r.alloc()
-	n := &r.plan.nodes[node]
+	n := &r.compiled.nodes[node]
 	x := &r.frames[f]
 	r.begins++
 	x.node, x.parent, x.index, x.state, x.seq = node, parent, index, running, r.begins
@@ -297,13 +297,13 @@ func (r *Run) start(node, parent, index int32) {
 func (r *Run) again(f int32) {
 	x := &r.frames[f]
 	x.state, x.round = running, r.steps
-	r.start(r.plan.nodes[x.node].kids[0], f, 0)
+	r.start(r.compiled.nodes[x.node].kids[0], f, 0)
 }
 
 // truth is what is known of a predicate: a verdict of an epoch that is over says
 // nothing.
 func (r *Run) truth(q int32) predicates.Truth {
-	v, newest := &r.verdicts[q], &r.epochs[r.plan.syncOf[q]]
+	v, newest := &r.verdicts[q], &r.epochs[r.compiled.syncOf[q]]
 	if v.decision.Term != newest.Term || v.decision.Epoch != newest.Epoch {
 		return predicates.Unknown
 	}
@@ -313,7 +313,7 @@ func (r *Run) truth(q int32) predicates.Truth {
 // decide lets a switch take a branch, or wait for verdicts.
 func (r *Run) decide(f int32) {
 	x := &r.frames[f]
-	n := &r.plan.nodes[x.node]
+	n := &r.compiled.nodes[x.node]
 	r.unwait(f)
 	x.state = deciding
 	branch := Otherwise
@@ -334,7 +334,7 @@ func (r *Run) decide(f int32) {
 	loop := n.kind == KindWhile || n.kind == KindUntil
 	on := branch >= 0 == (n.kind != KindUntil)
 	if loop && on && x.round == r.steps {
-		// The last time round took no time. The next would be the same until some
+		// The last iteration took no time. The next would be the same until some
 		// verdict in it changes.
 		for _, q := range n.inside {
 			r.wait(f, q)
@@ -342,7 +342,7 @@ func (r *Run) decide(f int32) {
 		return
 	}
 	a := r.act(ActPass, f)
-	a.Predicate, a.Decision, a.Branch = r.plan.names[by], r.verdicts[by].decision, branch
+	a.Predicate, a.Decision, a.Branch = r.compiled.names[by], r.verdicts[by].decision, branch
 	if x.state = running; x.passed.at <= r.verdicts[by].at {
 		x.passed = r.verdicts[by]
 	}
@@ -372,17 +372,17 @@ func (r *Run) newer(sync int, d control.Decision) bool {
 
 // verdict takes one verdict and wakes who waits for it.
 func (r *Run) verdict(in *Input) {
-	q, ok := r.plan.byName[in.Predicate]
+	q, ok := r.compiled.byName[in.Predicate]
 	d := in.Decision
 	switch {
 	case !ok:
 		r.refuse(in, "the program does not read "+in.Predicate)
 		return
-	case d.Synchronizer != r.plan.predicates[q].Synchronizer || d.Number == 0:
-		r.refuse(in, "the decision "+d.String()+" is none of the synchronizer of "+in.Predicate)
+	case d.Synchronizer != r.compiled.predicates[q].Synchronizer || d.Number == 0:
+		r.refuse(in, "the decision "+d.String()+" is not of the synchronizer of "+in.Predicate)
 		return
 	}
-	if !r.newer(int(r.plan.syncOf[q]), d) {
+	if !r.newer(int(r.compiled.syncOf[q]), d) {
 		r.refuse(in, "a newer epoch than that of "+d.String()+" has begun")
 		return
 	}
@@ -398,7 +398,7 @@ func (r *Run) verdict(in *Input) {
 	// by the time it is reached.
 	for _, f := range r.woken {
 		x := &r.frames[f]
-		n := &r.plan.nodes[x.node]
+		n := &r.compiled.nodes[x.node]
 		switch {
 		case x.state == deciding:
 			r.decide(f)
@@ -449,7 +449,7 @@ func (r *Run) stop(f int32, cause Outcome) {
 		r.clearTimer(f)
 	}
 	r.unwait(f)
-	if r.plan.nodes[x.node].kind == KindDo && was != instead {
+	if r.compiled.nodes[x.node].kind == KindDo && was != instead {
 		if was == queued {
 			r.dequeue(f)
 			r.conclude(f)
@@ -480,7 +480,7 @@ func (r *Run) stop(f int32, cause Outcome) {
 // conclude ends a construct that was to stop and has nothing inside any more.
 func (r *Run) conclude(f int32) {
 	x := &r.frames[f]
-	n := &r.plan.nodes[x.node]
+	n := &r.compiled.nodes[x.node]
 	switch {
 	case x.cause == Failed && n.els >= 0 && !x.elsed:
 		x.elsed, x.state, x.passed = true, instead, verdict{}
@@ -497,11 +497,11 @@ func (r *Run) conclude(f int32) {
 // pass lets a JOIN pass.
 func (r *Run) pass(f int32) {
 	x := &r.frames[f]
-	n := &r.plan.nodes[x.node]
+	n := &r.compiled.nodes[x.node]
 	a := r.act(ActPass, f)
 	a.Decision = x.passed.decision
 	if x.by >= 0 {
-		a.Predicate = r.plan.names[x.by]
+		a.Predicate = r.compiled.names[x.by]
 	}
 	if n.need {
 		x.result = n.compose(x.parts)
@@ -536,7 +536,7 @@ func (n *node) compose(parts []string) string {
 // end puts a construct on the agenda, for its parent to be told.
 func (r *Run) end(f int32, outcome Outcome) {
 	x := &r.frames[f]
-	n := &r.plan.nodes[x.node]
+	n := &r.compiled.nodes[x.node]
 	x.state, x.cause = ended, outcome
 	r.clearTimer(f)
 	r.unwait(f)
@@ -552,7 +552,7 @@ func (r *Run) end(f int32, outcome Outcome) {
 		}
 		s := &r.frames[g]
 		if len(s.values) == 0 {
-			s.values = append(s.values, make([]string, r.plan.nodes[n.scope].slots)...)
+			s.values = append(s.values, make([]string, r.compiled.nodes[n.scope].slots)...)
 		}
 		s.values[n.slot] = x.result
 	}
@@ -570,12 +570,12 @@ func (r *Run) settle() {
 // told lets a parent go on after something inside it has ended.
 func (r *Run) told(c int32) {
 	child := &r.frames[c]
-	f, outcome, reason, result, index, handed := child.parent, child.cause, child.reason, child.result, child.index, r.plan.nodes[child.node].handed
+	f, outcome, reason, result, index, handed := child.parent, child.cause, child.reason, child.result, child.index, r.compiled.nodes[child.node].handed
 	if f < 0 {
 		r.finish(c)
 		return
 	}
-	if outcome == Failed && r.plan.nodes[child.node].kind == KindDo {
+	if outcome == Failed && r.compiled.nodes[child.node].kind == KindDo {
 		reason = r.subject(c) + ": " + reason
 	}
 	if p := &r.frames[f]; outcome == Done && child.passed.at >= p.passed.at && p.state != stopping {
@@ -584,7 +584,7 @@ func (r *Run) told(c int32) {
 	r.detach(c)
 	r.release(c)
 	x := &r.frames[f]
-	n := &r.plan.nodes[x.node]
+	n := &r.compiled.nodes[x.node]
 	x.live--
 	if outcome == Done && !handed && n.need && n.kind == KindPar {
 		x.parts[index] = result
@@ -624,10 +624,10 @@ func (r *Run) finish(f int32) {
 		a.Reason = x.reason
 		return
 	}
-	if ref := r.plan.result; ref.kind == refResult && ref.node == 0 {
+	if ref := r.compiled.result; ref.kind == refResult && ref.node == 0 {
 		a.Result = x.result
 	} else if ref.kind == refResult {
-		a.Result = x.values[r.plan.nodes[ref.node].slot]
+		a.Result = x.values[r.compiled.nodes[ref.node].slot]
 	}
 }
 
@@ -636,7 +636,7 @@ func (r *Run) resolve(f int32, n *node) (input, why string) {
 	switch input = n.input; n.from.kind {
 	case refNone:
 	case refResult:
-		from := &r.plan.nodes[n.from.node]
+		from := &r.compiled.nodes[n.from.node]
 		g := r.frames[f].parent
 		for r.frames[g].node != from.scope {
 			g = r.frames[g].parent
@@ -702,10 +702,10 @@ func (r *Run) joining(f int32) bool {
 		return false
 	}
 	x := &r.frames[f]
-	return r.plan.nodes[x.node].kind == KindPar && x.state == stopping && x.cause == Done
+	return r.compiled.nodes[x.node].kind == KindPar && x.state == stopping && x.cause == Done
 }
 
-// misfit says why a result that is read is none of its block; empty if it is one. Null
+// misfit says why a result that is read is not one of its block; empty if it is one. Null
 // is one of every block: one that a predicate cancels may have nothing to tell.
 func (r *Run) misfit(n *node, result string) string {
 	if !n.need || result == "" || len(result) > MaxResultBytes {
@@ -714,7 +714,7 @@ func (r *Run) misfit(n *node, result string) string {
 	if !json.Valid([]byte(result)) {
 		return "its result is not JSON"
 	}
-	output := r.plan.program.Blocks[n.block].Output
+	output := r.compiled.program.Blocks[n.block].Output
 	if output.Base == None || output.Base == Any {
 		return ""
 	}
@@ -728,7 +728,7 @@ func (r *Run) misfit(n *node, result string) string {
 func (r *Run) done(f int32, in *Input) {
 	x := &r.frames[f]
 	r.leave(f)
-	n := &r.plan.nodes[x.node]
+	n := &r.compiled.nodes[x.node]
 	switch why := r.misfit(n, in.Result); {
 	case len(in.Result) > MaxResultBytes:
 		r.attemptFailed(f, fmt.Sprintf("its result has %d bytes, at most %d are taken: let it result in a reference", len(in.Result), MaxResultBytes))

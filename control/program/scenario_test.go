@@ -59,7 +59,7 @@ func TestScenarios(t *testing.T) {
 }
 
 type story struct {
-	plan     *program.Plan
+	compiled *program.Compiled
 	run      *program.Run
 	out      program.Output
 	now      clocksync.Instant
@@ -85,7 +85,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) string {
 		if err != nil {
 			return err.Error()
 		}
-		s.plan, s.run = file.Plan, program.NewRun(file.Plan)
+		s.compiled, s.run = file.Plan, program.NewRun(file.Plan)
 		if d.HasArg("nodes") {
 			var n int
 			d.ScanArgs(t, "nodes", &n)
@@ -114,7 +114,7 @@ func (s *story) command(t *testing.T, d *datadriven.TestData) string {
 	case "blocks":
 		var b strings.Builder
 		for _, x := range s.run.Blocks() {
-			fmt.Fprintf(&b, "%s %s node=%s stopping=%t\n", x.Block, s.plan.Info(x.Construct).Name, x.Node, x.Stopping)
+			fmt.Fprintf(&b, "%s %s node=%s stopping=%t\n", x.Block, s.compiled.Info(x.Construct).Name, x.Node, x.Stopping)
 		}
 		return b.String()
 	case "timeline":
@@ -209,7 +209,7 @@ func (s *story) step(in *program.Input) string {
 	var b strings.Builder
 	for i := range s.out.Actions {
 		a := &s.out.Actions[i]
-		fmt.Fprintln(&b, "  "+describe(s.plan, a))
+		fmt.Fprintln(&b, "  "+describe(s.compiled, a))
 		s.draw(a)
 	}
 	if s.out.Wake.Finite() {
@@ -225,10 +225,10 @@ func (s *story) step(in *program.Input) string {
 }
 
 // describe gives an action as a line.
-func describe(plan *program.Plan, a *program.Action) string {
+func describe(compiled *program.Compiled, a *program.Action) string {
 	what := ""
 	if a.Construct >= 0 && a.Kind != program.ActRefuse {
-		info := plan.Info(a.Construct)
+		info := compiled.Info(a.Construct)
 		words := []string{info.Kind.String()}
 		if info.Name != "" {
 			words = append(words, " "+info.Name)
@@ -297,7 +297,7 @@ func (s *story) draw(a *program.Action) {
 		if old := find(); old != nil {
 			mark(old, 'x', 0)
 		}
-		r := &row{id: a.Block, label: s.plan.Info(a.Construct).Name + " " + a.Block.String() + " " + a.Node}
+		r := &row{id: a.Block, label: s.compiled.Info(a.Construct).Name + " " + a.Block.String() + " " + a.Node}
 		s.rows = append(s.rows, r)
 		mark(r, '[', '=')
 	case program.ActCancel:

@@ -39,15 +39,15 @@ func ParseBase(word string) (Base, bool) {
 
 // Type is the type of a block's input or output, a JSON value.
 type Type struct {
-	Base   Base
+	Base   Base    // which of the other fields count
 	Elem   *Type   // of a list
 	Fields []Field // of a record, each name once
 }
 
 // Field is a field of a record.
 type Field struct {
-	Name string
-	Type Type
+	Name string // letters, digits, - and _, at most [MaxNameBytes]
+	Type Type   // of the value; never None
 }
 
 // String gives the type as program files write it: [float], {x: float}.
@@ -105,7 +105,7 @@ func (t Type) check(depth int) error {
 		case !isName(f.Name):
 			return fmt.Errorf("field %q: %s", f.Name, nameRule)
 		case slices.ContainsFunc(t.Fields[:i], func(g Field) bool { return g.Name == f.Name }):
-			return fmt.Errorf("field %q stands twice", f.Name)
+			return fmt.Errorf("field %q is given twice", f.Name)
 		case f.Type.Base == None:
 			return fmt.Errorf("field %q has no value: use another type", f.Name)
 		}

@@ -12,9 +12,9 @@ import (
 // Wait is a construct that has begun and waits for something from outside: a block
 // for a node, a switch for a verdict.
 type Wait struct {
-	Construct int
-	Replicas  []int32
-	For       string // such as "s.p, which is unknown", for people
+	Construct int     // its number, see [Compiled.Info]
+	Replicas  []int32 // as in [Action]
+	For       string  // such as "s.p, which is unknown", for people
 }
 
 // Waits lists what waits, oldest first, limit at most, and how many more there are. It
@@ -38,7 +38,7 @@ func (r *Run) Waits(limit int) (list []Wait, more int) {
 
 // waitsFor says what a block or a switch that waits does so for.
 func (r *Run) waitsFor(f int32) string {
-	n := &r.plan.nodes[r.frames[f].node]
+	n := &r.compiled.nodes[r.frames[f].node]
 	if r.frames[f].state == queued {
 		return r.lacks(&r.procs[n.proc])
 	}
@@ -64,10 +64,10 @@ func (r *Run) oldestWaiting(f int32) int32 {
 func (r *Run) undecided(n *node) string {
 	for _, q := range n.conds {
 		if r.truth(q) == predicates.Unknown {
-			return r.plan.names[q] + ", which is unknown"
+			return r.compiled.names[q] + ", which is unknown"
 		}
 	}
-	return "a new verdict on a predicate inside the loop, since the last time round took no time"
+	return "a new verdict on a predicate inside the loop, since the last iteration took no time"
 }
 
 // lacks says what a block waits for on a processor.

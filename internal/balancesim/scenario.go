@@ -137,7 +137,7 @@ func (s *Scenario) Faults() []balance.Fault {
 		}
 	}
 	word := func(value, key string, of []string) {
-		need(slices.Contains(of, value), key, "%q is none of %s", value, strings.Join(of, ", "))
+		need(slices.Contains(of, value), key, "%q is not one of %s", value, strings.Join(of, ", "))
 	}
 	within := func(d time.Duration, key string) {
 		need(d >= 0 && d <= maxTime, key, "%v must be from 0 to %v", d, maxTime)

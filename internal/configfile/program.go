@@ -21,7 +21,7 @@ import (
 type ProgramFile struct {
 	Levels  plan.Levels
 	Program *program.Program
-	Plan    *program.Plan
+	Plan    *program.Compiled
 }
 
 // ParseProgram reads a program file and compiles it and every level beside it.

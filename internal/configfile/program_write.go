@@ -50,7 +50,7 @@ func FormatFile(name string, synchronizers []byte, p *program.Program) ([]byte, 
 // the synchronizers that it refers to. [ParseProgram] reads the same program
 // from it. What the file format cannot hold is refused: more than about 60
 // constructs inside each other, a file above 1 MiB.
-func FormatProgram(plan *program.Plan) ([]byte, error) {
+func FormatProgram(plan *program.Compiled) ([]byte, error) {
 	p, w := plan.Program(), &programWriter{}
 	w.line(0, "program:")
 	w.line(2, "name: "+quote(p.Name))

@@ -17,9 +17,9 @@ type Balance struct {
 	Set    config.Balance
 	Config balance.Config
 	Text   string // equal texts are equal sections
-	When   *predicates.Program
+	When   *predicates.Expression
 
-	Loads, Weights, Rest, Power, Share *predicates.MemberProgram
+	Loads, Weights, Rest, Power, Share *predicates.MemberExpression
 	Single                             bool // weights is one number for every load
 }
 
@@ -97,16 +97,16 @@ func (c *compiler) balanceTexts(at string, s *config.Balance) {
 }
 
 // weights compiles a list of weights, or one number for every load.
-func (c *compiler) weights(at, src string) (program *predicates.MemberProgram, single bool) {
+func (c *compiler) weights(at, src string) (program *predicates.MemberExpression, single bool) {
 	if one, err := c.plan.Env.Member(src, true, false); err == nil {
-		c.account(at, one.Program())
+		c.account(at, one.Expression())
 		return one, true
 	}
 	return c.member(at, src, true, true), false
 }
 
 // member compiles an expression on one member.
-func (c *compiler) member(at, src string, numbers, lists bool) *predicates.MemberProgram {
+func (c *compiler) member(at, src string, numbers, lists bool) *predicates.MemberExpression {
 	if strings.TrimSpace(src) == "" {
 		return nil // Which has been reported.
 	}
@@ -115,7 +115,7 @@ func (c *compiler) member(at, src string, numbers, lists bool) *predicates.Membe
 		c.refuse(at, src, err)
 		return nil
 	}
-	c.account(at, m.Program())
+	c.account(at, m.Expression())
 	return m
 }
 

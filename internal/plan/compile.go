@@ -24,7 +24,7 @@ type compiler struct {
 	report Report
 	plan   *Level
 
-	edge         bool // the text at hand is evaluated when a predicate becomes true
+	edge         bool // the current text is evaluated when a predicate becomes true
 	steps, setup int  // of all texts so far
 	most         int  // of one text
 	where        string
@@ -184,7 +184,7 @@ func (c *compiler) set(at, name, src string, r *Rule) {
 		c.report(at, -1, fmt.Sprintf("memory has no variable %q", name), "declare it below memory")
 		return
 	}
-	value := c.program(at, src, func(src string) (*predicates.Program, error) { return c.plan.Env.Value(src, memory[i]) })
+	value := c.program(at, src, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, memory[i]) })
 	r.Set = append(r.Set, assignment{i, value})
 }
 
@@ -209,7 +209,7 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 	fields := make(scgs.Schema, 0, len(s.Data))
 	for _, d := range s.Data {
 		where := at + ".data." + d.Key
-		value := c.program(where, d.Value, func(src string) (*predicates.Program, error) { return c.plan.Env.Value(src, scgs.Field{}) })
+		value := c.program(where, d.Value, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, scgs.Field{}) })
 		if value == nil {
 			continue
 		}
@@ -335,7 +335,7 @@ func (c *compiler) summary() {
 		case ok && field.Type.IsList():
 			c.report("summary."+field.Name, -1, fmt.Sprintf("a summary has single values, and %s is a list", field), "leave it out, and give it a default at the parent")
 		case ok:
-			t.Expr = c.program("summary."+field.Name, src, func(src string) (*predicates.Program, error) { return c.plan.Env.Value(src, field) })
+			t.Expr = c.program("summary."+field.Name, src, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, field) })
 		case t.Default.Type() != scgs.Invalid:
 		case field.Type.IsList():
 			c.report("summary", -1, fmt.Sprintf("the state of %q has a field %s, and no summary can be a list", c.plan.Parent, field), "give it a default there")
@@ -346,7 +346,7 @@ func (c *compiler) summary() {
 	}
 }
 
-func (c *compiler) program(at, src string, compile func(string) (*predicates.Program, error)) *predicates.Program {
+func (c *compiler) program(at, src string, compile func(string) (*predicates.Expression, error)) *predicates.Expression {
 	program, err := compile(src)
 	if err == nil {
 		c.account(at, program)
@@ -357,7 +357,7 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Pro
 }
 
 // account notes what a program costs and uses.
-func (c *compiler) account(at string, p *predicates.Program) {
+func (c *compiler) account(at string, p *predicates.Expression) {
 	c.plan.Prev = c.plan.Prev || p.Uses().Prev
 	c.charge(at, p)
 	c.plan.Uses = append(c.plan.Uses, Use{at, p.Uses()})
@@ -373,7 +373,7 @@ func (c *compiler) refuse(at, src string, err error) {
 }
 
 // charge counts the steps of a text, and reports the first that is too much.
-func (c *compiler) charge(at string, p *predicates.Program) {
+func (c *compiler) charge(at string, p *predicates.Expression) {
 	before, begun := c.steps, c.setup
 	c.setup += p.Setup()
 	if c.edge {

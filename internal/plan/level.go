@@ -39,7 +39,7 @@ type Level struct {
 	Below          []byte                    // the section of the level below, for our members
 	OtherGroups    []targetGroup             // other groups that signals go to
 	Source         *Source
-	Program        *program.Plan // that it runs on its members, nil if there is none
+	Program        *program.Compiled // that it runs on its members, nil if there is none
 	Balance        *Balance      // that moves loads between them, nil if there is none
 }
 
@@ -96,7 +96,7 @@ func (p *Level) SummaryFields() scgs.Schema { return p.AboveState }
 
 // runs makes the synchronizer of the plan run a program. Its members learn of the
 // threads of blocks by the level below.
-func (p *Level) RunProgram(prog *program.Plan, below []byte) {
+func (p *Level) RunProgram(prog *program.Compiled, below []byte) {
 	p.Program = prog
 	p.Below = below
 	for _, name := range prog.Predicates() {
@@ -112,7 +112,7 @@ func (p *Level) RunProgram(prog *program.Plan, below []byte) {
 // told is what the parent is told of a field: the value of a program, or the
 // field's default.
 type SummaryField struct {
-	Expr    *predicates.Program // nil: the default
+	Expr    *predicates.Expression // nil: the default
 	Default scgs.Value
 }
 
@@ -120,12 +120,12 @@ type SummaryField struct {
 type Rule struct {
 	Name     string
 	Text     string // of its section: equal texts are equal rules
-	When     *predicates.Program
+	When     *predicates.Expression
 	Judge    monitor.Judge // in place of when
 	Detector Detector
 	Hold     time.Duration
 	Every    bool
-	Until    *predicates.Program // nil: it may fire again once it is false
+	Until    *predicates.Expression // nil: it may fire again once it is false
 	Cooldown time.Duration
 	priority int
 	Set      []assignment
@@ -153,7 +153,7 @@ func (r *Rule) Source() string {
 // own is what a rule's own detector looks for; a rule without one is judged on
 // global states.
 type Detector struct {
-	Local    *predicates.Program // nil: there is none
+	Local    *predicates.Expression // nil: there is none
 	Modality scgs.Modality       // of all members
 	AtLeast  int                 // of so many members, if it is not 0
 }
@@ -171,14 +171,14 @@ func (o Detector) Word() string {
 
 type assignment struct {
 	Variable int
-	Value    *predicates.Program
+	Value    *predicates.Expression
 }
 
 type Send struct {
 	Name    string
 	Kind    control.Kind
 	Region  string
-	To      *predicates.Program // nil: names, holders or another group
+	To      *predicates.Expression // nil: names, holders or another group
 	Names   []string
 	Holders bool
 	ToAll   bool   // to is all
@@ -189,7 +189,7 @@ type Send struct {
 
 type datum struct {
 	Name  string
-	Value *predicates.Program
+	Value *predicates.Expression
 }
 
 // Sent is a signal that a predicate of a plan sends.

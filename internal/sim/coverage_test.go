@@ -160,7 +160,7 @@ func (j *judge) run(n int) {
 		}
 		j.compare()
 	}
-	r := j.keeper.Report()
+	r := j.keeper.Diagnostics()
 	j.steps, j.suspends = r.Steps, r.Suspends
 	if r.Contradictions > 0 {
 		j.t.Errorf("%d contradictions though no more servers lied than may: %+v", r.Contradictions, r.Taints)
@@ -178,7 +178,7 @@ func (j *judge) read() {
 	s := j.keeper.Now()
 	j.readings++
 	if !s.Within.Contains(j.world.now) {
-		j.t.Errorf("at %v the stamp is %v: it misses the true time; the report is %+v", j.world.now, s, j.keeper.Report())
+		j.t.Errorf("at %v the stamp is %v: it misses the true time; the report is %+v", j.world.now, s, j.keeper.Diagnostics())
 	}
 	if s.Within.Bounded() {
 		j.finite++

@@ -167,5 +167,5 @@ func (k *Keeper) Read() clocksync.Stamp {
 // Quality is that of the last bound.
 func (k *Keeper) Quality() clocksync.Quality { return k.bound.Quality }
 
-// Report is that of the estimator.
-func (k *Keeper) Report() clocksync.Report { return k.estimator.Report(k.host.Mono()) }
+// Diagnostics is that of the estimator.
+func (k *Keeper) Diagnostics() clocksync.Diagnostics { return k.estimator.Diagnostics(k.host.Mono()) }

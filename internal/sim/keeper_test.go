@@ -24,7 +24,7 @@ func TestAClockThatDriftsTooFastIsFoundOut(t *testing.T) {
 		for k.Quality().Status != clocksync.Untrusted && w.Now() < 300*second {
 			w.Run(w.Now() + second)
 		}
-		r := k.Report()
+		r := k.Diagnostics()
 		if r.Contradictions == 0 || len(r.Taints) == 0 || len(r.Taints[0].Outliers) == 0 {
 			t.Fatalf("rate %d: no contradiction was found: %+v", rate, r)
 		}

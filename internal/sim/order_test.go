@@ -33,13 +33,13 @@ func TestCertainOrderIsTheTrueOrder(t *testing.T) {
 func certainOrder(t *testing.T, seed uint64) (decided, undecided int) {
 	t.Helper()
 	w := New(seed)
-	weaves := map[clocksync.Domain]*clocksync.Weave{}
+	weaves := map[clocksync.Domain]*clocksync.MonotoneMerger{}
 	var kept []stamped
 	for h := range 3 {
 		host := w.NewHost(clocksync.Domain(fmt.Sprintf("host-%d", h)), HostSpec{
 			Mono: clocksync.Instant(w.Between(0, time.Hour)), Rate: w.Rand.Int64N(400_001) - 200_000,
 		})
-		weaves[host.Domain] = clocksync.NewWeave(4096)
+		weaves[host.Domain] = clocksync.NewMonotoneMerger(4096)
 		trouble(w, host)
 		for range 2 {
 			k := process(t, w, host)
@@ -99,7 +99,7 @@ func trouble(w *World, h *Host) {
 	})
 }
 
-func intake(t *testing.T, weave *clocksync.Weave, kept []stamped, s stamped) []stamped {
+func intake(t *testing.T, weave *clocksync.MonotoneMerger, kept []stamped, s stamped) []stamped {
 	t.Helper()
 	woven, ok := weave.Next(s.Stamp)
 	if !ok || !woven.Within.Contains(s.truth) {

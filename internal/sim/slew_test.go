@@ -52,7 +52,7 @@ func TestASlewBeyondTheDrift(t *testing.T) {
 		})
 		h.Slew(0)
 		run(180*second, truth)
-		if r := k.Report(); bounded < 4500 || r.Slews != 1 || r.Contradictions != 1 {
+		if r := k.Diagnostics(); bounded < 4500 || r.Slews != 1 || r.Contradictions != 1 {
 			t.Errorf("slew %d: %d of 6000 stamps have a bound after; %+v", slew, bounded, r)
 		}
 	}

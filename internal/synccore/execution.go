@@ -95,7 +95,7 @@ type blockRun struct {
 	attended  bool // it is in attention
 }
 
-func newExecution(plan *program.Plan, id uint64) *execution {
+func newExecution(plan *program.Compiled, id uint64) *execution {
 	return &execution{
 		id: id, run: program.NewRun(plan), wake: clocksync.MaxInstant, resume: clocksync.MaxInstant,
 		processors: map[string]*processor{}, held: map[string]clocksync.Instant{}, runs: map[uint64]*blockRun{}, byID: map[program.ID]*blockRun{},

@@ -22,7 +22,7 @@ const maxMissing = 64
 
 // Explain tells of a predicate; false if there is none of that name. The instant
 // is not before that of the last step. It changes nothing; beside O(members) it
-// costs what [predicates.Program.Explain] does.
+// costs what [predicates.Expression.Explain] does.
 func (c *Core) Explain(now clocksync.Instant, predicate string) (monitor.Explanation, bool) {
 	if predicate == config.BalanceName && c.planner != nil {
 		return c.explainBalance(now), true

@@ -270,7 +270,7 @@ func (c *Core) readStates() {
 // read evaluates the expressions of the section on one member. What cannot be read
 // is told.
 func (p *planner) read(r *reading, s *predicates.Scope, i int) (note string) {
-	number := func(key string, of *predicates.MemberProgram, to *float64) {
+	number := func(key string, of *predicates.MemberExpression, to *float64) {
 		var reason string
 		if p.values, reason = of.Eval(p.values[:0], s, i); reason != "" && note == "" {
 			note = key + " is unknown: " + reason

@@ -272,7 +272,7 @@ func TestBalanceFaults(t *testing.T) {
 		"    balance: {loads: .tasks, region: r, name: ''}\n":                                                "balance.name: an empty text",
 		"    balance: {loads: ' ', region: r}\n":                                                             "balance.loads: an empty text",
 		"    balance: {loads: .tasks, region: r, alpha: .inf}\n":                                             "balance.alpha: ",
-		"    balance: {loads: .tasks, region: r, strategy: best}\n":                                          `balance.strategy: "best" is none of pegasus, greedy, largest, none`,
+		"    balance: {loads: .tasks, region: r, strategy: best}\n":                                          `balance.strategy: "best" is not one of pegasus, greedy, largest, none`,
 		"    balance: {loads: .tasks, region: r, every: 1us}\n":                                              "balance.every: 1µs between two looks: it has to be from 1ms to 1h0m0s",
 		"    balance: {loads: .tasks, region: r, transit: 0s}\n":                                             "balance.transit: a load is under way for more than 0 and at most 1h0m0s",
 		"    balance: {loads: .tasks, region: r, when: .on}\n":                                               "balance.when: ",

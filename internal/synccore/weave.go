@@ -20,7 +20,7 @@ type domain struct {
 	members int
 	seeds   []clocksync.Stamp
 	seen    int // stamps of the only process
-	weave   *clocksync.Weave
+	weave   *clocksync.MonotoneMerger
 	below   clocksync.Instant // no reading below it is to come
 }
 
@@ -41,7 +41,7 @@ func (d *domain) next(at clocksync.Stamp) (clocksync.Stamp, bool) {
 
 // begin weaves from now on, beginning with what is known of the first process.
 func (d *domain) begin() {
-	d.weave = clocksync.NewWeave(weaveLimit)
+	d.weave = clocksync.NewMonotoneMerger(weaveLimit)
 	oldest := clocksync.MaxInstant
 	for _, s := range d.seeds {
 		oldest = min(oldest, s.Mono)

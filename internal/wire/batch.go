@@ -170,7 +170,7 @@ func (b *BatchCodec) read(c *coder, domain clocksync.Domain, m *Batch) {
 	c.uint("incarnation", &m.Incarnation)
 	c.uint("schema", &m.Schema)
 	if c.err == nil && m.Schema != b.hash {
-		c.fail("schema", "the rows have another one than this side expects: introduce the member anew")
+		c.fail("schema", "the rows have another one than this side expects: introduce the member again")
 		c.err.Err = ErrSchema
 		return
 	}

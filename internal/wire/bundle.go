@@ -15,23 +15,23 @@ import (
 // [Hello], [Batch], [Gone], [Ack] and [Body], and Alive; downwards on its Probe and
 // Signal subjects, and brings frames of the kinds that are there for members.
 type Bundle struct {
-	Parts []Part
-	Alive []Alive
+	Parts []Part  // at most [MaxParts]
+	Alive []Alive // at most [MaxParts]; upwards only
 }
 
 // Part is a frame of one member or for it. A decoded one shares the memory of the
 // bundle's frame.
 type Part struct {
-	Member string
-	Frame  []byte
+	Member string // who sent it or who it is for
+	Frame  []byte // at most [MaxPart] bytes; any kind but a Bundle
 }
 
 // Alive is evidence of a member. Its stamp has no domain: that is the member's, and
 // the receiver knows it.
 type Alive struct {
-	Member      string
-	Incarnation uint64
-	Evidence    Evidence
+	Member      string   // whose evidence it is
+	Incarnation uint64   // of the member
+	Evidence    Evidence // its Seq is never 0
 }
 
 // Carries reports whether a carrier may speak for a member: its name and a hyphen

@@ -194,15 +194,15 @@ func (c *coder) token(field string, v *string) {
 	}
 }
 
-// reason is a text for people: one that is too long is cut, not refused, since
-// nobody is helped if the refusal it explains gets lost.
+// reason is a text for people: one that is too long is truncated, not refused, since
+// losing the refusal it explains would help no one.
 func (c *coder) reason(field string, v *string) {
 	if !c.writing {
 		c.text(field, v, MaxReasonByte)
 		return
 	}
-	cut := strings.ToValidUTF8((*v)[:min(len(*v), MaxReasonByte)], "")
-	c.text(field, &cut, MaxReasonByte)
+	truncated := strings.ToValidUTF8((*v)[:min(len(*v), MaxReasonByte)], "")
+	c.text(field, &truncated, MaxReasonByte)
 }
 
 // blob is bytes without a meaning here; reading copies them.

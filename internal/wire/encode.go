@@ -2,7 +2,7 @@ package wire
 
 // The encoders append one frame to dst. They refuse with a [*FrameError] what a
 // decoder would refuse, and then return dst as it was; only the texts for people,
-// [Welcome].Reason, [Answer].Detail and [Body].Reason, are cut to their limit
+// [Welcome].Reason, [Answer].Detail and [Body].Reason, are truncated to their limit
 // instead. None changes the message.
 
 // AppendHello appends the frame of a Hello.

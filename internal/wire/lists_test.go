@@ -132,7 +132,7 @@ func TestListsThatCannotBeEncoded(t *testing.T) {
 		value scgs.Value
 		want  string
 	}{
-		{0, phaseList("idle", "done"), `state: field "phases": element 1: "done" is none of its words`},
+		{0, phaseList("idle", "done"), `state: field "phases": element 1: "done" is not one of its words`},
 		{1, scgs.ListValue(scgs.Float, scgs.FloatValue(math.Inf(1))), `state: field "loads": element 0: +Inf is not a finite number`},
 		{1, scgs.ListValue(scgs.Int), `state: field "loads": its type is list of float, not list of int`},
 		{1, scgs.FloatValue(1), `state: field "loads": its type is list of float, not float`},

@@ -18,40 +18,40 @@ const (
 	MaxSection    = 48 << 10 // the configuration sections below a synchronizer
 	MaxPiece      = 48 << 10 // of a body in one frame
 	MaxBody       = 1 << 20  // the input or the outcome of a block
-	MaxParts      = 1024     // frames of a bundle, and as many signs of life
+	MaxParts      = 1024     // frames of a bundle, and as many of Alive
 	MaxPart       = MaxFrameBytes - 2*MaxTokenBytes
 )
 
 // Hello asks a synchronizer to take the sender as a member. It is repeated
 // until a [Welcome] answers it.
 type Hello struct {
-	Member      string
-	Incarnation uint64 // larger after every restart or return of the member
-	Host        string
-	Domain      clocksync.Domain
-	Quality     clocksync.Quality
-	Typed       bool        // Schema is the program's state type; else it has none yet
-	Schema      scgs.Schema // the fields the program will report
-	Threads     bool        // the member's state is the summary of its threads
-	Carrier     string      // whose connection it shares, see [Bundle]; empty: it has one of its own
+	Member      string            // the name, unique in the group
+	Incarnation uint64            // larger after every restart or return of the member
+	Host        string            // for people and predicates (.host)
+	Domain      clocksync.Domain  // of all its stamps
+	Quality     clocksync.Quality // what its stamps rest on at the time
+	Typed       bool              // Schema is the program's state type; else it has none yet
+	Schema      scgs.Schema       // the fields the program will report
+	Threads     bool              // the member's state is the summary of its threads
+	Carrier     string            // whose connection it shares, see [Bundle]; empty: it has one of its own
 }
 
 // Welcome answers a Hello, and is sent unasked when a synchronizer wants its
 // members to introduce themselves again (Accepted and Refused both false).
 type Welcome struct {
-	Synchronizer string
-	Term         uint64
-	Epoch        uint64
-	Member       string
-	Incarnation  uint64 // of the Hello it answers
-	Accepted     bool
-	Refused      bool
-	Reason       string      // why refused
-	Schema       scgs.Schema // the declared state: reports carry its fields in this order
-	Section      []byte      // the configuration of the synchronizers below, empty if there are none
-	SectionHash  uint64
-	Heartbeat    int64 // ns between signs of life of a member that has nothing to say
-	NextSeq      uint64
+	Synchronizer string             // who answers
+	Term         uint64             // of the synchronizer
+	Epoch        uint64             // the current one, 0 before the first
+	Member       string             // who is answered
+	Incarnation  uint64             // of the Hello it answers
+	Accepted     bool               // it is a member, and may report
+	Refused      bool               // it is not, for Reason
+	Reason       string             // why refused
+	Schema       scgs.Schema        // the declared state: reports carry its fields in this order
+	Section      []byte             // the configuration of the synchronizers below, empty if there are none
+	SectionHash  uint64             // of Section
+	Heartbeat    int64              // ns between heartbeats of a member that has nothing to say
+	NextSeq      uint64             // the Seq that the member's next report must have
 	Domain       clocksync.Domain   // whose readings are the reference time; empty if there is none
 	Timeline     clocksync.Timeline // of the Hello it accepts; of a refusal, the one to measure by, if any
 }
@@ -59,23 +59,23 @@ type Welcome struct {
 // Report is one event of a member: the start of a local state, or an explicit
 // end after which the member has no state.
 type Report struct {
-	Seq uint64 // counts the member's reports from 1; an End takes a Seq of its own, so that a lost End shows
-	End bool
-	At  clocksync.Stamp
-	Row []scgs.Value // the fields of the declared schema; empty for an End
+	Seq uint64          // counts the member's reports from 1; an End takes a Seq of its own, so that a lost End shows
+	End bool            // the member has no state from At on
+	At  clocksync.Stamp // when the state began, or the last one ended
+	Row []scgs.Value    // the fields of the declared schema; empty for an End
 }
 
 // Evidence says that the state Seq, open when it was taken, still held at At.
 type Evidence struct {
-	Seq uint64
-	At  clocksync.Stamp
+	Seq uint64          // of the report that began the state
+	At  clocksync.Stamp // read while the state held
 }
 
 // Region tells which entry of a region is the current one, and during which
 // state it began.
 type Region struct {
-	Name  string
-	Entry uint64
+	Name  string // unique among the member's open regions
+	Entry uint64 // the number of this entry, from 1
 	Since uint64 // the Seq of the state that was current when the region was entered, 0 if there was none
 }
 
@@ -84,40 +84,40 @@ type Region struct {
 // batch, so that a lost batch is repaired by the next. A batch without reports
 // and with Evidence is a heartbeat or the answer to a probe.
 type Batch struct {
-	Member      string
-	Incarnation uint64
-	Schema      uint64 // hash of the schema the rows are encoded with
-	Again       bool   // answers a Resend
-	Leaving     bool   // the member leaves after this batch
-	Reports     []Report
-	Regions     []Region
+	Member      string   // who reports
+	Incarnation uint64   // of the member
+	Schema      uint64   // hash of the schema the rows are encoded with
+	Again       bool     // answers a Resend
+	Leaving     bool     // the member leaves after this batch
+	Reports     []Report // at most [MaxReports]
+	Regions     []Region // at most [MaxRegions]
 	Evidence    Evidence // Seq 0: none
 	// Tagged says that Quality is there: what the stamps rest on by now, where that
 	// is not what the Hello said. Its Timeline is the Hello's and not sent.
 	Tagged  bool
-	Quality clocksync.Quality
-	Trace   control.Trace // of the sending of these reports, if that is traced
+	Quality clocksync.Quality // only if Tagged
+	Trace   control.Trace     // of the sending of these reports, if that is traced
 }
 
 // Ping asks for the time of the reference clock.
 type Ping struct {
-	Member string
+	Member string // who asks
 }
 
 // Pong answers a [Ping]: the reference time when it had arrived and when the
 // answer was sent. Both are exact where the answer comes from the root.
 type Pong struct {
 	Timeline          clocksync.Timeline // of the times
-	Arrived, Departed clocksync.Interval
-	Drift             float64 // how many parts per million the reference clock may run fast or slow
+	Arrived, Departed clocksync.Interval // reference time
+	Drift             float64            // how many parts per million the reference clock may run fast or slow
 }
 
 // Gone answers a [Resend] for states the ring no longer holds: everything below
 // First is lost.
 type Gone struct {
-	Member      string
-	Incarnation uint64
-	First       uint64
+	Member      string // whose ring it is
+	Incarnation uint64 // of the member
+	First       uint64 // the Seq of the oldest report that is left
 }
 
 // Probe asks a member for evidence that its open state Seq holds at a reading
@@ -128,42 +128,42 @@ type Gone struct {
 // With Seq 0 it asks a carrier for evidence of all its members, whatever their
 // states and incarnations, and [Bundle] answers.
 type Probe struct {
-	Incarnation uint64
-	Seq         uint64
-	AfterMono   clocksync.Instant
-	AfterTime   clocksync.Instant
+	Incarnation uint64            // of the member; 0 with Seq 0
+	Seq         uint64            // of the open state
+	AfterMono   clocksync.Instant // a reading of the member's clock
+	AfterTime   clocksync.Instant // reference time
 }
 
 // Resend asks for the reports From to To once more.
 type Resend struct {
-	Incarnation uint64
-	From, To    uint64
+	Incarnation uint64 // of the member
+	From, To    uint64 // the Seqs of the first and the last report
 }
 
 // Signals carries decisions to one member. Fence is the sender's term and epoch:
 // the member refuses signals of older ones from then on.
 type Signals struct {
-	Synchronizer string
-	Term         uint64
-	Epoch        uint64
-	Incarnation  uint64 // of the member the signals are meant for
-	Signals      []control.Signal
+	Synchronizer string           // the sender
+	Term         uint64           // of the sender
+	Epoch        uint64           // of the sender
+	Incarnation  uint64           // of the member the signals are meant for
+	Signals      []control.Signal // at most [MaxSignals]
 }
 
 // Answer tells the fate of one signal.
 type Answer struct {
-	Decision control.Decision
-	Name     string
-	Target   string
-	Fate     control.Fate
-	Detail   string // why refused
+	Decision control.Decision // with Name and Target it identifies the signal
+	Name     string           // of the signal
+	Target   string           // the member or thread it was for
+	Fate     control.Fate     // Waiting, or a final one
+	Detail   string           // why refused
 }
 
 // Ack answers Signals.
 type Ack struct {
-	Member      string
-	Incarnation uint64
-	Answers     []Answer
+	Member      string   // who answers
+	Incarnation uint64   // of the member
+	Answers     []Answer // at most [MaxSignals]
 }
 
 // BodyKind is what a body is.
@@ -183,12 +183,12 @@ const (
 // the answer has none and, as Offset, how many bytes are there by now. An answer
 // with a Reason refuses the request for good.
 type Body struct {
-	Member  string // the processor
-	Program uint64 // names one execution of a program
-	Run     uint64 // names one start of a block in it
-	Kind    BodyKind
-	Size    uint64 // of the whole body
-	Offset  uint64 // of the piece
-	Piece   []byte
-	Reason  string
+	Member  string   // the processor
+	Program uint64   // names one execution of a program
+	Run     uint64   // names one start of a block in it
+	Kind    BodyKind // what it is a piece of
+	Size    uint64   // of the whole body
+	Offset  uint64   // of the piece
+	Piece   []byte   // at most [MaxPiece] bytes
+	Reason  string   // why the request is refused; empty if it is not
 }

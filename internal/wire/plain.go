@@ -17,7 +17,7 @@ import (
 // about faults; all others, from their beginning, by the general way, whose format
 // this is.
 
-// isPlain reports whether the rows of a schema are numbers, truths and words.
+// isPlain reports whether the rows of a schema are numbers, booleans and words.
 func isPlain(s scgs.Schema) bool {
 	return !slices.ContainsFunc(s, func(f scgs.Field) bool { return f.Type == scgs.String || f.Type.IsList() })
 }

@@ -4,7 +4,7 @@ import "github.com/gopegasus/pegasus/scgs"
 
 // What a synchronizer that runs a program and the processors of its nodes have
 // agreed on: the region that a processor is always in, the signals that go there
-// and what rides with them.
+// and what is piggybacked on them.
 const (
 	ProcessorRegion = "processor" // a start goes there
 	StartSignal     = "start"     // begin a block
@@ -18,9 +18,9 @@ const (
 	DatumSize    = "size"    // of the input
 	DatumInput   = "input"   // the whole of it, if it is short
 
-	// ShortInput is how long an input may be to ride with the signal.
+	// ShortInput is how long an input may be to be piggybacked on the signal.
 	ShortInput = 2 << 10
-	// ShortResult is how long an outcome may be to ride with the reports.
+	// ShortResult is how long an outcome may be to be piggybacked on the reports.
 	ShortResult = 4 << 10
 )
 

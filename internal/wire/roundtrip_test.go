@@ -211,7 +211,7 @@ func TestBundlesSurviveTheWay(t *testing.T) {
 		for rest := sent; len(rest.Parts)+len(rest.Alive) > 0; {
 			frame, parts, alive, err := wire.AppendBundle(nil, &rest)
 			if err != nil || parts+alive == 0 || alive > 0 && parts < len(rest.Parts) {
-				t.Fatalf("AppendBundle = %d of %d parts, %d of %d signs of life, %v", parts, len(rest.Parts), alive, len(rest.Alive), err)
+				t.Fatalf("AppendBundle = %d of %d parts, %d of %d heartbeats, %v", parts, len(rest.Parts), alive, len(rest.Alive), err)
 			}
 			if err := wire.DecodeBundle(frame, &into); err != nil {
 				t.Fatal(err)
@@ -220,7 +220,7 @@ func TestBundlesSurviveTheWay(t *testing.T) {
 			rest.Parts, rest.Alive = rest.Parts[parts:], rest.Alive[alive:]
 		}
 		if !reflect.DeepEqual(sent, got) { // A diff of as much would take seconds.
-			t.Fatalf("changed on the way: %d parts and %d signs of life came as %d and %d", len(sent.Parts), len(sent.Alive), len(got.Parts), len(got.Alive))
+			t.Fatalf("changed on the way: %d parts and %d heartbeats came as %d and %d", len(sent.Parts), len(sent.Alive), len(got.Parts), len(got.Alive))
 		}
 	})
 }

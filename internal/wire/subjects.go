@@ -54,7 +54,7 @@ func isToken(s string) bool {
 //
 // Every name must be a token ([CheckToken]); the methods do not check it again.
 type Subjects struct {
-	Tenant, Group string
+	Tenant, Group string // tokens
 }
 
 // Check refuses a tenant or group that is no token.
@@ -77,7 +77,7 @@ func (s Subjects) Probe(member string) string { return s.base() + "pr." + member
 // Signal is where a member receives its Signals.
 func (s Subjects) Signal(member string) string { return s.base() + "sg." + member }
 
-// Announce is where all members of the group receive a Welcome nobody asked for.
+// Announce is where all members of the group receive an unsolicited Welcome.
 func (s Subjects) Announce() string { return s.base() + "sga" }
 
 // Ack is where a member answers the signals of a synchronizer.

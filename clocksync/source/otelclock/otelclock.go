@@ -14,23 +14,23 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 )
 
-// Reporter is a clock that can be shown; [source.MeasuredClock] is one. Report may
-// be called by any goroutine.
-type Reporter interface {
-	Report() source.Report
+// Clock is a clock whose diagnostics can be exported; [source.MeasuredClock] is
+// one. Its Diagnostics must be safe to call from any goroutine.
+type Clock interface {
+	Diagnostics() source.Diagnostics
 }
 
 // Register shows the clock through the instruments of a meter until the
 // registration is undone, which must happen before another clock is registered
 // with the same meter: their series would be the same. It is safe to go on
 // collecting from a clock that was closed. An error is the meter's.
-func Register(meter metric.Meter, clock Reporter) (metric.Registration, error) {
+func Register(meter metric.Meter, clock Clock) (metric.Registration, error) {
 	in, err := newInstruments(meter)
 	if err != nil {
 		return nil, fmt.Errorf("otelclock: making the instruments: %w", err)
 	}
 	registration, err := meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		in.observe(o, clock.Report())
+		in.observe(o, clock.Diagnostics())
 		return nil
 	}, in.all...)
 	if err != nil {
@@ -86,7 +86,7 @@ var (
 	standings = []clocksync.Standing{clocksync.Silent, clocksync.Agreeing, clocksync.Outvoted, clocksync.Waiting}
 )
 
-func (in *instruments) observe(o metric.Observer, r source.Report) {
+func (in *instruments) observe(o metric.Observer, r source.Diagnostics) {
 	in.observeBound(o, r)
 	in.observeServers(o, r)
 	o.ObserveInt64(in.contradictions, int64(r.Contradictions))
@@ -95,7 +95,7 @@ func (in *instruments) observe(o metric.Observer, r source.Report) {
 	in.observeSamples(o, r)
 }
 
-func (in *instruments) observeBound(o metric.Observer, r source.Report) {
+func (in *instruments) observeBound(o metric.Observer, r source.Diagnostics) {
 	q := r.Bound.Quality
 	if r.Offset.Bounded() {
 		o.ObserveFloat64(in.bound, ((r.Offset.Width() + 1) / 2).Seconds())
@@ -112,7 +112,7 @@ func (in *instruments) observeBound(o metric.Observer, r source.Report) {
 	))
 }
 
-func (in *instruments) observeServers(o metric.Observer, r source.Report) {
+func (in *instruments) observeServers(o metric.Observer, r source.Diagnostics) {
 	var counts [4]int64
 	unheard := int64(0)
 	for _, s := range r.Sources {
@@ -128,7 +128,7 @@ func (in *instruments) observeServers(o metric.Observer, r source.Report) {
 }
 
 // observeSamples adds up sources of one kind, which have one series.
-func (in *instruments) observeSamples(o metric.Observer, r source.Report) {
+func (in *instruments) observeSamples(o metric.Observer, r source.Diagnostics) {
 	samples := map[string]uint64{}
 	refused := map[[2]string]uint64{}
 	for _, s := range r.Sources {

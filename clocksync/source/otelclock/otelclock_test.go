@@ -23,9 +23,9 @@ import (
 )
 
 // reported is a clock that has a report.
-type reported struct{ report source.Report }
+type reported struct{ report source.Diagnostics }
 
-func (r *reported) Report() source.Report { return r.report }
+func (r *reported) Diagnostics() source.Diagnostics { return r.report }
 
 // collected are the series as lines "name unit {attributes} value", sorted.
 func collected(t *testing.T, reader *sdk.ManualReader) []string {
@@ -63,7 +63,7 @@ func series[N int64 | float64](m metricdata.Metrics, points []metricdata.DataPoi
 	return lines
 }
 
-func registered(t *testing.T, clock otelclock.Reporter) (*sdk.ManualReader, metric.Registration) {
+func registered(t *testing.T, clock otelclock.Clock) (*sdk.ManualReader, metric.Registration) {
 	t.Helper()
 	reader := sdk.NewManualReader()
 	r, err := otelclock.Register(sdk.NewMeterProvider(sdk.WithReader(reader)).Meter("test"), clock)
@@ -74,7 +74,7 @@ func registered(t *testing.T, clock otelclock.Reporter) (*sdk.ManualReader, metr
 }
 
 // report of three servers, one of which never answered.
-func report(t *testing.T) source.Report {
+func report(t *testing.T) source.Diagnostics {
 	t.Helper()
 	e, err := clocksync.NewEstimator(clocksync.Config{Timeline: clocksync.UTC, Faults: 1})
 	if err != nil {
@@ -89,9 +89,9 @@ func report(t *testing.T) source.Report {
 	}
 	e.Add(clocksync.Sample{})
 	e.Bound(second)
-	r := source.Report{Report: e.Report(3 * second)}
+	r := source.Diagnostics{Diagnostics: e.Diagnostics(3 * second)}
 	r.Contradictions, r.Steps, r.Suspends = 4, 5, 6
-	r.Sources = []source.SourceReport{
+	r.Sources = []source.SourceDiagnostics{
 		{Name: "ntp", Servers: 2, Samples: 1, Refused: map[source.Reason]uint64{source.Unanswered: 2}},
 		{Name: "ntp", Servers: 1, Samples: 1, Refused: map[source.Reason]uint64{source.Unanswered: 3, source.Denied: 1}},
 	}
@@ -136,7 +136,7 @@ func TestNoBoundIsNoSeries(t *testing.T) {
 	clock := &reported{report(t)}
 	reader, _ := registered(t, clock)
 	collected(t, reader)
-	clock.report.Report = clocksync.Report{Offset: clocksync.Unbounded}
+	clock.report.Diagnostics = clocksync.Diagnostics{Offset: clocksync.Unbounded}
 	got := strings.Join(collected(t, reader), "\n")
 	if strings.Contains(got, "clock.bound") || strings.Contains(got, "clock.age") || !strings.Contains(got, "{status=unknown} 1") || !strings.Contains(got, "{standing=silent} 3") {
 		t.Error(got)
@@ -148,7 +148,7 @@ func TestSeriesStayFew(t *testing.T) {
 	clock := &reported{report(t)}
 	clock.report.Sources = nil
 	for _, name := range []string{"ntp", "peer", "chrony", "clockbound", "kernel", "fixed"} {
-		s := source.SourceReport{Name: name, Servers: 64, Refused: map[source.Reason]uint64{}}
+		s := source.SourceDiagnostics{Name: name, Servers: 64, Refused: map[source.Reason]uint64{}}
 		for _, reason := range []source.Reason{
 			source.Unavailable, source.Unanswered, source.Malformed, source.Mismatch, source.Denied, source.Unsynchronized,
 			source.Implausible, source.Disturbed, source.Stale, source.Busy, source.Failed,
@@ -166,7 +166,7 @@ func TestSeriesStayFew(t *testing.T) {
 	}
 }
 
-func TestMeasuredClockIsAReporter(t *testing.T) {
+func TestMeasuredClockIsAClock(t *testing.T) {
 	word, err := source.Operator(time.Millisecond, clocksync.UTC)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,308 @@
+package predicates
+
+import (
+	"math/bits"
+	"slices"
+)
+
+// part is what one member contributes to a fold: a number of which the bounds
+// are known. The zero part is of a member that is not in the group.
+type part[T int64 | float64] struct {
+	is     partFlags
+	lo, hi T
+}
+
+type partFlags uint8
+
+const (
+	present partFlags = 1 << iota // the element is certainly in the group
+	unsure                        // its number, or whether it is in the group, is not known
+	open                          // of its number only bounds are known
+)
+
+// combined is what the parts of all members come to.
+type combined[T int64 | float64] struct {
+	present int64
+	unsure  int // the first member that is, -1: none
+	open    int // the first member that is, -1: none
+	lo, hi  T
+	ok      bool // there are such bounds: they fit an int, and are no NaN
+}
+
+// aggregate is the state of one fold in a Scope: the parts of the members taken
+// together. That of an incremental fold follows each change of a member; any other
+// is rebuilt at each evaluation.
+type aggregate[T int64 | float64] struct {
+	fold    *fold[T]
+	states  []aggregator // of the expression that the fold is of
+	built   bool
+	present int64
+	unsure  marks
+	open    marks
+	total   total[T]
+	parts   []part[T] // by member, if the fold is incremental
+	read    combined[T]
+}
+
+// aggregator is an aggregate of any type.
+type aggregator interface {
+	// follow takes note that one member has changed.
+	follow(s *Scope, member int)
+	// forget begins an epoch: it is rebuilt when it is next asked for.
+	forget()
+	// own hands over the states of an expression that has the fold, before first use.
+	own(states []aggregator)
+}
+
+func (k *aggregate[T]) own(states []aggregator) {
+	if k.states == nil {
+		k.states = states
+	}
+}
+
+// combine reads the state, which fr builds first if need be. The next call
+// overwrites what it returns.
+func (k *aggregate[T]) combine(fr *frame) *combined[T] {
+	if !k.built {
+		if k.fold.incremental() {
+			fr = k.frame(fr.s)
+		}
+		k.build(fr)
+	}
+	a := &k.read
+	a.present, a.unsure, a.open = k.present, k.unsure.first(), k.open.first()
+	a.lo, a.hi, a.ok = k.total.bounds()
+	return a
+}
+
+// frame is a frame to evaluate the fold in, which may be of another expression than
+// the one being evaluated.
+func (k *aggregate[T]) frame(s *Scope) *frame {
+	s.sharedFrame.aggregates = k.states
+	return &s.sharedFrame
+}
+
+func (k *aggregate[T]) build(fr *frame) {
+	k.fold.group.begin(fr)
+	n := k.fold.group.size(fr)
+	k.present = 0
+	k.unsure.reset(n)
+	k.open.reset(n)
+	k.total.reset(n)
+	if k.built = k.fold.incremental(); k.built {
+		k.parts = slices.Grow(k.parts[:0], n)[:n]
+	}
+	for i := range n {
+		p := k.fold.part(fr, i)
+		k.move(i, part[T]{}, p)
+		switch {
+		case k.built:
+			k.parts[i] = p
+		case k.fold.enough && p.lo > 0:
+			return
+		}
+	}
+}
+
+func (k *aggregate[T]) follow(s *Scope, i int) {
+	if k.built {
+		p, was := k.fold.part(k.frame(s), i), &k.parts[i]
+		k.move(i, *was, p)
+		*was = p
+	}
+}
+
+func (k *aggregate[T]) forget() { k.built = false }
+
+// move replaces the part of a member.
+func (k *aggregate[T]) move(i int, from, to part[T]) {
+	if from == to {
+		return
+	}
+	k.present += int64(to.is&present) - int64(from.is&present)
+	changed := from.is ^ to.is
+	if changed&unsure != 0 {
+		k.unsure.flip(i)
+	}
+	if changed&open != 0 {
+		k.open.flip(i)
+	}
+	k.total.move(i, from, to)
+}
+
+// total joins the numbers of all parts.
+type total[T int64 | float64] interface {
+	reset(members int)
+	move(member int, from, to part[T])
+	bounds() (lo, hi T, ok bool)
+}
+
+// intSum and floatSum add the lower bounds and the upper ones.
+type intSum struct{ lo, hi wide }
+
+func (s *intSum) reset(int) { *s = intSum{} }
+
+func (s *intSum) move(_ int, from, to part[int64]) {
+	s.lo.sub(from.lo)
+	s.hi.sub(from.hi)
+	s.lo.add(to.lo)
+	s.hi.add(to.hi)
+}
+
+func (s *intSum) bounds() (lo, hi int64, ok bool) {
+	lo, fits := s.lo.value()
+	hi, ok = s.hi.value()
+	return lo, hi, ok && fits
+}
+
+type floatSum struct {
+	lo, hi exact
+	// The bounds, which several expressions ask for, once they are rounded.
+	rounded    bool
+	least, top float64
+	ok         bool
+}
+
+func (s *floatSum) reset(int) { *s = floatSum{} }
+
+func (s *floatSum) move(_ int, from, to part[float64]) {
+	s.rounded = false
+	s.add(from, true)
+	s.add(to, false)
+}
+
+func (s *floatSum) add(p part[float64], subtract bool) {
+	if p.is&present == 0 {
+		return
+	}
+	s.lo.add(p.lo, subtract)
+	s.hi.add(p.hi, subtract)
+}
+
+func (s *floatSum) bounds() (lo, hi float64, ok bool) {
+	if !s.rounded {
+		var exists bool
+		s.least, exists = s.lo.value()
+		if s.top, s.ok = s.least, exists; s.lo != s.hi {
+			s.top, s.ok = s.hi.value()
+			s.ok = s.ok && exists
+		}
+		s.rounded = true
+	}
+	return s.least, s.top, s.ok
+}
+
+// extreme is the least or greatest of the numbers: a tree in which each node has
+// the better of some below it. Level 0 are the members; the last level is one
+// node, the result.
+type extreme[T int64 | float64] struct {
+	better func(x, y T) T
+	worst  T
+	levels [16][][2]T // lower and upper bound of each node
+	height int
+}
+
+// below is how many nodes one node of extreme joins. A change seldom reaches
+// further up than to the next one, which stays in the cache the
+// better the fewer they are.
+const below = 16
+
+func (e *extreme[T]) reset(n int) {
+	for e.height = 0; n > 0; e.height++ {
+		level := &e.levels[e.height]
+		*level = slices.Grow((*level)[:0], n)[:n]
+		for i := range *level {
+			(*level)[i] = [2]T{e.worst, e.worst}
+		}
+		if n == 1 {
+			n = 0
+		}
+		n = (n + below - 1) / below
+	}
+}
+
+func (e *extreme[T]) move(i int, _, to part[T]) {
+	next := [2]T{e.worst, e.worst}
+	if to.is&present != 0 {
+		next = [2]T{to.lo, to.hi}
+	}
+	for h := range e.height {
+		was := e.levels[h][i]
+		if was == next {
+			return
+		}
+		e.levels[h][i] = next
+		if h+1 == e.height {
+			return
+		}
+		i /= below
+		if up := e.levels[h+1][i]; was[0] != up[0] && was[1] != up[1] {
+			next = e.join(up, next) // what is gone was not the best
+			continue
+		}
+		next = [2]T{e.worst, e.worst}
+		for _, node := range e.levels[h][below*i : min(below*(i+1), len(e.levels[h]))] {
+			next = e.join(next, node)
+		}
+	}
+}
+
+func (e *extreme[T]) join(a, b [2]T) [2]T {
+	return [2]T{e.better(a[0], b[0]), e.better(a[1], b[1])}
+}
+
+func (e *extreme[T]) bounds() (lo, hi T, ok bool) {
+	if e.height == 0 {
+		return e.worst, e.worst, true
+	}
+	top := e.levels[e.height-1][0]
+	return top[0], top[1], true
+}
+
+// marks is a set of members of which the first is found at once: a bit for each
+// member, and in each level above a bit for each word that is not zero.
+type marks struct {
+	levels [6][]uint64
+	height int
+}
+
+func (m *marks) reset(n int) {
+	for m.height = 0; n > 0; m.height++ {
+		n = (n + 63) / 64
+		level := &m.levels[m.height]
+		*level = slices.Grow((*level)[:0], n)[:n]
+		clear(*level)
+		if n == 1 {
+			n = 0
+		}
+	}
+}
+
+// flip puts a member in or takes it out.
+func (m *marks) flip(i int) {
+	for _, level := range m.levels[:m.height] {
+		word := &level[i/64]
+		was := *word
+		*word ^= 1 << (i % 64)
+		if was != 0 && *word != 0 {
+			return
+		}
+		i /= 64
+	}
+}
+
+// first is the first member, or -1.
+func (m *marks) first() int {
+	i := 0
+	for h := m.height - 1; h >= 0; h-- {
+		word := m.levels[h][i]
+		if word == 0 {
+			return -1
+		}
+		i = 64*i + bits.TrailingZeros64(word)
+	}
+	if m.height == 0 {
+		return -1
+	}
+	return i
+}

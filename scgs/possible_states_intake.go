@@ -1,0 +1,236 @@
+package scgs
+
+import "github.com/gopegasus/pegasus/clocksync"
+
+// report takes the stamp that ends the member's state and begins s, which may be
+// an UNKNOWN.
+func (w *possibleStates) report(m Member, seq uint64, at clocksync.Stamp, s candidate) Reason {
+	win := w.find(m)
+	if win == nil {
+		return w.refuse(NoMember)
+	}
+	p, why := win.admit(seq, at)
+	if why != Accepted {
+		return w.refuse(why)
+	}
+	if win.jumps(seq) {
+		w.stats.Gaps++
+		win.open(w.nothing)
+	}
+	if !s.unknown {
+		w.stats.States++
+	}
+	win.settle(p.hi, win.candidates.n)
+	w.forget(win, p)
+	win.seq, win.lost = seq, false
+	win.heard(p)
+	s.mono, s.from, s.to = p.m, p.lo, clocksync.MaxInstant
+	win.candidates.push(s)
+	if int(win.candidates.n)-2 > w.maxPending {
+		w.collapse(win)
+	}
+	w.refresh(m)
+	return Accepted
+}
+
+// End reports that the member's last state ended at the stamp and no other one
+// began: from then on the member is UNKNOWN. It takes a sequence number of its
+// own, so that its loss shows.
+func (w *possibleStates) End(m Member, seq uint64, at clocksync.Stamp) Reason {
+	return w.report(m, seq, at, w.nothing)
+}
+
+// Evidence reports that at the stamp what the member's report seq said still
+// held, and nothing had been reported after it. It is what lets events be
+// delivered while nothing changes. A promise and a later seq than known are taken
+// as in [Detector.Evidence]; evidence of a member given up is Stale.
+func (w *possibleStates) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
+	win := w.find(m)
+	if win == nil {
+		return w.refuse(NoMember)
+	}
+	p, why := win.affirm(seq, at)
+	switch {
+	case why != Accepted:
+		return w.refuse(why)
+	case win.lost:
+		return w.refuse(Stale)
+	}
+	if seq > win.seq {
+		w.stats.Gaps++
+		win.open(w.nothing)
+		win.seq = seq
+	}
+	if p.m == win.last.m { // the same reading again shows nothing later
+		p.lo = win.last.lo
+	}
+	win.settle(p.hi, win.candidates.n-1)
+	win.heard(p)
+	w.stats.Evidence++
+	w.refresh(m)
+	return Accepted
+}
+
+// Lost gives a silent member up: it may be in its last state or, from its newest
+// evidence on, in any other, and is not waited for until its next report. What
+// that report says counts from the instant Until of then. A state that was
+// promised for ever is not lost.
+func (w *possibleStates) Lost(m Member) Reason {
+	win, why := w.lose(m)
+	if why == Accepted {
+		win.lost = true
+		w.refresh(m)
+	}
+	return why
+}
+
+// Restart reports that the member is a new incarnation, on a clock that may be
+// another one: its sequence numbers restart at 1, and from the newest evidence to
+// its next report it is UNKNOWN. The caller keeps reports of the old incarnation
+// away. A member whose state was promised for ever cannot restart; remove it. The
+// third argument is that of [Detector.Restart]; it is of no use here, where the
+// value is UNKNOWN from the newest evidence on.
+func (w *possibleStates) Restart(m Member, domain clocksync.Domain, _ clocksync.Instant) Reason {
+	win, why := w.lose(m)
+	if why != Accepted {
+		return why
+	}
+	if domain != win.clock { // nothing is known of the new clock
+		win.candidates.back().mono = clocksync.MinInstant
+	}
+	win.restart(domain)
+	w.refresh(m)
+	return Accepted
+}
+
+// lose begins an UNKNOWN of a member that has promised nothing.
+func (w *possibleStates) lose(m Member) (*window, Reason) {
+	win := w.find(m)
+	switch {
+	case win == nil:
+		return nil, w.refuse(NoMember)
+	case win.promised():
+		return nil, w.refuse(Regress)
+	}
+	win.open(w.nothing)
+	return win, Accepted
+}
+
+// Finish says that nothing more will be reported: what is open stays so, and
+// Next delivers all that is left. Later reports are refused as NoMember. It costs
+// O(members).
+func (w *possibleStates) Finish() {
+	w.finished = true
+	w.review()
+}
+
+// Until is the instant of reference time up to which the last event holds, as
+// known now: no later event begins before it.
+func (w *possibleStates) Until() clocksync.Instant { return w.until }
+
+// Needs appends to dst, in order of members, whose evidence is missing for the
+// next event, after Next has returned false. It appends nothing if nothing is
+// pending.
+func (w *possibleStates) Needs(dst []Need) []Need {
+	if len(w.tree) == 0 {
+		return dst
+	}
+	if at := w.upcoming(); at != clocksync.MaxInstant {
+		dst = w.behind(dst, 1, at)
+	}
+	return dst
+}
+
+// behind appends the members under node k that are not final at the instant.
+func (w *possibleStates) behind(dst []Need, k int, at clocksync.Instant) []Need {
+	n := len(w.tree) / 2
+	switch {
+	case w.tree[k].final > at:
+		return dst
+	case k >= n:
+		need := Need{Member: Member(k - n), AfterMono: clocksync.MinInstant, AfterTime: at}
+		if win := &w.members[k-n]; win.last != unheard {
+			newest := win.last
+			newest.hi = max(newest.hi, newest.lo)
+			need.Seq, need.Newest = win.seq, newest.stamp(win.clock)
+		}
+		return append(dst, need)
+	}
+	return w.behind(w.behind(dst, 2*k, at), 2*k+1, at)
+}
+
+// Released appends to dst the handles of the local states that can no longer be
+// part of a later event. The owner may use them for other values.
+func (w *possibleStates) Released(dst []Ref) []Ref {
+	dst = append(dst, w.released...)
+	w.released = w.released[:0]
+	return dst
+}
+
+// Stats returns the counts so far. Global and Partial stay 0.
+func (w *possibleStates) Stats() Stats { return w.stats }
+
+func (w *possibleStates) refuse(why Reason) Reason {
+	w.stats.refused[why]++
+	return why
+}
+
+// open begins an UNKNOWN at the newest evidence. The state before it may last as
+// long, until the next report: both may be current.
+func (win *window) open(nothing candidate) {
+	if win.candidates.n > 0 && win.candidates.back().unknown {
+		return
+	}
+	nothing.mono, nothing.from, nothing.to = win.last.m, win.last.lo, clocksync.MaxInstant
+	win.candidates.push(nothing)
+}
+
+// settle bounds the ends of those of the first n candidates that nothing bounded
+// before: they came before an event that had happened by hi.
+func (win *window) settle(hi clocksync.Instant, n int32) {
+	if hi == clocksync.MaxInstant {
+		return
+	}
+	for i := n - 1; i >= 0 && win.candidates.at(i).to == clocksync.MaxInstant; i-- {
+		win.candidates.at(i).to = hi
+	}
+}
+
+// forget removes the newest candidates if they ended at p by the same reading at
+// which they started: they were never held. One that by its stamps ended before
+// the start at p stays: there the clock is too coarse.
+func (w *possibleStates) forget(win *window, p point) {
+	for n := win.candidates.n; n > win.in && n > 1; n = win.candidates.n {
+		if win.candidates.back().mono != p.m || win.candidates.at(n-2).to < p.lo {
+			return
+		}
+		w.release(win.candidates.back().ref)
+		win.candidates.n--
+	}
+}
+
+// collapse makes one candidate of many, which may have the value of any of them: of
+// the older half of those that wait, or of the window if that is longer.
+func (w *possibleStates) collapse(win *window) {
+	waiting := win.candidates.n - 1 - win.in
+	first, end := win.in, win.in+max(2, waiting/2)
+	if waiting < win.in {
+		first, end = 0, min(win.in, win.candidates.n-1)
+		win.in = 0
+	}
+	u := *win.candidates.at(first)
+	for i := first; i < end; i++ {
+		s := win.candidates.at(i)
+		u.low, u.high, u.to = min(u.low, s.low), max(u.high, s.high), s.to
+		w.release(s.ref)
+		if !s.unknown {
+			w.stats.Collapsed++
+		}
+	}
+	u.ref, u.unknown = 0, true
+	*win.candidates.at(first) = u
+	for i := end; i < win.candidates.n; i++ {
+		*win.candidates.at(first + 1 + i - end) = *win.candidates.at(i)
+	}
+	win.candidates.n -= end - first - 1
+}
