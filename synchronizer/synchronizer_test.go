@@ -20,6 +20,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -410,12 +411,13 @@ func TestALostMemberIsNamedAndDropped(t *testing.T) {
 func TestIdleMembersAreNotSilent(t *testing.T) {
 	server := serve(t, 0)
 	w := newWatch()
-	start(t, server.URL(), silentAfter("1500ms"), synchronizer.Options{Observe: w.observe})
+	s := start(t, server.URL(), silentAfter("1500ms"), synchronizer.Options{Observe: w.observe})
 	a, b := join(t, server.URL(), "a"), join(t, server.URL(), "b")
 	set(t, a, state{N: 1})
 	set(t, b, state{N: 1})
 	_, at := w.await(t, 0, "epoch", func(e synchronizer.Event) bool { _, ok := e.(synchronizer.Epoch); return ok })
-	time.Sleep(4 * time.Second) // several limits: what must not happen has no event to wait for
+	enough := s.Stats().Frames + 16 // Signs of life, of which each gives two a second: for several limits.
+	testwait.Until(t, "signs of life", func() bool { return s.Stats().Frames >= enough })
 	set(t, a, state{Idle: true, N: 1})
 	set(t, b, state{Idle: true, N: 1})
 	w.await(t, at, "verdict", fired)

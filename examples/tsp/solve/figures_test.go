@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // Figures as the command prints them. Whether the instance is hard enough for ratios to
@@ -140,7 +141,7 @@ func TestPeers(t *testing.T) {
 				most = max(most, now)
 				got = append(got, part...)
 				mu.Unlock()
-				time.Sleep(time.Millisecond)
+				testwait.Elapse(time.Millisecond) // Room for one more than allowed.
 				mu.Lock()
 				defer mu.Unlock()
 				now--
