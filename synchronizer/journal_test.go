@@ -248,6 +248,7 @@ func runWithout(t *testing.T, w writer) (synchronizer.JournalStats, string) {
 
 // TestAJournalThatFails ends, and the run goes on.
 func TestAJournalThatFails(t *testing.T) {
+	t.Parallel()
 	full := errors.New("no space left")
 	stats, log := runWithout(t, func([]byte) (int, error) { return 0, full })
 	if !errors.Is(stats.Err, full) || strings.Count(log, `msg="the journal has ended; the run goes on without it" cause="no space left"`) != 1 {

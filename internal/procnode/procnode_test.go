@@ -5,6 +5,7 @@ package procnode_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -38,6 +39,9 @@ func TestMain(m *testing.M) {
 	}
 	url, script, isNode := strings.Cut(os.Getenv(nodeEnv), "\n")
 	if !isNode {
+		if err := flag.Set("test.parallel", "16"); err != nil { // They wait, and leave the cores alone.
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 	block, err := procnode.Block("b", []string{"sh", "-c", script}, 0)

@@ -16,6 +16,19 @@ import (
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
+func TestMain(m *testing.M) {
+	p, err := build()
+	if err != nil {
+		panic(err)
+	}
+	builder = func() (*program, error) { return &program{exe: p.exe}, nil }
+	code := m.Run()
+	if err := p.remove(); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
+
 // Figures as the command prints them. Whether the instance is hard enough for ratios to
 // count depends on the machine.
 func TestFigures(t *testing.T) {
