@@ -143,6 +143,9 @@ figures: ## sizes of the tree, and their limits
 hunt: COUNT = 50
 hunt: ## a flaky test: TEST of PKG COUNT (50) times, shuffled, race, one processor, under load
 	@[ -n '$(TEST)' ] && [ -n '$(PKG)' ] || { echo "make hunt TEST=regexp PKG=./agent [COUNT=50] [TAGS=system]" >&2; exit 2; }; \
-	trap 'kill $$(jobs -p)' EXIT; \
+	dir=$$(mktemp -d); \
+	trap 'kill $$(jobs -p) || true; rm -r $$dir' EXIT; \
+	CGO_ENABLED=1 $(GO) test -race -tags '$(TAGS)' -c -o $$dir/hunt.test $(PKG); \
 	for _ in $$(seq $$((2 * $$(getconf _NPROCESSORS_ONLN)))); do while :; do :; done & done; \
-	CGO_ENABLED=1 $(GO) test -race -shuffle on -failfast -timeout 5h -tags '$(TAGS)' -exec 'env GOMAXPROCS=1' -count $(COUNT) -run '$(TEST)' $(PKG)
+	cd $$($(GO) list -f '{{.Dir}}' $(PKG)); \
+	GOMAXPROCS=1 $$dir/hunt.test -test.shuffle on -test.failfast -test.timeout 5h -test.count $(COUNT) -test.run '$(TEST)'
