@@ -6,6 +6,7 @@ TOOL     := $(GO) tool -modfile=tools/go.mod
 FUZZTIME ?= 100000x
 BENCH    ?= .
 COUNT    ?= 1
+TAGS     ?=
 SYSTEMS  ?= 100000
 TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
@@ -16,7 +17,27 @@ SHELL       := bash
 # having prints the packages of the Go files that contain a line matching $(1).
 having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(1)' . || test $$? = 1; } | xargs -r -n1 dirname | sort -u
 
-.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs man bench deep systems
+# "make ci" takes at most 20 minutes on two cores, and .ci/run, which is all of PARTS
+# and MORE, at most 45. MORE is for targets that need more time than a change can wait
+# for. The race run is last: its closing lines tell how many tests ran.
+PARTS := vet lint cross configs fuzz systems system
+MORE  :=
+
+# timed makes the targets $(1), and tells the seconds of each as it ends, and of all in
+# the end, also of a failure. TESTED is how long "go test ./..." took, if it has run.
+define timed
+	@table=$${TESTED:+$$(printf '%-10s%6d s' test $$TESTED)$$'\n'}; \
+	trap 'printf "== seconds of each part\n%s%-10s%6d s\n" "$$table" total $$((SECONDS + $${TESTED:-0}))' EXIT; \
+	for part in $(1); do \
+		from=$$SECONDS; \
+		$(MAKE) --no-print-directory $$part; \
+		line=$$(printf '%-10s%6d s' $$part $$((SECONDS - from))); \
+		echo "== took $$line"; \
+		table+=$$line$$'\n'; \
+	done
+endef
+
+.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs man bench deep systems figures hunt
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -25,10 +46,11 @@ test: ## the tests that need nothing but Go
 	@echo "== test"
 	$(GO) test ./...
 
-ci: test ci-rest ## the whole gate
+ci: ## the whole gate, with the seconds of each part
+	$(call timed,test $(PARTS) race)
 
-# The race run is last: its closing lines tell how many tests ran.
-ci-rest: vet lint cross configs fuzz systems system race ## the gate after "make test"
+ci-rest: ## the gate after "go test ./...", and MORE
+	$(call timed,$(PARTS) $(MORE) race)
 
 nightly: ci deep ## the gate, then the large counts
 	@$(MAKE) --no-print-directory fuzz FUZZTIME=1000000x
@@ -110,3 +132,16 @@ man: ## write the man pages to bin/man
 
 bench: ## benchmarks matching BENCH, COUNT times; compare two outputs with benchstat
 	$(GO) test -run '^$$' -bench '$(BENCH)' -benchmem -count $(COUNT) ./...
+
+figures: ## sizes of the tree, and their limits
+	$(GO) test -run '^TestFigures$$' -count 1 -v ./internal/archtest
+
+hunt: COUNT = 50
+hunt: ## a flaky test: TEST of PKG COUNT (50) times, shuffled, race, one processor, under load
+	@[ -n '$(TEST)' ] && [ -n '$(PKG)' ] || { echo "make hunt TEST=regexp PKG=./agent [COUNT=50] [TAGS=system]" >&2; exit 2; }; \
+	dir=$$(mktemp -d); \
+	trap 'kill $$(jobs -p) || true; rm -r $$dir' EXIT; \
+	CGO_ENABLED=1 $(GO) test -race -tags '$(TAGS)' -c -o $$dir/hunt.test $(PKG); \
+	for _ in $$(seq $$((2 * $$(getconf _NPROCESSORS_ONLN)))); do while :; do :; done & done; \
+	cd $$($(GO) list -f '{{.Dir}}' $(PKG)); \
+	GOMAXPROCS=1 $$dir/hunt.test -test.shuffle on -test.failfast -test.timeout 5h -test.count $(COUNT) -test.run '$(TEST)'

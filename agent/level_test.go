@@ -19,6 +19,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // meeting has a predicate that holds when all threads have come to the same round.
@@ -212,10 +213,10 @@ func TestATurnThatPanics(t *testing.T) {
 	}
 	defer func() { t.Logf("the program goes on after %v", recover()) }()
 	clock.on.Store(true)
-	for range 1000 { // Some are left to the level's goroutine.
+	testwait.Until(t, "the end of the process", func() bool { // Some turns are left to the level's goroutine.
 		check(t, th.Set(struct{ Round int }{1}))
-		time.Sleep(time.Millisecond)
-	}
+		return false
+	})
 }
 
 // TestTheLastThreadLeaves: a summary ends with the last of its threads.

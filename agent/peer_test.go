@@ -17,6 +17,7 @@ import (
 // against a synchronizer with half the smallest round trip of a bare request on
 // the same server meanwhile: there the answer may have been given at any moment.
 func TestPeerBoundOverNATS(t *testing.T) {
+	t.Parallel()
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -149,6 +149,7 @@ func TestJoinErrors(t *testing.T) {
 
 // TestJoinWithoutServer waits for real: a port where nothing listens.
 func TestJoinWithoutServer(t *testing.T) {
+	t.Parallel()
 	start := time.Now()
 	_, err := agent.Join(t.Context(), "nats://127.0.0.1:1", agent.Config{Group: "g", Name: "w"})
 	if err == nil || !strings.Contains(err.Error(), "nats://127.0.0.1:1") {

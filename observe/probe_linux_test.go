@@ -13,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 const (
@@ -57,7 +58,7 @@ func others(tb testing.TB, n int, core string) *exec.Cmd {
 		_ = stdin.Close()
 		_ = cmd.Wait()
 	})
-	wait(tb, func() bool { return spent(tb, cmd) >= 3*tick })
+	testwait.Until(tb, "the others to run", func() bool { return spent(tb, cmd) >= 3*tick })
 	return cmd
 }
 
@@ -72,15 +73,6 @@ func spent(tb testing.TB, cmd *exec.Cmd) time.Duration {
 		tb.Fatal(err)
 	}
 	return self
-}
-
-func wait(tb testing.TB, what func() bool) {
-	tb.Helper()
-	for end := time.Now().Add(time.Minute); !what(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			tb.Fatal("it does not happen within a minute")
-		}
-	}
 }
 
 // probing is a burst on one core, from a thread of its own.
@@ -134,7 +126,7 @@ func TestProbe(t *testing.T) {
 func TestChildren(t *testing.T) {
 	before := treeTime(t)
 	cmd := others(t, 1, "")
-	wait(t, func() bool { return spent(t, cmd) >= 20*tick })
+	testwait.Until(t, "the others to run", func() bool { return spent(t, cmd) >= 20*tick })
 	if used := treeTime(t) - before; used < 20*tick {
 		t.Errorf("a child that has used %v or more counts %v", 20*tick, used)
 	}
@@ -235,7 +227,7 @@ func BenchmarkShare(b *testing.B) {
 				if err != nil {
 					b.Fatal(err)
 				}
-				time.Sleep(1500 * time.Millisecond)
+				testwait.Elapse(1500 * time.Millisecond)
 				observed += o.Reading().Share
 				if err := o.Close(); err != nil {
 					b.Fatal(err)
@@ -274,7 +266,7 @@ func got(cores []int) float64 {
 func shortBurst() float64 {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	time.Sleep(20 * time.Millisecond)
+	testwait.Elapse(20 * time.Millisecond)
 	begin, from := source.Monotonic(), must(threadTime())
 	for x := uint64(1); must(threadTime())-from < 200*time.Microsecond; {
 		x = spin(x)
@@ -303,7 +295,7 @@ func BenchmarkCost(b *testing.B) {
 			}
 			from, at := must(processTime()), source.Monotonic()
 			for b.Loop() {
-				time.Sleep(time.Second)
+				testwait.Elapse(time.Second)
 			}
 			used := (must(processTime()) - from).Seconds() / source.Monotonic().Sub(at).Seconds()
 			c := o.Cost()

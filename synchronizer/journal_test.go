@@ -18,6 +18,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -248,6 +249,7 @@ func runWithout(t *testing.T, w writer) (synchronizer.JournalStats, string) {
 
 // TestAJournalThatFails ends, and the run goes on.
 func TestAJournalThatFails(t *testing.T) {
+	t.Parallel()
 	full := errors.New("no space left")
 	stats, log := runWithout(t, func([]byte) (int, error) { return 0, full })
 	if !errors.Is(stats.Err, full) || strings.Count(log, `msg="the journal has ended; the run goes on without it" cause="no space left"`) != 1 {
@@ -412,13 +414,7 @@ func TestReloadWithSignalsUnderWay(t *testing.T) {
 		return ok && v.Fired && (v.Witness[0].Row[1].Int() == turns-1 || v.Witness[1].Row[1].Int() == turns-1)
 	})
 	reloading.Wait()
-	settled := func() bool { stats := s.Stats(); return stats.Signals == 2*stats.Decisions }
-	for limit := time.Now().Add(patience); !settled(); {
-		if time.Now().After(limit) {
-			t.Fatalf("%+v: some signals have no fate", s.Stats())
-		}
-		time.Sleep(time.Millisecond)
-	}
+	testwait.Until(t, "a fate of each signal", func() bool { stats := s.Stats(); return stats.Signals == 2*stats.Decisions })
 	stats := s.Stats()
 	if stats.Fates[control.Applied] != uint64(handled.Load()) || stats.Decisions == 0 {
 		t.Errorf("%d signals were applied by the members; %+v", handled.Load(), stats)
@@ -515,11 +511,7 @@ func TestReloadToAShorterSilence(t *testing.T) {
 		t.Error(d)
 	}
 	enough := s.Stats().Frames + 20 // Signs of life, of which the members gave two a second.
-	for limit := time.Now().Add(patience); s.Stats().Frames < enough; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("%d frames, want %d", s.Stats().Frames, enough)
-		}
-	}
+	testwait.Until(t, "signs of life", func() bool { return s.Stats().Frames >= enough })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.events[at:] {

@@ -10,6 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
@@ -140,7 +141,7 @@ func (f *fates) observe(e monitor.Event) {
 
 func (f *fates) await(c *crowd, n int, want control.Fate) {
 	c.tb.Helper()
-	c.until("fate "+want.String(), func() bool {
+	testwait.Until(c.tb, "fate "+want.String(), func() bool {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		return len(f.list) >= n
@@ -186,7 +187,7 @@ synchronizers:
 	w := newWorker(c, 5)
 	first := w.enter()
 	w.flush()
-	c.until("w1 is known with its region", knows(5, 1))
+	testwait.Until(c.tb, "w1 is known with its region", knows(5, 1))
 
 	// Two frames are lost; the third arrives, its answer is lost, and a copy is
 	// answered.
@@ -209,12 +210,12 @@ synchronizers:
 	w.core.Finish(w.now(), w.core.LeaveRegion(w.now(), first), control.Applied, "")
 	w.flush()
 	told.await(c, 1, control.Applied)
-	c.until("w1 is known without its region", knows(5, 0))
+	testwait.Until(c.tb, "w1 is known without its region", knows(5, 0))
 
 	// The worker leaves its region while a signal is under way, and enters it anew.
 	second := w.enter()
 	w.flush()
-	c.until("w1 is known with its region", knows(5, 1))
+	testwait.Until(c.tb, "w1 is known with its region", knows(5, 1))
 	fire()
 	w.core.LeaveRegion(w.now(), second)
 	third := w.enter()
@@ -242,7 +243,7 @@ synchronizers:
 	if fresh := w2.core.OnSignals(w2.now(), &s); len(fresh) != 0 {
 		t.Errorf("what was meant for the incarnation before is let in: %+v", fresh)
 	}
-	c.until("w1 is known by its new incarnation", knows(6, 1))
+	testwait.Until(c.tb, "w1 is known by its new incarnation", knows(6, 1))
 	fire()
 	for s = w2.next(); s.Incarnation != 6; {
 		s = w2.next()
@@ -262,7 +263,7 @@ synchronizers:
 	}
 	c.send(w.subjects.State("w1"), gone)
 	c.send(w.subjects.State("w1"), []byte("no frame"))
-	c.until("three frames more", func() bool { return c.s.Stats().Frames == stats.Frames+2 })
+	testwait.Until(c.tb, "three frames more", func() bool { return c.s.Stats().Frames == stats.Frames+2 })
 	if now := c.s.Stats(); now.Malformed != stats.Malformed+1 || now.Rejected != stats.Rejected {
 		t.Errorf("%+v, before %+v", now, stats)
 	}

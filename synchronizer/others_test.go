@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -72,9 +73,9 @@ func search(t *testing.T, m *agent.Member) <-chan error {
 
 // awaitHeard waits until the synchronizer knows of a member of another group what
 // the test wants.
-func awaitHeard(t *testing.T, s *synchronizer.Synchronizer, name string, want func(*monitor.HeardMember) bool) monitor.HeardMember {
+func awaitHeard(t *testing.T, s *synchronizer.Synchronizer, name string, want func(*monitor.HeardMember) bool) (heard monitor.HeardMember) {
 	t.Helper()
-	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
+	testwait.Until(t, "word of "+name, func() bool {
 		status, err := s.Status(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -82,14 +83,14 @@ func awaitHeard(t *testing.T, s *synchronizer.Synchronizer, name string, want fu
 		for _, g := range status.Groups {
 			for i := range g.Members {
 				if m := &g.Members[i]; g.Group == "workers" && m.Name == name && want(m) {
-					return *m
+					heard = *m
+					return true
 				}
 			}
 		}
-		if time.Now().After(limit) {
-			t.Fatalf("not heard of %s within %v: %+v", name, patience, status.Groups)
-		}
-	}
+		return false
+	})
+	return heard
 }
 
 func searching(m *monitor.HeardMember) bool { return slices.Contains(m.Regions, "search") }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -101,7 +102,7 @@ func benchRounds(b *testing.B, blocks int) {
 	})
 	uneven := agent.Block("uneven", func(_ context.Context, run *agent.Run, _ any) (any, error) {
 		long := rand.New(rand.NewPCG(run.Number(), 0)).IntN(20_000)
-		time.Sleep(5*time.Millisecond + time.Duration(long)*time.Microsecond)
+		testwait.Elapse(5*time.Millisecond + time.Duration(long)*time.Microsecond)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.ended = time.Now()
@@ -204,7 +205,7 @@ func echo(b *testing.B, url string, n int, pause time.Duration) []time.Duration 
 	}
 	var times []time.Duration
 	for range n {
-		time.Sleep(pause)
+		testwait.Elapse(pause)
 		start := time.Now()
 		if err := conns[1].Publish("there", []byte("x")); err != nil {
 			b.Fatal(err)

@@ -21,6 +21,7 @@ import (
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -369,7 +370,7 @@ func TestProgramOutlivesTheServer(t *testing.T) {
 	}
 	server.Close()
 	close(goOn)
-	time.Sleep(50 * time.Millisecond) // For the ends of the blocks to meet no server.
+	testwait.Elapse(50 * time.Millisecond) // For the ends of the blocks to meet no server.
 	address, err := neturl.Parse(url)
 	if err != nil {
 		t.Fatal(err)

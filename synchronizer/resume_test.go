@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
@@ -40,37 +39,46 @@ func TestProgramIsTakenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var ran, started atomic.Int64
-	slow := func(n int) {
-		started.Add(1)
-		time.Sleep(5 * time.Millisecond) // So that an end of the synchronizer meets blocks that run.
+	var ran atomic.Int64
+	began := make(chan chan struct{})
+	slow := func(ctx context.Context) { // Until the test lets it end.
+		end := make(chan struct{})
+		select {
+		case began <- end:
+			<-end
+		case <-ctx.Done():
+		}
 		ran.Add(1)
-		_ = n
 	}
 	blocks := []agent.BlockCode{
-		agent.Block("split", func(_ context.Context, _ *agent.Run, n int) (int, error) { slow(n); return n, nil }),
-		agent.Block("work", func(_ context.Context, r *agent.Run, n int) (int, error) {
-			slow(n)
+		agent.Block("split", func(ctx context.Context, _ *agent.Run, n int) (int, error) { slow(ctx); return n, nil }),
+		agent.Block("work", func(ctx context.Context, r *agent.Run, n int) (int, error) {
+			slow(ctx)
 			return n, r.Set(errorState{1 / float64(n)})
 		}),
-		agent.Block("next", func(_ context.Context, _ *agent.Run, parts []int) (int, error) { slow(0); return 2 * parts[0], nil }),
+		agent.Block("next", func(ctx context.Context, _ *agent.Run, parts []int) (int, error) { slow(ctx); return 2 * parts[0], nil }),
 	}
 	joinNode(t, server.URL(), "parts", "a", 2, blocks...)
 	joinNode(t, server.URL(), "parts", "b", 2, blocks...)
 	lives := 1
 	var end monitor.ProgramEvent
 	for end.Kind == 0 {
-		seen := started.Load()
-		for started.Load() < seen+3 && len(w.finished) == 0 {
-			time.Sleep(time.Millisecond)
+		for n := 1; n <= 3 && end.Kind == 0; n++ {
+			select {
+			case ends := <-began:
+				if n == 3 { // The end of the synchronizer meets a block that runs.
+					err = s.Close()
+				}
+				close(ends)
+			case end = <-w.finished:
+				err = s.Close()
+			}
 		}
-		if err := s.Close(); err != nil {
+		if err != nil {
 			t.Fatal(err)
 		}
-		select {
-		case end = <-w.finished:
+		if end.Kind != 0 {
 			continue
-		default:
 		}
 		if lives%2 == 0 { // As after a kill: without an end, and in the middle of a line.
 			text, err := os.ReadFile(path)

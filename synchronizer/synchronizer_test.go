@@ -20,6 +20,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -296,6 +297,7 @@ func TestMeasuredClocks(t *testing.T) {
 // measured against the first, is in the second one's clock domain, and refused
 // until it stamps by that. Nothing is certain between both before.
 func TestASynchronizerElsewhereTakesOver(t *testing.T) {
+	t.Parallel()
 	server := serve(t, 0)
 	first := newWatch()
 	s := start(t, server.URL(), pair, synchronizer.Options{Observe: first.observe})
@@ -409,14 +411,16 @@ func TestALostMemberIsNamedAndDropped(t *testing.T) {
 // limit of silence by their heartbeats. A machine with other work does not make them miss
 // so long a one.
 func TestIdleMembersAreNotSilent(t *testing.T) {
+	t.Parallel()
 	server := serve(t, 0)
 	w := newWatch()
-	start(t, server.URL(), silentAfter("1500ms"), synchronizer.Options{Observe: w.observe})
+	s := start(t, server.URL(), silentAfter("1500ms"), synchronizer.Options{Observe: w.observe})
 	a, b := join(t, server.URL(), "a"), join(t, server.URL(), "b")
 	set(t, a, state{N: 1})
 	set(t, b, state{N: 1})
 	_, at := w.await(t, 0, "epoch", func(e monitor.Event) bool { _, ok := e.(monitor.Epoch); return ok })
-	time.Sleep(4 * time.Second) // several limits: what must not happen has no event to wait for
+	enough := s.Stats().Frames + 16 // Signs of life, of which each gives two a second: for several limits.
+	testwait.Until(t, "signs of life", func() bool { return s.Stats().Frames >= enough })
 	set(t, a, state{Idle: true, N: 1})
 	set(t, b, state{Idle: true, N: 1})
 	w.await(t, at, "verdict", fired)
@@ -430,6 +434,7 @@ func TestIdleMembersAreNotSilent(t *testing.T) {
 }
 
 func TestAFailingPolicyEndsTheSynchronizer(t *testing.T) {
+	t.Parallel()
 	server := serve(t, 0)
 	s := start(t, server.URL(), strings.Replace(silentAfter("1s"), "then: drop", "then: fail", 1), synchronizer.Options{})
 	nc, err := nats.Connect(server.URL())
@@ -522,23 +527,34 @@ func TestMalformedFramesAreCountedAndHarmNobody(t *testing.T) {
 	}
 }
 
+func TestStartWithoutServer(t *testing.T) {
+	t.Parallel()
+	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(pair))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `synchronizer "gsync": bus: connect to NATS at nats://127.0.0.1:1: no answer for 4s: `
+	if _, err := synchronizer.Start(t.Context(), "nats://127.0.0.1:1", cfg, synchronizer.Options{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
 func TestStartErrors(t *testing.T) {
 	server := serve(t, 0)
 	start(t, server.URL(), pair, synchronizer.Options{})
 	two := pair + strings.Replace(strings.Replace(pair, "synchronizers:\n", "", 1), "gsync", "other", 1)
 	threads := pair + "  tsync: {parent: gsync, members: {threads: 2}, summary: {idle: \"true\", n: \"1\"}}\n"
 	tests := []struct {
-		name, url, config string
-		opt               synchronizer.Options
-		want              string
+		name, config string
+		opt          synchronizer.Options
+		want         string
 	}{
-		{"twice", server.URL(), pair, synchronizer.Options{}, `synchronizer "gsync": it runs already on this server for tenant "default" and group "g": stop it, or use another tenant`},
-		{"no such", server.URL(), pair, synchronizer.Options{Name: "x"}, `synchronizer: test.yaml has no synchronizer "x": it has gsync`},
-		{"several", server.URL(), two, synchronizer.Options{}, "synchronizer: test.yaml has several synchronizers: name one of gsync, other"},
-		{"threads", server.URL(), threads, synchronizer.Options{Name: "tsync"}, `synchronizer: synchronizer "tsync" is a thread-level one: it runs inside the members of "gsync"`},
-		{"tenant", server.URL(), pair, synchronizer.Options{Tenant: "a.b"}, `synchronizer: tenant "a.b": use letters, digits, - and _, at most 64`},
-		{"drift", server.URL(), pair, synchronizer.Options{Drift: math.NaN()}, "synchronizer: Options.Drift is NaN: it is in parts per million, from 0 to 100000"},
-		{"no server", "nats://127.0.0.1:1", pair, synchronizer.Options{}, `synchronizer "gsync": `},
+		{"twice", pair, synchronizer.Options{}, `synchronizer "gsync": it runs already on this server for tenant "default" and group "g": stop it, or use another tenant`},
+		{"no such", pair, synchronizer.Options{Name: "x"}, `synchronizer: test.yaml has no synchronizer "x": it has gsync`},
+		{"several", two, synchronizer.Options{}, "synchronizer: test.yaml has several synchronizers: name one of gsync, other"},
+		{"threads", threads, synchronizer.Options{Name: "tsync"}, `synchronizer: synchronizer "tsync" is a thread-level one: it runs inside the members of "gsync"`},
+		{"tenant", pair, synchronizer.Options{Tenant: "a.b"}, `synchronizer: tenant "a.b": use letters, digits, - and _, at most 64`},
+		{"drift", pair, synchronizer.Options{Drift: math.NaN()}, "synchronizer: Options.Drift is NaN: it is in parts per million, from 0 to 100000"},
 	}
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
@@ -546,7 +562,7 @@ func TestStartErrors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s, err := synchronizer.Start(t.Context(), c.url, cfg, c.opt)
+			s, err := synchronizer.Start(t.Context(), server.URL(), cfg, c.opt)
 			if err == nil {
 				_ = s.Close()
 			}

@@ -15,6 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/telemetry"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -94,16 +95,6 @@ func (c *crowd) send(subject string, frame []byte) {
 	}
 }
 
-// until waits for what the loop brings about.
-func (c *crowd) until(what string, is func() bool) {
-	c.tb.Helper()
-	for limit := time.Now().Add(20 * time.Second); !is(); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			c.tb.Fatalf("not within 20s: %s", what)
-		}
-	}
-}
-
 func (c *crowd) ready(part string) Readiness {
 	for _, r := range c.s.Readiness() {
 		if r.Part == part {
@@ -174,13 +165,13 @@ func TestSeries(t *testing.T) {
 		c.send(c.subjects.State(name), c.batch(name, 1, now.Add(-time.Second), int64(i)))
 		c.send(c.subjects.State(name), []byte("nonsense"))
 	}
-	c.until("an epoch of all", func() bool { return c.ready("epoch").Ready && c.s.Stats().Malformed == members })
+	testwait.Until(c.tb, "an epoch of all", func() bool { return c.ready("epoch").Ready && c.s.Stats().Malformed == members })
 	// The first global state needs evidence of all above the newest start.
 	for i := range members {
 		name := fmt.Sprintf("w%d", i)
 		c.send(c.subjects.State(name), c.batch(name, 2, now, int64(i)))
 	}
-	c.until("decisions", func() bool { return c.s.Stats().Decisions >= predicatesNamed+7 })
+	testwait.Until(c.tb, "decisions", func() bool { return c.s.Stats().Decisions >= predicatesNamed+7 })
 
 	total, values := 0, map[string]map[string]bool{}
 	all := gather(t, reader)
@@ -316,7 +307,7 @@ clocks true: 0 usable
 		c.send(c.subjects.State(name), c.batch(name, 1, now.Add(-time.Second), 0))
 		c.send(c.subjects.State(name), c.batch(name, 2, now, 0))
 	}
-	c.until("a verdict", func() bool { return c.ready("predicates").Ready })
+	testwait.Until(c.tb, "a verdict", func() bool { return c.ready("predicates").Ready })
 	check("when all are there", `loop true: running
 nats true: connected
 members true: 2 online, 1 needed
@@ -358,7 +349,7 @@ func TestAStuckLoop(t *testing.T) {
 	c.send(c.subjects.State("w0"), []byte("nonsense"))
 	<-hangs
 	c.send(c.subjects.State("w0"), []byte("nonsense"))
-	c.until("a message waits", func() bool { return c.s.in.depth() > 0 })
+	testwait.Until(c.tb, "a message waits", func() bool { return c.s.in.depth() > 0 })
 	if r := c.ready("loop"); !r.Ready {
 		t.Errorf("at once: %+v", r)
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strconv"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.opentelemetry.io/otel/attribute"
@@ -16,6 +16,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/internal/telemetry"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -259,20 +260,12 @@ func TestNoMetricsAfterTheEnd(t *testing.T) {
 // ended waits for n spans that are wanted.
 func ended(t *testing.T, spans *tracetest.SpanRecorder, n int, wanted func(sdktrace.ReadOnlySpan) bool) []sdktrace.ReadOnlySpan {
 	t.Helper()
-	for limit := time.Now().Add(patience); ; time.Sleep(time.Millisecond) {
-		var found []sdktrace.ReadOnlySpan
-		for _, s := range spans.Ended() {
-			if wanted(s) {
-				found = append(found, s)
-			}
-		}
-		if len(found) >= n {
-			return found
-		}
-		if time.Now().After(limit) {
-			t.Fatalf("%d spans within %v, want %d", len(found), patience, n)
-		}
-	}
+	var found []sdktrace.ReadOnlySpan
+	testwait.Until(t, strconv.Itoa(n)+" spans", func() bool {
+		found = slices.DeleteFunc(spans.Ended(), func(s sdktrace.ReadOnlySpan) bool { return !wanted(s) })
+		return len(found) >= n
+	})
+	return found
 }
 
 func named(name string) func(sdktrace.ReadOnlySpan) bool {

@@ -16,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -507,7 +508,7 @@ func TestReturnedThreadsStay(t *testing.T) {
 			}
 			return "cancelled", t.Region(ctx, "start", func(ctx context.Context, r *agent.Region) error {
 				<-first
-				time.Sleep(20 * time.Millisecond) // So that it has returned.
+				testwait.Elapse(20 * time.Millisecond) // So that it has returned, of which nobody is told.
 				if err := t.Set(ready); err != nil {
 					return err
 				}

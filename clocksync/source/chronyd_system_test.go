@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // freePort is a UDP port of loopback that nobody has.
@@ -151,7 +152,7 @@ func (p *proxy) pass(request []byte, from *net.UDPAddr) {
 		return
 	}
 	defer server.Close()
-	time.Sleep(time.Duration(p.there.Load()))
+	testwait.Elapse(time.Duration(p.there.Load()))
 	reply := make([]byte, 512)
 	_ = server.SetDeadline(time.Now().Add(2 * time.Second))
 	if _, err := server.Write(request); err != nil {
@@ -161,7 +162,7 @@ func (p *proxy) pass(request []byte, from *net.UDPAddr) {
 	if err != nil {
 		return
 	}
-	time.Sleep(time.Duration(p.back.Load()))
+	testwait.Elapse(time.Duration(p.back.Load()))
 	_, _ = p.conn.WriteToUDP(reply[:n], from)
 }
 
@@ -171,16 +172,13 @@ func wallClock() clocksync.Instant { return clocksync.Instant(kernelWall()) }
 // answering waits until a source has a sample.
 func answering(tb testing.TB, s Source) {
 	tb.Helper()
-	var samples []clocksync.Sample
 	var last error
-	for deadline := time.Now().Add(patient); len(samples) == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("no sample: %v", last)
-		}
-		var err error
-		if samples, err = s.Sample(tb.Context()); err != nil {
-			last = err
-		}
+	if !testwait.Within(patient, func() bool {
+		samples, err := s.Sample(tb.Context())
+		last = err
+		return len(samples) > 0
+	}) {
+		tb.Fatalf("no sample: %v", last)
 	}
 }
 
@@ -219,7 +217,7 @@ func TestNTPServersOfChronyd(t *testing.T) {
 		phase.fault()
 		stamps, bounded, least := 0, 0, time.Hour
 		polls := c.Diagnostics().Sources[0].Polls
-		eventually(t, phase.name, func() bool {
+		testwait.Until(t, phase.name, func() bool {
 			for range 100 {
 				before, s, after := wallClock(), c.Now(), wallClock()
 				if s.Within.Latest < before || s.Within.Earliest > after {
@@ -279,7 +277,7 @@ func TestChronyFollowsAServer(t *testing.T) {
 					t.Fatalf("%s: %+v does not hold %v", phase.name, samples[0], truth.Latest.Add(ahead))
 				}
 				least, most = min(least, got.Width()/2), max(most, got.Width()/2)
-				time.Sleep(20 * time.Millisecond)
+				testwait.Elapse(20 * time.Millisecond)
 			}
 			t.Logf("%-20s 100 samples, all true, bounds from %v to %v", phase.name, least, most)
 		}
@@ -305,7 +303,7 @@ func TestChronyBeforeItIsSynchronized(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "an answer", func() bool {
+	testwait.Until(t, "an answer", func() bool {
 		samples, err := s.Sample(context.Background())
 		if len(samples) != 0 {
 			t.Fatalf("a sample without a server: %+v", samples)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // TestDriftOfMachines gives the files of machines that say what they are.
@@ -74,7 +75,7 @@ func TestDefaultDrift(t *testing.T) {
 	}
 	for given, want := range map[float64]float64{0: DefaultDrift(), 70: 70} {
 		c := measuredOf(t, MeasuredOptions{Timeline: clocksync.UTC, Drift: given}, machine, word)
-		eventually(t, "a bound", bounded(c))
+		testwait.Until(t, "a bound", bounded(c))
 		if got := c.Diagnostics().Bound.Drift; got != want {
 			t.Errorf("a bound with a drift of %v, want %v", got, want)
 		}

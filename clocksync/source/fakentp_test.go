@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // away is the reference time minus this machine's readings in tests, whatever
@@ -52,12 +53,12 @@ func (f *fakeNTP) serve() {
 		if n != ntpLength {
 			continue
 		}
-		time.Sleep(f.in)
+		testwait.Elapse(f.in)
 		reply := f.reply([ntpLength]byte(request[:n]))
 		if f.mutate != nil {
 			reply = f.mutate(reply)
 		}
-		time.Sleep(f.out)
+		testwait.Elapse(f.out)
 		if reply != nil {
 			_, _ = f.conn.WriteToUDP(reply, from)
 		}
@@ -74,7 +75,7 @@ func (f *fakeNTP) now() clocksync.Instant {
 // reply is what a server of stratum 1 and a precision of 2^-20 s answers.
 func (f *fakeNTP) reply(request [ntpLength]byte) []byte {
 	arrived := f.now()
-	time.Sleep(f.held)
+	testwait.Elapse(f.held)
 	b := make([]byte, ntpLength)
 	b[0], b[1], b[2], b[3] = ntpServer4, 1, 6, 0xec
 	binary.BigEndian.PutUint32(b[4:], 2<<16/1000) // root delay of 2 ms

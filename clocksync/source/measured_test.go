@@ -15,6 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // scripted is a source that a test writes.
@@ -38,16 +39,6 @@ func measuredOf(tb testing.TB, o MeasuredOptions, clocks readings, sources ...So
 	}
 	tb.Cleanup(c.Close)
 	return c
-}
-
-// eventually waits for what the pollers bring about.
-func eventually(tb testing.TB, what string, done func() bool) {
-	tb.Helper()
-	for deadline := time.Now().Add(patient); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			tb.Fatalf("never: %s", what)
-		}
-	}
 }
 
 func bounded(c clocksync.Clock) func() bool {
@@ -86,7 +77,7 @@ func TestMeasuredHoldsTheTruthAmongLiars(t *testing.T) {
 	for _, phase := range []bool{false, true, false} {
 		lie.Store(phase)
 		before := c.Diagnostics().Sources[0].Samples
-		eventually(t, "30 samples", func() bool { stamp(); return c.Diagnostics().Sources[0].Samples > before+30 })
+		testwait.Until(t, "30 samples", func() bool { stamp(); return c.Diagnostics().Sources[0].Samples > before+30 })
 	}
 	if q := c.Quality(); q.Status != clocksync.Synchronized || q.Source != "ntp" || q.Timeline != clocksync.UTC || q.Assumed || q.Unverified {
 		t.Errorf("%+v", q)
@@ -175,7 +166,7 @@ func TestMeasuredFeelsSleepAtOnce(t *testing.T) {
 				}
 				return []clocksync.Sample{exactly(host, clocksync.UTC, clocksync.Around(clocksync.Instant(truth.Load()), time.Millisecond))}, nil
 			}})
-			eventually(t, "a bound", bounded(c))
+			testwait.Until(t, "a bound", bounded(c))
 			quiet.Store(true)
 			c.mu.Lock() // Nobody looks at the clocks.
 			truth.Add(int64(d.boot))
@@ -185,12 +176,12 @@ func TestMeasuredFeelsSleepAtOnce(t *testing.T) {
 			if s.Within.Latest != clocksync.MaxInstant || s.Within.Earliest < before.Within.Earliest || s.Within.Earliest == clocksync.MinInstant {
 				t.Errorf("%v after %v", s, before)
 			}
-			eventually(t, "that it is noticed", func() bool { r := c.Diagnostics(); return r.Suspends+r.Steps > 0 })
+			testwait.Until(t, "that it is noticed", func() bool { r := c.Diagnostics(); return r.Suspends+r.Steps > 0 })
 			if s := c.Now(); d.boot > 0 && s.Within.Latest != clocksync.MaxInstant {
 				t.Errorf("%v by a bound from before", s)
 			}
 			quiet.Store(false)
-			eventually(t, "a bound again", bounded(c))
+			testwait.Until(t, "a bound again", bounded(c))
 			if s := c.Now(); !s.Within.Contains(s.Mono + clocksync.Instant(truth.Load())) {
 				t.Errorf("%v does not hold %v", s, s.Mono+clocksync.Instant(truth.Load()))
 			}
@@ -205,10 +196,10 @@ func TestMeasuredAsksAtOnceAfterAChange(t *testing.T) {
 		polls.Add(1)
 		return nil, nil
 	}}})
-	eventually(t, "the first poll", func() bool { return polls.Load() == 1 })
+	testwait.Until(t, "the first poll", func() bool { return polls.Load() == 1 })
 	h.step(time.Hour, time.Hour)
 	c.Now()
-	eventually(t, "a poll long before its time", func() bool { return polls.Load() == 2 })
+	testwait.Until(t, "a poll long before its time", func() bool { return polls.Load() == 2 })
 }
 
 // slow is a source that is asked once an hour.
@@ -227,9 +218,9 @@ func TestMeasuredFollowsTheTimelineOfItsSource(t *testing.T) {
 		}
 		return []clocksync.Sample{exactly(machine, tl, clocksync.Around(offset, 10))}, nil
 	}})
-	eventually(t, "a bound", func() bool { return c.Quality().Timeline == "first" && bounded(c)() })
+	testwait.Until(t, "a bound", func() bool { return c.Quality().Timeline == "first" && bounded(c)() })
 	timeline.Store(clocksync.Timeline("second"))
-	eventually(t, "the other timeline", func() bool { return c.Quality().Timeline == "second" && bounded(c)() })
+	testwait.Until(t, "the other timeline", func() bool { return c.Quality().Timeline == "second" && bounded(c)() })
 	if s := c.Now(); s.Within.Latest > s.Mono+1e9 {
 		t.Errorf("%v is of the first timeline", s)
 	}
@@ -244,7 +235,7 @@ func TestMeasuredCounts(t *testing.T) {
 		}
 		return nil, errors.Join(refusal("script", "a", refuse(Stale, "old")), refusal("script", "b", refuse(Malformed, "short")), errors.New("plain"))
 	}})
-	eventually(t, "ten polls", func() bool { return c.Diagnostics().Sources[0].Polls >= 10 })
+	testwait.Until(t, "ten polls", func() bool { return c.Diagnostics().Sources[0].Polls >= 10 })
 	got := c.Diagnostics().Sources[0]
 	if got.Name != "script" || got.Servers != 3 || got.Samples != got.Polls/2 {
 		t.Errorf("%+v", got)
@@ -303,7 +294,7 @@ func TestMeasuredWaits(t *testing.T) {
 		}
 		return []clocksync.Sample{exactly(machine, clocksync.UTC, clocksync.Around(away, time.Millisecond))}, nil
 	}})
-	eventually(t, "a poll", func() bool { return c.Diagnostics().Sources[0].Polls > 0 })
+	testwait.Until(t, "a poll", func() bool { return c.Diagnostics().Sources[0].Polls > 0 })
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	const want = "source: no bound yet (script a: writing; script b: old): context canceled"
@@ -335,7 +326,7 @@ func measuring(tb testing.TB) *MeasuredClock {
 	c := measuredOf(tb, MeasuredOptions{Timeline: clocksync.UTC}, machine, scripted{1, func(context.Context) ([]clocksync.Sample, error) {
 		return []clocksync.Sample{exactly(machine, clocksync.UTC, clocksync.Around(away, time.Millisecond))}, nil
 	}})
-	eventually(tb, "a bound", bounded(c))
+	testwait.Until(tb, "a bound", bounded(c))
 	return c
 }
 
@@ -382,14 +373,14 @@ func TestMeasuredFeelsASlew(t *testing.T) {
 	c := measuredOf(t, MeasuredOptions{Timeline: clocksync.UTC}, host, scripted{1, func(context.Context) ([]clocksync.Sample, error) {
 		return []clocksync.Sample{exactly(host, clocksync.UTC, clocksync.Around(away, time.Millisecond))}, nil
 	}})
-	eventually(t, "a bound", bounded(c))
+	testwait.Until(t, "a bound", bounded(c))
 	h.slew(true)
-	eventually(t, "that it is noticed", func() bool { return c.Diagnostics().Slews == 1 })
+	testwait.Until(t, "that it is noticed", func() bool { return c.Diagnostics().Slews == 1 })
 	if q := c.Quality(); q.Status != clocksync.Untrusted || c.Now().Within.Latest != clocksync.MaxInstant {
 		t.Errorf("%+v, %v", q, c.Now())
 	}
 	h.slew(false)
-	eventually(t, "a bound again", bounded(c))
+	testwait.Until(t, "a bound again", bounded(c))
 	if r := c.Diagnostics(); r.Slews != 1 || len(r.Taints) != 1 || !r.Taints[0].Slewed {
 		t.Errorf("%+v", r)
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // ip runs the tool of that name.
@@ -108,14 +109,14 @@ func TestNTPThroughACable(t *testing.T) {
 	}
 	check()
 	n.plug(t, "down")
-	eventually(t, "degraded, and the fault told", func() bool {
+	testwait.Until(t, "degraded, and the fault told", func() bool {
 		check()
 		return c.Quality().Status == clocksync.Degraded && c.Diagnostics().Sources[0].Faults[d.ntp] != ""
 	})
 	// Only the samples from before are left, and the drift since.
 	pulled := check().Width()
-	eventually(t, "a bound that grows", func() bool { return check().Width() > pulled+10*time.Microsecond })
+	testwait.Until(t, "a bound that grows", func() bool { return check().Width() > pulled+10*time.Microsecond })
 	n.plug(t, "up")
-	eventually(t, "synchronized again", func() bool { check(); return c.Quality().Status == clocksync.Synchronized })
+	testwait.Until(t, "synchronized again", func() bool { check(); return c.Quality().Status == clocksync.Synchronized })
 	t.Logf("bound %v", check().Width()/2)
 }

@@ -68,8 +68,8 @@ func TestNTPHoldsTheTruth(t *testing.T) {
 	}
 }
 
-// broken are servers whose answers are refused.
-func broken() map[string]struct {
+// broken are servers whose answers are refused; the late one answers when it is over.
+func broken(over <-chan struct{}) map[string]struct {
 	mutate func([]byte) []byte
 	reason Reason
 	text   string
@@ -84,7 +84,7 @@ func broken() map[string]struct {
 	}
 	return map[string]row{
 		"silent":          {func([]byte) []byte { return nil }, Unanswered, "no answer within 10ms"},
-		"late":            {func(b []byte) []byte { time.Sleep(time.Second); return b }, Unanswered, "no answer within 10ms"},
+		"late":            {func(b []byte) []byte { <-over; return b }, Unanswered, "no answer within 10ms"},
 		"empty":           {func([]byte) []byte { return []byte{} }, Malformed, "reply of 0 bytes, want 48"},
 		"truncated":       {func(b []byte) []byte { return b[:47] }, Malformed, "reply of 47 bytes, want 48"},
 		"oversized":       {func(b []byte) []byte { return append(b, 0) }, Malformed, "reply of 49 bytes, want 48"},
@@ -109,7 +109,8 @@ func broken() map[string]struct {
 }
 
 func TestNTPRefuses(t *testing.T) {
-	for name, c := range broken() {
+	over := make(chan struct{})
+	for name, c := range broken(over) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			fake := &fakeNTP{mutate: c.mutate}
@@ -124,6 +125,9 @@ func TestNTPRefuses(t *testing.T) {
 				}
 			}
 			samples, err := s.Sample(t.Context())
+			if name == "late" {
+				close(over)
+			}
 			got := refusals("ntp", err)
 			if len(samples) != 0 || len(got) != 1 {
 				t.Fatalf("%v, %v", samples, err)
@@ -142,7 +146,7 @@ func TestNTPRefuses(t *testing.T) {
 func TestNTPSkipsWhatIsNoAnswer(t *testing.T) {
 	fake := &fakeNTP{}
 	var rubbish [][]byte
-	for _, b := range broken() {
+	for _, b := range broken(nil) {
 		if b.reason == Malformed && !strings.Contains(b.text, "2^") && !strings.Contains(b.text, "transmit") {
 			rubbish = append(rubbish, b.mutate(make([]byte, ntpLength)))
 		}
@@ -389,7 +393,7 @@ func FuzzNTPReply(f *testing.F) {
 	honest := fake.reply([ntpLength]byte{})
 	f.Add(honest, true)
 	f.Add(honest, false)
-	for _, b := range broken() {
+	for _, b := range broken(nil) {
 		if b.reason != Unanswered {
 			f.Add(b.mutate(slices.Clone(honest)), true)
 		}

@@ -160,7 +160,7 @@ func TestPeerRefuses(t *testing.T) {
 	}{
 		"lost":   {func(context.Context) (Pong, error) { return Pong{}, errors.New("no responders") }, Unavailable, "cannot ping: no responders"},
 		"silent": {func(ctx context.Context) (Pong, error) { <-ctx.Done(); return Pong{}, ctx.Err() }, Unanswered, "no answer within 10ms"},
-		"late":   {func(ctx context.Context) (Pong, error) { time.Sleep(20 * time.Millisecond); return root(ctx) }, Unanswered, "no answer within 10ms"},
+		"late":   {func(ctx context.Context) (Pong, error) { <-ctx.Done(); return root(context.WithoutCancel(ctx)) }, Unanswered, "no answer within 10ms"},
 		"nameless": {func(context.Context) (Pong, error) {
 			return Pong{Arrived: clocksync.Exactly(1), Departed: clocksync.Exactly(1)}, nil
 		}, Unsynchronized, "does not know the reference time"},

@@ -7,17 +7,20 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 )
 
-// TestBinary builds the command and looks at the exit codes of the real process.
+// commandEnv makes this test binary the command itself.
+const commandEnv = "PEGASUS_TEST_COMMAND"
+
+// TestBinary runs main in a process of its own, and looks at the exit codes.
 func TestBinary(t *testing.T) {
-	binary := filepath.Join(t.TempDir(), "pegasus")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", binary, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
+	t.Setenv(commandEnv, "1")
+	binary, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
 	}
 	for args, want := range map[string]int{
 		"":                                    exitOK,

@@ -100,6 +100,7 @@ func TestClockDrift(t *testing.T) {
 }
 
 func TestClockWithoutAnyBound(t *testing.T) {
+	t.Parallel()
 	sources := clockSources{local: []source.Source{failing("a", "not there"), failing("b", "not\x1b[2J synchronized")}}
 	code, stdout, stderr := executeClock(t, sources, "--timeout", "500ms")
 	want := `unknown: no bound can be claimed

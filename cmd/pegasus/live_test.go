@@ -14,6 +14,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // own gives a test a directory of its own for the notes of runs.
@@ -288,9 +289,7 @@ func TestWatchScreen(t *testing.T) {
 			drawn <- watchScreen(t.Context(), s, watching{names: []string{"gsync"}}, r, &out,
 				tea.WithEnvironment(env), tea.WithWindowSize(80, 24))
 		}()
-		for deadline := time.Now().Add(patience); len(s.updates) > 0 && time.Now().Before(deadline); {
-			time.Sleep(time.Millisecond)
-		}
+		testwait.Until(t, "the update to be taken", func() bool { return len(s.updates) == 0 })
 		if _, err := w.Write([]byte("q")); err != nil {
 			t.Fatal(err)
 		}

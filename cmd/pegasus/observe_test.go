@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/internal/telemetry"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // get reads a page.
@@ -87,18 +87,13 @@ func TestHealth(t *testing.T) {
 		}
 	}
 	p.line("epoch 1")
-	for limit := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	testwait.Until(t, "readiness", func() bool {
 		code, body := get(t, operators+"/readyz?verbose")
-		if code == http.StatusOK {
-			if !strings.Contains(body, "[+] gsync members: 2 online, 1 needed\n[+] gsync epoch: 1 in force\n") {
-				t.Errorf("when ready:\n%s", body)
-			}
-			break
+		if code == http.StatusOK && !strings.Contains(body, "[+] gsync members: 2 online, 1 needed\n[+] gsync epoch: 1 in force\n") {
+			t.Errorf("when ready:\n%s", body)
 		}
-		if time.Now().After(limit) {
-			t.Fatalf("not ready within %v:\n%s", patience, body)
-		}
-	}
+		return code == http.StatusOK
+	})
 	if code, _, stderr := execute(t, "health", "--http", address); code != exitOK || stderr != "" {
 		t.Errorf("health of a ready run: exit %d, %q", code, stderr)
 	}
@@ -124,16 +119,13 @@ func TestExposition(t *testing.T) {
 		}
 	}
 	page := ""
-	for limit := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+	testwait.Until(t, "the metrics that are the last to appear", func() bool {
 		code := 0
-		if code, page = get(t, operators+"/metrics"); code != http.StatusOK || time.Now().After(limit) {
+		if code, page = get(t, operators+"/metrics"); code != http.StatusOK {
 			t.Fatalf("%d\n%s", code, page)
 		}
-		// These two are the last to appear.
-		if containsAll(page, []string{telemetry.VerdictLatency.Prometheus(), telemetry.MembersBound.Prometheus()}) {
-			break
-		}
-	}
+		return containsAll(page, []string{telemetry.VerdictLatency.Prometheus(), telemetry.MembersBound.Prometheus()})
+	})
 	problems, err := promlint.New(strings.NewReader(page)).Lint()
 	if err != nil {
 		t.Fatal(err)

@@ -209,6 +209,7 @@ func TestReplayTakesTheNewestRun(t *testing.T) {
 
 // TestRunLeavesNoEmptyJournal where it could not start.
 func TestRunLeavesNoEmptyJournal(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	code, _, stderr := execute(t, "run", goodConfig, "--nats", "127.0.0.1:1", "--journal", dir)
 	if code != exitFailure || !strings.Contains(stderr, "127.0.0.1:1") {

@@ -12,7 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
+
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // TestTutorial does what docs/tutorial.md says, in its order, and compares what the
@@ -196,10 +197,8 @@ func (r *reader) told(lines string, cmds ...*exec.Cmd) {
 
 func (r *reader) wait(done func() bool, text func() string) {
 	r.t.Helper()
-	for limit := time.Now().Add(3 * patience); !done(); time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(limit) {
-			r.t.Fatal(text())
-		}
+	if !testwait.Within(3*patience, done) {
+		r.t.Fatal(text())
 	}
 }
 

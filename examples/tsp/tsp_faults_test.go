@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // moment waits until the synchronizer has decided n times about subtasks, or for a
@@ -200,7 +202,7 @@ func TestServerRestarts(t *testing.T) {
 	p.workers(t, p.stderr)
 	p.decisions(t, p.stderr, 3)
 	srv.Close()
-	time.Sleep(3 * time.Second) // The outage.
+	testwait.Elapse(3 * time.Second) // The outage.
 	serve(t, srv.Port())
 	code, r := p.finish(t)
 	checkProven(t, code, r, hard, optimumOfHard())

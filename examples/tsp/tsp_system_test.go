@@ -17,6 +17,7 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // shape is a number of worker processes and of threads of each.
@@ -142,13 +143,9 @@ func alive(pid int) bool {
 // goneBy waits until none of the processes lives.
 func goneBy(t *testing.T, limit time.Duration, pids map[string]int) {
 	t.Helper()
-	deadline := time.Now().Add(limit)
 	for name, pid := range pids {
-		for alive(pid) {
-			if time.Now().After(deadline) {
-				t.Fatalf("%s, process %d, lives on", name, pid)
-			}
-			time.Sleep(10 * time.Millisecond)
+		if !testwait.Within(limit, func() bool { return !alive(pid) }) {
+			t.Fatalf("%s, process %d, lives on", name, pid)
 		}
 	}
 }

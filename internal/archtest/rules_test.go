@@ -46,6 +46,7 @@ var Imports = map[string][]string{
 	"internal/tracecore":   {"internal/trace", "predicates", "scgs", "clocksync"},
 	"internal/telemetry":   {},
 	"internal/archtest":    {},
+	"internal/testwait":    {},
 	"internal/procnode":    {"agent"},
 	"embedded":             {},
 	"observe":              {"clocksync", "clocksync/source"},

@@ -124,13 +124,11 @@ func TestNoMachinePaths(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		if entry.IsDir() {
-			if name := entry.Name(); name == ".git" || name == "testdata" || name == "bin" {
-				return filepath.SkipDir
-			}
-			return nil
+		name := entry.Name()
+		if entry.IsDir() && (name == ".git" || name == "testdata" || name == "bin") {
+			return filepath.SkipDir
 		}
-		if !entry.Type().IsRegular() || entry.Name() == ".git" { // In a worktree .git is a file.
+		if !entry.Type().IsRegular() || name == ".git" { // It is a file in a worktree.
 			return nil
 		}
 		src, err := os.ReadFile(path)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // listen returns an address where handle gets every connection.
@@ -176,7 +177,7 @@ func TestDialOverrules(t *testing.T) {
 		Extra:       []nats.Option{nats.NoReconnect(), nats.ReconnectHandler(theirs), nats.ClosedHandler(theirs), nats.ReconnectBufSize(1 << 20)},
 	})
 	s.Close()
-	eventually(t, "the loss", func() bool { return b.State() == bus.Reconnecting })
+	testwait.Until(t, "the loss", func() bool { return b.State() == bus.Reconnecting })
 	if err := b.Publish("x", nil); !errors.Is(err, bus.ErrDisconnected) {
 		t.Error(err)
 	}
@@ -212,7 +213,7 @@ func TestCloseWhileAway(t *testing.T) {
 	s := startServer(t, embedded.Options{})
 	b := dial(t, s.URL(), bus.Options{})
 	s.Close()
-	eventually(t, "the loss", func() bool { return b.State() == bus.Reconnecting })
+	testwait.Until(t, "the loss", func() bool { return b.State() == bus.Reconnecting })
 	if err := b.Close(); err != nil {
 		t.Error(err)
 	}

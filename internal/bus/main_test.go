@@ -99,13 +99,3 @@ func await[T any](t *testing.T, what string, ch <-chan T) T {
 		panic("unreachable")
 	}
 }
-
-// eventually polls what cannot be waited for.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("waited %v for %s", patience, what)
-		}
-	}
-}

@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // TestSuite holds every kind of bus to the same promises.
@@ -461,7 +462,7 @@ func testOutage(t *testing.T, b backend) {
 	if err := await(t, "OnDisconnect", lost); err == nil {
 		t.Error("no cause")
 	}
-	eventually(t, "both to notice", func() bool { return to.State() == bus.Reconnecting && from.State() == bus.Reconnecting })
+	testwait.Until(t, "both to notice", func() bool { return to.State() == bus.Reconnecting && from.State() == bus.Reconnecting })
 	err := from.Publish("x", []byte("lost"))
 	if !errors.Is(err, bus.ErrDisconnected) || err.Error() != `bus: publish "x": the server is away, reconnecting; nothing was sent` {
 		t.Error(err)
@@ -477,7 +478,7 @@ func testOutage(t *testing.T, b backend) {
 	}
 	b.start(t)
 	await(t, "OnReconnect", back)
-	eventually(t, "both to be back", func() bool { return to.State() == bus.Connected && from.State() == bus.Connected })
+	testwait.Until(t, "both to be back", func() bool { return to.State() == bus.Connected && from.State() == bus.Connected })
 	flush(t, to)
 	publish(t, from, "x", "after")
 	if m := await(t, "a message after the outage", got); string(m.Data) != "after" {

@@ -5,6 +5,7 @@ package procnode_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,6 +21,7 @@ import (
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/procnode"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -38,6 +40,9 @@ func TestMain(m *testing.M) {
 	}
 	url, script, isNode := strings.Cut(os.Getenv(nodeEnv), "\n")
 	if !isNode {
+		if err := flag.Set("test.parallel", "16"); err != nil { // They wait, and leave the cores alone.
+			panic(err)
+		}
 		os.Exit(m.Run())
 	}
 	block, err := procnode.Block("b", []string{"sh", "-c", script}, 0)
@@ -252,10 +257,10 @@ func leave(file string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
-	for err == nil { // The file goes with the test.
-		time.Sleep(10 * time.Millisecond)
+	testwait.Within(time.Hour, func() bool { // The file goes with the test.
 		_, err = os.Stat(file)
-	}
+		return err != nil
+	})
 }
 
 // TestLeavesItsGroup: a process that has left its group is not followed, and does not
@@ -300,28 +305,22 @@ func TestKilledNode(t *testing.T) {
 }
 
 // pid waits for the number of the process group that a script writes.
-func pid(t *testing.T, file string) int {
+func pid(t *testing.T, file string) (n int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(5 * time.Millisecond) {
-		if text, err := os.ReadFile(file); err == nil {
-			if n, err := strconv.Atoi(strings.TrimSpace(string(text))); err == nil {
-				return n
-			}
+	testwait.Until(t, "the script to start", func() bool {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			n, err = strconv.Atoi(strings.TrimSpace(string(text)))
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("the script does not start")
-		}
-	}
+		return err == nil
+	})
+	return n
 }
 
 // gone waits until there is no process of a group.
 func gone(t *testing.T, group int) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); lives(group); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("group %d is still there", group)
-		}
-	}
+	testwait.Until(t, fmt.Sprintf("the end of group %d", group), func() bool { return !lives(group) })
 }
 
 // lives reports whether a process of a group runs. One that has ended is none, also

@@ -24,6 +24,9 @@ type program struct {
 	exe string
 }
 
+// builder is build, which tests do once.
+var builder = build
+
 // build makes the executable in a directory of its own, which remove takes away.
 func build() (*program, error) {
 	dir, err := os.MkdirTemp("", "tsp-solve-")

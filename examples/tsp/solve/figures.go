@@ -43,7 +43,7 @@ func verdict(good bool) string {
 // measure makes the row of every instance and prints each when it is there, or
 // all as one JSON object.
 func measure[R row](w io.Writer, list []task, o options, title, head string, rowOf func(*program, task) (R, error)) (err error) {
-	prog, err := build()
+	prog, err := builder()
 	if err != nil {
 		return err
 	}

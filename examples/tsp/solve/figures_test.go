@@ -13,7 +13,21 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
+
+func TestMain(m *testing.M) {
+	p, err := build()
+	if err != nil {
+		panic(err)
+	}
+	builder = func() (*program, error) { return &program{exe: p.exe}, nil }
+	code := m.Run()
+	if err := p.remove(); err != nil {
+		panic(err)
+	}
+	os.Exit(code)
+}
 
 // Figures as the command prints them. Whether the instance is hard enough for ratios to
 // count depends on the machine.
@@ -140,7 +154,7 @@ func TestPeers(t *testing.T) {
 				most = max(most, now)
 				got = append(got, part...)
 				mu.Unlock()
-				time.Sleep(time.Millisecond)
+				testwait.Elapse(time.Millisecond) // Room for one more than allowed.
 				mu.Lock()
 				defer mu.Unlock()
 				now--

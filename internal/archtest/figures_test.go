@@ -1,0 +1,262 @@
+package archtest
+
+import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/scanner"
+	"go/token"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// limits of figures: what one change makes better, no later one makes worse. Who
+// lowers a figure lowers its limit.
+var limits = map[string]int{
+	"lines of code":                               63140,
+	"lines of code of the largest package":        8641,
+	"lines of the largest package, with comments": 10316,
+	"files of the largest package":                39,
+	"fields of synccore.Core":                     52,
+	"packages that agent links":                   16,
+	"control/program among them":                  1,
+	"readers of journals among them":              1,
+	"schemas of configurations among them":        1,
+	"exported fields without a comment, public":   208,
+	"exported fields without a comment, internal": 465,
+	"sleeps in tests outside of virtual time":     0,
+}
+
+// sized is what the sources of one package come to, without tests.
+type sized struct {
+	name                         string
+	code, lines, files           int
+	commented, bare, coreFields  int
+	readsJournals, describesConf bool
+}
+
+// TestFigures prints what "make figures" is for, and holds the limits.
+func TestFigures(t *testing.T) {
+	packages := sizes(t)
+	var out strings.Builder
+	figures := map[string]int{}
+	byCode := slices.SortedFunc(maps.Values(packages), func(a, b *sized) int { return cmp.Compare(b.code, a.code) })
+	for _, p := range byCode {
+		figures["lines of code"] += p.code
+		figures["fields of synccore.Core"] += p.coreFields
+	}
+	fmt.Fprintln(&out, "lines of code, without comments, blank lines and tests:")
+	for _, p := range byCode[:5] {
+		fmt.Fprintf(&out, "%8d %s\n", p.code, p.name)
+	}
+	figures["lines of code of the largest package"] = byCode[0].code
+	largest := slices.MaxFunc(byCode, func(a, b *sized) int { return cmp.Compare(a.lines, b.lines) })
+	figures["lines of the largest package, with comments"] = largest.lines
+	figures["files of the largest package"] = largest.files
+	fmt.Fprintf(&out, "the largest package with comments: %s, %d lines in %d files\n", largest.name, largest.lines, largest.files)
+
+	linked := links(t, "agent")
+	fmt.Fprintf(&out, "agent links %s\n", strings.Join(linked, " "))
+	figures["packages that agent links"] = len(linked)
+	for _, name := range linked {
+		p := packages[name]
+		for what, is := range map[string]bool{
+			"control/program among them":           name == "control/program",
+			"readers of journals among them":       p.readsJournals,
+			"schemas of configurations among them": p.describesConf,
+		} {
+			if is {
+				figures[what]++
+			}
+		}
+	}
+
+	fmt.Fprintln(&out, "exported fields of exported structs: with a comment, without one")
+	for _, p := range slices.SortedFunc(maps.Values(packages), func(a, b *sized) int { return cmp.Or(cmp.Compare(b.bare, a.bare), strings.Compare(a.name, b.name)) }) {
+		if p.bare+p.commented > 0 {
+			fmt.Fprintf(&out, "%8d %5d %s\n", p.commented, p.bare, p.name)
+		}
+		if isPublic(p.name) {
+			figures["exported fields without a comment, public"] += p.bare
+		} else {
+			figures["exported fields without a comment, internal"] += p.bare
+		}
+	}
+	figures["sleeps in tests outside of virtual time"] = sleeps(t)
+
+	fmt.Fprintln(&out, "figure and limit:")
+	for _, what := range slices.Sorted(maps.Keys(limits)) {
+		fmt.Fprintf(&out, "%8d %8d %s\n", figures[what], limits[what], what)
+		if figures[what] > limits[what] {
+			t.Errorf("%s: %d, and the limit is %d: make it smaller, or say in the change why the limit has to grow", what, figures[what], limits[what])
+		}
+	}
+	if _, err := io.WriteString(t.Output(), out.String()); err != nil {
+		t.Error(err)
+	}
+}
+
+// sources calls f with every Go file of the tree that git would take, with its
+// path below the root.
+func sources(t *testing.T, f func(path string, src []byte, file *token.File, tree *ast.File)) {
+	t.Helper()
+	err := filepath.WalkDir(root, func(path string, entry os.DirEntry, err error) error {
+		switch name := entry.Name(); {
+		case err != nil:
+			return err
+		case entry.IsDir() && (name == ".git" || name == "testdata" || name == "bin" || name == "tools"):
+			return filepath.SkipDir
+		case entry.IsDir() || !strings.HasSuffix(name, ".go"):
+			return nil
+		}
+		src, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		set := token.NewFileSet()
+		tree, err := parser.ParseFile(set, path, src, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			return err
+		}
+		below, err := filepath.Rel(root, path)
+		f(filepath.ToSlash(below), src, set.File(tree.Pos()), tree)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sizes(t *testing.T) map[string]*sized {
+	t.Helper()
+	packages := map[string]*sized{}
+	sources(t, func(path string, src []byte, file *token.File, tree *ast.File) {
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		name := filepath.ToSlash(filepath.Dir(path))
+		p := packages[name]
+		if p == nil {
+			p = &sized{name: name}
+			packages[name] = p
+		}
+		p.files++
+		p.lines += file.LineCount() - 1 // What follows the last line feed is no line.
+		p.code += codeLines(src)
+		for _, d := range tree.Decls {
+			switch d := d.(type) {
+			case *ast.FuncDecl:
+				p.readsJournals = p.readsJournals || d.Name.Name == "ReadJournal"
+				p.describesConf = p.describesConf || d.Name.Name == "JSONSchema"
+			case *ast.GenDecl:
+				p.fields(d, ast.IsGenerated(tree))
+			}
+		}
+	})
+	return packages
+}
+
+// codeLines counts the lines that are neither blank nor only a comment.
+func codeLines(src []byte) int {
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	s.Init(file, src, nil, 0)
+	n, last := 0, 0
+	for {
+		pos, tok, text := s.Scan()
+		if tok == token.EOF {
+			return n
+		}
+		if tok == token.SEMICOLON && text == "\n" {
+			continue
+		}
+		for i, part := range strings.Split(text, "\n") { // A raw string has several.
+			if line := file.Line(pos) + i; line > last && (i == 0 || strings.TrimSpace(part) != "") {
+				n, last = n+1, line
+			}
+		}
+	}
+}
+
+// fields counts the fields of the structs that d declares. Several names of one
+// field are one; embedded types are commented where they are declared.
+func (p *sized) fields(d *ast.GenDecl, generated bool) {
+	for _, spec := range d.Specs {
+		named, ok := spec.(*ast.TypeSpec)
+		if !ok {
+			continue
+		}
+		if whole, ok := named.Type.(*ast.StructType); ok && p.name == "internal/synccore" && named.Name.Name == "Core" {
+			p.coreFields = whole.Fields.NumFields()
+		}
+		if generated || !named.Name.IsExported() {
+			continue
+		}
+		ast.Inspect(named.Type, func(n ast.Node) bool {
+			s, ok := n.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			for _, f := range s.Fields.List {
+				switch {
+				case !slices.ContainsFunc(f.Names, (*ast.Ident).IsExported):
+				case f.Doc.Text() != "" || f.Comment.Text() != "":
+					p.commented++
+				default:
+					p.bare++
+				}
+			}
+			return true
+		})
+	}
+}
+
+// links returns the packages of ours that one is built from, with itself.
+func links(t *testing.T, pkg string) (ours []string) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-deps", "./"+pkg)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "GOOS=linux")
+	text, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list -deps ./%s: %v", pkg, err)
+	}
+	for path := range strings.FieldsSeq(string(text)) {
+		if name, ok := strings.CutPrefix(path, Module+"/"); ok {
+			ours = append(ours, name)
+		}
+	}
+	return ours
+}
+
+// sleeps counts the calls of time.Sleep in tests where time is real: in files that
+// make no bubble. What such a test waits for is a condition, of internal/testwait.
+func sleeps(t *testing.T) (n int) {
+	t.Helper()
+	sources(t, func(path string, _ []byte, file *token.File, tree *ast.File) {
+		virtual := slices.ContainsFunc(tree.Imports, func(i *ast.ImportSpec) bool {
+			return i.Path.Value == `"testing/synctest"` || i.Path.Value == `"`+Module+`/internal/bus/bustest"`
+		})
+		if virtual || !strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		ast.Inspect(tree, func(node ast.Node) bool {
+			call, ok := node.(*ast.SelectorExpr)
+			if !ok {
+				return true
+			}
+			if pkg, is := call.X.(*ast.Ident); is && pkg.Name == "time" && call.Sel.Name == "Sleep" {
+				t.Logf("%s:%d: time.Sleep", path, file.Line(call.Pos()))
+				n++
+			}
+			return true
+		})
+	})
+	return n
+}

@@ -1,0 +1,5 @@
+//go:build nightly
+
+package scgs_test
+
+func init() { forgotten = 100_000 }
