@@ -23,7 +23,8 @@ import (
 // Member is this process in its group.
 type Member struct {
 	participant
-	lock     sync.Mutex // participant.mu
+	lock     sync.Mutex    // participant.mu
+	wake     chan struct{} // capacity 1: the next tick has come nearer; that of the carrier, if there is one
 	clock    clocksync.Clock
 	quality  clocksync.Quality // of the newest stamp; guarded by the lock
 	cfg      Config
@@ -99,16 +100,16 @@ func newMember(cfg Config, c *carrier) *Member {
 		welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
-	m.clock = cfg.Clock
-	hello, pace := cfg.hello(), newPace()
+	m.clock, m.wake = cfg.Clock, make(chan struct{}, 1)
+	hello := cfg.hello()
 	if c != nil {
-		hello.Carrier, pace.wake = c.name, c.wake
+		hello.Carrier, m.wake = c.name, c.wake
 	}
 	m.quality = hello.Quality
 	m.participant = participant{
-		mu: &m.lock, unlock: m.unlock, stamp: m.stamp, now: source.Monotonic, pace: pace, regions: map[string]*Region{},
-		spans: newSpans(&cfg),
-		core:  agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
+		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{}, spans: newSpans(&cfg),
+		pace: &pace{until: clocksync.MinInstant, nearer: func() { notify(m.wake) }},
+		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
 	}
 	return m
 }
@@ -221,8 +222,9 @@ func (m *Member) besideThreads(state any) bool {
 // [Member.Thread] on, or from the first state of that type. An error says what is wrong with
 // the state, or is [ErrClosed]; then the state before it goes on.
 func (m *Member) Set(state any) error {
+	defer m.level.runDue()
 	m.mu.Lock()
-	defer m.unlock()
+	defer m.mu.Unlock()
 	if m.besideThreads(state) {
 		return m.level.setProcess(state)
 	}
@@ -239,15 +241,6 @@ func (m *Member) Set(state any) error {
 // Regions of different names may be nested and may run on several goroutines.
 func (m *Member) Region(ctx context.Context, name string, work Work, opts ...RegionOption) error {
 	return m.region(ctx, name, work, opts)
-}
-
-// unlock gives up the lock, after what may have brought a turn of the level forward.
-func (m *Member) unlock() {
-	if m.level != nil {
-		m.level.unlock()
-		return
-	}
-	m.mu.Unlock()
 }
 
 // ride has a frame taken along with the next that the carrier sends for the member.
@@ -286,7 +279,7 @@ func (m *Member) end() error {
 	if m.level != nil {
 		m.level.shut()
 	}
-	m.core.Leave()
+	m.input(&agentcore.Input{Kind: agentcore.InLeave})
 	m.mu.Unlock()
 	close(m.stop)
 	m.running.Wait()
