@@ -166,7 +166,7 @@ func (l *level) shut() {
 // runDue takes the turns that are due, if they are the caller's to take, who has just
 // given up the lock after what may have brought one forward. A nil *level has none.
 func (l *level) runDue() {
-	if l == nil || !l.turns.worth(l.m.now()) {
+	if l == nil || !l.turns.worth(l.m.now) {
 		return
 	}
 	l.m.mu.Lock()

@@ -32,6 +32,7 @@ type participant struct {
 	last    clocksync.Instant // of the last step
 	due     agentcore.Due     // since then
 	answer  agentcore.Output  // of the last step but ticks
+	begin   agentcore.Input   // of setRow: to make one costs 25 ns, of 160
 	pace    *pace
 	regions map[string]*Region
 	spans   *spans
@@ -116,12 +117,12 @@ func (p *participant) set(state any) error {
 
 // setRow begins the state of a row now. The lock is held.
 func (p *participant) setRow(row []scgs.Value) error {
-	in := agentcore.Input{Kind: agentcore.InState, At: p.stamp(), Row: row}
+	p.begin.Kind, p.begin.At, p.begin.Row = agentcore.InState, p.stamp(), row
 	now := p.last
 	if !p.due.News {
 		now = p.now()
 	}
-	p.step(now, &in, &p.answer)
+	p.step(now, &p.begin, &p.answer)
 	if err := p.answer.Err; err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}

@@ -17,8 +17,8 @@ const (
 
 // turns says who steps a machine that no goroutine owns. Whoever has brought something
 // takes the turn that has become due, if nobody is in one; what time makes due, and what
-// callers leave, is handed over to one goroutine. It knows nothing of the machine and
-// reads no clock. All but worth needs the lock.
+// callers leave, is handed over to one goroutine. It knows nothing of the machine. All
+// but worth needs the lock.
 //
 // Once callers have spent half a millisecond on turns that send no signals, these leave
 // them twice their time before the next one: what comes faster is gathered, and taken
@@ -57,8 +57,11 @@ func newTurns(lock sync.Locker) *turns {
 func (t *turns) lookAt(at clocksync.Instant) { t.look.Store(int64(at)) }
 
 // worth reports whether a caller has reason to ask for a turn. It needs no lock: of what
-// the caller itself has marked it knows.
-func (t *turns) worth(now clocksync.Instant) bool { return int64(now) >= t.look.Load() }
+// the caller itself has marked it knows. The clock is read only where it matters.
+func (t *turns) worth(now func() clocksync.Instant) bool {
+	at := clocksync.Instant(t.look.Load())
+	return at == clocksync.MinInstant || at != clocksync.MaxInstant && at <= now()
+}
 
 // begin reports whether the turn that is due is that of who asks, the goroutine or a
 // caller. Where it is nobody's yet it sees to it that the goroutine asks in time.
