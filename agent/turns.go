@@ -20,7 +20,7 @@ const (
 // callers leave, is handed over to one goroutine. It knows nothing of the machine. All
 // but worth needs the lock.
 //
-// Once callers have spent half a millisecond on turns that send no signals, these leave
+// Once callers have spent a millisecond on end on turns that send no signals, these leave
 // them twice their time before the next one: what comes faster is gathered, and taken
 // together. Where a state takes longer than several times what it costs to wake the
 // goroutine, that takes all turns, beside the callers.

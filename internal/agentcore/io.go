@@ -171,5 +171,17 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	default:
 		panic("agentcore: input without a kind")
 	}
-	out.Due = Due{Wake: c.wake(), Probe: c.probeAt, News: c.since != clocksync.MaxInstant, Answers: c.answersDue()}
+	out.Due = c.due()
+}
+
+// State is a step with [InState] alone: a program sets states under the lock of its
+// process, and to fill in an Input and clear an Output takes 25 ns beside the 160 ns
+// that all of agent.Member.Set does.
+func (c *Core) State(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) (Due, error) {
+	err := c.state(now, at, row)
+	return c.due(), err
+}
+
+func (c *Core) due() Due {
+	return Due{Wake: c.wake(), Probe: c.probeAt, News: c.since != clocksync.MaxInstant, Answers: c.answersDue()}
 }

@@ -222,7 +222,10 @@ func (p *proc) flush() {
 	if p.dead {
 		return
 	}
-	out := p.feed(agentcore.Input{Kind: agentcore.InTick, At: p.stamp()})
+	var out agentcore.Output // The machine may be stepped while this is sent.
+	at := p.stamp()
+	p.core.Step(p.f.now, &agentcore.Input{Kind: agentcore.InTick, At: at}, &out)
+	p.reply.Due = out.Due
 	up := func(in synccore.Input) {
 		in.From = p.name
 		p.f.carry(p, func() { p.f.step(in) })
