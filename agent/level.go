@@ -405,7 +405,7 @@ func (l *level) welcome(now clocksync.Instant, w *synccore.Addressed[wire.Welcom
 	switch t.answer.Reception {
 	case agentcore.Accepted:
 	case agentcore.Refused:
-		err = fmt.Errorf("refused by synchronizer %q: %s", w.Msg.Synchronizer, w.Msg.Reason)
+		err = &RefusedError{w.Msg.Synchronizer, t.name, w.Msg.Reason}
 	case agentcore.Ignored, agentcore.Recalled, agentcore.Dropped:
 		return
 	}

@@ -68,9 +68,10 @@ const closeTimeout = time.Second
 // Join makes this process a member of a group. It dials a connection of its own
 // to the NATS server at url, such as "nats://127.0.0.1:4222", and waits until
 // the group's synchronizer has taken the member in. ctx bounds Join, not the
-// member. It fails, naming the cause, if no server can be reached (within 4 s),
-// if no synchronizer answers within Config.JoinTimeout, if one refuses the
-// member, or if Config.State does not match the declared state.
+// member. It fails, naming the cause, if no server can be reached within 4 s
+// ([ErrNotConnected]), if no synchronizer answers within Config.JoinTimeout
+// ([ErrNoSynchronizer]), if one refuses the member ([*RefusedError]), if Config.State does
+// not match the declared state ([*StateError]), or with all the faults of cfg.
 func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -82,7 +83,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	m := newMember(cfg, j.carrier)
 	var err error
 	if m.bus, err = j.connect(m.busOptions()); err != nil {
-		return nil, fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err)
+		return nil, fmt.Errorf("agent: join group %q as %q: %w: %w", cfg.Group, cfg.Name, ErrNotConnected, err)
 	}
 	m.unwatch = m.watch()
 	if err := m.join(ctx); err != nil {
@@ -134,7 +135,7 @@ func (m *Member) join(ctx context.Context) error {
 	select {
 	case w := <-m.welcomes:
 		if w.refused {
-			return fmt.Errorf("refused by synchronizer %q: %s", w.Synchronizer, w.Reason)
+			return &RefusedError{w.Synchronizer, m.cfg.Name, w.Reason}
 		}
 		if m.compare(&w.Welcome) { //nolint:contextcheck // ctx bounds Join, and the clock is measured until Close.
 			m.observeClock()
@@ -144,9 +145,9 @@ func (m *Member) join(ctx context.Context) error {
 		}
 		return m.admitted(&w.Welcome)
 	case <-timeout.C:
-		return fmt.Errorf("no synchronizer answered for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
+		return fmt.Errorf("%w for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
 	case <-ctx.Done():
-		return fmt.Errorf("no synchronizer answered for group %q so far: %w", m.cfg.Group, context.Cause(ctx))
+		return fmt.Errorf("%w for group %q so far: %w", ErrNoSynchronizer, m.cfg.Group, context.Cause(ctx))
 	}
 }
 

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -13,10 +12,6 @@ import (
 	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
-
-// ErrClosed is what a member or thread answers after its Close, and the cause of
-// the regions that were open then.
-var ErrClosed = errors.New("agent: the member or thread was closed")
 
 // participant is what a process and a thread have in common: a state, regions,
 // and the machine that speaks to a synchronizer for them.
