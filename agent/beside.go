@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/agentcore"
 )
 
 // beside runs the handlers of a region that do not wait for its work, one after
@@ -33,24 +34,35 @@ func startBeside(r *Region) *beside {
 func (b *beside) run() {
 	defer close(b.done)
 	for range b.wake {
-		for s := b.next(); s != nil; s = b.next() {
-			if !b.handle(s) {
+		var err error
+		for s := b.next(nil, nil); s != nil; s = b.next(s, err) {
+			var ok bool
+			if ok, err = b.handle(s); !ok {
 				return
 			}
 		}
 	}
 }
 
-func (b *beside) next() *control.Signal {
-	p := b.region.p
+// next finishes the signal whose handler has returned, if there is one, and takes out the
+// next.
+func (b *beside) next(done *control.Signal, err error) *control.Signal {
+	r := b.region
+	p := r.p
+	defer p.above.runDue()
 	p.mu.Lock()
-	defer p.unlock()
-	return p.core.Next(p.now(), b.region.entry, control.AtOnce)
+	defer p.mu.Unlock()
+	if done != nil {
+		p.applied(done)
+		b.ran, b.err = true, errors.Join(b.err, err)
+		r.attend()
+	}
+	return p.input(&agentcore.Input{Kind: agentcore.InNext, Entry: r.entry, Delivery: control.AtOnce}).Signal
 }
 
 // handle runs one handler. A panic is kept for the goroutine of Region, which
 // the end of its context brings back.
-func (b *beside) handle(s *control.Signal) (ok bool) {
+func (b *beside) handle(s *control.Signal) (ok bool, err error) {
 	r := b.region
 	defer func() {
 		if v := recover(); v != nil {
@@ -58,12 +70,8 @@ func (b *beside) handle(s *control.Signal) (ok bool) {
 			r.end(b.panicked)
 		}
 	}()
-	err := r.p.handle(r.ctx, s, r.activate[s.Name])
-	r.p.mu.Lock()
-	defer r.p.mu.Unlock()
-	b.ran, b.err = true, errors.Join(b.err, err)
-	r.attend()
-	return true
+	err = r.p.handle(r.ctx, s, r.activate[s.Name])
+	return true, err
 }
 
 // news tells what happened since the last call. The lock is held.

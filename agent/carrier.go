@@ -189,12 +189,13 @@ func (c *carrier) evidence(members []*Member, call *wire.Probe) (wait time.Durat
 	wait = -1
 	for _, m := range members {
 		m.mu.Lock()
+		at := readAbove(m.mu, m.stamp, m.newest)
 		now = m.now()
-		if e := m.core.Evidence(now, readAbove(m.stamp, newest(m.core))); e.Seq > 0 {
+		m.step(now, &agentcore.Input{Kind: agentcore.InEvidence, At: at}, &m.answer)
+		if e := m.answer.Evidence; e.Seq > 0 {
 			c.bundle.Alive = append(c.bundle.Alive, wire.Alive{Member: m.cfg.Name, Incarnation: m.core.Incarnation(), Evidence: e})
 			wait = max(wait, agentcore.Lacks(call, e))
 		}
-		m.pace.due(m.core.Wake())
 		m.mu.Unlock()
 	}
 	return wait, now

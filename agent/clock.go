@@ -164,14 +164,13 @@ func (m *Member) noteClock(q clocksync.Quality) {
 	}
 	before := m.quality
 	m.quality = q
-	news := m.core.Clock(m.now(), q)
+	news := m.input(&agentcore.Input{Kind: agentcore.InClock, Quality: &m.quality}).Clock
 	if news == agentcore.ClockSame {
 		return
 	}
 	if news == agentcore.ClockVoid && m.level != nil {
 		m.level.past.clear()
 	}
-	m.pace.due(m.core.Wake())
 	if q.Status != before.Status {
 		m.tellClock(q)
 	}

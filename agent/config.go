@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -84,28 +85,14 @@ type Config struct {
 
 const defaultJoinTimeout = 5 * time.Second
 
-// complete checks a configuration and fills in the defaults.
+// complete fills in the defaults and checks the rest.
 func (c *Config) complete() error {
-	if c.Tenant == "" {
-		c.Tenant = "default"
-	}
-	if c.Group == "" {
-		return errors.New("agent: join: Config.Group is empty: it is the group that the synchronizer's configuration names")
-	}
-	if err := (wire.Subjects{Tenant: c.Tenant, Group: c.Group}).Check(); err != nil {
-		return fmt.Errorf("agent: join: %w", err)
-	}
-	if err := wire.CheckToken("member name", c.Name); err != nil {
-		return fmt.Errorf("agent: join: %w", err)
-	}
+	c.Tenant = cmp.Or(c.Tenant, "default")
 	if c.Host == "" {
 		c.Host, _ = os.Hostname()
 	}
-	if len(c.Host) > wire.MaxHostBytes {
-		return fmt.Errorf("agent: join: Config.Host has %d bytes, at most %d are allowed", len(c.Host), wire.MaxHostBytes)
-	}
-	if !(c.Drift >= 0 && c.Drift <= clocksync.MaxDrift) { // Also NaN.
-		return fmt.Errorf("agent: join: Config.Drift is %v: it is in parts per million, from 0 to %v", c.Drift, clocksync.MaxDrift)
+	if err := c.validate(); err != nil {
+		return err
 	}
 	switch {
 	case c.Clock == nil:
@@ -124,11 +111,35 @@ func (c *Config) complete() error {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	c.Logger = telemetry.Sampled(c.Logger)
-	if c.State == nil {
-		return nil
+	return nil
+}
+
+// validate finds all the faults of a configuration.
+func (c *Config) validate() error {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("agent: join: "+format, args...))
 	}
-	_, err := layoutFor(c.State)
-	return err
+	if c.Group == "" {
+		fault("Config.Group is empty: it is the group that the synchronizer's configuration names")
+	} else if err := (wire.Subjects{Tenant: c.Tenant, Group: c.Group}).Check(); err != nil {
+		fault("%w", err)
+	}
+	if err := wire.CheckToken("member name", c.Name); err != nil {
+		fault("%w", err)
+	}
+	if len(c.Host) > wire.MaxHostBytes {
+		fault("Config.Host has %d bytes, at most %d are allowed", len(c.Host), wire.MaxHostBytes)
+	}
+	if !(c.Drift >= 0 && c.Drift <= clocksync.MaxDrift) { // Also NaN.
+		fault("Config.Drift is %v: it is in parts per million, from 0 to %v", c.Drift, clocksync.MaxDrift)
+	}
+	if c.State != nil {
+		if _, err := layoutFor(c.State); err != nil {
+			faults = append(faults, err)
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // hello is what the member introduces itself with. The type of its state is not

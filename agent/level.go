@@ -20,15 +20,13 @@ import (
 )
 
 // level is the thread-level synchronizer of a process. Its machine belongs to whoever
-// is in a turn, one goroutine at a time. The threads report to it through memory: each
+// is in a turn of its [turns]. The threads report to it through memory: each
 // turn takes what they have to say, and one reading of the clock for all of them, under
 // the lock that orders every state of the process.
 type level struct {
 	m    *Member
 	plan *plan.Level
-	pace *pace
 	stop <-chan struct{} // ends its goroutine
-	wake chan struct{}   // capacity 1: a turn is handed over to its goroutine
 	// told takes a summary, with the lock held, where the process's state is not that
 	// alone: a processor's. Nil elsewhere.
 	told func(row []scgs.Value)
@@ -36,7 +34,6 @@ type level struct {
 	// Used by whoever is in a turn.
 	now     clocksync.Instant // of its begin
 	rested  clocksync.Instant // of its end
-	dear    int               // of the last turns on end
 	core    *synccore.Core
 	taken   []*Thread // that have something to say
 	states  []processState
@@ -49,18 +46,14 @@ type level struct {
 	gap     bool // a thread's reports are incomplete until its ring has answered
 
 	// Guarded by the lock of the process.
-	turning     bool              // somebody is in a turn
-	over        bool              // nobody begins one any more
-	callers     clocksync.Instant // when they may take turns again
-	timer       *time.Timer
-	armed       clocksync.Instant // when the timer fires; MaxInstant if it does not
-	threads     []*Thread         // by name
-	summary     bool              // the process's state in the group comes from here
+	turns       *turns
+	threads     []*Thread // by name
+	summary     bool      // the process's state in the group comes from here
 	incarnation uint64
 	parent      []*control.Signal
 	process     []processState
 	past        past
-	room        sync.Cond   // process has shrunk, or somebody has left a turn
+	room        sync.Cond   // process has shrunk, or nobody takes turns any more
 	state       encoding    // of the process
 	gone        SignalStats // of the threads that are
 }
@@ -75,17 +68,11 @@ const (
 	maxProcessStates = 1024 // that wait for the level
 	maxParentSignals = 1024 // likewise; the oldest is dropped
 	probePause       = clocksync.Instant(time.Millisecond)
-
-	callersTurns = 4 // one caller takes no more at once
-	credit       = time.Millisecond
-	dearState    = 50 * time.Microsecond
-	dearTurns    = 3 // on end
 )
 
 func newLevel(m *Member, plan *plan.Level, stop <-chan struct{}) *level {
 	l := &level{
-		m: m, plan: plan, pace: &pace{until: clocksync.MaxInstant}, stop: stop, wake: make(chan struct{}, 1),
-		timer: time.NewTimer(0), armed: clocksync.MinInstant, spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),
+		m: m, plan: plan, stop: stop, turns: newTurns(m.mu), spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),
 		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true}),
 		state: encoding{observed: m.state.observed},
 	}
@@ -126,7 +113,7 @@ func (l *level) setRow(row []scgs.Value) error {
 		return fmt.Errorf("agent: %w", err)
 	}
 	l.process = append(l.process, processState{l.stamp(), slices.Clone(row)})
-	l.pace.due(clocksync.MinInstant)
+	l.turns.due(clocksync.MinInstant)
 	return nil
 }
 
@@ -140,7 +127,7 @@ func (l *level) fromParent(fresh []control.Outcome) {
 			l.parent = slices.Delete(l.parent, 0, 1)
 		}
 		l.parent = append(l.parent, o.Signal)
-		l.pace.due(clocksync.MinInstant)
+		l.turns.due(clocksync.MinInstant)
 	}
 }
 
@@ -151,12 +138,10 @@ func (l *level) summarize() {
 		return
 	}
 	l.summary = true
-	core := l.m.core
-	if err := core.End(l.m.now(), l.m.stamp()); err != nil && !errors.Is(err, agentcore.ErrNoState) {
+	if err := l.m.input(&agentcore.Input{Kind: agentcore.InEnd, At: l.m.stamp()}).Err; err != nil && !errors.Is(err, agentcore.ErrNoState) {
 		l.m.log.Warn("the state before the threads cannot be ended", "member", l.m.cfg.Name, "error", err)
 	}
-	core.Virtual()
-	l.m.pace.due(core.Wake())
+	l.m.input(&agentcore.Input{Kind: agentcore.InSummary})
 }
 
 // signalStats sums up the threads' signals. The lock is held.
@@ -171,82 +156,48 @@ func (l *level) signalStats() SignalStats {
 // shut closes the threads and waits until nobody is in a turn; there is none after
 // that. The lock is held, but not meanwhile.
 func (l *level) shut() {
-	l.over = true
+	l.turns.close()
 	for _, t := range l.threads {
 		t.shut()
 	}
 	l.room.Broadcast()
-	l.calm()
+	l.turns.calm()
 }
 
-// calm waits until nobody is in a turn. The lock is held, but not meanwhile.
-func (l *level) calm() {
-	for l.turning {
-		l.room.Wait()
+// runDue takes the turns that are due, if they are the caller's to take, who has just
+// given up the lock after what may have brought one forward. A nil *level has none.
+func (l *level) runDue() {
+	if l == nil || !l.turns.worth(l.m.now) {
+		return
 	}
-}
-
-// unlock gives up the lock of the process. If a turn is due and nobody is in one, the
-// caller takes it first, on its own goroutine: it is done before another one has woken.
-// Once callers have spent half a millisecond on turns that send no signals,
-// these leave them twice their time before the next one: what comes faster is gathered,
-// and taken together. Where states take longer than several times what it costs to wake
-// the level's goroutine, that takes all turns, beside the callers.
-//
-// No mark is lost: it is made under the lock, and who is in a turn looks for marks
-// under the lock before it says, within the same hold, that nobody is.
-func (l *level) unlock() {
-	if !l.turning && !l.over {
-		now := l.m.now()
-		if l.pace.until <= now && l.callers <= now {
-			l.turns(now)
-			return
-		}
-		l.arm(now)
-	}
-	l.m.mu.Unlock()
+	l.m.mu.Lock()
+	l.take(true)
 }
 
 // run takes the turns that time makes due, and those that are handed over, until it is
 // stopped.
 func (l *level) run() {
-	defer l.timer.Stop()
-	m := l.m
-	for {
-		fired := false
-		select {
-		case <-l.wake:
-		case <-l.timer.C:
-			fired = true
-		case <-l.stop:
-			return
-		}
-		m.mu.Lock()
-		if fired {
-			l.armed = clocksync.MaxInstant
-		}
-		if now := m.now(); !l.turning && !l.over && l.pace.until <= now {
-			l.turns(now)
-		} else {
-			l.arm(now)
-			m.mu.Unlock()
-		}
+	defer l.turns.timer.Stop()
+	for l.turns.wait(l.stop) {
+		l.take(false)
 	}
 }
 
-// turns takes turns as long as one is due, but not for ever: then it hands over. It
-// gives up the lock, as regions that are to look do so at once, and need it.
-func (l *level) turns(now clocksync.Instant) {
-	l.turning = true
+// take takes turns as long as one is due, but not for ever: then it hands over. The lock
+// is held, and given up before regions that are to look do so, as they do at once and
+// need it.
+func (l *level) take(caller bool) {
+	now := l.m.now()
+	if !l.turns.begin(now, caller) {
+		l.m.mu.Unlock()
+		return
+	}
 	done := false
 	defer l.whole(&done)
-	for n := 0; l.pace.until <= now && n < callersTurns; n++ {
-		l.turn(now)
-		now = l.rested
+	for n := 0; l.turns.until <= now && n < callersTurns; n++ {
+		now = l.turn(now)
 	}
-	l.turning = false
-	l.arm(now)
-	l.room.Broadcast()
+	l.turns.end(now)
 	var few [8]*Region
 	roused := append(few[:0], l.roused...)
 	l.roused, done = l.roused[:0], true
@@ -256,39 +207,32 @@ func (l *level) turns(now clocksync.Instant) {
 	}
 }
 
-// arm has the goroutine woken when the next turn is due. The lock is held.
-func (l *level) arm(now clocksync.Instant) {
-	switch until := l.pace.until; {
-	case until <= now:
-		notify(l.wake)
-	case until < l.armed: // One that is early does no harm.
-		l.armed = until
-		l.timer.Reset(until.Sub(now))
-	}
-}
-
 // finish takes the last turns: those that let the machine see all there is. The lock is
 // held, but not within a turn.
 func (l *level) finish() {
-	l.calm()
-	l.turning = true
+	l.turns.seize()
 	done := false
 	defer l.whole(&done)
-	for l.turn(l.m.now()); l.gap; l.turn(l.m.now()) {
+	now := l.turn(l.m.now())
+	for l.gap {
+		now = l.turn(now)
 	}
-	l.turning, done = false, true
+	l.turns.end(now)
+	done = true
 	l.rouse()
 }
 
-// turn lets the machine see what has happened. The lock is held, but not meanwhile.
-func (l *level) turn(now clocksync.Instant) {
-	at := l.take(now)
+// turn lets the machine see what has happened, and returns when it is over. The lock is
+// held, but not meanwhile.
+func (l *level) turn(now clocksync.Instant) (over clocksync.Instant) {
+	at := l.collect(now)
 	l.m.mu.Unlock()
 	l.rouse() // Of the turn before.
 	l.gather(at)
 	for i := 0; i < len(l.inputs); i++ {
 		l.step(&l.inputs[i], i == len(l.inputs)-1)
 	}
+	return l.rested
 }
 
 // rouse has regions look that have signals.
@@ -343,16 +287,16 @@ func (l *level) whole(done *bool) {
 	select {}
 }
 
-// take takes what the threads and the process have to say up to one reading of the
-// clock. The lock is held.
-func (l *level) take(now clocksync.Instant) clocksync.Stamp {
+// collect takes what the threads and the process have to say up to one reading of the
+// clock. The lock is held at its beginning and end.
+func (l *level) collect(now clocksync.Instant) clocksync.Stamp {
+	at := readAbove(l.m.mu, l.stamp, l.newest)
 	l.now, l.gap = now, false
-	l.pace.until = clocksync.MaxInstant
+	l.turns.until = clocksync.MaxInstant
 	l.taken = l.taken[:0]
-	at := l.reading()
 	for _, t := range l.threads {
-		if t.core.Wake() <= now || t.core.Answers() {
-			t.core.Flush(now, at, &t.out)
+		if t.due.Wake <= now || t.due.Answers {
+			t.step(now, &agentcore.Input{Kind: agentcore.InTick, At: at}, &t.out)
 			l.taken = append(l.taken, t)
 		}
 	}
@@ -364,16 +308,16 @@ func (l *level) take(now clocksync.Instant) clocksync.Stamp {
 	return at
 }
 
-// reading is a stamp above every state of the process. The lock is held.
-func (l *level) reading() clocksync.Stamp {
+// newest is the newest reading at which a state of the process began. The lock is held.
+func (l *level) newest() clocksync.Instant {
 	above := clocksync.MinInstant
 	if n := len(l.process); n > 0 {
 		above = l.process[n-1].at.Mono
 	}
 	for _, t := range l.threads {
-		above = max(above, newest(t.core))
+		above = max(above, t.newest())
 	}
-	return readAbove(l.stamp, above)
+	return above
 }
 
 // stamp reads the clock for what happens below the group: readings of one clock
@@ -430,12 +374,12 @@ func (l *level) carryOut() {
 	for i := range l.out.Resends {
 		l.gap = true
 		if t := l.thread(l.out.Resends[i].To); t != nil {
-			t.core.OnResend(&l.out.Resends[i].Msg)
+			t.step(now, &agentcore.Input{Kind: agentcore.InResend, Resend: &l.out.Resends[i].Msg}, &t.answer)
 		}
 	}
 	for i := range l.out.Probes {
 		if t := l.thread(l.out.Probes[i].To); t != nil {
-			t.core.OnProbe(now, &l.out.Probes[i].Msg)
+			t.step(now, &agentcore.Input{Kind: agentcore.InProbe, Probe: &l.out.Probes[i].Msg}, &t.answer)
 		}
 	}
 	for i := range l.out.Summary {
@@ -457,11 +401,12 @@ func (l *level) welcome(now clocksync.Instant, w *synccore.Addressed[wire.Welcom
 	if t == nil {
 		return
 	}
+	t.step(now, &agentcore.Input{Kind: agentcore.InWelcome, Welcome: &w.Msg}, &t.answer)
 	var err error
-	switch t.core.OnWelcome(now, &w.Msg) {
+	switch t.answer.Reception {
 	case agentcore.Accepted:
 	case agentcore.Refused:
-		err = fmt.Errorf("refused by synchronizer %q: %s", w.Msg.Synchronizer, w.Msg.Reason)
+		err = &RefusedError{w.Msg.Synchronizer, t.name, w.Msg.Reason}
 	case agentcore.Ignored, agentcore.Recalled, agentcore.Dropped:
 		return
 	}
@@ -479,7 +424,8 @@ func (l *level) signal(s *synccore.Addressed[wire.Signals]) {
 			sig := &s.Msg.Signals[i]
 			sig.Trace = control.Trace(l.spans.Context(sig.Decision.Number))
 		}
-		l.roused = t.deliver(t.core.OnSignals(l.now, &s.Msg), l.roused)
+		t.step(l.now, &agentcore.Input{Kind: agentcore.InSignals, Signals: &s.Msg}, &t.answer)
+		l.roused = t.deliver(t.answer.Fresh, l.roused)
 	}
 }
 
@@ -491,34 +437,35 @@ func (l *level) tell(now clocksync.Instant, e *synccore.SummaryEvent) {
 		}
 		return
 	}
-	core := l.m.core
 	e.At.Within = l.past.within(e.At.Mono)
+	step := func(kind agentcore.Kind) error {
+		l.m.step(now, &agentcore.Input{Kind: kind, At: e.At, Row: e.Row}, &l.m.answer)
+		return l.m.answer.Err
+	}
 	var err error
 	switch e.Kind {
 	case synccore.SummaryStart:
-		if err = core.Set(now, e.At, e.Row); err != nil {
-			err = errors.Join(err, core.End(now, e.At))
+		if err = step(agentcore.InState); err != nil {
+			err = errors.Join(err, step(agentcore.InEnd))
 		}
 	case synccore.SummaryEnd:
-		err = core.End(now, e.At)
+		err = step(agentcore.InEnd)
 	case synccore.SummaryAlive:
-		err = core.Alive(now, e.At)
+		err = step(agentcore.InAlive)
 	}
 	if err != nil && !errors.Is(err, agentcore.ErrNoState) {
 		l.m.log.Warn("the summary of the threads cannot be told", "member", l.m.cfg.Name, "error", err)
 	}
-	l.m.pace.due(core.Wake())
 }
 
 // rest lets threads go that have left, and finds out when the next turn is due. The
 // lock is held.
 func (l *level) rest() {
 	m := l.m
-	now, wake := m.now(), min(l.pace.until, l.out.Wake)
+	now, wake := m.now(), min(l.turns.until, l.out.Wake)
 	l.threads = slices.DeleteFunc(l.threads, func(t *Thread) bool {
-		next := t.core.Wake()
-		if !t.leaving || next != clocksync.MaxInstant {
-			wake = min(wake, next)
+		if !t.leaving || t.due.Wake != clocksync.MaxInstant {
+			wake = min(wake, t.due.Wake)
 			return false
 		}
 		l.gone = l.gone.add(statsOf(t.core).Signals)
@@ -528,26 +475,7 @@ func (l *level) rest() {
 	if len(l.process) > 0 || len(l.parent) > 0 {
 		wake = clocksync.MinInstant
 	}
-	l.pace.until = min(wake, max(m.core.ProbeAt(), now+probePause))
-	l.spent(now)
+	l.turns.until = min(wake, max(m.due.Probe, now+probePause))
+	l.turns.spent(now, now.Sub(l.now), l.news, len(l.out.Signals) > 0)
 	l.rested = now
-}
-
-// spent says when callers may take turns again, after one that is over now. One that
-// took long is not dear yet: its goroutine may have been stopped.
-func (l *level) spent(now clocksync.Instant) {
-	took, most := now.Sub(l.now), dearState*time.Duration(max(l.news, 1))
-	if took <= most {
-		l.dear = 0
-	} else {
-		l.dear++
-	}
-	switch {
-	case l.dear == dearTurns:
-		l.dear, l.callers = dearTurns-1, clocksync.MaxInstant
-	case len(l.out.Signals) > 0:
-		l.callers = min(l.callers, now)
-	default:
-		l.callers = max(min(l.callers, now), now.Add(-credit)).Add(2 * min(took, most))
-	}
 }

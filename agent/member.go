@@ -23,7 +23,8 @@ import (
 // Member is this process in its group.
 type Member struct {
 	participant
-	lock     sync.Mutex // participant.mu
+	lock     sync.Mutex    // participant.mu
+	wake     chan struct{} // capacity 1: the next tick has come nearer; that of the carrier, if there is one
 	clock    clocksync.Clock
 	quality  clocksync.Quality // of the newest stamp; guarded by the lock
 	cfg      Config
@@ -67,9 +68,10 @@ const closeTimeout = time.Second
 // Join makes this process a member of a group. It dials a connection of its own
 // to the NATS server at url, such as "nats://127.0.0.1:4222", and waits until
 // the group's synchronizer has taken the member in. ctx bounds Join, not the
-// member. It fails, naming the cause, if no server can be reached (within 4 s),
-// if no synchronizer answers within Config.JoinTimeout, if one refuses the
-// member, or if Config.State does not match the declared state.
+// member. It fails, naming the cause, if no server can be reached within 4 s
+// ([ErrNotConnected]), if no synchronizer answers within Config.JoinTimeout
+// ([ErrNoSynchronizer]), if one refuses the member ([*RefusedError]), if Config.State does
+// not match the declared state ([*StateError]), or with all the faults of cfg.
 func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
@@ -81,7 +83,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	m := newMember(cfg, j.carrier)
 	var err error
 	if m.bus, err = j.connect(m.busOptions()); err != nil {
-		return nil, fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err)
+		return nil, fmt.Errorf("agent: join group %q as %q: %w: %w", cfg.Group, cfg.Name, ErrNotConnected, err)
 	}
 	m.unwatch = m.watch()
 	if err := m.join(ctx); err != nil {
@@ -99,16 +101,16 @@ func newMember(cfg Config, c *carrier) *Member {
 		welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
-	m.clock = cfg.Clock
-	hello, pace := cfg.hello(), newPace()
+	m.clock, m.wake = cfg.Clock, make(chan struct{}, 1)
+	hello := cfg.hello()
 	if c != nil {
-		hello.Carrier, pace.wake = c.name, c.wake
+		hello.Carrier, m.wake = c.name, c.wake
 	}
 	m.quality = hello.Quality
 	m.participant = participant{
-		mu: &m.lock, unlock: m.unlock, stamp: m.stamp, now: source.Monotonic, pace: pace, regions: map[string]*Region{},
-		spans: newSpans(&cfg),
-		core:  agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
+		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{}, spans: newSpans(&cfg),
+		pace: &pace{until: clocksync.MinInstant, nearer: func() { notify(m.wake) }},
+		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
 	}
 	return m
 }
@@ -133,7 +135,7 @@ func (m *Member) join(ctx context.Context) error {
 	select {
 	case w := <-m.welcomes:
 		if w.refused {
-			return fmt.Errorf("refused by synchronizer %q: %s", w.Synchronizer, w.Reason)
+			return &RefusedError{w.Synchronizer, m.cfg.Name, w.Reason}
 		}
 		if m.compare(&w.Welcome) { //nolint:contextcheck // ctx bounds Join, and the clock is measured until Close.
 			m.observeClock()
@@ -143,9 +145,9 @@ func (m *Member) join(ctx context.Context) error {
 		}
 		return m.admitted(&w.Welcome)
 	case <-timeout.C:
-		return fmt.Errorf("no synchronizer answered for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
+		return fmt.Errorf("%w for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
 	case <-ctx.Done():
-		return fmt.Errorf("no synchronizer answered for group %q so far: %w", m.cfg.Group, context.Cause(ctx))
+		return fmt.Errorf("%w for group %q so far: %w", ErrNoSynchronizer, m.cfg.Group, context.Cause(ctx))
 	}
 }
 
@@ -221,8 +223,9 @@ func (m *Member) besideThreads(state any) bool {
 // [Member.Thread] on, or from the first state of that type. An error says what is wrong with
 // the state, or is [ErrClosed]; then the state before it goes on.
 func (m *Member) Set(state any) error {
+	defer m.level.runDue()
 	m.mu.Lock()
-	defer m.unlock()
+	defer m.mu.Unlock()
 	if m.besideThreads(state) {
 		return m.level.setProcess(state)
 	}
@@ -239,15 +242,6 @@ func (m *Member) Set(state any) error {
 // Regions of different names may be nested and may run on several goroutines.
 func (m *Member) Region(ctx context.Context, name string, work Work, opts ...RegionOption) error {
 	return m.region(ctx, name, work, opts)
-}
-
-// unlock gives up the lock, after what may have brought a turn of the level forward.
-func (m *Member) unlock() {
-	if m.level != nil {
-		m.level.unlock()
-		return
-	}
-	m.mu.Unlock()
 }
 
 // ride has a frame taken along with the next that the carrier sends for the member.
@@ -286,7 +280,7 @@ func (m *Member) end() error {
 	if m.level != nil {
 		m.level.shut()
 	}
-	m.core.Leave()
+	m.input(&agentcore.Input{Kind: agentcore.InLeave})
 	m.mu.Unlock()
 	close(m.stop)
 	m.running.Wait()

@@ -98,6 +98,9 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	if n.control, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus node " + cfg.Group + "/" + cfg.Name}); err == nil {
 		n.data, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus data " + cfg.Group + "/" + cfg.Name})
 	}
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrNotConnected, err)
+	}
 	if err == nil {
 		n.carrier, err = startCarrier(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
 	}
@@ -121,24 +124,8 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	switch {
-	case cfg.Processors < 1 || cfg.Processors > MaxProcessors:
-		return nil, fmt.Errorf("%d processors: use 1 to %d", cfg.Processors, MaxProcessors)
-	case cfg.Pin && cfg.Unbound:
-		return nil, errors.New("its Pin and Unbound exclude each other: leave out one")
-	case cfg.Cores < 1:
-		return nil, fmt.Errorf("%d cores a processor: use 1 or more", cfg.Cores)
-	}
-	if err := errors.Join(wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}.Check(), wire.CheckToken("name", cfg.Name)); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
-	}
-	for _, l := range cfg.Labels {
-		if err := wire.CheckToken("label", l); err != nil {
-			return nil, err
-		}
-	}
-	if _, ok := wordList(wire.FieldLabels, cfg.Labels); !ok {
-		return nil, fmt.Errorf("%d labels of %d bytes: at most %d, of %d bytes together, are told", len(cfg.Labels), len(strings.Join(cfg.Labels, "")), scgs.MaxElements, scgs.MaxTextBytes)
 	}
 	if len(blocks) == 0 {
 		return nil, errors.New("it has no blocks: give at least one, as made by Block")
@@ -165,6 +152,27 @@ func newNode(cfg NodeConfig, blocks []BlockCode) (*Node, error) {
 		return nil, fmt.Errorf("%d blocks with threads, with %d bytes of names: at most %d, with %d bytes together, are told", len(n.threaded), len(strings.Join(n.threaded, "")), scgs.MaxElements, scgs.MaxTextBytes)
 	}
 	return n, nil
+}
+
+// validate finds all the faults of a configuration with its defaults.
+func (c *NodeConfig) validate() error {
+	faults := []error{wire.Subjects{Tenant: c.Tenant, Group: c.Group}.Check(), wire.CheckToken("name", c.Name)}
+	if c.Processors < 1 || c.Processors > MaxProcessors {
+		faults = append(faults, fmt.Errorf("%d processors: use 1 to %d", c.Processors, MaxProcessors))
+	}
+	if c.Pin && c.Unbound {
+		faults = append(faults, errors.New("its Pin and Unbound exclude each other: leave out one"))
+	}
+	if c.Cores < 1 {
+		faults = append(faults, fmt.Errorf("%d cores a processor: use 1 or more", c.Cores))
+	}
+	for _, l := range c.Labels {
+		faults = append(faults, wire.CheckToken("label", l))
+	}
+	if _, ok := wordList(wire.FieldLabels, c.Labels); !ok {
+		faults = append(faults, fmt.Errorf("%d labels of %d bytes: at most %d, of %d bytes together, are told", len(c.Labels), len(strings.Join(c.Labels, "")), scgs.MaxElements, scgs.MaxTextBytes))
+	}
+	return errors.Join(faults...)
 }
 
 // wordList is the value of a field with a list of words, if that may have so many.

@@ -47,14 +47,16 @@ func (m *Member) watch() (stop func()) {
 
 // observed takes a reading: the state that there is goes over to one with it.
 func (m *Member) observed(r observe.Reading) {
+	var l *level
+	defer func() { l.runDue() }()
 	m.mu.Lock()
-	defer m.unlock()
-	m.reading = r
+	defer m.mu.Unlock()
+	m.reading, l = r, m.level
 	if m.closed {
 		return
 	}
 	var err error
-	if l := m.level; l != nil && l.summary {
+	if l != nil && l.summary {
 		l.await()
 		if row, ok := l.state.again(l.plan.Process); ok && !m.closed {
 			err = l.setRow(row)

@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
 	"sync"
@@ -14,10 +13,6 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// ErrClosed is what a member or thread answers after its Close, and the cause of
-// the regions that were open then.
-var ErrClosed = errors.New("agent: the member or thread was closed")
-
 // participant is what a process and a thread have in common: a state, regions,
 // and the machine that speaks to a synchronizer for them.
 //
@@ -25,10 +20,13 @@ var ErrClosed = errors.New("agent: the member or thread was closed")
 // above those of all earlier states, and no state changes while it is read.
 type participant struct {
 	mu      *sync.Mutex
-	unlock  func()                 // gives up mu, and does what has become due for others
+	above   *level                 // a thread's: whoever has given up mu runs what is due of it; nil: a process's
 	stamp   func() clocksync.Stamp // reads the clock
 	now     func() clocksync.Instant
 	core    *agentcore.Core
+	last    clocksync.Instant // of the last step
+	due     agentcore.Due     // since then
+	answer  agentcore.Output  // of the last step but ticks
 	pace    *pace
 	regions map[string]*Region
 	spans   *spans
@@ -83,6 +81,28 @@ func sameSchema(a, b scgs.Schema) bool {
 	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
+// step steps the machine. But for setRow nothing else does, and nothing but await learns
+// when it is due next.
+// Who brings one event to several machines may give all of them the instant at which it
+// began. The lock is held.
+func (p *participant) step(now clocksync.Instant, in *agentcore.Input, out *agentcore.Output) {
+	p.last = max(p.last, now)
+	p.core.Step(p.last, in, out)
+	p.await(out.Due)
+}
+
+// await takes note of when the machine is due. The lock is held.
+func (p *participant) await(due agentcore.Due) {
+	p.due = due
+	p.pace.due(due.Wake)
+}
+
+// input is a step now. What it returns holds until the next one. The lock is held.
+func (p *participant) input(in *agentcore.Input) *agentcore.Output {
+	p.step(p.now(), in, &p.answer)
+	return &p.answer
+}
+
 // set begins a state now. The lock is held.
 func (p *participant) set(state any) error {
 	if p.closed {
@@ -97,14 +117,15 @@ func (p *participant) set(state any) error {
 
 // setRow begins the state of a row now. The lock is held.
 func (p *participant) setRow(row []scgs.Value) error {
-	now := clocksync.MaxInstant
-	if !p.core.Unsent() {
-		now = p.now()
+	at := p.stamp()
+	if !p.due.News {
+		p.last = max(p.last, p.now())
 	}
-	if err := p.core.Set(now, p.stamp(), row); err != nil {
+	due, err := p.core.State(p.last, at, row)
+	p.await(due)
+	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
-	p.pace.due(p.core.Wake())
 	return nil
 }
 
@@ -116,7 +137,6 @@ func (p *participant) deliver(fresh []control.Outcome, dst []*Region) []*Region 
 			dst = append(dst, r)
 		}
 	}
-	p.pace.due(p.core.Wake())
 	return dst
 }
 
@@ -129,31 +149,33 @@ func (p *participant) shut() {
 }
 
 // newest is the reading at which the open state began. The lock is held.
-func newest(c *agentcore.Core) clocksync.Instant {
-	if start, open := c.Start(); open {
+func (p *participant) newest() clocksync.Instant {
+	if start, open := p.core.Start(); open {
 		return start.Mono
 	}
 	return clocksync.MinInstant
 }
 
-// readAbove reads the clock until it is above an instant. It gives up after a
-// while; such a stamp is no evidence, and the next one will be.
-func readAbove(stamp func() clocksync.Stamp, above clocksync.Instant) clocksync.Stamp {
-	at := stamp()
-	for tries := 0; at.Mono <= above && tries < 1000; tries++ {
-		at = stamp()
+// readAbove reads the clock until it is above the newest state. It gives up after a
+// while; such a stamp is no evidence, and the next one will be. The lock is held, but
+// not between two readings.
+func readAbove(lock sync.Locker, stamp func() clocksync.Stamp, newest func() clocksync.Instant) clocksync.Stamp {
+	for tries := 0; ; tries++ {
+		at := stamp()
+		if tries == 1000 || at.Mono > newest() {
+			return at
+		}
+		lock.Unlock()
+		lock.Lock()
 	}
-	return at
 }
 
 // pace tells when the next turn of a machine is due. It is guarded by the lock of the
 // process.
 type pace struct {
-	until clocksync.Instant
-	wake  chan struct{} // capacity 1, of the goroutine that takes all turns; nil: whoever brings one forward sees to it
+	until  clocksync.Instant
+	nearer func() // until is nearer than it was
 }
-
-func newPace() *pace { return &pace{until: clocksync.MinInstant, wake: make(chan struct{}, 1)} }
 
 // due brings the next turn forward.
 func (p *pace) due(at clocksync.Instant) {
@@ -161,7 +183,7 @@ func (p *pace) due(at clocksync.Instant) {
 		return
 	}
 	p.until = at
-	notify(p.wake)
+	p.nearer()
 }
 
 // checkName refuses what cannot be named on the wire.

@@ -142,11 +142,7 @@ func (p *processor) tell() error {
 	if declared := m.core.Codec().Schema(); len(declared) != len(p.row) || !p.isProcessor(declared) {
 		return errors.New("agent: the synchronizer declares another state since: join the node again")
 	}
-	if err := m.core.Set(m.now(), m.stamp(), p.row); err != nil {
-		return fmt.Errorf("agent: %w", err)
-	}
-	m.pace.due(m.core.Wake())
-	return nil
+	return m.setRow(p.row)
 }
 
 // isProcessor is [wire.IsProcessor], which costs more than the rest of a report. The

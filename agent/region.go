@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/agentcore"
 )
 
 // Work is the code of a region. Its context ends when the region is cancelled,
@@ -128,21 +129,22 @@ func (p *participant) enter(ctx context.Context, name string, opts []RegionOptio
 			return nil, fmt.Errorf("agent: region %q: %w", name, err)
 		}
 	}
+	defer p.above.runDue()
 	p.mu.Lock()
-	defer p.unlock()
+	defer p.mu.Unlock()
 	if p.closed {
 		return nil, ErrClosed
 	}
-	var err error
-	if r.entry, err = p.core.Enter(p.now(), name, r.handlers); err != nil {
-		return nil, fmt.Errorf("agent: %w", err)
+	out := p.input(&agentcore.Input{Kind: agentcore.InEnter, Region: name, Handlers: r.handlers})
+	if out.Err != nil {
+		return nil, fmt.Errorf("agent: %w", out.Err)
 	}
+	r.entry = out.Entry
 	inner, end := context.WithCancelCause(ctx)
 	r.ctx, r.end = inner, end
 	r.unwatch = context.AfterFunc(inner, func() { r.pending.Store(true) })
 	p.regions[name] = r
 	r.beside = startBeside(r)
-	p.pace.due(p.core.Wake())
 	return r, nil
 }
 
@@ -155,12 +157,12 @@ func (r *Region) leave() *control.Signal {
 	r.left = true
 	p := r.p
 	p.mu.Lock()
-	canceled := p.core.LeaveRegion(p.now(), r.entry)
+	canceled := p.input(&agentcore.Input{Kind: agentcore.InExit, Entry: r.entry}).Signal
 	if p.regions[r.name] == r {
 		delete(p.regions, r.name)
 	}
-	p.pace.due(p.core.Wake())
-	p.unlock()
+	p.mu.Unlock()
+	p.above.runDue()
 	r.unwatch()
 	r.beside.stop()
 	r.end(nil)
@@ -169,11 +171,16 @@ func (r *Region) leave() *control.Signal {
 
 // afterCancel runs the cancel handler with a context that is still alive.
 func (r *Region) afterCancel(ctx context.Context, s *control.Signal) error {
-	if handle := r.cancel[s.Name]; handle != nil {
-		return r.p.handle(ctx, s, handle)
+	handle, declared := r.cancel[s.Name]
+	if !declared {
+		handle = func(context.Context, Signal) error { return nil }
 	}
-	_ = r.p.handle(ctx, s, func(context.Context, Signal) error { return nil })
-	return &Canceled{signalOf(s)}
+	err := r.p.handle(ctx, s, handle)
+	r.p.finish(s, control.Applied, "")
+	if !declared {
+		return &Canceled{signalOf(s)}
+	}
+	return err
 }
 
 // arrived takes note of a signal that the region accepted, and reports whether Check
@@ -218,9 +225,11 @@ func (r *Region) Check() error {
 // Wait blocks until an activation has arrived and its handler has run, and
 // returns as [Region.Check] does. It returns the cause of ctx if that ends first.
 func (r *Region) Wait(ctx context.Context) error {
-	for {
-		if ran, err := r.run(); ran || err != nil {
-			return err
+	for look := r.pending.Load(); ; look = true {
+		if look {
+			if ran, err := r.run(); ran || err != nil {
+				return err
+			}
 		}
 		select {
 		case <-r.wake:
@@ -233,50 +242,71 @@ func (r *Region) Wait(ctx context.Context) error {
 
 // run runs what waits for the next check.
 func (r *Region) run() (ran bool, err error) {
+	var s *control.Signal
 	for {
-		s, err := r.take(&ran)
-		if s == nil || err != nil {
+		if s, err = r.take(s, err, &ran); s == nil {
 			return ran, err
 		}
-		if err := r.p.handle(r.ctx, s, r.activate[s.Name]); err != nil {
-			return ran, err
-		}
+		err = r.p.handle(r.ctx, s, r.activate[s.Name])
 	}
 }
 
-// take returns the next activation to run, or the error that is to be returned
-// instead. It sets ran if there is one, or a handler has run beside the work.
-func (r *Region) take(ran *bool) (*control.Signal, error) {
+// take finishes the activation whose handler has returned err, if there is one, and
+// returns the next to run, or the error that is to be returned instead: so there is one
+// hold of the lock between two handlers. It sets ran if there is a next one, or a handler
+// has run beside the work.
+func (r *Region) take(done *control.Signal, err error, ran *bool) (*control.Signal, error) {
 	p := r.p
+	defer p.above.runDue()
 	p.mu.Lock()
-	defer p.unlock()
+	defer p.mu.Unlock()
+	if done != nil {
+		p.applied(done)
+		if err != nil {
+			return nil, err
+		}
+	}
+	r.pending.Store(false) // First: the context may end at any time.
 	besideRan, err := r.beside.news()
 	*ran = *ran || besideRan
 	if r.ctx.Err() != nil {
+		r.pending.Store(true)
 		return nil, context.Cause(r.ctx)
 	}
 	if err != nil {
+		r.pending.Store(true)
 		return nil, err
 	}
-	s := p.core.Next(p.now(), r.entry, control.AtCheck)
-	r.pending.Store(s != nil) // After one there may be another.
+	s := p.input(&agentcore.Input{Kind: agentcore.InNext, Entry: r.entry, Delivery: control.AtCheck}).Signal
+	if s != nil {
+		r.pending.Store(true) // After one there may be another.
+	}
 	*ran = *ran || s != nil
-	p.pace.due(p.core.Wake())
 	return s, nil
 }
 
-// handle runs a handler and tells the fate of its signal.
+// handle runs a handler. The caller finishes the signal, but for a handler that does not
+// return.
 func (p *participant) handle(ctx context.Context, s *control.Signal, handle Handler) error {
-	fate, detail := control.Refused, "its handler panicked"
-	defer func() { p.finish(s, fate, detail) }()
+	whole := false
+	defer func() {
+		if !whole {
+			p.finish(s, control.Refused, "its handler panicked")
+		}
+	}()
 	err := p.spans.apply(ctx, s, handle)
-	fate, detail = control.Applied, ""
+	whole = true
 	return err
 }
 
+// applied finishes a signal whose handler has returned. The lock is held.
+func (p *participant) applied(s *control.Signal) {
+	p.input(&agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
+}
+
 func (p *participant) finish(s *control.Signal, fate control.Fate, detail string) {
+	defer p.above.runDue()
 	p.mu.Lock()
-	defer p.unlock()
-	p.core.Finish(p.now(), s, fate, detail)
-	p.pace.due(p.core.Wake())
+	defer p.mu.Unlock()
+	p.input(&agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: fate, Detail: detail})
 }

@@ -31,7 +31,7 @@ func (m *Member) run() {
 			timer.Reset(wake.Sub(m.now()))
 		}
 		select {
-		case <-m.pace.wake:
+		case <-m.wake:
 		case <-timer.C:
 			armed = clocksync.MaxInstant
 		case <-m.stop:
@@ -44,10 +44,11 @@ func (m *Member) run() {
 // it is to be called again.
 func (m *Member) flush(s *sender) clocksync.Instant {
 	m.mu.Lock()
-	now := m.now()
-	m.core.Flush(now, readAbove(m.stamp, newest(m.core)), &s.out)
+	m.pace.until = clocksync.MinInstant // Who is here need not be woken.
+	at, now := readAbove(m.mu, m.stamp, m.newest), m.now()
+	m.step(now, &agentcore.Input{Kind: agentcore.InTick, At: at}, &s.out)
 	s.codec = m.core.Codec()
-	wake := m.core.Wake()
+	wake := m.due.Wake
 	if len(s.out.Batches) > 0 && m.cfg.BatchAge > 0 {
 		wake = min(wake, now.Add(m.cfg.BatchAge)) // So the first state of the next batch need not wake this goroutine.
 	}
@@ -144,8 +145,7 @@ func (m *Member) decode(frame []byte) error {
 		}
 		m.mu.Lock()
 		defer m.mu.Unlock()
-		m.core.OnResend(&r)
-		m.pace.due(m.core.Wake())
+		m.input(&agentcore.Input{Kind: agentcore.InResend, Resend: &r})
 	case wire.KindSignals:
 		s, err := wire.DecodeSignals(frame)
 		if err != nil {
@@ -160,8 +160,7 @@ func (m *Member) decode(frame []byte) error {
 
 func (m *Member) onWelcome(w *wire.Welcome) {
 	m.mu.Lock()
-	reception := m.core.OnWelcome(m.now(), w)
-	m.pace.due(m.core.Wake())
+	reception := m.input(&agentcore.Input{Kind: agentcore.InWelcome, Welcome: w}).Reception
 	answer := reception == agentcore.Accepted || reception == agentcore.Refused
 	first := answer && !m.answered
 	m.answered = m.answered || answer
@@ -212,12 +211,13 @@ func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, b
 
 func (m *Member) onProbe(p *wire.Probe) {
 	m.mu.Lock()
-	defer m.unlock()
-	m.core.OnProbe(m.now(), p)
-	m.pace.due(m.core.Wake())
-	if m.level != nil {
-		m.level.pace.due(m.core.ProbeAt())
+	m.input(&agentcore.Input{Kind: agentcore.InProbe, Probe: p})
+	l := m.level
+	if l != nil {
+		l.turns.due(m.due.Probe)
 	}
+	m.mu.Unlock()
+	l.runDue()
 }
 
 // onSignals lets signals into the regions of the process, and shows them to its
@@ -225,14 +225,16 @@ func (m *Member) onProbe(p *wire.Probe) {
 // another group.
 func (m *Member) onSignals(s *wire.Signals) {
 	m.mu.Lock()
-	defer m.unlock()
-	fresh := m.core.OnSignals(m.now(), s)
+	fresh := m.input(&agentcore.Input{Kind: agentcore.InSignals, Signals: s}).Fresh
 	for _, r := range m.deliver(fresh, nil) {
 		r.attend()
 	}
-	if m.level != nil && s.Synchronizer == m.core.Synchronizer() {
-		m.level.fromParent(fresh)
+	l := m.level
+	if l != nil && s.Synchronizer == m.core.Synchronizer() {
+		l.fromParent(fresh)
 	}
+	m.mu.Unlock()
+	l.runDue()
 }
 
 func (m *Member) busOptions() bus.Options {
@@ -255,6 +257,5 @@ func (m *Member) recall() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.away = true
-	m.core.Recall(m.now())
-	m.pace.due(m.core.Wake())
+	m.input(&agentcore.Input{Kind: agentcore.InRecall})
 }

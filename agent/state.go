@@ -32,7 +32,7 @@ func layoutFor(state any) (*layout, error) { return layoutOf(reflect.TypeOf(stat
 // layoutOf reads the exported fields of a struct type.
 func layoutOf(t reflect.Type) (*layout, error) {
 	if t == nil || t.Kind() != reflect.Struct {
-		return nil, fmt.Errorf("agent: a state is a struct, not %v: pass the struct itself, not a pointer to it", t)
+		return nil, stateError(t, "", "a state is a struct, not %v: pass the struct itself, not a pointer to it", t)
 	}
 	l := &layout{typ: t}
 	var schema scgs.Schema
@@ -43,7 +43,7 @@ func layoutOf(t reflect.Type) (*layout, error) {
 			continue
 		}
 		if f.Anonymous {
-			return nil, fmt.Errorf("agent: %v embeds %v, whose fields are not looked at: write them out, or leave it out with the tag `pegasus:\"-\"`", t, f.Type)
+			return nil, stateError(t, f.Name, "%v embeds %v, whose fields are not looked at: write them out, or leave it out with the tag `pegasus:\"-\"`", t, f.Type)
 		}
 		if !f.IsExported() {
 			continue
@@ -54,14 +54,14 @@ func layoutOf(t reflect.Type) (*layout, error) {
 		}
 		typ := typeOf(f.Type)
 		if typ == scgs.Invalid {
-			return nil, fmt.Errorf("agent: field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
+			return nil, stateError(t, f.Name, "field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
 		}
 		field := scgs.Field{Name: name, Type: typ}
 		l.fields = append(l.fields, layoutField{f.Name, i, field})
 		schema = append(schema, field)
 	}
 	if err := schema.Validate(); err != nil {
-		return nil, fmt.Errorf("agent: %v: %w", t, err)
+		return nil, stateError(t, "", "%v: %v", t, err)
 	}
 	return l, nil
 }
@@ -123,7 +123,7 @@ func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
 	}
 	for i, c := range e.columns {
 		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && (!observed || !observable(declared[i])) {
-			return nil, fmt.Errorf("agent: %v has no field %q, which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration", l.typ, declared[i].Name)
+			return nil, stateError(l.typ, declared[i].Name, "%v has no field %q, which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration", l.typ, declared[i].Name)
 		}
 	}
 	return e, nil
@@ -133,10 +133,10 @@ func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
 func (f *layoutField) declaredIn(declared scgs.Schema, typ reflect.Type) (int, error) {
 	i := declared.Index(f.field.Name)
 	if i < 0 {
-		return i, fmt.Errorf("agent: field %s of %v: the configuration declares no field %q, but %s: declare it, or leave it out with the tag `pegasus:\"-\"`", f.goName, typ, f.field.Name, fieldNames(declared))
+		return i, stateError(typ, f.goName, "field %s of %v: the configuration declares no field %q, but %s: declare it, or leave it out with the tag `pegasus:\"-\"`", f.goName, typ, f.field.Name, fieldNames(declared))
 	}
 	if d := declared[i]; !d.Carries(f.field.Type) {
-		return i, fmt.Errorf("agent: field %s of %v: the configuration declares %s, the program has %s: make them the same", f.goName, typ, d, f.field.Type)
+		return i, stateError(typ, f.goName, "field %s of %v: the configuration declares %s, the program has %s: make them the same", f.goName, typ, d, f.field.Type)
 	}
 	return i, nil
 }

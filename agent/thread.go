@@ -19,8 +19,7 @@ import (
 type Thread struct {
 	participant
 	name    string
-	level   *level
-	out     agentcore.Output // used by whoever is in a turn of the level
+	out     agentcore.Output // of ticks; used by whoever is in a turn of the level
 	joined  chan error       // capacity 1: the answer to the hello
 	gone    chan struct{}    // closed when the level has let it go
 	leaving bool
@@ -65,7 +64,8 @@ func (m *Member) Thread(name string, opts ...ThreadOption) (*Thread, error) {
 
 // open adds a thread, which is to be awaited.
 func (l *level) open(name string, opts []ThreadOption) (*Thread, error) {
-	t := &Thread{name: name, level: l, joined: make(chan error, 1), gone: make(chan struct{})}
+	t := &Thread{name: name, joined: make(chan error, 1), gone: make(chan struct{})}
+	t.above = l
 	hello := wire.Hello{Member: name, Host: l.m.cfg.Host, Domain: l.m.clock.Domain()}
 	for _, o := range opts {
 		if err := o(&hello); err != nil {
@@ -82,11 +82,11 @@ func (t *Thread) await() error {
 		if err != nil {
 			return errors.Join(fmt.Errorf("agent: thread %q: %w", t.name, err), t.Close())
 		}
-		if len(t.level.plan.State) == 0 {
+		if len(t.above.plan.State) == 0 {
 			return t.Set(struct{}{}) // Where no field is declared, being there is the state.
 		}
 		return nil
-	case <-t.level.stop:
+	case <-t.above.stop:
 		return ErrClosed
 	}
 }
@@ -103,8 +103,9 @@ func (t *Thread) Name() string { return t.name }
 // are better taken together, and where one takes longer than 50 µs. The same goes for
 // what else the thread has to say: Close, and entering and leaving regions.
 func (t *Thread) Set(state any) error {
+	defer t.above.runDue()
 	t.mu.Lock()
-	defer t.unlock()
+	defer t.mu.Unlock()
 	return t.set(state)
 }
 
@@ -128,12 +129,13 @@ func (t *Thread) Close() error {
 	t.mu.Lock()
 	t.shut()
 	t.leaving = true
-	t.core.Leave()
+	t.input(&agentcore.Input{Kind: agentcore.InLeave})
 	t.pace.due(clocksync.MinInstant)
-	t.unlock()
+	t.mu.Unlock()
+	t.above.runDue()
 	select {
 	case <-t.gone:
-	case <-t.level.stop:
+	case <-t.above.stop:
 	}
 	return nil
 }
@@ -141,8 +143,9 @@ func (t *Thread) Close() error {
 // add takes a thread in; the level speaks for it from now on.
 func (l *level) add(t *Thread, hello wire.Hello) error {
 	m := l.m
+	defer l.runDue()
 	m.mu.Lock()
-	defer l.unlock()
+	defer m.mu.Unlock()
 	if m.closed {
 		return ErrClosed
 	}
@@ -153,12 +156,12 @@ func (l *level) add(t *Thread, hello wire.Hello) error {
 	l.incarnation = max(l.incarnation+1, uint64(max(source.WallNano(), 1)))
 	hello.Incarnation = l.incarnation
 	t.participant = participant{
-		mu: m.mu, unlock: l.unlock, stamp: l.stamp, now: m.now, pace: l.pace, regions: map[string]*Region{}, spans: m.spans,
-		core: agentcore.New(agentcore.Options{Hello: hello, Local: true}),
+		mu: m.mu, above: l, stamp: l.stamp, now: m.now, pace: &l.turns.pace, regions: map[string]*Region{}, spans: m.spans,
+		core: agentcore.New(agentcore.Options{Hello: hello, Local: true}), last: clocksync.MinInstant, due: agentcore.Due{Wake: clocksync.MinInstant},
 	}
 	l.threads = slices.Insert(l.threads, i, t)
 	l.summarize()
-	l.pace.due(t.core.Wake())
+	t.pace.due(t.due.Wake)
 	return nil
 }
 

@@ -42,12 +42,13 @@ func (t *BlockThread) Set(state any) error { return t.thread.Set(state) }
 // thread-level synchronizer declares under process. Where it does, it knows of the
 // threads together only once there is one.
 func (t *BlockThread) SetProcess(state any) error {
+	defer t.thread.above.runDue()
 	t.thread.mu.Lock()
-	defer t.thread.unlock()
+	defer t.thread.mu.Unlock()
 	if t.thread.closed {
 		return ErrClosed
 	}
-	return t.thread.level.setProcess(state)
+	return t.thread.above.setProcess(state)
 }
 
 // Region runs work inside a region of the thread, which the predicates of the

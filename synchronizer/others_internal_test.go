@@ -21,6 +21,7 @@ import (
 type worker struct {
 	c        *crowd
 	core     *agentcore.Core
+	reply    agentcore.Output // of the last step
 	bus      bus.Bus
 	subjects wire.Subjects
 	signals  chan wire.Signals
@@ -51,13 +52,21 @@ func newWorker(c *crowd, incarnation uint64) *worker {
 		}
 	})
 	w.flush()
-	w.core.OnWelcome(w.now(), &wire.Welcome{
+	w.step(w.now(), agentcore.Input{Kind: agentcore.InWelcome, Welcome: &wire.Welcome{
 		Synchronizer: "bsync", Term: 99, Epoch: 12, Member: "w1", Incarnation: incarnation, Accepted: true, Schema: workerState,
-	})
-	if err := w.core.Set(w.now(), w.stamp(), []scgs.Value{scgs.StringValue("search"), scgs.ListValue(scgs.Float, scgs.FloatValue(2))}); err != nil {
-		c.tb.Fatal(err)
-	}
+	}})
+	row := []scgs.Value{scgs.StringValue("search"), scgs.ListValue(scgs.Float, scgs.FloatValue(2))}
+	w.step(w.now(), agentcore.Input{Kind: agentcore.InState, At: w.stamp(), Row: row})
 	return w
+}
+
+// step steps the worker's machine, which must not refuse the input.
+func (w *worker) step(now clocksync.Instant, in agentcore.Input) *agentcore.Output {
+	w.c.tb.Helper()
+	if w.core.Step(now, &in, &w.reply); w.reply.Err != nil {
+		w.c.tb.Fatal(w.reply.Err)
+	}
+	return &w.reply
 }
 
 func (w *worker) now() clocksync.Instant { return w.c.s.opt.now() }
@@ -70,17 +79,19 @@ func (w *worker) stamp() clocksync.Stamp {
 }
 
 func (w *worker) enter() uint64 {
-	entry, err := w.core.Enter(w.now(), "search", nil)
-	if err != nil {
-		w.c.tb.Fatal(err)
+	return w.step(w.now(), agentcore.Input{Kind: agentcore.InEnter, Region: "search"}).Entry
+}
+
+// exit leaves a region, and applies the cancellation it had accepted.
+func (w *worker) exit(entry uint64) {
+	if s := w.step(w.now(), agentcore.Input{Kind: agentcore.InExit, Entry: entry}).Signal; s != nil {
+		w.step(w.now(), agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
 	}
-	return entry
 }
 
 // flush sends what the worker has to say.
 func (w *worker) flush() {
-	var out agentcore.Output
-	w.core.Flush(w.later(), w.stamp(), &out)
+	out := w.step(w.later(), agentcore.Input{Kind: agentcore.InTick, At: w.stamp()})
 	put := func(subject string, frame []byte, err error) {
 		if err == nil {
 			err = w.bus.Publish(subject, frame)
@@ -115,10 +126,10 @@ func (w *worker) next() wire.Signals {
 	return wire.Signals{}
 }
 
-// take offers signals to the worker, as OnSignals does, and tells their first fate.
+// take offers signals to the worker, and tells their first fate.
 func (w *worker) take(s wire.Signals) control.Fate {
 	w.c.tb.Helper()
-	fresh := w.core.OnSignals(w.now(), &s)
+	fresh := w.step(w.now(), agentcore.Input{Kind: agentcore.InSignals, Signals: &s}).Fresh
 	if len(fresh) != 1 {
 		w.c.tb.Fatalf("%d signals that are no copies: %+v", len(fresh), s)
 	}
@@ -202,12 +213,11 @@ synchronizers:
 	if fate := w.take(s); fate != control.Waiting {
 		t.Fatalf("fate %v of the third copy", fate)
 	}
-	var lost agentcore.Output
-	w.core.Flush(w.later(), w.stamp(), &lost)
+	lost := w.step(w.later(), agentcore.Input{Kind: agentcore.InTick, At: w.stamp()})
 	if len(lost.Acks) != 1 || lost.Acks[0].To != "async" {
 		t.Fatalf("acknowledgements %+v", lost.Acks)
 	}
-	w.core.Finish(w.now(), w.core.LeaveRegion(w.now(), first), control.Applied, "")
+	w.exit(first)
 	w.flush()
 	told.await(c, 1, control.Applied)
 	testwait.Until(c.tb, "w1 is known without its region", knows(5, 0))
@@ -217,7 +227,7 @@ synchronizers:
 	w.flush()
 	testwait.Until(c.tb, "w1 is known with its region", knows(5, 1))
 	fire()
-	w.core.LeaveRegion(w.now(), second)
+	w.exit(second)
 	third := w.enter()
 	for s = w.next(); s.Signals[0].Entry != second; { // Copies of the first signal.
 		s = w.next()
@@ -240,7 +250,7 @@ synchronizers:
 	w2.enter()
 	w2.flush()
 	told.await(c, 3, control.Unconfirmed)
-	if fresh := w2.core.OnSignals(w2.now(), &s); len(fresh) != 0 {
+	if fresh := w2.step(w2.now(), agentcore.Input{Kind: agentcore.InSignals, Signals: &s}).Fresh; len(fresh) != 0 {
 		t.Errorf("what was meant for the incarnation before is let in: %+v", fresh)
 	}
 	testwait.Until(c.tb, "w1 is known by its new incarnation", knows(6, 1))
@@ -251,7 +261,7 @@ synchronizers:
 	if fate := w2.take(s); fate != control.Waiting {
 		t.Errorf("fate %v of a signal to the new incarnation", fate)
 	}
-	w2.core.Finish(w2.now(), w2.core.LeaveRegion(w2.now(), s.Signals[0].Entry), control.Applied, "")
+	w2.exit(s.Signals[0].Entry)
 	w2.flush()
 	told.await(c, 4, control.Applied)
 

@@ -12,9 +12,9 @@ import (
 )
 
 // newCarried is a member that is welcome and has told the state that began at 10.
-func newCarried(t *testing.T, carrier string) (*agentcore.Core, *agentcore.Output) {
+func newCarried(t *testing.T, carrier string) (*machine, *agentcore.Output) {
 	t.Helper()
-	c := agentcore.New(agentcore.Options{Hello: wire.Hello{Member: "n-0", Incarnation: 1, Domain: "d", Carrier: carrier}})
+	c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "n-0", Incarnation: 1, Domain: "d", Carrier: carrier}})
 	c.OnWelcome(0, &wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "n", Type: scgs.Int}}})
 	var out agentcore.Output
 	begin(t, c, 10)
@@ -25,7 +25,7 @@ func newCarried(t *testing.T, carrier string) (*agentcore.Core, *agentcore.Outpu
 	return c, &out
 }
 
-func begin(t *testing.T, c *agentcore.Core, at clocksync.Instant) {
+func begin(t *testing.T, c *machine, at clocksync.Instant) {
 	t.Helper()
 	if err := c.Set(at, stamp(at), []scgs.Value{scgs.IntValue(int64(at))}); err != nil {
 		t.Fatal(err)
@@ -55,7 +55,7 @@ func TestEvidenceForACarrier(t *testing.T) {
 	if e := c.Evidence(22, stamp(22)); e.Seq != 2 {
 		t.Errorf("evidence %+v, want of state 2", e)
 	}
-	c.OnResend(&wire.Resend{Incarnation: 1, From: 1, To: 1})
+	c.OnResend(23, &wire.Resend{Incarnation: 1, From: 1, To: 1})
 	if e := c.Evidence(23, stamp(23)); e.Seq != 0 {
 		t.Errorf("evidence %+v while reports are asked for again", e)
 	}
@@ -93,7 +93,7 @@ func TestFatesRideWithACarrier(t *testing.T) {
 		if len(out.Batches) != 1 || len(out.Acks) != 0 {
 			t.Errorf("carrier %q: %d batches, and %d answers though the signal waits", carrier, len(out.Batches), len(out.Acks))
 		}
-		c.Finish(15, c.Next(15, 1, control.AtCheck), control.Applied, "")
+		c.Finish(15, c.Next(15, 1, control.AtCheck), control.Applied)
 		begin(t, c, 16)
 		c.Flush(17, stamp(17), out)
 		if len(out.Batches) != 1 || len(out.Acks) != want {

@@ -14,14 +14,14 @@ const (
 	ClockVoid           // the stamps so far cannot be compared with those to come
 )
 
-// Clock tells what the stamps rest on from now on, before any of them is used.
+// rests takes what the stamps rest on from now on.
 //
 // The stamps of one incarnation are of one timeline, and none of them is made
 // after the clock has contradicted the ones before: in both cases they could not
 // be true and in order. So the member comes back as a new incarnation, in which
 // its open state begins anew. Only the first timeline of a member, whose stamps
 // had no bound before, needs no more than another hello.
-func (c *Core) Clock(now clocksync.Instant, q clocksync.Quality) ClockNews {
+func (c *Core) rests(now clocksync.Instant, q clocksync.Quality) ClockNews {
 	before := c.quality
 	if q == before {
 		return ClockSame
@@ -32,7 +32,7 @@ func (c *Core) Clock(now clocksync.Instant, q clocksync.Quality) ClockNews {
 	case q.Timeline != before.Timeline || lost:
 		c.clock, c.alive = clocksync.Monotone{}, clocksync.Stamp{}
 		if before.Timeline == "" && !lost || !c.once && c.seq == 0 {
-			c.Recall(now)
+			c.recall(now)
 		} else {
 			c.rejoin(now)
 		}

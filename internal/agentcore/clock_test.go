@@ -18,14 +18,14 @@ const (
 // clocked is a member with a clock whose quality changes.
 type clocked struct {
 	t    *testing.T
-	core *agentcore.Core
+	core *machine
 	out  agentcore.Output
 	now  clocksync.Instant
 }
 
 func newClocked(t *testing.T, q clocksync.Quality) *clocked {
 	t.Helper()
-	c := &clocked{t: t, core: agentcore.New(agentcore.Options{
+	c := &clocked{t: t, core: newMachine(agentcore.Options{
 		Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d", Quality: q},
 	})}
 	c.hello(q)
@@ -152,7 +152,7 @@ func TestAnotherTimelineWhileRefused(t *testing.T) {
 // stamp of the new timeline.
 func TestAnotherTimelineOfALevel(t *testing.T) {
 	c := newClocked(t, peer(root, clocksync.Synchronized))
-	c.core.Virtual()
+	c.core.Virtual(c.now)
 	c.set(1, clocksync.Around(5000, 10))
 	alive := func(within clocksync.Interval) {
 		c.now++

@@ -21,7 +21,7 @@ type Options struct {
 	BatchSize int
 	BatchAge  time.Duration
 	// Local is set where the synchronizer is in the same process: answers go out with
-	// any flush, as they cost no message.
+	// any tick, as they cost no message.
 	Local bool
 }
 
@@ -81,7 +81,6 @@ type Core struct {
 	answers      []wire.Answer
 	answerAt     clocksync.Instant // when they go out; MaxInstant if there are none
 	stats        Stats
-	fresh        []control.Outcome // reused by OnSignals
 }
 
 // Stats are counts since the Core was made.
@@ -117,7 +116,8 @@ const (
 	maxAnswers       = 4096
 )
 
-// New returns a member that has no state and has not introduced itself.
+// New returns a member that has no state and has not introduced itself. Its first tick is
+// due at once.
 func New(o Options) *Core {
 	if o.BatchSize <= 0 {
 		o.BatchSize = DefaultBatchSize
@@ -141,11 +141,6 @@ func New(o Options) *Core {
 	}
 }
 
-// Virtual makes the member the summary of a level below it: its states and their
-// evidence come from [Core.Set], [Core.End] and [Core.Alive] alone. No state may
-// be open.
-func (c *Core) Virtual() { c.virtual, c.hello.Threads = true, true }
-
 // Codec is the codec of batches of the state that the last welcome declared, nil
 // before the first.
 func (c *Core) Codec() *wire.BatchCodec { return c.codec }
@@ -153,27 +148,17 @@ func (c *Core) Codec() *wire.BatchCodec { return c.codec }
 // Synchronizer names the one of the last welcome.
 func (c *Core) Synchronizer() string { return c.synchronizer }
 
-// Welcomed reports whether a synchronizer knows this member.
-func (c *Core) Welcomed() bool { return c.welcome }
-
 // Incarnation is the one of the next hello.
 func (c *Core) Incarnation() uint64 { return c.hello.Incarnation }
 
 // Stats returns the counters.
 func (c *Core) Stats() Stats { return c.stats }
 
-// Start is the stamp of the open state. A flush needs a reading above it to
+// Start is the stamp of the open state. A tick needs a reading above it to
 // give evidence.
 func (c *Core) Start() (clocksync.Stamp, bool) { return c.start, c.open }
 
-// Set ends the open state and begins the next one at a stamp. The row is copied.
-//
-// A virtual member's state may have begun before the one before it ended, when
-// the level below forms anew with fewer members. Then it begins with the first
-// [Core.Alive] that is late enough: part of the truth, and true.
-//
-// What is now does not matter while there is something [Core.Unsent].
-func (c *Core) Set(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) error {
+func (c *Core) state(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) error {
 	if c.codec == nil {
 		return ErrNotWelcome
 	}
@@ -193,11 +178,7 @@ func (c *Core) Set(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) 
 	return nil
 }
 
-// Unsent reports whether there is news, whose age the next batch goes by.
-func (c *Core) Unsent() bool { return c.since != clocksync.MaxInstant }
-
-// End ends the open state at a stamp; the member has none until the next Set.
-func (c *Core) End(now clocksync.Instant, at clocksync.Stamp) error {
+func (c *Core) end(now clocksync.Instant, at clocksync.Stamp) error {
 	if c.reopen {
 		c.reopen = false // It was never told.
 		return nil
@@ -214,8 +195,7 @@ func (c *Core) End(now clocksync.Instant, at clocksync.Stamp) error {
 	return nil
 }
 
-// Alive says that the open state of a virtual member still held at a stamp.
-func (c *Core) Alive(now clocksync.Instant, at clocksync.Stamp) error {
+func (c *Core) held(now clocksync.Instant, at clocksync.Stamp) error {
 	switch {
 	case c.reopen && at.Mono < c.read:
 		return nil

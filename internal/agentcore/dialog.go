@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -21,8 +20,7 @@ const (
 	Dropped                   // it had dropped the member, which comes back as a new incarnation
 )
 
-// OnWelcome takes a synchronizer's answer to a hello, or its call for one.
-func (c *Core) OnWelcome(now clocksync.Instant, w *wire.Welcome) Reception {
+func (c *Core) answered(now clocksync.Instant, w *wire.Welcome) Reception {
 	mine := w.Member == c.hello.Member && w.Incarnation == c.hello.Incarnation
 	switch {
 	case w.Member != "" && w.Member != c.hello.Member,
@@ -41,12 +39,11 @@ func (c *Core) OnWelcome(now clocksync.Instant, w *wire.Welcome) Reception {
 		return Dropped
 	}
 	c.synchronizer, c.term = w.Synchronizer, w.Term
-	c.Recall(now)
+	c.recall(now)
 	return Recalled
 }
 
-// Recall makes the member introduce itself again: what was sent may be lost.
-func (c *Core) Recall(now clocksync.Instant) {
+func (c *Core) recall(now clocksync.Instant) {
 	c.welcome, c.helloAt, c.helloPause = false, now, firstHelloPause
 }
 
@@ -66,7 +63,7 @@ func (c *Core) rejoin(now clocksync.Instant) {
 		c.regions[i].Since = 0
 	}
 	c.resend, c.answers, c.answerAt = wire.Resend{}, c.answers[:0], clocksync.MaxInstant
-	c.Recall(now)
+	c.recall(now)
 }
 
 func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome) Reception {
@@ -100,9 +97,9 @@ func (c *Core) catchUp(next uint64) {
 	}
 }
 
-// OnProbe takes a request for evidence. It is answered by the next flush whose
-// stamp is late enough, or at once if the state asked about is over.
-func (c *Core) OnProbe(now clocksync.Instant, p *wire.Probe) {
+// probe takes a request for evidence, which a batch answers at once if the state asked
+// about is over.
+func (c *Core) probe(now clocksync.Instant, p *wire.Probe) {
 	switch {
 	case p.Incarnation != c.hello.Incarnation:
 		c.stats.Strange++
@@ -118,9 +115,7 @@ func (c *Core) OnProbe(now clocksync.Instant, p *wire.Probe) {
 	}
 }
 
-// OnResend takes a request for reports that were lost. Several that wait for the
-// next flush are answered as one.
-func (c *Core) OnResend(r *wire.Resend) {
+func (c *Core) missing(r *wire.Resend) {
 	from, to := max(r.From, 1), min(r.To, c.seq)
 	if r.Incarnation != c.hello.Incarnation || from > to {
 		c.stats.Strange++
@@ -132,15 +127,10 @@ func (c *Core) OnResend(r *wire.Resend) {
 	c.resend = wire.Resend{Incarnation: r.Incarnation, From: from, To: to}
 }
 
-// OnSignals offers signals to the member's regions and returns those that are no
-// copies, with their fates so far. The signals are kept; the slice is reused. They
-// may come from the synchronizer of another group: each has an epoch of its own, and
-// its own answers.
-func (c *Core) OnSignals(now clocksync.Instant, m *wire.Signals) []control.Outcome {
-	c.fresh = c.fresh[:0]
+func (c *Core) signals(now clocksync.Instant, m *wire.Signals, out *Output) {
 	if m.Incarnation != c.hello.Incarnation || c.gate.Fence(m.Synchronizer, m.Term, m.Epoch) != nil {
 		c.stats.Strange += uint64(max(len(m.Signals), 1))
-		return nil
+		return
 	}
 	for i := range m.Signals {
 		s := &m.Signals[i]
@@ -156,15 +146,12 @@ func (c *Core) OnSignals(now clocksync.Instant, m *wire.Signals) []control.Outco
 		}
 		c.stats.Signals++
 		c.count(o)
-		c.fresh = append(c.fresh, o)
+		out.Fresh = append(out.Fresh, o)
 	}
 	c.settle(now)
-	return c.fresh
 }
 
-// Leave makes the next flush say that the member leaves. It is the last one with
-// anything in it. A member that no synchronizer knows has nobody to tell.
-func (c *Core) Leave() {
+func (c *Core) leave() {
 	c.leaving, c.owed = true, true
 	c.left = c.left || !c.welcome
 }

@@ -3,15 +3,17 @@
 // them for resending, groups them into batches, answers probes, knows which
 // regions are open, and follows each signal to its fate.
 //
-// It is pure. The present instant, on the local monotonic clock, and the stamps
-// of the member's clock are arguments. What is to be sent comes out of
-// [Core.Flush]; when to call it next says [Core.Wake]. A shell that calls Flush
-// late, or loses what it returned, costs time and completeness, not truth:
-// what is lost shows as a gap in the numbers, and is sent again from the ring or
-// is gone.
+// It is pure, and has the contract of both cores (docs/architecture.md):
+// [Core.Step] gets the present instant, on the local monotonic clock, and one
+// [Input], and fills an [Output]. The stamps of the member's clock are part of the
+// inputs. What is to be sent comes out of a step with [InTick], as that brings the
+// reading that is the evidence; when the next one is due says [Due.Wake] after each
+// step, and nothing else is asked for that. A shell that is late, or loses what it was
+// given, costs time and completeness, not truth: what is lost shows as a gap in the
+// numbers, and is sent again from the ring or is gone.
 //
-// The states come from the program ([Core.Set]), or the member is the summary of
-// a level below it ([Core.Virtual]). Then states also end without a next one
-// ([Core.End]), and the evidence that one holds comes from outside as well
-// ([Core.Alive]), where it is otherwise the stamp of the flush.
+// The states come from the program ([InState]), or the member is the summary of a
+// level below it ([InSummary]). Then states also end without a next one ([InEnd]),
+// and the evidence that one holds comes from outside as well ([InAlive]), where it
+// is otherwise the stamp of the tick.
 package agentcore

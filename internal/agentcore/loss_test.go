@@ -18,7 +18,7 @@ import (
 func TestNothingFalseUnderLoss(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := &lossy{virtual: rapid.Bool().Draw(t, "virtual")}
-		r.core = agentcore.New(agentcore.Options{Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d", Threads: r.virtual}})
+		r.core = newMachine(agentcore.Options{Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d", Threads: r.virtual}})
 		r.exchange(t, false)
 		t.Repeat(map[string]func(*rapid.T){
 			"set":   r.set,
@@ -45,7 +45,7 @@ func TestNothingFalseUnderLoss(t *testing.T) {
 
 // lossy is a member's true history and what a receiver knows of it.
 type lossy struct {
-	core        *agentcore.Core
+	core        *machine
 	out         agentcore.Output
 	now         clocksync.Instant
 	virtual     bool
@@ -181,7 +181,7 @@ func (r *lossy) ask() {
 	}
 	for seq := range r.known {
 		if seq > r.last {
-			r.core.OnResend(&wire.Resend{Incarnation: r.incarnation, From: r.last + 1, To: seq})
+			r.core.OnResend(r.now, &wire.Resend{Incarnation: r.incarnation, From: r.last + 1, To: seq})
 			return
 		}
 	}
@@ -211,7 +211,7 @@ func TestRingIsBounded(t *testing.T) {
 			for _, n := range []string{"a", "b", "c", "d"} {
 				schema = append(schema, scgs.Field{Name: n, Type: scgs.String})
 			}
-			c := agentcore.New(agentcore.Options{Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d"}})
+			c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d"}})
 			welcome := &wire.Welcome{Synchronizer: "s", Member: "w", Incarnation: 1, Accepted: true, Schema: schema}
 			c.OnWelcome(0, welcome)
 			c.Recall(0)
@@ -257,12 +257,12 @@ func TestRingGrows(t *testing.T) {
 	now := clocksync.Instant(0)
 	var out agentcore.Output
 	welcome := &wire.Welcome{Synchronizer: "s", Member: "w", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "n", Type: scgs.Int}}}
-	begin := func() *agentcore.Core {
-		c := agentcore.New(agentcore.Options{Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d"}})
+	begin := func() *machine {
+		c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d"}})
 		c.OnWelcome(now, welcome)
 		return c
 	}
-	set := func(c *agentcore.Core, states int) {
+	set := func(c *machine, states int) {
 		for range states {
 			now++
 			if err := c.Set(now, stamp(now), []scgs.Value{scgs.IntValue(int64(now))}); err != nil {
@@ -270,7 +270,7 @@ func TestRingGrows(t *testing.T) {
 			}
 		}
 	}
-	flush := func(c *agentcore.Core) (told int) {
+	flush := func(c *machine) (told int) {
 		now++
 		c.Flush(now, stamp(now), &out)
 		for _, b := range out.Batches {
@@ -306,7 +306,7 @@ func TestRingGrows(t *testing.T) {
 }
 
 func TestSetAndFlushDoNotAllocate(t *testing.T) {
-	c := agentcore.New(agentcore.Options{Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d"}})
+	c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "w", Incarnation: 1, Domain: "d"}})
 	c.OnWelcome(0, &wire.Welcome{Synchronizer: "s", Member: "w", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "n", Type: scgs.Int}}})
 	var out agentcore.Output
 	now := clocksync.Instant(0)

@@ -9,9 +9,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// Enter opens a region and returns the number of the entry; see
-// [control.Gate.Enter] for when it fails.
-func (c *Core) Enter(now clocksync.Instant, region string, handlers []control.Handler) (uint64, error) {
+func (c *Core) enter(now clocksync.Instant, region string, handlers []control.Handler) (uint64, error) {
 	entry, err := c.gate.Enter(region, handlers)
 	if err != nil {
 		return 0, err
@@ -25,9 +23,7 @@ func (c *Core) Enter(now clocksync.Instant, region string, handlers []control.Ha
 	return entry, nil
 }
 
-// LeaveRegion closes an entry and returns the cancellation it had accepted, or nil;
-// [Core.Finish] ends that after its handler.
-func (c *Core) LeaveRegion(now clocksync.Instant, entry uint64) *control.Signal {
+func (c *Core) exit(now clocksync.Instant, entry uint64) *control.Signal {
 	c.regions = slices.DeleteFunc(c.regions, func(r wire.Region) bool { return r.Entry == entry })
 	c.since = min(c.since, now)
 	s := c.gate.Leave(entry)
@@ -37,19 +33,6 @@ func (c *Core) LeaveRegion(now clocksync.Instant, entry uint64) *control.Signal 
 
 // Canceled returns the cancellation that an open entry has accepted, or nil.
 func (c *Core) Canceled(entry uint64) *control.Signal { return c.gate.Canceled(entry) }
-
-// Next takes out the next activation to run in an entry, nil if there is none.
-func (c *Core) Next(now clocksync.Instant, entry uint64, at control.Delivery) *control.Signal {
-	s := c.gate.Next(now, entry, at)
-	c.settle(now)
-	return s
-}
-
-// Finish ends a signal whose handler has returned, or did not.
-func (c *Core) Finish(now clocksync.Instant, s *control.Signal, fate control.Fate, detail string) {
-	c.gate.Finish(s, fate, detail)
-	c.settle(now)
-}
 
 // settle counts and answers what found its final fate.
 func (c *Core) settle(now clocksync.Instant) {

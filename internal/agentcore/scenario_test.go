@@ -43,7 +43,7 @@ func TestScenarios(t *testing.T) {
 }
 
 type world struct {
-	core    *agentcore.Core
+	core    *machine
 	out     agentcore.Output
 	running *control.Signal
 	text    strings.Builder
@@ -58,7 +58,7 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 	}
 	switch d.Cmd {
 	case "new":
-		w.core = agentcore.New(agentcore.Options{
+		w.core = newMachine(agentcore.Options{
 			Hello:     wire.Hello{Member: "w", Incarnation: 1, Domain: "d", Threads: d.HasArg("threads")},
 			BatchSize: int(num(t, d, "size", 0)),
 			BatchAge:  time.Duration(num(t, d, "age", 0)) * time.Millisecond,
@@ -79,9 +79,9 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 			AfterTime:   instant(t, d, "time", clocksync.MinInstant),
 		})
 	case "resend":
-		w.core.OnResend(&wire.Resend{Incarnation: w.core.Incarnation(), From: num(t, d, "from", 1), To: num(t, d, "to", 1)})
+		w.core.OnResend(now, &wire.Resend{Incarnation: w.core.Incarnation(), From: num(t, d, "from", 1), To: num(t, d, "to", 1)})
 	case "quit":
-		w.core.Leave()
+		w.core.Leave(now)
 	case "stats":
 		s := w.core.Stats()
 		fmt.Fprintf(&w.text, "reports %d, batches %d, resent %d, dropped %d, gone %d, rejoins %d, backwards %d, strange %d\n",
@@ -127,7 +127,7 @@ func (w *world) region(t *testing.T, d *datadriven.TestData, now clocksync.Insta
 			fmt.Fprintf(&w.text, "run %s\n", w.running.Name)
 		}
 	case "finish":
-		w.core.Finish(now, w.running, control.Applied, "")
+		w.core.Finish(now, w.running, control.Applied)
 	default:
 		t.Fatalf("%s: no such command", d.Pos)
 	}

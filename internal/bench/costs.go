@@ -108,6 +108,7 @@ type way struct {
 	err     error
 
 	row   []scgs.Value
+	told  agentcore.Input
 	flush agentcore.Output
 	frame []byte
 	batch wire.Batch
@@ -133,9 +134,9 @@ func newWay(batch int) (*way, error) {
 		m := agentcore.New(agentcore.Options{Hello: hello, BatchSize: batch, BatchAge: time.Hour})
 		w.sync.Step(w.now, &synccore.Input{Kind: synccore.InHello, From: hello.Member, Hello: &hello}, &w.out)
 		for _, welcome := range w.out.Welcomes {
-			m.OnWelcome(w.now, &welcome.Msg)
+			m.Step(w.now, &agentcore.Input{Kind: agentcore.InWelcome, Welcome: &welcome.Msg}, &w.flush)
 		}
-		if !m.Welcomed() {
+		if w.flush.Reception != agentcore.Accepted {
 			return nil, fmt.Errorf("member %s of the count of allocations is not welcome: %+v", hello.Member, w.out)
 		}
 		w.members = append(w.members, m)
@@ -148,15 +149,17 @@ func (w *way) report() {
 	m := w.members[w.next]
 	w.now++
 	w.row[0], w.row[1] = scgs.FloatValue(float64(w.now%100)), scgs.IntValue(int64(w.now%2)) // N never ends a window.
-	if err := m.Set(w.now, w.stamp(), w.row); err != nil {
-		w.err = err
+	w.told = agentcore.Input{Kind: agentcore.InState, At: w.stamp(), Row: w.row}
+	if m.Step(w.now, &w.told, &w.flush); w.flush.Err != nil {
+		w.err = w.flush.Err
 		return
 	}
 	w.next = (w.next + 1) % reporters
-	if w.now++; m.Wake() > w.now {
+	if w.now++; w.flush.Wake > w.now {
 		return
 	}
-	m.Flush(w.now, w.stamp(), &w.flush)
+	w.told = agentcore.Input{Kind: agentcore.InTick, At: w.stamp()}
+	m.Step(w.now, &w.told, &w.flush)
 	for i := range w.flush.Batches {
 		w.carry(&w.flush.Batches[i])
 	}

@@ -41,7 +41,7 @@ func (l *Level) Core() *synccore.Core { return l.core }
 // Join adds a thread. One of a name that was there before is its next
 // incarnation.
 func (l *Level) Join(name string) *Member {
-	m := &Member{name: name, host: l.host, level: l, entries: map[string]uint64{}}
+	m := &Member{name: name, host: l.host, level: l, due: clocksync.MinInstant, entries: map[string]uint64{}}
 	m.core = agentcore.New(agentcore.Options{Hello: wire.Hello{
 		Member: name, Incarnation: incarnation(l.Threads, name), Host: string(l.host.Domain), Domain: l.host.Domain,
 	}})
@@ -81,7 +81,7 @@ func (l *Level) turn() {
 	at := l.stamp()
 	l.gap = false
 	for _, m := range l.Threads {
-		m.core.Flush(now, at, &m.out)
+		m.step(now, agentcore.Input{Kind: agentcore.InTick, At: at}, &m.out)
 	}
 	for _, m := range l.Threads {
 		l.report(m)
@@ -93,7 +93,7 @@ func (l *Level) turn() {
 	}
 	wake := l.out.Wake
 	for _, m := range l.Threads {
-		wake = min(wake, m.core.Wake())
+		wake = min(wake, m.due)
 	}
 	l.wake(wake)
 }
@@ -122,13 +122,15 @@ func (l *Level) step(in synccore.Input) {
 	}
 	for i := range l.out.Resends {
 		l.gap = true
-		l.to(l.out.Resends[i].To, func(m *Member) { m.core.OnResend(&l.out.Resends[i].Msg) })
+		l.to(l.out.Resends[i].To, func(m *Member) {
+			m.input(agentcore.Input{Kind: agentcore.InResend, Resend: &l.out.Resends[i].Msg})
+		})
 	}
 	for i := range l.out.Signals {
 		s := l.out.Signals[i].Msg
 		s.Signals = slices.Clone(s.Signals) // A gate keeps them.
 		l.to(l.out.Signals[i].To, func(m *Member) {
-			m.core.OnSignals(l.host.Mono(), &s)
+			m.input(agentcore.Input{Kind: agentcore.InSignals, Signals: &s})
 			m.obey()
 		})
 	}

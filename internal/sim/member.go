@@ -42,7 +42,9 @@ type Member struct {
 	level    *Level // nil: a process
 	up, down *Link
 	core     *agentcore.Core
-	out      agentcore.Output
+	out      agentcore.Output // of ticks
+	answer   agentcore.Output // of the last step but ticks
+	due      clocksync.Instant
 	alarm    alarm
 	entries  map[string]uint64 // of open regions
 	over     bool              // the program has ended
@@ -51,7 +53,7 @@ type Member struct {
 // Join adds a member that stamps by a clock, or without a bound where that is
 // nil. One of a name that was there before is its next incarnation.
 func (g *Group) Join(name string, h *Host, k Clock, up, down *Link) *Member {
-	m := &Member{name: name, host: h, clock: k, group: g, up: up, down: down, entries: map[string]uint64{}}
+	m := &Member{name: name, host: h, clock: k, group: g, up: up, down: down, due: clocksync.MinInstant, entries: map[string]uint64{}}
 	m.core = agentcore.New(agentcore.Options{Hello: wire.Hello{
 		Member: name, Incarnation: incarnation(g.Members, name), Host: string(h.Domain), Domain: h.Domain, Quality: m.quality(),
 	}})
@@ -75,7 +77,7 @@ func incarnation(members []*Member, name string) uint64 {
 func (m *Member) Set(row []scgs.Value) { m.begin(m.stamp(), row) }
 
 func (m *Member) begin(at clocksync.Stamp, row []scgs.Value) {
-	if err := m.core.Set(m.host.Mono(), at, row); err != nil {
+	if err := m.input(agentcore.Input{Kind: agentcore.InState, At: at, Row: row}).Err; err != nil {
 		panic(fmt.Sprintf("sim: member %s: %v", m.name, err))
 	}
 	m.wake()
@@ -88,11 +90,11 @@ func (m *Member) Enter(region string, names ...string) {
 	for i, name := range names {
 		handlers[i].Name = name
 	}
-	entry, err := m.core.Enter(m.host.Mono(), region, handlers)
-	if err != nil {
-		panic(fmt.Sprintf("sim: member %s: %v", m.name, err))
+	out := m.input(agentcore.Input{Kind: agentcore.InEnter, Region: region, Handlers: handlers})
+	if out.Err != nil {
+		panic(fmt.Sprintf("sim: member %s: %v", m.name, out.Err))
 	}
-	m.entries[region] = entry
+	m.entries[region] = out.Entry
 	m.wake()
 }
 
@@ -104,14 +106,14 @@ func (m *Member) Exit(region string) {
 		return
 	}
 	delete(m.entries, region)
-	if s := m.core.LeaveRegion(m.host.Mono(), entry); s != nil {
-		m.core.Finish(m.host.Mono(), s, control.Applied, "")
+	if s := m.input(agentcore.Input{Kind: agentcore.InExit, Entry: entry}).Signal; s != nil {
 		m.obeyed(s)
 	}
 	m.wake()
 }
 
 func (m *Member) obeyed(s *control.Signal) {
+	m.input(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
 	if m.Obeyed != nil {
 		m.Obeyed(s)
 	}
@@ -122,8 +124,8 @@ func (m *Member) obeyed(s *control.Signal) {
 func (m *Member) obey() {
 	for _, region := range slices.Sorted(maps.Keys(m.entries)) {
 		entry := m.entries[region]
-		for s := m.core.Next(m.host.Mono(), entry, control.AtCheck); s != nil; s = m.core.Next(m.host.Mono(), entry, control.AtCheck) {
-			m.core.Finish(m.host.Mono(), s, control.Applied, "")
+		next := agentcore.Input{Kind: agentcore.InNext, Entry: entry, Delivery: control.AtCheck}
+		for s := m.input(next).Signal; s != nil; s = m.input(next).Signal {
 			m.obeyed(s)
 		}
 		if m.core.Canceled(entry) != nil {
@@ -134,7 +136,7 @@ func (m *Member) obey() {
 
 // Leave ends the program in order.
 func (m *Member) Leave() {
-	m.core.Leave()
+	m.input(agentcore.Input{Kind: agentcore.InLeave})
 	m.wake()
 }
 
@@ -156,7 +158,8 @@ func (m *Member) stamp() clocksync.Stamp {
 	if m.level != nil {
 		return m.level.stamp()
 	}
-	m.core.Clock(m.host.Mono(), m.quality())
+	quality := m.quality()
+	m.input(agentcore.Input{Kind: agentcore.InClock, Quality: &quality})
 	if m.clock == nil {
 		return clocksync.Stamp{Domain: m.host.Domain, Mono: m.host.Mono(), Within: clocksync.Unbounded}
 	}
@@ -168,14 +171,24 @@ func (m *Member) wake() {
 		m.level.wake(clocksync.MinInstant)
 		return
 	}
-	m.alarm.set(m.host, m.core.Wake(), m.flush)
+	m.alarm.set(m.host, m.due, m.flush)
+}
+
+func (m *Member) input(in agentcore.Input) *agentcore.Output {
+	m.step(m.host.Mono(), in, &m.answer)
+	return &m.answer
+}
+
+func (m *Member) step(now clocksync.Instant, in agentcore.Input, out *agentcore.Output) {
+	m.core.Step(now, &in, out)
+	m.due = out.Wake
 }
 
 func (m *Member) flush() {
 	if m.over {
 		return
 	}
-	m.core.Flush(m.host.Mono(), m.stamp(), &m.out)
+	m.step(m.host.Mono(), agentcore.Input{Kind: agentcore.InTick, At: m.stamp()}, &m.out)
 	for i := range m.out.Hellos {
 		frame, err := wire.AppendHello(nil, &m.out.Hellos[i])
 		m.send(frame, err)
@@ -217,7 +230,6 @@ func (m *Member) receive(frame []byte) {
 	if m.over {
 		return
 	}
-	now := m.host.Mono()
 	kind, err := wire.KindOf(frame)
 	switch kind { //nolint:exhaustive // The others travel the other way.
 	case wire.KindWelcome:
@@ -227,15 +239,15 @@ func (m *Member) receive(frame []byte) {
 	case wire.KindProbe:
 		var p wire.Probe
 		p, err = wire.DecodeProbe(frame)
-		m.core.OnProbe(now, &p)
+		m.input(agentcore.Input{Kind: agentcore.InProbe, Probe: &p})
 	case wire.KindResend:
 		var r wire.Resend
 		r, err = wire.DecodeResend(frame)
-		m.core.OnResend(&r)
+		m.input(agentcore.Input{Kind: agentcore.InResend, Resend: &r})
 	case wire.KindSignals:
 		var s wire.Signals
 		s, err = wire.DecodeSignals(frame)
-		m.core.OnSignals(now, &s)
+		m.input(agentcore.Input{Kind: agentcore.InSignals, Signals: &s})
 		m.obey()
 	}
 	if err != nil {
@@ -245,7 +257,7 @@ func (m *Member) receive(frame []byte) {
 }
 
 func (m *Member) welcome(w *wire.Welcome) {
-	if m.core.OnWelcome(m.host.Mono(), w) == agentcore.Accepted && m.Welcomed != nil {
+	if m.input(agentcore.Input{Kind: agentcore.InWelcome, Welcome: w}).Reception == agentcore.Accepted && m.Welcomed != nil {
 		m.Welcomed()
 	}
 }

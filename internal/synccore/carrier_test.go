@@ -75,7 +75,7 @@ func (c *carrier) evidence() []wire.Alive {
 	var alive []wire.Alive
 	for _, a := range c.actors {
 		c.now++ // evidence is read after the change
-		if e := a.core.Evidence(c.now, a.stampAt(c.now)); e.Seq > 0 {
+		if e := a.input(agentcore.Input{Kind: agentcore.InEvidence, At: a.stampAt(c.now)}).Evidence; e.Seq > 0 {
 			alive = append(alive, wire.Alive{Member: a.name, Incarnation: a.core.Incarnation(), Evidence: e})
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -255,7 +256,7 @@ func (s *execution) play(words []string) bool {
 	case "kill":
 		p.dead = true
 	case "leave":
-		p.core.Leave()
+		p.feed(agentcore.Input{Kind: agentcore.InLeave})
 		p.flush()
 		p.dead = true
 	case "cut", "heal":

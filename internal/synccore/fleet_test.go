@@ -54,6 +54,7 @@ type proc struct {
 	name   string
 	labels []string
 	core   *agentcore.Core
+	reply  agentcore.Output // of the last step
 	row    []scgs.Value
 	entry  uint64 // of the region of the processor
 	dead   bool   // its process has ended
@@ -193,10 +194,7 @@ func (f *fleet) join(name string, labels ...string) {
 	}
 	p := &proc{f: f, name: name, labels: labels}
 	p.core = agentcore.New(agentcore.Options{Hello: wire.Hello{Member: name, Incarnation: incarnation, Host: "h", Domain: "h"}})
-	var err error
-	if p.entry, err = p.core.Enter(f.now, wire.ProcessorRegion, []control.Handler{{Name: wire.StartSignal}}); err != nil {
-		f.t.Fatal(err)
-	}
+	p.entry = p.feed(agentcore.Input{Kind: agentcore.InEnter, Region: wire.ProcessorRegion, Handlers: []control.Handler{{Name: wire.StartSignal}}}).Entry
 	f.procs = append(f.procs, p)
 	p.flush()
 }
@@ -206,7 +204,15 @@ func (p *proc) due() clocksync.Instant {
 	if p.dead {
 		return clocksync.MaxInstant
 	}
-	return p.core.Wake()
+	return p.reply.Wake
+}
+
+// feed steps the processor's machine, which must not refuse the input.
+func (p *proc) feed(in agentcore.Input) *agentcore.Output {
+	if p.core.Step(p.f.now, &in, &p.reply); p.reply.Err != nil {
+		p.f.t.Fatal(p.reply.Err)
+	}
+	return &p.reply
 }
 
 func (p *proc) stamp() clocksync.Stamp {
@@ -219,9 +225,10 @@ func (p *proc) flush() {
 	if p.dead {
 		return
 	}
-	var out agentcore.Output
+	var out agentcore.Output // The machine may be stepped while this is sent.
 	at := p.stamp()
-	p.core.Flush(p.f.now, at, &out)
+	p.core.Step(p.f.now, &agentcore.Input{Kind: agentcore.InTick, At: at}, &out)
+	p.reply.Due = out.Due
 	up := func(in synccore.Input) {
 		in.From = p.name
 		p.f.carry(p, func() { p.f.step(in) })
@@ -265,18 +272,18 @@ func (p *proc) receive(frame []byte) {
 	switch kind {
 	case wire.KindWelcome:
 		m, _ := wire.DecodeWelcome(frame)
-		if p.core.OnWelcome(p.f.now, &m) == agentcore.Accepted && p.row == nil {
+		if p.feed(agentcore.Input{Kind: agentcore.InWelcome, Welcome: &m}).Reception == agentcore.Accepted && p.row == nil {
 			p.idle()
 		}
 	case wire.KindProbe:
 		m, _ := wire.DecodeProbe(frame)
-		p.core.OnProbe(p.f.now, &m)
+		p.feed(agentcore.Input{Kind: agentcore.InProbe, Probe: &m})
 	case wire.KindResend:
 		m, _ := wire.DecodeResend(frame)
-		p.core.OnResend(&m)
+		p.feed(agentcore.Input{Kind: agentcore.InResend, Resend: &m})
 	case wire.KindSignals:
 		m, _ := wire.DecodeSignals(frame)
-		p.core.OnSignals(p.f.now, &m)
+		p.feed(agentcore.Input{Kind: agentcore.InSignals, Signals: &m})
 	}
 	p.serve()
 	p.flush()
@@ -303,10 +310,7 @@ func (p *proc) idle() {
 func (p *proc) fields() []scgs.Value { return p.row[len(p.row)-wire.ProcessorFields:] }
 
 func (p *proc) tell() {
-	at := p.stamp()
-	if err := p.core.Set(p.f.now, at, p.row); err != nil {
-		p.f.t.Fatal(err)
-	}
+	p.feed(agentcore.Input{Kind: agentcore.InState, At: p.stamp(), Row: p.row})
 }
 
 // set changes a field that the block reports.
@@ -319,11 +323,11 @@ func (p *proc) set(field string, v scgs.Value) {
 // cancellation of what does.
 func (p *proc) serve() {
 	for !p.runs {
-		s := p.core.Next(p.f.now, p.entry, control.AtCheck)
+		s := p.feed(agentcore.Input{Kind: agentcore.InNext, Entry: p.entry, Delivery: control.AtCheck}).Signal
 		if s == nil {
 			return
 		}
-		p.core.Finish(p.f.now, s, control.Applied, "")
+		p.feed(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
 		next := task{
 			program: uint64(s.Lookup(wire.DatumProgram).Int()), run: uint64(s.Lookup(wire.DatumRun).Int()),
 			block: s.Lookup(wire.DatumBlock).Text(),
@@ -348,10 +352,7 @@ func (p *proc) begin(next task) {
 	}
 	p.f.ran[next.run] = p.process()
 	p.last, p.runs, p.told, p.body = next, true, false, nil
-	var err error
-	if p.own, err = p.core.Enter(p.f.now, next.block, nil); err != nil {
-		p.f.t.Fatal(err)
-	}
+	p.own = p.feed(agentcore.Input{Kind: agentcore.InEnter, Region: next.block}).Entry
 	own := p.fields()
 	own[0], own[1] = scgs.EnumValue(wire.PhaseRunning), scgs.StringValue(next.block)
 	own[2], own[3] = scgs.IntValue(int64(next.program)), scgs.IntValue(int64(next.run))
@@ -371,8 +372,8 @@ func (p *proc) process() string {
 
 // end ends what runs. What it has come to waits until somebody hands it over.
 func (p *proc) end(phase string, kind wire.BodyKind, text string) {
-	if s := p.core.LeaveRegion(p.f.now, p.own); s != nil {
-		p.core.Finish(p.f.now, s, control.Applied, "")
+	if s := p.feed(agentcore.Input{Kind: agentcore.InExit, Entry: p.own}).Signal; s != nil {
+		p.feed(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
 	}
 	p.runs = false
 	if phase != wire.PhaseCanceled {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -79,7 +80,7 @@ func newLevel(a *actor) *level {
 		a.t.Fatal(err)
 	}
 	l := &level{actor: a, core: synccore.New(plans.Get("tsync"), synccore.Options{Term: 1, Local: true})}
-	a.core.Virtual()
+	a.input(agentcore.Input{Kind: agentcore.InSummary})
 	for i := range 2 + a.rng.IntN(2) {
 		th := &worker{name: fmt.Sprintf("t%d", i)}
 		l.threads = append(l.threads, th)
@@ -128,14 +129,18 @@ func (l *level) step(in synccore.Input) {
 		l.t.Errorf("%s: the thread level rejects %+v", l.name, r)
 	}
 	for _, e := range l.out.Summary {
+		step := func(in agentcore.Input) error {
+			l.actor.core.Step(l.now, &in, &l.actor.reply)
+			return l.actor.reply.Err
+		}
 		var err error
 		switch e.Kind {
 		case synccore.SummaryStart:
-			err = l.actor.core.Set(l.now, e.At, e.Row)
+			err = step(agentcore.Input{Kind: agentcore.InState, At: e.At, Row: e.Row})
 		case synccore.SummaryEnd:
-			err = l.actor.core.End(l.now, e.At)
+			err = step(agentcore.Input{Kind: agentcore.InEnd, At: e.At})
 		case synccore.SummaryAlive:
-			err = l.actor.core.Alive(l.now, e.At)
+			err = step(agentcore.Input{Kind: agentcore.InAlive, At: e.At})
 		}
 		if err != nil {
 			l.t.Errorf("%s: summary %+v: %v", l.name, e, err)

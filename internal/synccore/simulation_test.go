@@ -126,6 +126,7 @@ type actor struct {
 	skew    time.Duration // of its host's clock against true time
 	bound   time.Duration
 	core    *agentcore.Core
+	reply   agentcore.Output // of the last step
 	entry   uint64
 	truth   []stretch // in order
 	on      bool
@@ -383,12 +384,16 @@ func (a *actor) trueTime(at clocksync.Stamp) clocksync.Instant {
 // booted is what a host's monotonic clock shows beside its other clock.
 const booted = 1_000_000
 
-func (a *actor) start() {
-	entry, err := a.core.Enter(a.now, "r", []control.Handler{{Name: "all-on"}, {Name: "two-on"}})
-	if err != nil {
-		a.t.Fatal(err)
+// input steps the actor's machine, which must not refuse the input.
+func (a *actor) input(in agentcore.Input) *agentcore.Output {
+	if a.core.Step(a.now, &in, &a.reply); a.reply.Err != nil {
+		a.t.Fatal(a.reply.Err)
 	}
-	a.entry = entry
+	return &a.reply
+}
+
+func (a *actor) start() {
+	a.entry = a.input(agentcore.Input{Kind: agentcore.InEnter, Region: "r", Handlers: []control.Handler{{Name: "all-on"}, {Name: "two-on"}}}).Entry
 	a.flush()
 	a.change()
 }
@@ -408,9 +413,7 @@ func (a *actor) change() {
 	n := int64(100 + a.rng.IntN(5))
 	on := a.on || a.rng.IntN(3) > 0
 	row := []scgs.Value{scgs.BoolValue(on), scgs.IntValue(n)}
-	if err := a.core.Set(a.now, a.stampAt(a.now), row); err != nil {
-		a.t.Fatal(err)
-	}
+	a.input(agentcore.Input{Kind: agentcore.InState, At: a.stampAt(a.now), Row: row})
 	a.note(on, n)
 	a.flush()
 }
@@ -425,12 +428,13 @@ func (a *actor) note(on bool, n int64) {
 
 // flush sends what is due, and comes back when more will be.
 func (a *actor) flush() {
-	var out agentcore.Output
 	a.now++ // evidence is read after the change
 	if a.level != nil {
 		a.level.evidence()
 	}
-	a.core.Flush(a.now, a.stampAt(a.now), &out)
+	var out agentcore.Output // The carrier steps the machine while this is sent.
+	a.core.Step(a.now, &agentcore.Input{Kind: agentcore.InTick, At: a.stampAt(a.now)}, &out)
+	a.reply.Due = out.Due
 	for i := range out.Hellos {
 		frame, err := wire.AppendHello(nil, &out.Hellos[i])
 		a.up(frame, err)
@@ -450,9 +454,9 @@ func (a *actor) flush() {
 		frame, _, err := wire.AppendAck(nil, &out.Acks[i].Ack)
 		a.up(frame, err)
 	}
-	if wake := a.core.Wake(); wake != clocksync.MaxInstant {
+	if wake := a.reply.Wake; wake != clocksync.MaxInstant {
 		a.after(max(wake.Sub(a.now), time.Millisecond), func() {
-			if a.now >= a.core.Wake() {
+			if a.now >= a.reply.Wake {
 				a.flush()
 			}
 		})
@@ -507,16 +511,16 @@ func (a *actor) receive(frame []byte) {
 	switch kind {
 	case wire.KindWelcome:
 		m, _ := wire.DecodeWelcome(frame)
-		a.core.OnWelcome(a.now, &m)
+		a.input(agentcore.Input{Kind: agentcore.InWelcome, Welcome: &m})
 	case wire.KindProbe:
 		m, _ := wire.DecodeProbe(frame)
-		a.core.OnProbe(a.now, &m)
+		a.input(agentcore.Input{Kind: agentcore.InProbe, Probe: &m})
 	case wire.KindResend:
 		m, _ := wire.DecodeResend(frame)
-		a.core.OnResend(&m)
+		a.input(agentcore.Input{Kind: agentcore.InResend, Resend: &m})
 	case wire.KindSignals:
 		m, _ := wire.DecodeSignals(frame)
-		a.core.OnSignals(a.now, &m)
+		a.input(agentcore.Input{Kind: agentcore.InSignals, Signals: &m})
 		a.handle()
 	}
 	a.flush()
@@ -525,7 +529,7 @@ func (a *actor) receive(frame []byte) {
 // handle runs what waits for the region.
 func (a *actor) handle() {
 	for {
-		s := a.core.Next(a.now, a.entry, control.AtCheck)
+		s := a.input(agentcore.Input{Kind: agentcore.InNext, Entry: a.entry, Delivery: control.AtCheck}).Signal
 		if s == nil {
 			return
 		}
@@ -534,6 +538,6 @@ func (a *actor) handle() {
 			a.t.Errorf("%s: %s was applied twice", a.name, key)
 		}
 		a.applied[key] = true
-		a.core.Finish(a.now, s, control.Applied, "")
+		a.input(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
 	}
 }

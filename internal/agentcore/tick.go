@@ -7,40 +7,13 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/scgs"
 )
 
 // readAgain is the wait after a reading that gave no evidence.
 const readAgain = time.Millisecond
 
-// Output is what a flush wants to be sent, in the order of its fields. It shares
-// no memory with the Core; the next flush into it reuses its slices.
-type Output struct {
-	Hellos  []wire.Hello // at most one
-	Batches []wire.Batch
-	Gones   []wire.Gone // at most one
-	Acks    []Ack
-
-	reports []wire.Report
-	rows    []scgs.Value
-	regions []wire.Region
-	answers []wire.Answer
-}
-
-// Ack is an acknowledgement and the synchronizer whose signals it answers: that of
-// the member's group, or another one.
-type Ack struct {
-	To string
-	wire.Ack
-}
-
-func (o *Output) reset() {
-	o.Hellos, o.Batches, o.Gones, o.Acks = o.Hellos[:0], o.Batches[:0], o.Gones[:0], o.Acks[:0]
-	o.reports, o.rows, o.regions, o.answers = o.reports[:0], o.rows[:0], o.regions[:0], o.answers[:0]
-}
-
-// Wake is when Flush next has something to send, MinInstant if it has now.
-func (c *Core) Wake() clocksync.Instant {
+// wake is [Due.Wake].
+func (c *Core) wake() clocksync.Instant {
 	switch {
 	case c.left:
 		return clocksync.MaxInstant
@@ -56,16 +29,8 @@ func (c *Core) Wake() clocksync.Instant {
 	return wake
 }
 
-// ProbeAt is when a reading of the clock may answer a probe that waits;
-// MaxInstant if none does. Whoever feeds a virtual member takes one then.
-func (c *Core) ProbeAt() clocksync.Instant { return c.probeAt }
-
-// Flush fills out with what is due. The stamp was read for this flush, while no
-// state could change; it is the evidence that the open state holds. It counts
-// only if it is above the start of that state (a clock may give the same reading
-// twice), so the caller reads again until it is.
-func (c *Core) Flush(now clocksync.Instant, at clocksync.Stamp, out *Output) {
-	out.reset()
+// tick fills out with what is due.
+func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 	if c.left {
 		return
 	}
@@ -98,7 +63,7 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 	c.helloPause = min(2*c.helloPause, maxHelloPause)
 }
 
-// revive takes the stamp of the flush, and begins a state that waits for one: what
+// revive takes the stamp of the tick, and begins a state that waits for one: what
 // held before the member was dropped still holds now. What is no longer known to
 // be true in between is not claimed.
 func (c *Core) revive(now clocksync.Instant, at clocksync.Stamp) clocksync.Stamp {
@@ -219,9 +184,8 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 	return &out.Batches[len(out.Batches)-1]
 }
 
-// Answers reports whether a flush would hand out answers, of a member whose
-// synchronizer is in the same process.
-func (c *Core) Answers() bool { return c.local && len(c.answers) > 0 && c.settled() }
+// answersDue is [Due.Answers].
+func (c *Core) answersDue() bool { return c.local && len(c.answers) > 0 && c.settled() }
 
 // settled reports whether none of the answers will be followed by another one of the
 // same signal.
@@ -229,10 +193,8 @@ func (c *Core) settled() bool {
 	return !slices.ContainsFunc(c.answers, func(a wire.Answer) bool { return !a.Fate.Final() })
 }
 
-// Evidence takes a stamp that was read for it, as [Core.Flush] does, and returns the
-// evidence that the open state still holds: for a carrier, which tells it in a
-// [wire.Bundle]. It is none where more than evidence is to be told first.
-func (c *Core) Evidence(now clocksync.Instant, at clocksync.Stamp) wire.Evidence {
+// proof is the evidence of [InEvidence].
+func (c *Core) proof(now clocksync.Instant, at clocksync.Stamp) wire.Evidence {
 	if !c.told() {
 		return wire.Evidence{}
 	}

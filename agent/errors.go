@@ -1,0 +1,54 @@
+package agent
+
+import (
+	"errors"
+	"fmt"
+	"reflect"
+)
+
+// Errors that are found with errors.Is in what this package returns.
+var (
+	// ErrClosed is what a member or thread answers after its Close, and the cause of
+	// the regions that were open then. The program is over, or goes on alone.
+	ErrClosed = errors.New("agent: the member or thread was closed")
+	// ErrNotConnected is what Join and JoinNode fail with if there is no connection to
+	// the server: none listens at the url, it turned the program away, or the
+	// connection of [WithConn] is closed. Start a server or correct the url; what the
+	// error wraps says which.
+	ErrNotConnected = errors.New("there is no connection to the server")
+	// ErrNoSynchronizer is what Join and JoinNode fail with if nobody answered for the
+	// group in time: none is started for it, on another server, or for another tenant.
+	// Start one with `pegasus run`, and join again.
+	ErrNoSynchronizer = errors.New("no synchronizer answered")
+)
+
+// RefusedError is what Join, JoinNode and [Member.Thread] fail with if the synchronizer
+// does not take the member or thread in. To join again as before is of no use: Reason
+// says what to change. Find it with errors.As.
+type RefusedError struct {
+	Synchronizer string // as the configuration names it
+	Member       string // or the thread
+	Reason       string // in the synchronizer's words
+}
+
+// Error names the synchronizer and its reason.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("refused by synchronizer %q: %s", e.Synchronizer, e.Reason)
+}
+
+// StateError says that a struct cannot be a state, or is not the state that the
+// configuration declares: Join fails with it if that is Config.State, and Set if it is
+// the state. Change the struct or the declaration, so that they have the same fields.
+// Find it with errors.As.
+type StateError struct {
+	Type   reflect.Type // of the state; nil if that was nil
+	Field  string       // at fault, of the struct, or as declared where the struct has none; empty: the type itself
+	Reason string       // what is wrong and what to do
+}
+
+// Error is the reason.
+func (e *StateError) Error() string { return "agent: " + e.Reason }
+
+func stateError(t reflect.Type, field, format string, args ...any) error {
+	return &StateError{Type: t, Field: field, Reason: fmt.Sprintf(format, args...)}
+}
