@@ -57,7 +57,7 @@ func TestWorker(t *testing.T) {
 	for q, want := range map[string]string{
 		"{":          `{"Error":"\"?\" is no operation"}`,
 		`{"Op":"x"}`: `{"Error":"\"x\" is no operation"}`,
-		`{"Op":"join","URL":"nats://a b","Group":"g","Members":1}`: `{"Error":"agent: join group \"g\" as \"m0\": bus: connect to NATS: `,
+		`{"Op":"join","URL":"nats://a b","Group":"g","Members":1}`: `{"Error":"agent: join group \"g\" as \"m0\": there is no connection to the server: bus: connect to NATS: `,
 	} {
 		if _, err := io.WriteString(ask, q+"\n"); err != nil {
 			t.Fatal(err)
