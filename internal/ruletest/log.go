@@ -144,7 +144,7 @@ func (l *log) verdict(at time.Duration, v *synccore.Verdict) {
 	}
 }
 
-// epoch begins all predicates anew.
+// epoch restarts all predicates.
 func (l *log) epoch(at time.Duration, e *synccore.Epoch) {
 	for _, d := range e.Dropped {
 		l.add(at, "", "%s is no longer a member: %s", d.Name, d.Reason)
