@@ -69,15 +69,19 @@ func (l *loop) address(member string) address {
 	return a
 }
 
+func newLoop(s *Synchronizer) *loop {
+	return &loop{
+		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: newSpans(s.opt.TracerProvider),
+		bodies: map[string]*gathered{},
+	}
+}
+
 // run owns the core until the context ends or the core fails.
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.in.close()
 	defer s.journal.close()
-	l := &loop{
-		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: newSpans(s.opt.TracerProvider),
-		bodies: map[string]*gathered{},
-	}
+	l := newLoop(s)
 	if s.resumed != nil {
 		l.input = synccore.Input{Kind: synccore.InRestart, Restart: s.resumed}
 		l.step(s.opt.now())

@@ -218,7 +218,7 @@ func TestSeries(t *testing.T) {
 func (c *crowd) drive() *loop {
 	c.s.cancel()
 	<-c.s.done
-	return &loop{Synchronizer: c.s, wake: clocksync.MaxInstant, timeline: c.s.opt.Timeline, spans: newSpans(c.s.opt.TracerProvider)}
+	return newLoop(c.s)
 }
 
 // steps returns a function that takes one more report of w0, whose frames are

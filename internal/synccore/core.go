@@ -55,8 +55,8 @@ const (
 
 // Core is the machine of one synchronizer. It is owned by one goroutine.
 type Core struct {
-	plan     *plan.Level
-	opt      Options
+	plan *plan.Level
+	opt  Options
 
 	now     clocksync.Instant
 	stepped bool
