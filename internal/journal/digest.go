@@ -2,10 +2,11 @@ package journal
 
 import (
 	"fmt"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"math"
 	"reflect"
 	"strconv"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
 // Digest is a hash of the outputs of a machine, one step after another: FNV-1a
