@@ -41,7 +41,7 @@ type Level struct {
 	OtherGroups    []targetGroup             // other groups that signals go to
 	Source         *Source
 	Program        *program.Compiled // that it runs on its members, nil if there is none
-	Balance        *Balance      // that moves loads between them, nil if there is none
+	Balance        *Balance          // that moves loads between them, nil if there is none
 }
 
 // Summary reports whether the level has a summary for its parent.
@@ -155,8 +155,8 @@ func (r *Rule) Source() string {
 // global states.
 type Detector struct {
 	Local    *predicates.Expression // nil: there is none
-	Modality scgs.Modality       // of all members
-	AtLeast  int                 // of so many members, if it is not 0
+	Modality scgs.Modality          // of all members
+	AtLeast  int                    // of so many members, if it is not 0
 }
 
 // AtLeast is the word of the modality of so many members.
