@@ -111,11 +111,10 @@ func (p *parser) host(toRun bool) string {
 		if e.Value.Members.Threads {
 			continue
 		}
-		switch {
-		case host != nil && toRun:
-			p.doc.FaultAt(path(e.Key, "members"), "the members of %s and of %s are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own", host.Key, e.Key)
-			return ""
-		case host != nil:
+		if host != nil {
+			if toRun {
+				p.doc.FaultAt(path(e.Key, "members"), "the members of %s and of %s are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own", host.Key, e.Key)
+			}
 			return ""
 		}
 		host = e

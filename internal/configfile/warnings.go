@@ -52,30 +52,28 @@ func (a *adviser) fault(at, hint, format string, args ...any) yamlconf.Fault {
 func summaries(doc *yamlconf.Doc, parent, below *plan.Level) {
 	a := adviser{doc: doc, plan: parent}
 	for _, r := range parent.Rules {
-		if r.Detector.Local == nil {
-			continue
+		for i := range below.SummaryFields_ {
+			if r.Detector.Local != nil && r.Detector.Local.Uses().Fields>>i&1 == 1 && below.Summarizes(i) {
+				a.weaker(r, parent.State[i].Name, below.Name)
+				break
+			}
 		}
-		read := r.Detector.Local.Uses().Fields
-		i := slices.IndexFunc(parent.State, func(f scgs.Field) bool {
-			i := parent.State.Index(f.Name)
-			return read>>i&1 == 1 && i < len(below.SummaryFields_) && below.Summarizes(i)
-		})
-		if i < 0 {
-			continue
-		}
-		word, hint := r.Detector.Word(), "leave the modality out"
-		if word == plan.AtLeast {
-			hint = "write len(filter(members, CONDITION)) instead of count, without a modality"
-		}
-		at := "predicates." + r.Name + "."
-		if at += "modality"; doc.Pos(path(parent.Name, at)) == (yamlconf.Pos{}) {
-			at = strings.TrimSuffix(at, "modality") + "when"
-		}
-		a.warn(at, "judge the threads' own states by a predicate of "+below.Name+", or "+hint+": inst loses nothing by summaries",
-			"%s is weaker here than it says: the field %q is told by the summary of %q, which holds only from the latest start of the threads' states to the earliest end, so it may miss what held of the threads",
-			word, parent.State[i].Name, below.Name)
 	}
 	parent.Warnings = append(parent.Warnings, a.list...)
+}
+
+func (a *adviser) weaker(r *plan.Rule, field, below string) {
+	word, hint := r.Detector.Word(), "leave the modality out"
+	if word == plan.AtLeast {
+		hint = "write len(filter(members, CONDITION)) instead of count, without a modality"
+	}
+	at := "predicates." + r.Name + ".modality"
+	if a.doc.Pos(path(a.plan.Name, at)) == (yamlconf.Pos{}) {
+		at = "predicates." + r.Name + ".when"
+	}
+	a.warn(at, "judge the threads' own states by a predicate of "+below+", or "+hint+": inst loses nothing by summaries",
+		"%s is weaker here than it says: the field %q is told by the summary of %q, which holds only from the latest start of the threads' states to the earliest end, so it may miss what held of the threads",
+		word, field, below)
 }
 
 func (a *adviser) predicate(name string, p *config.Predicate) {

@@ -81,8 +81,12 @@ func (p *Level) order() {
 
 func (c *compiler) rule(name string, p *config.Predicate) *Rule {
 	at := "predicates." + name
+	same := *p
+	if same.Modality == AtLeast {
+		same.Modality = "" // A threshold that its form makes is the same rule.
+	}
 	r := &Rule{
-		Name: name, Text: canonical(p), Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
+		Name: name, Text: canonical(&same), Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
 	}
 	if p.When != "" {
 		r.When = c.program(at+".when", p.When, c.plan.Env.Bool)
