@@ -126,7 +126,7 @@ func taken(ctx context.Context, url string, cfg *synchronizer.Config, opt synchr
 	if err != nil {
 		return err
 	}
-	defer s.Close() //nolint:errcheck // It was there for the member.
+	defer s.Close()
 	m, err := join()
 	if err != nil {
 		return err
