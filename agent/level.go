@@ -396,7 +396,7 @@ func (l *level) thread(name string) *Thread {
 }
 
 // welcome passes an answer on to a thread. The lock is held.
-func (l *level) welcome(now clocksync.Instant, w *synccore.Addressed[wire.Welcome]) {
+func (l *level) welcome(now clocksync.Instant, w *wire.Addressed[wire.Welcome]) {
 	t := l.thread(w.To)
 	if t == nil {
 		return
@@ -417,7 +417,7 @@ func (l *level) welcome(now clocksync.Instant, w *synccore.Addressed[wire.Welcom
 }
 
 // signal lets signals into the regions of a thread. The lock is held.
-func (l *level) signal(s *synccore.Addressed[wire.Signals]) {
+func (l *level) signal(s *wire.Addressed[wire.Signals]) {
 	if t := l.thread(s.To); t != nil {
 		s.Msg.Signals = slices.Clone(s.Msg.Signals) // A gate keeps them.
 		for i := range s.Msg.Signals {

@@ -3,7 +3,6 @@ package balance
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -78,13 +77,12 @@ const (
 	NoTarget               // no underloaded node, or no way to one
 	Resting                // the load moved a short while ago
 	NoReturn               // the load would go back where it came from
-	Stale                  // the state has changed since the plan
 	Unsent                 // the order to its node has no room for it
 )
 
 // String is the word for a reason.
 func (r Reason) String() string {
-	return [...]string{"bad node", "bad load", "no gain", "no target", "resting", "no return", "stale", "unsent"}[r]
+	return [...]string{"bad node", "bad load", "no gain", "no target", "resting", "no return", "unsent"}[r]
 }
 
 // Refusal is something that a strategy did not do, and why. Fields that do not
@@ -164,44 +162,6 @@ func (p *Plan) Details() string {
 		fmt.Fprintf(&b, "and %d more refused\n", p.More)
 	}
 	return b.String()
-}
-
-// Against returns the plan without the moves that a newer state no longer
-// allows: their load has gone, begun, or is under way, or their node has gone or
-// has nothing to spare. Each stands in Refused instead. After is that of the
-// whole plan and speaks of the old state.
-func (p *Plan) Against(s *State) Plan {
-	q := *p
-	q.Moves, q.Refused = nil, append([]Refusal{}, p.Refused...)
-	loads := make(map[string]*Load, len(s.Loads))
-	for i := range slices.Backward(s.Loads) { // The first of a name keeps it.
-		loads[s.Loads[i].Name] = &s.Loads[i]
-	}
-	nodes := make(map[string]*Node, len(s.Nodes))
-	for i := range slices.Backward(s.Nodes) {
-		nodes[s.Nodes[i].Name] = &s.Nodes[i]
-	}
-	for _, m := range p.Moves {
-		l, to := loads[m.Load], nodes[m.To]
-		var why string
-		switch {
-		case l == nil:
-			why = "it is gone"
-		case l.Node != m.From || l.To != "":
-			why = "it is no longer on " + m.From
-		case l.Running:
-			why = "it has begun"
-		case to == nil:
-			why = m.To + " is gone"
-		case !(to.Power*to.Share > 0):
-			why = m.To + " has nothing to spare any more"
-		default:
-			q.Moves = append(q.Moves, m)
-			continue
-		}
-		q.Refused = append(q.Refused, Refusal{m.Load, m.From, m.To, Stale, why})
-	}
-	return q
 }
 
 // short gives three digits.

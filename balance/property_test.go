@@ -117,9 +117,6 @@ func TestPlansAreSound(t *testing.T) {
 		if diff := cmp.Diff(p.String(), again.String()); diff != "" {
 			t.Fatalf("the same state gives another plan: %s", diff)
 		}
-		if left := p.Against(s); len(left.Moves) != len(p.Moves) {
-			t.Fatalf("the state the plan is made for refuses %v", left.Refused[len(p.Refused):])
-		}
 	})
 }
 

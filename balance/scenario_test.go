@@ -19,7 +19,6 @@ func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/plans", func(t *testing.T, path string) {
 		t.Helper()
 		var strategy balance.Strategy
-		var last balance.Plan
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			t.Helper()
 			switch d.Cmd {
@@ -32,11 +31,8 @@ func TestScenarios(t *testing.T) {
 			case "plan":
 				var at string
 				d.ScanArgs(t, "at", &at)
-				last = strategy.Plan(clocksync.Instant(duration(t, d, at)), state(t, d))
-				return last.String()
-			case "against":
-				left := last.Against(state(t, d))
-				return left.String()
+				plan := strategy.Plan(clocksync.Instant(duration(t, d, at)), state(t, d))
+				return plan.String()
 			}
 			d.Fatalf(t, "unknown command %s", d.Cmd)
 			return ""

@@ -8,7 +8,7 @@
 // clock: the processes of one boot of one kernel in one time namespace. Two
 // stamps of one domain are ordered exactly by their readings. Two stamps of
 // different domains are ordered only when their intervals are disjoint; if they
-// are not, the order is unknown, and nothing here guesses.
+// are not, the order is unknown, and this package never guesses.
 //
 // The two relations everything else is built on are
 //
@@ -22,18 +22,19 @@
 //
 // # Bounds
 //
-// Where a bound is measured, each word of a server is a [Sample]: limits of the
+// Where a bound is measured, each answer of a server is a [Sample]: limits of the
 // reference time minus the reading of the domain's clock, at one reading. An
-// [Exchange] gives them without any assumption about the two ways. Readings of
-// the monotonic clock are what a bound hangs on, so that a step of the wall clock
-// cannot move it; a suspend, which stops that clock, makes all bounds void.
+// [Exchange] gives them without assuming that the path is symmetric. A bound rests
+// on readings of the monotonic clock, so a step of the wall clock cannot move it; a
+// suspend, which stops the monotonic clock, invalidates all bounds.
 //
 // An [Estimator] fuses the samples of several servers, of which some may be
-// wrong, into a [Bound]: a line that tells the interval of any reading and widens
-// with the drift of the clock. It says in its [Quality] what the bound rests on
-// and when it expires, is infinite when nothing can be claimed, and tells a
-// contradiction with what was measured before, which taints what was stamped since the bound was
-// last confirmed. [Observation] and [Change] tell steps, suspends and slews apart.
+// wrong, into a [Bound]: a line that gives the interval of any reading and widens
+// with the drift of the clock. Its [Quality] says what the bound rests on and when
+// it expires. The bound is infinite when nothing can be claimed. A contradiction
+// with earlier measurements is reported, and taints what was stamped since the
+// bound was last confirmed. [Observation] and [Change] distinguish steps, suspends
+// and slews.
 //
 //	e, err := clocksync.NewEstimator(clocksync.Config{Timeline: clocksync.UTC, Faults: 1})
 //	...
@@ -49,8 +50,8 @@
 //   - An unknown bound is infinite ([Unbounded]), never a default number.
 //     Members of one domain are still compared exactly by their readings.
 //   - Along increasing readings of a domain, the ends of the intervals never
-//     decrease. [Monotone] makes them so and keeps them valid; [MonotoneMerger] does where
-//     several processes of a domain measured their bounds apart.
+//     decrease. [Monotone] ensures that and keeps them valid; [MonotoneMerger] does
+//     so where several processes of a domain measured their bounds separately.
 //   - Times of two timelines are never compared: see [Timeline].
 //
 // Stamps, intervals and the other small types are values; they may be copied and

@@ -4,17 +4,15 @@
 // # Signals and regions
 //
 // A synchronizer that finds a predicate true on a global state sends signals. A
-// signal goes to one region of one member: a delimited stretch of code that has
-// said it wants to be interrupted (PEGASUS paper, section 2.1). It is of one of
-// two kinds:
+// signal goes to one region of one member: a delimited part of its execution that
+// accepts interruption (PEGASUS paper, section 2.1). There are two kinds:
 //
-//   - [Activate]: the region's handler runs, then the region goes on where it
-//     was.
+//   - [Activate]: the region's handler runs, then the region resumes.
 //   - [Cancel]: the region is left, its cancel handler runs, and the program
-//     goes on after the region.
+//     continues after the region.
 //
-// A signal may be late: the program went on while the message travelled. So a
-// region has a new entry number every time it is entered, a signal names the
+// A signal may be late: the program continued while the message was in transit. So
+// a region gets a new entry number every time it is entered, a signal names the
 // entry it was decided on, and it takes effect in that entry or not at all.
 //
 // # Rules
@@ -24,7 +22,6 @@
 // exactly one final [Fate]. A signal takes effect at most once: a second copy
 // is answered with the fate of the first.
 //
-// Here a region is a stretch of code, not a place, and a synchronizer decides on
-// global states; it has nothing to do with the network synchronizers of
-// Awerbuch.
+// A region here is a part of an execution, not a place, and a synchronizer decides
+// on global states; it has nothing to do with Awerbuch's network synchronizers.
 package control

@@ -2,7 +2,6 @@ package monitor
 
 import (
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/control/program"
 )
 
 // ProgramEvent tells what became of a part of the program.
@@ -12,13 +11,13 @@ type ProgramEvent struct {
 	Construct string // its kind
 	Name      string // its name, or that of its block
 	Replicas  []int32
-	Block     program.ID // of a block
-	Run       uint64     // of one that is started
+	Block     control.BlockID // of a block
+	Run       uint64          // of one that is started
 	Processor string
 	Predicate string // that passed, or has signalled
-	Branch    int    // taken; program.Otherwise for none
+	Branch    int    // taken; -1 for none
 	Decision  control.Decision
-	Outcome   program.Outcome
+	Outcome   control.BlockOutcome
 	Result    string
 	Reason    string
 }

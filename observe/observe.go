@@ -270,7 +270,7 @@ func (l *looker) look() {
 	second := l.gauge.begun
 	contended := l.gauge.take(s)
 	if second && len(s.cores) > 0 && math.IsNaN(l.gauge.free) {
-		l.files.missing[FieldShare] = errors.New("the counts of /proc/stat stand still, or have begun anew")
+		l.files.missing[FieldShare] = errors.New("the counts of /proc/stat stand still, or have been reset")
 	}
 	if contended && l.probe == nil && l.budget.due(s.at) {
 		l.burst()

@@ -1,4 +1,4 @@
-// Package predicates compiles and judges predicates over global states.
+// Package predicates compiles and evaluates predicates over global states.
 //
 // A predicate is a text in a subset of the language of github.com/expr-lang/expr.
 // It is parsed by expr, typed against the declared state of an [Env] when the
@@ -6,8 +6,8 @@
 //
 //	all(members, .phase == "idle") && memory.best < 100
 //
-// What a predicate cannot mean is refused at load with its place: unknown fields
-// and functions, enum words that are not declared, operands of wrong types,
+// Faults are refused when the text is compiled, with their place: unknown fields and
+// functions, enum words that are not declared, operands of wrong types,
 // conditions that are not boolean, and texts that cost too much.
 //
 // # Names
@@ -22,7 +22,7 @@
 //	from_parent.stop.limit     a field of the parent's last signal of that name
 //	from_parent["new-best"].x  the same, for a name that has a dash
 //
-// A field of a member stands in a function over members. There # is the element
+// A field of a member is used inside a function over members. There # is the element
 // itself: count(map(members, .load), # > 2).
 //
 // # Operators
@@ -34,9 +34,9 @@
 //	.xs[0]               an element of a list, counted from 0
 //	+ - * / %            on numbers; + and - on durations; % on ints; / always gives a float
 //	c ? a : b            also as if c { a } else { b }
-//	let n = x; body      names a value or a group; no name hides another
+//	let n = x; body      names a value or a group; no name shadows another
 //
-// An int beside a float becomes one. A duration is written duration("200ms"). An
+// An int combined with a float becomes a float. A duration is written duration("200ms"). An
 // enum compares with its declared words, which are written as strings, or with
 // an enum that has the same words.
 //
@@ -54,7 +54,7 @@
 //	int(x)                                    truncates towards zero
 //	duration("1.5s")                          a duration
 //
-// These are all; [Functions] lists them. Other operators and functions of expr
+// There are no others; [Functions] lists them. Other operators and functions of expr
 // are refused.
 //
 // # Lists
@@ -65,7 +65,7 @@
 //	any(members, any(.tags, # == "gpu"))
 //	all(members, sum(.loads) / len(.loads) < 0.5)
 //
-// A list is no value: it is not compared, nor put into memory, data or a summary.
+// A list is not a value: it is not compared, nor put into memory, data or a summary.
 // What holds for empty groups and unknown members holds for elements likewise;
 // of a list that is unknown it is unknown which elements it has:
 //

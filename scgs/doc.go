@@ -1,10 +1,10 @@
 // Package scgs finds strongly consistent global states online: which tuples of
-// local states, one of each member, certainly held at the same time, given
-// nothing but stamps whose clocks are known within bounds.
+// local states, one of each member, certainly held at the same time, given only
+// stamps of clocks that are known within bounds.
 //
 // # Model
 //
-// Each member of a set is in one local state after the other. An event starts a
+// Each member of a set is in a sequence of local states. An event starts a
 // state and ends the one before it; it has a stamp of package clocksync: a
 // reading of its clock domain's monotonic clock, and an interval of reference
 // time. A state that starts with the event S and ends with T is held on [S, T),
@@ -22,8 +22,8 @@
 // (Detecting Global Predicates in Distributed Systems with Clocks, Distributed
 // Computing 13(2), 2000), after the inevitable global states of Fromentin and
 // Raynal (1994), and what the PEGASUS paper builds its control on (section 2.1).
-// It is tested pair by pair: to ask for an instant outside of all uncertainty
-// would miss a large part of them.
+// It is tested pair by pair: requiring an instant outside all uncertainty would miss
+// many of them.
 //
 // The core of a global state, [max hi(S), min lo(T)), are the instants at which
 // all its states certainly hold. It may be empty though the state is certain.
@@ -43,14 +43,14 @@
 //	            lo(S of i) < hi(T of j) between different clock domains
 //
 // Each Inst is a Definitely and each Definitely a Possibly; without uncertainty
-// they are the same. Possibly is for alarms that must not miss anything: it is
-// found whenever it is so, and then again greedily, since tuples that possibly
-// overlap are no chain.
+// they are the same. Possibly is for alarms that must not miss anything: a tuple is
+// found whenever there is one, and further ones greedily, since tuples that possibly
+// overlap form no chain.
 //
-// Predicates that are no conjunction have the modality Possibly too: [Extents]
+// Predicates that are not conjunctions can have the modality Possibly too: [Extents]
 // tells what a sum, a count, the least and the greatest of the members' values may
 // have been at each instant of reference time, and [Search] looks for any
-// predicate at all, as far as the combinations are not too many.
+// predicate at all, unless there are too many combinations.
 //
 // # Open states
 //

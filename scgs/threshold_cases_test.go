@@ -258,7 +258,7 @@ func TestThresholdRefuses(t *testing.T) {
 		{"before the newest", c.d.Evidence(0, 3, late), scgs.Regress},
 		{"lost nobody", c.d.Lost(-1), scgs.NoMember},
 		{"restart nobody", c.d.Restart(-1, "a", clocksync.MaxInstant), scgs.NoMember},
-		{"evidence of nobody", c.d.Evidence(-1, 1, at), scgs.NoMember},
+		{"evidence of no member", c.d.Evidence(-1, 1, at), scgs.NoMember},
 	}
 	for _, test := range tests {
 		if test.got != test.want {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
@@ -53,8 +54,15 @@ func sentBy(subject, member string) error {
 	return fmt.Errorf("a body of %q on the subject of %q", member, subject)
 }
 
+// ofRun asks for the run that a body is of: its input, whether it is one of the
+// processor's, and whether what it has come to is there already.
+func (l *loop) ofRun(b *wire.Body) (input string, found, handed bool) {
+	a := l.ask(l.now, &synccore.Question{Run: &synccore.RunKey{Processor: b.Member, Program: b.Program, Run: b.Run}})
+	return a.Input, a.Found, a.Handed
+}
+
 func (l *loop) giveInput(b *wire.Body) {
-	input, ok := l.core.RunInput(b.Member, b.Program, b.Run)
+	input, ok, _ := l.ofRun(b)
 	if b.Size = uint64(len(input)); !ok || b.Offset > b.Size {
 		b.Offset, b.Reason = 0, fmt.Sprintf("run %d is not one of this processor any more", b.Run)
 		l.countBody(wire.BodyInput, bodyRefused, 0)
@@ -69,7 +77,8 @@ func (l *loop) giveInput(b *wire.Body) {
 
 // takeBody keeps a piece. The last one makes the body an input of the core.
 func (l *loop) takeBody(b, answer *wire.Body) {
-	if _, ok := l.core.RunInput(b.Member, b.Program, b.Run); !ok {
+	_, ok, handed := l.ofRun(b)
+	if !ok {
 		answer.Reason = fmt.Sprintf("run %d is not one of this processor any more", b.Run)
 		l.countBody(b.Kind, bodyRefused, 0)
 		return
@@ -91,10 +100,10 @@ func (l *loop) takeBody(b, answer *wire.Body) {
 		b.Kind, g.bytes = wire.BodyFailure, []byte("its result is not JSON")
 	}
 	fate := bodyTaken
-	if l.core.Handed(b.Run) {
+	if handed {
 		fate = bodyRepeated
 	}
-	l.input = synccore.Input{Kind: synccore.InBody, From: b.Member, Body: &synccore.Body{
+	l.input = synccore.Input{Kind: synccore.InBody, From: b.Member, Body: &plan.Body{
 		Program: b.Program, Run: b.Run, Kind: b.Kind, Text: strings.ToValidUTF8(string(g.bytes), "?"),
 	}}
 	l.step(l.opt.now())

@@ -74,7 +74,7 @@ type carried struct {
 }
 
 // sendAll sends the signals of a step: those for the members of a carrier together.
-func (l *loop) sendAll(signals []synccore.Addressed[wire.Signals]) {
+func (l *loop) sendAll(signals []wire.Addressed[wire.Signals]) {
 	for i := range l.down {
 		d := &l.down[i]
 		d.bundle.Parts, d.bytes = d.bundle.Parts[:0], d.bytes[:0]
@@ -82,10 +82,7 @@ func (l *loop) sendAll(signals []synccore.Addressed[wire.Signals]) {
 	used := 0
 	for i := range signals {
 		a := &signals[i]
-		carrier := ""
-		if a.Group == "" {
-			carrier = l.core.Carrier(a.To)
-		}
+		carrier := a.Via
 		if carrier == "" {
 			l.sendSignals(a, nil)
 			continue

@@ -11,7 +11,6 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
@@ -64,7 +63,7 @@ func TestBundle(t *testing.T) {
 	// The last part is refused, and what lacks is asked for all the same.
 	take(c.bundle([]wire.Part{{Member: "n-0", Frame: first}, {Member: "n-1", Frame: second}, {Member: "n-1", Frame: c.carried("n-0")[:7]}}))
 	l.tick()
-	want := synccore.Addressed[wire.Probe]{To: "n", Msg: wire.Probe{AfterMono: now.Add(2 * time.Millisecond), AfterTime: clocksync.MinInstant}}
+	want := wire.Addressed[wire.Probe]{To: "n", Msg: wire.Probe{AfterMono: now.Add(2 * time.Millisecond), AfterTime: clocksync.MinInstant}}
 	if len(l.output.Probes) != 1 || l.output.Probes[0] != want {
 		t.Errorf("probes %+v, want %+v", l.output.Probes, want)
 	}
@@ -120,12 +119,12 @@ func TestSignalsOfOneCarrier(t *testing.T) {
 	if err := c.members.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	signals := func(to string, n, bytes int) synccore.Addressed[wire.Signals] {
+	signals := func(to string, n, bytes int) wire.Addressed[wire.Signals] {
 		s := control.Signal{
 			Decision: control.Decision{Synchronizer: "gsync", Term: 1, Epoch: 1, Number: 1}, Name: "high", Predicate: "high", Kind: control.Activate,
 			Target: to, Region: "r", Entry: 1, Data: []control.Datum{{Name: "x", Value: scgs.StringValue(strings.Repeat("x", bytes))}},
 		}
-		a := synccore.Addressed[wire.Signals]{To: to, Msg: wire.Signals{Synchronizer: "gsync", Term: 1, Epoch: 1, Incarnation: 1}}
+		a := wire.Addressed[wire.Signals]{To: to, Msg: wire.Signals{Synchronizer: "gsync", Term: 1, Epoch: 1, Incarnation: 1}}
 		for range n {
 			a.Msg.Signals = append(a.Msg.Signals, s)
 		}
@@ -143,19 +142,19 @@ func TestSignalsOfOneCarrier(t *testing.T) {
 		}
 	}
 	for i, want := range []struct {
-		send []synccore.Addressed[wire.Signals]
+		send []wire.Addressed[wire.Signals]
 		got  []sent
 	}{
 		{
-			[]synccore.Addressed[wire.Signals]{signals("n-0", 1, 1), signals("w", 1, 1), signals("n-1", 2, 1)},
+			[]wire.Addressed[wire.Signals]{signals("n-0", 1, 1), signals("w", 1, 1), signals("n-1", 2, 1)},
 			[]sent{{"n", "n-0(1, <nil>)n-1(2, <nil>)"}, {"w", "alone"}},
 		},
 		{
-			[]synccore.Addressed[wire.Signals]{signals("n-0", 15, 3900), signals("n-1", 15, 3900)}, // 15 are below the limit, two times 15 are not
+			[]wire.Addressed[wire.Signals]{signals("n-0", 15, 3900), signals("n-1", 15, 3900)}, // 15 are below the limit, two times 15 are not
 			[]sent{{"n", "n-0(15, <nil>)"}, {"n", "n-1(15, <nil>)"}},
 		},
 		{
-			[]synccore.Addressed[wire.Signals]{signals("n-1", 1, 1), signals("n-0", 15, long)},
+			[]wire.Addressed[wire.Signals]{signals("n-1", 1, 1), signals("n-0", 15, long)},
 			[]sent{{"n", "n-1(1, <nil>)"}, {"n-0", "alone"}},
 		},
 	} {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/executor"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
@@ -107,7 +108,10 @@ func FormatProgram(name string, synchronizers []byte, p *program.Program) ([]byt
 
 // Program is the plan of the program that a configuration of [LoadProgram] or
 // [ParseProgram] is of, and nil for others.
-func (c *Config) Program() *program.Compiled { return c.plans[0].Program }
+func (c *Config) Program() *program.Compiled {
+	p, _ := c.plans[0].Program.(executor.Program)
+	return p.Compiled
+}
 
 // Warning is something in a configuration that can be run and is likely a
 // mistake, with its place.

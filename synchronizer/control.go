@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -37,20 +36,22 @@ const (
 
 // question is put to the owner of the core, which alone may read it.
 type question struct {
-	ask  func(*synccore.Core, clocksync.Instant)
-	done chan struct{}
+	synccore.Question
+	answer synccore.Answer // once done is closed
+	known  []string        // predicates
+	config string          // the hash of the configuration in force
+	done   chan struct{}
 }
 
 // Status tells where the synchronizer stands. It fails with [ErrBusy] if 16
 // questions wait already, with [ErrEnded], and when ctx ends.
 func (s *Synchronizer) Status(ctx context.Context) (monitor.Status, error) {
-	var status monitor.Status
-	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) {
-		status, status.Tenant, status.Config = c.Status(now), s.opt.Tenant, s.config
-	})
+	q, err := s.ask(ctx, synccore.Question{Status: true})
 	if err != nil {
 		return monitor.Status{}, err
 	}
+	status := q.answer.Status
+	status.Tenant, status.Config = s.opt.Tenant, q.config
 	status.Counters, status.Fates = s.Stats().named()
 	return status, nil
 }
@@ -58,20 +59,14 @@ func (s *Synchronizer) Status(ctx context.Context) (monitor.Status, error) {
 // Why explains a predicate. Beside the errors of Status it has [ErrNoPredicate],
 // with the names that there are.
 func (s *Synchronizer) Why(ctx context.Context, predicate string) (monitor.Explanation, error) {
-	var e monitor.Explanation
-	var known []string
-	found := false
-	err := s.ask(ctx, func(c *synccore.Core, now clocksync.Instant) {
-		e, found = c.Explain(now, predicate)
-		known = c.Plan().Predicates()
-	})
+	q, err := s.ask(ctx, synccore.Question{Explain: predicate})
 	switch {
 	case err != nil:
 		return monitor.Explanation{}, err
-	case !found:
-		return monitor.Explanation{}, noPredicate(s.name, predicate, known)
+	case q.answer.Explanation == nil:
+		return monitor.Explanation{}, noPredicate(s.name, predicate, q.known)
 	}
-	return e, nil
+	return *q.answer.Explanation, nil
 }
 
 func noPredicate(synchronizer, name string, known []string) error {
@@ -85,33 +80,32 @@ func noPredicate(synchronizer, name string, known []string) error {
 	return fmt.Errorf("%w: synchronizer %q has no predicate %q: %s", ErrNoPredicate, synchronizer, name, hint)
 }
 
-// ask has the owner of the core answer. What it leaves is to be read only if it
-// returns nil.
-func (s *Synchronizer) ask(ctx context.Context, f func(*synccore.Core, clocksync.Instant)) error {
+// ask has the owner of the core answer.
+func (s *Synchronizer) ask(ctx context.Context, what synccore.Question) (*question, error) {
 	select {
 	case <-s.done:
-		return ErrEnded
+		return nil, ErrEnded
 	default:
 	}
-	q := question{f, make(chan struct{})}
+	q := &question{Question: what, done: make(chan struct{})}
 	select {
 	case s.questions <- q:
 	default:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.stats.Busy++
-		return ErrBusy
+		return nil, ErrBusy
 	}
 	select {
 	case <-q.done:
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.stats.Asked++
-		return nil
+		return q, nil
 	case <-s.done:
-		return ErrEnded
+		return nil, ErrEnded
 	case <-ctx.Done():
-		return ctx.Err()
+		return nil, ctx.Err()
 	}
 }
 
@@ -139,7 +133,7 @@ type Presence struct {
 
 // introduce answers who is there, beside the owner of the core.
 func (s *Synchronizer) introduce(m bus.Message) {
-	s.reply(m, Presence{s.name, s.subjects.Group, s.core.Term()})
+	s.reply(m, Presence{s.name, s.subjects.Group, s.term})
 }
 
 // question hands a question of another process on, unless too many wait.

@@ -13,7 +13,10 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/journal"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // JournalSuffix ends the names of the files that [CreateJournal] makes.
@@ -57,17 +60,17 @@ type JournalStats struct {
 	Err    error  // why it has ended before the run; nil if it has not
 }
 
-// journal records the inputs of a core. The owner of the core adds lines, and a
+// recorder records the inputs of a core. The owner of the core adds lines, and a
 // goroutine writes them: a writer that is slow or fails ends the journal and never
 // holds up the run. The nil journal records nothing.
-type journal struct {
+type recorder struct {
 	w     io.Writer
 	log   *slog.Logger
 	limit uint64
 
 	line   []byte // of the input that is being stepped; the owner's
 	open   bool   // it waits for its end
-	digest synccore.Digest
+	digest journal.Digest
 
 	writing sync.Mutex // before mu; held while w is written to
 	chunk   []byte     // guarded by writing
@@ -82,10 +85,10 @@ type journal struct {
 	done chan struct{}
 }
 
-// newJournal begins the journal of a core with its header, or carries on the one
+// newRecorder begins the journal of a core with its header, or carries on the one
 // that the core was taken up from.
-func newJournal(core *synccore.Core, opt *Options, taken *takenUp, now clocksync.Instant) *journal {
-	j := &journal{
+func newRecorder(level *plan.Level, core synccore.Options, opt *Options, taken *takenUp, now clocksync.Instant) *recorder {
+	j := &recorder{
 		w: opt.Journal, log: opt.Logger, limit: uint64(opt.JournalLimit), //nolint:gosec // Start has checked it.
 		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
@@ -96,9 +99,9 @@ func newJournal(core *synccore.Core, opt *Options, taken *takenUp, now clocksync
 	case opt.Journal == nil:
 		return nil
 	default:
-		h := core.NewHeader()
+		h := journal.NewHeader(level, core)
 		h.Pegasus, h.Started, h.Now = release(), source.WallNano(), now
-		j.add(synccore.AppendHeader(nil, &h))
+		j.add(journal.AppendHeader(nil, &h))
 	}
 	go j.write()
 	return j
@@ -120,7 +123,7 @@ func release() string {
 
 // begin notes an input before the core is stepped with it, so that one that makes
 // it panic is in the journal.
-func (j *journal) begin(core *synccore.Core, now clocksync.Instant, in *synccore.Input) {
+func (j *recorder) begin(state scgs.Schema, now clocksync.Instant, in *synccore.Input) {
 	if j == nil {
 		return
 	}
@@ -128,7 +131,7 @@ func (j *journal) begin(core *synccore.Core, now clocksync.Instant, in *synccore
 		j.lose()
 		return
 	}
-	line, err := core.AppendInput(j.line[:0], now, in)
+	line, err := journal.AppendInput(j.line[:0], state, now, in)
 	if err != nil {
 		j.lose()
 		j.stop(err)
@@ -138,18 +141,21 @@ func (j *journal) begin(core *synccore.Core, now clocksync.Instant, in *synccore
 }
 
 // end notes what the step came to.
-func (j *journal) end(out *synccore.Output) {
+func (j *recorder) end(out *synccore.Output) {
 	if j == nil || !j.open {
 		return
 	}
 	j.open = false
+	if out.Ignored {
+		return
+	}
 	j.digest.Add(out)
-	j.line = synccore.AppendOutput(j.line, &j.digest)
+	j.line = journal.AppendOutput(j.line, &j.digest)
 	j.input()
 }
 
 // input hands a finished line to the writer.
-func (j *journal) input() {
+func (j *recorder) input() {
 	if err := j.room(len(j.line)); err != nil {
 		j.lose()
 		j.stop(err)
@@ -164,12 +170,12 @@ func (j *journal) input() {
 // lastLine is more than the line takes that ends a journal.
 const lastLine = 1 << 10
 
-func (j *journal) room(n int) error {
+func (j *recorder) room(n int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
-	case n > synccore.MaxJournalLine:
-		return fmt.Errorf("an input takes a line of %d bytes, and at most %d are read again", n, synccore.MaxJournalLine)
+	case n > journal.MaxLine:
+		return fmt.Errorf("an input takes a line of %d bytes, and at most %d are read again", n, journal.MaxLine)
 	case j.stats.Bytes+uint64(n)+lastLine > j.limit: //nolint:gosec // A length.
 		return fmt.Errorf("the limit of %d bytes is reached", j.limit)
 	case len(j.waiting)+n > journalQueue:
@@ -178,13 +184,13 @@ func (j *journal) room(n int) error {
 	return nil
 }
 
-func (j *journal) lose() {
+func (j *recorder) lose() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.stats.Lost++
 }
 
-func (j *journal) add(line []byte) {
+func (j *recorder) add(line []byte) {
 	j.mu.Lock()
 	j.waiting = append(j.waiting, line...)
 	j.stats.Bytes += uint64(len(line))
@@ -198,21 +204,21 @@ func (j *journal) add(line []byte) {
 	}
 }
 
-func (j *journal) ended() bool {
+func (j *recorder) ended() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.stats.Err != nil
 }
 
 // stop ends the journal before the run, with a line that says so.
-func (j *journal) stop(why error) {
+func (j *recorder) stop(why error) {
 	if j.give(why) {
-		j.add(synccore.AppendEnd(nil, j.recorded().Inputs, why.Error()))
+		j.add(journal.AppendEnd(nil, j.recorded().Inputs, why.Error()))
 	}
 }
 
 // give notes why the journal has ended, and tells it the first time.
-func (j *journal) give(why error) (first bool) {
+func (j *recorder) give(why error) (first bool) {
 	j.mu.Lock()
 	if first = j.stats.Err == nil; first {
 		j.stats.Err = why
@@ -225,7 +231,7 @@ func (j *journal) give(why error) (first bool) {
 }
 
 // write is the goroutine that writes.
-func (j *journal) write() {
+func (j *recorder) write() {
 	defer close(j.done)
 	tick := time.NewTicker(journalEvery)
 	defer tick.Stop()
@@ -243,7 +249,7 @@ func (j *journal) write() {
 }
 
 // flush writes what waits. It is false if that fails, now or before.
-func (j *journal) flush() bool {
+func (j *recorder) flush() bool {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	j.mu.Lock()
@@ -265,7 +271,7 @@ func (j *journal) flush() bool {
 
 // ahead writes what waits before anything is done that rests on it: what a program
 // has been told must not be forgotten when it goes on.
-func (j *journal) ahead(in *synccore.Input, out *synccore.Output) {
+func (j *recorder) ahead(in *synccore.Input, out *synccore.Output) {
 	if j != nil && (in.Kind == synccore.InBody || len(out.Program) > 0 || len(out.Signals) > 0) {
 		j.flush()
 	}
@@ -273,18 +279,18 @@ func (j *journal) ahead(in *synccore.Input, out *synccore.Output) {
 
 // close writes what waits, unless the writer takes nothing. The input of a step
 // that panicked is the last one.
-func (j *journal) close() {
+func (j *recorder) close() {
 	if j == nil {
 		return
 	}
 	stopped := ""
 	if j.open {
 		j.open, stopped = false, "the step of the last input did not end: the process panicked"
-		j.line = synccore.AppendBroken(j.line)
+		j.line = journal.AppendBroken(j.line)
 		j.input()
 	}
 	if !j.ended() {
-		j.add(synccore.AppendEnd(nil, j.recorded().Inputs, stopped))
+		j.add(journal.AppendEnd(nil, j.recorded().Inputs, stopped))
 	}
 	close(j.quit)
 	select {
@@ -294,7 +300,7 @@ func (j *journal) close() {
 	}
 }
 
-func (j *journal) recorded() JournalStats {
+func (j *recorder) recorded() JournalStats {
 	if j == nil {
 		return JournalStats{}
 	}
@@ -303,7 +309,7 @@ func (j *journal) recorded() JournalStats {
 	return j.stats
 }
 
-func (j *journal) readiness() Readiness {
+func (j *recorder) readiness() Readiness {
 	stats := j.recorded()
 	part := Readiness{"journal", true, fmt.Sprintf("%d inputs in %d bytes", stats.Inputs, stats.Bytes)}
 	if stats.Err != nil {

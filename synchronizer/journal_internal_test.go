@@ -18,12 +18,12 @@ func TestAStepThatPanics(t *testing.T) {
 	core := synccore.New(cfg.plans[0], synccore.Options{Term: 1})
 	var text bytes.Buffer
 	var out synccore.Output
-	j := newJournal(core, &Options{Journal: &text, JournalLimit: MinJournalLimit, Logger: slog.New(slog.DiscardHandler)}, nil, 1)
+	j := newRecorder(cfg.plans[0], synccore.Options{Term: 1}, &Options{Journal: &text, JournalLimit: MinJournalLimit, Logger: slog.New(slog.DiscardHandler)}, nil, 1)
 	tick := &synccore.Input{Kind: synccore.InTick}
-	j.begin(core, 2, tick)
+	j.begin(cfg.plans[0].State, 2, tick)
 	core.Step(2, tick, &out)
 	j.end(&out)
-	j.begin(core, 3, tick)
+	j.begin(cfg.plans[0].State, 3, tick)
 	j.close()
 	r, err := Replay(&text, ReplayOptions{})
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 )
 
 // record runs two members that are idle together, rounds times, and returns the
-// journal and what the observer was told.
+// recorder and what the observer was told.
 func record(t *testing.T, rounds int) (journal []byte, told []monitor.Event) {
 	t.Helper()
 	server := serve(t, 0)

@@ -8,6 +8,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -17,11 +18,15 @@ import (
 // loop is what the goroutine that owns the core keeps between steps.
 type loop struct {
 	*Synchronizer
-	input  synccore.Input
-	output synccore.Output
-	batch  wire.Batch
-	bundle wire.Bundle
-	down   []carried // the signals of a step by carrier
+	input    synccore.Input
+	output   synccore.Output
+	asked    synccore.Output   // of questions
+	question synccore.Question // of the loop itself
+	query    synccore.Input
+	level    *plan.Level // that is followed
+	batch    wire.Batch
+	bundle   wire.Bundle
+	down     []carried // the signals of a step by carrier
 	// What another group's batch says of its member.
 	outline wire.Batch
 	frame   []byte
@@ -70,7 +75,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 	defer s.in.close()
 	defer s.journal.close()
 	l := &loop{
-		Synchronizer: s, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: newSpans(s.opt.TracerProvider),
+		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: newSpans(s.opt.TracerProvider),
 		bodies: map[string]*gathered{},
 	}
 	if s.resumed != nil {
@@ -99,8 +104,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 			l.input = synccore.Input{Kind: synccore.InCancel, Reason: reason}
 			l.step(s.opt.now())
 		case q := <-s.questions:
-			q.ask(s.core, s.opt.now())
-			close(q.done)
+			l.answer(q)
 		case <-timer.C:
 			armed = clocksync.MaxInstant
 		}
@@ -112,11 +116,24 @@ func (s *Synchronizer) run(ctx context.Context) {
 	}
 }
 
+// ask puts a question to the core. The answer holds until the next one.
+func (l *loop) ask(now clocksync.Instant, q *synccore.Question) *synccore.Answer {
+	l.query = synccore.Input{Kind: synccore.InAsk, Ask: q}
+	l.core.Step(now, &l.query, &l.asked)
+	return &l.asked.Answer
+}
+
+// answer answers a question of people.
+func (l *loop) answer(q *question) {
+	q.answer, q.known, q.config = *l.ask(l.opt.now(), &q.Question), l.level.Predicates(), l.config
+	close(q.done)
+}
+
 // failed notes that a silent member's policy was to fail, or that a program runs
 // without the journal that it should be taken up from.
 func (l *loop) failed() bool {
 	why := l.output.Failed
-	if stopped := l.journal.recorded().Err; stopped != nil && l.core.Plan().Program != nil {
+	if stopped := l.journal.recorded().Err; stopped != nil && l.level.Program != nil {
 		why = "the journal of its program has ended: " + stopped.Error() + ": make room and take it up with --resume, or run it without a journal"
 	}
 	if why == "" {
@@ -124,14 +141,14 @@ func (l *loop) failed() bool {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.err = errors.New("synchronizer " + l.core.Plan().Name + ": " + why)
+	l.err = errors.New("synchronizer " + l.name + ": " + why)
 	return true
 }
 
 // announce asks members that are already there to introduce themselves.
 func (l *loop) announce() {
 	l.send(l.subjects.Announce(), func(dst []byte) ([]byte, error) {
-		return wire.AppendWelcome(dst, &wire.Welcome{Synchronizer: l.core.Plan().Name, Term: l.core.Term()})
+		return wire.AppendWelcome(dst, &wire.Welcome{Synchronizer: l.name, Term: l.term})
 	})
 }
 
@@ -180,10 +197,6 @@ func (l *loop) receive(it *item) {
 		return
 	}
 	now := l.opt.now()
-	if it.group != "" && !l.core.News(now, &l.input) {
-		l.countFrame()
-		return
-	}
 	l.arrived = it.at
 	l.step(now)
 }
@@ -209,9 +222,9 @@ func (l *loop) decode(it *item) error {
 	case wire.KindBatch:
 		l.input.Kind, l.input.Batch = synccore.InBatch, &l.batch
 		l.batch.Member = it.member // Likely the same text as in the frame.
-		err := l.codec.Decode(it.frame, l.core.Domain(it.member), &l.batch)
+		err := l.codec.Decode(it.frame, "", &l.batch)
 		if err == nil {
-			l.spans.batch(l.core, &l.batch)
+			l.spans.batch(&l.batch)
 		}
 		return err
 	case wire.KindGone:
@@ -278,6 +291,10 @@ func (l *loop) step(now clocksync.Instant) {
 	l.input.More, l.waited = l.more, l.more
 	l.advance(now, &l.input)
 	l.wake = l.output.Wake
+	if l.output.Ignored {
+		l.countFrame()
+		return
+	}
 	l.deliver()
 	l.report()
 	l.measure(now)
@@ -297,10 +314,13 @@ func (l *loop) follow(now clocksync.Instant) {
 
 // advance steps the core: nothing else does.
 func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
-	l.journal.begin(l.core, now, in)
+	l.journal.begin(l.level.State, now, in)
 	l.core.Step(now, in, &l.output)
 	l.journal.end(&l.output)
-	if l.core.Plan().Program != nil {
+	if len(l.output.Reloads) > 0 {
+		l.level = in.Plan
+	}
+	if l.level.Program != nil {
 		l.journal.ahead(in, &l.output)
 	}
 }
@@ -331,7 +351,7 @@ func (l *loop) deliver() {
 
 // sendSignals sends a member's signals, or has a carrier take them along, in as many
 // frames as they take.
-func (l *loop) sendSignals(a *synccore.Addressed[wire.Signals], to *carried) {
+func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 	rest, subject := a.Msg, ""
 	if a.Group != "" {
 		subject = wire.Subjects{Tenant: l.subjects.Tenant, Group: a.Group}.Signal(a.To)
@@ -468,7 +488,7 @@ func (l *loop) countStep() {
 	if l.framed {
 		l.frameCounted()
 	}
-	l.tally.add(l.core, l.now, out)
+	l.count(out)
 	s.Probes += uint64(len(out.Probes))
 	s.Resends += uint64(len(out.Resends))
 	s.Rejected += uint64(len(out.Rejected))

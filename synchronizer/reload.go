@@ -89,7 +89,7 @@ func (l *loop) reload(cfg *Config) error {
 		plan, err = plan.With(compiled(l.opt.Predicates, l.panicked))
 	}
 	if err == nil {
-		_, err = l.core.Plan().Changes(plan)
+		_, err = l.level.Changes(plan)
 	}
 	if err != nil {
 		return fmt.Errorf("synchronizer %q: reload: %w", l.name, err)

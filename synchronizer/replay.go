@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -91,17 +92,17 @@ func (s Standing) String() string {
 // and compares what comes out with what came out then. It sends nothing and needs
 // no server. The error is about the journal or Changed; other outputs are no error.
 func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
-	j, err := synccore.ReadJournal(r)
+	j, err := journal.Read(r)
 	if err != nil {
 		return nil, err
 	}
-	if j.Plan, err = opt.with(j.Plan); err != nil {
+	if j.Level, err = opt.with(j.Level); err != nil {
 		return nil, err
 	}
 	p := &replay{
-		opt: opt, journal: j, core: synccore.New(j.Plan, j.Header.Options()), standing: map[string]*standings{},
+		opt: opt, journal: j, core: synccore.New(j.Level, j.Header.Options()), standing: map[string]*standings{},
 		result: Replayed{
-			Synchronizer: j.Plan.Name, Pegasus: j.Header.Pegasus, Started: time.Unix(0, j.Header.Started),
+			Synchronizer: j.Level.Name, Pegasus: j.Header.Pegasus, Started: time.Unix(0, j.Header.Started),
 		},
 	}
 	if opt.Changed != nil {
@@ -121,17 +122,18 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 // replay is a replay under way.
 type replay struct {
 	opt     ReplayOptions
-	journal *synccore.Journal
+	journal *journal.Reader
 	core    *synccore.Core
 	out     synccore.Output
-	digest  synccore.Digest
+	digest  journal.Digest
 	result  Replayed
 
-	changed    *synccore.Core // nil without a changed configuration
-	changedOut synccore.Output
-	columns    []int // of the recorded rows, for each field of the changed state
-	batch      wire.Batch
-	standing   map[string]*standings
+	changed      *synccore.Core // nil without a changed configuration
+	changedOut   synccore.Output
+	changedEpoch uint64 // in force
+	columns      []int  // of the recorded rows, for each field of the changed state
+	batch        wire.Batch
+	standing     map[string]*standings
 }
 
 // standings are the two verdicts on a predicate, the recorded one first.
@@ -152,7 +154,7 @@ func (o *ReplayOptions) with(plan *plan.Level) (*plan.Level, error) {
 }
 
 func (p *replay) run() error {
-	var rec synccore.Record
+	var rec journal.Record
 	for {
 		err := p.journal.Next(&rec)
 		if errors.Is(err, io.EOF) {
@@ -182,7 +184,7 @@ func (p *replay) run() error {
 	return nil
 }
 
-func (p *replay) step(rec *synccore.Record) {
+func (p *replay) step(rec *journal.Record) {
 	p.core.Step(rec.Now, &rec.Input, &p.out)
 	p.digest.Add(&p.out)
 	if !rec.Broken && p.digest.Sum() != rec.Out && p.result.FirstDifference == 0 {
@@ -220,20 +222,20 @@ func (p *replay) at(now clocksync.Instant) time.Time {
 
 // change prepares the changed configuration.
 func (p *replay) change() error {
-	plan, err := p.opt.Changed.plan(p.journal.Plan.Name)
+	plan, err := p.opt.Changed.plan(p.journal.Level.Name)
 	if err != nil {
 		if plan, err = p.opt.Changed.plan(""); err != nil {
-			return fmt.Errorf("the journal is of synchronizer %q: %w", p.journal.Plan.Name, err)
+			return fmt.Errorf("the journal is of synchronizer %q: %w", p.journal.Level.Name, err)
 		}
 	}
 	if plan, err = p.opt.with(plan); err != nil {
 		return err
 	}
-	if p.columns, err = columns(p.journal.Plan.State, plan.State); err != nil {
+	if p.columns, err = columns(p.journal.Level.State, plan.State); err != nil {
 		return err
 	}
 	p.changed = synccore.New(plan, p.journal.Header.Options())
-	for side, list := range [][]string{p.journal.Plan.Predicates(), plan.Predicates()} {
+	for side, list := range [][]string{p.journal.Level.Predicates(), plan.Predicates()} {
 		for _, name := range list {
 			s := p.standing[name]
 			if s == nil {
@@ -306,6 +308,9 @@ func (p *replay) mapped(in *synccore.Input) synccore.Input {
 // compare tells where the verdicts on one input differ.
 func (p *replay) compare(at time.Time) {
 	var told []*standings
+	for i := range p.changedOut.Epochs {
+		p.changedEpoch = p.changedOut.Epochs[i].Epoch
+	}
 	for side, out := range []*synccore.Output{&p.out, &p.changedOut} {
 		for i := range out.Verdicts {
 			v := &out.Verdicts[i]
@@ -328,7 +333,7 @@ func (p *replay) compare(at time.Time) {
 				p.result.Differences++
 			}
 			if p.opt.Differ != nil {
-				p.opt.Differ(Difference{at, p.journal.Line(), p.changed.Epoch(), s.name, s.now[0], s.now[1]})
+				p.opt.Differ(Difference{at, p.journal.Line(), p.changedEpoch, s.name, s.now[0], s.now[1]})
 			}
 		}
 		s.told, s.now[0].Fired, s.now[1].Fired = [2]bool{}, false, false

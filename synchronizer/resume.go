@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
@@ -21,7 +22,7 @@ type JournalFile interface {
 // and when all have ended, so has the program, as cancelled, for the reason. It does
 // not wait for that. It must not be called by the observer.
 func (s *Synchronizer) CancelProgram(reason string) error {
-	if s.core.Plan().Program == nil {
+	if s.level.Program == nil {
 		return fmt.Errorf("synchronizer %q runs no program to cancel", s.name)
 	}
 	select {
@@ -35,8 +36,10 @@ func (s *Synchronizer) CancelProgram(reason string) error {
 // takenUp is the machine of an earlier life as its journal left it.
 type takenUp struct {
 	core    *synccore.Core
-	journal *synccore.Journal
-	digest  synccore.Digest
+	level   *plan.Level // that is followed, after all reloads
+	term    uint64
+	journal *journal.Reader
+	digest  journal.Digest
 }
 
 var errAnotherProgram = errors.New("the journal is of another program, or the file was changed since: take up the text that was in force last, or start anew")
@@ -47,17 +50,17 @@ func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
-	j, err := synccore.ReadJournal(f)
+	j, err := journal.Read(f)
 	switch {
 	case err != nil:
 		return nil, err
-	case plan.Program == nil || j.Plan.Program == nil:
+	case plan.Program == nil || j.Level.Program == nil:
 		return nil, errors.New("only a program can be taken up: start anew without Resume")
-	case j.Plan.Name != plan.Name:
+	case j.Level.Name != plan.Name:
 		return nil, errAnotherProgram
 	}
-	t := &takenUp{core: synccore.New(j.Plan, j.Header.Options()), journal: j}
-	var rec synccore.Record
+	t := &takenUp{core: synccore.New(j.Level, j.Header.Options()), level: j.Level, term: j.Header.Term, journal: j}
+	var rec journal.Record
 	var out synccore.Output
 	for {
 		err := j.Next(&rec)
@@ -69,6 +72,12 @@ func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
 		}
 		t.core.Step(rec.Now, &rec.Input, &out)
 		t.digest.Add(&out)
+		if rec.Input.Kind == synccore.InRestart {
+			t.term = rec.Input.Restart.Term
+		}
+		if len(out.Reloads) > 0 {
+			t.level = rec.Input.Plan
+		}
 		if !rec.Broken && t.digest.Sum() != rec.Out {
 			return nil, fmt.Errorf("line %d: this version of pegasus comes to other outputs than the one that wrote it, %s: use that one", j.Line(), strconv.Quote(j.Header.Pegasus))
 		}
@@ -76,7 +85,7 @@ func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
 	if j.Stopped != "" {
 		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start anew", j.Stopped)
 	}
-	if t.core.Plan().Source.Hash() != plan.Source.Hash() { // After all reloads.
+	if t.level.Source.Hash() != plan.Source.Hash() { // After all reloads.
 		return nil, errAnotherProgram
 	}
 	if err := f.Truncate(j.Good()); err != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -88,15 +89,17 @@ type Synchronizer struct {
 	bus      bus.Bus
 	subjects wire.Subjects
 	core     *synccore.Core
+	level    *plan.Level // that it was started with
+	term     uint64
 	in       *inbox
 	codec    *wire.BatchCodec
-	journal  *journal
+	journal  *recorder
 	reloads  chan reload
 	cancels  chan string
 	resumed  *synccore.Restart // of a program that was taken up
 	config   string            // the hash of the one in force; the owner of the core has it
 
-	questions chan question    // for the owner of the core
+	questions chan *question   // for the owner of the core
 	asked     chan bus.Message // by other processes
 	feed      eventFeed
 
@@ -180,7 +183,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 		codec:     wire.NewBatchCodec(plan.State),
 		cancels:   make(chan string),
 		config:    cfg.hash,
-		questions: make(chan question, maxQuestions),
+		questions: make(chan *question, maxQuestions),
 		asked:     make(chan bus.Message, maxQuestions),
 		feed:      eventFeed{waiting: make(chan timedEvent, maxEvents)},
 		done:      make(chan struct{}),
@@ -189,8 +192,8 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if plan, err = plan.With(compiled(opt.Predicates, s.panicked)); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: Options.Predicates: %w", cfg.name, err)
 	}
-	s.core = synccore.New(plan, options)
-	s.tally = newTally(s.core)
+	s.core, s.level, s.term = synccore.New(plan, options), plan, options.Term
+	s.tally = newTally(plan, s.core)
 	if err := s.subjects.Check(); err != nil {
 		return nil, fmt.Errorf("synchronizer: %w", err)
 	}
@@ -201,8 +204,8 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 		restart := synccore.Restart{
 			Term: options.Term, Reference: options.Reference, Timeline: options.Timeline, Relative: options.Relative,
 		}
-		restart.Term = max(restart.Term, taken.core.Term()+1)
-		s.core, s.resumed = taken.core, &restart
+		restart.Term = max(restart.Term, taken.term+1)
+		s.core, s.level, s.term, s.resumed = taken.core, taken.level, restart.Term, &restart
 	}
 	if err := s.meter(); err != nil { //nolint:contextcheck // Measurements belong to no request.
 		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
@@ -210,7 +213,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	if err := s.connect(ctx, url); err != nil {
 		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
 	}
-	s.journal = newJournal(s.core, &s.opt, taken, s.opt.now())
+	s.journal = newRecorder(s.level, options, &s.opt, taken, s.opt.now())
 	if err := s.observe(); err != nil {
 		s.journal.close()
 		return nil, errors.Join(fmt.Errorf("synchronizer %q: %w", plan.Name, err), s.bus.Close())
@@ -228,7 +231,7 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	defer cancel()
 	var err error
 	options := bus.Options{
-		Name: "pegasus synchronizer " + s.core.Plan().Name,
+		Name: "pegasus synchronizer " + s.level.Name,
 		OnDisconnect: func(cause error) {
 			s.opt.Logger.Warn("the NATS server is away; nothing is decided until it is back", "cause", cause)
 		},
@@ -254,14 +257,14 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 
 // open subscribes, unless the same synchronizer is there already.
 func (s *Synchronizer) open(ctx context.Context) error {
-	name := s.core.Plan().Name
+	name := s.level.Name
 	control := s.subjects.Control(name)
 	if err := s.anybody(ctx, control); err == nil {
 		return fmt.Errorf("it runs already on this server for tenant %q and group %q: stop it, or use another tenant", s.opt.Tenant, s.subjects.Group)
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
 	}
-	if err := s.listen(ctx, s.core.Plan().Groups()); err != nil {
+	if err := s.listen(ctx, s.level.Groups()); err != nil {
 		return err
 	}
 	type subscription struct {
@@ -277,7 +280,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 		{s.subjects.Who(), bus.Limits{Messages: maxQuestions}, s.introduce},
 		{s.subjects.AskAll(name), bus.Limits{Messages: maxQuestions}, s.question},
 	}
-	if s.core.Plan().Program != nil {
+	if s.level.Program != nil {
 		subscriptions = append(subscriptions, subscription{s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
 			if member, ok := s.subjects.ParseData(m.Subject); ok {
 				s.in.put(item{member: member, body: &m})

@@ -13,6 +13,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -76,12 +77,14 @@ func (l *loop) countBody(kind wire.BodyKind, fate bodyFate, size uint64) {
 	}
 }
 
-func newTally(core *synccore.Core) tally {
-	names := core.Plan().Predicates()
+func newTally(level *plan.Level, core *synccore.Core) tally {
+	names := level.Predicates()
+	var out synccore.Output
+	core.Step(clocksync.MinInstant, &synccore.Input{Kind: synccore.InAsk, Ask: &synccore.Question{Figures: true}}, &out)
 	names = names[:min(len(names), predicatesNamed)]
 	t := tally{
 		predicate: map[string]int{}, decisions: make([]uint64, len(names)+1),
-		figures: core.Figures(), figured: clocksync.MinInstant,
+		figures: out.Answer.Figures, figured: clocksync.MinInstant,
 	}
 	for i, name := range names {
 		t.predicate[name] = i
@@ -90,7 +93,7 @@ func newTally(core *synccore.Core) tally {
 }
 
 // add counts one step.
-func (t *tally) add(core *synccore.Core, now clocksync.Instant, out *synccore.Output) {
+func (t *tally) add(out *synccore.Output) {
 	for i := range out.Verdicts {
 		v := &out.Verdicts[i]
 		t.verdicts[v.Truth]++
@@ -109,9 +112,18 @@ func (t *tally) add(core *synccore.Core, now clocksync.Instant, out *synccore.Ou
 	for i := range out.Rejected {
 		t.rejected[out.Rejected[i].Class]++
 	}
-	t.counts, t.stepped = core.Counts(), now
-	if len(out.Epochs) > 0 || now >= t.figured.Add(figuresPeriod) {
-		t.figures, t.figured = core.Figures(), now
+}
+
+// count counts one step.
+func (l *loop) count(out *synccore.Output) {
+	t := &l.tally
+	t.add(out)
+	figures := len(out.Epochs) > 0 || l.now >= t.figured.Add(figuresPeriod)
+	l.question = synccore.Question{Counts: true, Figures: figures}
+	a := l.ask(l.now, &l.question)
+	t.counts, t.stepped = a.Counts, l.now
+	if figures {
+		t.figures, t.figured = a.Figures, l.now
 	}
 }
 
@@ -144,7 +156,7 @@ type watched struct {
 
 func (s *Synchronizer) watched() *watched {
 	base := []attribute.KeyValue{
-		attribute.String("synchronizer", s.core.Plan().Name), attribute.String("tenant", s.opt.Tenant),
+		attribute.String("synchronizer", s.level.Name), attribute.String("tenant", s.opt.Tenant),
 	}
 	with := func(more ...attribute.KeyValue) metric.MeasurementOption {
 		return telemetry.With(append(slices.Clip(base), more...)...)
@@ -178,7 +190,7 @@ func (s *Synchronizer) watched() *watched {
 	for _, strategy := range balance.Names {
 		w.strategies = append(w.strategies, word("strategy", strategy))
 	}
-	if w.program = s.core.Plan().Program != nil; w.program {
+	if w.program = s.level.Program != nil; w.program {
 		for _, event := range runEvents {
 			w.runs = append(w.runs, word("event", event))
 		}

@@ -60,7 +60,7 @@ func newCrowd(tb testing.TB, cfg string, opt Options) *crowd {
 			tb.Error(err)
 		}
 	})
-	c.codec = wire.NewBatchCodec(c.s.core.Plan().State)
+	c.codec = wire.NewBatchCodec(c.s.level.State)
 	return c
 }
 

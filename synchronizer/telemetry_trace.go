@@ -30,9 +30,12 @@ func newSpans(provider trace.TracerProvider) *spans {
 	return &spans{telemetry.NewDecisionSpans(provider, scope), map[string]told{}}
 }
 
-// batch notes where the reports of a known member come from.
-func (s *spans) batch(core *synccore.Core, b *wire.Batch) {
-	if s == nil || !b.Trace.Valid() || len(b.Reports) == 0 || core.Domain(b.Member) == "" {
+// batch notes where the reports of a member come from, of a bounded number of them.
+func (s *spans) batch(b *wire.Batch) {
+	if s == nil || !b.Trace.Valid() || len(b.Reports) == 0 {
+		return
+	}
+	if _, known := s.reports[b.Member]; !known && len(s.reports) >= maxAddresses {
 		return
 	}
 	s.reports[b.Member] = told{b.Reports[0].Seq, b.Reports[len(b.Reports)-1].Seq, b.Trace}

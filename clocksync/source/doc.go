@@ -7,8 +7,8 @@
 //     domain, that is of one boot of one kernel and one time namespace, are
 //     compared exactly; between domains nothing is certain.
 //   - [Fixed]: the same readings, and an interval around the wall clock whose
-//     bound is the operator's word. Nobody checks that word, so [clocksync.Quality]
-//     says that it is assumed.
+//     bound is given by the operator. It is not checked, so [clocksync.Quality] says
+//     that it is assumed.
 //   - [Measured]: the same readings, and an interval made of what sources say.
 //
 // [Reference] is the clock of this machine as others measure theirs against it.
@@ -21,22 +21,22 @@
 // From the tightest bound to the widest, as a rule:
 //
 //   - [Peer]: round trips to the synchronizer. Half the best of them is a bound
-//     against its clock that needs nobody's word, and says nothing about UTC.
+//     against its clock that trusts no server, and says nothing about UTC.
 //   - [ClockBound]: the shared memory of the ClockBound daemon, which adds to
 //     chronyd's bound what that leaves out.
 //   - [Chrony]: the tracking report of a chronyd on this machine.
-//   - [NTP]: servers asked by ourselves. Three of them outvote one that lies.
-//   - [Kernel]: the maximum error that some daemon told the kernel.
-//   - [Operator]: the operator's word, as one source among others.
+//   - [NTP]: servers asked by ourselves. Three of them outvote one that is wrong.
+//   - [Kernel]: the maximum error that some daemon reported to the kernel.
+//   - [Operator]: a bound given by the operator, as one source among others.
 //
 // All but [Peer] and [NTP] rest on the wall clock of this host: one that is being
-// slewed is covered, one that is set makes them void. A source refuses what it
-// cannot make a bound of, with a [Reason] that is counted; it never guesses.
+// slewed is covered, one that is set invalidates them. A source refuses what it
+// cannot turn into a bound, with a [Reason] that is counted; it never guesses.
 //
 // # Rules
 //
-//   - This package and no other reads the time. [Monotonic] is for the timeouts
-//     of this process, [WallNano] for numbers that must grow over restarts.
+//   - Only this package reads the time. [Monotonic] is for the timeouts
+//     of this process, [WallNano] for numbers that must grow across restarts.
 //   - Readings never go back, and every [clocksync.Clock] here may be used by
 //     several goroutines at once.
 //   - A sample is a claim about the raw readings that stamps have, so setting the
@@ -50,7 +50,7 @@
 //
 // On Linux the readings are CLOCK_MONOTONIC, on macOS mach_absolute_time; both
 // are one clock for all processes of a boot, and neither counts while the
-// machine sleeps. Elsewhere, and where the identity of the boot cannot be read,
+// machine is suspended. Elsewhere, and where the identity of the boot cannot be read,
 // each process is a domain of its own. Windows advances its clock in steps of up
 // to 15 ms: readings within one step are equal, and a fixed bound must include it.
 // [Kernel] is there on Linux only, and [Chrony] and [ClockBound] where those

@@ -87,8 +87,8 @@ func checkText(cmd *cobra.Command, c *checkResult) error {
 	tellAdvice(cmd, "warning", c.warnings)
 	tellAdvice(cmd, "note", c.notes)
 	if c.err != nil {
-		_ = told(cmd.ErrOrStderr(), c.err) // The next file is looked at all the same.
-		return nil
+		_ = told(cmd.ErrOrStderr(), c.err)
+		return nil //nolint:nilerr // It has been told.
 	}
 	more := ""
 	if n := len(c.warnings); n > 0 {

@@ -15,6 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -28,23 +29,24 @@ type recording struct {
 	t      *testing.T
 	core   *synccore.Core
 	out    synccore.Output
-	digest synccore.Digest
+	digest journal.Digest
 	text   []byte
 	now    clocksync.Instant
 	inputs uint64
 	seq    map[string]uint64
+	state  scgs.Schema
 }
 
 func (r *recording) step(in synccore.Input) {
 	r.t.Helper()
 	r.now, r.inputs = r.now.Add(1_500_000), r.inputs+1
-	text, err := r.core.AppendInput(r.text, r.now, &in)
+	text, err := journal.AppendInput(r.text, r.state, r.now, &in)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.core.Step(r.now, &in, &r.out)
 	r.digest.Add(&r.out)
-	r.text = synccore.AppendOutput(text, &r.digest)
+	r.text = journal.AppendOutput(text, &r.digest)
 }
 
 func (r *recording) says(name, phase string, load float64) {
@@ -84,10 +86,10 @@ func recordIdle(t *testing.T) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &recording{t: t, seq: map[string]uint64{}, core: synccore.New(plans[0], synccore.Options{Term: 7, Reference: "host"})}
-	h := r.core.NewHeader()
+	r := &recording{t: t, state: plans[0].State, seq: map[string]uint64{}, core: synccore.New(plans[0], synccore.Options{Term: 7, Reference: "host"})}
+	h := journal.NewHeader(plans[0], synccore.Options{Term: 7, Reference: "host"})
 	h.Pegasus, h.Started = "v0.0.1", 1_893_553_445_000_000_000
-	r.text = synccore.AppendHeader(nil, &h)
+	r.text = journal.AppendHeader(nil, &h)
 	r.hello("w1", "w1")
 	r.hello("w2", "w2")
 	r.says("w1", "search", 1)
@@ -98,7 +100,7 @@ func recordIdle(t *testing.T) []byte {
 	r.applied("w1", 2)
 	r.applied("w2", 2)
 	r.hello("w3", "w4")
-	return synccore.AppendEnd(r.text, r.inputs, "")
+	return journal.AppendEnd(r.text, r.inputs, "")
 }
 
 // TestReplays runs the command lines of testdata/replays.

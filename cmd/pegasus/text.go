@@ -213,7 +213,7 @@ func reloadedText(config string, changes []string) string {
 	return "reloaded " + config + ": " + strings.Join(changes, "; ")
 }
 
-// planText is one line of a plan, of which not all moves and refusals are at hand.
+// planText is one line of a plan, of which not all moves and refusals are known.
 func planText(p *monitor.PlanStatus, moves, refused int) string {
 	line := "no load moves (" + p.Strategy + "): " + p.Verdict
 	if moves > 0 {

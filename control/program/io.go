@@ -8,17 +8,8 @@ import (
 	"github.com/gopegasus/pegasus/predicates"
 )
 
-// ID is one attempt at one block instance. Instances of a run count from 1 and
-// are never used twice, attempts at one from 1.
-type ID struct {
-	Instance uint64 // from 1; a block in a loop is a new instance each time
-	Attempt  uint32 // from 1
-}
-
-// String gives the instance, a dot and the attempt.
-func (b ID) String() string {
-	return strconv.FormatUint(b.Instance, 10) + "." + strconv.FormatUint(uint64(b.Attempt), 10)
-}
+// ID names one attempt at a block.
+type ID = control.BlockID
 
 // InKind says which part of an [Input] counts.
 type InKind uint8
@@ -86,20 +77,15 @@ const (
 	ActRefuse                // the input was refused, for Reason
 )
 
-// Outcome is how a construct ended.
-type Outcome uint8
+// Outcome is how a construct has ended.
+type Outcome = control.BlockOutcome
 
 // The outcomes.
 const (
-	Done Outcome = iota + 1
-	Failed
-	Canceled
+	Done     = control.BlockDone
+	Failed   = control.BlockFailed
+	Canceled = control.BlockCanceled
 )
-
-// String gives the word of the outcome.
-func (o Outcome) String() string {
-	return [...]string{"none", "done", "failed", "cancelled"}[o]
-}
 
 // Action is something to be done or told.
 type Action struct {

@@ -143,7 +143,7 @@ func (l *lead) follow(ctx context.Context) (*work, error) {
 	}
 }
 
-// kill ends a node, or the synchronizer, and starts it anew.
+// kill ends a node, or the synchronizer, and starts it again.
 func (l *lead) kill(which int) error {
 	if which < parts {
 		l.nodeKills++

@@ -183,5 +183,8 @@ func (c *Core) State(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value
 }
 
 func (c *Core) due() Due {
-	return Due{Wake: c.wake(), Probe: c.probeAt, News: c.since != clocksync.MaxInstant, Answers: c.answersDue()}
+	return Due{
+		Wake: c.wake(), Probe: c.probeAt, News: c.since != clocksync.MaxInstant,
+		Answers: c.local && len(c.answers) > 0 && c.settled(),
+	}
 }

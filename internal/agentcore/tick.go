@@ -184,9 +184,6 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 	return &out.Batches[len(out.Batches)-1]
 }
 
-// answersDue is [Due.Answers].
-func (c *Core) answersDue() bool { return c.local && len(c.answers) > 0 && c.settled() }
-
 // settled reports whether none of the answers will be followed by another one of the
 // same signal.
 func (c *Core) settled() bool {

@@ -34,7 +34,7 @@ type Nodes struct {
 }
 
 // Changes are those of the CPU share of each node: after a time of Every on
-// average it is drawn anew between Least and Most, until Until. With Every 0 it
+// average it is drawn again between Least and Most, until Until. With Every 0 it
 // stays 1.
 type Changes struct {
 	Every time.Duration `yaml:"every"`

@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
 // TestNothingIsAllocated is the promise that bench prints.
@@ -37,8 +38,10 @@ func BenchmarkWay(b *testing.B) {
 			for b.Loop() {
 				w.report()
 			}
-			if w.err != nil || w.sync.Counts().Global == 0 {
-				b.Fatal(w.err, w.sync.Counts())
+			var out synccore.Output
+			w.sync.Step(w.now, &synccore.Input{Kind: synccore.InAsk, Ask: &synccore.Question{Counts: true}}, &out)
+			if w.err != nil || out.Answer.Counts.Global == 0 {
+				b.Fatal(w.err, out.Answer.Counts)
 			}
 		})
 	}
@@ -54,7 +57,7 @@ func TestWorker(t *testing.T) {
 	for q, want := range map[string]string{
 		"{":          `{"Error":"\"?\" is no operation"}`,
 		`{"Op":"x"}`: `{"Error":"\"x\" is no operation"}`,
-		`{"Op":"join","URL":"nats://a b","Group":"g","Members":1}`: `{"Error":"agent: join group \"g\" as \"m0\": bus: connect to NATS: `,
+		`{"Op":"join","URL":"nats://a b","Group":"g","Members":1}`: `{"Error":"agent: join group \"g\" as \"m0\": there is no connection to the server: bus: connect to NATS: `,
 	} {
 		if _, err := io.WriteString(ask, q+"\n"); err != nil {
 			t.Fatal(err)

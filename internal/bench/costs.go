@@ -91,8 +91,10 @@ func wayAllocs() (float64, error) {
 		w.report()
 	}
 	allocs := testing.AllocsPerRun(runs*reporters, w.report)
-	if w.err == nil && w.sync.Counts().Global < runs*reporters {
-		w.err = fmt.Errorf("%d reports came to %d global states only", w.sync.Counts().Reports, w.sync.Counts().Global)
+	var out synccore.Output
+	w.sync.Step(w.now, &synccore.Input{Kind: synccore.InAsk, Ask: &synccore.Question{Counts: true}}, &out)
+	if n := out.Answer.Counts; w.err == nil && n.Global < runs*reporters {
+		w.err = fmt.Errorf("%d reports came to %d global states only", n.Reports, n.Global)
 	}
 	return allocs, w.err
 }

@@ -42,7 +42,7 @@ type natsBus struct {
 	// lock while it dials, and a caller must not wait for that.
 	state atomic.Int32
 
-	// stopDial ends an attempt to connect in progress. hangUp lets go of the
+	// stopDial ends an attempt to connect in progress. hangUp releases the
 	// connection: it closes one of ours. hungUp is closed when nothing comes from
 	// it any more.
 	stopDial, hangUp func()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/executor"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
@@ -79,7 +80,7 @@ func parseProgram(name string, src []byte, toRun bool) (*ProgramFile, error) {
 		plan.Source = source
 		if plan.Name == host {
 			file.Host = plan
-			plan.RunProgram(file.Plan, threadsOf(file.Program, p.levels))
+			plan.Run(executor.Program{Compiled: file.Plan}, reads(file.Plan, host), threadsOf(file.Program, p.levels))
 		}
 	}
 	p.fits()
@@ -137,6 +138,18 @@ func (p *parser) host(toRun bool) string {
 	}
 	host.Value.State = append(slices.Clone(host.Value.State), own...)
 	return host.Key
+}
+
+// reads are the predicates of a synchronizer that a program reads: true for those that
+// blocks are attached to.
+func reads(p *program.Compiled, synchronizer string) map[string]bool {
+	attached := map[string]bool{}
+	for _, name := range p.Predicates() {
+		if of, predicate, _ := strings.Cut(name, "."); of == synchronizer {
+			attached[predicate] = p.Attached(name)
+		}
+	}
+	return attached
 }
 
 // threadsOf encodes what the program's blocks have for threads, nil for nothing.

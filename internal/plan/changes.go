@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"slices"
 	"strings"
 
@@ -65,7 +64,7 @@ func (p *Level) fixed(to *Level) error {
 		refuse("the file has a program now, and none runs")
 	case to.Program == nil:
 		refuse("the file has no program any more, and one runs")
-	case !reflect.DeepEqual(p.Program.Program(), to.Program.Program()) || !slices.Equal(p.Program.Predicates(), to.Program.Predicates()):
+	case !p.Program.Same(to.Program):
 		refuse("the program is another one now, and the one that runs goes on as it began")
 	}
 	if string(p.Below) != string(to.Below) {

@@ -4,11 +4,9 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/monitor"
@@ -40,8 +38,8 @@ type Level struct {
 	Below          []byte                    // the section of the level below, for our members
 	OtherGroups    []targetGroup             // other groups that signals go to
 	Source         *Source
-	Program        *program.Compiled // that it runs on its members, nil if there is none
-	Balance        *Balance          // that moves loads between them, nil if there is none
+	Program        Program  // that runs on its members, nil if there is none
+	Balance        *Balance // that moves loads between them, nil if there is none
 }
 
 // Summary reports whether the level has a summary for its parent.
@@ -95,18 +93,14 @@ func (p *Level) Memory() scgs.Schema { return p.Env.Memory }
 // order of a [SummaryEvent]; empty if there is no summary.
 func (p *Level) SummaryFields() scgs.Schema { return p.AboveState }
 
-// runs makes the synchronizer of the plan run a program. Its members learn of the
+// Run makes the level run a program, which reads the predicates of these names and
+// has blocks attached to those for which that is true. Its members learn of the
 // threads of blocks by the level below.
-func (p *Level) RunProgram(prog *program.Compiled, below []byte) {
-	p.Program = prog
-	p.Below = below
-	for _, name := range prog.Predicates() {
-		synchronizer, predicate, _ := strings.Cut(name, ".")
-		for _, r := range p.Rules {
-			if synchronizer == p.Name && r.Name == predicate {
-				r.Read, r.Attached = true, prog.Attached(name)
-			}
-		}
+func (p *Level) Run(program Program, reads map[string]bool, below []byte) {
+	p.Program, p.Below = program, below
+	for _, r := range p.Rules {
+		attached, read := reads[r.Name]
+		r.Read, r.Attached = r.Read || read, r.Attached || attached
 	}
 }
 

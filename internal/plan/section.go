@@ -4,9 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"github.com/gopegasus/pegasus/internal/config"
 	"hash/fnv"
 	"slices"
+
+	"github.com/gopegasus/pegasus/internal/config"
 )
 
 // Plans are the compiled levels of a configuration, parents before children.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
@@ -344,7 +344,7 @@ func (t *testParser) values(m yamlconf.Map[scalar], schema scgs.Schema, what str
 		w := pair{field: i, name: e.Key}
 		if f := schema[i]; !lacking || e.Value.text != "unknown" || f.Type == scgs.String || f.Type == scgs.Enum {
 			var err error
-			if w.value, err = synccore.ParseValue(f, e.Value.text); err != nil {
+			if w.value, err = config.ParseValue(f, e.Value.text); err != nil {
 				_ = e.Value.node.Fault("%v", err)
 				return nil, false
 			}

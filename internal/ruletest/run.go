@@ -59,6 +59,7 @@ type stage struct {
 	group *sim.Group // nil: a thread-level synchronizer
 	level *sim.Level
 	core  *synccore.Core
+	asked synccore.Output
 	hosts map[string]*sim.Host
 	log   *log
 	cast  []*actor
@@ -108,7 +109,8 @@ func newStage(t *Test, seed uint64) *stage {
 func (s *stage) observe(o *synccore.Output) {
 	at := s.now()
 	s.log.output(at, s.test.plan, o)
-	s.log.remember(at, s.test.plan.Memory(), s.core.Memory())
+	s.core.Step(s.world.Now(), &synccore.Input{Kind: synccore.InAsk, Ask: &synccore.Question{Memory: true}}, &s.asked)
+	s.log.remember(at, s.test.plan.Memory(), s.asked.Answer.Memory)
 }
 
 // now is the time of the test, below 0 before it begins.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/scgs"
@@ -315,7 +315,7 @@ func (r *reader) value(p piece, w word, f scgs.Field) scgs.Value {
 	if f.Type.IsList() {
 		return r.list(p, w, f)
 	}
-	v, err := synccore.ParseValue(f, unquote(w.text))
+	v, err := config.ParseValue(f, unquote(w.text))
 	if err != nil {
 		r.fault(p, w.offset, "%v", err)
 	}
@@ -378,8 +378,8 @@ func (r *reader) ramp(p piece, w word, field int) (ramp, bool) {
 	}
 	// 1e-3+1e-3x2 has three signs, one of which divides it.
 	for _, at := range signsText.FindAllStringIndex(m[1], -1) {
-		from, err := synccore.ParseValue(f, m[1][:at[0]])
-		by, err2 := synccore.ParseValue(f, strings.TrimPrefix(m[1][at[0]:], "+"))
+		from, err := config.ParseValue(f, m[1][:at[0]])
+		by, err2 := config.ParseValue(f, strings.TrimPrefix(m[1][at[0]:], "+"))
 		if err != nil || err2 != nil {
 			continue
 		}

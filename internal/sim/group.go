@@ -62,7 +62,7 @@ func (g *Group) receive(m *Member, frame []byte) {
 		in.Kind, in.Hello = synccore.InHello, &hello
 	case wire.KindBatch:
 		in.Kind, in.Batch = synccore.InBatch, &wire.Batch{}
-		err = g.codec.Decode(frame, g.core.Domain(m.name), in.Batch)
+		err = g.codec.Decode(frame, "", in.Batch)
 	case wire.KindGone:
 		var gone wire.Gone
 		gone, err = wire.DecodeGone(frame)

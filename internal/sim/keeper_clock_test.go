@@ -104,7 +104,7 @@ func (k *Keeper) reply(name string, claim time.Duration, x clocksync.Exchange) {
 	k.refresh()
 }
 
-// follow begins anew where the time of the server is another one.
+// follow starts over where the time of the server is another one.
 func (k *Keeper) follow(t clocksync.Timeline) {
 	if t == k.config.Timeline {
 		return

@@ -33,20 +33,20 @@ func TestCertainOrderIsTheTrueOrder(t *testing.T) {
 func certainOrder(t *testing.T, seed uint64) (decided, undecided int) {
 	t.Helper()
 	w := New(seed)
-	weaves := map[clocksync.Domain]*clocksync.MonotoneMerger{}
+	merges := map[clocksync.Domain]*clocksync.MonotoneMerger{}
 	var kept []stamped
 	for h := range 3 {
 		host := w.NewHost(clocksync.Domain(fmt.Sprintf("host-%d", h)), HostSpec{
 			Mono: clocksync.Instant(w.Between(0, time.Hour)), Rate: w.Rand.Int64N(400_001) - 200_000,
 		})
-		weaves[host.Domain] = clocksync.NewMonotoneMerger(4096)
+		merges[host.Domain] = clocksync.NewMonotoneMerger(4096)
 		trouble(w, host)
 		for range 2 {
 			k := process(t, w, host)
 			var stamp func()
 			stamp = func() {
 				s := stamped{k.Now(), w.Now()}
-				w.After(w.Exponential(50*time.Millisecond), func() { kept = intake(t, weaves[s.Domain], kept, s) })
+				w.After(w.Exponential(50*time.Millisecond), func() { kept = intake(t, merges[s.Domain], kept, s) })
 				host.After(w.Exponential(200*time.Millisecond), stamp)
 			}
 			host.Do(stamp)
@@ -99,9 +99,9 @@ func trouble(w *World, h *Host) {
 	})
 }
 
-func intake(t *testing.T, weave *clocksync.MonotoneMerger, kept []stamped, s stamped) []stamped {
+func intake(t *testing.T, merge *clocksync.MonotoneMerger, kept []stamped, s stamped) []stamped {
 	t.Helper()
-	woven, ok := weave.Next(s.Stamp)
+	woven, ok := merge.Next(s.Stamp)
 	if !ok || !woven.Within.Contains(s.truth) {
 		t.Fatalf("%v at %v was woven to %v, %v", s.Stamp, s.truth, woven, ok)
 	}

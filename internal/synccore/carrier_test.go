@@ -218,7 +218,7 @@ func TestCarriersAreAskedOnce(t *testing.T) {
 	// The probes so far were lost. The global state that lacks evidence is the one
 	// before the state of b-1 has begun.
 	c.step(600_000_000, synccore.Input{Kind: synccore.InTick})
-	want := []synccore.Addressed[wire.Probe]{{To: "b", Msg: wire.Probe{AfterMono: 12, AfterTime: clocksync.MinInstant}}}
+	want := []wire.Addressed[wire.Probe]{{To: "b", Msg: wire.Probe{AfterMono: 12, AfterTime: clocksync.MinInstant}}}
 	if len(c.out.Probes) != 1 || c.out.Probes[0] != want[0] {
 		t.Errorf("probes %+v, want %+v", c.out.Probes, want)
 	}

@@ -53,7 +53,7 @@ func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
 // before it stood still: they come back when they have done so again. Those that
 // read it themselves stay.
 func (c *Core) anew(timeline clocksync.Timeline) {
-	if !c.relative || timeline == c.opt.Timeline {
+	if !c.opt.Relative || timeline == c.opt.Timeline {
 		return
 	}
 	c.opt.Timeline = timeline
@@ -66,7 +66,7 @@ func (c *Core) anew(timeline clocksync.Timeline) {
 
 // exact reports whether a member reads the very clock that is the reference.
 func (c *Core) exact(m *member) bool {
-	return c.relative && m.domain == c.opt.Reference
+	return c.opt.Relative && m.domain == c.opt.Reference
 }
 
 // timed makes a stamp one that is compared with those of other members. The readings

@@ -88,7 +88,7 @@ func TestTheReferenceIsExact(t *testing.T) {
 	}
 	h.says("near", at("root", 1000, clocksync.Unbounded), at("root", 1001, clocksync.Unbounded))
 	out := h.says("far", at("d", 5, clocksync.Around(1010, 20)), at("d", 90, clocksync.Around(1095, 20)))
-	want := []synccore.Addressed[wire.Probe]{{To: "near", Msg: wire.Probe{
+	want := []wire.Addressed[wire.Probe]{{To: "near", Msg: wire.Probe{
 		Incarnation: 1, Seq: 1, AfterMono: 1030, AfterTime: clocksync.MinInstant,
 	}}}
 	if d := cmp.Diff(want, out.Probes); d != "" {

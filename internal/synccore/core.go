@@ -6,7 +6,9 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/planner"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
@@ -29,6 +31,15 @@ type Options struct {
 	Relative bool
 }
 
+// Resolved are the options with what follows from the others filled in.
+func (o Options) Resolved() Options {
+	o.Relative = o.Reference != "" && (o.Timeline == "" || o.Relative)
+	if o.Timeline == "" {
+		o.Timeline = clocksync.Timeline(o.Reference)
+	}
+	return o
+}
+
 // The waits of the machine, none of which decides a verdict.
 const (
 	resendWait  = 500 * time.Millisecond // for a ring's answer, before a gap is unknown
@@ -37,7 +48,6 @@ const (
 	tickPeriod  = 250 * time.Millisecond // how often silence is looked at
 	awayLimit   = 2 * tickPeriod         // longer without a step: the machine was away, not its members
 	stashLimit  = 1024                   // reports kept behind a gap of one member: as many as it can send again
-	outboxLimit = 65_536                 // signals without a final fate
 	otherSilent = 5 * plan.Heartbeat     // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a member that is gone is remembered
@@ -47,55 +57,67 @@ const (
 type Core struct {
 	plan     *plan.Level
 	opt      Options
-	relative bool // the readings of the reference clock are the time stamps are compared by
-	det      *scgs.Detector
-	scope    *predicates.Scope
-	rows     arena
-	runs     []*runs           // the rules' own detectors, in order of the rules
-	partial  *predicates.Scope // what one of them has found: the members of the runs
-	alone    *predicates.Scope // one member, for local conditions
-	single   [1]predicates.Member
 
-	now      clocksync.Instant
-	stepped  bool
-	heard    clocksync.Instant // when the newest report of the global state that is being opened was taken in
-	taken    uint64            // reports
-	failed   bool
-	looked   clocksync.Instant // when silence and gaps were last looked at
-	members  map[string]*member
-	latest   *member   // that was looked up
-	sorted   []*member // every known member, by name
-	inEpoch  []*member // the members of the epoch, in the order of the scope
-	byIndex  []*member // by number in the detector
-	process  *member   // the process beside its threads, if the plan declares it
-	epoch    uint64
-	begun    bool // the first epoch has been reached
-	paused   bool // too few members
-	changed  bool // members are ready, or gone: the epoch is to be looked at
-	dropped  []monitor.Dropped
-	removing []*member
+	now     clocksync.Instant
+	stepped bool
+	failed  bool
+	looked  clocksync.Instant // when silence and gaps were last looked at
+	taken   uint64            // reports
 
-	ev        scgs.Event
-	tuple     bool // a tuple is open and in the scope
-	rejudge   bool // something beside the members' states has changed
-	judgeAll  bool // also predicates that nothing affects, for tests
-	states    []ruleState
-	past      map[string]*past // of each predicate that was judged
-	memory    []scgs.Value
-	decisions uint64
+	roster
+	det  *scgs.Detector
+	rows arena // of the detector's states
+	judgement
+	summary summary
 
+	outbox   *outbox.Outbox
 	others   map[string]*otherGroup // that signals go to
-	planner  *planner               // of the section balance, nil if there is none
+	exec     plan.Executor          // of the program that runs on the members, nil if there is none
+	planner  *planner.Planner       // of the section balance, nil if there is none
 	balanced [strategies]BalanceCounts
-	exec     *execution // of the program that the machine runs, nil if there is none
 
-	outbox    []*pending
-	again     clocksync.Instant // when the next of them is due; MinInstant: something has changed
-	summary   summary
-	strangers map[string]clocksync.Instant
+	scratch
+}
+
+// roster is who takes part.
+type roster struct {
+	members   map[string]*member
+	latest    *member   // that was looked up
+	sorted    []*member // every known member, by name
+	inEpoch   []*member // the members of the epoch, in the order of the scope
+	byIndex   []*member // by number in the detector
+	process   *member   // the process beside its threads, if the level declares it
+	epoch     uint64
+	begun     bool // the first epoch has been reached
+	paused    bool // too few members
+	changed   bool // members are ready, or gone: the epoch is to be looked at
+	dropped   []monitor.Dropped
+	removing  []*member
+	strangers map[string]clocksync.Instant // when senders were told something
 	domains   map[clocksync.Domain]*domain
 
-	// Scratch space of one step.
+	multiplexed bool // a member has had another one to speak for it
+}
+
+// judgement is where the predicates stand.
+type judgement struct {
+	ev        scgs.Event
+	tuple     bool              // a global state is in force, and in the scope
+	rejudge   bool              // something beside the members' states has changed
+	heard     clocksync.Instant // when the newest report of the global state that is being opened was taken in
+	scope     *predicates.Scope
+	partial   *predicates.Scope    // what a rule's own detector has found: the members of the runs
+	alone     *predicates.Scope    // one member, for local conditions
+	single    [1]predicates.Member // in alone
+	runs      []*runs              // the rules' own detectors, in order of the rules
+	states    []ruleState          // of the rules
+	history   map[string]*history  // of each predicate that was judged
+	memory    []scgs.Value
+	decisions uint64
+}
+
+// scratch is space of one step.
+type scratch struct {
 	needs    []scgs.Need
 	parts    []scgs.Part
 	released []scgs.Ref
@@ -103,60 +125,44 @@ type Core struct {
 	values   []scgs.Value
 	sets     []set
 	occasion occasion
+	over     []outbox.Settled
+	done     plan.ExecutorOutput
 }
 
-// New returns the machine of a plan.
-func New(plan *plan.Level, opt Options) *Core {
-	relative := opt.Reference != "" && (opt.Timeline == "" || opt.Relative)
-	if opt.Timeline == "" {
-		opt.Timeline = clocksync.Timeline(opt.Reference)
-	}
+// New returns the machine of a level.
+func New(level *plan.Level, opt Options) *Core {
+	opt = opt.Resolved()
 	c := &Core{
-		plan: plan, opt: opt, relative: relative, heard: clocksync.MinInstant, again: clocksync.MinInstant,
-		det:       scgs.NewDetector(scgs.Options{}),
-		scope:     predicates.NewScope(plan.Env),
-		partial:   predicates.NewScope(plan.Env),
-		alone:     predicates.NewScope(plan.Env),
-		members:   map[string]*member{},
-		strangers: map[string]clocksync.Instant{},
-		domains:   map[clocksync.Domain]*domain{},
-		others:    map[string]*otherGroup{},
-		states:    newStates(len(plan.Rules)),
-		past:      make(map[string]*past, len(plan.Rules)),
-		memory:    make([]scgs.Value, len(plan.Variables)),
+		plan: level, opt: opt, outbox: outbox.New(), others: map[string]*otherGroup{},
+		det: scgs.NewDetector(scgs.Options{}),
+		roster: roster{
+			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*domain{},
+		},
+		judgement: judgement{
+			heard: clocksync.MinInstant,
+			scope: predicates.NewScope(level.Env), partial: predicates.NewScope(level.Env), alone: predicates.NewScope(level.Env),
+			states: newStates(len(level.Rules)), history: make(map[string]*history, len(level.Rules)),
+			memory: make([]scgs.Value, len(level.Variables)),
+		},
 	}
-	if plan.Program != nil && !opt.Local {
-		c.exec = newExecution(plan.Program, opt.Term)
+	if level.Program != nil && !opt.Local {
+		c.exec = level.Program.Begin(level.Name, opt.Term)
 	}
-	if plan.Prev {
+	if level.Prev {
 		c.scope.KeepPrev()
 	}
-	c.keepPlanner()
+	c.balanceBy(level.Balance)
 	c.listen()
-	for i, v := range plan.Variables {
+	for i, v := range level.Variables {
 		c.setMemory(i, v.InitialValue())
 	}
-	for i, r := range plan.Rules {
+	for i, r := range level.Rules {
 		if r.Detector.Exists() {
 			c.runs = append(c.runs, newRuns(i, r.Detector))
 		}
 	}
 	c.rearm()
 	return c
-}
-
-// Plan is the plan that the machine follows.
-func (c *Core) Plan() *plan.Level { return c.plan }
-
-// Term is the term the machine runs in.
-func (c *Core) Term() uint64 { return c.opt.Term }
-
-// Domain is the clock domain of a member, empty if it is not known.
-func (c *Core) Domain(name string) clocksync.Domain {
-	if m := c.member(name); m != nil {
-		return m.domain
-	}
-	return ""
 }
 
 // member is the member of a name, or nil. Most often the same one is asked for
@@ -169,25 +175,9 @@ func (c *Core) member(name string) *member {
 	return c.latest
 }
 
-// Carrier is who speaks for a member, empty if it does itself or is not known.
-func (c *Core) Carrier(name string) string {
-	if m := c.members[name]; m != nil {
-		return m.carrier
-	}
-	return ""
-}
-
-// Incarnation is that of a member, 0 if it is not known.
-func (c *Core) Incarnation(name string) uint64 {
-	if m := c.members[name]; m != nil {
-		return m.incarnation
-	}
-	return 0
-}
-
-// Epoch is the number of the epoch in force, 0 before the first and while there
+// inForce is the number of the epoch in force, 0 before the first and while there
 // are too few members.
-func (c *Core) Epoch() uint64 {
+func (c *Core) inForce() uint64 {
 	if c.paused {
 		return 0
 	}
@@ -198,7 +188,16 @@ func (c *Core) Epoch() uint64 {
 // never goes back, and fills out.
 func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.reset()
+	if in.Kind == InAsk {
+		c.answer(now, in.Ask, &out.Answer)
+		out.Wake = c.wake()
+		return
+	}
 	if c.failed {
+		return
+	}
+	if in.Group != "" && !c.news(now, in) {
+		out.Ignored, out.Wake = true, c.wake()
 		return
 	}
 	c.back(now)
@@ -210,6 +209,21 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	}
 	c.settle(in, out)
 	c.remark(out)
+	c.route(out)
+}
+
+// route names by whom messages reach members that another one speaks for.
+func (c *Core) route(out *Output) {
+	if !c.multiplexed {
+		return
+	}
+	for i := range out.Signals {
+		if a := &out.Signals[i]; a.Group == "" {
+			if m := c.members[a.To]; m != nil {
+				a.Via = m.carrier
+			}
+		}
+	}
 }
 
 func (c *Core) input(in *Input, out *Output) {
@@ -239,7 +253,7 @@ func (c *Core) input(in *Input, out *Output) {
 	case InPlan:
 		c.reload(in.Plan, out)
 	case InBody:
-		c.bodyOf(in.From, in.Body, out)
+		c.takeBody(in.From, in.Body, out)
 	case InCancel:
 		c.cancelProgram(in.Reason, out)
 	case InRestart:
@@ -273,7 +287,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.forgetStamps()
 		c.forgetOthers()
 		c.silence(out)
-		c.awaitOver(out)
+		c.programOverdue(out)
 		if c.failed {
 			return
 		}
@@ -289,7 +303,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		}
 	}
 	c.holds(out)
-	c.carryOn(out)
+	c.programAdvance(out)
 	c.balance(out)
 	if !in.More {
 		c.probe(out)
@@ -319,7 +333,10 @@ func (c *Core) wake() clocksync.Instant {
 	for _, w := range c.runs {
 		wake = min(wake, w.due)
 	}
-	wake = min(wake, c.again, c.execWake(), c.balanceWake())
+	wake = min(wake, c.outbox.Due(), c.balanceWake())
+	if c.exec != nil {
+		wake = min(wake, c.exec.Wake(c.now))
+	}
 	if !c.opt.Local && (len(c.sorted) > 0 || c.exec != nil || c.listening()) {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -274,7 +275,7 @@ func (s *execution) play(words []string) bool {
 		s.stubborn[words[1]] = true
 	case "body":
 		run, _ := strconv.ParseUint(words[2], 10, 64)
-		p.body = &synccore.Body{Program: fleetTerm, Run: run, Kind: wire.BodyResult, Text: strings.Join(words[3:], " ")}
+		p.body = &plan.Body{Program: fleetTerm, Run: run, Kind: wire.BodyResult, Text: strings.Join(words[3:], " ")}
 		s.deliver(p)
 	case "cancel":
 		f.step(synccore.Input{Kind: synccore.InCancel, Reason: strings.Join(words[1:], " ")})
@@ -344,7 +345,7 @@ func (s *execution) note() {
 		fmt.Fprintf(&s.said, "  epoch %d %v dropped %v\n", e.Epoch, e.Members, e.Dropped)
 	}
 	for _, v := range o.Verdicts {
-		if s.f.plan.Program != nil && slices.Contains(s.f.plan.Program.Predicates(), "s."+v.Predicate) {
+		if s.f.plan.Program != nil && slices.Contains(compiled(s.f.plan).Predicates(), "s."+v.Predicate) {
 			fmt.Fprintf(&s.said, "  verdict %s %v\n", v.Predicate, v.Truth)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/executor"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -161,7 +163,7 @@ func (w *field) stop(p *proc) {
 
 // hand hands over a body again and again until the machine has taken or refused it, or
 // the processor has begun something else.
-func (w *field) hand(p *proc, b *synccore.Body) {
+func (w *field) hand(p *proc, b *plan.Body) {
 	delay := 1
 	if w.bad {
 		delay = w.between(1, 60, "body")
@@ -277,7 +279,7 @@ func (w *field) run() {
 		w.pass(step)
 	}
 	if w.finish == nil {
-		w.t.Fatalf("the program does not end: %+v\n%s", w.core.Status(w.now).Program, w.plan.Program.Text())
+		w.t.Fatalf("the program does not end: %+v\n%s", w.core.Status(w.now).Program, compiled(w.plan).Text())
 	}
 	w.replayed()
 }
@@ -327,7 +329,7 @@ func (w *field) trouble() {
 		w.pass(1200 * time.Millisecond)
 	case 6: // A copy of what is over.
 		if p.last.run > 0 && !p.runs {
-			b := synccore.Body{Program: p.last.program, Run: p.last.run, Kind: wire.BodyResult, Text: "13"}
+			b := plan.Body{Program: p.last.program, Run: p.last.run, Kind: wire.BodyResult, Text: "13"}
 			if _, ok := w.core.RunInput(p.name, b.Program, b.Run); !ok {
 				w.step(synccore.Input{Kind: synccore.InBody, From: name, Body: &b})
 			}
@@ -338,8 +340,8 @@ func (w *field) trouble() {
 // check compares the result with that of a naive interpreter.
 func (w *field) check() {
 	n := &naive{field: w, at: map[string]int{}, next: map[string]int{}}
-	for i := range w.plan.Program.Constructs() {
-		n.at[w.plan.Program.Info(i).Path] = i
+	for i := range compiled(w.plan).Constructs() {
+		n.at[compiled(w.plan).Info(i).Path] = i
 	}
 	value, outcome := n.construct(0, "", map[string]string{}, len(w.log))
 	if outcome != w.finish.Outcome {
@@ -352,7 +354,7 @@ func (w *field) check() {
 
 func (w *field) story() string {
 	var b strings.Builder
-	b.WriteString(w.plan.Program.Text())
+	b.WriteString(compiled(w.plan).Text())
 	for i := range w.log {
 		b.WriteString(programLine(&w.log[i]) + "\n")
 	}
@@ -383,7 +385,7 @@ func (n *naive) pop(kind monitor.ProgramKind, construct int, replicas string, li
 
 // construct gives the result of a construct that has ended before a place in the log.
 func (n *naive) construct(i int, replicas string, known map[string]string, limit int) (string, program.Outcome) {
-	info := n.plan.Program.Info(i)
+	info := compiled(n.plan).Info(i)
 	end, at := n.pop(monitor.ProgramEnd, i, replicas, limit)
 	if end == nil {
 		n.t.Fatalf("%s has no end\n%s", info.Path, n.story())
@@ -408,7 +410,7 @@ func (n *naive) construct(i int, replicas string, known map[string]string, limit
 
 // skip leaves out what is told of a construct up to a place: it did not come to its end.
 func (n *naive) skip(i int, replicas string, limit int) {
-	info := n.plan.Program.Info(i)
+	info := compiled(n.plan).Info(i)
 	for e, _ := n.pop(monitor.ProgramPass, i, replicas, limit); e != nil; {
 		e, _ = n.pop(monitor.ProgramPass, i, replicas, limit)
 	}
@@ -456,7 +458,7 @@ func (n *naive) inside(info program.Info, i int, replicas string, known map[stri
 			if value, outcome = n.construct(kid, replicas, known, limit); outcome != program.Done {
 				return "", false
 			}
-			known = with(known, n.plan.Program.Info(kid).Name+".result", value)
+			known = with(known, compiled(n.plan).Info(kid).Name+".result", value)
 		}
 		return value, true
 	case program.KindPar:
@@ -504,7 +506,7 @@ func (n *naive) par(info program.Info, i int, replicas string, known map[string]
 			value = "null"
 		}
 		if info.Times == 0 {
-			value = strconv.Quote(n.plan.Program.Info(kid).Name) + ":" + value
+			value = strconv.Quote(compiled(n.plan).Info(kid).Name) + ":" + value
 		}
 		parts = append(parts, value)
 	}
@@ -620,4 +622,9 @@ func (d *sketch) construct(depth int, visible []string) string {
 	default:
 		return fmt.Sprintf("{do: b, %s, retry: %d%s}", from, rapid.IntRange(0, 3).Draw(d.t, "retry"), rest)
 	}
+}
+
+// compiled is the program of a level.
+func compiled(level *plan.Level) *program.Compiled {
+	return level.Program.(executor.Program).Compiled //nolint:forcetypeassert // There is no other.
 }

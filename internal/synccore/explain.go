@@ -20,10 +20,10 @@ const maxNamed = 16
 // maxMissing is how many members are told to lack something.
 const maxMissing = 64
 
-// Explain tells of a predicate; false if there is none of that name. The instant
+// explain tells of a predicate; false if there is none of that name. The instant
 // is not before that of the last step. It changes nothing; beside O(members) it
 // costs what [predicates.Expression.Explain] does.
-func (c *Core) Explain(now clocksync.Instant, predicate string) (monitor.Explanation, bool) {
+func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explanation, bool) {
 	if predicate == config.BalanceName && c.planner != nil {
 		return c.explainBalance(now), true
 	}
@@ -34,7 +34,7 @@ func (c *Core) Explain(now clocksync.Instant, predicate string) (monitor.Explana
 	r := c.plan.Rules[i]
 	e := monitor.Explanation{
 		Synchronizer: c.plan.Name, PredicateStatus: c.predicateStatus(now, i),
-		When: r.Source(), For: r.Hold.Seconds(), Every: r.Every, Epoch: c.Epoch(), State: c.stateStatus(),
+		When: r.Source(), For: r.Hold.Seconds(), Every: r.Every, Epoch: c.inForce(), State: c.stateStatus(),
 		Parts: []monitor.Condition{}, Missing: []monitor.Missing{},
 	}
 	if e.State != nil && r.When != nil {
@@ -43,7 +43,7 @@ func (c *Core) Explain(now clocksync.Instant, predicate string) (monitor.Explana
 		}
 	}
 	e.Missing = c.missing(e.Missing, now, i)
-	if p := c.past[predicate]; p != nil && p.fired > 0 {
+	if p := c.history[predicate]; p != nil && p.fired > 0 {
 		e.Last = p.decision(now)
 	}
 	return e, true
@@ -67,14 +67,14 @@ func (c *Core) some(members []int) *monitor.Some {
 
 // missing appends what a predicate lacks.
 func (c *Core) missing(dst []monitor.Missing, now clocksync.Instant, i int) []monitor.Missing {
-	r, s, p := c.plan.Rules[i], &c.states[i], c.past[c.plan.Rules[i].Name]
+	r, s, p := c.plan.Rules[i], &c.states[i], c.history[c.plan.Rules[i].Name]
 	add := func(kind, text string, since *float64) {
 		dst = append(dst, monitor.Missing{Kind: kind, Text: text, Since: since})
 	}
 	switch status := c.predicateStatus(now, i); {
 	case r.Detector.Exists():
 		c.missingRuns(add, r, i)
-	case c.Epoch() == 0 || !s.told:
+	case c.inForce() == 0 || !s.told:
 		add("condition", "it has not been judged in this epoch", nil)
 	case s.truth == predicates.False:
 		add("condition", "it is false", status.Since)
@@ -135,7 +135,7 @@ func (c *Core) runsOf(rule int) *runs {
 // missingMembers appends the members that an epoch lacks, and what is wrong with
 // those that are here.
 func (c *Core) missingMembers(dst []monitor.Missing, now clocksync.Instant) []monitor.Missing {
-	if c.Epoch() == 0 {
+	if c.inForce() == 0 {
 		ready := len(c.ready()) + len(c.inEpoch) - len(c.removing)
 		dst = append(dst, monitor.Missing{Kind: "members", Text: fmt.Sprintf("%d of the %d members that are awaited have a state", ready, c.awaited())})
 	}
@@ -216,7 +216,7 @@ func rough(seconds float64) time.Duration {
 }
 
 // decision is the last decision with its witness.
-func (p *past) decision(now clocksync.Instant) *monitor.LastDecision {
+func (p *history) decision(now clocksync.Instant) *monitor.LastDecision {
 	v, s := &p.last, &p.last.Span
 	origin := s.EnvelopeFrom
 	core := (*monitor.Range)(nil)
@@ -264,3 +264,45 @@ func since(origin clocksync.Instant, from, to clocksync.Instant) monitor.Range {
 	}
 	return monitor.Range{From: shift(from), To: shift(to)}
 }
+
+// explainBalance is the explanation of the section balance in the place of a
+// predicate.
+func (c *Core) explainBalance(now clocksync.Instant) monitor.Explanation {
+	p := c.planner
+	e := monitor.Explanation{
+		Synchronizer: c.plan.Name, PredicateStatus: monitor.PredicateStatus{Name: config.BalanceName, Truth: predicates.True.String(), Armed: true},
+		When: fmt.Sprintf("every %v", p.Set.Every), Every: true, Epoch: c.inForce(), State: c.stateStatus(),
+		Parts: []monitor.Condition{}, Missing: []monitor.Missing{}, Balance: p.Status(now),
+	}
+	if acted, last, age := p.Acted(now); acted > 0 {
+		e.Fired, e.Decision, e.Ago = acted, last.String(), age.Seconds()
+	}
+	if p.When != nil {
+		e.When = p.When.Source()
+		v := p.When.Eval(c.scope)
+		e.Truth, e.Reason = v.Truth.String(), v.Reason
+		if e.State != nil {
+			for _, part := range p.When.Explain(c.scope) {
+				e.Parts = append(e.Parts, c.condition(&part))
+			}
+		}
+	}
+	if e.Epoch == 0 || e.State == nil {
+		e.Truth, e.Reason = predicates.Unknown.String(), "there is no global state"
+	}
+	for _, m := range c.planMembers() {
+		if rests := p.Rests(now, m.Name); rests > 0 {
+			text := fmt.Sprintf("its last order came to nothing: it gets none for %v", rough(rests.Seconds()))
+			e.Missing = append(e.Missing, monitor.Missing{Kind: "rests", Member: m.Name, Text: text})
+		}
+		if note := p.Aside(&m); note != "" && e.State != nil {
+			e.Missing = append(e.Missing, monitor.Missing{Kind: "aside", Member: m.Name, Text: "it is left alone: " + note})
+		}
+	}
+	e.Missing = c.missingMembers(e.Missing, now)
+	e.Missing = c.missingEvidence(e.Missing, now, noRule)
+	return e
+}
+
+// noRule is in the place of a rule's number where there is none.
+const noRule = -1

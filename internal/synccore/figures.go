@@ -35,12 +35,12 @@ func (n *BalanceCounts) count(p *balance.Plan) {
 	n.Refused += uint64(len(p.Refused) + p.More) //nolint:gosec // Lengths.
 }
 
-// Counts returns the counters so far.
-func (c *Core) Counts() Counts {
+// counts returns the counters so far.
+func (c *Core) counts() Counts {
 	s := c.det.Stats()
 	n := Counts{Reports: c.taken, Gaps: s.Gaps, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial, Balance: c.balanced}
 	if c.exec != nil {
-		n.Runs = c.exec.total
+		n.Runs, _, _ = c.exec.Counts()
 	}
 	return n
 }
@@ -66,9 +66,9 @@ type Figures struct {
 	Running, Queued int
 }
 
-// Figures looks at every member and every predicate, so it is not for each step.
-func (c *Core) Figures() Figures {
-	f := Figures{Epoch: c.Epoch(), Awaited: c.plan.Members.Count, Waiting: len(c.outbox)}
+// figures looks at every member and every predicate.
+func (c *Core) figures() Figures {
+	f := Figures{Epoch: c.inForce(), Awaited: c.plan.Members.Count, Waiting: c.outbox.Len()}
 	if c.begun {
 		f.Awaited = c.plan.Members.Min
 	}
@@ -87,7 +87,7 @@ func (c *Core) Figures() Figures {
 		f.Truths[truth]++
 	}
 	if c.exec != nil {
-		f.Running, f.Queued = len(c.exec.runs), c.exec.run.Waiting()
+		_, f.Running, f.Queued = c.exec.Counts()
 	}
 	return f
 }

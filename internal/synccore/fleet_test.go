@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -63,7 +64,7 @@ type proc struct {
 	told   bool   // last was told to end
 	own    uint64 // the entry of the block's region
 	input  string
-	body   *synccore.Body // that nobody has taken yet
+	body   *plan.Body // that nobody has taken yet
 	stored scgs.Schema
 }
 
@@ -140,14 +141,14 @@ func (f *fleet) proc(name string) *proc {
 
 // replayed is the machine that the journal leads to. Every output is as it was.
 func (f *fleet) replayed() *synccore.Core {
-	j, err := synccore.ReadJournal(bytes.NewReader(f.record.text))
+	j, err := journal.Read(bytes.NewReader(f.record.text))
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	core := synccore.New(j.Plan, j.Header.Options())
+	core := synccore.New(j.Level, j.Header.Options())
 	var out synccore.Output
-	var digest synccore.Digest
-	var rec synccore.Record
+	var digest journal.Digest
+	var rec journal.Record
 	for {
 		err := j.Next(&rec)
 		if errors.Is(err, io.EOF) {
@@ -374,7 +375,7 @@ func (p *proc) end(phase string, kind wire.BodyKind, text string) {
 	}
 	p.runs = false
 	if phase != wire.PhaseCanceled {
-		p.body = &synccore.Body{Program: p.last.program, Run: p.last.run, Kind: kind, Text: text}
+		p.body = &plan.Body{Program: p.last.program, Run: p.last.run, Kind: kind, Text: text}
 	}
 	p.fields()[0] = scgs.EnumValue(phase)
 	p.tell()

@@ -25,6 +25,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 			continue // a duplicate
 		}
 		at := r.At
+		m.own(&at)
 		if c.timed(m, &at, out) {
 			m.within.Earliest, m.within.Latest = at.Within.Earliest, at.Within.Latest
 			c.report(m, r, &at, out)
@@ -34,6 +35,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		m.regions = append(m.regions[:0], b.Regions...)
 	}
 	if e := b.Evidence; e.Seq > 0 {
+		m.own(&e.At)
 		if c.timed(m, &e.At, out) {
 			m.within = e.At.Within
 			c.evidence(m, e, out)
@@ -41,6 +43,13 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	}
 	if b.Leaving {
 		c.leave(m, "left")
+	}
+}
+
+// own puts the member's clock domain where a stamp tells none.
+func (m *member) own(at *clocksync.Stamp) {
+	if at.Domain == "" {
+		at.Domain = m.domain
 	}
 }
 
@@ -143,7 +152,7 @@ func (c *Core) ask(m *member, to uint64, out *Output) {
 		return
 	}
 	m.gapSince = c.now
-	out.Resends = append(out.Resends, Addressed[wire.Resend]{To: m.name, Msg: wire.Resend{Incarnation: m.incarnation, From: m.last + 1, To: to}})
+	out.Resends = append(out.Resends, wire.Addressed[wire.Resend]{To: m.name, Msg: wire.Resend{Incarnation: m.incarnation, From: m.last + 1, To: to}})
 }
 
 // unstash takes in what has become next.
@@ -224,7 +233,10 @@ func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		out.refuse(monitor.ClassOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
 	}
 	c.tellRuns(m, r, at)
-	c.landed(m, r)
+	if c.planner != nil && !r.End && c.planner.Awaits(m.name) {
+		c.scopeAlone(m, r.Row)
+		c.planner.Reported(m.name, m.incarnation, r.Seq, c.alone)
+	}
 	m.last = r.Seq
 }
 
@@ -267,7 +279,7 @@ func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 		}
 		m.heard = c.now
 		e := a.Evidence
-		e.At.Domain = m.domain
+		m.own(&e.At)
 		if c.timed(m, &e.At, out) {
 			m.within = e.At.Within
 			c.evidence(m, e, out)

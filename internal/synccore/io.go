@@ -3,6 +3,7 @@ package synccore
 import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -28,6 +29,7 @@ const (
 	InCancel                   // the program is to end, for Reason
 	InRestart                  // the process was ended, and another one goes on with the program
 	InAlive                    // a carrier has evidence of states of its members
+	InAsk                      // a question, which changes nothing and is no part of a journal
 )
 
 // Input is one event for a [Core]. From is the sender as its subject names it.
@@ -49,9 +51,10 @@ type Input struct {
 	// Timeline is that of the reference clock by now.
 	Timeline clocksync.Timeline
 	Plan     *plan.Level
-	Body     *Body
+	Body     *plan.Body
 	Reason   string
 	Restart  *Restart
+	Ask      *Question
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.
 	More bool
@@ -59,12 +62,12 @@ type Input struct {
 
 // Output is what one step asks for and tells. Step truncates and fills the
 // slices; the caller copies what it keeps. Everything is in the order in which
-// it came about, and is data that [Digest] can hash: no maps, no functions.
+// it came about, and is data that a digest can be made of: no maps, no functions.
 type Output struct {
-	Welcomes []Addressed[wire.Welcome]
-	Probes   []Addressed[wire.Probe]
-	Resends  []Addressed[wire.Resend]
-	Signals  []Addressed[wire.Signals]
+	Welcomes []wire.Addressed[wire.Welcome]
+	Probes   []wire.Addressed[wire.Probe]
+	Resends  []wire.Addressed[wire.Resend]
+	Signals  outbox.Frames
 
 	Summary  []SummaryEvent
 	Verdicts []monitor.Verdict
@@ -85,16 +88,15 @@ type Output struct {
 	// Failed is set when a silent member's policy is to fail; the machine does
 	// nothing more.
 	Failed string
+	// Ignored is set if the input was no news and changed nothing, not even the time: it
+	// is no part of a journal.
+	Ignored bool `digest:"-"`
+	// Answer is that to the Question of this step; of every other step it is not to be
+	// read.
+	Answer Answer `digest:"-"`
 	// Wake is when the next step is due even without an input; MaxInstant if it
 	// is not.
 	Wake clocksync.Instant
-}
-
-// Addressed is a message and the member it goes to.
-type Addressed[M any] struct {
-	To    string
-	Msg   M
-	Group string // another group's; empty: the synchronizer's own
 }
 
 // SummaryKind tells the events of a summary apart.
@@ -121,5 +123,5 @@ func (o *Output) reset() {
 	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
 	o.Fates, o.Rejected, o.Clocks = o.Fates[:0], o.Rejected[:0], o.Clocks[:0]
 	o.Reloads, o.Program, o.Plans, o.Refused = o.Reloads[:0], o.Program[:0], o.Plans[:0], ""
-	o.Suppressed, o.Failed, o.Wake = 0, "", clocksync.MaxInstant
+	o.Suppressed, o.Failed, o.Ignored, o.Wake = 0, "", false, clocksync.MaxInstant
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -32,7 +33,7 @@ func BenchmarkJournal(b *testing.B) {
 	}
 }
 
-func benchJournal(b *testing.B, journal bool, reports int) {
+func benchJournal(b *testing.B, recorded bool, reports int) {
 	b.Helper()
 	const members = 100
 	plans, err := configfile.Parse("bench.yaml", []byte(benchConfig))
@@ -41,22 +42,22 @@ func benchJournal(b *testing.B, journal bool, reports int) {
 	}
 	core := synccore.New(plans[0], synccore.Options{Term: 1})
 	var out synccore.Output
-	var digest synccore.Digest
+	var digest journal.Digest
 	var line []byte
 	now, size := clocksync.Instant(1), 0
 	batches := make([]wire.Batch, members)
 	step := func(in *synccore.Input) {
 		now += 1000
-		if !journal {
+		if !recorded {
 			core.Step(now, in, &out)
 			return
 		}
-		if line, err = core.AppendInput(line[:0], now, in); err != nil {
+		if line, err = journal.AppendInput(line[:0], core.Level().State, now, in); err != nil {
 			b.Fatal(err)
 		}
 		core.Step(now, in, &out)
 		digest.Add(&out)
-		line = synccore.AppendOutput(line, &digest)
+		line = journal.AppendOutput(line, &digest)
 		size += len(line)
 	}
 	stamp := func() clocksync.Stamp {
@@ -92,7 +93,7 @@ func benchJournal(b *testing.B, journal bool, reports int) {
 	for i := 0; b.Loop(); i++ {
 		round(i)
 	}
-	if journal {
+	if recorded {
 		b.ReportMetric(float64(size)/float64(b.N*reports), "B/report")
 	}
 }
@@ -102,13 +103,13 @@ func benchJournal(b *testing.B, journal bool, reports int) {
 func BenchmarkReplay(b *testing.B) {
 	lines := bytes.SplitAfter(shortJournal(b), []byte("\n"))
 	batches := io.MultiReader(bytes.NewReader(lines[0]), bytes.NewReader(bytes.Repeat(lines[2], b.N)))
-	j, err := synccore.ReadJournal(batches)
+	j, err := journal.Read(batches)
 	if err != nil {
 		b.Fatal(err)
 	}
-	core := synccore.New(j.Plan, j.Header.Options())
+	core := synccore.New(j.Level, j.Header.Options())
 	var out synccore.Output
-	var rec synccore.Record
+	var rec journal.Record
 	b.ResetTimer()
 	for j.Next(&rec) == nil {
 		core.Step(rec.Now, &rec.Input, &out)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -25,7 +26,7 @@ import (
 type recorder struct {
 	on     bool
 	text   []byte
-	digest synccore.Digest
+	digest journal.Digest
 	inputs uint64
 }
 
@@ -36,32 +37,32 @@ func (r *recorder) step(t tester, core *synccore.Core, now clocksync.Instant, in
 		return
 	}
 	if r.inputs == 0 {
-		h := core.NewHeader()
+		h := journal.NewHeader(core.Level(), core.Made())
 		h.Pegasus, h.Started, h.Now = "v1.2.3", 1_700_000_000_000_000_000, now
-		r.text = synccore.AppendHeader(nil, &h)
+		r.text = journal.AppendHeader(nil, &h)
 	}
-	text, err := core.AppendInput(r.text, now, in)
+	text, err := journal.AppendInput(r.text, core.Level().State, now, in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	core.Step(now, in, out)
 	r.inputs++
 	r.digest.Add(out)
-	r.text = synccore.AppendOutput(text, &r.digest)
+	r.text = journal.AppendOutput(text, &r.digest)
 }
 
 // replay steps a fresh machine through a journal, wants the same outputs, and
 // records it again.
-func replay(t *testing.T, text []byte) (again recorder, j *synccore.Journal) {
+func replay(t *testing.T, text []byte) (again recorder, j *journal.Reader) {
 	t.Helper()
-	j, err := synccore.ReadJournal(bytes.NewReader(text))
+	j, err := journal.Read(bytes.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	core := synccore.New(j.Plan, j.Header.Options())
+	core := synccore.New(j.Level, j.Header.Options())
 	again.on = true
 	var out synccore.Output
-	var rec synccore.Record
+	var rec journal.Record
 	for {
 		err := j.Next(&rec)
 		if errors.Is(err, io.EOF) {
@@ -194,7 +195,7 @@ func TestJournalIsLossless(t *testing.T) {
 		t.Fatal(err)
 	}
 	core := synccore.New(plans[0], synccore.Options{Term: 1})
-	header := core.NewHeader()
+	header := journal.NewHeader(core.Level(), core.Made())
 	rapid.Check(t, func(r *rapid.T) {
 		in := synccore.Input{From: "w1", More: rapid.Bool().Draw(r, "more")}
 		group := oneOf("", "others").Draw(r, "group")
@@ -224,22 +225,22 @@ func TestJournalIsLossless(t *testing.T) {
 			}
 		}
 		now := clocksync.Instant(rapid.Int64Range(0, math.MaxInt64-1).Draw(r, "now"))
-		text, err := core.AppendInput(synccore.AppendHeader(nil, &header), now, &in)
+		text, err := journal.AppendInput(journal.AppendHeader(nil, &header), core.Level().State, now, &in)
 		if err != nil {
 			r.Fatal(err)
 		}
-		var digest synccore.Digest
+		var digest journal.Digest
 		digest.Add(&synccore.Output{Failed: "x"})
-		text = synccore.AppendOutput(text, &digest)
-		j, err := synccore.ReadJournal(bytes.NewReader(text))
+		text = journal.AppendOutput(text, &digest)
+		j, err := journal.Read(bytes.NewReader(text))
 		if err != nil {
 			r.Fatal(err)
 		}
-		var rec synccore.Record
+		var rec journal.Record
 		if err := j.Next(&rec); err != nil {
 			r.Fatalf("%v in %s", err, text)
 		}
-		want := synccore.Record{Now: now, Input: in, Out: digest.Sum()}
+		want := journal.Record{Now: now, Input: in, Out: digest.Sum()}
 		if d := cmp.Diff(want, rec, cmp.AllowUnexported(scgs.Value{}), equateEmpty); d != "" {
 			r.Fatalf("%s\n%s", d, text)
 		}
@@ -263,7 +264,7 @@ func isEmpty(v any) bool {
 // digest, and a list that was truncated counts as none.
 func TestDigestSeesEverything(t *testing.T) {
 	sum := func(out synccore.Output) uint64 {
-		var d synccore.Digest
+		var d journal.Digest
 		d.Add(&out)
 		return d.Sum()
 	}
@@ -307,9 +308,9 @@ func shortJournal(tb testing.TB) []byte {
 		tb.Fatal(err)
 	}
 	core := synccore.New(plans[0], synccore.Options{Term: 1})
-	h := core.NewHeader()
-	text := synccore.AppendHeader(nil, &h)
-	var digest synccore.Digest
+	h := journal.NewHeader(core.Level(), core.Made())
+	text := journal.AppendHeader(nil, &h)
+	var digest journal.Digest
 	var out synccore.Output
 	at := clocksync.Stamp{Domain: "d", Mono: 5, Within: clocksync.Interval{Earliest: 4, Latest: clocksync.MaxInstant}}
 	row := []scgs.Value{
@@ -333,14 +334,14 @@ func shortJournal(tb testing.TB) []byte {
 	inputs[3].Ack.Answers[0].Decision.Synchronizer = "gsync"
 	for i := range inputs {
 		now := clocksync.Instant(1000 * (i + 1))
-		if text, err = core.AppendInput(text, now, &inputs[i]); err != nil {
+		if text, err = journal.AppendInput(text, core.Level().State, now, &inputs[i]); err != nil {
 			tb.Fatal(err)
 		}
 		core.Step(now, &inputs[i], &out)
 		digest.Add(&out)
-		text = synccore.AppendOutput(text, &digest)
+		text = journal.AppendOutput(text, &digest)
 	}
-	return synccore.AppendEnd(text, uint64(len(inputs)), "")
+	return journal.AppendEnd(text, uint64(len(inputs)), "")
 }
 
 // TestJournalRefusals: what is no journal is refused with its line.
@@ -397,14 +398,14 @@ func TestJournalRefusals(t *testing.T) {
 	if err := readAll(swap(3, `"seq":2`, `"seq":1`)); err == nil || !strings.Contains(err.Error(), "it is not above the one before") {
 		t.Errorf("reports out of order: %v", err)
 	}
-	if err := readAll(lines[0] + strings.Repeat(" ", synccore.MaxJournalLine) + "\n"); err == nil || err.Error() != "line 2: it is longer than 16777216 bytes" {
+	if err := readAll(lines[0] + strings.Repeat(" ", journal.MaxLine) + "\n"); err == nil || err.Error() != "line 2: it is longer than 16777216 bytes" {
 		t.Errorf("a line that is too long: %v", err)
 	}
 }
 
 func readAll(text string) error {
-	j, err := synccore.ReadJournal(strings.NewReader(text))
-	var rec synccore.Record
+	j, err := journal.Read(strings.NewReader(text))
+	var rec journal.Record
 	for err == nil {
 		err = j.Next(&rec)
 	}
@@ -445,26 +446,26 @@ func FuzzJournal(f *testing.F) {
 		if !bytes.HasPrefix(text, []byte(`{"journal"`)) {
 			text = append(slices.Clip(header), text...)
 		}
-		j, err := synccore.ReadJournal(bytes.NewReader(text))
+		j, err := journal.Read(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
-		core := synccore.New(j.Plan, j.Header.Options())
+		core := synccore.New(j.Level, j.Header.Options())
 		var out synccore.Output
-		var rec, again synccore.Record
+		var rec, again journal.Record
 		for j.Next(&rec) == nil {
-			line, err := core.AppendInput(synccore.AppendHeader(nil, &j.Header), rec.Now, &rec.Input)
+			line, err := journal.AppendInput(journal.AppendHeader(nil, &j.Header), core.Level().State, rec.Now, &rec.Input)
 			if err != nil {
 				t.Fatalf("it was read and is not written: %v", err)
 			}
-			copied, err := synccore.ReadJournal(bytes.NewReader(synccore.AppendBroken(line)))
+			copied, err := journal.Read(bytes.NewReader(journal.AppendBroken(line)))
 			if err != nil {
 				t.Fatal(err)
 			}
 			if err := copied.Next(&again); err != nil {
 				t.Fatalf("it was written and is not read: %v", err)
 			}
-			if second, _ := core.AppendInput(nil, again.Now, &again.Input); !bytes.HasSuffix(line, second) {
+			if second, _ := journal.AppendInput(nil, core.Level().State, again.Now, &again.Input); !bytes.HasSuffix(line, second) {
 				t.Fatalf("written again it is\n%s, and was\n%s", second, line)
 			}
 			core.Step(rec.Now, &rec.Input, &out)

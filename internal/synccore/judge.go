@@ -82,15 +82,17 @@ func (c *Core) opened(out *Output) {
 	c.summaryOpened()
 	c.heard = c.heardAt(c.ev.Changed)
 	c.judge(&c.ev.Span, c.ev.Step, out)
-	c.noteChanged()
-	c.carryOn(out)
-	c.unsettle()
+	c.programMoved()
+	c.programAdvance(out)
+	if c.planner != nil {
+		c.planner.Opened()
+	}
 	c.heard = clocksync.MinInstant
 }
 
 func (c *Core) closed(out *Output) {
 	c.checkHolds(&c.ev.Span, out)
-	c.carryOn(out)
+	c.programAdvance(out)
 	c.summaryClosed()
 	c.tuple = false
 }
@@ -136,7 +138,7 @@ func (s *ruleState) settled(r *plan.Rule) bool {
 
 func (c *Core) judgeRule(r *plan.Rule, s *ruleState, span *scgs.Span, step bool, out *Output) {
 	verdict := predicates.Verdict{Truth: s.truth}
-	if !s.told || r.Judge != nil || c.scope.Affects(r.When) || c.judgeAll {
+	if !s.told || r.Judge != nil || c.scope.Affects(r.When) {
 		verdict = c.evaluate(r, span)
 	} else if s.settled(r) {
 		return
@@ -161,7 +163,7 @@ func (c *Core) judgeRule(r *plan.Rule, s *ruleState, span *scgs.Span, step bool,
 			v.Suppressed = s.suppressed
 		}
 		out.Verdicts = append(out.Verdicts, v)
-		c.noteVerdict(r, &v)
+		c.programVerdict(r, &v)
 	}
 }
 
@@ -373,7 +375,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 		Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span),
 	}
 	out.Verdicts = append(out.Verdicts, v)
-	c.noteVerdict(r, &v)
+	c.programVerdict(r, &v)
 	s.suppressed = 0
 	if r.Cooldown > 0 {
 		s.quiet = c.now.Add(r.Cooldown)
@@ -483,17 +485,17 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 		c.call(m.carrier, n, out)
 		return
 	}
-	out.Probes = append(out.Probes, Addressed[wire.Probe]{To: m.name, Msg: wire.Probe{
+	out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: m.name, Msg: wire.Probe{
 		Incarnation: m.incarnation, Seq: seq, AfterMono: n.AfterMono, AfterTime: n.AfterTime,
 	}})
 }
 
 // call asks a carrier, once for all its members in a step.
 func (c *Core) call(carrier string, n scgs.Need, out *Output) {
-	i := slices.IndexFunc(out.Probes, func(p Addressed[wire.Probe]) bool { return p.To == carrier && p.Msg.Seq == 0 })
+	i := slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == carrier && p.Msg.Seq == 0 })
 	if i < 0 {
 		i = len(out.Probes)
-		out.Probes = append(out.Probes, Addressed[wire.Probe]{To: carrier, Msg: wire.Probe{AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
+		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: carrier, Msg: wire.Probe{AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
 	}
 	p := &out.Probes[i].Msg
 	p.AfterMono, p.AfterTime = max(p.AfterMono, n.AfterMono), max(p.AfterTime, n.AfterTime)

@@ -45,7 +45,6 @@ type member struct {
 	late     wire.Evidence // of a state behind the gap
 	regions  []wire.Region
 	state    scgs.Change // in the tuple in force
-	reading  reading     // of a state, for the section balance
 
 	probes    int               // out since the last evidence
 	asked     clocksync.Instant // when the first of them went out
@@ -77,7 +76,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		return
 	}
 	reference, timeline := c.opt.Reference, c.opt.Timeline
-	if !c.relative {
+	if !c.opt.Relative {
 		reference, timeline = "", "" // No member could measure itself against it.
 	}
 	if class, reason := c.unwelcome(m, h); reason != "" {
@@ -169,7 +168,8 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
 		within: clocksync.Unbounded,
 	}
-	c.again = clocksync.MinInstant // Of signals to the old one.
+	c.outbox.Look() // For signals to the old one.
+	c.multiplexed = c.multiplexed || h.Carrier != ""
 	if old.index != noIndex {
 		// The old incarnation is in the detector until the next epoch.
 		c.byIndex[old.index] = &old
@@ -191,7 +191,8 @@ func (c *Core) leave(m *member, why string) {
 	}
 	c.leaveDomain(m)
 	m.gone, m.why = true, why
-	c.changed, c.again = true, clocksync.MinInstant
+	c.changed = true
+	c.outbox.Look()
 	c.dropped = append(c.dropped, monitor.Dropped{Name: m.name, Reason: why})
 	if m.index != noIndex {
 		c.removing = append(c.removing, m)
@@ -259,13 +260,15 @@ func (c *Core) nextEpoch(out *Output) bool {
 	}
 	c.epoch++
 	c.switchDetector(ready)
-	c.execEpoch(out)
+	c.programEpoch(out)
 	c.paused = !c.enough(len(c.inEpoch))
 	c.begun = c.begun || !c.paused
 	c.rearm()
 	c.resetScope()
-	c.regroupPlanner()
-	e := monitor.Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
+	if c.planner != nil {
+		c.planner.Regroup(c.planMembers())
+	}
+	e := monitor.Epoch{Epoch: c.inForce(), Dropped: slices.Clone(c.dropped)}
 	for _, m := range c.inEpoch {
 		e.Members = append(e.Members, m.name)
 	}
@@ -274,7 +277,7 @@ func (c *Core) nextEpoch(out *Output) bool {
 	}
 	c.dropped = c.dropped[:0]
 	out.Epochs = append(out.Epochs, e)
-	c.execLeft(e.Dropped, out)
+	c.programLeft(e.Dropped, out)
 	c.sweep(out)
 	return true
 }
@@ -293,13 +296,13 @@ func (c *Core) tellDropped(out *Output) {
 	if len(c.dropped) == 0 {
 		return
 	}
-	e := monitor.Epoch{Epoch: c.Epoch(), Dropped: slices.Clone(c.dropped)}
+	e := monitor.Epoch{Epoch: c.inForce(), Dropped: slices.Clone(c.dropped)}
 	for _, m := range c.inEpoch {
 		e.Members = append(e.Members, m.name)
 	}
 	out.Epochs = append(out.Epochs, e)
 	c.dropped = c.dropped[:0]
-	c.execLeft(e.Dropped, out)
+	c.programLeft(e.Dropped, out)
 }
 
 func (c *Core) ready() []*member {
@@ -381,5 +384,5 @@ func (o *Output) refuse(class monitor.Class, from, reason string) {
 }
 
 func (o *Output) welcome(to string, w wire.Welcome) {
-	o.Welcomes = append(o.Welcomes, Addressed[wire.Welcome]{To: to, Msg: w})
+	o.Welcomes = append(o.Welcomes, wire.Addressed[wire.Welcome]{To: to, Msg: w})
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -55,10 +56,10 @@ func (g *otherGroup) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(g.sorted, name, func(m *otherMember, name string) int { return cmp.Compare(m.name, name) })
 }
 
-// News reports whether an input from another group says anything: what is lost of its
+// news reports whether an input from another group says anything: what is lost of its
 // reports is none of ours, and a batch that tells what is known of its member, which
 // was heard a moment ago, need not be stepped with.
-func (c *Core) News(now clocksync.Instant, in *Input) bool {
+func (c *Core) news(now clocksync.Instant, in *Input) bool {
 	g := c.others[in.Group]
 	if g == nil || in.Kind == InGone {
 		return false
@@ -102,9 +103,7 @@ func (c *Core) hear(in *Input, out *Output) {
 			return
 		}
 		g.sorted[i].heard = c.now
-		for _, answer := range a.Answers {
-			c.answer(in.Group, in.From, answer, out)
-		}
+		c.answers(in.Group, in.From, a, out)
 	default:
 		panic(fmt.Sprintf("synccore: input of kind %d from another group", in.Kind))
 	}
@@ -126,7 +125,8 @@ func (c *Core) overhear(g *otherGroup, in *Input, out *Output) {
 	}
 	if b.Leaving {
 		if i, known := g.find(in.From); known && g.sorted[i].incarnation == b.Incarnation {
-			g.sorted, c.again = slices.Delete(g.sorted, i, i+1), clocksync.MinInstant
+			g.sorted = slices.Delete(g.sorted, i, i+1)
+			c.outbox.Look()
 		}
 		return
 	}
@@ -154,7 +154,7 @@ func (c *Core) meet(g *otherGroup, in *Input, incarnation uint64, out *Output) *
 		return nil
 	case incarnation > m.incarnation:
 		m.incarnation, m.regions = incarnation, m.regions[:0]
-		c.again = clocksync.MinInstant // Of signals to the old one.
+		c.outbox.Look() // For signals to the old one.
 	}
 	m.heard = c.now
 	return m
@@ -166,15 +166,15 @@ func (c *Core) forgetOthers() {
 		known := len(g.sorted)
 		g.sorted = slices.DeleteFunc(g.sorted, func(m *otherMember) bool { return c.now.Sub(m.heard) > otherSilent })
 		if len(g.sorted) < known {
-			c.again = clocksync.MinInstant
+			c.outbox.Look()
 		}
 	}
 }
 
 // gave reports whether the target of a signal is no longer what it was.
-func (g *otherGroup) gave(p *pending) bool {
-	i, known := g.find(p.signal.Target)
-	return !known || g.sorted[i].incarnation != p.incarnation
+func (g *otherGroup) gave(l *outbox.Letter) bool {
+	i, known := g.find(l.Signal.Target)
+	return !known || g.sorted[i].incarnation != l.Incarnation
 }
 
 // emitOther sends one signal of a decision to every member of another group that is
@@ -186,10 +186,7 @@ func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) 
 		return
 	}
 	for _, m := range g.sorted {
-		entry := uint64(0)
-		if i := slices.IndexFunc(m.regions, func(r wire.Region) bool { return r.Name == o.Region }); i >= 0 {
-			entry = m.regions[i].Entry
-		}
-		c.post(o.Group, m.incarnation, signal(m.name, entry), out)
+		entry := plan.EntryAt(m.regions, o.Region, newestState)
+		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Signal: signal(m.name, entry)}, out)
 	}
 }

@@ -4,11 +4,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
@@ -38,9 +40,9 @@ func TestOrdersRefused(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		c.Step(1, &Input{Kind: InHello, From: name, Hello: &wire.Hello{Member: name, Incarnation: 1, Host: "box", Domain: "host"}}, &out)
 	}
-	for range outboxLimit {
-		s := &control.Signal{Target: "a", Region: "other"}
-		c.outbox = append(c.outbox, &pending{signal: s, member: c.members["a"], incarnation: 1, next: clocksync.MaxInstant, deadline: clocksync.MaxInstant})
+	for i := range uint64(outbox.Limit) {
+		s := &control.Signal{Decision: control.Decision{Number: i}, Target: "a", Region: "other", Entry: 1, TTL: time.Hour}
+		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: 1, Signal: s}, &out)
 	}
 	var told []monitor.Plan
 	tasks := map[string][]scgs.Value{"a": {scgs.IntValue(1), scgs.IntValue(2)}}
@@ -59,8 +61,8 @@ func TestOrdersRefused(t *testing.T) {
 		t.Fatalf("%+v", told)
 	}
 	p := &told[0].Plan
-	if len(p.Moves) != 0 || len(c.planner.flights) != 0 || c.planner.moves != 0 || c.Counts().Balance[0].Moves != 0 ||
+	if len(p.Moves) != 0 || c.planner.Status(3).Flights != 0 || c.planner.Status(3).Moves != 0 || c.Counts().Balance[0].Moves != 0 ||
 		!strings.Contains(p.String(), "refused 1 on a to b: unsent: too many signals wait for their fate: it is left to a later plan\n") {
-		t.Errorf("%v\n%+v", p, c.planner.flights)
+		t.Errorf("%v\n%+v", p, c.planner.Status(3))
 	}
 }

@@ -31,8 +31,8 @@ func (c *Core) reload(plan *plan.Level, out *Output) {
 	c.rebuildScope()
 	fresh := c.keepRules(old)
 	c.keepRuns(old)
-	c.execFresh(fresh, out)
-	c.keepPlanner()
+	c.programRenewed(fresh, out)
+	c.balanceBy(plan.Balance)
 	if plan.Silence != old.Silence {
 		c.hearAgain(plan.Heartbeat() != old.Heartbeat(), out)
 	}
@@ -83,12 +83,12 @@ func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 		j := slices.IndexFunc(old.Rules, func(o *plan.Rule) bool { return o.Name == r.Name && o.Text == r.Text })
 		if j < 0 {
 			fresh = append(fresh, i)
-			delete(c.past, r.Name)
+			delete(c.history, r.Name)
 			continue
 		}
 		c.states[i] = before[j]
 	}
-	maps.DeleteFunc(c.past, func(name string, _ *past) bool { return c.ruleIndex(name) < 0 })
+	maps.DeleteFunc(c.history, func(name string, _ *history) bool { return c.ruleIndex(name) < 0 })
 	return fresh
 }
 

@@ -2,8 +2,6 @@ package synccore
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
 )
@@ -32,25 +30,11 @@ func (c *Core) restart(r *Restart, out *Output) {
 	if r.Term <= c.opt.Term {
 		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
 	}
-	f, now, formed := c.exec, c.now, c.begun
+	exec, now, formed := c.exec, c.now, c.begun
 	*c = *New(c.plan, r.options())
 	c.now, c.stepped, c.looked = now, true, now
-	if f == nil {
-		return
-	}
-	c.exec = f
-	if f.finish != nil {
-		out.Program = append(out.Program, *f.finish)
-	}
-	c.execEpoch(out)
-	f.touched, f.attention = f.touched[:0], f.attention[:0]
-	f.resume, f.formed = now, f.formed || formed
-	for _, p := range f.processors {
-		p.awaited = true
-	}
-	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
-		r := f.runs[number]
-		r.signal, r.arrived, r.left, r.attended, r.again = false, false, false, false, clocksync.MinInstant
-		c.want(r)
+	if c.exec = exec; exec != nil {
+		exec.Restart(now, formed, c.epochBegun(), &c.done)
+		c.programDone(out)
 	}
 }

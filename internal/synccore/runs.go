@@ -98,10 +98,15 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 
 // satisfies judges the rule's local condition on one member's state.
 func (c *Core) satisfies(w *runs, m *member, row []scgs.Value) predicates.Truth {
+	c.scopeAlone(m, row)
+	return c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth
+}
+
+// scopeAlone puts one member's state into the scope of one member.
+func (c *Core) scopeAlone(m *member, row []scgs.Value) {
 	c.single[0] = predicates.Member{Name: m.name, Host: m.host}
 	c.alone.Reset(c.single[:])
 	c.alone.Set(0, row)
-	return c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth
 }
 
 // show gives the detectors evidence that a member's newest state held.
@@ -285,8 +290,8 @@ func (c *Core) sweepRuns(out *Output) {
 	c.remember()
 }
 
-// judging reports whether what is found now may fire.
-func (c *Core) judging() bool { return !c.paused && len(c.removing) == 0 }
+// deciding reports whether what is found now may fire.
+func (c *Core) deciding() bool { return !c.paused && len(c.removing) == 0 }
 
 func (c *Core) sweepSets(w *runs, out *Output) {
 	w.ended = w.sets.Ended(w.ended[:0])
@@ -297,7 +302,7 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 		c.gather(w, out)
 	}
 	w.due = clocksync.MaxInstant
-	if !c.judging() {
+	if !c.deciding() {
 		return
 	}
 	for _, f := range w.found {
@@ -315,7 +320,7 @@ func (c *Core) gather(w *runs, out *Output) {
 		return // That one has grown.
 	}
 	w.copyRows(f)
-	if c.judging() {
+	if c.deciding() {
 		c.attempt(w, f, w.set.Span, out)
 	}
 	if !f.waits {
@@ -358,7 +363,7 @@ func (c *Core) sweepTuples(w *runs, out *Output) {
 	w.due = clocksync.MaxInstant
 	for w.tuples.Next(&w.ev) {
 		switch {
-		case !c.judging(), w.ev.Partial:
+		case !c.deciding(), w.ev.Partial:
 			w.found = w.found[:0]
 		case w.ev.Kind == scgs.Opened:
 			f := &found{index: w.ev.Index, waits: true, due: clocksync.MinInstant}
@@ -374,7 +379,7 @@ func (c *Core) sweepTuples(w *runs, out *Output) {
 			w.found = w.found[:0]
 		}
 	}
-	if span, ok := w.tuples.Current(); ok && len(w.found) > 0 && w.found[0].waits && c.judging() {
+	if span, ok := w.tuples.Current(); ok && len(w.found) > 0 && w.found[0].waits && c.deciding() {
 		w.look(w.found[0])
 		c.attempt(w, w.found[0], span, out)
 	}

@@ -262,7 +262,7 @@ func (s *story) ofMember(d *datadriven.TestData) synccore.Input {
 	case "alive":
 		return synccore.Input{Kind: synccore.InEvidence, At: s.stamp(d, s.arg(d, "at"), domain)}
 	case "process":
-		row := s.row(d, s.core.Plan().Process)
+		row := s.row(d, s.core.Level().Process)
 		return synccore.Input{Kind: synccore.InProcess, At: s.stamp(d, s.arg(d, "at"), domain), Row: row}
 	case "parent":
 		return synccore.Input{Kind: synccore.InParent, Signal: s.signal(d)}
@@ -297,7 +297,7 @@ func (s *story) batch(d *datadriven.TestData, from string, incarnation uint64, d
 	if d.HasArg("seq") {
 		r := wire.Report{Seq: s.uint(d, "seq", 0), End: d.HasArg("end"), At: s.stamp(d, s.arg(d, "at"), domain)}
 		if !r.End {
-			r.Row = s.row(d, s.core.Plan().State)
+			r.Row = s.row(d, s.core.Level().State)
 		}
 		b.Reports = append(b.Reports, r)
 		b.Evidence.Seq = r.Seq
@@ -360,7 +360,7 @@ func (s *story) value(typ scgs.Type, text string) scgs.Value {
 
 func (s *story) ack(d *datadriven.TestData, from string, incarnation uint64) *wire.Ack {
 	a := wire.Answer{
-		Decision: control.Decision{Synchronizer: s.core.Plan().Name, Term: 7, Epoch: s.uint(d, "epoch", 1), Number: s.uint(d, "number", 1)},
+		Decision: control.Decision{Synchronizer: s.core.Level().Name, Term: 7, Epoch: s.uint(d, "epoch", 1), Number: s.uint(d, "number", 1)},
 		Name:     s.arg(d, "name"), Target: from,
 	}
 	for _, f := range control.Fates {

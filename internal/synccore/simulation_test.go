@@ -87,7 +87,7 @@ func TestWorld(t *testing.T) {
 			t.Fatalf("repeat with: go test ./internal/synccore -run TestWorld -seed %d", s+1)
 		}
 	}
-	for _, name := range newWorld(t, 1).core.Plan().Predicates() {
+	for _, name := range newWorld(t, 1).core.Level().Predicates() {
 		if ever[name] == 0 {
 			t.Errorf("predicate %s fired in none of %d worlds", name, *worlds)
 		}

@@ -11,14 +11,19 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Status tells where the machine stands at an instant, which is not before that
+// status tells where the machine stands at an instant, which is not before that
 // of the last step. It changes nothing and costs O(members).
-func (c *Core) Status(now clocksync.Instant) monitor.Status {
+func (c *Core) status(now clocksync.Instant) monitor.Status {
 	s := monitor.Status{
-		Synchronizer: c.plan.Name, Group: c.plan.Members.Group, Term: c.opt.Term, Epoch: c.Epoch(),
-		Awaited: c.awaited(), State: c.stateStatus(), Waiting: len(c.outbox),
-		Members: c.memberStatus(now), Predicates: []monitor.PredicateStatus{}, Groups: c.groupStatus(now), Program: c.programStatus(),
-		Balance: c.balanceStatus(now),
+		Synchronizer: c.plan.Name, Group: c.plan.Members.Group, Term: c.opt.Term, Epoch: c.inForce(),
+		Awaited: c.awaited(), State: c.stateStatus(), Waiting: c.outbox.Len(),
+		Members: c.memberStatus(now), Predicates: []monitor.PredicateStatus{}, Groups: c.groupStatus(now),
+	}
+	if c.exec != nil {
+		s.Program = c.exec.Status()
+	}
+	if c.planner != nil {
+		s.Balance = c.planner.Status(now)
 	}
 	for _, name := range c.plan.Predicates() {
 		s.Predicates = append(s.Predicates, c.predicateStatus(now, c.ruleIndex(name)))
@@ -150,7 +155,7 @@ func (c *Core) oneDomain() bool {
 func (c *Core) predicateStatus(now clocksync.Instant, i int) monitor.PredicateStatus {
 	r, s := c.plan.Rules[i], &c.states[i]
 	out := monitor.PredicateStatus{Name: r.Name, Truth: s.truth.String(), Armed: s.armed || r.Every || r.Detector.Exists() && r.Until == nil, Hold: c.running(i)}
-	p := c.past[r.Name]
+	p := c.history[r.Name]
 	if s.told && p != nil {
 		since := ago(now, p.since)
 		out.Since, out.Reason = &since, p.reason
@@ -191,8 +196,8 @@ func ago(now, then clocksync.Instant) float64 { return max(0, now.Sub(then)).Sec
 // maxKept is how many states of the last witness of a predicate are kept.
 const maxKept = 64
 
-// past is what is kept of a predicate beside where it stands.
-type past struct {
+// history is what is kept of a predicate beside where it stands.
+type history struct {
 	epoch   uint64 // 0: not judged yet
 	truth   predicates.Truth
 	reason  string
@@ -207,10 +212,10 @@ type past struct {
 func (c *Core) remark(out *Output) {
 	for i := range out.Verdicts {
 		v := &out.Verdicts[i]
-		p := c.past[v.Predicate]
+		p := c.history[v.Predicate]
 		if p == nil {
-			p = &past{}
-			c.past[v.Predicate] = p
+			p = &history{}
+			c.history[v.Predicate] = p
 		}
 		if v.Modality == "" { // else it is not on a global state
 			if v.Truth != p.truth || v.Epoch != p.epoch {

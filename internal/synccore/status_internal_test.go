@@ -74,7 +74,7 @@ synchronizers:
 		}}, Evidence: wire.Evidence{Seq: 1, At: at(20)}}
 		c.Step(2, &Input{Kind: InBatch, From: name, Batch: batch}, &out)
 	}
-	if c.past["both"] == nil {
+	if c.history["both"] == nil {
 		b.Fatal("there is no global state")
 	}
 	return c

@@ -10,7 +10,7 @@ import (
 
 // The limits of tracing.
 const (
-	decisionsTraced = 1024 // whose contexts still ride with repeated signals
+	decisionsTraced = 1024 // whose contexts are still sent with repeated signals
 	linksOfDecision = 128  // what SDKs keep of a span by default
 )
 

@@ -1,12 +1,12 @@
-// Package wire is the vocabulary between agents and synchronizers, its binary
-// form and the subjects it travels on. It is versioned by the first byte of each
+// Package wire has the messages between agents and synchronizers, their binary form
+// and the subjects they travel on. It is versioned by the first byte of each
 // frame and by a token of each subject.
 //
 // Upwards, from an agent to its synchronizer: [Hello], [Batch], [Gone] and
 // [Ack]. Downwards: [Welcome], [Probe], [Resend] and [Signals]. A [Ping] is a
-// request that a [Pong] answers. A [Bundle]
-// has frames of several members that share a connection. A synchronizer
-// talks to its parent in the same words: to the parent it is a member.
+// request that a [Pong] answers. A [Bundle] has frames of several members that share
+// a connection. A synchronizer uses the same messages with its parent: to the parent
+// it is a member.
 //
 // Frames are positional: a version byte, a kind byte, then the fields in order
 // as MessagePack primitives. Decoding refuses whatever exceeds the limits below

@@ -51,9 +51,6 @@ func ParseEstimate(s string) (Estimate, error) {
 // it came out between 5.5 and 7.4.
 const loadRate = 7
 
-// MaxLoad is the most that one subtask counts by Gap; the least is 1.
-var MaxLoad = math.Exp(loadRate)
-
 // Load estimates the work in a subtask, given the length of the best tour
 // known. It panics if the estimate is none of those above.
 func (p *Problem) Load(t Subtask, best int, by Estimate) float64 {

@@ -1,17 +1,18 @@
-package synccore
+package executor
 
 import (
 	"cmp"
-	"github.com/gopegasus/pegasus/monitor"
 	"maps"
 	"slices"
+
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // shownBlocks is how many blocks, and runs of each, a status has.
 const shownBlocks = 100
 
 // counts are those that a run of a construct belongs to.
-func (f *execution) counts(construct int) [2]*monitor.RunCounts {
+func (f *executor) counts(construct int) [2]*monitor.RunCounts {
 	n := f.tallies[construct]
 	if n == nil {
 		n = &monitor.RunCounts{}
@@ -20,19 +21,20 @@ func (f *execution) counts(construct int) [2]*monitor.RunCounts {
 	return [2]*monitor.RunCounts{n, &f.total}
 }
 
-// programStatus is nil if the machine runs no program.
-func (c *Core) programStatus() *monitor.ProgramStatus {
-	f := c.exec
-	if f == nil {
-		return nil
-	}
-	s := &monitor.ProgramStatus{Name: c.plan.Program.Program().Name, Outcome: "running", Blocks: []monitor.BlockStatus{}}
+// Counts implements [plan.Executor].
+func (f *executor) Counts() (total monitor.RunCounts, running, queued int) {
+	return f.total, len(f.runs), f.run.Waiting()
+}
+
+// Status implements [plan.Executor].
+func (f *executor) Status() *monitor.ProgramStatus {
+	s := &monitor.ProgramStatus{Name: f.program.Program().Name, Outcome: "running", Blocks: []monitor.BlockStatus{}}
 	if f.finish != nil {
 		s.Outcome, s.Reason = f.finish.Outcome.String(), f.finish.Reason
 	}
 	waits, more := f.run.Waits(shownBlocks)
 	for _, w := range waits {
-		info := c.plan.Program.Info(w.Construct)
+		info := f.program.Info(w.Construct)
 		s.Waits = append(s.Waits, monitor.WaitStatus{Path: info.Path, Name: cmp.Or(info.Name, info.Kind.String()), Replica: dotted(w.Replicas), For: w.For})
 	}
 	s.WaitsMore = more
@@ -42,7 +44,7 @@ func (c *Core) programStatus() *monitor.ProgramStatus {
 			s.LeftOut = len(f.tallies) - shownBlocks
 			break
 		}
-		info := c.plan.Program.Info(construct)
+		info := f.program.Info(construct)
 		place[construct] = len(s.Blocks)
 		s.Blocks = append(s.Blocks, monitor.BlockStatus{Path: info.Path, Name: info.Name, RunCounts: *f.tallies[construct], Runs: []monitor.RunStatus{}})
 	}

@@ -1,7 +1,8 @@
-package synccore
+package journal
 
 import (
 	"fmt"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"math"
 	"reflect"
 	"strconv"
@@ -21,7 +22,7 @@ const (
 )
 
 // Add takes in the output of the next step.
-func (d *Digest) Add(out *Output) {
+func (d *Digest) Add(out *synccore.Output) {
 	if d.names == nil {
 		d.sum, d.names = fnvOffset, map[reflect.Type][]string{}
 	}
@@ -72,12 +73,16 @@ func (d *Digest) fields(v reflect.Value) {
 	names, ok := d.names[t]
 	if !ok {
 		for f := range t.Fields() {
-			names = append(names, f.Name)
+			name := f.Name
+			if f.Tag.Get("digest") == "-" {
+				name = ""
+			}
+			names = append(names, name)
 		}
 		d.names[t] = names
 	}
 	for i, name := range names {
-		if f := v.Field(i); !void(f) {
+		if f := v.Field(i); name != "" && !void(f) {
 			d.text(name)
 			d.value(f)
 		}

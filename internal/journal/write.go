@@ -1,4 +1,8 @@
-package synccore
+// Package journal records the inputs of a machine as JSON lines, with a digest of
+// its outputs, and reads them again: whatever a machine did can be replayed to the
+// same outputs. The first line is a [Header], with all that the machine was made of;
+// each other one is an input, or the end.
+package journal
 
 import (
 	"bytes"
@@ -12,16 +16,17 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 // JournalFormat is the version of the lines of a journal. A reader refuses every
 // other one.
-const JournalFormat = 1
+const Format = 1
 
 // MaxJournalLine is the greatest length of a line, its end included.
-const MaxJournalLine = 16 << 20
+const MaxLine = 16 << 20
 
 // Header is the first line of a journal: all that the machine was made of, and by
 // which clocks its instants are told.
@@ -41,18 +46,18 @@ type Header struct {
 
 // NewHeader returns the header of a machine's journal, without the version and
 // the clocks.
-func (c *Core) NewHeader() Header {
-	src := *c.plan.Source
+func NewHeader(level *plan.Level, opt synccore.Options) Header {
+	opt = opt.Resolved()
 	return Header{
-		Journal: JournalFormat, Synchronizer: c.plan.Name, Term: c.opt.Term,
-		Reference: c.opt.Reference, Timeline: c.opt.Timeline, Relative: c.relative,
-		Hash: src.Hash(), Config: src,
+		Journal: Format, Synchronizer: level.Name, Term: opt.Term,
+		Reference: opt.Reference, Timeline: opt.Timeline, Relative: opt.Relative,
+		Hash: level.Source.Hash(), Config: *level.Source,
 	}
 }
 
 // Options are those the machine was made with.
-func (h *Header) Options() Options {
-	return Options{Term: h.Term, Reference: h.Reference, Timeline: h.Timeline, Relative: h.Relative}
+func (h *Header) Options() synccore.Options {
+	return synccore.Options{Term: h.Term, Reference: h.Reference, Timeline: h.Timeline, Relative: h.Relative}
 }
 
 // AppendHeader appends the line of a header.
@@ -113,9 +118,9 @@ type (
 )
 
 // AppendInput appends the line of an input but for its end, which [AppendOutput]
-// adds after the step. It reads the input only. The machine must not host threads:
+// adds after the step. State is that of the members. The machine must not host threads:
 // what these say does not come as a message, and has no line.
-func (c *Core) AppendInput(dst []byte, now clocksync.Instant, in *Input) ([]byte, error) {
+func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *synccore.Input) ([]byte, error) {
 	buf := strconv.AppendInt(append(dst, `{"now":`...), int64(now), 10)
 	if in.More {
 		buf = append(buf, `,"more":true`...)
@@ -127,31 +132,31 @@ func (c *Core) AppendInput(dst []byte, now clocksync.Instant, in *Input) ([]byte
 		buf = appendText(append(buf, `,"group":`...), in.Group)
 	}
 	switch in.Kind { //nolint:exhaustive // The others come from threads.
-	case InTick:
+	case synccore.InTick:
 		return append(buf, `,"tick":true`...), nil
-	case InHello:
+	case synccore.InHello:
 		return appendJSON(append(buf, `,"hello":`...), newHelloLine(in.Hello)), nil
-	case InBatch:
-		buf, err := c.appendBatch(append(buf, `,"batch":`...), in.Batch)
+	case synccore.InBatch:
+		buf, err := appendBatch(append(buf, `,"batch":`...), state, in.Batch)
 		if err != nil {
 			return dst, err
 		}
 		return buf, nil
-	case InAlive:
+	case synccore.InAlive:
 		return appendAlive(append(buf, `,"alive":`...), in.Alive), nil
-	case InGone:
+	case synccore.InGone:
 		return appendJSON(append(buf, `,"gone":`...), goneLine(*in.Gone)), nil
-	case InAck:
+	case synccore.InAck:
 		return appendJSON(append(buf, `,"ack":`...), newAckLine(in.Ack)), nil
-	case InTimeline:
+	case synccore.InTimeline:
 		return appendText(append(buf, `,"timeline":`...), string(in.Timeline)), nil
-	case InPlan:
+	case synccore.InPlan:
 		return appendJSON(append(buf, `,"config":`...), in.Plan.Source), nil
-	case InBody:
+	case synccore.InBody:
 		return appendJSON(append(buf, `,"body":`...), in.Body), nil
-	case InCancel:
+	case synccore.InCancel:
 		return appendText(append(buf, `,"cancel":`...), strings.ToValidUTF8(in.Reason, "?")), nil
-	case InRestart:
+	case synccore.InRestart:
 		return appendJSON(append(buf, `,"restart":`...), in.Restart), nil
 	}
 	return dst, fmt.Errorf("an input of kind %d has no line in a journal", in.Kind)
@@ -198,7 +203,7 @@ var errDomains = errors.New("a batch with stamps of several clock domains has no
 
 // appendBatch writes the object by hand: all other messages together are few
 // beside the batches.
-func (c *Core) appendBatch(buf []byte, b *wire.Batch) ([]byte, error) {
+func appendBatch(buf []byte, state scgs.Schema, b *wire.Batch) ([]byte, error) {
 	buf = appendText(append(buf, `{"member":`...), b.Member)
 	buf = strconv.AppendUint(append(buf, `,"incarnation":`...), b.Incarnation, 10)
 	domain := b.Evidence.At.Domain
@@ -225,7 +230,7 @@ func (c *Core) appendBatch(buf []byte, b *wire.Batch) ([]byte, error) {
 			buf = append(buf, `,"end":true}`...)
 			continue
 		}
-		if err := c.plan.State.Accepts(r.Row); err != nil {
+		if err := state.Accepts(r.Row); err != nil {
 			return nil, err
 		}
 		buf = append(buf, `,"state":[`...)

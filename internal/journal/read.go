@@ -1,4 +1,4 @@
-package synccore
+package journal
 
 import (
 	"bufio"
@@ -15,6 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -22,7 +23,7 @@ import (
 // Record is one line of a journal after the first.
 type Record struct {
 	Now   clocksync.Instant
-	Input Input
+	Input synccore.Input
 	// Out is the digest of all outputs up to that of this input. Broken: there is
 	// none, since the step did not end.
 	Out    uint64
@@ -30,9 +31,9 @@ type Record struct {
 }
 
 // Journal reads a journal. What it refuses it refuses with the number of the line.
-type Journal struct {
+type Reader struct {
 	Header Header
-	Plan   *plan.Level // compiled from the header's configuration
+	Level  *plan.Level // compiled from the header's configuration
 
 	// How it ended; known when Next has returned io.EOF.
 	Inputs  uint64
@@ -53,8 +54,8 @@ type Journal struct {
 }
 
 // ReadJournal reads the first line and compiles the configuration in it.
-func ReadJournal(r io.Reader) (*Journal, error) {
-	j := &Journal{r: bufio.NewReaderSize(r, 256<<10), now: clocksync.MinInstant}
+func Read(r io.Reader) (*Reader, error) {
+	j := &Reader{r: bufio.NewReaderSize(r, 256<<10), now: clocksync.MinInstant}
 	text, err := j.next()
 	if errors.Is(err, io.EOF) {
 		return nil, errors.New("it is empty, or its first line was not written to the end: nothing can be replayed")
@@ -68,7 +69,7 @@ func ReadJournal(r io.Reader) (*Journal, error) {
 	return j, nil
 }
 
-func (j *Journal) header(text []byte) error {
+func (j *Reader) header(text []byte) error {
 	h := &j.Header
 	var format struct {
 		Journal *int `json:"journal"`
@@ -76,8 +77,8 @@ func (j *Journal) header(text []byte) error {
 	if err := json.Unmarshal(text, &format); err != nil || format.Journal == nil {
 		return errors.New("the first line is no header of a journal, as run --journal writes it")
 	}
-	if *format.Journal != JournalFormat {
-		return fmt.Errorf("its format is %d, and this version of pegasus reads %d: use the version that wrote it", *format.Journal, JournalFormat)
+	if *format.Journal != Format {
+		return fmt.Errorf("its format is %d, and this version of pegasus reads %d: use the version that wrote it", *format.Journal, Format)
 	}
 	if err := strict(text, h); err != nil {
 		return err
@@ -92,16 +93,16 @@ func (j *Journal) header(text []byte) error {
 	if plan.Members.Threads {
 		return fmt.Errorf("%q is a thread-level synchronizer, of which there are no journals", plan.Name)
 	}
-	j.Plan, j.codec, j.term, j.good = plan, wire.NewBatchCodec(plan.State), h.Term, j.read
+	j.Level, j.codec, j.term, j.good = plan, wire.NewBatchCodec(plan.State), h.Term, j.read
 	return nil
 }
 
 // Line is the number of the line that was read last, from 1.
-func (j *Journal) Line() int { return j.line }
+func (j *Reader) Line() int { return j.line }
 
 // Next reads the next input into rec, whose pointers hold until the next call.
 // After the last one it returns io.EOF.
-func (j *Journal) Next(rec *Record) error {
+func (j *Reader) Next(rec *Record) error {
 	if j.Ended {
 		return io.EOF
 	}
@@ -129,12 +130,12 @@ func (j *Journal) Next(rec *Record) error {
 
 // Good is the number of bytes up to the end of the last input that was read: more
 // inputs can be written there.
-func (j *Journal) Good() int64 { return j.good }
+func (j *Reader) Good() int64 { return j.good }
 
-func (j *Journal) fault(err error) error { return fmt.Errorf("line %d: %w", j.line, err) }
+func (j *Reader) fault(err error) error { return fmt.Errorf("line %d: %w", j.line, err) }
 
 // next returns the next whole line without its end.
-func (j *Journal) next() ([]byte, error) {
+func (j *Reader) next() ([]byte, error) {
 	j.line++
 	j.long = j.long[:0]
 	for {
@@ -143,8 +144,8 @@ func (j *Journal) next() ([]byte, error) {
 		switch {
 		case err == nil && len(j.long) == 0:
 			return part[:len(part)-1], nil
-		case len(j.long)+len(part) > MaxJournalLine:
-			return nil, j.fault(fmt.Errorf("it is longer than %d bytes", MaxJournalLine))
+		case len(j.long)+len(part) > MaxLine:
+			return nil, j.fault(fmt.Errorf("it is longer than %d bytes", MaxLine))
 		}
 		j.long = append(j.long, part...)
 		switch {
@@ -159,7 +160,7 @@ func (j *Journal) next() ([]byte, error) {
 	}
 }
 
-func (j *Journal) end(l *journalLine) error {
+func (j *Reader) end(l *journalLine) error {
 	if l.kinds() > 0 {
 		return errors.New("it has both an input and the end")
 	}
@@ -189,9 +190,9 @@ type journalLine struct {
 	Ack      *ackLine            `json:"ack"`
 	Timeline *clocksync.Timeline `json:"timeline"`
 	Config   *plan.Source        `json:"config"`
-	Body     *Body               `json:"body"`
+	Body     *plan.Body          `json:"body"`
 	Cancel   *string             `json:"cancel"`
-	Restart  *Restart            `json:"restart"`
+	Restart  *synccore.Restart   `json:"restart"`
 
 	Out     *string `json:"out"`
 	End     *uint64 `json:"end"`
@@ -248,7 +249,7 @@ func (l *journalLine) kinds() int {
 
 // input takes what a line says for an input. What could not have come as a message
 // is refused here, so that the machine need not look.
-func (j *Journal) input(l *journalLine, rec *Record) error {
+func (j *Reader) input(l *journalLine, rec *Record) error {
 	switch {
 	case l.kinds() != 1:
 		return errors.New("it has to have one of tick, hello, batch, alive, gone, ack, timeline, config, body, cancel, restart, end")
@@ -260,7 +261,7 @@ func (j *Journal) input(l *journalLine, rec *Record) error {
 		return errors.New("stopped belongs to the end")
 	}
 	j.now = *l.Now
-	*rec = Record{Now: *l.Now, Input: Input{From: l.From, Group: l.Group, More: l.More}, Broken: l.Out == nil}
+	*rec = Record{Now: *l.Now, Input: synccore.Input{From: l.From, Group: l.Group, More: l.More}, Broken: l.Out == nil}
 	if l.Out != nil {
 		var err error
 		if rec.Out, err = parseDigest(*l.Out); err != nil {
@@ -298,43 +299,43 @@ func (l *journalLine) otherGroup() error {
 	return nil
 }
 
-func (j *Journal) content(l *journalLine, in *Input) (err error) {
+func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 	switch {
 	case l.Tick:
-		in.Kind = InTick
+		in.Kind = synccore.InTick
 	case l.Hello != nil:
-		in.Kind, in.Hello = InHello, l.Hello.message()
+		in.Kind, in.Hello = synccore.InHello, l.Hello.message()
 		j.frame, err = wire.AppendHello(j.frame[:0], in.Hello)
 	case l.Batch != nil:
-		in.Kind, in.Batch = InBatch, &j.batch
+		in.Kind, in.Batch = synccore.InBatch, &j.batch
 		err = j.readBatch(l.Batch)
 	case l.Alive != nil:
-		in.Kind = InAlive
+		in.Kind = synccore.InAlive
 		in.Alive, err = j.readAlive(*l.Alive)
 	case l.Gone != nil:
 		gone := wire.Gone(*l.Gone)
-		in.Kind, in.Gone = InGone, &gone
+		in.Kind, in.Gone = synccore.InGone, &gone
 		j.frame, err = wire.AppendGone(j.frame[:0], in.Gone)
 	case l.Ack != nil:
 		var n int
-		in.Kind, in.Ack = InAck, l.Ack.message()
+		in.Kind, in.Ack = synccore.InAck, l.Ack.message()
 		if j.frame, n, err = wire.AppendAck(j.frame[:0], in.Ack); err == nil && n < len(in.Ack.Answers) {
 			err = errors.New("ack: it does not fit a message")
 		}
 	case l.Timeline != nil:
-		in.Kind, in.Timeline = InTimeline, *l.Timeline
+		in.Kind, in.Timeline = synccore.InTimeline, *l.Timeline
 	case l.Config != nil:
-		in.Kind = InPlan
+		in.Kind = synccore.InPlan
 		in.Plan, err = configfile.Recompile(l.Config, j.Header.Synchronizer)
 	case l.Body != nil:
-		in.Kind, in.Body = InBody, l.Body
+		in.Kind, in.Body = synccore.InBody, l.Body
 		if len(l.Body.Text) > wire.MaxBody || l.Body.Kind != wire.BodyResult && l.Body.Kind != wire.BodyFailure {
 			err = errors.New("body: it does not fit a message")
 		}
 	case l.Cancel != nil:
-		in.Kind, in.Reason = InCancel, *l.Cancel
+		in.Kind, in.Reason = synccore.InCancel, *l.Cancel
 	case l.Restart != nil:
-		in.Kind, in.Restart = InRestart, l.Restart
+		in.Kind, in.Restart = synccore.InRestart, l.Restart
 		if l.Restart.Term <= j.term {
 			err = fmt.Errorf("restart: term %d does not follow term %d", l.Restart.Term, j.term)
 		}
@@ -362,7 +363,7 @@ func (l *ackLine) message() *wire.Ack {
 	return a
 }
 
-func (j *Journal) readBatch(l *batchLine) error {
+func (j *Reader) readBatch(l *batchLine) error {
 	b := &j.batch
 	*b = wire.Batch{
 		Member: l.Member, Incarnation: l.Incarnation, Schema: j.codec.Hash(), Again: l.Again, Leaving: l.Leaving,
@@ -396,7 +397,7 @@ func (j *Journal) readBatch(l *batchLine) error {
 	return err
 }
 
-func (j *Journal) readAlive(lines []aliveLine) ([]wire.Alive, error) {
+func (j *Reader) readAlive(lines []aliveLine) ([]wire.Alive, error) {
 	b := wire.Bundle{}
 	for i, l := range lines {
 		at, err := stamp(l.At, "")
@@ -413,13 +414,13 @@ func (j *Journal) readAlive(lines []aliveLine) ([]wire.Alive, error) {
 	return b.Alive, err
 }
 
-func (j *Journal) readReport(l *reportLine, domain clocksync.Domain) (wire.Report, error) {
+func (j *Reader) readReport(l *reportLine, domain clocksync.Domain) (wire.Report, error) {
 	r := wire.Report{Seq: l.Seq, End: l.End}
 	var err error
 	if r.At, err = stamp(l.At, domain); err != nil {
 		return r, err
 	}
-	schema := j.Plan.State
+	schema := j.Level.State
 	switch {
 	case l.End && len(l.State) > 0:
 		return r, errors.New("an end has no state")

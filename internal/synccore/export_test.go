@@ -1,0 +1,58 @@
+package synccore
+
+import (
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/monitor"
+)
+
+// asks puts a question, as a host does.
+func (c *Core) asks(now clocksync.Instant, q Question) Answer {
+	var out Output
+	c.Step(now, &Input{Kind: InAsk, Ask: &q}, &out)
+	return out.Answer
+}
+
+func (c *Core) Status(now clocksync.Instant) monitor.Status {
+	return c.asks(now, Question{Status: true}).Status
+}
+
+func (c *Core) Explain(now clocksync.Instant, predicate string) (monitor.Explanation, bool) {
+	if e := c.asks(now, Question{Explain: predicate}).Explanation; e != nil {
+		return *e, true
+	}
+	return monitor.Explanation{}, false
+}
+
+func (c *Core) Counts() Counts { return c.asks(c.now, Question{Counts: true}).Counts }
+
+func (c *Core) Figures() Figures { return c.asks(c.now, Question{Figures: true}).Figures }
+
+func (c *Core) Epoch() uint64 { return c.inForce() }
+
+func (c *Core) RunInput(processor string, id, number uint64) (string, bool) {
+	a := c.asks(c.now, Question{Run: &RunKey{processor, id, number}})
+	return a.Input, a.Found
+}
+
+// Incarnation is that of a member, 0 if it is not known.
+func (c *Core) Incarnation(name string) uint64 {
+	if m := c.members[name]; m != nil {
+		return m.incarnation
+	}
+	return 0
+}
+
+// Level is what the machine follows, and Made what it was made with.
+func (c *Core) Level() *plan.Level { return c.plan }
+func (c *Core) Made() Options      { return c.opt }
+
+func (c *Core) News(now clocksync.Instant, in *Input) bool { return c.news(now, in) }
+
+// Domain is the clock domain of a member, empty if it is not known.
+func (c *Core) Domain(name string) clocksync.Domain {
+	if m := c.members[name]; m != nil {
+		return m.domain
+	}
+	return ""
+}

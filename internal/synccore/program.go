@@ -1,0 +1,213 @@
+package synccore
+
+import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/outbox"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/planner"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/predicates"
+)
+
+// The machine's side of a program that runs on its members: what the executor is
+// told, and what is done with what it returns.
+
+// world is what the executor sees of the global state in force.
+type world struct{ *Core }
+
+// Processor implements [plan.World].
+func (w world) Processor(name string) (p plan.Processor, ok bool) {
+	m := w.members[name]
+	if m == nil || m.gone || m.index == noIndex || m.state.Seq == 0 || m.state.Unknown {
+		return p, false
+	}
+	return plan.Processor{Incarnation: m.incarnation, Row: w.rows.get(m.state.Ref), Regions: m.regions, Seq: m.state.Seq}, true
+}
+
+// Decision implements [plan.World].
+func (w world) Decision() control.Decision { return w.decision() }
+
+// Pending implements [plan.World].
+func (w world) Pending(d control.Decision, member string) bool { return w.outbox.Pending(d, member) }
+
+// programDone sends and tells what the executor has asked for.
+func (c *Core) programDone(out *Output) {
+	done := &c.done
+	out.Program = append(out.Program, done.Events...)
+	for i, s := range done.Signals {
+		c.post(outbox.Letter{Owner: outbox.Program, Incarnation: c.members[s.Target].incarnation, Signal: s}, out)
+		done.Signals[i] = nil
+	}
+	done.Events, done.Signals = done.Events[:0], done.Signals[:0]
+}
+
+// programVerdict notes a verdict that the program reads.
+func (c *Core) programVerdict(r *plan.Rule, v *monitor.Verdict) {
+	if c.exec == nil || !r.Read {
+		return
+	}
+	truth := v.Truth
+	if truth == predicates.True && r.Hold > 0 && !v.Fired {
+		truth = predicates.Unknown // It has not held for long enough.
+	}
+	c.exec.Verdict(r.Name, truth, v.Decision)
+}
+
+// programMoved notes the members whose states a global state has changed.
+func (c *Core) programMoved() {
+	if c.exec == nil {
+		return
+	}
+	for _, ch := range c.ev.Changed {
+		if m := c.byIndex[ch.Member]; m != c.process && !ch.Unknown {
+			c.exec.Moved(m.name, m.incarnation)
+		}
+	}
+}
+
+// programAdvance lets the program go on, if a global state is in force to decide on.
+func (c *Core) programAdvance(out *Output) {
+	if c.exec != nil && c.tuple && c.deciding() {
+		c.exec.Advance(c.now, world{c}, &c.done)
+		c.programDone(out)
+	}
+}
+
+func (c *Core) programEpoch(out *Output) {
+	if c.exec != nil {
+		c.exec.Epoch(c.now, c.epochBegun(), &c.done)
+		c.programDone(out)
+	}
+}
+
+// epochBegun names the epoch in place of a decision.
+func (c *Core) epochBegun() control.Decision {
+	return control.Decision{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch}
+}
+
+// programRenewed voids the verdicts on predicates that another configuration has
+// changed.
+func (c *Core) programRenewed(fresh []int, out *Output) {
+	if c.exec == nil {
+		return
+	}
+	var names []string
+	for _, i := range fresh {
+		if r := c.plan.Rules[i]; r.Read {
+			names = append(names, r.Name)
+		}
+	}
+	c.exec.Renewed(c.now, names, world{c}, &c.done)
+	c.programDone(out)
+}
+
+func (c *Core) programLeft(dropped []monitor.Dropped, out *Output) {
+	if c.exec != nil {
+		c.exec.Left(c.now, c.plan.Silence.After, dropped, &c.done)
+		c.programDone(out)
+	}
+}
+
+// programOverdue gives up members that did not come back after a restart. As many as
+// were awaited at first were there before: from then on those who are there are
+// enough, if they are for an epoch after the first.
+func (c *Core) programOverdue(out *Output) {
+	if c.exec == nil {
+		return
+	}
+	if c.exec.Overdue(c.now, c.plan.Silence.After, &c.done) && !c.begun {
+		c.begun, c.paused, c.changed = true, true, true
+	}
+	c.programDone(out)
+}
+
+// take takes what a run has come to, or says why it is refused.
+func (c *Core) takeBody(from string, b *plan.Body, out *Output) {
+	if c.exec == nil {
+		out.Refused = c.plan.Name + " runs no program"
+		return
+	}
+	isNew, refused := c.exec.Take(from, b)
+	out.Refused = refused
+	if m := c.members[from]; isNew && m != nil && m.index != noIndex {
+		c.exec.Moved(m.name, m.incarnation)
+	}
+}
+
+// cancelProgram ends the program: what runs is cancelled first.
+func (c *Core) cancelProgram(reason string, out *Output) {
+	if c.exec == nil {
+		out.Refused = c.plan.Name + " runs no program"
+		return
+	}
+	c.exec.Cancel(c.now, reason, &c.done)
+	c.programDone(out)
+}
+
+// under reports whether a rule acts on a member: one that blocks of the program are
+// under acts on no others.
+func (c *Core) under(r *plan.Rule, member string) bool {
+	return c.exec == nil || !r.Attached || c.exec.Under(r.Name, member)
+}
+
+// The machine's side of the section balance.
+
+// balanceBy begins with a section, or goes over to it, or to none.
+func (c *Core) balanceBy(b *plan.Balance) {
+	if b == nil || c.opt.Local {
+		c.planner = nil
+		return
+	}
+	c.planner = planner.New(b, c.planner)
+}
+
+// planMembers are the members of the epoch as the planner sees them, in the global
+// state in force.
+func (c *Core) planMembers() []planner.Member {
+	list := make([]planner.Member, len(c.inEpoch))
+	for i, m := range c.inEpoch {
+		list[i] = planner.Member{
+			Name: m.name, Incarnation: m.incarnation, Seq: m.state.Seq, Unknown: m.state.Unknown,
+			Entry: plan.EntryAt(m.regions, c.planner.Set.Region, m.state.Seq),
+		}
+	}
+	return list
+}
+
+// balance has loads moved, if it is time.
+func (c *Core) balance(out *Output) {
+	if c.planner == nil || !c.planner.Due(c.now, c.tuple, c.deciding()) {
+		return
+	}
+	next := c.epochBegun()
+	next.Number = c.decisions + 1
+	made, tell, signals := c.planner.Look(c.now, &planner.State{
+		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Members: c.planMembers(), Scope: c.scope,
+		Room: outbox.Limit - c.outbox.Len(), Decision: next,
+	})
+	if made == nil {
+		return
+	}
+	if made.Decision.Number > 0 {
+		c.decisions++
+	}
+	for _, s := range signals {
+		c.post(outbox.Letter{Owner: outbox.Balance, Incarnation: c.members[s.Target].incarnation, Signal: s}, out)
+	}
+	c.balanced[slices.Index(balance.Names, c.planner.Config.Strategy)].count(&made.Plan)
+	if tell {
+		out.Plans = append(out.Plans, *made)
+	}
+}
+
+// balanceWake is when the planner next has something to do by itself.
+func (c *Core) balanceWake() clocksync.Instant {
+	if c.planner == nil || !c.deciding() {
+		return clocksync.MaxInstant
+	}
+	return c.planner.Wake(c.tuple)
+}
