@@ -81,8 +81,12 @@ func (p *Level) order() {
 
 func (c *compiler) rule(name string, p *config.Predicate) *Rule {
 	at := "predicates." + name
+	same := *p
+	if same.Modality == AtLeast {
+		same.Modality = "" // A threshold that its form makes is the same rule.
+	}
 	r := &Rule{
-		Name: name, Text: canonical(p), Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
+		Name: name, Text: canonical(&same), Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
 	}
 	if p.When != "" {
 		r.When = c.program(at+".when", p.When, c.plan.Env.Bool)
@@ -102,28 +106,30 @@ func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 		modality = scgs.Definitely
 	case "possibly":
 		modality = scgs.Possibly
+	case AtLeast:
 	default:
-		c.report(at+".modality", -1, fmt.Sprintf("%q is no modality", p.Modality), "use inst, definitely or possibly, or leave it out")
+		c.report(at+".modality", -1, fmt.Sprintf("%q is no modality", p.Modality), "use inst, definitely, possibly or atleast, or leave it out")
 		return
 	}
 	if r.When == nil {
 		return
 	}
-	if local, k, ok := r.When.Threshold(); ok {
+	local, k, err := r.When.Threshold()
+	switch {
+	case err == nil:
 		if modality == scgs.Possibly {
 			c.report(at+".modality", -1, "a threshold is of what certainly held", "leave the modality out: possibly is for all(members, condition) alone")
 		}
 		r.Detector = Detector{Local: local, AtLeast: k}
-		return
-	}
-	if modality == scgs.Inst {
-		return
-	}
-	local, err := r.When.Conjunction()
-	if err != nil {
+	case p.Modality == AtLeast:
 		c.refuse(at+".when", p.When, err)
+		r.Detector.AtLeast = 1 // Which the other keys are judged by.
+	case modality != scgs.Inst:
+		if local, err = r.When.Conjunction(); err != nil {
+			c.refuse(at+".when", p.When, err)
+		}
+		r.Detector = Detector{Local: local, Modality: modality}
 	}
-	r.Detector = Detector{Local: local, Modality: modality}
 }
 
 // firing compiles when the rule fires, and refuses what contradicts itself.

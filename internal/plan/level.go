@@ -23,8 +23,9 @@ type Level struct {
 	Silence config.Silence
 	State   scgs.Schema
 	Process scgs.Schema
-	// Warnings are what is likely a mistake, though it can be run.
-	Warnings []yamlconf.Fault
+	// Warnings are what is likely a mistake, though it can be run, and Notes what is
+	// better written in another way.
+	Warnings, Notes []yamlconf.Fault
 
 	Env            *predicates.Env
 	Prev           bool // some program reads the global state before
@@ -152,13 +153,16 @@ type Detector struct {
 	AtLeast  int                    // of so many members, if it is not 0
 }
 
+// AtLeast is the word of the modality of so many members.
+const AtLeast = "atleast"
+
 // exists reports whether the rule has a detector of its own.
 func (o Detector) Exists() bool { return o.AtLeast > 0 || o.Modality != scgs.Inst }
 
 // what is the modality by its word.
 func (o Detector) Word() string {
 	if o.AtLeast > 0 {
-		return "atleast"
+		return AtLeast
 	}
 	return o.Modality.String()
 }
