@@ -126,6 +126,7 @@ type scratch struct {
 	sets     []set
 	occasion occasion
 	over     []outbox.Settled
+	planned  []planner.Member
 	done     plan.ExecutorOutput
 }
 

@@ -290,12 +290,12 @@ func (c *Core) explainBalance(now clocksync.Instant) monitor.Explanation {
 	if e.Epoch == 0 || e.State == nil {
 		e.Truth, e.Reason = predicates.Unknown.String(), "there is no global state"
 	}
-	for _, m := range c.planMembers() {
+	for i, m := range c.planMembers() {
 		if rests := p.Rests(now, m.Name); rests > 0 {
 			text := fmt.Sprintf("its last order came to nothing: it gets none for %v", rough(rests.Seconds()))
 			e.Missing = append(e.Missing, monitor.Missing{Kind: "rests", Member: m.Name, Text: text})
 		}
-		if note := p.Aside(&m); note != "" && e.State != nil {
+		if note := p.Aside(i, &m); note != "" && e.State != nil {
 			e.Missing = append(e.Missing, monitor.Missing{Kind: "aside", Member: m.Name, Text: "it is left alone: " + note})
 		}
 	}
