@@ -12,16 +12,10 @@ import (
 
 // Event is what an observer is told: an [Epoch], a [Verdict], a [Fate], a
 // [Rejection], a [Clock], a [ProgramEvent], a [Plan] or a [Reload]. It may be kept.
-type Event interface{ event() }
-
-func (Epoch) event()        {}
-func (Verdict) event()      {}
-func (Fate) event()         {}
-func (Rejection) event()    {}
-func (Clock) event()        {}
-func (ProgramEvent) event() {}
-func (Plan) event()         {}
-func (Reload) event()       {}
+type Event interface {
+	// Line is the event as people and programs read it, without time and synchronizer.
+	Line() Line
+}
 
 // Verdict tells what a predicate came to when that changed or when it fired.
 type Verdict struct {
@@ -82,16 +76,16 @@ func (p *Part) String() string {
 // Epoch tells that a new set of members is in force. Dropped names those who
 // left it and why.
 type Epoch struct {
-	Epoch   uint64 // 0: there are too few members, nothing is decided
-	Members []string
-	Joined  []string
-	Dropped []Dropped
+	Epoch   uint64    `json:"epoch"`   // 0: there are too few members, nothing is decided
+	Members []string  `json:"members"` // by name, in order
+	Joined  []string  `json:"joined"`  // those of them that are new
+	Dropped []Dropped `json:"-"`       // each has a line of its own
 }
 
 // Dropped is a member that is no longer part of the epoch.
 type Dropped struct {
-	Name   string
-	Reason string // "left" or "silent for 3s" or "came back as a new incarnation"
+	Name   string `json:"member"` // its own
+	Reason string `json:"reason"` // "left" or "silent for 3s" or "came back as a new incarnation"
 }
 
 // Clock tells that the bound of a member's clock is as good as it was no longer,
@@ -111,15 +105,18 @@ type Fate struct {
 
 // Rejection is an input that was refused.
 type Rejection struct {
-	From   string
-	Class  Class
-	Reason string
+	From   string `json:"from"`   // who sent it: a member, or what there was in its place
+	Class  Class  `json:"-"`      // for counting
+	Reason string `json:"reason"` // in full
 }
 
-// Reload tells that a changed configuration is in force, and what is different.
+// Reload tells that a changed configuration is in force, and what is different; or, in
+// a [Line], that one was refused, and why.
 type Reload struct {
-	Config  string // the name of the file
-	Changes []string
+	Accepted bool     `json:"accepted"`                // in a [Line]: it is in force
+	Config   string   `json:"configuration,omitempty"` // the name of the file
+	Changes  []string `json:"changes,omitzero"`        // what is different, a text each
+	Reason   string   `json:"reason,omitempty"`        // why it was refused; empty for one in force
 }
 
 // Class says in one word why an input was refused, for counting: [Rejection]

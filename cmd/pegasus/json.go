@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/monitor"
-	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // fields is a JSON object; encoding sorts its keys, so equal entries give equal
@@ -15,6 +14,14 @@ type fields map[string]any
 
 // object gives an entry as one line of JSON.
 func object(e entry) string {
+	switch event := e.event.(type) {
+	case *monitor.Line: // As it came.
+		return jsonLine(event)
+	case monitor.Event: // A refusal as well.
+		l := event.Line()
+		l.Time, l.Synchronizer = e.at, e.from
+		return jsonLine(&l)
+	}
 	o := eventFields(e.event)
 	o["time"] = e.at.UTC().Format(time.RFC3339Nano)
 	if e.from != "" {
@@ -36,26 +43,14 @@ func eventFields(event any) fields {
 	switch e := event.(type) {
 	case ready:
 		return readyFields(&e)
-	case refusal:
-		return synchronizer.Object(e.Rejection)
-	case monitor.ProgramEvent:
-		return programFields(&e)
-	case monitor.Event:
-		return synchronizer.Object(e)
-	case lost:
-		return fields{"event": "lost", "member": e.member, "reason": e.reason}
 	case watching:
 		return fields{"event": "watching", "url": e.url, "tenant": e.tenant, "synchronizers": list(e.names)}
-	case *liveEvent:
-		return e.fields()
 	case standing:
 		return fields{"event": "status", "status": e.Status}
 	case notice:
 		return fields{"event": "notice", "text": e.text}
 	case programReady:
 		return fields{"event": "ready", "url": e.url, "tenant": e.tenant, "program": e.program, "synchronizer": e.level.Name, "group": e.level.Group}
-	case kept:
-		return fields{"event": "reload", "accepted": false, "reason": oneLine(e.reason)}
 	case difference:
 		return differenceFields(&e)
 	case replayed:

@@ -178,7 +178,7 @@ func (p *printer) put(e entry) {
 	_, _ = p.w.WriteString(p.render(e)) // Flush returns the error.
 }
 
-func (r *replayed) String() string {
+func (r replayed) String() string {
 	line := fmt.Sprintf("%s: %s and %s, ", r.file, count(r.Inputs, "input"), count(r.Decisions, "decision"))
 	if r.FirstDifference > 0 {
 		line += fmt.Sprintf("other than recorded from line %d on", r.FirstDifference)
