@@ -3,7 +3,6 @@ package synchronizer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -15,16 +14,6 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/monitor"
-)
-
-// Errors of [Synchronizer.Status] and [Synchronizer.Why].
-var (
-	// ErrBusy: too many questions wait for an answer.
-	ErrBusy = fmt.Errorf("%d questions wait already: ask again", maxQuestions)
-	// ErrEnded: the synchronizer has ended.
-	ErrEnded = errors.New("the synchronizer has ended")
-	// ErrNoPredicate: there is none of that name.
-	ErrNoPredicate = errors.New("no such predicate")
 )
 
 const (

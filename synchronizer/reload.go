@@ -48,10 +48,11 @@ type reload struct {
 // refused. Its predicates may change, also those that it reads; of one that begins anew
 // it knows nothing until that is judged.
 //
-// The observer is told by a [Reloaded]; Reload returns when the configuration is in
+// The observer is told by a [monitor.Reload]; Reload fails with [ErrEnded] and, if signals
+// begin to go to a group whose synchronizer has the same name, [ErrNameTaken]. It returns when the configuration is in
 // force. It must not be called by the observer.
 func (s *Synchronizer) Reload(cfg *Config) error {
-	ended := fmt.Errorf("synchronizer %q: reload: it has ended", s.name)
+	ended := fmt.Errorf("synchronizer %q: reload: %w", s.name, ErrEnded)
 	select {
 	case <-s.done:
 		return ended

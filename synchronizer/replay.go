@@ -62,12 +62,12 @@ type Difference struct {
 	Line      int // of the journal
 	Epoch     uint64
 	Predicate string
-	Recorded  Standing
-	Changed   Standing
+	Recorded  Judgment
+	Changed   Judgment
 }
 
-// Standing is what a predicate has come to.
-type Standing struct {
+// Judgment is what a predicate has come to.
+type Judgment struct {
 	Absent bool // the configuration has no such predicate
 	Judged bool // it has come to a verdict
 	Truth  predicates.Truth
@@ -75,7 +75,7 @@ type Standing struct {
 }
 
 // String is such as "true, fired".
-func (s Standing) String() string {
+func (s Judgment) String() string {
 	switch {
 	case s.Absent:
 		return "absent"
@@ -99,7 +99,7 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 		return nil, err
 	}
 	p := &replay{
-		opt: opt, journal: j, core: synccore.New(j.Plan, j.Header.Options()), standing: map[string]*standings{},
+		opt: opt, journal: j, core: synccore.New(j.Plan, j.Header.Options()), judgments: map[string]*judgments{},
 		result: Replayed{
 			Synchronizer: j.Plan.Name, Pegasus: j.Header.Pegasus, Started: time.Unix(0, j.Header.Started),
 		},
@@ -131,13 +131,13 @@ type replay struct {
 	changedOut synccore.Output
 	columns    []int // of the recorded rows, for each field of the changed state
 	batch      wire.Batch
-	standing   map[string]*standings
+	judgments  map[string]*judgments
 }
 
-// standings are the two verdicts on a predicate, the recorded one first.
-type standings struct {
+// judgments are the two verdicts on a predicate, the recorded one first.
+type judgments struct {
 	name string
-	now  [2]Standing
+	now  [2]Judgment
 	told [2]bool // on this input
 }
 
@@ -235,10 +235,10 @@ func (p *replay) change() error {
 	p.changed = synccore.New(plan, p.journal.Header.Options())
 	for side, list := range [][]string{p.journal.Plan.Predicates(), plan.Predicates()} {
 		for _, name := range list {
-			s := p.standing[name]
+			s := p.judgments[name]
 			if s == nil {
-				s = &standings{name: name, now: [2]Standing{{Absent: true}, {Absent: true}}}
-				p.standing[name] = s
+				s = &judgments{name: name, now: [2]Judgment{{Absent: true}, {Absent: true}}}
+				p.judgments[name] = s
 			}
 			s.now[side].Absent = false
 		}
@@ -305,21 +305,21 @@ func (p *replay) mapped(in *synccore.Input) synccore.Input {
 
 // compare tells where the verdicts on one input differ.
 func (p *replay) compare(at time.Time) {
-	var told []*standings
+	var told []*judgments
 	for side, out := range []*synccore.Output{&p.out, &p.changedOut} {
 		for i := range out.Verdicts {
 			v := &out.Verdicts[i]
-			s := p.standing[v.Predicate]
+			s := p.judgments[v.Predicate]
 			if s == nil { // A reload has brought it.
-				s = &standings{name: v.Predicate}
+				s = &judgments{name: v.Predicate}
 				s.now[1].Absent = true
-				p.standing[v.Predicate] = s
+				p.judgments[v.Predicate] = s
 			}
 			if s.told == [2]bool{} {
 				told = append(told, s)
 			}
 			s.told[side] = true
-			s.now[side] = Standing{Judged: true, Truth: v.Truth, Fired: v.Fired || s.now[side].Fired}
+			s.now[side] = Judgment{Judged: true, Truth: v.Truth, Fired: v.Fired || s.now[side].Fired}
 		}
 	}
 	for _, s := range told {

@@ -19,7 +19,7 @@ type JournalFile interface {
 
 // CancelProgram ends the program that the synchronizer runs: blocks are cancelled,
 // and when all have ended, so has the program, as cancelled, for the reason. It does
-// not wait for that. It must not be called by the observer.
+// not wait for that, and fails with [ErrEnded]. It must not be called by the observer.
 func (s *Synchronizer) CancelProgram(reason string) error {
 	if s.core.Plan().Program == nil {
 		return fmt.Errorf("synchronizer %q runs no program to cancel", s.name)
@@ -28,7 +28,7 @@ func (s *Synchronizer) CancelProgram(reason string) error {
 	case s.cancels <- reason:
 		return nil
 	case <-s.done:
-		return fmt.Errorf("synchronizer %q: cancel: it has ended", s.name)
+		return fmt.Errorf("synchronizer %q: cancel: %w", s.name, ErrEnded)
 	}
 }
 

@@ -122,10 +122,10 @@ func everyEvent() map[string]any {
 		"reload-refused": kept("a: one\nb: two"),
 		"difference": difference{synchronizer.Difference{
 			Line: 17, Epoch: 2, Predicate: "overload",
-			Recorded: synchronizer.Standing{Judged: true, Truth: predicates.True, Fired: true}, Changed: synchronizer.Standing{},
+			Recorded: synchronizer.Judgment{Judged: true, Truth: predicates.True, Fired: true}, Changed: synchronizer.Judgment{},
 		}},
 		"difference-over": difference{synchronizer.Difference{
-			Line: 18, Epoch: 2, Predicate: "overload", Recorded: synchronizer.Standing{Judged: true, Truth: predicates.False}, Changed: synchronizer.Standing{Judged: true, Truth: predicates.False},
+			Line: 18, Epoch: 2, Predicate: "overload", Recorded: synchronizer.Judgment{Judged: true, Truth: predicates.False}, Changed: synchronizer.Judgment{Judged: true, Truth: predicates.False},
 		}},
 		"replayed": replayed{"a.jsonl", &synchronizer.Replayed{Pegasus: "v1.2.3", Inputs: 30, Decisions: 1, Complete: true}, false},
 		"replayed-other": replayed{"a.jsonl", &synchronizer.Replayed{

@@ -222,12 +222,12 @@ func replayedFields(r *replayed) fields {
 func differenceFields(d *difference) fields {
 	return fields{
 		"event": "difference", "line": d.Line, "epoch": d.Epoch, "predicate": d.Predicate,
-		"recorded": standingFields(d.Recorded), "changed": standingFields(d.Changed),
+		"recorded": judgmentFields(d.Recorded), "changed": judgmentFields(d.Changed),
 	}
 }
 
-// standingFields has null for the truth of what has come to none.
-func standingFields(s synchronizer.Standing) fields {
+// judgmentFields has null for the truth of what has come to none.
+func judgmentFields(s synchronizer.Judgment) fields {
 	o := fields{"absent": s.Absent, "truth": nil, "fired": s.Fired}
 	if s.Judged {
 		o["truth"] = s.Truth.String()
