@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -19,15 +18,15 @@ type Event interface {
 
 // Verdict tells what a predicate came to when that changed or when it fired.
 type Verdict struct {
-	Predicate string
-	Truth     predicates.Truth
-	Reason    string // why it is unknown
-	Fired     bool
+	Predicate string           // its name
+	Truth     predicates.Truth // what it comes to
+	Reason    string           // why it is unknown
+	Fired     bool             // it made a decision
 	Decision  control.Decision // if it fired
 	// Suppressed is how many firings the cooldown has kept back since the last one, if
 	// it fired or is kept back now.
 	Suppressed uint64
-	Epoch      uint64
+	Epoch      uint64 // of the global state
 	Index      uint64 // of the global state within the epoch, or of what Modality says
 	Partial    bool   // some member's state was unknown
 	// Modality is empty for a global state. What a predicate's own detector has found
@@ -35,12 +34,12 @@ type Verdict struct {
 	// "atleast" for those of so many members, "definitely" or "possibly" for those of
 	// all.
 	Modality string
-	Span     scgs.Span
+	Span     scgs.Span // when the witness held
 	// If it fired: the states that held together, of runs the first one's number and
 	// the newest one's values, and the widest bound of their stamps, 0 if one clock
 	// ordered them.
 	Witness []Part
-	Bound   time.Duration
+	Bound   time.Duration // see Witness
 	// What the bound rests on, by name, joined by "+"; empty if one clock ordered
 	// the states.
 	Sources string
@@ -52,25 +51,19 @@ type Verdict struct {
 
 // Part is one member's state in a witness.
 type Part struct {
-	Name   string
-	Fields scgs.Schema // what the values of Row are
-	Row    []scgs.Value
-	State  scgs.Part
+	Name   string       // of the member
+	Fields scgs.Schema  // what the values of Row are
+	Row    []scgs.Value // empty if its state is unknown
+	State  scgs.Part    // with its stamps
 }
 
 // String gives the member with its state, as "w1 (phase=idle load=0.5)".
 func (p *Part) String() string {
-	if p.State.Unknown {
-		return p.Name + " (unknown)"
-	}
-	if len(p.Row) == 0 {
-		return p.Name
-	}
-	values := make([]string, len(p.Row))
+	w := WitnessLine{Member: p.Name, Unknown: p.State.Unknown}
 	for i, v := range p.Row {
-		values[i] = p.Fields[i].Name + "=" + v.String()
+		w.State = append(w.State, Named{p.Fields[i].Name, v.String()})
 	}
-	return p.Name + " (" + strings.Join(values, " ") + ")"
+	return w.String()
 }
 
 // Epoch tells that a new set of members is in force. Dropped names those who
@@ -91,16 +84,16 @@ type Dropped struct {
 // Clock tells that the bound of a member's clock is as good as it was no longer,
 // or again: its status is another one.
 type Clock struct {
-	Name    string
-	Quality clocksync.Quality
+	Name    string            // of the member
+	Quality clocksync.Quality // of its stamps from now on
 }
 
-// FateEvent tells what became of a signal.
+// Fate tells what became of a signal.
 type Fate struct {
-	Signal *control.Signal
-	Fate   control.Fate
-	Detail string
-	Group  string // of the target, if that is another one
+	Signal *control.Signal // must not be changed
+	Fate   control.Fate    // what became of it
+	Detail string          // more about it; mostly empty
+	Group  string          // of the target, if that is another one
 }
 
 // Rejection is an input that was refused.

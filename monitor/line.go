@@ -141,7 +141,7 @@ type VerdictLine struct {
 
 // Firing is on what a predicate has fired.
 type Firing struct {
-	Decision  string        `json:"decision"`
+	Decision  string        `json:"decision"`      // of the firing
 	Modality  string        `json:"modality"`      // inst, atleast, definitely or possibly; see [Verdict]
 	Held      float64       `json:"held_seconds"`  // for how long the witness certainly held together
 	SameClock bool          `json:"same_clock"`    // one clock orders its states
@@ -183,15 +183,15 @@ func (v Verdict) Line() Line {
 
 // SignalLine is the [Fate] of a signal.
 type SignalLine struct {
-	Signal    string `json:"signal"`    // its name
-	Predicate string `json:"predicate"` // that sent it
-	Kind      string `json:"kind"`      // a word of [control.Kind]
-	Region    string `json:"region"`    // that it is for
-	Target    string `json:"target"`    // the member
-	Group     string `json:"group,omitempty"`
-	Decision  string `json:"decision"` // that it was sent by
-	Fate      string `json:"fate"`     // a word of [control.Fate]
-	Detail    string `json:"detail"`   // what there is to say of the fate; mostly empty
+	Signal    string `json:"signal"`          // its name
+	Predicate string `json:"predicate"`       // that sent it
+	Kind      string `json:"kind"`            // a word of [control.Kind]
+	Region    string `json:"region"`          // that it is for
+	Target    string `json:"target"`          // the member
+	Group     string `json:"group,omitempty"` // of the target, if it is another one
+	Decision  string `json:"decision"`        // that it was sent by
+	Fate      string `json:"fate"`            // a word of [control.Fate]
+	Detail    string `json:"detail"`          // what there is to say of the fate; mostly empty
 }
 
 // Line implements [Event].
@@ -235,21 +235,21 @@ func (p Plan) Line() Line { return Line{Event: "plan", Body: &PlanLine{PlanStatu
 
 // ProgramLine is a [ProgramEvent]. What does not apply is empty and has no key.
 type ProgramLine struct {
-	Path      string  `json:"path,omitempty"`
+	Path      string  `json:"path,omitempty"`      // of the construct
 	Construct string  `json:"construct,omitempty"` // its kind
-	Name      string  `json:"name,omitempty"`
-	Replicas  []int32 `json:"replicas,omitempty"`
-	Block     string  `json:"block,omitempty"` // a [program.ID]
-	Run       uint64  `json:"run,omitempty"`
-	Processor string  `json:"processor,omitempty"`
-	Predicate string  `json:"predicate,omitempty"`
-	Branch    *int    `json:"branch,omitempty"` // of a construct that has passed
-	Decision  string  `json:"decision,omitempty"`
-	Outcome   string  `json:"outcome,omitempty"` // a word of [program.Outcome]
-	Result    string  `json:"result,omitempty"`  // JSON
+	Name      string  `json:"name,omitempty"`      // of the construct, or of its block
+	Replicas  []int32 `json:"replicas,omitempty"`  // which replica, outermost first
+	Block     string  `json:"block,omitempty"`     // a [program.ID]
+	Run       uint64  `json:"run,omitempty"`       // that is started
+	Processor string  `json:"processor,omitempty"` // where the block is
+	Predicate string  `json:"predicate,omitempty"` // that passed, or has signalled
+	Branch    *int    `json:"branch,omitempty"`    // of a construct that has passed
+	Decision  string  `json:"decision,omitempty"`  // that it rests on
+	Outcome   string  `json:"outcome,omitempty"`   // a word of [program.Outcome]
+	Result    string  `json:"result,omitempty"`    // JSON
 	// ResultBytes is the length of a result that is left out; watchers are told 4 KiB.
 	ResultBytes int    `json:"result_bytes,omitempty"`
-	Reason      string `json:"reason,omitempty"`
+	Reason      string `json:"reason,omitempty"` // why it happened
 }
 
 // Line implements [Event].

@@ -121,9 +121,9 @@ func (s Stats) named() (counters, fates map[string]uint64) {
 
 // Presence is how a synchronizer answers the question who is there.
 type Presence struct {
-	Synchronizer string `json:"synchronizer"`
-	Group        string `json:"group"`
-	Term         uint64 `json:"term"`
+	Synchronizer string `json:"synchronizer"` // its name
+	Group        string `json:"group"`        // whose members it has
+	Term         uint64 `json:"term"`         // of its present life
 }
 
 // introduce answers who is there, beside the owner of the core.

@@ -40,38 +40,38 @@ type ReplayOptions struct {
 
 // Replayed tells what a replay came to.
 type Replayed struct {
-	Synchronizer string
+	Synchronizer string    // its name
 	Pegasus      string    // the version that recorded; empty if not known
 	Started      time.Time // of the recording
-	Inputs       uint64
-	Decisions    uint64
+	Inputs       uint64    // that were stepped
+	Decisions    uint64    // firings, and plans with moves
 	// FirstDifference is the line of the first input whose outputs are not those
 	// that were recorded; 0 if all are.
 	FirstDifference int
 	// Complete is true if the journal goes to the end of the run. Otherwise Why
 	// tells what its end is.
 	Complete bool
-	Why      string
+	Why      string // see Complete
 	// Differences counts the other verdicts that Differ was told.
 	Differences uint64
 }
 
 // Difference is a place where the verdicts of two configurations part, or meet again.
 type Difference struct {
-	At        time.Time
-	Line      int // of the journal
-	Epoch     uint64
-	Predicate string
-	Recorded  Judgment
-	Changed   Judgment
+	At        time.Time // by the wall clock of the recording host
+	Line      int       // of the journal
+	Epoch     uint64    // of the changed configuration
+	Predicate string    // its name
+	Recorded  Judgment  // by the recorded configuration
+	Changed   Judgment  // by the changed one
 }
 
 // Judgment is what a predicate has come to.
 type Judgment struct {
-	Absent bool // the configuration has no such predicate
-	Judged bool // it has come to a verdict
-	Truth  predicates.Truth
-	Fired  bool // on this very input
+	Absent bool             // the configuration has no such predicate
+	Judged bool             // it has come to a verdict
+	Truth  predicates.Truth // if it is Judged
+	Fired  bool             // on this very input
 }
 
 // String is such as "true, fired".

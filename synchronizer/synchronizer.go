@@ -70,7 +70,7 @@ type Options struct {
 	// decisions go to; docs/operations.md lists both. Nil means none: no global
 	// provider is used.
 	MeterProvider  metric.MeterProvider
-	TracerProvider trace.TracerProvider
+	TracerProvider trace.TracerProvider // see MeterProvider
 
 	// Resume is the journal of an earlier life of the same program, which goes on where
 	// it was: what had ended is not run again, and what was under way is found again on

@@ -22,7 +22,7 @@ func object(e entry) string {
 		l.Time, l.Synchronizer = e.at, e.from
 		return jsonLine(&l)
 	}
-	o := eventFields(e.event)
+	o := e.event.(interface{ fields() fields }).fields() //nolint:forcetypeassert // It is an entry of the command.
 	o["time"] = e.at.UTC().Format(time.RFC3339Nano)
 	if e.from != "" {
 		o["synchronizer"] = e.from
@@ -39,31 +39,21 @@ func jsonLine(v any) string {
 	return string(line) + "\n"
 }
 
-func eventFields(event any) fields {
-	switch e := event.(type) {
-	case ready:
-		return readyFields(&e)
-	case watching:
-		return fields{"event": "watching", "url": e.url, "tenant": e.tenant, "synchronizers": list(e.names)}
-	case standing:
-		return fields{"event": "status", "status": e.Status}
-	case notice:
-		return fields{"event": "notice", "text": e.text}
-	case programReady:
-		return fields{"event": "ready", "url": e.url, "tenant": e.tenant, "program": e.program, "synchronizer": e.level.Name, "group": e.level.Group}
-	case difference:
-		return differenceFields(&e)
-	case replayed:
-		return replayedFields(&e)
-	case stopped:
-		return stoppedFields(&e)
-	case skipped:
-		return fields{"event": "skipped", "lines": uint64(e)}
-	}
-	panic(fmt.Sprintf("pegasus: no JSON for %T", event))
+func (w watching) fields() fields {
+	return fields{"event": "watching", "url": w.url, "tenant": w.tenant, "synchronizers": list(w.names)}
 }
 
-func readyFields(r *ready) fields {
+func (s standing) fields() fields { return fields{"event": "status", "status": s.Status} }
+
+func (n notice) fields() fields { return fields{"event": "notice", "text": n.text} }
+
+func (s skipped) fields() fields { return fields{"event": "skipped", "lines": uint64(s)} }
+
+func (r programReady) fields() fields {
+	return fields{"event": "ready", "url": r.url, "tenant": r.tenant, "program": r.program, "synchronizer": r.level.Name, "group": r.level.Group}
+}
+
+func (r ready) fields() fields {
 	synchronizers := make([]fields, len(r.levels))
 	for i, l := range r.levels {
 		synchronizers[i] = fields{"name": l.Name, "group": l.Group, "members": l.Count, "predicates": list(l.Predicates)}
@@ -75,7 +65,7 @@ func readyFields(r *ready) fields {
 	return o
 }
 
-func stoppedFields(s *stopped) fields {
+func (s stopped) fields() fields {
 	fates := fields{}
 	for f, n := range s.Fates {
 		fates[f.String()] = n

@@ -194,7 +194,7 @@ func (r replayed) String() string {
 	return line
 }
 
-func differenceText(d *difference) string {
+func (d difference) String() string {
 	place := fmt.Sprintf("%s in epoch %d: ", d.Predicate, d.Epoch)
 	if d.Recorded == d.Changed {
 		return place + "both are " + d.Recorded.String()
@@ -202,7 +202,7 @@ func differenceText(d *difference) string {
 	return fmt.Sprintf("%srecorded %v -> %v", place, d.Recorded, d.Changed)
 }
 
-func replayedFields(r *replayed) fields {
+func (r replayed) fields() fields {
 	o := fields{
 		"event": "replayed", "file": r.file, "inputs": r.Inputs, "decisions": r.Decisions,
 		"same": r.FirstDifference == 0, "complete": r.Complete, "recorded_by": r.Pegasus,
@@ -219,7 +219,7 @@ func replayedFields(r *replayed) fields {
 	return o
 }
 
-func differenceFields(d *difference) fields {
+func (d difference) fields() fields {
 	return fields{
 		"event": "difference", "line": d.Line, "epoch": d.Epoch, "predicate": d.Predicate,
 		"recorded": judgmentFields(d.Recorded), "changed": judgmentFields(d.Changed),

@@ -13,15 +13,13 @@ import (
 
 // text gives an entry as lines for people.
 func text(e entry) string {
-	switch first := e.event.(type) {
-	case ready:
-		return first.String()
-	case programReady:
-		return first.String()
-	case watching:
-		return printable(first.String()) + "\n"
-	}
 	line := phrase(e.event)
+	switch e.event.(type) {
+	case ready, programReady:
+		return line
+	case watching:
+		return printable(line) + "\n"
+	}
 	if e.from != "" {
 		line = e.from + ": " + line
 	}
@@ -30,30 +28,25 @@ func text(e entry) string {
 
 // phrase is the part of a line that the event makes.
 func phrase(event any) string {
-	switch e := event.(type) {
-	case refusal:
-		line := phrase(e.Rejection)
-		if e.last {
-			line += " (further refusals are told with -v)"
-		}
-		return line
-	case monitor.Event:
-		l := e.Line()
-		return l.String()
-	case fmt.Stringer: // A line that a synchronizer has told, the end of a replay.
-		return e.String()
-	case standing:
-		return standingText(e.Status)
-	case notice:
-		return e.text
-	case difference:
-		return differenceText(&e)
-	case stopped:
-		return stoppedText(&e)
-	case skipped:
-		return fmt.Sprintf("%s left out: the output is read too slowly", count(uint64(e), "line"))
+	if own, ok := event.(fmt.Stringer); ok {
+		return own.String()
 	}
-	panic(fmt.Sprintf("pegasus: no text for %T", event))
+	l := event.(monitor.Event).Line() //nolint:forcetypeassert // It is nothing else.
+	return l.String()
+}
+
+func (r refusal) String() string {
+	line := phrase(r.Rejection)
+	if r.last {
+		line += " (further refusals are told with -v)"
+	}
+	return line
+}
+
+func (n notice) String() string { return n.text }
+
+func (s skipped) String() string {
+	return count(uint64(s), "line") + " left out: the output is read too slowly"
 }
 
 // String tells a newcomer what to do next.
@@ -80,7 +73,7 @@ func (r ready) String() string {
 // brief gives a duration with three digits or so.
 func brief(d time.Duration) string { return monitor.Seconds(d.Seconds()) }
 
-func stoppedText(s *stopped) string {
+func (s stopped) String() string {
 	var fates []string
 	for _, f := range control.Fates {
 		if n := s.Fates[f]; n > 0 {

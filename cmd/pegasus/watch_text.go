@@ -7,8 +7,8 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-// standingText is a status as one line: its global state.
-func standingText(s *monitor.Status) string {
+// String is a status as one line: its global state.
+func (s standing) String() string {
 	if s.State == nil {
 		ready := 0
 		for _, m := range s.Members {
