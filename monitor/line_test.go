@@ -28,7 +28,8 @@ var lines = []struct {
 }{
 	{monitor.Epoch{}, "too few members, nothing is decided", `"epoch":0,"event":"epoch","joined":[],"members":[]`},
 	{
-		monitor.Verdict{Predicate: "p", Truth: predicates.Unknown, Reason: "w1 is unknown", Epoch: 2, Index: 3}, "p is unknown: w1 is unknown",
+		monitor.Verdict{Predicate: "p", Truth: predicates.Unknown, Reason: "w1 is unknown", Epoch: 2, Index: 3},
+		"p is unknown: w1 is unknown",
 		`"epoch":2,"event":"verdict","partial":false,"predicate":"p","reason":"w1 is unknown","state":3`,
 	},
 	{
@@ -45,13 +46,15 @@ var lines = []struct {
 		`"decision":"g/2/17","detail":"no","event":"signal","fate":"refused","group":"h","kind":"cancel","predicate":"p","region":"r","signal":"s"`,
 	},
 	{
-		monitor.Clock{Name: "w1", Quality: clocksync.Quality{Status: clocksync.Unknown}}, "clock of w1 is unknown; nothing is certain between it and other hosts",
+		monitor.Clock{Name: "w1", Quality: clocksync.Quality{Status: clocksync.Unknown}},
+		"clock of w1 is unknown; nothing is certain between it and other hosts",
 		`"assumed":false,"event":"clock","member":"w1","source":"","status":"unknown"`,
 	},
 	{monitor.Rejection{From: "w9", Reason: "one too many"}, "refused w9: one too many", `"event":"refused","from":"w9","reason":"one too many"`},
 	{monitor.Reload{Config: "c.yaml"}, "reloaded c.yaml: nothing is different", `"accepted":true,"changes":[],"configuration":"c.yaml","event":"reload"`},
 	{
-		monitor.Plan{Epoch: 2, Index: 3}, "no load moves (): ",
+		monitor.Plan{Epoch: 2, Index: 3},
+		"no load moves (): ",
 		`"decision":"","epoch":2,"event":"plan","left_out":0,"longest_after_seconds":0,"longest_before_seconds":0,"moves":[],"nodes":[],"partial":false,"refused":[],"state":3,"strategy":""`,
 	},
 	{
@@ -60,7 +63,8 @@ var lines = []struct {
 		`"block":"` + block.String() + `","construct":"do","event":"start","name":"b","path":"body.do","processor":"n1-1","replicas":[1],"run":5`,
 	},
 	{
-		monitor.ProgramEvent{Kind: monitor.ProgramPass, Construct: "if", Predicate: "p", Decision: decision}, "passed if by p, branch 0 (decision g/2/17)",
+		monitor.ProgramEvent{Kind: monitor.ProgramPass, Construct: "if", Predicate: "p", Decision: decision},
+		"passed if by p, branch 0 (decision g/2/17)",
 		`"branch":0,"construct":"if","decision":"g/2/17","event":"pass","predicate":"p"`,
 	},
 	{

@@ -145,14 +145,15 @@ func queue(seconds *float64) string {
 
 // subject names a construct: what it is, its name, and which replica.
 func (p *ProgramLine) subject() string {
-	text := p.Construct
+	var text strings.Builder
+	text.WriteString(p.Construct)
 	if p.Name != "" {
-		text += " " + p.Name
+		text.WriteString(" " + p.Name)
 	}
 	for _, i := range p.Replicas {
-		text += fmt.Sprintf("[%d]", i)
+		fmt.Fprintf(&text, "[%d]", i)
 	}
-	return text
+	return text.String()
 }
 
 func (p *ProgramLine) text(event string) string {

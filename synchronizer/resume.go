@@ -39,7 +39,7 @@ type takenUp struct {
 	digest  synccore.Digest
 }
 
-var errAnotherProgram = errors.New("the journal is of another program, or the file was changed since: take up the text that was in force last, or start anew")
+var errAnotherProgram = errors.New("the journal is of another program, or the file was changed since: resume the text that was in force last, or start again")
 
 // takeUp steps a machine through the journal of a program, and leaves the file so
 // that more can be written.
@@ -52,7 +52,7 @@ func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
 	case err != nil:
 		return nil, err
 	case plan.Program == nil || j.Plan.Program == nil:
-		return nil, errors.New("only a program can be taken up: start anew without Resume")
+		return nil, errors.New("only a program can be resumed: start again without Resume")
 	case j.Plan.Name != plan.Name:
 		return nil, errAnotherProgram
 	}
@@ -74,7 +74,7 @@ func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
 		}
 	}
 	if j.Stopped != "" {
-		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start anew", j.Stopped)
+		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start again", j.Stopped)
 	}
 	if t.core.Plan().Source.Hash() != plan.Source.Hash() { // After all reloads.
 		return nil, errAnotherProgram

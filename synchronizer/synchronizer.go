@@ -95,7 +95,7 @@ type Synchronizer struct {
 	journal  *journal
 	reloads  chan reload
 	cancels  chan string
-	resumed  *synccore.Restart // of a program that was taken up
+	resumed  *synccore.Restart // of a program that goes on
 	config   string            // the hash of the one in force; the owner of the core has it
 
 	questions chan question    // for the owner of the core

@@ -27,7 +27,7 @@ that rests on it. --resume FILE goes on from such a record after the process was
 ended: blocks that had ended are not run again, and those under way are found
 again on their nodes. The program must not have been changed.
 
-SIGHUP reads the file anew. Predicates, memory, silence and the numbers of members
+SIGHUP reads the file again. Predicates, memory, silence and the numbers of members
 may have changed, and are followed between two steps; where the program itself is
 another one the file is refused whole, and the run goes on as it was.
 

@@ -14,7 +14,7 @@ import (
 // kept tells that a changed configuration is refused and the old one stays.
 func kept(reason string) monitor.Reload { return monitor.Reload{Reason: oneLine(reason)} }
 
-// reload reads the configuration anew and has every synchronizer follow it, or none.
+// reload reads the configuration again and has every synchronizer follow it, or none.
 func (s *session) reload(stderr io.Writer) {
 	cfg, err := s.changed(stderr)
 	for i := 0; err == nil && i < len(s.running); i++ {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// TestRunReloads: SIGHUP has the file read anew, and what is wrong with it changes
+// TestRunReloads: SIGHUP has the file read again, and what is wrong with it changes
 // nothing.
 func TestRunReloads(t *testing.T) {
 	src, err := os.ReadFile(levelsConfig)
@@ -72,7 +72,7 @@ func TestRunReloads(t *testing.T) {
 	}
 }
 
-// TestProgramRunReloads: SIGHUP has the file of a program read anew while it runs.
+// TestProgramRunReloads: SIGHUP has the file of a program read again while it runs.
 func TestProgramRunReloads(t *testing.T) {
 	file, command := pair(t, "0.95")
 	write := func(old, text string) {

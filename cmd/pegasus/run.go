@@ -33,7 +33,7 @@ messages travel in clear.
 --http serves metrics for Prometheus (/metrics) and health (/livez, /readyz) at
 an address; whoever can reach it can read them.
 
-SIGHUP reads the file anew. It is followed without a restart, and what is different
+SIGHUP reads the file again. It is followed without a restart, and what is different
 is told; or it is refused whole, and the old one stays in force.
 
 While it goes on, pegasus status, why and watch ask it; its URL is noted for them in

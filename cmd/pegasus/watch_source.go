@@ -135,7 +135,7 @@ func (s *watchSource) pollOnce(ctx context.Context, search bool) {
 	}
 }
 
-// search looks who is there by now. Those that have gone are let go of.
+// search looks who is there by now. Those that have gone are dropped.
 func (s *watchSource) search(ctx context.Context) {
 	now, err := s.live.present(ctx)
 	if err != nil || len(now) == 0 {

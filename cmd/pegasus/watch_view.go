@@ -11,7 +11,7 @@ import (
 
 const (
 	eventsKept = 500  // lines of the past
-	heldKept   = 5000 // updates while paused; then the oldest are let go of
+	heldKept   = 5000 // updates while paused; then the oldest are dropped
 	minEvents  = 3    // lines of events on a screen that is too small for all
 )
 
