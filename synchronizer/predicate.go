@@ -15,10 +15,6 @@ import (
 	"github.com/gopegasus/pegasus/predicates"
 )
 
-// GlobalState is what the Judge of a [Predicate] is shown: states of all members
-// that certainly held at the same time. It may be read until the Judge returns.
-type GlobalState = monitor.GlobalState
-
 // Predicate is a predicate on global states that is written in Go. It stands
 // beside those of the configuration and fires by the same rules; the fields mean
 // what the keys of the same names do there.
@@ -80,7 +76,7 @@ func guarded(p *Predicate, panicked func(name string, cause any)) monitor.Judge 
 	if judge == nil {
 		return nil
 	}
-	return func(g GlobalState) (truth predicates.Truth, reason string) {
+	return func(g monitor.GlobalState) (truth predicates.Truth, reason string) {
 		defer func() {
 			if cause := recover(); cause != nil {
 				panicked(name, cause)
