@@ -128,6 +128,9 @@ func TestSignalsOfOneCarrier(t *testing.T) {
 		for range n {
 			a.Msg.Signals = append(a.Msg.Signals, s)
 		}
+		if strings.HasPrefix(to, "n-") {
+			a.Via = "n"
+		}
 		return a
 	}
 	long := 3900 // of the data: 15 signals that fit a frame and no bundle

@@ -144,7 +144,7 @@ func (c *Config) Hash() string { return c.hash }
 
 // Level describes one synchronizer of a configuration.
 type Level struct {
-	Name       string
+	Name       string   // of the synchronizer
 	Parent     string   // empty at the top
 	Group      string   // whose members it has; empty if they are threads of a process
 	Count      int      // members awaited before the first epoch

@@ -187,7 +187,7 @@ synchronizers:
 
 // TestStandingText covers the words for what a predicate has come to.
 func TestStandingText(t *testing.T) {
-	for want, s := range map[string]synchronizer.Standing{
+	for want, s := range map[string]synchronizer.Judgment{
 		"absent":      {Absent: true},
 		"none yet":    {},
 		"false":       {Judged: true, Truth: 1},
@@ -479,7 +479,7 @@ func TestReloadIsRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := s.Reload(cfg); err == nil || err.Error() != `synchronizer "gsync": reload: it has ended` {
+	if err := s.Reload(cfg); err == nil || err.Error() != `synchronizer "gsync": reload: the synchronizer has ended` {
 		t.Errorf("after Close: %v", err)
 	}
 	if len(w.events) > 0 {
@@ -511,7 +511,7 @@ func TestReloadToAShorterSilence(t *testing.T) {
 		t.Error(d)
 	}
 	enough := s.Stats().Frames + 20 // Signs of life, of which the members gave two a second.
-	testwait.Until(t, "signs of life", func() bool { return s.Stats().Frames >= enough })
+	testwait.Until(t, "heartbeats", func() bool { return s.Stats().Frames >= enough })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.events[at:] {

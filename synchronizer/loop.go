@@ -250,7 +250,7 @@ func (l *loop) overhear(kind wire.Kind, frame []byte) error {
 		l.input.Kind, l.input.Batch = synccore.InBatch, &l.outline
 		return wire.DecodeOutline(frame, &l.outline)
 	case wire.KindGone: // It is about reports.
-		l.input.Kind = synccore.InGone
+		l.input.Kind, l.input.Gone = synccore.InGone, &wire.Gone{}
 		return nil
 	case wire.KindAck:
 		return l.ack(frame)
@@ -292,13 +292,14 @@ func (l *loop) step(now clocksync.Instant) {
 		l.looked = true
 		l.follow(now)
 	}
-	l.input.More, l.waited = l.more, l.more
+	l.input.More = l.more
 	l.advance(now, &l.input)
 	l.wake = l.output.Wake
-	if l.output.Ignored {
+	if l.output.Ignored { // What the step before has left waits still.
 		l.countFrame()
 		return
 	}
+	l.waited = l.more
 	l.deliver()
 	l.report()
 	l.measure(now)

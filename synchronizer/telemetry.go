@@ -385,7 +385,7 @@ const stuckAfter = 10 * time.Second
 // Readiness is one part of whether a synchronizer can decide.
 type Readiness struct {
 	Part   string // see [Synchronizer.Readiness]
-	Ready  bool
+	Ready  bool   // it is as it has to be
 	Detail string // how it stands, for people
 }
 
