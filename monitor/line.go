@@ -239,13 +239,13 @@ type ProgramLine struct {
 	Construct string  `json:"construct,omitempty"` // its kind
 	Name      string  `json:"name,omitempty"`      // of the construct, or of its block
 	Replicas  []int32 `json:"replicas,omitempty"`  // which replica, outermost first
-	Block     string  `json:"block,omitempty"`     // a [program.ID]
+	Block     string  `json:"block,omitempty"`     // a [control.BlockID]
 	Run       uint64  `json:"run,omitempty"`       // that is started
 	Processor string  `json:"processor,omitempty"` // where the block is
 	Predicate string  `json:"predicate,omitempty"` // that passed, or has signalled
 	Branch    *int    `json:"branch,omitempty"`    // of a construct that has passed
 	Decision  string  `json:"decision,omitempty"`  // that it rests on
-	Outcome   string  `json:"outcome,omitempty"`   // a word of [program.Outcome]
+	Outcome   string  `json:"outcome,omitempty"`   // a word of [control.BlockOutcome]
 	Result    string  `json:"result,omitempty"`    // JSON
 	// ResultBytes is the length of a result that is left out; watchers are told 4 KiB.
 	ResultBytes int    `json:"result_bytes,omitempty"`

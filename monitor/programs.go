@@ -15,7 +15,7 @@ type ProgramEvent struct {
 	Run       uint64               // of one that is started
 	Processor string               // where the block is
 	Predicate string               // that passed, or has signalled
-	Branch    int                  // taken; -1 for none
+	Branch    int                  // taken; control.Otherwise for none
 	Decision  control.Decision     // that it rests on
 	Outcome   control.BlockOutcome // of what has ended
 	Result    string               // of the program or the construct, JSON

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -172,7 +172,7 @@ func (p *ProgramLine) text(event string) string {
 		if p.Predicate != "" {
 			text += " by " + p.Predicate
 		}
-		if p.Branch != nil && *p.Branch != program.Otherwise && p.Construct != "par" {
+		if p.Branch != nil && *p.Branch != control.Otherwise && p.Construct != "par" {
 			text += fmt.Sprintf(", branch %d", *p.Branch)
 		}
 		if p.Decision != "" {
