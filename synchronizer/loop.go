@@ -26,7 +26,7 @@ type loop struct {
 	level    *plan.Level // that is followed
 	batch    wire.Batch
 	bundle   wire.Bundle
-	down     []carried // the signals of a step by carrier
+	down     []carried // the signals of a step by multiplexer
 	// What another group's batch says of its member.
 	outline wire.Batch
 	frame   []byte
@@ -134,7 +134,7 @@ func (l *loop) answer(q *question) {
 }
 
 // failed notes that a silent member's policy was to fail, or that a program runs
-// without the journal that it should be taken up from.
+// without the journal that it should be resumed from.
 func (l *loop) failed() bool {
 	why := l.output.Failed
 	if stopped := l.journal.recorded().Err; stopped != nil && l.level.Program != nil {
@@ -354,7 +354,7 @@ func (l *loop) deliver() {
 	}
 }
 
-// sendSignals sends a member's signals, or has a carrier take them along, in as many
+// sendSignals sends a member's signals, or has a multiplexer take them along, in as many
 // frames as they take.
 func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 	rest, subject := a.Msg, ""
@@ -471,7 +471,7 @@ func (l *loop) countFrame() {
 	l.frameCounted()
 }
 
-// frameCounted counts the frame at hand. The lock is held.
+// frameCounted counts the current frame. The lock is held.
 func (l *loop) frameCounted() {
 	l.framed = false
 	l.stats.Frames++

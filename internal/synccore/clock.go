@@ -49,10 +49,10 @@ func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
 	}
 }
 
-// anew takes out all members that measured themselves against the reference clock
+// changeTimeline takes out all members that measured themselves against the reference clock
 // before it stood still: they come back when they have done so again. Those that
 // read it themselves stay.
-func (c *Core) anew(timeline clocksync.Timeline) {
+func (c *Core) changeTimeline(timeline clocksync.Timeline) {
 	if !c.opt.Relative || timeline == c.opt.Timeline {
 		return
 	}

@@ -268,12 +268,12 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	}
 }
 
-// alive takes what a carrier tells of members that it speaks for.
+// alive takes what a multiplexer tells of members that it speaks for.
 func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 	for i := range alive {
 		a := &alive[i]
 		m := c.members[a.Member]
-		if m == nil || m.gone || m.incarnation != a.Incarnation || m.carrier != from {
+		if m == nil || m.gone || m.incarnation != a.Incarnation || m.multiplexer != from {
 			out.refuse(monitor.ClassSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
 			continue
 		}

@@ -20,12 +20,12 @@ const noIndex scgs.Member = -1
 // member is one participant as the synchronizer knows it.
 type member struct {
 	name, host  string
-	carrier     string // that speaks for it; empty: it does itself
+	multiplexer string // that speaks for it; empty: it does itself
 	incarnation uint64
 	domain      clocksync.Domain
 	quality     clocksync.Quality
 	stripped    bool              // a bound without a timeline was left out
-	shared      *domain           // whose stamps are put in order; nil if there is nothing to
+	shared      *clockOrder       // whose stamps are put in order; nil if there is nothing to
 	read        clocksync.Instant // the newest reading, of a member with a shared domain
 	heard       clocksync.Instant
 	gone        bool   // left or dropped; a stranger until it says hello again
@@ -164,12 +164,12 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	c.rows.free(m.newest.ref)
 	old := *m
 	*m = member{
-		name: m.name, host: h.Host, carrier: h.Carrier, incarnation: h.Incarnation, domain: h.Domain,
+		name: m.name, host: h.Host, multiplexer: h.Multiplexer, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
 		within: clocksync.Unbounded,
 	}
 	c.outbox.Look() // For signals to the old one.
-	c.multiplexed = c.multiplexed || h.Carrier != ""
+	c.multiplexed = c.multiplexed || h.Multiplexer != ""
 	if old.index != noIndex {
 		// The old incarnation is in the detector until the next epoch.
 		c.byIndex[old.index] = &old
