@@ -69,12 +69,12 @@ func (c *Core) enterDomain(m *member) {
 	}
 }
 
-func (c *Core) leaveDomain(m *member) {
+func (r *roster) leaveDomain(m *member) {
 	if m.shared == nil {
 		return
 	}
-	if m.shared.members--; m.shared.members == 0 && c.domains[m.domain] == m.shared {
-		delete(c.domains, m.domain)
+	if m.shared.members--; m.shared.members == 0 && r.domains[m.domain] == m.shared {
+		delete(r.domains, m.domain)
 	}
 	m.shared = nil
 }
@@ -96,14 +96,14 @@ func (c *Core) distrust(name string, of clocksync.Domain) {
 }
 
 // forgetStamps forgets what no stamp to come can be a neighbour of.
-func (c *Core) forgetStamps() {
-	if len(c.domains) == 0 {
+func (r *roster) forgetStamps() {
+	if len(r.domains) == 0 {
 		return
 	}
-	for _, d := range c.domains {
+	for _, d := range r.domains {
 		d.below = clocksync.MaxInstant
 	}
-	for _, m := range c.sorted {
+	for _, m := range r.sorted {
 		switch {
 		case m.shared == nil:
 		case len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant:
@@ -112,7 +112,7 @@ func (c *Core) forgetStamps() {
 			m.shared.below = min(m.shared.below, m.read)
 		}
 	}
-	for _, d := range c.domains {
+	for _, d := range r.domains {
 		if d.merger != nil && d.below != clocksync.MaxInstant {
 			d.merger.Forget(d.below)
 		}

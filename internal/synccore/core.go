@@ -168,21 +168,21 @@ func New(level *plan.Level, opt Options) *Core {
 
 // member is the member of a name, or nil. Most often the same one is asked for
 // again.
-func (c *Core) member(name string) *member {
-	if m := c.latest; m != nil && m.name == name {
+func (r *roster) member(name string) *member {
+	if m := r.latest; m != nil && m.name == name {
 		return m
 	}
-	c.latest = c.members[name]
-	return c.latest
+	r.latest = r.members[name]
+	return r.latest
 }
 
 // inForce is the number of the epoch in force, 0 before the first and while there
 // are too few members.
-func (c *Core) inForce() uint64 {
-	if c.paused {
+func (r *roster) inForce() uint64 {
+	if r.paused {
 		return 0
 	}
-	return c.epoch
+	return r.epoch
 }
 
 // Step takes one input at the instant now of the host's monotonic clock, which
@@ -214,13 +214,13 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 }
 
 // route names by whom messages reach members that another one speaks for.
-func (c *Core) route(out *Output) {
-	if !c.multiplexed {
+func (r *roster) route(out *Output) {
+	if !r.multiplexed {
 		return
 	}
 	for i := range out.Signals {
 		if a := &out.Signals[i]; a.Group == "" {
-			if m := c.members[a.To]; m != nil {
+			if m := r.members[a.To]; m != nil {
 				a.Via = m.multiplexer
 			}
 		}

@@ -138,9 +138,9 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.Class, string) {
 }
 
 // present counts the members that are here.
-func (c *Core) present() int {
+func (r *roster) present() int {
 	n := 0
-	for _, m := range c.sorted {
+	for _, m := range r.sorted {
 		if !m.gone {
 			n++
 		}
@@ -148,12 +148,12 @@ func (c *Core) present() int {
 	return n
 }
 
-func (c *Core) add(name string) *member {
+func (r *roster) add(name string) *member {
 	m := &member{name: name, index: noIndex}
-	c.members[name] = m
-	i, _ := slices.BinarySearchFunc(c.sorted, m, byName)
-	c.sorted = slices.Insert(c.sorted, i, m)
-	delete(c.strangers, name)
+	r.members[name] = m
+	i, _ := slices.BinarySearchFunc(r.sorted, m, byName)
+	r.sorted = slices.Insert(r.sorted, i, m)
+	delete(r.strangers, name)
 	return m
 }
 
@@ -305,9 +305,9 @@ func (c *Core) tellDropped(out *Output) {
 	c.programLeft(e.Dropped, out)
 }
 
-func (c *Core) ready() []*member {
+func (r *roster) ready() []*member {
 	var ready []*member
-	for _, m := range c.sorted {
+	for _, m := range r.sorted {
 		if m.ready() {
 			ready = append(ready, m)
 		}

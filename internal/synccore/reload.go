@@ -1,9 +1,11 @@
 package synccore
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -105,5 +107,38 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 				Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: m.name, Incarnation: m.incarnation,
 			})
 		}
+	}
+}
+
+// Restart is how a machine is hosted that goes on with the program of one whose
+// process has ended.
+type Restart struct {
+	Term      uint64             `json:"term"`
+	Reference clocksync.Domain   `json:"reference,omitempty"`
+	Timeline  clocksync.Timeline `json:"timeline,omitempty"`
+	Relative  bool               `json:"relative,omitempty"`
+}
+
+// options are those of the new life.
+func (r *Restart) options() Options {
+	return Options{Term: r.Term, Reference: r.Reference, Timeline: r.Timeline, Relative: r.Relative}
+}
+
+// restart begins a new life with nothing of the old one but the program: which
+// runs have ended, and with what, and which were started where. What goes on is
+// found again in the states of the members that come back; those that do not are
+// lost after the time of silence.
+//
+// The end of a program that has ended is told once more.
+func (c *Core) restart(r *Restart, out *Output) {
+	if r.Term <= c.opt.Term {
+		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
+	}
+	exec, now, formed := c.exec, c.now, c.begun
+	*c = *New(c.plan, r.options())
+	c.now, c.stepped, c.looked = now, true, now
+	if c.exec = exec; exec != nil {
+		exec.Restart(now, formed, c.epochBegun(), &c.done)
+		c.programDone(out)
 	}
 }

@@ -103,10 +103,10 @@ func (c *Core) satisfies(w *runs, m *member, row []scgs.Value) predicates.Truth 
 }
 
 // scopeAlone puts one member's state into the scope of one member.
-func (c *Core) scopeAlone(m *member, row []scgs.Value) {
-	c.single[0] = predicates.Member{Name: m.name, Host: m.host}
-	c.alone.Reset(c.single[:])
-	c.alone.Set(0, row)
+func (j *judgement) scopeAlone(m *member, row []scgs.Value) {
+	j.single[0] = predicates.Member{Name: m.name, Host: m.host}
+	j.alone.Reset(j.single[:])
+	j.alone.Set(0, row)
 }
 
 // show gives the detectors evidence that a member's newest state held.
@@ -291,7 +291,7 @@ func (c *Core) sweepRuns(out *Output) {
 }
 
 // deciding reports whether what is found now may fire.
-func (c *Core) deciding() bool { return !c.paused && len(c.removing) == 0 }
+func (r *roster) deciding() bool { return !r.paused && len(r.removing) == 0 }
 
 func (c *Core) sweepSets(w *runs, out *Output) {
 	w.ended = w.sets.Ended(w.ended[:0])
