@@ -18,14 +18,14 @@ func (l *loop) unbundle(it *item) {
 	}
 	if err != nil {
 		l.countMalformed()
-		l.reject(classOf(err), it.member, err)
+		l.reject(unreadable(err), it.member, err)
 		return
 	}
 	b, more := &l.bundle, l.more
 	l.more = true
 	for _, p := range b.Parts {
 		if !wire.Multiplexes(it.member, p.Member) {
-			l.reject(monitor.ClassSender, it.member, &wire.FrameError{Kind: wire.KindBundle, Field: "parts", Reason: "it does not speak for " + p.Member})
+			l.reject(monitor.RejectSender, it.member, &wire.FrameError{Kind: wire.KindBundle, Field: "parts", Reason: "it does not speak for " + p.Member})
 			continue
 		}
 		part := item{group: it.group, member: p.Member, frame: p.Frame, at: it.at}
@@ -57,7 +57,7 @@ func (l *loop) brought(it *item) {
 	l.input, l.arrived = synccore.Input{Kind: synccore.InBody}, it.at
 	if err != nil {
 		l.countMalformed()
-		l.reject(classOf(err), it.member, err)
+		l.reject(unreadable(err), it.member, err)
 		return
 	}
 	l.countFrame()

@@ -53,7 +53,7 @@ func TestBundle(t *testing.T) {
 	rejected := ""
 	l.opt.Observe = func(e monitor.Event) {
 		if r, ok := e.(monitor.Rejection); ok {
-			rejected += fmt.Sprintf("%v of %s: %s\n", r.Class, r.From, r.Reason)
+			rejected += fmt.Sprintf("%v of %s: %s\n", r.Reason, r.From, r.Detail)
 		}
 	}
 	take := func(frame []byte) { l.receive(&item{member: "n", frame: frame, at: now}) }

@@ -27,7 +27,7 @@ var Imports = map[string][]string{
 	"balance":                    {"scgs", "clocksync"},
 	"internal/wire":              {"control", "scgs", "clocksync"},
 	"internal/agentcore":         {"internal/wire", "control", "scgs", "clocksync"},
-	"monitor":                    {"balance", "control", "control/program", "predicates", "scgs", "clocksync"},
+	"monitor":                    {"balance", "control", "predicates", "scgs", "clocksync"},
 	"internal/config":            {"internal/yamlconf", "balance", "control", "predicates", "scgs"},
 	"internal/plan":              with(first, "internal/config", "internal/wire", "internal/yamlconf"),
 	"internal/outbox":            {"internal/wire", "control", "clocksync"},

@@ -210,8 +210,8 @@ func TestMultiplexersAreAskedOnce(t *testing.T) {
 		incarnation uint64
 	}{{"a", 7}, {"b", 6}, {"b", 8}} {
 		c.alive(16, bad.multiplexer, 2, bad.incarnation, "b-0", "b-1")
-		if c.fired() || len(c.out.Rejected) != 2 || c.out.Rejected[0].Class != monitor.ClassSender ||
-			c.out.Rejected[0].Reason != fmt.Sprintf(`evidence of incarnation %d of "b-0", for which it does not speak`, bad.incarnation) {
+		if c.fired() || len(c.out.Rejected) != 2 || c.out.Rejected[0].Reason != monitor.RejectSender ||
+			c.out.Rejected[0].Detail != fmt.Sprintf(`evidence of incarnation %d of "b-0", for which it does not speak`, bad.incarnation) {
 			t.Fatalf("evidence by %s of incarnation %d: fired %v, refused %v", bad.multiplexer, bad.incarnation, c.fired(), c.out.Rejected)
 		}
 	}
