@@ -98,9 +98,9 @@ type Fate struct {
 
 // Rejection is an input that was refused.
 type Rejection struct {
-	From   string `json:"from"`   // who sent it: a member, or what there was in its place
-	Class  Class  `json:"-"`      // for counting
-	Reason string `json:"reason"` // in full
+	From   string       `json:"from"`                   // who sent it: a member, or what there was in its place
+	Reason RejectReason `json:"-" digest:"Class"`       // in one word, for counting
+	Detail string       `json:"reason" digest:"Reason"` // the reason in full
 }
 
 // Reload tells that a changed configuration is in force, and what is different; or, in
@@ -112,40 +112,39 @@ type Reload struct {
 	Reason   string   `json:"reason,omitempty"`        // why it was refused; empty for one in force
 }
 
-// Class says in one word why an input was refused, for counting: [Rejection]
-// says it in full.
-type Class uint8
+// RejectReason says in one word why an input was refused, for counting.
+type RejectReason uint8
 
-// The classes. ClassFrame, ClassVersion, ClassSchema and ClassSend are those of
+// The reject reasons. RejectFrame, RejectVersion, RejectSchema and RejectSend are those of
 // whoever decodes and encodes for a [Core].
 const (
-	ClassValue    Class = iota // an expression of the configuration has no value where one is needed
-	ClassFrame                 // what came is no frame, or not one for this subject
-	ClassVersion               // a frame of another version
-	ClassSchema                // reports with other fields than the declared ones
-	ClassSend                  // a message does not fit a frame
-	ClassSender                // a frame under another name than that of its subject, or of no known incarnation
-	ClassReplaced              // a newer incarnation has taken over the name
-	ClassFull                  // one member too many
-	ClassState                 // the type of a program's state does not match, or it has undeclared threads
-	ClassTimeline              // stamps of another timeline, or of none
-	ClassReport                // a value, or a stamp by itself
-	ClassOrder                 // a number or stamp that does not fit those before it
-	ClassTarget                // nobody is known to whom a signal could go
-	classes
+	RejectValue    RejectReason = iota // an expression of the configuration has no value where one is needed
+	RejectFrame                        // what came is no frame, or not one for this subject
+	RejectVersion                      // a frame of another version
+	RejectSchema                       // reports with other fields than the declared ones
+	RejectSend                         // a message does not fit a frame
+	RejectSender                       // a frame under another name than that of its subject, or of no known incarnation
+	RejectReplaced                     // a newer incarnation has taken over the name
+	RejectFull                         // one member too many
+	RejectState                        // the type of a program's state does not match, or it has undeclared threads
+	RejectTimeline                     // stamps of another timeline, or of none
+	RejectReport                       // a value, or a stamp by itself
+	RejectOrder                        // a number or stamp that does not fit those before it
+	RejectTarget                       // nobody is known to whom a signal could go
+	rejectReasons
 )
 
-// Classes lists every class in order, for tables of counters.
-var Classes = func() (all [classes]Class) {
+// RejectReasons lists every reject reason in order, for tables of counters.
+var RejectReasons = func() (all [rejectReasons]RejectReason) {
 	for i := range all {
-		all[i] = Class(i)
+		all[i] = RejectReason(i)
 	}
 	return all
 }()
 
-// String gives the word of a class in logs and metrics.
-func (c Class) String() string {
+// String gives the word of a reject reason in logs and metrics.
+func (r RejectReason) String() string {
 	return [...]string{
 		"value", "frame", "version", "schema", "send", "sender", "replaced", "full", "state", "timeline", "report", "order", "target", "none",
-	}[min(c, classes)]
+	}[min(r, rejectReasons)]
 }

@@ -50,7 +50,7 @@ var lines = []struct {
 		"clock of w1 is unknown; nothing is certain between it and other hosts",
 		`"assumed":false,"event":"clock","member":"w1","source":"","status":"unknown"`,
 	},
-	{monitor.Rejection{From: "w9", Reason: "one too many"}, "refused w9: one too many", `"event":"refused","from":"w9","reason":"one too many"`},
+	{monitor.Rejection{From: "w9", Detail: "one too many"}, "refused w9: one too many", `"event":"refused","from":"w9","reason":"one too many"`},
 	{monitor.Reload{Config: "c.yaml"}, "reloaded c.yaml: nothing is different", `"accepted":true,"changes":[],"configuration":"c.yaml","event":"reload"`},
 	{
 		monitor.Plan{Epoch: 2, Index: 3},

@@ -25,7 +25,7 @@ func (e *Epoch) text(string) string {
 
 func (d *Dropped) text(string) string { return "lost member " + d.Name + ": " + d.Reason }
 
-func (r *Rejection) text(string) string { return "refused " + r.From + ": " + r.Reason }
+func (r *Rejection) text(string) string { return "refused " + r.From + ": " + r.Detail }
 
 func (s *Skipped) text(string) string { return count(s.Lines, "event") + " left out: too many at once" }
 

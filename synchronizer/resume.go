@@ -33,8 +33,8 @@ func (s *Synchronizer) CancelProgram(reason string) error {
 	}
 }
 
-// takenUp is the machine of an earlier life as its journal left it.
-type takenUp struct {
+// resumed is the machine of an earlier life as its journal left it.
+type resumed struct {
 	core    *synccore.Core
 	level   *plan.Level // that is followed, after all reloads
 	term    uint64
@@ -44,9 +44,9 @@ type takenUp struct {
 
 var errAnotherProgram = errors.New("the journal is of another program, or the file was changed since: resume the text that was in force last, or start again")
 
-// takeUp steps a machine through the journal of a program, and leaves the file so
+// resume steps a machine through the journal of a program, and leaves the file so
 // that more can be written.
-func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
+func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
 	case j.Level.Name != plan.Name:
 		return nil, errAnotherProgram
 	}
-	t := &takenUp{core: synccore.New(j.Level, j.Header.Options()), level: j.Level, term: j.Header.Term, journal: j}
+	t := &resumed{core: synccore.New(j.Level, j.Header.Options()), level: j.Level, term: j.Header.Term, journal: j}
 	var rec journal.Record
 	var out synccore.Output
 	for {

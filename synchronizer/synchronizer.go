@@ -231,7 +231,7 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 
 // makeCore makes the core, or, for a program that goes on, the one that its journal
 // leads to.
-func (s *Synchronizer) makeCore(level *plan.Level) (options synccore.Options, taken *takenUp, err error) {
+func (s *Synchronizer) makeCore(level *plan.Level) (options synccore.Options, from *resumed, err error) {
 	clock := source.System()
 	if s.opt.SeparateClock {
 		clock = source.OwnDomain(clock)
@@ -250,14 +250,14 @@ func (s *Synchronizer) makeCore(level *plan.Level) (options synccore.Options, ta
 	if s.opt.Resume == nil {
 		return options, nil, nil
 	}
-	if taken, err = takeUp(s.opt.Resume, level); err != nil {
+	if from, err = resume(s.opt.Resume, level); err != nil {
 		return options, nil, err
 	}
-	s.core, s.level, s.term = taken.core, taken.level, max(options.Term, taken.term+1)
+	s.core, s.level, s.term = from.core, from.level, max(options.Term, from.term+1)
 	s.resumed = &synccore.Restart{
 		Term: s.term, Reference: options.Reference, Timeline: options.Timeline, Relative: options.Relative,
 	}
-	return options, taken, nil
+	return options, from, nil
 }
 
 func (s *Synchronizer) connect(ctx context.Context, url string) error {

@@ -333,7 +333,7 @@ func TestASynchronizerElsewhereTakesOver(t *testing.T) {
 			}
 			measured[e.Name] = e.Quality.Status == clocksync.Synchronized
 		case monitor.Rejection:
-			refused = refused || e.From == "far" && strings.Contains(e.Reason, "stamps by the timeline")
+			refused = refused || e.From == "far" && strings.Contains(e.Detail, "stamps by the timeline")
 		}
 	}
 	second.mu.Unlock()

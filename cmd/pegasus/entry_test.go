@@ -80,7 +80,7 @@ func ofGroup(group string, f monitor.Fate) monitor.Fate {
 
 // everyEvent is each kind of entry, with what can be special about it.
 func everyEvent() map[string]any {
-	rejection := monitor.Rejection{From: "w9", Reason: "member \"w9\" is one too many"}
+	rejection := monitor.Rejection{From: "w9", Detail: "member \"w9\" is one too many"}
 	unknown := monitor.Part{Name: "w2", State: scgs.Part{Unknown: true}}
 	return map[string]any{
 		"ready": ready{url: "nats://127.0.0.1:4222", tenant: "default", levels: []synchronizer.Level{

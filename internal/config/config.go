@@ -272,7 +272,7 @@ func (t *Target) UnmarshalNode(n yamlconf.Node) error {
 		return err
 	}
 	if len(t.Names) == 0 {
-		return n.Fault("a list of nobody: name the members, or leave the signal out")
+		return n.Fault("an empty list: name the members, or leave the signal out")
 	}
 	return nil
 }

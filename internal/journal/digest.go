@@ -1,6 +1,7 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"reflect"
@@ -74,8 +75,8 @@ func (d *Digest) fields(v reflect.Value) {
 	names, ok := d.names[t]
 	if !ok {
 		for f := range t.Fields() {
-			name := f.Name
-			if f.Tag.Get("digest") == "-" {
+			name := cmp.Or(f.Tag.Get("digest"), f.Name) // That of older journals, if it was renamed.
+			if name == "-" {
 				name = ""
 			}
 			names = append(names, name)

@@ -228,7 +228,7 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 		c.report(at+".data", -1, err.Error(), "")
 	}
 	if len(out.Data) > control.MaxData {
-		c.report(at+".data", -1, fmt.Sprintf("%d data, at most %d ride with a signal", len(out.Data), control.MaxData), "")
+		c.report(at+".data", -1, fmt.Sprintf("%d data, at most %d go with a signal", len(out.Data), control.MaxData), "")
 	}
 	r.Signals = append(r.Signals, out)
 	if out.Group == "" { // else it is not to the members of the level below
@@ -245,7 +245,7 @@ func (c *compiler) target(at string, t *config.Target, r *Rule, out *Send) {
 		for i, name := range t.Names {
 			err := wire.CheckToken("member", name)
 			if err == nil && slices.Contains(t.Names[:i], name) {
-				err = fmt.Errorf("member %q stands twice", name)
+				err = fmt.Errorf("member %q is given twice", name)
 			}
 			if err != nil {
 				c.report(fmt.Sprintf("%s[%d]", at, i), -1, err.Error(), "")
@@ -390,7 +390,7 @@ func (c *compiler) charge(at string, p *predicates.Expression) {
 	switch members := c.plan.Members.Max; {
 	case before <= maxSteps && c.steps > maxSteps:
 		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps a global state with %d members", maxSteps, members),
-			fmt.Sprintf("%s takes most of them, %d; functions over members that read nothing but the member are kept from change to change and cost few steps: "+
+			fmt.Sprintf("%s takes most of them, %d; functions over members that read nothing but the member are incremental and cost few steps: "+
 				"write max(map(members, .x)) > memory.limit in place of any(members, .x > memory.limit), or lower the member limit", c.where, c.most))
 	case begun <= maxSetup && c.setup > maxSetup:
 		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps with %d members when an epoch begins", maxSetup, members),

@@ -117,7 +117,7 @@ func (l *log) output(at time.Duration, plan *plan.Level, o *synccore.Output) {
 		l.summarize(at, plan, &o.Summary[i])
 	}
 	for _, r := range o.Rejected {
-		l.add(at, "", "refused %s: %s", r.From, r.Reason)
+		l.add(at, "", "refused %s: %s", r.From, r.Detail)
 	}
 	for _, w := range o.Welcomes {
 		if w.Msg.Refused {
@@ -146,7 +146,7 @@ func (l *log) verdict(at time.Duration, v *monitor.Verdict) {
 	}
 }
 
-// epoch begins all predicates anew.
+// epoch begins all predicates again.
 func (l *log) epoch(at time.Duration, e *monitor.Epoch) {
 	for _, d := range e.Dropped {
 		l.add(at, "", "%s is no longer a member: %s", d.Name, d.Reason)

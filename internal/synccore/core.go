@@ -94,7 +94,7 @@ type roster struct {
 	dropped   []monitor.Dropped
 	removing  []*member
 	strangers map[string]clocksync.Instant // when senders were told something
-	domains   map[clocksync.Domain]*domain
+	domains   map[clocksync.Domain]*clockOrder
 
 	multiplexed bool // a member has had another one to speak for it
 }
@@ -137,7 +137,7 @@ func New(level *plan.Level, opt Options) *Core {
 		plan: level, opt: opt, outbox: outbox.New(), others: map[string]*otherGroup{},
 		det: scgs.NewDetector(scgs.Options{}),
 		roster: roster{
-			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*domain{},
+			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
 		},
 		judgement: judgement{
 			heard: clocksync.MinInstant,
@@ -221,7 +221,7 @@ func (r *roster) route(out *Output) {
 	for i := range out.Signals {
 		if a := &out.Signals[i]; a.Group == "" {
 			if m := r.members[a.To]; m != nil {
-				a.Via = m.carrier
+				a.Via = m.multiplexer
 			}
 		}
 	}
@@ -248,7 +248,7 @@ func (c *Core) input(in *Input, out *Output) {
 	case InProcess:
 		c.processState(in.At, in.Row, out)
 	case InTimeline:
-		c.anew(in.Timeline)
+		c.changeTimeline(in.Timeline)
 	case InParent:
 		c.parentSignal(in.Signal)
 	case InPlan:

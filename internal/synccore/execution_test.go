@@ -360,7 +360,7 @@ func (s *execution) note() {
 		}
 	}
 	for _, r := range o.Rejected {
-		fmt.Fprintf(&s.said, "  rejected %s: %s\n", r.From, r.Reason)
+		fmt.Fprintf(&s.said, "  rejected %s: %s\n", r.From, r.Detail)
 	}
 }
 

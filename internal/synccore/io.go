@@ -28,7 +28,7 @@ const (
 	InBody                     // a processor hands over what a run has come to
 	InCancel                   // the program is to end, for Reason
 	InRestart                  // the process was ended, and another one goes on with the program
-	InAlive                    // a carrier has evidence of states of its members
+	InAlive                    // a multiplexer has evidence of states of its members
 	InAsk                      // a question, which changes nothing and is no part of a journal
 )
 
@@ -45,7 +45,7 @@ type Input struct {
 	Gone   *wire.Gone
 	Ack    *wire.Ack
 	Signal *control.Signal
-	Alive  []wire.Alive // From is their carrier
+	Alive  []wire.Alive // From is their multiplexer
 	At     clocksync.Stamp
 	Row    []scgs.Value
 	// Timeline is that of the reference clock by now.

@@ -481,8 +481,8 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	}
 	m.probes++
 	m.probed, m.probedFor = c.now, n
-	if m.carrier != "" {
-		c.call(m.carrier, n, out)
+	if m.multiplexer != "" {
+		c.call(m.multiplexer, n, out)
 		return
 	}
 	out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: m.name, Msg: wire.Probe{
@@ -490,12 +490,12 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	}})
 }
 
-// call asks a carrier, once for all its members in a step.
-func (c *Core) call(carrier string, n scgs.Need, out *Output) {
-	i := slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == carrier && p.Msg.Seq == 0 })
+// call asks a multiplexer, once for all its members in a step.
+func (c *Core) call(multiplexer string, n scgs.Need, out *Output) {
+	i := slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == multiplexer && p.Msg.Seq == 0 })
 	if i < 0 {
 		i = len(out.Probes)
-		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: carrier, Msg: wire.Probe{AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
+		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: multiplexer, Msg: wire.Probe{AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
 	}
 	p := &out.Probes[i].Msg
 	p.AfterMono, p.AfterTime = max(p.AfterMono, n.AfterMono), max(p.AfterTime, n.AfterTime)

@@ -18,7 +18,7 @@ import (
 // whose text is the same stays where it stands; another one starts as at the
 // beginning of an epoch, and is judged on the global state in force at once. A
 // variable of the same name and type keeps its value. A program goes on; of a
-// predicate that begins anew it knows nothing until that is judged.
+// predicate that begins again it knows nothing until that is judged.
 func (c *Core) reload(plan *plan.Level, out *Output) {
 	changes, err := c.plan.Changes(plan)
 	if err != nil {
@@ -69,14 +69,14 @@ func (c *Core) rebuildScope() {
 	}
 	c.resetScope()
 	for _, m := range c.inEpoch {
-		if m.state.Seq > 0 { // A state that is over by now is set anew when the next tuple opens.
+		if m.state.Seq > 0 { // A state that is over by now is set again when the next tuple opens.
 			c.scope.Set(m.pos, c.rows.get(m.state.Ref))
 		}
 	}
 }
 
 // keepRules carries over where each predicate stands and returns the places of
-// those that begin anew.
+// those that begin again.
 func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 	before := c.states
 	c.states = newStates(len(c.plan.Rules))
@@ -94,9 +94,8 @@ func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 	return fresh
 }
 
-// hearAgain lets every member begin anew to be silent. Where they have to show
-// themselves at another pace they are called for their hello, whose answer tells
-// them.
+// hearAgain counts the silence of every member from now. If the heartbeat has changed
+// they are asked for a hello, whose answer tells them.
 func (c *Core) hearAgain(pace bool, out *Output) {
 	for _, m := range c.sorted {
 		if m.gone {

@@ -445,7 +445,7 @@ func (s *story) print() string {
 		fmt.Fprintf(&b, "summary %s %v %v\n", [...]string{"", "start", "end", "alive"}[e.Kind], e.At.Mono, e.Row)
 	}
 	for _, r := range o.Rejected {
-		fmt.Fprintf(&b, "rejected %s: %s\n", r.From, r.Reason)
+		fmt.Fprintf(&b, "rejected %s: %s\n", r.From, r.Detail)
 	}
 	if o.Failed != "" {
 		fmt.Fprintf(&b, "failed: %s\n", o.Failed)

@@ -120,7 +120,7 @@ func (c *Core) settled(s *outbox.Settled, out *Output) {
 func (c *Core) ack(from string, a *wire.Ack, out *Output) {
 	m := c.members[from]
 	if m == nil || a.Member != from || a.Incarnation != m.incarnation {
-		out.refuse(monitor.ClassSender, from, "acknowledgement of an unknown incarnation")
+		out.refuse(monitor.RejectSender, from, "acknowledgement of an unknown incarnation")
 		return
 	}
 	m.heard = c.now
