@@ -511,7 +511,7 @@ func TestReloadToAShorterSilence(t *testing.T) {
 		t.Error(d)
 	}
 	enough := s.Stats().Frames + 20 // Signs of life, of which the members gave two a second.
-	testwait.Until(t, "signs of life", func() bool { return s.Stats().Frames >= enough })
+	testwait.Until(t, "heartbeats", func() bool { return s.Stats().Frames >= enough })
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, e := range w.events[at:] {

@@ -192,7 +192,8 @@ func (p *parser) fits() {
 	}
 }
 
-// encoded is what the level above sends to its members of the one below.
+// Encode is what the level above sends to its members of the one below: sections as
+// JSON.
 func Encode(sections any) []byte {
 	raw, err := json.Marshal(sections)
 	if err != nil {

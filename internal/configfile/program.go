@@ -20,9 +20,9 @@ import (
 // ProgramFile is a file with a program and the synchronizers whose predicates
 // it reads.
 type ProgramFile struct {
-	Levels  plan.Levels
-	Program *program.Program
-	Plan    *program.Compiled
+	Levels  plan.Levels       // parents before children; the one whose members run the program has it
+	Program *program.Program  // as the file writes it
+	Plan    *program.Compiled // the same, checked; set if the file has no fault
 }
 
 // ParseProgram reads a program file and compiles it and every level beside it.

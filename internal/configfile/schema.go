@@ -176,7 +176,7 @@ var words = map[string]object{
 	"Signal.kind":             {"enum": []string{"activate", "cancel"}, "description": "Interrupt the region and resume it, or leave it."},
 	"Signal.region":           {"$ref": "#/$defs/token", "description": "The region it goes to."},
 	"Signal.to":               {"description": "all, a group of members, holders, a list of names, or another group.", "default": "all"},
-	"Signal.data":             {"description": "Values that ride with it, an expression each."},
+	"Signal.data":             {"description": "Values that it carries, an expression each."},
 	"Signal.expires":          {"description": "How long it is tried, at most 1h.", "default": "30s"},
 }
 

@@ -64,7 +64,7 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 		to := [2]string{s.To.Group, signal}
 		if seen[to] {
 			a.warn(fmt.Sprintf("%s.signal[%d]", at, i), "give each a name of its own",
-				"a second signal %q of one decision: a member that gets both takes this one for a copy and neglects it", signal)
+				"a second signal %q of one decision: a member that gets both takes this one for a copy and ignores it", signal)
 		}
 		seen[to] = true
 	}

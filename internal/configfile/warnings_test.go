@@ -64,8 +64,8 @@ func TestWarnings(t *testing.T) {
 		"one name twice": {
 			"    predicates:\n      p:\n        when: len(members) > 1\n        signal: [{kind: cancel, region: a}, {kind: cancel, region: b, name: x}, {kind: cancel, region: c, name: x}, {kind: cancel, region: d, name: p}, {kind: cancel, region: e, name: x, to: {group: h}}]\n",
 			[]string{
-				`7:81 a second signal "x" of one decision: a member that gets both takes this one for a copy and neglects it`,
-				`7:117 a second signal "p" of one decision: a member that gets both takes this one for a copy and neglects it`,
+				`7:81 a second signal "x" of one decision: a member that gets both takes this one for a copy and ignores it`,
+				`7:117 a second signal "p" of one decision: a member that gets both takes this one for a copy and ignores it`,
 			},
 		},
 	} {

@@ -21,7 +21,7 @@ func canonical(p any) string {
 	return string(text)
 }
 
-// Changes lists what is different in another plan of the same synchronizer, a
+// Changes lists what is different in another level of the same synchronizer, a
 // short text each, if a running machine can go over to it. The error joins every
 // reason why it cannot.
 func (p *Level) Changes(to *Level) ([]string, error) {

@@ -15,7 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// reporter takes one fault: where in the section, at which byte of the text
+// Report takes one fault: where in the section, at which byte of the text
 // there (-1: the value as a whole), what is wrong and what to do.
 type Report func(at string, offset int, message, hint string)
 
@@ -38,8 +38,8 @@ const (
 	maxSetup = 10 * predicates.MaxSetup
 )
 
-// compile turns a section into a plan, reporting every fault. The plan of a
-// section with faults must not be run.
+// Compile turns a section into the level that its machine follows, and reports every
+// fault. A level of a section with faults must not be run.
 func Compile(sec *config.Section, report Report) *Level {
 	s := &sec.Synchronizer
 	if s.Silence.After == 0 {
@@ -222,7 +222,7 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 		c.report(at+".data", -1, err.Error(), "")
 	}
 	if len(out.Data) > control.MaxData {
-		c.report(at+".data", -1, fmt.Sprintf("%d data, at most %d ride with a signal", len(out.Data), control.MaxData), "")
+		c.report(at+".data", -1, fmt.Sprintf("%d data, a signal carries at most %d", len(out.Data), control.MaxData), "")
 	}
 	r.Signals = append(r.Signals, out)
 	if out.Group == "" { // else it is not to the members of the level below
@@ -239,7 +239,7 @@ func (c *compiler) target(at string, t *config.Target, r *Rule, out *Send) {
 		for i, name := range t.Names {
 			err := wire.CheckToken("member", name)
 			if err == nil && slices.Contains(t.Names[:i], name) {
-				err = fmt.Errorf("member %q stands twice", name)
+				err = fmt.Errorf("member %q is given twice", name)
 			}
 			if err != nil {
 				c.report(fmt.Sprintf("%s[%d]", at, i), -1, err.Error(), "")
@@ -342,7 +342,7 @@ func (c *compiler) summary() {
 		default:
 			c.report("summary", -1, fmt.Sprintf("the state of %q has a field %s", c.plan.Parent, field), "give an expression for it")
 		}
-		c.plan.SummaryFields_ = append(c.plan.SummaryFields_, t)
+		c.plan.Summaries = append(c.plan.Summaries, t)
 	}
 }
 
@@ -384,7 +384,7 @@ func (c *compiler) charge(at string, p *predicates.Expression) {
 	switch members := c.plan.Members.Max; {
 	case before <= maxSteps && c.steps > maxSteps:
 		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps a global state with %d members", maxSteps, members),
-			fmt.Sprintf("%s takes most of them, %d; functions over members that read nothing but the member are kept from change to change and cost few steps: "+
+			fmt.Sprintf("%s takes most of them, %d; functions over members that read nothing but the member are judged incrementally and cost few steps: "+
 				"write max(map(members, .x)) > memory.limit in place of any(members, .x > memory.limit), or lower the member limit", c.where, c.most))
 	case begun <= maxSetup && c.setup > maxSetup:
 		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps with %d members when an epoch begins", maxSetup, members),

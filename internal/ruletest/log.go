@@ -146,7 +146,7 @@ func (l *log) verdict(at time.Duration, v *monitor.Verdict) {
 	}
 }
 
-// epoch begins all predicates anew.
+// epoch begins all predicates again.
 func (l *log) epoch(at time.Duration, e *monitor.Epoch) {
 	for _, d := range e.Dropped {
 		l.add(at, "", "%s is no longer a member: %s", d.Name, d.Reason)

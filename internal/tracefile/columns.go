@@ -12,7 +12,7 @@ import (
 type Columns struct {
 	schema   scgs.Schema
 	texts    map[string]string
-	elements []scgs.Value // of the list at hand
+	elements []scgs.Value // of the current list
 	list     reader
 }
 

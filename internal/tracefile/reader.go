@@ -22,7 +22,7 @@ type reader struct {
 	decoded []byte
 }
 
-// lenient leaves keys that stand twice to the Scanner: inside of values they do not
+// lenient leaves keys that are given twice to the Scanner: inside of values they do not
 // matter.
 var lenient = jsontext.AllowDuplicateNames(true)
 
