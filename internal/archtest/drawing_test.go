@@ -9,12 +9,10 @@ import (
 	"testing"
 )
 
-// drawing returns each package on its floor, which is above all that it imports, the
-// highest first. Behind it stand the packages that it imports, but for those that one
-// of these reaches as well.
-func drawing(t *testing.T) string {
+// imported returns the packages of ours that each of them imports.
+func imported(t *testing.T) map[string][]string {
 	t.Helper()
-	imports, reach, floor := map[string][]string{}, map[string]map[string]bool{}, map[string]int{}
+	imports := map[string][]string{}
 	for _, p := range packages(t) {
 		name := strings.TrimPrefix(p.ImportPath, Module+"/")
 		imports[name] = nil
@@ -24,6 +22,30 @@ func drawing(t *testing.T) string {
 			}
 		}
 	}
+	return imports
+}
+
+// block returns the text that follows a mark in a page.
+func block(t *testing.T, page, mark string) string {
+	t.Helper()
+	src, err := os.ReadFile(root + "/" + page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, ok := strings.Cut(string(src), "<!-- "+mark+" -->\n```text\n")
+	if !ok {
+		t.Fatalf("%s has no block of text after <!-- %s -->", page, mark)
+	}
+	text, _, _ := strings.Cut(after, "```\n")
+	return text
+}
+
+// drawing returns each package on its floor, which is above all that it imports, the
+// highest first. Behind it stand the packages that it imports, but for those that one
+// of these reaches as well.
+func drawing(t *testing.T) string {
+	t.Helper()
+	imports, reach, floor := imported(t), map[string]map[string]bool{}, map[string]int{}
 	var visit func(name string)
 	visit = func(name string) {
 		if reach[name] != nil {
@@ -62,12 +84,7 @@ func drawing(t *testing.T) string {
 
 // TestDrawing holds the drawing of docs/architecture.md against the tree.
 func TestDrawing(t *testing.T) {
-	page, err := os.ReadFile(root + "/docs/architecture.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, after, _ := strings.Cut(string(page), "<!-- drawing -->\n```text\n")
-	got, _, _ := strings.Cut(after, "```\n")
+	got := block(t, "docs/architecture.md", "drawing")
 	if want := drawing(t); got != want {
 		t.Errorf("the drawing of docs/architecture.md is not that of the tree; paste this there:\n%s", want)
 	}
