@@ -50,7 +50,7 @@ func (v Variable) InitialValue() scgs.Value {
 	}
 	value, err := ParseValue(v.Field, *v.Initial)
 	if err != nil {
-		panic("synccore: a plan with a bad initial value: " + err.Error())
+		panic("config: a plan with a bad initial value: " + err.Error())
 	}
 	return value
 }

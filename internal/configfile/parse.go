@@ -197,7 +197,7 @@ func (p *parser) fits() {
 func Encode(sections any) []byte {
 	raw, err := json.Marshal(sections)
 	if err != nil {
-		panic(fmt.Sprintf("synccore: %+v does not encode: %v", sections, err))
+		panic(fmt.Sprintf("configfile: %+v does not encode: %v", sections, err))
 	}
 	return raw
 }

@@ -359,7 +359,7 @@ func appendJSON(buf []byte, v any) []byte {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("synccore: %T does not encode: %v", v, err))
+		panic(fmt.Sprintf("journal: %T does not encode: %v", v, err))
 	}
 	return w.Bytes()[:w.Len()-1] // Without its newline.
 }

@@ -16,7 +16,7 @@ import (
 func canonical(p any) string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(fmt.Sprintf("synccore: %T does not encode: %v", p, err))
+		panic(fmt.Sprintf("plan: %T does not encode: %v", p, err))
 	}
 	return string(text)
 }
@@ -128,7 +128,7 @@ func compare(what string, from, to map[string]string, change func(a, b string) s
 func keysChanged(a, b string) string {
 	var from, to map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal([]byte(a), &from), json.Unmarshal([]byte(b), &to)); err != nil {
-		panic(fmt.Sprintf("synccore: a predicate does not decode: %v", err))
+		panic(fmt.Sprintf("plan: a predicate does not decode: %v", err))
 	}
 	var keys []string
 	for key := range from {
