@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -66,7 +67,7 @@ func drawing(t *testing.T) string {
 	}
 	var out strings.Builder
 	for at := top; at >= 0; at-- {
-		label := fmt.Sprint(at)
+		label := strconv.Itoa(at)
 		for _, name := range slices.Sorted(maps.Keys(imports)) {
 			if floor[name] != at {
 				continue
