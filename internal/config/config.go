@@ -13,22 +13,22 @@ import (
 
 // Config is a configuration file: the synchronizers of every level by name.
 type Config struct {
-	Synchronizers yamlconf.Map[Synchronizer] `yaml:"synchronizers,required"`
+	Synchronizers yamlconf.Map[Synchronizer] `yaml:"synchronizers,required"` // in the order of the file
 }
 
 // Synchronizer is the section of one synchronizer.
 type Synchronizer struct {
 	// Parent names the synchronizer one level up, empty at the top.
 	Parent  string  `yaml:"parent"`
-	Members Members `yaml:"members,required"`
-	Silence Silence `yaml:"silence"`
+	Members Members `yaml:"members,required"` // who takes part
+	Silence Silence `yaml:"silence"`          // zero: the default, DefaultSilence and Drop
 	// State declares the fields of a member's local state.
 	State Fields `yaml:"state"`
 	// Process declares the state that a process reports beside its threads.
 	Process Fields `yaml:"process"`
 	// Memory declares the synchronizer's own variables.
 	Memory     Variables               `yaml:"memory"`
-	Predicates yamlconf.Map[Predicate] `yaml:"predicates"`
+	Predicates yamlconf.Map[Predicate] `yaml:"predicates"` // by name, in the order of the file
 	// Balance has loads moved between the members; nil: there is no such section.
 	Balance *Balance `yaml:"balance" json:",omitempty"`
 	// Summary gives the member's state at the parent, an expression a field.
@@ -38,11 +38,11 @@ type Synchronizer struct {
 // Members says who takes part: the members of a group, or the threads of each
 // process that is a member of the parent.
 type Members struct {
-	Group   string
-	Threads bool
-	Count   int // awaited before the first epoch
-	Min     int // below it there is no epoch
-	Max     int // one over it is refused
+	Group   string // empty: threads
+	Threads bool   // of each process that is a member of the parent
+	Count   int    // awaited before the first epoch
+	Min     int    // below it there is no epoch
+	Max     int    // one over it is refused
 }
 
 // The default and the limit of the number of members.
@@ -99,6 +99,7 @@ func (m *Members) check(n yamlconf.Node) error {
 	return nil
 }
 
+// Limits gives the three numbers as lines for people have them.
 func (m Members) Limits() string {
 	return fmt.Sprintf("count %d, min %d, max %d", m.Count, m.Min, m.Max)
 }
@@ -149,17 +150,17 @@ const (
 
 // Silence says when a member counts as silent, and what follows.
 type Silence struct {
-	After time.Duration `yaml:"after"`
-	Then  Policy        `yaml:"then"`
+	After time.Duration `yaml:"after"` // at least 200ms, default DefaultSilence
+	Then  Policy        `yaml:"then"`  // default Drop
 }
 
 // String gives the policy as lines for people have it.
 func (s Silence) String() string { return fmt.Sprintf("%v, %s", s.After, s.Then) }
 
-const (
-	DefaultSilence = 3 * time.Second
-	minSilence     = 200 * time.Millisecond
-)
+// DefaultSilence is how long a member may say nothing where the file does not tell.
+const DefaultSilence = 3 * time.Second
+
+const minSilence = 200 * time.Millisecond
 
 // UnmarshalNode implements yamlconf.Unmarshaler.
 func (s *Silence) UnmarshalNode(n yamlconf.Node) error {
@@ -201,18 +202,18 @@ func (s *Silence) decodeThen(n yamlconf.Node) error {
 
 // Predicate is one named condition on global states and what follows from it.
 type Predicate struct {
-	When     string        `yaml:"when,required"`
-	Modality string        `yaml:"modality"`
-	For      time.Duration `yaml:"for"`
-	Every    bool          `yaml:"every"`
+	When     string        `yaml:"when,required"` // the condition, an expression
+	Modality string        `yaml:"modality"`      // inst, definitely or possibly; empty: inst
+	For      time.Duration `yaml:"for"`           // how long it must certainly have held; 0: at one instant
+	Every    bool          `yaml:"every"`         // fires on every global state on which it holds
 	// Until says when it may fire again; empty: when it is false.
 	Until string `yaml:"until"`
 	// Cooldown is the least time between two firings.
 	Cooldown time.Duration `yaml:"cooldown"`
-	Priority int           `yaml:"priority"`
+	Priority int           `yaml:"priority"` // judged from the highest down; default 0
 	// Set gives new values to variables of the memory, an expression each.
 	Set    yamlconf.Map[string] `yaml:"set"`
-	Signal Signals              `yaml:"signal"`
+	Signal Signals              `yaml:"signal"` // sent when it fires
 }
 
 // Signals is one signal or a list of signals.
@@ -236,26 +237,27 @@ func (s *Signals) UnmarshalNode(n yamlconf.Node) error {
 
 // Signal says what a predicate sends when it fires.
 type Signal struct {
-	Name    string               `yaml:"name"`
-	Kind    string               `yaml:"kind,required"`
-	Region  string               `yaml:"region,required"`
-	To      Target               `yaml:"to"`
-	Data    yamlconf.Map[string] `yaml:"data"`
-	Expires time.Duration        `yaml:"expires"`
+	Name    string               `yaml:"name"`            // selects the handler; empty: the predicate's name
+	Kind    string               `yaml:"kind,required"`   // activate or cancel
+	Region  string               `yaml:"region,required"` // that it goes to
+	To      Target               `yaml:"to"`              // default Everybody
+	Data    yamlconf.Map[string] `yaml:"data"`            // an expression each
+	Expires time.Duration        `yaml:"expires"`         // how long it is tried; default DefaultExpiry, at most MaxExpiry
 }
 
 // Target says who is sent a signal: the members that an expression gives, those that
 // are named, or all members of another group.
 type Target struct {
-	Expr  string
-	Names []string
-	Group string
-	Max   int // members of the other group that are listened to; 0: the default
+	Expr  string   // gives the members: all, holders, or an expression
+	Names []string // members by name
+	Group string   // another one
+	Max   int      // members of the other group that are listened to; 0: the default
 }
 
+// Everybody is the target of a signal that names none: all members.
 var Everybody = Target{Expr: "all"}
 
-// holders stands for the members that the predicate's own detector has found.
+// Holders stands for the members that the predicate's own detector has found.
 const Holders = "holders"
 
 // UnmarshalNode takes an expression, a list of names, or {group: NAME, max: N}.
@@ -292,12 +294,13 @@ func (t *Target) decodeGroup(n yamlconf.Node) error {
 	return nil
 }
 
+// How long a signal is tried.
 const (
-	DefaultExpiry = 30 * time.Second
-	MaxExpiry     = time.Hour
+	DefaultExpiry = 30 * time.Second // where the file does not tell
+	MaxExpiry     = time.Hour        // the most that it may ask for
 )
 
-// parseKind finds the kind a configuration word stands for.
+// ParseKind finds the kind a configuration word stands for.
 func ParseKind(word string) (control.Kind, bool) {
 	for _, k := range []control.Kind{control.Activate, control.Cancel} {
 		if k.String() == word {
@@ -309,21 +312,22 @@ func ParseKind(word string) (control.Kind, bool) {
 
 // Section is what a process needs to host the synchronizer below another one.
 type Section struct {
-	Name         string
-	Synchronizer Synchronizer
-	FromParent   []predicates.ParentSignal
-	ParentState  scgs.Schema
+	Name         string                    // of the synchronizer
+	Synchronizer Synchronizer              // its section of the file
+	FromParent   []predicates.ParentSignal // the signals of the parent that it can read
+	ParentState  scgs.Schema               // the parent's declared state, which the summary makes up
 }
 
-// blockLevels are the blocks of a program that have threads, and the sections of the
+// BlockLevels are the blocks of a program that have threads, and the sections of the
 // thread-level synchronizers above these.
 type BlockLevels struct {
-	Blocks   []BlockLevel
-	Sections []Section
+	Blocks   []BlockLevel // by name
+	Sections []Section    // that the blocks name
 }
 
+// BlockLevel is a block of a program that has threads.
 type BlockLevel struct {
-	Block        string
-	Threads      int
+	Block        string // its name
+	Threads      int    // at least 1
 	Synchronizer string `json:",omitempty"` // empty: one that declares nothing
 }

@@ -39,8 +39,8 @@ func (f *Fields) UnmarshalNode(n yamlconf.Node) error {
 
 // Variable is a variable of the synchronizer's memory.
 type Variable struct {
-	Field   scgs.Field
-	Initial *string // as the file writes it; nil: unknown until it is set
+	Field   scgs.Field // its name and type
+	Initial *string    // as the file writes it; nil: unknown until it is set
 }
 
 // InitialValue is the value before the first set, Invalid if it has none.
@@ -50,7 +50,7 @@ func (v Variable) InitialValue() scgs.Value {
 	}
 	value, err := ParseValue(v.Field, *v.Initial)
 	if err != nil {
-		panic("synccore: a plan with a bad initial value: " + err.Error())
+		panic("config: a plan with a bad initial value: " + err.Error())
 	}
 	return value
 }
@@ -77,6 +77,7 @@ func (v *Variables) UnmarshalNode(n yamlconf.Node) error {
 	return nil
 }
 
+// Schema is the memory as a schema.
 func (v Variables) Schema() scgs.Schema {
 	s := make(scgs.Schema, len(v))
 	for i := range v {
@@ -192,7 +193,7 @@ func decodeVariable(name string, n yamlconf.Node) (Variable, error) {
 	return Variable{field, &text}, nil
 }
 
-// parseValue reads a single value of a field as a configuration file writes it.
+// ParseValue reads a single value of a field as a configuration file writes it.
 func ParseValue(f scgs.Field, text string) (scgs.Value, error) {
 	if f.Type != scgs.Float {
 		return f.Parse(text)

@@ -201,11 +201,12 @@ func (p *parser) fits() {
 	}
 }
 
-// encoded is what the level above sends to its members of the one below.
+// Encode is what the level above sends to its members of the one below: sections as
+// JSON.
 func Encode(sections any) []byte {
 	raw, err := json.Marshal(sections)
 	if err != nil {
-		panic(fmt.Sprintf("synccore: %+v does not encode: %v", sections, err))
+		panic(fmt.Sprintf("configfile: %+v does not encode: %v", sections, err))
 	}
 	return raw
 }

@@ -56,7 +56,7 @@ func JSONSchema() []byte {
 	maps.Copy(root, structSchema(reflect.TypeFor[config.Config]()))
 	out, err := json.MarshalIndent(root, "", "  ")
 	if err != nil {
-		panic(fmt.Sprintf("synccore: the schema does not encode: %v", err))
+		panic(fmt.Sprintf("configfile: the schema does not encode: %v", err))
 	}
 	return append(out, '\n')
 }

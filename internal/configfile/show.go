@@ -21,7 +21,7 @@ func Show(name string, src []byte) ([]byte, error) {
 	var cfg config.Config
 	doc, err := yamlconf.Decode(name, src, &cfg)
 	if err != nil {
-		panic(fmt.Sprintf("synccore: %s was good and is not: %v", name, err))
+		panic(fmt.Sprintf("configfile: %s was good and is not: %v", name, err))
 	}
 	var sections entries
 	all, _ := doc.Root().Get("synchronizers")

@@ -52,7 +52,7 @@ func (a *adviser) fault(at, hint, format string, args ...any) yamlconf.Fault {
 func summaries(doc *yamlconf.Doc, parent, below *plan.Level) {
 	a := adviser{doc: doc, plan: parent}
 	for _, r := range parent.Rules {
-		for i := range below.SummaryFields_ {
+		for i := range below.Summaries {
 			if r.Detector.Local != nil && r.Detector.Local.Uses().Fields>>i&1 == 1 && below.Summarizes(i) {
 				a.weaker(r, parent.State[i].Name, below.Name)
 				break

@@ -128,6 +128,6 @@ func (d *Digest) value(v reflect.Value) {
 			d.value(v.Elem())
 		}
 	default:
-		panic(fmt.Sprintf("synccore: an output has a %s, whose digest is not defined", v.Type()))
+		panic(fmt.Sprintf("journal: an output has a %s, whose digest is not defined", v.Type()))
 	}
 }

@@ -22,17 +22,17 @@ import (
 
 // Record is one line of a journal after the first.
 type Record struct {
-	Now   clocksync.Instant
-	Input synccore.Input
+	Now   clocksync.Instant // of the step
+	Input synccore.Input    // its pointers hold until the next record is read
 	// Out is the digest of all outputs up to that of this input. Broken: there is
 	// none, since the step did not end.
 	Out    uint64
-	Broken bool
+	Broken bool // by the end of the process, or a fault
 }
 
-// Journal reads a journal. What it refuses it refuses with the number of the line.
+// Reader reads a journal. What it refuses it refuses with the number of the line.
 type Reader struct {
-	Header Header
+	Header Header      // the first line
 	Level  *plan.Level // compiled from the header's configuration
 
 	// How it ended; known when Next has returned io.EOF.
@@ -53,7 +53,7 @@ type Reader struct {
 	batch wire.Batch
 }
 
-// ReadJournal reads the first line and compiles the configuration in it.
+// Read reads the first line and compiles the configuration in it.
 func Read(r io.Reader) (*Reader, error) {
 	j := &Reader{r: bufio.NewReaderSize(r, 256<<10), now: clocksync.MinInstant}
 	text, err := j.next()

@@ -21,27 +21,27 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// JournalFormat is the version of the lines of a journal. A reader refuses every
+// Format is the version of the lines of a journal. A reader refuses every
 // other one.
 const Format = 1
 
-// MaxJournalLine is the greatest length of a line, its end included.
+// MaxLine is the greatest length of a line in bytes, its end included.
 const MaxLine = 16 << 20
 
 // Header is the first line of a journal: all that the machine was made of, and by
 // which clocks its instants are told.
 type Header struct {
-	Journal      int                `json:"journal"` // the format
-	Pegasus      string             `json:"pegasus"` // the version that wrote it; empty if that is not known
-	Synchronizer string             `json:"synchronizer"`
-	Term         uint64             `json:"term"`
-	Reference    clocksync.Domain   `json:"reference,omitempty"`
-	Timeline     clocksync.Timeline `json:"timeline,omitempty"`
-	Relative     bool               `json:"relative,omitempty"`
-	Started      int64              `json:"started"` // of the wall clock, in ns since 1970, at the reading Now
-	Now          clocksync.Instant  `json:"now"`
-	Hash         string             `json:"hash"` // of Config.Text
-	Config       plan.Source        `json:"config"`
+	Journal      int                `json:"journal"`             // the format
+	Pegasus      string             `json:"pegasus"`             // the version that wrote it; empty if that is not known
+	Synchronizer string             `json:"synchronizer"`        // its name in Config
+	Term         uint64             `json:"term"`                // synccore.Options.Term
+	Reference    clocksync.Domain   `json:"reference,omitempty"` // synccore.Options.Reference
+	Timeline     clocksync.Timeline `json:"timeline,omitempty"`  // synccore.Options.Timeline
+	Relative     bool               `json:"relative,omitempty"`  // synccore.Options.Relative
+	Started      int64              `json:"started"`             // of the wall clock, in ns since 1970, at the reading Now
+	Now          clocksync.Instant  `json:"now"`                 // of the host's monotonic clock, in ns
+	Hash         string             `json:"hash"`                // of Config.Text
+	Config       plan.Source        `json:"config"`              // the text that the machine's level was compiled from
 }
 
 // NewHeader returns the header of a machine's journal, without the version and
@@ -359,7 +359,7 @@ func appendJSON(buf []byte, v any) []byte {
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
 	if err := e.Encode(v); err != nil {
-		panic(fmt.Sprintf("synccore: %T does not encode: %v", v, err))
+		panic(fmt.Sprintf("journal: %T does not encode: %v", v, err))
 	}
 	return w.Bytes()[:w.Len()-1] // Without its newline.
 }

@@ -38,17 +38,17 @@ const (
 
 // Letter is a signal and who it is for.
 type Letter struct {
-	Owner       Owner
-	Group       string // of the target, if that is another one
-	Incarnation uint64 // of the target
-	Signal      *control.Signal
+	Owner       Owner           // who learns of its fate
+	Group       string          // of the target, if that is another one
+	Incarnation uint64          // of the target
+	Signal      *control.Signal // kept until it has its fate; not to be changed
 }
 
 // Settled is a letter whose fate is final.
 type Settled struct {
 	Letter
-	Fate   control.Fate
-	Detail string
+	Fate   control.Fate // final
+	Detail string       // why, for people; may be empty
 }
 
 // Frames are the messages of a step: signals to one member share one.

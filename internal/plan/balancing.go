@@ -12,15 +12,18 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Balancing is a compiled section balance. It does not change and may be shared.
+// Balance is a compiled section balance. It does not change and may be shared.
 type Balance struct {
-	Set    config.Balance
-	Config balance.Config
-	Text   string // equal texts are equal sections
-	When   *predicates.Expression
+	Set    config.Balance         // the section, with its defaults
+	Config balance.Config         // what of it the strategy takes
+	Text   string                 // equal texts are equal sections
+	When   *predicates.Expression // nil: a plan is made on every global state
 
+	// Loads names the loads that a member has waiting, Weights tells the work in each,
+	// Rest the work that stays, Power the work that it does in a second, and Share the
+	// part of that, from 0 to 1, which is left to the program.
 	Loads, Weights, Rest, Power, Share *predicates.MemberExpression
-	Single                             bool // weights is one number for every load
+	Single                             bool // Weights is one number for every load
 }
 
 // balance compiles the section.

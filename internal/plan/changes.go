@@ -16,12 +16,12 @@ import (
 func canonical(p any) string {
 	text, err := json.Marshal(p)
 	if err != nil {
-		panic(fmt.Sprintf("synccore: %T does not encode: %v", p, err))
+		panic(fmt.Sprintf("plan: %T does not encode: %v", p, err))
 	}
 	return string(text)
 }
 
-// Changes lists what is different in another plan of the same synchronizer, a
+// Changes lists what is different in another level of the same synchronizer, a
 // short text each, if a running machine can go over to it. The error joins every
 // reason why it cannot.
 func (p *Level) Changes(to *Level) ([]string, error) {
@@ -128,7 +128,7 @@ func compare(what string, from, to map[string]string, change func(a, b string) s
 func keysChanged(a, b string) string {
 	var from, to map[string]json.RawMessage
 	if err := errors.Join(json.Unmarshal([]byte(a), &from), json.Unmarshal([]byte(b), &to)); err != nil {
-		panic(fmt.Sprintf("synccore: a predicate does not decode: %v", err))
+		panic(fmt.Sprintf("plan: a predicate does not decode: %v", err))
 	}
 	var keys []string
 	for key := range from {

@@ -15,7 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// reporter takes one fault: where in the section, at which byte of the text
+// Report takes one fault: where in the section, at which byte of the text
 // there (-1: the value as a whole), what is wrong and what to do.
 type Report func(at string, offset int, message, hint string)
 
@@ -38,8 +38,8 @@ const (
 	maxSetup = 10 * predicates.MaxSetup
 )
 
-// compile turns a section into a plan, reporting every fault. The plan of a
-// section with faults must not be run.
+// Compile turns a section into the level that its machine follows, and reports every
+// fault. A level of a section with faults must not be run.
 func Compile(sec *config.Section, report Report) *Level {
 	s := &sec.Synchronizer
 	if s.Silence.After == 0 {
@@ -348,7 +348,7 @@ func (c *compiler) summary() {
 		default:
 			c.report("summary", -1, fmt.Sprintf("the state of %q has a field %s", c.plan.Parent, field), "give an expression for it")
 		}
-		c.plan.SummaryFields_ = append(c.plan.SummaryFields_, t)
+		c.plan.Summaries = append(c.plan.Summaries, t)
 	}
 }
 

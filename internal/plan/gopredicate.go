@@ -13,12 +13,12 @@ import (
 // GoPredicate is a predicate that is judged by the program. What follows from it
 // is written as in a configuration; When and Modality stay empty.
 type GoPredicate struct {
-	Name  string
-	Judge monitor.Judge
+	Name  string        // a token that no predicate of the configuration has
+	Judge monitor.Judge // called by the machine, on each global state; not nil
 	config.Predicate
 }
 
-// With is the plan with more predicates. The error lists every fault in them.
+// With returns the level with more predicates; p stays as it is. The error lists every fault in them.
 func (p *Level) With(more []GoPredicate) (*Level, error) {
 	if len(more) == 0 {
 		return p, nil

@@ -14,42 +14,42 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Plan is a compiled section: all that a [Core] needs. It does not change and
-// may be shared.
+// Level is the compiled section of one synchronizer: all that its machine needs. It
+// does not change and may be shared.
 type Level struct {
-	Name    string
-	Parent  string
-	Members config.Members
-	Silence config.Silence
-	State   scgs.Schema
-	Process scgs.Schema
+	Name    string         // of the synchronizer
+	Parent  string         // the synchronizer one level up; empty at the top
+	Members config.Members // who takes part
+	Silence config.Silence // when a member counts as silent, and what follows
+	State   scgs.Schema    // declared for the members
+	Process scgs.Schema    // declared for the process beside its threads; empty: none
 	// Warnings are what is likely a mistake, though it can be run, and Notes what is
 	// better written in another way.
 	Warnings, Notes []yamlconf.Fault
 
-	Env            *predicates.Env
-	Prev           bool // some program reads the global state before
-	Variables      []config.Variable
-	Rules          []*Rule                   // in order of priority, then name
-	SummaryFields_ []SummaryField            // a value for each field of the parent's state
-	SignalsBelow   []predicates.ParentSignal // what the level below can read of our signals
-	AboveState     scgs.Schema               // what the summary makes up
-	Uses           []Use                     // of every program
-	Below          []byte                    // the section of the level below, for our members
-	OtherGroups    []targetGroup             // other groups that signals go to
-	Source         *Source
-	Program        Program  // that runs on its members, nil if there is none
-	Balance        *Balance // that moves loads between them, nil if there is none
+	Env          *predicates.Env           // the names that expressions can read
+	Prev         bool                      // some expression reads the global state before
+	Variables    []config.Variable         // of the memory, in the order of the file
+	Rules        []*Rule                   // in order of priority, then name
+	Summaries    []SummaryField            // a value for each field of the parent's state; empty: no summary
+	SignalsBelow []predicates.ParentSignal // what the level below can read of our signals
+	AboveState   scgs.Schema               // the parent's, if there is a summary
+	Uses         []Use                     // of every expression
+	Below        []byte                    // the section of the level below, for our members; nil: none
+	OtherGroups  []targetGroup             // other groups that signals go to
+	Source       *Source                   // nil for a level that came with a Welcome
+	Program      Program                   // that runs on its members, nil if there is none
+	Balance      *Balance                  // that moves loads between them, nil if there is none
 }
 
 // Summary reports whether the level has a summary for its parent.
-func (p *Level) Summary() bool { return len(p.SummaryFields_) > 0 }
+func (p *Level) Summary() bool { return len(p.Summaries) > 0 }
 
 // Summarizes reports whether the summary has an expression for the i-th field of
 // the parent's state.
-func (p *Level) Summarizes(i int) bool { return p.SummaryFields_[i].Expr != nil }
+func (p *Level) Summarizes(i int) bool { return p.Summaries[i].Expr != nil }
 
-// Groups names the other groups that signals of the plan go to. Whoever hosts the
+// Groups names the other groups that signals of the level go to. Whoever hosts the
 // machine lets it hear their members.
 func (p *Level) Groups() []string {
 	names := make([]string, len(p.OtherGroups))
@@ -66,11 +66,12 @@ type targetGroup struct {
 	Max  int
 }
 
-// heartbeat is how often a member that has nothing to say shows itself, at most.
+// Heartbeat is the longest time between two messages of a member that has nothing to
+// say.
 const Heartbeat = time.Second
 
-// heartbeat is how often a member that has nothing to say shows that it is there:
-// several times before it would count as silent.
+// Heartbeat is how often a member of the level that has nothing to say shows that it is
+// there: several times before it would count as silent.
 func (p *Level) Heartbeat() time.Duration { return min(Heartbeat, p.Silence.After/3) }
 
 // Predicates lists the names of the level's predicates.
@@ -83,14 +84,15 @@ func (p *Level) Predicates() []string {
 	return names
 }
 
-// FromParent lists the signals of the level above that the plan can read.
+// FromParent lists the signals of the level above that the level can read.
 func (p *Level) FromParent() []predicates.ParentSignal { return p.Env.Parent }
 
-// Memory is the declared memory, in the order of [Core.Memory].
+// Memory is the declared memory, in the order in which a machine answers
+// with its values.
 func (p *Level) Memory() scgs.Schema { return p.Env.Memory }
 
 // SummaryFields is the state that the summary makes up at the parent, in the
-// order of a [SummaryEvent]; empty if there is no summary.
+// order of a summary's rows; empty if there is no summary.
 func (p *Level) SummaryFields() scgs.Schema { return p.AboveState }
 
 // Run makes the level run a program, which reads the predicates of these names and
@@ -104,32 +106,32 @@ func (p *Level) Run(program Program, reads map[string]bool, below []byte) {
 	}
 }
 
-// told is what the parent is told of a field: the value of a program, or the
-// field's default.
+// SummaryField is what the parent is told of a field: the value of an expression, or
+// the field's default.
 type SummaryField struct {
 	Expr    *predicates.Expression // nil: the default
-	Default scgs.Value
+	Default scgs.Value             // Invalid: the field has none
 }
 
-// rule is a compiled predicate.
+// Rule is a compiled predicate.
 type Rule struct {
-	Name     string
-	Text     string // of its section: equal texts are equal rules
-	When     *predicates.Expression
-	Judge    monitor.Judge // in place of when
-	Detector Detector
-	Hold     time.Duration
-	Every    bool
+	Name     string                 // of the predicate
+	Text     string                 // of its section: equal texts are equal rules
+	When     *predicates.Expression // the condition; nil if there is a Judge
+	Judge    monitor.Judge          // in place of When; nil: none
+	Detector Detector               // of its own; the zero Detector: judged on global states
+	Hold     time.Duration          // how long it must certainly have held; 0: at one instant
+	Every    bool                   // fires on every global state on which it holds
 	Until    *predicates.Expression // nil: it may fire again once it is false
-	Cooldown time.Duration
+	Cooldown time.Duration          // the least time between two firings; 0: none
 	priority int
-	Set      []assignment
-	Signals  []Send
-	Read     bool // the program switches on it, or has blocks under it
-	Attached bool // the program has blocks under it, and it acts on those alone
+	Set      []assignment // of the memory, when it fires
+	Signals  []Send       // sent when it fires
+	Read     bool         // the program switches on it, or has blocks under it
+	Attached bool         // the program has blocks under it, and it acts on those alone
 }
 
-// again is what makes a predicate that has fired ready to fire again.
+// Again says in words what makes a predicate that has fired ready to fire again.
 func (r *Rule) Again() string {
 	if r.Until != nil {
 		return "its until is true"
@@ -137,7 +139,7 @@ func (r *Rule) Again() string {
 	return "it was false"
 }
 
-// source is the text of the condition.
+// Source is the text of the condition, for people.
 func (r *Rule) Source() string {
 	if r.Judge != nil {
 		return "a function of the program"
@@ -145,7 +147,7 @@ func (r *Rule) Source() string {
 	return r.When.Source()
 }
 
-// own is what a rule's own detector looks for; a rule without one is judged on
+// Detector is what a rule's own detector looks for; a rule without one is judged on
 // global states.
 type Detector struct {
 	Local    *predicates.Expression // nil: there is none
@@ -156,10 +158,10 @@ type Detector struct {
 // AtLeast is the word of the modality of so many members.
 const AtLeast = "atleast"
 
-// exists reports whether the rule has a detector of its own.
+// Exists reports whether the rule has a detector of its own.
 func (o Detector) Exists() bool { return o.AtLeast > 0 || o.Modality != scgs.Inst }
 
-// what is the modality by its word.
+// Word is the modality as a word: atleast for a threshold.
 func (o Detector) Word() string {
 	if o.AtLeast > 0 {
 		return AtLeast
@@ -167,39 +169,42 @@ func (o Detector) Word() string {
 	return o.Modality.String()
 }
 
+// assignment gives a variable of the memory, by its place there, a new value.
 type assignment struct {
 	Variable int
 	Value    *predicates.Expression
 }
 
+// Send is a signal as a rule sends it, with its target and data still to be evaluated.
 type Send struct {
-	Name    string
-	Kind    control.Kind
-	Region  string
-	To      *predicates.Expression // nil: names, holders or another group
-	Names   []string
-	Holders bool
-	ToAll   bool   // to is all
-	Group   string // another one; empty: the synchronizer's own
-	Data    []datum
-	Expires time.Duration
+	Name    string                 // selects the handler
+	Kind    control.Kind           // Activate or Cancel
+	Region  string                 // that it goes to
+	To      *predicates.Expression // gives the members; nil: Names, Holders or Group
+	Names   []string               // members by name
+	Holders bool                   // to those that the rule's own detector has found
+	ToAll   bool                   // To is all
+	Group   string                 // another one; empty: the synchronizer's own
+	Data    []datum                // evaluated on the global state of the decision
+	Expires time.Duration          // how long it is tried, more than 0
 }
 
+// datum is a value that a signal carries.
 type datum struct {
 	Name  string
 	Value *predicates.Expression
 }
 
-// Sent is a signal that a predicate of a plan sends.
+// Sent is a signal that the rules of a level send, by its form.
 type Sent struct {
-	Predicate string
-	Name      string
-	Kind      control.Kind
-	Region    string
-	Data      scgs.Schema
+	Predicate string       // that sends it
+	Name      string       // selects the handler
+	Kind      control.Kind // Activate or Cancel
+	Region    string       // that it goes to
+	Data      scgs.Schema  // names and types of what it carries
 }
 
-// Sends lists the signals of the plan's predicates, in the order in which these
+// Sends lists the signals of the level's predicates, in the order in which these
 // are judged, and that of the section balance.
 func (p *Level) Sends() []Sent {
 	var list []Sent
@@ -221,19 +226,19 @@ func (p *Level) Sends() []Sent {
 	return list
 }
 
-// Source is the text that plans were compiled from: with it they can be compiled
-// again.
+// Source is the text that levels were compiled from: with it they can be compiled
+// again. It is a part of journals.
 type Source struct {
-	Name      string     `json:"name"` // stands for the file
-	Text      string     `json:"text"`
-	Overrides []Override `json:"overrides,omitempty"`
-	Program   bool       `json:"program,omitempty"` // it is a file with a program
+	Name      string     `json:"name"`                // stands for the file
+	Text      string     `json:"text"`                // of the file
+	Overrides []Override `json:"overrides,omitempty"` // that it was compiled with
+	Program   bool       `json:"program,omitempty"`   // it is a file with a program
 }
 
 // Override replaces the number of members that a section of the file awaits.
 type Override struct {
-	Synchronizer string `json:"synchronizer"`
-	Count        int    `json:"count"`
+	Synchronizer string `json:"synchronizer"` // the section's name
+	Count        int    `json:"count"`        // at least 1; Min and Max follow it
 }
 
 // Hash is the SHA-256 of the text, in hexadecimal.
@@ -242,8 +247,8 @@ func (s *Source) Hash() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// use is what the program at a place of the section depends on.
+// Use is what the expression at a place of the section depends on.
 type Use struct {
-	At   string
-	Uses predicates.Uses
+	At   string          // such as predicates.NAME.when
+	Uses predicates.Uses // fields, variables, signals of the parent
 }

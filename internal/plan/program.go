@@ -82,10 +82,10 @@ type World interface {
 
 // Processor is a member with its state in force.
 type Processor struct {
-	Incarnation uint64
-	Row         []scgs.Value
-	Regions     []wire.Region
-	Seq         uint64 // of the state
+	Incarnation uint64        // of the process
+	Row         []scgs.Value  // its state
+	Regions     []wire.Region // that it was in at its newest report
+	Seq         uint64        // of the state
 }
 
 // Entry is the entry of a region that the member is in, 0 for none.
@@ -93,16 +93,16 @@ func (p *Processor) Entry(region string) uint64 { return EntryAt(p.Regions, regi
 
 // ExecutorOutput is what an executor asks for and tells, appended to what is there.
 type ExecutorOutput struct {
-	Signals []*control.Signal
-	Events  []monitor.ProgramEvent
+	Signals []*control.Signal      // to be posted, in their order
+	Events  []monitor.ProgramEvent // to be told
 }
 
 // Body is what a processor hands over of a run that has ended.
 type Body struct {
 	Program uint64        `json:"program"` // the id of the execution
-	Run     uint64        `json:"run"`
-	Kind    wire.BodyKind `json:"kind"`
-	Text    string        `json:"text"` // JSON, or why it has failed
+	Run     uint64        `json:"run"`     // the number of the run
+	Kind    wire.BodyKind `json:"kind"`    // BodyResult or BodyFailure
+	Text    string        `json:"text"`    // JSON, or why it has failed
 }
 
 // EntryAt is the entry of a region in which a member is in its state of that number,

@@ -10,10 +10,10 @@ import (
 	"github.com/gopegasus/pegasus/internal/config"
 )
 
-// Plans are the compiled levels of a configuration, parents before children.
+// Levels are the compiled levels of a configuration, parents before children.
 type Levels []*Level
 
-// Get returns the plan of that name, or nil.
+// Get returns the level of that name, or nil.
 func (p Levels) Get(name string) *Level {
 	for _, plan := range p {
 		if plan.Name == name {
@@ -69,7 +69,7 @@ func FromBlocks(raw []byte) (map[string]*Level, error) {
 	return plans, nil
 }
 
-// hash names a section, so that a member knows whether it has it already.
+// SectionHash names a section, so that a member knows whether it has it already.
 func SectionHash(raw []byte) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write(raw)

@@ -53,8 +53,8 @@ type Planner struct {
 
 // Member is a member of the epoch, with its state in the global state.
 type Member struct {
-	Name        string
-	Incarnation uint64
+	Name        string // as it joined
+	Incarnation uint64 // of the process
 	Seq         uint64 // of the state
 	Unknown     bool   // nothing is known of it
 	Entry       uint64 // of the region that orders go to, 0: it is not in it
@@ -62,12 +62,12 @@ type Member struct {
 
 // State is the global state that a look is at.
 type State struct {
-	Epoch, Index uint64
-	Partial      bool
-	Members      []Member // by name, as in the scope
-	Scope        *predicates.Scope
-	Room         int              // how many signals can be sent
-	Decision     control.Decision // of a plan with moves
+	Epoch, Index uint64            // of the global state, as in its Verdicts
+	Partial      bool              // the state of some member is unknown
+	Members      []Member          // by name, as in the scope
+	Scope        *predicates.Scope // in which the section's expressions are evaluated
+	Room         int               // how many signals can be sent
+	Decision     control.Decision  // of a plan with moves
 }
 
 // maxFlights is how many loads are under way at most; with more no plan is made.

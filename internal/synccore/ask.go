@@ -9,33 +9,33 @@ import (
 // Question is what may be asked of a machine between two of its inputs, as an input
 // of its own: parts that are not asked for cost nothing.
 type Question struct {
-	Status  bool
-	Explain string // a predicate, or config.BalanceName; empty: not asked
-	Counts  bool
-	Figures bool // looks at every member and every predicate: not for each step
-	Memory  bool
-	Run     *RunKey
+	Status  bool    // everything, for people: not for each step
+	Explain string  // a predicate, or config.BalanceName; empty: not asked
+	Counts  bool    // cheap
+	Figures bool    // looks at every member and every predicate: not for each step
+	Memory  bool    // the variables of the memory
+	Run     *RunKey // a run of the program; nil: not asked
 }
 
 // RunKey names a run of the program.
 type RunKey struct {
-	Processor    string
-	Program, Run uint64
+	Processor    string // the member that has it
+	Program, Run uint64 // the id of the execution and the number of the run
 }
 
 // Answer has what was asked for.
 type Answer struct {
-	Status      monitor.Status
+	Status      monitor.Status       // shares nothing with the machine
 	Explanation *monitor.Explanation // nil: there is no such predicate
-	Counts      Counts
-	Figures     Figures
+	Counts      Counts               // if asked, as each of the others
+	Figures     Figures              // at this instant
 	// Memory is what the predicates have set so far: Invalid where nothing is known. It
 	// is not to be changed, and changes with the next step.
 	Memory []scgs.Value
 	// Of a run: whether there is such a run, its input, and whether what it has come to
 	// is there already.
 	Found, Handed bool
-	Input         string
+	Input         string // JSON
 }
 
 func (c *Core) answer(now clocksync.Instant, q *Question, a *Answer) {

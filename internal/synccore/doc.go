@@ -1,12 +1,16 @@
 // Package synccore is one synchronizer's machine: it takes members in, keeps
 // their reports in order, finds strongly consistent global states, judges the
-// predicates on each, sends signals and follows them to their fates, and tells
-// its parent the summary of what it found.
+// predicates on each, decides on signals, and tells its parent the summary of what
+// it found.
 //
 // It is pure: [Core.Step] gets the present instant and one input, and leaves
-// what is to be done in an [Output]. The same machine runs in a synchronizer on
-// NATS and, for the threads of one process, inside an agent.
+// what is to be done in an [Output]. Questions are inputs, too ([InAsk]). The same
+// machine runs in a synchronizer on NATS and, for the threads of one process, inside
+// an agent.
 //
-// The configuration of all levels is one file ([Parse]); a synchronizer hands
-// the [Section] below it to the members it takes in, so that they need no file.
+// A machine is made of a plan.Level and does not know where that comes from. Signals
+// are followed to their fates by internal/outbox, the section balance is applied by
+// internal/planner, and a program, if the level has one, is carried out behind the
+// interface plan.Executor. What a step did is recorded and replayed by
+// internal/journal.
 package synccore

@@ -12,12 +12,12 @@ import (
 
 // Counts are counters since the machine was made.
 type Counts struct {
-	Reports   uint64 // taken in, without copies
-	Gaps      uint64 // in the reports of members, given up
-	Collapsed uint64 // local states given up because too many of one member waited
-	Global    uint64 // global states
-	Partial   uint64 // global states with unknown members
-	Runs      monitor.RunCounts
+	Reports   uint64                    // taken in, without copies
+	Gaps      uint64                    // in the reports of members, given up
+	Collapsed uint64                    // local states given up because too many of one member waited
+	Global    uint64                    // global states
+	Partial   uint64                    // global states with unknown members
+	Runs      monitor.RunCounts         // of the program
 	Balance   [strategies]BalanceCounts // by the place of the strategy in balance.Names
 }
 
@@ -26,7 +26,9 @@ const strategies = 4
 
 // BalanceCounts are the plans of the section balance by one strategy, and their moves:
 // those that were ordered, and what was considered or told and refused, in each plan.
-type BalanceCounts struct{ Plans, Moves, Refused uint64 }
+type BalanceCounts struct {
+	Plans, Moves, Refused uint64 // since the machine was made
+}
 
 // count adds a plan.
 func (n *BalanceCounts) count(p *balance.Plan) {
@@ -54,14 +56,14 @@ type Figures struct {
 	// The clocks of the members that are there: those that read the reference clock
 	// itself, and the others by status.
 	Exact  int
-	Clocks [clocksync.Untrusted + 1]int
+	Clocks [clocksync.Untrusted + 1]int // by clocksync.Status
 	// Bound is the widest half width of the newest stamps that have one.
 	Bound   time.Duration
 	Bounded bool // there is such a stamp
 	// Truths counts the predicates by their newest verdict in the epoch, Told those
 	// that have one; the others count as unknown.
-	Truths [predicates.True + 1]int
-	Told   int
+	Truths [predicates.True + 1]int // by predicates.Truth
+	Told   int                      // at most the number of predicates
 	// Of a program: runs that have not ended, and blocks that wait for a processor.
 	Running, Queued int
 }

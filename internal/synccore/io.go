@@ -35,26 +35,26 @@ const (
 // Input is one event for a [Core]. From is the sender as its subject names it.
 // What the pointers lead to is read during the step only.
 type Input struct {
-	Kind Kind
-	From string
-	// Group is set if From is a member of another group: one of [Plan.Groups]. Of such
+	Kind Kind   // which of the other parts count
+	From string // empty unless a member has sent it
+	// Group is set if From is a member of another group: one of [plan.Level.Groups]. Of such
 	// there are InHello, InBatch, in outline ([wire.DecodeOutline]), and InAck.
 	Group  string
-	Hello  *wire.Hello
-	Batch  *wire.Batch
-	Gone   *wire.Gone
-	Ack    *wire.Ack
-	Signal *control.Signal
-	Alive  []wire.Alive // From is their multiplexer
-	At     clocksync.Stamp
-	Row    []scgs.Value
+	Hello  *wire.Hello     // of InHello
+	Batch  *wire.Batch     // of InBatch
+	Gone   *wire.Gone      // of InGone
+	Ack    *wire.Ack       // of InAck
+	Signal *control.Signal // of InParent
+	Alive  []wire.Alive    // of InAlive; From is their multiplexer
+	At     clocksync.Stamp // of InEvidence and InProcess, and of a thread's InBatch
+	Row    []scgs.Value    // of InProcess, by the declared process
 	// Timeline is that of the reference clock by now.
 	Timeline clocksync.Timeline
-	Plan     *plan.Level
-	Body     *plan.Body
-	Reason   string
-	Restart  *Restart
-	Ask      *Question
+	Plan     *plan.Level // of InPlan: kept
+	Body     *plan.Body  // of InBody
+	Reason   string      // of InCancel, for people
+	Restart  *Restart    // of InRestart
+	Ask      *Question   // of InAsk
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.
 	More bool
@@ -64,20 +64,20 @@ type Input struct {
 // slices; the caller copies what it keeps. Everything is in the order in which
 // it came about, and is data that a digest can be made of: no maps, no functions.
 type Output struct {
-	Welcomes []wire.Addressed[wire.Welcome]
-	Probes   []wire.Addressed[wire.Probe]
-	Resends  []wire.Addressed[wire.Resend]
-	Signals  outbox.Frames
+	Welcomes []wire.Addressed[wire.Welcome] // to be sent: answers to a Hello
+	Probes   []wire.Addressed[wire.Probe]   // to be sent: evidence is asked for
+	Resends  []wire.Addressed[wire.Resend]  // to be sent: reports are missing
+	Signals  outbox.Frames                  // to be sent, first attempts and further ones
 
-	Summary  []SummaryEvent
-	Verdicts []monitor.Verdict
-	Epochs   []monitor.Epoch
-	Fates    []monitor.Fate
-	Rejected []monitor.Rejection
-	Clocks   []monitor.Clock
-	Reloads  []monitor.Reload
-	Program  []monitor.ProgramEvent
-	Plans    []monitor.Plan
+	Summary  []SummaryEvent         // what the parent is to be told
+	Verdicts []monitor.Verdict      // firings, and changes of truth
+	Epochs   []monitor.Epoch        // that began, or ended with too few members
+	Fates    []monitor.Fate         // of signals, final
+	Rejected []monitor.Rejection    // of what members sent
+	Clocks   []monitor.Clock        // members that lost or found their bound
+	Reloads  []monitor.Reload       // configurations that were gone over to, or refused
+	Program  []monitor.ProgramEvent // steps of the program
+	Plans    []monitor.Plan         // of the section balance
 
 	// Refused says why a body was not taken; empty if it was.
 	Refused string
@@ -113,9 +113,9 @@ const (
 // SummaryEvent is an event of the virtual member that the group is for its
 // parent.
 type SummaryEvent struct {
-	Kind SummaryKind
-	At   clocksync.Stamp
-	Row  []scgs.Value // of the parent's schema; Invalid where the value is unknown
+	Kind SummaryKind     // what has happened
+	At   clocksync.Stamp // of the members' state that it follows from
+	Row  []scgs.Value    // of the parent's schema; Invalid where the value is unknown
 }
 
 func (o *Output) reset() {

@@ -125,7 +125,7 @@ func (c *Core) programOverdue(out *Output) {
 	c.programDone(out)
 }
 
-// take takes what a run has come to, or says why it is refused.
+// takeBody takes what a run has come to, or says why it is refused.
 func (c *Core) takeBody(from string, b *plan.Body, out *Output) {
 	if c.exec == nil {
 		out.Refused = c.plan.Name + " runs no program"

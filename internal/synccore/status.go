@@ -41,7 +41,7 @@ func (c *Core) awaited() int {
 	return c.plan.Members.Count
 }
 
-// globalState is nil if the detector has found none in this epoch.
+// stateStatus is the newest global state, nil if there is none in this epoch.
 func (c *Core) stateStatus() *monitor.StateStatus {
 	if c.ev.Epoch != c.epoch || c.ev.Index == 0 {
 		return nil

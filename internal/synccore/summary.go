@@ -31,8 +31,8 @@ func (c *Core) summaryOpened() {
 		s.end()
 		return
 	}
-	row := make([]scgs.Value, len(c.plan.SummaryFields_))
-	for i, t := range c.plan.SummaryFields_ {
+	row := make([]scgs.Value, len(c.plan.Summaries))
+	for i, t := range c.plan.Summaries {
 		if row[i] = t.Default; t.Expr != nil {
 			row[i], _ = t.Expr.EvalValue(c.scope)
 		}

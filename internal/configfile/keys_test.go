@@ -1,0 +1,112 @@
+package configfile_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gopegasus/pegasus/internal/configfile"
+)
+
+// keysOf are the keys of the schema's parts, with what it says of them.
+func keysOf(t *testing.T, part string) map[string]map[string]any {
+	t.Helper()
+	var schema struct {
+		Defs map[string]struct {
+			Properties map[string]map[string]any `json:"properties"`
+		} `json:"$defs"`
+	}
+	if err := json.Unmarshal(configfile.JSONSchema(), &schema); err != nil {
+		t.Fatal(err)
+	}
+	keys := schema.Defs[part].Properties
+	if len(keys) < 6 {
+		t.Fatalf("the schema of a %s has %d keys", part, len(keys))
+	}
+	return keys
+}
+
+func TestEveryKeyIsDescribed(t *testing.T) {
+	for _, part := range []string{"synchronizer", "predicate", "signal", "balance"} {
+		for key, schema := range keysOf(t, part) {
+			if text, _ := schema["description"].(string); text == "" {
+				t.Errorf("the schema does not say what the key %s of a %s is for", key, part)
+			}
+		}
+	}
+}
+
+// everyKey has each key of a synchronizer, and few others.
+const everyKey = `synchronizers:
+  g:
+    members: {group: w, count: 2}
+    silence: {after: 3s, then: drop}
+    state: {x: int, names: {type: {list: int}, default: []}}
+    memory: {m: int}
+    predicates:
+      p: {when: "all(members, .x > memory.m)", set: {m: "1"}, signal: {kind: cancel, region: r}}
+    balance: {loads: .names, region: r}
+  t:
+    parent: g
+    members: {threads: 2}
+    process: {a: int}
+    summary: {x: "1"}
+`
+
+// TestEveryDefaultIsShown wants the defaults that the schema tells in what is shown of a
+// configuration that leaves their keys out.
+func TestEveryDefaultIsShown(t *testing.T) {
+	shown, err := configfile.Show("c", []byte(everyKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checked := 0
+	for _, part := range []string{"predicate", "signal", "balance"} {
+		for key, schema := range keysOf(t, part) {
+			value, ok := schema["default"]
+			if !ok {
+				continue
+			}
+			checked++
+			if want := fmt.Sprint(key, ": ", value); !strings.Contains(strings.ReplaceAll(string(shown), "'", ""), want) {
+				t.Errorf("the schema says that the default of a %s is %s, and this is shown:\n%s", part, want, shown)
+			}
+		}
+	}
+	if checked < 20 {
+		t.Errorf("only %d defaults were looked for", checked)
+	}
+}
+
+// TestEveryKeyChanges changes each key of a synchronizer, and wants a machine to go over
+// to it with a line for people, or to refuse it.
+func TestEveryKeyChanges(t *testing.T) {
+	changes := map[string][2]string{
+		"members": {"count: 2", "count: 3"}, "silence": {"3s", "4s"}, "state": {"x: int", "y: {type: int, default: 0}, x: int"}, "memory": {"m: int", "m: float"},
+		"predicates": {"cancel", "activate"}, "balance": {"loads:", "every: 1s, loads:"},
+		"parent": {"g\n", "g2\n"}, "process": {"a: int", "b: int"}, "summary": {`x: "1"`, `x: "2"`},
+	}
+	before, err := configfile.Parse("c", []byte(everyKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for key := range keysOf(t, "synchronizer") {
+		change, ok := changes[key]
+		if !ok {
+			t.Errorf("what a change of %s comes to is not tried: add one", key)
+			continue
+		}
+		changed := strings.Replace(everyKey, change[0], change[1], 1)
+		if key == "parent" {
+			changed = strings.Replace(changed, "  g:", "  g2:", 1)
+		}
+		after, err := configfile.Parse("c", []byte(changed))
+		if err != nil {
+			t.Fatalf("%s: %v", key, err)
+		}
+		if list, err := before[0].Changes(after[0]); len(list) == 0 && err == nil {
+			t.Errorf("a changed %s is not noticed", key)
+		}
+	}
+}
