@@ -62,7 +62,7 @@ func (s *station) hear(m bus.Message) {
 	for _, p := range b.Parts {
 		if kind, _ := wire.KindOf(p.Frame); kind == wire.KindHello {
 			h, err := wire.DecodeHello(p.Frame)
-			if err != nil || h.Carrier != "n" {
+			if err != nil || h.Multiplexer != "n" {
 				s.t.Errorf("hello %+v, %v", h, err)
 			}
 			frame, err := wire.AppendWelcome(nil, &wire.Welcome{

@@ -137,7 +137,7 @@ func (h *hub) step(in synccore.Input) {
 	}
 	h.fates = append(h.fates, h.out.Fates...)
 	for _, r := range h.out.Rejected {
-		h.rejected = append(h.rejected, r.From+": "+r.Reason)
+		h.rejected = append(h.rejected, r.From+": "+r.Detail)
 	}
 }
 

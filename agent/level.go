@@ -340,7 +340,7 @@ func (l *level) step(in *synccore.Input, last bool) {
 		last = false
 	}
 	for _, r := range l.out.Rejected {
-		m.log.Warn("the thread-level synchronizer refuses an input", telemetry.ClassKey, r.Class.String(), "from", r.From, "reason", r.Reason)
+		m.log.Warn("the thread-level synchronizer refuses an input", telemetry.ClassKey, r.Reason.String(), "from", r.From, "reason", r.Detail)
 	}
 	if o := &l.out; !last && len(o.Welcomes)+len(o.Resends)+len(o.Probes)+len(o.Signals)+len(o.Summary)+len(o.Verdicts) == 0 {
 		return // Nobody is held up for nothing.

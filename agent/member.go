@@ -104,7 +104,7 @@ func newMember(cfg Config, c *carrier) *Member {
 	m.clock, m.wake = cfg.Clock, make(chan struct{}, 1)
 	hello := cfg.hello()
 	if c != nil {
-		hello.Carrier, m.wake = c.name, c.wake
+		hello.Multiplexer, m.wake = c.name, c.wake
 	}
 	m.quality = hello.Quality
 	m.participant = participant{

@@ -28,3 +28,7 @@ const (
 func (o BlockOutcome) String() string {
 	return [...]string{"none", "done", "failed", "cancelled"}[o]
 }
+
+// Otherwise is the branch of a switch none of whose predicates is true: the else
+// branch, or none.
+const Otherwise = -1

@@ -1,7 +1,6 @@
 package monitor
 
 import (
-	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -12,28 +11,22 @@ import (
 
 // Event is what an observer is told: an [Epoch], a [Verdict], a [Fate], a
 // [Rejection], a [Clock], a [ProgramEvent], a [Plan] or a [Reload]. It may be kept.
-type Event interface{ event() }
-
-func (Epoch) event()        {}
-func (Verdict) event()      {}
-func (Fate) event()         {}
-func (Rejection) event()    {}
-func (Clock) event()        {}
-func (ProgramEvent) event() {}
-func (Plan) event()         {}
-func (Reload) event()       {}
+type Event interface {
+	// Line is the event as people and programs read it, without time and synchronizer.
+	Line() Line
+}
 
 // Verdict tells what a predicate came to when that changed or when it fired.
 type Verdict struct {
-	Predicate string
-	Truth     predicates.Truth
-	Reason    string // why it is unknown
-	Fired     bool
+	Predicate string           // its name
+	Truth     predicates.Truth // what it comes to
+	Reason    string           // why it is unknown
+	Fired     bool             // it made a decision
 	Decision  control.Decision // if it fired
 	// Suppressed is how many firings the cooldown has kept back since the last one, if
 	// it fired or is kept back now.
 	Suppressed uint64
-	Epoch      uint64
+	Epoch      uint64 // of the global state
 	Index      uint64 // of the global state within the epoch, or of what Modality says
 	Partial    bool   // some member's state was unknown
 	// Modality is empty for a global state. What a predicate's own detector has found
@@ -41,12 +34,12 @@ type Verdict struct {
 	// "atleast" for those of so many members, "definitely" or "possibly" for those of
 	// all.
 	Modality string
-	Span     scgs.Span
+	Span     scgs.Span // when the witness held
 	// If it fired: the states that held together, of runs the first one's number and
 	// the newest one's values, and the widest bound of their stamps, 0 if one clock
 	// ordered them.
 	Witness []Part
-	Bound   time.Duration
+	Bound   time.Duration // see Witness
 	// What the bound rests on, by name, joined by "+"; empty if one clock ordered
 	// the states.
 	Sources string
@@ -58,104 +51,100 @@ type Verdict struct {
 
 // Part is one member's state in a witness.
 type Part struct {
-	Name   string
-	Fields scgs.Schema // what the values of Row are
-	Row    []scgs.Value
-	State  scgs.Part
+	Name   string       // of the member
+	Fields scgs.Schema  // what the values of Row are
+	Row    []scgs.Value // empty if its state is unknown
+	State  scgs.Part    // with its stamps
 }
 
 // String gives the member with its state, as "w1 (phase=idle load=0.5)".
 func (p *Part) String() string {
-	if p.State.Unknown {
-		return p.Name + " (unknown)"
-	}
-	if len(p.Row) == 0 {
-		return p.Name
-	}
-	values := make([]string, len(p.Row))
+	w := WitnessLine{Member: p.Name, Unknown: p.State.Unknown}
 	for i, v := range p.Row {
-		values[i] = p.Fields[i].Name + "=" + v.String()
+		w.State = append(w.State, Named{p.Fields[i].Name, v.String()})
 	}
-	return p.Name + " (" + strings.Join(values, " ") + ")"
+	return w.String()
 }
 
 // Epoch tells that a new set of members is in force. Dropped names those who
 // left it and why.
 type Epoch struct {
-	Epoch   uint64 // 0: there are too few members, nothing is decided
-	Members []string
-	Joined  []string
-	Dropped []Dropped
+	Epoch   uint64    `json:"epoch"`   // 0: there are too few members, nothing is decided
+	Members []string  `json:"members"` // by name, in order
+	Joined  []string  `json:"joined"`  // those of them that are new
+	Dropped []Dropped `json:"-"`       // each has a line of its own
 }
 
 // Dropped is a member that is no longer part of the epoch.
 type Dropped struct {
-	Name   string
-	Reason string // "left" or "silent for 3s" or "came back as a new incarnation"
+	Name   string `json:"member"` // its own
+	Reason string `json:"reason"` // "left" or "silent for 3s" or "came back as a new incarnation"
 }
 
 // Clock tells that the bound of a member's clock is as good as it was no longer,
 // or again: its status is another one.
 type Clock struct {
-	Name    string
-	Quality clocksync.Quality
+	Name    string            // of the member
+	Quality clocksync.Quality // of its stamps from now on
 }
 
-// FateEvent tells what became of a signal.
+// Fate tells what became of a signal.
 type Fate struct {
-	Signal *control.Signal
-	Fate   control.Fate
-	Detail string
-	Group  string // of the target, if that is another one
+	Signal *control.Signal // must not be changed
+	Fate   control.Fate    // what became of it
+	Detail string          // more about it; mostly empty
+	Group  string          // of the target, if that is another one
 }
 
 // Rejection is an input that was refused.
 type Rejection struct {
-	From   string
-	Class  Class
-	Reason string
+	From   string       `json:"from"`                   // who sent it: a member, or what there was in its place
+	Reason RejectReason `json:"-" digest:"Class"`       // in one word, for counting
+	Detail string       `json:"reason" digest:"Reason"` // the reason in full
 }
 
-// Reload tells that a changed configuration is in force, and what is different.
+// Reload tells that a changed configuration is in force, and what is different; or, in
+// a [Line], that one was refused, and why.
 type Reload struct {
-	Config  string // the name of the file
-	Changes []string
+	Accepted bool     `json:"accepted"`                // in a [Line]: it is in force
+	Config   string   `json:"configuration,omitempty"` // the name of the file
+	Changes  []string `json:"changes,omitzero"`        // what is different, a text each
+	Reason   string   `json:"reason,omitempty"`        // why it was refused; empty for one in force
 }
 
-// Class says in one word why an input was refused, for counting: [Rejection]
-// says it in full.
-type Class uint8
+// RejectReason says in one word why an input was refused, for counting.
+type RejectReason uint8
 
-// The classes. ClassFrame, ClassVersion, ClassSchema and ClassSend are those of
+// The reject reasons. RejectFrame, RejectVersion, RejectSchema and RejectSend are those of
 // whoever decodes and encodes for a [Core].
 const (
-	ClassValue    Class = iota // an expression of the configuration has no value where one is needed
-	ClassFrame                 // what came is no frame, or not one for this subject
-	ClassVersion               // a frame of another version
-	ClassSchema                // reports with other fields than the declared ones
-	ClassSend                  // a message does not fit a frame
-	ClassSender                // a frame under another name than that of its subject, or of no known incarnation
-	ClassReplaced              // a newer incarnation has taken over the name
-	ClassFull                  // one member too many
-	ClassState                 // the type of a program's state does not match, or it has undeclared threads
-	ClassTimeline              // stamps of another timeline, or of none
-	ClassReport                // a value, or a stamp by itself
-	ClassOrder                 // a number or stamp that does not fit those before it
-	ClassTarget                // nobody is known to whom a signal could go
-	classes
+	RejectValue    RejectReason = iota // an expression of the configuration has no value where one is needed
+	RejectFrame                        // what came is no frame, or not one for this subject
+	RejectVersion                      // a frame of another version
+	RejectSchema                       // reports with other fields than the declared ones
+	RejectSend                         // a message does not fit a frame
+	RejectSender                       // a frame under another name than that of its subject, or of no known incarnation
+	RejectReplaced                     // a newer incarnation has taken over the name
+	RejectFull                         // one member too many
+	RejectState                        // the type of a program's state does not match, or it has undeclared threads
+	RejectTimeline                     // stamps of another timeline, or of none
+	RejectReport                       // a value, or a stamp by itself
+	RejectOrder                        // a number or stamp that does not fit those before it
+	RejectTarget                       // nobody is known to whom a signal could go
+	rejectReasons
 )
 
-// Classes lists every class in order, for tables of counters.
-var Classes = func() (all [classes]Class) {
+// RejectReasons lists every reject reason in order, for tables of counters.
+var RejectReasons = func() (all [rejectReasons]RejectReason) {
 	for i := range all {
-		all[i] = Class(i)
+		all[i] = RejectReason(i)
 	}
 	return all
 }()
 
-// String gives the word of a class in logs and metrics.
-func (c Class) String() string {
+// String gives the word of a reject reason in logs and metrics.
+func (r RejectReason) String() string {
 	return [...]string{
 		"value", "frame", "version", "schema", "send", "sender", "replaced", "full", "state", "timeline", "report", "order", "target", "none",
-	}[min(c, classes)]
+	}[min(r, rejectReasons)]
 }

@@ -3,7 +3,7 @@ package monitor
 // Explanation says why a predicate fired last, what it comes to now, and what it
 // lacks. Durations are in seconds, ages those of the moment it was asked for.
 type Explanation struct {
-	Synchronizer string `json:"synchronizer"`
+	Synchronizer string `json:"synchronizer"` // its name
 	PredicateStatus
 	When  string       `json:"when"`        // its text
 	For   float64      `json:"for_seconds"` // its hold time
@@ -25,22 +25,22 @@ type Explanation struct {
 
 // Condition is a part of a predicate's text; see [predicates.Part].
 type Condition struct {
-	Depth  int    `json:"depth"`
-	Text   string `json:"text"`
-	Low    any    `json:"low"`  // the value, or its lower bound; nil if nothing is known
-	High   any    `json:"high"` // the value, or its upper bound
-	Reason string `json:"reason,omitempty"`
+	Depth  int    `json:"depth"`            // how many parts it is inside of
+	Text   string `json:"text"`             // as it was written
+	Low    any    `json:"low"`              // the value, or its lower bound; nil if nothing is known
+	High   any    `json:"high"`             // the value, or its upper bound
+	Reason string `json:"reason,omitempty"` // why nothing more is known
 	// For these members the condition of a function over a group holds, does not,
 	// or may: at most 16 of each are named, and all counted.
 	True    *Some `json:"true,omitempty"`
-	False   *Some `json:"false,omitempty"`
-	Unknown *Some `json:"unknown,omitempty"`
+	False   *Some `json:"false,omitempty"`   // see True
+	Unknown *Some `json:"unknown,omitempty"` // see True
 }
 
 // Some names the first members of a list.
 type Some struct {
-	Count int      `json:"count"`
-	Names []string `json:"names"`
+	Count int      `json:"count"` // of all
+	Names []string `json:"names"` // the first of them
 }
 
 // Missing is one thing that a predicate lacks.
@@ -53,8 +53,8 @@ type Missing struct {
 	// rests (its last order came to nothing), cooldown, target (nobody is known in the group its signal goes to), or
 	// armed (it has fired, and has not been false since, or its until not true).
 	Kind   string `json:"kind"`
-	Member string `json:"member,omitempty"`
-	Text   string `json:"text"`
+	Member string `json:"member,omitempty"` // that it is about, if it is about one
+	Text   string `json:"text"`             // in words
 	// Since is its age, nil where that is not known: of evidence how long it has been
 	// asked for, of a hold time how much of it is over.
 	Since *float64 `json:"since_seconds"`
@@ -64,32 +64,32 @@ type Missing struct {
 // count from the instant from which all states certainly held together, or, if
 // there is none, may have.
 type LastDecision struct {
-	ID        string  `json:"decision"`
-	Ago       float64 `json:"ago_seconds"`
-	Epoch     uint64  `json:"epoch"`
-	Modality  string  `json:"modality"` // inst, atleast, definitely or possibly; see [Verdict]
-	Index     uint64  `json:"state"`
-	Partial   bool    `json:"partial"`
-	Held      float64 `json:"held_seconds"`
-	SameClock bool    `json:"same_clock"`
+	ID        string  `json:"decision"`      // that the signals have
+	Ago       float64 `json:"ago_seconds"`   // since it was made
+	Epoch     uint64  `json:"epoch"`         // of the global state
+	Modality  string  `json:"modality"`      // inst, atleast, definitely or possibly; see [Verdict]
+	Index     uint64  `json:"state"`         // its number in the epoch
+	Partial   bool    `json:"partial"`       // some member's state was unknown
+	Held      float64 `json:"held_seconds"`  // for how long it certainly held
+	SameClock bool    `json:"same_clock"`    // one clock orders its states
 	Bound     float64 `json:"bound_seconds"` // the widest that it rests on, 0 by the same clock
-	Sources   string  `json:"bound_sources"`
-	Core      *Range  `json:"core"` // nil: there is none
-	Envelope  Range   `json:"envelope"`
+	Sources   string  `json:"bound_sources"` // what the bound rests on, joined by "+"
+	Core      *Range  `json:"core"`          // nil: there is none
+	Envelope  Range   `json:"envelope"`      // when the states may have held together
 	// Witness are the states that held together, at most 64; LeftOut counts the
 	// others. The one that began last and the one that ended first are among them.
 	Witness []WitnessState `json:"witness"`
-	LeftOut int            `json:"left_out"`
+	LeftOut int            `json:"left_out"` // see Witness
 }
 
 // WitnessState is one member's state in a witness. By the same clock its ends are
 // exact.
 type WitnessState struct {
-	Member  string `json:"member"`
-	Seq     uint64 `json:"seq"`
+	Member  string `json:"member"`  // its name
+	Seq     uint64 `json:"seq"`     // the number of its report
 	Unknown bool   `json:"unknown"` // nothing is known of it
 	Open    bool   `json:"open"`    // End is the newest evidence at the time
-	Start   Range  `json:"start"`
-	End     Range  `json:"end"`
-	State   Values `json:"state"`
+	Start   Range  `json:"start"`   // when it began
+	End     Range  `json:"end"`     // when it ended
+	State   Values `json:"state"`   // in the order of the declaration
 }

@@ -10,91 +10,91 @@ import (
 // BalanceStatus is where the section balance stands, counted since the start or the
 // last change of the section. Durations are in seconds.
 type BalanceStatus struct {
-	Strategy string `json:"strategy"`
+	Strategy string `json:"strategy"` // by name
 	// Looks are the global states that were looked at, Quiet those of them that were
 	// in balance by their totals, Plans the others. Moves were ordered.
 	Looks uint64 `json:"looks"`
-	Quiet uint64 `json:"quiet"`
-	Plans uint64 `json:"plans"`
-	Moves uint64 `json:"moves"`
+	Quiet uint64 `json:"quiet"` // see Looks
+	Plans uint64 `json:"plans"` // see Looks
+	Moves uint64 `json:"moves"` // see Looks
 	// UnderWay are the loads that were ordered to go and have not been seen to come,
 	// 100 at most; Flights counts them all.
 	UnderWay []FlightStatus `json:"under_way"`
-	Flights  int            `json:"flights"`
+	Flights  int            `json:"flights"` // see UnderWay
 	// Last is the newest plan, nil before the first.
 	Last *PlanStatus `json:"last_plan"`
 }
 
 // FlightStatus is a load under way.
 type FlightStatus struct {
-	Load     string  `json:"load"`
-	From     string  `json:"from"`
-	To       string  `json:"to"`
-	Weight   float64 `json:"weight"`
-	Decision string  `json:"decision"`
-	Ago      float64 `json:"ago_seconds"`
+	Load     string  `json:"load"`        // its name
+	From     string  `json:"from"`        // the member that gives it
+	To       string  `json:"to"`          // the member that gets it
+	Weight   float64 `json:"weight"`      // as the strategy knew it
+	Decision string  `json:"decision"`    // that ordered it
+	Ago      float64 `json:"ago_seconds"` // since the order
 	// Phase is "ordered" before the order has a fate, "sent" after it, and "landed"
 	// when the target has told the load, in a state that no global state has yet.
 	Phase string `json:"phase"`
 }
 
-// Planned is a plan of the section balance. The moves that it has were sent as
+// Plan is a plan of the section balance. The moves that it has were sent as
 // signals of Decision, but for those that stand in Refused as well.
 type Plan struct {
 	Decision control.Decision // zero if there are no moves
-	Epoch    uint64
-	Index    uint64 // of the global state within the epoch
-	Partial  bool   // some member's state was unknown
-	Plan     balance.Plan
+	Epoch    uint64           // of the global state
+	Index    uint64           // of the global state within the epoch
+	Partial  bool             // some member's state was unknown
+	Plan     balance.Plan     // what the strategy found
 }
 
 // PlanStatus is a plan as people and programs read it. Durations are in seconds, nil
 // where they are without end.
 type PlanStatus struct {
-	Decision string     `json:"decision"` // empty without moves
-	Epoch    uint64     `json:"epoch"`
-	Index    uint64     `json:"state"`
-	Partial  bool       `json:"partial"`
-	Strategy string     `json:"strategy"`
-	Verdict  string     `json:"verdict"`
-	Before   *float64   `json:"longest_before_seconds"`
-	After    *float64   `json:"longest_after_seconds"`
-	Nodes    []PlanNode `json:"nodes"`
-	Moves    []PlanMove `json:"moves"`
+	Decision string     `json:"decision"`               // empty without moves
+	Epoch    uint64     `json:"epoch"`                  // of the global state
+	Index    uint64     `json:"state"`                  // its number in the epoch
+	Partial  bool       `json:"partial"`                // some member's state was unknown
+	Strategy string     `json:"strategy"`               // by name
+	Verdict  string     `json:"verdict"`                // what the strategy found, in words
+	Before   *float64   `json:"longest_before_seconds"` // the longest queue
+	After    *float64   `json:"longest_after_seconds"`  // the longest queue after the moves
+	Nodes    []PlanNode `json:"nodes"`                  // as the strategy saw the members
+	Moves    []PlanMove `json:"moves"`                  // to be carried out in any order
 	// Refused are the first of what was refused, LeftOut counts the others.
 	Refused []PlanRefusal `json:"refused"`
-	LeftOut int           `json:"left_out"`
+	LeftOut int           `json:"left_out"` // see Refused
 }
 
 // PlanNode is a member as the strategy saw it.
 type PlanNode struct {
-	Name      string   `json:"name"`
-	Available float64  `json:"available"`
-	Index     float64  `json:"index"`
-	Class     string   `json:"class"`
-	Loads     int      `json:"loads"`
-	Work      float64  `json:"work"`
-	Queue     *float64 `json:"queue_seconds"`
-	Then      *float64 `json:"then_seconds"`
+	Name      string   `json:"name"`           // of the member
+	Available float64  `json:"available"`      // of its power, for the program
+	Index     float64  `json:"index"`          // what imbalance and classes look at
+	Class     string   `json:"class"`          // a word of [balance.Class], before the moves
+	Loads     int      `json:"loads"`          // how many it has
+	Work      float64  `json:"work"`           // their weight
+	Queue     *float64 `json:"queue_seconds"`  // seconds that they take; nil without end
+	Then      *float64 `json:"then_seconds"`   // the same after the moves
 	Note      string   `json:"note,omitempty"` // why it was left alone
 }
 
 // PlanMove is a move.
 type PlanMove struct {
-	Load   string  `json:"load"`
-	From   string  `json:"from"`
-	To     string  `json:"to"`
-	Weight float64 `json:"weight"`
-	Why    string  `json:"why"` // why this load, and why that target
+	Load   string  `json:"load"`   // its name
+	From   string  `json:"from"`   // the member that gives it
+	To     string  `json:"to"`     // the member that gets it
+	Weight float64 `json:"weight"` // as the strategy knew it
+	Why    string  `json:"why"`    // why this load, and why that target
 }
 
 // PlanRefusal is what was not done, and why.
 type PlanRefusal struct {
-	Load   string `json:"load,omitempty"`
-	From   string `json:"from,omitempty"`
-	To     string `json:"to,omitempty"`
-	Reason string `json:"reason"`
-	Detail string `json:"detail"`
+	Load   string `json:"load,omitempty"` // its name, if it is about one
+	From   string `json:"from,omitempty"` // the member that would have given it
+	To     string `json:"to,omitempty"`   // the member that would have got it
+	Reason string `json:"reason"`         // a word of [balance.Reason]
+	Detail string `json:"detail"`         // in full
 }
 
 // Status is the plan for people and programs.

@@ -6,20 +6,20 @@ import (
 
 // ProgramEvent tells what became of a part of the program.
 type ProgramEvent struct {
-	Kind      ProgramKind
-	Path      string // of the construct, such as "body.seq[1].par.do"
-	Construct string // its kind
-	Name      string // its name, or that of its block
-	Replicas  []int32
-	Block     control.BlockID // of a block
-	Run       uint64          // of one that is started
-	Processor string
-	Predicate string // that passed, or has signalled
-	Branch    int    // taken; -1 for none
-	Decision  control.Decision
-	Outcome   control.BlockOutcome
-	Result    string
-	Reason    string
+	Kind      ProgramKind          // what has happened
+	Path      string               // of the construct, such as "body.seq[1].par.do"
+	Construct string               // its kind
+	Name      string               // its name, or that of its block
+	Replicas  []int32              // which replica, outermost first
+	Block     control.BlockID      // of a block
+	Run       uint64               // of one that is started
+	Processor string               // where the block is
+	Predicate string               // that passed, or has signalled
+	Branch    int                  // taken; control.Otherwise for none
+	Decision  control.Decision     // that it rests on
+	Outcome   control.BlockOutcome // of what has ended
+	Result    string               // of the program or the construct, JSON
+	Reason    string               // why it happened
 }
 
 // ProgramKind says what a [ProgramEvent] tells.
@@ -40,10 +40,10 @@ const (
 
 // ProgramStatus is where a program stands.
 type ProgramStatus struct {
-	Name string `json:"name"`
+	Name string `json:"name"` // of the program
 	// Outcome is "running", or how the program has ended.
 	Outcome string `json:"outcome"`
-	Reason  string `json:"reason,omitempty"`
+	Reason  string `json:"reason,omitempty"` // why it has ended like that
 	// Blocks are those that were started, in the order of the program.
 	Blocks  []BlockStatus `json:"blocks"`
 	LeftOut int           `json:"left_out,omitempty"` // blocks beyond the first 100
@@ -54,16 +54,16 @@ type ProgramStatus struct {
 
 // WaitStatus is a construct that waits.
 type WaitStatus struct {
-	Path    string `json:"path"`
-	Name    string `json:"name"` // its kind if it has none
-	Replica string `json:"replica,omitempty"`
-	For     string `json:"for"`
+	Path    string `json:"path"`              // of the construct
+	Name    string `json:"name"`              // its kind if it has none
+	Replica string `json:"replica,omitempty"` // which one, as in 1.0
+	For     string `json:"for"`               // what it waits for, in words
 }
 
 // BlockStatus is where a block stands, all its runs taken together.
 type BlockStatus struct {
 	Path string `json:"path"` // of the construct
-	Name string `json:"name"`
+	Name string `json:"name"` // of the block
 	RunCounts
 
 	Runs []RunStatus `json:"runs"` // that have not ended; 100 at most
@@ -71,18 +71,18 @@ type BlockStatus struct {
 
 // RunCounts counts runs of blocks.
 type RunCounts struct {
-	Starts   uint64 `json:"starts"`
-	Done     uint64 `json:"done"`
-	Failed   uint64 `json:"failed"`
-	Canceled uint64 `json:"canceled"`
-	Lost     uint64 `json:"lost"`
+	Starts   uint64 `json:"starts"`   // that were started
+	Done     uint64 `json:"done"`     // that have ended with a result
+	Failed   uint64 `json:"failed"`   // that have failed
+	Canceled uint64 `json:"canceled"` // that were cancelled
+	Lost     uint64 `json:"lost"`     // whose processor was gone
 }
 
 // RunStatus is a run that has not ended.
 type RunStatus struct {
-	Run       uint64 `json:"run"`
-	Replica   string `json:"replica,omitempty"`
-	Processor string `json:"processor"`
+	Run       uint64 `json:"run"`               // its number
+	Replica   string `json:"replica,omitempty"` // which one, as in 1.0
+	Processor string `json:"processor"`         // where it is
 	// Phase is "starting" before a global state has shown the run, then "running",
 	// and "cancelling" after it was told to end.
 	Phase string `json:"phase"`

@@ -4,10 +4,10 @@ package monitor
 // what `pegasus status --json` prints. All durations are in seconds, and ages
 // are those of the moment the question was answered.
 type Status struct {
-	Synchronizer string `json:"synchronizer"`
-	Group        string `json:"group"`
-	Term         uint64 `json:"term"`
-	Epoch        uint64 `json:"epoch"` // 0: there are too few members, nothing is decided
+	Synchronizer string `json:"synchronizer"` // its name
+	Group        string `json:"group"`        // whose members it has
+	Term         uint64 `json:"term"`         // of this life of the synchronizer; a later one has a greater term
+	Epoch        uint64 `json:"epoch"`        // 0: there are too few members, nothing is decided
 	// Awaited is how many members there must be: for the first epoch, or for any
 	// later one.
 	Awaited int `json:"awaited"`
@@ -15,7 +15,7 @@ type Status struct {
 	State      *StateStatus      `json:"state"`
 	Members    []MemberStatus    `json:"members"`    // in the order of their names
 	Predicates []PredicateStatus `json:"predicates"` // in the order of their names
-	Memory     Values            `json:"memory"`
+	Memory     Values            `json:"memory"`     // its variables, in the order of their declaration
 	// Waiting is the number of signals without a final fate.
 	Waiting int `json:"waiting_signals"`
 	// Groups are the other groups that signals go to, in the order of their names;
@@ -32,12 +32,12 @@ type Status struct {
 	Config string `json:"config,omitzero"`
 	// Counters count since the start, by name; Fates the signals, by fate.
 	Counters map[string]uint64 `json:"counters,omitzero"`
-	Fates    map[string]uint64 `json:"fates,omitzero"`
+	Fates    map[string]uint64 `json:"fates,omitzero"` // the same, of signals
 }
 
 // GroupStatus is what is known of another group.
 type GroupStatus struct {
-	Group   string        `json:"group"`
+	Group   string        `json:"group"`   // its name
 	Max     int           `json:"max"`     // members that are listened to
 	Members []HeardMember `json:"members"` // in the order of their names
 }
@@ -46,17 +46,17 @@ type GroupStatus struct {
 // ago it was heard (what it says again is noted every half second), and its open
 // regions.
 type HeardMember struct {
-	Name        string   `json:"name"`
-	Incarnation uint64   `json:"incarnation"`
-	Heard       float64  `json:"heard_seconds"`
-	Regions     []string `json:"regions"`
+	Name        string   `json:"name"`          // its own
+	Incarnation uint64   `json:"incarnation"`   // of its newest life
+	Heard       float64  `json:"heard_seconds"` // how long ago
+	Regions     []string `json:"regions"`       // open ones
 }
 
 // StateStatus is a global state without the states of its members.
 type StateStatus struct {
-	Epoch   uint64 `json:"epoch"`
-	Index   uint64 `json:"state"` // from 1 within the epoch
-	Partial bool   `json:"partial"`
+	Epoch   uint64 `json:"epoch"`   // that it is of
+	Index   uint64 `json:"state"`   // from 1 within the epoch
+	Partial bool   `json:"partial"` // some member's state is unknown
 	// InForce is false if a state of it has ended and what follows is not certain
 	// yet.
 	InForce bool `json:"in_force"`
@@ -80,28 +80,28 @@ const (
 
 // MemberStatus is what is known of a member.
 type MemberStatus struct {
-	Name        string   `json:"name"`
-	Host        string   `json:"host"`
-	Incarnation uint64   `json:"incarnation"`
-	Standing    Standing `json:"standing"`
+	Name        string   `json:"name"`          // its own
+	Host        string   `json:"host"`          // that it says it is on
+	Incarnation uint64   `json:"incarnation"`   // of its newest life
+	Standing    Standing `json:"standing"`      // whether it takes part
 	Why         string   `json:"why,omitempty"` // it is gone
 	// Heard is how long ago it was last heard, and Silent whether that is longer
 	// than twice the time in which it should have shown itself.
 	Heard  float64     `json:"heard_seconds"`
-	Silent bool        `json:"silent"`
-	Clock  ClockStatus `json:"clock"`
+	Silent bool        `json:"silent"` // see Heard
+	Clock  ClockStatus `json:"clock"`  // of its stamps
 	// Seq is the number of its newest report, Pending how many states the detector
 	// keeps of it: the one it looks at and those after it.
 	Seq     uint64 `json:"seq"`
-	Pending int    `json:"pending"`
+	Pending int    `json:"pending"` // see Seq
 	// Behind is how many reports are kept back because one before them is missing,
 	// and Gap since when that is asked for; 0 without a gap.
 	Behind int     `json:"behind"`
-	Gap    float64 `json:"gap_seconds"`
+	Gap    float64 `json:"gap_seconds"` // see Behind
 	// Unknown is set if nothing is known of its state at present. State is the one
 	// that the detector looks at, or, outside the epoch, the newest.
 	Unknown bool     `json:"unknown"`
-	State   Values   `json:"state"`
+	State   Values   `json:"state"`   // see Unknown
 	Regions []string `json:"regions"` // open ones
 }
 
@@ -111,8 +111,8 @@ type ClockStatus struct {
 	// that has no bound and needs none where all members share it, else a word of
 	// [clocksync.Status].
 	Status string `json:"status"`
-	Source string `json:"source"`
-	Domain string `json:"domain"`
+	Source string `json:"source"` // of the bound; several are joined by "+"
+	Domain string `json:"domain"` // the clock that is read
 	// Bound is the half width of its newest stamp; nil if that is infinite or there
 	// is no stamp.
 	Bound *float64 `json:"bound_seconds"`
@@ -120,9 +120,9 @@ type ClockStatus struct {
 
 // PredicateStatus is where a predicate stands in the epoch.
 type PredicateStatus struct {
-	Name   string `json:"name"`
-	Truth  string `json:"truth"` // "unknown" before it was judged
-	Reason string `json:"reason,omitempty"`
+	Name   string `json:"name"`             // its own
+	Truth  string `json:"truth"`            // "unknown" before it was judged
+	Reason string `json:"reason,omitempty"` // why it is unknown
 	// Since is how long it has come to that; nil if it was not judged in this
 	// epoch.
 	Since *float64 `json:"since_seconds"`
@@ -131,7 +131,7 @@ type PredicateStatus struct {
 	Fired uint64   `json:"fired"` // since the start
 	// Decision is the last one and Ago its age; empty before the first.
 	Decision string  `json:"decision,omitempty"`
-	Ago      float64 `json:"decision_seconds,omitempty"`
+	Ago      float64 `json:"decision_seconds,omitempty"` // since that decision
 }
 
 // Hold is a hold time that runs.
@@ -139,5 +139,5 @@ type Hold struct {
 	// Certain is for how long the predicate has certainly been true so far, Wanted
 	// for how long it has to be.
 	Certain float64 `json:"certain_seconds"`
-	Wanted  float64 `json:"wanted_seconds"`
+	Wanted  float64 `json:"wanted_seconds"` // see Certain
 }

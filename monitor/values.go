@@ -14,7 +14,7 @@ import (
 
 // Named is a value by its name.
 type Named struct {
-	Name string
+	Name string // of a field or a variable
 	// Value is nil if it is not known; else a bool, a number or a text. Durations
 	// and infinities are texts.
 	Value any
@@ -111,7 +111,9 @@ func (v *Values) UnmarshalJSON(text []byte) error {
 // Range is a stretch of time, in nanoseconds from an instant that goes with it. An
 // end is [clocksync.MinInstant] or [clocksync.MaxInstant] if it is infinite. In
 // JSON it is a list of both, with null where it is infinite.
-type Range struct{ From, To clocksync.Instant }
+type Range struct {
+	From, To clocksync.Instant // its ends
+}
 
 // MarshalJSON implements json.Marshaler.
 func (r Range) MarshalJSON() ([]byte, error) {

@@ -10,15 +10,16 @@ import (
 // with a number: count(members, c) >= k, or > k-1, or the number first. The local
 // condition c may read nothing but the fields of the member's declared state, its
 // .name and .host. It is judged by [Expression.Eval] on a [Scope] that has this one
-// member. ok is false for any other expression, and where k would be below 1: that
-// holds always.
+// member. The error is an *[Error] that says what else it is, or that k would be below
+// 1: that holds always.
 //
 // any(members, c) is not taken for a threshold of 1: it fires when it becomes true
 // of the members together, and a threshold with each member that begins.
-func (p *Expression) Threshold() (local *Expression, k int, ok bool) {
+func (p *Expression) Threshold() (local *Expression, k int, err error) {
+	other := errorAt(p.src, offset(p.tree), "write count(members, CONDITION) >= K, and nothing else beside it", "a threshold is count(members, condition) >= k alone")
 	compare, ok := p.tree.(*ast.BinaryNode)
 	if !ok {
-		return nil, 0, false
+		return nil, 0, other
 	}
 	counted, number, op := compare.Left, compare.Right, compare.Operator
 	if _, first := counted.(*ast.IntegerNode); first {
@@ -26,20 +27,19 @@ func (p *Expression) Threshold() (local *Expression, k int, ok bool) {
 	}
 	limit, isNumber := number.(*ast.IntegerNode)
 	count, isCall := counted.(*ast.BuiltinNode)
-	if !isNumber || !isCall || count.Name != "count" {
-		return nil, 0, false
+	if !isNumber || !isCall || count.Name != "count" || op != ">=" && op != ">" {
+		return nil, 0, other
 	}
-	switch k = limit.Value; op {
-	case ">=":
-	case ">":
+	if k = limit.Value; op == ">" {
 		k++
-	default:
-		return nil, 0, false
 	}
-	if local, err := p.local(count); err == nil && k >= 1 {
-		return local, k, true
+	if k < 1 {
+		return nil, 0, errorAt(p.src, offset(limit), "ask for 1 member at least", "so many members satisfy every condition")
 	}
-	return nil, 0, false
+	if local, err = p.local(count); err != nil {
+		return nil, 0, err
+	}
+	return local, k, nil
 }
 
 // mirrored are the comparisons with their sides exchanged.

@@ -69,7 +69,8 @@ func TestThreshold(t *testing.T) {
 			t.Errorf("%s: %v", src, err)
 			continue
 		}
-		local, k, ok := p.Threshold()
+		local, k, err := p.Threshold()
+		ok := err == nil
 		if ok != (want > 0) || k*map[bool]int{true: 1}[ok] != want || (local != nil) != ok {
 			t.Errorf("%s: threshold %d, %t: want %d", src, k, ok, want)
 		}
@@ -171,5 +172,33 @@ func TestScopeReaders(t *testing.T) {
 	s.SetMemory(0, scgs.FloatValue(3))
 	if v := s.Memory(0); v.Float() != 3 {
 		t.Errorf("the limit is %v", v)
+	}
+}
+
+// A predicate that is no threshold is refused with the place that makes it none.
+func TestNoThreshold(t *testing.T) {
+	for src, want := range map[string]string{
+		"any(members, .leader)": `1:1: a threshold is count(members, condition) >= k alone
+  any(members, .leader)
+  ^
+  write count(members, CONDITION) >= K, and nothing else beside it`,
+		"count(members, .leader) >= 0": `1:28: so many members satisfy every condition
+  count(members, .leader) >= 0
+                             ^
+  ask for 1 member at least`,
+		"count(members, .leader && .online) >= 2": `1:28: the condition has to be a local one, and this is not of the member alone
+  count(members, .leader && .online) >= 2
+                             ^
+  a local condition reads the fields of one member, its .name and .host`,
+	} {
+		p, err := localEnv().Bool(src)
+		if err != nil {
+			t.Errorf("%s: %v", src, err)
+			continue
+		}
+		_, _, err = p.Threshold()
+		if _, ok := errors.AsType[*predicates.Error](err); !ok || err.Error() != want {
+			t.Errorf("%s is refused with\n%v\nwant\n%s", src, err, want)
+		}
 	}
 }

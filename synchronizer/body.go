@@ -27,7 +27,7 @@ func (l *loop) body(it *item) {
 	}
 	if err != nil {
 		l.countMalformed()
-		l.reject(classOf(err), it.member, err)
+		l.reject(unreadable(err), it.member, err)
 		return
 	}
 	l.countFrame()

@@ -9,7 +9,7 @@ import (
 	"github.com/gopegasus/pegasus/monitor"
 )
 
-// unbundle steps the core with each part of what a carrier brings, and last with its
+// unbundle steps the core with each part of what a multiplexer brings, and last with its
 // evidence. Nobody is probed before that: what lacks may be in it.
 func (l *loop) unbundle(it *item) {
 	err := wire.DecodeBundle(it.frame, &l.bundle)
@@ -18,14 +18,14 @@ func (l *loop) unbundle(it *item) {
 	}
 	if err != nil {
 		l.countMalformed()
-		l.reject(classOf(err), it.member, err)
+		l.reject(unreadable(err), it.member, err)
 		return
 	}
 	b, more := &l.bundle, l.more
 	l.more = true
 	for _, p := range b.Parts {
-		if !wire.Carries(it.member, p.Member) {
-			l.reject(monitor.ClassSender, it.member, &wire.FrameError{Kind: wire.KindBundle, Field: "parts", Reason: "it does not speak for " + p.Member})
+		if !wire.Multiplexes(it.member, p.Member) {
+			l.reject(monitor.RejectSender, it.member, &wire.FrameError{Kind: wire.KindBundle, Field: "parts", Reason: "it does not speak for " + p.Member})
 			continue
 		}
 		part := item{group: it.group, member: p.Member, frame: p.Frame, at: it.at}
@@ -57,7 +57,7 @@ func (l *loop) brought(it *item) {
 	l.input, l.arrived = synccore.Input{Kind: synccore.InBody}, it.at
 	if err != nil {
 		l.countMalformed()
-		l.reject(classOf(err), it.member, err)
+		l.reject(unreadable(err), it.member, err)
 		return
 	}
 	l.countFrame()
@@ -66,14 +66,14 @@ func (l *loop) brought(it *item) {
 	}
 }
 
-// carried are the signals of one step for the members of a carrier.
+// carried are the signals of one step for the members of a multiplexer.
 type carried struct {
-	carrier string
-	bundle  wire.Bundle
-	bytes   []byte
+	multiplexer string
+	bundle      wire.Bundle
+	bytes       []byte
 }
 
-// sendAll sends the signals of a step: those for the members of a carrier together.
+// sendAll sends the signals of a step: those for the members of a multiplexer together.
 func (l *loop) sendAll(signals []wire.Addressed[wire.Signals]) {
 	for i := range l.down {
 		d := &l.down[i]
@@ -82,19 +82,19 @@ func (l *loop) sendAll(signals []wire.Addressed[wire.Signals]) {
 	used := 0
 	for i := range signals {
 		a := &signals[i]
-		carrier := a.Via
-		if carrier == "" {
+		multiplexer := a.Via
+		if multiplexer == "" {
 			l.sendSignals(a, nil)
 			continue
 		}
-		k := slices.IndexFunc(l.down[:used], func(d carried) bool { return d.carrier == carrier })
+		k := slices.IndexFunc(l.down[:used], func(d carried) bool { return d.multiplexer == multiplexer })
 		if k < 0 {
 			k = used
 			used++
 			if k == len(l.down) {
 				l.down = append(l.down, carried{})
 			}
-			l.down[k].carrier = carrier
+			l.down[k].multiplexer = multiplexer
 		}
 		l.sendSignals(a, &l.down[k])
 	}
@@ -118,7 +118,7 @@ func (l *loop) enclose(to *carried, member string, encode func([]byte) ([]byte, 
 func (l *loop) sendBundle(d *carried) {
 	for rest := d.bundle; len(rest.Parts) > 0; {
 		n := 0
-		l.send(l.subjects.Signal(d.carrier), func(dst []byte) (frame []byte, err error) {
+		l.send(l.subjects.Signal(d.multiplexer), func(dst []byte) (frame []byte, err error) {
 			frame, n, _, err = wire.AppendBundle(dst, &rest)
 			return frame, err
 		})

@@ -26,7 +26,7 @@ synchronizers:
       high: {when: "sum(members, .n) > 1", signal: {kind: activate, region: r}}
 `
 
-// bundle is what the carrier n brings.
+// bundle is what the multiplexer n brings.
 func (c *crowd) bundle(parts []wire.Part, alive ...wire.Alive) []byte {
 	c.tb.Helper()
 	frame, p, a, err := wire.AppendBundle(nil, &wire.Bundle{Parts: parts, Alive: alive})
@@ -38,22 +38,22 @@ func (c *crowd) bundle(parts []wire.Part, alive ...wire.Alive) []byte {
 
 func (c *crowd) carried(name string) []byte {
 	c.tb.Helper()
-	frame, err := wire.AppendHello(nil, &wire.Hello{Member: name, Incarnation: 1, Host: "h", Domain: c.s.clock.Domain(), Carrier: "n"})
+	frame, err := wire.AppendHello(nil, &wire.Hello{Member: name, Incarnation: 1, Host: "h", Domain: c.s.clock.Domain(), Multiplexer: "n"})
 	if err != nil {
 		c.tb.Fatal(err)
 	}
 	return frame
 }
 
-// TestBundle: what a carrier brings is stepped with part by part, nobody is probed
-// before its end, and then the carrier is, once.
+// TestBundle: what a multiplexer brings is stepped with part by part, nobody is probed
+// before its end, and then the multiplexer is, once.
 func TestBundle(t *testing.T) {
 	c := newCrowd(t, carriedConfig, Options{})
 	l, now := c.drive(), c.s.opt.now()
 	rejected := ""
 	l.opt.Observe = func(e monitor.Event) {
 		if r, ok := e.(monitor.Rejection); ok {
-			rejected += fmt.Sprintf("%v of %s: %s\n", r.Class, r.From, r.Reason)
+			rejected += fmt.Sprintf("%v of %s: %s\n", r.Reason, r.From, r.Detail)
 		}
 	}
 	take := func(frame []byte) { l.receive(&item{member: "n", frame: frame, at: now}) }
@@ -91,9 +91,9 @@ frame of n: wire: bundle: parts: the frame ends inside it
 	}
 }
 
-// TestSignalsOfOneCarrier: the signals of one step to members of one carrier travel in
+// TestSignalsOfOneMultiplexer: the signals of one step to members of one multiplexer travel in
 // one frame; one that is too long for that travels alone, and so do those to others.
-func TestSignalsOfOneCarrier(t *testing.T) {
+func TestSignalsOfOneMultiplexer(t *testing.T) {
 	c := newCrowd(t, carriedConfig, Options{})
 	l := c.drive()
 	l.receive(&item{member: "n", frame: c.bundle([]wire.Part{{Member: "n-0", Frame: c.carried("n-0")}, {Member: "n-1", Frame: c.carried("n-1")}})})
@@ -127,6 +127,9 @@ func TestSignalsOfOneCarrier(t *testing.T) {
 		a := wire.Addressed[wire.Signals]{To: to, Msg: wire.Signals{Synchronizer: "gsync", Term: 1, Epoch: 1, Incarnation: 1}}
 		for range n {
 			a.Msg.Signals = append(a.Msg.Signals, s)
+		}
+		if strings.HasPrefix(to, "n-") {
+			a.Via = "n"
 		}
 		return a
 	}

@@ -90,15 +90,11 @@ func LoadProgram(path string) (*Config, error) {
 // faults. The only synchronizer of processes in it runs the program, or one for the
 // group "processors" where it declares none.
 func ParseProgram(name string, src []byte) (*Config, error) {
-	file, err := configfile.ParseProgram(name, src)
+	file, err := configfile.ParseToRun(name, src)
 	if err != nil {
 		return nil, err
 	}
-	host, err := file.Runnable()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", name, err)
-	}
-	return newConfig(name, src, plan.Levels{host}), nil
+	return newConfig(name, src, plan.Levels{file.Host}), nil
 }
 
 // FormatProgram writes the file of a program that is a Go value: for people, for
@@ -124,9 +120,19 @@ type Warning = yamlconf.Fault
 // Warnings lists what "pegasus check" warns of, in the order of the file. None of
 // it keeps a synchronizer from starting.
 func (c *Config) Warnings() []Warning {
+	return c.advice(func(p *plan.Level) []Warning { return p.Warnings })
+}
+
+// Notes lists what "pegasus check" notes, in the order of the file: what is better
+// written in another way. None of it is a mistake.
+func (c *Config) Notes() []Warning {
+	return c.advice(func(p *plan.Level) []Warning { return p.Notes })
+}
+
+func (c *Config) advice(of func(*plan.Level) []Warning) []Warning {
 	var list []Warning
 	for _, p := range c.plans {
-		list = append(list, p.Warnings...)
+		list = append(list, of(p)...)
 	}
 	slices.SortStableFunc(list, func(a, b Warning) int { return cmp.Compare(a.Line, b.Line) })
 	return list
@@ -138,7 +144,7 @@ func (c *Config) Hash() string { return c.hash }
 
 // Level describes one synchronizer of a configuration.
 type Level struct {
-	Name       string
+	Name       string   // of the synchronizer
 	Parent     string   // empty at the top
 	Group      string   // whose members it has; empty if they are threads of a process
 	Count      int      // members awaited before the first epoch

@@ -3,7 +3,6 @@ package synchronizer
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -14,16 +13,6 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/monitor"
-)
-
-// Errors of [Synchronizer.Status] and [Synchronizer.Why].
-var (
-	// ErrBusy: too many questions wait for an answer.
-	ErrBusy = fmt.Errorf("%d questions wait already: ask again", maxQuestions)
-	// ErrEnded: the synchronizer has ended.
-	ErrEnded = errors.New("the synchronizer has ended")
-	// ErrNoPredicate: there is none of that name.
-	ErrNoPredicate = errors.New("no such predicate")
 )
 
 const (
@@ -126,9 +115,9 @@ func (s Stats) named() (counters, fates map[string]uint64) {
 
 // Presence is how a synchronizer answers the question who is there.
 type Presence struct {
-	Synchronizer string `json:"synchronizer"`
-	Group        string `json:"group"`
-	Term         uint64 `json:"term"`
+	Synchronizer string `json:"synchronizer"` // its name
+	Group        string `json:"group"`        // whose members it has
+	Term         uint64 `json:"term"`         // of its present life
 }
 
 // introduce answers who is there, beside the owner of the core.

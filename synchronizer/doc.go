@@ -14,7 +14,8 @@
 //   - A predicate that fired was certainly true: the states of its witness held
 //     together at one instant, in every reality that the members' stamps admit,
 //     whatever was lost, doubled, delayed or reordered on the way. Only one that
-//     asks for the modality possibly may have been, and Verdict.Modality says so.
+//     asks for the modality possibly may have been, and Modality of the
+//     [monitor.Verdict] says so.
 //   - A signal takes effect at most once, and only in the region entry it was
 //     decided on. It is repeated until its fate is known; each fate is told to
 //     the observer and counted.
@@ -24,6 +25,14 @@
 // It does not promise that a state too short for the members' clock bounds is
 // found, and it takes members at their word: it guards against crashes and lost
 // messages, not against lies.
+//
+// # What it tells
+//
+// Options.Observe is given the events of package monitor: a [monitor.Verdict] where a
+// predicate fires, a [monitor.Epoch], the [monitor.Fate] of a signal and others. Line of
+// an event has its text for people and its JSON.
+//
+// [Start] fails with [ErrNotConnected], [ErrNameTaken] or an [*OptionsError].
 //
 // # Journals and reloads
 //

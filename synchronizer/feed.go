@@ -19,6 +19,7 @@ const (
 	eventPause  = 50 * time.Millisecond // between two rounds of telling
 	maxWatched  = 64                    // states of a witness
 	maxPlanned  = 32                    // members, moves and refusals of a plan
+	maxResult   = 4 << 10               // bytes of a result
 	nanoSeconds = int64(time.Second)
 )
 
@@ -87,8 +88,8 @@ func (s *Synchronizer) tellRound(first timedEvent) {
 		}
 		lines, count = lines[:0], 0
 	}
-	tell := func(o map[string]any, wall int64) {
-		line := s.line(o, wall)
+	tell := func(l monitor.Line, wall int64) {
+		line := s.line(l, wall)
 		if len(lines)+len(line) > wire.PartBytes {
 			flush()
 		}
@@ -97,11 +98,11 @@ func (s *Synchronizer) tellRound(first timedEvent) {
 	}
 	for n := len(s.feed.waiting); ; n-- {
 		if missed := s.feed.missed.Swap(0); missed > 0 {
-			tell(map[string]any{"event": "skipped", "lines": missed}, first.wall)
+			tell(monitor.Skipped{Lines: missed}.Line(), first.wall)
 			count--
 		}
-		for _, o := range watchedObjects(first.event) {
-			tell(o, first.wall)
+		for _, l := range linesOf(first.event) {
+			tell(l, first.wall)
 		}
 		if n == 0 {
 			break
@@ -111,45 +112,44 @@ func (s *Synchronizer) tellRound(first timedEvent) {
 	flush()
 }
 
-// shortPlan is a plan without what one message may have no room for.
-func shortPlan(o map[string]any, p *monitor.PlanStatus) map[string]any {
-	o["nodes"], o["nodes_left_out"] = p.Nodes[:min(maxPlanned, len(p.Nodes))], max(0, len(p.Nodes)-maxPlanned)
-	o["moves"], o["moves_left_out"] = p.Moves[:min(maxPlanned, len(p.Moves))], max(0, len(p.Moves)-maxPlanned)
-	o["refused"], o["left_out"] = p.Refused[:min(maxPlanned, len(p.Refused))], p.LeftOut+max(0, len(p.Refused)-maxPlanned)
-	return o
-}
-
-func (s *Synchronizer) line(o map[string]any, wall int64) []byte {
-	o["time"] = time.Unix(wall/nanoSeconds, wall%nanoSeconds).UTC().Format(time.RFC3339Nano)
-	o["synchronizer"] = s.name
-	line, err := json.Marshal(o)
+func (s *Synchronizer) line(l monitor.Line, wall int64) []byte {
+	l.Time, l.Synchronizer = time.Unix(wall/nanoSeconds, wall%nanoSeconds), s.name
+	line, err := json.Marshal(&l)
 	if err != nil {
 		panic("synchronizer: an event that does not encode: " + err.Error())
 	}
 	return append(line, '\n')
 }
 
-// watchedObjects are the objects of an event; a large witness is cut.
-func watchedObjects(e monitor.Event) []map[string]any {
-	switch e := e.(type) {
-	case monitor.Epoch:
-		var all []map[string]any
-		for _, d := range e.Dropped {
-			all = append(all, map[string]any{"event": "lost", "member": d.Name, "reason": d.Reason})
+// linesOf are what is told of an event: without what one message may have no room for.
+func linesOf(e monitor.Event) (all []monitor.Line) {
+	l := e.Line()
+	switch b := l.Body.(type) {
+	case *monitor.Epoch:
+		for _, d := range b.Dropped {
+			all = append(all, d.Line())
 		}
-		return append(all, Object(e))
-	case monitor.Plan:
-		p := e.Status()
-		return []map[string]any{shortPlan(planObject(&p), &p)}
-	case monitor.Verdict:
-		out := len(e.Witness) - maxWatched
-		if out <= 0 {
-			break
+	case *monitor.PlanLine:
+		b.PlanCut = &monitor.PlanCut{}
+		refused := 0
+		b.Nodes, b.NodesLeftOut = cut(b.Nodes, maxPlanned)
+		b.Moves, b.MovesLeftOut = cut(b.Moves, maxPlanned)
+		b.Refused, refused = cut(b.Refused, maxPlanned)
+		b.LeftOut += refused
+	case *monitor.VerdictLine:
+		if b.Firing != nil {
+			b.Witness, b.WitnessLeftOut = cut(b.Witness, maxWatched)
 		}
-		e.Witness = e.Witness[:maxWatched]
-		o := Object(e)
-		o["witness_left_out"] = out
-		return []map[string]any{o}
+	case *monitor.ProgramLine:
+		if n := len(b.Result); n > maxResult {
+			b.Result, b.ResultBytes = "", n
+		}
 	}
-	return []map[string]any{Object(e)}
+	return append(all, l)
+}
+
+// cut is the beginning of a list, and how many are left out.
+func cut[T any](list []T, limit int) ([]T, int) {
+	n := min(limit, len(list))
+	return list[:n], len(list) - n
 }

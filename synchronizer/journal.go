@@ -86,16 +86,16 @@ type recorder struct {
 }
 
 // newRecorder begins the journal of a core with its header, or carries on the one
-// that the core was taken up from.
-func newRecorder(level *plan.Level, core synccore.Options, opt *Options, taken *takenUp, now clocksync.Instant) *recorder {
+// that the core was resumed from.
+func newRecorder(level *plan.Level, core synccore.Options, opt *Options, from *resumed, now clocksync.Instant) *recorder {
 	j := &recorder{
 		w: opt.Journal, log: opt.Logger, limit: uint64(opt.JournalLimit), //nolint:gosec // Start has checked it.
 		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
 	}
 	switch {
-	case taken != nil:
-		j.w, j.digest = opt.Resume, taken.digest
-		j.stats.Inputs, j.stats.Bytes = taken.journal.Inputs, uint64(taken.journal.Good()) //nolint:gosec // A size.
+	case from != nil:
+		j.w, j.digest = opt.Resume, from.digest
+		j.stats.Inputs, j.stats.Bytes = from.journal.Inputs, uint64(from.journal.Good()) //nolint:gosec // A size.
 	case opt.Journal == nil:
 		return nil
 	default:

@@ -187,7 +187,7 @@ synchronizers:
 
 // TestStandingText covers the words for what a predicate has come to.
 func TestStandingText(t *testing.T) {
-	for want, s := range map[string]synchronizer.Standing{
+	for want, s := range map[string]synchronizer.Judgment{
 		"absent":      {Absent: true},
 		"none yet":    {},
 		"false":       {Judged: true, Truth: 1},
@@ -479,7 +479,7 @@ func TestReloadIsRefused(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
-	if err := s.Reload(cfg); err == nil || err.Error() != `synchronizer "gsync": reload: it has ended` {
+	if err := s.Reload(cfg); err == nil || err.Error() != `synchronizer "gsync": reload: the synchronizer has ended` {
 		t.Errorf("after Close: %v", err)
 	}
 	if len(w.events) > 0 {

@@ -26,7 +26,7 @@ type loop struct {
 	level    *plan.Level // that is followed
 	batch    wire.Batch
 	bundle   wire.Bundle
-	down     []carried // the signals of a step by carrier
+	down     []carried // the signals of a step by multiplexer
 	// What another group's batch says of its member.
 	outline wire.Batch
 	frame   []byte
@@ -134,7 +134,7 @@ func (l *loop) answer(q *question) {
 }
 
 // failed notes that a silent member's policy was to fail, or that a program runs
-// without the journal that it should be taken up from.
+// without the journal that it should be resumed from.
 func (l *loop) failed() bool {
 	why := l.output.Failed
 	if stopped := l.journal.recorded().Err; stopped != nil && l.level.Program != nil {
@@ -197,7 +197,7 @@ func (l *loop) receive(it *item) {
 		if it.group != "" {
 			from = it.group + "/" + it.member
 		}
-		l.reject(classOf(err), from, err)
+		l.reject(unreadable(err), from, err)
 		return
 	}
 	now := l.opt.now()
@@ -250,7 +250,7 @@ func (l *loop) overhear(kind wire.Kind, frame []byte) error {
 		l.input.Kind, l.input.Batch = synccore.InBatch, &l.outline
 		return wire.DecodeOutline(frame, &l.outline)
 	case wire.KindGone: // It is about reports.
-		l.input.Kind = synccore.InGone
+		l.input.Kind, l.input.Gone = synccore.InGone, &wire.Gone{}
 		return nil
 	case wire.KindAck:
 		return l.ack(frame)
@@ -275,15 +275,15 @@ func notOfMember(kind wire.Kind) error {
 }
 
 // reject tells of what the core does not get to see.
-func (l *loop) reject(class monitor.Class, from string, err error) {
-	l.countRejected(class)
-	r := monitor.Rejection{From: from, Class: class, Reason: err.Error()}
+func (l *loop) reject(reason monitor.RejectReason, from string, err error) {
+	l.countRejected(reason)
+	r := monitor.Rejection{From: from, Reason: reason, Detail: err.Error()}
 	l.logRejected(r)
 	l.tell(r)
 }
 
 func (l *loop) logRejected(r monitor.Rejection) {
-	l.opt.Logger.Warn("refused", telemetry.ClassKey, r.Class.String(), "from", r.From, "reason", r.Reason)
+	l.opt.Logger.Warn("refused", telemetry.ClassKey, r.Reason.String(), "from", r.From, "reason", r.Detail)
 }
 
 func (l *loop) step(now clocksync.Instant) {
@@ -292,13 +292,14 @@ func (l *loop) step(now clocksync.Instant) {
 		l.looked = true
 		l.follow(now)
 	}
-	l.input.More, l.waited = l.more, l.more
+	l.input.More = l.more
 	l.advance(now, &l.input)
 	l.wake = l.output.Wake
-	if l.output.Ignored {
+	if l.output.Ignored { // What the step before has left waits still.
 		l.countFrame()
 		return
 	}
+	l.waited = l.more
 	l.deliver()
 	l.report()
 	l.measure(now)
@@ -353,7 +354,7 @@ func (l *loop) deliver() {
 	}
 }
 
-// sendSignals sends a member's signals, or has a carrier take them along, in as many
+// sendSignals sends a member's signals, or has a multiplexer take them along, in as many
 // frames as they take.
 func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 	rest, subject := a.Msg, ""
@@ -382,7 +383,7 @@ func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 func (l *loop) send(subject string, encode func([]byte) ([]byte, error)) {
 	frame, err := encode(l.frame[:0])
 	if err != nil {
-		l.reject(monitor.ClassSend, subject, err)
+		l.reject(monitor.RejectSend, subject, err)
 		return
 	}
 	l.frame = frame
@@ -470,7 +471,7 @@ func (l *loop) countFrame() {
 	l.frameCounted()
 }
 
-// frameCounted counts the frame at hand. The lock is held.
+// frameCounted counts the current frame. The lock is held.
 func (l *loop) frameCounted() {
 	l.framed = false
 	l.stats.Frames++
@@ -479,10 +480,10 @@ func (l *loop) frameCounted() {
 	}
 }
 
-func (l *loop) countRejected(class monitor.Class) {
+func (l *loop) countRejected(reason monitor.RejectReason) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.tally.rejected[class]++
+	l.tally.rejected[reason]++
 }
 
 func (l *loop) countStep() {

@@ -165,7 +165,7 @@ func (f *fates) await(c *crowd, n int, want control.Fate) {
 }
 
 // TestSignalsToAnotherGroupThatGetLost drives a member of another group by hand: what
-// is lost is sent again, what comes after its region entry is neglected, and a member
+// is lost is sent again, what comes after its region entry is ignored, and a member
 // that has restarted gets only what was decided on its own entries.
 func TestSignalsToAnotherGroupThatGetLost(t *testing.T) {
 	var journal bytes.Buffer
@@ -222,7 +222,7 @@ synchronizers:
 	told.await(c, 1, control.Applied)
 	testwait.Until(c.tb, "w1 is known without its region", knows(5, 0))
 
-	// The worker leaves its region while a signal is under way, and enters it anew.
+	// The worker leaves its region while a signal is under way, and enters it again.
 	second := w.enter()
 	w.flush()
 	testwait.Until(c.tb, "w1 is known with its region", knows(5, 1))

@@ -236,7 +236,7 @@ func TestListensToAnotherGroupAfterReload(t *testing.T) {
 func TestSynchronizersOfTwoGroupsNeedTwoNames(t *testing.T) {
 	server := serve(t, 0)
 	start(t, server.URL(), "synchronizers: {async: {members: {group: workers}}}", synchronizer.Options{})
-	const reason = `signals go to group "workers", whose own synchronizer has the name "async" as well: its members could not tell the two apart; give one of them another name`
+	const reason = `the name is taken: signals go to group "workers", whose own synchronizer has the name "async" as well: its members could not tell the two apart; give one of them another name`
 	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(twoGroups))
 	if err != nil {
 		t.Fatal(err)
@@ -245,7 +245,7 @@ func TestSynchronizersOfTwoGroupsNeedTwoNames(t *testing.T) {
 	if err == nil {
 		_ = s.Close()
 	}
-	if want := `synchronizer "async": ` + reason; err == nil || err.Error() != want {
+	if want := `synchronizer "async": ` + reason; !errors.Is(err, synchronizer.ErrNameTaken) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	before := start(t, server.URL(), strings.Replace(twoGroups, "to: {group: workers}", "to: all", 1), synchronizer.Options{Name: "async"})

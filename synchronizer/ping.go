@@ -18,7 +18,7 @@ func (s *Synchronizer) pong(m bus.Message) {
 	defer s.mu.Unlock()
 	if err != nil {
 		s.stats.Malformed++
-		s.tally.rejected[classOf(err)]++
+		s.tally.rejected[unreadable(err)]++
 		return
 	}
 	s.stats.Pings++

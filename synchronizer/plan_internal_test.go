@@ -27,17 +27,16 @@ func TestWatchedPlan(t *testing.T) {
 		s.Loads = append(s.Loads, balance.Load{Name: strings.Repeat("l", 250) + strconv.Itoa(i), Node: "slow", Weight: 1 + float64(i%7)})
 	}
 	plan := monitor.Plan{Decision: control.Decision{Synchronizer: "g", Epoch: 1, Number: 1}, Epoch: 1, Index: 2, Plan: strategy.Plan(0, &s)}
-	whole := Object(plan)
-	moves, _ := whole["moves"].([]monitor.PlanMove)
+	moves := plan.Status().Moves
 	if len(moves) != len(plan.Plan.Moves) || len(moves) <= maxPlanned {
 		t.Fatalf("%d moves of %d", len(moves), len(plan.Plan.Moves))
 	}
-	told := watchedObjects(plan)
-	line, err := json.Marshal(told[0])
+	told := linesOf(plan)
+	line, err := json.Marshal(&told[0])
 	if err != nil || len(told) != 1 || len(line) > wire.PartBytes {
-		t.Fatalf("%d objects, %d bytes, %v", len(told), len(line), err)
+		t.Fatalf("%d lines, %d bytes, %v", len(told), len(line), err)
 	}
-	if told[0]["moves_left_out"] != len(moves)-maxPlanned || told[0]["nodes_left_out"] != 81-maxPlanned {
-		t.Errorf("left out: %v moves, %v nodes", told[0]["moves_left_out"], told[0]["nodes_left_out"])
+	if b := told[0].Body.(*monitor.PlanLine); b.MovesLeftOut != len(moves)-maxPlanned || b.NodesLeftOut != 81-maxPlanned || len(b.Moves) != maxPlanned {
+		t.Errorf("left out: %d moves, %d nodes", b.MovesLeftOut, b.NodesLeftOut)
 	}
 }

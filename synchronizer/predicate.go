@@ -15,10 +15,6 @@ import (
 	"github.com/gopegasus/pegasus/predicates"
 )
 
-// GlobalState is what the Judge of a [Predicate] is shown: states of all members
-// that certainly held at the same time. It may be read until the Judge returns.
-type GlobalState = monitor.GlobalState
-
 // Predicate is a predicate on global states that is written in Go. It stands
 // beside those of the configuration and fires by the same rules; the fields mean
 // what the keys of the same names do there.
@@ -30,25 +26,25 @@ type GlobalState = monitor.GlobalState
 // logged once and counted in [Stats]. A journal does not have the function: who
 // replays it gives the predicates again ([ReplayOptions]).
 type Predicate struct {
-	Name  string
-	Judge func(monitor.GlobalState) (truth predicates.Truth, reason string)
+	Name  string                                                            // unlike those of the configuration
+	Judge func(monitor.GlobalState) (truth predicates.Truth, reason string) // must not be nil
 
-	For      time.Duration // it must certainly have held for so long; 0: not at all
-	Every    bool          // fire on every global state on which it is true
-	Until    string        // an expression; empty: when it is false
-	Cooldown time.Duration // at least between two firings; 0: none
-	Priority int
+	For      time.Duration     // it must certainly have held for so long; 0: not at all
+	Every    bool              // fire on every global state on which it is true
+	Until    string            // an expression; empty: when it is false
+	Cooldown time.Duration     // at least between two firings; 0: none
+	Priority int               // as in the configuration
 	Set      map[string]string // variable of the memory to expression
-	Signals  []Signal
+	Signals  []Signal          // that go out when it fires
 }
 
 // Signal is what a [Predicate] sends when it fires. The level of threads below
 // reads it as from_parent only if a predicate of the configuration sends one of
 // that name, which then has the same data.
 type Signal struct {
-	Name    string // empty: the predicate's name
-	Kind    control.Kind
-	Region  string
+	Name    string            // empty: the predicate's name
+	Kind    control.Kind      // activate or cancel
+	Region  string            // of the targets
 	To      string            // an expression for a group of members; empty: all
 	Members []string          // by name, in place of To
 	Group   string            // every member of another group, in place of To; see docs/config.md
@@ -80,7 +76,7 @@ func guarded(p *Predicate, panicked func(name string, cause any)) monitor.Judge 
 	if judge == nil {
 		return nil
 	}
-	return func(g GlobalState) (truth predicates.Truth, reason string) {
+	return func(g monitor.GlobalState) (truth predicates.Truth, reason string) {
 		defer func() {
 			if cause := recover(); cause != nil {
 				panicked(name, cause)

@@ -216,7 +216,7 @@ func echo(b *testing.B, url string, n int, pause time.Duration) []time.Duration 
 	return times
 }
 
-// BenchmarkThreadBlock measures a time round of a loop with one block, without threads
+// BenchmarkThreadBlock measures an iteration of a loop with one block, without threads
 // and with so many, each of which sets a state: their synchronizer included.
 func BenchmarkThreadBlock(b *testing.B) {
 	for _, threads := range []int{0, 4, 64} {

@@ -38,20 +38,21 @@ type reload struct {
 //
 // Members, the epoch and signals under way stay as they are. A predicate of the
 // same name and text stays where it stands: it does not fire again on what it has
-// fired on, and a hold time goes on. One that is new or was changed begins anew and
+// fired on, and a hold time goes on. One that is new or was changed begins again and
 // is judged on the global state in force at once; a threshold, or one with a modality,
 // looks at the states that were in it and have not ended, and at what is reported from
 // then on. Those of Options.Predicates stay. Memory keeps the values of variables whose
 // name and type are the same.
 //
 // A program that runs goes on as it began: another section program in the file is
-// refused. Its predicates may change, also those that it reads; of one that begins anew
+// refused. Its predicates may change, also those that it reads; of one that begins again
 // it knows nothing until that is judged.
 //
-// The observer is told by a [Reloaded]; Reload returns when the configuration is in
+// The observer is told by a [monitor.Reload]; Reload fails with [ErrEnded] and, if signals
+// begin to go to a group whose synchronizer has the same name, [ErrNameTaken]. It returns when the configuration is in
 // force. It must not be called by the observer.
 func (s *Synchronizer) Reload(cfg *Config) error {
-	ended := fmt.Errorf("synchronizer %q: reload: it has ended", s.name)
+	ended := fmt.Errorf("synchronizer %q: reload: %w", s.name, ErrEnded)
 	select {
 	case <-s.done:
 		return ended

@@ -41,42 +41,42 @@ type ReplayOptions struct {
 
 // Replayed tells what a replay came to.
 type Replayed struct {
-	Synchronizer string
+	Synchronizer string    // its name
 	Pegasus      string    // the version that recorded; empty if not known
 	Started      time.Time // of the recording
-	Inputs       uint64
-	Decisions    uint64
+	Inputs       uint64    // that were stepped
+	Decisions    uint64    // firings, and plans with moves
 	// FirstDifference is the line of the first input whose outputs are not those
 	// that were recorded; 0 if all are.
 	FirstDifference int
 	// Complete is true if the journal goes to the end of the run. Otherwise Why
 	// tells what its end is.
 	Complete bool
-	Why      string
+	Why      string // see Complete
 	// Differences counts the other verdicts that Differ was told.
 	Differences uint64
 }
 
 // Difference is a place where the verdicts of two configurations part, or meet again.
 type Difference struct {
-	At        time.Time
-	Line      int // of the journal
-	Epoch     uint64
-	Predicate string
-	Recorded  Standing
-	Changed   Standing
+	At        time.Time // by the wall clock of the recording host
+	Line      int       // of the journal
+	Epoch     uint64    // of the changed configuration
+	Predicate string    // its name
+	Recorded  Judgment  // by the recorded configuration
+	Changed   Judgment  // by the changed one
 }
 
-// Standing is what a predicate has come to.
-type Standing struct {
-	Absent bool // the configuration has no such predicate
-	Judged bool // it has come to a verdict
-	Truth  predicates.Truth
-	Fired  bool // on this very input
+// Judgment is what a predicate has come to.
+type Judgment struct {
+	Absent bool             // the configuration has no such predicate
+	Judged bool             // it has come to a verdict
+	Truth  predicates.Truth // if it is Judged
+	Fired  bool             // on this very input
 }
 
 // String is such as "true, fired".
-func (s Standing) String() string {
+func (s Judgment) String() string {
 	switch {
 	case s.Absent:
 		return "absent"
@@ -100,7 +100,7 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 		return nil, err
 	}
 	p := &replay{
-		opt: opt, journal: j, core: synccore.New(j.Level, j.Header.Options()), standing: map[string]*standings{},
+		opt: opt, journal: j, core: synccore.New(j.Level, j.Header.Options()), judgments: map[string]*judgments{},
 		result: Replayed{
 			Synchronizer: j.Level.Name, Pegasus: j.Header.Pegasus, Started: time.Unix(0, j.Header.Started),
 		},
@@ -133,13 +133,13 @@ type replay struct {
 	changedEpoch uint64 // in force
 	columns      []int  // of the recorded rows, for each field of the changed state
 	batch        wire.Batch
-	standing     map[string]*standings
+	judgments    map[string]*judgments
 }
 
-// standings are the two verdicts on a predicate, the recorded one first.
-type standings struct {
+// judgments are the two verdicts on a predicate, the recorded one first.
+type judgments struct {
 	name string
-	now  [2]Standing
+	now  [2]Judgment
 	told [2]bool // on this input
 }
 
@@ -237,10 +237,10 @@ func (p *replay) change() error {
 	p.changed = synccore.New(plan, p.journal.Header.Options())
 	for side, list := range [][]string{p.journal.Level.Predicates(), plan.Predicates()} {
 		for _, name := range list {
-			s := p.standing[name]
+			s := p.judgments[name]
 			if s == nil {
-				s = &standings{name: name, now: [2]Standing{{Absent: true}, {Absent: true}}}
-				p.standing[name] = s
+				s = &judgments{name: name, now: [2]Judgment{{Absent: true}, {Absent: true}}}
+				p.judgments[name] = s
 			}
 			s.now[side].Absent = false
 		}
@@ -307,24 +307,24 @@ func (p *replay) mapped(in *synccore.Input) synccore.Input {
 
 // compare tells where the verdicts on one input differ.
 func (p *replay) compare(at time.Time) {
-	var told []*standings
+	var told []*judgments
 	for i := range p.changedOut.Epochs {
 		p.changedEpoch = p.changedOut.Epochs[i].Epoch
 	}
 	for side, out := range []*synccore.Output{&p.out, &p.changedOut} {
 		for i := range out.Verdicts {
 			v := &out.Verdicts[i]
-			s := p.standing[v.Predicate]
+			s := p.judgments[v.Predicate]
 			if s == nil { // A reload has brought it.
-				s = &standings{name: v.Predicate}
+				s = &judgments{name: v.Predicate}
 				s.now[1].Absent = true
-				p.standing[v.Predicate] = s
+				p.judgments[v.Predicate] = s
 			}
 			if s.told == [2]bool{} {
 				told = append(told, s)
 			}
 			s.told[side] = true
-			s.now[side] = Standing{Judged: true, Truth: v.Truth, Fired: v.Fired || s.now[side].Fired}
+			s.now[side] = Judgment{Judged: true, Truth: v.Truth, Fired: v.Fired || s.now[side].Fired}
 		}
 	}
 	for _, s := range told {

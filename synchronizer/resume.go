@@ -20,7 +20,7 @@ type JournalFile interface {
 
 // CancelProgram ends the program that the synchronizer runs: blocks are cancelled,
 // and when all have ended, so has the program, as cancelled, for the reason. It does
-// not wait for that. It must not be called by the observer.
+// not wait for that, and fails with [ErrEnded]. It must not be called by the observer.
 func (s *Synchronizer) CancelProgram(reason string) error {
 	if s.level.Program == nil {
 		return fmt.Errorf("synchronizer %q runs no program to cancel", s.name)
@@ -29,12 +29,12 @@ func (s *Synchronizer) CancelProgram(reason string) error {
 	case s.cancels <- reason:
 		return nil
 	case <-s.done:
-		return fmt.Errorf("synchronizer %q: cancel: it has ended", s.name)
+		return fmt.Errorf("synchronizer %q: cancel: %w", s.name, ErrEnded)
 	}
 }
 
-// takenUp is the machine of an earlier life as its journal left it.
-type takenUp struct {
+// resumed is the machine of an earlier life as its journal left it.
+type resumed struct {
 	core    *synccore.Core
 	level   *plan.Level // that is followed, after all reloads
 	term    uint64
@@ -42,11 +42,11 @@ type takenUp struct {
 	digest  journal.Digest
 }
 
-var errAnotherProgram = errors.New("the journal is of another program, or the file was changed since: take up the text that was in force last, or start anew")
+var errAnotherProgram = errors.New("the journal is of another program, or the file was changed since: resume the text that was in force last, or start again")
 
-// takeUp steps a machine through the journal of a program, and leaves the file so
+// resume steps a machine through the journal of a program, and leaves the file so
 // that more can be written.
-func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
+func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -55,11 +55,11 @@ func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
 	case err != nil:
 		return nil, err
 	case plan.Program == nil || j.Level.Program == nil:
-		return nil, errors.New("only a program can be taken up: start anew without Resume")
+		return nil, errors.New("only a program can be resumed: start again without Resume")
 	case j.Level.Name != plan.Name:
 		return nil, errAnotherProgram
 	}
-	t := &takenUp{core: synccore.New(j.Level, j.Header.Options()), level: j.Level, term: j.Header.Term, journal: j}
+	t := &resumed{core: synccore.New(j.Level, j.Header.Options()), level: j.Level, term: j.Header.Term, journal: j}
 	var rec journal.Record
 	var out synccore.Output
 	for {
@@ -83,7 +83,7 @@ func takeUp(f JournalFile, plan *plan.Level) (*takenUp, error) {
 		}
 	}
 	if j.Stopped != "" {
-		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start anew", j.Stopped)
+		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start again", j.Stopped)
 	}
 	if t.level.Source.Hash() != plan.Source.Hash() { // After all reloads.
 		return nil, errAnotherProgram

@@ -127,14 +127,14 @@ func TestProgramIsTakenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again := w.end(t); again.Result != end.Result {
-		t.Errorf("a program that has ended is taken up: %v, %q, %s", again.Outcome, again.Result, again.Reason)
+		t.Errorf("a program that has ended is resumed: %v, %q, %s", again.Outcome, again.Result, again.Reason)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// TestTakenUpAfterAReload: the text that was in force last is taken up, and no other.
+// TestTakenUpAfterAReload: the text that was in force last goes on, and no other.
 func TestTakenUpAfterAReload(t *testing.T) {
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {
@@ -181,7 +181,7 @@ func TestTakenUpAfterAReload(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	const want = "the journal is of another program, or the file was changed since: take up the text that was in force last, or start anew"
+	const want = "the journal is of another program, or the file was changed since: resume the text that was in force last, or start again"
 	if _, err := start(roundsProgram, true); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("the text of before: %v\nwant %s", err, want)
 	}

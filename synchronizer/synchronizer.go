@@ -1,6 +1,7 @@
 package synchronizer
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,7 +70,7 @@ type Options struct {
 	// decisions go to; docs/operations.md lists both. Nil means none: no global
 	// provider is used.
 	MeterProvider  metric.MeterProvider
-	TracerProvider trace.TracerProvider
+	TracerProvider trace.TracerProvider // see MeterProvider
 
 	// Resume is the journal of an earlier life of the same program, which goes on where
 	// it was: what had ended is not run again, and what was under way is found again on
@@ -96,7 +97,7 @@ type Synchronizer struct {
 	journal  *recorder
 	reloads  chan reload
 	cancels  chan string
-	resumed  *synccore.Restart // of a program that was taken up
+	resumed  *synccore.Restart // of a program that goes on
 	config   string            // the hash of the one in force; the owner of the core has it
 
 	questions chan *question   // for the owner of the core
@@ -126,104 +127,137 @@ const inboxLimit = 16_384
 const startTimeout = 5 * time.Second
 
 // Start connects to the NATS server and runs a synchronizer of the
-// configuration until Close or until its silence policy makes it fail. It fails
-// within about five seconds if the server cannot be reached, and if the same
-// synchronizer runs there already. The context bounds the start only.
+// configuration until Close or until its silence policy makes it fail. The context bounds
+// the start only. It fails within about five seconds if the server cannot be reached
+// ([ErrNotConnected]), if a synchronizer of that name runs there already
+// ([ErrNameTaken]), or with all the faults of the options ([*OptionsError]).
 func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchronizer, error) {
-	plan, err := cfg.plan(opt.Name)
-	if err != nil {
-		return nil, fmt.Errorf("synchronizer: %w", err)
-	}
-	if opt.Tenant == "" {
-		opt.Tenant = "default"
-	}
-	if opt.Logger == nil {
-		opt.Logger = slog.New(slog.DiscardHandler)
-	}
-	opt.Logger = telemetry.Sampled(opt.Logger)
-	if opt.now == nil {
-		opt.now = source.Monotonic
-	}
-	if opt.JournalLimit == 0 {
-		opt.JournalLimit = DefaultJournalLimit
-	}
-	if opt.Resume != nil && opt.Journal != nil {
-		return nil, errors.New("synchronizer: a program that is taken up carries on the journal of Resume: leave Journal nil")
-	}
-	if opt.JournalLimit < MinJournalLimit {
-		return nil, fmt.Errorf("synchronizer: a journal of at most %d bytes is too short: use at least %d", opt.JournalLimit, MinJournalLimit)
-	}
-	if !(opt.Drift >= 0 && opt.Drift <= clocksync.MaxDrift) { // Also NaN.
-		return nil, fmt.Errorf("synchronizer: Options.Drift is %v: it is in parts per million, from 0 to %v", opt.Drift, clocksync.MaxDrift)
-	}
-	if opt.Drift == 0 {
-		opt.Drift = source.DefaultDrift()
-	}
-	clock := source.System()
-	if opt.SeparateClock {
-		clock = source.OwnDomain(clock)
-	}
-	reference := source.NewReference(clock.Domain())
-	relative := opt.Timeline == ""
-	if relative {
-		opt.Timeline = reference.Timeline()
-	}
-	options := synccore.Options{
-		Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
-		Reference: reference.Domain(), Timeline: opt.Timeline, Relative: relative,
-	}
-	var taken *takenUp
 	s := &Synchronizer{
 		opt:       opt,
-		name:      plan.Name,
-		clock:     reference,
-		subjects:  wire.Subjects{Tenant: opt.Tenant, Group: plan.Members.Group},
+		config:    cfg.hash,
 		in:        newInbox(inboxLimit),
 		reloads:   make(chan reload),
-		codec:     wire.NewBatchCodec(plan.State),
 		cancels:   make(chan string),
-		config:    cfg.hash,
 		questions: make(chan *question, maxQuestions),
 		asked:     make(chan bus.Message, maxQuestions),
 		feed:      eventFeed{waiting: make(chan timedEvent, maxEvents)},
 		done:      make(chan struct{}),
 		stats:     Stats{Fates: map[control.Fate]uint64{}, ByName: map[string]map[control.Fate]uint64{}},
 	}
-	if plan, err = plan.With(compiled(opt.Predicates, s.panicked)); err != nil {
-		return nil, fmt.Errorf("synchronizer %q: Options.Predicates: %w", cfg.name, err)
+	plan, err := s.opt.complete(cfg, s.panicked)
+	if err != nil {
+		return nil, err
 	}
-	s.core, s.level, s.term = synccore.New(plan, options), plan, options.Term
-	s.tally = newTally(plan, s.core)
-	if err := s.subjects.Check(); err != nil {
-		return nil, fmt.Errorf("synchronizer: %w", err)
+	if err := s.start(ctx, url, plan); err != nil {
+		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
 	}
-	if opt.Resume != nil {
-		if taken, err = takeUp(opt.Resume, plan); err != nil {
-			return nil, fmt.Errorf("synchronizer %q: resume: %w", plan.Name, err)
-		}
-		restart := synccore.Restart{
-			Term: options.Term, Reference: options.Reference, Timeline: options.Timeline, Relative: options.Relative,
-		}
-		restart.Term = max(restart.Term, taken.term+1)
-		s.core, s.level, s.term, s.resumed = taken.core, taken.level, restart.Term, &restart
+	return s, nil
+}
+
+// complete fills in what was left out, and finds what to run, or all that is wrong.
+func (o *Options) complete(cfg *Config, panicked func(name string, cause any)) (*plan.Level, error) {
+	o.Tenant = cmp.Or(o.Tenant, "default")
+	o.JournalLimit = cmp.Or(o.JournalLimit, DefaultJournalLimit)
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	o.Logger = telemetry.Sampled(o.Logger)
+	if o.now == nil {
+		o.now = source.Monotonic
+	}
+	plan, err := o.validate(cfg, panicked)
+	if o.Drift == 0 {
+		o.Drift = source.DefaultDrift()
+	}
+	return plan, err
+}
+
+// validate finds all that is wrong with the options, and the plan that they choose.
+func (o *Options) validate(cfg *Config, panicked func(name string, cause any)) (*plan.Level, error) {
+	var faults []error
+	fault := func(format string, args ...any) {
+		faults = append(faults, fmt.Errorf("synchronizer: "+format, args...))
+	}
+	plan, err := cfg.plan(o.Name)
+	if err != nil {
+		fault("%w", err)
+	} else if plan, err = plan.With(compiled(o.Predicates, panicked)); err != nil {
+		faults = append(faults, fmt.Errorf("synchronizer %q: Options.Predicates: %w", cfg.name, err))
+	}
+	if err := wire.CheckToken("tenant", o.Tenant); err != nil {
+		fault("%w", err)
+	}
+	if o.Resume != nil && o.Journal != nil {
+		fault("a program that goes on carries on the journal of Options.Resume: leave Options.Journal nil")
+	}
+	if o.JournalLimit < MinJournalLimit {
+		fault("a journal of at most %d bytes is too short: use at least %d", o.JournalLimit, MinJournalLimit)
+	}
+	if !(o.Drift >= 0 && o.Drift <= clocksync.MaxDrift) { // Also NaN.
+		fault("Options.Drift is %v: it is in parts per million, from 0 to %v", o.Drift, clocksync.MaxDrift)
+	}
+	if len(faults) > 0 {
+		return nil, &OptionsError{faults}
+	}
+	return plan, nil
+}
+
+// start runs a plan.
+func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) error {
+	s.name, s.codec = plan.Name, wire.NewBatchCodec(plan.State)
+	s.subjects = wire.Subjects{Tenant: s.opt.Tenant, Group: plan.Members.Group}
+	options, taken, err := s.makeCore(plan)
+	if err != nil {
+		return fmt.Errorf("resume: %w", err)
 	}
 	if err := s.meter(); err != nil { //nolint:contextcheck // Measurements belong to no request.
-		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
+		return err
 	}
 	if err := s.connect(ctx, url); err != nil {
-		return nil, fmt.Errorf("synchronizer %q: %w", plan.Name, err)
+		return err
 	}
 	s.journal = newRecorder(s.level, options, &s.opt, taken, s.opt.now())
 	if err := s.observe(); err != nil {
 		s.journal.close()
-		return nil, errors.Join(fmt.Errorf("synchronizer %q: %w", plan.Name, err), s.bus.Close())
+		return errors.Join(err, s.bus.Close())
 	}
 	run, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	s.cancel = cancel
 	go s.run(run)
 	s.beside.Go(func() { s.answerAll(run) })
 	s.beside.Go(func() { s.tellAll(run) })
-	return s, nil
+	return nil
+}
+
+// makeCore makes the core, or, for a program that goes on, the one that its journal
+// leads to.
+func (s *Synchronizer) makeCore(level *plan.Level) (options synccore.Options, from *resumed, err error) {
+	clock := source.System()
+	if s.opt.SeparateClock {
+		clock = source.OwnDomain(clock)
+	}
+	s.clock = source.NewReference(clock.Domain())
+	relative := s.opt.Timeline == ""
+	if relative {
+		s.opt.Timeline = s.clock.Timeline()
+	}
+	options = synccore.Options{
+		Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
+		Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: relative,
+	}
+	s.core, s.level, s.term = synccore.New(level, options), level, options.Term
+	s.tally = newTally(level, s.core)
+	if s.opt.Resume == nil {
+		return options, nil, nil
+	}
+	if from, err = resume(s.opt.Resume, level); err != nil {
+		return options, nil, err
+	}
+	s.core, s.level, s.term = from.core, from.level, max(options.Term, from.term+1)
+	s.resumed = &synccore.Restart{
+		Term: s.term, Reference: options.Reference, Timeline: options.Timeline, Relative: options.Relative,
+	}
+	return options, from, nil
 }
 
 func (s *Synchronizer) connect(ctx context.Context, url string) error {
@@ -247,7 +281,7 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 		s.bus, err = bus.Dial(ctx, url, options)
 	}
 	if err != nil {
-		return err
+		return fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
 	if err := s.open(ctx); err != nil {
 		return errors.Join(err, s.bus.Close())
@@ -260,7 +294,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	name := s.level.Name
 	control := s.subjects.Control(name)
 	if err := s.anybody(ctx, control); err == nil {
-		return fmt.Errorf("it runs already on this server for tenant %q and group %q: stop it, or use another tenant", s.opt.Tenant, s.subjects.Group)
+		return fmt.Errorf("%w: it runs already on this server for tenant %q and group %q: stop it, or use another tenant", ErrNameTaken, s.opt.Tenant, s.subjects.Group)
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
 	}
@@ -306,7 +340,7 @@ func (s *Synchronizer) anybody(ctx context.Context, subject string) error {
 		case err == nil || !errors.Is(err, context.DeadlineExceeded):
 			return err
 		case ctx.Err() != nil:
-			return fmt.Errorf("something takes the questions to a synchronizer of this name and does not answer: end it, or use another tenant: %w", err)
+			return fmt.Errorf("%w: something takes the questions to a synchronizer of this name and does not answer: end it, or use another tenant: %w", ErrNameTaken, err)
 		}
 	}
 }
@@ -324,7 +358,7 @@ func (s *Synchronizer) listen(ctx context.Context, groups []string) error {
 		subjects := wire.Subjects{Tenant: s.opt.Tenant, Group: group}
 		switch err := s.anybody(ctx, subjects.Control(s.name)); {
 		case err == nil:
-			return fmt.Errorf("signals go to group %q, whose own synchronizer has the name %q as well: its members could not tell the two apart; give one of them another name", group, s.name)
+			return fmt.Errorf("%w: signals go to group %q, whose own synchronizer has the name %q as well: its members could not tell the two apart; give one of them another name", ErrNameTaken, group, s.name)
 		case !errors.Is(err, bus.ErrNoResponders):
 			return err
 		}

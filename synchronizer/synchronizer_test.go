@@ -333,7 +333,7 @@ func TestASynchronizerElsewhereTakesOver(t *testing.T) {
 			}
 			measured[e.Name] = e.Quality.Status == clocksync.Synchronized
 		case monitor.Rejection:
-			refused = refused || e.From == "far" && strings.Contains(e.Reason, "stamps by the timeline")
+			refused = refused || e.From == "far" && strings.Contains(e.Detail, "stamps by the timeline")
 		}
 	}
 	second.mu.Unlock()
@@ -533,8 +533,8 @@ func TestStartWithoutServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `synchronizer "gsync": bus: connect to NATS at nats://127.0.0.1:1: no answer for 4s: `
-	if _, err := synchronizer.Start(t.Context(), "nats://127.0.0.1:1", cfg, synchronizer.Options{}); err == nil || !strings.HasPrefix(err.Error(), want) {
+	want := `synchronizer "gsync": there is no connection to the server: bus: connect to NATS at nats://127.0.0.1:1: no answer for 4s: `
+	if _, err := synchronizer.Start(t.Context(), "nats://127.0.0.1:1", cfg, synchronizer.Options{}); !errors.Is(err, synchronizer.ErrNotConnected) || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
@@ -549,7 +549,7 @@ func TestStartErrors(t *testing.T) {
 		opt          synchronizer.Options
 		want         string
 	}{
-		{"twice", pair, synchronizer.Options{}, `synchronizer "gsync": it runs already on this server for tenant "default" and group "g": stop it, or use another tenant`},
+		{"twice", pair, synchronizer.Options{}, `synchronizer "gsync": the name is taken: it runs already on this server for tenant "default" and group "g": stop it, or use another tenant`},
 		{"no such", pair, synchronizer.Options{Name: "x"}, `synchronizer: test.yaml has no synchronizer "x": it has gsync`},
 		{"several", two, synchronizer.Options{}, "synchronizer: test.yaml has several synchronizers: name one of gsync, other"},
 		{"threads", threads, synchronizer.Options{Name: "tsync"}, `synchronizer: synchronizer "tsync" is a thread-level one: it runs inside the members of "gsync"`},
@@ -568,6 +568,9 @@ func TestStartErrors(t *testing.T) {
 			}
 			if err == nil || !strings.HasPrefix(err.Error(), c.want) {
 				t.Errorf("got  %v\nwant %s", err, c.want)
+			}
+			if _, faulty := errors.AsType[*synchronizer.OptionsError](err); faulty == errors.Is(err, synchronizer.ErrNameTaken) || errors.Is(err, synchronizer.ErrNotConnected) {
+				t.Errorf("%v cannot be told apart", err)
 			}
 		})
 	}
@@ -615,8 +618,8 @@ func TestStartAfterOneThatEnds(t *testing.T) {
 		asked <- err
 	}()
 	_, err = synchronizer.Start(short, server.URL(), cfg, synchronizer.Options{})
-	const want = `synchronizer "gsync": something takes the questions to a synchronizer of this name and does not answer: end it, or use another tenant: `
-	if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, context.DeadlineExceeded) {
+	const want = `synchronizer "gsync": the name is taken: something takes the questions to a synchronizer of this name and does not answer: end it, or use another tenant: `
+	if err == nil || !strings.HasPrefix(err.Error(), want) || !errors.Is(err, context.DeadlineExceeded) || !errors.Is(err, synchronizer.ErrNameTaken) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	if err := <-asked; err != nil {

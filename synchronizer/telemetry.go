@@ -43,7 +43,7 @@ type tally struct {
 	predicate map[string]int // the place of a predicate in decisions
 	decisions []uint64       // the last one is of all other predicates
 	signals   [control.Cancel + 1][control.Unconfirmed + 1]uint64
-	rejected  [len(monitor.Classes)]uint64
+	rejected  [len(monitor.RejectReasons)]uint64
 	bodies    [wire.BodyFailure + 1][bodyRepeated + 1]uint64
 	bytes     [wire.BodyFailure + 1]uint64
 	counts    synccore.Counts
@@ -110,7 +110,7 @@ func (t *tally) add(out *synccore.Output) {
 		t.signals[out.Fates[i].Signal.Kind][out.Fates[i].Fate]++
 	}
 	for i := range out.Rejected {
-		t.rejected[out.Rejected[i].Class]++
+		t.rejected[out.Rejected[i].Reason]++
 	}
 }
 
@@ -144,7 +144,7 @@ type watched struct {
 	truths                      [predicates.True + 1]metric.MeasurementOption
 	decisions                   []metric.MeasurementOption
 	signals                     [control.Cancel + 1][control.Unconfirmed + 1]metric.MeasurementOption
-	rejected                    [len(monitor.Classes)]metric.MeasurementOption
+	rejected                    [len(monitor.RejectReasons)]metric.MeasurementOption
 	exact                       metric.MeasurementOption
 	clocks                      [clocksync.Untrusted + 1]metric.MeasurementOption
 	strategies                  []metric.MeasurementOption
@@ -181,8 +181,8 @@ func (s *Synchronizer) watched() *watched {
 			w.signals[kind][fate] = with(attribute.String("kind", kind.String()), attribute.String("fate", fate.String()))
 		}
 	}
-	for _, class := range monitor.Classes {
-		w.rejected[class] = word("reason", class.String())
+	for _, reason := range monitor.RejectReasons {
+		w.rejected[reason] = word("reason", reason.String())
 	}
 	for status := range w.clocks {
 		w.clocks[status] = word("status", clocksync.Status(status).String())
@@ -367,15 +367,15 @@ func (l *loop) measure(began clocksync.Instant) {
 	}
 }
 
-// classOf is the class of a frame that cannot be read.
-func classOf(err error) monitor.Class {
+// unreadable is the reject reason of a frame that cannot be read.
+func unreadable(err error) monitor.RejectReason {
 	switch {
 	case errors.Is(err, wire.ErrVersion):
-		return monitor.ClassVersion
+		return monitor.RejectVersion
 	case errors.Is(err, wire.ErrSchema):
-		return monitor.ClassSchema
+		return monitor.RejectSchema
 	}
-	return monitor.ClassFrame
+	return monitor.RejectFrame
 }
 
 // stuckAfter is how long messages may wait for a step before the synchronizer is
@@ -385,7 +385,7 @@ const stuckAfter = 10 * time.Second
 // Readiness is one part of whether a synchronizer can decide.
 type Readiness struct {
 	Part   string // see [Synchronizer.Readiness]
-	Ready  bool
+	Ready  bool   // it is as it has to be
 	Detail string // how it stands, for people
 }
 

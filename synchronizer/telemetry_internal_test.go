@@ -243,7 +243,7 @@ func TestMetersAllocateNothing(t *testing.T) {
 	c := newCrowd(t, configText(1, 1), Options{MeterProvider: metric.NewMeterProvider(metric.WithReader(metric.NewManualReader()))})
 	l := c.drive()
 	l.output.Verdicts = []monitor.Verdict{{Predicate: "p0", Truth: predicates.True, Fired: true, Heard: l.opt.now()}}
-	l.output.Rejected = []monitor.Rejection{{Class: monitor.ClassOrder}}
+	l.output.Rejected = []monitor.Rejection{{Reason: monitor.RejectOrder}}
 	n := testing.AllocsPerRun(1000, func() {
 		l.arrived, l.now = c.s.arrival(), l.opt.now()
 		l.countStep()

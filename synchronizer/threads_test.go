@@ -93,7 +93,7 @@ func all(_ context.Context, _ *agent.Run, _ float64, parts []float64) ([]float64
 
 // TestThreadBlocks: the threads of a block hear of each other's bound and are
 // cancelled by their own synchronizer; what that sums up is the state of the
-// processor, on which the program decides; and the next run begins anew.
+// processor, on which the program decides; and the next run begins again.
 func TestThreadBlocks(t *testing.T) {
 	verifyNoLeaks(t)
 	url, w := runProgram(t, searchProgram)

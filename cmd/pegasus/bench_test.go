@@ -177,7 +177,7 @@ func TestLoadOnAServer(t *testing.T) {
 func TestLoadWithoutAServer(t *testing.T) {
 	t.Parallel()
 	code, stdout, stderr := execute(t, "bench", "load", "--nats", "nats://127.0.0.1:1")
-	if code != exitFailure || stdout != "" || !strings.HasPrefix(stderr, "pegasus: synchronizer \"load\": bus: connect to NATS at nats://127.0.0.1:1: no answer for 4s: ") {
+	if code != exitFailure || stdout != "" || !strings.HasPrefix(stderr, "pegasus: synchronizer \"load\": there is no connection to the server: bus: connect to NATS at nats://127.0.0.1:1: no answer for 4s: ") {
 		t.Errorf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
 }

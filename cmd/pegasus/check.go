@@ -13,7 +13,8 @@ import (
 
 const checkHelp = `check reads configuration files as run does and tells every fault of each on
 stderr, with line, column and a caret. For a good file it prints one line. What
-can be run and is likely a mistake is told as a warning.
+can be run and is likely a mistake is told as a warning, and what is better
+written in another way is noted.
 
 Exit codes: 0 all files are good, 1 a file is refused or cannot be read,
 2 wrong usage, 3 there are only warnings, with --strict.`
@@ -48,6 +49,7 @@ type checkResult struct {
 	err      error
 	levels   []synchronizer.Level
 	warnings []synchronizer.Warning
+	notes    []synchronizer.Warning
 }
 
 // check looks at all files even if the first is refused.
@@ -57,7 +59,7 @@ func check(cmd *cobra.Command, files []string, tell func(*cobra.Command, *checkR
 		c := checkResult{file: file}
 		var cfg *synchronizer.Config
 		if cfg, c.err = synchronizer.LoadConfig(file); c.err == nil {
-			c.levels, c.warnings = cfg.Levels(), cfg.Warnings()
+			c.levels, c.warnings, c.notes = cfg.Levels(), cfg.Warnings(), cfg.Notes()
 		}
 		refused = refused || c.err != nil
 		warned = warned || len(c.warnings) > 0
@@ -74,12 +76,16 @@ func check(cmd *cobra.Command, files []string, tell func(*cobra.Command, *checkR
 	return nil
 }
 
-func checkText(cmd *cobra.Command, c *checkResult) error {
-	for i := range c.warnings {
-		w := c.warnings[i]
-		w.Message = "warning: " + w.Message
+func tellAdvice(cmd *cobra.Command, what string, list []synchronizer.Warning) {
+	for _, w := range list {
+		w.Message = what + ": " + w.Message
 		_, _ = fmt.Fprintln(cmd.ErrOrStderr(), w.String())
 	}
+}
+
+func checkText(cmd *cobra.Command, c *checkResult) error {
+	tellAdvice(cmd, "warning", c.warnings)
+	tellAdvice(cmd, "note", c.notes)
 	if c.err != nil {
 		_ = told(cmd.ErrOrStderr(), c.err)
 		return nil //nolint:nilerr // It has been told.
@@ -100,7 +106,8 @@ func checkJSON(cmd *cobra.Command, c *checkResult) error {
 		OK       bool             `json:"ok"`
 		Faults   []yamlconf.Fault `json:"faults"`
 		Warnings []yamlconf.Fault `json:"warnings"`
-	}{c.file, c.err == nil, faultList(c.file, c.err), append([]yamlconf.Fault{}, c.warnings...)})
+		Notes    []yamlconf.Fault `json:"notes"`
+	}{c.file, c.err == nil, faultList(c.file, c.err), append([]yamlconf.Fault{}, c.warnings...), append([]yamlconf.Fault{}, c.notes...)})
 }
 
 // describe lists levels as "gsync (group workers, 3 members, 2 predicates)".

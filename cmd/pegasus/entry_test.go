@@ -80,7 +80,7 @@ func ofGroup(group string, f monitor.Fate) monitor.Fate {
 
 // everyEvent is each kind of entry, with what can be special about it.
 func everyEvent() map[string]any {
-	rejection := monitor.Rejection{From: "w9", Reason: "member \"w9\" is one too many"}
+	rejection := monitor.Rejection{From: "w9", Detail: "member \"w9\" is one too many"}
 	unknown := monitor.Part{Name: "w2", State: scgs.Part{Unknown: true}}
 	return map[string]any{
 		"ready": ready{url: "nats://127.0.0.1:4222", tenant: "default", levels: []synchronizer.Level{
@@ -95,7 +95,7 @@ func everyEvent() map[string]any {
 		"epoch-large":     epoch(3, names(100), nil),
 		"epoch-too-few":   epoch(0, names(1), nil),
 		"epoch-nobody":    epoch(0, nil, nil),
-		"lost":            lost{"w3", "silent for 3s"},
+		"lost":            monitor.Dropped{Name: "w3", Reason: "silent for 3s"},
 		"fired":           fired(span(1234567), part("w1", scgs.EnumValue("idle"), scgs.FloatValue(0.5)), part("w2", scgs.EnumValue("search"), scgs.FloatValue(math.Inf(1)))),
 		"fired-unknown":   fired(scgs.Span{HasCore: true, CoreFrom: 1, CoreTo: 901}, part("w1", scgs.DurationValue(time.Second), scgs.Value{}, scgs.StringValue("a\nb")), unknown),
 		"fired-no-core":   fired(scgs.Span{}, part("w1")),
@@ -119,13 +119,13 @@ func everyEvent() map[string]any {
 			Config: "pegasus.yaml", Changes: []string{"predicate quiet is new", "silence: from 3s, drop to 2s, block"},
 		},
 		"reloaded-same":  monitor.Reload{Config: "pegasus.yaml"},
-		"reload-refused": kept{"a: one\nb: two"},
+		"reload-refused": kept("a: one\nb: two"),
 		"difference": difference{synchronizer.Difference{
 			Line: 17, Epoch: 2, Predicate: "overload",
-			Recorded: synchronizer.Standing{Judged: true, Truth: predicates.True, Fired: true}, Changed: synchronizer.Standing{},
+			Recorded: synchronizer.Judgment{Judged: true, Truth: predicates.True, Fired: true}, Changed: synchronizer.Judgment{},
 		}},
 		"difference-over": difference{synchronizer.Difference{
-			Line: 18, Epoch: 2, Predicate: "overload", Recorded: synchronizer.Standing{Judged: true, Truth: predicates.False}, Changed: synchronizer.Standing{Judged: true, Truth: predicates.False},
+			Line: 18, Epoch: 2, Predicate: "overload", Recorded: synchronizer.Judgment{Judged: true, Truth: predicates.False}, Changed: synchronizer.Judgment{Judged: true, Truth: predicates.False},
 		}},
 		"replayed": replayed{"a.jsonl", &synchronizer.Replayed{Pegasus: "v1.2.3", Inputs: 30, Decisions: 1, Complete: true}, false},
 		"replayed-other": replayed{"a.jsonl", &synchronizer.Replayed{
@@ -199,7 +199,7 @@ func TestWatcher(t *testing.T) {
 	} {
 		w.observe(e)
 	}
-	want := "Epoch lost Epoch lost refusal Fate Verdict"
+	want := "Epoch Dropped Epoch Dropped refusal Fate Verdict"
 	if got := kinds(f); got != want {
 		t.Errorf("told: %s\nwant: %s", got, want)
 	}
@@ -228,14 +228,4 @@ func kinds(f *feed) string {
 		list = append(list, name[strings.LastIndexByte(name, '.')+1:])
 	}
 	return strings.Join(list, " ")
-}
-
-func TestBrief(t *testing.T) {
-	for d, want := range map[time.Duration]string{
-		0: "0s", 999: "999ns", 1234567: "1.23ms", 12345678901: "12.35s", 71 * time.Minute: "1h11m0s",
-	} {
-		if got := brief(d); got != want {
-			t.Errorf("%d: got %s, want %s", d, got, want)
-		}
-	}
 }

@@ -16,10 +16,10 @@ import (
 type entry struct {
 	at    time.Time
 	from  string // the synchronizer, empty for the run as a whole
-	event any    // a type below, or a Verdict, Fate or Epoch of synchronizer
+	event any    // a type below, or an Event or *Line of monitor
 }
 
-// What is told beside the events of package synchronizer.
+// What is told beside the events of a synchronizer.
 type (
 	// ready is the first entry: members can join.
 	ready struct {
@@ -29,8 +29,6 @@ type (
 		levels  []synchronizer.Level
 		http    string // where metrics and health are served, if anywhere
 	}
-	// lost is a member that is no longer part of the epoch.
-	lost struct{ member, reason string }
 	// refusal is an input that was refused; more are not told where last is set.
 	refusal struct {
 		monitor.Rejection
@@ -176,7 +174,7 @@ func (w *watcher) observe(e monitor.Event) {
 	switch e := e.(type) {
 	case monitor.Epoch:
 		for _, d := range e.Dropped {
-			w.put(lost{d.Name, d.Reason})
+			w.put(d)
 		}
 		if e.Epoch != w.epoch {
 			w.epoch = e.Epoch

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/monitor"
-	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // fields is a JSON object; encoding sorts its keys, so equal entries give equal
@@ -15,7 +14,15 @@ type fields map[string]any
 
 // object gives an entry as one line of JSON.
 func object(e entry) string {
-	o := eventFields(e.event)
+	switch event := e.event.(type) {
+	case *monitor.Line: // As it came.
+		return jsonLine(event)
+	case monitor.Event: // A refusal as well.
+		l := event.Line()
+		l.Time, l.Synchronizer = e.at, e.from
+		return jsonLine(&l)
+	}
+	o := e.event.(interface{ fields() fields }).fields() //nolint:forcetypeassert // It is an entry of the command.
 	o["time"] = e.at.UTC().Format(time.RFC3339Nano)
 	if e.from != "" {
 		o["synchronizer"] = e.from
@@ -32,43 +39,21 @@ func jsonLine(v any) string {
 	return string(line) + "\n"
 }
 
-func eventFields(event any) fields {
-	switch e := event.(type) {
-	case ready:
-		return readyFields(&e)
-	case refusal:
-		return synchronizer.Object(e.Rejection)
-	case monitor.ProgramEvent:
-		return programFields(&e)
-	case monitor.Event:
-		return synchronizer.Object(e)
-	case lost:
-		return fields{"event": "lost", "member": e.member, "reason": e.reason}
-	case watching:
-		return fields{"event": "watching", "url": e.url, "tenant": e.tenant, "synchronizers": list(e.names)}
-	case *liveEvent:
-		return e.fields()
-	case standing:
-		return fields{"event": "status", "status": e.Status}
-	case notice:
-		return fields{"event": "notice", "text": e.text}
-	case programReady:
-		return fields{"event": "ready", "url": e.url, "tenant": e.tenant, "program": e.program, "synchronizer": e.level.Name, "group": e.level.Group}
-	case kept:
-		return fields{"event": "reload", "accepted": false, "reason": oneLine(e.reason)}
-	case difference:
-		return differenceFields(&e)
-	case replayed:
-		return replayedFields(&e)
-	case stopped:
-		return stoppedFields(&e)
-	case skipped:
-		return fields{"event": "skipped", "lines": uint64(e)}
-	}
-	panic(fmt.Sprintf("pegasus: no JSON for %T", event))
+func (w watching) fields() fields {
+	return fields{"event": "watching", "url": w.url, "tenant": w.tenant, "synchronizers": list(w.names)}
 }
 
-func readyFields(r *ready) fields {
+func (s standing) fields() fields { return fields{"event": "status", "status": s.Status} }
+
+func (n notice) fields() fields { return fields{"event": "notice", "text": n.text} }
+
+func (s skipped) fields() fields { return fields{"event": "skipped", "lines": uint64(s)} }
+
+func (r programReady) fields() fields {
+	return fields{"event": "ready", "url": r.url, "tenant": r.tenant, "program": r.program, "synchronizer": r.level.Name, "group": r.level.Group}
+}
+
+func (r ready) fields() fields {
 	synchronizers := make([]fields, len(r.levels))
 	for i, l := range r.levels {
 		synchronizers[i] = fields{"name": l.Name, "group": l.Group, "members": l.Count, "predicates": list(l.Predicates)}
@@ -80,7 +65,7 @@ func readyFields(r *ready) fields {
 	return o
 }
 
-func stoppedFields(s *stopped) fields {
+func (s stopped) fields() fields {
 	fates := fields{}
 	for f, n := range s.Fates {
 		fates[f.String()] = n

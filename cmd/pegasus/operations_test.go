@@ -54,9 +54,9 @@ func TestOperationsPage(t *testing.T) {
 			t.Errorf("docs/operations.md lacks the fate %v", f)
 		}
 	}
-	for _, c := range monitor.Classes {
+	for _, c := range monitor.RejectReasons {
 		if !strings.Contains(page, "| `"+c.String()+"` |") {
-			t.Errorf("docs/operations.md lacks the class %v", c)
+			t.Errorf("docs/operations.md lacks the reject reason %v", c)
 		}
 	}
 }

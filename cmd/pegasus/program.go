@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 const programHelp = `program works on program files: the outer flow of a distributed program, with
@@ -31,30 +32,6 @@ func newProgram() *cobra.Command {
 	}
 	cmd.AddCommand(newProgramCheck(), newProgramGraph(), newProgramRun(), newProgramShow())
 	return cmd
-}
-
-// loadProgram reads a program file. The error tells every fault.
-func loadProgram(path string) (*configfile.ProgramFile, error) {
-	src, err := readYAML(path)
-	if err != nil {
-		return nil, fmt.Errorf("program: %w", err)
-	}
-	return configfile.ParseProgram(path, src)
-}
-
-// openProgram is loadProgram for one file; its faults are told here. To be run it has
-// to have a synchronizer that can do so.
-func openProgram(cmd *cobra.Command, path string, toRun bool) (*program.Compiled, error) {
-	file, err := loadProgram(path)
-	if err == nil && toRun {
-		if err = file.Hosted(); err != nil {
-			err = fmt.Errorf("%s: %w", path, err)
-		}
-	}
-	if err != nil {
-		return nil, told(cmd.ErrOrStderr(), err)
-	}
-	return file.Plan, nil
 }
 
 // oneFile wants one program file.
@@ -88,11 +65,13 @@ func newProgramCheck() *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var result error
 			for _, path := range args {
-				plan, err := openProgram(cmd, path, true)
+				cfg, err := synchronizer.LoadProgram(path)
 				if err != nil {
-					result = err
+					result = told(cmd.ErrOrStderr(), err)
 					continue
 				}
+				tellAdvice(cmd, "note", cfg.Notes())
+				plan := cfg.Program()
 				p := plan.Program()
 				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s (%s, %s, %s)\n%s", path, p.Name,
 					count(plan.Blocks(), "block instance"), count(len(plan.Predicates()), "predicate"), count(len(p.Processors), "processor"), threadsText(p)); err != nil {
@@ -131,11 +110,15 @@ func newProgramGraph() *cobra.Command {
 			if !ok {
 				return fmt.Errorf("--format %q: use text, dot, mermaid or svg", format)
 			}
-			plan, err := openProgram(cmd, args[0], false)
+			src, err := readYAML(args[0])
 			if err != nil {
-				return err
+				return told(cmd.ErrOrStderr(), fmt.Errorf("program: %w", err))
 			}
-			_, err = io.WriteString(cmd.OutOrStdout(), draw(plan))
+			file, err := configfile.ParseProgram(args[0], src) // It may be one that cannot be run.
+			if err != nil {
+				return told(cmd.ErrOrStderr(), err)
+			}
+			_, err = io.WriteString(cmd.OutOrStdout(), draw(file.Plan))
 			return fail(err)
 		},
 	}

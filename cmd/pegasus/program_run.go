@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -208,7 +207,7 @@ func (r *programRun) reload(s *synchronizer.Synchronizer) {
 		err = s.Reload(cfg)
 	}
 	if err != nil {
-		r.feed.put(entry{time.Now(), "", kept{err.Error()}})
+		r.feed.put(entry{time.Now(), "", kept(err.Error())})
 	}
 }
 
@@ -223,69 +222,4 @@ func (r *programRun) outcome(ctx context.Context, p *monitor.ProgramEvent) error
 		return errors.New("the program has failed: " + p.Reason)
 	}
 	return errors.New("the program was cancelled: " + p.Reason)
-}
-
-// subject names a construct: what it is, its name, and which replica.
-func subject(e *monitor.ProgramEvent) string {
-	var text strings.Builder
-	text.WriteString(e.Construct)
-	if e.Name != "" {
-		text.WriteString(" " + e.Name)
-	}
-	for _, i := range e.Replicas {
-		fmt.Fprintf(&text, "[%d]", i)
-	}
-	return text.String()
-}
-
-// blockText names a run of a block and where it is.
-func blockText(e *monitor.ProgramEvent) string {
-	return fmt.Sprintf("%s (%v) on %s", subject(e), e.Block, e.Processor)
-}
-
-func programText(e *monitor.ProgramEvent) string {
-	because := ""
-	if e.Reason != "" {
-		because = ": " + e.Reason
-	}
-	switch e.Kind {
-	case monitor.ProgramStart:
-		return "start " + blockText(e)
-	case monitor.ProgramCancel:
-		return "cancel " + blockText(e) + because
-	case monitor.ProgramPass:
-		text := "passed " + subject(e)
-		if e.Predicate != "" {
-			text += " by " + e.Predicate
-		}
-		if e.Branch != program.Otherwise && e.Construct != "par" {
-			text += fmt.Sprintf(", branch %d", e.Branch)
-		}
-		return text + fmt.Sprintf(" (decision %v)", e.Decision)
-	case monitor.ProgramSignal:
-		return fmt.Sprintf("%s has signalled to %s (decision %v)", e.Predicate, blockText(e), e.Decision)
-	case monitor.ProgramEnd:
-		return fmt.Sprintf("%s is %v", subject(e), e.Outcome) + because
-	case monitor.ProgramFail:
-		return "failed " + blockText(e) + because
-	case monitor.ProgramLost:
-		return "lost " + blockText(e) + because
-	case monitor.ProgramFinish:
-		if e.Result != "" {
-			return fmt.Sprintf("the program is %v: %s", e.Outcome, e.Result)
-		}
-		return fmt.Sprintf("the program is %v", e.Outcome) + because
-	case monitor.ProgramRefuse:
-		return "the program's interpreter refuses " + strings.TrimPrefix(because, ": ")
-	}
-	panic(fmt.Sprintf("pegasus: no text for event %d of a program", e.Kind))
-}
-
-// programFields is the object of an event with the whole of a result.
-func programFields(e *monitor.ProgramEvent) fields {
-	o := fields(synchronizer.Object(*e))
-	if e.Result != "" {
-		o["result"] = e.Result
-	}
-	return o
 }

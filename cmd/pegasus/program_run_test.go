@@ -263,7 +263,7 @@ func TestProgramOfSeveral(t *testing.T) {
 	file := writeFile(t, t.TempDir(), "two.yaml", "synchronizers: {s: {members: {group: g}}, u: {members: {group: h}}}\nprogram: {name: x, blocks: {a: {}}, body: a}\n")
 	const want = "the members of s and of u are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own\n"
 	for _, args := range [][]string{{"program", "check", file}, {"program", "run", "--dry-run", file}, {"program", "run", file}} {
-		if code, stdout, stderr := execute(t, args...); code != exitFailure || stdout != "" || !strings.HasPrefix(stderr, file+": "+want) {
+		if code, stdout, stderr := execute(t, args...); code != exitFailure || stdout != "" || !strings.HasPrefix(stderr, file+":1:56: synchronizers.u.members: "+want) {
 			t.Errorf("%v: exit %d, %s%s", args, code, stdout, stderr)
 		}
 	}

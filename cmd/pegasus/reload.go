@@ -7,11 +7,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 // kept tells that a changed configuration is refused and the old one stays.
-type kept struct{ reason string }
+func kept(reason string) monitor.Reload { return monitor.Reload{Reason: oneLine(reason)} }
 
 // reload reads the configuration again and has every synchronizer follow it, or none.
 func (s *session) reload(stderr io.Writer) {
@@ -23,9 +24,9 @@ func (s *session) reload(stderr io.Writer) {
 	case err == nil:
 		s.cfg = cfg
 	case errors.Is(err, errTold):
-		s.feed.put(entry{time.Now(), "", kept{s.file + " has faults, which stderr tells"}})
+		s.feed.put(entry{time.Now(), "", kept(s.file + " has faults, which stderr tells")})
 	default:
-		s.feed.put(entry{time.Now(), "", kept{err.Error()}})
+		s.feed.put(entry{time.Now(), "", kept(err.Error())})
 	}
 }
 

@@ -178,7 +178,7 @@ func (p *printer) put(e entry) {
 	_, _ = p.w.WriteString(p.render(e)) // Flush returns the error.
 }
 
-func (r *replayed) String() string {
+func (r replayed) String() string {
 	line := fmt.Sprintf("%s: %s and %s, ", r.file, count(r.Inputs, "input"), count(r.Decisions, "decision"))
 	if r.FirstDifference > 0 {
 		line += fmt.Sprintf("other than recorded from line %d on", r.FirstDifference)
@@ -194,7 +194,7 @@ func (r *replayed) String() string {
 	return line
 }
 
-func differenceText(d *difference) string {
+func (d difference) String() string {
 	place := fmt.Sprintf("%s in epoch %d: ", d.Predicate, d.Epoch)
 	if d.Recorded == d.Changed {
 		return place + "both are " + d.Recorded.String()
@@ -202,7 +202,7 @@ func differenceText(d *difference) string {
 	return fmt.Sprintf("%srecorded %v -> %v", place, d.Recorded, d.Changed)
 }
 
-func replayedFields(r *replayed) fields {
+func (r replayed) fields() fields {
 	o := fields{
 		"event": "replayed", "file": r.file, "inputs": r.Inputs, "decisions": r.Decisions,
 		"same": r.FirstDifference == 0, "complete": r.Complete, "recorded_by": r.Pegasus,
@@ -219,15 +219,15 @@ func replayedFields(r *replayed) fields {
 	return o
 }
 
-func differenceFields(d *difference) fields {
+func (d difference) fields() fields {
 	return fields{
 		"event": "difference", "line": d.Line, "epoch": d.Epoch, "predicate": d.Predicate,
-		"recorded": standingFields(d.Recorded), "changed": standingFields(d.Changed),
+		"recorded": judgmentFields(d.Recorded), "changed": judgmentFields(d.Changed),
 	}
 }
 
-// standingFields has null for the truth of what has come to none.
-func standingFields(s synchronizer.Standing) fields {
+// judgmentFields has null for the truth of what has come to none.
+func judgmentFields(s synchronizer.Judgment) fields {
 	o := fields{"absent": s.Absent, "truth": nil, "fired": s.Fired}
 	if s.Judged {
 		o["truth"] = s.Truth.String()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,24 +133,19 @@ func heldText(g *monitor.StateStatus) string {
 	if g.Partial {
 		text += ", partial"
 	}
-	text += ", certainly held for " + secondsText(g.Held)
+	text += ", certainly held for " + monitor.Seconds(g.Held)
 	if g.SameClock {
 		text += " by the same clock"
 	}
 	return text
 }
 
-// secondsText is a duration in seconds, as brief tells it.
-func secondsText(s float64) string {
-	return brief(time.Duration(math.Round(s * float64(time.Second))))
-}
-
-// sinceText is a time span that may not be known.
-func sinceText(s *float64) string {
+// secondsOr is a time span, or a text if there is none.
+func secondsOr(none string, s *float64) string {
 	if s == nil {
-		return "-"
+		return none
 	}
-	return secondsText(*s)
+	return monitor.Seconds(*s)
 }
 
 func membersTable(members []monitor.MemberStatus) string {
@@ -163,7 +157,7 @@ func membersTable(members []monitor.MemberStatus) string {
 		m := &members[i]
 		gap := "-"
 		if m.Gap > 0 {
-			gap = fmt.Sprintf("%s, %d behind", secondsText(m.Gap), m.Behind)
+			gap = fmt.Sprintf("%s, %d behind", monitor.Seconds(m.Gap), m.Behind)
 		}
 		rows = append(rows, []string{
 			m.Name, m.Host, string(m.Standing), heardText(m), clockName(&m.Clock), boundText(m.Clock.Bound),
@@ -189,9 +183,9 @@ func groupText(g *monitor.GroupStatus) string {
 }
 
 func heardText(m *monitor.MemberStatus) string {
-	text := secondsText(m.Heard) + " ago"
+	text := monitor.Seconds(m.Heard) + " ago"
 	if m.Silent {
-		text = "silent for " + secondsText(m.Heard)
+		text = "silent for " + monitor.Seconds(m.Heard)
 	}
 	return text
 }
@@ -210,7 +204,7 @@ func boundText(bound *float64) string {
 	case *bound == 0:
 		return "0"
 	}
-	return "±" + secondsText(*bound)
+	return "±" + monitor.Seconds(*bound)
 }
 
 func stateText(m *monitor.MemberStatus) string {
@@ -231,9 +225,9 @@ func predicatesTable(predicates []monitor.PredicateStatus) string {
 		p := &predicates[i]
 		last := "-"
 		if p.Decision != "" {
-			last = fmt.Sprintf("%s, %s ago", p.Decision, secondsText(p.Ago))
+			last = fmt.Sprintf("%s, %s ago", p.Decision, monitor.Seconds(p.Ago))
 		}
-		rows = append(rows, []string{p.Name, p.Truth, sinceText(p.Since), strconv.FormatUint(p.Fired, 10), last, remark(p)})
+		rows = append(rows, []string{p.Name, p.Truth, secondsOr("-", p.Since), strconv.FormatUint(p.Fired, 10), last, remark(p)})
 	}
 	return tabulate(rows)
 }
@@ -244,7 +238,7 @@ func remark(p *monitor.PredicateStatus) string {
 	case p.Reason != "":
 		return p.Reason
 	case p.Hold != nil:
-		return fmt.Sprintf("certain for %s of %s", secondsText(p.Hold.Certain), secondsText(p.Hold.Wanted))
+		return fmt.Sprintf("certain for %s of %s", monitor.Seconds(p.Hold.Certain), monitor.Seconds(p.Hold.Wanted))
 	}
 	return ""
 }

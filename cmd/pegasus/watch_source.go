@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -26,7 +27,7 @@ type update struct {
 	at     time.Time
 	from   string // the synchronizer
 	status *monitor.Status
-	event  *liveEvent
+	event  *monitor.Line
 	notice string
 }
 
@@ -81,8 +82,8 @@ func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err e
 // told takes a message with events.
 func (s *watchSource) told(m bus.Message) {
 	for line := range strings.Lines(string(m.Data)) {
-		e, err := decodeEvent(line)
-		if err != nil {
+		e := &monitor.Line{}
+		if err := json.Unmarshal([]byte(line), e); err != nil {
 			s.say("", fmt.Sprintf("an event that cannot be read: %v", err))
 			continue
 		}

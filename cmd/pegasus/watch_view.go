@@ -223,7 +223,7 @@ func eventLine(u update) line {
 	if u.event == nil {
 		return line{clockTime(u.at) + " " + u.notice, yellow}
 	}
-	l := line{text: clockTime(u.at) + " " + u.event.text()}
+	l := line{text: clockTime(u.at) + " " + u.event.String()}
 	switch u.event.Event {
 	case "fired":
 		l.color = green
@@ -280,9 +280,9 @@ func predicateLines(predicates []monitor.PredicateStatus) []line {
 		p := &predicates[i]
 		last := "-"
 		if p.Decision != "" {
-			last = secondsText(p.Ago) + " ago"
+			last = monitor.Seconds(p.Ago) + " ago"
 		}
-		rows = append(rows, []string{p.Name, p.Truth, sinceText(p.Since), strconv.FormatUint(p.Fired, 10), last, remark(p)})
+		rows = append(rows, []string{p.Name, p.Truth, secondsOr("-", p.Since), strconv.FormatUint(p.Fired, 10), last, remark(p)})
 		colors = append(colors, map[string]string{"true": green, "unknown": yellow}[p.Truth])
 	}
 	return coloredTable(rows, colors)

@@ -78,7 +78,7 @@ func whyText(e *monitor.Explanation) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s is %s", e.Synchronizer, e.Name, e.Truth)
 	if e.Since != nil {
-		fmt.Fprintf(&b, " for %s", secondsText(*e.Since))
+		fmt.Fprintf(&b, " for %s", monitor.Seconds(*e.Since))
 	}
 	if e.Reason != "" {
 		b.WriteString(": " + e.Reason)
@@ -89,7 +89,7 @@ func whyText(e *monitor.Explanation) string {
 	case e.Every:
 		b.WriteString("  on every global state\n")
 	case e.For > 0:
-		fmt.Fprintf(&b, "  for %s\n", secondsText(e.For))
+		fmt.Fprintf(&b, "  for %s\n", monitor.Seconds(e.For))
 	}
 	b.WriteString("\n" + globalStateText(e.State) + "\n")
 	b.WriteString(partsText(e.Parts))
@@ -112,7 +112,7 @@ func balanceDetails(p *monitor.BalanceStatus) string {
 	if len(p.UnderWay) > 0 {
 		rows := [][]string{{"LOAD", "FROM", "TO", "WEIGHT", "DECISION", "SINCE", ""}}
 		for _, f := range p.UnderWay {
-			rows = append(rows, []string{f.Load, f.From, f.To, digits(f.Weight), f.Decision, secondsText(f.Ago), f.Phase})
+			rows = append(rows, []string{f.Load, f.From, f.To, digits(f.Weight), f.Decision, monitor.Seconds(f.Ago), f.Phase})
 		}
 		b.WriteString("\n" + tabulate(rows))
 	}
@@ -121,7 +121,7 @@ func balanceDetails(p *monitor.BalanceStatus) string {
 	}
 	l := p.Last
 	fmt.Fprintf(&b, "\nlast plan, on global state %d of epoch %d: longest queue %s, with %s %s\n",
-		l.Index, l.Epoch, queueText(l.Before), count(len(l.Moves), "move"), queueText(l.After))
+		l.Index, l.Epoch, secondsOr("without end", l.Before), count(len(l.Moves), "move"), secondsOr("without end", l.After))
 	rows := [][]string{{"MEMBER", "CLASS", "INDEX", "AVAILABLE", "LOADS", "WORK", "QUEUE", "THEN"}}
 	for i := range l.Nodes {
 		n := &l.Nodes[i]
@@ -130,7 +130,7 @@ func balanceDetails(p *monitor.BalanceStatus) string {
 			continue
 		}
 		rows = append(rows, []string{
-			n.Name, n.Class, digits(n.Index), digits(n.Available), strconv.Itoa(n.Loads), digits(n.Work), queueText(n.Queue), queueText(n.Then),
+			n.Name, n.Class, digits(n.Index), digits(n.Available), strconv.Itoa(n.Loads), digits(n.Work), secondsOr("without end", n.Queue), secondsOr("without end", n.Then),
 		})
 	}
 	b.WriteString(tabulate(rows))
@@ -165,9 +165,9 @@ func firedText(e *monitor.Explanation) string {
 	case 0:
 		return "it has never fired"
 	case 1:
-		return fmt.Sprintf("it has fired once, %s ago", secondsText(e.Ago))
+		return fmt.Sprintf("it has fired once, %s ago", monitor.Seconds(e.Ago))
 	}
-	return fmt.Sprintf("it has fired %d times, last %s ago", e.Fired, secondsText(e.Ago))
+	return fmt.Sprintf("it has fired %d times, last %s ago", e.Fired, monitor.Seconds(e.Ago))
 }
 
 // indented aligns the lines of a predicate.
@@ -207,18 +207,14 @@ func membersText(p *monitor.Condition) string {
 	switch {
 	case p.True.Count == 0 || p.False.Count == 0:
 	case p.False.Count < p.True.Count:
-		text += ", not for " + someText(p.False)
+		text += ", not for " + p.False.String()
 	default:
-		text += ": " + someText(p.True)
+		text += ": " + p.True.String()
 	}
 	if p.Unknown.Count > 0 {
-		text += "; unknown of " + someText(p.Unknown)
+		text += "; unknown of " + p.Unknown.String()
 	}
 	return text
-}
-
-func someText(s *monitor.Some) string {
-	return someOf(s.Names, s.Count)
 }
 
 func missingTable(missing []monitor.Missing) string {
@@ -226,7 +222,7 @@ func missingTable(missing []monitor.Missing) string {
 	for i, m := range missing {
 		since := ""
 		if m.Since != nil {
-			since = "since " + secondsText(*m.Since)
+			since = "since " + monitor.Seconds(*m.Since)
 		}
 		who := m.Member
 		if who == "" {
@@ -245,7 +241,7 @@ func decisionText(d *monitor.LastDecision) string {
 		on = d.Modality + " set"
 	}
 	fmt.Fprintf(&b, "decision %s, %s ago, on %s %d of epoch %d: %s\n",
-		d.ID, secondsText(d.Ago), on, d.Index, d.Epoch, heldBy(d.Modality, d.SameClock, d.Core != nil, d.Held, d.Bound, d.Sources))
+		d.ID, monitor.Seconds(d.Ago), on, d.Index, d.Epoch, certainty(d))
 	b.WriteString(witnessDrawing(d))
 	rows := [][]string{{"MEMBER", "SEQ", "BEGAN", "HELD UNTIL", "STATE"}}
 	for i := range d.Witness {
@@ -265,6 +261,12 @@ func decisionText(d *monitor.LastDecision) string {
 		fmt.Fprintf(&b, "and %s more\n", count(d.LeftOut, "member"))
 	}
 	return b.String()
+}
+
+// certainty says for how long it certainly held, and by which bound.
+func certainty(d *monitor.LastDecision) string {
+	f := monitor.Firing{Modality: d.Modality, Held: d.Held, SameClock: d.SameClock, Bound: d.Bound, Sources: d.Sources}
+	return f.Certainty()
 }
 
 // momentText is when something happened, from the instant that is drawn as 0.

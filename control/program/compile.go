@@ -451,7 +451,10 @@ func (c *compiler) predicate(list []int32, path, name string, async bool) []int3
 	}
 	q := c.env.Predicates[found[0]]
 	full := q.Synchronizer + "." + q.Name
-	if q.Threads && !async {
+	switch {
+	case q.Threads && async:
+		c.fault(path, full+" is judged inside each process, and its signals go to threads there", "tell its value in the summary, and put the block under a predicate one level up")
+	case q.Threads:
 		c.fault(path, full+" is judged inside each process, and a switch stands above them", "tell its value in the summary, and judge that one level up")
 	}
 	if async && !q.Signals {

@@ -105,7 +105,7 @@ type Action struct {
 
 // Otherwise is the Branch of a switch none of whose predicates is true: the else
 // branch, or what follows.
-const Otherwise = -1
+const Otherwise = control.Otherwise
 
 // Output is what a step asks for and tells. Step truncates and fills it; what is
 // in it is good until the next step.

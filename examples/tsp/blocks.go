@@ -28,7 +28,7 @@ type round struct {
 	Pruned int          // the least length by which somebody has pruned
 	Rest   []lease.Item // what is not searched
 	Nodes  int64        // searched in all
-	Anew   int          // how often the search began anew
+	Again  int          // how often the search began again
 }
 
 // node is a process that runs the blocks.
@@ -93,7 +93,7 @@ func (n *node) search(ctx context.Context, r *agent.Run, all round) (round, erro
 	if err != nil {
 		return round{}, err
 	}
-	s := &searching{run: r, problem: p, got: round{Number: all.Number, Tour: all.Tour, Length: all.Length, Anew: all.Anew}}
+	s := &searching{run: r, problem: p, got: round{Number: all.Number, Tour: all.Tour, Length: all.Length, Again: all.Again}}
 	part := r.Replicas()[0]
 	if part == 0 {
 		s.got.Nodes = all.Nodes // It is handed on once.
@@ -225,7 +225,7 @@ func merge(parts []round, kind bnb.Kind) round {
 		// Somebody has heard of a tour that was lost with the process that found it, and has
 		// pruned by it. So what was searched proves nothing.
 		next.Rest, next.Pruned = encode([]bnb.Subtask{bnb.Root(kind)}), next.Length
-		next.Anew++
+		next.Again++
 		return next
 	}
 	next.Rest = slices.DeleteFunc(next.Rest, func(it lease.Item) bool { return it.Bound >= next.Length })

@@ -111,7 +111,7 @@ func (c *coordinator) search(ctx context.Context, url string, parts int) error {
 // watch prepares the search while the workers improve their tours, and then
 // waits. The preparation of a large instance may not end soon when ctx does; it is
 // left behind then. Every now and then it tells the state again under another turn, so that
-// a decision whose signal got lost on the way is made anew.
+// a decision whose signal got lost on the way is made again.
 func (c *coordinator) watch(ctx context.Context, m *agent.Member, r *agent.Region, prepare func(context.Context) error) error {
 	c.mu.Lock()
 	c.member = m
@@ -230,6 +230,8 @@ func plural(n int, what string) string {
 		return "1 " + what
 	case strings.HasSuffix(what, "s"):
 		what += "e"
+	case strings.HasSuffix(what, "y"):
+		what = strings.TrimSuffix(what, "y") + "ie"
 	}
 	return fmt.Sprintf("%d %ss", n, what)
 }

@@ -69,9 +69,9 @@ func TestCourierRepeatsInOrder(t *testing.T) {
 	})
 }
 
-// TestCourierBeginsAnew: after void the next session begins with a hello, and
+// TestCourierBeginsAgain: after void the next session begins with a hello, and
 // what spoke of the old one is dropped.
-func TestCourierBeginsAnew(t *testing.T) {
+func TestCourierBeginsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen []op
 		var sessions []string

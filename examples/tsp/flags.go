@@ -77,12 +77,12 @@ Flags:
   -gap FRACTION    stop at a tour proven to be within that of the optimum (default 0)
   -time LIMIT      stop after that time, such as 30s; 0 is no limit (default 0)
   -seed N          of the first tours (default 1)
-  -subtasks KIND   cut by required and forbidden edges, or by the first towns as the
+  -subtasks KIND   cut by required and forbidden edges, or by the first cities as the
                    paper does: edges or prefix (default edges)
   -load ESTIMATE   tell the work in subtasks by the gap of their bounds to the best tour,
                    or by the full tours in them as the paper does: gap or leaves
                    (default gap)
-  -tour FILE       begin with the tour in a file: the numbers of its towns, from 1, as
+  -tour FILE       begin with the tour in a file: the numbers of its cities, from 1, as
                    the tour line of a run has them
   -journal DIR     write DIR/RUN.jsonl: what the coordinator did, an event a line,
                    with the seconds since the start; and for "pegasus replay DIR" a

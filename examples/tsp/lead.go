@@ -129,7 +129,7 @@ func (l *leader) server() error {
 	return nil
 }
 
-// openFile keeps an instance's file at hand for workers elsewhere.
+// openFile offers an instance's file to workers elsewhere.
 func (l *leader) openFile() error {
 	c := l.coord
 	if isBuiltin(c.info.Instance) {
@@ -206,7 +206,7 @@ func (l *leader) hire() error {
 		args = append(args, "-v")
 	}
 	l.screen.line("%s: %s; %s x %s; run %s on %s",
-		l.coord.info.title(), plural(l.coord.in.N, "town"), plural(l.processes, "process"), plural(l.threads, "thread"), run, l.url)
+		l.coord.info.title(), plural(l.coord.in.N, "city"), plural(l.processes, "process"), plural(l.threads, "thread"), run, l.url)
 	l.crew = &crew{args: args, screen: l.screen, begun: l.coord.begun, deserted: l.deserted, workers: map[string]*process{}}
 	return l.crew.start(l.processes)
 }

@@ -121,7 +121,7 @@ func interruptible() (context.Context, func()) {
 // list prints the built-in instances.
 func list(w io.Writer) int {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	say(t, "NAME\tTOWNS\tOPTIMUM\tSOURCE\n")
+	say(t, "NAME\tCITIES\tOPTIMUM\tSOURCE\n")
 	for _, i := range tsplib.Embedded() {
 		say(t, "%s\t%d\t%d\t%s\n", i.Name, i.N, i.Optimum, i.Source)
 	}

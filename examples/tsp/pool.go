@@ -33,7 +33,7 @@ type pool struct {
 	state     processState
 	queue     []lease.Lease
 	searching map[lease.ID]held // what the threads have
-	life      int               // how often the account began anew
+	life      int               // how often the account began again
 }
 
 // held is how far the search of a lease is.
@@ -187,7 +187,7 @@ func (p *pool) progress() progress {
 	return all
 }
 
-// begin starts the account anew with nothing in hand: the coordinator has queued
+// begin starts the account again with nothing in hand: the coordinator has queued
 // everything again.
 func (p *pool) begin() {
 	p.change(func() {

@@ -94,7 +94,7 @@ func TestPoolGives(t *testing.T) {
 	}
 }
 
-func TestPoolBeginsAnew(t *testing.T) {
+func TestPoolBeginsAgain(t *testing.T) {
 	p, told := opened()
 	p.ask(4, 4)
 	p.receive(leases(1, 2, 3))

@@ -25,8 +25,8 @@ func checkProgram(t *testing.T, p *program, spec string, optimum int) (counts [4
 		t.Fatalf("exit code %d, no verdict in\n%s\n%s", code, p.stdout, p.stderr)
 	}
 	var tour []int
-	for town := range strings.FieldsSeq(m[1]) {
-		n, _ := strconv.Atoi(town) // They are digits, as all that follow.
+	for city := range strings.FieldsSeq(m[1]) {
+		n, _ := strconv.Atoi(city) // They are digits, as all that follow.
 		tour = append(tour, n-1)
 	}
 	length, _ := strconv.Atoi(m[2])
@@ -81,13 +81,13 @@ func TestMerge(t *testing.T) {
 		}
 		return b
 	}
-	if got := bounds(next.Rest); next.Number != 5 || next.Length != 90 || next.Tour[0] != 1 || next.Nodes != 9 || next.Anew != 0 || !slices.Equal(got, []int{80, 85, 89}) {
+	if got := bounds(next.Rest); next.Number != 5 || next.Length != 90 || next.Tour[0] != 1 || next.Nodes != 9 || next.Again != 0 || !slices.Equal(got, []int{80, 85, 89}) {
 		t.Errorf("%+v", next)
 	}
 	// The tour of 90 is lost with the one who found it; the others have pruned by it.
 	parts[1] = round{Number: 4, Tour: []int{0, 1}, Length: 95, Pruned: 95}
 	next = merge(parts, bnb.Edges)
-	if next.Number != 5 || next.Length != 95 || next.Pruned != 95 || next.Anew != 1 || len(next.Rest) != 1 {
+	if next.Number != 5 || next.Length != 95 || next.Pruned != 95 || next.Again != 1 || len(next.Rest) != 1 {
 		t.Fatalf("%+v", next)
 	}
 	if sub, err := bnb.DecodeSubtask(next.Rest[0].Body, 2); err != nil || len(sub.Required)+len(sub.Forbidden) > 0 {

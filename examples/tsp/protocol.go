@@ -15,7 +15,7 @@ import (
 // A worker sends one request at a time and repeats it until it is answered; the
 // coordinator answers a repeated number with the reply it gave before, so each
 // request counts once. A session is one life of a worker's account: when the
-// coordinator has dropped it, it answers void, and the worker begins anew with
+// coordinator has dropped it, it answers void, and the worker begins again with
 // nothing in hand.
 
 // request is what a worker sends. Name and Session say who it is, Number counts

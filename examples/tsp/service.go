@@ -77,7 +77,7 @@ func (c *coordinator) handle(data []byte) []byte {
 func (c *coordinator) begin(r *request) *session {
 	if old := c.sessions[r.Name]; old != nil {
 		if ids := c.table.Drop(old.id); len(ids) > 0 {
-			c.screen.line("%s begins anew: %s queued again", r.Name, plural(len(ids), "subtask"))
+			c.screen.line("%s begins again: %s queued again", r.Name, plural(len(ids), "subtask"))
 		}
 	}
 	s := &session{name: r.Name, id: r.Session, outside: r.Outside}

@@ -43,7 +43,7 @@ func account(tb testing.TB, subtasks int, out io.Writer) *coordinator {
 	return c
 }
 
-// bodies are subtasks that begin with town 0 and another one.
+// bodies are subtasks that begin with city 0 and another one.
 func bodies(n int) []lease.Item {
 	var list []bnb.Subtask
 	for i := range n {
@@ -152,7 +152,7 @@ func TestServiceDropsAWorker(t *testing.T) {
 	}
 }
 
-// TestServiceReplacesASession: a worker that begins anew has nothing in hand.
+// TestServiceReplacesASession: a worker that begins again has nothing in hand.
 func TestServiceReplacesASession(t *testing.T) {
 	var out strings.Builder
 	c := account(t, 3, &out)
@@ -168,7 +168,7 @@ func TestServiceReplacesASession(t *testing.T) {
 	if n := c.table.Counts(); n.Pool != 3 || n.Sent != 0 {
 		t.Errorf("%+v", n)
 	}
-	if got, want := out.String(), "w1 begins anew: 3 subtasks queued again\n"; got != want {
+	if got, want := out.String(), "w1 begins again: 3 subtasks queued again\n"; got != want {
 		t.Errorf("told %q, want %q", got, want)
 	}
 }

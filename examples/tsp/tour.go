@@ -23,13 +23,13 @@ func readTour(path string, in *tsplib.Instance) ([]int, error) {
 		words = words[1:]
 	}
 	if len(words) != in.N {
-		return nil, fmt.Errorf("-tour: %s has %s, the instance has %d towns", path, plural(len(words), "town"), in.N)
+		return nil, fmt.Errorf("-tour: %s has %s, the instance has %d cities", path, plural(len(words), "city"), in.N)
 	}
 	tour, seen := make([]int, in.N), make([]bool, in.N)
 	for i, word := range words {
 		city, err := strconv.Atoi(word)
 		if err != nil || city < 1 || city > in.N || seen[city-1] {
-			return nil, fmt.Errorf("-tour: %s: town %d is %q: use the numbers from 1 to %d, each once", path, i+1, word, in.N)
+			return nil, fmt.Errorf("-tour: %s: city %d is %q: use the numbers from 1 to %d, each once", path, i+1, word, in.N)
 		}
 		tour[i], seen[city-1] = city-1, true
 	}

@@ -19,11 +19,11 @@ func TestReadTour(t *testing.T) {
 	for text, want := range map[string]string{
 		"tour 2 1 4 3\n": "",
 		"2\n1\n4\n3\n":   "",
-		"1 2 3":          "-tour: " + file + " has 3 towns, the instance has 4 towns",
-		"":               "-tour: " + file + " has 0 towns, the instance has 4 towns",
-		"1 2 x 4":        "-tour: " + file + `: town 3 is "x": use the numbers from 1 to 4, each once`,
-		"0 1 2 3":        "-tour: " + file + `: town 1 is "0": use the numbers from 1 to 4, each once`,
-		"1 2 3 2":        "-tour: " + file + `: town 4 is "2": use the numbers from 1 to 4, each once`,
+		"1 2 3":          "-tour: " + file + " has 3 cities, the instance has 4 cities",
+		"":               "-tour: " + file + " has 0 cities, the instance has 4 cities",
+		"1 2 x 4":        "-tour: " + file + `: city 3 is "x": use the numbers from 1 to 4, each once`,
+		"0 1 2 3":        "-tour: " + file + `: city 1 is "0": use the numbers from 1 to 4, each once`,
+		"1 2 3 2":        "-tour: " + file + `: city 4 is "2": use the numbers from 1 to 4, each once`,
 	} {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)

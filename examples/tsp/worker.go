@@ -108,7 +108,7 @@ func (w *worker) hello(ctx context.Context) error {
 		return err
 	}
 	if w.in.N != w.info.N {
-		return fmt.Errorf("instance %s has %d towns here and %d at the coordinator: use the same build of this program", w.info.Instance, w.in.N, w.info.N)
+		return fmt.Errorf("instance %s has %d cities here and %d at the coordinator: use the same build of this program", w.info.Instance, w.in.N, w.info.N)
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (w *worker) hello(ctx context.Context) error {
 // begin is called when the coordinator has dropped this worker, and its subtasks
 // are queued again: it goes on with nothing in hand.
 func (w *worker) begin() {
-	w.log.Info("dropped; beginning anew", "worker", w.name)
+	w.log.Info("dropped; beginning again", "worker", w.name)
 	w.demand.Store(0)
 	w.mu.Lock()
 	w.improving = false

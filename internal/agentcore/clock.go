@@ -19,7 +19,7 @@ const (
 // The stamps of one incarnation are of one timeline, and none of them is made
 // after the clock has contradicted the ones before: in both cases they could not
 // be true and in order. So the member comes back as a new incarnation, in which
-// its open state begins anew. Only the first timeline of a member, whose stamps
+// its open state begins again. Only the first timeline of a member, whose stamps
 // had no bound before, needs no more than another hello.
 func (c *Core) rests(now clocksync.Instant, q clocksync.Quality) ClockNews {
 	before := c.quality
@@ -65,7 +65,7 @@ func bound(at *clocksync.Stamp) {
 	}
 }
 
-// again begins the open state anew at a stamp at which it still holds, if its
+// again begins the open state once more, at a stamp at which it still holds, if its
 // start had no bound and this has: no other clock could have told when it began.
 func (c *Core) again(now clocksync.Instant, at *clocksync.Stamp) {
 	if c.open && c.start.Within.Latest == clocksync.MaxInstant && at.Within.Bounded() && at.Mono > c.start.Mono {

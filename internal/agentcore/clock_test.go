@@ -82,7 +82,7 @@ func (c *clocked) batch(within clocksync.Interval) wire.Batch {
 }
 
 // TestFirstTimeline: a bound that comes late needs another hello, and the open
-// state begins anew where it can be compared.
+// state begins again where it can be compared.
 func TestFirstTimeline(t *testing.T) {
 	c := newClocked(t, clocksync.Quality{Source: "system"})
 	c.set(1, clocksync.Unbounded)
@@ -148,7 +148,7 @@ func TestAnotherTimelineWhileRefused(t *testing.T) {
 	}
 }
 
-// TestAnotherTimelineOfALevel: the state of a level below, too, begins anew with a
+// TestAnotherTimelineOfALevel: the state of a level below, too, begins again with a
 // stamp of the new timeline.
 func TestAnotherTimelineOfALevel(t *testing.T) {
 	c := newClocked(t, peer(root, clocksync.Synchronized))

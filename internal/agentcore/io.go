@@ -19,7 +19,7 @@ const (
 	InTick Kind = iota + 1
 	// InState ends the open state and begins the one of Row at At; Err says why not.
 	// A virtual member's state may have begun before the one before it ended, when the
-	// level below forms anew with fewer members. Then it begins with the first InAlive
+	// level below forms its epoch again with fewer members. Then it begins with the first InAlive
 	// that is late enough: part of the truth, and true. What is now does not matter
 	// while there is [Due.News].
 	InState
@@ -32,7 +32,7 @@ const (
 	// InClock tells that the stamps rest on Quality from now on, before any of them is
 	// used: Clock.
 	InClock
-	// InEvidence takes the evidence alone, of At as in InTick: for a carrier, which
+	// InEvidence takes the evidence alone, of At as in InTick: for a multiplexer, which
 	// tells it in a [wire.Bundle]. It is none where more than evidence is to be told
 	// first.
 	InEvidence

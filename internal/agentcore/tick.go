@@ -45,8 +45,8 @@ func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 	if c.batchDue(now) {
 		c.report(now, evidence, out)
 	}
-	ride := c.local || c.hello.Carrier != "" && len(out.Batches) > 0 // In the same message as the batch.
-	if now >= c.answerAt || c.leaving || ride && c.settled() {
+	beside := c.local || c.hello.Multiplexer != "" && len(out.Batches) > 0 // In the same message as the batch.
+	if now >= c.answerAt || c.leaving || beside && c.settled() {
 		c.takeAnswers(out)
 	}
 	c.left = c.leaving
@@ -196,7 +196,7 @@ func (c *Core) proof(now clocksync.Instant, at clocksync.Stamp) wire.Evidence {
 		return wire.Evidence{}
 	}
 	at = c.revive(now, at)
-	if !c.told() { // The state has begun anew with the stamp.
+	if !c.told() { // The state began again at the stamp.
 		return wire.Evidence{}
 	}
 	e := c.evidence(at)

@@ -15,7 +15,7 @@ import (
 func TestFloors(t *testing.T) {
 	floor := map[string]int{}
 	for i, line := range strings.Split(strings.TrimSpace(block(t, "CONTRIBUTING.md", "floors")), "\n") {
-		for _, name := range strings.FieldsSeq(line[len("what they are of"):]) {
+		for name := range strings.FieldsSeq(line[len("what they are of"):]) {
 			if _, twice := floor[name]; twice {
 				t.Errorf("%s is given twice in the drawing", name)
 			}

@@ -22,6 +22,9 @@ type retired struct {
 	pending []string
 }
 
+// keptWords are keys of the journal's format, by file.
+var keptWords = map[string]string{"internal/journal/write.go": `json:"carrier,omitempty"`, "docs/journal.md": "`carrier` |"}
+
 // retiredWords holds for Go files, comments, strings and names alike, and for
 // Markdown; history does not change and may keep its words.
 var retiredWords = []retired{
@@ -30,7 +33,7 @@ var retiredWords = []retired{
 	{`\bprogram\.(Plan|Standing)\b`, "program.Compiled, program.BlockStatus", nil},
 	{`\bclocksync\.((New)?Weave|(Server)?Report)\b|\bsource\.(Source)?Report\b`, "clocksync.MonotoneMerger, clocksync.Diagnostics, source.Diagnostics", nil},
 	{`\b[Ff]euds?\b|\bfoes?\b`, "conflict", nil},
-	{`\b[Ww]eav(e|es|ing)\b|\bwove\b`, "merge", []string{"internal/synccore"}},
+	{`\b[Ww]eav(e|es|ing)\b|\bwove\b`, "merge", nil},
 	{`\bstrands?\b|\bknots?\b`, "endpoints", nil},
 	{`\bspells\b|\ba spell\b|\bcrest\b`, "candidate, sliding maximum", nil},
 	{`\bby fiat\b`, "assumed", nil},
@@ -39,17 +42,17 @@ var retiredWords = []retired{
 	{`\b(over|of) nobody\b`, "an empty group", nil},
 	{`\bkept from change to change\b|\bwhat is kept changes\b`, "incremental", nil},
 	{`\bsigns? of life\b`, "heartbeat", nil},
-	{`\btimes? round\b`, "iteration", []string{"synchronizer"}},
-	{`\bneglect(s|ed|ing)?\b`, "ignore", []string{"agent", "synchronizer"}},
+	{`\btimes? round\b`, "iteration", nil},
+	{`\bneglect(s|ed|ing)?\b`, "ignore", []string{"agent"}},
 	{`\bstands? twice\b`, "is given twice", nil},
 	{`\bis none of %|\bis none of (its|the)\b`, "is not one of", nil},
 	{`\b(let|lets|letting) go of\b`, "drop, release", nil},
 	{`\b(ride|rides|riding) (with|along)\b`, "piggyback, carry", []string{"agent"}},
-	{`\bat hand\b`, "current", []string{"agent", "examples/tsp", "examples/tsp/solve", "internal/synccore", "synchronizer"}},
-	{`\btaken? up\b|\btak(es|ing) up\b`, "resume", []string{"examples/tsp/lease", "examples/tsp/solve", "synchronizer"}},
-	{`\btowns?\b`, "city", []string{"docs", "examples/tsp", "examples/tsp/bnb", "examples/tsp/solve", "examples/tsp/tsplib", "examples/tsp/tsplib/instances"}},
-	{`\banew\b`, "again", []string{"examples/tsp", "examples/tsp/bnb", "internal/agentcore", "internal/synccore", "synchronizer"}},
-	{`\b[Cc]arriers?\b`, "multiplexer", []string{"agent", "docs", "internal/agentcore", "internal/journal", "internal/synccore", "internal/wire", "synchronizer"}},
+	{`\bat hand\b`, "current", []string{"agent"}},
+	{`\btaken? up\b|\btak(es|ing) up\b`, "resume", nil},
+	{`\btowns?\b`, "city", nil},
+	{`\banew\b`, "again", nil},
+	{`\b[Cc]arriers?\b`, "multiplexer", []string{"agent"}},
 }
 
 // history lists the files that may keep the words of their time, and this one.
@@ -82,6 +85,9 @@ func TestWords(t *testing.T) {
 			return err
 		}
 		src, _, _ = bytes.Cut(src, []byte("\n## Glossary\n")) // It names them all.
+		if kept := keptWords[name]; kept != "" {
+			src = bytes.Replace(src, []byte(kept), nil, 1)
+		}
 		read++
 		dir := filepath.ToSlash(filepath.Dir(name))
 		for i, re := range patterns {

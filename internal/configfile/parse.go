@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -169,23 +171,30 @@ func (p *parser) level(name string, s config.Synchronizer) {
 		}
 		p.doc.FaultAt(path(name, at), "%s", message)
 	})
-	plan.Warnings = warnings(p.doc, plan, &sec)
+	advise(p.doc, plan, &sec)
 	p.plans = append(p.plans, plan)
-	switch {
-	case !s.Members.Threads || plan.Parent == "":
-	case p.levels != nil:
+	parent := p.plans.Get(s.Parent)
+	if parent == nil || !s.Members.Threads {
+		return
+	}
+	summaries(p.doc, parent, plan)
+	if p.levels != nil {
 		p.levels[name] = sec
-	default:
-		if parent := p.plans.Get(plan.Parent); parent != nil {
-			parent.Below = Encode(sec)
-		}
+	} else {
+		parent.Below = Encode(sec)
 	}
 }
 
-// fits checks that what a member must be told at its welcome fits a message.
+// fits checks that what a member must be told at its welcome fits a message, whatever
+// the names of the member and of the clock are.
 func (p *parser) fits() {
+	long := strings.Repeat("x", wire.MaxHostBytes)
 	for _, plan := range p.plans {
-		w := wire.Welcome{Synchronizer: plan.Name, Accepted: true, Schema: plan.State, Section: plan.Below}
+		w := wire.Welcome{
+			Synchronizer: plan.Name, Term: math.MaxUint64, Epoch: math.MaxUint64, Member: long[:wire.MaxTokenBytes], Incarnation: math.MaxUint64,
+			Accepted: true, Schema: plan.State, Section: plan.Below, SectionHash: math.MaxUint64, Heartbeat: math.MaxInt64, NextSeq: math.MaxUint64,
+			Domain: clocksync.Domain(long), Timeline: clocksync.Timeline(long),
+		}
 		if _, err := wire.AppendWelcome(nil, &w); err != nil && p.doc.Err() == nil {
 			p.doc.FaultAt(path(plan.Name), "the declared state and the section below do not fit the message that tells members of them: %v", err)
 		}

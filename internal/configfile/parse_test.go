@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/wire"
 )
 
 // BenchmarkParse is what `check` of a file costs.
@@ -27,5 +29,42 @@ func BenchmarkParse(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestFits: what is found good can be told to a member, whatever its name and its clock.
+func TestFits(t *testing.T) {
+	long := strings.Repeat("x", wire.MaxHostBytes)
+	good, bad := 0, 0
+	for n := range 64 {
+		var b strings.Builder
+		b.WriteString("synchronizers:\n  g:\n    members: {group: g}\n    state:\n")
+		for field := range 15 {
+			words := 62
+			if field == 0 {
+				words = n + 1
+			}
+			fmt.Fprintf(&b, "      f%d:\n        enum:\n", field)
+			for word := range words {
+				fmt.Fprintf(&b, "          - w%063d\n", word)
+			}
+		}
+		plans, err := configfile.Parse("fits.yaml", []byte(b.String()))
+		if err != nil {
+			bad++
+			const want = "fits.yaml:3:5: synchronizers.g: the declared state and the section below do not fit the message that tells members of them: "
+			if !strings.HasPrefix(err.Error(), want) {
+				t.Fatal(err)
+			}
+			continue
+		}
+		good++
+		w := wire.Welcome{Synchronizer: "g", Member: long[:wire.MaxTokenBytes], Accepted: true, Schema: plans[0].State, Domain: clocksync.Domain(long), Timeline: clocksync.Timeline(long)}
+		if _, err := wire.AppendWelcome(nil, &w); err != nil {
+			t.Errorf("%d words: %v", n+1, err)
+		}
+	}
+	if good == 0 || bad == 0 {
+		t.Errorf("%d fit, %d do not", good, bad)
 	}
 }

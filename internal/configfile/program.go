@@ -20,15 +20,25 @@ import (
 // ProgramFile is a file with a program and the synchronizers whose predicates
 // it reads.
 type ProgramFile struct {
-	Levels  plan.Levels       // parents before children; the one whose members run the program has it
+	Levels  plan.Levels       // parents before children
+	Host    *plan.Level       // of Levels, that runs the program; nil: none can
 	Program *program.Program  // as the file writes it
-	Plan    *program.Compiled // the same, checked; set if the file has no fault
+	Plan    *program.Compiled // the same, checked
 }
 
 // ParseProgram reads a program file and compiles it and every level beside it.
 // The error is a *yamlconf.Error with every fault of the file and its place;
-// name stands for the file in them.
+// name stands for the file in them. The program may be one that can only be drawn.
 func ParseProgram(name string, src []byte) (*ProgramFile, error) {
+	return parseProgram(name, src, false)
+}
+
+// ParseToRun is [ParseProgram], and finds what keeps the program from being run.
+func ParseToRun(name string, src []byte) (*ProgramFile, error) {
+	return parseProgram(name, src, true)
+}
+
+func parseProgram(name string, src []byte, toRun bool) (*ProgramFile, error) {
 	var raw struct {
 		Synchronizers yamlconf.Map[config.Synchronizer] `yaml:"synchronizers"`
 		Program       programSection                    `yaml:"program,required"`
@@ -42,7 +52,7 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 	}
 	whole := !faulty(err)
 	p := parser{doc: doc, cfg: &config.Config{Synchronizers: raw.Synchronizers}, levels: map[string]config.Section{}}
-	host := p.host()
+	host := p.host(toRun && whole)
 	p.all()
 	file := &ProgramFile{Program: raw.Program.value()}
 	for _, b := range file.Program.Blocks {
@@ -69,6 +79,7 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 	for _, plan := range p.plans {
 		plan.Source = source
 		if plan.Name == host {
+			file.Host = plan
 			plan.Run(executor.Program{Compiled: file.Plan}, reads(file.Plan, host), threadsOf(file.Program, p.levels))
 		}
 	}
@@ -79,52 +90,16 @@ func ParseProgram(name string, src []byte) (*ProgramFile, error) {
 	return file, nil
 }
 
-// Hosted says why no synchronizer of the file can run the program, nil if one can.
-// Nothing orders the global states of two synchronizers, so that a switch on one and
-// the ends of blocks on the other would rest on no decision in common.
-func (f *ProgramFile) Hosted() error {
-	var names []string
-	for _, p := range f.Levels {
-		if !p.Members.Threads {
-			names = append(names, p.Name)
-		}
-	}
-	switch len(names) {
-	case 0:
-		return errors.New("the file declares synchronizers for threads only, and the blocks of a program run on processes: declare one for those, with members: {group: NAME}")
-	case 1:
-		return nil
-	}
-	return fmt.Errorf("the members of %s are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own", strings.Join(names, " and of "))
-}
-
-// Runnable finds the level that runs the program. The error says why none does.
-func (f *ProgramFile) Runnable() (*plan.Level, error) {
-	var host *plan.Level
-	for _, p := range f.Levels {
-		if p.Program != nil {
-			host = p
-		}
-	}
-	if err := f.Hosted(); err != nil {
-		return nil, err
-	}
-	for _, name := range f.Plan.Predicates() {
-		if synchronizer, _, _ := strings.Cut(name, "."); synchronizer != host.Name {
-			return nil, fmt.Errorf("predicate %q: only those of %q can be read where the program runs", name, host.Name)
-		}
-	}
-	return host, nil
-}
-
 // DefaultGroup is the group of the processors, and the name of their synchronizer,
 // where the file of a program declares none.
 const DefaultGroup = "processors"
 
 // host finds the synchronizer that can run the program: the only one whose members
 // are processes. They are processors, so what those tell is added to the declared
-// state. It is empty if there are several.
-func (p *parser) host() string {
+// state. It is empty if there are several: nothing orders the global states of two
+// synchronizers, so that a switch on one and the ends of blocks on the other would
+// rest on no decision in common.
+func (p *parser) host(toRun bool) string {
 	if len(p.cfg.Synchronizers) == 0 {
 		p.cfg.Synchronizers = append(p.cfg.Synchronizers, yamlconf.Entry[config.Synchronizer]{
 			Key:   DefaultGroup,
@@ -138,6 +113,9 @@ func (p *parser) host() string {
 			continue
 		}
 		if host != nil {
+			if toRun {
+				p.doc.FaultAt(path(e.Key, "members"), "the members of %s and of %s are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own", host.Key, e.Key)
+			}
 			return ""
 		}
 		host = e

@@ -96,26 +96,27 @@ func TestProgramLimits(t *testing.T) {
 	}
 }
 
-// TestHosted: a program runs on the processes of one synchronizer.
+// TestHosted: a program runs on the processes of one synchronizer, and stands under
+// the predicates of that one.
 func TestHosted(t *testing.T) {
 	const rest = "program: {name: x, blocks: {a: {}}, body: a}\n"
+	const threads = "synchronizers:\n  s: {members: {group: g}}\n  t: {parent: s, members: {threads: 2}, predicates: {p: {when: len(members) > 1, signal: {kind: cancel, region: a}}}}\n"
 	for src, want := range map[string]string{
 		rest: "",
-		"synchronizers: {s: {members: {group: g}}}\n" + rest:                                        "",
-		"synchronizers: {s: {members: {group: g}}, t: {parent: s, members: {threads: 2}}}\n" + rest: "",
+		"synchronizers: {s: {members: {group: g}}}\n" + rest: "",
+		threads + rest: "",
 		"synchronizers: {s: {members: {group: g}}, u: {members: {group: h}, predicates: {p: {when: len(members) > 1}}}}\n" +
-			"program: {name: x, blocks: {a: {}}, body: {if: u.p, then: a}}\n": "the members of s and of u are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own",
+			"program: {name: x, blocks: {a: {}}, body: {if: u.p, then: a}}\n": "test.yaml:1:56: synchronizers.u.members: the members of s and of u are processes: the blocks of a program run on those of one synchronizer, and its switches read the predicates of that one: leave one, and run the others from a file of their own",
+		threads + "program: {name: x, blocks: {a: {threads: 2, synchronizer: t}}, body: {do: a, async: [p]}}\n": "test.yaml:4:86: program.body.async[0]: t.p is judged inside each process, and its signals go to threads there",
 	} {
-		file, err := configfile.ParseProgram("test.yaml", []byte(src))
-		if err != nil {
+		file, err := configfile.ParseToRun("test.yaml", []byte(src))
+		switch {
+		case want == "" && err != nil:
 			t.Errorf("%v\n%s", err, src)
-			continue
-		}
-		_, err = file.Runnable()
-		for _, err := range []error{err, file.Hosted()} {
-			if want == "" && err != nil || want != "" && (err == nil || err.Error() != want) {
-				t.Errorf("%v\nwant %s\n%s", err, want, src)
-			}
+		case want == "" && (file.Host == nil || file.Host.Program == nil):
+			t.Errorf("nothing runs the program\n%s", src)
+		case want != "" && (err == nil || !strings.HasPrefix(err.Error(), want+"\n")):
+			t.Errorf("%v\nwant %s\n%s", err, want, src)
 		}
 	}
 }

@@ -26,7 +26,7 @@ func FormatFile(name string, synchronizers []byte, p *program.Program) ([]byte, 
 			return nil, err
 		}
 		s := parser{doc: doc, cfg: &cfg, levels: map[string]config.Section{}}
-		s.host()
+		s.host(false)
 		s.all()
 		if err := doc.Err(); err != nil {
 			return nil, err

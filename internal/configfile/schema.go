@@ -10,6 +10,7 @@ import (
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
@@ -142,7 +143,7 @@ var words = map[string]object{
 	"Synchronizer.balance":    {"description": "Moves loads between the members."},
 	"Synchronizer.summary":    {"description": "The process's state at the parent, an expression for each field."},
 	"Predicate.when":          {"$ref": "#/$defs/expression", "description": "The condition, judged on every global state."},
-	"Predicate.modality":      {"enum": []string{"inst", "definitely", "possibly"}, "description": "How the states held together.", "default": "inst"},
+	"Predicate.modality":      {"enum": []string{"inst", "definitely", "possibly", plan.AtLeast}, "description": "How the states held together, and of how many members.", "default": "inst"},
 	"Predicate.for":           {"description": "How long it must certainly have held.", "default": "0s"},
 	"Predicate.every":         {"description": "Fire on every global state on which it holds.", "default": false},
 	"Predicate.until":         {"$ref": "#/$defs/expression", "description": "Having fired it may fire again once this is true; by default once when is false."},
@@ -176,7 +177,7 @@ var words = map[string]object{
 	"Signal.kind":             {"enum": []string{"activate", "cancel"}, "description": "Interrupt the region and resume it, or leave it."},
 	"Signal.region":           {"$ref": "#/$defs/token", "description": "The region it goes to."},
 	"Signal.to":               {"description": "all, a group of members, holders, a list of names, or another group.", "default": "all"},
-	"Signal.data":             {"description": "Values that it carries, an expression each."},
+	"Signal.data":             {"description": "Values that go with it, an expression each."},
 	"Signal.expires":          {"description": "How long it is tried, at most 1h.", "default": "30s"},
 }
 

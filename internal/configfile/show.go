@@ -2,9 +2,11 @@ package configfile
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
@@ -12,7 +14,8 @@ import (
 // accepts and makes the same plans of. What has no default stands as it is in the
 // file. The error is that of Parse.
 func Show(name string, src []byte) ([]byte, error) {
-	if _, err := Parse(name, src); err != nil {
+	plans, err := Parse(name, src)
+	if err != nil {
 		return nil, err
 	}
 	var cfg config.Config
@@ -24,7 +27,7 @@ func Show(name string, src []byte) ([]byte, error) {
 	all, _ := doc.Root().Get("synchronizers")
 	for i, n := range all.Items() {
 		e := &cfg.Synchronizers[i]
-		sections.add(e.Key, showSection(n, &e.Value))
+		sections.add(e.Key, showSection(n, &e.Value, plans.Get(e.Key)))
 	}
 	return yamlconf.Write(entries{{Key: "synchronizers", Value: sections.tree()}}.tree()), nil
 }
@@ -59,7 +62,7 @@ func (e *entries) fill(key string, value any) {
 	}
 }
 
-func showSection(n yamlconf.Node, s *config.Synchronizer) yamlconf.Map[any] {
+func showSection(n yamlconf.Node, s *config.Synchronizer, level *plan.Level) yamlconf.Map[any] {
 	change := map[string]any{"members": showMembers(&s.Members)}
 	silence := entries{{Key: "after", Value: s.Silence.After}, {Key: "then", Value: string(s.Silence.Then)}}.tree()
 	if s.Silence.After == 0 {
@@ -70,7 +73,8 @@ func showSection(n yamlconf.Node, s *config.Synchronizer) yamlconf.Map[any] {
 		var predicates entries
 		for i, p := range list.Items() {
 			e := &s.Predicates[i]
-			predicates.add(e.Key, showPredicate(p, e.Key))
+			rule := slices.IndexFunc(level.Rules, func(r *plan.Rule) bool { return r.Name == e.Key })
+			predicates.add(e.Key, showPredicate(p, level.Rules[rule]))
 		}
 		change["predicates"] = predicates.tree()
 	}
@@ -125,13 +129,13 @@ func showMembers(m *config.Members) yamlconf.Map[any] {
 	return list.tree()
 }
 
-func showPredicate(n yamlconf.Node, name string) yamlconf.Map[any] {
+func showPredicate(n yamlconf.Node, rule *plan.Rule) yamlconf.Map[any] {
 	change := map[string]any{}
 	if s, ok := n.Get("signal"); ok {
-		change["signal"] = showSignals(s, name)
+		change["signal"] = showSignals(s, rule.Name)
 	}
 	p := copied(n, change)
-	p.fill("modality", "inst")
+	p.fill("modality", rule.Detector.Word())
 	p.fill("for", time.Duration(0))
 	p.fill("every", false)
 	p.fill("cooldown", time.Duration(0))

@@ -23,15 +23,23 @@ func decoded(t interface{ Fatalf(string, ...any) }, src []byte) config.Config {
 	if _, err := yamlconf.Decode("c", src, &c); err != nil {
 		t.Fatalf("%v\n%s", err, src)
 	}
+	plans, err := configfile.Parse("c", src)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, src)
+	}
 	for i := range c.Synchronizers {
 		s := &c.Synchronizers[i].Value
+		words := map[string]string{}
+		for _, r := range plans.Get(c.Synchronizers[i].Key).Rules {
+			words[r.Name] = r.Detector.Word()
+		}
 		if s.Silence.After == 0 {
 			s.Silence.After, s.Silence.Then = 3e9, config.Drop
 		}
 		for j := range s.Predicates {
 			p := &s.Predicates[j]
 			if p.Value.Modality == "" {
-				p.Value.Modality = "inst"
+				p.Value.Modality = words[p.Key]
 			}
 			for k := range p.Value.Signal {
 				if p.Value.Signal[k].Name == "" {

@@ -22,9 +22,9 @@ type adviser struct {
 	list []yamlconf.Fault
 }
 
-// warnings finds what a section says in vain. Each is a case in which nobody can
+// advise finds what a section says in vain, and what it does not say in words. Each is a case in which nobody can
 // have meant what is written; what is only unusual is none.
-func warnings(doc *yamlconf.Doc, plan *plan.Level, sec *config.Section) []yamlconf.Fault {
+func advise(doc *yamlconf.Doc, plan *plan.Level, sec *config.Section) {
 	a := adviser{doc: doc, plan: plan, sec: &sec.Synchronizer}
 	for i := range sec.Synchronizer.Predicates {
 		a.predicate(sec.Synchronizer.Predicates[i].Key, &sec.Synchronizer.Predicates[i].Value)
@@ -35,19 +35,57 @@ func warnings(doc *yamlconf.Doc, plan *plan.Level, sec *config.Section) []yamlco
 	slices.SortStableFunc(a.list, func(f, g yamlconf.Fault) int {
 		return cmp.Or(cmp.Compare(f.Line, g.Line), cmp.Compare(f.Column, g.Column))
 	})
-	return a.list
+	plan.Warnings = a.list
 }
 
 func (a *adviser) warn(at, hint, format string, args ...any) {
-	a.list = append(a.list, a.doc.Note(yamlconf.Fault{
-		Path: path(a.plan.Name, at), Message: fmt.Sprintf(format, args...), Hint: hint,
-	}))
+	a.list = append(a.list, a.fault(at, hint, format, args...))
+}
+
+func (a *adviser) fault(at, hint, format string, args ...any) yamlconf.Fault {
+	return a.doc.Note(yamlconf.Fault{Path: path(a.plan.Name, at), Message: fmt.Sprintf(format, args...), Hint: hint})
+}
+
+// summaries warns where runs are looked for in what the summaries of a level say.
+// They last from the latest start of the threads' states to the earliest end, so what
+// is found of them is true, and less than is true of the threads.
+func summaries(doc *yamlconf.Doc, parent, below *plan.Level) {
+	a := adviser{doc: doc, plan: parent}
+	for _, r := range parent.Rules {
+		for i := range below.Summaries {
+			if r.Detector.Local != nil && r.Detector.Local.Uses().Fields>>i&1 == 1 && below.Summarizes(i) {
+				a.weaker(r, parent.State[i].Name, below.Name)
+				break
+			}
+		}
+	}
+	parent.Warnings = append(parent.Warnings, a.list...)
+}
+
+func (a *adviser) weaker(r *plan.Rule, field, below string) {
+	word, hint := r.Detector.Word(), "leave the modality out"
+	if word == plan.AtLeast {
+		hint = "write len(filter(members, CONDITION)) instead of count, without a modality"
+	}
+	at := "predicates." + r.Name + ".modality"
+	if a.doc.Pos(path(a.plan.Name, at)) == (yamlconf.Pos{}) {
+		at = "predicates." + r.Name + ".when"
+	}
+	a.warn(at, "judge the threads' own states by a predicate of "+below+", or "+hint+": inst loses nothing by summaries",
+		"%s is weaker here than it says: the field %q is told by the summary of %q, which holds only from the latest start of the threads' states to the earliest end, so it may miss what held of the threads",
+		word, field, below)
 }
 
 func (a *adviser) predicate(name string, p *config.Predicate) {
 	at := "predicates." + name
 	if len(p.Signal) == 0 && len(p.Set) == 0 && a.doc.Pos(path(a.plan.Name, at, "signal")) == (yamlconf.Pos{}) {
 		a.warn(at, "add signal or set; write signal: [] if its verdict is only to be watched", "predicate %q has no effect when it fires", name)
+	}
+	for _, r := range a.plan.Rules {
+		if r.Name == name && r.Detector.AtLeast > 0 && p.Modality != plan.AtLeast {
+			a.plan.Notes = append(a.plan.Notes, a.fault(at+".when", "write modality: "+plan.AtLeast+" to ask for it; len(filter(members, CONDITION)) instead of count is judged on global states of all members",
+				"%q is taken for a threshold: it fires on each set of %d members that certainly overlapped, without waiting for the others", name, r.Detector.AtLeast))
+		}
 	}
 	for _, u := range a.plan.Uses {
 		if u.At == at+".when" && constant(u.Uses) {

@@ -76,3 +76,67 @@ func TestWarnings(t *testing.T) {
 		})
 	}
 }
+
+// TestNotes: a threshold that nobody has asked for is taken for one, and noted.
+func TestNotes(t *testing.T) {
+	const src = `synchronizers:
+  g:
+    members: {group: g}
+    state: {x: int}
+    predicates:
+      guessed: {when: "count(members, .x > 1) > 1", signal: []}
+      asked: {when: "count(members, .x > 1) > 1", modality: atleast, signal: []}
+      counted: {when: "len(filter(members, .x > 1)) > 1", signal: []}
+`
+	plans, err := configfile.Parse("w.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `w.yaml:6:17: synchronizers.g.predicates.guessed.when: "guessed" is taken for a threshold: it fires on each set of 2 members that certainly overlapped, without waiting for the others
+  |       guessed: {when: "count(members, .x > 1) > 1", signal: []}
+  |                 ^
+  = write modality: atleast to ask for it; len(filter(members, CONDITION)) instead of count is judged on global states of all members`
+	if p := plans[0]; len(p.Notes) != 1 || p.Notes[0].String() != want || len(p.Warnings) > 0 {
+		t.Errorf("notes %v, warnings %v\nwant %s", p.Notes, p.Warnings, want)
+	}
+}
+
+// TestSummaries: runs of what summaries say are shorter than those of the threads.
+func TestSummaries(t *testing.T) {
+	const src = `synchronizers:
+  g:
+    members: {group: g}
+    state: {idle: bool, own: {type: bool, default: false}}
+    predicates:
+      a: {when: "all(members, .idle)", modality: definitely, signal: []}
+      b: {when: "all(members, not .idle)", modality: possibly, signal: []}
+      c: {when: "count(members, .idle) >= 2", signal: []}
+      d: {when: "all(members, .own)", modality: definitely, signal: []}
+      e: {when: "all(members, .idle)", signal: []}
+  t:
+    parent: g
+    members: {threads: 2}
+    state: {idle: bool}
+    summary: {idle: "all(members, .idle)"}
+`
+	plans, err := configfile.Parse("w.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(at, word, or string) string {
+		return at + " " + word + ` is weaker here than it says: the field "idle" is told by the summary of "t", which holds only from the latest start of the threads' states to the earliest end, so it may miss what held of the threads; ` +
+			"judge the threads' own states by a predicate of t, or " + or + ": inst loses nothing by summaries"
+	}
+	want := []string{
+		text("6:40", "definitely", "leave the modality out"),
+		text("7:44", "possibly", "leave the modality out"),
+		text("8:11", "atleast", "write len(filter(members, CONDITION)) instead of count, without a modality"),
+	}
+	var got []string
+	for _, w := range plans[0].Warnings {
+		got = append(got, w.Pos.String()+" "+w.Message+"; "+w.Hint)
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}

@@ -1,11 +1,13 @@
 package journal
 
 import (
+	"cmp"
 	"fmt"
-	"github.com/gopegasus/pegasus/internal/synccore"
 	"math"
 	"reflect"
 	"strconv"
+
+	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
 // Digest is a hash of the outputs of a machine, one step after another: FNV-1a
@@ -73,8 +75,8 @@ func (d *Digest) fields(v reflect.Value) {
 	names, ok := d.names[t]
 	if !ok {
 		for f := range t.Fields() {
-			name := f.Name
-			if f.Tag.Get("digest") == "-" {
+			name := cmp.Or(f.Tag.Get("digest"), f.Name) // That of older journals, if it was renamed.
+			if name == "-" {
 				name = ""
 			}
 			names = append(names, name)

@@ -31,7 +31,7 @@ func replay(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // Nothing was written.
+	defer file.Close()
 	lines, err := gzip.NewReader(file)
 	if err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ type (
 		Typed       bool             `json:"typed,omitempty"`
 		Schema      []fieldLine      `json:"state,omitempty"`
 		Threads     bool             `json:"threads,omitempty"`
-		Carrier     string           `json:"carrier,omitempty"`
+		Multiplexer string           `json:"carrier,omitempty"`
 	}
 	qualityLine struct {
 		Source     string             `json:"source"`
@@ -183,7 +183,7 @@ func AppendEnd(dst []byte, inputs uint64, stopped string) []byte {
 func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
 		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: qualityLine(h.Quality),
-		Typed: h.Typed, Threads: h.Threads, Carrier: h.Carrier,
+		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer,
 	}
 	for _, f := range h.Schema {
 		line.Schema = append(line.Schema, fieldLine(f))

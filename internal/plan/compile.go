@@ -81,8 +81,12 @@ func (p *Level) order() {
 
 func (c *compiler) rule(name string, p *config.Predicate) *Rule {
 	at := "predicates." + name
+	same := *p
+	if same.Modality == AtLeast {
+		same.Modality = "" // A threshold that its form makes is the same rule.
+	}
 	r := &Rule{
-		Name: name, Text: canonical(p), Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
+		Name: name, Text: canonical(&same), Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
 	}
 	if p.When != "" {
 		r.When = c.program(at+".when", p.When, c.plan.Env.Bool)
@@ -102,28 +106,30 @@ func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 		modality = scgs.Definitely
 	case "possibly":
 		modality = scgs.Possibly
+	case AtLeast:
 	default:
-		c.report(at+".modality", -1, fmt.Sprintf("%q is no modality", p.Modality), "use inst, definitely or possibly, or leave it out")
+		c.report(at+".modality", -1, fmt.Sprintf("%q is no modality", p.Modality), "use inst, definitely, possibly or atleast, or leave it out")
 		return
 	}
 	if r.When == nil {
 		return
 	}
-	if local, k, ok := r.When.Threshold(); ok {
+	local, k, err := r.When.Threshold()
+	switch {
+	case err == nil:
 		if modality == scgs.Possibly {
 			c.report(at+".modality", -1, "a threshold is of what certainly held", "leave the modality out: possibly is for all(members, condition) alone")
 		}
 		r.Detector = Detector{Local: local, AtLeast: k}
-		return
-	}
-	if modality == scgs.Inst {
-		return
-	}
-	local, err := r.When.Conjunction()
-	if err != nil {
+	case p.Modality == AtLeast:
 		c.refuse(at+".when", p.When, err)
+		r.Detector.AtLeast = 1 // Which the other keys are judged by.
+	case modality != scgs.Inst:
+		if local, err = r.When.Conjunction(); err != nil {
+			c.refuse(at+".when", p.When, err)
+		}
+		r.Detector = Detector{Local: local, Modality: modality}
 	}
-	r.Detector = Detector{Local: local, Modality: modality}
 }
 
 // firing compiles when the rule fires, and refuses what contradicts itself.
@@ -222,7 +228,7 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 		c.report(at+".data", -1, err.Error(), "")
 	}
 	if len(out.Data) > control.MaxData {
-		c.report(at+".data", -1, fmt.Sprintf("%d data, a signal carries at most %d", len(out.Data), control.MaxData), "")
+		c.report(at+".data", -1, fmt.Sprintf("%d data, at most %d go with a signal", len(out.Data), control.MaxData), "")
 	}
 	r.Signals = append(r.Signals, out)
 	if out.Group == "" { // else it is not to the members of the level below
@@ -384,7 +390,7 @@ func (c *compiler) charge(at string, p *predicates.Expression) {
 	switch members := c.plan.Members.Max; {
 	case before <= maxSteps && c.steps > maxSteps:
 		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps a global state with %d members", maxSteps, members),
-			fmt.Sprintf("%s takes most of them, %d; functions over members that read nothing but the member are judged incrementally and cost few steps: "+
+			fmt.Sprintf("%s takes most of them, %d; functions over members that read nothing but the member are incremental and cost few steps: "+
 				"write max(map(members, .x)) > memory.limit in place of any(members, .x > memory.limit), or lower the member limit", c.where, c.most))
 	case begun <= maxSetup && c.setup > maxSetup:
 		c.report(at, 0, fmt.Sprintf("with this text the predicates take more than %d steps with %d members when an epoch begins", maxSetup, members),

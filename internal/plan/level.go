@@ -23,8 +23,9 @@ type Level struct {
 	Silence config.Silence // when a member counts as silent, and what follows
 	State   scgs.Schema    // declared for the members
 	Process scgs.Schema    // declared for the process beside its threads; empty: none
-	// Warnings are what is likely a mistake, though it can be run.
-	Warnings []yamlconf.Fault
+	// Warnings are what is likely a mistake, though it can be run, and Notes what is
+	// better written in another way.
+	Warnings, Notes []yamlconf.Fault
 
 	Env          *predicates.Env           // the names that expressions can read
 	Prev         bool                      // some expression reads the global state before
@@ -154,13 +155,16 @@ type Detector struct {
 	AtLeast  int                    // of so many members, if it is not 0
 }
 
+// AtLeast is the word of the modality of so many members.
+const AtLeast = "atleast"
+
 // Exists reports whether the rule has a detector of its own.
 func (o Detector) Exists() bool { return o.AtLeast > 0 || o.Modality != scgs.Inst }
 
 // Word is the modality as a word: atleast for a threshold.
 func (o Detector) Word() string {
 	if o.AtLeast > 0 {
-		return "atleast"
+		return AtLeast
 	}
 	return o.Modality.String()
 }

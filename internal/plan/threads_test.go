@@ -41,10 +41,7 @@ func welcomed(t *testing.T, src string) *wire.Welcome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	host, err := file.Runnable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	host := file.Host
 	var out synccore.Output
 	in := synccore.Input{Kind: synccore.InHello, From: "m", Hello: &wire.Hello{Member: "m", Incarnation: 1, Domain: "d"}}
 	synccore.New(host, synccore.Options{Term: 1}).Step(0, &in, &out)

@@ -29,7 +29,7 @@ import (
 type Planner struct {
 	*plan.Balance
 	strategy balance.Strategy
-	readings map[string]*reading          // of the members of the epoch
+	readings []reading                    // of the members of the epoch
 	resting  map[string]clocksync.Instant // until when a member whose order came to nothing gets no other
 	flights  []*flight                    // in the order of their decisions
 	fresh    bool                         // a global state was opened in this step
@@ -87,6 +87,7 @@ type flight struct {
 
 // reading is what a member's state says to the section balance.
 type reading struct {
+	name        string // of the member
 	incarnation uint64
 	seq         uint64 // of the state; 0: none was read
 	power       float64
@@ -110,7 +111,7 @@ func New(b *plan.Balance, before *Planner) *Planner {
 	}
 	p := &Planner{
 		Balance: b, strategy: strategy, stirred: true, due: clocksync.MinInstant, again: clocksync.MaxInstant,
-		readings: map[string]*reading{}, ordered: map[string]*flight{}, resting: map[string]clocksync.Instant{},
+		ordered: map[string]*flight{}, resting: map[string]clocksync.Instant{},
 	}
 	if before != nil {
 		p.flights = before.flights
@@ -126,8 +127,23 @@ func (p *Planner) Regroup(members []Member) {
 		return m != nil && m.Incarnation == incarnation
 	}
 	p.flights = slices.DeleteFunc(p.flights, func(f *flight) bool { return !is(f.from, f.source) || !is(f.to, f.target) })
-	maps.DeleteFunc(p.readings, func(name string, r *reading) bool { return !is(name, r.incarnation) })
+	p.align(members)
 	p.fresh, p.stirred, p.idle = false, true, false
+}
+
+// align makes a reading for each member, in their order, and keeps those that are
+// there.
+func (p *Planner) align(members []Member) {
+	readings := make([]reading, len(members))
+	for i := range members {
+		m := &members[i]
+		readings[i].name, readings[i].incarnation = m.Name, m.Incarnation
+		k, found := slices.BinarySearchFunc(p.readings, m.Name, func(r reading, name string) int { return cmp.Compare(r.name, name) })
+		if found && p.readings[k].incarnation == m.Incarnation {
+			readings[i] = p.readings[k]
+		}
+	}
+	p.readings = readings
 }
 
 // find is the member of that name, or nil.
@@ -229,6 +245,9 @@ func (p *Planner) Due(now clocksync.Instant, inForce, deciding bool) bool {
 func (p *Planner) Look(now clocksync.Instant, s *State) (made *monitor.Plan, tell bool, signals []*control.Signal) {
 	p.stirred, p.again, p.due = false, clocksync.MaxInstant, now.Add(p.Set.Every)
 	p.members = s.Members
+	if len(p.readings) != len(p.members) {
+		p.align(p.members) // A section that began within the epoch.
+	}
 	p.readStates(s.Scope)
 	p.endFlights(now)
 	if len(p.flights) >= maxFlights || p.When != nil && p.When.Eval(s.Scope).Truth != predicates.True {
@@ -255,25 +274,15 @@ func (p *Planner) Look(now clocksync.Instant, s *State) (made *monitor.Plan, tel
 	return &one, tell, signals
 }
 
-// reading is what the state of a member says, as far as it was read.
-func (p *Planner) reading(m *Member) *reading {
-	r := p.readings[m.Name]
-	if r == nil {
-		r = &reading{incarnation: m.Incarnation}
-		p.readings[m.Name] = r
-	}
-	return r
-}
-
 // readStates reads the states of the global state that were not read before.
 func (p *Planner) readStates(s *predicates.Scope) {
 	for i := range p.members {
 		m := &p.members[i]
-		r := p.reading(m)
+		r := &p.readings[i]
 		if m.Unknown || r.seq == m.Seq {
 			continue
 		}
-		*r = reading{incarnation: m.Incarnation, seq: m.Seq, names: r.names[:0], weights: r.weights[:0]}
+		*r = reading{name: m.Name, incarnation: m.Incarnation, seq: m.Seq, names: r.names[:0], weights: r.weights[:0]}
 		r.note = p.read(r, s, i)
 	}
 }
@@ -348,7 +357,7 @@ func (p *Planner) endFlights(now clocksync.Instant) {
 	on := map[string]string{}
 	for i := range p.members {
 		if m := &p.members[i]; !m.Unknown {
-			for _, load := range p.reading(m).names {
+			for _, load := range p.readings[i].names {
 				on[load] = m.Name
 			}
 		}
@@ -372,16 +381,16 @@ func (p *Planner) leaves(m *Member, load string) *flight {
 	return nil
 }
 
-// Aside says why a member neither gives nor takes, "" if it does.
-func (p *Planner) Aside(m *Member) string {
+// Aside says why a member neither gives nor takes, "" if it does; i is its place.
+func (p *Planner) Aside(i int, m *Member) string {
 	switch {
 	case m.Unknown:
 		return "nothing is known of its state"
 	case m.Entry == 0:
 		return "it was not in region " + p.Set.Region
 	}
-	if r := p.readings[m.Name]; r != nil {
-		return r.note
+	if i < len(p.readings) {
+		return p.readings[i].note
 	}
 	return ""
 }
@@ -391,9 +400,9 @@ func (p *Planner) addUp() {
 	p.totals = p.totals[:0]
 	for i := range p.members {
 		m := &p.members[i]
-		r := p.reading(m)
+		r := &p.readings[i]
 		_, rests := p.resting[m.Name]
-		t := balance.Total{Node: balance.Node{Name: m.Name, Power: r.power, Share: r.share, Note: p.Aside(m)}, Work: r.rest}
+		t := balance.Total{Node: balance.Node{Name: m.Name, Power: r.power, Share: r.share, Note: p.Aside(i, m)}, Work: r.rest}
 		if r.rest != 0 {
 			t.Loads++
 		}
@@ -433,7 +442,7 @@ func (p *Planner) loadState() *balance.State {
 	for i := range p.members {
 		m := &p.members[i]
 		s.Nodes[i] = p.totals[i].Node
-		r := p.reading(m)
+		r := &p.readings[i]
 		if m.Unknown {
 			continue
 		}

@@ -117,7 +117,7 @@ func (l *log) output(at time.Duration, plan *plan.Level, o *synccore.Output) {
 		l.summarize(at, plan, &o.Summary[i])
 	}
 	for _, r := range o.Rejected {
-		l.add(at, "", "refused %s: %s", r.From, r.Reason)
+		l.add(at, "", "refused %s: %s", r.From, r.Detail)
 	}
 	for _, w := range o.Welcomes {
 		if w.Msg.Refused {

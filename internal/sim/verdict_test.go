@@ -121,7 +121,7 @@ func (o *observer) disturb() {
 // true time.
 func (o *observer) look(out *synccore.Output) {
 	for i := range out.Rejected {
-		o.world.Note(out.Rejected[i].Reason)
+		o.world.Note(out.Rejected[i].Detail)
 	}
 	for _, c := range out.Clocks {
 		if c.Quality.Status == clocksync.Unknown || c.Quality.Status == clocksync.Untrusted {

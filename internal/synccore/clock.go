@@ -49,10 +49,10 @@ func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
 	}
 }
 
-// anew takes out all members that measured themselves against the reference clock
+// changeTimeline takes out all members that measured themselves against the reference clock
 // before it stood still: they come back when they have done so again. Those that
 // read it themselves stay.
-func (c *Core) anew(timeline clocksync.Timeline) {
+func (c *Core) changeTimeline(timeline clocksync.Timeline) {
 	if !c.opt.Relative || timeline == c.opt.Timeline {
 		return
 	}
@@ -80,7 +80,7 @@ func (c *Core) timed(m *member, at *clocksync.Stamp, out *Output) bool {
 		m.read = max(m.read, at.Mono)
 		next, ok := m.shared.next(*at)
 		if !ok {
-			out.refuse(monitor.ClassOrder, m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
+			out.refuse(monitor.RejectOrder, m.name, fmt.Sprintf("the reading %v is older than the stamps of its clock domain that are kept: taken for lost", at.Mono))
 		}
 		*at = next
 		return ok
@@ -90,7 +90,7 @@ func (c *Core) timed(m *member, at *clocksync.Stamp, out *Output) bool {
 		at.Within = clocksync.Unbounded
 		if !m.stripped {
 			m.stripped = true
-			out.refuse(monitor.ClassTimeline, m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
+			out.refuse(monitor.RejectTimeline, m.name, fmt.Sprintf("the intervals of member %q are left out, since its clock names no timeline: clocksync.Quality.Timeline has to", m.name))
 		}
 	}
 	return true

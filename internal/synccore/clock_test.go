@@ -127,7 +127,7 @@ func TestABoundOnNoTimelineCountsForNothing(t *testing.T) {
 	h.hello("far", 1, "d", clocksync.Quality{Source: "mine", Status: clocksync.Synchronized})
 	h.says("near", at("root", 1000, clocksync.Unbounded), at("root", 9000, clocksync.Unbounded))
 	out := h.says("far", at("d", 5, clocksync.Around(1010, 20)), at("d", 9, clocksync.Around(1095, 20)))
-	if len(out.Verdicts) > 0 || len(out.Rejected) != 1 || !strings.Contains(out.Rejected[0].Reason, "names no timeline") {
+	if len(out.Verdicts) > 0 || len(out.Rejected) != 1 || !strings.Contains(out.Rejected[0].Detail, "names no timeline") {
 		t.Errorf("verdicts %+v, rejected %+v", out.Verdicts, out.Rejected)
 	}
 	if out = h.says("far", at("d", 15, clocksync.Around(1110, 20)), at("d", 19, clocksync.Around(1195, 20))); len(out.Rejected) > 0 {
@@ -192,7 +192,7 @@ func TestProcessesThatMeasureApart(t *testing.T) {
 	h.now += clocksync.Instant(time.Second)
 	h.step(synccore.Input{Kind: synccore.InTick})
 	out = h.says("b", at("d", 112, clocksync.Around(1112, 50)), at("d", 140, clocksync.Around(1140, 50)))
-	if len(out.Rejected) != 1 || !strings.Contains(out.Rejected[0].Reason, "the reading 112 is older") {
+	if len(out.Rejected) != 1 || !strings.Contains(out.Rejected[0].Detail, "the reading 112 is older") {
 		t.Errorf("rejected %+v", out.Rejected)
 	}
 }

@@ -94,7 +94,7 @@ type roster struct {
 	dropped   []monitor.Dropped
 	removing  []*member
 	strangers map[string]clocksync.Instant // when senders were told something
-	domains   map[clocksync.Domain]*domain
+	domains   map[clocksync.Domain]*clockOrder
 
 	multiplexed bool // a member has had another one to speak for it
 }
@@ -126,6 +126,7 @@ type scratch struct {
 	sets     []set
 	occasion occasion
 	over     []outbox.Settled
+	planned  []planner.Member
 	done     plan.ExecutorOutput
 }
 
@@ -136,7 +137,7 @@ func New(level *plan.Level, opt Options) *Core {
 		plan: level, opt: opt, outbox: outbox.New(), others: map[string]*otherGroup{},
 		det: scgs.NewDetector(scgs.Options{}),
 		roster: roster{
-			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*domain{},
+			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
 		},
 		judgement: judgement{
 			heard: clocksync.MinInstant,
@@ -167,21 +168,21 @@ func New(level *plan.Level, opt Options) *Core {
 
 // member is the member of a name, or nil. Most often the same one is asked for
 // again.
-func (c *Core) member(name string) *member {
-	if m := c.latest; m != nil && m.name == name {
+func (r *roster) member(name string) *member {
+	if m := r.latest; m != nil && m.name == name {
 		return m
 	}
-	c.latest = c.members[name]
-	return c.latest
+	r.latest = r.members[name]
+	return r.latest
 }
 
 // inForce is the number of the epoch in force, 0 before the first and while there
 // are too few members.
-func (c *Core) inForce() uint64 {
-	if c.paused {
+func (r *roster) inForce() uint64 {
+	if r.paused {
 		return 0
 	}
-	return c.epoch
+	return r.epoch
 }
 
 // Step takes one input at the instant now of the host's monotonic clock, which
@@ -213,14 +214,14 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 }
 
 // route names by whom messages reach members that another one speaks for.
-func (c *Core) route(out *Output) {
-	if !c.multiplexed {
+func (r *roster) route(out *Output) {
+	if !r.multiplexed {
 		return
 	}
 	for i := range out.Signals {
 		if a := &out.Signals[i]; a.Group == "" {
-			if m := c.members[a.To]; m != nil {
-				a.Via = m.carrier
+			if m := r.members[a.To]; m != nil {
+				a.Via = m.multiplexer
 			}
 		}
 	}
@@ -247,7 +248,7 @@ func (c *Core) input(in *Input, out *Output) {
 	case InProcess:
 		c.processState(in.At, in.Row, out)
 	case InTimeline:
-		c.anew(in.Timeline)
+		c.changeTimeline(in.Timeline)
 	case InParent:
 		c.parentSignal(in.Signal)
 	case InPlan:

@@ -111,12 +111,8 @@ func (s *execution) command(t *testing.T, d *datadriven.TestData) string {
 		if err != nil {
 			return err.Error()
 		}
-		plan, err := file.Runnable()
-		if err != nil {
-			return err.Error() + "\n"
-		}
 		s.mark('L')
-		s.f.step(synccore.Input{Kind: synccore.InPlan, Plan: plan})
+		s.f.step(synccore.Input{Kind: synccore.InPlan, Plan: file.Host})
 		s.settle(5 * time.Millisecond)
 		return s.told()
 	case "play":
@@ -364,7 +360,7 @@ func (s *execution) note() {
 		}
 	}
 	for _, r := range o.Rejected {
-		fmt.Fprintf(&s.said, "  rejected %s: %s\n", r.From, r.Reason)
+		fmt.Fprintf(&s.said, "  rejected %s: %s\n", r.From, r.Detail)
 	}
 }
 

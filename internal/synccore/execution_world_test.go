@@ -187,8 +187,8 @@ func (w *field) hand(p *proc, b *plan.Body) {
 func (w *field) note() {
 	o := &w.out
 	before := w.verdicts
-	anew := w.epoch != w.core.Epoch() // An event of one may also tell who left without having been in any.
-	if w.epoch = w.core.Epoch(); anew {
+	again := w.epoch != w.core.Epoch() // An event of one may also tell who left without having been in any.
+	if w.epoch = w.core.Epoch(); again {
 		w.verdicts = map[string]monitor.Verdict{}
 	}
 	told := slices.Clone(o.Verdicts)
@@ -207,7 +207,7 @@ func (w *field) note() {
 			w.t.Fatalf("refused: %s\n%s%+v", e.Reason, w.story(), o.Program)
 		case monitor.ProgramPass:
 			if e.Predicate != "" {
-				w.passed(&e, before, told, gone && anew)
+				w.passed(&e, before, told, gone && again)
 			}
 		case monitor.ProgramFinish:
 			if w.finish != nil && (w.finish.Outcome != e.Outcome || w.finish.Result != e.Result) {
@@ -225,7 +225,7 @@ func (w *field) note() {
 
 // passed holds a switch against what was known: a verdict that stood before the step,
 // unless an epoch has ended since, or one of the step.
-func (w *field) passed(e *monitor.ProgramEvent, before map[string]monitor.Verdict, told []monitor.Verdict, anew bool) {
+func (w *field) passed(e *monitor.ProgramEvent, before map[string]monitor.Verdict, told []monitor.Verdict, again bool) {
 	if e.Construct == program.KindPar.String() {
 		return // It passes when all inside has ended, by a decision from before.
 	}
@@ -237,7 +237,7 @@ func (w *field) passed(e *monitor.ProgramEvent, before map[string]monitor.Verdic
 	if e.Decision.Term != w.term {
 		w.t.Fatalf("%s passed in term %d", programLine(e), w.term)
 	}
-	if anew && e.Decision.Epoch != w.core.Epoch() {
+	if again && e.Decision.Epoch != w.core.Epoch() {
 		w.t.Fatalf("%s passed after epoch %d has begun", programLine(e), w.core.Epoch())
 	}
 	stood := before[name]
@@ -363,7 +363,7 @@ func (w *field) story() string {
 
 // naive interprets a program from the top, by recursion: which branch was taken, and
 // what has failed or was cancelled, it takes from the log, and every value it computes
-// anew.
+// itself.
 type naive struct {
 	*field
 	at   map[string]int // constructs by path

@@ -57,10 +57,10 @@ func (c *Core) condition(p *predicates.Part) monitor.Condition {
 	return out
 }
 
-func (c *Core) some(members []int) *monitor.Some {
+func (r *roster) some(members []int) *monitor.Some {
 	s := &monitor.Some{Count: len(members), Names: []string{}}
 	for _, i := range members[:min(len(members), maxNamed)] {
-		s.Names = append(s.Names, c.inEpoch[i].name)
+		s.Names = append(s.Names, r.inEpoch[i].name)
 	}
 	return s
 }
@@ -123,8 +123,8 @@ func (c *Core) missingRuns(add func(kind, text string, since *float64), r *plan.
 }
 
 // runsOf is the rule's own detector, nil if it has none.
-func (c *Core) runsOf(rule int) *runs {
-	for _, w := range c.runs {
+func (j *judgement) runsOf(rule int) *runs {
+	for _, w := range j.runs {
 		if w.rule == rule {
 			return w
 		}
@@ -290,12 +290,12 @@ func (c *Core) explainBalance(now clocksync.Instant) monitor.Explanation {
 	if e.Epoch == 0 || e.State == nil {
 		e.Truth, e.Reason = predicates.Unknown.String(), "there is no global state"
 	}
-	for _, m := range c.planMembers() {
+	for i, m := range c.planMembers() {
 		if rests := p.Rests(now, m.Name); rests > 0 {
 			text := fmt.Sprintf("its last order came to nothing: it gets none for %v", rough(rests.Seconds()))
 			e.Missing = append(e.Missing, monitor.Missing{Kind: "rests", Member: m.Name, Text: text})
 		}
-		if note := p.Aside(&m); note != "" && e.State != nil {
+		if note := p.Aside(i, &m); note != "" && e.State != nil {
 			e.Missing = append(e.Missing, monitor.Missing{Kind: "aside", Member: m.Name, Text: "it is left alone: " + note})
 		}
 	}

@@ -109,11 +109,11 @@ func (c *Core) clockFigures(m *member, f *Figures) {
 
 // heardAt is when the newest of the reports that began a global state was taken
 // in; MinInstant if that is not known any more.
-func (c *Core) heardAt(changed []scgs.Change) clocksync.Instant {
+func (r *roster) heardAt(changed []scgs.Change) clocksync.Instant {
 	at := clocksync.MinInstant
 	for i := range changed {
 		if ch := &changed[i]; !ch.Unknown {
-			at = max(at, c.byIndex[ch.Member].heardAt(ch.Seq))
+			at = max(at, r.byIndex[ch.Member].heardAt(ch.Seq))
 		}
 	}
 	return at

@@ -26,7 +26,7 @@ func (s *story) figures() string {
 	fmt.Fprintf(&b, "\npredicates: %d true, %d false, %d unknown, %d told\n", f.Truths[predicates.True], f.Truths[predicates.False], f.Truths[predicates.Unknown], f.Told)
 	fmt.Fprintf(&b, "%d reports, %d gaps, %d collapsed, %d global states, %d partial\n", c.Reports, c.Gaps, c.Collapsed, c.Global, c.Partial)
 	for _, r := range s.out.Rejected {
-		fmt.Fprintf(&b, "rejected as %v\n", r.Class)
+		fmt.Fprintf(&b, "rejected as %v\n", r.Reason)
 	}
 	for _, v := range s.out.Verdicts {
 		heard := "nothing"
@@ -38,16 +38,16 @@ func (s *story) figures() string {
 	return b.String()
 }
 
-// TestClasses wants a word of its own for each class.
-func TestClasses(t *testing.T) {
+// TestRejectReasons wants a word of its own for each reject reason.
+func TestRejectReasons(t *testing.T) {
 	seen := map[string]bool{}
-	for _, c := range monitor.Classes {
-		if word := c.String(); seen[word] || word == "" || word == "none" {
-			t.Errorf("class %d has the word %q", c, word)
+	for _, r := range monitor.RejectReasons {
+		if word := r.String(); seen[word] || word == "" || word == "none" {
+			t.Errorf("reject reason %d has the word %q", r, word)
 		}
-		seen[c.String()] = true
+		seen[r.String()] = true
 	}
 	if len(seen) > 16 {
-		t.Errorf("%d classes: each is a series", len(seen))
+		t.Errorf("%d reject reasons: each is a series", len(seen))
 	}
 }

@@ -84,10 +84,7 @@ func newFleet(t tester, text string) (*fleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := file.Runnable()
-	if err != nil {
-		return nil, err
-	}
+	plan := file.Host
 	f := &fleet{
 		t: t, plan: plan, core: synccore.New(plan, synccore.Options{Term: fleetTerm}), term: fleetTerm,
 		carry: func(_ *proc, deliver func()) { deliver() }, observe: func() {}, began: func(*proc) {}, left: func(*proc) {},

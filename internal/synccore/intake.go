@@ -57,12 +57,12 @@ func (m *member) own(at *clocksync.Stamp) {
 // incarnation is asked to introduce itself, or told that it was dropped.
 func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *member {
 	if member != from {
-		out.refuse(monitor.ClassSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
+		out.refuse(monitor.RejectSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
 		return nil
 	}
 	m := c.member(from)
 	if m != nil && incarnation < m.incarnation {
-		out.refuse(monitor.ClassReplaced, from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
+		out.refuse(monitor.RejectReplaced, from, fmt.Sprintf("a frame of incarnation %d, which incarnation %d has replaced", incarnation, m.incarnation))
 		c.tellReplaced(from, incarnation, out)
 		return nil
 	}
@@ -208,7 +208,7 @@ func (c *Core) gapsOver(out *Output) {
 // enters an epoch.
 func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	if err := c.valid(m, r, at); err != nil {
-		out.refuse(monitor.ClassReport, m.name, err.Error())
+		out.refuse(monitor.RejectReport, m.name, err.Error())
 		return
 	}
 	if m.took != c.now || m.tookFrom == 0 {
@@ -230,7 +230,7 @@ func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 	if reason == scgs.Accepted {
 		c.taken++
 	} else {
-		out.refuse(monitor.ClassOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
+		out.refuse(monitor.RejectOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
 	}
 	c.tellRuns(m, r, at)
 	if c.planner != nil && !r.End && c.planner.Awaits(m.name) {
@@ -268,13 +268,13 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	}
 }
 
-// alive takes what a carrier tells of members that it speaks for.
+// alive takes what a multiplexer tells of members that it speaks for.
 func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 	for i := range alive {
 		a := &alive[i]
 		m := c.members[a.Member]
-		if m == nil || m.gone || m.incarnation != a.Incarnation || m.carrier != from {
-			out.refuse(monitor.ClassSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
+		if m == nil || m.gone || m.incarnation != a.Incarnation || m.multiplexer != from {
+			out.refuse(monitor.RejectSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
 			continue
 		}
 		m.heard = c.now
@@ -322,7 +322,7 @@ func (c *Core) processState(at clocksync.Stamp, row []scgs.Value, out *Output) {
 		c.process = &member{name: "process", domain: at.Domain, index: noIndex, gapSince: clocksync.MaxInstant}
 	}
 	if err := c.plan.Process.Accepts(row); err != nil {
-		out.refuse(monitor.ClassReport, "process", err.Error())
+		out.refuse(monitor.RejectReport, "process", err.Error())
 		return
 	}
 	c.take(c.process, &wire.Report{Seq: c.process.last + 1, Row: row}, &at, out)

@@ -41,9 +41,9 @@ type set struct {
 }
 
 // rearm makes every predicate fire at its first true, as a new epoch does.
-func (c *Core) rearm() {
-	for i := range c.states {
-		s := &c.states[i]
+func (j *judgement) rearm() {
+	for i := range j.states {
+		s := &j.states[i]
 		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed}
 	}
 }
@@ -124,10 +124,10 @@ func (c *Core) remember() {
 	c.sets = c.sets[:0]
 }
 
-func (c *Core) setMemory(variable int, v scgs.Value) {
-	c.memory[variable] = v
-	c.scope.SetMemory(variable, v)
-	c.partial.SetMemory(variable, v)
+func (j *judgement) setMemory(variable int, v scgs.Value) {
+	j.memory[variable] = v
+	j.scope.SetMemory(variable, v)
+	j.partial.SetMemory(variable, v)
 }
 
 // settled reports whether it makes no difference to judge a predicate on a global
@@ -181,17 +181,17 @@ func (c *Core) evaluate(r *plan.Rule, span *scgs.Span) predicates.Verdict {
 
 // rearms reports whether a predicate that has fired may fire again. Unknown does
 // not make it so.
-func (c *Core) rearms(r *plan.Rule, truth predicates.Truth) bool {
+func (j *judgement) rearms(r *plan.Rule, truth predicates.Truth) bool {
 	if r.Until != nil {
-		return r.Until.Eval(c.scope).Truth == predicates.True
+		return r.Until.Eval(j.scope).Truth == predicates.True
 	}
 	return truth == predicates.False
 }
 
-func (c *Core) verdict(r *plan.Rule, v predicates.Verdict, span *scgs.Span) monitor.Verdict {
+func (j *judgement) verdict(r *plan.Rule, v predicates.Verdict, span *scgs.Span) monitor.Verdict {
 	return monitor.Verdict{
 		Predicate: r.Name, Truth: v.Truth, Reason: v.Reason,
-		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: *span, Heard: c.heard,
+		Epoch: j.ev.Epoch, Index: j.ev.Index, Partial: j.ev.Partial, Span: *span, Heard: j.heard,
 	}
 }
 
@@ -273,9 +273,9 @@ func (c *Core) holds(out *Output) {
 }
 
 // waits reports whether a predicate waits for its hold time or its cooldown.
-func (c *Core) waits() bool {
-	for i := range c.states {
-		if c.states[i].due != clocksync.MaxInstant {
+func (j *judgement) waits() bool {
+	for i := range j.states {
+		if j.states[i].due != clocksync.MaxInstant {
 			return true
 		}
 	}
@@ -481,8 +481,8 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	}
 	m.probes++
 	m.probed, m.probedFor = c.now, n
-	if m.carrier != "" {
-		c.call(m.carrier, n, out)
+	if m.multiplexer != "" {
+		c.call(m.multiplexer, n, out)
 		return
 	}
 	out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: m.name, Msg: wire.Probe{
@@ -490,12 +490,12 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	}})
 }
 
-// call asks a carrier, once for all its members in a step.
-func (c *Core) call(carrier string, n scgs.Need, out *Output) {
-	i := slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == carrier && p.Msg.Seq == 0 })
+// call asks a multiplexer, once for all its members in a step.
+func (c *Core) call(multiplexer string, n scgs.Need, out *Output) {
+	i := slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == multiplexer && p.Msg.Seq == 0 })
 	if i < 0 {
 		i = len(out.Probes)
-		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: carrier, Msg: wire.Probe{AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
+		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: multiplexer, Msg: wire.Probe{AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
 	}
 	p := &out.Probes[i].Msg
 	p.AfterMono, p.AfterTime = max(p.AfterMono, n.AfterMono), max(p.AfterTime, n.AfterTime)

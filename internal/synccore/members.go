@@ -20,12 +20,12 @@ const noIndex scgs.Member = -1
 // member is one participant as the synchronizer knows it.
 type member struct {
 	name, host  string
-	carrier     string // that speaks for it; empty: it does itself
+	multiplexer string // that speaks for it; empty: it does itself
 	incarnation uint64
 	domain      clocksync.Domain
 	quality     clocksync.Quality
 	stripped    bool              // a bound without a timeline was left out
-	shared      *domain           // whose stamps are put in order; nil if there is nothing to
+	shared      *clockOrder       // whose stamps are put in order; nil if there is nothing to
 	read        clocksync.Instant // the newest reading, of a member with a shared domain
 	heard       clocksync.Instant
 	gone        bool   // left or dropped; a stranger until it says hello again
@@ -67,7 +67,7 @@ func (m *member) ready() bool { return !m.gone && m.index == noIndex && m.newest
 // hello takes a member in, or says why not.
 func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	if h.Member != from {
-		out.refuse(monitor.ClassSender, from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
+		out.refuse(monitor.RejectSender, from, fmt.Sprintf("hello of %q on the subject of %q", h.Member, from))
 		return
 	}
 	m := c.members[from]
@@ -114,33 +114,33 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 }
 
 // unwelcome says why a member is refused; "" if it is not.
-func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.Class, string) {
+func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.RejectReason, string) {
 	if m != nil && h.Incarnation < m.incarnation {
-		return monitor.ClassReplaced, fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
+		return monitor.RejectReplaced, fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
 	}
 	if reason := c.mixed(m, h); reason != "" {
-		return monitor.ClassTimeline, reason
+		return monitor.RejectTimeline, reason
 	}
 	if m == nil || m.gone {
 		if present := c.present(); present >= c.plan.Members.Max {
-			return monitor.ClassFull, fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
+			return monitor.RejectFull, fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
 		}
 	}
 	if h.Threads && len(c.plan.Below) == 0 && !c.opt.Local {
-		return monitor.ClassState, fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
+		return monitor.RejectState, fmt.Sprintf("member %q has threads, and no thread-level synchronizer is declared below %s: add a section with parent: %s and members: {threads: N}", h.Member, c.plan.Name, c.plan.Name)
 	}
 	if h.Typed && len(c.plan.Below) == 0 { // else it may be the type of a process's state
 		if err := c.plan.State.Match(h.Schema); err != nil {
-			return monitor.ClassState, fmt.Sprintf("member %q: %v", h.Member, err)
+			return monitor.RejectState, fmt.Sprintf("member %q: %v", h.Member, err)
 		}
 	}
 	return 0, ""
 }
 
 // present counts the members that are here.
-func (c *Core) present() int {
+func (r *roster) present() int {
 	n := 0
-	for _, m := range c.sorted {
+	for _, m := range r.sorted {
 		if !m.gone {
 			n++
 		}
@@ -148,12 +148,12 @@ func (c *Core) present() int {
 	return n
 }
 
-func (c *Core) add(name string) *member {
+func (r *roster) add(name string) *member {
 	m := &member{name: name, index: noIndex}
-	c.members[name] = m
-	i, _ := slices.BinarySearchFunc(c.sorted, m, byName)
-	c.sorted = slices.Insert(c.sorted, i, m)
-	delete(c.strangers, name)
+	r.members[name] = m
+	i, _ := slices.BinarySearchFunc(r.sorted, m, byName)
+	r.sorted = slices.Insert(r.sorted, i, m)
+	delete(r.strangers, name)
 	return m
 }
 
@@ -164,12 +164,12 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	c.rows.free(m.newest.ref)
 	old := *m
 	*m = member{
-		name: m.name, host: h.Host, carrier: h.Carrier, incarnation: h.Incarnation, domain: h.Domain,
+		name: m.name, host: h.Host, multiplexer: h.Multiplexer, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
 		within: clocksync.Unbounded,
 	}
 	c.outbox.Look() // For signals to the old one.
-	c.multiplexed = c.multiplexed || h.Carrier != ""
+	c.multiplexed = c.multiplexed || h.Multiplexer != ""
 	if old.index != noIndex {
 		// The old incarnation is in the detector until the next epoch.
 		c.byIndex[old.index] = &old
@@ -305,9 +305,9 @@ func (c *Core) tellDropped(out *Output) {
 	c.programLeft(e.Dropped, out)
 }
 
-func (c *Core) ready() []*member {
+func (r *roster) ready() []*member {
 	var ready []*member
-	for _, m := range c.sorted {
+	for _, m := range r.sorted {
 		if m.ready() {
 			ready = append(ready, m)
 		}
@@ -377,10 +377,10 @@ func (c *Core) letIn(m *member) {
 }
 
 // reject tells what an expression of the configuration could not do.
-func (o *Output) reject(from, reason string) { o.refuse(monitor.ClassValue, from, reason) }
+func (o *Output) reject(from, detail string) { o.refuse(monitor.RejectValue, from, detail) }
 
-func (o *Output) refuse(class monitor.Class, from, reason string) {
-	o.Rejected = append(o.Rejected, monitor.Rejection{From: from, Class: class, Reason: reason})
+func (o *Output) refuse(reason monitor.RejectReason, from, detail string) {
+	o.Rejected = append(o.Rejected, monitor.Rejection{From: from, Reason: reason, Detail: detail})
 }
 
 func (o *Output) welcome(to string, w wire.Welcome) {

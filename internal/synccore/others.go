@@ -99,7 +99,7 @@ func (c *Core) hear(in *Input, out *Output) {
 		a := in.Ack
 		i, known := g.find(in.From)
 		if !known || a.Member != in.From || a.Incarnation != g.sorted[i].incarnation {
-			out.refuse(monitor.ClassSender, in.Group+"/"+in.From, "acknowledgement of an unknown incarnation")
+			out.refuse(monitor.RejectSender, in.Group+"/"+in.From, "acknowledgement of an unknown incarnation")
 			return
 		}
 		g.sorted[i].heard = c.now
@@ -114,7 +114,7 @@ func (c *Core) speaks(in *Input, member string, out *Output) bool {
 	if member == in.From {
 		return true
 	}
-	out.refuse(monitor.ClassSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
+	out.refuse(monitor.RejectSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
 	return false
 }
 
@@ -142,7 +142,7 @@ func (c *Core) meet(g *otherGroup, in *Input, incarnation uint64, out *Output) *
 	if !known {
 		if len(g.sorted) >= g.max {
 			if !c.asked(tooMany(in.Group)) {
-				out.refuse(monitor.ClassFull, in.Group+"/"+in.From, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
+				out.refuse(monitor.RejectFull, in.Group+"/"+in.From, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
 			}
 			return nil
 		}
@@ -182,7 +182,7 @@ func (g *otherGroup) gave(l *outbox.Letter) bool {
 func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) *control.Signal, out *Output) {
 	g := c.others[o.Group]
 	if len(g.sorted) == 0 {
-		out.refuse(monitor.ClassTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.Name, o.Group))
+		out.refuse(monitor.RejectTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.Name, o.Group))
 		return
 	}
 	for _, m := range g.sorted {

@@ -106,7 +106,7 @@ func TestMembersOfOtherGroupsAreForgotten(t *testing.T) {
 	b := newBetween(t)
 	search := wire.Region{Name: "search", Entry: 3}
 	b.want("nobody is known", b.fire(), "")
-	b.want("rejected", b.out.Rejected[0].Reason, `signal stop: no member of group "workers" is known`)
+	b.want("rejected", b.out.Rejected[0].Detail, `signal stop: no member of group "workers" is known`)
 	b.step(b.heard("w1", 1, search))
 	b.step(b.heard("w2", 1, search))
 	b.want("both are known", b.fire(), "workers/w1 of 1: 3;workers/w2 of 1: 3;")

@@ -168,14 +168,14 @@ func (c *Core) balanceBy(b *plan.Balance) {
 // planMembers are the members of the epoch as the planner sees them, in the global
 // state in force.
 func (c *Core) planMembers() []planner.Member {
-	list := make([]planner.Member, len(c.inEpoch))
-	for i, m := range c.inEpoch {
-		list[i] = planner.Member{
+	c.planned = c.planned[:0]
+	for _, m := range c.inEpoch {
+		c.planned = append(c.planned, planner.Member{
 			Name: m.name, Incarnation: m.incarnation, Seq: m.state.Seq, Unknown: m.state.Unknown,
 			Entry: plan.EntryAt(m.regions, c.planner.Set.Region, m.state.Seq),
-		}
+		})
 	}
-	return list
+	return c.planned
 }
 
 // balance has loads moved, if it is time.

@@ -1,9 +1,11 @@
 package synccore
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -16,7 +18,7 @@ import (
 // whose text is the same stays where it stands; another one starts as at the
 // beginning of an epoch, and is judged on the global state in force at once. A
 // variable of the same name and type keeps its value. A program goes on; of a
-// predicate that begins anew it knows nothing until that is judged.
+// predicate that begins again it knows nothing until that is judged.
 func (c *Core) reload(plan *plan.Level, out *Output) {
 	changes, err := c.plan.Changes(plan)
 	if err != nil {
@@ -67,14 +69,14 @@ func (c *Core) rebuildScope() {
 	}
 	c.resetScope()
 	for _, m := range c.inEpoch {
-		if m.state.Seq > 0 { // A state that is over by now is set anew when the next tuple opens.
+		if m.state.Seq > 0 { // A state that is over by now is set again when the next tuple opens.
 			c.scope.Set(m.pos, c.rows.get(m.state.Ref))
 		}
 	}
 }
 
 // keepRules carries over where each predicate stands and returns the places of
-// those that begin anew.
+// those that begin again.
 func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 	before := c.states
 	c.states = newStates(len(c.plan.Rules))
@@ -92,9 +94,8 @@ func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 	return fresh
 }
 
-// hearAgain lets every member begin anew to be silent. Where they have to show
-// themselves at another pace they are called for their hello, whose answer tells
-// them.
+// hearAgain counts the silence of every member from now. If the heartbeat has changed
+// they are asked for a hello, whose answer tells them.
 func (c *Core) hearAgain(pace bool, out *Output) {
 	for _, m := range c.sorted {
 		if m.gone {
@@ -106,5 +107,38 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 				Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: m.name, Incarnation: m.incarnation,
 			})
 		}
+	}
+}
+
+// Restart is how a machine is hosted that goes on with the program of one whose
+// process has ended.
+type Restart struct {
+	Term      uint64             `json:"term"`
+	Reference clocksync.Domain   `json:"reference,omitempty"`
+	Timeline  clocksync.Timeline `json:"timeline,omitempty"`
+	Relative  bool               `json:"relative,omitempty"`
+}
+
+// options are those of the new life.
+func (r *Restart) options() Options {
+	return Options{Term: r.Term, Reference: r.Reference, Timeline: r.Timeline, Relative: r.Relative}
+}
+
+// restart begins a new life with nothing of the old one but the program: which
+// runs have ended, and with what, and which were started where. What goes on is
+// found again in the states of the members that come back; those that do not are
+// lost after the time of silence.
+//
+// The end of a program that has ended is told once more.
+func (c *Core) restart(r *Restart, out *Output) {
+	if r.Term <= c.opt.Term {
+		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
+	}
+	exec, now, formed := c.exec, c.now, c.begun
+	*c = *New(c.plan, r.options())
+	c.now, c.stepped, c.looked = now, true, now
+	if c.exec = exec; exec != nil {
+		exec.Restart(now, formed, c.epochBegun(), &c.done)
+		c.programDone(out)
 	}
 }

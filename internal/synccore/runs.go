@@ -103,10 +103,10 @@ func (c *Core) satisfies(w *runs, m *member, row []scgs.Value) predicates.Truth 
 }
 
 // scopeAlone puts one member's state into the scope of one member.
-func (c *Core) scopeAlone(m *member, row []scgs.Value) {
-	c.single[0] = predicates.Member{Name: m.name, Host: m.host}
-	c.alone.Reset(c.single[:])
-	c.alone.Set(0, row)
+func (j *judgement) scopeAlone(m *member, row []scgs.Value) {
+	j.single[0] = predicates.Member{Name: m.name, Host: m.host}
+	j.alone.Reset(j.single[:])
+	j.alone.Set(0, row)
 }
 
 // show gives the detectors evidence that a member's newest state held.
@@ -148,7 +148,7 @@ func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering [
 }
 
 // keepRuns lets detectors go on whose predicates stay as they are in another plan. A
-// new one begins with the states that the tuple at hand goes on with, and of a
+// new one begins with the states that the current tuple goes on with, and of a
 // member that is further than that with its next report.
 func (c *Core) keepRuns(old *plan.Level) {
 	before := c.runs
@@ -218,7 +218,7 @@ func (w *runs) stand(atLeast int, remove []scgs.Member) {
 	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
 	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return slices.ContainsFunc(f.runs, leaves) })
 	if w.sets == nil {
-		w.found = nil // An open tuple is found anew.
+		w.found = nil // An open tuple is found again.
 		return
 	}
 	w.stood = nil
@@ -229,12 +229,12 @@ func (w *runs) stand(atLeast int, remove []scgs.Member) {
 			open, specs = append(open, p), append(specs, scgs.Spec{Domain: p.Start.Domain})
 		}
 	}
-	anew := scgs.NewThreshold(atLeast, scgs.Options{})
-	numbers := anew.Epoch(1, nil, specs)
+	again := scgs.NewThreshold(atLeast, scgs.Options{})
+	numbers := again.Epoch(1, nil, specs)
 	for i, p := range open {
-		anew.Start(numbers[i], 1, p.Start, 0)
-		anew.Evidence(numbers[i], 1, p.End)
-		for anew.Next(&w.set) {
+		again.Start(numbers[i], 1, p.Start, 0)
+		again.Evidence(numbers[i], 1, p.End)
+		for again.Next(&w.set) {
 			f := &found{index: w.set.Index, waits: true, due: clocksync.MinInstant}
 			for _, q := range w.set.Runs {
 				f.runs = append(f.runs, open[q.Member])
@@ -291,7 +291,7 @@ func (c *Core) sweepRuns(out *Output) {
 }
 
 // deciding reports whether what is found now may fire.
-func (c *Core) deciding() bool { return !c.paused && len(c.removing) == 0 }
+func (r *roster) deciding() bool { return !r.paused && len(r.removing) == 0 }
 
 func (c *Core) sweepSets(w *runs, out *Output) {
 	w.ended = w.sets.Ended(w.ended[:0])

@@ -261,7 +261,7 @@ func TestTooManySetsWait(t *testing.T) {
 		left += len(c.out.Rejected)
 	}
 	want := "predicate p: more than 64 sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out"
-	if left != members-1-64 || len(c.out.Rejected) != 1 || c.out.Rejected[0].Reason != want {
+	if left != members-1-64 || len(c.out.Rejected) != 1 || c.out.Rejected[0].Detail != want {
 		t.Errorf("%d sets were left out: %v", left, c.out.Rejected)
 	}
 	if len(c.got["p"]) > 0 {

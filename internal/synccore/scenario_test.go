@@ -3,6 +3,8 @@ package synccore_test
 import (
 	"encoding/json"
 	"fmt"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,7 +36,32 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
+// TestAskedForThresholds plays the stories of thresholds again, with these asked for by
+// their modality: nothing else is told. What is read in a reload stays as it is, so
+// that one form goes over to the other, and nothing fires for that.
+func TestAskedForThresholds(t *testing.T) {
+	paths, err := filepath.Glob("testdata/*threshold*")
+	if err != nil || len(paths) < 4 {
+		t.Fatalf("%d stories, %v", len(paths), err)
+	}
+	for _, path := range append(paths, "testdata/explain") {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			s := &story{t: t, edit: func(src string) string {
+				src = regexp.MustCompile(`(?m)^( *)when: count\(`).ReplaceAllString(src, "${1}modality: atleast\n$0")
+				return strings.ReplaceAll(src, `{when: "count(`, `{modality: atleast, when: "count(`)
+			}}
+			datadriven.RunTest(t, path, s.run)
+			if !s.edited {
+				t.Error("nothing was asked for")
+			}
+		})
+	}
+}
+
 type story struct {
+	edit   func(config string) string // nil: as it is
+	edited bool                       // edit has changed something
+
 	t     *testing.T
 	plans plan.Levels
 	core  *synccore.Core
@@ -73,7 +100,12 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 // config compiles a file and hosts one of its levels.
 func (s *story) config(t *testing.T, d *datadriven.TestData) string {
 	t.Helper()
-	plans, err := configfile.Parse("test.yaml", []byte(d.Input))
+	src := d.Input
+	if s.edit != nil {
+		src = s.edit(src)
+		s.edited = s.edited || src != d.Input
+	}
+	plans, err := configfile.Parse("test.yaml", []byte(src))
 	if err != nil {
 		return err.Error()
 	}
@@ -413,7 +445,7 @@ func (s *story) print() string {
 		fmt.Fprintf(&b, "summary %s %v %v\n", [...]string{"", "start", "end", "alive"}[e.Kind], e.At.Mono, e.Row)
 	}
 	for _, r := range o.Rejected {
-		fmt.Fprintf(&b, "rejected %s: %s\n", r.From, r.Reason)
+		fmt.Fprintf(&b, "rejected %s: %s\n", r.From, r.Detail)
 	}
 	if o.Failed != "" {
 		fmt.Fprintf(&b, "failed: %s\n", o.Failed)

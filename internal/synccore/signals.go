@@ -83,8 +83,8 @@ func (c *Core) aim(o *plan.Send, on *occasion) {
 // entry is the entry of a region in which a member is in the state that was judged,
 // 0 if that state has none. Of a member that was not judged it is the newest entry
 // that is known.
-func (c *Core) entry(i int, region string, on *occasion) uint64 {
-	m := c.inEpoch[i]
+func (r *roster) entry(i int, region string, on *occasion) uint64 {
+	m := r.inEpoch[i]
 	seq := m.state.Seq
 	if on.seqs != nil {
 		seq = on.seqs[i]
@@ -120,7 +120,7 @@ func (c *Core) settled(s *outbox.Settled, out *Output) {
 func (c *Core) ack(from string, a *wire.Ack, out *Output) {
 	m := c.members[from]
 	if m == nil || a.Member != from || a.Incarnation != m.incarnation {
-		out.refuse(monitor.ClassSender, from, "acknowledgement of an unknown incarnation")
+		out.refuse(monitor.RejectSender, from, "acknowledgement of an unknown incarnation")
 		return
 	}
 	m.heard = c.now

@@ -115,24 +115,24 @@ type world struct {
 	fates   int
 	record  recorder
 
-	carriers []*carrier // that speak for the members, if they do not themselves
+	multiplexers []*multiplexer // that speak for the members, if they do not themselves
 }
 
 // actor is a member: its machine and what it truly did.
 type actor struct {
 	*world
-	name    string
-	domain  clocksync.Domain
-	skew    time.Duration // of its host's clock against true time
-	bound   time.Duration
-	core    *agentcore.Core
-	reply   agentcore.Output // of the last step
-	entry   uint64
-	truth   []stretch // in order
-	on      bool
-	applied map[string]bool
-	level   *level // of a process with threads
-	carrier *carrier
+	name        string
+	domain      clocksync.Domain
+	skew        time.Duration // of its host's clock against true time
+	bound       time.Duration
+	core        *agentcore.Core
+	reply       agentcore.Output // of the last step
+	entry       uint64
+	truth       []stretch // in order
+	on          bool
+	applied     map[string]bool
+	level       *level // of a process with threads
+	multiplexer *multiplexer
 }
 
 // stretch is a state as it truly was.
@@ -365,7 +365,7 @@ func (w *world) down(to string, frame []byte, err error) {
 			w.send(frame, a.receive)
 		}
 	}
-	for _, c := range w.carriers {
+	for _, c := range w.multiplexers {
 		if c.name == to {
 			w.send(frame, c.receive)
 		}
@@ -432,7 +432,7 @@ func (a *actor) flush() {
 	if a.level != nil {
 		a.level.evidence()
 	}
-	var out agentcore.Output // The carrier steps the machine while this is sent.
+	var out agentcore.Output // The multiplexer steps the machine while this is sent.
 	a.core.Step(a.now, &agentcore.Input{Kind: agentcore.InTick, At: a.stampAt(a.now)}, &out)
 	a.reply.Due = out.Due
 	for i := range out.Hellos {
@@ -467,8 +467,8 @@ func (a *actor) up(frame []byte, err error) {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if a.carrier != nil {
-		a.carrier.up(wire.Part{Member: a.name, Frame: frame})
+	if a.multiplexer != nil {
+		a.multiplexer.up(wire.Part{Member: a.name, Frame: frame})
 		return
 	}
 	a.send(frame, func(frame []byte) { a.arrive(frame) })

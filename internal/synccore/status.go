@@ -143,9 +143,9 @@ func (c *Core) clockStatus(m *member, together bool) monitor.ClockStatus {
 }
 
 // oneDomain reports whether one clock orders the states of all members.
-func (c *Core) oneDomain() bool {
-	for _, m := range c.inEpoch {
-		if m.domain != c.inEpoch[0].domain {
+func (r *roster) oneDomain() bool {
+	for _, m := range r.inEpoch {
+		if m.domain != r.inEpoch[0].domain {
 			return false
 		}
 	}

@@ -57,7 +57,7 @@ var (
 	Resends = Synchronizer.add(Counter, "pegasus.resends", "{request}",
 		"Requests for reports that were lost on the way.")
 	Rejected = Synchronizer.add(Counter, "pegasus.rejected", "{input}",
-		"Inputs that were refused, by the class of the reason.", "reason")
+		"Inputs that were refused, by the reject reason.", "reason")
 	InboxDepth = Synchronizer.add(Gauge, "pegasus.inbox.depth", "{message}",
 		"Messages that wait for the synchronizer.")
 	InboxDropped = Synchronizer.add(Counter, "pegasus.inbox.dropped", "{message}",

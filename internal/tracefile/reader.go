@@ -22,8 +22,7 @@ type reader struct {
 	decoded []byte
 }
 
-// lenient leaves keys that are given twice to the Scanner: inside of values they do not
-// matter.
+// lenient leaves duplicate keys to the Scanner: inside of values they do not matter.
 var lenient = jsontext.AllowDuplicateNames(true)
 
 func (r *reader) begin(line []byte) {

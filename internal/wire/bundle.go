@@ -7,11 +7,11 @@ import (
 )
 
 // Bundle carries, over one connection, what several members have to say or are to
-// be told: those of a carrier, the process whose connection they share. A part is
+// be told: those of a multiplexer, the process whose connection they share. A part is
 // the frame that would travel alone, and means the same. Alive says without a
 // [Batch] for each member which open states still held.
 //
-// Upwards it travels on the State subject of the carrier and brings frames of
+// Upwards it travels on the State subject of the multiplexer and brings frames of
 // [Hello], [Batch], [Gone], [Ack] and [Body], and Alive; downwards on its Probe and
 // Signal subjects, and brings frames of the kinds that are there for members.
 type Bundle struct {
@@ -34,10 +34,10 @@ type Alive struct {
 	Evidence    Evidence // its Seq is never 0
 }
 
-// Carries reports whether a carrier may speak for a member: its name and a hyphen
+// Multiplexes reports whether a multiplexer may speak for a member: its name and a hyphen
 // begin the member's.
-func Carries(carrier, member string) bool {
-	rest, ok := strings.CutPrefix(member, carrier)
+func Multiplexes(multiplexer, member string) bool {
+	rest, ok := strings.CutPrefix(member, multiplexer)
 	return ok && len(rest) > 1 && rest[0] == '-'
 }
 

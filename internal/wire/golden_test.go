@@ -163,7 +163,7 @@ func TestLayoutOfTraces(t *testing.T) {
 // TestLayout pins the bytes: a change here needs another Version.
 func TestLayout(t *testing.T) {
 	golden := map[wire.Kind]string{
-		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires | carrier
+		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires | multiplexer
 		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
 			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09 a0`,
 		// member, incarnation, schema, flags | length, count | reports | regions | evidence | quality

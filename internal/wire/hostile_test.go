@@ -84,7 +84,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{"01 0c 90 dc0401", "wire: bundle: alive: 1025 of them, at most 1024 are allowed"},
 		{"01 0c 90 91 a16e 01 00 00 00", "wire: bundle: alive[0].evidence: it is 0, the states of a member count from 1"},
 		{"01 0c 90 91 a16e 01 01 01 00 00 00", "wire: bundle: alive[0].flags: evidence cannot be an end"},
-		{"01 01 a161 00 a0 a164 a0 c2 c2 90 c2 a0 c2 00 00 a16e", "wire: hello: carrier: the name of the member does not begin with it and a hyphen"},
+		{"01 01 a161 00 a0 a164 a0 c2 c2 90 c2 a0 c2 00 00 a16e", "wire: hello: multiplexer: the name of the member does not begin with it and a hyphen"},
 
 		{hello + "ddffffffff", "wire: hello: state: 4294967295 of them, at most 64 are allowed"},
 		{hello + "dfffffffff", "wire: hello: state: it is not a list"},

@@ -27,8 +27,8 @@ func (m *Hello) layout(c *coder) {
 	c.bool("threads", &m.Threads)
 	c.text("timeline", (*string)(&m.Quality.Timeline), MaxHostBytes)
 	c.standing(&m.Quality)
-	c.text("carrier", &m.Carrier, MaxTokenBytes)
-	c.need(m.Carrier == "" || isToken(m.Carrier) && Carries(m.Carrier, m.Member), "carrier", "the name of the member does not begin with it and a hyphen")
+	c.text("multiplexer", &m.Multiplexer, MaxTokenBytes)
+	c.need(m.Multiplexer == "" || isToken(m.Multiplexer) && Multiplexes(m.Multiplexer, m.Member), "multiplexer", "the name of the member does not begin with it and a hyphen")
 }
 
 // standing is what may change of a quality while its source stays.

@@ -33,7 +33,7 @@ type Hello struct {
 	Typed       bool              // Schema is the program's state type; else it has none yet
 	Schema      scgs.Schema       // the fields the program will report
 	Threads     bool              // the member's state is the summary of its threads
-	Carrier     string            // whose connection it shares, see [Bundle]; empty: it has one of its own
+	Multiplexer string            // whose connection it shares, see [Bundle]; empty: it has one of its own
 }
 
 // Welcome answers a Hello, and is sent unasked when a synchronizer wants its
@@ -125,7 +125,7 @@ type Gone struct {
 // (MinInstant: no matter). The member answers with a [Batch] as soon as that is
 // so, or at once if the state has changed.
 //
-// With Seq 0 it asks a carrier for evidence of all its members, whatever their
+// With Seq 0 it asks a multiplexer for evidence of all its members, whatever their
 // states and incarnations, and [Bundle] answers.
 type Probe struct {
 	Incarnation uint64            // of the member; 0 with Seq 0

@@ -44,10 +44,10 @@ func diff[M any](a, b M) string {
 
 func TestMessagesSurviveTheWay(t *testing.T) {
 	t.Run("hello", rapid.MakeCheck(func(t *rapid.T) {
-		carrier := rapid.StringMatching(`[A-Za-z0-9_-]{0,60}`).Draw(t, "carrier")
+		multiplexer := rapid.StringMatching(`[A-Za-z0-9_-]{0,60}`).Draw(t, "multiplexer")
 		member := tokens().Draw(t, "member")
-		if carrier != "" {
-			member = carrier + "-" + member[:min(len(member), 3)]
+		if multiplexer != "" {
+			member = multiplexer + "-" + member[:min(len(member), 3)]
 		}
 		roundTrip(t, wire.Hello{
 			Member:      member,
@@ -58,7 +58,7 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Typed:       rapid.Bool().Draw(t, "typed"),
 			Schema:      schemas().Draw(t, "schema"),
 			Threads:     rapid.Bool().Draw(t, "threads"),
-			Carrier:     carrier,
+			Multiplexer: multiplexer,
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
 	}))
 	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
@@ -225,9 +225,9 @@ func TestBundlesSurviveTheWay(t *testing.T) {
 	})
 }
 
-func TestCarries(t *testing.T) {
+func TestMultiplexes(t *testing.T) {
 	for member, want := range map[string]bool{"n-0": true, "n-1-2": true, "n": false, "n-": false, "n0": false, "m-0": false, "-0": false, "nn-0": false} {
-		if got := wire.Carries("n", member); got != want {
+		if got := wire.Multiplexes("n", member); got != want {
 			t.Errorf("n carries %s: %v", member, got)
 		}
 	}

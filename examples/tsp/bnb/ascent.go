@@ -1,7 +1,7 @@
 package bnb
 
-// ascent raises the 1-tree bound by subgradient steps on the prices of towns
-// (Held and Karp 1971): towns with too many edges get dearer, those with too
+// ascent raises the 1-tree bound by subgradient steps on the prices of cities
+// (Held and Karp 1971): cities with too many edges get dearer, those with too
 // few cheaper, which changes the length of no tour relative to the bound.
 type ascent struct {
 	tree  *oneTree

@@ -76,7 +76,7 @@ func (s *Search) try(nd *node, e int32, as uint8, price []int64) (int64, outcome
 }
 
 // candidates lists the edges worth trying: those of the 1-tree that decide has
-// left behind, at towns with more than two, dearest to replace first.
+// left behind, at cities with more than two, dearest to replace first.
 func (s *Search) candidates(nd *node) []int32 {
 	t := s.up.tree
 	s.worth = s.worth[:0]

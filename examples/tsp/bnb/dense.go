@@ -7,7 +7,7 @@ import (
 )
 
 // denseTree is a minimum 1-tree over all edges of an instance, found in a
-// time that grows with the square of the towns.
+// time that grows with the square of the cities.
 type denseTree struct {
 	in     *tsplib.Instance
 	shift  uint
@@ -28,7 +28,7 @@ func newDenseTree(in *tsplib.Instance, shift uint, price []int64) *denseTree {
 	return t
 }
 
-// span grows the spanning tree from town 0 by Prim's method on a matrix.
+// span grows the spanning tree from city 0 by Prim's method on a matrix.
 func (t *denseTree) span() {
 	rest := make([]int32, 0, t.in.N)
 	for c := 1; c < t.in.N; c++ {
@@ -107,10 +107,10 @@ func (t *denseTree) edges(yield func(Edge)) {
 }
 
 // within calls yield for every edge that a tour of at most limit (shifted) may
-// have, with the bound of the tours that have it, in order of the towns.
+// have, with the bound of the tours that have it, in order of the cities.
 func (t *denseTree) within(limit int64, yield func(e Edge, bound int64)) {
 	kids := t.children()
-	top := make([]int64, t.in.N) // dearest edge between the current town and each
+	top := make([]int64, t.in.N) // dearest edge between the current city and each
 	stack := make([]int32, 0, t.in.N)
 	for c := range int32(t.in.N) {
 		t.tops(c, kids, top, stack)
@@ -132,7 +132,7 @@ func (t *denseTree) within(limit int64, yield func(e Edge, bound int64)) {
 	}
 }
 
-// children lists the tree by town: the towns below each.
+// children lists the tree by city: the cities below each.
 func (t *denseTree) children() [][]int32 {
 	kids := make([][]int32, t.in.N)
 	for _, c := range t.order[1:] {
@@ -141,7 +141,7 @@ func (t *denseTree) children() [][]int32 {
 	return kids
 }
 
-// tops finds the dearest edge on the path from c to every other town.
+// tops finds the dearest edge on the path from c to every other city.
 func (t *denseTree) tops(c int32, kids [][]int32, top []int64, stack []int32) {
 	above, x := c, int64(math.MinInt64)
 	top[c] = x

@@ -1,6 +1,6 @@
 package bnb
 
-// descend improves the current tour until no town in the queue has a move, or
+// descend improves the current tour until no city in the queue has a move, or
 // until it made the given number of moves (negative: no limit). It says
 // whether the queue is empty.
 func (im *Improver) descend(moves int) bool {
@@ -8,15 +8,15 @@ func (im *Improver) descend(moves int) bool {
 		c := im.queue[len(im.queue)-1]
 		if im.exchange(c) || im.relocate(c) {
 			moves--
-			continue // the town stays queued until nothing helps
+			continue // the city stays queued until nothing helps
 		}
 		im.pop(c)
 	}
 	return len(im.queue) == 0
 }
 
-func (im *Improver) push(towns ...int32) {
-	for _, c := range towns {
+func (im *Improver) push(cities ...int32) {
+	for _, c := range cities {
 		if !im.queued[c] {
 			im.queued[c] = true
 			im.queue = append(im.queue, c)
@@ -32,7 +32,7 @@ func (im *Improver) pop(c int32) {
 
 func (im *Improver) dist(a, b int32) int { return im.in.Dist(int(a), int(b)) }
 
-// exchange makes the first 2-opt move that shortens the tour and joins town a
+// exchange makes the first 2-opt move that shortens the tour and joins city a
 // with one of its near ones.
 func (im *Improver) exchange(a int32) bool {
 	for _, forward := range [2]bool{true, false} {
@@ -65,8 +65,8 @@ func (im *Improver) beside(c int32, forward bool) int32 {
 }
 
 // relocate makes the first Or-opt move that shortens the tour: a path of one
-// to three towns that begins at s is carried to where s stands beside one of
-// its near towns, either way round.
+// to three cities that begins at s is carried to where s stands beside one of
+// its near cities, either way round.
 func (im *Improver) relocate(s int32) bool {
 	for _, forward := range [2]bool{true, false} {
 		p, t := im.beside(s, !forward), s

@@ -19,7 +19,7 @@
 // # Parts
 //
 // A [Subtask] is a set of tours: kind Edges cuts by required and forbidden
-// edges, kind Prefix by the first towns of the tour, as the PEGASUS paper does
+// edges, kind Prefix by the first cities of the tour, as the PEGASUS paper does
 // (4.3). With it go the prices of the node that it was, so that a search that
 // is cut sees close to the same nodes as one that is not. A [Search] takes a
 // subtask and looks through it, one node a [Search.Step]. [Search.Donate] gives

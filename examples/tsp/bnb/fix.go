@@ -5,7 +5,7 @@ import "math"
 // fixer decides edges by the cost of the 1-tree without or with them.
 type fixer struct {
 	depth []int32
-	swap  []int64 // cheapest edge that could replace a town's edge to its parent
+	swap  []int64 // cheapest edge that could replace a city's edge to its parent
 }
 
 func newFixer(n int) *fixer {

@@ -8,7 +8,7 @@ import (
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
 )
 
-// everyTour calls yield with every tour from town 0, both ways round.
+// everyTour calls yield with every tour from city 0, both ways round.
 func everyTour(n int, yield func(tour []int)) {
 	tour := make([]int, n)
 	for i := range tour {

@@ -2,10 +2,10 @@ package bnb
 
 import "math"
 
-// Edge joins two towns, U < V, numbered from 0.
+// Edge joins two cities, U < V, numbered from 0.
 type Edge struct{ U, V int32 }
 
-// edge orders its towns.
+// edge orders its cities.
 func edge(a, b int32) Edge { return Edge{min(a, b), max(a, b)} }
 
 // Costs, multipliers and bounds are whole numbers, distances shifted left by a
@@ -13,8 +13,8 @@ func edge(a, b int32) Edge { return Edge{min(a, b), max(a, b)} }
 const (
 	costBits = 40             // a shifted distance has at most about this many
 	forced   = int64(1) << 60 // subtracted from the cost of required edges
-	settled  = math.MinInt64  // key of a town inside the tree
-	unseen   = math.MaxInt64  // key of a town no edge leads to yet
+	settled  = math.MinInt64  // key of a city inside the tree
+	unseen   = math.MaxInt64  // key of a city no edge leads to yet
 	maxStep  = int64(1) << costBits
 	maxPrice = int64(1) << (costBits + 4) // of a multiplier, either sign
 )
@@ -32,11 +32,11 @@ type graph struct {
 	edges []Edge
 	cost  []int64 // shifted distance
 	bound []int64 // no tour with this edge is shorter (shifted), from the root
-	start []int32 // of each town's halves
+	start []int32 // of each city's halves
 	half  []half
 }
 
-// half is an edge seen from one of its towns.
+// half is an edge seen from one of its cities.
 type half struct{ to, edge int32 }
 
 // link fills start and half from the edges.
@@ -59,10 +59,10 @@ func (g *graph) link() {
 	}
 }
 
-// around returns the halves at a town.
+// around returns the halves at a city.
 func (g *graph) around(c int32) []half { return g.half[g.start[c]:g.start[c+1]] }
 
-// find returns the number of the edge between two towns, or -1.
+// find returns the number of the edge between two cities, or -1.
 func (g *graph) find(a, b int32) int32 {
 	if g.start[a+1]-g.start[a] > g.start[b+1]-g.start[b] {
 		a, b = b, a

@@ -13,14 +13,14 @@ type Start uint8
 const (
 	// Good starts from a nearest-neighbour tour.
 	Good Start = iota
-	// Poor starts from a random order of the towns, several times longer than
+	// Poor starts from a random order of the cities, several times longer than
 	// the optimum, for those who want to watch improvements.
 	Poor
 )
 
 const (
-	improverNear = 10 // neighbours tried a town
-	kickReach    = 50 // towns in each of the two paths a kick exchanges
+	improverNear = 10 // neighbours tried a city
+	kickReach    = 50 // cities in each of the two paths a kick exchanges
 	sliceMoves   = 8  // moves of the first descent a Step makes at most
 )
 
@@ -28,7 +28,7 @@ const (
 type ImproverOptions struct {
 	Seed  uint64 // of every random choice
 	Start Start
-	Kicks int // budget in kicks; 0 means 20 for each town
+	Kicks int // budget in kicks; 0 means 20 for each city
 	Runs  int // starts that share the budget; 0 means 2
 }
 
@@ -48,7 +48,7 @@ type Improver struct {
 
 	ring    *ring
 	length  int
-	queue   []int32 // towns to look at, a stack
+	queue   []int32 // cities to look at, a stack
 	queued  []bool
 	settled bool // the descent from the start has ended
 
@@ -81,7 +81,7 @@ func (im *Improver) Best() ([]int, int) { return widen(im.best), im.bestLength }
 func (im *Improver) Length() int { return im.bestLength }
 
 // Offer goes on from the given tour if it is better than the best so far.
-// A tour that does not visit every town once is refused with an error.
+// A tour that does not visit every city once is refused with an error.
 func (im *Improver) Offer(tour []int) error {
 	if err := visitsAll(im.in, tour); err != nil {
 		return fmt.Errorf("bnb: tour offered: %w", err)
@@ -182,8 +182,8 @@ func (im *Improver) kick() {
 	reach := min(kickReach, (n-1)/2)
 	at, a, b := im.rng.IntN(n), 1+im.rng.IntN(reach), 1+im.rng.IntN(reach)
 	place := func(k int) int32 { return int32((at + k) % n) }
-	town := func(k int) int32 { return im.ring.order[place(k)] }
-	ends := [6]int32{town(0), town(1), town(a), town(a + 1), town(a + b), town(a + b + 1)}
+	city := func(k int) int32 { return im.ring.order[place(k)] }
+	ends := [6]int32{city(0), city(1), city(a), city(a + 1), city(a + b), city(a + b + 1)}
 	d := im.in.Dist
 	im.length += d(int(ends[0]), int(ends[3])) + d(int(ends[4]), int(ends[1])) + d(int(ends[2]), int(ends[5]))
 	im.length -= d(int(ends[0]), int(ends[1])) + d(int(ends[2]), int(ends[3])) + d(int(ends[4]), int(ends[5]))

@@ -89,7 +89,7 @@ func TestImproverTakesOffers(t *testing.T) {
 	if err := im.Offer(worse); err != nil || im.Length() != in.TourLength(good) {
 		t.Errorf("length %d after a worse offer, %v", im.Length(), err)
 	}
-	want := "bnb: tour offered: bnb: tour visits 2 towns: the instance has 51"
+	want := "bnb: tour offered: bnb: tour visits 2 cities: the instance has 51"
 	if err := im.Offer([]int{1, 2}); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}

@@ -16,9 +16,9 @@ const (
 	// tells it best.
 	Gap Estimate = 1 + iota
 	// Leaves is the paper's remaining work (PEGASUS paper, section 4.3): (N-t)!,
-	// the number of full tours that begin with t given towns of N, here as a
+	// the number of full tours that begin with t given cities of N, here as a
 	// fraction of the (N-1)! tours in all, since the number itself overflows
-	// beyond 170 towns. It is the same for all subtasks of a depth, however much
+	// beyond 170 cities. It is the same for all subtasks of a depth, however much
 	// of them the bound closes. For subtasks of kind Edges, t is one more than
 	// the number of required edges.
 	Leaves
@@ -47,7 +47,7 @@ func ParseEstimate(s string) (Estimate, error) {
 }
 
 // loadRate is how steeply work grows with the gap. Fitted to the nodes below
-// the nodes of a breadth-first split of random instances of 100 to 140 towns,
+// the nodes of a breadth-first split of random instances of 100 to 140 cities,
 // it came out between 5.5 and 7.4.
 const loadRate = 7
 
@@ -67,7 +67,7 @@ func (s *Search) Load(by Estimate) float64 {
 	return sum
 }
 
-// fixed is the number of towns that stand one after the other.
+// fixed is the number of cities that stand one after the other.
 func fixed(required []Edge, prefix []int32) int { return max(len(prefix), len(required)+1) }
 
 func (p *Problem) load(sum, limit int64, t int, by Estimate) float64 {

@@ -26,7 +26,7 @@ func TestLeavesAreThoseOfTheChildren(t *testing.T) {
 	}
 	p := &Problem{in: &tsplib.Instance{N: 6}}
 	if got := p.Load(Subtask{Kind: Prefix, Prefix: make([]int32, 3)}, 0, Leaves); math.Abs(got-6.0/120) > 1e-12 {
-		t.Errorf("3 towns left of 6 count %g, want 3!/5!", got)
+		t.Errorf("3 cities left of 6 count %g, want 3!/5!", got)
 	}
 }
 

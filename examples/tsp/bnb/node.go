@@ -10,7 +10,7 @@ type node struct {
 	fresh bool    // made of a subtask without prices: they are the root's
 	seen  bool    // visited before, and not yet done with
 
-	// What branching decided, enough to make the node anew elsewhere, with the prices.
+	// What branching decided, enough to make the node again elsewhere, with the prices.
 	required, barred []Edge
 	prefix           []int32
 }
@@ -60,11 +60,11 @@ func (s *Search) root(t Subtask) *node {
 	return nd
 }
 
-// path lists the edges between successive towns.
-func path(towns []int32) []Edge {
+// path lists the edges between successive cities.
+func path(cities []int32) []Edge {
 	var list []Edge
-	for i := 1; i < len(towns); i++ {
-		list = append(list, edge(towns[i-1], towns[i]))
+	for i := 1; i < len(cities); i++ {
+		list = append(list, edge(cities[i-1], cities[i]))
 	}
 	return list
 }

@@ -7,20 +7,20 @@ import "slices"
 // leaves, that leaf which makes the sum largest.
 type oneTree struct {
 	n     int
-	start []int32 // of each town's live edges in arcs
+	start []int32 // of each city's live edges in arcs
 	arcs  []arc
 
-	order  []int32 // towns as the tree took them
+	order  []int32 // cities as the tree took them
 	parent []int32
 	via    []int32 // place of the edge to the parent in arcs
 	key    []int64
 	fringe []int32
 	degree []int32
-	leaf   int32 // the special town
+	leaf   int32 // the special city
 	extra  int32 // place of its second edge
 }
 
-// arc is a live edge seen from one of its towns.
+// arc is a live edge seen from one of its cities.
 type arc struct {
 	cost     int64 // shifted, less forced if required
 	to, edge int32
@@ -54,7 +54,7 @@ func (t *oneTree) load(g *graph, state []uint8) {
 	}
 }
 
-// build finds the 1-tree under the given prices of towns and returns its cost
+// build finds the 1-tree under the given prices of cities and returns its cost
 // less twice the prices: a lower bound for every tour. It returns false if
 // there is none, so no tour either.
 func (t *oneTree) build(price []int64) (int64, bool) {
@@ -84,8 +84,8 @@ func plain(w int64) int64 {
 	return w
 }
 
-// span grows the spanning tree by Prim's method from town 0. Afterwards key
-// holds each town's cost to its parent.
+// span grows the spanning tree by Prim's method from city 0. Afterwards key
+// holds each city's cost to its parent.
 func (t *oneTree) span(price []int64) bool {
 	key, via, parent, fringe := t.key, t.via, t.parent, t.fringe[:0]
 	for c := range key {
@@ -128,8 +128,8 @@ func (t *oneTree) span(price []int64) bool {
 	return true
 }
 
-// least takes the town of the least key off the fringe, or returns -1 if there
-// is none. Towns that required edges have settled are still there and go too.
+// least takes the city of the least key off the fringe, or returns -1 if there
+// is none. Cities that required edges have settled are still there and go too.
 func (t *oneTree) least(fringe []int32) (int32, []int32) {
 	best, next, at := int64(unseen), int32(-1), 0
 	for i := 0; i < len(fringe); {
@@ -173,7 +173,7 @@ func (t *oneTree) close(price []int64) (int64, bool) {
 	return worst, true
 }
 
-// hook returns the one town a leaf of the tree hangs on.
+// hook returns the one city a leaf of the tree hangs on.
 func (t *oneTree) hook(c int32) int32 {
 	if c == t.order[0] {
 		return t.order[1]
@@ -181,7 +181,7 @@ func (t *oneTree) hook(c int32) int32 {
 	return t.parent[c]
 }
 
-// cheapest returns the cheapest edge at a town that leads to neither a nor b.
+// cheapest returns the cheapest edge at a city that leads to neither a nor b.
 func (t *oneTree) cheapest(c, a, b int32, price []int64) (place int32, w int64) {
 	place, w = -1, unseen
 	first := t.start[c]
@@ -196,7 +196,7 @@ func (t *oneTree) cheapest(c, a, b int32, price []int64) (place int32, w int64) 
 	return place, w
 }
 
-// isTour tells whether the 1-tree is one: every town has two edges.
+// isTour tells whether the 1-tree is one: every city has two edges.
 func (t *oneTree) isTour() bool {
 	for _, d := range t.degree {
 		if d != 2 {
@@ -207,10 +207,10 @@ func (t *oneTree) isTour() bool {
 }
 
 // tour walks a 1-tree that is a tour. Its tree is a path with the leaf at one
-// end and the leaf's second edge closing it, so town 0, where the tree began,
+// end and the leaf's second edge closing it, so city 0, where the tree began,
 // lies somewhere on it.
 func (t *oneTree) tour() []int32 {
-	var arms [2][]int32 // the two ways down from town 0
+	var arms [2][]int32 // the two ways down from city 0
 	arm := make([]int, t.n)
 	used := 0
 	for _, c := range t.order[1:] {

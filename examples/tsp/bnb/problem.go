@@ -10,7 +10,7 @@ import (
 )
 
 const (
-	sparseNear = 6       // neighbours a town in the first graph of the root
+	sparseNear = 6       // neighbours a city in the first graph of the root
 	mostEdges  = 2 << 20 // candidate edges kept at most
 )
 
@@ -27,7 +27,7 @@ type Options struct {
 }
 
 // Problem is an instance made ready to be searched: a tour, a lower bound, the
-// edges that a shorter tour can have, and the prices of the towns that gave
+// edges that a shorter tour can have, and the prices of the cities that gave
 // the bound. It never changes and may be shared between goroutines.
 type Problem struct {
 	in      *tsplib.Instance
@@ -42,7 +42,7 @@ type Problem struct {
 }
 
 // Prepare makes an instance ready. It refuses a Tour that does not visit every
-// town once. The result depends on the instance, Seed and Tour alone unless
+// city once. The result depends on the instance, Seed and Tour alone unless
 // Stop fires.
 func Prepare(in *tsplib.Instance, o Options) (*Problem, error) {
 	p := &Problem{in: in, divisor: divisor(in), tour: slices.Clone(o.Tour), shift: shiftFor(in), price: make([]int64, in.N)}

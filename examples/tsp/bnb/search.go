@@ -90,7 +90,7 @@ func (s *Search) limit() int64 { return s.p.limit(s.upper()) }
 func (s *Search) ask() (int64, bool) { return s.limit(), s.poll != nil && s.poll() }
 
 // Step works on one node, the one opened last, for about 1 ms with a hundred
-// towns, seldom above 3 ms. After anything but Done, call it again.
+// cities, seldom above 3 ms. After anything but Done, call it again.
 func (s *Search) Step() Status { return s.step(len(s.open) - 1) }
 
 // Split searches nodes breadth first, the oldest first, until at least k are

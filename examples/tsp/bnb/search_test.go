@@ -264,7 +264,7 @@ func TestSearchRefusesForeignSubtask(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = NewSearch(p, Subtask{Kind: Edges, Required: []Edge{{3, 14}}}, incumbentOf(p))
-	if want := "bnb: cannot search burma14: bnb: subtask: no edge 3-14: the instance has 14 towns"; err == nil || err.Error() != want {
+	if want := "bnb: cannot search burma14: bnb: subtask: no edge 3-14: the instance has 14 cities"; err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 }

@@ -1,16 +1,16 @@
 package bnb
 
 // settler draws the consequences of required and forbidden edges that hold in
-// every tour: each town has two edges, and required edges close no circle but
+// every tour: each city has two edges, and required edges close no circle but
 // the tour itself.
 type settler struct {
 	g     *graph
 	state []uint8
-	need  []int32 // required edges at a town
-	live  []int32 // edges at a town that are not forbidden
-	mate  []int32 // other end of the required path a town is an end of
+	need  []int32 // required edges at a city
+	live  []int32 // edges at a city that are not forbidden
+	mate  []int32 // other end of the required path a city is an end of
 	total int     // required edges
-	queue []int32 // towns to look at
+	queue []int32 // cities to look at
 	fixed int     // edges decided since load
 }
 
@@ -98,7 +98,7 @@ func (s *settler) join(e int32) bool {
 	return true
 }
 
-// drain looks at every queued town.
+// drain looks at every queued city.
 func (s *settler) drain() bool {
 	for len(s.queue) > 0 {
 		c := s.queue[len(s.queue)-1]
@@ -119,7 +119,7 @@ func (s *settler) drain() bool {
 	return true
 }
 
-// decide applies the same decision to every free edge at a town.
+// decide applies the same decision to every free edge at a city.
 func (s *settler) decide(c int32, with func(int32) bool) bool {
 	for _, h := range s.g.around(c) {
 		if s.state[h.edge] == free && !with(h.edge) {

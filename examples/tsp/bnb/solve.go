@@ -26,7 +26,7 @@ type Result struct {
 }
 
 // A search that is not done after doubtNodes nodes is worth a longer look for a
-// first tour, of doubtKicks kicks a town from doubtRuns starts.
+// first tour, of doubtKicks kicks a city from doubtRuns starts.
 const (
 	doubtNodes = 500
 	doubtKicks = 250

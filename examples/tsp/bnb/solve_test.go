@@ -14,13 +14,13 @@ import (
 )
 
 // optimum finds the length of a shortest tour by dynamic programming over
-// subsets of towns (Held and Karp 1962), for up to about 12 towns.
+// subsets of cities (Held and Karp 1962), for up to about 12 cities.
 func optimum(in *tsplib.Instance) int {
 	n := in.N
 	if n == 1 {
 		return 0
 	}
-	best := make([][]int, 1<<(n-1)) // best[set][last]: from town n-1 through set, ending at last
+	best := make([][]int, 1<<(n-1)) // best[set][last]: from city n-1 through set, ending at last
 	for set := 1; set < len(best); set++ {
 		best[set] = make([]int, n-1)
 		for last := range n - 1 {
@@ -240,10 +240,10 @@ func TestPrepareRefusesWhatIsNoTour(t *testing.T) {
 		tour []int
 		want string
 	}{
-		{[]int{0, 1, 2}, "bnb: cannot prepare random:4:1: bnb: tour visits 3 towns: the instance has 4"},
-		{[]int{0, 1, 2, 2}, "bnb: cannot prepare random:4:1: bnb: tour visits town 2 twice"},
-		{[]int{0, 1, 2, 4}, "bnb: cannot prepare random:4:1: bnb: tour: town 4 at place 3: towns are 0 to 3"},
-		{[]int{0, 1, 2, -1}, "bnb: cannot prepare random:4:1: bnb: tour: town -1 at place 3: towns are 0 to 3"},
+		{[]int{0, 1, 2}, "bnb: cannot prepare random:4:1: bnb: tour visits 3 cities: the instance has 4"},
+		{[]int{0, 1, 2, 2}, "bnb: cannot prepare random:4:1: bnb: tour visits city 2 twice"},
+		{[]int{0, 1, 2, 4}, "bnb: cannot prepare random:4:1: bnb: tour: city 4 at place 3: cities are 0 to 3"},
+		{[]int{0, 1, 2, -1}, "bnb: cannot prepare random:4:1: bnb: tour: city -1 at place 3: cities are 0 to 3"},
 	} {
 		if _, err := Prepare(in, Options{Tour: c.tour}); err == nil || err.Error() != c.want {
 			t.Errorf("tour %v: %v, want %s", c.tour, err, c.want)
@@ -295,7 +295,7 @@ func BenchmarkSolve(b *testing.B) {
 	}
 }
 
-// Every type of distances, with towns that coincide, stand in a row or on a
+// Every type of distances, with cities that coincide, stand in a row or on a
 // grid, is solved as dynamic programming does.
 func TestWeightTypes(t *testing.T) {
 	for _, kind := range []string{"EUC_2D", "CEIL_2D", "ATT", "GEO"} {

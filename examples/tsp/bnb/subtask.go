@@ -14,7 +14,7 @@ type Kind uint8
 const (
 	// Edges subtasks require some edges and forbid others.
 	Edges Kind = 1 + iota
-	// Prefix subtasks fix the first towns of the tour, in order, from town 0
+	// Prefix subtasks fix the first cities of the tour, in order, from city 0
 	// (PEGASUS paper 4.3).
 	Prefix
 )
@@ -42,18 +42,18 @@ func ParseKind(s string) (Kind, error) {
 }
 
 // Subtask is a set of tours to search: those with every required and no
-// forbidden edge that begin, one way round, with the towns of the prefix. It
-// holds the decisions of branching; their consequences are found anew.
+// forbidden edge that begin, one way round, with the cities of the prefix. It
+// holds the decisions of branching; their consequences are derived again.
 type Subtask struct {
 	Kind      Kind
 	Required  []Edge  // none if Kind is Prefix
 	Forbidden []Edge  // for Prefix: first steps that other subtasks cover
-	Prefix    []int32 // towns from town 0; none if Kind is Edges
+	Prefix    []int32 // cities from city 0; none if Kind is Edges
 	// LowerBound is a length no tour of the subtask is shorter than, unless
 	// one was known that is no longer than it. Receivers trust it. Its distance
 	// to the best tour tells the work in the subtask: see Problem.Load.
 	LowerBound int
-	// Prices are those of the towns to begin the search with, in the units of
+	// Prices are those of the cities to begin the search with, in the units of
 	// the Problem; none stands for the Problem's own. Any are valid. Those of the
 	// node that the subtask was make the search go on as it would have there,
 	// with close to the same nodes; without them it has to find others first.
@@ -99,7 +99,7 @@ func (s Subtask) AppendBinary(b []byte) ([]byte, error) {
 // MarshalBinary returns the encoding of the subtask.
 func (s Subtask) MarshalBinary() ([]byte, error) { return s.AppendBinary(nil) }
 
-// DecodeSubtask decodes a subtask of an instance of n towns. It refuses bytes
+// DecodeSubtask decodes a subtask of an instance of n cities. It refuses bytes
 // that do not encode one: an error, never a panic, and never more memory than
 // a few times the input.
 func DecodeSubtask(b []byte, n int) (Subtask, error) {
@@ -111,7 +111,7 @@ func DecodeSubtask(b []byte, n int) (Subtask, error) {
 	}
 	d := decoder{rest: b[2:], n: n}
 	s := Subtask{Kind: Kind(b[1]), LowerBound: int(d.number(math.MaxInt64))}
-	s.Required, s.Forbidden, s.Prefix, s.Prices = d.edges(), d.edges(), d.towns(), d.prices()
+	s.Required, s.Forbidden, s.Prefix, s.Prices = d.edges(), d.edges(), d.cities(), d.prices()
 	switch {
 	case d.err != nil:
 		return Subtask{}, d.err
@@ -124,7 +124,7 @@ func DecodeSubtask(b []byte, n int) (Subtask, error) {
 	return s, nil
 }
 
-// Validate checks that the subtask makes sense for an instance of n towns.
+// Validate checks that the subtask makes sense for an instance of n cities.
 func (s Subtask) Validate(n int) error {
 	switch {
 	case s.Kind != Edges && s.Kind != Prefix:
@@ -134,26 +134,26 @@ func (s Subtask) Validate(n int) error {
 	case s.Kind == Edges && len(s.Prefix) > 0:
 		return errors.New("bnb: subtask of kind edges with a prefix")
 	case s.Kind == Prefix && (len(s.Required) > 0 || len(s.Prefix) == 0 || s.Prefix[0] != 0):
-		return errors.New("bnb: subtask of kind prefix must have a prefix from town 0 and no required edges")
+		return errors.New("bnb: subtask of kind prefix must have a prefix from city 0 and no required edges")
 	}
 	if len(s.Prices) > 0 && len(s.Prices) != n {
-		return fmt.Errorf("bnb: subtask with prices of %d towns: the instance has %d", len(s.Prices), n)
+		return fmt.Errorf("bnb: subtask with prices of %d cities: the instance has %d", len(s.Prices), n)
 	}
 	for c, p := range s.Prices {
 		if p < -maxPrice || p > maxPrice {
-			return fmt.Errorf("bnb: subtask: price %d of town %d is beyond %d", p, c, maxPrice)
+			return fmt.Errorf("bnb: subtask: price %d of city %d is beyond %d", p, c, maxPrice)
 		}
 	}
 	seen := map[int32]bool{}
 	for _, c := range s.Prefix {
 		if c < 0 || int(c) >= n || seen[c] {
-			return fmt.Errorf("bnb: subtask: town %d in the prefix is unknown or there twice: the instance has %d towns", c, n)
+			return fmt.Errorf("bnb: subtask: city %d in the prefix is unknown or there twice: the instance has %d cities", c, n)
 		}
 		seen[c] = true
 	}
 	for _, e := range slices.Concat(s.Required, s.Forbidden) {
 		if e.U < 0 || e.U >= e.V || int(e.V) >= n {
-			return fmt.Errorf("bnb: subtask: no edge %d-%d: the instance has %d towns", e.U, e.V, n)
+			return fmt.Errorf("bnb: subtask: no edge %d-%d: the instance has %d cities", e.U, e.V, n)
 		}
 	}
 	return nil
@@ -199,7 +199,7 @@ func (d *decoder) prices() []int64 {
 	return list
 }
 
-func (d *decoder) towns() []int32 {
+func (d *decoder) cities() []int32 {
 	var list []int32
 	for range d.count(1) {
 		list = append(list, int32(d.number(uint64(d.n))))

@@ -65,16 +65,16 @@ func TestDecodeRefuses(t *testing.T) {
 		{"long list", []byte{2, 1, 0, 200, 1, 0, 1}, "cut short, or a number is out of range"},
 		{"rest", append(encode(Root(Edges)), 0), "1 bytes after its end"},
 		{"large", make([]byte, MaxSubtaskBytes+1), "at most 65536 are allowed"},
-		{"town", encode(Subtask{Kind: Edges, Required: []Edge{{1, 10}}}), "out of range"},
-		{"loop", encode(Subtask{Kind: Edges, Required: []Edge{{1, 1}}}), "no edge 1-1: the instance has 10 towns"},
+		{"city", encode(Subtask{Kind: Edges, Required: []Edge{{1, 10}}}), "out of range"},
+		{"loop", encode(Subtask{Kind: Edges, Required: []Edge{{1, 1}}}), "no edge 1-1: the instance has 10 cities"},
 		{"order", encode(Subtask{Kind: Edges, Forbidden: []Edge{{2, 1}}}), "no edge 2-1"},
 		{"edges with prefix", encode(Subtask{Kind: Edges, Prefix: []int32{0}}), "kind edges with a prefix"},
-		{"prefix without", encode(Subtask{Kind: Prefix}), "must have a prefix from town 0"},
-		{"prefix from elsewhere", encode(Subtask{Kind: Prefix, Prefix: []int32{1}}), "must have a prefix from town 0"},
+		{"prefix without", encode(Subtask{Kind: Prefix}), "must have a prefix from city 0"},
+		{"prefix from elsewhere", encode(Subtask{Kind: Prefix, Prefix: []int32{1}}), "must have a prefix from city 0"},
 		{"prefix with required", encode(Subtask{Kind: Prefix, Prefix: []int32{0}, Required: []Edge{{0, 1}}}), "no required edges"},
-		{"few prices", encode(Subtask{Kind: Edges, Prices: make([]int64, 9)}), "prices of 9 towns: the instance has 10"},
-		{"price", encode(Subtask{Kind: Edges, Prices: []int64{9: maxPrice + 1}}), "price 17592186044417 of town 9 is beyond 17592186044416"},
-		{"prefix twice", encode(Subtask{Kind: Prefix, Prefix: []int32{0, 1, 0}}), "town 0 in the prefix is unknown or there twice"},
+		{"few prices", encode(Subtask{Kind: Edges, Prices: make([]int64, 9)}), "prices of 9 cities: the instance has 10"},
+		{"price", encode(Subtask{Kind: Edges, Prices: []int64{9: maxPrice + 1}}), "price 17592186044417 of city 9 is beyond 17592186044416"},
+		{"prefix twice", encode(Subtask{Kind: Prefix, Prefix: []int32{0, 1, 0}}), "city 0 in the prefix is unknown or there twice"},
 	} {
 		if _, err := DecodeSubtask(c.b, 10); err == nil || !strings.HasPrefix(err.Error(), "bnb: subtask") || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want ...%s", c.name, err, c.want)

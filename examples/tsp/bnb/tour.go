@@ -7,7 +7,7 @@ import (
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
 )
 
-// Verify checks that tour visits every town of the instance once and has the
+// Verify checks that tour visits every city of the instance once and has the
 // given length; the error says what is wrong.
 func Verify(in *tsplib.Instance, tour []int, length int) error {
 	if err := visitsAll(in, tour); err != nil {
@@ -21,22 +21,22 @@ func Verify(in *tsplib.Instance, tour []int, length int) error {
 
 func visitsAll(in *tsplib.Instance, tour []int) error {
 	if len(tour) != in.N {
-		return fmt.Errorf("bnb: tour visits %d towns: the instance has %d", len(tour), in.N)
+		return fmt.Errorf("bnb: tour visits %d cities: the instance has %d", len(tour), in.N)
 	}
 	seen := make([]bool, in.N)
 	for i, c := range tour {
 		if c < 0 || c >= in.N {
-			return fmt.Errorf("bnb: tour: town %d at place %d: towns are 0 to %d", c, i, in.N-1)
+			return fmt.Errorf("bnb: tour: city %d at place %d: cities are 0 to %d", c, i, in.N-1)
 		}
 		if seen[c] {
-			return fmt.Errorf("bnb: tour visits town %d twice", c)
+			return fmt.Errorf("bnb: tour visits city %d twice", c)
 		}
 		seen[c] = true
 	}
 	return nil
 }
 
-// ring is a tour under local search: towns in order, their places, and a log
+// ring is a tour under local search: cities in order, their places, and a log
 // of the reversals made, so that a failed attempt can be taken back.
 type ring struct {
 	order, pos []int32
@@ -127,7 +127,7 @@ func (r *ring) undo() {
 }
 
 // carry moves the path s..t, whose outer neighbours are p (beside s) and q,
-// between the adjacent towns a and b outside it: s beside a, t beside b.
+// between the adjacent cities a and b outside it: s beside a, t beside b.
 func (r *ring) carry(p, s, t, q, a, b int32) {
 	forward := r.next(p) == s && r.next(t) == q
 	step := r.next
@@ -146,8 +146,8 @@ func (r *ring) carry(p, s, t, q, a, b int32) {
 	}
 }
 
-// nearest lists for every town its k nearest others, nearest first, ties by
-// number: k entries a town.
+// nearest lists for every city its k nearest others, nearest first, ties by
+// number: k entries a city.
 func nearest(in *tsplib.Instance, k int) []int32 {
 	n := in.N
 	k = min(k, n-1)

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Numbers tried out on instances of 50 to 150 towns; none is delicate.
+// Numbers tried out on instances of 50 to 150 cities; none is delicate.
 const (
 	freshSteps  = 3   // times the ascent of an ordinary node, as prices are the root's
 	visitLambda = 1.0 // aim of an ascent at a node
@@ -105,7 +105,7 @@ type way struct {
 	node     *node
 }
 
-// extend opens the children of a node of kind Prefix: one for each town that
+// extend opens the children of a node of kind Prefix: one for each city that
 // may come next, tried like a branch, the least bound last so that it is
 // searched first. The outcome is stopped if the node has to stay open instead.
 func (s *Search) extend(nd *node) outcome {

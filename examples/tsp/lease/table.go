@@ -49,7 +49,7 @@ func (t *Table) add(parent ID, items []Item) {
 	}
 }
 
-// Grant takes up to n leases out of the pool for an owner: those with the
+// Grant gives an owner at most n leases of the pool: those with the
 // lowest numbers from first on, and if they do not suffice, from the lowest on.
 // It stops before the bodies exceed size bytes, but not before the first lease;
 // 0 is no limit.

@@ -94,7 +94,7 @@ func (p *program) run(t task, processes int, tour []int, o options) (controlled,
 	return r, nil
 }
 
-// numbered lists the towns of a tour, counted from 1.
+// numbered lists the cities of a tour, counted from 1.
 func numbered(tour []int) string {
 	var b strings.Builder
 	for _, city := range tour {

@@ -6,5 +6,5 @@ import "time"
 
 var started = time.Now()
 
-// used is the time since the start: that of the processor is not at hand.
+// used is the time since the start: the time of the processor is not known.
 func used() time.Duration { return time.Since(started) }

@@ -46,7 +46,7 @@ Flags:
                 and the bare search beside worker processes, time of a search;
                 for these, of the whole program (default 1m0s)
   -skip NAMES   leave out these, with commas between them
-  -most TOWNS   leave out larger instances (default 229)
+  -most CITIES   leave out larger instances (default 229)
   -runs N       measure N times and show the least (default 1)
   -json         print one JSON object instead of the table; not of pairs and estimates
   -seed N       of the first tours (default 1)
@@ -118,7 +118,7 @@ func parseFlags(args []string) (o options, specs []string, err error) {
 	case o.limit <= 0:
 		return o, nil, fmt.Errorf("-cap %v: use a time above 0, such as 60s", o.limit)
 	case o.most < 1:
-		return o, nil, fmt.Errorf("-most %d: use a number of towns from 1", o.most)
+		return o, nil, fmt.Errorf("-most %d: use a number of cities from 1", o.most)
 	case o.runs < 1:
 		return o, nil, fmt.Errorf("-runs %d: use a number from 1", o.runs)
 	}

@@ -164,7 +164,7 @@ func (q *queue) one(m jetstream.Msg) error {
 }
 
 // share cuts an instance and lets a peer have the parts; the search begins when
-// the first of them is taken up.
+// the first of them is fetched.
 func (p peer) share(t task, tour []int, parts, length int, o options) (bare, error) {
 	runtime.GC() // what the run before has left
 	start, before := time.Now(), used()

@@ -77,7 +77,7 @@ func TestDirectory(t *testing.T) {
 		t.Errorf("without an index:\n%s", out)
 	}
 	if out, err := solve("-most", "3", "-skip", "x"); out != "" || err != "solve: nothing is left: -most 3 and -skip \"x\" leave every instance out\n" {
-		t.Errorf("with a limit of 3 towns: %q\n%s", err, out)
+		t.Errorf("with a limit of 3 cities: %q\n%s", err, out)
 	}
 	index := filepath.Join(dir, "INDEX.csv")
 	for text, want := range map[string]string{
@@ -100,7 +100,7 @@ func TestWrongUsage(t *testing.T) {
 		"-show all":         `-show "all": use proofs, pairs, estimates, cost, speed, control or peers`,
 		"-show pairs -json": "-json does not go with -show pairs: leave it out",
 		"-cap 0s":           "-cap 0s: use a time above 0, such as 60s",
-		"-most 0":           "-most 0: use a number of towns from 1",
+		"-most 0":           "-most 0: use a number of cities from 1",
 		"-runs 0":           "-runs 0: use a number from 1",
 		"gr17 -json":        "-json stands behind an instance: put flags first",
 		"-frob":             "flag provided but not defined: -frob",

@@ -5,7 +5,7 @@
 // A spec names an instance in one word:
 //
 //	kroA100          an embedded instance, see [Embedded]
-//	random:120:7     120 uniform random towns drawn from seed 7, see [Random]
+//	random:120:7     120 uniform random cities drawn from seed 7, see [Random]
 //	path/to/file.tsp a file, see [Parse]
 //
 // [Load] takes any of them:
@@ -16,7 +16,7 @@
 //	}
 //	fmt.Println(in.N, in.Dist(0, 1))
 //
-// Towns are numbered from 0 here and from 1 in the files. Distances are whole
+// Cities are numbered from 0 here and from 1 in the files. Distances are whole
 // numbers from 0 to [MaxWeight], held as a full matrix. An [Instance] never
 // changes once made and may be shared between goroutines.
 package tsplib

@@ -18,12 +18,12 @@ var files embed.FS
 // Info describes an embedded instance.
 type Info struct {
 	Name    string // as Load takes it
-	N       int    // number of towns
+	N       int    // number of cities
 	Optimum int    // length of a shortest tour, as published
 	Source  string // where the copy was taken from
 }
 
-// Embedded lists the embedded instances by number of towns.
+// Embedded lists the embedded instances by number of cities.
 func Embedded() []Info { return append([]Info(nil), index()...) }
 
 // Optimum returns the published length of a shortest tour of an embedded
@@ -71,7 +71,7 @@ func loadRandom(spec, rest string) (*Instance, error) {
 	n, errN := strconv.Atoi(size)
 	s, errS := strconv.ParseUint(seed, 10, 64)
 	if errN != nil || errS != nil || n < 1 || n > MaxN {
-		return nil, fmt.Errorf("tsplib: instance %q: write random:N:SEED, N from 1 to %d towns and SEED a whole number, as random:100:1", spec, MaxN)
+		return nil, fmt.Errorf("tsplib: instance %q: write random:N:SEED, N from 1 to %d cities and SEED a whole number, as random:100:1", spec, MaxN)
 	}
 	return Random(n, s)
 }

@@ -19,7 +19,7 @@ func TestEmbedded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if in.N != info.N || info.Source == "" || i > 0 && list[i-1].N > info.N {
-			t.Errorf("%+v: %d towns", info, in.N)
+			t.Errorf("%+v: %d cities", info, in.N)
 		}
 		if got, ok := Optimum(info.Name); !ok || got != info.Optimum {
 			t.Errorf("optimum of %s is %d, want %d", info.Name, got, info.Optimum)
@@ -47,7 +47,7 @@ func TestLoadRefuses(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("NAME : x\nTYPE : ATSP\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const syntax = "write random:N:SEED, N from 1 to 5000 towns and SEED a whole number, as random:100:1"
+	const syntax = "write random:N:SEED, N from 1 to 5000 cities and SEED a whole number, as random:100:1"
 	for spec, want := range map[string]string{
 		"kroA101":       `tsplib: no instance "kroA101": give a TSPLIB file, random:N:SEED, or one of burma14 ulysses16 gr17 gr21 gr24 fri26 bayg29 bays29 dantzig42 swiss42 att48 gr48 eil51 berlin52 st70 eil76 kroA100`,
 		bad:             "tsplib: " + bad + `:2: TYPE is "ATSP": only TSP (symmetric) is supported`,
@@ -68,7 +68,7 @@ func TestLoadRefuses(t *testing.T) {
 	}
 }
 
-// Golden numbers: other platforms and versions must draw the same towns.
+// Golden numbers: other platforms and versions must draw the same cities.
 func TestRandomIsTheSameEverywhere(t *testing.T) {
 	in, err := Load("random:5:7")
 	if err != nil {
@@ -84,7 +84,7 @@ func TestRandomIsTheSameEverywhere(t *testing.T) {
 	if fmt.Sprint(in.Row(0)) == fmt.Sprint(other.Row(0)) {
 		t.Error("two seeds gave one instance")
 	}
-	if _, err := Random(0, 1); err == nil || err.Error() != "tsplib: random instance of 0 towns: give 1 to 5000" {
+	if _, err := Random(0, 1); err == nil || err.Error() != "tsplib: random instance of 0 cities: give 1 to 5000" {
 		t.Errorf("%v", err)
 	}
 }

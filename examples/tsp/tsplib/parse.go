@@ -104,7 +104,7 @@ func (p *parser) checkHeader(key, value string) error {
 	case "DIMENSION":
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > MaxN {
-			return p.errorf("DIMENSION is %s: give a whole number of towns from 1 to %d", quote(value), MaxN)
+			return p.errorf("DIMENSION is %s: give a whole number of cities from 1 to %d", quote(value), MaxN)
 		}
 		p.n = n
 	case "EDGE_WEIGHT_TYPE":

@@ -12,7 +12,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// matrix4 is what every layout below writes: 4 towns.
+// matrix4 is what every layout below writes: 4 cities.
 var matrix4 = [4][4]int{{0, 1, 2, 3}, {1, 0, 4, 5}, {2, 4, 0, 6}, {3, 5, 6, 0}}
 
 func TestEveryLayout(t *testing.T) {
@@ -48,16 +48,16 @@ func explicit(n int, format, numbers string) string {
 	return fmt.Sprintf("NAME: x\nTYPE: TSP\nDIMENSION: %d\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: %s\nEDGE_WEIGHT_SECTION\n%s\nEOF\n", n, format, numbers)
 }
 
-func planar(kind, towns string) string {
-	n := strings.Count(towns, "\n")
-	return fmt.Sprintf("NAME : x\nTYPE : TSP\nDIMENSION : %d\nEDGE_WEIGHT_TYPE : %s\nNODE_COORD_SECTION\n%s", n, kind, towns)
+func planar(kind, cities string) string {
+	n := strings.Count(cities, "\n")
+	return fmt.Sprintf("NAME : x\nTYPE : TSP\nDIMENSION : %d\nEDGE_WEIGHT_TYPE : %s\nNODE_COORD_SECTION\n%s", n, kind, cities)
 }
 
 // The distances of each type where rounding matters.
 func TestEdgeWeightTypes(t *testing.T) {
 	for _, c := range []struct {
-		kind, towns string
-		want        int
+		kind, cities string
+		want         int
 	}{
 		{"EUC_2D", "1 0 0\n2 1 1\n", 1},          // 1.41
 		{"EUC_2D", "1 0 0\n2 0 2.5\n", 3},        // half up
@@ -68,20 +68,20 @@ func TestEdgeWeightTypes(t *testing.T) {
 		{"ATT", "1 0 0\n2 11 0\n", 4}, // 3.48
 		{"ATT", "1 0 0\n2 12 0\n", 4}, // 3.79
 		{"GEO", "1 16.47 96.10\n2 16.47 94.44\n", 153},
-		{"GEO", "1 0 0\n2 0 0\n", 1}, // towns at one place are 1 apart
+		{"GEO", "1 0 0\n2 0 0\n", 1}, // cities at one place are 1 apart
 		{"GEO", "2 0 180\n1 0 0\n", 20039},
 	} {
-		in, err := Parse(strings.NewReader(planar(c.kind, c.towns)), "f")
+		in, err := Parse(strings.NewReader(planar(c.kind, c.cities)), "f")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got := in.Dist(0, 1); got != c.want || in.Dist(1, 0) != got || in.Dist(0, 0) != 0 {
-			t.Errorf("%s %q: %d, want %d", c.kind, c.towns, got, c.want)
+			t.Errorf("%s %q: %d, want %d", c.kind, c.cities, got, c.want)
 		}
 	}
 }
 
-// The tour through the towns in file order is known for some instances.
+// The tour through the cities in file order is known for some instances.
 func TestCanonicalTours(t *testing.T) {
 	for name, want := range map[string]int{"burma14": 4562, "att48": 49840, "berlin52": 22205, "bayg29": 4625, "kroA100": 191387} {
 		in, err := Load(name)
@@ -109,7 +109,7 @@ func TestTolerated(t *testing.T) {
 		"two comments":        "COMMENT: a\nCOMMENT: b\n" + planar("EUC_2D", "1 0 0\n2 3 4\n3 0 9\n"),
 		"colon after section": strings.Replace(planar("EUC_2D", "1 0 0\n2 3 4\n3 0 9\n"), "SECTION", "SECTION:", 1),
 		"display data":        explicit(3, "UPPER_ROW", "5 9 6\nDISPLAY_DATA_SECTION\n1 0 0\n2 1 1\n3 2 2"),
-		"any order of towns":  planar("EUC_2D", "3 0 9\n1 0 0\n2 3 4\n"),
+		"any order of cities": planar("EUC_2D", "3 0 9\n1 0 0\n2 3 4\n"),
 		"whole as fraction":   explicit(3, "UPPER_ROW", "5.0 9 0.6e1"),
 		"marked diagonal":     explicit(3, "FULL_MATRIX", "999999 5 9 5 -0 6 9 6 2147483647"),
 	} {
@@ -124,7 +124,7 @@ func TestTolerated(t *testing.T) {
 	}
 }
 
-func TestOneTown(t *testing.T) {
+func TestOneCity(t *testing.T) {
 	for _, text := range []string{planar("GEO", "1 5 5\n"), explicit(1, "UPPER_ROW", ""), explicit(1, "FULL_MATRIX", "0")} {
 		in, err := Parse(strings.NewReader(text), "f")
 		if err != nil || in.N != 1 || in.TourLength([]int{0}) != 0 {
@@ -153,11 +153,11 @@ func TestRefused(t *testing.T) {
 		{"planar without coordinates", swap("NODE", "NODE_COORD_TYPE: NO_COORDS\nNODE"), "f:5: NODE_COORD_TYPE NO_COORDS contradicts EDGE_WEIGHT_TYPE EUC_2D: remove the line"},
 		{"small letters", swap("DIMENSION", "dimension"), `f:3: unknown header "dimension": keywords of TSPLIB95 are in capitals, write DIMENSION`},
 		{"other type", swap(": TSP", ": ATSP"), `f:2: TYPE is "ATSP": only TSP (symmetric) is supported`},
-		{"dimension 0", swap(": 2", ": 0"), `f:3: DIMENSION is "0": give a whole number of towns from 1 to 5000`},
-		{"dimension 5001", swap(": 2", ": 5001"), `f:3: DIMENSION is "5001": give a whole number of towns from 1 to 5000`},
-		{"dimension negative", swap(": 2", ": -2"), `f:3: DIMENSION is "-2": give a whole number of towns from 1 to 5000`},
-		{"dimension huge", swap(": 2", ": 99999999999999999999"), `f:3: DIMENSION is "99999999999999999999": give a whole number of towns from 1 to 5000`},
-		{"dimension word", swap(": 2", ": two"), `f:3: DIMENSION is "two": give a whole number of towns from 1 to 5000`},
+		{"dimension 0", swap(": 2", ": 0"), `f:3: DIMENSION is "0": give a whole number of cities from 1 to 5000`},
+		{"dimension 5001", swap(": 2", ": 5001"), `f:3: DIMENSION is "5001": give a whole number of cities from 1 to 5000`},
+		{"dimension negative", swap(": 2", ": -2"), `f:3: DIMENSION is "-2": give a whole number of cities from 1 to 5000`},
+		{"dimension huge", swap(": 2", ": 99999999999999999999"), `f:3: DIMENSION is "99999999999999999999": give a whole number of cities from 1 to 5000`},
+		{"dimension word", swap(": 2", ": two"), `f:3: DIMENSION is "two": give a whole number of cities from 1 to 5000`},
 		{"weight type", swap("EUC_2D", "EUC_3D"), `f:4: EDGE_WEIGHT_TYPE is "EUC_3D": supported are EUC_2D, CEIL_2D, GEO, ATT and EXPLICIT`},
 		{"format", explicit(2, "SPIRAL", "1"), `f:5: EDGE_WEIGHT_FORMAT is "SPIRAL": supported are FUNCTION, FULL_MATRIX and UPPER_ or LOWER_ with ROW, COL, DIAG_ROW or DIAG_COL`},
 		{"coord type", swap("NODE", "NODE_COORD_TYPE: THREED_COORDS\nNODE"), `f:5: NODE_COORD_TYPE is "THREED_COORDS": supported are TWOD_COORDS and NO_COORDS`},
@@ -174,16 +174,16 @@ func TestRefused(t *testing.T) {
 		{"long line", swap("2 3 4\n", "2 3 4 5\n"), `f:7: "5" where NODE_COORD_SECTION should have ended: it is longer than DIMENSION 2 allows`},
 		{"short matrix", explicit(3, "UPPER_ROW", "1 2"), `f:8: "EOF" after 2 of 3 numbers of EDGE_WEIGHT_SECTION: the section is short, or DIMENSION 3 is wrong`},
 		{"long matrix", explicit(3, "UPPER_ROW", "1 2 3\n4"), `f:8: "4" is neither a header nor a section: expected KEYWORD : value`},
-		{"town 0", swap("1 0 0", "0 0 0"), `f:6: town "0" in NODE_COORD_SECTION: number the towns from 1 to 2`},
-		{"town 3", swap("2 3 4", "3 3 4"), `f:7: town "3" in NODE_COORD_SECTION: number the towns from 1 to 2`},
-		{"town 1.5", swap("2 3 4", "1.5 3 4"), `f:7: town "1.5" in NODE_COORD_SECTION: number the towns from 1 to 2`},
-		{"town twice", swap("2 3 4", "1 3 4"), "f:7: town 1 twice in NODE_COORD_SECTION: give each town from 1 to 2 once"},
+		{"city 0", swap("1 0 0", "0 0 0"), `f:6: city "0" in NODE_COORD_SECTION: number the cities from 1 to 2`},
+		{"city 3", swap("2 3 4", "3 3 4"), `f:7: city "3" in NODE_COORD_SECTION: number the cities from 1 to 2`},
+		{"city 1.5", swap("2 3 4", "1.5 3 4"), `f:7: city "1.5" in NODE_COORD_SECTION: number the cities from 1 to 2`},
+		{"city twice", swap("2 3 4", "1 3 4"), "f:7: city 1 twice in NODE_COORD_SECTION: give each city from 1 to 2 once"},
 		{"coordinate word", swap("3 4", "3 y"), `f:7: coordinate "y" in NODE_COORD_SECTION: give a finite number`},
 		{"coordinate NaN", swap("3 4", "3 NaN"), `f:7: coordinate "NaN" in NODE_COORD_SECTION: give a finite number`},
 		{"coordinate inf", swap("3 4", "-inf 4"), `f:7: coordinate "-inf" in NODE_COORD_SECTION: give a finite number`},
 		{"coordinate overflow", swap("3 4", "1e400 4"), `f:7: coordinate "1e400" in NODE_COORD_SECTION: give a finite number`},
-		{"distance overflow", swap("3 4", "3e9 4"), "f:5: distance between towns 1 and 2 exceeds 2147483647: scale the coordinates down"},
-		{"distance not finite", swap("3 4", "1e308 4"), "f:5: distance between towns 1 and 2 exceeds 2147483647: scale the coordinates down"},
+		{"distance overflow", swap("3 4", "3e9 4"), "f:5: distance between cities 1 and 2 exceeds 2147483647: scale the coordinates down"},
+		{"distance not finite", swap("3 4", "1e308 4"), "f:5: distance between cities 1 and 2 exceeds 2147483647: scale the coordinates down"},
 		{"weight word", explicit(2, "UPPER_ROW", "far"), `f:7: weight "far": give a whole number`},
 		{"weight fraction", explicit(2, "UPPER_ROW", "1.5"), `f:7: weight "1.5": give a whole number`},
 		{"weight NaN", explicit(2, "UPPER_ROW", "NaN"), `f:7: weight "NaN": give a whole number`},
@@ -234,7 +234,7 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func TestEndlessFile(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"\n", "file is larger than 256 MiB: no instance of up to 5000 towns needs that"},
+		{"\n", "file is larger than 256 MiB: no instance of up to 5000 cities needs that"},
 		{"COMMENT: more\n", "COMMENT is longer than 16384 bytes: shorten it"},
 	} {
 		s := newScanner(&endless{text: c.text}, "f")

@@ -40,7 +40,7 @@ func (s *scanner) errorf(format string, args ...any) error {
 func (s *scanner) next() (byte, error) {
 	if s.left == 0 {
 		s.at = s.line
-		return 0, s.errorf("file is larger than %d MiB: no instance of up to %d towns needs that", maxBytes>>20, MaxN)
+		return 0, s.errorf("file is larger than %d MiB: no instance of up to %d cities needs that", maxBytes>>20, MaxN)
 	}
 	b, err := s.r.ReadByte()
 	switch {

@@ -51,7 +51,7 @@ func (p *parser) body(key string) (err error) {
 	return err
 }
 
-// coordinates reads n lines of town, x, y, in any order of towns.
+// coordinates reads n lines of city, x, y, in any order of cities.
 func (p *parser) coordinates(key string) ([]point, error) {
 	var (
 		pts  []point // in file order: grows with the data, not with DIMENSION
@@ -65,10 +65,10 @@ func (p *parser) coordinates(key string) ([]point, error) {
 		}
 		id, err := strconv.Atoi(word)
 		if err != nil || id < 1 || id > p.n {
-			return nil, p.errorf("town %s in %s: number the towns from 1 to %d", quote(word), key, p.n)
+			return nil, p.errorf("city %s in %s: number the cities from 1 to %d", quote(word), key, p.n)
 		}
 		if seen[id] {
-			return nil, p.errorf("town %d twice in %s: give each town from 1 to %d once", id, key, p.n)
+			return nil, p.errorf("city %d twice in %s: give each city from 1 to %d once", id, key, p.n)
 		}
 		seen[id] = true
 		var xy [2]float64

@@ -9,48 +9,48 @@ import (
 // How many stamps of a clock domain are kept: of the only process in it, for the
 // day another one comes, and of several.
 const (
-	seedLimit  = 256
-	weaveLimit = 4096
+	firstLimit = 256
+	orderLimit = 4096
 )
 
-// domain is a clock domain whose processes measure their bounds, each for itself.
-// The stamps of one are in order; those of several are put in order as they come
-// in. A domain with one process only notes its last stamps.
-type domain struct {
+// clockOrder puts the stamps of a clock domain in order, whose processes measure
+// their bounds each for itself. The stamps of one process are in order; so a domain
+// with one process only keeps its last stamps.
+type clockOrder struct {
 	members int
-	seeds   []clocksync.Stamp
+	first   []clocksync.Stamp
 	seen    int // stamps of the only process
-	weave   *clocksync.MonotoneMerger
+	merger  *clocksync.MonotoneMerger
 	below   clocksync.Instant // no reading below it is to come
 }
 
 // next puts a stamp in the order of its domain. It is false for one so old that
 // its neighbours are forgotten.
-func (d *domain) next(at clocksync.Stamp) (clocksync.Stamp, bool) {
-	if d.weave != nil {
-		return d.weave.Next(at)
+func (d *clockOrder) next(at clocksync.Stamp) (clocksync.Stamp, bool) {
+	if d.merger != nil {
+		return d.merger.Next(at)
 	}
-	if len(d.seeds) < seedLimit {
-		d.seeds = append(d.seeds, at)
+	if len(d.first) < firstLimit {
+		d.first = append(d.first, at)
 	} else {
-		d.seeds[d.seen%seedLimit] = at
+		d.first[d.seen%firstLimit] = at
 	}
 	d.seen++
 	return at, true
 }
 
-// begin weaves from now on, beginning with what is known of the first process.
-func (d *domain) begin() {
-	d.weave = clocksync.NewMonotoneMerger(weaveLimit)
+// begin merges from now on, first the stamps that are kept of the only process.
+func (d *clockOrder) begin() {
+	d.merger = clocksync.NewMonotoneMerger(orderLimit)
 	oldest := clocksync.MaxInstant
-	for _, s := range d.seeds {
+	for _, s := range d.first {
 		oldest = min(oldest, s.Mono)
-		d.weave.Next(s)
+		d.merger.Next(s)
 	}
-	if d.seen > seedLimit {
-		d.weave.Forget(oldest)
+	if d.seen > firstLimit {
+		d.merger.Forget(oldest)
 	}
-	d.seeds = nil
+	d.first = nil
 }
 
 // enterDomain counts a member whose stamps have a bound that it measures itself.
@@ -60,21 +60,21 @@ func (c *Core) enterDomain(m *member) {
 	}
 	d := c.domains[m.domain]
 	if d == nil {
-		d = &domain{}
+		d = &clockOrder{}
 		c.domains[m.domain] = d
 	}
 	m.shared = d
-	if d.members++; d.members > 1 && d.weave == nil {
+	if d.members++; d.members > 1 && d.merger == nil {
 		d.begin()
 	}
 }
 
-func (c *Core) leaveDomain(m *member) {
+func (r *roster) leaveDomain(m *member) {
 	if m.shared == nil {
 		return
 	}
-	if m.shared.members--; m.shared.members == 0 && c.domains[m.domain] == m.shared {
-		delete(c.domains, m.domain)
+	if m.shared.members--; m.shared.members == 0 && r.domains[m.domain] == m.shared {
+		delete(r.domains, m.domain)
 	}
 	m.shared = nil
 }
@@ -96,14 +96,14 @@ func (c *Core) distrust(name string, of clocksync.Domain) {
 }
 
 // forgetStamps forgets what no stamp to come can be a neighbour of.
-func (c *Core) forgetStamps() {
-	if len(c.domains) == 0 {
+func (r *roster) forgetStamps() {
+	if len(r.domains) == 0 {
 		return
 	}
-	for _, d := range c.domains {
+	for _, d := range r.domains {
 		d.below = clocksync.MaxInstant
 	}
-	for _, m := range c.sorted {
+	for _, m := range r.sorted {
 		switch {
 		case m.shared == nil:
 		case len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant:
@@ -112,9 +112,9 @@ func (c *Core) forgetStamps() {
 			m.shared.below = min(m.shared.below, m.read)
 		}
 	}
-	for _, d := range c.domains {
-		if d.weave != nil && d.below != clocksync.MaxInstant {
-			d.weave.Forget(d.below)
+	for _, d := range r.domains {
+		if d.merger != nil && d.below != clocksync.MaxInstant {
+			d.merger.Forget(d.below)
 		}
 	}
 }

@@ -12,9 +12,9 @@ import (
 )
 
 // newCarried is a member that is welcome and has told the state that began at 10.
-func newCarried(t *testing.T, carrier string) (*machine, *agentcore.Output) {
+func newCarried(t *testing.T, multiplexer string) (*machine, *agentcore.Output) {
 	t.Helper()
-	c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "n-0", Incarnation: 1, Domain: "d", Carrier: carrier}})
+	c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "n-0", Incarnation: 1, Domain: "d", Multiplexer: multiplexer}})
 	c.OnWelcome(0, &wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "n", Type: scgs.Int}}})
 	var out agentcore.Output
 	begin(t, c, 10)
@@ -32,9 +32,9 @@ func begin(t *testing.T, c *machine, at clocksync.Instant) {
 	}
 }
 
-// TestEvidenceForACarrier: there is evidence of the open state while the synchronizer
+// TestEvidenceForAMultiplexer: there is evidence of the open state while the synchronizer
 // has been sent all else; it answers probes, and it is no batch.
-func TestEvidenceForACarrier(t *testing.T) {
+func TestEvidenceForAMultiplexer(t *testing.T) {
 	c, out := newCarried(t, "n")
 	c.OnProbe(12, &wire.Probe{Incarnation: 1, Seq: 1, AfterMono: 15, AfterTime: clocksync.MinInstant})
 	if e := c.Evidence(14, stamp(14)); e.Seq != 1 || e.At != stamp(14) || c.Wake() != 16 {
@@ -74,11 +74,11 @@ func TestEvidenceForACarrier(t *testing.T) {
 	}
 }
 
-// TestFatesRideWithACarrier: with a batch, if they are final; a member that speaks for
-// itself would need a message more, and waits.
-func TestFatesRideWithACarrier(t *testing.T) {
-	for carrier, want := range map[string]int{"n": 1, "": 0} {
-		c, out := newCarried(t, carrier)
+// TestFatesBesideABatch: fates that are final go in one message with a batch; a member
+// that speaks for itself would need one message more, and waits.
+func TestFatesBesideABatch(t *testing.T) {
+	for multiplexer, want := range map[string]int{"n": 1, "": 0} {
+		c, out := newCarried(t, multiplexer)
 		if _, err := c.Enter(11, "r", []control.Handler{{Name: "go"}}); err != nil {
 			t.Fatal(err)
 		}
@@ -91,13 +91,13 @@ func TestFatesRideWithACarrier(t *testing.T) {
 		begin(t, c, 13)
 		c.Flush(14, stamp(14), out)
 		if len(out.Batches) != 1 || len(out.Acks) != 0 {
-			t.Errorf("carrier %q: %d batches, and %d answers though the signal waits", carrier, len(out.Batches), len(out.Acks))
+			t.Errorf("multiplexer %q: %d batches, and %d answers though the signal waits", multiplexer, len(out.Batches), len(out.Acks))
 		}
 		c.Finish(15, c.Next(15, 1, control.AtCheck), control.Applied)
 		begin(t, c, 16)
 		c.Flush(17, stamp(17), out)
 		if len(out.Batches) != 1 || len(out.Acks) != want {
-			t.Errorf("carrier %q: %d batches and %d answers, want %d with the batch", carrier, len(out.Batches), len(out.Acks), want)
+			t.Errorf("multiplexer %q: %d batches and %d answers, want %d with the batch", multiplexer, len(out.Batches), len(out.Acks), want)
 		}
 	}
 }

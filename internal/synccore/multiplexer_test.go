@@ -14,17 +14,17 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// TestWorldOfCarriers is TestWorld where the members of a host share a connection:
+// TestWorldOfMultiplexers is TestWorld where the members of a host share a connection:
 // they are asked together, and whatever one of them says comes with evidence of all.
 // The journal of each run is replayed.
-func TestWorldOfCarriers(t *testing.T) {
+func TestWorldOfMultiplexers(t *testing.T) {
 	asked, alive := 0, 0
 	for s := range uint64(*worlds) {
 		w := newWorld(t, s+1)
 		w.carry()
 		w.record.on = true
 		w.run()
-		for _, c := range w.carriers {
+		for _, c := range w.multiplexers {
 			asked, alive = asked+c.asked, alive+c.alive
 		}
 		replay(t, w.record.text)
@@ -33,45 +33,45 @@ func TestWorldOfCarriers(t *testing.T) {
 		}
 	}
 	if asked == 0 || alive == 0 {
-		t.Errorf("carriers were asked %d times and gave evidence of %d states", asked, alive)
+		t.Errorf("multiplexers were asked %d times and gave evidence of %d states", asked, alive)
 	}
 }
 
-// carrier speaks for the members of one host.
-type carrier struct {
+// multiplexer speaks for the members of one host.
+type multiplexer struct {
 	*world
 	name         string
 	actors       []*actor
 	asked, alive int
 }
 
-// carry gives each host a carrier, before the world begins.
+// carry gives each host a multiplexer, before the world begins.
 func (w *world) carry() {
 	clear(w.byName)
 	for i, a := range w.members {
 		name := "n" + string(a.domain)
-		var c *carrier
-		for _, other := range w.carriers {
+		var c *multiplexer
+		for _, other := range w.multiplexers {
 			if other.name == name {
 				c = other
 			}
 		}
 		if c == nil {
-			c = &carrier{world: w, name: name}
-			w.carriers = append(w.carriers, c)
+			c = &multiplexer{world: w, name: name}
+			w.multiplexers = append(w.multiplexers, c)
 		}
-		a.name, a.carrier = fmt.Sprintf("%s-%d", name, i), c
-		a.core = agentcore.New(agentcore.Options{Hello: wire.Hello{Member: a.name, Incarnation: 1, Host: "h", Domain: a.domain, Carrier: name}})
+		a.name, a.multiplexer = fmt.Sprintf("%s-%d", name, i), c
+		a.core = agentcore.New(agentcore.Options{Hello: wire.Hello{Member: a.name, Incarnation: 1, Host: "h", Domain: a.domain, Multiplexer: name}})
 		c.actors = append(c.actors, a)
 		w.byName[a.name] = a
 	}
 }
 
-func (c *carrier) up(parts ...wire.Part) {
+func (c *multiplexer) up(parts ...wire.Part) {
 	c.bring(wire.Bundle{Parts: parts, Alive: c.evidence()})
 }
 
-func (c *carrier) evidence() []wire.Alive {
+func (c *multiplexer) evidence() []wire.Alive {
 	var alive []wire.Alive
 	for _, a := range c.actors {
 		c.now++ // evidence is read after the change
@@ -83,7 +83,7 @@ func (c *carrier) evidence() []wire.Alive {
 	return alive
 }
 
-func (c *carrier) bring(b wire.Bundle) {
+func (c *multiplexer) bring(b wire.Bundle) {
 	frame, _, _, err := wire.AppendBundle(nil, &b)
 	if err != nil {
 		c.t.Fatal(err)
@@ -100,17 +100,17 @@ func (c *carrier) bring(b wire.Bundle) {
 	})
 }
 
-// receive takes a question for all of the carrier's members.
-func (c *carrier) receive(frame []byte) {
+// receive takes a question for all of the multiplexer's members.
+func (c *multiplexer) receive(frame []byte) {
 	p, err := wire.DecodeProbe(frame)
 	if err != nil || p.Seq != 0 {
-		c.t.Fatalf("the carrier is sent %+v, %v", p, err)
+		c.t.Fatalf("the multiplexer is sent %+v, %v", p, err)
 	}
 	c.asked++
 	c.answer(&p)
 }
 
-func (c *carrier) answer(p *wire.Probe) {
+func (c *multiplexer) answer(p *wire.Probe) {
 	alive := c.evidence()
 	for _, a := range alive {
 		if agentcore.Lacks(p, a.Evidence) >= 0 {
@@ -130,7 +130,7 @@ synchronizers:
       all-one: {when: "all(members, .n == 1)", signal: {kind: activate, region: r}}
 `
 
-// crew are four members on two carriers, whose states begin one after the other.
+// crew are four members on two multiplexers, whose states begin one after the other.
 type crew struct {
 	t    *testing.T
 	core *synccore.Core
@@ -145,7 +145,7 @@ func newCrew(t *testing.T) *crew {
 	}
 	c := &crew{t: t, core: synccore.New(plans[0], synccore.Options{Term: 1})}
 	for _, name := range []string{"a-0", "a-1", "b-0", "b-1"} {
-		c.step(1, synccore.Input{Kind: synccore.InHello, From: name, Hello: &wire.Hello{Member: name, Incarnation: 7, Domain: "d", Carrier: name[:1]}})
+		c.step(1, synccore.Input{Kind: synccore.InHello, From: name, Hello: &wire.Hello{Member: name, Incarnation: 7, Domain: "d", Multiplexer: name[:1]}})
 		c.begins(2, name, 1, 0)
 	}
 	return c
@@ -166,8 +166,8 @@ func (c *crew) begins(now clocksync.Instant, name string, seq uint64, n int64) {
 	}})
 }
 
-func (c *crew) alive(now clocksync.Instant, carrier string, seq, incarnation uint64, members ...string) {
-	in := synccore.Input{Kind: synccore.InAlive, From: carrier}
+func (c *crew) alive(now clocksync.Instant, multiplexer string, seq, incarnation uint64, members ...string) {
+	in := synccore.Input{Kind: synccore.InAlive, From: multiplexer}
 	for _, name := range members {
 		stamp := plain(now)
 		stamp.Domain = "" // as it comes off the wire
@@ -185,10 +185,10 @@ func (c *crew) fired() bool {
 	return false
 }
 
-// TestCarriersAreAskedOnce: whatever number of members lack evidence, each carrier is
+// TestMultiplexersAreAskedOnce: whatever number of members lack evidence, each multiplexer is
 // sent one probe. With the evidence of all that is
 // above the last change, and not before, the predicate fires.
-func TestCarriersAreAskedOnce(t *testing.T) {
+func TestMultiplexersAreAskedOnce(t *testing.T) {
 	c := newCrew(t)
 	for i, name := range []string{"a-0", "a-1", "b-0", "b-1"} {
 		c.begins(clocksync.Instant(10+i), name, 2, 1)
@@ -206,13 +206,13 @@ func TestCarriersAreAskedOnce(t *testing.T) {
 		t.Fatal("it fired on evidence of states that had ended")
 	}
 	for _, bad := range []struct {
-		carrier     string
+		multiplexer string
 		incarnation uint64
 	}{{"a", 7}, {"b", 6}, {"b", 8}} {
-		c.alive(16, bad.carrier, 2, bad.incarnation, "b-0", "b-1")
-		if c.fired() || len(c.out.Rejected) != 2 || c.out.Rejected[0].Class != monitor.ClassSender ||
-			c.out.Rejected[0].Reason != fmt.Sprintf(`evidence of incarnation %d of "b-0", for which it does not speak`, bad.incarnation) {
-			t.Fatalf("evidence by %s of incarnation %d: fired %v, refused %v", bad.carrier, bad.incarnation, c.fired(), c.out.Rejected)
+		c.alive(16, bad.multiplexer, 2, bad.incarnation, "b-0", "b-1")
+		if c.fired() || len(c.out.Rejected) != 2 || c.out.Rejected[0].Reason != monitor.RejectSender ||
+			c.out.Rejected[0].Detail != fmt.Sprintf(`evidence of incarnation %d of "b-0", for which it does not speak`, bad.incarnation) {
+			t.Fatalf("evidence by %s of incarnation %d: fired %v, refused %v", bad.multiplexer, bad.incarnation, c.fired(), c.out.Rejected)
 		}
 	}
 	// The probes so far were lost. The global state that lacks evidence is the one

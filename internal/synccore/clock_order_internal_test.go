@@ -9,15 +9,15 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// TestDomain: whatever two processes of a domain measured, and in whatever order
+// TestClockOrder: whatever two processes of a domain measured, and in whatever order
 // their stamps arrive, what comes out holds true time and does not go back from
 // one to any later one, also where the first was alone for a while.
-func TestDomain(t *testing.T) {
+func TestClockOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 0))
 		const off = 1000 // True time minus reading.
-		var d domain
-		alone := rapid.IntRange(0, 2*seedLimit).Draw(t, "alone")
+		var d clockOrder
+		alone := rapid.IntRange(0, 2*firstLimit).Draw(t, "alone")
 		var processes [2]clocksync.Monotone
 		var all []clocksync.Stamp
 		read := [2]clocksync.Instant{0, 0}
@@ -35,7 +35,7 @@ func TestDomain(t *testing.T) {
 				Earliest: read[p] + off - clocksync.Instant(r.IntN(100)), Latest: read[p] + off + clocksync.Instant(r.IntN(100)),
 			}})
 			s, ok := d.next(s)
-			if !ok && alone <= seedLimit {
+			if !ok && alone <= firstLimit {
 				t.Fatalf("stamp %v is refused, and nothing was forgotten", s)
 			}
 			if ok {
