@@ -30,7 +30,7 @@ var limits = map[string]int{
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,
 	"exported fields without a comment, public":   10,
-	"exported fields without a comment, internal": 138,
+	"exported fields without a comment, internal": 134,
 	"sleeps in tests outside of virtual time":     0,
 }
 

@@ -113,10 +113,10 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 // Restart is how a machine is hosted that goes on with the program of one whose
 // process has ended.
 type Restart struct {
-	Term      uint64             `json:"term"`
-	Reference clocksync.Domain   `json:"reference,omitempty"`
-	Timeline  clocksync.Timeline `json:"timeline,omitempty"`
-	Relative  bool               `json:"relative,omitempty"`
+	Term      uint64             `json:"term"`                // larger than that before
+	Reference clocksync.Domain   `json:"reference,omitempty"` // Options.Reference
+	Timeline  clocksync.Timeline `json:"timeline,omitempty"`  // Options.Timeline
+	Relative  bool               `json:"relative,omitempty"`  // Options.Relative
 }
 
 // options are those of the new life.
