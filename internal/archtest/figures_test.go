@@ -21,15 +21,15 @@ import (
 // lowers a figure lowers its limit.
 var limits = map[string]int{
 	"lines of code":                               62500,
-	"lines of code of the largest package":        6600,
-	"lines of the largest package, with comments": 7650,
+	"lines of code of the largest package":        6250,
+	"lines of the largest package, with comments": 7250,
 	"files of the largest package":                55,
 	"fields of synccore.Core":                     18,
 	"packages that agent links":                   20,
 	"control/program among them":                  0,
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,
-	"exported fields without a comment, public":   169,
+	"exported fields without a comment, public":   10,
 	"exported fields without a comment, internal": 134,
 	"sleeps in tests outside of virtual time":     0,
 }

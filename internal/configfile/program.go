@@ -20,10 +20,10 @@ import (
 // ProgramFile is a file with a program and the synchronizers whose predicates
 // it reads.
 type ProgramFile struct {
-	Levels  plan.Levels       // parents before children; the one whose members run the program has it
+	Levels  plan.Levels       // parents before children
 	Host    *plan.Level       // of Levels, that runs the program; nil: none can
 	Program *program.Program  // as the file writes it
-	Plan    *program.Compiled // the same, checked; set if the file has no fault
+	Plan    *program.Compiled // the same, checked
 }
 
 // ParseProgram reads a program file and compiles it and every level beside it.
