@@ -7,6 +7,6 @@
 // what is to be done in an [Output]. The same machine runs in a synchronizer on
 // NATS and, for the threads of one process, inside an agent.
 //
-// The configuration of all levels is one file ([Parse]); a synchronizer hands
-// the [Section] below it to the members it takes in, so that they need no file.
+// The configuration of all levels is one file; a synchronizer hands the sections of the
+// levels below it to its members, so that they need no file.
 package synccore

@@ -10,7 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Kind says which part of an [Input] counts.
+// Kind says what an [Input] is, and so which of its fields are read.
 type Kind uint8
 
 // The inputs of a step.
@@ -23,9 +23,9 @@ const (
 	InEvidence                 // every open state of every member holds at At
 	InProcess                  // the process beside its threads has the state Row
 	InParent                   // a signal from the level above
-	InTimeline                 // the reference clock stood still: its time is another one now
+	InTimeline                 // the reference clock stood still: it has another timeline now
 	InPlan                     // a changed configuration is to be followed from now on
-	InBody                     // a processor hands over what a run has come to
+	InBody                     // a processor hands over the result of a run
 	InCancel                   // the program is to end, for Reason
 	InRestart                  // the process was ended, and another one goes on with the program
 	InAlive                    // a multiplexer has evidence of states of its members
@@ -33,12 +33,12 @@ const (
 )
 
 // Input is one event for a [Core]. From is the sender as its subject names it.
-// What the pointers lead to is read during the step only.
+// What its pointers point to is read during the step only.
 type Input struct {
 	Kind Kind
 	From string
-	// Group is set if From is a member of another group: one of [Plan.Groups]. Of such
-	// there are InHello, InBatch, in outline ([wire.DecodeOutline]), and InAck.
+	// Group is set if From is a member of another group of the plan. Members of other
+	// groups send InHello, InAck, and InBatch in outline ([wire.DecodeOutline]).
 	Group  string
 	Hello  *wire.Hello
 	Batch  *wire.Batch
@@ -48,21 +48,21 @@ type Input struct {
 	Alive  []wire.Alive // From is their multiplexer
 	At     clocksync.Stamp
 	Row    []scgs.Value
-	// Timeline is that of the reference clock by now.
+	// Timeline is the new timeline of the reference clock.
 	Timeline clocksync.Timeline
 	Plan     *plan.Level
 	Body     *plan.Body
 	Reason   string
 	Restart  *Restart
 	Ask      *Question
-	// More is set if the next input waits already: then nobody is probed yet, as
-	// the evidence that lacks may be in it.
+	// More is set if the next input waits already: then nobody is probed yet, since
+	// the missing evidence may be in it.
 	More bool
 }
 
 // Output is what one step asks for and tells. Step truncates and fills the
 // slices; the caller copies what it keeps. Everything is in the order in which
-// it came about, and is data that a digest can be made of: no maps, no functions.
+// it happened, and a digest can be made of it: no maps, no functions.
 type Output struct {
 	Welcomes []wire.Addressed[wire.Welcome]
 	Probes   []wire.Addressed[wire.Probe]
@@ -88,11 +88,10 @@ type Output struct {
 	// Failed is set when a silent member's policy is to fail; the machine does
 	// nothing more.
 	Failed string
-	// Ignored is set if the input was no news and changed nothing, not even the time: it
-	// is no part of a journal.
+	// Ignored is set if the input said nothing new and changed nothing, not even the
+	// time: it is no part of a journal.
 	Ignored bool `digest:"-"`
-	// Answer is that to the Question of this step; of every other step it is not to be
-	// read.
+	// Answer answers the Question of this step; in any other step it must not be read.
 	Answer Answer `digest:"-"`
 	// Wake is when the next step is due even without an input; MaxInstant if it
 	// is not.
