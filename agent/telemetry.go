@@ -198,7 +198,7 @@ func (l *level) trace() {
 		}
 		for j := range v.Witness {
 			if p := &v.Witness[j]; !p.State.Unknown {
-				d.Witness = append(d.Witness, telemetry.Report{Member: p.Name, Seq: p.State.Seq})
+				d.Witness = append(d.Witness, telemetry.ReportLink{Member: p.Name, Seq: p.State.Seq})
 			}
 		}
 		l.spans.Begin(&d)

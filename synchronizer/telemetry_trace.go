@@ -68,7 +68,7 @@ func (s *spans) decision(v *monitor.Verdict) *telemetry.Decision {
 		if p.State.Unknown {
 			continue
 		}
-		r := telemetry.Report{Member: p.Name, Seq: p.State.Seq}
+		r := telemetry.ReportLink{Member: p.Name, Seq: p.State.Seq}
 		if t, ok := s.reports[p.Name]; ok && t.first <= r.Seq && r.Seq <= t.last {
 			r.Context = telemetry.Context(t.context)
 		}

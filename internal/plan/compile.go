@@ -15,13 +15,13 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Report takes one fault: where in the section, at which byte of the text
+// FaultFunc takes one fault: where in the section, at which byte of the text
 // there (-1: the value as a whole), what is wrong and what to do.
-type Report func(at string, offset int, message, hint string)
+type FaultFunc func(at string, offset int, message, hint string)
 
 type compiler struct {
 	sec    *config.Section
-	report Report
+	report FaultFunc
 	plan   *Level
 
 	edge         bool // the current text is evaluated when a predicate becomes true
@@ -40,7 +40,7 @@ const (
 
 // Compile turns a section into the level that its machine follows, and reports every
 // fault. A level of a section with faults must not be run.
-func Compile(sec *config.Section, report Report) *Level {
+func Compile(sec *config.Section, report FaultFunc) *Level {
 	s := &sec.Synchronizer
 	if s.Silence.After == 0 {
 		s.Silence = config.Silence{After: config.DefaultSilence, Then: config.Drop}

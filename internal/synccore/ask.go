@@ -6,8 +6,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Question is what may be asked of a machine between two of its inputs, as an input
-// of its own: parts that are not asked for cost nothing.
+// Question asks a machine about itself, as an input that changes nothing. Parts that
+// are not asked for cost nothing.
 type Question struct {
 	Status  bool    // everything, for people: not for each step
 	Explain string  // a predicate, or config.BalanceName; empty: not asked
@@ -32,8 +32,8 @@ type Answer struct {
 	// Memory is what the predicates have set so far: Invalid where nothing is known. It
 	// is not to be changed, and changes with the next step.
 	Memory []scgs.Value
-	// Of a run: whether there is such a run, its input, and whether what it has come to
-	// is there already.
+	// Of a run: whether there is such a run, its input, and whether its result is there
+	// already.
 	Found, Handed bool
 	Input         string // JSON
 }

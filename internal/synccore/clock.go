@@ -22,7 +22,7 @@ func (c *Core) mixed(m *member, h *wire.Hello) string {
 	if ours := c.opt.Timeline; ours != "" && timeline != ours {
 		return fmt.Sprintf("member %q stamps by the timeline %q, and %s compares by %q: leave agent.Config.Clock unset, or start the synchronizer with that timeline", h.Member, timeline, c.plan.Name, ours)
 	}
-	// The first timeline of an incarnation may come late, another one may not.
+	// An incarnation may get its timeline late, but only once.
 	if m != nil && h.Incarnation == m.incarnation && m.quality.Timeline != "" && m.quality.Timeline != timeline {
 		return fmt.Sprintf("member %q has changed its timeline from %q to %q without a new incarnation", h.Member, m.quality.Timeline, timeline)
 	}
@@ -39,7 +39,7 @@ func (c *Core) retime(m *member, q clocksync.Quality, out *Output) {
 	c.retag(m, q, out)
 }
 
-// retag takes what a member's stamps rest on by now; its timeline stays.
+// retag takes the present quality of a member's clock; its timeline stays.
 func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
 	before := m.quality.Status
 	q.Timeline = m.quality.Timeline
@@ -49,9 +49,9 @@ func (c *Core) retag(m *member, q clocksync.Quality, out *Output) {
 	}
 }
 
-// changeTimeline takes out all members that measured themselves against the reference clock
-// before it stood still: they come back when they have done so again. Those that
-// read it themselves stay.
+// changeTimeline takes out all members that measured their clocks against the reference
+// clock before it stood still: they come back when they have measured again. Members
+// that read the reference clock itself stay.
 func (c *Core) changeTimeline(timeline clocksync.Timeline) {
 	if !c.opt.Relative || timeline == c.opt.Timeline {
 		return
@@ -69,10 +69,9 @@ func (c *Core) exact(m *member) bool {
 	return c.opt.Relative && m.domain == c.opt.Reference
 }
 
-// timed makes a stamp one that is compared with those of other members. The readings
-// of the reference clock are the reference time. A bound on no timeline could be
-// mixed with others, so it counts for nothing. It is false for a stamp that is
-// too old to be put in the order of its domain: then it is lost.
+// timed makes a stamp comparable with those of other members. The readings of the
+// reference clock are the reference time. A bound without a timeline is left out. It
+// is false for a stamp that is too old to be put in the order of its domain, and lost.
 func (c *Core) timed(m *member, at *clocksync.Stamp, out *Output) bool {
 	switch {
 	case !at.Within.Valid() || at.Domain != m.domain: // It is refused later.
@@ -96,8 +95,8 @@ func (c *Core) timed(m *member, at *clocksync.Stamp, out *Output) bool {
 	return true
 }
 
-// bound is the widest half width of the stamps that the tuple rests on. Of an end
-// without a latest time only the earliest was used.
+// bound is the widest half width of the stamps that the tuple rests on. An end without
+// a latest time does not count: only its earliest was used.
 func (c *Core) bound(span scgs.Span) time.Duration {
 	var widest time.Duration
 	if span.SameClock {
@@ -113,7 +112,7 @@ func (c *Core) bound(span scgs.Span) time.Duration {
 	return widest
 }
 
-// sources names what the bounds of the tuple rest on.
+// sources names the clock sources of the tuple's bounds.
 func (c *Core) sources(span scgs.Span) string {
 	if span.SameClock {
 		return ""

@@ -6,8 +6,8 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// How many stamps of a clock domain are kept: of the only process in it, for the
-// day another one comes, and of several.
+// How many stamps of a clock domain are kept: of its only process, in case another one
+// comes, and of several.
 const (
 	firstLimit = 256
 	orderLimit = 4096
@@ -21,11 +21,11 @@ type clockOrder struct {
 	first   []clocksync.Stamp
 	seen    int // stamps of the only process
 	merger  *clocksync.MonotoneMerger
-	below   clocksync.Instant // no reading below it is to come
+	below   clocksync.Instant // no later reading is below it
 }
 
-// next puts a stamp in the order of its domain. It is false for one so old that
-// its neighbours are forgotten.
+// next puts a stamp in the order of its domain. It is false for one so old that its
+// neighbours were forgotten.
 func (d *clockOrder) next(at clocksync.Stamp) (clocksync.Stamp, bool) {
 	if d.merger != nil {
 		return d.merger.Next(at)
@@ -95,7 +95,7 @@ func (c *Core) distrust(name string, of clocksync.Domain) {
 	}
 }
 
-// forgetStamps forgets what no stamp to come can be a neighbour of.
+// forgetStamps forgets the stamps that no later one can be a neighbour of.
 func (r *roster) forgetStamps() {
 	if len(r.domains) == 0 {
 		return

@@ -14,12 +14,12 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Options says how a machine is hosted.
+// Options says what a machine runs in.
 type Options struct {
 	// Term is larger in every later life of the synchronizer.
 	Term uint64
 	// Local is set where the members are threads of the hosting process: their
-	// evidence comes by InEvidence, nobody is probed, asked again or silent.
+	// evidence comes by InEvidence, and none of them is probed, asked again or silent.
 	Local bool
 	// Reference is the clock domain whose readings are the reference time: the
 	// host's own at the root. Empty: there is none.
@@ -42,15 +42,15 @@ func (o Options) Resolved() Options {
 
 // The waits of the machine, none of which decides a verdict.
 const (
-	resendWait  = 500 * time.Millisecond // for a ring's answer, before a gap is unknown
+	resendWait  = 500 * time.Millisecond // for the answer of a ring, before a gap becomes unknown
 	probeAgain  = 250 * time.Millisecond // a probe without an answer is repeated
-	askPeriod   = time.Millisecond       // a threshold is asked at most that often what evidence it lacks
+	askPeriod   = time.Millisecond       // the least time between two questions to a threshold for the evidence it lacks
 	tickPeriod  = 250 * time.Millisecond // how often silence is looked at
-	awayLimit   = 2 * tickPeriod         // longer without a step: the machine was away, not its members
+	awayLimit   = 2 * tickPeriod         // a longer time without a step means that the machine stood still, not its members
 	stashLimit  = 1024                   // reports kept behind a gap of one member: as many as it can send again
 	otherSilent = 5 * plan.Heartbeat     // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
-	goneKept    = time.Minute            // how long a member that is gone is remembered
+	goneKept    = time.Minute            // how long a gone member is remembered
 )
 
 // Core is the machine of one synchronizer. It is owned by one goroutine.
@@ -79,10 +79,10 @@ type Core struct {
 	scratch
 }
 
-// roster is who takes part.
+// roster is the members and the epoch.
 type roster struct {
 	members   map[string]*member
-	latest    *member   // that was looked up
+	latest    *member   // looked up last
 	sorted    []*member // every known member, by name
 	inEpoch   []*member // the members of the epoch, in the order of the scope
 	byIndex   []*member // by number in the detector
@@ -96,7 +96,7 @@ type roster struct {
 	strangers map[string]clocksync.Instant // when senders were told something
 	domains   map[clocksync.Domain]*clockOrder
 
-	multiplexed bool // a member has had another one to speak for it
+	multiplexed bool // a member had a multiplexer
 }
 
 // judgement is where the predicates stand.
@@ -166,8 +166,7 @@ func New(level *plan.Level, opt Options) *Core {
 	return c
 }
 
-// member is the member of a name, or nil. Most often the same one is asked for
-// again.
+// member is the member of a name, or nil. Mostly the one that was looked up last.
 func (r *roster) member(name string) *member {
 	if m := r.latest; m != nil && m.name == name {
 		return m
@@ -264,8 +263,8 @@ func (c *Core) input(in *Input, out *Output) {
 	}
 }
 
-// back forgives every member the time in which the machine itself was away: a
-// stopped or suspended process must not take its members for silent.
+// back does not count the time in which the machine itself stood still: a stopped or
+// suspended process must not take its members for silent.
 func (c *Core) back(now clocksync.Instant) {
 	if away := now.Sub(c.now); c.stepped && away > awayLimit {
 		for _, m := range c.sorted {

@@ -20,9 +20,9 @@ const maxNamed = 16
 // maxMissing is how many members are told to lack something.
 const maxMissing = 64
 
-// explain tells of a predicate; false if there is none of that name. The instant
-// is not before that of the last step. It changes nothing; beside O(members) it
-// costs what [predicates.Expression.Explain] does.
+// explain explains a predicate; false if there is none of that name. The instant is
+// not before that of the last step. It changes nothing, and costs O(members) and
+// [predicates.Expression.Explain].
 func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explanation, bool) {
 	if predicate == config.BalanceName && c.planner != nil {
 		return c.explainBalance(now), true
@@ -204,7 +204,7 @@ func (c *Core) missingEvidence(dst []monitor.Missing, now clocksync.Instant, rul
 	return dst
 }
 
-// rough is a duration with three digits or so.
+// rough is a duration with about three digits.
 func rough(seconds float64) time.Duration {
 	d := time.Duration(math.Round(seconds * float64(time.Second)))
 	for unit := time.Second; unit >= time.Microsecond; unit /= 1000 {
@@ -254,7 +254,7 @@ func (p *history) decision(now clocksync.Instant) *monitor.LastDecision {
 	return d
 }
 
-// since gives an interval from an origin.
+// since is an interval relative to an origin.
 func since(origin clocksync.Instant, from, to clocksync.Instant) monitor.Range {
 	shift := func(t clocksync.Instant) clocksync.Instant {
 		if t.Finite() {
@@ -304,5 +304,5 @@ func (c *Core) explainBalance(now clocksync.Instant) monitor.Explanation {
 	return e
 }
 
-// noRule is in the place of a rule's number where there is none.
+// noRule stands for the number of no rule.
 const noRule = -1

@@ -47,7 +47,7 @@ func (c *Core) counts() Counts {
 	return n
 }
 
-// Figures are how the machine stands.
+// Figures describe the machine at one instant.
 type Figures struct {
 	Epoch   uint64 // 0: nothing is decided
 	Online  int    // members that are there
@@ -119,7 +119,7 @@ func (r *roster) heardAt(changed []scgs.Change) clocksync.Instant {
 	return at
 }
 
-// heardAt is when a member's report was taken in, if that is still known.
+// heardAt is when a member's report was taken in, if it is still known.
 func (m *member) heardAt(seq uint64) clocksync.Instant {
 	if m.tookFrom > 0 && seq >= m.tookFrom {
 		return m.took

@@ -10,7 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// batch takes in what a member has to say.
+// batch takes in a batch of a member.
 func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	m := c.speaker(from, b.Member, b.Incarnation, out)
 	if m == nil {
@@ -46,7 +46,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	}
 }
 
-// own puts the member's clock domain where a stamp tells none.
+// own gives a stamp without a clock domain that of its member.
 func (m *member) own(at *clocksync.Stamp) {
 	if at.Domain == "" {
 		at.Domain = m.domain
@@ -74,7 +74,7 @@ func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *me
 	return m
 }
 
-// tellReplaced tells a process that another one has taken over its name.
+// tellReplaced tells a process that a newer one has its name.
 func (c *Core) tellReplaced(from string, incarnation uint64, out *Output) {
 	if c.asked(from + "#replaced") {
 		return
@@ -112,7 +112,7 @@ func (c *Core) asked(from string) bool {
 
 const maxStrangers = 4096
 
-// report takes one report in its turn: at once, behind a gap, or not at all. It began
+// report takes one report at once, keeps it behind a gap, or refuses it. Its state began
 // at the stamp at, which is that of r made comparable.
 func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	switch {
@@ -126,8 +126,7 @@ func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Outpu
 	}
 }
 
-// stash keeps a report that came before one it follows, and asks for what is
-// missing.
+// stash keeps a report that is ahead of its turn, and asks for what is missing.
 func (c *Core) stash(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	i, found := slices.BinarySearchFunc(m.stash, r.Seq, func(s wire.Report, seq uint64) int {
 		return int(int64(s.Seq - seq)) //nolint:gosec // The difference of two near numbers.
@@ -155,7 +154,7 @@ func (c *Core) ask(m *member, to uint64, out *Output) {
 	out.Resends = append(out.Resends, wire.Addressed[wire.Resend]{To: m.name, Msg: wire.Resend{Incarnation: m.incarnation, From: m.last + 1, To: to}})
 }
 
-// unstash takes in what has become next.
+// unstash takes in the reports whose turn it is now.
 func (c *Core) unstash(m *member, out *Output) {
 	n := 0
 	for n < len(m.stash) && m.stash[n].Seq <= m.last+1 {
@@ -174,7 +173,7 @@ func (c *Core) unstash(m *member, out *Output) {
 	}
 }
 
-// giveUp takes the reports below first for lost.
+// giveUp counts the missing reports below first as lost.
 func (c *Core) giveUp(m *member, first uint64, out *Output) {
 	if len(m.stash) > 0 && m.stash[0].Seq <= first {
 		c.take(m, &m.stash[0], &m.stash[0].At, out)
@@ -268,7 +267,7 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	}
 }
 
-// alive takes what a multiplexer tells of members that it speaks for.
+// alive takes evidence that a multiplexer has of its members.
 func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 	for i := range alive {
 		a := &alive[i]
@@ -287,7 +286,7 @@ func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 	}
 }
 
-// evidence takes a sign that a member's newest state still holds.
+// evidence takes a stamp at which a member's newest state still held.
 func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 	m.probes = 0
 	switch {

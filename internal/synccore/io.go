@@ -10,7 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// Kind says which part of an [Input] counts.
+// Kind says what an [Input] is, and so which of its fields are read.
 type Kind uint8
 
 // The inputs of a step.
@@ -23,9 +23,9 @@ const (
 	InEvidence                 // every open state of every member holds at At
 	InProcess                  // the process beside its threads has the state Row
 	InParent                   // a signal from the level above
-	InTimeline                 // the reference clock stood still: its time is another one now
+	InTimeline                 // the reference clock stood still: it has another timeline now
 	InPlan                     // a changed configuration is to be followed from now on
-	InBody                     // a processor hands over what a run has come to
+	InBody                     // a processor hands over the result of a run
 	InCancel                   // the program is to end, for Reason
 	InRestart                  // the process was ended, and another one goes on with the program
 	InAlive                    // a multiplexer has evidence of states of its members
@@ -33,7 +33,7 @@ const (
 )
 
 // Input is one event for a [Core]. From is the sender as its subject names it.
-// What the pointers lead to is read during the step only.
+// What its pointers point to is read during the step only.
 type Input struct {
 	Kind Kind   // which of the other parts count
 	From string // empty unless a member has sent it
@@ -62,7 +62,7 @@ type Input struct {
 
 // Output is what one step asks for and tells. Step truncates and fills the
 // slices; the caller copies what it keeps. Everything is in the order in which
-// it came about, and is data that a digest can be made of: no maps, no functions.
+// it happened, and a digest can be made of it: no maps, no functions.
 type Output struct {
 	Welcomes []wire.Addressed[wire.Welcome] // to be sent: answers to a Hello
 	Probes   []wire.Addressed[wire.Probe]   // to be sent: evidence is asked for
@@ -88,11 +88,10 @@ type Output struct {
 	// Failed is set when a silent member's policy is to fail; the machine does
 	// nothing more.
 	Failed string
-	// Ignored is set if the input was no news and changed nothing, not even the time: it
-	// is no part of a journal.
+	// Ignored is set if the input said nothing new and changed nothing, not even the
+	// time: it is no part of a journal.
 	Ignored bool `digest:"-"`
-	// Answer is that to the Question of this step; of every other step it is not to be
-	// read.
+	// Answer answers the Question of this step; in any other step it must not be read.
 	Answer Answer `digest:"-"`
 	// Wake is when the next step is due even without an input; MaxInstant if it
 	// is not.

@@ -293,6 +293,10 @@ func TestDigestSeesEverything(t *testing.T) {
 		}
 		seen[sum(out)] = name
 	}
+	renamed := synccore.Output{Rejected: []monitor.Rejection{{From: "w1", Reason: monitor.RejectOrder, Detail: "late"}}}
+	if got := sum(renamed); got != 0x3bac94c174763783 {
+		t.Errorf("a rejection has the digest %016x, not that of older journals", got)
+	}
 	truncated := base()
 	truncated.Fates, truncated.Verdicts[0].Witness[0].Fields = make([]monitor.Fate, 0, 4), scgs.Schema{}
 	if sum(truncated) != sum(base()) {

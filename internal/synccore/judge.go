@@ -34,7 +34,7 @@ func newStates(n int) []ruleState {
 	return slices.Repeat([]ruleState{{quiet: clocksync.MinInstant}}, n)
 }
 
-// set is a new value of a variable, which later global states will see.
+// set is a new value of a variable, for later global states.
 type set struct {
 	variable int
 	value    scgs.Value
@@ -130,8 +130,8 @@ func (j *judgement) setMemory(variable int, v scgs.Value) {
 	j.partial.SetMemory(variable, v)
 }
 
-// settled reports whether it makes no difference to judge a predicate on a global
-// state that does not affect it: it neither fires there nor waits.
+// settled reports whether a predicate need not be judged on a global state that does
+// not affect it: it would neither fire there nor does it wait.
 func (s *ruleState) settled(r *plan.Rule) bool {
 	return r.Until == nil && !r.Detector.Exists() && (s.truth != predicates.True || !s.armed && !r.Every)
 }
@@ -179,8 +179,8 @@ func (c *Core) evaluate(r *plan.Rule, span *scgs.Span) predicates.Verdict {
 	return predicates.Verdict{Truth: truth, Reason: reason}
 }
 
-// rearms reports whether a predicate that has fired may fire again. Unknown does
-// not make it so.
+// rearms reports whether a predicate that has fired may fire again. An unknown verdict
+// does not rearm.
 func (j *judgement) rearms(r *plan.Rule, truth predicates.Truth) bool {
 	if r.Until != nil {
 		return r.Until.Eval(j.scope).Truth == predicates.True
@@ -199,9 +199,9 @@ func (s *ruleState) release() {
 	s.holding, s.kept, s.due = false, false, clocksync.MaxInstant
 }
 
-// hold begins a hold time or carries it over. It is carried over only a
-// transition that one single event made: between two other global states lie
-// tuples nobody can order, and the predicate may have failed on one of them.
+// hold begins a hold time or continues it. It continues only where a single event made
+// the transition: between two other global states there may be tuples that cannot be
+// ordered, and the predicate may have been false on one of them.
 func (c *Core) hold(r *plan.Rule, s *ruleState, span *scgs.Span, step bool) {
 	if s.holding && step {
 		return
@@ -215,8 +215,8 @@ func (c *Core) hold(r *plan.Rule, s *ruleState, span *scgs.Span, step bool) {
 }
 
 // began is when all states of the tuple had certainly begun, on the clock that
-// measures it. Across hosts that can be known before a core is: the evidence that
-// makes a tuple certain may be of no later time.
+// measures it. Across hosts it can be known while the core is still empty: the
+// evidence that makes a tuple certain need not be later.
 func (c *Core) began(span *scgs.Span) (clocksync.Instant, bool) {
 	if from, _, ok := stretch(span); ok {
 		return from, true
@@ -241,8 +241,8 @@ func stretch(span *scgs.Span) (from, to clocksync.Instant, ok bool) {
 	return span.CoreFrom, span.CoreTo, span.HasCore
 }
 
-// holds looks whether newer evidence completes a hold time, and asks for it
-// when its time has come.
+// holds completes a hold time if the newest evidence allows it; when the time is over,
+// it asks for newer evidence.
 func (c *Core) holds(out *Output) {
 	if !c.tuple || !c.waits() {
 		return
@@ -329,9 +329,9 @@ type occasion struct {
 // newestState stands for a state that was not judged: the newest counts.
 const newestState = math.MaxUint64
 
-// fireOn fires on the global state in the scope, unless the cooldown keeps that
-// back: then it is made up for when the time is over and the state still in force.
-// It reports whether a verdict was told.
+// fireOn fires on the global state in the scope. A firing that the cooldown keeps back
+// follows when the cooldown is over, if the state is still in force then. It reports
+// whether a verdict was told.
 func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) bool {
 	v := c.verdict(r, predicates.Verdict{Truth: predicates.True}, span)
 	if cools, told := c.cools(r, s, &s.kept, v, out); cools {
@@ -345,8 +345,8 @@ func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) 
 	return true
 }
 
-// cools reports whether the cooldown keeps a firing back, and whether it told so,
-// which it does of the first since the last firing. What waits is counted once.
+// cools reports whether the cooldown keeps a firing back, and whether it told so: it
+// tells of the first after a firing. A firing that waits is counted once.
 func (c *Core) cools(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdict, out *Output) (cools, told bool) {
 	if c.now >= s.quiet {
 		return false, false
@@ -394,7 +394,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	}
 }
 
-// witness is who took part in what c.parts holds, by name.
+// witness is c.parts with the names of their members, in order of the names.
 func (c *Core) witness(rows [][]scgs.Value) []monitor.Part {
 	witness := make([]monitor.Part, 0, len(c.parts))
 	width := max(len(c.plan.State), len(c.plan.Process))
@@ -439,7 +439,7 @@ func (c *Core) parentSignal(sig *control.Signal) {
 }
 
 // probe asks for the evidence without which nothing more can be decided. A member
-// is asked once for all that several detectors lack of it.
+// that several detectors need evidence from is asked once.
 func (c *Core) probe(out *Output) {
 	if c.opt.Local || len(c.plan.Rules) == 0 && c.exec == nil && c.planner == nil {
 		return
@@ -465,8 +465,8 @@ func (c *Core) probe(out *Output) {
 	}
 }
 
-// send sends a probe, unless one that asks for as much is out or too many are:
-// then the answers show what is still needed.
+// send sends a probe, unless one that asks for as much, or the most that may be, wait
+// for an answer: the answers show what is still needed.
 func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	n.Seq = seq
 	if c.exact(m) && n.AfterTime != clocksync.MinInstant {

@@ -38,7 +38,7 @@ type member struct {
 	took     clocksync.Instant
 	tookFrom uint64
 	within   clocksync.Interval // of the newest stamp
-	// Outside the epoch only the newest state is kept, for the day it joins.
+	// Outside the epoch only the newest state is kept, until the member joins.
 	newest   newest
 	stash    []wire.Report // behind a gap
 	gapSince clocksync.Instant
@@ -184,7 +184,7 @@ func replace(list []*member, m, with *member) {
 	}
 }
 
-// leave takes a member out; the next epoch is without it.
+// leave takes a member out of the next epoch.
 func (c *Core) leave(m *member, why string) {
 	if m.gone {
 		return
@@ -282,7 +282,7 @@ func (c *Core) nextEpoch(out *Output) bool {
 	return true
 }
 
-// resetScope begins with the members of the epoch, whose states are unknown.
+// resetScope gives the scope the members of the epoch, with unknown states.
 func (c *Core) resetScope() {
 	names := make([]predicates.Member, len(c.inEpoch))
 	for i, m := range c.inEpoch {
@@ -323,8 +323,7 @@ func (c *Core) enough(n int) bool {
 	return n >= c.plan.Members.Count
 }
 
-// switchDetector begins the detector's next epoch and lets the new members'
-// states in.
+// switchDetector begins the detector's next epoch, with the states of new members.
 func (c *Core) switchDetector(ready []*member) {
 	remove := make([]scgs.Member, len(c.removing))
 	for i, m := range c.removing {
@@ -376,7 +375,7 @@ func (c *Core) letIn(m *member) {
 	}
 }
 
-// reject tells what an expression of the configuration could not do.
+// reject tells why an expression of the configuration has no value.
 func (o *Output) reject(from, detail string) { o.refuse(monitor.RejectValue, from, detail) }
 
 func (o *Output) refuse(reason monitor.RejectReason, from, detail string) {

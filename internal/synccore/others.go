@@ -41,8 +41,8 @@ func (c *Core) listen() {
 	}
 }
 
-// listening reports whether members of other groups are known, which are forgotten
-// some day.
+// listening reports whether members of other groups are known, which may have to be
+// forgotten.
 func (c *Core) listening() bool {
 	for _, g := range c.others {
 		if len(g.sorted) > 0 {
@@ -56,9 +56,9 @@ func (g *otherGroup) find(name string) (int, bool) {
 	return slices.BinarySearchFunc(g.sorted, name, func(m *otherMember, name string) int { return cmp.Compare(m.name, name) })
 }
 
-// news reports whether an input from another group says anything: what is lost of its
-// reports is none of ours, and a batch that tells what is known of its member, which
-// was heard a moment ago, need not be stepped with.
+// news reports whether an input from another group says anything new. Its lost reports
+// do not matter here, nor does a batch that repeats what is known of its member if that
+// was heard a moment ago.
 func (c *Core) news(now clocksync.Instant, in *Input) bool {
 	g := c.others[in.Group]
 	if g == nil || in.Kind == InGone {
@@ -78,7 +78,7 @@ func (c *Core) news(now clocksync.Instant, in *Input) bool {
 	return !in.Batch.Again && !slices.Equal(in.Batch.Regions, g.sorted[i].regions)
 }
 
-// tooMany stands among the strangers for the members of a group that are too many;
+// tooMany is the key among the strangers for the members of a group that are too many;
 // it is no name of a member.
 func tooMany(group string) string { return group + "/" }
 

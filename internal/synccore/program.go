@@ -13,8 +13,8 @@ import (
 	"github.com/gopegasus/pegasus/predicates"
 )
 
-// The machine's side of a program that runs on its members: what the executor is
-// told, and what is done with what it returns.
+// The machine's side of a program that runs on its members: what the executor is told,
+// and what is done with its answers.
 
 // world is what the executor sees of the global state in force.
 type world struct{ *Core }
@@ -112,9 +112,8 @@ func (c *Core) programLeft(dropped []monitor.Dropped, out *Output) {
 	}
 }
 
-// programOverdue gives up members that did not come back after a restart. As many as
-// were awaited at first were there before: from then on those who are there are
-// enough, if they are for an epoch after the first.
+// programOverdue gives up members that did not come back after a restart. The group was
+// complete once before: so the minimum of a later epoch is enough from now on.
 func (c *Core) programOverdue(out *Output) {
 	if c.exec == nil {
 		return
@@ -156,7 +155,7 @@ func (c *Core) under(r *plan.Rule, member string) bool {
 
 // The machine's side of the section balance.
 
-// balanceBy begins with a section, or goes over to it, or to none.
+// balanceBy goes over to another section balance, or to none.
 func (c *Core) balanceBy(b *plan.Balance) {
 	if b == nil || c.opt.Local {
 		c.planner = nil

@@ -13,12 +13,11 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// reload goes over to another plan between two steps. What is known of members,
-// the epoch, the global state in force and the signals under way stay. A predicate
-// whose text is the same stays where it stands; another one starts as at the
-// beginning of an epoch, and is judged on the global state in force at once. A
-// variable of the same name and type keeps its value. A program goes on; of a
-// predicate that begins again it knows nothing until that is judged.
+// reload goes over to another plan between two steps. The members, the epoch, the global
+// state in force and the signals under way stay. A predicate with the same text keeps
+// its state; any other starts as at the beginning of an epoch, and is judged on the
+// global state in force at once. A variable of the same name and type keeps its value.
+// A program goes on; a predicate that begins again is unknown to it until it is judged.
 func (c *Core) reload(plan *plan.Level, out *Output) {
 	changes, err := c.plan.Changes(plan)
 	if err != nil {
@@ -69,7 +68,7 @@ func (c *Core) rebuildScope() {
 	}
 	c.resetScope()
 	for _, m := range c.inEpoch {
-		if m.state.Seq > 0 { // A state that is over by now is set again when the next tuple opens.
+		if m.state.Seq > 0 { // A state that has ended is set again when the next tuple opens.
 			c.scope.Set(m.pos, c.rows.get(m.state.Ref))
 		}
 	}
@@ -110,8 +109,8 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 	}
 }
 
-// Restart is how a machine is hosted that goes on with the program of one whose
-// process has ended.
+// Restart is what a machine runs in that resumes the program of one whose process has
+// ended.
 type Restart struct {
 	Term      uint64             `json:"term"`                // larger than that before
 	Reference clocksync.Domain   `json:"reference,omitempty"` // Options.Reference
@@ -124,10 +123,10 @@ func (r *Restart) options() Options {
 	return Options{Term: r.Term, Reference: r.Reference, Timeline: r.Timeline, Relative: r.Relative}
 }
 
-// restart begins a new life with nothing of the old one but the program: which
-// runs have ended, and with what, and which were started where. What goes on is
-// found again in the states of the members that come back; those that do not are
-// lost after the time of silence.
+// restart begins a new term with nothing of the old one but the program: the results of
+// runs that have ended, and where the others were started. Whether they still run is
+// seen in the states of the members that come back; the others are lost after the time
+// of silence.
 //
 // The end of a program that has ended is told once more.
 func (c *Core) restart(r *Restart, out *Output) {

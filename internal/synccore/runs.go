@@ -13,10 +13,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// runs is a rule's own detector. It is told of every report whether the rule's
-// local condition holds in that state, and finds where these runs of states
-// overlap: of at least so many members, without waiting for the others, or of all
-// members under a modality.
+// runs is a rule's own detector. It is told for each state whether the rule's local
+// condition holds, and finds runs that overlap: of at least so many members, without
+// waiting for the others, or of all members under a modality.
 type runs struct {
 	rule    int             // in the plan
 	sets    *scgs.Threshold // one of them is nil
@@ -36,7 +35,7 @@ type runs struct {
 	released []scgs.Ref
 }
 
-// intake is how reports reach a detector of either kind.
+// intake takes reports, in a detector of either kind.
 type intake interface {
 	Epoch(id uint64, remove []scgs.Member, add []scgs.Spec) []scgs.Member
 	Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason
@@ -52,7 +51,7 @@ type found struct {
 	runs   []scgs.Part    // in order of members
 	rows   [][]scgs.Value // the newest state of each
 	waits  bool           // has not fired yet
-	kept   bool           // that is counted as kept back by the cooldown
+	kept   bool           // counted as kept back by the cooldown
 	waited bool           // for the hold time, the cooldown or until
 	due    clocksync.Instant
 }
@@ -120,8 +119,8 @@ func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) {
 	}
 }
 
-// regroupRuns takes the members of a new epoch over; those that enter have their
-// numbers in the core's detector.
+// regroupRuns begins a new epoch; the members that enter have their numbers in the
+// core's detector already.
 func (c *Core) regroupRuns(gone []scgs.Member, entering []*member) {
 	for _, w := range c.runs {
 		w.regroup(c.epoch, c.plan.Rules[w.rule].Detector.AtLeast, gone, entering)
@@ -147,9 +146,9 @@ func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering [
 	}
 }
 
-// keepRuns lets detectors go on whose predicates stay as they are in another plan. A
-// new one begins with the states that the current tuple goes on with, and of a
-// member that is further than that with its next report.
+// keepRuns keeps the detectors of predicates that are the same in the new plan. A new
+// detector begins with the states of the current tuple, and of a member that is
+// already further with its next report.
 func (c *Core) keepRuns(old *plan.Level) {
 	before := c.runs
 	c.runs = nil
@@ -180,8 +179,8 @@ func (c *Core) keepRuns(old *plan.Level) {
 	}
 }
 
-// lacks appends the evidence that the detector lacks, or puts that off: a threshold
-// of many members is not asked at each of many reports.
+// lacks appends the evidence that the detector lacks. It asks a threshold at most once
+// in an askPeriod: with many members that would cost too much at each report.
 func (w *runs) lacks(now clocksync.Instant, dst []scgs.Need) []scgs.Need {
 	if now < w.again {
 		w.due = min(w.due, w.again)
@@ -312,8 +311,7 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return !f.waits })
 }
 
-// gather takes a set. It fires at once if nothing is to be
-// waited for.
+// gather takes a set. It fires at once if it need not wait.
 func (c *Core) gather(w *runs, out *Output) {
 	f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: true, due: clocksync.MinInstant}
 	if slices.ContainsFunc(w.stood, func(g *found) bool { return g.within(f) }) {
@@ -385,13 +383,13 @@ func (c *Core) sweepTuples(w *runs, out *Output) {
 	}
 }
 
-// look takes the tuple over as it is by now.
+// look copies the tuple as it is now.
 func (w *runs) look(f *found) {
 	f.runs = w.tuples.Witness(f.runs[:0])
 	w.copyRows(f)
 }
 
-// copyRows takes the newest state of each run over.
+// copyRows copies the newest state of each run.
 func (w *runs) copyRows(f *found) {
 	f.rows = slices.Grow(f.rows[:0], len(f.runs))[:len(f.runs)]
 	for i, p := range f.runs {
@@ -429,8 +427,8 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	c.fire(r, s, o, out)
 }
 
-// outwait asks for the evidence that a hold time still lacks, or gives it up where
-// a run has ended too early.
+// outwait asks for the evidence that a hold time still lacks, or gives up the hold time
+// if a run has ended too early.
 func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 	hold := c.plan.Rules[w.rule].Hold
 	from := clocksync.MinInstant

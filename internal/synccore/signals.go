@@ -58,8 +58,9 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 	}
 }
 
-// aim finds the places in the epoch of those that an expression gives. On what a
-// rule's own detector has found, that is about its members alone; all is all.
+// aim finds the places in the epoch of the members that a signal goes to. An expression
+// over what a rule's own detector has found sees the members of the runs only; "all"
+// is every member of the epoch.
 func (c *Core) aim(o *plan.Send, on *occasion) {
 	c.targets = c.targets[:0]
 	switch {
@@ -105,7 +106,7 @@ func (c *Core) post(l outbox.Letter, out *Output) {
 	}
 }
 
-// settled tells the fate of a signal, and whoever has sent it.
+// settled tells the fate of a signal, also to what has sent it.
 func (c *Core) settled(s *outbox.Settled, out *Output) {
 	out.fate(s.Group, s.Signal, s.Fate, s.Detail)
 	switch {
@@ -135,8 +136,8 @@ func (c *Core) answers(group, from string, a *wire.Ack, out *Output) {
 	}
 }
 
-// retry repeats what was not answered and gives up what is past its time, or whose
-// target is another one.
+// retry repeats signals that were not answered. It gives up those that have expired or
+// whose target is another incarnation.
 func (c *Core) retry(out *Output) {
 	if c.now < c.outbox.Due() {
 		return

@@ -11,8 +11,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// status tells where the machine stands at an instant, which is not before that
-// of the last step. It changes nothing and costs O(members).
+// status describes the machine at an instant, which is not before that of the last
+// step. It changes nothing and costs O(members).
 func (c *Core) status(now clocksync.Instant) monitor.Status {
 	s := monitor.Status{
 		Synchronizer: c.plan.Name, Group: c.plan.Members.Group, Term: c.opt.Term, Epoch: c.inForce(),
@@ -125,8 +125,7 @@ func (m *member) standing() monitor.Standing {
 	return monitor.Mute
 }
 
-// silent reports whether a member has let pass twice the time in which it should
-// have shown itself.
+// silent reports whether nothing was heard from a member for two heartbeats.
 func (c *Core) silent(m *member, now clocksync.Instant) bool {
 	return !c.opt.Local && !m.gone && now.Sub(m.heard) > 2*c.plan.Heartbeat()
 }
@@ -208,7 +207,7 @@ type history struct {
 	at      clocksync.Instant
 }
 
-// remark keeps what a step has told of the predicates.
+// remark keeps what a step has told about the predicates.
 func (c *Core) remark(out *Output) {
 	for i := range out.Verdicts {
 		v := &out.Verdicts[i]
@@ -231,9 +230,8 @@ func (c *Core) remark(out *Output) {
 	}
 }
 
-// kept is a witness that fits into what is kept: that with the state that began
-// last and the one that ended first, which bound the core, and how many are left
-// out.
+// kept is a witness truncated to maxKept states, among them the one that began last and the
+// one that ended first, which bound the core, and how many were left out.
 func kept(witness []monitor.Part, sameClock bool) (parts []monitor.Part, leftOut int) {
 	if len(witness) <= maxKept {
 		return witness, 0

@@ -23,12 +23,12 @@ type Decision struct {
 	Epoch, State uint64
 	SameClock    bool
 	Bound        time.Duration
-	Witness      []Report // what it rests on
+	Witness      []ReportLink // what it rests on
 }
 
-// Report is the report of one state in a witness. Its context is zero if its
-// sending was not traced.
-type Report struct {
+// ReportLink names the report of one state in a witness. Its context is zero if the
+// sending of the report was not traced.
+type ReportLink struct {
 	Member  string
 	Seq     uint64
 	Context Context
@@ -79,7 +79,7 @@ func (d *DecisionSpans) Begin(of *Decision) {
 
 // links leads to the reports of a witness. One whose sending was not traced is
 // named by its member and number alone.
-func links(witness []Report) []trace.Link {
+func links(witness []ReportLink) []trace.Link {
 	list := make([]trace.Link, min(len(witness), linksOfDecision))
 	for i := range list {
 		w := &witness[i]

@@ -15,9 +15,9 @@ import (
 func TestDecisionSpans(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	d := telemetry.NewDecisionSpans(sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans)), "test")
-	witness := make([]telemetry.Report, 1000)
+	witness := make([]telemetry.ReportLink, 1000)
 	for i := range witness {
-		witness[i] = telemetry.Report{Member: fmt.Sprint("w", i), Seq: 7}
+		witness[i] = telemetry.ReportLink{Member: fmt.Sprint("w", i), Seq: 7}
 	}
 	const decisions = 1030
 	for n := uint64(1); n <= decisions; n++ {
