@@ -1,6 +1,7 @@
 package predicates
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -48,12 +49,7 @@ func init() {
 // Functions are the names of the functions that predicates may call, in
 // ascending order.
 func Functions() []string {
-	names := make([]string, 0, len(functions))
-	for name := range functions {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return slices.Sorted(maps.Keys(functions))
 }
 
 func (c *compiler) call(n *ast.BuiltinNode) (value, error) {

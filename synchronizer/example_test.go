@@ -55,15 +55,9 @@ func ExampleFormatProgram() {
 	// Output:
 	// program:
 	//   name: solve
-	//   blocks:
-	//     step: {group: parts, input: any, output: any}
+	//   blocks: {step: {group: parts, input: any, output: any}}
 	//   body:
-	//     do:
-	//       par:
-	//         do: step
-	//         from: rounds.previous
-	//         retry: 3
-	//       times: 2
+	//     do: {par: {do: step, from: rounds.previous, retry: 3}, times: 2}
 	//     until: precise
 	//     input: [0, 0]
 	//     name: rounds

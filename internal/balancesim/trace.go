@@ -8,43 +8,54 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"reflect"
 	"slices"
 	"strings"
 )
 
-// line is a line of a trace of loads: the speed of a node from a time on, a task,
-// or what two tasks send each other.
-type line struct {
-	Node  *string  `json:"node,omitempty"`
-	Task  *string  `json:"task,omitempty"`
-	From  *string  `json:"from,omitempty"`
-	To    *string  `json:"to,omitempty"`
-	On    *string  `json:"on,omitempty"`
-	At    *float64 `json:"at,omitempty"`
-	Power *float64 `json:"power,omitempty"`
-	Share *float64 `json:"share,omitempty"`
-	// Weight is what is reported: the work if it is not given.
-	Work   *float64 `json:"work,omitempty"`
-	Weight *float64 `json:"weight,omitempty"`
-	Size   *float64 `json:"size,omitempty"`
-	Bytes  *float64 `json:"bytes,omitempty"`
-}
+// The lines of a trace of loads: the speed of a node from a time on, a task, and
+// what two tasks send each other.
+type (
+	nodeLine struct {
+		Node  string  `json:"node"`
+		At    float64 `json:"at"`
+		Power float64 `json:"power"`
+		Share float64 `json:"share"`
+	}
+	taskLine struct {
+		Task string  `json:"task"`
+		At   float64 `json:"at"`
+		On   string  `json:"on"`
+		Work float64 `json:"work"`
+		// Weight is what is reported: the work if it is not given.
+		Weight float64 `json:"weight"`
+		Size   float64 `json:"size"`
+	}
+	trafficLine struct {
+		From  string  `json:"from"`
+		To    string  `json:"to"`
+		Bytes float64 `json:"bytes"`
+	}
+)
+
+// missing is a number that a line does not give.
+var missing = math.NaN()
 
 // WriteTrace writes an instance so that ReadTrace gives it back.
 func (in *Instance) WriteTrace(w io.Writer) error {
 	out := bufio.NewWriter(w)
 	enc := json.NewEncoder(out)
 	var err error
-	put := func(l line) { err = cmp.Or(err, enc.Encode(l)) }
+	put := func(line any) { err = cmp.Or(err, enc.Encode(line)) }
 	for _, s := range in.Speeds {
-		put(line{Node: &in.Nodes[s.Node], At: &s.At, Power: &s.Power, Share: &s.Share})
+		put(nodeLine{in.Nodes[s.Node], s.At, s.Power, s.Share})
 	}
 	for _, t := range in.Tasks {
-		put(line{Task: &t.Name, At: &t.At, On: &in.Nodes[t.Node], Work: &t.Work, Weight: &t.Weight, Size: &t.Size})
+		put(taskLine{t.Name, t.At, in.Nodes[t.Node], t.Work, t.Weight, t.Size})
 	}
 	for _, t := range in.Traffic {
-		put(line{From: &in.Tasks[t.From].Name, To: &in.Tasks[t.To].Name, Bytes: &t.Volume})
+		put(trafficLine{in.Tasks[t.From].Name, in.Tasks[t.To].Name, t.Volume})
 	}
 	return errors.Join(err, out.Flush())
 }
@@ -93,155 +104,135 @@ type reading struct {
 }
 
 func (t *reading) line(src []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(src))
-	dec.DisallowUnknownFields()
-	var l line
-	if err := dec.Decode(&l); err != nil {
-		return unreadable(err, dec.InputOffset()+1)
+	var kind struct {
+		Node *string `json:"node"`
+		Task *string `json:"task"`
+		From *string `json:"from"`
 	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("column %d: there is more after the object", dec.InputOffset()+1)
+	if err := json.Unmarshal(src, &kind); err != nil {
+		return unreadable(err)
 	}
 	switch {
-	case l.Node != nil:
-		return t.speed(&l)
-	case l.Task != nil:
-		return t.task(&l)
-	case l.From != nil:
-		return t.traffic(&l)
+	case kind.Node != nil:
+		return t.speed(src)
+	case kind.Task != nil:
+		return t.task(src)
+	case kind.From != nil:
+		return t.traffic(src)
 	}
 	return errors.New(`it has none of "node", "task" and "from"`)
 }
 
+// decode reads a line of a kind, which has no keys but that and some more.
+func decode(src []byte, line any, kind, more string) error {
+	dec := json.NewDecoder(bytes.NewReader(src))
+	dec.DisallowUnknownFields()
+	err := dec.Decode(line)
+	if err == nil {
+		return nil
+	}
+	if key, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+		return fmt.Errorf("a line of a %q has no %s, only %s", kind, key, more)
+	}
+	return unreadable(err)
+}
+
 // unreadable says in the words of a trace why a line is no such object.
-func unreadable(err error, column int64) error {
+func unreadable(err error) error {
 	if e, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("column %d: not valid JSON: %w", e.Offset, err)
 	}
-	if e, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		want := "a number of 64 bits"
-		switch {
-		case e.Field == "":
-			return fmt.Errorf("it is an %s and must be an object: {...}", e.Value)
-		case e.Type.Kind() == reflect.String:
-			want = "a text"
-		}
-		return fmt.Errorf("column %d: %q is a %s and must be %s", e.Offset, e.Field, e.Value, want)
-	}
-	if errors.Is(err, io.ErrUnexpectedEOF) {
-		return errors.New("it ends within its object")
-	}
-	return fmt.Errorf("column %d: %w", column, err)
-}
-
-// number takes a value that has to be there.
-func number(x *float64, key string, most float64) (float64, error) {
+	e, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	switch {
-	case x == nil:
-		return 0, fmt.Errorf("%q is missing", key)
-	case !(*x >= 0 && *x <= most):
-		return 0, fmt.Errorf("%q is %v and must be from 0 to %v", key, *x, most)
+	case !ok:
+		return err
+	case e.Field == "":
+		return fmt.Errorf("it is an %s and must be an object: {...}", e.Value)
+	case e.Type.Kind() == reflect.String:
+		return fmt.Errorf("column %d: %q is a %s and must be a text", e.Offset, e.Field, e.Value)
 	}
-	return *x, nil
+	return fmt.Errorf("column %d: %q is a %s and must be a number of 64 bits", e.Offset, e.Field, e.Value)
 }
 
-// either gives a value or, where it is not there, another.
-func either(x, other *float64) *float64 {
-	if x == nil {
-		return other
+// within refuses a number that is missing or out of range.
+func within(x float64, key string, most float64) error {
+	switch {
+	case math.IsNaN(x):
+		return fmt.Errorf("%q is missing", key)
+	case x < 0 || x > most:
+		return fmt.Errorf("%q is %v and must be from 0 to %v", key, x, most)
 	}
-	return x
+	return nil
 }
 
-func (t *reading) speed(l *line) error {
-	one := 1.0
-	at, err := number(l.At, "at", maxTime.Seconds())
-	power, err2 := number(l.Power, "power", maxValue)
-	share, err3 := number(either(l.Share, &one), "share", 1)
-	if err := cmp.Or(err, err2, err3, l.only("node", "at", "power", "share")); err != nil {
+func (t *reading) speed(src []byte) error {
+	l := nodeLine{At: missing, Power: missing, Share: 1}
+	if err := decode(src, &l, "node", "at, power, share"); err != nil {
 		return err
 	}
-	i, ok := t.nodes[*l.Node]
-	if !ok {
-		if i = len(t.in.Nodes); i == maxNodes || *l.Node == "" {
-			return fmt.Errorf("node %q: names must not be empty, and there may be %d nodes", *l.Node, maxNodes)
-		}
-		t.nodes[*l.Node] = i
-		t.in.Nodes = append(t.in.Nodes, *l.Node)
+	if err := cmp.Or(within(l.At, "at", maxTime.Seconds()), within(l.Power, "power", maxValue), within(l.Share, "share", 1)); err != nil {
+		return err
 	}
-	t.in.Speeds = append(t.in.Speeds, Speed{at, i, power, share})
+	i, ok := t.nodes[l.Node]
+	if !ok {
+		if i = len(t.in.Nodes); i == maxNodes || l.Node == "" {
+			return fmt.Errorf("node %q: names must not be empty, and there may be %d nodes", l.Node, maxNodes)
+		}
+		t.nodes[l.Node] = i
+		t.in.Nodes = append(t.in.Nodes, l.Node)
+	}
+	t.in.Speeds = append(t.in.Speeds, Speed{l.At, i, l.Power, l.Share})
 	if len(t.in.Speeds) > maxDraws {
 		return fmt.Errorf("there may be %d lines of nodes", maxDraws)
 	}
 	return nil
 }
 
-func (t *reading) task(l *line) error {
-	zero := 0.0
-	at, err := number(either(l.At, &zero), "at", maxTime.Seconds())
-	work, err2 := number(l.Work, "work", maxValue)
-	weight, err3 := number(either(l.Weight, l.Work), "weight", maxValue)
-	size, err4 := number(either(l.Size, &zero), "size", maxValue)
-	if err := cmp.Or(err, err2, err3, err4, l.only("task", "at", "on", "work", "weight", "size")); err != nil {
+func (t *reading) task(src []byte) error {
+	l := taskLine{Work: missing, Weight: missing}
+	if err := decode(src, &l, "task", "at, on, work, weight, size"); err != nil {
 		return err
 	}
-	if l.On == nil {
+	if math.IsNaN(l.Weight) {
+		l.Weight = l.Work
+	}
+	if err := cmp.Or(within(l.At, "at", maxTime.Seconds()), within(l.Work, "work", maxValue), within(l.Weight, "weight", maxValue), within(l.Size, "size", maxValue)); err != nil {
+		return err
+	}
+	if l.On == "" {
 		return errors.New(`"on", the node, is missing`)
 	}
-	on, ok := t.nodes[*l.On]
+	on, ok := t.nodes[l.On]
 	if !ok {
-		return fmt.Errorf("node %q is not known: its line must stand before this one", *l.On)
+		return fmt.Errorf("node %q is not known: its line must stand before this one", l.On)
 	}
-	if _, ok := t.tasks[*l.Task]; ok || *l.Task == "" || len(t.in.Tasks) == maxTasks {
-		return fmt.Errorf("task %q: names must not be empty or used twice, and there may be %d tasks", *l.Task, maxTasks)
+	if _, ok := t.tasks[l.Task]; ok || l.Task == "" || len(t.in.Tasks) == maxTasks {
+		return fmt.Errorf("task %q: names must not be empty or used twice, and there may be %d tasks", l.Task, maxTasks)
 	}
-	t.tasks[*l.Task] = len(t.in.Tasks)
-	t.in.Tasks = append(t.in.Tasks, Task{*l.Task, at, on, work, weight, size})
+	t.tasks[l.Task] = len(t.in.Tasks)
+	t.in.Tasks = append(t.in.Tasks, Task{l.Task, l.At, on, l.Work, l.Weight, l.Size})
 	return nil
 }
 
-func (t *reading) traffic(l *line) error {
-	volume, err := number(l.Bytes, "bytes", maxValue)
-	if err := cmp.Or(err, l.only("from", "to", "bytes")); err != nil {
+func (t *reading) traffic(src []byte) error {
+	l := trafficLine{Bytes: missing}
+	if err := decode(src, &l, "from", "to, bytes"); err != nil {
 		return err
 	}
-	if l.To == nil {
+	if err := within(l.Bytes, "bytes", maxValue); err != nil {
+		return err
+	}
+	if l.To == "" {
 		return errors.New(`"to" is missing`)
 	}
-	from, ok := t.tasks[*l.From]
-	to, known := t.tasks[*l.To]
+	from, ok := t.tasks[l.From]
+	to, known := t.tasks[l.To]
 	if !ok || !known || from == to {
-		return fmt.Errorf("traffic from %q to %q: they must be two tasks of lines before this one", *l.From, *l.To)
+		return fmt.Errorf("traffic from %q to %q: they must be two tasks of lines before this one", l.From, l.To)
 	}
-	t.in.Traffic = append(t.in.Traffic, Traffic{from, to, volume})
+	t.in.Traffic = append(t.in.Traffic, Traffic{from, to, l.Bytes})
 	if len(t.in.Traffic) > maxTasks {
 		return fmt.Errorf("there may be %d lines of traffic", maxTasks)
-	}
-	return nil
-}
-
-// only refuses keys that a kind of line has not.
-func (l *line) only(kind string, keys ...string) error {
-	for _, k := range []struct {
-		key   string
-		given bool
-	}{
-		{"node", l.Node != nil},
-		{"task", l.Task != nil},
-		{"from", l.From != nil},
-		{"to", l.To != nil},
-		{"on", l.On != nil},
-		{"at", l.At != nil},
-		{"power", l.Power != nil},
-		{"share", l.Share != nil},
-		{"work", l.Work != nil},
-		{"weight", l.Weight != nil},
-		{"size", l.Size != nil},
-		{"bytes", l.Bytes != nil},
-	} {
-		if k.given && k.key != kind && !slices.Contains(keys, k.key) {
-			return fmt.Errorf("a line of a %q has no %q, only %s", kind, k.key, strings.Join(keys, ", "))
-		}
 	}
 	return nil
 }

@@ -3,8 +3,7 @@ package configfile
 import (
 	"bytes"
 	"fmt"
-	"regexp"
-	"strconv"
+	"reflect"
 	"strings"
 	"time"
 
@@ -51,210 +50,149 @@ func FormatFile(name string, synchronizers []byte, p *program.Program) ([]byte, 
 // from it. What the file format cannot hold is refused: more than about 60
 // constructs inside each other, a file above 1 MiB.
 func FormatProgram(plan *program.Compiled) ([]byte, error) {
-	p, w := plan.Program(), &programWriter{}
-	w.line(0, "program:")
-	w.line(2, "name: "+quote(p.Name))
-	if len(p.Processors) > 0 {
-		w.line(2, "processors:")
-	}
+	p := plan.Program()
+	var section, processors, blocks entries
+	section.add("name", p.Name)
 	for _, q := range p.Processors {
-		var entries []string
-		entries = number(entries, "count", q.Count)
-		entries = wordList(entries, "labels", q.Labels)
-		entries = number(entries, "cores", q.Cores)
-		w.line(4, quote(q.Name)+": {"+strings.Join(entries, ", ")+"}")
-	}
-	if len(p.Blocks) > 0 {
-		w.line(2, "blocks:")
+		var e entries
+		e.given("count", q.Count)
+		e.words("labels", q.Labels)
+		e.given("cores", q.Cores)
+		processors.add(q.Name, e.tree())
 	}
 	for i := range p.Blocks {
 		b := &p.Blocks[i]
-		var entries []string
-		entries = word(entries, "group", b.Group)
+		var e entries
+		e.given("group", b.Group)
 		if b.Input.Base != program.None {
-			entries = append(entries, "input: "+typeText(b.Input))
+			e.add("input", typeTree(b.Input))
 		}
 		if b.Output.Base != program.None {
-			entries = append(entries, "output: "+typeText(b.Output))
+			e.add("output", typeTree(b.Output))
 		}
-		entries = number(entries, "threads", b.Threads)
-		entries = word(entries, "synchronizer", b.Synchronizer)
-		w.line(4, quote(b.Name)+": {"+strings.Join(entries, ", ")+"}")
+		e.given("threads", b.Threads)
+		e.given("synchronizer", b.Synchronizer)
+		blocks.add(b.Name, e.tree())
 	}
-	w.line(2, "body:")
-	w.construct(4, "", p.Body)
-	if p.Result != "" {
-		w.line(2, "result: "+quote(p.Result))
+	if len(processors) > 0 {
+		section.add("processors", processors.tree())
 	}
+	if len(blocks) > 0 {
+		section.add("blocks", blocks.tree())
+	}
+	section.add("body", constructTree(p.Body))
+	section.given("result", p.Result)
+	text := yamlconf.Write(entries{{Key: "program", Value: section.tree()}}.tree())
 	// What cannot be read back must not be written.
 	var raw struct {
 		Program programSection `yaml:"program"`
 	}
-	if _, err := yamlconf.Decode("program", w.Bytes(), &raw); err != nil {
+	if _, err := yamlconf.Decode("program", text, &raw); err != nil {
 		return nil, fmt.Errorf("program %s does not fit a file: %w", p.Name, err)
 	}
-	return w.Bytes(), nil
+	return text, nil
 }
 
-type programWriter struct{ bytes.Buffer }
-
-func (w *programWriter) line(indent int, text string) {
-	w.WriteString(strings.Repeat(" ", indent) + text + "\n")
-}
-
-// construct writes one construct. The first line gets lead instead of the last
-// two blanks of its indentation, which is how an item of a list begins.
-func (w *programWriter) construct(indent int, lead string, x program.Construct) {
-	line := func(text string) {
-		w.line(indent-len(lead), lead+text)
-		lead = ""
+// given adds a value that is not the zero of its type.
+func (e *entries) given(key string, value any) {
+	if !reflect.ValueOf(value).IsZero() {
+		e.add(key, value)
 	}
+}
+
+// words adds a list that is not empty.
+func (e *entries) words(key string, values []string) {
+	if len(values) > 0 {
+		e.add(key, trees(values, func(v string) any { return v }))
+	}
+}
+
+func trees[T any](list []T, tree func(T) any) []any {
+	out := make([]any, len(list))
+	for i, x := range list {
+		out[i] = tree(x)
+	}
+	return out
+}
+
+// constructTree is a construct as a file writes it: a block's name alone where
+// there is no more to say.
+func constructTree(x program.Construct) any {
+	var e entries
 	below := func(key string, x program.Construct) {
-		if x == nil {
-			return
-		}
-		if d, ok := x.(program.Do); ok && bare(d) {
-			line(key + ": " + quote(d.Block))
-			return
-		}
-		line(key + ":")
-		w.construct(indent+2, "", x)
-	}
-	items := func(key string, of []program.Construct) {
-		line(key + ":")
-		for _, item := range of {
-			if d, ok := item.(program.Do); ok && bare(d) {
-				w.line(indent, "- "+quote(d.Block))
-				continue
-			}
-			w.construct(indent+2, "- ", item)
+		if x != nil {
+			e.add(key, constructTree(x))
 		}
 	}
 	rest := func(name string, limit time.Duration, els program.Construct) {
-		for _, entry := range word(nil, "name", name) {
-			line(entry)
-		}
-		if limit != 0 {
-			line("deadline: " + limit.String())
-		}
+		e.given("name", name)
+		e.given("deadline", limit)
 		below("else", els)
 	}
-	given := func(from, input string) {
-		for _, entry := range word(nil, "from", from) {
-			line(entry)
-		}
-		if input != "" {
-			line("input: " + flow(input))
-		}
+	input := func(from, input string) {
+		e.given("from", from)
+		e.given("input", yamlconf.Literal(flow(input)))
 	}
 	switch x := x.(type) {
 	case program.Seq:
-		items("seq", x.Of)
+		e.add("seq", trees(x.Of, constructTree))
 		rest(x.Name, x.Deadline, x.Else)
 	case program.Par:
 		if x.Times > 0 && len(x.Of) == 1 {
 			below("par", x.Of[0])
 		} else {
-			items("par", x.Of)
+			e.add("par", trees(x.Of, constructTree))
 		}
-		for _, entry := range word(number(nil, "times", x.Times), "join", x.Join) {
-			line(entry)
-		}
+		e.given("times", x.Times)
+		e.given("join", x.Join)
 		rest(x.Name, x.Deadline, x.Else)
 	case program.If:
-		line("if: " + quote(x.When))
+		e.add("if", x.When)
 		below("then", x.Then)
 		rest(x.Name, x.Deadline, x.Else)
 	case program.Case:
-		line("case:")
-		for _, branch := range x.Of {
-			w.line(indent, "- when: "+quote(branch.When))
-			if d, ok := branch.Then.(program.Do); ok && bare(d) {
-				w.line(indent+2, "then: "+quote(d.Block))
-				continue
-			}
-			w.line(indent+2, "then:")
-			w.construct(indent+4, "", branch.Then)
-		}
+		e.add("case", trees(x.Of, func(b program.When) any {
+			return entries{{Key: "when", Value: b.When}, {Key: "then", Value: constructTree(b.Then)}}.tree()
+		}))
 		rest(x.Name, x.Deadline, x.Else)
 	case program.While:
-		line("while: " + quote(x.When))
+		e.add("while", x.When)
 		below("do", x.Do)
-		given(x.From, x.Input)
+		input(x.From, x.Input)
 		rest(x.Name, x.Deadline, x.Else)
 	case program.DoUntil:
 		below("do", x.Do)
-		line("until: " + quote(x.Until))
-		given(x.From, x.Input)
+		e.add("until", x.Until)
+		input(x.From, x.Input)
 		rest(x.Name, x.Deadline, x.Else)
 	case program.Do:
-		line("do: " + quote(x.Block))
-		given(x.From, x.Input)
-		for _, entry := range wordList(number(word(nil, "on", x.On), "retry", x.Retry), "async", x.Async) {
-			line(entry)
-		}
+		e.add("do", x.Block)
+		input(x.From, x.Input)
+		e.given("on", x.On)
+		e.given("retry", x.Retry)
+		e.words("async", x.Async)
 		rest(x.Name, x.Deadline, x.Else)
+		if len(e) == 1 {
+			return x.Block
+		}
 	}
+	return e.tree()
 }
 
-// bare reports whether a block's name says all.
-func bare(d program.Do) bool {
-	return d.Name == "" && d.On == "" && d.From == "" && d.Input == "" && d.Retry == 0 && len(d.Async) == 0 && d.Deadline == 0 && d.Else == nil
-}
-
-func word(entries []string, key, value string) []string {
-	if value == "" {
-		return entries
-	}
-	return append(entries, key+": "+quote(value))
-}
-
-func wordList(entries []string, key string, values []string) []string {
-	if len(values) == 0 {
-		return entries
-	}
-	list := make([]string, len(values))
-	for i, v := range values {
-		list[i] = quote(v)
-	}
-	return append(entries, key+": ["+strings.Join(list, ", ")+"]")
-}
-
-func number(entries []string, key string, n int) []string {
-	if n == 0 {
-		return entries
-	}
-	return append(entries, key+": "+strconv.Itoa(n))
-}
-
-// typeText is a type as a file writes it.
-func typeText(t program.Type) string {
+// typeTree is a type as a file writes it.
+func typeTree(t program.Type) any {
 	switch t.Base {
 	case program.List:
-		return "[" + typeText(*t.Elem) + "]"
+		return []any{typeTree(*t.Elem)}
 	case program.Record:
-		list := make([]string, len(t.Fields))
-		for i, f := range t.Fields {
-			list[i] = quote(f.Name) + ": " + typeText(f.Type)
+		var e entries
+		for _, f := range t.Fields {
+			e.add(f.Name, typeTree(f.Type))
 		}
-		return "{" + strings.Join(list, ", ") + "}"
+		return e.tree()
 	default:
 		return t.String()
 	}
-}
-
-var plainWord = regexp.MustCompile(`^[a-zA-Z][a-zA-Z0-9_.-]*$`)
-
-// quote writes a text so that it is read as one.
-func quote(s string) string {
-	switch strings.ToLower(s) {
-	case "true", "false", "null":
-		return strconv.Quote(s)
-	}
-	if plainWord.MatchString(s) {
-		return s
-	}
-	return string(literalText(nil, s))
 }
 
 // flow gives compact JSON the blanks that YAML wants after colons and commas.

@@ -30,23 +30,15 @@ func JSONSchema() []byte {
 			"expression": object{"type": "string", "minLength": 1, "maxLength": predicates.MaxSource},
 			"token":      object{"type": "string", "pattern": tokenPattern},
 			"type":       typeSchema,
-			"list": object{
-				"type": "object", "additionalProperties": false, "required": []string{"list"}, "properties": object{"list": reference("type")},
-			},
-			"field": object{"anyOf": []any{reference("type"), reference("list"), object{
-				"type": "object", "additionalProperties": false, "required": []string{"type"},
-				"properties": object{
-					"type":    object{"anyOf": []any{reference("type"), reference("list")}},
-					"default": object{"type": []string{"boolean", "number", "string", "array"}},
-				},
-			}}},
-			"variable": object{"anyOf": []any{reference("type"), object{
-				"type": "object", "additionalProperties": false, "required": []string{"type"},
-				"properties": object{"type": reference("type"), "initial": object{"type": []string{"boolean", "number", "string"}}},
-			}}},
-			"count": object{"anyOf": []any{positive, object{
-				"type": "object", "additionalProperties": false, "properties": object{"min": positive, "max": positive},
-			}}},
+			"list":       closed(object{"list": reference("type")}, "list"),
+			"field": object{"anyOf": []any{reference("type"), reference("list"), closed(object{
+				"type":    object{"anyOf": []any{reference("type"), reference("list")}},
+				"default": object{"type": []string{"boolean", "number", "string", "array"}},
+			}, "type")}},
+			"variable": object{"anyOf": []any{reference("type"), closed(object{
+				"type": reference("type"), "initial": object{"type": []string{"boolean", "number", "string"}},
+			}, "type")}},
+			"count":        object{"anyOf": []any{positive, closed(object{"min": positive, "max": positive})}},
 			"balance":      structSchema(reflect.TypeFor[config.Balance]()),
 			"signal":       structSchema(reflect.TypeFor[config.Signal]()),
 			"predicate":    structSchema(reflect.TypeFor[config.Predicate]()),
@@ -78,14 +70,20 @@ var (
 		object{"enum": []string{
 			scgs.Bool.String(), scgs.Int.String(), scgs.Float.String(), scgs.String.String(), scgs.Duration.String(),
 		}},
-		object{
-			"type": "object", "additionalProperties": false, "required": []string{"enum"},
-			"properties": object{"enum": object{
-				"type": "array", "minItems": 1, "maxItems": scgs.MaxFields, "uniqueItems": true, "items": object{"type": "string", "minLength": 1},
-			}},
-		},
+		closed(object{"enum": object{
+			"type": "array", "minItems": 1, "maxItems": scgs.MaxFields, "uniqueItems": true, "items": object{"type": "string", "minLength": 1},
+		}}, "enum"),
 	}}
 )
+
+// closed is an object that has no other properties.
+func closed(properties object, required ...string) object {
+	o := object{"type": "object", "additionalProperties": false, "properties": properties}
+	if len(required) > 0 {
+		o["required"] = required
+	}
+	return o
+}
 
 // mapOf is a map whose keys are data.
 func mapOf(pattern string, of object) object {
@@ -96,19 +94,12 @@ func mapOf(pattern string, of object) object {
 var forms = map[reflect.Type]object{
 	reflect.TypeFor[time.Duration](): reference("duration"),
 	reflect.TypeFor[config.Members](): {"oneOf": []any{
-		object{
-			"type": "object", "additionalProperties": false, "required": []string{"group"},
-			"properties": object{"group": reference("token"), "count": reference("count"), "min": positive, "max": positive},
-		},
-		object{
-			"type": "object", "additionalProperties": false, "required": []string{"threads"},
-			"properties": object{"threads": reference("count"), "min": positive, "max": positive},
-		},
+		closed(object{"group": reference("token"), "count": reference("count"), "min": positive, "max": positive}, "group"),
+		closed(object{"threads": reference("count"), "min": positive, "max": positive}, "threads"),
 	}},
-	reflect.TypeFor[config.Silence](): {
-		"type": "object", "additionalProperties": false,
-		"properties": object{"after": reference("duration"), "then": object{"enum": []config.Policy{config.Drop, config.Block, config.Fail}}},
-	},
+	reflect.TypeFor[config.Silence](): closed(object{
+		"after": reference("duration"), "then": object{"enum": []config.Policy{config.Drop, config.Block, config.Fail}},
+	}),
 	reflect.TypeFor[config.Fields]():    mapOf(namePattern, reference("field")),
 	reflect.TypeFor[config.Variables](): mapOf(namePattern, reference("variable")),
 	reflect.TypeFor[config.Signals](): {"anyOf": []any{
@@ -118,10 +109,7 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[config.Target](): {"anyOf": []any{
 		reference("expression"),
 		object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
-		object{
-			"type": "object", "additionalProperties": false, "required": []string{"group"},
-			"properties": object{"group": reference("token"), "max": positive},
-		},
+		closed(object{"group": reference("token"), "max": positive}, "group"),
 	}},
 	reflect.TypeFor[yamlconf.Map[string]]():              mapOf(namePattern, reference("expression")),
 	reflect.TypeFor[yamlconf.Map[config.Predicate]]():    mapOf(tokenPattern, reference("predicate")),
@@ -184,7 +172,7 @@ var words = map[string]object{
 // structSchema describes a struct by its tags; a key that words does not know is
 // described by its Go type.
 func structSchema(t reflect.Type) object {
-	properties, required := object{}, []string{}
+	properties, required := object{}, []string(nil)
 	for f := range t.Fields() {
 		name, option, _ := strings.Cut(f.Tag.Get("yaml"), ",")
 		if name == "" {
@@ -198,11 +186,7 @@ func structSchema(t reflect.Type) object {
 			required = append(required, name)
 		}
 	}
-	s := object{"type": "object", "additionalProperties": false, "properties": properties}
-	if len(required) > 0 {
-		s["required"] = required
-	}
-	return s
+	return closed(properties, required...)
 }
 
 func formOf(t reflect.Type) object {

@@ -160,13 +160,12 @@ synchronizers:
         every: true
         set: {m: '1'}
         signal:
-          - {name: s, kind: activate, region: r, expires: 1s, to: all}
-          -
-            name: u
-            kind: activate
-            region: r
-            to: {group: others, max: 1000}
-            expires: 30s
+        - {name: s, kind: activate, region: r, expires: 1s, to: all}
+        - name: u
+          kind: activate
+          region: r
+          to: {group: others, max: 1000}
+          expires: 30s
         modality: inst
         for: 0s
         cooldown: 0s

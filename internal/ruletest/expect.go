@@ -202,8 +202,7 @@ func (t *testParser) fired(raw *rawExpectation) (expectation, bool) {
 		var s span
 		ok := false
 		if item.Kind() == yamlconf.KindList {
-			ok = item.Decode(&ends) == nil
-			if ok {
+			if item.Decode(&ends) == nil {
 				s, ok = t.pair(item, ends)
 			}
 		} else if item.Decode(&at) == nil {
@@ -289,10 +288,7 @@ func (t *testParser) signal(raw *rawExpectation) (expectation, bool) {
 		}
 	}
 	if _, told := raw.node.Get("fate"); told {
-		fates := make([]string, len(control.Fates))
-		for i, f := range control.Fates {
-			fates[i] = f.String()
-		}
+		fates := namesOf(control.Fates, control.Fate.String)
 		if !t.knows(raw.Fate, "fate", raw.Fate.Text(), fates) {
 			return expectation{}, false
 		}
@@ -338,7 +334,7 @@ func (t *testParser) values(m yamlconf.Map[scalar], schema scgs.Schema, what str
 		}
 		i := schema.Index(e.Key)
 		if i < 0 {
-			t.doc.Fault(e.Pos, "%s has no %q: it has %s", what, e.Key, fieldNames(schema))
+			t.doc.Fault(e.Pos, "%s has no %q: it has %s", what, e.Key, orNone(fieldNames(schema)))
 			return nil, false
 		}
 		w := pair{field: i, name: e.Key}
@@ -368,7 +364,7 @@ func (t *testParser) names(n yamlconf.Node) ([]string, bool) {
 			return nil, false
 		}
 		for _, name := range names {
-			if t.member(name) == nil {
+			if !t.has(name) {
 				_ = item.Fault("the test has no member %q", name)
 				return nil, false
 			}
@@ -479,7 +475,7 @@ func (t *testParser) row(raw *rawExpectation, key string, m yamlconf.Map[scalar]
 		return expectation{}, false
 	}
 	if len(m) == 0 {
-		return expectation{}, t.no(raw.node, "say which values: %s has %s", key, fieldNames(schema))
+		return expectation{}, t.no(raw.node, "say which values: %s has %s", key, orNone(fieldNames(schema)))
 	}
 	want, ok := t.values(m, schema, key, true)
 	return expectation{subject: key, check: func(l *log) difference {

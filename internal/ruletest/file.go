@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -180,7 +181,7 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 	}
 	for _, e := range raw.Initial {
 		if plans.Get(e.Key) == nil {
-			doc.Fault(e.Pos, "%s has no synchronizer %q: it has %s", raw.Config, e.Key, strings.Join(names(plans), ", "))
+			doc.Fault(e.Pos, "%s has no synchronizer %q: it has %s", raw.Config, e.Key, levelNames(plans))
 		}
 	}
 	seen := map[string]int{}
@@ -205,12 +206,16 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 // decoded.
 func null(n yamlconf.Node) bool { return n == yamlconf.Node{} }
 
-func names(plans plan.Levels) []string {
-	list := make([]string, len(plans))
-	for i, plan := range plans {
-		list[i] = plan.Name
+func namesOf[T any](list []T, name func(T) string) []string {
+	names := make([]string, len(list))
+	for i, x := range list {
+		names[i] = name(x)
 	}
-	return list
+	return names
+}
+
+func levelNames(plans plan.Levels) string {
+	return strings.Join(namesOf(plans, func(l *plan.Level) string { return l.Name }), ", ")
 }
 
 type parser struct {
@@ -282,12 +287,12 @@ func (t *testParser) plan(plans plan.Levels) *plan.Level {
 	name := t.raw.Synchronizer
 	switch {
 	case name == "" && len(plans) > 1:
-		t.doc.Fault(t.raw.node.Pos(), "%s has several synchronizers: add synchronizer: with one of %s", t.parser.raw.Config, strings.Join(names(plans), ", "))
+		t.doc.Fault(t.raw.node.Pos(), "%s has several synchronizers: add synchronizer: with one of %s", t.parser.raw.Config, levelNames(plans))
 		return nil
 	case name == "":
 		name = plans[0].Name
 	case plans.Get(name) == nil:
-		t.fault("synchronizer", "%s has no synchronizer %q: it has %s", t.parser.raw.Config, name, strings.Join(names(plans), ", "))
+		t.fault("synchronizer", "%s has no synchronizer %q: it has %s", t.parser.raw.Config, name, levelNames(plans))
 		return nil
 	}
 	if _, ok := t.raw.node.Get("count"); !ok {
@@ -357,10 +362,7 @@ func (t *testParser) reader() *reader {
 
 // initial gives the fields that first states may leave out.
 func (t *testParser) initial() []scgs.Value {
-	row := make([]scgs.Value, len(t.test.plan.State))
-	for i, f := range t.test.plan.State {
-		row[i] = f.Default
-	}
+	row := defaults(t.test.plan.State)
 	file, _ := t.parser.raw.Initial.Get(t.test.plan.Name)
 	for _, text := range []rawText{file, t.raw.Initial} {
 		if text.text == "" {
@@ -406,7 +408,7 @@ func (t *testParser) members() {
 			if m.host == "" && m.skew > 0 {
 				m.host = "host-" + name
 			}
-			if t.member(name) != nil {
+			if t.has(name) {
 				t.doc.Fault(e.Pos, "member %q is there already", name)
 			}
 			t.test.members = append(t.test.members, &m)
@@ -423,13 +425,9 @@ func (t *testParser) members() {
 	}
 }
 
-func (t *testParser) member(name string) *participant {
-	for _, m := range t.test.members {
-		if m.name == name {
-			return m
-		}
-	}
-	return nil
+// has reports whether the test has a member of that name.
+func (t *testParser) has(name string) bool {
+	return slices.ContainsFunc(t.test.members, func(m *participant) bool { return m.name == name })
 }
 
 func (t *testParser) participant(key string, raw *rawMember, initial []scgs.Value) *participant {
@@ -497,6 +495,15 @@ func (t *testParser) lives(m *participant) {
 	}
 }
 
+// defaults is a row before anything is set.
+func defaults(s scgs.Schema) []scgs.Value {
+	row := make([]scgs.Value, len(s))
+	for i, f := range s {
+		row[i] = f.Default
+	}
+	return row
+}
+
 func lacking(row []scgs.Value) []bool {
 	list := make([]bool, len(row))
 	for i, v := range row {
@@ -528,16 +535,13 @@ func (t *testParser) process() {
 	schema := t.test.plan.Process
 	switch {
 	case len(t.raw.Process) == 0 && len(schema) > 0:
-		t.doc.Fault(t.raw.node.Pos(), "%s declares a state of the process: add process: with a timeline of %s", t.test.plan.Name, fieldNames(schema))
+		t.doc.Fault(t.raw.node.Pos(), "%s declares a state of the process: add process: with a timeline of %s", t.test.plan.Name, orNone(fieldNames(schema)))
 	case len(t.raw.Process) > 0 && len(schema) == 0:
 		t.fault("process", "%s declares no state of a process", t.test.plan.Name)
 	case len(schema) > 0:
 		r := &reader{doc: t.doc, schema: schema, what: "the process", count: &t.entries}
 		t.test.process = r.read(t.raw.Process)
-		missing := make([]bool, len(schema))
-		for i, f := range schema {
-			missing[i] = f.Default.Type() == scgs.Invalid
-		}
+		missing := lacking(defaults(schema))
 		for i, e := range t.test.process {
 			t.named(e.at)
 			for _, s := range e.steps {
@@ -560,6 +564,7 @@ func (t *testParser) parent() {
 		t.fault("parent", "%s has no parent that sends signals", t.test.plan.Name)
 		return
 	}
+	known := namesOf(signals, func(s predicates.ParentSignal) string { return s.Name })
 	r := &reader{doc: t.doc, count: &t.entries}
 	for _, p := range t.raw.Parent {
 		words := split(p.text, ' ')
@@ -570,10 +575,6 @@ func (t *testParser) parent() {
 		at, ok := r.duration(p, words[0], "an entry begins with its time, such as 200ms")
 		if !ok {
 			continue
-		}
-		known := make([]string, len(signals))
-		for i, s := range signals {
-			known[i] = s.Name
 		}
 		i := slices.Index(known, words[1].text)
 		if i < 0 {

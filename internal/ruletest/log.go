@@ -134,11 +134,7 @@ func (l *log) verdict(at time.Duration, v *monitor.Verdict) {
 	l.verdicts[v.Predicate] = append(l.verdicts[v.Predicate], verdict{at, v.Truth, v.Reason, v.Fired})
 	switch {
 	case v.Fired:
-		parts := make([]string, len(v.Witness))
-		for i := range v.Witness {
-			parts[i] = v.Witness[i].String()
-		}
-		l.add(at, v.Predicate, "%s fires on %s", v.Predicate, strings.Join(parts, ", "))
+		l.add(at, v.Predicate, "%s fires on %s", v.Predicate, strings.Join(namesOf(v.Witness, func(p monitor.Part) string { return p.String() }), ", "))
 	case v.Truth == predicates.Unknown:
 		l.add(at, v.Predicate, "%s is unknown: %s", v.Predicate, v.Reason)
 	default:
@@ -249,22 +245,13 @@ func valueText(v scgs.Value) string {
 	return v.String()
 }
 
-// about lists what happened to a subject, and what concerns all.
-func (l *log) about(subject string) []string {
+// told lists what happened, as far as it is wanted.
+func (l *log) told(wanted func(*line) bool) []string {
 	var list []string
-	for _, x := range l.lines {
-		if subject == x.subject || x.subject == "" {
+	for i := range l.lines {
+		if x := &l.lines[i]; wanted(x) {
 			list = append(list, fmt.Sprintf("%-10s %s", clock(x.at), x.text))
 		}
-	}
-	return list
-}
-
-// all lists everything that happened.
-func (l *log) all() []string {
-	var list []string
-	for _, x := range l.lines {
-		list = append(list, fmt.Sprintf("%-10s %s", clock(x.at), x.text))
 	}
 	return list
 }

@@ -35,11 +35,11 @@ func (t *Test) Run() *Result {
 	result := &Result{Test: t}
 	for _, seed := range t.seeds {
 		l := newStage(t, seed).run()
-		result.Seed, result.Log = seed, l.all()
+		result.Seed, result.Log = seed, l.told(func(*line) bool { return true })
 		for i := range t.expect {
 			e := &t.expect[i]
 			if d := e.check(l); !d.none() {
-				result.Failures = append(result.Failures, Failure{e.Place, d.want, d.got, l.about(e.subject)})
+				result.Failures = append(result.Failures, Failure{e.Place, d.want, d.got, l.told(func(x *line) bool { return x.subject == "" || x.subject == e.subject })})
 			}
 		}
 		if len(result.Failures) > 0 {
@@ -85,10 +85,7 @@ func newStage(t *Test, seed uint64) *stage {
 	s := &stage{
 		test: t, world: w, root: w.NewHost("host", sim.HostSpec{}),
 		hosts: map[string]*sim.Host{}, log: newLog(t.plan),
-		process: make([]scgs.Value, len(t.plan.Process)),
-	}
-	for i, f := range t.plan.Process {
-		s.process[i] = f.Default
+		process: defaults(t.plan.Process),
 	}
 	if t.plan.Members.Threads {
 		s.level = sim.NewLevel(s.root, t.plan)

@@ -278,7 +278,7 @@ func (r *reader) verb(p piece, words []word) (step, int) {
 	}
 	switch {
 	case !r.members:
-		r.fault(p, w.offset, "%q is no FIELD=VALUE: %s has the fields %s", w.text, r.what, fieldNames(r.schema))
+		r.fault(p, w.offset, "%q is no FIELD=VALUE: %s has the fields %s", w.text, r.what, orNone(fieldNames(r.schema)))
 		return step{}, 0
 	case !ok:
 		r.fault(p, w.offset, "%q is neither FIELD=VALUE nor one of %s", w.text, strings.Join(known, ", "))
@@ -302,11 +302,7 @@ func (r *reader) verb(p piece, words []word) (step, int) {
 func (r *reader) field(p piece, w word, name string) int {
 	i := r.schema.Index(name)
 	if i < 0 {
-		names := make([]string, len(r.schema))
-		for i, f := range r.schema {
-			names[i] = f.Name
-		}
-		r.fault(p, w.offset, "%s has no field %q: %s", r.what, name, choice(name, names))
+		r.fault(p, w.offset, "%s has no field %q: %s", r.what, name, choice(name, fieldNames(r.schema)))
 	}
 	return i
 }
@@ -417,12 +413,8 @@ func choice(name string, known []string) string {
 	return "there is " + orNone(known)
 }
 
-func fieldNames(s scgs.Schema) string {
-	names := make([]string, len(s))
-	for i, f := range s {
-		names[i] = f.Name
-	}
-	return orNone(names)
+func fieldNames(s scgs.Schema) []string {
+	return namesOf(s, func(f scgs.Field) string { return f.Name })
 }
 
 func orNone(names []string) string {

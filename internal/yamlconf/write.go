@@ -19,48 +19,62 @@ const (
 )
 
 // Write gives a map as a document that Decode reads as the same. Its values are
-// Node, Map[any], []any, string, bool, int and time.Duration. Comments and the
-// styles of a Node are not kept.
+// Node, Map[any], []any, string, bool, int, float64, time.Duration and Literal.
+// Comments and the styles of a Node are not kept.
 func Write(m Map[any]) []byte {
 	if len(m) == 0 {
 		return []byte("{}\n")
 	}
 	var b bytes.Buffer
-	writeBlock(&b, m, 0)
+	writeBlock(&b, m, "")
 	return b.Bytes()
 }
 
-// writeBlock writes a map or a list that is not empty, on lines of its own.
-func writeBlock(b *bytes.Buffer, v any, indent int) {
-	pad := strings.Repeat(" ", indent)
+// writeBlock writes a map or a list that is not empty on lines of its own, the
+// first of them behind lead, which is as wide as their indentation.
+func writeBlock(b *bytes.Buffer, v any, lead string) {
+	pad := strings.Repeat(" ", len(lead))
 	switch v := v.(type) {
 	case Map[any]:
 		for _, e := range v {
-			b.WriteString(pad + writeKey(e.Key) + ":")
-			writeValue(b, e.Value, indent)
+			b.WriteString(lead + writeKey(e.Key) + ":")
+			lead = pad
+			value := plainValue(e.Value)
+			if text, ok := behind(value, len(pad)); ok {
+				b.WriteString(text)
+				continue
+			}
+			b.WriteString("\n")
+			if _, ok := value.([]any); ok {
+				writeBlock(b, value, pad)
+			} else {
+				writeBlock(b, value, pad+"  ")
+			}
 		}
 	case []any:
 		for _, item := range v {
-			b.WriteString(pad + "-")
-			writeValue(b, item, indent)
+			item = plainValue(item)
+			if text, ok := behind(item, len(pad)); ok {
+				b.WriteString(lead + "-" + text)
+			} else {
+				writeBlock(b, item, lead+"- ")
+			}
+			lead = pad
 		}
 	}
 }
 
-// writeValue writes a value behind the colon of its key or the dash of its item.
-func writeValue(b *bytes.Buffer, v any, indent int) {
-	v = plainValue(v)
+// behind gives what stands behind a colon or a dash at an indentation, unless it
+// is a map or a list that needs lines of its own.
+func behind(v any, indent int) (string, bool) {
 	if text, ok := flow(v); ok && len(text) <= flowWidth {
-		b.WriteString(" " + text + "\n")
-		return
+		return " " + text + "\n", true
 	}
 	switch v.(type) {
 	case Map[any], []any:
-		b.WriteString("\n")
-		writeBlock(b, v, indent+2)
-	default:
-		b.WriteString(scalar(v, indent))
+		return "", false
 	}
+	return scalar(v, indent), true
 }
 
 // plainValue takes the content of a Node.
@@ -86,11 +100,11 @@ func plainValue(v any) any {
 	case KindText:
 		return n.Text()
 	}
-	return literal(n.Text())
+	return Literal(n.Text())
 }
 
-// literal is a scalar that is not text, as it is written.
-type literal string
+// Literal is a value that is not text, as it stands in a file on one line.
+type Literal string
 
 // flow gives a value on one line, if it can be there and be read well.
 func flow(v any) (string, bool) {
@@ -123,7 +137,7 @@ func flow(v any) (string, bool) {
 
 func plainScalar(v any) string {
 	switch v := v.(type) {
-	case literal:
+	case Literal:
 		return string(v)
 	case bool:
 		return strconv.FormatBool(v)
