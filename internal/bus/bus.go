@@ -1,6 +1,5 @@
 // Package bus publishes, subscribes and requests bytes by subject, over a NATS
-// server ([Dial], [Wrap]) or inside the process ([Local]). It knows no domain
-// type. Both ways promise the same:
+// server ([Dial], [Wrap]). It knows no domain type. What it promises:
 //
 //   - at most once: a message that was sent may be lost, and the sender is not
 //     told; none is ever delivered twice;
@@ -25,17 +24,13 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// Message is what a handler receives. Data may be kept but not changed: in the
-// process every subscriber sees the same bytes. A Reply that is not empty is
-// the subject [Bus.Reply] answers to.
+// Message is what a handler receives. Data may be kept but not changed. A Reply
+// that is not empty is the subject [Bus.Reply] answers to.
 type Message struct {
 	Subject string
 	Reply   string
 	Data    []byte
 }
-
-// size is what a message counts against [Limits.Bytes], as in NATS.
-func (m Message) size() int { return len(m.Subject) + len(m.Reply) + len(m.Data) }
 
 // Handler takes the messages of one subscription, one at a time and in order,
 // on a goroutine of that subscription. It must not call [Bus.Close], which

@@ -36,7 +36,7 @@ type natsBus struct {
 	counters
 	opts   Options
 	nc     *nats.Conn
-	events *mailbox[func()] // Calls the callbacks of opts.
+	events *events // Calls the callbacks of opts.
 
 	// state follows the connection's. We keep our own because nats.go holds its
 	// lock while it dials, and a caller must not wait for that.
@@ -315,7 +315,7 @@ func (b *natsBus) Close() error {
 	err := waitFor(ctx, running)
 	b.become(Closed) // Only now: the handlers may have published until here.
 	b.hangUp()
-	b.events.end(true)
+	b.events.end()
 	for _, done := range []<-chan struct{}{b.hungUp, b.events.done} {
 		select {
 		case <-done:

@@ -19,7 +19,7 @@ import (
 
 // TestSuite holds every kind of bus to the same promises.
 func TestSuite(t *testing.T) {
-	backends := map[string]func(*testing.T) backend{"local": overLocal, "nats": overNATS, "wrapped": overWrapped}
+	backends := map[string]func(*testing.T) backend{"in process": overInProcess, "nats": overNATS, "wrapped": overWrapped}
 	cases := map[string]func(*testing.T, backend){
 		"wildcards":          testWildcards,
 		"no echo":            testNoEcho,
