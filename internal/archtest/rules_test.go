@@ -67,7 +67,8 @@ var Imports = map[string][]string{
 	"examples/tsp/bnb":    {"examples/tsp/tsplib"},
 	"examples/tsp/tsplib": {},
 	"examples/tsp/solve":  {"examples/tsp/bnb", "examples/tsp/tsplib"},
-	"examples/*":          {"public", "below"},
+	"examples/nodes":      {"public"},
+	"examples/*":          {"public", "below", "examples/nodes"},
 }
 
 // Pure lists the packages that import only the standard library, pure packages
