@@ -18,7 +18,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -66,8 +65,9 @@ type Bus interface {
 	Flush(ctx context.Context) error
 	// State tells whether the server can be reached.
 	State() State
-	// Stats returns the counters since the connection was made.
-	Stats() Stats
+	// Dropped counts the messages lost to slow handlers, and replies lost to a slow
+	// Gather, since the connection was made.
+	Dropped() uint64
 	// Close runs handlers on what has arrived, ends every subscription and waits
 	// for all of it, at most Options.DrainTimeout; then it fails with
 	// ErrDrainTimeout, naming what still runs. Closing again returns nil.
@@ -168,16 +168,6 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", int(s))
 }
 
-// Stats are counts since the connection was made.
-type Stats struct {
-	Published     uint64 // Messages handed over, requests and replies included.
-	PublishErrors uint64 // Messages that were not, requests and replies included.
-	Received      uint64 // Messages given to handlers, and replies to requests.
-	Dropped       uint64 // Messages lost to slow handlers.
-	Reconnects    uint64
-	Refused       uint64 // Subjects the server did not permit.
-}
-
 // Errors that a Bus returns, wrapped with the operation and the subject.
 var (
 	ErrClosed       = errors.New("the connection is closed")
@@ -199,32 +189,6 @@ type SlowError struct {
 
 func (e *SlowError) Error() string {
 	return fmt.Sprintf("bus: subscription %q is too slow: %d messages dropped so far; handle them faster or raise its limits", e.Subject, e.Dropped)
-}
-
-// counters back Stats.
-type counters struct {
-	published, publishErrors, received, dropped, reconnects, refused atomic.Uint64
-}
-
-func (c *counters) stats() Stats {
-	return Stats{
-		Published:     c.published.Load(),
-		PublishErrors: c.publishErrors.Load(),
-		Received:      c.received.Load(),
-		Dropped:       c.dropped.Load(),
-		Reconnects:    c.reconnects.Load(),
-		Refused:       c.refused.Load(),
-	}
-}
-
-// sent counts the outcome of a publish and passes it on.
-func (c *counters) sent(err error) error {
-	if err != nil {
-		c.publishErrors.Add(1)
-		return err
-	}
-	c.published.Add(1)
-	return nil
 }
 
 // failed names the operation and the subject of an error.
