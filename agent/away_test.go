@@ -9,14 +9,14 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
-	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
 // TestServerAway: the program goes on, its states are kept within the ring, and
 // told when the server is back.
 func TestServerAway(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, local *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, local *bustest.Server) {
 		set := func(load int) {
 			if err := m.Set(state{Load: float64(load), Phase: "search"}); err != nil {
 				t.Fatal(err)
@@ -54,7 +54,7 @@ func TestServerAway(t *testing.T) {
 // TestDroppedMemberComesBack: with its state, its region, and a higher
 // incarnation, in which signals reach it.
 func TestDroppedMemberComesBack(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		if err := m.Set(state{Phase: "idle"}); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestDroppedMemberComesBack(t *testing.T) {
 }
 
 func TestCloseTellsTheGroup(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		if err := m.Set(state{Phase: "idle"}); err != nil {
 			t.Fatal(err)
 		}
@@ -96,7 +96,7 @@ func TestCloseTellsTheGroup(t *testing.T) {
 }
 
 func TestCloseWhileTheServerIsAway(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, _ *fake, local *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, _ *fake, local *bustest.Server) {
 		local.Stop()
 		synctest.Wait()
 		start := time.Now()
@@ -107,7 +107,7 @@ func TestCloseWhileTheServerIsAway(t *testing.T) {
 }
 
 func TestStrangeMessagesAreCounted(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		for _, frame := range [][]byte{nil, {1}, {99, 1}, []byte("GET / HTTP/1.1\r\n"), make([]byte, 60<<10)} {
 			f.publish(f.subjects.Signal("w"), frame, nil)
 		}

@@ -11,13 +11,14 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
 // benchmarkMember joins a synchronizer that listens to nothing but hellos.
 func benchmarkMember(b *testing.B) *agent.Member {
 	b.Helper()
-	local := bus.NewLocal()
+	local := bustest.NewServer(b)
 	s := local.Connect(bus.Options{})
 	subjects := wire.Subjects{Tenant: "default", Group: "g"}
 	_, err := s.Subscribe(subjects.StateAll(), bus.Limits{}, func(m bus.Message) {
@@ -136,7 +137,7 @@ func BenchmarkThreadWork(b *testing.B) {
 
 func benchmarkThreads(b *testing.B, n, work int) {
 	b.Helper()
-	local := bus.NewLocal()
+	local := bustest.NewServer(b)
 	newHub(b, local.Connect, fmt.Sprintf(manyThreads, n))
 	m := join(b, local, agent.Config{Group: "g", Name: "w"})
 	threads := make([]*agent.Thread, n)
@@ -202,7 +203,7 @@ synchronizers:
 // answeringThreads are the threads of such a level.
 func answeringThreads(b *testing.B) (setter, poller *agent.Thread) {
 	b.Helper()
-	local := bus.NewLocal()
+	local := bustest.NewServer(b)
 	newHub(b, local.Connect, answering)
 	m := join(b, local, agent.Config{Group: "g", Name: "w"})
 	threads := make([]*agent.Thread, 2)

@@ -134,24 +134,12 @@ func (c *carrier) hand(subject string, b *wire.Bundle) {
 
 // run sends what is due until the carrier is closed.
 func (c *carrier) run() {
-	timer, armed := time.NewTimer(0), clocksync.MinInstant
-	defer timer.Stop()
-	for {
+	keepPace(c.wake, c.stop, func() (next, now clocksync.Instant) {
 		// Blocks that are about to end on this processor had better be in the same
 		// message.
 		runtime.Gosched()
-		if wake, now := c.pass(); wake < armed { // One that is early does no harm.
-			armed = wake
-			timer.Reset(wake.Sub(now))
-		}
-		select {
-		case <-c.wake:
-		case <-timer.C:
-			armed = clocksync.MaxInstant
-		case <-c.stop:
-			return
-		}
-	}
+		return c.pass()
+	})
 }
 
 // pass sends what is due, and returns when the next pass is. If the last block has

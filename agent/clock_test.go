@@ -54,7 +54,7 @@ func (c *toldClock) tell(status clocksync.Status, off clocksync.Instant) {
 // the synchronizer; after a contradiction it is a new incarnation.
 func TestAClockThatLosesItsBound(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		f := newFake(t, local.Connect)
 		f.answer = func(h *wire.Hello) *wire.Welcome {
 			return &wire.Welcome{
@@ -203,7 +203,7 @@ func (e *elsewhere) truth(t *testing.T) map[clocksync.Timeline]int {
 // on meanwhile. The log tells what happened, and nothing of it at the first join.
 func TestTheSynchronizerMoves(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		e := newElsewhere(t, local.Connect)
 		var log bytes.Buffer
 		m := join(t, local, agent.Config{Group: "g", Name: "w", Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: plain}))})
@@ -256,7 +256,7 @@ func plain(_ []string, a slog.Attr) slog.Attr {
 // TestDriftsOfBothClocks: a bound is widened by both.
 func TestDriftsOfBothClocks(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		e := newElsewhere(t, local.Connect)
 		e.drift = 90_000
 		var log bytes.Buffer
@@ -284,7 +284,7 @@ func TestDriftsOfBothClocks(t *testing.T) {
 func TestNobodyAnswersPings(t *testing.T) {
 	t.Cleanup(agent.SetPeerStale(20 * time.Millisecond))
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		e := newElsewhere(t, local.Connect)
 		var log bytes.Buffer
 		m := join(t, local, agent.Config{Group: "g", Name: "w", Logger: slog.New(slog.NewTextHandler(&log, nil))})

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/agent"
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
@@ -19,7 +18,7 @@ import (
 func failToJoin(t *testing.T, cfg agent.Config, answer func(*wire.Hello) *wire.Welcome, check func(error)) {
 	t.Helper()
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		f := newFake(t, local.Connect)
 		if answer != nil {
 			f.answer = answer
@@ -64,7 +63,7 @@ func TestErrNoSynchronizer(t *testing.T) {
 		}
 	})
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		newFake(t, local.Connect).answer = silent
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -122,7 +121,7 @@ var nothing = agent.Block("b", func(context.Context, *agent.Run, struct{}) (stru
 // TestErrClosed: what a member answers that has joined and was closed.
 func TestErrClosed(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		newFake(t, local.Connect)
 		m := join(t, local, agent.Config{Group: "g", Name: "w"})
 		if err := m.Close(); err != nil {

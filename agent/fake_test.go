@@ -191,11 +191,11 @@ func (f *fake) signal(t *testing.T, member, region, name string, kind control.Ki
 }
 
 // joined runs a test with a member "w" of group "g" and its fake synchronizer in
-// a bubble, on the in-process bus.
-func joined(t *testing.T, run func(t *testing.T, m *agent.Member, f *fake, b *bus.Local)) {
+// a bubble, over a server inside the process.
+func joined(t *testing.T, run func(t *testing.T, m *agent.Member, f *fake, b *bustest.Server)) {
 	t.Helper()
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		f := newFake(t, local.Connect)
 		m := join(t, local, agent.Config{Group: "g", Name: "w"})
 		synctest.Wait()
@@ -207,7 +207,7 @@ func joined(t *testing.T, run func(t *testing.T, m *agent.Member, f *fake, b *bu
 func bubbleJoin(t *testing.T, cfg agent.Config, run func(t *testing.T, m *agent.Member, f *fake)) {
 	t.Helper()
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		f := newFake(t, local.Connect)
 		m := join(t, local, cfg)
 		synctest.Wait()
@@ -215,7 +215,7 @@ func bubbleJoin(t *testing.T, cfg agent.Config, run func(t *testing.T, m *agent.
 	})
 }
 
-func join(tb testing.TB, local *bus.Local, cfg agent.Config) *agent.Member {
+func join(tb testing.TB, local *bustest.Server, cfg agent.Config) *agent.Member {
 	tb.Helper()
 	m, err := agent.Join(tb.Context(), "", cfg, agent.WithBus(local.Connect))
 	if err != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
@@ -91,7 +90,7 @@ func meet(t *testing.T, m *agent.Member, threads, rounds int) {
 // turn that waits for a timer, or for another state, takes time.
 func TestNoTurnIsForgotten(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		newHub(t, local.Connect, fmt.Sprintf(meeting, 4))
 		m := join(t, local, agent.Config{Group: "g", Name: "w"})
 		began := time.Now()
@@ -105,7 +104,7 @@ func TestNoTurnIsForgotten(t *testing.T) {
 // TestTurnsAreHandedOver is the same in real time, where states that come too fast are
 // left to the goroutine of the level.
 func TestTurnsAreHandedOver(t *testing.T) {
-	local := bus.NewLocal()
+	local := bustest.NewServer(t)
 	newHub(t, local.Connect, fmt.Sprintf(meeting, 8))
 	meet(t, join(t, local, agent.Config{Group: "g", Name: "w"}), 8, 300)
 }
@@ -145,7 +144,7 @@ synchronizers:
 `
 	type state struct{ N int }
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		newHub(t, local.Connect, config)
 		var second *agent.Thread
 		var lines atomic.Int32
@@ -203,7 +202,7 @@ func TestATurnThatPanics(t *testing.T) {
 		}
 		return
 	}
-	local := bus.NewLocal()
+	local := bustest.NewServer(t)
 	newHub(t, local.Connect, fmt.Sprintf(meeting, 1))
 	clock := &faulty{Clock: source.System()}
 	m := join(t, local, agent.Config{Group: "g", Name: "w", Clock: clock})
@@ -222,7 +221,7 @@ func TestATurnThatPanics(t *testing.T) {
 // TestTheLastThreadLeaves: a summary ends with the last of its threads.
 func TestTheLastThreadLeaves(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		h := newHub(t, local.Connect, fmt.Sprintf(meeting, 1))
 		m := join(t, local, agent.Config{Group: "g", Name: "w"})
 		for range 2 {
@@ -259,7 +258,7 @@ synchronizers:
         signal: {kind: cancel, region: search, to: all}
 `
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		newHub(t, local.Connect, config)
 		th, err := join(t, local, agent.Config{Group: "g", Name: "w"}).Thread("t1")
 		if err != nil {

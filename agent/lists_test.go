@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/agent"
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -45,7 +44,7 @@ type listState struct {
 func joinListed(t *testing.T, prototype any, run func(m *agent.Member, f *fake, err error)) {
 	t.Helper()
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		f := newFake(t, local.Connect)
 		f.codec = wire.NewBatchCodec(listed)
 		f.answer = func(h *wire.Hello) *wire.Welcome {
@@ -165,7 +164,7 @@ synchronizers:
 func TestListsEndToEnd(t *testing.T) {
 	type state struct{ Tags []string }
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		h := newHub(t, local.Connect, typedLevels)
 		a := join(t, local, agent.Config{Group: "g", Name: "a", Host: "box", State: state{}})
 		b := join(t, local, agent.Config{Group: "g", Name: "b", Host: "crate", State: state{}})
@@ -227,7 +226,7 @@ func TestListsOfThreads(t *testing.T) {
 	type queued struct{ Queue []int }
 	type opened struct{ Open []string }
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		h := newHub(t, local.Connect, listedThreads)
 		m := join(t, local, agent.Config{Group: "g", Name: "w"})
 		check(t, m.Set(opened{[]string{"f"}}))

@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gopegasus/pegasus/agent"
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
@@ -66,10 +65,10 @@ var observed = scgs.Schema{
 }
 
 // observing has a member that observes join a group of a declared state.
-func observing(t *testing.T, schema scgs.Schema, test func(t *testing.T, f *fake, local *bus.Local, s *sensor)) {
+func observing(t *testing.T, schema scgs.Schema, test func(t *testing.T, f *fake, local *bustest.Server, s *sensor)) {
 	t.Helper()
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		f := newFake(t, local.Connect)
 		f.codec = wire.NewBatchCodec(schema)
 		answer := f.answer
@@ -85,7 +84,7 @@ func observing(t *testing.T, schema scgs.Schema, test func(t *testing.T, f *fake
 // TestObserve fills what the program's struct lacks, and begins a state where that has
 // moved.
 func TestObserve(t *testing.T) {
-	observing(t, observed, func(t *testing.T, f *fake, local *bus.Local, s *sensor) {
+	observing(t, observed, func(t *testing.T, f *fake, local *bustest.Server, s *sensor) {
 		type state struct{ Load float64 }
 		m, err := agent.Join(t.Context(), "", agent.Config{Group: "g", Name: "m", State: state{}, Observe: s}, agent.WithBus(local.Connect))
 		if err != nil {
@@ -119,7 +118,7 @@ func TestObserve(t *testing.T) {
 }
 
 func TestObserveErrors(t *testing.T) {
-	observing(t, scgs.Schema{{Name: "share", Type: scgs.Int}}, func(t *testing.T, _ *fake, local *bus.Local, s *sensor) {
+	observing(t, scgs.Schema{{Name: "share", Type: scgs.Int}}, func(t *testing.T, _ *fake, local *bustest.Server, s *sensor) {
 		_, err := agent.Join(t.Context(), "", agent.Config{Group: "g", Name: "m", State: struct{}{}, Observe: s}, agent.WithBus(local.Connect))
 		if want := `has no field "share", which the configuration declares without a default`; err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("a declared int is not observed:\n got %v\nwant %s", err, want)
@@ -134,7 +133,7 @@ func TestObserveErrors(t *testing.T) {
 // their predicates read.
 func TestObserveThreads(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		h := newHub(t, local.Connect, `
 synchronizers:
   gsync:

@@ -11,13 +11,13 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
-	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 // TestActivationRunsAtTheCheckAndTheWorkGoesOn is P8 (activation).
 func TestActivationRunsAtTheCheckAndTheWorkGoesOn(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		var got []string
 		adopt := func(_ context.Context, s agent.Signal) error {
 			got = append(got, fmt.Sprintf("%s %v %v", s.Name, s.Kind, s.Float("best")))
@@ -50,7 +50,7 @@ func TestActivationRunsAtTheCheckAndTheWorkGoesOn(t *testing.T) {
 }
 
 func TestHandlerErrorComesOutOfTheCheck(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		boom := errors.New("boom")
 		var n uint64
 		err := m.Region(t.Context(), "search", func(_ context.Context, r *agent.Region) error {
@@ -69,7 +69,7 @@ func TestHandlerErrorComesOutOfTheCheck(t *testing.T) {
 // TestCancellation is P9: the region is left, its handler runs, the program goes
 // on after the region.
 func TestCancellation(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		var n, waiting uint64
 		saved := errors.New("saved")
 		err := m.Region(t.Context(), "search", func(ctx context.Context, r *agent.Region) error {
@@ -112,7 +112,7 @@ func TestCancellation(t *testing.T) {
 }
 
 func TestCancellationWithoutHandler(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		err := m.Region(t.Context(), "search", func(ctx context.Context, _ *agent.Region) error {
 			synctest.Wait()
 			f.signal(t, "w", "search", "stop", control.Cancel)
@@ -132,7 +132,7 @@ func TestCancellationWithoutHandler(t *testing.T) {
 
 // TestLateSignalIsNeglected is P10: the entry it was decided on is over.
 func TestLateSignalIsNeglected(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		work := func(_ context.Context, r *agent.Region) error {
 			synctest.Wait()
 			return r.Check()
@@ -156,7 +156,7 @@ func TestLateSignalIsNeglected(t *testing.T) {
 }
 
 func TestWaitOfAnIdleRegion(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		ran := 0
 		err := m.Region(t.Context(), "idle", func(ctx context.Context, r *agent.Region) error {
 			go func() {
@@ -177,7 +177,7 @@ func TestWaitOfAnIdleRegion(t *testing.T) {
 }
 
 func TestActivateNowRunsBesideTheWork(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		var mu sync.Mutex
 		var order []string
 		note := func(_ context.Context, s agent.Signal) error {
@@ -210,7 +210,7 @@ func TestActivateNowRunsBesideTheWork(t *testing.T) {
 }
 
 func TestPanicsLeaveTheRegion(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		bang := func(context.Context, agent.Signal) error { panic("bang") }
 		signal := func(kind control.Kind) agent.Work {
 			return func(ctx context.Context, r *agent.Region) error {
@@ -263,7 +263,7 @@ func TestPanicsLeaveTheRegion(t *testing.T) {
 }
 
 func TestRegionRefuses(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, _ *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, _ *fake, _ *bustest.Server) {
 		none := func(context.Context, agent.Signal) error { return nil }
 		work := func(context.Context, *agent.Region) error { return nil }
 		nested := func(ctx context.Context, _ *agent.Region) error { return m.Region(ctx, "search", work) }
@@ -282,7 +282,7 @@ func TestRegionRefuses(t *testing.T) {
 }
 
 func TestRegionEndsWithItsContextAndWithClose(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, _ *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, _ *fake, _ *bustest.Server) {
 		spin := func(_ context.Context, r *agent.Region) error {
 			synctest.Wait()
 			return r.Check()

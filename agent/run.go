@@ -23,18 +23,24 @@ type sender struct {
 // run sends what is due until the member is closed.
 func (m *Member) run() {
 	s := sender{publish: m.bus.Publish}
+	keepPace(m.wake, m.stop, func() (next, now clocksync.Instant) { return m.flush(&s), m.now() })
+}
+
+// keepPace calls pass until it is stopped: when it is woken, and when the time has come
+// that pass has returned beside the present one.
+func keepPace(wake, stop <-chan struct{}, pass func() (next, now clocksync.Instant)) {
 	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
 	for {
-		if wake := m.flush(&s); wake < armed { // One that is early does no harm.
-			armed = wake
-			timer.Reset(wake.Sub(m.now()))
+		if next, now := pass(); next < armed { // One that is early does no harm.
+			armed = next
+			timer.Reset(next.Sub(now))
 		}
 		select {
-		case <-m.wake:
+		case <-wake:
 		case <-timer.C:
 			armed = clocksync.MaxInstant
-		case <-m.stop:
+		case <-stop:
 			return
 		}
 	}

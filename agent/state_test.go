@@ -8,14 +8,13 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/agent"
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 func TestSetReportsTheDeclaredFields(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		if err := m.Set(state{Load: 0.5, Phase: "search"}); err != nil {
 			t.Fatal(err)
 		}
@@ -82,7 +81,7 @@ func TestSetRefuses(t *testing.T) {
 		}{}, "embeds agent_test.state, whose fields are not looked at: write them out, or leave it out with the tag `pegasus:\"-\"`"},
 		{"a reserved name", struct{ Name string }{}, `field "name" is reserved`},
 	}
-	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
 		for _, c := range tests {
 			err := m.Set(c.state)
 			switch {
@@ -131,7 +130,7 @@ func TestJoinErrors(t *testing.T) {
 	for _, c := range tests {
 		t.Run(c.name, func(t *testing.T) {
 			bustest.Bubble(t, func(t *testing.T) {
-				local := bus.NewLocal()
+				local := bustest.NewServer(t)
 				f := newFake(t, local.Connect)
 				if c.answer != nil {
 					f.answer = c.answer

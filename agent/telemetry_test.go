@@ -12,7 +12,6 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
 	"github.com/gopegasus/pegasus/agent"
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
 )
 
@@ -22,7 +21,7 @@ func TestSpansOfThreads(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		newHub(t, local.Connect, twoLevels)
 		m := join(t, local, agent.Config{Group: "g", Name: "w", TracerProvider: provider})
 		check(t, m.Set(processState{}))

@@ -57,7 +57,7 @@ type processState struct{ Queue int }
 // process's region and is seen by the predicates of the threads.
 func TestThreads(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		h := newHub(t, local.Connect, twoLevels)
 		m := join(t, local, agent.Config{Group: "g", Name: "w"})
 		check(t, m.Set(processState{Queue: 1}))
@@ -134,7 +134,7 @@ func check(t *testing.T, err error) {
 }
 
 func TestThreadErrors(t *testing.T) {
-	joined(t, func(t *testing.T, m *agent.Member, _ *fake, _ *bus.Local) {
+	joined(t, func(t *testing.T, m *agent.Member, _ *fake, _ *bustest.Server) {
 		_, err := m.Thread("t1")
 		want := `agent: thread "t1": the configuration declares no threads below group "g": add a synchronizer with members: {threads: N}`
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -142,7 +142,7 @@ func TestThreadErrors(t *testing.T) {
 		}
 	})
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		newHub(t, local.Connect, strings.Replace(twoLevels, "{threads: 2}", "{threads: {min: 1, max: 1}}", 1))
 		m := join(t, local, agent.Config{Group: "g", Name: "w", State: processState{}})
 		t1, err := m.Thread("t1")
@@ -181,7 +181,7 @@ func TestThreadErrors(t *testing.T) {
 // TestCloseWithOpenThreads: their regions end, and so does everything else.
 func TestCloseWithOpenThreads(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		newHub(t, local.Connect, twoLevels)
 		m := join(t, local, agent.Config{Group: "g", Name: "w"})
 		th, err := m.Thread("t1")
@@ -204,7 +204,7 @@ func TestCloseWithOpenThreads(t *testing.T) {
 // are lost for it, which it knows; the newest ones are not.
 func TestThreadsOverrunTheRing(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		h := newHub(t, local.Connect, twoLevels)
 		m := join(t, local, agent.Config{Group: "g", Name: "w", State: processState{}})
 		check(t, m.Set(processState{}))
@@ -241,7 +241,7 @@ func TestThreadsOverrunTheRing(t *testing.T) {
 // is not, even under the same name.
 func TestThreadsDoNotHearOtherGroups(t *testing.T) {
 	bustest.Bubble(t, func(t *testing.T) {
-		local := bus.NewLocal()
+		local := bustest.NewServer(t)
 		h := newHub(t, local.Connect, twoLevels)
 		incarnations := make(chan uint64, 1024)
 		if _, err := h.bus.Subscribe(h.subjects.State("w"), bus.Limits{}, func(m bus.Message) {

@@ -417,7 +417,7 @@ func (s *Synchronizer) Stats() Stats {
 	}
 	counts := s.tally.counts
 	stats.Reports, stats.Gaps, stats.Collapsed = counts.Reports, counts.Gaps, counts.Collapsed
-	stats.Dropped = s.bus.Stats().Dropped
+	stats.Dropped = s.bus.Dropped()
 	stats.Untold = s.feed.untold.Load()
 	stats.Journal = s.journal.recorded()
 	return stats

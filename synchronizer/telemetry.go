@@ -289,7 +289,7 @@ func (s *Synchronizer) collect(o *telemetry.Observation, w *watched) {
 		o.Count(telemetry.Rejected, n, w.rejected[class])
 	}
 	o.Count(telemetry.InboxDepth, uint64(s.in.depth()), w.base) //nolint:gosec // A length.
-	o.Count(telemetry.InboxDropped, s.bus.Stats().Dropped, w.base)
+	o.Count(telemetry.InboxDropped, s.bus.Dropped(), w.base)
 	journal := s.journal.recorded()
 	o.Count(telemetry.JournalInputs, journal.Inputs, w.base)
 	o.Count(telemetry.JournalLost, journal.Lost, w.base)

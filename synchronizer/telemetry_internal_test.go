@@ -14,6 +14,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -26,7 +27,7 @@ import (
 type crowd struct {
 	tb       testing.TB
 	s        *Synchronizer
-	local    *bus.Local
+	local    *bustest.Server
 	members  bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
@@ -47,7 +48,7 @@ func newCrowd(tb testing.TB, cfg string, opt Options) *crowd {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	c := &crowd{tb: tb, local: bus.NewLocal(), subjects: wire.Subjects{Tenant: "default", Group: "g"}}
+	c := &crowd{tb: tb, local: bustest.NewServer(tb), subjects: wire.Subjects{Tenant: "default", Group: "g"}}
 	c.members, opt.bus = c.local.Connect(bus.Options{}), c.local.Connect(bus.Options{})
 	if c.s, err = Start(tb.Context(), "", parsed, opt); err != nil {
 		tb.Fatal(err)

@@ -44,25 +44,18 @@ func Chrony(o ChronyOptions) (Source, error) {
 	if err := checkTimes("chrony", o.Every, o.Timeout); err != nil {
 		return nil, err
 	}
-	return &chrony{options: o, clocks: machine, dial: dialChrony}, nil
+	return &chrony{single{"chrony", o.Every, machine}, o, dialChrony}, nil
 }
 
 type chrony struct {
+	single
 	options ChronyOptions
-	clocks  readings
 	dial    func(ctx context.Context, address string) (net.Conn, error)
 }
 
-func (c *chrony) Name() string         { return "chrony" }
-func (c *chrony) Servers() int         { return 1 }
-func (c *chrony) Every() time.Duration { return c.options.Every }
-
 func (c *chrony) Sample(ctx context.Context) ([]clocksync.Sample, error) {
 	sample, err := c.sample(ctx)
-	if err != nil {
-		return nil, refusal("chrony", c.options.Address, err)
-	}
-	return []clocksync.Sample{sample}, nil
+	return c.answer(c.options.Address, sample, err)
 }
 
 func (c *chrony) sample(ctx context.Context) (clocksync.Sample, error) {

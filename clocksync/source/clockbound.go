@@ -44,25 +44,18 @@ func ClockBound(o ClockBoundOptions) (Source, error) {
 	if o.Path == "" {
 		paths = []string{"/var/run/clockbound/shm0", "/var/run/clockbound/shm"}
 	}
-	return &clockBound{options: o, paths: paths, clocks: machine}, nil
+	return &clockBound{single{"clockbound", o.Every, machine}, o, paths}, nil
 }
 
 type clockBound struct {
+	single
 	options ClockBoundOptions
 	paths   []string
-	clocks  readings
 }
-
-func (c *clockBound) Name() string         { return "clockbound" }
-func (c *clockBound) Servers() int         { return 1 }
-func (c *clockBound) Every() time.Duration { return c.options.Every }
 
 func (c *clockBound) Sample(context.Context) ([]clocksync.Sample, error) {
 	path, sample, err := c.first()
-	if err != nil {
-		return nil, refusal("clockbound", path, err)
-	}
-	return []clocksync.Sample{sample}, nil
+	return c.answer(path, sample, err)
 }
 
 // first reads the first of the paths that exists.

@@ -34,25 +34,18 @@ func Kernel(o KernelOptions) (Source, error) {
 	if err := checkTimes("kernel", o.Every, o.Every); err != nil {
 		return nil, err
 	}
-	return &kernel{options: o, clocks: machine, ask: adjtimex}, nil
+	return &kernel{single{"kernel", o.Every, machine}, o, adjtimex}, nil
 }
 
 type kernel struct {
+	single
 	options KernelOptions
-	clocks  readings
 	ask     func() (discipline, error)
 }
 
-func (k *kernel) Name() string         { return "kernel" }
-func (k *kernel) Servers() int         { return 1 }
-func (k *kernel) Every() time.Duration { return k.options.Every }
-
 func (k *kernel) Sample(context.Context) ([]clocksync.Sample, error) {
 	sample, err := k.sample()
-	if err != nil {
-		return nil, refusal("kernel", "", err)
-	}
-	return []clocksync.Sample{sample}, nil
+	return k.answer("", sample, err)
 }
 
 func (k *kernel) sample() (clocksync.Sample, error) {

@@ -15,18 +15,14 @@ func Operator(bound time.Duration, timeline clocksync.Timeline) (Source, error) 
 	if err := checkFixed(bound); err != nil {
 		return nil, err
 	}
-	return &operator{bound, orDefault(timeline, clocksync.UTC), machine}, nil
+	return &operator{single{"fixed", time.Second, machine}, bound, orDefault(timeline, clocksync.UTC)}, nil
 }
 
 type operator struct {
+	single
 	bound    time.Duration
 	timeline clocksync.Timeline
-	clocks   readings
 }
-
-func (o *operator) Name() string         { return "fixed" }
-func (o *operator) Servers() int         { return 1 }
-func (o *operator) Every() time.Duration { return time.Second }
 
 func (o *operator) Sample(context.Context) ([]clocksync.Sample, error) {
 	seen := o.clocks.observe()

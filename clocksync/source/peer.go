@@ -68,33 +68,26 @@ func Peer(ping Ping, o PeerOptions) (Source, error) {
 	if err := checkTimes("peer", o.Every, o.Timeout); err != nil {
 		return nil, err
 	}
-	return &peer{options: o, ping: ping, clocks: machine}, nil
+	return &peer{single{"peer", o.Every, machine}, o, ping}, nil
 }
 
 type peer struct {
+	single
 	options PeerOptions
 	ping    Ping
-	clocks  readings
 }
-
-func (p *peer) Name() string         { return "peer" }
-func (p *peer) Servers() int         { return 1 }
-func (p *peer) Every() time.Duration { return p.options.Every }
 
 // Sample returns the best of a few pings, and is content with those that were
 // answered.
 func (p *peer) Sample(ctx context.Context) ([]clocksync.Sample, error) {
 	before := p.clocks.observe()
 	best, err := p.best(ctx)
-	if err != nil {
-		return nil, refusal("peer", p.options.Server, err)
-	}
 	// The wall clock has no part in it, and may be set meanwhile.
-	if p.clocks.observe().Change(before) == clocksync.Suspended {
-		return nil, refusal("peer", p.options.Server, refuse(Disturbed, "the machine slept meanwhile"))
+	if err == nil && p.clocks.observe().Change(before) == clocksync.Suspended {
+		err = refuse(Disturbed, "the machine slept meanwhile")
 	}
 	best.From = before.Mono
-	return []clocksync.Sample{best}, nil
+	return p.answer(p.options.Server, best, err)
 }
 
 // best sends the pings. If the root changes in between, those before are void.

@@ -38,6 +38,25 @@ func checkTimes(source string, every, timeout time.Duration) error {
 	return nil
 }
 
+// single is what sources with one server have in common.
+type single struct {
+	name   string
+	every  time.Duration
+	clocks readings
+}
+
+func (s *single) Name() string         { return s.name }
+func (s *single) Servers() int         { return 1 }
+func (s *single) Every() time.Duration { return s.every }
+
+// answer is what the server has said, or why it gave no sample.
+func (s *single) answer(server string, sample clocksync.Sample, err error) ([]clocksync.Sample, error) {
+	if err != nil {
+		return nil, refusal(s.name, server, err)
+	}
+	return []clocksync.Sample{sample}, nil
+}
+
 // orDefault is the value, or what stands for the zero value.
 func orDefault[T comparable](value, otherwise T) T {
 	var zero T

@@ -7,23 +7,17 @@ package main
 import (
 	"context"
 	_ "embed"
-	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"os/signal"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/gopegasus/pegasus/agent"
-	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/examples/nodes"
 	"github.com/gopegasus/pegasus/monitor"
-	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 //go:embed program.yaml
@@ -60,63 +54,15 @@ func node(ctx context.Context, url, name string) error {
 	if err != nil {
 		return err
 	}
-	<-ctx.Done()
+	nodes.Wait()
 	return n.Close()
 }
 
 // lead runs the program on processes that it starts, and compares the result with
 // what one loop comes to.
 func lead(ctx context.Context) error {
-	server, err := embedded.Start(embedded.Options{}) //nolint:contextcheck // It lives until Close.
-	if err != nil {
-		return err
-	}
-	defer server.Close()
-	cfg, err := synchronizer.ParseProgram("program.yaml", config)
-	if err != nil {
-		return err
-	}
-	finished := make(chan monitor.ProgramEvent, 1)
-	s, err := synchronizer.Start(ctx, server.URL(), cfg, synchronizer.Options{Observe: func(e monitor.Event) {
-		if p, ok := e.(monitor.ProgramEvent); ok && p.Kind == monitor.ProgramFinish {
-			finished <- p
-		}
-	}})
-	if err != nil {
-		return err
-	}
-	defer s.Close() //nolint:errcheck // The program is over.
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	for i := range processes {
-		cmd := exec.Command(self, "-url", server.URL(), "-name", "n"+strconv.Itoa(i)) //nolint:gosec,noctx // It is this program, and ends below.
-		cmd.Stderr = os.Stderr
-		if err := cmd.Start(); err != nil {
-			return err
-		}
-		defer func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}()
-	}
-	select {
-	case p := <-finished:
-		return verdict(&p)
-	case <-s.Done():
-		return s.Err()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func verdict(p *monitor.ProgramEvent) error {
-	if p.Outcome != program.Done {
-		return errors.New("the program did not end well: " + p.Reason)
-	}
 	var all total
-	if err := json.Unmarshal([]byte(p.Result), &all); err != nil {
+	if _, err := nodes.Run(ctx, config, processes, func(monitor.ProgramEvent) {}, &all); err != nil {
 		return err
 	}
 	var want []int64

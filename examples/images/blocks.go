@@ -8,11 +8,11 @@ import (
 	"image"
 	"image/draw"
 	"image/png"
-	"io"
 	"os"
 	"path/filepath"
 
 	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/examples/nodes"
 )
 
 // ticket is what goes from block to block: references to files.
@@ -63,7 +63,7 @@ func node(url, name, dir string) error {
 	if err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	nodes.Wait()
 	return n.Close()
 }
 

@@ -11,21 +11,16 @@ import (
 	"bytes"
 	"context"
 	_ "embed"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"log"
 	"os"
-	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"strconv"
-	"time"
 
 	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/examples/nodes"
 	"github.com/gopegasus/pegasus/monitor"
-	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 //go:embed program.yaml
@@ -57,70 +52,31 @@ func lead(dir string) error {
 		}
 		defer os.RemoveAll(dir) //nolint:errcheck // It is the system's to clean.
 	}
-	server, err := embedded.Start(embedded.Options{})
-	if err != nil {
+	var w watch
+	var t ticket
+	if _, err := nodes.Run(ctx, config, strips, w.observe, &t, "-dir", dir); err != nil {
 		return err
 	}
-	defer server.Close()
-	cfg, err := synchronizer.ParseProgram("program.yaml", config)
-	if err != nil {
-		return err
-	}
-	w := watch{finished: make(chan struct{})}
-	s, err := synchronizer.Start(ctx, server.URL(), cfg, synchronizer.Options{Observe: w.observe})
-	if err != nil {
-		return err
-	}
-	defer s.Close() //nolint:errcheck // The program has ended, or failed for another reason.
-	for i := range strips {
-		end, err := child("-url", server.URL(), "-name", "n"+strconv.Itoa(i), "-dir", dir)
-		if err != nil {
-			return err
-		}
-		defer end()
-	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-s.Done():
-		return s.Err()
-	case <-w.finished:
-	}
-	return w.verdict()
+	return w.verdict(t)
 }
 
 // watch keeps what the synchronizer tells of the program.
 type watch struct {
-	finished  chan struct{}
-	end       monitor.ProgramEvent
 	decisions []string // of IF and CASE, in turns
 	taken     []string // the predicates that were true; empty for else
 }
 
-func (w *watch) observe(e monitor.Event) {
-	p, ok := e.(monitor.ProgramEvent)
-	switch {
-	case !ok:
-	case p.Kind == monitor.ProgramPass && (p.Construct == "if" || p.Construct == "case"):
+func (w *watch) observe(p monitor.ProgramEvent) {
+	if p.Kind == monitor.ProgramPass && (p.Construct == "if" || p.Construct == "case") {
 		if p.Branch == program.Otherwise {
 			p.Predicate = ""
 		}
 		w.decisions, w.taken = append(w.decisions, p.Decision.String()), append(w.taken, p.Predicate)
-	case p.Kind == monitor.ProgramFinish:
-		w.end = p
-		close(w.finished)
 	}
 }
 
 // verdict compares every image with what one process makes of it.
-func (w *watch) verdict() error {
-	if w.end.Outcome != program.Done {
-		return fmt.Errorf("the program did not end well: %s", w.end.Reason)
-	}
-	var t ticket
-	if err := json.Unmarshal([]byte(w.end.Result), &t); err != nil {
-		return err
-	}
+func (w *watch) verdict(t ticket) error {
 	if len(t.Stored) != len(scenes) || len(w.decisions) != 2*len(scenes) {
 		return fmt.Errorf("%d images are stored by %d decisions, of %d", len(t.Stored), len(w.decisions), len(scenes))
 	}
@@ -146,27 +102,4 @@ func (w *watch) verdict() error {
 	}
 	fmt.Printf("ok: %d images, %d smoothed, by %d decisions; one process makes the same of each, byte for byte\n", len(t.Stored), smooth, len(w.decisions))
 	return nil
-}
-
-// child runs this program once more; end lets it end.
-func child(args ...string) (end func(), err error) {
-	exe, err := os.Executable()
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.Command(exe, args...) //nolint:gosec,noctx // It is this program, and end ends it.
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	return func() {
-		_ = in.Close()
-		kill := time.AfterFunc(5*time.Second, func() { _ = cmd.Process.Kill() })
-		defer kill.Stop()
-		_ = cmd.Wait()
-	}, nil
 }

@@ -8,38 +8,34 @@
 package main
 
 import (
-	"bufio"
+	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"log"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strconv"
 	"sync"
-	"time"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/examples/nodes"
 	"github.com/gopegasus/pegasus/monitor"
-	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 //go:embed program.yaml
 var config []byte
 
 const (
-	nodes    = 4
-	climbers = 8 // on these nodes, as program.yaml says
-	bound    = 0.004
+	processes = 4
+	climbers  = 8 // on these nodes, as program.yaml says
+	bound     = 0.004
 )
 
 func main() {
@@ -76,7 +72,7 @@ type told struct {
 func node(url, name string, seed uint64) error {
 	out := json.NewEncoder(os.Stdout)
 	var mu sync.Mutex // of out
-	n, err := agent.JoinNode(context.Background(), url, agent.NodeConfig{Group: "climbers", Name: name, Processors: climbers / nodes},
+	n, err := agent.JoinNode(context.Background(), url, agent.NodeConfig{Group: "climbers", Name: name, Processors: climbers / processes},
 		agent.Block("climb", func(ctx context.Context, r *agent.Run, in struct{ Bound float64 }) (found, error) {
 			best, climbs, err := search(ctx, r, seed, in.Bound)
 			_, stopped := errors.AsType[*agent.Canceled](err)
@@ -99,7 +95,7 @@ func node(url, name string, seed uint64) error {
 	if err != nil {
 		return err
 	}
-	_, _ = io.Copy(io.Discard, os.Stdin)
+	nodes.Wait()
 	return n.Close()
 }
 
@@ -127,71 +123,40 @@ func search(ctx context.Context, r *agent.Run, seed uint64, enough float64) (bes
 func lead(seed uint64) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	server, err := embedded.Start(embedded.Options{})
+	var w watch
+	var f found
+	printed, err := nodes.Run(ctx, config, processes, w.observe, &f, "-seed", strconv.FormatUint(seed, 10))
 	if err != nil {
 		return err
 	}
-	defer server.Close()
-	cfg, err := synchronizer.ParseProgram("program.yaml", config)
-	if err != nil {
-		return err
-	}
-	w := watch{finished: make(chan struct{})}
-	s, err := synchronizer.Start(ctx, server.URL(), cfg, synchronizer.Options{Observe: w.observe})
-	if err != nil {
-		return err
-	}
-	defer s.Close() //nolint:errcheck // The program has ended, or failed for another reason.
-	var c crew
-	defer c.close()
-	for i := range nodes {
-		if err := c.start("-url", server.URL(), "-name", "n"+strconv.Itoa(i), "-seed", strconv.FormatUint(seed, 10)); err != nil {
-			return err
+	var lines []told
+	for in := json.NewDecoder(bytes.NewReader(printed)); ; {
+		var l told
+		if in.Decode(&l) != nil { // The end, or half a line of one that was killed.
+			return w.verdict(&f, lines)
 		}
+		lines = append(lines, l)
 	}
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-s.Done():
-		return s.Err()
-	case <-w.finished:
-	}
-	c.close() // So that all lines are there.
-	return w.verdict(c.lines)
 }
 
 // watch keeps what the synchronizer tells of the program.
 type watch struct {
-	finished  chan struct{}
-	end       monitor.ProgramEvent
 	join      monitor.ProgramEvent
 	cancelled int // climbers
 }
 
-func (w *watch) observe(e monitor.Event) {
-	p, ok := e.(monitor.ProgramEvent)
+func (w *watch) observe(p monitor.ProgramEvent) {
 	switch {
-	case !ok:
 	case p.Kind == monitor.ProgramPass:
 		w.join = p
 	case p.Kind == monitor.ProgramEnd && p.Outcome == program.Canceled && p.Name == "climb":
 		w.cancelled++
-	case p.Kind == monitor.ProgramFinish:
-		w.end = p
-		close(w.finished)
 	}
 }
 
 // verdict compares what was found with what one process makes of it, and what the
 // synchronizer knows of the others with what they know themselves.
-func (w *watch) verdict(lines []told) error {
-	if w.end.Outcome != program.Done {
-		return fmt.Errorf("the program did not end well: %s", w.end.Reason)
-	}
-	var f found
-	if err := json.Unmarshal([]byte(w.end.Result), &f); err != nil {
-		return err
-	}
+func (w *watch) verdict(f *found, lines []told) error {
 	if alone := distance(f.parameters); alone != f.Error || alone >= bound {
 		return fmt.Errorf("%s has found an error of %v; one process finds %v there, to be below %v", f.By, f.Error, alone, bound)
 	}
@@ -211,64 +176,4 @@ func (w *watch) verdict(lines []told) error {
 	fmt.Printf("ok: error %.6f, below %v, and the same in one process; by decision %s %d others of %d climbers were stopped inside their regions\n",
 		f.Error, bound, w.join.Decision, stopped, climbers)
 	return nil
-}
-
-// crew is the child processes, and what they have printed.
-type crew struct {
-	lines   []told
-	mu      sync.Mutex // of lines
-	stdins  []io.Closer
-	readers sync.WaitGroup
-	cmds    []*exec.Cmd
-}
-
-// start runs this program once more.
-func (c *crew) start(args ...string) error {
-	exe, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	cmd := exec.Command(exe, args...) //nolint:gosec,noctx // It is this program, and close ends it.
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	c.stdins, c.cmds = append(c.stdins, in), append(c.cmds, cmd)
-	c.readers.Go(func() {
-		for text := bufio.NewScanner(out); text.Scan(); {
-			var l told
-			if json.Unmarshal(text.Bytes(), &l) == nil {
-				c.mu.Lock()
-				c.lines = append(c.lines, l)
-				c.mu.Unlock()
-			}
-		}
-	})
-	return nil
-}
-
-// close lets the processes end, and makes those end that do not.
-func (c *crew) close() {
-	for _, in := range c.stdins {
-		_ = in.Close()
-	}
-	kill := time.AfterFunc(5*time.Second, func() {
-		for _, cmd := range c.cmds {
-			_ = cmd.Process.Kill()
-		}
-	})
-	defer kill.Stop()
-	c.readers.Wait()
-	for _, cmd := range c.cmds {
-		_ = cmd.Wait()
-	}
-	c.stdins, c.cmds = nil, nil
 }

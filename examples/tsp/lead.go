@@ -207,7 +207,7 @@ func (l *leader) hire() error {
 	}
 	l.screen.line("%s: %s; %s x %s; run %s on %s",
 		l.coord.info.title(), plural(l.coord.in.N, "city"), plural(l.processes, "process"), plural(l.threads, "thread"), run, l.url)
-	l.crew = &crew{args: args, screen: l.screen, begun: l.coord.begun, deserted: l.deserted, workers: map[string]*process{}}
+	l.crew = &crew{args: args, screen: l.screen, begun: l.coord.begun, deserted: l.deserted}
 	return l.crew.start(l.processes)
 }
 
@@ -229,13 +229,8 @@ const partsPerThread = 4
 
 // search waits for the verdict.
 func (l *leader) search(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := l.limited(ctx)
 	defer cancel()
-	if l.time > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadlineCause(ctx, l.start.Add(l.time), errTime)
-		defer stop()
-	}
 	shown := make(chan struct{})
 	go func() {
 		defer close(shown)
@@ -243,6 +238,14 @@ func (l *leader) search(ctx context.Context) error {
 	}()
 	defer func() { cancel(); <-shown }()
 	return because(ctx, l.coord.search(ctx, l.url, partsPerThread*max(1, l.processes)*l.threads))
+}
+
+// limited is a context that ends with the time of -time, if there is one.
+func (l *leader) limited(ctx context.Context) (context.Context, context.CancelFunc) {
+	if l.time == 0 {
+		return context.WithCancel(ctx)
+	}
+	return context.WithDeadlineCause(ctx, l.start.Add(l.time), errTime)
 }
 
 func (l *leader) show(ctx context.Context) {

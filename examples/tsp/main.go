@@ -105,17 +105,12 @@ func exitCode(res *result, err error, stderr io.Writer) int {
 // program at once.
 func interruptible() (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 1)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	go func() {
-		select {
-		case <-signals:
-			cancel(errInterrupted)
-		case <-ctx.Done():
-		}
-		signal.Stop(signals)
-	}()
-	return ctx, func() { cancel(nil) }
+	signalled, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(signalled, func() {
+		stop()
+		cancel(errInterrupted)
+	})
+	return ctx, stop
 }
 
 // list prints the built-in instances.

@@ -4,15 +4,14 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"log/slog"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
 	flow "github.com/gopegasus/pegasus/control/program"
-	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/examples/tsp/bnb"
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
 	"github.com/gopegasus/pegasus/monitor"
@@ -24,14 +23,13 @@ var programConfig []byte
 
 // leadProgram runs program.yaml on worker processes that are nodes, and prints the tour
 // and the verdict.
-func leadProgram(ctx context.Context, o *options, sc *screen, start time.Time) error {
+func leadProgram(ctx context.Context, o *options, sc *screen, start time.Time) (err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if o.time > 0 {
-		var stop context.CancelFunc
-		ctx, stop = context.WithDeadlineCause(ctx, start.Add(o.time), errTime)
-		defer stop()
-	}
+	l := &leader{options: o, screen: sc, start: start}
+	defer func() { err = errors.Join(err, l.close()) }()
+	ctx, stop := l.limited(ctx)
+	defer stop()
 	in, err := tsplib.Load(o.instance)
 	if err != nil {
 		return err
@@ -40,24 +38,18 @@ func leadProgram(ctx context.Context, o *options, sc *screen, start time.Time) e
 	if err != nil {
 		return err
 	}
-	server, err := embedded.Start(embedded.Options{}) //nolint:contextcheck // It lives until Close.
-	if err != nil {
+	if err := l.server(); err != nil { //nolint:contextcheck // close ends the server.
 		return err
 	}
-	defer server.Close()
 	id := "tsp-" + newID()
 	w := &programWatch{screen: sc, finished: make(chan struct{}), applied: map[string]int{}}
-	opt := synchronizer.Options{Tenant: id, Observe: w.observe}
-	if o.verbose {
-		opt.Logger = slog.New(slog.NewTextHandler(&prefixed{screen: sc, name: "gsync"}, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	}
-	s, err := synchronizer.Start(ctx, server.URL(), cfg, opt)
+	s, err := synchronizer.Start(ctx, l.url, cfg, synchronizer.Options{Tenant: id, Observe: w.observe, Logger: l.logger()})
 	if err != nil {
 		return err
 	}
 	defer s.Close() //nolint:errcheck // The program has ended, or failed for another reason.
-	args := []string{"-worker", "-program", "-nats", server.URL(), "-run", id, "-instance", o.instance, "-seed", strconv.FormatUint(o.seed, 10), "-subtasks", o.subtasks}
-	c := &crew{args: args, screen: sc, begun: w.begun, deserted: cancel, workers: map[string]*process{}}
+	args := []string{"-worker", "-program", "-nats", l.url, "-run", id, "-instance", o.instance, "-seed", strconv.FormatUint(o.seed, 10), "-subtasks", o.subtasks}
+	c := &crew{args: args, screen: sc, begun: w.begun, deserted: cancel}
 	defer c.leave(0)
 	if err := c.start(searchers); err != nil {
 		return err

@@ -42,6 +42,7 @@ type process struct {
 
 // start runs n workers: this program again.
 func (c *crew) start(n int) error {
+	c.workers = map[string]*process{}
 	for i := range n {
 		if err := c.launch("w"+strconv.Itoa(i+1), 0); err != nil {
 			return err

@@ -44,7 +44,7 @@ var Imports = map[string][]string{
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/bus":         {},
-	"internal/bus/bustest": {},
+	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/yamlconf":    {},
 	"internal/tracefile":   {"scgs", "clocksync"},
 	"internal/tracedetect": {"internal/tracefile", "predicates", "scgs", "clocksync"},
@@ -67,7 +67,8 @@ var Imports = map[string][]string{
 	"examples/tsp/bnb":    {"examples/tsp/tsplib"},
 	"examples/tsp/tsplib": {},
 	"examples/tsp/solve":  {"examples/tsp/bnb", "examples/tsp/tsplib"},
-	"examples/*":          {"public", "below"},
+	"examples/nodes":      {"public"},
+	"examples/*":          {"public", "below", "examples/nodes"},
 }
 
 // Pure lists the packages that import only the standard library, pure packages
@@ -111,7 +112,7 @@ var Impure = []string{
 // are not here may be imported by every package that is not in Pure.
 var Modules = map[string][]string{
 	"github.com/nats-io/nats.go": {
-		"internal/bus", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "examples/*",
+		"internal/bus", "internal/bus/bustest", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "examples/*",
 	},
 	"github.com/nats-io/nats-server/v2":  {"embedded", "examples/tsp/solve"},
 	"github.com/expr-lang/expr":          {"predicates"},

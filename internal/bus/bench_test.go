@@ -13,25 +13,21 @@ import (
 
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/bus/bustest"
 )
 
 // pairs are two connections over each kind of bus.
 func pairs(b *testing.B, run func(b *testing.B, one, two bus.Bus)) {
-	b.Run("bus=local", func(b *testing.B) {
-		l := bus.NewLocal()
-		one, two := l.Connect(bus.Options{}), l.Connect(bus.Options{})
-		closeAfter(b, one)
-		closeAfter(b, two)
-		run(b, one, two)
-	})
 	b.Run("bus=nats", func(b *testing.B) {
 		s := startServer(b, embedded.Options{})
 		run(b, dial(b, s.URL(), bus.Options{}), dial(b, s.URL(), bus.Options{}))
 	})
 	b.Run("bus=inprocess", func(b *testing.B) {
-		s := startServer(b, embedded.Options{InProcess: true})
-		o := bus.Options{Extra: []nats.Option{nats.InProcessServer(s)}}
-		run(b, dial(b, "nats://in-process", o), dial(b, "nats://in-process", o))
+		s := bustest.NewServer(b)
+		one, two := s.Connect(bus.Options{}), s.Connect(bus.Options{})
+		closeAfter(b, one)
+		closeAfter(b, two)
+		run(b, one, two)
 	})
 }
 

@@ -1,6 +1,5 @@
 // Package bus publishes, subscribes and requests bytes by subject, over a NATS
-// server ([Dial], [Wrap]) or inside the process ([Local]). It knows no domain
-// type. Both ways promise the same:
+// server ([Dial], [Wrap]). It knows no domain type. What it promises:
 //
 //   - at most once: a message that was sent may be lost, and the sender is not
 //     told; none is ever delivered twice;
@@ -19,23 +18,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
 )
 
-// Message is what a handler receives. Data may be kept but not changed: in the
-// process every subscriber sees the same bytes. A Reply that is not empty is
-// the subject [Bus.Reply] answers to.
+// Message is what a handler receives. Data may be kept but not changed. A Reply
+// that is not empty is the subject [Bus.Reply] answers to.
 type Message struct {
 	Subject string
 	Reply   string
 	Data    []byte
 }
-
-// size is what a message counts against [Limits.Bytes], as in NATS.
-func (m Message) size() int { return len(m.Subject) + len(m.Reply) + len(m.Data) }
 
 // Handler takes the messages of one subscription, one at a time and in order,
 // on a goroutine of that subscription. It must not call [Bus.Close], which
@@ -71,8 +65,9 @@ type Bus interface {
 	Flush(ctx context.Context) error
 	// State tells whether the server can be reached.
 	State() State
-	// Stats returns the counters since the connection was made.
-	Stats() Stats
+	// Dropped counts the messages lost to slow handlers, and replies lost to a slow
+	// Gather, since the connection was made.
+	Dropped() uint64
 	// Close runs handlers on what has arrived, ends every subscription and waits
 	// for all of it, at most Options.DrainTimeout; then it fails with
 	// ErrDrainTimeout, naming what still runs. Closing again returns nil.
@@ -173,16 +168,6 @@ func (s State) String() string {
 	return fmt.Sprintf("State(%d)", int(s))
 }
 
-// Stats are counts since the connection was made.
-type Stats struct {
-	Published     uint64 // Messages handed over, requests and replies included.
-	PublishErrors uint64 // Messages that were not, requests and replies included.
-	Received      uint64 // Messages given to handlers, and replies to requests.
-	Dropped       uint64 // Messages lost to slow handlers.
-	Reconnects    uint64
-	Refused       uint64 // Subjects the server did not permit.
-}
-
 // Errors that a Bus returns, wrapped with the operation and the subject.
 var (
 	ErrClosed       = errors.New("the connection is closed")
@@ -204,32 +189,6 @@ type SlowError struct {
 
 func (e *SlowError) Error() string {
 	return fmt.Sprintf("bus: subscription %q is too slow: %d messages dropped so far; handle them faster or raise its limits", e.Subject, e.Dropped)
-}
-
-// counters back Stats.
-type counters struct {
-	published, publishErrors, received, dropped, reconnects, refused atomic.Uint64
-}
-
-func (c *counters) stats() Stats {
-	return Stats{
-		Published:     c.published.Load(),
-		PublishErrors: c.publishErrors.Load(),
-		Received:      c.received.Load(),
-		Dropped:       c.dropped.Load(),
-		Reconnects:    c.reconnects.Load(),
-		Refused:       c.refused.Load(),
-	}
-}
-
-// sent counts the outcome of a publish and passes it on.
-func (c *counters) sent(err error) error {
-	if err != nil {
-		c.publishErrors.Add(1)
-		return err
-	}
-	c.published.Add(1)
-	return nil
 }
 
 // failed names the operation and the subject of an error.

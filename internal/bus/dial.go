@@ -44,7 +44,7 @@ func Dial(ctx context.Context, address string, opts Options) (Bus, error) {
 	}
 	if err != nil {
 		end()
-		b.events.end(true)
+		b.events.end()
 		<-b.events.done
 		return nil, fmt.Errorf("bus: connect to NATS at %s: %w", redact(address), err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/bus/bustest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -21,7 +22,7 @@ type backend struct {
 	stop    func()
 	start   func(t *testing.T)
 	limit   int    // Largest message.
-	url     string // Of the server, where there is one.
+	url     string // Of the server, where it has one.
 }
 
 // startServer runs a server until the test ends.
@@ -54,18 +55,19 @@ func closeAfter(tb testing.TB, b bus.Bus) {
 	})
 }
 
-func overLocal(*testing.T) backend {
-	l := bus.NewLocal()
+func overInProcess(t *testing.T) backend {
+	t.Helper()
+	s := bustest.NewServer(t)
 	return backend{
 		connect: func(t *testing.T, opts bus.Options) bus.Bus {
 			t.Helper()
-			b := l.Connect(opts)
+			b := s.Connect(opts)
 			closeAfter(t, b)
 			return b
 		},
-		stop:  l.Stop,
-		start: func(*testing.T) { l.Start() },
-		limit: bus.MaxLocalPayload,
+		stop:  s.Stop,
+		start: func(*testing.T) { s.Start() },
+		limit: embedded.DefaultMaxPayload,
 	}
 }
 

@@ -33,10 +33,10 @@ func Wrap(nc *nats.Conn, opts Options) (Bus, error) {
 
 // natsBus is a Bus over one NATS connection.
 type natsBus struct {
-	counters
-	opts   Options
-	nc     *nats.Conn
-	events *mailbox[func()] // Calls the callbacks of opts.
+	opts    Options
+	nc      *nats.Conn
+	events  *events       // Calls the callbacks of opts.
+	dropped atomic.Uint64 // Messages, of subscriptions that have ended and of Gather.
 
 	// state follows the connection's. We keep our own because nats.go holds its
 	// lock while it dials, and a caller must not wait for that.
@@ -114,7 +114,6 @@ func (b *natsBus) disconnected(cause error) {
 
 func (b *natsBus) reconnected() {
 	if b.become(Connected) == Reconnecting {
-		b.reconnects.Add(1)
 		b.events.put(b.opts.OnReconnect)
 	}
 }
@@ -137,7 +136,6 @@ func (b *natsBus) complained(err error) {
 	case errors.Is(err, nats.ErrSlowConsumer):
 		return // The subscription reports it.
 	case errors.Is(err, nats.ErrPermissionViolation):
-		b.refused.Add(1)
 		err = fmt.Errorf("%w: %w", ErrPermission, err)
 	}
 	b.events.put(func() { b.opts.OnError(fmt.Errorf("bus: %w", err)) })
@@ -162,7 +160,7 @@ func (b *natsBus) usable() error {
 }
 
 func (b *natsBus) Publish(subject string, data []byte) error {
-	return b.sent(failed("publish", subject, b.publish(subject, data)))
+	return failed("publish", subject, b.publish(subject, data))
 }
 
 func (b *natsBus) publish(subject string, data []byte) error {
@@ -177,9 +175,9 @@ func (b *natsBus) publish(subject string, data []byte) error {
 
 func (b *natsBus) Reply(m Message, data []byte) error {
 	if m.Reply == "" {
-		return b.sent(failed("reply to", m.Subject, ErrNoReply))
+		return failed("reply to", m.Subject, ErrNoReply)
 	}
-	return b.sent(failed("reply to", m.Subject, b.publish(m.Reply, data)))
+	return failed("reply to", m.Subject, b.publish(m.Reply, data))
 }
 
 func (b *natsBus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
@@ -189,18 +187,12 @@ func (b *natsBus) Request(ctx context.Context, subject string, data []byte) ([]b
 
 func (b *natsBus) request(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	if err := errors.Join(checkSubject(subject, false), b.usable(), ctx.Err()); err != nil {
-		return nil, b.sent(err)
-	}
-	reply, err := b.nc.RequestWithContext(ctx, subject, data)
-	err = b.translate(err, len(data))
-	if err != nil && !errors.Is(err, ErrNoResponders) && ctx.Err() == nil {
-		return nil, b.sent(err)
-	}
-	b.published.Add(1)
-	if err != nil {
 		return nil, err
 	}
-	b.received.Add(1)
+	reply, err := b.nc.RequestWithContext(ctx, subject, data)
+	if err != nil {
+		return nil, b.translate(err, len(data))
+	}
 	return reply.Data, nil
 }
 
@@ -210,12 +202,12 @@ func (b *natsBus) Gather(ctx context.Context, subject string, data []byte, take 
 
 func (b *natsBus) gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
 	if err := errors.Join(checkSubject(subject, false), b.usable(), ctx.Err()); err != nil {
-		return b.sent(err)
+		return err
 	}
 	inbox := b.nc.NewInbox()
 	sub, err := b.nc.SubscribeSync(inbox)
 	if err != nil {
-		return b.sent(b.translate(err, 0))
+		return b.translate(err, 0)
 	}
 	defer func() {
 		if lost, err := sub.Dropped(); err == nil && lost > 0 {
@@ -224,9 +216,9 @@ func (b *natsBus) gather(ctx context.Context, subject string, data []byte, take 
 		_ = sub.Unsubscribe() // It fails only on a closed connection.
 	}()
 	if err := sub.SetPendingLimits(GatherLimit, -1); err != nil {
-		return b.sent(b.translate(err, 0))
+		return b.translate(err, 0)
 	}
-	if err := b.sent(b.translate(b.nc.PublishRequest(subject, inbox, data), len(data))); err != nil {
+	if err := b.translate(b.nc.PublishRequest(subject, inbox, data), len(data)); err != nil {
 		return err
 	}
 	for {
@@ -239,7 +231,6 @@ func (b *natsBus) gather(ctx context.Context, subject string, data []byte, take 
 		case len(m.Data) == 0 && m.Header.Get("Status") == "503":
 			return ErrNoResponders
 		}
-		b.received.Add(1)
 		if !take(m.Data) {
 			return nil
 		}
@@ -286,14 +277,14 @@ func (b *natsBus) translate(err error, size int) error {
 
 func (b *natsBus) State() State { return State(b.state.Load()) }
 
-func (b *natsBus) Stats() Stats {
+func (b *natsBus) Dropped() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	s := b.stats()
+	n := b.dropped.Load()
 	for _, sub := range b.subs {
-		s.Dropped += sub.Dropped()
+		n += sub.Dropped()
 	}
-	return s
+	return n
 }
 
 func (b *natsBus) Close() error {
@@ -315,7 +306,7 @@ func (b *natsBus) Close() error {
 	err := waitFor(ctx, running)
 	b.become(Closed) // Only now: the handlers may have published until here.
 	b.hangUp()
-	b.events.end(true)
+	b.events.end()
 	for _, done := range []<-chan struct{}{b.hungUp, b.events.done} {
 		select {
 		case <-done:

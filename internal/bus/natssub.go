@@ -41,7 +41,6 @@ func (b *natsBus) subscribe(subject string, limits Limits, handle Handler) (*nat
 		if s.off.Load() {
 			return
 		}
-		b.received.Add(1)
 		handle(Message{Subject: m.Subject, Reply: m.Reply, Data: m.Data})
 	})
 	if err != nil {

@@ -3,7 +3,7 @@ package bus
 import "fmt"
 
 // Share makes another Bus of the connection of one that [Dial] or [Wrap] has made:
-// with subscriptions, callbacks and counters of its own. Close ends those alone;
+// with subscriptions and callbacks of its own. Close ends those alone;
 // the first bus is to be closed last.
 func Share(b Bus, opts Options) (Bus, error) {
 	first, ok := b.(*natsBus)

@@ -1,15 +1,11 @@
 package bus
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // maxSubject keeps a protocol line below the 4,096 bytes a server accepts.
 const maxSubject = 1024
 
-// checkSubject refuses what NATS would refuse, mangle or take for a wildcard,
-// so that both kinds of bus accept the same subjects.
+// checkSubject refuses what NATS would refuse, mangle or take for a wildcard.
 func checkSubject(subject string, wildcards bool) error {
 	if subject == "" || len(subject) > maxSubject {
 		return fmt.Errorf("%w: it has %d bytes, not 1 to %d", ErrSubject, len(subject), maxSubject)
@@ -39,25 +35,4 @@ func checkSubject(subject string, wildcards bool) error {
 func wildcardAt(subject string, start, i int) bool {
 	last := i+1 == len(subject)
 	return i == start && (last || subject[i] == '*' && subject[i+1] == '.')
-}
-
-// hasWildcard expects a valid subject.
-func hasWildcard(subject string) bool { return strings.ContainsAny(subject, "*>") }
-
-// match reports whether a subject falls under a pattern; both are valid.
-func match(pattern, subject string) bool {
-	for {
-		p, patternRest, morePattern := strings.Cut(pattern, ".")
-		if p == ">" {
-			return true
-		}
-		s, subjectRest, moreSubject := strings.Cut(subject, ".")
-		if p != "*" && p != s || morePattern != moreSubject {
-			return false
-		}
-		if !morePattern {
-			return true
-		}
-		pattern, subject = patternRest, subjectRest
-	}
 }

@@ -1,5 +1,5 @@
 // Package bustest helps tests that use a bus: a synctest bubble that nats.go
-// survives.
+// survives, and a server inside the process.
 package bustest
 
 import (
