@@ -1,6 +1,7 @@
 package predicates
 
 import (
+	"math"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
@@ -30,7 +31,7 @@ func (p *Expression) Threshold() (local *Expression, k int, err error) {
 	if !isNumber || !isCall || count.Name != "count" || op != ">=" && op != ">" {
 		return nil, 0, other
 	}
-	if k = limit.Value; op == ">" {
+	if k = limit.Value; op == ">" && k < math.MaxInt {
 		k++
 	}
 	if k < 1 {

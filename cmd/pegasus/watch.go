@@ -8,9 +8,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/gopegasus/pegasus/monitor"
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
+
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 const watchHelp = `watch shows a run while it goes on: the members with their states, the newest

@@ -25,7 +25,8 @@ func values(text string) monitor.Values {
 
 // exampleStatus has members of every standing.
 func exampleStatus() *monitor.Status {
-	s := &monitor.Status{Tenant: "default", Config: "0123456789abcdef", Synchronizer: "gsync", Group: "workers", Term: 1_900_000_000_000_000_000, Epoch: 2, Awaited: 1, Waiting: 1,
+	s := &monitor.Status{
+		Tenant: "default", Config: "0123456789abcdef", Synchronizer: "gsync", Group: "workers", Term: 1_900_000_000_000_000_000, Epoch: 2, Awaited: 1, Waiting: 1,
 		State: &monitor.StateStatus{Epoch: 2, Index: 17, InForce: true, Held: 1.25, SameClock: true},
 		Members: []monitor.MemberStatus{
 			{Name: "w1", Host: "box", Standing: monitor.Taking, Heard: 0.2, Clock: monitor.ClockStatus{Status: "exact", Bound: new(0.0)}, Pending: 1, State: values("phase=idle load=0.5")},
@@ -45,7 +46,8 @@ func exampleStatus() *monitor.Status {
 		Groups: []monitor.GroupStatus{
 			{Group: "helpers", Max: 1000, Members: []monitor.HeardMember{{Name: "h1", Regions: []string{"rest", "search"}}, {Name: "h2", Regions: []string{"search"}}}},
 			{Group: "watchers", Max: 1000},
-		}}
+		},
+	}
 	s.Counters = map[string]uint64{"frames": 1200, "decisions": 2, "signals": 4, "resends": 1, "dropped": 0}
 	s.Fates = map[string]uint64{"applied": 3, "unconfirmed": 1}
 	return s

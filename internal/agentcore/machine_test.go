@@ -23,12 +23,12 @@ func newMachine(o agentcore.Options) *machine {
 }
 
 func (m *machine) step(now clocksync.Instant, in agentcore.Input) *agentcore.Output {
-	m.Core.Step(now, &in, &m.out)
+	m.Step(now, &in, &m.out)
 	return &m.out
 }
 
 func (m *machine) Flush(now clocksync.Instant, at clocksync.Stamp, out *agentcore.Output) {
-	m.Core.Step(now, &agentcore.Input{Kind: agentcore.InTick, At: at}, out)
+	m.Step(now, &agentcore.Input{Kind: agentcore.InTick, At: at}, out)
 	m.out.Due = out.Due
 }
 

@@ -34,7 +34,7 @@ func TestStateIsAStep(t *testing.T) {
 		}
 		if now%7 == 0 {
 			each(now, agentcore.Input{Kind: agentcore.InTick, At: stamp(now + 1)})
-			if !reflect.DeepEqual(outs[0], outs[1]) {
+			if !reflect.DeepEqual(outs[0], outs[1]) { //nolint:govet // Both errors are nil by now.
 				t.Fatalf("outputs differ: %+v and %+v", outs[0], outs[1])
 			}
 		}

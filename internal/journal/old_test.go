@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/journal"
@@ -57,5 +59,36 @@ func replay(t *testing.T, path string) {
 	}
 	if j.Inputs < 200 {
 		t.Errorf("%d inputs", j.Inputs)
+	}
+}
+
+// TestLastTerm: a term that no later life can follow is no term of a journal.
+func TestLastTerm(t *testing.T) {
+	file, err := os.Open("testdata/format1/tsp.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	lines, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := io.ReadAll(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	const last = "term 18446744073709551615 is the greatest there is: no later one can follow"
+	broken := regexp.MustCompile(`"term":\d+`).ReplaceAllString(first, `"term":18446744073709551615`)
+	if _, err := journal.Read(strings.NewReader(broken + "\n")); err == nil || err.Error() != "line 1: "+last {
+		t.Errorf("header: %v", err)
+	}
+	j, err := journal.Read(strings.NewReader(first + "\n" + `{"now":99999999999,"restart":{"term":18446744073709551615}}` + "\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rec journal.Record
+	if err := j.Next(&rec); err == nil || err.Error() != "line 2: "+last {
+		t.Errorf("restart: %v", err)
 	}
 }

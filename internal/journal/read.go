@@ -83,6 +83,9 @@ func (j *Reader) header(text []byte) error {
 	if err := strict(text, h); err != nil {
 		return err
 	}
+	if err := followed(h.Term); err != nil {
+		return err
+	}
 	if hash := h.Config.Hash(); h.Hash != hash {
 		return fmt.Errorf("the hash of its configuration is %s, and %q stands there: the text was changed", hash, h.Hash)
 	}
@@ -94,6 +97,14 @@ func (j *Reader) header(text []byte) error {
 		return fmt.Errorf("%q is a thread-level synchronizer, of which there are no journals", plan.Name)
 	}
 	j.Level, j.codec, j.term, j.good = plan, wire.NewBatchCodec(plan.State), h.Term, j.read
+	return nil
+}
+
+// followed refuses a term that no later life can follow.
+func followed(term uint64) error {
+	if term == math.MaxUint64 {
+		return fmt.Errorf("term %d is the greatest there is: no later one can follow", term)
+	}
 	return nil
 }
 
@@ -336,7 +347,7 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 		in.Kind, in.Reason = synccore.InCancel, *l.Cancel
 	case l.Restart != nil:
 		in.Kind, in.Restart = synccore.InRestart, l.Restart
-		if l.Restart.Term <= j.term {
+		if err = followed(l.Restart.Term); l.Restart.Term <= j.term {
 			err = fmt.Errorf("restart: term %d does not follow term %d", l.Restart.Term, j.term)
 		}
 		j.term = l.Restart.Term

@@ -81,17 +81,18 @@ func (p *Level) order() {
 
 func (c *compiler) rule(name string, p *config.Predicate) *Rule {
 	at := "predicates." + name
-	same := *p
-	if same.Modality == AtLeast {
-		same.Modality = "" // A threshold that its form makes is the same rule.
-	}
 	r := &Rule{
-		Name: name, Text: canonical(&same), Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
+		Name: name, Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
 	}
 	if p.When != "" {
 		r.When = c.program(at+".when", p.When, c.plan.Env.Bool)
 	}
 	c.modality(at, p, r)
+	same := *p
+	if r.Detector.AtLeast > 0 {
+		same.Modality = "" // A threshold is the same rule, whether its form makes it or it is asked for.
+	}
+	r.Text = canonical(&same)
 	c.firing(at, p, r)
 	c.effects(at, p, r)
 	return r

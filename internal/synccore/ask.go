@@ -39,11 +39,11 @@ type Answer struct {
 }
 
 func (c *Core) answer(now clocksync.Instant, q *Question, a *Answer) {
+	*a = Answer{}
 	if q.Status {
 		a.Status = c.status(now)
 	}
 	if q.Explain != "" {
-		a.Explanation = nil
 		if e, ok := c.explain(now, q.Explain); ok {
 			a.Explanation = &e
 		}
@@ -58,7 +58,6 @@ func (c *Core) answer(now clocksync.Instant, q *Question, a *Answer) {
 		a.Memory = c.memory
 	}
 	if r := q.Run; r != nil {
-		a.Input, a.Found, a.Handed = "", false, false
 		if c.exec != nil {
 			a.Input, a.Found, a.Handed = c.exec.Run(r.Processor, r.Program, r.Run)
 		}

@@ -190,10 +190,12 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.reset()
 	if in.Kind == InAsk {
 		c.answer(now, in.Ask, &out.Answer)
-		out.Wake = c.wake()
+		if !c.failed {
+			out.Wake = c.wake()
+		}
 		return
 	}
-	if c.failed {
+	if c.failed && in.Kind != InRestart {
 		return
 	}
 	if in.Group != "" && !c.news(now, in) {

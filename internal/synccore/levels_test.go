@@ -130,8 +130,8 @@ func (l *level) step(in synccore.Input) {
 	}
 	for _, e := range l.out.Summary {
 		step := func(in agentcore.Input) error {
-			l.actor.core.Step(l.now, &in, &l.actor.reply)
-			return l.actor.reply.Err
+			l.actor.core.Step(l.now, &in, &l.reply)
+			return l.reply.Err
 		}
 		var err error
 		switch e.Kind {
