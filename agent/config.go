@@ -61,10 +61,10 @@ type Config struct {
 	Observe observe.Source
 
 	// BatchSize is how many states make a message go out at once, and the most that
-	// one message holds; 64 by default, and at least 1. BatchAge is how long fewer
-	// wait for more; by default they do not.
+	// one message holds; 64 by default, and at least 1.
 	BatchSize int
-	BatchAge  time.Duration
+	// BatchAge is how long fewer wait for more; by default they do not.
+	BatchAge time.Duration
 
 	// JoinTimeout is how long Join waits for a synchronizer. Default 5 s.
 	JoinTimeout time.Duration
@@ -73,11 +73,12 @@ type Config struct {
 	// member was dropped. Default: nobody is.
 	Logger *slog.Logger
 
-	// MeterProvider is what the metrics go to, those of the measured clock included,
-	// and TracerProvider what the spans of batches and handlers go to;
-	// docs/operations.md lists both. Nil means none: no global provider is used. The
+	// MeterProvider is what the metrics go to, those of the measured clock included;
+	// docs/operations.md lists them. Nil means none: no global provider is used. The
 	// metrics of several members of one group in one process are added up.
-	MeterProvider  metric.MeterProvider
+	MeterProvider metric.MeterProvider
+	// TracerProvider is what the spans of batches and handlers go to, listed there, too.
+	// Nil means none.
 	TracerProvider trace.TracerProvider
 
 	auto *autoClock // the Clock, if none was given

@@ -52,12 +52,11 @@ type NodeConfig struct {
 	// [observe.Observer] is not closed; give it Children where blocks start processes.
 	Observe observe.Source
 
-	// Host, Clock, SeparateClock, JoinTimeout and Logger are those of [Config].
-	Host          string
-	Clock         clocksync.Clock
-	SeparateClock bool
-	JoinTimeout   time.Duration
-	Logger        *slog.Logger
+	Host          string          // as in [Config]
+	Clock         clocksync.Clock // as in Config
+	SeparateClock bool            // as in Config
+	JoinTimeout   time.Duration   // as in Config
+	Logger        *slog.Logger    // as in Config
 }
 
 // MaxProcessors is how many processors a node may have.

@@ -9,12 +9,12 @@ import (
 )
 
 // Signal is what a handler is told: which predicate fired, and the data that
-// ride with it. It does not change.
+// go with it. It does not change.
 type Signal struct {
-	Name      string // selects the handler
-	Predicate string // that fired
-	Kind      control.Kind
-	Region    string
+	Name      string           // selects the handler
+	Predicate string           // that fired
+	Kind      control.Kind     // activate or cancel
+	Region    string           // that it was sent into
 	Decision  control.Decision // the same for all signals of one firing
 	Data      []control.Datum  // as the configuration declares them
 }

@@ -6,7 +6,7 @@ import "time"
 // contains the true time of an event. Earliest <= Latest; either end may be
 // infinite. The zero value is the exact instant 0.
 type Interval struct {
-	Earliest, Latest Instant
+	Earliest, Latest Instant // the true time is neither before nor after these
 }
 
 // Unbounded is the interval of an event about whose reference time nothing is

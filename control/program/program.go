@@ -146,9 +146,9 @@ type Do struct {
 	Block string // which of Program.Blocks runs
 	On    string // a processor; empty: any node
 	// From is where the input comes from: "NAME.result", or "NAME.previous" in the
-	// loop of that name. Input is the input itself, compact JSON. At most one of
-	// the two is given.
-	From  string
+	// loop of that name. At most one of From and Input is given.
+	From string
+	// Input is the input itself, compact JSON.
 	Input string
 	// Retry is how often a block that failed, or whose node was lost, is started
 	// again, on another node if there is one.

@@ -47,7 +47,7 @@ var retiredWords = []retired{
 	{`\bstands? twice\b`, "is given twice", nil},
 	{`\bis none of %|\bis none of (its|the)\b`, "is not one of", nil},
 	{`\b(let|lets|letting) go of\b`, "drop, release", nil},
-	{`\b(ride|rides|riding) (with|along)\b`, "piggyback, carry", []string{"agent"}},
+	{`\b(ride|rides|riding) (with|along)\b`, "piggyback, carry", nil},
 	{`\bat hand\b`, "current", []string{"agent"}},
 	{`\btaken? up\b|\btak(es|ing) up\b`, "resume", nil},
 	{`\btowns?\b`, "city", nil},
