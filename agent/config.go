@@ -157,8 +157,8 @@ func (c *Config) hello() wire.Hello {
 type Option func(*joining)
 
 type joining struct {
-	connect func(bus.Options) (bus.Bus, error)
-	carrier *carrier
+	connect     func(bus.Options) (bus.Bus, error)
+	multiplexer *multiplexer
 }
 
 // WithConn takes a connection that is there already, instead of one that Join

@@ -19,7 +19,7 @@
 //     after the region.
 //
 // A signal takes effect at most once, and only in the entry of the region that
-// it was decided on; one that comes later is neglected and counted
+// it was decided on; one that comes later is ignored and counted
 // ([Member.Stats]).
 //
 // A process may have threads ([Member.Thread]), goroutines with a state and

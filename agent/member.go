@@ -23,20 +23,20 @@ import (
 // Member is this process in its group.
 type Member struct {
 	participant
-	lock     sync.Mutex    // participant.mu
-	wake     chan struct{} // capacity 1: the next tick has come nearer; that of the carrier, if there is one
-	clock    clocksync.Clock
-	quality  clocksync.Quality // of the newest stamp; guarded by the lock
-	cfg      Config
-	bus      bus.Bus
-	subjects wire.Subjects
-	reports  string // the subject of the member's own
-	log      *slog.Logger
-	carrier  *carrier    // speaks for it; nil: it does itself
-	level    *level      // of the threads; nil if there is none. Set by Join, constant afterwards but for a processor, which has one while a block has threads.
-	section  uint64      // hash of the level's section, of the first answer; a processor's is the newest
-	blocks   []byte      // for a processor, that section: what threads the program's blocks have; guarded by the lock
-	gone     SignalStats // into threads of levels that are over; guarded by the lock
+	lock        sync.Mutex    // participant.mu
+	wake        chan struct{} // capacity 1: the next tick has come nearer; that of the multiplexer, if there is one
+	clock       clocksync.Clock
+	quality     clocksync.Quality // of the newest stamp; guarded by the lock
+	cfg         Config
+	bus         bus.Bus
+	subjects    wire.Subjects
+	reports     string // the subject of the member's own
+	log         *slog.Logger
+	multiplexer *multiplexer // speaks for it; nil: it does itself
+	level       *level       // of the threads; nil if there is none. Set by Join, constant afterwards but for a processor, which has one while a block has threads.
+	section     uint64       // hash of the level's section, of the first answer; a processor's is the newest
+	blocks      []byte       // for a processor, that section: what threads the program's blocks have; guarded by the lock
+	gone        SignalStats  // into threads of levels that are over; guarded by the lock
 
 	accepted func()        // is called with the lock when a later hello was taken; nil: nobody is
 	welcomes chan welcomed // capacity 1: the first answer to the hello
@@ -45,7 +45,7 @@ type Member struct {
 	stop     chan struct{}
 	running  sync.WaitGroup
 	leave    func() error // of Close, once
-	body     []byte       // a frame for the carrier to take along; guarded by the lock
+	body     []byte       // a frame for the multiplexer to take along; guarded by the lock
 
 	publishErrors, badFrames atomic.Uint64
 
@@ -80,7 +80,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	for _, o := range opts {
 		o(&j)
 	}
-	m := newMember(cfg, j.carrier)
+	m := newMember(cfg, j.multiplexer)
 	var err error
 	if m.bus, err = j.connect(m.busOptions()); err != nil {
 		return nil, fmt.Errorf("agent: join group %q as %q: %w: %w", cfg.Group, cfg.Name, ErrNotConnected, err)
@@ -95,9 +95,9 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	return m, nil
 }
 
-func newMember(cfg Config, c *carrier) *Member {
+func newMember(cfg Config, c *multiplexer) *Member {
 	m := &Member{
-		carrier: c, cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
+		multiplexer: c, cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
 		welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
@@ -125,8 +125,8 @@ func (m *Member) join(ctx context.Context) error {
 	if err := m.bus.Flush(ctx); err != nil {
 		return err
 	}
-	if m.carrier != nil {
-		m.carrier.add(m)
+	if m.multiplexer != nil {
+		m.multiplexer.add(m)
 	} else {
 		m.running.Go(m.run)
 	}
@@ -244,7 +244,7 @@ func (m *Member) Region(ctx context.Context, name string, work Work, opts ...Reg
 	return m.region(ctx, name, work, opts)
 }
 
-// ride has a frame taken along with the next that the carrier sends for the member.
+// ride has a frame taken along with the next that the multiplexer sends for the member.
 func (m *Member) ride(frame []byte) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -284,8 +284,8 @@ func (m *Member) end() error {
 	m.mu.Unlock()
 	close(m.stop)
 	m.running.Wait()
-	if m.carrier != nil {
-		m.carrier.drop(m)
+	if m.multiplexer != nil {
+		m.multiplexer.drop(m)
 	}
 	shown := m.shown.end()
 	if m.cfg.auto != nil {

@@ -65,18 +65,18 @@ const MaxProcessors = 1024
 // Node is a set of processors in this process. They run the blocks that a
 // program's synchronizer starts there.
 type Node struct {
-	cfg      NodeConfig
-	blocks   map[string]*BlockCode
-	threaded []string // of these, the ones with threads, in order
-	control  bus.Bus  // its connection is that of all members
-	carrier  *carrier
-	data     bus.Bus // for inputs and results
-	ctx      context.Context
-	cancel   context.CancelCauseFunc
-	mu       sync.Mutex // while processors join
-	members  []*processor
-	running  sync.WaitGroup
-	leave    func() error
+	cfg         NodeConfig
+	blocks      map[string]*BlockCode
+	threaded    []string // of these, the ones with threads, in order
+	control     bus.Bus  // its connection is that of all members
+	multiplexer *multiplexer
+	data        bus.Bus // for inputs and results
+	ctx         context.Context
+	cancel      context.CancelCauseFunc
+	mu          sync.Mutex // while processors join
+	members     []*processor
+	running     sync.WaitGroup
+	leave       func() error
 }
 
 // JoinNode makes processors of this process and joins them to a group whose
@@ -101,7 +101,7 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 		err = fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
 	if err == nil {
-		n.carrier, err = startCarrier(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
+		n.multiplexer, err = startMultiplexer(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
 	}
 	if err == nil {
 		err = n.join(ctx)
@@ -222,7 +222,7 @@ func (n *Node) processor(ctx context.Context, i int, pins [][]int) (*processor, 
 	}
 	share := func(j *joining) {
 		j.connect = func(o bus.Options) (bus.Bus, error) { return bus.Share(n.control, o) }
-		j.carrier = n.carrier
+		j.multiplexer = n.multiplexer
 	}
 	var err error
 	p.m, err = Join(ctx, "", Config{
@@ -269,8 +269,8 @@ func (n *Node) end() error {
 	}
 	closing.Wait()
 	n.running.Wait()
-	if n.carrier != nil {
-		n.carrier.close()
+	if n.multiplexer != nil {
+		n.multiplexer.close()
 	}
 	for _, b := range []bus.Bus{n.data, n.control} {
 		if b != nil {

@@ -278,7 +278,7 @@ func (p *processor) do(ctx context.Context, s *start) {
 		}}
 	}
 	r := &Run{p, *s}
-	p.node.carrier.busy.Add(1)
+	p.node.multiplexer.busy.Add(1)
 	p.become(r)
 	out := outcome{wire.PhaseFailed, wire.BodyFailure, fmt.Appendf(nil, "block %q ended its goroutine without returning", s.block)}
 	defer func() { p.ended(ctx, s, out) }() // Also then.
@@ -288,7 +288,7 @@ func (p *processor) do(ctx context.Context, s *start) {
 // ended tells what a run has come to.
 func (p *processor) ended(ctx context.Context, s *start, out outcome) {
 	p.become(nil)
-	p.node.carrier.busy.Add(-1)
+	p.node.multiplexer.busy.Add(-1)
 	if ctx.Err() != nil {
 		return // The node is closed: nobody waits for this.
 	}

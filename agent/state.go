@@ -107,7 +107,7 @@ type encoder struct {
 	typ      reflect.Type
 	declared scgs.Schema
 	columns  []layoutField // in the declared order; without a name where the default stands in
-	elements []scgs.Value  // of the list at hand
+	elements []scgs.Value  // of the current list
 }
 
 // match binds a layout to the declared state: the same names with the same types,

@@ -43,16 +43,16 @@ var retiredWords = []retired{
 	{`\bkept from change to change\b|\bwhat is kept changes\b`, "incremental", nil},
 	{`\bsigns? of life\b`, "heartbeat", nil},
 	{`\btimes? round\b`, "iteration", nil},
-	{`\bneglect(s|ed|ing)?\b`, "ignore", []string{"agent"}},
+	{`\bneglect(s|ed|ing)?\b`, "ignore", nil},
 	{`\bstands? twice\b`, "is given twice", nil},
 	{`\bis none of %|\bis none of (its|the)\b`, "is not one of", nil},
 	{`\b(let|lets|letting) go of\b`, "drop, release", nil},
 	{`\b(ride|rides|riding) (with|along)\b`, "piggyback, carry", nil},
-	{`\bat hand\b`, "current", []string{"agent"}},
+	{`\bat hand\b`, "current", nil},
 	{`\btaken? up\b|\btak(es|ing) up\b`, "resume", nil},
 	{`\btowns?\b`, "city", nil},
 	{`\banew\b`, "again", nil},
-	{`\b[Cc]arriers?\b`, "multiplexer", []string{"agent"}},
+	{`\b[Cc]arriers?\b`, "multiplexer", nil},
 }
 
 // history lists the files that may keep the words of their time, and this one.

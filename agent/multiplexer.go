@@ -16,11 +16,11 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// carrier speaks for the members of a node, which share a connection: one message
+// multiplexer speaks for the members of a node, which share a connection: one message
 // carries what all of them have to say, and the evidence that their states still
 // hold. A global state of many processors needs evidence of each, so to ask and to
 // answer for them one by one would cost as many messages.
-type carrier struct {
+type multiplexer struct {
 	name     string
 	subjects wire.Subjects
 	bus      bus.Bus
@@ -47,10 +47,10 @@ type carrier struct {
 	acks    string  // the subject of its answers to its own synchronizer
 }
 
-// startCarrier subscribes for a node and begins to speak for members that are
+// startMultiplexer subscribes for a node and begins to speak for members that are
 // added.
-func startCarrier(name string, subjects wire.Subjects, b bus.Bus, log *slog.Logger) (*carrier, error) {
-	c := &carrier{name: name, subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}), now: source.Monotonic}
+func startMultiplexer(name string, subjects wire.Subjects, b bus.Bus, log *slog.Logger) (*multiplexer, error) {
+	c := &multiplexer{name: name, subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}), now: source.Monotonic}
 	c.sender.publish = c.put
 	for _, subject := range []string{subjects.Probe(name), subjects.Signal(name)} {
 		if _, err := b.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
@@ -61,18 +61,18 @@ func startCarrier(name string, subjects wire.Subjects, b bus.Bus, log *slog.Logg
 	return c, nil
 }
 
-func (c *carrier) close() {
+func (c *multiplexer) close() {
 	close(c.stop)
 	c.running.Wait()
 }
 
-func (c *carrier) all() []*Member {
+func (c *multiplexer) all() []*Member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.members
 }
 
-func (c *carrier) add(m *Member) {
+func (c *multiplexer) add(m *Member) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.members = append(slices.Clip(c.members), m)
@@ -81,7 +81,7 @@ func (c *carrier) add(m *Member) {
 
 // drop leaves a member to speak for itself. Nothing of it is under way when drop
 // returns.
-func (c *carrier) drop(m *Member) {
+func (c *multiplexer) drop(m *Member) {
 	c.mu.Lock()
 	c.members = slices.DeleteFunc(slices.Clone(c.members), func(o *Member) bool { return o == m })
 	c.mu.Unlock()
@@ -90,7 +90,7 @@ func (c *carrier) drop(m *Member) {
 }
 
 // receive takes what a synchronizer has for several members.
-func (c *carrier) receive(msg bus.Message) {
+func (c *multiplexer) receive(msg bus.Message) {
 	kind, err := wire.KindOf(msg.Data)
 	switch {
 	case err != nil:
@@ -112,7 +112,7 @@ func (c *carrier) receive(msg bus.Message) {
 }
 
 // ask has the next pass give evidence, as soon as there is as much as was asked for.
-func (c *carrier) ask(p *wire.Probe) {
+func (c *multiplexer) ask(p *wire.Probe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !c.called {
@@ -122,7 +122,7 @@ func (c *carrier) ask(p *wire.Probe) {
 }
 
 // hand gives each part to its member.
-func (c *carrier) hand(subject string, b *wire.Bundle) {
+func (c *multiplexer) hand(subject string, b *wire.Bundle) {
 	members := c.all()
 	for _, p := range b.Parts {
 		i := slices.IndexFunc(members, func(m *Member) bool { return m.cfg.Name == p.Member })
@@ -132,8 +132,8 @@ func (c *carrier) hand(subject string, b *wire.Bundle) {
 	}
 }
 
-// run sends what is due until the carrier is closed.
-func (c *carrier) run() {
+// run sends what is due until the multiplexer is closed.
+func (c *multiplexer) run() {
 	keepPace(c.wake, c.stop, func() (next, now clocksync.Instant) {
 		// Blocks that are about to end on this processor had better be in the same
 		// message.
@@ -146,7 +146,7 @@ func (c *carrier) run() {
 // ended, or evidence was asked for, what is sent ends with evidence of all members:
 // that of each is above what any of them has told before. A JOIN then need not ask
 // this node. While blocks run, more is about to follow.
-func (c *carrier) pass() (wake, now clocksync.Instant) {
+func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 	c.passing.Lock()
 	defer c.passing.Unlock()
 	c.mu.Lock()
@@ -173,7 +173,7 @@ func (c *carrier) pass() (wake, now clocksync.Instant) {
 
 // evidence reads that of every member which has told its state, and says how long it
 // is until all of it answers a call, below 0 if it does.
-func (c *carrier) evidence(members []*Member, call *wire.Probe) (wait time.Duration, now clocksync.Instant) {
+func (c *multiplexer) evidence(members []*Member, call *wire.Probe) (wait time.Duration, now clocksync.Instant) {
 	wait = -1
 	for _, m := range members {
 		m.mu.Lock()
@@ -190,7 +190,7 @@ func (c *carrier) evidence(members []*Member, call *wire.Probe) (wait time.Durat
 }
 
 // turn takes what one member has to say, if that is due, and returns when it next is.
-func (c *carrier) turn(m *Member, now clocksync.Instant) clocksync.Instant {
+func (c *multiplexer) turn(m *Member, now clocksync.Instant) clocksync.Instant {
 	m.mu.Lock()
 	if m.pace.until > now {
 		defer m.mu.Unlock()
@@ -207,8 +207,8 @@ func (c *carrier) turn(m *Member, now clocksync.Instant) clocksync.Instant {
 }
 
 // put makes a frame of a member a part of the bundle, or sends it alone if it is
-// too long, or for somebody who does not know the carrier.
-func (c *carrier) put(subject string, frame []byte) error {
+// too long, or for somebody who does not know the multiplexer.
+func (c *multiplexer) put(subject string, frame []byte) error {
 	if subject != c.from.reports && subject != c.acks {
 		return c.bus.Publish(subject, frame)
 	}
@@ -227,7 +227,7 @@ func (c *carrier) put(subject string, frame []byte) error {
 
 // send publishes the bundle in as many frames as it needs. What cannot be sent shows
 // as a gap later, as if each member had sent it.
-func (c *carrier) send() {
+func (c *multiplexer) send() {
 	rest, spoken, subject := c.bundle, c.spoken, c.subjects.State(c.name)
 	for len(rest.Parts) > 0 || len(rest.Alive) > 0 {
 		frame, parts, alive, err := wire.AppendBundle(c.frame[:0], &rest)
