@@ -12,9 +12,6 @@ import (
 	"testing"
 )
 
-// commandEnv makes this test binary the command itself.
-const commandEnv = "PEGASUS_TEST_COMMAND"
-
 // TestBinary runs main in a process of its own, and looks at the exit codes.
 func TestBinary(t *testing.T) {
 	t.Setenv(commandEnv, "1")

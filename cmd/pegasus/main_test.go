@@ -14,6 +14,9 @@ import (
 )
 
 // TestMain keeps the notes of runs out of this user's directory.
+// commandEnv makes this test binary the command itself.
+const commandEnv = "PEGASUS_TEST_COMMAND"
+
 func TestMain(m *testing.M) {
 	if os.Getenv(commandEnv) != "" || len(os.Args) > 1 && os.Args[1] == "bench" {
 		main() // Of TestBinary, or the second process of a measurement.

@@ -22,7 +22,11 @@ import (
 )
 
 // The times of a replay are local ones.
-func init() { time.Local = time.UTC }
+func init() {
+	if os.Getenv(commandEnv) == "" { // Else this is the command, and a goroutine of the server reads it.
+		time.Local = time.UTC
+	}
+}
 
 // recording writes a journal of two members of good.yaml.
 type recording struct {
