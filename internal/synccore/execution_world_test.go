@@ -4,6 +4,7 @@ import (
 	"container/heap"
 	"fmt"
 	"hash/fnv"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,7 +187,7 @@ func (w *field) hand(p *proc, b *plan.Body) {
 // note keeps what a step has told, and holds each switch against the verdicts.
 func (w *field) note() {
 	o := &w.out
-	before := w.verdicts
+	before := maps.Clone(w.verdicts)
 	again := w.epoch != w.core.Epoch() // An event of one may also tell who left without having been in any.
 	if w.epoch = w.core.Epoch(); again {
 		w.verdicts = map[string]monitor.Verdict{}
