@@ -114,7 +114,7 @@ var Modules = map[string][]string{
 	"github.com/nats-io/nats.go": {
 		"internal/bus", "internal/bus/bustest", "internal/bench", "agent", "synchronizer", "cmd/pegasus", "examples/*",
 	},
-	"github.com/nats-io/nats-server/v2":  {"embedded", "examples/tsp/solve"},
+	"github.com/nats-io/nats-server/v2":  {"embedded"},
 	"github.com/expr-lang/expr":          {"predicates"},
 	"github.com/goccy/go-yaml":           {"internal/yamlconf"},
 	"github.com/tinylib/msgp":            {"internal/wire"},

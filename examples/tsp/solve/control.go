@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"time"
@@ -52,13 +51,10 @@ type controlled struct {
 	Search     float64 `json:"search_seconds"`
 	Busy       float64 `json:"busy_seconds"` // that threads had something to search, added up
 	Nodes      int64   `json:"nodes"`
-	Subtasks   int     `json:"subtasks"`
 	Migrations int     `json:"migrations"`
-	Whole      float64 `json:"whole_seconds"`
-	Processor  float64 `json:"processor_seconds"` // of all its processes
-}
 
-func (c controlled) seconds() float64 { return c.Search }
+	whole, processor float64 // seconds; the latter of all its processes
+}
 
 // run solves an instance with worker processes of one thread each. A run that
 // does not prove within the limit is no error.
@@ -87,7 +83,7 @@ func (p *program) run(t task, processes int, tour []int, o options) (controlled,
 	if failed := json.Unmarshal(out.Bytes(), &r); failed != nil {
 		return r, fmt.Errorf("tsp %s gives no result: %w\n%s", strings.Join(args, " "), errors.Join(err, failed), &errs)
 	}
-	r.Whole, r.Processor = whole.Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+	r.whole, r.processor = whole.Seconds(), (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
 	if r.Proven && t.optimum >= 0 && r.Length != t.optimum {
 		return r, fmt.Errorf("%d is said to be optimal, published is %d: the index or the program is wrong", r.Length, t.optimum)
 	}
@@ -113,36 +109,4 @@ func longLook(t task, o options) []int {
 	}
 	tour, _ := im.Best()
 	return tour
-}
-
-// bare is a search in this process, and what it took with bnb.Prepare.
-type bare struct {
-	Search    float64 `json:"search_seconds"`
-	Busy      float64 `json:"busy_seconds"` // that goroutines had something to search, added up
-	Nodes     int64   `json:"nodes"`
-	Whole     float64 `json:"whole_seconds"`
-	Processor float64 `json:"processor_seconds"`
-	length    int
-}
-
-func (b bare) seconds() float64 { return b.Search }
-
-// searchBare makes an instance ready and searches it.
-func searchBare(t task, tour []int, how plan, o options) (bare, error) {
-	runtime.GC() // what the run before has left
-	start, before := time.Now(), used()
-	p, err := bnb.Prepare(t.in, bnb.Options{Tour: tour})
-	if err != nil {
-		return bare{}, err
-	}
-	r, err := together(p, how, o.limit)
-	return bare{r.took.Seconds(), r.busy * r.took.Seconds(), r.nodes, time.Since(start).Seconds(), (used() - before).Seconds(), r.length}, err
-}
-
-// quicker is the least of two measurements; one that took no time is none.
-func quicker[T interface{ seconds() float64 }](least, now T) T {
-	if s := least.seconds(); s == 0 || now.seconds() < s {
-		return now
-	}
-	return least
 }

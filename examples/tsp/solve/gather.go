@@ -21,6 +21,14 @@ type task struct {
 	optimum int // as published, -1 if not known
 }
 
+// published shows the optimum.
+func (t task) published() string {
+	if t.optimum < 0 {
+		return "?"
+	}
+	return strconv.Itoa(t.optimum)
+}
+
 // gather loads what the arguments name, the smallest first.
 func gather(args []string, most int, skip string) ([]task, error) {
 	if len(args) == 0 {

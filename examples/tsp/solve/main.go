@@ -1,9 +1,6 @@
-// Solve measures the search for shortest round trips. Without anything of the
-// product: how long it takes to prove instances optimal in one thread, what two
-// goroutines gain on one, and how well the work in subtasks can be told before
-// they are searched. And with it: what global control costs one thread, what two
-// worker processes gain on the bare search, and how other ways of sharing the
-// same work out compare. Run it with -h for the flags.
+// Solve measures the search for shortest round trips: how long the bare solver takes
+// to prove instances optimal in one thread, what global control costs one thread, and
+// what two worker processes gain on the bare search. Run it with -h for the flags.
 package main
 
 import (
@@ -12,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"strings"
 	"time"
 )
@@ -24,17 +22,14 @@ const usage = `Solve measures the search for shortest round trips (travelling sa
 
 The bare solver:
   go run ./examples/tsp/solve DIR                    time to proof, one thread
-  go run ./examples/tsp/solve -show pairs DIR        two goroutines against one
-  go run ./examples/tsp/solve -show estimates DIR    estimates of work against nodes
 
 Under global control, as examples/tsp, which it builds:
   go run ./examples/tsp/solve -show cost DIR         one worker process against the bare search
-  go run ./examples/tsp/solve -show speed DIR        two against it, and a static split
+  go run ./examples/tsp/solve -show speed DIR        two against it
   go run ./examples/tsp/solve -show control DIR      proofs by two worker processes
-  go run ./examples/tsp/solve -show peers DIR        two against an errgroup and a JetStream work queue
 
-cost, speed and peers give the same good tour to all sides and take their turns
-in every run. A column of good and NOT says whether the figure is as wanted.
+cost and speed give the same good tour to both sides, which take their turns in
+every run. A column of good and NOT says whether the figure is as wanted.
 
 Arguments are TSPLIB files, directories of them, random:N:SEED, and names of
 embedded instances; without any, all embedded ones are taken. Published optima
@@ -42,13 +37,10 @@ are those of the INDEX.csv in a directory and of the embedded list.
 
 Flags:
   -show WHAT    one of the above (default proofs)
-  -cap LIMIT    processor time for the proof of an instance; for pairs and estimates,
-                and the bare search beside worker processes, time of a search;
-                for these, of the whole program (default 1m0s)
+  -cap LIMIT    time for the proof of an instance (default 1m0s)
   -skip NAMES   leave out these, with commas between them
   -most CITIES   leave out larger instances (default 229)
   -runs N       measure N times and show the least (default 1)
-  -json         print one JSON object instead of the table; not of pairs and estimates
   -seed N       of the first tours (default 1)
 `
 
@@ -56,7 +48,6 @@ Flags:
 type options struct {
 	show  string
 	skip  string
-	json  bool
 	limit time.Duration
 	most  int
 	runs  int
@@ -75,26 +66,29 @@ func run(args []string, stdout, stderr io.Writer) int {
 	o, specs, err := parseFlags(args)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
-		(&printer{w: stdout}).say("%s", usage)
+		say(stdout, "%s", usage)
 		return exitGood
 	case err != nil:
-		(&printer{w: stderr}).say("solve: %v\n%s", err, usage)
+		say(stderr, "solve: %v\n%s", err, usage)
 		return exitUsage
 	}
 	list, err := gather(specs, o.most, o.skip)
 	if err == nil {
+		say(stdout, "%s/%s, %d processors, %s; best of %d, cap %v; ", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.runs, o.limit)
 		err = shows[o.show](stdout, list, o)
 	}
 	if err != nil {
-		(&printer{w: stderr}).say("solve: %v\n", err)
+		say(stderr, "solve: %v\n", err)
 		return exitFailed
 	}
 	return exitGood
 }
 
+// say writes to people; where they cannot be reached there is nobody to tell.
+func say(w io.Writer, format string, args ...any) { _, _ = fmt.Fprintf(w, format, args...) }
+
 var shows = map[string]func(io.Writer, []task, options) error{
-	"proofs": proofs, "pairs": pairs, "estimates": estimates,
-	"cost": cost, "speed": speed, "control": control, "peers": versus,
+	"proofs": proofs, "cost": cost.measure, "speed": speed.measure, "control": control,
 }
 
 func parseFlags(args []string) (o options, specs []string, err error) {
@@ -103,7 +97,6 @@ func parseFlags(args []string) (o options, specs []string, err error) {
 	fs.StringVar(&o.show, "show", "proofs", "")
 	fs.DurationVar(&o.limit, "cap", time.Minute, "")
 	fs.StringVar(&o.skip, "skip", "", "")
-	fs.BoolVar(&o.json, "json", false, "")
 	fs.IntVar(&o.most, "most", 229, "")
 	fs.IntVar(&o.runs, "runs", 1, "")
 	fs.Uint64Var(&o.seed, "seed", 1, "")
@@ -112,9 +105,7 @@ func parseFlags(args []string) (o options, specs []string, err error) {
 	}
 	switch {
 	case shows[o.show] == nil:
-		return o, nil, fmt.Errorf("-show %q: use proofs, pairs, estimates, cost, speed, control or peers", o.show)
-	case o.json && (o.show == "pairs" || o.show == "estimates"):
-		return o, nil, fmt.Errorf("-json does not go with -show %s: leave it out", o.show)
+		return o, nil, fmt.Errorf("-show %q: use proofs, cost, speed or control", o.show)
 	case o.limit <= 0:
 		return o, nil, fmt.Errorf("-cap %v: use a time above 0, such as 60s", o.limit)
 	case o.most < 1:
