@@ -24,7 +24,6 @@ type options struct {
 	time      time.Duration
 	seed      uint64
 	subtasks  string
-	load      string
 	tour      string
 	journal   string
 	separate  bool
@@ -79,9 +78,6 @@ Flags:
   -seed N          of the first tours (default 1)
   -subtasks KIND   cut by required and forbidden edges, or by the first cities as the
                    paper does: edges or prefix (default edges)
-  -load ESTIMATE   tell the work in subtasks by the gap of their bounds to the best tour,
-                   or by the full tours in them as the paper does: gap or leaves
-                   (default gap)
   -tour FILE       begin with the tour in a file: the numbers of its cities, from 1, as
                    the tour line of a run has them
   -journal DIR     write DIR/RUN.jsonl: what the coordinator did, an event a line,
@@ -125,7 +121,6 @@ func parseFlags(args []string) (*options, error) {
 	fs.DurationVar(&o.time, "time", 0, "")
 	fs.Uint64Var(&o.seed, "seed", 1, "")
 	fs.StringVar(&o.subtasks, "subtasks", bnb.Edges.String(), "")
-	fs.StringVar(&o.load, "load", bnb.Gap.String(), "")
 	fs.StringVar(&o.tour, "tour", "", "")
 	fs.StringVar(&o.journal, "journal", "", "")
 	fs.BoolVar(&o.separate, "separate-clocks", false, "")
@@ -181,9 +176,6 @@ func (o *options) check(set []string) error {
 	}
 	if _, err := bnb.ParseKind(o.subtasks); err != nil {
 		return fmt.Errorf("-subtasks %q: use edges or prefix", o.subtasks)
-	}
-	if _, err := bnb.ParseEstimate(o.load); err != nil {
-		return fmt.Errorf("-load %q: use gap or leaves", o.load)
 	}
 	return nil
 }

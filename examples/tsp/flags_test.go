@@ -12,13 +12,13 @@ import (
 )
 
 func TestParseFlags(t *testing.T) {
-	o, err := parseFlags(strings.Fields("-instance x.tsp -processes 4 -threads 1 -nats nats://h:1 -config c.yaml -gap 0.05 -time 2m -seed 7 -subtasks prefix -load leaves -tour t -journal d -v -json"))
+	o, err := parseFlags(strings.Fields("-instance x.tsp -processes 4 -threads 1 -nats nats://h:1 -config c.yaml -gap 0.05 -time 2m -seed 7 -subtasks prefix -tour t -journal d -v -json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &options{
 		instance: "x.tsp", processes: 4, threads: 1, nats: "nats://h:1", config: "c.yaml", gap: 0.05, time: 2 * time.Minute,
-		seed: 7, subtasks: "prefix", load: "leaves", tour: "t", journal: "d", verbose: true, json: true,
+		seed: 7, subtasks: "prefix", tour: "t", journal: "d", verbose: true, json: true,
 	}
 	if diff := cmp.Diff(want, o, cmp.AllowUnexported(options{})); diff != "" {
 		t.Error(diff)
@@ -45,7 +45,6 @@ func TestWrongUsage(t *testing.T) {
 		"-gap NaN":                       "-gap NaN: use a fraction from 0 to 1, such as 0.01 for one percent",
 		"-time -1s":                      "-time -1s: a limit is not negative",
 		"-subtasks halves":               `-subtasks "halves": use edges or prefix`,
-		"-load size":                     `-load "size": use gap or leaves`,
 		"-instance=":                     "-instance is empty: name one, or leave it out",
 		"-run x":                         "-run is for workers: add -worker",
 		"-worker":                        "-worker needs -nats URL: the server of the run, as its first line shows it",
@@ -69,7 +68,7 @@ func TestHelp(t *testing.T) {
 	if code := run([]string{"-h"}, &out, &errs); code != exitGood || errs.Len() > 0 || out.String() != usage {
 		t.Errorf("exit code %d, %s", code, &errs)
 	}
-	for name := range strings.FieldsSeq("instance processes threads nats config gap time seed subtasks load journal v worker program run json h") {
+	for name := range strings.FieldsSeq("instance processes threads nats config gap time seed subtasks journal v worker program run json h") {
 		if !strings.Contains(usage, "\n  -"+name+" ") {
 			t.Errorf("the help does not explain -%s", name)
 		}

@@ -208,10 +208,6 @@ func (w *worker) prepare(ctx context.Context, stop func() bool) error {
 		return err
 	}
 	w.improver = nil
-	w.estimate, err = bnb.ParseEstimate(w.info.Load)
-	if err != nil {
-		return err
-	}
 	w.pool.ready(w.weigh)
 	return nil
 }
@@ -221,7 +217,7 @@ func (w *worker) prepare(ctx context.Context, stop func() bool) error {
 func (w *worker) weigh(l lease.Lease, best int) (load float64) {
 	for _, it := range l.Items {
 		if t, err := bnb.DecodeSubtask(it.Body, w.in.N); err == nil {
-			load += w.problem.Load(t, best, w.estimate)
+			load += w.problem.Load(t, best)
 		}
 	}
 	return load

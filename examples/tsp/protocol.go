@@ -101,7 +101,6 @@ type runInfo struct {
 	Size     int64  `json:"size"`     // of the file, which opInstance gives; 0: there is none
 	N        int    `json:"n"`
 	Kind     string `json:"kind"` // of the subtasks
-	Load     string `json:"load"` // estimate of the work in them
 	Seed     uint64 `json:"seed"`
 	Threads  int    `json:"threads"`
 	Separate bool   `json:"separate,omitempty"` // each process has a clock of its own

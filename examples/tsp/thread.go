@@ -193,7 +193,7 @@ func (t *thread) explore(s *bnb.Search, task task, rest *[]lease.Item) (mine boo
 		}
 		t.w.giveFrom(s, task, rest)
 		if time.Since(t.reported) > reportEvery {
-			if !t.w.pool.note(task, held{leaseBound(s, *rest), s.Load(t.w.estimate)}) {
+			if !t.w.pool.note(task, held{leaseBound(s, *rest), s.Load()}) {
 				return false, nil
 			}
 			if err := t.progress(s); err != nil {
@@ -211,7 +211,7 @@ func (t *thread) explore(s *bnb.Search, task task, rest *[]lease.Item) (mine boo
 
 // progress tells the state of the search.
 func (t *thread) progress(s *bnb.Search) error {
-	t.state = threadState{Load: s.Load(t.w.estimate), Best: t.state.Best, Spare: max(0, s.Open()-1)}
+	t.state = threadState{Load: s.Load(), Best: t.state.Best, Spare: max(0, s.Open()-1)}
 	return t.set()
 }
 

@@ -39,7 +39,6 @@ type worker struct {
 	in       *tsplib.Instance
 	improver *bnb.Improver // until the search begins, of the first thread
 	problem  *bnb.Problem  // set before the pool is ready
-	estimate bnb.Estimate  // likewise
 	pool     *pool
 	member   *agent.Member
 

@@ -30,8 +30,8 @@
 // tour before the incumbent is lowered to its length, and before a subtask is
 // called complete because of it.
 //
-// An [Estimate] tells the work in a subtask or in a search, to balance by: [Gap]
-// by the bound, [Leaves] as the PEGASUS paper does.
+// [Problem.Load] and [Search.Load] estimate the work in a subtask or in a search, to
+// balance by.
 //
 //	p, err := bnb.Prepare(in, bnb.Options{Seed: 1})
 //	if err != nil {

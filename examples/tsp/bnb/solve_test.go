@@ -148,8 +148,8 @@ func drain(t fataler, s *Search, incumbent *atomic.Int64, best *[]int) {
 		}
 		switch st {
 		case Done:
-			if s.Open() != 0 || s.Load(Gap) != 0 || s.Load(Leaves) != 0 {
-				t.Fatalf("done with %d nodes open, load %g", s.Open(), s.Load(Gap))
+			if s.Open() != 0 || s.Load() != 0 {
+				t.Fatalf("done with %d nodes open, load %g", s.Open(), s.Load())
 			}
 			return
 		case Improved:
