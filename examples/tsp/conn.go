@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -124,9 +123,6 @@ func onlyRun(address string, runs []runInfo) (string, error) {
 func (w *worker) fetchInstance(ctx context.Context) (*tsplib.Instance, error) {
 	if w.info.Size == 0 {
 		return tsplib.Load(w.info.Instance)
-	}
-	if w.info.Size > maxFile {
-		return nil, errors.New("the instance's file is too large to send")
 	}
 	var file bytes.Buffer
 	for int64(file.Len()) < w.info.Size {

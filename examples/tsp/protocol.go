@@ -117,7 +117,6 @@ const (
 	maxBodies = 40 << 10 // of the subtasks in one message
 	maxPriced = 4 << 10  // of a subtask with its prices; a larger one goes without
 	chunkSize = 40 << 10 // of the instance's file
-	maxFile   = 1 << 30
 )
 
 // dataSubject is where the coordinator of a run takes requests.

@@ -23,10 +23,6 @@ type threadState struct {
 // others wait for.
 const reportEvery = 50 * time.Millisecond
 
-// stuck is a number of steps in a row without a node searched or closed that no
-// search makes, unless only a better tour can help it: see bnb.Problem.Edges.
-const stuck = 10_000
-
 // thread is one worker thread: a goroutine in its region, which searches one
 // subtask after the other and idles in between (PEGASUS paper, figure 4.1).
 type thread struct {
@@ -175,8 +171,8 @@ func (t *thread) explore(s *bnb.Search, task task, rest *[]lease.Item) (mine boo
 	if err := t.progress(s); err != nil {
 		return false, err
 	}
-	for still := 0; ; {
-		nodes, open := s.Nodes(), s.Open()
+	for {
+		nodes := s.Nodes()
 		status := s.Step()
 		t.w.nodes.Add(s.Nodes() - nodes)
 		if t.stopped() {
@@ -199,12 +195,6 @@ func (t *thread) explore(s *bnb.Search, task task, rest *[]lease.Item) (mine boo
 			if err := t.progress(s); err != nil {
 				return false, err
 			}
-		}
-		if still++; s.Nodes() != nodes || s.Open() != open {
-			still = 0
-		}
-		if still > stuck {
-			pause(t.w.ctx, reportEvery)
 		}
 	}
 }

@@ -146,7 +146,7 @@ func TestInterrupt(t *testing.T) {
 // the run by itself.
 func TestInterruptLarge(t *testing.T) {
 	srv := serve(t, 0)
-	p := begin(t, "-instance", "random:5000:1", "-nats", srv.URL(), "-processes", "1", "-json", "-v")
+	p := begin(t, "-instance", "random:2000:1", "-nats", srv.URL(), "-processes", "1", "-json", "-v")
 	p.workers(t, p.stderr)
 	w := begin(t, "-worker", "-nats", srv.URL())
 	p.await(t, p.stderr, contains("epoch 2:"))
@@ -162,7 +162,7 @@ func TestInterruptLarge(t *testing.T) {
 			t.Errorf("%s: exit code %d", one.name, code)
 		}
 	}
-	if r := decodeResult(t, p); !r.Interrupted || len(r.Tour) != 5000 {
+	if r := decodeResult(t, p); !r.Interrupted || len(r.Tour) != 2000 {
 		t.Errorf("%+v", r)
 	}
 }

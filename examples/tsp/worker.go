@@ -33,7 +33,6 @@ type worker struct {
 	url     string
 	log     *slog.Logger
 	courier *courier
-	ctx     context.Context // of the whole worker
 
 	info     runInfo
 	in       *tsplib.Instance
@@ -64,7 +63,6 @@ func runWorker(ctx context.Context, url, run, name string, patient bool, log *sl
 	w.courier = newCourier(dataConn{nc, dataSubject(run)}, name, patient, w.begin)
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	w.ctx = ctx
 	carried := make(chan struct{})
 	go func() {
 		defer close(carried)

@@ -21,7 +21,7 @@ func (s *Search) Load() float64 {
 	limit := s.limit()
 	var sum float64
 	for _, nd := range s.open {
-		sum += s.p.load(s.sumOf(nd), limit)
+		sum += s.p.load(nd.sum, limit)
 	}
 	return sum
 }

@@ -2,17 +2,14 @@ package bnb
 
 import (
 	"fmt"
-	"math"
 	"math/bits"
 	"slices"
 
 	"github.com/gopegasus/pegasus/examples/tsp/tsplib"
 )
 
-const (
-	sparseNear = 6       // neighbours a city in the first graph of the root
-	mostEdges  = 2 << 20 // candidate edges kept at most
-)
+// sparseNear is how many neighbours a city has in the first graph of the root.
+const sparseNear = 6
 
 // Options configure Prepare; the zero value is useful.
 type Options struct {
@@ -38,7 +35,6 @@ type Problem struct {
 	graph   *graph
 	price   []int64
 	sum     int64 // root bound, shifted
-	floor   int   // no tour with an edge that is not a candidate is shorter
 }
 
 // Prepare makes an instance ready. It refuses a Tour that does not visit every
@@ -58,7 +54,6 @@ func Prepare(in *tsplib.Instance, o Options) (*Problem, error) {
 	p.length = in.TourLength(p.tour)
 	if in.N <= 3 { // one tour only
 		p.sum = int64(p.length) << p.shift
-		p.floor = math.MaxInt
 		p.graph = &graph{n: in.N}
 		p.graph.link()
 		return p, nil
@@ -99,7 +94,7 @@ func (p *Problem) Length() int { return p.length }
 func (p *Problem) LowerBound() int { return p.lower(p.sum, p.length) }
 
 // Edges returns the number of candidate edges. No other edge can be part of a
-// tour shorter than Length, unless there would be more than two million.
+// tour shorter than Length.
 func (p *Problem) Edges() int { return len(p.graph.edges) }
 
 // Next returns the greatest length below the given one that a tour can have,

@@ -2,13 +2,10 @@ package bnb
 
 import (
 	"cmp"
-	"math"
 	"slices"
 )
 
-const (
-	rootRounds = 12 // of climbing and pricing
-)
+const rootRounds = 12 // of climbing and pricing
 
 // root raises the bound of a problem: it climbs on a sparse graph, prices the
 // result against all edges, adds those that were missing, and goes on until
@@ -111,25 +108,16 @@ func (r *root) climb(g *graph, from []int64, first bool) int64 {
 }
 
 // keep makes the graph of the problem: the edges that the bound leaves to a
-// shorter tour, or the best of them if they are too many.
+// shorter tour.
 func (r *root) keep() {
 	g := &graph{n: r.in.N}
-	r.graph, r.floor = g, math.MaxInt
+	r.graph = g
 	limit := r.limit(r.length)
 	defer g.link()
 	if r.sum > limit {
 		return
 	}
 	t := newDenseTree(r.in, r.shift, r.price)
-	for {
-		count := 0
-		t.within(limit, func(Edge, int64) { count++ })
-		if count <= mostEdges {
-			break
-		}
-		limit = r.sum + (limit-r.sum)/2
-		r.floor = int(limit>>r.shift) + 1
-	}
 	t.within(limit, func(e Edge, bound int64) {
 		g.edges = append(g.edges, e)
 		g.cost = append(g.cost, int64(r.in.Dist(int(e.U), int(e.V)))<<r.shift)

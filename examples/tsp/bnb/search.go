@@ -30,8 +30,6 @@ type Search struct {
 	open      []*node // oldest first
 	pool      []*node
 	nodes     int64
-	whole     Subtask // what NewSearch was given
-	residue   bool    // the one open node is what the candidates leave out
 
 	tour  []int // best found here
 	found int   // its length
@@ -61,7 +59,7 @@ func NewSearch(p *Problem, t Subtask, incumbent *atomic.Int64) (*Search, error) 
 	}
 	n := p.in.N
 	s := &Search{
-		p: p, kind: t.Kind, incumbent: incumbent, whole: t, own: p.length,
+		p: p, kind: t.Kind, incumbent: incumbent, own: p.length,
 		up: newAscent(p.graph), set: newSettler(p.graph), probe: newSettler(p.graph),
 		fix: newFixer(n), state: make([]uint8, len(p.graph.edges)),
 		aside: [2][]int64{make([]int64, n), make([]int64, n)}, pick: [2][]int64{make([]int64, n), make([]int64, n)},
@@ -71,7 +69,6 @@ func NewSearch(p *Problem, t Subtask, incumbent *atomic.Int64) (*Search, error) 
 			s.open = append(s.open, nd)
 		}
 	}
-	s.checkResidue()
 	return s, nil
 }
 
@@ -101,19 +98,15 @@ func (s *Search) Split(k int, stop func() bool) Status {
 		if st != Running {
 			return st
 		}
-		if len(s.open) >= k || s.residue || stop != nil && stop() {
+		if len(s.open) >= k || stop != nil && stop() {
 			return Running
 		}
 	}
 }
 
 func (s *Search) step(at int) Status {
-	s.checkResidue()
 	if len(s.open) == 0 {
 		return Done
-	}
-	if s.residue {
-		return Running
 	}
 	nd := s.open[at]
 	s.open = slices.Delete(s.open, at, at+1)
@@ -129,22 +122,10 @@ func (s *Search) step(at int) Status {
 	if s.own < before {
 		return Improved
 	}
-	s.checkResidue()
 	if len(s.open) == 0 {
 		return Done
 	}
 	return Running
-}
-
-// checkResidue keeps the search open when it has seen all candidate edges but
-// the problem had to leave out others that a shorter tour might still have.
-func (s *Search) checkResidue() {
-	if s.residue {
-		s.open, s.residue = s.open[:0], false
-	}
-	if len(s.open) == 0 && s.p.floor <= s.p.Next(s.upper()) {
-		s.open, s.residue = append(s.open, s.spare()), true
-	}
 }
 
 // improve takes a tour found by an ascent.
@@ -167,9 +148,6 @@ func (s *Search) Open() int {
 
 // prune drops the open nodes that a better tour has made hopeless since.
 func (s *Search) prune() {
-	if s.residue {
-		return
-	}
 	limit := s.limit()
 	s.open = slices.DeleteFunc(s.open, func(nd *node) bool {
 		hopeless := nd.sum > limit
@@ -189,23 +167,13 @@ func (s *Search) Bound() int {
 	best := s.upper()
 	bound := best
 	for _, nd := range s.open {
-		bound = min(bound, s.p.lower(s.sumOf(nd), best))
+		bound = min(bound, s.p.lower(nd.sum, best))
 	}
 	return bound
 }
 
-func (s *Search) sumOf(nd *node) int64 {
-	if s.residue {
-		return int64(s.p.floor) << s.p.shift
-	}
-	return nd.sum
-}
-
 // Remaining returns all open nodes as subtasks, oldest first. They stay open.
 func (s *Search) Remaining() []Subtask {
-	if s.residue {
-		return []Subtask{s.whole}
-	}
 	var list []Subtask
 	for _, nd := range s.open {
 		list = append(list, s.subtask(nd))

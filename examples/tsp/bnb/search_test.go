@@ -101,37 +101,6 @@ func TestPartsMoveBetweenProblems(t *testing.T) {
 	}
 }
 
-// When there are more candidate edges than a problem keeps, a search must not
-// claim a proof for the edges left out.
-func TestLeftOutEdgesKeepASearchOpen(t *testing.T) {
-	in := load(t, "burma14")
-	tour := make([]int, in.N)
-	for i := range tour {
-		tour[i] = i
-	}
-	p, err := Prepare(in, Options{Tour: tour})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.floor = 3320 // as if edges were left out that tours from 3320 may have
-	best, incumbent := p.Tour(), incumbentOf(p)
-	s := mustSearch(t, p, Root(Edges), incumbent)
-	for range 10_000 {
-		if st := s.Step(); st == Improved {
-			accept(t, s, incumbent, &best)
-		} else if st == Done {
-			t.Fatal("done although tours of 3320 may exist")
-		}
-	}
-	if s.Bound() != 3320 || s.Open() != 1 || len(s.Donate(1)) != 0 || len(s.Remaining()) != 1 {
-		t.Errorf("bound %d, open %d", s.Bound(), s.Open())
-	}
-	incumbent.Store(3320)
-	if st := s.Step(); st != Done {
-		t.Errorf("status %d after the incumbent fell to the floor, want Done", st)
-	}
-}
-
 func TestIncumbentTakesEffectAtOnce(t *testing.T) {
 	in := load(t, "gr48")
 	p, err := Prepare(in, Options{Seed: 1})

@@ -9,7 +9,7 @@ import (
 
 const (
 	// MaxN is the largest number of cities an instance may have.
-	MaxN = 5000
+	MaxN = 2000
 	// MaxWeight is the largest distance between two cities.
 	MaxWeight = math.MaxInt32
 	// randomSide is the side of the square in which Random draws its cities.

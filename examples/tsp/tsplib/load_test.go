@@ -47,7 +47,7 @@ func TestLoadRefuses(t *testing.T) {
 	if err := os.WriteFile(bad, []byte("NAME : x\nTYPE : ATSP\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	const syntax = "write random:N:SEED, N from 1 to 5000 cities and SEED a whole number, as random:100:1"
+	const syntax = "write random:N:SEED, N from 1 to 2000 cities and SEED a whole number, as random:100:1"
 	for spec, want := range map[string]string{
 		"kroA101":       `tsplib: no instance "kroA101": give a TSPLIB file, random:N:SEED, or one of burma14 ulysses16 gr17 gr21 gr24 fri26 bayg29 bays29 dantzig42 swiss42 att48 gr48 eil51 berlin52 st70 eil76 kroA100`,
 		bad:             "tsplib: " + bad + `:2: TYPE is "ATSP": only TSP (symmetric) is supported`,
@@ -55,7 +55,7 @@ func TestLoadRefuses(t *testing.T) {
 		"random:":       `tsplib: instance "random:": ` + syntax,
 		"random:5":      `tsplib: instance "random:5": ` + syntax,
 		"random:0:1":    `tsplib: instance "random:0:1": ` + syntax,
-		"random:5001:1": `tsplib: instance "random:5001:1": ` + syntax,
+		"random:2001:1": `tsplib: instance "random:2001:1": ` + syntax,
 		"random:5:-1":   `tsplib: instance "random:5:-1": ` + syntax,
 		"random:5:1:1":  `tsplib: instance "random:5:1:1": ` + syntax,
 		"random:five:1": `tsplib: instance "random:five:1": ` + syntax,
@@ -84,14 +84,14 @@ func TestRandomIsTheSameEverywhere(t *testing.T) {
 	if fmt.Sprint(in.Row(0)) == fmt.Sprint(other.Row(0)) {
 		t.Error("two seeds gave one instance")
 	}
-	if _, err := Random(0, 1); err == nil || err.Error() != "tsplib: random instance of 0 cities: give 1 to 5000" {
+	if _, err := Random(0, 1); err == nil || err.Error() != "tsplib: random instance of 0 cities: give 1 to 2000" {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestFromMatrixRefuses(t *testing.T) {
 	for want, rows := range map[string][][]int{
-		"tsplib: matrix m has 0 rows: give 1 to 5000":                      {},
+		"tsplib: matrix m has 0 rows: give 1 to 2000":                      {},
 		"tsplib: matrix m: row 1 has 1 entries: give 2":                    {{0, 1}, {1}},
 		"tsplib: matrix m: entry 0,1 is -1: give 0 to 2147483647":          {{0, -1}, {-1, 0}},
 		"tsplib: matrix m: entry 0,1 is 2147483648: give 0 to 2147483647":  {{0, 1 << 31}, {1 << 31, 0}},

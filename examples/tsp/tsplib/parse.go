@@ -14,7 +14,7 @@ import (
 //
 // Input that is not such an instance is refused whole, with an error that
 // names the file and the line, says what is wrong and what to do. Parse reads
-// at most 256 MiB and holds no more than the numbers it has read need, until
+// at most 64 MiB and holds no more than the numbers it has read need, until
 // all of them have arrived.
 func Parse(r io.Reader, name string) (*Instance, error) {
 	p := &parser{scanner: newScanner(r, name), headers: map[string]header{}}

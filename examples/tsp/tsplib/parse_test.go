@@ -153,11 +153,11 @@ func TestRefused(t *testing.T) {
 		{"planar without coordinates", swap("NODE", "NODE_COORD_TYPE: NO_COORDS\nNODE"), "f:5: NODE_COORD_TYPE NO_COORDS contradicts EDGE_WEIGHT_TYPE EUC_2D: remove the line"},
 		{"small letters", swap("DIMENSION", "dimension"), `f:3: unknown header "dimension": keywords of TSPLIB95 are in capitals, write DIMENSION`},
 		{"other type", swap(": TSP", ": ATSP"), `f:2: TYPE is "ATSP": only TSP (symmetric) is supported`},
-		{"dimension 0", swap(": 2", ": 0"), `f:3: DIMENSION is "0": give a whole number of cities from 1 to 5000`},
-		{"dimension 5001", swap(": 2", ": 5001"), `f:3: DIMENSION is "5001": give a whole number of cities from 1 to 5000`},
-		{"dimension negative", swap(": 2", ": -2"), `f:3: DIMENSION is "-2": give a whole number of cities from 1 to 5000`},
-		{"dimension huge", swap(": 2", ": 99999999999999999999"), `f:3: DIMENSION is "99999999999999999999": give a whole number of cities from 1 to 5000`},
-		{"dimension word", swap(": 2", ": two"), `f:3: DIMENSION is "two": give a whole number of cities from 1 to 5000`},
+		{"dimension 0", swap(": 2", ": 0"), `f:3: DIMENSION is "0": give a whole number of cities from 1 to 2000`},
+		{"dimension 2001", swap(": 2", ": 2001"), `f:3: DIMENSION is "2001": give a whole number of cities from 1 to 2000`},
+		{"dimension negative", swap(": 2", ": -2"), `f:3: DIMENSION is "-2": give a whole number of cities from 1 to 2000`},
+		{"dimension huge", swap(": 2", ": 99999999999999999999"), `f:3: DIMENSION is "99999999999999999999": give a whole number of cities from 1 to 2000`},
+		{"dimension word", swap(": 2", ": two"), `f:3: DIMENSION is "two": give a whole number of cities from 1 to 2000`},
 		{"weight type", swap("EUC_2D", "EUC_3D"), `f:4: EDGE_WEIGHT_TYPE is "EUC_3D": supported are EUC_2D, CEIL_2D, GEO, ATT and EXPLICIT`},
 		{"format", explicit(2, "SPIRAL", "1"), `f:5: EDGE_WEIGHT_FORMAT is "SPIRAL": supported are FUNCTION, FULL_MATRIX and UPPER_ or LOWER_ with ROW, COL, DIAG_ROW or DIAG_COL`},
 		{"coord type", swap("NODE", "NODE_COORD_TYPE: THREED_COORDS\nNODE"), `f:5: NODE_COORD_TYPE is "THREED_COORDS": supported are TWOD_COORDS and NO_COORDS`},
@@ -234,7 +234,7 @@ func (e *endless) Read(b []byte) (int, error) {
 
 func TestEndlessFile(t *testing.T) {
 	for _, c := range []struct{ text, want string }{
-		{"\n", "file is larger than 256 MiB: no instance of up to 5000 cities needs that"},
+		{"\n", "file is larger than 64 MiB: no instance of up to 2000 cities needs that"},
 		{"COMMENT: more\n", "COMMENT is longer than 16384 bytes: shorten it"},
 	} {
 		s := newScanner(&endless{text: c.text}, "f")

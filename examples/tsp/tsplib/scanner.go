@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	maxBytes = 256 << 20 // of a file; the largest legal one is about half of it
-	maxLine  = 4096      // of a header line, in bytes
-	maxToken = 64        // of a number in a section, in bytes
+	maxBytes = 64 << 20 // of a file; a matrix of MaxN cities is smaller
+	maxLine  = 4096     // of a header line, in bytes
+	maxToken = 64       // of a number in a section, in bytes
 
 	maxComment = 16 << 10 // of all COMMENT lines, in bytes
 )
