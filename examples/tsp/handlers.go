@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"slices"
 
@@ -178,10 +179,10 @@ func (w *worker) returned(t task, given, kept []lease.Item) {
 func encode(subtasks []bnb.Subtask) []lease.Item {
 	items := make([]lease.Item, 0, len(subtasks))
 	for _, s := range subtasks {
-		body, err := s.MarshalBinary()
+		body, err := json.Marshal(s)
 		if err == nil && len(body) > maxPriced {
 			s.Prices = nil
-			body, err = s.MarshalBinary()
+			body, err = json.Marshal(s)
 		}
 		if err != nil {
 			panic("tsp: a subtask does not encode: " + err.Error())
@@ -208,17 +209,6 @@ func (w *worker) prepare(ctx context.Context, stop func() bool) error {
 		return err
 	}
 	w.improver = nil
-	w.pool.ready(w.weigh)
+	w.pool.ready(w.problem.Load)
 	return nil
-}
-
-// weigh estimates the work in a lease that has not been begun. A subtask that
-// does not decode counts nothing here: the thread that takes it says so.
-func (w *worker) weigh(l lease.Lease, best int) (load float64) {
-	for _, it := range l.Items {
-		if t, err := bnb.DecodeSubtask(it.Body, w.in.N); err == nil {
-			load += w.problem.Load(t, best)
-		}
-	}
-	return load
 }

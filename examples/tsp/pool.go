@@ -27,7 +27,7 @@ type processState struct {
 // told at once, in order. It may be used from any goroutine.
 type pool struct {
 	tell  func(processState)
-	weigh func(l lease.Lease, best int) float64 // estimates the work in a lease; set by ready
+	weigh func(bound, best int) float64 // estimates the work in a subtask; set by ready
 
 	mu        sync.Mutex
 	state     processState
@@ -63,7 +63,9 @@ func (p *pool) change(do func()) {
 	do()
 	p.state.Queue, p.state.Searching, p.state.Load = len(p.queue), len(p.searching), 0
 	for _, l := range p.queue {
-		p.state.Load += p.weigh(l, p.state.Best)
+		for _, it := range l.Items {
+			p.state.Load += p.weigh(it.Bound, p.state.Best)
+		}
 	}
 	if p.state != before && p.tell != nil {
 		p.tell(p.state)
@@ -71,8 +73,8 @@ func (p *pool) change(do func()) {
 }
 
 // ready notes that the search can begin, and how to estimate the work in a
-// lease when the best tour is so long.
-func (p *pool) ready(weigh func(l lease.Lease, best int) float64) {
+// subtask of a lower bound when the best tour is so long.
+func (p *pool) ready(weigh func(bound, best int) float64) {
 	p.change(func() { p.weigh, p.state.Ready = weigh, true })
 }
 

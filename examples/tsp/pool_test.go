@@ -12,13 +12,13 @@ import (
 func leases(ids ...lease.ID) []lease.Lease {
 	var list []lease.Lease
 	for _, id := range ids {
-		list = append(list, lease.Lease{ID: id, Bound: 100})
+		list = append(list, lease.Lease{ID: id, Items: []lease.Item{{Bound: 100}}, Bound: 100})
 	}
 	return list
 }
 
-// one is the work in any lease.
-func one(lease.Lease, int) float64 { return 1 }
+// one is the work in any subtask.
+func one(int, int) float64 { return 1 }
 
 // opened is a pool that is ready, and the states it tells.
 func opened() (*pool, *[]processState) {
@@ -116,7 +116,7 @@ func TestPoolBeginsAgain(t *testing.T) {
 func TestPoolProgress(t *testing.T) {
 	p, _ := opened()
 	p.ask(9, 9)
-	p.receive([]lease.Lease{{ID: 7, Bound: 60}, {ID: 3, Bound: 70}, {ID: 9, Bound: 100}})
+	p.receive([]lease.Lease{{ID: 7, Bound: 60}, {ID: 3, Bound: 70}, {ID: 9, Items: []lease.Item{{Bound: 100}}, Bound: 100}})
 	for range 2 {
 		task, _ := p.take()
 		p.note(task, held{bound: task.Bound + 1, load: 2})

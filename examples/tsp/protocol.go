@@ -115,7 +115,7 @@ func (r *runInfo) title() string {
 // the server takes 64 KiB.
 const (
 	maxBodies = 40 << 10 // of the subtasks in one message
-	maxPriced = 4 << 10  // of a subtask with its prices; a larger one goes without
+	maxPriced = 8 << 10  // of a subtask with its prices; a larger one goes without
 	chunkSize = 40 << 10 // of the instance's file
 )
 

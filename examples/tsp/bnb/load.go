@@ -7,13 +7,13 @@ import "math"
 // it came out between 5.5 and 7.4.
 const loadRate = 7
 
-// Load estimates the work in a subtask, given the length of the best tour known:
-// exp(7 g), where g is the distance of the subtask's lower bound to that tour, as a
+// Load estimates the work in a subtask of a lower bound, given the length of the best
+// tour known: exp(7 g), where g is the distance of the bound to that tour, as a
 // fraction of what it is for all tours, from 0 to 1. The work in subtasks spans several
 // decades, and the bound is what tells it best. An estimate has no unit; only those of
 // one instance compare, and they add up.
-func (p *Problem) Load(t Subtask, best int) float64 {
-	return p.load(int64(t.LowerBound)<<p.shift, p.limit(best))
+func (p *Problem) Load(bound, best int) float64 {
+	return p.load(int64(bound)<<p.shift, p.limit(best))
 }
 
 // Load estimates the work in the open nodes: the sum of theirs.

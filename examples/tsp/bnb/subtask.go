@@ -1,10 +1,9 @@
 package bnb
 
 import (
-	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 )
 
@@ -45,19 +44,19 @@ func ParseKind(s string) (Kind, error) {
 // forbidden edge that begin, one way round, with the cities of the prefix. It
 // holds the decisions of branching; their consequences are derived again.
 type Subtask struct {
-	Kind      Kind
-	Required  []Edge  // none if Kind is Prefix
-	Forbidden []Edge  // for Prefix: first steps that other subtasks cover
-	Prefix    []int32 // cities from city 0; none if Kind is Edges
+	Kind      Kind    `json:"kind"`
+	Required  []Edge  `json:"required,omitempty"`  // none if Kind is Prefix
+	Forbidden []Edge  `json:"forbidden,omitempty"` // for Prefix: first steps that other subtasks cover
+	Prefix    []int32 `json:"prefix,omitempty"`    // cities from city 0; none if Kind is Edges
 	// LowerBound is a length no tour of the subtask is shorter than, unless
 	// one was known that is no longer than it. Receivers trust it. Its distance
 	// to the best tour tells the work in the subtask: see Problem.Load.
-	LowerBound int
+	LowerBound int `json:"bound"`
 	// Prices are those of the cities to begin the search with, in the units of
 	// the Problem; none stands for the Problem's own. Any are valid. Those of the
 	// node that the subtask was make the search go on as it would have there,
 	// with close to the same nodes; without them it has to find others first.
-	Prices []int64
+	Prices []int64 `json:"prices,omitempty"`
 }
 
 // Root returns the subtask of all tours.
@@ -68,60 +67,13 @@ func Root(kind Kind) Subtask {
 	return Subtask{Kind: Edges}
 }
 
-// MaxSubtaskBytes is the longest encoding of a subtask that DecodeSubtask
-// reads. Real ones have some hundred bytes.
-const MaxSubtaskBytes = 64 << 10
-
-const subtaskVersion = 2
-
-// AppendBinary appends the encoding of the subtask to b.
-func (s Subtask) AppendBinary(b []byte) ([]byte, error) {
-	b = append(b, subtaskVersion, byte(s.Kind))
-	b = binary.AppendUvarint(b, uint64(s.LowerBound))
-	for _, list := range [][]Edge{s.Required, s.Forbidden} {
-		b = binary.AppendUvarint(b, uint64(len(list)))
-		for _, e := range list {
-			b = binary.AppendUvarint(b, uint64(e.U))
-			b = binary.AppendUvarint(b, uint64(e.V))
-		}
+// DecodeSubtask decodes the JSON of a subtask of an instance of n cities. It refuses
+// what is none.
+func DecodeSubtask(b []byte, n int) (s Subtask, err error) {
+	if err := json.Unmarshal(b, &s); err != nil {
+		return Subtask{}, fmt.Errorf("bnb: subtask: %w", err)
 	}
-	b = binary.AppendUvarint(b, uint64(len(s.Prefix)))
-	for _, c := range s.Prefix {
-		b = binary.AppendUvarint(b, uint64(c))
-	}
-	b = binary.AppendUvarint(b, uint64(len(s.Prices)))
-	for _, p := range s.Prices {
-		b = binary.AppendVarint(b, p)
-	}
-	return b, nil
-}
-
-// MarshalBinary returns the encoding of the subtask.
-func (s Subtask) MarshalBinary() ([]byte, error) { return s.AppendBinary(nil) }
-
-// DecodeSubtask decodes a subtask of an instance of n cities. It refuses bytes
-// that do not encode one: an error, never a panic, and never more memory than
-// a few times the input.
-func DecodeSubtask(b []byte, n int) (Subtask, error) {
-	if len(b) > MaxSubtaskBytes {
-		return Subtask{}, fmt.Errorf("bnb: subtask of %d bytes: at most %d are allowed", len(b), MaxSubtaskBytes)
-	}
-	if len(b) < 2 || b[0] != subtaskVersion {
-		return Subtask{}, fmt.Errorf("bnb: subtask: not an encoding of version %d", subtaskVersion)
-	}
-	d := decoder{rest: b[2:], n: n}
-	s := Subtask{Kind: Kind(b[1]), LowerBound: int(d.number(math.MaxInt64))}
-	s.Required, s.Forbidden, s.Prefix, s.Prices = d.edges(), d.edges(), d.cities(), d.prices()
-	switch {
-	case d.err != nil:
-		return Subtask{}, d.err
-	case len(d.rest) > 0:
-		return Subtask{}, fmt.Errorf("bnb: subtask: %d bytes after its end", len(d.rest))
-	}
-	if err := s.Validate(n); err != nil {
-		return Subtask{}, err
-	}
-	return s, nil
+	return s, s.Validate(n)
 }
 
 // Validate checks that the subtask makes sense for an instance of n cities.
@@ -157,52 +109,4 @@ func (s Subtask) Validate(n int) error {
 		}
 	}
 	return nil
-}
-
-// decoder reads numbers until the first fault, which it keeps.
-type decoder struct {
-	rest []byte
-	n    int
-	err  error
-}
-
-func (d *decoder) number(below uint64) uint64 {
-	x, size := binary.Uvarint(d.rest)
-	if d.err == nil && (size <= 0 || x >= below) {
-		d.err = errors.New("bnb: subtask: cut short, or a number is out of range")
-	}
-	if d.err != nil {
-		return 0
-	}
-	d.rest = d.rest[size:]
-	return x
-}
-
-// count reads the length of a list whose items take at least size bytes each.
-func (d *decoder) count(size int) int { return int(d.number(uint64(len(d.rest)/size) + 1)) }
-
-func (d *decoder) edges() []Edge {
-	var list []Edge
-	for range d.count(2) {
-		u, v := d.number(uint64(d.n)), d.number(uint64(d.n))
-		list = append(list, Edge{int32(u), int32(v)})
-	}
-	return list
-}
-
-func (d *decoder) prices() []int64 {
-	var list []int64
-	for range d.count(1) {
-		x := d.number(math.MaxUint64)
-		list = append(list, int64(x>>1)^-int64(x&1)) // as AppendVarint folds the sign in
-	}
-	return list
-}
-
-func (d *decoder) cities() []int32 {
-	var list []int32
-	for range d.count(1) {
-		list = append(list, int32(d.number(uint64(d.n))))
-	}
-	return list
 }
