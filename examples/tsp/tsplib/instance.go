@@ -19,10 +19,9 @@ const (
 // Instance is a symmetric travelling salesman problem: N cities and the
 // distance between any two. It is immutable and safe for concurrent use.
 type Instance struct {
-	Name    string // as the caller or the file called it
-	Comment string // from the file, may be empty
-	N       int    // number of cities, 1 to MaxN
-	dist    []int32
+	Name string // as the caller or the file called it
+	N    int    // number of cities, 1 to MaxN
+	dist []int32
 }
 
 // Dist returns the distance between cities i and j, both from 0 to N-1.

@@ -14,10 +14,13 @@ import (
 //
 // Input that is not such an instance is refused whole, with an error that
 // names the file and the line, says what is wrong and what to do. Parse reads
-// at most 64 MiB and holds no more than the numbers it has read need, until
-// all of them have arrived.
+// at most 64 MiB.
 func Parse(r io.Reader, name string) (*Instance, error) {
-	p := &parser{scanner: newScanner(r, name), headers: map[string]header{}}
+	s, err := newScanner(r, name)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{scanner: s, headers: map[string]header{}}
 	if err := p.read(); err != nil {
 		return nil, err
 	}
@@ -76,12 +79,7 @@ func (p *parser) setHeader(key, value string) error {
 	if !slices.Contains(headerKeys, key) {
 		return p.errorf("unknown header %s: remove the line, or use one of TSPLIB95's for symmetric instances", quote(key))
 	}
-	if key == "COMMENT" {
-		old := p.headers[key]
-		if len(old.value)+len(value) > maxComment {
-			return p.errorf("COMMENT is longer than %d bytes: shorten it", maxComment)
-		}
-		p.headers[key] = header{strings.TrimSpace(old.value + " " + value), p.at}
+	if key == "COMMENT" { // There may be several.
 		return nil
 	}
 	if old, twice := p.headers[key]; twice {
@@ -138,7 +136,6 @@ func (p *parser) instance() (*Instance, error) {
 		return nil, err
 	}
 	in := newInstance(p.headers["NAME"].value, p.n)
-	in.Comment = p.headers["COMMENT"].value
 	if d := metrics[p.headers["EDGE_WEIGHT_TYPE"].value]; d != nil {
 		if err := in.fill(p.points, d); err != nil {
 			p.at = p.headers[coordSection].line

@@ -1,8 +1,7 @@
 package tsplib
 
 import (
-	"bufio"
-	"errors"
+	"bytes"
 	"fmt"
 	"io"
 	"strconv"
@@ -14,21 +13,31 @@ const (
 	maxLine  = 4096     // of a header line, in bytes
 	maxToken = 64       // of a number in a section, in bytes
 
-	maxComment = 16 << 10 // of all COMMENT lines, in bytes
+	space = " \t\r\n\f\v"
 )
 
 // scanner reads headers by line and sections by number, so that a section may
-// be wrapped at any line length, and never holds more than one line.
+// be wrapped at any line length.
 type scanner struct {
-	r    *bufio.Reader
 	name string
-	line int // of the byte read last, from 1
-	left int // bytes that may still be read
-	at   int // line on which the last line or token began
+	text string // what is not read yet
+	line int    // where that begins, from 1
+	at   int    // line on which the last line or token began
 }
 
-func newScanner(r io.Reader, name string) *scanner {
-	return &scanner{r: bufio.NewReaderSize(r, 64<<10), name: name, line: 1, left: maxBytes, at: 1}
+func newScanner(r io.Reader, name string) (*scanner, error) {
+	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
+	s := &scanner{name: name, text: string(text), line: 1, at: 1 + bytes.Count(text, []byte("\n"))}
+	switch control := strings.IndexFunc(s.text, func(c rune) bool { return c < ' ' && !strings.ContainsRune(space, c) }); {
+	case err != nil:
+		return nil, s.errorf("cannot read: %w", err)
+	case len(text) > maxBytes:
+		return nil, s.errorf("file is larger than %d MiB: no instance of up to %d cities needs that", maxBytes>>20, MaxN)
+	case control >= 0:
+		s.at = 1 + strings.Count(s.text[:control], "\n")
+		return nil, s.errorf("control byte 0x%02x: this is not a TSPLIB text file", text[control])
+	}
+	return s, nil
 }
 
 // errorf makes an error at the line where the last line or token began.
@@ -36,98 +45,47 @@ func (s *scanner) errorf(format string, args ...any) error {
 	return fmt.Errorf("tsplib: %s:%d: %w", s.name, s.at, fmt.Errorf(format, args...))
 }
 
-// next returns the next byte, io.EOF at the end, or an error for the user.
-func (s *scanner) next() (byte, error) {
-	if s.left == 0 {
-		s.at = s.line
-		return 0, s.errorf("file is larger than %d MiB: no instance of up to %d cities needs that", maxBytes>>20, MaxN)
-	}
-	b, err := s.r.ReadByte()
-	switch {
-	case errors.Is(err, io.EOF):
-		return 0, io.EOF
-	case err != nil:
-		s.at = s.line
-		return 0, s.errorf("cannot read: %w", err)
-	case b < ' ' && b != '\n' && b != '\t' && b != '\r' && b != '\f' && b != '\v':
-		s.at = s.line
-		return 0, s.errorf("control byte 0x%02x: this is not a TSPLIB text file", b)
-	}
-	s.left--
-	if b == '\n' {
-		s.line++
-	}
-	return b, nil
-}
-
 // header returns the next line that is not blank, trimmed, or io.EOF.
 func (s *scanner) header() (string, error) {
-	for {
-		s.at = s.line
-		line, err := s.rest()
-		if line != "" || err != nil {
+	for s.text != "" {
+		if line, err := s.rest(); line != "" || err != nil {
 			return line, err
 		}
 	}
+	s.at = s.line
+	return "", io.EOF
 }
 
-// rest returns what remains of the current line, trimmed. It returns io.EOF
-// only when there is nothing.
+// rest returns what remains of the current line, trimmed.
 func (s *scanner) rest() (string, error) {
-	var line []byte
-	for {
-		b, err := s.next()
-		switch {
-		case errors.Is(err, io.EOF) && len(line) > 0:
-			return strings.TrimSpace(string(line)), nil
-		case err != nil:
-			return "", err
-		case b == '\n':
-			return strings.TrimSpace(string(line)), nil
-		case len(line) == maxLine:
-			return "", s.errorf("line is longer than %d bytes: only numbers of a section may be longer", maxLine)
-		}
-		line = append(line, b)
+	line, after, more := strings.Cut(s.text, "\n")
+	s.text, s.at = after, s.line
+	if more {
+		s.line++
 	}
+	if len(line) > maxLine {
+		return "", s.errorf("line is longer than %d bytes: only numbers of a section may be longer", maxLine)
+	}
+	return strings.TrimSpace(line), nil
 }
 
 // token returns the next word of a section, or io.EOF.
 func (s *scanner) token() (string, error) {
-	var word [maxToken]byte
-	n := 0
-	for {
-		b, err := s.next()
-		switch {
-		case errors.Is(err, io.EOF) && n > 0:
-			return string(word[:n]), nil
-		case err != nil:
-			return "", err
-		case b == ' ' || b < ' ':
-			if n == 0 {
-				continue
-			}
-			s.unread(b)
-			return string(word[:n]), nil
-		case n == maxToken:
-			return "", s.errorf("%s... is longer than %d bytes: give a plain number", quote(string(word[:n])), maxToken)
-		}
-		if n == 0 {
-			s.at = s.line
-		}
-		word[n] = b
-		n++
+	text := strings.TrimLeft(s.text, space)
+	s.line += strings.Count(s.text[:len(s.text)-len(text)], "\n")
+	s.text, s.at = text, s.line
+	if text == "" {
+		return "", io.EOF
 	}
-}
-
-// unread gives back the byte that next returned last.
-func (s *scanner) unread(b byte) {
-	if err := s.r.UnreadByte(); err != nil {
-		panic(fmt.Sprintf("tsplib: unread after read: %v", err))
+	end := strings.IndexAny(text, space)
+	if end < 0 {
+		end = len(text)
 	}
-	s.left++
-	if b == '\n' {
-		s.line--
+	if end > maxToken {
+		return "", s.errorf("%s... is longer than %d bytes: give a plain number", quote(text[:maxToken]), maxToken)
 	}
+	s.text = text[end:]
+	return text[:end], nil
 }
 
 // quote shows a piece of a file in an error, shortened.

@@ -28,9 +28,8 @@ func (p *parser) section(key string) error {
 	if err := p.body(key); err != nil {
 		return err
 	}
-	p.at = p.line
 	rest, err := p.rest()
-	if err != nil && !errors.Is(err, io.EOF) {
+	if err != nil {
 		return err
 	}
 	if rest != "" {
@@ -53,13 +52,9 @@ func (p *parser) body(key string) (err error) {
 
 // coordinates reads n lines of city, x, y, in any order of cities.
 func (p *parser) coordinates(key string) ([]point, error) {
-	var (
-		pts  []point // in file order: grows with the data, not with DIMENSION
-		ids  []int
-		seen = map[int]bool{}
-	)
-	for range p.n {
-		word, err := p.number(key, "lines", len(pts), p.n)
+	pts, seen := make([]point, p.n), make([]bool, p.n)
+	for i := range p.n {
+		word, err := p.number(key, "lines", i, p.n)
 		if err != nil {
 			return nil, err
 		}
@@ -67,23 +62,17 @@ func (p *parser) coordinates(key string) ([]point, error) {
 		if err != nil || id < 1 || id > p.n {
 			return nil, p.errorf("city %s in %s: number the cities from 1 to %d", quote(word), key, p.n)
 		}
-		if seen[id] {
+		if seen[id-1] {
 			return nil, p.errorf("city %d twice in %s: give each city from 1 to %d once", id, key, p.n)
 		}
-		seen[id] = true
-		var xy [2]float64
-		for i := range xy {
-			if xy[i], err = p.coordinate(key, len(pts)); err != nil {
+		seen[id-1] = true
+		for _, xy := range []*float64{&pts[id-1].x, &pts[id-1].y} {
+			if *xy, err = p.coordinate(key, i); err != nil {
 				return nil, err
 			}
 		}
-		pts, ids = append(pts, point{xy[0], xy[1]}), append(ids, id)
 	}
-	sorted := make([]point, p.n)
-	for i, id := range ids {
-		sorted[id-1] = pts[i]
-	}
-	return sorted, nil
+	return pts, nil
 }
 
 func (p *parser) coordinate(key string, done int) (float64, error) {
@@ -102,7 +91,6 @@ func (p *parser) coordinate(key string, done int) (float64, error) {
 func (p *parser) number(key, unit string, done, want int) (string, error) {
 	word, err := p.token()
 	if errors.Is(err, io.EOF) {
-		p.at = p.line
 		return "", p.errorf("file ends after %d of %d %s of %s: it is cut short, or DIMENSION %d is wrong", done, want, unit, key, p.n)
 	}
 	if err != nil {
