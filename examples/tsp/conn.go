@@ -125,8 +125,8 @@ func (w *worker) fetchInstance(ctx context.Context) (*tsplib.Instance, error) {
 		return tsplib.Load(w.info.Instance)
 	}
 	var file bytes.Buffer
-	for int64(file.Len()) < w.info.Size {
-		a, err := w.courier.ask(ctx, request{Op: opInstance, Offset: int64(file.Len())})
+	for file.Len() < w.info.Size {
+		a, err := w.courier.ask(ctx, request{Op: opInstance, Offset: file.Len()})
 		if err != nil {
 			return nil, err
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -48,10 +48,10 @@ type globalState struct {
 type coordinator struct {
 	info    runInfo
 	in      *tsplib.Instance
-	file    io.ReaderAt // of the instance, if it is not known by name
+	file    []byte // of the instance, if it is not known by name
 	gap     float64
 	screen  *screen
-	journal *journal
+	journal *slog.Logger
 	given   []int // the tour of -tour, if there is one
 	now     func() time.Time
 
@@ -74,9 +74,9 @@ type coordinator struct {
 	tally    tally
 }
 
-func newCoordinator(info runInfo, in *tsplib.Instance, gap float64, sc *screen, j *journal) *coordinator {
+func newCoordinator(info runInfo, in *tsplib.Instance, gap float64, sc *screen) *coordinator {
 	return &coordinator{
-		info: info, in: in, gap: gap, screen: sc, journal: j, now: time.Now,
+		info: info, in: in, gap: gap, screen: sc, journal: slog.New(slog.DiscardHandler), now: time.Now,
 		table: lease.NewTable(nil), best: math.MaxInt, sessions: map[string]*session{}, pids: map[string]int{}, tally: newTally(),
 	}
 }
@@ -144,7 +144,7 @@ func (c *coordinator) ended(_ context.Context, s agent.Signal) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.verdict, c.end = s.Name, c.now()
-	c.journal.write("end", map[string]any{"predicate": s.Predicate, "decision": s.Decision.String(), "best": c.best, "bound": c.bound})
+	c.journal.Info("end", "predicate", s.Predicate, "decision", s.Decision.String(), "best", c.best, "bound", c.bound)
 	return nil
 }
 
@@ -206,7 +206,7 @@ func (c *coordinator) improveLocked(from string, tour []int, length int) {
 		return
 	}
 	c.best, c.tour = length, slices.Clone(tour)
-	c.journal.write("best", map[string]any{"from": from, "length": length})
+	c.journal.Info("best", "from", from, "length", length)
 }
 
 // drop takes a worker's leases from it when it has left the epoch.
@@ -219,7 +219,7 @@ func (c *coordinator) drop(name, reason string) {
 	}
 	delete(c.sessions, name)
 	ids := c.table.Drop(s.id)
-	c.journal.write("drop", map[string]any{"worker": name, "reason": reason, "leases": ids})
+	c.journal.Info("drop", "worker", name, "reason", reason, "leases", ids)
 	c.screen.line("%s is lost (%s): %s queued again", name, reason, plural(len(ids), "subtask"))
 	c.changed()
 }

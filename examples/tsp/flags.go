@@ -145,22 +145,28 @@ func parseFlags(args []string) (*options, error) {
 	return o, nil
 }
 
-var errNoServer = errors.New("-worker needs -nats URL: the server of the run, as its first line shows it")
-
 func (o *options) check(set []string) error {
+	goes, decides := set, ""
 	switch {
+	case o.program && o.worker: // Its nodes are started with what the run was.
+		goes, decides = []string{"program", "instance", "seed", "subtasks", "time", "v", "worker", "nats", "run"}, "-program: examples/tsp/program.yaml"
 	case o.program:
-		if err := o.checkProgram(set); err != nil {
-			return err
-		}
+		goes, decides = []string{"program", "instance", "seed", "subtasks", "time", "v"}, "-program: examples/tsp/program.yaml"
 	case o.worker:
-		return o.checkWorker(set)
+		goes, decides = []string{"worker", "nats", "run", "v"}, "-worker: the run"
+	}
+	for _, name := range set {
+		if !slices.Contains(goes, name) {
+			return fmt.Errorf("-%s does not go with %s decides that", name, decides)
+		}
 	}
 	least := 1
 	if o.nats != "" {
 		least = 0
 	}
 	switch {
+	case o.worker && o.nats == "":
+		return errors.New("-worker needs -nats URL: the server of the run, as its first line shows it")
 	case o.run != "" && !o.worker:
 		return errors.New("-run is for workers: add -worker")
 	case o.instance == "":
@@ -176,37 +182,6 @@ func (o *options) check(set []string) error {
 	}
 	if _, err := bnb.ParseKind(o.subtasks); err != nil {
 		return fmt.Errorf("-subtasks %q: use edges or prefix", o.subtasks)
-	}
-	return nil
-}
-
-// checkProgram: the program decides everything else. Its nodes are started with what
-// the run was.
-func (o *options) checkProgram(set []string) error {
-	goes := []string{"program", "instance", "seed", "subtasks", "time", "v"}
-	if o.worker {
-		goes = append(goes, "worker", "nats", "run")
-	}
-	for _, name := range set {
-		if !slices.Contains(goes, name) {
-			return fmt.Errorf("-%s does not go with -program: examples/tsp/program.yaml decides that", name)
-		}
-	}
-	if o.worker && o.nats == "" {
-		return errNoServer
-	}
-	return nil
-}
-
-// checkWorker: the run decides everything else.
-func (o *options) checkWorker(set []string) error {
-	for _, name := range set {
-		if !slices.Contains([]string{"worker", "nats", "run", "v"}, name) {
-			return fmt.Errorf("-%s does not go with -worker: the run decides that", name)
-		}
-	}
-	if o.nats == "" {
-		return errNoServer
 	}
 	return nil
 }

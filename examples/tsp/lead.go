@@ -84,16 +84,19 @@ func (l *leader) open(ctx context.Context) error {
 		return err
 	}
 	info := runInfo{ID: "tsp-" + newID(), Instance: l.instance, N: in.N, Kind: l.subtasks, Seed: l.seed, Threads: l.threads, Separate: l.separate}
-	j, err := openJournal(l.journal, info.ID, l.start)
-	if err != nil {
-		return err
+	l.coord = newCoordinator(info, in, l.gap, l.screen)
+	if l.journal != "" {
+		j, file, err := openJournal(l.journal, info.ID, l.start)
+		if err != nil {
+			return err
+		}
+		l.later(file.Close)
+		l.coord.journal = j
 	}
-	l.later(j.close)
-	l.coord = newCoordinator(info, in, l.gap, l.screen, j)
 	if l.coord.given, err = readTour(l.tour, in); err != nil {
 		return err
 	}
-	if err := l.openFile(); err != nil {
+	if err := l.readFile(); err != nil {
 		return err
 	}
 	if err := l.connect(ctx, cfg); err != nil {
@@ -129,22 +132,16 @@ func (l *leader) server() error {
 	return nil
 }
 
-// openFile offers an instance's file to workers elsewhere.
-func (l *leader) openFile() error {
+// readFile offers an instance's file to workers elsewhere.
+func (l *leader) readFile() (err error) {
 	c := l.coord
 	if isBuiltin(c.info.Instance) {
 		return nil
 	}
-	f, err := os.Open(c.info.Instance)
-	if err != nil {
+	if c.file, err = os.ReadFile(c.info.Instance); err != nil {
 		return fmt.Errorf("instance: %w", err)
 	}
-	l.later(f.Close)
-	info, err := f.Stat()
-	if err != nil {
-		return fmt.Errorf("instance: %w", err)
-	}
-	c.file, c.info.Size = f, info.Size()
+	c.info.Size = len(c.file)
 	return nil
 }
 

@@ -85,7 +85,7 @@ func (c *coordinator) decided(e monitor.Verdict) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.journal.write("decision", map[string]any{"predicate": e.Predicate, "decision": e.Decision.String()})
+	c.journal.Info("decision", "predicate", e.Predicate, "decision", e.Decision.String())
 	c.tally.clocks = clocks(e)
 	c.screen.detail("%s holds by %s (decision %v)", e.Predicate, c.tally.clocks, e.Decision)
 }

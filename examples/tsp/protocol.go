@@ -28,7 +28,7 @@ type request struct {
 
 	PID      int          `json:"pid,omitempty"`
 	Outside  bool         `json:"outside,omitempty"` // not started by the run
-	Offset   int64        `json:"offset,omitempty"`
+	Offset   int          `json:"offset,omitempty"`
 	First    lease.ID     `json:"first,omitempty"`
 	Count    int          `json:"count,omitempty"`
 	ID       lease.ID     `json:"id,omitempty"`
@@ -98,7 +98,7 @@ const (
 type runInfo struct {
 	ID       string `json:"id"`
 	Instance string `json:"instance"` // as tsplib.Load takes it, or the name of the file
-	Size     int64  `json:"size"`     // of the file, which opInstance gives; 0: there is none
+	Size     int    `json:"size"`     // of the file, which opInstance gives; 0: there is none
 	N        int    `json:"n"`
 	Kind     string `json:"kind"` // of the subtasks
 	Seed     uint64 `json:"seed"`

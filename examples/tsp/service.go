@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/nats-io/nats.go"
@@ -82,7 +81,7 @@ func (c *coordinator) begin(r *request) *session {
 	}
 	s := &session{name: r.Name, id: r.Session, outside: r.Outside}
 	c.sessions[r.Name], c.pids[r.Name] = s, r.PID
-	c.journal.write("hello", map[string]any{"worker": r.Name, "session": r.Session, "pid": r.PID})
+	c.journal.Info("hello", "worker", r.Name, "session", r.Session, "pid", r.PID)
 	c.changed()
 	return s
 }
@@ -118,15 +117,15 @@ func (c *coordinator) operate(s *session, r *request) (a reply, err error) {
 		a.Leases = c.grant(s, r)
 	case opRelease:
 		n := c.table.Release(s.id, r.IDs)
-		c.journal.write("release", map[string]any{"worker": s.name, "leases": r.IDs, "released": n})
+		c.journal.Info("release", "worker", s.name, "leases", r.IDs, "released", n)
 	case opReturn:
 		if err = c.valid(r.Given, r.Kept); err == nil {
 			err = c.table.Return(s.id, r.ID, r.Given, r.Kept)
 		}
-		c.journal.write("return", map[string]any{"worker": s.name, "lease": r.ID, "given": len(r.Given), "kept": len(r.Kept), "error": text(err)})
+		c.journal.Info("return", "worker", s.name, "lease", r.ID, "given", len(r.Given), "kept", len(r.Kept), "error", err)
 	case opComplete:
 		err = c.table.Complete(s.id, r.ID)
-		c.journal.write("complete", map[string]any{"worker": s.name, "lease": r.ID, "error": text(err)})
+		c.journal.Info("complete", "worker", s.name, "lease", r.ID, "error", err)
 	case opImprove:
 	case opPing, opBye:
 		c.progress(s, r)
@@ -156,7 +155,7 @@ func (c *coordinator) grant(s *session, r *request) (granted []lease.Lease) {
 		c.first = c.now()
 	}
 	for _, l := range granted {
-		c.journal.write("grant", map[string]any{"worker": s.name, "lease": l.ID, "parent": l.Parent, "bound": l.Bound})
+		c.journal.Info("grant", "worker", s.name, "lease", l.ID, "parent", l.Parent, "bound", l.Bound)
 	}
 	return granted
 }
@@ -168,16 +167,11 @@ func (c *coordinator) progress(s *session, r *request) {
 	}
 }
 
-func (c *coordinator) chunk(offset int64) ([]byte, error) {
-	if c.file == nil || offset < 0 || offset >= c.info.Size {
+func (c *coordinator) chunk(offset int) ([]byte, error) {
+	if offset < 0 || offset >= len(c.file) {
 		return nil, errors.New("the instance has no such part")
 	}
-	chunk := make([]byte, min(chunkSize, c.info.Size-offset))
-	n, err := c.file.ReadAt(chunk, offset)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
-	return chunk[:n], nil
+	return c.file[offset:min(offset+chunkSize, len(c.file))], nil
 }
 
 func marshal(v any) []byte {
@@ -186,11 +180,4 @@ func marshal(v any) []byte {
 		panic("tsp: an answer does not encode: " + err.Error())
 	}
 	return data
-}
-
-func text(err error) string {
-	if err == nil {
-		return ""
-	}
-	return err.Error()
 }

@@ -36,7 +36,7 @@ func account(tb testing.TB, subtasks int, out io.Writer) *coordinator {
 	}
 	in := p.Instance()
 	info := runInfo{ID: "r", Instance: "burma14", N: in.N, Kind: "prefix", Seed: 1, Threads: 2}
-	c := newCoordinator(info, in, 0, newScreen(out, false, time.Now()), nil)
+	c := newCoordinator(info, in, 0, newScreen(out, false, time.Now()))
 	c.problem = p
 	c.improve("test", p.Tour(), p.Length())
 	c.table = lease.NewTable(bodies(subtasks))

@@ -29,7 +29,7 @@ func (c *coordinator) prepare(ctx context.Context, im *bnb.Improver, parts int) 
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.problem, c.bound, c.table, c.nodes = p, p.LowerBound(), lease.NewTable(items), nodes
-	c.journal.write("split", map[string]any{"subtasks": len(items), "bound": c.bound})
+	c.journal.Info("split", "subtasks", len(items), "bound", c.bound)
 	c.changed()
 	return nil
 }

@@ -1,6 +1,9 @@
 package lease
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // Counts is the table in figures.
 type Counts struct {
@@ -33,12 +36,8 @@ func (t *Table) LowerBound() (int, bool) {
 	if len(t.open) == 0 {
 		return 0, false
 	}
-	bound := t.open[0].Bound
-	for _, l := range t.open[1:] {
-		bound = min(bound, l.Bound)
-	}
-	return bound, true
+	return slices.MinFunc(t.open, func(a, b Lease) int { return cmp.Compare(a.Bound, b.Bound) }).Bound, true
 }
 
 // Leases returns the open leases by number.
-func (t *Table) Leases() []Lease { return append([]Lease(nil), t.open...) }
+func (t *Table) Leases() []Lease { return slices.Clone(t.open) }
