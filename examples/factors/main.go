@@ -7,11 +7,7 @@ package main
 import (
 	"context"
 	_ "embed"
-	"flag"
 	"fmt"
-	"log"
-	"os"
-	"os/signal"
 	"slices"
 	"time"
 
@@ -29,26 +25,11 @@ var numbers = []int64{100000150042000063, 100650022967500459, 1000000000000037}
 
 const processes = 4
 
-func main() {
-	log.SetFlags(0)
-	url := flag.String("url", "", "`URL` of the server, of a node (default: this process starts server and nodes)")
-	name := flag.String("name", "", "`NAME` of a node")
-	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
-	run := lead
-	if *url != "" {
-		run = func(ctx context.Context) error { return node(ctx, *url, *name) }
-	}
-	if err := run(ctx); err != nil {
-		stop()
-		log.Fatalf("factors: %v", err) //nolint:gocritic // It was stopped.
-	}
-}
+func main() { nodes.Main("factors", lead, node) }
 
 // node is a process that runs blocks.
-func node(ctx context.Context, url, name string) error {
-	n, err := agent.JoinNode(ctx, url, agent.NodeConfig{Group: "parts", Name: name, JoinTimeout: time.Minute},
+func node(url, name string) error {
+	n, err := agent.JoinNode(context.Background(), url, agent.NodeConfig{Group: "parts", Name: name, JoinTimeout: time.Minute},
 		agent.ThreadBlock("divide", divide, joined, agent.ThreadState(state{})),
 		agent.Block("collect", collect))
 	if err != nil {

@@ -13,9 +13,7 @@ import (
 	_ "embed"
 	"flag"
 	"fmt"
-	"log"
 	"os"
-	"os/signal"
 	"path/filepath"
 
 	"github.com/gopegasus/pegasus/control/program"
@@ -27,24 +25,13 @@ import (
 var config []byte
 
 func main() {
-	url := flag.String("url", "", "`URL` of the server: be a node (default: start the server and the nodes)")
-	name := flag.String("name", "", "`NAME` of the node")
 	dir := flag.String("dir", "", "`DIR` for the images (default: one that is removed in the end)")
-	flag.Parse()
-	log.SetFlags(0)
-	run := func() error { return lead(*dir) }
-	if *url != "" {
-		run = func() error { return node(*url, *name, *dir) }
-	}
-	if err := run(); err != nil {
-		log.Fatalf("images: %v", err)
-	}
+	nodes.Main("images", func(ctx context.Context) error { return lead(ctx, *dir) },
+		func(url, name string) error { return node(url, name, *dir) })
 }
 
 // lead runs the program on child processes and gives the verdict.
-func lead(dir string) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+func lead(ctx context.Context, dir string) error {
 	if dir == "" {
 		var err error
 		if dir, err = os.MkdirTemp("", "images"); err != nil {

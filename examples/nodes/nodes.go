@@ -6,10 +6,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
+	"os/signal"
 	"slices"
 	"strconv"
 	"time"
@@ -65,6 +68,27 @@ func Run(ctx context.Context, file []byte, n int, observe func(monitor.ProgramEv
 			return nil, fmt.Errorf("the program did not end well: %s", p.Reason)
 		}
 		return c.end(), json.Unmarshal([]byte(p.Result), result)
+	}
+}
+
+// Main is the main function of an example, which has defined the flags of its own: lead in
+// the process that a user starts, whose context ends with an interrupt, and node in those
+// that [Run] starts. An error ends the program with a message and exit code 1.
+func Main(example string, lead func(context.Context) error, node func(url, name string) error) {
+	url := flag.String("url", "", "`URL` of the server: be a node (default: start the server and the nodes)")
+	name := flag.String("name", "", "`NAME` of the node")
+	flag.Parse()
+	var err error
+	if *url != "" {
+		err = node(*url, *name)
+	} else {
+		ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+		err = lead(ctx)
+		stop()
+	}
+	if err != nil {
+		log.SetFlags(0)
+		log.Fatalf("%s: %v", example, err)
 	}
 }
 

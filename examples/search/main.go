@@ -15,11 +15,9 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"log"
 	"math"
 	"math/rand/v2"
 	"os"
-	"os/signal"
 	"strconv"
 	"sync"
 
@@ -39,18 +37,9 @@ const (
 )
 
 func main() {
-	url := flag.String("url", "", "`URL` of the server: be a node (default: start the server and the nodes)")
-	name := flag.String("name", "", "`NAME` of the node")
 	seed := flag.Uint64("seed", 1, "of the places to climb from")
-	flag.Parse()
-	log.SetFlags(0)
-	run := func() error { return lead(*seed) }
-	if *url != "" {
-		run = func() error { return node(*url, *name, *seed) }
-	}
-	if err := run(); err != nil {
-		log.Fatalf("search: %v", err)
-	}
+	nodes.Main("search", func(ctx context.Context) error { return lead(ctx, *seed) },
+		func(url, name string) error { return node(url, name, *seed) })
 }
 
 // found is what a climber hands over.
@@ -120,9 +109,7 @@ func search(ctx context.Context, r *agent.Run, seed uint64, enough float64) (bes
 }
 
 // lead runs the program on child processes and gives the verdict.
-func lead(seed uint64) error {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
+func lead(ctx context.Context, seed uint64) error {
 	var w watch
 	var f found
 	printed, err := nodes.Run(ctx, config, processes, w.observe, &f, "-seed", strconv.FormatUint(seed, 10))
