@@ -53,15 +53,13 @@ func drawInstance(t *rapid.T, least, most int) *tsplib.Instance {
 	n := rapid.IntRange(least, most).Draw(t, "n")
 	top := rapid.SampledFrom([]int{0, 1, 2, 10, 1000, tsplib.MaxWeight}).Draw(t, "top")
 	factor := rapid.SampledFrom([]int{1, 1, 7}).Draw(t, "factor")
-	rows := make([][]int, n)
-	for i := range rows {
-		rows[i] = make([]int, n)
-		for j := range i {
-			d := rapid.IntRange(0, top/factor).Draw(t, "d") * factor
-			rows[i][j], rows[j][i] = d, d
+	text := fmt.Sprintf("NAME: drawn\nTYPE: TSP\nDIMENSION: %d\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: LOWER_ROW\nEDGE_WEIGHT_SECTION\n", n)
+	for i := range n {
+		for range i {
+			text += fmt.Sprintln(rapid.IntRange(0, top/factor).Draw(t, "d") * factor)
 		}
 	}
-	in, err := tsplib.FromMatrix("drawn", rows)
+	in, err := tsplib.Parse(strings.NewReader(text), "drawn")
 	if err != nil {
 		t.Fatal(err)
 	}

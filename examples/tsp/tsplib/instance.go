@@ -41,33 +41,6 @@ func (in *Instance) TourLength(tour []int) int {
 	return sum
 }
 
-// FromMatrix makes an instance of a full symmetric matrix of distances; the
-// diagonal is ignored. It refuses a matrix that is empty, larger than MaxN,
-// not square, not symmetric, or with an entry outside 0 to MaxWeight.
-func FromMatrix(name string, rows [][]int) (*Instance, error) {
-	if len(rows) == 0 || len(rows) > MaxN {
-		return nil, fmt.Errorf("tsplib: matrix %s has %d rows: give 1 to %d", name, len(rows), MaxN)
-	}
-	in := newInstance(name, len(rows))
-	for i, row := range rows {
-		if len(row) != in.N {
-			return nil, fmt.Errorf("tsplib: matrix %s: row %d has %d entries: give %d", name, i, len(row), in.N)
-		}
-		for j, d := range row {
-			switch {
-			case i == j:
-				continue
-			case d < 0 || d > MaxWeight:
-				return nil, fmt.Errorf("tsplib: matrix %s: entry %d,%d is %d: give 0 to %d", name, i, j, d, MaxWeight)
-			case d != rows[j][i]:
-				return nil, fmt.Errorf("tsplib: matrix %s: entry %d,%d is %d but %d,%d is %d: make it symmetric", name, i, j, d, j, i, rows[j][i])
-			}
-			in.dist[i*in.N+j] = int32(d)
-		}
-	}
-	return in, nil
-}
-
 // Random draws n cities uniformly from a square of side 1,000,000, with
 // distances as in EUC_2D. Equal arguments give equal instances on every
 // platform. It refuses n outside 1 to MaxN.
