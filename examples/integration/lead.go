@@ -15,7 +15,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // lead starts the processes, ends some of them, and says what came of it.
@@ -24,7 +26,7 @@ type lead struct {
 	program string // this executable
 	url     string
 	journal string
-	lines   chan line
+	lines   chan *monitor.Line
 
 	nodes   [parts]*exec.Cmd
 	leader  *exec.Cmd
@@ -53,7 +55,7 @@ func start(ctx context.Context, f *flags) error {
 		return err
 	}
 	defer server.Close()
-	l := &lead{f: f, program: program, url: server.URL(), journal: filepath.Join(dir, "journal"), lines: make(chan line, 64)}
+	l := &lead{f: f, program: program, url: server.URL(), journal: filepath.Join(dir, "journal"), lines: make(chan *monitor.Line, 64)}
 	defer l.stop()
 	if err := l.synchronizer(); err != nil {
 		return err
@@ -106,8 +108,8 @@ func (l *lead) read(out io.ReadCloser) {
 	text := bufio.NewScanner(out)
 	text.Buffer(nil, 4<<20)
 	for text.Scan() {
-		var x line
-		if json.Unmarshal(text.Bytes(), &x) == nil {
+		x := &monitor.Line{}
+		if json.Unmarshal(text.Bytes(), x) == nil {
 			l.lines <- x
 		}
 	}
@@ -124,12 +126,15 @@ func (l *lead) follow(ctx context.Context) (*work, error) {
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		case x := <-l.lines:
-			l.count(&x)
-			if x.Event == "finish" && x.Result == nil {
-				return nil, errors.New("the program did not end well: " + x.Reason)
-			} else if x.Event == "finish" {
-				return x.Result, nil
+			l.count(x)
+			if x.Event != "finish" {
+				continue
 			}
+			end, w := x.Body.(*monitor.ProgramLine), &work{}
+			if end.Outcome != program.Done.String() {
+				return nil, errors.New("the program did not end well: " + end.Reason)
+			}
+			return w, json.Unmarshal([]byte(end.Result), w)
 		case <-kill.C:
 			if l.nodeKills+l.syncKills == l.f.kills || !l.begun {
 				kill.Reset(pause())
@@ -162,14 +167,16 @@ func end(cmd *exec.Cmd) {
 	}
 }
 
-func (l *lead) count(x *line) {
-	switch {
-	case x.Event == "start":
+func (l *lead) count(x *monitor.Line) {
+	switch x.Event {
+	case "start":
 		l.begun = true
-	case x.Event == "run":
+	case ran:
 		l.runs++
-	case x.Event == "pass" && x.Predicate != "":
-		l.decision = x.Decision
+	case "pass":
+		if p := x.Body.(*monitor.ProgramLine); p.Predicate != "" {
+			l.decision = p.Decision
+		}
 	}
 }
 
@@ -187,7 +194,7 @@ func (l *lead) stop() {
 	for {
 		select {
 		case x := <-l.lines:
-			l.count(&x)
+			l.count(x)
 		case <-done:
 			return
 		}

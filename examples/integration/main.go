@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/agent"
-	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -70,13 +69,16 @@ type state struct {
 	Error        float64
 }
 
+// ran is the event by which a node tells a run of a block.
+const ran = "run"
+
 // node is a process that runs blocks.
 func node(ctx context.Context, f *flags) error {
 	var now state
-	out := newReport(os.Stdout)
+	out := json.NewEncoder(os.Stdout)
 	// Each run is told before it does anything, so that one that is killed counts.
 	begun := func(ctx context.Context, r *agent.Run) error {
-		if err := out.Encode(line{Event: "run", Block: r.Block()}); err != nil {
+		if err := out.Encode(map[string]string{"event": ran, "block": r.Block()}); err != nil {
 			return err
 		}
 		select {
@@ -128,7 +130,7 @@ func node(ctx context.Context, f *flags) error {
 }
 
 // synchronize runs the program, from its beginning or from where its journal ends,
-// and prints each event that counts as a line of JSON.
+// and prints each event of it as a line of JSON.
 func synchronize(ctx context.Context, f *flags) error {
 	cfg, err := synchronizer.ParseProgram("program.yaml", config)
 	if err != nil {
@@ -139,7 +141,13 @@ func synchronize(ctx context.Context, f *flags) error {
 		return err
 	}
 	defer file.Close() //nolint:errcheck // Each line is written before it counts.
-	opt := synchronizer.Options{Observe: newReport(os.Stdout).observe}
+	out := json.NewEncoder(os.Stdout)
+	opt := synchronizer.Options{Observe: func(e monitor.Event) {
+		if p, ok := e.(monitor.ProgramEvent); ok {
+			l := p.Line()
+			_ = out.Encode(&l) // A reader that is gone has ended us.
+		}
+	}}
 	if info, err := file.Stat(); err != nil {
 		return err
 	} else if info.Size() > 0 {
@@ -159,45 +167,4 @@ func synchronize(ctx context.Context, f *flags) error {
 		return err
 	}
 	return s.Err()
-}
-
-// line is what a process tells the one that started it: a node each run of a block,
-// the synchronizer the rest.
-type line struct {
-	Event     string `json:"event"` // run, start, pass, finish
-	Block     string `json:"block,omitempty"`
-	Predicate string `json:"predicate,omitempty"`
-	Decision  string `json:"decision,omitempty"`
-	Result    *work  `json:"result,omitempty"`
-	Reason    string `json:"reason,omitempty"`
-}
-
-type report struct{ *json.Encoder }
-
-func newReport(w *os.File) report { return report{json.NewEncoder(w)} }
-
-// observe prints an event. The reader takes every line at once.
-func (r report) observe(e monitor.Event) {
-	p, ok := e.(monitor.ProgramEvent)
-	if !ok {
-		return
-	}
-	l := line{Block: p.Name, Reason: p.Reason}
-	switch p.Kind {
-	case monitor.ProgramStart:
-		l.Event = "start"
-	case monitor.ProgramPass:
-		l.Event, l.Predicate, l.Decision = "pass", p.Predicate, p.Decision.String()
-	case monitor.ProgramFinish:
-		l.Event = "finish"
-		if p.Outcome == program.Done {
-			l.Result = &work{}
-			if err := json.Unmarshal([]byte(p.Result), l.Result); err != nil {
-				l.Reason = err.Error()
-			}
-		}
-	default:
-		return
-	}
-	_ = r.Encode(l) // A reader that is gone has ended us.
 }
