@@ -56,18 +56,15 @@ func gather(args []string, most int, skip string) ([]task, error) {
 // open loads an instance, or all of a directory.
 func open(arg string) ([]task, error) {
 	files, optima := []string{arg}, map[string]int{}
-	info, err := os.Stat(arg)
-	switch {
-	case err != nil: // A name of an instance, or of nothing.
-	case !info.IsDir():
-		if optima, err = readIndex(filepath.Join(filepath.Dir(arg), "INDEX.csv")); err != nil {
-			return nil, err
+	if info, err := os.Stat(arg); err == nil { // Else it is a name of an instance, or of nothing.
+		dir := filepath.Dir(arg)
+		if info.IsDir() {
+			dir = arg
+			if files, err = filepath.Glob(filepath.Join(arg, "*.tsp")); err != nil || len(files) == 0 {
+				return nil, fmt.Errorf("no file *.tsp in %s: name a directory of TSPLIB files", arg)
+			}
 		}
-	default:
-		if files, err = filepath.Glob(filepath.Join(arg, "*.tsp")); err != nil || len(files) == 0 {
-			return nil, fmt.Errorf("no file *.tsp in %s: name a directory of TSPLIB files", arg)
-		}
-		if optima, err = readIndex(filepath.Join(arg, "INDEX.csv")); err != nil {
+		if optima, err = readIndex(filepath.Join(dir, "INDEX.csv")); err != nil {
 			return nil, err
 		}
 	}

@@ -1,12 +1,14 @@
 package tsplib
 
 import (
+	"bytes"
 	"embed"
 	"encoding/csv"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -14,6 +16,9 @@ import (
 
 //go:embed instances
 var files embed.FS
+
+//go:embed instances/INDEX.csv
+var list string
 
 // Info describes an embedded instance.
 type Info struct {
@@ -24,7 +29,7 @@ type Info struct {
 }
 
 // Embedded lists the embedded instances by number of cities.
-func Embedded() []Info { return append([]Info(nil), index()...) }
+func Embedded() []Info { return slices.Clone(index()) }
 
 // Optimum returns the published length of a shortest tour of an embedded
 // instance, and whether there is one of that name.
@@ -41,29 +46,28 @@ func Optimum(name string) (int, bool) {
 // a random one as random:N:SEED, or else the file of that path.
 func Load(spec string) (*Instance, error) {
 	if _, ok := Optimum(spec); ok {
-		return parseFile(files, "instances/"+spec+".tsp", spec+".tsp")
+		text, err := files.ReadFile("instances/" + spec + ".tsp")
+		if err != nil {
+			return nil, fmt.Errorf("tsplib: embedded instance: %w", err)
+		}
+		return Parse(bytes.NewReader(text), spec+".tsp")
 	}
 	if rest, ok := strings.CutPrefix(spec, "random:"); ok {
 		return loadRandom(spec, rest)
 	}
 	f, err := os.Open(spec)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("tsplib: no instance %q: give a TSPLIB file, random:N:SEED, or one of %s", spec, strings.Join(names(), " "))
+		var names []string
+		for _, info := range index() {
+			names = append(names, info.Name)
+		}
+		return nil, fmt.Errorf("tsplib: no instance %q: give a TSPLIB file, random:N:SEED, or one of %s", spec, strings.Join(names, " "))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("tsplib: cannot read instance: %w", err)
 	}
 	defer f.Close() //nolint:errcheck // Nothing was written.
 	return Parse(f, spec)
-}
-
-func parseFile(fsys fs.FS, path, name string) (*Instance, error) {
-	f, err := fsys.Open(path)
-	if err != nil {
-		return nil, fmt.Errorf("tsplib: embedded instance: %w", err)
-	}
-	defer f.Close() //nolint:errcheck // Nothing was written.
-	return Parse(f, name)
 }
 
 func loadRandom(spec, rest string) (*Instance, error) {
@@ -76,33 +80,20 @@ func loadRandom(spec, rest string) (*Instance, error) {
 	return Random(n, s)
 }
 
-func names() []string {
-	var list []string
-	for _, info := range index() {
-		list = append(list, info.Name)
-	}
-	return list
-}
-
 // index reads the list of embedded instances once; a fault in it is ours.
 var index = sync.OnceValue(func() []Info {
-	f, err := files.Open("instances/INDEX.csv")
+	rows, err := csv.NewReader(strings.NewReader(list)).ReadAll()
 	if err != nil {
 		panic(fmt.Sprintf("tsplib: embedded index: %v", err))
 	}
-	defer f.Close() //nolint:errcheck // Nothing was written.
-	rows, err := csv.NewReader(f).ReadAll()
-	if err != nil {
-		panic(fmt.Sprintf("tsplib: embedded index: %v", err))
-	}
-	var list []Info
+	var infos []Info
 	for _, row := range rows[1:] {
 		n, errN := strconv.Atoi(row[1])
 		optimum, errO := strconv.Atoi(row[2])
 		if errN != nil || errO != nil {
 			panic(fmt.Sprintf("tsplib: embedded index: row %q", row))
 		}
-		list = append(list, Info{Name: row[0], N: n, Optimum: optimum, Source: row[3]})
+		infos = append(infos, Info{Name: row[0], N: n, Optimum: optimum, Source: row[3]})
 	}
-	return list
+	return infos
 })
