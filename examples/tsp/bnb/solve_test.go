@@ -53,13 +53,14 @@ func drawInstance(t *rapid.T, least, most int) *tsplib.Instance {
 	n := rapid.IntRange(least, most).Draw(t, "n")
 	top := rapid.SampledFrom([]int{0, 1, 2, 10, 1000, tsplib.MaxWeight}).Draw(t, "top")
 	factor := rapid.SampledFrom([]int{1, 1, 7}).Draw(t, "factor")
-	text := fmt.Sprintf("NAME: drawn\nTYPE: TSP\nDIMENSION: %d\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: LOWER_ROW\nEDGE_WEIGHT_SECTION\n", n)
+	var text strings.Builder
+	fmt.Fprintf(&text, "NAME: drawn\nTYPE: TSP\nDIMENSION: %d\nEDGE_WEIGHT_TYPE: EXPLICIT\nEDGE_WEIGHT_FORMAT: LOWER_ROW\nEDGE_WEIGHT_SECTION\n", n)
 	for i := range n {
 		for range i {
-			text += fmt.Sprintln(rapid.IntRange(0, top/factor).Draw(t, "d") * factor)
+			fmt.Fprintln(&text, rapid.IntRange(0, top/factor).Draw(t, "d")*factor)
 		}
 	}
-	in, err := tsplib.Parse(strings.NewReader(text), "drawn")
+	in, err := tsplib.Parse(strings.NewReader(text.String()), "drawn")
 	if err != nil {
 		t.Fatal(err)
 	}
