@@ -42,7 +42,7 @@ func replay(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	core := synccore.New(j.Level, j.Header.Options())
+	core := synccore.New(j.Level, j.Header.Options)
 	var rec journal.Record
 	var out synccore.Output
 	var digest journal.Digest

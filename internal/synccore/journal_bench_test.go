@@ -107,7 +107,7 @@ func BenchmarkReplay(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	core := synccore.New(j.Level, j.Header.Options())
+	core := synccore.New(j.Level, j.Header.Options)
 	var out synccore.Output
 	var rec journal.Record
 	b.ResetTimer()

@@ -59,7 +59,7 @@ func replay(t *testing.T, text []byte) (again recorder, j *journal.Reader) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	core := synccore.New(j.Level, j.Header.Options())
+	core := synccore.New(j.Level, j.Header.Options)
 	again.on = true
 	var out synccore.Output
 	var rec journal.Record
@@ -454,7 +454,7 @@ func FuzzJournal(f *testing.F) {
 		if err != nil {
 			return
 		}
-		core := synccore.New(j.Level, j.Header.Options())
+		core := synccore.New(j.Level, j.Header.Options)
 		var out synccore.Output
 		var rec, again journal.Record
 		for j.Next(&rec) == nil {

@@ -317,10 +317,7 @@ func (r *roster) ready() []*member {
 
 // enough reports whether n members make an epoch.
 func (c *Core) enough(n int) bool {
-	if c.begun {
-		return n >= c.plan.Members.Min
-	}
-	return n >= c.plan.Members.Count
+	return n >= c.awaited()
 }
 
 // switchDetector begins the detector's next epoch, with the states of new members.

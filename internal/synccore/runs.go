@@ -431,19 +431,13 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 // if a run has ended too early.
 func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 	hold := c.plan.Rules[w.rule].Hold
-	from := clocksync.MinInstant
+	last := clocksync.MinInstant
 	for i := range f.runs {
-		start := &f.runs[i].Start
-		if span.SameClock {
-			from = max(from, start.Mono)
-		} else {
-			from = max(from, start.Within.Latest)
-		}
+		last = max(last, from(&f.runs[i], span.SameClock))
 	}
-	past := from.Add(hold)
+	past := last.Add(hold)
 	for i := range f.runs {
-		p := &f.runs[i]
-		if !p.Open && (span.SameClock && p.End.Mono < past || !span.SameClock && p.End.Within.Earliest < past) {
+		if p := &f.runs[i]; !p.Open && to(p, span.SameClock) < past {
 			f.waits = false
 			return
 		}
