@@ -209,6 +209,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.hear(in, out)
 	}
 	c.settle(in, out)
+	c.programDone(out)
 	c.remark(out)
 	c.route(out)
 }
@@ -253,12 +254,10 @@ func (c *Core) input(in *Input, out *Output) {
 		c.parentSignal(in.Signal)
 	case InPlan:
 		c.reload(in.Plan, out)
-	case InBody:
-		c.takeBody(in.From, in.Body, out)
-	case InCancel:
-		c.cancelProgram(in.Reason, out)
+	case InBody, InCancel:
+		c.toProgram(in, out)
 	case InRestart:
-		c.restart(in.Restart, out)
+		c.restart(in.Restart)
 	default:
 		panic("synccore: input without a kind")
 	}
@@ -288,7 +287,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.forgetStamps()
 		c.forgetOthers()
 		c.silence(out)
-		c.programOverdue(out)
+		c.programOverdue()
 		if c.failed {
 			return
 		}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/gopegasus/pegasus/internal/plan"
-	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
@@ -30,7 +29,7 @@ func (c *Core) reload(plan *plan.Level, out *Output) {
 	c.rebuildScope()
 	fresh := c.keepRules(old)
 	c.keepRuns(old)
-	c.programRenewed(fresh, out)
+	c.programRenewed(fresh)
 	c.balanceBy(plan.Balance)
 	if plan.Silence != old.Silence {
 		c.hearAgain(plan.Heartbeat() != old.Heartbeat(), out)
@@ -98,9 +97,7 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 		}
 		m.heard = c.now
 		if pace {
-			out.welcome(m.name, wire.Welcome{
-				Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: m.name, Incarnation: m.incarnation,
-			})
+			c.greeting(m.name, m.incarnation, out)
 		}
 	}
 }
@@ -111,7 +108,7 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 // of silence.
 //
 // The end of a program that has ended is told once more.
-func (c *Core) restart(r *Options, out *Output) {
+func (c *Core) restart(r *Options) {
 	if r.Term <= c.opt.Term {
 		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
 	}
@@ -120,6 +117,5 @@ func (c *Core) restart(r *Options, out *Output) {
 	c.now, c.stepped, c.looked = now, true, now
 	if c.exec = exec; exec != nil {
 		exec.Restart(now, formed, c.epochBegun(), &c.done)
-		c.programDone(out)
 	}
 }
