@@ -165,13 +165,13 @@ func TestFrames(t *testing.T) {
 	}
 	var got []string
 	for _, f := range p.frames {
-		text := fmt.Sprint(f.Group, "/", f.To, " ", f.Msg.Synchronizer, " ", f.Msg.Incarnation)
+		var numbers []uint64
 		for i := range f.Msg.Signals {
-			text += fmt.Sprint(" #", f.Msg.Signals[i].Decision.Number)
+			numbers = append(numbers, f.Msg.Signals[i].Decision.Number)
 		}
-		got = append(got, text)
+		got = append(got, fmt.Sprint(f.Group, "/", f.To, " ", f.Msg.Synchronizer, " ", f.Msg.Incarnation, " ", numbers))
 	}
-	if d := cmp.Diff([]string{"/a s 3 #0 #2", "/b s 3 #1", "/a s 4 #3", "g/a s 3 #4"}, got); d != "" {
+	if d := cmp.Diff([]string{"/a s 3 [0 2]", "/b s 3 [1]", "/a s 4 [3]", "g/a s 3 [4]"}, got); d != "" {
 		t.Error(d)
 	}
 	p.frames = nil

@@ -67,21 +67,22 @@ func (p *pool) shows(i int, seq uint64, loads ...int64) {
 
 // look is what is moved at an instant, "-" if nothing was planned, and nothing if it was
 // not due; and the loads under way after it.
-func (p *pool) look(now clocksync.Instant, room int) (text string) {
+func (p *pool) look(now clocksync.Instant, room int) string {
+	var text strings.Builder
 	if p.Due(now, true, true) {
 		made, _, signals := p.Look(now, &planner.State{Epoch: 1, Members: p.members, Scope: p.scope, Room: room, Decision: control.Decision{Number: uint64(now) + 1}})
 		if p.signals = append(p.signals, signals...); made == nil {
-			text = "-"
+			text.WriteByte('-')
 		} else {
 			for _, m := range made.Plan.Moves {
-				text += fmt.Sprint(m.Load, m.From, m.To)
+				text.WriteString(m.Load + m.From + m.To)
 			}
 		}
 	}
 	for _, f := range p.Status(now).UnderWay {
-		text += fmt.Sprint(" ", f.Load, f.From, f.To, " ", f.Phase)
+		text.WriteString(" " + f.Load + f.From + f.To + " " + f.Phase)
 	}
-	return text
+	return text.String()
 }
 
 func want(t *testing.T, what, got, want string) {
