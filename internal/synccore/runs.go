@@ -262,16 +262,6 @@ func (f *found) within(g *found) bool {
 	return true
 }
 
-func (f *found) open() int {
-	n := 0
-	for i := range f.runs {
-		if f.runs[i].Open {
-			n++
-		}
-	}
-	return n
-}
-
 // sweepRuns fires what the rules' own detectors have found. An epoch that is over
 // is not judged; sets that were completed in it are kept for the next one.
 func (c *Core) sweepRuns(out *Output) {
@@ -360,33 +350,32 @@ func (w *runs) refresh(f *found) {
 func (c *Core) sweepTuples(w *runs, out *Output) {
 	w.due = clocksync.MaxInstant
 	for w.tuples.Next(&w.ev) {
-		switch {
-		case !c.deciding(), w.ev.Partial:
+		if !c.deciding() || w.ev.Partial {
 			w.found = w.found[:0]
-		case w.ev.Kind == scgs.Opened:
-			f := &found{index: w.ev.Index, waits: true, due: clocksync.MinInstant}
-			w.look(f)
-			w.found = append(w.found[:0], f)
-			c.attempt(w, f, w.ev.Span, out)
-		case len(w.found) > 0:
-			f := w.found[0]
-			if f.waits {
-				w.look(f)
-				c.attempt(w, f, w.ev.Span, out)
-			}
+			continue
+		}
+		if w.ev.Kind == scgs.Opened {
+			w.found = append(w.found[:0], &found{index: w.ev.Index, waits: true, due: clocksync.MinInstant})
+		}
+		c.lookAt(w, w.ev.Span, out)
+		if w.ev.Kind == scgs.Closed {
 			w.found = w.found[:0]
 		}
 	}
-	if span, ok := w.tuples.Current(); ok && len(w.found) > 0 && w.found[0].waits && c.deciding() {
-		w.look(w.found[0])
-		c.attempt(w, w.found[0], span, out)
+	if span, ok := w.tuples.Current(); ok && c.deciding() {
+		c.lookAt(w, span, out)
 	}
 }
 
-// look copies the tuple as it is now.
-func (w *runs) look(f *found) {
+// lookAt fires on the tuple that is open, or ends, if it still waits.
+func (c *Core) lookAt(w *runs, span scgs.Span, out *Output) {
+	if len(w.found) == 0 || !w.found[0].waits {
+		return
+	}
+	f := w.found[0]
 	f.runs = w.tuples.Witness(f.runs[:0])
 	w.copyRows(f)
+	c.attempt(w, f, span, out)
 }
 
 // copyRows copies the newest state of each run.
@@ -418,7 +407,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		Heard: clocksync.MinInstant,
 	}
 	if cools, _ := c.cools(r, s, &f.kept, told, out); cools {
-		f.waits, f.waited = f.open() == len(f.runs), true
+		f.waits, f.waited = !slices.ContainsFunc(f.runs, func(p scgs.Part) bool { return !p.Open }), true
 		w.due = min(w.due, s.quiet)
 		return
 	}

@@ -143,12 +143,7 @@ func (c *Core) clockStatus(m *member, together bool) monitor.ClockStatus {
 
 // oneDomain reports whether one clock orders the states of all members.
 func (r *roster) oneDomain() bool {
-	for _, m := range r.inEpoch {
-		if m.domain != r.inEpoch[0].domain {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.inEpoch, func(m *member) bool { return m.domain != r.inEpoch[0].domain })
 }
 
 func (c *Core) predicateStatus(now clocksync.Instant, i int) monitor.PredicateStatus {
