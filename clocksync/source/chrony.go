@@ -94,44 +94,40 @@ func (t *tracking) sample(before clocksync.Observation) (clocksync.Sample, error
 	return sample, nil
 }
 
-// ask sends a request and waits for the reply to it. What is no reply to it is
-// skipped, as long as there is time: it may be late, or somebody else's.
-func (c *chrony) ask(ctx context.Context) (tracking, error) {
-	conn, err := c.dial(ctx, c.server)
+// ask sends a request and waits for the reply to it.
+func (c *chrony) ask(ctx context.Context) (t tracking, err error) {
+	inner, err := c.dial(ctx, c.server)
 	if err != nil {
-		return tracking{}, refuse(Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? %w", err)
+		return t, refuse(Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? %w", err)
 	}
-	defer func() { _ = conn.Close() }()
-	release, err := limit(ctx, conn, c.timeout)
-	if err != nil {
-		return tracking{}, err
-	}
-	defer release()
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // It never fails.
 	sequence := binary.BigEndian.Uint32(random[:])
-	if _, err := conn.Write(appendTracking(nil, sequence)); err != nil {
-		return tracking{}, refuse(Unavailable, "cannot ask chronyd: %w", err)
-	}
-	var skipped error
-	buffer := make([]byte, chronyLength+1) // One more shows what is too long.
-	for {
-		n, err := conn.Read(buffer)
-		switch {
-		case err != nil && skipped != nil:
-			return tracking{}, skipped
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return tracking{}, refuse(Unanswered, "no answer within %v", c.timeout)
-		case err != nil:
-			return tracking{}, refuse(Unavailable, "no chronyd answers; is it running, and its cmdport not 0? %w", err)
+	var refused error // by chronyd, in its reply
+	conn := &replies{Conn: inner, ctx: ctx, check: func(reply, _ []byte) error {
+		t, refused = decodeTracking(reply, sequence)
+		if f, ok := errors.AsType[*fault](refused); ok && (f.reason == Mismatch || f.reason == Malformed) {
+			return refused
 		}
-		t, err := decodeTracking(buffer[:n], sequence)
-		if f, ok := errors.AsType[*fault](err); ok && (f.reason == Mismatch || f.reason == Malformed) {
-			skipped = err
-			continue
-		}
+		return nil
+	}}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(c.timeout)); err != nil {
 		return t, err
 	}
+	if _, err := conn.Write(appendTracking(nil, sequence)); err != nil {
+		return t, refuse(Unavailable, "cannot ask chronyd: %w", err)
+	}
+	_, err = conn.Read(make([]byte, chronyLength+1)) // One more shows what is too long.
+	switch {
+	case err == nil:
+		return t, refused
+	case conn.skipped != nil:
+		return t, conn.skipped
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return t, refuse(Unanswered, "no answer within %v", c.timeout)
+	}
+	return t, refuse(Unavailable, "no chronyd answers; is it running, and its cmdport not 0? %w", err)
 }
 
 // dialChrony connects to the address. A socket in the file system needs one of our own

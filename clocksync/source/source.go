@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -106,14 +105,4 @@ func announced(t clocksync.Timeline, leap clocksync.Leap) clocksync.Leap {
 		return clocksync.LeapNone
 	}
 	return leap
-}
-
-// limit gives a connection the deadline of a timeout and lets the end of the
-// context interrupt it, until release is called.
-func limit(ctx context.Context, conn net.Conn, timeout time.Duration) (release func(), err error) {
-	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	return func() { stop() }, nil
 }
