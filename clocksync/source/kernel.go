@@ -93,11 +93,8 @@ func (d *discipline) sample(before clocksync.Observation) (clocksync.Sample, err
 	}
 	sample := ofWall(before, d.Max+tickError, correction)
 	sample.Server, sample.Parts.RootDispersion = "adjtimex", d.Max
-	switch d.State {
-	case timeInsert:
-		sample.Leap = clocksync.LeapInsert
-	case timeDelete:
-		sample.Leap = clocksync.LeapDelete
+	if d.State == timeInsert || d.State == timeDelete {
+		sample.Leap = clocksync.Leap(d.State) // They have the same numbers.
 	}
 	return sample, nil
 }

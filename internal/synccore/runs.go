@@ -151,25 +151,20 @@ func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering [
 // already further with its next report.
 func (c *Core) keepRuns(old *plan.Level) {
 	before := c.runs
-	c.runs = nil
+	c.runs, c.parts = nil, c.det.Witness(c.parts[:0])
 	for i, r := range c.plan.Rules {
 		if !r.Detector.Exists() {
 			continue
 		}
-		k := slices.IndexFunc(before, func(w *runs) bool { return old.Rules[w.rule].Name == r.Name && old.Rules[w.rule].Text == r.Text })
-		if k < 0 {
-			c.runs = append(c.runs, newRuns(i, r.Detector))
+		if k := slices.IndexFunc(before, func(w *runs) bool { return old.Rules[w.rule].Name == r.Name && old.Rules[w.rule].Text == r.Text }); k >= 0 {
+			w := *before[k] // Those that follow are still found by their old places.
+			w.rule = i
+			c.runs = append(c.runs, &w)
 			continue
 		}
-		before[k].rule = i
-		c.runs = append(c.runs, before[k])
-	}
-	c.parts = c.det.Witness(c.parts[:0])
-	for _, w := range c.runs {
-		if slices.Contains(before, w) {
-			continue
-		}
-		w.regroup(c.epoch, c.plan.Rules[w.rule].Detector.AtLeast, nil, c.inEpoch)
+		w := newRuns(i, r.Detector)
+		c.runs = append(c.runs, w)
+		w.regroup(c.epoch, r.Detector.AtLeast, nil, c.inEpoch)
 		for _, p := range c.parts {
 			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
 				c.tell(w, m, &wire.Report{Seq: p.Seq, Row: c.rows.get(p.Ref)}, &p.Start)
