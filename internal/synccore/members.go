@@ -325,11 +325,7 @@ func (c *Core) switchDetector(ready []*member) {
 	if c.process != nil && c.process.ready() {
 		entering = append(slices.Clone(ready), c.process)
 	}
-	specs := make([]scgs.Spec, len(entering))
-	for i, m := range entering {
-		specs[i] = scgs.Spec{Domain: m.domain}
-	}
-	numbers := c.det.Epoch(c.epoch, remove, specs)
+	numbers := c.det.Epoch(c.epoch, remove, specs(entering))
 	for i, m := range entering {
 		m.index = numbers[i]
 		for int(m.index) >= len(c.byIndex) {
@@ -337,7 +333,9 @@ func (c *Core) switchDetector(ready []*member) {
 		}
 		c.byIndex[m.index] = m
 	}
-	c.regroupRuns(remove, ready)
+	for _, w := range c.runs {
+		c.regroup(w, remove, ready)
+	}
 	for _, m := range entering {
 		c.letIn(m)
 	}
@@ -350,6 +348,15 @@ func (c *Core) switchDetector(ready []*member) {
 	for _, m := range c.inEpoch {
 		m.state = scgs.Change{}
 	}
+}
+
+// specs are what a detector wants to know of those that enter.
+func specs(entering []*member) []scgs.Spec {
+	specs := make([]scgs.Spec, len(entering))
+	for i, m := range entering {
+		specs[i] = scgs.Spec{Domain: m.domain}
+	}
+	return specs
 }
 
 func (c *Core) letIn(m *member) {

@@ -85,7 +85,10 @@ func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
 // never counts as true.
 func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
-	if r.End || c.satisfies(w, m, r.Row) != predicates.True {
+	if !r.End {
+		c.scopeAlone(m, r.Row)
+	}
+	if r.End || c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth != predicates.True {
 		w.in.End(n, r.Seq, *at)
 		return
 	}
@@ -93,12 +96,6 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	if w.in.Start(n, r.Seq, *at, ref) != scgs.Accepted {
 		w.rows.free(ref)
 	}
-}
-
-// satisfies judges the rule's local condition on one member's state.
-func (c *Core) satisfies(w *runs, m *member, row []scgs.Value) predicates.Truth {
-	c.scopeAlone(m, row)
-	return c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth
 }
 
 // scopeAlone puts one member's state into the scope of one member.
@@ -119,15 +116,9 @@ func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) {
 	}
 }
 
-// regroupRuns begins a new epoch; the members that enter have their numbers in the
-// core's detector already.
-func (c *Core) regroupRuns(gone []scgs.Member, entering []*member) {
-	for _, w := range c.runs {
-		w.regroup(c.epoch, c.plan.Rules[w.rule].Detector.AtLeast, gone, entering)
-	}
-}
-
-func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering []*member) {
+// regroup begins a new epoch; the members that enter have their numbers in the core's
+// detector already.
+func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 	remove := make([]scgs.Member, 0, len(gone))
 	for _, index := range gone {
 		if int(index) < len(w.numbers) && w.numbers[index] != noIndex { // else it is the process
@@ -135,12 +126,8 @@ func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering [
 			w.numbers[index] = noIndex
 		}
 	}
-	w.stand(atLeast, remove)
-	specs := make([]scgs.Spec, len(entering))
-	for i, m := range entering {
-		specs[i] = scgs.Spec{Domain: m.domain}
-	}
-	for i, n := range w.in.Epoch(epoch, remove, specs) {
+	w.stand(c.plan.Rules[w.rule].Detector.AtLeast, remove)
+	for i, n := range w.in.Epoch(c.epoch, remove, specs(entering)) {
 		put(&w.numbers, entering[i].index, n)
 		put(&w.indexes, n, entering[i].index)
 	}
@@ -164,7 +151,7 @@ func (c *Core) keepRuns(old *plan.Level) {
 		}
 		w := newRuns(i, r.Detector)
 		c.runs = append(c.runs, w)
-		w.regroup(c.epoch, r.Detector.AtLeast, nil, c.inEpoch)
+		c.regroup(w, nil, c.inEpoch)
 		for _, p := range c.parts {
 			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
 				c.tell(w, m, &wire.Report{Seq: p.Seq, Row: c.rows.get(p.Ref)}, &p.Start)
@@ -434,18 +421,13 @@ func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 		f.due = c.now.Add(time.Millisecond)
 	default:
 		f.due = c.now.Add(probeAgain)
-		c.probeRuns(w, f, needOf(past, span.SameClock), out)
-	}
-	w.due = min(w.due, f.due)
-}
-
-// probeRuns asks the members whose runs are open.
-func (c *Core) probeRuns(w *runs, f *found, need scgs.Need, out *Output) {
-	for i := range f.runs {
-		if m := c.byIndex[w.indexes[f.runs[i].Member]]; f.runs[i].Open {
-			c.send(m, m.last, need, out)
+		for i := range f.runs {
+			if m := c.byIndex[w.indexes[f.runs[i].Member]]; f.runs[i].Open {
+				c.send(m, m.last, needOf(past, span.SameClock), out)
+			}
 		}
 	}
+	w.due = min(w.due, f.due)
 }
 
 // occasionOf is what the rule fires on. The members of its scope are those of the
