@@ -94,7 +94,7 @@ func (e *Estimator) Observe(o Observation) Change {
 		e.steps++
 		e.stepped = at
 		for _, v := range e.servers {
-			v.drop(func(s *Sample) bool { return s.Wall })
+			v.drop(func(s Sample) bool { return s.Wall })
 		}
 	case Unchanged, Slewed:
 	}
@@ -126,7 +126,7 @@ func (e *Estimator) forget(until Instant) {
 	e.void = max(e.void, until)
 	e.line = Bound{}
 	for _, v := range e.servers {
-		v.drop(func(*Sample) bool { return true })
+		v.drop(func(Sample) bool { return true })
 	}
 }
 

@@ -56,7 +56,7 @@ type vote struct {
 func (e *Estimator) vote(now Instant) (v vote) {
 	var wrong []*server
 	for _, s := range e.servers {
-		s.drop(func(s *Sample) bool { return s.until() < now })
+		s.drop(func(s Sample) bool { return s.until() < now })
 		switch {
 		case s.silent(now):
 		case e.lost && s.fresh < memory:

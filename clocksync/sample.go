@@ -98,23 +98,17 @@ type Exchange struct {
 // It returns false if the exchange cannot have been: the reply took less than
 // no time.
 func (e Exchange) Offset(drift float64) (Interval, bool) {
-	if e.Received < e.Sent || e.Departed < e.Arrived {
-		return Unbounded, false
-	}
-	return Interval{
+	i := Interval{
 		Earliest: Instant(e.Departed.Sub(e.Received)),
 		Latest:   Instant(e.Arrived.Sub(e.Sent)).Add(growth(e.Received.Sub(e.Sent), drift)),
-	}.orUnbounded()
+	}
+	if e.Received < e.Sent || e.Departed < e.Arrived || !i.Valid() {
+		return Unbounded, false
+	}
+	return i, true
 }
 
 // RoundTrip is the time the exchange took without the server's part in it.
 func (e Exchange) RoundTrip() time.Duration {
 	return e.Received.Sub(e.Sent) - e.Departed.Sub(e.Arrived)
-}
-
-func (i Interval) orUnbounded() (Interval, bool) {
-	if !i.Valid() {
-		return Unbounded, false
-	}
-	return i, true
 }

@@ -1,5 +1,7 @@
 package clocksync
 
+import "slices"
+
 // memory is how many samples of a server are kept, and how many it must give
 // before it counts again after trust was lost.
 const memory = 8
@@ -54,18 +56,13 @@ func (v *server) until() Instant {
 
 // silent reports whether no sample may be used at the reading now.
 func (v *server) silent(now Instant) bool {
-	for i := range v.kept {
-		if v.kept[i].until() >= now {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v.kept, func(s Sample) bool { return s.until() >= now })
 }
 
 // add keeps a sample, which is the newest.
 func (v *server) add(s Sample, drift float64) {
 	if _, agrees := v.offset(s.At, drift).Intersect(s.Offset); !agrees {
-		v.drop(func(*Sample) bool { return true })
+		v.drop(func(Sample) bool { return true })
 		v.contradicted++
 		v.wrong = true
 	}
@@ -96,22 +93,16 @@ func (v *server) evict(now Instant, drift float64) {
 	}
 	for i := range v.kept {
 		if i != earliest && i != latest {
-			v.kept = append(v.kept[:i], v.kept[i+1:]...)
+			v.kept = slices.Delete(v.kept, i, i+1)
 			return
 		}
 	}
 }
 
 // drop forgets the samples that are bad, and starts to count again if none is left.
-func (v *server) drop(bad func(*Sample) bool) {
-	good := v.kept[:0]
-	for i := range v.kept {
-		if !bad(&v.kept[i]) {
-			good = append(good, v.kept[i])
-		}
-	}
-	v.kept = good
-	if len(good) == 0 {
+func (v *server) drop(bad func(Sample) bool) {
+	v.kept = slices.DeleteFunc(v.kept, bad)
+	if len(v.kept) == 0 {
 		v.fresh, v.wrong, v.cleared = 0, false, v.taken
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -25,11 +24,11 @@ type files struct {
 	open  map[string]*os.File
 	buf   []byte
 
-	missing map[string]error // by field
+	missing map[string]string // why, by field
 }
 
 func newFiles(root string, cores []int, tree bool) *files {
-	f := &files{root: root, cores: cores, tree: tree, open: map[string]*os.File{}, buf: make([]byte, 8<<10), missing: map[string]error{}}
+	f := &files{root: root, cores: cores, tree: tree, open: map[string]*os.File{}, buf: make([]byte, 8<<10), missing: map[string]string{}}
 	cgroup, err := f.read("/proc/self/cgroup")
 	cgroup = slices.Clone(cgroup)
 	var mounts []byte
@@ -39,9 +38,7 @@ func newFiles(root string, cores []int, tree bool) *files {
 	if err == nil {
 		f.group, err = parseGroup(cgroup, mounts)
 	}
-	if err != nil {
-		f.missing[FieldUsage] = err
-	}
+	f.note(FieldUsage, err)
 	return f
 }
 
@@ -95,7 +92,7 @@ func (f *files) sample(s *sample, own time.Duration) {
 
 func (f *files) note(field string, err error) {
 	if err != nil {
-		f.missing[field] = err
+		f.missing[field] = err.Error()
 	} else {
 		delete(f.missing, field)
 	}
@@ -131,7 +128,7 @@ func (f *files) quota(s *sample) {
 	}
 	if least < 0 {
 		if f.group.version != 0 {
-			f.missing[FieldUsage] = errors.New("the control group has no quota")
+			f.missing[FieldUsage] = "the control group has no quota"
 		}
 		return
 	}
@@ -143,40 +140,33 @@ func (f *files) quota(s *sample) {
 
 func (f *files) limit(dir string) (float64, error) {
 	if f.group.version == 2 {
-		text, err := f.read(dir + "/cpu.max")
-		if err != nil {
-			return 0, err
-		}
-		return parseMax(text)
+		return readAs(f, dir+"/cpu.max", parseMax)
 	}
 	text, err := f.read(dir + "/cpu.cfs_quota_us")
 	if err != nil {
 		return 0, err
 	}
 	quota := slices.Clone(text)
-	period, err := f.read(dir + "/cpu.cfs_period_us")
-	if err != nil {
-		return 0, err
-	}
-	return parseQuota(quota, period)
+	return readAs(f, dir+"/cpu.cfs_period_us", func(period []byte) (float64, error) { return parseQuota(quota, period) })
 }
 
 func (f *files) used(i int) (time.Duration, error) {
-	if i >= len(f.group.usage) {
+	switch {
+	case i >= len(f.group.usage):
 		return 0, errors.New("no controller cpuacct tells what the control group uses")
+	case f.group.version == 2:
+		return readAs(f, f.group.usage[i]+"/cpu.stat", parseUsage)
 	}
-	if f.group.version == 2 {
-		text, err := f.read(f.group.usage[i] + "/cpu.stat")
-		if err != nil {
-			return 0, err
-		}
-		return parseUsage(text)
-	}
-	text, err := f.read(f.group.usage[i] + "/cpuacct.usage")
+	return readAs(f, f.group.usage[i]+"/cpuacct.usage", func(text []byte) (time.Duration, error) { return parseTime(text, time.Nanosecond) })
+}
+
+// readAs reads a file and what it says.
+func readAs[T any](f *files, name string, parse func([]byte) (T, error)) (v T, err error) {
+	text, err := f.read(name)
 	if err != nil {
-		return 0, err
+		return v, err
 	}
-	return parseTime(text, time.Nanosecond)
+	return parse(text)
 }
 
 // pressure reads that of the group, or of the machine where it has none of its own.
@@ -242,13 +232,4 @@ func (f *files) children(pid string) []string {
 		}
 	}
 	return pids
-}
-
-// why copies what cannot be told, and for which reason.
-func (f *files) why() map[string]string {
-	out := map[string]string{}
-	for _, field := range slices.Sorted(maps.Keys(f.missing)) {
-		out[field] = f.missing[field].Error()
-	}
-	return out
 }

@@ -150,7 +150,7 @@ full avg10=99.00 avg60=0.00 avg300=0.00 total=0
 					t.Errorf("want -, got +:\n%s", diff)
 				}
 			}
-			if diff := cmp.Diff(c.missing, f.why()); diff != "" {
+			if diff := cmp.Diff(c.missing, f.missing); diff != "" {
 				t.Errorf("missing: want -, got +:\n%s", diff)
 			}
 			if err := f.close(); err != nil {

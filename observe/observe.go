@@ -62,7 +62,6 @@ func (o *Options) complete() error {
 type Observer struct {
 	options Options
 	cores   []int
-	cancel  context.CancelFunc
 	running sync.WaitGroup
 	end     func() error
 
@@ -70,8 +69,19 @@ type Observer struct {
 	told     Reading
 	why      map[string]string
 	cost     Cost
-	begin    clocksync.Instant
 	watchers map[*watcher]struct{}
+
+	// Of the goroutine that looks:
+	files  *files
+	gauge  *gauge
+	budget budget
+	sample sample
+	at     int               // the core that the next burst begins with
+	probes time.Duration     // what they have cost
+	zero   time.Duration     // the CPU time of the thread when Start returned
+	begun  clocksync.Instant // when it returned
+	bursts int
+	probe  error // why there are none
 }
 
 type watcher struct {
@@ -110,23 +120,24 @@ func Start(ctx context.Context, o Options) (*Observer, error) {
 
 // start is Start for files below a root.
 func start(ctx context.Context, o Options, cores []int, root string) (*Observer, error) {
-	ob := &Observer{options: o, cores: cores, watchers: map[*watcher]struct{}{}}
 	live, cancel := context.WithCancel(context.Background())
-	ob.cancel = cancel
-	l := &looker{ob: ob, files: newFiles(root, cores, o.Children)}
+	ob := &Observer{
+		options: o, cores: cores, watchers: map[*watcher]struct{}{},
+		files: newFiles(root, cores, o.Children), gauge: newGauge(o.Power, len(cores)),
+	}
 	ob.end = sync.OnceValue(func() error {
-		ob.cancel()
+		cancel()
 		ob.running.Wait()
-		return l.files.close()
+		return ob.files.close()
 	})
 	ready := make(chan error, 1)
 	ob.running.Go(func() {
 		runtime.LockOSThread() // So that its CPU time can be told.
 		defer runtime.UnlockOSThread()
-		err := l.begin(ctx)
+		err := ob.begin(ctx)
 		ready <- err
 		if err == nil {
-			l.run(live)
+			ob.run(live)
 		}
 	})
 	if err := <-ready; err != nil {
@@ -192,27 +203,12 @@ func (w *watcher) tell(r Reading) {
 	}
 }
 
-// looker is what the goroutine of an observer works with.
-type looker struct {
-	ob     *Observer
-	files  *files
-	gauge  *gauge
-	budget budget
-	sample sample
-	at     int           // the core that the next burst begins with
-	probes time.Duration // what they have cost
-	zero   time.Duration // the CPU time of the thread when Start returned
-	bursts int
-	probe  error // why there are none
-}
-
 // begin calibrates between two samples, which make the first reading.
-func (l *looker) begin(ctx context.Context) error {
-	l.gauge = newGauge(l.ob.options.Power, len(l.ob.cores))
-	l.look()
-	if l.gauge.power == 0 {
+func (o *Observer) begin(ctx context.Context) error {
+	o.look()
+	if o.gauge.power == 0 {
 		var err error
-		if l.gauge.power, err = calibrate(ctx, l.ob.cores); err != nil {
+		if o.gauge.power, err = calibrate(ctx, o.cores); err != nil {
 			return fmt.Errorf("the power of this node cannot be measured: %w", err)
 		}
 	} else {
@@ -222,21 +218,21 @@ func (l *looker) begin(ctx context.Context) error {
 			return context.Cause(ctx)
 		}
 	}
-	l.zero, _ = threadTime()
-	l.ob.begin = source.Monotonic()
-	l.look()
-	l.ob.told = l.gauge.reading()
-	l.account()
+	o.zero, _ = threadTime()
+	o.begun = source.Monotonic()
+	o.look()
+	o.told = o.gauge.reading()
+	o.account()
 	return nil
 }
 
 // run takes samples until the context ends.
-func (l *looker) run(ctx context.Context) {
+func (o *Observer) run(ctx context.Context) {
 	if _, err := processTime(); err != nil {
 		return
 	}
 	before, _ := threadTime()
-	timer := time.NewTimer(l.ob.options.Every)
+	timer := time.NewTimer(o.options.Every)
 	defer timer.Stop()
 	for {
 		select {
@@ -244,36 +240,36 @@ func (l *looker) run(ctx context.Context) {
 			return
 		case <-timer.C:
 		}
-		l.look()
-		l.tell()
+		o.look()
+		o.tell()
 		now, _ := threadTime()
-		timer.Reset(pause(l.ob.options.Every, now-before))
+		timer.Reset(pause(o.options.Every, now-before))
 		before = now
 	}
 }
 
 // look takes a sample, and has the probe threads run where that may tell more.
-func (l *looker) look() {
-	s := &l.sample
+func (o *Observer) look() {
+	s := &o.sample
 	own, err := processTime()
 	if err != nil {
 		*s = sample{at: source.Monotonic(), quota: math.Inf(1), pressure: math.NaN(), stalled: math.NaN()}
 		for _, field := range Fields() {
 			if field != FieldPower && field != FieldQuota {
-				l.files.missing[field] = err
+				o.files.note(field, err)
 			}
 		}
 	} else {
 		s.at = source.Monotonic()
-		l.files.sample(s, own)
+		o.files.sample(s, own)
 	}
-	second := l.gauge.begun
-	contended := l.gauge.take(s)
-	if second && len(s.cores) > 0 && math.IsNaN(l.gauge.free) {
-		l.files.missing[FieldShare] = errors.New("the counts of /proc/stat stand still, or have been reset")
+	second := o.gauge.begun
+	contended := o.gauge.take(s)
+	if second && len(s.cores) > 0 && math.IsNaN(o.gauge.free) {
+		o.files.missing[FieldShare] = "the counts of /proc/stat stand still, or have been reset"
 	}
-	if contended && l.probe == nil && l.budget.due(s.at) {
-		l.burst()
+	if contended && o.probe == nil && o.budget.due(s.at) {
+		o.burst()
 	}
 }
 
@@ -283,13 +279,13 @@ const maxProbes = 4
 
 // burst runs a thread on each of some cores at once, as a program with one for each
 // would.
-func (l *looker) burst() {
-	n := min(len(l.ob.cores), maxProbes)
+func (o *Observer) burst() {
+	n := min(len(o.cores), maxProbes)
 	var ran, waited, cost time.Duration
 	var mu sync.Mutex
 	var probing sync.WaitGroup
 	for i := range n {
-		core := l.ob.cores[(l.at+i)%len(l.ob.cores)]
+		core := o.cores[(o.at+i)%len(o.cores)]
 		probing.Go(func() {
 			runtime.LockOSThread() // The thread is pinned, so it ends with the goroutine.
 			r, w, c, err := probe(core)
@@ -297,22 +293,22 @@ func (l *looker) burst() {
 			defer mu.Unlock()
 			ran, waited, cost = ran+r, waited+w, cost+c
 			if err != nil {
-				l.probe, l.gauge.blind = err, true
+				o.probe, o.gauge.blind = err, true
 			}
 		})
 	}
 	probing.Wait()
-	l.at = (l.at + n) % len(l.ob.cores)
-	l.gauge.burst(ran, waited)
-	l.budget.spend(cost)
-	l.probes += cost
-	l.bursts++
+	o.at = (o.at + n) % len(o.cores)
+	o.gauge.burst(ran, waited)
+	o.budget.spend(cost)
+	o.probes += cost
+	o.bursts++
 }
 
 // tell tells the reading if it differs from the one before.
-func (l *looker) tell() {
-	l.account()
-	o, r := l.ob, l.gauge.reading()
+func (o *Observer) tell() {
+	o.account()
+	r := o.gauge.reading()
 	o.mu.Lock()
 	if !r.differs(o.told, o.options.Band) {
 		o.mu.Unlock()
@@ -327,14 +323,13 @@ func (l *looker) tell() {
 }
 
 // account shows what has been spent, and what is missing.
-func (l *looker) account() {
+func (o *Observer) account() {
 	spent, _ := threadTime()
-	o := l.ob
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.cost = Cost{CPU: spent - l.zero + l.probes, Bursts: l.bursts, Elapsed: l.sample.at.Sub(o.begin)}
-	o.why = l.files.why()
-	if _, known := o.why[FieldShare]; !known && l.probe != nil && math.IsNaN(l.gauge.reading().Share) {
-		o.why[FieldShare] = "no probe thread can run: " + l.probe.Error()
+	o.cost = Cost{CPU: spent - o.zero + o.probes, Bursts: o.bursts, Elapsed: o.sample.at.Sub(o.begun)}
+	o.why = maps.Clone(o.files.missing)
+	if _, known := o.why[FieldShare]; !known && o.probe != nil && math.IsNaN(o.gauge.reading().Share) {
+		o.why[FieldShare] = "no probe thread can run: " + o.probe.Error()
 	}
 }

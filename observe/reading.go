@@ -1,6 +1,9 @@
 package observe
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // The fields of a state that are filled by a [Reading]. All are floats.
 const (
@@ -50,21 +53,11 @@ type Source interface {
 // Field is a part of the reading by the name of its field; false if it is unknown, or
 // there is no such field.
 func (r Reading) Field(name string) (float64, bool) {
-	v := math.NaN()
-	switch name {
-	case FieldPower:
-		v = r.Power
-	case FieldShare:
-		v = r.Share
-	case FieldPressure:
-		v = r.Pressure
-	case FieldStalled:
-		v = r.Stalled
-	case FieldQuota:
-		v = r.Quota
-	case FieldUsage:
-		v = r.Usage
+	i := slices.Index(Fields(), name)
+	if i < 0 {
+		return math.NaN(), false
 	}
+	v := [...]float64{r.Power, r.Share, r.Pressure, r.Stalled, r.Quota, r.Usage}[i]
 	return v, !math.IsNaN(v)
 }
 

@@ -100,7 +100,7 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 		return nil, err
 	}
 	p := &replay{
-		opt: opt, journal: j, core: synccore.New(j.Level, j.Header.Options()), judgments: map[string]*judgments{},
+		opt: opt, journal: j, core: synccore.New(j.Level, j.Header.Options), judgments: map[string]*judgments{},
 		result: Replayed{
 			Synchronizer: j.Level.Name, Pegasus: j.Header.Pegasus, Started: time.Unix(0, j.Header.Started),
 		},
@@ -234,7 +234,7 @@ func (p *replay) change() error {
 	if p.columns, err = columns(p.journal.Level.State, plan.State); err != nil {
 		return err
 	}
-	p.changed = synccore.New(plan, p.journal.Header.Options())
+	p.changed = synccore.New(plan, p.journal.Header.Options)
 	for side, list := range [][]string{p.journal.Level.Predicates(), plan.Predicates()} {
 		for _, name := range list {
 			s := p.judgments[name]

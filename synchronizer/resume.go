@@ -59,7 +59,7 @@ func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 	case j.Level.Name != plan.Name:
 		return nil, errAnotherProgram
 	}
-	t := &resumed{core: synccore.New(j.Level, j.Header.Options()), level: j.Level, term: j.Header.Term, journal: j}
+	t := &resumed{core: synccore.New(j.Level, j.Header.Options), level: j.Level, term: j.Header.Term, journal: j}
 	var rec journal.Record
 	var out synccore.Output
 	for {

@@ -97,7 +97,7 @@ type Synchronizer struct {
 	journal  *recorder
 	reloads  chan reload
 	cancels  chan string
-	resumed  *synccore.Restart // of a program that goes on
+	resumed  *synccore.Options // of a program that goes on
 	config   string            // the hash of the one in force; the owner of the core has it
 
 	questions chan *question   // for the owner of the core
@@ -254,9 +254,9 @@ func (s *Synchronizer) makeCore(level *plan.Level) (options synccore.Options, fr
 		return options, nil, err
 	}
 	s.core, s.level, s.term = from.core, from.level, max(options.Term, from.term+1)
-	s.resumed = &synccore.Restart{
-		Term: s.term, Reference: options.Reference, Timeline: options.Timeline, Relative: options.Relative,
-	}
+	again := options
+	again.Term = s.term
+	s.resumed = &again
 	return options, from, nil
 }
 

@@ -37,25 +37,18 @@ type ChronyOptions struct {
 // chrony.conf, as ClockBound asks for, to make it a bound and no estimate. A
 // chronyd that follows nothing but itself ("local", "manual") is refused.
 func Chrony(o ChronyOptions) (Source, error) {
-	o.Address = orDefault(o.Address, "127.0.0.1:323")
-	o.Every = orDefault(o.Every, time.Second)
-	o.Timeout = orDefault(o.Timeout, time.Second)
-	o.Timeline = orDefault(o.Timeline, clocksync.UTC)
-	if err := checkTimes("chrony", o.Every, o.Timeout); err != nil {
+	one, err := newSingle("chrony", o.Every, o.Timeout, o.Timeline)
+	if err != nil {
 		return nil, err
 	}
-	return &chrony{single{"chrony", o.Every, machine}, o, dialChrony}, nil
+	c := &chrony{one, dialChrony}
+	c.server, c.take = orDefault(o.Address, "127.0.0.1:323"), c.sample
+	return c, nil
 }
 
 type chrony struct {
 	single
-	options ChronyOptions
-	dial    func(ctx context.Context, address string) (net.Conn, error)
-}
-
-func (c *chrony) Sample(ctx context.Context) ([]clocksync.Sample, error) {
-	sample, err := c.sample(ctx)
-	return c.answer(c.options.Address, sample, err)
+	dial func(ctx context.Context, address string) (net.Conn, error)
 }
 
 func (c *chrony) sample(ctx context.Context) (clocksync.Sample, error) {
@@ -67,7 +60,7 @@ func (c *chrony) sample(ctx context.Context) (clocksync.Sample, error) {
 	if _, err := c.clocks.undisturbed(before); err != nil {
 		return clocksync.Sample{}, err
 	}
-	return t.sample(before, c.options)
+	return t.sample(before)
 }
 
 // Two references of a chronyd that follows nobody: the address 127.127.1.1 of
@@ -83,7 +76,7 @@ const maxDistance = 16 * time.Second
 // sample is what the report says about the wall clock as it was observed before
 // asking. The report is of some moment after that: taken as of then, it grows for
 // longer than it must.
-func (t *tracking) sample(before clocksync.Observation, o ChronyOptions) (clocksync.Sample, error) {
+func (t *tracking) sample(before clocksync.Observation) (clocksync.Sample, error) {
 	switch {
 	case t.Leap > uint16(clocksync.LeapDelete) || t.Stratum >= 16 || t.Reference == 0:
 		return clocksync.Sample{}, refuse(Unsynchronized, "chronyd is not synchronized: wait, or look at chronyc sources")
@@ -94,68 +87,47 @@ func (t *tracking) sample(before clocksync.Observation, o ChronyOptions) (clocks
 	if distance > maxDistance {
 		return clocksync.Sample{}, refuse(Unsynchronized, "a root distance of %v is no bound", distance)
 	}
-	wall := wallOffset(before)
-	// While the correction is slewed, the clock lies anywhere between where it
-	// was and where it is to go; the readings are slewed with it.
-	return clocksync.Sample{
-		Source:   "chrony",
-		Server:   o.Address,
-		Timeline: o.Timeline,
-		From:     min(clocksync.Instant(t.Updated.UnixNano()).Add(-time.Duration(wall.Latest)), before.Mono),
-		At:       before.Mono,
-		Offset: clocksync.Interval{
-			Earliest: wall.Earliest.Add(min(t.Correction, 0) - distance),
-			Latest:   wall.Latest.Add(max(t.Correction, 0) + distance),
-		},
-		Wall: true,
-		Leap: announced(o.Timeline, clocksync.Leap(t.Leap)),
-		Parts: clocksync.Parts{
-			RootDelay:      t.Delay,
-			RootDispersion: t.Dispersion,
-			Granularity:    before.Slack,
-			Correction:     t.Correction,
-		},
-	}, nil
+	sample := ofWall(before, distance, t.Correction)
+	updated := clocksync.Instant(t.Updated.UnixNano()).Add(-time.Duration(wallOffset(before).Latest))
+	sample.From, sample.Leap = min(updated, before.Mono), clocksync.Leap(t.Leap)
+	sample.Parts.RootDelay, sample.Parts.RootDispersion = t.Delay, t.Dispersion
+	return sample, nil
 }
 
-// ask sends a request and waits for the reply to it. What is no reply to it is
-// skipped, as long as there is time: it may be late, or somebody else's.
-func (c *chrony) ask(ctx context.Context) (tracking, error) {
-	conn, err := c.dial(ctx, c.options.Address)
+// ask sends a request and waits for the reply to it.
+func (c *chrony) ask(ctx context.Context) (t tracking, err error) {
+	inner, err := c.dial(ctx, c.server)
 	if err != nil {
-		return tracking{}, refuse(Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? %w", err)
+		return t, refuse(Unavailable, "cannot reach chronyd; is it running, and may this user write beside its socket? %w", err)
 	}
-	defer func() { _ = conn.Close() }()
-	release, err := limit(ctx, conn, c.options.Timeout)
-	if err != nil {
-		return tracking{}, err
-	}
-	defer release()
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // It never fails.
 	sequence := binary.BigEndian.Uint32(random[:])
-	if _, err := conn.Write(appendTracking(nil, sequence)); err != nil {
-		return tracking{}, refuse(Unavailable, "cannot ask chronyd: %w", err)
-	}
-	var skipped error
-	buffer := make([]byte, chronyLength+1) // One more shows what is too long.
-	for {
-		n, err := conn.Read(buffer)
-		switch {
-		case err != nil && skipped != nil:
-			return tracking{}, skipped
-		case errors.Is(err, os.ErrDeadlineExceeded):
-			return tracking{}, refuse(Unanswered, "no answer within %v", c.options.Timeout)
-		case err != nil:
-			return tracking{}, refuse(Unavailable, "no chronyd answers; is it running, and its cmdport not 0? %w", err)
+	var refused error // by chronyd, in its reply
+	conn := &replies{Conn: inner, ctx: ctx, check: func(reply, _ []byte) error {
+		t, refused = decodeTracking(reply, sequence)
+		if f, ok := errors.AsType[*fault](refused); ok && (f.reason == Mismatch || f.reason == Malformed) {
+			return refused
 		}
-		t, err := decodeTracking(buffer[:n], sequence)
-		if f, ok := errors.AsType[*fault](err); ok && (f.reason == Mismatch || f.reason == Malformed) {
-			skipped = err
-			continue
-		}
+		return nil
+	}}
+	defer func() { _ = conn.Close() }()
+	if err := conn.SetDeadline(time.Now().Add(c.timeout)); err != nil {
 		return t, err
 	}
+	if _, err := conn.Write(appendTracking(nil, sequence)); err != nil {
+		return t, refuse(Unavailable, "cannot ask chronyd: %w", err)
+	}
+	_, err = conn.Read(make([]byte, chronyLength+1)) // One more shows what is too long.
+	switch {
+	case err == nil:
+		return t, refused
+	case conn.skipped != nil:
+		return t, conn.skipped
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return t, refuse(Unanswered, "no answer within %v", c.timeout)
+	}
+	return t, refuse(Unavailable, "no chronyd answers; is it running, and its cmdport not 0? %w", err)
 }
 
 // dialChrony connects to the address. A socket in the file system needs one of our own

@@ -295,7 +295,7 @@ func FuzzTracking(f *testing.F) {
 			}
 			return
 		}
-		s, err := got.sample(seen, ChronyOptions{Timeline: clocksync.UTC})
+		s, err := got.sample(seen)
 		if err != nil {
 			return
 		}

@@ -35,16 +35,17 @@ type ClockBoundOptions struct {
 // the moment it was measured, and ends at the moment the daemon names.
 func ClockBound(o ClockBoundOptions) (Source, error) {
 	o.VMClock = orDefault(o.VMClock, "/dev/vmclock0")
-	o.Every = orDefault(o.Every, time.Second)
-	o.Timeline = orDefault(o.Timeline, clocksync.UTC)
-	if err := checkTimes("clockbound", o.Every, o.Every); err != nil {
+	one, err := newSingle("clockbound", o.Every, 0, o.Timeline)
+	if err != nil {
 		return nil, err
 	}
 	paths := []string{o.Path}
 	if o.Path == "" {
 		paths = []string{"/var/run/clockbound/shm0", "/var/run/clockbound/shm"}
 	}
-	return &clockBound{single{"clockbound", o.Every, machine}, o, paths}, nil
+	c := &clockBound{one, o, paths}
+	c.take = c.first
+	return c, nil
 }
 
 type clockBound struct {
@@ -53,20 +54,14 @@ type clockBound struct {
 	paths   []string
 }
 
-func (c *clockBound) Sample(context.Context) ([]clocksync.Sample, error) {
-	path, sample, err := c.first()
-	return c.answer(path, sample, err)
-}
-
 // first reads the first of the paths that exists.
-func (c *clockBound) first() (path string, s clocksync.Sample, err error) {
-	for _, path = range c.paths {
-		s, err = c.sample(path)
-		if !errors.Is(err, os.ErrNotExist) {
+func (c *clockBound) first(context.Context) (s clocksync.Sample, err error) {
+	for _, c.server = range c.paths {
+		if s, err = c.sample(c.server); !errors.Is(err, os.ErrNotExist) {
 			break
 		}
 	}
-	return path, s, err
+	return s, err
 }
 
 func (c *clockBound) sample(path string) (clocksync.Sample, error) {
@@ -84,9 +79,7 @@ func (c *clockBound) sample(path string) (clocksync.Sample, error) {
 			return clocksync.Sample{}, err
 		}
 	}
-	sample, err := s.sample(c.clocks.observe())
-	sample.Server, sample.Timeline = path, c.options.Timeline
-	return sample, err
+	return s.sample(c.clocks.observe())
 }
 
 // attempts is how often a segment is read that changes under the hand. The
@@ -152,16 +145,11 @@ func (s *segment) sample(o clocksync.Observation) (clocksync.Sample, error) {
 	if bound < 0 || bound > maxDistance {
 		return clocksync.Sample{}, refuse(Unsynchronized, "%v is no bound", s.Bound)
 	}
-	return clocksync.Sample{
-		Source: "clockbound",
-		From:   min(s.AsOf, o.Mono),
-		At:     o.Mono.Add(o.Slack),
-		Offset: wallOffset(o).Widen(bound),
-		Lasts:  s.VoidAfter.Sub(o.Mono.Add(o.Slack)),
-		Drift:  min(float64(s.Drift)/1000, clocksync.MaxDrift),
-		Wall:   true,
-		Parts:  clocksync.Parts{RootDispersion: s.Bound, Granularity: o.Slack},
-	}, nil
+	sample := ofWall(o, bound, 0)
+	sample.From, sample.At = min(s.AsOf, o.Mono), o.Mono.Add(o.Slack)
+	sample.Lasts, sample.Drift = s.VoidAfter.Sub(sample.At), min(float64(s.Drift)/1000, clocksync.MaxDrift)
+	sample.Parts.RootDispersion = s.Bound
+	return sample, nil
 }
 
 // Of the device's page (linux/vmclock-abi.h, little-endian): the magic number

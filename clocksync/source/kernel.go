@@ -29,26 +29,21 @@ type KernelOptions struct {
 //     synchronized; the flag for that (STA_UNSYNC) means nothing, since it stays
 //     set under a chronyd without "rtcsync".
 func Kernel(o KernelOptions) (Source, error) {
-	o.Every = orDefault(o.Every, time.Second)
-	o.Timeline = orDefault(o.Timeline, clocksync.UTC)
-	if err := checkTimes("kernel", o.Every, o.Every); err != nil {
+	one, err := newSingle("kernel", o.Every, 0, o.Timeline)
+	if err != nil {
 		return nil, err
 	}
-	return &kernel{single{"kernel", o.Every, machine}, o, adjtimex}, nil
+	k := &kernel{one, adjtimex}
+	k.take = k.sample
+	return k, nil
 }
 
 type kernel struct {
 	single
-	options KernelOptions
-	ask     func() (discipline, error)
+	ask func() (discipline, error)
 }
 
-func (k *kernel) Sample(context.Context) ([]clocksync.Sample, error) {
-	sample, err := k.sample()
-	return k.answer("", sample, err)
-}
-
-func (k *kernel) sample() (clocksync.Sample, error) {
+func (k *kernel) sample(context.Context) (clocksync.Sample, error) {
 	before := k.clocks.observe()
 	d, err := k.ask()
 	if err != nil {
@@ -57,7 +52,7 @@ func (k *kernel) sample() (clocksync.Sample, error) {
 	if _, err := k.clocks.undisturbed(before); err != nil {
 		return clocksync.Sample{}, err
 	}
-	return d.sample(before, k.options.Timeline)
+	return d.sample(before)
 }
 
 // discipline is what the kernel knows about its wall clock.
@@ -84,7 +79,7 @@ const (
 )
 
 // sample is what the kernel says about the wall clock as observed before asking.
-func (d *discipline) sample(before clocksync.Observation, timeline clocksync.Timeline) (clocksync.Sample, error) {
+func (d *discipline) sample(before clocksync.Observation) (clocksync.Sample, error) {
 	correction := d.Offset + d.Adjtime
 	switch {
 	case d.Max < 0 || d.Est < 0 || max(d.Offset.Abs(), d.Adjtime.Abs()) > maxMaxError:
@@ -96,26 +91,10 @@ func (d *discipline) sample(before clocksync.Observation, timeline clocksync.Tim
 	case d.State == timeLeaping:
 		return clocksync.Sample{}, refuse(Disturbed, "a leap second is being inserted")
 	}
-	bound := d.Max + tickError
-	wall := wallOffset(before)
-	sample := clocksync.Sample{
-		Source:   "kernel",
-		Server:   "adjtimex",
-		Timeline: timeline,
-		From:     before.Mono,
-		At:       before.Mono,
-		Offset: clocksync.Interval{
-			Earliest: wall.Earliest.Add(min(correction, 0) - bound),
-			Latest:   wall.Latest.Add(max(correction, 0) + bound),
-		},
-		Wall:  true,
-		Parts: clocksync.Parts{RootDispersion: d.Max, Correction: correction, Granularity: before.Slack},
-	}
-	switch d.State {
-	case timeInsert:
-		sample.Leap = announced(timeline, clocksync.LeapInsert)
-	case timeDelete:
-		sample.Leap = announced(timeline, clocksync.LeapDelete)
+	sample := ofWall(before, d.Max+tickError, correction)
+	sample.Server, sample.Parts.RootDispersion = "adjtimex", d.Max
+	if d.State == timeInsert || d.State == timeDelete {
+		sample.Leap = clocksync.Leap(d.State) // They have the same numbers.
 	}
 	return sample, nil
 }

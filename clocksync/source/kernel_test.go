@@ -99,7 +99,7 @@ func FuzzDiscipline(f *testing.F) {
 	seen := clocksync.Observation{Mono: 7e9, Wall: away + 7e9, Boot: 7e9, Slack: 100}
 	f.Fuzz(func(t *testing.T, state int, most, estimated, offset, adjtime int64) {
 		d := discipline{state, time.Duration(most), time.Duration(estimated), time.Duration(offset), time.Duration(adjtime)}
-		s, err := d.sample(seen, clocksync.UTC)
+		s, err := d.sample(seen)
 		if err != nil {
 			if refusal("kernel", "", err).Reason == Failed {
 				t.Fatalf("no reason: %v", err)
@@ -122,7 +122,7 @@ func TestOperator(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.(*operator).clocks = newHost(func() clocksync.Instant { return 7e9 }).readings()
+	s.(*single).clocks = newHost(func() clocksync.Instant { return 7e9 }).readings()
 	samples, err := s.Sample(t.Context())
 	if err != nil || len(samples) != 1 {
 		t.Fatalf("%v, %v", samples, err)

@@ -180,7 +180,7 @@ func (s *ntpSource) ask(ctx context.Context, address string) (clocksync.Sample, 
 // query runs beevik/ntp on the readings of stamps: the wall clock has no part in
 // the offset, so that setting it cannot corrupt the exchange.
 func (s *ntpSource) query(ctx context.Context, address string) (*ntp.Response, error) {
-	var conn *ntpConn
+	var conn *replies
 	response, err := ntp.QueryWithOptions(address, ntp.QueryOptions{
 		Timeout:       s.options.Timeout,
 		GetSystemTime: func() time.Time { return time.Unix(0, int64(s.clocks.mono())) },
@@ -189,7 +189,7 @@ func (s *ntpSource) query(ctx context.Context, address string) (*ntp.Response, e
 			if err != nil {
 				return nil, err
 			}
-			conn = &ntpConn{Conn: inner, ctx: ctx}
+			conn = &replies{Conn: inner, ctx: ctx, check: checkReply}
 			return conn, nil
 		},
 	})

@@ -15,26 +15,11 @@ func Operator(bound time.Duration, timeline clocksync.Timeline) (Source, error) 
 	if err := checkFixed(bound); err != nil {
 		return nil, err
 	}
-	return &operator{single{"fixed", time.Second, machine}, bound, orDefault(timeline, clocksync.UTC)}, nil
-}
-
-type operator struct {
-	single
-	bound    time.Duration
-	timeline clocksync.Timeline
-}
-
-func (o *operator) Sample(context.Context) ([]clocksync.Sample, error) {
-	seen := o.clocks.observe()
-	return []clocksync.Sample{{
-		Source:   "fixed",
-		Server:   "operator",
-		Timeline: o.timeline,
-		From:     seen.Mono,
-		At:       seen.Mono,
-		Offset:   wallOffset(seen).Widen(o.bound),
-		Wall:     true,
-		Assumed:  true,
-		Parts:    clocksync.Parts{RootDispersion: o.bound, Granularity: seen.Slack},
-	}}, nil
+	s, err := newSingle("fixed", 0, 0, timeline)
+	s.server, s.take = "operator", func(context.Context) (clocksync.Sample, error) {
+		sample := ofWall(s.clocks.observe(), bound, 0)
+		sample.Assumed = true
+		return sample, nil
+	}
+	return &s, err
 }

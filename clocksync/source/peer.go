@@ -54,8 +54,6 @@ const minPings = 8
 // the old one says nothing about it.
 func Peer(ping Ping, o PeerOptions) (Source, error) {
 	o.Pings = orDefault(o.Pings, minPings)
-	o.Every = orDefault(o.Every, time.Second)
-	o.Timeout = orDefault(o.Timeout, time.Second)
 	o.Drift = orDefault(o.Drift, DefaultDrift())
 	switch {
 	case ping == nil || o.Server == "":
@@ -65,10 +63,13 @@ func Peer(ping Ping, o PeerOptions) (Source, error) {
 	case !(o.Drift > 0 && o.Drift <= clocksync.MaxDrift):
 		return nil, fmt.Errorf("source: peer: drift %v ppm: it must be above 0 and at most %v", o.Drift, clocksync.MaxDrift)
 	}
-	if err := checkTimes("peer", o.Every, o.Timeout); err != nil {
+	one, err := newSingle("peer", o.Every, o.Timeout, "")
+	if err != nil {
 		return nil, err
 	}
-	return &peer{single{"peer", o.Every, machine}, o, ping}, nil
+	p := &peer{one, o, ping}
+	p.server, p.take = o.Server, p.sample
+	return p, nil
 }
 
 type peer struct {
@@ -77,9 +78,8 @@ type peer struct {
 	ping    Ping
 }
 
-// Sample returns the best of a few pings, and is content with those that were
-// answered.
-func (p *peer) Sample(ctx context.Context) ([]clocksync.Sample, error) {
+// sample is the best of a few pings, and is content with those that were answered.
+func (p *peer) sample(ctx context.Context) (clocksync.Sample, error) {
 	before := p.clocks.observe()
 	best, err := p.best(ctx)
 	// The wall clock has no part in it, and may be set meanwhile.
@@ -87,7 +87,7 @@ func (p *peer) Sample(ctx context.Context) ([]clocksync.Sample, error) {
 		err = refuse(Disturbed, "the machine slept meanwhile")
 	}
 	best.From = before.Mono
-	return p.answer(p.options.Server, best, err)
+	return best, err
 }
 
 // best sends the pings. If the root changes in between, those before are void.
@@ -111,14 +111,14 @@ func (p *peer) best(ctx context.Context) (best clocksync.Sample, err error) {
 }
 
 func (p *peer) once(ctx context.Context) (clocksync.Sample, error) {
-	waiting, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	waiting, cancel := context.WithTimeout(ctx, p.timeout)
 	defer cancel()
 	sent := p.clocks.mono()
 	pong, err := p.ping(waiting)
 	received := p.clocks.mono()
 	switch {
-	case errors.Is(err, context.DeadlineExceeded) || received.Sub(sent) > p.options.Timeout:
-		return clocksync.Sample{}, refuse(Unanswered, "no answer within %v", p.options.Timeout)
+	case errors.Is(err, context.DeadlineExceeded) || received.Sub(sent) > p.timeout:
+		return clocksync.Sample{}, refuse(Unanswered, "no answer within %v", p.timeout)
 	case err != nil:
 		return clocksync.Sample{}, refuse(Unavailable, "cannot ping: %w", err)
 	case pong.Reference == "" || !pong.Arrived.Bounded() || !pong.Departed.Bounded():
@@ -135,7 +135,6 @@ func (p *peer) once(ctx context.Context) (clocksync.Sample, error) {
 	}
 	return clocksync.Sample{
 		Source:   "peer",
-		Server:   p.options.Server,
 		Timeline: clocksync.Timeline(pong.Reference),
 		At:       received,
 		Offset:   offset.Widen(granularity),

@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"fmt"
-	"net"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -38,23 +37,57 @@ func checkTimes(source string, every, timeout time.Duration) error {
 	return nil
 }
 
-// single is what sources with one server have in common.
+// single is a source with one server.
 type single struct {
-	name   string
-	every  time.Duration
-	clocks readings
+	name     string
+	server   string // as samples and refusals name it; a sample may name its own
+	every    time.Duration
+	timeout  time.Duration
+	timeline clocksync.Timeline // of a sample that names none
+	clocks   readings
+	take     func(ctx context.Context) (clocksync.Sample, error)
+}
+
+// newSingle takes 0 for a second, and no timeline for UTC.
+func newSingle(name string, every, timeout time.Duration, timeline clocksync.Timeline) (single, error) {
+	s := single{
+		name: name, every: orDefault(every, time.Second), timeout: orDefault(timeout, time.Second),
+		timeline: orDefault(timeline, clocksync.UTC), clocks: machine,
+	}
+	return s, checkTimes(name, s.every, s.timeout)
 }
 
 func (s *single) Name() string         { return s.name }
 func (s *single) Servers() int         { return 1 }
 func (s *single) Every() time.Duration { return s.every }
 
-// answer is what the server has said, or why it gave no sample.
-func (s *single) answer(server string, sample clocksync.Sample, err error) ([]clocksync.Sample, error) {
+// Sample is what the server has said, or why it gave no sample.
+func (s *single) Sample(ctx context.Context) ([]clocksync.Sample, error) {
+	sample, err := s.take(ctx)
 	if err != nil {
-		return nil, refusal(s.name, server, err)
+		return nil, refusal(s.name, s.server, err)
 	}
+	sample.Source, sample.Server = s.name, orDefault(sample.Server, s.server)
+	sample.Timeline = orDefault(sample.Timeline, s.timeline)
+	sample.Leap = announced(sample.Timeline, sample.Leap)
 	return []clocksync.Sample{sample}, nil
+}
+
+// ofWall is a sample that rests on the wall clock as it was observed, which is off by no
+// more than the bound beside a correction. While that is slewed, the clock lies anywhere
+// between where it was and where it is to go; the readings are slewed with it.
+func ofWall(seen clocksync.Observation, bound, correction time.Duration) clocksync.Sample {
+	wall := wallOffset(seen)
+	return clocksync.Sample{
+		From: seen.Mono,
+		At:   seen.Mono,
+		Offset: clocksync.Interval{
+			Earliest: wall.Earliest.Add(min(correction, 0) - bound),
+			Latest:   wall.Latest.Add(max(correction, 0) + bound),
+		},
+		Wall:  true,
+		Parts: clocksync.Parts{RootDispersion: bound, Granularity: seen.Slack, Correction: correction},
+	}
 }
 
 // orDefault is the value, or what stands for the zero value.
@@ -72,14 +105,4 @@ func announced(t clocksync.Timeline, leap clocksync.Leap) clocksync.Leap {
 		return clocksync.LeapNone
 	}
 	return leap
-}
-
-// limit gives a connection the deadline of a timeout and lets the end of the
-// context interrupt it, until release is called.
-func limit(ctx context.Context, conn net.Conn, timeout time.Duration) (release func(), err error) {
-	if err := conn.SetDeadline(time.Now().Add(timeout)); err != nil {
-		return nil, err
-	}
-	stop := context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })
-	return func() { stop() }, nil
 }

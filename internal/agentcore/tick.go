@@ -19,10 +19,8 @@ func (c *Core) wake() clocksync.Instant {
 		return clocksync.MaxInstant
 	case !c.welcome:
 		return c.helloAt
-	case c.owed || c.resend.To > 0 || c.ring.next-c.sent >= c.batchSize:
-		return clocksync.MinInstant
 	}
-	wake := min(c.since.Add(c.batchAge), c.lastBatch.Add(c.heartbeat), c.answerAt)
+	wake := min(c.batchAt(), c.answerAt)
 	if !c.virtual {
 		wake = min(wake, c.probeAt)
 	}
@@ -42,7 +40,7 @@ func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 	if c.satisfied(now, evidence) {
 		c.owed = true
 	}
-	if c.batchDue(now) {
+	if now >= c.batchAt() {
 		c.report(now, evidence, out)
 	}
 	beside := c.local || c.hello.Multiplexer != "" && len(out.Batches) > 0 // In the same message as the batch.
@@ -121,9 +119,12 @@ func Lacks(p *wire.Probe, e wire.Evidence) time.Duration {
 	return wait
 }
 
-func (c *Core) batchDue(now clocksync.Instant) bool {
-	return c.owed || c.leaving || c.resend.To > 0 || c.ring.next-c.sent >= c.batchSize ||
-		now >= c.since.Add(c.batchAge) || now >= c.lastBatch.Add(c.heartbeat)
+// batchAt is when the next batch is due: at once if something is owed or it is full.
+func (c *Core) batchAt() clocksync.Instant {
+	if c.owed || c.leaving || c.resend.To > 0 || c.ring.next-c.sent >= c.batchSize {
+		return clocksync.MinInstant
+	}
+	return min(c.since.Add(c.batchAge), c.lastBatch.Add(c.heartbeat))
 }
 
 // report hands out the news, which ends with the evidence, and then what was

@@ -23,32 +23,42 @@ func TestOldJournals(t *testing.T) {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, path := range files {
-		t.Run(filepath.Base(path), func(t *testing.T) { replay(t, path) })
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			if j := replay(t, unzipped(t, path)); j.Inputs < 200 {
+				t.Errorf("%d inputs", j.Inputs)
+			}
+		})
 	}
 }
 
-func replay(t *testing.T, path string) {
+func unzipped(t *testing.T, path string) io.Reader {
 	t.Helper()
 	file, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close()
+	t.Cleanup(func() { _ = file.Close() })
 	lines, err := gzip.NewReader(file)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return lines
+}
+
+// replay steps a fresh machine through a journal and wants the same outputs.
+func replay(t *testing.T, lines io.Reader) *journal.Reader {
+	t.Helper()
 	j, err := journal.Read(lines)
 	if err != nil {
 		t.Fatal(err)
 	}
-	core := synccore.New(j.Level, j.Header.Options())
+	core := synccore.New(j.Level, j.Header.Options)
 	var rec journal.Record
 	var out synccore.Output
 	var digest journal.Digest
 	for {
 		if err := j.Next(&rec); errors.Is(err, io.EOF) {
-			break
+			return j
 		} else if err != nil {
 			t.Fatal(err)
 		}
@@ -57,23 +67,11 @@ func replay(t *testing.T, path string) {
 			t.Fatalf("line %d comes to other outputs: %+v", j.Line(), out)
 		}
 	}
-	if j.Inputs < 200 {
-		t.Errorf("%d inputs", j.Inputs)
-	}
 }
 
 // TestLastTerm: a term that no later life can follow is no term of a journal.
 func TestLastTerm(t *testing.T) {
-	file, err := os.Open("testdata/format1/tsp.jsonl.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	lines, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(lines)
+	text, err := io.ReadAll(unzipped(t, "testdata/format1/tsp.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -203,7 +203,7 @@ type journalLine struct {
 	Config   *plan.Source        `json:"config"`
 	Body     *plan.Body          `json:"body"`
 	Cancel   *string             `json:"cancel"`
-	Restart  *synccore.Restart   `json:"restart"`
+	Restart  *synccore.Options   `json:"restart"`
 
 	Out     *string `json:"out"`
 	End     *uint64 `json:"end"`

@@ -31,33 +31,25 @@ const MaxLine = 16 << 20
 // Header is the first line of a journal: all that the machine was made of, and by
 // which clocks its instants are told.
 type Header struct {
-	Journal      int                `json:"journal"`             // the format
-	Pegasus      string             `json:"pegasus"`             // the version that wrote it; empty if that is not known
-	Synchronizer string             `json:"synchronizer"`        // its name in Config
-	Term         uint64             `json:"term"`                // synccore.Options.Term
-	Reference    clocksync.Domain   `json:"reference,omitempty"` // synccore.Options.Reference
-	Timeline     clocksync.Timeline `json:"timeline,omitempty"`  // synccore.Options.Timeline
-	Relative     bool               `json:"relative,omitempty"`  // synccore.Options.Relative
-	Started      int64              `json:"started"`             // of the wall clock, in ns since 1970, at the reading Now
-	Now          clocksync.Instant  `json:"now"`                 // of the host's monotonic clock, in ns
-	Hash         string             `json:"hash"`                // of Config.Text
-	Config       plan.Source        `json:"config"`              // the text that the machine's level was compiled from
+	Journal      int    `json:"journal"`      // the format
+	Pegasus      string `json:"pegasus"`      // the version that wrote it; empty if that is not known
+	Synchronizer string `json:"synchronizer"` // its name in Config
+
+	synccore.Options // that the machine was made with
+
+	Started int64             `json:"started"` // of the wall clock, in ns since 1970, at the reading Now
+	Now     clocksync.Instant `json:"now"`     // of the host's monotonic clock, in ns
+	Hash    string            `json:"hash"`    // of Config.Text
+	Config  plan.Source       `json:"config"`  // the text that the machine's level was compiled from
 }
 
 // NewHeader returns the header of a machine's journal, without the version and
 // the clocks.
 func NewHeader(level *plan.Level, opt synccore.Options) Header {
-	opt = opt.Resolved()
 	return Header{
-		Journal: Format, Synchronizer: level.Name, Term: opt.Term,
-		Reference: opt.Reference, Timeline: opt.Timeline, Relative: opt.Relative,
+		Journal: Format, Synchronizer: level.Name, Options: opt.Resolved(),
 		Hash: level.Source.Hash(), Config: *level.Source,
 	}
-}
-
-// Options are those the machine was made with.
-func (h *Header) Options() synccore.Options {
-	return synccore.Options{Term: h.Term, Reference: h.Reference, Timeline: h.Timeline, Relative: h.Relative}
 }
 
 // AppendHeader appends the line of a header.

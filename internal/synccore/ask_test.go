@@ -49,7 +49,7 @@ func TestRestartAfterFailure(t *testing.T) {
 	c := newLone(t)
 	c.Fail()
 	var out synccore.Output
-	c.Step(10, &synccore.Input{Kind: synccore.InRestart, Restart: &synccore.Restart{Term: 2, Reference: "host"}}, &out)
+	c.Step(10, &synccore.Input{Kind: synccore.InRestart, Restart: &synccore.Options{Term: 2, Reference: "host"}}, &out)
 	if c.Made().Term != 2 {
 		t.Errorf("it is of term %d", c.Made().Term)
 	}

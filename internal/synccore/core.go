@@ -17,18 +17,18 @@ import (
 // Options says what a machine runs in.
 type Options struct {
 	// Term is larger in every later life of the synchronizer.
-	Term uint64
+	Term uint64 `json:"term"`
 	// Local is set where the members are threads of the hosting process: their
 	// evidence comes by InEvidence, and none of them is probed, asked again or silent.
-	Local bool
+	Local bool `json:"-"`
 	// Reference is the clock domain whose readings are the reference time: the
 	// host's own at the root. Empty: there is none.
-	Reference clocksync.Domain
+	Reference clocksync.Domain `json:"reference,omitempty"`
 	// Timeline is that of the members' stamps. Empty: named as the reference, if
 	// there is one; otherwise that is not looked at.
-	Timeline clocksync.Timeline
+	Timeline clocksync.Timeline `json:"timeline,omitempty"`
 	// Relative says that Timeline, too, is the readings of Reference.
-	Relative bool
+	Relative bool `json:"relative,omitempty"`
 }
 
 // Resolved are the options with what follows from the others filled in.
@@ -111,7 +111,6 @@ type judgement struct {
 	single    [1]predicates.Member // in alone
 	runs      []*runs              // the rules' own detectors, in order of the rules
 	states    []ruleState          // of the rules
-	history   map[string]*history  // of each predicate that was judged
 	memory    []scgs.Value
 	decisions uint64
 }
@@ -142,7 +141,7 @@ func New(level *plan.Level, opt Options) *Core {
 		judgement: judgement{
 			heard: clocksync.MinInstant,
 			scope: predicates.NewScope(level.Env), partial: predicates.NewScope(level.Env), alone: predicates.NewScope(level.Env),
-			states: newStates(len(level.Rules)), history: make(map[string]*history, len(level.Rules)),
+			states: newStates(len(level.Rules)),
 			memory: make([]scgs.Value, len(level.Variables)),
 		},
 	}
@@ -210,6 +209,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.hear(in, out)
 	}
 	c.settle(in, out)
+	c.programDone(out)
 	c.remark(out)
 	c.route(out)
 }
@@ -254,12 +254,10 @@ func (c *Core) input(in *Input, out *Output) {
 		c.parentSignal(in.Signal)
 	case InPlan:
 		c.reload(in.Plan, out)
-	case InBody:
-		c.takeBody(in.From, in.Body, out)
-	case InCancel:
-		c.cancelProgram(in.Reason, out)
+	case InBody, InCancel:
+		c.toProgram(in, out)
 	case InRestart:
-		c.restart(in.Restart, out)
+		c.restart(in.Restart)
 	default:
 		panic("synccore: input without a kind")
 	}
@@ -289,7 +287,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.forgetStamps()
 		c.forgetOthers()
 		c.silence(out)
-		c.programOverdue(out)
+		c.programOverdue()
 		if c.failed {
 			return
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -42,8 +43,8 @@ func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explana
 			e.Parts = append(e.Parts, c.condition(&p))
 		}
 	}
-	e.Missing = c.missing(e.Missing, now, i)
-	if p := c.history[predicate]; p != nil && p.fired > 0 {
+	c.missing((*missing)(&e.Missing), now, i)
+	if p := c.states[i].past; p.fired > 0 {
 		e.Last = p.decision(now)
 	}
 	return e, true
@@ -65,12 +66,17 @@ func (r *roster) some(members []int) *monitor.Some {
 	return s
 }
 
+// missing is a list of what is lacked.
+type missing []monitor.Missing
+
+func (l *missing) add(kind, member, text string, since *float64) {
+	*l = append(*l, monitor.Missing{Kind: kind, Member: member, Text: text, Since: since})
+}
+
 // missing appends what a predicate lacks.
-func (c *Core) missing(dst []monitor.Missing, now clocksync.Instant, i int) []monitor.Missing {
-	r, s, p := c.plan.Rules[i], &c.states[i], c.history[c.plan.Rules[i].Name]
-	add := func(kind, text string, since *float64) {
-		dst = append(dst, monitor.Missing{Kind: kind, Text: text, Since: since})
-	}
+func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
+	r, s := c.plan.Rules[i], &c.states[i]
+	p, add := s.past, func(kind, text string, since *float64) { l.add(kind, "", text, since) }
 	switch status := c.predicateStatus(now, i); {
 	case r.Detector.Exists():
 		c.missingRuns(add, r, i)
@@ -82,8 +88,7 @@ func (c *Core) missing(dst []monitor.Missing, now clocksync.Instant, i int) []mo
 		add("condition", "it is unknown: "+p.reason, status.Since)
 	case r.Every:
 	case !s.armed && p.fired > 0:
-		since := ago(now, p.at)
-		add("armed", "it has fired since it became true; it fires again when "+r.Again()+", or in a new epoch", &since)
+		add("armed", "it has fired since it became true; it fires again when "+r.Again()+", or in a new epoch", new(ago(now, p.at)))
 	case s.holding:
 		h := status.Hold
 		add("hold", fmt.Sprintf("it has certainly been true for %v and has to be for %v: %v more", rough(h.Certain), r.Hold, rough(max(0, h.Wanted-h.Certain))), &h.Certain)
@@ -98,8 +103,8 @@ func (c *Core) missing(dst []monitor.Missing, now clocksync.Instant, i int) []mo
 			add("target", fmt.Sprintf("no member of group %q is known: signal %s would go to nobody", o.Group, o.Name), nil)
 		}
 	}
-	dst = c.missingMembers(dst, now)
-	return c.missingEvidence(dst, now, i)
+	c.missingMembers(l, now)
+	c.missingEvidence(l, now, i)
 }
 
 // missingRuns tells what a predicate with a detector of its own waits for.
@@ -124,30 +129,26 @@ func (c *Core) missingRuns(add func(kind, text string, since *float64), r *plan.
 
 // runsOf is the rule's own detector, nil if it has none.
 func (j *judgement) runsOf(rule int) *runs {
-	for _, w := range j.runs {
-		if w.rule == rule {
-			return w
-		}
+	if i := slices.IndexFunc(j.runs, func(w *runs) bool { return w.rule == rule }); i >= 0 {
+		return j.runs[i]
 	}
 	return nil
 }
 
 // missingMembers appends the members that an epoch lacks, and what is wrong with
 // those that are here.
-func (c *Core) missingMembers(dst []monitor.Missing, now clocksync.Instant) []monitor.Missing {
+func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 	if c.inForce() == 0 {
 		ready := len(c.ready()) + len(c.inEpoch) - len(c.removing)
-		dst = append(dst, monitor.Missing{Kind: "members", Text: fmt.Sprintf("%d of the %d members that are awaited have a state", ready, c.awaited())})
+		l.add("members", "", fmt.Sprintf("%d of the %d members that are awaited have a state", ready, c.awaited()), nil)
 	}
 	apart, status := !c.oneDomain(), c.memberStatus(now)
 	for i, m := range c.sorted {
-		if len(dst) >= maxMissing {
+		if len(*l) >= maxMissing {
 			break
 		}
 		heard := ago(now, m.heard)
-		add := func(kind, text string, since *float64) {
-			dst = append(dst, monitor.Missing{Kind: kind, Member: m.name, Text: text, Since: since})
-		}
+		add := func(kind, text string, since *float64) { l.add(kind, m.name, text, since) }
 		switch {
 		case m.gone:
 			add("gone", m.why, &heard)
@@ -156,8 +157,7 @@ func (c *Core) missingMembers(dst []monitor.Missing, now clocksync.Instant) []mo
 			add("silent", fmt.Sprintf("it was not heard for %v; after %v of silence: %s", rough(heard), c.plan.Silence.After, c.plan.Silence.Then), &heard)
 		}
 		if m.gapSince != clocksync.MaxInstant {
-			since := ago(now, m.gapSince)
-			add("report", fmt.Sprintf("its report %d is missing and was asked for; %d after it wait", m.last+1, len(m.stash)), &since)
+			add("report", fmt.Sprintf("its report %d is missing and was asked for; %d after it wait", m.last+1, len(m.stash)), new(ago(now, m.gapSince)))
 		}
 		switch {
 		case m.standing() == monitor.Mute:
@@ -170,11 +170,10 @@ func (c *Core) missingMembers(dst []monitor.Missing, now clocksync.Instant) []mo
 			add("clock", fmt.Sprintf("its clock has no bound (%s): nothing is certain between it and other hosts", status[i].Clock.Status), nil)
 		}
 	}
-	return dst
 }
 
 // missingEvidence appends whose evidence would decide more.
-func (c *Core) missingEvidence(dst []monitor.Missing, now clocksync.Instant, rule int) []monitor.Missing {
+func (c *Core) missingEvidence(l *missing, now clocksync.Instant, rule int) {
 	c.needs = c.det.Needs(c.needs[:0])
 	w := c.runsOf(rule)
 	if w != nil {
@@ -182,26 +181,24 @@ func (c *Core) missingEvidence(dst []monitor.Missing, now clocksync.Instant, rul
 	}
 	for _, n := range c.needs {
 		m := c.byIndex[n.Member]
-		if len(dst) >= maxMissing {
+		if len(*l) >= maxMissing {
 			break
 		}
 		if m.gone || len(m.stash) > 0 {
 			continue // Told already.
 		}
-		one := monitor.Missing{Kind: "evidence", Member: m.name, Text: fmt.Sprintf("evidence that its state %d still held when the others had theirs", n.Seq)}
+		kind, text, since := "evidence", fmt.Sprintf("evidence that its state %d still held when the others had theirs", n.Seq), (*float64)(nil)
 		if n.Seq == 0 {
-			one.Kind, one.Text = "state", "its next state: it has ended the last one"
+			kind, text = "state", "its next state: it has ended the last one"
 		}
 		if c.tuple && w == nil {
-			one.Text += ", for the next global state"
+			text += ", for the next global state"
 		}
 		if m.probes > 0 {
-			since := ago(now, m.asked)
-			one.Since = &since
+			since = new(ago(now, m.asked))
 		}
-		dst = append(dst, one)
+		l.add(kind, m.name, text, since)
 	}
-	return dst
 }
 
 // rough is a duration with about three digits.
@@ -290,17 +287,17 @@ func (c *Core) explainBalance(now clocksync.Instant) monitor.Explanation {
 	if e.Epoch == 0 || e.State == nil {
 		e.Truth, e.Reason = predicates.Unknown.String(), "there is no global state"
 	}
+	l := (*missing)(&e.Missing)
 	for i, m := range c.planMembers() {
 		if rests := p.Rests(now, m.Name); rests > 0 {
-			text := fmt.Sprintf("its last order came to nothing: it gets none for %v", rough(rests.Seconds()))
-			e.Missing = append(e.Missing, monitor.Missing{Kind: "rests", Member: m.Name, Text: text})
+			l.add("rests", m.Name, fmt.Sprintf("its last order came to nothing: it gets none for %v", rough(rests.Seconds())), nil)
 		}
 		if note := p.Aside(i, &m); note != "" && e.State != nil {
-			e.Missing = append(e.Missing, monitor.Missing{Kind: "aside", Member: m.Name, Text: "it is left alone: " + note})
+			l.add("aside", m.Name, "it is left alone: "+note, nil)
 		}
 	}
-	e.Missing = c.missingMembers(e.Missing, now)
-	e.Missing = c.missingEvidence(e.Missing, now, noRule)
+	c.missingMembers(l, now)
+	c.missingEvidence(l, now, noRule)
 	return e
 }
 

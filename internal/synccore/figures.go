@@ -70,10 +70,7 @@ type Figures struct {
 
 // figures looks at every member and every predicate.
 func (c *Core) figures() Figures {
-	f := Figures{Epoch: c.inForce(), Awaited: c.plan.Members.Count, Waiting: c.outbox.Len()}
-	if c.begun {
-		f.Awaited = c.plan.Members.Min
-	}
+	f := Figures{Epoch: c.inForce(), Awaited: c.awaited(), Waiting: c.outbox.Len()}
 	for _, m := range c.sorted {
 		if !m.gone {
 			f.Online++

@@ -145,7 +145,7 @@ func (f *fleet) replayed() *synccore.Core {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	core := synccore.New(j.Level, j.Header.Options())
+	core := synccore.New(j.Level, j.Header.Options)
 	var out synccore.Output
 	var digest journal.Digest
 	var rec journal.Record
@@ -168,7 +168,7 @@ func (f *fleet) replayed() *synccore.Core {
 func (f *fleet) restart() {
 	f.core = f.replayed()
 	f.term++
-	f.step(synccore.Input{Kind: synccore.InRestart, Restart: &synccore.Restart{Term: f.term}})
+	f.step(synccore.Input{Kind: synccore.InRestart, Restart: &synccore.Options{Term: f.term}})
 	f.call()
 }
 

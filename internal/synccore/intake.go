@@ -34,12 +34,8 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	if !b.Again {
 		m.regions = append(m.regions[:0], b.Regions...)
 	}
-	if e := b.Evidence; e.Seq > 0 {
-		m.own(&e.At)
-		if c.timed(m, &e.At, out) {
-			m.within = e.At.Within
-			c.evidence(m, e, out)
-		}
+	if b.Evidence.Seq > 0 {
+		c.evidence(m, b.Evidence, out)
 	}
 	if b.Leaving {
 		c.leave(m, "left")
@@ -79,10 +75,8 @@ func (c *Core) tellReplaced(from string, incarnation uint64, out *Output) {
 	if c.asked(from + "#replaced") {
 		return
 	}
-	out.welcome(from, wire.Welcome{
-		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: from, Incarnation: incarnation,
-		Refused: true, Reason: fmt.Sprintf("another process has joined as %q since: give one of them another name", from),
-	})
+	w := c.greeting(from, incarnation, out)
+	w.Refused, w.Reason = true, fmt.Sprintf("another process has joined as %q since: give one of them another name", from)
 }
 
 // introduce asks a sender for its hello, at most every resendWait.
@@ -90,11 +84,10 @@ func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output
 	if c.asked(from) {
 		return
 	}
-	w := wire.Welcome{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: from, Incarnation: incarnation}
+	w := c.greeting(from, incarnation, out)
 	if m != nil && m.gone && incarnation == m.incarnation {
 		w.Reason = m.why
 	}
-	out.welcome(from, w)
 }
 
 // asked reports whether a sender was told something within the last resendWait,
@@ -277,18 +270,17 @@ func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 			continue
 		}
 		m.heard = c.now
-		e := a.Evidence
-		m.own(&e.At)
-		if c.timed(m, &e.At, out) {
-			m.within = e.At.Within
-			c.evidence(m, e, out)
-		}
+		c.evidence(m, a.Evidence, out)
 	}
 }
 
 // evidence takes a stamp at which a member's newest state still held.
 func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
-	m.probes = 0
+	m.own(&e.At)
+	if !c.timed(m, &e.At, out) {
+		return
+	}
+	m.within, m.probes = e.At.Within, 0
 	switch {
 	case e.Seq > m.last:
 		m.late = e

@@ -53,7 +53,7 @@ type Input struct {
 	Plan     *plan.Level // of InPlan: kept
 	Body     *plan.Body  // of InBody
 	Reason   string      // of InCancel, for people
-	Restart  *Restart    // of InRestart
+	Restart  *Options    // of InRestart: of the new life, in a larger term
 	Ask      *Question   // of InAsk
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.

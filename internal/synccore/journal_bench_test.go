@@ -1,9 +1,7 @@
 package synccore_test
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -95,26 +93,5 @@ func benchJournal(b *testing.B, recorded bool, reports int) {
 	}
 	if recorded {
 		b.ReportMetric(float64(size)/float64(b.N*reports), "B/report")
-	}
-}
-
-// BenchmarkReplay reads batches of two reports and steps a machine with them. The
-// time is that of a batch.
-func BenchmarkReplay(b *testing.B) {
-	lines := bytes.SplitAfter(shortJournal(b), []byte("\n"))
-	batches := io.MultiReader(bytes.NewReader(lines[0]), bytes.NewReader(bytes.Repeat(lines[2], b.N)))
-	j, err := journal.Read(batches)
-	if err != nil {
-		b.Fatal(err)
-	}
-	core := synccore.New(j.Level, j.Header.Options())
-	var out synccore.Output
-	var rec journal.Record
-	b.ResetTimer()
-	for j.Next(&rec) == nil {
-		core.Step(rec.Now, &rec.Input, &out)
-	}
-	if j.Inputs != uint64(b.N) {
-		b.Fatalf("%d inputs of %d", j.Inputs, b.N)
 	}
 }

@@ -28,10 +28,15 @@ type ruleState struct {
 	// Beyond the epoch:
 	quiet      clocksync.Instant // no firing before that
 	suppressed uint64            // firings kept back since the last one
+	past       *history
 }
 
 func newStates(n int) []ruleState {
-	return slices.Repeat([]ruleState{{quiet: clocksync.MinInstant}}, n)
+	states := make([]ruleState, n)
+	for i := range states {
+		states[i] = ruleState{quiet: clocksync.MinInstant, past: &history{}}
+	}
+	return states
 }
 
 // set is a new value of a variable, for later global states.
@@ -44,7 +49,7 @@ type set struct {
 func (j *judgement) rearm() {
 	for i := range j.states {
 		s := &j.states[i]
-		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed}
+		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past}
 	}
 }
 

@@ -81,10 +81,8 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	}
 	if class, reason := c.unwelcome(m, h); reason != "" {
 		out.refuse(class, from, reason)
-		out.welcome(from, wire.Welcome{
-			Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
-			Member: from, Incarnation: h.Incarnation, Refused: true, Reason: reason, Timeline: timeline,
-		})
+		w := c.greeting(from, h.Incarnation, out)
+		w.Refused, w.Reason, w.Timeline = true, reason, timeline
 		return
 	}
 	if h.Quality.Status == clocksync.Untrusted && (m == nil || h.Incarnation > m.incarnation) {
@@ -104,13 +102,10 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	if m.last > 0 {
 		next = m.last + 1
 	}
-	out.welcome(from, wire.Welcome{
-		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch,
-		Member: from, Incarnation: h.Incarnation, Accepted: true, Schema: c.plan.State,
-		Section: c.plan.Below, SectionHash: plan.SectionHash(c.plan.Below),
-		Heartbeat: int64(c.plan.Heartbeat()), NextSeq: next,
-		Domain: reference, Timeline: m.quality.Timeline,
-	})
+	w := c.greeting(from, h.Incarnation, out)
+	w.Accepted, w.Schema, w.NextSeq, w.Heartbeat = true, c.plan.State, next, int64(c.plan.Heartbeat())
+	w.Section, w.SectionHash = c.plan.Below, plan.SectionHash(c.plan.Below)
+	w.Domain, w.Timeline = reference, m.quality.Timeline
 }
 
 // unwelcome says why a member is refused; "" if it is not.
@@ -248,7 +243,9 @@ func (c *Core) nextEpoch(out *Output) bool {
 	staying := len(c.inEpoch) - len(c.removing)
 	resized := c.begun && c.paused == c.enough(staying) // a reload has another minimum
 	if len(c.removing) == 0 && !resized && (len(ready) == 0 || !c.enough(staying+len(ready))) {
-		c.tellDropped(out)
+		if len(c.dropped) > 0 { // before they entered an epoch
+			c.tellEpoch(nil, out)
+		}
 		return false
 	}
 	if !c.enough(staying + len(ready)) {
@@ -260,7 +257,9 @@ func (c *Core) nextEpoch(out *Output) bool {
 	}
 	c.epoch++
 	c.switchDetector(ready)
-	c.programEpoch(out)
+	if c.exec != nil {
+		c.exec.Epoch(c.now, c.epochBegun(), &c.done)
+	}
 	c.paused = !c.enough(len(c.inEpoch))
 	c.begun = c.begun || !c.paused
 	c.rearm()
@@ -268,16 +267,7 @@ func (c *Core) nextEpoch(out *Output) bool {
 	if c.planner != nil {
 		c.planner.Regroup(c.planMembers())
 	}
-	e := monitor.Epoch{Epoch: c.inForce(), Dropped: slices.Clone(c.dropped)}
-	for _, m := range c.inEpoch {
-		e.Members = append(e.Members, m.name)
-	}
-	for _, m := range ready {
-		e.Joined = append(e.Joined, m.name)
-	}
-	c.dropped = c.dropped[:0]
-	out.Epochs = append(out.Epochs, e)
-	c.programLeft(e.Dropped, out)
+	c.tellEpoch(ready, out)
 	c.sweep(out)
 	return true
 }
@@ -291,18 +281,20 @@ func (c *Core) resetScope() {
 	c.scope.Reset(names)
 }
 
-// tellDropped names members that left without ever having been in an epoch.
-func (c *Core) tellDropped(out *Output) {
-	if len(c.dropped) == 0 {
-		return
-	}
+// tellEpoch tells of the epoch by now: who takes part, who has joined, and who is gone.
+func (c *Core) tellEpoch(joined []*member, out *Output) {
 	e := monitor.Epoch{Epoch: c.inForce(), Dropped: slices.Clone(c.dropped)}
 	for _, m := range c.inEpoch {
 		e.Members = append(e.Members, m.name)
 	}
-	out.Epochs = append(out.Epochs, e)
+	for _, m := range joined {
+		e.Joined = append(e.Joined, m.name)
+	}
 	c.dropped = c.dropped[:0]
-	c.programLeft(e.Dropped, out)
+	out.Epochs = append(out.Epochs, e)
+	if c.exec != nil {
+		c.exec.Left(c.now, c.plan.Silence.After, e.Dropped, &c.done)
+	}
 }
 
 func (r *roster) ready() []*member {
@@ -317,10 +309,7 @@ func (r *roster) ready() []*member {
 
 // enough reports whether n members make an epoch.
 func (c *Core) enough(n int) bool {
-	if c.begun {
-		return n >= c.plan.Members.Min
-	}
-	return n >= c.plan.Members.Count
+	return n >= c.awaited()
 }
 
 // switchDetector begins the detector's next epoch, with the states of new members.
@@ -336,11 +325,7 @@ func (c *Core) switchDetector(ready []*member) {
 	if c.process != nil && c.process.ready() {
 		entering = append(slices.Clone(ready), c.process)
 	}
-	specs := make([]scgs.Spec, len(entering))
-	for i, m := range entering {
-		specs[i] = scgs.Spec{Domain: m.domain}
-	}
-	numbers := c.det.Epoch(c.epoch, remove, specs)
+	numbers := c.det.Epoch(c.epoch, remove, specs(entering))
 	for i, m := range entering {
 		m.index = numbers[i]
 		for int(m.index) >= len(c.byIndex) {
@@ -348,7 +333,9 @@ func (c *Core) switchDetector(ready []*member) {
 		}
 		c.byIndex[m.index] = m
 	}
-	c.regroupRuns(remove, ready)
+	for _, w := range c.runs {
+		c.regroup(w, remove, ready)
+	}
 	for _, m := range entering {
 		c.letIn(m)
 	}
@@ -361,6 +348,15 @@ func (c *Core) switchDetector(ready []*member) {
 	for _, m := range c.inEpoch {
 		m.state = scgs.Change{}
 	}
+}
+
+// specs are what a detector wants to know of those that enter.
+func specs(entering []*member) []scgs.Spec {
+	specs := make([]scgs.Spec, len(entering))
+	for i, m := range entering {
+		specs[i] = scgs.Spec{Domain: m.domain}
+	}
+	return specs
 }
 
 func (c *Core) letIn(m *member) {
@@ -382,6 +378,11 @@ func (o *Output) refuse(reason monitor.RejectReason, from, detail string) {
 	o.Rejected = append(o.Rejected, monitor.Rejection{From: from, Reason: reason, Detail: detail})
 }
 
-func (o *Output) welcome(to string, w wire.Welcome) {
-	o.Welcomes = append(o.Welcomes, wire.Addressed[wire.Welcome]{To: to, Msg: w})
+// greeting adds a welcome that says no more than who speaks to whom; the rest is filled
+// in by the caller.
+func (c *Core) greeting(to string, incarnation uint64, out *Output) *wire.Welcome {
+	out.Welcomes = append(out.Welcomes, wire.Addressed[wire.Welcome]{To: to, Msg: wire.Welcome{
+		Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: to, Incarnation: incarnation,
+	}})
+	return &out.Welcomes[len(out.Welcomes)-1].Msg
 }

@@ -88,50 +88,37 @@ func (c *Core) hear(in *Input, out *Output) {
 	if g == nil {
 		return
 	}
+	i, known := g.find(in.From)
+	var member string
+	var incarnation uint64
 	switch in.Kind {
 	case InHello:
-		if h := in.Hello; c.speaks(in, h.Member, out) {
-			c.meet(g, in, h.Incarnation, out)
-		}
+		member, incarnation = in.Hello.Member, in.Hello.Incarnation
 	case InBatch:
-		c.overhear(g, in, out)
+		member, incarnation = in.Batch.Member, in.Batch.Incarnation
 	case InAck:
-		a := in.Ack
-		i, known := g.find(in.From)
-		if !known || a.Member != in.From || a.Incarnation != g.sorted[i].incarnation {
+		if a := in.Ack; !known || a.Member != in.From || a.Incarnation != g.sorted[i].incarnation {
 			out.refuse(monitor.RejectSender, in.Group+"/"+in.From, "acknowledgement of an unknown incarnation")
 			return
 		}
 		g.sorted[i].heard = c.now
-		c.answers(in.Group, in.From, a, out)
+		c.answers(in.Group, in.From, in.Ack, out)
+		return
 	default:
 		panic(fmt.Sprintf("synccore: input of kind %d from another group", in.Kind))
 	}
-}
-
-// speaks refuses a frame that names another member than its subject.
-func (c *Core) speaks(in *Input, member string, out *Output) bool {
-	if member == in.From {
-		return true
-	}
-	out.refuse(monitor.RejectSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
-	return false
-}
-
-func (c *Core) overhear(g *otherGroup, in *Input, out *Output) {
-	b := in.Batch
-	if !c.speaks(in, b.Member, out) {
-		return
-	}
-	if b.Leaving {
-		if i, known := g.find(in.From); known && g.sorted[i].incarnation == b.Incarnation {
-			g.sorted = slices.Delete(g.sorted, i, i+1)
-			c.outbox.Look()
+	switch b := in.Batch; {
+	case member != in.From:
+		out.refuse(monitor.RejectSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
+	case in.Kind == InHello:
+		c.meet(g, in, incarnation, out)
+	case !b.Leaving:
+		if m := c.meet(g, in, incarnation, out); m != nil && !b.Again {
+			m.regions = append(m.regions[:0], b.Regions...)
 		}
-		return
-	}
-	if m := c.meet(g, in, b.Incarnation, out); m != nil && !b.Again {
-		m.regions = append(m.regions[:0], b.Regions...)
+	case known && g.sorted[i].incarnation == incarnation:
+		g.sorted = slices.Delete(g.sorted, i, i+1)
+		c.outbox.Look()
 	}
 }
 

@@ -77,13 +77,6 @@ func (c *Core) programAdvance(out *Output) {
 	}
 }
 
-func (c *Core) programEpoch(out *Output) {
-	if c.exec != nil {
-		c.exec.Epoch(c.now, c.epochBegun(), &c.done)
-		c.programDone(out)
-	}
-}
-
 // epochBegun names the epoch in place of a decision.
 func (c *Core) epochBegun() control.Decision {
 	return control.Decision{Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch}
@@ -91,7 +84,7 @@ func (c *Core) epochBegun() control.Decision {
 
 // programRenewed voids the verdicts on predicates that another configuration has
 // changed.
-func (c *Core) programRenewed(fresh []int, out *Output) {
+func (c *Core) programRenewed(fresh []int) {
 	if c.exec == nil {
 		return
 	}
@@ -102,49 +95,31 @@ func (c *Core) programRenewed(fresh []int, out *Output) {
 		}
 	}
 	c.exec.Renewed(c.now, names, world{c}, &c.done)
-	c.programDone(out)
-}
-
-func (c *Core) programLeft(dropped []monitor.Dropped, out *Output) {
-	if c.exec != nil {
-		c.exec.Left(c.now, c.plan.Silence.After, dropped, &c.done)
-		c.programDone(out)
-	}
 }
 
 // programOverdue gives up members that did not come back after a restart. The group was
 // complete once before: so the minimum of a later epoch is enough from now on.
-func (c *Core) programOverdue(out *Output) {
-	if c.exec == nil {
-		return
-	}
-	if c.exec.Overdue(c.now, c.plan.Silence.After, &c.done) && !c.begun {
+func (c *Core) programOverdue() {
+	if c.exec != nil && c.exec.Overdue(c.now, c.plan.Silence.After, &c.done) && !c.begun {
 		c.begun, c.paused, c.changed = true, true, true
 	}
-	c.programDone(out)
 }
 
-// takeBody takes what a run has come to, or says why it is refused.
-func (c *Core) takeBody(from string, b *plan.Body, out *Output) {
-	if c.exec == nil {
+// toProgram hands over what a run has come to, or ends the program, or says why that is
+// refused.
+func (c *Core) toProgram(in *Input, out *Output) {
+	switch {
+	case c.exec == nil:
 		out.Refused = c.plan.Name + " runs no program"
-		return
+	case in.Kind == InCancel:
+		c.exec.Cancel(c.now, in.Reason, &c.done)
+	default:
+		var isNew bool
+		isNew, out.Refused = c.exec.Take(in.From, in.Body)
+		if m := c.members[in.From]; isNew && m != nil && m.index != noIndex {
+			c.exec.Moved(m.name, m.incarnation)
+		}
 	}
-	isNew, refused := c.exec.Take(from, b)
-	out.Refused = refused
-	if m := c.members[from]; isNew && m != nil && m.index != noIndex {
-		c.exec.Moved(m.name, m.incarnation)
-	}
-}
-
-// cancelProgram ends the program: what runs is cancelled first.
-func (c *Core) cancelProgram(reason string, out *Output) {
-	if c.exec == nil {
-		out.Refused = c.plan.Name + " runs no program"
-		return
-	}
-	c.exec.Cancel(c.now, reason, &c.done)
-	c.programDone(out)
 }
 
 // under reports whether a rule acts on a member: one that blocks of the program are

@@ -2,12 +2,9 @@ package synccore
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
-	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/plan"
-	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
@@ -32,7 +29,7 @@ func (c *Core) reload(plan *plan.Level, out *Output) {
 	c.rebuildScope()
 	fresh := c.keepRules(old)
 	c.keepRuns(old)
-	c.programRenewed(fresh, out)
+	c.programRenewed(fresh)
 	c.balanceBy(plan.Balance)
 	if plan.Silence != old.Silence {
 		c.hearAgain(plan.Heartbeat() != old.Heartbeat(), out)
@@ -84,12 +81,10 @@ func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 		j := slices.IndexFunc(old.Rules, func(o *plan.Rule) bool { return o.Name == r.Name && o.Text == r.Text })
 		if j < 0 {
 			fresh = append(fresh, i)
-			delete(c.history, r.Name)
 			continue
 		}
 		c.states[i] = before[j]
 	}
-	maps.DeleteFunc(c.history, func(name string, _ *history) bool { return c.ruleIndex(name) < 0 })
 	return fresh
 }
 
@@ -102,25 +97,9 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 		}
 		m.heard = c.now
 		if pace {
-			out.welcome(m.name, wire.Welcome{
-				Synchronizer: c.plan.Name, Term: c.opt.Term, Epoch: c.epoch, Member: m.name, Incarnation: m.incarnation,
-			})
+			c.greeting(m.name, m.incarnation, out)
 		}
 	}
-}
-
-// Restart is what a machine runs in that resumes the program of one whose process has
-// ended.
-type Restart struct {
-	Term      uint64             `json:"term"`                // larger than that before
-	Reference clocksync.Domain   `json:"reference,omitempty"` // Options.Reference
-	Timeline  clocksync.Timeline `json:"timeline,omitempty"`  // Options.Timeline
-	Relative  bool               `json:"relative,omitempty"`  // Options.Relative
-}
-
-// options are those of the new life.
-func (r *Restart) options() Options {
-	return Options{Term: r.Term, Reference: r.Reference, Timeline: r.Timeline, Relative: r.Relative}
 }
 
 // restart begins a new term with nothing of the old one but the program: the results of
@@ -129,15 +108,14 @@ func (r *Restart) options() Options {
 // of silence.
 //
 // The end of a program that has ended is told once more.
-func (c *Core) restart(r *Restart, out *Output) {
+func (c *Core) restart(r *Options) {
 	if r.Term <= c.opt.Term {
 		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
 	}
 	exec, now, formed := c.exec, c.now, c.begun
-	*c = *New(c.plan, r.options())
+	*c = *New(c.plan, *r)
 	c.now, c.stepped, c.looked = now, true, now
 	if c.exec = exec; exec != nil {
 		exec.Restart(now, formed, c.epochBegun(), &c.done)
-		c.programDone(out)
 	}
 }

@@ -85,7 +85,10 @@ func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
 // never counts as true.
 func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
-	if r.End || c.satisfies(w, m, r.Row) != predicates.True {
+	if !r.End {
+		c.scopeAlone(m, r.Row)
+	}
+	if r.End || c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth != predicates.True {
 		w.in.End(n, r.Seq, *at)
 		return
 	}
@@ -93,12 +96,6 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	if w.in.Start(n, r.Seq, *at, ref) != scgs.Accepted {
 		w.rows.free(ref)
 	}
-}
-
-// satisfies judges the rule's local condition on one member's state.
-func (c *Core) satisfies(w *runs, m *member, row []scgs.Value) predicates.Truth {
-	c.scopeAlone(m, row)
-	return c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth
 }
 
 // scopeAlone puts one member's state into the scope of one member.
@@ -119,15 +116,9 @@ func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) {
 	}
 }
 
-// regroupRuns begins a new epoch; the members that enter have their numbers in the
-// core's detector already.
-func (c *Core) regroupRuns(gone []scgs.Member, entering []*member) {
-	for _, w := range c.runs {
-		w.regroup(c.epoch, c.plan.Rules[w.rule].Detector.AtLeast, gone, entering)
-	}
-}
-
-func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering []*member) {
+// regroup begins a new epoch; the members that enter have their numbers in the core's
+// detector already.
+func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 	remove := make([]scgs.Member, 0, len(gone))
 	for _, index := range gone {
 		if int(index) < len(w.numbers) && w.numbers[index] != noIndex { // else it is the process
@@ -135,12 +126,8 @@ func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering [
 			w.numbers[index] = noIndex
 		}
 	}
-	w.stand(atLeast, remove)
-	specs := make([]scgs.Spec, len(entering))
-	for i, m := range entering {
-		specs[i] = scgs.Spec{Domain: m.domain}
-	}
-	for i, n := range w.in.Epoch(epoch, remove, specs) {
+	w.stand(c.plan.Rules[w.rule].Detector.AtLeast, remove)
+	for i, n := range w.in.Epoch(c.epoch, remove, specs(entering)) {
 		put(&w.numbers, entering[i].index, n)
 		put(&w.indexes, n, entering[i].index)
 	}
@@ -151,25 +138,20 @@ func (w *runs) regroup(epoch uint64, atLeast int, gone []scgs.Member, entering [
 // already further with its next report.
 func (c *Core) keepRuns(old *plan.Level) {
 	before := c.runs
-	c.runs = nil
+	c.runs, c.parts = nil, c.det.Witness(c.parts[:0])
 	for i, r := range c.plan.Rules {
 		if !r.Detector.Exists() {
 			continue
 		}
-		k := slices.IndexFunc(before, func(w *runs) bool { return old.Rules[w.rule].Name == r.Name && old.Rules[w.rule].Text == r.Text })
-		if k < 0 {
-			c.runs = append(c.runs, newRuns(i, r.Detector))
+		if k := slices.IndexFunc(before, func(w *runs) bool { return old.Rules[w.rule].Name == r.Name && old.Rules[w.rule].Text == r.Text }); k >= 0 {
+			w := *before[k] // Those that follow are still found by their old places.
+			w.rule = i
+			c.runs = append(c.runs, &w)
 			continue
 		}
-		before[k].rule = i
-		c.runs = append(c.runs, before[k])
-	}
-	c.parts = c.det.Witness(c.parts[:0])
-	for _, w := range c.runs {
-		if slices.Contains(before, w) {
-			continue
-		}
-		w.regroup(c.epoch, c.plan.Rules[w.rule].Detector.AtLeast, nil, c.inEpoch)
+		w := newRuns(i, r.Detector)
+		c.runs = append(c.runs, w)
+		c.regroup(w, nil, c.inEpoch)
 		for _, p := range c.parts {
 			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
 				c.tell(w, m, &wire.Report{Seq: p.Seq, Row: c.rows.get(p.Ref)}, &p.Start)
@@ -262,16 +244,6 @@ func (f *found) within(g *found) bool {
 	return true
 }
 
-func (f *found) open() int {
-	n := 0
-	for i := range f.runs {
-		if f.runs[i].Open {
-			n++
-		}
-	}
-	return n
-}
-
 // sweepRuns fires what the rules' own detectors have found. An epoch that is over
 // is not judged; sets that were completed in it are kept for the next one.
 func (c *Core) sweepRuns(out *Output) {
@@ -360,33 +332,32 @@ func (w *runs) refresh(f *found) {
 func (c *Core) sweepTuples(w *runs, out *Output) {
 	w.due = clocksync.MaxInstant
 	for w.tuples.Next(&w.ev) {
-		switch {
-		case !c.deciding(), w.ev.Partial:
+		if !c.deciding() || w.ev.Partial {
 			w.found = w.found[:0]
-		case w.ev.Kind == scgs.Opened:
-			f := &found{index: w.ev.Index, waits: true, due: clocksync.MinInstant}
-			w.look(f)
-			w.found = append(w.found[:0], f)
-			c.attempt(w, f, w.ev.Span, out)
-		case len(w.found) > 0:
-			f := w.found[0]
-			if f.waits {
-				w.look(f)
-				c.attempt(w, f, w.ev.Span, out)
-			}
+			continue
+		}
+		if w.ev.Kind == scgs.Opened {
+			w.found = append(w.found[:0], &found{index: w.ev.Index, waits: true, due: clocksync.MinInstant})
+		}
+		c.lookAt(w, w.ev.Span, out)
+		if w.ev.Kind == scgs.Closed {
 			w.found = w.found[:0]
 		}
 	}
-	if span, ok := w.tuples.Current(); ok && len(w.found) > 0 && w.found[0].waits && c.deciding() {
-		w.look(w.found[0])
-		c.attempt(w, w.found[0], span, out)
+	if span, ok := w.tuples.Current(); ok && c.deciding() {
+		c.lookAt(w, span, out)
 	}
 }
 
-// look copies the tuple as it is now.
-func (w *runs) look(f *found) {
+// lookAt fires on the tuple that is open, or ends, if it still waits.
+func (c *Core) lookAt(w *runs, span scgs.Span, out *Output) {
+	if len(w.found) == 0 || !w.found[0].waits {
+		return
+	}
+	f := w.found[0]
 	f.runs = w.tuples.Witness(f.runs[:0])
 	w.copyRows(f)
+	c.attempt(w, f, span, out)
 }
 
 // copyRows copies the newest state of each run.
@@ -418,7 +389,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		Heard: clocksync.MinInstant,
 	}
 	if cools, _ := c.cools(r, s, &f.kept, told, out); cools {
-		f.waits, f.waited = f.open() == len(f.runs), true
+		f.waits, f.waited = !slices.ContainsFunc(f.runs, func(p scgs.Part) bool { return !p.Open }), true
 		w.due = min(w.due, s.quiet)
 		return
 	}
@@ -431,19 +402,13 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 // if a run has ended too early.
 func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 	hold := c.plan.Rules[w.rule].Hold
-	from := clocksync.MinInstant
+	last := clocksync.MinInstant
 	for i := range f.runs {
-		start := &f.runs[i].Start
-		if span.SameClock {
-			from = max(from, start.Mono)
-		} else {
-			from = max(from, start.Within.Latest)
-		}
+		last = max(last, from(&f.runs[i], span.SameClock))
 	}
-	past := from.Add(hold)
+	past := last.Add(hold)
 	for i := range f.runs {
-		p := &f.runs[i]
-		if !p.Open && (span.SameClock && p.End.Mono < past || !span.SameClock && p.End.Within.Earliest < past) {
+		if p := &f.runs[i]; !p.Open && to(p, span.SameClock) < past {
 			f.waits = false
 			return
 		}
@@ -456,18 +421,13 @@ func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 		f.due = c.now.Add(time.Millisecond)
 	default:
 		f.due = c.now.Add(probeAgain)
-		c.probeRuns(w, f, needOf(past, span.SameClock), out)
-	}
-	w.due = min(w.due, f.due)
-}
-
-// probeRuns asks the members whose runs are open.
-func (c *Core) probeRuns(w *runs, f *found, need scgs.Need, out *Output) {
-	for i := range f.runs {
-		if m := c.byIndex[w.indexes[f.runs[i].Member]]; f.runs[i].Open {
-			c.send(m, m.last, need, out)
+		for i := range f.runs {
+			if m := c.byIndex[w.indexes[f.runs[i].Member]]; f.runs[i].Open {
+				c.send(m, m.last, needOf(past, span.SameClock), out)
+			}
 		}
 	}
+	w.due = min(w.due, f.due)
 }
 
 // occasionOf is what the rule fires on. The members of its scope are those of the

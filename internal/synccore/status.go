@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -82,8 +83,7 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 		}
 		one.State = monitor.NewValues(c.plan.State, row)
 		if bound := stamp.Within.Width(); stamp.Domain != "" && stamp.Within.Bounded() {
-			half := ((bound + 1) / 2).Seconds()
-			one.Clock.Bound = &half
+			one.Clock.Bound = new(((bound + 1) / 2).Seconds())
 		}
 		all = append(all, one)
 	}
@@ -143,23 +143,17 @@ func (c *Core) clockStatus(m *member, together bool) monitor.ClockStatus {
 
 // oneDomain reports whether one clock orders the states of all members.
 func (r *roster) oneDomain() bool {
-	for _, m := range r.inEpoch {
-		if m.domain != r.inEpoch[0].domain {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.inEpoch, func(m *member) bool { return m.domain != r.inEpoch[0].domain })
 }
 
 func (c *Core) predicateStatus(now clocksync.Instant, i int) monitor.PredicateStatus {
 	r, s := c.plan.Rules[i], &c.states[i]
 	out := monitor.PredicateStatus{Name: r.Name, Truth: s.truth.String(), Armed: s.armed || r.Every || r.Detector.Exists() && r.Until == nil, Hold: c.running(i)}
-	p := c.history[r.Name]
-	if s.told && p != nil {
-		since := ago(now, p.since)
-		out.Since, out.Reason = &since, p.reason
+	p := s.past
+	if s.told {
+		out.Since, out.Reason = new(ago(now, p.since)), p.reason
 	}
-	if p != nil && p.fired > 0 {
+	if p.fired > 0 {
 		out.Fired, out.Decision, out.Ago = p.fired, p.last.Decision.String(), ago(now, p.at)
 	}
 	return out
@@ -181,12 +175,7 @@ func (c *Core) running(i int) *monitor.Hold {
 
 // ruleIndex is -1 if there is no predicate of that name.
 func (c *Core) ruleIndex(name string) int {
-	for i, r := range c.plan.Rules {
-		if r.Name == name {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(c.plan.Rules, func(r *plan.Rule) bool { return r.Name == name })
 }
 
 // ago is an age in seconds.
@@ -211,11 +200,7 @@ type history struct {
 func (c *Core) remark(out *Output) {
 	for i := range out.Verdicts {
 		v := &out.Verdicts[i]
-		p := c.history[v.Predicate]
-		if p == nil {
-			p = &history{}
-			c.history[v.Predicate] = p
-		}
+		p := c.states[c.ruleIndex(v.Predicate)].past
 		if v.Modality == "" { // else it is not on a global state
 			if v.Truth != p.truth || v.Epoch != p.epoch {
 				p.truth, p.epoch, p.since = v.Truth, v.Epoch, c.now
@@ -238,10 +223,10 @@ func kept(witness []monitor.Part, sameClock bool) (parts []monitor.Part, leftOut
 	}
 	late, early := 0, 0
 	for i := range witness {
-		if from(&witness[i], sameClock) > from(&witness[late], sameClock) {
+		if from(&witness[i].State, sameClock) > from(&witness[late].State, sameClock) {
 			late = i
 		}
-		if to(&witness[i], sameClock) < to(&witness[early], sameClock) {
+		if to(&witness[i].State, sameClock) < to(&witness[early].State, sameClock) {
 			early = i
 		}
 	}
@@ -259,16 +244,16 @@ func kept(witness []monitor.Part, sameClock bool) (parts []monitor.Part, leftOut
 
 // from is when a part certainly held, by readings or in reference time; to is
 // until when.
-func from(p *monitor.Part, sameClock bool) clocksync.Instant {
+func from(p *scgs.Part, sameClock bool) clocksync.Instant {
 	if sameClock {
-		return p.State.Start.Mono
+		return p.Start.Mono
 	}
-	return p.State.Start.Within.Latest
+	return p.Start.Within.Latest
 }
 
-func to(p *monitor.Part, sameClock bool) clocksync.Instant {
+func to(p *scgs.Part, sameClock bool) clocksync.Instant {
 	if sameClock {
-		return p.State.End.Mono
+		return p.End.Mono
 	}
-	return p.State.End.Within.Earliest
+	return p.End.Within.Earliest
 }

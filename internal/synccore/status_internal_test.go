@@ -29,7 +29,7 @@ func TestKeptWitness(t *testing.T) {
 		core := func(all []monitor.Part) (start, end clocksync.Instant) {
 			start, end = clocksync.MinInstant, clocksync.MaxInstant
 			for i := range all {
-				start, end = max(start, from(&all[i], same)), min(end, to(&all[i], same))
+				start, end = max(start, from(&all[i].State, same)), min(end, to(&all[i].State, same))
 			}
 			return start, end
 		}
@@ -74,7 +74,7 @@ synchronizers:
 		}}, Evidence: wire.Evidence{Seq: 1, At: at(20)}}
 		c.Step(2, &Input{Kind: InBatch, From: name, Batch: batch}, &out)
 	}
-	if c.history["both"] == nil {
+	if !c.states[c.ruleIndex("both")].told {
 		b.Fatal("there is no global state")
 	}
 	return c

@@ -88,9 +88,7 @@ func (c *Core) summarize(out *Output) {
 // gone, the states of the others may reach further back than that.
 func notBefore(at, end clocksync.Stamp) clocksync.Stamp {
 	if at.Domain == end.Domain && at.Mono < end.Mono {
-		at.Mono = end.Mono
-		at.Within.Earliest = max(at.Within.Earliest, end.Within.Earliest)
-		at.Within.Latest = max(at.Within.Latest, end.Within.Latest)
+		return later(at, end)
 	}
 	return at
 }
@@ -100,10 +98,16 @@ func notBefore(at, end clocksync.Stamp) clocksync.Stamp {
 func (c *Core) latestStart() clocksync.Stamp {
 	at := c.parts[0].Start
 	for _, p := range c.parts[1:] {
-		at.Mono = max(at.Mono, p.Start.Mono)
-		at.Within.Earliest = max(at.Within.Earliest, p.Start.Within.Earliest)
-		at.Within.Latest = max(at.Within.Latest, p.Start.Within.Latest)
+		at = later(at, p.Start)
 	}
+	return at
+}
+
+// later is an instant at or after both.
+func later(at, other clocksync.Stamp) clocksync.Stamp {
+	at.Mono = max(at.Mono, other.Mono)
+	at.Within.Earliest = max(at.Within.Earliest, other.Within.Earliest)
+	at.Within.Latest = max(at.Within.Latest, other.Within.Latest)
 	return at
 }
 

@@ -17,16 +17,17 @@ const (
 	ntpServer4  = 4<<3 | 4
 )
 
-// ntpConn shows beevik/ntp only the reply to its request. Everything else that
-// arrives is skipped, as long as there is time: a single packet with a wrong
-// origin shall not take the place of the answer. The socket is connected, so
-// packets of other addresses do not get here.
-type ntpConn struct {
+// replies shows of what arrives only the reply to what was written last. Everything
+// else is skipped, as long as there is time: it may be late, or somebody else's, and
+// shall not take the place of the answer. The socket is connected, so packets of other
+// addresses do not get here.
+type replies struct {
 	net.Conn
 
 	ctx     context.Context
+	check   func(reply, request []byte) error // why it is none
 	stop    func() bool
-	origin  [8]byte
+	request []byte
 	skipped error // what was wrong with the last packet skipped
 }
 
@@ -38,32 +39,30 @@ func dialUDP(ctx context.Context, remote string, timeout time.Duration) (net.Con
 }
 
 // SetDeadline also lets the end of the context interrupt what waits.
-func (c *ntpConn) SetDeadline(t time.Time) error {
+func (c *replies) SetDeadline(t time.Time) error {
 	err := c.Conn.SetDeadline(t)
 	c.stop = context.AfterFunc(c.ctx, func() { _ = c.Conn.SetDeadline(time.Unix(1, 0)) })
 	return err
 }
 
-func (c *ntpConn) Write(request []byte) (int, error) {
-	if len(request) >= ntpLength {
-		copy(c.origin[:], request[ntpTransmit:])
-	}
+func (c *replies) Write(request []byte) (int, error) {
+	c.request = bytes.Clone(request)
 	return c.Conn.Write(request)
 }
 
-func (c *ntpConn) Read(b []byte) (int, error) {
+func (c *replies) Read(b []byte) (int, error) {
 	for {
 		n, err := c.Conn.Read(b)
 		if err != nil {
 			return n, err
 		}
-		if c.skipped = checkReply(b[:n], c.origin[:]); c.skipped == nil {
+		if c.skipped = c.check(b[:n], c.request); c.skipped == nil {
 			return n, nil
 		}
 	}
 }
 
-func (c *ntpConn) Close() error {
+func (c *replies) Close() error {
 	if c.stop != nil {
 		c.stop()
 	}
@@ -71,14 +70,14 @@ func (c *ntpConn) Close() error {
 }
 
 // checkReply refuses what beevik/ntp would misread or give up on.
-func checkReply(b, origin []byte) error {
+func checkReply(b, request []byte) error {
 	if len(b) != ntpLength {
 		return refuse(Malformed, "reply of %d bytes, want %d", len(b), ntpLength)
 	}
 	if kind := b[0] & 0x3f; kind != ntpServer3 && kind != ntpServer4 {
 		return refuse(Malformed, "version %d, mode %d: no reply of an NTP server", kind>>3, kind&7)
 	}
-	if !bytes.Equal(b[ntpOrigin:ntpOrigin+len(origin)], origin) {
+	if !bytes.Equal(b[ntpOrigin:ntpOrigin+8], request[ntpTransmit:]) {
 		return refuse(Mismatch, "the reply is to another request")
 	}
 	// beevik/ntp 1.6.0 shifts by these exponents: large ones give no duration,

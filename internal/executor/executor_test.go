@@ -1,0 +1,234 @@
+package executor_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/executor"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+const (
+	ms = clocksync.Instant(time.Millisecond)
+	id = 7 // of the execution
+)
+
+// site carries out one block, which is tried twice, on the processors that it shows.
+type site struct {
+	plan.Executor
+	shown     map[string]plan.Processor
+	decisions uint64
+	out       plan.ExecutorOutput
+	sent      *control.Signal // the newest
+}
+
+func (s *site) Processor(name string) (plan.Processor, bool) {
+	p, ok := s.shown[name]
+	return p, ok
+}
+
+func (s *site) Decision() control.Decision {
+	s.decisions++
+	return control.Decision{Number: s.decisions}
+}
+
+func (s *site) Pending(control.Decision, string) bool { return true }
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	file, err := configfile.ParseProgram("p.yaml", []byte(`synchronizers:
+  s:
+    members: {group: g, count: 1}
+    state: {x: {type: int, default: 0}}
+program: {name: test, blocks: {work: {output: int}}, body: {name: it, do: work, retry: 1}, result: it.result}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &site{Executor: executor.Program{Compiled: file.Plan}.Begin("s", id), shown: map[string]plan.Processor{}}
+}
+
+// shows is a global state in which a processor of a process has a run in a phase.
+func (s *site) shows(name string, incarnation uint64, phase string, run int64) {
+	row := []scgs.Value{scgs.IntValue(0)}
+	for _, f := range wire.ProcessorSchema() {
+		row = append(row, f.Default)
+	}
+	row[1], row[2], row[3], row[4], row[5] = scgs.EnumValue(phase), scgs.StringValue("work"), scgs.IntValue(id), scgs.IntValue(run), scgs.StringValue(name[:1])
+	s.shown[name] = plan.Processor{Incarnation: incarnation, Row: row, Seq: 5, Regions: []wire.Region{{Name: wire.ProcessorRegion, Entry: 1}, {Name: "work", Entry: 2}}}
+	s.Moved(name, incarnation)
+}
+
+// told is what it has sent and told since it was last asked.
+func (s *site) told() string {
+	var all []string
+	for _, e := range s.out.Events {
+		kinds := []string{"", "start", "cancel", "pass", "signal", "end", "lost", "finish", "refuse", "fail"}
+		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d %s %s%s", kinds[e.Kind], e.Run, e.Processor, e.Result, e.Reason)))
+	}
+	for _, g := range s.out.Signals {
+		s.sent = g
+		all = append(all, fmt.Sprintf("%s->%s %d", g.Name, g.Target, g.Lookup(wire.DatumRun).Int()))
+	}
+	s.out = plan.ExecutorOutput{}
+	return strings.Join(all, "; ")
+}
+
+func (s *site) advance(now clocksync.Instant) string {
+	s.Advance(now, s, &s.out)
+	return s.told()
+}
+
+// runs is a site whose first run is seen to run on a; b is idle.
+func runs(t *testing.T) *site {
+	t.Helper()
+	s := newSite(t)
+	s.shows("a", 1, wire.PhaseIdle, 0)
+	want(t, "start", s.advance(0), "start 1 a; start->a 1")
+	s.Settled(0, s.sent, control.Applied)
+	s.shows("a", 1, wire.PhaseRunning, 1)
+	s.shows("b", 1, wire.PhaseIdle, 0)
+	want(t, "running", s.advance(ms), "")
+	return s
+}
+
+func want(t *testing.T, what, got, want string) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+// TestEnd: a run ends when a state shows its end and its body is there, whichever comes
+// first; bodies of other runs, processors and executions are refused, and copies ignored.
+func TestEnd(t *testing.T) {
+	s := runs(t)
+	for refused, from := range map[string]struct {
+		name string
+		body plan.Body
+	}{
+		`run 1 was not started on "b"`:              {"b", plan.Body{Program: id, Run: 1}},
+		`run 2 was not started on "a"`:              {"a", plan.Body{Program: id, Run: 2}},
+		"it is of another execution of the program": {"a", plan.Body{Program: id + 1, Run: 1}},
+	} {
+		if isNew, why := s.Take(from.name, &from.body); isNew || why != refused {
+			t.Errorf("%t, %q, want %q", isNew, why, refused)
+		}
+	}
+	s.shows("a", 1, wire.PhaseDone, 1)
+	want(t, "no body yet", s.advance(2*ms), "")
+	body := &plan.Body{Program: id, Run: 1, Kind: wire.BodyResult, Text: "5"}
+	for _, first := range []bool{true, false} {
+		if isNew, why := s.Take("a", body); isNew != first || why != "" {
+			t.Errorf("new %t, refused %q", isNew, why)
+		}
+	}
+	s.Moved("a", 1)
+	want(t, "end", s.advance(3*ms), "end 0; finish 0  5")
+	if isNew, why := s.Take("a", body); isNew || why != "" {
+		t.Errorf("a body of a run that has ended: %t, %q", isNew, why)
+	}
+	s.Restart(4*ms, true, control.Decision{}, &s.out)
+	want(t, "told once more", s.told(), "finish 0  5")
+}
+
+// TestFails: a failed run is tried again once, and the reason is told.
+func TestFails(t *testing.T) {
+	s := runs(t)
+	s.Take("a", &plan.Body{Program: id, Run: 1, Kind: wire.BodyFailure, Text: "why"})
+	s.shows("a", 1, wire.PhaseFailed, 1)
+	want(t, "again", s.advance(2*ms), "fail 1 a why; start 2 b; start->b 2")
+}
+
+// TestStartAgain: a start that had no effect is sent again, after a while.
+func TestStartAgain(t *testing.T) {
+	for _, fate := range []control.Fate{control.Expired, control.Unconfirmed} {
+		s := newSite(t)
+		s.shows("a", 1, wire.PhaseIdle, 0)
+		s.advance(0)
+		want(t, "under way", s.advance(ms), "")
+		s.Settled(ms, s.sent, fate)
+		want(t, "too early", s.advance(250*ms), "")
+		if wake := s.Wake(250 * ms); wake != 251*ms {
+			t.Errorf("%v: it wakes at %v", fate, wake)
+		}
+		want(t, fate.String(), s.advance(251*ms), "start->a 1")
+	}
+}
+
+// TestLost: the run of a processor that leaves is lost, and begins on another one, but on
+// none of the same node, which may be gone as well. What a processor still runs of it is
+// told to end.
+func TestLost(t *testing.T) {
+	s := runs(t)
+	s.shows("a2", 1, wire.PhaseIdle, 0)
+	s.advance(ms)
+	s.Left(2*ms, time.Second, []monitor.Dropped{{Name: "a", Reason: "silent"}}, &s.out)
+	want(t, "lost", s.told(), "lost 1 a silent; start 2 b")
+	want(t, "elsewhere", s.advance(2*ms), "start->b 2")
+	s.shows("a", 1, wire.PhaseRunning, 1)
+	want(t, "stray", s.advance(3*ms), "cancel->a 0")
+	if wake := s.Wake(4 * ms); wake != 1002*ms {
+		t.Errorf("it wakes at %v", wake)
+	}
+}
+
+// TestCancel: what runs is told to end, by the entry of its block, and is waited for; what
+// was not begun ends at once.
+func TestCancel(t *testing.T) {
+	s := runs(t)
+	s.Cancel(2*ms, "enough", &s.out)
+	want(t, "cancelled", s.told(), "cancel 1 a enough")
+	want(t, "told", s.advance(2*ms), "cancel->a 1")
+	if s.sent.Entry != 2 || s.sent.Kind != control.Cancel {
+		t.Errorf("%+v", s.sent)
+	}
+	s.shows("a", 1, wire.PhaseCanceled, 1)
+	want(t, "gone", s.advance(3*ms), "end 0  enough; finish 0  enough")
+	s = newSite(t)
+	s.shows("a", 1, wire.PhaseIdle, 0)
+	s.advance(0)
+	s.Cancel(0, "enough", &s.out)
+	s.told()
+	want(t, "its start is under way", s.advance(ms), "")
+	s.Settled(ms, s.sent, control.Expired)
+	want(t, "never arrived", s.advance(2*ms), "end 0  enough; finish 0  enough")
+	s = newSite(t)
+	s.Cancel(0, "enough", &s.out)
+	want(t, "not begun", s.told(), "end 0  enough; finish 0  enough")
+}
+
+// TestRestart: after a restart a run goes on where it is still shown. It is lost with its
+// process, or if that does not come back within the silence.
+func TestRestart(t *testing.T) {
+	for name, c := range map[string]struct {
+		incarnation uint64
+		phase       string
+		run         int64
+		want        string
+	}{
+		"still runs": {1, wire.PhaseRunning, 1, ""},
+		"ended":      {2, wire.PhaseIdle, 0, "lost 1 a its process has ended; start 2 b; start->b 2"},
+	} {
+		s := runs(t)
+		s.Restart(2*ms, true, control.Decision{}, &s.out)
+		s.shows("a", c.incarnation, c.phase, c.run)
+		want(t, name, s.advance(3*ms), c.want)
+	}
+	s := runs(t)
+	s.Restart(0, true, control.Decision{}, &s.out)
+	for _, at := range []clocksync.Instant{1000 * ms, 1001 * ms, 3000 * ms} {
+		if resume := s.Overdue(at, time.Second, &s.out); resume != (at == 1001*ms) {
+			t.Errorf("at %v it resumes: %t", at, resume)
+		}
+	}
+	want(t, "overdue", s.told(), "lost 1 a it did not come back after the restart")
+}
