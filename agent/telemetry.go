@@ -58,34 +58,26 @@ func (m *Member) observe() error {
 	if m.cfg.MeterProvider == nil {
 		return nil
 	}
-	base := []attribute.KeyValue{attribute.String("group", m.cfg.Group), attribute.String("tenant", m.cfg.Tenant)}
-	with := func(key, value string) metric.MeasurementOption {
-		return telemetry.With(append(slices.Clip(base), attribute.String(key, value))...)
-	}
-	all := telemetry.With(base...)
-	fates := map[control.Fate]metric.MeasurementOption{}
-	for _, f := range []control.Fate{control.Applied, control.OldEpoch, control.NoSuchEntry, control.Expired, control.Refused} {
-		fates[f] = with("fate", f.String())
-	}
-	frame, strange := with("reason", "frame"), with("reason", "strange")
-	one, err := telemetry.Observe(m.cfg.MeterProvider.Meter(scope), telemetry.Agent, func(o *telemetry.Observation) {
+	source := []attribute.KeyValue{attribute.String("group", m.cfg.Group), attribute.String("tenant", m.cfg.Tenant)}
+	one, err := telemetry.Observe(m.cfg.MeterProvider.Meter(scope), telemetry.Agent, source, func(o *telemetry.Observation) {
 		s, held, open := m.figures()
-		o.Count(telemetry.AgentStates, s.States, all)
-		o.Count(telemetry.AgentDropped, s.Dropped, all)
-		o.Count(telemetry.AgentResent, s.Resent, all)
-		o.Count(telemetry.AgentBatches, s.Batches, all)
-		o.Count(telemetry.AgentSendErrors, s.PublishErrors, all)
-		o.Count(telemetry.AgentRejected, s.BadFrames, frame)
-		o.Count(telemetry.AgentRejected, s.Strange, strange)
-		o.Count(telemetry.AgentRejoins, s.Rejoins, all)
-		o.Count(telemetry.AgentRing, held, all)
-		o.Count(telemetry.AgentRegions, open, all)
+		o.Count(telemetry.AgentStates, s.States)
+		o.Count(telemetry.AgentDropped, s.Dropped)
+		o.Count(telemetry.AgentResent, s.Resent)
+		o.Count(telemetry.AgentBatches, s.Batches)
+		o.Count(telemetry.AgentSendErrors, s.PublishErrors)
+		o.Count(telemetry.AgentRejected, s.BadFrames, attribute.String("reason", "frame"))
+		o.Count(telemetry.AgentRejected, s.Strange, attribute.String("reason", "strange"))
+		o.Count(telemetry.AgentRejoins, s.Rejoins)
+		o.Count(telemetry.AgentRing, held)
+		o.Count(telemetry.AgentRegions, open)
 		signals := s.Signals.add(s.Threads)
-		o.Count(telemetry.AgentSignals, signals.Applied, fates[control.Applied])
-		o.Count(telemetry.AgentSignals, signals.OldEpoch, fates[control.OldEpoch])
-		o.Count(telemetry.AgentSignals, signals.NoSuchEntry, fates[control.NoSuchEntry])
-		o.Count(telemetry.AgentSignals, signals.Expired, fates[control.Expired])
-		o.Count(telemetry.AgentSignals, signals.Refused, fates[control.Refused])
+		for fate, n := range map[control.Fate]uint64{
+			control.Applied: signals.Applied, control.OldEpoch: signals.OldEpoch, control.NoSuchEntry: signals.NoSuchEntry,
+			control.Expired: signals.Expired, control.Refused: signals.Refused,
+		} {
+			o.Count(telemetry.AgentSignals, n, attribute.String("fate", fate.String()))
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
