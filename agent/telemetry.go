@@ -172,27 +172,3 @@ func (s *spans) apply(ctx context.Context, sig *control.Signal, handle Handler) 
 	}
 	return err
 }
-
-// trace opens the spans of the decisions that the threads' synchronizer has just
-// made. Reports of threads do not travel, so they have no spans.
-func (l *level) trace() {
-	if l.spans == nil {
-		return
-	}
-	for i := range l.out.Verdicts {
-		v := &l.out.Verdicts[i]
-		if !v.Fired {
-			continue
-		}
-		d := telemetry.Decision{
-			Number: v.Decision.Number, Name: v.Decision.String(), Synchronizer: v.Decision.Synchronizer, Predicate: v.Predicate,
-			Epoch: v.Epoch, State: v.Index, SameClock: v.Span.SameClock, Bound: v.Bound,
-		}
-		for j := range v.Witness {
-			if p := &v.Witness[j]; !p.State.Unknown {
-				d.Witness = append(d.Witness, telemetry.ReportLink{Member: p.Name, Seq: p.State.Seq})
-			}
-		}
-		l.spans.Begin(&d)
-	}
-}

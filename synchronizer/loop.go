@@ -33,7 +33,7 @@ type loop struct {
 	wake    clocksync.Instant
 	more    bool // the next message waits already
 	waited  bool // so it was at the last step
-	spans   *spans
+	spans   *telemetry.DecisionSpans
 	now     clocksync.Instant // of the step
 	// When the message came that the step is about.
 	arrived clocksync.Instant
@@ -71,7 +71,7 @@ func (l *loop) address(member string) address {
 
 func newLoop(s *Synchronizer) *loop {
 	return &loop{
-		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: newSpans(s.opt.TracerProvider),
+		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: telemetry.NewDecisionSpans(s.opt.TracerProvider, scope),
 		bodies: map[string]*gathered{},
 	}
 }
@@ -228,7 +228,7 @@ func (l *loop) decode(it *item) error {
 		l.batch.Member = it.member // Likely the same text as in the frame.
 		err := l.codec.Decode(it.frame, "", &l.batch)
 		if err == nil {
-			l.spans.batch(&l.batch)
+			l.spans.Batch(&l.batch)
 		}
 		return err
 	case wire.KindGone:
@@ -334,8 +334,8 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 // the core repeats what matters.
 func (l *loop) deliver() {
 	out := &l.output
-	l.spans.begin(out)
-	defer l.spans.end()
+	l.spans.Begin(out.Epochs, out.Verdicts)
+	defer l.spans.End()
 	for i := range out.Welcomes {
 		l.send(l.address(out.Welcomes[i].To).probe, func(dst []byte) ([]byte, error) {
 			return wire.AppendWelcome(dst, &out.Welcomes[i].Msg)
@@ -363,7 +363,7 @@ func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 	} else {
 		subject = l.address(a.To).signal
 	}
-	l.spans.mark(rest.Signals)
+	l.spans.Mark(rest.Signals)
 	for len(rest.Signals) > 0 {
 		sent := 0
 		encode := func(dst []byte) (frame []byte, err error) {
