@@ -135,7 +135,7 @@ func newElsewhere(t *testing.T, connect func(bus.Options) bus.Bus) *elsewhere {
 		}
 		return w
 	}
-	if _, err := e.bus.Subscribe(e.subjects.PingAll(), bus.Limits{}, e.pong); err != nil {
+	if err := e.bus.Subscribe(e.subjects.PingAll(), bus.Limits{}, e.pong); err != nil {
 		t.Fatal(err)
 	}
 	return e

@@ -52,7 +52,7 @@ func newFake(t *testing.T, connect func(bus.Options) bus.Bus) *fake {
 		return &wire.Welcome{Synchronizer: "s", Term: 1, Epoch: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true, Schema: declared}
 	}
 	for subject, handle := range map[string]bus.Handler{f.subjects.StateAll(): f.onState, f.subjects.AckAll("s"): f.onAck} {
-		if _, err := f.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
+		if err := f.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -44,7 +44,7 @@ func newHub(tb testing.TB, connect func(bus.Options) bus.Bus, config string) *hu
 		hellos: map[string]wire.Hello{}, verdicts: map[string]int{}, end: make(chan struct{}),
 	}
 	for subject, handle := range map[string]bus.Handler{h.subjects.StateAll(): h.onState, h.subjects.AckAll(plans[0].Name): h.onAck} {
-		if _, err := h.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
+		if err := h.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
 			tb.Fatal(err)
 		}
 	}

@@ -118,7 +118,7 @@ func newMember(cfg Config, c *multiplexer) *Member {
 // join says hello and waits for the answer.
 func (m *Member) join(ctx context.Context) error {
 	for _, subject := range []string{m.subjects.Probe(m.cfg.Name), m.subjects.Signal(m.cfg.Name), m.subjects.Announce()} {
-		if _, err := m.bus.Subscribe(subject, bus.Limits{}, m.receive); err != nil {
+		if err := m.bus.Subscribe(subject, bus.Limits{}, m.receive); err != nil {
 			return err
 		}
 	}

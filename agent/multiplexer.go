@@ -53,7 +53,7 @@ func startMultiplexer(name string, subjects wire.Subjects, b bus.Bus, log *slog.
 	c := &multiplexer{name: name, subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}), now: source.Monotonic}
 	c.sender.publish = c.put
 	for _, subject := range []string{subjects.Probe(name), subjects.Signal(name)} {
-		if _, err := b.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
+		if err := b.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
 			return nil, err
 		}
 	}

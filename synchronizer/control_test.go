@@ -172,7 +172,7 @@ func TestTellsWatchers(t *testing.T) {
 	s := start(t, server.URL(), pair, synchronizer.Options{})
 	conn := dial(t, server.URL())
 	lines := make(chan string, 1000)
-	if _, err := conn.Subscribe(subjects.Events("gsync"), bus.Limits{}, func(m bus.Message) {
+	if err := conn.Subscribe(subjects.Events("gsync"), bus.Limits{}, func(m bus.Message) {
 		for line := range strings.Lines(string(m.Data)) {
 			lines <- line
 		}

@@ -322,7 +322,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 		}})
 	}
 	for _, sub := range subscriptions {
-		if _, err := s.bus.Subscribe(sub.subject, sub.limits, sub.handle); err != nil {
+		if err := s.bus.Subscribe(sub.subject, sub.limits, sub.handle); err != nil {
 			return err
 		}
 	}
@@ -367,7 +367,7 @@ func (s *Synchronizer) listen(ctx context.Context, groups []string) error {
 			if ack {
 				subject = subjects.AckAll(s.name)
 			}
-			if _, err := s.bus.Subscribe(subject, bus.Limits{}, s.receive(subjects, ack)); err != nil {
+			if err := s.bus.Subscribe(subject, bus.Limits{}, s.receive(subjects, ack)); err != nil {
 				return err
 			}
 		}

@@ -57,9 +57,9 @@ type Bus interface {
 	// it did not.
 	Reply(m Message, data []byte) error
 	// Subscribe has the handler called with every message of a subject that
-	// matches from now on; for messages of other connections "now" is the next
-	// Flush that returns nil. Zero limits mean the default ones.
-	Subscribe(subject string, limits Limits, handle Handler) (Subscription, error)
+	// matches from now on until Close; for messages of other connections "now" is
+	// the next Flush that returns nil. Zero limits mean the default ones.
+	Subscribe(subject string, limits Limits, handle Handler) error
 	// Flush returns nil once the server has everything sent before and has
 	// queued to this connection what came to it earlier.
 	Flush(ctx context.Context) error
@@ -76,16 +76,6 @@ type Bus interface {
 
 // GatherLimit is how many replies may wait in [Bus.Gather].
 const GatherLimit = 4096
-
-// Subscription is a handler in force.
-type Subscription interface {
-	// Unsubscribe ends the subscription: messages that wait are dropped, and no
-	// call of the handler begins afterwards; one in progress goes on. Safe to
-	// call more than once and from the handler.
-	Unsubscribe()
-	// Dropped counts the messages lost because the handler was too slow.
-	Dropped() uint64
-}
 
 // Limits bound what may wait for one handler, the message it works on included.
 type Limits struct {

@@ -247,7 +247,7 @@ func TestPermissions(t *testing.T) {
 	if !errors.Is(err, bus.ErrPermission) || !strings.Contains(err.Error(), `Publish to "forbidden"`) {
 		t.Error(err)
 	}
-	if _, err := b.Subscribe("everything.>", bus.Limits{}, func(bus.Message) {}); err != nil {
+	if err := b.Subscribe("everything.>", bus.Limits{}, func(bus.Message) {}); err != nil {
 		t.Error(err)
 	}
 	err = await(t, "the refusal to subscribe", errs)

@@ -36,7 +36,7 @@ type natsBus struct {
 	opts    Options
 	nc      *nats.Conn
 	events  *events       // Calls the callbacks of opts.
-	dropped atomic.Uint64 // Messages, of subscriptions that have ended and of Gather.
+	dropped atomic.Uint64 // Messages, of subscriptions after their end and of Gather.
 
 	// state follows the connection's. We keep our own because nats.go holds its
 	// lock while it dials, and a caller must not wait for that.
@@ -282,7 +282,7 @@ func (b *natsBus) Dropped() uint64 {
 	defer b.mu.Unlock()
 	n := b.dropped.Load()
 	for _, sub := range b.subs {
-		n += sub.Dropped()
+		n += sub.dropped()
 	}
 	return n
 }
@@ -298,12 +298,10 @@ func (b *natsBus) Close() error {
 		b.stopDial()
 	}
 	b.drain(ctx)
-	running := make([]running, len(subs))
-	for i, s := range subs {
-		s.Unsubscribe()
-		running[i].subject, running[i].done = s.nats.Subject, s.done
+	for _, s := range subs {
+		s.end()
 	}
-	err := waitFor(ctx, running)
+	err := waitFor(ctx, subs)
 	b.become(Closed) // Only now: the handlers may have published until here.
 	b.hangUp()
 	b.events.end()
