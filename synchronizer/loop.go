@@ -192,12 +192,11 @@ func (l *loop) receive(it *item) {
 	}
 	err := l.decode(it)
 	if l.framed = err == nil; err != nil {
-		l.countMalformed()
 		from := it.member
 		if it.group != "" {
 			from = it.group + "/" + it.member
 		}
-		l.reject(unreadable(err), from, err)
+		l.malformed(from, err)
 		return
 	}
 	now := l.opt.now()
@@ -217,13 +216,16 @@ func (l *loop) decode(it *item) error {
 	if it.ack != (kind == wire.KindAck) {
 		return errors.New("a frame of kind " + kind.String() + " does not belong on this subject")
 	}
-	if it.group != "" {
-		return l.overhear(kind, it.frame)
-	}
 	switch kind { //nolint:exhaustive // The others travel the other way.
 	case wire.KindHello:
-		return l.hello(it.frame)
+		hello, err := wire.DecodeHello(it.frame)
+		l.input.Kind, l.input.Hello = synccore.InHello, &hello
+		return err
 	case wire.KindBatch:
+		if it.group != "" {
+			l.input.Kind, l.input.Batch = synccore.InBatch, &l.outline
+			return wire.DecodeOutline(it.frame, &l.outline)
+		}
 		l.input.Kind, l.input.Batch = synccore.InBatch, &l.batch
 		l.batch.Member = it.member // Likely the same text as in the frame.
 		err := l.codec.Decode(it.frame, "", &l.batch)
@@ -232,51 +234,33 @@ func (l *loop) decode(it *item) error {
 		}
 		return err
 	case wire.KindGone:
-		gone, err := wire.DecodeGone(it.frame)
-		l.input.Kind, l.input.Gone = synccore.InGone, &gone
+		l.input.Kind, l.input.Gone = synccore.InGone, &wire.Gone{}
+		if it.group == "" { // Else it is about reports that are not heard.
+			*l.input.Gone, err = wire.DecodeGone(it.frame)
+		}
 		return err
 	case wire.KindAck:
-		return l.ack(it.frame)
+		ack, err := wire.DecodeAck(it.frame)
+		l.input.Kind, l.input.Ack = synccore.InAck, &ack
+		return err
 	}
-	return notOfMember(kind)
-}
-
-// overhear decodes a frame of another group's member.
-func (l *loop) overhear(kind wire.Kind, frame []byte) error {
-	switch kind { //nolint:exhaustive // The others travel the other way.
-	case wire.KindHello:
-		return l.hello(frame)
-	case wire.KindBatch:
-		l.input.Kind, l.input.Batch = synccore.InBatch, &l.outline
-		return wire.DecodeOutline(frame, &l.outline)
-	case wire.KindGone: // It is about reports.
-		l.input.Kind, l.input.Gone = synccore.InGone, &wire.Gone{}
-		return nil
-	case wire.KindAck:
-		return l.ack(frame)
-	}
-	return notOfMember(kind)
-}
-
-func (l *loop) hello(frame []byte) error {
-	hello, err := wire.DecodeHello(frame)
-	l.input.Kind, l.input.Hello = synccore.InHello, &hello
-	return err
-}
-
-func (l *loop) ack(frame []byte) error {
-	ack, err := wire.DecodeAck(frame)
-	l.input.Kind, l.input.Ack = synccore.InAck, &ack
-	return err
-}
-
-func notOfMember(kind wire.Kind) error {
 	return errors.New("a frame of kind " + kind.String() + " does not come from a member")
+}
+
+// malformed counts and rejects a frame that cannot be read.
+func (l *loop) malformed(from string, err error) {
+	l.mu.Lock()
+	l.stats.Frames++
+	l.stats.Malformed++
+	l.mu.Unlock()
+	l.reject(unreadable(err), from, err)
 }
 
 // reject tells of what the core does not get to see.
 func (l *loop) reject(reason monitor.RejectReason, from string, err error) {
-	l.countRejected(reason)
+	l.mu.Lock()
+	l.tally.rejected[reason]++
+	l.mu.Unlock()
 	r := monitor.Rejection{From: from, Reason: reason, Detail: err.Error()}
 	l.logRejected(r)
 	l.tell(r)
@@ -457,13 +441,6 @@ func (l *loop) tell(e monitor.Event) {
 	l.feed.put(e, l.opt.now)
 }
 
-func (l *loop) countMalformed() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stats.Frames++
-	l.stats.Malformed++
-}
-
 // countFrame counts a frame that no step is about; a step counts its own.
 func (l *loop) countFrame() {
 	l.mu.Lock()
@@ -478,12 +455,6 @@ func (l *loop) frameCounted() {
 	if k := int(l.input.Kind); k < len(l.tally.frames) { // Bodies are not among the metrics of frames.
 		l.tally.frames[k]++
 	}
-}
-
-func (l *loop) countRejected(reason monitor.RejectReason) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tally.rejected[reason]++
 }
 
 func (l *loop) countStep() {
