@@ -425,15 +425,6 @@ func events(out *synccore.Output, tell func(monitor.Event)) {
 	}
 }
 
-func (s *Stats) fate(name string, f control.Fate) {
-	s.Signals++
-	s.Fates[f]++
-	if s.ByName[name] == nil {
-		s.ByName[name] = map[control.Fate]uint64{}
-	}
-	s.ByName[name][f]++
-}
-
 func (l *loop) tell(e monitor.Event) {
 	if l.opt.Observe != nil {
 		l.opt.Observe(e)
@@ -460,19 +451,30 @@ func (l *loop) frameCounted() {
 func (l *loop) countStep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out, s := &l.output, &l.stats
+	out, s, t := &l.output, &l.stats, &l.tally
 	if l.framed {
 		l.frameCounted()
 	}
-	l.count(out)
+	l.figure(out)
 	s.Probes += uint64(len(out.Probes))
 	s.Resends += uint64(len(out.Resends))
 	s.Rejected += uint64(len(out.Rejected))
 	s.Suppressed += out.Suppressed
 	for i := range out.Verdicts {
-		if out.Verdicts[i].Fired {
-			s.Decisions++
+		v := &out.Verdicts[i]
+		t.verdicts[v.Truth]++
+		if !v.Fired {
+			continue
 		}
+		s.Decisions++
+		place, named := t.predicate[v.Predicate]
+		if !named {
+			place = len(t.decisions) - 1
+		}
+		t.decisions[place]++
+	}
+	for i := range out.Rejected {
+		t.rejected[out.Rejected[i].Reason]++
 	}
 	for i := range out.Plans {
 		if p := &out.Plans[i]; p.Decision.Number > 0 {
@@ -481,6 +483,12 @@ func (l *loop) countStep() {
 		}
 	}
 	for _, f := range out.Fates {
-		s.fate(f.Signal.Name, f.Fate)
+		t.signals[f.Signal.Kind][f.Fate]++
+		s.Signals++
+		s.Fates[f.Fate]++
+		if s.ByName[f.Signal.Name] == nil {
+			s.ByName[f.Signal.Name] = map[control.Fate]uint64{}
+		}
+		s.ByName[f.Signal.Name][f.Fate]++
 	}
 }

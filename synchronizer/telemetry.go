@@ -92,32 +92,9 @@ func newTally(level *plan.Level, core *synccore.Core) tally {
 	return t
 }
 
-// add counts one step.
-func (t *tally) add(out *synccore.Output) {
-	for i := range out.Verdicts {
-		v := &out.Verdicts[i]
-		t.verdicts[v.Truth]++
-		if !v.Fired {
-			continue
-		}
-		place, named := t.predicate[v.Predicate]
-		if !named {
-			place = len(t.decisions) - 1
-		}
-		t.decisions[place]++
-	}
-	for i := range out.Fates {
-		t.signals[out.Fates[i].Signal.Kind][out.Fates[i].Fate]++
-	}
-	for i := range out.Rejected {
-		t.rejected[out.Rejected[i].Reason]++
-	}
-}
-
-// count counts one step.
-func (l *loop) count(out *synccore.Output) {
+// figure takes over the figures of the core after a step. The lock is held.
+func (l *loop) figure(out *synccore.Output) {
 	t := &l.tally
-	t.add(out)
 	figures := len(out.Epochs) > 0 || l.now >= t.figured.Add(figuresPeriod)
 	l.question = synccore.Question{Counts: true, Figures: figures}
 	a := l.ask(l.now, &l.question)
