@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
@@ -49,7 +51,7 @@ type Member struct {
 
 	publishErrors, badFrames atomic.Uint64
 
-	shown registrations
+	counters, clockShown metric.Registration // nil where nobody measures; each is set once
 
 	reading observe.Reading // guarded by the lock
 	unwatch func()          // of Config.Observe
@@ -287,11 +289,10 @@ func (m *Member) end() error {
 	if m.multiplexer != nil {
 		m.multiplexer.drop(m)
 	}
-	shown := m.shown.end()
 	if m.cfg.auto != nil {
 		m.cfg.auto.close()
 	}
-	return errors.Join(m.goodbye(), shown)
+	return errors.Join(m.goodbye(), m.unobserve())
 }
 
 // goodbye sends the last batch.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -21,37 +20,6 @@ import (
 // scope names what the metrics and spans come from.
 const scope = "github.com/gopegasus/pegasus/agent"
 
-// registrations are what a member shows of itself to a meter. They are made and
-// ended without the lock of the process, which the meter's callbacks take.
-type registrations struct {
-	mu    sync.Mutex
-	list  []metric.Registration
-	ended bool
-}
-
-// add keeps a registration until the end, or ends it if that was before.
-func (r *registrations) add(one metric.Registration) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return one.Unregister()
-	}
-	r.list = append(r.list, one)
-	return nil
-}
-
-func (r *registrations) end() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = true
-	var faults []error
-	for _, one := range r.list {
-		faults = append(faults, one.Unregister())
-	}
-	r.list = nil
-	return errors.Join(faults...)
-}
-
 // observe shows the counters of the member from now on, which are only read when
 // somebody collects.
 func (m *Member) observe() error {
@@ -59,7 +27,8 @@ func (m *Member) observe() error {
 		return nil
 	}
 	source := []attribute.KeyValue{attribute.String("group", m.cfg.Group), attribute.String("tenant", m.cfg.Tenant)}
-	one, err := telemetry.Observe(m.cfg.MeterProvider.Meter(scope), telemetry.Agent, source, func(o *telemetry.Observation) {
+	var err error
+	m.counters, err = telemetry.Observe(m.cfg.MeterProvider.Meter(scope), telemetry.Agent, source, func(o *telemetry.Observation) {
 		s, held, open := m.figures()
 		o.Count(telemetry.AgentStates, s.States)
 		o.Count(telemetry.AgentDropped, s.Dropped)
@@ -82,7 +51,19 @@ func (m *Member) observe() error {
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
-	return m.shown.add(one)
+	return nil
+}
+
+// unobserve ends what observe and observeClock have begun. No message is handled any
+// more, and the lock of the process is not held, which the meter's callbacks take.
+func (m *Member) unobserve() error {
+	var faults []error
+	for _, one := range []metric.Registration{m.counters, m.clockShown} {
+		if one != nil {
+			faults = append(faults, one.Unregister())
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // figures are the counters, how many states the ring holds, and how many regions
@@ -106,11 +87,8 @@ func (m *Member) observeClock() {
 	if m.cfg.MeterProvider == nil {
 		return
 	}
-	one, err := otelclock.Register(m.cfg.MeterProvider.Meter(scope), m.cfg.auto.measured.Load())
-	if err == nil {
-		err = m.shown.add(one)
-	}
-	if err != nil {
+	var err error
+	if m.clockShown, err = otelclock.Register(m.cfg.MeterProvider.Meter(scope), m.cfg.auto.measured.Load()); err != nil {
 		m.log.Error("the clock has no metrics", "member", m.cfg.Name, "error", err)
 	}
 }
