@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // MaxBody is how many bytes the JSON of a block's input or result may have. A
@@ -98,11 +99,25 @@ func (r *Run) CPUs() []int { return slices.Clone(r.p.cpus) }
 // with the fields of the struct, which the group's state declares for blocks. The
 // other fields stay as they are, and all stay when the block has ended, until a later
 // block sets them. A field that nobody has set yet has its default, or is unknown.
-func (r *Run) Set(state any) error { return r.p.setFields(r, state) }
+func (r *Run) Set(state any) error {
+	return r.p.set(r, func(declared scgs.Schema, row []scgs.Value) error {
+		l, err := layoutFor(state)
+		if err != nil {
+			return err
+		}
+		e, err := l.part(declared)
+		if err != nil {
+			return err
+		}
+		return e.fill(row, state)
+	})
+}
 
 // SetJSON is Set with a JSON object for the state, whose keys are the names of the
 // fields; durations are texts such as "1.5s".
-func (r *Run) SetJSON(object []byte) error { return r.p.setJSON(r, object) }
+func (r *Run) SetJSON(object []byte) error {
+	return r.p.set(r, func(declared scgs.Schema, row []scgs.Value) error { return fillJSON(declared, row, object) })
+}
 
 // Region runs work inside a region of the processor, for predicates that signal
 // the block while it runs; see [Member.Region].

@@ -169,19 +169,15 @@ func (p *processor) phase(phase string, s *start) error {
 	return p.tell()
 }
 
-// setFields takes the fields of a block from a struct.
-func (p *processor) setFields(r *Run, state any) error {
+// set begins a state in which fill has replaced fields of blocks.
+func (p *processor) set(r *Run, fill func(declared scgs.Schema, row []scgs.Value) error) error {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	if p.current != r {
 		return errEnded
 	}
-	l, err := layoutFor(state)
-	if err != nil {
-		return err
-	}
-	row, err := l.overlay(p.declared(), slices.Clone(p.row), state)
-	if err != nil {
+	row := slices.Clone(p.row)
+	if err := fill(p.declared(), row); err != nil {
 		return err
 	}
 	return p.setRow(row)
