@@ -79,7 +79,6 @@ func newLoop(s *Synchronizer) *loop {
 // run owns the core until the context ends or the core fails.
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
-	defer s.in.close()
 	defer s.journal.close()
 	l := newLoop(s)
 	if s.resumed != nil {
@@ -89,24 +88,23 @@ func (s *Synchronizer) run(ctx context.Context) {
 	l.announce()
 	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
-	var items []item
+	var it item
 	for !l.failed() {
 		l.looked = false
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.in.ready:
-			items = s.in.take(items)
-			for i := range items {
-				l.more = i < len(items)-1
-				l.receive(&items[i])
+		case it = <-s.in:
+			for waiting := len(s.in); waiting > 0; waiting-- {
+				l.more = true
+				l.receive(&it)
+				it = <-s.in
 			}
-		case r := <-s.reloads:
-			r.reply <- l.reload(r.cfg)
-		case reason := <-s.cancels:
 			l.more = false
-			l.input = synccore.Input{Kind: synccore.InCancel, Reason: reason}
-			l.step(s.opt.now())
+			l.receive(&it)
+		case call := <-s.calls:
+			l.more = false
+			call(l)
 		case q := <-s.questions:
 			l.answer(q)
 		case <-timer.C:
@@ -399,29 +397,19 @@ func (l *loop) report() {
 
 // events tells what an output holds for an observer.
 func events(out *synccore.Output, tell func(monitor.Event)) {
-	for _, r := range out.Reloads {
-		tell(r)
-	}
-	for _, e := range out.Epochs {
-		tell(e)
-	}
-	for _, v := range out.Verdicts {
-		tell(v)
-	}
-	for _, f := range out.Fates {
-		tell(f)
-	}
-	for _, p := range out.Program {
-		tell(p)
-	}
-	for i := range out.Plans {
-		tell(out.Plans[i])
-	}
-	for _, c := range out.Clocks {
-		tell(c)
-	}
-	for _, r := range out.Rejected {
-		tell(r)
+	tellAll(out.Reloads, tell)
+	tellAll(out.Epochs, tell)
+	tellAll(out.Verdicts, tell)
+	tellAll(out.Fates, tell)
+	tellAll(out.Program, tell)
+	tellAll(out.Plans, tell)
+	tellAll(out.Clocks, tell)
+	tellAll(out.Rejected, tell)
+}
+
+func tellAll[E monitor.Event](list []E, tell func(monitor.Event)) {
+	for i := range list {
+		tell(list[i])
 	}
 }
 

@@ -92,11 +92,10 @@ type Synchronizer struct {
 	core     *synccore.Core
 	level    *plan.Level // that it was started with
 	term     uint64
-	in       *inbox
+	in       chan item // the one way to the core
 	codec    *wire.BatchCodec
 	journal  *recorder
-	reloads  chan reload
-	cancels  chan string
+	calls    chan func(*loop)  // for the owner of the core to make
 	resumed  *synccore.Restart // of a program that goes on
 	config   string            // the hash of the one in force; the owner of the core has it
 
@@ -135,9 +134,8 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	s := &Synchronizer{
 		opt:       opt,
 		config:    cfg.hash,
-		in:        newInbox(inboxLimit),
-		reloads:   make(chan reload),
-		cancels:   make(chan string),
+		in:        make(chan item, inboxLimit),
+		calls:     make(chan func(*loop)),
 		questions: make(chan *question, maxQuestions),
 		asked:     make(chan bus.Message, maxQuestions),
 		feed:      eventFeed{waiting: make(chan timedEvent, maxEvents)},
@@ -312,7 +310,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	if s.level.Program != nil {
 		faults = append(faults, s.bus.Subscribe(s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
 			if member, ok := s.subjects.ParseData(m.Subject); ok {
-				s.in.put(item{member: member, body: &m})
+				s.put(item{member: member, body: &m})
 			}
 		}))
 	}
@@ -371,7 +369,7 @@ func (s *Synchronizer) hear(subjects wire.Subjects) error {
 		group = subjects.Group
 	}
 	put := func(m bus.Message, member string, ack bool) {
-		s.in.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.arrival()})
+		s.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.arrival()})
 	}
 	return cmp.Or(s.bus.Subscribe(subjects.StateAll(), bus.Limits{}, func(m bus.Message) {
 		if member, ok := subjects.ParseState(m.Subject); ok {
