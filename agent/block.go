@@ -64,11 +64,8 @@ func Block[In, Out any](name string, fn func(ctx context.Context, r *Run, input 
 // goroutine until the block's function has returned.
 type Run struct {
 	p *processor
-	start
-}
 
-// start is what a start signal says.
-type start struct {
+	// What its start signal says.
 	program, run uint64
 	block        string
 	replicas     []int
@@ -138,10 +135,10 @@ func carry(ctx context.Context, r *Run, code *BlockCode) outcome {
 	var result []byte
 	var failed error
 	err := r.p.m.Region(ctx, r.block, func(ctx context.Context, _ *Region) error {
-		if err := r.p.phase(wire.PhaseRunning, &r.start); err != nil {
+		if err := r.p.phase(wire.PhaseRunning, r); err != nil {
 			return err
 		}
-		input, err := r.p.fetch(ctx, &r.start)
+		input, err := r.p.fetch(ctx, r)
 		if err == nil {
 			result, err = guarded(ctx, r, code, input)
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"time"
 
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -48,21 +47,12 @@ func fromJSON(f scgs.Field, v any) (scgs.Value, error) {
 	case bool:
 		value = scgs.BoolValue(v)
 	case string:
-		switch f.Type { //nolint:exhaustive // The others are no texts.
-		case scgs.String:
-			value = scgs.StringValue(v)
-		case scgs.Enum:
-			value = scgs.EnumValue(v)
-		case scgs.Duration:
-			if d, err := time.ParseDuration(v); err == nil {
-				value = scgs.DurationValue(d)
-			}
+		if f.Type == scgs.String || f.Type == scgs.Enum || f.Type == scgs.Duration {
+			value, _ = f.Parse(v)
 		}
 	case json.Number:
-		if i, err := v.Int64(); err == nil && f.Type == scgs.Int {
-			value = scgs.IntValue(i)
-		} else if x, err := v.Float64(); err == nil && f.Type == scgs.Float {
-			value = scgs.FloatValue(x)
+		if f.Type == scgs.Int || f.Type == scgs.Float {
+			value, _ = f.Parse(v.String())
 		}
 	}
 	if !f.Accepts(value) {

@@ -216,7 +216,7 @@ func (n *Node) join(ctx context.Context) error {
 
 // processor joins one processor.
 func (n *Node) processor(ctx context.Context, i int, pins [][]int) (*processor, error) {
-	p := &processor{node: n, index: i}
+	p := &processor{node: n, index: i, stopDelivery: func() {}}
 	if pins != nil {
 		p.cpus = pins[i]
 	}
