@@ -16,7 +16,7 @@ import (
 // hub runs a real synchronizer's machine for group "g" over a bus.
 type hub struct {
 	t        testing.TB
-	bus      bus.Bus
+	bus      *bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
 
@@ -32,7 +32,7 @@ type hub struct {
 }
 
 // newHub hosts the first level of a configuration.
-func newHub(tb testing.TB, connect func(bus.Options) bus.Bus, config string) *hub {
+func newHub(tb testing.TB, connect func(bus.Options) *bus.Bus, config string) *hub {
 	tb.Helper()
 	plans, err := configfile.Parse("test.yaml", []byte(config))
 	if err != nil {

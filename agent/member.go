@@ -30,7 +30,7 @@ type Member struct {
 	clock       clocksync.Clock
 	quality     clocksync.Quality // of the newest stamp; guarded by the lock
 	cfg         Config
-	bus         bus.Bus
+	bus         *bus.Bus
 	subjects    wire.Subjects
 	reports     string // the subject of the member's own
 	log         *slog.Logger
@@ -78,7 +78,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	j := joining{connect: func(o bus.Options) (bus.Bus, error) { return bus.Dial(ctx, url, o) }}
+	j := joining{connect: func(o bus.Options) (*bus.Bus, error) { return bus.Dial(ctx, url, o) }}
 	for _, o := range opts {
 		o(&j)
 	}

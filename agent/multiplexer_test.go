@@ -18,7 +18,7 @@ import (
 // station is a synchronizer played by a test, for one node "n" of two processors.
 type station struct {
 	t        *testing.T
-	bus      bus.Bus
+	bus      *bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
 	bundles  chan []byte

@@ -22,7 +22,7 @@ type worker struct {
 	c        *crowd
 	core     *agentcore.Core
 	reply    agentcore.Output // of the last step
-	bus      bus.Bus
+	bus      *bus.Bus
 	subjects wire.Subjects
 	signals  chan wire.Signals
 	codec    *wire.BatchCodec

@@ -78,7 +78,7 @@ type Options struct {
 	Resume JournalFile
 
 	now func() clocksync.Instant // tests in virtual time
-	bus bus.Bus                  // tests without a server
+	bus *bus.Bus                 // tests without a server
 }
 
 // Synchronizer is a running synchronizer. Its methods may be called from any
@@ -87,7 +87,7 @@ type Synchronizer struct {
 	opt      Options
 	name     string
 	clock    *source.Reference
-	bus      bus.Bus
+	bus      *bus.Bus
 	subjects wire.Subjects
 	core     *synccore.Core
 	level    *plan.Level // that it was started with

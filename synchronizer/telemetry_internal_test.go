@@ -28,7 +28,7 @@ type crowd struct {
 	tb       testing.TB
 	s        *Synchronizer
 	local    *bustest.Server
-	members  bus.Bus
+	members  *bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
 }

@@ -148,7 +148,7 @@ func TestDialWaitsForServer(t *testing.T) {
 	first := startServer(t, embedded.Options{})
 	first.Close()
 	type result struct {
-		bus.Bus
+		*bus.Bus
 		error
 	}
 	got := make(chan result)

@@ -6,22 +6,25 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// natsSub is a subscription of a natsBus.
+// natsSub is a subscription of a Bus.
 type natsSub struct {
-	bus  *natsBus
+	bus  *Bus
 	nats *nats.Subscription
 	off  atomic.Bool   // No call of the handler begins.
 	done chan struct{} // Closed when the goroutine of the handler ends.
 }
 
-func (b *natsBus) Subscribe(subject string, limits Limits, handle Handler) error {
+// Subscribe has the handler called with every message of a subject that
+// matches from now on until Close; for messages of other connections "now" is
+// the next Flush that returns nil. Zero limits mean the default ones.
+func (b *Bus) Subscribe(subject string, limits Limits, handle Handler) error {
 	if err := checkSubject(subject, true); err != nil {
 		return failed("subscribe", subject, err)
 	}
 	return failed("subscribe", subject, b.translate(b.subscribe(subject, limits.withDefaults(), handle), 0))
 }
 
-func (b *natsBus) subscribe(subject string, limits Limits, handle Handler) error {
+func (b *Bus) subscribe(subject string, limits Limits, handle Handler) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {

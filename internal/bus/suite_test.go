@@ -50,7 +50,7 @@ func TestSuite(t *testing.T) {
 func overWrapped(t *testing.T) backend {
 	t.Helper()
 	b := overNATS(t)
-	b.connect = func(t *testing.T, opts bus.Options) bus.Bus {
+	b.connect = func(t *testing.T, opts bus.Options) *bus.Bus {
 		t.Helper()
 		nc, err := nats.Connect(b.url, nats.NoEcho(), nats.MaxReconnects(-1), nats.ReconnectWait(20*time.Millisecond),
 			nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
@@ -69,14 +69,14 @@ func overWrapped(t *testing.T) backend {
 }
 
 // collect subscribes and passes on what comes.
-func collect(t *testing.T, b bus.Bus, subject string) <-chan bus.Message {
+func collect(t *testing.T, b *bus.Bus, subject string) <-chan bus.Message {
 	t.Helper()
 	ch := make(chan bus.Message, 10_000)
 	subscribe(t, b, subject, bus.Limits{}, func(m bus.Message) { ch <- m })
 	return ch
 }
 
-func subscribe(t *testing.T, b bus.Bus, subject string, limits bus.Limits, h bus.Handler) {
+func subscribe(t *testing.T, b *bus.Bus, subject string, limits bus.Limits, h bus.Handler) {
 	t.Helper()
 	if err := b.Subscribe(subject, limits, h); err != nil {
 		t.Fatal(err)
@@ -84,14 +84,14 @@ func subscribe(t *testing.T, b bus.Bus, subject string, limits bus.Limits, h bus
 	flush(t, b)
 }
 
-func publish(t *testing.T, b bus.Bus, subject, data string) {
+func publish(t *testing.T, b *bus.Bus, subject, data string) {
 	t.Helper()
 	if err := b.Publish(subject, []byte(data)); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func flush(t *testing.T, b bus.Bus) {
+func flush(t *testing.T, b *bus.Bus) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -346,7 +346,7 @@ func testRequestInVain(t *testing.T, b backend) {
 }
 
 // hold subscribes with a handler that waits for a release of each message.
-func hold(t *testing.T, b bus.Bus, limits bus.Limits) (begun <-chan string, release chan<- struct{}) {
+func hold(t *testing.T, b *bus.Bus, limits bus.Limits) (begun <-chan string, release chan<- struct{}) {
 	t.Helper()
 	in, out := make(chan string, 1000), make(chan struct{}, 1000)
 	subscribe(t, b, "x", limits, func(m bus.Message) {
