@@ -21,7 +21,7 @@ func benchmarkMember(b *testing.B) *agent.Member {
 	local := bustest.NewServer(b)
 	s := local.Connect(bus.Options{})
 	subjects := wire.Subjects{Tenant: "default", Group: "g"}
-	_, err := s.Subscribe(subjects.StateAll(), bus.Limits{}, func(m bus.Message) {
+	err := s.Subscribe(subjects.StateAll(), bus.Limits{}, func(m bus.Message) {
 		h, err := wire.DecodeHello(m.Data)
 		if err != nil {
 			return // A batch.

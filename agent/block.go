@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // MaxBody is how many bytes the JSON of a block's input or result may have. A
@@ -63,11 +64,8 @@ func Block[In, Out any](name string, fn func(ctx context.Context, r *Run, input 
 // goroutine until the block's function has returned.
 type Run struct {
 	p *processor
-	start
-}
 
-// start is what a start signal says.
-type start struct {
+	// What its start signal says.
 	program, run uint64
 	block        string
 	replicas     []int
@@ -98,11 +96,25 @@ func (r *Run) CPUs() []int { return slices.Clone(r.p.cpus) }
 // with the fields of the struct, which the group's state declares for blocks. The
 // other fields stay as they are, and all stay when the block has ended, until a later
 // block sets them. A field that nobody has set yet has its default, or is unknown.
-func (r *Run) Set(state any) error { return r.p.setFields(r, state) }
+func (r *Run) Set(state any) error {
+	return r.p.set(r, func(declared scgs.Schema, row []scgs.Value) error {
+		l, err := layoutFor(state)
+		if err != nil {
+			return err
+		}
+		e, err := l.part(declared)
+		if err != nil {
+			return err
+		}
+		return e.fill(row, state)
+	})
+}
 
 // SetJSON is Set with a JSON object for the state, whose keys are the names of the
 // fields; durations are texts such as "1.5s".
-func (r *Run) SetJSON(object []byte) error { return r.p.setJSON(r, object) }
+func (r *Run) SetJSON(object []byte) error {
+	return r.p.set(r, func(declared scgs.Schema, row []scgs.Value) error { return fillJSON(declared, row, object) })
+}
 
 // Region runs work inside a region of the processor, for predicates that signal
 // the block while it runs; see [Member.Region].
@@ -123,10 +135,10 @@ func carry(ctx context.Context, r *Run, code *BlockCode) outcome {
 	var result []byte
 	var failed error
 	err := r.p.m.Region(ctx, r.block, func(ctx context.Context, _ *Region) error {
-		if err := r.p.phase(wire.PhaseRunning, &r.start); err != nil {
+		if err := r.p.phase(wire.PhaseRunning, r); err != nil {
 			return err
 		}
-		input, err := r.p.fetch(ctx, &r.start)
+		input, err := r.p.fetch(ctx, r)
 		if err == nil {
 			result, err = guarded(ctx, r, code, input)
 		}

@@ -122,7 +122,7 @@ type elsewhere struct {
 // ahead is how far the clocks of the hosts are.
 var ahead = map[clocksync.Timeline]time.Duration{"near": time.Hour, "far": -5 * time.Hour}
 
-func newElsewhere(t *testing.T, connect func(bus.Options) bus.Bus) *elsewhere {
+func newElsewhere(t *testing.T, connect func(bus.Options) *bus.Bus) *elsewhere {
 	t.Helper()
 	e := &elsewhere{fake: newFake(t, connect), name: "s", timeline: "near"}
 	e.answer = func(h *wire.Hello) *wire.Welcome {
@@ -135,7 +135,7 @@ func newElsewhere(t *testing.T, connect func(bus.Options) bus.Bus) *elsewhere {
 		}
 		return w
 	}
-	if _, err := e.bus.Subscribe(e.subjects.PingAll(), bus.Limits{}, e.pong); err != nil {
+	if err := e.bus.Subscribe(e.subjects.PingAll(), bus.Limits{}, e.pong); err != nil {
 		t.Fatal(err)
 	}
 	return e

@@ -157,7 +157,7 @@ func (c *Config) hello() wire.Hello {
 type Option func(*joining)
 
 type joining struct {
-	connect     func(bus.Options) (bus.Bus, error)
+	connect     func(bus.Options) (*bus.Bus, error)
 	multiplexer *multiplexer
 }
 
@@ -166,6 +166,6 @@ type joining struct {
 // share it with whatever else it carries.
 func WithConn(nc *nats.Conn) Option {
 	return func(j *joining) {
-		j.connect = func(o bus.Options) (bus.Bus, error) { return bus.Wrap(nc, o) }
+		j.connect = func(o bus.Options) (*bus.Bus, error) { return bus.Wrap(nc, o) }
 	}
 }

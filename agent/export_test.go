@@ -8,9 +8,9 @@ import (
 )
 
 // WithBus joins over a bus of the test.
-func WithBus(connect func(bus.Options) bus.Bus) Option {
+func WithBus(connect func(bus.Options) *bus.Bus) Option {
 	return func(j *joining) {
-		j.connect = func(o bus.Options) (bus.Bus, error) { return connect(o), nil }
+		j.connect = func(o bus.Options) (*bus.Bus, error) { return connect(o), nil }
 	}
 }
 

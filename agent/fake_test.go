@@ -32,7 +32,7 @@ var declared = scgs.Schema{
 
 // fake speaks wire to members of group "g" and keeps what they say.
 type fake struct {
-	bus      bus.Bus
+	bus      *bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
 	answer   func(*wire.Hello) *wire.Welcome // nil: no answer
@@ -45,14 +45,14 @@ type fake struct {
 }
 
 // newFake answers every hello with a welcome to the declared state.
-func newFake(t *testing.T, connect func(bus.Options) bus.Bus) *fake {
+func newFake(t *testing.T, connect func(bus.Options) *bus.Bus) *fake {
 	t.Helper()
 	f := &fake{bus: connect(bus.Options{}), subjects: wire.Subjects{Tenant: "default", Group: "g"}, codec: wire.NewBatchCodec(declared)}
 	f.answer = func(h *wire.Hello) *wire.Welcome {
 		return &wire.Welcome{Synchronizer: "s", Term: 1, Epoch: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true, Schema: declared}
 	}
 	for subject, handle := range map[string]bus.Handler{f.subjects.StateAll(): f.onState, f.subjects.AckAll("s"): f.onAck} {
-		if _, err := f.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
+		if err := f.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
 			t.Fatal(err)
 		}
 	}

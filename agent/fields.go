@@ -4,20 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"time"
 
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// setJSON takes the fields of a block from a JSON object.
-func (p *processor) setJSON(r *Run, object []byte) error {
-	p.m.mu.Lock()
-	defer p.m.mu.Unlock()
-	if p.current != r {
-		return errEnded
-	}
-	blocks, row := p.declared(), slices.Clone(p.row)
+// fillJSON replaces the fields of a row that a JSON object has.
+func fillJSON(declared scgs.Schema, row []scgs.Value, object []byte) error {
 	var values map[string]any
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.UseNumber()
@@ -25,16 +17,16 @@ func (p *processor) setJSON(r *Run, object []byte) error {
 		return fmt.Errorf("agent: a state is one JSON object, such as {\"load\": 0.5}, and not %.100q", object)
 	}
 	for name, v := range values {
-		i := blocks.Index(name)
+		i := declared.Index(name)
 		if i < 0 {
-			return fmt.Errorf("agent: the configuration declares no field %q of blocks, but %s", name, fieldNames(blocks))
+			return fmt.Errorf("agent: the configuration declares no field %q of blocks, but %s", name, fieldNames(declared))
 		}
 		var err error
-		if row[i], err = fromJSON(blocks[i], v); err != nil {
+		if row[i], err = fromJSON(declared[i], v); err != nil {
 			return fmt.Errorf("agent: field %q: %w", name, err)
 		}
 	}
-	return p.setRow(row)
+	return nil
 }
 
 // fromJSON reads a value of a field.
@@ -55,21 +47,12 @@ func fromJSON(f scgs.Field, v any) (scgs.Value, error) {
 	case bool:
 		value = scgs.BoolValue(v)
 	case string:
-		switch f.Type { //nolint:exhaustive // The others are no texts.
-		case scgs.String:
-			value = scgs.StringValue(v)
-		case scgs.Enum:
-			value = scgs.EnumValue(v)
-		case scgs.Duration:
-			if d, err := time.ParseDuration(v); err == nil {
-				value = scgs.DurationValue(d)
-			}
+		if f.Type == scgs.String || f.Type == scgs.Enum || f.Type == scgs.Duration {
+			value, _ = f.Parse(v)
 		}
 	case json.Number:
-		if i, err := v.Int64(); err == nil && f.Type == scgs.Int {
-			value = scgs.IntValue(i)
-		} else if x, err := v.Float64(); err == nil && f.Type == scgs.Float {
-			value = scgs.FloatValue(x)
+		if f.Type == scgs.Int || f.Type == scgs.Float {
+			value, _ = f.Parse(v.String())
 		}
 	}
 	if !f.Accepts(value) {

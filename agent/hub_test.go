@@ -16,7 +16,7 @@ import (
 // hub runs a real synchronizer's machine for group "g" over a bus.
 type hub struct {
 	t        testing.TB
-	bus      bus.Bus
+	bus      *bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
 
@@ -32,7 +32,7 @@ type hub struct {
 }
 
 // newHub hosts the first level of a configuration.
-func newHub(tb testing.TB, connect func(bus.Options) bus.Bus, config string) *hub {
+func newHub(tb testing.TB, connect func(bus.Options) *bus.Bus, config string) *hub {
 	tb.Helper()
 	plans, err := configfile.Parse("test.yaml", []byte(config))
 	if err != nil {
@@ -44,7 +44,7 @@ func newHub(tb testing.TB, connect func(bus.Options) bus.Bus, config string) *hu
 		hellos: map[string]wire.Hello{}, verdicts: map[string]int{}, end: make(chan struct{}),
 	}
 	for subject, handle := range map[string]bus.Handler{h.subjects.StateAll(): h.onState, h.subjects.AckAll(plans[0].Name): h.onAck} {
-		if _, err := h.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
+		if err := h.bus.Subscribe(subject, bus.Limits{}, handle); err != nil {
 			tb.Fatal(err)
 		}
 	}

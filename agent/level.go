@@ -345,7 +345,7 @@ func (l *level) step(in *synccore.Input, last bool) {
 	if o := &l.out; !last && len(o.Welcomes)+len(o.Resends)+len(o.Probes)+len(o.Signals)+len(o.Summary)+len(o.Verdicts) == 0 {
 		return // Nobody is held up for nothing.
 	}
-	l.trace()
+	l.spans.Begin(l.out.Epochs, l.out.Verdicts) // Reports of threads do not travel, so they have no spans.
 	m.mu.Lock()
 	l.carryOut()
 	if last {
@@ -420,10 +420,7 @@ func (l *level) welcome(now clocksync.Instant, w *wire.Addressed[wire.Welcome]) 
 func (l *level) signal(s *wire.Addressed[wire.Signals]) {
 	if t := l.thread(s.To); t != nil {
 		s.Msg.Signals = slices.Clone(s.Msg.Signals) // A gate keeps them.
-		for i := range s.Msg.Signals {
-			sig := &s.Msg.Signals[i]
-			sig.Trace = control.Trace(l.spans.Context(sig.Decision.Number))
-		}
+		l.spans.Mark(s.Msg.Signals)
 		t.step(l.now, &agentcore.Input{Kind: agentcore.InSignals, Signals: &s.Msg}, &t.answer)
 		l.roused = t.deliver(t.answer.Fresh, l.roused)
 	}

@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.opentelemetry.io/otel/metric"
+
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
@@ -28,7 +30,7 @@ type Member struct {
 	clock       clocksync.Clock
 	quality     clocksync.Quality // of the newest stamp; guarded by the lock
 	cfg         Config
-	bus         bus.Bus
+	bus         *bus.Bus
 	subjects    wire.Subjects
 	reports     string // the subject of the member's own
 	log         *slog.Logger
@@ -49,7 +51,7 @@ type Member struct {
 
 	publishErrors, badFrames atomic.Uint64
 
-	shown registrations
+	counters, clockShown metric.Registration // nil where nobody measures; each is set once
 
 	reading observe.Reading // guarded by the lock
 	unwatch func()          // of Config.Observe
@@ -76,7 +78,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	j := joining{connect: func(o bus.Options) (bus.Bus, error) { return bus.Dial(ctx, url, o) }}
+	j := joining{connect: func(o bus.Options) (*bus.Bus, error) { return bus.Dial(ctx, url, o) }}
 	for _, o := range opts {
 		o(&j)
 	}
@@ -118,7 +120,7 @@ func newMember(cfg Config, c *multiplexer) *Member {
 // join says hello and waits for the answer.
 func (m *Member) join(ctx context.Context) error {
 	for _, subject := range []string{m.subjects.Probe(m.cfg.Name), m.subjects.Signal(m.cfg.Name), m.subjects.Announce()} {
-		if _, err := m.bus.Subscribe(subject, bus.Limits{}, m.receive); err != nil {
+		if err := m.bus.Subscribe(subject, bus.Limits{}, m.receive); err != nil {
 			return err
 		}
 	}
@@ -287,11 +289,10 @@ func (m *Member) end() error {
 	if m.multiplexer != nil {
 		m.multiplexer.drop(m)
 	}
-	shown := m.shown.end()
 	if m.cfg.auto != nil {
 		m.cfg.auto.close()
 	}
-	return errors.Join(m.goodbye(), shown)
+	return errors.Join(m.goodbye(), m.unobserve())
 }
 
 // goodbye sends the last batch.

@@ -23,7 +23,7 @@ import (
 type multiplexer struct {
 	name     string
 	subjects wire.Subjects
-	bus      bus.Bus
+	bus      *bus.Bus
 	log      *slog.Logger
 	wake     chan struct{} // capacity 1; the pace of each member is told here
 	stop     chan struct{}
@@ -49,11 +49,11 @@ type multiplexer struct {
 
 // startMultiplexer subscribes for a node and begins to speak for members that are
 // added.
-func startMultiplexer(name string, subjects wire.Subjects, b bus.Bus, log *slog.Logger) (*multiplexer, error) {
+func startMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.Logger) (*multiplexer, error) {
 	c := &multiplexer{name: name, subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}), now: source.Monotonic}
 	c.sender.publish = c.put
 	for _, subject := range []string{subjects.Probe(name), subjects.Signal(name)} {
-		if _, err := b.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
+		if err := b.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
 			return nil, err
 		}
 	}

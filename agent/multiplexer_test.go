@@ -18,7 +18,7 @@ import (
 // station is a synchronizer played by a test, for one node "n" of two processors.
 type station struct {
 	t        *testing.T
-	bus      bus.Bus
+	bus      *bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
 	bundles  chan []byte
@@ -42,7 +42,7 @@ func newStation(t *testing.T) (s *station, url string) {
 		bundles: make(chan []byte, 1000), bodies: make(chan wire.Body, 10),
 	}
 	for subject, handle := range map[string]bus.Handler{s.subjects.State("n"): s.hear, s.subjects.Data("n-1"): s.body} {
-		if _, err := b.Subscribe(subject, bus.Limits{}, handle); err != nil {
+		if err := b.Subscribe(subject, bus.Limits{}, handle); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -31,7 +31,7 @@ func TestOverNATS(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(server.Close)
-	h := newHub(t, func(o bus.Options) bus.Bus {
+	h := newHub(t, func(o bus.Options) *bus.Bus {
 		b, err := bus.Dial(t.Context(), server.URL(), o)
 		if err != nil {
 			t.Fatal(err)

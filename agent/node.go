@@ -68,9 +68,9 @@ type Node struct {
 	cfg         NodeConfig
 	blocks      map[string]*BlockCode
 	threaded    []string // of these, the ones with threads, in order
-	control     bus.Bus  // its connection is that of all members
+	control     *bus.Bus // its connection is that of all members
 	multiplexer *multiplexer
-	data        bus.Bus // for inputs and results
+	data        *bus.Bus // for inputs and results
 	ctx         context.Context
 	cancel      context.CancelCauseFunc
 	mu          sync.Mutex // while processors join
@@ -216,12 +216,12 @@ func (n *Node) join(ctx context.Context) error {
 
 // processor joins one processor.
 func (n *Node) processor(ctx context.Context, i int, pins [][]int) (*processor, error) {
-	p := &processor{node: n, index: i}
+	p := &processor{node: n, index: i, stopDelivery: func() {}}
 	if pins != nil {
 		p.cpus = pins[i]
 	}
 	share := func(j *joining) {
-		j.connect = func(o bus.Options) (bus.Bus, error) { return bus.Share(n.control, o) }
+		j.connect = func(o bus.Options) (*bus.Bus, error) { return bus.Share(n.control, o) }
 		j.multiplexer = n.multiplexer
 	}
 	var err error
@@ -272,7 +272,7 @@ func (n *Node) end() error {
 	if n.multiplexer != nil {
 		n.multiplexer.close()
 	}
-	for _, b := range []bus.Bus{n.data, n.control} {
+	for _, b := range []*bus.Bus{n.data, n.control} {
 		if b != nil {
 			errs = append(errs, b.Close())
 		}

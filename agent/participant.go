@@ -49,9 +49,8 @@ func (e *encoding) row(state any, declared scgs.Schema) ([]scgs.Value, error) {
 			return nil, err
 		}
 	}
-	var err error
-	e.values, err = e.encoder.row(e.values[:0], state)
-	if err != nil {
+	if err := e.encoder.fill(e.values, state); err != nil {
+		e.encoder = nil // The values are of no state.
 		return nil, err
 	}
 	e.encoder.observe(e.values, e.observed)
@@ -61,7 +60,7 @@ func (e *encoding) row(state any, declared scgs.Schema) ([]scgs.Value, error) {
 // again is the last row with what is observed now; false if there is none, or nothing
 // in it has changed.
 func (e *encoding) again(declared scgs.Schema) ([]scgs.Value, bool) {
-	if e.encoder == nil || len(e.values) != len(declared) || !sameSchema(e.encoder.declared, declared) {
+	if e.encoder == nil || !sameSchema(e.encoder.declared, declared) {
 		return nil, false
 	}
 	return e.values, e.encoder.observe(e.values, e.observed)
@@ -73,6 +72,7 @@ func (e *encoding) bind(t reflect.Type, declared scgs.Schema) error {
 		return err
 	}
 	e.encoder, err = l.match(declared, e.observed != nil)
+	e.values = defaults(declared)
 	return err
 }
 

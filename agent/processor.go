@@ -27,9 +27,11 @@ type processor struct {
 	unwatch func() // of NodeConfig.Observe
 
 	// Used by its goroutine only.
-	next     *start
-	last     start // that has begun, or ended
-	delivery *delivery
+	next *Run
+	last Run // that has begun, or ended
+	// Hands over what the last one has come to, until it was taken.
+	stopDelivery context.CancelFunc
+	delivery     sync.WaitGroup
 
 	// Guarded by the lock of the member.
 	current *Run
@@ -156,32 +158,28 @@ func (p *processor) isProcessor(declared scgs.Schema) bool {
 
 // phase tells that the processor has gone over to another phase, of a run if there
 // is one. The fields of blocks stay as they are.
-func (p *processor) phase(phase string, s *start) error {
+func (p *processor) phase(phase string, r *Run) error {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	own := p.own()
 	own[0] = scgs.EnumValue(phase)
 	if phase == wire.PhaseRunning {
-		own[1] = scgs.StringValue(s.block)
-		own[2] = scgs.IntValue(int64(s.program)) //nolint:gosec // It came as one.
-		own[3] = scgs.IntValue(int64(s.run))     //nolint:gosec // It came as one.
+		own[1] = scgs.StringValue(r.block)
+		own[2] = scgs.IntValue(int64(r.program)) //nolint:gosec // It came as one.
+		own[3] = scgs.IntValue(int64(r.run))     //nolint:gosec // It came as one.
 	}
 	return p.tell()
 }
 
-// setFields takes the fields of a block from a struct.
-func (p *processor) setFields(r *Run, state any) error {
+// set begins a state in which fill has replaced fields of blocks.
+func (p *processor) set(r *Run, fill func(declared scgs.Schema, row []scgs.Value) error) error {
 	p.m.mu.Lock()
 	defer p.m.mu.Unlock()
 	if p.current != r {
 		return errEnded
 	}
-	l, err := layoutFor(state)
-	if err != nil {
-		return err
-	}
-	row, err := l.overlay(p.declared(), slices.Clone(p.row), state)
-	if err != nil {
+	row := slices.Clone(p.row)
+	if err := fill(p.declared(), row); err != nil {
 		return err
 	}
 	return p.setRow(row)
@@ -222,7 +220,7 @@ func (p *processor) run() {
 		}
 		p.m.log.Warn("a predicate has cancelled the region of a processor, which goes on; let it cancel the region of a block", "member", p.m.cfg.Name, "cause", err)
 	}
-	p.delivery.stop()
+	p.endDelivery()
 	whole = true
 }
 
@@ -237,9 +235,9 @@ func (p *processor) serve(ctx context.Context, r *Region) error {
 		if err := r.Wait(ctx); err != nil {
 			return err
 		}
-		if s := p.next; s != nil {
+		if r := p.next; r != nil {
 			p.next = nil
-			p.do(ctx, s)
+			p.do(ctx, r)
 		}
 	}
 }
@@ -247,8 +245,8 @@ func (p *processor) serve(ctx context.Context, r *Region) error {
 // accept takes a start. Of a run that was started before it is a copy: a program
 // repeats a start until it sees the run.
 func (p *processor) accept(_ context.Context, s Signal) error {
-	next := &start{
-		program: uint64(s.Int(wire.DatumProgram)), run: uint64(s.Int(wire.DatumRun)), //nolint:gosec // They count from 1.
+	next := &Run{
+		p: p, program: uint64(s.Int(wire.DatumProgram)), run: uint64(s.Int(wire.DatumRun)), //nolint:gosec // They count from 1.
 		block: s.Text(wire.DatumBlock), size: uint64(s.Int(wire.DatumSize)), //nolint:gosec // Likewise.
 	}
 	for text := s.Text(wire.DatumReplica); text != ""; {
@@ -267,36 +265,34 @@ func (p *processor) accept(_ context.Context, s Signal) error {
 }
 
 // do carries out one run to its end.
-func (p *processor) do(ctx context.Context, s *start) {
-	p.delivery.stop()
-	p.delivery = nil
-	p.last = start{program: s.program, run: s.run}
-	code := p.node.blocks[s.block]
+func (p *processor) do(ctx context.Context, r *Run) {
+	p.endDelivery()
+	p.last = Run{program: r.program, run: r.run}
+	code := p.node.blocks[r.block]
 	if code == nil {
-		code = &BlockCode{name: s.block, run: func(context.Context, *Run, []byte) ([]byte, error) {
-			return nil, fmt.Errorf("node %q has no block %q: start it with one, or give the block a label that only nodes with it have", p.node.cfg.Name, s.block)
+		code = &BlockCode{name: r.block, run: func(context.Context, *Run, []byte) ([]byte, error) {
+			return nil, fmt.Errorf("node %q has no block %q: start it with one, or give the block a label that only nodes with it have", p.node.cfg.Name, r.block)
 		}}
 	}
-	r := &Run{p, *s}
 	p.node.multiplexer.busy.Add(1)
 	p.become(r)
-	out := outcome{wire.PhaseFailed, wire.BodyFailure, fmt.Appendf(nil, "block %q ended its goroutine without returning", s.block)}
-	defer func() { p.ended(ctx, s, out) }() // Also then.
+	out := outcome{wire.PhaseFailed, wire.BodyFailure, fmt.Appendf(nil, "block %q ended its goroutine without returning", r.block)}
+	defer func() { p.ended(ctx, r, out) }() // Also then.
 	out = carry(ctx, r, code)
 }
 
 // ended tells what a run has come to.
-func (p *processor) ended(ctx context.Context, s *start, out outcome) {
+func (p *processor) ended(ctx context.Context, r *Run, out outcome) {
 	p.become(nil)
 	p.node.multiplexer.busy.Add(-1)
 	if ctx.Err() != nil {
 		return // The node is closed: nobody waits for this.
 	}
 	if out.kind != 0 {
-		p.delivery = p.deliver(s, out) //nolint:contextcheck // It goes on beside the next wait, until the node is closed.
+		p.deliver(r, out) //nolint:contextcheck // It goes on beside the next wait, until the node is closed.
 	}
-	if err := p.phase(out.phase, s); err != nil {
-		p.m.log.Warn("the end of a block cannot be told", "member", p.m.cfg.Name, "block", s.block, "error", err)
+	if err := p.phase(out.phase, r); err != nil {
+		p.m.log.Warn("the end of a block cannot be told", "member", p.m.cfg.Name, "block", r.block, "error", err)
 	}
 }
 
@@ -306,16 +302,11 @@ func (p *processor) become(r *Run) {
 	p.current = r
 }
 
-// delivery hands over what a run has come to, until it was taken.
-type delivery struct {
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-}
-
-func (p *processor) deliver(s *start, out outcome) *delivery {
+// deliver hands over what a run has come to, until it was taken.
+func (p *processor) deliver(r *Run, out outcome) {
 	ctx, cancel := context.WithCancel(p.node.ctx)
-	d := &delivery{cancel: cancel}
-	b := wire.Body{Member: p.m.cfg.Name, Program: s.program, Run: s.run, Kind: out.kind, Size: uint64(len(out.body))}
+	p.stopDelivery = cancel
+	b := wire.Body{Member: p.m.cfg.Name, Program: r.program, Run: r.run, Kind: out.kind, Size: uint64(len(out.body))}
 	wait := time.Duration(0)
 	if len(out.body) <= wire.ShortResult {
 		b.Piece = out.body
@@ -324,7 +315,7 @@ func (p *processor) deliver(s *start, out outcome) *delivery {
 			wait = bodyCopy
 		}
 	}
-	d.running.Go(func() {
+	p.delivery.Go(func() {
 		select {
 		case <-ctx.Done():
 			return
@@ -335,23 +326,20 @@ func (p *processor) deliver(s *start, out outcome) *delivery {
 			return b.Offset < b.Size
 		}, out.body)
 	})
-	return d
 }
 
-func (d *delivery) stop() {
-	if d != nil {
-		d.cancel()
-		d.running.Wait()
-	}
+func (p *processor) endDelivery() {
+	p.stopDelivery()
+	p.delivery.Wait()
 }
 
 // fetch returns the input of a run.
-func (p *processor) fetch(ctx context.Context, s *start) ([]byte, error) {
-	if s.input != nil {
-		return s.input, nil
+func (p *processor) fetch(ctx context.Context, r *Run) ([]byte, error) {
+	if r.input != nil {
+		return r.input, nil
 	}
-	input := make([]byte, 0, min(s.size, MaxBody))
-	b := wire.Body{Program: s.program, Run: s.run, Kind: wire.BodyInput, Size: s.size}
+	input := make([]byte, 0, min(r.size, MaxBody))
+	b := wire.Body{Program: r.program, Run: r.run, Kind: wire.BodyInput, Size: r.size}
 	err := p.exchange(ctx, &b, func(answer *wire.Body) (more bool) {
 		if answer.Offset == b.Offset {
 			input = append(input, answer.Piece...)
@@ -360,7 +348,7 @@ func (p *processor) fetch(ctx context.Context, s *start) ([]byte, error) {
 		return b.Offset < b.Size
 	}, nil)
 	if err != nil {
-		return nil, fmt.Errorf("block %q: its input cannot be fetched: %w", s.block, err)
+		return nil, fmt.Errorf("block %q: its input cannot be fetched: %w", r.block, err)
 	}
 	return input, nil
 }

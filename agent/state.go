@@ -106,13 +106,13 @@ func lowerFirst(name string) string {
 type encoder struct {
 	typ      reflect.Type
 	declared scgs.Schema
-	columns  []layoutField // in the declared order; without a name where the default stands in
+	columns  []layoutField // in the declared order; without a name where the struct has none
 	elements []scgs.Value  // of the current list
 }
 
-// match binds a layout to the declared state: the same names with the same types,
-// but for fields that have a default, or are observed.
-func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
+// part binds a layout to the declared state, of which it may have a part: the same names
+// with the same types.
+func (l *layout) part(declared scgs.Schema) (*encoder, error) {
 	e := &encoder{typ: l.typ, declared: declared, columns: make([]layoutField, len(declared))}
 	for _, f := range l.fields {
 		i, err := f.declaredIn(declared, l.typ)
@@ -120,6 +120,16 @@ func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
 			return nil, err
 		}
 		e.columns[i] = f
+	}
+	return e, nil
+}
+
+// match binds a layout to the declared state, of which it has all but for fields that
+// have a default, or are observed.
+func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
+	e, err := l.part(declared)
+	if err != nil {
+		return nil, err
 	}
 	for i, c := range e.columns {
 		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && (!observed || !observable(declared[i])) {
@@ -152,22 +162,19 @@ func fieldNames(s scgs.Schema) string {
 	return strings.Join(names, ", ")
 }
 
-// row appends the fields of a state, which has the encoder's type, to dst.
-func (e *encoder) row(dst []scgs.Value, state any) ([]scgs.Value, error) {
+// fill replaces the fields of a row that a state has, which is of the encoder's type.
+func (e *encoder) fill(row []scgs.Value, state any) (err error) {
 	v := reflect.ValueOf(state)
 	for i := range e.columns {
-		c, d := &e.columns[i], &e.declared[i]
+		c := &e.columns[i]
 		if c.goName == "" {
-			dst = append(dst, d.Default)
 			continue
 		}
-		value, err := e.value(v.Field(c.index), c, d)
-		if err != nil {
-			return dst, err
+		if row[i], err = e.value(v.Field(c.index), c, &e.declared[i]); err != nil {
+			return err
 		}
-		dst = append(dst, value)
 	}
-	return dst, nil
+	return nil
 }
 
 // value reads one field of a state as the declared one.
@@ -191,22 +198,6 @@ func (e *encoder) value(f reflect.Value, c *layoutField, d *scgs.Field) (scgs.Va
 		return value, fmt.Errorf("agent: field %s of %v cannot be told: %s", c.goName, e.typ, why)
 	}
 	return value, nil
-}
-
-// overlay replaces the fields of a row that a state has.
-func (l *layout) overlay(declared scgs.Schema, row []scgs.Value, state any) ([]scgs.Value, error) {
-	e, v := encoder{typ: l.typ}, reflect.ValueOf(state)
-	for i := range l.fields {
-		c := &l.fields[i]
-		at, err := c.declaredIn(declared, l.typ)
-		if err != nil {
-			return nil, err
-		}
-		if row[at], err = e.value(v.Field(c.index), c, &declared[at]); err != nil {
-			return nil, err
-		}
-	}
-	return row, nil
 }
 
 // list copies a slice. It is Invalid if an element is.

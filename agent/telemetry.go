@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
@@ -21,76 +20,50 @@ import (
 // scope names what the metrics and spans come from.
 const scope = "github.com/gopegasus/pegasus/agent"
 
-// registrations are what a member shows of itself to a meter. They are made and
-// ended without the lock of the process, which the meter's callbacks take.
-type registrations struct {
-	mu    sync.Mutex
-	list  []metric.Registration
-	ended bool
-}
-
-// add keeps a registration until the end, or ends it if that was before.
-func (r *registrations) add(one metric.Registration) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.ended {
-		return one.Unregister()
-	}
-	r.list = append(r.list, one)
-	return nil
-}
-
-func (r *registrations) end() error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ended = true
-	var faults []error
-	for _, one := range r.list {
-		faults = append(faults, one.Unregister())
-	}
-	r.list = nil
-	return errors.Join(faults...)
-}
-
 // observe shows the counters of the member from now on, which are only read when
 // somebody collects.
 func (m *Member) observe() error {
 	if m.cfg.MeterProvider == nil {
 		return nil
 	}
-	base := []attribute.KeyValue{attribute.String("group", m.cfg.Group), attribute.String("tenant", m.cfg.Tenant)}
-	with := func(key, value string) metric.MeasurementOption {
-		return telemetry.With(append(slices.Clip(base), attribute.String(key, value))...)
-	}
-	all := telemetry.With(base...)
-	fates := map[control.Fate]metric.MeasurementOption{}
-	for _, f := range []control.Fate{control.Applied, control.OldEpoch, control.NoSuchEntry, control.Expired, control.Refused} {
-		fates[f] = with("fate", f.String())
-	}
-	frame, strange := with("reason", "frame"), with("reason", "strange")
-	one, err := telemetry.Observe(m.cfg.MeterProvider.Meter(scope), telemetry.Agent, func(o *telemetry.Observation) {
+	source := []attribute.KeyValue{attribute.String("group", m.cfg.Group), attribute.String("tenant", m.cfg.Tenant)}
+	var err error
+	m.counters, err = telemetry.Observe(m.cfg.MeterProvider.Meter(scope), telemetry.Agent, source, func(o *telemetry.Observation) {
 		s, held, open := m.figures()
-		o.Count(telemetry.AgentStates, s.States, all)
-		o.Count(telemetry.AgentDropped, s.Dropped, all)
-		o.Count(telemetry.AgentResent, s.Resent, all)
-		o.Count(telemetry.AgentBatches, s.Batches, all)
-		o.Count(telemetry.AgentSendErrors, s.PublishErrors, all)
-		o.Count(telemetry.AgentRejected, s.BadFrames, frame)
-		o.Count(telemetry.AgentRejected, s.Strange, strange)
-		o.Count(telemetry.AgentRejoins, s.Rejoins, all)
-		o.Count(telemetry.AgentRing, held, all)
-		o.Count(telemetry.AgentRegions, open, all)
+		o.Count(telemetry.AgentStates, s.States)
+		o.Count(telemetry.AgentDropped, s.Dropped)
+		o.Count(telemetry.AgentResent, s.Resent)
+		o.Count(telemetry.AgentBatches, s.Batches)
+		o.Count(telemetry.AgentSendErrors, s.PublishErrors)
+		o.Count(telemetry.AgentRejected, s.BadFrames, attribute.String("reason", "frame"))
+		o.Count(telemetry.AgentRejected, s.Strange, attribute.String("reason", "strange"))
+		o.Count(telemetry.AgentRejoins, s.Rejoins)
+		o.Count(telemetry.AgentRing, held)
+		o.Count(telemetry.AgentRegions, open)
 		signals := s.Signals.add(s.Threads)
-		o.Count(telemetry.AgentSignals, signals.Applied, fates[control.Applied])
-		o.Count(telemetry.AgentSignals, signals.OldEpoch, fates[control.OldEpoch])
-		o.Count(telemetry.AgentSignals, signals.NoSuchEntry, fates[control.NoSuchEntry])
-		o.Count(telemetry.AgentSignals, signals.Expired, fates[control.Expired])
-		o.Count(telemetry.AgentSignals, signals.Refused, fates[control.Refused])
+		for fate, n := range map[control.Fate]uint64{
+			control.Applied: signals.Applied, control.OldEpoch: signals.OldEpoch, control.NoSuchEntry: signals.NoSuchEntry,
+			control.Expired: signals.Expired, control.Refused: signals.Refused,
+		} {
+			o.Count(telemetry.AgentSignals, n, attribute.String("fate", fate.String()))
+		}
 	})
 	if err != nil {
 		return fmt.Errorf("metrics: %w", err)
 	}
-	return m.shown.add(one)
+	return nil
+}
+
+// unobserve ends what observe and observeClock have begun. No message is handled any
+// more, and the lock of the process is not held, which the meter's callbacks take.
+func (m *Member) unobserve() error {
+	var faults []error
+	for _, one := range []metric.Registration{m.counters, m.clockShown} {
+		if one != nil {
+			faults = append(faults, one.Unregister())
+		}
+	}
+	return errors.Join(faults...)
 }
 
 // figures are the counters, how many states the ring holds, and how many regions
@@ -114,11 +87,8 @@ func (m *Member) observeClock() {
 	if m.cfg.MeterProvider == nil {
 		return
 	}
-	one, err := otelclock.Register(m.cfg.MeterProvider.Meter(scope), m.cfg.auto.measured.Load())
-	if err == nil {
-		err = m.shown.add(one)
-	}
-	if err != nil {
+	var err error
+	if m.clockShown, err = otelclock.Register(m.cfg.MeterProvider.Meter(scope), m.cfg.auto.measured.Load()); err != nil {
 		m.log.Error("the clock has no metrics", "member", m.cfg.Name, "error", err)
 	}
 }
@@ -179,28 +149,4 @@ func (s *spans) apply(ctx context.Context, sig *control.Signal, handle Handler) 
 		span.SetStatus(codes.Error, "") // The text may be anything.
 	}
 	return err
-}
-
-// trace opens the spans of the decisions that the threads' synchronizer has just
-// made. Reports of threads do not travel, so they have no spans.
-func (l *level) trace() {
-	if l.spans == nil {
-		return
-	}
-	for i := range l.out.Verdicts {
-		v := &l.out.Verdicts[i]
-		if !v.Fired {
-			continue
-		}
-		d := telemetry.Decision{
-			Number: v.Decision.Number, Name: v.Decision.String(), Synchronizer: v.Decision.Synchronizer, Predicate: v.Predicate,
-			Epoch: v.Epoch, State: v.Index, SameClock: v.Span.SameClock, Bound: v.Bound,
-		}
-		for j := range v.Witness {
-			if p := &v.Witness[j]; !p.State.Unknown {
-				d.Witness = append(d.Witness, telemetry.ReportLink{Member: p.Name, Seq: p.State.Seq})
-			}
-		}
-		l.spans.Begin(&d)
-	}
 }

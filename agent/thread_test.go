@@ -244,7 +244,7 @@ func TestThreadsDoNotHearOtherGroups(t *testing.T) {
 		local := bustest.NewServer(t)
 		h := newHub(t, local.Connect, twoLevels)
 		incarnations := make(chan uint64, 1024)
-		if _, err := h.bus.Subscribe(h.subjects.State("w"), bus.Limits{}, func(m bus.Message) {
+		if err := h.bus.Subscribe(h.subjects.State("w"), bus.Limits{}, func(m bus.Message) {
 			var b wire.Batch
 			if wire.DecodeOutline(m.Data, &b) == nil {
 				incarnations <- b.Incarnation

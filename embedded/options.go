@@ -1,6 +1,7 @@
 package embedded
 
 import (
+	"cmp"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -67,20 +68,13 @@ type Options struct {
 
 // withDefaults fills in the fields left at zero.
 func (o Options) withDefaults() Options {
-	setDefault(&o.Host, DefaultHost)
-	setDefault(&o.MaxPayload, DefaultMaxPayload)
-	setDefault(&o.MaxPending, DefaultMaxPending)
-	setDefault(&o.WriteDeadline, DefaultWriteDeadline)
-	setDefault(&o.MaxConnections, DefaultMaxConnections)
-	setDefault(&o.MaxSubscriptions, DefaultMaxSubscriptions)
+	o.Host = cmp.Or(o.Host, DefaultHost)
+	o.MaxPayload = cmp.Or(o.MaxPayload, DefaultMaxPayload)
+	o.MaxPending = cmp.Or(o.MaxPending, DefaultMaxPending)
+	o.WriteDeadline = cmp.Or(o.WriteDeadline, DefaultWriteDeadline)
+	o.MaxConnections = cmp.Or(o.MaxConnections, DefaultMaxConnections)
+	o.MaxSubscriptions = cmp.Or(o.MaxSubscriptions, DefaultMaxSubscriptions)
 	return o
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }
 
 // validate refuses options that make no sense or would open the server to other
@@ -117,13 +111,9 @@ func isLoopback(host string) bool {
 
 // serverOptions translates to the options of nats-server.
 func (o Options) serverOptions() *server.Options {
-	port := o.Port
-	if port == 0 {
-		port = server.RANDOM_PORT
-	}
 	return &server.Options{
 		Host:            o.Host,
-		Port:            port,
+		Port:            cmp.Or(o.Port, server.RANDOM_PORT),
 		DontListen:      o.InProcess,
 		Authorization:   o.Token,
 		Username:        o.Username,

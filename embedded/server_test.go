@@ -283,7 +283,7 @@ func inBubble(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer service.Close()
-	_, err = service.Subscribe("slow", bus.Limits{}, func(m bus.Message) {
+	err = service.Subscribe("slow", bus.Limits{}, func(m bus.Message) {
 		time.Sleep(time.Hour)
 		_ = service.Reply(m, []byte("done"))
 	})

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -20,17 +21,10 @@ type gathered struct {
 // body answers a request on the data subject: for a piece of an input, or with a
 // piece of what a run has come to.
 func (l *loop) body(it *item) {
-	l.input, l.arrived = synccore.Input{Kind: synccore.InBody}, l.opt.now()
-	b, err := wire.DecodeBody(it.body.Data)
-	if err == nil {
-		err = sentBy(it.member, b.Member)
-	}
-	if err != nil {
-		l.countMalformed()
-		l.reject(unreadable(err), it.member, err)
+	b, ok := l.decodeBody(it.member, it.body.Data, l.opt.now())
+	if !ok {
 		return
 	}
-	l.countFrame()
 	answer := wire.Body{Member: b.Member, Program: b.Program, Run: b.Run, Kind: b.Kind, Size: b.Size, Offset: b.Offset}
 	if b.Kind == wire.BodyInput {
 		l.giveInput(&answer)
@@ -46,12 +40,19 @@ func (l *loop) body(it *item) {
 	}
 }
 
-// sentBy refuses a body that names another processor than its subject.
-func sentBy(subject, member string) error {
-	if subject == member {
-		return nil
+// decodeBody refuses a body that names another processor than its subject.
+func (l *loop) decodeBody(subject string, frame []byte, at clocksync.Instant) (b wire.Body, ok bool) {
+	l.input, l.arrived = synccore.Input{Kind: synccore.InBody}, at
+	b, err := wire.DecodeBody(frame)
+	if err == nil && b.Member != subject {
+		err = fmt.Errorf("a body of %q on the subject of %q", b.Member, subject)
 	}
-	return fmt.Errorf("a body of %q on the subject of %q", member, subject)
+	if err != nil {
+		l.malformed(subject, err)
+		return b, false
+	}
+	l.countFrame()
+	return b, true
 }
 
 // ofRun asks for the run that a body is of: its input, whether it is one of the

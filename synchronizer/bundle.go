@@ -17,8 +17,7 @@ func (l *loop) unbundle(it *item) {
 		err = errors.New("a bundle does not belong on this subject")
 	}
 	if err != nil {
-		l.countMalformed()
-		l.reject(unreadable(err), it.member, err)
+		l.malformed(it.member, err)
 		return
 	}
 	b, more := &l.bundle, l.more
@@ -50,18 +49,8 @@ func (l *loop) unbundle(it *item) {
 // brought takes what a run has come to, if it came in one piece with the reports. It
 // needs no answer: it comes again.
 func (l *loop) brought(it *item) {
-	b, err := wire.DecodeBody(it.frame)
-	if err == nil {
-		err = sentBy(it.member, b.Member)
-	}
-	l.input, l.arrived = synccore.Input{Kind: synccore.InBody}, it.at
-	if err != nil {
-		l.countMalformed()
-		l.reject(unreadable(err), it.member, err)
-		return
-	}
-	l.countFrame()
-	if b.Kind != wire.BodyInput && b.Offset == 0 && uint64(len(b.Piece)) == b.Size {
+	b, ok := l.decodeBody(it.member, it.frame, it.at)
+	if ok && b.Kind != wire.BodyInput && b.Offset == 0 && uint64(len(b.Piece)) == b.Size {
 		l.takeBody(&b, &wire.Body{})
 	}
 }

@@ -100,7 +100,7 @@ func TestSignalsOfOneMultiplexer(t *testing.T) {
 	type sent struct{ subject, parts string }
 	got := make(chan sent, 10)
 	for _, member := range []string{"n", "n-0", "n-1", "w"} {
-		if _, err := c.members.Subscribe(c.subjects.Signal(member), bus.Limits{}, func(m bus.Message) {
+		if err := c.members.Subscribe(c.subjects.Signal(member), bus.Limits{}, func(m bus.Message) {
 			var b wire.Bundle
 			if err := wire.DecodeBundle(m.Data, &b); err != nil {
 				got <- sent{member, "alone"}

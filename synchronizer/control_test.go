@@ -20,7 +20,7 @@ import (
 var subjects = wire.Subjects{Tenant: "default", Group: "g"}
 
 // ask puts a question over NATS, as the command does.
-func ask(t *testing.T, b bus.Bus, subject, text string, into any) {
+func ask(t *testing.T, b *bus.Bus, subject, text string, into any) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -39,7 +39,7 @@ func ask(t *testing.T, b bus.Bus, subject, text string, into any) {
 	}
 }
 
-func dial(t *testing.T, url string) bus.Bus {
+func dial(t *testing.T, url string) *bus.Bus {
 	t.Helper()
 	b, err := bus.Dial(t.Context(), url, bus.Options{})
 	if err != nil {
@@ -172,7 +172,7 @@ func TestTellsWatchers(t *testing.T) {
 	s := start(t, server.URL(), pair, synchronizer.Options{})
 	conn := dial(t, server.URL())
 	lines := make(chan string, 1000)
-	if _, err := conn.Subscribe(subjects.Events("gsync"), bus.Limits{}, func(m bus.Message) {
+	if err := conn.Subscribe(subjects.Events("gsync"), bus.Limits{}, func(m bus.Message) {
 		for line := range strings.Lines(string(m.Data)) {
 			lines <- line
 		}

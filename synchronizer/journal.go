@@ -77,7 +77,6 @@ type recorder struct {
 
 	mu      sync.Mutex
 	waiting []byte
-	failed  bool // the writer
 	stats   JournalStats
 
 	kick chan struct{} // capacity 1: much is waiting
@@ -127,14 +126,13 @@ func (j *recorder) begin(state scgs.Schema, now clocksync.Instant, in *synccore.
 	if j == nil {
 		return
 	}
-	if j.ended() {
-		j.lose()
+	if ended := j.recorded().Err; ended != nil {
+		j.lose(ended)
 		return
 	}
 	line, err := journal.AppendInput(j.line[:0], state, now, in)
 	if err != nil {
-		j.lose()
-		j.stop(err)
+		j.lose(err)
 		return
 	}
 	j.line, j.open = line, true
@@ -157,8 +155,7 @@ func (j *recorder) end(out *synccore.Output) {
 // input hands a finished line to the writer.
 func (j *recorder) input() {
 	if err := j.room(len(j.line)); err != nil {
-		j.lose()
-		j.stop(err)
+		j.lose(err)
 		return
 	}
 	j.mu.Lock()
@@ -184,10 +181,15 @@ func (j *recorder) room(n int) error {
 	return nil
 }
 
-func (j *recorder) lose() {
+// lose counts an input that is not in the journal, which has ended before the run, at
+// the latest now: with a line that says why.
+func (j *recorder) lose(why error) {
 	j.mu.Lock()
-	defer j.mu.Unlock()
 	j.stats.Lost++
+	j.mu.Unlock()
+	if j.give(why) {
+		j.add(journal.AppendEnd(nil, j.recorded().Inputs, why.Error()))
+	}
 }
 
 func (j *recorder) add(line []byte) {
@@ -201,19 +203,6 @@ func (j *recorder) add(line []byte) {
 		case j.kick <- struct{}{}:
 		default:
 		}
-	}
-}
-
-func (j *recorder) ended() bool {
-	j.mu.Lock()
-	defer j.mu.Unlock()
-	return j.stats.Err != nil
-}
-
-// stop ends the journal before the run, with a line that says so.
-func (j *recorder) stop(why error) {
-	if j.give(why) {
-		j.add(journal.AppendEnd(nil, j.recorded().Inputs, why.Error()))
 	}
 }
 
@@ -242,31 +231,24 @@ func (j *recorder) write() {
 		case <-j.quit:
 			last = true
 		}
-		if !j.flush() {
-			return
-		}
+		j.flush()
 	}
 }
 
-// flush writes what waits. It is false if that fails, now or before.
-func (j *recorder) flush() bool {
+// flush writes what waits. After a failure nothing more is written.
+func (j *recorder) flush() {
 	j.writing.Lock()
 	defer j.writing.Unlock()
 	j.mu.Lock()
 	j.chunk, j.waiting = j.waiting, j.chunk[:0]
-	failed := j.failed
 	j.mu.Unlock()
-	if len(j.chunk) == 0 || failed {
-		return !failed
+	if len(j.chunk) == 0 {
+		return
 	}
 	if _, err := j.w.Write(j.chunk); err != nil {
-		j.mu.Lock()
-		j.failed = true
-		j.mu.Unlock()
+		j.w = io.Discard
 		j.give(err)
-		return false
 	}
-	return true
 }
 
 // ahead writes what waits before anything is done that rests on it: what a program
@@ -289,7 +271,7 @@ func (j *recorder) close() {
 		j.line = journal.AppendBroken(j.line)
 		j.input()
 	}
-	if !j.ended() {
+	if j.recorded().Err == nil {
 		j.add(journal.AppendEnd(nil, j.recorded().Inputs, stopped))
 	}
 	close(j.quit)

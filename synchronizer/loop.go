@@ -33,7 +33,7 @@ type loop struct {
 	wake    clocksync.Instant
 	more    bool // the next message waits already
 	waited  bool // so it was at the last step
-	spans   *spans
+	spans   *telemetry.DecisionSpans
 	now     clocksync.Instant // of the step
 	// When the message came that the step is about.
 	arrived clocksync.Instant
@@ -71,7 +71,7 @@ func (l *loop) address(member string) address {
 
 func newLoop(s *Synchronizer) *loop {
 	return &loop{
-		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: newSpans(s.opt.TracerProvider),
+		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: telemetry.NewDecisionSpans(s.opt.TracerProvider, scope),
 		bodies: map[string]*gathered{},
 	}
 }
@@ -79,7 +79,6 @@ func newLoop(s *Synchronizer) *loop {
 // run owns the core until the context ends or the core fails.
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
-	defer s.in.close()
 	defer s.journal.close()
 	l := newLoop(s)
 	if s.resumed != nil {
@@ -89,24 +88,23 @@ func (s *Synchronizer) run(ctx context.Context) {
 	l.announce()
 	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
-	var items []item
+	var it item
 	for !l.failed() {
 		l.looked = false
 		select {
 		case <-ctx.Done():
 			return
-		case <-s.in.ready:
-			items = s.in.take(items)
-			for i := range items {
-				l.more = i < len(items)-1
-				l.receive(&items[i])
+		case it = <-s.in:
+			for waiting := len(s.in); waiting > 0; waiting-- {
+				l.more = true
+				l.receive(&it)
+				it = <-s.in
 			}
-		case r := <-s.reloads:
-			r.reply <- l.reload(r.cfg)
-		case reason := <-s.cancels:
 			l.more = false
-			l.input = synccore.Input{Kind: synccore.InCancel, Reason: reason}
-			l.step(s.opt.now())
+			l.receive(&it)
+		case call := <-s.calls:
+			l.more = false
+			call(l)
 		case q := <-s.questions:
 			l.answer(q)
 		case <-timer.C:
@@ -192,12 +190,11 @@ func (l *loop) receive(it *item) {
 	}
 	err := l.decode(it)
 	if l.framed = err == nil; err != nil {
-		l.countMalformed()
 		from := it.member
 		if it.group != "" {
 			from = it.group + "/" + it.member
 		}
-		l.reject(unreadable(err), from, err)
+		l.malformed(from, err)
 		return
 	}
 	now := l.opt.now()
@@ -217,66 +214,51 @@ func (l *loop) decode(it *item) error {
 	if it.ack != (kind == wire.KindAck) {
 		return errors.New("a frame of kind " + kind.String() + " does not belong on this subject")
 	}
-	if it.group != "" {
-		return l.overhear(kind, it.frame)
-	}
 	switch kind { //nolint:exhaustive // The others travel the other way.
 	case wire.KindHello:
-		return l.hello(it.frame)
+		hello, err := wire.DecodeHello(it.frame)
+		l.input.Kind, l.input.Hello = synccore.InHello, &hello
+		return err
 	case wire.KindBatch:
+		if it.group != "" {
+			l.input.Kind, l.input.Batch = synccore.InBatch, &l.outline
+			return wire.DecodeOutline(it.frame, &l.outline)
+		}
 		l.input.Kind, l.input.Batch = synccore.InBatch, &l.batch
 		l.batch.Member = it.member // Likely the same text as in the frame.
 		err := l.codec.Decode(it.frame, "", &l.batch)
 		if err == nil {
-			l.spans.batch(&l.batch)
+			l.spans.Batch(&l.batch)
 		}
 		return err
 	case wire.KindGone:
-		gone, err := wire.DecodeGone(it.frame)
-		l.input.Kind, l.input.Gone = synccore.InGone, &gone
+		l.input.Kind, l.input.Gone = synccore.InGone, &wire.Gone{}
+		if it.group == "" { // Else it is about reports that are not heard.
+			*l.input.Gone, err = wire.DecodeGone(it.frame)
+		}
 		return err
 	case wire.KindAck:
-		return l.ack(it.frame)
+		ack, err := wire.DecodeAck(it.frame)
+		l.input.Kind, l.input.Ack = synccore.InAck, &ack
+		return err
 	}
-	return notOfMember(kind)
-}
-
-// overhear decodes a frame of another group's member.
-func (l *loop) overhear(kind wire.Kind, frame []byte) error {
-	switch kind { //nolint:exhaustive // The others travel the other way.
-	case wire.KindHello:
-		return l.hello(frame)
-	case wire.KindBatch:
-		l.input.Kind, l.input.Batch = synccore.InBatch, &l.outline
-		return wire.DecodeOutline(frame, &l.outline)
-	case wire.KindGone: // It is about reports.
-		l.input.Kind, l.input.Gone = synccore.InGone, &wire.Gone{}
-		return nil
-	case wire.KindAck:
-		return l.ack(frame)
-	}
-	return notOfMember(kind)
-}
-
-func (l *loop) hello(frame []byte) error {
-	hello, err := wire.DecodeHello(frame)
-	l.input.Kind, l.input.Hello = synccore.InHello, &hello
-	return err
-}
-
-func (l *loop) ack(frame []byte) error {
-	ack, err := wire.DecodeAck(frame)
-	l.input.Kind, l.input.Ack = synccore.InAck, &ack
-	return err
-}
-
-func notOfMember(kind wire.Kind) error {
 	return errors.New("a frame of kind " + kind.String() + " does not come from a member")
+}
+
+// malformed counts and rejects a frame that cannot be read.
+func (l *loop) malformed(from string, err error) {
+	l.mu.Lock()
+	l.stats.Frames++
+	l.stats.Malformed++
+	l.mu.Unlock()
+	l.reject(unreadable(err), from, err)
 }
 
 // reject tells of what the core does not get to see.
 func (l *loop) reject(reason monitor.RejectReason, from string, err error) {
-	l.countRejected(reason)
+	l.mu.Lock()
+	l.tally.rejected[reason]++
+	l.mu.Unlock()
 	r := monitor.Rejection{From: from, Reason: reason, Detail: err.Error()}
 	l.logRejected(r)
 	l.tell(r)
@@ -334,8 +316,8 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 // the core repeats what matters.
 func (l *loop) deliver() {
 	out := &l.output
-	l.spans.begin(out)
-	defer l.spans.end()
+	l.spans.Begin(out.Epochs, out.Verdicts)
+	defer l.spans.End()
 	for i := range out.Welcomes {
 		l.send(l.address(out.Welcomes[i].To).probe, func(dst []byte) ([]byte, error) {
 			return wire.AppendWelcome(dst, &out.Welcomes[i].Msg)
@@ -363,7 +345,7 @@ func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 	} else {
 		subject = l.address(a.To).signal
 	}
-	l.spans.mark(rest.Signals)
+	l.spans.Mark(rest.Signals)
 	for len(rest.Signals) > 0 {
 		sent := 0
 		encode := func(dst []byte) (frame []byte, err error) {
@@ -415,39 +397,20 @@ func (l *loop) report() {
 
 // events tells what an output holds for an observer.
 func events(out *synccore.Output, tell func(monitor.Event)) {
-	for _, r := range out.Reloads {
-		tell(r)
-	}
-	for _, e := range out.Epochs {
-		tell(e)
-	}
-	for _, v := range out.Verdicts {
-		tell(v)
-	}
-	for _, f := range out.Fates {
-		tell(f)
-	}
-	for _, p := range out.Program {
-		tell(p)
-	}
-	for i := range out.Plans {
-		tell(out.Plans[i])
-	}
-	for _, c := range out.Clocks {
-		tell(c)
-	}
-	for _, r := range out.Rejected {
-		tell(r)
-	}
+	tellAll(out.Reloads, tell)
+	tellAll(out.Epochs, tell)
+	tellAll(out.Verdicts, tell)
+	tellAll(out.Fates, tell)
+	tellAll(out.Program, tell)
+	tellAll(out.Plans, tell)
+	tellAll(out.Clocks, tell)
+	tellAll(out.Rejected, tell)
 }
 
-func (s *Stats) fate(name string, f control.Fate) {
-	s.Signals++
-	s.Fates[f]++
-	if s.ByName[name] == nil {
-		s.ByName[name] = map[control.Fate]uint64{}
+func tellAll[E monitor.Event](list []E, tell func(monitor.Event)) {
+	for i := range list {
+		tell(list[i])
 	}
-	s.ByName[name][f]++
 }
 
 func (l *loop) tell(e monitor.Event) {
@@ -455,13 +418,6 @@ func (l *loop) tell(e monitor.Event) {
 		l.opt.Observe(e)
 	}
 	l.feed.put(e, l.opt.now)
-}
-
-func (l *loop) countMalformed() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.stats.Frames++
-	l.stats.Malformed++
 }
 
 // countFrame counts a frame that no step is about; a step counts its own.
@@ -480,28 +436,33 @@ func (l *loop) frameCounted() {
 	}
 }
 
-func (l *loop) countRejected(reason monitor.RejectReason) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.tally.rejected[reason]++
-}
-
 func (l *loop) countStep() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out, s := &l.output, &l.stats
+	out, s, t := &l.output, &l.stats, &l.tally
 	if l.framed {
 		l.frameCounted()
 	}
-	l.count(out)
+	l.figure(out)
 	s.Probes += uint64(len(out.Probes))
 	s.Resends += uint64(len(out.Resends))
 	s.Rejected += uint64(len(out.Rejected))
 	s.Suppressed += out.Suppressed
 	for i := range out.Verdicts {
-		if out.Verdicts[i].Fired {
-			s.Decisions++
+		v := &out.Verdicts[i]
+		t.verdicts[v.Truth]++
+		if !v.Fired {
+			continue
 		}
+		s.Decisions++
+		place, named := t.predicate[v.Predicate]
+		if !named {
+			place = len(t.decisions) - 1
+		}
+		t.decisions[place]++
+	}
+	for i := range out.Rejected {
+		t.rejected[out.Rejected[i].Reason]++
 	}
 	for i := range out.Plans {
 		if p := &out.Plans[i]; p.Decision.Number > 0 {
@@ -510,6 +471,12 @@ func (l *loop) countStep() {
 		}
 	}
 	for _, f := range out.Fates {
-		s.fate(f.Signal.Name, f.Fate)
+		t.signals[f.Signal.Kind][f.Fate]++
+		s.Signals++
+		s.Fates[f.Fate]++
+		if s.ByName[f.Signal.Name] == nil {
+			s.ByName[f.Signal.Name] = map[control.Fate]uint64{}
+		}
+		s.ByName[f.Signal.Name][f.Fate]++
 	}
 }

@@ -22,7 +22,7 @@ type worker struct {
 	c        *crowd
 	core     *agentcore.Core
 	reply    agentcore.Output // of the last step
-	bus      bus.Bus
+	bus      *bus.Bus
 	subjects wire.Subjects
 	signals  chan wire.Signals
 	codec    *wire.BatchCodec
@@ -37,7 +37,7 @@ func newWorker(c *crowd, incarnation uint64) *worker {
 		signals: make(chan wire.Signals, 1024), codec: wire.NewBatchCodec(workerState),
 		core: agentcore.New(agentcore.Options{Hello: wire.Hello{Member: "w1", Incarnation: incarnation, Domain: "d"}}),
 	}
-	if _, err := w.bus.Subscribe(w.subjects.Signal("w1"), bus.Limits{}, func(m bus.Message) {
+	if err := w.bus.Subscribe(w.subjects.Signal("w1"), bus.Limits{}, func(m bus.Message) {
 		if s, err := wire.DecodeSignals(m.Data); err != nil {
 			c.tb.Error(err)
 		} else {

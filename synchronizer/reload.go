@@ -26,12 +26,6 @@ func (c *Config) Changes(to *Config, name string) ([]string, error) {
 	return from.Changes(next)
 }
 
-// reload asks the owner of the core to follow another plan.
-type reload struct {
-	cfg   *Config
-	reply chan error // capacity 1
-}
-
 // Reload goes over to another configuration while the synchronizer runs, between
 // two inputs. A configuration that cannot be followed without a restart, as
 // [Config.Changes] tells, is refused whole, and the old one stays in force.
@@ -63,10 +57,10 @@ func (s *Synchronizer) Reload(cfg *Config) error {
 			return fmt.Errorf("synchronizer %q: reload: %w", s.name, err)
 		}
 	}
-	r := reload{cfg, make(chan error, 1)}
+	reply := make(chan error, 1)
 	select {
-	case s.reloads <- r:
-		return <-r.reply
+	case s.calls <- func(l *loop) { reply <- l.reload(cfg) }:
+		return <-reply
 	case <-s.done:
 		return ended
 	}
@@ -83,7 +77,7 @@ func (s *Synchronizer) listenAlso(groups []string) error {
 	return s.bus.Flush(ctx)
 }
 
-// reload answers one call of Reload.
+// reload has the core follow another configuration.
 func (l *loop) reload(cfg *Config) error {
 	plan, err := cfg.plan(l.name)
 	if err == nil {
@@ -95,7 +89,6 @@ func (l *loop) reload(cfg *Config) error {
 	if err != nil {
 		return fmt.Errorf("synchronizer %q: reload: %w", l.name, err)
 	}
-	l.more = false
 	l.input = synccore.Input{Kind: synccore.InPlan, Plan: plan}
 	l.config = cfg.hash
 	l.step(l.opt.now())

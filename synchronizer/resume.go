@@ -26,7 +26,10 @@ func (s *Synchronizer) CancelProgram(reason string) error {
 		return fmt.Errorf("synchronizer %q runs no program to cancel", s.name)
 	}
 	select {
-	case s.cancels <- reason:
+	case s.calls <- func(l *loop) {
+		l.input = synccore.Input{Kind: synccore.InCancel, Reason: reason}
+		l.step(l.opt.now())
+	}:
 		return nil
 	case <-s.done:
 		return fmt.Errorf("synchronizer %q: cancel: %w", s.name, ErrEnded)

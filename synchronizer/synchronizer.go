@@ -78,7 +78,7 @@ type Options struct {
 	Resume JournalFile
 
 	now func() clocksync.Instant // tests in virtual time
-	bus bus.Bus                  // tests without a server
+	bus *bus.Bus                 // tests without a server
 }
 
 // Synchronizer is a running synchronizer. Its methods may be called from any
@@ -87,16 +87,15 @@ type Synchronizer struct {
 	opt      Options
 	name     string
 	clock    *source.Reference
-	bus      bus.Bus
+	bus      *bus.Bus
 	subjects wire.Subjects
 	core     *synccore.Core
 	level    *plan.Level // that it was started with
 	term     uint64
-	in       *inbox
+	in       chan item // the one way to the core
 	codec    *wire.BatchCodec
 	journal  *recorder
-	reloads  chan reload
-	cancels  chan string
+	calls    chan func(*loop)  // for the owner of the core to make
 	resumed  *synccore.Options // of a program that goes on
 	config   string            // the hash of the one in force; the owner of the core has it
 
@@ -135,9 +134,8 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	s := &Synchronizer{
 		opt:       opt,
 		config:    cfg.hash,
-		in:        newInbox(inboxLimit),
-		reloads:   make(chan reload),
-		cancels:   make(chan string),
+		in:        make(chan item, inboxLimit),
+		calls:     make(chan func(*loop)),
 		questions: make(chan *question, maxQuestions),
 		asked:     make(chan bus.Message, maxQuestions),
 		feed:      eventFeed{waiting: make(chan timedEvent, maxEvents)},
@@ -301,30 +299,23 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	if err := s.listen(ctx, s.level.Groups()); err != nil {
 		return err
 	}
-	type subscription struct {
-		subject string
-		limits  bus.Limits
-		handle  bus.Handler
-	}
-	subscriptions := []subscription{
-		{control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }},
-		{s.subjects.StateAll(), bus.Limits{}, s.receive(s.subjects, false)},
-		{s.subjects.AckAll(name), bus.Limits{}, s.receive(s.subjects, true)},
-		{s.subjects.PingAll(), bus.Limits{}, s.pong},
-		{s.subjects.Who(), bus.Limits{Messages: maxQuestions}, s.introduce},
-		{s.subjects.AskAll(name), bus.Limits{Messages: maxQuestions}, s.question},
+	questions := bus.Limits{Messages: maxQuestions}
+	faults := []error{
+		s.bus.Subscribe(control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }),
+		s.hear(s.subjects),
+		s.bus.Subscribe(s.subjects.PingAll(), bus.Limits{}, s.pong),
+		s.bus.Subscribe(s.subjects.Who(), questions, s.introduce),
+		s.bus.Subscribe(s.subjects.AskAll(name), questions, s.question),
 	}
 	if s.level.Program != nil {
-		subscriptions = append(subscriptions, subscription{s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
+		faults = append(faults, s.bus.Subscribe(s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
 			if member, ok := s.subjects.ParseData(m.Subject); ok {
-				s.in.put(item{member: member, body: &m})
+				s.put(item{member: member, body: &m})
 			}
-		}})
+		}))
 	}
-	for _, sub := range subscriptions {
-		if _, err := s.bus.Subscribe(sub.subject, sub.limits, sub.handle); err != nil {
-			return err
-		}
+	if err := cmp.Or(faults...); err != nil {
+		return err
 	}
 	return s.bus.Flush(ctx)
 }
@@ -362,36 +353,33 @@ func (s *Synchronizer) listen(ctx context.Context, groups []string) error {
 		case !errors.Is(err, bus.ErrNoResponders):
 			return err
 		}
-		for _, ack := range []bool{false, true} {
-			subject := subjects.StateAll()
-			if ack {
-				subject = subjects.AckAll(s.name)
-			}
-			if _, err := s.bus.Subscribe(subject, bus.Limits{}, s.receive(subjects, ack)); err != nil {
-				return err
-			}
+		if err := s.hear(subjects); err != nil {
+			return err
 		}
 		s.groups = append(s.groups, group)
 	}
 	return nil
 }
 
-// receive hands a message to the owner of the core, under the name that the
-// subject proves.
-func (s *Synchronizer) receive(subjects wire.Subjects, ack bool) bus.Handler {
+// hear hands what the members of a group tell to the owner of the core, under the
+// names that the subjects prove.
+func (s *Synchronizer) hear(subjects wire.Subjects) error {
 	group := ""
 	if subjects != s.subjects {
 		group = subjects.Group
 	}
-	return func(m bus.Message) {
-		member, ok := subjects.ParseState(m.Subject)
-		if ack {
-			_, member, ok = subjects.ParseAck(m.Subject)
-		}
-		if ok {
-			s.in.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.arrival()})
-		}
+	put := func(m bus.Message, member string, ack bool) {
+		s.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.arrival()})
 	}
+	return cmp.Or(s.bus.Subscribe(subjects.StateAll(), bus.Limits{}, func(m bus.Message) {
+		if member, ok := subjects.ParseState(m.Subject); ok {
+			put(m, member, false)
+		}
+	}), s.bus.Subscribe(subjects.AckAll(s.name), bus.Limits{}, func(m bus.Message) {
+		if _, member, ok := subjects.ParseAck(m.Subject); ok {
+			put(m, member, true)
+		}
+	}))
 }
 
 // Done is closed when the synchronizer has ended.

@@ -92,32 +92,9 @@ func newTally(level *plan.Level, core *synccore.Core) tally {
 	return t
 }
 
-// add counts one step.
-func (t *tally) add(out *synccore.Output) {
-	for i := range out.Verdicts {
-		v := &out.Verdicts[i]
-		t.verdicts[v.Truth]++
-		if !v.Fired {
-			continue
-		}
-		place, named := t.predicate[v.Predicate]
-		if !named {
-			place = len(t.decisions) - 1
-		}
-		t.decisions[place]++
-	}
-	for i := range out.Fates {
-		t.signals[out.Fates[i].Signal.Kind][out.Fates[i].Fate]++
-	}
-	for i := range out.Rejected {
-		t.rejected[out.Rejected[i].Reason]++
-	}
-}
-
-// count counts one step.
-func (l *loop) count(out *synccore.Output) {
+// figure takes over the figures of the core after a step. The lock is held.
+func (l *loop) figure(out *synccore.Output) {
 	t := &l.tally
-	t.add(out)
 	figures := len(out.Epochs) > 0 || l.now >= t.figured.Add(figuresPeriod)
 	l.question = synccore.Question{Counts: true, Figures: figures}
 	a := l.ask(l.now, &l.question)
@@ -131,80 +108,10 @@ func (l *loop) count(out *synccore.Output) {
 // and only read when somebody collects.
 type meters struct {
 	meter         metric.Meter
-	watched       *watched
+	source        []attribute.KeyValue
 	registration  metric.Registration
 	step, latency func(time.Duration)
 }
-
-// watched are the attributes of the observations, made once.
-type watched struct {
-	base                        metric.MeasurementOption
-	hello, batch, gone          metric.MeasurementOption
-	ack, ping, complete, partly metric.MeasurementOption
-	truths                      [predicates.True + 1]metric.MeasurementOption
-	decisions                   []metric.MeasurementOption
-	signals                     [control.Cancel + 1][control.Unconfirmed + 1]metric.MeasurementOption
-	rejected                    [len(monitor.RejectReasons)]metric.MeasurementOption
-	exact                       metric.MeasurementOption
-	clocks                      [clocksync.Untrusted + 1]metric.MeasurementOption
-	strategies                  []metric.MeasurementOption
-	program                     bool // one runs, and has the following
-	runs                        []metric.MeasurementOption
-	bodies                      [wire.BodyFailure + 1][bodyRepeated + 1]metric.MeasurementOption
-	bytes                       [wire.BodyFailure + 1]metric.MeasurementOption
-}
-
-func (s *Synchronizer) watched() *watched {
-	base := []attribute.KeyValue{
-		attribute.String("synchronizer", s.level.Name), attribute.String("tenant", s.opt.Tenant),
-	}
-	with := func(more ...attribute.KeyValue) metric.MeasurementOption {
-		return telemetry.With(append(slices.Clip(base), more...)...)
-	}
-	word := func(key, value string) metric.MeasurementOption { return with(attribute.String(key, value)) }
-	w := &watched{
-		base: with(), exact: word("status", "exact"),
-		hello: word("kind", "hello"), batch: word("kind", "batch"), gone: word("kind", "gone"),
-		ack: word("kind", "ack"), ping: word("kind", "ping"),
-		complete: with(attribute.Bool("partial", false)), partly: with(attribute.Bool("partial", true)),
-		decisions: make([]metric.MeasurementOption, len(s.tally.decisions)),
-	}
-	for t := range w.truths {
-		w.truths[t] = word("truth", predicates.Truth(t).String())
-	}
-	for name, i := range s.tally.predicate {
-		w.decisions[i] = word("predicate", name)
-	}
-	w.decisions[len(w.decisions)-1] = word("predicate", otherPredicates)
-	for _, kind := range signalKinds {
-		for _, fate := range control.Fates {
-			w.signals[kind][fate] = with(attribute.String("kind", kind.String()), attribute.String("fate", fate.String()))
-		}
-	}
-	for _, reason := range monitor.RejectReasons {
-		w.rejected[reason] = word("reason", reason.String())
-	}
-	for status := range w.clocks {
-		w.clocks[status] = word("status", clocksync.Status(status).String())
-	}
-	for _, strategy := range balance.Names {
-		w.strategies = append(w.strategies, word("strategy", strategy))
-	}
-	if w.program = s.level.Program != nil; w.program {
-		for _, event := range runEvents {
-			w.runs = append(w.runs, word("event", event))
-		}
-		for kind := wire.BodyInput; kind <= wire.BodyFailure; kind++ {
-			w.bytes[kind] = word("kind", bodyKinds[kind])
-			for fate, text := range bodyFates {
-				w.bodies[kind][fate] = with(attribute.String("kind", bodyKinds[kind]), attribute.String("fate", text))
-			}
-		}
-	}
-	return w
-}
-
-var signalKinds = []control.Kind{control.Activate, control.Cancel}
 
 // meter makes what is measured while it happens. A nil provider means that
 // nothing is.
@@ -212,16 +119,17 @@ func (s *Synchronizer) meter() error {
 	if s.opt.MeterProvider == nil {
 		return nil
 	}
-	meter, w := s.opt.MeterProvider.Meter(scope), s.watched()
-	step, err := telemetry.Distribution(meter, telemetry.StepDuration, w.base)
-	if err != nil {
+	m := &meters{meter: s.opt.MeterProvider.Meter(scope), source: []attribute.KeyValue{
+		attribute.String("synchronizer", s.level.Name), attribute.String("tenant", s.opt.Tenant),
+	}}
+	var err error
+	if m.step, err = telemetry.Distribution(m.meter, telemetry.StepDuration, m.source); err != nil {
 		return err
 	}
-	latency, err := telemetry.Distribution(meter, telemetry.VerdictLatency, w.base)
-	if err != nil {
+	if m.latency, err = telemetry.Distribution(m.meter, telemetry.VerdictLatency, m.source); err != nil {
 		return err
 	}
-	s.meters = &meters{meter: meter, watched: w, step: step, latency: latency}
+	s.meters = m
 	return nil
 }
 
@@ -232,10 +140,10 @@ func (s *Synchronizer) observe() (err error) {
 		return nil
 	}
 	list := telemetry.Synchronizer
-	if m.watched.program {
+	if s.level.Program != nil {
 		list = slices.Concat(list, telemetry.Program)
 	}
-	m.registration, err = telemetry.Observe(m.meter, list, func(o *telemetry.Observation) { s.collect(o, m.watched) })
+	m.registration, err = telemetry.Observe(m.meter, list, m.source, s.collect)
 	return err
 }
 
@@ -249,87 +157,89 @@ func (s *Synchronizer) unmeter() error {
 
 // collect tells every counter, also those that are 0: a series that appears with
 // its first event hides that event from whoever looks at rates.
-func (s *Synchronizer) collect(o *telemetry.Observation, w *watched) {
+func (s *Synchronizer) collect(o *telemetry.Observation) {
 	s.mu.Lock()
 	t, stats := s.tally, s.stats
-	decisions := append([]uint64(nil), t.decisions...)
+	decisions := slices.Clone(t.decisions)
 	s.mu.Unlock()
 
-	o.Count(telemetry.Frames, t.frames[synccore.InHello], w.hello)
-	o.Count(telemetry.Frames, t.frames[synccore.InBatch], w.batch)
-	o.Count(telemetry.Frames, t.frames[synccore.InGone], w.gone)
-	o.Count(telemetry.Frames, t.frames[synccore.InAck], w.ack)
-	o.Count(telemetry.Frames, stats.Pings, w.ping)
-	o.Count(telemetry.Reports, t.counts.Reports, w.base)
-	o.Count(telemetry.Gaps, t.counts.Gaps, w.base)
-	o.Count(telemetry.Collapsed, t.counts.Collapsed, w.base)
-	o.Count(telemetry.GlobalStates, t.counts.Global, w.complete)
-	o.Count(telemetry.GlobalStates, t.counts.Partial, w.partly)
+	for kind, word := range map[synccore.Kind]string{synccore.InHello: "hello", synccore.InBatch: "batch", synccore.InGone: "gone", synccore.InAck: "ack"} {
+		o.Count(telemetry.Frames, t.frames[kind], attribute.String("kind", word))
+	}
+	o.Count(telemetry.Frames, stats.Pings, attribute.String("kind", "ping"))
+	o.Count(telemetry.Reports, t.counts.Reports)
+	o.Count(telemetry.Gaps, t.counts.Gaps)
+	o.Count(telemetry.Collapsed, t.counts.Collapsed)
+	o.Count(telemetry.GlobalStates, t.counts.Global, attribute.Bool("partial", false))
+	o.Count(telemetry.GlobalStates, t.counts.Partial, attribute.Bool("partial", true))
 	for truth, n := range t.verdicts {
-		o.Count(telemetry.Verdicts, n, w.truths[truth])
+		o.Count(telemetry.Verdicts, n, attribute.String("truth", predicates.Truth(truth).String()))
 	}
-	for i, n := range decisions {
-		o.Count(telemetry.Decisions, n, w.decisions[i])
+	for name, i := range t.predicate {
+		o.Count(telemetry.Decisions, decisions[i], attribute.String("predicate", name))
 	}
-	for _, kind := range signalKinds {
+	o.Count(telemetry.Decisions, decisions[len(decisions)-1], attribute.String("predicate", otherPredicates))
+	for _, kind := range []control.Kind{control.Activate, control.Cancel} {
 		for _, fate := range control.Fates {
 			if fate.Final() && fate != control.Duplicate { // A duplicate was applied.
-				o.Count(telemetry.Signals, t.signals[kind][fate], w.signals[kind][fate])
+				o.Count(telemetry.Signals, t.signals[kind][fate], attribute.String("kind", kind.String()), attribute.String("fate", fate.String()))
 			}
 		}
 	}
 	for i, n := range t.counts.Balance {
-		o.Count(telemetry.BalancePlans, n.Plans, w.strategies[i])
-		o.Count(telemetry.BalanceMoves, n.Moves, w.strategies[i])
-		o.Count(telemetry.BalanceRefused, n.Refused, w.strategies[i])
+		strategy := attribute.String("strategy", balance.Names[i])
+		o.Count(telemetry.BalancePlans, n.Plans, strategy)
+		o.Count(telemetry.BalanceMoves, n.Moves, strategy)
+		o.Count(telemetry.BalanceRefused, n.Refused, strategy)
 	}
-	o.Count(telemetry.Probes, stats.Probes, w.base)
-	o.Count(telemetry.Resends, stats.Resends, w.base)
-	for class, n := range t.rejected {
-		o.Count(telemetry.Rejected, n, w.rejected[class])
+	o.Count(telemetry.Probes, stats.Probes)
+	o.Count(telemetry.Resends, stats.Resends)
+	for _, reason := range monitor.RejectReasons {
+		o.Count(telemetry.Rejected, t.rejected[reason], attribute.String("reason", reason.String()))
 	}
-	o.Count(telemetry.InboxDepth, uint64(s.in.depth()), w.base) //nolint:gosec // A length.
-	o.Count(telemetry.InboxDropped, s.bus.Dropped(), w.base)
+	o.Count(telemetry.InboxDepth, uint64(len(s.in)))
+	o.Count(telemetry.InboxDropped, s.bus.Dropped())
 	journal := s.journal.recorded()
-	o.Count(telemetry.JournalInputs, journal.Inputs, w.base)
-	o.Count(telemetry.JournalLost, journal.Lost, w.base)
-	o.Count(telemetry.Connected, whether(s.bus.State() == bus.Connected), w.base)
-	collectFigures(o, w, &t.figures)
-	if w.program {
-		collectProgram(o, w, &t)
+	o.Count(telemetry.JournalInputs, journal.Inputs)
+	o.Count(telemetry.JournalLost, journal.Lost)
+	o.Count(telemetry.Connected, whether(s.bus.State() == bus.Connected))
+	collectFigures(o, &t.figures)
+	if s.level.Program != nil {
+		collectProgram(o, &t)
 	}
 }
 
-func collectProgram(o *telemetry.Observation, w *watched, t *tally) {
+func collectProgram(o *telemetry.Observation, t *tally) {
 	runs := &t.counts.Runs
 	for i, n := range []uint64{runs.Starts, runs.Done, runs.Failed, runs.Canceled, runs.Lost} {
-		o.Count(telemetry.ProgramRuns, n, w.runs[i])
+		o.Count(telemetry.ProgramRuns, n, attribute.String("event", runEvents[i]))
 	}
-	o.Count(telemetry.ProgramRunning, uint64(t.figures.Running), w.base) //nolint:gosec // A length.
-	o.Count(telemetry.ProgramWaiting, uint64(t.figures.Queued), w.base)  //nolint:gosec // A number of blocks.
-	for kind := wire.BodyInput; kind <= wire.BodyFailure; kind++ {
-		for fate, n := range t.bodies[kind] {
-			o.Count(telemetry.Bodies, n, w.bodies[kind][fate])
+	o.Count(telemetry.ProgramRunning, uint64(t.figures.Running)) //nolint:gosec // A length.
+	o.Count(telemetry.ProgramWaiting, uint64(t.figures.Queued))  //nolint:gosec // A number of blocks.
+	for i, word := range bodyKinds[wire.BodyInput:] {
+		kind := attribute.String("kind", word)
+		for fate, n := range t.bodies[int(wire.BodyInput)+i] {
+			o.Count(telemetry.Bodies, n, kind, attribute.String("fate", bodyFates[fate]))
 		}
-		o.Count(telemetry.BodyBytes, t.bytes[kind], w.bytes[kind])
+		o.Count(telemetry.BodyBytes, t.bytes[int(wire.BodyInput)+i], kind)
 	}
 }
 
-func collectFigures(o *telemetry.Observation, w *watched, f *synccore.Figures) {
-	count := func(m *telemetry.Metric, n int, with metric.MeasurementOption) { o.Count(m, uint64(n), with) } //nolint:gosec // Lengths.
-	o.Count(telemetry.Epoch, f.Epoch, w.base)
-	count(telemetry.SignalsWaiting, f.Waiting, w.base)
-	count(telemetry.MembersOnline, f.Online, w.base)
-	count(telemetry.MembersAwaited, f.Awaited, w.base)
-	count(telemetry.MembersClock, f.Exact, w.exact)
+func collectFigures(o *telemetry.Observation, f *synccore.Figures) {
+	count := func(m *telemetry.Metric, n int, more ...attribute.KeyValue) { o.Count(m, uint64(n), more...) } //nolint:gosec // Lengths.
+	o.Count(telemetry.Epoch, f.Epoch)
+	count(telemetry.SignalsWaiting, f.Waiting)
+	count(telemetry.MembersOnline, f.Online)
+	count(telemetry.MembersAwaited, f.Awaited)
+	count(telemetry.MembersClock, f.Exact, attribute.String("status", "exact"))
 	for status, n := range f.Clocks {
-		count(telemetry.MembersClock, n, w.clocks[status])
+		count(telemetry.MembersClock, n, attribute.String("status", clocksync.Status(status).String()))
 	}
 	if f.Bounded {
-		o.Seconds(telemetry.MembersBound, f.Bound, w.base)
+		o.Seconds(telemetry.MembersBound, f.Bound)
 	}
 	for truth, n := range f.Truths {
-		count(telemetry.Predicates, n, w.truths[truth])
+		count(telemetry.Predicates, n, attribute.String("truth", predicates.Truth(truth).String()))
 	}
 }
 
@@ -406,7 +316,7 @@ func (s *Synchronizer) Readiness() []Readiness {
 	f, stepped := s.tally.figures, s.tally.stepped
 	s.mu.Unlock()
 	loop := Readiness{"loop", true, "running"}
-	waiting, quiet := s.in.depth(), s.opt.now().Sub(stepped)
+	waiting, quiet := len(s.in), s.opt.now().Sub(stepped)
 	select {
 	case <-s.done:
 		loop.Ready, loop.Detail = false, "ended"

@@ -53,7 +53,7 @@ func (f *liveFlags) add(cmd *cobra.Command) {
 
 // live asks the synchronizers of a run.
 type live struct {
-	bus    bus.Bus
+	bus    *bus.Bus
 	tenant string
 	only   string // the one to ask; empty: all
 	shown  string // the server's URL

@@ -73,7 +73,7 @@ func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err e
 		names = append(names, p.Synchronizer)
 	}
 	all := wire.Subjects{Tenant: l.tenant, Group: "*"}.Events("*")
-	if _, err := l.bus.Subscribe(all, bus.Limits{Messages: maxUpdates}, s.told); err != nil {
+	if err := l.bus.Subscribe(all, bus.Limits{Messages: maxUpdates}, s.told); err != nil {
 		return nil, err
 	}
 	return names, l.bus.Flush(ctx)

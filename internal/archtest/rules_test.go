@@ -48,7 +48,7 @@ var Imports = map[string][]string{
 	"internal/yamlconf":    {},
 	"internal/tracefile":   {"scgs", "clocksync"},
 	"internal/tracedetect": {"internal/tracefile", "predicates", "scgs", "clocksync"},
-	"internal/telemetry":   {},
+	"internal/telemetry":   {"internal/wire", "monitor", "control"},
 	"internal/archtest":    {},
 	"internal/testwait":    {},
 	"internal/procnode":    {"agent"},

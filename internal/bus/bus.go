@@ -15,7 +15,6 @@
 package bus
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"time"
@@ -36,56 +35,8 @@ type Message struct {
 // waits for it.
 type Handler func(Message)
 
-// Bus is one connection. Its methods may be called from any goroutine.
-type Bus interface {
-	// Publish sends data to whoever subscribes to the subject. A nil error means
-	// the message was handed over, not that anybody received it. The bus does not
-	// keep data.
-	Publish(subject string, data []byte) error
-	// Request sends data and returns the first reply. It fails with
-	// ErrNoResponders at once where nobody subscribes to the subject, and with
-	// the error of ctx where nobody answers in time: it is ctx alone that bounds
-	// the wait.
-	Request(ctx context.Context, subject string, data []byte) ([]byte, error)
-	// Gather sends data and hands every reply to take, one at a time and those of
-	// one publisher in their order, until take returns false, which is success, or
-	// ctx is done, which is its error. It fails with ErrNoResponders at once where
-	// nobody subscribes to the subject. More than GatherLimit replies that wait for
-	// take are lost and counted.
-	Gather(ctx context.Context, subject string, data []byte, take func(reply []byte) (more bool)) error
-	// Reply answers a message that came from Request or Gather; ErrNoReply where
-	// it did not.
-	Reply(m Message, data []byte) error
-	// Subscribe has the handler called with every message of a subject that
-	// matches from now on; for messages of other connections "now" is the next
-	// Flush that returns nil. Zero limits mean the default ones.
-	Subscribe(subject string, limits Limits, handle Handler) (Subscription, error)
-	// Flush returns nil once the server has everything sent before and has
-	// queued to this connection what came to it earlier.
-	Flush(ctx context.Context) error
-	// State tells whether the server can be reached.
-	State() State
-	// Dropped counts the messages lost to slow handlers, and replies lost to a slow
-	// Gather, since the connection was made.
-	Dropped() uint64
-	// Close runs handlers on what has arrived, ends every subscription and waits
-	// for all of it, at most Options.DrainTimeout; then it fails with
-	// ErrDrainTimeout, naming what still runs. Closing again returns nil.
-	Close() error
-}
-
 // GatherLimit is how many replies may wait in [Bus.Gather].
 const GatherLimit = 4096
-
-// Subscription is a handler in force.
-type Subscription interface {
-	// Unsubscribe ends the subscription: messages that wait are dropped, and no
-	// call of the handler begins afterwards; one in progress goes on. Safe to
-	// call more than once and from the handler.
-	Unsubscribe()
-	// Dropped counts the messages lost because the handler was too slow.
-	Dropped() uint64
-}
 
 // Limits bound what may wait for one handler, the message it works on included.
 type Limits struct {

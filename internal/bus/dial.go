@@ -30,7 +30,7 @@ const (
 // and until ctx is done; what trying again cannot cure, such as wrong
 // credentials, fails at once. Once connected, the connection comes back by
 // itself however long the server is away. Errors never show credentials.
-func Dial(ctx context.Context, address string, opts Options) (Bus, error) {
+func Dial(ctx context.Context, address string, opts Options) (*Bus, error) {
 	servers, err := parseServers(address)
 	if err != nil {
 		return nil, fmt.Errorf("bus: connect to NATS: %w", err)
@@ -57,7 +57,7 @@ func Dial(ctx context.Context, address string, opts Options) (Bus, error) {
 }
 
 // natsOptions lets ours overrule the caller's.
-func (b *natsBus) natsOptions(servers []string, d *dialer) (nats.Options, error) {
+func (b *Bus) natsOptions(servers []string, d *dialer) (nats.Options, error) {
 	o := nats.GetDefaultOptions()
 	for _, set := range b.opts.Extra {
 		if err := set(&o); err != nil {

@@ -148,7 +148,7 @@ func TestDialWaitsForServer(t *testing.T) {
 	first := startServer(t, embedded.Options{})
 	first.Close()
 	type result struct {
-		bus.Bus
+		*bus.Bus
 		error
 	}
 	got := make(chan result)
@@ -247,7 +247,7 @@ func TestPermissions(t *testing.T) {
 	if !errors.Is(err, bus.ErrPermission) || !strings.Contains(err.Error(), `Publish to "forbidden"`) {
 		t.Error(err)
 	}
-	if _, err := b.Subscribe("everything.>", bus.Limits{}, func(bus.Message) {}); err != nil {
+	if err := b.Subscribe("everything.>", bus.Limits{}, func(bus.Message) {}); err != nil {
 		t.Error(err)
 	}
 	err = await(t, "the refusal to subscribe", errs)

@@ -57,26 +57,20 @@ func (e *events) put(call func()) {
 // called once.
 func (e *events) end() { close(e.quit) }
 
-// running is a subscription whose goroutine has not ended.
-type running struct {
-	subject string
-	done    <-chan struct{}
-}
-
-// waitFor returns nil when all have ended, else names those that have not when
-// ctx is done.
-func waitFor(ctx context.Context, all []running) error {
+// waitFor returns nil when the goroutines of all have ended, else names those that have
+// not when ctx is done.
+func waitFor(ctx context.Context, all []*natsSub) error {
 	var names []string
-	for _, r := range all {
+	for _, s := range all {
 		select {
-		case <-r.done:
+		case <-s.done:
 			continue
 		default:
 		}
 		select {
-		case <-r.done:
+		case <-s.done:
 		case <-ctx.Done():
-			names = append(names, strconv.Quote(r.subject))
+			names = append(names, strconv.Quote(s.nats.Subject))
 		}
 	}
 	if names == nil {

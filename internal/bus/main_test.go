@@ -18,7 +18,7 @@ const patience = 10 * time.Second
 
 // backend is what the shared suite runs against.
 type backend struct {
-	connect func(t *testing.T, opts bus.Options) bus.Bus
+	connect func(t *testing.T, opts bus.Options) *bus.Bus
 	stop    func()
 	start   func(t *testing.T)
 	limit   int    // Largest message.
@@ -36,7 +36,7 @@ func startServer(tb testing.TB, opts embedded.Options) *embedded.Server {
 	return s
 }
 
-func dial(tb testing.TB, url string, opts bus.Options) bus.Bus {
+func dial(tb testing.TB, url string, opts bus.Options) *bus.Bus {
 	tb.Helper()
 	b, err := bus.Dial(tb.Context(), url, opts)
 	if err != nil {
@@ -46,7 +46,7 @@ func dial(tb testing.TB, url string, opts bus.Options) bus.Bus {
 	return b
 }
 
-func closeAfter(tb testing.TB, b bus.Bus) {
+func closeAfter(tb testing.TB, b *bus.Bus) {
 	tb.Helper()
 	tb.Cleanup(func() {
 		if err := b.Close(); err != nil {
@@ -59,7 +59,7 @@ func overInProcess(t *testing.T) backend {
 	t.Helper()
 	s := bustest.NewServer(t)
 	return backend{
-		connect: func(t *testing.T, opts bus.Options) bus.Bus {
+		connect: func(t *testing.T, opts bus.Options) *bus.Bus {
 			t.Helper()
 			b := s.Connect(opts)
 			closeAfter(t, b)
@@ -76,7 +76,7 @@ func overNATS(t *testing.T) backend {
 	s := startServer(t, embedded.Options{})
 	url, port := s.URL(), s.Port()
 	return backend{
-		connect: func(t *testing.T, opts bus.Options) bus.Bus {
+		connect: func(t *testing.T, opts bus.Options) *bus.Bus {
 			t.Helper()
 			return dial(t, url, opts)
 		},

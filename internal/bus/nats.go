@@ -20,7 +20,7 @@ const flushWait = 10 * time.Second
 // chose stays in force: without nats.NoEcho the connection receives what it
 // publishes, and complaints of the server (ErrPermission) go to its own error
 // handler. ConnectTimeout and Extra have no meaning here.
-func Wrap(nc *nats.Conn, opts Options) (Bus, error) {
+func Wrap(nc *nats.Conn, opts Options) (*Bus, error) {
 	if nc == nil || nc.IsClosed() {
 		return nil, fmt.Errorf("bus: wrap a NATS connection: %w", ErrClosed)
 	}
@@ -31,12 +31,12 @@ func Wrap(nc *nats.Conn, opts Options) (Bus, error) {
 	return b, nil
 }
 
-// natsBus is a Bus over one NATS connection.
-type natsBus struct {
+// Bus is one connection. Its methods may be called from any goroutine.
+type Bus struct {
 	opts    Options
 	nc      *nats.Conn
 	events  *events       // Calls the callbacks of opts.
-	dropped atomic.Uint64 // Messages, of subscriptions that have ended and of Gather.
+	dropped atomic.Uint64 // Messages, of subscriptions after their end and of Gather.
 
 	// state follows the connection's. We keep our own because nats.go holds its
 	// lock while it dials, and a caller must not wait for that.
@@ -53,12 +53,12 @@ type natsBus struct {
 	closing bool // No subscription begins.
 }
 
-func newNATS(opts Options) *natsBus {
-	return &natsBus{opts: opts.withDefaults(), events: newEvents(), hungUp: make(chan struct{})}
+func newNATS(opts Options) *Bus {
+	return &Bus{opts: opts.withDefaults(), events: newEvents(), hungUp: make(chan struct{})}
 }
 
 // watch reports what becomes of a connection whose handlers are not ours.
-func (b *natsBus) watch() {
+func (b *Bus) watch() {
 	changes := b.nc.StatusChanged(nats.RECONNECTING, nats.CONNECTED, nats.CLOSED)
 	if !b.nc.IsConnected() {
 		b.become(Reconnecting)
@@ -81,7 +81,7 @@ func (b *natsBus) watch() {
 	}()
 }
 
-func (b *natsBus) changed(status nats.Status) {
+func (b *Bus) changed(status nats.Status) {
 	switch status { //nolint:exhaustive // Only these are asked for.
 	case nats.CONNECTED:
 		b.reconnected()
@@ -93,7 +93,7 @@ func (b *natsBus) changed(status nats.Status) {
 }
 
 // become changes the state; Closed is for good.
-func (b *natsBus) become(s State) (was State) {
+func (b *Bus) become(s State) (was State) {
 	for {
 		old := b.state.Load()
 		if State(old) == Closed || b.state.CompareAndSwap(old, int32(s)) { //nolint:gosec // Three states.
@@ -102,7 +102,7 @@ func (b *natsBus) become(s State) (was State) {
 	}
 }
 
-func (b *natsBus) disconnected(cause error) {
+func (b *Bus) disconnected(cause error) {
 	if b.isClosing() || b.become(Reconnecting) != Connected {
 		return
 	}
@@ -112,7 +112,7 @@ func (b *natsBus) disconnected(cause error) {
 	b.events.put(func() { b.opts.OnDisconnect(fmt.Errorf("bus: connection lost: %w", cause)) })
 }
 
-func (b *natsBus) reconnected() {
+func (b *Bus) reconnected() {
 	if b.become(Connected) == Reconnecting {
 		b.events.put(b.opts.OnReconnect)
 	}
@@ -120,7 +120,7 @@ func (b *natsBus) reconnected() {
 
 // lost is called when the connection is closed for good though we did not close
 // it: by its owner, or because the server said what nats.go cannot go on after.
-func (b *natsBus) lost(cause error) {
+func (b *Bus) lost(cause error) {
 	if b.isClosing() || b.become(Closed) == Closed {
 		return
 	}
@@ -131,7 +131,7 @@ func (b *natsBus) lost(cause error) {
 
 // complained takes what the server or nats.go report outside any call, on a
 // connection of ours.
-func (b *natsBus) complained(err error) {
+func (b *Bus) complained(err error) {
 	switch {
 	case errors.Is(err, nats.ErrSlowConsumer):
 		return // The subscription reports it.
@@ -141,14 +141,14 @@ func (b *natsBus) complained(err error) {
 	b.events.put(func() { b.opts.OnError(fmt.Errorf("bus: %w", err)) })
 }
 
-func (b *natsBus) isClosing() bool {
+func (b *Bus) isClosing() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.closing
 }
 
 // usable tells whether something can be sent.
-func (b *natsBus) usable() error {
+func (b *Bus) usable() error {
 	switch b.State() {
 	case Closed:
 		return ErrClosed
@@ -159,11 +159,14 @@ func (b *natsBus) usable() error {
 	return nil
 }
 
-func (b *natsBus) Publish(subject string, data []byte) error {
+// Publish sends data to whoever subscribes to the subject. A nil error means
+// the message was handed over, not that anybody received it. The bus does not
+// keep data.
+func (b *Bus) Publish(subject string, data []byte) error {
 	return failed("publish", subject, b.publish(subject, data))
 }
 
-func (b *natsBus) publish(subject string, data []byte) error {
+func (b *Bus) publish(subject string, data []byte) error {
 	if err := checkSubject(subject, false); err != nil {
 		return err
 	}
@@ -173,19 +176,25 @@ func (b *natsBus) publish(subject string, data []byte) error {
 	return b.translate(b.nc.Publish(subject, data), len(data))
 }
 
-func (b *natsBus) Reply(m Message, data []byte) error {
+// Reply answers a message that came from Request or Gather; ErrNoReply where
+// it did not.
+func (b *Bus) Reply(m Message, data []byte) error {
 	if m.Reply == "" {
 		return failed("reply to", m.Subject, ErrNoReply)
 	}
 	return failed("reply to", m.Subject, b.publish(m.Reply, data))
 }
 
-func (b *natsBus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+// Request sends data and returns the first reply. It fails with
+// ErrNoResponders at once where nobody subscribes to the subject, and with
+// the error of ctx where nobody answers in time: it is ctx alone that bounds
+// the wait.
+func (b *Bus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	reply, err := b.request(ctx, subject, data)
 	return reply, failed("request", subject, err)
 }
 
-func (b *natsBus) request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+func (b *Bus) request(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	if err := errors.Join(checkSubject(subject, false), b.usable(), ctx.Err()); err != nil {
 		return nil, err
 	}
@@ -196,11 +205,16 @@ func (b *natsBus) request(ctx context.Context, subject string, data []byte) ([]b
 	return reply.Data, nil
 }
 
-func (b *natsBus) Gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
+// Gather sends data and hands every reply to take, one at a time and those of
+// one publisher in their order, until take returns false, which is success, or
+// ctx is done, which is its error. It fails with ErrNoResponders at once where
+// nobody subscribes to the subject. More than GatherLimit replies that wait for
+// take are lost and counted.
+func (b *Bus) Gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
 	return failed("request", subject, b.gather(ctx, subject, data, take))
 }
 
-func (b *natsBus) gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
+func (b *Bus) gather(ctx context.Context, subject string, data []byte, take func([]byte) bool) error {
 	if err := errors.Join(checkSubject(subject, false), b.usable(), ctx.Err()); err != nil {
 		return err
 	}
@@ -237,12 +251,14 @@ func (b *natsBus) gather(ctx context.Context, subject string, data []byte, take 
 	}
 }
 
-func (b *natsBus) Flush(ctx context.Context) error {
+// Flush returns nil once the server has everything sent before and has
+// queued to this connection what came to it earlier.
+func (b *Bus) Flush(ctx context.Context) error {
 	return failed("flush", b.opts.Name, b.flush(ctx))
 }
 
 // flush does not wait for a server that is away.
-func (b *natsBus) flush(ctx context.Context) error {
+func (b *Bus) flush(ctx context.Context) error {
 	if err := b.usable(); err != nil {
 		return err
 	}
@@ -259,7 +275,7 @@ func (b *natsBus) flush(ctx context.Context) error {
 }
 
 // translate turns the errors of nats.go into ours.
-func (b *natsBus) translate(err error, size int) error {
+func (b *Bus) translate(err error, size int) error {
 	switch {
 	case err == nil:
 		return nil
@@ -275,19 +291,25 @@ func (b *natsBus) translate(err error, size int) error {
 	return err
 }
 
-func (b *natsBus) State() State { return State(b.state.Load()) }
+// State tells whether the server can be reached.
+func (b *Bus) State() State { return State(b.state.Load()) }
 
-func (b *natsBus) Dropped() uint64 {
+// Dropped counts the messages lost to slow handlers, and replies lost to a slow
+// Gather, since the connection was made.
+func (b *Bus) Dropped() uint64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := b.dropped.Load()
 	for _, sub := range b.subs {
-		n += sub.Dropped()
+		n += sub.dropped()
 	}
 	return n
 }
 
-func (b *natsBus) Close() error {
+// Close runs handlers on what has arrived, ends every subscription and waits
+// for all of it, at most Options.DrainTimeout; then it fails with
+// ErrDrainTimeout, naming what still runs. Closing again returns nil.
+func (b *Bus) Close() error {
 	subs, first := b.beginClose()
 	if !first {
 		return nil
@@ -298,12 +320,10 @@ func (b *natsBus) Close() error {
 		b.stopDial()
 	}
 	b.drain(ctx)
-	running := make([]running, len(subs))
-	for i, s := range subs {
-		s.Unsubscribe()
-		running[i].subject, running[i].done = s.nats.Subject, s.done
+	for _, s := range subs {
+		s.end()
 	}
-	err := waitFor(ctx, running)
+	err := waitFor(ctx, subs)
 	b.become(Closed) // Only now: the handlers may have published until here.
 	b.hangUp()
 	b.events.end()
@@ -316,7 +336,7 @@ func (b *natsBus) Close() error {
 	return err
 }
 
-func (b *natsBus) beginClose() (subs []*natsSub, first bool) {
+func (b *Bus) beginClose() (subs []*natsSub, first bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {
@@ -327,7 +347,7 @@ func (b *natsBus) beginClose() (subs []*natsSub, first bool) {
 }
 
 // drain has everything handled that the server sent before now.
-func (b *natsBus) drain(ctx context.Context) {
+func (b *Bus) drain(ctx context.Context) {
 	// Without a server there is only what has arrived. One that goes away at this
 	// moment must not use up the time of the handlers.
 	flushing, cancel := context.WithTimeout(ctx, b.opts.DrainTimeout/2)

@@ -1,40 +1,34 @@
 package bus
 
 import (
-	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
 )
 
-// natsSub is a subscription of a natsBus.
+// natsSub is a subscription of a Bus.
 type natsSub struct {
-	bus  *natsBus
+	bus  *Bus
 	nats *nats.Subscription
-	off  atomic.Bool
+	off  atomic.Bool   // No call of the handler begins.
 	done chan struct{} // Closed when the goroutine of the handler ends.
-
-	once  sync.Once     // For Unsubscribe.
-	final atomic.Uint64 // Messages dropped; nats.go forgets it with the subscription.
 }
 
-func (b *natsBus) Subscribe(subject string, limits Limits, handle Handler) (Subscription, error) {
+// Subscribe has the handler called with every message of a subject that
+// matches from now on until Close; for messages of other connections "now" is
+// the next Flush that returns nil. Zero limits mean the default ones.
+func (b *Bus) Subscribe(subject string, limits Limits, handle Handler) error {
 	if err := checkSubject(subject, true); err != nil {
-		return nil, failed("subscribe", subject, err)
+		return failed("subscribe", subject, err)
 	}
-	s, err := b.subscribe(subject, limits.withDefaults(), handle)
-	if err != nil {
-		return nil, failed("subscribe", subject, b.translate(err, 0))
-	}
-	return s, nil
+	return failed("subscribe", subject, b.translate(b.subscribe(subject, limits.withDefaults(), handle), 0))
 }
 
-func (b *natsBus) subscribe(subject string, limits Limits, handle Handler) (*natsSub, error) {
+func (b *Bus) subscribe(subject string, limits Limits, handle Handler) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.closing {
-		return nil, ErrClosed
+		return ErrClosed
 	}
 	s := &natsSub{bus: b, done: make(chan struct{})}
 	sub, err := b.nc.Subscribe(subject, func(m *nats.Msg) {
@@ -44,16 +38,16 @@ func (b *natsBus) subscribe(subject string, limits Limits, handle Handler) (*nat
 		handle(Message{Subject: m.Subject, Reply: m.Reply, Data: m.Data})
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.nats = sub
 	sub.SetClosedHandler(func(string) { close(s.done) })
 	if err := sub.SetPendingLimits(limits.Messages, limits.Bytes); err != nil {
-		return nil, err // Closed meanwhile.
+		return err // Closed meanwhile.
 	}
 	go s.watch(sub.StatusChanged(nats.SubscriptionSlowConsumer))
 	b.subs = append(b.subs, s)
-	return s, nil
+	return nil
 }
 
 // watch reports the beginning of every loss; it ends with the subscription.
@@ -64,7 +58,7 @@ func (s *natsSub) watch(changes <-chan nats.SubStatus) {
 			if !open {
 				return
 			}
-			slow := &SlowError{Subject: s.nats.Subject, Dropped: s.Dropped()}
+			slow := &SlowError{Subject: s.nats.Subject, Dropped: s.dropped()}
 			s.bus.events.put(func() { s.bus.opts.OnError(slow) })
 		case <-s.done:
 			return
@@ -72,25 +66,16 @@ func (s *natsSub) watch(changes <-chan nats.SubStatus) {
 	}
 }
 
-func (s *natsSub) Unsubscribe() {
-	s.once.Do(func() {
-		s.off.Store(true)
-		s.final.Store(s.Dropped())
-		_ = s.nats.Unsubscribe() // Fails only where the connection is closed.
-		s.bus.forget(s)
-	})
+// end drops the messages that wait; a call of the handler in progress goes on.
+func (s *natsSub) end() {
+	s.off.Store(true)
+	dropped := s.dropped()   // nats.go forgets it with the subscription.
+	_ = s.nats.Unsubscribe() // Fails only where the connection is closed.
+	s.bus.dropped.Add(dropped)
 }
 
-func (b *natsBus) forget(s *natsSub) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.subs = slices.DeleteFunc(b.subs, func(o *natsSub) bool { return o == s })
-	b.dropped.Add(s.final.Load())
-}
-
-func (s *natsSub) Dropped() uint64 {
-	if n, err := s.nats.Dropped(); err == nil {
-		return uint64(max(n, 0))
-	}
-	return s.final.Load()
+// dropped counts the messages lost because the handler was too slow, 0 after the end.
+func (s *natsSub) dropped() uint64 {
+	n, _ := s.nats.Dropped()
+	return uint64(max(n, 0))
 }

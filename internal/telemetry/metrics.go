@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,12 +53,13 @@ func (m *Metric) Prometheus() string {
 type Observation struct {
 	observer    metric.Observer
 	instruments map[*Metric]metric.Observable
+	source      []attribute.KeyValue
 }
 
 // Observe makes the instruments of the metrics that are no histograms, and has
-// collect called when they are read. A source that is not there any more
-// unregisters.
-func Observe(meter metric.Meter, metrics []*Metric, collect func(*Observation)) (metric.Registration, error) {
+// collect called when they are read. All values have the attributes of the source,
+// which unregisters when it is not there any more.
+func Observe(meter metric.Meter, metrics []*Metric, source []attribute.KeyValue, collect func(*Observation)) (metric.Registration, error) {
 	instruments := map[*Metric]metric.Observable{}
 	var all []metric.Observable
 	for _, m := range metrics {
@@ -72,7 +74,7 @@ func Observe(meter metric.Meter, metrics []*Metric, collect func(*Observation)) 
 		all = append(all, one)
 	}
 	return meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		collect(&Observation{o, instruments})
+		collect(&Observation{o, instruments, source})
 		return nil
 	}, all...)
 }
@@ -93,28 +95,28 @@ func (m *Metric) observable(meter metric.Meter) (metric.Observable, error) {
 }
 
 // Count tells a whole number of a metric.
-func (o *Observation) Count(m *Metric, n uint64, with metric.MeasurementOption) {
-	o.observer.ObserveInt64(o.instruments[m].(metric.Int64Observable), int64(n), with) //nolint:gosec // No count comes near.
+func (o *Observation) Count(m *Metric, n uint64, more ...attribute.KeyValue) {
+	o.observer.ObserveInt64(o.instruments[m].(metric.Int64Observable), int64(n), o.with(more)) //nolint:gosec // No count comes near.
 }
 
 // Seconds tells a length of time.
-func (o *Observation) Seconds(m *Metric, d time.Duration, with metric.MeasurementOption) {
-	o.observer.ObserveFloat64(o.instruments[m].(metric.Float64Observable), d.Seconds(), with)
+func (o *Observation) Seconds(m *Metric, d time.Duration, more ...attribute.KeyValue) {
+	o.observer.ObserveFloat64(o.instruments[m].(metric.Float64Observable), d.Seconds(), o.with(more))
 }
 
-// Distribution makes a histogram of lengths of time with constant attributes, and
+func (o *Observation) with(more []attribute.KeyValue) metric.ObserveOption {
+	return metric.WithAttributeSet(attribute.NewSet(slices.Concat(o.source, more)...))
+}
+
+// Distribution makes a histogram of lengths of time with the attributes of a source, and
 // returns what adds one value. Adding allocates nothing.
-func Distribution(meter metric.Meter, m *Metric, with metric.MeasurementOption) (record func(time.Duration), err error) {
+func Distribution(meter metric.Meter, m *Metric, source []attribute.KeyValue) (record func(time.Duration), err error) {
 	h, err := meter.Float64Histogram(m.Name, metric.WithUnit(m.Unit), metric.WithDescription(m.About),
 		metric.WithExplicitBucketBoundaries(m.Bounds...))
 	if err != nil {
 		return nil, fmt.Errorf("metric %s: %w", m.Name, err)
 	}
-	ctx, constant := context.Background(), []metric.RecordOption{with} // It belongs to no request.
+	ctx := context.Background() // It belongs to no request.
+	constant := []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(source...))}
 	return func(v time.Duration) { h.Record(ctx, v.Seconds(), constant...) }, nil
-}
-
-// With makes attributes, which is to be done once and not at each value.
-func With(attributes ...attribute.KeyValue) metric.MeasurementOption {
-	return metric.WithAttributeSet(attribute.NewSet(attributes...))
 }

@@ -1,15 +1,14 @@
 package telemetry
 
-import "go.opentelemetry.io/otel/trace"
+import (
+	"go.opentelemetry.io/otel/trace"
 
-// Context is the W3C trace context of a span as it travels: the 16 bytes of the
-// trace's id, the 8 of the span's, and one of flags. The trace state does not
-// travel.
-type Context = [25]byte
+	"github.com/gopegasus/pegasus/control"
+)
 
-// Pack gives the context of a span, the zero Context if the span is not sampled:
-// nobody could follow a link to it.
-func Pack(sc trace.SpanContext) (c Context) {
+// Pack gives the W3C trace context of a span as it travels, without the trace state. It
+// is zero if the span is not sampled: nobody could follow a link to it.
+func Pack(sc trace.SpanContext) (c control.Trace) {
 	if !sc.IsValid() || !sc.IsSampled() {
 		return c
 	}
@@ -21,7 +20,7 @@ func Pack(sc trace.SpanContext) (c Context) {
 }
 
 // Unpack gives the context of a span elsewhere; it is not valid if c is zero.
-func Unpack(c Context) trace.SpanContext {
+func Unpack(c control.Trace) trace.SpanContext {
 	return trace.NewSpanContext(trace.SpanContextConfig{
 		TraceID: trace.TraceID(c[:16]), SpanID: trace.SpanID(c[16:24]), TraceFlags: trace.TraceFlags(c[24]), Remote: true,
 	})

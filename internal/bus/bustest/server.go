@@ -21,7 +21,7 @@ type Server struct {
 
 	mu    sync.Mutex
 	nats  *embedded.Server // nil while it is stopped.
-	buses []bus.Bus
+	buses []*bus.Bus
 }
 
 // NewServer starts a server, which ends with the test.
@@ -46,7 +46,7 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 }
 
 // Connect adds a connection, which whoever asks for it closes.
-func (s *Server) Connect(opts bus.Options) bus.Bus {
+func (s *Server) Connect(opts bus.Options) *bus.Bus {
 	opts.Extra = append(opts.Extra, nats.InProcessServer(s))
 	b, err := bus.Dial(context.Background(), "nats://in-process", opts)
 	if err != nil {
