@@ -251,21 +251,10 @@ func quoted(text string, indent int) string {
 			b.WriteString("\\\n" + strings.Repeat(" ", indent))
 			width = 0
 		}
-		before := b.Len()
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r < 1<<16:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08X`, r)
-		}
-		width += b.Len() - before
+		escaped := strconv.Quote(string(r))
+		escaped = escaped[1 : len(escaped)-1]
+		b.WriteString(escaped)
+		width += len(escaped)
 	}
 	b.WriteByte('"')
 	return b.String()
