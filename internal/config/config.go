@@ -221,11 +221,7 @@ type Signals []Signal
 
 // UnmarshalNode implements yamlconf.Unmarshaler.
 func (s *Signals) UnmarshalNode(n yamlconf.Node) error {
-	items := []yamlconf.Node{n}
-	if n.Kind() == yamlconf.KindList {
-		items = n.Items()
-	}
-	for _, item := range items {
+	for _, item := range n.Each() {
 		one := Signal{To: Everybody, Expires: DefaultExpiry}
 		if err := item.Decode(&one); err != nil {
 			return err
