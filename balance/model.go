@@ -29,13 +29,16 @@ type lastMove struct {
 	available float64 // of the node it went to
 }
 
-// base is what the strategies have in common.
+// base is every strategy: they differ in how they plan.
 type base struct {
 	cfg    Config
 	memory map[string]lastMove // by load
+	plan   func(clocksync.Instant, *State) Plan
 }
 
 func (b *base) Name() string { return b.cfg.Strategy }
+
+func (b *base) Plan(now clocksync.Instant, s *State) Plan { return b.plan(now, s) }
 
 // place is a node while a plan is made.
 type place struct {
@@ -62,7 +65,7 @@ type model struct {
 	mean     float64   // weight of a load
 	partners [][]share // by load, what it sends and receives
 	scratch  []float64
-	ranking  ranking // the room of the last one
+	ranking  []candidate // the room of the last one
 	options  []option
 }
 
