@@ -7,7 +7,10 @@ import (
 
 // Doc is a decoded document: the places of its values, and the faults found.
 type Doc struct {
-	faults
+	name  string
+	lines []string
+	list  []Fault
+	more  int // faults beyond those kept
 	root  *node
 	forms Forms
 }
@@ -30,7 +33,7 @@ func Decode(name string, src []byte, into any) (*Doc, error) {
 
 // DecodeWith is [Decode] where the tags of fields may name a form.
 func DecodeWith(forms Forms, name string, src []byte, into any) (*Doc, error) {
-	d := &Doc{faults: faults{name: name}, forms: forms}
+	d := &Doc{name: name, forms: forms}
 	if len(src) <= maxBytes {
 		d.lines = strings.Split(string(src), "\n")
 		for i, line := range d.lines {
@@ -38,10 +41,10 @@ func DecodeWith(forms Forms, name string, src []byte, into any) (*Doc, error) {
 		}
 	}
 	if !d.checkBytes(src) {
-		return nil, d.err()
+		return nil, d.Err()
 	}
 	if d.root = d.parse(strings.Join(d.lines, "\n")); d.root == nil {
-		return nil, d.err()
+		return nil, d.Err()
 	}
 	d.decodeInto(d.root, into)
 	return d, d.Err()
@@ -49,9 +52,6 @@ func DecodeWith(forms Forms, name string, src []byte, into any) (*Doc, error) {
 
 // Root returns the whole document.
 func (d *Doc) Root() Node { return Node{d, d.root} }
-
-// Err returns every fault so far as an *Error, sorted by place, or nil.
-func (d *Doc) Err() error { return d.err() }
 
 // count returns the number of faults so far.
 func (d *Doc) count() int { return len(d.list) + d.more }
