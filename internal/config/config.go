@@ -164,40 +164,19 @@ const minSilence = 200 * time.Millisecond
 
 // UnmarshalNode implements yamlconf.Unmarshaler.
 func (s *Silence) UnmarshalNode(n yamlconf.Node) error {
-	raw := struct {
-		After yamlconf.Node `yaml:"after"`
-		Then  yamlconf.Node `yaml:"then"`
-	}{}
+	type plain Silence // Without this method.
 	*s = Silence{After: DefaultSilence, Then: Drop}
-	if err := n.Decode(&raw); err != nil {
+	if err := n.Decode((*plain)(s)); err != nil {
 		return err
 	}
 	var faults []error
-	if _, ok := n.Get("after"); ok {
-		faults = append(faults, s.decodeAfter(raw.After))
+	if after, ok := n.Get("after"); ok && s.After < minSilence {
+		faults = append(faults, after.Fault("%v is too short to tell silence from delay: use at least %v", s.After, minSilence))
 	}
-	if _, ok := n.Get("then"); ok {
-		faults = append(faults, s.decodeThen(raw.Then))
+	if then, ok := n.Get("then"); ok && s.Then != Drop && s.Then != Block && s.Then != Fail {
+		faults = append(faults, then.Fault("%q is no policy: use drop, block or fail", s.Then))
 	}
 	return cmp.Or(faults...)
-}
-
-func (s *Silence) decodeAfter(n yamlconf.Node) error {
-	if err := n.Decode(&s.After); err != nil {
-		return err
-	}
-	if s.After < minSilence {
-		return n.Fault("%v is too short to tell silence from delay: use at least %v", s.After, minSilence)
-	}
-	return nil
-}
-
-func (s *Silence) decodeThen(n yamlconf.Node) error {
-	switch s.Then = Policy(n.Text()); s.Then {
-	case Drop, Block, Fail:
-		return nil
-	}
-	return n.Fault("%q is no policy: use drop, block or fail", n.Text())
 }
 
 // Predicate is one named condition on global states and what follows from it.
