@@ -170,7 +170,7 @@ func threadsOf(p *program.Program, levels map[string]config.Section) []byte {
 	if len(l.Blocks) == 0 {
 		return nil
 	}
-	return Encode(l)
+	return plan.Encode(l)
 }
 
 // faulty reports whether the section of the program could not be read: what is
