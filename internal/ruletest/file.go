@@ -28,7 +28,7 @@ type Test struct {
 	Place
 
 	plan    *plan.Level
-	seeds   []uint64
+	seeds   int
 	lasts   time.Duration
 	delay   time.Duration
 	loss    float64
@@ -84,14 +84,14 @@ type rawTest struct {
 // UnmarshalNode keeps the place.
 func (t *rawTest) UnmarshalNode(n yamlconf.Node) error {
 	type plain rawTest // Without this method.
-	t.node = n
+	t.node, t.Seeds, t.Network.Delay = n, 1, defaultDelay
 	return n.Decode((*plain)(t))
 }
 
 type rawNetwork struct {
-	Delay   *time.Duration `yaml:"delay"`
-	Loss    float64        `yaml:"loss"`
-	Windows []window       `yaml:"windows"`
+	Delay   time.Duration `yaml:"delay"`
+	Loss    float64       `yaml:"loss"`
+	Windows []window      `yaml:"windows"`
 }
 
 // window is a stretch of time in which messages are lost.
@@ -141,18 +141,18 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 	if doc == nil {
 		return nil, err
 	}
-	p := parser{doc: doc, raw: &raw, file: &File{Name: name}}
 	if raw.Config == "" {
 		if err == nil {
 			doc.FaultAt("config", "write the path of a configuration, beside this file or absolute")
 		}
 		return nil, doc.Err()
 	}
-	if p.config, p.source, err = config(raw.Config); err != nil {
+	path, source, err := config(raw.Config)
+	if err != nil {
 		doc.FaultAt("config", "%v", err)
 		return nil, doc.Err()
 	}
-	plans, err := configfile.Parse(p.config, p.source)
+	plans, err := configfile.Parse(path, source)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +164,7 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 			doc.Fault(e.Pos, "%s has no synchronizer %q: it has %s", raw.Config, e.Key, levelNames(plans))
 		}
 	}
-	seen := map[string]int{}
+	file, seen := &File{Name: name}, map[string]int{}
 	for i := range raw.Tests {
 		t := &raw.Tests[i]
 		if absent(t.node) {
@@ -174,12 +174,19 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 			doc.FaultAt(t.node.Path()+".name", "the test in line %d has this name, too", line)
 		}
 		seen[t.Name] = t.node.Pos().Line
-		p.test(t, plans)
+		p := testParser{
+			doc: doc, file: &raw, config: path, source: source, raw: t, path: t.node.Path(),
+			test: &Test{Name: t.Name, Place: doc.Note(yamlconf.Fault{Pos: t.node.Pos()})},
+		}
+		if p.test.plan = p.plan(plans); p.test.plan != nil {
+			p.read()
+			file.Tests = append(file.Tests, p.test)
+		}
 	}
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	return p.file, nil
+	return file, nil
 }
 
 // absent reports whether a file does not have a value, or it is null, which was told
@@ -198,37 +205,28 @@ func levelNames(plans plan.Levels) string {
 	return strings.Join(namesOf(plans, func(l *plan.Level) string { return l.Name }), ", ")
 }
 
-type parser struct {
-	doc    *yamlconf.Doc
-	raw    *rawFile
-	file   *File
-	config string
-	source []byte
-}
-
 // testParser reads one test.
 type testParser struct {
-	parser
+	doc     *yamlconf.Doc
+	file    *rawFile
+	config  string
+	source  []byte
 	raw     *rawTest
+	path    string
 	test    *Test
 	regions []string
 	entries int
 	last    time.Duration // that is named
-	path    string
 }
 
-func (p *parser) test(raw *rawTest, plans plan.Levels) {
-	t := testParser{parser: *p, raw: raw, path: raw.node.Path(), test: &Test{Name: raw.Name, Place: p.doc.Note(yamlconf.Fault{Pos: raw.node.Pos()})}}
-	if t.test.plan = t.plan(plans); t.test.plan == nil {
-		return
-	}
+func (t *testParser) read() {
 	for _, s := range t.test.plan.Sends() {
 		if !slices.Contains(t.regions, s.Region) {
 			t.regions = append(t.regions, s.Region)
 		}
 	}
 	if n := len(t.regions); n > control.MaxOpen {
-		t.doc.Fault(raw.node.Pos(), "the signals of %s go to %d regions, and a member is in at most %d at a time", t.test.plan.Name, n, control.MaxOpen)
+		t.doc.Fault(t.raw.node.Pos(), "the signals of %s go to %d regions, and a member is in at most %d at a time", t.test.plan.Name, n, control.MaxOpen)
 	}
 	t.options()
 	t.members()
@@ -237,14 +235,13 @@ func (p *parser) test(raw *rawTest, plans plan.Levels) {
 	for _, w := range t.test.windows {
 		t.named(w.To)
 	}
-	for _, n := range raw.Expect {
+	for _, n := range t.raw.Expect {
 		t.expectation(n)
 	}
-	if len(raw.Expect) == 0 {
+	if len(t.raw.Expect) == 0 {
 		t.fault("expect", "a test that expects nothing cannot fail: say what a predicate comes to")
 	}
 	t.duration()
-	p.file.Tests = append(p.file.Tests, t.test)
 }
 
 func (t *testParser) fault(key, format string, args ...any) {
@@ -260,12 +257,12 @@ func (t *testParser) plan(plans plan.Levels) *plan.Level {
 	name := t.raw.Synchronizer
 	switch {
 	case name == "" && len(plans) > 1:
-		t.doc.Fault(t.raw.node.Pos(), "%s has several synchronizers: add synchronizer: with one of %s", t.parser.raw.Config, levelNames(plans))
+		t.doc.Fault(t.raw.node.Pos(), "%s has several synchronizers: add synchronizer: with one of %s", t.file.Config, levelNames(plans))
 		return nil
 	case name == "":
 		name = plans[0].Name
 	case plans.Get(name) == nil:
-		t.fault("synchronizer", "%s has no synchronizer %q: it has %s", t.parser.raw.Config, name, levelNames(plans))
+		t.fault("synchronizer", "%s has no synchronizer %q: it has %s", t.file.Config, name, levelNames(plans))
 		return nil
 	}
 	if _, ok := t.raw.node.Get("count"); !ok {
@@ -281,26 +278,15 @@ func (t *testParser) plan(plans plan.Levels) *plan.Level {
 
 func (t *testParser) options() {
 	raw, test := t.raw, t.test
-	test.seeds = []uint64{1}
-	if _, ok := raw.node.Get("seeds"); ok {
-		test.seeds = nil
-		if raw.Seeds < 1 || raw.Seeds > maxSeeds {
-			t.fault("seeds", "%d is out of range: a test is repeated with 1 to %d seeds", raw.Seeds, maxSeeds)
-		}
-		for s := range uint64(min(max(raw.Seeds, 1), maxSeeds)) {
-			test.seeds = append(test.seeds, s+1)
-		}
-	}
-	test.delay, test.loss = defaultDelay, raw.Network.Loss
-	if raw.Network.Delay != nil {
-		test.delay = *raw.Network.Delay
+	test.seeds, test.delay, test.loss, test.windows = raw.Seeds, raw.Network.Delay, raw.Network.Loss, raw.Network.Windows
+	if raw.Seeds < 1 || raw.Seeds > maxSeeds {
+		t.fault("seeds", "%d is out of range: a test is repeated with 1 to %d seeds", raw.Seeds, maxSeeds)
 	}
 	t.checkDelay("network.delay", test.delay)
 	t.checkPart("network.loss", test.loss)
 	if _, ok := raw.node.Get("network"); ok && test.plan.Members.Threads {
 		t.fault("network", "threads report through memory: there is no network")
 	}
-	test.windows = raw.Network.Windows
 	for i := range test.windows {
 		w, at := &test.windows[i], fmt.Sprintf("network.windows[%d]", i)
 		if w.Loss == nil {
@@ -335,7 +321,7 @@ func (t *testParser) reader() *reader {
 // initial gives the fields that first states may leave out.
 func (t *testParser) initial() []scgs.Value {
 	row := defaults(t.test.plan.State)
-	file, _ := t.parser.raw.Initial.Get(t.test.plan.Name)
+	file, _ := t.file.Initial.Get(t.test.plan.Name)
 	for _, text := range []scalar{file, t.raw.Initial} {
 		r := t.reader()
 		r.members = false

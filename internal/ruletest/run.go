@@ -33,7 +33,7 @@ type Failure struct {
 // Run runs the test with each of its seeds, up to the first that fails.
 func (t *Test) Run() *Result {
 	result := &Result{Test: t}
-	for _, seed := range t.seeds {
+	for seed := uint64(1); seed <= uint64(t.seeds); seed++ {
 		l := newStage(t, seed).run()
 		result.Seed, result.Log = seed, l.told(func(*line) bool { return true })
 		for i := range t.expect {
