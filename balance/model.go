@@ -349,23 +349,16 @@ func (m *model) views() []NodeView {
 	return list
 }
 
-// usable counts the nodes that are believed and have something to spare.
-func (m *model) usable() (number int) {
-	for i := range m.places {
-		if m.places[i].Available > 0 {
-			number++
-		}
-	}
-	return number
-}
-
 // hopeless says why there can be no move at all, if so.
 func (m *model) hopeless() string {
-	movable := 0
+	usable, movable := 0, 0
 	for i := range m.places {
 		movable += len(m.places[i].waiting)
+		if m.places[i].Available > 0 {
+			usable++
+		}
 	}
-	switch usable := m.usable(); {
+	switch {
 	case len(m.places) == 0:
 		return "there are no nodes"
 	case len(m.places) == 1:
