@@ -106,8 +106,9 @@ func (m Members) Limits() string {
 
 // counts is a number, or {min: A, max: B}.
 type counts struct {
-	fixed    int
-	min, max *int
+	fixed int
+	Min   *int `yaml:"min"`
+	Max   *int `yaml:"max"`
 }
 
 // UnmarshalNode implements yamlconf.Unmarshaler.
@@ -115,23 +116,18 @@ func (c *counts) UnmarshalNode(n yamlconf.Node) error {
 	if n.Kind() != yamlconf.KindMap {
 		return n.Decode(&c.fixed)
 	}
-	var raw struct {
-		Min *int `yaml:"min"`
-		Max *int `yaml:"max"`
-	}
-	err := n.Decode(&raw)
-	c.min, c.max = raw.Min, raw.Max
-	return err
+	type plain counts // Without this method.
+	return n.Decode((*plain)(c))
 }
 
 func (c *counts) into(m *Members) {
 	m.Count = c.fixed
-	if c.min != nil {
-		m.Min, m.Count = *c.min, *c.min
+	if c.Min != nil {
+		m.Min, m.Count = *c.Min, *c.Min
 	}
-	if c.max != nil {
-		m.Max = *c.max
-		if c.min == nil {
+	if c.Max != nil {
+		m.Max = *c.Max
+		if c.Min == nil {
 			m.Count = 1
 		}
 	}
@@ -225,8 +221,8 @@ type Signal struct {
 type Target struct {
 	Expr  string   // gives the members: all, holders, or an expression
 	Names []string // members by name
-	Group string   // another one
-	Max   int      // members of the other group that are listened to; 0: the default
+	Group string   `yaml:"group,required"` // another one
+	Max   int      `yaml:"max"`            // members of the other group that are listened to; 0: the default
 }
 
 // Everybody is the target of a signal that names none: all members.
@@ -255,17 +251,14 @@ func (t *Target) UnmarshalNode(n yamlconf.Node) error {
 }
 
 func (t *Target) decodeGroup(n yamlconf.Node) error {
-	raw := struct {
-		Group string `yaml:"group,required"`
-		Max   int    `yaml:"max"`
-	}{Max: DefaultMaxMembers}
-	if err := n.Decode(&raw); err != nil {
+	type plain Target // Without its method.
+	t.Max = DefaultMaxMembers
+	if err := n.Decode((*plain)(t)); err != nil {
 		return err
 	}
-	if raw.Max < 1 || raw.Max > MaxMembers {
-		return n.Fault("max %d: from 1 to %d members of another group are listened to", raw.Max, MaxMembers)
+	if t.Max < 1 || t.Max > MaxMembers {
+		return n.Fault("max %d: from 1 to %d members of another group are listened to", t.Max, MaxMembers)
 	}
-	t.Group, t.Max = raw.Group, raw.Max
 	return nil
 }
 
