@@ -21,7 +21,7 @@ var Imports = map[string][]string{
 	"clocksync/source":           {"clocksync"},
 	"clocksync/source/otelclock": {"clocksync", "clocksync/source"},
 	"scgs":                       {"clocksync"},
-	"predicates":                 {"scgs", "clocksync"},
+	"predicates":                 {"internal/nearest", "scgs", "clocksync"},
 	"control":                    {"predicates", "scgs", "clocksync"},
 	"control/program":            {"control", "predicates", "scgs", "clocksync"},
 	"balance":                    {"scgs", "clocksync"},
@@ -39,13 +39,14 @@ var Imports = map[string][]string{
 	"internal/sim": with(first, "clocksync/clocktest",
 		"internal/agentcore", "internal/plan", "internal/synccore", "internal/wire"),
 	"internal/ruletest": {
-		"internal/sim", "internal/synccore", "internal/config", "internal/configfile", "internal/plan", "internal/wire", "internal/yamlconf",
+		"internal/sim", "internal/synccore", "internal/config", "internal/configfile", "internal/nearest", "internal/plan", "internal/wire", "internal/yamlconf",
 		"monitor", "control", "predicates", "scgs", "clocksync",
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
-	"internal/yamlconf":    {},
+	"internal/nearest":     {},
+	"internal/yamlconf":    {"internal/nearest"},
 	"internal/tracefile":   {"scgs", "clocksync"},
 	"internal/tracedetect": {"internal/tracefile", "predicates", "scgs", "clocksync"},
 	"internal/telemetry":   {},
@@ -56,7 +57,7 @@ var Imports = map[string][]string{
 	"observe":              {"clocksync", "clocksync/source"},
 	"agent": with(first, "observe", "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/plan", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
-	"synchronizer": with(first, "control/program", "clocksync/source", "internal/config", "internal/configfile", "internal/executor", "internal/journal", "internal/plan", "internal/synccore",
+	"synchronizer": with(first, "control/program", "clocksync/source", "internal/config", "internal/configfile", "internal/executor", "internal/journal", "internal/nearest", "internal/plan", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"internal/bench": {
 		"agent", "synchronizer", "monitor", "embedded", "clocksync/source",
@@ -99,6 +100,7 @@ var Pure = map[string][]string{
 	"internal/balancesim":  {},
 	"internal/tracefile":   {"github.com/go-json-experiment/json"},
 	"internal/tracedetect": {},
+	"internal/nearest":     {},
 	"internal/yamlconf":    {"github.com/goccy/go-yaml"},
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/scgs"
@@ -401,7 +402,7 @@ func (m ramp) at(n int) scgs.Value {
 
 // choice says which name may have been meant, and which there are.
 func choice(name string, known []string) string {
-	if near := yamlconf.Nearest(name, known); near != "" {
+	if near := nearest.Name(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q? There is %s", near, orNone(known))
 	}
 	return "there is " + orNone(known)

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gopegasus/pegasus/internal/nearest"
 )
 
 var (
@@ -274,7 +276,7 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 
 func (d *Doc) unknownKey(n *node, known []string) {
 	message := fmt.Sprintf("unknown key %q", n.key)
-	if near := Nearest(n.key, known); near != "" {
+	if near := nearest.Name(n.key, known); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	hint := "known keys: " + strings.Join(known, ", ")
