@@ -97,7 +97,7 @@ func (t *testParser) expectation(n yamlconf.Node) {
 			}
 		}
 		e := k.read(t, &raw)
-		e.Place = t.doc.Note(yamlconf.Fault{Pos: n.Pos()})
+		e.Place = placeOf(t.doc, n)
 		t.test.expect = append(t.test.expect, e)
 		return
 	}

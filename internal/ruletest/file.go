@@ -40,7 +40,11 @@ type Test struct {
 }
 
 // Place is a place in a file of tests.
-type Place = yamlconf.Fault
+type Place struct {
+	File         string
+	Line, Column int
+	Source       string // the text of the line
+}
 
 // participant is a member or a thread of a test.
 type participant struct {
@@ -176,7 +180,7 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 		seen[t.Name] = t.node.Pos().Line
 		p := testParser{
 			doc: doc, file: &raw, config: path, source: source, raw: t, path: t.node.Path(),
-			test: &Test{Name: t.Name, Place: doc.Note(yamlconf.Fault{Pos: t.node.Pos()})},
+			test: &Test{Name: t.Name, Place: placeOf(doc, t.node)},
 		}
 		if p.test.plan = p.plan(plans); p.test.plan != nil {
 			p.read()
@@ -192,6 +196,11 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 // absent reports whether a file does not have a value, or it is null, which was told
 // when it was decoded.
 func absent(n yamlconf.Node) bool { return n == yamlconf.Node{} }
+
+func placeOf(doc *yamlconf.Doc, n yamlconf.Node) Place {
+	f := doc.Note(yamlconf.Fault{Pos: n.Pos()})
+	return Place{f.File, f.Line, f.Column, f.Source}
+}
 
 func namesOf[T any](list []T, name func(T) string) []string {
 	names := make([]string, len(list))

@@ -4,6 +4,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
+
+	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
 // shown is how many lines about its subject a failure shows.
@@ -12,8 +14,10 @@ const shown = 20
 // String gives the failure as it is printed: the place with a caret, what was
 // wanted and what was there, and what happened on the way.
 func (f *Failure) String() string {
-	place := f.Place
-	place.Message = "not as expected"
+	place := yamlconf.Fault{
+		File: f.File, Pos: yamlconf.Pos{Line: f.Line, Column: f.Column}, Source: f.Source,
+		Message: "not as expected",
+	}
 	var b strings.Builder
 	b.WriteString(place.String() + "\n")
 	for _, w := range f.Want {
