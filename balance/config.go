@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
 )
 
 // The strategies.
@@ -114,16 +116,9 @@ func New(c Config) (Strategy, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	b := base{cfg: c, memory: map[string]lastMove{}}
-	switch c.Strategy {
-	case Greedy:
-		return &greedy{b}, nil
-	case Largest:
-		return &largest{b}, nil
-	case None:
-		return &none{b}, nil
-	}
-	return &pegasus{b}, nil
+	b := &base{cfg: c, memory: map[string]lastMove{}}
+	b.plan = map[string]func(clocksync.Instant, *State) Plan{Pegasus: b.pegasus, Greedy: b.greedy, Largest: b.largest, None: b.none}[c.Strategy]
+	return b, nil
 }
 
 func finite(x float64) bool { return !math.IsNaN(x) && !math.IsInf(x, 0) }

@@ -29,13 +29,16 @@ type lastMove struct {
 	available float64 // of the node it went to
 }
 
-// base is what the strategies have in common.
+// base is every strategy: they differ in how they plan.
 type base struct {
 	cfg    Config
 	memory map[string]lastMove // by load
+	plan   func(clocksync.Instant, *State) Plan
 }
 
 func (b *base) Name() string { return b.cfg.Strategy }
+
+func (b *base) Plan(now clocksync.Instant, s *State) Plan { return b.plan(now, s) }
 
 // place is a node while a plan is made.
 type place struct {
@@ -62,7 +65,7 @@ type model struct {
 	mean     float64   // weight of a load
 	partners [][]share // by load, what it sends and receives
 	scratch  []float64
-	ranking  ranking // the room of the last one
+	ranking  []candidate // the room of the last one
 	options  []option
 }
 
@@ -346,23 +349,16 @@ func (m *model) views() []NodeView {
 	return list
 }
 
-// usable counts the nodes that are believed and have something to spare.
-func (m *model) usable() (number int) {
-	for i := range m.places {
-		if m.places[i].Available > 0 {
-			number++
-		}
-	}
-	return number
-}
-
 // hopeless says why there can be no move at all, if so.
 func (m *model) hopeless() string {
-	movable := 0
+	usable, movable := 0, 0
 	for i := range m.places {
 		movable += len(m.places[i].waiting)
+		if m.places[i].Available > 0 {
+			usable++
+		}
 	}
-	switch usable := m.usable(); {
+	switch {
 	case len(m.places) == 0:
 		return "there are no nodes"
 	case len(m.places) == 1:

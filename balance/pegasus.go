@@ -2,7 +2,6 @@ package balance
 
 import (
 	"cmp"
-	"container/heap"
 	"fmt"
 	"slices"
 
@@ -12,10 +11,7 @@ import (
 // pegasus is the strategy of the paper: detect an imbalance (section 3.3), class
 // the nodes (3.4.1), choose a load of an overloaded one (3.4.2) and an
 // underloaded target (3.4.3); then again, with that move counted.
-type pegasus struct{ base }
-
-// Plan implements Strategy.
-func (b *pegasus) Plan(now clocksync.Instant, s *State) Plan {
+func (b *base) pegasus(now clocksync.Instant, s *State) Plan {
 	m := b.model(now, s)
 	if m.plan.Verdict = m.hopeless(); m.plan.Verdict != "" {
 		return m.done(m.views())
@@ -200,40 +196,30 @@ type candidate struct {
 	rank, attraction, deviation float64
 }
 
-// before is the order of candidates: the least rank first, and of equal ranks the
-// first in the state.
-func (c *candidate) before(d *candidate) bool {
-	return c.rank < d.rank || c.rank == d.rank && c.load < d.load
-}
-
 // relieve plans one move from an overloaded node: the load of the least rank for
-// which there is a target.
+// which there is a target; of equal ranks the first in the state.
 func (m *model) relieve(from int) bool {
 	list := m.candidates(from)
-	of := len(list)
 	refused := -1 // place of the lightest load with no gain anywhere
-	for first := true; len(list) > 0; first = false {
-		var c candidate
-		if first { // It mostly moves, and then the others are not needed.
+	for i := range list {
+		switch i {
+		case 0: // It mostly moves, and then the others need no order.
 			least := 0
-			for i := range list {
-				if list[i].before(&list[least]) {
-					least = i
+			for j := range list {
+				if c, d := &list[j], &list[least]; c.rank < d.rank || c.rank == d.rank && c.load < d.load {
+					least = j
 				}
 			}
-			c, list[least] = list[least], list[of-1]
-			list = list[:of-1]
-		} else {
-			if len(list) == of-1 {
-				heap.Init(&list)
-			}
-			c = heap.Pop(&list).(candidate) // The heap holds nothing else.
+			list[0], list[least] = list[least], list[0]
+		case 1:
+			slices.SortFunc(list[1:], func(c, d candidate) int { return cmp.Or(cmp.Compare(c.rank, d.rank), cmp.Compare(c.load, d.load)) })
 		}
+		c := &list[i]
 		l := &m.state.Loads[c.load]
 		if m.worse(refused, l) || m.rests(c.load) {
 			continue
 		}
-		best, anywhere := m.target(&c, from)
+		best, anywhere := m.target(c, from)
 		if best == nil {
 			if !anywhere && (refused < 0 || l.Weight <= m.state.Loads[refused].Weight) {
 				refused = c.load
@@ -241,7 +227,7 @@ func (m *model) relieve(from int) bool {
 			continue
 		}
 		move := m.apply(c.load, from, best.node, best.after)
-		move.Rank, move.Attraction, move.Deviation, move.Of = c.rank, c.attraction, c.deviation, of
+		move.Rank, move.Attraction, move.Deviation, move.Of = c.rank, c.attraction, c.deviation, len(list)
 		move.Quality, move.Pull, move.Spare, move.Targets = best.quality, best.pull, best.spare, len(m.options)
 		return true
 	}
@@ -258,24 +244,10 @@ func (m *model) worse(refused int, l *Load) bool {
 	return l.Weight >= r.Weight && l.Size >= r.Size
 }
 
-// ranking is a heap of candidates.
-type ranking []candidate
-
-func (r ranking) Len() int           { return len(r) }
-func (r ranking) Less(i, j int) bool { return r[i].before(&r[j]) }
-func (r ranking) Swap(i, j int)      { r[i], r[j] = r[j], r[i] }
-func (r *ranking) Push(x any)        { *r = append(*r, x.(candidate)) }
-func (r *ranking) Pop() any {
-	last := len(*r) - 1
-	c := (*r)[last]
-	*r = (*r)[:last]
-	return c
-}
-
 // candidates are the loads of a node that wait, with their rank (equation 3.2), in no
 // order. Attraction and deviation are divided by their greatest on the node, and are
 // 0 where that is 0 (trap X5).
-func (m *model) candidates(node int) ranking {
+func (m *model) candidates(node int) []candidate {
 	p, beta := &m.places[node], m.base.cfg.Beta
 	mean := p.Work / float64(max(1, p.Loads)) // Equation 3.1.
 	mostAttraction, mostDeviation := 0.0, 0.0

@@ -9,10 +9,7 @@ import (
 )
 
 // none moves nothing.
-type none struct{ base }
-
-// Plan implements Strategy.
-func (b *none) Plan(now clocksync.Instant, s *State) Plan {
+func (b *base) none(now clocksync.Instant, s *State) Plan {
 	m := b.model(now, s)
 	m.plan.Verdict = "nothing is to be moved"
 	return m.done(m.views())
@@ -20,19 +17,13 @@ func (b *none) Plan(now clocksync.Instant, s *State) Plan {
 
 // greedy takes the largest load that gains anything from the longest queue to
 // the shortest (PEGASUS paper, section 3).
-type greedy struct{ base }
-
-// Plan implements Strategy.
-func (b *greedy) Plan(now clocksync.Instant, s *State) Plan {
+func (b *base) greedy(now clocksync.Instant, s *State) Plan {
 	return b.pairs(now, s, func(m *model, from, to int) bool { return m.give(from, to, 1) > 0 })
 }
 
 // largest evens out the most loaded node with the least loaded one (PEGASUS
 // paper, section 4.2), one pair a plan.
-type largest struct{ base }
-
-// Plan implements Strategy.
-func (b *largest) Plan(now clocksync.Instant, s *State) Plan {
+func (b *base) largest(now clocksync.Instant, s *State) Plan {
 	return b.pairs(now, s, func(m *model, from, to int) bool {
 		m.give(from, to, b.cfg.Moves)
 		return false

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
-	"github.com/gopegasus/pegasus/scgs"
+	"github.com/gopegasus/pegasus/internal/nearest"
 )
 
 // Error is a fault in the text of a predicate, found before it is used.
@@ -75,43 +74,9 @@ func excerpt(src string, line, column int) (string, int) {
 // didYouMean starts a hint with the declared name nearest to a wrong one, if
 // one is near.
 func didYouMean(name string, declared []string) string {
-	best, distance := "", max(1, utf8.RuneCountInString(name)/3)
-	for _, d := range declared {
-		if n := editDistance(name, d); n <= distance && (best == "" || n < distance) {
-			best, distance = d, n
-		}
-	}
-	if best == "" {
+	near := nearest.Name(name, declared)
+	if near == "" {
 		return ""
 	}
-	return "did you mean " + strconv.Quote(best) + "? "
-}
-
-// editDistance counts the insertions, deletions, changes and swaps of
-// neighbours between two words.
-func editDistance(a, b string) int {
-	if len(a) > 2*scgs.MaxNameBytes {
-		return len(a)
-	}
-	d := make([][]int, len(a)+1)
-	for i := range d {
-		d[i] = make([]int, len(b)+1)
-		d[i][0] = i
-	}
-	for j := range len(b) + 1 {
-		d[0][j] = j
-	}
-	for i := 1; i <= len(a); i++ {
-		for j := 1; j <= len(b); j++ {
-			change := d[i-1][j-1]
-			if a[i-1] != b[j-1] {
-				change++
-			}
-			d[i][j] = min(change, d[i-1][j]+1, d[i][j-1]+1)
-			if i > 1 && j > 1 && a[i-1] == b[j-2] && a[i-2] == b[j-1] {
-				d[i][j] = min(d[i][j], d[i-2][j-2]+1)
-			}
-		}
-	}
-	return d[len(a)][len(b)]
+	return "did you mean " + strconv.Quote(near) + "? "
 }

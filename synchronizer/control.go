@@ -9,9 +9,9 @@ import (
 
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/monitor"
 )
 
@@ -63,7 +63,7 @@ func noPredicate(synchronizer, name string, known []string) error {
 	if len(known) > 0 {
 		hint = "it has " + strings.Join(known, ", ")
 	}
-	if near := yamlconf.Nearest(name, known); near != "" {
+	if near := nearest.Name(name, known); near != "" {
 		hint = fmt.Sprintf("did you mean %q? %s", near, hint)
 	}
 	return fmt.Errorf("%w: synchronizer %q has no predicate %q: %s", ErrNoPredicate, synchronizer, name, hint)

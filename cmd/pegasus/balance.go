@@ -271,7 +271,7 @@ func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balanc
 			return nil, err
 		}
 	}
-	set := balancesim.SettingsOf(s)
+	set := balancesim.Settings{Scenario: s}
 	set.Spans = b.flags.svg != ""
 	set.Stop = func() error { return context.Cause(ctx) }
 	var told error

@@ -15,8 +15,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -125,7 +125,7 @@ func (l *live) who(ctx context.Context) ([]synchronizer.Presence, error) {
 		return chosen, nil
 	}
 	hint := ""
-	if near := yamlconf.Nearest(l.only, names); near != "" {
+	if near := nearest.Name(l.only, names); near != "" {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
 	return nil, fmt.Errorf("no synchronizer %q of tenant %q runs on the NATS server at %s: %sthere run %s", l.only, l.tenant, l.shown, hint, strings.Join(names, ", "))

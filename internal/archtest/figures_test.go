@@ -25,7 +25,7 @@ var limits = map[string]int{
 	"lines of the largest package, with comments": 7250,
 	"files of the largest package":                55,
 	"fields of synccore.Core":                     18,
-	"packages that agent links":                   20,
+	"packages that agent links":                   21, // internal/nearest is one of them, of which two others had a copy each
 	"control/program among them":                  0,
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,

@@ -23,7 +23,7 @@ func runOf(t interface {
 	if list := s.Faults(); len(list) > 0 {
 		t.Fatal(&list[0])
 	}
-	r, err := Run(Generate(s), SettingsOf(s))
+	r, err := Run(Generate(s), Settings{Scenario: s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +202,7 @@ func TestOneNode(t *testing.T) {
 		Tasks: []Task{{"a", 0, 0, 4, 4, 0}, {"b", 0, 0, 5, 5, 0}},
 	}
 	s := Default()
-	r, err := Run(in, SettingsOf(&s))
+	r, err := Run(in, Settings{Scenario: &s})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestOneNode(t *testing.T) {
 func TestSettingsAreChecked(t *testing.T) {
 	s := Default()
 	s.Balance.Alpha = 0
-	if _, err := Run(Generate(&s), SettingsOf(&s)); err == nil || err.Error() != "balance: alpha: 0 must be above 1; 1.5 to 2.5 is usual" {
+	if _, err := Run(Generate(&s), Settings{Scenario: &s}); err == nil || err.Error() != "balance: alpha: 0 must be above 1; 1.5 to 2.5 is usual" {
 		t.Error(err)
 	}
 }

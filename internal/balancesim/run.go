@@ -84,11 +84,7 @@ type run struct {
 
 // Settings is what an instance is run with.
 type Settings struct {
-	Links   Links
-	Plans   Plans
-	Balance balance.Config
-	Order   string        // of the tasks of a node
-	Steady  time.Duration // tasks are not run, for so long
+	*Scenario // its links, plans, balance and order of tasks, and how long they are steady
 	// Plan, if there is one, is called with each plan that has moves or refused
 	// any. Where totals say that there would be no move none is made, as in a
 	// synchronizer.
@@ -97,11 +93,6 @@ type Settings struct {
 	Stop func() error
 	// Spans keeps for each node when it was busy, for Result.SVG.
 	Spans bool
-}
-
-// SettingsOf are those of a scenario.
-func SettingsOf(s *Scenario) Settings {
-	return Settings{Links: s.Links, Plans: s.Plans, Balance: s.Balance, Order: s.Tasks.Order, Steady: s.Tasks.Steady}
 }
 
 // Run simulates an instance to the end of its work. It ends early, with
@@ -156,8 +147,8 @@ func Run(in *Instance, set Settings) (*Result, error) {
 	if math.IsInf(limit, 1) {
 		limit = 3600
 	}
-	if set.Steady > 0 {
-		limit = set.Steady.Seconds()
+	if set.Tasks.Steady > 0 {
+		limit = set.Tasks.Steady.Seconds()
 	}
 	r.world.Run(instant(limit))
 	if r.stopped != nil {
@@ -240,10 +231,10 @@ func (r *run) arrive(t, i int) {
 // start begins the next task of a node that has none.
 func (r *run) start(i int) {
 	n, now := &r.nodes[i], r.world.Now()
-	if n.running != lost || len(n.queue) == 0 || r.set.Steady > 0 {
+	if n.running != lost || len(n.queue) == 0 || r.set.Tasks.Steady > 0 {
 		return
 	}
-	if r.set.Order == "largest" {
+	if r.set.Tasks.Order == "largest" {
 		r.toFront(n)
 	}
 	n.running, n.queue = n.queue[0], n.queue[1:]
@@ -328,7 +319,7 @@ func (r *run) close(limit clocksync.Instant) {
 		res.Tail = end.Sub(res.lastStart).Seconds()
 	}
 	switch {
-	case r.set.Steady > 0:
+	case r.set.Tasks.Steady > 0:
 		r.steady()
 	case res.Unfinished > 0: // The efficiency is 0.
 	case res.Time == 0:

@@ -18,7 +18,7 @@ func TestSlowLinks(t *testing.T) {
 		s.Tasks.Count, s.Tasks.Size, s.Tasks.Groups, s.Tasks.Traffic = 8, maxValue, 4, maxValue
 		s.Links.Startup, s.Links.PerKilobyte, s.Links.Topology = maxTime, maxTime, "ring"
 		s.Plans.View = view
-		r, err := Run(Generate(&s), SettingsOf(&s))
+		r, err := Run(Generate(&s), Settings{Scenario: &s})
 		if err != nil || r.Units > 0 || r.Time < 0 || r.Idle < 0 || r.Talk < 0 {
 			t.Errorf("%s: %+v, %v", view, r, err)
 		}
@@ -31,7 +31,7 @@ func TestTooLong(t *testing.T) {
 	s.Nodes = Nodes{Powers: []float64{1, 1}}
 	s.Changes.Every = 0
 	s.Tasks.Count, s.Tasks.Shape, s.Tasks.Mean = 2, "equal", maxValue
-	_, err := Run(Generate(&s), SettingsOf(&s))
+	_, err := Run(Generate(&s), Settings{Scenario: &s})
 	const want = "the work takes at least 1e+12s, in which there are 4e+12 times plans.every, 250ms, and 10000000 are the most: give it less work, or plan less often"
 	if err == nil || err.Error() != want {
 		t.Errorf("%v", err)
@@ -41,7 +41,7 @@ func TestTooLong(t *testing.T) {
 // TestStop ends a run before its end.
 func TestStop(t *testing.T) {
 	s := Default()
-	set, asked, enough := SettingsOf(&s), 0, errors.New("enough")
+	set, asked, enough := Settings{Scenario: &s}, 0, errors.New("enough")
 	set.Stop = func() error {
 		if asked++; asked < 3 {
 			return nil
@@ -78,7 +78,7 @@ func TestWithdrawnNode(t *testing.T) {
 	s := Default()
 	s.Plans.Every = 100 * time.Millisecond
 	s.Balance.Strategy = balance.Greedy
-	got, err := Run(in, SettingsOf(&s))
+	got, err := Run(in, Settings{Scenario: &s})
 	if err != nil || got.Units != 2 || got.WrongMoves != 0 || got.Unfinished != 1 { // The one that had begun stays.
 		t.Errorf("%+v, %v", got, err)
 	}
@@ -88,7 +88,7 @@ func TestWithdrawnNode(t *testing.T) {
 func TestNothing(t *testing.T) {
 	s := Default()
 	s.Tasks.Count = 0
-	r, err := Run(Generate(&s), SettingsOf(&s))
+	r, err := Run(Generate(&s), Settings{Scenario: &s})
 	if err != nil || r.Time != 0 || r.Efficiency != 1 || r.Idle != 0 || r.Plans != 0 || r.Unfinished != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}

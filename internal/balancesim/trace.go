@@ -241,16 +241,11 @@ func (t *reading) traffic(src []byte) error {
 func (t *reading) sorted() *Instance {
 	in := &t.in
 	slices.SortStableFunc(in.Speeds, func(a, b Speed) int { return cmp.Compare(a.At, b.At) })
-	order := make([]int, len(in.Tasks))
-	for i := range order {
-		order[i] = i
+	slices.SortStableFunc(in.Tasks, func(a, b Task) int { return cmp.Compare(a.At, b.At) })
+	places := make([]int, len(in.Tasks))
+	for i, task := range in.Tasks {
+		places[t.tasks[task.Name]] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(in.Tasks[a].At, in.Tasks[b].At) })
-	tasks, places := make([]Task, len(order)), make([]int, len(order))
-	for i, o := range order {
-		tasks[i], places[o] = in.Tasks[o], i
-	}
-	in.Tasks = tasks
 	for i := range in.Traffic {
 		in.Traffic[i].From, in.Traffic[i].To = places[in.Traffic[i].From], places[in.Traffic[i].To]
 	}

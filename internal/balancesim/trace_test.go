@@ -64,7 +64,7 @@ func TestInputs(t *testing.T) {
 					return err.Error() + "\n"
 				}
 				s := Default()
-				set := SettingsOf(&s)
+				set := Settings{Scenario: &s}
 				set.Spans = true
 				r, err := Run(in, set)
 				if err != nil {
@@ -97,7 +97,7 @@ func FuzzReadTrace(f *testing.F) {
 		}
 		s := Default()
 		s.Plans.Every = maxTime / 10
-		r, err := Run(in, SettingsOf(&s))
+		r, err := Run(in, Settings{Scenario: &s})
 		if err != nil || r.Unfinished == 0 && r.Time < r.Bound*(1-1e-9)-1e-6 {
 			t.Fatalf("%+v, %v", r, err)
 		}

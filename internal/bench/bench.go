@@ -101,7 +101,7 @@ func run(ctx context.Context, o Options) (r *Result, err error) {
 	if _, err := b.worker.call(ctx, request{Op: opConnect, URL: b.url, Members: reporters}); err != nil {
 		return nil, err
 	}
-	for _, measure := range []func(context.Context, *Result) error{b.rates, b.signals, b.probes, b.threads} {
+	for _, measure := range []func(context.Context, *Result) error{b.rates, b.signals, b.threads} {
 		if err := measure(ctx, r); err != nil {
 			return nil, err
 		}

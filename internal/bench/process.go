@@ -42,73 +42,50 @@ type figures struct {
 const endTimeout = 3 * time.Second
 
 // process is a worker. It ends with its standard input, so also when this process
-// is killed.
+// is killed, and is killed with the context that it was started with.
 type process struct {
-	cmd     *exec.Cmd
-	cancel  context.CancelFunc
-	in      io.WriteCloser
-	answers chan figures // closed at the end of the output
-	read    error        // why it ended; read after answers is closed
+	cmd    *exec.Cmd
+	cancel context.CancelFunc
+	in     io.WriteCloser
+	out    io.Reader
+	answer *json.Decoder // of out
 }
 
 func start(ctx context.Context, command []string) (*process, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), cancel: cancel, answers: make(chan figures)}
+	p := &process{cmd: exec.CommandContext(ctx, command[0], command[1:]...), cancel: cancel}
 	p.cmd.Stderr = os.Stderr
 	p.cmd.WaitDelay = endTimeout
 	in, err := p.cmd.StdinPipe()
 	out, err2 := p.cmd.StdoutPipe()
-	if err := errors.Join(err, err2); err != nil {
+	if err = errors.Join(err, err2); err == nil {
+		err = p.cmd.Start()
+	}
+	if err != nil {
 		cancel()
 		return nil, fmt.Errorf("the second process: %w", err)
 	}
-	if err := p.cmd.Start(); err != nil {
-		cancel()
-		return nil, fmt.Errorf("the second process: %w", err)
-	}
-	p.in = in
-	go p.listen(ctx, out)
+	p.in, p.out, p.answer = in, out, json.NewDecoder(out)
 	return p, nil
 }
 
-// listen passes on what the worker answers.
-func (p *process) listen(ctx context.Context, out io.Reader) {
-	defer close(p.answers)
-	d := json.NewDecoder(out)
-	for {
-		var f figures
-		if p.read = d.Decode(&f); p.read != nil {
-			return
-		}
-		select {
-		case p.answers <- f:
-		case <-ctx.Done():
-			return
-		}
+// call asks the worker and waits for its answer. The context is that of start: the
+// end of it ends the worker, and so the wait.
+func (p *process) call(ctx context.Context, q request) (f figures, err error) {
+	if err = json.NewEncoder(p.in).Encode(q); err == nil {
+		err = p.answer.Decode(&f)
 	}
-}
-
-// call asks the worker and waits for its answer.
-func (p *process) call(ctx context.Context, q request) (figures, error) {
-	line, err := json.Marshal(q)
-	if err != nil {
-		return figures{}, err
-	}
-	if _, err := p.in.Write(append(line, '\n')); err != nil {
-		return figures{}, fmt.Errorf("%s: the second process has ended: %w", q.Op, err)
-	}
-	select {
-	case f, ok := <-p.answers:
-		switch {
-		case !ok:
-			return f, fmt.Errorf("%s: the second process has ended: %w", q.Op, p.read)
-		case f.Error != "":
-			return f, fmt.Errorf("%s: %s", q.Op, f.Error)
-		}
+	switch {
+	case ctx.Err() != nil:
+		err = context.Cause(ctx)
+	case err != nil:
+		err = fmt.Errorf("the second process has ended: %w", err)
+	case f.Error != "":
+		err = errors.New(f.Error)
+	default:
 		return f, nil
-	case <-ctx.Done():
-		return figures{}, fmt.Errorf("%s: %w", q.Op, context.Cause(ctx))
 	}
+	return figures{}, fmt.Errorf("%s: %w", q.Op, err)
 }
 
 // end lets the worker go, and kills it if it does not.
@@ -117,8 +94,7 @@ func (p *process) end() error {
 	_ = p.in.Close() // The worker may have ended.
 	kill := time.AfterFunc(endTimeout, p.cancel)
 	defer kill.Stop()
-	for range p.answers { // To the end of the output, before Wait.
-	}
+	_, _ = io.Copy(io.Discard, p.out) // To its end, before Wait.
 	if err := p.cmd.Wait(); err != nil {
 		return fmt.Errorf("the second process: %w", err)
 	}

@@ -125,17 +125,13 @@ type sizes struct{ report, signal int }
 
 // sizes listens to the messages of a short leg.
 func (b *bench) sizes(ctx context.Context, q request) (sizes, error) {
-	nc, err := nats.Connect(b.url)
+	subjects := wire.Subjects{Tenant: tenant, Group: q.Group}
+	var report, signal meanSize
+	nc, err := bare(b.url, map[string]func(*nats.Conn, *nats.Msg){subjects.StateAll(): report.add, subjects.Signal("*"): signal.add})
 	if err != nil {
 		return sizes{}, err
 	}
 	defer nc.Close()
-	subjects := wire.Subjects{Tenant: tenant, Group: q.Group}
-	report, err1 := meanSize(nc, subjects.StateAll())
-	signal, err2 := meanSize(nc, subjects.Signal("*"))
-	if err := errors.Join(err1, err2, nc.Flush()); err != nil {
-		return sizes{}, err
-	}
 	q.Time = b.Leg / 5
 	if _, err := b.worker.call(ctx, q); err != nil {
 		return sizes{}, err
@@ -143,33 +139,28 @@ func (b *bench) sizes(ctx context.Context, q request) (sizes, error) {
 	if err := nc.Flush(); err != nil {
 		return sizes{}, err
 	}
-	return sizes{report(), signal()}, nil
+	return sizes{report.get(), signal.get()}, nil
 }
 
-// meanSize listens to a subject and returns what tells the mean size so far.
-func meanSize(nc *nats.Conn, subject string) (func() int, error) {
-	var bytes, messages atomic.Int64
-	_, err := nc.Subscribe(subject, func(m *nats.Msg) {
-		bytes.Add(int64(len(m.Data)))
-		messages.Add(1)
-	})
-	return func() int { return int(bytes.Load() / max(messages.Load(), 1)) }, err
+// meanSize is that of the messages so far.
+type meanSize struct{ bytes, messages atomic.Int64 }
+
+func (s *meanSize) add(_ *nats.Conn, m *nats.Msg) {
+	s.bytes.Add(int64(len(m.Data)))
+	s.messages.Add(1)
 }
 
-// signals measures signals that need no probe: the member that told a state is
-// the only one.
+func (s *meanSize) get() int { return int(s.bytes.Load() / max(s.messages.Load(), 1)) }
+
+// signals measures signals that need no probe, as the member that told a state is the
+// only one, and those that do, with a second member, which is silent.
 func (b *bench) signals(ctx context.Context, r *Result) error {
 	raw, product, err := b.roundTrips(ctx, "alone", 1)
-	if err == nil {
-		r.SignalP50, r.SignalP99 = over(product, raw, p50), over(product, raw, p99)
+	if err != nil {
+		return err
 	}
-	return err
-}
-
-// probes measures signals with a second member, which is silent.
-func (b *bench) probes(ctx context.Context, r *Result) error {
-	raw, product, err := b.roundTrips(ctx, "pair", 2)
-	if err == nil {
+	r.SignalP50, r.SignalP99 = over(product, raw, p50), over(product, raw, p99)
+	if raw, product, err = b.roundTrips(ctx, "pair", 2); err == nil {
 		r.ProbeP50 = over(product, raw, p50)
 	}
 	return err

@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -36,29 +37,36 @@ type responder struct {
 }
 
 func newResponder(url string) (*responder, error) {
-	nc, err := nats.Connect(url)
+	r := &responder{}
+	r.answer.Store(new([]byte))
+	taken := uint64(0)
+	var err error
+	r.nc, err = bare(url, map[string]func(*nats.Conn, *nats.Msg){
+		rawReports + ".*": func(nc *nats.Conn, _ *nats.Msg) {
+			if taken++; taken%rawStride == 0 {
+				_ = nc.Publish(rawTaken, binary.LittleEndian.AppendUint64(nil, taken)) // The worker says what it lacks.
+			}
+		},
+		rawAsk: func(nc *nats.Conn, _ *nats.Msg) { _ = nc.Publish(rawAnswer, *r.answer.Load()) },
+	})
+	return r, err
+}
+
+// bare connects to the server and hears some subjects.
+func bare(url string, hear map[string]func(*nats.Conn, *nats.Msg)) (*nats.Conn, error) {
+	nc, err := nats.Connect(url, nats.NoEcho())
 	if err != nil {
 		return nil, fmt.Errorf("the bare connection: %w", err)
 	}
-	r := &responder{nc: nc}
-	r.answer.Store(new([]byte))
-	taken := uint64(0)
-	_, err = nc.Subscribe(rawReports+".*", func(*nats.Msg) {
-		if taken++; taken%rawStride == 0 {
-			_ = nc.Publish(rawTaken, binary.LittleEndian.AppendUint64(nil, taken)) // The worker says what it lacks.
-		}
-	})
-	if err == nil {
-		_, err = nc.Subscribe(rawAsk, func(*nats.Msg) { _ = nc.Publish(rawAnswer, *r.answer.Load()) })
+	for subject, take := range hear {
+		_, failed := nc.Subscribe(subject, func(m *nats.Msg) { take(nc, m) })
+		err = errors.Join(err, failed)
 	}
-	if err == nil {
-		err = nc.Flush()
-	}
-	if err != nil {
+	if err = errors.Join(err, nc.Flush()); err != nil {
 		nc.Close()
 		return nil, fmt.Errorf("the bare connection: %w", err)
 	}
-	return r, nil
+	return nc, nil
 }
 
 // answerWith sets the size of the answers.
@@ -82,28 +90,21 @@ type rawClient struct {
 
 func newRawClient(url string, connections int) (*rawClient, error) {
 	c := &rawClient{more: make(chan struct{}, 1), answered: make(chan struct{}, 1)}
+	hear := map[string]func(*nats.Conn, *nats.Msg){
+		rawTaken: func(_ *nats.Conn, m *nats.Msg) {
+			c.taken.Store(binary.LittleEndian.Uint64(m.Data))
+			notify(c.more)
+		},
+		rawAnswer: func(*nats.Conn, *nats.Msg) { notify(c.answered) },
+	}
 	for i := range connections {
-		nc, err := nats.Connect(url, nats.NoEcho())
+		nc, err := bare(url, hear)
 		if err != nil {
 			c.close()
-			return nil, fmt.Errorf("the bare connection: %w", err)
+			return nil, err
 		}
 		c.conns, c.subjects = append(c.conns, nc), append(c.subjects, fmt.Sprintf("%s.m%d", rawReports, i))
-	}
-	first := c.conns[0]
-	_, err := first.Subscribe(rawTaken, func(m *nats.Msg) {
-		c.taken.Store(binary.LittleEndian.Uint64(m.Data))
-		notify(c.more)
-	})
-	if err == nil {
-		_, err = first.Subscribe(rawAnswer, func(*nats.Msg) { notify(c.answered) })
-	}
-	if err == nil {
-		err = first.Flush()
-	}
-	if err != nil {
-		c.close()
-		return nil, fmt.Errorf("the bare connection: %w", err)
+		hear = nil // The first one hears for all.
 	}
 	return c, nil
 }

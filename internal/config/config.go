@@ -106,8 +106,9 @@ func (m Members) Limits() string {
 
 // counts is a number, or {min: A, max: B}.
 type counts struct {
-	fixed    int
-	min, max *int
+	fixed int
+	Min   *int `yaml:"min"`
+	Max   *int `yaml:"max"`
 }
 
 // UnmarshalNode implements yamlconf.Unmarshaler.
@@ -115,23 +116,18 @@ func (c *counts) UnmarshalNode(n yamlconf.Node) error {
 	if n.Kind() != yamlconf.KindMap {
 		return n.Decode(&c.fixed)
 	}
-	var raw struct {
-		Min *int `yaml:"min"`
-		Max *int `yaml:"max"`
-	}
-	err := n.Decode(&raw)
-	c.min, c.max = raw.Min, raw.Max
-	return err
+	type plain counts // Without this method.
+	return n.Decode((*plain)(c))
 }
 
 func (c *counts) into(m *Members) {
 	m.Count = c.fixed
-	if c.min != nil {
-		m.Min, m.Count = *c.min, *c.min
+	if c.Min != nil {
+		m.Min, m.Count = *c.Min, *c.Min
 	}
-	if c.max != nil {
-		m.Max = *c.max
-		if c.min == nil {
+	if c.Max != nil {
+		m.Max = *c.Max
+		if c.Min == nil {
 			m.Count = 1
 		}
 	}
@@ -164,40 +160,19 @@ const minSilence = 200 * time.Millisecond
 
 // UnmarshalNode implements yamlconf.Unmarshaler.
 func (s *Silence) UnmarshalNode(n yamlconf.Node) error {
-	raw := struct {
-		After yamlconf.Node `yaml:"after"`
-		Then  yamlconf.Node `yaml:"then"`
-	}{}
+	type plain Silence // Without this method.
 	*s = Silence{After: DefaultSilence, Then: Drop}
-	if err := n.Decode(&raw); err != nil {
+	if err := n.Decode((*plain)(s)); err != nil {
 		return err
 	}
 	var faults []error
-	if _, ok := n.Get("after"); ok {
-		faults = append(faults, s.decodeAfter(raw.After))
+	if after, ok := n.Get("after"); ok && s.After < minSilence {
+		faults = append(faults, after.Fault("%v is too short to tell silence from delay: use at least %v", s.After, minSilence))
 	}
-	if _, ok := n.Get("then"); ok {
-		faults = append(faults, s.decodeThen(raw.Then))
+	if then, ok := n.Get("then"); ok && s.Then != Drop && s.Then != Block && s.Then != Fail {
+		faults = append(faults, then.Fault("%q is no policy: use drop, block or fail", s.Then))
 	}
 	return cmp.Or(faults...)
-}
-
-func (s *Silence) decodeAfter(n yamlconf.Node) error {
-	if err := n.Decode(&s.After); err != nil {
-		return err
-	}
-	if s.After < minSilence {
-		return n.Fault("%v is too short to tell silence from delay: use at least %v", s.After, minSilence)
-	}
-	return nil
-}
-
-func (s *Silence) decodeThen(n yamlconf.Node) error {
-	switch s.Then = Policy(n.Text()); s.Then {
-	case Drop, Block, Fail:
-		return nil
-	}
-	return n.Fault("%q is no policy: use drop, block or fail", n.Text())
 }
 
 // Predicate is one named condition on global states and what follows from it.
@@ -221,11 +196,7 @@ type Signals []Signal
 
 // UnmarshalNode implements yamlconf.Unmarshaler.
 func (s *Signals) UnmarshalNode(n yamlconf.Node) error {
-	items := []yamlconf.Node{n}
-	if n.Kind() == yamlconf.KindList {
-		items = n.Items()
-	}
-	for _, item := range items {
+	for _, item := range n.Each() {
 		one := Signal{To: Everybody, Expires: DefaultExpiry}
 		if err := item.Decode(&one); err != nil {
 			return err
@@ -250,8 +221,8 @@ type Signal struct {
 type Target struct {
 	Expr  string   // gives the members: all, holders, or an expression
 	Names []string // members by name
-	Group string   // another one
-	Max   int      // members of the other group that are listened to; 0: the default
+	Group string   `yaml:"group,required"` // another one
+	Max   int      `yaml:"max"`            // members of the other group that are listened to; 0: the default
 }
 
 // Everybody is the target of a signal that names none: all members.
@@ -280,17 +251,14 @@ func (t *Target) UnmarshalNode(n yamlconf.Node) error {
 }
 
 func (t *Target) decodeGroup(n yamlconf.Node) error {
-	raw := struct {
-		Group string `yaml:"group,required"`
-		Max   int    `yaml:"max"`
-	}{Max: DefaultMaxMembers}
-	if err := n.Decode(&raw); err != nil {
+	type plain Target // Without its method.
+	t.Max = DefaultMaxMembers
+	if err := n.Decode((*plain)(t)); err != nil {
 		return err
 	}
-	if raw.Max < 1 || raw.Max > MaxMembers {
-		return n.Fault("max %d: from 1 to %d members of another group are listened to", raw.Max, MaxMembers)
+	if t.Max < 1 || t.Max > MaxMembers {
+		return n.Fault("max %d: from 1 to %d members of another group are listened to", t.Max, MaxMembers)
 	}
-	t.Group, t.Max = raw.Group, raw.Max
 	return nil
 }
 

@@ -1,8 +1,6 @@
 package configfile
 
 import (
-	"cmp"
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -109,8 +107,6 @@ func (p *parser) tree(name string, s config.Synchronizer) {
 	switch {
 	case !ok:
 		p.doc.FaultAt(path(name, "parent"), "there is no synchronizer %q", s.Parent)
-	case p.cyclic(name):
-		p.doc.FaultAt(path(name, "parent"), "the parents of %q lead back to it", name)
 	case parent.Members.Threads:
 		p.doc.FaultAt(path(name, "parent"), "%q is a thread-level synchronizer: its members are threads and have no level below", s.Parent)
 	case !s.Members.Threads:
@@ -123,36 +119,20 @@ func (p *parser) tree(name string, s config.Synchronizer) {
 	}
 }
 
-func (p *parser) cyclic(name string) bool {
-	at := name
-	for range p.cfg.Synchronizers {
-		s, ok := p.cfg.Synchronizers.Get(at)
-		if !ok || s.Parent == "" {
-			return false
-		}
-		if at = s.Parent; at == name {
-			return true
-		}
-	}
-	return true
-}
-
-// order lists the sections, parents before children, else by name.
+// order lists the sections, parents before children, which have none below them, else
+// by name.
 func (p *parser) order() []string {
-	names := make([]string, 0, len(p.cfg.Synchronizers))
-	depth := map[string]int{}
+	var above, below []string
 	for _, e := range p.cfg.Synchronizers {
-		names = append(names, e.Key)
-		for at, d := e.Value.Parent, 0; at != "" && d <= len(p.cfg.Synchronizers); d++ {
-			depth[e.Key]++
-			s, _ := p.cfg.Synchronizers.Get(at)
-			at = s.Parent
+		if e.Value.Parent == "" {
+			above = append(above, e.Key)
+		} else {
+			below = append(below, e.Key)
 		}
 	}
-	slices.SortFunc(names, func(a, b string) int {
-		return cmp.Or(cmp.Compare(depth[a], depth[b]), cmp.Compare(a, b))
-	})
-	return names
+	slices.Sort(above)
+	slices.Sort(below)
+	return append(above, below...)
 }
 
 func (p *parser) level(name string, s config.Synchronizer) {
@@ -161,7 +141,7 @@ func (p *parser) level(name string, s config.Synchronizer) {
 		sec.FromParent = parent.SignalsBelow
 		sec.ParentState = parent.State
 	}
-	plan := plan.Compile(&sec, func(at string, offset int, message, hint string) {
+	level := plan.Compile(&sec, func(at string, offset int, message, hint string) {
 		if hint != "" {
 			message += ": " + hint
 		}
@@ -171,17 +151,17 @@ func (p *parser) level(name string, s config.Synchronizer) {
 		}
 		p.doc.FaultAt(path(name, at), "%s", message)
 	})
-	advise(p.doc, plan, &sec)
-	p.plans = append(p.plans, plan)
+	advise(p.doc, level, &sec)
+	p.plans = append(p.plans, level)
 	parent := p.plans.Get(s.Parent)
 	if parent == nil || !s.Members.Threads {
 		return
 	}
-	summaries(p.doc, parent, plan)
+	summaries(p.doc, parent, level)
 	if p.levels != nil {
 		p.levels[name] = sec
 	} else {
-		parent.Below = Encode(sec)
+		parent.Below = plan.Encode(sec)
 	}
 }
 
@@ -199,16 +179,6 @@ func (p *parser) fits() {
 			p.doc.FaultAt(path(plan.Name), "the declared state and the section below do not fit the message that tells members of them: %v", err)
 		}
 	}
-}
-
-// Encode is what the level above sends to its members of the one below: sections as
-// JSON.
-func Encode(sections any) []byte {
-	raw, err := json.Marshal(sections)
-	if err != nil {
-		panic(fmt.Sprintf("configfile: %+v does not encode: %v", sections, err))
-	}
-	return raw
 }
 
 // Recompile compiles a source again and returns the plan of a synchronizer.

@@ -1,13 +1,14 @@
 package configfile
 
 import (
-	"encoding/json"
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/config"
@@ -43,7 +44,7 @@ func parseProgram(name string, src []byte, toRun bool) (*ProgramFile, error) {
 		Synchronizers yamlconf.Map[config.Synchronizer] `yaml:"synchronizers"`
 		Program       programSection                    `yaml:"program,required"`
 	}
-	doc, err := yamlconf.Decode(name, src, &raw)
+	doc, err := yamlconf.DecodeWith(programForms, name, src, &raw)
 	if doc == nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func threadsOf(p *program.Program, levels map[string]config.Section) []byte {
 	if len(l.Blocks) == 0 {
 		return nil
 	}
-	return Encode(l)
+	return plan.Encode(l)
 }
 
 // faulty reports whether the section of the program could not be read: what is
@@ -204,39 +205,37 @@ func environment(cfg *config.Config) *program.Env {
 
 // programSection is what stands below the key program.
 type programSection struct {
-	Name       string                         `yaml:"name,required"`
-	Processors yamlconf.Map[processorSection] `yaml:"processors"`
-	Blocks     yamlconf.Map[blockSection]     `yaml:"blocks"`
-	Body       construct                      `yaml:"body,required"`
-	Result     string                         `yaml:"result"`
-}
-
-type processorSection struct {
-	Count  int      `yaml:"count"`
-	Labels []string `yaml:"labels"`
-	Cores  int      `yaml:"cores"`
-}
-
-type blockSection struct {
-	Group        string    `yaml:"group"`
-	Input        valueType `yaml:"input"`
-	Output       valueType `yaml:"output"`
-	Threads      int       `yaml:"threads"`
-	Synchronizer string    `yaml:"synchronizer"`
+	Name       string                          `yaml:"name,required"`
+	Processors yamlconf.Map[program.Processor] `yaml:"processors"`
+	Blocks     yamlconf.Map[program.Block]     `yaml:"blocks"`
+	Body       program.Construct               `yaml:"body,required,construct"`
+	Result     string                          `yaml:"result"`
 }
 
 func (s *programSection) value() *program.Program {
-	p := &program.Program{Name: s.Name, Body: s.Body.Construct, Result: s.Result}
+	p := &program.Program{Name: s.Name, Body: s.Body, Result: s.Result}
 	for _, e := range s.Processors {
-		p.Processors = append(p.Processors, program.Processor{Name: e.Key, Count: e.Value.Count, Labels: some(e.Value.Labels), Cores: e.Value.Cores})
+		e.Value.Name, e.Value.Labels = e.Key, some(e.Value.Labels)
+		p.Processors = append(p.Processors, e.Value)
 	}
 	for _, e := range s.Blocks {
-		b := &e.Value
-		p.Blocks = append(p.Blocks, program.Block{
-			Name: e.Key, Group: b.Group, Input: program.Type(b.Input), Output: program.Type(b.Output), Threads: b.Threads, Synchronizer: b.Synchronizer,
-		})
+		e.Value.Name = e.Key
+		p.Blocks = append(p.Blocks, e.Value)
 	}
 	return p
+}
+
+// programForms are those that the tags of a program's parts name.
+var programForms = yamlconf.Forms{
+	"type": func(n yamlconf.Node, into any) error { return n.Decode((*valueType)(into.(*program.Type))) },
+	"json": readJSON,
+	"construct": func(n yamlconf.Node, into any) error {
+		var c construct
+		err := n.Decode(&c)
+		*into.(*program.Construct) = c.Construct
+		return err
+	},
+	"constructs": readConstructs,
 }
 
 // valueType is the type of an input or output.
@@ -284,12 +283,12 @@ var constructForms = []struct {
 	key  string
 	read func(yamlconf.Node) (program.Construct, error)
 }{
-	{"seq", readSeq},
+	{"seq", read[program.Seq]},
 	{"par", readPar},
-	{"if", readIf},
-	{"case", readCase},
-	{"while", readLoop},
-	{"until", readLoop},
+	{"if", read[program.If]},
+	{"case", read[program.Case]},
+	{"while", readWhile},
+	{"until", read[program.DoUntil]},
 	{"do", readDo},
 }
 
@@ -313,135 +312,62 @@ func (c *construct) UnmarshalNode(n yamlconf.Node) error {
 	return n.Fault("this is no construct: it has none of the keys seq, par, if, case, while, until, do")
 }
 
-func list(of []construct) []program.Construct {
-	var out []program.Construct
-	for _, c := range of {
-		out = append(out, c.Construct)
-	}
-	return out
+func read[T program.Construct](n yamlconf.Node) (program.Construct, error) {
+	var x T
+	err := n.Decode(&x)
+	return x, err
 }
 
-func readSeq(n yamlconf.Node) (program.Construct, error) {
-	var raw struct {
-		Seq      []construct   `yaml:"seq"`
-		Name     string        `yaml:"name"`
-		Deadline time.Duration `yaml:"deadline"`
-		Else     construct     `yaml:"else"`
+// readConstructs takes a list, or below par one construct.
+func readConstructs(n yamlconf.Node, into any) (err error) {
+	var list []construct
+	if key, _ := n.Key(); key == "par" && n.Kind() != yamlconf.KindList {
+		list = make([]construct, 1)
+		err = n.Decode(&list[0])
+	} else {
+		err = n.Decode(&list)
 	}
-	err := n.Decode(&raw)
-	return program.Seq{Name: raw.Name, Of: list(raw.Seq), Deadline: raw.Deadline, Else: raw.Else.Construct}, err
+	to := into.(*[]program.Construct)
+	for _, c := range list {
+		*to = append(*to, c.Construct)
+	}
+	return err
 }
 
 // allJoin is the JOIN that passes when every branch has ended.
 const allJoin = "all"
 
 func readPar(n yamlconf.Node) (program.Construct, error) {
-	var raw struct {
-		Par      yamlconf.Node `yaml:"par"`
-		Times    int           `yaml:"times"`
-		Join     string        `yaml:"join"`
-		Name     string        `yaml:"name"`
-		Deadline time.Duration `yaml:"deadline"`
-		Else     construct     `yaml:"else"`
+	var x program.Par
+	if err := n.Decode(&x); err != nil {
+		return x, err
 	}
-	if err := n.Decode(&raw); err != nil {
-		return nil, err
-	}
-	x := program.Par{Name: raw.Name, Times: raw.Times, Join: raw.Join, Deadline: raw.Deadline, Else: raw.Else.Construct}
 	if x.Join == allJoin {
 		x.Join = ""
 	}
-	if times, ok := n.Get("times"); ok && raw.Times < 1 {
-		return x, times.Fault("times says how often the construct below par runs: 1 or more")
-	}
-	if raw.Par.Kind() == yamlconf.KindList {
-		var of []construct
-		err := raw.Par.Decode(&of)
-		x.Of = list(of)
-		return x, err
-	}
-	if x.Times == 0 {
-		return x, raw.Par.Fault("par takes a list of constructs, or one construct with times: N beside it")
-	}
-	var one construct
-	err := raw.Par.Decode(&one)
-	x.Of = []program.Construct{one.Construct}
-	return x, err
-}
-
-func readIf(n yamlconf.Node) (program.Construct, error) {
-	var raw struct {
-		If       string        `yaml:"if"`
-		Then     construct     `yaml:"then,required"`
-		Else     construct     `yaml:"else"`
-		Name     string        `yaml:"name"`
-		Deadline time.Duration `yaml:"deadline"`
-	}
-	err := n.Decode(&raw)
-	return program.If{Name: raw.Name, When: raw.If, Then: raw.Then.Construct, Else: raw.Else.Construct, Deadline: raw.Deadline}, err
-}
-
-func readCase(n yamlconf.Node) (program.Construct, error) {
-	var raw struct {
-		Case []struct {
-			When string    `yaml:"when,required"`
-			Then construct `yaml:"then,required"`
-		} `yaml:"case"`
-		Else     construct     `yaml:"else"`
-		Name     string        `yaml:"name"`
-		Deadline time.Duration `yaml:"deadline"`
-	}
-	err := n.Decode(&raw)
-	x := program.Case{Name: raw.Name, Else: raw.Else.Construct, Deadline: raw.Deadline}
-	for _, w := range raw.Case {
-		x.Of = append(x.Of, program.When{When: w.When, Then: w.Then.Construct})
-	}
-	return x, err
-}
-
-func readLoop(n yamlconf.Node) (program.Construct, error) {
-	var raw struct {
-		While    string        `yaml:"while"`
-		Do       construct     `yaml:"do,required"`
-		Until    string        `yaml:"until"`
-		From     string        `yaml:"from"`
-		Input    literal       `yaml:"input"`
-		Name     string        `yaml:"name"`
-		Deadline time.Duration `yaml:"deadline"`
-		Else     construct     `yaml:"else"`
-	}
-	err := n.Decode(&raw)
-	_, before := n.Get("while")
-	_, after := n.Get("until")
-	x := program.DoUntil{
-		Name: raw.Name, Until: raw.Until, Do: raw.Do.Construct, From: raw.From, Input: string(raw.Input), Deadline: raw.Deadline, Else: raw.Else.Construct,
-	}
+	par, _ := n.Get("par")
+	times, given := n.Get("times")
 	switch {
-	case before && after:
-		return x, n.Fault("a loop is judged before each time, by while, or after it, by until: not both")
-	case after:
-		return x, err
+	case given && x.Times < 1:
+		return x, times.Fault("times says how often the construct below par runs: 1 or more")
+	case !given && par.Kind() != yamlconf.KindList:
+		return x, par.Fault("par takes a list of constructs, or one construct with times: N beside it")
 	}
-	return program.While{Name: x.Name, When: raw.While, Do: x.Do, From: x.From, Input: x.Input, Deadline: x.Deadline, Else: x.Else}, err
+	return x, nil
+}
+
+func readWhile(n yamlconf.Node) (program.Construct, error) {
+	if _, after := n.Get("until"); after {
+		return nil, n.Fault("a loop is judged before each time, by while, or after it, by until: not both")
+	}
+	return read[program.While](n)
 }
 
 func readDo(n yamlconf.Node) (program.Construct, error) {
-	var raw struct {
-		Do       string        `yaml:"do"`
-		On       string        `yaml:"on"`
-		From     string        `yaml:"from"`
-		Input    literal       `yaml:"input"`
-		Retry    int           `yaml:"retry"`
-		Async    []string      `yaml:"async"`
-		Name     string        `yaml:"name"`
-		Deadline time.Duration `yaml:"deadline"`
-		Else     construct     `yaml:"else"`
-	}
-	err := n.Decode(&raw)
-	return program.Do{
-		Name: raw.Name, Block: raw.Do, On: raw.On, From: raw.From, Input: string(raw.Input), Retry: raw.Retry, Async: some(raw.Async),
-		Deadline: raw.Deadline, Else: raw.Else.Construct,
-	}, err
+	var x program.Do
+	err := n.Decode(&x)
+	x.Async = some(x.Async)
+	return x, err
 }
 
 // some is a list that is nil if it is empty: a program that is written leaves it
@@ -453,69 +379,44 @@ func some(list []string) []string {
 	return list
 }
 
-// literal is a value of the file as compact JSON.
-type literal string
-
-// UnmarshalNode takes any value.
-func (l *literal) UnmarshalNode(n yamlconf.Node) error {
-	text, err := literalJSON(nil, n)
-	*l = literal(text)
+// readJSON takes any value, as compact JSON.
+func readJSON(n yamlconf.Node, into any) error {
+	var b strings.Builder
+	err := writeJSON(jsontext.NewEncoder(&b, jsontext.AllowInvalidUTF8(true)), n)
+	*into.(*string) = strings.TrimSuffix(b.String(), "\n")
 	return err
 }
 
-func literalJSON(to []byte, n yamlconf.Node) ([]byte, error) {
-	var err error
+func writeJSON(to *jsontext.Encoder, n yamlconf.Node) error {
+	begin, end := jsontext.BeginArray, jsontext.EndArray
 	switch n.Kind() {
 	case yamlconf.KindNull:
-		return append(to, "null"...), nil
+		return to.WriteToken(jsontext.Null)
 	case yamlconf.KindBool:
-		return append(to, strings.ToLower(n.Text())...), nil
+		return to.WriteToken(jsontext.Bool(strings.EqualFold(n.Text(), "true")))
 	case yamlconf.KindInt, yamlconf.KindFloat:
-		if json.Valid([]byte(n.Text())) {
-			return append(to, n.Text()...), nil
-		}
 		x, err := yamlconf.ParseFloat(n.Text())
-		text, bad := json.Marshal(x)
-		if err != nil || bad != nil {
-			return to, n.Fault("%s is no number that JSON has", n.Text())
+		switch raw := jsontext.Value(n.Text()); {
+		case raw.IsValid():
+			return to.WriteValue(raw)
+		case err != nil || math.IsInf(x, 0) || math.IsNaN(x):
+			return n.Fault("%s is no number that JSON has", n.Text())
 		}
-		return append(to, text...), nil
+		return to.WriteToken(jsontext.Float(x))
 	case yamlconf.KindText:
-		return literalText(to, n.Text()), nil
-	case yamlconf.KindList:
-		to = append(to, '[')
-		for i, item := range n.Items() {
-			if i > 0 {
-				to = append(to, ',')
-			}
-			if to, err = literalJSON(to, item); err != nil {
-				return to, err
-			}
-		}
-		return append(to, ']'), nil
+		return to.WriteToken(jsontext.String(n.Text()))
+	case yamlconf.KindMap:
+		begin, end = jsontext.BeginObject, jsontext.EndObject
 	default:
 	}
-	to = append(to, '{')
-	for i, item := range n.Items() {
-		if i > 0 {
-			to = append(to, ',')
+	err := to.WriteToken(begin)
+	for _, item := range n.Items() {
+		if key, _ := item.Key(); n.Kind() == yamlconf.KindMap {
+			err = cmp.Or(err, to.WriteToken(jsontext.String(key)))
 		}
-		key, _ := item.Key()
-		to = append(literalText(to, key), ':')
-		if to, err = literalJSON(to, item); err != nil {
-			return to, err
+		if err = cmp.Or(err, writeJSON(to, item)); err != nil {
+			return err
 		}
 	}
-	return append(to, '}'), nil
-}
-
-// literalText appends a JSON string; nothing in it needs escapes for HTML.
-func literalText(to []byte, s string) []byte {
-	var b strings.Builder
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(s); err != nil {
-		return strconv.AppendQuote(to, s) // A string always encodes.
-	}
-	return append(to, strings.TrimSuffix(b.String(), "\n")...)
+	return cmp.Or(err, to.WriteToken(end))
 }

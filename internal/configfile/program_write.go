@@ -2,10 +2,13 @@ package configfile
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
-	"time"
+
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/config"
@@ -54,25 +57,10 @@ func FormatProgram(plan *program.Compiled) ([]byte, error) {
 	var section, processors, blocks entries
 	section.add("name", p.Name)
 	for _, q := range p.Processors {
-		var e entries
-		e.given("count", q.Count)
-		e.words("labels", q.Labels)
-		e.given("cores", q.Cores)
-		processors.add(q.Name, e.tree())
+		processors.add(q.Name, structTree(q))
 	}
-	for i := range p.Blocks {
-		b := &p.Blocks[i]
-		var e entries
-		e.given("group", b.Group)
-		if b.Input.Base != program.None {
-			e.add("input", typeTree(b.Input))
-		}
-		if b.Output.Base != program.None {
-			e.add("output", typeTree(b.Output))
-		}
-		e.given("threads", b.Threads)
-		e.given("synchronizer", b.Synchronizer)
-		blocks.add(b.Name, e.tree())
+	for _, b := range p.Blocks {
+		blocks.add(b.Name, structTree(b))
 	}
 	if len(processors) > 0 {
 		section.add("processors", processors.tree())
@@ -81,30 +69,71 @@ func FormatProgram(plan *program.Compiled) ([]byte, error) {
 		section.add("blocks", blocks.tree())
 	}
 	section.add("body", constructTree(p.Body))
-	section.given("result", p.Result)
+	if p.Result != "" {
+		section.add("result", p.Result)
+	}
 	text := yamlconf.Write(entries{{Key: "program", Value: section.tree()}}.tree())
 	// What cannot be read back must not be written.
 	var raw struct {
 		Program programSection `yaml:"program"`
 	}
-	if _, err := yamlconf.Decode("program", text, &raw); err != nil {
+	if _, err := yamlconf.DecodeWith(programForms, "program", text, &raw); err != nil {
 		return nil, fmt.Errorf("program %s does not fit a file: %w", p.Name, err)
 	}
 	return text, nil
 }
 
-// given adds a value that is not the zero of its type.
-func (e *entries) given(key string, value any) {
-	if !reflect.ValueOf(value).IsZero() {
-		e.add(key, value)
+// written is the order of the keys of a construct.
+var written = strings.Fields("seq par if then case while do until from input on times retry async join name deadline else")
+
+// constructTree is a construct as a file writes it: a block's name alone where
+// there is no more to say.
+func constructTree(x program.Construct) any {
+	tree := structTree(x)
+	switch x := x.(type) {
+	case program.Do:
+		if len(tree) == 1 {
+			return x.Block
+		}
+	case program.Par:
+		if x.Times > 0 && len(x.Of) == 1 {
+			tree[slices.IndexFunc(tree, func(e yamlconf.Entry[any]) bool { return e.Key == "par" })].Value = constructTree(x.Of[0])
+		}
 	}
+	slices.SortFunc(tree, func(a, b yamlconf.Entry[any]) int {
+		return cmp.Compare(slices.Index(written, a.Key), slices.Index(written, b.Key))
+	})
+	return tree
 }
 
-// words adds a list that is not empty.
-func (e *entries) words(key string, values []string) {
-	if len(values) > 0 {
-		e.add(key, trees(values, func(v string) any { return v }))
+// structTree gives the keys of a part of a program that have a value.
+func structTree(part any) yamlconf.Map[any] {
+	var e entries
+	for f, v := range reflect.ValueOf(part).Fields() {
+		key, form, _ := strings.Cut(f.Tag.Get("yaml"), ",")
+		if key == "" || v.IsZero() || v.Kind() == reflect.Slice && v.Len() == 0 {
+			continue
+		}
+		value := v.Interface()
+		switch x := value.(type) {
+		case program.Type:
+			value = typeTree(x)
+		case program.Construct:
+			value = constructTree(x)
+		case []program.Construct:
+			value = trees(x, constructTree)
+		case []program.When:
+			value = trees(x, func(w program.When) any { return structTree(w) })
+		case []string:
+			value = trees(x, func(w string) any { return w })
+		case string:
+			if form == "json" {
+				value = yamlconf.Literal(flow(x))
+			}
+		}
+		e.add(key, value)
 	}
+	return e.tree()
 }
 
 func trees[T any](list []T, tree func(T) any) []any {
@@ -113,70 +142,6 @@ func trees[T any](list []T, tree func(T) any) []any {
 		out[i] = tree(x)
 	}
 	return out
-}
-
-// constructTree is a construct as a file writes it: a block's name alone where
-// there is no more to say.
-func constructTree(x program.Construct) any {
-	var e entries
-	below := func(key string, x program.Construct) {
-		if x != nil {
-			e.add(key, constructTree(x))
-		}
-	}
-	rest := func(name string, limit time.Duration, els program.Construct) {
-		e.given("name", name)
-		e.given("deadline", limit)
-		below("else", els)
-	}
-	input := func(from, input string) {
-		e.given("from", from)
-		e.given("input", yamlconf.Literal(flow(input)))
-	}
-	switch x := x.(type) {
-	case program.Seq:
-		e.add("seq", trees(x.Of, constructTree))
-		rest(x.Name, x.Deadline, x.Else)
-	case program.Par:
-		if x.Times > 0 && len(x.Of) == 1 {
-			below("par", x.Of[0])
-		} else {
-			e.add("par", trees(x.Of, constructTree))
-		}
-		e.given("times", x.Times)
-		e.given("join", x.Join)
-		rest(x.Name, x.Deadline, x.Else)
-	case program.If:
-		e.add("if", x.When)
-		below("then", x.Then)
-		rest(x.Name, x.Deadline, x.Else)
-	case program.Case:
-		e.add("case", trees(x.Of, func(b program.When) any {
-			return entries{{Key: "when", Value: b.When}, {Key: "then", Value: constructTree(b.Then)}}.tree()
-		}))
-		rest(x.Name, x.Deadline, x.Else)
-	case program.While:
-		e.add("while", x.When)
-		below("do", x.Do)
-		input(x.From, x.Input)
-		rest(x.Name, x.Deadline, x.Else)
-	case program.DoUntil:
-		below("do", x.Do)
-		e.add("until", x.Until)
-		input(x.From, x.Input)
-		rest(x.Name, x.Deadline, x.Else)
-	case program.Do:
-		e.add("do", x.Block)
-		input(x.From, x.Input)
-		e.given("on", x.On)
-		e.given("retry", x.Retry)
-		e.words("async", x.Async)
-		rest(x.Name, x.Deadline, x.Else)
-		if len(e) == 1 {
-			return x.Block
-		}
-	}
-	return e.tree()
 }
 
 // typeTree is a type as a file writes it.
@@ -197,20 +162,9 @@ func typeTree(t program.Type) any {
 
 // flow gives compact JSON the blanks that YAML wants after colons and commas.
 func flow(compact string) string {
-	var b strings.Builder
-	text := false
-	for i := 0; i < len(compact); i++ {
-		c := compact[i]
-		b.WriteByte(c)
-		switch {
-		case text && c == '\\':
-			i++
-			b.WriteByte(compact[i])
-		case c == '"':
-			text = !text
-		case !text && (c == ',' || c == ':'):
-			b.WriteByte(' ')
-		}
+	v := jsontext.Value(compact)
+	if err := v.Format(jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true), jsontext.PreserveRawStrings(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
+		panic(fmt.Sprintf("configfile: the input %s of a program that was checked: %v", compact, err))
 	}
-	return b.String()
+	return string(v)
 }

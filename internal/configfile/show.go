@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"time"
 
@@ -63,12 +64,8 @@ func (e *entries) fill(key string, value any) {
 }
 
 func showSection(n yamlconf.Node, s *config.Synchronizer, level *plan.Level) yamlconf.Map[any] {
-	change := map[string]any{"members": showMembers(&s.Members)}
-	silence := entries{{Key: "after", Value: s.Silence.After}, {Key: "then", Value: string(s.Silence.Then)}}.tree()
-	if s.Silence.After == 0 {
-		silence = entries{{Key: "after", Value: config.DefaultSilence}, {Key: "then", Value: string(config.Drop)}}.tree()
-	}
-	change["silence"] = silence
+	silence := entries{{Key: "after", Value: level.Silence.After}, {Key: "then", Value: string(level.Silence.Then)}}.tree()
+	change := map[string]any{"members": showMembers(&s.Members), "silence": silence}
 	if list, ok := n.Get("predicates"); ok {
 		var predicates entries
 		for i, p := range list.Items() {
@@ -89,29 +86,11 @@ func showSection(n yamlconf.Node, s *config.Synchronizer, level *plan.Level) yam
 }
 
 func showBalance(n yamlconf.Node) yamlconf.Map[any] {
-	d, b := config.DefaultBalance(), copied(n, nil)
-	for _, e := range []yamlconf.Entry[any]{
-		{Key: "strategy", Value: d.Strategy},
-		{Key: "weights", Value: d.Weights},
-		{Key: "rest", Value: d.Rest},
-		{Key: "power", Value: d.Power},
-		{Key: "share", Value: d.Share},
-		{Key: "every", Value: d.Every},
-		{Key: "name", Value: d.Name},
-		{Key: "expires", Value: d.Expires},
-		{Key: "transit", Value: d.Transit},
-		{Key: "transfer", Value: d.Transfer},
-		{Key: "alpha", Value: d.Alpha},
-		{Key: "beta", Value: d.Beta},
-		{Key: "gamma", Value: d.Gamma},
-		{Key: "waiting", Value: d.Waiting},
-		{Key: "margin", Value: d.Margin},
-		{Key: "cooldown", Value: d.Cooldown},
-		{Key: "return", Value: d.Return},
-		{Key: "outlier", Value: d.Outlier},
-		{Key: "moves", Value: d.Moves},
-	} {
-		b.fill(e.Key, e.Value)
+	b := copied(n, nil)
+	for f, v := range reflect.ValueOf(config.DefaultBalance()).Fields() {
+		if v.Interface() != "" { // Those are needed, or there is no default.
+			b.fill(f.Tag.Get("yaml"), v.Interface())
+		}
 	}
 	return b.tree()
 }
@@ -147,11 +126,7 @@ func showSignals(n yamlconf.Node, predicate string) any {
 	if n.Kind() == yamlconf.KindMap {
 		return showSignal(n, predicate)
 	}
-	list := make([]any, 0, len(n.Items()))
-	for _, item := range n.Items() {
-		list = append(list, showSignal(item, predicate))
-	}
-	return list
+	return trees(n.Items(), func(item yamlconf.Node) any { return showSignal(item, predicate) })
 }
 
 func showSignal(n yamlconf.Node, predicate string) yamlconf.Map[any] {

@@ -44,7 +44,7 @@ func (c *compiler) balance() {
 		c.report(at+"."+f.Key, -1, f.Message, "")
 	}
 	if len(faults) == 0 {
-		b.Text = canonical(s) // Its numbers are finite.
+		b.Text = string(Encode(s)) // Its numbers are finite.
 	}
 	c.balanceTimes(at, s)
 	for _, t := range []struct{ what, token string }{{"name", s.Name}, {"region", s.Region}} {

@@ -11,14 +11,14 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// canonical is a predicate or another part of a section as text: equal texts mean
-// the same.
-func canonical(p any) string {
-	text, err := json.Marshal(p)
+// Encode is a predicate, another part of a section, or sections for the members below,
+// as JSON: equal texts mean the same.
+func Encode(part any) []byte {
+	text, err := json.Marshal(part)
 	if err != nil {
-		panic(fmt.Sprintf("plan: %T does not encode: %v", p, err))
+		panic(fmt.Sprintf("plan: %T does not encode: %v", part, err))
 	}
-	return string(text)
+	return text
 }
 
 // Changes lists what is different in another level of the same synchronizer, a

@@ -92,7 +92,7 @@ func (c *compiler) rule(name string, p *config.Predicate) *Rule {
 	if r.Detector.AtLeast > 0 {
 		same.Modality = "" // A threshold is the same rule, whether its form makes it or it is asked for.
 	}
-	r.Text = canonical(&same)
+	r.Text = string(Encode(&same))
 	c.firing(at, p, r)
 	c.effects(at, p, r)
 	return r

@@ -64,10 +64,11 @@ type rawExpectation struct {
 	Kind    yamlconf.Node        `yaml:"kind"`
 }
 
-// kinds are the expectations by their first key, with the keys that go with it.
+// kinds are the expectations by their first key, with the keys that go with it. What
+// is read from one with a fault is not used: the file is refused.
 var kinds = []struct {
 	key, more string
-	read      func(*testParser, *rawExpectation) (expectation, bool)
+	read      func(*testParser, *rawExpectation) expectation
 }{
 	{"predicate", "truth at between reason", (*testParser).truth},
 	{"predicate", "fired between within", (*testParser).fired},
@@ -95,84 +96,87 @@ func (t *testParser) expectation(n yamlconf.Node) {
 				return
 			}
 		}
-		if e, ok := k.read(t, &raw); ok {
-			e.Place = t.place(n)
-			t.test.expect = append(t.test.expect, e)
-		}
+		e := k.read(t, &raw)
+		e.Place = placeOf(t.doc, n)
+		t.test.expect = append(t.test.expect, e)
 		return
 	}
-	_ = n.Fault("an expectation is about one of predicate, never, signal, memory, members, summary") // Reported.
+	refuse(n, "an expectation is about one of predicate, never, signal, memory, members, summary")
 }
+
+// refuse reports a fault.
+func refuse(n yamlconf.Node, format string, args ...any) { _ = n.Fault(format, args...) }
 
 // when is the stretch of time that an expectation is about; a single time stands
 // for as long after it as within says.
-func (t *testParser) when(raw *rawExpectation, within time.Duration) (span, bool) {
+func (t *testParser) when(raw *rawExpectation, within time.Duration) span {
 	if raw.Within != nil {
 		within = *raw.Within
 	}
 	switch {
 	case raw.At != nil && raw.Between != nil:
-		return span{}, t.no(raw.node, "give at or between, not both")
+		refuse(raw.node, "give at or between, not both")
 	case raw.At != nil:
-		return t.within(raw.node, span{*raw.At, *raw.At + within})
+		return t.within(raw.node, *raw.At, *raw.At+within)
 	case raw.Between != nil:
 		return t.pair(raw.node, raw.Between)
+	default:
+		refuse(raw.node, "say when: at: 500ms, or between: [500ms, 1s]")
 	}
-	return span{}, t.no(raw.node, "say when: at: 500ms, or between: [500ms, 1s]")
+	return span{}
 }
 
-func (t *testParser) pair(n yamlconf.Node, ends []time.Duration) (span, bool) {
+func (t *testParser) pair(n yamlconf.Node, ends []time.Duration) span {
 	if len(ends) != 2 || ends[0] > ends[1] {
-		return span{}, t.no(n, "a stretch of time is a time and a later one, such as [500ms, 600ms]")
+		refuse(n, "a stretch of time is a time and a later one, such as [500ms, 600ms]")
+		return span{}
 	}
-	return t.within(n, span{ends[0], ends[1]})
+	return t.within(n, ends[0], ends[1])
 }
 
 // within notes the times of a stretch, and refuses one that no test reaches.
-func (t *testParser) within(n yamlconf.Node, s span) (span, bool) {
-	if s.from < 0 || s.to < s.from || s.to > maxLasts {
-		return s, t.no(n, "%v is out of range: a test lasts from 0s to %v", s, maxLasts)
+func (t *testParser) within(n yamlconf.Node, from, to time.Duration) span {
+	s := span{from, to}
+	if from < 0 || to < from || to > maxLasts {
+		refuse(n, "%v is out of range: a test lasts from 0s to %v", s, maxLasts)
+	} else {
+		t.named(to)
 	}
-	t.named(s.to)
-	return s, true
+	return s
 }
 
-// no reports a fault.
-func (*testParser) no(n yamlconf.Node, format string, args ...any) bool {
-	return n.Fault(format, args...) == nil
-}
-
-func (t *testParser) knows(n yamlconf.Node, what, name string, known []string) bool {
-	if slices.Contains(known, name) {
-		return true
+// knows finds the name that a value is among those that are known.
+func knows(n yamlconf.Node, what string, known []string) (int, bool) {
+	i := slices.Index(known, n.Text())
+	if i < 0 {
+		refuse(n, "there is no %s %q: %s", what, n.Text(), choice(n.Text(), known))
 	}
-	return t.no(n, "there is no %s %q: %s", what, name, choice(name, known))
+	return i, i >= 0
 }
 
-func (t *testParser) truth(raw *rawExpectation) (expectation, bool) {
+func (t *testParser) truth(raw *rawExpectation) expectation {
 	name := raw.Predicate.Text()
-	if !t.knows(raw.Predicate, "predicate", name, t.test.plan.Predicates()) {
-		return expectation{}, false
-	}
-	if _, ok := raw.node.Get("truth"); !ok {
-		return expectation{}, t.no(raw.node, "say what the predicate comes to: truth: true, false or unknown, or fired: with the times at which it fires")
+	knows(raw.Predicate, "predicate", t.test.plan.Predicates())
+	if absent(raw.Truth) {
+		refuse(raw.node, "say what the predicate comes to: truth: true, false or unknown, or fired: with the times at which it fires")
+		return expectation{}
 	}
 	want, ok := truths[raw.Truth.Text()]
 	switch {
 	case !ok:
-		return expectation{}, t.no(raw.Truth, "%q is no verdict: use true, false or unknown", raw.Truth.Text())
+		refuse(raw.Truth, "%q is no verdict: use true, false or unknown", raw.Truth.Text())
 	case raw.Reason != "" && want != predicates.Unknown:
-		return expectation{}, t.no(raw.node, "only a verdict that is unknown has a reason")
+		refuse(raw.node, "only a verdict that is unknown has a reason")
 	}
-	s, ok := t.when(raw, 0)
+	s := t.when(raw, 0)
 	return expectation{subject: name, check: func(l *log) difference {
-		return during(l.verdicts[name], s, func(v *verdict, at time.Duration) difference {
+		return during(l.verdicts[name], s, func(v verdict, at time.Duration) difference {
 			if v.truth == want && strings.Contains(v.reason, raw.Reason) {
 				return difference{}
 			}
 			return differs(truthText(want, raw.Reason)+" "+s.String(), truthText(v.truth, v.reason)+" at "+clock(at))
 		})
-	}}, ok
+	}}
 }
 
 var truths = map[string]predicates.Truth{"true": predicates.True, "false": predicates.False, "unknown": predicates.Unknown}
@@ -186,49 +190,38 @@ func truthText(t predicates.Truth, reason string) string {
 
 // fired reads the times at which a predicate fires. Between says that only the
 // firings in there count.
-func (t *testParser) fired(raw *rawExpectation) (expectation, bool) {
-	items := []yamlconf.Node{raw.Fired}
-	if raw.Fired.Kind() == yamlconf.KindList {
-		items = raw.Fired.Items()
-	}
+func (t *testParser) fired(raw *rawExpectation) expectation {
 	within := defaultWithin
 	if raw.Within != nil {
 		within = *raw.Within
 	}
 	var want []span
-	for _, item := range items {
+	for _, item := range raw.Fired.Each() {
 		var at time.Duration
 		var ends []time.Duration
-		var s span
-		ok := false
-		if item.Kind() == yamlconf.KindList {
-			if item.Decode(&ends) == nil {
-				s, ok = t.pair(item, ends)
+		switch {
+		case item.Kind() != yamlconf.KindList:
+			if item.Decode(&at) == nil {
+				want = append(want, t.within(item, at, at+within))
 			}
-		} else if item.Decode(&at) == nil {
-			s, ok = t.within(item, span{at, at + within})
+		case item.Decode(&ends) == nil:
+			want = append(want, t.pair(item, ends))
 		}
-		if !ok {
-			return expectation{}, false
-		}
-		want = append(want, s)
 	}
 	return t.fires(raw, raw.Predicate, want)
 }
 
-func (t *testParser) never(raw *rawExpectation) (expectation, bool) {
+func (t *testParser) never(raw *rawExpectation) expectation {
 	return t.fires(raw, raw.Never, nil)
 }
 
-func (t *testParser) fires(raw *rawExpectation, of yamlconf.Node, want []span) (expectation, bool) {
-	name, window, ok := of.Text(), span{0, maxLasts}, true
+func (t *testParser) fires(raw *rawExpectation, of yamlconf.Node, want []span) expectation {
+	name, window := of.Text(), span{0, maxLasts}
 	if raw.Between != nil {
-		window, ok = t.pair(raw.node, raw.Between)
+		window = t.pair(raw.node, raw.Between)
 	}
-	if !ok || !t.knows(of, "predicate", name, t.test.plan.Predicates()) {
-		return expectation{}, false
-	}
-	return expectation{subject: name, check: func(l *log) difference { return l.fires(name, window, want) }}, true
+	knows(of, "predicate", t.test.plan.Predicates())
+	return expectation{subject: name, check: func(l *log) difference { return l.fires(name, window, want) }}
 }
 
 // fires wants a predicate to fire once in each stretch of time, in this order, and
@@ -237,7 +230,7 @@ func (l *log) fires(name string, window span, want []span) difference {
 	var d difference
 	rest := want
 	for _, v := range l.verdicts[name] {
-		if !v.fired || !window.contains(v.at) {
+		if !v.what.fired || !window.contains(v.at) {
 			continue
 		}
 		for len(rest) > 0 && rest[0].to < v.at {
@@ -265,8 +258,8 @@ func (l *log) fires(name string, window span, want []span) difference {
 	return d
 }
 
-func (t *testParser) signal(raw *rawExpectation) (expectation, bool) {
-	w := wanted{name: raw.Signal.Text()}
+func (t *testParser) signal(raw *rawExpectation) expectation {
+	w := wanted{name: raw.Signal.Text(), targets: !absent(raw.To)}
 	var known []string
 	var fields scgs.Schema
 	for _, sent := range t.test.plan.Sends() {
@@ -275,33 +268,24 @@ func (t *testParser) signal(raw *rawExpectation) (expectation, bool) {
 			fields = sent.Data
 		}
 	}
-	if !t.knows(raw.Signal, "signal", w.name, known) {
-		return expectation{}, false
+	if _, ok := knows(raw.Signal, "signal", known); !ok {
+		return expectation{}
 	}
-	var ok bool
-	if w.when, ok = t.when(raw, defaultWithin); !ok {
-		return expectation{}, false
+	w.when = t.when(raw, defaultWithin)
+	if w.targets {
+		w.to = t.names(raw.To)
 	}
-	if _, w.targets = raw.node.Get("to"); w.targets {
-		if w.to, ok = t.names(raw.To); !ok {
-			return expectation{}, false
+	if !absent(raw.Fate) {
+		if i, ok := knows(raw.Fate, "fate", namesOf(control.Fates, control.Fate.String)); ok {
+			w.fate = control.Fates[i]
 		}
 	}
-	if _, told := raw.node.Get("fate"); told {
-		fates := namesOf(control.Fates, control.Fate.String)
-		if !t.knows(raw.Fate, "fate", raw.Fate.Text(), fates) {
-			return expectation{}, false
-		}
-		w.fate = control.Fates[slices.Index(fates, raw.Fate.Text())]
-	}
-	if _, told := raw.node.Get("kind"); told {
-		if !t.knows(raw.Kind, "kind of signal", raw.Kind.Text(), []string{control.Activate.String(), control.Cancel.String()}) {
-			return expectation{}, false
-		}
+	if !absent(raw.Kind) {
+		knows(raw.Kind, "kind of signal", []string{control.Activate.String(), control.Cancel.String()})
 		w.kind = raw.Kind.Text()
 	}
-	w.data, ok = t.values(raw.Data, fields, "the signal "+w.name, false)
-	return expectation{subject: w.name, check: w.check}, ok
+	w.data = t.values(raw.Data, fields, "the signal "+w.name, false)
+	return expectation{subject: w.name, check: w.check}
 }
 
 // scalar is a value of any type, as the file writes it.
@@ -326,53 +310,45 @@ type pair struct {
 }
 
 // values reads values of a schema; lacking says that they may be unknown.
-func (t *testParser) values(m yamlconf.Map[scalar], schema scgs.Schema, what string, lacking bool) ([]pair, bool) {
-	var list []pair
+func (t *testParser) values(m yamlconf.Map[scalar], schema scgs.Schema, what string, lacking bool) (list []pair) {
 	for _, e := range m {
-		if null(e.Value.node) {
-			return nil, false
-		}
 		i := schema.Index(e.Key)
-		if i < 0 {
+		switch {
+		case absent(e.Value.node):
+			continue
+		case i < 0:
 			t.doc.Fault(e.Pos, "%s has no %q: it has %s", what, e.Key, orNone(fieldNames(schema)))
-			return nil, false
+			continue
 		}
 		w := pair{field: i, name: e.Key}
 		if f := schema[i]; !lacking || e.Value.text != "unknown" || f.Type == scgs.String || f.Type == scgs.Enum {
 			var err error
 			if w.value, err = config.ParseValue(f, e.Value.text); err != nil {
-				_ = e.Value.node.Fault("%v", err)
-				return nil, false
+				refuse(e.Value.node, "%v", err)
 			}
 		}
 		list = append(list, w)
 	}
-	return list, true
+	return list
 }
 
 // names reads a name or a list of names of members.
-func (t *testParser) names(n yamlconf.Node) ([]string, bool) {
-	items := []yamlconf.Node{n}
-	if n.Kind() == yamlconf.KindList {
-		items = n.Items()
-	}
-	var list []string
-	for _, item := range items {
+func (t *testParser) names(n yamlconf.Node) (list []string) {
+	for _, item := range n.Each() {
 		names, err := expand(item.Text())
 		if err != nil {
-			_ = item.Fault("%v", err)
-			return nil, false
+			refuse(item, "%v", err)
+			continue
 		}
 		for _, name := range names {
 			if !t.has(name) {
-				_ = item.Fault("the test has no member %q", name)
-				return nil, false
+				refuse(item, "the test has no member %q", name)
 			}
 		}
 		list = append(list, names...)
 	}
 	slices.Sort(list)
-	return list, true
+	return list
 }
 
 // wanted is a signal of one decision.
@@ -460,31 +436,28 @@ func (w *wanted) String() string {
 	return text
 }
 
-func (t *testParser) memory(raw *rawExpectation) (expectation, bool) {
-	return t.row(raw, "memory", raw.Memory, t.test.plan.Memory(), func(l *log) []row { return l.memory })
+func (t *testParser) memory(raw *rawExpectation) expectation {
+	return t.row(raw, "memory", raw.Memory, t.test.plan.Memory(), func(l *log) []held[[]scgs.Value] { return l.memory })
 }
 
-func (t *testParser) summary(raw *rawExpectation) (expectation, bool) {
-	return t.row(raw, "summary", raw.Summary, t.test.plan.SummaryFields(), func(l *log) []row { return l.summary })
+func (t *testParser) summary(raw *rawExpectation) expectation {
+	return t.row(raw, "summary", raw.Summary, t.test.plan.SummaryFields(), func(l *log) []held[[]scgs.Value] { return l.summary })
 }
 
 // row reads an expectation of values.
-func (t *testParser) row(raw *rawExpectation, key string, m yamlconf.Map[scalar], schema scgs.Schema, of func(*log) []row) (expectation, bool) {
-	s, ok := t.when(raw, 0)
-	if !ok {
-		return expectation{}, false
-	}
+func (t *testParser) row(raw *rawExpectation, key string, m yamlconf.Map[scalar], schema scgs.Schema, of func(*log) []held[[]scgs.Value]) expectation {
+	s := t.when(raw, 0)
 	if len(m) == 0 {
-		return expectation{}, t.no(raw.node, "say which values: %s has %s", key, orNone(fieldNames(schema)))
+		refuse(raw.node, "say which values: %s has %s", key, orNone(fieldNames(schema)))
 	}
-	want, ok := t.values(m, schema, key, true)
+	want := t.values(m, schema, key, true)
 	return expectation{subject: key, check: func(l *log) difference {
-		return during(of(l), s, func(r *row, at time.Duration) difference {
+		return during(of(l), s, func(values []scgs.Value, at time.Duration) difference {
 			var d difference
 			for _, p := range want {
 				var got scgs.Value
-				if len(r.values) > 0 {
-					got = r.values[p.field]
+				if len(values) > 0 {
+					got = values[p.field]
 				}
 				if !same(got, p.value) {
 					d.want = append(d.want, fmt.Sprintf("%s=%s %v", p.name, valueText(p.value), s))
@@ -493,23 +466,19 @@ func (t *testParser) row(raw *rawExpectation, key string, m yamlconf.Map[scalar]
 			}
 			return d
 		})
-	}}, ok
+	}}
 }
 
-func (t *testParser) roster(raw *rawExpectation) (expectation, bool) {
-	s, ok := t.when(raw, 0)
-	if !ok {
-		return expectation{}, false
-	}
-	want, ok := t.names(raw.Members)
+func (t *testParser) roster(raw *rawExpectation) expectation {
+	s, want := t.when(raw, 0), t.names(raw.Members)
 	return expectation{check: func(l *log) difference {
-		return during(l.epochs, s, func(e *epoch, at time.Duration) difference {
-			if slices.Equal(e.members, want) {
+		return during(l.epochs, s, func(names []string, at time.Duration) difference {
+			if slices.Equal(names, want) {
 				return difference{}
 			}
-			return differs(members(want)+" "+s.String(), members(e.members)+" at "+clock(at))
+			return differs(members(want)+" "+s.String(), members(names)+" at "+clock(at))
 		})
-	}}, ok
+	}}
 }
 
 func members(names []string) string {
@@ -521,14 +490,14 @@ func members(names []string) string {
 
 // during looks at everything that was in force in a stretch of time, and tells the
 // first difference.
-func during[T interface{ since() time.Duration }](list []T, s span, check func(item *T, at time.Duration) difference) difference {
+func during[T any](list []held[T], s span, check func(what T, at time.Duration) difference) difference {
 	for i := range list {
-		from := max(list[i].since(), s.from)
-		over := i+1 < len(list) && list[i+1].since() <= from
+		from := max(list[i].at, s.from)
+		over := i+1 < len(list) && list[i+1].at <= from
 		if over || from > s.to {
 			continue
 		}
-		if d := check(&list[i], from); !d.none() {
+		if d := check(list[i].what, from); !d.none() {
 			return d
 		}
 	}

@@ -28,7 +28,7 @@ type Test struct {
 	Place
 
 	plan    *plan.Level
-	seeds   []uint64
+	seeds   int
 	lasts   time.Duration
 	delay   time.Duration
 	loss    float64
@@ -57,24 +57,17 @@ type participant struct {
 	entries   []entry
 }
 
-// window is a stretch of time in which messages are lost.
-type window struct {
-	from, to time.Duration
-	part     float64
-	members  []string // empty: all
-}
-
 type parentSignal struct {
-	at     time.Duration
-	name   string
-	values []scgs.Value
+	at   time.Duration
+	name string
+	data []control.Datum
 }
 
 // rawFile and the types below are the form of a file.
 type rawFile struct {
-	Config  string                `yaml:"config,required"`
-	Initial yamlconf.Map[rawText] `yaml:"initial"`
-	Tests   []rawTest             `yaml:"tests,required"`
+	Config  string               `yaml:"config,required"`
+	Initial yamlconf.Map[scalar] `yaml:"initial"`
+	Tests   []rawTest            `yaml:"tests,required"`
 }
 
 type rawTest struct {
@@ -84,7 +77,7 @@ type rawTest struct {
 	Count        int                     `yaml:"count"`
 	Seeds        int                     `yaml:"seeds"`
 	Lasts        time.Duration           `yaml:"lasts"`
-	Initial      rawText                 `yaml:"initial"`
+	Initial      scalar                  `yaml:"initial"`
 	Network      rawNetwork              `yaml:"network"`
 	Members      yamlconf.Map[rawMember] `yaml:"members,required"`
 	Process      script                  `yaml:"process"`
@@ -95,32 +88,23 @@ type rawTest struct {
 // UnmarshalNode keeps the place.
 func (t *rawTest) UnmarshalNode(n yamlconf.Node) error {
 	type plain rawTest // Without this method.
-	t.node = n
+	t.node, t.Seeds, t.Network.Delay = n, 1, defaultDelay
 	return n.Decode((*plain)(t))
 }
 
-// rawText is a text that knows its place.
-type rawText struct {
-	node yamlconf.Node
-	text string
-}
-
-func (t *rawText) UnmarshalNode(n yamlconf.Node) error {
-	t.node = n
-	return n.Decode(&t.text)
-}
-
 type rawNetwork struct {
-	Delay   *time.Duration `yaml:"delay"`
-	Loss    float64        `yaml:"loss"`
-	Windows []rawWindow    `yaml:"windows"`
+	Delay   time.Duration `yaml:"delay"`
+	Loss    float64       `yaml:"loss"`
+	Windows []window      `yaml:"windows"`
 }
 
-type rawWindow struct {
-	From    time.Duration  `yaml:"from,required"`
-	To      time.Duration  `yaml:"to,required"`
-	Loss    *float64       `yaml:"loss"`
-	Members *yamlconf.Node `yaml:"members"`
+// window is a stretch of time in which messages are lost.
+type window struct {
+	From    time.Duration `yaml:"from,required"`
+	To      time.Duration `yaml:"to,required"`
+	Loss    *float64      `yaml:"loss"` // the part that is, 1 by default
+	Members yamlconf.Node `yaml:"members"`
+	names   []string      // of these members; empty: all
 }
 
 // rawMember is a timeline, or a map with more.
@@ -161,18 +145,18 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 	if doc == nil {
 		return nil, err
 	}
-	p := parser{doc: doc, raw: &raw, file: &File{Name: name}}
 	if raw.Config == "" {
 		if err == nil {
 			doc.FaultAt("config", "write the path of a configuration, beside this file or absolute")
 		}
 		return nil, doc.Err()
 	}
-	if p.config, p.source, err = config(raw.Config); err != nil {
+	path, source, err := config(raw.Config)
+	if err != nil {
 		doc.FaultAt("config", "%v", err)
 		return nil, doc.Err()
 	}
-	plans, err := configfile.Parse(p.config, p.source)
+	plans, err := configfile.Parse(path, source)
 	if err != nil {
 		return nil, err
 	}
@@ -184,27 +168,39 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 			doc.Fault(e.Pos, "%s has no synchronizer %q: it has %s", raw.Config, e.Key, levelNames(plans))
 		}
 	}
-	seen := map[string]int{}
+	file, seen := &File{Name: name}, map[string]int{}
 	for i := range raw.Tests {
 		t := &raw.Tests[i]
-		if null(t.node) {
+		if absent(t.node) {
 			continue
 		}
 		if line, ok := seen[t.Name]; ok && t.Name != "" {
 			doc.FaultAt(t.node.Path()+".name", "the test in line %d has this name, too", line)
 		}
 		seen[t.Name] = t.node.Pos().Line
-		p.test(t, plans)
+		p := testParser{
+			doc: doc, file: &raw, config: path, source: source, raw: t, path: t.node.Path(),
+			test: &Test{Name: t.Name, Place: placeOf(doc, t.node)},
+		}
+		if p.test.plan = p.plan(plans); p.test.plan != nil {
+			p.read()
+			file.Tests = append(file.Tests, p.test)
+		}
 	}
 	if err := doc.Err(); err != nil {
 		return nil, err
 	}
-	return p.file, nil
+	return file, nil
 }
 
-// null reports whether a value of a file is null, which was told when it was
-// decoded.
-func null(n yamlconf.Node) bool { return n == yamlconf.Node{} }
+// absent reports whether a file does not have a value, or it is null, which was told
+// when it was decoded.
+func absent(n yamlconf.Node) bool { return n == yamlconf.Node{} }
+
+func placeOf(doc *yamlconf.Doc, n yamlconf.Node) Place {
+	f := doc.Note(yamlconf.Fault{Pos: n.Pos()})
+	return Place{f.File, f.Line, f.Column, f.Source}
+}
 
 func namesOf[T any](list []T, name func(T) string) []string {
 	names := make([]string, len(list))
@@ -218,60 +214,43 @@ func levelNames(plans plan.Levels) string {
 	return strings.Join(namesOf(plans, func(l *plan.Level) string { return l.Name }), ", ")
 }
 
-type parser struct {
-	doc    *yamlconf.Doc
-	raw    *rawFile
-	file   *File
-	config string
-	source []byte
-}
-
 // testParser reads one test.
 type testParser struct {
-	parser
+	doc     *yamlconf.Doc
+	file    *rawFile
+	config  string
+	source  []byte
 	raw     *rawTest
+	path    string
 	test    *Test
 	regions []string
 	entries int
 	last    time.Duration // that is named
-	path    string
 }
 
-func (p *parser) place(n yamlconf.Node) Place {
-	f := p.doc.Note(yamlconf.Fault{Pos: n.Pos()})
-	return Place{File: f.File, Line: f.Line, Column: f.Column, Source: f.Source}
-}
-
-func (p *parser) test(raw *rawTest, plans plan.Levels) {
-	t := testParser{parser: *p, raw: raw, path: raw.node.Path(), test: &Test{Name: raw.Name, Place: p.place(raw.node)}}
-	if t.test.plan = t.plan(plans); t.test.plan == nil {
-		return
-	}
+func (t *testParser) read() {
 	for _, s := range t.test.plan.Sends() {
 		if !slices.Contains(t.regions, s.Region) {
 			t.regions = append(t.regions, s.Region)
 		}
 	}
 	if n := len(t.regions); n > control.MaxOpen {
-		t.doc.Fault(raw.node.Pos(), "the signals of %s go to %d regions, and a member is in at most %d at a time", t.test.plan.Name, n, control.MaxOpen)
+		t.doc.Fault(t.raw.node.Pos(), "the signals of %s go to %d regions, and a member is in at most %d at a time", t.test.plan.Name, n, control.MaxOpen)
 	}
 	t.options()
 	t.members()
 	t.process()
 	t.parent()
 	for _, w := range t.test.windows {
-		t.named(w.to)
+		t.named(w.To)
 	}
-	for _, n := range raw.Expect {
-		if !null(n) {
-			t.expectation(n)
-		}
+	for _, n := range t.raw.Expect {
+		t.expectation(n)
 	}
-	if len(raw.Expect) == 0 {
+	if len(t.raw.Expect) == 0 {
 		t.fault("expect", "a test that expects nothing cannot fail: say what a predicate comes to")
 	}
 	t.duration()
-	p.file.Tests = append(p.file.Tests, t.test)
 }
 
 func (t *testParser) fault(key, format string, args ...any) {
@@ -287,12 +266,12 @@ func (t *testParser) plan(plans plan.Levels) *plan.Level {
 	name := t.raw.Synchronizer
 	switch {
 	case name == "" && len(plans) > 1:
-		t.doc.Fault(t.raw.node.Pos(), "%s has several synchronizers: add synchronizer: with one of %s", t.parser.raw.Config, levelNames(plans))
+		t.doc.Fault(t.raw.node.Pos(), "%s has several synchronizers: add synchronizer: with one of %s", t.file.Config, levelNames(plans))
 		return nil
 	case name == "":
 		name = plans[0].Name
 	case plans.Get(name) == nil:
-		t.fault("synchronizer", "%s has no synchronizer %q: it has %s", t.parser.raw.Config, name, levelNames(plans))
+		t.fault("synchronizer", "%s has no synchronizer %q: it has %s", t.file.Config, name, levelNames(plans))
 		return nil
 	}
 	if _, ok := t.raw.node.Get("count"); !ok {
@@ -308,36 +287,24 @@ func (t *testParser) plan(plans plan.Levels) *plan.Level {
 
 func (t *testParser) options() {
 	raw, test := t.raw, t.test
-	test.seeds = []uint64{1}
-	if _, ok := raw.node.Get("seeds"); ok {
-		test.seeds = nil
-		if raw.Seeds < 1 || raw.Seeds > maxSeeds {
-			t.fault("seeds", "%d is out of range: a test is repeated with 1 to %d seeds", raw.Seeds, maxSeeds)
-		}
-		for s := range uint64(min(max(raw.Seeds, 1), maxSeeds)) {
-			test.seeds = append(test.seeds, s+1)
-		}
-	}
-	test.delay, test.loss = defaultDelay, raw.Network.Loss
-	if raw.Network.Delay != nil {
-		test.delay = *raw.Network.Delay
+	test.seeds, test.delay, test.loss, test.windows = raw.Seeds, raw.Network.Delay, raw.Network.Loss, raw.Network.Windows
+	if raw.Seeds < 1 || raw.Seeds > maxSeeds {
+		t.fault("seeds", "%d is out of range: a test is repeated with 1 to %d seeds", raw.Seeds, maxSeeds)
 	}
 	t.checkDelay("network.delay", test.delay)
 	t.checkPart("network.loss", test.loss)
 	if _, ok := raw.node.Get("network"); ok && test.plan.Members.Threads {
 		t.fault("network", "threads report through memory: there is no network")
 	}
-	for i, w := range raw.Network.Windows {
-		at := fmt.Sprintf("network.windows[%d]", i)
-		win := window{from: w.From, to: w.To, part: 1}
-		if w.Loss != nil {
-			win.part = *w.Loss
-			t.checkPart(at+".loss", win.part)
+	for i := range test.windows {
+		w, at := &test.windows[i], fmt.Sprintf("network.windows[%d]", i)
+		if w.Loss == nil {
+			w.Loss = new(1.0)
 		}
+		t.checkPart(at+".loss", *w.Loss)
 		if w.From < 0 || w.To <= w.From || w.To > maxLasts {
 			t.fault(at, "a window goes from a time to a later one, up to %v", maxLasts)
 		}
-		test.windows = append(test.windows, win)
 	}
 }
 
@@ -363,22 +330,15 @@ func (t *testParser) reader() *reader {
 // initial gives the fields that first states may leave out.
 func (t *testParser) initial() []scgs.Value {
 	row := defaults(t.test.plan.State)
-	file, _ := t.parser.raw.Initial.Get(t.test.plan.Name)
-	for _, text := range []rawText{file, t.raw.Initial} {
-		if text.text == "" {
-			continue
-		}
+	file, _ := t.file.Initial.Get(t.test.plan.Name)
+	for _, text := range []scalar{file, t.raw.Initial} {
 		r := t.reader()
 		r.members = false
-		p := piece{text.node, 0, text.text}
-		for _, w := range split(text.text, ' ') {
-			field, value, ok := strings.Cut(w.text, "=")
-			if !ok {
-				r.fault(p, w.offset, "%q is no FIELD=VALUE", w.text)
-				continue
-			}
-			if i := r.field(p, w, field); i >= 0 {
-				row[i] = r.value(p, word{value, w.offset + len(field) + 1}, r.schema[i])
+		for _, w := range split(word{text.node, 0, text.text}, ' ') {
+			if !strings.Contains(w.text, "=") {
+				r.fault(w, "%q is no FIELD=VALUE", w.text)
+			} else if i, value, ok := r.field(w); ok {
+				row[i] = r.value(value, r.schema[i])
 			}
 		}
 	}
@@ -392,7 +352,7 @@ func (t *testParser) members() {
 	}
 	for i := range t.raw.Members {
 		e := &t.raw.Members[i]
-		if null(e.Value.node) {
+		if absent(e.Value.node) {
 			continue
 		}
 		names, err := expand(e.Key)
@@ -419,8 +379,8 @@ func (t *testParser) members() {
 	}
 	t.hosts()
 	for i := range t.test.windows {
-		if n := t.raw.Network.Windows[i].Members; n != nil {
-			t.test.windows[i].members, _ = t.names(*n) // Its faults are told.
+		if w := &t.test.windows[i]; !absent(w.Members) {
+			w.names = t.names(w.Members)
 		}
 	}
 }
@@ -469,11 +429,11 @@ func (t *testParser) lives(m *participant) {
 		for j, s := range e.steps {
 			switch {
 			case s.verb == verbJoin && here && (i > 0 || j > 0):
-				r.fault(e.piece, s.word.offset, "the member is here already")
+				r.fault(s.word, "the member is here already")
 			case s.verb == verbJoin && !here:
 				here, missing = true, lacking(m.initial)
 			case !here:
-				r.fault(e.piece, s.word.offset, "the member has left at %v: join comes first", left)
+				r.fault(s.word, "the member has left at %v: join comes first", left)
 				return
 			case s.verb == verbLeave || s.verb == verbCrash:
 				here, left = false, e.at
@@ -489,7 +449,7 @@ func (t *testParser) lives(m *participant) {
 			}
 		}
 		if len(lacks) > 0 {
-			r.fault(e.piece, 0, "the first state lacks %s: give every field, or put what all members begin with below initial", strings.Join(lacks, ", "))
+			r.fault(e.text, "the first state lacks %s: give every field, or put what all members begin with below initial", strings.Join(lacks, ", "))
 			return
 		}
 	}
@@ -550,7 +510,7 @@ func (t *testParser) process() {
 				}
 			}
 			if j := slices.Index(missing, true); i == 0 && j >= 0 {
-				r.fault(e.piece, 0, "the first state of the process lacks %s: give every field", schema[j].Name)
+				r.fault(e.text, "the first state of the process lacks %s: give every field", schema[j].Name)
 			}
 		}
 	}
@@ -567,36 +527,32 @@ func (t *testParser) parent() {
 	known := namesOf(signals, func(s predicates.ParentSignal) string { return s.Name })
 	r := &reader{doc: t.doc, count: &t.entries}
 	for _, p := range t.raw.Parent {
-		words := split(p.text, ' ')
+		words := split(p, ' ')
 		if len(words) < 2 {
-			r.fault(p, 0, "write TIME SIGNAL FIELD=VALUE...")
+			r.fault(p, "write TIME SIGNAL FIELD=VALUE...")
 			continue
 		}
-		at, ok := r.duration(p, words[0], "an entry begins with its time, such as 200ms")
+		at, ok := r.duration(words[0], "an entry begins with its time, such as 200ms")
 		if !ok {
 			continue
 		}
 		i := slices.Index(known, words[1].text)
 		if i < 0 {
-			r.fault(p, words[1].offset, "the parent sends no signal %q: it sends %s", words[1].text, strings.Join(known, ", "))
+			r.fault(words[1], "the parent sends no signal %q: it sends %s", words[1].text, strings.Join(known, ", "))
 			continue
 		}
 		r.schema, r.what = signals[i].Fields, "the signal "+signals[i].Name
-		values := make([]scgs.Value, len(r.schema))
+		data := make([]control.Datum, len(r.schema))
 		for _, w := range words[2:] {
-			field, text, _ := strings.Cut(w.text, "=")
-			if j := r.field(p, w, field); j >= 0 {
-				values[j] = r.value(p, word{text, w.offset + len(field) + 1}, r.schema[j])
+			if j, value, ok := r.field(w); ok {
+				data[j] = control.Datum{Name: r.schema[j].Name, Value: r.value(value, r.schema[j])}
 			}
 		}
-		for j, f := range r.schema {
-			if values[j].Type() == scgs.Invalid {
-				r.fault(p, words[1].offset, "the signal %s carries %s: give it a value", signals[i].Name, f.Name)
-				break
-			}
+		if j := slices.IndexFunc(data, func(d control.Datum) bool { return d.Value.Type() == scgs.Invalid }); j >= 0 {
+			r.fault(words[1], "the signal %s carries %s: give it a value", signals[i].Name, r.schema[j].Name)
 		}
 		t.named(at)
-		t.test.parent = append(t.test.parent, parentSignal{at, signals[i].Name, values})
+		t.test.parent = append(t.test.parent, parentSignal{at, signals[i].Name, data})
 	}
 }
 

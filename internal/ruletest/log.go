@@ -17,12 +17,12 @@ import (
 // log is what happened in one run, each list in the order of time.
 type log struct {
 	lines    []line
-	verdicts map[string][]verdict
+	verdicts map[string][]held[verdict]
 	sent     []*sent
 	known    map[sentKey]*sent
-	epochs   []epoch
-	memory   []row
-	summary  []row
+	epochs   []held[[]string] // who is in force; nobody while there are too few
+	memory   []held[[]scgs.Value]
+	summary  []held[[]scgs.Value]
 	refused  map[string]string // why members were not taken in
 }
 
@@ -33,9 +33,13 @@ type line struct {
 	text    string
 }
 
-// verdict is in force from its time on.
+// held is something that is in force from its time on.
+type held[T any] struct {
+	at   time.Duration
+	what T
+}
+
 type verdict struct {
-	at     time.Duration
 	truth  predicates.Truth
 	reason string
 	fired  bool
@@ -49,39 +53,22 @@ type sent struct {
 	detail string
 }
 
-// epoch is a set of members that is in force from its time on, empty while there
-// are too few.
-type epoch struct {
-	at      time.Duration
-	members []string
-}
-
-// row is in force from its time on.
-type row struct {
-	at     time.Duration
-	values []scgs.Value
-}
-
 // sentKey tells signals apart.
 type sentKey struct {
 	decision     control.Decision
 	name, target string
 }
 
-func (v verdict) since() time.Duration { return v.at }
-func (e epoch) since() time.Duration   { return e.at }
-func (r row) since() time.Duration     { return r.at }
-
 // unsettled is the fate of a signal that has none yet.
 const unsettled control.Fate = 0
 
 func newLog(plan *plan.Level) *log {
-	l := &log{verdicts: map[string][]verdict{}, known: map[sentKey]*sent{}, refused: map[string]string{}}
+	l := &log{verdicts: map[string][]held[verdict]{}, known: map[sentKey]*sent{}, refused: map[string]string{}}
 	for _, name := range plan.Predicates() {
-		l.verdicts[name] = []verdict{{at: -1, truth: predicates.Unknown, reason: "there is no global state yet"}}
+		l.verdicts[name] = []held[verdict]{{-1, verdict{truth: predicates.Unknown, reason: "there is no global state yet"}}}
 	}
-	l.epochs = []epoch{{at: -1}}
-	l.summary = []row{{at: -1}}
+	l.epochs = []held[[]string]{{at: -1}}
+	l.summary = []held[[]scgs.Value]{{at: -1}}
 	return l
 }
 
@@ -131,7 +118,7 @@ func (l *log) output(at time.Duration, plan *plan.Level, o *synccore.Output) {
 }
 
 func (l *log) verdict(at time.Duration, v *monitor.Verdict) {
-	l.verdicts[v.Predicate] = append(l.verdicts[v.Predicate], verdict{at, v.Truth, v.Reason, v.Fired})
+	l.verdicts[v.Predicate] = append(l.verdicts[v.Predicate], held[verdict]{at, verdict{v.Truth, v.Reason, v.Fired}})
 	switch {
 	case v.Fired:
 		l.add(at, v.Predicate, "%s fires on %s", v.Predicate, strings.Join(namesOf(v.Witness, func(p monitor.Part) string { return p.String() }), ", "))
@@ -148,15 +135,15 @@ func (l *log) epoch(at time.Duration, e *monitor.Epoch) {
 		l.add(at, "", "%s is no longer a member: %s", d.Name, d.Reason)
 	}
 	if e.Epoch == 0 {
-		l.epochs = append(l.epochs, epoch{at: at})
+		l.epochs = append(l.epochs, held[[]string]{at: at})
 		l.add(at, "", "too few members, nothing is decided: %s", orNone(e.Members))
 		l.nothing(at, "there are too few members")
 		return
 	}
-	if slices.Equal(l.epochs[len(l.epochs)-1].members, e.Members) && len(e.Joined) == 0 {
+	if slices.Equal(l.epochs[len(l.epochs)-1].what, e.Members) && len(e.Joined) == 0 {
 		return // One left that was in no epoch.
 	}
-	l.epochs = append(l.epochs, epoch{at, slices.Clone(e.Members)})
+	l.epochs = append(l.epochs, held[[]string]{at, slices.Clone(e.Members)})
 	l.add(at, "", "epoch %d: %s", e.Epoch, strings.Join(e.Members, ", "))
 	l.nothing(at, fmt.Sprintf("epoch %d has no global state yet", e.Epoch))
 }
@@ -164,7 +151,7 @@ func (l *log) epoch(at time.Duration, e *monitor.Epoch) {
 // nothing is known of any predicate.
 func (l *log) nothing(at time.Duration, reason string) {
 	for name := range l.verdicts {
-		l.verdicts[name] = append(l.verdicts[name], verdict{at: at, truth: predicates.Unknown, reason: reason})
+		l.verdicts[name] = append(l.verdicts[name], held[verdict]{at, verdict{truth: predicates.Unknown, reason: reason}})
 	}
 }
 
@@ -208,25 +195,23 @@ func fateText(s *sent) string {
 func (l *log) summarize(at time.Duration, plan *plan.Level, e *synccore.SummaryEvent) {
 	switch e.Kind {
 	case synccore.SummaryStart:
-		l.summary = append(l.summary, row{at, slices.Clone(e.Row)})
+		l.summary = append(l.summary, held[[]scgs.Value]{at, slices.Clone(e.Row)})
 		l.add(at, "summary", "summary %s", rowText(plan.SummaryFields(), e.Row))
 	case synccore.SummaryEnd:
-		l.summary = append(l.summary, row{at: at})
+		l.summary = append(l.summary, held[[]scgs.Value]{at: at})
 	case synccore.SummaryAlive:
 	}
 }
 
 // remember notes the memory where it has changed.
 func (l *log) remember(at time.Duration, schema scgs.Schema, values []scgs.Value) {
-	if n := len(l.memory); n > 0 && sameRow(l.memory[n-1].values, values) {
+	if n := len(l.memory); n > 0 && slices.EqualFunc(l.memory[n-1].what, values, same) {
 		return
 	}
-	if l.memory = append(l.memory, row{at, slices.Clone(values)}); len(values) > 0 {
+	if l.memory = append(l.memory, held[[]scgs.Value]{at, slices.Clone(values)}); len(values) > 0 {
 		l.add(at, "memory", "memory %s", rowText(schema, values))
 	}
 }
-
-func sameRow(a, b []scgs.Value) bool { return slices.EqualFunc(a, b, same) }
 
 func same(a, b scgs.Value) bool { return a.Type() == b.Type() && a.String() == b.String() }
 

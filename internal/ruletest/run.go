@@ -33,7 +33,7 @@ type Failure struct {
 // Run runs the test with each of its seeds, up to the first that fails.
 func (t *Test) Run() *Result {
 	result := &Result{Test: t}
-	for _, seed := range t.seeds {
+	for seed := uint64(1); seed <= uint64(t.seeds); seed++ {
 		l := newStage(t, seed).run()
 		result.Seed, result.Log = seed, l.told(func(*line) bool { return true })
 		for i := range t.expect {
@@ -157,7 +157,7 @@ func (s *stage) network() {
 	}
 	changes := []time.Duration{0}
 	for _, w := range s.test.windows {
-		changes = append(changes, w.from, w.to)
+		changes = append(changes, w.From, w.To)
 	}
 	slices.Sort(changes)
 	for _, at := range slices.Compact(changes) {
@@ -174,8 +174,8 @@ func (a *actor) lose() {
 	now := a.stage.now()
 	part := a.stage.test.loss
 	for _, w := range a.stage.test.windows {
-		if w.from <= now && now < w.to && (len(w.members) == 0 || slices.Contains(w.members, a.name)) {
-			part = max(part, w.part)
+		if w.From <= now && now < w.To && (len(w.names) == 0 || slices.Contains(w.names, a.name)) {
+			part = max(part, *w.Loss)
 		}
 	}
 	if a.cut {
@@ -298,16 +298,8 @@ func (s *stage) processState(steps []step) {
 }
 
 func (s *stage) fromParent(number uint64, p *parentSignal) {
-	sig := &control.Signal{
+	s.level.FromParent(&control.Signal{
 		Decision: control.Decision{Synchronizer: s.test.plan.Parent, Term: 1, Epoch: 1, Number: number},
-		Name:     p.name, Kind: control.Activate,
-	}
-	for _, sent := range s.test.plan.FromParent() {
-		if sent.Name == p.name {
-			for i, f := range sent.Fields {
-				sig.Data = append(sig.Data, control.Datum{Name: f.Name, Value: p.values[i]})
-			}
-		}
-	}
-	s.level.FromParent(sig)
+		Name:     p.name, Kind: control.Activate, Data: p.data,
+	})
 }

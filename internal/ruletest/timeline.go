@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/scgs"
@@ -24,23 +25,14 @@ const (
 )
 
 // script is a timeline as the file writes it, cut at its bars.
-type script []piece
-
-// piece is one entry of a timeline: a part of a text of the file.
-type piece struct {
-	node   yamlconf.Node
-	offset int
-	text   string
-}
+type script []word
 
 // UnmarshalNode takes a text with bars between the entries, or a list of such
 // texts.
 func (s *script) UnmarshalNode(n yamlconf.Node) error {
 	switch n.Kind() { //nolint:exhaustive // What is left is no timeline.
 	case yamlconf.KindText:
-		for _, w := range split(n.Text(), '|') {
-			*s = append(*s, piece{n, w.offset, w.text})
-		}
+		*s = append(*s, split(word{n, 0, n.Text()}, '|')...)
 		return nil
 	case yamlconf.KindList:
 		for _, item := range n.Items() {
@@ -53,28 +45,32 @@ func (s *script) UnmarshalNode(n yamlconf.Node) error {
 	return n.Fault(`a timeline is a text such as "0s phase=idle | 200ms phase=busy", or a list of such texts`)
 }
 
-// word is a part of a text.
+// word is a part of a text of the file.
 type word struct {
-	text   string
+	node   yamlconf.Node
 	offset int
+	text   string
 }
+
+// from is the part from some byte on.
+func (w word) from(i int) word { return word{w.node, w.offset + i, w.text[i:]} }
 
 // split cuts a text at a separator that is in no quotes and no brackets, and
 // trims the parts; empty ones between blanks are left out.
-func split(text string, separator byte) []word {
+func split(of word, separator byte) []word {
 	var words []word
 	depth, start := 0, 0
 	quote := byte(0)
 	cut := func(end int) {
-		part := text[start:end]
+		part := of.text[start:end]
 		lead := len(part) - len(strings.TrimLeft(part, " \n"))
 		if part = strings.TrimSpace(part); part != "" || separator != ' ' {
-			words = append(words, word{part, start + lead})
+			words = append(words, word{of.node, of.offset + start + lead, part})
 		}
 		start = end + 1
 	}
-	for i := range len(text) {
-		switch c := text[i]; {
+	for i := range len(of.text) {
+		switch c := of.text[i]; {
 		case quote != 0:
 			if c == quote {
 				quote = 0
@@ -89,14 +85,14 @@ func split(text string, separator byte) []word {
 			cut(i)
 		}
 	}
-	cut(len(text))
+	cut(len(of.text))
 	return words
 }
 
 // entry is what happens at one time, in the order of its steps.
 type entry struct {
 	at    time.Duration
-	piece piece
+	text  word
 	steps []step
 }
 
@@ -142,8 +138,8 @@ type reader struct {
 	count   *int // entries so far, of the whole test
 }
 
-func (r *reader) fault(p piece, offset int, format string, args ...any) {
-	r.doc.FaultIn(p.node.Path(), p.offset+offset, format, args...)
+func (r *reader) fault(w word, format string, args ...any) {
+	r.doc.FaultIn(w.node.Path(), w.offset, format, args...)
 }
 
 // read reads a timeline; its entries are in ascending order of time.
@@ -151,17 +147,17 @@ func (r *reader) read(s script) []entry {
 	var list []entry
 	last := time.Duration(-1)
 	for _, p := range s {
-		words := split(p.text, ' ')
+		words := split(p, ' ')
 		if len(words) == 0 {
-			r.fault(p, 0, "an entry of a timeline is empty: write TIME FIELD=VALUE..., with bars between the entries")
+			r.fault(p, "an entry of a timeline is empty: write TIME FIELD=VALUE..., with bars between the entries")
 			continue
 		}
-		at, ok := r.duration(p, words[0], "an entry of a timeline begins with its time, such as 200ms")
+		at, ok := r.duration(words[0], "an entry of a timeline begins with its time, such as 200ms")
 		if !ok {
 			continue
 		}
 		if at <= last {
-			r.fault(p, words[0].offset, "%v is not after %v: the entries of a timeline are in the order of time", at, last)
+			r.fault(words[0], "%v is not after %v: the entries of a timeline are in the order of time", at, last)
 			continue
 		}
 		for _, e := range r.entries(p, at, words[1:]) {
@@ -172,13 +168,13 @@ func (r *reader) read(s script) []entry {
 	return list
 }
 
-func (r *reader) duration(p piece, w word, hint string) (time.Duration, bool) {
+func (r *reader) duration(w word, hint string) (time.Duration, bool) {
 	d, err := time.ParseDuration(w.text)
 	switch {
 	case err != nil:
-		r.fault(p, w.offset, "%q is no time: %s", w.text, hint)
+		r.fault(w, "%q is no time: %s", w.text, hint)
 	case d < 0 || d > maxLasts:
-		r.fault(p, w.offset, "%v is out of range: a test lasts from 0s to %v", d, maxLasts)
+		r.fault(w, "%v is out of range: a test lasts from 0s to %v", d, maxLasts)
 	default:
 		return d, true
 	}
@@ -186,27 +182,26 @@ func (r *reader) duration(p piece, w word, hint string) (time.Duration, bool) {
 }
 
 // entries are one entry, or as many as its words repeat.
-func (r *reader) entries(p piece, at time.Duration, words []word) []entry {
+func (r *reader) entries(p word, at time.Duration, words []word) []entry {
 	var every time.Duration
 	if n := len(words); n >= 2 && words[n-2].text == "every" {
 		var ok bool
-		if every, ok = r.duration(p, words[n-1], "every needs one, such as 100ms"); !ok {
+		if every, ok = r.duration(words[n-1], "every needs one, such as 100ms"); !ok {
 			return nil
 		}
 		if every == 0 {
-			r.fault(p, words[n-1].offset, "every 0s would never come to an end: give a time above 0")
+			r.fault(words[n-1], "every 0s would never come to an end: give a time above 0")
 			return nil
 		}
 		words = words[:n-2]
 	}
-	first := entry{at: at, piece: p}
+	first := entry{at: at, text: p}
 	times, ramps := 0, []ramp(nil)
 	state := -1 // the step that sets fields
 	for i := 0; i < len(words); i++ {
 		w := words[i]
-		field, text, isState := strings.Cut(w.text, "=")
-		if !isState {
-			s, used := r.verb(p, words[i:])
+		if !strings.Contains(w.text, "=") {
+			s, used := r.verb(words[i:])
 			i += used
 			if s.verb != verbSet {
 				first.steps = append(first.steps, s)
@@ -217,37 +212,36 @@ func (r *reader) entries(p piece, at time.Duration, words []word) []entry {
 			state = len(first.steps)
 			first.steps = append(first.steps, step{verb: verbSet, word: w})
 		}
-		index := r.field(p, w, field)
-		if index < 0 {
+		field, value, ok := r.field(w)
+		if !ok {
 			continue
 		}
-		for _, a := range first.steps[state].values {
-			if a.field == index {
-				r.fault(p, w.offset, "%s is given twice at %v", field, at)
-			}
+		set := &first.steps[state].values
+		if slices.ContainsFunc(*set, func(a assigned) bool { return a.field == field }) {
+			r.fault(w, "%s is given twice at %v", r.schema[field].Name, at)
 		}
-		at := word{text, w.offset + len(field) + 1}
-		if m, ok := r.ramp(p, at, index); ok {
-			ramps = append(ramps, m)
-			if times > 0 && times != m.times {
-				r.fault(p, at.offset, "%q goes on for %d steps, and another field of the entry for %d: they have to agree", text, m.times, times)
-			}
-			times = m.times
-			first.steps[state].values = append(first.steps[state].values, assigned{index, m.at(0)})
+		m, ok := r.ramp(value, field)
+		if !ok {
+			*set = append(*set, assigned{field, r.value(value, r.schema[field])})
 			continue
 		}
-		first.steps[state].values = append(first.steps[state].values, assigned{index, r.value(p, at, r.schema[index])})
+		ramps = append(ramps, m)
+		if times > 0 && times != m.times {
+			r.fault(value, "%q goes on for %d steps, and another field of the entry for %d: they have to agree", value.text, m.times, times)
+		}
+		times = m.times
+		*set = append(*set, assigned{field, m.at(0)})
 	}
 	switch {
 	case len(ramps) > 0 && every == 0:
-		r.fault(p, 0, `a value that repeats needs a pace: end the entry with "every 100ms"`)
+		r.fault(p, `a value that repeats needs a pace: end the entry with "every 100ms"`)
 	case len(ramps) == 0 && every > 0:
-		r.fault(p, 0, `nothing repeats here: "every" goes with a value such as 0+0.1x10`)
+		r.fault(p, `nothing repeats here: "every" goes with a value such as 0+0.1x10`)
 	}
 	*r.count += times + 1
 	if *r.count > maxEntries {
 		if *r.count -= times + 1; *r.count <= maxEntries { // Told once.
-			r.fault(p, 0, "the timelines of this test have more than %d entries: shorten one", maxEntries)
+			r.fault(p, "the timelines of this test have more than %d entries: shorten one", maxEntries)
 			*r.count = maxEntries + 1
 		}
 		return nil
@@ -258,10 +252,10 @@ func (r *reader) entries(p piece, at time.Duration, words []word) []entry {
 		for _, m := range ramps {
 			s.values = append(s.values, assigned{m.field, m.at(n)})
 		}
-		list = append(list, entry{at: first.at + time.Duration(n)*every, piece: p, steps: []step{s}})
+		list = append(list, entry{at: first.at + time.Duration(n)*every, text: p, steps: []step{s}})
 	}
 	if end := list[len(list)-1].at; end > maxLasts || end < first.at {
-		r.fault(p, 0, "the last repetition is out of range: a test lasts at most %v", maxLasts)
+		r.fault(p, "the last repetition is out of range: a test lasts at most %v", maxLasts)
 		return nil
 	}
 	return list
@@ -269,7 +263,7 @@ func (r *reader) entries(p piece, at time.Duration, words []word) []entry {
 
 // verb reads a word that sets no field, and says how many more words it took. A
 // fault is a step that sets nothing.
-func (r *reader) verb(p piece, words []word) (step, int) {
+func (r *reader) verb(words []word) (step, int) {
 	w := words[0]
 	v, ok := verbs[w.text]
 	known := []string{"join", "leave", "enter REGION", "exit REGION"}
@@ -278,63 +272,64 @@ func (r *reader) verb(p piece, words []word) (step, int) {
 	}
 	switch {
 	case !r.members:
-		r.fault(p, w.offset, "%q is no FIELD=VALUE: %s has the fields %s", w.text, r.what, orNone(fieldNames(r.schema)))
+		r.fault(w, "%q is no FIELD=VALUE: %s has the fields %s", w.text, r.what, orNone(fieldNames(r.schema)))
 		return step{}, 0
 	case !ok:
-		r.fault(p, w.offset, "%q is neither FIELD=VALUE nor one of %s", w.text, strings.Join(known, ", "))
+		r.fault(w, "%q is neither FIELD=VALUE nor one of %s", w.text, strings.Join(known, ", "))
 		return step{}, 0
 	case r.local && (v == verbCrash || v == verbCut || v == verbHeal):
-		r.fault(p, w.offset, "a thread cannot %s by itself: it shares its process with the synchronizer; use leave", w.text)
+		r.fault(w, "a thread cannot %s by itself: it shares its process with the synchronizer; use leave", w.text)
 		return step{}, 0
 	case v != verbEnter && v != verbExit:
 		return step{verb: v, word: w}, 0
 	case len(words) == 1:
-		r.fault(p, w.offset, "%s needs a region", w.text)
+		r.fault(w, "%s needs a region", w.text)
 		return step{}, 0
 	}
 	region := words[1].text
 	if !slices.Contains(r.regions, region) {
-		r.fault(p, words[1].offset, "no signal goes to a region %q: the predicates send to %s", region, orNone(r.regions))
+		r.fault(words[1], "no signal goes to a region %q: the predicates send to %s", region, orNone(r.regions))
 	}
 	return step{verb: v, region: region, word: w}, 1
 }
 
-func (r *reader) field(p piece, w word, name string) int {
-	i := r.schema.Index(name)
-	if i < 0 {
-		r.fault(p, w.offset, "%s has no field %q: %s", r.what, name, choice(name, fieldNames(r.schema)))
+// field cuts FIELD=VALUE; ok if there is such a field.
+func (r *reader) field(w word) (field int, value word, ok bool) {
+	name, _, _ := strings.Cut(w.text, "=")
+	if field = r.schema.Index(name); field < 0 {
+		r.fault(w, "%s has no field %q: %s", r.what, name, choice(name, fieldNames(r.schema)))
+		return field, w, false
 	}
-	return i
+	return field, w.from(min(len(name)+1, len(w.text))), true
 }
 
-func (r *reader) value(p piece, w word, f scgs.Field) scgs.Value {
+func (r *reader) value(w word, f scgs.Field) scgs.Value {
 	if f.Type.IsList() {
-		return r.list(p, w, f)
+		return r.list(w, f)
 	}
 	v, err := config.ParseValue(f, unquote(w.text))
 	if err != nil {
-		r.fault(p, w.offset, "%v", err)
+		r.fault(w, "%v", err)
 	}
 	return v
 }
 
 // list reads [A, B] with elements as they are written alone.
-func (r *reader) list(p piece, w word, f scgs.Field) scgs.Value {
-	inner, opened := strings.CutPrefix(w.text, "[")
-	inner, closed := strings.CutSuffix(inner, "]")
-	if !opened || !closed {
-		r.fault(p, w.offset, "%s is a list: write [] or [A, B]", f)
+func (r *reader) list(w word, f scgs.Field) scgs.Value {
+	n := len(w.text)
+	if n < 2 || w.text[0] != '[' || w.text[n-1] != ']' {
+		r.fault(w, "%s is a list: write [] or [A, B]", f)
 		return scgs.Value{}
 	}
 	var elements []scgs.Value
-	for _, e := range split(inner, ',') {
-		if strings.TrimSpace(inner) != "" {
-			elements = append(elements, r.value(p, word{e.text, w.offset + 1 + e.offset}, f.Element()))
+	if inner := (word{w.node, w.offset + 1, w.text[1 : n-1]}); strings.TrimSpace(inner.text) != "" {
+		for _, e := range split(inner, ',') {
+			elements = append(elements, r.value(e, f.Element()))
 		}
 	}
 	v := scgs.ListValue(f.Type.Elem(), elements...)
 	if v.Type() != scgs.Invalid && !f.Accepts(v) { // Otherwise an element is at fault.
-		r.fault(p, w.offset, "%s is no value of %s", w.text, f)
+		r.fault(w, "%s is no value of %s", w.text, f)
 	}
 	return v
 }
@@ -361,7 +356,7 @@ var (
 )
 
 // ramp reads A+BxN and A-BxN, for a number or a duration.
-func (r *reader) ramp(p piece, w word, field int) (ramp, bool) {
+func (r *reader) ramp(w word, field int) (ramp, bool) {
 	f := r.schema[field]
 	m := rampText.FindStringSubmatch(w.text)
 	if m == nil || f.Type != scgs.Int && f.Type != scgs.Float && f.Type != scgs.Duration {
@@ -369,7 +364,7 @@ func (r *reader) ramp(p piece, w word, field int) (ramp, bool) {
 	}
 	times, err := strconv.Atoi(m[2])
 	if err != nil || times > maxEntries {
-		r.fault(p, w.offset, "%q repeats more than %d times", w.text, maxEntries)
+		r.fault(w, "%q repeats more than %d times", w.text, maxEntries)
 		return ramp{field: field, typ: f.Type}, true
 	}
 	// 1e-3+1e-3x2 has three signs, one of which divides it.
@@ -382,7 +377,7 @@ func (r *reader) ramp(p piece, w word, field int) (ramp, bool) {
 		// The values are exact up to there, and their sums are no overflow.
 		const limit = 1 << 61
 		if end := math.Abs(from.Float()) + float64(times)*math.Abs(by.Float()); f.Type != scgs.Float && end > limit || math.IsInf(end, 0) {
-			r.fault(p, w.offset, "the values of %q go out of range", w.text)
+			r.fault(w, "the values of %q go out of range", w.text)
 			by, times = from, 0
 		}
 		return ramp{field, f.Type, from, by, times}, true
@@ -407,7 +402,7 @@ func (m ramp) at(n int) scgs.Value {
 
 // choice says which name may have been meant, and which there are.
 func choice(name string, known []string) string {
-	if near := yamlconf.Nearest(name, known); near != "" {
+	if near := nearest.Name(name, known); near != "" {
 		return fmt.Sprintf("did you mean %q? There is %s", near, orNone(known))
 	}
 	return "there is " + orNone(known)

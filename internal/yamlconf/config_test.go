@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
@@ -80,7 +81,7 @@ type stateType struct {
 func (t *stateType) UnmarshalNode(n yamlconf.Node) error {
 	if n.Kind() == yamlconf.KindText && !n.Quoted() {
 		t.Name = n.Text()
-		if near := yamlconf.Nearest(t.Name, []string{"float", "int", "string", "bool"}); near != t.Name {
+		if near := nearest.Name(t.Name, []string{"float", "int", "string", "bool"}); near != t.Name {
 			return n.Fault("unknown type %q; did you mean %q?", t.Name, near)
 		}
 		return nil

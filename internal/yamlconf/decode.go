@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/gopegasus/pegasus/internal/nearest"
 )
 
 var (
@@ -35,7 +37,7 @@ func (d *Doc) decode(n *node, v reflect.Value) {
 		return
 	}
 	if u, ok := reflect.TypeAssert[Unmarshaler](v.Addr()); ok {
-		d.unmarshal(n, u)
+		d.unmarshal(n, u.UnmarshalNode)
 		return
 	}
 	if v.Type() == durationType {
@@ -66,9 +68,9 @@ func (d *Doc) decode(n *node, v reflect.Value) {
 	}
 }
 
-func (d *Doc) unmarshal(n *node, u Unmarshaler) {
+func (d *Doc) unmarshal(n *node, read func(Node) error) {
 	before := d.count()
-	if err := u.UnmarshalNode(Node{d, n}); err != nil && d.count() == before {
+	if err := read(Node{d, n}); err != nil && d.count() == before {
 		d.fault(n, "", "%v", err)
 	}
 }
@@ -210,16 +212,25 @@ type field struct {
 	name     string
 	index    int
 	required bool
+	form     string // empty: that of its type
 }
 
 func fields(t reflect.Type) []field {
 	var list []field
 	for i := range t.NumField() {
-		name, options, _ := strings.Cut(t.Field(i).Tag.Get("yaml"), ",")
-		if name == "" || name == "-" {
+		options := strings.Split(t.Field(i).Tag.Get("yaml"), ",")
+		if options[0] == "" || options[0] == "-" {
 			continue
 		}
-		list = append(list, field{name, i, options == "required"})
+		f := field{name: options[0], index: i}
+		for _, option := range options[1:] {
+			if option == "required" {
+				f.required = true
+			} else {
+				f.form = option
+			}
+		}
+		list = append(list, f)
 	}
 	return list
 }
@@ -243,7 +254,11 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 		}
 		given[i] = true
 		into := v.Field(list[i].index)
-		d.decode(item, into)
+		if read := d.forms[list[i].form]; read != nil && item.kind != KindNull {
+			d.unmarshal(item, func(n Node) error { return read(n, into.Addr().Interface()) })
+		} else {
+			d.decode(item, into)
+		}
 		if list[i].required && into.Kind() == reflect.String && item.kind == KindText && item.text == "" {
 			d.fault(item, "it is required here", "an empty text")
 		}
@@ -261,7 +276,7 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 
 func (d *Doc) unknownKey(n *node, known []string) {
 	message := fmt.Sprintf("unknown key %q", n.key)
-	if near := Nearest(n.key, known); near != "" {
+	if near := nearest.Name(n.key, known); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	hint := "known keys: " + strings.Join(known, ", ")

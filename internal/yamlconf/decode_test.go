@@ -177,18 +177,6 @@ func TestParseFloat(t *testing.T) {
 	}
 }
 
-func TestNearest(t *testing.T) {
-	known := []string{"members", "state", "predicates", "for"}
-	for name, want := range map[string]string{
-		"memebers": "members", "mebmers": "members", "satte": "state", "predicate": "predicates",
-		"fro": "for", "xyz": "", "": "", "predictaes": "predicates", "membersx1y2z3": "",
-	} {
-		if got := yamlconf.Nearest(name, known); got != want {
-			t.Errorf("%q: %q, want %q", name, got, want)
-		}
-	}
-}
-
 func TestProgramMistakes(t *testing.T) {
 	for name, into := range map[string]any{
 		`yamlconf: decoding "" into yamlconf_test.config, not a pointer`: config{},

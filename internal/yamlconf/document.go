@@ -7,9 +7,19 @@ import (
 
 // Doc is a decoded document: the places of its values, and the faults found.
 type Doc struct {
-	faults
-	root *node
+	name  string
+	lines []string
+	list  []Fault
+	more  int // faults beyond those kept
+	root  *node
+	forms Forms
 }
+
+// Forms decode fields of types that cannot be Unmarshalers, by the word that the tag
+// of a field has behind its name: `yaml:"body,construct"`. Each is given the value,
+// which is not null, and a pointer to the field; its error is as that of an
+// Unmarshaler.
+type Forms map[string]func(n Node, into any) error
 
 // Decode decodes src into the struct that into points to; name stands for the
 // file in faults. The error is an *Error with every fault.
@@ -18,7 +28,12 @@ type Doc struct {
 // there even with an error: whatever could be decoded is in place, so the
 // caller can go on checking, add faults of its own and return Doc.Err.
 func Decode(name string, src []byte, into any) (*Doc, error) {
-	d := &Doc{faults: faults{name: name}}
+	return DecodeWith(nil, name, src, into)
+}
+
+// DecodeWith is [Decode] where the tags of fields may name a form.
+func DecodeWith(forms Forms, name string, src []byte, into any) (*Doc, error) {
+	d := &Doc{name: name, forms: forms}
 	if len(src) <= maxBytes {
 		d.lines = strings.Split(string(src), "\n")
 		for i, line := range d.lines {
@@ -26,10 +41,10 @@ func Decode(name string, src []byte, into any) (*Doc, error) {
 		}
 	}
 	if !d.checkBytes(src) {
-		return nil, d.err()
+		return nil, d.Err()
 	}
 	if d.root = d.parse(strings.Join(d.lines, "\n")); d.root == nil {
-		return nil, d.err()
+		return nil, d.Err()
 	}
 	d.decodeInto(d.root, into)
 	return d, d.Err()
@@ -37,9 +52,6 @@ func Decode(name string, src []byte, into any) (*Doc, error) {
 
 // Root returns the whole document.
 func (d *Doc) Root() Node { return Node{d, d.root} }
-
-// Err returns every fault so far as an *Error, sorted by place, or nil.
-func (d *Doc) Err() error { return d.err() }
 
 // count returns the number of faults so far.
 func (d *Doc) count() int { return len(d.list) + d.more }

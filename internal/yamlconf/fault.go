@@ -111,40 +111,33 @@ func (e *Error) Error() string {
 	return strings.Join(parts, "\n")
 }
 
-// faults collects what is wrong with one source text.
-type faults struct {
-	name  string
-	lines []string
-	list  []Fault
-	more  int
-}
-
-func (c *faults) add(f Fault) {
-	if len(c.list) >= keptFaults {
-		c.more++
+func (d *Doc) add(f Fault) {
+	if len(d.list) >= keptFaults {
+		d.more++
 		return
 	}
-	c.list = append(c.list, c.fill(f))
+	d.list = append(d.list, d.fill(f))
 }
 
 // fill adds the file and the source line.
-func (c *faults) fill(f Fault) Fault {
-	f.File = c.name
+func (d *Doc) fill(f Fault) Fault {
+	f.File = d.name
 	if f.Line == 0 {
 		f.Pos = Pos{1, 1}
 	}
-	if i := f.Line - 1; i < len(c.lines) {
-		f.Source = c.lines[i]
+	if i := f.Line - 1; i < len(d.lines) {
+		f.Source = d.lines[i]
 	}
 	return f
 }
 
-// err returns the faults so far, sorted and without repetitions, or nil.
-func (c *faults) err() error {
-	if len(c.list) == 0 {
+// Err returns every fault so far as an *Error, sorted by place and without
+// repetitions, or nil.
+func (d *Doc) Err() error {
+	if len(d.list) == 0 {
 		return nil
 	}
-	list := slices.Clone(c.list)
+	list := slices.Clone(d.list)
 	slices.SortStableFunc(list, func(a, b Fault) int { return a.compare(b.Pos) })
-	return &Error{Faults: slices.Compact(list), More: c.more}
+	return &Error{Faults: slices.Compact(list), More: d.more}
 }

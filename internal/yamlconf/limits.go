@@ -28,10 +28,10 @@ const marks = ",[]{}:-\"'#&*!|>?%"
 
 // checkBytes looks at the raw text, in one pass and before anything else does.
 // It reports whether the text is fit to be scanned.
-func (c *faults) checkBytes(src []byte) bool {
+func (d *Doc) checkBytes(src []byte) bool {
 	if len(src) > maxBytes {
 		at := bytes.Count(src[:maxBytes], []byte("\n")) + 1
-		c.add(Fault{
+		d.add(Fault{
 			Pos:     Pos{at, 1},
 			Message: fmt.Sprintf("the file is larger than the limit of %d bytes", maxBytes),
 			Hint:    "split it, or move data out of the config",
@@ -39,15 +39,15 @@ func (c *faults) checkBytes(src []byte) bool {
 		return false
 	}
 	if len(bytes.TrimSpace(src)) == 0 {
-		c.add(Fault{Message: "the file is empty"})
+		d.add(Fault{Message: "the file is empty"})
 		return false
 	}
-	before := len(c.list)
+	before := len(d.list)
 	blank, count := 0, 0
-	for i, line := range c.lines {
-		count += c.checkLine(i+1, line)
+	for i, line := range d.lines {
+		count += d.checkLine(i+1, line)
 		if count > maxMarks {
-			c.add(Fault{
+			d.add(Fault{
 				Pos:     Pos{i + 1, 1},
 				Message: fmt.Sprintf("more than %d quotes, brackets, commas, colons and dashes up to here", maxMarks),
 				Hint:    "split the file",
@@ -59,17 +59,17 @@ func (c *faults) checkBytes(src []byte) bool {
 			continue
 		}
 		if blank++; blank == maxBlankLines+1 {
-			c.add(Fault{Pos: Pos{i + 1, 1}, Message: fmt.Sprintf("more than %d blank lines in a row", maxBlankLines)})
+			d.add(Fault{Pos: Pos{i + 1, 1}, Message: fmt.Sprintf("more than %d blank lines in a row", maxBlankLines)})
 		}
 	}
-	return len(c.list) == before
+	return len(d.list) == before
 }
 
 // checkLine reports a line that is too long or its first unfit character, and
 // returns how many of its characters count as marks.
-func (c *faults) checkLine(number int, line string) (count int) {
+func (d *Doc) checkLine(number int, line string) (count int) {
 	if len(line) > maxLineBytes {
-		c.add(Fault{
+		d.add(Fault{
 			Pos:     Pos{number, 1},
 			Message: fmt.Sprintf("the line has %d bytes, more than the limit of %d", len(line), maxLineBytes),
 			Hint:    "break it; lists may go over several lines",
@@ -95,7 +95,7 @@ func (c *faults) checkLine(number int, line string) (count int) {
 			message = fmt.Sprintf("more than %d \"<\" in a row", maxLessThan)
 		}
 		if message != "" {
-			c.add(Fault{Pos: Pos{number, column}, Message: message, Hint: hint})
+			d.add(Fault{Pos: Pos{number, column}, Message: message, Hint: hint})
 			return count
 		}
 	}

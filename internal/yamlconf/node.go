@@ -97,6 +97,14 @@ func (n Node) Items() []Node {
 	return items
 }
 
+// Each returns the items of a list, or else the value itself.
+func (n Node) Each() []Node {
+	if n.Kind() != KindList {
+		return []Node{n}
+	}
+	return n.Items()
+}
+
 // Get returns the value of a map's key.
 func (n Node) Get(key string) (Node, bool) {
 	if v := n.n.child(key); v != nil {

@@ -131,24 +131,8 @@ func flow(v any) (string, bool) {
 	case string:
 		return inline(v)
 	default:
-		return plainScalar(v), true
+		return fmt.Sprint(v), true
 	}
-}
-
-func plainScalar(v any) string {
-	switch v := v.(type) {
-	case Literal:
-		return string(v)
-	case bool:
-		return strconv.FormatBool(v)
-	case int:
-		return strconv.Itoa(v)
-	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64)
-	case time.Duration:
-		return v.String()
-	}
-	panic(fmt.Sprintf("yamlconf: cannot write %T", v))
 }
 
 // safe is text that needs no quotes, anywhere.
@@ -179,7 +163,7 @@ func writeKey(key string) string {
 func scalar(v any, indent int) string {
 	text, ok := v.(string)
 	if !ok {
-		return " " + plainScalar(v) + "\n"
+		return " " + fmt.Sprint(v) + "\n"
 	}
 	line, ok := inline(text)
 	pad := "\n" + strings.Repeat(" ", indent+2)
@@ -251,21 +235,10 @@ func quoted(text string, indent int) string {
 			b.WriteString("\\\n" + strings.Repeat(" ", indent))
 			width = 0
 		}
-		before := b.Len()
-		switch {
-		case r == '"' || r == '\\':
-			b.WriteByte('\\')
-			b.WriteRune(r)
-		case r == '\n':
-			b.WriteString(`\n`)
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		case r < 1<<16:
-			fmt.Fprintf(&b, `\u%04X`, r)
-		default:
-			fmt.Fprintf(&b, `\U%08X`, r)
-		}
-		width += b.Len() - before
+		escaped := strconv.Quote(string(r))
+		escaped = escaped[1 : len(escaped)-1]
+		b.WriteString(escaped)
+		width += len(escaped)
 	}
 	b.WriteByte('"')
 	return b.String()

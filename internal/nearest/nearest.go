@@ -1,9 +1,10 @@
-package yamlconf
+// Package nearest finds the name that somebody meant who wrote another one.
+package nearest
 
-// Nearest returns the known name that a misspelled one most likely means, or
+// Name returns the known name that a misspelled one most likely means, or
 // "" if none is near: at most a third of its characters may differ, where two
 // neighbours in the wrong order count as one.
-func Nearest(name string, known []string) string {
+func Name(name string, known []string) string {
 	best, least := "", max(len([]rune(name))/3, 1)+1
 	for _, k := range known {
 		if n := distance([]rune(name), []rune(k), least); n < least {
