@@ -1,16 +1,13 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
@@ -43,30 +40,8 @@ func newWhy() *cobra.Command {
 		),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := f.open(cmd.Context(), cmd.ErrOrStderr(), bus.Options{})
-			if err != nil {
-				return err
-			}
-			defer l.close() //nolint:errcheck // All answers are there.
-			told := 0
-			out := teller{cmd.OutOrStdout(), nil}
-			errs := each(cmd.Context(), l, wire.VerbWhy, args[0], func(e *monitor.Explanation) {
-				if told++; f.json {
-					out.object(e)
-					return
-				}
-				if told > 1 {
-					out.text("\n")
-				}
-				out.text(whyText(e))
-			})
-			if told > 0 { // Another synchronizer of the run has the predicate.
-				errs = slices.DeleteFunc(errs, func(err error) bool {
-					_, refused := errors.AsType[*refusedAnswer](err)
-					return refused
-				})
-			}
-			return fail(out.or(errors.Join(errs...)))
+			all, err := answers[monitor.Explanation](cmd, &f, wire.VerbWhy, args[0])
+			return show(cmd, &f, all, whyText, err)
 		},
 	}
 	f.add(cmd)
