@@ -49,30 +49,41 @@ const (
 	feedPatience = 500 * time.Millisecond
 )
 
-// feed writes entries on a goroutine of its own, so that a slow reader of
+// feed shows entries on a goroutine of its own, so that a slow reader of
 // stdout does not hold up a synchronizer: what it cannot take is counted and
 // lost. Entries may be put in before the feed begins.
 type feed struct {
-	w       io.Writer
-	render  func(entry) string
+	show    func(entry)
+	flush   func() error
 	entries chan entry
 	skipped atomic.Uint64
 	begun   bool
 	quit    chan struct{}
-	done    chan error
+	done    chan struct{} // closed after err was set
+	err     error
 }
 
+// newFeed writes what render makes of entries.
 func newFeed(w io.Writer, render func(entry) string) *feed {
+	b := bufio.NewWriter(w)
+	return feedTo(func(e entry) { _, _ = b.WriteString(render(e)) }, b.Flush) // Flush returns the error.
+}
+
+// feedTo flushes whenever nothing waits.
+func feedTo(show func(entry), flush func() error) *feed {
 	return &feed{
-		w: w, render: render, entries: make(chan entry, feedLimit),
-		quit: make(chan struct{}), done: make(chan error, 1),
+		show: show, flush: flush, entries: make(chan entry, feedLimit),
+		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
-// begin writes the first entry and then the others.
+// begin shows the first entry and then the others.
 func (f *feed) begin(first any) {
 	f.begun = true
-	go func() { f.done <- f.write(entry{at: time.Now(), event: first}) }()
+	go func() {
+		defer close(f.done)
+		f.err = f.run(entry{at: time.Now(), event: first})
+	}()
 }
 
 // put never blocks.
@@ -93,8 +104,7 @@ func (f *feed) await(ctx context.Context, e entry) {
 	}
 	select {
 	case f.entries <- e:
-	case err := <-f.done:
-		f.done <- err // Nobody reads any more.
+	case <-f.done: // Nobody reads any more.
 	case <-ctx.Done():
 		f.put(e)
 	}
@@ -117,39 +127,36 @@ func (f *feed) drain(over <-chan struct{}) error {
 	}
 	close(f.quit)
 	select {
-	case err := <-f.done:
-		return err
+	case <-f.done:
+		return f.err
 	case <-over:
 	}
 	select {
-	case err := <-f.done:
-		return err
+	case <-f.done:
+		return f.err
 	case <-time.After(feedPatience):
 		return nil
 	}
 }
 
-// write flushes whenever nothing waits.
-func (f *feed) write(first entry) error {
-	w := bufio.NewWriter(f.w)
-	write := func(e entry) { _, _ = w.WriteString(f.render(e)) } // Flush returns the error.
-	write(first)
+func (f *feed) run(first entry) error {
+	f.show(first)
 	for {
 		if n := f.skipped.Swap(0); n > 0 {
-			write(entry{at: time.Now(), event: skipped(n)})
+			f.show(entry{at: time.Now(), event: skipped(n)})
 		}
 		select {
 		case e := <-f.entries:
-			write(e)
+			f.show(e)
 			continue
 		default:
 		}
-		if err := w.Flush(); err != nil {
+		if err := f.flush(); err != nil {
 			return err
 		}
 		select {
 		case e := <-f.entries:
-			write(e)
+			f.show(e)
 		case <-f.quit:
 			if len(f.entries) == 0 {
 				return nil
