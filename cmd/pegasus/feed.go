@@ -26,6 +26,7 @@ type (
 		url     string
 		secured bool // the URL lacks the credentials that members need
 		tenant  string
+		program string // that is to run on the members, if one is
 		levels  []synchronizer.Level
 		http    string // where metrics and health are served, if anywhere
 	}
@@ -58,6 +59,7 @@ type feed struct {
 	entries chan entry
 	skipped atomic.Uint64
 	begun   bool
+	last    []entry // set before quit is closed
 	quit    chan struct{}
 	done    chan struct{} // closed after err was set
 	err     error
@@ -95,36 +97,22 @@ func (f *feed) put(e entry) {
 	}
 }
 
-// await is put for what must not be left out: it waits for room until the context ends.
-func (f *feed) await(ctx context.Context, e entry) {
-	select {
-	case f.entries <- e:
-		return
-	default:
-	}
-	select {
-	case f.entries <- e:
-	case <-f.done: // Nobody reads any more.
-	case <-ctx.Done():
-		f.put(e)
-	}
-}
-
-// end writes what waits and returns the first error of writing. It leaves a
-// reader alone that takes nothing.
-func (f *feed) end() error {
+// end shows what waits, then the last entries, of which none is left out, and
+// returns the first error of writing. It leaves a reader alone that takes nothing.
+func (f *feed) end(last ...entry) error {
 	over := make(chan struct{})
 	close(over)
-	return f.drain(over)
+	return f.drain(over, last)
 }
 
 // finish is end, which leaves a reader alone only when the context has ended.
-func (f *feed) finish(ctx context.Context) error { return f.drain(ctx.Done()) }
+func (f *feed) finish(ctx context.Context, last ...entry) error { return f.drain(ctx.Done(), last) }
 
-func (f *feed) drain(over <-chan struct{}) error {
+func (f *feed) drain(over <-chan struct{}, last []entry) error {
 	if !f.begun {
 		return nil
 	}
+	f.last = last
 	close(f.quit)
 	select {
 	case <-f.done:
@@ -158,9 +146,13 @@ func (f *feed) run(first entry) error {
 		case e := <-f.entries:
 			f.show(e)
 		case <-f.quit:
-			if len(f.entries) == 0 {
-				return nil
+			if len(f.entries) > 0 {
+				continue
 			}
+			for _, e := range f.last {
+				f.show(e)
+			}
+			return f.flush()
 		}
 	}
 }
@@ -171,6 +163,7 @@ type watcher struct {
 	name    string
 	feed    interface{ put(entry) }
 	verbose bool
+	ended   chan<- monitor.ProgramEvent // where to tell the end of a program; nil: in the feed
 	epoch   uint64
 	refused bool
 }
@@ -192,6 +185,10 @@ func (w *watcher) observe(e monitor.Event) {
 			w.put(e)
 		}
 	case monitor.ProgramEvent:
+		if w.ended != nil && e.Kind == monitor.ProgramFinish {
+			w.ended <- e
+			return
+		}
 		w.put(e)
 	case monitor.Plan:
 		if len(e.Plan.Moves) > 0 || w.verbose {

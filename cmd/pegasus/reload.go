@@ -15,8 +15,8 @@ import (
 func kept(reason string) monitor.Reload { return monitor.Reload{Reason: oneLine(reason)} }
 
 // reload reads the configuration again and has every synchronizer follow it, or none.
-func (s *session) reload(stderr io.Writer) {
-	cfg, err := s.changed(stderr)
+func (s *session) reload() {
+	cfg, err := s.changed()
 	for i := 0; err == nil && i < len(s.running); i++ {
 		err = s.running[i].Reload(cfg)
 	}
@@ -30,8 +30,8 @@ func (s *session) reload(stderr io.Writer) {
 	}
 }
 
-// changed loads the file and looks whether all that run can go over to it.
-func (s *session) changed(stderr io.Writer) (*synchronizer.Config, error) {
+// reread loads the file and looks whether all that run can go over to it.
+func (s *session) reread(stderr io.Writer) (*synchronizer.Config, error) {
 	cfg, levels, err := s.flags.load(s.file, stderr)
 	if err != nil {
 		return nil, err
