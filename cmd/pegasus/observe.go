@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -34,15 +35,7 @@ type observatory struct {
 	provider metric.MeterProvider
 	serving  sync.WaitGroup
 
-	mu      sync.Mutex
-	started bool
-	watched []watched
-}
-
-// watched is a synchronizer of this run.
-type watched struct {
-	name string
-	of   *synchronizer.Synchronizer
+	running atomic.Pointer[session] // nil until all its synchronizers do
 }
 
 // observeAt listens at an address, which may be empty: then nothing is served.
@@ -87,20 +80,10 @@ func (o *observatory) meters() metric.MeterProvider {
 	return o.provider
 }
 
-// watch adds a synchronizer to the answers; begun says that all are there.
-func (o *observatory) watch(name string, s *synchronizer.Synchronizer) {
+// begun says which session answers are about.
+func (o *observatory) begun(s *session) {
 	if o != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.watched = append(o.watched, watched{name, s})
-	}
-}
-
-func (o *observatory) begun() {
-	if o != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.started = true
+		o.running.Store(s)
 	}
 }
 
@@ -137,26 +120,25 @@ func (o *observatory) health(counts func(synchronizer.Readiness) bool) http.Hand
 }
 
 func (o *observatory) parts(counts func(synchronizer.Readiness) bool, verbose bool) (good bool, lines string) {
-	o.mu.Lock()
-	started, running := o.started, o.watched
-	o.mu.Unlock()
+	running := o.running.Load()
+	if running == nil { // A run that is being started is alive and not ready.
+		if counts(synchronizer.Readiness{Part: "start"}) {
+			return false, "[-] start: not all synchronizers run yet\n"
+		}
+		return true, ""
+	}
 	good = true
 	var b strings.Builder
-	for _, s := range running {
-		for _, r := range s.of.Readiness() {
+	for i, one := range running.running {
+		for _, r := range one.Readiness() {
 			if !counts(r) {
 				continue
 			}
 			good = good && r.Ready
 			if verbose || !r.Ready {
-				fmt.Fprintf(&b, "%s %s %s: %s\n", mark(r.Ready), s.name, r.Part, r.Detail)
+				fmt.Fprintf(&b, "%s %s %s: %s\n", mark(r.Ready), running.levels[i].Name, r.Part, r.Detail)
 			}
 		}
-	}
-	// A synchronizer that is being started is alive and not ready.
-	if ready := (synchronizer.Readiness{Part: "start", Ready: started}); !started && counts(ready) {
-		good = false
-		b.WriteString("[-] start: not all synchronizers run yet\n")
 	}
 	return good, b.String()
 }

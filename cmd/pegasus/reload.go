@@ -4,12 +4,22 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
+
+// hangups delivers each SIGHUP, where the system has it, until stop.
+func hangups() (signals <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}
 
 // kept tells that a changed configuration is refused and the old one stays.
 func kept(reason string) monitor.Reload { return monitor.Reload{Reason: oneLine(reason)} }

@@ -81,9 +81,8 @@ func (s *session) start(ctx context.Context) error {
 			return err
 		}
 		s.running = append(s.running, one)
-		s.operators.watch(level.Name, one)
 	}
-	s.operators.begun()
+	s.operators.begun(s)
 	return nil
 }
 

@@ -160,18 +160,12 @@ func resultText(file string, r *ruletest.Result, verbose bool) string {
 
 // testsJSON prints an object a file.
 func testsJSON(out io.Writer, suites []ruletest.Suite) error {
-	type failure struct {
-		Line   int      `json:"line"`
-		Column int      `json:"column"`
-		Want   []string `json:"expected"`
-		Got    []string `json:"got"`
-	}
 	type result struct {
-		Name     string    `json:"name"`
-		Line     int       `json:"line"`
-		OK       bool      `json:"ok"`
-		Seed     uint64    `json:"seed"`
-		Failures []failure `json:"failures"`
+		Name     string             `json:"name"`
+		Line     int                `json:"line"`
+		OK       bool               `json:"ok"`
+		Seed     uint64             `json:"seed"`
+		Failures []ruletest.Failure `json:"failures"`
 	}
 	type suite struct {
 		File   string           `json:"file"`
@@ -184,13 +178,8 @@ func testsJSON(out io.Writer, suites []ruletest.Suite) error {
 	for _, s := range suites {
 		o := suite{File: s.Name, OK: s.Err == nil, Faults: faultList(s.Name, s.Err), Tests: []result{}}
 		for _, r := range s.Results {
-			x := result{Name: r.Test.Name, Line: r.Test.Line, OK: r.OK(), Seed: r.Seed, Failures: []failure{}}
-			for i := range r.Failures {
-				f := &r.Failures[i]
-				x.Failures = append(x.Failures, failure{f.Line, f.Column, f.Want, f.Got})
-			}
+			o.Tests = append(o.Tests, result{r.Test.Name, r.Test.Line, r.OK(), r.Seed, append([]ruletest.Failure{}, r.Failures...)})
 			o.OK = o.OK && r.OK()
-			o.Tests = append(o.Tests, x)
 		}
 		if err := encoder.Encode(o); err != nil {
 			return err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -117,17 +118,14 @@ func (s *watchSource) search(ctx context.Context) {
 	if err != nil || len(now) == 0 {
 		return
 	}
+	now = slices.DeleteFunc(now, func(p synchronizer.Presence) bool {
+		return s.live.only != "" && p.Synchronizer != s.live.only
+	})
 	for _, p := range now {
-		if (s.live.only == "" || p.Synchronizer == s.live.only) && !slices.Contains(s.known, p) {
+		if !slices.Contains(s.known, p) {
 			s.say(p.Synchronizer, "it is there")
 		}
 	}
-	s.known = slices.DeleteFunc(now, func(p synchronizer.Presence) bool {
-		return s.live.only != "" && p.Synchronizer != s.live.only
-	})
-	for p := range s.mute {
-		if !slices.Contains(s.known, p) {
-			delete(s.mute, p)
-		}
-	}
+	s.known = now
+	maps.DeleteFunc(s.mute, func(p synchronizer.Presence, _ bool) bool { return !slices.Contains(now, p) })
 }
