@@ -27,12 +27,12 @@ const (
 	hangUp        = 500 * time.Millisecond // for answers in progress when the run ends
 )
 
-// observatory serves what operators look at: metrics and health. A nil one serves
-// nothing.
+// observatory serves what operators look at: metrics and health. The zero value
+// serves nothing.
 type observatory struct {
 	listener net.Listener
 	server   http.Server
-	provider metric.MeterProvider
+	provider metric.MeterProvider // where metrics go, nil for nowhere
 	serving  sync.WaitGroup
 
 	running atomic.Pointer[session] // nil until all its synchronizers do
@@ -41,7 +41,7 @@ type observatory struct {
 // observeAt listens at an address, which may be empty: then nothing is served.
 func observeAt(address string) (*observatory, error) {
 	if address == "" {
-		return nil, nil //nolint:nilnil // A nil *observatory is one that serves nothing.
+		return &observatory{}, nil
 	}
 	provider, page, err := newMetrics()
 	if err != nil {
@@ -66,32 +66,14 @@ func observeAt(address string) (*observatory, error) {
 
 // url is where it serves, empty if it does not.
 func (o *observatory) url() string {
-	if o == nil {
+	if o.listener == nil {
 		return ""
 	}
 	return "http://" + o.listener.Addr().String()
 }
 
-// meters is where metrics go, nil for nowhere.
-func (o *observatory) meters() metric.MeterProvider {
-	if o == nil {
-		return nil
-	}
-	return o.provider
-}
-
-// begun says which session answers are about.
-func (o *observatory) begun(s *session) {
-	if o != nil {
-		o.running.Store(s)
-	}
-}
-
 // close ends the server and waits for it.
 func (o *observatory) close() error {
-	if o == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), hangUp)
 	defer cancel()
 	err := o.server.Shutdown(ctx)

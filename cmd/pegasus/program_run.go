@@ -95,10 +95,11 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 	defer stop()
 	s := session{
 		flags: &f.runFlags, file: path, program: cfg.Program().Program().Name, cfg: cfg, levels: cfg.Levels()[:1], url: url,
-		changed:  func() (*synchronizer.Config, error) { return synchronizer.LoadProgram(path) },
-		feed:     newFeed(cmd.OutOrStdout(), rendering(f.json)),
-		ended:    make(chan monitor.ProgramEvent, 1),
-		journals: journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},
+		changed:   func() (*synchronizer.Config, error) { return synchronizer.LoadProgram(path) },
+		feed:      newFeed(cmd.OutOrStdout(), rendering(f.json)),
+		operators: &observatory{},
+		ended:     make(chan monitor.ProgramEvent, 1),
+		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},
 	}
 	return fail(s.run(cmd.Context(), cmd.ErrOrStderr()))
 }

@@ -71,7 +71,7 @@ func (s *session) start(ctx context.Context) error {
 		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose, ended: s.ended}
 		opt := synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
-			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.meters(),
+			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider,
 		}
 		if err := s.journals.add(&opt); err != nil {
 			return err
@@ -82,7 +82,7 @@ func (s *session) start(ctx context.Context) error {
 		}
 		s.running = append(s.running, one)
 	}
-	s.operators.begun(s)
+	s.operators.running.Store(s)
 	return nil
 }
 

@@ -10,7 +10,6 @@ import (
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -56,12 +55,7 @@ func newWatch() *cobra.Command {
 
 // onTerminal reports whether a person can be shown a full screen.
 func onTerminal(in io.Reader, out io.Writer) bool {
-	if os.Getenv("TERM") == "dumb" || os.Getenv("CI") != "" {
-		return false
-	}
-	r, ok := in.(*os.File)
-	w, also := out.(*os.File)
-	return ok && also && term.IsTerminal(int(r.Fd())) && term.IsTerminal(int(w.Fd()))
+	return os.Getenv("TERM") != "dumb" && os.Getenv("CI") == "" && isTerminal(in) && isTerminal(out)
 }
 
 // What watch tells beside events and notices.

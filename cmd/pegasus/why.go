@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -199,11 +200,7 @@ func missingTable(missing []monitor.Missing) string {
 		if m.Since != nil {
 			since = "since " + monitor.Seconds(*m.Since)
 		}
-		who := m.Member
-		if who == "" {
-			who = "-"
-		}
-		rows[i] = []string{"  " + m.Kind, who, m.Text, since}
+		rows[i] = []string{"  " + m.Kind, cmp.Or(m.Member, "-"), m.Text, since}
 	}
 	return tabulate(rows)
 }
