@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -293,29 +291,11 @@ type simRow struct {
 	results []*balancesim.Result
 }
 
-// median of a value over the seeds, the lower of two.
-func (r *simRow) median(of func(*balancesim.Result) float64) float64 {
+// values are those of the seeds.
+func (r *simRow) values(of func(*balancesim.Result) float64) []float64 {
 	list := make([]float64, len(r.results))
 	for i, result := range r.results {
 		list[i] = of(result)
 	}
-	slices.Sort(list)
-	return list[(len(list)-1)/2]
-}
-
-// worst is the least efficiency.
-func (r *simRow) worst() float64 {
-	least := math.Inf(1)
-	for _, result := range r.results {
-		least = min(least, result.Efficiency)
-	}
-	return least
-}
-
-// total of a count over the seeds: where one is too many a median hides it.
-func (r *simRow) total(of func(*balancesim.Result) int) (sum int) {
-	for _, result := range r.results {
-		sum += of(result)
-	}
-	return sum
+	return list
 }
