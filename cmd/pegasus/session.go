@@ -136,10 +136,10 @@ func (s *session) leave() error {
 // outcome tells how the program has ended: nil if it is done.
 func (s *session) outcome(p monitor.ProgramEvent) error {
 	s.last = append(s.last, entry{time.Now(), s.levels[0].Name, p})
-	switch p.Outcome {
-	case program.Done:
+	if p.Outcome == program.Done {
 		return nil
-	case program.Failed:
+	}
+	if p.Outcome == program.Failed {
 		return errors.New("the program has failed: " + p.Reason)
 	}
 	return errors.New("the program was cancelled: " + p.Reason)
