@@ -5,12 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/internal/balancesim"
@@ -49,24 +48,22 @@ func newBalance() *cobra.Command {
 	return cmd
 }
 
-// simFlags are the flags of balance sim; values that are not given are those of
-// the scenario.
+// simFlags are the flags of balance sim; those of the scenario stand over its file.
 type simFlags struct {
-	nodes, tasks, groups, seeds int
-	seed                        uint64
-	shape, order, topology      string
-	waiting, view               string
-	strategies                  []string
-	alpha, beta, gamma          []float64
-	trace, record, svg          string
-	asJSON, explain             bool
+	balancesim.Scenario
+
+	seeds              int
+	strategies         []string
+	alpha, beta, gamma []float64
+	trace, record, svg string
+	asJSON, explain    bool
 }
 
 // ofInstance are the flags that a trace takes the place of.
 var ofInstance = []string{"nodes", "tasks", "shape", "groups", "seed", "seeds"}
 
 func newBalanceSim() *cobra.Command {
-	var f simFlags
+	f := simFlags{Scenario: balancesim.Default()}
 	cmd := &cobra.Command{
 		Use:               "sim [SCENARIO]",
 		Short:             "Run strategies on simulated nodes and links",
@@ -75,29 +72,28 @@ func newBalanceSim() *cobra.Command {
 		Args:              optionalArgument("balance sim takes one scenario"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := f.scenario(args, cmd.Flags().Changed)
-			if err != nil {
+			if err := f.read(args, cmd.Flags()); err != nil {
 				return err
 			}
-			run := balanceSim{flags: &f, scenario: s, stdout: cmd.OutOrStdout()}
+			run := balanceSim{flags: &f, stdout: cmd.OutOrStdout()}
 			return run.run(cmd.Context())
 		},
 	}
-	d := balancesim.Default()
+	d := f.Scenario
 	flags := cmd.Flags()
-	flags.IntVar(&f.nodes, "nodes", d.Nodes.Count, "how many nodes, `N`")
-	flags.IntVar(&f.tasks, "tasks", d.Tasks.Count, "how many tasks, `N` (without a scenario 100 for each node)")
-	flags.StringVar(&f.shape, "shape", d.Tasks.Shape, "the `WORD` for the work of the tasks: "+strings.Join(balancesim.Shapes, ", "))
-	flags.StringVar(&f.order, "order", d.Tasks.Order, "the `WORD` for the order in which a node does its tasks: "+strings.Join(balancesim.Orders, ", "))
-	flags.IntVar(&f.groups, "groups", 0, "tasks talk in groups of `N`")
-	flags.StringVar(&f.topology, "topology", d.Links.Topology, "the `WORD` for how nodes are linked: "+strings.Join(balancesim.Topologies, ", "))
-	flags.StringVar(&f.view, "view", d.Plans.View, "plan on a `VIEW` that is consistent, or the latest report of each node")
-	flags.StringVar(&f.waiting, "waiting", d.Balance.Waiting, "how loads that wait are counted: by `WORD` weight, or by count as the paper prints it")
+	flags.IntVar(&f.Nodes.Count, "nodes", d.Nodes.Count, "how many nodes, `N`")
+	flags.IntVar(&f.Tasks.Count, "tasks", d.Tasks.Count, "how many tasks, `N` (without a scenario 100 for each node)")
+	flags.StringVar(&f.Tasks.Shape, "shape", d.Tasks.Shape, "the `WORD` for the work of the tasks: "+strings.Join(balancesim.Shapes, ", "))
+	flags.StringVar(&f.Tasks.Order, "order", d.Tasks.Order, "the `WORD` for the order in which a node does its tasks: "+strings.Join(balancesim.Orders, ", "))
+	flags.IntVar(&f.Tasks.Groups, "groups", 0, "tasks talk in groups of `N`")
+	flags.StringVar(&f.Links.Topology, "topology", d.Links.Topology, "the `WORD` for how nodes are linked: "+strings.Join(balancesim.Topologies, ", "))
+	flags.StringVar(&f.Plans.View, "view", d.Plans.View, "plan on a `VIEW` that is consistent, or the latest report of each node")
+	flags.StringVar(&f.Balance.Waiting, "waiting", d.Balance.Waiting, "how loads that wait are counted: by `WORD` weight, or by count as the paper prints it")
 	flags.StringSliceVar(&f.strategies, "strategy", []string{d.Balance.Strategy}, "`NAMES` of "+strings.Join(balance.Names, ", "))
 	flags.Float64SliceVar(&f.alpha, "alpha", []float64{d.Balance.Alpha}, "`NUMBERS` above 1: what is an imbalance")
 	flags.Float64SliceVar(&f.beta, "beta", []float64{d.Balance.Beta}, "`NUMBERS` from 0 to 1: attraction in the choice of the load")
 	flags.Float64SliceVar(&f.gamma, "gamma", []float64{d.Balance.Gamma}, "`NUMBERS` from 0 to 1: attraction in the choice of the target")
-	flags.Uint64Var(&f.seed, "seed", d.Seed, "the first seed, `N`")
+	flags.Uint64Var(&f.Seed, "seed", d.Seed, "the first seed, `N`")
 	flags.IntVar(&f.seeds, "seeds", 1, "run `N` seeds and print medians and the worst efficiency")
 	flags.StringVar(&f.trace, "trace", "", "replay the nodes and tasks of `FILE` instead of drawing them")
 	flags.StringVar(&f.record, "record", "", "write the nodes and tasks that were drawn to `FILE`")
@@ -110,69 +106,66 @@ func newBalanceSim() *cobra.Command {
 	return cmd
 }
 
-// scenario reads the file, if there is one, and puts the flags over it.
-func (f *simFlags) scenario(args []string, changed func(string) bool) (balancesim.Scenario, error) {
-	s := balancesim.Default()
+// read reads the scenario, if there is one, and puts the flags over it.
+func (f *simFlags) read(args []string, flags *pflag.FlagSet) error {
+	changed := flags.Changed
 	if len(args) == 1 {
 		src, err := os.ReadFile(args[0])
 		if err != nil {
-			return s, fail(err)
+			return fail(err)
 		}
-		if s, err = balancesim.Parse(args[0], src); err != nil {
-			return s, fail(err)
+		s, err := balancesim.Parse(args[0], src)
+		if err != nil {
+			return fail(err)
+		}
+		given := map[string]string{}
+		flags.Visit(func(one *pflag.Flag) {
+			if _, list := one.Value.(pflag.SliceValue); !list {
+				given[one.Name] = one.Value.String()
+			}
+		})
+		f.Scenario = s
+		for name, value := range given {
+			if err := flags.Set(name, value); err != nil {
+				return err
+			}
 		}
 	} else if !changed("tasks") {
-		f.tasks = 100 * f.nodes
+		f.Tasks.Count = 100 * f.Nodes.Count
 	}
-	if changed("nodes") && len(s.Nodes.Powers) > 0 {
-		return s, errors.New("--nodes: the scenario lists the powers of its nodes: leave one out")
+	if changed("nodes") && len(f.Nodes.Powers) > 0 {
+		return errors.New("--nodes: the scenario lists the powers of its nodes: leave one out")
 	}
 	if f.trace != "" {
 		for _, name := range ofInstance {
 			if changed(name) {
-				return s, fmt.Errorf("--trace has the nodes and tasks: leave --%s out", name)
+				return fmt.Errorf("--trace has the nodes and tasks: leave --%s out", name)
 			}
 		}
 	}
-	none := len(args) == 0
-	set(&s.Nodes.Count, f.nodes, none || changed("nodes"))
-	set(&s.Tasks.Count, f.tasks, none || changed("tasks"))
-	set(&s.Tasks.Shape, f.shape, changed("shape"))
-	set(&s.Tasks.Order, f.order, changed("order"))
-	set(&s.Tasks.Groups, f.groups, changed("groups"))
-	if changed("groups") && s.Tasks.Traffic == 0 {
-		s.Tasks.Traffic = 10_000
+	if changed("groups") && f.Tasks.Traffic == 0 {
+		f.Tasks.Traffic = 10_000
 	}
-	set(&s.Links.Topology, f.topology, changed("topology"))
-	set(&s.Plans.View, f.view, changed("view"))
-	set(&s.Balance.Waiting, f.waiting, changed("waiting"))
-	set(&s.Seed, f.seed, changed("seed"))
 	if !changed("strategy") {
-		f.strategies = []string{s.Balance.Strategy}
+		f.strategies = []string{f.Balance.Strategy}
 	}
 	for name, list := range map[string]struct {
 		values *[]float64
 		file   float64
-	}{"alpha": {&f.alpha, s.Balance.Alpha}, "beta": {&f.beta, s.Balance.Beta}, "gamma": {&f.gamma, s.Balance.Gamma}} {
+	}{"alpha": {&f.alpha, f.Balance.Alpha}, "beta": {&f.beta, f.Balance.Beta}, "gamma": {&f.gamma, f.Balance.Gamma}} {
 		if !changed(name) {
 			*list.values = []float64{list.file}
 		}
 	}
-	return s, f.check(s)
-}
-
-func set[T any](to *T, value T, given bool) {
-	if given {
-		*to = value
-	}
+	return f.check()
 }
 
 // check tries every combination before the first runs.
-func (f *simFlags) check(s balancesim.Scenario) error {
+func (f *simFlags) check() error {
 	if f.seeds < 1 || f.seeds > 10_000 {
 		return fmt.Errorf("--seeds %d: it must be from 1 to 10000", f.seeds)
 	}
-	rows := f.rows(s.Balance)
+	rows := f.rows()
 	if len(rows) == 0 {
 		return errors.New("--strategy, --alpha, --beta and --gamma each need a value")
 	}
@@ -182,8 +175,8 @@ func (f *simFlags) check(s balancesim.Scenario) error {
 	if f.record != "" && (f.trace != "" || f.seeds > 1) {
 		return errors.New("--record writes what was drawn for one seed: leave --trace and --seeds out")
 	}
-	for _, c := range rows {
-		s.Balance = c
+	s := f.Scenario
+	for _, s.Balance = range rows {
 		if list := s.Faults(); len(list) > 0 {
 			return fmt.Errorf("%s: %s", list[0].Key, list[0].Message)
 		}
@@ -193,7 +186,8 @@ func (f *simFlags) check(s balancesim.Scenario) error {
 
 // rows are the combinations. Strategies other than the paper's have no alpha,
 // beta and gamma, and so one row each.
-func (f *simFlags) rows(c balance.Config) (list []balance.Config) {
+func (f *simFlags) rows() (list []balance.Config) {
+	c := f.Balance
 	for _, c.Strategy = range f.strategies {
 		for _, c.Alpha = range f.alpha {
 			for _, c.Beta = range f.beta {
@@ -210,9 +204,8 @@ func (f *simFlags) rows(c balance.Config) (list []balance.Config) {
 
 // balanceSim is one command.
 type balanceSim struct {
-	flags    *simFlags
-	scenario balancesim.Scenario
-	stdout   io.Writer
+	flags  *simFlags
+	stdout io.Writer
 }
 
 func (b *balanceSim) run(ctx context.Context) error {
@@ -221,14 +214,14 @@ func (b *balanceSim) run(ctx context.Context) error {
 		return fail(err)
 	}
 	var rows []simRow
-	for _, c := range b.flags.rows(b.scenario.Balance) {
+	for _, c := range b.flags.rows() {
 		row := simRow{config: c}
 		for i := range b.flags.seeds {
 			if err := ctx.Err(); err != nil {
 				return fail(err)
 			}
-			s := b.scenario
-			s.Balance, s.Seed = c, b.scenario.Seed+uint64(i)
+			s := b.flags.Scenario
+			s.Balance, s.Seed = c, b.flags.Seed+uint64(i)
 			in := replayed
 			if in == nil {
 				in = balancesim.Generate(&s)
@@ -298,29 +291,11 @@ type simRow struct {
 	results []*balancesim.Result
 }
 
-// median of a value over the seeds, the lower of two.
-func (r *simRow) median(of func(*balancesim.Result) float64) float64 {
+// values are those of the seeds.
+func (r *simRow) values(of func(*balancesim.Result) float64) []float64 {
 	list := make([]float64, len(r.results))
 	for i, result := range r.results {
 		list[i] = of(result)
 	}
-	slices.Sort(list)
-	return list[(len(list)-1)/2]
-}
-
-// worst is the least efficiency.
-func (r *simRow) worst() float64 {
-	least := math.Inf(1)
-	for _, result := range r.results {
-		least = min(least, result.Efficiency)
-	}
-	return least
-}
-
-// total of a count over the seeds: where one is too many a median hides it.
-func (r *simRow) total(of func(*balancesim.Result) int) (sum int) {
-	for _, result := range r.results {
-		sum += of(result)
-	}
-	return sum
+	return list
 }

@@ -4,39 +4,49 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
+	"slices"
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/internal/balancesim"
 )
 
-// simColumn is a column of the table that has the median of the seeds.
+// simColumn is a column of the table: a value of each seed, and what is told of them.
 type simColumn struct {
 	name, format string
 	of           func(*balancesim.Result) float64
+	over         func([]float64) float64
 }
 
 var simColumns = []simColumn{
-	{"TIME", "%.2fs", func(r *balancesim.Result) float64 { return r.Time }},
-	{"BOUND", "%.2fs", func(r *balancesim.Result) float64 { return r.Bound }},
-	{"MIGRATIONS", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Migrations) }},
-	{"UNITS", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Units) }},
-	{"BYTES", "%.0f", func(r *balancesim.Result) float64 { return r.Bytes }},
-	{"MESSAGES", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Messages) }},
-	{"IDLE", "%.1f%%", idlePercent},
-	{"TAIL", "%.2fs", func(r *balancesim.Result) float64 { return r.Tail }},
-	{"CUT", "%.0f%%", cutPercent},
+	{"EFFICIENCY", "%.4f", efficiency, median},
+	{"WORST", "%.4f", efficiency, slices.Min[[]float64]},
+	{"TIME", "%.2fs", func(r *balancesim.Result) float64 { return r.Time }, median},
+	{"BOUND", "%.2fs", func(r *balancesim.Result) float64 { return r.Bound }, median},
+	{"MIGRATIONS", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Migrations) }, median},
+	{"UNITS", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Units) }, median},
+	{"BYTES", "%.0f", func(r *balancesim.Result) float64 { return r.Bytes }, median},
+	{"MESSAGES", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Messages) }, median},
+	{"IDLE", "%.1f%%", idlePercent, median},
+	{"TAIL", "%.2fs", func(r *balancesim.Result) float64 { return r.Tail }, median},
+	{"CUT", "%.0f%%", cutPercent, median},
+	{"A-B-A", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Returned) }, total},
+	{"LATE", "%.0f", func(r *balancesim.Result) float64 { return float64(r.Late) }, total},
+	{"WRONG", "%.0f", func(r *balancesim.Result) float64 { return float64(r.WrongMoves) }, total},
+	{"STOPS", "%.0f", func(r *balancesim.Result) float64 { return float64(r.WrongStops) }, total},
 }
 
-var simTotals = []struct {
-	name string
-	of   func(*balancesim.Result) int
-}{
-	{"A-B-A", func(r *balancesim.Result) int { return r.Returned }},
-	{"LATE", func(r *balancesim.Result) int { return r.Late }},
-	{"WRONG", func(r *balancesim.Result) int { return r.WrongMoves }},
-	{"STOPS", func(r *balancesim.Result) int { return r.WrongStops }},
+// median is the lower of two.
+func median(list []float64) float64 { return slices.Sorted(slices.Values(list))[(len(list)-1)/2] }
+
+// total is for what one seed may have too many of, which a median hides.
+func total(list []float64) (sum float64) {
+	for _, x := range list {
+		sum += x
+	}
+	return sum
 }
+
+func efficiency(r *balancesim.Result) float64 { return r.Efficiency }
 
 // idlePercent is of the time of all nodes.
 func idlePercent(r *balancesim.Result) float64 {
@@ -62,11 +72,8 @@ func writeSimTable(out io.Writer, rows []simRow) error {
 	if n := len(rows[0].results); n > 1 {
 		head += fmt.Sprintf("; medians of %d seeds, the worst efficiency, and totals of A-B-A and what follows", n)
 	}
-	cells := []string{"STRATEGY", "ALPHA", "BETA", "GAMMA", "EFFICIENCY", "WORST"}
+	cells := []string{"STRATEGY", "ALPHA", "BETA", "GAMMA"}
 	for _, c := range simColumns {
-		cells = append(cells, c.name)
-	}
-	for _, c := range simTotals {
 		cells = append(cells, c.name)
 	}
 	table := [][]string{cells}
@@ -83,20 +90,15 @@ func (r *simRow) cells() []string {
 	if r.config.Strategy == balance.Pegasus {
 		list = []string{r.config.Strategy, fmt.Sprint(r.config.Alpha), fmt.Sprint(r.config.Beta), fmt.Sprint(r.config.Gamma)}
 	}
-	efficiency := r.median(func(r *balancesim.Result) float64 { return r.Efficiency })
-	list = append(list, fmt.Sprintf("%.4f", efficiency), fmt.Sprintf("%.4f", r.worst()))
 	for _, c := range simColumns {
 		text := "-" // There is no bound.
-		if x := r.median(c.of); !math.IsInf(x, 1) {
+		if x := c.over(r.values(c.of)); !math.IsInf(x, 1) {
 			text = fmt.Sprintf(c.format, x)
 		}
 		list = append(list, text)
 	}
-	for _, c := range simTotals {
-		list = append(list, strconv.Itoa(r.total(c.of)))
-	}
-	if n := r.total(func(r *balancesim.Result) int { return r.Unfinished }); n > 0 {
-		list = append(list, fmt.Sprintf("unfinished: %d", n))
+	if n := total(r.values(func(r *balancesim.Result) float64 { return float64(r.Unfinished) })); n > 0 {
+		list = append(list, fmt.Sprintf("unfinished: %.0f", n))
 	}
 	return list
 }

@@ -35,9 +35,6 @@ this one judge predicates on every global state of them. It prints what was take
 in, how old verdicts were when they were told, and what was given up. Without --nats
 it starts a server of its own; on another one it uses a tenant of its own.`
 
-// benchText is what a result is printed as.
-type benchText interface{ text() string }
-
 func newBench() *cobra.Command {
 	var o bench.Options
 	cmd := &cobra.Command{
@@ -50,7 +47,7 @@ func newBench() *cobra.Command {
 	flags := cmd.Flags()
 	flags.IntVar(&o.Rounds, "rounds", 5, "how often each leg takes its turn, `N`")
 	flags.DurationVar(&o.Leg, "leg", 500*time.Millisecond, "how long one turn is, `DURATION`")
-	runBench(cmd, &o.Command, func(ctx context.Context) (benchText, error) {
+	runBench(cmd, &o.Command, benchText, func(ctx context.Context) (*bench.Result, error) {
 		switch {
 		case o.Rounds < 1 || o.Rounds > 100:
 			return nil, fmt.Errorf("--rounds %d: it must be 1 to 100", o.Rounds)
@@ -58,7 +55,7 @@ func newBench() *cobra.Command {
 			return nil, fmt.Errorf("--leg %v: it must be 10ms to 1m", o.Leg)
 		}
 		r, err := bench.Run(ctx, o)
-		return (*benchResult)(r), fail(err)
+		return r, fail(err)
 	})
 	cmd.AddCommand(newBenchLoad(), newBenchWorker())
 	return cmd
@@ -80,7 +77,7 @@ func newBenchLoad() *cobra.Command {
 	flags.DurationVar(&o.Time, "time", 10*time.Second, "measure for `DURATION`, after a second that does not count")
 	flags.IntVar(&o.Predicates, "predicates", 10, "how many predicates are judged, `N`")
 	flags.IntVar(&o.Counts, "counts", 0, "how many of the predicates, `N`, compare the number of members in a state that half of them are in")
-	runBench(cmd, &o.Command, func(ctx context.Context) (benchText, error) {
+	runBench(cmd, &o.Command, loadText, func(ctx context.Context) (*bench.LoadResult, error) {
 		switch {
 		case o.Members < 1 || o.Members > 10_000:
 			return nil, fmt.Errorf("--members %d: it must be 1 to 10000", o.Members)
@@ -94,14 +91,14 @@ func newBenchLoad() *cobra.Command {
 			return nil, fmt.Errorf("--counts %d: it must be 0 or more and below --predicates, which is %d", o.Counts, o.Predicates)
 		}
 		r, err := bench.Load(ctx, o)
-		return (*loadResult)(r), fail(err)
+		return r, fail(err)
 	})
 	return cmd
 }
 
 // runBench has a command measure and print. worker is set to the command that
 // starts this program again.
-func runBench(cmd *cobra.Command, worker *[]string, measure func(context.Context) (benchText, error)) {
+func runBench[R any](cmd *cobra.Command, worker *[]string, text func(R) string, measure func(context.Context) (R, error)) {
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		program, err := os.Executable()
@@ -117,7 +114,7 @@ func runBench(cmd *cobra.Command, worker *[]string, measure func(context.Context
 		if *asJSON {
 			return fail(json.NewEncoder(out).Encode(r))
 		}
-		_, err = io.WriteString(out, machine()+"\n"+cmd.CommandPath()+setFlags(cmd)+"\n\n"+r.text())
+		_, err = io.WriteString(out, machine()+"\n"+cmd.CommandPath()+setFlags(cmd)+"\n\n"+text(r))
 		return fail(err)
 	}
 }

@@ -124,7 +124,7 @@ func TestBenchText(t *testing.T) {
 	ratio := func(product, raw float64) bench.Ratio {
 		return bench.Ratio{Ratio: product / raw, Product: product, Raw: raw}
 	}
-	r := benchResult{
+	r := &bench.Result{
 		Reports: ratio(800_000, 1_000_000), Batched: ratio(5_000_000, 1_000_000),
 		SignalP50: ratio(25, 20), SignalP99: ratio(60.5, 40), ProbeP50: ratio(50, 20),
 		ThreadSignal: bench.Percentiles{P50: 1.5, P99: 12.34}, Check: 0.5, AtomicLoad: 0.25, Stamp: 25,
@@ -141,10 +141,10 @@ check_ns              2.00   0.50     0.25     ns, over an atomic load
 stamp_ns                     25                ns
 allocs_per_report            0
 `
-	if d := cmp.Diff(want, r.text()); d != "" {
+	if d := cmp.Diff(want, benchText(r)); d != "" {
 		t.Errorf("bench (-want +got):\n%s", d)
 	}
-	l := loadResult{Asked: 20_000, Told: 19_999.6, Taken: 19_990, Verdicts: 4000, Latency: bench.Percentiles{P50: 150, P99: 1500}, Shed: 3}
+	l := &bench.LoadResult{Asked: 20_000, Told: 19_999.6, Taken: 19_990, Verdicts: 4000, Latency: bench.Percentiles{P50: 150, P99: 1500}, Shed: 3}
 	want = `figure       value  unit
 asked        20000  reports/s
 told         20000  reports/s
@@ -154,7 +154,7 @@ verdict p50  150    µs after the change of state
 verdict p99  1500   µs, 10.0 times p50
 shed         3      states or messages given up
 `
-	if d := cmp.Diff(want, l.text()); d != "" {
+	if d := cmp.Diff(want, loadText(l)); d != "" {
 		t.Errorf("load (-want +got):\n%s", d)
 	}
 }

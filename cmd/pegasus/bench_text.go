@@ -13,13 +13,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/bench"
 )
 
-// benchResult and loadResult are the results with their texts.
-type (
-	benchResult bench.Result
-	loadResult  bench.LoadResult
-)
-
-func (r *benchResult) text() string {
+func benchText(r *bench.Result) string {
 	rows := [][]string{{"figure", "ratio", "pegasus", "bare", "unit"}}
 	for _, l := range []struct {
 		name, unit string
@@ -42,7 +36,7 @@ func (r *benchResult) text() string {
 	))
 }
 
-func (r *loadResult) text() string {
+func loadText(r *bench.LoadResult) string {
 	return tabulate([][]string{
 		{"figure", "value", "unit"},
 		{"asked", short(r.Asked), "reports/s"},

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -30,11 +31,7 @@ func newCheck() *cobra.Command {
 		Args:              someArguments("check needs a configuration file: pegasus check pegasus.yaml"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, files []string) error {
-			tell := checkText
-			if asJSON {
-				tell = checkJSON
-			}
-			return check(cmd, files, tell, strict)
+			return check(cmd, files, asJSON, strict)
 		},
 	}
 	f := cmd.Flags()
@@ -43,27 +40,33 @@ func newCheck() *cobra.Command {
 	return cmd
 }
 
-// checkResult is what the check of one file came to.
-type checkResult struct {
-	file     string
-	err      error
-	levels   []synchronizer.Level
-	warnings []synchronizer.Warning
-	notes    []synchronizer.Warning
-}
-
 // check looks at all files even if the first is refused.
-func check(cmd *cobra.Command, files []string, tell func(*cobra.Command, *checkResult) error, strict bool) error {
+func check(cmd *cobra.Command, files []string, asJSON, strict bool) error {
 	warned, refused := false, false
 	for _, file := range files {
-		c := checkResult{file: file}
-		var cfg *synchronizer.Config
-		if cfg, c.err = synchronizer.LoadConfig(file); c.err == nil {
-			c.levels, c.warnings, c.notes = cfg.Levels(), cfg.Warnings(), cfg.Notes()
+		cfg, err := synchronizer.LoadConfig(file)
+		var warnings, notes []synchronizer.Warning
+		if err == nil {
+			warnings, notes = cfg.Warnings(), cfg.Notes()
 		}
-		refused = refused || c.err != nil
-		warned = warned || len(c.warnings) > 0
-		if err := tell(cmd, &c); err != nil {
+		refused, warned = refused || err != nil, warned || len(warnings) > 0
+		if asJSON {
+			if err := checkJSON(cmd.OutOrStdout(), file, err, warnings, notes); err != nil {
+				return fail(err)
+			}
+			continue
+		}
+		tellAdvice(cmd, "warning", warnings)
+		tellAdvice(cmd, "note", notes)
+		if err != nil {
+			_ = told(cmd.ErrOrStderr(), err) // The others are checked all the same.
+			continue
+		}
+		more := ""
+		if n := len(warnings); n > 0 {
+			more = "; " + count(n, "warning")
+		}
+		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s%s\n", file, describe(cfg.Levels()), more); err != nil {
 			return fail(err)
 		}
 	}
@@ -83,23 +86,8 @@ func tellAdvice(cmd *cobra.Command, what string, list []synchronizer.Warning) {
 	}
 }
 
-func checkText(cmd *cobra.Command, c *checkResult) error {
-	tellAdvice(cmd, "warning", c.warnings)
-	tellAdvice(cmd, "note", c.notes)
-	if c.err != nil {
-		_ = told(cmd.ErrOrStderr(), c.err)
-		return nil //nolint:nilerr // It has been told.
-	}
-	more := ""
-	if n := len(c.warnings); n > 0 {
-		more = "; " + count(n, "warning")
-	}
-	_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s%s\n", c.file, describe(c.levels), more)
-	return err
-}
-
-func checkJSON(cmd *cobra.Command, c *checkResult) error {
-	encoder := json.NewEncoder(cmd.OutOrStdout())
+func checkJSON(w io.Writer, file string, refused error, warnings, notes []synchronizer.Warning) error {
+	encoder := json.NewEncoder(w)
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(struct {
 		File     string           `json:"file"`
@@ -107,7 +95,7 @@ func checkJSON(cmd *cobra.Command, c *checkResult) error {
 		Faults   []yamlconf.Fault `json:"faults"`
 		Warnings []yamlconf.Fault `json:"warnings"`
 		Notes    []yamlconf.Fault `json:"notes"`
-	}{c.file, c.err == nil, faultList(c.file, c.err), append([]yamlconf.Fault{}, c.warnings...), append([]yamlconf.Fault{}, c.notes...)})
+	}{file, refused == nil, faultList(file, refused), append([]yamlconf.Fault{}, warnings...), append([]yamlconf.Fault{}, notes...)})
 }
 
 // describe lists levels as "gsync (group workers, 3 members, 2 predicates)".

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"slices"
 	"strings"
 	"time"
 
@@ -108,35 +107,29 @@ func (f *clockFlags) check(changed func(string) bool) error {
 	case f.faults < 0:
 		return fmt.Errorf("--faults %d: it must be 0 or more", f.faults)
 	}
-	for _, name := range []string{"chrony", "clockbound"} {
-		if value := map[string]string{"chrony": f.chrony, "clockbound": f.clockBound}[name]; changed(name) && value == "" {
-			return fmt.Errorf("--%s is empty: say local for the usual place", name)
+	var named []string
+	for _, daemon := range []struct {
+		name  string
+		given bool
+		value string
+	}{{"chrony", changed("chrony"), f.chrony}, {"clockbound", changed("clockbound"), f.clockBound}, {"kernel", f.kernel, "here"}} {
+		switch {
+		case daemon.given && daemon.value == "":
+			return fmt.Errorf("--%s is empty: say local for the usual place", daemon.name)
+		case daemon.given:
+			named = append(named, daemon.name)
 		}
 	}
-	if one, other := f.sameClock(); other != "" {
-		return fmt.Errorf("--%s and --%s speak of one wall clock, and both would narrow the bound by what the one leaves out: name one of them", one, other)
+	// They pass on what one daemon says: the kernel lacks the correction that chronyd
+	// has, and chronyd the error of a hardware clock that ClockBound has, so what both
+	// allow may not hold the truth.
+	if len(named) > 1 {
+		return fmt.Errorf("--%s and --%s speak of one wall clock, and both would narrow the bound by what the one leaves out: name one of them", named[0], named[1])
 	}
 	if f.chrony != "" && f.chrony != "local" {
 		return checkChrony(f.chrony)
 	}
 	return nil
-}
-
-// sameClock names two sources that pass on what one daemon says: the kernel lacks
-// the correction that chronyd has, and chronyd the error of a hardware clock that
-// ClockBound has, so what both allow may not hold the truth.
-func (f *clockFlags) sameClock() (one, other string) {
-	var named []string
-	for name, is := range map[string]bool{"chrony": f.chrony != "", "clockbound": f.clockBound != "", "kernel": f.kernel} {
-		if is {
-			named = append(named, name)
-		}
-	}
-	if len(named) < 2 {
-		return "", ""
-	}
-	slices.Sort(named)
-	return named[0], named[1]
 }
 
 // checkChrony refuses the chronyd of another machine: it tells how far the wall
@@ -172,37 +165,35 @@ func (f *clockFlags) options() source.MeasuredOptions {
 
 // openSources makes the sources that are named, or else those of this machine.
 func openSources(f *clockFlags) (clockSources, error) {
-	var all clockSources
+	var list []source.Source
 	var faults []error
-	add := func(to *[]source.Source) func(source.Source, error) {
-		return func(s source.Source, err error) {
-			*to = append(*to, s)
-			faults = append(faults, err)
-		}
+	add := func(s source.Source, err error) {
+		list = append(list, s)
+		faults = append(faults, err)
 	}
-	named, local := add(&all.named), add(&all.local)
 	line := f.timeline()
 	if len(f.ntp) > 0 {
-		named(source.NTP(source.NTPOptions{Servers: f.ntp, Timeline: line, Drift: f.drift, Timeout: min(f.timeout, time.Second)}))
+		add(source.NTP(source.NTPOptions{Servers: f.ntp, Timeline: line, Drift: f.drift, Timeout: min(f.timeout, time.Second)}))
 	}
 	if f.chrony != "" {
-		named(source.Chrony(source.ChronyOptions{Address: usual(f.chrony), Timeline: line}))
+		add(source.Chrony(source.ChronyOptions{Address: usual(f.chrony), Timeline: line}))
 	}
 	if f.clockBound != "" {
-		named(source.ClockBound(source.ClockBoundOptions{Path: usual(f.clockBound), Timeline: line}))
+		add(source.ClockBound(source.ClockBoundOptions{Path: usual(f.clockBound), Timeline: line}))
 	}
 	if f.kernel {
-		named(source.Kernel(source.KernelOptions{Timeline: line}))
+		add(source.Kernel(source.KernelOptions{Timeline: line}))
 	}
 	if f.hasBound {
-		named(source.Operator(f.bound, line))
+		add(source.Operator(f.bound, line))
 	}
-	if len(all.named) == 0 {
-		local(source.ClockBound(source.ClockBoundOptions{Timeline: line}))
-		local(source.Chrony(source.ChronyOptions{Timeline: line}))
-		local(source.Kernel(source.KernelOptions{Timeline: line}))
+	if len(list) > 0 {
+		return clockSources{named: list}, errors.Join(faults...)
 	}
-	return all, errors.Join(faults...)
+	add(source.ClockBound(source.ClockBoundOptions{Timeline: line}))
+	add(source.Chrony(source.ChronyOptions{Timeline: line}))
+	add(source.Kernel(source.KernelOptions{Timeline: line}))
+	return clockSources{local: list}, errors.Join(faults...)
 }
 
 // unprefixed leaves out the name of the package, which users of flags do not know.

@@ -51,12 +51,27 @@ func (r *clockRun) run(ctx context.Context) error {
 		return unprefixed(err)
 	}
 	defer clock.Close()
-	if r.flags.watch {
-		return r.watch(ctx, clock)
+	if r.flags.watch { // The first answers are looked for before it begins.
+		waiting, cancel = context.WithTimeout(ctx, r.every)
+		defer cancel()
 	}
 	for !r.settled(clock) && pause(waiting, lookEvery) {
 	}
-	return r.tell(clock)
+	for !r.flags.watch || ctx.Err() == nil {
+		report := clock.Diagnostics()
+		err := r.show(viewOf(report, r.flags.drift, r.tried))
+		switch {
+		case err != nil:
+			return err
+		case r.flags.watch:
+			pause(ctx, r.every)
+		case !r.claimed(&report):
+			return errTold
+		default:
+			return nil
+		}
+	}
+	return nil
 }
 
 // choose returns the sources to measure with: those that are named, or the first
@@ -137,30 +152,6 @@ func (r *clockRun) none() error {
 	return errTold
 }
 
-func (r *clockRun) tell(clock *source.MeasuredClock) error {
-	report := clock.Diagnostics()
-	if err := r.show(viewOf(report, r.flags.drift, r.tried)); err != nil {
-		return err
-	}
-	if !r.claimed(&report) {
-		return errTold
-	}
-	return nil
-}
-
-// watch looks for the first answers before it begins.
-func (r *clockRun) watch(ctx context.Context, clock *source.MeasuredClock) error {
-	for begun := time.Now(); !r.settled(clock) && time.Since(begun) < r.every && pause(ctx, lookEvery); {
-	}
-	for ctx.Err() == nil {
-		if err := r.show(viewOf(clock.Diagnostics(), r.flags.drift, r.tried)); err != nil {
-			return err
-		}
-		pause(ctx, r.every)
-	}
-	return nil
-}
-
 // unknown is what there is to tell without any sample.
 func (r *clockRun) unknown() clockView {
 	now := clocksync.Instant(time.Now().UnixNano())
@@ -189,7 +180,7 @@ func (r *clockRun) show(v clockView) error {
 	return fail(err)
 }
 
-func isTerminal(w io.Writer) bool {
-	file, ok := w.(*os.File)
+func isTerminal(stream any) bool {
+	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -193,7 +194,7 @@ func (v *clockView) notePast() {
 			since = brief(v.Now.Sub(t.From)) + " ago"
 		}
 		if !t.Slewed {
-			whom += "; outliers: " + strings.Join(orNone(t.Outliers), ", ")
+			whom += "; outliers: " + cmp.Or(strings.Join(t.Outliers, ", "), "none")
 		}
 		v.note("tainted since %s, %s: %s", since, end, whom)
 	}
@@ -203,11 +204,4 @@ func (v *clockView) notePast() {
 	if v.Suspends > 0 {
 		v.note("the machine slept %s since the start", count(v.Suspends, "time"))
 	}
-}
-
-func orNone(names []string) []string {
-	if len(names) == 0 {
-		return []string{"none"}
-	}
-	return names
 }

@@ -110,16 +110,21 @@ func participants(r io.Reader, lenient bool) ([]tracedetect.Participant, error) 
 	}
 }
 
-// patient reads r until the context ends, which a blocked read does not know of.
+// patient reads r until the context ends, which a blocked read does not know of: its
+// goroutine ends with the input, or with the context and the read that this ended.
 func patient(ctx context.Context, r io.Reader) io.Reader {
 	if f, ok := r.(*os.File); ok {
 		if info, err := f.Stat(); err == nil && info.Mode().IsRegular() {
 			return &checked{ctx, r}
 		}
 	}
-	w := &waiting{ctx: ctx, buffer: make([]byte, pieceSize), asked: make(chan struct{}, 1), pieces: make(chan piece, 1)}
-	go w.read(r)
-	return w
+	pieces, w := io.Pipe()
+	context.AfterFunc(ctx, func() { _ = w.CloseWithError(errInterrupted) })
+	go func() {
+		_, err := io.Copy(w, r)
+		_ = w.CloseWithError(err)
+	}()
+	return pieces
 }
 
 // errInterrupted ends what a signal ends.
@@ -136,53 +141,4 @@ func (c *checked) Read(p []byte) (int, error) {
 		return 0, errInterrupted
 	}
 	return c.r.Read(p)
-}
-
-const pieceSize = 64 << 10
-
-// waiting reads on a goroutine of its own, when it is asked to. The goroutine
-// ends with the input, or with the context and the read that this ended.
-type waiting struct {
-	ctx    context.Context
-	buffer []byte // of the goroutine between asked and pieces
-	asked  chan struct{}
-	pieces chan piece
-	now    piece
-}
-
-// piece is the result of one read.
-type piece struct {
-	data []byte
-	err  error
-}
-
-func (w *waiting) read(r io.Reader) {
-	for {
-		select {
-		case <-w.ctx.Done():
-			return
-		case <-w.asked:
-			n, err := r.Read(w.buffer)
-			w.pieces <- piece{w.buffer[:n], err}
-			if err != nil {
-				return
-			}
-		}
-	}
-}
-
-func (w *waiting) Read(p []byte) (int, error) {
-	if len(w.now.data) == 0 && w.now.err == nil {
-		w.asked <- struct{}{}
-		select {
-		case <-w.ctx.Done():
-			return 0, errInterrupted
-		case w.now = <-w.pieces:
-		}
-	}
-	n := copy(p, w.now.data)
-	if w.now.data = w.now.data[n:]; len(w.now.data) > 0 {
-		return n, nil
-	}
-	return n, w.now.err
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/gopegasus/pegasus/internal/tracefile"
 )
 
+// outputBuffer is what is gathered before it is written.
+const outputBuffer = 64 << 10
+
 // detection is one run of detect.
 type detection struct {
 	flags          *detectFlags
@@ -34,7 +37,7 @@ func (d *detection) run(ctx context.Context, file string, stdin io.Reader) error
 		return fail(err)
 	}
 	defer d.in.close()
-	d.out = bufio.NewWriterSize(d.stdout, pieceSize)
+	d.out = bufio.NewWriterSize(d.stdout, outputBuffer)
 	core, err := tracedetect.New(d.options, d.writer())
 	if err != nil { // With too many members for the condition.
 		return fail(fmt.Errorf("--%w", err))

@@ -26,6 +26,7 @@ type (
 		url     string
 		secured bool // the URL lacks the credentials that members need
 		tenant  string
+		program string // that is to run on the members, if one is
 		levels  []synchronizer.Level
 		http    string // where metrics and health are served, if anywhere
 	}
@@ -49,30 +50,42 @@ const (
 	feedPatience = 500 * time.Millisecond
 )
 
-// feed writes entries on a goroutine of its own, so that a slow reader of
+// feed shows entries on a goroutine of its own, so that a slow reader of
 // stdout does not hold up a synchronizer: what it cannot take is counted and
 // lost. Entries may be put in before the feed begins.
 type feed struct {
-	w       io.Writer
-	render  func(entry) string
+	show    func(entry)
+	flush   func() error
 	entries chan entry
 	skipped atomic.Uint64
 	begun   bool
+	last    []entry // set before quit is closed
 	quit    chan struct{}
-	done    chan error
+	done    chan struct{} // closed after err was set
+	err     error
 }
 
+// newFeed writes what render makes of entries.
 func newFeed(w io.Writer, render func(entry) string) *feed {
+	b := bufio.NewWriter(w)
+	return feedTo(func(e entry) { _, _ = b.WriteString(render(e)) }, b.Flush) // Flush returns the error.
+}
+
+// feedTo flushes whenever nothing waits.
+func feedTo(show func(entry), flush func() error) *feed {
 	return &feed{
-		w: w, render: render, entries: make(chan entry, feedLimit),
-		quit: make(chan struct{}), done: make(chan error, 1),
+		show: show, flush: flush, entries: make(chan entry, feedLimit),
+		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 }
 
-// begin writes the first entry and then the others.
+// begin shows the first entry and then the others.
 func (f *feed) begin(first any) {
 	f.begun = true
-	go func() { f.done <- f.write(entry{at: time.Now(), event: first}) }()
+	go func() {
+		defer close(f.done)
+		f.err = f.run(entry{at: time.Now(), event: first})
+	}()
 }
 
 // put never blocks.
@@ -84,76 +97,62 @@ func (f *feed) put(e entry) {
 	}
 }
 
-// await is put for what must not be left out: it waits for room until the context ends.
-func (f *feed) await(ctx context.Context, e entry) {
-	select {
-	case f.entries <- e:
-		return
-	default:
-	}
-	select {
-	case f.entries <- e:
-	case err := <-f.done:
-		f.done <- err // Nobody reads any more.
-	case <-ctx.Done():
-		f.put(e)
-	}
-}
-
-// end writes what waits and returns the first error of writing. It leaves a
-// reader alone that takes nothing.
-func (f *feed) end() error {
+// end shows what waits, then the last entries, of which none is left out, and
+// returns the first error of writing. It leaves a reader alone that takes nothing.
+func (f *feed) end(last ...entry) error {
 	over := make(chan struct{})
 	close(over)
-	return f.drain(over)
+	return f.drain(over, last)
 }
 
 // finish is end, which leaves a reader alone only when the context has ended.
-func (f *feed) finish(ctx context.Context) error { return f.drain(ctx.Done()) }
+func (f *feed) finish(ctx context.Context, last ...entry) error { return f.drain(ctx.Done(), last) }
 
-func (f *feed) drain(over <-chan struct{}) error {
+func (f *feed) drain(over <-chan struct{}, last []entry) error {
 	if !f.begun {
 		return nil
 	}
+	f.last = last
 	close(f.quit)
 	select {
-	case err := <-f.done:
-		return err
+	case <-f.done:
+		return f.err
 	case <-over:
 	}
 	select {
-	case err := <-f.done:
-		return err
+	case <-f.done:
+		return f.err
 	case <-time.After(feedPatience):
 		return nil
 	}
 }
 
-// write flushes whenever nothing waits.
-func (f *feed) write(first entry) error {
-	w := bufio.NewWriter(f.w)
-	write := func(e entry) { _, _ = w.WriteString(f.render(e)) } // Flush returns the error.
-	write(first)
+func (f *feed) run(first entry) error {
+	f.show(first)
 	for {
 		if n := f.skipped.Swap(0); n > 0 {
-			write(entry{at: time.Now(), event: skipped(n)})
+			f.show(entry{at: time.Now(), event: skipped(n)})
 		}
 		select {
 		case e := <-f.entries:
-			write(e)
+			f.show(e)
 			continue
 		default:
 		}
-		if err := w.Flush(); err != nil {
+		if err := f.flush(); err != nil {
 			return err
 		}
 		select {
 		case e := <-f.entries:
-			write(e)
+			f.show(e)
 		case <-f.quit:
-			if len(f.entries) == 0 {
-				return nil
+			if len(f.entries) > 0 {
+				continue
 			}
+			for _, e := range f.last {
+				f.show(e)
+			}
+			return f.flush()
 		}
 	}
 }
@@ -164,6 +163,7 @@ type watcher struct {
 	name    string
 	feed    interface{ put(entry) }
 	verbose bool
+	ended   chan<- monitor.ProgramEvent // where to tell the end of a program; nil: in the feed
 	epoch   uint64
 	refused bool
 }
@@ -185,6 +185,10 @@ func (w *watcher) observe(e monitor.Event) {
 			w.put(e)
 		}
 	case monitor.ProgramEvent:
+		if w.ended != nil && e.Kind == monitor.ProgramFinish {
+			w.ended <- e
+			return
+		}
 		w.put(e)
 	case monitor.Plan:
 		if len(e.Plan.Moves) > 0 || w.verbose {

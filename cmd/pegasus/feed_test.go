@@ -88,8 +88,7 @@ func TestFeedOfAResult(t *testing.T) {
 			time.Sleep(10 * feedPatience)
 			close(g.open)
 		}()
-		f.await(t.Context(), entry{event: notice{"the result"}})
-		if err := f.finish(t.Context()); err != nil || !strings.HasSuffix(g.text.String(), "\nthe result\n") {
+		if err := f.finish(t.Context(), entry{event: notice{"the result"}}); err != nil || !strings.HasSuffix(g.text.String(), "\nthe result\n") {
 			t.Errorf("%v: %d bytes", err, g.text.Len())
 		}
 
@@ -111,8 +110,7 @@ func TestFeedOfAResult(t *testing.T) {
 		for range feedLimit {
 			f.put(entry{event: notice{"x"}})
 		}
-		f.await(t.Context(), entry{event: notice{"the result"}})
-		if err := f.finish(t.Context()); !errors.Is(err, errFull) {
+		if err := f.finish(t.Context(), entry{event: notice{"the result"}}); !errors.Is(err, errFull) {
 			t.Errorf("got %v, want %v", err, errFull)
 		}
 	})

@@ -12,17 +12,20 @@ import (
 
 // journals are the files of run --journal, one a synchronizer.
 type journals struct {
-	dir   string // empty: none
-	limit int64  // bytes of each
-	start time.Time
-	files []*os.File
-	taken bool // the file is one that was there before
+	dir    string // empty: none
+	resume string // the file that is to be carried on instead
+	limit  int64  // bytes of each
+	start  time.Time
+	files  []*os.File
 }
 
 var errLocked = errors.New("a run that has not ended writes this journal: end that first")
 
 // add sets the options of a synchronizer so that it has a journal.
 func (j *journals) add(opt *synchronizer.Options) error {
+	if j.resume != "" {
+		return j.takeUp(opt)
+	}
 	if j.dir == "" {
 		return nil
 	}
@@ -39,12 +42,13 @@ func (j *journals) add(opt *synchronizer.Options) error {
 }
 
 // takeUp opens a journal that is to be carried on.
-func (j *journals) takeUp(path string) (*os.File, error) {
-	f, err := os.OpenFile(filepath.Clean(path), os.O_RDWR, 0)
+func (j *journals) takeUp(opt *synchronizer.Options) error {
+	f, err := os.OpenFile(filepath.Clean(j.resume), os.O_RDWR, 0)
 	if err != nil {
-		return nil, fmt.Errorf("resume: %w", err)
+		return fmt.Errorf("resume: %w", err)
 	}
-	j.files, j.taken = append(j.files, f), true
+	j.files = append(j.files, f)
+	opt.Resume, opt.JournalLimit = f, j.limit
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = errors.New("it is no regular file: give the journal of a run")
@@ -53,9 +57,9 @@ func (j *journals) takeUp(path string) (*os.File, error) {
 		err = lock(f)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("resume %s: %w", f.Name(), err)
+		return fmt.Errorf("resume %s: %w", f.Name(), err)
 	}
-	return f, nil
+	return nil
 }
 
 // close closes the files, after the synchronizers have ended. One that never ran
@@ -65,7 +69,7 @@ func (j *journals) close() error {
 	for _, f := range j.files {
 		info, err := f.Stat()
 		errs = append(errs, err, f.Close())
-		if err == nil && info.Size() == 0 && !j.taken {
+		if err == nil && info.Size() == 0 && j.resume == "" {
 			errs = append(errs, os.Remove(f.Name()))
 		}
 	}

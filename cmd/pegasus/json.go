@@ -49,11 +49,10 @@ func (n notice) fields() fields { return fields{"event": "notice", "text": n.tex
 
 func (s skipped) fields() fields { return fields{"event": "skipped", "lines": uint64(s)} }
 
-func (r programReady) fields() fields {
-	return fields{"event": "ready", "url": r.url, "tenant": r.tenant, "program": r.program, "synchronizer": r.level.Name, "group": r.level.Group}
-}
-
 func (r ready) fields() fields {
+	if r.program != "" {
+		return fields{"event": "ready", "url": r.url, "tenant": r.tenant, "program": r.program, "synchronizer": r.levels[0].Name, "group": r.levels[0].Group}
+	}
 	synchronizers := make([]fields, len(r.levels))
 	for i, l := range r.levels {
 		synchronizers[i] = fields{"name": l.Name, "group": l.Group, "members": l.Count, "predicates": list(l.Predicates)}

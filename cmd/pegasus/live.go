@@ -192,20 +192,50 @@ func (l *live) ask(ctx context.Context, p synchronizer.Presence, verb wire.Verb,
 	return nil
 }
 
-// each puts a question to every synchronizer of the run and hands the answers to
-// take. It returns why there is none of others.
-func each[A any](ctx context.Context, l *live, verb wire.Verb, text string, take func(*A)) (errs []error) {
+// answers are those of every synchronizer of the run to a question, and why there is
+// none of others.
+func answers[A any](cmd *cobra.Command, f *liveFlags, verb wire.Verb, text string) ([]*A, error) {
+	ctx := cmd.Context()
+	l, err := f.open(ctx, cmd.ErrOrStderr(), bus.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer l.close() //nolint:errcheck // All answers are there.
 	all, err := l.who(ctx)
 	if err != nil {
-		return []error{err}
+		return nil, fail(err)
 	}
+	var list []*A
+	var errs []error
 	for _, p := range all {
-		var a A
-		if err := l.ask(ctx, p, verb, text, &a); err != nil {
+		a := new(A)
+		if err := l.ask(ctx, p, verb, text, a); err != nil {
 			errs = append(errs, err)
 			continue
 		}
-		take(&a)
+		list = append(list, a)
 	}
-	return errs
+	if verb == wire.VerbWhy && len(list) > 0 { // Another synchronizer of the run has the predicate.
+		errs = slices.DeleteFunc(errs, func(err error) bool {
+			_, refused := errors.AsType[*refusedAnswer](err)
+			return refused
+		})
+	}
+	return list, fail(errors.Join(errs...))
+}
+
+// show prints answers, as lines of JSON or as texts with an empty line between, and
+// returns err unless it cannot.
+func show[A any](cmd *cobra.Command, f *liveFlags, list []A, text func(A) string, err error) error {
+	texts, between := make([]string, len(list)), "\n"
+	if f.json {
+		text, between = func(a A) string { return jsonLine(a) }, ""
+	}
+	for i, a := range list {
+		texts[i] = text(a)
+	}
+	if _, broken := io.WriteString(cmd.OutOrStdout(), strings.Join(texts, between)); broken != nil {
+		return fail(broken)
+	}
+	return err
 }

@@ -51,17 +51,12 @@ func noteRun(r *localRun) (forget func(), err error) {
 		return forget, err
 	}
 	// A reader sees the whole file or none.
-	f, err := os.CreateTemp(dir, "run-*.new")
-	if err != nil {
-		return forget, err
-	}
-	_, err = f.Write(append(text, '\n'))
-	name := f.Name() + ".json"
-	if err = errors.Join(err, f.Close()); err == nil {
-		err = os.Rename(f.Name(), name)
+	name := filepath.Join(dir, fmt.Sprintf("run-%d-%d.json", r.PID, r.Started.UnixNano()))
+	if err = os.WriteFile(name+".new", append(text, '\n'), 0o600); err == nil {
+		err = os.Rename(name+".new", name)
 	}
 	if err != nil {
-		return forget, errors.Join(err, os.Remove(f.Name()))
+		return forget, errors.Join(err, os.Remove(name+".new"))
 	}
 	return func() { _ = os.Remove(name) }, nil // Whoever finds it later removes it.
 }

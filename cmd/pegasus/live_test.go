@@ -14,7 +14,6 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/gopegasus/pegasus/embedded"
-	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // own gives a test a directory of its own for the notes of runs.
@@ -280,16 +279,16 @@ func TestWatchJSON(t *testing.T) {
 // Without colour there is none.
 func TestWatchScreen(t *testing.T) {
 	for _, env := range [][]string{{"TERM=xterm-256color", "COLORTERM=truecolor", "TTY_FORCE=1"}, {"TERM=xterm-256color", "NO_COLOR=1", "TTY_FORCE=1"}} {
-		s := newWatchSource()
-		s.put(update{at: time.Now(), from: "gsync", status: exampleStatus()})
 		r, w := newInput(t)
 		var out bytes.Buffer
+		p, f := newScreen(r, &out, tea.WithEnvironment(env), tea.WithWindowSize(80, 24))
+		f.put(entry{time.Now(), "gsync", standing{exampleStatus()}})
+		f.begin(watching{names: []string{"gsync"}})
 		drawn := make(chan error, 1)
-		go func() {
-			drawn <- watchScreen(t.Context(), s, watching{names: []string{"gsync"}}, r, &out,
-				tea.WithEnvironment(env), tea.WithWindowSize(80, 24))
-		}()
-		testwait.Until(t, "the update to be taken", func() bool { return len(s.updates) == 0 })
+		go func() { drawn <- runScreen(t.Context(), p) }()
+		if err := f.finish(t.Context()); err != nil { // All is taken.
+			t.Error(err)
+		}
 		if _, err := w.Write([]byte("q")); err != nil {
 			t.Fatal(err)
 		}
@@ -317,7 +316,8 @@ func TestWatchScreenEndsWithTheContext(t *testing.T) {
 	r, _ := newInput(t)
 	cancel()
 	var out bytes.Buffer
-	if err := watchScreen(ctx, newWatchSource(), watching{}, r, &out, tea.WithWindowSize(80, 24)); err != nil {
+	p, _ := newScreen(r, &out, tea.WithWindowSize(80, 24))
+	if err := runScreen(ctx, p); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.opentelemetry.io/otel/metric"
@@ -26,29 +27,21 @@ const (
 	hangUp        = 500 * time.Millisecond // for answers in progress when the run ends
 )
 
-// observatory serves what operators look at: metrics and health. A nil one serves
-// nothing.
+// observatory serves what operators look at: metrics and health. The zero value
+// serves nothing.
 type observatory struct {
 	listener net.Listener
 	server   http.Server
-	provider metric.MeterProvider
+	provider metric.MeterProvider // where metrics go, nil for nowhere
 	serving  sync.WaitGroup
 
-	mu      sync.Mutex
-	started bool
-	watched []watched
-}
-
-// watched is a synchronizer of this run.
-type watched struct {
-	name string
-	of   *synchronizer.Synchronizer
+	running atomic.Pointer[session] // nil until all its synchronizers do
 }
 
 // observeAt listens at an address, which may be empty: then nothing is served.
 func observeAt(address string) (*observatory, error) {
 	if address == "" {
-		return nil, nil //nolint:nilnil // A nil *observatory is one that serves nothing.
+		return &observatory{}, nil
 	}
 	provider, page, err := newMetrics()
 	if err != nil {
@@ -73,42 +66,14 @@ func observeAt(address string) (*observatory, error) {
 
 // url is where it serves, empty if it does not.
 func (o *observatory) url() string {
-	if o == nil {
+	if o.listener == nil {
 		return ""
 	}
 	return "http://" + o.listener.Addr().String()
 }
 
-// meters is where metrics go, nil for nowhere.
-func (o *observatory) meters() metric.MeterProvider {
-	if o == nil {
-		return nil
-	}
-	return o.provider
-}
-
-// watch adds a synchronizer to the answers; begun says that all are there.
-func (o *observatory) watch(name string, s *synchronizer.Synchronizer) {
-	if o != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.watched = append(o.watched, watched{name, s})
-	}
-}
-
-func (o *observatory) begun() {
-	if o != nil {
-		o.mu.Lock()
-		defer o.mu.Unlock()
-		o.started = true
-	}
-}
-
 // close ends the server and waits for it.
 func (o *observatory) close() error {
-	if o == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(context.Background(), hangUp)
 	defer cancel()
 	err := o.server.Shutdown(ctx)
@@ -137,26 +102,25 @@ func (o *observatory) health(counts func(synchronizer.Readiness) bool) http.Hand
 }
 
 func (o *observatory) parts(counts func(synchronizer.Readiness) bool, verbose bool) (good bool, lines string) {
-	o.mu.Lock()
-	started, running := o.started, o.watched
-	o.mu.Unlock()
+	running := o.running.Load()
+	if running == nil { // A run that is being started is alive and not ready.
+		if counts(synchronizer.Readiness{Part: "start"}) {
+			return false, "[-] start: not all synchronizers run yet\n"
+		}
+		return true, ""
+	}
 	good = true
 	var b strings.Builder
-	for _, s := range running {
-		for _, r := range s.of.Readiness() {
+	for i, one := range running.running {
+		for _, r := range one.Readiness() {
 			if !counts(r) {
 				continue
 			}
 			good = good && r.Ready
 			if verbose || !r.Ready {
-				fmt.Fprintf(&b, "%s %s %s: %s\n", mark(r.Ready), s.name, r.Part, r.Detail)
+				fmt.Fprintf(&b, "%s %s %s: %s\n", mark(r.Ready), running.levels[i].Name, r.Part, r.Detail)
 			}
 		}
-	}
-	// A synchronizer that is being started is alive and not ready.
-	if ready := (synchronizer.Readiness{Part: "start", Ready: started}); !started && counts(ready) {
-		good = false
-		b.WriteString("[-] start: not all synchronizers run yet\n")
 	}
 	return good, b.String()
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -157,11 +158,7 @@ func threadsText(p *program.Program) string {
 		if b.Threads == 0 {
 			continue
 		}
-		above := "no synchronizer"
-		if b.Synchronizer != "" {
-			above = b.Synchronizer
-		}
-		fmt.Fprintf(&text, "block %s: %s under %s; it runs on Go nodes that have it as an agent.ThreadBlock\n", b.Name, count(b.Threads, "thread"), above)
+		fmt.Fprintf(&text, "block %s: %s under %s; it runs on Go nodes that have it as an agent.ThreadBlock\n", b.Name, count(b.Threads, "thread"), cmp.Or(b.Synchronizer, "no synchronizer"))
 	}
 	return text.String()
 }
@@ -173,12 +170,7 @@ func most(n int, none string) string {
 	return strconv.Itoa(n)
 }
 
-func listed(words []string) string {
-	if len(words) == 0 {
-		return "-"
-	}
-	return strings.Join(words, " ")
-}
+func listed(words []string) string { return cmp.Or(strings.Join(words, " "), "-") }
 
 // anywhere reports whether a block names no processor.
 func anywhere(plan *program.Compiled) bool {
@@ -214,15 +206,11 @@ func (r *rehearsal) walk(i, times int, when, after string) {
 		if info.Block.Threads > 0 {
 			name += " (" + count(info.Block.Threads, "thread") + ")"
 		}
-		on := info.On.Name
-		if on == "" {
-			on = "(any)"
-		}
 		starts := after
 		if when != "" {
 			starts += "; " + when
 		}
-		r.rows = append(r.rows, []string{name, strconv.Itoa(times), on, starts, listed(info.Async)})
+		r.rows = append(r.rows, []string{name, strconv.Itoa(times), cmp.Or(info.On.Name, "(any)"), starts, listed(info.Async)})
 	case program.KindSeq:
 		for k, kid := range info.Kids {
 			if k > 0 {
@@ -257,8 +245,5 @@ func (r *rehearsal) walk(i, times int, when, after string) {
 
 func (r *rehearsal) name(i int) string {
 	info := r.plan.Info(i)
-	if info.Name != "" {
-		return info.Name
-	}
-	return "the " + info.Kind.String()
+	return cmp.Or(info.Name, "the "+info.Kind.String())
 }

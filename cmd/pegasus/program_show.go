@@ -8,7 +8,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 )
@@ -30,28 +29,17 @@ func newProgramShow() *cobra.Command {
 		Example: "  pegasus program show --nats nats://127.0.0.1:4222 --tenant blue",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := f.open(cmd.Context(), cmd.ErrOrStderr(), bus.Options{})
-			if err != nil {
-				return err
-			}
-			defer l.close() //nolint:errcheck // All answers are there.
-			out, found := teller{cmd.OutOrStdout(), nil}, false
-			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *monitor.Status) {
-				switch {
-				case s.Program == nil:
-					return
-				case f.json:
-					out.object(s.Program)
-				default:
-					out.text(programStatusText(s.Program))
+			all, err := answers[monitor.Status](cmd, &f, wire.VerbStatus, "")
+			var programs []*monitor.ProgramStatus
+			for _, s := range all {
+				if s.Program != nil {
+					programs = append(programs, s.Program)
 				}
-				found = true
-			})
-			err = errors.Join(errs...)
-			if err == nil && !found {
-				err = errors.New("no program runs there: start one with pegasus program run")
 			}
-			return fail(out.or(err))
+			if err == nil && len(programs) == 0 {
+				err = fail(errors.New("no program runs there: start one with pegasus program run"))
+			}
+			return show(cmd, &f, programs, programStatusText, err)
 		},
 	}
 	f.add(cmd)

@@ -4,19 +4,29 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
+// hangups delivers each SIGHUP, where the system has it, until stop.
+func hangups() (signals <-chan os.Signal, stop func()) {
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	return c, func() { signal.Stop(c) }
+}
+
 // kept tells that a changed configuration is refused and the old one stays.
 func kept(reason string) monitor.Reload { return monitor.Reload{Reason: oneLine(reason)} }
 
 // reload reads the configuration again and has every synchronizer follow it, or none.
-func (s *session) reload(stderr io.Writer) {
-	cfg, err := s.changed(stderr)
+func (s *session) reload() {
+	cfg, err := s.changed()
 	for i := 0; err == nil && i < len(s.running); i++ {
 		err = s.running[i].Reload(cfg)
 	}
@@ -30,8 +40,8 @@ func (s *session) reload(stderr io.Writer) {
 	}
 }
 
-// changed loads the file and looks whether all that run can go over to it.
-func (s *session) changed(stderr io.Writer) (*synchronizer.Config, error) {
+// reread loads the file and looks whether all that run can go over to it.
+func (s *session) reread(stderr io.Writer) (*synchronizer.Config, error) {
 	cfg, levels, err := s.flags.load(s.file, stderr)
 	if err != nil {
 		return nil, err

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -147,22 +146,18 @@ func journalFiles(path string) ([]string, error) {
 	}
 	var files []string
 	newest := ""
-	for _, e := range slices.Backward(entries) {
+	for _, e := range entries { // By name, and so by time.
 		if !strings.HasSuffix(e.Name(), synchronizer.JournalSuffix) {
 			continue
 		}
-		start, _, _ := strings.Cut(e.Name(), "-")
-		if newest == "" {
-			newest = start
+		if start, _, _ := strings.Cut(e.Name(), "-"); start != newest {
+			newest, files = start, nil
 		}
-		if start == newest {
-			files = append(files, filepath.Join(path, e.Name()))
-		}
+		files = append(files, filepath.Join(path, e.Name()))
 	}
 	if len(files) == 0 {
 		return nil, fmt.Errorf("%s: it has no journal, a file *%s: run --journal %s writes one", path, synchronizer.JournalSuffix, path)
 	}
-	slices.Reverse(files)
 	return files, nil
 }
 

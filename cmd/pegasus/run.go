@@ -140,6 +140,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		journals:  journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
 		operators: operators,
 	}
+	s.changed = func() (*synchronizer.Config, error) { return s.reread(stderr) }
 	err = s.run(ctx, stderr)
 	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 		return nil // Ended before it had begun.

@@ -24,7 +24,8 @@ type server struct {
 type address struct{ secret, shown string }
 
 // server checks the flags that run and program run have in common, and reads those
-// that say which server to use.
+// that say which server to use. An address that other machines can reach needs
+// credentials.
 func (f *runFlags) server() (*server, error) {
 	if err := wire.CheckToken("tenant", f.tenant); err != nil {
 		return nil, err
@@ -44,7 +45,17 @@ func (f *runFlags) server() (*server, error) {
 		s.options.Username = identity.Username()
 		s.options.Password, _ = identity.Password()
 	}
-	return s, f.address(s)
+	if f.listen == "" {
+		return s, nil
+	}
+	if s.options.Host, s.options.Port, err = splitAddress("listen", f.listen, "127.0.0.1:4222"); err != nil {
+		return nil, err
+	}
+	ip := net.ParseIP(s.options.Host)
+	if local := s.options.Host == "localhost" || ip != nil && ip.IsLoopback(); !local && identity == nil {
+		return nil, fmt.Errorf("--listen %s: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
+	}
+	return s, nil
 }
 
 // login are the flags of those who show or want credentials.
@@ -68,24 +79,6 @@ func (l *login) identity() (*url.Userinfo, error) {
 		return nil, fail(fmt.Errorf("password: the first line of %s is empty: write the password there", l.passwordFile))
 	}
 	return url.UserPassword(l.user, password), nil
-}
-
-// address reads --listen. An address that other machines can reach needs
-// credentials.
-func (f *runFlags) address(s *server) error {
-	if f.listen == "" {
-		return nil
-	}
-	host, port, err := splitAddress("listen", f.listen, "127.0.0.1:4222")
-	if err != nil {
-		return err
-	}
-	ip := net.ParseIP(host)
-	if local := host == "localhost" || ip != nil && ip.IsLoopback(); !local && s.identity == nil {
-		return fmt.Errorf("--listen %s: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
-	}
-	s.options.Host, s.options.Port = host, port
-	return nil
 }
 
 // start returns the server's address and what ends the server.

@@ -10,18 +10,24 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-// session is what runs between the start of run and its end.
+// session is what runs between the start of run, or of program run, and its end.
 type session struct {
 	flags   *runFlags
 	file    string
-	cfg     *synchronizer.Config // that is in force
+	program string                               // its name, if one runs
+	changed func() (*synchronizer.Config, error) // the file as it is now, if that can be followed
+	cfg     *synchronizer.Config                 // that is in force
 	levels  []synchronizer.Level
 	url     address
 	feed    *feed
 	running []*synchronizer.Synchronizer
+	ended   chan monitor.ProgramEvent // of a program: its end
+	last    []entry                   // that must not be left out
 
 	journals  journals
 	operators *observatory
@@ -37,16 +43,19 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 		defer s.note(stderr)()
 		s.feed.begin(ready{
 			url: s.url.shown, secured: s.url.secret != s.url.shown,
-			tenant: s.flags.tenant, levels: s.levels, http: s.operators.url(),
+			tenant: s.flags.tenant, program: s.program, levels: s.levels, http: s.operators.url(),
 		})
-		err = s.wait(ctx, hangups, stderr)
+		err = s.wait(ctx, hangups)
 	}
-	return errors.Join(err, s.close())
+	return errors.Join(err, s.close(ctx))
 }
 
 // note lets the live commands find the run, until the function it returns is
-// called. Without it they need --nats.
+// called. Without it they need --nats; so they do for a program.
 func (s *session) note(stderr io.Writer) func() {
+	if s.program != "" {
+		return func() {}
+	}
 	forget, err := noteRun(&localRun{
 		URL: s.url.shown, Tenant: s.flags.tenant, Secured: s.url.secret != s.url.shown,
 		PID: os.Getpid(), Started: time.Now().UTC(),
@@ -59,10 +68,10 @@ func (s *session) note(stderr io.Writer) func() {
 
 func (s *session) start(ctx context.Context) error {
 	for _, level := range s.levels {
-		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose}
+		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose, ended: s.ended}
 		opt := synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
-			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.meters(),
+			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider,
 		}
 		if err := s.journals.add(&opt); err != nil {
 			return err
@@ -72,15 +81,14 @@ func (s *session) start(ctx context.Context) error {
 			return err
 		}
 		s.running = append(s.running, one)
-		s.operators.watch(level.Name, one)
 	}
-	s.operators.begun()
+	s.operators.running.Store(s)
 	return nil
 }
 
-// wait returns nil when the context has ended, or why a synchronizer ended by
-// itself.
-func (s *session) wait(ctx context.Context, hangups <-chan os.Signal, stderr io.Writer) error {
+// wait returns nil when the context has ended or the program is done, or why a
+// synchronizer ended by itself.
+func (s *session) wait(ctx context.Context, hangups <-chan os.Signal) error {
 	ended := make(chan error, len(s.running))
 	for _, one := range s.running {
 		go func() { // Until close at the latest.
@@ -91,18 +99,55 @@ func (s *session) wait(ctx context.Context, hangups <-chan os.Signal, stderr io.
 	for {
 		select {
 		case <-ctx.Done():
+			if s.program != "" {
+				return s.leave()
+			}
 			return nil
+		case p := <-s.ended:
+			return s.outcome(p)
 		case err := <-ended:
 			return err
 		case <-hangups:
-			s.reload(stderr) //nolint:contextcheck // A reload bounds its own waits.
+			s.reload() //nolint:contextcheck // A reload bounds its own waits.
 		}
 	}
 }
 
+// canceling is how long a program that is ended by a signal may take to end its
+// blocks.
+const canceling = 1500 * time.Millisecond
+
+// leave cancels the program, or leaves it as it is if it can be gone on with.
+func (s *session) leave() error {
+	if files := s.journals.files; len(files) > 0 {
+		return fmt.Errorf("the program was left before its end: go on with --resume %s", files[0].Name())
+	}
+	if err := s.running[0].CancelProgram("the run was ended by a signal"); err != nil {
+		return err
+	}
+	select {
+	case p := <-s.ended:
+		return s.outcome(p)
+	case <-time.After(canceling):
+		return errors.New("the program was cancelled, and some of its blocks have not ended yet")
+	}
+}
+
+// outcome tells how the program has ended: nil if it is done.
+func (s *session) outcome(p monitor.ProgramEvent) error {
+	s.last = append(s.last, entry{time.Now(), s.levels[0].Name, p})
+	if p.Outcome == program.Done {
+		return nil
+	}
+	if p.Outcome == program.Failed {
+		return errors.New("the program has failed: " + p.Reason)
+	}
+	return errors.New("the program was cancelled: " + p.Reason)
+}
+
 // close ends all synchronizers at once, since each may take a second, and tells
-// what they have counted.
-func (s *session) close() error {
+// what they have counted. A reader of what becomes of a program has time for it.
+func (s *session) close(ctx context.Context) error {
 	errs := make([]error, len(s.running))
 	var closing sync.WaitGroup
 	for i, one := range s.running {
@@ -110,7 +155,11 @@ func (s *session) close() error {
 	}
 	closing.Wait()
 	for i, one := range s.running {
-		s.feed.put(entry{time.Now(), s.levels[i].Name, stopped{one.Stats()}})
+		s.last = append(s.last, entry{time.Now(), s.levels[i].Name, stopped{one.Stats()}})
 	}
-	return errors.Join(append(errs, s.journals.close(), s.feed.end())...)
+	errs = append(errs, s.journals.close())
+	if s.program != "" {
+		return errors.Join(append(errs, s.feed.finish(ctx, s.last...))...)
+	}
+	return errors.Join(append(errs, s.feed.end(s.last...))...)
 }

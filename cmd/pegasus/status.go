@@ -1,9 +1,7 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strconv"
@@ -12,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 )
@@ -38,51 +35,12 @@ func newStatus() *cobra.Command {
 		Example: statusExample,
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			l, err := f.open(cmd.Context(), cmd.ErrOrStderr(), bus.Options{})
-			if err != nil {
-				return err
-			}
-			defer l.close() //nolint:errcheck // All answers are there.
-			first := true
-			out := teller{cmd.OutOrStdout(), nil}
-			errs := each(cmd.Context(), l, wire.VerbStatus, "", func(s *monitor.Status) {
-				if f.json {
-					out.object(s)
-					return
-				}
-				if !first {
-					out.text("\n")
-				}
-				first = false
-				out.text(statusText(s))
-			})
-			return fail(out.or(errors.Join(errs...)))
+			all, err := answers[monitor.Status](cmd, &f, wire.VerbStatus, "")
+			return show(cmd, &f, all, statusText, err)
 		},
 	}
 	f.add(cmd)
 	return cmd
-}
-
-// teller writes until the first error.
-type teller struct {
-	w   io.Writer
-	err error
-}
-
-func (p *teller) text(s string) {
-	if p.err == nil {
-		_, p.err = io.WriteString(p.w, s)
-	}
-}
-
-func (p *teller) object(v any) { p.text(jsonLine(v)) }
-
-// or is the error of writing, or another.
-func (p *teller) or(err error) error {
-	if p.err != nil {
-		return p.err
-	}
-	return err
 }
 
 // statusText is a status for people.

@@ -54,25 +54,28 @@ func runTests(cmd *cobra.Command, files []string, flags *testFlags) error {
 	if err != nil {
 		return fmt.Errorf("--run: %w", err)
 	}
-	suites, ran, failed := make([]ruletest.Suite, len(files)), 0, false
+	suites, passed, failed, refused := make([]ruletest.Suite, len(files)), 0, 0, false
 	for i, path := range files {
 		s := &suites[i]
 		s.Name = path
 		var file *ruletest.File
-		if file, s.Err = loadTests(path); s.Err == nil {
-			for _, t := range file.Tests {
-				if only.MatchString(t.Name) {
-					s.Results = append(s.Results, t.Run())
-				}
+		if file, s.Err = loadTests(path); s.Err != nil {
+			refused = true
+			continue
+		}
+		for _, t := range file.Tests {
+			if !only.MatchString(t.Name) {
+				continue
+			}
+			r := t.Run()
+			if s.Results = append(s.Results, r); r.OK() {
+				passed++
+			} else {
+				failed++
 			}
 		}
-		ran += len(s.Results)
-		failed = failed || s.Err != nil
-		for _, r := range s.Results {
-			failed = failed || !r.OK()
-		}
 	}
-	if ran == 0 && !failed {
+	if passed+failed == 0 && !refused {
 		return fmt.Errorf("--run: no test has a name that matches %q", flags.run)
 	}
 	if flags.junit != "" {
@@ -80,10 +83,10 @@ func runTests(cmd *cobra.Command, files []string, flags *testFlags) error {
 			return fail(fmt.Errorf("--junit: %w", err))
 		}
 	}
-	if err := printTests(cmd, suites, flags); err != nil {
+	if err := printTests(cmd, suites, flags, passed, failed); err != nil {
 		return fail(err)
 	}
-	if failed {
+	if refused || failed > 0 {
 		return errTold
 	}
 	return nil
@@ -104,22 +107,16 @@ func loadTests(path string) (*ruletest.File, error) {
 	})
 }
 
-func printTests(cmd *cobra.Command, suites []ruletest.Suite, flags *testFlags) error {
+func printTests(cmd *cobra.Command, suites []ruletest.Suite, flags *testFlags, passed, failed int) error {
 	out := cmd.OutOrStdout()
 	if flags.json {
 		return testsJSON(out, suites)
 	}
-	passed, failed := 0, 0
 	for _, s := range suites {
 		if s.Err != nil {
 			_ = told(cmd.ErrOrStderr(), s.Err) // The others are printed all the same.
 		}
 		for _, r := range s.Results {
-			if r.OK() {
-				passed++
-			} else {
-				failed++
-			}
 			if _, err := io.WriteString(out, resultText(s.Name, r, flags.verbose)); err != nil {
 				return err
 			}
@@ -160,18 +157,12 @@ func resultText(file string, r *ruletest.Result, verbose bool) string {
 
 // testsJSON prints an object a file.
 func testsJSON(out io.Writer, suites []ruletest.Suite) error {
-	type failure struct {
-		Line   int      `json:"line"`
-		Column int      `json:"column"`
-		Want   []string `json:"expected"`
-		Got    []string `json:"got"`
-	}
 	type result struct {
-		Name     string    `json:"name"`
-		Line     int       `json:"line"`
-		OK       bool      `json:"ok"`
-		Seed     uint64    `json:"seed"`
-		Failures []failure `json:"failures"`
+		Name     string             `json:"name"`
+		Line     int                `json:"line"`
+		OK       bool               `json:"ok"`
+		Seed     uint64             `json:"seed"`
+		Failures []ruletest.Failure `json:"failures"`
 	}
 	type suite struct {
 		File   string           `json:"file"`
@@ -184,13 +175,8 @@ func testsJSON(out io.Writer, suites []ruletest.Suite) error {
 	for _, s := range suites {
 		o := suite{File: s.Name, OK: s.Err == nil, Faults: faultList(s.Name, s.Err), Tests: []result{}}
 		for _, r := range s.Results {
-			x := result{Name: r.Test.Name, Line: r.Test.Line, OK: r.OK(), Seed: r.Seed, Failures: []failure{}}
-			for i := range r.Failures {
-				f := &r.Failures[i]
-				x.Failures = append(x.Failures, failure{f.Line, f.Column, f.Want, f.Got})
-			}
+			o.Tests = append(o.Tests, result{r.Test.Name, r.Test.Line, r.OK(), r.Seed, append([]ruletest.Failure{}, r.Failures...)})
 			o.OK = o.OK && r.OK()
-			o.Tests = append(o.Tests, x)
 		}
 		if err := encoder.Encode(o); err != nil {
 			return err

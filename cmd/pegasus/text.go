@@ -15,7 +15,7 @@ import (
 func text(e entry) string {
 	line := phrase(e.event)
 	switch e.event.(type) {
-	case ready, programReady:
+	case ready:
 		return line
 	case watching:
 		return printable(line) + "\n"
@@ -51,6 +51,15 @@ func (s skipped) String() string {
 
 // String tells a newcomer what to do next.
 func (r ready) String() string {
+	if r.program != "" {
+		tenant := ""
+		if r.tenant != "default" {
+			tenant = " --tenant " + r.tenant
+		}
+		l := &r.levels[0]
+		return fmt.Sprintf("%s\n%s: %s awaits %s of group %s. Nodes join with: pegasus node --nats %s --group %s%s --name n1 --block NAME=COMMAND\n",
+			r.url, r.program, l.Name, count(l.Count, "processor"), l.Group, r.url, l.Group, tenant)
+	}
 	var b strings.Builder
 	b.WriteString(r.url + "\n")
 	for _, l := range r.levels {

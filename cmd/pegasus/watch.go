@@ -2,16 +2,17 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
-	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/synchronizer"
 )
 
 const watchHelp = `watch shows a run while it goes on: the members with their states, the newest
@@ -54,12 +55,7 @@ func newWatch() *cobra.Command {
 
 // onTerminal reports whether a person can be shown a full screen.
 func onTerminal(in io.Reader, out io.Writer) bool {
-	if os.Getenv("TERM") == "dumb" || os.Getenv("CI") != "" {
-		return false
-	}
-	r, ok := in.(*os.File)
-	w, also := out.(*os.File)
-	return ok && also && term.IsTerminal(int(r.Fd())) && term.IsTerminal(int(w.Fd()))
+	return os.Getenv("TERM") != "dumb" && os.Getenv("CI") == "" && isTerminal(in) && isTerminal(out)
 }
 
 // What watch tells beside events and notices.
@@ -69,7 +65,7 @@ type (
 		url, tenant string
 		names       []string
 	}
-	// standing is a status whose global state is another one than before.
+	// standing is what a synchronizer answers, again and again.
 	standing struct{ *monitor.Status }
 )
 
@@ -81,7 +77,11 @@ func (w watching) String() string {
 func (f *liveFlags) watch(cmd *cobra.Command, full bool) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
-	s := newWatchSource()
+	s := watchSource{feed: newFeed(cmd.OutOrStdout(), changes(rendering(f.json))), mute: map[synchronizer.Presence]bool{}}
+	var screen *tea.Program
+	if full {
+		screen, s.feed = newScreen(cmd.InOrStdin(), cmd.OutOrStdout())
+	}
 	l, err := f.open(ctx, cmd.ErrOrStderr(), s.options())
 	if err != nil {
 		return ended(cmd.Context(), err)
@@ -91,16 +91,22 @@ func (f *liveFlags) watch(cmd *cobra.Command, full bool) error {
 	if err != nil {
 		return ended(cmd.Context(), fail(err))
 	}
+	s.feed.begin(watching{l.shown, l.tenant, names})
 	polled := make(chan error, 1)
-	go func() { polled <- s.poll(ctx) }()
-	first := watching{l.shown, l.tenant, names}
+	go func() {
+		defer cancel()
+		polled <- s.poll(ctx)
+	}()
 	if full {
-		err = watchScreen(ctx, s, first, cmd.InOrStdin(), cmd.OutOrStdout())
+		err = runScreen(ctx, screen)
 	} else {
-		err = f.watchLines(ctx, s, first, cmd.OutOrStdout(), polled)
+		select {
+		case <-ctx.Done():
+		case <-s.feed.done: // The reader of stdout has gone.
+		}
 	}
 	cancel()
-	return ended(cmd.Context(), fail(err))
+	return ended(cmd.Context(), fail(errors.Join(err, <-polled, s.feed.end())))
 }
 
 // ended is no fault if a signal has ended the command.
@@ -111,51 +117,20 @@ func ended(ctx context.Context, err error) error {
 	return nil
 }
 
-// watchLines tells what comes, line by line, until the context ends.
-func (f *liveFlags) watchLines(ctx context.Context, s *watchSource, first watching, stdout io.Writer, polled <-chan error) error {
-	render := text
-	if f.json {
-		render = object
-	}
-	out := newFeed(stdout, render)
-	out.begin(first)
+// changes renders a status only where its global state is another one than before.
+func changes(render func(entry) string) func(entry) string {
 	seen := map[string]string{}
-	for {
-		select {
-		case <-ctx.Done():
-			return out.end()
-		case err := <-polled:
-			_ = out.end()
-			return err
-		case err := <-out.done: // The reader of stdout has gone.
-			return err
-		case u := <-s.updates:
-			for _, e := range entries(u, seen) {
-				out.put(e)
+	return func(e entry) string {
+		if s, ok := e.event.(standing); ok {
+			now := "none"
+			if g := s.State; g != nil {
+				now = fmt.Sprint(s.Term, g.Epoch, g.Index, g.InForce)
 			}
-			if n := s.missed.Swap(0); n > 0 {
-				out.put(entry{time.Now(), "", skipped(n)})
+			if seen[e.from] == now {
+				return ""
 			}
+			seen[e.from] = now
 		}
+		return render(e)
 	}
-}
-
-// entries are the lines of an update; a status is told where its global state is
-// another one than seen.
-func entries(u update, seen map[string]string) []entry {
-	switch {
-	case u.event != nil:
-		return []entry{{u.at, u.from, u.event}}
-	case u.status != nil:
-		now := "none"
-		if g := u.status.State; g != nil {
-			now = fmt.Sprint(u.status.Term, g.Epoch, g.Index, g.InForce)
-		}
-		if seen[u.from] == now {
-			return nil
-		}
-		seen[u.from] = now
-		return []entry{{u.at, u.from, standing{u.status}}}
-	}
-	return []entry{{u.at, u.from, notice{u.notice}}}
 }

@@ -7,43 +7,20 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// watchScreen shows a run on a full screen until somebody ends it, or the context
-// ends.
-func watchScreen(ctx context.Context, s *watchSource, first watching, in io.Reader, out io.Writer, more ...tea.ProgramOption) error {
+// newScreen is a program that shows a run on a full screen, and the feed of it.
+func newScreen(in io.Reader, out io.Writer, more ...tea.ProgramOption) (*tea.Program, *feed) {
 	options := []tea.ProgramOption{tea.WithInput(in), tea.WithOutput(out), tea.WithoutSignalHandler()}
-	p := tea.NewProgram(screenModel{newWatchModel(first, true)}, append(options, more...)...)
-	ended, pumped := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(pumped)
-		pump(ctx, s, p, ended)
-	}()
+	p := tea.NewProgram(screenModel{newWatchModel(true)}, append(options, more...)...)
+	return p, feedTo(func(e entry) { p.Send(e) }, func() error { return nil })
+}
+
+// runScreen returns when somebody ends the program, or the context ends. With a
+// context of its own the program would leave its reader of keys behind.
+func runScreen(ctx context.Context, p *tea.Program) error {
+	defer context.AfterFunc(ctx, p.Quit)()
 	_, err := p.Run()
-	close(ended)
-	<-pumped
 	return err
 }
-
-// pump hands on what comes until the program has ended. It ends the program with
-// the context: with a context of its own it would leave its reader of keys behind.
-func pump(ctx context.Context, s *watchSource, p *tea.Program, ended <-chan struct{}) {
-	for {
-		select {
-		case <-ended:
-			return
-		case <-ctx.Done():
-			p.Quit()
-			<-ended
-			return
-		case u := <-s.updates:
-			p.Send(u)
-			if n := s.missed.Swap(0); n > 0 {
-				p.Send(missedUpdates(n))
-			}
-		}
-	}
-}
-
-type missedUpdates uint64
 
 // screenModel has the terminal drive a watchModel.
 type screenModel struct{ *watchModel }
@@ -60,10 +37,8 @@ func (m screenModel) Update(msg tea.Msg) (tea.Model, tea.Cmd) {
 		if m.key(msg.String()) {
 			return m, tea.Quit
 		}
-	case update:
+	case entry:
 		m.apply(msg)
-	case missedUpdates:
-		m.missed += uint64(msg)
 	}
 	return m, nil
 }

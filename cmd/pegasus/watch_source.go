@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/bus"
@@ -19,29 +19,14 @@ import (
 const (
 	pollEvery   = time.Second // a status, which keeps the events coming
 	searchEvery = 5           // polls between two looks for new synchronizers
-	maxUpdates  = 4096        // that wait to be shown; more are counted
 )
-
-// update is one thing to show: a status, an event or a notice.
-type update struct {
-	at     time.Time
-	from   string // the synchronizer
-	status *monitor.Status
-	event  *monitor.Line
-	notice string
-}
 
 // watchSource collects what a run tells.
 type watchSource struct {
-	live    *live
-	updates chan update
-	missed  atomic.Uint64 // updates that nobody took
-	known   []synchronizer.Presence
-	mute    map[synchronizer.Presence]bool // did not answer last
-}
-
-func newWatchSource() *watchSource {
-	return &watchSource{updates: make(chan update, maxUpdates), mute: map[synchronizer.Presence]bool{}}
+	live  *live
+	feed  *feed
+	known []synchronizer.Presence
+	mute  map[synchronizer.Presence]bool // did not answer last
 }
 
 // options has it told that the server is away, and that it is back.
@@ -53,15 +38,7 @@ func (s *watchSource) options() bus.Options {
 	}
 }
 
-func (s *watchSource) put(u update) {
-	select {
-	case s.updates <- u:
-	default:
-		s.missed.Add(1)
-	}
-}
-
-func (s *watchSource) say(from, text string) { s.put(update{at: time.Now(), from: from, notice: text}) }
+func (s *watchSource) say(from, text string) { s.feed.put(entry{time.Now(), from, notice{text}}) }
 
 // begin subscribes, and finds the synchronizers to watch.
 func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err error) {
@@ -73,7 +50,7 @@ func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err e
 		names = append(names, p.Synchronizer)
 	}
 	all := wire.Subjects{Tenant: l.tenant, Group: "*"}.Events("*")
-	if err := l.bus.Subscribe(all, bus.Limits{Messages: maxUpdates}, s.told); err != nil {
+	if err := l.bus.Subscribe(all, bus.Limits{Messages: feedLimit}, s.told); err != nil {
 		return nil, err
 	}
 	return names, l.bus.Flush(ctx)
@@ -88,7 +65,7 @@ func (s *watchSource) told(m bus.Message) {
 			continue
 		}
 		if s.live.only == "" || s.live.only == e.Synchronizer {
-			s.put(update{at: e.Time.Local(), from: e.Synchronizer, event: e})
+			s.feed.put(entry{e.Time.Local(), e.Synchronizer, e})
 		}
 	}
 }
@@ -126,7 +103,7 @@ func (s *watchSource) pollOnce(ctx context.Context, search bool) {
 			return
 		case err == nil:
 			delete(s.mute, p)
-			s.put(update{at: time.Now(), from: p.Synchronizer, status: &status})
+			s.feed.put(entry{time.Now(), p.Synchronizer, standing{&status}})
 		case errors.Is(err, bus.ErrDisconnected): // That was said.
 		case !s.mute[p]:
 			s.mute[p] = true
@@ -141,17 +118,14 @@ func (s *watchSource) search(ctx context.Context) {
 	if err != nil || len(now) == 0 {
 		return
 	}
+	now = slices.DeleteFunc(now, func(p synchronizer.Presence) bool {
+		return s.live.only != "" && p.Synchronizer != s.live.only
+	})
 	for _, p := range now {
-		if (s.live.only == "" || p.Synchronizer == s.live.only) && !slices.Contains(s.known, p) {
+		if !slices.Contains(s.known, p) {
 			s.say(p.Synchronizer, "it is there")
 		}
 	}
-	s.known = slices.DeleteFunc(now, func(p synchronizer.Presence) bool {
-		return s.live.only != "" && p.Synchronizer != s.live.only
-	})
-	for p := range s.mute {
-		if !slices.Contains(s.known, p) {
-			delete(s.mute, p)
-		}
-	}
+	s.known = now
+	maps.DeleteFunc(s.mute, func(p synchronizer.Presence, _ bool) bool { return !slices.Contains(now, p) })
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gopegasus/pegasus/monitor"
 )
@@ -15,29 +16,24 @@ const (
 	minEvents  = 3    // lines of events on a screen that is too small for all
 )
 
-// watchModel is what the screen of watch shows. It is pure: updates and keys in,
+// watchModel is what the screen of watch shows. It is pure: entries and keys in,
 // text out.
 type watchModel struct {
-	first         watching
 	width, height int
 	color         bool
 
-	statuses map[string]update // the newest of each synchronizer
+	statuses map[string]entry // the newest of each synchronizer
 	order    []string
 	chosen   int
-	events   []update
+	events   []entry
 	server   string // why nothing comes; empty if all is well
 	paused   bool
-	held     []update // that came while paused
+	held     []entry // that came while paused
 	missed   uint64
 }
 
-func newWatchModel(first watching, color bool) *watchModel {
-	m := &watchModel{first: first, width: 80, height: 24, color: color, statuses: map[string]update{}}
-	for _, name := range first.names {
-		m.add(name)
-	}
-	return m
+func newWatchModel(color bool) *watchModel {
+	return &watchModel{width: 80, height: 24, color: color, statuses: map[string]entry{}}
 }
 
 func (m *watchModel) add(name string) {
@@ -46,29 +42,39 @@ func (m *watchModel) add(name string) {
 	}
 }
 
-// apply takes an update in, or keeps it for later while the screen is paused.
-func (m *watchModel) apply(u update) {
+// apply takes an entry in, or keeps it for later while the screen is paused.
+func (m *watchModel) apply(e entry) {
 	if m.paused {
 		if len(m.held) >= heldKept {
 			m.held = slices.Delete(m.held, 0, heldKept/2)
 			m.missed += heldKept / 2
 		}
-		m.held = append(m.held, u)
+		m.held = append(m.held, e)
 		return
 	}
-	switch {
-	case u.status != nil:
-		m.add(u.from)
-		m.statuses[u.from] = u
+	switch event := e.event.(type) {
+	case watching:
+		for _, name := range event.names {
+			m.add(name)
+		}
+		return
+	case skipped:
+		m.missed += uint64(event)
+		return
+	case standing:
+		m.add(e.from)
+		m.statuses[e.from] = e
 		m.server = ""
 		return
-	case u.event == nil && u.from == "":
-		m.server = u.notice
+	case notice:
+		if e.from == "" {
+			m.server = event.text
+		}
 	}
 	if len(m.events) >= eventsKept {
 		m.events = slices.Delete(m.events, 0, eventsKept/2)
 	}
-	m.events = append(m.events, u)
+	m.events = append(m.events, e)
 }
 
 // key takes a key, and reports whether it ends the program.
@@ -80,8 +86,8 @@ func (m *watchModel) key(name string) (quit bool) {
 		if m.paused = !m.paused; !m.paused {
 			held := m.held
 			m.held = nil
-			for _, u := range held {
-				m.apply(u)
+			for _, e := range held {
+				m.apply(e)
 			}
 		}
 	case "tab", "right":
@@ -144,13 +150,13 @@ func (m *watchModel) lines() []line {
 	if len(m.order) > 0 {
 		name = m.order[min(m.chosen, len(m.order)-1)]
 	}
-	u, known := m.statuses[name]
-	head := []line{m.title(name, u)}
+	e := m.statuses[name]
+	s, known := e.event.(standing)
+	head := []line{m.title(name, e.at, s.Status)}
 	if !known {
 		head = append(head, line{text: "waiting for the first answer"}, line{})
 		return m.finish(head, nil, name)
 	}
-	s := u.status
 	head = append(head, line{text: globalStateText(s.State)}, line{})
 	room := max(0, m.height-len(head)-2) // The last two lines are the counters and the keys.
 	events := min(room, max(minEvents, room/3))
@@ -159,11 +165,11 @@ func (m *watchModel) lines() []line {
 	forPredicates := min(len(predicates), max(both/2, both-len(members)))
 	members = cut(members, both-forPredicates, "member")
 	predicates = cut(predicates, forPredicates, "predicate")
-	return m.finish(append(append(head, members...), predicates...), s, name)
+	return m.finish(append(append(head, members...), predicates...), s.Status, name)
 }
 
 // title names what is shown and whether that is how things are.
-func (m *watchModel) title(name string, u update) line {
+func (m *watchModel) title(name string, at time.Time, s *monitor.Status) line {
 	text, color := "pegasus watch", bold
 	if name != "" {
 		text = name
@@ -171,12 +177,12 @@ func (m *watchModel) title(name string, u update) line {
 	if n := len(m.order); n > 1 {
 		text += fmt.Sprintf(" (%d of %d)", m.chosen+1, n)
 	}
-	if s := u.status; s != nil {
+	if s != nil {
 		epoch := fmt.Sprintf("epoch %d", s.Epoch)
 		if s.Epoch == 0 {
 			epoch = "no epoch"
 		}
-		text += fmt.Sprintf("  %s  group %s  tenant %s  %s", epoch, s.Group, s.Tenant, clockTime(u.at))
+		text += fmt.Sprintf("  %s  group %s  tenant %s  %s", epoch, s.Group, s.Tenant, clockTime(at))
 	}
 	switch {
 	case m.paused:
@@ -190,17 +196,17 @@ func (m *watchModel) title(name string, u update) line {
 // finish adds the newest events, the counters and the keys below what is there.
 func (m *watchModel) finish(lines []line, s *monitor.Status, name string) []line {
 	room := m.height - len(lines) - 2
-	var mine []update
+	var mine []entry
 	for i := len(m.events) - 1; i >= 0 && len(mine) < room-1; i-- {
-		if u := m.events[i]; u.from == "" || u.from == name {
-			mine = append(mine, u)
+		if e := m.events[i]; e.from == "" || e.from == name {
+			mine = append(mine, e)
 		}
 	}
 	if room > 0 {
 		lines = append(lines, line{"EVENTS", bold})
 	}
-	for _, u := range slices.Backward(mine) {
-		lines = append(lines, eventLine(u))
+	for _, e := range slices.Backward(mine) {
+		lines = append(lines, eventLine(e))
 	}
 	for len(lines) < m.height-2 {
 		lines = append(lines, line{})
@@ -219,16 +225,10 @@ func (m *watchModel) finish(lines []line, s *monitor.Status, name string) []line
 	return append(lines, line{text: counters}, line{text: keys})
 }
 
-func eventLine(u update) line {
-	if u.event == nil {
-		return line{clockTime(u.at) + " " + u.notice, yellow}
-	}
-	l := line{text: clockTime(u.at) + " " + u.event.String()}
-	switch u.event.Event {
-	case "fired":
-		l.color = green
-	case "lost", "refused", "skipped":
-		l.color = yellow
+func eventLine(e entry) line {
+	l := line{clockTime(e.at) + " " + phrase(e.event), yellow}
+	if event, ok := e.event.(*monitor.Line); ok {
+		l.color = map[string]string{"fired": green, "lost": yellow, "refused": yellow, "skipped": yellow}[event.Event]
 	}
 	return l
 }

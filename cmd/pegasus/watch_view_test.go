@@ -144,7 +144,8 @@ func TestWatchView(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	datadriven.RunTest(t, "testdata/live/watch", func(t *testing.T, d *datadriven.TestData) string {
 		t.Helper()
-		m := newWatchModel(watching{names: []string{"gsync"}}, false)
+		m := newWatchModel(false)
+		m.apply(entry{event: watching{names: []string{"gsync"}}})
 		for line := range strings.Lines(d.Input) {
 			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 			switch word {
@@ -161,15 +162,15 @@ func TestWatchView(t *testing.T) {
 				if rest != "" {
 					s.Synchronizer = rest
 				}
-				m.apply(update{at: at, from: s.Synchronizer, status: s})
+				m.apply(entry{at, s.Synchronizer, standing{s}})
 			case "event":
 				e := &monitor.Line{}
 				if err := json.Unmarshal([]byte(rest), e); err != nil {
 					t.Fatal(err)
 				}
-				m.apply(update{at: at, from: e.Synchronizer, event: e})
+				m.apply(entry{at, e.Synchronizer, e})
 			case "notice":
-				m.apply(update{at: at, notice: rest})
+				m.apply(entry{at, "", notice{rest}})
 			default:
 				t.Fatalf("unknown word %q", word)
 			}
@@ -189,11 +190,12 @@ func TestWatchView(t *testing.T) {
 // and whatever happens.
 func TestWatchKeepsAllSizes(t *testing.T) {
 	for _, known := range []bool{false, true} {
-		m := newWatchModel(watching{names: []string{"gsync"}}, true)
+		m := newWatchModel(true)
+		m.apply(entry{event: watching{names: []string{"gsync"}}})
 		if known {
-			m.apply(update{from: "gsync", status: exampleStatus()})
+			m.apply(entry{from: "gsync", event: standing{exampleStatus()}})
 			for i := range eventsKept + 5 {
-				m.apply(update{from: "gsync", notice: fmt.Sprint("notice ", i)})
+				m.apply(entry{from: "gsync", event: notice{fmt.Sprint("notice ", i)}})
 			}
 		}
 		for m.height = range 60 {
@@ -208,16 +210,17 @@ func TestWatchKeepsAllSizes(t *testing.T) {
 
 // TestWatchPauseIsBounded: what comes while paused is shown later, the newest of it.
 func TestWatchPauseIsBounded(t *testing.T) {
-	m := newWatchModel(watching{names: []string{"gsync"}}, false)
+	m := newWatchModel(false)
+	m.apply(entry{event: watching{names: []string{"gsync"}}})
 	m.key("p")
 	for i := range 2*heldKept + 1 {
-		m.apply(update{from: "gsync", notice: fmt.Sprint("notice ", i)})
+		m.apply(entry{from: "gsync", event: notice{fmt.Sprint("notice ", i)}})
 	}
 	if len(m.events) > 0 || len(m.held) > heldKept || int(m.missed)+len(m.held) != 2*heldKept+1 {
 		t.Fatalf("%d events, %d held, %d missed", len(m.events), len(m.held), m.missed)
 	}
 	m.key("p")
-	if last := m.events[len(m.events)-1].notice; last != fmt.Sprint("notice ", 2*heldKept) || len(m.events) > eventsKept {
+	if last := phrase(m.events[len(m.events)-1].event); last != fmt.Sprint("notice ", 2*heldKept) || len(m.events) > eventsKept {
 		t.Errorf("%d events, the last %q", len(m.events), last)
 	}
 }

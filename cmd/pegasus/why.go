@@ -1,16 +1,14 @@
 package main
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
@@ -43,30 +41,8 @@ func newWhy() *cobra.Command {
 		),
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			l, err := f.open(cmd.Context(), cmd.ErrOrStderr(), bus.Options{})
-			if err != nil {
-				return err
-			}
-			defer l.close() //nolint:errcheck // All answers are there.
-			told := 0
-			out := teller{cmd.OutOrStdout(), nil}
-			errs := each(cmd.Context(), l, wire.VerbWhy, args[0], func(e *monitor.Explanation) {
-				if told++; f.json {
-					out.object(e)
-					return
-				}
-				if told > 1 {
-					out.text("\n")
-				}
-				out.text(whyText(e))
-			})
-			if told > 0 { // Another synchronizer of the run has the predicate.
-				errs = slices.DeleteFunc(errs, func(err error) bool {
-					_, refused := errors.AsType[*refusedAnswer](err)
-					return refused
-				})
-			}
-			return fail(out.or(errors.Join(errs...)))
+			all, err := answers[monitor.Explanation](cmd, &f, wire.VerbWhy, args[0])
+			return show(cmd, &f, all, whyText, err)
 		},
 	}
 	f.add(cmd)
@@ -224,11 +200,7 @@ func missingTable(missing []monitor.Missing) string {
 		if m.Since != nil {
 			since = "since " + monitor.Seconds(*m.Since)
 		}
-		who := m.Member
-		if who == "" {
-			who = "-"
-		}
-		rows[i] = []string{"  " + m.Kind, who, m.Text, since}
+		rows[i] = []string{"  " + m.Kind, cmp.Or(m.Member, "-"), m.Text, since}
 	}
 	return tabulate(rows)
 }

@@ -21,16 +21,16 @@ import (
 // lowers a figure lowers its limit.
 var limits = map[string]int{
 	"lines of code":                               62500,
-	"lines of code of the largest package":        6250,
-	"lines of the largest package, with comments": 7250,
-	"files of the largest package":                55,
+	"lines of code of the largest package":        5850,
+	"lines of the largest package, with comments": 6800,
+	"files of the largest package":                53,
 	"fields of synccore.Core":                     18,
 	"packages that agent links":                   21, // internal/nearest is one of them, of which two others had a copy each
 	"control/program among them":                  0,
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,
 	"exported fields without a comment, public":   0,
-	"exported fields without a comment, internal": 134,
+	"exported fields without a comment, internal": 130,
 	"sleeps in tests outside of virtual time":     0,
 }
 

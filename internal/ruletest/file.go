@@ -41,9 +41,10 @@ type Test struct {
 
 // Place is a place in a file of tests.
 type Place struct {
-	File         string
-	Line, Column int
-	Source       string // the text of the line
+	File   string `json:"-"`      // its path
+	Line   int    `json:"line"`   // from 1
+	Column int    `json:"column"` // from 1
+	Source string `json:"-"`      // the text of the line
 }
 
 // participant is a member or a thread of a test.

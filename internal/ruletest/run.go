@@ -26,8 +26,9 @@ func (r *Result) OK() bool { return len(r.Failures) == 0 }
 type Failure struct {
 	Place
 
-	Want, Got []string
-	Log       []string // what happened to the subject of the expectation
+	Want []string `json:"expected"` // a line each
+	Got  []string `json:"got"`      // in place of them
+	Log  []string `json:"-"`        // what happened to the subject of the expectation
 }
 
 // Run runs the test with each of its seeds, up to the first that fails.
