@@ -8,8 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
-	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
@@ -423,7 +421,10 @@ func (j *Reader) readReport(l *reportLine, domain clocksync.Domain) (wire.Report
 	}
 	r.Row = make([]scgs.Value, len(schema))
 	for i, text := range l.State {
-		if r.Row[i], err = readValue(text, schema[i].Type); err != nil {
+		if string(text) == "null" {
+			continue
+		}
+		if r.Row[i], err = schema[i].Type.ReadJSON(text); err != nil {
 			return r, fmt.Errorf("field %q: %w", schema[i].Name, err)
 		}
 	}
@@ -447,74 +448,6 @@ func stamp(list []*clocksync.Instant, domain clocksync.Domain) (clocksync.Stamp,
 		s.Within.Latest = *list[2]
 	}
 	return s, nil
-}
-
-// readValue reads what appendValue wrote of a value of that type.
-func readValue(text json.RawMessage, t scgs.Type) (scgs.Value, error) {
-	var v scgs.Value
-	var err error
-	if bytes.Equal(text, []byte("null")) {
-		return v, nil
-	}
-	if t.IsList() {
-		return readList(text, t.Elem())
-	}
-	switch t {
-	case scgs.Bool:
-		var b bool
-		err = json.Unmarshal(text, &b)
-		v = scgs.BoolValue(b)
-	case scgs.Int, scgs.Duration:
-		var i int64
-		i, err = strconv.ParseInt(string(text), 10, 64)
-		v = scgs.IntValue(i)
-		if t == scgs.Duration {
-			v = scgs.DurationValue(time.Duration(i))
-		}
-	case scgs.Float:
-		v, err = readFloat(text)
-	case scgs.String, scgs.Enum:
-		var s string
-		err = json.Unmarshal(text, &s)
-		v = scgs.StringValue(s)
-		if t == scgs.Enum {
-			v = scgs.EnumValue(s)
-		}
-	case scgs.Invalid:
-	}
-	if err != nil || v.Type() == scgs.Invalid {
-		return v, fmt.Errorf("%.100s is no %v", text, t)
-	}
-	return v, nil
-}
-
-func readList(text json.RawMessage, elem scgs.Type) (scgs.Value, error) {
-	var items []json.RawMessage
-	if err := json.Unmarshal(text, &items); err != nil || len(items) > scgs.MaxElements {
-		return scgs.Value{}, fmt.Errorf("%.100s is no %v of at most %d elements", text, scgs.ListOf(elem), scgs.MaxElements)
-	}
-	list := make([]scgs.Value, len(items))
-	for i, item := range items {
-		var err error
-		if list[i], err = readValue(item, elem); err != nil {
-			return scgs.Value{}, err
-		}
-		if list[i].Type() == scgs.Invalid {
-			return scgs.Value{}, fmt.Errorf("an element is null: a list of %v has values only", elem)
-		}
-	}
-	return scgs.ListValue(elem, list...), nil
-}
-
-func readFloat(text []byte) (scgs.Value, error) {
-	switch string(text) {
-	case `"+Inf"`:
-		return scgs.FloatValue(math.Inf(1)), nil
-	case `"-Inf"`:
-		return scgs.FloatValue(math.Inf(-1)), nil
-	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	return scgs.FloatValue(f), err
 }
 
 // strict decodes one JSON object that has no unknown keys.
