@@ -25,7 +25,7 @@ func (e *Extents) report(m Member, seq uint64, at clocksync.Stamp, s candidate) 
 	win.seq, win.lost = seq, false
 	win.heard(p)
 	s.mono, s.from, s.to = p.m, p.lo, clocksync.MaxInstant
-	win.candidates.push(s)
+	*win.candidates.push() = s
 	if int(win.candidates.n)-2 > e.maxPending {
 		e.collapse(win)
 	}
@@ -174,7 +174,7 @@ func (win *window) open(nothing candidate) {
 		return
 	}
 	nothing.mono, nothing.from, nothing.to = win.last.m, win.last.lo, clocksync.MaxInstant
-	win.candidates.push(nothing)
+	*win.candidates.push() = nothing
 }
 
 // settle bounds the ends of those of the first n candidates that nothing bounded
