@@ -7,21 +7,21 @@ import "strconv"
 type Quality struct {
 	// Source is the name of the source, as "system", "fixed" or "ntp"; several
 	// are joined by "+".
-	Source string
+	Source string `json:"source"`
 	// Assumed is true when the bound rests on an operator's word and was not
 	// measured.
-	Assumed bool
+	Assumed bool `json:"assumed,omitempty"`
 	// Unverified is true when the bound rests on one server, so that none could
 	// contradict it.
-	Unverified bool
+	Unverified bool `json:"unverified,omitempty"`
 	// Timeline is the reference time of the stamps. Stamps of two timelines must
 	// not be compared. Empty if there is no bound and never was.
-	Timeline Timeline
+	Timeline Timeline `json:"timeline,omitempty"`
 	// Status says how good the bound is.
-	Status Status
+	Status Status `json:"status"`
 	// Expires is the reading of the domain's clock at which the status ends if
 	// nothing new is learned. MaxInstant: it does not.
-	Expires Instant
+	Expires Instant `json:"expires"`
 }
 
 // Status says whether a bound can be used and how good it is. The bound holds

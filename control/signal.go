@@ -32,10 +32,10 @@ func (k Kind) String() string {
 // of a synchronizer in one term, and a term is one life of a synchronizer:
 // later lives have larger terms. All signals of one firing share its Decision.
 type Decision struct {
-	Synchronizer string // its name
-	Term         uint64 // higher in every later life of the synchronizer
-	Epoch        uint64 // in which it was made
-	Number       uint64 // from 1, over all predicates
+	Synchronizer string `json:"synchronizer"` // its name
+	Term         uint64 `json:"term"`         // higher in every later life of the synchronizer
+	Epoch        uint64 `json:"epoch"`        // in which it was made
+	Number       uint64 `json:"number"`       // from 1, over all predicates
 }
 
 // String gives the decision as "synchronizer/epoch/number".

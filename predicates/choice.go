@@ -9,15 +9,7 @@ import (
 // conditional compiles `cond ? a : b` and `if cond { a } else { b }` whose type
 // is that of its branches.
 func (c *compiler) conditional(n *ast.ConditionalNode) (value, error) {
-	cond, err := c.condition(n.Cond)
-	if err != nil {
-		return value{}, err
-	}
-	a, err := c.compile(n.Exp1)
-	if err != nil {
-		return value{}, err
-	}
-	b, err := c.compile(n.Exp2)
+	cond, a, b, err := c.branches(n, c.compile)
 	if err != nil {
 		return value{}, err
 	}
@@ -42,19 +34,21 @@ func (c *compiler) conditional(n *ast.ConditionalNode) (value, error) {
 
 // choice compiles a conditional whose branches must both give want.
 func (c *compiler) choice(n *ast.ConditionalNode, want scgs.Field) (value, error) {
-	cond, err := c.condition(n.Cond)
-	if err != nil {
-		return value{}, err
-	}
-	a, err := c.value(n.Exp1, want)
-	if err != nil {
-		return value{}, err
-	}
-	b, err := c.value(n.Exp2, want)
+	cond, a, b, err := c.branches(n, func(branch node) (value, error) { return c.value(branch, want) })
 	if err != nil {
 		return value{}, err
 	}
 	return c.choose(n, cond, a, b)
+}
+
+func (c *compiler) branches(n *ast.ConditionalNode, compile func(node) (value, error)) (cond func(*frame) truth, a, b value, err error) {
+	if cond, err = c.condition(n.Cond); err == nil {
+		a, err = compile(n.Exp1)
+	}
+	if err == nil {
+		b, err = compile(n.Exp2)
+	}
+	return cond, a, b, err
 }
 
 func (c *compiler) condition(n node) (func(*frame) truth, error) {

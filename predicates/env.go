@@ -38,14 +38,8 @@ func (e *Env) maxMembers() int {
 // Bool compiles a condition, as of `when`. The error is an *[Error].
 func (e *Env) Bool(src string) (*Expression, error) {
 	return e.compile(src, func(c *compiler, root node) (*Expression, error) {
-		v, err := c.compile(root)
-		if err != nil {
-			return nil, err
-		}
-		if v.bool == nil {
-			return nil, c.errorf(root, "compare it with something", "a condition is true or false, this is %s", v.what())
-		}
-		return &Expression{result: scgs.Field{Type: scgs.Bool}, root: v}, nil
+		cond, err := c.condition(root)
+		return &Expression{result: scgs.Field{Type: scgs.Bool}, root: boolValue(cond)}, err
 	})
 }
 

@@ -73,11 +73,8 @@ func (s *Scope) prevValue(member, field int) (*scgs.Value, cause) {
 	case !p.online[member]:
 		return nil, cause{code: prevUnknown, member: int32(member)}
 	}
-	v := &s.prev.rows[member*len(s.env.State)+field]
-	if v.Type() != s.env.State[field].Type {
-		return nil, cause{code: prevFieldMissing, member: int32(member), field: int32(field)}
-	}
-	return v, cause{}
+	missing := cause{code: prevFieldMissing, member: int32(member), field: int32(field)}
+	return typed(&s.prev.rows[member*len(s.env.State)+field], s.env.State[field].Type, missing)
 }
 
 // prevMembers is the group of all members as they were in the global state before.

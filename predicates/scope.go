@@ -268,40 +268,34 @@ func (s *Scope) track(p *Expression) []aggregator {
 
 // The readers below return a value and why it is missing.
 
+// typed is a value, which is missing for that cause if it is of another type.
+func typed(v *scgs.Value, t scgs.Type, missing cause) (*scgs.Value, cause) {
+	if v.Type() != t {
+		return nil, missing
+	}
+	return v, cause{}
+}
+
 func (s *Scope) stateValue(member, field int) (*scgs.Value, cause) {
 	if !s.online[member] {
 		return nil, cause{code: memberUnknown, member: int32(member)}
 	}
-	v := &s.rows[member*len(s.env.State)+field]
-	if v.Type() != s.env.State[field].Type {
-		return nil, cause{code: fieldMissing, member: int32(member), field: int32(field)}
-	}
-	return v, cause{}
+	missing := cause{code: fieldMissing, member: int32(member), field: int32(field)}
+	return typed(&s.rows[member*len(s.env.State)+field], s.env.State[field].Type, missing)
 }
 
 func (s *Scope) memoryValue(i int) (*scgs.Value, cause) {
-	v := &s.memory[i]
-	if v.Type() != s.env.Memory[i].Type {
-		return nil, cause{code: memoryMissing, field: int32(i)}
-	}
-	return v, cause{}
+	return typed(&s.memory[i], s.env.Memory[i].Type, cause{code: memoryMissing, field: int32(i)})
 }
 
 func (s *Scope) processValue(i int) (*scgs.Value, cause) {
-	v := &s.process[i]
-	if v.Type() != s.env.Process[i].Type {
-		return nil, cause{code: processMissing, field: int32(i)}
-	}
-	return v, cause{}
+	return typed(&s.process[i], s.env.Process[i].Type, cause{code: processMissing, field: int32(i)})
 }
 
 func (s *Scope) parentValue(signal, field int) (*scgs.Value, cause) {
 	if s.parent[signal] == nil {
 		return nil, cause{code: signalMissing, member: int32(signal)}
 	}
-	v := &s.parent[signal][field]
-	if v.Type() != s.env.Parent[signal].Fields[field].Type {
-		return nil, cause{code: signalFieldMissing, member: int32(signal), field: int32(field)}
-	}
-	return v, cause{}
+	missing := cause{code: signalFieldMissing, member: int32(signal), field: int32(field)}
+	return typed(&s.parent[signal][field], s.env.Parent[signal].Fields[field].Type, missing)
 }

@@ -49,8 +49,7 @@
 //
 // Predicates that are not conjunctions can have the modality Possibly too: [Extents]
 // tells what a sum, a count, the least and the greatest of the members' values may
-// have been at each instant of reference time, and [Search] looks for any
-// predicate at all, unless there are too many combinations.
+// have been at each instant of reference time.
 //
 // # Open states
 //

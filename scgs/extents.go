@@ -59,14 +59,20 @@ type ExtentOptions struct {
 // ranges may be wider than need be and never too narrow. It must not be used by
 // two goroutines at once.
 type Extents struct {
-	possibleStates
-	peaks []peaks    // of each member
-	tree  []Extremes // node k joins nodes 2k and 2k+1; the second half are the members
-	last  Extremes
+	maxPending int
+	nothing    candidate // an UNKNOWN
+	members    []window
+	free       []Member   // removed, to be given out again, last first
+	marks      []mark     // node k is the least of nodes 2k and 2k+1; the second half are the members
+	tree       []Extremes // the same of what the members' windows come to
+	reached    clocksync.Instant
+	until      clocksync.Instant // no later event begins before it
+	epoch      uint64
+	index      uint64 // of the newest Extent of the epoch
+	last       Extremes
+	finished   bool
+	stats      Stats
 }
-
-// peaks are the extremes of a member's window.
-type peaks struct{ low, high slidingMax }
 
 // NewExtents returns one without members, before its first epoch. It is an error
 // to declare a range that is empty or has a NaN.
@@ -84,7 +90,15 @@ func NewExtents(o ExtentOptions) (*Extents, error) {
 	if high > maxValue {
 		high = math.Inf(1)
 	}
-	return &Extents{possibleStates: newPossibleStates(o.MaxPending, low, high)}, nil
+	if o.MaxPending <= 0 {
+		o.MaxPending = defaultMaxPending
+	}
+	return &Extents{
+		maxPending: o.MaxPending,
+		nothing:    candidate{low: low, high: high, unknown: true},
+		reached:    clocksync.MinInstant,
+		until:      clocksync.MinInstant,
+	}, nil
 }
 
 // maxValue keeps the sum over any number of members finite.
@@ -94,12 +108,20 @@ const maxValue = 1e290
 // begins at the instant [Extents.Until] that was reached, and its first Extent is
 // from there on. Members that join are UNKNOWN before their first report.
 func (e *Extents) Epoch(id uint64, remove []Member, add []Spec) []Member {
-	added := e.begin(id, remove, add)
-	e.peaks = append(e.peaks, make([]peaks, len(e.members)-len(e.peaks))...)
-	for _, m := range added {
-		e.peaks[m] = peaks{}
+	for _, m := range remove {
+		if win := e.find(m); win != nil {
+			*win = window{}
+			e.free = append(e.free, m)
+		}
 	}
-	e.layout()
+	added := make([]Member, 0, len(add))
+	for _, s := range add {
+		added = append(added, e.join(s))
+	}
+	e.epoch, e.index = id, 0
+	n := len(e.members)
+	e.marks, e.tree = make([]mark, 2*n), make([]Extremes, 2*n)
+	e.review()
 	return added
 }
 
@@ -121,7 +143,7 @@ func (e *Extents) Start(m Member, seq uint64, at clocksync.Stamp, value float64)
 func (e *Extents) Next(x *Extent) bool {
 	for e.advance() {
 		for m := e.due(); m != none; m = e.due() {
-			e.enter(e.shift(m))
+			e.shift(m)
 		}
 		now := e.tree[1]
 		if e.index > 0 && now == e.last {
@@ -135,28 +157,13 @@ func (e *Extents) Next(x *Extent) bool {
 	return false
 }
 
-// enter adds the new candidates of a window to its extremes.
-func (e *Extents) enter(c windowChange) {
-	win, p := &e.members[c.member], &e.peaks[c.member]
-	if c.rebuilt {
-		p.low.n, p.high.n = 0, 0
-	}
-	for no := max(c.first, win.base); no < win.base+uint64(win.in); no++ {
-		s := win.candidate(no)
-		p.low.push(no, -s.low)
-		p.high.push(no, s.high)
-	}
-	e.set(c.member, e.leaf(c.member))
-}
-
-// leaf is what the member's window comes to. What is no member, and one whose
-// window is still to come, counts for nothing.
-func (e *Extents) leaf(m Member) Extremes {
-	win, p := &e.members[m], &e.peaks[m]
+// extremes are what the window comes to. What is no member, and one whose window
+// is still to come, counts for nothing.
+func (win *window) extremes() Extremes {
 	if win.in == 0 {
 		return Extremes{Least: Range{math.Inf(1), math.Inf(1)}, Greatest: Range{math.Inf(-1), math.Inf(-1)}}
 	}
-	r := Range{-p.low.top(win.base), p.high.top(win.base)}
+	r := Range{-win.low.top(win.base), win.high.top(win.base)}
 	return Extremes{r, r, r}
 }
 
@@ -167,18 +174,6 @@ func (e *Extents) set(m Member, leaf Extremes) {
 	}
 	e.tree[k] = leaf
 	for k /= 2; k > 0; k /= 2 {
-		e.tree[k].join(&e.tree[2*k], &e.tree[2*k+1])
-	}
-}
-
-// layout rebuilds the tree.
-func (e *Extents) layout() {
-	n := len(e.members)
-	e.tree = make([]Extremes, 2*n)
-	for m := range n {
-		e.tree[n+m] = e.leaf(Member(m))
-	}
-	for k := n - 1; k > 0; k-- {
 		e.tree[k].join(&e.tree[2*k], &e.tree[2*k+1])
 	}
 }
@@ -203,7 +198,7 @@ func (c *slidingMax) push(number uint64, v float64) {
 	for c.n > 0 && c.back().value <= v {
 		c.n--
 	}
-	c.ring.push(numbered{number, v})
+	*c.ring.push() = numbered{number, v}
 }
 
 // top is the greatest value of those numbered from base on.

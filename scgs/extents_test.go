@@ -7,7 +7,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -46,14 +45,6 @@ func hull() scgs.Range { return scgs.Range{Low: math.Inf(1), High: math.Inf(-1)}
 
 func widen(r *scgs.Range, by scgs.Range) {
 	r.Low, r.High = min(r.Low, by.Low), max(r.High, by.High)
-}
-
-// possible is what Extents and Search have in common.
-type possible interface {
-	listener
-	Needs(dst []scgs.Need) []scgs.Need
-	Until() clocksync.Instant
-	Stats() scgs.Stats
 }
 
 // extentRun is an Extents under test and what it has delivered.

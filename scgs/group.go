@@ -32,7 +32,7 @@ type bracket struct {
 
 // at returns a row of a queued state.
 func (g *group) at(q *queue, i int32, row int) *bracket {
-	return &g.starts[(int(q.head+i)&(len(q.ring)-1))*len(g.rows)+row]
+	return &g.starts[(int(q.head+i)&(len(q.slots)-1))*len(g.rows)+row]
 }
 
 // Summary reports what a group found, as [Detector.Summarize] of its detector put
@@ -159,7 +159,7 @@ func (d *Detector) regroup(m Member, mb *member, s *Summary) {
 	}
 	q.head, q.n = 0, 0
 	*g = group{run: s.Run, from: clocksync.MinInstant, rows: make([]inward, len(s.Rows))}
-	g.starts = make([]bracket, len(q.ring)*len(g.rows))
+	g.starts = make([]bracket, len(q.slots)*len(g.rows))
 	for i := range g.rows {
 		g.rows[i] = inward{name: s.Rows[i].Domain, start: unheard, held: Ends{clocksync.MinInstant, clocksync.MinInstant, clocksync.MaxInstant}}
 	}
@@ -210,7 +210,7 @@ func (d *Detector) pushTuple(m Member, mb *member, s *Summary, ref Ref) {
 	g, q := mb.group, &mb.queue
 	follows := s.Step && g.index != 0 && s.Index == g.index+1
 	g.index = s.Index
-	if int(q.n) == len(q.ring) {
+	if int(q.n) == len(q.slots) {
 		g.grow(q)
 	}
 	first := q.n == 0
@@ -240,7 +240,7 @@ func (d *Detector) pushTuple(m Member, mb *member, s *Summary, ref Ref) {
 
 // grow makes room for more states and their rows.
 func (g *group) grow(q *queue) {
-	starts := make([]bracket, 0, max(2, 2*len(q.ring))*len(g.rows))
+	starts := make([]bracket, 0, max(2, 2*len(q.slots))*len(g.rows))
 	for i := range q.n {
 		for row := range g.rows {
 			starts = append(starts, *g.at(q, i, row))
@@ -262,7 +262,7 @@ func (d *Detector) shed(mb *member, n int32) {
 	for row := range g.rows {
 		*g.at(q, n, row) = *g.at(q, 0, row)
 	}
-	q.head = (q.head + n) & int32(len(q.ring)-1)
+	q.head = (q.head + n) & int32(len(q.slots)-1)
 	q.n -= n
 	q.at(1).joined = false
 }

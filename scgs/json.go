@@ -6,7 +6,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // typed is a value as JSON has it, beside its type: it reads back as the same
@@ -48,68 +47,73 @@ func (v *Value) UnmarshalJSON(raw []byte) error {
 		return fmt.Errorf("value: %w", err)
 	}
 	word, isList := strings.CutPrefix(t.Type, "list of ")
-	elem, ok := ParseType(word)
+	typ, ok := ParseType(word)
+	if isList {
+		typ = ListOf(typ)
+	}
 	switch {
 	case t.Type == "" && t.Value == nil: // null
 		*v = Value{}
 		return nil
 	case !ok:
 		return fmt.Errorf("value: %q is no type", t.Type)
-	case !isList:
-		one, err := readBare(elem, t.Value)
-		*v = one
-		return err
 	}
-	var items []json.RawMessage
-	if err := json.Unmarshal(t.Value, &items); err != nil {
+	var err error
+	if *v, err = typ.ReadJSON(t.Value); err != nil {
 		return fmt.Errorf("value: %w", err)
 	}
-	list := make([]Value, len(items))
-	for i, item := range items {
-		var err error
-		if list[i], err = readBare(elem, item); err != nil {
-			return err
-		}
-	}
-	*v = ListValue(elem, list...)
 	return nil
 }
 
-// readBare reads a single value of a type.
-func readBare(t Type, raw json.RawMessage) (v Value, err error) {
+// ReadJSON reads a value of the type that stands as JSON without it: a duration in
+// nanoseconds, an infinite float as a text. It refuses null, which is no value, and
+// lists of more than [MaxElements].
+func (t Type) ReadJSON(raw []byte) (v Value, err error) {
 	switch t {
 	case Bool:
-		v, err = read(raw, BoolValue)
-	case Int:
-		v, err = read(raw, IntValue)
-	case Duration:
-		v, err = read(raw, func(ns int64) Value { return DurationValue(time.Duration(ns)) })
-	case String:
-		v, err = read(raw, StringValue)
-	case Enum:
-		v, err = read(raw, EnumValue)
+		var b bool
+		err = json.Unmarshal(raw, &b)
+		v = BoolValue(b)
+	case Int, Duration:
+		var i int64
+		i, err = strconv.ParseInt(string(raw), 10, 64)
+		v = Value{typ: t, bits: uint64(i)}
+	case Float:
+		number := string(raw)
+		if number == `"+Inf"` || number == `"-Inf"` {
+			number = number[1:5]
+		}
+		var f float64
+		f, err = strconv.ParseFloat(number, 64)
+		v = FloatValue(f)
+	case String, Enum:
+		v.typ = t
+		err = json.Unmarshal(raw, &v.text)
 	default:
-		if len(raw) == 0 || raw[0] != '"' {
-			v, err = read(raw, FloatValue)
-			break
-		}
-		var text string
-		if err = json.Unmarshal(raw, &text); err == nil {
-			var f float64
-			f, err = strconv.ParseFloat(text, 64)
-			v = FloatValue(f)
-		}
+		return t.readList(raw)
 	}
-	if err != nil || v.typ == Invalid {
-		return Value{}, fmt.Errorf("value: %s is no %s", raw, t)
+	if err != nil || v.typ == Invalid || isNull(raw) {
+		return Value{}, fmt.Errorf("%.100s is no %s", raw, t)
 	}
 	return v, nil
 }
 
-func read[T any](raw json.RawMessage, value func(T) Value) (Value, error) {
-	var x *T
-	if err := json.Unmarshal(raw, &x); err != nil || x == nil {
-		return Value{}, err
+func isNull(raw []byte) bool { return string(raw) == "null" }
+
+func (t Type) readList(raw []byte) (Value, error) {
+	var items []json.RawMessage
+	if err := json.Unmarshal(raw, &items); err != nil || len(items) > MaxElements || isNull(raw) {
+		return Value{}, fmt.Errorf("%.100s is no %s of at most %d elements", raw, t, MaxElements)
 	}
-	return value(*x), nil
+	list := make([]Value, len(items))
+	for i, item := range items {
+		if isNull(item) {
+			return Value{}, fmt.Errorf("an element is null: a %s has values only", t)
+		}
+		var err error
+		if list[i], err = t.Elem().ReadJSON(item); err != nil {
+			return Value{}, err
+		}
+	}
+	return ListValue(t.Elem(), list...), nil
 }

@@ -241,7 +241,8 @@ func TestJSONOfValues(t *testing.T) {
 		`{"type":"int","value":null}`:             "value: null is no int",
 		`{"type":"float","value":"NaN"}`:          `value: "NaN" is no float`,
 		`{"type":"float","value":"x"}`:            `value: "x" is no float`,
-		`{"type":"list of int","value":3}`:        "value: json: cannot unmarshal",
+		`{"type":"list of int","value":3}`:        "value: 3 is no list of int of at most 64 elements",
+		`{"type":"list of int","value":[1,null]}`: "value: an element is null: a list of int has values only",
 		`{"type":"list of int","value":[1,true]}`: "value: true is no int",
 		`[]`: "value: json: cannot unmarshal",
 	} {

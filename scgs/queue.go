@@ -66,17 +66,9 @@ func (s *state) bound() point {
 	return s.end
 }
 
-// queue holds the local states of one member in a ring, oldest first. The oldest
-// is the head, only the newest may be open.
-type queue struct {
-	ring []state // its length is a power of two
-	head int32
-	n    int32
-}
-
-func (q *queue) at(i int32) *state { return &q.ring[int(q.head+i)&(len(q.ring)-1)] }
-
-func (q *queue) front() *state { return q.at(0) }
+// queue holds the local states of one member, oldest first. The oldest is the head,
+// only the newest may be open.
+type queue struct{ ring[state] }
 
 // tail returns the open state, or nil.
 func (q *queue) tail() *state {
@@ -87,28 +79,6 @@ func (q *queue) tail() *state {
 		return s
 	}
 	return nil
-}
-
-// push makes room for one state more and returns it.
-func (q *queue) push() *state {
-	if int(q.n) == len(q.ring) {
-		q.grow()
-	}
-	q.n++
-	return q.at(q.n - 1)
-}
-
-func (q *queue) pop() {
-	q.head = (q.head + 1) & int32(len(q.ring)-1)
-	q.n--
-}
-
-func (q *queue) grow() {
-	ring := make([]state, max(2, 2*len(q.ring)))
-	for i := range q.n {
-		ring[i] = *q.at(i)
-	}
-	q.ring, q.head = ring, 0
 }
 
 // Pending is how many local states of a member the detector keeps: the one it looks
@@ -152,7 +122,7 @@ func (d *Detector) collapse(m Member, n int32) {
 		}
 	}
 	head := *q.front()
-	q.head = (q.head + n - 1) & int32(len(q.ring)-1)
+	q.head = (q.head + n - 1) & int32(len(q.slots)-1)
 	q.n -= n - 1
 	*q.at(0), *q.at(1) = head, u
 	q.at(2).joined = false

@@ -13,12 +13,13 @@ func (r *ring[T]) front() *T { return r.at(0) }
 
 func (r *ring[T]) back() *T { return r.at(r.n - 1) }
 
-func (r *ring[T]) push(v T) {
+// push makes room for one more and returns it.
+func (r *ring[T]) push() *T {
 	if int(r.n) == len(r.slots) {
 		r.grow()
 	}
 	r.n++
-	*r.back() = v
+	return r.back()
 }
 
 func (r *ring[T]) pop() {

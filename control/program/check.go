@@ -1,7 +1,6 @@
 package program
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -392,10 +391,8 @@ func (c *compiler) fits() {
 
 // misfitText says where a JSON text does not fit a type.
 func misfitText(want Type, text string, null bool) string {
-	var v any
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
+	v, err := decoded(text)
+	if err != nil {
 		return err.Error()
 	}
 	return want.misfit(v, null)

@@ -1,11 +1,15 @@
 package program
 
-import "github.com/gopegasus/pegasus/clocksync"
+import (
+	"container/heap"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
 
 // alloc gives a frame with nothing in it. Frames move when there are more of
 // them, so that no pointer to one outlives this.
 func (r *Run) alloc() int32 {
-	blank := frame{child: -1, prev: -1, next: -1, waits: -1, timer: -1, by: -1, host: -1}
+	blank := frame{inside: none, waits: -1, timer: -1, by: -1, host: -1}
 	if n := len(r.free); n > 0 {
 		f := r.free[n-1]
 		r.free = r.free[:n-1]
@@ -15,7 +19,7 @@ func (r *Run) alloc() int32 {
 		*x = blank
 		return f
 	}
-	r.frames = append(r.frames, blank)
+	r.frames, r.beside, r.onHost = append(r.frames, blank), append(r.beside, link{}), append(r.onHost, link{})
 	return int32(len(r.frames) - 1)
 }
 
@@ -27,122 +31,103 @@ func (r *Run) release(f int32) {
 	r.free = append(r.free, f)
 }
 
-// detach takes a frame out of its parent's.
-func (r *Run) detach(f int32) {
-	x := &r.frames[f]
-	if x.prev >= 0 {
-		r.frames[x.prev].next = x.next
+// chain is a list of what has numbers, oldest first. -1 stands for none.
+type chain struct{ first, last int32 }
+
+// link is what a chain keeps of each.
+type link struct{ prev, next int32 }
+
+var none = chain{-1, -1}
+
+// push puts the thing of that number, whose link is among those, at the end.
+func (c *chain) push(links []link, i int32) {
+	links[i] = link{c.last, -1}
+	if c.last >= 0 {
+		links[c.last].next = i
 	} else {
-		r.frames[x.parent].child = x.next
+		c.first = i
 	}
-	if x.next >= 0 {
-		r.frames[x.next].prev = x.prev
+	c.last = i
+}
+
+// remove takes it out; its own link stays as it is.
+func (c *chain) remove(links []link, i int32) {
+	l := &links[i]
+	if l.prev >= 0 {
+		links[l.prev].next = l.next
+	} else {
+		c.first = l.next
+	}
+	if l.next >= 0 {
+		links[l.next].prev = l.prev
+	} else {
+		c.last = l.prev
 	}
 }
 
 // waiter is a frame in the list of a predicate, whose next verdict wakes it.
 type waiter struct {
 	frame, predicate int32
-	prev, next       int32
-	more             int32 // the frame's next waiter
+	more             int32 // the frame's next waiter, or the next that is free
 }
-
-type waiterList struct{ first, last int32 }
 
 // wait puts a frame at the end of a predicate's list.
 func (r *Run) wait(f, q int32) {
 	w := r.unused
 	if w >= 0 {
-		r.unused = r.waiters[w].next
+		r.unused = r.waiters[w].more
 	} else {
 		w = int32(len(r.waiters))
-		r.waiters = append(r.waiters, waiter{})
+		r.waiters, r.waiting = append(r.waiters, waiter{}), append(r.waiting, link{})
 	}
-	list := &r.lists[q]
-	r.waiters[w] = waiter{frame: f, predicate: q, prev: list.last, next: -1, more: r.frames[f].waits}
+	r.waiters[w] = waiter{frame: f, predicate: q, more: r.frames[f].waits}
 	r.frames[f].waits = w
-	if list.last >= 0 {
-		r.waiters[list.last].next = w
-	} else {
-		list.first = w
-	}
-	list.last = w
+	r.lists[q].push(r.waiting, w)
 }
 
 // unwait takes a frame out of all lists.
 func (r *Run) unwait(f int32) {
 	for w := r.frames[f].waits; w >= 0; {
-		x := r.waiters[w]
-		list := &r.lists[x.predicate]
-		if x.prev >= 0 {
-			r.waiters[x.prev].next = x.next
-		} else {
-			list.first = x.next
-		}
-		if x.next >= 0 {
-			r.waiters[x.next].prev = x.prev
-		} else {
-			list.last = x.prev
-		}
-		r.waiters[w].next = r.unused
-		r.unused, w = w, x.more
+		x := &r.waiters[w]
+		r.lists[x.predicate].remove(r.waiting, w)
+		x.more, r.unused, w = r.unused, w, x.more
 	}
 	r.frames[f].waits = -1
 }
 
-// The timers are a heap by deadline, then by which began first.
-
 func (r *Run) setTimer(f int32, due clocksync.Instant) {
-	r.frames[f].due = due
+	at := len(r.timers)
 	r.timers = append(r.timers, f)
-	r.up(len(r.timers)-1, f)
+	r.frames[f].due, r.frames[f].timer = due, int32(at)
+	heap.Fix((*timers)(r), at)
 }
 
 func (r *Run) clearTimer(f int32) {
-	at := int(r.frames[f].timer)
-	if at < 0 {
-		return
+	if at := r.frames[f].timer; at >= 0 {
+		heap.Remove((*timers)(r), int(at))
+		r.frames[f].timer = -1
 	}
-	r.frames[f].timer = -1
-	last := len(r.timers) - 1
-	moved := r.timers[last]
-	if r.timers = r.timers[:last]; at == last {
-		return
-	}
-	r.up(at, moved)
-	r.down(int(r.frames[moved].timer), moved)
 }
 
-func (r *Run) earlier(a, b int32) bool {
-	x, y := r.frames[a].due, r.frames[b].due
-	return x < y || x == y && r.frames[a].seq < r.frames[b].seq
+// timers is a run as the heap of its timers: by deadline, then by which began first.
+type timers Run
+
+func (t *timers) Len() int { return len(t.timers) }
+
+func (t *timers) Less(i, j int) bool {
+	x, y := &t.frames[t.timers[i]], &t.frames[t.timers[j]]
+	return x.due < y.due || x.due == y.due && x.seq < y.seq
 }
 
-// up moves a frame from a place towards the root.
-func (r *Run) up(at int, f int32) {
-	for ; at > 0 && r.earlier(f, r.timers[(at-1)/2]); at = (at - 1) / 2 {
-		r.set(at, r.timers[(at-1)/2])
-	}
-	r.set(at, f)
+func (t *timers) Swap(i, j int) {
+	t.timers[i], t.timers[j] = t.timers[j], t.timers[i]
+	t.frames[t.timers[i]].timer, t.frames[t.timers[j]].timer = int32(i), int32(j)
 }
 
-// down moves a frame from a place towards the leaves.
-func (r *Run) down(at int, f int32) {
-	for {
-		kid := 2*at + 1
-		if kid+1 < len(r.timers) && r.earlier(r.timers[kid+1], r.timers[kid]) {
-			kid++
-		}
-		if kid >= len(r.timers) || !r.earlier(r.timers[kid], f) {
-			break
-		}
-		r.set(at, r.timers[kid])
-		at = kid
-	}
-	r.set(at, f)
-}
+// Push is not used: it would allocate.
+func (t *timers) Push(any) {}
 
-func (r *Run) set(at int, f int32) {
-	r.timers[at] = f
-	r.frames[f].timer = int32(at)
+func (t *timers) Pop() any {
+	t.timers = t.timers[:len(t.timers)-1]
+	return nil
 }

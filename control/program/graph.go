@@ -2,7 +2,6 @@ package program
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -51,54 +50,57 @@ const (
 	margin = 16
 )
 
-// Draw lays out the flow of a program. A program is series-parallel, so one pass
-// from the inside out finds how much room each construct takes, and one from the
-// outside in where it goes: the time is linear in the number of constructs.
+// Draw lays out the flow of a program. A program is series-parallel: each construct is
+// drawn with the line on which it begins and ends at x = 0, and then moved, with all
+// that is inside it, to its place in the one around it. That costs as much as there are
+// constructs, times how deep they stand inside each other.
 func (p *Compiled) Draw() *Graph {
-	d := &drawing{compiled: p, graph: &Graph{Name: p.program.Name}, rooms: make([]room, len(p.nodes))}
-	// Kids stand after their parents.
-	for i := range slices.Backward(p.nodes) {
-		d.measure(int32(i))
-	}
-	r := d.rooms[0]
-	g := d.graph
-	g.W, g.H = r.w+2*margin, r.h+2*margin+2*(gapY+10)
-	x := margin + r.left
-	begin := d.vertex(Dot, x, margin+5, 10, 10)
-	in, out := d.put(0, x, margin+10+gapY)
-	end := d.vertex(Dot, x, g.H-margin-5, 10, 10)
-	d.edge(begin, in, "")
-	d.edge(out, end, "")
+	g := &Graph{Name: p.program.Name}
+	d := &drawing{p, g}
+	begin := d.vertex(Dot, 0, 5, 10, 10)
+	r := d.put(0, 10+gapY)
+	g.W, g.H = r.left+r.right+2*margin, r.h+2*margin+2*(gapY+10)
+	end := d.vertex(Dot, 0, g.H-2*margin-5, 10, 10)
+	d.edge(begin, r.in, "")
+	d.edge(r.out, end, "")
+	d.move(mark{}, margin+r.left, margin)
 	return g
 }
 
 // failedLabel marks the way to what runs in the place of what failed.
 const failedLabel = "failed"
 
-// room is what a construct takes: left and right of the line on which it begins
-// and ends, and how high it is. body is the same without its else.
-type room struct {
-	left, right, w, h   int
-	bodyLeft, bodyRight int
-	bodyH, branchH      int
-}
+// room is what a construct takes, left and right of the line on which it begins and
+// ends and from above to below, and the vertices at which it is entered and left.
+type room struct{ left, right, h, in, out int }
 
 type drawing struct {
 	compiled *Compiled
 	graph    *Graph
-	rooms    []room
+}
+
+// mark is how much has been drawn.
+type mark struct{ vertices, edges int }
+
+func (d *drawing) mark() mark { return mark{len(d.graph.Vertices), len(d.graph.Edges)} }
+
+// move moves what has been drawn since.
+func (d *drawing) move(since mark, x, y int) {
+	for i := since.vertices; i < len(d.graph.Vertices); i++ {
+		v := &d.graph.Vertices[i]
+		v.X, v.Y, v.Flow = v.X+x, v.Y+y, v.Flow+x
+	}
+	for _, e := range d.graph.Edges[since.edges:] {
+		for i := range e.Via {
+			e.Via[i][0] += x
+			e.Via[i][1] += y
+		}
+	}
 }
 
 func (d *drawing) vertex(s Shape, x, y, w, h int, label ...string) int {
 	d.graph.Vertices = append(d.graph.Vertices, Vertex{s, label, x, y, w, h, x})
 	return len(d.graph.Vertices) - 1
-}
-
-// bar is a vertex as wide as the room, whose flow is at x.
-func (d *drawing) bar(r *room, x, y, h int, label ...string) int {
-	v := d.vertex(Bar, x+(r.bodyRight-r.bodyLeft)/2, y, r.bodyLeft+r.bodyRight-2, h, label...)
-	d.graph.Vertices[v].Flow = x
-	return v
 }
 
 func (d *drawing) edge(from, to int, label string, via ...[2]int) {
@@ -160,176 +162,134 @@ func (p *Compiled) joinTitle(i int32) string {
 	return "JOIN"
 }
 
-// sized gives the size of a vertex with a text.
-func sized(lines []string, s Shape) (w, h int) {
+// text adds a vertex with a text, at the top, and gives the size that it takes.
+func (d *drawing) text(s Shape, lines ...string) (v, w, h int) {
 	for _, l := range lines {
 		w = max(w, letter*len(l))
 	}
+	h = line * len(lines)
 	switch s {
 	case Diamond:
-		return w + 56, line*len(lines) + 30
+		w, h = w+56, h+30
 	case Bar:
-		return w + 20, line*len(lines) + 6
+		w, h = w+20, h+6
 	default:
-		return w + 20, line*len(lines) + 10
+		w, h = w+20, h+10
 	}
+	return d.vertex(s, 0, h/2, w, h, lines...), w, h
 }
 
-// measure finds the room of a construct from those inside it.
-func (d *drawing) measure(i int32) {
-	n := &d.compiled.nodes[i]
-	r := &d.rooms[i]
-	title := d.compiled.title(i)
-	switch n.kind {
-	case KindSeq:
-		for k, kid := range n.kids {
-			c := &d.rooms[kid]
-			r.left, r.right = max(r.left, c.left), max(r.right, c.right)
-			if r.h += c.h; k > 0 {
-				r.h += gapY
-			}
-		}
-	case KindDo:
-		w, h := sized(title, Box)
-		r.left, r.right, r.h = w/2, w-w/2, h
-	case KindPar, KindIf, KindCase, KindWhile, KindUntil:
-		r.left, r.right, r.branchH = d.branches(n)
-		s := Diamond
-		if n.kind == KindPar {
-			s = Bar
-		}
-		w, h := sized(title, s)
-		if n.kind == KindPar {
-			jw, _ := sized([]string{d.compiled.joinTitle(i)}, s)
-			w = max(w, jw)
-		}
-		r.left, r.right = max(r.left, w/2), max(r.right, w-w/2)
-		r.h = h + gapY + r.branchH
-		switch n.kind {
-		case KindPar:
-			r.h += gapY + line + 6
-		case KindIf, KindCase:
-			if r.h += gapY + 8; len(n.kids) == len(n.conds) {
-				r.right += gapX // the way past the branches
-			}
-		case KindWhile, KindUntil:
-			// One way around for the way back, WHILE one more for the way on.
-			r.left += gapX
-			r.h += gapY + 8
-			if n.kind == KindWhile {
-				r.right += gapX
-			}
-		default:
-		}
-	}
-	r.bodyLeft, r.bodyRight, r.bodyH = r.left, r.right, r.h
+// put draws a construct that begins at y.
+func (d *drawing) put(i int32, y int) room {
+	from, n := d.mark(), &d.compiled.nodes[i]
+	r := d.body(i, n)
 	if n.els >= 0 {
-		e := &d.rooms[n.els]
+		beside := d.mark()
+		e := d.put(n.els, gapY)
+		d.move(beside, r.right+gapX+e.left, 0)
 		r.right += gapX + e.left + e.right
 		r.h = max(r.h, gapY+e.h) + gapY + 8
+		meet := d.vertex(Dot, 0, r.h-4, 8, 8)
+		d.edge(r.in, e.in, failedLabel)
+		d.edge(r.out, meet, "")
+		d.edge(e.out, meet, "")
+		r.out = meet
 	}
-	r.w = r.left + r.right
+	d.move(from, 0, y)
+	return r
 }
 
-// branches finds the room of what stands side by side, from its middle.
-func (d *drawing) branches(n *node) (left, right, h int) {
-	w := 0
-	for k, kid := range n.kids {
-		c := &d.rooms[kid]
-		if w += c.w; k > 0 {
-			w += gapX
-		}
-		h = max(h, c.h)
-	}
-	if len(n.kids) == 1 {
-		return d.rooms[n.kids[0]].left, d.rooms[n.kids[0]].right, h
-	}
-	return w / 2, w - w/2, h
-}
-
-// put places a construct below a point and returns where it is entered and left.
-func (d *drawing) put(i int32, x, y int) (in, out int) {
-	n := &d.compiled.nodes[i]
-	r := &d.rooms[i]
-	if in, out = d.body(i, x, y); n.els < 0 {
-		return in, out
-	}
-	e := &d.rooms[n.els]
-	ein, eout := d.put(n.els, x+r.bodyRight+gapX+e.left, y+gapY)
-	meet := d.vertex(Dot, x, y+r.h-4, 8, 8)
-	d.edge(in, ein, failedLabel)
-	d.edge(out, meet, "")
-	d.edge(eout, meet, "")
-	return in, meet
-}
-
-func (d *drawing) body(i int32, x, y int) (in, out int) {
-	n := &d.compiled.nodes[i]
-	r := &d.rooms[i]
+// body draws a construct without its else, at the top.
+func (d *drawing) body(i int32, n *node) (r room) {
 	title := d.compiled.title(i)
 	switch n.kind {
 	case KindSeq:
 		for k, kid := range n.kids {
-			a, b := d.put(kid, x, y)
-			if k == 0 {
-				in = a
-			} else {
-				d.edge(out, a, "")
+			if k > 0 {
+				r.h += gapY
 			}
-			out = b
-			y += d.rooms[kid].h + gapY
+			c := d.put(kid, r.h)
+			if k == 0 {
+				r.in = c.in
+			} else {
+				d.edge(r.out, c.in, "")
+			}
+			r = room{max(r.left, c.left), max(r.right, c.right), r.h + c.h, r.in, c.out}
 		}
 	case KindDo:
-		w, h := sized(title, Box)
-		in = d.vertex(Box, x, y+h/2, w, h, title...)
-		out = in
+		v, w, h := d.text(Box, title...)
+		r = room{w / 2, w - w/2, h, v, v}
 	case KindPar:
-		_, h := sized(title, Bar)
-		in = d.bar(r, x, y+h/2, h, title...)
-		out = d.bar(r, x, y+r.bodyH-(line+6)/2-1, line+6, d.compiled.joinTitle(i))
-		d.fan(n, in, out, x, y+h+gapY)
+		in, w, top := d.text(Bar, title...)
+		out, under, h := d.text(Bar, d.compiled.joinTitle(i))
+		r = d.fan(n, in, out, max(w, under), top+gapY)
+		r.h += gapY + h
+		for _, v := range []int{in, out} { // as wide as the room
+			bar := &d.graph.Vertices[v]
+			bar.X, bar.W = (r.right-r.left)/2, r.left+r.right-2
+		}
+		d.graph.Vertices[out].Y = r.h - h/2 - 1
 	case KindIf, KindCase:
-		w, h := sized(title, Diamond)
-		in = d.vertex(Diamond, x, y+h/2, w, h, title...)
-		out = d.vertex(Dot, x, y+r.bodyH-4, 8, 8)
-		if d.fan(n, in, out, x, y+h+gapY); len(n.kids) == len(n.conds) {
-			side := x + r.bodyRight - gapX/2
-			d.edge(in, out, "else", [2]int{side, y + h/2}, [2]int{side, y + r.bodyH - 4})
+		in, w, h := d.text(Diamond, title...)
+		out := d.vertex(Dot, 0, 0, 8, 8)
+		r = d.fan(n, in, out, w, h+gapY)
+		r.h += gapY + 8
+		d.graph.Vertices[out].Y = r.h - 4
+		if len(n.kids) == len(n.conds) {
+			d.past(&r, "else", h/2)
 		}
 	case KindWhile:
-		w, h := sized(title, Diamond)
-		in = d.vertex(Diamond, x, y+h/2, w, h, title...)
-		a, b := d.put(n.kids[0], x, y+h+gapY)
-		out = d.vertex(Dot, x, y+r.bodyH-4, 8, 8)
-		d.edge(in, a, "true")
-		side, bottom := x-r.bodyLeft+gapX/2, y+h+gapY+r.branchH+gapY/2
-		d.edge(b, in, "again", [2]int{x, bottom}, [2]int{side, bottom}, [2]int{side, y + h/2})
-		side = x + r.bodyRight - gapX/2
-		d.edge(in, out, "false", [2]int{side, y + h/2}, [2]int{side, y + r.bodyH - 4})
+		in, w, h := d.text(Diamond, title...)
+		c := d.put(n.kids[0], h+gapY)
+		r = room{max(c.left, w/2) + gapX, max(c.right, w-w/2), h + c.h + 2*gapY + 8, in, 0}
+		r.out = d.vertex(Dot, 0, r.h-4, 8, 8)
+		d.edge(in, c.in, "true")
+		side, bottom := gapX/2-r.left, h+gapY+c.h+gapY/2
+		d.edge(c.out, in, "again", [2]int{0, bottom}, [2]int{side, bottom}, [2]int{side, h / 2})
+		d.past(&r, "false", h/2)
 	case KindUntil:
-		w, h := sized(title, Diamond)
-		in = d.vertex(Dot, x, y+4, 8, 8)
-		a, b := d.put(n.kids[0], x, y+8+gapY)
-		out = d.vertex(Diamond, x, y+r.bodyH-h/2, w, h, title...)
-		d.edge(in, a, "")
-		d.edge(b, out, "")
-		side := x - r.bodyLeft + gapX/2
-		d.edge(out, in, "false", [2]int{side, y + r.bodyH - h/2}, [2]int{side, y + 4})
+		in := d.vertex(Dot, 0, 4, 8, 8)
+		c := d.put(n.kids[0], 8+gapY)
+		out, w, h := d.text(Diamond, title...)
+		r = room{max(c.left, w/2) + gapX, max(c.right, w-w/2), h + c.h + 2*gapY + 8, in, out}
+		at := r.h - h/2
+		d.graph.Vertices[out].Y = at
+		d.edge(in, c.in, "")
+		d.edge(c.out, out, "")
+		side := gapX/2 - r.left
+		d.edge(out, in, "false", [2]int{side, at}, [2]int{side, 4})
 	}
-	return in, out
+	return r
 }
 
-// fan places the branches of a PAR or switch side by side.
-func (d *drawing) fan(n *node, in, out, x, y int) {
-	left, _, _ := d.branches(n)
-	at := x - left
+// past draws the way from y past what is inside a construct to its end.
+func (d *drawing) past(r *room, label string, y int) {
+	side := r.right + gapX/2
+	r.right += gapX
+	d.edge(r.in, r.out, label, [2]int{side, y}, [2]int{side, r.h - 4})
+}
+
+// fan draws the branches of a PAR or switch side by side, from y on, below a text of
+// width w.
+func (d *drawing) fan(n *node, in, out, w, y int) room {
+	all, at, h, middle := d.mark(), 0, 0, 0
 	for k, kid := range n.kids {
-		c := &d.rooms[kid]
-		a, b := d.put(kid, at+c.left, y)
-		at += c.w + gapX
-		d.edge(in, a, d.compiled.branchLabel(n, k))
-		d.edge(b, out, "")
+		if k > 0 {
+			at += gapX
+		}
+		one := d.mark()
+		c := d.put(kid, y)
+		d.move(one, at+c.left, 0)
+		middle = at + c.left
+		at, h = at+c.left+c.right, max(h, c.h)
+		d.edge(in, c.in, d.compiled.branchLabel(n, k))
+		d.edge(c.out, out, "")
 	}
+	if len(n.kids) > 1 {
+		middle = at / 2
+	}
+	d.move(all, -middle, 0)
+	return room{max(middle, w/2), max(at-middle, w-w/2), y + h, in, out}
 }
 
 func (p *Compiled) branchLabel(n *node, k int) string {

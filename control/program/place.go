@@ -9,18 +9,18 @@ import (
 // host is a node that was there at some time.
 type host struct {
 	Node
-	present     bool
-	load        int   // cores in use, one at least for each block
-	reserved    int   // of these, by blocks whose processor reserves
-	first, last int32 // its blocks
+	present  bool
+	load     int // cores in use, one at least for each block
+	reserved int // of these, by blocks whose processor reserves
+	blocks   chain
 }
 
 // proc is a logical processor.
 type proc struct {
-	want        *Processor
-	bound       []int32 // hosts
-	mapped      bool    // as many nodes as it wants have been there
-	first, last int32   // plus 1: blocks that wait for a node
+	want   *Processor
+	bound  []int32 // hosts
+	mapped bool    // as many nodes as it wants have been there
+	queue  chain   // blocks that wait for a node
 }
 
 func (p *proc) fits(h *host) bool {
@@ -53,19 +53,14 @@ func (r *Run) attempt(f int32) {
 		return
 	}
 	p := &r.procs[n.proc]
-	if p.first == 0 {
+	if p.queue == none {
 		if on := r.choose(f); on >= 0 {
 			r.put(f, on)
 			return
 		}
 	}
-	x.state, x.hostPrev, x.hostNext = queued, p.last-1, -1
-	if p.last > 0 {
-		r.frames[p.last-1].hostNext = f
-	} else {
-		p.first = f + 1
-	}
-	p.last = f + 1
+	x.state = queued
+	p.queue.push(r.onHost, f)
 	r.queued++
 }
 
@@ -104,18 +99,7 @@ func (r *Run) Waiting() int { return r.queued }
 
 // dequeue takes out a block that waits for a node.
 func (r *Run) dequeue(f int32) {
-	x := &r.frames[f]
-	p := &r.procs[r.compiled.nodes[x.node].proc]
-	if x.hostPrev >= 0 {
-		r.frames[x.hostPrev].hostNext = x.hostNext
-	} else {
-		p.first = x.hostNext + 1
-	}
-	if x.hostNext >= 0 {
-		r.frames[x.hostNext].hostPrev = x.hostPrev
-	} else {
-		p.last = x.hostPrev + 1
-	}
+	r.procs[r.compiled.nodes[r.frames[f].node].proc].queue.remove(r.onHost, f)
 	r.queued--
 }
 
@@ -166,13 +150,8 @@ func (r *Run) put(f, on int32) {
 	p, h := &r.procs[r.compiled.nodes[x.node].proc], &r.hosts[on]
 	h.load += max(1, p.want.Cores)
 	h.reserved += p.want.Cores
-	x.state, x.host, x.hostPrev, x.hostNext = running, on, h.last, -1
-	if h.last >= 0 {
-		r.frames[h.last].hostNext = f
-	} else {
-		h.first = f
-	}
-	h.last = f
+	x.state, x.host = running, on
+	h.blocks.push(r.onHost, f)
 	r.blocks[x.id.Instance] = f
 	input, _ := r.resolve(f, &r.compiled.nodes[x.node])
 	a := r.act(ActStart, f)
@@ -185,16 +164,7 @@ func (r *Run) leave(f int32) {
 	h, p := &r.hosts[x.host], &r.procs[r.compiled.nodes[x.node].proc]
 	h.load -= max(1, p.want.Cores)
 	h.reserved -= p.want.Cores
-	if x.hostPrev >= 0 {
-		r.frames[x.hostPrev].hostNext = x.hostNext
-	} else {
-		h.first = x.hostNext
-	}
-	if x.hostNext >= 0 {
-		r.frames[x.hostNext].hostPrev = x.hostPrev
-	} else {
-		h.last = x.hostPrev
-	}
+	h.blocks.remove(r.onHost, f)
 	delete(r.blocks, x.id.Instance)
 	r.freed = true
 }
@@ -222,8 +192,8 @@ func (r *Run) place() {
 	for r.freed {
 		r.freed = false
 		for i := range r.procs {
-			for p := &r.procs[i]; p.first > 0; {
-				f := p.first - 1
+			for p := &r.procs[i]; p.queue != none; {
+				f := p.queue.first
 				if why := r.unable(f); why != "" {
 					r.dequeue(f)
 					r.giveUp(f, why)
@@ -253,7 +223,7 @@ func (r *Run) join(in *Input) {
 	case !known:
 		h = int32(len(r.hosts))
 		r.byName[in.Node.Name] = h
-		r.hosts = append(r.hosts, host{first: -1, last: -1})
+		r.hosts = append(r.hosts, host{blocks: none})
 	}
 	x := &r.hosts[h]
 	x.Node, x.present = in.Node, true
@@ -300,7 +270,7 @@ func (r *Run) left(in *Input) {
 		return
 	}
 	reason := "its node " + in.Node.Name + " was lost"
-	for f := r.hosts[h].first; f >= 0; f = r.hosts[h].first {
+	for f := r.hosts[h].blocks.first; f >= 0; f = r.hosts[h].blocks.first {
 		r.leave(f)
 		r.attemptFailed(f, reason)
 		r.settle() // What that ends is not tried again elsewhere.

@@ -137,6 +137,14 @@ func (g *Graph) SVG() string {
 	return b.String()
 }
 
+// side is the x of the side of a vertex that looks to another x.
+func (v *Vertex) side(x int) int {
+	if x < v.X {
+		return v.X - v.W/2
+	}
+	return v.X + v.W/2
+}
+
 // svgEdge draws an edge with right angles.
 func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 	from, to := &g.Vertices[e.From], &g.Vertices[e.To]
@@ -154,18 +162,10 @@ func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 	case len(e.Via) > 0:
 		first, last := e.Via[0], e.Via[len(e.Via)-1]
 		if first[1] == from.Y {
-			y0 = from.Y
-			x0 = from.X + from.W/2
-			if first[0] < from.X {
-				x0 = from.X - from.W/2
-			}
+			x0, y0 = from.side(first[0]), from.Y
 		}
 		if last[1] == to.Y {
-			y1 = to.Y
-			x1 = to.X + to.W/2
-			if last[0] < to.X {
-				x1 = to.X - to.W/2
-			}
+			x1, y1 = to.side(last[0]), to.Y
 		}
 		points = append(points, [2]int{x0, y0})
 		points = append(points, e.Via...)
@@ -173,12 +173,7 @@ func (g *Graph) svgEdge(b *strings.Builder, e *Edge) {
 		x0, y0 = from.X+from.W/2, from.Y
 		points = append(points, [2]int{x0, y0}, [2]int{x1, y0})
 	case from.Shape == Diamond && x0 != x1:
-		y0 = from.Y
-		if x1 < x0 {
-			x0 -= from.W / 2
-		} else {
-			x0 += from.W / 2
-		}
+		x0, y0 = from.side(x1), from.Y
 		points = append(points, [2]int{x0, y0})
 		if x1 < x0 == (x1 < from.X) { // It lies beside the diamond, not below it.
 			points = append(points, [2]int{x1, y0})

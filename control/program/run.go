@@ -26,30 +26,29 @@ const (
 
 // frame is one construct that has been started and not been forgotten.
 type frame struct {
-	node, parent      int32
-	index             int32 // which of the parent's kids or replicas
-	state             state
-	cause             Outcome // of stopping, then its outcome
-	elsed             bool    // its else has been started
-	child, prev, next int32   // the first inside it; its neighbours
-	live              int32   // how many are inside it
-	waits             int32   // its first waiter
-	timer             int32   // its place among the timers, -1 for none
-	due               clocksync.Instant
-	seq               uint64  // its place in the order in which constructs began
-	round             uint64  // loops: the step in which the last iteration began
-	passed            verdict // the newest that let it, or what is inside it, go on
-	by                int32   // the predicate of passed, -1 for none
-	reason            string
-	result            string   // also that of the last iteration
-	parts             []string // Par: results by index
-	values            []string // as a scope: results that references use
+	node, parent int32
+	index        int32 // which of the parent's kids or replicas
+	state        state
+	cause        Outcome // of stopping, then its outcome
+	elsed        bool    // its else has been started
+	inside       chain   // what has begun inside it, oldest first
+	live         int32   // how many are inside it
+	waits        int32   // its first waiter
+	timer        int32   // its place among the timers, -1 for none
+	due          clocksync.Instant
+	seq          uint64  // its place in the order in which constructs began
+	round        uint64  // loops: the step in which the last iteration began
+	passed       verdict // the newest that let it, or what is inside it, go on
+	by           int32   // the predicate of passed, -1 for none
+	reason       string
+	result       string   // also that of the last iteration
+	parts        []string // Par: results by index
+	values       []string // as a scope: results that references use
 
 	// Blocks.
-	id                 ID
-	host               int32 // -1 before it is placed
-	hostPrev, hostNext int32
-	tried              []int32 // hosts where it failed
+	id    ID
+	host  int32   // -1 before it is placed
+	tried []int32 // hosts where it failed
 }
 
 // verdict is the last one on a predicate.
@@ -73,10 +72,13 @@ type Run struct {
 
 	verdicts []verdict
 	epochs   []control.Decision // the newest of each synchronizer
+	beside   []link             // of each frame in the chain of its parent
+	onHost   []link             // and in that of its host, or of what waits for its processor
 	waiters  []waiter
-	unused   int32        // the first free waiter
-	lists    []waiterList // of each predicate
-	woken    []int32      // scratch
+	waiting  []link
+	unused   int32   // the first free waiter
+	lists    []chain // the waiters of each predicate
+	woken    []int32 // scratch
 
 	hosts  []host
 	byName map[string]int32
@@ -102,13 +104,13 @@ func NewRun(c *Compiled) *Run {
 	r := &Run{
 		compiled: c, now: clocksync.MinInstant, blocks: map[uint64]int32{}, byName: map[string]int32{}, unused: -1,
 		verdicts: make([]verdict, len(c.predicates)), epochs: make([]control.Decision, len(c.syncs)),
-		lists: make([]waiterList, len(c.predicates)), procs: make([]proc, len(c.procs)),
+		lists: make([]chain, len(c.predicates)), procs: make([]proc, len(c.procs)),
 	}
 	for i := range r.lists {
-		r.lists[i] = waiterList{-1, -1}
+		r.lists[i] = none
 	}
 	for i := range r.procs {
-		r.procs[i] = proc{want: &c.procs[i]}
+		r.procs[i] = proc{want: &c.procs[i], queue: none}
 	}
 	return r
 }
@@ -248,10 +250,7 @@ func (r *Run) start(node, parent, index int32) {
 	x.node, x.parent, x.index, x.state, x.seq = node, parent, index, running, r.begins
 	if parent >= 0 {
 		p := &r.frames[parent]
-		if x.next = p.child; x.next >= 0 {
-			r.frames[x.next].prev = f
-		}
-		p.child = f
+		p.inside.push(r.beside, f)
 		p.live++
 	}
 	if n.limit > 0 {
@@ -391,7 +390,7 @@ func (r *Run) verdict(in *Input) {
 	}
 	r.verdicts[q] = verdict{in.Truth, d, r.steps}
 	r.woken = r.woken[:0]
-	for w := r.lists[q].first; w >= 0; w = r.waiters[w].next {
+	for w := r.lists[q].first; w >= 0; w = r.waiting[w].next {
 		r.woken = append(r.woken, r.waiters[w].frame)
 	}
 	// Frames are given back only by settle, so that none of these is another one
@@ -461,12 +460,7 @@ func (r *Run) stop(f int32, cause Outcome) {
 		}
 		return
 	}
-	// The newest stands first; they are told in the order in which they began.
-	last := x.child
-	for last >= 0 && r.frames[last].next >= 0 {
-		last = r.frames[last].next
-	}
-	for c := last; c >= 0; c = r.frames[c].prev {
+	for c := x.inside.first; c >= 0; c = r.beside[c].next {
 		if k := &r.frames[c]; k.state != stopping && k.state != ended {
 			k.reason = r.frames[f].reason
 		}
@@ -581,7 +575,7 @@ func (r *Run) told(c int32) {
 	if p := &r.frames[f]; outcome == Done && child.passed.at >= p.passed.at && p.state != stopping {
 		p.passed = child.passed
 	}
-	r.detach(c)
+	r.frames[f].inside.remove(r.beside, c)
 	r.release(c)
 	x := &r.frames[f]
 	n := &r.compiled.nodes[x.node]

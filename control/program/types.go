@@ -175,10 +175,7 @@ func (t Type) misfitAt(at string, v any, null bool) string {
 		return ""
 	}
 	text, _ := json.Marshal(v)
-	if len(text) > 40 {
-		text = append([]byte(strings.ToValidUTF8(string(text[:40]), "")), "..."...)
-	}
-	return cmp.Or(at, "it") + " is " + string(text) + " and should be " + t.String()
+	return cmp.Or(at, "it") + " is " + clip(string(text)) + " and should be " + t.String()
 }
 
 // loose reports whether part of a value of the type may be anything.
@@ -190,13 +187,19 @@ func (t Type) loose() bool {
 // records reports whether a value of the type has a record in it.
 func (t Type) records() bool { return t.Base == Record || t.Base == List && t.Elem.records() }
 
+// decoded reads a JSON text, with all digits of its numbers.
+func decoded(text string) (v any, err error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	err = d.Decode(&v)
+	return v, err
+}
+
 // take makes of a JSON text what a block that wants the type is given: the fields of
 // records have the names that it has for them. why says where the text does not fit.
 func (t Type) take(text string) (given, why string) {
-	var v any
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	if err := d.Decode(&v); err != nil {
+	v, err := decoded(text)
+	if err != nil {
 		return "", err.Error()
 	}
 	if why := t.misfit(v, true); why != "" || !t.rename(v) {

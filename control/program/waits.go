@@ -52,7 +52,7 @@ func (r *Run) oldestWaiting(f int32) int32 {
 	if s := r.frames[f].state; s == deciding || s == queued {
 		oldest = f
 	}
-	for c := r.frames[f].child; c >= 0; c = r.frames[c].next {
+	for c := r.frames[f].inside.first; c >= 0; c = r.beside[c].next {
 		if w := r.oldestWaiting(c); w >= 0 && (oldest < 0 || r.frames[w].seq < r.frames[oldest].seq) {
 			oldest = w
 		}

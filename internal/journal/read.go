@@ -8,11 +8,8 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"strconv"
-	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -197,8 +194,8 @@ type journalLine struct {
 	Hello    *helloLine          `json:"hello"`
 	Batch    *batchLine          `json:"batch"`
 	Alive    *[]aliveLine        `json:"alive"`
-	Gone     *goneLine           `json:"gone"`
-	Ack      *ackLine            `json:"ack"`
+	Gone     *wire.Gone          `json:"gone"`
+	Ack      *wire.Ack           `json:"ack"`
 	Timeline *clocksync.Timeline `json:"timeline"`
 	Config   *plan.Source        `json:"config"`
 	Body     *plan.Body          `json:"body"`
@@ -211,15 +208,15 @@ type journalLine struct {
 }
 
 type batchLine struct {
-	Member      string           `json:"member"`
-	Incarnation uint64           `json:"incarnation"`
-	Domain      clocksync.Domain `json:"domain"`
-	Again       bool             `json:"again"`
-	Leaving     bool             `json:"leaving"`
-	Reports     []reportLine     `json:"reports"`
-	Regions     []regionLine     `json:"regions"`
-	Evidence    *evidenceLine    `json:"evidence"`
-	Quality     *qualityLine     `json:"quality"`
+	Member      string             `json:"member"`
+	Incarnation uint64             `json:"incarnation"`
+	Domain      clocksync.Domain   `json:"domain"`
+	Again       bool               `json:"again"`
+	Leaving     bool               `json:"leaving"`
+	Reports     []reportLine       `json:"reports"`
+	Regions     []wire.Region      `json:"regions"`
+	Evidence    *evidenceLine      `json:"evidence"`
+	Quality     *clocksync.Quality `json:"quality"`
 }
 
 type reportLine struct {
@@ -227,12 +224,6 @@ type reportLine struct {
 	At    []*clocksync.Instant `json:"at"`
 	End   bool                 `json:"end"`
 	State []json.RawMessage    `json:"state"`
-}
-
-type regionLine struct {
-	Name  string `json:"name"`
-	Entry uint64 `json:"entry"`
-	Since uint64 `json:"since"`
 }
 
 type aliveLine struct {
@@ -324,12 +315,11 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 		in.Kind = synccore.InAlive
 		in.Alive, err = j.readAlive(*l.Alive)
 	case l.Gone != nil:
-		gone := wire.Gone(*l.Gone)
-		in.Kind, in.Gone = synccore.InGone, &gone
+		in.Kind, in.Gone = synccore.InGone, l.Gone
 		j.frame, err = wire.AppendGone(j.frame[:0], in.Gone)
 	case l.Ack != nil:
 		var n int
-		in.Kind, in.Ack = synccore.InAck, l.Ack.message()
+		in.Kind, in.Ack = synccore.InAck, l.Ack
 		if j.frame, n, err = wire.AppendAck(j.frame[:0], in.Ack); err == nil && n < len(in.Ack.Answers) {
 			err = errors.New("ack: it does not fit a message")
 		}
@@ -357,7 +347,7 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 
 func (l *helloLine) message() *wire.Hello {
 	h := &wire.Hello{
-		Member: l.Member, Incarnation: l.Incarnation, Host: l.Host, Domain: l.Domain, Quality: clocksync.Quality(l.Quality),
+		Member: l.Member, Incarnation: l.Incarnation, Host: l.Host, Domain: l.Domain, Quality: l.Quality,
 		Typed: l.Typed, Threads: l.Threads, Multiplexer: l.Multiplexer,
 	}
 	for _, f := range l.Schema {
@@ -366,19 +356,11 @@ func (l *helloLine) message() *wire.Hello {
 	return h
 }
 
-func (l *ackLine) message() *wire.Ack {
-	a := &wire.Ack{Member: l.Member, Incarnation: l.Incarnation, Answers: make([]wire.Answer, len(l.Answers))}
-	for i, x := range l.Answers {
-		a.Answers[i] = wire.Answer{Decision: control.Decision(x.Decision), Name: x.Name, Target: x.Target, Fate: x.Fate, Detail: x.Detail}
-	}
-	return a
-}
-
 func (j *Reader) readBatch(l *batchLine) error {
 	b := &j.batch
 	*b = wire.Batch{
 		Member: l.Member, Incarnation: l.Incarnation, Schema: j.codec.Hash(), Again: l.Again, Leaving: l.Leaving,
-		Reports: b.Reports[:0], Regions: b.Regions[:0],
+		Reports: b.Reports[:0], Regions: append(b.Regions[:0], l.Regions...),
 	}
 	for i := range l.Reports {
 		r, err := j.readReport(&l.Reports[i], l.Domain)
@@ -386,9 +368,6 @@ func (j *Reader) readBatch(l *batchLine) error {
 			return fmt.Errorf("batch: report %d: %w", i+1, err)
 		}
 		b.Reports = append(b.Reports, r)
-	}
-	for _, r := range l.Regions {
-		b.Regions = append(b.Regions, wire.Region(r))
 	}
 	if e := l.Evidence; e != nil {
 		at, err := stamp(e.At, l.Domain)
@@ -398,7 +377,7 @@ func (j *Reader) readBatch(l *batchLine) error {
 		b.Evidence = wire.Evidence{Seq: e.Seq, At: at}
 	}
 	if l.Quality != nil {
-		b.Tagged, b.Quality = true, clocksync.Quality(*l.Quality)
+		b.Tagged, b.Quality = true, *l.Quality
 	}
 	var n int
 	var err error
@@ -442,7 +421,10 @@ func (j *Reader) readReport(l *reportLine, domain clocksync.Domain) (wire.Report
 	}
 	r.Row = make([]scgs.Value, len(schema))
 	for i, text := range l.State {
-		if r.Row[i], err = readValue(text, schema[i].Type); err != nil {
+		if string(text) == "null" {
+			continue
+		}
+		if r.Row[i], err = schema[i].Type.ReadJSON(text); err != nil {
 			return r, fmt.Errorf("field %q: %w", schema[i].Name, err)
 		}
 	}
@@ -466,74 +448,6 @@ func stamp(list []*clocksync.Instant, domain clocksync.Domain) (clocksync.Stamp,
 		s.Within.Latest = *list[2]
 	}
 	return s, nil
-}
-
-// readValue reads what appendValue wrote of a value of that type.
-func readValue(text json.RawMessage, t scgs.Type) (scgs.Value, error) {
-	var v scgs.Value
-	var err error
-	if bytes.Equal(text, []byte("null")) {
-		return v, nil
-	}
-	if t.IsList() {
-		return readList(text, t.Elem())
-	}
-	switch t {
-	case scgs.Bool:
-		var b bool
-		err = json.Unmarshal(text, &b)
-		v = scgs.BoolValue(b)
-	case scgs.Int, scgs.Duration:
-		var i int64
-		i, err = strconv.ParseInt(string(text), 10, 64)
-		v = scgs.IntValue(i)
-		if t == scgs.Duration {
-			v = scgs.DurationValue(time.Duration(i))
-		}
-	case scgs.Float:
-		v, err = readFloat(text)
-	case scgs.String, scgs.Enum:
-		var s string
-		err = json.Unmarshal(text, &s)
-		v = scgs.StringValue(s)
-		if t == scgs.Enum {
-			v = scgs.EnumValue(s)
-		}
-	case scgs.Invalid:
-	}
-	if err != nil || v.Type() == scgs.Invalid {
-		return v, fmt.Errorf("%.100s is no %v", text, t)
-	}
-	return v, nil
-}
-
-func readList(text json.RawMessage, elem scgs.Type) (scgs.Value, error) {
-	var items []json.RawMessage
-	if err := json.Unmarshal(text, &items); err != nil || len(items) > scgs.MaxElements {
-		return scgs.Value{}, fmt.Errorf("%.100s is no %v of at most %d elements", text, scgs.ListOf(elem), scgs.MaxElements)
-	}
-	list := make([]scgs.Value, len(items))
-	for i, item := range items {
-		var err error
-		if list[i], err = readValue(item, elem); err != nil {
-			return scgs.Value{}, err
-		}
-		if list[i].Type() == scgs.Invalid {
-			return scgs.Value{}, fmt.Errorf("an element is null: a list of %v has values only", elem)
-		}
-	}
-	return scgs.ListValue(elem, list...), nil
-}
-
-func readFloat(text []byte) (scgs.Value, error) {
-	switch string(text) {
-	case `"+Inf"`:
-		return scgs.FloatValue(math.Inf(1)), nil
-	case `"-Inf"`:
-		return scgs.FloatValue(math.Inf(-1)), nil
-	}
-	f, err := strconv.ParseFloat(string(text), 64)
-	return scgs.FloatValue(f), err
 }
 
 // strict decodes one JSON object that has no unknown keys.

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -55,27 +54,20 @@ func NewHeader(level *plan.Level, opt synccore.Options) Header {
 // AppendHeader appends the line of a header.
 func AppendHeader(dst []byte, h *Header) []byte { return append(appendJSON(dst, h), '\n') }
 
-// The JSON of what members say seldom. The types have the fields of their
-// messages, so that a message cannot gain one that the journal lacks.
+// The JSON of a hello, where that of its schema is another one than in the sections
+// of a configuration. The types have the fields of the message, so that it cannot
+// gain one that the journal lacks.
 type (
 	helloLine struct {
-		Member      string           `json:"member"`
-		Incarnation uint64           `json:"incarnation"`
-		Host        string           `json:"host"`
-		Domain      clocksync.Domain `json:"domain"`
-		Quality     qualityLine      `json:"quality"`
-		Typed       bool             `json:"typed,omitempty"`
-		Schema      []fieldLine      `json:"state,omitempty"`
-		Threads     bool             `json:"threads,omitempty"`
-		Multiplexer string           `json:"carrier,omitempty"`
-	}
-	qualityLine struct {
-		Source     string             `json:"source"`
-		Assumed    bool               `json:"assumed,omitempty"`
-		Unverified bool               `json:"unverified,omitempty"`
-		Timeline   clocksync.Timeline `json:"timeline,omitempty"`
-		Status     clocksync.Status   `json:"status"`
-		Expires    clocksync.Instant  `json:"expires"`
+		Member      string            `json:"member"`
+		Incarnation uint64            `json:"incarnation"`
+		Host        string            `json:"host"`
+		Domain      clocksync.Domain  `json:"domain"`
+		Quality     clocksync.Quality `json:"quality"`
+		Typed       bool              `json:"typed,omitempty"`
+		Schema      []fieldLine       `json:"state,omitempty"`
+		Threads     bool              `json:"threads,omitempty"`
+		Multiplexer string            `json:"carrier,omitempty"`
 	}
 	fieldLine struct {
 		Name  string    `json:"name"`
@@ -83,29 +75,6 @@ type (
 		Words []string  `json:"words,omitempty"`
 		// Default is with its type, since it may have none.
 		Default scgs.Value `json:"default,omitzero"`
-	}
-	goneLine struct {
-		Member      string `json:"member"`
-		Incarnation uint64 `json:"incarnation"`
-		First       uint64 `json:"first"`
-	}
-	ackLine struct {
-		Member      string       `json:"member"`
-		Incarnation uint64       `json:"incarnation"`
-		Answers     []answerLine `json:"answers"`
-	}
-	answerLine struct {
-		Decision decisionLine `json:"decision"`
-		Name     string       `json:"name"`
-		Target   string       `json:"target"`
-		Fate     control.Fate `json:"fate"`
-		Detail   string       `json:"detail,omitempty"`
-	}
-	decisionLine struct {
-		Synchronizer string `json:"synchronizer"`
-		Term         uint64 `json:"term"`
-		Epoch        uint64 `json:"epoch"`
-		Number       uint64 `json:"number"`
 	}
 )
 
@@ -137,9 +106,9 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 	case synccore.InAlive:
 		return appendAlive(append(buf, `,"alive":`...), in.Alive), nil
 	case synccore.InGone:
-		return appendJSON(append(buf, `,"gone":`...), goneLine(*in.Gone)), nil
+		return appendJSON(append(buf, `,"gone":`...), in.Gone), nil
 	case synccore.InAck:
-		return appendJSON(append(buf, `,"ack":`...), newAckLine(in.Ack)), nil
+		return appendJSON(append(buf, `,"ack":`...), in.Ack), nil
 	case synccore.InTimeline:
 		return appendText(append(buf, `,"timeline":`...), string(in.Timeline)), nil
 	case synccore.InPlan:
@@ -174,19 +143,11 @@ func AppendEnd(dst []byte, inputs uint64, stopped string) []byte {
 
 func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
-		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: qualityLine(h.Quality),
+		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: h.Quality,
 		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer,
 	}
 	for _, f := range h.Schema {
 		line.Schema = append(line.Schema, fieldLine(f))
-	}
-	return line
-}
-
-func newAckLine(a *wire.Ack) ackLine {
-	line := ackLine{Member: a.Member, Incarnation: a.Incarnation, Answers: make([]answerLine, len(a.Answers))}
-	for i, x := range a.Answers {
-		line.Answers[i] = answerLine{decisionLine(x.Decision), x.Name, x.Target, x.Fate, x.Detail}
 	}
 	return line
 }
@@ -250,7 +211,7 @@ func appendBatch(buf []byte, state scgs.Schema, b *wire.Batch) ([]byte, error) {
 		buf = append(appendAt(buf, b.Evidence.At), '}')
 	}
 	if b.Tagged {
-		buf = appendJSON(append(buf, `,"quality":`...), qualityLine(b.Quality))
+		buf = appendJSON(append(buf, `,"quality":`...), b.Quality)
 	}
 	return append(buf, '}'), nil
 }

@@ -204,11 +204,10 @@ func (c *Core) leave(id scgs.Member, m *member, l *tracefile.Line, at clocksync.
 		return
 	}
 	m.gone = true
-	ref := c.record(record{member: int32(id), start: at.Within, gone: true, holds: 1})
+	forever := clocksync.Exactly(clocksync.MaxInstant)
+	ref := c.record(record{member: int32(id), start: at.Within, end: forever, gone: true, holds: 1})
 	c.must(c.in.Start(id, l.Seq+1, at, ref), m, l)
-	c.must(c.in.Evidence(id, l.Seq+1, clocksync.Stamp{
-		Domain: m.domain, Mono: clocksync.MaxInstant, Within: clocksync.Exactly(clocksync.MaxInstant),
-	}), m, l)
+	c.must(c.in.Evidence(id, l.Seq+1, clocksync.Stamp{Domain: m.domain, Mono: clocksync.MaxInstant, Within: forever}), m, l)
 }
 
 // holds judges the condition on the member's newest state, which is in row.

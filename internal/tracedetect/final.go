@@ -83,40 +83,13 @@ func (c *Core) load(t tuple) {
 // show delivers a tuple or a set, with all that is known of it.
 func (c *Core) show(refs []scgs.Ref) {
 	c.reset()
-	s := newSpan()
+	c.parts = c.parts[:0]
 	for _, ref := range refs {
 		r := &c.records[ref]
-		s.add(r)
+		c.parts = append(c.parts, scgs.Part{Start: clocksync.Stamp{Within: r.start}, End: clocksync.Stamp{Within: r.end}, Open: !r.ended})
 		c.add(ref, !r.ended)
 	}
-	s.fill(&c.state)
+	s := scgs.SpanOf(c.parts)
+	c.fill(&s)
 	c.deliver()
-}
-
-// span is when the states of a tuple hold, by the definitions of package scgs.
-type span struct{ core, envelope clocksync.Interval }
-
-func newSpan() span {
-	all := clocksync.Interval{Earliest: clocksync.MinInstant, Latest: clocksync.MaxInstant}
-	return span{all, all}
-}
-
-// add takes in a state; the newest evidence stands for an end to come.
-func (s *span) add(r *record) {
-	s.core.Earliest = max(s.core.Earliest, r.start.Latest)
-	s.envelope.Earliest = max(s.envelope.Earliest, r.start.Earliest)
-	if r.gone {
-		return
-	}
-	s.core.Latest = min(s.core.Latest, r.end.Earliest)
-	if r.ended {
-		s.envelope.Latest = min(s.envelope.Latest, r.end.Latest)
-	}
-}
-
-func (s *span) fill(to *State) {
-	to.Envelope = s.envelope
-	if s.core.Bounded() && s.core.Earliest < s.core.Latest {
-		to.HasCore, to.Core = true, s.core
-	}
 }

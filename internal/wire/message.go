@@ -74,9 +74,9 @@ type Evidence struct {
 // Region tells which entry of a region is the current one, and during which
 // state it began.
 type Region struct {
-	Name  string // unique among the member's open regions
-	Entry uint64 // the number of this entry, from 1
-	Since uint64 // the Seq of the state that was current when the region was entered, 0 if there was none
+	Name  string `json:"name"`  // unique among the member's open regions
+	Entry uint64 `json:"entry"` // the number of this entry, from 1
+	Since uint64 `json:"since"` // the Seq of the state that was current when the region was entered, 0 if there was none
 }
 
 // Batch carries what a member has to say since its last batch. Its reports are
@@ -115,9 +115,9 @@ type Pong struct {
 // Gone answers a [Resend] for states the ring no longer holds: everything below
 // First is lost.
 type Gone struct {
-	Member      string // whose ring it is
-	Incarnation uint64 // of the member
-	First       uint64 // the Seq of the oldest report that is left
+	Member      string `json:"member"`      // whose ring it is
+	Incarnation uint64 `json:"incarnation"` // of the member
+	First       uint64 `json:"first"`       // the Seq of the oldest report that is left
 }
 
 // Probe asks a member for evidence that its open state Seq holds at a reading
@@ -152,18 +152,18 @@ type Signals struct {
 
 // Answer tells the fate of one signal.
 type Answer struct {
-	Decision control.Decision // with Name and Target it identifies the signal
-	Name     string           // of the signal
-	Target   string           // the member or thread it was for
-	Fate     control.Fate     // Waiting, or a final one
-	Detail   string           // why refused
+	Decision control.Decision `json:"decision"`         // with Name and Target it identifies the signal
+	Name     string           `json:"name"`             // of the signal
+	Target   string           `json:"target"`           // the member or thread it was for
+	Fate     control.Fate     `json:"fate"`             // Waiting, or a final one
+	Detail   string           `json:"detail,omitempty"` // why refused
 }
 
 // Ack answers Signals.
 type Ack struct {
-	Member      string   // who answers
-	Incarnation uint64   // of the member
-	Answers     []Answer // at most [MaxSignals]
+	Member      string   `json:"member"`      // who answers
+	Incarnation uint64   `json:"incarnation"` // of the member
+	Answers     []Answer `json:"answers"`     // at most [MaxSignals]
 }
 
 // BodyKind is what a body is.

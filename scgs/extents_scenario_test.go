@@ -17,9 +17,7 @@ import (
 // Times are in units of 1000 ns; the stamps are written as in TestScenarios.
 // Commands:
 //
-//	extents [declared=(A,B)] [pending=N]   sums and extremes of values
-//	search  [limit=N] [pending=N]          whether the first member's value was
-//	                                       above the second's
+//	extents [declared=(A,B)] [pending=N]   begin
 //	epoch N [remove=A]      lines "NAME domain=D [eps=E]" are members that join
 //	input                   "A 5@10" is: A has the value 5 from 10 on; "nan" is a
 //	                        value that is UNKNOWN. Also end, alive, until, lost,
@@ -58,57 +56,31 @@ func TestPossibleScenarios(t *testing.T) {
 	})
 }
 
-// stage is an Extents or a Search whose members have names.
+// stage is an Extents whose members have names.
 type stage struct {
 	*scene // reads numbers and stamps
-	x      interface {
-		possible
-		Epoch(id uint64, remove []scgs.Member, add []scgs.Spec) []scgs.Member
-		Finish()
-	}
-	extents *scgs.Extents // one of the two
-	search  *scgs.Search
-	values  []float64 // by Ref
+	x      *scgs.Extents
 }
 
 func newStage(t *testing.T, c *datadriven.TestData) *stage {
 	t.Helper()
-	s := &stage{scene: newScene(scgs.Options{}), values: []float64{math.NaN()}}
+	s := &stage{scene: newScene(scgs.Options{})}
 	s.t = t
-	var pending, limit int
-	c.MaybeScanArgs(t, "pending", &pending)
-	c.MaybeScanArgs(t, "limit", &limit)
-	switch c.Cmd {
-	case "extents":
-		o := scgs.ExtentOptions{MaxPending: pending}
-		if c.HasArg("declared") {
-			var low, high string
-			c.ScanArgs(t, "declared", &low, &high)
-			o.Declared = scgs.Range{Low: s.number(low), High: s.number(high)}
-		}
-		x, err := scgs.NewExtents(o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s.x, s.extents = x, x
-	case "search":
-		s.search = scgs.NewSearch(s.above, scgs.SearchOptions{MaxPending: pending, MaxCombinations: limit})
-		s.x = s.search
-	default:
-		t.Fatalf("begin with extents or search, not %q", c.Cmd)
+	if c.Cmd != "extents" {
+		t.Fatalf("begin with extents, not %q", c.Cmd)
+	}
+	var o scgs.ExtentOptions
+	c.MaybeScanArgs(t, "pending", &o.MaxPending)
+	if c.HasArg("declared") {
+		var low, high string
+		c.ScanArgs(t, "declared", &low, &high)
+		o.Declared = scgs.Range{Low: s.number(low), High: s.number(high)}
+	}
+	var err error
+	if s.x, err = scgs.NewExtents(o); err != nil {
+		t.Fatal(err)
 	}
 	return s
-}
-
-func (s *stage) above(states []scgs.Ref) scgs.Answer {
-	a, b := s.values[states[0]], s.values[states[1]]
-	switch {
-	case a > b:
-		return scgs.Yes
-	case a <= b:
-		return scgs.No
-	}
-	return scgs.Inconclusive
 }
 
 func (s *stage) epoch(c *datadriven.TestData) {
@@ -154,38 +126,20 @@ func (s *stage) input(line string) {
 }
 
 func (s *stage) start(a *actor, seq uint64, word string, at clocksync.Stamp) scgs.Reason {
-	if s.extents == nil {
-		s.values = append(s.values, s.number(word))
-		return s.search.Start(a.m, seq, at, scgs.Ref(len(s.values)-1))
-	}
 	value := math.NaN()
 	if word != "nan" {
 		value = s.number(word)
 	}
-	return s.extents.Start(a.m, seq, at, value)
+	return s.x.Start(a.m, seq, at, value)
 }
 
 // drain prints what has become certain, under the line that brought it about.
 func (s *stage) drain(line string) {
 	var lines []string
-	for s.extents != nil {
-		var x scgs.Extent
-		if !s.extents.Next(&x) {
-			break
-		}
+	var x scgs.Extent
+	for s.x.Next(&x) {
 		lines = append(lines, fmt.Sprintf("  %d/%d from %s: sum %s, least %s, greatest %s",
 			x.Epoch, x.Index, show(x.From), between(x.Sum), between(x.Least), between(x.Greatest)))
-	}
-	for s.search != nil {
-		var f scgs.Finding
-		if !s.search.Next(&f) {
-			break
-		}
-		words := []string{fmt.Sprintf("  %d/%d from %s: %v", f.Epoch, f.Index, show(f.From), f.Answer)}
-		for _, ref := range s.search.Witness(nil) {
-			words = append(words, fmt.Sprint(s.values[ref]))
-		}
-		lines = append(lines, strings.Join(words, " "))
 	}
 	if len(lines) > 0 {
 		fmt.Fprintf(s.out, "%s\n%s\n", line, strings.Join(lines, "\n"))

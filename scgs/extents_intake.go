@@ -4,61 +4,61 @@ import "github.com/gopegasus/pegasus/clocksync"
 
 // report takes the stamp that ends the member's state and begins s, which may be
 // an UNKNOWN.
-func (w *possibleStates) report(m Member, seq uint64, at clocksync.Stamp, s candidate) Reason {
-	win := w.find(m)
+func (e *Extents) report(m Member, seq uint64, at clocksync.Stamp, s candidate) Reason {
+	win := e.find(m)
 	if win == nil {
-		return w.refuse(NoMember)
+		return e.refuse(NoMember)
 	}
 	p, why := win.admit(seq, at)
 	if why != Accepted {
-		return w.refuse(why)
+		return e.refuse(why)
 	}
 	if win.jumps(seq) {
-		w.stats.Gaps++
-		win.open(w.nothing)
+		e.stats.Gaps++
+		win.open(e.nothing)
 	}
 	if !s.unknown {
-		w.stats.States++
+		e.stats.States++
 	}
 	win.settle(p.hi, win.candidates.n)
-	w.forget(win, p)
+	e.forget(win, p)
 	win.seq, win.lost = seq, false
 	win.heard(p)
 	s.mono, s.from, s.to = p.m, p.lo, clocksync.MaxInstant
-	win.candidates.push(s)
-	if int(win.candidates.n)-2 > w.maxPending {
-		w.collapse(win)
+	*win.candidates.push() = s
+	if int(win.candidates.n)-2 > e.maxPending {
+		e.collapse(win)
 	}
-	w.refresh(m)
+	e.refresh(m)
 	return Accepted
 }
 
 // End reports that the member's last state ended at the stamp and no other one
 // began: from then on the member is UNKNOWN. It takes a sequence number of its
 // own, so that its loss shows.
-func (w *possibleStates) End(m Member, seq uint64, at clocksync.Stamp) Reason {
-	return w.report(m, seq, at, w.nothing)
+func (e *Extents) End(m Member, seq uint64, at clocksync.Stamp) Reason {
+	return e.report(m, seq, at, e.nothing)
 }
 
 // Evidence reports that at the stamp what the member's report seq said still
 // held, and nothing had been reported after it. It is what lets events be
 // delivered while nothing changes. A promise and a later seq than known are taken
 // as in [Detector.Evidence]; evidence of a member given up is Stale.
-func (w *possibleStates) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
-	win := w.find(m)
+func (e *Extents) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
+	win := e.find(m)
 	if win == nil {
-		return w.refuse(NoMember)
+		return e.refuse(NoMember)
 	}
 	p, why := win.affirm(seq, at)
 	switch {
 	case why != Accepted:
-		return w.refuse(why)
+		return e.refuse(why)
 	case win.lost:
-		return w.refuse(Stale)
+		return e.refuse(Stale)
 	}
 	if seq > win.seq {
-		w.stats.Gaps++
-		win.open(w.nothing)
+		e.stats.Gaps++
+		win.open(e.nothing)
 		win.seq = seq
 	}
 	if p.m == win.last.m { // the same reading again shows nothing later
@@ -66,8 +66,8 @@ func (w *possibleStates) Evidence(m Member, seq uint64, at clocksync.Stamp) Reas
 	}
 	win.settle(p.hi, win.candidates.n-1)
 	win.heard(p)
-	w.stats.Evidence++
-	w.refresh(m)
+	e.stats.Evidence++
+	e.refresh(m)
 	return Accepted
 }
 
@@ -75,11 +75,11 @@ func (w *possibleStates) Evidence(m Member, seq uint64, at clocksync.Stamp) Reas
 // evidence on, in any other, and is not waited for until its next report. What
 // that report says counts from the instant Until of then. A state that was
 // promised for ever is not lost.
-func (w *possibleStates) Lost(m Member) Reason {
-	win, why := w.lose(m)
+func (e *Extents) Lost(m Member) Reason {
+	win, why := e.lose(m)
 	if why == Accepted {
 		win.lost = true
-		w.refresh(m)
+		e.refresh(m)
 	}
 	return why
 }
@@ -90,8 +90,8 @@ func (w *possibleStates) Lost(m Member) Reason {
 // away. A member whose state was promised for ever cannot restart; remove it. The
 // third argument is that of [Detector.Restart]; it is of no use here, where the
 // value is UNKNOWN from the newest evidence on.
-func (w *possibleStates) Restart(m Member, domain clocksync.Domain, _ clocksync.Instant) Reason {
-	win, why := w.lose(m)
+func (e *Extents) Restart(m Member, domain clocksync.Domain, _ clocksync.Instant) Reason {
+	win, why := e.lose(m)
 	if why != Accepted {
 		return why
 	}
@@ -99,79 +99,71 @@ func (w *possibleStates) Restart(m Member, domain clocksync.Domain, _ clocksync.
 		win.candidates.back().mono = clocksync.MinInstant
 	}
 	win.restart(domain)
-	w.refresh(m)
+	e.refresh(m)
 	return Accepted
 }
 
 // lose begins an UNKNOWN of a member that has promised nothing.
-func (w *possibleStates) lose(m Member) (*window, Reason) {
-	win := w.find(m)
+func (e *Extents) lose(m Member) (*window, Reason) {
+	win := e.find(m)
 	switch {
 	case win == nil:
-		return nil, w.refuse(NoMember)
+		return nil, e.refuse(NoMember)
 	case win.promised():
-		return nil, w.refuse(Regress)
+		return nil, e.refuse(Regress)
 	}
-	win.open(w.nothing)
+	win.open(e.nothing)
 	return win, Accepted
 }
 
 // Finish says that nothing more will be reported: what is open stays so, and
 // Next delivers all that is left. Later reports are refused as NoMember. It costs
 // O(members).
-func (w *possibleStates) Finish() {
-	w.finished = true
-	w.review()
+func (e *Extents) Finish() {
+	e.finished = true
+	e.review()
 }
 
 // Until is the instant of reference time up to which the last event holds, as
 // known now: no later event begins before it.
-func (w *possibleStates) Until() clocksync.Instant { return w.until }
+func (e *Extents) Until() clocksync.Instant { return e.until }
 
 // Needs appends to dst, in order of members, whose evidence is missing for the
 // next event, after Next has returned false. It appends nothing if nothing is
 // pending.
-func (w *possibleStates) Needs(dst []Need) []Need {
-	if len(w.tree) == 0 {
+func (e *Extents) Needs(dst []Need) []Need {
+	if len(e.marks) == 0 {
 		return dst
 	}
-	if at := w.upcoming(); at != clocksync.MaxInstant {
-		dst = w.behind(dst, 1, at)
+	if at := e.upcoming(); at != clocksync.MaxInstant {
+		dst = e.behind(dst, 1, at)
 	}
 	return dst
 }
 
 // behind appends the members under node k that are not final at the instant.
-func (w *possibleStates) behind(dst []Need, k int, at clocksync.Instant) []Need {
-	n := len(w.tree) / 2
+func (e *Extents) behind(dst []Need, k int, at clocksync.Instant) []Need {
+	n := len(e.marks) / 2
 	switch {
-	case w.tree[k].final > at:
+	case e.marks[k].final > at:
 		return dst
 	case k >= n:
 		need := Need{Member: Member(k - n), AfterMono: clocksync.MinInstant, AfterTime: at}
-		if win := &w.members[k-n]; win.last != unheard {
+		if win := &e.members[k-n]; win.last != unheard {
 			newest := win.last
 			newest.hi = max(newest.hi, newest.lo)
 			need.Seq, need.Newest = win.seq, newest.stamp(win.clock)
 		}
 		return append(dst, need)
 	}
-	return w.behind(w.behind(dst, 2*k, at), 2*k+1, at)
-}
-
-// Released appends to dst the handles of the local states that can no longer be
-// part of a later event. The owner may use them for other values.
-func (w *possibleStates) Released(dst []Ref) []Ref {
-	dst = append(dst, w.released...)
-	w.released = w.released[:0]
-	return dst
+	return e.behind(e.behind(dst, 2*k, at), 2*k+1, at)
 }
 
 // Stats returns the counts so far. Global and Partial stay 0.
-func (w *possibleStates) Stats() Stats { return w.stats }
+func (e *Extents) Stats() Stats { return e.stats }
 
-func (w *possibleStates) refuse(why Reason) Reason {
-	w.stats.refused[why]++
+func (e *Extents) refuse(why Reason) Reason {
+	e.stats.refused[why]++
 	return why
 }
 
@@ -182,7 +174,7 @@ func (win *window) open(nothing candidate) {
 		return
 	}
 	nothing.mono, nothing.from, nothing.to = win.last.m, win.last.lo, clocksync.MaxInstant
-	win.candidates.push(nothing)
+	*win.candidates.push() = nothing
 }
 
 // settle bounds the ends of those of the first n candidates that nothing bounded
@@ -199,19 +191,18 @@ func (win *window) settle(hi clocksync.Instant, n int32) {
 // forget removes the newest candidates if they ended at p by the same reading at
 // which they started: they were never held. One that by its stamps ended before
 // the start at p stays: there the clock is too coarse.
-func (w *possibleStates) forget(win *window, p point) {
+func (e *Extents) forget(win *window, p point) {
 	for n := win.candidates.n; n > win.in && n > 1; n = win.candidates.n {
 		if win.candidates.back().mono != p.m || win.candidates.at(n-2).to < p.lo {
 			return
 		}
-		w.release(win.candidates.back().ref)
 		win.candidates.n--
 	}
 }
 
 // collapse makes one candidate of many, which may have the value of any of them: of
 // the older half of those that wait, or of the window if that is longer.
-func (w *possibleStates) collapse(win *window) {
+func (e *Extents) collapse(win *window) {
 	waiting := win.candidates.n - 1 - win.in
 	first, end := win.in, win.in+max(2, waiting/2)
 	if waiting < win.in {
@@ -222,12 +213,11 @@ func (w *possibleStates) collapse(win *window) {
 	for i := first; i < end; i++ {
 		s := win.candidates.at(i)
 		u.low, u.high, u.to = min(u.low, s.low), max(u.high, s.high), s.to
-		w.release(s.ref)
 		if !s.unknown {
-			w.stats.Collapsed++
+			e.stats.Collapsed++
 		}
 	}
-	u.ref, u.unknown = 0, true
+	u.unknown = true
 	*win.candidates.at(first) = u
 	for i := end; i < win.candidates.n; i++ {
 		*win.candidates.at(first + 1 + i - end) = *win.candidates.at(i)
