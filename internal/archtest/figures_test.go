@@ -20,7 +20,7 @@ import (
 // limits of figures: what one change makes better, no later one makes worse. Who
 // lowers a figure lowers its limit.
 var limits = map[string]int{
-	"lines of code":                               62500,
+	"lines of code":                               59_000,
 	"lines of code of the largest package":        5850,
 	"lines of the largest package, with comments": 6800,
 	"files of the largest package":                53,
