@@ -208,12 +208,12 @@ func missingTable(missing []monitor.Missing) string {
 // decisionText draws the states that held together.
 func decisionText(d *monitor.LastDecision) string {
 	var b strings.Builder
-	on := "global state"
+	on := fmt.Sprintf("global state %d", d.Index)
 	if d.Modality != "" && d.Modality != scgs.Inst.String() {
-		on = d.Modality + " set"
+		on = fmt.Sprintf("set %d (%s)", d.Index, d.Modality)
 	}
-	fmt.Fprintf(&b, "decision %s, %s ago, on %s %d of epoch %d: %s\n",
-		d.ID, monitor.Seconds(d.Ago), on, d.Index, d.Epoch, certainty(d))
+	fmt.Fprintf(&b, "decision %s, %s ago, on %s of epoch %d: %s\n",
+		d.ID, monitor.Seconds(d.Ago), on, d.Epoch, certainty(d))
 	b.WriteString(witnessDrawing(d))
 	rows := [][]string{{"MEMBER", "SEQ", "BEGAN", "HELD UNTIL", "STATE"}}
 	for i := range d.Witness {

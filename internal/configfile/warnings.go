@@ -82,6 +82,9 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 		a.warn(at, "add signal or set; write signal: [] if its verdict is only to be watched", "predicate %q has no effect when it fires", name)
 	}
 	for _, r := range a.plan.Rules {
+		if most := a.plan.Members.Max; r.Name == name && r.Detector.AtLeast > most {
+			a.warn(at+".when", fmt.Sprintf("ask for fewer, or raise members.max, which is %d", most), "%q never fires: it asks for %d members", name, r.Detector.AtLeast)
+		}
 		if r.Name == name && r.Detector.AtLeast > 0 && p.Modality != plan.AtLeast {
 			a.plan.Notes = append(a.plan.Notes, a.fault(at+".when", "write modality: "+plan.AtLeast+" to ask for it; len(filter(members, CONDITION)) instead of count is judged on global states of all members",
 				"%q is taken for a threshold: it fires on each set of %d members that certainly overlapped, without waiting for the others", name, r.Detector.AtLeast))

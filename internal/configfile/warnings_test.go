@@ -101,6 +101,44 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestThresholdThatNeverFires: no more members can hold a condition than there may be.
+func TestThresholdThatNeverFires(t *testing.T) {
+	const src = `synchronizers:
+  g:
+    members: {group: g, max: 3}
+    state: {x: int}
+    predicates:
+      most: {when: "count(members, .x > 1) >= 3", modality: atleast, signal: []}
+      more: {when: "count(members, .x > 1) > 3", modality: atleast, signal: []}
+`
+	plans, err := configfile.Parse("w.yaml", []byte(src))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = `w.yaml:7:14: synchronizers.g.predicates.more.when: "more" never fires: it asks for 4 members
+  |       more: {when: "count(members, .x > 1) > 3", modality: atleast, signal: []}
+  |              ^
+  = ask for fewer, or raise members.max, which is 3`
+	if p := plans[0]; len(p.Warnings) != 1 || p.Warnings[0].String() != want {
+		t.Errorf("warnings %v\nwant %s", p.Warnings, want)
+	}
+}
+
+// TestUnknownModality: what a predicate finds is not judged where its modality is mistyped.
+func TestUnknownModality(t *testing.T) {
+	const src = `synchronizers:
+  g:
+    members: {group: g}
+    state: {x: int}
+    predicates:
+      p: {when: "count(members, .x > 1) > 1", modality: atlest, signal: {region: r, kind: activate, to: holders}}
+`
+	_, err := configfile.Parse("w.yaml", []byte(src))
+	if err == nil || !strings.Contains(err.Error(), `"atlest" is no modality: use inst, definitely, possibly or atleast, or leave it out`) || strings.Contains(err.Error(), "holders are") {
+		t.Errorf("%v", err)
+	}
+}
+
 // TestSummaries: runs of what summaries say are shorter than those of the threads.
 func TestSummaries(t *testing.T) {
 	const src = `synchronizers:

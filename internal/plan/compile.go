@@ -24,6 +24,7 @@ type compiler struct {
 	report FaultFunc
 	plan   *Level
 
+	unsure       bool // the modality of the current predicate is no word of ours
 	edge         bool // the current text is evaluated when a predicate becomes true
 	steps, setup int  // of all texts so far
 	most         int  // of one text
@@ -87,6 +88,7 @@ func (c *compiler) rule(name string, p *config.Predicate) *Rule {
 	if p.When != "" {
 		r.When = c.program(at+".when", p.When, c.plan.Env.Bool)
 	}
+	c.unsure = false
 	c.modality(at, p, r)
 	same := *p
 	if r.Detector.AtLeast > 0 {
@@ -109,6 +111,7 @@ func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 		modality = scgs.Possibly
 	case AtLeast:
 	default:
+		c.unsure = true
 		c.report(at+".modality", -1, fmt.Sprintf("%q is no modality", p.Modality), "use inst, definitely, possibly or atleast, or leave it out")
 		return
 	}
@@ -119,7 +122,7 @@ func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 	switch {
 	case err == nil:
 		if modality == scgs.Possibly {
-			c.report(at+".modality", -1, "a threshold is of what certainly held", "leave the modality out: possibly is for all(members, condition) alone")
+			c.report(at+".modality", -1, "a threshold is of what certainly held", "write modality: "+AtLeast+"; possibly is for all(members, condition) alone")
 		}
 		r.Detector = Detector{Local: local, AtLeast: k}
 	case p.Modality == AtLeast:
@@ -253,7 +256,7 @@ func (c *compiler) target(at string, t *config.Target, r *Rule, out *Send) {
 			}
 		}
 		out.Names = t.Names
-	case strings.TrimSpace(t.Expr) == config.Holders && !r.Detector.Exists():
+	case strings.TrimSpace(t.Expr) == config.Holders && !r.Detector.Exists() && !c.unsure:
 		c.report(at, -1, "the holders are the members that a threshold, or a modality, has found to satisfy its condition, and this predicate has neither",
 			"write all, or a group such as filter(members, .load > 2)")
 	case strings.TrimSpace(t.Expr) == config.Holders:

@@ -1,11 +1,14 @@
 package synccore_test
 
 import (
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 const lone = "synchronizers:\n  s:\n    members: {group: g}\n    state: {n: int}\n    predicates:\n      p: {when: \"any(members, .n > 1)\", signal: []}\n"
@@ -40,6 +43,21 @@ func TestQuestions(t *testing.T) {
 	}
 	if out.Wake != clocksync.MaxInstant {
 		t.Errorf("a machine that has failed is to be stepped at %v", out.Wake)
+	}
+}
+
+// TestThresholdOfOneIsExplained: what is missing is told of one member, not of a set.
+func TestThresholdOfOneIsExplained(t *testing.T) {
+	levels, err := configfile.Parse("s.yaml", []byte(strings.Replace(lone, `"any(members, .n > 1)"`, `"count(members, .n > 1) >= 1", modality: atleast`, 1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out synccore.Output
+	c := synccore.New(levels[0], synccore.Options{Term: 1, Reference: "host"})
+	c.Step(5, &synccore.Input{Kind: synccore.InAsk, Ask: &synccore.Question{Explain: "p"}}, &out)
+	want := monitor.Missing{Kind: "runs", Text: "no member is known to hold it, beside the times that it has fired on"}
+	if e := out.Answer.Explanation; !slices.Contains(e.Missing, want) {
+		t.Errorf("%+v", e.Missing)
 	}
 }
 

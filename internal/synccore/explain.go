@@ -120,8 +120,12 @@ func (c *Core) missingRuns(add func(kind, text string, since *float64), r *plan.
 			return
 		}
 	}
-	if r.Detector.AtLeast > 0 {
-		add("runs", fmt.Sprintf("no set of %d members or more is known to hold it together, beside those that it has fired on", r.Detector.AtLeast), nil)
+	switch k := r.Detector.AtLeast; {
+	case k > 1:
+		add("runs", fmt.Sprintf("no set of %d members or more is known to hold it together, beside those that it has fired on", k), nil)
+		return
+	case k == 1:
+		add("runs", "no member is known to hold it, beside the times that it has fired on", nil)
 		return
 	}
 	add("runs", "its members are not known to hold it together, beside the times that it has fired on", nil)
