@@ -68,6 +68,7 @@ func (j *journals) close() error {
 	var errs []error
 	for _, f := range j.files {
 		info, err := f.Stat()
+		unlock(f)
 		errs = append(errs, err, f.Close())
 		if err == nil && info.Size() == 0 && j.resume == "" {
 			errs = append(errs, os.Remove(f.Name()))

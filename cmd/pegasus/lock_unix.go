@@ -16,3 +16,9 @@ func lock(f *os.File) error {
 	}
 	return nil // A file system without locks has nobody kept out.
 }
+
+// unlock gives a journal free. To close the file is not enough: a process that is just
+// being started has a copy of it.
+func unlock(f *os.File) {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) //nolint:gosec // A descriptor. A lock that fails to go goes with the file.
+}
