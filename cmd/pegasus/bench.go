@@ -15,22 +15,27 @@ import (
 )
 
 const benchHelp = `bench measures what the framework adds to bare NATS on this machine: legs of both
-take turns in one run, in two processes of this program and a NATS server that it
-starts, and each figure is the median of its legs. It takes about half a minute,
-at most 40 s unless --rounds or --leg ask for more. Only the ratios can be compared
-between machines, and neither means much while something else keeps this one busy.
+take turns in one run, in three processes of this program and a NATS server that it
+starts. A ratio is the median of those of the rounds, with their least and greatest.
+Beside it stands the processor time of each state, message or round trip, of all
+processes together. It takes about half a minute, at most 45 s unless --rounds or
+--leg ask for more. Only the ratios can be compared between machines, and neither
+means much while something else keeps this one busy.
 
 reports_ratio, batched_ratio  states a second of 10 members, judged, in messages of
                               one and of 64, over bare messages of that one's size
+                              and over as many connections
+reports_one_connection_ratio  the former over bare messages over one connection
 signal_p50_ratio, p99         from a state to the handler of the signal it causes by
                               way of another process, over a bare round trip
-probe_p50_ratio               the same with a second member that says nothing
+probe_p50_ratio, probe_apart  the same with a second member that says nothing, in the
+                              process of the first one and in a third one
 thread_signal_us              from a thread's state to the handler in another thread
 check_ns, atomic_load_ns      a check of a region with nothing to do; what it may cost
 stamp_ns                      a stamp of the clock
 allocs_per_report             allocations on the way of one report, NATS left out`
 
-const loadHelp = `load has members in a second process tell states at a rate, and a synchronizer in
+const loadHelp = `load has members in other processes tell states at a rate, and a synchronizer in
 this one judge predicates on every global state of them. It prints what was taken
 in, how old verdicts were when they were told, and what was given up. Without --nats
 it starts a server of its own; on another one it uses a tenant of its own.`
@@ -45,9 +50,14 @@ func newBench() *cobra.Command {
 		Args:    noArguments,
 	}
 	flags := cmd.Flags()
-	flags.IntVar(&o.Rounds, "rounds", 5, "how often each leg takes its turn, `N`")
-	flags.DurationVar(&o.Leg, "leg", 500*time.Millisecond, "how long one turn is, `DURATION`")
+	flags.IntVar(&o.Rounds, "rounds", 9, "how often each leg takes its turn, `N`")
+	flags.DurationVar(&o.Leg, "leg", 300*time.Millisecond, "how long one turn is, `DURATION`")
+	quick := flags.Bool("quick", false, "take 15 s or so, for a first look: legs of 100ms")
+	cmd.MarkFlagsMutuallyExclusive("quick", "leg")
 	runBench(cmd, &o.Command, benchText, func(ctx context.Context) (*bench.Result, error) {
+		if *quick {
+			o.Leg = 100 * time.Millisecond
+		}
 		switch {
 		case o.Rounds < 1 || o.Rounds > 100:
 			return nil, fmt.Errorf("--rounds %d: it must be 1 to 100", o.Rounds)
@@ -67,12 +77,13 @@ func newBenchLoad() *cobra.Command {
 		Use:     "load",
 		Short:   "Put a synchronizer under load",
 		Long:    loadHelp,
-		Example: "  pegasus bench load --members 1000 --rate 20000 --time 20s --predicates 50\n  pegasus bench load --nats nats://10.0.0.7:4222 --members 100",
+		Example: "  pegasus bench load --members 1000 --processes 20 --rate 20000 --time 20s --predicates 50\n  pegasus bench load --nats nats://10.0.0.7:4222 --members 100",
 		Args:    noArguments,
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.URL, "nats", "", "use the NATS server at `URL` (default one of its own)")
 	flags.IntVar(&o.Members, "members", 100, "how many members there are, `N`, each with a connection of its own")
+	flags.IntVar(&o.Processes, "processes", 1, "in how many processes the members are, `N`")
 	flags.IntVar(&o.Rate, "rate", 10_000, "how many reports all of them tell in a second, `N`")
 	flags.DurationVar(&o.Time, "time", 10*time.Second, "measure for `DURATION`, after a second that does not count")
 	flags.IntVar(&o.Predicates, "predicates", 10, "how many predicates are judged, `N`")
@@ -81,6 +92,8 @@ func newBenchLoad() *cobra.Command {
 		switch {
 		case o.Members < 1 || o.Members > 10_000:
 			return nil, fmt.Errorf("--members %d: it must be 1 to 10000", o.Members)
+		case o.Processes < 1 || o.Processes > min(o.Members, 100):
+			return nil, fmt.Errorf("--processes %d: it must be 1 to 100, and at most --members, which is %d", o.Processes, o.Members)
 		case o.Rate < 1 || o.Rate > 10_000_000:
 			return nil, fmt.Errorf("--rate %d: it must be 1 to 10000000 reports a second", o.Rate)
 		case o.Time < 100*time.Millisecond || o.Time > time.Hour:

@@ -20,7 +20,7 @@ import (
 // short runs say nothing about speed; they go the whole way.
 var (
 	shortBench = []string{"bench", "--rounds", "1", "--leg", "20ms"}
-	shortLoad  = []string{"bench", "load", "--members", "3", "--rate", "2000", "--time", "200ms", "--predicates", "6", "--counts", "1"}
+	shortLoad  = []string{"bench", "load", "--members", "3", "--processes", "2", "--rate", "2000", "--time", "200ms", "--predicates", "6", "--counts", "1"}
 )
 
 // positive wants every number of a JSON object above 0, but for those that are
@@ -42,16 +42,21 @@ func positive(t *testing.T, path string, v any, mayBeZero ...string) any {
 	return v
 }
 
-func shapeOf(t *testing.T, args []string, mayBeZero ...string) string {
+// measured is the object of a measurement.
+func measured(t *testing.T, args []string) (o map[string]any) {
 	t.Helper()
 	code, stdout, stderr := execute(t, append(args, "--json")...)
 	if code != exitOK || stderr != "" || strings.Count(stdout, "\n") != 1 {
 		t.Fatalf("exit %d, stdout %q, stderr %q", code, stdout, stderr)
 	}
-	var o map[string]any
 	if err := json.Unmarshal([]byte(stdout), &o); err != nil {
 		t.Fatal(err)
 	}
+	return o
+}
+
+func shapeOf(t *testing.T, o map[string]any, mayBeZero ...string) string {
+	t.Helper()
 	shape, err := json.MarshalIndent(positive(t, "", o, mayBeZero...), "", " ")
 	if err != nil {
 		t.Fatal(err)
@@ -64,30 +69,70 @@ func TestBenchShape(t *testing.T) {
  "allocs_per_report": 1,
  "atomic_load_ns": 1,
  "batched_ratio": {
+  "least": 1,
+  "most": 1,
   "product": 1,
+  "product_cpu_ns": 1,
   "ratio": 1,
-  "raw": 1
+  "raw": 1,
+  "raw_cpu_ns": 1
  },
+ "batched_states_per_message": 1,
  "check_ns": 1,
- "probe_p50_ratio": {
+ "probe_apart_p50_ratio": {
+  "least": 1,
+  "most": 1,
   "product": 1,
+  "product_cpu_ns": 1,
   "ratio": 1,
-  "raw": 1
+  "raw": 1,
+  "raw_cpu_ns": 1
+ },
+ "probe_p50_ratio": {
+  "least": 1,
+  "most": 1,
+  "product": 1,
+  "product_cpu_ns": 1,
+  "ratio": 1,
+  "raw": 1,
+  "raw_cpu_ns": 1
+ },
+ "reports_one_connection_ratio": {
+  "least": 1,
+  "most": 1,
+  "product": 1,
+  "product_cpu_ns": 1,
+  "ratio": 1,
+  "raw": 1,
+  "raw_cpu_ns": 1
  },
  "reports_ratio": {
+  "least": 1,
+  "most": 1,
   "product": 1,
+  "product_cpu_ns": 1,
   "ratio": 1,
-  "raw": 1
+  "raw": 1,
+  "raw_cpu_ns": 1
  },
+ "reports_states_per_message": 1,
  "signal_p50_ratio": {
+  "least": 1,
+  "most": 1,
   "product": 1,
+  "product_cpu_ns": 1,
   "ratio": 1,
-  "raw": 1
+  "raw": 1,
+  "raw_cpu_ns": 1
  },
  "signal_p99_ratio": {
+  "least": 1,
+  "most": 1,
   "product": 1,
+  "product_cpu_ns": 1,
   "ratio": 1,
-  "raw": 1
+  "raw": 1,
+  "raw_cpu_ns": 1
  },
  "stamp_ns": 1,
  "thread_signal_us": {
@@ -95,7 +140,12 @@ func TestBenchShape(t *testing.T) {
   "p99": 1
  }
 }`
-	if d := cmp.Diff(want, shapeOf(t, shortBench, "allocs_per_report")); d != "" {
+	o := measured(t, shortBench)
+	// A message that has no state says that the newest one still holds.
+	if one, ok := o["reports_states_per_message"].(float64); !ok || one > 1 || one < 0.5 {
+		t.Errorf("messages of one state have %v", o["reports_states_per_message"])
+	}
+	if d := cmp.Diff(want, shapeOf(t, o, "allocs_per_report product_cpu_ns raw_cpu_ns")); d != "" {
 		t.Errorf("the object is another one (-want +got):\n%s", d)
 	}
 }
@@ -105,6 +155,7 @@ func TestLoadShape(t *testing.T) {
  "asked_per_second": 1,
  "members": 1,
  "predicates": 1,
+ "processes": 1,
  "shed": 1,
  "taken_per_second": 1,
  "told_per_second": 1,
@@ -114,7 +165,7 @@ func TestLoadShape(t *testing.T) {
  },
  "verdicts": 1
 }`
-	if d := cmp.Diff(want, shapeOf(t, shortLoad, "shed")); d != "" {
+	if d := cmp.Diff(want, shapeOf(t, measured(t, shortLoad), "shed")); d != "" {
 		t.Errorf("the object is another one (-want +got):\n%s", d)
 	}
 }
@@ -122,24 +173,32 @@ func TestLoadShape(t *testing.T) {
 // TestBenchText looks at the tables of results that are known.
 func TestBenchText(t *testing.T) {
 	ratio := func(product, raw float64) bench.Ratio {
-		return bench.Ratio{Ratio: product / raw, Product: product, Raw: raw}
+		return bench.Ratio{
+			Ratio: product / raw, Least: 0.9 * product / raw, Most: 1.1 * product / raw, Product: product, Raw: raw,
+			ProductCPU: 3290, RawCPU: 1165.4,
+		}
 	}
 	r := &bench.Result{
 		Reports: ratio(800_000, 1_000_000), Batched: ratio(5_000_000, 1_000_000),
-		SignalP50: ratio(25, 20), SignalP99: ratio(60.5, 40), ProbeP50: ratio(50, 20),
+		OneConnection: ratio(800_000, 1_250_000), ReportsMessage: 0.9996, BatchedMessage: 51.74,
+		SignalP50: ratio(25, 20), SignalP99: ratio(60.5, 40), ProbeP50: ratio(50, 20), ApartP50: ratio(60, 20),
 		ThreadSignal: bench.Percentiles{P50: 1.5, P99: 12.34}, Check: 0.5, AtomicLoad: 0.25, Stamp: 25,
 	}
-	want := `figure                ratio  pegasus  bare     unit
-reports_ratio         0.80   800000   1000000  reports/s
-batched_ratio         5.00   5000000  1000000  reports/s
-signal_p50_ratio      1.25   25       20       µs
-signal_p99_ratio      1.51   60.5     40       µs
-probe_p50_ratio       2.50   50       20       µs
-thread_signal_us p50         1.50              µs
-thread_signal_us p99         12.3              µs
-check_ns              2.00   0.50     0.25     ns, over an atomic load
-stamp_ns                     25                ns
-allocs_per_report            0
+	want := `figure                        ratio  least-most  pegasus  bare     unit                     cpu   bare  of
+reports_ratio                 0.80   0.72-0.88   800000   1000000  reports/s                3290  1165  ns a state, message
+reports_one_connection_ratio  0.64   0.58-0.70   800000   1250000  reports/s                3290  1165  ns a state, message
+batched_ratio                 5.00   4.50-5.50   5000000  1000000  reports/s                3290  1165  ns a state, message
+signal_p50_ratio              1.25   1.12-1.38   25       20       µs                       3290  1165  ns a round trip
+signal_p99_ratio              1.51   1.36-1.66   60.5     40       µs                       3290  1165  ns a round trip
+probe_p50_ratio               2.50   2.25-2.75   50       20       µs                       3290  1165  ns a round trip
+probe_apart_p50_ratio         3.00   2.70-3.30   60       20       µs                       3290  1165  ns a round trip
+reports_states_per_message                       1.00
+batched_states_per_message                       51.7
+thread_signal_us p50                             1.50              µs
+thread_signal_us p99                             12.3              µs
+check_ns                      2.00               0.50     0.25     ns, over an atomic load
+stamp_ns                                         25                ns
+allocs_per_report                                0
 `
 	if d := cmp.Diff(want, benchText(r)); d != "" {
 		t.Errorf("bench (-want +got):\n%s", d)

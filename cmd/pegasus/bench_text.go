@@ -14,25 +14,32 @@ import (
 )
 
 func benchText(r *bench.Result) string {
-	rows := [][]string{{"figure", "ratio", "pegasus", "bare", "unit"}}
+	rows := [][]string{{"figure", "ratio", "least-most", "pegasus", "bare", "unit", "cpu", "bare", "of"}}
 	for _, l := range []struct {
-		name, unit string
+		name, unit, of string
 		bench.Ratio
 	}{
-		{"reports_ratio", "reports/s", r.Reports},
-		{"batched_ratio", "reports/s", r.Batched},
-		{"signal_p50_ratio", "µs", r.SignalP50},
-		{"signal_p99_ratio", "µs", r.SignalP99},
-		{"probe_p50_ratio", "µs", r.ProbeP50},
+		{"reports_ratio", "reports/s", "ns a state, message", r.Reports},
+		{"reports_one_connection_ratio", "reports/s", "ns a state, message", r.OneConnection},
+		{"batched_ratio", "reports/s", "ns a state, message", r.Batched},
+		{"signal_p50_ratio", "µs", "ns a round trip", r.SignalP50},
+		{"signal_p99_ratio", "µs", "ns a round trip", r.SignalP99},
+		{"probe_p50_ratio", "µs", "ns a round trip", r.ProbeP50},
+		{"probe_apart_p50_ratio", "µs", "ns a round trip", r.ApartP50},
 	} {
-		rows = append(rows, []string{l.name, fmt.Sprintf("%.2f", l.Ratio.Ratio), short(l.Product), short(l.Raw), l.unit})
+		rows = append(rows, []string{
+			l.name, fmt.Sprintf("%.2f", l.Ratio.Ratio), fmt.Sprintf("%.2f-%.2f", l.Least, l.Most), short(l.Product), short(l.Raw), l.unit,
+			short(l.ProductCPU), short(l.RawCPU), l.of,
+		})
 	}
 	return tabulate(append(rows,
-		[]string{"thread_signal_us p50", "", short(r.ThreadSignal.P50), "", "µs"},
-		[]string{"thread_signal_us p99", "", short(r.ThreadSignal.P99), "", "µs"},
-		[]string{"check_ns", fmt.Sprintf("%.2f", r.Check/r.AtomicLoad), short(r.Check), short(r.AtomicLoad), "ns, over an atomic load"},
-		[]string{"stamp_ns", "", short(r.Stamp), "", "ns"},
-		[]string{"allocs_per_report", "", short(r.Allocs), "", ""},
+		[]string{"reports_states_per_message", "", "", short(r.ReportsMessage), "", "", "", "", ""},
+		[]string{"batched_states_per_message", "", "", short(r.BatchedMessage), "", "", "", "", ""},
+		[]string{"thread_signal_us p50", "", "", short(r.ThreadSignal.P50), "", "µs", "", "", ""},
+		[]string{"thread_signal_us p99", "", "", short(r.ThreadSignal.P99), "", "µs", "", "", ""},
+		[]string{"check_ns", fmt.Sprintf("%.2f", r.Check/r.AtomicLoad), "", short(r.Check), short(r.AtomicLoad), "ns, over an atomic load", "", "", ""},
+		[]string{"stamp_ns", "", "", short(r.Stamp), "", "ns", "", "", ""},
+		[]string{"allocs_per_report", "", "", short(r.Allocs), "", "", "", "", ""},
 	))
 }
 
@@ -65,6 +72,10 @@ func short(x float64) string {
 func setFlags(cmd *cobra.Command) string {
 	var b strings.Builder
 	cmd.Flags().Visit(func(f *pflag.Flag) {
+		if f.Value.Type() == "bool" {
+			b.WriteString(" --" + f.Name)
+			return
+		}
 		value := f.Value.String()
 		if f.Name == "nats" {
 			value = withUser(value, nil)

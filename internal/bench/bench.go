@@ -10,12 +10,11 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 )
 
-// Options of a run. Rounds is how often each leg takes its turn, Leg how long one
-// turn is. Command starts this program again as a [Worker].
+// Options of a run.
 type Options struct {
-	Rounds  int
-	Leg     time.Duration
-	Command []string
+	Rounds  int           // how often each leg takes its turn
+	Leg     time.Duration // how long one turn is
+	Command []string      // starts this program again as a [Worker]
 }
 
 // grace is what a run may take beside its legs: processes start, members join.
@@ -24,16 +23,22 @@ const grace = time.Minute
 // Limit is when a run with these options is given up. With the defaults of the
 // command it is under 40 s.
 func (o Options) Limit() time.Duration {
-	const turns = 3 + 2 + 2 + 1 // reports, signals, signals with a probe, threads
+	const turns = 4 + 2 + 2 + 2 + 1 // reports, signals, those with a probe near and apart, threads
 	return time.Duration(o.Rounds*turns)*o.Leg + grace
 }
 
-// Ratio is a figure of the product over the same of bare NATS: the medians of
-// their legs.
+// Ratio is a figure of the product over the same of bare NATS. Legs of one round make
+// a pair: the ratio is the median of the pairs'.
 type Ratio struct {
 	Ratio   float64 `json:"ratio"`
-	Product float64 `json:"product"`
-	Raw     float64 `json:"raw"`
+	Least   float64 `json:"least"`   // of the pairs' ratios
+	Most    float64 `json:"most"`    // of them
+	Product float64 `json:"product"` // the median of its legs
+	Raw     float64 `json:"raw"`     // the median of its legs
+	// Processor time of all processes, in nanoseconds, for each state, message or round
+	// trip, the medians of the legs. 0 where the system does not tell it.
+	ProductCPU float64 `json:"product_cpu_ns"`
+	RawCPU     float64 `json:"raw_cpu_ns"` // the same of bare NATS
 }
 
 // Percentiles are of a latency, in microseconds.
@@ -46,16 +51,24 @@ type Percentiles struct {
 // second; latencies in microseconds.
 type Result struct {
 	// Reports is the rate of messages with one report each, Batched that of reports
-	// in messages of 64, both against bare messages of the size of the former.
-	Reports Ratio `json:"reports_ratio"`
-	Batched Ratio `json:"batched_ratio"`
+	// in messages of 64, both against bare messages of the size of the former, over as
+	// many connections; OneConnection is Reports against bare messages over one.
+	Reports       Ratio `json:"reports_ratio"`
+	OneConnection Ratio `json:"reports_one_connection_ratio"`
+	Batched       Ratio `json:"batched_ratio"`
+	// States a message, as the synchronizers have counted both: messages one by one, and
+	// in batches. Messages that only answer, or say that a state lasts, count as well.
+	ReportsMessage float64 `json:"reports_states_per_message"`
+	BatchedMessage float64 `json:"batched_states_per_message"`
 	// Signal is the time from a change of state to the handler of the signal that
 	// follows, by way of a synchronizer in another process, against the round trip
 	// of bare messages of the same sizes between the same processes. Probe is the
-	// same with a second member whose open state has to be asked after.
+	// same with a second member whose open state has to be asked after, in the same
+	// process; Apart with that member in a third one.
 	SignalP50 Ratio `json:"signal_p50_ratio"`
 	SignalP99 Ratio `json:"signal_p99_ratio"`
 	ProbeP50  Ratio `json:"probe_p50_ratio"`
+	ApartP50  Ratio `json:"probe_apart_p50_ratio"`
 	// ThreadSignal is the time from the change of a thread's state to the handler in
 	// another thread of the process, which computes and checks its region.
 	ThreadSignal Percentiles `json:"thread_signal_us"`
@@ -91,12 +104,13 @@ func run(ctx context.Context, o Options) (r *Result, err error) {
 		return nil, err
 	}
 	defer echo.close()
-	p, err := start(ctx, o.Command)
-	if err != nil {
-		return nil, err
+	b := &bench{Options: o, url: server.URL(), echo: echo}
+	for _, p := range []**process{&b.worker, &b.apart} {
+		if *p, err = start(ctx, o.Command); err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, (*p).end()) }()
 	}
-	defer func() { err = errors.Join(err, p.end()) }()
-	b := &bench{Options: o, url: server.URL(), echo: echo, worker: p}
 	r = &Result{}
 	if _, err := b.worker.call(ctx, request{Op: opConnect, URL: b.url, Members: reporters}); err != nil {
 		return nil, err
@@ -118,6 +132,7 @@ type bench struct {
 	url    string
 	echo   *responder
 	worker *process
+	apart  *process // with a silent member
 }
 
 // legs has the worker run each of the requests in turn, Rounds times, after one
@@ -130,16 +145,32 @@ func (b *bench) legs(ctx context.Context, requests ...request) ([][]figures, err
 			if round < 0 {
 				q.Time = b.Leg / 5
 			}
+			before, err := b.spent(ctx)
+			if err != nil {
+				return nil, err
+			}
 			f, err := b.worker.call(ctx, q)
 			if err != nil {
 				return nil, err
 			}
+			after, err := b.spent(ctx)
+			if err != nil {
+				return nil, err
+			}
+			f.CPU = float64(after-before) / float64(max(f.Count, 1))
 			if round >= 0 {
 				all[i] = append(all[i], f)
 			}
 		}
 	}
 	return all, nil
+}
+
+// spent is the processor time of all processes so far.
+func (b *bench) spent(ctx context.Context) (time.Duration, error) {
+	near, err1 := b.worker.call(ctx, request{Op: opSpent})
+	apart, err2 := b.apart.call(ctx, request{Op: opSpent})
+	return used() + time.Duration(near.CPU+apart.CPU), errors.Join(err1, err2)
 }
 
 // middle is the median of one figure over the legs.
@@ -158,11 +189,19 @@ func median(values []float64) float64 {
 	return (values[(n-1)/2] + values[n/2]) / 2
 }
 
+// over compares one figure of legs that have taken turns.
 func over(product, raw []figures, figure func(figures) float64) Ratio {
-	p, r := middle(product, figure), middle(raw, figure)
-	return Ratio{Ratio: p / r, Product: p, Raw: r}
+	pairs := make([]float64, len(product))
+	for i := range pairs {
+		pairs[i] = figure(product[i]) / figure(raw[i])
+	}
+	return Ratio{
+		Ratio: median(pairs), Least: slices.Min(pairs), Most: slices.Max(pairs),
+		Product: middle(product, figure), Raw: middle(raw, figure), ProductCPU: middle(product, cpu), RawCPU: middle(raw, cpu),
+	}
 }
 
 func rate(f figures) float64 { return f.Rate }
 func p50(f figures) float64  { return f.P50 }
 func p99(f figures) float64  { return f.P99 }
+func cpu(f figures) float64  { return f.CPU }

@@ -89,10 +89,8 @@ func (g *group) dropped() (n uint64) {
 // others have told one state, which still holds, and say nothing.
 func (g *group) signal(ctx context.Context, q request) (f figures, err error) {
 	if g.n == 0 {
-		for _, m := range g.members {
-			if err := m.Set(state{}); err != nil {
-				return f, err
-			}
+		if err := g.tell(); err != nil {
+			return f, err
 		}
 	}
 	first := g.members[0]
@@ -108,6 +106,16 @@ func (g *group) signal(ctx context.Context, q request) (f figures, err error) {
 		return err
 	}, g.answered())
 	return f, err
+}
+
+// tell has every member set a first state.
+func (g *group) tell() error {
+	for _, m := range g.members {
+		if err := m.Set(state{}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // threadState is the local state of a thread.

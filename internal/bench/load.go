@@ -19,6 +19,7 @@ import (
 type LoadOptions struct {
 	URL        string        // of the NATS server; empty starts one here
 	Members    int           // each with a connection of its own
+	Processes  int           // that the members are shared out to evenly; at most as many as these
 	Rate       int           // reports a second, of all members together
 	Time       time.Duration // how long, after a second that is not counted
 	Predicates int           // judged on every global state
@@ -29,6 +30,7 @@ type LoadOptions struct {
 // LoadResult is what became of a load.
 type LoadResult struct {
 	Members    int     `json:"members"`
+	Processes  int     `json:"processes"`
 	Predicates int     `json:"predicates"`
 	Asked      float64 `json:"asked_per_second"` // reports
 	Told       float64 `json:"told_per_second"`  // states that the members have set
@@ -99,34 +101,35 @@ func Load(ctx context.Context, o LoadOptions) (r *LoadResult, err error) {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	p, err := start(ctx, o.Command)
-	if err != nil {
+	var f fleet
+	defer func() { err = errors.Join(err, f.end()) }()
+	if f, err = startFleet(ctx, &o); err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, p.end()) }()
-	joining := request{Op: opJoin, URL: o.URL, Tenant: own, Group: loadGroup, Members: o.Members, Time: time.Duration(o.Members) * joinTime}
-	if _, err := p.call(ctx, joining); err != nil {
+	joinTime := time.Duration(o.Members) * joinTime
+	join := request{Op: opJoin, URL: o.URL, Tenant: own, Group: loadGroup, Time: joinTime}
+	if _, err := f.call(ctx, join); err != nil {
 		return nil, err
 	}
 	q := request{Op: opLoad, Group: loadGroup, Rate: float64(o.Rate), Time: warmUp}
-	if _, err := p.call(ctx, q); err != nil {
+	if _, err := f.call(ctx, q); err != nil {
 		return nil, err
 	}
 	timed.take()
 	before := s.Stats()
 	q.Time = o.Time
-	f, err := p.call(ctx, q)
+	sum, err := f.call(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	after, took := s.Stats(), timed.take()
-	if _, err := p.call(ctx, request{Op: opLeave, Group: loadGroup, Time: joining.Time}); err != nil {
+	if _, err := f.call(ctx, request{Op: opLeave, Group: loadGroup, Time: joinTime}); err != nil {
 		return nil, err
 	}
 	r = &LoadResult{
-		Members: o.Members, Predicates: o.Predicates, Asked: q.Rate, Told: f.Rate,
-		Taken: float64(after.Reports-before.Reports) / f.Seconds, Verdicts: len(took),
-		Shed: f.Shed + shedBy(&after) - shedBy(&before),
+		Members: o.Members, Processes: len(f), Predicates: o.Predicates, Asked: q.Rate, Told: sum.Rate,
+		Taken: float64(after.Reports-before.Reports) / sum.Seconds, Verdicts: len(took),
+		Shed: sum.Shed + shedBy(&after) - shedBy(&before),
 	}
 	if len(took) == 0 {
 		return nil, fmt.Errorf("no verdict within %v: %d reports were taken in, %d shed: ask for a lower --rate or fewer --members", o.Time, after.Reports, r.Shed)
@@ -134,6 +137,51 @@ func Load(ctx context.Context, o LoadOptions) (r *LoadResult, err error) {
 	all := percentiles(took)
 	r.Latency = Percentiles{all.P50, all.P99}
 	return r, nil
+}
+
+// fleet is the processes of a load, each with its share of the members.
+type fleet []share
+
+type share struct {
+	*process
+	first, members int
+	part           float64 // of the load
+}
+
+func startFleet(ctx context.Context, o *LoadOptions) (f fleet, err error) {
+	for i := range o.Processes {
+		p, err := start(ctx, o.Command)
+		if err != nil {
+			return f, err
+		}
+		first, next := i*o.Members/o.Processes, (i+1)*o.Members/o.Processes
+		f = append(f, share{p, first, next - first, float64(next-first) / float64(o.Members)})
+	}
+	return f, nil
+}
+
+// call asks all processes at once, each for its share, and adds up what they answer.
+func (f fleet) call(ctx context.Context, q request) (sum figures, err error) {
+	answers, errs := make([]figures, len(f)), make([]error, len(f))
+	var asking sync.WaitGroup
+	for i, s := range f {
+		mine := q
+		mine.First, mine.Members, mine.Rate, mine.Sample = s.first, s.members, q.Rate*s.part, loadSample*s.part
+		asking.Go(func() { answers[i], errs[i] = s.process.call(ctx, mine) })
+	}
+	asking.Wait()
+	for _, a := range answers {
+		sum.Rate, sum.Shed, sum.Seconds = sum.Rate+a.Rate, sum.Shed+a.Shed, max(sum.Seconds, a.Seconds)
+	}
+	return sum, errors.Join(errs...)
+}
+
+func (f fleet) end() error {
+	var errs []error
+	for _, s := range f {
+		errs = append(errs, s.end())
+	}
+	return errors.Join(errs...)
 }
 
 // shedBy counts what a synchronizer has given up.
@@ -169,13 +217,11 @@ func (t *timedVerdicts) take() []float64 {
 // millisecond.
 func (g *group) load(ctx context.Context, q request) (figures, error) {
 	rng := rand.New(rand.NewPCG(1, uint64(g.n))) //nolint:gosec // Numbers of a load.
-	before, told, sampled := g.dropped(), 0, max(int(q.Rate/loadSample), 1)
+	before, told, sampled := g.dropped(), 0, max(int(q.Rate/q.Sample), 1)
 	if len(g.states) == 0 {
 		g.states = make([]state, len(g.members))
-		for _, m := range g.members { // So that there is an epoch.
-			if err := m.Set(state{}); err != nil {
-				return figures{}, err
-			}
+		if err := g.tell(); err != nil { // So that there is an epoch.
+			return figures{}, err
 		}
 	}
 	pause := time.NewTicker(time.Millisecond)

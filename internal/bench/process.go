@@ -19,10 +19,12 @@ type request struct {
 	URL     string        `json:",omitzero"`
 	Tenant  string        `json:",omitzero"`
 	Group   string        `json:",omitzero"`
-	Members int           `json:",omitzero"` // that are joined
+	Members int           `json:",omitzero"` // that are joined; connections of bare messages
+	First   int           `json:",omitzero"` // the number of the first of them
 	Batch   int           `json:",omitzero"` // reports a message
 	Bytes   int           `json:",omitzero"` // of a bare message
 	Rate    float64       `json:",omitzero"` // reports a second
+	Sample  float64       `json:",omitzero"` // verdicts a second that are timed, about
 	Time    time.Duration `json:",omitzero"`
 }
 
@@ -31,7 +33,8 @@ type figures struct {
 	Error    string  `json:",omitzero"`
 	Rate     float64 `json:",omitzero"`
 	P50, P99 float64 `json:",omitzero"` // µs
-	Count    uint64  `json:",omitzero"`
+	Count    uint64  `json:",omitzero"` // states, bare messages or round trips
+	CPU      float64 `json:",omitzero"` // ns of processor time, for each of Count
 	Seconds  float64 `json:",omitzero"`
 	Shed     uint64  `json:",omitzero"`
 	Check    float64 `json:",omitzero"` // ns

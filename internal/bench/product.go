@@ -64,7 +64,8 @@ synchronizers:
         signal: {kind: activate, region: bench, to: "filter(members, .name == \"poller\")", data: {n: "max(map(members, .n))"}}
 `
 
-// startGroup runs the synchronizer of a group and has the worker join its members.
+// startGroup runs the synchronizer of a group and has the worker join its members, which
+// are all but those that join apart.
 func (b *bench) startGroup(ctx context.Context, config, group string, members, batch int) (*synchronizer.Synchronizer, error) {
 	cfg, err := synchronizer.ParseConfig(group, []byte(config))
 	if err != nil {
@@ -89,27 +90,37 @@ func (b *bench) endGroup(ctx context.Context, group string, s *synchronizer.Sync
 
 // rates measures reports one by one and in batches against bare messages.
 func (b *bench) rates(ctx context.Context, r *Result) (err error) {
+	syncs := map[string]*synchronizer.Synchronizer{}
 	for group, batch := range map[string]int{"single": 1, "batched": 64} {
 		s, err := b.startGroup(ctx, fmt.Sprintf(rateConfig, group, reporters, window*reporters), group, reporters, batch)
 		if err != nil {
 			return err
 		}
 		defer func() { err = errors.Join(err, unjudged(s), b.endGroup(ctx, group, s)) }()
+		syncs[group] = s
 	}
 	sizes, err := b.sizes(ctx, request{Op: opRate, Group: "single"})
 	if err != nil {
 		return err
 	}
 	legs, err := b.legs(ctx,
-		request{Op: opRawRate, Bytes: sizes.report},
+		request{Op: opRawRate, Bytes: sizes.report, Members: reporters},
 		request{Op: opRate, Group: "single"},
+		request{Op: opRawRate, Bytes: sizes.report, Members: 1},
 		request{Op: opRate, Group: "batched"},
 	)
 	if err != nil {
 		return err
 	}
-	r.Reports, r.Batched = over(legs[1], legs[0], rate), over(legs[2], legs[0], rate)
+	r.Reports, r.OneConnection, r.Batched = over(legs[1], legs[0], rate), over(legs[1], legs[2], rate), over(legs[3], legs[0], rate)
+	r.ReportsMessage, r.BatchedMessage = perMessage(syncs["single"]), perMessage(syncs["batched"])
 	return nil
+}
+
+// perMessage is how many states a message had.
+func perMessage(s *synchronizer.Synchronizer) float64 {
+	n := s.Stats()
+	return float64(n.Reports) / float64(max(n.Frames, 1))
 }
 
 // unjudged is an error if states were taken in that no global state has.
@@ -127,7 +138,7 @@ type sizes struct{ report, signal int }
 func (b *bench) sizes(ctx context.Context, q request) (sizes, error) {
 	subjects := wire.Subjects{Tenant: tenant, Group: q.Group}
 	var report, signal meanSize
-	nc, err := bare(b.url, map[string]func(*nats.Conn, *nats.Msg){subjects.StateAll(): report.add, subjects.Signal("*"): signal.add})
+	nc, err := bare(b.url, map[string]func(*nats.Conn, *nats.Msg){subjects.State(memberName(0)): report.add, subjects.Signal("*"): signal.add})
 	if err != nil {
 		return sizes{}, err
 	}
@@ -155,23 +166,41 @@ func (s *meanSize) get() int { return int(s.bytes.Load() / max(s.messages.Load()
 // signals measures signals that need no probe, as the member that told a state is the
 // only one, and those that do, with a second member, which is silent.
 func (b *bench) signals(ctx context.Context, r *Result) error {
-	raw, product, err := b.roundTrips(ctx, "alone", 1)
+	raw, product, err := b.roundTrips(ctx, "alone", 1, 0)
 	if err != nil {
 		return err
 	}
 	r.SignalP50, r.SignalP99 = over(product, raw, p50), over(product, raw, p99)
-	if raw, product, err = b.roundTrips(ctx, "pair", 2); err == nil {
-		r.ProbeP50 = over(product, raw, p50)
+	if raw, product, err = b.roundTrips(ctx, "pair", 2, 0); err != nil {
+		return err
+	}
+	r.ProbeP50 = over(product, raw, p50)
+	if raw, product, err = b.roundTrips(ctx, "apart", 1, 1); err == nil {
+		r.ApartP50 = over(product, raw, p50)
 	}
 	return err
 }
 
-func (b *bench) roundTrips(ctx context.Context, group string, members int) (raw, product []figures, err error) {
-	s, err := b.startGroup(ctx, fmt.Sprintf(signalConfig, group, members), group, members, 0)
+// roundTrips measures the signals of a group, of which some members are in the third
+// process.
+func (b *bench) roundTrips(ctx context.Context, group string, members, apart int) (raw, product []figures, err error) {
+	s, err := b.startGroup(ctx, fmt.Sprintf(signalConfig, group, members+apart), group, members, 0)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, b.endGroup(ctx, group, s)) }()
+	if apart > 0 {
+		join := request{Op: opJoin, URL: b.url, Tenant: tenant, Group: group, Members: apart, First: members}
+		for _, q := range []request{join, {Op: opTell, Group: group}} {
+			if _, err := b.apart.call(ctx, q); err != nil {
+				return nil, nil, err
+			}
+		}
+		defer func() {
+			_, failed := b.apart.call(ctx, request{Op: opLeave, Group: group})
+			err = errors.Join(err, failed)
+		}()
+	}
 	sizes, err := b.sizes(ctx, request{Op: opSignal, Group: group})
 	if err != nil {
 		return nil, nil, err

@@ -45,6 +45,10 @@ func (w *worker) do(ctx context.Context, q request) (figures, error) {
 		}
 		w.groups[q.Group] = g
 		return figures{}, nil
+	case opSpent:
+		return figures{CPU: float64(used())}, nil
+	case opTell:
+		return figures{}, g.tell()
 	case opRate:
 		return g.rate(ctx, q)
 	case opSignal:
@@ -79,6 +83,8 @@ const (
 	opRawRate = "raw messages"
 	opRawEcho = "raw echo"
 	opRate    = "reports"
+	opSpent   = "processor time"
+	opTell    = "first states"
 	opSignal  = "signals"
 	opThreads = "thread signals"
 	opLoad    = "load"
@@ -106,7 +112,7 @@ func join(ctx context.Context, q request) (*group, error) {
 	for first := range joinsAtOnce {
 		joining.Go(func() {
 			for i := first; i < q.Members && errs[first] == nil; i += joinsAtOnce {
-				g.members[i], errs[first] = joinOne(ctx, q, i)
+				g.members[i], errs[first] = joinOne(ctx, q, q.First+i)
 			}
 		})
 	}
