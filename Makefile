@@ -21,7 +21,7 @@ having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(
 # and MORE, at most 45. MORE is for targets that need more time than a change can wait
 # for. The race run is last: its closing lines tell how many tests ran.
 PARTS := vet lint cross configs fuzz systems system
-MORE  :=
+MORE  := quick
 
 # timed makes the targets $(1), and tells the seconds of each as it ends, and of all in
 # the end, also of a failure. TESTED is how long "go test ./..." took, if it has run.
@@ -37,7 +37,7 @@ define timed
 	done
 endef
 
-.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs man bench deep systems figures hunt
+.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs quick man bench deep systems figures hunt
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -126,6 +126,10 @@ configs: ## check every config, and run every rule test
 		echo "== test" $$tests; \
 		$(GO) run ./cmd/pegasus test $$tests; \
 	fi
+
+quick: ## a first look at what the framework costs here; it judges nothing
+	@echo "== pegasus bench --quick"
+	$(GO) run ./cmd/pegasus bench --quick || echo "== not measured"
 
 man: ## write the man pages to bin/man
 	$(GO) run ./cmd/pegasus man bin/man
