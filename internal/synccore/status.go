@@ -42,9 +42,10 @@ func (c *Core) awaited() int {
 	return c.plan.Members.Count
 }
 
-// stateStatus is the newest global state, nil if there is none in this epoch.
+// stateStatus is the newest global state, nil if there is none in this epoch. While there
+// are too few members the detector goes on, and what it finds is of no epoch in force.
 func (c *Core) stateStatus() *monitor.StateStatus {
-	if c.ev.Epoch != c.epoch || c.ev.Index == 0 {
+	if c.paused || c.ev.Epoch != c.epoch || c.ev.Index == 0 {
 		return nil
 	}
 	span, open := c.det.Current()
@@ -69,6 +70,9 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 			Name: m.name, Host: m.host, Incarnation: m.incarnation, Standing: m.standing(), Why: m.why,
 			Heard: ago(now, m.heard), Silent: c.silent(m, now), Clock: c.clockStatus(m, together),
 			Seq: m.last, Behind: len(m.stash), Regions: regionNames(m.regions),
+		}
+		if c.paused && one.Standing == monitor.Taking {
+			one.Standing = monitor.Ready
 		}
 		if m.gapSince != clocksync.MaxInstant {
 			one.Gap = ago(now, m.gapSince)
