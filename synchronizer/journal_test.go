@@ -2,6 +2,7 @@ package synchronizer_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"errors"
 	"fmt"
@@ -117,6 +118,31 @@ func plainly(events []monitor.Event) []any {
 		}
 	}
 	return list
+}
+
+// TestReplayOfACarriedOnRun: each life of a run has its own times, which go on.
+func TestReplayOfACarriedOnRun(t *testing.T) {
+	f, err := os.Open("../internal/journal/testdata/format1/program.jsonl.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close() //nolint:errcheck // It is read.
+	text, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var last time.Time
+	events := 0
+	r, err := synchronizer.Replay(text, synchronizer.ReplayOptions{Observe: func(at time.Time, e monitor.Event) {
+		if at.Before(last) {
+			t.Errorf("%v at %v, after %v", e, at, last)
+		}
+		last = at
+		events++
+	}})
+	if err != nil || events == 0 || last.Sub(r.Started) < 500*time.Millisecond {
+		t.Errorf("%d events, the last %v after the start: %v", events, last.Sub(r.Started), err)
+	}
 }
 
 // TestReplayWithAnotherConfiguration tells where that comes to other verdicts.

@@ -105,6 +105,7 @@ func Replay(r io.Reader, opt ReplayOptions) (*Replayed, error) {
 			Synchronizer: j.Level.Name, Pegasus: j.Header.Pegasus, Started: time.Unix(0, j.Header.Started),
 		},
 	}
+	p.began, p.since = p.result.Started, j.Header.Now
 	if opt.Changed != nil {
 		if err := p.change(); err != nil {
 			return nil, err
@@ -127,6 +128,10 @@ type replay struct {
 	out     synccore.Output
 	digest  journal.Digest
 	result  Replayed
+
+	// The wall clock's time at an instant of the run, or of the one that carries it on.
+	began time.Time
+	since clocksync.Instant
 
 	changed      *synccore.Core // nil without a changed configuration
 	changedOut   synccore.Output
@@ -185,6 +190,9 @@ func (p *replay) run() error {
 }
 
 func (p *replay) step(rec *journal.Record) {
+	if r := rec.Input.Restart; r != nil {
+		p.began, p.since = time.Unix(0, int64(r.Term)), rec.Now //nolint:gosec // A term is the time at which it began.
+	}
 	p.core.Step(rec.Now, &rec.Input, &p.out)
 	p.digest.Add(&p.out)
 	if !rec.Broken && p.digest.Sum() != rec.Out && p.result.FirstDifference == 0 {
@@ -217,7 +225,7 @@ func (p *replay) step(rec *journal.Record) {
 
 // at is the wall clock's time of an instant of the recorded run.
 func (p *replay) at(now clocksync.Instant) time.Time {
-	return p.result.Started.Add(now.Sub(p.journal.Header.Now))
+	return p.began.Add(now.Sub(p.since))
 }
 
 // change prepares the changed configuration.

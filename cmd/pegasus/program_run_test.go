@@ -130,12 +130,13 @@ func TestNodeObserves(t *testing.T) {
 // TestProgramRunEnds ends a run that hangs: without a journal its blocks are
 // cancelled; with one it is left, and another run goes on.
 func TestProgramRunEnds(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", t.TempDir()) // Its run is the only one that is noted.
 	file, command := pair(t, "0.1")
 	run := launch(t, "program", "run", file)
 	url := run.url()
 	node := startNode(t, url, command)
 	run.line("start do slow")
-	show := launch(t, "program", "show", "--nats", url)
+	show := launch(t, "program", "show")
 	show.line("program pair is running")
 	show.line("BLOCK  STARTS  DONE  FAILED  CANCELLED  LOST  NOW")
 	show.line("b      2       2     0       0          0     -", "body.seq[0].par")

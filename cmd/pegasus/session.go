@@ -51,11 +51,8 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 }
 
 // note lets the live commands find the run, until the function it returns is
-// called. Without it they need --nats; so they do for a program.
+// called. Without it they need --nats.
 func (s *session) note(stderr io.Writer) func() {
-	if s.program != "" {
-		return func() {}
-	}
 	forget, err := noteRun(&localRun{
 		URL: s.url.shown, Tenant: s.flags.tenant, Secured: s.url.secret != s.url.shown,
 		PID: os.Getpid(), Started: time.Now().UTC(),

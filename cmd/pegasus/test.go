@@ -144,10 +144,16 @@ func resultText(file string, r *ruletest.Result, verbose bool) string {
 		fmt.Fprintf(&b, " (seed %d)", r.Seed)
 	}
 	b.WriteString("\n")
-	for i := range r.Failures {
-		b.WriteString(r.Failures[i].String())
+	for _, f := range r.Failures {
+		if verbose {
+			f.Log = nil // All of it follows.
+		}
+		b.WriteString(f.String())
 	}
 	if verbose {
+		if !r.OK() {
+			b.WriteString("  what happened:\n")
+		}
 		for _, line := range r.Log {
 			b.WriteString("    " + line + "\n")
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -33,5 +34,14 @@ func TestJUnit(t *testing.T) {
 	}
 	if d := cmp.Diff(wantJUnit, string(got)); d != "" {
 		t.Error(d)
+	}
+}
+
+// TestVerboseFailure: what happened is told once, below its heading.
+func TestVerboseFailure(t *testing.T) {
+	code, stdout, _ := execute(t, "test", "-v", "testdata/tests/bad_test.yaml")
+	failures := strings.Count(stdout, "FAIL testdata")
+	if n := strings.Count(stdout, "  what happened:\n"); code == exitOK || failures == 0 || n != failures {
+		t.Errorf("exit %d, %d failures, %d histories:\n%s", code, failures, n, stdout)
 	}
 }
