@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/internal/balancesim"
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 const balanceHelp = `balance is about the strategies that decide which load moves to which node.
@@ -271,7 +272,7 @@ func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balanc
 	if b.flags.explain {
 		set.Plan = func(p *balance.Plan) {
 			if told == nil {
-				_, told = fmt.Fprintln(b.stdout, printableLines(p.String()))
+				_, told = fmt.Fprintln(b.stdout, show.PrintableLines(p.String()))
 			}
 		}
 	}

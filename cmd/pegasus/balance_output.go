@@ -8,6 +8,7 @@ import (
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/internal/balancesim"
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 // simColumn is a column of the table: a value of each seed, and what is told of them.
@@ -68,7 +69,7 @@ func cutPercent(r *balancesim.Result) float64 {
 // efficiency, and totals of what should not happen.
 func writeSimTable(out io.Writer, rows []simRow) error {
 	first := rows[0].results[0]
-	head := fmt.Sprintf("%s, %s", count(first.Nodes, "node"), count(first.Tasks, "task"))
+	head := fmt.Sprintf("%s, %s", show.Count(first.Nodes, "node"), show.Count(first.Tasks, "task"))
 	if n := len(rows[0].results); n > 1 {
 		head += fmt.Sprintf("; medians of %d seeds, the worst efficiency, and totals of A-B-A and what follows", n)
 	}
@@ -80,7 +81,7 @@ func writeSimTable(out io.Writer, rows []simRow) error {
 	for i := range rows {
 		table = append(table, rows[i].cells())
 	}
-	_, err := io.WriteString(out, head+"\n"+tabulate(table))
+	_, err := io.WriteString(out, head+"\n"+show.Table(table))
 	return err
 }
 
@@ -109,11 +110,11 @@ func writeSimJSON(out io.Writer, rows []simRow) error {
 	for i := range rows {
 		r := &rows[i]
 		c := &r.config
-		results := make([]fields, len(r.results))
+		results := make([]show.Fields, len(r.results))
 		for j, result := range r.results {
 			results[j] = resultFields(result)
 		}
-		if _, err := io.WriteString(out, jsonLine(fields{
+		if _, err := io.WriteString(out, show.JSONLine(show.Fields{
 			"strategy": c.Strategy, "alpha": c.Alpha, "beta": c.Beta, "gamma": c.Gamma, "waiting": c.Waiting, "results": results,
 		})); err != nil {
 			return err
@@ -122,14 +123,14 @@ func writeSimJSON(out io.Writer, rows []simRow) error {
 	return nil
 }
 
-func resultFields(r *balancesim.Result) fields {
+func resultFields(r *balancesim.Result) show.Fields {
 	finite := func(x float64) any {
 		if math.IsInf(x, 0) || math.IsNaN(x) {
 			return nil
 		}
 		return x
 	}
-	return fields{
+	return show.Fields{
 		"nodes": r.Nodes, "tasks": r.Tasks, "efficiency": finite(r.Efficiency), "time_seconds": finite(r.Time), "bound_seconds": finite(r.Bound),
 		"migrations": r.Migrations, "units": r.Units, "bytes": r.Bytes, "messages": r.Messages, "message_bytes": r.MessageBytes,
 		"idle_seconds": r.Idle, "tail_seconds": r.Tail, "talk_seconds": r.Talk, "cut_bytes": r.Cut, "volume_bytes": r.Volume,

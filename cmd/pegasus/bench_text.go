@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gopegasus/pegasus/internal/bench"
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 func benchText(r *bench.Result) string {
@@ -27,7 +28,7 @@ func benchText(r *bench.Result) string {
 	} {
 		rows = append(rows, []string{l.name, fmt.Sprintf("%.2f", l.Ratio.Ratio), short(l.Product), short(l.Raw), l.unit})
 	}
-	return tabulate(append(rows,
+	return show.Table(append(rows,
 		[]string{"thread_signal_us p50", "", short(r.ThreadSignal.P50), "", "µs"},
 		[]string{"thread_signal_us p99", "", short(r.ThreadSignal.P99), "", "µs"},
 		[]string{"check_ns", fmt.Sprintf("%.2f", r.Check/r.AtomicLoad), short(r.Check), short(r.AtomicLoad), "ns, over an atomic load"},
@@ -37,7 +38,7 @@ func benchText(r *bench.Result) string {
 }
 
 func loadText(r *bench.LoadResult) string {
-	return tabulate([][]string{
+	return show.Table([][]string{
 		{"figure", "value", "unit"},
 		{"asked", short(r.Asked), "reports/s"},
 		{"told", short(r.Told), "reports/s"},
@@ -86,5 +87,5 @@ func machine() string {
 			}
 		}
 	}
-	return printable(fmt.Sprintf("%s%s, %s/%s, %s", processor, count(runtime.NumCPU(), "CPU"), v.OS, v.Arch, v.Go))
+	return show.Printable(fmt.Sprintf("%s%s, %s/%s, %s", processor, show.Count(runtime.NumCPU(), "CPU"), v.OS, v.Arch, v.Go))
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/tracedetect"
 )
 
@@ -37,7 +38,7 @@ func (t *table) append(dst []byte, s *tracedetect.State) []byte {
 	if s.Grows {
 		line += " (grows)"
 	}
-	return row(dst, core, intervalText(s.Envelope), printable(line))
+	return row(dst, core, intervalText(s.Envelope), show.Printable(line))
 }
 
 func row(dst []byte, core, envelope, members string) []byte {

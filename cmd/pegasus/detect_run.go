@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/tracedetect"
 	"github.com/gopegasus/pegasus/internal/tracefile"
 )
@@ -132,7 +133,7 @@ func (d *detection) fault(line int, err error) error {
 // tell writes the summary, and that lines were skipped.
 func (d *detection) tell() {
 	if d.skipped > 0 {
-		_, _ = fmt.Fprintf(d.stderr, "pegasus: %s skipped, the first of them: %v\n", count(d.skipped, "line"), d.first)
+		_, _ = fmt.Fprintf(d.stderr, "pegasus: %s skipped, the first of them: %v\n", show.Count(d.skipped, "line"), d.first)
 	}
 	if missing := d.core.Missing(); len(missing) > 0 && d.core.Stats().States > 0 {
 		_, _ = fmt.Fprintf(d.stderr, "pegasus: no state has a field %s, which the condition reads\n", strings.Join(missing, ", "))

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"github.com/gopegasus/pegasus/internal/show"
 	"log/slog"
 	"strings"
 )
@@ -27,7 +28,7 @@ func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 		line.WriteString("; " + a.Key + ": " + a.Value.String())
 		return true
 	})
-	h.put(notice{line.String()})
+	h.put(show.Notice(line.String()))
 	return nil
 }
 

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"time"
@@ -6,21 +6,21 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// json is the view as one line of JSON.
-func (v *clockView) json() string {
+// JSON is the view as one line of JSON.
+func (v *Clock) JSON() string {
 	q := v.Bound.Quality
-	servers := make([]fields, len(v.servers))
+	servers := make([]Fields, len(v.servers))
 	for i := range v.servers {
 		servers[i] = v.servers[i].fields()
 	}
-	taints := make([]fields, len(v.Taints))
+	taints := make([]Fields, len(v.Taints))
 	for i, t := range v.Taints {
-		taints[i] = fields{
+		taints[i] = Fields{
 			"since_seconds": v.ago(t.From), "noticed_seconds": v.ago(t.Noticed), "until_seconds": v.ago(t.To),
 			"past": t.Past, "slewed": t.Slewed, "outliers": list(t.Outliers),
 		}
 	}
-	o := fields{
+	o := Fields{
 		"event": "clock", "time": v.wall.UTC().Format(time.RFC3339Nano), "status": q.Status.String(), "source": q.Source,
 		"timeline": string(q.Timeline), "assumed": q.Assumed, "unverified": q.Unverified, "drift_ppm": v.drift,
 		"bound_seconds": nil, "earliest_seconds": seconds(v.offset.Earliest), "latest_seconds": seconds(v.offset.Latest),
@@ -37,11 +37,11 @@ func (v *clockView) json() string {
 	if q.Expires.Finite() {
 		o["good_for_seconds"] = q.Expires.Sub(v.Now).Seconds()
 	}
-	return jsonLine(o)
+	return JSONLine(o)
 }
 
 // ago is how long before now a reading was; nil if it is none.
-func (v *clockView) ago(t clocksync.Instant) any {
+func (v *Clock) ago(t clocksync.Instant) any {
 	if !t.Finite() {
 		return nil
 	}
@@ -56,15 +56,15 @@ func seconds(t clocksync.Instant) any {
 	return time.Duration(t).Seconds()
 }
 
-func (s *serverView) fields() fields {
+func (s *serverView) fields() Fields {
 	p := s.Best.Parts
-	o := fields{
+	o := Fields{
 		"name": s.name, "standing": s.Standing.String(), "why": s.why,
 		"earliest_seconds": seconds(s.offset.Earliest), "latest_seconds": seconds(s.offset.Latest),
 		"samples": s.Taken, "contradicted": s.Contradicted, "parts": nil,
 	}
 	if s.Standing != clocksync.Silent {
-		o["parts"] = fields{
+		o["parts"] = Fields{
 			"round_trip_seconds": p.RoundTrip.Seconds(), "root_delay_seconds": p.RootDelay.Seconds(),
 			"root_dispersion_seconds": p.RootDispersion.Seconds(), "precision_seconds": p.Precision.Seconds(),
 			"granularity_seconds": p.Granularity.Seconds(), "correction_seconds": p.Correction.Seconds(),
