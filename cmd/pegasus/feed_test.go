@@ -3,13 +3,14 @@ package main
 import (
 	"errors"
 	"fmt"
-	"github.com/gopegasus/pegasus/internal/show"
 	"io"
 	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 // gate is a writer that waits to be let through.

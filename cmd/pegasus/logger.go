@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"github.com/gopegasus/pegasus/internal/show"
 	"log/slog"
 	"strings"
+
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 // logger makes entries of what a synchronizer logs and does not tell as an

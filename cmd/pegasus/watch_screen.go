@@ -5,6 +5,7 @@ import (
 	"io"
 
 	tea "charm.land/bubbletea/v2"
+
 	"github.com/gopegasus/pegasus/internal/show"
 )
 

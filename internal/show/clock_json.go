@@ -9,18 +9,18 @@ import (
 // JSON is the view as one line of JSON.
 func (v *Clock) JSON() string {
 	q := v.Bound.Quality
-	servers := make([]Fields, len(v.servers))
+	servers := make([]fields, len(v.servers))
 	for i := range v.servers {
 		servers[i] = v.servers[i].fields()
 	}
-	taints := make([]Fields, len(v.Taints))
+	taints := make([]fields, len(v.Taints))
 	for i, t := range v.Taints {
-		taints[i] = Fields{
+		taints[i] = fields{
 			"since_seconds": v.ago(t.From), "noticed_seconds": v.ago(t.Noticed), "until_seconds": v.ago(t.To),
 			"past": t.Past, "slewed": t.Slewed, "outliers": list(t.Outliers),
 		}
 	}
-	o := Fields{
+	o := fields{
 		"event": "clock", "time": v.wall.UTC().Format(time.RFC3339Nano), "status": q.Status.String(), "source": q.Source,
 		"timeline": string(q.Timeline), "assumed": q.Assumed, "unverified": q.Unverified, "drift_ppm": v.drift,
 		"bound_seconds": nil, "earliest_seconds": seconds(v.offset.Earliest), "latest_seconds": seconds(v.offset.Latest),
@@ -56,15 +56,15 @@ func seconds(t clocksync.Instant) any {
 	return time.Duration(t).Seconds()
 }
 
-func (s *serverView) fields() Fields {
+func (s *serverView) fields() fields {
 	p := s.Best.Parts
-	o := Fields{
+	o := fields{
 		"name": s.name, "standing": s.Standing.String(), "why": s.why,
 		"earliest_seconds": seconds(s.offset.Earliest), "latest_seconds": seconds(s.offset.Latest),
 		"samples": s.Taken, "contradicted": s.Contradicted, "parts": nil,
 	}
 	if s.Standing != clocksync.Silent {
-		o["parts"] = Fields{
+		o["parts"] = fields{
 			"round_trip_seconds": p.RoundTrip.Seconds(), "root_delay_seconds": p.RootDelay.Seconds(),
 			"root_dispersion_seconds": p.RootDispersion.Seconds(), "precision_seconds": p.Precision.Seconds(),
 			"granularity_seconds": p.Granularity.Seconds(), "correction_seconds": p.Correction.Seconds(),

@@ -17,7 +17,7 @@ func (e Entry) JSON() string {
 		l.Time, l.Synchronizer = e.At, e.From
 		return JSONLine(&l)
 	}
-	o := e.Event.(interface{ fields() Fields }).fields() //nolint:forcetypeassert // It is an entry of the command.
+	o := e.Event.(interface{ fields() fields }).fields() //nolint:forcetypeassert // It is an entry of the command.
 	o["time"] = e.At.UTC().Format(time.RFC3339Nano)
 	if e.From != "" {
 		o["synchronizer"] = e.From
@@ -25,48 +25,48 @@ func (e Entry) JSON() string {
 	return JSONLine(o)
 }
 
-func (w Watching) fields() Fields {
-	return Fields{"event": "watching", "url": w.URL, "tenant": w.Tenant, "synchronizers": list(w.Names)}
+func (w Watching) fields() fields {
+	return fields{"event": "watching", "url": w.URL, "tenant": w.Tenant, "synchronizers": list(w.Names)}
 }
 
-func (s Standing) fields() Fields { return Fields{"event": "status", "status": s.Status} }
+func (s Standing) fields() fields { return fields{"event": "status", "status": s.Status} }
 
-func (n Notice) fields() Fields { return Fields{"event": "notice", "text": string(n)} }
+func (n Notice) fields() fields { return fields{"event": "notice", "text": string(n)} }
 
-func (s Skipped) fields() Fields { return Fields{"event": "skipped", "lines": uint64(s)} }
+func (s Skipped) fields() fields { return fields{"event": "skipped", "lines": uint64(s)} }
 
-func (r Ready) fields() Fields {
+func (r Ready) fields() fields {
 	if r.Program != "" {
-		return Fields{"event": "ready", "url": r.URL, "tenant": r.Tenant, "program": r.Program, "synchronizer": r.Levels[0].Name, "group": r.Levels[0].Group}
+		return fields{"event": "ready", "url": r.URL, "tenant": r.Tenant, "program": r.Program, "synchronizer": r.Levels[0].Name, "group": r.Levels[0].Group}
 	}
-	synchronizers := make([]Fields, len(r.Levels))
+	synchronizers := make([]fields, len(r.Levels))
 	for i, l := range r.Levels {
-		synchronizers[i] = Fields{"name": l.Name, "group": l.Group, "members": l.Count, "predicates": list(l.Predicates)}
+		synchronizers[i] = fields{"name": l.Name, "group": l.Group, "members": l.Count, "predicates": list(l.Predicates)}
 	}
-	o := Fields{"event": "ready", "url": r.URL, "tenant": r.Tenant, "synchronizers": synchronizers}
+	o := fields{"event": "ready", "url": r.URL, "tenant": r.Tenant, "synchronizers": synchronizers}
 	if r.HTTP != "" {
 		o["http"] = r.HTTP
 	}
 	return o
 }
 
-func (s Stopped) fields() Fields {
-	fates := Fields{}
+func (s Stopped) fields() fields {
+	fates := fields{}
 	for f, n := range s.Fates {
 		fates[f.String()] = n
 	}
-	o := Fields{
+	o := fields{
 		"event": "stopped", "frames": s.Frames, "malformed": s.Malformed, "refused": s.Rejected, "probes": s.Probes,
 		"resends": s.Resends, "decisions": s.Decisions, "suppressed": s.Suppressed, "signals": s.Signals, "fates": fates, "dropped": s.Dropped,
 	}
 	if j := s.Journal; j.Bytes > 0 {
-		o["journal"] = Fields{"inputs": j.Inputs, "lost": j.Lost, "bytes": j.Bytes}
+		o["journal"] = fields{"inputs": j.Inputs, "lost": j.Lost, "bytes": j.Bytes}
 	}
 	return o
 }
 
-func (r Replayed) fields() Fields {
-	o := Fields{
+func (r Replayed) fields() fields {
+	o := fields{
 		"event": "replayed", "file": r.File, "inputs": r.Inputs, "decisions": r.Decisions,
 		"same": r.FirstDifference == 0, "complete": r.Complete, "recorded_by": r.Pegasus,
 	}
@@ -82,16 +82,16 @@ func (r Replayed) fields() Fields {
 	return o
 }
 
-func (d Difference) fields() Fields {
-	return Fields{
+func (d Difference) fields() fields {
+	return fields{
 		"event": "difference", "line": d.Line, "epoch": d.Epoch, "predicate": d.Predicate,
 		"recorded": judgmentFields(d.Recorded), "changed": judgmentFields(d.Changed),
 	}
 }
 
 // judgmentFields has null for the truth of what has come to none.
-func judgmentFields(s synchronizer.Judgment) Fields {
-	o := Fields{"absent": s.Absent, "truth": nil, "fired": s.Fired}
+func judgmentFields(s synchronizer.Judgment) fields {
+	o := fields{"absent": s.Absent, "truth": nil, "fired": s.Fired}
 	if s.Judged {
 		o["truth"] = s.Truth.String()
 	}

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// Fields is a JSON object; encoding sorts its keys, so equal entries give equal
+// fields is a JSON object; encoding sorts its keys, so equal entries give equal
 // lines.
-type Fields map[string]any
+type fields map[string]any
 
 // JSONLine is a value as one line. What cannot be encoded is a fault of the program.
 func JSONLine(v any) string {
