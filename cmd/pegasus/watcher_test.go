@@ -19,11 +19,13 @@ func TestWatcher(t *testing.T) {
 	gone := monitor.Epoch{Epoch: 2, Members: []string{"w1"}}
 	gone.Dropped = []monitor.Dropped{{Name: "w2", Reason: "left"}}
 	for _, e := range []monitor.Event{
-		monitor.Epoch{Epoch: 1, Members: []string{"w1", "w2"}}, quiet, gone,
+		monitor.Epoch{Epoch: 1, Members: []string{"w1", "w2"}},
+		quiet, gone,
 		gone, // The same epoch again: a member left that never was in it.
 		monitor.Rejection{},
 		monitor.Rejection{},
-		monitor.Fate{Signal: &control.Signal{Predicate: "overload"}}, monitor.Verdict{Predicate: "overload", Truth: predicates.True, Fired: true},
+		monitor.Fate{Signal: &control.Signal{Predicate: "overload"}},
+		monitor.Verdict{Predicate: "overload", Truth: predicates.True, Fired: true},
 	} {
 		w.observe(e)
 	}
@@ -42,7 +44,7 @@ func TestWatcher(t *testing.T) {
 	log.Warn("refused")
 	log.Debug("not sent")
 	log.Warn("the NATS server is away", "cause", "EOF")
-	if e := <-f.entries; e.Event != (show.Notice("the NATS server is away; cause: EOF")) || len(f.entries) > 0 {
+	if e := <-f.entries; e.Event != show.Notice("the NATS server is away; cause: EOF") || len(f.entries) > 0 {
 		t.Errorf("log: %v and %d more", e.Event, len(f.entries))
 	}
 }
