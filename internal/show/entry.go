@@ -9,7 +9,7 @@ import (
 
 // Entry is one thing to tell.
 type Entry struct {
-	At    time.Time // as it is shown, in the zone of the reader
+	At    time.Time // its text shows it in the zone that it has
 	From  string    // the synchronizer, empty for the run as a whole
 	Event any       // a type below, or an Event or *Line of monitor
 }
@@ -25,11 +25,11 @@ type (
 		Levels  []synchronizer.Level // the synchronizers that run, at least one
 		HTTP    string               // where metrics and health are served, if anywhere
 	}
-	// Refusal is an input that was refused; more are not told where last is set.
+	// Refusal is an input that was refused; more are not told where Last is set.
 	Refusal struct {
 		monitor.Rejection
 
-		Last bool // of those that are told
+		Last bool // the others come with -v alone
 	}
 	// Notice is what a synchronizer logs: one line.
 	Notice string
