@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/internal/balancesim"
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 const balanceHelp = `balance is about the strategies that decide which load moves to which node.
@@ -165,7 +166,7 @@ func (f *simFlags) check() error {
 	if f.seeds < 1 || f.seeds > 10_000 {
 		return fmt.Errorf("--seeds %d: it must be from 1 to 10000", f.seeds)
 	}
-	rows := f.rows()
+	rows := f.combinations()
 	if len(rows) == 0 {
 		return errors.New("--strategy, --alpha, --beta and --gamma each need a value")
 	}
@@ -184,22 +185,8 @@ func (f *simFlags) check() error {
 	return nil
 }
 
-// rows are the combinations. Strategies other than the paper's have no alpha,
-// beta and gamma, and so one row each.
-func (f *simFlags) rows() (list []balance.Config) {
-	c := f.Balance
-	for _, c.Strategy = range f.strategies {
-		for _, c.Alpha = range f.alpha {
-			for _, c.Beta = range f.beta {
-				for _, c.Gamma = range f.gamma {
-					if n := len(list); c.Strategy == balance.Pegasus || n == 0 || list[n-1].Strategy != c.Strategy {
-						list = append(list, c)
-					}
-				}
-			}
-		}
-	}
-	return list
+func (f *simFlags) combinations() []balance.Config {
+	return balancesim.Combinations(f.Balance, f.strategies, f.alpha, f.beta, f.gamma)
 }
 
 // balanceSim is one command.
@@ -213,9 +200,9 @@ func (b *balanceSim) run(ctx context.Context) error {
 	if err != nil {
 		return fail(err)
 	}
-	var rows []simRow
-	for _, c := range b.flags.rows() {
-		row := simRow{config: c}
+	var rows []balancesim.Row
+	for _, c := range b.flags.combinations() {
+		row := balancesim.Row{Config: c}
 		for i := range b.flags.seeds {
 			if err := ctx.Err(); err != nil {
 				return fail(err)
@@ -230,14 +217,16 @@ func (b *balanceSim) run(ctx context.Context) error {
 			if err != nil {
 				return fail(err)
 			}
-			row.results = append(row.results, r)
+			row.Results = append(row.Results, r)
 		}
 		rows = append(rows, row)
 	}
+	text := simTable
 	if b.flags.asJSON {
-		return fail(writeSimJSON(b.stdout, rows))
+		text = simJSON
 	}
-	return fail(writeSimTable(b.stdout, rows))
+	_, err = io.WriteString(b.stdout, text(rows))
+	return fail(err)
 }
 
 // replayed is the instance of --trace, or nil.
@@ -271,7 +260,7 @@ func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balanc
 	if b.flags.explain {
 		set.Plan = func(p *balance.Plan) {
 			if told == nil {
-				_, told = fmt.Fprintln(b.stdout, printableLines(p.String()))
+				_, told = fmt.Fprintln(b.stdout, show.PrintableLines(p.String()))
 			}
 		}
 	}
@@ -285,17 +274,25 @@ func (b *balanceSim) one(ctx context.Context, in *balancesim.Instance, s *balanc
 	return r, nil
 }
 
-// simRow is one combination with the results of its seeds.
-type simRow struct {
-	config  balance.Config
-	results []*balancesim.Result
+// simTable has a line for each combination, below one that says of what.
+func simTable(rows []balancesim.Row) string {
+	first := rows[0].Results[0]
+	head := fmt.Sprintf("%s, %s", show.Count(first.Nodes, "node"), show.Count(first.Tasks, "task"))
+	if n := len(rows[0].Results); n > 1 {
+		head += fmt.Sprintf("; medians of %d seeds, the worst efficiency, and totals of A-B-A and what follows", n)
+	}
+	table := [][]string{balancesim.Header()}
+	for i := range rows {
+		table = append(table, rows[i].Cells())
+	}
+	return head + "\n" + show.Table(table)
 }
 
-// values are those of the seeds.
-func (r *simRow) values(of func(*balancesim.Result) float64) []float64 {
-	list := make([]float64, len(r.results))
-	for i, result := range r.results {
-		list[i] = of(result)
+// simJSON has an object a line.
+func simJSON(rows []balancesim.Row) string {
+	var b strings.Builder
+	for i := range rows {
+		b.WriteString(show.JSONLine(rows[i].Fields()))
 	}
-	return list
+	return b.String()
 }

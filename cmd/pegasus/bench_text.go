@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gopegasus/pegasus/internal/bench"
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 func benchText(r *bench.Result) string {
@@ -32,7 +33,7 @@ func benchText(r *bench.Result) string {
 			short(l.ProductCPU), short(l.RawCPU), l.of,
 		})
 	}
-	return tabulate(append(rows,
+	return show.Table(append(rows,
 		[]string{"reports_states_per_message", "", "", short(r.ReportsMessage), "", "", "", "", ""},
 		[]string{"batched_states_per_message", "", "", short(r.BatchedMessage), "", "", "", "", ""},
 		[]string{"thread_signal_us p50", "", "", short(r.ThreadSignal.P50), "", "µs", "", "", ""},
@@ -44,7 +45,7 @@ func benchText(r *bench.Result) string {
 }
 
 func loadText(r *bench.LoadResult) string {
-	return tabulate([][]string{
+	return show.Table([][]string{
 		{"figure", "value", "unit"},
 		{"asked", short(r.Asked), "reports/s"},
 		{"told", short(r.Told), "reports/s"},
@@ -97,5 +98,5 @@ func machine() string {
 			}
 		}
 	}
-	return printable(fmt.Sprintf("%s%s, %s/%s, %s", processor, count(runtime.NumCPU(), "CPU"), v.OS, v.Arch, v.Go))
+	return show.Printable(fmt.Sprintf("%s%s, %s/%s, %s", processor, show.Count(runtime.NumCPU(), "CPU"), v.OS, v.Arch, v.Go))
 }

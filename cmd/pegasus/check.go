@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -64,7 +65,7 @@ func check(cmd *cobra.Command, files []string, asJSON, strict bool) error {
 		}
 		more := ""
 		if n := len(warnings); n > 0 {
-			more = "; " + count(n, "warning")
+			more = "; " + show.Count(n, "warning")
 		}
 		if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s%s\n", file, describe(cfg.Levels()), more); err != nil {
 			return fail(err)
@@ -102,19 +103,11 @@ func checkJSON(w io.Writer, file string, refused error, warnings, notes []synchr
 func describe(levels []synchronizer.Level) string {
 	list := make([]string, len(levels))
 	for i, l := range levels {
-		who := "group " + l.Group + ", " + count(l.Count, "member")
+		who := "group " + l.Group + ", " + show.Count(l.Count, "member")
 		if l.Group == "" {
-			who = count(l.Count, "thread") + " of each member of " + l.Parent
+			who = show.Count(l.Count, "thread") + " of each member of " + l.Parent
 		}
-		list[i] = fmt.Sprintf("%s (%s, %s)", l.Name, who, count(len(l.Predicates), "predicate"))
+		list[i] = fmt.Sprintf("%s (%s, %s)", l.Name, who, show.Count(len(l.Predicates), "predicate"))
 	}
 	return strings.Join(list, ", ")
-}
-
-// count gives "1 member" or "3 members".
-func count[N int | uint64](n N, noun string) string {
-	if n == 1 {
-		return "1 " + noun
-	}
-	return fmt.Sprintf("%d %ss", n, noun)
 }

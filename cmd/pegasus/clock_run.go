@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 // How often --watch tells what is known, and how often the end of waiting is
@@ -26,11 +27,8 @@ type clockRun struct {
 	sources clockSources
 	stdout  io.Writer
 	every   time.Duration // between two views or trials
-	tried   []trial
+	tried   []show.Trial
 }
-
-// trial is a source of this machine that has no bound.
-type trial struct{ name, fault string }
 
 // run tells once what is known, or each second until the context ends.
 func (r *clockRun) run(ctx context.Context) error {
@@ -59,7 +57,7 @@ func (r *clockRun) run(ctx context.Context) error {
 	}
 	for !r.flags.watch || ctx.Err() == nil {
 		report := clock.Diagnostics()
-		err := r.show(viewOf(report, r.flags.drift, r.tried))
+		err := r.show(show.ClockOf(report, r.flags.drift, r.tried))
 		switch {
 		case err != nil:
 			return err
@@ -100,10 +98,10 @@ func (r *clockRun) choose(ctx context.Context) ([]source.Source, error) {
 	}
 }
 
-func trialOf(s source.Source, err error) trial {
-	t := trial{name: s.Name(), fault: "no sample"}
+func trialOf(s source.Source, err error) show.Trial {
+	t := show.Trial{Name: s.Name(), Fault: "no sample"}
 	if refusal, ok := errors.AsType[*source.Refusal](err); ok {
-		t.name, t.fault = serverName(refusal.Source, refusal.Server), refusal.Err.Error()
+		t.Name, t.Fault = show.ServerName(refusal.Source, refusal.Server), refusal.Err.Error()
 	}
 	return t
 }
@@ -153,24 +151,24 @@ func (r *clockRun) none() error {
 }
 
 // unknown is what there is to tell without any sample.
-func (r *clockRun) unknown() clockView {
+func (r *clockRun) unknown() show.Clock {
 	now := clocksync.Instant(time.Now().UnixNano())
 	var report source.Diagnostics
 	report.Offset = clocksync.Unbounded
 	report.Bound.Seen.Wall = now
 	report.Bound.Tainted = clocksync.MaxInstant
 	report.Bound.Quality = clocksync.Quality{Timeline: r.flags.timeline(), Expires: clocksync.MaxInstant}
-	v := viewOf(report, r.flags.drift, r.tried)
-	v.note("nothing on this machine has a bound: run chronyd, or ask servers with --ntp HOST,HOST,HOST")
+	v := show.ClockOf(report, r.flags.drift, r.tried)
+	v.Note("nothing on this machine has a bound: run chronyd, or ask servers with --ntp HOST,HOST,HOST")
 	return v
 }
 
 // show clears a terminal before each view of --watch, and parts them elsewhere.
-func (r *clockRun) show(v clockView) error {
-	text := v.text()
+func (r *clockRun) show(v show.Clock) error {
+	text := v.Text()
 	switch {
 	case r.flags.asJSON:
-		text = v.json()
+		text = v.JSON()
 	case r.flags.watch && isTerminal(r.stdout):
 		text = "\x1b[H\x1b[2J" + text
 	case r.flags.watch:

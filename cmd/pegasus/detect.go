@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/tracedetect"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -150,7 +151,7 @@ func (f *detectFlags) checkK(*tracedetect.Options) error {
 	case f.modality == "atleast" && f.epochs:
 		return errors.New("--epochs: --modality atleast waits for no member that has left: leave --epochs out")
 	case f.membersGiven && f.k > len(f.members):
-		return fmt.Errorf("--k %d is more than the %s of --members", f.k, count(len(f.members), "name"))
+		return fmt.Errorf("--k %d is more than the %s of --members", f.k, show.Count(len(f.members), "name"))
 	}
 	return nil
 }

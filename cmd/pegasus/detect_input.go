@@ -5,13 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 	"os"
-	"slices"
 
-	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/tracedetect"
-	"github.com/gopegasus/pegasus/internal/tracefile"
 )
 
 // input is an opened trace.
@@ -42,7 +38,7 @@ func openTwice(ctx context.Context, file string, stdin io.Reader, lenient bool) 
 	}
 	defer in.close()
 	if info, err := os.Stat(file); file != "-" && err == nil && info.Mode().IsRegular() {
-		found, err := participants(in, lenient)
+		found, err := tracedetect.Participants(in, lenient)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -53,7 +49,7 @@ func openTwice(ctx context.Context, file string, stdin io.Reader, lenient bool) 
 	if err != nil {
 		return nil, nil, err
 	}
-	found, err := participants(io.TeeReader(in, kept), lenient)
+	found, err := tracedetect.Participants(io.TeeReader(in, kept), lenient)
 	if err == nil {
 		_, err = kept.Seek(0, io.SeekStart)
 	}
@@ -78,36 +74,6 @@ func temporary() (*os.File, func(), error) {
 			_ = os.Remove(f.Name())
 		}
 	}, nil
-}
-
-// participants returns those of all the lines that can be read, by name; of a line
-// that will be skipped, not.
-func participants(r io.Reader, lenient bool) ([]tracedetect.Participant, error) {
-	domains := make(map[string]clocksync.Domain)
-	lines, scanner := tracefile.NewLines(r), tracefile.NewScanner(nil)
-	var l tracefile.Line
-	for {
-		line, err := lines.Next()
-		_, refused := errors.AsType[*tracefile.Error](err)
-		switch {
-		case errors.Is(err, io.EOF):
-			var list []tracedetect.Participant
-			for _, name := range slices.Sorted(maps.Keys(domains)) {
-				list = append(list, tracedetect.Participant{Name: name, Domain: domains[name]})
-			}
-			return list, nil
-		case refused:
-			continue
-		case err != nil:
-			return nil, err
-		}
-		if err := scanner.Scan(line, &l); err != nil || lenient && !l.Within.Valid() {
-			continue // Told when it is read again.
-		}
-		if _, known := domains[string(l.Participant)]; !known {
-			domains[string(l.Participant)] = clocksync.Domain(l.Domain)
-		}
-	}
 }
 
 // patient reads r until the context ends, which a blocked read does not know of: its

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/tracedetect"
 	"github.com/gopegasus/pegasus/internal/tracefile"
 )
@@ -43,7 +44,7 @@ func (d *detection) run(ctx context.Context, file string, stdin io.Reader) error
 		return fail(fmt.Errorf("--%w", err))
 	}
 	d.core = core
-	err = d.read()
+	err = core.Read(&prompt{d.in, d.out}, d.fault)
 	if err == nil {
 		core.Finish()
 	} else {
@@ -72,39 +73,11 @@ func (d *detection) open(ctx context.Context, file string, stdin io.Reader) (err
 func (d *detection) writer() func(*tracedetect.State) {
 	render := tracedetect.NewJSON(&d.options).Append
 	if d.flags.format == "text" {
-		render = (&table{options: &d.options}).append
+		render = tracedetect.NewText(&d.options, show.Printable).Append
 	}
 	return func(s *tracedetect.State) {
 		d.line = render(d.line[:0], s)
 		_, _ = d.out.Write(d.line)
-	}
-}
-
-// read reads the trace to its end.
-func (d *detection) read() error {
-	lines := tracefile.NewLines(&prompt{d.in, d.out})
-	scanner := tracefile.NewScanner(d.core.Fields())
-	var l tracefile.Line
-	for {
-		text, err := lines.Next()
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if _, refused := errors.AsType[*tracefile.Error](err); err != nil && !refused {
-			return err
-		}
-		if err == nil {
-			err = scanner.Scan(text, &l)
-		}
-		if err == nil {
-			err = d.core.Line(&l)
-		}
-		if err == nil {
-			continue
-		}
-		if err = d.fault(lines.Number(), err); err != nil {
-			return err
-		}
 	}
 }
 
@@ -132,13 +105,14 @@ func (d *detection) fault(line int, err error) error {
 // tell writes the summary, and that lines were skipped.
 func (d *detection) tell() {
 	if d.skipped > 0 {
-		_, _ = fmt.Fprintf(d.stderr, "pegasus: %s skipped, the first of them: %v\n", count(d.skipped, "line"), d.first)
+		_, _ = fmt.Fprintf(d.stderr, "pegasus: %s skipped, the first of them: %v\n", show.Count(d.skipped, "line"), d.first)
 	}
 	if missing := d.core.Missing(); len(missing) > 0 && d.core.Stats().States > 0 {
 		_, _ = fmt.Fprintf(d.stderr, "pegasus: no state has a field %s, which the condition reads\n", strings.Join(missing, ", "))
 	}
 	if d.flags.stats {
-		summary(d.stderr, d.core.Stats(), d.skipped)
+		stats := d.core.Stats()
+		_, _ = io.WriteString(d.stderr, stats.Summary(d.skipped))
 	}
 }
 

@@ -7,40 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
-	"github.com/gopegasus/pegasus/synchronizer"
-)
-
-// entry is one thing to tell.
-type entry struct {
-	at    time.Time
-	from  string // the synchronizer, empty for the run as a whole
-	event any    // a type below, or an Event or *Line of monitor
-}
-
-// What is told beside the events of a synchronizer.
-type (
-	// ready is the first entry: members can join.
-	ready struct {
-		url     string
-		secured bool // the URL lacks the credentials that members need
-		tenant  string
-		program string // that is to run on the members, if one is
-		levels  []synchronizer.Level
-		http    string // where metrics and health are served, if anywhere
-	}
-	// refusal is an input that was refused; more are not told where last is set.
-	refusal struct {
-		monitor.Rejection
-		last bool
-	}
-	// notice is what a synchronizer logs.
-	notice struct{ text string }
-	// stopped is the last entry of a synchronizer.
-	stopped struct{ synchronizer.Stats }
-	// skipped counts entries that were lost because the reader was too slow.
-	skipped uint64
 )
 
 // The entries that may wait for the reader of stdout, and how long the end of a
@@ -54,27 +23,27 @@ const (
 // stdout does not hold up a synchronizer: what it cannot take is counted and
 // lost. Entries may be put in before the feed begins.
 type feed struct {
-	show    func(entry)
+	show    func(show.Entry)
 	flush   func() error
-	entries chan entry
+	entries chan show.Entry
 	skipped atomic.Uint64
 	begun   bool
-	last    []entry // set before quit is closed
+	last    []show.Entry // set before quit is closed
 	quit    chan struct{}
 	done    chan struct{} // closed after err was set
 	err     error
 }
 
 // newFeed writes what render makes of entries.
-func newFeed(w io.Writer, render func(entry) string) *feed {
+func newFeed(w io.Writer, render func(show.Entry) string) *feed {
 	b := bufio.NewWriter(w)
-	return feedTo(func(e entry) { _, _ = b.WriteString(render(e)) }, b.Flush) // Flush returns the error.
+	return feedTo(func(e show.Entry) { _, _ = b.WriteString(render(e)) }, b.Flush) // Flush returns the error.
 }
 
 // feedTo flushes whenever nothing waits.
-func feedTo(show func(entry), flush func() error) *feed {
+func feedTo(each func(show.Entry), flush func() error) *feed {
 	return &feed{
-		show: show, flush: flush, entries: make(chan entry, feedLimit),
+		show: each, flush: flush, entries: make(chan show.Entry, feedLimit),
 		quit: make(chan struct{}), done: make(chan struct{}),
 	}
 }
@@ -84,12 +53,12 @@ func (f *feed) begin(first any) {
 	f.begun = true
 	go func() {
 		defer close(f.done)
-		f.err = f.run(entry{at: time.Now(), event: first})
+		f.err = f.run(show.Entry{At: time.Now(), Event: first})
 	}()
 }
 
 // put never blocks.
-func (f *feed) put(e entry) {
+func (f *feed) put(e show.Entry) {
 	select {
 	case f.entries <- e:
 	default:
@@ -99,16 +68,18 @@ func (f *feed) put(e entry) {
 
 // end shows what waits, then the last entries, of which none is left out, and
 // returns the first error of writing. It leaves a reader alone that takes nothing.
-func (f *feed) end(last ...entry) error {
+func (f *feed) end(last ...show.Entry) error {
 	over := make(chan struct{})
 	close(over)
 	return f.drain(over, last)
 }
 
 // finish is end, which leaves a reader alone only when the context has ended.
-func (f *feed) finish(ctx context.Context, last ...entry) error { return f.drain(ctx.Done(), last) }
+func (f *feed) finish(ctx context.Context, last ...show.Entry) error {
+	return f.drain(ctx.Done(), last)
+}
 
-func (f *feed) drain(over <-chan struct{}, last []entry) error {
+func (f *feed) drain(over <-chan struct{}, last []show.Entry) error {
 	if !f.begun {
 		return nil
 	}
@@ -127,11 +98,11 @@ func (f *feed) drain(over <-chan struct{}, last []entry) error {
 	}
 }
 
-func (f *feed) run(first entry) error {
+func (f *feed) run(first show.Entry) error {
 	f.show(first)
 	for {
 		if n := f.skipped.Swap(0); n > 0 {
-			f.show(entry{at: time.Now(), event: skipped(n)})
+			f.show(show.Entry{At: time.Now(), Event: show.Skipped(n)})
 		}
 		select {
 		case e := <-f.entries:
@@ -161,14 +132,14 @@ func (f *feed) run(first entry) error {
 // on one goroutine.
 type watcher struct {
 	name    string
-	feed    interface{ put(entry) }
+	feed    interface{ put(show.Entry) }
 	verbose bool
 	ended   chan<- monitor.ProgramEvent // where to tell the end of a program; nil: in the feed
 	epoch   uint64
 	refused bool
 }
 
-func (w *watcher) put(event any) { w.feed.put(entry{time.Now(), w.name, event}) }
+func (w *watcher) put(event any) { w.feed.put(show.Entry{At: time.Now(), From: w.name, Event: event}) }
 
 func (w *watcher) observe(e monitor.Event) {
 	switch e := e.(type) {
@@ -202,7 +173,7 @@ func (w *watcher) observe(e monitor.Event) {
 		w.put(e)
 	case monitor.Rejection:
 		if w.verbose || !w.refused {
-			w.put(refusal{e, !w.verbose})
+			w.put(show.Refusal{Rejection: e, Last: !w.verbose})
 		}
 		w.refused = true
 	}

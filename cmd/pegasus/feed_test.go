@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 // gate is a writer that waits to be let through.
@@ -28,13 +30,13 @@ func (g *gate) Write(b []byte) (int, error) {
 }
 
 // plainText renders notices and counts only.
-func plainText(e entry) string {
-	switch event := e.event.(type) {
-	case ready:
+func plainText(e show.Entry) string {
+	switch event := e.Event.(type) {
+	case show.Ready:
 		return "ready\n"
-	case notice:
-		return event.text + "\n"
-	case skipped:
+	case show.Notice:
+		return string(event) + "\n"
+	case show.Skipped:
 		return fmt.Sprintf("skipped %d\n", event)
 	}
 	return "?\n"
@@ -45,10 +47,10 @@ func TestFeedOfASlowReader(t *testing.T) {
 	const tooMany = 7
 	g := &gate{arrived: make(chan struct{}, 1), open: make(chan struct{})}
 	f := newFeed(g, plainText)
-	f.begin(ready{})
+	f.begin(show.Ready{})
 	<-g.arrived
 	for i := range feedLimit + tooMany {
-		f.put(entry{event: notice{strconv.Itoa(i)}})
+		f.put(show.Entry{Event: show.Notice(strconv.Itoa(i))})
 	}
 	close(g.open)
 	if err := f.end(); err != nil {
@@ -79,24 +81,24 @@ func TestFeedOfAResult(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := &gate{arrived: make(chan struct{}, 1), open: make(chan struct{})}
 		f := newFeed(g, plainText)
-		f.begin(ready{})
+		f.begin(show.Ready{})
 		<-g.arrived
 		for range feedLimit + 1 {
-			f.put(entry{event: notice{"x"}})
+			f.put(show.Entry{Event: show.Notice("x")})
 		}
 		go func() {
 			time.Sleep(10 * feedPatience)
 			close(g.open)
 		}()
-		if err := f.finish(t.Context(), entry{event: notice{"the result"}}); err != nil || !strings.HasSuffix(g.text.String(), "\nthe result\n") {
+		if err := f.finish(t.Context(), show.Entry{Event: show.Notice("the result")}); err != nil || !strings.HasSuffix(g.text.String(), "\nthe result\n") {
 			t.Errorf("%v: %d bytes", err, g.text.Len())
 		}
 
 		g = &gate{arrived: make(chan struct{}, 1), open: make(chan struct{})}
 		f = newFeed(g, plainText)
-		f.begin(ready{})
+		f.begin(show.Ready{})
 		<-g.arrived
-		f.put(entry{event: notice{"x"}})
+		f.put(show.Entry{Event: show.Notice("x")})
 		go func() {
 			time.Sleep(10 * feedPatience)
 			close(g.open)
@@ -105,12 +107,12 @@ func TestFeedOfAResult(t *testing.T) {
 			t.Errorf("%v: %q", err, g.text.String())
 		}
 		f = newFeed(brokenWriter{}, plainText)
-		f.begin(ready{})
+		f.begin(show.Ready{})
 		synctest.Wait()
 		for range feedLimit {
-			f.put(entry{event: notice{"x"}})
+			f.put(show.Entry{Event: show.Notice("x")})
 		}
-		if err := f.finish(t.Context(), entry{event: notice{"the result"}}); !errors.Is(err, errFull) {
+		if err := f.finish(t.Context(), show.Entry{Event: show.Notice("the result")}); !errors.Is(err, errFull) {
 			t.Errorf("got %v, want %v", err, errFull)
 		}
 	})
@@ -121,8 +123,8 @@ func TestFeedOfAResult(t *testing.T) {
 func TestFeedKeepsWhatCameEarly(t *testing.T) {
 	var text strings.Builder
 	f := newFeed(&text, plainText)
-	f.put(entry{event: notice{"early"}})
-	f.begin(ready{})
+	f.put(show.Entry{Event: show.Notice("early")})
+	f.begin(show.Ready{})
 	if err := f.end(); err != nil || text.String() != "ready\nearly\n" {
 		t.Errorf("%q, %v", text.String(), err)
 	}
@@ -130,7 +132,7 @@ func TestFeedKeepsWhatCameEarly(t *testing.T) {
 
 func TestFeedTellsThatItCannotWrite(t *testing.T) {
 	f := newFeed(brokenWriter{}, plainText)
-	f.begin(ready{})
+	f.begin(show.Ready{})
 	if err := f.end(); !errors.Is(err, errFull) {
 		t.Errorf("got %v, want %v", err, errFull)
 	}
@@ -142,14 +144,14 @@ func TestFeedTellsThatItCannotWrite(t *testing.T) {
 func TestFeedFlushesEachEntry(t *testing.T) {
 	r, w := io.Pipe()
 	f := newFeed(w, plainText)
-	f.begin(ready{})
+	f.begin(show.Ready{})
 	buffer := make([]byte, 100)
 	for i := range 3 {
 		n, err := r.Read(buffer)
 		if err != nil || !strings.HasSuffix(string(buffer[:n]), "\n") {
 			t.Fatalf("%q, %v", buffer[:n], err)
 		}
-		f.put(entry{event: notice{strconv.Itoa(i)}})
+		f.put(show.Entry{Event: show.Notice(strconv.Itoa(i))})
 	}
 	if _, err := r.Read(buffer); err != nil {
 		t.Fatal(err)

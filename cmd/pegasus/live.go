@@ -16,6 +16,7 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/nearest"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -224,12 +225,12 @@ func answers[A any](cmd *cobra.Command, f *liveFlags, verb wire.Verb, text strin
 	return list, fail(errors.Join(errs...))
 }
 
-// show prints answers, as lines of JSON or as texts with an empty line between, and
+// printAnswers prints them, as lines of JSON or as texts with an empty line between, and
 // returns err unless it cannot.
-func show[A any](cmd *cobra.Command, f *liveFlags, list []A, text func(A) string, err error) error {
+func printAnswers[A any](cmd *cobra.Command, f *liveFlags, list []A, text func(A) string, err error) error {
 	texts, between := make([]string, len(list)), "\n"
 	if f.json {
-		text, between = func(a A) string { return jsonLine(a) }, ""
+		text, between = func(a A) string { return show.JSONLine(a) }, ""
 	}
 	for i, a := range list {
 		texts[i] = text(a)

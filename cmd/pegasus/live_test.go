@@ -14,6 +14,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // own gives a test a directory of its own for the notes of runs.
@@ -282,8 +284,10 @@ func TestWatchScreen(t *testing.T) {
 		r, w := newInput(t)
 		var out bytes.Buffer
 		p, f := newScreen(r, &out, tea.WithEnvironment(env), tea.WithWindowSize(80, 24))
-		f.put(entry{time.Now(), "gsync", standing{exampleStatus()}})
-		f.begin(watching{names: []string{"gsync"}})
+		f.put(show.Entry{At: time.Now(), From: "gsync", Event: show.Standing{Status: &monitor.Status{
+			Synchronizer: "gsync", Members: []monitor.MemberStatus{{Name: "w1", Silent: true}}, Predicates: []monitor.PredicateStatus{{Name: "all-idle"}},
+		}}})
+		f.begin(show.Watching{Names: []string{"gsync"}})
 		drawn := make(chan error, 1)
 		go func() { drawn <- runScreen(t.Context(), p) }()
 		if err := f.finish(t.Context()); err != nil { // All is taken.

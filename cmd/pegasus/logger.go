@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"strings"
+
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 // logger makes entries of what a synchronizer logs and does not tell as an
@@ -27,7 +29,7 @@ func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 		line.WriteString("; " + a.Key + ": " + a.Value.String())
 		return true
 	})
-	h.put(notice{line.String()})
+	h.put(show.Notice(line.String()))
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/internal/procnode"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/observe"
 )
 
@@ -142,7 +143,7 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 		return fail(err)
 	}
 	names := n.Processors()
-	_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s on pid %d: %s in group %s: %s\n", f.cfg.Name, os.Getpid(), count(len(names), "processor"), f.cfg.Group, some(names))
+	_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s on pid %d: %s in group %s: %s\n", f.cfg.Name, os.Getpid(), show.Count(len(names), "processor"), f.cfg.Group, show.Some(names))
 	if err == nil && observer != nil {
 		err = showReading(cmd.OutOrStdout(), observer)
 	}
@@ -164,6 +165,6 @@ func showReading(w io.Writer, o *observe.Observer) error {
 			unknown = append(unknown, fmt.Sprintf("; %s is unknown: %s", name, missing[name]))
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s: %s%s\n", count(r.Cores, "core"), strings.Join(known, ", "), strings.Join(unknown, ""))
+	_, err := fmt.Fprintf(w, "%s: %s%s\n", show.Count(r.Cores, "core"), strings.Join(known, ", "), strings.Join(unknown, ""))
 	return err
 }

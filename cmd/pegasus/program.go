@@ -1,17 +1,15 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"strconv"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -75,7 +73,7 @@ func newProgramCheck() *cobra.Command {
 				plan := cfg.Program()
 				p := plan.Program()
 				if _, err := fmt.Fprintf(cmd.OutOrStdout(), "%s: ok: %s (%s, %s, %s)\n%s", path, p.Name,
-					count(plan.Blocks(), "block instance"), count(len(plan.Predicates()), "predicate"), count(len(p.Processors), "processor"), threadsText(p)); err != nil {
+					show.Count(plan.Blocks(), "block instance"), show.Count(len(plan.Predicates()), "predicate"), show.Count(len(p.Processors), "processor"), show.Threads(p)); err != nil {
 					return fail(err)
 				}
 			}
@@ -125,125 +123,4 @@ func newProgramGraph() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "`FORMAT` of the drawing: text, dot, mermaid or svg")
 	return cmd
-}
-
-// rehearse prints the processors of a plan and what starts on them.
-func rehearse(w io.Writer, plan *program.Compiled) error {
-	p := plan.Program()
-	var b strings.Builder
-	fmt.Fprintf(&b, "program %s: %s\n\n", p.Name, count(plan.Blocks(), "block instance"))
-	rows := [][]string{{"PROCESSOR", "NODES", "LABELS", "CORES A BLOCK"}}
-	for i := range p.Processors {
-		q := &p.Processors[i]
-		rows = append(rows, []string{q.Name, most(q.Count, "all that fit"), listed(q.Labels), most(q.Cores, "shared")})
-	}
-	if anywhere(plan) {
-		rows = append(rows, []string{"(any)", "all", "-", "shared"})
-	}
-	r := rehearsal{plan, [][]string{{"BLOCK", "TIMES", "ON", "STARTS", "UNDER"}}}
-	r.walk(0, 1, "", "at the start")
-	b.WriteString(tabulate(rows) + "\n" + tabulate(r.rows))
-	if text := threadsText(p); text != "" {
-		b.WriteString("\n" + text)
-	}
-	_, err := io.WriteString(w, b.String())
-	return err
-}
-
-// threadsText says which blocks have threads, and who is above these: a line each.
-func threadsText(p *program.Program) string {
-	var text strings.Builder
-	for i := range p.Blocks {
-		b := &p.Blocks[i]
-		if b.Threads == 0 {
-			continue
-		}
-		fmt.Fprintf(&text, "block %s: %s under %s; it runs on Go nodes that have it as an agent.ThreadBlock\n", b.Name, count(b.Threads, "thread"), cmp.Or(b.Synchronizer, "no synchronizer"))
-	}
-	return text.String()
-}
-
-func most(n int, none string) string {
-	if n == 0 {
-		return none
-	}
-	return strconv.Itoa(n)
-}
-
-func listed(words []string) string { return cmp.Or(strings.Join(words, " "), "-") }
-
-// anywhere reports whether a block names no processor.
-func anywhere(plan *program.Compiled) bool {
-	for i := range plan.Constructs() {
-		if info := plan.Info(i); info.On != nil && info.On.Name == "" {
-			return true
-		}
-	}
-	return false
-}
-
-type rehearsal struct {
-	plan *program.Compiled
-	rows [][]string
-}
-
-// walk prints the blocks of a construct: how often each starts at a time, under
-// which switches, and after what.
-func (r *rehearsal) walk(i, times int, when, after string) {
-	info := r.plan.Info(i)
-	under := func(more string) string {
-		if when == "" {
-			return more
-		}
-		return when + ", " + more
-	}
-	switch info.Kind {
-	case program.KindDo:
-		name := info.Block.Name
-		if info.Name != name {
-			name = info.Name + ": " + name
-		}
-		if info.Block.Threads > 0 {
-			name += " (" + count(info.Block.Threads, "thread") + ")"
-		}
-		starts := after
-		if when != "" {
-			starts += "; " + when
-		}
-		r.rows = append(r.rows, []string{name, strconv.Itoa(times), cmp.Or(info.On.Name, "(any)"), starts, listed(info.Async)})
-	case program.KindSeq:
-		for k, kid := range info.Kids {
-			if k > 0 {
-				after = "after " + r.name(info.Kids[k-1])
-			}
-			r.walk(kid, times, when, after)
-		}
-	case program.KindPar:
-		for _, kid := range info.Kids {
-			r.walk(kid, times*max(1, info.Times), when, after)
-		}
-	case program.KindIf, program.KindCase:
-		for k, kid := range info.Kids {
-			cond := "if " + strings.Join(info.Reads, ", ") + " false"
-			if len(info.Reads) > 1 {
-				cond = "if none of " + strings.Join(info.Reads, ", ")
-			}
-			if k < len(info.Reads) {
-				cond = "if " + info.Reads[k]
-			}
-			r.walk(kid, times, under(cond), after)
-		}
-	case program.KindWhile:
-		r.walk(info.Kids[0], times, under("while "+info.Reads[0]), after)
-	case program.KindUntil:
-		r.walk(info.Kids[0], times, under("until "+info.Reads[0]), after)
-	}
-	if info.Else >= 0 {
-		r.walk(info.Else, times, under("in its place"), r.name(i)+" failed")
-	}
-}
-
-func (r *rehearsal) name(i int) string {
-	info := r.plan.Info(i)
-	return cmp.Or(info.Name, "the "+info.Kind.String())
 }

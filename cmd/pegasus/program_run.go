@@ -2,10 +2,12 @@ package main
 
 import (
 	"errors"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -66,7 +68,8 @@ func newProgramRun() *cobra.Command {
 			case err != nil:
 				return told(cmd.ErrOrStderr(), err)
 			case f.dry:
-				return fail(rehearse(cmd.OutOrStdout(), cfg.Program()))
+				_, err := io.WriteString(cmd.OutOrStdout(), show.Rehearsal(cfg.Program()))
+				return fail(err)
 			}
 			return f.run(cmd, args[0], cfg)
 		},

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/monitor"
 )
 
@@ -244,7 +245,7 @@ func TestProgramFromAPipe(t *testing.T) {
 
 // TestProgramWaits: show tells what waits, and for what.
 func TestProgramWaits(t *testing.T) {
-	text := programStatusText(&monitor.ProgramStatus{
+	text := show.Program(&monitor.ProgramStatus{
 		Name: "p", Outcome: "running", WaitsMore: 3,
 		Waits: []monitor.WaitStatus{
 			{Path: "body.seq[0].par", Name: "b", Replica: "2.1", For: "nodes labelled gpu: 0 of 1 are there"},

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -34,9 +35,9 @@ func (s *session) reload() {
 	case err == nil:
 		s.cfg = cfg
 	case errors.Is(err, errTold):
-		s.feed.put(entry{time.Now(), "", kept(s.file + " has faults, which stderr tells")})
+		s.feed.put(show.Entry{At: time.Now(), Event: kept(s.file + " has faults, which stderr tells")})
 	default:
-		s.feed.put(entry{time.Now(), "", kept(err.Error())})
+		s.feed.put(show.Entry{At: time.Now(), Event: kept(err.Error())})
 	}
 }
 
@@ -52,7 +53,7 @@ func (s *session) reread(stderr io.Writer) (*synchronizer.Config, error) {
 		faults = append(faults, err)
 	}
 	if len(levels) > len(s.levels) {
-		faults = append(faults, fmt.Errorf("%s has %s to run, and %d run: restart to change that", s.file, count(len(levels), "synchronizer"), len(s.levels)))
+		faults = append(faults, fmt.Errorf("%s has %s to run, and %d run: restart to change that", s.file, show.Count(len(levels), "synchronizer"), len(s.levels)))
 	}
 	return cfg, errors.Join(faults...)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -62,16 +63,6 @@ func newReplay() *cobra.Command {
 	return cmd
 }
 
-// The last entry of a journal, and what a changed configuration does elsewhere.
-type (
-	replayed struct {
-		file string
-		*synchronizer.Replayed
-		compared bool // with a changed configuration
-	}
-	difference struct{ synchronizer.Difference }
-)
-
 func (f *replayFlags) run(ctx context.Context, path string, stdout, stderr io.Writer) error {
 	files, err := journalFiles(path)
 	if err != nil {
@@ -109,14 +100,14 @@ func (f *replayFlags) file(ctx context.Context, file string, cfg *synchronizer.C
 	}
 	opt.Differ = func(d synchronizer.Difference) {
 		out.at = d.At
-		w.put(difference{d})
+		w.put(show.Difference{Difference: d})
 	}
 	opt.Begin = func(r *synchronizer.Replayed) { w.name, out.at = r.Synchronizer, r.Started }
 	res, err := synchronizer.Replay(&checked{ctx, in}, opt)
 	if err != nil {
 		return fmt.Errorf("%s: %w", file, err)
 	}
-	w.put(replayed{file, res, cfg != nil})
+	w.put(show.Replayed{Replayed: res, File: file, Compared: cfg != nil})
 	if res.FirstDifference > 0 {
 		return fmt.Errorf("%s: line %d: what comes out is not what was recorded%s", file, res.FirstDifference, versions(res.Pegasus))
 	}
@@ -164,68 +155,11 @@ func journalFiles(path string) ([]string, error) {
 // printer writes entries at once, with the time of the recorded run.
 type printer struct {
 	w      *bufio.Writer
-	render func(entry) string
+	render func(show.Entry) string
 	at     time.Time
 }
 
-func (p *printer) put(e entry) {
-	e.at = p.at
+func (p *printer) put(e show.Entry) {
+	e.At = p.at
 	_, _ = p.w.WriteString(p.render(e)) // Flush returns the error.
-}
-
-func (r replayed) String() string {
-	line := fmt.Sprintf("%s: %s and %s, ", r.file, count(r.Inputs, "input"), count(r.Decisions, "decision"))
-	if r.FirstDifference > 0 {
-		line += fmt.Sprintf("other than recorded from line %d on", r.FirstDifference)
-	} else {
-		line += "all as recorded"
-	}
-	if r.compared {
-		line += fmt.Sprintf("; the other configuration comes to %s", count(r.Differences, "other verdict"))
-	}
-	if !r.Complete {
-		line += "; " + r.Why
-	}
-	return line
-}
-
-func (d difference) String() string {
-	place := fmt.Sprintf("%s in epoch %d: ", d.Predicate, d.Epoch)
-	if d.Recorded == d.Changed {
-		return place + "both are " + d.Recorded.String()
-	}
-	return fmt.Sprintf("%srecorded %v -> %v", place, d.Recorded, d.Changed)
-}
-
-func (r replayed) fields() fields {
-	o := fields{
-		"event": "replayed", "file": r.file, "inputs": r.Inputs, "decisions": r.Decisions,
-		"same": r.FirstDifference == 0, "complete": r.Complete, "recorded_by": r.Pegasus,
-	}
-	if r.FirstDifference > 0 {
-		o["line"] = r.FirstDifference
-	}
-	if !r.Complete {
-		o["why"] = r.Why
-	}
-	if r.compared {
-		o["differences"] = r.Differences
-	}
-	return o
-}
-
-func (d difference) fields() fields {
-	return fields{
-		"event": "difference", "line": d.Line, "epoch": d.Epoch, "predicate": d.Predicate,
-		"recorded": judgmentFields(d.Recorded), "changed": judgmentFields(d.Changed),
-	}
-}
-
-// judgmentFields has null for the truth of what has come to none.
-func judgmentFields(s synchronizer.Judgment) fields {
-	o := fields{"absent": s.Absent, "truth": nil, "fired": s.Fired}
-	if s.Judged {
-		o["truth"] = s.Truth.String()
-	}
-	return o
 }

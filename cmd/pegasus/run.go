@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -149,11 +150,11 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 }
 
 // rendering is that of --json, or lines for people.
-func rendering(asJSON bool) func(entry) string {
+func rendering(asJSON bool) func(show.Entry) string {
 	if asJSON {
-		return object
+		return show.Entry.JSON
 	}
-	return text
+	return show.Entry.Text
 }
 
 // load reads the configuration and finds the levels to run.

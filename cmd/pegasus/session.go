@@ -11,6 +11,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control/program"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
@@ -27,7 +28,7 @@ type session struct {
 	feed    *feed
 	running []*synchronizer.Synchronizer
 	ended   chan monitor.ProgramEvent // of a program: its end
-	last    []entry                   // that must not be left out
+	last    []show.Entry              // that must not be left out
 
 	journals  journals
 	operators *observatory
@@ -41,9 +42,9 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 	err := s.start(ctx)
 	if err == nil {
 		defer s.note(stderr)()
-		s.feed.begin(ready{
-			url: s.url.shown, secured: s.url.secret != s.url.shown,
-			tenant: s.flags.tenant, program: s.program, levels: s.levels, http: s.operators.url(),
+		s.feed.begin(show.Ready{
+			URL: s.url.shown, Secured: s.url.secret != s.url.shown,
+			Tenant: s.flags.tenant, Program: s.program, Levels: s.levels, HTTP: s.operators.url(),
 		})
 		err = s.wait(ctx, hangups)
 	}
@@ -132,7 +133,7 @@ func (s *session) leave() error {
 
 // outcome tells how the program has ended: nil if it is done.
 func (s *session) outcome(p monitor.ProgramEvent) error {
-	s.last = append(s.last, entry{time.Now(), s.levels[0].Name, p})
+	s.last = append(s.last, show.Entry{At: time.Now(), From: s.levels[0].Name, Event: p})
 	if p.Outcome == program.Done {
 		return nil
 	}
@@ -152,7 +153,7 @@ func (s *session) close(ctx context.Context) error {
 	}
 	closing.Wait()
 	for i, one := range s.running {
-		s.last = append(s.last, entry{time.Now(), s.levels[i].Name, stopped{one.Stats()}})
+		s.last = append(s.last, show.Entry{At: time.Now(), From: s.levels[i].Name, Event: show.Stopped{Stats: one.Stats()}})
 	}
 	errs = append(errs, s.journals.close())
 	if s.program != "" {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/internal/ruletest"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
@@ -125,9 +126,9 @@ func printTests(cmd *cobra.Command, suites []ruletest.Suite, flags *testFlags, p
 	if passed+failed == 0 {
 		return nil // Nothing but files that are refused.
 	}
-	line := count(passed+failed, "test") + " passed"
+	line := show.Count(passed+failed, "test") + " passed"
 	if failed > 0 {
-		line = fmt.Sprintf("%s: %d passed, %d failed", count(passed+failed, "test"), passed, failed)
+		line = fmt.Sprintf("%s: %d passed, %d failed", show.Count(passed+failed, "test"), passed, failed)
 	}
 	_, err := fmt.Fprintln(out, line)
 	return err
@@ -158,7 +159,7 @@ func resultText(file string, r *ruletest.Result, verbose bool) string {
 			b.WriteString("    " + line + "\n")
 		}
 	}
-	return printableLines(b.String())
+	return show.PrintableLines(b.String())
 }
 
 // testsJSON prints an object a file.

@@ -6,12 +6,11 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"strings"
 
 	tea "charm.land/bubbletea/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -58,22 +57,6 @@ func onTerminal(in io.Reader, out io.Writer) bool {
 	return os.Getenv("TERM") != "dumb" && os.Getenv("CI") == "" && isTerminal(in) && isTerminal(out)
 }
 
-// What watch tells beside events and notices.
-type (
-	// watching is the first entry.
-	watching struct {
-		url, tenant string
-		names       []string
-	}
-	// standing is what a synchronizer answers, again and again.
-	standing struct{ *monitor.Status }
-)
-
-// String says what is watched.
-func (w watching) String() string {
-	return fmt.Sprintf("watching %s at %s, tenant %s; Ctrl-C ends it", strings.Join(w.names, ", "), w.url, w.tenant)
-}
-
 func (f *liveFlags) watch(cmd *cobra.Command, full bool) error {
 	ctx, cancel := context.WithCancel(cmd.Context())
 	defer cancel()
@@ -91,7 +74,7 @@ func (f *liveFlags) watch(cmd *cobra.Command, full bool) error {
 	if err != nil {
 		return ended(cmd.Context(), fail(err))
 	}
-	s.feed.begin(watching{l.shown, l.tenant, names})
+	s.feed.begin(show.Watching{URL: l.shown, Tenant: l.tenant, Names: names})
 	polled := make(chan error, 1)
 	go func() {
 		defer cancel()
@@ -118,18 +101,18 @@ func ended(ctx context.Context, err error) error {
 }
 
 // changes renders a status only where its global state is another one than before.
-func changes(render func(entry) string) func(entry) string {
+func changes(render func(show.Entry) string) func(show.Entry) string {
 	seen := map[string]string{}
-	return func(e entry) string {
-		if s, ok := e.event.(standing); ok {
+	return func(e show.Entry) string {
+		if s, ok := e.Event.(show.Standing); ok {
 			now := "none"
 			if g := s.State; g != nil {
 				now = fmt.Sprint(s.Term, g.Epoch, g.Index, g.InForce)
 			}
-			if seen[e.from] == now {
+			if seen[e.From] == now {
 				return ""
 			}
-			seen[e.from] = now
+			seen[e.From] = now
 		}
 		return render(e)
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -38,7 +39,9 @@ func (s *watchSource) options() bus.Options {
 	}
 }
 
-func (s *watchSource) say(from, text string) { s.feed.put(entry{time.Now(), from, notice{text}}) }
+func (s *watchSource) say(from, text string) {
+	s.feed.put(show.Entry{At: time.Now(), From: from, Event: show.Notice(text)})
+}
 
 // begin subscribes, and finds the synchronizers to watch.
 func (s *watchSource) begin(ctx context.Context, l *live) (names []string, err error) {
@@ -65,7 +68,7 @@ func (s *watchSource) told(m bus.Message) {
 			continue
 		}
 		if s.live.only == "" || s.live.only == e.Synchronizer {
-			s.feed.put(entry{e.Time.Local(), e.Synchronizer, e})
+			s.feed.put(show.Entry{At: e.Time.Local(), From: e.Synchronizer, Event: e})
 		}
 	}
 }
@@ -103,7 +106,7 @@ func (s *watchSource) pollOnce(ctx context.Context, search bool) {
 			return
 		case err == nil:
 			delete(s.mute, p)
-			s.feed.put(entry{time.Now(), p.Synchronizer, standing{&status}})
+			s.feed.put(show.Entry{At: time.Now(), From: p.Synchronizer, Event: show.Standing{Status: &status}})
 		case errors.Is(err, bus.ErrDisconnected): // That was said.
 		case !s.mute[p]:
 			s.mute[p] = true

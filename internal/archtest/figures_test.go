@@ -21,9 +21,9 @@ import (
 // lowers a figure lowers its limit.
 var limits = map[string]int{
 	"lines of code":                               59_000,
-	"lines of code of the largest package":        5850,
-	"lines of the largest package, with comments": 6800,
-	"files of the largest package":                53,
+	"lines of code of the largest package":        4600,
+	"lines of the largest package, with comments": 6100,
+	"files of the largest package":                43,
 	"fields of synccore.Core":                     18,
 	"packages that agent links":                   21, // internal/nearest is one of them, of which two others had a copy each
 	"control/program among them":                  0,

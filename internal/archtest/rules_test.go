@@ -63,6 +63,7 @@ var Imports = map[string][]string{
 		"agent", "synchronizer", "monitor", "embedded", "clocksync/source",
 		"internal/agentcore", "internal/configfile", "internal/synccore", "internal/wire", "scgs", "clocksync",
 	},
+	"internal/show":       {"synchronizer", "monitor", "control/program", "control", "clocksync/source", "scgs", "clocksync"},
 	"configs":             {},
 	"cmd/pegasus":         {"anything"},
 	"examples/tsp/bnb":    {"examples/tsp/tsplib"},

@@ -1,6 +1,8 @@
 package tracedetect
 
 import (
+	"fmt"
+	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/internal/tracefile"
@@ -53,4 +55,24 @@ func (s *Stats) count(l *tracefile.Line) {
 	}
 	s.Widest = max(s.Widest, width)
 	s.Bounded++
+}
+
+// Summary has a line for each kind of figure; faulty is the number of lines that were
+// skipped.
+func (s *Stats) Summary(faulty uint64) string {
+	var b strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&b, "%-14s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	line("reports", "%d: %d states, %d alive, %d leaves; %d restarts", s.States+s.Alive+s.Leaves, s.States, s.Alive, s.Leaves, s.Restarts)
+	line("losses", "%d reports missing in %d gaps", s.Lost, s.Gaps)
+	line("duplicates", "%d; %d late alive, %d of old incarnations", s.Duplicates, s.OldAlive, s.OldIncarnations)
+	line("ignored", "%d of no member, %d of members that had left, %d faulty", s.NotMembers, s.Gone, faulty)
+	line("global states", "%d printed, %d not kept by --when; %d more with an unknown member", s.Emitted, s.Filtered, s.Partial)
+	bounds := "none"
+	if s.Bounded > 0 {
+		bounds = fmt.Sprintf("%v to %v from earliest to latest", s.Narrowest, s.Widest)
+	}
+	line("bounds", "%s; %d stamps unbounded", bounds, s.Unbounded)
+	return b.String()
 }

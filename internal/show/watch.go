@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -16,34 +16,35 @@ const (
 	minEvents  = 3    // lines of events on a screen that is too small for all
 )
 
-// watchModel is what the screen of watch shows. It is pure: entries and keys in,
+// Watch is what the screen of watch shows. It is pure: entries and keys in,
 // text out.
-type watchModel struct {
-	width, height int
-	color         bool
+type Watch struct {
+	Width, Height int  // of the screen, in columns and lines
+	color         bool // for what is good, bad or worth a look
 
-	statuses map[string]entry // the newest of each synchronizer
+	statuses map[string]Entry // the newest of each synchronizer
 	order    []string
 	chosen   int
-	events   []entry
+	events   []Entry
 	server   string // why nothing comes; empty if all is well
 	paused   bool
-	held     []entry // that came while paused
+	held     []Entry // that came while paused
 	missed   uint64
 }
 
-func newWatchModel(color bool) *watchModel {
-	return &watchModel{width: 80, height: 24, color: color, statuses: map[string]entry{}}
+// NewWatch is of 80 columns and 24 lines, and knows of nothing yet.
+func NewWatch(color bool) *Watch {
+	return &Watch{Width: 80, Height: 24, color: color, statuses: map[string]Entry{}}
 }
 
-func (m *watchModel) add(name string) {
+func (m *Watch) add(name string) {
 	if i, known := slices.BinarySearch(m.order, name); !known {
 		m.order = slices.Insert(m.order, i, name)
 	}
 }
 
-// apply takes an entry in, or keeps it for later while the screen is paused.
-func (m *watchModel) apply(e entry) {
+// Apply takes an entry in, or keeps it for later while the screen is paused.
+func (m *Watch) Apply(e Entry) {
 	if m.paused {
 		if len(m.held) >= heldKept {
 			m.held = slices.Delete(m.held, 0, heldKept/2)
@@ -52,23 +53,23 @@ func (m *watchModel) apply(e entry) {
 		m.held = append(m.held, e)
 		return
 	}
-	switch event := e.event.(type) {
-	case watching:
-		for _, name := range event.names {
+	switch event := e.Event.(type) {
+	case Watching:
+		for _, name := range event.Names {
 			m.add(name)
 		}
 		return
-	case skipped:
+	case Skipped:
 		m.missed += uint64(event)
 		return
-	case standing:
-		m.add(e.from)
-		m.statuses[e.from] = e
+	case Standing:
+		m.add(e.From)
+		m.statuses[e.From] = e
 		m.server = ""
 		return
-	case notice:
-		if e.from == "" {
-			m.server = event.text
+	case Notice:
+		if e.From == "" {
+			m.server = string(event)
 		}
 	}
 	if len(m.events) >= eventsKept {
@@ -77,8 +78,8 @@ func (m *watchModel) apply(e entry) {
 	m.events = append(m.events, e)
 }
 
-// key takes a key, and reports whether it ends the program.
-func (m *watchModel) key(name string) (quit bool) {
+// Key takes a key, and reports whether it ends the program.
+func (m *Watch) Key(name string) (quit bool) {
 	switch name {
 	case "q", "esc", "ctrl+c":
 		return true
@@ -87,7 +88,7 @@ func (m *watchModel) key(name string) (quit bool) {
 			held := m.held
 			m.held = nil
 			for _, e := range held {
-				m.apply(e)
+				m.Apply(e)
 			}
 		}
 	case "tab", "right":
@@ -98,7 +99,7 @@ func (m *watchModel) key(name string) (quit bool) {
 	return false
 }
 
-func (m *watchModel) choose(step int) {
+func (m *Watch) choose(step int) {
 	if n := len(m.order); n > 0 {
 		m.chosen = (m.chosen + step + n) % n
 	}
@@ -117,11 +118,11 @@ const (
 // line is one line of the screen.
 type line struct{ text, color string }
 
-// view is the screen: exactly height lines of at most width columns.
-func (m *watchModel) view() string {
+// Screen is what it shows: exactly height lines of at most width columns.
+func (m *Watch) Screen() string {
 	lines := m.lines()
 	var b strings.Builder
-	for i := range m.height {
+	for i := range m.Height {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
@@ -134,10 +135,10 @@ func (m *watchModel) view() string {
 }
 
 // paint cuts a line to the width and colours it.
-func (m *watchModel) paint(l line) string {
-	text := printable(l.text)
-	if r := []rune(text); len(r) > m.width {
-		text = string(r[:max(0, m.width-1)]) + "…"
+func (m *Watch) paint(l line) string {
+	text := Printable(l.text)
+	if r := []rune(text); len(r) > m.Width {
+		text = string(r[:max(0, m.Width-1)]) + "…"
 	}
 	if !m.color || l.color == plainColor || text == "" {
 		return text
@@ -145,20 +146,20 @@ func (m *watchModel) paint(l line) string {
 	return l.color + text + reset
 }
 
-func (m *watchModel) lines() []line {
+func (m *Watch) lines() []line {
 	name := ""
 	if len(m.order) > 0 {
 		name = m.order[min(m.chosen, len(m.order)-1)]
 	}
 	e := m.statuses[name]
-	s, known := e.event.(standing)
-	head := []line{m.title(name, e.at, s.Status)}
+	s, known := e.Event.(Standing)
+	head := []line{m.title(name, e.At, s.Status)}
 	if !known {
 		head = append(head, line{text: "waiting for the first answer"}, line{})
 		return m.finish(head, nil, name)
 	}
 	head = append(head, line{text: globalStateText(s.State)}, line{})
-	room := max(0, m.height-len(head)-2) // The last two lines are the counters and the keys.
+	room := max(0, m.Height-len(head)-2) // The last two lines are the counters and the keys.
 	events := min(room, max(minEvents, room/3))
 	members, predicates := memberLines(s.Members), predicateLines(s.Predicates)
 	both := max(0, room-events)
@@ -169,7 +170,7 @@ func (m *watchModel) lines() []line {
 }
 
 // title names what is shown and whether that is how things are.
-func (m *watchModel) title(name string, at time.Time, s *monitor.Status) line {
+func (m *Watch) title(name string, at time.Time, s *monitor.Status) line {
 	text, color := "pegasus watch", bold
 	if name != "" {
 		text = name
@@ -194,11 +195,11 @@ func (m *watchModel) title(name string, at time.Time, s *monitor.Status) line {
 }
 
 // finish adds the newest events, the counters and the keys below what is there.
-func (m *watchModel) finish(lines []line, s *monitor.Status, name string) []line {
-	room := m.height - len(lines) - 2
-	var mine []entry
+func (m *Watch) finish(lines []line, s *monitor.Status, name string) []line {
+	room := m.Height - len(lines) - 2
+	var mine []Entry
 	for i := len(m.events) - 1; i >= 0 && len(mine) < room-1; i-- {
-		if e := m.events[i]; e.from == "" || e.from == name {
+		if e := m.events[i]; e.From == "" || e.From == name {
 			mine = append(mine, e)
 		}
 	}
@@ -208,7 +209,7 @@ func (m *watchModel) finish(lines []line, s *monitor.Status, name string) []line
 	for _, e := range slices.Backward(mine) {
 		lines = append(lines, eventLine(e))
 	}
-	for len(lines) < m.height-2 {
+	for len(lines) < m.Height-2 {
 		lines = append(lines, line{})
 	}
 	counters := ""
@@ -225,9 +226,9 @@ func (m *watchModel) finish(lines []line, s *monitor.Status, name string) []line
 	return append(lines, line{text: counters}, line{text: keys})
 }
 
-func eventLine(e entry) line {
-	l := line{clockTime(e.at) + " " + phrase(e.event), yellow}
-	if event, ok := e.event.(*monitor.Line); ok {
+func eventLine(e Entry) line {
+	l := line{clockTime(e.At) + " " + phrase(e.Event), yellow}
+	if event, ok := e.Event.(*monitor.Line); ok {
 		l.color = map[string]string{"fired": green, "lost": yellow, "refused": yellow, "skipped": yellow}[event.Event]
 	}
 	return l
@@ -243,7 +244,7 @@ func cut(lines []line, room int, noun string) []line {
 		return nil
 	}
 	missing := len(lines) - room + 1
-	return append(lines[:room-1:room-1], line{text: fmt.Sprintf("and %s more", count(missing, noun))})
+	return append(lines[:room-1:room-1], line{text: fmt.Sprintf("and %s more", Count(missing, noun))})
 }
 
 // memberLines are a table of members: those in trouble first, so that they are
@@ -290,7 +291,7 @@ func predicateLines(predicates []monitor.PredicateStatus) []line {
 
 func coloredTable(rows [][]string, colors []string) []line {
 	lines := make([]line, 0, len(rows))
-	for text := range strings.Lines(tabulate(rows)) {
+	for text := range strings.Lines(Table(rows)) {
 		lines = append(lines, line{strings.TrimSuffix(text, "\n"), colors[len(lines)]})
 	}
 	return lines

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"bytes"
@@ -21,7 +21,7 @@ type scale struct{ from, to clocksync.Instant }
 // drawing shows the bound and each server on one scale. The scale is that of the
 // bound and the servers that agree with it, so that a server far off does not
 // make them all a point; without a bound it is that of all servers.
-func (v *clockView) drawing() string {
+func (v *Clock) drawing() string {
 	s, ok := v.scale()
 	if !ok {
 		return ""
@@ -48,7 +48,7 @@ func (v *clockView) drawing() string {
 }
 
 // scale is false if there is nothing to draw.
-func (v *clockView) scale() (scale, bool) {
+func (v *Clock) scale() (scale, bool) {
 	var all []clocksync.Interval
 	if v.offset.Bounded() {
 		all = append(all, v.offset)

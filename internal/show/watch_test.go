@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"encoding/json"
@@ -59,7 +59,7 @@ func TestStatusText(t *testing.T) {
 	statuses := map[string]*monitor.Status{"full": exampleStatus(), "early": early}
 	datadriven.RunTest(t, "testdata/live/status", func(t *testing.T, d *datadriven.TestData) string {
 		t.Helper()
-		return statusText(statuses[d.Cmd])
+		return Status(statuses[d.Cmd])
 	})
 }
 
@@ -68,7 +68,7 @@ func TestWhyText(t *testing.T) {
 	all := explanations()
 	datadriven.RunTest(t, "testdata/live/why", func(t *testing.T, d *datadriven.TestData) string {
 		t.Helper()
-		return whyText(all[d.Cmd])
+		return Why(all[d.Cmd])
 	})
 }
 
@@ -148,17 +148,17 @@ func TestWatchView(t *testing.T) {
 	at := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	datadriven.RunTest(t, "testdata/live/watch", func(t *testing.T, d *datadriven.TestData) string {
 		t.Helper()
-		m := newWatchModel(false)
-		m.apply(entry{event: watching{names: []string{"gsync"}}})
+		m := NewWatch(false)
+		m.Apply(Entry{Event: Watching{Names: []string{"gsync"}}})
 		for line := range strings.Lines(d.Input) {
 			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 			switch word {
 			case "size":
-				if _, err := fmt.Sscan(rest, &m.width, &m.height); err != nil {
+				if _, err := fmt.Sscan(rest, &m.Width, &m.Height); err != nil {
 					t.Fatal(err)
 				}
 			case "key":
-				if m.key(rest) {
+				if m.Key(rest) {
 					return "ends\n"
 				}
 			case "status":
@@ -166,25 +166,25 @@ func TestWatchView(t *testing.T) {
 				if rest != "" {
 					s.Synchronizer = rest
 				}
-				m.apply(entry{at, s.Synchronizer, standing{s}})
+				m.Apply(Entry{at, s.Synchronizer, Standing{s}})
 			case "event":
 				e := &monitor.Line{}
 				if err := json.Unmarshal([]byte(rest), e); err != nil {
 					t.Fatal(err)
 				}
-				m.apply(entry{at, e.Synchronizer, e})
+				m.Apply(Entry{at, e.Synchronizer, e})
 			case "notice":
-				m.apply(entry{at, "", notice{rest}})
+				m.Apply(Entry{at, "", Notice(rest)})
 			default:
 				t.Fatalf("unknown word %q", word)
 			}
 		}
 		var b strings.Builder
-		for line := range strings.SplitSeq(m.view(), "\n") {
-			if n := utf8.RuneCountInString(line); n > m.width {
+		for line := range strings.SplitSeq(m.Screen(), "\n") {
+			if n := utf8.RuneCountInString(line); n > m.Width {
 				t.Errorf("a line of %d columns: %s", n, line)
 			}
-			fmt.Fprintf(&b, "%-*s|\n", m.width, line)
+			fmt.Fprintf(&b, "%-*s|\n", m.Width, line)
 		}
 		return b.String()
 	})
@@ -194,18 +194,18 @@ func TestWatchView(t *testing.T) {
 // and whatever happens.
 func TestWatchKeepsAllSizes(t *testing.T) {
 	for _, known := range []bool{false, true} {
-		m := newWatchModel(true)
-		m.apply(entry{event: watching{names: []string{"gsync"}}})
+		m := NewWatch(true)
+		m.Apply(Entry{Event: Watching{Names: []string{"gsync"}}})
 		if known {
-			m.apply(entry{from: "gsync", event: standing{exampleStatus()}})
+			m.Apply(Entry{From: "gsync", Event: Standing{exampleStatus()}})
 			for i := range eventsKept + 5 {
-				m.apply(entry{from: "gsync", event: notice{fmt.Sprint("notice ", i)}})
+				m.Apply(Entry{From: "gsync", Event: Notice(fmt.Sprint("notice ", i))})
 			}
 		}
-		for m.height = range 60 {
-			for m.width = range 120 {
-				if got := strings.Count(m.view(), "\n") + 1; got != max(1, m.height) {
-					t.Fatalf("%dx%d: %d lines", m.width, m.height, got)
+		for m.Height = range 60 {
+			for m.Width = range 120 {
+				if got := strings.Count(m.Screen(), "\n") + 1; got != max(1, m.Height) {
+					t.Fatalf("%dx%d: %d lines", m.Width, m.Height, got)
 				}
 			}
 		}
@@ -214,17 +214,17 @@ func TestWatchKeepsAllSizes(t *testing.T) {
 
 // TestWatchPauseIsBounded: what comes while paused is shown later, the newest of it.
 func TestWatchPauseIsBounded(t *testing.T) {
-	m := newWatchModel(false)
-	m.apply(entry{event: watching{names: []string{"gsync"}}})
-	m.key("p")
+	m := NewWatch(false)
+	m.Apply(Entry{Event: Watching{Names: []string{"gsync"}}})
+	m.Key("p")
 	for i := range 2*heldKept + 1 {
-		m.apply(entry{from: "gsync", event: notice{fmt.Sprint("notice ", i)}})
+		m.Apply(Entry{From: "gsync", Event: Notice(fmt.Sprint("notice ", i))})
 	}
 	if len(m.events) > 0 || len(m.held) > heldKept || int(m.missed)+len(m.held) != 2*heldKept+1 {
 		t.Fatalf("%d events, %d held, %d missed", len(m.events), len(m.held), m.missed)
 	}
-	m.key("p")
-	if last := phrase(m.events[len(m.events)-1].event); last != fmt.Sprint("notice ", 2*heldKept) || len(m.events) > eventsKept {
+	m.Key("p")
+	if last := phrase(m.events[len(m.events)-1].Event); last != fmt.Sprint("notice ", 2*heldKept) || len(m.events) > eventsKept {
 		t.Errorf("%d events, the last %q", len(m.events), last)
 	}
 }
@@ -236,19 +236,19 @@ func TestLiveText(t *testing.T) {
 		if _, ok := event.(monitor.Event); !ok {
 			continue
 		}
-		if _, more := event.(refusal); more || name == "fired-unknown" { // JSON does not tell words from texts.
+		if _, more := event.(Refusal); more || name == "fired-unknown" { // JSON does not tell words from texts.
 			continue
 		}
-		e := entry{time.Now(), "gsync", event}
+		e := Entry{time.Now(), "gsync", event}
 		live := &monitor.Line{}
-		if err := json.Unmarshal([]byte(object(e)), live); err != nil {
+		if err := json.Unmarshal([]byte(e.JSON()), live); err != nil {
 			t.Fatal(err)
 		}
 		if got, want := phrase(live), phrase(event); got != want {
 			t.Errorf("%s: watch says %q, run %q", name, got, want)
 		}
-		if got := object(entry{e.at, "gsync", live}); got != object(e) {
-			t.Errorf("%s: watch prints %s, run %s", name, got, object(e))
+		if got := (Entry{e.At, "gsync", live}).JSON(); got != e.JSON() {
+			t.Errorf("%s: watch prints %s, run %s", name, got, e.JSON())
 		}
 	}
 }

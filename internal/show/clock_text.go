@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -9,15 +9,15 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// text is the view for people.
-func (v *clockView) text() string {
+// Text is the view for people.
+func (v *Clock) Text() string {
 	var b strings.Builder
 	q := v.Bound.Quality
 	b.WriteString(v.headline() + "\n")
 	if v.offset.Bounded() {
 		fmt.Fprintf(&b, "offset    %s, which is %s minus the wall clock of this host\n", offsetText(v.offset), v.Bound.Quality.Timeline)
 	}
-	fmt.Fprintf(&b, "votes     %s counted, %d may be wrong, %d must agree\n", count(v.Counted, "server"), v.Faults, v.Needed)
+	fmt.Fprintf(&b, "votes     %s counted, %d may be wrong, %d must agree\n", Count(v.Counted, "server"), v.Faults, v.Needed)
 	if age, ok := v.Age(); ok {
 		drift := max(v.drift, v.Bound.Drift)
 		fmt.Fprintf(&b, "age       %s, and each second widens the bound by %s (%v ppm)\n", brief(age), brief(time.Duration(drift*1000)), drift)
@@ -36,10 +36,10 @@ func (v *clockView) text() string {
 	for _, n := range v.notes {
 		b.WriteString(n + "\n")
 	}
-	return printableLines(b.String())
+	return PrintableLines(b.String())
 }
 
-func (v *clockView) headline() string {
+func (v *Clock) headline() string {
 	q := v.Bound.Quality
 	switch {
 	case v.offset.Bounded():
@@ -75,15 +75,8 @@ func plusMinus(i clocksync.Interval) string {
 	return "±" + d.String()
 }
 
-func signed(d time.Duration) string {
-	if d < 0 {
-		return "-" + brief(-d)
-	}
-	return "+" + brief(d)
-}
-
 // table has a line for each server, with what its best sample is made of.
-func (v *clockView) table() string {
+func (v *Clock) table() string {
 	rows := [][]string{{
 		"SERVER", "STANDING", "OFFSET", "ROUND TRIP/2", "ROOT DELAY/2", "DISPERSION", "READINGS", "CORRECTION", "AGE", "AGE x DRIFT",
 	}}
@@ -102,7 +95,7 @@ func (v *clockView) table() string {
 			orDash(p.RootDispersion), orDash(p.Precision + p.Granularity), correction, age, orDash(s.growth),
 		})
 	}
-	return tabulate(rows)
+	return Table(rows)
 }
 
 func orDash(d time.Duration) string {
@@ -110,14 +103,4 @@ func orDash(d time.Duration) string {
 		return "-"
 	}
 	return brief(d)
-}
-
-// printableLines replaces what could move the cursor, line by line: names and
-// faults come from the network.
-func printableLines(text string) string {
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = printable(lines[i])
-	}
-	return strings.Join(lines, "\n")
 }

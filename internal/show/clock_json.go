@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"time"
@@ -6,8 +6,8 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// json is the view as one line of JSON.
-func (v *clockView) json() string {
+// JSON is the view as one line of JSON.
+func (v *Clock) JSON() string {
 	q := v.Bound.Quality
 	servers := make([]fields, len(v.servers))
 	for i := range v.servers {
@@ -37,11 +37,11 @@ func (v *clockView) json() string {
 	if q.Expires.Finite() {
 		o["good_for_seconds"] = q.Expires.Sub(v.Now).Seconds()
 	}
-	return jsonLine(o)
+	return JSONLine(o)
 }
 
 // ago is how long before now a reading was; nil if it is none.
-func (v *clockView) ago(t clocksync.Instant) any {
+func (v *Clock) ago(t clocksync.Instant) any {
 	if !t.Finite() {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"path/filepath"
@@ -25,7 +25,7 @@ type clockScene struct {
 	slewed    time.Duration
 	sources   map[string]*source.SourceDiagnostics
 	names     []string
-	tried     []trial
+	tried     []Trial
 }
 
 // TestClockViews shows what the lines of testdata/clock bring about: samples with
@@ -51,9 +51,9 @@ func TestClockViews(t *testing.T) {
 			}
 			v := s.view(s.duration(now))
 			if d.Cmd == "json" {
-				return v.json()
+				return v.JSON()
 			}
-			return v.text()
+			return v.Text()
 		})
 	})
 }
@@ -88,7 +88,7 @@ func (s *clockScene) line(verb string, words []string) {
 	case "fault":
 		s.source(words[0]).Faults[words[1]] = strings.Join(words[2:], " ")
 	case "tried":
-		s.tried = append(s.tried, trial{words[0], strings.Join(words[1:], " ")})
+		s.tried = append(s.tried, Trial{words[0], strings.Join(words[1:], " ")})
 	default:
 		s.d.Fatalf(s.t, "unknown verb %s", verb)
 	}
@@ -137,14 +137,14 @@ func (s *clockScene) sample(words []string) {
 }
 
 // view is at a reading; the bound is the one that was made last.
-func (s *clockScene) view(now time.Duration) clockView {
+func (s *clockScene) view(now time.Duration) Clock {
 	s.observe(now)
 	s.estimator.Bound(clocksync.Instant(now))
 	r := source.Diagnostics{Diagnostics: s.estimator.Diagnostics(clocksync.Instant(now))}
 	for _, name := range s.names {
 		r.Sources = append(r.Sources, *s.sources[name])
 	}
-	return viewOf(r, clocksync.DefaultDrift, s.tried)
+	return ClockOf(r, clocksync.DefaultDrift, s.tried)
 }
 
 // TestDrawingOfEveryPlace draws intervals inside, across and outside of a scale.

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"cmp"
@@ -12,9 +12,9 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 )
 
-// clockView is a report as it is shown: offsets are the reference time minus the
+// Clock is a report as it is shown: offsets are the reference time minus the
 // wall clock of this host, in nanoseconds.
-type clockView struct {
+type Clock struct {
 	source.Diagnostics
 
 	wall    time.Time // what the wall clock shows
@@ -35,16 +35,24 @@ type serverView struct {
 	why    string        // it does not agree
 }
 
-func viewOf(r source.Diagnostics, drift float64, tried []trial) clockView {
+// Trial is a source of this machine that has no bound.
+type Trial struct {
+	Name  string // of the source, or of the server that it asked
+	Fault string // why there is no bound
+}
+
+// ClockOf is a report, of a clock that may drift so many parts per million, with the
+// sources that were tried before.
+func ClockOf(r source.Diagnostics, drift float64, tried []Trial) Clock {
 	ahead := r.Bound.Seen.Wall.Sub(r.Bound.Seen.Mono) // of the wall clock, to the readings
-	v := clockView{Diagnostics: r, drift: drift, wall: time.Unix(0, int64(r.Now.Add(ahead)))}
+	v := Clock{Diagnostics: r, drift: drift, wall: time.Unix(0, int64(r.Now.Add(ahead)))}
 	v.offset = againstWall(r.Offset, ahead)
 	faults := faultsOf(r.Sources)
 	for _, t := range tried {
-		faults[t.name] = t.fault
+		faults[t.Name] = t.Fault
 	}
 	for _, s := range r.Servers {
-		one := serverView{ServerDiagnostics: s, name: serverName(s.Source, s.Server), offset: againstWall(s.Offset, ahead)}
+		one := serverView{ServerDiagnostics: s, name: ServerName(s.Source, s.Server), offset: againstWall(s.Offset, ahead)}
 		if s.Standing != clocksync.Silent {
 			one.age = r.Now.Sub(s.Best.At)
 			one.growth = time.Duration(float64(one.age) * max(drift, s.Best.Drift) * 1e-6)
@@ -54,7 +62,7 @@ func viewOf(r source.Diagnostics, drift float64, tried []trial) clockView {
 		}
 		one.why = why(s, r.Diagnostics, faults[one.name])
 		if s.Standing != clocksync.Silent && faults[one.name] != "" {
-			v.note("%s gave no sample when asked last: %s", one.name, faults[one.name])
+			v.Note("%s gave no sample when asked last: %s", one.name, faults[one.name])
 		}
 		delete(faults, one.name)
 		v.servers = append(v.servers, one)
@@ -69,7 +77,8 @@ func viewOf(r source.Diagnostics, drift float64, tried []trial) clockView {
 	return v
 }
 
-func serverName(source, server string) string { return strings.TrimSpace(source + " " + server) }
+// ServerName names a server of a source, or a source that named none.
+func ServerName(source, server string) string { return strings.TrimSpace(source + " " + server) }
 
 // againstWall moves an interval of offsets of the readings; an infinite end stays.
 func againstWall(i clocksync.Interval, ahead time.Duration) clocksync.Interval {
@@ -87,7 +96,7 @@ func faultsOf(sources []source.SourceDiagnostics) map[string]string {
 	all := map[string]string{}
 	for _, s := range sources {
 		for server, fault := range s.Faults {
-			all[serverName(s.Name, server)] = fault
+			all[ServerName(s.Name, server)] = fault
 		}
 	}
 	return all
@@ -108,7 +117,7 @@ func why(s clocksync.ServerDiagnostics, r clocksync.Diagnostics, fault string) s
 		if r.Bound.Quality.Status == clocksync.Untrusted {
 			return "trust was lost: it must give 8 new samples that agree"
 		}
-		return fmt.Sprintf("there is no bound to compare it with: %s, and %d may be wrong", count(r.Counted, "server")+" counted", r.Faults)
+		return fmt.Sprintf("there is no bound to compare it with: %s, and %d may be wrong", Count(r.Counted, "server")+" counted", r.Faults)
 	case clocksync.Outvoted:
 		switch {
 		case s.Offset.Before(r.Offset):
@@ -122,48 +131,49 @@ func why(s clocksync.ServerDiagnostics, r clocksync.Diagnostics, fault string) s
 	return ""
 }
 
-func (v *clockView) note(format string, args ...any) {
+// Note adds a line below what is known.
+func (v *Clock) Note(format string, args ...any) {
 	v.notes = append(v.notes, fmt.Sprintf(format, args...))
 }
 
 // noteQuality tells what the bound rests on that somebody might take for more.
-func (v *clockView) noteQuality() {
+func (v *Clock) noteQuality() {
 	q := v.Bound.Quality
 	if q.Assumed {
-		v.note("assumed: the bound rests on the operator's word, which nobody measured")
+		v.Note("assumed: the bound rests on the operator's word, which nobody measured")
 	}
 	if q.Unverified {
-		v.note("unverified: the bound rests on one server, which nobody could contradict")
+		v.Note("unverified: the bound rests on one server, which nobody could contradict")
 	}
 	var same []string
 	for _, s := range v.servers {
 		if s.Source == "kernel" && s.Standing != clocksync.Silent {
-			v.note("the kernel's word is a bound only if its daemon means it: chronyd leaves out what it is still correcting")
+			v.Note("the kernel's word is a bound only if its daemon means it: chronyd leaves out what it is still correcting")
 		}
 		if s.Newest.Wall && s.Standing != clocksync.Silent && !slices.Contains(same, s.Source) {
 			same = append(same, s.Source)
 		}
 	}
 	if len(same) > 1 {
-		v.note("%s speak of one wall clock and count as %d: what is wrong with it may be wrong with all of them", strings.Join(same, ", "), len(same))
+		v.Note("%s speak of one wall clock and count as %d: what is wrong with it may be wrong with all of them", strings.Join(same, ", "), len(same))
 	}
 }
 
 // noteCorrections tells where the wall clock is not what its daemon or a server
 // says.
-func (v *clockView) noteCorrections() {
+func (v *Clock) noteCorrections() {
 	for _, s := range v.servers {
 		switch c := s.Newest.Parts.Correction; {
 		case c == 0 || s.Standing != clocksync.Agreeing:
 		case s.Source == "ntp":
-			v.note("%s says that the wall clock is certainly off by %s: what keeps it follows another time", s.name, brief(c.Abs()))
+			v.Note("%s says that the wall clock is certainly off by %s: what keeps it follows another time", s.name, brief(c.Abs()))
 		default:
-			v.note("%s is correcting the wall clock by %s, which is in its bound", s.name, signed(c))
+			v.Note("%s is correcting the wall clock by %s, which is in its bound", s.name, signed(c))
 		}
 	}
 }
 
-func (v *clockView) noteRefused() {
+func (v *Clock) noteRefused() {
 	var list []string
 	for reason, n := range v.Refused {
 		if n > 0 && clocksync.Reason(reason) != clocksync.Taken {
@@ -171,12 +181,12 @@ func (v *clockView) noteRefused() {
 		}
 	}
 	if len(list) > 0 {
-		v.note("samples refused: %s", strings.Join(list, ", "))
+		v.Note("samples refused: %s", strings.Join(list, ", "))
 	}
 }
 
 // notePast tells when trust was lost, and what became of the clocks.
-func (v *clockView) notePast() {
+func (v *Clock) notePast() {
 	for _, t := range v.Taints {
 		whom := "the servers contradict each other"
 		switch {
@@ -196,12 +206,12 @@ func (v *clockView) notePast() {
 		if !t.Slewed {
 			whom += "; outliers: " + cmp.Or(strings.Join(t.Outliers, ", "), "none")
 		}
-		v.note("tainted since %s, %s: %s", since, end, whom)
+		v.Note("tainted since %s, %s: %s", since, end, whom)
 	}
 	if v.Steps > 0 {
-		v.note("the wall clock was set %s since the start", count(v.Steps, "time"))
+		v.Note("the wall clock was set %s since the start", Count(v.Steps, "time"))
 	}
 	if v.Suspends > 0 {
-		v.note("the machine slept %s since the start", count(v.Suspends, "time"))
+		v.Note("the machine slept %s since the start", Count(v.Suspends, "time"))
 	}
 }

@@ -1,4 +1,4 @@
-package main
+package show
 
 import (
 	"fmt"
@@ -83,11 +83,11 @@ func everyEvent() map[string]any {
 	rejection := monitor.Rejection{From: "w9", Detail: "member \"w9\" is one too many"}
 	unknown := monitor.Part{Name: "w2", State: scgs.Part{Unknown: true}}
 	return map[string]any{
-		"ready": ready{url: "nats://127.0.0.1:4222", tenant: "default", levels: []synchronizer.Level{
+		"ready": Ready{URL: "nats://127.0.0.1:4222", Tenant: "default", Levels: []synchronizer.Level{
 			{Name: "gsync", Group: "workers", Count: 3, Predicates: []string{"all-idle", "overload"}},
 			{Name: "other", Group: "watchers", Count: 1},
 		}},
-		"ready-secured": ready{url: "nats://127.0.0.1:4222", secured: true, tenant: "blue", levels: []synchronizer.Level{
+		"ready-secured": Ready{URL: "nats://127.0.0.1:4222", Secured: true, Tenant: "blue", Levels: []synchronizer.Level{
 			{Name: "gsync", Group: "workers", Count: 3},
 		}},
 		"epoch-first":     epoch(1, names(3), names(3)),
@@ -110,32 +110,32 @@ func everyEvent() map[string]any {
 			Source: "peer", Unverified: true, Timeline: "boot-7", Status: clocksync.Synchronized,
 		}},
 		"clock-lost":   monitor.Clock{Name: "w1", Quality: clocksync.Quality{Source: "ntp", Timeline: clocksync.UTC, Status: clocksync.Untrusted}},
-		"refused":      refusal{rejection, false},
-		"refused-last": refusal{rejection, true},
-		"notice":       notice{"the NATS server is back"},
-		"skipped":      skipped(12),
-		"skipped-one":  skipped(1),
+		"refused":      Refusal{rejection, false},
+		"refused-last": Refusal{rejection, true},
+		"notice":       Notice("the NATS server is back"),
+		"skipped":      Skipped(12),
+		"skipped-one":  Skipped(1),
 		"reloaded": monitor.Reload{
 			Config: "pegasus.yaml", Changes: []string{"predicate quiet is new", "silence: from 3s, drop to 2s, block"},
 		},
 		"reloaded-same":  monitor.Reload{Config: "pegasus.yaml"},
-		"reload-refused": kept("a: one\nb: two"),
-		"difference": difference{synchronizer.Difference{
+		"reload-refused": monitor.Reload{Reason: "a: one; b: two"},
+		"difference": Difference{synchronizer.Difference{
 			Line: 17, Epoch: 2, Predicate: "overload",
 			Recorded: synchronizer.Judgment{Judged: true, Truth: predicates.True, Fired: true}, Changed: synchronizer.Judgment{},
 		}},
-		"difference-over": difference{synchronizer.Difference{
+		"difference-over": Difference{synchronizer.Difference{
 			Line: 18, Epoch: 2, Predicate: "overload", Recorded: synchronizer.Judgment{Judged: true, Truth: predicates.False}, Changed: synchronizer.Judgment{Judged: true, Truth: predicates.False},
 		}},
-		"replayed": replayed{"a.jsonl", &synchronizer.Replayed{Pegasus: "v1.2.3", Inputs: 30, Decisions: 1, Complete: true}, false},
-		"replayed-other": replayed{"a.jsonl", &synchronizer.Replayed{
+		"replayed": Replayed{&synchronizer.Replayed{Pegasus: "v1.2.3", Inputs: 30, Decisions: 1, Complete: true}, "a.jsonl", false},
+		"replayed-other": Replayed{&synchronizer.Replayed{
 			Inputs: 30, Decisions: 1, FirstDifference: 7, Why: "it was cut", Differences: 3,
-		}, true},
-		"stopped-journal": stopped{synchronizer.Stats{Frames: 1, Journal: synchronizer.JournalStats{Inputs: 5, Lost: 2, Bytes: 700}}},
+		}, "a.jsonl", true},
+		"stopped-journal": Stopped{synchronizer.Stats{Frames: 1, Journal: synchronizer.JournalStats{Inputs: 5, Lost: 2, Bytes: 700}}},
 		"plan":            planned(1),
 		"plan-idle":       planned(0),
-		"stopped":         stopped{synchronizer.Stats{Frames: 1}},
-		"stopped-busy": stopped{synchronizer.Stats{
+		"stopped":         Stopped{synchronizer.Stats{Frames: 1}},
+		"stopped-busy": Stopped{synchronizer.Stats{
 			Frames: 1200, Malformed: 2, Rejected: 3, Probes: 40, Resends: 1, Decisions: 5, Signals: 9, Dropped: 6,
 			Fates: map[control.Fate]uint64{control.Applied: 7, control.NoSuchEntry: 2},
 		}},
@@ -172,60 +172,21 @@ func TestEntries(t *testing.T) {
 			d.Fatalf(t, "no event %s", d.Cmd)
 		}
 		delete(events, d.Cmd)
-		e := entry{at, "gsync", event}
+		e := Entry{at, "gsync", event}
 		if strings.HasPrefix(d.Cmd, "ready") || strings.HasPrefix(d.Cmd, "skipped") {
-			e.from = ""
+			e.From = ""
 		}
-		return text(e) + object(e)
+		return e.Text() + e.JSON()
 	})
 	for name := range events {
 		t.Errorf("event %s is not in the file", name)
 	}
 }
 
-// TestWatcher chooses what is told.
-func TestWatcher(t *testing.T) {
-	f := newFeed(nil, text)
-	w := &watcher{name: "gsync", feed: f}
-	quiet := monitor.Verdict{Predicate: "overload", Truth: predicates.False}
-	gone := epoch(2, names(1), nil)
-	gone.Dropped = []monitor.Dropped{{Name: "w2", Reason: "left"}}
-	for _, e := range []monitor.Event{
-		epoch(1, names(2), names(2)), quiet, gone,
-		gone, // The same epoch again: a member left that never was in it.
-		monitor.Rejection{},
-		monitor.Rejection{},
-		fate(control.Applied, ""), fired(span(1)),
-	} {
-		w.observe(e)
+// TestReadyTellsOfMetrics names the address, of health as well.
+func TestReadyTellsOfMetrics(t *testing.T) {
+	first := Entry{Event: Ready{URL: "nats://127.0.0.1:4222", HTTP: "http://127.0.0.1:9464", Tenant: "default", Levels: everyEvent()["ready"].(Ready).Levels}}
+	if !strings.Contains(first.Text(), "\nMetrics are at http://127.0.0.1:9464/metrics, health at http://127.0.0.1:9464/readyz.\n") {
+		t.Errorf("ready is\n%s", first.Text())
 	}
-	want := "Epoch Dropped Epoch Dropped refusal Fate Verdict"
-	if got := kinds(f); got != want {
-		t.Errorf("told: %s\nwant: %s", got, want)
-	}
-	w.verbose = true
-	w.observe(quiet)
-	w.observe(monitor.Rejection{})
-	if got := kinds(f); got != "Verdict refusal" {
-		t.Errorf("with -v: %s", got)
-	}
-	log := w.logger().With("a", 1).WithGroup("g")
-	log.Info("epoch")
-	log.Warn("refused")
-	log.Debug("not sent")
-	log.Warn("the NATS server is away", "cause", "EOF")
-	if e := <-f.entries; e.event != (notice{"the NATS server is away; cause: EOF"}) || len(f.entries) > 0 {
-		t.Errorf("log: %v and %d more", e.event, len(f.entries))
-	}
-}
-
-// kinds takes out what waits in a feed.
-func kinds(f *feed) string {
-	var list []string
-	for len(f.entries) > 0 {
-		e := <-f.entries
-		name := fmt.Sprintf("%T", e.event)
-		list = append(list, name[strings.LastIndexByte(name, '.')+1:])
-	}
-	return strings.Join(list, " ")
 }

@@ -1,0 +1,208 @@
+package show
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/monitor"
+)
+
+// Status is a status for people: its synchronizer, members, predicates, signals
+// and counters.
+func Status(s *monitor.Status) string {
+	var b strings.Builder
+	epoch := fmt.Sprintf("epoch %d", s.Epoch)
+	if s.Epoch == 0 {
+		epoch = fmt.Sprintf("no epoch: %s awaited", Count(s.Awaited, "member"))
+	}
+	fmt.Fprintf(&b, "%s: %s; group %s, tenant %s, term %s, config %s\n", s.Synchronizer, epoch, s.Group, s.Tenant, termText(s.Term), s.Config)
+	b.WriteString(globalStateText(s.State) + "\n\n")
+	b.WriteString(membersTable(s.Members))
+	if len(s.Predicates) > 0 {
+		b.WriteString("\n" + predicatesTable(s.Predicates))
+	}
+	b.WriteString("\n")
+	for i := range s.Groups {
+		b.WriteString(groupText(&s.Groups[i]))
+	}
+	if s.Balance != nil {
+		fmt.Fprintf(&b, "balance   %s\n", balanceText(s.Balance))
+	}
+	if len(s.Memory) > 0 {
+		fmt.Fprintf(&b, "memory    %s\n", s.Memory)
+	}
+	fmt.Fprintf(&b, "signals   %s\n", signalsText(s))
+	fmt.Fprintf(&b, "counters  %s\n", countersText(s.Counters))
+	return PrintableLines(b.String())
+}
+
+// termText shows a term, which is a time, as one.
+func termText(term uint64) string {
+	return time.Unix(0, int64(min(term, 1<<62))).UTC().Format("2006-01-02T15:04:05Z") //nolint:gosec // It is bounded.
+}
+
+func globalStateText(g *monitor.StateStatus) string {
+	if g == nil {
+		return "no global state yet"
+	}
+	return fmt.Sprintf("global state %d of epoch %d: %s", g.Index, g.Epoch, heldText(g))
+}
+
+func heldText(g *monitor.StateStatus) string {
+	text := "in force"
+	if !g.InForce {
+		text = "over, and the next one is not certain yet"
+	}
+	if g.Partial {
+		text += ", partial"
+	}
+	text += ", certainly held for " + monitor.Seconds(g.Held)
+	if g.SameClock {
+		text += " by the same clock"
+	}
+	return text
+}
+
+// secondsOr is a time span, or a text if there is none.
+func secondsOr(none string, s *float64) string {
+	if s == nil {
+		return none
+	}
+	return monitor.Seconds(*s)
+}
+
+func membersTable(members []monitor.MemberStatus) string {
+	if len(members) == 0 {
+		return "no members\n"
+	}
+	rows := [][]string{{"MEMBER", "HOST", "EPOCH", "HEARD", "CLOCK", "BOUND", "PENDING", "GAP", "STATE"}}
+	for i := range members {
+		m := &members[i]
+		gap := "-"
+		if m.Gap > 0 {
+			gap = fmt.Sprintf("%s, %d behind", monitor.Seconds(m.Gap), m.Behind)
+		}
+		rows = append(rows, []string{
+			m.Name, m.Host, string(m.Standing), heardText(m), clockName(&m.Clock), boundText(m.Clock.Bound),
+			strconv.Itoa(m.Pending), gap, stateText(m),
+		})
+	}
+	return Table(rows)
+}
+
+// groupText tells whom signals to another group could reach.
+func groupText(g *monitor.GroupStatus) string {
+	regions := map[string]int{}
+	for i := range g.Members {
+		for _, name := range g.Members[i].Regions {
+			regions[name]++
+		}
+	}
+	parts := []string{Count(len(g.Members), "member") + " known"}
+	for _, name := range slices.Sorted(maps.Keys(regions)) {
+		parts = append(parts, fmt.Sprintf("%d in region %s", regions[name], name))
+	}
+	return fmt.Sprintf("group     %s: %s\n", g.Group, strings.Join(parts, ", "))
+}
+
+func heardText(m *monitor.MemberStatus) string {
+	text := monitor.Seconds(m.Heard) + " ago"
+	if m.Silent {
+		text = "silent for " + monitor.Seconds(m.Heard)
+	}
+	return text
+}
+
+func clockName(c *monitor.ClockStatus) string {
+	if c.Source == "" || c.Status == "exact" || c.Status == "local" {
+		return c.Status
+	}
+	return c.Status + " by " + c.Source
+}
+
+func boundText(bound *float64) string {
+	switch {
+	case bound == nil:
+		return "-"
+	case *bound == 0:
+		return "0"
+	}
+	return "±" + monitor.Seconds(*bound)
+}
+
+func stateText(m *monitor.MemberStatus) string {
+	switch {
+	case m.Why != "":
+		return m.Why
+	case m.Unknown:
+		return "unknown"
+	case m.Standing == monitor.Mute:
+		return "none yet"
+	}
+	return m.State.String()
+}
+
+func predicatesTable(predicates []monitor.PredicateStatus) string {
+	rows := [][]string{{"PREDICATE", "TRUTH", "FOR", "FIRED", "LAST DECISION", ""}}
+	for i := range predicates {
+		p := &predicates[i]
+		last := "-"
+		if p.Decision != "" {
+			last = fmt.Sprintf("%s, %s ago", p.Decision, monitor.Seconds(p.Ago))
+		}
+		rows = append(rows, []string{p.Name, p.Truth, secondsOr("-", p.Since), strconv.FormatUint(p.Fired, 10), last, remark(p)})
+	}
+	return Table(rows)
+}
+
+// remark is what else there is to say of a predicate.
+func remark(p *monitor.PredicateStatus) string {
+	switch {
+	case p.Reason != "":
+		return p.Reason
+	case p.Hold != nil:
+		return fmt.Sprintf("certain for %s of %s", monitor.Seconds(p.Hold.Certain), monitor.Seconds(p.Hold.Wanted))
+	}
+	return ""
+}
+
+// balanceText tells how the section balance stands.
+func balanceText(p *monitor.BalanceStatus) string {
+	text := fmt.Sprintf("%s: %s, %d in balance, %s, %s", p.Strategy, Count(p.Looks, "look"), p.Quiet, Count(p.Plans, "plan"), Count(p.Moves, "move"))
+	if p.Flights > 0 {
+		text += fmt.Sprintf("; %s under way", Count(p.Flights, "load"))
+	}
+	if p.Last != nil {
+		text += "; last plan: " + p.Last.Verdict
+	}
+	return text
+}
+
+func signalsText(s *monitor.Status) string {
+	var parts []string
+	for _, fate := range slices.Sorted(maps.Keys(s.Fates)) {
+		parts = append(parts, fmt.Sprintf("%d %s", s.Fates[fate], fate))
+	}
+	if s.Waiting > 0 {
+		parts = append(parts, fmt.Sprintf("%d without a fate yet", s.Waiting))
+	}
+	if len(parts) == 0 {
+		return "none"
+	}
+	return strings.Join(parts, ", ")
+}
+
+// countersText leaves out what is 0.
+func countersText(counters map[string]uint64) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(counters)) {
+		if n := counters[name]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, name))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
