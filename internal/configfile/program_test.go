@@ -3,6 +3,7 @@ package configfile_test
 import (
 	"fmt"
 	"os"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -323,4 +324,25 @@ func FuzzProgram(f *testing.F) {
 			t.Errorf("-first +second:\n%s", diff)
 		}
 	})
+}
+
+// TestInputsGoRound: what an input may say, a file can be written with.
+func TestInputsGoRound(t *testing.T) {
+	for _, text := range []string{`x\u2028y`, `\u2029`, `\x7f`, `\u0085`, `\u009f\u0080`, `\ufeff`, `a\nb\tc`, `\U0001F600`} {
+		src := "program:\n  name: p\n  blocks: {a: {input: any, output: any}}\n  body: {do: a, input: [\"" + text + "\", {\"" + text + "\": 1}]}\n"
+		file, err := configfile.ParseProgram("p.yaml", []byte(src))
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		again, err := configfile.FormatProgram(file.Plan)
+		if err != nil {
+			t.Errorf("%q: %v", text, err)
+			continue
+		}
+		other, err := configfile.ParseProgram("p.yaml", again)
+		if err != nil || !reflect.DeepEqual(other.Plan, file.Plan) {
+			t.Errorf("%q: %v\n%s", text, err, again)
+		}
+	}
 }

@@ -160,11 +160,20 @@ func typeTree(t program.Type) any {
 	}
 }
 
-// flow gives compact JSON the blanks that YAML wants after colons and commas.
+// flow gives compact JSON the blanks that YAML wants after colons and commas, and escapes
+// what may not stand in a file of ours.
 func flow(compact string) string {
 	v := jsontext.Value(compact)
 	if err := v.Format(jsontext.SpaceAfterColon(true), jsontext.SpaceAfterComma(true), jsontext.PreserveRawStrings(true), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
 		panic(fmt.Sprintf("configfile: the input %s of a program that was checked: %v", compact, err))
 	}
-	return string(v)
+	var b strings.Builder
+	for _, r := range string(v) {
+		if r >= 0x7f && r <= 0x9f || r == '\ufeff' || r == '\u2028' || r == '\u2029' {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
 }
