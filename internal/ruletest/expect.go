@@ -148,11 +148,17 @@ func (t *testParser) within(n yamlconf.Node, from, to time.Duration) span {
 // knows finds the name that a value is among those that are known.
 func knows(n yamlconf.Node, what string, known []string) (int, bool) {
 	i := slices.Index(known, n.Text())
-	if i < 0 {
+	switch {
+	case composed(n):
+		refuse(n, "the name of a %s is expected: %s", what, choice("", known))
+	case i < 0:
 		refuse(n, "there is no %s %q: %s", what, n.Text(), choice(n.Text(), known))
 	}
 	return i, i >= 0
 }
+
+// composed reports whether a node is a list or a map, which has no text.
+func composed(n yamlconf.Node) bool { return n.Kind() == yamlconf.KindList || n.Kind() == yamlconf.KindMap }
 
 func (t *testParser) truth(raw *rawExpectation) expectation {
 	name := raw.Predicate.Text()
@@ -295,7 +301,7 @@ type scalar struct {
 }
 
 func (s *scalar) UnmarshalNode(n yamlconf.Node) error {
-	if n.Kind() == yamlconf.KindMap || n.Kind() == yamlconf.KindList {
+	if composed(n) {
 		return n.Fault("a value is expected")
 	}
 	s.node, s.text = n, n.Text()
@@ -336,14 +342,17 @@ func (t *testParser) values(m yamlconf.Map[scalar], schema scgs.Schema, what str
 func (t *testParser) names(n yamlconf.Node) (list []string) {
 	for _, item := range n.Each() {
 		names, err := expand(item.Text())
-		if err != nil {
+		switch missing := slices.DeleteFunc(slices.Clone(names), t.has); {
+		case composed(item):
+			refuse(item, "the name of a member is expected")
+			continue
+		case err != nil:
 			refuse(item, "%v", err)
 			continue
-		}
-		for _, name := range names {
-			if !t.has(name) {
-				refuse(item, "the test has no member %q", name)
-			}
+		case len(missing) > 1:
+			refuse(item, "the test has no member %q, nor %d others of these", missing[0], len(missing)-1)
+		case len(missing) == 1:
+			refuse(item, "the test has no member %q", missing[0])
 		}
 		list = append(list, names...)
 	}

@@ -67,13 +67,23 @@ func Root(kind Kind) Subtask {
 	return Subtask{Kind: Edges}
 }
 
+// MaxSubtaskBytes is the longest encoding of a subtask that DecodeSubtask reads. Real
+// ones have some thousand bytes.
+const MaxSubtaskBytes = 256 << 10
+
 // DecodeSubtask decodes the JSON of a subtask of an instance of n cities. It refuses
 // what is none.
 func DecodeSubtask(b []byte, n int) (s Subtask, err error) {
-	if err := json.Unmarshal(b, &s); err != nil {
+	if len(b) > MaxSubtaskBytes {
+		return Subtask{}, fmt.Errorf("bnb: subtask of %d bytes: at most %d are allowed", len(b), MaxSubtaskBytes)
+	}
+	if err = json.Unmarshal(b, &s); err != nil {
 		return Subtask{}, fmt.Errorf("bnb: subtask: %w", err)
 	}
-	return s, s.Validate(n)
+	if err = s.Validate(n); err != nil {
+		return Subtask{}, err
+	}
+	return s, nil
 }
 
 // Validate checks that the subtask makes sense for an instance of n cities.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -55,6 +56,7 @@ func TestDecodeRefuses(t *testing.T) {
 	}
 	for _, c := range []struct{ name, text, want string }{
 		{"empty", "", "bnb: subtask: unexpected end of JSON input"},
+		{"large", strings.Repeat(" ", MaxSubtaskBytes+1), "bnb: subtask of 262145 bytes: at most 262144 are allowed"},
 		{"no kind", "{}", "bnb: subtask of unknown kind 0"},
 		{"kind", `{"kind":7}`, "bnb: subtask of unknown kind 7"},
 		{"short", encode(Root(Edges))[:5], "bnb: subtask: unexpected end of JSON input"},
