@@ -12,6 +12,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,7 +36,7 @@ func TestOldJournals(t *testing.T) {
 			kept := filepath.Join("testdata", "outputs", strings.TrimSuffix(filepath.Base(path), ".jsonl.gz")+".gz")
 			var text bytes.Buffer
 			j := replay(t, unzipped(t, path), func(line int, out *synccore.Output, same bool) {
-				list := parts(nil, fmt.Sprint(line), reflect.ValueOf(out))
+				list := parts(nil, strconv.Itoa(line), reflect.ValueOf(out))
 				for _, part := range list {
 					fmt.Fprintln(&text, part)
 				}
