@@ -42,7 +42,7 @@ const everyKey = `synchronizers:
   g:
     members: {group: w, count: 2}
     silence: {after: 3s, then: drop}
-    state: {x: int, names: {type: {list: int}, default: []}}
+    state: {x: int, names: {type: {list: int}, default: []}, others: {type: {list: int}, default: []}}
     memory: {m: int}
     predicates:
       p: {when: "all(members, .x > 1)", set: {m: "1"}, signal: {kind: cancel, region: r}}
@@ -94,6 +94,14 @@ var keyChanges = map[string]map[string][2]string{
 	"signal": {
 		"name": {"kind:", "name: n, kind:"}, "kind": {"cancel", "activate"}, "region": {"region: r", "region: q"}, "to": {"kind:", "to: [a], kind:"},
 		"data": {"kind:", `data: {d: "1"}, kind:`}, "expires": {"kind:", "expires: 1s, kind:"},
+	},
+	"balance": {
+		"loads": {".names", ".others"}, "region": {"region: r}\n  t:", "region: q}\n  t:"}, "strategy": {"loads:", `strategy: greedy, loads:`}, "weights": {"loads:", `weights: "2", loads:`},
+		"rest": {"loads:", `rest: "1", loads:`}, "power": {"loads:", `power: "2", loads:`}, "share": {"loads:", `share: "0.5", loads:`}, "when": {"loads:", `when: "true", loads:`},
+		"every": {"loads:", `every: 1s, loads:`}, "name": {"loads:", `name: n, loads:`}, "expires": {"loads:", `expires: 1s, loads:`}, "transit": {"loads:", `transit: 1s, loads:`},
+		"transfer": {"loads:", `transfer: 1s, loads:`}, "alpha": {"loads:", `alpha: 3, loads:`}, "beta": {"loads:", `beta: 0.1, loads:`}, "gamma": {"loads:", `gamma: 0.1, loads:`},
+		"waiting": {"loads:", `waiting: count, loads:`}, "margin": {"loads:", `margin: 0.3, loads:`}, "cooldown": {"loads:", `cooldown: 7s, loads:`}, "outlier": {"loads:", `outlier: 9, loads:`},
+		"moves": {"loads:", `moves: 7, loads:`}, "return": {"loads:", `return: 0.3, loads:`},
 	},
 }
 
