@@ -276,13 +276,5 @@ func (x *explainer) value(n node, depth int) {
 	}
 }
 
-// overGroup is whether a function goes over a group of members.
-func overGroup(n *ast.BuiltinNode) bool {
-	switch n.Name {
-	case "all", "any", "none", "one", "count", "len", "sum", "mean":
-		return true
-	case "min", "max":
-		return len(n.Arguments) == 1
-	}
-	return false
-}
+// overGroup is whether a call makes one value of a group or a list.
+func overGroup(n *ast.BuiltinNode) bool { return len(n.Arguments) <= functions[n.Name].folds }

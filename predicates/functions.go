@@ -14,7 +14,9 @@ import (
 // function compiles the call of a builtin.
 type function struct {
 	least, most int // arguments
-	compile     func(*compiler, *ast.BuiltinNode) (value, error)
+	// folds is with how many arguments at most it makes one value of a group or a list; 0: never.
+	folds   int
+	compile func(*compiler, *ast.BuiltinNode) (value, error)
 }
 
 // functions is filled by init because its entries refer to the compiler, which
@@ -23,26 +25,26 @@ var functions map[string]function
 
 func init() {
 	functions = map[string]function{
-		"all":      {2, 2, (*compiler).quantifier},
-		"any":      {2, 2, (*compiler).quantifier},
-		"none":     {2, 2, (*compiler).quantifier},
-		"one":      {2, 2, (*compiler).quantifier},
-		"count":    {1, 2, (*compiler).counter},
-		"len":      {1, 1, (*compiler).length},
-		"filter":   {2, 2, (*compiler).filter},
-		"map":      {2, 2, (*compiler).mapping},
-		"find":     {2, 2, (*compiler).find},
-		"sum":      {1, 2, (*compiler).sum},
-		"mean":     {1, 1, (*compiler).sum},
-		"min":      {1, MaxNodes, (*compiler).extreme},
-		"max":      {1, MaxNodes, (*compiler).extreme},
-		"abs":      {1, 1, (*compiler).abs},
-		"floor":    {1, 1, (*compiler).round},
-		"ceil":     {1, 1, (*compiler).round},
-		"round":    {1, 1, (*compiler).round},
-		"int":      {1, 1, (*compiler).toInt},
-		"float":    {1, 1, (*compiler).toFloat},
-		"duration": {1, 1, (*compiler).duration},
+		"all":      {2, 2, 2, (*compiler).quantifier},
+		"any":      {2, 2, 2, (*compiler).quantifier},
+		"none":     {2, 2, 2, (*compiler).quantifier},
+		"one":      {2, 2, 2, (*compiler).quantifier},
+		"count":    {1, 2, 2, (*compiler).counter},
+		"len":      {1, 1, 1, (*compiler).length},
+		"filter":   {2, 2, 0, (*compiler).filter},
+		"map":      {2, 2, 0, (*compiler).mapping},
+		"find":     {2, 2, 0, (*compiler).find},
+		"sum":      {1, 2, 2, (*compiler).sum},
+		"mean":     {1, 1, 1, (*compiler).sum},
+		"min":      {1, MaxNodes, 1, (*compiler).extreme},
+		"max":      {1, MaxNodes, 1, (*compiler).extreme},
+		"abs":      {1, 1, 0, (*compiler).abs},
+		"floor":    {1, 1, 0, (*compiler).round},
+		"ceil":     {1, 1, 0, (*compiler).round},
+		"round":    {1, 1, 0, (*compiler).round},
+		"int":      {1, 1, 0, (*compiler).toInt},
+		"float":    {1, 1, 0, (*compiler).toFloat},
+		"duration": {1, 1, 0, (*compiler).duration},
 	}
 }
 

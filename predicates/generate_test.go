@@ -3,6 +3,8 @@ package predicates_test
 import (
 	"fmt"
 	"math"
+	"regexp"
+	"testing"
 	"time"
 
 	"pgregory.net/rapid"
@@ -262,3 +264,22 @@ func (k known) scope(e *predicates.Env) *predicates.Scope {
 	s.SetParent(e.Parent[0].Name, k.parent)
 	return s
 }
+
+// TestEveryFunctionIsDrawn wants each function in some of the texts that the properties
+// are tried with.
+func TestEveryFunctionIsDrawn(t *testing.T) {
+	drawn := map[string]bool{}
+	texts := rapid.Custom(func(t *rapid.T) string { return (&source{t: t, lists: true}).boolean(3) })
+	for seed := range 500 {
+		for _, call := range calls.FindAllStringSubmatch(texts.Example(seed), -1) {
+			drawn[call[1]] = true
+		}
+	}
+	for _, name := range predicates.Functions() {
+		if !drawn[name] {
+			t.Errorf("no rule of the generator draws %s", name)
+		}
+	}
+}
+
+var calls = regexp.MustCompile(`(\w+)\(`)

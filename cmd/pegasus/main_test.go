@@ -13,10 +13,10 @@ import (
 	"go.uber.org/goleak"
 )
 
-// TestMain keeps the notes of runs out of this user's directory.
 // commandEnv makes this test binary the command itself.
 const commandEnv = "PEGASUS_TEST_COMMAND"
 
+// TestMain keeps the notes of runs out of this user's directory.
 func TestMain(m *testing.M) {
 	if os.Getenv(commandEnv) != "" || len(os.Args) > 1 && os.Args[1] == "bench" {
 		main() // Of TestBinary, or the second process of a measurement.

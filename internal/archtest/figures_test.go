@@ -18,12 +18,14 @@ import (
 )
 
 // limits of figures: what one change makes better, no later one makes worse. Who
-// lowers a figure lowers its limit.
+// lowers a figure lowers its limit. Those of the largest package are about 5 % above
+// it, so that a new file fits; a change that needs more raises the limit, and its
+// commit message says why.
 var limits = map[string]int{
 	"lines of code":                               59_000,
-	"lines of code of the largest package":        4600,
-	"lines of the largest package, with comments": 6100,
-	"files of the largest package":                43,
+	"lines of code of the largest package":        4770,
+	"lines of the largest package, with comments": 6340,
+	"files of the largest package":                33,
 	"fields of synccore.Core":                     18,
 	"packages that agent links":                   21, // internal/nearest is one of them, of which two others had a copy each
 	"control/program among them":                  0,
@@ -92,7 +94,7 @@ func TestFigures(t *testing.T) {
 	for _, what := range slices.Sorted(maps.Keys(limits)) {
 		fmt.Fprintf(&out, "%8d %8d %s\n", figures[what], limits[what], what)
 		if figures[what] > limits[what] {
-			t.Errorf("%s: %d, and the limit is %d: make it smaller, or say in the change why the limit has to grow", what, figures[what], limits[what])
+			t.Errorf("%s: %d, and the limit is %d: make it smaller, or raise the limit and say why in the commit message", what, figures[what], limits[what])
 		}
 	}
 	if _, err := io.WriteString(t.Output(), out.String()); err != nil {

@@ -278,7 +278,9 @@ func ParseKind(word string) (control.Kind, bool) {
 	return 0, false
 }
 
-// Section is what a process needs to host the synchronizer below another one.
+// Section is what a process needs to host the synchronizer below another one. It travels
+// in welcomes as JSON, of which old journals have the digests: a new field, here or in a
+// part, is left out where it is not set (json:",omitempty" or json:",omitzero").
 type Section struct {
 	Name         string                    // of the synchronizer
 	Synchronizer Synchronizer              // its section of the file

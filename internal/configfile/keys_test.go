@@ -37,15 +37,15 @@ func TestEveryKeyIsDescribed(t *testing.T) {
 	}
 }
 
-// everyKey has each key of a synchronizer, and few others.
+// everyKey has each key of a synchronizer, and of its parts those that they must have.
 const everyKey = `synchronizers:
   g:
     members: {group: w, count: 2}
     silence: {after: 3s, then: drop}
-    state: {x: int, names: {type: {list: int}, default: []}}
+    state: {x: int, names: {type: {list: int}, default: []}, others: {type: {list: int}, default: []}}
     memory: {m: int}
     predicates:
-      p: {when: "all(members, .x > memory.m)", set: {m: "1"}, signal: {kind: cancel, region: r}}
+      p: {when: "all(members, .x > 1)", set: {m: "1"}, signal: {kind: cancel, region: r}}
     balance: {loads: .names, region: r}
   t:
     parent: g
@@ -79,34 +79,58 @@ func TestEveryDefaultIsShown(t *testing.T) {
 	}
 }
 
-// TestEveryKeyChanges changes each key of a synchronizer, and wants a machine to go over
-// to it with a line for people, or to refuse it.
-func TestEveryKeyChanges(t *testing.T) {
-	changes := map[string][2]string{
+// keyChanges is a change of each key in everyKey: a text of it, and what stands there then.
+var keyChanges = map[string]map[string][2]string{
+	"synchronizer": {
 		"members": {"count: 2", "count: 3"}, "silence": {"3s", "4s"}, "state": {"x: int", "y: {type: int, default: 0}, x: int"}, "memory": {"m: int", "m: float"},
 		"predicates": {"cancel", "activate"}, "balance": {"loads:", "every: 1s, loads:"},
 		"parent": {"g\n", "g2\n"}, "process": {"a: int", "b: int"}, "summary": {`x: "1"`, `x: "2"`},
-	}
+	},
+	"predicate": {
+		"when": {".x > ", ".x < "}, "modality": {"set:", "modality: definitely, set:"}, "for": {"set:", "for: 1s, set:"}, "every": {"set:", "every: true, set:"},
+		"until": {"set:", `until: "none(members, .x > 1)", set:`}, "cooldown": {"set:", "cooldown: 1s, set:"}, "priority": {"set:", "priority: 1, set:"},
+		"set": {`m: "1"`, `m: "2"`}, "signal": {"signal: {kind: cancel, region: r}", "signal: []"},
+	},
+	"signal": {
+		"name": {"kind:", "name: n, kind:"}, "kind": {"cancel", "activate"}, "region": {"region: r", "region: q"}, "to": {"kind:", "to: [a], kind:"},
+		"data": {"kind:", `data: {d: "1"}, kind:`}, "expires": {"kind:", "expires: 1s, kind:"},
+	},
+	"balance": {
+		"loads": {".names", ".others"}, "region": {"region: r}\n  t:", "region: q}\n  t:"}, "strategy": {"loads:", `strategy: greedy, loads:`}, "weights": {"loads:", `weights: "2", loads:`},
+		"rest": {"loads:", `rest: "1", loads:`}, "power": {"loads:", `power: "2", loads:`}, "share": {"loads:", `share: "0.5", loads:`}, "when": {"loads:", `when: "true", loads:`},
+		"every": {"loads:", `every: 1s, loads:`}, "name": {"loads:", `name: n, loads:`}, "expires": {"loads:", `expires: 1s, loads:`}, "transit": {"loads:", `transit: 1s, loads:`},
+		"transfer": {"loads:", `transfer: 1s, loads:`}, "alpha": {"loads:", `alpha: 3, loads:`}, "beta": {"loads:", `beta: 0.1, loads:`}, "gamma": {"loads:", `gamma: 0.1, loads:`},
+		"waiting": {"loads:", `waiting: count, loads:`}, "margin": {"loads:", `margin: 0.3, loads:`}, "cooldown": {"loads:", `cooldown: 7s, loads:`}, "outlier": {"loads:", `outlier: 9, loads:`},
+		"moves": {"loads:", `moves: 7, loads:`}, "return": {"loads:", `return: 0.3, loads:`},
+	},
+}
+
+// TestEveryKeyChanges changes each key, and wants a machine to go over to it with a line
+// for people, or to refuse it.
+func TestEveryKeyChanges(t *testing.T) {
 	before, err := configfile.Parse("c", []byte(everyKey))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for key := range keysOf(t, "synchronizer") {
-		change, ok := changes[key]
-		if !ok {
-			t.Errorf("what a change of %s comes to is not tried: add one", key)
-			continue
-		}
-		changed := strings.Replace(everyKey, change[0], change[1], 1)
-		if key == "parent" {
-			changed = strings.Replace(changed, "  g:", "  g2:", 1)
-		}
-		after, err := configfile.Parse("c", []byte(changed))
-		if err != nil {
-			t.Fatalf("%s: %v", key, err)
-		}
-		if list, err := before[0].Changes(after[0]); len(list) == 0 && err == nil {
-			t.Errorf("a changed %s is not noticed", key)
+	for part, changes := range keyChanges {
+		for key := range keysOf(t, part) {
+			change, ok := changes[key]
+			if !ok {
+				t.Errorf("what a change of the key %s of a %s comes to is not tried: add one", key, part)
+				continue
+			}
+			changed := strings.Replace(everyKey, change[0], change[1], 1)
+			if key == "parent" {
+				changed = strings.Replace(changed, "  g:", "  g2:", 1)
+			}
+			after, err := configfile.Parse("c", []byte(changed))
+			if err != nil {
+				t.Errorf("the key %s of a %s: %v", key, part, err)
+				continue
+			}
+			if list, err := before[0].Changes(after[0]); len(list) == 0 && err == nil {
+				t.Errorf("a changed %s of a %s is not noticed", key, part)
+			}
 		}
 	}
 }

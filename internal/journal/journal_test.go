@@ -351,13 +351,13 @@ func TestJournalOfEveryLength(t *testing.T) {
 	text := shortJournal(t)
 	first := bytes.IndexByte(text, '\n') + 1
 	for n := first; n < len(text); n++ {
-		j := replay(t, bytes.NewReader(text[:n]))
+		j := replay(t, bytes.NewReader(text[:n]), sameOutput(t))
 		whole := uint64(bytes.Count(text[:n], []byte("\n"))) - 1
 		if j.Inputs != whole || j.Ended || j.Cut != (text[n-1] != '\n') {
 			t.Fatalf("cut after %d bytes: %d inputs of %d, ended %t, cut %t", n, j.Inputs, whole, j.Ended, j.Cut)
 		}
 	}
-	if j := replay(t, bytes.NewReader(text)); !j.Ended || j.Cut || j.Stopped != "" {
+	if j := replay(t, bytes.NewReader(text), sameOutput(t)); !j.Ended || j.Cut || j.Stopped != "" {
 		t.Errorf("whole: ended %t, cut %t, stopped %q", j.Ended, j.Cut, j.Stopped)
 	}
 }

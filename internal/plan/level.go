@@ -115,8 +115,10 @@ type SummaryField struct {
 
 // Rule is a compiled predicate.
 type Rule struct {
-	Name     string                 // of the predicate
-	Text     string                 // of its section: equal texts are equal rules
+	Name string // of the predicate
+	// Text is that of its section. A reload goes on with a rule of the same name and
+	// text, and begins any other again: a key whose change shall not do that is left out.
+	Text     string
 	When     *predicates.Expression // the condition; nil if there is a Judge
 	Judge    monitor.Judge          // in place of When; nil: none
 	Detector Detector               // of its own; the zero Detector: judged on global states

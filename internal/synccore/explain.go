@@ -157,7 +157,7 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 		case m.gone:
 			add("gone", m.why, &heard)
 			continue
-		case c.silent(m, now):
+		case c.quiet(m, now):
 			add("silent", fmt.Sprintf("it was not heard for %v; after %v of silence: %s", rough(heard), c.plan.Silence.After, c.plan.Silence.Then), &heard)
 		}
 		if m.gapSince != clocksync.MaxInstant {
