@@ -305,7 +305,7 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 	l.core.Step(now, in, &l.output)
 	l.journal.end(&l.output)
 	if len(l.output.Reloads) > 0 {
-		l.level = in.Plan
+		l.level = in.Level
 	}
 	if l.level.Program != nil {
 		l.journal.ahead(in, &l.output)

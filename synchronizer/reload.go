@@ -89,7 +89,7 @@ func (l *loop) reload(cfg *Config) error {
 	if err != nil {
 		return fmt.Errorf("synchronizer %q: reload: %w", l.name, err)
 	}
-	l.input = synccore.Input{Kind: synccore.InPlan, Plan: plan}
+	l.input = synccore.Input{Kind: synccore.InLevel, Level: plan}
 	l.config = cfg.hash
 	l.step(l.opt.now())
 	return nil

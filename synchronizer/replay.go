@@ -168,8 +168,8 @@ func (p *replay) run() error {
 		if err != nil {
 			return err
 		}
-		if rec.Input.Kind == synccore.InPlan {
-			if rec.Input.Plan, err = p.opt.with(rec.Input.Plan); err != nil {
+		if rec.Input.Kind == synccore.InLevel {
+			if rec.Input.Level, err = p.opt.with(rec.Input.Level); err != nil {
 				return err
 			}
 		}
@@ -216,7 +216,7 @@ func (p *replay) step(rec *journal.Record) {
 		return
 	}
 	in := p.mapped(&rec.Input)
-	if rec.Input.Kind == synccore.InPlan {
+	if rec.Input.Kind == synccore.InLevel {
 		in = synccore.Input{Kind: synccore.InTick} // The changed configuration stays in force.
 	}
 	p.changed.Step(rec.Now, &in, &p.changedOut)

@@ -79,7 +79,7 @@ func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 			t.term = rec.Input.Restart.Term
 		}
 		if len(out.Reloads) > 0 {
-			t.level = rec.Input.Plan
+			t.level = rec.Input.Level
 		}
 		if !rec.Broken && t.digest.Sum() != rec.Out {
 			return nil, fmt.Errorf("line %d: this version of pegasus comes to other outputs than the one that wrote it, %s: use that one", j.Line(), strconv.Quote(j.Header.Pegasus))

@@ -326,8 +326,8 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 	case l.Timeline != nil:
 		in.Kind, in.Timeline = synccore.InTimeline, *l.Timeline
 	case l.Config != nil:
-		in.Kind = synccore.InPlan
-		in.Plan, err = configfile.Recompile(l.Config, j.Header.Synchronizer)
+		in.Kind = synccore.InLevel
+		in.Level, err = configfile.Recompile(l.Config, j.Header.Synchronizer)
 	case l.Body != nil:
 		in.Kind, in.Body = synccore.InBody, l.Body
 		if len(l.Body.Text) > wire.MaxBody || l.Body.Kind != wire.BodyResult && l.Body.Kind != wire.BodyFailure {

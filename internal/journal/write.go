@@ -111,8 +111,8 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 		return appendJSON(append(buf, `,"ack":`...), in.Ack), nil
 	case synccore.InTimeline:
 		return appendText(append(buf, `,"timeline":`...), string(in.Timeline)), nil
-	case synccore.InPlan:
-		return appendJSON(append(buf, `,"config":`...), in.Plan.Source), nil
+	case synccore.InLevel:
+		return appendJSON(append(buf, `,"config":`...), in.Level.Source), nil
 	case synccore.InBody:
 		return appendJSON(append(buf, `,"body":`...), in.Body), nil
 	case synccore.InCancel:

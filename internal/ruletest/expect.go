@@ -158,7 +158,9 @@ func knows(n yamlconf.Node, what string, known []string) (int, bool) {
 }
 
 // composed reports whether a node is a list or a map, which has no text.
-func composed(n yamlconf.Node) bool { return n.Kind() == yamlconf.KindList || n.Kind() == yamlconf.KindMap }
+func composed(n yamlconf.Node) bool {
+	return n.Kind() == yamlconf.KindList || n.Kind() == yamlconf.KindMap
+}
 
 func (t *testParser) truth(raw *rawExpectation) expectation {
 	name := raw.Predicate.Text()

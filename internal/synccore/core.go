@@ -252,8 +252,8 @@ func (c *Core) input(in *Input, out *Output) {
 		c.changeTimeline(in.Timeline)
 	case InParent:
 		c.parentSignal(in.Signal)
-	case InPlan:
-		c.reload(in.Plan, out)
+	case InLevel:
+		c.reload(in.Level, out)
 	case InBody, InCancel:
 		c.toProgram(in, out)
 	case InRestart:

@@ -112,7 +112,7 @@ func (s *execution) command(t *testing.T, d *datadriven.TestData) string {
 			return err.Error()
 		}
 		s.mark('L')
-		s.f.step(synccore.Input{Kind: synccore.InPlan, Plan: file.Host})
+		s.f.step(synccore.Input{Kind: synccore.InLevel, Level: file.Host})
 		s.settle(5 * time.Millisecond)
 		return s.told()
 	case "play":

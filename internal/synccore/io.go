@@ -24,7 +24,7 @@ const (
 	InProcess                  // the process beside its threads has the state Row
 	InParent                   // a signal from the level above
 	InTimeline                 // the reference clock stood still: it has another timeline now
-	InPlan                     // a changed configuration is to be followed from now on
+	InLevel                    // a changed configuration is to be followed from now on
 	InBody                     // a processor hands over the result of a run
 	InCancel                   // the program is to end, for Reason
 	InRestart                  // the process was ended, and another one goes on with the program
@@ -50,7 +50,7 @@ type Input struct {
 	Row    []scgs.Value    // of InProcess, by the declared process
 	// Timeline is that of the reference clock by now.
 	Timeline clocksync.Timeline
-	Plan     *plan.Level // of InPlan: kept
+	Level    *plan.Level // of InLevel: kept
 	Body     *plan.Body  // of InBody
 	Reason   string      // of InCancel, for people
 	Restart  *Options    // of InRestart: of the new life, in a larger term

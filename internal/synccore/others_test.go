@@ -178,7 +178,7 @@ synchronizers:
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.step(synccore.Input{Kind: synccore.InPlan, Plan: plans[0]})
+	b.step(synccore.Input{Kind: synccore.InLevel, Level: plans[0]})
 	answer := wire.Answer{Decision: control.Decision{Synchronizer: "gsync", Term: 1, Epoch: 1, Number: 1}, Name: "stop", Target: "w1", Fate: control.Applied}
 	b.step(synccore.Input{Kind: synccore.InAck, From: "w1", Group: "workers", Ack: &wire.Ack{Member: "w1", Incarnation: 1, Answers: []wire.Answer{answer}}})
 	if len(b.out.Fates) != 1 || b.out.Fates[0].Fate != control.Applied || b.out.Fates[0].Group != "workers" {

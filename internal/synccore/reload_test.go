@@ -40,7 +40,7 @@ func TestReloadInWorlds(t *testing.T) {
 		var turn func()
 		turn = func() {
 			next = 1 - next
-			w.step(synccore.Input{Kind: synccore.InPlan, Plan: plans[next]})
+			w.step(synccore.Input{Kind: synccore.InLevel, Level: plans[next]})
 			if len(w.out.Reloads) != 1 || len(w.out.Reloads[0].Changes) != 5 {
 				t.Errorf("seed %d: %+v; want one reload with five changes, and have rejected %v", 2000+s, w.out.Reloads, w.out.Rejected)
 			}

@@ -242,7 +242,7 @@ func (s *story) ofMember(d *datadriven.TestData) synccore.Input {
 		if err != nil {
 			d.Fatalf(s.t, "%v", err)
 		}
-		return synccore.Input{Kind: synccore.InPlan, Plan: plans[0]}
+		return synccore.Input{Kind: synccore.InLevel, Level: plans[0]}
 	case "tick":
 		return synccore.Input{Kind: synccore.InTick}
 	case "hello":
