@@ -63,11 +63,12 @@ func newExtentRun(t rapid.TB, o scgs.ExtentOptions, specs []scgs.Spec) *extentRu
 	return &extentRun{t: t, x: x}
 }
 
-func (r *extentRun) put(msg message) scgs.Reason {
+func (r *extentRun) put(msg message) {
 	if msg.action == start {
-		return r.x.Start(scgs.Member(msg.member), msg.seq, msg.at, valueOf(msg.ref))
+		r.x.Start(scgs.Member(msg.member), msg.seq, msg.at, valueOf(msg.ref))
+		return
 	}
-	return hand(r.x, scgs.Member(msg.member), msg)
+	hand(r.x, scgs.Member(msg.member), msg)
 }
 
 func (r *extentRun) drain() {

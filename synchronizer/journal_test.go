@@ -126,7 +126,7 @@ func TestReplayOfACarriedOnRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close() //nolint:errcheck // It is read.
+	defer f.Close()
 	text, err := gzip.NewReader(f)
 	if err != nil {
 		t.Fatal(err)

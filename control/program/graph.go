@@ -57,10 +57,10 @@ const (
 func (p *Compiled) Draw() *Graph {
 	g := &Graph{Name: p.program.Name}
 	d := &drawing{p, g}
-	begin := d.vertex(Dot, 0, 5, 10, 10)
+	begin := d.vertex(Dot, 5, 10, 10)
 	r := d.put(0, 10+gapY)
 	g.W, g.H = r.left+r.right+2*margin, r.h+2*margin+2*(gapY+10)
-	end := d.vertex(Dot, 0, g.H-2*margin-5, 10, 10)
+	end := d.vertex(Dot, g.H-2*margin-5, 10, 10)
 	d.edge(begin, r.in, "")
 	d.edge(r.out, end, "")
 	d.move(mark{}, margin+r.left, margin)
@@ -98,8 +98,9 @@ func (d *drawing) move(since mark, x, y int) {
 	}
 }
 
-func (d *drawing) vertex(s Shape, x, y, w, h int, label ...string) int {
-	d.graph.Vertices = append(d.graph.Vertices, Vertex{s, label, x, y, w, h, x})
+// vertex adds a vertex on the middle line; what stands beside it is moved later.
+func (d *drawing) vertex(s Shape, y, w, h int, label ...string) int {
+	d.graph.Vertices = append(d.graph.Vertices, Vertex{s, label, 0, y, w, h, 0})
 	return len(d.graph.Vertices) - 1
 }
 
@@ -176,7 +177,7 @@ func (d *drawing) text(s Shape, lines ...string) (v, w, h int) {
 	default:
 		w, h = w+20, h+10
 	}
-	return d.vertex(s, 0, h/2, w, h, lines...), w, h
+	return d.vertex(s, h/2, w, h, lines...), w, h
 }
 
 // put draws a construct that begins at y.
@@ -189,7 +190,7 @@ func (d *drawing) put(i int32, y int) room {
 		d.move(beside, r.right+gapX+e.left, 0)
 		r.right += gapX + e.left + e.right
 		r.h = max(r.h, gapY+e.h) + gapY + 8
-		meet := d.vertex(Dot, 0, r.h-4, 8, 8)
+		meet := d.vertex(Dot, r.h-4, 8, 8)
 		d.edge(r.in, e.in, failedLabel)
 		d.edge(r.out, meet, "")
 		d.edge(e.out, meet, "")
@@ -231,7 +232,7 @@ func (d *drawing) body(i int32, n *node) (r room) {
 		d.graph.Vertices[out].Y = r.h - h/2 - 1
 	case KindIf, KindCase:
 		in, w, h := d.text(Diamond, title...)
-		out := d.vertex(Dot, 0, 0, 8, 8)
+		out := d.vertex(Dot, 0, 8, 8)
 		r = d.fan(n, in, out, w, h+gapY)
 		r.h += gapY + 8
 		d.graph.Vertices[out].Y = r.h - 4
@@ -242,13 +243,13 @@ func (d *drawing) body(i int32, n *node) (r room) {
 		in, w, h := d.text(Diamond, title...)
 		c := d.put(n.kids[0], h+gapY)
 		r = room{max(c.left, w/2) + gapX, max(c.right, w-w/2), h + c.h + 2*gapY + 8, in, 0}
-		r.out = d.vertex(Dot, 0, r.h-4, 8, 8)
+		r.out = d.vertex(Dot, r.h-4, 8, 8)
 		d.edge(in, c.in, "true")
 		side, bottom := gapX/2-r.left, h+gapY+c.h+gapY/2
 		d.edge(c.out, in, "again", [2]int{0, bottom}, [2]int{side, bottom}, [2]int{side, h / 2})
 		d.past(&r, "false", h/2)
 	case KindUntil:
-		in := d.vertex(Dot, 0, 4, 8, 8)
+		in := d.vertex(Dot, 4, 8, 8)
 		c := d.put(n.kids[0], 8+gapY)
 		out, w, h := d.text(Diamond, title...)
 		r = room{max(c.left, w/2) + gapX, max(c.right, w-w/2), h + c.h + 2*gapY + 8, in, out}

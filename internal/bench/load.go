@@ -167,7 +167,7 @@ func (f fleet) call(ctx context.Context, q request) (sum figures, err error) {
 	for i, s := range f {
 		mine := q
 		mine.First, mine.Members, mine.Rate, mine.Sample = s.first, s.members, q.Rate*s.part, loadSample*s.part
-		asking.Go(func() { answers[i], errs[i] = s.process.call(ctx, mine) })
+		asking.Go(func() { answers[i], errs[i] = s.call(ctx, mine) })
 	}
 	asking.Wait()
 	for _, a := range answers {
