@@ -65,6 +65,9 @@ func (l *Line) MarshalJSON() ([]byte, error) {
 	head.Time = l.Time.UTC()
 	var keys map[string]json.RawMessage // Encoding sorts them.
 	for _, part := range []any{&head, l.Body} {
+		if part == nil {
+			continue // A line without a body has its own keys alone.
+		}
 		text, err := json.Marshal(part)
 		if err == nil {
 			err = json.Unmarshal(text, &keys)

@@ -139,6 +139,14 @@ func TestLinesOfOthers(t *testing.T) {
 	}
 }
 
+// TestLineWithoutBody: its own keys are all that it has.
+func TestLineWithoutBody(t *testing.T) {
+	text, err := json.Marshal(&monitor.Line{Event: "ready", Synchronizer: "s", Time: time.Unix(0, 0)})
+	if want := `{"event":"ready","synchronizer":"s","time":"1970-01-01T00:00:00Z"}`; err != nil || string(text) != want {
+		t.Errorf("%s, %v; want %s", text, err, want)
+	}
+}
+
 func TestSeconds(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0s", 999: "999ns", 1234567: "1.23ms", 12345678901: "12.35s", 71 * time.Minute: "1h11m0s",

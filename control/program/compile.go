@@ -531,6 +531,6 @@ func (c *compiler) given(i int32, path, from, input string) {
 	}
 	var compact bytes.Buffer
 	if err := json.Compact(&compact, []byte(input)); err != nil || compact.String() != input || len(input) > MaxResultBytes {
-		c.fault(path+".input", "the input is no compact JSON of at most 4096 bytes", "write {\"a\":1} without blanks; larger data go by reference")
+		c.fault(path+".input", fmt.Sprintf("the input is no compact JSON of at most %d bytes", MaxResultBytes), "write {\"a\":1} without blanks; larger data go by reference")
 	}
 }

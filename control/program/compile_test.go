@@ -24,7 +24,7 @@ func TestCompileRefuses(t *testing.T) {
 		"nothing":       {program.Program{Name: "x", Blocks: blocks, Body: program.Seq{Of: []program.Construct{nil, program.Do{Block: "a"}}}}, "body.seq[0]: nothing stands here: give it a construct"},
 		"cyclic":        {program.Program{Name: "x", Blocks: blocks, Body: cyclic[0]}, "more than 500 constructs inside each other, or 1000000 in all: replicate with times, or split the program"},
 		"cyclic, wide":  {program.Program{Name: "x", Blocks: blocks, Body: wide[0]}, "more than 500 constructs inside each other"},
-		"not compact":   {program.Program{Name: "x", Blocks: blocks, Body: program.Do{Block: "a", Input: "{ }"}}, "body.input: the input is no compact JSON of at most 4096 bytes"},
+		"not compact":   {program.Program{Name: "x", Blocks: blocks, Body: program.Do{Block: "a", Input: "{ }"}}, "body.input: the input is no compact JSON of at most 1048576 bytes"},
 		"a bad type":    {program.Program{Name: "x", Blocks: []program.Block{{Name: "a", Output: program.Type{Base: program.List}}}, Body: program.Do{Block: "a"}}, "blocks.a.output: a list has an element type"},
 		"nil in switch": {program.Program{Name: "x", Blocks: blocks, Body: program.If{When: "s.p", Else: program.Do{Block: "a"}}}, "body.then: nothing stands here"},
 		"twice":         {program.Program{Name: "x", Blocks: []program.Block{{Name: "a"}, {Name: "a"}}, Body: program.Do{Block: "a"}}, `blocks.a: block "a" is declared twice: give one of them another name`},
