@@ -110,6 +110,9 @@ func (d *detection) tell() {
 	if missing := d.core.Missing(); len(missing) > 0 && d.core.Stats().States > 0 {
 		_, _ = fmt.Fprintf(d.stderr, "pegasus: no state has a field %s, which the condition reads\n", strings.Join(missing, ", "))
 	}
+	if absent := d.core.Absent(); len(absent) > 0 && d.flags.membersGiven && d.core.Stats().States > 0 {
+		_, _ = fmt.Fprintf(d.stderr, "pegasus: the trace has no line of %s, which --members names\n", strings.Join(absent, ", "))
+	}
 	if d.flags.stats {
 		stats := d.core.Stats()
 		_, _ = io.WriteString(d.stderr, stats.Summary(d.skipped))

@@ -242,6 +242,14 @@ func (c *counter) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// TestDetectNamesAbsentMembers tells of a name that was mistyped.
+func TestDetectNamesAbsentMembers(t *testing.T) {
+	code, stdout, stderr := detect(t, nil, leaders, "--members", "n1,n9")
+	if code != exitOK || stdout != "" || stderr != "pegasus: the trace has no line of n9, which --members names\n" {
+		t.Errorf("exit %d\n%s%s", code, stdout, stderr)
+	}
+}
+
 // TestDetectNamesMissingFields tells of a condition that can never be known.
 func TestDetectNamesMissingFields(t *testing.T) {
 	code, stdout, stderr := detect(t, nil, leaders, "--modality", "definitely", "--where", `state.rol == "leader"`)

@@ -104,6 +104,16 @@ func (c *Core) Missing() (names []string) {
 	return names
 }
 
+// Absent returns the members of which no line was taken so far.
+func (c *Core) Absent() (names []string) {
+	for i := range c.members {
+		if c.members[i].incarnation == 0 {
+			names = append(names, c.members[i].name)
+		}
+	}
+	return names
+}
+
 // ownNames are those of a member that are no fields of its state.
 var ownNames = []string{"name", "host", "online"}
 
