@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/gopegasus/pegasus/internal/yamlconf"
@@ -15,21 +16,27 @@ func (f *Fields) UnmarshalNode(n yamlconf.Node) error {
 	if n.Kind() != yamlconf.KindMap {
 		return n.Fault("the fields of a state are a map, such as {load: float, phase: {enum: [idle, busy]}}")
 	}
+	var broken error // What is wrong with one field is nothing wrong with the others.
 	for _, item := range n.Items() {
 		name, _ := item.Key()
 		if name == "prev" {
-			return item.Fault("the field name prev is reserved: .prev is the member in the global state before")
+			broken = item.Fault("the field name prev is reserved: .prev is the member in the global state before")
+			continue
 		}
 		field, value, err := decodeField(name, item, "default")
 		if err != nil {
-			return err
+			broken = err
+			continue
 		}
 		if value != nil {
 			if field.Default, err = decodeDefault(field, *value); err != nil {
-				return err
+				field.Default, broken = scgs.Value{}, err
 			}
 		}
 		*f = append(*f, field)
+	}
+	if broken != nil {
+		return broken
 	}
 	if err := scgs.Schema(*f).Validate(); err != nil {
 		return n.Fault("%v", err)
@@ -63,13 +70,17 @@ func (v *Variables) UnmarshalNode(n yamlconf.Node) error {
 	if n.Kind() != yamlconf.KindMap {
 		return n.Fault("memory is a map of variables, such as {best: {type: float, initial: +inf}}")
 	}
+	var broken error
 	for _, item := range n.Items() {
 		name, _ := item.Key()
 		variable, err := decodeVariable(name, item)
-		if err != nil {
-			return err
+		broken = cmp.Or(err, broken)
+		if variable.Field.Type != scgs.Invalid {
+			*v = append(*v, variable)
 		}
-		*v = append(*v, variable)
+	}
+	if broken != nil {
+		return broken
 	}
 	if err := v.Schema().Validate(); err != nil {
 		return n.Fault("%v", err)
@@ -187,7 +198,7 @@ func decodeVariable(name string, n yamlconf.Node) (Variable, error) {
 		return Variable{field, nil}, nil
 	}
 	if _, err := decodeValue(field, *value); err != nil {
-		return Variable{}, err
+		return Variable{field, nil}, err
 	}
 	text := value.Text()
 	return Variable{field, &text}, nil

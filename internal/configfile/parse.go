@@ -142,6 +142,9 @@ func (p *parser) level(name string, s config.Synchronizer) {
 		sec.ParentState = parent.State
 	}
 	level := plan.Compile(&sec, func(at string, offset int, message, hint string) {
+		if p.follows(name, message) {
+			return
+		}
 		if hint != "" {
 			message += ": " + hint
 		}
@@ -163,6 +166,21 @@ func (p *parser) level(name string, s config.Synchronizer) {
 	} else {
 		parent.Below = plan.Encode(sec)
 	}
+}
+
+// follows reports whether a fault only follows from one at the declaration of what it
+// misses.
+func (p *parser) follows(synchronizer, message string) bool {
+	for _, missing := range []struct{ section, before, after string }{
+		{"state", `unknown field "`, `"`}, {"process", "unknown field process.", ""},
+		{"memory", "unknown variable memory.", ""}, {"memory", `memory has no variable "`, `"`},
+	} {
+		rest, ok := strings.CutPrefix(message, missing.before)
+		if name, ok2 := strings.CutSuffix(rest, missing.after); ok && ok2 && p.doc.Faulty(path(synchronizer, missing.section, name)) {
+			return true
+		}
+	}
+	return false
 }
 
 // fits checks that what a member must be told at its welcome fits a message, whatever

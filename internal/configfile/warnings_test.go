@@ -1,12 +1,14 @@
 package configfile_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
 // warningsOf gives "LINE:COLUMN what" for each warning of a section's rest.
@@ -136,6 +138,46 @@ func TestUnknownModality(t *testing.T) {
 	_, err := configfile.Parse("w.yaml", []byte(src))
 	if err == nil || !strings.Contains(err.Error(), `"atlest" is no modality: use inst, definitely, possibly or atleast, or leave it out`) || strings.Contains(err.Error(), "holders are") {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestFaultyFields: a field that cannot be read is one fault, and those after it are read;
+// a wrong default costs the default alone.
+func TestFaultyFields(t *testing.T) {
+	const src = `synchronizers:
+  g:
+    members: {group: g}
+    state: {prev: int, offset: integer, load: {type: float, default: x}, busy: bool, other: decimal}
+    memory: {seen: number, best: {type: int, initial: x}, last: int}
+    predicates:
+      p:
+        when: "sum(members, .offset) > memory.seen and all(members, .busy) and any(members, .other > 1)"
+        set: {seen: "1", best: "sum(members, .load) > 1", last: "2"}
+        signal: []
+      q: {when: "any(members, .nothing > 1)", signal: []}
+`
+	_, err := configfile.Parse("w.yaml", []byte(src))
+	faults, ok := errors.AsType[*yamlconf.Error](err)
+	if !ok {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range faults.Faults {
+		got = append(got, f.Path+": "+f.Message)
+	}
+	const noType = "is no type: use bool, int, float, string, duration, {enum: [a, b]} or {list: TYPE}"
+	want := []string{
+		"synchronizers.g.state.prev: the field name prev is reserved: .prev is the member in the global state before",
+		`synchronizers.g.state.offset: "integer" ` + noType,
+		`synchronizers.g.state.load.default: "x" is no value of load: float`,
+		`synchronizers.g.state.other: "decimal" ` + noType,
+		`synchronizers.g.memory.seen: "number" ` + noType,
+		`synchronizers.g.memory.best.initial: "x" is no value of best: int`,
+		"synchronizers.g.predicates.p.set.best: an int is wanted, this is a bool: change the expression or the declared type",
+		`synchronizers.g.predicates.q.when: unknown field "nothing": declared fields: load, busy, name, host, online`,
+	}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
 	}
 }
 

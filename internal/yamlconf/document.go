@@ -2,6 +2,7 @@ package yamlconf
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -52,6 +53,14 @@ func DecodeWith(forms Forms, name string, src []byte, into any) (*Doc, error) {
 
 // Root returns the whole document.
 func (d *Doc) Root() Node { return Node{d, d.root} }
+
+// Faulty reports whether a fault is at a path or below it.
+func (d *Doc) Faulty(path string) bool {
+	return slices.ContainsFunc(d.list, func(f Fault) bool {
+		rest, below := strings.CutPrefix(f.Path, path)
+		return below && (rest == "" || strings.HasPrefix(rest, ".") || strings.HasPrefix(rest, "["))
+	})
+}
 
 // count returns the number of faults so far.
 func (d *Doc) count() int { return len(d.list) + d.more }
