@@ -172,8 +172,10 @@ func (p *parser) level(name string, s config.Synchronizer) {
 // misses.
 func (p *parser) follows(synchronizer, message string) bool {
 	for _, missing := range []struct{ section, before, after string }{
-		{"state", `unknown field "`, `"`}, {"process", "unknown field process.", ""},
-		{"memory", "unknown variable memory.", ""}, {"memory", `memory has no variable "`, `"`},
+		{"state", `unknown field "`, `"`},
+		{"process", "unknown field process.", ""},
+		{"memory", "unknown variable memory.", ""},
+		{"memory", `memory has no variable "`, `"`},
 	} {
 		rest, ok := strings.CutPrefix(message, missing.before)
 		if name, ok2 := strings.CutSuffix(rest, missing.after); ok && ok2 && p.doc.Faulty(path(synchronizer, missing.section, name)) {
