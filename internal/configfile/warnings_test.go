@@ -141,6 +141,21 @@ func TestUnknownModality(t *testing.T) {
 	}
 }
 
+// TestCommaInBraces: an expression that a comma has cut is said to be one.
+func TestCommaInBraces(t *testing.T) {
+	const src = `synchronizers:
+  g:
+    members: {group: g}
+    state: {x: int}
+    predicates:
+      p: {when: "any(members, .x > 1)", signal: {kind: activate, region: r, data: {most: max(map(members, .x))}}}
+`
+	_, err := configfile.Parse("w.yaml", []byte(src))
+	if err == nil || !strings.Contains(err.Error(), "inside braces a comma ends a value: write text that holds one in quotes") {
+		t.Error(err)
+	}
+}
+
 // TestFaultyFields: a field that cannot be read is one fault, and those after it are read;
 // a wrong default costs the default alone.
 func TestFaultyFields(t *testing.T) {

@@ -33,7 +33,11 @@ func (d *Doc) decode(n *node, v reflect.Value) {
 		return
 	}
 	if n.kind == KindNull {
-		d.fault(n, "write a value, or remove the key", "no value")
+		hint := "write a value, or remove the key"
+		if n.cutOff() {
+			hint = commaHint
+		}
+		d.fault(n, hint, "no value")
 		return
 	}
 	if u, ok := reflect.TypeAssert[Unmarshaler](v.Addr()); ok {
@@ -274,14 +278,20 @@ func (d *Doc) decodeStruct(n *node, v reflect.Value) {
 	}
 }
 
+const commaHint = "inside braces a comma ends a value: write text that holds one in quotes"
+
+// cutOff reports whether what should be a key looks like the end of a text that held a
+// comma.
+func (n *node) cutOff() bool { return n.kind == KindNull && strings.ContainsAny(n.key, ".()\"' ") }
+
 func (d *Doc) unknownKey(n *node, known []string) {
 	message := fmt.Sprintf("unknown key %q", n.key)
 	if near := nearest.Name(n.key, known); near != "" {
 		message += fmt.Sprintf("; did you mean %q?", near)
 	}
 	hint := "known keys: " + strings.Join(known, ", ")
-	if n.kind == KindNull && strings.ContainsAny(n.key, ".()\"' ") {
-		hint = "inside braces a comma ends a value: write text that holds one in quotes"
+	if n.cutOff() {
+		hint = commaHint
 	}
 	d.add(Fault{Pos: n.keyPos, Path: n.where(), Message: message, Hint: hint})
 }
