@@ -1,6 +1,8 @@
 package synchronizer
 
 import (
+	"sync"
+
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
 )
@@ -15,16 +17,61 @@ type item struct {
 	at     clocksync.Instant // when it came, if somebody measures
 }
 
-// put hands a message to the owner of the core. At the bound of the inbox it waits,
-// which holds up the connection, where what overflows is dropped and counted.
-func (s *Synchronizer) put(it item) {
+// inbox is the one way to a core: bounded, many writers, one reader. A writer
+// at the bound waits, which holds up its connection, where what overflows is
+// dropped and counted.
+type inbox struct {
+	mu     sync.Mutex
+	space  sync.Cond
+	items  []item
+	limit  int
+	closed bool
+	ready  chan struct{}
+}
+
+func newInbox(limit int) *inbox {
+	b := &inbox{limit: limit, ready: make(chan struct{}, 1)}
+	b.space.L = &b.mu
+	return b
+}
+
+func (b *inbox) put(it item) {
+	b.mu.Lock()
+	for len(b.items) >= b.limit && !b.closed {
+		b.space.Wait()
+	}
+	if !b.closed {
+		b.items = append(b.items, it)
+	}
+	b.mu.Unlock()
 	select {
-	case s.in <- it: // Cheaper alone than beside another.
-		return
+	case b.ready <- struct{}{}:
 	default:
 	}
-	select {
-	case s.in <- it:
-	case <-s.done:
-	}
+}
+
+// take returns everything that waits; spare is the slice it may reuse.
+func (b *inbox) take(spare []item) []item {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	items := b.items
+	clear(spare)
+	b.items = spare[:0]
+	b.space.Broadcast()
+	return items
+}
+
+// depth is how many messages wait.
+func (b *inbox) depth() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.items)
+}
+
+// close lets waiting writers go; what they bring is dropped from now on.
+func (b *inbox) close() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.closed = true
+	b.space.Broadcast()
 }

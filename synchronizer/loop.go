@@ -79,6 +79,7 @@ func newLoop(s *Synchronizer) *loop {
 // run owns the core until the context ends or the core fails.
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
+	defer s.in.close()
 	defer s.journal.close()
 	l := newLoop(s)
 	if s.resumed != nil {
@@ -88,20 +89,18 @@ func (s *Synchronizer) run(ctx context.Context) {
 	l.announce()
 	timer, armed := time.NewTimer(0), clocksync.MinInstant
 	defer timer.Stop()
-	var it item
+	var items []item
 	for !l.failed() {
 		l.looked = false
 		select {
 		case <-ctx.Done():
 			return
-		case it = <-s.in:
-			for waiting := len(s.in); waiting > 0; waiting-- {
-				l.more = true
-				l.receive(&it)
-				it = <-s.in
+		case <-s.in.ready:
+			items = s.in.take(items)
+			for i := range items {
+				l.more = i < len(items)-1
+				l.receive(&items[i])
 			}
-			l.more = false
-			l.receive(&it)
 		case call := <-s.calls:
 			l.more = false
 			call(l)

@@ -92,7 +92,7 @@ type Synchronizer struct {
 	core     *synccore.Core
 	level    *plan.Level // that it was started with
 	term     uint64
-	in       chan item // the one way to the core
+	in       *inbox
 	codec    *wire.BatchCodec
 	journal  *recorder
 	calls    chan func(*loop)  // for the owner of the core to make
@@ -134,7 +134,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	s := &Synchronizer{
 		opt:       opt,
 		config:    cfg.hash,
-		in:        make(chan item, inboxLimit),
+		in:        newInbox(inboxLimit),
 		calls:     make(chan func(*loop)),
 		questions: make(chan *question, maxQuestions),
 		asked:     make(chan bus.Message, maxQuestions),
@@ -310,7 +310,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	if s.level.Program != nil {
 		faults = append(faults, s.bus.Subscribe(s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
 			if member, ok := s.subjects.ParseData(m.Subject); ok {
-				s.put(item{member: member, body: &m})
+				s.in.put(item{member: member, body: &m})
 			}
 		}))
 	}
@@ -369,7 +369,7 @@ func (s *Synchronizer) hear(subjects wire.Subjects) error {
 		group = subjects.Group
 	}
 	put := func(m bus.Message, member string, ack bool) {
-		s.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.arrival()})
+		s.in.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.arrival()})
 	}
 	return cmp.Or(s.bus.Subscribe(subjects.StateAll(), bus.Limits{}, func(m bus.Message) {
 		if member, ok := subjects.ParseState(m.Subject); ok {

@@ -197,7 +197,7 @@ func (s *Synchronizer) collect(o *telemetry.Observation) {
 	for _, reason := range monitor.RejectReasons {
 		o.Count(telemetry.Rejected, t.rejected[reason], attribute.String("reason", reason.String()))
 	}
-	o.Count(telemetry.InboxDepth, uint64(len(s.in)))
+	o.Count(telemetry.InboxDepth, uint64(s.in.depth())) //nolint:gosec // A length.
 	o.Count(telemetry.InboxDropped, s.bus.Dropped())
 	journal := s.journal.recorded()
 	o.Count(telemetry.JournalInputs, journal.Inputs)
@@ -316,7 +316,7 @@ func (s *Synchronizer) Readiness() []Readiness {
 	f, stepped := s.tally.figures, s.tally.stepped
 	s.mu.Unlock()
 	loop := Readiness{"loop", true, "running"}
-	waiting, quiet := len(s.in), s.opt.now().Sub(stepped)
+	waiting, quiet := s.in.depth(), s.opt.now().Sub(stepped)
 	select {
 	case <-s.done:
 		loop.Ready, loop.Detail = false, "ended"

@@ -350,7 +350,7 @@ func TestAStuckLoop(t *testing.T) {
 	c.send(c.subjects.State("w0"), []byte("nonsense"))
 	<-hangs
 	c.send(c.subjects.State("w0"), []byte("nonsense"))
-	testwait.Until(c.tb, "a message waits", func() bool { return len(c.s.in) > 0 })
+	testwait.Until(c.tb, "a message waits", func() bool { return c.s.in.depth() > 0 })
 	if r := c.ready("loop"); !r.Ready {
 		t.Errorf("at once: %+v", r)
 	}
