@@ -64,8 +64,7 @@ synchronizers:
         signal: {kind: activate, region: bench, to: "filter(members, .name == \"poller\")", data: {n: "max(map(members, .n))"}}
 `
 
-// startGroup runs the synchronizer of a group and has the worker join its members, which
-// are all but those that join apart.
+// startGroup runs the synchronizer of a group and has the worker join members of it.
 func (b *bench) startGroup(ctx context.Context, config, group string, members, batch int) (*synchronizer.Synchronizer, error) {
 	cfg, err := synchronizer.ParseConfig(group, []byte(config))
 	if err != nil {
@@ -104,15 +103,16 @@ func (b *bench) rates(ctx context.Context, r *Result) (err error) {
 		return err
 	}
 	legs, err := b.legs(ctx,
-		request{Op: opRawRate, Bytes: sizes.report, Members: reporters},
-		request{Op: opRate, Group: "single"},
+		// Those that are compared take turns one after the other.
 		request{Op: opRawRate, Bytes: sizes.report, Members: 1},
+		request{Op: opRate, Group: "single"},
+		request{Op: opRawRate, Bytes: sizes.report, Members: reporters},
 		request{Op: opRate, Group: "batched"},
 	)
 	if err != nil {
 		return err
 	}
-	r.Reports, r.OneConnection, r.Batched = over(legs[1], legs[0], rate), over(legs[1], legs[2], rate), over(legs[3], legs[0], rate)
+	r.Reports, r.OneConnection, r.Batched = over(legs[1], legs[2], rate), over(legs[1], legs[0], rate), over(legs[3], legs[2], rate)
 	r.ReportsMessage, r.BatchedMessage = perMessage(syncs["single"]), perMessage(syncs["batched"])
 	return nil
 }
