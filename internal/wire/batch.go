@@ -134,7 +134,7 @@ func (c *coder) writeRegions(regions []Region, last uint64) {
 
 // tailBytes bounds what follows the reports of a frame.
 func tailBytes(m *Batch) int {
-	const number = 9
+
 	size := 3 + number + 1 + 3*number // the count of the regions, the evidence
 	if m.Tagged {
 		size += 2 + len(m.Quality.Source) + 1 + 1 + 1 + number

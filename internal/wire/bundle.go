@@ -1,22 +1,27 @@
 package wire
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tinylib/msgp/msgp"
+
+	"github.com/gopegasus/pegasus/clocksync"
 )
 
 // Bundle carries, over one connection, what several members have to say or are to
-// be told: those of a multiplexer, the process whose connection they share. A part is
-// the frame that would travel alone, and means the same. Alive says without a
-// [Batch] for each member which open states still held.
+// be told: those of a multiplexer, which speaks for the members of a process that
+// share their connection. A part is the frame that would travel alone, and means the
+// same.
 //
 // Upwards it travels on the State subject of the multiplexer and brings frames of
-// [Hello], [Batch], [Gone], [Ack] and [Body], and Alive; downwards on its Probe and
+// [Batch], [Gone], [Ack] and [Body], and then Roster and Held; downwards on its Probe and
 // Signal subjects, and brings frames of the kinds that are there for members.
 type Bundle struct {
-	Parts []Part  // at most [MaxParts]
-	Alive []Alive // at most [MaxParts]; upwards only
+	Parts  []Part  // at most [MaxParts]
+	Alive  []Alive // at most [MaxParts]; upwards only, from a multiplexer without a roster
+	Roster         // upwards only; Version 0: there is none
+	Held           // upwards only; Of 0: there is none
 }
 
 // Part is a frame of one member or for it. A decoded one shares the memory of the
@@ -34,29 +39,85 @@ type Alive struct {
 	Evidence    Evidence // its Seq is never 0
 }
 
-// Multiplexes reports whether a multiplexer may speak for a member: its name and a hyphen
-// begin the member's.
+// Roster names the members whose evidence a multiplexer gives, all at once, by [Held].
+// It is repeated every heartbeat and where a [Probe] asks for it, in as many pieces as
+// it takes.
+type Roster struct {
+	Version uint64   // larger with every change
+	Total   uint64   // members in all pieces, at most [MaxListed]
+	First   uint64   // how many of them are in the pieces before this one
+	Listed  []Listed // of this piece
+}
+
+// Listed is a member on a [Roster].
+type Listed struct {
+	Member      string   // its name
+	Incarnation uint64   // the one that is spoken for
+	Seq         uint64   // of its newest report that was sent
+	Regions     []Region // open now, as in [Batch]
+}
+
+// Held is evidence that the state which each member on a roster told last still held
+// at a stamp. Who has not taken in all of their reports must not use it, and Sum shows
+// that: nobody has taken in more than was told, so where the sums are the same, so is
+// each number.
+type Held struct {
+	Of  uint64          // the version of the roster
+	Sum uint64          // of the numbers of the newest reports told, modulo 2^64
+	At  clocksync.Stamp // without a domain: that is the members', and the receiver knows it
+}
+
+// Multiplexes reports whether a multiplexer without a roster may speak for a member: its
+// name and a hyphen begin the member's.
 func Multiplexes(multiplexer, member string) bool {
 	rest, ok := strings.CutPrefix(member, multiplexer)
 	return ok && len(rest) > 1 && rest[0] == '-'
 }
 
 // AppendBundle appends a frame with the first of the parts and, if it has all of
-// them, the first of Alive, as many as fit. It returns how many of each, at least one
-// if there is any; what is left needs further frames. A part of more than [MaxPart]
-// bytes is refused: it has to travel alone.
-func AppendBundle(dst []byte, m *Bundle) (frame []byte, parts, alive int, err error) {
-	const count = 3 // bytes for the count of alive
-	frame, err = encode(dst, KindBundle, func(c *coder) {
-		parts = c.fit("parts", len(m.Parts), MaxParts, count, func(i int) { c.part(&m.Parts[i]) })
-		rest := m.Alive
-		if parts < len(m.Parts) {
-			rest = nil
+// them, the first of Alive and then of the roster, as many as fit, and Held if it has
+// all of these. It returns what is left for further frames, as an empty bundle if there
+// is nothing; every frame has at least something. A part of more than [MaxPart] bytes is
+// refused: it has to travel alone.
+func AppendBundle(dst []byte, m *Bundle) (frame []byte, rest Bundle, err error) {
+	frame, err = encode(dst, KindBundle, func(c *coder) { rest = c.writeBundle(*m) })
+	if err != nil {
+		rest = *m
+	}
+	return frame, rest, err
+}
+
+func (c *coder) writeBundle(rest Bundle) Bundle {
+	const counts, held = 3 + 1 + 3*number + 3, 1 + 5*number // of what may follow the parts
+	n := c.fit("parts", len(rest.Parts), MaxParts, counts+held, func(i int) { c.part(&rest.Parts[i]) })
+	rest.Parts = rest.Parts[n:]
+	if len(rest.Parts) > 0 {
+		c.fit("alive", 0, 0, 0, nil)
+		return rest
+	}
+	var run run
+	n = c.fit("alive", len(rest.Alive), MaxParts, counts+held, func(i int) { c.alive(&rest.Alive[i], &run) })
+	rest.Alive = rest.Alive[n:]
+	if len(rest.Alive) > 0 || rest.Version == 0 && rest.Of == 0 {
+		return rest
+	}
+	c.uint("version", &rest.Version)
+	if rest.Version > 0 {
+		c.rosterHead(&rest.Roster)
+		n = c.fit("listed", len(rest.Listed), MaxParts, held, func(i int) { c.listed(&rest.Listed[i]) })
+		rest.First, rest.Listed = rest.First+uint64(n), rest.Listed[n:] //nolint:gosec // It is no less than 0.
+		if len(rest.Listed) > 0 {
+			c.held(&Held{})
+			return rest
 		}
-		var run run
-		alive = c.fit("alive", len(rest), MaxParts, 0, func(i int) { c.alive(&rest[i], &run) })
-	})
-	return frame, parts, alive, err
+	}
+	c.held(&rest.Held)
+	return Bundle{}
+}
+
+// Empty reports whether there is nothing in it to be sent.
+func (m *Bundle) Empty() bool {
+	return len(m.Parts) == 0 && len(m.Alive) == 0 && m.Version == 0 && m.Of == 0
 }
 
 // DecodeBundle reads the frame of a Bundle into one whose slices and texts it
@@ -68,11 +129,57 @@ func DecodeBundle(frame []byte, into *Bundle) error {
 	into.Alive = resize(into.Alive, c.count("alive", 0, MaxParts, leastPart))
 	var run run
 	c.each("alive", len(into.Alive), func(i int) { c.alive(&into.Alive[i], &run) })
+	into.Roster, into.Held = Roster{Listed: into.Listed[:0]}, Held{}
+	if c.err == nil && len(c.buf) > 0 { // Else it is of one without a roster, or has none to tell.
+		c.uint("version", &into.Version)
+		if into.Version > 0 {
+			c.rosterHead(&into.Roster)
+			into.Listed = resize(into.Listed, c.count("listed", 0, MaxParts, leastPart))
+			c.each("listed", len(into.Listed), func(i int) { c.listed(&into.Listed[i]) })
+			c.need(into.First+uint64(len(into.Listed)) <= into.Total, "listed", "there are more than in all")
+		}
+		c.held(&into.Held)
+	}
 	return c.finish()
 }
 
+func (c *coder) rosterHead(r *Roster) {
+	c.uint("total", &r.Total)
+	c.uint("first", &r.First)
+	c.need(r.Total <= MaxListed, "total", "a roster has at most "+strconv.Itoa(MaxListed)+" members")
+	c.need(r.First <= r.Total, "first", "it is beyond the total")
+}
+
+func (c *coder) listed(l *Listed) {
+	c.token("member", &l.Member)
+	c.uint("incarnation", &l.Incarnation)
+	c.uint("seq", &l.Seq)
+	if c.writing {
+		c.count("regions", len(l.Regions), MaxRegions, 0)
+	} else {
+		l.Regions = resize(l.Regions, c.count("regions", 0, MaxRegions, leastBytes))
+	}
+	c.each("regions", len(l.Regions), func(i int) { c.region(&l.Regions[i]) })
+}
+
+// held codes the last field of a bundle, of which 0 is the shortest form.
+func (c *coder) held(h *Held) {
+	c.uint("of", &h.Of)
+	if c.err != nil || h.Of == 0 {
+		return
+	}
+	flags := boundFlagsOf(h.At.Within)
+	c.uint("sum", &h.Sum)
+	c.small("flags", &flags, 0, reportFlags)
+	c.need(flags&flagEnd == 0, "flags", "evidence cannot be an end")
+	(&run{}).stamp(c, &h.At, flags)
+}
+
 // No item of either list is shorter than this.
-const leastPart = 6
+const (
+	leastPart = 4
+	number    = 9 // bytes of the longest
+)
 
 func (c *coder) part(p *Part) {
 	c.token("member", &p.Member)

@@ -28,7 +28,7 @@ var decoders = map[wire.Kind]func(frame []byte) (again []byte, err error){
 		return frame, err
 	}),
 	wire.KindBundle: again(decodeBundle, func(dst []byte, m *wire.Bundle) ([]byte, error) {
-		frame, _, _, err := wire.AppendBundle(dst, m)
+		frame, _, err := wire.AppendBundle(dst, m)
 		return frame, err
 	}),
 	wire.KindBatch: func(frame []byte) ([]byte, error) {

@@ -74,6 +74,11 @@ var (
 			{Member: "w1", Incarnation: 300, Evidence: wire.Evidence{Seq: 11, At: clocksync.Stamp{Mono: 1030, Within: clocksync.Around(5031, 101)}}},
 			{Member: "w2", Incarnation: 7, Evidence: wire.Evidence{Seq: 2, At: clocksync.Stamp{Mono: 1040, Within: clocksync.Unbounded}}},
 		},
+		Roster: wire.Roster{Version: 5, Total: 3, First: 1, Listed: []wire.Listed{
+			{Member: "w1", Incarnation: 300, Seq: 11, Regions: []wire.Region{{Name: "r", Entry: 2, Since: 9}}},
+			{Member: "w2", Incarnation: 7, Seq: 2},
+		}},
+		Held: wire.Held{Of: 5, Sum: 13, At: clocksync.Stamp{Mono: 1050, Within: clocksync.Around(5051, 101)}},
 	}
 	goldenResend = wire.Resend{Incarnation: 300, From: 3, To: 8}
 )
@@ -110,7 +115,7 @@ func goldenFrames(tb testing.TB) map[wire.Kind][]byte {
 	put(wire.KindBody, body, err)
 	signals, _, err := wire.AppendSignals(nil, &goldenSignals)
 	put(wire.KindSignals, signals, err)
-	bundle, _, _, err := wire.AppendBundle(nil, &goldenBundle)
+	bundle, _, err := wire.AppendBundle(nil, &goldenBundle)
 	put(wire.KindBundle, bundle, err)
 	return frames
 }
@@ -186,9 +191,12 @@ func TestLayout(t *testing.T) {
 		// member, program, run | kind, size, offset | piece | reason
 		wire.KindBody: `01 0b a27731 cd012c 07 02 cd03e8 0a c4047b227822 a26e6f`,
 		// count | member, frame | count | member, incarnation | seq, flags, stamp
+		// | roster: version, total, first | count | member, incarnation, seq | count | region | held: of, sum, flags, stamp
 		wire.KindBundle: `01 0c dc0001 a27731 c403010300 dc0002
 			a27731 cd012c 0b 00 d10406 d10f3c d11006
-			a27732 07 02 06 0a`,
+			a27732 07 02 06 0a
+			05 03 01 dc0002 a27731 cd012c 0b 91 a172 02 09 a27732 07 02 90
+			05 0d 00 d1041a d10f3c d11006`,
 		wire.KindResend: `01 07 cd012c 03 08`,
 		// synchronizer, term, epoch, incarnation | count | decision | name, predicate, kind | target, region, entry | ttl | data
 		wire.KindSignals: `01 08 a56773796e63 05 06 cd012c dc0001 a56773796e63 05 06 07

@@ -18,7 +18,8 @@ const (
 	MaxSection    = 48 << 10 // the configuration sections below a synchronizer
 	MaxPiece      = 48 << 10 // of a body in one frame
 	MaxBody       = 1 << 20  // the input or the outcome of a block
-	MaxParts      = 1024     // frames of a bundle, and as many of Alive
+	MaxParts      = 1024     // frames of a bundle, and as many of Alive and of the members on a piece of a roster
+	MaxListed     = 65_536   // members on a roster
 	MaxPart       = MaxFrameBytes - 2*MaxTokenBytes
 )
 
@@ -33,7 +34,7 @@ type Hello struct {
 	Typed       bool              // Schema is the program's state type; else it has none yet
 	Schema      scgs.Schema       // the fields the program will report
 	Threads     bool              // the member's state is the summary of its threads
-	Multiplexer string            // whose connection it shares, see [Bundle]; empty: it has one of its own
+	Multiplexer string            // that speaks for it from now on, see [Bundle]; empty: it does itself
 }
 
 // Welcome answers a Hello, and is sent unasked when a synchronizer wants its
@@ -126,9 +127,11 @@ type Gone struct {
 // so, or at once if the state has changed.
 //
 // With Seq 0 it asks a multiplexer for evidence of all its members, whatever their
-// states and incarnations, and [Bundle] answers.
+// states and incarnations, and [Held] answers. Incarnation is then the version of the
+// [Roster] that the sender has taken in; if the multiplexer has another one, or it is 0,
+// that comes first.
 type Probe struct {
-	Incarnation uint64            // of the member; 0 with Seq 0
+	Incarnation uint64            // of the member; with Seq 0 the version of a roster
 	Seq         uint64            // of the open state
 	AfterMono   clocksync.Instant // a reading of the member's clock
 	AfterTime   clocksync.Instant // reference time

@@ -45,12 +45,8 @@ func diff[M any](a, b M) string {
 func TestMessagesSurviveTheWay(t *testing.T) {
 	t.Run("hello", rapid.MakeCheck(func(t *rapid.T) {
 		multiplexer := rapid.StringMatching(`[A-Za-z0-9_-]{0,60}`).Draw(t, "multiplexer")
-		member := tokens().Draw(t, "member")
-		if multiplexer != "" {
-			member = multiplexer + "-" + member[:min(len(member), 3)]
-		}
 		roundTrip(t, wire.Hello{
-			Member:      member,
+			Member:      tokens().Draw(t, "member"),
 			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
 			Host:        texts(wire.MaxHostBytes).Draw(t, "host"),
 			Domain:      clocksync.Domain(tokens().Draw(t, "domain")),
@@ -207,17 +203,39 @@ func TestBundlesSurviveTheWay(t *testing.T) {
 		for range rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "doubled") {
 			sent.Alive = append(sent.Alive, sent.Alive...)
 		}
+		if rapid.Bool().Draw(t, "roster") {
+			sent.Version = rapid.Uint64Min(1).Draw(t, "version")
+			sent.Listed = some(t, rapid.Custom(func(t *rapid.T) wire.Listed {
+				return wire.Listed{Member: tokens().Draw(t, "member"), Incarnation: rapid.Uint64().Draw(t, "incarnation"), Seq: rapid.Uint64().Draw(t, "seq")}
+			}))
+			for range rapid.SampledFrom([]int{0, 0, 10}).Draw(t, "doubled") {
+				sent.Listed = append(sent.Listed, sent.Listed...)
+			}
+			sent.Listed = sent.Listed[:min(len(sent.Listed), wire.MaxListed)]
+			sent.Total = uint64(len(sent.Listed))
+		}
+		if rapid.Bool().Draw(t, "held") {
+			sent.Held = wire.Held{Of: rapid.Uint64Min(1).Draw(t, "of"), Sum: rapid.Uint64().Draw(t, "sum"), At: stamps("").Draw(t, "at")}
+		}
 		var got, into wire.Bundle
-		for rest := sent; len(rest.Parts)+len(rest.Alive) > 0; {
-			frame, parts, alive, err := wire.AppendBundle(nil, &rest)
-			if err != nil || parts+alive == 0 || alive > 0 && parts < len(rest.Parts) {
-				t.Fatalf("AppendBundle = %d of %d parts, %d of %d heartbeats, %v", parts, len(rest.Parts), alive, len(rest.Alive), err)
+		for rest := sent; !rest.Empty(); {
+			left := len(rest.Parts) + len(rest.Alive) + len(rest.Listed)
+			frame, next, err := wire.AppendBundle(nil, &rest)
+			if err != nil || !next.Empty() && len(next.Parts)+len(next.Alive)+len(next.Listed) >= left {
+				t.Fatalf("AppendBundle leaves %d of %d, %v", len(next.Parts)+len(next.Alive)+len(next.Listed), left, err)
 			}
 			if err := wire.DecodeBundle(frame, &into); err != nil {
 				t.Fatal(err)
 			}
+			if got.Of > 0 || into.Version > 0 && int(into.First) != len(got.Listed) {
+				t.Fatalf("%+v came behind the last, or out of order", into)
+			}
 			got.Parts, got.Alive = append(got.Parts, into.Parts...), append(got.Alive, into.Alive...)
-			rest.Parts, rest.Alive = rest.Parts[parts:], rest.Alive[alive:]
+			got.Version, got.Total, got.Listed, got.Held = max(got.Version, into.Version), max(got.Total, into.Total), append(got.Listed, into.Listed...), into.Held
+			rest = next
+		}
+		for i := range got.Listed {
+			got.Listed[i].Regions = nil
 		}
 		if !reflect.DeepEqual(sent, got) { // A diff of as much would take seconds.
 			t.Fatalf("changed on the way: %d parts and %d heartbeats came as %d and %d", len(sent.Parts), len(sent.Alive), len(got.Parts), len(got.Alive))
