@@ -21,29 +21,34 @@ func (l *loop) unbundle(it *item) {
 		return
 	}
 	b, more := &l.bundle, l.more
+	shared := b.Version > 0 || b.Of > 0 && it.group == ""
 	l.more = true
-	for _, p := range b.Parts {
-		if !wire.Multiplexes(it.member, p.Member) {
-			l.reject(monitor.RejectSender, it.member, &wire.FrameError{Kind: wire.KindBundle, Field: "parts", Reason: "it does not speak for " + p.Member})
-			continue
+	for i, p := range b.Parts {
+		if i == len(b.Parts)-1 && !shared && len(b.Alive) == 0 {
+			l.more = more
 		}
-		part := item{group: it.group, member: p.Member, frame: p.Frame, at: it.at}
+		part := item{group: it.group, by: it.member, member: p.Member, frame: p.Frame, at: it.at}
 		switch kind, _ := wire.KindOf(p.Frame); {
 		case it.group != "" && (kind == wire.KindBody || kind == wire.KindAck): // For its own synchronizer.
-		case kind == wire.KindBody:
+		case kind == wire.KindBody && wire.Multiplexes(it.member, p.Member): // Of a node, whose processors have such names.
 			l.brought(&part)
 		default:
 			part.ack = kind == wire.KindAck
 			l.receive(&part)
 		}
 	}
-	l.more = more
-	if it.group != "" || len(b.Alive) == 0 {
-		return // What the last part has left to ask for is asked by the next step.
+	l.more = more && !shared
+	if it.group == "" && len(b.Alive) > 0 {
+		l.more = more || shared
+		l.input = synccore.Input{Kind: synccore.InAlive, From: it.member, Alive: b.Alive}
+		l.arrived = it.at
+		l.step(l.opt.now())
 	}
-	l.input = synccore.Input{Kind: synccore.InAlive, From: it.member, Alive: b.Alive}
-	l.arrived = it.at
-	l.step(l.opt.now())
+	if l.more = more; shared {
+		l.input = synccore.Input{Kind: synccore.InShared, From: it.member, Group: it.group, Shared: b}
+		l.arrived = it.at
+		l.step(l.opt.now())
+	}
 }
 
 // brought takes what a run has come to, if it came in one piece with the reports. It
@@ -105,15 +110,11 @@ func (l *loop) enclose(to *carried, member string, encode func([]byte) ([]byte, 
 }
 
 func (l *loop) sendBundle(d *carried) {
-	for rest := d.bundle; len(rest.Parts) > 0; {
-		n := 0
-		l.send(l.subjects.Signal(d.multiplexer), func(dst []byte) (frame []byte, err error) {
-			frame, n, _, err = wire.AppendBundle(dst, &rest)
+	for rest, failed := d.bundle, false; !rest.Empty() && !failed; {
+		l.send(l.address(d.multiplexer).signal, func(dst []byte) (frame []byte, err error) {
+			frame, rest, err = wire.AppendBundle(dst, &rest)
+			failed = err != nil
 			return frame, err
 		})
-		if n == 0 {
-			return
-		}
-		rest.Parts = rest.Parts[n:]
 	}
 }

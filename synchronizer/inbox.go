@@ -11,6 +11,7 @@ import (
 type item struct {
 	ack    bool
 	group  string // of the member, if it is another one
+	by     string // the multiplexer that has brought it; empty: it came from the member itself
 	member string
 	frame  []byte
 	body   *bus.Message      // a request on the data subject; frame is empty then

@@ -209,7 +209,7 @@ func (l *loop) decode(it *item) error {
 	if l.input.Kind != synccore.InBatch || kind != wire.KindBatch { // Else what a batch sets is all there is.
 		l.input = synccore.Input{}
 	}
-	l.input.From, l.input.Group = it.member, it.group
+	l.input.From, l.input.Group, l.input.By = it.member, it.group, it.by
 	if it.ack != (kind == wire.KindAck) {
 		return errors.New("a frame of kind " + kind.String() + " does not belong on this subject")
 	}

@@ -81,6 +81,10 @@ type Core struct {
 	answers      []wire.Answer
 	answerAt     clocksync.Instant // when they go out; MaxInstant if there are none
 	stats        Stats
+
+	// Of the speaker that gives its evidence.
+	listed bool // on the roster: it has no heartbeat of its own
+	place  int  // there, counted from 1; the speaker's
 }
 
 // Stats are counts since the Core was made.

@@ -1,6 +1,8 @@
 package agentcore
 
 import (
+	"cmp"
+
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -15,7 +17,8 @@ const (
 	// InTick takes what is due: messages. At was read for it, while no state could
 	// change, and is the evidence that the open state holds. It counts only if it is
 	// above the start of that state (a clock may give the same reading twice), so the
-	// caller reads again until it is.
+	// caller reads again until it is. With All everything that is there is told,
+	// whatever its age.
 	InTick Kind = iota + 1
 	// InState ends the open state and begins the one of Row at At; Err says why not.
 	// A virtual member's state may have begun before the one before it ended, when the
@@ -32,12 +35,10 @@ const (
 	// InClock tells that the stamps rest on Quality from now on, before any of them is
 	// used: Clock.
 	InClock
-	// InEvidence takes the evidence alone, of At as in InTick: for a multiplexer, which
-	// tells it in a [wire.Bundle]. It is none where more than evidence is to be told
-	// first.
-	InEvidence
 	InWelcome // a synchronizer's answer to a hello, or its call for one: Reception
-	InRecall  // what was sent may be lost: the member introduces itself again
+	// InRecall: what was sent may be lost, or somebody else speaks for the member from now
+	// on, its Multiplexer. It introduces itself again.
+	InRecall
 	InProbe   // evidence is asked for: the next tick with a stamp late enough gives it
 	InResend  // reports were lost; several requests before a tick are answered as one
 	// InSignals offers signals to the regions: Fresh. The signals are kept; the slice
@@ -71,6 +72,9 @@ type Input struct {
 	Entry    uint64
 	Signal   *control.Signal
 	Detail   string
+
+	Multiplexer string // of InRecall; empty: the one before
+	All         bool   // of InTick
 }
 
 // Output is what one step asks for and tells. Step truncates and fills the slices,
@@ -84,7 +88,6 @@ type Output struct {
 
 	Err       error             // the input is refused, and has changed nothing but the counters
 	Clock     ClockNews         // of InClock
-	Evidence  wire.Evidence     // of InEvidence
 	Reception Reception         // of InWelcome
 	Fresh     []control.Outcome // of InSignals: those that are no copies, with their fates so far
 	Entry     uint64            // of InEnter
@@ -123,7 +126,7 @@ type Ack struct {
 func (o *Output) reset() {
 	o.Hellos, o.Batches, o.Gones, o.Acks, o.Fresh = o.Hellos[:0], o.Batches[:0], o.Gones[:0], o.Acks[:0], o.Fresh[:0]
 	o.reports, o.rows, o.regions, o.answers = o.reports[:0], o.rows[:0], o.regions[:0], o.answers[:0]
-	o.Err, o.Signal, o.Entry, o.Evidence = nil, nil, 0, wire.Evidence{}
+	o.Err, o.Signal, o.Entry = nil, nil, 0
 	o.Clock, o.Reception = ClockSame, Ignored
 }
 
@@ -133,7 +136,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.reset()
 	switch in.Kind {
 	case InTick:
-		c.tick(now, in.At, out)
+		c.tick(now, in.At, in.All, out)
 	case InState:
 		out.Err = c.state(now, in.At, in.Row)
 	case InEnd:
@@ -144,11 +147,10 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.virtual, c.hello.Threads = true, true
 	case InClock:
 		out.Clock = c.rests(now, *in.Quality)
-	case InEvidence:
-		out.Evidence = c.proof(now, in.At)
 	case InWelcome:
 		out.Reception = c.answered(now, in.Welcome)
 	case InRecall:
+		c.hello.Multiplexer = cmp.Or(in.Multiplexer, c.hello.Multiplexer)
 		c.recall(now)
 	case InProbe:
 		c.probe(now, in.Probe)

@@ -28,7 +28,7 @@ func (c *Core) wake() clocksync.Instant {
 }
 
 // tick fills out with what is due.
-func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, out *Output) {
+func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, all bool, out *Output) {
 	if c.left {
 		return
 	}
@@ -40,7 +40,7 @@ func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, out *Output) {
 	if c.satisfied(now, evidence) {
 		c.owed = true
 	}
-	if now >= c.batchAt() {
+	if now >= c.batchAt() || all && c.since != clocksync.MaxInstant {
 		c.report(now, evidence, out)
 	}
 	beside := c.local || c.hello.Multiplexer != "" && len(out.Batches) > 0 // In the same message as the batch.
@@ -124,7 +124,11 @@ func (c *Core) batchAt() clocksync.Instant {
 	if c.owed || c.leaving || c.resend.To > 0 || c.ring.next-c.sent >= c.batchSize {
 		return clocksync.MinInstant
 	}
-	return min(c.since.Add(c.batchAge), c.lastBatch.Add(c.heartbeat))
+	at := c.since.Add(c.batchAge)
+	if !c.listed {
+		at = min(at, c.lastBatch.Add(c.heartbeat))
+	}
+	return at
 }
 
 // report hands out the news, which ends with the evidence, and then what was
@@ -189,26 +193,6 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 // same signal.
 func (c *Core) settled() bool {
 	return !slices.ContainsFunc(c.answers, func(a wire.Answer) bool { return !a.Fate.Final() })
-}
-
-// proof is the evidence of [InEvidence].
-func (c *Core) proof(now clocksync.Instant, at clocksync.Stamp) wire.Evidence {
-	if !c.told() {
-		return wire.Evidence{}
-	}
-	at = c.revive(now, at)
-	if !c.told() { // The state began again at the stamp.
-		return wire.Evidence{}
-	}
-	e := c.evidence(at)
-	c.satisfied(now, e)
-	return e
-}
-
-// told reports whether the synchronizer has been sent all there is of an open
-// state.
-func (c *Core) told() bool {
-	return c.welcome && !c.leaving && c.open && !c.owed && c.resend.To == 0 && c.sent == c.ring.next && c.since == clocksync.MaxInstant
 }
 
 // takeAnswers hands out the answers that wait, those to one synchronizer together.

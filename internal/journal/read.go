@@ -189,11 +189,13 @@ type journalLine struct {
 	From string             `json:"from"`
 	// Group is that of From, if it is another one.
 	Group string `json:"group"`
+	By    string `json:"by"` // the multiplexer that has brought it
 
 	Tick     bool                `json:"tick"`
 	Hello    *helloLine          `json:"hello"`
 	Batch    *batchLine          `json:"batch"`
 	Alive    *[]aliveLine        `json:"alive"`
+	Shared   *sharedLine         `json:"shared"`
 	Gone     *wire.Gone          `json:"gone"`
 	Ack      *wire.Ack           `json:"ack"`
 	Timeline *clocksync.Timeline `json:"timeline"`
@@ -233,6 +235,17 @@ type aliveLine struct {
 	At          []*clocksync.Instant `json:"at"`
 }
 
+type sharedLine struct {
+	Version uint64        `json:"version"`
+	Total   uint64        `json:"total"`
+	First   uint64        `json:"first"`
+	Listed  []wire.Listed `json:"listed"`
+
+	Of  uint64               `json:"of"`
+	Sum uint64               `json:"sum"`
+	At  []*clocksync.Instant `json:"at"`
+}
+
 type evidenceLine struct {
 	Seq uint64               `json:"seq"`
 	At  []*clocksync.Instant `json:"at"`
@@ -263,19 +276,27 @@ func (j *Reader) input(l *journalLine, rec *Record) error {
 		return errors.New("stopped belongs to the end")
 	}
 	j.now = *l.Now
-	*rec = Record{Now: *l.Now, Input: synccore.Input{From: l.From, Group: l.Group, More: l.More}, Broken: l.Out == nil}
+	*rec = Record{Now: *l.Now, Input: synccore.Input{From: l.From, Group: l.Group, By: l.By, More: l.More}, Broken: l.Out == nil}
 	if l.Out != nil {
 		var err error
 		if rec.Out, err = parseDigest(*l.Out); err != nil {
 			return fmt.Errorf("out: %w", err)
 		}
 	}
-	if message := l.Hello != nil || l.Batch != nil || l.Alive != nil || l.Gone != nil || l.Ack != nil || l.Body != nil; message {
+	if message := l.Hello != nil || l.Batch != nil || l.Alive != nil || l.Shared != nil || l.Gone != nil || l.Ack != nil || l.Body != nil; message {
 		if err := wire.CheckToken("from", l.From); err != nil {
 			return err
 		}
 	} else if l.From != "" {
 		return errors.New("from belongs to what a member has sent")
+	}
+	if l.By != "" {
+		if l.Hello == nil && l.Batch == nil && l.Gone == nil && l.Ack == nil {
+			return errors.New("by belongs to hello, batch, gone and ack")
+		}
+		if err := wire.CheckToken("by", l.By); err != nil {
+			return err
+		}
 	}
 	if err := l.otherGroup(); err != nil {
 		return err
@@ -293,8 +314,8 @@ func (l *journalLine) otherGroup() error {
 	}
 	b := l.Batch
 	switch {
-	case l.Hello == nil && b == nil && l.Ack == nil:
-		return errors.New("group belongs to hello, batch and ack")
+	case l.Hello == nil && b == nil && l.Ack == nil && l.Shared == nil:
+		return errors.New("group belongs to hello, batch, shared and ack")
 	case b != nil && (len(b.Reports) > 0 || b.Evidence != nil || b.Quality != nil):
 		return errors.New("batch: of another group's members there are no reports, evidence and quality")
 	}
@@ -314,6 +335,9 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 	case l.Alive != nil:
 		in.Kind = synccore.InAlive
 		in.Alive, err = j.readAlive(*l.Alive)
+	case l.Shared != nil:
+		in.Kind, in.Shared = synccore.InShared, &wire.Bundle{}
+		err = j.readShared(l.Shared, in.Shared)
 	case l.Gone != nil:
 		in.Kind, in.Gone = synccore.InGone, l.Gone
 		j.frame, err = wire.AppendGone(j.frame[:0], in.Gone)
@@ -396,12 +420,29 @@ func (j *Reader) readAlive(lines []aliveLine) ([]wire.Alive, error) {
 		}
 		b.Alive = append(b.Alive, wire.Alive{Member: l.Member, Incarnation: l.Incarnation, Evidence: wire.Evidence{Seq: l.Seq, At: at}})
 	}
-	frame, _, n, err := wire.AppendBundle(j.frame[:0], &b)
+	frame, rest, err := wire.AppendBundle(j.frame[:0], &b)
 	j.frame = frame
-	if err == nil && n < len(b.Alive) {
+	if err == nil && !rest.Empty() {
 		err = errors.New("alive: it does not fit a message")
 	}
 	return b.Alive, err
+}
+
+func (j *Reader) readShared(l *sharedLine, b *wire.Bundle) error {
+	b.Roster = wire.Roster{Version: l.Version, Total: l.Total, First: l.First, Listed: l.Listed}
+	if l.Of > 0 {
+		at, err := stamp(l.At, "")
+		if err != nil {
+			return fmt.Errorf("shared: %w", err)
+		}
+		b.Held = wire.Held{Of: l.Of, Sum: l.Sum, At: at}
+	}
+	frame, rest, err := wire.AppendBundle(j.frame[:0], b)
+	j.frame = frame
+	if err == nil && (b.Empty() || !rest.Empty() || l.First+uint64(len(l.Listed)) > l.Total) {
+		err = errors.New("shared: it does not fit a message")
+	}
+	return err
 }
 
 func (j *Reader) readReport(l *reportLine, domain clocksync.Domain) (wire.Report, error) {

@@ -92,6 +92,9 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 	if in.Group != "" {
 		buf = appendText(append(buf, `,"group":`...), in.Group)
 	}
+	if in.By != "" {
+		buf = appendText(append(buf, `,"by":`...), in.By)
+	}
 	switch in.Kind { //nolint:exhaustive // The others come from threads.
 	case synccore.InTick:
 		return append(buf, `,"tick":true`...), nil
@@ -105,6 +108,8 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 		return buf, nil
 	case synccore.InAlive:
 		return appendAlive(append(buf, `,"alive":`...), in.Alive), nil
+	case synccore.InShared:
+		return appendShared(append(buf, `,"shared":{`...), in.Shared), nil
 	case synccore.InGone:
 		return appendJSON(append(buf, `,"gone":`...), in.Gone), nil
 	case synccore.InAck:
@@ -196,13 +201,7 @@ func appendBatch(buf []byte, state scgs.Schema, b *wire.Batch) ([]byte, error) {
 		buf = append(buf, "]}"...)
 	}
 	buf = closing(buf, len(b.Reports))
-	for i, r := range b.Regions {
-		buf = append(buf, between(i, `,"regions":[`)...)
-		buf = appendText(append(buf, `{"name":`...), r.Name)
-		buf = strconv.AppendUint(append(buf, `,"entry":`...), r.Entry, 10)
-		buf = append(strconv.AppendUint(append(buf, `,"since":`...), r.Since, 10), '}')
-	}
-	buf = closing(buf, len(b.Regions))
+	buf = appendRegions(buf, b.Regions)
 	if b.Evidence.Seq > 0 {
 		if b.Evidence.At.Domain != domain {
 			return nil, errDomains
@@ -229,6 +228,40 @@ func appendAlive(buf []byte, alive []wire.Alive) []byte {
 		buf = append(appendAt(buf, a.Evidence.At), '}')
 	}
 	return append(buf, ']')
+}
+
+func appendShared(buf []byte, b *wire.Bundle) []byte {
+	if b.Version > 0 {
+		buf = strconv.AppendUint(append(buf, `"version":`...), b.Version, 10)
+		buf = strconv.AppendUint(append(buf, `,"total":`...), b.Total, 10)
+		buf = strconv.AppendUint(append(buf, `,"first":`...), b.First, 10)
+		for i := range b.Listed {
+			m := &b.Listed[i]
+			buf = appendText(append(append(buf, between(i, `,"listed":[`)...), `{"member":`...), m.Member)
+			buf = strconv.AppendUint(append(buf, `,"incarnation":`...), m.Incarnation, 10)
+			buf = strconv.AppendUint(append(buf, `,"seq":`...), m.Seq, 10)
+			buf = append(appendRegions(buf, m.Regions), '}')
+		}
+		buf = closing(buf, len(b.Listed))
+		if b.Of > 0 {
+			buf = append(buf, ',')
+		}
+	}
+	if b.Of > 0 {
+		buf = strconv.AppendUint(append(buf, `"of":`...), b.Of, 10)
+		buf = appendAt(strconv.AppendUint(append(buf, `,"sum":`...), b.Sum, 10), b.At)
+	}
+	return append(buf, '}')
+}
+
+func appendRegions(buf []byte, regions []wire.Region) []byte {
+	for i, r := range regions {
+		buf = append(buf, between(i, `,"regions":[`)...)
+		buf = appendText(append(buf, `{"name":`...), r.Name)
+		buf = strconv.AppendUint(append(buf, `,"entry":`...), r.Entry, 10)
+		buf = append(strconv.AppendUint(append(buf, `,"since":`...), r.Since, 10), '}')
+	}
+	return closing(buf, len(regions))
 }
 
 // between is what stands before item i of a list.

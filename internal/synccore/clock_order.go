@@ -109,7 +109,7 @@ func (r *roster) forgetStamps() {
 		case len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant:
 			m.shared.below = clocksync.MinInstant
 		default:
-			m.shared.below = min(m.shared.below, m.read)
+			m.shared.below = min(m.shared.below, m.lastRead())
 		}
 	}
 	for _, d := range r.domains {

@@ -96,7 +96,7 @@ type roster struct {
 	strangers map[string]clocksync.Instant // when senders were told something
 	domains   map[clocksync.Domain]*clockOrder
 
-	multiplexed bool // a member had a multiplexer
+	speakers map[string]*speaker // multiplexers, by name
 }
 
 // judgement is where the predicates stand.
@@ -137,6 +137,7 @@ func New(level *plan.Level, opt Options) *Core {
 		det: scgs.NewDetector(scgs.Options{}),
 		roster: roster{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
+			speakers: map[string]*speaker{},
 		},
 		judgement: judgement{
 			heard: clocksync.MinInstant,
@@ -216,19 +217,22 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 
 // route names by whom messages reach members that another one speaks for.
 func (r *roster) route(out *Output) {
-	if !r.multiplexed {
+	if len(r.speakers) == 0 {
 		return
 	}
 	for i := range out.Signals {
 		if a := &out.Signals[i]; a.Group == "" {
-			if m := r.members[a.To]; m != nil {
-				a.Via = m.multiplexer
+			if m := r.members[a.To]; m != nil && m.speaker != nil {
+				a.Via = m.speaker.name
 			}
 		}
 	}
 }
 
 func (c *Core) input(in *Input, out *Output) {
+	if in.By != "" && !c.by(in, out) {
+		return
+	}
 	switch in.Kind {
 	case InTick:
 	case InHello:
@@ -244,6 +248,8 @@ func (c *Core) input(in *Input, out *Output) {
 		c.ack(in.From, in.Ack, out)
 	case InAlive:
 		c.alive(in.From, in.Alive, out)
+	case InShared:
+		c.shared(in.From, in.Shared, out)
 	case InEvidence:
 		c.evidenceOfAll(in.At)
 	case InProcess:
@@ -269,6 +275,9 @@ func (c *Core) back(now clocksync.Instant) {
 	if away := now.Sub(c.now); c.stepped && away > awayLimit {
 		for _, m := range c.sorted {
 			m.heard = m.heard.Add(away)
+		}
+		for _, s := range c.speakers {
+			s.heard = s.heard.Add(away)
 		}
 		for _, g := range c.others {
 			for _, m := range g.sorted {

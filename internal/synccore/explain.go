@@ -151,7 +151,7 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 		if len(*l) >= maxMissing {
 			break
 		}
-		heard := ago(now, m.heard)
+		heard := ago(now, m.lastHeard())
 		add := func(kind, text string, since *float64) { l.add(kind, m.name, text, since) }
 		switch {
 		case m.gone:
@@ -198,8 +198,8 @@ func (c *Core) missingEvidence(l *missing, now clocksync.Instant, rule int) {
 		if c.tuple && w == nil {
 			text += ", for the next global state"
 		}
-		if m.probes > 0 {
-			since = new(ago(now, m.asked))
+		if a := m.asks(); a.probes > 0 {
+			since = new(ago(now, a.asked))
 		}
 		l.add(kind, m.name, text, since)
 	}

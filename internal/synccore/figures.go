@@ -98,9 +98,13 @@ func (c *Core) clockFigures(m *member, f *Figures) {
 		return
 	}
 	f.Clocks[m.quality.Status]++
-	if m.within.Bounded() {
+	within := m.within
+	if m.listed && m.speaker.read > m.read {
+		within = m.speaker.within
+	}
+	if within.Bounded() {
 		f.Bounded = true
-		f.Bound = max(f.Bound, (m.within.Width()+1)/2)
+		f.Bound = max(f.Bound, (within.Width()+1)/2)
 	}
 }
 

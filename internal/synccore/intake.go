@@ -223,6 +223,9 @@ func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		c.taken++
 	} else {
 		out.refuse(monitor.RejectOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
+		if m.astray = true; m.listed {
+			m.speaker.whole = false
+		}
 	}
 	c.tellRuns(m, r, at)
 	if c.planner != nil && !r.End && c.planner.Awaits(m.name) {
@@ -265,7 +268,7 @@ func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 	for i := range alive {
 		a := &alive[i]
 		m := c.members[a.Member]
-		if m == nil || m.gone || m.incarnation != a.Incarnation || m.multiplexer != from {
+		if m == nil || m.gone || m.incarnation != a.Incarnation || m.speaker == nil || m.speaker.name != from {
 			out.refuse(monitor.RejectSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
 			continue
 		}

@@ -29,6 +29,7 @@ const (
 	InCancel                   // the program is to end, for Reason
 	InRestart                  // the process was ended, and another one goes on with the program
 	InAlive                    // a multiplexer has evidence of states of its members
+	InShared                   // what a multiplexer says of all its members: its roster, and evidence
 	InAsk                      // a question, which changes nothing and is no part of a journal
 )
 
@@ -40,12 +41,14 @@ type Input struct {
 	// Group is set if From is a member of another group: one of [plan.Level.Groups]. Of such
 	// there are InHello, InBatch, in outline ([wire.DecodeOutline]), and InAck.
 	Group  string
+	By     string          // the multiplexer that has brought it; empty: it came from the member itself
 	Hello  *wire.Hello     // of InHello
 	Batch  *wire.Batch     // of InBatch
 	Gone   *wire.Gone      // of InGone
 	Ack    *wire.Ack       // of InAck
 	Signal *control.Signal // of InParent
 	Alive  []wire.Alive    // of InAlive; From is their multiplexer
+	Shared *wire.Bundle    // of InShared; From is the multiplexer, and the parts and Alive do not count
 	At     clocksync.Stamp // of InEvidence and InProcess, and of a thread's InBatch
 	Row    []scgs.Value    // of InProcess, by the declared process
 	// Timeline is that of the reference clock by now.

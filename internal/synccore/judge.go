@@ -477,17 +477,29 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	if c.exact(m) && n.AfterTime != clocksync.MinInstant {
 		n.AfterMono, n.AfterTime = max(n.AfterMono, n.AfterTime), clocksync.MinInstant
 	}
-	asked := m.probedFor.Seq == seq && m.probedFor.AfterMono >= n.AfterMono && m.probedFor.AfterTime >= n.AfterTime
-	if m.probes > 0 && (asked || m.probes >= probesOut) && c.now.Sub(m.probed) < probeAgain {
-		return
+	a, at := m.asks(), -1
+	if a.probes > 0 && c.now.Sub(a.probed) < probeAgain {
+		if a.probedFor.AfterMono >= n.AfterMono && a.probedFor.AfterTime >= n.AfterTime && (m.listed || a.probedFor.Seq == seq) {
+			return
+		}
+		if m.listed {
+			at = called(m.speaker, out) // It is asked for several members at once.
+		}
+		if at < 0 && a.probes >= probesOut {
+			return
+		}
 	}
-	if m.probes == 0 {
-		m.asked = c.now
+	if a.probes == 0 {
+		a.asked = c.now
 	}
-	m.probes++
-	m.probed, m.probedFor = c.now, n
-	if m.multiplexer != "" {
-		c.call(m.multiplexer, n, out)
+	if at < 0 {
+		a.probes, a.probedFor = a.probes+1, n
+	} else {
+		a.probedFor.AfterMono, a.probedFor.AfterTime = max(a.probedFor.AfterMono, n.AfterMono), max(a.probedFor.AfterTime, n.AfterTime)
+	}
+	a.probed = c.now
+	if m.listed || m.speaker != nil && !m.speaker.rosters && wire.Multiplexes(m.speaker.name, m.name) {
+		c.call(m.speaker, n, out)
 		return
 	}
 	out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: m.name, Msg: wire.Probe{
@@ -495,12 +507,17 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	}})
 }
 
+// called finds what a multiplexer is asked in this step.
+func called(s *speaker, out *Output) int {
+	return slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == s.name && p.Msg.Seq == 0 })
+}
+
 // call asks a multiplexer, once for all its members in a step.
-func (c *Core) call(multiplexer string, n scgs.Need, out *Output) {
-	i := slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == multiplexer && p.Msg.Seq == 0 })
+func (c *Core) call(s *speaker, n scgs.Need, out *Output) {
+	i := called(s, out)
 	if i < 0 {
 		i = len(out.Probes)
-		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: multiplexer, Msg: wire.Probe{AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
+		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: s.name, Msg: wire.Probe{Incarnation: s.version, AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
 	}
 	p := &out.Probes[i].Msg
 	p.AfterMono, p.AfterTime = max(p.AfterMono, n.AfterMono), max(p.AfterTime, n.AfterTime)

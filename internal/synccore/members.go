@@ -20,7 +20,10 @@ const noIndex scgs.Member = -1
 // member is one participant as the synchronizer knows it.
 type member struct {
 	name, host  string
-	multiplexer string // that speaks for it; empty: it does itself
+	speaker     *speaker // of its process; nil: it has none
+	listed      bool     // it is on that one's roster
+	number      int32    // of the speaker, by which the detectors know it; 0: none
+	astray      bool     // the detector has refused its newest report
 	incarnation uint64
 	domain      clocksync.Domain
 	quality     clocksync.Quality
@@ -45,11 +48,7 @@ type member struct {
 	late     wire.Evidence // of a state behind the gap
 	regions  []wire.Region
 	state    scgs.Change // in the tuple in force
-
-	probes    int               // out since the last evidence
-	asked     clocksync.Instant // when the first of them went out
-	probed    clocksync.Instant
-	probedFor scgs.Need
+	asking
 }
 
 // newest is a state that waits for its member to enter an epoch.
@@ -96,6 +95,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.leave(m, "came back as a new incarnation")
 		c.enter(m, h)
 	}
+	c.speaksFor(m, h.Multiplexer)
 	c.retime(m, h.Quality, out)
 	m.heard = c.now
 	next := uint64(0)
@@ -157,14 +157,14 @@ func byName(a, b *member) int { return cmp.Compare(a.name, b.name) }
 // enter starts an incarnation of a member.
 func (c *Core) enter(m *member, h *wire.Hello) {
 	c.rows.free(m.newest.ref)
+	c.silenced(m)
 	old := *m
 	*m = member{
-		name: m.name, host: h.Host, multiplexer: h.Multiplexer, incarnation: h.Incarnation, domain: h.Domain,
+		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
 		within: clocksync.Unbounded,
 	}
 	c.outbox.Look() // For signals to the old one.
-	c.multiplexed = c.multiplexed || h.Multiplexer != ""
 	if old.index != noIndex {
 		// The old incarnation is in the detector until the next epoch.
 		c.byIndex[old.index] = &old
@@ -185,6 +185,7 @@ func (c *Core) leave(m *member, why string) {
 		return
 	}
 	c.leaveDomain(m)
+	c.unlist(m)
 	m.gone, m.why = true, why
 	c.changed = true
 	c.outbox.Look()
@@ -200,7 +201,7 @@ func (c *Core) silence(out *Output) {
 	limit := c.plan.Silence
 	c.forget()
 	for _, m := range c.sorted {
-		if m.gone || c.now.Sub(m.heard) <= limit.After {
+		if m.gone || c.now.Sub(m.lastHeard()) <= limit.After {
 			continue
 		}
 		why := fmt.Sprintf("silent for %v", limit.After)
@@ -225,6 +226,7 @@ func (c *Core) forget() {
 		old := m.gone && m.index == noIndex && c.now.Sub(m.heard) > goneKept
 		if old {
 			c.rows.free(m.newest.ref)
+			c.silenced(m)
 			delete(c.members, m.name)
 			c.latest = nil
 		}
@@ -325,6 +327,11 @@ func (c *Core) switchDetector(ready []*member) {
 	if c.process != nil && c.process.ready() {
 		entering = append(slices.Clone(ready), c.process)
 	}
+	for _, m := range entering {
+		if m.speaker != nil {
+			m.number = m.speaker.number
+		}
+	}
 	numbers := c.det.Epoch(c.epoch, remove, specs(entering))
 	for i, m := range entering {
 		m.index = numbers[i]
@@ -348,6 +355,9 @@ func (c *Core) switchDetector(ready []*member) {
 	for _, m := range c.inEpoch {
 		m.state = scgs.Change{}
 	}
+	for _, s := range c.speakers {
+		c.cover(s)
+	}
 }
 
 // specs are what a detector wants to know of those that enter.
@@ -362,6 +372,9 @@ func specs(entering []*member) []scgs.Spec {
 func (c *Core) letIn(m *member) {
 	n := m.newest
 	m.newest = newest{}
+	if m.listed && m.speaker.at.Domain != "" {
+		n.alive = m.speaker.at
+	}
 	if reason := c.det.Start(m.index, m.last, n.at, n.ref); reason != scgs.Accepted {
 		panic(fmt.Sprintf("synccore: the first state of %q is refused: %v", m.name, reason))
 	}

@@ -26,6 +26,7 @@ type otherGroup struct {
 type otherMember struct {
 	name        string
 	incarnation uint64
+	by          string // the multiplexer that speaks for it; empty: it does itself
 	heard       clocksync.Instant
 	regions     []wire.Region
 }
@@ -61,7 +62,7 @@ func (g *otherGroup) find(name string) (int, bool) {
 // was heard a moment ago.
 func (c *Core) news(now clocksync.Instant, in *Input) bool {
 	g := c.others[in.Group]
-	if g == nil || in.Kind == InGone {
+	if g == nil || in.Kind == InGone || in.Kind == InShared && in.Shared.Version == 0 {
 		return false
 	}
 	if in.Kind != InBatch || in.Batch.Leaving || in.Batch.Member != in.From {
@@ -88,7 +89,14 @@ func (c *Core) hear(in *Input, out *Output) {
 	if g == nil {
 		return
 	}
+	if in.Kind == InShared {
+		c.rosterOfOther(g, in, out)
+		return
+	}
 	i, known := g.find(in.From)
+	if in.By != "" && (!known || g.sorted[i].by != in.By) {
+		return // The next roster tells whose it is.
+	}
 	var member string
 	var incarnation uint64
 	switch in.Kind {
@@ -111,9 +119,11 @@ func (c *Core) hear(in *Input, out *Output) {
 	case member != in.From:
 		out.refuse(monitor.RejectSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
 	case in.Kind == InHello:
-		c.meet(g, in, incarnation, out)
+		if m := c.meet(g, in, in.From, incarnation, out); m != nil {
+			m.by = in.Hello.Multiplexer
+		}
 	case !b.Leaving:
-		if m := c.meet(g, in, incarnation, out); m != nil && !b.Again {
+		if m := c.meet(g, in, in.From, incarnation, out); m != nil && !b.Again {
 			m.regions = append(m.regions[:0], b.Regions...)
 		}
 	case known && g.sorted[i].incarnation == incarnation:
@@ -124,16 +134,16 @@ func (c *Core) hear(in *Input, out *Output) {
 
 // meet notes that an incarnation of a member is there, and returns nil if it is not
 // the newest, or one member too many.
-func (c *Core) meet(g *otherGroup, in *Input, incarnation uint64, out *Output) *otherMember {
-	i, known := g.find(in.From)
+func (c *Core) meet(g *otherGroup, in *Input, name string, incarnation uint64, out *Output) *otherMember {
+	i, known := g.find(name)
 	if !known {
 		if len(g.sorted) >= g.max {
 			if !c.asked(tooMany(in.Group)) {
-				out.refuse(monitor.RejectFull, in.Group+"/"+in.From, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
+				out.refuse(monitor.RejectFull, in.Group+"/"+name, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
 			}
 			return nil
 		}
-		g.sorted = slices.Insert(g.sorted, i, &otherMember{name: in.From, incarnation: incarnation})
+		g.sorted = slices.Insert(g.sorted, i, &otherMember{name: name, incarnation: incarnation})
 	}
 	m := g.sorted[i]
 	switch {
@@ -145,6 +155,31 @@ func (c *Core) meet(g *otherGroup, in *Input, incarnation uint64, out *Output) *
 	}
 	m.heard = c.now
 	return m
+}
+
+// rosterOfOther goes by the roster of a multiplexer of another group, whose hellos may not
+// have been heard. A member that another one spoke for a moment ago stays with that one.
+func (c *Core) rosterOfOther(g *otherGroup, in *Input, out *Output) {
+	for i := range in.Shared.Listed {
+		l := &in.Shared.Listed[i]
+		k, known := g.find(l.Member)
+		if known && g.sorted[k].by != in.From && g.sorted[k].incarnation == l.Incarnation && c.now.Sub(g.sorted[k].heard) <= otherSilent {
+			if from := in.Group + "/" + in.From; !c.asked(from) {
+				out.refuse(monitor.RejectSender, from, fmt.Sprintf("%q is on its roster, and %s", l.Member, spokenBy(g.sorted[k].by)))
+			}
+			continue
+		}
+		if m := c.meet(g, in, l.Member, l.Incarnation, out); m != nil {
+			m.by, m.regions = in.From, append(m.regions[:0], l.Regions...)
+		}
+	}
+}
+
+func spokenBy(multiplexer string) string {
+	if multiplexer == "" {
+		return "speaks for itself"
+	}
+	return fmt.Sprintf("%q speaks for it", multiplexer)
 }
 
 // forgetOthers forgets those that were not heard for long.

@@ -68,7 +68,7 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 	for _, m := range c.sorted {
 		one := monitor.MemberStatus{
 			Name: m.name, Host: m.host, Incarnation: m.incarnation, Standing: m.standing(), Why: m.why,
-			Heard: ago(now, m.heard), Silent: c.quiet(m, now), Clock: c.clockStatus(m, together),
+			Heard: ago(now, m.lastHeard()), Silent: c.quiet(m, now), Clock: c.clockStatus(m, together),
 			Seq: m.last, Behind: len(m.stash), Regions: regionNames(m.regions),
 		}
 		if c.paused && one.Standing == monitor.Taking {
@@ -132,7 +132,7 @@ func (m *member) standing() monitor.Standing {
 // quiet reports whether nothing was heard from a member for two heartbeats, of which it
 // sends one each even if it has nothing to say; it is silent only by the silence of the plan.
 func (c *Core) quiet(m *member, now clocksync.Instant) bool {
-	return !c.opt.Local && !m.gone && now.Sub(m.heard) > 2*c.plan.Heartbeat()
+	return !c.opt.Local && !m.gone && now.Sub(m.lastHeard()) > 2*c.plan.Heartbeat()
 }
 
 func (c *Core) clockStatus(m *member, together bool) monitor.ClockStatus {

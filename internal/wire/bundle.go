@@ -51,10 +51,10 @@ type Roster struct {
 
 // Listed is a member on a [Roster].
 type Listed struct {
-	Member      string   // its name
-	Incarnation uint64   // the one that is spoken for
-	Seq         uint64   // of its newest report that was sent
-	Regions     []Region // open now, as in [Batch]
+	Member      string   `json:"member"`      // its name
+	Incarnation uint64   `json:"incarnation"` // the one that is spoken for
+	Seq         uint64   `json:"seq"`         // of its newest report that was sent
+	Regions     []Region `json:"regions"`     // open now, as in [Batch]
 }
 
 // Held is evidence that the state which each member on a roster told last still held

@@ -1,0 +1,137 @@
+package agentcore
+
+import (
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// Speaker is the machine of a multiplexer, which speaks for the members of a process: it
+// has the roster of those whose evidence it gives, one stamp for all of them. It must
+// not be used by two goroutines at once.
+//
+// The stamp is read first. Then every member that has begun a state since it was told
+// of last is ticked with [InTick] and All, and handed to [Speaker.Told]; what they say
+// and [Speaker.Evidence] go out behind it, in this order. So at the stamp each
+// member on the roster was in the state that it has told last, or in one before it.
+type Speaker struct {
+	version   uint64
+	listed    []wire.Listed // whose places are Core.place
+	cores     []*Core
+	sum       uint64
+	due       bool // the roster has changed since it was told
+	told      clocksync.Instant
+	heartbeat time.Duration
+	called    bool
+	call      wire.Probe // all that was asked for since the last answer
+}
+
+// NewSpeaker returns a speaker whose roster is empty. Its versions are above the base,
+// which is to be larger in every later life of the multiplexer.
+func NewSpeaker(base uint64) *Speaker {
+	return &Speaker{version: base, told: clocksync.MinInstant}
+}
+
+// spoken is what a roster has of the member, if a multiplexer can give its evidence:
+// all it has said is told, and its states are its own.
+func (c *Core) spoken() (wire.Listed, bool) {
+	ok := c.welcome && !c.leaving && !c.virtual && !c.reopen && c.seq > 0 && c.sent == c.ring.next
+	return wire.Listed{Member: c.hello.Member, Incarnation: c.hello.Incarnation, Seq: c.seq, Regions: c.regions}, ok
+}
+
+// Told takes note of what a member has been ticked to tell. From then on it has no
+// heartbeat of its own, while it is on the roster.
+func (s *Speaker) Told(c *Core) {
+	l, ok := c.spoken()
+	switch {
+	case !ok:
+		s.Drop(c)
+		return
+	case c.place == 0:
+		s.listed, s.cores = append(s.listed, wire.Listed{}), append(s.cores, c)
+		c.place, c.listed = len(s.cores), true
+		s.changed()
+	case s.listed[c.place-1].Incarnation != l.Incarnation:
+		s.changed()
+	}
+	at := &s.listed[c.place-1]
+	s.sum += l.Seq - at.Seq
+	l.Regions = append(at.Regions[:0], l.Regions...)
+	*at, s.heartbeat = l, c.heartbeat
+}
+
+// Drop takes a member off the roster, if it is on it.
+func (s *Speaker) Drop(c *Core) {
+	i := c.place - 1
+	if i < 0 {
+		return
+	}
+	s.sum -= s.listed[i].Seq
+	last := len(s.cores) - 1
+	s.cores[last].place = c.place
+	s.cores[i], s.listed[i] = s.cores[last], s.listed[last]
+	s.cores, s.listed = slices.Delete(s.cores, last, last+1), slices.Delete(s.listed, last, last+1)
+	c.place, c.listed = 0, false
+	s.changed()
+}
+
+func (s *Speaker) changed() {
+	if !s.due {
+		s.version++
+	}
+	s.due = true
+}
+
+// Ask takes a request for evidence.
+func (s *Speaker) Ask(p *wire.Probe) {
+	if !s.called {
+		s.called, s.call = true, *p
+	}
+	s.due = s.due || p.Incarnation != s.version
+	s.call.AfterMono, s.call.AfterTime = max(s.call.AfterMono, p.AfterMono), max(s.call.AfterTime, p.AfterTime)
+}
+
+// Again has the roster told with the next evidence, and that now.
+func (s *Speaker) Again() { s.due, s.told = true, clocksync.MinInstant }
+
+// Due reports whether evidence is to be told at the instant now of the monotonic clock
+// even if there is nothing else.
+func (s *Speaker) Due(now clocksync.Instant) bool {
+	return s.called || len(s.listed) > 0 && now >= s.told.Add(s.heartbeat)
+}
+
+// Wake is when evidence is due though nobody asks; MaxInstant if it is not.
+func (s *Speaker) Wake() clocksync.Instant {
+	if len(s.listed) == 0 {
+		return clocksync.MaxInstant
+	}
+	return s.told.Add(s.heartbeat)
+}
+
+// Evidence adds to what is to be sent that the states of all members on the roster still
+// held at the stamp, and the roster where that is due. If the stamp answers what was
+// asked for it returns a negative wait; else how long it is until one may. If
+// nothing else is to be sent then, there is nothing in b.
+func (s *Speaker) Evidence(now clocksync.Instant, at clocksync.Stamp, b *wire.Bundle) (wait time.Duration) {
+	wait = -1
+	if len(s.listed) == 0 {
+		s.called = false
+		return wait
+	}
+	if s.called {
+		wait = Lacks(&s.call, wire.Evidence{Seq: 1, At: at})
+		s.called = wait >= 0
+	}
+	beat := now >= s.told.Add(s.heartbeat)
+	if s.called && len(b.Parts) == 0 && !beat {
+		return wait
+	}
+	if s.due || beat {
+		b.Roster = wire.Roster{Version: s.version, Total: uint64(len(s.listed)), Listed: s.listed}
+		s.due, s.told = false, now
+	}
+	b.Held = wire.Held{Of: s.version, Sum: s.sum, At: at}
+	return wait
+}

@@ -1,0 +1,303 @@
+package synccore
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// speaker is a multiplexer as the synchronizer knows it: which members have said that
+// it speaks for them, and which of them are on its roster.
+type speaker struct {
+	name    string
+	number  int32 // in the detectors; 0: there are too many
+	members int   // that have said so
+
+	version  uint64    // of the roster that is used; 0: there is none
+	listed   []*member // on it
+	whole    bool      // the detectors know all of them, and nobody else, under its number
+	incoming wire.Roster
+	rosters  bool // it tells them
+
+	heard  clocksync.Instant
+	read   clocksync.Instant // the newest reading
+	within clocksync.Interval
+	at     clocksync.Stamp   // the newest evidence of all
+	wanted clocksync.Instant // when the roster was last asked for
+	asking
+}
+
+// asking is what a member, or a multiplexer, was asked for.
+type asking struct {
+	probes    int               // out since the last evidence
+	asked     clocksync.Instant // when the first of them went out
+	probed    clocksync.Instant
+	probedFor scgs.Need
+}
+
+// rosterAgain is the least time between two requests for one roster.
+const rosterAgain = resendWait / 10
+
+// speaksFor is the multiplexer that a member names in its hello.
+func (r *roster) speaksFor(m *member, name string) {
+	if m.speaker != nil && m.speaker.name == name || m.speaker == nil && name == "" {
+		return
+	}
+	r.silenced(m)
+	if name == "" {
+		return
+	}
+	s := r.speakers[name]
+	if s == nil {
+		s = &speaker{name: name, heard: clocksync.MinInstant, read: clocksync.MinInstant, wanted: clocksync.MinInstant}
+		s.number = r.lowest()
+		r.speakers[name] = s
+	}
+	s.members++
+	m.speaker = s
+}
+
+// lowest is the lowest number that no multiplexer has. Numbers of those that are
+// forgotten are used again, as the detectors keep a number no longer than an epoch.
+func (r *roster) lowest() int32 {
+	taken := map[int32]bool{}
+	for _, s := range r.speakers {
+		taken[s.number] = true
+	}
+	n := int32(1)
+	for taken[n] {
+		n++
+	}
+	return n
+}
+
+// silenced takes a member away from the multiplexer that has spoken for it.
+func (r *roster) silenced(m *member) {
+	s := m.speaker
+	if s == nil {
+		return
+	}
+	r.unlist(m)
+	m.speaker = nil
+	if s.members--; s.members == 0 {
+		delete(r.speakers, s.name)
+	}
+}
+
+// unlist takes a member off a roster, which is of no use then: its sum has the member.
+func (r *roster) unlist(m *member) {
+	if !m.listed {
+		return
+	}
+	s := m.speaker
+	for _, o := range s.listed {
+		o.heard, o.listed = o.lastHeard(), false
+	}
+	s.listed, s.version, s.whole, s.at = s.listed[:0], 0, false, clocksync.Stamp{}
+}
+
+// by checks that a multiplexer which brings a frame speaks for its member.
+func (c *Core) by(in *Input, out *Output) bool {
+	m := c.members[in.From]
+	switch {
+	case in.Kind == InHello:
+		if wire.Multiplexes(in.By, in.From) {
+			return true
+		}
+		out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it brings the hello of %q, which has to come from that itself", in.From))
+		return false
+	case m != nil && m.speaker != nil && m.speaker.name == in.By:
+		m.speaker.heard = c.now
+		return true
+	case m == nil:
+		c.introduce(in.From, m, 0, out)
+		return false
+	}
+	out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it does not speak for %q", in.From))
+	return false
+}
+
+// shared takes what a multiplexer says of all its members.
+func (c *Core) shared(from string, b *wire.Bundle, out *Output) {
+	s := c.speakers[from]
+	if s == nil {
+		if !c.asked(from) {
+			out.refuse(monitor.RejectSender, from, "evidence of members, none of which has said that it speaks for them")
+		}
+		return
+	}
+	s.heard = c.now
+	if b.Version > 0 {
+		c.rosterOf(s, &b.Roster, out)
+	}
+	if b.Of > 0 {
+		c.heldBy(s, &b.Held, out)
+	}
+}
+
+// rosterOf puts a roster together and then goes by it.
+func (c *Core) rosterOf(s *speaker, piece *wire.Roster, out *Output) {
+	in := &s.incoming
+	s.rosters = true
+	if piece.First == 0 {
+		in.Version, in.Total, in.Listed = piece.Version, piece.Total, in.Listed[:0]
+	}
+	if piece.Version != in.Version || piece.Total != in.Total || piece.First != uint64(len(in.Listed)) || in.Total > uint64(s.members) {
+		in.Listed = in.Listed[:0]
+		if piece.Total > uint64(s.members) { //nolint:gosec // A count.
+			c.strange(s, piece.Listed, out)
+		}
+		return
+	}
+	for i := range piece.Listed {
+		l := piece.Listed[i]
+		l.Regions = slices.Clone(l.Regions)
+		in.Listed = append(in.Listed, l)
+	}
+	if uint64(len(in.Listed)) < in.Total {
+		return
+	}
+	c.enlist(s, in, out)
+	in.Listed = in.Listed[:0]
+}
+
+// strange asks those on a roster that are not known by it for a hello.
+func (c *Core) strange(s *speaker, listed []wire.Listed, out *Output) {
+	for i := range listed {
+		l := &listed[i]
+		if m := c.members[l.Member]; m == nil || m.speaker != s || m.gone || m.incarnation < l.Incarnation {
+			c.introduce(l.Member, m, l.Incarnation, out)
+		}
+	}
+}
+
+// enlist goes by a roster from now on, if every member on it is known. What of their
+// reports is missing is asked for.
+func (c *Core) enlist(s *speaker, in *wire.Roster, out *Output) {
+	for _, m := range s.listed {
+		m.heard, m.listed = m.lastHeard(), false
+	}
+	s.listed, s.version, s.whole = s.listed[:0], 0, false
+	known := true
+	for i := range in.Listed {
+		l := &in.Listed[i]
+		m := c.members[l.Member]
+		if m == nil || m.gone || m.speaker != s || m.incarnation != l.Incarnation || m.listed || len(s.listed) > 0 && m.domain != s.listed[0].domain {
+			known = false
+			continue
+		}
+		m.heard, m.listed = c.now, true
+		m.regions = append(m.regions[:0], l.Regions...)
+		s.listed = append(s.listed, m)
+		if l.Seq > m.last {
+			c.ask(m, l.Seq, out)
+		}
+	}
+	if !known {
+		for _, m := range s.listed {
+			m.listed = false
+		}
+		s.listed = s.listed[:0]
+		c.strange(s, in.Listed, out)
+		return
+	}
+	s.version, s.at = in.Version, clocksync.Stamp{}
+	c.cover(s)
+}
+
+// cover looks whether the detectors know the members on a roster, and nobody else, under
+// its number.
+func (c *Core) cover(s *speaker) {
+	there := 0
+	for _, m := range c.inEpoch {
+		if m.number == s.number {
+			there++
+		}
+	}
+	for _, m := range s.listed {
+		switch {
+		case m.index == noIndex:
+		case m.number != s.number || m.astray:
+			s.whole = false
+			return
+		default:
+			there--
+		}
+	}
+	s.whole = there == 0
+}
+
+// heldBy takes evidence of all members on a roster. It counts if their reports are all
+// here.
+func (c *Core) heldBy(s *speaker, h *wire.Held, out *Output) {
+	if h.Of != s.version || len(s.listed) == 0 || h.Sum != s.sum() {
+		c.wantRoster(s, out)
+		return
+	}
+	at := h.At
+	first := s.listed[0]
+	first.own(&at)
+	if !c.timed(first, &at, out) {
+		return
+	}
+	s.read, s.within, s.probes, s.at = max(s.read, at.Mono), at.Within, 0, at
+	if s.whole && false {
+		c.det.Held(s.number, at)
+		for _, w := range c.runs {
+			w.in.Held(s.number, at)
+		}
+		return
+	}
+	for _, m := range s.listed {
+		if m.index != noIndex {
+			c.show(m, m.last, at)
+			m.astray = false
+		}
+	}
+}
+
+// sum is that of the newest reports taken in.
+func (s *speaker) sum() uint64 {
+	sum := uint64(0)
+	for _, m := range s.listed {
+		sum += m.last
+	}
+	return sum
+}
+
+// wantRoster asks a multiplexer for its roster.
+func (c *Core) wantRoster(s *speaker, out *Output) {
+	if s.wanted != clocksync.MinInstant && c.now.Sub(s.wanted) < rosterAgain {
+		return
+	}
+	s.wanted = c.now
+	out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: s.name, Msg: wire.Probe{AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant}})
+}
+
+// lastHeard is when something was heard of a member.
+func (m *member) lastHeard() clocksync.Instant {
+	if m.listed {
+		return max(m.heard, m.speaker.heard)
+	}
+	return m.heard
+}
+
+// lastRead is the newest reading of a member's clock.
+func (m *member) lastRead() clocksync.Instant {
+	if m.listed {
+		return max(m.read, m.speaker.read)
+	}
+	return m.read
+}
+
+// asks is what was asked of a member, or of who speaks for it.
+func (m *member) asks() *asking {
+	if m.listed {
+		return &m.speaker.asking
+	}
+	return &m.asking
+}
