@@ -81,6 +81,7 @@ type holder struct {
 	open      *run
 	closed    []*run // those that are kept, oldest first
 	leaf      int32  // in the clock's tree
+	carrier   int32  // of Spec
 	alive     bool
 }
 
@@ -150,7 +151,7 @@ func (t *Threshold) Epoch(id uint64, remove []Member, add []Spec) []Member {
 		} else {
 			t.members = append(t.members, holder{})
 		}
-		t.members[m] = holder{stampOrder: newStampOrder(s.Domain), alive: true}
+		t.members[m] = holder{stampOrder: newStampOrder(s.Domain), carrier: s.Carrier, alive: true}
 		added = append(added, m)
 	}
 	t.epoch, t.index = id, 0
