@@ -88,7 +88,7 @@ func (m *Member) compare(w *wire.Welcome) (begun bool) {
 	if auto == nil || m.closed || w.Domain == "" || w.Domain == auto.Domain() || auto.measured.Load() != nil {
 		return false
 	}
-	ping, err := m.pinging()
+	ping, err := m.multiplexer.pinging(m.cfg.Name)
 	if err == nil {
 		err = auto.measure(ping, w.Synchronizer)
 	}
@@ -107,6 +107,9 @@ func (m *Member) moved(w *wire.Welcome) bool {
 
 // awaitBound waits for the first bound, if it is not long in coming.
 func (m *Member) awaitBound(ctx context.Context) error {
+	if m.cfg.auto == nil || m.cfg.auto.measured.Load() == nil {
+		return nil // It is the synchronizer's.
+	}
 	waiting, cancel := context.WithTimeout(ctx, boundTimeout)
 	defer cancel()
 	if err := m.cfg.auto.measured.Load().Wait(waiting); err != nil {
@@ -123,11 +126,11 @@ func (m *Member) awaitBound(ctx context.Context) error {
 
 // pinging returns what asks the synchronizer for its time. All pings are alike, and
 // what is done before one is sent would widen the bound.
-func (m *Member) pinging() (source.Ping, error) {
-	subject := m.subjects.Ping(m.cfg.Name)
-	ping, err := wire.AppendPing(nil, &wire.Ping{Member: m.cfg.Name})
+func (c *multiplexer) pinging(member string) (source.Ping, error) {
+	subject := c.subjects.Ping(member)
+	ping, err := wire.AppendPing(nil, &wire.Ping{Member: member})
 	return func(ctx context.Context) (source.Pong, error) {
-		frame, err := m.bus.Request(ctx, subject, ping)
+		frame, err := c.bus.Request(ctx, subject, ping)
 		if err != nil {
 			return source.Pong{}, err
 		}
@@ -139,6 +142,12 @@ func (m *Member) pinging() (source.Ping, error) {
 // stamp reads the clock, and lets the machine know first what the stamp rests on.
 // The lock is held.
 func (m *Member) stamp() clocksync.Stamp {
+	m.pace.news() // Before the clock is read: see multiplexer.
+	return m.read()
+}
+
+// read is stamp for what is no state of this member.
+func (m *Member) read() clocksync.Stamp {
 	if auto := m.cfg.auto; auto != nil && auto.measured.Load() == nil {
 		return auto.system.Now() // It always rests on the same.
 	}

@@ -2,11 +2,14 @@ package agent
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"time"
+
+	"github.com/gopegasus/pegasus/internal/bus"
 
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/metric"
@@ -15,7 +18,6 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
-	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
@@ -157,15 +159,24 @@ func (c *Config) hello() wire.Hello {
 type Option func(*joining)
 
 type joining struct {
-	connect     func(bus.Options) (*bus.Bus, error)
-	multiplexer *multiplexer
+	dial func(ctx context.Context, url string, o bus.Options) (*bus.Bus, error)
+	conn *nats.Conn   // that is wrapped; nil: one is dialled
+	own  bool         // it is shared with no other member
+	node *multiplexer // of the node whose processor this is; nil: it is none
 }
+
+// OwnConn gives the member a connection of its own. Without it the members of one group
+// in a process share a connection to a server: one message has what all of them have to
+// say, and shows that all their states still hold. They need the same Config.Clock (none
+// will do) and no Config.SeparateClock, and their url or connection is the same.
+func OwnConn() Option { return func(j *joining) { j.own = true } }
 
 // WithConn takes a connection that is there already, instead of one that Join
 // would dial to its url. It is neither closed nor altered. Control messages then
 // share it with whatever else it carries.
 func WithConn(nc *nats.Conn) Option {
 	return func(j *joining) {
-		j.connect = func(o bus.Options) (*bus.Bus, error) { return bus.Wrap(nc, o) }
+		j.conn = nc
+		j.dial = func(_ context.Context, _ string, o bus.Options) (*bus.Bus, error) { return bus.Wrap(nc, o) }
 	}
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"context"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -10,7 +11,8 @@ import (
 // WithBus joins over a bus of the test.
 func WithBus(connect func(bus.Options) *bus.Bus) Option {
 	return func(j *joining) {
-		j.connect = func(o bus.Options) (*bus.Bus, error) { return connect(o), nil }
+		j.own = true
+		j.dial = func(_ context.Context, _ string, o bus.Options) (*bus.Bus, error) { return connect(o), nil }
 	}
 }
 

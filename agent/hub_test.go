@@ -78,20 +78,43 @@ func (h *hub) tick() {
 func (h *hub) onState(m bus.Message) {
 	from, _ := h.subjects.ParseState(m.Subject)
 	kind, err := wire.KindOf(m.Data)
-	in := synccore.Input{From: from}
+	if kind != wire.KindBundle {
+		h.frame(from, "", m.Data)
+		return
+	}
+	var b wire.Bundle
+	if err = wire.DecodeBundle(m.Data, &b); err != nil {
+		h.t.Error(err)
+		return
+	}
+	for _, p := range b.Parts {
+		h.frame(p.Member, from, p.Frame)
+	}
+	if b.Version > 0 || b.Of > 0 {
+		h.step(synccore.Input{Kind: synccore.InShared, From: from, Shared: &b})
+	}
+}
+
+func (h *hub) frame(from, by string, data []byte) {
+	kind, err := wire.KindOf(data)
+	in := synccore.Input{From: from, By: by}
 	switch kind {
 	case wire.KindHello:
 		var hello wire.Hello
-		hello, err = wire.DecodeHello(m.Data)
+		hello, err = wire.DecodeHello(data)
 		in.Kind, in.Hello = synccore.InHello, &hello
 		h.hellos[from] = hello
 	case wire.KindBatch:
 		in.Kind, in.Batch = synccore.InBatch, &wire.Batch{}
-		err = h.codec.Decode(m.Data, h.hellos[from].Domain, in.Batch)
+		err = h.codec.Decode(data, h.hellos[from].Domain, in.Batch)
 	case wire.KindGone:
 		var gone wire.Gone
-		gone, err = wire.DecodeGone(m.Data)
+		gone, err = wire.DecodeGone(data)
 		in.Kind, in.Gone = synccore.InGone, &gone
+	case wire.KindAck:
+		var ack wire.Ack
+		ack, err = wire.DecodeAck(data)
+		in.Kind, in.Ack = synccore.InAck, &ack
 	}
 	if err != nil {
 		h.t.Error(err)

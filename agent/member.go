@@ -25,8 +25,7 @@ import (
 // Member is this process in its group.
 type Member struct {
 	participant
-	lock        sync.Mutex    // participant.mu
-	wake        chan struct{} // capacity 1: the next tick has come nearer; that of the multiplexer, if there is one
+	lock        sync.Mutex // participant.mu
 	clock       clocksync.Clock
 	quality     clocksync.Quality // of the newest stamp; guarded by the lock
 	cfg         Config
@@ -34,7 +33,9 @@ type Member struct {
 	subjects    wire.Subjects
 	reports     string // the subject of the member's own
 	log         *slog.Logger
-	multiplexer *multiplexer // speaks for it; nil: it does itself
+	multiplexer *multiplexer // sends for it; nil once it is closed. Set by Join; afterwards guarded by the lock.
+	byItself    bool         // whoever has the lock sends what is due after it; guarded by the lock
+	nearer      bool         // something is; guarded by the lock
 	level       *level       // of the threads; nil if there is none. Set by Join, constant afterwards but for a processor, which has one while a block has threads.
 	section     uint64       // hash of the level's section, of the first answer; a processor's is the newest
 	blocks      []byte       // for a processor, that section: what threads the program's blocks have; guarded by the lock
@@ -47,6 +48,7 @@ type Member struct {
 	stop     chan struct{}
 	running  sync.WaitGroup
 	leave    func() error // of Close, once
+	release  func() error // the multiplexer
 	body     []byte       // a frame for the multiplexer to take along; guarded by the lock
 
 	publishErrors, badFrames atomic.Uint64
@@ -78,13 +80,12 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	j := joining{connect: func(o bus.Options) (*bus.Bus, error) { return bus.Dial(ctx, url, o) }}
+	j := joining{dial: bus.Dial}
 	for _, o := range opts {
 		o(&j)
 	}
-	m := newMember(cfg, j.multiplexer)
-	var err error
-	if m.bus, err = j.connect(m.busOptions()); err != nil {
+	m, err := j.connected(ctx, url, &cfg)
+	if err != nil {
 		return nil, fmt.Errorf("agent: join group %q as %q: %w: %w", cfg.Group, cfg.Name, ErrNotConnected, err)
 	}
 	m.unwatch = m.watch()
@@ -97,21 +98,22 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	return m, nil
 }
 
-func newMember(cfg Config, c *multiplexer) *Member {
+func newMember(cfg Config) *Member {
 	m := &Member{
-		multiplexer: c, cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
+		cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
 		welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
-	m.clock, m.wake = cfg.Clock, make(chan struct{}, 1)
+	m.clock = cfg.Clock
 	hello := cfg.hello()
-	if c != nil {
-		hello.Multiplexer, m.wake = c.name, c.wake
-	}
 	m.quality = hello.Quality
 	m.participant = participant{
 		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{}, spans: newSpans(&cfg),
-		pace: &pace{until: clocksync.MinInstant, nearer: func() { notify(m.wake) }},
+		pace: &pace{until: clocksync.MaxInstant, nearer: m.come, begin: func() {
+			if m.multiplexer != nil {
+				m.multiplexer.begin(m)
+			}
+		}},
 		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
 	}
 	return m
@@ -127,10 +129,8 @@ func (m *Member) join(ctx context.Context) error {
 	if err := m.bus.Flush(ctx); err != nil {
 		return err
 	}
-	if m.multiplexer != nil {
-		m.multiplexer.add(m)
-	} else {
-		m.running.Go(m.run)
+	if err := m.multiplexer.add(ctx, m); err != nil {
+		return err
 	}
 	timeout := time.NewTimer(m.cfg.JoinTimeout)
 	defer timeout.Stop()
@@ -141,9 +141,9 @@ func (m *Member) join(ctx context.Context) error {
 		}
 		if m.compare(&w.Welcome) { //nolint:contextcheck // ctx bounds Join, and the clock is measured until Close.
 			m.observeClock()
-			if err := m.awaitBound(ctx); err != nil {
-				return err
-			}
+		}
+		if err := m.awaitBound(ctx); err != nil {
+			return err
 		}
 		return m.admitted(&w.Welcome)
 	case <-timeout.C:
@@ -225,13 +225,52 @@ func (m *Member) besideThreads(state any) bool {
 // [Member.Thread] on, or from the first state of that type. An error says what is wrong with
 // the state, or is [ErrClosed]; then the state before it goes on.
 func (m *Member) Set(state any) error {
-	defer m.level.runDue()
+	hurry, err := m.begin(state)
+	m.level.runDue()
+	hurry.hurry()
+	return err
+}
+
+// begin is Set but for what is done without the lock.
+func (m *Member) begin(state any) (hurry *multiplexer, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.besideThreads(state) {
-		return m.level.setProcess(state)
+		return nil, m.level.setProcess(state)
 	}
-	return m.set(state)
+	m.byItself = true
+	err = m.set(state)
+	return m.hurried(), err
+}
+
+// come takes note that something is due sooner. The lock is held.
+func (m *Member) come() {
+	switch {
+	case m.byItself:
+		m.nearer = true
+	case m.multiplexer != nil:
+		notify(m.multiplexer.wake)
+	}
+}
+
+// hurried returns the multiplexer if there is something for it to send now, once the lock
+// is given up; else nil. The lock is held.
+func (m *Member) hurried() *multiplexer {
+	came := m.nearer
+	m.byItself, m.nearer = false, false
+	if !came {
+		return nil
+	}
+	return m.multiplexer
+}
+
+// heard takes note that the synchronizer has sent something.
+func (m *Member) heard() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.multiplexer; c != nil {
+		c.heard.Store(int64(c.now()))
+	}
 }
 
 // Region runs work inside a region of the process and returns its error. After a
@@ -286,19 +325,14 @@ func (m *Member) end() error {
 	m.mu.Unlock()
 	close(m.stop)
 	m.running.Wait()
-	if m.multiplexer != nil {
-		m.multiplexer.drop(m)
-	}
-	if m.cfg.auto != nil {
-		m.cfg.auto.close()
-	}
-	return errors.Join(m.goodbye(), m.unobserve())
+	m.multiplexer.drop(m)
+	return errors.Join(m.goodbye(), m.release(), m.unobserve())
 }
 
 // goodbye sends the last batch.
 func (m *Member) goodbye() error {
 	s := sender{publish: m.bus.Publish}
-	m.flush(&s)
+	m.flush(&s, nil, true)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()
 	if err := m.bus.Flush(ctx); err != nil && !errors.Is(err, bus.ErrDisconnected) {

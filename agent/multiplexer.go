@@ -1,9 +1,13 @@
 package agent
 
 import (
+	"context"
+	"crypto/rand"
+	"errors"
 	"log/slog"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,54 +20,84 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// multiplexer speaks for the members of a node, which share a connection: one message
-// carries what all of them have to say, and the evidence that their states still
-// hold. A global state of many processors needs evidence of each, so to ask and to
-// answer for them one by one would cost as many messages.
+// multiplexer sends for the members of a process that share a connection. While there
+// is only one it sends that one's frames as they are. From the second one on it has a
+// name, and speaks for all: one message carries what all of them have to say, and the
+// evidence that their states still hold, which is one stamp for all. What it does is in
+// proportion to the members that have something to say, not to those that there are.
+//
+// Its stamp is read before it looks who has for the last time. A member enters the list of
+// those before it reads the clock for a new state, so a state that began before the stamp is
+// told with it, or was before.
 type multiplexer struct {
-	name     string
 	subjects wire.Subjects
 	bus      *bus.Bus
 	log      *slog.Logger
-	wake     chan struct{} // capacity 1; the pace of each member is told here
+	wake     chan struct{} // capacity 1
 	stop     chan struct{}
 	now      func() clocksync.Instant
 	running  sync.WaitGroup
+	gather   bool // what is about to follow had better be in the same message
+	auto     *autoClock
+	armed    atomic.Int64 // an Instant: when the goroutine passes even if nobody wakes it
+	heard    atomic.Int64 // an Instant: when it has last received something
 
 	mu      sync.Mutex
-	members []*Member // replaced, not changed
-	called  bool
-	busy    atomic.Int32 // members that run a block
-	call    wire.Probe   // all that was asked for since the last answer
+	name    string       // empty: each member speaks for itself
+	refused bool         // the server does not permit that name
+	members []*Member    // replaced, not changed
+	list    []*Member    // those whose pace has begun
+	calls   []wire.Probe // all that was asked for since the last pass, merged: at most one
 
 	// Guarded by passing, which is taken before the lock of a member.
 	passing sync.Mutex
+	speaker *agentcore.Speaker
 	sender  sender
 	bundle  wire.Bundle
 	bytes   []byte    // of the parts
 	spoken  []*Member // of the parts
 	frame   []byte
-	from    *Member // whose frames are being put
-	acks    string  // the subject of its answers to its own synchronizer
+	spare   []*Member
+	calling []wire.Probe
+	from    *Member           // whose frames are being put
+	acks    string            // the subject of its answers to its own synchronizer
+	last    clocksync.Instant // when it has last sent something
+	sent    bool              // it has, in this pass
 }
 
-// startMultiplexer subscribes for a node and begins to speak for members that are
-// added.
-func startMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.Logger) (*multiplexer, error) {
-	c := &multiplexer{name: name, subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}), now: source.Monotonic}
+// newMultiplexer begins to send over a connection, for members that are added. With a
+// name it speaks for them from the first one on.
+func newMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.Logger) *multiplexer {
+	c := &multiplexer{
+		subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}),
+		now: source.Monotonic, speaker: agentcore.NewSpeaker(uint64(max(source.WallNano(), 1))), last: clocksync.MinInstant,
+	}
 	c.sender.publish = c.put
-	for _, subject := range []string{subjects.Probe(name), subjects.Signal(name)} {
-		if err := b.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
-			return nil, err
+	c.name = name
+	c.armed.Store(int64(clocksync.MinInstant))
+	c.heard.Store(int64(clocksync.MinInstant))
+	c.running.Go(c.run)
+	return c
+}
+
+// subscribe hears what comes for the multiplexer's name.
+func (c *multiplexer) subscribe(ctx context.Context, name string) error {
+	for _, subject := range []string{c.subjects.Probe(name), c.subjects.Signal(name)} {
+		if err := c.bus.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
+			return err
 		}
 	}
-	c.running.Go(c.run)
-	return c, nil
+	return c.bus.Flush(ctx)
 }
 
-func (c *multiplexer) close() {
+// end ends everything but the connection.
+func (c *multiplexer) end() error {
 	close(c.stop)
 	c.running.Wait()
+	if c.auto != nil {
+		c.auto.close()
+	}
+	return nil
 }
 
 func (c *multiplexer) all() []*Member {
@@ -72,25 +106,107 @@ func (c *multiplexer) all() []*Member {
 	return c.members
 }
 
-func (c *multiplexer) add(m *Member) {
+// add sends for a member from now on. The second one gives the multiplexer a name.
+func (c *multiplexer) add(ctx context.Context, m *Member) error {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.members = append(slices.Clip(c.members), m)
-	notify(c.wake)
+	several := len(c.members) > 1 && c.name == "" && !c.refused
+	c.mu.Unlock()
+	if several {
+		if err := c.christen(ctx); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	name := c.name
+	c.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.input(&agentcore.Input{Kind: agentcore.InSpeaker, Multiplexer: name})
+	return nil
+}
+
+// christen gives the multiplexer a name, and has the members that are there say so.
+func (c *multiplexer) christen(ctx context.Context) error {
+	c.passing.Lock()
+	defer c.passing.Unlock()
+	c.mu.Lock()
+	done, members := c.name != "", c.members
+	c.mu.Unlock()
+	if done {
+		return nil
+	}
+	name := "p-" + strings.ToLower(rand.Text()[:16])
+	if err := c.subscribe(ctx, name); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	c.name = name
+	c.mu.Unlock()
+	for _, m := range members {
+		m.speakBy(name)
+	}
+	return nil
+}
+
+// speakBy has the member say who speaks for it; nobody, if the name is empty.
+func (m *Member) speakBy(name string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.input(&agentcore.Input{Kind: agentcore.InSpeaker, Multiplexer: name})
+}
+
+// complained takes what the server says of the connection. Where it does not permit the
+// name each member speaks for itself.
+func (c *multiplexer) complained(err error) {
+	c.mu.Lock()
+	name, members := c.name, c.members
+	hit := name != "" && errors.Is(err, bus.ErrPermission) && strings.Contains(err.Error(), name)
+	if hit {
+		c.name, c.refused = "", true
+	}
+	c.mu.Unlock()
+	if !hit {
+		c.log.Warn("the connection complains", "group", c.subjects.Group, "error", err)
+		return
+	}
+	c.log.Warn("the server does not permit that one subject is used for all members of this process, so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p-* for that",
+		"group", c.subjects.Group, "error", err)
+	c.passing.Lock()
+	defer c.passing.Unlock()
+	for _, m := range members {
+		m.mu.Lock()
+		c.speaker.Drop(m.core)
+		m.input(&agentcore.Input{Kind: agentcore.InSpeaker})
+		m.mu.Unlock()
+	}
 }
 
 // drop leaves a member to speak for itself. Nothing of it is under way when drop
 // returns.
 func (c *multiplexer) drop(m *Member) {
-	c.mu.Lock()
-	c.members = slices.DeleteFunc(slices.Clone(c.members), func(o *Member) bool { return o == m })
-	c.mu.Unlock()
 	c.passing.Lock()
 	defer c.passing.Unlock()
+	c.mu.Lock()
+	other := func(o *Member) bool { return o == m }
+	c.members, c.list = slices.DeleteFunc(slices.Clone(c.members), other), slices.DeleteFunc(c.list, other)
+	c.mu.Unlock()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.multiplexer = nil
+	c.speaker.Drop(m.core)
+}
+
+// begin enters a member in the list. Its lock is held.
+func (c *multiplexer) begin(m *Member) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.list = append(c.list, m)
 }
 
 // receive takes what a synchronizer has for several members.
 func (c *multiplexer) receive(msg bus.Message) {
+	c.heard.Store(int64(c.now()))
 	kind, err := wire.KindOf(msg.Data)
 	switch {
 	case err != nil:
@@ -98,7 +214,7 @@ func (c *multiplexer) receive(msg bus.Message) {
 		var p wire.Probe
 		if p, err = wire.DecodeProbe(msg.Data); err == nil && p.Seq == 0 {
 			c.ask(&p)
-			notify(c.wake)
+			c.hurry()
 		}
 	default:
 		var b wire.Bundle
@@ -115,10 +231,15 @@ func (c *multiplexer) receive(msg bus.Message) {
 func (c *multiplexer) ask(p *wire.Probe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.called {
-		c.called, c.call = true, *p
+	if len(c.calls) == 0 {
+		c.calls = append(c.calls, *p)
+		return
 	}
-	c.call.AfterMono, c.call.AfterTime = max(c.call.AfterMono, p.AfterMono), max(c.call.AfterTime, p.AfterTime)
+	all := &c.calls[0]
+	all.AfterMono, all.AfterTime = max(all.AfterMono, p.AfterMono), max(all.AfterTime, p.AfterTime)
+	if all.Incarnation != p.Incarnation {
+		all.Incarnation = 0
+	}
 }
 
 // hand gives each part to its member.
@@ -134,67 +255,153 @@ func (c *multiplexer) hand(subject string, b *wire.Bundle) {
 
 // run sends what is due until the multiplexer is closed.
 func (c *multiplexer) run() {
-	keepPace(c.wake, c.stop, func() (next, now clocksync.Instant) {
-		// Blocks that are about to end on this processor had better be in the same
-		// message.
-		runtime.Gosched()
-		return c.pass()
-	})
-}
-
-// pass sends what is due, and returns when the next pass is. If the last block has
-// ended, or evidence was asked for, what is sent ends with evidence of all members:
-// that of each is above what any of them has told before. A JOIN then need not ask
-// this node. While blocks run, more is about to follow.
-func (c *multiplexer) pass() (wake, now clocksync.Instant) {
-	c.passing.Lock()
-	defer c.passing.Unlock()
-	c.mu.Lock()
-	members, called, call := c.members, c.called, c.call
-	c.called = false
-	c.mu.Unlock()
-	wake, now = clocksync.MaxInstant, c.now()
-	for _, m := range members {
-		wake = min(wake, c.turn(m, now))
-	}
-	if called || len(c.bundle.Parts) > 0 && c.busy.Load() == 0 {
-		var wait time.Duration
-		if wait, now = c.evidence(members, &call); called && wait >= 0 { // Not yet.
-			wake = min(wake, now.Add(wait).Add(1))
-			c.ask(&call)
-			if len(c.bundle.Parts) == 0 {
-				c.bundle.Alive = c.bundle.Alive[:0]
-			}
+	timer, armed := time.NewTimer(0), clocksync.MinInstant
+	defer timer.Stop()
+	for {
+		if c.gather {
+			// Blocks that are about to end on this processor had better be in the same
+			// message.
+			runtime.Gosched()
+		}
+		c.passing.Lock()
+		next, now := c.pass()
+		c.passing.Unlock()
+		if next < armed { // One that is early does no harm.
+			armed = next
+			timer.Reset(next.Sub(now))
+			c.armed.Store(int64(armed))
+		}
+		select {
+		case <-c.wake:
+		case <-timer.C:
+			armed = clocksync.MaxInstant
+			c.armed.Store(int64(armed))
+		case <-c.stop:
+			return
 		}
 	}
+}
+
+// Where nothing waits, who has something to say sends it himself. quietGap is how old the
+// last message has to be: what comes faster is sent by the goroutine, which takes more of
+// it along. A message of the synchronizer that is not older than livelyGap shows that the
+// server takes what it is sent, so that nobody waits for it.
+const (
+	quietGap  = 50 * time.Microsecond
+	livelyGap = 100 * time.Millisecond
+)
+
+// hurry sends what is due on this goroutine, or has it sent. No lock is held. A nil
+// multiplexer sends nothing.
+func (c *multiplexer) hurry() {
+	if c == nil {
+		return
+	}
+	now := c.now()
+	if !c.gather && now.Sub(clocksync.Instant(c.heard.Load())) < livelyGap && c.passing.TryLock() {
+		if c.last == clocksync.MinInstant || now.Sub(c.last) >= quietGap {
+			next, _ := c.pass()
+			c.passing.Unlock()
+			if int64(next) >= c.armed.Load() {
+				return
+			}
+		} else {
+			c.passing.Unlock()
+		}
+	}
+	notify(c.wake)
+}
+
+// pass sends what is due, and returns when the next pass is.
+func (c *multiplexer) pass() (wake, now clocksync.Instant) {
+	c.mu.Lock()
+	speaks, members := c.name != "", c.members
+	c.calling, c.calls = append(c.calling[:0], c.calls...), c.calls[:0]
+	c.mu.Unlock()
+	for i := range c.calling {
+		c.speaker.Ask(&c.calling[i])
+	}
+	now = c.now()
+	wake, all := c.round(now, speaks, speaks && c.speaker.Due(now))
+	if all {
+		// Only who has begun a state meanwhile can have done so before the stamp, but the
+		// stamp is later than what all others have told.
+		var at clocksync.Stamp
+		if len(members) > 0 {
+			at = c.stamp(members)
+		}
+		next, _ := c.round(now, speaks, true)
+		wake = min(wake, next)
+		if wait := c.speaker.Evidence(now, at, &c.bundle); wait >= 0 {
+			wake = min(wake, now.Add(wait).Add(1))
+		}
+	}
+	if speaks {
+		wake = min(wake, c.speaker.Wake())
+	}
 	c.send()
+	if c.sent {
+		c.sent, c.last = false, now
+	}
 	return wake, now
 }
 
-// evidence reads that of every member which has told its state, and says how long it
-// is until all of it answers a call, below 0 if it does.
-func (c *multiplexer) evidence(members []*Member, call *wire.Probe) (wait time.Duration, now clocksync.Instant) {
-	wait = -1
-	for _, m := range members {
-		m.mu.Lock()
-		at := readAbove(m.mu, m.stamp, m.newest)
-		now = m.now()
-		m.step(now, &agentcore.Input{Kind: agentcore.InEvidence, At: at}, &m.answer)
-		if e := m.answer.Evidence; e.Seq > 0 {
-			c.bundle.Alive = append(c.bundle.Alive, wire.Alive{Member: m.cfg.Name, Incarnation: m.core.Incarnation(), Evidence: e})
-			wait = max(wait, agentcore.Lacks(call, e))
+// round has those in the list say what is due. If one of them has something to say, or
+// all is set, all of it is told where the multiplexer speaks for them.
+func (c *multiplexer) round(now clocksync.Instant, speaks, all bool) (wake clocksync.Instant, told bool) {
+	c.mu.Lock()
+	list := c.list
+	c.list, c.spare = c.spare[:0], nil
+	c.mu.Unlock()
+	told = all || speaks && slices.ContainsFunc(list, func(m *Member) bool { return m.isDue(now) })
+	wake = clocksync.MaxInstant
+	waiting := list[:0]
+	for _, m := range list {
+		next, waits := c.turn(m, now, speaks, told)
+		if wake = min(wake, next); waits {
+			waiting = append(waiting, m)
 		}
-		m.mu.Unlock()
 	}
-	return wait, now
+	c.mu.Lock()
+	c.list, c.spare = append(waiting, c.list...), c.list[:0]
+	c.mu.Unlock()
+	return wake, told
 }
 
-// turn takes what one member has to say, if that is due, and returns when it next is.
-func (c *multiplexer) turn(m *Member, now clocksync.Instant) clocksync.Instant {
+// stamp reads the clock that all members share. If what its stamps rest on has changed,
+// each member has to know.
+func (c *multiplexer) stamp(members []*Member) clocksync.Stamp {
+	first := members[0]
+	first.mu.Lock()
+	before := first.quality
+	at := first.read()
+	changed := first.quality != before
+	first.mu.Unlock()
+	if changed {
+		for _, m := range members {
+			m.mu.Lock()
+			m.stamp()
+			m.pace.due(clocksync.MinInstant)
+			m.mu.Unlock()
+		}
+	}
+	return at
+}
+
+// isDue reports whether the member has something to say now.
+func (m *Member) isDue(now clocksync.Instant) bool {
 	m.mu.Lock()
-	if m.pace.until > now {
+	defer m.mu.Unlock()
+	return m.pace.until <= now
+}
+
+// turn takes what one member has to say, if that is due or all of it is to be told, and
+// returns when it next is, and whether it stays in the list until then.
+func (c *multiplexer) turn(m *Member, now clocksync.Instant, speaks, all bool) (next clocksync.Instant, waits bool) {
+	m.mu.Lock()
+	if m.pace.until > now && !all {
 		defer m.mu.Unlock()
-		return m.pace.until
+		return m.pace.until, true
 	}
 	body := m.body
 	m.body = nil
@@ -203,13 +410,23 @@ func (c *multiplexer) turn(m *Member, now clocksync.Instant) clocksync.Instant {
 	if body != nil {
 		_ = c.put(m.reports, body)
 	}
-	return m.flush(&c.sender)
+	speaker := c.speaker
+	if !speaks {
+		speaker = nil
+	}
+	return m.flush(&c.sender, speaker, all)
 }
 
-// put makes a frame of a member a part of the bundle, or sends it alone if it is
-// too long, or for somebody who does not know the multiplexer.
+// put makes a frame of a member a part of the bundle. It is sent alone if it is too long, is
+// for somebody who does not know the multiplexer, or says for the first time that this
+// speaks for the member.
 func (c *multiplexer) put(subject string, frame []byte) error {
-	if subject != c.from.reports && subject != c.acks {
+	c.mu.Lock()
+	speaks := c.name != ""
+	c.mu.Unlock()
+	kind, _ := wire.KindOf(frame)
+	c.sent = true
+	if !speaks || kind == wire.KindHello || subject != c.from.reports && subject != c.acks {
 		return c.bus.Publish(subject, frame)
 	}
 	if len(c.bytes)+len(frame) > wire.MaxPart {
@@ -228,20 +445,29 @@ func (c *multiplexer) put(subject string, frame []byte) error {
 // send publishes the bundle in as many frames as it needs. What cannot be sent shows
 // as a gap later, as if each member had sent it.
 func (c *multiplexer) send() {
-	rest, spoken, subject := c.bundle, c.spoken, c.subjects.State(c.name)
-	for len(rest.Parts) > 0 || len(rest.Alive) > 0 {
-		frame, parts, alive, err := wire.AppendBundle(c.frame[:0], &rest)
+	if c.bundle.Empty() {
+		return
+	}
+	c.sent = true
+	c.mu.Lock()
+	subject := c.subjects.State(c.name)
+	c.mu.Unlock()
+	rest, spoken := c.bundle, c.spoken
+	for !rest.Empty() {
+		parts := len(rest.Parts)
+		frame, left, err := wire.AppendBundle(c.frame[:0], &rest)
 		if err != nil {
 			c.log.Error("a message could not be encoded", "subject", subject, "error", err)
 			break
 		}
-		c.frame = frame
+		c.frame, rest = frame, left
+		sent := spoken[:parts-len(rest.Parts)]
 		if err := c.bus.Publish(subject, frame); err != nil {
-			for _, m := range spoken[:parts] {
+			for _, m := range sent {
 				m.publishErrors.Add(1)
 			}
 		}
-		rest.Parts, rest.Alive, spoken = rest.Parts[parts:], rest.Alive[alive:], spoken[parts:]
+		spoken = spoken[len(sent):]
 	}
-	c.bundle.Parts, c.bundle.Alive, c.bytes, c.spoken = c.bundle.Parts[:0], c.bundle.Alive[:0], c.bytes[:0], c.spoken[:0]
+	c.bundle, c.bytes, c.spoken = wire.Bundle{Parts: c.bundle.Parts[:0]}, c.bytes[:0], c.spoken[:0]
 }

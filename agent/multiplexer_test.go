@@ -41,7 +41,9 @@ func newStation(t *testing.T) (s *station, url string) {
 		t: t, bus: b, subjects: wire.Subjects{Tenant: "default", Group: "g"}, codec: wire.NewBatchCodec(wire.ProcessorSchema()),
 		bundles: make(chan []byte, 1000), bodies: make(chan wire.Body, 10),
 	}
-	for subject, handle := range map[string]bus.Handler{s.subjects.State("n"): s.hear, s.subjects.Data("n-1"): s.body} {
+	for subject, handle := range map[string]bus.Handler{
+		s.subjects.State("n-0"): s.hello, s.subjects.State("n-1"): s.hello, s.subjects.State("n"): s.hear, s.subjects.Data("n-1"): s.body,
+	} {
 		if err := b.Subscribe(subject, bus.Limits{}, handle); err != nil {
 			t.Fatal(err)
 		}
@@ -52,28 +54,23 @@ func newStation(t *testing.T) (s *station, url string) {
 	return s, server.URL()
 }
 
-// hear welcomes every processor that says hello.
-func (s *station) hear(m bus.Message) {
-	var b wire.Bundle
-	if err := wire.DecodeBundle(m.Data, &b); err != nil {
-		s.t.Error(err)
-		return
+// hello welcomes a processor, which says itself who speaks for it.
+func (s *station) hello(m bus.Message) {
+	if kind, _ := wire.KindOf(m.Data); kind == wire.KindBatch {
+		return // It takes leave.
 	}
-	for _, p := range b.Parts {
-		if kind, _ := wire.KindOf(p.Frame); kind == wire.KindHello {
-			h, err := wire.DecodeHello(p.Frame)
-			if err != nil || h.Multiplexer != "n" {
-				s.t.Errorf("hello %+v, %v", h, err)
-			}
-			frame, err := wire.AppendWelcome(nil, &wire.Welcome{
-				Synchronizer: "s", Term: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true,
-				Schema: wire.ProcessorSchema(), Heartbeat: int64(time.Minute), Timeline: h.Quality.Timeline,
-			})
-			s.send(s.subjects.Probe(h.Member), frame, err)
-		}
+	h, err := wire.DecodeHello(m.Data)
+	if err != nil || h.Multiplexer != "n" || m.Subject != s.subjects.State(h.Member) {
+		s.t.Errorf("hello %+v, %v", h, err)
 	}
-	s.bundles <- slices.Clone(m.Data)
+	frame, err := wire.AppendWelcome(nil, &wire.Welcome{
+		Synchronizer: "s", Term: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true,
+		Schema: wire.ProcessorSchema(), Heartbeat: int64(time.Minute), Timeline: h.Quality.Timeline,
+	})
+	s.send(s.subjects.Probe(h.Member), frame, err)
 }
+
+func (s *station) hear(m bus.Message) { s.bundles <- slices.Clone(m.Data) }
 
 func (s *station) body(m bus.Message) {
 	b, err := wire.DecodeBody(m.Data)
@@ -167,19 +164,22 @@ func TestNodeSpeaksForItsProcessors(t *testing.T) {
 		frame, err := wire.AppendProbe(nil, &wire.Probe{AfterMono: newest.Add(time.Millisecond), AfterTime: clocksync.MinInstant})
 		s.send(s.subjects.Probe("n"), frame, err)
 		b := s.next()
-		for len(b.Alive) == 0 {
+		for b.Of == 0 || b.Version == 0 {
 			b = s.next() // What was under way.
 		}
-		if len(b.Alive) != 2 {
-			t.Fatalf("evidence of %d processors answers a probe of both: %+v", len(b.Alive), b)
+		if len(b.Listed) != 2 || b.Of != b.Version {
+			t.Fatalf("evidence of %d processors answers a probe of both: %+v", len(b.Listed), b)
 		}
 		after := newest.Add(time.Millisecond)
-		for _, a := range b.Alive {
-			if a.Evidence.At.Mono <= after || a.Incarnation != incarnations[a.Member] {
-				t.Errorf("evidence %+v, after %v of incarnation %d was asked for", a, after, incarnations[a.Member])
+		for _, a := range b.Listed {
+			if a.Incarnation != incarnations[a.Member] {
+				t.Errorf("evidence of %+v, asked was for incarnation %d", a, incarnations[a.Member])
 			}
-			newest = max(newest, a.Evidence.At.Mono)
 		}
+		if b.At.Mono <= after {
+			t.Errorf("evidence %+v, after %v was asked for", b.Held, after)
+		}
+		newest = b.At.Mono
 	}
 
 	d := control.Decision{Synchronizer: "s", Term: 1, Epoch: 1, Number: 1}
@@ -200,7 +200,7 @@ func TestNodeSpeaksForItsProcessors(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	bundle, _, _, err := wire.AppendBundle(nil, &wire.Bundle{Parts: []wire.Part{{Member: "n-1", Frame: signals}, {Member: "n-9", Frame: signals}}})
+	bundle, _, err := wire.AppendBundle(nil, &wire.Bundle{Parts: []wire.Part{{Member: "n-1", Frame: signals}, {Member: "n-9", Frame: signals}}})
 	s.send(s.subjects.Signal("n"), bundle, err)
 	for phase := ""; phase != wire.PhaseRunning; {
 		b := s.next()
@@ -228,10 +228,8 @@ func TestNodeSpeaksForItsProcessors(t *testing.T) {
 			t.Error("the end is told before the result")
 		}
 		end := last.Reports[len(last.Reports)-1].At.Mono
-		for _, name := range n.Processors() {
-			if !slices.ContainsFunc(b.Alive, func(a wire.Alive) bool { return a.Member == name && a.Evidence.At.Mono > end }) {
-				t.Errorf("the end of the last block comes without later evidence of %s: %+v", name, b.Alive)
-			}
+		if b.Of == 0 || b.At.Mono <= end {
+			t.Errorf("the end of the last block comes without later evidence of all: %+v", b.Held)
 		}
 		break
 	}

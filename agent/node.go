@@ -101,7 +101,9 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 		err = fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
 	if err == nil {
-		n.multiplexer, err = startMultiplexer(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
+		n.multiplexer = newMultiplexer(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
+		n.multiplexer.gather = true
+		err = n.multiplexer.subscribe(ctx, cfg.Name)
 	}
 	if err == nil {
 		err = n.join(ctx)
@@ -220,10 +222,7 @@ func (n *Node) processor(ctx context.Context, i int, pins [][]int) (*processor, 
 	if pins != nil {
 		p.cpus = pins[i]
 	}
-	share := func(j *joining) {
-		j.connect = func(o bus.Options) (*bus.Bus, error) { return bus.Share(n.control, o) }
-		j.multiplexer = n.multiplexer
-	}
+	share := func(j *joining) { j.node = n.multiplexer }
 	var err error
 	p.m, err = Join(ctx, "", Config{
 		Group: n.cfg.Group, Name: n.cfg.Name + "-" + strconv.Itoa(i), Tenant: n.cfg.Tenant,
@@ -269,13 +268,14 @@ func (n *Node) end() error {
 	}
 	closing.Wait()
 	n.running.Wait()
-	if n.multiplexer != nil {
-		n.multiplexer.close()
+	if n.data != nil {
+		errs = append(errs, n.data.Close())
 	}
-	for _, b := range []*bus.Bus{n.data, n.control} {
-		if b != nil {
-			errs = append(errs, b.Close())
-		}
+	if n.multiplexer != nil {
+		errs = append(errs, n.multiplexer.end())
+	}
+	if n.control != nil {
+		errs = append(errs, n.control.Close())
 	}
 	return errors.Join(errs...)
 }

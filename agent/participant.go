@@ -175,6 +175,8 @@ func readAbove(lock sync.Locker, stamp func() clocksync.Stamp, newest func() clo
 type pace struct {
 	until  clocksync.Instant
 	nearer func() // until is nearer than it was
+	begin  func() // there may be a turn at all; nil: nobody wants to know
+	begun  bool   // that was told
 }
 
 // due brings the next turn forward.
@@ -183,7 +185,16 @@ func (p *pace) due(at clocksync.Instant) {
 		return
 	}
 	p.until = at
+	p.news()
 	p.nearer()
+}
+
+// news tells that there may be a turn.
+func (p *pace) news() {
+	if !p.begun && p.begin != nil {
+		p.begun = true
+		p.begin()
+	}
 }
 
 // checkName refuses what cannot be named on the wire.

@@ -274,7 +274,6 @@ func (p *processor) do(ctx context.Context, r *Run) {
 			return nil, fmt.Errorf("node %q has no block %q: start it with one, or give the block a label that only nodes with it have", p.node.cfg.Name, r.block)
 		}}
 	}
-	p.node.multiplexer.busy.Add(1)
 	p.become(r)
 	out := outcome{wire.PhaseFailed, wire.BodyFailure, fmt.Appendf(nil, "block %q ended its goroutine without returning", r.block)}
 	defer func() { p.ended(ctx, r, out) }() // Also then.
@@ -284,7 +283,6 @@ func (p *processor) do(ctx context.Context, r *Run) {
 // ended tells what a run has come to.
 func (p *processor) ended(ctx context.Context, r *Run, out outcome) {
 	p.become(nil)
-	p.node.multiplexer.busy.Add(-1)
 	if ctx.Err() != nil {
 		return // The node is closed: nobody waits for this.
 	}

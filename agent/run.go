@@ -20,12 +20,6 @@ type sender struct {
 	publish func(subject string, frame []byte) error
 }
 
-// run sends what is due until the member is closed.
-func (m *Member) run() {
-	s := sender{publish: m.bus.Publish}
-	keepPace(m.wake, m.stop, func() (next, now clocksync.Instant) { return m.flush(&s), m.now() })
-}
-
 // keepPace calls pass until it is stopped: when it is woken, and when the time has come
 // that pass has returned beside the present one.
 func keepPace(wake, stop <-chan struct{}, pass func() (next, now clocksync.Instant)) {
@@ -46,22 +40,29 @@ func keepPace(wake, stop <-chan struct{}, pass func() (next, now clocksync.Insta
 	}
 }
 
-// flush takes what is due under the lock, publishes it without, and returns when
-// it is to be called again.
-func (m *Member) flush(s *sender) clocksync.Instant {
+// flush takes what is due, or all there is, under the lock, publishes it without, and
+// returns when it is to be called again, and whether it is to be called then. A speaker
+// takes note of what is told.
+func (m *Member) flush(s *sender, speaker *agentcore.Speaker, all bool) (wake clocksync.Instant, waits bool) {
 	m.mu.Lock()
 	m.pace.until = clocksync.MinInstant // Who is here need not be woken.
 	at, now := readAbove(m.mu, m.stamp, m.newest), m.now()
-	m.step(now, &agentcore.Input{Kind: agentcore.InTick, At: at}, &s.out)
+	m.step(now, &agentcore.Input{Kind: agentcore.InTick, At: at, All: all}, &s.out)
 	s.codec = m.core.Codec()
-	wake := m.due.Wake
+	if speaker != nil {
+		speaker.Told(m.core)
+		m.due.Wake = m.core.Wake()
+	}
+	wake = m.due.Wake
+	waits = wake != clocksync.MaxInstant
+	m.pace.begun = waits
 	if len(s.out.Batches) > 0 && m.cfg.BatchAge > 0 {
 		wake = min(wake, now.Add(m.cfg.BatchAge)) // So the first state of the next batch need not wake this goroutine.
 	}
 	m.pace.until = wake
 	m.mu.Unlock()
 	m.publish(s)
-	return wake
+	return wake, waits
 }
 
 func (m *Member) publish(s *sender) {
@@ -120,6 +121,7 @@ func (m *Member) send(s *sender, subject string, frame []byte, err error) {
 
 // receive takes one message of the synchronizer.
 func (m *Member) receive(msg bus.Message) {
+	m.heard()
 	if err := m.decode(msg.Data); err != nil {
 		m.badFrames.Add(1)
 		m.log.Debug("a message was refused", telemetry.ClassKey, "frame", "subject", msg.Subject, "error", err)
@@ -217,13 +219,16 @@ func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, b
 
 func (m *Member) onProbe(p *wire.Probe) {
 	m.mu.Lock()
+	m.byItself = true
 	m.input(&agentcore.Input{Kind: agentcore.InProbe, Probe: p})
 	l := m.level
 	if l != nil {
 		l.turns.due(m.due.Probe)
 	}
+	hurry := m.hurried()
 	m.mu.Unlock()
 	l.runDue()
+	hurry.hurry()
 }
 
 // onSignals lets signals into the regions of the process, and shows them to its

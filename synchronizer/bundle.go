@@ -6,7 +6,6 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/monitor"
 )
 
 // unbundle steps the core with each part of what a multiplexer brings, and last with its
@@ -46,7 +45,7 @@ func (l *loop) unbundle(it *item) {
 	}
 	if l.more = more; shared {
 		l.input = synccore.Input{Kind: synccore.InShared, From: it.member, Group: it.group, Shared: b}
-		l.arrived = it.at
+		l.arrived, l.framed = it.at, true
 		l.step(l.opt.now())
 	}
 }

@@ -536,7 +536,7 @@ func TestReloadToAShorterSilence(t *testing.T) {
 	if d := cmp.Diff(want, e.(monitor.Reload).Changes); d != "" {
 		t.Error(d)
 	}
-	enough := s.Stats().Frames + 20 // Signs of life, of which the members gave two a second.
+	enough := s.Stats().Frames + 10 // Signs of life, of which the members gave two a second.
 	testwait.Until(t, "heartbeats", func() bool { return s.Stats().Frames >= enough })
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -419,7 +419,7 @@ func TestIdleMembersAreNotSilent(t *testing.T) {
 	set(t, a, state{N: 1})
 	set(t, b, state{N: 1})
 	_, at := w.await(t, 0, "epoch", func(e monitor.Event) bool { _, ok := e.(monitor.Epoch); return ok })
-	enough := s.Stats().Frames + 16 // Signs of life, of which each gives two a second: for several limits.
+	enough := s.Stats().Frames + 8 // Signs of life, of which both give two a second: for several limits.
 	testwait.Until(t, "heartbeats", func() bool { return s.Stats().Frames >= enough })
 	set(t, a, state{Idle: true, N: 1})
 	set(t, b, state{Idle: true, N: 1})

@@ -149,6 +149,9 @@ func New(o Options) *Core {
 // before the first.
 func (c *Core) Codec() *wire.BatchCodec { return c.codec }
 
+// Wake is [Due.Wake].
+func (c *Core) Wake() clocksync.Instant { return c.wake() }
+
 // Synchronizer names the one of the last welcome.
 func (c *Core) Synchronizer() string { return c.synchronizer }
 

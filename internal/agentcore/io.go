@@ -1,8 +1,6 @@
 package agentcore
 
 import (
-	"cmp"
-
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -36,9 +34,8 @@ const (
 	// used: Clock.
 	InClock
 	InWelcome // a synchronizer's answer to a hello, or its call for one: Reception
-	// InRecall: what was sent may be lost, or somebody else speaks for the member from now
-	// on, its Multiplexer. It introduces itself again.
-	InRecall
+	InRecall  // what was sent may be lost: the member introduces itself again
+	InSpeaker // Multiplexer speaks for the member from now on; empty: it does itself. It introduces itself again.
 	InProbe   // evidence is asked for: the next tick with a stamp late enough gives it
 	InResend  // reports were lost; several requests before a tick are answered as one
 	// InSignals offers signals to the regions: Fresh. The signals are kept; the slice
@@ -73,7 +70,7 @@ type Input struct {
 	Signal   *control.Signal
 	Detail   string
 
-	Multiplexer string // of InRecall; empty: the one before
+	Multiplexer string // of InSpeaker
 	All         bool   // of InTick
 }
 
@@ -150,7 +147,9 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	case InWelcome:
 		out.Reception = c.answered(now, in.Welcome)
 	case InRecall:
-		c.hello.Multiplexer = cmp.Or(in.Multiplexer, c.hello.Multiplexer)
+		c.recall(now)
+	case InSpeaker:
+		c.hello.Multiplexer = in.Multiplexer
 		c.recall(now)
 	case InProbe:
 		c.probe(now, in.Probe)

@@ -54,10 +54,6 @@ func (m *machine) Clock(now clocksync.Instant, q clocksync.Quality) agentcore.Cl
 	return m.step(now, agentcore.Input{Kind: agentcore.InClock, Quality: &q}).Clock
 }
 
-func (m *machine) Evidence(now clocksync.Instant, at clocksync.Stamp) wire.Evidence {
-	return m.step(now, agentcore.Input{Kind: agentcore.InEvidence, At: at}).Evidence
-}
-
 func (m *machine) OnWelcome(now clocksync.Instant, w *wire.Welcome) agentcore.Reception {
 	return m.step(now, agentcore.Input{Kind: agentcore.InWelcome, Welcome: w}).Reception
 }

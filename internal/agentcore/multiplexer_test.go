@@ -1,6 +1,7 @@
 package agentcore_test
 
 import (
+	"reflect"
 	"testing"
 	"time"
 
@@ -18,9 +19,6 @@ func newCarried(t *testing.T, multiplexer string) (*machine, *agentcore.Output) 
 	c.OnWelcome(0, &wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "n", Type: scgs.Int}}})
 	var out agentcore.Output
 	begin(t, c, 10)
-	if e := c.Evidence(11, stamp(11)); e.Seq != 0 {
-		t.Fatalf("evidence %+v of a state that has not been told", e)
-	}
 	c.Flush(11, stamp(11), &out)
 	return c, &out
 }
@@ -32,45 +30,111 @@ func begin(t *testing.T, c *machine, at clocksync.Instant) {
 	}
 }
 
-// TestEvidenceForAMultiplexer: there is evidence of the open state while the synchronizer
-// has been sent all else; it answers probes, and it is no batch.
-func TestEvidenceForAMultiplexer(t *testing.T) {
-	c, out := newCarried(t, "n")
-	c.OnProbe(12, &wire.Probe{Incarnation: 1, Seq: 1, AfterMono: 15, AfterTime: clocksync.MinInstant})
-	if e := c.Evidence(14, stamp(14)); e.Seq != 1 || e.At != stamp(14) || c.Wake() != 16 {
-		t.Errorf("%+v, and a reading may answer the probe at %v, want 16", e, c.Wake())
+// pass has a speaker give evidence of members at the stamp, each of which is ticked
+// before.
+func pass(s *agentcore.Speaker, at clocksync.Instant, members ...*machine) (b wire.Bundle, wait time.Duration) {
+	for _, m := range members {
+		m.step(at, agentcore.Input{Kind: agentcore.InTick, At: stamp(at), All: true})
+		s.Told(m.Core)
 	}
-	heartbeat := clocksync.Instant(11).Add(time.Second)
-	if e := c.Evidence(16, stamp(16)); e.Seq != 1 || c.Wake() != heartbeat {
-		t.Errorf("%+v, and the next batch is due at %v, want %v", e, c.Wake(), heartbeat)
+	wait = s.Evidence(at, stamp(at), &b)
+	return b, wait
+}
+
+// TestSpeaker: a member is on the roster once it was welcomed and all it has said is told,
+// and has no heartbeat of its own then; what changes of the roster is told before the
+// next evidence, and where the one who asks has another one.
+func TestSpeaker(t *testing.T) {
+	c, _ := newCarried(t, "n")
+	s := agentcore.NewSpeaker(100)
+	if b, wait := pass(s, 12); !b.Empty() || wait >= 0 || s.Due(1<<40) || s.Wake() != clocksync.MaxInstant {
+		t.Fatalf("evidence of nobody: %+v, %v", b, wait)
+	}
+	b, _ := pass(s, 13, c)
+	want := wire.Roster{Version: 101, Total: 1, Listed: []wire.Listed{{Member: "n-0", Incarnation: 1, Seq: 1}}}
+	if !reflect.DeepEqual(b.Roster, want) || b.Held != (wire.Held{Of: 101, Sum: 1, At: stamp(13)}) {
+		t.Fatalf("%+v", b)
+	}
+	if c.Core.Wake() != clocksync.MaxInstant || s.Wake() != clocksync.Instant(13).Add(time.Second) || s.Due(14) || !s.Due(s.Wake()) {
+		t.Errorf("it is due at %v itself, and the evidence at %v", c.Core.Wake(), s.Wake())
 	}
 	begin(t, c, 20)
-	if e := c.Evidence(21, stamp(21)); e.Seq != 0 {
-		t.Errorf("evidence %+v of a state that has not been told", e)
+	if b, _ := pass(s, 21, c); b.Version != 0 || b.Held != (wire.Held{Of: 101, Sum: 2, At: stamp(21)}) {
+		t.Errorf("%+v", b)
 	}
-	c.Flush(21, stamp(21), out)
-	if e := c.Evidence(21, stamp(20)); e.Seq != 0 { // a reading that is not above its start
-		t.Errorf("evidence %+v of a state that begins then", e)
+
+	s.Ask(&wire.Probe{Incarnation: 101, AfterMono: 25, AfterTime: clocksync.MinInstant})
+	if b, wait := pass(s, 24); !b.Empty() || wait != 1 || !s.Due(24) {
+		t.Errorf("before its time: %+v, %v", b, wait)
 	}
-	if e := c.Evidence(22, stamp(22)); e.Seq != 2 {
-		t.Errorf("evidence %+v, want of state 2", e)
+	if b, wait := pass(s, 26); b.Version != 0 || b.At != stamp(26) || wait >= 0 || s.Due(26) {
+		t.Errorf("at its time: %+v, %v", b, wait)
 	}
-	c.OnResend(23, &wire.Resend{Incarnation: 1, From: 1, To: 1})
-	if e := c.Evidence(23, stamp(23)); e.Seq != 0 {
-		t.Errorf("evidence %+v while reports are asked for again", e)
+	s.Ask(&wire.Probe{Incarnation: 7, AfterMono: 0, AfterTime: clocksync.MinInstant})
+	if b, _ := pass(s, 27); b.Version != 101 || b.Of != 101 || b.Sum != 2 {
+		t.Errorf("to one with another roster: %+v", b)
 	}
-	c.Flush(24, stamp(24), out)
-	if err := c.End(25, stamp(25)); err != nil {
+	if b, _ := pass(s, s.Wake()); b.Version != 101 || b.Of != 101 {
+		t.Errorf("with the heartbeat: %+v", b)
+	}
+
+	if _, err := c.Enter(clocksync.Instant(1<<40), "r", nil); err != nil {
 		t.Fatal(err)
 	}
-	c.Flush(25, stamp(25), out)
-	if e := c.Evidence(26, stamp(26)); e.Seq != 0 {
-		t.Errorf("evidence %+v of no state", e)
+	if b, _ := pass(s, 1<<41, c); b.Version != 101 || len(b.Listed) != 1 || len(b.Listed[0].Regions) != 1 || b.Sum != 2 {
+		t.Errorf("with a region: %+v", b)
 	}
-	begin(t, c, 30)
-	c.Recall(30)
-	if e := c.Evidence(31, stamp(31)); e.Seq != 0 {
-		t.Errorf("evidence %+v for nobody", e)
+	c.Recall(1 << 41)
+	if b, _ := pass(s, 1<<42, c); !b.Empty() {
+		t.Errorf("of one that is not welcome now: %+v", b)
+	}
+}
+
+// TestNotSpokenFor: who has another source of evidence, or something untold, or is about to
+// leave, is not on the roster, and speaks for itself.
+func TestNotSpokenFor(t *testing.T) {
+	for name, change := range map[string]func(c *machine){
+		"virtual": func(c *machine) {
+			_ = c.End(15, stamp(15))
+			c.Virtual(15)
+		},
+		"leaving": func(c *machine) { c.step(15, agentcore.Input{Kind: agentcore.InLeave}) },
+		"new incarnation": func(c *machine) {
+			c.OnWelcome(15, &wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Reason: "silent"})
+		},
+	} {
+		c, _ := newCarried(t, "n")
+		s := agentcore.NewSpeaker(100)
+		if b, _ := pass(s, 13, c); b.Total != 1 {
+			t.Fatalf("%+v", b)
+		}
+		if change(c); name == "leaving" {
+			s.Told(c.Core)
+		}
+		if b, _ := pass(s, 20, c); !b.Empty() {
+			t.Errorf("%s: %+v", name, b)
+		}
+	}
+}
+
+// TestRosterOfMany: who is dropped leaves the places and the sum of the others as they are.
+func TestRosterOfMany(t *testing.T) {
+	s := agentcore.NewSpeaker(0)
+	members := make([]*machine, 5)
+	for i := range members {
+		members[i], _ = newCarried(t, "n")
+		for k := range i {
+			begin(t, members[i], clocksync.Instant(20+k))
+		}
+	}
+	if b, _ := pass(s, 40, members...); b.Total != 5 || b.Sum != 1+2+3+4+5 {
+		t.Fatalf("%+v", b)
+	}
+	s.Drop(members[1].Core)
+	s.Drop(members[1].Core)
+	begin(t, members[4], 50)
+	if b, _ := pass(s, 51, members[4]); b.Version != 2 || b.Total != 4 || b.Sum != 1+3+4+6 {
+		t.Fatalf("%+v", b)
 	}
 }
 

@@ -125,9 +125,10 @@ func TestJournalIsLossless(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		in := synccore.Input{From: "w1", More: rapid.Bool().Draw(r, "more")}
 		group := oneOf("", "others").Draw(r, "group")
-		switch rapid.IntRange(0, 5).Draw(r, "kind") {
+		in.By = oneOf("", "p-1").Draw(r, "by")
+		switch rapid.IntRange(0, 6).Draw(r, "kind") {
 		case 0:
-			in.Kind, in.From = synccore.InTick, ""
+			in.Kind, in.From, in.By = synccore.InTick, "", ""
 		case 1:
 			in.Group = group
 			in.Kind, in.Hello = synccore.InHello, &wire.Hello{
@@ -142,7 +143,10 @@ func TestJournalIsLossless(t *testing.T) {
 			in.Group = group
 			in.Kind, in.Ack = synccore.InAck, &wire.Ack{Member: "w1", Incarnation: 3, Answers: []wire.Answer{answer}}
 		case 4:
-			in.Kind, in.From, in.Timeline = synccore.InTimeline, "", "boot+1"
+			in.Kind, in.From, in.By, in.Timeline = synccore.InTimeline, "", "", "boot+1"
+		case 5:
+			in.By, in.Group = "", group
+			in.Kind, in.Shared = synccore.InShared, anyShared(r)
 		default:
 			in.Kind, in.Batch = synccore.InBatch, anyBatch(plans[0].State).Draw(r, "batch")
 			if in.Group = group; group != "" { // It comes in outline.
@@ -230,6 +234,21 @@ func TestDigestSeesEverything(t *testing.T) {
 	}
 }
 
+// anyShared is what a multiplexer says of its members: the roster, or evidence, or both.
+func anyShared(r *rapid.T) *wire.Bundle {
+	b := &wire.Bundle{}
+	both := rapid.IntRange(0, 2).Draw(r, "what")
+	if both > 0 {
+		b.Roster = wire.Roster{Version: 7, Total: 9, First: 3, Listed: []wire.Listed{
+			{Member: "w1", Incarnation: rapid.Uint64().Draw(r, "incarnation"), Seq: 4, Regions: []wire.Region{{Name: "r", Entry: 2, Since: 1}}}, {Member: "w2"},
+		}}
+	}
+	if both < 2 {
+		b.Held = wire.Held{Of: 7, Sum: rapid.Uint64().Draw(r, "sum"), At: clocksync.Stamp{Mono: 5, Within: clocksync.Interval{Earliest: 4, Latest: clocksync.MaxInstant}}}
+	}
+	return b
+}
+
 // shortJournal is a journal with a line of each kind.
 func shortJournal(tb testing.TB) []byte {
 	tb.Helper()
@@ -287,7 +306,7 @@ func TestJournalRefusals(t *testing.T) {
 		return strings.Join(list, "") + "\n"
 	}
 	_, out, _ := strings.Cut(lines[2], `"out":"`)
-	const kinds = `it has to have one of tick, hello, batch, alive, gone, ack, timeline, config, body, cancel, restart, end`
+	const kinds = `it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, end`
 	for want, text := range map[string]string{
 		`it is empty, or its first line was not written to the end: nothing can be replayed`:          lines[0][:40],
 		`line 1: the first line is no header of a journal, as run --journal writes it`:                strings.Join(lines[1:], ""),
@@ -309,7 +328,7 @@ func TestJournalRefusals(t *testing.T) {
 		"line 8: " + kinds + "\x00": swap(8, `"tick":true`, `"tick":true,"timeline":"x"`),
 		`line 8: it is no line of a journal: more follows the object`:                          swap(8, "}\n", "} {}\n"),
 		`line 9: group "a b": use letters, digits, - and _, at most 64`:                        swap(9, `"group":"others"`, `"group":"a b"`),
-		`line 4: group belongs to hello, batch and ack`:                                        swap(4, `"from":"w1"`, `"from":"w1","group":"others"`),
+		`line 4: group belongs to hello, batch, shared and ack`:                                        swap(4, `"from":"w1"`, `"from":"w1","group":"others"`),
 		`line 3: batch: of another group's members there are no reports, evidence and quality`: swap(3, `"from":"w1"`, `"from":"w1","group":"others"`),
 		`line 10: it says that 8 inputs come before it, and these are 7: lines are missing`:    strings.Join(append(append([]string(nil), lines[:5]...), lines[6:]...), "") + "\n",
 		`line 10: more lines follow the one that ends the journal`:                             good + "{}\n",

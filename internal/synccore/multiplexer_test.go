@@ -18,31 +18,33 @@ import (
 // they are asked together, and whatever one of them says comes with evidence of all.
 // The journal of each run is replayed.
 func TestWorldOfMultiplexers(t *testing.T) {
-	asked, alive := 0, 0
+	asked, held := 0, 0
 	for s := range uint64(*worlds) {
 		w := newWorld(t, s+1)
 		w.carry()
 		w.record.on = true
 		w.run()
 		for _, c := range w.multiplexers {
-			asked, alive = asked+c.asked, alive+c.alive
+			asked, held = asked+c.asked, held+c.held
 		}
 		replay(t, w.record.text)
 		if t.Failed() {
 			t.Fatalf("that was world %d", s+1)
 		}
 	}
-	if asked == 0 || alive == 0 {
-		t.Errorf("multiplexers were asked %d times and gave evidence of %d states", asked, alive)
+	if asked == 0 || held == 0 {
+		t.Errorf("multiplexers were asked %d times and gave evidence %d times", asked, held)
 	}
 }
 
 // multiplexer speaks for the members of one host.
 type multiplexer struct {
 	*world
-	name         string
-	actors       []*actor
-	asked, alive int
+	name        string
+	speaker     *agentcore.Speaker
+	actors      []*actor
+	asked, held int
+	due         clocksync.Instant
 }
 
 // carry gives each host a multiplexer, before the world begins.
@@ -57,47 +59,79 @@ func (w *world) carry() {
 			}
 		}
 		if c == nil {
-			c = &multiplexer{world: w, name: name}
+			c = &multiplexer{world: w, name: name, speaker: agentcore.NewSpeaker(0)}
 			w.multiplexers = append(w.multiplexers, c)
 		}
-		a.name, a.multiplexer = fmt.Sprintf("%s-%d", name, i), c
+		a.name, a.multiplexer = fmt.Sprintf("m%d", i), c
 		a.core = agentcore.New(agentcore.Options{Hello: wire.Hello{Member: a.name, Incarnation: 1, Host: "h", Domain: a.domain, Multiplexer: name}})
 		c.actors = append(c.actors, a)
 		w.byName[a.name] = a
 	}
 }
 
-func (c *multiplexer) up(parts ...wire.Part) {
-	c.bring(wire.Bundle{Parts: parts, Alive: c.evidence()})
-}
-
-func (c *multiplexer) evidence() []wire.Alive {
-	var alive []wire.Alive
+// pass sends what is due, with evidence of all. Another member may begin a state while it
+// is at it, which is told later, although the evidence was read before.
+func (c *multiplexer) pass() {
+	c.now++
+	at := c.actors[0].stampAt(c.now)
+	var list []*actor
 	for _, a := range c.actors {
-		c.now++ // evidence is read after the change
-		if e := a.input(agentcore.Input{Kind: agentcore.InEvidence, At: a.stampAt(c.now)}).Evidence; e.Seq > 0 {
-			alive = append(alive, wire.Alive{Member: a.name, Incarnation: a.core.Incarnation(), Evidence: e})
+		switch {
+		case a.reply.News || a.core.Wake() <= c.now:
+			list = append(list, a)
+		case a.core.Codec() != nil && c.rng.IntN(40) == 0:
+			a.begin()
+			a.after(a.between(1, time.Millisecond), a.flush)
 		}
 	}
-	c.alive += len(alive)
-	return alive
-}
-
-func (c *multiplexer) bring(b wire.Bundle) {
-	frame, _, _, err := wire.AppendBundle(nil, &b)
-	if err != nil {
-		c.t.Fatal(err)
+	c.now++
+	var b wire.Bundle
+	for _, a := range list {
+		out := a.input(agentcore.Input{Kind: agentcore.InTick, At: a.stampAt(c.now), All: true})
+		for _, frame := range a.frames(out) {
+			if kind, _ := wire.KindOf(frame); kind == wire.KindHello {
+				a.send(frame, func(frame []byte) { a.arrive(frame, "") })
+				continue
+			}
+			b.Parts = append(b.Parts, wire.Part{Member: a.name, Frame: frame})
+		}
+		c.speaker.Told(a.core)
+		a.again()
 	}
-	c.send(frame, func(frame []byte) {
-		var b wire.Bundle
-		if err := wire.DecodeBundle(frame, &b); err != nil {
+	c.now++
+	wait := c.speaker.Evidence(c.now, at, &b)
+	if b.Of > 0 {
+		c.held++
+	}
+	if wait >= 0 {
+		c.after(max(wait, time.Millisecond), c.pass)
+	}
+	if wake := c.speaker.Wake(); wake != clocksync.MaxInstant && (c.due <= c.now || wake < c.due) {
+		c.due = wake
+		c.after(wake.Sub(c.now), c.pass)
+	}
+	for !b.Empty() {
+		frame, rest, err := wire.AppendBundle(nil, &b)
+		if err != nil {
 			c.t.Fatal(err)
 		}
-		for _, p := range b.Parts {
-			c.byName[p.Member].arrive(p.Frame)
-		}
-		c.step(synccore.Input{Kind: synccore.InAlive, From: c.name, Alive: b.Alive})
-	})
+		b = rest
+		c.send(frame, c.arrive)
+	}
+}
+
+// arrive is the synchronizer's shell.
+func (c *multiplexer) arrive(frame []byte) {
+	var b wire.Bundle
+	if err := wire.DecodeBundle(frame, &b); err != nil {
+		c.t.Fatal(err)
+	}
+	for _, p := range b.Parts {
+		c.byName[p.Member].arrive(p.Frame, c.name)
+	}
+	if b.Version > 0 || b.Of > 0 {
+		c.step(synccore.Input{Kind: synccore.InShared, From: c.name, Shared: &b})
+	}
 }
 
 // receive takes a question for all of the multiplexer's members.
@@ -107,18 +141,8 @@ func (c *multiplexer) receive(frame []byte) {
 		c.t.Fatalf("the multiplexer is sent %+v, %v", p, err)
 	}
 	c.asked++
-	c.answer(&p)
-}
-
-func (c *multiplexer) answer(p *wire.Probe) {
-	alive := c.evidence()
-	for _, a := range alive {
-		if agentcore.Lacks(p, a.Evidence) >= 0 {
-			c.after(time.Millisecond, func() { c.answer(p) })
-			return
-		}
-	}
-	c.bring(wire.Bundle{Alive: alive})
+	c.speaker.Ask(&p)
+	c.pass()
 }
 
 const carriedConfig = `

@@ -242,7 +242,7 @@ func (w *world) run() {
 		if e.at > clocksync.Instant(worldEnds) {
 			break
 		}
-		w.now = e.at
+		w.now = max(w.now, e.at)
 		e.do()
 	}
 	if w.fired["far"] == 0 {
@@ -410,12 +410,18 @@ func (a *actor) change() {
 		a.after(a.between(1, 20*time.Millisecond), a.flush) // its goroutine gets to it late
 		return
 	}
+	a.begin()
+	a.flush()
+}
+
+// begin sets a new state.
+func (a *actor) begin() {
 	n := int64(100 + a.rng.IntN(5))
 	on := a.on || a.rng.IntN(3) > 0
 	row := []scgs.Value{scgs.BoolValue(on), scgs.IntValue(n)}
+	a.now++
 	a.input(agentcore.Input{Kind: agentcore.InState, At: a.stampAt(a.now), Row: row})
 	a.note(on, n)
-	a.flush()
 }
 
 // note keeps what truly happened.
@@ -428,59 +434,66 @@ func (a *actor) note(on bool, n int64) {
 
 // flush sends what is due, and comes back when more will be.
 func (a *actor) flush() {
+	if a.multiplexer != nil {
+		a.multiplexer.pass()
+		return
+	}
 	a.now++ // evidence is read after the change
 	if a.level != nil {
 		a.level.evidence()
 	}
-	var out agentcore.Output // The multiplexer steps the machine while this is sent.
-	a.core.Step(a.now, &agentcore.Input{Kind: agentcore.InTick, At: a.stampAt(a.now)}, &out)
-	a.reply.Due = out.Due
+	for _, frame := range a.frames(a.input(agentcore.Input{Kind: agentcore.InTick, At: a.stampAt(a.now)})) {
+		a.send(frame, func(frame []byte) { a.arrive(frame, "") })
+	}
+	a.again()
+}
+
+// frames are those of what a machine has to say.
+func (a *actor) frames(out *agentcore.Output) (frames [][]byte) {
+	put := func(frame []byte, err error) {
+		if err != nil {
+			a.t.Fatal(err)
+		}
+		frames = append(frames, frame)
+	}
 	for i := range out.Hellos {
-		frame, err := wire.AppendHello(nil, &out.Hellos[i])
-		a.up(frame, err)
+		put(wire.AppendHello(nil, &out.Hellos[i]))
 	}
 	for i := range out.Batches {
 		frame, n, err := a.codec.Append(nil, &out.Batches[i])
 		if n < len(out.Batches[i].Reports) {
 			a.t.Fatalf("a batch of %d reports does not fit", len(out.Batches[i].Reports))
 		}
-		a.up(frame, err)
+		put(frame, err)
 	}
 	for i := range out.Gones {
-		frame, err := wire.AppendGone(nil, &out.Gones[i])
-		a.up(frame, err)
+		put(wire.AppendGone(nil, &out.Gones[i]))
 	}
 	for i := range out.Acks {
 		frame, _, err := wire.AppendAck(nil, &out.Acks[i].Ack)
-		a.up(frame, err)
+		put(frame, err)
 	}
-	if wake := a.reply.Wake; wake != clocksync.MaxInstant {
+	return frames
+}
+
+// again has the member flushed when it is due.
+func (a *actor) again() {
+	if wake := a.core.Wake(); wake != clocksync.MaxInstant {
 		a.after(max(wake.Sub(a.now), time.Millisecond), func() {
-			if a.now >= a.reply.Wake {
+			if a.now >= a.core.Wake() {
 				a.flush()
 			}
 		})
 	}
 }
 
-func (a *actor) up(frame []byte, err error) {
-	if err != nil {
-		a.t.Fatal(err)
-	}
-	if a.multiplexer != nil {
-		a.multiplexer.up(wire.Part{Member: a.name, Frame: frame})
-		return
-	}
-	a.send(frame, func(frame []byte) { a.arrive(frame) })
-}
-
 // arrive is the synchronizer's shell.
-func (a *actor) arrive(frame []byte) {
+func (a *actor) arrive(frame []byte, by string) {
 	kind, err := wire.KindOf(frame)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	in := synccore.Input{From: a.name}
+	in := synccore.Input{From: a.name, By: by}
 	switch kind {
 	case wire.KindHello:
 		m, e := wire.DecodeHello(frame)

@@ -245,7 +245,7 @@ func (c *Core) heldBy(s *speaker, h *wire.Held, out *Output) {
 		return
 	}
 	s.read, s.within, s.probes, s.at = max(s.read, at.Mono), at.Within, 0, at
-	if s.whole && false {
+	if s.whole {
 		c.det.Held(s.number, at)
 		for _, w := range c.runs {
 			w.in.Held(s.number, at)
