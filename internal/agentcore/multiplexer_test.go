@@ -41,6 +41,9 @@ func pass(s *agentcore.Speaker, at clocksync.Instant, members ...*machine) (b wi
 	return b, wait
 }
 
+// sum is that of so many reports of members which all have one name.
+func sum(reports uint64) uint64 { return reports * wire.Weight("n-0", 1) }
+
 // TestSpeaker: a member is on the roster once it was welcomed and all it has said is told,
 // and has no heartbeat of its own then; what changes of the roster is told before the
 // next evidence, and where the one who asks has another one.
@@ -52,14 +55,14 @@ func TestSpeaker(t *testing.T) {
 	}
 	b, _ := pass(s, 13, c)
 	want := wire.Roster{Version: 101, Total: 1, Listed: []wire.Listed{{Member: "n-0", Incarnation: 1, Seq: 1}}}
-	if !reflect.DeepEqual(b.Roster, want) || b.Held != (wire.Held{Of: 101, Sum: 1, At: stamp(13)}) {
+	if !reflect.DeepEqual(b.Roster, want) || b.Held != (wire.Held{Of: 101, Sum: sum(1), At: stamp(13)}) {
 		t.Fatalf("%+v", b)
 	}
 	if c.Core.Wake() != clocksync.MaxInstant || s.Wake() != clocksync.Instant(13).Add(time.Second) || s.Due(14) || !s.Due(s.Wake()) {
 		t.Errorf("it is due at %v itself, and the evidence at %v", c.Core.Wake(), s.Wake())
 	}
 	begin(t, c, 20)
-	if b, _ := pass(s, 21, c); b.Version != 0 || b.Held != (wire.Held{Of: 101, Sum: 2, At: stamp(21)}) {
+	if b, _ := pass(s, 21, c); b.Version != 0 || b.Held != (wire.Held{Of: 101, Sum: sum(2), At: stamp(21)}) {
 		t.Errorf("%+v", b)
 	}
 
@@ -71,7 +74,7 @@ func TestSpeaker(t *testing.T) {
 		t.Errorf("at its time: %+v, %v", b, wait)
 	}
 	s.Ask(&wire.Probe{Incarnation: 7, AfterMono: 0, AfterTime: clocksync.MinInstant})
-	if b, _ := pass(s, 27); b.Version != 101 || b.Of != 101 || b.Sum != 2 {
+	if b, _ := pass(s, 27); b.Version != 101 || b.Of != 101 || b.Sum != sum(2) {
 		t.Errorf("to one with another roster: %+v", b)
 	}
 	if b, _ := pass(s, s.Wake()); b.Version != 101 || b.Of != 101 {
@@ -81,7 +84,7 @@ func TestSpeaker(t *testing.T) {
 	if _, err := c.Enter(clocksync.Instant(1<<40), "r", nil); err != nil {
 		t.Fatal(err)
 	}
-	if b, _ := pass(s, 1<<41, c); b.Version != 101 || len(b.Listed) != 1 || len(b.Listed[0].Regions) != 1 || b.Sum != 2 {
+	if b, _ := pass(s, 1<<41, c); b.Version != 101 || len(b.Listed) != 1 || len(b.Listed[0].Regions) != 1 || b.Sum != sum(2) {
 		t.Errorf("with a region: %+v", b)
 	}
 	c.Recall(1 << 41)
@@ -127,13 +130,13 @@ func TestRosterOfMany(t *testing.T) {
 			begin(t, members[i], clocksync.Instant(20+k))
 		}
 	}
-	if b, _ := pass(s, 40, members...); b.Total != 5 || b.Sum != 1+2+3+4+5 {
+	if b, _ := pass(s, 40, members...); b.Total != 5 || b.Sum != sum(1+2+3+4+5) {
 		t.Fatalf("%+v", b)
 	}
 	s.Drop(members[1].Core)
 	s.Drop(members[1].Core)
 	begin(t, members[4], 50)
-	if b, _ := pass(s, 51, members[4]); b.Version != 2 || b.Total != 4 || b.Sum != 1+3+4+6 {
+	if b, _ := pass(s, 51, members[4]); b.Version != 2 || b.Total != 4 || b.Sum != sum(1+3+4+6) {
 		t.Fatalf("%+v", b)
 	}
 }

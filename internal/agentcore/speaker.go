@@ -57,7 +57,8 @@ func (s *Speaker) Told(c *Core) {
 		s.changed()
 	}
 	at := &s.listed[c.place-1]
-	s.sum += l.Seq - at.Seq
+	s.sum -= at.Share()
+	s.sum += l.Share()
 	l.Regions = append(at.Regions[:0], l.Regions...)
 	*at, s.heartbeat = l, c.heartbeat
 }
@@ -68,7 +69,7 @@ func (s *Speaker) Drop(c *Core) {
 	if i < 0 {
 		return
 	}
-	s.sum -= s.listed[i].Seq
+	s.sum -= s.listed[i].Share()
 	last := len(s.cores) - 1
 	s.cores[last].place = c.place
 	s.cores[i], s.listed[i] = s.cores[last], s.listed[last]

@@ -22,6 +22,7 @@ type member struct {
 	name, host  string
 	speaker     *speaker // of its process; nil: it has none
 	listed      bool     // it is on that one's roster
+	weight      uint64   // of its reports in the sum of that
 	number      int32    // of the speaker, by which the detectors know it; 0: none
 	astray      bool     // the detector has refused its newest report
 	incarnation uint64

@@ -190,7 +190,7 @@ func (c *Core) enlist(s *speaker, in *wire.Roster, out *Output) {
 			known = false
 			continue
 		}
-		m.heard, m.listed = c.now, true
+		m.heard, m.listed, m.weight = c.now, true, wire.Weight(m.name, m.incarnation)
 		m.regions = append(m.regions[:0], l.Regions...)
 		s.listed = append(s.listed, m)
 		if l.Seq > m.last {
@@ -264,7 +264,7 @@ func (c *Core) heldBy(s *speaker, h *wire.Held, out *Output) {
 func (s *speaker) sum() uint64 {
 	sum := uint64(0)
 	for _, m := range s.listed {
-		sum += m.last
+		sum += m.last * m.weight
 	}
 	return sum
 }

@@ -58,13 +58,29 @@ type Listed struct {
 }
 
 // Held is evidence that the state which each member on a roster told last still held
-// at a stamp. Who has not taken in all of their reports must not use it, and Sum shows
-// that: nobody has taken in more than was told, so where the sums are the same, so is
-// each number.
+// at a stamp. Who has taken in other reports as their newest ones must not use it, and Sum
+// shows that: it is the sum of [Listed.Share], which other numbers share by a chance of
+// 2^-64, even where messages have overtaken each other.
 type Held struct {
 	Of  uint64          // the version of the roster
-	Sum uint64          // of the numbers of the newest reports told, modulo 2^64
+	Sum uint64          // of the newest reports told
 	At  clocksync.Stamp // without a domain: that is the members', and the receiver knows it
+}
+
+// Share is what the newest report of a member contributes to [Held].Sum.
+func (l *Listed) Share() uint64 { return l.Seq * Weight(l.Member, l.Incarnation) }
+
+// Weight is what each report of an incarnation of a member adds to its [Listed.Share].
+func Weight(member string, incarnation uint64) uint64 {
+	const prime, mix1, mix2 = 0x100000001b3, 0xbf58476d1ce4e5b9, 0x94d049bb133111eb // of FNV-1a and SplitMix64
+	h := uint64(0xcbf29ce484222325)
+	for i := range len(member) {
+		h = (h ^ uint64(member[i])) * prime
+	}
+	h += incarnation
+	h = (h ^ h>>30) * mix1
+	h = (h ^ h>>27) * mix2
+	return h ^ h>>31 | 1
 }
 
 // Multiplexes reports whether a multiplexer without a roster may speak for a member: its
