@@ -75,6 +75,8 @@ func (c *coder) need(ok bool, field, reason string) {
 	}
 }
 
+const oneByte = 0x80 // Numbers below it are one byte in MessagePack, itself.
+
 func (c *coder) uint(field string, v *uint64) {
 	switch {
 	case c.err != nil:
