@@ -85,7 +85,8 @@ func (b *BatchCodec) Append(dst []byte, m *Batch) (frame []byte, n int, err erro
 // AppendUpTo is [BatchCodec.Append] for a frame with at most so many reports,
 // which must be positive.
 func (b *BatchCodec) AppendUpTo(dst []byte, m *Batch, most int) (frame []byte, n int, err error) {
-	c := coder{kind: KindBatch, writing: true, start: len(dst), buf: dst}
+	var c coder
+	c.kind, c.writing, c.start, c.buf = KindBatch, true, len(dst), dst
 	n = min(len(m.Reports), most, MaxReports)
 	b.write(&c, m, n)
 	if n > 1 && c.err == nil && c.size() > MaxFrameBytes {
@@ -111,7 +112,7 @@ func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 	if m.Again {
 		flags = flagAgain
 	}
-	if m.Trace.Valid() {
+	if binary.LittleEndian.Uint64(m.Trace[16:]) != 0 && m.Trace.Valid() { // Half of them are enough, where there is none.
 		flags |= flagTraced
 	}
 	if len(m.Regions) > 0 {
@@ -132,12 +133,15 @@ func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 	if whole && m.Tagged {
 		flags |= flagTagged
 	}
-	c.buf = append(c.buf, Version, batchInColumns, byte(len(m.Member)))
-	c.buf = append(c.buf, m.Member...)
-	c.buf = binary.LittleEndian.AppendUint64(c.buf, m.Incarnation)
-	c.buf = binary.LittleEndian.AppendUint64(c.buf, b.hash)
 	place := len(c.buf)
-	c.buf = append(c.buf, flags, byte(n), byte(n>>8))
+	buf := room(c.buf, 3+len(m.Member)+headBytes)
+	buf[place], buf[place+1], buf[place+2] = Version, batchInColumns, byte(len(m.Member))
+	place += 3 + copy(buf[place+3:], m.Member)
+	binary.LittleEndian.PutUint64(buf[place:], m.Incarnation)
+	binary.LittleEndian.PutUint64(buf[place+8:], b.hash)
+	place += 2 * 8
+	binary.LittleEndian.PutUint16(buf[place+1:], uint16(n)) //nolint:gosec // At most [MaxReports].
+	buf[place], c.buf = flags, buf[:place+3]
 	if flags&(flagRegions|flagTagged|flagTraced) != 0 {
 		if flags&flagRegions != 0 {
 			c.writeRegions(m.Regions, upTo)
@@ -206,7 +210,7 @@ func (c *coder) writeRegions(regions []Region, last uint64) {
 // fitting is how many of the first n reports fit a frame in whatever form their
 // columns are, at least one.
 func (b *BatchCodec) fitting(m *Batch, n int) int {
-	const number, head = 9, 2 + 1 + MaxTokenBytes + 2*8 + 3 + 8 + stampBytes
+	const number, head = 9, 3 + MaxTokenBytes + headBytes + 8 + stampBytes
 	size := head + 3*8 + 3 + number*len(b.schema) // The stamp of the evidence, the count of the regions.
 	if m.Tagged {
 		size += 2 + len(m.Quality.Source) + 1 + 1 + 1 + number
@@ -249,7 +253,8 @@ func valueBytes(v scgs.Value) int {
 // A batch that names another schema is refused with [ErrSchema]. After any error
 // the batch holds nothing of use.
 func (b *BatchCodec) Decode(frame []byte, domain clocksync.Domain, into *Batch) error {
-	c := newReader(frame, KindBatch)
+	var c coder
+	c.read(frame, KindBatch)
 	switch {
 	case c.err != nil:
 	case frame[1] == batchInColumns:
@@ -265,7 +270,10 @@ func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Ba
 	if c.err != nil || !b.known(c, m) {
 		return
 	}
-	m.Regions, m.Tagged, m.Quality, m.Trace = m.Regions[:0], flags&flagTagged != 0, clocksync.Quality{}, control.Trace{}
+	m.Regions, m.Trace = m.Regions[:0], control.Trace{}
+	if m.Tagged || flags&flagTagged != 0 {
+		m.Tagged, m.Quality = flags&flagTagged != 0, clocksync.Quality{}
+	}
 	if flags&(flagRegions|flagTagged|flagTraced) != 0 {
 		if flags&flagRegions != 0 {
 			c.readRegions(m)
@@ -278,8 +286,9 @@ func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Ba
 			return
 		}
 	}
-	m.Evidence = Evidence{}
 	switch flags & (flagEvidence | flagOfLast) {
+	case 0:
+		m.Evidence = Evidence{}
 	case flagEvidence:
 		if len(c.buf) < 8 {
 			c.fail("evidence", cut)
@@ -322,19 +331,21 @@ func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Ba
 	}
 }
 
+// headBytes is how long what follows the name is: incarnation, hash, flags, number.
+const headBytes = 2*8 + 3
+
 // head reads what a batch in columns begins with.
 func (c *coder) head(m *Batch) (flags uint8, reports int) {
-	const rest = 2*8 + 3
 	size := 0
 	if len(c.buf) > 0 {
 		size = int(c.buf[0])
 	}
-	if len(c.buf) < 1+size+rest {
+	if len(c.buf) < 1+size+headBytes {
 		c.fail("member", cut)
 		return 0, 0
 	}
-	name, fixed := c.buf[1:1+size], c.buf[1+size:1+size+rest]
-	c.buf = c.buf[1+size+rest:]
+	name, fixed := c.buf[1:1+size], c.buf[1+size:1+size+headBytes]
+	c.buf = c.buf[1+size+headBytes:]
 	if m.Member != string(name) || size == 0 {
 		if size > MaxTokenBytes || !isToken(string(name)) {
 			c.fail("member", strconv.Quote(string(name))+": "+tokenRule)

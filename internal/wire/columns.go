@@ -63,58 +63,52 @@ func (b *BatchCodec) writeColumns(c *coder, reports []Report, rows int) bool {
 }
 
 func appendIntegers(buf []byte, reports []Report, rows, f int, t scgs.Type) ([]byte, bool) {
-	var all differences
-	others := 0 // where they begin
+	form, base := len(buf), 0
+	buf = room(append(buf, 0), 8+8*rows)
+	begin, all, last, at := form+1, uint64(0), int64(0), form+1
 	for i := range reports {
-		if reports[i].End {
+		r := &reports[i]
+		if r.End {
 			continue
 		}
-		v := &reports[i].Row[f]
-		switch {
-		case v.Type() != t:
+		v := &r.Row[f]
+		if v.Type() != t {
 			return buf, false
-		case others == 0:
-			all, others = begin(v.Int()), i+1
-		default:
-			all.add(v.Int())
 		}
-	}
-	first := differences{}
-	first.add(all.first)
-	base, width := max(1, first.width()), all.width()
-	at := len(buf) + 1
-	buf = room(append(buf, byte(formIntegers|width<<3|base-1)), base+rows*width)
-	binary.LittleEndian.PutUint64(buf[at:], uint64(all.first)) //nolint:gosec // Its bits.
-	at += base
-	if width == 0 {
-		return buf[:at], true
-	}
-	last := all.first
-	for i := others; i < len(reports); i++ {
-		if reports[i].End {
+		x := v.Int()
+		binary.LittleEndian.PutUint64(buf[at:], uint64(x-last)) //nolint:gosec // Its bits.
+		if base == 0 {
+			base = max(1, widthOf(zigzag(x)))
+			begin += base
+			at, last = begin, x
 			continue
 		}
-		v := reports[i].Row[f].Int()
-		binary.LittleEndian.PutUint64(buf[at:], uint64(v-last)) //nolint:gosec // Its bits.
-		at, last = at+width, v
+		all |= zigzag(x - last)
+		at, last = at+8, x
 	}
-	return buf[:at], true
+	buf, width := narrow(buf[:at], begin, all)
+	buf[form] = byte(formIntegers | width<<3 | base - 1)
+	return buf, true
 }
 
 func appendFloats(buf []byte, reports []Report, rows, f int) ([]byte, bool) {
-	at, first, all := len(buf)+1, uint64(0), uint64(0)
+	form, at := len(buf), len(buf)+1
 	buf = room(append(buf, formRaw), 8*rows)
-	for i, begun := 0, at; i < len(reports); i++ {
-		if reports[i].End {
+	all, first := uint64(0), uint64(0)
+	for i := range reports {
+		r := &reports[i]
+		if r.End {
 			continue
 		}
-		v := &reports[i].Row[f]
-		x := v.Float()
-		if v.Type() != scgs.Float || !(math.Abs(x) <= math.MaxFloat64) {
+		v := &r.Row[f]
+		if v.Type() != scgs.Float {
 			return buf, false
 		}
-		word := math.Float64bits(x)
-		if at == begun {
+		word := math.Float64bits(v.Float())
+		if word&notFinite == notFinite {
+			return buf, false
+		}
+		if at == form+1 {
 			first = word
 		}
 		all |= word ^ first
@@ -122,11 +116,13 @@ func appendFloats(buf []byte, reports []Report, rows, f int) ([]byte, bool) {
 		at += 8
 	}
 	if all == 0 {
-		at -= 8 * (rows - 1)
-		buf[at-9] = formOneRaw
+		at, buf[form] = form+9, formOneRaw
 	}
 	return buf[:at], true
 }
+
+// notFinite are the bits of a float that infinities and what is no number have all.
+const notFinite = 0x7ff << 52
 
 func appendWords(buf []byte, reports []Report, f int, field *scgs.Field) ([]byte, bool) {
 	start, word, all := len(buf), 0, true
@@ -230,21 +226,27 @@ func (c *coder) noForm(field *scgs.Field, form byte) {
 }
 
 func (c *coder) integers(field *scgs.Field, frame []byte, at int, values []scgs.Value, f, fields int, form byte) int {
-	var all entries
-	all.end, all.width = at+int(form&7)+1, int(form>>3&15)
-	if all.width > maxWidth {
+	base, width := int(form&7)+1, int(form>>3&15)
+	if width > maxWidth {
 		c.noForm(field, form)
 		return at
 	}
-	if at = all.end + (len(values)/fields-1)*all.width; at > len(frame) {
+	all := entries{end: at + base, width: width}
+	if at = all.end + (len(values)/fields-1)*width; at > len(frame) {
 		c.fail(field.Name, cut)
 		return at
 	}
-	all.value = number(frame, all.end, int(form&7)+1)
-	for i := f; ; all.next(frame) {
-		if values[i] = scgs.IntValue(all.value); field.Type == scgs.Duration {
+	all.value = number(frame, all.end, base)
+	if field.Type == scgs.Duration {
+		for i := f; ; all.next(frame) {
 			values[i] = scgs.DurationValue(time.Duration(all.value))
+			if i += fields; i >= len(values) {
+				return at
+			}
 		}
+	}
+	for i := f; ; all.next(frame) {
+		values[i] = scgs.IntValue(all.value)
 		if i += fields; i >= len(values) {
 			return at
 		}
@@ -252,36 +254,33 @@ func (c *coder) integers(field *scgs.Field, frame []byte, at int, values []scgs.
 }
 
 func (c *coder) floats(field *scgs.Field, frame []byte, at int, values []scgs.Value, f, fields int, one bool) int {
-	n := len(values) / fields
+	end, step := at+len(values)/fields*8, 8
 	if one {
-		n = 1
+		end, step = at+8, 0
 	}
-	end := at + 8*n
 	if end > len(frame) {
 		c.fail(field.Name, cut)
 		return end
 	}
 	for i := f; i < len(values); i += fields {
-		x := math.Float64frombits(binary.LittleEndian.Uint64(frame[at : at+8]))
-		if !(math.Abs(x) <= math.MaxFloat64) {
+		word := binary.LittleEndian.Uint64(frame[at : at+8])
+		x := math.Float64frombits(word)
+		if word&notFinite == notFinite {
 			c.fail(field.Name, floatFault(x))
 			c.within("rows", i/fields)
 			return end
 		}
 		values[i] = scgs.FloatValue(x)
-		if !one {
-			at += 8
-		}
+		at += step
 	}
 	return end
 }
 
 func (c *coder) words(field *scgs.Field, frame []byte, at int, values []scgs.Value, f, fields int, one bool, words []scgs.Value) int {
-	n := len(values) / fields
+	end, step := at+len(values)/fields, 1
 	if one {
-		n = 1
+		end, step = at+1, 0
 	}
-	end := at + n
 	if end > len(frame) {
 		c.fail(field.Name, cut)
 		return end
@@ -294,9 +293,7 @@ func (c *coder) words(field *scgs.Field, frame []byte, at int, values []scgs.Val
 			return end
 		}
 		values[i] = words[word]
-		if !one {
-			at++
-		}
+		at += step
 	}
 	return end
 }

@@ -25,23 +25,6 @@ const (
 	maxWidth   = 8
 )
 
-// differences finds how wide a column is.
-type differences struct {
-	first, last int64
-	all         uint64 // the bits that any difference has, with its sign as the lowest
-}
-
-func begin(v int64) differences { return differences{first: v, last: v} }
-
-func (d *differences) add(v int64) {
-	x := v - d.last
-	d.all |= uint64(x<<1) ^ uint64(x>>63) //nolint:gosec // Its bits.
-	d.last = v
-}
-
-// width is how many bytes hold any of the differences.
-func (d *differences) width() int { return (bits.Len64(d.all) + 7) / 8 }
-
 // happens reports whether an event can lie in an interval.
 func happens(earliest, latest clocksync.Instant) bool {
 	return earliest <= latest && earliest != clocksync.MaxInstant && latest != clocksync.MinInstant
@@ -70,104 +53,126 @@ func (c *coder) inOrder(seq uint64, last *uint64) {
 // It counts the reports that are ends. Where a report cannot be written, or has not as
 // many values as there are fields, ok is false.
 func (c *coder) writeStamps(reports []Report, evidence *clocksync.Stamp, fields int) (ends int, ok bool) {
-	var seqs differences
-	begins := evidence
+	first, seq := evidence, uint64(0)
 	if len(reports) > 0 {
-		begins, seqs = &reports[0].At, begin(int64(reports[0].Seq)) //nolint:gosec // Its bits.
+		first, seq = &reports[0].At, reports[0].Seq
 	} else if evidence == nil {
 		return 0, true
 	}
-	mono := int64(begins.Mono)
-	monos, starts, stops := begin(mono), begin(int64(begins.Within.Earliest)-mono), begin(int64(begins.Within.Latest)-mono)
-	early, late, last := false, false, uint64(0)
+	// Which bits of seqs, offsets and ends are not always the same, and not those of
+	// no bound.
+	var seqs, starts, stops, early, late uint64
+	start, stop := first.Within.Earliest-first.Mono, first.Within.Latest-first.Mono
+	last, others := uint64(0), len(reports)-1
 	for i := range reports {
 		r := &reports[i]
-		mono, w := int64(r.At.Mono), &r.At.Within
-		if r.Seq <= last || !r.At.Mono.Finite() || !happens(w.Earliest, w.Latest) || !r.End && len(r.Row) != fields {
+		mono, w := r.At.Mono, &r.At.Within
+		if r.Seq <= last || !mono.Finite() || !happens(w.Earliest, w.Latest) {
 			return 0, false
 		}
 		if r.End {
 			ends++
-		}
-		last = r.Seq
-		early, late = early || w.Earliest != clocksync.MinInstant, late || w.Latest != clocksync.MaxInstant
-		seqs.add(int64(r.Seq) - int64(i)) //nolint:gosec // Its bits.
-		monos.add(mono)
-		starts.add(int64(w.Earliest) - mono)
-		stops.add(int64(w.Latest) - mono)
-	}
-	if evidence != nil {
-		mono, w := int64(evidence.Mono), &evidence.Within
-		if !evidence.Mono.Finite() || !happens(w.Earliest, w.Latest) {
+		} else if len(r.Row) != fields {
 			return 0, false
 		}
-		early, late = early || w.Earliest != clocksync.MinInstant, late || w.Latest != clocksync.MaxInstant
-		monos.add(mono)
-		starts.add(int64(w.Earliest) - mono)
-		stops.add(int64(w.Latest) - mono)
+		last = r.Seq
+		seqs |= (last - uint64(i)) ^ seq
+		starts |= uint64((w.Earliest - mono) ^ start)
+		stops |= uint64((w.Latest - mono) ^ stop)
+		early |= uint64(w.Earliest ^ clocksync.MinInstant)
+		late |= uint64(w.Latest ^ clocksync.MaxInstant)
 	}
-	widths := [4]int{seqs.width(), monos.width(), starts.width(), stops.width()}
-	if len(reports) > 1 {
-		widths[1] = max(1, widths[1]) // So that no frame is shorter than the number of its reports.
+	if evidence != nil {
+		mono, w := evidence.Mono, &evidence.Within
+		if !mono.Finite() || !happens(w.Earliest, w.Latest) {
+			return 0, false
+		}
+		others++
+		starts |= uint64((w.Earliest - mono) ^ start)
+		stops |= uint64((w.Latest - mono) ^ stop)
+		early |= uint64(w.Earliest ^ clocksync.MinInstant)
+		late |= uint64(w.Latest ^ clocksync.MaxInstant)
 	}
-	if !early {
-		starts.first, widths[2] = 0, unbounded
+	widths := 0
+	if early == 0 {
+		start, starts, widths = 0, 0, unbounded<<8
 	}
-	if !late {
-		stops.first, widths[3] = 0, unbounded
+	if late == 0 {
+		stop, stops, widths = 0, 0, widths|unbounded<<12
 	}
-	buf := binary.LittleEndian.AppendUint16(c.buf, uint16(widths[0]|widths[1]<<4|widths[2]<<8|widths[3]<<12)) //nolint:gosec // Four bits each.
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(seqs.first))                                           //nolint:gosec // Its bits.
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(monos.first))                                          //nolint:gosec // Its bits.
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(starts.first))                                         //nolint:gosec // Its bits.
-	buf = binary.LittleEndian.AppendUint64(buf, uint64(stops.first))                                          //nolint:gosec // Its bits.
-	for column, width := range widths {
-		if width%unbounded > 0 {
-			buf = appendDifferences(buf, column, width, reports, evidence)
+	at := len(c.buf)
+	buf := room(c.buf, stampBytes)
+	binary.LittleEndian.PutUint64(buf[at+2:], seq)
+	binary.LittleEndian.PutUint64(buf[at+10:], uint64(first.Mono))
+	binary.LittleEndian.PutUint64(buf[at+18:], uint64(start))
+	binary.LittleEndian.PutUint64(buf[at+26:], uint64(stop))
+	buf = buf[:at+stampBytes]
+	if others > 0 {
+		firsts := [...]int64{int64(seq), int64(first.Mono), int64(start), int64(stop)} //nolint:gosec // Its bits.
+		for column, differ := range [...]bool{seqs > 0, true, starts > 0, stops > 0} {
+			if differ {
+				var width int
+				buf, width = appendStamps(buf, column, firsts[column], reports, evidence)
+				widths |= width << (4 * column)
+			}
 		}
 	}
+	binary.LittleEndian.PutUint16(buf[at:], uint16(widths)) //nolint:gosec // Four bits each.
 	c.buf = buf
 	return ends, true
 }
 
-// appendDifferences appends all but the first entry of a column.
-func appendDifferences(buf []byte, column, width int, reports []Report, evidence *clocksync.Stamp) []byte {
-	at, last := len(buf), int64(0)
-	buf = room(buf, (len(reports)+1)*width)
-	put := func(v int64) { // The bytes beyond the width are written over.
-		binary.LittleEndian.PutUint64(buf[at:], uint64(v-last)) //nolint:gosec // Its bits.
-		at, last = at+width, v
-	}
-	begin := at
-	for i := range reports {
-		r := &reports[i]
+// appendStamps appends all but the first entry of a column.
+func appendStamps(buf []byte, column int, last int64, reports []Report, evidence *clocksync.Stamp) (_ []byte, width int) {
+	begin, all, at := len(buf), uint64(0), len(buf)
+	buf = room(buf, 8*len(reports))
+	for i := 1; i <= len(reports); i++ {
+		stamp := evidence
+		if i < len(reports) {
+			stamp = &reports[i].At
+		} else if evidence == nil || column == 0 {
+			break
+		}
+		var v int64
 		switch column {
 		case 0:
-			put(int64(r.Seq) - int64(i)) //nolint:gosec // Its bits.
+			v = int64(reports[i].Seq) - int64(i) //nolint:gosec // Its bits.
 		case 1:
-			put(int64(r.At.Mono))
+			v = int64(stamp.Mono)
 		case 2:
-			put(int64(r.At.Within.Earliest - r.At.Mono))
+			v = int64(stamp.Within.Earliest - stamp.Mono)
 		default:
-			put(int64(r.At.Within.Latest - r.At.Mono))
+			v = int64(stamp.Within.Latest - stamp.Mono)
 		}
-		if i == 0 {
-			at = begin // It stands before the columns.
-		}
+		binary.LittleEndian.PutUint64(buf[at:], uint64(v-last)) //nolint:gosec // Its bits.
+		all |= zigzag(v - last)
+		last, at = v, at+8
 	}
-	if evidence == nil {
-		return buf[:at]
+	if column == 1 && len(reports) > 1 {
+		all |= 1 // So that no frame is shorter than the number of its reports.
 	}
-	switch column {
-	case 0:
-	case 1:
-		put(int64(evidence.Mono))
-	case 2:
-		put(int64(evidence.Within.Earliest - evidence.Mono))
-	default:
-		put(int64(evidence.Within.Latest - evidence.Mono))
+	return narrow(buf[:at], begin, all)
+}
+
+// zigzag has the sign of a number as its lowest bit, so that small ones are.
+func zigzag(v int64) uint64 { return uint64(v<<1) ^ uint64(v>>63) } //nolint:gosec // Its bits.
+
+// widthOf is how many bytes hold numbers whose zigzags have no other bits than these.
+func widthOf(all uint64) int { return (bits.Len64(all) + 7) / 8 }
+
+// narrow makes the numbers that stand from begin on in 8 bytes each as narrow as all of
+// them can be.
+func narrow(buf []byte, begin int, all uint64) (_ []byte, width int) {
+	width = widthOf(all)
+	if width == 0 || width == 8 {
+		return buf[:begin+(len(buf)-begin)/8*width], width
 	}
-	return buf[:at]
+	at := begin
+	for from := begin; from < len(buf); from += 8 {
+		binary.LittleEndian.PutUint64(buf[at:], binary.LittleEndian.Uint64(buf[from:]))
+		at += width
+	}
+	return buf[:at], width
 }
 
 // room makes place for so many bytes, and for a number that begins in them.
@@ -282,7 +287,7 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 		within.Latest = clocksync.MaxInstant
 	}
 	c.possible(mono, within)
-	m.Evidence.At = clocksync.Stamp{Domain: domain, Mono: mono, Within: within}
+	m.Evidence.At.Domain, m.Evidence.At.Mono, m.Evidence.At.Within = domain, mono, within
 	return at
 }
 
