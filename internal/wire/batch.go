@@ -71,8 +71,8 @@ const (
 	flagOfLast   // it is of the last report
 )
 
-// Append appends a frame with the first n of the reports, as many as surely fit: at
-// least one if there are any. A frame that does not hold them all has neither
+// Append appends a frame with the first n of the reports: all if they fit, else half of
+// them or less, at least one. A frame that does not hold them all has neither
 // Leaving nor Evidence nor Quality, since these speak of the end of the batch, and only the
 // regions known to be open where it stops; the rest needs further frames.
 //
@@ -88,10 +88,8 @@ func (b *BatchCodec) AppendUpTo(dst []byte, m *Batch, most int) (frame []byte, n
 	var c coder
 	c.kind, c.writing, c.start, c.buf = KindBatch, true, len(dst), dst
 	n = min(len(m.Reports), most, MaxReports)
-	b.write(&c, m, n)
-	if n > 1 && c.err == nil && c.size() > MaxFrameBytes {
-		n, c.buf = b.fitting(m, n), dst
-		b.write(&c, m, n)
+	for b.write(&c, m, n); n > 1 && c.err == nil && c.size() > MaxFrameBytes; b.write(&c, m, n) {
+		n, c.buf = n/2, c.buf[:len(dst)] // Columns cannot be cut: what fits is tried.
 	}
 	if err := c.finish(); err != nil {
 		return dst, 0, err
@@ -112,7 +110,13 @@ func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 	if m.Again {
 		flags = flagAgain
 	}
-	if binary.LittleEndian.Uint64(m.Trace[16:]) != 0 && m.Trace.Valid() { // Half of them are enough, where there is none.
+	if whole && m.Leaving {
+		flags |= flagLeaving
+	}
+	if whole && m.Tagged {
+		flags |= flagTagged
+	}
+	if binary.LittleEndian.Uint64(m.Trace[16:]) != 0 && m.Trace.Valid() { // The first is quick, and there seldom is one.
 		flags |= flagTraced
 	}
 	if len(m.Regions) > 0 {
@@ -126,12 +130,6 @@ func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 		if flags |= flagEvidence; n > 0 && reports[n-1].Seq == m.Evidence.Seq {
 			flags |= flagOfLast
 		}
-	}
-	if whole && m.Leaving {
-		flags |= flagLeaving
-	}
-	if whole && m.Tagged {
-		flags |= flagTagged
 	}
 	place := len(c.buf)
 	buf := room(c.buf, 3+len(m.Member)+headBytes)
@@ -207,42 +205,6 @@ func (c *coder) writeRegions(regions []Region, last uint64) {
 	})
 }
 
-// fitting is how many of the first n reports fit a frame in whatever form their
-// columns are, at least one.
-func (b *BatchCodec) fitting(m *Batch, n int) int {
-	const number, head = 9, 3 + MaxTokenBytes + headBytes + 8 + stampBytes
-	size := head + 3*8 + 3 + number*len(b.schema) // The stamp of the evidence, the count of the regions.
-	if m.Tagged {
-		size += 2 + len(m.Quality.Source) + 1 + 1 + 1 + number
-	}
-	if m.Trace.Valid() {
-		size += traceBytes
-	}
-	for i := range m.Regions {
-		size += 2 + len(m.Regions[i].Name) + 2*number
-	}
-	for i := range n {
-		size += 4*8 + 1
-		for _, v := range m.Reports[i].Row {
-			size += valueBytes(v)
-		}
-		if size > MaxFrameBytes {
-			return max(1, i)
-		}
-	}
-	return n
-}
-
-// valueBytes bounds what a value takes.
-func valueBytes(v scgs.Value) int {
-	const number = 9
-	size := max(number, 3+len(v.Text()))
-	for i := range v.Len() {
-		size += max(number, 2+len(v.At(i).Text()))
-	}
-	return size
-}
-
 // Decode reads a frame into a batch whose slices, rows and texts it reuses: once
 // they have grown, nothing is allocated. Whatever is kept of the batch must be
 // copied before it is decoded into again; copying a row is enough, since values
@@ -251,7 +213,7 @@ func valueBytes(v scgs.Value) int {
 // valid name.
 //
 // A batch that names another schema is refused with [ErrSchema]. After any error
-// the batch holds nothing of use.
+// the batch holds nothing of use, and no Member.
 func (b *BatchCodec) Decode(frame []byte, domain clocksync.Domain, into *Batch) error {
 	var c coder
 	c.read(frame, KindBatch)
@@ -262,7 +224,11 @@ func (b *BatchCodec) Decode(frame []byte, domain clocksync.Domain, into *Batch) 
 	default:
 		b.readRows(&c, domain, into)
 	}
-	return c.finish()
+	err := c.finish()
+	if err != nil {
+		into.Member = "" // It may be no name.
+	}
+	return err
 }
 
 func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Batch) {

@@ -39,26 +39,27 @@ func (b *BatchCodec) writeColumns(c *coder, reports []Report, rows int) bool {
 	if rows == 0 {
 		return true
 	}
+	buf, longest := c.buf, c.start+MaxFrameBytes
 	for f := range b.schema {
-		field, start, ok := &b.schema[f], len(c.buf), false
+		field, start, ok := &b.schema[f], len(buf), false
 		switch field.Type { //nolint:exhaustive // The others are written in general.
 		case scgs.Int, scgs.Duration:
-			c.buf, ok = appendIntegers(c.buf, reports, rows, f, field.Type)
+			buf, ok = appendIntegers(buf, reports, rows, f, field.Type)
 		case scgs.Float:
-			c.buf, ok = appendFloats(c.buf, reports, rows, f)
+			buf, ok = appendFloats(buf, reports, rows, f)
 		case scgs.Bool, scgs.Enum:
-			c.buf, ok = appendWords(c.buf, reports, f, field)
+			buf, ok = appendWords(buf, reports, f, field)
 		}
 		if !ok {
-			c.buf = c.buf[:start]
-			if c.buf, ok = appendValues(c.buf, reports, rows, f, field); !ok {
+			if buf, ok = appendValues(buf[:start], reports, rows, f, field); !ok {
 				return false
 			}
 		}
-		if c.size() > MaxFrameBytes {
-			return true
+		if len(buf) > longest {
+			break
 		}
 	}
+	c.buf = buf
 	return true
 }
 

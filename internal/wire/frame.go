@@ -26,7 +26,8 @@ const (
 	KindBody
 	KindBundle
 
-	// batchInColumns is a layout of its own of a [KindBatch].
+	// batchInColumns is what a [KindBatch] has in place of its kind unless it is one of
+	// releases before.
 	batchInColumns = byte(KindBundle) + 1
 )
 

@@ -16,6 +16,7 @@ func DecodeOutline(frame []byte, into *Batch) error {
 		c.outline(into, frame[1] == batchInColumns)
 	}
 	if c.err != nil {
+		into.Member = ""
 		return c.err
 	}
 	return nil

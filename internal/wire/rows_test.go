@@ -178,3 +178,21 @@ func TestColumnsSayWhatRowsSay(t *testing.T) {
 		}
 	})
 }
+
+// TestNoBadNameIsLearned: a name that was refused is not taken for one that the batch has
+// had already.
+func TestNoBadNameIsLearned(t *testing.T) {
+	codec := wire.NewBatchCodec(small)
+	var into wire.Batch
+	for range 2 {
+		for _, head := range []string{"01 02 a3612e62 00 cf5b487f17ec3a5ad5 00 90 90 00", "01 0d 03 612e62 0000000000000000 d55a3aec177f485b 00 0000"} {
+			for name, err := range map[string]error{
+				"codec": codec.Decode(unhex(t, head), "boot-7", &into), "outline": wire.DecodeOutline(unhex(t, head), &into),
+			} {
+				if err == nil || err.Error() != `wire: batch: member: "a.b": use letters, digits, - and _, at most 64` {
+					t.Errorf("%s: %s: %v", head, name, err)
+				}
+			}
+		}
+	}
+}

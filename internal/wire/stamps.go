@@ -59,9 +59,7 @@ func (c *coder) writeStamps(reports []Report, evidence *clocksync.Stamp, fields 
 	} else if evidence == nil {
 		return 0, true
 	}
-	// Which bits of seqs, offsets and ends are not always the same, and not those of
-	// no bound.
-	var seqs, starts, stops, early, late uint64
+	var seqs, starts, stops uint64 // the bits of seqs and offsets that are not always the same
 	start, stop := first.Within.Earliest-first.Mono, first.Within.Latest-first.Mono
 	last, others := uint64(0), len(reports)-1
 	for i := range reports {
@@ -79,8 +77,6 @@ func (c *coder) writeStamps(reports []Report, evidence *clocksync.Stamp, fields 
 		seqs |= (last - uint64(i)) ^ seq
 		starts |= uint64((w.Earliest - mono) ^ start)
 		stops |= uint64((w.Latest - mono) ^ stop)
-		early |= uint64(w.Earliest ^ clocksync.MinInstant)
-		late |= uint64(w.Latest ^ clocksync.MaxInstant)
 	}
 	if evidence != nil {
 		mono, w := evidence.Mono, &evidence.Within
@@ -90,15 +86,16 @@ func (c *coder) writeStamps(reports []Report, evidence *clocksync.Stamp, fields 
 		others++
 		starts |= uint64((w.Earliest - mono) ^ start)
 		stops |= uint64((w.Latest - mono) ^ stop)
-		early |= uint64(w.Earliest ^ clocksync.MinInstant)
-		late |= uint64(w.Latest ^ clocksync.MaxInstant)
 	}
 	widths := 0
-	if early == 0 {
-		start, starts, widths = 0, 0, unbounded<<8
-	}
-	if late == 0 {
-		stop, stops, widths = 0, 0, widths|unbounded<<12
+	if first.Within.Earliest == clocksync.MinInstant || first.Within.Latest == clocksync.MaxInstant {
+		early, late := bounds(reports, evidence)
+		if !early {
+			start, starts, widths = 0, 0, unbounded<<8
+		}
+		if !late {
+			stop, stops, widths = 0, 0, widths|unbounded<<12
+		}
 	}
 	at := len(c.buf)
 	buf := room(c.buf, stampBytes)
@@ -107,23 +104,39 @@ func (c *coder) writeStamps(reports []Report, evidence *clocksync.Stamp, fields 
 	binary.LittleEndian.PutUint64(buf[at+18:], uint64(start))
 	binary.LittleEndian.PutUint64(buf[at+26:], uint64(stop))
 	buf = buf[:at+stampBytes]
+	if seqs > 0 {
+		buf = appendStamps(buf, 0, int64(seq), reports, evidence, &widths) //nolint:gosec // Its bits.
+	}
 	if others > 0 {
-		firsts := [...]int64{int64(seq), int64(first.Mono), int64(start), int64(stop)} //nolint:gosec // Its bits.
-		for column, differ := range [...]bool{seqs > 0, true, starts > 0, stops > 0} {
-			if differ {
-				var width int
-				buf, width = appendStamps(buf, column, firsts[column], reports, evidence)
-				widths |= width << (4 * column)
-			}
-		}
+		buf = appendStamps(buf, 1, int64(first.Mono), reports, evidence, &widths)
+	}
+	if starts > 0 {
+		buf = appendStamps(buf, 2, int64(start), reports, evidence, &widths)
+	}
+	if stops > 0 {
+		buf = appendStamps(buf, 3, int64(stop), reports, evidence, &widths)
 	}
 	binary.LittleEndian.PutUint16(buf[at:], uint16(widths)) //nolint:gosec // Four bits each.
 	c.buf = buf
 	return ends, true
 }
 
-// appendStamps appends all but the first entry of a column.
-func appendStamps(buf []byte, column int, last int64, reports []Report, evidence *clocksync.Stamp) (_ []byte, width int) {
+// bounds reports whether any of the intervals has a bound on either side.
+func bounds(reports []Report, evidence *clocksync.Stamp) (early, late bool) {
+	look := func(i clocksync.Interval) {
+		early, late = early || i.Earliest != clocksync.MinInstant, late || i.Latest != clocksync.MaxInstant
+	}
+	for i := range reports {
+		look(reports[i].At.Within)
+	}
+	if evidence != nil {
+		look(evidence.Within)
+	}
+	return early, late
+}
+
+// appendStamps appends all but the first entry of a column, and adds its width.
+func appendStamps(buf []byte, column int, last int64, reports []Report, evidence *clocksync.Stamp, widths *int) []byte {
 	begin, all, at := len(buf), uint64(0), len(buf)
 	buf = room(buf, 8*len(reports))
 	for i := 1; i <= len(reports); i++ {
@@ -151,7 +164,9 @@ func appendStamps(buf []byte, column int, last int64, reports []Report, evidence
 	if column == 1 && len(reports) > 1 {
 		all |= 1 // So that no frame is shorter than the number of its reports.
 	}
-	return narrow(buf[:at], begin, all)
+	buf, width := narrow(buf[:at], begin, all)
+	*widths |= width << (4 * column)
+	return buf
 }
 
 // zigzag has the sign of a number as its lowest bit, so that small ones are.
@@ -243,14 +258,16 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 		return at
 	}
 	var within clocksync.Interval
-	last := uint64(0)
+	last, rows, varied := uint64(0), m.values, seqs.width+starts.width+stops.width > 0
 	for i := range reports {
 		r := &reports[i]
 		if i > 0 {
-			seqs.next(frame)
 			monos.next(frame)
-			starts.next(frame)
-			stops.next(frame)
+			if varied {
+				seqs.next(frame)
+				starts.next(frame)
+				stops.next(frame)
+			}
 		}
 		seq, mono := uint64(seqs.value)+uint64(i), clocksync.Instant(monos.value) //nolint:gosec // Its bits.
 		within.Earliest, within.Latest = mono+clocksync.Instant(starts.value), mono+clocksync.Instant(stops.value)
@@ -267,7 +284,7 @@ func (c *coder) readStamps(frame []byte, domain clocksync.Domain, m *Batch, evid
 			return at
 		}
 		last = seq
-		r.Seq, r.End, r.Row = seq, false, m.values[i*fields:(i+1)*fields:(i+1)*fields]
+		r.Seq, r.End, r.Row, rows = seq, false, rows[:fields:fields], rows[fields:]
 		r.At.Domain, r.At.Mono, r.At.Within = domain, mono, within
 	}
 	if !evidence {
