@@ -32,6 +32,7 @@ import (
 // still read.
 type BatchCodec struct {
 	schema scgs.Schema
+	types  []scgs.Type // of its fields: together, since they are looked at with each frame
 	hash   uint64
 	words  [][]scgs.Value // by field: what a byte stands for, of an enum or a bool
 }
@@ -41,6 +42,7 @@ type BatchCodec struct {
 func NewBatchCodec(schema scgs.Schema) *BatchCodec {
 	b := &BatchCodec{schema: schema, hash: schema.Hash(), words: make([][]scgs.Value, len(schema))}
 	for i, f := range schema {
+		b.types = append(b.types, f.Type)
 		switch f.Type { //nolint:exhaustive // The others have values without end.
 		case scgs.Bool:
 			b.words[i] = []scgs.Value{scgs.BoolValue(false), scgs.BoolValue(true)}
@@ -216,12 +218,10 @@ func (c *coder) writeRegions(regions []Region, last uint64) {
 // the batch holds nothing of use, and no Member.
 func (b *BatchCodec) Decode(frame []byte, domain clocksync.Domain, into *Batch) error {
 	var c coder
-	c.read(frame, KindBatch)
-	switch {
-	case c.err != nil:
-	case frame[1] == batchInColumns:
+	if len(frame) > 2 && len(frame) <= MaxFrameBytes && frame[0] == Version && frame[1] == batchInColumns {
+		c.kind, c.buf = KindBatch, frame[2:]
 		b.read(&c, frame, domain, into)
-	default:
+	} else if c = newReader(frame, KindBatch); c.err == nil {
 		b.readRows(&c, domain, into)
 	}
 	err := c.finish()
@@ -236,7 +236,8 @@ func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Ba
 	if c.err != nil || !b.known(c, m) {
 		return
 	}
-	m.Regions, m.Trace = m.Regions[:0], control.Trace{}
+	m.Regions = m.Regions[:0]
+	m.Trace = control.Trace{} // Alone, so that it is no copy.
 	if m.Tagged || flags&flagTagged != 0 {
 		m.Tagged, m.Quality = flags&flagTagged != 0, clocksync.Quality{}
 	}

@@ -40,18 +40,18 @@ func (b *BatchCodec) writeColumns(c *coder, reports []Report, rows int) bool {
 		return true
 	}
 	buf, longest := c.buf, c.start+MaxFrameBytes
-	for f := range b.schema {
-		field, start, ok := &b.schema[f], len(buf), false
-		switch field.Type { //nolint:exhaustive // The others are written in general.
+	for f, t := range b.types {
+		start, ok := len(buf), false
+		switch t { //nolint:exhaustive // The others are written in general.
 		case scgs.Int, scgs.Duration:
-			buf, ok = appendIntegers(buf, reports, rows, f, field.Type)
+			buf, ok = appendIntegers(buf, reports, rows, f, t)
 		case scgs.Float:
 			buf, ok = appendFloats(buf, reports, rows, f)
 		case scgs.Bool, scgs.Enum:
-			buf, ok = appendWords(buf, reports, f, field)
+			buf, ok = appendWords(buf, reports, f, &b.schema[f])
 		}
 		if !ok {
-			if buf, ok = appendValues(buf[:start], reports, rows, f, field); !ok {
+			if buf, ok = appendValues(buf[:start], reports, rows, f, &b.schema[f]); !ok {
 				return false
 			}
 		}
@@ -191,9 +191,9 @@ func appendValues(buf []byte, reports []Report, rows, f int, field *scgs.Field) 
 // readColumns reads the fields of so many rows into the values, which are one row after
 // another. It returns where the last column ends.
 func (b *BatchCodec) readColumns(c *coder, frame []byte, at int, values []scgs.Value, rows int) int {
-	fields := len(b.schema)
+	fields := len(b.types)
 	values = values[:rows*fields]
-	for f := range b.schema {
+	for f, t := range b.types {
 		field := &b.schema[f]
 		if at >= len(frame) {
 			c.fail(field.Name, cut)
@@ -202,15 +202,15 @@ func (b *BatchCodec) readColumns(c *coder, frame []byte, at int, values []scgs.V
 		form := frame[at]
 		at++
 		switch {
+		case form >= formIntegers && (t == scgs.Int || t == scgs.Duration):
+			at = c.integers(field, frame, at, values, f, fields, form, t)
 		case form <= formOne:
 			at = c.values(field, frame, at, values, f, fields, form == formOne)
-		case form >= formIntegers && (field.Type == scgs.Int || field.Type == scgs.Duration):
-			at = c.integers(field, frame, at, values, f, fields, form)
 		case form > formOneRaw:
 			c.noForm(field, form)
-		case field.Type == scgs.Float:
+		case t == scgs.Float:
 			at = c.floats(field, frame, at, values, f, fields, form == formOneRaw)
-		case field.Type == scgs.Bool || field.Type == scgs.Enum:
+		case t == scgs.Bool || t == scgs.Enum:
 			at = c.words(field, frame, at, values, f, fields, form == formOneRaw, b.words[f])
 		default:
 			c.noForm(field, form)
@@ -226,7 +226,7 @@ func (c *coder) noForm(field *scgs.Field, form byte) {
 	c.fail(field.Name, "a column of "+field.Type.String()+" has no form "+strconv.Itoa(int(form)))
 }
 
-func (c *coder) integers(field *scgs.Field, frame []byte, at int, values []scgs.Value, f, fields int, form byte) int {
+func (c *coder) integers(field *scgs.Field, frame []byte, at int, values []scgs.Value, f, fields int, form byte, t scgs.Type) int {
 	base, width := int(form&7)+1, int(form>>3&15)
 	if width > maxWidth {
 		c.noForm(field, form)
@@ -238,7 +238,7 @@ func (c *coder) integers(field *scgs.Field, frame []byte, at int, values []scgs.
 		return at
 	}
 	all.value = number(frame, all.end, base)
-	if field.Type == scgs.Duration {
+	if t == scgs.Duration {
 		for i := f; ; all.next(frame) {
 			values[i] = scgs.DurationValue(time.Duration(all.value))
 			if i += fields; i >= len(values) {
