@@ -135,27 +135,25 @@ func bounds(reports []Report, evidence *clocksync.Stamp) (early, late bool) {
 	return early, late
 }
 
+// entry is the entry of a stamp in the second to fourth column.
+func entry(column int, s *clocksync.Stamp) int64 {
+	switch column {
+	case 1:
+		return int64(s.Mono)
+	case 2:
+		return int64(s.Within.Earliest - s.Mono)
+	}
+	return int64(s.Within.Latest - s.Mono)
+}
+
 // appendStamps appends all but the first entry of a column, and adds its width.
 func appendStamps(buf []byte, column int, last int64, reports []Report, evidence *clocksync.Stamp, widths *int) []byte {
 	begin, all, at := len(buf), uint64(0), len(buf)
 	buf = room(buf, 8*len(reports))
-	for i := 1; i <= len(reports); i++ {
-		stamp := evidence
-		if i < len(reports) {
-			stamp = &reports[i].At
-		} else if evidence == nil || column == 0 {
-			break
-		}
-		var v int64
-		switch column {
-		case 0:
+	for i := 1; i < len(reports); i++ {
+		v := entry(column, &reports[i].At)
+		if column == 0 {
 			v = int64(reports[i].Seq) - int64(i) //nolint:gosec // Its bits.
-		case 1:
-			v = int64(stamp.Mono)
-		case 2:
-			v = int64(stamp.Within.Earliest - stamp.Mono)
-		default:
-			v = int64(stamp.Within.Latest - stamp.Mono)
 		}
 		binary.LittleEndian.PutUint64(buf[at:], uint64(v-last)) //nolint:gosec // Its bits.
 		all |= zigzag(v - last)
@@ -163,6 +161,12 @@ func appendStamps(buf []byte, column int, last int64, reports []Report, evidence
 	}
 	if column == 1 && len(reports) > 1 {
 		all |= 1 // So that no frame is shorter than the number of its reports.
+	}
+	if evidence != nil && column > 0 {
+		v := entry(column, evidence)
+		binary.LittleEndian.PutUint64(buf[at:], uint64(v-last)) //nolint:gosec // Its bits.
+		all |= zigzag(v - last)
+		at += 8
 	}
 	buf, width := narrow(buf[:at], begin, all)
 	*widths |= width << (4 * column)
@@ -207,7 +211,7 @@ type entries struct {
 // number reads the signed number of so many bytes, 1 to 8, that ends there: it stands at
 // the top of the 8 bytes that do. The head of a frame has more than these.
 func number(frame []byte, end, width int) int64 {
-	return int64(binary.LittleEndian.Uint64(frame[end-8:end])) >> uint(64-8*width) //nolint:gosec // Its bits.
+	return int64(binary.LittleEndian.Uint64(frame[end-8:end])) >> (-8 * width & 63) //nolint:gosec // Its bits.
 }
 
 func (e *entries) next(frame []byte) {
