@@ -1,7 +1,9 @@
 package wire
 
 import (
+	"encoding/binary"
 	"math"
+	"strconv"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -11,20 +13,46 @@ import (
 // BatchCodec encodes and decodes the batches whose rows have one schema. It does
 // not change and may be used by several goroutines at once.
 //
-// The rows of a batch are positional: the values of the schema's fields in its
-// order, without names and types; an enum's word travels as its place in the
-// declared list. A stamp is written as its difference from the one before it in
-// the batch, without its domain: that is the member's, and the receiver knows it.
+// A batch is written in columns: first who reports, then what is seldom there, then
+// the stamps of all reports ([coder.stamps]), then each field of all rows
+// ([BatchCodec.columns]), in the order of the schema, without names and types; an
+// enum's word travels as its place in the declared list. Stamps have no domain: that
+// is the member's, and the receiver knows it. All numbers are little-endian:
+//
+//	version, layout, bytes of the name  1 byte each
+//	name of the member
+//	incarnation, hash of the schema     8 bytes each
+//	flags                               1 byte
+//	number of reports                   2 bytes
+//	regions, quality, trace context     as in other messages, where the flags say so
+//	seq of the evidence                 8 bytes, where it is not that of the last report
+//	stamps, ends, fields                columns
+//
+// Releases before wrote one report after another ([BatchCodec.readRows]). That is
+// still read.
 type BatchCodec struct {
 	schema scgs.Schema
+	types  []scgs.Type // of its fields: together, since they are looked at with each frame
 	hash   uint64
-	plain  bool
+	words  [][]scgs.Value // by field: what a byte stands for, of an enum or a bool
 }
 
 // NewBatchCodec makes the codec of a valid schema, which must not change
 // afterwards.
 func NewBatchCodec(schema scgs.Schema) *BatchCodec {
-	return &BatchCodec{schema: schema, hash: schema.Hash(), plain: isPlain(schema)}
+	b := &BatchCodec{schema: schema, hash: schema.Hash(), words: make([][]scgs.Value, len(schema))}
+	for i, f := range schema {
+		b.types = append(b.types, f.Type)
+		switch f.Type { //nolint:exhaustive // The others have values without end.
+		case scgs.Bool:
+			b.words[i] = []scgs.Value{scgs.BoolValue(false), scgs.BoolValue(true)}
+		case scgs.Enum:
+			for _, word := range f.Words {
+				b.words[i] = append(b.words[i], scgs.EnumValue(word))
+			}
+		}
+	}
+	return b
 }
 
 // Schema is the schema of the rows.
@@ -39,15 +67,14 @@ const (
 	flagLeaving
 	flagTagged
 	flagTraced
-	flagBehind // the length of the reports stands before them, since regions follow
-	batchFlags = flagAgain | flagLeaving | flagTagged | flagTraced | flagBehind
+	flagRegions  // there are any
+	flagEnds     // some of the reports are ends
+	flagEvidence // there is evidence
+	flagOfLast   // it is of the last report
 )
 
-// No report and no region is shorter than this.
-const leastBytes = 3
-
-// Append appends a frame with the first n of the reports, as many as fit: at
-// least one if there are any. A frame that does not hold them all has neither
+// Append appends a frame with the first n of the reports: all if they fit, else half of
+// them or less, at least one. A frame that does not hold them all has neither
 // Leaving nor Evidence nor Quality, since these speak of the end of the batch, and only the
 // regions known to be open where it stops; the rest needs further frames.
 //
@@ -60,53 +87,101 @@ func (b *BatchCodec) Append(dst []byte, m *Batch) (frame []byte, n int, err erro
 // AppendUpTo is [BatchCodec.Append] for a frame with at most so many reports,
 // which must be positive.
 func (b *BatchCodec) AppendUpTo(dst []byte, m *Batch, most int) (frame []byte, n int, err error) {
-	c := newWriter(dst, KindBatch)
-	n = b.write(&c, m, min(most, MaxReports))
+	var c coder
+	c.kind, c.writing, c.start, c.buf = KindBatch, true, len(dst), dst
+	n = min(len(m.Reports), most, MaxReports)
+	for b.write(&c, m, n); n > 1 && c.err == nil && c.size() > MaxFrameBytes; b.write(&c, m, n) {
+		n, c.buf = n/2, c.buf[:len(dst)] // Columns cannot be cut: what fits is tried.
+	}
 	if err := c.finish(); err != nil {
 		return dst, 0, err
 	}
 	return c.buf, n, nil
 }
 
-func (b *BatchCodec) write(c *coder, m *Batch, most int) int {
-	hash, flags := b.hash, uint8(0)
-	if m.Again {
-		flags |= flagAgain
+// write writes the first n of the reports and what goes with them. It may give up
+// where the frame is too long.
+func (b *BatchCodec) write(c *coder, m *Batch, n int) {
+	if !isToken(m.Member) {
+		c.token("member", &m.Member)
+		return
 	}
-	if m.Trace.Valid() {
+	reports, whole := m.Reports[:n], n == len(m.Reports)
+	flags, upTo := uint8(0), uint64(math.MaxUint64)
+	var evidence *clocksync.Stamp
+	if m.Again {
+		flags = flagAgain
+	}
+	if whole && m.Leaving {
+		flags |= flagLeaving
+	}
+	if whole && m.Tagged {
+		flags |= flagTagged
+	}
+	if binary.LittleEndian.Uint64(m.Trace[16:]) != 0 && m.Trace.Valid() { // The first is quick, and there seldom is one.
 		flags |= flagTraced
 	}
-	if len(m.Reports) > 0 && len(m.Regions) > 0 {
-		flags |= flagBehind
+	if len(m.Regions) > 0 {
+		flags |= flagRegions
 	}
-	c.token("member", &m.Member)
-	c.uint("incarnation", &m.Incarnation)
-	c.uint("schema", &hash)
-	c.small("flags", &flags, 0, batchFlags)
-	place := len(c.buf) - 1
-	length := c.reserve(flags&flagBehind != 0)
-	var run run
-	n := c.fit("reports", len(m.Reports), most, tailBytes(m), func(i int) {
-		b.report(c, &m.Reports[i], &run, nil)
-	})
-	c.fill(length)
-	if n < len(m.Reports) && c.err == nil {
-		c.writeRegions(m.Regions, m.Reports[n-1].Seq)
-		c.evidence(&Evidence{}, &run)
+	switch {
+	case !whole:
+		upTo = reports[n-1].Seq
+	case m.Evidence.Seq > 0:
+		evidence = &m.Evidence.At
+		if flags |= flagEvidence; n > 0 && reports[n-1].Seq == m.Evidence.Seq {
+			flags |= flagOfLast
+		}
+	}
+	place := len(c.buf)
+	buf := room(c.buf, 3+len(m.Member)+headBytes)
+	buf[place], buf[place+1], buf[place+2] = Version, batchInColumns, byte(len(m.Member))
+	place += 3 + copy(buf[place+3:], m.Member)
+	binary.LittleEndian.PutUint64(buf[place:], m.Incarnation)
+	binary.LittleEndian.PutUint64(buf[place+8:], b.hash)
+	place += 2 * 8
+	binary.LittleEndian.PutUint16(buf[place+1:], uint16(n)) //nolint:gosec // At most [MaxReports].
+	buf[place], c.buf = flags, buf[:place+3]
+	if flags&(flagRegions|flagTagged|flagTraced) != 0 {
+		if flags&flagRegions != 0 {
+			c.writeRegions(m.Regions, upTo)
+		}
+		if flags&flagTagged != 0 {
+			c.tag(&m.Quality)
+		}
 		c.trace(&m.Trace, flags&flagTraced != 0)
-		return n
+		if c.err != nil {
+			return
+		}
 	}
-	if m.Leaving && c.err == nil {
-		c.buf[place] |= flagLeaving
+	if flags&(flagEvidence|flagOfLast) == flagEvidence {
+		c.buf = binary.LittleEndian.AppendUint64(c.buf, m.Evidence.Seq)
 	}
-	c.writeRegions(m.Regions, math.MaxUint64)
-	c.evidence(&m.Evidence, &run)
-	if m.Tagged && c.err == nil {
-		c.buf[place] |= flagTagged
-		c.tag(&m.Quality)
+	ends, ok := c.writeStamps(reports, evidence, len(b.schema))
+	if ends > 0 {
+		c.buf[place] |= flagEnds
+		c.writeEnds(reports)
 	}
-	c.trace(&m.Trace, flags&flagTraced != 0)
-	return n
+	if !ok || !b.writeColumns(c, reports, n-ends) {
+		b.blame(c, reports, evidence)
+	}
+}
+
+// blame says what is wrong with the first of the reports or the evidence that
+// cannot be written.
+func (b *BatchCodec) blame(c *coder, reports []Report, evidence *clocksync.Stamp) {
+	last := uint64(0)
+	c.each("reports", len(reports), func(i int) {
+		r := &reports[i]
+		c.inOrder(r.Seq, &last)
+		c.possible(r.At.Mono, r.At.Within)
+		if !r.End {
+			b.rowFault(c, r.Row)
+		}
+	})
+	if evidence != nil && c.err == nil {
+		c.possible(evidence.Mono, evidence.Within)
+	}
 }
 
 // tag codes a quality but for its timeline.
@@ -132,76 +207,137 @@ func (c *coder) writeRegions(regions []Region, last uint64) {
 	})
 }
 
-// tailBytes bounds what follows the reports of a frame.
-func tailBytes(m *Batch) int {
-
-	size := 3 + number + 1 + 3*number // the count of the regions, the evidence
-	if m.Tagged {
-		size += 2 + len(m.Quality.Source) + 1 + 1 + 1 + number
-	}
-	if m.Trace.Valid() {
-		size += traceBytes
-	}
-	for i := range m.Regions {
-		size += 2 + len(m.Regions[i].Name) + 2*number
-	}
-	return size
-}
-
 // Decode reads a frame into a batch whose slices, rows and texts it reuses: once
 // they have grown, nothing is allocated. Whatever is kept of the batch must be
 // copied before it is decoded into again; copying a row is enough, since values
 // do not change. An End has an empty row. The stamps get the given domain, the
-// member's.
+// member's. Where the batch has the Member of the frame already, it is taken for a
+// valid name.
 //
 // A batch that names another schema is refused with [ErrSchema]. After any error
-// the batch holds nothing of use.
+// the batch holds nothing of use, and no Member.
 func (b *BatchCodec) Decode(frame []byte, domain clocksync.Domain, into *Batch) error {
-	c := newReader(frame, KindBatch)
-	if c.err == nil {
-		b.read(&c, domain, into)
+	var c coder
+	if len(frame) > 2 && len(frame) <= MaxFrameBytes && frame[0] == Version && frame[1] == batchInColumns {
+		c.kind, c.buf = KindBatch, frame[2:]
+		b.read(&c, frame, domain, into)
+	} else if c = newReader(frame, KindBatch); c.err == nil {
+		b.readRows(&c, domain, into)
 	}
-	return c.finish()
+	err := c.finish()
+	if err != nil {
+		into.Member = "" // It may be no name.
+	}
+	return err
 }
 
-func (b *BatchCodec) read(c *coder, domain clocksync.Domain, m *Batch) {
-	flags := uint8(0)
-	c.token("member", &m.Member)
-	c.uint("incarnation", &m.Incarnation)
-	c.uint("schema", &m.Schema)
-	if c.err == nil && m.Schema != b.hash {
-		c.fail("schema", "the rows have another one than this side expects: introduce the member again")
-		c.err.Err = ErrSchema
+func (b *BatchCodec) read(c *coder, frame []byte, domain clocksync.Domain, m *Batch) {
+	flags, n := c.head(m)
+	if c.err != nil || !b.known(c, m) {
 		return
 	}
-	c.small("flags", &flags, 0, batchFlags)
-	m.Again, m.Leaving = flags&flagAgain != 0, flags&flagLeaving != 0
-
-	end := c.behind(flags)
-	var run run
-	var above []scgs.Value
-	m.Reports = resize(m.Reports, c.count("reports", 0, MaxReports, leastBytes))
-	c.each("reports", len(m.Reports), func(i int) {
-		r := &m.Reports[i]
-		r.At.Domain = domain
-		if b.report(c, r, &run, above); !r.End {
-			above = r.Row
+	m.Regions = m.Regions[:0]
+	m.Trace = control.Trace{} // Alone, so that it is no copy.
+	if m.Tagged || flags&flagTagged != 0 {
+		m.Tagged, m.Quality = flags&flagTagged != 0, clocksync.Quality{}
+	}
+	if flags&(flagRegions|flagTagged|flagTraced) != 0 {
+		if flags&flagRegions != 0 {
+			c.readRegions(m)
 		}
-	})
-	c.need(end < 0 || len(c.buf) == end, "length", "the reports have another one")
-	c.readRegions(m)
-	m.Evidence = Evidence{At: clocksync.Stamp{Domain: domain}}
-	c.evidence(&m.Evidence, &run)
-	if m.Evidence.Seq == 0 {
-		m.Evidence.At = clocksync.Stamp{}
+		if m.Tagged {
+			c.tag(&m.Quality)
+		}
+		c.trace(&m.Trace, flags&flagTraced != 0)
+		if c.err != nil {
+			return
+		}
 	}
-	m.Tagged = flags&flagTagged != 0
-	m.Quality = clocksync.Quality{}
-	if m.Tagged {
-		c.tag(&m.Quality)
+	switch flags & (flagEvidence | flagOfLast) {
+	case 0:
+		m.Evidence = Evidence{}
+	case flagEvidence:
+		if len(c.buf) < 8 {
+			c.fail("evidence", cut)
+			return
+		}
+		m.Evidence.Seq, c.buf = binary.LittleEndian.Uint64(c.buf), c.buf[8:]
+		c.need(m.Evidence.Seq > 0, "evidence", zeroSeq)
+	case flagOfLast:
+		c.fail("flags", "there is no evidence to be of the last report")
 	}
-	m.Trace = control.Trace{}
-	c.trace(&m.Trace, flags&flagTraced != 0)
+	if n > len(c.buf) { // Each takes a byte at least, for its reading.
+		c.fail("reports", cut)
+	}
+	if c.err != nil {
+		return
+	}
+	m.Reports = resize(m.Reports, n)
+	m.values = resize(m.values, n*len(b.schema))
+	at := c.readStamps(frame, domain, m, flags&flagEvidence != 0, len(b.schema))
+	if c.err != nil {
+		return
+	}
+	if flags&flagOfLast != 0 {
+		if n == 0 {
+			c.fail("evidence", "it is of the last report, and there is none")
+			return
+		}
+		m.Evidence.Seq = m.Reports[n-1].Seq
+	}
+	if flags&flagEnds != 0 {
+		if at, n = c.readEnds(frame, at, m, len(b.schema)); c.err != nil {
+			return
+		}
+	}
+	if n > 0 {
+		at = b.readColumns(c, frame, at, m.values, n)
+	}
+	if c.err == nil {
+		c.buf = frame[at:]
+	}
+}
+
+// headBytes is how long what follows the name is: incarnation, hash, flags, number.
+const headBytes = 2*8 + 3
+
+// head reads what a batch in columns begins with.
+func (c *coder) head(m *Batch) (flags uint8, reports int) {
+	size := 0
+	if len(c.buf) > 0 {
+		size = int(c.buf[0])
+	}
+	if len(c.buf) < 1+size+headBytes {
+		c.fail("member", cut)
+		return 0, 0
+	}
+	name, fixed := c.buf[1:1+size], c.buf[1+size:1+size+headBytes]
+	c.buf = c.buf[1+size+headBytes:]
+	if m.Member != string(name) || size == 0 {
+		if size > MaxTokenBytes || !isToken(string(name)) {
+			c.fail("member", strconv.Quote(string(name))+": "+tokenRule)
+			return 0, 0
+		}
+		m.Member = string(name)
+	}
+	m.Incarnation = binary.LittleEndian.Uint64(fixed)
+	m.Schema = binary.LittleEndian.Uint64(fixed[8:])
+	flags = fixed[16]
+	m.Again, m.Leaving = flags&flagAgain != 0, flags&flagLeaving != 0
+	if reports = int(binary.LittleEndian.Uint16(fixed[17:])); reports > MaxReports {
+		c.fail("reports", tooMany(reports, MaxReports))
+	}
+	return flags, reports
+}
+
+// known refuses a batch of another schema.
+func (b *BatchCodec) known(c *coder, m *Batch) bool {
+	if m.Schema == b.hash {
+		return true
+	}
+	c.fail("schema", "the rows have another one than this side expects: introduce the member again")
+	c.err.Err = ErrSchema
+	return false
 }
 
 // resize keeps what the items beyond the old length hold, for reuse.

@@ -47,39 +47,63 @@ func workerBatch(n int) *wire.Batch {
 	return b
 }
 
-func BenchmarkEncode(b *testing.B) {
+// rateBatch is workerBatch of a state of two numbers, as nearly every state is, with a
+// clock that is exact, and evidence.
+func rateBatch(n int) *wire.Batch {
+	b := workerBatch(n)
+	b.Member, b.Regions = "m0", nil
+	for i := range b.Reports {
+		r := &b.Reports[i]
+		r.At.Within, r.Row = clocksync.Exactly(r.At.Mono), []scgs.Value{scgs.FloatValue(float64(i) / 8), scgs.IntValue(int64(i % 2))}
+	}
+	b.Evidence.At.Within = clocksync.Exactly(b.Evidence.At.Mono)
+	b.Evidence.Seq = b.Reports[n-1].Seq
+	return b
+}
+
+// codings benchmarks with batches of one and of many reports.
+func codings(b *testing.B, run func(b *testing.B, codec *wire.BatchCodec, batch *wire.Batch)) {
+	b.Helper()
 	for _, n := range []int{1, 64} {
-		b.Run(fmt.Sprintf("reports=%d", n), func(b *testing.B) {
-			codec, batch := wire.NewBatchCodec(workerState), workerBatch(n)
-			var frame []byte
-			b.ReportAllocs()
-			for b.Loop() {
-				frame, _, _ = codec.Append(frame[:0], batch)
-			}
-			b.ReportMetric(float64(len(frame))/float64(n), "bytes/report")
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/report")
+		b.Run(fmt.Sprintf("numbers/reports=%d", n), func(b *testing.B) {
+			run(b, wire.NewBatchCodec(scgs.Schema{{Name: "load", Type: scgs.Float}, {Name: "n", Type: scgs.Int}}), rateBatch(n))
+		})
+		b.Run(fmt.Sprintf("texts/reports=%d", n), func(b *testing.B) {
+			run(b, wire.NewBatchCodec(workerState), workerBatch(n))
 		})
 	}
 }
 
+func BenchmarkEncode(b *testing.B) {
+	codings(b, func(b *testing.B, codec *wire.BatchCodec, batch *wire.Batch) {
+		b.Helper()
+		n := len(batch.Reports)
+		var frame []byte
+		b.ReportAllocs()
+		for b.Loop() {
+			frame, _, _ = codec.Append(frame[:0], batch)
+		}
+		b.ReportMetric(float64(len(frame))/float64(n), "bytes/report")
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/report")
+	})
+}
+
 func BenchmarkDecode(b *testing.B) {
-	for _, n := range []int{1, 64} {
-		b.Run(fmt.Sprintf("reports=%d", n), func(b *testing.B) {
-			codec := wire.NewBatchCodec(workerState)
-			frame, _, err := codec.Append(nil, workerBatch(n))
-			if err != nil {
+	codings(b, func(b *testing.B, codec *wire.BatchCodec, batch *wire.Batch) {
+		b.Helper()
+		frame, n, err := codec.Append(nil, batch)
+		if err != nil {
+			b.Fatal(err)
+		}
+		var into wire.Batch
+		b.ReportAllocs()
+		for b.Loop() {
+			if err := codec.Decode(frame, "boot-7", &into); err != nil {
 				b.Fatal(err)
 			}
-			var into wire.Batch
-			b.ReportAllocs()
-			for b.Loop() {
-				if err := codec.Decode(frame, "boot-7", &into); err != nil {
-					b.Fatal(err)
-				}
-			}
-			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/report")
-		})
-	}
+		}
+		b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/float64(n), "ns/report")
+	})
 }
 
 func TestBatchesAllocateNothingInSteadyState(t *testing.T) {

@@ -104,7 +104,7 @@ func AppendBundle(dst []byte, m *Bundle) (frame []byte, rest Bundle, err error) 
 }
 
 func (c *coder) writeBundle(rest Bundle) Bundle {
-	const counts, held = 3 + 1 + 3*number + 3, 1 + 5*number // of what may follow the parts
+	const counts, held = 3 + 1 + 3*longest + 3, 1 + 5*longest // of what may follow the parts
 	n := c.fit("parts", len(rest.Parts), MaxParts, counts+held, func(i int) { c.part(&rest.Parts[i]) })
 	rest.Parts = rest.Parts[n:]
 	if len(rest.Parts) > 0 {
@@ -194,7 +194,7 @@ func (c *coder) held(h *Held) {
 // No item of either list is shorter than this.
 const (
 	leastPart = 4
-	number    = 9 // bytes of the longest
+	longest   = 9 // bytes of the longest
 )
 
 func (c *coder) part(p *Part) {

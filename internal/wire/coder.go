@@ -24,15 +24,22 @@ func newWriter(dst []byte, kind Kind) coder {
 	return coder{kind: kind, writing: true, start: len(dst), buf: append(dst, Version, byte(kind))}
 }
 
-func newReader(frame []byte, kind Kind) coder {
-	got, fault := kindOf(frame)
-	switch {
+func newReader(frame []byte, kind Kind) (c coder) {
+	c.read(frame, kind)
+	return c
+}
+
+// read makes a new coder a reader, in its place, since copying one takes time.
+func (c *coder) read(frame []byte, kind Kind) {
+	c.kind = kind
+	switch got, fault := kindOf(frame); {
 	case fault != nil:
-		return coder{kind: kind, err: fault}
+		c.err = fault
 	case got != kind:
-		return coder{kind: kind, err: &FrameError{Kind: got, Field: "kind", Reason: "a frame of kind " + kind.String() + " was expected"}}
+		c.err = &FrameError{Kind: got, Field: "kind", Reason: "a frame of kind " + kind.String() + " was expected"}
+	default:
+		c.buf = frame[2:]
 	}
-	return coder{kind: kind, buf: frame[2:]}
 }
 
 // finish checks the size of a written frame, and that a read one has ended.
@@ -74,6 +81,8 @@ func (c *coder) need(ok bool, field, reason string) {
 		c.fail(field, reason)
 	}
 }
+
+const oneByte = 0x80 // Numbers below it are one byte in MessagePack, itself.
 
 func (c *coder) uint(field string, v *uint64) {
 	switch {

@@ -9,6 +9,6 @@
 // it is a member.
 //
 // Frames are positional: a version byte, a kind byte, then the fields in order
-// as MessagePack primitives. Decoding refuses whatever exceeds the limits below
+// as MessagePack primitives, but for the columns of a batch ([BatchCodec]). Decoding refuses whatever exceeds the limits below
 // before it allocates for it, and never panics on bytes from outside.
 package wire

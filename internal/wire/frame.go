@@ -25,6 +25,10 @@ const (
 	KindPong
 	KindBody
 	KindBundle
+
+	// batchInColumns is what a [KindBatch] has in place of its kind unless it is one of
+	// releases before.
+	batchInColumns = byte(KindBundle) + 1
 )
 
 var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong", "body", "bundle"}
@@ -87,6 +91,9 @@ func kindOf(frame []byte) (Kind, *FrameError) {
 		}
 	}
 	kind := Kind(frame[1])
+	if frame[1] == batchInColumns {
+		return KindBatch, nil
+	}
 	if kind < KindHello || kind > KindBundle {
 		return 0, &FrameError{Field: "kind", Reason: strconv.Itoa(int(kind)) + " is none that this side knows"}
 	}

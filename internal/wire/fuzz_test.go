@@ -83,6 +83,10 @@ func FuzzDecode(f *testing.F) {
 	for _, frame := range tracedFrames(f) {
 		f.Add(frame)
 	}
+	for _, frame := range rowFrames(f) {
+		f.Add(frame)
+	}
+	f.Add(numbersFrame(f))
 	f.Fuzz(func(t *testing.T, frame []byte) {
 		kind, err := wire.KindOf(frame)
 		for k, decode := range decoders {

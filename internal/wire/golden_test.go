@@ -142,19 +142,21 @@ func tracedFrames(tb testing.TB) map[wire.Kind][]byte {
 	return frames
 }
 
-// TestLayoutOfTraces pins where a trace context stands: behind all else, with a
-// bit in the flags of a batch (8) or in the kind of a signal (40), so that a frame
-// without one is what it was before there was any.
+// TestLayoutOfTraces pins where a trace context stands: before the stamps of a batch
+// and behind all else of other messages, with a bit in the flags of a batch (8) or in
+// the kind of a signal (40), so that a frame without one is what it was before there
+// was any.
 func TestLayoutOfTraces(t *testing.T) {
 	const context = "c419 0102030405060708090a0b0c0d0e0f10 1112131415161718 19"
 	plain := goldenFrames(t)
 	for kind, frame := range tracedFrames(t) {
-		want := hex.EncodeToString(plain[kind]) + strings.ReplaceAll(context, " ", "")
-		flag, marked := "5ad517cd", "5ad51fcd"
+		want, context := hex.EncodeToString(plain[kind]), strings.ReplaceAll(context, " ", "")
 		if kind == wire.KindSignals {
-			flag, marked = "69646c6502a2", "69646c6542a2"
+			want = strings.Replace(want, "69646c6502a2", "69646c6542a2", 1) + context
+		} else {
+			want = strings.NewReplacer("485bf70300", "485bff0300", "02d1012c", "02d1012c"+context).Replace(want)
 		}
-		if want = strings.Replace(want, flag, marked, 1); hex.EncodeToString(frame) != want {
+		if hex.EncodeToString(frame) != want {
 			t.Errorf("%v:\n got %x\nwant %s", kind, frame, want)
 		}
 		for n := range frame {
@@ -171,14 +173,17 @@ func TestLayout(t *testing.T) {
 		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires | multiplexer
 		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
 			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09 a0`,
-		// member, incarnation, schema, flags | length, count | reports | regions | evidence | quality
-		wire.KindBatch: `01 02 a27731 cd012c cf5b487f17ec3a5ad5 17 cd0027 dc0003
-			09 00 d103e8 d10f3c d11004  01 ca3f000000 fe a161 03 c3
-			01 01 0a 00 00
-			01 06 0a  c0 c0 c0 c0 c0 c0
+		// member, incarnation, schema, flags, reports | regions | quality
+		// widths, first seq, reading, offsets | readings | earliest | latest | ends | fields
+		wire.KindBatch: `01 0d 02 7731 2c01000000000000 d55a3aec177f485b f7 0300
 			91 a6736561726368 02 09
-			0b 00 0a 00 02
-			a470656572 c2 c3 02 d1012c`,
+			a470656572 c2 c3 02 d1012c
+			1088 0900000000000000 e803000000000000 3c0f000000000000 0410000000000000
+			0a 0a 0a
+			0000000000000000 c8ecffffffffff7f 3813000000000080
+			0000000000000000 ffebffffffffff7f 0314000000000080
+			02
+			00 01 c0  00 ca3f000000 c0  00 fe c0  00 a161 c0  00 03 c0  00 c3 c0`,
 		wire.KindGone: `01 03 a27731 cd012c 28`,
 		// member, incarnation | count | decision | name, target, fate, detail
 		wire.KindAck: `01 04 a27731 cd012c dc0001 a56773796e63 05 06 07 a473746f70 a27731 07 a26e6f`,
@@ -206,6 +211,54 @@ func TestLayout(t *testing.T) {
 	for kind, frame := range goldenFrames(t) {
 		if got, want := hex.EncodeToString(frame), strings.Join(strings.Fields(golden[kind]), ""); got != want {
 			t.Errorf("%v:\n got %s\nwant %s", kind, got, want)
+		}
+	}
+}
+
+// goldenNumbers is a batch whose columns have the forms of numbers and words, and
+// evidence of another state than the last.
+func goldenNumbers() *wire.Batch {
+	b := &wire.Batch{Member: "w1", Schema: small.Hash(), Evidence: wire.Evidence{Seq: 8}}
+	for i := range 3 {
+		at := clocksync.Instant(1000 * (i + 1))
+		b.Reports = append(b.Reports, wire.Report{
+			Seq: uint64(9 + i), At: clocksync.Stamp{Domain: "boot-7", Mono: at, Within: clocksync.Interval{Earliest: at - 2, Latest: clocksync.MaxInstant}},
+			Row: []scgs.Value{
+				scgs.EnumValue([]string{"busy", "idle"}[i/2]), scgs.FloatValue(float64(i)), scgs.IntValue(300),
+				scgs.StringValue([]string{"a", "b"}[(i+1)/2]), scgs.DurationValue(-time.Duration(i)), scgs.BoolValue(true),
+			},
+		})
+	}
+	b.Evidence.At = b.Reports[2].At
+	return b
+}
+
+func numbersFrame(tb testing.TB) []byte {
+	tb.Helper()
+	frame, _, err := wire.NewBatchCodec(small).Append(nil, goldenNumbers())
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return frame
+}
+
+// TestLayoutOfNumbers pins the forms that TestLayout has not.
+func TestLayoutOfNumbers(t *testing.T) {
+	const want = `01 0d 02 7731 0000000000000000 d55a3aec177f485b 40 0300  0800000000000000
+		20f0 0900000000000000 e803000000000000 feffffffffffffff 0000000000000000  e803 e803 0000
+		02 01 01 00
+		02 0000000000000000 000000000000f03f 0000000000000040
+		81 2c01
+		00 a161 a162 c1
+		88 00 ff ff
+		03 01`
+	frame := numbersFrame(t)
+	if got, want := hex.EncodeToString(frame), strings.Join(strings.Fields(want), ""); got != want {
+		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	for n := range frame {
+		if err := decodeAny(frame[:n]); err == nil {
+			t.Errorf("%d of %d bytes are taken for a whole frame", n, len(frame))
 		}
 	}
 }

@@ -39,6 +39,9 @@ const (
 	batchHead  = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 00 " // no reports, regions, evidence yet
 	taggedHead = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 04 "
 	tracedHead = "01 02 a27731 cd012c cf5b487f17ec3a5ad5 08 "
+	columns    = "01 0d 02 7731 2c01000000000000 d55a3aec177f485b " // no flags, number of reports, columns yet
+	someStamps = "00ff 0500000000000000 0000000000000000 0000000000000000 0000000000000000 "
+	twoStamps  = "01ff 0500000000000000 0000000000000000 0000000000000000 0000000000000000 "
 	badTrace   = "wire: batch: trace: it is no trace context, whose 25 bytes begin with two ids that are not zero"
 	rowOfNils  = "c0 c0 c0 c0 c0 c0 "
 	emptyTail  = "90 00"
@@ -54,7 +57,8 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{"01", "wire: frame: size: it ends before its kind"},
 		{"02 01", "wire: frame: version: 2, this side speaks 1: run releases of one major version"},
 		{"01 00", "wire: frame: kind: 0 is none that this side knows"},
-		{"01 0d", "wire: frame: kind: 13 is none that this side knows"},
+		{"01 0e", "wire: frame: kind: 14 is none that this side knows"},
+		{"01 0d", "wire: batch: member: the frame ends inside it"},
 		{"01 03", "wire: gone: member: the frame ends inside it"},
 		{"01 0b a161 01 01 04 00 00 c400 a0", "wire: body: kind: 4 is not 1 to 3"},
 		{"01 0b a161 01 01 02 ce00100001 00 c400 a0", "wire: body: size: it is above 1 MiB: hand over a reference and fetch the rest"},
@@ -162,6 +166,53 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{tracedHead + "90 90 00 c419" + strings.Repeat("01", 16) + strings.Repeat("00", 8) + "01", badTrace},
 		{taggedHead + "90 90 00", "wire: batch: quality: the frame ends inside it"},
 
+		{"01 0d 00 0000000000000000 d55a3aec177f485b 00 0000", `wire: batch: member: "": use letters, digits, - and _, at most 64`},
+		{"01 0d 03 612e62 0000000000000000 d55a3aec177f485b 00 0000", `wire: batch: member: "a.b": use letters, digits, - and _, at most 64`},
+		{"01 0d 41 " + strings.Repeat("61", 65) + "0000000000000000 d55a3aec177f485b 00 0000", `wire: batch: member: "` + strings.Repeat("a", 65) + `": use letters, digits, - and _, at most 64`},
+		{"01 0d ff 6161 0000000000000000 d55a3aec177f485b 00 0000", "wire: batch: member: the frame ends inside it"},
+		{"01 0d 02 7731 2c01000000000000 0500000000000000 00 0000", "wire: batch: schema: the rows have another one than this side expects: introduce the member again"},
+		{columns + "00 0104", "wire: batch: reports: 1025 of them, at most 1024 are allowed"},
+		{columns + "00 0004 " + someStamps, "wire: batch: reports: the frame ends inside it"},
+		{columns + "00 0100 00ff", "wire: batch: stamps: the frame ends inside it"},
+		{columns + "00 0000 00", "wire: batch: end: 1 bytes follow the last field"},
+		{columns + "10 0000 dd00000101", "wire: batch: regions: 257 of them, at most 256 are allowed"},
+		{columns + "10 0000 91 a172 00 00", "wire: batch: regions[0].entry: it is 0, the entries of regions count from 1"},
+		{columns + "08 0000 c400", badTrace},
+		{columns + "04 0000 a470656572 c2 c2 04", "wire: batch: status: 4 is not 0 to 3"},
+		{columns + "80 0000", "wire: batch: flags: there is no evidence to be of the last report"},
+		{columns + "c0 0000 " + someStamps, "wire: batch: evidence: it is of the last report, and there is none"},
+		{columns + "40 0000 0500", "wire: batch: evidence: the frame ends inside it"},
+		{columns + "40 0000 0000000000000000 " + someStamps, "wire: batch: evidence: it is 0, the states of a member count from 1"},
+		{columns + "40 0000 0500000000000000 00f0 0000000000000000 0000000000000000 ffffffffffffff7f 0000000000000000", "wire: batch: earliest: no event is at plus infinity"},
+		{columns + "00 0100 09ff" + someStamps[4:], "wire: batch: stamps: widths ff09 are not up to 8 each"},
+		{columns + "00 0100 f0ff" + someStamps[4:], "wire: batch: stamps: widths fff0 are not up to 8 each"},
+		{columns + "00 0100 0090" + someStamps[4:], "wire: batch: stamps: widths 9000 are not up to 8 each"},
+		{columns + "00 0300 88ff" + someStamps[4:], "wire: batch: stamps: the frame ends inside it"},
+		{columns + "00 0100 00ff 0000000000000000 " + someStamps[22:], "wire: batch: reports[0].seq: it is 0, the states of a member count from 1"},
+		{columns + "00 0200 " + twoStamps + "ff", "wire: batch: reports[1].seq: it is not above the one before"},
+		{columns + "00 0200 00ff ffffffffffffffff " + someStamps[22:], "wire: batch: reports[1].seq: it is 0, the states of a member count from 1"},
+		{columns + "00 0100 00ff 0500000000000000 ffffffffffffff7f 0000000000000000 0000000000000000", "wire: batch: reports[0].mono: a reading is not infinite"},
+		{columns + "00 0100 0000 0500000000000000 0000000000000000 0500000000000000 0400000000000000", "wire: batch: reports[0].earliest: it lies after the latest time"},
+		{columns + "00 0100 000f 0500000000000000 0000000000000000 0000000000000000 0000000000000080", "wire: batch: reports[0].latest: no event is at minus infinity"},
+		{columns + "20 0100 " + someStamps, "wire: batch: ends: the frame ends inside it"},
+		{columns + "20 0100 " + someStamps + "01 00", "wire: batch: end: 1 bytes follow the last field"},
+		{columns + "00 0100 " + someStamps, "wire: batch: phase: the frame ends inside it"},
+		{columns + "00 0100 " + someStamps + "04", "wire: batch: phase: a column of enum has no form 4"},
+		{columns + "00 0100 " + someStamps + "80 00", "wire: batch: phase: a column of enum has no form 128"},
+		{columns + "00 0100 " + someStamps + "02", "wire: batch: phase: the frame ends inside it"},
+		{columns + "00 0100 " + someStamps + "02 02", "wire: batch: rows[0].phase: word 2 of 2"},
+		{columns + "00 0100 " + someStamps + "00 02", "wire: batch: rows[0].phase: word 2 of 2"},
+		{columns + "00 0100 " + someStamps + "00 c1", "wire: batch: rows[0].phase: it is not an unsigned 64-bit integer"},
+		{columns + "00 0100 " + someStamps + "01 c0 02 00000000000000", "wire: batch: load: the frame ends inside it"},
+		{columns + "00 0100 " + someStamps + "01 c0 03 000000000000f07f", "wire: batch: rows[0].load: +Inf is not a finite number"},
+		{columns + "00 0100 " + someStamps + "01 c0 01 c0 02 00", "wire: batch: sent: a column of int has no form 2"},
+		{columns + "00 0100 " + someStamps + "01 c0 01 c0 c8 00", "wire: batch: sent: a column of int has no form 200"},
+		{columns + "00 0100 " + someStamps + "01 c0 01 c0 82 0000", "wire: batch: sent: the frame ends inside it"},
+		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 02 a161", "wire: batch: task: a column of string has no form 2"},
+		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 01 a180", "wire: batch: rows[0].task: it is not UTF-8"},
+		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 00", "wire: batch: rows[0].task: the frame ends inside it"},
+		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 01 c0 80 00 02 02", "wire: batch: rows[0].full: word 2 of 2"},
+
 		{"01 09 a3612e62", `wire: ping: member: "a.b": use letters, digits, - and _, at most 64`},
 		{"01 0a a0 00 00 00 00", "wire: pong: timeline: it is empty: times of none cannot be compared"},
 		{"01 0a a161 02 01 00 00", "wire: pong: arrived: it ends before it begins"},
@@ -239,6 +290,7 @@ func TestFramesCannotAskForMemory(t *testing.T) {
 		"lists":   fill(fmt.Sprintf("01 02 a177 00 cf%016x 00 dd00000400", lists.Hash()), "01 06 00 90 90 90 90 90 dc0040"+strings.Repeat("c2", 64)+"c0"),
 		"parts":   fill("01 0c dc0400", "a16e c4020103"),
 		"alive":   fill("01 0c 90 dc0400", "a16e 01 01 06 00"),
+		"columns": append(unhex(t, columns+"00 0004 10ff"+someStamps[4:]), append(make([]byte, 1023), unhex(t, "0200 0200 80 00 01a161 80 00 02")...)...),
 		"section": fill(welcomes+"c3 c2 a0 90 c6ffffffff", "00"),
 	} {
 		var before, after runtime.MemStats

@@ -159,9 +159,6 @@ func (c *coder) signalKind(s *control.Signal) (traced bool) {
 	return traced
 }
 
-// traceBytes is the length of a trace context in a frame.
-const traceBytes = 2 + len(control.Trace{})
-
 // trace codes a trace context that is there.
 func (c *coder) trace(t *control.Trace, there bool) {
 	switch {

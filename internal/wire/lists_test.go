@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"math"
@@ -73,12 +74,11 @@ func TestLayoutOfLists(t *testing.T) {
 			a5666c616773 cc81 90
 			a462657374 43 90  ca3f000000
 			c400 00 00 00 a0 a0`,
-		`01 02 a177 00 HASH 00 dc0002
-			01 06 05  92 01 00  92 ca3f000000 cac0000000  91 fe  92 a3677075 a0  91 03  92 c3 c2  c0
-			01 06 01  c0 c0 c0 c0 c0 c0 c0
-			90 00`,
+		`01 0d 01 77 0000000000000000 HASH 00 0200
+			10ff 0100000000000000 0500000000000000 0000000000000000 0000000000000000 01
+			00 92 01 00 c0  00 92 ca3f000000 cac0000000 c0  00 91 fe c0  00 92 a3677075 a0 c0  00 91 03 c0  00 92 c3 c2 c0  01 c0`,
 	}
-	golden[1] = strings.Replace(golden[1], "HASH", fmt.Sprintf("cf%016x", lists.Hash()), 1)
+	golden[1] = strings.Replace(golden[1], "HASH", hex.EncodeToString(binary.LittleEndian.AppendUint64(nil, lists.Hash())), 1)
 	for i, frame := range listFrames(t) {
 		if got, want := hex.EncodeToString(frame), strings.Join(strings.Fields(golden[i]), ""); got != want {
 			t.Errorf("%d:\n got %s\nwant %s", i, got, want)

@@ -98,6 +98,8 @@ type Batch struct {
 	Tagged  bool
 	Quality clocksync.Quality // only if Tagged
 	Trace   control.Trace     // of the sending of these reports, if that is traced
+
+	values []scgs.Value // of the rows that were decoded, one row after another
 }
 
 // Ping asks for the time of the reference clock.

@@ -1,9 +1,13 @@
 package wire
 
-import "github.com/gopegasus/pegasus/scgs"
+import (
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/scgs"
+)
 
-// The flags of a report, and all but the first of an evidence. They are part of
-// the format.
+// The flags of a report in a row, and all but the first of an evidence. They are part
+// of the format.
 const (
 	flagEnd        = 1 << iota
 	flagNoEarliest // the earliest time is unbounded and not in the frame
@@ -13,33 +17,82 @@ const (
 	reportFlags = flagEnd | boundFlags
 )
 
-// report codes one report after another of a batch. Reading takes texts from
-// above, the row before it, where they are the same.
-func (b *BatchCodec) report(c *coder, r *Report, run *run, above []scgs.Value) {
-	if b.plain && (c.writing && b.writePlain(c, r, run) || !c.writing && b.readPlain(c, r, run)) {
+// readRows reads a batch of releases before: one report after another, whose numbers and
+// values are those of other messages.
+func (b *BatchCodec) readRows(c *coder, domain clocksync.Domain, m *Batch) {
+	c.rowsHead(m)
+	if c.err != nil || !b.known(c, m) {
 		return
 	}
-	flags := boundFlagsOf(r.At.Within)
-	if r.End {
-		flags |= flagEnd
+	flags := c.rowsFlags(m)
+	end := c.behind(flags)
+	var run run
+	var above []scgs.Value
+	n, fields := c.count("reports", 0, MaxReports, leastBytes), len(b.schema)
+	m.Reports, m.values = resize(m.Reports, n), resize(m.values, n*fields)
+	c.each("reports", n, func(i int) {
+		r := &m.Reports[i]
+		r.At.Domain, r.Row = domain, m.values[i*fields:(i+1)*fields:(i+1)*fields]
+		if b.report(c, r, &run, above); !r.End {
+			above = r.Row
+		}
+	})
+	c.need(end < 0 || len(c.buf) == end, "length", "the reports have another one")
+	c.readRegions(m)
+	m.Evidence = Evidence{At: clocksync.Stamp{Domain: domain}}
+	c.evidence(&m.Evidence, &run)
+	if m.Evidence.Seq == 0 {
+		m.Evidence.At = clocksync.Stamp{}
 	}
-	run.seq(c, &r.Seq)
-	c.small("flags", &flags, 0, reportFlags)
-	run.inOrder(c, r.Seq)
-	run.stamp(c, &r.At, flags)
-	switch {
-	case c.writing && !r.End:
-		b.writeRow(c, r.Row)
-	case c.writing:
-	case flags&flagEnd != 0:
-		r.End, r.Row = true, r.Row[:0]
-	default:
-		r.End, r.Row = false, resize(r.Row, len(b.schema))
-		b.readRow(c, r.Row, above)
+	m.Tagged = flags&flagTagged != 0
+	m.Quality = clocksync.Quality{}
+	if m.Tagged {
+		c.tag(&m.Quality)
 	}
+	m.Trace = control.Trace{}
+	c.trace(&m.Trace, flags&flagTraced != 0)
 }
 
-// evidence codes the last field of a batch.
+// The flags of a batch in rows are the first four of one in columns, and this.
+const (
+	flagBehind   = flagTraced << 1 // the length of the reports stands before them, since regions follow
+	rowsMaxFlags = flagBehind<<1 - 1
+)
+
+// No report in a row and no region is shorter than this.
+const leastBytes = 3
+
+// rowsHead reads what a batch in rows begins with.
+func (c *coder) rowsHead(m *Batch) {
+	c.token("member", &m.Member)
+	c.uint("incarnation", &m.Incarnation)
+	c.uint("schema", &m.Schema)
+}
+
+func (c *coder) rowsFlags(m *Batch) (flags uint8) {
+	c.small("flags", &flags, 0, rowsMaxFlags)
+	m.Again, m.Leaving = flags&flagAgain != 0, flags&flagLeaving != 0
+	return flags
+}
+
+// report reads one report after another. Texts are taken from above, the row before it,
+// where they are the same.
+func (b *BatchCodec) report(c *coder, r *Report, run *run, above []scgs.Value) {
+	var step uint64
+	var flags uint8
+	c.uint("seq", &step)
+	c.small("flags", &flags, 0, reportFlags)
+	r.Seq = run.last + step
+	c.inOrder(r.Seq, &run.last)
+	run.stamp(c, &r.At, flags)
+	if r.End = flags&flagEnd != 0; r.End {
+		r.Row = r.Row[:0:0]
+		return
+	}
+	b.readRow(c, r.Row, above)
+}
+
+// evidence codes evidence, which a batch in rows has last.
 func (c *coder) evidence(e *Evidence, run *run) {
 	c.uint("evidence", &e.Seq)
 	if c.err != nil || e.Seq == 0 {

@@ -101,20 +101,16 @@ func floatFault(f float64) string {
 	return ""
 }
 
-func (b *BatchCodec) writeRow(c *coder, row []scgs.Value) {
+// rowFault fails with what is wrong with a row, if anything is.
+func (b *BatchCodec) rowFault(c *coder, row []scgs.Value) {
 	if len(row) != len(b.schema) {
 		c.fail("row", b.arity(len(row)))
 		return
 	}
 	for i := range row {
-		f := &b.schema[i]
-		if !plain(f, &row[i]) {
-			if fault := fault(f, row[i]); fault != "" {
-				c.fail(f.Name, fault)
-				return
-			}
+		if fault := fault(&b.schema[i], row[i]); fault != "" {
+			c.fail(b.schema[i].Name, fault)
 		}
-		c.buf = appendValue(c.buf, f, row[i])
 	}
 }
 

@@ -2,33 +2,14 @@ package wire
 
 import "github.com/gopegasus/pegasus/clocksync"
 
-// run is what the next report of a batch is coded against. Stamps are written as
-// differences: the reading from the reading before, and the offset of each end
+// run is what the next stamp of a bundle, or of a batch in rows, is coded against. Stamps
+// are written as differences: the reading from the reading before, and the offset of each end
 // of the interval to the reading from that offset before, which hardly changes.
 // Sums and differences wrap around, so no distance is too large.
 type run struct {
 	last        uint64 // seq of the report before
 	mono        int64
 	early, late int64 // offsets of the last ends that were bounded
-}
-
-func (r *run) seq(c *coder, seq *uint64) {
-	step := *seq - r.last
-	c.uint("seq", &step)
-	if !c.writing {
-		*seq = r.last + step
-	}
-}
-
-// inOrder keeps the order of a batch: every seq is above the one before.
-func (r *run) inOrder(c *coder, seq uint64) {
-	switch {
-	case seq == 0:
-		c.fail("seq", zeroSeq)
-	case seq <= r.last:
-		c.fail("seq", "it is not above the one before")
-	}
-	r.last = seq
 }
 
 func (r *run) stamp(c *coder, s *clocksync.Stamp, flags uint8) {
@@ -42,10 +23,7 @@ func (r *run) stamp(c *coder, s *clocksync.Stamp, flags uint8) {
 		offset := difference(c, "latest", int64(s.Within.Latest)-mono, &r.late)
 		within.Latest = clocksync.Instant(mono + offset)
 	}
-	c.need(clocksync.Instant(mono).Finite(), "mono", "a reading is not infinite")
-	c.need(within.Earliest != clocksync.MaxInstant, "earliest", "no event is at plus infinity")
-	c.need(within.Latest != clocksync.MinInstant, "latest", "no event is at minus infinity")
-	c.need(within.Valid(), "earliest", "it lies after the latest time")
+	c.possible(clocksync.Instant(mono), within)
 	if !c.writing {
 		s.Mono, s.Within = clocksync.Instant(mono), within
 	}

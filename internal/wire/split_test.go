@@ -3,6 +3,7 @@ package wire_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -12,42 +13,41 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// wide lists the widest rows there are: as many texts or lists as a schema may
-// have, each as long as it may be.
-func wide() map[string]scgs.Value {
+// wide lists values of the widest rows there are: as many texts or lists as a schema may
+// have, each as long as it may be. No two that follow one another are the same.
+func wide(i int) map[string]scgs.Value {
+	letter := string(rune('x' + i%2))
 	var floats, texts []scgs.Value
 	for range scgs.MaxElements {
-		floats = append(floats, scgs.FloatValue(math.Pi))
-		texts = append(texts, scgs.StringValue(strings.Repeat("x", scgs.MaxTextBytes/scgs.MaxElements)))
+		floats = append(floats, scgs.FloatValue(math.Pi*float64(1+i%2)))
+		texts = append(texts, scgs.StringValue(strings.Repeat(letter, scgs.MaxTextBytes/scgs.MaxElements)))
 	}
 	return map[string]scgs.Value{
-		"text":            scgs.StringValue(strings.Repeat("x", scgs.MaxTextBytes)),
+		"text":            scgs.StringValue(strings.Repeat(letter, scgs.MaxTextBytes)),
 		"list of floats":  scgs.ListValue(scgs.Float, floats...),
 		"list of strings": scgs.ListValue(scgs.String, texts...),
 	}
 }
 
 func TestBatchIsSplitWhereAFrameIsFull(t *testing.T) {
-	for name, v := range wide() {
-		t.Run(name, func(t *testing.T) { splitBatch(t, v) })
+	for name := range wide(0) {
+		t.Run(name, func(t *testing.T) { splitBatch(t, name) })
 	}
 }
 
-// splitBatch sends rows that consist of a value with the longest tail there is.
-func splitBatch(t *testing.T, v scgs.Value) {
+// splitBatch sends rows that consist of such a value with the longest tail there is.
+func splitBatch(t *testing.T, name string) {
 	t.Helper()
 	const domain = "boot-7"
 	var schema scgs.Schema
-	var row []scgs.Value
 	for i := range scgs.MaxFields {
-		schema = append(schema, scgs.Field{Name: fmt.Sprintf("f%d", i), Type: v.Type()})
-		row = append(row, v)
+		schema = append(schema, scgs.Field{Name: fmt.Sprintf("f%d", i), Type: wide(0)[name].Type()})
 	}
 	codec := wire.NewBatchCodec(schema)
 	sent := *workerBatch(10)
 	sent.Schema, sent.Leaving, sent.Regions = codec.Hash(), true, nil
 	for i := range sent.Reports {
-		sent.Reports[i].Row = row
+		sent.Reports[i].Row = slices.Repeat([]scgs.Value{wide(i)[name]}, scgs.MaxFields)
 	}
 	sent.Tagged, sent.Quality = true, clocksync.Quality{Source: strings.Repeat("s", wire.MaxHostBytes), Expires: 1 << 60}
 	for i := range wire.MaxRegions {
