@@ -129,7 +129,6 @@ func New(o Options) *Core {
 		batchAge:   max(o.BatchAge, 0),
 		virtual:    o.Hello.Threads,
 		local:      o.Local,
-		ring:       newRing(),
 		gate:       control.NewGate(),
 		heartbeat:  defaultHeartbeat,
 		helloAt:    clocksync.MinInstant,
@@ -158,22 +157,30 @@ func (c *Core) Stats() Stats { return c.stats }
 // give evidence.
 func (c *Core) Start() (clocksync.Stamp, bool) { return c.start, c.open }
 
-func (c *Core) state(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) error {
+// state begins a state with a row, or with that row as words.
+func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Value, words []uint64) error {
 	if c.codec == nil {
 		return ErrNotWelcome
 	}
-	if err := c.codec.CheckRow(row); err != nil {
-		return err
+	if words == nil {
+		words = c.ring.pack(row)
+	}
+	if words == nil {
+		if err := c.codec.CheckRow(row); err != nil {
+			return err
+		}
 	}
 	if c.virtual && !c.open && at.Mono < c.read {
 		c.reopen, c.alive = true, clocksync.Stamp{}
-		c.row = append(c.row[:0], row...)
+		if c.row = append(c.row[:0], row...); len(row) == 0 {
+			c.row = c.ring.unpack(c.row, words)
+		}
 		return nil
 	}
-	if err := c.stamp(&at); err != nil {
+	if err := c.stamp(at); err != nil {
 		return err
 	}
-	c.begin(&at, row)
+	c.begin(at, row, words)
 	c.changed(now)
 	return nil
 }
@@ -190,7 +197,9 @@ func (c *Core) end(now clocksync.Instant, at clocksync.Stamp) error {
 		return err
 	}
 	c.open = false
-	c.push(true, &at, nil)
+	c.seq++
+	c.ring.end(&at, c.toldBelow())
+	c.pushed()
 	c.changed(now)
 	return nil
 }
@@ -229,21 +238,29 @@ func (c *Core) stamp(at *clocksync.Stamp) error {
 	return nil
 }
 
-func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value) {
+// resume begins the state in row at a stamp.
+func (c *Core) resume(at *clocksync.Stamp) { c.begin(at, c.row, c.ring.pack(c.row)) }
+
+func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value, words []uint64) {
 	c.open, c.reopen, c.start = true, false, *at
 	if c.virtual {
 		c.alive = *at
 	}
-	c.push(false, at, row)
+	c.seq++
+	c.ring.push(at, row, words, c.toldBelow())
+	c.pushed()
 }
 
-func (c *Core) push(end bool, at *clocksync.Stamp, row []scgs.Value) {
-	c.seq++
-	told := c.sent
+// toldBelow is the position below which transitions have been told.
+func (c *Core) toldBelow() uint64 {
 	if !c.welcome {
-		told = c.ring.first // What was sent last may not have arrived.
+		return c.ring.first // What was sent last may not have arrived.
 	}
-	c.ring.push(c.seq, end, at, row, told)
+	return c.sent
+}
+
+// pushed counts a transition that has entered the ring.
+func (c *Core) pushed() {
 	c.stats.Reports++
 	if c.sent < c.ring.first {
 		c.stats.Dropped += c.ring.first - c.sent

@@ -53,7 +53,7 @@ func (c *Core) rejoin(now clocksync.Instant) {
 	c.hello.Incarnation++
 	c.once = false
 	if c.open {
-		c.row = append(c.row[:0], c.ring.newest()...)
+		c.row = c.ring.row(c.ring.next-1, c.row[:0])
 	}
 	c.ring.clear()
 	c.sent, c.seq = c.ring.next, 0
@@ -78,7 +78,7 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome) Reception {
 	}
 	if c.codec == nil || w.Schema.Hash() != c.codec.Hash() {
 		c.codec = wire.NewBatchCodec(slices.Clone(w.Schema))
-		c.ring.clear() // The rows do not fit any more.
+		c.ring.fit(c.codec.Schema()) // The rows do not fit any more.
 		c.open, c.reopen = false, false
 	}
 	c.catchUp(max(w.NextSeq, 1))

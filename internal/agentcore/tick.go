@@ -71,7 +71,7 @@ func (c *Core) revive(now clocksync.Instant, at clocksync.Stamp) clocksync.Stamp
 		return c.start // No evidence.
 	}
 	if c.reopen && at.Domain != "" {
-		c.begin(&at, c.row)
+		c.resume(&at)
 	}
 	if !c.virtual {
 		c.again(now, &at)
@@ -132,7 +132,7 @@ func (c *Core) batchAt() clocksync.Instant {
 func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output) {
 	out.regions = append(out.regions, c.regions...)
 	from := c.sent
-	if n := c.ring.next; from == n && n > c.ring.first && c.ring.at(n-1).end {
+	if from == c.ring.next && c.ring.ended() {
 		from-- // No evidence would show the loss of an end that nothing follows.
 	}
 	news := c.batch(out, from, c.ring.next)
@@ -166,14 +166,11 @@ func (c *Core) repeat(out *Output) {
 // batch adds a batch with the transitions at the positions [from, to).
 func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 	begin := len(out.reports)
+	seq := c.seq + 1 - (c.ring.next - from)
 	for p := from; p < to; p++ {
-		t := c.ring.at(p)
-		row := len(out.rows)
-		out.rows = append(out.rows, t.row...)
-		out.reports = append(out.reports, wire.Report{
-			Seq: t.seq, End: t.end, At: clocksync.Stamp{Domain: c.ring.domain, Mono: t.mono, Within: t.within},
-			Row: out.rows[row:len(out.rows):len(out.rows)],
-		})
+		var r wire.Report
+		r, out.rows = c.ring.report(p, seq+(p-from), out.rows)
+		out.reports = append(out.reports, r)
 	}
 	out.Batches = append(out.Batches, wire.Batch{
 		Member:      c.hello.Member,
