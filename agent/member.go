@@ -110,7 +110,7 @@ func newMember(cfg Config, c *multiplexer) *Member {
 	}
 	m.quality = hello.Quality
 	m.participant = participant{
-		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{}, spans: newSpans(&cfg),
+		mu: &m.lock, readStamp: m.readStamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{}, spans: newSpans(&cfg),
 		pace: &pace{until: clocksync.MinInstant, nearer: func() { notify(m.wake) }},
 		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
 	}
