@@ -58,14 +58,30 @@ func benchmarkMemberOf(b *testing.B, cfg agent.Config) *agent.Member {
 // BenchmarkSet is a state beside a goroutine that tells each as soon as it can, and one
 // that takes 1,000 together.
 func BenchmarkSet(b *testing.B) {
+	benchmarkSet(b, func(m *agent.Member) func(state) error { return func(s state) error { return m.Set(s) } })
+}
+
+// BenchmarkStateSet is the same with a State.
+func BenchmarkStateSet(b *testing.B) {
+	benchmarkSet(b, func(m *agent.Member) func(state) error {
+		s, err := agent.StateOf[state](m)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return s.Set
+	})
+}
+
+func benchmarkSet(b *testing.B, of func(*agent.Member) func(state) error) {
+	b.Helper()
 	for name, cfg := range map[string]agent.Config{"at-once": {}, "gathered": {BatchSize: 1000, BatchAge: time.Second}} {
 		b.Run(name, func(b *testing.B) {
-			m := benchmarkMemberOf(b, cfg)
+			set := of(benchmarkMemberOf(b, cfg))
 			s := state{Phase: "search"}
 			b.ReportAllocs()
 			for b.Loop() {
 				s.Load++
-				if err := m.Set(s); err != nil {
+				if err := set(s); err != nil {
 					b.Fatal(err)
 				}
 			}

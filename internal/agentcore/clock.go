@@ -69,7 +69,7 @@ func bound(at *clocksync.Stamp) {
 // start had no bound and this has: no other clock could have told when it began.
 func (c *Core) again(now clocksync.Instant, at *clocksync.Stamp) {
 	if c.open && c.start.Within.Latest == clocksync.MaxInstant && at.Within.Bounded() && at.Mono > c.start.Mono {
-		c.row = c.ring.row(c.ring.next-1, c.row[:0])
+		c.row = c.ring.newest(c.row)
 		c.resume(at)
 		c.changed(now)
 	}

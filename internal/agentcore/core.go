@@ -72,6 +72,7 @@ type Core struct {
 	sent         uint64            // ring position
 	since        clocksync.Instant // the oldest unsent change; MaxInstant if there is none
 	lastBatch    clocksync.Instant
+	batchBy      clocksync.Instant // the next one is due, by the two above
 	owed         bool // a batch is due whatever its size
 	leaving      bool
 	left         bool
@@ -172,8 +173,9 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 	}
 	if c.virtual && !c.open && at.Mono < c.read {
 		c.reopen, c.alive = true, clocksync.Stamp{}
-		if c.row = append(c.row[:0], row...); len(row) == 0 {
-			c.row = c.ring.unpack(c.row, words)
+		if c.row = append(c.row[:0], row...); row == nil {
+			c.row = resize(c.row, len(words))
+			c.ring.unpack(c.row, words)
 		}
 		return nil
 	}
@@ -242,7 +244,9 @@ func (c *Core) stamp(at *clocksync.Stamp) error {
 func (c *Core) resume(at *clocksync.Stamp) { c.begin(at, c.row, c.ring.pack(c.row)) }
 
 func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value, words []uint64) {
-	c.open, c.reopen, c.start = true, false, *at
+	c.open, c.reopen = true, false
+	// Not as a whole: that would wait until its parts, which are new, are in the cache.
+	c.start.Domain, c.start.Mono, c.start.Within.Earliest, c.start.Within.Latest = at.Domain, at.Mono, at.Within.Earliest, at.Within.Latest
 	if c.virtual {
 		c.alive = *at
 	}
@@ -270,9 +274,20 @@ func (c *Core) pushed() {
 
 // changed notes that there is news. A probe of the old state is answered by it.
 func (c *Core) changed(now clocksync.Instant) {
-	c.since = min(c.since, now)
+	c.news(now)
 	if len(c.probes) > 0 {
 		c.owed = true
 		c.probes, c.probeAt = c.probes[:0], clocksync.MaxInstant
 	}
 }
+
+// news notes that something waits to be told.
+func (c *Core) news(now clocksync.Instant) {
+	if now < c.since {
+		c.since = now
+		c.schedule()
+	}
+}
+
+// schedule follows what the time of the next batch goes by.
+func (c *Core) schedule() { c.batchBy = min(c.since.Add(c.batchAge), c.lastBatch.Add(c.heartbeat)) }

@@ -53,7 +53,7 @@ func (c *Core) rejoin(now clocksync.Instant) {
 	c.hello.Incarnation++
 	c.once = false
 	if c.open {
-		c.row = c.ring.row(c.ring.next-1, c.row[:0])
+		c.row = c.ring.newest(c.row)
 	}
 	c.ring.clear()
 	c.sent, c.seq = c.ring.next, 0
@@ -76,6 +76,7 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome) Reception {
 	if w.Heartbeat > 0 {
 		c.heartbeat = min(max(time.Duration(w.Heartbeat), minHeartbeat), maxHeartbeat)
 	}
+	c.schedule()
 	if c.codec == nil || w.Schema.Hash() != c.codec.Hash() {
 		c.codec = wire.NewBatchCodec(slices.Clone(w.Schema))
 		c.ring.fit(c.codec.Schema()) // The rows do not fit any more.

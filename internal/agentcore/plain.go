@@ -72,10 +72,9 @@ func (r *ring) pack(row []scgs.Value) []uint64 {
 	return r.packed
 }
 
-// unpack appends the row of words.
-func (r *ring) unpack(row []scgs.Value, words []uint64) []scgs.Value {
-	for i, word := range words {
-		row = append(row, valueOf(&r.schema[i], word))
+// unpack fills the row of words.
+func (r *ring) unpack(row []scgs.Value, words []uint64) {
+	for i := range row {
+		row[i] = valueOf(&r.schema[i], words[i])
 	}
-	return row
 }

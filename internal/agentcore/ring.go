@@ -1,6 +1,8 @@
 package agentcore
 
 import (
+	"slices"
+
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -134,35 +136,38 @@ func (r *ring) drop() {
 	r.first++
 }
 
-// report is the transition at a position, whose number is seq; its row is appended to
-// rows.
-func (r *ring) report(position, seq uint64, rows []scgs.Value) (wire.Report, []scgs.Value) {
+// report fills a report but for its number with the transition at a position, and its row
+// from the front of rows; the rest of these is returned.
+func (r *ring) report(position uint64, to *wire.Report, rows []scgs.Value) []scgs.Value {
 	slot := r.at(position)
-	from := len(rows)
-	rows = r.row(position, rows)
-	return wire.Report{
-		Seq: seq, End: slot[slotMarks]&markEnd != 0,
-		At: clocksync.Stamp{Domain: r.domain, Mono: instant(slot[slotMono]), Within: clocksync.Interval{
-			Earliest: instant(slot[slotEarliest]), Latest: instant(slot[slotLatest]),
-		}},
-		Row: rows[from:len(rows):len(rows)],
-	}, rows
+	to.At.Domain, to.At.Mono = r.domain, instant(slot[slotMono])
+	to.At.Within.Earliest, to.At.Within.Latest = instant(slot[slotEarliest]), instant(slot[slotLatest])
+	to.End, to.Row = slot[slotMarks]&markEnd != 0, nil
+	if to.End {
+		return rows
+	}
+	n := len(r.schema)
+	to.Row = rows[:n:n]
+	if slot[slotMarks]&markAside != 0 {
+		copy(to.Row, r.aside[position&(r.slots-1)])
+	} else {
+		r.unpack(to.Row, slot[slotHead:])
+	}
+	return rows[n:]
 }
 
 func instant(word uint64) clocksync.Instant { return clocksync.Instant(word) } //nolint:gosec // Its bits.
 
-// row appends the row of the transition at a position, an empty one if that is an end.
-func (r *ring) row(position uint64, to []scgs.Value) []scgs.Value {
-	slot := r.at(position)
-	switch {
-	case slot[slotMarks]&markEnd != 0:
-	case slot[slotMarks]&markAside != 0:
-		return append(to, r.aside[position&(r.slots-1)]...)
-	default:
-		return r.unpack(to, slot[slotHead:])
-	}
-	return to
+// newest replaces a row by that of the newest transition, which is no end.
+func (r *ring) newest(row []scgs.Value) []scgs.Value {
+	var newest wire.Report
+	row = resize(row, len(r.schema))
+	r.report(r.next-1, &newest, row)
+	return row
 }
+
+// resize makes a slice one of n items, whatever these are.
+func resize[T any](s []T, n int) []T { return slices.Grow(s[:0], n)[:n] }
 
 // ended reports whether the newest transition is an end.
 func (r *ring) ended() bool { return r.next > r.first && r.at(r.next - 1)[slotMarks]&markEnd != 0 }

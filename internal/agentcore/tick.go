@@ -124,7 +124,7 @@ func (c *Core) batchAt() clocksync.Instant {
 	if c.owed || c.leaving || c.resend.To > 0 || c.ring.next-c.sent >= c.batchSize {
 		return clocksync.MinInstant
 	}
-	return min(c.since.Add(c.batchAge), c.lastBatch.Add(c.heartbeat))
+	return c.batchBy
 }
 
 // report hands out the news, which ends with the evidence, and then what was
@@ -147,6 +147,7 @@ func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output
 	}
 	c.stats.Batches += uint64(len(out.Batches))
 	c.since, c.lastBatch, c.owed = clocksync.MaxInstant, now, false
+	c.schedule()
 }
 
 // repeat answers a resend, as far as the ring goes back.
@@ -165,13 +166,17 @@ func (c *Core) repeat(out *Output) {
 
 // batch adds a batch with the transitions at the positions [from, to).
 func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
-	begin := len(out.reports)
+	n, width, begin := int(to-from), len(c.codec.Schema()), len(out.reports) //nolint:gosec // At most RingTransitions.
+	out.reports = slices.Grow(out.reports, n)[:begin+n]
+	out.rows = slices.Grow(out.rows, n*width)
+	rows := out.rows[len(out.rows):cap(out.rows)]
 	seq := c.seq + 1 - (c.ring.next - from)
-	for p := from; p < to; p++ {
-		var r wire.Report
-		r, out.rows = c.ring.report(p, seq+(p-from), out.rows)
-		out.reports = append(out.reports, r)
+	for i := range uint64(n) { //nolint:gosec // It is not below 0.
+		r := &out.reports[begin+int(i)] //nolint:gosec // Below n.
+		r.Seq = seq + i
+		rows = c.ring.report(from+i, r, rows)
 	}
+	out.rows = out.rows[:cap(out.rows)-len(rows)]
 	out.Batches = append(out.Batches, wire.Batch{
 		Member:      c.hello.Member,
 		Incarnation: c.hello.Incarnation,
