@@ -80,24 +80,20 @@ func newSetter(of *participant, state any) setter {
 }
 
 // rebind binds the type to what is declared. The lock is held.
-func (s *setter) rebind(declared scgs.Schema) (err error) {
-	s.bound, err = s.of.state.bind(s.typ, s.is, declared)
+func (s *setter) rebind(declared scgs.Schema) error {
+	bound, err := s.of.state.bind(s.typ, s.is, declared)
+	if err == nil {
+		s.bound = bound
+	}
 	return err
 }
 
 // set begins the state that lies at an address.
 func (s *setter) set(state unsafe.Pointer) error {
 	p := s.of
+	defer p.above.runDue()
 	p.mu.Lock()
-	err := s.begin(state)
-	p.mu.Unlock()
-	p.above.runDue()
-	return err
-}
-
-// begin is set with the lock held.
-func (s *setter) begin(state unsafe.Pointer) error {
-	p := s.of
+	defer p.mu.Unlock()
 	if p.closed {
 		return ErrClosed
 	}
