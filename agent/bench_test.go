@@ -16,8 +16,11 @@ import (
 )
 
 // benchmarkMember joins a synchronizer that listens to nothing but hellos.
-func benchmarkMember(b *testing.B) *agent.Member {
+func benchmarkMember(b *testing.B) *agent.Member { return benchmarkMemberOf(b, agent.Config{}) }
+
+func benchmarkMemberOf(b *testing.B, cfg agent.Config) *agent.Member {
 	b.Helper()
+	cfg.Group, cfg.Name = "g", "w"
 	local := bustest.NewServer(b)
 	s := local.Connect(bus.Options{})
 	subjects := wire.Subjects{Tenant: "default", Group: "g"}
@@ -37,7 +40,7 @@ func benchmarkMember(b *testing.B) *agent.Member {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m, err := agent.Join(b.Context(), "", agent.Config{Group: "g", Name: "w"}, agent.WithBus(local.Connect))
+	m, err := agent.Join(b.Context(), "", cfg, agent.WithBus(local.Connect))
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -52,15 +55,37 @@ func benchmarkMember(b *testing.B) *agent.Member {
 	return m
 }
 
+// BenchmarkSet is a state beside a goroutine that tells each as soon as it can, and one
+// that takes 1,000 together.
 func BenchmarkSet(b *testing.B) {
-	m := benchmarkMember(b)
-	s := state{Phase: "search"}
-	b.ReportAllocs()
-	for b.Loop() {
-		s.Load++
-		if err := m.Set(s); err != nil {
+	benchmarkSet(b, func(m *agent.Member) func(state) error { return func(s state) error { return m.Set(s) } })
+}
+
+// BenchmarkStateSet is the same with a State.
+func BenchmarkStateSet(b *testing.B) {
+	benchmarkSet(b, func(m *agent.Member) func(state) error {
+		s, err := agent.StateOf[state](m)
+		if err != nil {
 			b.Fatal(err)
 		}
+		return s.Set
+	})
+}
+
+func benchmarkSet(b *testing.B, of func(*agent.Member) func(state) error) {
+	b.Helper()
+	for name, cfg := range map[string]agent.Config{"at-once": {}, "gathered": {BatchSize: 1000, BatchAge: time.Second}} {
+		b.Run(name, func(b *testing.B) {
+			set := of(benchmarkMemberOf(b, cfg))
+			s := state{Phase: "search"}
+			b.ReportAllocs()
+			for b.Loop() {
+				s.Load++
+				if err := set(s); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

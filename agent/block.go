@@ -106,7 +106,8 @@ func (r *Run) Set(state any) error {
 		if err != nil {
 			return err
 		}
-		return e.fill(row, state)
+		_, at := given(&state)
+		return e.fill(row, at)
 	})
 }
 

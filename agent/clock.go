@@ -24,6 +24,7 @@ var peerStale = 10 * time.Second
 // against that.
 type autoClock struct {
 	system   clocksync.Clock
+	domain   clocksync.Domain // of all its stamps
 	separate bool
 	drift    float64
 	measured atomic.Pointer[measured]
@@ -41,6 +42,7 @@ func newAutoClock(cfg *Config) *autoClock {
 	if c.separate {
 		c.system = source.OwnDomain(c.system)
 	}
+	c.domain = c.system.Domain()
 	return c
 }
 
@@ -51,7 +53,7 @@ func (c *autoClock) inner() clocksync.Clock {
 	return c.system
 }
 
-func (c *autoClock) Domain() clocksync.Domain   { return c.system.Domain() }
+func (c *autoClock) Domain() clocksync.Domain   { return c.domain }
 func (c *autoClock) Now() clocksync.Stamp       { return c.inner().Now() }
 func (c *autoClock) Quality() clocksync.Quality { return c.inner().Quality() }
 
@@ -141,17 +143,25 @@ func (c *multiplexer) pinging(member string) (source.Ping, error) {
 
 // stamp reads the clock, and lets the machine know first what the stamp rests on.
 // The lock is held.
-func (m *Member) stamp() clocksync.Stamp {
-	m.pace.news() // Before the clock is read: see multiplexer.
-	return m.read()
+func (m *Member) stamp() (at clocksync.Stamp) {
+	m.readStamp(&at)
+	return at
 }
 
-// read is stamp for what is no state of this member.
-func (m *Member) read() clocksync.Stamp {
-	if auto := m.cfg.auto; auto != nil && auto.measured.Load() == nil {
-		return auto.system.Now() // It always rests on the same.
+// readStamp is stamp for who sets states: to hand a stamp on from call to call costs more than
+// to read the clock, and so does to ask the system's clock for one.
+func (m *Member) readStamp(at *clocksync.Stamp) {
+	m.pace.news() // Before the clock is read: see multiplexer.
+	m.read(at)
+}
+
+// read is readStamp for what is no state of this member.
+func (m *Member) read(at *clocksync.Stamp) {
+	if auto := m.cfg.auto; auto != nil && auto.measured.Load() == nil { // It always rests on the same.
+		at.Domain, at.Mono, at.Within = auto.domain, source.Reading(), clocksync.Unbounded
+		return
 	}
-	return m.noteAndRead()
+	*at = m.noteAndRead()
 }
 
 // noteAndRead is stamp for a clock whose quality may change.

@@ -50,6 +50,7 @@
 //     integers, the floats, string, time.Duration, types made of these, and slices
 //     of them for lists; a string also carries an enum. A declared field that the
 //     struct lacks has its declared default, or Join and Set fail and name it.
+//   - Who sets states of one type very often binds it once ([StateOf]).
 //   - A slice is copied by Set. It may have up to 64 elements, and the strings of
 //     one at most 256 bytes together; nil is the empty list.
 //   - Handlers may set states, enter other regions and block. They hold no lock.

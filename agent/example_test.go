@@ -54,3 +54,26 @@ func Example() {
 		log.Print(err)
 	}
 }
+
+// A member that has a new state every few microseconds binds its type once.
+func ExampleStateOf() {
+	type Load struct {
+		Queue int
+		Share float64
+	}
+	m, err := agent.Join(context.Background(), "nats://127.0.0.1:4222", agent.Config{Group: "workers", Name: "w3"})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+
+	load, err := agent.StateOf[Load](m) // Load is compared with what the configuration declares.
+	if err != nil {
+		log.Fatal(err)
+	}
+	for queue := 1000; queue > 0; queue-- {
+		if err := load.Set(Load{Queue: queue, Share: float64(queue) / 1000}); err != nil {
+			log.Fatal(err)
+		}
+	}
+}

@@ -92,7 +92,12 @@ func (l *level) setProcess(state any) error {
 	if m.closed {
 		return ErrClosed
 	}
-	row, err := l.state.row(state, l.plan.Process)
+	is, at := given(&state)
+	e, err := l.state.of(state, is, l.plan.Process)
+	if err != nil {
+		return err
+	}
+	row, err := l.state.row(e, at)
 	if err != nil {
 		return err
 	}
@@ -323,11 +328,16 @@ func (l *level) newest() clocksync.Instant {
 // stamp reads the clock for what happens below the group: readings of one clock
 // are compared, and the interval is kept for what the group is told. The lock is
 // held.
-func (l *level) stamp() clocksync.Stamp {
-	at := l.m.stamp()
+func (l *level) stamp() (at clocksync.Stamp) {
+	l.readStamp(&at)
+	return at
+}
+
+// readStamp is stamp as [Member.readStamp] is.
+func (l *level) readStamp(at *clocksync.Stamp) {
+	l.m.readStamp(at)
 	l.past.add(at)
 	at.Within = clocksync.Exactly(at.Mono)
-	return at
 }
 
 // step steps the machine and does what it asks for. After the last one of a turn it

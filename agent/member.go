@@ -108,7 +108,7 @@ func newMember(cfg Config) *Member {
 	hello := cfg.hello()
 	m.quality = hello.Quality
 	m.participant = participant{
-		mu: &m.lock, stamp: m.stamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{}, spans: newSpans(&cfg),
+		mu: &m.lock, owner: m, readStamp: m.readStamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{}, spans: newSpans(&cfg),
 		pace: &pace{until: clocksync.MaxInstant, nearer: m.come, begin: func() {
 			if m.multiplexer != nil {
 				m.multiplexer.begin(m)
@@ -225,14 +225,14 @@ func (m *Member) besideThreads(state any) bool {
 // [Member.Thread] on, or from the first state of that type. An error says what is wrong with
 // the state, or is [ErrClosed]; then the state before it goes on.
 func (m *Member) Set(state any) error {
-	hurry, err := m.begin(state)
+	hurry, err := m.setAny(state)
 	m.level.runDue()
 	hurry.hurry()
 	return err
 }
 
-// begin is Set but for what is done without the lock.
-func (m *Member) begin(state any) (hurry *multiplexer, err error) {
+// setAny is Set but for what is done without the lock.
+func (m *Member) setAny(state any) (hurry *multiplexer, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.besideThreads(state) {
@@ -254,8 +254,11 @@ func (m *Member) come() {
 }
 
 // hurried returns the multiplexer if there is something for it to send now, once the lock
-// is given up; else nil. The lock is held.
+// is given up; else nil, and for a thread. The lock is held.
 func (m *Member) hurried() *multiplexer {
+	if m == nil {
+		return nil
+	}
 	came := m.nearer
 	m.byItself, m.nearer = false, false
 	if !came {

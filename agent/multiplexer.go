@@ -370,11 +370,11 @@ func (c *multiplexer) round(now clocksync.Instant, speaks, all bool) (wake clock
 
 // stamp reads the clock that all members share. If what its stamps rest on has changed,
 // each member has to know.
-func (c *multiplexer) stamp(members []*Member) clocksync.Stamp {
+func (c *multiplexer) stamp(members []*Member) (at clocksync.Stamp) {
 	first := members[0]
 	first.mu.Lock()
 	before := first.quality
-	at := first.read()
+	first.read(&at)
 	changed := first.quality != before
 	first.mu.Unlock()
 	if changed {

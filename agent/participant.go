@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"unsafe"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -19,42 +20,60 @@ import (
 // One lock orders everything in a process: a stamp that is read under it is
 // above those of all earlier states, and no state changes while it is read.
 type participant struct {
-	mu      *sync.Mutex
-	above   *level                 // a thread's: whoever has given up mu runs what is due of it; nil: a process's
-	stamp   func() clocksync.Stamp // reads the clock
-	now     func() clocksync.Instant
-	core    *agentcore.Core
-	last    clocksync.Instant // of the last step
-	due     agentcore.Due     // since then
-	answer  agentcore.Output  // of the last step but ticks
-	pace    *pace
-	regions map[string]*Region
-	spans   *spans
-	closed  bool
-	state   encoding
+	owner     *Member // a process's own
+	mu        *sync.Mutex
+	above     *level // a thread's: whoever has given up mu runs what is due of it; nil: a process's
+	readStamp func(*clocksync.Stamp)
+	at        clocksync.Stamp // of the last state that was set
+	now       func() clocksync.Instant
+	core      *agentcore.Core
+	last      clocksync.Instant // of the last step
+	due       agentcore.Due     // since then
+	answer    agentcore.Output  // of the last step but ticks
+	pace      *pace
+	regions   map[string]*Region
+	spans     *spans
+	closed    bool
+	state     encoding
 }
 
 // encoding turns states into rows; it remembers the last type and declaration.
 type encoding struct {
-	encoder  *encoder
-	values   []scgs.Value
+	encoder  *encoder         // of the last state; nil: there was none, or it was refused
 	observed *observe.Reading // what fills fields that the program does not; nil: nothing
 }
 
-// row reads a state as a row of the declared schema. The row is valid until the
-// next call.
-func (e *encoding) row(state any, declared scgs.Schema) ([]scgs.Value, error) {
-	if e.encoder == nil || e.encoder.typ != reflect.TypeOf(state) || !sameSchema(e.encoder.declared, declared) {
-		if err := e.bind(reflect.TypeOf(state), declared); err != nil {
-			return nil, err
-		}
+// of is the encoder of a state for the declared schema.
+func (e *encoding) of(state any, is uintptr, declared scgs.Schema) (*encoder, error) {
+	if b := e.encoder; b != nil && b.is == is && sameSchema(b.declared, declared) {
+		return b, nil
 	}
-	if err := e.encoder.fill(e.values, state); err != nil {
-		e.encoder = nil // The values are of no state.
+	return e.bind(reflect.TypeOf(state), is, declared)
+}
+
+func (e *encoding) bind(t reflect.Type, is uintptr, declared scgs.Schema) (*encoder, error) {
+	l, err := layoutOf(t)
+	if err != nil {
 		return nil, err
 	}
-	e.encoder.observe(e.values, e.observed)
-	return e.values, nil
+	b, err := l.match(declared, e.observed != nil)
+	if err != nil {
+		return nil, err
+	}
+	b.is = is
+	return b, nil
+}
+
+// row reads a state, which lies at an address, as a row. The row is valid until the next
+// call.
+func (e *encoding) row(b *encoder, at unsafe.Pointer) ([]scgs.Value, error) {
+	e.encoder = nil
+	if err := b.fill(b.row, at); err != nil {
+		return nil, err // The values are of no state.
+	}
+	e.encoder = b
+	b.observe(b.row, e.observed)
+	return b.row, nil
 }
 
 // again is the last row with what is observed now; false if there is none, or nothing
@@ -63,17 +82,7 @@ func (e *encoding) again(declared scgs.Schema) ([]scgs.Value, bool) {
 	if e.encoder == nil || !sameSchema(e.encoder.declared, declared) {
 		return nil, false
 	}
-	return e.values, e.encoder.observe(e.values, e.observed)
-}
-
-func (e *encoding) bind(t reflect.Type, declared scgs.Schema) error {
-	l, err := layoutOf(t)
-	if err != nil {
-		return err
-	}
-	e.encoder, err = l.match(declared, e.observed != nil)
-	e.values = defaults(declared)
-	return err
+	return e.encoder.row, e.encoder.observe(e.encoder.row, e.observed)
 }
 
 // sameSchema compares by identity: a declaration is never changed in place.
@@ -108,20 +117,44 @@ func (p *participant) set(state any) error {
 	if p.closed {
 		return ErrClosed
 	}
-	row, err := p.state.row(state, p.core.Codec().Schema())
+	is, at := given(&state)
+	e, err := p.state.of(state, is, p.core.Codec().Schema())
 	if err != nil {
 		return err
 	}
-	return p.setRow(row)
+	return p.begin(e, at)
+}
+
+// begin begins now the state that lies at an address. The lock is held.
+func (p *participant) begin(e *encoder, state unsafe.Pointer) error {
+	if !e.read(state) {
+		row, err := p.state.row(e, state)
+		if err != nil {
+			return err
+		}
+		return p.setRow(row)
+	}
+	p.state.encoder = e
+	p.readStamp(&p.at)
+	return p.begun(p.core.Plain(p.instant(), &p.at, e.words))
 }
 
 // setRow begins the state of a row now. The lock is held.
 func (p *participant) setRow(row []scgs.Value) error {
-	at := p.stamp()
+	p.readStamp(&p.at)
+	return p.begun(p.core.State(p.instant(), &p.at, row))
+}
+
+// instant is now, which does not matter while there is news. The lock is held.
+func (p *participant) instant() clocksync.Instant {
 	if !p.due.News {
 		p.last = max(p.last, p.now())
 	}
-	due, err := p.core.State(p.last, at, row)
+	return p.last
+}
+
+// begun takes note of what a state has come to. The lock is held.
+func (p *participant) begun(due agentcore.Due, err error) error {
 	p.await(due)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)

@@ -21,8 +21,8 @@ type past struct {
 func (p *past) at(i uint64) *clocksync.Stamp { return &p.stamps[i%pastLimit] }
 
 // add keeps a stamp, which is not before those that are there.
-func (p *past) add(s clocksync.Stamp) {
-	*p.at(p.next) = s
+func (p *past) add(s *clocksync.Stamp) {
+	*p.at(p.next) = *s
 	p.next++
 	p.first = max(p.first, p.next-min(p.next, pastLimit))
 }

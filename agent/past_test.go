@@ -26,7 +26,7 @@ func TestPast(t *testing.T) {
 				s.Within.Latest = clocksync.MaxInstant
 			}
 			s, _ = monotone.Next(s)
-			p.add(s)
+			p.add(&s)
 		}
 		last := clocksync.MinInstant
 		for m := clocksync.Instant(-5); m < mono+5; m++ {

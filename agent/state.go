@@ -1,14 +1,13 @@
 package agent
 
 import (
-	"fmt"
-	"math"
 	"reflect"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -19,9 +18,9 @@ type layout struct {
 }
 
 type layoutField struct {
-	goName string
-	index  int
-	field  scgs.Field // a string's type is String, also if it will carry an enum; so for lists of them
+	column
+
+	field scgs.Field // a string's type is String, also if it will carry an enum; so for lists of them
 }
 
 var durationType = reflect.TypeFor[time.Duration]()
@@ -57,7 +56,7 @@ func layoutOf(t reflect.Type) (*layout, error) {
 			return nil, stateError(t, f.Name, "field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
 		}
 		field := scgs.Field{Name: name, Type: typ}
-		l.fields = append(l.fields, layoutField{f.Name, i, field})
+		l.fields = append(l.fields, layoutField{columnOf(&f), field})
 		schema = append(schema, field)
 	}
 	if err := schema.Validate(); err != nil {
@@ -105,21 +104,25 @@ func lowerFirst(name string) string {
 // encoder turns values of one struct type into rows of one declared state.
 type encoder struct {
 	typ      reflect.Type
+	is       uintptr // the same, as given tells it
 	declared scgs.Schema
-	columns  []layoutField // in the declared order; without a name where the struct has none
-	elements []scgs.Value  // of the current list
+	columns  []column     // in the declared order; without a name where the struct has none
+	row      []scgs.Value // of the last state, and the defaults of what the struct has not
+	elements []scgs.Value // of the current list
+	plain    bool         // a state is usually but words
+	words    []uint64     // of the last state that was, and defaults
 }
 
 // part binds a layout to the declared state, of which it may have a part: the same names
 // with the same types.
 func (l *layout) part(declared scgs.Schema) (*encoder, error) {
-	e := &encoder{typ: l.typ, declared: declared, columns: make([]layoutField, len(declared))}
+	e := &encoder{typ: l.typ, declared: declared, columns: make([]column, len(declared)), row: defaults(declared)}
 	for _, f := range l.fields {
 		i, err := f.declaredIn(declared, l.typ)
 		if err != nil {
 			return nil, err
 		}
-		e.columns[i] = f
+		e.columns[i] = f.column
 	}
 	return e, nil
 }
@@ -134,6 +137,14 @@ func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
 	for i, c := range e.columns {
 		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && (!observed || !observable(declared[i])) {
 			return nil, stateError(l.typ, declared[i].Name, "%v has no field %q, which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration", l.typ, declared[i].Name)
+		}
+	}
+	e.plain = agentcore.Plain(declared)
+	e.words = make([]uint64, len(declared))
+	for i, c := range e.columns {
+		if c.goName == "" && e.plain {
+			e.words[i], e.plain = agentcore.Word(&declared[i], declared[i].Default)
+			e.plain = e.plain && (!observed || !observable(declared[i]))
 		}
 	}
 	return e, nil
@@ -160,77 +171,4 @@ func fieldNames(s scgs.Schema) string {
 		return "none"
 	}
 	return strings.Join(names, ", ")
-}
-
-// fill replaces the fields of a row that a state has, which is of the encoder's type.
-func (e *encoder) fill(row []scgs.Value, state any) (err error) {
-	v := reflect.ValueOf(state)
-	for i := range e.columns {
-		c := &e.columns[i]
-		if c.goName == "" {
-			continue
-		}
-		if row[i], err = e.value(v.Field(c.index), c, &e.declared[i]); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// value reads one field of a state as the declared one.
-func (e *encoder) value(f reflect.Value, c *layoutField, d *scgs.Field) (scgs.Value, error) {
-	var value scgs.Value
-	of := d.Type
-	if of.IsList() {
-		of = of.Elem()
-		if n := f.Len(); n > scgs.MaxElements {
-			return value, fmt.Errorf("agent: field %s of %v has %d elements, at most %d are told", c.goName, e.typ, n, scgs.MaxElements)
-		}
-		value = e.list(f, of)
-	} else {
-		value = valueOf(f, d.Type)
-	}
-	if value.Type() == scgs.Invalid {
-		why := "an integer has at most 63 bits and a sign"
-		if of == scgs.Float {
-			why = "NaN is no number: leave the state as it was, or report a value that means unknown"
-		}
-		return value, fmt.Errorf("agent: field %s of %v cannot be told: %s", c.goName, e.typ, why)
-	}
-	return value, nil
-}
-
-// list copies a slice. It is Invalid if an element is.
-func (e *encoder) list(f reflect.Value, elem scgs.Type) scgs.Value {
-	e.elements = e.elements[:0]
-	for i := range f.Len() {
-		e.elements = append(e.elements, valueOf(f.Index(i), elem))
-	}
-	return scgs.ListValue(elem, e.elements...)
-}
-
-// valueOf is Invalid for NaN and for unsigned integers that are too large.
-func valueOf(f reflect.Value, as scgs.Type) scgs.Value {
-	switch as {
-	case scgs.Bool:
-		return scgs.BoolValue(f.Bool())
-	case scgs.Int:
-		if f.CanInt() {
-			return scgs.IntValue(f.Int())
-		}
-		if u := f.Uint(); u <= math.MaxInt64 {
-			return scgs.IntValue(int64(u))
-		}
-		return scgs.Value{}
-	case scgs.Float:
-		return scgs.FloatValue(f.Float())
-	case scgs.Duration:
-		return scgs.DurationValue(time.Duration(f.Int()))
-	case scgs.String:
-		return scgs.StringValue(f.String())
-	case scgs.Enum:
-		return scgs.EnumValue(f.String())
-	default:
-		return scgs.Value{}
-	}
 }

@@ -156,7 +156,7 @@ func (l *level) add(t *Thread, hello wire.Hello) error {
 	l.incarnation = max(l.incarnation+1, uint64(max(source.WallNano(), 1)))
 	hello.Incarnation = l.incarnation
 	t.participant = participant{
-		mu: m.mu, above: l, stamp: l.stamp, now: m.now, pace: &l.turns.pace, regions: map[string]*Region{}, spans: m.spans,
+		mu: m.mu, above: l, readStamp: l.readStamp, now: m.now, pace: &l.turns.pace, regions: map[string]*Region{}, spans: m.spans,
 		core: agentcore.New(agentcore.Options{Hello: hello, Local: true}), last: clocksync.MinInstant, due: agentcore.Due{Wake: clocksync.MinInstant},
 	}
 	l.threads = slices.Insert(l.threads, i, t)

@@ -72,8 +72,12 @@ type bound struct{ Best, Seen float64 }
 // improve waits for the bound that another thread has found.
 func improve(ctx context.Context, t *agent.BlockThread, best float64) (float64, error) {
 	mine := bound{Best: best + float64(t.Count()-1-t.Index()), Seen: 50}
+	state, err := agent.StateOf[bound](t)
+	if err != nil {
+		return 0, err
+	}
 	return mine.Best, t.Region(ctx, "search", func(ctx context.Context, r *agent.Region) error {
-		if err := t.Set(mine); err != nil {
+		if err := state.Set(mine); err != nil {
 			return err
 		}
 		for {

@@ -7,6 +7,10 @@ import "github.com/gopegasus/pegasus/clocksync"
 // namespace; it is this process's own where that cannot be told.
 func System() clocksync.Clock { return systemClock{systemDomain()} }
 
+// Reading is a bare reading of the clock of [System]: what its next stamp has as Mono,
+// at less than half the cost.
+func Reading() clocksync.Instant { return reading() }
+
 type systemClock struct{ domain clocksync.Domain }
 
 func (c systemClock) Domain() clocksync.Domain { return c.domain }

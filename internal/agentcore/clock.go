@@ -69,7 +69,8 @@ func bound(at *clocksync.Stamp) {
 // start had no bound and this has: no other clock could have told when it began.
 func (c *Core) again(now clocksync.Instant, at *clocksync.Stamp) {
 	if c.open && c.start.Within.Latest == clocksync.MaxInstant && at.Within.Bounded() && at.Mono > c.start.Mono {
-		c.begin(at, c.ring.newest())
+		c.row = c.ring.newest(c.row)
+		c.resume(at)
 		c.changed(now)
 	}
 }

@@ -72,7 +72,8 @@ type Core struct {
 	sent         uint64            // ring position
 	since        clocksync.Instant // the oldest unsent change; MaxInstant if there is none
 	lastBatch    clocksync.Instant
-	owed         bool // a batch is due whatever its size
+	batchBy      clocksync.Instant // the next one is due, by the two above
+	owed         bool              // a batch is due whatever its size
 	leaving      bool
 	left         bool
 	probes       []wire.Probe
@@ -133,7 +134,6 @@ func New(o Options) *Core {
 		batchAge:   max(o.BatchAge, 0),
 		virtual:    o.Hello.Threads,
 		local:      o.Local,
-		ring:       newRing(),
 		gate:       control.NewGate(),
 		heartbeat:  defaultHeartbeat,
 		helloAt:    clocksync.MinInstant,
@@ -165,22 +165,31 @@ func (c *Core) Stats() Stats { return c.stats }
 // give evidence.
 func (c *Core) Start() (clocksync.Stamp, bool) { return c.start, c.open }
 
-func (c *Core) state(now clocksync.Instant, at clocksync.Stamp, row []scgs.Value) error {
+// state begins a state with a row, or with that row as words.
+func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Value, words []uint64) error {
 	if c.codec == nil {
 		return ErrNotWelcome
 	}
-	if err := c.codec.CheckRow(row); err != nil {
-		return err
+	if words == nil {
+		words = c.ring.pack(row)
+	}
+	if words == nil {
+		if err := c.codec.CheckRow(row); err != nil {
+			return err
+		}
 	}
 	if c.virtual && !c.open && at.Mono < c.read {
 		c.reopen, c.alive = true, clocksync.Stamp{}
-		c.row = append(c.row[:0], row...)
+		if c.row = append(c.row[:0], row...); row == nil {
+			c.row = resize(c.row, len(words))
+			c.ring.unpack(c.row, words)
+		}
 		return nil
 	}
-	if err := c.stamp(&at); err != nil {
+	if err := c.stamp(at); err != nil {
 		return err
 	}
-	c.begin(&at, row)
+	c.begin(at, row, words)
 	c.changed(now)
 	return nil
 }
@@ -197,7 +206,9 @@ func (c *Core) end(now clocksync.Instant, at clocksync.Stamp) error {
 		return err
 	}
 	c.open = false
-	c.push(true, &at, nil)
+	c.seq++
+	c.ring.end(&at, c.toldBelow())
+	c.pushed()
 	c.changed(now)
 	return nil
 }
@@ -236,21 +247,31 @@ func (c *Core) stamp(at *clocksync.Stamp) error {
 	return nil
 }
 
-func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value) {
-	c.open, c.reopen, c.start = true, false, *at
+// resume begins the state in row at a stamp.
+func (c *Core) resume(at *clocksync.Stamp) { c.begin(at, c.row, c.ring.pack(c.row)) }
+
+func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value, words []uint64) {
+	c.open, c.reopen = true, false
+	// Not as a whole: that would wait until its parts, which are new, are in the cache.
+	c.start.Domain, c.start.Mono, c.start.Within.Earliest, c.start.Within.Latest = at.Domain, at.Mono, at.Within.Earliest, at.Within.Latest
 	if c.virtual {
 		c.alive = *at
 	}
-	c.push(false, at, row)
+	c.seq++
+	c.ring.push(at, row, words, c.toldBelow())
+	c.pushed()
 }
 
-func (c *Core) push(end bool, at *clocksync.Stamp, row []scgs.Value) {
-	c.seq++
-	told := c.sent
+// toldBelow is the position below which transitions have been told.
+func (c *Core) toldBelow() uint64 {
 	if !c.welcome {
-		told = c.ring.first // What was sent last may not have arrived.
+		return c.ring.first // What was sent last may not have arrived.
 	}
-	c.ring.push(c.seq, end, at, row, told)
+	return c.sent
+}
+
+// pushed counts a transition that has entered the ring.
+func (c *Core) pushed() {
 	c.stats.Reports++
 	if c.sent < c.ring.first {
 		c.stats.Dropped += c.ring.first - c.sent
@@ -260,9 +281,25 @@ func (c *Core) push(end bool, at *clocksync.Stamp, row []scgs.Value) {
 
 // changed notes that there is news. A probe of the old state is answered by it.
 func (c *Core) changed(now clocksync.Instant) {
-	c.since = min(c.since, now)
+	c.news(now)
 	if len(c.probes) > 0 {
 		c.owed = true
 		c.probes, c.probeAt = c.probes[:0], clocksync.MaxInstant
+	}
+}
+
+// news notes that something waits to be told.
+func (c *Core) news(now clocksync.Instant) {
+	if now < c.since {
+		c.since = now
+		c.schedule()
+	}
+}
+
+// schedule follows what the time of the next batch goes by.
+func (c *Core) schedule() {
+	c.batchBy = c.since.Add(c.batchAge)
+	if !c.listed {
+		c.batchBy = min(c.batchBy, c.lastBatch.Add(c.heartbeat))
 	}
 }

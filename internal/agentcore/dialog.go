@@ -53,7 +53,7 @@ func (c *Core) rejoin(now clocksync.Instant) {
 	c.hello.Incarnation++
 	c.once = false
 	if c.open {
-		c.row = append(c.row[:0], c.ring.newest()...)
+		c.row = c.ring.newest(c.row)
 	}
 	c.ring.clear()
 	c.sent, c.seq = c.ring.next, 0
@@ -76,9 +76,10 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome) Reception {
 	if w.Heartbeat > 0 {
 		c.heartbeat = min(max(time.Duration(w.Heartbeat), minHeartbeat), maxHeartbeat)
 	}
+	c.schedule()
 	if c.codec == nil || w.Schema.Hash() != c.codec.Hash() {
 		c.codec = wire.NewBatchCodec(slices.Clone(w.Schema))
-		c.ring.clear() // The rows do not fit any more.
+		c.ring.fit(c.codec.Schema()) // The rows do not fit any more.
 		c.open, c.reopen = false, false
 	}
 	c.catchUp(max(w.NextSeq, 1))

@@ -19,13 +19,13 @@ func (c *Core) enter(now clocksync.Instant, region string, handlers []control.Ha
 		r.Since = c.seq
 	}
 	c.regions = append(c.regions, r)
-	c.since = min(c.since, now)
+	c.news(now)
 	return entry, nil
 }
 
 func (c *Core) exit(now clocksync.Instant, entry uint64) *control.Signal {
 	c.regions = slices.DeleteFunc(c.regions, func(r wire.Region) bool { return r.Entry == entry })
-	c.since = min(c.since, now)
+	c.news(now)
 	s := c.gate.Leave(entry)
 	c.settle(now)
 	return s

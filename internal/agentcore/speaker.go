@@ -52,6 +52,7 @@ func (s *Speaker) Told(c *Core) {
 	case c.place == 0:
 		s.listed, s.cores = append(s.listed, wire.Listed{}), append(s.cores, c)
 		c.place, c.listed = len(s.cores), true
+		c.schedule()
 		s.changed()
 	case s.listed[c.place-1].Incarnation != l.Incarnation:
 		s.changed()
@@ -75,6 +76,7 @@ func (s *Speaker) Drop(c *Core) {
 	s.cores[i], s.listed[i] = s.cores[last], s.listed[last]
 	s.cores, s.listed = slices.Delete(s.cores, last, last+1), slices.Delete(s.listed, last, last+1)
 	c.place, c.listed = 0, false
+	c.schedule()
 	s.changed()
 }
 

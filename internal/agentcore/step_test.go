@@ -28,7 +28,8 @@ func TestStateIsAStep(t *testing.T) {
 	for now := clocksync.Instant(1); now < 100; now++ {
 		row := []scgs.Value{scgs.IntValue(int64(now))}
 		cores[0].Step(now, &agentcore.Input{Kind: agentcore.InState, At: stamp(now), Row: row}, &outs[0])
-		due, err := cores[1].State(now, stamp(now), row)
+		at := stamp(now)
+		due, err := cores[1].State(now, &at, row)
 		if err != nil || outs[0].Err != nil || due != outs[0].Due {
 			t.Fatalf("state %d: %v, due %+v; the step: %v, due %+v", now, err, due, outs[0].Err, outs[0].Due)
 		}
@@ -39,7 +40,8 @@ func TestStateIsAStep(t *testing.T) {
 			}
 		}
 	}
-	_, err := cores[1].State(100, stamp(5), []scgs.Value{scgs.IntValue(0)})
+	at := stamp(5)
+	_, err := cores[1].State(100, &at, []scgs.Value{scgs.IntValue(0)})
 	cores[0].Step(100, &agentcore.Input{Kind: agentcore.InState, At: stamp(5), Row: []scgs.Value{scgs.IntValue(0)}}, &outs[0])
 	if err == nil || outs[0].Err == nil || err.Error() != outs[0].Err.Error() {
 		t.Errorf("a clock that ran backwards is refused with %v and %v", err, outs[0].Err)

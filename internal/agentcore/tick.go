@@ -71,7 +71,7 @@ func (c *Core) revive(now clocksync.Instant, at clocksync.Stamp) clocksync.Stamp
 		return c.start // No evidence.
 	}
 	if c.reopen && at.Domain != "" {
-		c.begin(&at, c.row)
+		c.resume(&at)
 	}
 	if !c.virtual {
 		c.again(now, &at)
@@ -124,11 +124,7 @@ func (c *Core) batchAt() clocksync.Instant {
 	if c.owed || c.leaving || c.resend.To > 0 || c.ring.next-c.sent >= c.batchSize {
 		return clocksync.MinInstant
 	}
-	at := c.since.Add(c.batchAge)
-	if !c.listed {
-		at = min(at, c.lastBatch.Add(c.heartbeat))
-	}
-	return at
+	return c.batchBy
 }
 
 // report hands out the news, which ends with the evidence, and then what was
@@ -136,7 +132,7 @@ func (c *Core) batchAt() clocksync.Instant {
 func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output) {
 	out.regions = append(out.regions, c.regions...)
 	from := c.sent
-	if n := c.ring.next; from == n && n > c.ring.first && c.ring.at(n-1).end {
+	if from == c.ring.next && c.ring.ended() {
 		from-- // No evidence would show the loss of an end that nothing follows.
 	}
 	news := c.batch(out, from, c.ring.next)
@@ -151,6 +147,7 @@ func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output
 	}
 	c.stats.Batches += uint64(len(out.Batches))
 	c.since, c.lastBatch, c.owed = clocksync.MaxInstant, now, false
+	c.schedule()
 }
 
 // repeat answers a resend, as far as the ring goes back.
@@ -169,16 +166,17 @@ func (c *Core) repeat(out *Output) {
 
 // batch adds a batch with the transitions at the positions [from, to).
 func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
-	begin := len(out.reports)
-	for p := from; p < to; p++ {
-		t := c.ring.at(p)
-		row := len(out.rows)
-		out.rows = append(out.rows, t.row...)
-		out.reports = append(out.reports, wire.Report{
-			Seq: t.seq, End: t.end, At: clocksync.Stamp{Domain: c.ring.domain, Mono: t.mono, Within: t.within},
-			Row: out.rows[row:len(out.rows):len(out.rows)],
-		})
+	n, width, begin := int(to-from), len(c.codec.Schema()), len(out.reports) //nolint:gosec // At most RingTransitions.
+	out.reports = slices.Grow(out.reports, n)[:begin+n]
+	out.rows = slices.Grow(out.rows, n*width)
+	rows := out.rows[len(out.rows):cap(out.rows)]
+	seq := c.seq + 1 - (c.ring.next - from)
+	for i := range uint64(n) { //nolint:gosec // It is not below 0.
+		r := &out.reports[begin+int(i)] //nolint:gosec // Below n.
+		r.Seq = seq + i
+		rows = c.ring.report(from+i, r, rows)
 	}
+	out.rows = out.rows[:cap(out.rows)-len(rows)]
 	out.Batches = append(out.Batches, wire.Batch{
 		Member:      c.hello.Member,
 		Incarnation: c.hello.Incarnation,

@@ -1,0 +1,205 @@
+package agent
+
+import (
+	"fmt"
+	"math"
+	"reflect"
+	"time"
+	"unsafe"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// column is where a struct has the value of a field. It is read where it lies: to ask
+// package reflect for each field of each state would cost more than all the rest of
+// setting it but reading the clock.
+type column struct {
+	goName string
+	offset uintptr
+	list   bool         // it is a slice
+	kind   reflect.Kind // its own, or that of its elements
+	size   uintptr      // of an element
+	word   int          // of an enum: the place of the last one that was read
+}
+
+// columnOf is a field whose type [typeOf] knows.
+func columnOf(f *reflect.StructField) column {
+	c := column{goName: f.Name, offset: f.Offset, kind: f.Type.Kind()}
+	if c.list = c.kind == reflect.Slice; c.list {
+		c.kind, c.size = f.Type.Elem().Kind(), f.Type.Elem().Size()
+	}
+	return c
+}
+
+// given is where a state lies that is given as an interface, and which type it has: the
+// address of its description, which no other type has while somebody knows it. A struct
+// that is nothing but a pointer lies in the interface itself, but none of its fields is
+// read.
+func given(state *any) (typ uintptr, at unsafe.Pointer) {
+	words := (*[2]unsafe.Pointer)(unsafe.Pointer(state))
+	return uintptr(words[0]), words[1]
+}
+
+// read puts a state that lies at an address, and is of the encoder's type, into words.
+// It reports false where it cannot be told as words, and fill has to look at it.
+func (e *encoder) read(at unsafe.Pointer) bool {
+	if !e.plain {
+		return false
+	}
+	words := e.words[:len(e.columns)]
+	for i := range e.columns {
+		c := &e.columns[i]
+		if c.goName == "" {
+			continue
+		}
+		p := unsafe.Add(at, c.offset)
+		switch c.kind {
+		case reflect.Float64:
+			x := *(*float64)(p)
+			if !(math.Abs(x) <= math.MaxFloat64) { // Also NaN.
+				return false
+			}
+			words[i] = math.Float64bits(x)
+		case reflect.Float32:
+			x := float64(*(*float32)(p))
+			if !(math.Abs(x) <= math.MaxFloat64) {
+				return false
+			}
+			words[i] = math.Float64bits(x)
+		case reflect.Bool:
+			words[i] = 0
+			if *(*bool)(p) {
+				words[i] = 1
+			}
+		case reflect.String:
+			if !c.place(*(*string)(p), e.declared[i].Words) {
+				return false
+			}
+			words[i] = uint64(c.word) //nolint:gosec // It is not below 0.
+		default:
+			n, ok := integer(c.kind, p)
+			if !ok {
+				return false
+			}
+			words[i] = uint64(n) //nolint:gosec // Its bits.
+		}
+	}
+	return true
+}
+
+// place finds a word of an enum, which is often the one before. Where a text lies says
+// nothing: that memory may have held another one.
+func (c *column) place(text string, words []string) bool {
+	if text == words[c.word] {
+		return true
+	}
+	for i, w := range words {
+		if text == w {
+			c.word = i
+			return true
+		}
+	}
+	return false
+}
+
+// fill replaces the fields of a row that a state has, which lies at an address and is of
+// the encoder's type.
+func (e *encoder) fill(row []scgs.Value, at unsafe.Pointer) (err error) {
+	for i := range e.columns {
+		c := &e.columns[i]
+		if c.goName == "" {
+			continue
+		}
+		if row[i], err = e.value(unsafe.Add(at, c.offset), c, e.declared[i].Type); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// value reads one field of a state as one of a declared type.
+func (e *encoder) value(p unsafe.Pointer, c *column, as scgs.Type) (scgs.Value, error) {
+	var value scgs.Value
+	if c.list {
+		slice := (*[]byte)(p) // Of whatever: its length is the number of elements.
+		if n := len(*slice); n > scgs.MaxElements {
+			return value, fmt.Errorf("agent: field %s of %v has %d elements, at most %d are told", c.goName, e.typ, n, scgs.MaxElements)
+		}
+		value = e.list(unsafe.Pointer(unsafe.SliceData(*slice)), len(*slice), c, as.Elem())
+	} else {
+		value = scalar(p, c.kind, as)
+	}
+	if value.Type() == scgs.Invalid {
+		why := "an integer has at most 63 bits and a sign"
+		if as.Elem() == scgs.Float {
+			why = "NaN is no number: leave the state as it was, or report a value that means unknown"
+		}
+		return value, fmt.Errorf("agent: field %s of %v cannot be told: %s", c.goName, e.typ, why)
+	}
+	return value, nil
+}
+
+// list copies the elements of a slice. It is Invalid if one of them is.
+func (e *encoder) list(p unsafe.Pointer, n int, c *column, elem scgs.Type) scgs.Value {
+	e.elements = e.elements[:0]
+	for i := range n {
+		e.elements = append(e.elements, scalar(unsafe.Add(p, uintptr(i)*c.size), c.kind, elem))
+	}
+	return scgs.ListValue(elem, e.elements...)
+}
+
+// scalar is Invalid for NaN and for unsigned integers that are too large.
+func scalar(p unsafe.Pointer, kind reflect.Kind, as scgs.Type) scgs.Value {
+	switch kind {
+	case reflect.Bool:
+		return scgs.BoolValue(*(*bool)(p))
+	case reflect.Float64:
+		return scgs.FloatValue(*(*float64)(p))
+	case reflect.Float32:
+		return scgs.FloatValue(float64(*(*float32)(p)))
+	case reflect.String:
+		if as == scgs.Enum {
+			return scgs.EnumValue(*(*string)(p))
+		}
+		return scgs.StringValue(*(*string)(p))
+	}
+	n, ok := integer(kind, p)
+	switch {
+	case !ok:
+		return scgs.Value{}
+	case as == scgs.Duration:
+		return scgs.DurationValue(time.Duration(n))
+	default:
+		return scgs.IntValue(n)
+	}
+}
+
+// integer reads one of any size. It reports false for what is too large.
+func integer(kind reflect.Kind, p unsafe.Pointer) (n int64, ok bool) {
+	var u uint64
+	switch kind {
+	case reflect.Int:
+		return int64(*(*int)(p)), true
+	case reflect.Int8:
+		return int64(*(*int8)(p)), true
+	case reflect.Int16:
+		return int64(*(*int16)(p)), true
+	case reflect.Int32:
+		return int64(*(*int32)(p)), true
+	case reflect.Int64:
+		return *(*int64)(p), true
+	case reflect.Uint8:
+		return int64(*(*uint8)(p)), true
+	case reflect.Uint16:
+		return int64(*(*uint16)(p)), true
+	case reflect.Uint32:
+		return int64(*(*uint32)(p)), true
+	case reflect.Uint:
+		u = uint64(*(*uint)(p))
+	case reflect.Uint64:
+		u = *(*uint64)(p)
+	default:
+		panic("agent: a state has no fields of kind " + kind.String())
+	}
+	return int64(u), u <= math.MaxInt64 //nolint:gosec // It is not used above.
+}

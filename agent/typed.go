@@ -1,0 +1,117 @@
+package agent
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Owner is who has states: a [*Member], a [*Thread] or a [*BlockThread].
+type Owner interface {
+	// bind makes what sets states of the type of that value, and checks the type.
+	bind(state any) (setter, error)
+}
+
+// State sets states of one owner that are all of one struct type. It does what the Set of
+// the owner does at less cost, and takes no other type by mistake. It may be used by
+// several goroutines at once, beside other States of the owner and beside its Set.
+type State[T any] struct{ setter }
+
+// StateOf binds a struct type to the declared state of its owner. If T does not match it
+// fails as the owner's Set would, with a [*StateError] that names the field. In a process
+// with threads T may be the state of the process beside these; see [Member.Set].
+func StateOf[T any](owner Owner) (*State[T], error) {
+	var state T
+	s, err := owner.bind(state)
+	if err != nil {
+		return nil, err
+	}
+	return &State[T]{s}, nil
+}
+
+// Set begins a state now and ends the one before it, as [Member.Set], [Thread.Set] or
+// [BlockThread.Set] does. Where a synchronizer has come that declares another state, T is
+// bound to that one; if it does not match, each Set fails with a [*StateError]. After
+// any error the state before it goes on.
+func (s *State[T]) Set(state T) error {
+	if s.process != nil {
+		return s.process.Set(state)
+	}
+	return s.set(unsafe.Pointer(&state))
+}
+
+// setter is what a State of any type consists of.
+type setter struct {
+	process *Member // that may have threads, so that each state says whose it is; nil: it has none
+	of      *participant
+	typ     reflect.Type
+	is      uintptr  // the type, as given tells it
+	bound   *encoder // for what is declared; guarded by the lock
+}
+
+func (m *Member) bind(state any) (setter, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s, declared := newSetter(&m.participant, state), m.core.Codec().Schema()
+	if m.level != nil {
+		s.process = m
+		if m.besideThreads(state) {
+			declared = m.level.plan.Process
+		}
+	}
+	err := s.rebind(declared)
+	return s, err
+}
+
+func (t *Thread) bind(state any) (setter, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	s := newSetter(&t.participant, state)
+	err := s.rebind(t.core.Codec().Schema())
+	return s, err
+}
+
+func (t *BlockThread) bind(state any) (setter, error) { return t.thread.bind(state) }
+
+func newSetter(of *participant, state any) setter {
+	is, _ := given(&state)
+	return setter{of: of, typ: reflect.TypeOf(state), is: is}
+}
+
+// rebind binds the type to what is declared. The lock is held.
+func (s *setter) rebind(declared scgs.Schema) error {
+	bound, err := s.of.state.bind(s.typ, s.is, declared)
+	if err == nil {
+		s.bound = bound
+	}
+	return err
+}
+
+// set begins the state that lies at an address.
+func (s *setter) set(state unsafe.Pointer) error {
+	hurry, err := s.locked(state)
+	s.of.above.runDue()
+	hurry.hurry()
+	return err
+}
+
+// locked is set but for what is done without the lock.
+func (s *setter) locked(state unsafe.Pointer) (hurry *multiplexer, err error) {
+	p := s.of
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, ErrClosed
+	}
+	if declared := p.core.Codec().Schema(); !sameSchema(s.bound.declared, declared) {
+		if err := s.rebind(declared); err != nil {
+			return nil, err
+		}
+	}
+	if p.owner != nil {
+		p.owner.byItself = true
+	}
+	err = p.begin(s.bound, state)
+	return p.owner.hurried(), err
+}

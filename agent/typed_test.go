@@ -1,0 +1,247 @@
+package agent_test
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/internal/bus/bustest"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// TestStateOf sets what Set sets, beside it, and refuses what that refuses.
+func TestStateOf(t *testing.T) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
+		s, err := agent.StateOf[state](m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tagged, err := agent.StateOf[struct {
+			P string  `pegasus:"phase"`
+			L float32 `pegasus:"load"`
+		}](m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, s.Set(state{Load: 0.5, Phase: "search"}))
+		check(t, m.Set(state{Load: 1, Phase: "idle"}))
+		check(t, tagged.Set(struct {
+			P string  `pegasus:"phase"`
+			L float32 `pegasus:"load"`
+		}{"search", 2}))
+		for _, bad := range []state{{Phase: "sleep"}, {Phase: "idle", Load: math.NaN()}, {Phase: "idle", Load: math.Inf(-1)}} {
+			got, want := s.Set(bad), m.Set(bad)
+			if got == nil || want == nil || got.Error() != want.Error() {
+				t.Errorf("%v is refused with %v, by Set with %v", bad, got, want)
+			}
+		}
+		check(t, s.Set(state{Load: 3, Phase: "idle"}))
+		synctest.Wait()
+		if got, want := fmt.Sprint(f.rows()), "[[search 0.5] [idle 1] [search 2] [idle 3]]"; got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+		check(t, m.Close())
+		if err := s.Set(state{Phase: "idle"}); !errors.Is(err, agent.ErrClosed) {
+			t.Errorf("after Close: %v", err)
+		}
+	})
+}
+
+func TestStateOfRefuses(t *testing.T) {
+	joined(t, func(t *testing.T, m *agent.Member, _ *fake, _ *bustest.Server) {
+		for _, c := range []struct {
+			of    func() error
+			field string
+			want  string
+		}{
+			{stateOf[*state](m), "", "agent: a state is a struct, not *agent_test.state: pass the struct itself, not a pointer to it"},
+			{stateOf[any](m), "", "agent: a state is a struct, not <nil>: pass the struct itself, not a pointer to it"},
+			{stateOf[struct{ Phase string }](m), "load", `agent: struct { Phase string } has no field "load", which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration`},
+			{stateOf[struct {
+				Phase bool
+				Load  float64
+			}](m), "Phase", "agent: field Phase of struct { Phase bool; Load float64 }: the configuration declares phase: {enum: [idle, search]}, the program has bool: make them the same"},
+		} {
+			err := c.of()
+			e, ok := errors.AsType[*agent.StateError](err)
+			if !ok || e.Field != c.field || err.Error() != c.want {
+				t.Errorf("%v, want %s of field %q", err, c.want, c.field)
+			}
+		}
+	})
+}
+
+func stateOf[T any](owner agent.Owner) func() error {
+	return func() error {
+		_, err := agent.StateOf[T](owner)
+		return err
+	}
+}
+
+// TestStateIsBoundAgain to what a later synchronizer declares.
+func TestStateIsBoundAgain(t *testing.T) {
+	joined(t, func(t *testing.T, m *agent.Member, f *fake, _ *bustest.Server) {
+		s, err := agent.StateOf[state](m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, s.Set(state{Phase: "search", Load: 1}))
+		synctest.Wait()
+		declare := func(term uint64, schema scgs.Schema) {
+			f.codec = wire.NewBatchCodec(schema)
+			f.answer = func(h *wire.Hello) *wire.Welcome {
+				return &wire.Welcome{Synchronizer: "s", Term: term, Epoch: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true, Schema: schema}
+			}
+			f.welcome(&wire.Welcome{Synchronizer: "s", Term: term}) // It calls for a hello.
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		declare(2, scgs.Schema{declared[1], {Name: "site", Type: scgs.String, Default: scgs.StringValue("here")}, {Name: "phase", Type: scgs.Enum, Words: []string{"search", "idle"}}})
+		check(t, s.Set(state{Phase: "search", Load: 2}))
+		synctest.Wait()
+		if got, want := fmt.Sprint(f.last(t, "w").Reports[0].Row), `[2 "here" search]`; got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+		declare(3, declared[:1])
+		for range 2 {
+			e, ok := errors.AsType[*agent.StateError](s.Set(state{Phase: "idle"}))
+			if !ok || e.Field != "Load" {
+				t.Errorf("%v does not name the field", e)
+			}
+		}
+		declare(4, declared)
+		check(t, s.Set(state{Phase: "search", Load: 4}))
+		synctest.Wait()
+		if got, want := fmt.Sprint(f.last(t, "w").Reports[0].Row), `[search 4]`; got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+	})
+}
+
+// TestStateOfThreads has threads, and the process beside them, set their states.
+func TestStateOfThreads(t *testing.T) {
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bustest.NewServer(t)
+		h := newHub(t, local.Connect, strings.Replace(twoLevels, "best < 5.0", "busy == 2", 1))
+		m := join(t, local, agent.Config{Group: "g", Name: "w"})
+		process, err := agent.StateOf[processState](m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stateOf[struct{ Queue string }](m)(); err == nil || !strings.Contains(err.Error(), "field Queue of struct") {
+			t.Errorf("a string for an integer beside the threads: %v", err)
+		}
+		check(t, process.Set(processState{Queue: 1}))
+		for i := range 2 {
+			th, err := m.Thread(fmt.Sprint("t", i+1))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := stateOf[processState](th)(); err == nil || !strings.Contains(err.Error(), `declares no field "queue"`) {
+				t.Errorf("a thread with the state of the process: %v", err)
+			}
+			s, err := agent.StateOf[threadState](th)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, s.Set(threadState{"search", 1}))
+			defer func() {
+				check(t, th.Close())
+				if err := s.Set(threadState{"idle", 1}); !errors.Is(err, agent.ErrClosed) {
+					t.Errorf("after Close: %v", err)
+				}
+			}()
+		}
+		time.Sleep(50 * time.Millisecond)
+		if n := h.fired("better"); n != 1 {
+			t.Errorf("fired %d times when both threads search", n)
+		}
+		if len(h.rejected) > 0 {
+			t.Error(h.rejected)
+		}
+	})
+}
+
+// TestStateOfObservation fills what T lacks.
+func TestStateOfObservation(t *testing.T) {
+	observing(t, observed, func(t *testing.T, f *fake, local *bustest.Server, sensor *sensor) {
+		m := join(t, local, agent.Config{Group: "g", Name: "m", Observe: sensor})
+		s, err := agent.StateOf[struct{ Load float64 }](m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, s.Set(struct{ Load float64 }{1}))
+		sensor.tell(reading(50, 0.75))
+		check(t, s.Set(struct{ Load float64 }{2}))
+		synctest.Wait()
+		var got []string
+		for _, row := range f.rows() {
+			got = append(got, strings.Trim(fmt.Sprint(row), "[]"))
+		}
+		want := []string{"1 100 0.5 none 0.5", "1 50 0.75 none 0.5", "2 50 0.75 none 0.5"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("states: want -, got +:\n%s", diff)
+		}
+	})
+}
+
+// TestSetAllocatesNothing where all fields are plain, or texts.
+func TestSetAllocatesNothing(t *testing.T) {
+	schema := scgs.Schema{declared[0], declared[1], {Name: "site", Type: scgs.String}}
+	for _, fields := range []scgs.Schema{declared, schema} {
+		local := bustest.NewServer(t)
+		f := newFake(t, local.Connect)
+		f.codec = wire.NewBatchCodec(fields)
+		answer := f.answer
+		f.answer = func(h *wire.Hello) *wire.Welcome {
+			w := answer(h)
+			w.Schema = fields
+			return w
+		}
+		m := join(t, local, agent.Config{Group: "g", Name: "w", BatchSize: 1000, BatchAge: time.Hour})
+		if len(fields) == len(declared) {
+			s, err := agent.StateOf[state](m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			one := state{Phase: "search"}
+			allocatesNothing(t, "State.Set", func() { one.Load++; check(t, s.Set(one)) })
+			allocatesNothing(t, "Member.Set", func() { one.Load++; check(t, m.Set(one)) })
+			continue
+		}
+		type sited struct {
+			state `pegasus:"-"`
+
+			Phase, Site string
+			Load        float64
+		}
+		s, err := agent.StateOf[sited](m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := sited{Phase: "search", Site: "here"}
+		allocatesNothing(t, "State.Set with a text", func() { one.Load++; check(t, s.Set(one)) })
+	}
+}
+
+func allocatesNothing(t *testing.T, what string, set func()) {
+	t.Helper()
+	for range 2000 { // The ring has grown then.
+		set()
+	}
+	least := math.Inf(1)
+	for range 4 { // What is told meanwhile is in one of them.
+		least = min(least, testing.AllocsPerRun(100, set))
+	}
+	if least > 0 {
+		t.Errorf("%s allocates %v times", what, least)
+	}
+}
