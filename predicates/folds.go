@@ -18,6 +18,9 @@ type fold[T int64 | float64] struct {
 	// enough is set where one element that the condition holds for decides.
 	enough bool
 	state  int // its place among the states of the expression
+	// field is 1 + the place of the field that x is of the member, whoever that is, and
+	// 0 of any other fold.
+	field int
 
 	// Folds of the same key share an incremental aggregate; of a fold that
 	// depends on more than its elements the key is empty.
@@ -55,6 +58,9 @@ func (f *fold[T]) look(fr *frame, i int) (in truth, x span[T]) {
 }
 
 func (f *fold[T]) part(fr *frame, i int) part[T] {
+	if f.field > 0 {
+		return f.fieldPart(fr.s, i)
+	}
 	in, x := f.look(fr, i)
 	var p part[T]
 	switch {
@@ -72,6 +78,20 @@ func (f *fold[T]) part(fr *frame, i int) part[T] {
 	}
 	p.lo, p.hi = x.lo+0, x.hi+0 // -0 becomes 0: they are equal, and so are parts of them
 	return p
+}
+
+// fieldPart is the part of a member of which the number is a field: what part finds,
+// read straight from the state.
+func (f *fold[T]) fieldPart(s *Scope, i int) part[T] {
+	v, why := s.stateValue(i, f.field-1)
+	if why.set() {
+		return part[T]{is: unsure}
+	}
+	x := T(v.Int())
+	if v.Type() == scgs.Float {
+		x = T(v.Float()) + 0
+	}
+	return part[T]{is: present, lo: x, hi: x}
 }
 
 // why is the cause for which the number of a member is not known.
@@ -227,6 +247,14 @@ func (c *compiler) numbers(n *ast.BuiltinNode) (*group, value, error) {
 	return g, v, nil
 }
 
+// field is that of a number, if the group has all members.
+func (g *group) field(v value) int {
+	if g.list != nil || len(g.when) > 0 || len(g.before) > 0 {
+		return 0
+	}
+	return v.field
+}
+
 // elements describes what a group has instead of numbers.
 func (c *compiler) elements(n *ast.BuiltinNode, g *group, v value) string {
 	if len(n.Arguments) == 1 && g.list != nil {
@@ -250,11 +278,11 @@ func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
 		return value{}, err
 	}
 	if v.typ == scgs.Int && n.Name == "sum" {
-		f := &fold[int64]{group: g, x: v.int, total: func() total[int64] { return &intSum{} }}
+		f := &fold[int64]{group: g, x: v.int, field: g.field(v), total: func() total[int64] { return &intSum{} }}
 		overflow := at(intOverflow, offset(n))
 		return intValue(func(fr *frame) span[int64] { return f.number(fr, f.combine(fr), overflow) }), finish(c, f, n, outer, "int sum")
 	}
-	f := &fold[float64]{group: g, x: v.toFloat().float, total: func() total[float64] { return &floatSum{} }}
+	f := &fold[float64]{group: g, x: v.toFloat().float, field: g.field(v), total: func() total[float64] { return &floatSum{} }}
 	nan := at(notANumber, offset(n))
 	sum := func(fr *frame, a *combined[float64]) span[float64] {
 		s := f.number(fr, a, nan)
@@ -288,10 +316,10 @@ func (c *compiler) extreme(n *ast.BuiltinNode) (value, error) {
 		return value{}, err
 	}
 	if v.typ == scgs.Int {
-		f := &fold[int64]{group: g, x: v.int, total: extremeTotal[int64](n.Name, math.MinInt64, math.MaxInt64)}
+		f := &fold[int64]{group: g, x: v.int, field: g.field(v), total: extremeTotal[int64](n.Name, math.MinInt64, math.MaxInt64)}
 		return intValue(func(fr *frame) span[int64] { return best(f, fr) }), finish(c, f, n, outer, "int "+n.Name)
 	}
-	f := &fold[float64]{group: g, x: v.float, total: extremeTotal(n.Name, math.Inf(-1), math.Inf(1))}
+	f := &fold[float64]{group: g, x: v.float, field: g.field(v), total: extremeTotal(n.Name, math.Inf(-1), math.Inf(1))}
 	return floatValue(func(fr *frame) span[float64] { return best(f, fr) }), finish(c, f, n, outer, "float "+n.Name)
 }
 

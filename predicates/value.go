@@ -20,6 +20,8 @@ type value struct {
 	item  func(*frame) item
 	group *group
 
+	own     bool    // of a member: it is the one that the innermost loop is at
+	field   int     // of a number: 1 + the place of the field of that member that it is; 0: it is computed
 	prev    bool    // of a member: it is the one in the global state before
 	list    bool    // of a group: it is a list of a state as it stands
 	literal *string // the text, if it is written out in the source
@@ -118,9 +120,11 @@ func (v value) toFloat() value {
 		return v
 	}
 	n := v.int
-	return floatValue(func(fr *frame) span[float64] {
+	f := floatValue(func(fr *frame) span[float64] {
 		return monotone(n(fr), func(x int64) float64 { return float64(x) })
 	})
+	f.field = v.field
+	return f
 }
 
 // after is the value computed once prepare has run.
@@ -130,6 +134,7 @@ func (v value) after(prepare func(*frame)) value {
 	v.float = prepared(prepare, v.float)
 	v.text = prepared(prepare, v.text)
 	v.item = prepared(prepare, v.item)
+	v.own, v.field = false, 0
 	if v.group != nil {
 		g := *v.group
 		g.before = append([]func(*frame){prepare}, g.before...) // An inner let may read this one.
@@ -152,6 +157,7 @@ func prepared[T any](prepare func(*frame), f func(*frame) T) func(*frame) T {
 // that reads it back.
 func (v value) keep(slot int) (store func(*frame), read value) {
 	read = v
+	read.own, read.field = false, 0
 	switch {
 	case v.bool != nil:
 		store = func(fr *frame) { fr.vars[slot].bool = v.bool(fr) }
