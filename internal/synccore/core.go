@@ -101,6 +101,8 @@ type roster struct {
 
 // judgement is where the predicates stand.
 type judgement struct {
+	attention
+
 	ev        scgs.Event
 	tuple     bool              // a global state is in force, and in the scope
 	rejudge   bool              // something beside the members' states has changed
@@ -139,15 +141,14 @@ func New(level *plan.Level, opt Options) *Core {
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
 		},
 		judgement: judgement{
-			heard: clocksync.MinInstant,
-			scope: predicates.NewScope(level.Env), partial: predicates.NewScope(level.Env), alone: predicates.NewScope(level.Env),
-			states: newStates(len(level.Rules)),
+			heard:  clocksync.MinInstant,
 			memory: make([]scgs.Value, len(level.Variables)),
 		},
 	}
 	if level.Program != nil && !opt.Local {
 		c.exec = level.Program.Begin(level.Name, opt.Term)
 	}
+	c.newScopes()
 	if level.Prev {
 		c.scope.KeepPrev()
 	}
@@ -161,7 +162,7 @@ func New(level *plan.Level, opt Options) *Core {
 			c.runs = append(c.runs, newRuns(i, r.Detector))
 		}
 	}
-	c.rearm()
+	c.newStates()
 	return c
 }
 
@@ -325,10 +326,8 @@ func (c *Core) recycle() {
 // wake is when the machine next has something to do by itself.
 func (c *Core) wake() clocksync.Instant {
 	wake := clocksync.MaxInstant
-	for i := range c.states {
-		if c.tuple { // else there is nothing to fire on
-			wake = min(wake, c.states[i].due)
-		}
+	if c.tuple { // else there is nothing to fire on
+		wake, _ = c.waits()
 	}
 	for _, w := range c.runs {
 		wake = min(wake, w.due)

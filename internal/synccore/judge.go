@@ -31,12 +31,22 @@ type ruleState struct {
 	past       *history
 }
 
-func newStates(n int) []ruleState {
-	states := make([]ruleState, n)
-	for i := range states {
-		states[i] = ruleState{quiet: clocksync.MinInstant, past: &history{}}
+// newScopes makes the scopes of the plan, without members.
+func (c *Core) newScopes() {
+	for _, s := range []**predicates.Scope{&c.scope, &c.partial, &c.alone} {
+		*s = predicates.NewScope(c.plan.Env)
+		(*s).Only(c.plan.Reads())
 	}
-	return states
+}
+
+// newStates lets every predicate of the plan begin.
+func (c *Core) newStates() {
+	c.states = make([]ruleState, len(c.plan.Rules))
+	for i := range c.states {
+		c.states[i] = ruleState{quiet: clocksync.MinInstant, past: &history{}}
+	}
+	c.watch(c.plan)
+	c.rearm()
 }
 
 // set is a new value of a variable, for later global states.
@@ -51,6 +61,7 @@ func (j *judgement) rearm() {
 		s := &j.states[i]
 		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past}
 	}
+	j.lookAtAll()
 }
 
 // sweep judges every global state that can be decided now.
@@ -111,8 +122,11 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 	if c.paused || len(c.removing) > 0 {
 		return // too few members, or the epoch is over
 	}
-	for i, r := range c.plan.Rules {
-		c.judgeRule(r, &c.states[i], span, step, out)
+	fields, more := c.scope.Changed()
+	for i := range c.affected(fields, more).each {
+		r, s := c.plan.Rules[i], &c.states[i]
+		c.judgeRule(r, s, span, step, out)
+		c.rest(i, r, s)
 	}
 	c.scope.Settle()
 	c.remember()
@@ -136,17 +150,21 @@ func (j *judgement) setMemory(variable int, v scgs.Value) {
 }
 
 // settled reports whether a predicate need not be judged on a global state that does
-// not affect it: it would neither fire there nor does it wait.
+// not affect it: it would neither fire there nor does it wait, nor is it armed there.
 func (s *ruleState) settled(r *plan.Rule) bool {
-	return r.Until == nil && !r.Detector.Exists() && (s.truth != predicates.True || !s.armed && !r.Every)
+	switch {
+	case !s.told || r.Judge != nil || r.Until != nil:
+		return false
+	case r.Detector.Exists():
+		return s.armed || s.truth != predicates.False
+	}
+	return s.truth != predicates.True || !s.armed && !r.Every
 }
 
 func (c *Core) judgeRule(r *plan.Rule, s *ruleState, span *scgs.Span, step bool, out *Output) {
 	verdict := predicates.Verdict{Truth: s.truth}
 	if !s.told || r.Judge != nil || c.scope.Affects(r.When) {
 		verdict = c.evaluate(r, span)
-	} else if s.settled(r) {
-		return
 	}
 	changed := !s.told || verdict.Truth != s.truth
 	s.truth, s.told = verdict.Truth, true
@@ -249,7 +267,10 @@ func stretch(span *scgs.Span) (from, to clocksync.Instant, ok bool) {
 // holds completes a hold time if the newest evidence allows it; when the time is over,
 // it asks for newer evidence.
 func (c *Core) holds(out *Output) {
-	if !c.tuple || !c.waits() {
+	if !c.tuple {
+		return
+	}
+	if _, any := c.waits(); !any {
 		return
 	}
 	now, ok := c.det.Current()
@@ -258,7 +279,7 @@ func (c *Core) holds(out *Output) {
 	}
 	span := &now
 	c.checkHolds(span, out)
-	for i := range c.states {
+	for i := range c.waiting.each {
 		s := &c.states[i]
 		switch {
 		case s.due > c.now:
@@ -277,14 +298,21 @@ func (c *Core) holds(out *Output) {
 	c.remember()
 }
 
-// waits reports whether a predicate waits for its hold time or its cooldown.
-func (j *judgement) waits() bool {
-	for i := range j.states {
-		if j.states[i].due != clocksync.MaxInstant {
-			return true
+// waits reports whether the predicate waits for its hold time or its cooldown.
+func (s *ruleState) waits() bool { return s.holding || s.due != clocksync.MaxInstant }
+
+// waits brings up to date which predicates wait, and reports whether one does, and when
+// the first of them is due.
+func (j *judgement) waits() (due clocksync.Instant, any bool) {
+	due = clocksync.MaxInstant
+	for i := range j.waiting.each {
+		if s := &j.states[i]; s.waits() {
+			due, any = min(due, s.due), true
+		} else {
+			j.waiting.remove(i)
 		}
 	}
-	return false
+	return due, any
 }
 
 func (c *Core) checkHolds(span *scgs.Span, out *Output) {
@@ -292,8 +320,8 @@ func (c *Core) checkHolds(span *scgs.Span, out *Output) {
 	if !ok {
 		return
 	}
-	for i, r := range c.plan.Rules {
-		if s := &c.states[i]; s.holding && to.Sub(s.since) >= r.Hold {
+	for i := range c.waiting.each {
+		if r, s := c.plan.Rules[i], &c.states[i]; s.holding && to.Sub(s.since) >= r.Hold {
 			c.fireOn(r, s, span, out)
 		}
 	}

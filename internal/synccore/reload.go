@@ -6,7 +6,6 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/monitor"
-	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -59,7 +58,7 @@ func (c *Core) keepMemory(old *plan.Level) {
 
 // rebuildScope makes a scope of the plan that shows what the old one did.
 func (c *Core) rebuildScope() {
-	c.scope, c.partial, c.alone = predicates.NewScope(c.plan.Env), predicates.NewScope(c.plan.Env), predicates.NewScope(c.plan.Env)
+	c.newScopes()
 	for i, v := range c.memory {
 		c.setMemory(i, v)
 	}
@@ -75,8 +74,7 @@ func (c *Core) rebuildScope() {
 // those that begin again.
 func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 	before := c.states
-	c.states = newStates(len(c.plan.Rules))
-	c.rearm()
+	c.newStates()
 	for i, r := range c.plan.Rules {
 		j := slices.IndexFunc(old.Rules, func(o *plan.Rule) bool { return o.Name == r.Name && o.Text == r.Text })
 		if j < 0 {

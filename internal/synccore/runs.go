@@ -396,6 +396,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	f.waits = false
 	o := c.occasionOf(w, f, span)
 	c.fire(r, s, o, out)
+	c.restless.add(w.rule) // It is no longer armed.
 }
 
 // outwait asks for the evidence that a hold time still lacks, or gives up the hold time
