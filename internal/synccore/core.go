@@ -1,7 +1,6 @@
 package synccore
 
 import (
-	"slices"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -121,7 +120,6 @@ type judgement struct {
 type scratch struct {
 	needs    []scgs.Need
 	parts    []scgs.Part
-	released []scgs.Ref
 	targets  []int
 	values   []scgs.Value
 	sets     []set
@@ -136,7 +134,7 @@ func New(level *plan.Level, opt Options) *Core {
 	opt = opt.Resolved()
 	c := &Core{
 		plan: level, opt: opt, outbox: outbox.New(), others: map[string]*otherGroup{},
-		det: scgs.NewDetector(scgs.Options{}),
+		det: scgs.NewDetector(scgs.Options{}), rows: arena{width: max(len(level.State), len(level.Process))},
 		roster: roster{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
 		},
@@ -159,7 +157,7 @@ func New(level *plan.Level, opt Options) *Core {
 	}
 	for i, r := range level.Rules {
 		if r.Detector.Exists() {
-			c.runs = append(c.runs, newRuns(i, r.Detector))
+			c.runs = append(c.runs, newRuns(i, r.Detector, len(level.State)))
 		}
 	}
 	c.newStates()
@@ -317,10 +315,7 @@ func (c *Core) settle(in *Input, out *Output) {
 
 // recycle hands the rows of popped states back to the arena.
 func (c *Core) recycle() {
-	c.released = c.det.Released(c.released[:0])
-	for _, ref := range c.released {
-		c.rows.free(ref)
-	}
+	c.rows.unused = c.det.Released(c.rows.unused)
 }
 
 // wake is when the machine next has something to do by itself.
@@ -340,40 +335,6 @@ func (c *Core) wake() clocksync.Instant {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}
 	return wake
-}
-
-// arena keeps the rows of states by reference, without an allocation once it
-// has grown to its working size. Reference 0 is no row.
-type arena struct {
-	rows   [][]scgs.Value
-	unused []scgs.Ref
-}
-
-func (a *arena) put(row []scgs.Value) scgs.Ref {
-	if len(a.rows) == 0 {
-		a.rows = append(a.rows, nil)
-	}
-	if n := len(a.unused); n > 0 {
-		ref := a.unused[n-1]
-		a.unused = a.unused[:n-1]
-		a.rows[ref] = append(a.rows[ref][:0], row...)
-		return ref
-	}
-	a.rows = append(a.rows, slices.Clone(row))
-	return scgs.Ref(len(a.rows) - 1)
-}
-
-func (a *arena) get(ref scgs.Ref) []scgs.Value {
-	if ref == 0 {
-		return nil
-	}
-	return a.rows[ref]
-}
-
-func (a *arena) free(ref scgs.Ref) {
-	if ref != 0 {
-		a.unused = append(a.unused, ref)
-	}
 }
 
 // decision numbers the next firing.

@@ -85,13 +85,13 @@ func (c *Core) opened(out *Output) {
 		case m == c.process && ch.Unknown:
 			c.scope.SetProcessUnknown()
 		case m == c.process:
-			c.scope.SetProcess(c.rows.get(ch.Ref))
+			c.scope.SetProcess(c.row(m, ch.Ref))
 		case ch.Unknown:
 			m.state = *ch
 			c.scope.SetUnknown(m.pos)
 		default:
 			m.state = *ch
-			c.scope.Set(m.pos, c.rows.get(ch.Ref))
+			c.scope.Set(m.pos, c.row(m, ch.Ref))
 		}
 	}
 	c.tuple = true
@@ -442,7 +442,7 @@ func (c *Core) witness(rows [][]scgs.Value) []monitor.Part {
 		if rows != nil {
 			row = rows[i]
 		} else {
-			row = c.rows.get(p.Ref)
+			row = c.row(m, p.Ref)
 		}
 		if n := len(values); len(row) > 0 {
 			values = append(values, row...)

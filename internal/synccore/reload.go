@@ -65,7 +65,7 @@ func (c *Core) rebuildScope() {
 	c.resetScope()
 	for _, m := range c.inEpoch {
 		if m.state.Seq > 0 { // A state that has ended is set again when the next tuple opens.
-			c.scope.Set(m.pos, c.rows.get(m.state.Ref))
+			c.scope.Set(m.pos, c.row(m, m.state.Ref))
 		}
 	}
 }
