@@ -81,11 +81,11 @@ type Core struct {
 // roster is the members and the epoch.
 type roster struct {
 	members   map[string]*member
-	latest    *member   // looked up last
-	sorted    []*member // every known member, by name
-	inEpoch   []*member // the members of the epoch, in the order of the scope
-	byIndex   []*member // by number in the detector
-	process   *member   // the process beside its threads, if the level declares it
+	recent    [1024]*member // some of those looked up last, by nameSlot
+	sorted    []*member     // every known member, by name
+	inEpoch   []*member     // the members of the epoch, in the order of the scope
+	byIndex   []*member     // by number in the detector
+	process   *member       // the process beside its threads, if the level declares it
 	epoch     uint64
 	begun     bool // the first epoch has been reached
 	paused    bool // too few members
@@ -164,13 +164,24 @@ func New(level *plan.Level, opt Options) *Core {
 	return c
 }
 
-// member is the member of a name, or nil. Mostly the one that was looked up last.
+// member is the member of a name, or nil. Mostly it was looked up before.
 func (r *roster) member(name string) *member {
-	if m := r.latest; m != nil && m.name == name {
+	slot := &r.recent[nameSlot(name)]
+	if m := *slot; m != nil && m.name == name {
 		return m
 	}
-	r.latest = r.members[name]
-	return r.latest
+	*slot = r.members[name]
+	return *slot
+}
+
+// nameSlot spreads names by their ends, as of names that count: w000 to w999 differ.
+func nameSlot(name string) int {
+	slot, weight := 0, 1
+	for i := len(name) - 1; i >= max(0, len(name)-3); i-- {
+		slot += weight * int(name[i])
+		weight *= 10
+	}
+	return slot % len(roster{}.recent)
 }
 
 // inForce is the number of the epoch in force, 0 before the first and while there

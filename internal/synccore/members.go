@@ -226,7 +226,7 @@ func (c *Core) forget() {
 		if old {
 			c.rows.free(m.newest.ref)
 			delete(c.members, m.name)
-			c.latest = nil
+			c.recent[nameSlot(m.name)] = nil
 		}
 		return old
 	})
