@@ -20,12 +20,12 @@ type Spec struct {
 	// Domain is the clock domain that the member's stamps come from.
 	Domain clocksync.Domain
 	// Group is true if the member is a group with a detector of its own: its
-	// reports are summaries, and Domain and Carrier are not used.
+	// reports are summaries, and Domain and Multiplexer are not used.
 	Group bool
-	// Carrier is a positive number that members have in common for which one
-	// stamp can be evidence ([Detector.Held]), as their reports come over one
+	// Multiplexer is a positive number that those members have in common for which
+	// one stamp can be evidence ([Detector.Held]), as their reports come over one
 	// connection; 0 for none. The owner gives such numbers out.
-	Carrier int32
+	Multiplexer int32
 }
 
 // Modality is what a [Detector] claims of the tuples it delivers.
@@ -136,12 +136,12 @@ type member struct {
 	domain int32 // of the head, in Detector.domains
 	leaf   int32 // of the head, in that domain's tree
 	stampOrder
-	group   *group // or nil: a plain member
-	carrier int32  // of Spec
-	alive   bool   // is a member of this epoch
-	dirty   bool   // has another head than in the last tuple delivered
-	vague   bool   // its newest stamp has no upper bound
-	_       [9]byte
+	group       *group // or nil: a plain member
+	multiplexer int32  // of Spec
+	alive       bool   // is a member of this epoch
+	dirty       bool   // has another head than in the last tuple delivered
+	vague       bool   // its newest stamp has no upper bound
+	_           [9]byte
 }
 
 // place says which clocks a member's states are stamped by, where that is not
@@ -203,10 +203,10 @@ func (d *Detector) join(s Spec) Member {
 		d.members = append(d.members, member{})
 		d.places = append(d.places, place{})
 	}
-	d.members[m] = member{alive: true, stampOrder: newStampOrder(s.Domain), carrier: s.Carrier}
+	d.members[m] = member{alive: true, stampOrder: newStampOrder(s.Domain), multiplexer: s.Multiplexer}
 	d.places[m] = place{home: s.Domain}
 	if s.Group {
-		d.members[m].carrier = 0
+		d.members[m].multiplexer = 0
 		d.members[m].group = &group{from: clocksync.MinInstant}
 	}
 	d.live++

@@ -131,23 +131,23 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	return Accepted
 }
 
-// Held reports that at the stamp the newest states of all members of the carrier
+// Held reports that at the stamp the newest states of all members of the multiplexer
 // still held, and nothing had been reported after them: it is [Detector.Evidence]
 // for each of them with the number of its newest report. Who cannot take it, such as
 // a member of which nothing was reported, or whose newest state has ended, was given
 // up or has a later stamp, is passed over without being counted. It counts as one
-// reading, and is refused as Malformed, or as NoMember if none has that carrier.
+// reading, and is refused as Malformed, or as NoMember if none has that multiplexer.
 //
 // As after Evidence, a report that begins before the stamp is then refused: what
 // was on its way over the connection before the stamp has to be put in before it.
-func (d *Detector) Held(carrier int32, at clocksync.Stamp) Reason {
+func (d *Detector) Held(multiplexer int32, at clocksync.Stamp) Reason {
 	if !at.Within.Valid() {
 		return d.refuse(Malformed)
 	}
 	found := false
 	for m := range d.members {
 		mb := &d.members[m]
-		if carrier <= 0 || mb.carrier != carrier || !mb.alive {
+		if multiplexer <= 0 || mb.multiplexer != multiplexer || !mb.alive {
 			continue
 		}
 		found = true
