@@ -20,8 +20,12 @@ type Spec struct {
 	// Domain is the clock domain that the member's stamps come from.
 	Domain clocksync.Domain
 	// Group is true if the member is a group with a detector of its own: its
-	// reports are summaries, and Domain is not used.
+	// reports are summaries, and Domain and Multiplexer are not used.
 	Group bool
+	// Multiplexer is a positive number that those members have in common for which
+	// one stamp can be evidence ([Detector.Held]), as their reports come over one
+	// connection; 0 for none. The owner gives such numbers out.
+	Multiplexer int32
 }
 
 // Modality is what a [Detector] claims of the tuples it delivers.
@@ -70,8 +74,9 @@ const defaultMaxPending = 1024
 
 // Detector finds the strongly consistent global states of a set of members, one
 // report at a time. Reports are put in with [Detector.Start], [Detector.End] and
-// [Detector.Evidence]; [Detector.Next] takes out what has become certain. It
-// must not be used by two goroutines at once.
+// [Detector.Evidence], or [Detector.Held] for several members; [Detector.Next] takes
+// out what has become certain, or [Detector.Advance] where it is enough to know what
+// has begun. It must not be used by two goroutines at once.
 type Detector struct {
 	modality   Modality
 	maxPending int
@@ -131,11 +136,12 @@ type member struct {
 	domain int32 // of the head, in Detector.domains
 	leaf   int32 // of the head, in that domain's tree
 	stampOrder
-	group *group // or nil: a plain member
-	alive bool   // is a member of this epoch
-	dirty bool   // has another head than in the last tuple delivered
-	vague bool   // its newest stamp has no upper bound
-	_     [13]byte
+	group       *group // or nil: a plain member
+	multiplexer int32  // of Spec
+	alive       bool   // is a member of this epoch
+	dirty       bool   // has another head than in the last tuple delivered
+	vague       bool   // its newest stamp has no upper bound
+	_           [9]byte
 }
 
 // place says which clocks a member's states are stamped by, where that is not
@@ -184,7 +190,7 @@ func (d *Detector) Epoch(id uint64, remove []Member, add []Spec) []Member {
 func (d *Detector) closeTuple() {
 	d.settle()
 	if d.open {
-		d.fill(&d.closing, Closed)
+		d.closes(&d.closing)
 		d.hasClosing, d.open = true, false
 	}
 }
@@ -197,9 +203,10 @@ func (d *Detector) join(s Spec) Member {
 		d.members = append(d.members, member{})
 		d.places = append(d.places, place{})
 	}
-	d.members[m] = member{alive: true, stampOrder: newStampOrder(s.Domain)}
+	d.members[m] = member{alive: true, stampOrder: newStampOrder(s.Domain), multiplexer: s.Multiplexer}
 	d.places[m] = place{home: s.Domain}
 	if s.Group {
+		d.members[m].multiplexer = 0
 		d.members[m].group = &group{from: clocksync.MinInstant}
 	}
 	d.live++

@@ -118,21 +118,23 @@ func SpanOf(runs []Part) Span {
 	return s
 }
 
-// fill makes the event of the current tuple.
-func (d *Detector) fill(ev *Event, kind Kind) {
-	ev.Changed, ev.Step = ev.Changed[:0], false
-	if kind == Opened {
-		d.index++
-		d.step = !d.delta.all && d.delta.pops == 1 && d.delta.joined
-		ev.Step = d.step
-		ev.Changed = d.changes(ev.Changed)
-		if d.unknown > 0 {
-			d.stats.Partial++
-		} else {
-			d.stats.Global++
-		}
+// opens makes the event that the current tuple has become certain, but for its span.
+func (d *Detector) opens(ev *Event) {
+	d.index++
+	d.step = !d.delta.all && d.delta.pops == 1 && d.delta.joined
+	ev.Kind, ev.Epoch, ev.Index, ev.Partial, ev.Step = Opened, d.epoch, d.index, d.unknown > 0, d.step
+	ev.Changed = d.changes(ev.Changed[:0])
+	if ev.Partial {
+		d.stats.Partial++
+	} else {
+		d.stats.Global++
 	}
-	ev.Kind, ev.Epoch, ev.Index, ev.Partial = kind, d.epoch, d.index, d.unknown > 0
+}
+
+// closes makes the event that the current tuple has ended.
+func (d *Detector) closes(ev *Event) {
+	ev.Kind, ev.Epoch, ev.Index, ev.Partial, ev.Step = Closed, d.epoch, d.index, d.unknown > 0, false
+	ev.Changed = ev.Changed[:0]
 	d.span(&ev.Span)
 }
 

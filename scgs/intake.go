@@ -124,6 +124,47 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 		d.skip(m, mb, p.hi)
 		mb.seq = seq
 	}
+	if !d.shows(m, mb, p) {
+		return d.refuse(Stale)
+	}
+	d.stats.Evidence++
+	return Accepted
+}
+
+// Held reports that at the stamp the newest states of all members of the multiplexer
+// still held, and nothing had been reported after them: it is [Detector.Evidence]
+// for each of them with the number of its newest report. Who cannot take it, such as
+// a member of which nothing was reported, or whose newest state has ended, was given
+// up or has a later stamp, is passed over without being counted. It counts as one
+// reading, and is refused as Malformed, or as NoMember if none has that multiplexer.
+//
+// As after Evidence, a report that begins before the stamp is then refused: what
+// was on its way over the connection before the stamp has to be put in before it.
+func (d *Detector) Held(multiplexer int32, at clocksync.Stamp) Reason {
+	if !at.Within.Valid() {
+		return d.refuse(Malformed)
+	}
+	found := false
+	for m := range d.members {
+		mb := &d.members[m]
+		if multiplexer <= 0 || mb.multiplexer != multiplexer || !mb.alive {
+			continue
+		}
+		found = true
+		if p, why := mb.affirm(mb.seq, at); why == Accepted {
+			d.shows(Member(m), mb, p)
+		}
+	}
+	if !found {
+		return d.refuse(NoMember)
+	}
+	d.stats.Evidence++
+	return Accepted
+}
+
+// shows takes evidence for the member's newest state, and reports whether it has one
+// that can have some.
+func (d *Detector) shows(m Member, mb *member, p point) bool {
 	s := mb.queue.tail()
 	switch {
 	case s != nil && s.sort != fiat:
@@ -132,11 +173,10 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	case s == nil && d.runs():
 		d.hear(mb, p)
 	default:
-		return d.refuse(Stale)
+		return false
 	}
-	d.stats.Evidence++
 	d.changed(m, mb)
-	return Accepted
+	return true
 }
 
 // Lost gives a silent member up: from its newest evidence on it is UNKNOWN for

@@ -26,6 +26,25 @@ func (d *Detector) Next(ev *Event) bool {
 		*ev, d.closing, d.hasClosing = d.closing, Event{}, false
 		return true
 	}
+	return d.sweep(ev, false)
+}
+
+// Advance is Next for an owner that needs neither ends nor spans: it passes over each
+// Closed and goes on to the next Opened, fills ev with it, but for Span, and returns
+// true, or returns false if nothing more can be decided. What it leaves out costs more
+// than the rest.
+//
+// It finds the same tuples as Next, and each call may be of either. A Closed that
+// Advance has passed over is not told later: whether a tuple is open, and when it
+// holds, is for [Detector.Current] to say.
+func (d *Detector) Advance(ev *Event) bool {
+	d.closing, d.hasClosing = Event{}, false
+	return d.sweep(ev, true)
+}
+
+// sweep advances to the next event or, if only starts are to be told, to the next
+// Opened.
+func (d *Detector) sweep(ev *Event, starts bool) bool {
 	d.settle()
 	for d.live > 0 {
 		if j := d.refuted(); j != none {
@@ -40,19 +59,27 @@ func (d *Detector) Next(ev *Event) bool {
 		}
 		if !d.open {
 			d.open = true
-			d.fill(ev, Opened)
+			d.opens(ev)
+			if starts {
+				ev.Span = Span{}
+			} else {
+				d.span(&ev.Span)
+			}
 			return true
 		}
 		j := d.ending()
 		if j == none {
 			return false
 		}
-		d.fill(ev, Closed)
 		d.advance = j
 		if d.unknown > 0 {
 			d.forced = d.follows(&d.members[j])
 		}
-		return true
+		if !starts {
+			d.closes(ev)
+			return true
+		}
+		d.settle()
 	}
 	return false
 }

@@ -72,11 +72,41 @@ func (t *Threshold) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 		t.skip(h, p.hi)
 		h.seq = seq
 	}
+	t.shows(m, h, p)
+	t.stats.Evidence++
+	return Accepted
+}
+
+// shows takes evidence for the member's newest state.
+func (t *Threshold) shows(m Member, h *holder, p point) {
 	if r := h.open; r != nil {
 		t.reach(r, p)
 	}
-	t.stats.Evidence++
 	t.heard(m, h, p)
+}
+
+// Held reports that at the stamp the newest states of all members of the multiplexer
+// still held: it is [Threshold.Evidence] for each of them with the number of its
+// newest report, as in [Detector.Held].
+func (t *Threshold) Held(multiplexer int32, at clocksync.Stamp) Reason {
+	if !at.Within.Valid() {
+		return t.refuse(Malformed)
+	}
+	found := false
+	for m := range t.members {
+		h := &t.members[m]
+		if multiplexer <= 0 || h.multiplexer != multiplexer || !h.alive {
+			continue
+		}
+		found = true
+		if p, why := h.affirm(h.seq, at); why == Accepted {
+			t.shows(Member(m), h, p)
+		}
+	}
+	if !found {
+		return t.refuse(NoMember)
+	}
+	t.stats.Evidence++
 	return Accepted
 }
 
