@@ -192,6 +192,9 @@ func (d *Detector) Current() (Span, bool) {
 	return s, d.open
 }
 
+// Open reports whether a tuple is open.
+func (d *Detector) Open() bool { return d.open }
+
 // Part is a member's share in a tuple: its local state, or a run of them, which
 // has the number of its first and the ref of its newest, or a group's tuple, which
 // has that one's index.

@@ -103,6 +103,7 @@ type judgement struct {
 	attention
 
 	ev        scgs.Event
+	spanless  bool              // ev has no span
 	tuple     bool              // a global state is in force, and in the scope
 	rejudge   bool              // something beside the members' states has changed
 	heard     clocksync.Instant // when the newest report of the global state that is being opened was taken in
@@ -333,7 +334,9 @@ func (c *Core) recycle() {
 func (c *Core) wake() clocksync.Instant {
 	wake := clocksync.MaxInstant
 	if c.tuple { // else there is nothing to fire on
-		wake, _ = c.waits()
+		for i := range c.waiting.each {
+			wake = min(wake, c.states[i].due)
+		}
 	}
 	for _, w := range c.runs {
 		wake = min(wake, w.due)

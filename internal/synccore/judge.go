@@ -66,7 +66,7 @@ func (j *judgement) rearm() {
 
 // sweep judges every global state that can be decided now.
 func (c *Core) sweep(out *Output) {
-	for c.det.Next(&c.ev) {
+	for c.next() {
 		switch c.ev.Kind {
 		case scgs.Opened:
 			c.opened(out)
@@ -74,6 +74,28 @@ func (c *Core) sweep(out *Output) {
 			c.closed(out)
 		}
 	}
+	c.tuple = c.det.Open()
+}
+
+// next finds the next global state, or the end of one if somebody waits for it. When it
+// holds is looked up only if that is asked for.
+func (c *Core) next() bool {
+	if c.exec == nil && !c.plan.Summary() && !c.waits() {
+		c.spanless = true
+		return c.det.Advance(&c.ev)
+	}
+	c.spanless = false
+	return c.det.Next(&c.ev)
+}
+
+// dated fills in when the global state under judgement holds, if its span is that of
+// the event and was left out.
+func (c *Core) dated(span *scgs.Span) *scgs.Span {
+	if c.spanless && span == &c.ev.Span {
+		*span, _ = c.det.Current()
+		c.spanless = false
+	}
+	return span
 }
 
 func (c *Core) opened(out *Output) {
@@ -174,14 +196,14 @@ func (c *Core) judgeRule(r *plan.Rule, s *ruleState, span *scgs.Span, step bool,
 	case verdict.Truth != predicates.True:
 		s.release()
 	case r.Hold > 0 && s.armed:
-		c.hold(r, s, span, step)
+		c.hold(r, s, c.dated(span), step)
 	case r.Every || s.armed:
-		if c.fireOn(r, s, span, out) {
+		if c.fireOn(r, s, c.dated(span), out) {
 			return
 		}
 	}
 	if changed {
-		v := c.verdict(r, verdict, span)
+		v := c.verdict(r, verdict, c.dated(span))
 		if s.kept {
 			v.Suppressed = s.suppressed
 		}
@@ -195,7 +217,7 @@ func (c *Core) evaluate(r *plan.Rule, span *scgs.Span) predicates.Verdict {
 	if r.Judge == nil {
 		return r.When.Eval(c.scope)
 	}
-	truth, reason := r.Judge(monitor.NewGlobalState(c.ev.Epoch, c.ev.Index, c.ev.Partial, *span, c.plan.State, c.plan.Env.Memory, c.scope))
+	truth, reason := r.Judge(monitor.NewGlobalState(c.ev.Epoch, c.ev.Index, c.ev.Partial, *c.dated(span), c.plan.State, c.plan.Env.Memory, c.scope))
 	if truth == predicates.Unknown && reason == "" {
 		reason = "the program gives no reason"
 	}
@@ -267,10 +289,7 @@ func stretch(span *scgs.Span) (from, to clocksync.Instant, ok bool) {
 // holds completes a hold time if the newest evidence allows it; when the time is over,
 // it asks for newer evidence.
 func (c *Core) holds(out *Output) {
-	if !c.tuple {
-		return
-	}
-	if _, any := c.waits(); !any {
+	if !c.tuple || !c.waits() {
 		return
 	}
 	now, ok := c.det.Current()
@@ -301,18 +320,18 @@ func (c *Core) holds(out *Output) {
 // waits reports whether the predicate waits for its hold time or its cooldown.
 func (s *ruleState) waits() bool { return s.holding || s.due != clocksync.MaxInstant }
 
-// waits brings up to date which predicates wait, and reports whether one does, and when
-// the first of them is due.
-func (j *judgement) waits() (due clocksync.Instant, any bool) {
-	due = clocksync.MaxInstant
+// waits reports whether a predicate waits for its hold time or its cooldown, of those
+// that may.
+func (j *judgement) waits() bool {
+	found := false
 	for i := range j.waiting.each {
-		if s := &j.states[i]; s.waits() {
-			due, any = min(due, s.due), true
+		if j.states[i].waits() {
+			found = true
 		} else {
 			j.waiting.remove(i)
 		}
 	}
-	return due, any
+	return found
 }
 
 func (c *Core) checkHolds(span *scgs.Span, out *Output) {

@@ -49,7 +49,7 @@ func (c *Core) stateStatus() *monitor.StateStatus {
 		return nil
 	}
 	span, open := c.det.Current()
-	if !open {
+	if !open && !c.spanless {
 		span = c.ev.Span
 	}
 	return &monitor.StateStatus{
