@@ -105,11 +105,18 @@ func (k *aggregate[T]) build(fr *frame) {
 }
 
 func (k *aggregate[T]) follow(s *Scope, i int) {
-	if k.built {
-		p, was := k.fold.part(k.frame(s), i), &k.parts[i]
-		k.move(i, *was, p)
-		*was = p
+	if !k.built {
+		return
 	}
+	var p part[T]
+	if k.fold.field > 0 {
+		p = k.fold.fieldPart(s, i)
+	} else {
+		p = k.fold.part(k.frame(s), i)
+	}
+	was := &k.parts[i]
+	k.move(i, *was, p)
+	*was = p
 }
 
 func (k *aggregate[T]) forget() { k.built = false }

@@ -58,9 +58,6 @@ func (f *fold[T]) look(fr *frame, i int) (in truth, x span[T]) {
 }
 
 func (f *fold[T]) part(fr *frame, i int) part[T] {
-	if f.field > 0 {
-		return f.fieldPart(fr.s, i)
-	}
 	in, x := f.look(fr, i)
 	var p part[T]
 	switch {

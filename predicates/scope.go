@@ -206,12 +206,14 @@ func (s *Scope) Affects(p *Expression) bool { return p.uses.overlaps(&s.changed)
 // a bit for each; more is set if anything else may have as well, such as who is a member
 // or a variable.
 func (s *Scope) Changed() (fields uint64, more bool) {
-	return s.changed.Fields, s.changed.Members || !s.changed.membersOnly()
+	c := &s.changed
+	return c.Fields, c.Members || c.Prev || c.Memory|c.Process != 0 || len(c.Parent) > 0
 }
 
 // Settle starts a new collection of changes.
 func (s *Scope) Settle() {
-	s.changed = Uses{Parent: s.changed.Parent[:0]}
+	c := &s.changed
+	c.Fields, c.Memory, c.Process, c.Members, c.Prev, c.Parent = 0, 0, 0, false, false, c.Parent[:0]
 }
 
 // frame is the working memory of one evaluation.

@@ -34,16 +34,12 @@ type attention struct {
 	// Those that have to be looked at on each global state, whatever it changes, and
 	// those with a hold time or a cooldown that runs. Some may be in them that need not.
 	restless, waiting places
-	judged            places // scratch: those that the last change affects
 }
 
 // watch looks at all predicates of a plan.
 func (a *attention) watch(p *plan.Level) {
 	n := len(p.Rules)
-	*a = attention{
-		all: newPlaces(n), readers: make([]places, len(p.State)),
-		restless: newPlaces(n), waiting: newPlaces(n), judged: newPlaces(n),
-	}
+	*a = attention{all: newPlaces(n), readers: make([]places, len(p.State)), restless: newPlaces(n), waiting: newPlaces(n)}
 	for f := range a.readers {
 		a.readers[f] = newPlaces(n)
 	}
@@ -63,19 +59,16 @@ func (a *attention) lookAtAll() {
 	copy(a.waiting, a.all)
 }
 
-// affected are the predicates that have to be judged when these fields have changed, or
-// more than fields.
-func (a *attention) affected(fields uint64, more bool) places {
+// affected are the predicates of one word of a set whose condition may have another
+// value when these fields have changed, or more than fields.
+func (a *attention) affected(word int, fields uint64, more bool) (rules uint64) {
 	if more {
-		return a.all
+		return a.all[word]
 	}
-	copy(a.judged, a.restless)
 	for ; fields != 0; fields &= fields - 1 {
-		for word, readers := range a.readers[bits.TrailingZeros64(fields)] {
-			a.judged[word] |= readers
-		}
+		rules |= a.readers[bits.TrailingZeros64(fields)][word]
 	}
-	return a.judged
+	return rules
 }
 
 // rest takes note of where a predicate stands after it was judged.

@@ -3,6 +3,7 @@ package synccore
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -145,10 +146,16 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 		return // too few members, or the epoch is over
 	}
 	fields, more := c.scope.Changed()
-	for i := range c.affected(fields, more).each {
-		r, s := c.plan.Rules[i], &c.states[i]
-		c.judgeRule(r, s, span, step, out)
-		c.rest(i, r, s)
+	for word, restless := range c.restless {
+		affected := c.affected(word, fields, more)
+		for rest := restless | affected; rest != 0; rest &= rest - 1 {
+			bit := bits.TrailingZeros64(rest)
+			i := 64*word + bit
+			r, s := c.plan.Rules[i], &c.states[i]
+			hit := affected&(1<<bit) != 0 && (!more || r.When != nil && c.scope.Affects(r.When))
+			c.judgeRule(r, s, hit, span, step, out)
+			c.rest(i, r, s)
+		}
 	}
 	c.scope.Settle()
 	c.remember()
@@ -183,9 +190,11 @@ func (s *ruleState) settled(r *plan.Rule) bool {
 	return s.truth != predicates.True || !s.armed && !r.Every
 }
 
-func (c *Core) judgeRule(r *plan.Rule, s *ruleState, span *scgs.Span, step bool, out *Output) {
+// judgeRule judges a predicate, if it may be affected by what has changed, and does what
+// follows from where it stands.
+func (c *Core) judgeRule(r *plan.Rule, s *ruleState, affected bool, span *scgs.Span, step bool, out *Output) {
 	verdict := predicates.Verdict{Truth: s.truth}
-	if !s.told || r.Judge != nil || c.scope.Affects(r.When) {
+	if affected || !s.told || r.Judge != nil {
 		verdict = c.evaluate(r, span)
 	}
 	changed := !s.told || verdict.Truth != s.truth
