@@ -103,10 +103,10 @@ type judgement struct {
 	attention
 
 	ev        scgs.Event
-	spanless  bool              // ev has no span
-	tuple     bool              // a global state is in force, and in the scope
-	rejudge   bool              // something beside the members' states has changed
-	heard     clocksync.Instant // when the newest report of the global state that is being opened was taken in
+	spanless  bool // ev has no span
+	tuple     bool // a global state is in force, and in the scope
+	rejudge   bool // something beside the members' states has changed
+	opening   bool // ev tells of the global state that is judged
 	scope     *predicates.Scope
 	partial   *predicates.Scope    // what a rule's own detector has found: the members of the runs
 	alone     *predicates.Scope    // one member, for local conditions
@@ -140,7 +140,6 @@ func New(level *plan.Level, opt Options) *Core {
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
 		},
 		judgement: judgement{
-			heard:  clocksync.MinInstant,
 			memory: make([]scgs.Value, len(level.Variables)),
 		},
 	}

@@ -117,16 +117,19 @@ func (c *Core) opened(out *Output) {
 			c.scope.Set(m.pos, c.row(m, ch.Ref))
 		}
 	}
-	c.tuple = true
-	c.summaryOpened()
-	c.heard = c.heardAt(c.ev.Changed)
+	c.tuple, c.opening = true, true
+	if c.plan.Summary() {
+		c.summaryOpened()
+	}
 	c.judge(&c.ev.Span, c.ev.Step, out)
-	c.programMoved()
-	c.programAdvance(out)
+	if c.exec != nil {
+		c.programMoved()
+		c.programAdvance(out)
+	}
 	if c.planner != nil {
 		c.planner.Opened()
 	}
-	c.heard = clocksync.MinInstant
+	c.opening = false
 }
 
 func (c *Core) closed(out *Output) {
@@ -242,10 +245,14 @@ func (j *judgement) rearms(r *plan.Rule, truth predicates.Truth) bool {
 	return truth == predicates.False
 }
 
-func (j *judgement) verdict(r *plan.Rule, v predicates.Verdict, span *scgs.Span) monitor.Verdict {
+func (c *Core) verdict(r *plan.Rule, v predicates.Verdict, span *scgs.Span) monitor.Verdict {
+	heard := clocksync.MinInstant
+	if c.opening {
+		heard = c.heardAt(c.ev.Changed)
+	}
 	return monitor.Verdict{
 		Predicate: r.Name, Truth: v.Truth, Reason: v.Reason,
-		Epoch: j.ev.Epoch, Index: j.ev.Index, Partial: j.ev.Partial, Span: *span, Heard: j.heard,
+		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: *span, Heard: heard,
 	}
 }
 

@@ -59,9 +59,6 @@ func (c *Core) programVerdict(r *plan.Rule, v *monitor.Verdict) {
 
 // programMoved notes the members whose states a global state has changed.
 func (c *Core) programMoved() {
-	if c.exec == nil {
-		return
-	}
 	for _, ch := range c.ev.Changed {
 		if m := c.byIndex[ch.Member]; m != c.process && !ch.Unknown {
 			c.exec.Moved(m.name, m.incarnation)
