@@ -165,6 +165,10 @@ func (d *Detector) changes(dst []Change) []Change {
 // span sums up the heads, of which there is one for each member. It sets every
 // field: to make a Span and copy it takes longer than the rest.
 func (d *Detector) span(s *Span) {
+	if d.one.on {
+		d.spanOneClock(s)
+		return
+	}
 	r := d.top.root()
 	s.CoreFrom, s.CoreTo, s.EnvelopeFrom, s.EnvelopeTo = d.first.hi, r.lo, d.maxLo, r.chi
 	if d.modality == Possibly {
@@ -225,6 +229,7 @@ func (d *Detector) Witness(dst []Part) []Part {
 			dst = append(dst, mb.group.part(Member(m), mb))
 			continue
 		}
+		d.heardOf(mb)
 		s := mb.queue.front()
 		dst = append(dst, Part{
 			Member: Member(m), Seq: s.seq, Ref: s.ref,

@@ -131,6 +131,7 @@ func (d draw) coin() int32 { return int32(d(2)) }
 // between.
 func (p *pair) put(s *system, o scgs.Options) {
 	p.t.Helper()
+	p.long.General()
 	specs := p.specs(s)
 	epoch := uint64(1)
 	p.note("members %+v, %+v", specs, o)
@@ -176,7 +177,7 @@ func TestAdvanceAndHeldAgree(t *testing.T) {
 		forModalities(t, func(t rapid.TB, d draw, m scgs.Modality) {
 			h := everything
 			h.restarts, h.moves = 10, 20
-			s := newSystemOf(1+d(5), 1+d(3), d, h)
+			s := newSystemOf(1+d(5), 1+d(3)*d(2), d, h)
 			o := scgs.Options{Modality: m, Ends: true, MaxPending: 1 + d(8)}
 			p := &pair{t: t, d: d, short: scgs.NewDetector(o), long: scgs.NewDetector(o), oneByOne: d.chance(50)}
 			p.put(s, o)

@@ -116,6 +116,7 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	if mb.group != nil {
 		return d.refuse(Unfit)
 	}
+	d.heardOf(mb)
 	p, why := mb.affirm(seq, at)
 	if why != Accepted {
 		return d.refuse(why)
@@ -141,18 +142,17 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 // As after Evidence, a report that begins before the stamp is then refused: what
 // was on its way over the connection before the stamp has to be put in before it.
 func (d *Detector) Held(multiplexer int32, at clocksync.Stamp) Reason {
-	if !at.Within.Valid() {
+	switch {
+	case !at.Within.Valid():
 		return d.refuse(Malformed)
+	case d.one.on:
+		return d.heldOneClock(multiplexer, at)
 	}
 	found := false
 	for m := range d.members {
-		mb := &d.members[m]
-		if multiplexer <= 0 || mb.multiplexer != multiplexer || !mb.alive {
-			continue
-		}
-		found = true
-		if p, why := mb.affirm(mb.seq, at); why == Accepted {
-			d.shows(Member(m), mb, p)
+		if multiplexer > 0 && d.places[m].multiplexer == multiplexer {
+			found = true
+			d.holds(Member(m), at)
 		}
 	}
 	if !found {
@@ -160,6 +160,14 @@ func (d *Detector) Held(multiplexer int32, at clocksync.Stamp) Reason {
 	}
 	d.stats.Evidence++
 	return Accepted
+}
+
+// holds takes evidence for the member's newest state, if it can.
+func (d *Detector) holds(m Member, at clocksync.Stamp) {
+	mb := &d.members[m]
+	if p, why := mb.affirm(mb.seq, at); why == Accepted {
+		d.shows(m, mb, p)
+	}
 }
 
 // shows takes evidence for the member's newest state, and reports whether it has one
@@ -194,6 +202,7 @@ func (d *Detector) Lost(m Member) Reason {
 		d.giveUp(m, mb)
 		return Accepted
 	}
+	d.heardOf(mb)
 	if mb.promised() {
 		return d.refuse(Regress)
 	}
@@ -245,6 +254,7 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain, ended clocksync.In
 		mb.group.run = 0
 		return Accepted
 	}
+	d.heardOf(mb)
 	if mb.promised() {
 		return d.refuse(Regress)
 	}
@@ -255,6 +265,8 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain, ended clocksync.In
 	mb.restart(domain)
 	if moved {
 		d.move(m, mb, domain)
+	} else {
+		d.changed(m, mb) // its multiplexer does not speak for it before its next report
 	}
 	return Accepted
 }
@@ -292,6 +304,7 @@ func (d *Detector) admit(m Member, seq uint64, at clocksync.Stamp) (*member, poi
 	case mb.group != nil:
 		return nil, point{}, d.refuse(Unfit)
 	}
+	d.heardOf(mb)
 	p, why := mb.admit(seq, at)
 	switch {
 	case why != Accepted:
@@ -406,6 +419,10 @@ func (d *Detector) hear(mb *member, p point) {
 	mb.heard(p)
 	if mb.queue.n == 0 {
 		d.begin(mb.domain, d.frame(mb.last))
+		if d.one.on {
+			d.one.still = false
+			return
+		}
 		d.review(mb.domain)
 	}
 }

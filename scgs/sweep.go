@@ -46,6 +46,9 @@ func (d *Detector) Advance(ev *Event) bool {
 // Opened.
 func (d *Detector) sweep(ev *Event, starts bool) bool {
 	d.settle()
+	if d.one.still {
+		return false
+	}
 	for d.live > 0 {
 		if j := d.refuted(); j != none {
 			if d.open {
@@ -55,7 +58,7 @@ func (d *Detector) sweep(ev *Event, starts bool) bool {
 			continue
 		}
 		if d.missing > 0 || !d.certain() {
-			return false
+			break
 		}
 		if !d.open {
 			d.open = true
@@ -69,7 +72,7 @@ func (d *Detector) sweep(ev *Event, starts bool) bool {
 		}
 		j := d.ending()
 		if j == none {
-			return false
+			break
 		}
 		d.advance = j
 		if d.unknown > 0 {
@@ -81,6 +84,7 @@ func (d *Detector) sweep(ev *Event, starts bool) bool {
 		}
 		d.settle()
 	}
+	d.one.still = d.one.on
 	return false
 }
 
@@ -96,6 +100,8 @@ func (d *Detector) settle() {
 // inside each domain, by intervals between any two.
 func (d *Detector) certain() bool {
 	switch {
+	case d.one.on:
+		return d.domains[0].maxM < min(d.one.ends.least(), d.one.evidence())
 	case d.bad > 0:
 		return false
 	case !d.multi():
@@ -113,6 +119,9 @@ func (d *Detector) certain() bool {
 // refuted returns a closed head that certainly does not overlap with another
 // head, or none.
 func (d *Detector) refuted() Member {
+	if d.one.on {
+		return d.refutedOneClock()
+	}
 	for n := len(d.dying); n > 0; n = len(d.dying) {
 		dom := &d.domains[d.dying[n-1]]
 		if r := dom.heads.root(); dom.maxM >= r.cm {
@@ -141,6 +150,9 @@ func (d *Detector) refuted() Member {
 // ending returns the head of a certain tuple that ends before every other one,
 // or none if that cannot be told yet.
 func (d *Detector) ending() Member {
+	if d.one.on {
+		return d.endingOneClock()
+	}
 	h := d.top.root().rep
 	if r := d.domains[h].heads.root(); r.repClosed {
 		return Member(r.rep)
