@@ -60,6 +60,7 @@ type Core struct {
 	now     clocksync.Instant
 	stepped bool
 	failed  bool
+	general bool              // for tests: no way is shorter than another
 	looked  clocksync.Instant // when silence and gaps were last looked at
 	taken   uint64            // reports
 

@@ -47,7 +47,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 // those are: it does with them what report does, and looks once at what is the same for
 // all of them.
 func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
-	if m.index == noIndex || len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant || m.late.Seq > m.last {
+	if c.general || m.index == noIndex || len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant || m.late.Seq > m.last {
 		return 0
 	}
 	exact, state := m.shared == nil && c.exact(m), c.plan.State

@@ -81,7 +81,7 @@ func (c *Core) sweep(out *Output) {
 // next finds the next global state, or the end of one if somebody waits for it. When it
 // holds is looked up only if that is asked for.
 func (c *Core) next() bool {
-	if c.exec == nil && !c.plan.Summary() && !c.waits() {
+	if c.exec == nil && !c.plan.Summary() && !c.waits() && !c.general {
 		c.spanless = true
 		return c.det.Advance(&c.ev)
 	}
@@ -149,13 +149,14 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 		return // too few members, or the epoch is over
 	}
 	fields, more := c.scope.Changed()
+	more = more || c.general
 	for word, restless := range c.restless {
 		affected := c.affected(word, fields, more)
 		for rest := restless | affected; rest != 0; rest &= rest - 1 {
 			bit := bits.TrailingZeros64(rest)
 			i := 64*word + bit
 			r, s := c.plan.Rules[i], &c.states[i]
-			hit := affected&(1<<bit) != 0 && (!more || r.When != nil && c.scope.Affects(r.When))
+			hit := affected&(1<<bit) != 0 && (!more || c.general || r.When != nil && c.scope.Affects(r.When))
 			c.judgeRule(r, s, hit, span, step, out)
 			c.rest(i, r, s)
 		}

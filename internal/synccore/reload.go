@@ -110,9 +110,9 @@ func (c *Core) restart(r *Options) {
 	if r.Term <= c.opt.Term {
 		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
 	}
-	exec, now, formed := c.exec, c.now, c.begun
+	exec, now, formed, general := c.exec, c.now, c.begun, c.general
 	*c = *New(c.plan, *r)
-	c.now, c.stepped, c.looked = now, true, now
+	c.now, c.stepped, c.looked, c.general = now, true, now, general
 	if c.exec = exec; exec != nil {
 		exec.Restart(now, formed, c.epochBegun(), &c.done)
 	}
