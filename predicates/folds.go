@@ -111,6 +111,16 @@ func (f *fold[T]) number(fr *frame, a *combined[T], bad cause) span[T] {
 	return point(a.lo)
 }
 
+// known is the total where all elements are known; the aggregate is incremental then.
+func (f *fold[T]) known(fr *frame) (T, bool) {
+	k := fr.aggregates[f.state].(*aggregate[T])
+	if !k.built || k.present == 0 || k.unsure.first() >= 0 || k.open.first() >= 0 {
+		return 0, false
+	}
+	x, _, ok := k.total.bounds()
+	return x, ok
+}
+
 // answer is whether a condition holds, from the number of elements that it holds
 // for; it is unknown if an open element could change it, and over an empty group.
 func answer(f *fold[int64], fr *frame, a *combined[int64], is bool) truth {
@@ -215,13 +225,15 @@ func (c *compiler) length(n *ast.BuiltinNode) (value, error) {
 
 // size is how many elements the condition of a fold holds for.
 func size(f *fold[int64]) value {
-	return intValue(func(fr *frame) span[int64] {
+	v := intValue(func(fr *frame) span[int64] {
 		a := f.combine(fr)
 		if a.open < 0 {
 			return point(a.lo)
 		}
 		return between(a.lo, a.hi, f.why(fr, a.open))
 	})
+	v.knownInt = f.known
+	return v
 }
 
 // numbers compiles a group and the number that a function takes of each element.
@@ -277,7 +289,9 @@ func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
 	if v.typ == scgs.Int && n.Name == "sum" {
 		f := &fold[int64]{group: g, x: v.int, field: g.field(v), total: func() total[int64] { return &intSum{} }}
 		overflow := at(intOverflow, offset(n))
-		return intValue(func(fr *frame) span[int64] { return f.number(fr, f.combine(fr), overflow) }), finish(c, f, n, outer, "int sum")
+		result := intValue(func(fr *frame) span[int64] { return f.number(fr, f.combine(fr), overflow) })
+		result.knownInt = f.known
+		return result, finish(c, f, n, outer, "int sum")
 	}
 	f := &fold[float64]{group: g, x: v.toFloat().float, field: g.field(v), total: func() total[float64] { return &floatSum{} }}
 	nan := at(notANumber, offset(n))
@@ -289,6 +303,7 @@ func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
 		return s
 	}
 	result := floatValue(func(fr *frame) span[float64] { return sum(fr, f.combine(fr)) })
+	result.knownFloat = f.known
 	if n.Name == "mean" {
 		empty := g.empty()
 		result = floatValue(func(fr *frame) span[float64] {
@@ -314,10 +329,14 @@ func (c *compiler) extreme(n *ast.BuiltinNode) (value, error) {
 	}
 	if v.typ == scgs.Int {
 		f := &fold[int64]{group: g, x: v.int, field: g.field(v), total: extremeTotal[int64](n.Name, math.MinInt64, math.MaxInt64)}
-		return intValue(func(fr *frame) span[int64] { return best(f, fr) }), finish(c, f, n, outer, "int "+n.Name)
+		result := intValue(func(fr *frame) span[int64] { return best(f, fr) })
+		result.knownInt = f.known
+		return result, finish(c, f, n, outer, "int "+n.Name)
 	}
 	f := &fold[float64]{group: g, x: v.float, field: g.field(v), total: extremeTotal(n.Name, math.Inf(-1), math.Inf(1))}
-	return floatValue(func(fr *frame) span[float64] { return best(f, fr) }), finish(c, f, n, outer, "float "+n.Name)
+	result := floatValue(func(fr *frame) span[float64] { return best(f, fr) })
+	result.knownFloat = f.known
+	return result, finish(c, f, n, outer, "float "+n.Name)
 }
 
 func extremeTotal[T int64 | float64](name string, least, greatest T) func() total[T] {
