@@ -71,6 +71,9 @@ func (d *Detector) Stats() Stats { return d.stats }
 // The stamp may not be before the member's newest one in any part (an infinite
 // Latest is not compared).
 func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reason {
+	if d.follow(m, seq, &at, ref) {
+		return Accepted
+	}
 	mb, p, why := d.admit(m, seq, at)
 	if why != Accepted {
 		return why
@@ -88,6 +91,40 @@ func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reas
 	}
 	d.push(m, mb, &state{start: d.frame(p), end: end, seq: seq, ref: ref, joined: joined})
 	return Accepted
+}
+
+// follow is Start for a report of states that is just the next one: nothing is
+// missing before it, its stamp is in order, and it ends a known state. It reports
+// whether it is, and else does nothing.
+func (d *Detector) follow(m Member, seq uint64, at *clocksync.Stamp, ref Ref) bool {
+	if uint(m) >= uint(len(d.members)) || d.modality != Inst {
+		return false
+	}
+	mb := &d.members[m]
+	if mb.seq == 0 || seq != mb.seq+1 || mb.queue.n == 0 || at.Domain != mb.clock {
+		return false
+	}
+	d.heardOf(mb)
+	s, last, lo, hi := mb.queue.back(), &mb.last, at.Within.Earliest, at.Within.Latest
+	if s.closed || s.sort != known || lo > hi || hi == clocksync.MinInstant || lo == clocksync.MaxInstant ||
+		at.Mono == clocksync.MaxInstant || at.Mono < last.m || lo < last.lo || hi < last.hi {
+		return false
+	}
+	d.stats.States++
+	mb.seq = seq
+	last.m, last.lo = at.Mono, lo
+	if hi != clocksync.MaxInstant {
+		last.hi = hi
+	}
+	d.close(m, mb, s, point{at.Mono, lo, hi})
+	next := mb.queue.push()
+	next.start = point{at.Mono, lo, hi}
+	next.end = next.start
+	next.seq, next.ref, next.sort, next.closed, next.joined, next.moved = seq, ref, known, false, true, false
+	if n := mb.queue.n; int(n)-2 > d.maxPending {
+		d.collapse(m, max(2, (n-2)/2))
+	}
+	return true
 }
 
 // End reports that the member's last state ended at the stamp and no other one
@@ -366,12 +403,19 @@ func (d *Detector) endTail(m Member, mb *member, seq uint64, p point) bool {
 func (d *Detector) close(m Member, mb *member, s *state, p point) {
 	s.end, s.closed = d.frame(p), true
 	if d.ends && s.sort == known {
-		d.ended = append(d.ended, Part{
-			Member: m, Seq: s.seq, Ref: s.ref,
-			Start: d.frame(s.start).stamp(mb.clock), End: p.stamp(mb.clock),
-		})
+		d.tellEnd(m, mb, s, p)
+	}
+	if d.one.on && mb.queue.n == 1 {
+		d.one.ends.push(ending{p.m, m})
 	}
 	d.changed(m, mb)
+}
+
+func (d *Detector) tellEnd(m Member, mb *member, s *state, p point) {
+	d.ended = append(d.ended, Part{
+		Member: m, Seq: s.seq, Ref: s.ref,
+		Start: d.frame(s.start).stamp(mb.clock), End: p.stamp(mb.clock),
+	})
 }
 
 // runs reports whether the detector looks at runs and not at single states.
