@@ -66,19 +66,23 @@ func (e *endings) replace(x ending) {
 			break
 		}
 		below := (*[4]ending)(e.heap[from:])
-		i, at := 0, below[0].at
-		for j := 1; j < len(below); j++ {
-			if below[j].at < at {
-				i, at = j, below[j].at
-			}
+		i, j := 0, 2 // which is the least cannot be guessed: no branch
+		if below[1].at < below[0].at {
+			i = 1
 		}
-		if at >= x.at {
+		if below[3].at < below[2].at {
+			j = 3
+		}
+		if below[j].at < below[i].at {
+			i = j
+		}
+		if below[i].at >= x.at {
 			break
 		}
-		e.heap[k] = below[i&3]
+		e.heap[k].at, e.heap[k].member = below[i].at, below[i].member
 		k = from + i
 	}
-	e.heap[k] = x
+	e.heap[k].at, e.heap[k].member = x.at, x.member
 }
 
 // shared reports whether another one ends with the first.

@@ -116,10 +116,11 @@ func (d *Detector) follow(m Member, seq uint64, at *clocksync.Stamp, ref Ref) bo
 	if hi != clocksync.MaxInstant {
 		last.hi = hi
 	}
-	d.close(m, mb, s, point{at.Mono, lo, hi})
+	s.end.m, s.end.lo, s.end.hi, s.closed = at.Mono, lo, hi, true
+	d.closed(m, mb, s)
 	next := mb.queue.push()
-	next.start = point{at.Mono, lo, hi}
-	next.end = next.start
+	next.start.m, next.start.lo, next.start.hi = at.Mono, lo, hi
+	next.end.m, next.end.lo, next.end.hi = at.Mono, lo, hi
 	next.seq, next.ref, next.sort, next.closed, next.joined, next.moved = seq, ref, known, false, true, false
 	if n := mb.queue.n; int(n)-2 > d.maxPending {
 		d.collapse(m, max(2, (n-2)/2))
@@ -402,20 +403,24 @@ func (d *Detector) endTail(m Member, mb *member, seq uint64, p point) bool {
 // close ends the state s, the member's newest, at p.
 func (d *Detector) close(m Member, mb *member, s *state, p point) {
 	s.end, s.closed = d.frame(p), true
-	if d.ends && s.sort == known {
-		d.tellEnd(m, mb, s, p)
-	}
-	if d.one.on && mb.queue.n == 1 {
-		d.one.ends.push(ending{p.m, m})
-	}
-	d.changed(m, mb)
+	d.closed(m, mb, s)
 }
 
-func (d *Detector) tellEnd(m Member, mb *member, s *state, p point) {
-	d.ended = append(d.ended, Part{
-		Member: m, Seq: s.seq, Ref: s.ref,
-		Start: d.frame(s.start).stamp(mb.clock), End: p.stamp(mb.clock),
-	})
+// closed takes note that the state s, the member's newest, has ended.
+func (d *Detector) closed(m Member, mb *member, s *state) {
+	if d.ends && s.sort == known {
+		d.ended = append(d.ended, Part{
+			Member: m, Seq: s.seq, Ref: s.ref,
+			Start: d.frame(s.start).stamp(mb.clock), End: d.frame(s.end).stamp(mb.clock),
+		})
+	}
+	if mb.queue.n > 1 {
+		return
+	}
+	if d.one.on {
+		d.one.ends.push(ending{s.end.m, m})
+	}
+	d.refresh(m)
 }
 
 // runs reports whether the detector looks at runs and not at single states.

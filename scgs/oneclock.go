@@ -380,10 +380,12 @@ func (d *Detector) popOneClock(m Member) {
 	q := &mb.queue
 	s := q.front()
 	d.release(s.ref)
-	d.exit(mb)
+	if s.sort != known || s.start.hi == clocksync.MaxInstant {
+		d.exit(mb)
+	}
 	q.pop()
 	d.delta.pops++
-	d.delta.joined = q.n > 0 && q.front().joined
+	d.delta.joined = false
 	d.another(m, mb)
 	if q.n == 0 {
 		o.ends.pop()
@@ -392,11 +394,17 @@ func (d *Detector) popOneClock(m Member) {
 		return
 	}
 	s = q.front()
-	if s.moved {
+	d.delta.joined = s.joined
+	switch dom, at := &d.domains[0], &s.start; {
+	case s.moved:
 		d.arrive(m, mb)
 		return
+	case s.sort != known || at.hi == clocksync.MaxInstant:
+		d.enter(mb)
+	default: // enter, where nothing is to be counted
+		dom.maxM, d.maxLo, dom.maxHi = max(dom.maxM, at.m), max(d.maxLo, at.lo), max(dom.maxHi, at.hi)
+		d.first.hi = dom.maxHi
 	}
-	d.enter(mb)
 	if s.closed {
 		o.ends.replace(ending{s.end.m, m})
 		o.touch(m, mb)
