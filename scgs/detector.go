@@ -134,17 +134,17 @@ type best struct {
 // member is one member's queue of local states and what its reports are checked
 // against: two cache lines, the only ones of it that a report touches.
 type member struct {
-	queue  queue
-	domain int32 // of the head, in Detector.domains
-	leaf   int32 // of the head, in that domain's tree, or in its multiplexer's line
+	queue queue
 	stampOrder
-	group *group // or nil: a plain member
-	said  uint64 // of what its multiplexer held, in oneClock, what it was told of
-	line  int32  // there, from 1, or 0
-	alive bool   // is a member of this epoch
-	dirty bool   // has another head than in the last tuple delivered
-	vague bool   // its newest stamp has no upper bound
-	stale bool   // stands in endSpan.stale
+	domain int32  // of the head, in Detector.domains
+	leaf   int32  // of the head, in that domain's tree, or in its multiplexer's line
+	group  *group // or nil: a plain member
+	said   uint64 // of what its multiplexer held, in oneClock, what it was told of
+	line   int32  // there, from 1, or 0
+	alive  bool   // is a member of this epoch
+	dirty  bool   // has another head than in the last tuple delivered
+	vague  bool   // its newest stamp has no upper bound
+	stale  bool   // stands in endSpan.stale
 }
 
 // place says which clocks a member's states are stamped by, where that is not

@@ -138,7 +138,7 @@ func (d *Detector) closes(ev *Event) {
 	d.span(&ev.Span)
 }
 
-// changes appends what changed since the last call.
+// changes puts what changed since the last call into dst, which is empty.
 func (d *Detector) changes(dst []Change) []Change {
 	c := &d.delta
 	if c.all {
@@ -152,11 +152,12 @@ func (d *Detector) changes(dst []Change) []Change {
 	if len(c.members) > 1 {
 		slices.Sort(c.members)
 	}
-	for _, m := range c.members {
+	dst = slices.Grow(dst, len(c.members))[:len(c.members)]
+	for i, m := range c.members {
 		mb := &d.members[m]
 		mb.dirty = false
 		s := mb.queue.front()
-		dst = append(dst, Change{Member: m, Seq: s.seq, Ref: s.ref, Unknown: s.sort != known})
+		dst[i].Member, dst[i].Seq, dst[i].Ref, dst[i].Unknown = m, s.seq, s.ref, s.sort != known
 	}
 	c.members, c.all, c.pops = c.members[:0], false, 0
 	return dst

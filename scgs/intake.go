@@ -71,6 +71,9 @@ func (d *Detector) Stats() Stats { return d.stats }
 // The stamp may not be before the member's newest one in any part (an infinite
 // Latest is not compared).
 func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reason {
+	if d.follow(m, seq, &at, ref) {
+		return Accepted
+	}
 	mb, p, why := d.admit(m, seq, at)
 	if why != Accepted {
 		return why
@@ -88,6 +91,41 @@ func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reas
 	}
 	d.push(m, mb, &state{start: d.frame(p), end: end, seq: seq, ref: ref, joined: joined})
 	return Accepted
+}
+
+// follow is Start for a report of states that is just the next one: nothing is
+// missing before it, its stamp is in order, and it ends a known state. It reports
+// whether it is, and else does nothing.
+func (d *Detector) follow(m Member, seq uint64, at *clocksync.Stamp, ref Ref) bool {
+	if uint(m) >= uint(len(d.members)) || d.modality != Inst {
+		return false
+	}
+	mb := &d.members[m]
+	if mb.seq == 0 || seq != mb.seq+1 || mb.queue.n == 0 || at.Domain != mb.clock {
+		return false
+	}
+	d.heardOf(mb)
+	s, last, lo, hi := mb.queue.back(), &mb.last, at.Within.Earliest, at.Within.Latest
+	if s.closed || s.sort != known || lo > hi || hi == clocksync.MinInstant || lo == clocksync.MaxInstant ||
+		at.Mono == clocksync.MaxInstant || at.Mono < last.m || lo < last.lo || hi < last.hi {
+		return false
+	}
+	d.stats.States++
+	mb.seq = seq
+	last.m, last.lo = at.Mono, lo
+	if hi != clocksync.MaxInstant {
+		last.hi = hi
+	}
+	s.end.m, s.end.lo, s.end.hi, s.closed = at.Mono, lo, hi, true
+	d.closed(m, mb, s)
+	next := mb.queue.push()
+	next.start.m, next.start.lo, next.start.hi = at.Mono, lo, hi
+	next.end.m, next.end.lo, next.end.hi = at.Mono, lo, hi
+	next.seq, next.ref, next.sort, next.closed, next.joined, next.moved = seq, ref, known, false, true, false
+	if n := mb.queue.n; int(n)-2 > d.maxPending {
+		d.collapse(m, max(2, (n-2)/2))
+	}
+	return true
 }
 
 // End reports that the member's last state ended at the stamp and no other one
@@ -365,13 +403,24 @@ func (d *Detector) endTail(m Member, mb *member, seq uint64, p point) bool {
 // close ends the state s, the member's newest, at p.
 func (d *Detector) close(m Member, mb *member, s *state, p point) {
 	s.end, s.closed = d.frame(p), true
+	d.closed(m, mb, s)
+}
+
+// closed takes note that the state s, the member's newest, has ended.
+func (d *Detector) closed(m Member, mb *member, s *state) {
 	if d.ends && s.sort == known {
 		d.ended = append(d.ended, Part{
 			Member: m, Seq: s.seq, Ref: s.ref,
-			Start: d.frame(s.start).stamp(mb.clock), End: p.stamp(mb.clock),
+			Start: d.frame(s.start).stamp(mb.clock), End: d.frame(s.end).stamp(mb.clock),
 		})
 	}
-	d.changed(m, mb)
+	if mb.queue.n > 1 {
+		return
+	}
+	if d.one.on {
+		d.one.ends.push(ending{s.end.m, m})
+	}
+	d.refresh(m)
 }
 
 // runs reports whether the detector looks at runs and not at single states.

@@ -37,6 +37,9 @@ func (l *least) least() clocksync.Instant {
 func (l *least) set(i int32, v clocksync.Instant) {
 	k := l.leaves + int(i)
 	old := l.keys[k]
+	if v == old {
+		return
+	}
 	l.keys[k] = v
 	for k > root {
 		up := k/8 + root - 1
@@ -59,25 +62,6 @@ func (l *least) set(i int32, v clocksync.Instant) {
 
 // below is where in the keys the nodes below node k begin.
 func below(k int) int { return 8 * (k - root + 1) }
-
-// first returns the first leaf that has the least instant, and whether another one
-// has the same.
-func (l *least) first() (leaf int32, shared bool) {
-	v, k := l.keys[root], root
-	for k < l.leaves {
-		from := below(k)
-		n := (*[8]clocksync.Instant)(l.keys[from:])
-		i := 0
-		for n[i] != v {
-			i++
-		}
-		for j := i + 1; j < len(n) && !shared; j++ {
-			shared = n[j] == v
-		}
-		k = from + i
-	}
-	return int32(k - l.leaves), shared
-}
 
 // upTo appends the leaves whose instants are not above a limit below MaxInstant.
 func (l *least) upTo(dst []int32, limit clocksync.Instant) []int32 {

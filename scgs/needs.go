@@ -81,11 +81,10 @@ func (d *Detector) NeedsFor(dst []Need, n Need) []Need {
 // endedFirst returns the head that ended first, or none.
 func (d *Detector) endedFirst() Member {
 	if d.one.on {
-		if d.one.ends.least() == clocksync.MaxInstant {
-			return none
+		if first := d.one.ends.first(); first.at != clocksync.MaxInstant {
+			return first.member
 		}
-		m, _ := d.one.ends.first()
-		return Member(m)
+		return none
 	}
 	h := int32(0)
 	if d.multi() {

@@ -1,6 +1,10 @@
 package scgs
 
-import "github.com/gopegasus/pegasus/clocksync"
+import (
+	"fmt"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
 
 // oneClock sums up the heads where all members are plain ones of one clock domain,
 // under Inst and with no level above. There the global states are the merge of all
@@ -11,8 +15,8 @@ import "github.com/gopegasus/pegasus/clocksync"
 // starts are those of the detector.
 type oneClock struct {
 	on    bool
-	still bool  // nothing that the sweep looks at has changed since it stood still
-	ends  least // of closed heads, by member
+	still bool // nothing that the sweep looks at has changed since it stood still
+	ends  endings
 	// shown is the newest evidence of open heads, by member, but for those that a
 	// multiplexer speaks for.
 	shown  least
@@ -68,7 +72,7 @@ func (d *Detector) hasOneClock() bool {
 func (d *Detector) layoutOneClock() {
 	o := &d.one
 	*o = oneClock{
-		on: true, ends: newLeast(len(d.members)), shown: newLeast(len(d.members)),
+		on: true, ends: newEndings(d.live), shown: newLeast(len(d.members)),
 		byName: make(map[int32]int32), span: endSpan{stale: o.span.stale[:0]},
 	}
 	for m := range d.members {
@@ -85,7 +89,7 @@ func (d *Detector) layoutOneClock() {
 	for m := range d.members {
 		if mb := &d.members[m]; mb.alive {
 			d.enter(mb)
-			d.keyOneClock(Member(m), mb)
+			d.enterOneClock(Member(m), mb)
 		}
 	}
 }
@@ -107,27 +111,40 @@ func (o *oneClock) join(m Member, mb *member, multiplexer int32) {
 	l.members = append(l.members, m)
 }
 
-// keyOneClock brings up to date what is known of a member's head.
+// enterOneClock takes note of a member's new head, or that it has none.
+func (d *Detector) enterOneClock(m Member, mb *member) {
+	if mb.queue.n > 0 && mb.queue.front().closed {
+		d.one.ends.push(ending{mb.queue.front().end.m, m})
+		d.one.touch(m, mb)
+		return
+	}
+	d.keyOneClock(m, mb)
+}
+
+// keyOneClock brings up to date how far a member's head has shown to hold while it
+// is open.
 func (d *Detector) keyOneClock(m Member, mb *member) {
 	o := &d.one
-	end, own, said := clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MaxInstant
+	own, said := clocksync.MaxInstant, clocksync.MaxInstant
 	if mb.queue.n > 0 {
 		switch s := mb.queue.front(); {
-		case s.closed:
-			end = s.end.m
-		case s.sort == fiat: // it holds as long as it is needed
+		case s.closed || s.sort == fiat: // that one holds as long as it is needed
 		case d.spokenFor(mb):
 			said = s.end.m
 		default:
 			own = s.end.m
 		}
 	}
-	o.still = false
-	o.ends.set(int32(m), end)
 	o.shown.set(int32(m), own)
 	if mb.line != 0 {
 		d.keyLine(mb, said)
 	}
+	o.touch(m, mb)
+}
+
+// touch takes note that a member's head has changed.
+func (o *oneClock) touch(m Member, mb *member) {
+	o.still = false
 	if o.span.valid {
 		o.changed(m, mb)
 	}
@@ -225,45 +242,53 @@ func (d *Detector) heldOneClock(multiplexer int32, at clocksync.Stamp) Reason {
 	return Accepted
 }
 
-// refutedOneClock is refuted on one clock.
-func (d *Detector) refutedOneClock() Member {
-	if end := d.one.ends.least(); end > d.domains[0].maxM || end == clocksync.MaxInstant {
-		return none
+// nextOneClock is next on one clock.
+func (d *Detector) nextOneClock() (verdict, Member) {
+	o := &d.one
+	if o.still {
+		return waits, none
 	}
-	m, _ := d.one.ends.first()
-	return Member(m)
+	first, started := o.ends.first(), d.domains[0].maxM
+	if first.at <= started && first.at != clocksync.MaxInstant {
+		return refuted, first.member
+	}
+	shown := o.evidence()
+	switch {
+	case d.missing > 0 || shown <= started || first.at <= started:
+	case !d.open:
+		return opens, none
+	case first.at > shown || first.at == clocksync.MaxInstant:
+	case first.at < shown && !o.ends.shared() || d.breakTie(first.at == shown):
+		return ends, first.member
+	}
+	o.still = true
+	return waits, none
 }
 
-// endingOneClock is ending on one clock. Of heads that end at the same reading the
-// one with the least Earliest is the first, of these the one with the lowest number;
-// an open one whose evidence has that reading and a lesser Earliest comes before it.
-func (d *Detector) endingOneClock() Member {
-	o := &d.one
-	end, shown := o.ends.least(), o.evidence()
-	if end > shown || end == clocksync.MaxInstant {
-		return none
-	}
-	m, shared := o.ends.first()
-	if !shared && end < shown {
-		return Member(m)
-	}
-	d.scratch = o.ends.upTo(d.scratch[:0], end)
-	first := d.scratch[0]
-	lo := d.members[first].queue.front().end.lo
-	for _, m := range d.scratch[1:] {
-		if l := d.members[m].queue.front().end.lo; l < lo {
-			first, lo = m, l
+// breakTie puts first, of the heads that end first at the same reading, the one with
+// the least Earliest and, of these, the lowest number. It reports false if an open
+// one whose evidence has that reading too has a lesser Earliest, and so comes before.
+func (d *Detector) breakTie(shown bool) bool {
+	heap := d.one.ends.heap
+	at, first := heap[top].at, top
+	lo := func(m Member) clocksync.Instant { return d.members[m].queue.front().end.lo }
+	d.scratch = d.one.ends.tied(d.scratch[:0], top)
+	for _, k := range d.scratch {
+		a, b := heap[k].member, heap[first].member
+		if lo(a) < lo(b) || lo(a) == lo(b) && a < b {
+			first = int(k)
 		}
 	}
-	if end == shown {
-		d.scratch = d.lackingOneClock(d.scratch[:0], end)
+	heap[top], heap[first] = heap[first], heap[top]
+	if shown {
+		d.scratch = d.lackingOneClock(d.scratch[:0], at)
 		for _, m := range d.scratch {
-			if d.members[m].queue.front().end.lo < lo {
-				return none
+			if lo(Member(m)) < lo(heap[top].member) {
+				return false
 			}
 		}
 	}
-	return Member(first)
+	return true
 }
 
 // lackingOneClock appends the open heads with evidence of no more than a reading.
@@ -343,5 +368,48 @@ func (d *Detector) spanOneClock(s *Span) {
 	}
 	dom := &d.domains[0]
 	s.SameClock, s.Domain, s.MonoFrom = true, dom.name, dom.maxM
-	s.MonoTo = min(d.one.ends.least(), d.one.evidence())
+	s.MonoTo = min(d.one.ends.first().at, d.one.evidence())
+}
+
+// popOneClock is pop on one clock, of the head that ends first.
+func (d *Detector) popOneClock(m Member) {
+	mb, o := &d.members[m], &d.one
+	if o.ends.first().member != m {
+		panic(fmt.Sprintf("scgs: member %d is advanced in epoch %d, and %d ends first", m, d.epoch, o.ends.first().member))
+	}
+	q := &mb.queue
+	s := q.front()
+	d.release(s.ref)
+	if s.sort != known || s.start.hi == clocksync.MaxInstant {
+		d.exit(mb)
+	}
+	q.pop()
+	d.delta.pops++
+	d.delta.joined = false
+	d.another(m, mb)
+	if q.n == 0 {
+		o.ends.pop()
+		d.enter(mb)
+		d.keyOneClock(m, mb)
+		return
+	}
+	s = q.front()
+	d.delta.joined = s.joined
+	switch dom, at := &d.domains[0], &s.start; {
+	case s.moved:
+		d.arrive(m, mb)
+		return
+	case s.sort != known || at.hi == clocksync.MaxInstant:
+		d.enter(mb)
+	default: // enter, where nothing is to be counted
+		dom.maxM, d.maxLo, dom.maxHi = max(dom.maxM, at.m), max(d.maxLo, at.lo), max(dom.maxHi, at.hi)
+		d.first.hi = dom.maxHi
+	}
+	if s.closed {
+		o.ends.replace(ending{s.end.m, m})
+		o.touch(m, mb)
+		return
+	}
+	o.ends.pop()
+	d.keyOneClock(m, mb)
 }
