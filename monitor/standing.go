@@ -60,9 +60,10 @@ type StateStatus struct {
 	// InForce is false if a state of it has ended and what follows is not certain
 	// yet.
 	InForce bool `json:"in_force"`
-	// Held is for how long it certainly held so far.
+	// Held is for how long it certainly held so far, as far as that was looked up: of
+	// one that is not in force it may be 0.
 	Held float64 `json:"held_seconds"`
-	// SameClock is true if one clock orders all its states.
+	// SameClock is true if one clock orders all its states and measures Held.
 	SameClock bool `json:"same_clock"`
 }
 

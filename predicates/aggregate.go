@@ -105,11 +105,18 @@ func (k *aggregate[T]) build(fr *frame) {
 }
 
 func (k *aggregate[T]) follow(s *Scope, i int) {
-	if k.built {
-		p, was := k.fold.part(k.frame(s), i), &k.parts[i]
-		k.move(i, *was, p)
-		*was = p
+	if !k.built {
+		return
 	}
+	var p part[T]
+	if k.fold.field > 0 {
+		p = k.fold.fieldPart(s, i)
+	} else {
+		p = k.fold.part(k.frame(s), i)
+	}
+	was := &k.parts[i]
+	k.move(i, *was, p)
+	*was = p
 }
 
 func (k *aggregate[T]) forget() { k.built = false }
@@ -156,7 +163,9 @@ func (s *intSum) bounds() (lo, hi int64, ok bool) {
 }
 
 type floatSum struct {
-	lo, hi exact
+	known  exact // of the numbers that are known, nearly always all
+	lo, hi exact // of the others
+	others int
 	// The bounds, which several expressions ask for, once they are rounded.
 	rounded    bool
 	least, top float64
@@ -172,23 +181,33 @@ func (s *floatSum) move(_ int, from, to part[float64]) {
 }
 
 func (s *floatSum) add(p part[float64], subtract bool) {
-	if p.is&present == 0 {
-		return
+	switch {
+	case p.is&present == 0:
+	case p.lo == p.hi:
+		s.known.add(p.lo, subtract)
+	default:
+		s.lo.add(p.lo, subtract)
+		s.hi.add(p.hi, subtract)
+		s.others++
+		if subtract {
+			s.others -= 2
+		}
 	}
-	s.lo.add(p.lo, subtract)
-	s.hi.add(p.hi, subtract)
 }
 
 func (s *floatSum) bounds() (lo, hi float64, ok bool) {
-	if !s.rounded {
+	switch {
+	case s.rounded:
+	case s.others == 0:
+		s.least, s.ok = s.known.value()
+		s.top = s.least
+	default:
 		var exists bool
-		s.least, exists = s.lo.value()
-		if s.top, s.ok = s.least, exists; s.lo != s.hi {
-			s.top, s.ok = s.hi.value()
-			s.ok = s.ok && exists
-		}
-		s.rounded = true
+		s.least, exists = s.known.plus(&s.lo).value()
+		s.top, s.ok = s.known.plus(&s.hi).value()
+		s.ok = s.ok && exists
 	}
+	s.rounded = true
 	return s.least, s.top, s.ok
 }
 

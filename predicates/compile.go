@@ -96,9 +96,13 @@ func (c *compiler) compile(n node) (value, error) {
 	case *ast.BoolNode:
 		return boolValue(constant(truthOf(n.Value))), nil
 	case *ast.IntegerNode:
-		return intValue(constant(point(int64(n.Value)))), nil
+		v := intValue(constant(point(int64(n.Value))))
+		v.knownInt = constantNumber(int64(n.Value))
+		return v, nil
 	case *ast.FloatNode:
-		return floatValue(constant(point(n.Value))), nil
+		v := floatValue(constant(point(n.Value)))
+		v.knownFloat = constantNumber(n.Value)
+		return v, nil
 	case *ast.StringNode:
 		return c.text(n)
 	case *ast.IdentifierNode:

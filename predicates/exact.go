@@ -11,8 +11,8 @@ import (
 // depends neither on order nor on history. Infinities are counted apart.
 type exact struct {
 	limbs [34]uint64 // lowest first
-	plus  int        // infinities of each sign
-	minus int
+	above int        // infinities of each sign
+	below int
 }
 
 const (
@@ -31,10 +31,10 @@ func (e *exact) add(x float64, subtract bool) {
 	mantissa := b & (1<<mantissaBits - 1)
 	switch {
 	case exponent == exponentMask && x > 0:
-		e.plus += one
+		e.above += one
 		return
 	case exponent == exponentMask:
-		e.minus += one
+		e.below += one
 		return
 	case exponent > 0:
 		mantissa |= 1 << mantissaBits
@@ -58,15 +58,25 @@ func (e *exact) add(x float64, subtract bool) {
 	}
 }
 
+// plus is the sum of both.
+func (e *exact) plus(f *exact) *exact {
+	sum := exact{above: e.above + f.above, below: e.below + f.below}
+	var carry uint64
+	for i := range sum.limbs {
+		sum.limbs[i], carry = bits.Add64(e.limbs[i], f.limbs[i], carry)
+	}
+	return &sum
+}
+
 // value is the sum, rounded once to the nearest float, ties to even; zero is
 // never negative. Of infinities of both signs there is no sum.
 func (e *exact) value() (x float64, ok bool) {
 	switch {
-	case e.plus > 0 && e.minus > 0:
+	case e.above > 0 && e.below > 0:
 		return 0, false
-	case e.plus > 0:
+	case e.above > 0:
 		return math.Inf(1), true
-	case e.minus > 0:
+	case e.below > 0:
 		return math.Inf(-1), true
 	}
 	limbs := &e.limbs
@@ -93,6 +103,9 @@ func negated(limbs *[34]uint64) *[34]uint64 {
 // rounded gives the bits of the float nearest to a number that is not negative.
 func rounded(limbs *[34]uint64) uint64 {
 	top := len(limbs) - 1
+	for top > 4 && limbs[top]|limbs[top-1]|limbs[top-2]|limbs[top-3] == 0 {
+		top -= 4
+	}
 	for top > 0 && limbs[top] == 0 {
 		top--
 	}

@@ -18,6 +18,9 @@ type fold[T int64 | float64] struct {
 	// enough is set where one element that the condition holds for decides.
 	enough bool
 	state  int // its place among the states of the expression
+	// field is 1 + the place of the field that x is of the member, whoever that is, and
+	// 0 of any other fold.
+	field int
 
 	// Folds of the same key share an incremental aggregate; of a fold that
 	// depends on more than its elements the key is empty.
@@ -74,6 +77,20 @@ func (f *fold[T]) part(fr *frame, i int) part[T] {
 	return p
 }
 
+// fieldPart is the part of a member of which the number is a field: what part finds,
+// read straight from the state.
+func (f *fold[T]) fieldPart(s *Scope, i int) part[T] {
+	v, why := s.stateValue(i, f.field-1)
+	if why.set() {
+		return part[T]{is: unsure}
+	}
+	x := T(v.Int())
+	if v.Type() == scgs.Float {
+		x = T(v.Float()) + 0
+	}
+	return part[T]{is: present, lo: x, hi: x}
+}
+
 // why is the cause for which the number of a member is not known.
 func (f *fold[T]) why(fr *frame, i int) cause {
 	f.group.begin(fr)
@@ -92,6 +109,16 @@ func (f *fold[T]) number(fr *frame, a *combined[T], bad cause) span[T] {
 		return between(a.lo, a.hi, f.why(fr, a.open))
 	}
 	return point(a.lo)
+}
+
+// known is the total where all elements are known; the aggregate is incremental then.
+func (f *fold[T]) known(fr *frame) (T, bool) {
+	k := fr.aggregates[f.state].(*aggregate[T])
+	if !k.built || k.present == 0 || k.unsure.first() >= 0 || k.open.first() >= 0 {
+		return 0, false
+	}
+	x, _, ok := k.total.bounds()
+	return x, ok
 }
 
 // answer is whether a condition holds, from the number of elements that it holds
@@ -198,13 +225,15 @@ func (c *compiler) length(n *ast.BuiltinNode) (value, error) {
 
 // size is how many elements the condition of a fold holds for.
 func size(f *fold[int64]) value {
-	return intValue(func(fr *frame) span[int64] {
+	v := intValue(func(fr *frame) span[int64] {
 		a := f.combine(fr)
 		if a.open < 0 {
 			return point(a.lo)
 		}
 		return between(a.lo, a.hi, f.why(fr, a.open))
 	})
+	v.knownInt = f.known
+	return v
 }
 
 // numbers compiles a group and the number that a function takes of each element.
@@ -225,6 +254,14 @@ func (c *compiler) numbers(n *ast.BuiltinNode) (*group, value, error) {
 		return nil, value{}, c.errorf(n.Arguments[len(n.Arguments)-1], hint, "%s needs numbers, this is %s", n.Name, c.elements(n, g, v))
 	}
 	return g, v, nil
+}
+
+// field is that of a number, if the group has all members.
+func (g *group) field(v value) int {
+	if g.list != nil || len(g.when) > 0 || len(g.before) > 0 {
+		return 0
+	}
+	return v.field
 }
 
 // elements describes what a group has instead of numbers.
@@ -250,11 +287,13 @@ func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
 		return value{}, err
 	}
 	if v.typ == scgs.Int && n.Name == "sum" {
-		f := &fold[int64]{group: g, x: v.int, total: func() total[int64] { return &intSum{} }}
+		f := &fold[int64]{group: g, x: v.int, field: g.field(v), total: func() total[int64] { return &intSum{} }}
 		overflow := at(intOverflow, offset(n))
-		return intValue(func(fr *frame) span[int64] { return f.number(fr, f.combine(fr), overflow) }), finish(c, f, n, outer, "int sum")
+		result := intValue(func(fr *frame) span[int64] { return f.number(fr, f.combine(fr), overflow) })
+		result.knownInt = f.known
+		return result, finish(c, f, n, outer, "int sum")
 	}
-	f := &fold[float64]{group: g, x: v.toFloat().float, total: func() total[float64] { return &floatSum{} }}
+	f := &fold[float64]{group: g, x: v.toFloat().float, field: g.field(v), total: func() total[float64] { return &floatSum{} }}
 	nan := at(notANumber, offset(n))
 	sum := func(fr *frame, a *combined[float64]) span[float64] {
 		s := f.number(fr, a, nan)
@@ -264,6 +303,7 @@ func (c *compiler) sum(n *ast.BuiltinNode) (value, error) {
 		return s
 	}
 	result := floatValue(func(fr *frame) span[float64] { return sum(fr, f.combine(fr)) })
+	result.knownFloat = f.known
 	if n.Name == "mean" {
 		empty := g.empty()
 		result = floatValue(func(fr *frame) span[float64] {
@@ -288,11 +328,15 @@ func (c *compiler) extreme(n *ast.BuiltinNode) (value, error) {
 		return value{}, err
 	}
 	if v.typ == scgs.Int {
-		f := &fold[int64]{group: g, x: v.int, total: extremeTotal[int64](n.Name, math.MinInt64, math.MaxInt64)}
-		return intValue(func(fr *frame) span[int64] { return best(f, fr) }), finish(c, f, n, outer, "int "+n.Name)
+		f := &fold[int64]{group: g, x: v.int, field: g.field(v), total: extremeTotal[int64](n.Name, math.MinInt64, math.MaxInt64)}
+		result := intValue(func(fr *frame) span[int64] { return best(f, fr) })
+		result.knownInt = f.known
+		return result, finish(c, f, n, outer, "int "+n.Name)
 	}
-	f := &fold[float64]{group: g, x: v.float, total: extremeTotal(n.Name, math.Inf(-1), math.Inf(1))}
-	return floatValue(func(fr *frame) span[float64] { return best(f, fr) }), finish(c, f, n, outer, "float "+n.Name)
+	f := &fold[float64]{group: g, x: v.float, field: g.field(v), total: extremeTotal(n.Name, math.Inf(-1), math.Inf(1))}
+	result := floatValue(func(fr *frame) span[float64] { return best(f, fr) })
+	result.knownFloat = f.known
+	return result, finish(c, f, n, outer, "float "+n.Name)
 }
 
 func extremeTotal[T int64 | float64](name string, least, greatest T) func() total[T] {

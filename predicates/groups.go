@@ -53,7 +53,7 @@ func (c *compiler) members() value {
 	slot := len(c.loops)
 	c.loop = max(c.loop, slot)
 	member := func(fr *frame) item { return item{index: fr.loop[slot]} }
-	return value{group: &group{slot: slot, elem: value{item: member}, steps: 1}}
+	return value{group: &group{slot: slot, elem: value{item: member, own: true}, steps: 1}}
 }
 
 // group compiles the first argument of a function over a group.

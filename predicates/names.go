@@ -149,7 +149,7 @@ func (c *compiler) field(member value, name *ast.StringNode) (value, error) {
 		return value{}, c.unknownField(name, "unknown field %q", "field", fieldNames(c.env.State, own...))
 	}
 	c.uses.Fields |= 1 << i
-	return c.load(c.env.State[i], func(fr *frame) (*scgs.Value, cause) {
+	v := c.load(c.env.State[i], func(fr *frame) (*scgs.Value, cause) {
 		it := find(fr)
 		if it.why.set() {
 			return nil, it.why
@@ -158,7 +158,11 @@ func (c *compiler) field(member value, name *ast.StringNode) (value, error) {
 			return fr.s.prevValue(it.index, i)
 		}
 		return fr.s.stateValue(it.index, i)
-	}), nil
+	})
+	if member.own && !member.prev {
+		v.field = i + 1
+	}
+	return v, nil
 }
 
 func ownText(find func(*frame) item, get func(*Member) string) value {

@@ -155,19 +155,30 @@ func (c *compiler) order(n *ast.BinaryNode, l, r value) (value, error) {
 	negated := n.Operator == "<=" || n.Operator == ">="
 	switch {
 	case l.typ == r.typ && l.int != nil:
-		return boolValue(ordered(a.int, b.int, negated)), nil
+		return boolValue(ordered(a.int, b.int, a.knownInt, b.knownInt, negated)), nil
 	case l.typ == r.typ && l.float != nil:
-		return boolValue(ordered(a.float, b.float, negated)), nil
+		return boolValue(ordered(a.float, b.float, a.knownFloat, b.knownFloat, negated)), nil
 	}
 	return value{}, c.mismatch(n, l, r)
 }
 
 // ordered is whether a is less than b or, negated, whether it is not.
-func ordered[T int64 | float64](a, b func(*frame) span[T], negated bool) func(*frame) truth {
+func ordered[T int64 | float64](a, b func(*frame) span[T], knownA, knownB known[T], negated bool) func(*frame) truth {
+	is := func(fr *frame) truth { return less(a(fr), b(fr)) }
 	if negated {
-		return func(fr *frame) truth { return not(less(a(fr), b(fr))) }
+		is = func(fr *frame) truth { return not(less(a(fr), b(fr))) }
 	}
-	return func(fr *frame) truth { return less(a(fr), b(fr)) }
+	if knownA == nil || knownB == nil {
+		return is
+	}
+	return func(fr *frame) truth {
+		if x, ok := knownA(fr); ok {
+			if y, ok := knownB(fr); ok {
+				return truthOf(x < y != negated)
+			}
+		}
+		return is(fr)
+	}
 }
 
 func (c *compiler) arithmetic(n *ast.BinaryNode, l, r value) (value, error) {
@@ -199,7 +210,28 @@ func (c *compiler) intArithmetic(n *ast.BinaryNode, l, r value) value {
 		return intValue(func(fr *frame) span[int64] { return remainder(l.int(fr), r.int(fr), zero) })
 	}
 	overflow := at(intOverflow, offset(n))
-	return intValue(func(fr *frame) span[int64] { return corners(l.int(fr), r.int(fr), overflow, f) })
+	v := intValue(func(fr *frame) span[int64] { return corners(l.int(fr), r.int(fr), overflow, f) })
+	v.knownInt = joined(l.knownInt, r.knownInt, f)
+	return v
+}
+
+// joined computes an operator where both operands are known, and it has a result.
+func joined[T int64 | float64](a, b known[T], f func(x, y T) (T, bool)) known[T] {
+	if a == nil || b == nil {
+		return nil
+	}
+	return func(fr *frame) (T, bool) {
+		x, ok := a(fr)
+		if !ok {
+			return 0, false
+		}
+		y, ok := b(fr)
+		if !ok {
+			return 0, false
+		}
+		z, ok := f(x, y)
+		return z, ok && !isNaN(z)
+	}
 }
 
 func (c *compiler) floatArithmetic(n *ast.BinaryNode, l, r value) value {
@@ -216,7 +248,9 @@ func (c *compiler) floatArithmetic(n *ast.BinaryNode, l, r value) value {
 		zero := at(divisionByZero, offset(n))
 		return floatValue(func(fr *frame) span[float64] { return divide(l.float(fr), r.float(fr), zero, nan) })
 	}
-	return floatValue(func(fr *frame) span[float64] { return corners(l.float(fr), r.float(fr), nan, f) })
+	v := floatValue(func(fr *frame) span[float64] { return corners(l.float(fr), r.float(fr), nan, f) })
+	v.knownFloat = joined(l.knownFloat, r.knownFloat, f)
+	return v
 }
 
 // in compiles `x in [a, b]`: x equals one of the list, which is written out.

@@ -3,6 +3,7 @@ package predicates
 import (
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 
 	"github.com/gopegasus/pegasus/scgs"
@@ -22,7 +23,8 @@ type Scope struct {
 	parent  [][]scgs.Value // nil before the first signal of that name
 	prev    prev
 
-	changed Uses // since Settle
+	read    uint64 // bit i: field i of env.State is kept
+	changed Uses   // since Settle
 
 	states map[*Expression][]aggregator
 	last   *Expression // that was evaluated
@@ -45,6 +47,7 @@ func NewScope(e *Env) *Scope {
 		memory:  make([]scgs.Value, len(e.Memory)),
 		process: make([]scgs.Value, len(e.Process)),
 		parent:  make([][]scgs.Value, len(e.Parent)),
+		read:    math.MaxUint64,
 		changed: Uses{Members: true, Memory: math.MaxUint64, Process: math.MaxUint64},
 		states:  map[*Expression][]aggregator{},
 	}
@@ -54,6 +57,11 @@ func NewScope(e *Env) *Scope {
 	s.frame.s, s.sharedFrame.s = s, s
 	return s
 }
+
+// Only makes the Scope keep no fields of members but those of a set, bit i being field
+// i of [Env.State]: the others have no value for it, and change without affecting
+// anything. It is called before the first Reset, where it is known what will be read.
+func (s *Scope) Only(fields uint64) { s.read = fields }
 
 // Reset begins an epoch with these members, which are in the order of their
 // names. Their states are unknown until Set; memory and the parent's signals
@@ -84,7 +92,7 @@ func (s *Scope) Set(i int, row []scgs.Value) {
 		panic(fmt.Sprintf("predicates: member %s: %d values for %d fields", s.members[i].Name, len(row), n))
 	}
 	old := s.rows[i*n : (i+1)*n]
-	came, changed := !s.online[i], renew(old, row)
+	came, changed := !s.online[i], renew(old, row, s.read)
 	if !came && changed == 0 {
 		return
 	}
@@ -114,16 +122,17 @@ func (s *Scope) follow(i int, whole bool, fields uint64) {
 	s.changed.Fields |= fields
 }
 
-// renew makes a row the same as another one. It returns the fields that were not,
-// a bit for each.
-func renew(row, as []scgs.Value) (fields uint64) {
-	for i := range row {
+// renew makes the fields of a set the same as those of another row. It returns those
+// that were not.
+func renew(row, as []scgs.Value, of uint64) (changed uint64) {
+	for of &= 1<<len(row) - 1; of != 0; of &= of - 1 {
+		i := bits.TrailingZeros64(of)
 		if row[i] != as[i] {
 			row[i] = as[i]
-			fields |= 1 << i
+			changed |= 1 << i
 		}
 	}
-	return fields
+	return changed
 }
 
 // SetMemory gives variable i of [Env.Memory] a value; an Invalid one makes it
@@ -141,7 +150,7 @@ func (s *Scope) SetProcess(row []scgs.Value) {
 	if len(row) != len(s.process) {
 		panic(fmt.Sprintf("predicates: process: %d values for %d fields", len(row), len(s.process)))
 	}
-	s.changed.Process |= renew(s.process, row)
+	s.changed.Process |= renew(s.process, row, math.MaxUint64)
 }
 
 // SetProcessUnknown makes the state of the process unknown, as it is at first.
@@ -193,9 +202,18 @@ func (s *Scope) Memory(i int) scgs.Value {
 // has the result.
 func (s *Scope) Affects(p *Expression) bool { return p.uses.overlaps(&s.changed) }
 
+// Changed are the fields of members that may have changed since Settle was called last,
+// a bit for each; more is set if anything else may have as well, such as who is a member
+// or a variable.
+func (s *Scope) Changed() (fields uint64, more bool) {
+	c := &s.changed
+	return c.Fields, c.Members || c.Prev || c.Memory|c.Process != 0 || len(c.Parent) > 0
+}
+
 // Settle starts a new collection of changes.
 func (s *Scope) Settle() {
-	s.changed = Uses{Parent: s.changed.Parent[:0]}
+	c := &s.changed
+	c.Fields, c.Memory, c.Process, c.Members, c.Prev, c.Parent = 0, 0, 0, false, false, c.Parent[:0]
 }
 
 // frame is the working memory of one evaluation.
@@ -244,6 +262,9 @@ type shared struct {
 // track gives an expression the aggregates of its folds: incremental ones are
 // shared by all folds of the same key.
 func (s *Scope) track(p *Expression) []aggregator {
+	if p.uses.Fields&^s.read != 0 {
+		panic(fmt.Sprintf("predicates: %q reads fields that the Scope does not keep", p.src))
+	}
 	if len(s.frame.vars) < p.vars {
 		s.frame.vars, s.sharedFrame.vars = make([]stored, p.vars), make([]stored, p.vars)
 	}

@@ -20,9 +20,22 @@ type value struct {
 	item  func(*frame) item
 	group *group
 
+	// What is known of a number, quicker than its bounds; nil: there is no quicker way.
+	knownInt   known[int64]
+	knownFloat known[float64]
+
+	own     bool    // of a member: it is the one that the innermost loop is at
+	field   int     // of a number: 1 + the place of the field of that member that it is; 0: it is computed
 	prev    bool    // of a member: it is the one in the global state before
 	list    bool    // of a group: it is a list of a state as it stands
 	literal *string // the text, if it is written out in the source
+}
+
+// known computes a number; ok is false where it is not known, or perhaps not.
+type known[T int64 | float64] func(*frame) (x T, ok bool)
+
+func constantNumber[T int64 | float64](x T) known[T] {
+	return func(*frame) (T, bool) { return x, true }
 }
 
 func boolValue(f func(*frame) truth) value          { return value{typ: scgs.Bool, bool: f} }
@@ -58,6 +71,13 @@ func load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
 			}
 			return point(x.Int())
 		}
+		v.knownInt = func(fr *frame) (int64, bool) {
+			x, why := get(fr)
+			if why.set() {
+				return 0, false
+			}
+			return x.Int(), true
+		}
 	case scgs.Float:
 		v.float = func(fr *frame) span[float64] {
 			x, why := get(fr)
@@ -65,6 +85,13 @@ func load(f scgs.Field, get func(*frame) (*scgs.Value, cause)) value {
 				return void[float64](why)
 			}
 			return point(x.Float())
+		}
+		v.knownFloat = func(fr *frame) (float64, bool) {
+			x, why := get(fr)
+			if why.set() {
+				return 0, false
+			}
+			return x.Float(), true
 		}
 	case scgs.String, scgs.Enum:
 		v.text = func(fr *frame) text {
@@ -118,9 +145,23 @@ func (v value) toFloat() value {
 		return v
 	}
 	n := v.int
-	return floatValue(func(fr *frame) span[float64] {
+	f := floatValue(func(fr *frame) span[float64] {
 		return monotone(n(fr), func(x int64) float64 { return float64(x) })
 	})
+	f.field = v.field
+	if known := v.knownInt; known != nil {
+		f.knownFloat = func(fr *frame) (float64, bool) {
+			x, ok := known(fr)
+			return float64(x), ok
+		}
+	}
+	return f
+}
+
+// elsewhere is the value without what holds only where it was compiled.
+func (v value) elsewhere() value {
+	v.own, v.field, v.knownInt, v.knownFloat = false, 0, nil, nil
+	return v
 }
 
 // after is the value computed once prepare has run.
@@ -130,6 +171,7 @@ func (v value) after(prepare func(*frame)) value {
 	v.float = prepared(prepare, v.float)
 	v.text = prepared(prepare, v.text)
 	v.item = prepared(prepare, v.item)
+	v = v.elsewhere()
 	if v.group != nil {
 		g := *v.group
 		g.before = append([]func(*frame){prepare}, g.before...) // An inner let may read this one.
@@ -151,7 +193,7 @@ func prepared[T any](prepare func(*frame), f func(*frame) T) func(*frame) T {
 // keep gives a function that computes the value into a variable, and the value
 // that reads it back.
 func (v value) keep(slot int) (store func(*frame), read value) {
-	read = v
+	read = v.elsewhere()
 	switch {
 	case v.bool != nil:
 		store = func(fr *frame) { fr.vars[slot].bool = v.bool(fr) }

@@ -88,22 +88,31 @@ type engine struct {
 	w     *workload
 	d     *scgs.Detector
 	runs  bool
+	brief bool // takes out what is found by Advance
 	event scgs.Event
 	refs  []scgs.Ref
 	found int
 }
 
 func newEngine(modality scgs.Modality, order string, members, domains int) *engine {
-	e := &engine{
+	e := startEngine(modality, order, members, domains)
+	e.warm()
+	return e
+}
+
+func startEngine(modality scgs.Modality, order string, members, domains int) *engine {
+	return &engine{
 		w: newWorkload(order, members, domains), runs: modality != scgs.Inst,
 		d: scgs.NewDetector(scgs.Options{Modality: modality}),
 	}
+}
+
+func (e *engine) warm() {
 	e.d.Epoch(1, nil, e.w.specs())
-	for range 100 * members { // queues reach their working size
+	for range 100 * len(e.w.domains) { // queues reach their working size
 		e.step()
 	}
 	e.found = 0
-	return e
 }
 
 func (e *engine) step() {
@@ -113,12 +122,22 @@ func (e *engine) step() {
 	} else {
 		e.d.Start(scgs.Member(m), seq, at, 1)
 	}
+	e.take()
+	e.refs = e.d.Released(e.refs[:0])
+}
+
+func (e *engine) take() {
+	if e.brief {
+		for e.d.Advance(&e.event) {
+			e.found++
+		}
+		return
+	}
 	for e.d.Next(&e.event) {
 		if e.event.Kind == scgs.Opened {
 			e.found++
 		}
 	}
-	e.refs = e.d.Released(e.refs[:0])
 }
 
 func BenchmarkDetector(b *testing.B)   { benchmarkModality(b, scgs.Inst) }
@@ -136,6 +155,54 @@ func benchmarkModality(b *testing.B, m scgs.Modality) {
 		}
 		b.ReportMetric(float64(e.found)/float64(b.N), "states/op")
 	})
+}
+
+// BenchmarkAdvance takes out what is found by Advance.
+func BenchmarkAdvance(b *testing.B) {
+	forSizes(b, func(b *testing.B, order string, members, domains int) {
+		b.Helper()
+		e := startEngine(scgs.Inst, order, members, domains)
+		e.brief = true
+		e.warm()
+		b.ReportAllocs()
+		for b.Loop() {
+			e.step()
+		}
+		b.ReportMetric(float64(e.found)/float64(b.N), "states/op")
+	})
+}
+
+// BenchmarkHeld has multiplexers that speak for 50 members each, on one clock: one
+// operation is one report, and each time that one of them has put in 50 of its
+// members it shows that all states still hold.
+func BenchmarkHeld(b *testing.B) {
+	for _, members := range []int{1000, 100_000} {
+		b.Run(fmt.Sprintf("members=%d", members), func(b *testing.B) {
+			e := startEngine(scgs.Inst, "round-robin", members, 1)
+			e.brief = true
+			specs := e.w.specs()
+			for m := range specs {
+				specs[m].Multiplexer = int32(1 + m/50)
+			}
+			e.d.Epoch(1, nil, specs)
+			step := func() {
+				m, seq, at := e.w.next()
+				e.d.Start(scgs.Member(m), seq, at, 1)
+				if m%50 == 49 {
+					e.d.Held(int32(1+m/50), at)
+				}
+				e.take()
+				e.refs = e.d.Released(e.refs[:0])
+			}
+			for range 100 * members {
+				step()
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				step()
+			}
+		})
+	}
 }
 
 // forSizes has one domain, 16 members a domain, and one.

@@ -20,12 +20,12 @@ type Spec struct {
 	// Domain is the clock domain that the member's stamps come from.
 	Domain clocksync.Domain
 	// Group is true if the member is a group with a detector of its own: its
-	// reports are summaries, and Domain and Carrier are not used.
+	// reports are summaries, and Domain and Multiplexer are not used.
 	Group bool
-	// Carrier is a positive number that members have in common for which one
-	// stamp can be evidence ([Detector.Held]), as their reports come over one
+	// Multiplexer is a positive number that those members have in common for which
+	// one stamp can be evidence ([Detector.Held]), as their reports come over one
 	// connection; 0 for none. The owner gives such numbers out.
-	Carrier int32
+	Multiplexer int32
 }
 
 // Modality is what a [Detector] claims of the tuples it delivers.
@@ -94,6 +94,8 @@ type Detector struct {
 	maxLo   clocksync.Instant // the latest lo(S) of the heads
 	bad     int               // domains that fail the test by readings
 	dying   []int32           // domains that may have a head refuted by readings
+	one     oneClock          // does so instead where it can
+	general bool              // it shall not, so that tests can compare
 
 	// Heads by kind: members that have none, UNKNOWN ones, and starts without
 	// an upper bound.
@@ -132,23 +134,25 @@ type best struct {
 // member is one member's queue of local states and what its reports are checked
 // against: two cache lines, the only ones of it that a report touches.
 type member struct {
-	queue  queue
-	domain int32 // of the head, in Detector.domains
-	leaf   int32 // of the head, in that domain's tree
+	queue queue
 	stampOrder
-	group   *group // or nil: a plain member
-	carrier int32  // of Spec
-	alive   bool   // is a member of this epoch
-	dirty   bool   // has another head than in the last tuple delivered
-	vague   bool   // its newest stamp has no upper bound
-	_       [9]byte
+	domain int32  // of the head, in Detector.domains
+	leaf   int32  // of the head, in that domain's tree, or in its multiplexer's line
+	group  *group // or nil: a plain member
+	said   uint64 // of what its multiplexer held, in oneClock, what it was told of
+	line   int32  // there, from 1, or 0
+	alive  bool   // is a member of this epoch
+	dirty  bool   // has another head than in the last tuple delivered
+	vague  bool   // its newest stamp has no upper bound
+	stale  bool   // stands in endSpan.stale
 }
 
 // place says which clocks a member's states are stamped by, where that is not
-// its newest one.
+// its newest one, and who speaks for it.
 type place struct {
-	home  clocksync.Domain   // of the head
-	moves []clocksync.Domain // of the heads to come that are marked as moved
+	home        clocksync.Domain   // of the head
+	moves       []clocksync.Domain // of the heads to come that are marked as moved
+	multiplexer int32              // of Spec
 }
 
 // NewDetector returns a detector without members, before its first epoch.
@@ -203,10 +207,10 @@ func (d *Detector) join(s Spec) Member {
 		d.members = append(d.members, member{})
 		d.places = append(d.places, place{})
 	}
-	d.members[m] = member{alive: true, stampOrder: newStampOrder(s.Domain), carrier: s.Carrier}
-	d.places[m] = place{home: s.Domain}
+	d.members[m] = member{alive: true, stampOrder: newStampOrder(s.Domain)}
+	d.places[m] = place{home: s.Domain, multiplexer: s.Multiplexer}
 	if s.Group {
-		d.members[m].carrier = 0
+		d.places[m].multiplexer = 0
 		d.members[m].group = &group{from: clocksync.MinInstant}
 	}
 	d.live++
@@ -247,11 +251,19 @@ func (d *Detector) Released(dst []Ref) []Ref {
 
 // layout files the members by domain and rebuilds the summaries of their heads.
 func (d *Detector) layout() {
+	for m := range d.members {
+		d.heardOf(&d.members[m])
+	}
 	d.domains = d.domains[:0]
 	d.dying = d.dying[:0]
 	d.missing, d.unknown, d.infinite, d.bad = 0, 0, 0, 0
 	d.first, d.second = best{0, clocksync.MinInstant}, best{-1, clocksync.MinInstant}
 	d.maxLo = clocksync.MinInstant
+	if d.hasOneClock() {
+		d.layoutOneClock()
+		return
+	}
+	d.one = oneClock{}
 	d.place()
 	d.top = newTree(make([]node, treeSize(len(d.domains))))
 	if d.up != nil {

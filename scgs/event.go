@@ -138,7 +138,7 @@ func (d *Detector) closes(ev *Event) {
 	d.span(&ev.Span)
 }
 
-// changes appends what changed since the last call.
+// changes puts what changed since the last call into dst, which is empty.
 func (d *Detector) changes(dst []Change) []Change {
 	c := &d.delta
 	if c.all {
@@ -152,11 +152,12 @@ func (d *Detector) changes(dst []Change) []Change {
 	if len(c.members) > 1 {
 		slices.Sort(c.members)
 	}
-	for _, m := range c.members {
+	dst = slices.Grow(dst, len(c.members))[:len(c.members)]
+	for i, m := range c.members {
 		mb := &d.members[m]
 		mb.dirty = false
 		s := mb.queue.front()
-		dst = append(dst, Change{Member: m, Seq: s.seq, Ref: s.ref, Unknown: s.sort != known})
+		dst[i].Member, dst[i].Seq, dst[i].Ref, dst[i].Unknown = m, s.seq, s.ref, s.sort != known
 	}
 	c.members, c.all, c.pops = c.members[:0], false, 0
 	return dst
@@ -165,6 +166,10 @@ func (d *Detector) changes(dst []Change) []Change {
 // span sums up the heads, of which there is one for each member. It sets every
 // field: to make a Span and copy it takes longer than the rest.
 func (d *Detector) span(s *Span) {
+	if d.one.on {
+		d.spanOneClock(s)
+		return
+	}
 	r := d.top.root()
 	s.CoreFrom, s.CoreTo, s.EnvelopeFrom, s.EnvelopeTo = d.first.hi, r.lo, d.maxLo, r.chi
 	if d.modality == Possibly {
@@ -191,6 +196,9 @@ func (d *Detector) Current() (Span, bool) {
 	}
 	return s, d.open
 }
+
+// Open reports whether a tuple is open.
+func (d *Detector) Open() bool { return d.open }
 
 // Part is a member's share in a tuple: its local state, or a run of them, which
 // has the number of its first and the ref of its newest, or a group's tuple, which
@@ -222,6 +230,7 @@ func (d *Detector) Witness(dst []Part) []Part {
 			dst = append(dst, mb.group.part(Member(m), mb))
 			continue
 		}
+		d.heardOf(mb)
 		s := mb.queue.front()
 		dst = append(dst, Part{
 			Member: Member(m), Seq: s.seq, Ref: s.ref,

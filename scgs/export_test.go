@@ -14,3 +14,7 @@ func (d *Detector) Newest(m Member) uint64 { return d.members[m].seq }
 
 // Newest is the number of a member's newest report.
 func (t *Threshold) Newest(m Member) uint64 { return t.members[m].seq }
+
+// General keeps the detector from the ways that are only for one clock domain. Call
+// it before the first epoch.
+func (d *Detector) General() { d.general = true }

@@ -71,6 +71,9 @@ func (d *Detector) Stats() Stats { return d.stats }
 // The stamp may not be before the member's newest one in any part (an infinite
 // Latest is not compared).
 func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reason {
+	if d.follow(m, seq, &at, ref) {
+		return Accepted
+	}
 	mb, p, why := d.admit(m, seq, at)
 	if why != Accepted {
 		return why
@@ -88,6 +91,41 @@ func (d *Detector) Start(m Member, seq uint64, at clocksync.Stamp, ref Ref) Reas
 	}
 	d.push(m, mb, &state{start: d.frame(p), end: end, seq: seq, ref: ref, joined: joined})
 	return Accepted
+}
+
+// follow is Start for a report of states that is just the next one: nothing is
+// missing before it, its stamp is in order, and it ends a known state. It reports
+// whether it is, and else does nothing.
+func (d *Detector) follow(m Member, seq uint64, at *clocksync.Stamp, ref Ref) bool {
+	if uint(m) >= uint(len(d.members)) || d.modality != Inst {
+		return false
+	}
+	mb := &d.members[m]
+	if mb.seq == 0 || seq != mb.seq+1 || mb.queue.n == 0 || at.Domain != mb.clock {
+		return false
+	}
+	d.heardOf(mb)
+	s, last, lo, hi := mb.queue.back(), &mb.last, at.Within.Earliest, at.Within.Latest
+	if s.closed || s.sort != known || lo > hi || hi == clocksync.MinInstant || lo == clocksync.MaxInstant ||
+		at.Mono == clocksync.MaxInstant || at.Mono < last.m || lo < last.lo || hi < last.hi {
+		return false
+	}
+	d.stats.States++
+	mb.seq = seq
+	last.m, last.lo = at.Mono, lo
+	if hi != clocksync.MaxInstant {
+		last.hi = hi
+	}
+	s.end.m, s.end.lo, s.end.hi, s.closed = at.Mono, lo, hi, true
+	d.closed(m, mb, s)
+	next := mb.queue.push()
+	next.start.m, next.start.lo, next.start.hi = at.Mono, lo, hi
+	next.end.m, next.end.lo, next.end.hi = at.Mono, lo, hi
+	next.seq, next.ref, next.sort, next.closed, next.joined, next.moved = seq, ref, known, false, true, false
+	if n := mb.queue.n; int(n)-2 > d.maxPending {
+		d.collapse(m, max(2, (n-2)/2))
+	}
+	return true
 }
 
 // End reports that the member's last state ended at the stamp and no other one
@@ -116,6 +154,7 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	if mb.group != nil {
 		return d.refuse(Unfit)
 	}
+	d.heardOf(mb)
 	p, why := mb.affirm(seq, at)
 	if why != Accepted {
 		return d.refuse(why)
@@ -131,28 +170,27 @@ func (d *Detector) Evidence(m Member, seq uint64, at clocksync.Stamp) Reason {
 	return Accepted
 }
 
-// Held reports that at the stamp the newest states of all members of the carrier
+// Held reports that at the stamp the newest states of all members of the multiplexer
 // still held, and nothing had been reported after them: it is [Detector.Evidence]
 // for each of them with the number of its newest report. Who cannot take it, such as
 // a member of which nothing was reported, or whose newest state has ended, was given
 // up or has a later stamp, is passed over without being counted. It counts as one
-// reading, and is refused as Malformed, or as NoMember if none has that carrier.
+// reading, and is refused as Malformed, or as NoMember if none has that multiplexer.
 //
 // As after Evidence, a report that begins before the stamp is then refused: what
 // was on its way over the connection before the stamp has to be put in before it.
-func (d *Detector) Held(carrier int32, at clocksync.Stamp) Reason {
-	if !at.Within.Valid() {
+func (d *Detector) Held(multiplexer int32, at clocksync.Stamp) Reason {
+	switch {
+	case !at.Within.Valid():
 		return d.refuse(Malformed)
+	case d.one.on:
+		return d.heldOneClock(multiplexer, at)
 	}
 	found := false
 	for m := range d.members {
-		mb := &d.members[m]
-		if carrier <= 0 || mb.carrier != carrier || !mb.alive {
-			continue
-		}
-		found = true
-		if p, why := mb.affirm(mb.seq, at); why == Accepted {
-			d.shows(Member(m), mb, p)
+		if multiplexer > 0 && d.places[m].multiplexer == multiplexer {
+			found = true
+			d.holds(Member(m), at)
 		}
 	}
 	if !found {
@@ -160,6 +198,14 @@ func (d *Detector) Held(carrier int32, at clocksync.Stamp) Reason {
 	}
 	d.stats.Evidence++
 	return Accepted
+}
+
+// holds takes evidence for the member's newest state, if it can.
+func (d *Detector) holds(m Member, at clocksync.Stamp) {
+	mb := &d.members[m]
+	if p, why := mb.affirm(mb.seq, at); why == Accepted {
+		d.shows(m, mb, p)
+	}
 }
 
 // shows takes evidence for the member's newest state, and reports whether it has one
@@ -194,6 +240,7 @@ func (d *Detector) Lost(m Member) Reason {
 		d.giveUp(m, mb)
 		return Accepted
 	}
+	d.heardOf(mb)
 	if mb.promised() {
 		return d.refuse(Regress)
 	}
@@ -245,6 +292,7 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain, ended clocksync.In
 		mb.group.run = 0
 		return Accepted
 	}
+	d.heardOf(mb)
 	if mb.promised() {
 		return d.refuse(Regress)
 	}
@@ -255,6 +303,8 @@ func (d *Detector) Restart(m Member, domain clocksync.Domain, ended clocksync.In
 	mb.restart(domain)
 	if moved {
 		d.move(m, mb, domain)
+	} else {
+		d.changed(m, mb) // its multiplexer does not speak for it before its next report
 	}
 	return Accepted
 }
@@ -292,6 +342,7 @@ func (d *Detector) admit(m Member, seq uint64, at clocksync.Stamp) (*member, poi
 	case mb.group != nil:
 		return nil, point{}, d.refuse(Unfit)
 	}
+	d.heardOf(mb)
 	p, why := mb.admit(seq, at)
 	switch {
 	case why != Accepted:
@@ -352,13 +403,24 @@ func (d *Detector) endTail(m Member, mb *member, seq uint64, p point) bool {
 // close ends the state s, the member's newest, at p.
 func (d *Detector) close(m Member, mb *member, s *state, p point) {
 	s.end, s.closed = d.frame(p), true
+	d.closed(m, mb, s)
+}
+
+// closed takes note that the state s, the member's newest, has ended.
+func (d *Detector) closed(m Member, mb *member, s *state) {
 	if d.ends && s.sort == known {
 		d.ended = append(d.ended, Part{
 			Member: m, Seq: s.seq, Ref: s.ref,
-			Start: d.frame(s.start).stamp(mb.clock), End: p.stamp(mb.clock),
+			Start: d.frame(s.start).stamp(mb.clock), End: d.frame(s.end).stamp(mb.clock),
 		})
 	}
-	d.changed(m, mb)
+	if mb.queue.n > 1 {
+		return
+	}
+	if d.one.on {
+		d.one.ends.push(ending{s.end.m, m})
+	}
+	d.refresh(m)
 }
 
 // runs reports whether the detector looks at runs and not at single states.
@@ -406,6 +468,10 @@ func (d *Detector) hear(mb *member, p point) {
 	mb.heard(p)
 	if mb.queue.n == 0 {
 		d.begin(mb.domain, d.frame(mb.last))
+		if d.one.on {
+			d.one.still = false
+			return
+		}
 		d.review(mb.domain)
 	}
 }

@@ -80,6 +80,12 @@ func (d *Detector) NeedsFor(dst []Need, n Need) []Need {
 
 // endedFirst returns the head that ended first, or none.
 func (d *Detector) endedFirst() Member {
+	if d.one.on {
+		if first := d.one.ends.first(); first.at != clocksync.MaxInstant {
+			return first.member
+		}
+		return none
+	}
 	h := int32(0)
 	if d.multi() {
 		h = d.top.root().deadLo
@@ -129,7 +135,11 @@ func (d *Detector) lacking(dst []Need, h int32, next reach) []Need {
 // unshown appends the members of a domain whose evidence is not past a reading or
 // below a limit.
 func (d *Detector) unshown(dst []Need, h int32, mono, after, limit clocksync.Instant) []Need {
-	d.scratch = d.domains[h].heads.below(d.scratch[:0], 0, mono+1, limit)
+	if d.one.on {
+		d.scratch = d.lackingOneClock(d.scratch[:0], mono)
+	} else {
+		d.scratch = d.domains[h].heads.below(d.scratch[:0], 0, mono+1, limit)
+	}
 	for _, m := range d.scratch {
 		n := Need{Member: Member(m), AfterMono: mono, AfterTime: after}
 		mb := &d.members[m]

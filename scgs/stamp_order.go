@@ -48,10 +48,14 @@ func (t *stampOrder) affirm(seq uint64, at clocksync.Stamp) (point, Reason) {
 	case seq > t.seq && t.promised():
 		return point{}, Regress
 	}
-	p := pointOf(at)
+	return t.raised(pointOf(at)), Accepted
+}
+
+// raised makes a point of evidence no smaller than what the member has shown.
+func (t *stampOrder) raised(p point) point {
 	p.lo = max(p.lo, t.last.lo)
 	p.hi = max(p.hi, t.last.hi, p.lo)
-	return p, Accepted
+	return p
 }
 
 // jumps reports whether a report of that number follows a loss. Nothing is known

@@ -30,58 +30,81 @@ func (d *Detector) Next(ev *Event) bool {
 }
 
 // Advance is Next for an owner that needs neither ends nor spans: it passes over each
-// Closed and goes on to the next Opened, fills ev with it, but for Span, and returns
-// true, or returns false if nothing more can be decided. What it leaves out costs more
-// than the rest.
+// Closed and goes on to the next Opened, fills ev with it and returns true, or returns
+// false if nothing more can be decided. It does not set ev.Span. What it leaves out
+// costs more than the rest.
 //
 // It finds the same tuples as Next, and each call may be of either. A Closed that
 // Advance has passed over is not told later: whether a tuple is open, and when it
 // holds, is for [Detector.Current] to say.
 func (d *Detector) Advance(ev *Event) bool {
-	d.closing, d.hasClosing = Event{}, false
+	if d.hasClosing {
+		d.closing, d.hasClosing = Event{}, false
+	}
 	return d.sweep(ev, true)
 }
 
 // sweep advances to the next event or, if only starts are to be told, to the next
 // Opened.
 func (d *Detector) sweep(ev *Event, starts bool) bool {
-	d.settle()
-	for d.live > 0 {
-		if j := d.refuted(); j != none {
+	for {
+		d.settle()
+		switch what, j := d.next(); what {
+		case waits:
+			return false
+		case refuted:
 			if d.open {
 				panic(fmt.Sprintf("scgs: member %d refuted in epoch %d within global state %d: %+v", j, d.epoch, d.index, *d.members[j].queue.front()))
 			}
 			d.pop(j)
-			continue
-		}
-		if d.missing > 0 || !d.certain() {
-			return false
-		}
-		if !d.open {
+		case opens:
 			d.open = true
 			d.opens(ev)
-			if starts {
-				ev.Span = Span{}
-			} else {
+			if !starts {
 				d.span(&ev.Span)
 			}
 			return true
+		case ends:
+			d.advance = j
+			if d.unknown > 0 {
+				d.forced = d.follows(&d.members[j])
+			}
+			if !starts {
+				d.closes(ev)
+				return true
+			}
 		}
-		j := d.ending()
-		if j == none {
-			return false
-		}
-		d.advance = j
-		if d.unknown > 0 {
-			d.forced = d.follows(&d.members[j])
-		}
-		if !starts {
-			d.closes(ev)
-			return true
-		}
-		d.settle()
 	}
-	return false
+}
+
+// verdict is what the heads make of the current tuple.
+type verdict uint8
+
+const (
+	waits   verdict = iota // nothing can be told
+	refuted                // a closed head certainly does not overlap with another one
+	opens                  // the heads certainly overlap
+	ends                   // of the open tuple one has ended before every other one
+)
+
+// next tells what comes next, and of which head.
+func (d *Detector) next() (verdict, Member) {
+	if d.one.on {
+		return d.nextOneClock()
+	}
+	if j := d.refuted(); j != none {
+		return refuted, j
+	}
+	switch {
+	case d.missing > 0 || d.live == 0 || !d.certain():
+		return waits, none
+	case !d.open:
+		return opens, none
+	}
+	if j := d.ending(); j != none {
+		return ends, j
+	}
+	return waits, none
 }
 
 // settle advances the head whose end closed the tuple delivered last.
@@ -158,6 +181,10 @@ func (d *Detector) latest(domain int32) clocksync.Instant {
 
 // pop advances the member to its next state.
 func (d *Detector) pop(m Member) {
+	if d.one.on {
+		d.popOneClock(m)
+		return
+	}
 	mb := &d.members[m]
 	s := mb.queue.front()
 	d.release(s.ref)
@@ -170,14 +197,19 @@ func (d *Detector) pop(m Member) {
 	d.delta.joined = mb.queue.n > 0 && mb.queue.front().joined
 	d.another(m, mb)
 	if mb.queue.n > 0 && mb.queue.front().moved {
-		mb.queue.front().moved = false
-		p := &d.places[m]
-		p.home, p.moves = p.moves[0], p.moves[1:]
-		d.layout()
+		d.arrive(m, mb)
 		return
 	}
 	d.enter(mb)
 	d.refresh(m)
+}
+
+// arrive files the member under the clock that it has moved to.
+func (d *Detector) arrive(m Member, mb *member) {
+	mb.queue.front().moved = false
+	p := &d.places[m]
+	p.home, p.moves = p.moves[0], p.moves[1:]
+	d.layout()
 }
 
 // another takes note that the member has another head.

@@ -77,12 +77,12 @@ type Threshold struct {
 // holder is a member of a Threshold.
 type holder struct {
 	stampOrder
-	clockRuns *clockRuns // of its newest clock
-	open      *run
-	closed    []*run // those that are kept, oldest first
-	leaf      int32  // in the clock's tree
-	carrier   int32  // of Spec
-	alive     bool
+	clockRuns   *clockRuns // of its newest clock
+	open        *run
+	closed      []*run // those that are kept, oldest first
+	leaf        int32  // in the clock's tree
+	multiplexer int32  // of Spec
+	alive       bool
 }
 
 // Set is a set of runs that certainly overlapped.
@@ -151,7 +151,7 @@ func (t *Threshold) Epoch(id uint64, remove []Member, add []Spec) []Member {
 		} else {
 			t.members = append(t.members, holder{})
 		}
-		t.members[m] = holder{stampOrder: newStampOrder(s.Domain), carrier: s.Carrier, alive: true}
+		t.members[m] = holder{stampOrder: newStampOrder(s.Domain), multiplexer: s.Multiplexer, alive: true}
 		added = append(added, m)
 	}
 	t.epoch, t.index = id, 0

@@ -85,17 +85,17 @@ func (t *Threshold) shows(m Member, h *holder, p point) {
 	t.heard(m, h, p)
 }
 
-// Held reports that at the stamp the newest states of all members of the carrier
+// Held reports that at the stamp the newest states of all members of the multiplexer
 // still held: it is [Threshold.Evidence] for each of them with the number of its
 // newest report, as in [Detector.Held].
-func (t *Threshold) Held(carrier int32, at clocksync.Stamp) Reason {
+func (t *Threshold) Held(multiplexer int32, at clocksync.Stamp) Reason {
 	if !at.Within.Valid() {
 		return t.refuse(Malformed)
 	}
 	found := false
 	for m := range t.members {
 		h := &t.members[m]
-		if carrier <= 0 || h.carrier != carrier || !h.alive {
+		if multiplexer <= 0 || h.multiplexer != multiplexer || !h.alive {
 			continue
 		}
 		found = true

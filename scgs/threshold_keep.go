@@ -117,41 +117,6 @@ func (t *Threshold) sweep() {
 	}
 }
 
-// least is a tournament of instants: node i is the lesser of nodes 2i and 2i+1,
-// node 1 the least of all, and the second half are the leaves.
-type least []clocksync.Instant
-
-func newLeast(leaves int) least {
-	l := make(least, 2*leaves)
-	for i := range l {
-		l[i] = clocksync.MaxInstant
-	}
-	return l
-}
-
-func (l least) at(i int32) clocksync.Instant { return l[len(l)/2+int(i)] }
-
-// least is MaxInstant if there are no leaves.
-func (l least) least() clocksync.Instant {
-	if len(l) == 0 {
-		return clocksync.MaxInstant
-	}
-	return l[1]
-}
-
-// set changes a leaf and the nodes above it, up to the first that stays as it is.
-func (l least) set(i int32, v clocksync.Instant) {
-	k := len(l)/2 + int(i)
-	l[k] = v
-	for k /= 2; k > 0; k /= 2 {
-		v = min(l[2*k], l[2*k+1])
-		if l[k] == v {
-			return
-		}
-		l[k] = v
-	}
-}
-
 // ordered is a list of runs by ascending key, cheapest where keys are put in in
 // about that order and taken out likewise. What was taken out leaves a hole.
 type ordered struct {

@@ -268,6 +268,10 @@ func (d *Detector) raise(b best) {
 // refresh brings the trees up to date after the member's head changed.
 func (d *Detector) refresh(m Member) {
 	mb := &d.members[m]
+	if d.one.on {
+		d.keyOneClock(m, mb)
+		return
+	}
 	if mb.group != nil {
 		d.refreshRows(m, mb)
 		return

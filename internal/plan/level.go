@@ -3,6 +3,7 @@ package plan
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"math"
 	"slices"
 	"time"
 
@@ -48,6 +49,20 @@ func (p *Level) Summary() bool { return len(p.Summaries) > 0 }
 // Summarizes reports whether the summary has an expression for the i-th field of
 // the parent's state.
 func (p *Level) Summarizes(i int) bool { return p.Summaries[i].Expr != nil }
+
+// Reads are the fields of a member's state that something reads of a global state, a bit
+// for each: all if a program looks at it.
+func (p *Level) Reads() (fields uint64) {
+	for _, u := range p.Uses {
+		fields |= u.Uses.Fields
+	}
+	for _, r := range p.Rules {
+		if r.Judge != nil {
+			return math.MaxUint64
+		}
+	}
+	return fields
+}
 
 // Groups names the other groups that signals of the level go to. Whoever hosts the
 // machine lets it hear their members.

@@ -60,6 +60,9 @@ func heldText(g *monitor.StateStatus) string {
 	if g.Partial {
 		text += ", partial"
 	}
+	if !g.InForce && g.Held == 0 {
+		return text // Nobody has looked for how long.
+	}
 	text += ", certainly held for " + monitor.Seconds(g.Held)
 	if g.SameClock {
 		text += " by the same clock"

@@ -1,7 +1,6 @@
 package synccore
 
 import (
-	"slices"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -61,6 +60,7 @@ type Core struct {
 	now     clocksync.Instant
 	stepped bool
 	failed  bool
+	general bool              // for tests: no way is shorter than another
 	looked  clocksync.Instant // when silence and gaps were last looked at
 	taken   uint64            // reports
 
@@ -82,11 +82,11 @@ type Core struct {
 // roster is the members and the epoch.
 type roster struct {
 	members   map[string]*member
-	latest    *member   // looked up last
-	sorted    []*member // every known member, by name
-	inEpoch   []*member // the members of the epoch, in the order of the scope
-	byIndex   []*member // by number in the detector
-	process   *member   // the process beside its threads, if the level declares it
+	recent    [1024]*member // some of those looked up last, by nameSlot
+	sorted    []*member     // every known member, by name
+	inEpoch   []*member     // the members of the epoch, in the order of the scope
+	byIndex   []*member     // by number in the detector
+	process   *member       // the process beside its threads, if the level declares it
 	epoch     uint64
 	begun     bool // the first epoch has been reached
 	paused    bool // too few members
@@ -101,10 +101,13 @@ type roster struct {
 
 // judgement is where the predicates stand.
 type judgement struct {
+	attention
+
 	ev        scgs.Event
-	tuple     bool              // a global state is in force, and in the scope
-	rejudge   bool              // something beside the members' states has changed
-	heard     clocksync.Instant // when the newest report of the global state that is being opened was taken in
+	spanless  bool // ev has no span
+	tuple     bool // a global state is in force, and in the scope
+	rejudge   bool // something beside the members' states has changed
+	opening   bool // ev tells of the global state that is judged
 	scope     *predicates.Scope
 	partial   *predicates.Scope    // what a rule's own detector has found: the members of the runs
 	alone     *predicates.Scope    // one member, for local conditions
@@ -119,7 +122,6 @@ type judgement struct {
 type scratch struct {
 	needs    []scgs.Need
 	parts    []scgs.Part
-	released []scgs.Ref
 	targets  []int
 	values   []scgs.Value
 	sets     []set
@@ -134,21 +136,19 @@ func New(level *plan.Level, opt Options) *Core {
 	opt = opt.Resolved()
 	c := &Core{
 		plan: level, opt: opt, outbox: outbox.New(), others: map[string]*otherGroup{},
-		det: scgs.NewDetector(scgs.Options{}),
+		det: scgs.NewDetector(scgs.Options{}), rows: arena{width: max(len(level.State), len(level.Process))},
 		roster: roster{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
 			speakers: map[string]*speaker{},
 		},
 		judgement: judgement{
-			heard: clocksync.MinInstant,
-			scope: predicates.NewScope(level.Env), partial: predicates.NewScope(level.Env), alone: predicates.NewScope(level.Env),
-			states: newStates(len(level.Rules)),
 			memory: make([]scgs.Value, len(level.Variables)),
 		},
 	}
 	if level.Program != nil && !opt.Local {
 		c.exec = level.Program.Begin(level.Name, opt.Term)
 	}
+	c.newScopes()
 	if level.Prev {
 		c.scope.KeepPrev()
 	}
@@ -159,20 +159,31 @@ func New(level *plan.Level, opt Options) *Core {
 	}
 	for i, r := range level.Rules {
 		if r.Detector.Exists() {
-			c.runs = append(c.runs, newRuns(i, r.Detector))
+			c.runs = append(c.runs, newRuns(i, r.Detector, len(level.State)))
 		}
 	}
-	c.rearm()
+	c.newStates()
 	return c
 }
 
-// member is the member of a name, or nil. Mostly the one that was looked up last.
+// member is the member of a name, or nil. Mostly it was looked up before.
 func (r *roster) member(name string) *member {
-	if m := r.latest; m != nil && m.name == name {
+	slot := &r.recent[nameSlot(name)]
+	if m := *slot; m != nil && m.name == name {
 		return m
 	}
-	r.latest = r.members[name]
-	return r.latest
+	*slot = r.members[name]
+	return *slot
+}
+
+// nameSlot spreads names by their ends, as of names that count: w000 to w999 differ.
+func nameSlot(name string) int {
+	slot, weight := 0, 1
+	for i := len(name) - 1; i >= max(0, len(name)-3); i-- {
+		slot += weight * int(name[i])
+		weight *= 10
+	}
+	return slot % len(roster{}.recent)
 }
 
 // inForce is the number of the epoch in force, 0 before the first and while there
@@ -325,17 +336,14 @@ func (c *Core) settle(in *Input, out *Output) {
 
 // recycle hands the rows of popped states back to the arena.
 func (c *Core) recycle() {
-	c.released = c.det.Released(c.released[:0])
-	for _, ref := range c.released {
-		c.rows.free(ref)
-	}
+	c.rows.unused = c.det.Released(c.rows.unused)
 }
 
 // wake is when the machine next has something to do by itself.
 func (c *Core) wake() clocksync.Instant {
 	wake := clocksync.MaxInstant
-	for i := range c.states {
-		if c.tuple { // else there is nothing to fire on
+	if c.tuple { // else there is nothing to fire on
+		for i := range c.waiting.each {
 			wake = min(wake, c.states[i].due)
 		}
 	}
@@ -350,40 +358,6 @@ func (c *Core) wake() clocksync.Instant {
 		wake = min(wake, c.now.Add(tickPeriod))
 	}
 	return wake
-}
-
-// arena keeps the rows of states by reference, without an allocation once it
-// has grown to its working size. Reference 0 is no row.
-type arena struct {
-	rows   [][]scgs.Value
-	unused []scgs.Ref
-}
-
-func (a *arena) put(row []scgs.Value) scgs.Ref {
-	if len(a.rows) == 0 {
-		a.rows = append(a.rows, nil)
-	}
-	if n := len(a.unused); n > 0 {
-		ref := a.unused[n-1]
-		a.unused = a.unused[:n-1]
-		a.rows[ref] = append(a.rows[ref][:0], row...)
-		return ref
-	}
-	a.rows = append(a.rows, slices.Clone(row))
-	return scgs.Ref(len(a.rows) - 1)
-}
-
-func (a *arena) get(ref scgs.Ref) []scgs.Value {
-	if ref == 0 {
-		return nil
-	}
-	return a.rows[ref]
-}
-
-func (a *arena) free(ref scgs.Ref) {
-	if ref != 0 {
-		a.unused = append(a.unused, ref)
-	}
 }
 
 // decision numbers the next firing.

@@ -24,6 +24,9 @@ func (c *Core) Explain(now clocksync.Instant, predicate string) (monitor.Explana
 	return monitor.Explanation{}, false
 }
 
+// General makes the machine do everything as in the general case.
+func (c *Core) General() { c.general = true }
+
 func (c *Core) Counts() Counts { return c.asks(c.now, Question{Counts: true}).Counts }
 
 func (c *Core) Figures() Figures { return c.asks(c.now, Question{Figures: true}).Figures }

@@ -19,7 +19,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	if b.Tagged {
 		c.retag(m, b.Quality, out)
 	}
-	for i := range b.Reports {
+	for i := c.inOrder(m, b.Reports, out); i < len(b.Reports); i++ {
 		r := &b.Reports[i]
 		if r.Seq <= m.last {
 			continue // a duplicate
@@ -40,6 +40,36 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 	if b.Leaving {
 		c.leave(m, "left")
 	}
+}
+
+// inOrder takes in the first reports of a batch as long as each is the member's next one
+// and begins a state that can be handed to the detector at once. It returns how many
+// those are: it does with them what report does, and looks once at what is the same for
+// all of them.
+func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
+	if c.general || m.index == noIndex || len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant || m.late.Seq > m.last {
+		return 0
+	}
+	exact, state := m.shared == nil && c.exact(m), c.plan.State
+	asIs := m.shared == nil && (m.quality.Timeline != "" || c.opt.Timeline == "")
+	for i := range reports {
+		r := &reports[i]
+		at := r.At
+		m.own(&at)
+		if r.Seq != m.last+1 || r.End || at.Domain != m.domain || !at.Within.Valid() || state.Accepts(r.Row) != nil {
+			return i
+		}
+		switch {
+		case exact:
+			at.Within = clocksync.Exactly(at.Mono)
+		case asIs || c.timed(m, &at, out):
+		default:
+			continue
+		}
+		m.within.Earliest, m.within.Latest = at.Within.Earliest, at.Within.Latest
+		c.hand(m, r, &at, out)
+	}
+	return len(reports)
 }
 
 // own gives a stamp without a clock domain that of its member.
@@ -203,13 +233,24 @@ func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		out.refuse(monitor.RejectReport, m.name, err.Error())
 		return
 	}
-	if m.took != c.now || m.tookFrom == 0 {
-		m.took, m.tookFrom = c.now, r.Seq
-	}
 	if m.index == noIndex {
+		m.noteTaken(r.Seq, c.now)
 		c.keep(m, r, at)
 		return
 	}
+	c.hand(m, r, at, out)
+}
+
+// noteTaken notes when the member's newest reports were taken in.
+func (m *member) noteTaken(seq uint64, now clocksync.Instant) {
+	if m.took != now || m.tookFrom == 0 {
+		m.took, m.tookFrom = now, seq
+	}
+}
+
+// hand hands the next report to the detectors.
+func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
+	m.noteTaken(r.Seq, c.now)
 	var reason scgs.Reason
 	if r.End {
 		reason = c.det.End(m.index, r.Seq, *at)

@@ -3,6 +3,7 @@ package synccore
 import (
 	"cmp"
 	"math"
+	"math/bits"
 	"slices"
 	"time"
 
@@ -31,12 +32,22 @@ type ruleState struct {
 	past       *history
 }
 
-func newStates(n int) []ruleState {
-	states := make([]ruleState, n)
-	for i := range states {
-		states[i] = ruleState{quiet: clocksync.MinInstant, past: &history{}}
+// newScopes makes the scopes of the plan, without members.
+func (c *Core) newScopes() {
+	for _, s := range []**predicates.Scope{&c.scope, &c.partial, &c.alone} {
+		*s = predicates.NewScope(c.plan.Env)
+		(*s).Only(c.plan.Reads())
 	}
-	return states
+}
+
+// newStates lets every predicate of the plan begin.
+func (c *Core) newStates() {
+	c.states = make([]ruleState, len(c.plan.Rules))
+	for i := range c.states {
+		c.states[i] = ruleState{quiet: clocksync.MinInstant, past: &history{}}
+	}
+	c.watch(c.plan)
+	c.rearm()
 }
 
 // set is a new value of a variable, for later global states.
@@ -51,11 +62,12 @@ func (j *judgement) rearm() {
 		s := &j.states[i]
 		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past}
 	}
+	j.lookAtAll()
 }
 
 // sweep judges every global state that can be decided now.
 func (c *Core) sweep(out *Output) {
-	for c.det.Next(&c.ev) {
+	for c.next() {
 		switch c.ev.Kind {
 		case scgs.Opened:
 			c.opened(out)
@@ -63,6 +75,28 @@ func (c *Core) sweep(out *Output) {
 			c.closed(out)
 		}
 	}
+	c.tuple = c.det.Open()
+}
+
+// next finds the next global state, or the end of one if somebody waits for it. When it
+// holds is looked up only if that is asked for.
+func (c *Core) next() bool {
+	if c.exec == nil && !c.plan.Summary() && !c.waits() && !c.general {
+		c.spanless = true
+		return c.det.Advance(&c.ev)
+	}
+	c.spanless = false
+	return c.det.Next(&c.ev)
+}
+
+// dated fills in when the global state under judgement holds, if its span is that of
+// the event and was left out.
+func (c *Core) dated(span *scgs.Span) *scgs.Span {
+	if c.spanless && span == &c.ev.Span {
+		*span, _ = c.det.Current()
+		c.spanless = false
+	}
+	return span
 }
 
 func (c *Core) opened(out *Output) {
@@ -74,25 +108,28 @@ func (c *Core) opened(out *Output) {
 		case m == c.process && ch.Unknown:
 			c.scope.SetProcessUnknown()
 		case m == c.process:
-			c.scope.SetProcess(c.rows.get(ch.Ref))
+			c.scope.SetProcess(c.row(m, ch.Ref))
 		case ch.Unknown:
 			m.state = *ch
 			c.scope.SetUnknown(m.pos)
 		default:
 			m.state = *ch
-			c.scope.Set(m.pos, c.rows.get(ch.Ref))
+			c.scope.Set(m.pos, c.row(m, ch.Ref))
 		}
 	}
-	c.tuple = true
-	c.summaryOpened()
-	c.heard = c.heardAt(c.ev.Changed)
+	c.tuple, c.opening = true, true
+	if c.plan.Summary() {
+		c.summaryOpened()
+	}
 	c.judge(&c.ev.Span, c.ev.Step, out)
-	c.programMoved()
-	c.programAdvance(out)
+	if c.exec != nil {
+		c.programMoved()
+		c.programAdvance(out)
+	}
 	if c.planner != nil {
 		c.planner.Opened()
 	}
-	c.heard = clocksync.MinInstant
+	c.opening = false
 }
 
 func (c *Core) closed(out *Output) {
@@ -111,8 +148,18 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 	if c.paused || len(c.removing) > 0 {
 		return // too few members, or the epoch is over
 	}
-	for i, r := range c.plan.Rules {
-		c.judgeRule(r, &c.states[i], span, step, out)
+	fields, more := c.scope.Changed()
+	more = more || c.general
+	for word, restless := range c.restless {
+		affected := c.affected(word, fields, more)
+		for rest := restless | affected; rest != 0; rest &= rest - 1 {
+			bit := bits.TrailingZeros64(rest)
+			i := 64*word + bit
+			r, s := c.plan.Rules[i], &c.states[i]
+			hit := affected&(1<<bit) != 0 && (!more || c.general || r.When != nil && c.scope.Affects(r.When))
+			c.judgeRule(r, s, hit, span, step, out)
+			c.rest(i, r, s)
+		}
 	}
 	c.scope.Settle()
 	c.remember()
@@ -136,17 +183,23 @@ func (j *judgement) setMemory(variable int, v scgs.Value) {
 }
 
 // settled reports whether a predicate need not be judged on a global state that does
-// not affect it: it would neither fire there nor does it wait.
+// not affect it: it would neither fire there nor does it wait, nor is it armed there.
 func (s *ruleState) settled(r *plan.Rule) bool {
-	return r.Until == nil && !r.Detector.Exists() && (s.truth != predicates.True || !s.armed && !r.Every)
+	switch {
+	case !s.told || r.Judge != nil || r.Until != nil:
+		return false
+	case r.Detector.Exists():
+		return s.armed || s.truth != predicates.False
+	}
+	return s.truth != predicates.True || !s.armed && !r.Every
 }
 
-func (c *Core) judgeRule(r *plan.Rule, s *ruleState, span *scgs.Span, step bool, out *Output) {
+// judgeRule judges a predicate, if it may be affected by what has changed, and does what
+// follows from where it stands.
+func (c *Core) judgeRule(r *plan.Rule, s *ruleState, affected bool, span *scgs.Span, step bool, out *Output) {
 	verdict := predicates.Verdict{Truth: s.truth}
-	if !s.told || r.Judge != nil || c.scope.Affects(r.When) {
+	if affected || !s.told || r.Judge != nil {
 		verdict = c.evaluate(r, span)
-	} else if s.settled(r) {
-		return
 	}
 	changed := !s.told || verdict.Truth != s.truth
 	s.truth, s.told = verdict.Truth, true
@@ -156,14 +209,14 @@ func (c *Core) judgeRule(r *plan.Rule, s *ruleState, span *scgs.Span, step bool,
 	case verdict.Truth != predicates.True:
 		s.release()
 	case r.Hold > 0 && s.armed:
-		c.hold(r, s, span, step)
+		c.hold(r, s, c.dated(span), step)
 	case r.Every || s.armed:
-		if c.fireOn(r, s, span, out) {
+		if c.fireOn(r, s, c.dated(span), out) {
 			return
 		}
 	}
 	if changed {
-		v := c.verdict(r, verdict, span)
+		v := c.verdict(r, verdict, c.dated(span))
 		if s.kept {
 			v.Suppressed = s.suppressed
 		}
@@ -177,7 +230,7 @@ func (c *Core) evaluate(r *plan.Rule, span *scgs.Span) predicates.Verdict {
 	if r.Judge == nil {
 		return r.When.Eval(c.scope)
 	}
-	truth, reason := r.Judge(monitor.NewGlobalState(c.ev.Epoch, c.ev.Index, c.ev.Partial, *span, c.plan.State, c.plan.Env.Memory, c.scope))
+	truth, reason := r.Judge(monitor.NewGlobalState(c.ev.Epoch, c.ev.Index, c.ev.Partial, *c.dated(span), c.plan.State, c.plan.Env.Memory, c.scope))
 	if truth == predicates.Unknown && reason == "" {
 		reason = "the program gives no reason"
 	}
@@ -193,10 +246,14 @@ func (j *judgement) rearms(r *plan.Rule, truth predicates.Truth) bool {
 	return truth == predicates.False
 }
 
-func (j *judgement) verdict(r *plan.Rule, v predicates.Verdict, span *scgs.Span) monitor.Verdict {
+func (c *Core) verdict(r *plan.Rule, v predicates.Verdict, span *scgs.Span) monitor.Verdict {
+	heard := clocksync.MinInstant
+	if c.opening {
+		heard = c.heardAt(c.ev.Changed)
+	}
 	return monitor.Verdict{
 		Predicate: r.Name, Truth: v.Truth, Reason: v.Reason,
-		Epoch: j.ev.Epoch, Index: j.ev.Index, Partial: j.ev.Partial, Span: *span, Heard: j.heard,
+		Epoch: c.ev.Epoch, Index: c.ev.Index, Partial: c.ev.Partial, Span: *span, Heard: heard,
 	}
 }
 
@@ -258,7 +315,7 @@ func (c *Core) holds(out *Output) {
 	}
 	span := &now
 	c.checkHolds(span, out)
-	for i := range c.states {
+	for i := range c.waiting.each {
 		s := &c.states[i]
 		switch {
 		case s.due > c.now:
@@ -277,14 +334,21 @@ func (c *Core) holds(out *Output) {
 	c.remember()
 }
 
-// waits reports whether a predicate waits for its hold time or its cooldown.
+// waits reports whether the predicate waits for its hold time or its cooldown.
+func (s *ruleState) waits() bool { return s.holding || s.due != clocksync.MaxInstant }
+
+// waits reports whether a predicate waits for its hold time or its cooldown, of those
+// that may.
 func (j *judgement) waits() bool {
-	for i := range j.states {
-		if j.states[i].due != clocksync.MaxInstant {
-			return true
+	found := false
+	for i := range j.waiting.each {
+		if j.states[i].waits() {
+			found = true
+		} else {
+			j.waiting.remove(i)
 		}
 	}
-	return false
+	return found
 }
 
 func (c *Core) checkHolds(span *scgs.Span, out *Output) {
@@ -292,8 +356,8 @@ func (c *Core) checkHolds(span *scgs.Span, out *Output) {
 	if !ok {
 		return
 	}
-	for i, r := range c.plan.Rules {
-		if s := &c.states[i]; s.holding && to.Sub(s.since) >= r.Hold {
+	for i := range c.waiting.each {
+		if r, s := c.plan.Rules[i], &c.states[i]; s.holding && to.Sub(s.since) >= r.Hold {
 			c.fireOn(r, s, span, out)
 		}
 	}
@@ -414,7 +478,7 @@ func (c *Core) witness(rows [][]scgs.Value) []monitor.Part {
 		if rows != nil {
 			row = rows[i]
 		} else {
-			row = c.rows.get(p.Ref)
+			row = c.row(m, p.Ref)
 		}
 		if n := len(values); len(row) > 0 {
 			values = append(values, row...)

@@ -229,7 +229,7 @@ func (c *Core) forget() {
 			c.rows.free(m.newest.ref)
 			c.silenced(m)
 			delete(c.members, m.name)
-			c.latest = nil
+			c.recent[nameSlot(m.name)] = nil
 		}
 		return old
 	})
@@ -379,7 +379,7 @@ func (c *Core) letIn(m *member) {
 	if reason := c.det.Start(m.index, m.last, n.at, n.ref); reason != scgs.Accepted {
 		panic(fmt.Sprintf("synccore: the first state of %q is refused: %v", m.name, reason))
 	}
-	c.tellRuns(m, &wire.Report{Seq: m.last, Row: c.rows.get(n.ref)}, &n.at)
+	c.tellRuns(m, &wire.Report{Seq: m.last, Row: c.row(m, n.ref)}, &n.at)
 	if clocksync.CertainlyBefore(n.at, n.alive) {
 		c.show(m, m.last, n.alive)
 	}

@@ -25,7 +25,7 @@ func (w world) Processor(name string) (p plan.Processor, ok bool) {
 	if m == nil || m.gone || m.index == noIndex || m.state.Seq == 0 || m.state.Unknown {
 		return p, false
 	}
-	return plan.Processor{Incarnation: m.incarnation, Row: w.rows.get(m.state.Ref), Regions: m.regions, Seq: m.state.Seq}, true
+	return plan.Processor{Incarnation: m.incarnation, Row: w.row(m, m.state.Ref), Regions: m.regions, Seq: m.state.Seq}, true
 }
 
 // Decision implements [plan.World].
@@ -59,9 +59,6 @@ func (c *Core) programVerdict(r *plan.Rule, v *monitor.Verdict) {
 
 // programMoved notes the members whose states a global state has changed.
 func (c *Core) programMoved() {
-	if c.exec == nil {
-		return
-	}
 	for _, ch := range c.ev.Changed {
 		if m := c.byIndex[ch.Member]; m != c.process && !ch.Unknown {
 			c.exec.Moved(m.name, m.incarnation)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/monitor"
-	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -38,7 +37,7 @@ func (c *Core) reload(plan *plan.Level, out *Output) {
 	lasts := !c.paused && len(c.removing) == 0 && c.enough(len(c.inEpoch))
 	if span, ok := c.det.Current(); ok && c.tuple && lasts {
 		for _, i := range fresh {
-			c.judgeRule(plan.Rules[i], &c.states[i], &span, false, out)
+			c.judgeRule(plan.Rules[i], &c.states[i], true, &span, false, out)
 		}
 		c.remember()
 	}
@@ -59,14 +58,14 @@ func (c *Core) keepMemory(old *plan.Level) {
 
 // rebuildScope makes a scope of the plan that shows what the old one did.
 func (c *Core) rebuildScope() {
-	c.scope, c.partial, c.alone = predicates.NewScope(c.plan.Env), predicates.NewScope(c.plan.Env), predicates.NewScope(c.plan.Env)
+	c.newScopes()
 	for i, v := range c.memory {
 		c.setMemory(i, v)
 	}
 	c.resetScope()
 	for _, m := range c.inEpoch {
 		if m.state.Seq > 0 { // A state that has ended is set again when the next tuple opens.
-			c.scope.Set(m.pos, c.rows.get(m.state.Ref))
+			c.scope.Set(m.pos, c.row(m, m.state.Ref))
 		}
 	}
 }
@@ -75,8 +74,7 @@ func (c *Core) rebuildScope() {
 // those that begin again.
 func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 	before := c.states
-	c.states = newStates(len(c.plan.Rules))
-	c.rearm()
+	c.newStates()
 	for i, r := range c.plan.Rules {
 		j := slices.IndexFunc(old.Rules, func(o *plan.Rule) bool { return o.Name == r.Name && o.Text == r.Text })
 		if j < 0 {
@@ -112,9 +110,9 @@ func (c *Core) restart(r *Options) {
 	if r.Term <= c.opt.Term {
 		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
 	}
-	exec, now, formed := c.exec, c.now, c.begun
+	exec, now, formed, general := c.exec, c.now, c.begun, c.general
 	*c = *New(c.plan, *r)
-	c.now, c.stepped, c.looked = now, true, now
+	c.now, c.stepped, c.looked, c.general = now, true, now, general
 	if c.exec = exec; exec != nil {
 		exec.Restart(now, formed, c.epochBegun(), &c.done)
 	}

@@ -29,10 +29,9 @@ type runs struct {
 	due     clocksync.Instant
 	again   clocksync.Instant // when it may next be asked what evidence it lacks
 
-	set      scgs.Set
-	ev       scgs.Event
-	ended    []scgs.Part
-	released []scgs.Ref
+	set   scgs.Set
+	ev    scgs.Event
+	ended []scgs.Part
 }
 
 // intake takes reports, in a detector of either kind.
@@ -60,8 +59,8 @@ type found struct {
 // maxFound is how many sets of one threshold may wait at once.
 const maxFound = 64
 
-func newRuns(rule int, o plan.Detector) *runs {
-	w := &runs{rule: rule, due: clocksync.MaxInstant, again: clocksync.MinInstant}
+func newRuns(rule int, o plan.Detector, fields int) *runs {
+	w := &runs{rule: rule, rows: arena{width: fields}, due: clocksync.MaxInstant, again: clocksync.MinInstant}
 	if o.AtLeast > 0 {
 		w.sets = scgs.NewThreshold(o.AtLeast, scgs.Options{Ends: true, Alarms: true})
 		w.in = w.sets
@@ -150,12 +149,12 @@ func (c *Core) keepRuns(old *plan.Level) {
 			c.runs = append(c.runs, &w)
 			continue
 		}
-		w := newRuns(i, r.Detector)
+		w := newRuns(i, r.Detector, len(c.plan.State))
 		c.runs = append(c.runs, w)
 		c.regroup(w, nil, c.inEpoch)
 		for _, p := range c.parts {
 			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
-				c.tell(w, m, &wire.Report{Seq: p.Seq, Row: c.rows.get(p.Ref)}, &p.Start)
+				c.tell(w, m, &wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}, &p.Start)
 				w.in.Evidence(w.numbers[p.Member], p.Seq, p.End)
 			}
 		}
@@ -254,10 +253,7 @@ func (c *Core) sweepRuns(out *Output) {
 		} else {
 			c.sweepTuples(w, out)
 		}
-		w.released = w.in.Released(w.released[:0])
-		for _, ref := range w.released {
-			w.rows.free(ref)
-		}
+		w.rows.unused = w.in.Released(w.rows.unused)
 	}
 	c.remember()
 }
@@ -324,7 +320,7 @@ func (w *runs) refresh(f *found) {
 			continue
 		}
 		if now.Ref != p.Ref {
-			f.rows[i] = append(f.rows[i][:0], w.rows.get(now.Ref)...)
+			f.rows[i] = append(f.rows[i][:0], w.row(now.Ref)...)
 		}
 		*p = now
 	}
@@ -350,6 +346,9 @@ func (c *Core) sweepTuples(w *runs, out *Output) {
 	}
 }
 
+// row is the state of a member.
+func (w *runs) row(ref scgs.Ref) []scgs.Value { return w.rows.get(ref, w.rows.width) }
+
 // lookAt fires on the tuple that is open, or ends, if it still waits.
 func (c *Core) lookAt(w *runs, span scgs.Span, out *Output) {
 	if len(w.found) == 0 || !w.found[0].waits {
@@ -365,7 +364,7 @@ func (c *Core) lookAt(w *runs, span scgs.Span, out *Output) {
 func (w *runs) copyRows(f *found) {
 	f.rows = slices.Grow(f.rows[:0], len(f.runs))[:len(f.runs)]
 	for i, p := range f.runs {
-		f.rows[i] = append(f.rows[i][:0], w.rows.get(p.Ref)...)
+		f.rows[i] = append(f.rows[i][:0], w.row(p.Ref)...)
 	}
 }
 
@@ -397,6 +396,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	f.waits = false
 	o := c.occasionOf(w, f, span)
 	c.fire(r, s, o, out)
+	c.restless.add(w.rule) // It is no longer armed.
 }
 
 // outwait asks for the evidence that a hold time still lacks, or gives up the hold time

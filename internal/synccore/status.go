@@ -49,7 +49,7 @@ func (c *Core) stateStatus() *monitor.StateStatus {
 		return nil
 	}
 	span, open := c.det.Current()
-	if !open {
+	if !open && !c.spanless {
 		span = c.ev.Span
 	}
 	return &monitor.StateStatus{
@@ -78,12 +78,12 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 			one.Gap = ago(now, m.gapSince)
 		}
 		stamp := m.newest.alive
-		row := c.rows.get(m.newest.ref)
+		row := c.row(m, m.newest.ref)
 		if m.index != noIndex {
 			head, ok := heads[m]
 			one.Unknown = head.Unknown || !ok
 			one.Pending = c.det.Pending(m.index)
-			stamp, row = head.End, c.rows.get(head.Ref)
+			stamp, row = head.End, c.row(m, head.Ref)
 		}
 		one.State = monitor.NewValues(c.plan.State, row)
 		if bound := stamp.Within.Width(); stamp.Domain != "" && stamp.Within.Bounded() {

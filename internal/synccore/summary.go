@@ -24,9 +24,6 @@ type summary struct {
 // summaryOpened starts a virtual state, or prolongs the last one.
 func (c *Core) summaryOpened() {
 	s := &c.summary
-	if !c.plan.Summary() {
-		return
-	}
 	if c.ev.Partial {
 		s.end()
 		return
