@@ -38,6 +38,10 @@ type loop struct {
 	// When the message came that the step is about.
 	arrived clocksync.Instant
 	framed  bool // a frame that the step is about is not counted yet
+	// What the counters lack that others read: frames by kind, those of no kind among the
+	// metrics included, and what the steps since have come to.
+	frames [synccore.InAck + 1]uint64
+	behind bool
 
 	timeline clocksync.Timeline // of the reference clock, as the core knows it
 	// Whether it was looked at since the loop has last taken messages: what was
@@ -110,6 +114,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 			armed = clocksync.MaxInstant
 		}
 		l.tick()
+		l.catchUp()
 		if l.wake < armed { // One that is early does no harm, and a step seldom brings it forward.
 			armed = l.wake
 			timer.Reset(l.wait())
@@ -134,8 +139,10 @@ func (l *loop) answer(q *question) {
 // without the journal that it should be resumed from.
 func (l *loop) failed() bool {
 	why := l.output.Failed
-	if stopped := l.journal.recorded().Err; stopped != nil && l.level.Program != nil {
-		why = "the journal of its program has ended: " + stopped.Error() + ": make room and take it up with --resume, or run it without a journal"
+	if l.level.Program != nil {
+		if stopped := l.journal.recorded().Err; stopped != nil {
+			why = "the journal of its program has ended: " + stopped.Error() + ": make room and take it up with --resume, or run it without a journal"
+		}
 	}
 	if why == "" {
 		return false
@@ -281,7 +288,6 @@ func (l *loop) step(now clocksync.Instant) {
 		return
 	}
 	l.waited = l.more
-	l.deliver()
 	l.report()
 	l.measure(now)
 }
@@ -292,23 +298,28 @@ func (l *loop) follow(now clocksync.Instant) {
 		framed := l.framed
 		l.timeline, l.framed = t, false
 		l.advance(now, &synccore.Input{Kind: synccore.InTimeline, Timeline: t, More: true})
-		l.deliver()
 		l.report()
 		l.framed = framed
 	}
 }
 
-// advance steps the core: nothing else does.
+// advance steps the core: nothing else does. What it wants sent goes out at once. Only a
+// program has to find it in its journal first, and spans alter the signals that a line of
+// the journal is about.
 func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 	l.journal.begin(l.level.State, now, in)
 	l.core.Step(now, in, &l.output)
-	l.journal.end(&l.output)
 	if len(l.output.Reloads) > 0 {
 		l.level = in.Level
+	}
+	if l.level.Program != nil || l.spans != nil {
+		l.journal.end(&l.output)
 	}
 	if l.level.Program != nil {
 		l.journal.ahead(in, &l.output)
 	}
+	l.deliver()
+	l.journal.end(&l.output) // Unless it has.
 }
 
 // deliver publishes what the core wants sent. What cannot be sent now is lost:
@@ -419,30 +430,49 @@ func (l *loop) tell(e monitor.Event) {
 	l.feed.put(e, l.opt.now)
 }
 
-// countFrame counts a frame that no step is about; a step counts its own.
+// countFrame counts the current frame.
 func (l *loop) countFrame() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.frameCounted()
-}
-
-// frameCounted counts the current frame. The lock is held.
-func (l *loop) frameCounted() {
-	l.framed = false
-	l.stats.Frames++
-	if k := int(l.input.Kind); k < len(l.tally.frames) { // Bodies are not among the metrics of frames.
-		l.tally.frames[k]++
+	l.framed, l.behind = false, true
+	if k := int(l.input.Kind); k < len(l.frames) {
+		l.frames[k]++
+	} else {
+		l.frames[0]++ // Bodies are not among the metrics of frames.
 	}
 }
 
+// catchUp brings the counters up to date after a step, or after many.
+func (l *loop) catchUp() {
+	if l.behind {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.account()
+	}
+}
+
+// account adds what the counters lack. The lock is held.
+func (l *loop) account() {
+	for k, n := range l.frames {
+		l.stats.Frames += n
+		l.tally.frames[k] += n
+	}
+	l.frames, l.behind = [len(l.frames)]uint64{}, false
+	l.figure()
+}
+
+// countStep counts what a step has come to. Most have come to nothing but what the core
+// counts, which is read when the messages that wait have been taken.
 func (l *loop) countStep() {
+	if l.framed {
+		l.countFrame()
+	}
+	l.behind = true
+	out, s, t := &l.output, &l.stats, &l.tally
+	if len(out.Probes)+len(out.Resends)+len(out.Rejected)+len(out.Verdicts)+len(out.Plans)+len(out.Fates)+len(out.Epochs) == 0 && out.Suppressed == 0 {
+		return
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	out, s, t := &l.output, &l.stats, &l.tally
-	if l.framed {
-		l.frameCounted()
-	}
-	l.figure(out)
+	l.account()
 	s.Probes += uint64(len(out.Probes))
 	s.Resends += uint64(len(out.Resends))
 	s.Rejected += uint64(len(out.Rejected))

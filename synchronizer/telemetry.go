@@ -93,9 +93,9 @@ func newTally(level *plan.Level, core *synccore.Core) tally {
 }
 
 // figure takes over the figures of the core after a step. The lock is held.
-func (l *loop) figure(out *synccore.Output) {
+func (l *loop) figure() {
 	t := &l.tally
-	figures := len(out.Epochs) > 0 || l.now >= t.figured.Add(figuresPeriod)
+	figures := len(l.output.Epochs) > 0 || l.now >= t.figured.Add(figuresPeriod)
 	l.question = synccore.Question{Counts: true, Figures: figures}
 	a := l.ask(l.now, &l.question)
 	t.counts, t.stepped = a.Counts, l.now

@@ -223,12 +223,12 @@ func (c *crowd) drive() *loop {
 }
 
 // steps returns a function that takes one more report of w0, whose frames are
-// made in advance.
-func (c *crowd) steps(n int) func() {
+// made in advance. The states are first and the one after it in turns.
+func (c *crowd) steps(n int, first int64) func() {
 	l, now := c.drive(), c.s.opt.now()
 	frames := make([][]byte, n)
 	for i := range frames {
-		frames[i] = c.batch("w0", uint64(i)+1, now.Add(time.Duration(i)*time.Microsecond), int64(i%2)) //nolint:gosec // Small.
+		frames[i] = c.batch("w0", uint64(i)+1, now.Add(time.Duration(i)*2*time.Millisecond), first+int64(i%2)) //nolint:gosec // Small.
 	}
 	take := func(frame []byte) { l.receive(&item{ack: false, member: "w0", frame: frame, at: c.s.arrival()}) }
 	take(c.hello("w0"))
@@ -259,23 +259,29 @@ func TestMetersAllocateNothing(t *testing.T) {
 }
 
 // BenchmarkReceive is what one report costs a synchronizer of one member and one
-// predicate, whose truth changes with every other report.
+// predicate, whose truth changes with every other report, or never.
 func BenchmarkReceive(b *testing.B) {
 	for name, provider := range map[string]*metric.MeterProvider{
 		"metrics=no": nil, "metrics=yes": metric.NewMeterProvider(metric.WithReader(metric.NewManualReader())),
 	} {
-		b.Run(name, func(b *testing.B) {
-			opt := Options{}
-			if provider != nil {
-				opt.MeterProvider = provider
-			}
-			step := newCrowd(b, configText(1, 1), opt).steps(b.N)
-			b.ReportAllocs()
-			b.ResetTimer()
-			for range b.N {
-				step()
-			}
-		})
+		for verdicts, first := range map[string]int64{"verdicts=yes": 0, "verdicts=no": 5} {
+			b.Run(name+"/"+verdicts, func(b *testing.B) {
+				opt := Options{}
+				if provider != nil {
+					opt.MeterProvider = provider
+				}
+				c := newCrowd(b, configText(1, 1), opt)
+				step := c.steps(b.N, first)
+				b.ReportAllocs()
+				b.ResetTimer()
+				for range b.N {
+					step()
+				}
+				if n := c.s.Stats().Rejected; n > 0 {
+					b.Errorf("%d refused", n)
+				}
+			})
+		}
 	}
 }
 
