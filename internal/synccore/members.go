@@ -365,7 +365,7 @@ func (c *Core) switchDetector(ready []*member) {
 func specs(entering []*member) []scgs.Spec {
 	specs := make([]scgs.Spec, len(entering))
 	for i, m := range entering {
-		specs[i] = scgs.Spec{Domain: m.domain, Carrier: m.number}
+		specs[i] = scgs.Spec{Domain: m.domain, Multiplexer: m.number}
 	}
 	return specs
 }

@@ -40,7 +40,7 @@ type intake interface {
 	Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason
 	End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
 	Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason
-	Held(carrier int32, at clocksync.Stamp) scgs.Reason
+	Held(multiplexer int32, at clocksync.Stamp) scgs.Reason
 	Needs(dst []scgs.Need) []scgs.Need
 	Released(dst []scgs.Ref) []scgs.Ref
 }
