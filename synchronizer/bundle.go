@@ -21,6 +21,9 @@ func (l *loop) unbundle(it *item) {
 	}
 	b, more := &l.bundle, l.more
 	shared := b.Version > 0 || b.Of > 0 && it.group == ""
+	l.inside, l.behind = true, true
+	l.messages++
+	defer func() { l.inside = false }()
 	l.more = true
 	for i, p := range b.Parts {
 		if i == len(b.Parts)-1 && !shared && len(b.Alive) == 0 {

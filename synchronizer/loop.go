@@ -38,6 +38,9 @@ type loop struct {
 	// When the message came that the step is about.
 	arrived clocksync.Instant
 	framed  bool // a frame that the step is about is not counted yet
+	inside  bool // it is part of a bundle, which is one message
+	// Messages that the counters lack.
+	messages uint64
 	// What the counters lack that others read: frames by kind, those of no kind among the
 	// metrics included, and what the steps since have come to.
 	frames [synccore.InAck + 1]uint64
@@ -433,6 +436,9 @@ func (l *loop) tell(e monitor.Event) {
 // countFrame counts the current frame.
 func (l *loop) countFrame() {
 	l.framed, l.behind = false, true
+	if !l.inside {
+		l.messages++
+	}
 	if k := int(l.input.Kind); k < len(l.frames) {
 		l.frames[k]++
 	} else {
@@ -452,10 +458,10 @@ func (l *loop) catchUp() {
 // account adds what the counters lack. The lock is held.
 func (l *loop) account() {
 	for k, n := range l.frames {
-		l.stats.Frames += n
 		l.tally.frames[k] += n
 	}
-	l.frames, l.behind = [len(l.frames)]uint64{}, false
+	l.stats.Frames += l.messages
+	l.frames, l.messages, l.behind = [len(l.frames)]uint64{}, 0, false
 	l.figure()
 }
 

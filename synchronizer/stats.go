@@ -6,7 +6,7 @@ import (
 
 // Stats are counters since the start.
 type Stats struct {
-	Frames     uint64                             // received from members, those of groups that are only listened to included
+	Frames     uint64                             // messages received from members, those of groups that are only listened to included
 	Malformed  uint64                             // frames of these that were refused
 	Reports    uint64                             // states taken in, without copies
 	Gaps       uint64                             // in the reports of members, given up

@@ -21,6 +21,7 @@ type request struct {
 	Group   string        `json:",omitzero"`
 	Members int           `json:",omitzero"` // that are joined; connections of bare messages
 	First   int           `json:",omitzero"` // the number of the first of them
+	Own     bool          `json:",omitzero"` // each of them has a connection of its own
 	Batch   int           `json:",omitzero"` // reports a message
 	Bytes   int           `json:",omitzero"` // of a bare message
 	Rate    float64       `json:",omitzero"` // reports a second

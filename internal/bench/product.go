@@ -64,8 +64,9 @@ synchronizers:
         signal: {kind: activate, region: bench, to: "filter(members, .name == \"poller\")", data: {n: "max(map(members, .n))"}}
 `
 
-// startGroup runs the synchronizer of a group and has the worker join members of it.
-func (b *bench) startGroup(ctx context.Context, config, group string, members, batch int) (*synchronizer.Synchronizer, error) {
+// startGroup runs the synchronizer of a group and has the worker join members of it, with
+// what is set of join.
+func (b *bench) startGroup(ctx context.Context, config, group string, join request) (*synchronizer.Synchronizer, error) {
 	cfg, err := synchronizer.ParseConfig(group, []byte(config))
 	if err != nil {
 		return nil, err
@@ -74,8 +75,8 @@ func (b *bench) startGroup(ctx context.Context, config, group string, members, b
 	if err != nil {
 		return nil, err
 	}
-	_, err = b.worker.call(ctx, request{Op: opJoin, URL: b.url, Tenant: tenant, Group: group, Members: members, Batch: batch})
-	if err != nil {
+	join.Op, join.URL, join.Tenant, join.Group = opJoin, b.url, tenant, group
+	if _, err = b.worker.call(ctx, join); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return s, nil
@@ -90,8 +91,11 @@ func (b *bench) endGroup(ctx context.Context, group string, s *synchronizer.Sync
 // rates measures reports one by one and in batches against bare messages.
 func (b *bench) rates(ctx context.Context, r *Result) (err error) {
 	syncs := map[string]*synchronizer.Synchronizer{}
-	for group, batch := range map[string]int{"single": 1, "batched": 64} {
-		s, err := b.startGroup(ctx, fmt.Sprintf(rateConfig, group, reporters, window*reporters), group, reporters, batch)
+	for group, join := range map[string]request{
+		"single":  {Members: reporters, Batch: 1, Own: true}, // Else one message would have the states of several members.
+		"batched": {Members: reporters, Batch: 64},
+	} {
+		s, err := b.startGroup(ctx, fmt.Sprintf(rateConfig, group, reporters, window*reporters), group, join)
 		if err != nil {
 			return err
 		}
@@ -184,7 +188,7 @@ func (b *bench) signals(ctx context.Context, r *Result) error {
 // roundTrips measures the signals of a group, of which some members are in the third
 // process.
 func (b *bench) roundTrips(ctx context.Context, group string, members, apart int) (raw, product []figures, err error) {
-	s, err := b.startGroup(ctx, fmt.Sprintf(signalConfig, group, members+apart), group, members, 0)
+	s, err := b.startGroup(ctx, fmt.Sprintf(signalConfig, group, members+apart), group, request{Members: members})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -215,7 +219,7 @@ func (b *bench) roundTrips(ctx context.Context, group string, members, apart int
 
 // threads measures what stays inside the worker.
 func (b *bench) threads(ctx context.Context, r *Result) (err error) {
-	s, err := b.startGroup(ctx, threadConfig, "threads", 1, 0)
+	s, err := b.startGroup(ctx, threadConfig, "threads", request{Members: 1})
 	if err != nil {
 		return err
 	}

@@ -103,8 +103,7 @@ type group struct {
 // joinsAtOnce is how many members join at the same time.
 const joinsAtOnce = 16
 
-// join joins the members of a group, each over its own connection, and sets their
-// first states.
+// join joins the members of a group and sets their first states.
 func join(ctx context.Context, q request) (*group, error) {
 	g := &group{members: make([]*agent.Member, q.Members)}
 	errs := make([]error, joinsAtOnce)
@@ -128,7 +127,11 @@ func joinOne(ctx context.Context, q request, i int) (*agent.Member, error) {
 	if q.Batch > 1 {
 		cfg.BatchAge = time.Millisecond
 	}
-	return agent.Join(ctx, q.URL, cfg)
+	var options []agent.Option
+	if q.Own {
+		options = append(options, agent.OwnConn())
+	}
+	return agent.Join(ctx, q.URL, cfg, options...)
 }
 
 func memberName(i int) string { return fmt.Sprintf("m%d", i) }
