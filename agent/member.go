@@ -246,9 +246,9 @@ func (m *Member) setAny(state any) (hurry *multiplexer, err error) {
 // come takes note that something is due sooner. The lock is held.
 func (m *Member) come() {
 	switch {
-	case m.byItself:
+	case m.byItself && m.pace.until <= m.last:
 		m.nearer = true
-	case m.multiplexer != nil:
+	case m.multiplexer != nil && int64(m.pace.until) < m.multiplexer.armed.Load():
 		notify(m.multiplexer.wake)
 	}
 }

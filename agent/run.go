@@ -56,9 +56,6 @@ func (m *Member) flush(s *sender, speaker *agentcore.Speaker, all bool) (wake cl
 	wake = m.due.Wake
 	waits = wake != clocksync.MaxInstant
 	m.pace.begun = waits
-	if len(s.out.Batches) > 0 && m.cfg.BatchAge > 0 {
-		wake = min(wake, now.Add(m.cfg.BatchAge)) // So the first state of the next batch need not wake this goroutine.
-	}
 	m.pace.until = wake
 	m.mu.Unlock()
 	m.publish(s)

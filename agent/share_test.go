@@ -1,0 +1,294 @@
+package agent_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/testwait"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// greeter is a synchronizer played by a test, which welcomes whoever comes and keeps what is
+// told.
+type greeter struct {
+	t        *testing.T
+	bus      *bus.Bus
+	subjects wire.Subjects
+	codec    *wire.BatchCodec
+	silent   bool // nobody is welcomed
+
+	mu      sync.Mutex
+	hellos  map[string]wire.Hello // the newest of each member
+	bundles []wire.Bundle
+	alone   map[string]int // batches that came on the subject of their member
+	told    map[string]int64
+}
+
+var greeted = scgs.Schema{{Name: "n", Type: scgs.Int}}
+
+func greet(t *testing.T, options embedded.Options) (g *greeter, url string) {
+	t.Helper()
+	server, err := embedded.Start(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.Close)
+	b, err := bus.Dial(t.Context(), server.URL(), bus.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = b.Close() })
+	g = &greeter{
+		t: t, bus: b, subjects: wire.Subjects{Tenant: "default", Group: "g"}, codec: wire.NewBatchCodec(greeted),
+		hellos: map[string]wire.Hello{}, alone: map[string]int{}, told: map[string]int64{},
+	}
+	if err := b.Subscribe(g.subjects.StateAll(), bus.Limits{}, g.hear); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Flush(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return g, server.URL()
+}
+
+func (g *greeter) hear(m bus.Message) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	from, _ := g.subjects.ParseState(m.Subject)
+	switch kind, _ := wire.KindOf(m.Data); kind { //nolint:exhaustive // Nothing else is told here.
+	case wire.KindBundle:
+		var b wire.Bundle
+		if err := wire.DecodeBundle(m.Data, &b); err != nil {
+			g.t.Error(err)
+		}
+		for _, p := range b.Parts {
+			g.batch(p.Member, p.Frame)
+		}
+		g.bundles = append(g.bundles, b)
+	case wire.KindBatch:
+		g.alone[from]++
+		g.batch(from, m.Data)
+	case wire.KindHello:
+		h, err := wire.DecodeHello(m.Data)
+		if err != nil || h.Member != from {
+			g.t.Errorf("hello %+v from %s: %v", h, from, err)
+		}
+		g.hellos[from] = h
+		frame, err := wire.AppendWelcome(nil, &wire.Welcome{
+			Synchronizer: "s", Term: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true,
+			Schema: greeted, Heartbeat: int64(100 * time.Millisecond), Timeline: h.Quality.Timeline,
+		})
+		if err == nil {
+			err = g.bus.Publish(g.subjects.Probe(h.Member), frame)
+		}
+		if err != nil {
+			g.t.Error(err)
+		}
+	}
+}
+
+func (g *greeter) batch(member string, frame []byte) {
+	if kind, _ := wire.KindOf(frame); kind != wire.KindBatch {
+		return
+	}
+	b := wire.Batch{Member: member}
+	if err := g.codec.Decode(frame, "d", &b); err != nil {
+		g.t.Error(err)
+	}
+	for _, r := range b.Reports {
+		g.told[member] = r.Row[0].Int()
+	}
+}
+
+// is reports on what is kept.
+func (g *greeter) is(f func() bool) func() bool {
+	return func() bool {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return f()
+	}
+}
+
+type greetedState struct{ N int64 }
+
+func enter(t *testing.T, url, name string, options ...agent.Option) *agent.Member {
+	t.Helper()
+	m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name}, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+func tell(t *testing.T, m *agent.Member, n int64) {
+	t.Helper()
+	if err := m.Set(greetedState{N: n}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestMembersShareAConnection: the first member speaks for itself. From the second one on
+// one message has what all of them say, and evidence of all, and says once a heartbeat whose
+// it is; one that wants a connection of its own stays out of it.
+func TestMembersShareAConnection(t *testing.T) {
+	t.Parallel()
+	g, url := greet(t, embedded.Options{})
+	a := enter(t, url, "a")
+	tell(t, a, 1)
+	testwait.Until(t, "the first state", g.is(func() bool { return g.told["a"] == 1 && g.hellos["a"].Multiplexer == "" && g.alone["a"] > 0 }))
+
+	b, own := enter(t, url, "b"), enter(t, url, "own", agent.OwnConn())
+	tell(t, b, 2)
+	tell(t, own, 3)
+	var name string
+	testwait.Until(t, "a roster of two", g.is(func() bool {
+		name = g.hellos["a"].Multiplexer
+		last := len(g.bundles) - 1
+		return name != "" && g.hellos["b"].Multiplexer == name && last >= 0 && g.bundles[last].Of > 0 && len(g.bundles[last].Listed) == 2
+	}))
+	testwait.Until(t, "the third member", g.is(func() bool { return g.told["own"] == 3 && g.alone["own"] > 0 && g.hellos["own"].Multiplexer == "" }))
+
+	tell(t, a, 10)
+	testwait.Until(t, "a state of one with evidence of both", g.is(func() bool {
+		for _, b := range g.bundles {
+			if len(b.Parts) == 1 && b.Parts[0].Member == "a" && b.Of > 0 && g.told["a"] == 10 {
+				return true
+			}
+		}
+		return false
+	}))
+
+	if err := a.Close(); err != nil {
+		t.Fatal(err)
+	}
+	tell(t, b, 20)
+	testwait.Until(t, "the other one, after the first has left", g.is(func() bool {
+		last := g.bundles[len(g.bundles)-1]
+		return g.told["b"] == 20 && len(last.Listed) == 1 && last.Listed[0].Member == "b"
+	}))
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c := enter(t, url, "c")
+	tell(t, c, 30)
+	testwait.Until(t, "a member after the last has left", g.is(func() bool { return g.told["c"] == 30 && g.hellos["c"].Multiplexer == "" }))
+}
+
+// TestManyJoinAtOnce: whoever comes while the connection is made waits for it; the states of
+// all arrive whatever they do at the same time.
+func TestManyJoinAtOnce(t *testing.T) {
+	t.Parallel()
+	g, url := greet(t, embedded.Options{})
+	const members, states = 20, 200
+	var joining sync.WaitGroup
+	for i := range members {
+		joining.Go(func() {
+			m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: fmt.Sprint("m", i), BatchSize: 1 + i%3*20, BatchAge: time.Duration(i%2) * time.Millisecond})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			for n := range int64(states) {
+				if err := m.Set(greetedState{N: n}); err != nil {
+					t.Error(err)
+				}
+			}
+			testwait.Until(t, "the last state", g.is(func() bool { return g.told[fmt.Sprint("m", i)] == states-1 }))
+			if i%2 == 0 {
+				if err := m.Close(); err != nil {
+					t.Error(err)
+				}
+			} else {
+				t.Cleanup(func() { _ = m.Close() })
+			}
+		})
+	}
+	joining.Wait()
+}
+
+// TestLateStateOfABatch: a state that comes long after the time of the batch before it is
+// told after its own, not with the next heartbeat.
+func TestLateStateOfABatch(t *testing.T) {
+	t.Parallel()
+	g, url := greet(t, embedded.Options{})
+	for _, name := range []string{"a", "b"} {
+		m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, BatchAge: time.Millisecond})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		for n := range int64(50) {
+			tell(t, m, n)
+			began := time.Now()
+			testwait.Until(t, "the state", g.is(func() bool { return g.told[name] == n }))
+			if n > 0 && n%10 == 0 && time.Since(began) < 50*time.Millisecond {
+				time.Sleep(3 * time.Millisecond) // Its batch is long out, and nothing waits.
+			}
+		}
+	}
+}
+
+// TestClocksAreNotMixed: members whose stamps are of different clocks do not share evidence.
+func TestClocksAreNotMixed(t *testing.T) {
+	t.Parallel()
+	g, url := greet(t, embedded.Options{})
+	a := enter(t, url, "a")
+	m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: "b", Clock: given{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	s, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: "c", SeparateClock: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for i, m := range []*agent.Member{a, m, s} {
+		tell(t, m, int64(i))
+	}
+	testwait.Until(t, "all states", g.is(func() bool { return g.told["b"] == 1 && g.told["c"] == 2 }))
+	if g.is(func() bool { return len(g.bundles) > 0 })() {
+		t.Error("they have one connection")
+	}
+}
+
+// given is a clock of a program, which cannot be compared with another one.
+type given struct{ _ []int }
+
+func (given) Domain() clocksync.Domain { return "given" }
+
+func (given) Now() clocksync.Stamp {
+	return clocksync.Stamp{Domain: "given", Mono: clocksync.Instant(time.Now().UnixNano()), Within: clocksync.Unbounded}
+}
+
+func (given) Quality() clocksync.Quality { return clocksync.Quality{Source: "given"} }
+
+// TestJoinGivesUpWhileAnotherConnects: the end of one Join is not that of another one that
+// waits for the same connection.
+func TestJoinGivesUpWhileAnotherConnects(t *testing.T) {
+	t.Parallel()
+	g, url := greet(t, embedded.Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var joining sync.WaitGroup
+	for range 5 {
+		joining.Go(func() {
+			if _, err := agent.Join(ctx, url, agent.Config{Group: "g", Name: "gone"}); err == nil {
+				t.Error("joined after the end")
+			}
+		})
+	}
+	a := enter(t, url, "a")
+	joining.Wait()
+	tell(t, a, 1)
+	testwait.Until(t, "its state", g.is(func() bool { return g.told["a"] == 1 }))
+}
