@@ -1,6 +1,7 @@
 package synchronizer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"slices"
@@ -284,7 +285,13 @@ func attributesOf(kvs []attribute.KeyValue) map[string]string {
 func TestSpans(t *testing.T) {
 	deciding, decisions := traced(sdktrace.AlwaysSample())
 	acting, actions := traced(sdktrace.AlwaysSample())
-	play(t, synchronizer.Options{TracerProvider: deciding}, agent.Config{TracerProvider: acting})
+	var journal bytes.Buffer
+	t.Cleanup(func() { // When the synchronizer has ended: the journal has the signals without the spans.
+		if r, err := synchronizer.Replay(&journal, synchronizer.ReplayOptions{}); err != nil || r.FirstDifference != 0 || !r.Complete || r.Decisions == 0 {
+			t.Errorf("the journal of a run with spans: %+v, %v", r, err)
+		}
+	})
+	play(t, synchronizer.Options{TracerProvider: deciding, Journal: &journal}, agent.Config{TracerProvider: acting})
 
 	decision := ended(t, decisions, 1, named("pegasus.decision"))[0]
 	if len(decision.Links()) != 2 {
