@@ -128,6 +128,13 @@ func TestKeptIsFresh(t *testing.T) {
 		programs := drawAsked(t, e)
 		m := &model{memory: make([]scgs.Value, len(e.Memory)-1)}
 		s := predicates.NewScope(e)
+		if rapid.Bool().Draw(t, "only what is read") {
+			fields := uint64(0)
+			for _, a := range programs {
+				fields |= a.program.Uses().Fields
+			}
+			s.Only(fields)
+		}
 		s.SetMemory(len(m.memory), scgs.BoolValue(true))
 		s.SetParent(e.Parent[0].Name, nil)
 		for _, a := range programs {
@@ -144,6 +151,9 @@ func TestKeptIsFresh(t *testing.T) {
 			fresh.SetMemory(len(m.memory), scgs.BoolValue(true))
 			for _, a := range programs {
 				affected := s.Affects(a.program)
+				if fields, more := s.Changed(); !more && affected != (a.program.Uses().Fields&fields != 0) {
+					t.Fatalf("%s is affected: %t, and the fields %b have changed alone", a.program.Source(), affected, fields)
+				}
 				got, want := result(a.program, s), result(a.program, fresh)
 				if got != want {
 					t.Fatalf("%s is %s after its history, and afresh %s", a.program.Source(), got, want)

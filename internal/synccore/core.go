@@ -60,7 +60,6 @@ type Core struct {
 	now     clocksync.Instant
 	stepped bool
 	failed  bool
-	general bool              // for tests: no way is shorter than another
 	looked  clocksync.Instant // when silence and gaps were last looked at
 	taken   uint64            // reports
 
@@ -97,11 +96,13 @@ type roster struct {
 	domains   map[clocksync.Domain]*clockOrder
 
 	speakers map[string]*speaker // multiplexers, by name
+	kinds    []scgs.Type         // of the fields of a member's state, by kindsOf
 }
 
 // judgement is where the predicates stand.
 type judgement struct {
 	attention
+	general bool // for tests: no way is shorter than another
 
 	ev        scgs.Event
 	spanless  bool // ev has no span
@@ -139,7 +140,7 @@ func New(level *plan.Level, opt Options) *Core {
 		det: scgs.NewDetector(scgs.Options{}), rows: arena{width: max(len(level.State), len(level.Process))},
 		roster: roster{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
-			speakers: map[string]*speaker{},
+			speakers: map[string]*speaker{}, kinds: kindsOf(level.State),
 		},
 		judgement: judgement{
 			memory: make([]scgs.Value, len(level.Variables)),
@@ -221,7 +222,9 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.hear(in, out)
 	}
 	c.settle(in, out)
-	c.programDone(out)
+	if c.exec != nil {
+		c.programDone(out)
+	}
 	c.remark(out)
 	c.route(out)
 }

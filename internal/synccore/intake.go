@@ -2,6 +2,7 @@ package synccore
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -31,7 +32,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 			c.report(m, r, &at, out)
 		}
 	}
-	if !b.Again {
+	if !b.Again && !slices.Equal(m.regions, b.Regions) {
 		m.regions = append(m.regions[:0], b.Regions...)
 	}
 	if b.Evidence.Seq > 0 {
@@ -56,7 +57,7 @@ func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
 		r := &reports[i]
 		at := r.At
 		m.own(&at)
-		if r.Seq != m.last+1 || r.End || at.Domain != m.domain || !at.Within.Valid() || state.Accepts(r.Row) != nil {
+		if r.Seq != m.last+1 || r.End || at.Domain != m.domain || !at.Within.Valid() || !c.plain(r.Row) && state.Accepts(r.Row) != nil {
 			return i
 		}
 		switch {
@@ -70,6 +71,33 @@ func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
 		c.hand(m, r, &at, out)
 	}
 	return len(reports)
+}
+
+// plain reports whether a row has numbers and conditions alone, as declared, one for each
+// field: what the schema accepts most often.
+func (c *Core) plain(row []scgs.Value) bool {
+	if len(row) != len(c.kinds) {
+		return false
+	}
+	for i := range row {
+		if row[i].Type() != c.kinds[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// kindsOf are the types of the fields whose values fit if they are of that type, and of
+// the others one that no value has.
+func kindsOf(state scgs.Schema) []scgs.Type {
+	kinds := make([]scgs.Type, len(state))
+	for i, f := range state {
+		kinds[i] = math.MaxUint8
+		if f.Type >= scgs.Bool && f.Type <= scgs.Float || f.Type == scgs.Duration {
+			kinds[i] = f.Type
+		}
+	}
+	return kinds
 }
 
 // own gives a stamp without a clock domain that of its member.

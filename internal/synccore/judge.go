@@ -155,10 +155,9 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 		for rest := restless | affected; rest != 0; rest &= rest - 1 {
 			bit := bits.TrailingZeros64(rest)
 			i := 64*word + bit
-			r, s := c.plan.Rules[i], &c.states[i]
+			r := c.plan.Rules[i]
 			hit := affected&(1<<bit) != 0 && (!more || c.general || r.When != nil && c.scope.Affects(r.When))
-			c.judgeRule(r, s, hit, span, step, out)
-			c.rest(i, r, s)
+			c.judgeRule(i, r, hit, span, step, out)
 		}
 	}
 	c.scope.Settle()
@@ -188,20 +187,33 @@ func (s *ruleState) settled(r *plan.Rule) bool {
 	switch {
 	case !s.told || r.Judge != nil || r.Until != nil:
 		return false
+	case s.truth == predicates.False:
+		return s.armed
 	case r.Detector.Exists():
-		return s.armed || s.truth != predicates.False
+		return true
 	}
 	return s.truth != predicates.True || !s.armed && !r.Every
 }
 
-// judgeRule judges a predicate, if it may be affected by what has changed, and does what
-// follows from where it stands.
-func (c *Core) judgeRule(r *plan.Rule, s *ruleState, affected bool, span *scgs.Span, step bool, out *Output) {
+// judgeRule judges the predicate of a place, if it may be affected by what has changed,
+// and does what follows from where it stands.
+func (c *Core) judgeRule(i int, r *plan.Rule, affected bool, span *scgs.Span, step bool, out *Output) {
+	s := &c.states[i]
 	verdict := predicates.Verdict{Truth: s.truth}
 	if affected || !s.told || r.Judge != nil {
 		verdict = c.evaluate(r, span)
 	}
 	changed := !s.told || verdict.Truth != s.truth
+	if !changed && s.settled(r) && !c.general {
+		c.restless.remove(i)
+		return
+	}
+	c.apply(r, s, verdict, changed, span, step, out)
+	c.rest(i, r, s)
+}
+
+// apply does what follows from a verdict.
+func (c *Core) apply(r *plan.Rule, s *ruleState, verdict predicates.Verdict, changed bool, span *scgs.Span, step bool, out *Output) {
 	s.truth, s.told = verdict.Truth, true
 	s.armed = s.armed || c.rearms(r, verdict.Truth)
 	switch {

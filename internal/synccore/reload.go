@@ -37,7 +37,7 @@ func (c *Core) reload(plan *plan.Level, out *Output) {
 	lasts := !c.paused && len(c.removing) == 0 && c.enough(len(c.inEpoch))
 	if span, ok := c.det.Current(); ok && c.tuple && lasts {
 		for _, i := range fresh {
-			c.judgeRule(plan.Rules[i], &c.states[i], true, &span, false, out)
+			c.judgeRule(i, plan.Rules[i], true, &span, false, out)
 		}
 		c.remember()
 	}

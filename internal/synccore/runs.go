@@ -73,21 +73,21 @@ func newRuns(rule int, o plan.Detector, fields int) *runs {
 
 // tellRuns passes a report on to the rules' own detectors.
 func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
-	if m == c.process {
+	if m == c.process || len(c.runs) == 0 {
 		return
+	}
+	if !r.End {
+		c.scopeAlone(m, r.Row)
 	}
 	for _, w := range c.runs {
 		c.tell(w, m, r, at)
 	}
 }
 
-// tell passes a report on to a detector. What is unknown ends a run, so that it
-// never counts as true.
+// tell passes a report, whose state is in the scope of one member, on to a detector.
+// What is unknown ends a run, so that it never counts as true.
 func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
-	if !r.End {
-		c.scopeAlone(m, r.Row)
-	}
 	if r.End || c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth != predicates.True {
 		w.in.End(n, r.Seq, *at)
 		return
@@ -154,7 +154,9 @@ func (c *Core) keepRuns(old *plan.Level) {
 		c.regroup(w, nil, c.inEpoch)
 		for _, p := range c.parts {
 			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
-				c.tell(w, m, &wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}, &p.Start)
+				r := wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}
+				c.scopeAlone(m, r.Row)
+				c.tell(w, m, &r, &p.Start)
 				w.in.Evidence(w.numbers[p.Member], p.Seq, p.End)
 			}
 		}
