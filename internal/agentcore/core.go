@@ -73,7 +73,7 @@ type Core struct {
 	since        clocksync.Instant // the oldest unsent change; MaxInstant if there is none
 	lastBatch    clocksync.Instant
 	batchBy      clocksync.Instant // the next one is due, by the two above
-	owed         bool // a batch is due whatever its size
+	owed         bool              // a batch is due whatever its size
 	leaving      bool
 	left         bool
 	probes       []wire.Probe
