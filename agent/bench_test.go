@@ -16,7 +16,10 @@ import (
 )
 
 // benchmarkMember joins a synchronizer that listens to nothing but hellos.
-func benchmarkMember(b *testing.B) *agent.Member { return benchmarkMemberOf(b, agent.Config{}) }
+func benchmarkMember(b *testing.B) *agent.Member {
+	b.Helper()
+	return benchmarkMemberOf(b, agent.Config{})
+}
 
 func benchmarkMemberOf(b *testing.B, cfg agent.Config) *agent.Member {
 	b.Helper()

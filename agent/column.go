@@ -52,36 +52,19 @@ func (e *encoder) read(at unsafe.Pointer) bool {
 		if c.goName == "" {
 			continue
 		}
-		p := unsafe.Add(at, c.offset)
+		p, ok := unsafe.Add(at, c.offset), false
 		switch c.kind {
-		case reflect.Float64:
-			x := *(*float64)(p)
-			if !(math.Abs(x) <= math.MaxFloat64) { // Also NaN.
-				return false
-			}
-			words[i] = math.Float64bits(x)
-		case reflect.Float32:
-			x := float64(*(*float32)(p))
-			if !(math.Abs(x) <= math.MaxFloat64) {
-				return false
-			}
-			words[i] = math.Float64bits(x)
-		case reflect.Bool:
-			words[i] = 0
-			if *(*bool)(p) {
-				words[i] = 1
-			}
 		case reflect.String:
-			if !c.place(*(*string)(p), e.declared[i].Words) {
-				return false
-			}
+			ok = c.place(*(*string)(p), e.declared[i].Words)
 			words[i] = uint64(c.word) //nolint:gosec // It is not below 0.
+		case reflect.Float64, reflect.Float32:
+			x := float(c.kind, p)
+			words[i], ok = math.Float64bits(x), math.Abs(x) <= math.MaxFloat64 // Nor NaN.
 		default:
-			n, ok := integer(c.kind, p)
-			if !ok {
-				return false
-			}
-			words[i] = uint64(n) //nolint:gosec // Its bits.
+			words[i], ok = integer(c.kind, p)
+		}
+		if !ok {
+			return false
 		}
 	}
 	return true
@@ -150,23 +133,22 @@ func (e *encoder) list(p unsafe.Pointer, n int, c *column, elem scgs.Type) scgs.
 
 // scalar is Invalid for NaN and for unsigned integers that are too large.
 func scalar(p unsafe.Pointer, kind reflect.Kind, as scgs.Type) scgs.Value {
-	switch kind {
-	case reflect.Bool:
-		return scgs.BoolValue(*(*bool)(p))
-	case reflect.Float64:
-		return scgs.FloatValue(*(*float64)(p))
-	case reflect.Float32:
-		return scgs.FloatValue(float64(*(*float32)(p)))
-	case reflect.String:
-		if as == scgs.Enum {
-			return scgs.EnumValue(*(*string)(p))
-		}
+	switch as {
+	case scgs.String:
 		return scgs.StringValue(*(*string)(p))
+	case scgs.Enum:
+		return scgs.EnumValue(*(*string)(p))
+	case scgs.Float:
+		return scgs.FloatValue(float(kind, p))
+	default:
 	}
-	n, ok := integer(kind, p)
+	word, ok := integer(kind, p)
+	n := int64(word) //nolint:gosec // Its bits.
 	switch {
 	case !ok:
 		return scgs.Value{}
+	case as == scgs.Bool:
+		return scgs.BoolValue(n != 0)
 	case as == scgs.Duration:
 		return scgs.DurationValue(time.Duration(n))
 	default:
@@ -174,32 +156,37 @@ func scalar(p unsafe.Pointer, kind reflect.Kind, as scgs.Type) scgs.Value {
 	}
 }
 
-// integer reads one of any size. It reports false for what is too large.
-func integer(kind reflect.Kind, p unsafe.Pointer) (n int64, ok bool) {
-	var u uint64
-	switch kind {
-	case reflect.Int:
-		return int64(*(*int)(p)), true
-	case reflect.Int8:
-		return int64(*(*int8)(p)), true
-	case reflect.Int16:
-		return int64(*(*int16)(p)), true
-	case reflect.Int32:
-		return int64(*(*int32)(p)), true
-	case reflect.Int64:
-		return *(*int64)(p), true
-	case reflect.Uint8:
-		return int64(*(*uint8)(p)), true
-	case reflect.Uint16:
-		return int64(*(*uint16)(p)), true
-	case reflect.Uint32:
-		return int64(*(*uint32)(p)), true
-	case reflect.Uint:
-		u = uint64(*(*uint)(p))
-	case reflect.Uint64:
-		u = *(*uint64)(p)
-	default:
-		panic("agent: a state has no fields of kind " + kind.String())
+// float reads a number of any size.
+func float(kind reflect.Kind, p unsafe.Pointer) float64 {
+	if kind == reflect.Float32 {
+		return float64(*(*float32)(p))
 	}
-	return int64(u), u <= math.MaxInt64 //nolint:gosec // It is not used above.
+	return *(*float64)(p)
+}
+
+// integer reads an integer of any size, or a boolean, as an int64. It reports false for
+// what is too large.
+func integer(kind reflect.Kind, p unsafe.Pointer) (word uint64, ok bool) {
+	var n int64
+	switch kind {
+	case reflect.Bool, reflect.Uint8:
+		n = int64(*(*uint8)(p))
+	case reflect.Int:
+		n = int64(*(*int)(p))
+	case reflect.Uint:
+		n = int64(*(*uint)(p)) //nolint:gosec // Below 0 if it is too large.
+	case reflect.Int8:
+		n = int64(*(*int8)(p))
+	case reflect.Int16:
+		n = int64(*(*int16)(p))
+	case reflect.Uint16:
+		n = int64(*(*uint16)(p))
+	case reflect.Int32:
+		n = int64(*(*int32)(p))
+	case reflect.Uint32:
+		n = int64(*(*uint32)(p))
+	default:
+		n = *(*int64)(p)
+	}
+	return uint64(n), n >= 0 || kind < reflect.Uint //nolint:gosec // Its bits.
 }

@@ -69,11 +69,12 @@ func ExampleStateOf() {
 
 	load, err := agent.StateOf[Load](m) // Load is compared with what the configuration declares.
 	if err != nil {
-		log.Fatal(err)
+		log.Print(err)
+		return
 	}
 	for queue := 1000; queue > 0; queue-- {
 		if err := load.Set(Load{Queue: queue, Share: float64(queue) / 1000}); err != nil {
-			log.Fatal(err)
+			log.Print(err)
 		}
 	}
 }

@@ -134,7 +134,9 @@ func (p *participant) begin(e *encoder, state unsafe.Pointer) error {
 		}
 		return p.setRow(row)
 	}
-	p.state.encoder = e
+	if p.state.encoder != e {
+		p.state.encoder = e
+	}
 	p.readStamp(&p.at)
 	return p.begun(p.core.Plain(p.instant(), &p.at, e.words))
 }

@@ -35,8 +35,7 @@ func layoutOf(t reflect.Type) (*layout, error) {
 	}
 	l := &layout{typ: t}
 	var schema scgs.Schema
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		tag, tagged := f.Tag.Lookup("pegasus")
 		if tag == "-" {
 			continue

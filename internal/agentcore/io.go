@@ -179,8 +179,8 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 }
 
 // State is a step with [InState] alone: a program sets states under the lock of its
-// process, and to fill in an Input and clear an Output takes 25 ns, a third of all that
-// agent.Member.Set does. The stamp becomes one that is no older than those before it.
+// process, and to fill in an Input and clear an Output takes 25 ns beside the 90 ns
+// that all of agent.Member.Set does. The stamp becomes one that is no older than those before it.
 func (c *Core) State(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Value) (Due, error) {
 	err := c.state(now, at, row, nil)
 	return c.due(), err
