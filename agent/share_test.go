@@ -216,24 +216,39 @@ func TestManyJoinAtOnce(t *testing.T) {
 }
 
 // TestLateStateOfABatch: a state that comes long after the time of the batch before it is
-// told after its own, not with the next heartbeat.
+// told after its own time, not with the next heartbeat.
 func TestLateStateOfABatch(t *testing.T) {
 	t.Parallel()
 	g, url := greet(t, embedded.Options{})
+	var members []*agent.Member
 	for _, name := range []string{"a", "b"} {
 		m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, BatchAge: time.Millisecond})
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = m.Close() })
-		for n := range int64(50) {
-			tell(t, m, n)
-			began := time.Now()
-			testwait.Until(t, "the state", g.is(func() bool { return g.told[name] == n }))
-			if n > 0 && n%10 == 0 && time.Since(began) < 50*time.Millisecond {
-				time.Sleep(3 * time.Millisecond) // Its batch is long out, and nothing waits.
+		tell(t, m, 0)
+		members = append(members, m)
+	}
+	early := 0
+	for n := int64(1); n <= 6; n++ {
+		var before int
+		testwait.Until(t, "a heartbeat, with nothing else in it", g.is(func() bool {
+			before = len(g.bundles)
+			return before > 0 && len(g.bundles[before-1].Parts) == 0 && g.bundles[before-1].Version > 0
+		}))
+		tell(t, members[n%2], n)
+		testwait.Until(t, "the state", g.is(func() bool {
+			for _, b := range g.bundles[before:] {
+				if len(b.Parts) > 0 && b.Version == 0 {
+					early++
+				}
 			}
-		}
+			return g.told[[]string{"a", "b"}[n%2]] == n
+		}))
+	}
+	if early == 0 {
+		t.Error("every state came with a heartbeat")
 	}
 }
 

@@ -51,7 +51,7 @@ func TestSpeaker(t *testing.T) {
 	c, _ := newCarried(t, "n")
 	s := agentcore.NewSpeaker(100)
 	if b, wait := pass(s, 12); !b.Empty() || wait >= 0 || s.Due(1<<40) || s.Wake() != clocksync.MaxInstant {
-		t.Fatalf("evidence of nobody: %+v, %v", b, wait)
+		t.Fatalf("evidence of an empty roster: %+v, %v", b, wait)
 	}
 	b, _ := pass(s, 13, c)
 	want := wire.Roster{Version: 101, Total: 1, Listed: []wire.Listed{{Member: "n-0", Incarnation: 1, Seq: 1}}}
