@@ -1,6 +1,10 @@
 package scgs
 
-import "github.com/gopegasus/pegasus/clocksync"
+import (
+	"math/bits"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
 
 // ending is a closed head and the reading at which it ends.
 type ending struct {
@@ -8,9 +12,19 @@ type ending struct {
 	member Member
 }
 
-// endings is a heap of closed heads, of which only the first is ever taken out:
-// what ends comes in about that order, and goes no way down. Those below place k
-// are four that lie in one cache line. What is behind the last one is at MaxInstant.
+// before is 1 if the head ends before another one, of two that end together if it
+// has the lower number, else 0. Which of two is first cannot be guessed, so it is
+// computed without a branch.
+func (x *ending) before(y *ending) int {
+	const sign = 1 << 63
+	_, less := bits.Sub64(uint64(uint32(x.member)), uint64(uint32(y.member)), 0)
+	_, less = bits.Sub64(uint64(x.at)^sign, uint64(y.at)^sign, less)
+	return int(less)
+}
+
+// endings is a heap of closed heads. As a rule the first is taken out, and what comes
+// in is among the last, which is cheap. The four below a place lie in one cache line.
+// What is behind the last one is at MaxInstant.
 type endings struct {
 	heap []ending
 	end  int // of the places in use, from top on
@@ -34,11 +48,15 @@ func (e *endings) first() *ending { return &e.heap[top] }
 
 // push adds one.
 func (e *endings) push(x ending) {
-	k := e.end
 	e.end++
+	e.rise(e.end-1, x)
+}
+
+// rise puts one at place k, or as far above as it belongs.
+func (e *endings) rise(k int, x ending) {
 	for k > top {
 		up := k/4 + top - 1
-		if e.heap[up].at <= x.at {
+		if x.before(&e.heap[up]) == 0 {
 			break
 		}
 		e.heap[k] = e.heap[up]
@@ -47,40 +65,38 @@ func (e *endings) push(x ending) {
 	e.heap[k] = x
 }
 
-// pop takes the first one out.
-func (e *endings) pop() {
+// pop takes out the one at place k.
+func (e *endings) pop(k int) {
 	e.end--
 	last := e.heap[e.end]
 	e.heap[e.end].at = clocksync.MaxInstant
-	if e.end > top {
-		e.replace(last)
+	if k < e.end {
+		e.replace(k, last)
 	}
 }
 
-// replace puts another one in place of the first.
-func (e *endings) replace(x ending) {
-	k := top
+// replace puts another one at place k, or where it belongs then.
+func (e *endings) replace(k int, x ending) {
+	from := k
 	for {
-		from := 4 * (k - top + 1)
-		if from >= e.end {
+		below := 4 * (k - top + 1)
+		if below >= e.end {
 			break
 		}
-		below := (*[4]ending)(e.heap[from:])
-		i, j := 0, 2 // which is the least cannot be guessed: no branch
-		if below[1].at < below[0].at {
-			i = 1
-		}
-		if below[3].at < below[2].at {
-			j = 3
-		}
-		if below[j].at < below[i].at {
-			i = j
-		}
-		if below[i].at >= x.at {
+		four := (*[4]ending)(e.heap[below:])
+		i := four[1].before(&four[0])
+		j := 2 + four[3].before(&four[2])
+		i += (j - i) * four[j&3].before(&four[i&3])
+		least := &four[i&3]
+		if x.before(least) != 0 {
 			break
 		}
-		e.heap[k].at, e.heap[k].member = below[i].at, below[i].member
-		k = from + i
+		e.heap[k].at, e.heap[k].member = least.at, least.member
+		k = below + i
+	}
+	if k == from && k > top {
+		e.rise(k, x)
+		return
 	}
 	e.heap[k].at, e.heap[k].member = x.at, x.member
 }

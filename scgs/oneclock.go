@@ -258,37 +258,38 @@ func (d *Detector) nextOneClock() (verdict, Member) {
 	case !d.open:
 		return opens, none
 	case first.at > shown || first.at == clocksync.MaxInstant:
-	case first.at < shown && !o.ends.shared() || d.breakTie(first.at == shown):
+	case first.at < shown && !o.ends.shared():
 		return ends, first.member
+	default:
+		if m := d.breakTie(first.at, first.at == shown); m != none {
+			return ends, m
+		}
 	}
 	o.still = true
 	return waits, none
 }
 
-// breakTie puts first, of the heads that end first at the same reading, the one with
-// the least Earliest and, of these, the lowest number. It reports false if an open
-// one whose evidence has that reading too has a lesser Earliest, and so comes before.
-func (d *Detector) breakTie(shown bool) bool {
-	heap := d.one.ends.heap
-	at, first := heap[top].at, top
-	lo := func(m Member) clocksync.Instant { return d.members[m].queue.front().end.lo }
+// breakTie returns, of the heads that end first at the same reading, the one with the
+// least Earliest and, of these, the lowest number; none if an open one whose evidence
+// has that reading too has a lesser Earliest, and so comes before.
+func (d *Detector) breakTie(at clocksync.Instant, shown bool) Member {
+	first, least := none, clocksync.MaxInstant
 	d.scratch = d.one.ends.tied(d.scratch[:0], top)
 	for _, k := range d.scratch {
-		a, b := heap[k].member, heap[first].member
-		if lo(a) < lo(b) || lo(a) == lo(b) && a < b {
-			first = int(k)
+		m := d.one.ends.heap[k].member
+		if lo := d.members[m].queue.front().end.lo; first == none || lo < least || lo == least && m < first {
+			first, least = m, lo
 		}
 	}
-	heap[top], heap[first] = heap[first], heap[top]
 	if shown {
 		d.scratch = d.lackingOneClock(d.scratch[:0], at)
 		for _, m := range d.scratch {
-			if lo(Member(m)) < lo(heap[top].member) {
-				return false
+			if d.members[m].queue.front().end.lo < least {
+				return none
 			}
 		}
 	}
-	return true
+	return first
 }
 
 // lackingOneClock appends the open heads with evidence of no more than a reading.
@@ -371,11 +372,23 @@ func (d *Detector) spanOneClock(s *Span) {
 	s.MonoTo = min(d.one.ends.first().at, d.one.evidence())
 }
 
-// popOneClock is pop on one clock, of the head that ends first.
+// placeOf finds the place of a head that is one of those that end first.
+func (d *Detector) placeOf(m Member) int {
+	d.scratch = d.one.ends.tied(d.scratch[:0], top)
+	for _, k := range d.scratch {
+		if d.one.ends.heap[k].member == m {
+			return int(k)
+		}
+	}
+	panic(fmt.Sprintf("scgs: member %d is advanced in epoch %d, and %d ends first", m, d.epoch, d.one.ends.first().member))
+}
+
+// popOneClock is pop on one clock, of one of the heads that end first.
 func (d *Detector) popOneClock(m Member) {
 	mb, o := &d.members[m], &d.one
+	k := top
 	if o.ends.first().member != m {
-		panic(fmt.Sprintf("scgs: member %d is advanced in epoch %d, and %d ends first", m, d.epoch, o.ends.first().member))
+		k = d.placeOf(m)
 	}
 	q := &mb.queue
 	s := q.front()
@@ -388,7 +401,7 @@ func (d *Detector) popOneClock(m Member) {
 	d.delta.joined = false
 	d.another(m, mb)
 	if q.n == 0 {
-		o.ends.pop()
+		o.ends.pop(k)
 		d.enter(mb)
 		d.keyOneClock(m, mb)
 		return
@@ -406,10 +419,10 @@ func (d *Detector) popOneClock(m Member) {
 		d.first.hi = dom.maxHi
 	}
 	if s.closed {
-		o.ends.replace(ending{s.end.m, m})
+		o.ends.replace(k, ending{s.end.m, m})
 		o.touch(m, mb)
 		return
 	}
-	o.ends.pop()
+	o.ends.pop(k)
 	d.keyOneClock(m, mb)
 }
