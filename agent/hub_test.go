@@ -139,19 +139,19 @@ func (h *hub) step(in synccore.Input) {
 	h.core.Step(source.Monotonic(), &in, &h.out)
 	for _, w := range h.out.Welcomes {
 		frame, err := wire.AppendWelcome(nil, &w.Msg)
-		h.publish(h.subjects.Probe(w.To), frame, err)
+		h.publish(h.subjects.Probe, w.To, w.Via, frame, err)
 	}
 	for _, p := range h.out.Probes {
 		frame, err := wire.AppendProbe(nil, &p.Msg)
-		h.publish(h.subjects.Probe(p.To), frame, err)
+		h.publish(h.subjects.Probe, p.To, p.Via, frame, err)
 	}
 	for _, r := range h.out.Resends {
 		frame, err := wire.AppendResend(nil, &r.Msg)
-		h.publish(h.subjects.Probe(r.To), frame, err)
+		h.publish(h.subjects.Probe, r.To, r.Via, frame, err)
 	}
 	for _, s := range h.out.Signals {
 		frame, _, err := wire.AppendSignals(nil, &s.Msg)
-		h.publish(h.subjects.Signal(s.To), frame, err)
+		h.publish(h.subjects.Signal, s.To, s.Via, frame, err)
 	}
 	for _, v := range h.out.Verdicts {
 		if v.Fired {
@@ -164,9 +164,14 @@ func (h *hub) step(in synccore.Input) {
 	}
 }
 
-func (h *hub) publish(subject string, frame []byte, err error) {
+// publish sends a frame to a member, or by way of its multiplexer.
+func (h *hub) publish(subject func(string) string, to, via string, frame []byte, err error) {
+	if via != "" && err == nil {
+		frame, _, err = wire.AppendBundle(nil, &wire.Bundle{Parts: []wire.Part{{Member: to, Frame: frame}}})
+		to = via
+	}
 	if err == nil {
-		err = h.bus.Publish(subject, frame)
+		err = h.bus.Publish(subject(to), frame)
 	}
 	if err != nil {
 		h.t.Error(err)

@@ -49,6 +49,7 @@ type Member struct {
 	running  sync.WaitGroup
 	leave    func() error // of Close, once
 	release  func() error // the multiplexer
+	listens  atomic.Bool  // it hears what comes for itself
 	body     []byte       // a frame for the multiplexer to take along; guarded by the lock
 
 	publishErrors, badFrames atomic.Uint64
@@ -120,16 +121,22 @@ func newMember(cfg Config) *Member {
 	return m
 }
 
-// join says hello and waits for the answer.
-func (m *Member) join(ctx context.Context) error {
+// listen hears what comes for the member itself. Where a multiplexer speaks for it that hears
+// everything.
+func (m *Member) listen(ctx context.Context) error {
+	if m.listens.Swap(true) {
+		return nil
+	}
 	for _, subject := range []string{m.subjects.Probe(m.cfg.Name), m.subjects.Signal(m.cfg.Name), m.subjects.Announce()} {
 		if err := m.bus.Subscribe(subject, bus.Limits{}, m.receive); err != nil {
 			return err
 		}
 	}
-	if err := m.bus.Flush(ctx); err != nil {
-		return err
-	}
+	return m.bus.Flush(ctx)
+}
+
+// join says hello and waits for the answer.
+func (m *Member) join(ctx context.Context) error {
 	if err := m.multiplexer.add(ctx, m); err != nil {
 		return err
 	}

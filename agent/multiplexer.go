@@ -43,9 +43,10 @@ type multiplexer struct {
 	heard    atomic.Int64 // an Instant: when it has last received something
 
 	mu      sync.Mutex
-	name    string       // empty: each member speaks for itself
-	refused bool         // the server does not permit that name
-	members []*Member    // replaced, not changed
+	name    string    // empty: each member speaks for itself
+	refused bool      // the server does not permit that name
+	members []*Member // replaced, not changed
+	byName  map[string]*Member
 	list    []*Member    // those whose pace has begun
 	calls   []wire.Probe // all that was asked for since the last pass, merged: at most one
 
@@ -70,7 +71,7 @@ type multiplexer struct {
 func newMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.Logger) *multiplexer {
 	c := &multiplexer{
 		subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		now: source.Monotonic, speaker: agentcore.NewSpeaker(uint64(max(source.WallNano(), 1))), last: clocksync.MinInstant,
+		byName: map[string]*Member{}, now: source.Monotonic, speaker: agentcore.NewSpeaker(uint64(max(source.WallNano(), 1))), last: clocksync.MinInstant,
 	}
 	c.sender.publish = c.put
 	c.name = name
@@ -82,7 +83,7 @@ func newMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.L
 
 // subscribe hears what comes for the multiplexer's name.
 func (c *multiplexer) subscribe(ctx context.Context, name string) error {
-	for _, subject := range []string{c.subjects.Probe(name), c.subjects.Signal(name)} {
+	for _, subject := range []string{c.subjects.Probe(name), c.subjects.Signal(name), c.subjects.Announce()} {
 		if err := c.bus.Subscribe(subject, bus.Limits{}, c.receive); err != nil {
 			return err
 		}
@@ -100,16 +101,10 @@ func (c *multiplexer) end() error {
 	return nil
 }
 
-func (c *multiplexer) all() []*Member {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.members
-}
-
 // add sends for a member from now on. The second one gives the multiplexer a name.
 func (c *multiplexer) add(ctx context.Context, m *Member) error {
 	c.mu.Lock()
-	c.members = append(slices.Clip(c.members), m)
+	c.members, c.byName[m.cfg.Name] = append(slices.Clip(c.members), m), m
 	several := len(c.members) > 1 && c.name == "" && !c.refused
 	c.mu.Unlock()
 	if several {
@@ -120,9 +115,12 @@ func (c *multiplexer) add(ctx context.Context, m *Member) error {
 	c.mu.Lock()
 	name := c.name
 	c.mu.Unlock()
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.input(&agentcore.Input{Kind: agentcore.InSpeaker, Multiplexer: name})
+	if name == "" {
+		if err := m.listen(ctx); err != nil {
+			return err
+		}
+	}
+	m.speakBy(name)
 	return nil
 }
 
@@ -177,8 +175,13 @@ func (c *multiplexer) complained(err error) {
 	for _, m := range members {
 		m.mu.Lock()
 		c.speaker.Drop(m.core)
-		m.input(&agentcore.Input{Kind: agentcore.InSpeaker})
 		m.mu.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		if err := m.listen(ctx); err != nil && !errors.Is(err, bus.ErrDisconnected) {
+			m.log.Error("the member cannot be told anything", "member", m.cfg.Name, "error", err)
+		}
+		cancel()
+		m.speakBy("")
 	}
 }
 
@@ -190,6 +193,9 @@ func (c *multiplexer) drop(m *Member) {
 	c.mu.Lock()
 	other := func(o *Member) bool { return o == m }
 	c.members, c.list = slices.DeleteFunc(slices.Clone(c.members), other), slices.DeleteFunc(c.list, other)
+	if c.byName[m.cfg.Name] == m {
+		delete(c.byName, m.cfg.Name)
+	}
 	c.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -216,11 +222,23 @@ func (c *multiplexer) receive(msg bus.Message) {
 			c.ask(&p)
 			c.hurry()
 		}
-	default:
+	case kind == wire.KindBundle:
 		var b wire.Bundle
 		if err = wire.DecodeBundle(msg.Data, &b); err == nil {
-			c.hand(msg.Subject, &b)
+			c.hand(msg.Subject, b.Parts...)
 		}
+	case kind == wire.KindWelcome:
+		var w wire.Welcome
+		if w, err = wire.DecodeWelcome(msg.Data); err == nil {
+			c.greeted(msg, &w)
+		}
+	case kind == wire.KindSignals: // Of one member, too long for a bundle.
+		var s wire.Signals
+		if s, err = wire.DecodeSignals(msg.Data); err == nil && len(s.Signals) > 0 {
+			c.hand(msg.Subject, wire.Part{Member: s.Signals[0].Target, Frame: msg.Data})
+		}
+	default:
+		err = &wire.FrameError{Kind: kind, Field: "kind", Reason: "no multiplexer is sent this"}
 	}
 	if err != nil {
 		c.log.Debug("a message was refused", telemetry.ClassKey, "frame", "subject", msg.Subject, "error", err)
@@ -242,13 +260,29 @@ func (c *multiplexer) ask(p *wire.Probe) {
 	}
 }
 
+// greeted hands on a welcome that came alone: to all members but those that have heard it
+// themselves, or to the one that is too long for a bundle.
+func (c *multiplexer) greeted(msg bus.Message, w *wire.Welcome) {
+	if w.Member != "" {
+		c.hand(msg.Subject, wire.Part{Member: w.Member, Frame: msg.Data})
+		return
+	}
+	c.mu.Lock()
+	members := c.members
+	c.mu.Unlock()
+	for _, m := range members {
+		m.receive(msg)
+	}
+}
+
 // hand gives each part to its member.
-func (c *multiplexer) hand(subject string, b *wire.Bundle) {
-	members := c.all()
-	for _, p := range b.Parts {
-		i := slices.IndexFunc(members, func(m *Member) bool { return m.cfg.Name == p.Member })
-		if i >= 0 {
-			members[i].receive(bus.Message{Subject: subject, Data: p.Frame})
+func (c *multiplexer) hand(subject string, parts ...wire.Part) {
+	for _, p := range parts {
+		c.mu.Lock()
+		m := c.byName[p.Member]
+		c.mu.Unlock()
+		if m != nil {
+			m.receive(bus.Message{Subject: subject, Data: p.Frame})
 		}
 	}
 }

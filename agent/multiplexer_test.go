@@ -67,7 +67,10 @@ func (s *station) hello(m bus.Message) {
 		Synchronizer: "s", Term: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true,
 		Schema: wire.ProcessorSchema(), Heartbeat: int64(time.Minute), Timeline: h.Quality.Timeline,
 	})
-	s.send(s.subjects.Probe(h.Member), frame, err)
+	if err == nil {
+		frame, _, err = wire.AppendBundle(nil, &wire.Bundle{Parts: []wire.Part{{Member: h.Member, Frame: frame}}})
+	}
+	s.send(s.subjects.Probe("n"), frame, err)
 }
 
 func (s *station) hear(m bus.Message) { s.bundles <- slices.Clone(m.Data) }

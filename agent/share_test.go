@@ -86,8 +86,13 @@ func (g *greeter) hear(m bus.Message) {
 			Synchronizer: "s", Term: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true,
 			Schema: greeted, Heartbeat: int64(100 * time.Millisecond), Timeline: h.Quality.Timeline,
 		})
+		to := h.Member
+		if h.Multiplexer != "" && err == nil {
+			to = h.Multiplexer
+			frame, _, err = wire.AppendBundle(nil, &wire.Bundle{Parts: []wire.Part{{Member: h.Member, Frame: frame}}})
+		}
 		if err == nil {
-			err = g.bus.Publish(g.subjects.Probe(h.Member), frame)
+			err = g.bus.Publish(g.subjects.Probe(to), frame)
 		}
 		if err != nil {
 			g.t.Error(err)
@@ -188,7 +193,7 @@ func TestMembersShareAConnection(t *testing.T) {
 func TestManyJoinAtOnce(t *testing.T) {
 	t.Parallel()
 	g, url := greet(t, embedded.Options{})
-	const members, states = 20, 200
+	const members, states = 600, 20 // A server in a process permits 1,024 subscriptions of a connection.
 	var joining sync.WaitGroup
 	for i := range members {
 		joining.Go(func() {

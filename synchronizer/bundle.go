@@ -64,9 +64,10 @@ func (l *loop) brought(it *item) {
 
 // carried are the signals of one step for the members of a multiplexer.
 type carried struct {
-	multiplexer string
-	bundle      wire.Bundle
-	bytes       []byte
+	group, multiplexer string
+	subject            string // of its signals
+	bundle             wire.Bundle
+	bytes              []byte
 }
 
 // sendAll sends the signals of a step: those for the members of a multiplexer together.
@@ -83,14 +84,14 @@ func (l *loop) sendAll(signals []wire.Addressed[wire.Signals]) {
 			l.sendSignals(a, nil)
 			continue
 		}
-		k := slices.IndexFunc(l.down[:used], func(d carried) bool { return d.multiplexer == multiplexer })
+		k := slices.IndexFunc(l.down[:used], func(d carried) bool { return d.multiplexer == multiplexer && d.group == a.Group })
 		if k < 0 {
 			k = used
 			used++
 			if k == len(l.down) {
 				l.down = append(l.down, carried{})
 			}
-			l.down[k].multiplexer = multiplexer
+			l.down[k].group, l.down[k].multiplexer, l.down[k].subject = a.Group, multiplexer, l.signalSubject(a.Group, multiplexer)
 		}
 		l.sendSignals(a, &l.down[k])
 	}
@@ -113,7 +114,7 @@ func (l *loop) enclose(to *carried, member string, encode func([]byte) ([]byte, 
 
 func (l *loop) sendBundle(d *carried) {
 	for rest, failed := d.bundle, false; !rest.Empty() && !failed; {
-		l.send(l.address(d.multiplexer).signal, func(dst []byte) (frame []byte, err error) {
+		l.send(d.subject, func(dst []byte) (frame []byte, err error) {
 			frame, rest, err = wire.AppendBundle(dst, &rest)
 			failed = err != nil
 			return frame, err

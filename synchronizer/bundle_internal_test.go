@@ -160,7 +160,7 @@ func TestSignalsOfOneMultiplexer(t *testing.T) {
 		},
 		{
 			[]wire.Addressed[wire.Signals]{signals("n-1", 1, 1), signals("n-0", 15, long)},
-			[]sent{{"n", "n-1(1, <nil>)"}, {"n-0", "alone"}},
+			[]sent{{"n", "alone"}, {"n", "n-1(1, <nil>)"}}, // n hands it on to whom it is for
 		},
 	} {
 		l.sendAll(want.send)

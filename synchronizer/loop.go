@@ -30,6 +30,7 @@ type loop struct {
 	// What another group's batch says of its member.
 	outline wire.Batch
 	frame   []byte
+	part    []byte // that goes into a frame
 	wake    clocksync.Instant
 	more    bool // the next message waits already
 	waited  bool // so it was at the last step
@@ -332,31 +333,58 @@ func (l *loop) deliver() {
 	l.spans.Begin(out.Epochs, out.Verdicts)
 	defer l.spans.End()
 	for i := range out.Welcomes {
-		l.send(l.address(out.Welcomes[i].To).probe, func(dst []byte) ([]byte, error) {
+		l.post(out.Welcomes[i].To, out.Welcomes[i].Via, func(dst []byte) ([]byte, error) {
 			return wire.AppendWelcome(dst, &out.Welcomes[i].Msg)
 		})
 	}
 	for i := range out.Resends {
-		l.send(l.address(out.Resends[i].To).probe, func(dst []byte) ([]byte, error) {
+		l.post(out.Resends[i].To, out.Resends[i].Via, func(dst []byte) ([]byte, error) {
 			return wire.AppendResend(dst, &out.Resends[i].Msg)
 		})
 	}
 	l.sendAll(out.Signals)
 	for i := range out.Probes {
-		l.send(l.address(out.Probes[i].To).probe, func(dst []byte) ([]byte, error) {
+		l.post(out.Probes[i].To, out.Probes[i].Via, func(dst []byte) ([]byte, error) {
 			return wire.AppendProbe(dst, &out.Probes[i].Msg)
 		})
 	}
+}
+
+func (l *loop) signalSubject(group, member string) string {
+	if group != "" {
+		return wire.Subjects{Tenant: l.subjects.Tenant, Group: group}.Signal(member)
+	}
+	return l.address(member).signal
+}
+
+// post sends a member a frame, or has a multiplexer hand it on, to which it is sent alone
+// if it is too long for a bundle.
+func (l *loop) post(member, multiplexer string, encode func([]byte) ([]byte, error)) {
+	if multiplexer == "" {
+		l.send(l.address(member).probe, encode)
+		return
+	}
+	l.send(l.address(multiplexer).probe, func(dst []byte) ([]byte, error) {
+		part, err := encode(l.part[:0])
+		if err != nil {
+			return dst, err
+		}
+		if l.part = part; len(part) > wire.MaxPart {
+			return append(dst, part...), nil
+		}
+		frame, _, err := wire.AppendBundle(dst, &wire.Bundle{Parts: []wire.Part{{Member: member, Frame: part}}})
+		return frame, err
+	})
 }
 
 // sendSignals sends a member's signals, or has a multiplexer take them along, in as many
 // frames as they take.
 func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 	rest, subject := a.Msg, ""
-	if a.Group != "" {
-		subject = wire.Subjects{Tenant: l.subjects.Tenant, Group: a.Group}.Signal(a.To)
+	if to != nil {
+		subject = to.subject
 	} else {
-		subject = l.address(a.To).signal
+		subject = l.signalSubject(a.Group, a.To)
 	}
 	l.spans.Mark(rest.Signals)
 	for len(rest.Signals) > 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/planner"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
@@ -230,13 +231,27 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 }
 
 // route names by whom messages reach members that another one speaks for.
-func (r *roster) route(out *Output) {
-	if len(r.speakers) == 0 {
-		return
+func (c *Core) route(out *Output) {
+	if len(c.speakers) > 0 {
+		via(c, out.Welcomes)
+		via(c, out.Resends)
+		via(c, out.Probes)
+		via(c, out.Signals)
 	}
 	for i := range out.Signals {
-		if a := &out.Signals[i]; a.Group == "" {
-			if m := r.members[a.To]; m != nil && m.speaker != nil {
+		if a := &out.Signals[i]; a.Group != "" {
+			if k, known := c.others[a.Group].find(a.To); known {
+				a.Via = c.others[a.Group].sorted[k].by
+			}
+		}
+	}
+}
+
+// via is route for messages of one kind.
+func via[M any](c *Core, list []wire.Addressed[M]) {
+	for i := range list {
+		if a := &list[i]; a.Group == "" && a.Via == "" {
+			if m := c.members[a.To]; m != nil && m.speaker != nil {
 				a.Via = m.speaker.name
 			}
 		}

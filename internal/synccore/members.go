@@ -83,6 +83,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		out.refuse(class, from, reason)
 		w := c.greeting(from, h.Incarnation, out)
 		w.Refused, w.Reason, w.Timeline = true, reason, timeline
+		out.Welcomes[len(out.Welcomes)-1].Via = h.Multiplexer // Another one may speak for the member that is here.
 		return
 	}
 	if h.Quality.Status == clocksync.Untrusted && (m == nil || h.Incarnation > m.incarnation) {

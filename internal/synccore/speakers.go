@@ -114,11 +114,25 @@ func (c *Core) by(in *Input, out *Output) bool {
 		m.speaker.heard = c.now
 		return true
 	case m == nil:
-		c.introduce(in.From, m, 0, out)
+		c.introduceBy(in.By, in.From, m, 0, out)
+		return false
+	case in.Kind == InBatch && in.Batch.Incarnation < m.incarnation:
+		told := len(out.Welcomes)
+		if c.tellReplaced(in.From, in.Batch.Incarnation, out); len(out.Welcomes) > told {
+			out.Welcomes[told].Via = in.By
+		}
 		return false
 	}
 	out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it does not speak for %q", in.From))
 	return false
+}
+
+// introduceBy is introduce for a member that a multiplexer brings or names.
+func (c *Core) introduceBy(multiplexer, name string, m *member, incarnation uint64, out *Output) {
+	told := len(out.Welcomes)
+	if c.introduce(name, m, incarnation, out); len(out.Welcomes) > told {
+		out.Welcomes[told].Via = multiplexer
+	}
 }
 
 // shared takes what a multiplexer says of all its members.
@@ -170,7 +184,7 @@ func (c *Core) strange(s *speaker, listed []wire.Listed, out *Output) {
 	for i := range listed {
 		l := &listed[i]
 		if m := c.members[l.Member]; m == nil || m.speaker != s || m.gone || m.incarnation < l.Incarnation {
-			c.introduce(l.Member, m, l.Incarnation, out)
+			c.introduceBy(s.name, l.Member, m, l.Incarnation, out)
 		}
 	}
 }
