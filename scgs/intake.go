@@ -467,7 +467,7 @@ func (d *Detector) shown(mb *member, p point) point {
 func (d *Detector) hear(mb *member, p point) {
 	mb.heard(p)
 	if mb.queue.n == 0 {
-		d.begin(mb.domain, d.frame(mb.last))
+		d.begin(mb.domain, d.frame(mb.reached()))
 		if d.one.on {
 			d.one.still = false
 			return
@@ -491,8 +491,7 @@ func (d *Detector) lose(m Member, mb *member, hi clocksync.Instant) {
 	if d.runs() {
 		return
 	}
-	from := mb.last
-	from.hi = max(from.hi, from.lo)
+	from := mb.reached()
 	d.push(m, mb, &state{sort: unknown, start: from, end: from})
 }
 

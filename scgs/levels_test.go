@@ -201,6 +201,7 @@ func TestLevelsAgreeWithOneDetector(t *testing.T) {
 			for _, hazards := range []hazards{
 				{longer: 12, ends: 20},
 				{longer: 12, ends: 20, infinite: 20},
+				{longer: 4, ends: 20, infinite: 50, grid: 4},
 				{longer: 12, ends: 20, loss: 15, duplicates: 10},
 				{longer: 12, ends: 20, loss: 5, infinite: 10, restarts: 10},
 			} {

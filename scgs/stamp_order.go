@@ -58,6 +58,13 @@ func (t *stampOrder) raised(p point) point {
 	return p
 }
 
+// reached is what no part of a later start is before.
+func (t *stampOrder) reached() point {
+	p := t.last
+	p.hi = max(p.hi, p.lo)
+	return p
+}
+
 // jumps reports whether a report of that number follows a loss. Nothing is known
 // before the first report, so nothing is lost there.
 func (t *stampOrder) jumps(seq uint64) bool { return t.seq != 0 && seq != t.seq+1 }

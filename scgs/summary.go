@@ -60,7 +60,7 @@ func (e Ends) and(f Ends) Ends {
 type summarizer struct {
 	shared map[clocksync.Domain]bool
 	rows   []outward
-	latest clocksync.Instant // the latest finite hi(S) of the heads in the rest
+	latest clocksync.Instant // the greatest domain.maxHi in the rest
 	cover  []int32           // the nodes of Detector.top that together are the rest
 
 	run, number uint64

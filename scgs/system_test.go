@@ -46,6 +46,7 @@ type hazards struct {
 	infinite                      int // of the events of half the domains
 	promises                      int // of the evidence
 	longer                        int // no percentage: a member has up to so many messages more
+	grid                          int // no percentage: lower ends are multiples of it, so that many are equal
 }
 
 // occurrence is an event before it has a stamp.
@@ -136,6 +137,9 @@ func (s *system) stamp(d draw, h hazards, when []occurrence, clocks int) {
 			Domain: name(o.domain),
 			Mono:   o.t + clocksync.Instant(1000*(3-o.domain)),
 			Within: clocksync.Interval{Earliest: o.t - clocksync.Instant(d(5)), Latest: o.t + clocksync.Instant(d(5))},
+		}
+		if h.grid > 0 {
+			at.Within = clocksync.Interval{Earliest: o.t - o.t%clocksync.Instant(h.grid), Latest: o.t}
 		}
 		if d.chance(infinite[o.domain]) {
 			at.Within.Latest = clocksync.MaxInstant

@@ -155,14 +155,14 @@ func (t tree) below(dst []int32, k int, m, lo clocksync.Instant) []int32 {
 }
 
 // domain sums up the heads of one clock domain. Along the heads of a member
-// neither the reading nor a finite hi(S) goes back, so the latest over all heads
-// only grow and need no tree.
+// neither the reading nor a finite hi(S) goes back, nor is that before an earlier
+// lo(S), so the latest over all heads only grow and need no tree.
 type domain struct {
 	one   [1]node          // the tree of a single head: close by, as it is seldom in the cache
 	name  clocksync.Domain // empty for the rest of a group's
 	heads tree
 	maxM  clocksync.Instant // latest m(S)
-	maxHi clocksync.Instant // latest finite hi(S)
+	maxHi clocksync.Instant // latest hi(S), or lo(S) where that is infinite
 	row   int32             // of the detector's own summaries
 	bad   bool              // maxM is not before the least m(EB)
 	dying bool              // stands in Detector.dying
@@ -203,7 +203,7 @@ func (d *Detector) enter(mb *member) {
 			d.beginRows(mb)
 			return
 		}
-		d.begin(mb.domain, d.frame(mb.last))
+		d.begin(mb.domain, d.frame(mb.reached()))
 		return
 	}
 	s := mb.queue.front()
@@ -223,11 +223,18 @@ func (d *Detector) enter(mb *member) {
 // begin takes note that no later head of a member in the domain starts before p.
 // For one that has no head this is its newest stamp, by which others can be
 // refuted.
+//
+// A start without an upper bound refutes by its lower end, as it is not before it
+// and nor is any later one. Else, of heads that end at the same time, those after the
+// first could stay, and a level above would not hear that they have ended.
 func (d *Detector) begin(h int32, p point) {
 	dom := &d.domains[h]
 	dom.maxM = max(dom.maxM, p.m)
 	if p.lo != clocksync.MaxInstant {
 		d.maxLo = max(d.maxLo, p.lo)
+	}
+	if p.hi == clocksync.MaxInstant {
+		p.hi = p.lo
 	}
 	if p.hi > dom.maxHi && p.hi != clocksync.MaxInstant {
 		dom.maxHi = p.hi
