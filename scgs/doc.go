@@ -56,8 +56,9 @@
 // A state need not have ended. Evidence, a later stamp at which it still held,
 // stands for its end: a global state is delivered as soon as evidence is late
 // enough, which is the earliest moment at which it can be known, and it is never
-// taken back. Silence is no evidence. [Detector.Needs] says whose evidence would
-// decide more.
+// taken back. Silence is no evidence. One stamp can be evidence for all members whose
+// reports come over one connection ([Detector.Held]). [Detector.Needs] says whose
+// evidence would decide more.
 //
 // # What is missing
 //
@@ -118,7 +119,10 @@
 //     one or that one"), and what follows from messages between members.
 //
 // The package is pure: times are arguments, equal inputs give equal outputs, and
-// a steady run of reports allocates nothing. A report costs O(log members). The
-// states' values never pass through a [Detector]: it carries a [Ref] for each.
-// [Schema] and [Value] describe the values.
+// a steady run of reports allocates nothing. A report costs O(log members), least
+// where all members are in one clock domain, under Inst, with no level above and
+// taken out by [Detector.Advance]: then only readings are compared, and
+// [Detector.Held] costs the same for any number of members. The states' values never
+// pass through a [Detector]: it carries a [Ref] for each. [Schema] and [Value]
+// describe the values.
 package scgs
