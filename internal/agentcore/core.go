@@ -20,8 +20,8 @@ type Options struct {
 	// 64.
 	BatchSize int
 	BatchAge  time.Duration
-	// Local is set where the synchronizer is in the same process: answers go out with
-	// any tick, as they cost no message.
+	// Local is set where the synchronizer is in the same process: its signals come once, by a
+	// call, and it does not ask what became of them, so there are no answers.
 	Local bool
 }
 
