@@ -42,6 +42,7 @@ type level struct {
 	news    int // states among them
 	roused  []*Region
 	out     synccore.Output
+	fresh   agentcore.Output // of signals: that of their thread is in another processor's cache
 	spans   *telemetry.DecisionSpans
 	gap     bool // a thread's reports are incomplete until its ring has answered
 
@@ -428,8 +429,8 @@ func (l *level) welcome(now clocksync.Instant, w *wire.Addressed[wire.Welcome]) 
 func (l *level) signal(s *wire.Addressed[wire.Signals]) {
 	if t := l.thread(s.To); t != nil {
 		l.spans.Mark(s.Msg.Signals)
-		t.step(l.now, &agentcore.Input{Kind: agentcore.InSignals, Signals: &s.Msg}, &t.answer)
-		l.roused = t.deliver(t.answer.Fresh, l.roused)
+		t.step(l.now, &agentcore.Input{Kind: agentcore.InSignals, Signals: &s.Msg}, &l.fresh)
+		l.roused = t.deliver(l.fresh.Fresh, l.roused)
 	}
 }
 

@@ -74,6 +74,7 @@ type Gate struct {
 	// order holds those of known with a final fate, oldest at order[next] once it is full.
 	order []*record
 	next  int
+	once  bool    // see Once
 	spare *record // the one forgotten last, to be used again; nil: there is none
 }
 
@@ -126,6 +127,10 @@ type record struct {
 
 // NewGate returns the gate of a participant that is in no region.
 func NewGate() *Gate { return &Gate{known: map[id]*record{}} }
+
+// Once has a new gate remember no fate that is final: nobody sends a signal to it twice.
+// Copies of one that waits are still told apart.
+func (g *Gate) Once() { g.once = true }
 
 // Enter opens a region and returns the number of this entry. It fails if the
 // region is open already, if a handler is declared twice, or if [MaxOpen]
@@ -350,11 +355,19 @@ func (g *Gate) settle(r *record, fate Fate, detail string) {
 // above the limit.
 func (g *Gate) remember(r *record) {
 	r.signal = nil
-	if len(g.order) < MaxFates {
+	switch {
+	case g.once:
+		g.forget(r)
+		return
+	case len(g.order) < MaxFates:
 		g.order = append(g.order, r)
 		return
 	}
-	g.forget(g.order[g.next])
+	oldest := g.order[g.next]
+	g.forget(oldest)
+	if e := g.entry(oldest.entry); e != nil {
+		e.mark(oldest.key.decision)
+	}
 	g.order[g.next] = r
 	g.next = (g.next + 1) % MaxFates
 }
@@ -368,9 +381,6 @@ func (g *Gate) forget(r *record) {
 		first.next = r.next
 	} else if g.known[i] = r.next; r.next == nil {
 		delete(g.known, i)
-	}
-	if e := g.entry(r.entry); e != nil {
-		e.mark(r.key.decision)
 	}
 	g.spare = r
 }

@@ -127,6 +127,10 @@ func New(o Options) *Core {
 	if o.BatchSize <= 0 {
 		o.BatchSize = DefaultBatchSize
 	}
+	gate := control.NewGate()
+	if o.Local {
+		gate.Once()
+	}
 	return &Core{
 		hello:      o.Hello,
 		quality:    o.Hello.Quality,
@@ -134,7 +138,7 @@ func New(o Options) *Core {
 		batchAge:   max(o.BatchAge, 0),
 		virtual:    o.Hello.Threads,
 		local:      o.Local,
-		gate:       control.NewGate(),
+		gate:       gate,
 		heartbeat:  defaultHeartbeat,
 		helloAt:    clocksync.MinInstant,
 		helloPause: firstHelloPause,
