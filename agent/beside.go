@@ -49,7 +49,6 @@ func (b *beside) run() {
 func (b *beside) next(done *control.Signal, err error) *control.Signal {
 	r := b.region
 	p := r.p
-	defer p.above.runDue()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if done != nil {

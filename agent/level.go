@@ -42,6 +42,7 @@ type level struct {
 	news    int // states among them
 	roused  []*Region
 	out     synccore.Output
+	fresh   agentcore.Output // of signals: that of their thread is in another processor's cache
 	spans   *telemetry.DecisionSpans
 	gap     bool // a thread's reports are incomplete until its ring has answered
 
@@ -71,9 +72,10 @@ const (
 )
 
 func newLevel(m *Member, plan *plan.Level, stop <-chan struct{}) *level {
+	spans := telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope)
 	l := &level{
-		m: m, plan: plan, stop: stop, turns: newTurns(m.mu), spans: telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope),
-		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true}),
+		m: m, plan: plan, stop: stop, turns: newTurns(m.mu), spans: spans,
+		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true, Unread: spans == nil}),
 		state: encoding{observed: m.state.observed},
 	}
 	l.room.L = m.mu
@@ -263,9 +265,6 @@ func (l *level) gather(at clocksync.Stamp) {
 		for i := range t.out.Hellos {
 			ins = append(ins, synccore.Input{Kind: synccore.InHello, From: t.name, Hello: &t.out.Hellos[i]})
 		}
-		for i := range t.out.Acks {
-			ins = append(ins, synccore.Input{Kind: synccore.InAck, From: t.name, Ack: &t.out.Acks[i].Ack})
-		}
 		for i := range t.out.Batches {
 			states += len(t.out.Batches[i].Reports)
 			ins = append(ins, synccore.Input{Kind: synccore.InBatch, From: t.name, Batch: &t.out.Batches[i]})
@@ -300,7 +299,7 @@ func (l *level) collect(now clocksync.Instant) clocksync.Stamp {
 	l.turns.until = clocksync.MaxInstant
 	l.taken = l.taken[:0]
 	for _, t := range l.threads {
-		if t.due.Wake <= now || t.due.Answers {
+		if t.due.Wake <= now {
 			t.step(now, &agentcore.Input{Kind: agentcore.InTick, At: at}, &t.out)
 			l.taken = append(l.taken, t)
 		}
@@ -429,10 +428,9 @@ func (l *level) welcome(now clocksync.Instant, w *wire.Addressed[wire.Welcome]) 
 // signal lets signals into the regions of a thread. The lock is held.
 func (l *level) signal(s *wire.Addressed[wire.Signals]) {
 	if t := l.thread(s.To); t != nil {
-		s.Msg.Signals = slices.Clone(s.Msg.Signals) // A gate keeps them.
 		l.spans.Mark(s.Msg.Signals)
-		t.step(l.now, &agentcore.Input{Kind: agentcore.InSignals, Signals: &s.Msg}, &t.answer)
-		l.roused = t.deliver(t.answer.Fresh, l.roused)
+		t.step(l.now, &agentcore.Input{Kind: agentcore.InSignals, Signals: &s.Msg}, &l.fresh)
+		l.roused = t.deliver(l.fresh.Fresh, l.roused)
 	}
 }
 

@@ -257,7 +257,6 @@ func (r *Region) run() (ran bool, err error) {
 // has run beside the work.
 func (r *Region) take(done *control.Signal, err error, ran *bool) (*control.Signal, error) {
 	p := r.p
-	defer p.above.runDue()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if done != nil {
@@ -305,7 +304,6 @@ func (p *participant) applied(s *control.Signal) {
 }
 
 func (p *participant) finish(s *control.Signal, fate control.Fate, detail string) {
-	defer p.above.runDue()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.input(&agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: fate, Detail: detail})

@@ -69,12 +69,13 @@ type Gate struct {
 	entries uint64 // the last entry number
 	open    []*entry
 	fences  []fence
-	known   map[key]*Outcome
+	known   map[id]*record
 	settled []Outcome
-	// order holds the keys of known with a final fate, oldest at order[next] once
-	// it is full.
-	order []key
+	// order holds those of known with a final fate, oldest at order[next] once it is full.
+	order []*record
 	next  int
+	once  bool    // see Once
+	spare *record // the one forgotten last, to be used again; nil: there is none
 }
 
 type entry struct {
@@ -105,8 +106,31 @@ type key struct {
 
 func keyOf(s *Signal) key { return key{s.Decision, s.Name, s.Target} }
 
+// id is the part of a key by which it is looked up: few keys have it in common, and it
+// costs less than the whole.
+type id struct {
+	number uint64 // of the decision
+	name   string
+}
+
+func (k *key) id() id { return id{k.decision.Number, k.name} }
+
+// record is what is remembered of a signal.
+type record struct {
+	key    key
+	entry  uint64
+	signal *Signal // nil if its fate is final: its data are not kept
+	fate   Fate
+	detail string
+	next   *record // with the same id
+}
+
 // NewGate returns the gate of a participant that is in no region.
-func NewGate() *Gate { return &Gate{known: map[key]*Outcome{}} }
+func NewGate() *Gate { return &Gate{known: map[id]*record{}} }
+
+// Once has a new gate remember no fate that is final: nobody sends a signal to it twice.
+// Copies of one that waits are still told apart.
+func (g *Gate) Once() { g.once = true }
 
 // Enter opens a region and returns the number of this entry. It fails if the
 // region is open already, if a handler is declared twice, or if [MaxOpen]
@@ -141,7 +165,7 @@ func (g *Gate) Leave(number uint64) *Signal {
 	g.open = slices.Delete(g.open, i, i+1)
 	for _, queue := range e.waiting {
 		for _, h := range queue {
-			g.settle(h.signal, NoSuchEntry, "the region was left")
+			g.settle(g.recall(h.signal), NoSuchEntry, "the region was left")
 		}
 	}
 	return e.canceled
@@ -183,22 +207,41 @@ func (g *Gate) Fence(synchronizer string, term, epoch uint64) error {
 // Offer hands the gate a signal for this participant and returns its fate so
 // far: [Waiting] if it was accepted, else the final one.
 func (g *Gate) Offer(now clocksync.Instant, s *Signal) Outcome {
-	if first, ok := g.known[keyOf(s)]; ok {
-		again := *first
-		again.Again = true
-		return again
+	if first := g.recall(s); first != nil {
+		return Outcome{Signal: s, Fate: first.fate, Detail: first.detail, Again: true}
 	}
 	if e := g.entry(s.Entry); e != nil && e.forgotten(s.Decision) {
 		return Outcome{Signal: s, Fate: Refused, Detail: "too late to tell it from a copy of a signal that is forgotten"}
 	}
 	fate, detail := g.judge(now, s)
-	o := Outcome{Signal: s, Fate: fate, Detail: detail}
+	r := g.note(s, fate, detail)
 	if fate.Final() {
-		g.remember(o)
-		return o
+		g.remember(r)
 	}
-	g.known[keyOf(s)] = &o
-	return o
+	return Outcome{Signal: s, Fate: fate, Detail: detail}
+}
+
+// recall finds what is remembered of a signal, or of one that it is a copy of.
+func (g *Gate) recall(s *Signal) *record {
+	k := keyOf(s)
+	r := g.known[k.id()]
+	for r != nil && r.key != k {
+		r = r.next
+	}
+	return r
+}
+
+// note begins to remember a signal.
+func (g *Gate) note(s *Signal, fate Fate, detail string) *record {
+	r := g.spare
+	if g.spare = nil; r == nil {
+		r = &record{}
+	}
+	*r = record{key: keyOf(s), entry: s.Entry, signal: s, fate: fate, detail: detail}
+	i := r.key.id()
+	r.next = g.known[i]
+	g.known[i] = r
+	return r
 }
 
 // judge decides on a signal that is no copy of one that is remembered.
@@ -270,13 +313,14 @@ func (g *Gate) Next(now clocksync.Instant, number uint64, at Delivery) *Signal {
 // handler has returned, or with another final fate and why. It panics if the
 // signal is not one of those, or has ended.
 func (g *Gate) Finish(s *Signal, fate Fate, detail string) {
-	if o, ok := g.known[keyOf(s)]; !ok || o.Signal != s || o.Fate.Final() || !fate.Final() {
+	r := g.recall(s)
+	if r == nil || r.signal != s || !fate.Final() {
 		panic(fmt.Sprintf("control: Finish(%v %q, %v): the signal is not one that waits", s.Decision, s.Name, fate))
 	}
 	if e := g.entry(s.Entry); e != nil && s.Kind == Activate {
 		e.begun--
 	}
-	g.settle(s, fate, detail)
+	g.settle(r, fate, detail)
 }
 
 // Settled returns the signals that were accepted and have found their final
@@ -294,40 +338,51 @@ func (g *Gate) expire(now clocksync.Instant, e *entry) {
 			if now < h.until {
 				return false
 			}
-			g.settle(h.signal, Expired, "it waited for longer than "+h.signal.TTL.String())
+			g.settle(g.recall(h.signal), Expired, "it waited for longer than "+h.signal.TTL.String())
 			return true
 		})
 	}
 }
 
-func (g *Gate) settle(s *Signal, fate Fate, detail string) {
-	o := Outcome{Signal: s, Fate: fate, Detail: detail}
-	g.settled = append(g.settled, o)
-	g.remember(o)
+// settle ends a signal that was accepted.
+func (g *Gate) settle(r *record, fate Fate, detail string) {
+	g.settled = append(g.settled, Outcome{Signal: r.signal, Fate: fate, Detail: detail})
+	r.fate, r.detail = fate, detail
+	g.remember(r)
 }
 
 // remember keeps a final fate, without the signal's data, and forgets the oldest
 // above the limit.
-func (g *Gate) remember(o Outcome) {
-	k, s := keyOf(o.Signal), *o.Signal
-	s.Data = nil
-	o.Signal = &s
-	g.known[k] = &o
-	if len(g.order) < MaxFates {
-		g.order = append(g.order, k)
+func (g *Gate) remember(r *record) {
+	r.signal = nil
+	switch {
+	case g.once:
+		g.forget(r)
+		return
+	case len(g.order) < MaxFates:
+		g.order = append(g.order, r)
 		return
 	}
-	g.forget(g.order[g.next])
-	g.order[g.next] = k
+	oldest := g.order[g.next]
+	g.forget(oldest)
+	if e := g.entry(oldest.entry); e != nil {
+		e.mark(oldest.key.decision)
+	}
+	g.order[g.next] = r
 	g.next = (g.next + 1) % MaxFates
 }
 
-func (g *Gate) forget(k key) {
-	s := g.known[k].Signal
-	delete(g.known, k)
-	if e := g.entry(s.Entry); e != nil {
-		e.mark(s.Decision)
+func (g *Gate) forget(r *record) {
+	i := r.key.id()
+	if first := g.known[i]; first != r {
+		for first.next != r {
+			first = first.next
+		}
+		first.next = r.next
+	} else if g.known[i] = r.next; r.next == nil {
+		delete(g.known, i)
 	}
+	g.spare = r
 }
 
 // mark notes that a decision's signal to this entry is forgotten.

@@ -20,8 +20,8 @@ type Options struct {
 	// 64.
 	BatchSize int
 	BatchAge  time.Duration
-	// Local is set where the synchronizer is in the same process: answers go out with
-	// any tick, as they cost no message.
+	// Local is set where the synchronizer is in the same process: its signals come once, by a
+	// call, and it does not ask what became of them, so there are no answers.
 	Local bool
 }
 
@@ -127,6 +127,10 @@ func New(o Options) *Core {
 	if o.BatchSize <= 0 {
 		o.BatchSize = DefaultBatchSize
 	}
+	gate := control.NewGate()
+	if o.Local {
+		gate.Once()
+	}
 	return &Core{
 		hello:      o.Hello,
 		quality:    o.Hello.Quality,
@@ -134,7 +138,7 @@ func New(o Options) *Core {
 		batchAge:   max(o.BatchAge, 0),
 		virtual:    o.Hello.Threads,
 		local:      o.Local,
-		gate:       control.NewGate(),
+		gate:       gate,
 		heartbeat:  defaultHeartbeat,
 		helloAt:    clocksync.MinInstant,
 		helloPause: firstHelloPause,

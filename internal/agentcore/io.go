@@ -110,9 +110,6 @@ type Due struct {
 	Probe clocksync.Instant
 	// News is set while something waits to be told, whose age the next batch goes by.
 	News bool
-	// Answers is set where any tick would hand out answers, of a member whose
-	// synchronizer is in the same process.
-	Answers bool
 }
 
 // Ack is an acknowledgement and the synchronizer whose signals it answers: that of
@@ -199,8 +196,5 @@ func (c *Core) Plain(now clocksync.Instant, at *clocksync.Stamp, words []uint64)
 }
 
 func (c *Core) due() Due {
-	return Due{
-		Wake: c.wake(), Probe: c.probeAt, News: c.since != clocksync.MaxInstant,
-		Answers: c.local && len(c.answers) > 0 && c.settled(),
-	}
+	return Due{Wake: c.wake(), Probe: c.probeAt, News: c.since != clocksync.MaxInstant}
 }

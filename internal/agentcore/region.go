@@ -55,6 +55,9 @@ const answerAge = 2 * time.Millisecond
 // answer queues a fate. A later one of the same signal takes the place of the
 // earlier.
 func (c *Core) answer(now clocksync.Instant, o control.Outcome) {
+	if c.local {
+		return
+	}
 	a := wire.Answer{Decision: o.Signal.Decision, Name: o.Signal.Name, Target: o.Signal.Target, Fate: o.Fate, Detail: o.Detail}
 	for i, b := range c.answers {
 		if b.Decision == a.Decision && b.Name == a.Name && b.Target == a.Target {

@@ -43,7 +43,7 @@ func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, all bool, out *Ou
 	if now >= c.batchAt() || all && c.since != clocksync.MaxInstant {
 		c.report(now, evidence, out)
 	}
-	beside := c.local || c.hello.Multiplexer != "" && len(out.Batches) > 0 // In the same message as the batch.
+	beside := c.hello.Multiplexer != "" && len(out.Batches) > 0 // In the same message as the batch.
 	if now >= c.answerAt || c.leaving || beside && c.settled() {
 		c.takeAnswers(out)
 	}

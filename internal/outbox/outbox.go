@@ -110,16 +110,21 @@ func (o *Outbox) Post(now clocksync.Instant, head *wire.Signals, l Letter, frame
 func (p *pending) transmit(now clocksync.Instant, head *wire.Signals, frames *Frames) {
 	p.next = min(p.deadline, now.Add(backoff[min(p.attempts, len(backoff)-1)]))
 	p.attempts++
-	to := p.Signal.Target
-	for i := range *frames {
-		if a := &(*frames)[i]; a.To == to && a.Group == p.Group && a.Msg.Incarnation == p.Incarnation && len(a.Msg.Signals) < wire.MaxSignals {
-			a.Msg.Signals = append(a.Msg.Signals, *p.Signal)
+	frames.Add(head, p.Group, p.Incarnation, p.Signal)
+}
+
+// Add adds a copy of a signal to an incarnation of its target, which is a member of that group, to
+// the frame of the same target if there is one that is not full.
+func (f *Frames) Add(head *wire.Signals, group string, incarnation uint64, s *control.Signal) {
+	for i := range *f {
+		if a := &(*f)[i]; a.To == s.Target && a.Group == group && a.Msg.Incarnation == incarnation && len(a.Msg.Signals) < wire.MaxSignals {
+			a.Msg.Signals = append(a.Msg.Signals, *s)
 			return
 		}
 	}
 	msg := *head
-	msg.Incarnation, msg.Signals = p.Incarnation, []control.Signal{*p.Signal}
-	*frames = append(*frames, wire.Addressed[wire.Signals]{To: to, Group: p.Group, Msg: msg})
+	msg.Incarnation, msg.Signals = incarnation, []control.Signal{*s}
+	*f = append(*f, wire.Addressed[wire.Signals]{To: s.Target, Group: group, Msg: msg})
 }
 
 // Answer takes what a member tells of a signal; ok if that settles it. The fate of

@@ -19,8 +19,13 @@ type Options struct {
 	// Term is larger in every later life of the synchronizer.
 	Term uint64 `json:"term"`
 	// Local is set where the members are threads of the hosting process: their
-	// evidence comes by InEvidence, and none of them is probed, asked again or silent.
+	// evidence comes by InEvidence, and none of them is probed, asked again or silent. Their
+	// signals reach them by a call: each is handed out once, and its fate is counted by its
+	// target alone.
 	Local bool `json:"-"`
+	// Unread is set where nobody reads verdicts, witnesses or explanations: none are made.
+	// No program runs on the members then.
+	Unread bool `json:"-"`
 	// Reference is the clock domain whose readings are the reference time: the
 	// host's own at the root. Empty: there is none.
 	Reference clocksync.Domain `json:"reference,omitempty"`

@@ -70,7 +70,7 @@ type Output struct {
 	Welcomes []wire.Addressed[wire.Welcome] // to be sent: answers to a Hello
 	Probes   []wire.Addressed[wire.Probe]   // to be sent: evidence is asked for
 	Resends  []wire.Addressed[wire.Resend]  // to be sent: reports are missing
-	Signals  outbox.Frames                  // to be sent, first attempts and further ones
+	Signals  outbox.Frames                  // to be sent, first attempts and further ones; the signals are the caller's
 
 	Summary  []SummaryEvent         // what the parent is to be told
 	Verdicts []monitor.Verdict      // firings, and changes of truth

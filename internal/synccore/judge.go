@@ -223,11 +223,11 @@ func (c *Core) apply(r *plan.Rule, s *ruleState, verdict predicates.Verdict, cha
 	case r.Hold > 0 && s.armed:
 		c.hold(r, s, c.dated(span), step)
 	case r.Every || s.armed:
-		if c.fireOn(r, s, c.dated(span), out) {
+		if c.fireOn(r, s, span, out) {
 			return
 		}
 	}
-	if changed {
+	if changed && !c.opt.Unread {
 		v := c.verdict(r, verdict, c.dated(span))
 		if s.kept {
 			v.Suppressed = s.suppressed
@@ -412,8 +412,13 @@ const newestState = math.MaxUint64
 
 // fireOn fires on the global state in the scope. A firing that the cooldown keeps back
 // follows when the cooldown is over, if the state is still in force then. It reports
-// whether a verdict was told.
+// whether that settles what there is to tell of the predicate.
 func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) bool {
+	if c.opt.Unread && c.now >= s.quiet {
+		c.fire(r, s, &occasion{scope: c.scope}, out)
+		return true
+	}
+	span = c.dated(span)
 	v := c.verdict(r, predicates.Verdict{Truth: predicates.True}, span)
 	if cools, told := c.cools(r, s, &s.kept, v, out); cools {
 		s.due = s.quiet
@@ -437,7 +442,7 @@ func (c *Core) cools(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdict, 
 	}
 	*kept = true
 	out.Suppressed++
-	if s.suppressed++; s.suppressed > 1 {
+	if s.suppressed++; s.suppressed > 1 || c.opt.Unread {
 		return true, false
 	}
 	v.Suppressed = s.suppressed
@@ -450,13 +455,16 @@ func (c *Core) cools(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdict, 
 func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	s.armed = false
 	s.release()
-	v := monitor.Verdict{
-		Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: c.decision(), Suppressed: s.suppressed,
-		Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
-		Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span),
+	decision := c.decision()
+	if !c.opt.Unread {
+		v := monitor.Verdict{
+			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed,
+			Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
+			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span),
+		}
+		out.Verdicts = append(out.Verdicts, v)
+		c.programVerdict(r, &v)
 	}
-	out.Verdicts = append(out.Verdicts, v)
-	c.programVerdict(r, &v)
 	s.suppressed = 0
 	if r.Cooldown > 0 {
 		s.quiet = c.now.Add(r.Cooldown)
@@ -469,7 +477,6 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 		}
 		c.sets = append(c.sets, set{a.Variable, value})
 	}
-	decision := out.Verdicts[len(out.Verdicts)-1].Decision
 	for i := range r.Signals {
 		c.emit(r, &r.Signals[i], decision, o, out)
 	}

@@ -201,7 +201,7 @@ func (g *otherGroup) gave(l *outbox.Letter) bool {
 
 // emitOther sends one signal of a decision to every member of another group that is
 // known, in the entry of the region that it told last.
-func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) *control.Signal, out *Output) {
+func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) control.Signal, out *Output) {
 	g := c.others[o.Group]
 	if len(g.sorted) == 0 {
 		out.refuse(monitor.RejectTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.Name, o.Group))
@@ -209,6 +209,6 @@ func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) 
 	}
 	for _, m := range g.sorted {
 		entry := plan.EntryAt(m.regions, o.Region, newestState)
-		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Signal: signal(m.name, entry)}, out)
+		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Signal: new(signal(m.name, entry))}, out)
 	}
 }

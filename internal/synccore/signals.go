@@ -27,8 +27,8 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 		out.reject(c.plan.Name, "signal "+o.Name+": "+err.Error())
 		return
 	}
-	signal := func(target string, entry uint64) *control.Signal {
-		return &control.Signal{
+	signal := func(target string, entry uint64) control.Signal {
+		return control.Signal{
 			Decision: d, Name: o.Name, Predicate: r.Name, Kind: o.Kind,
 			Target: target, Region: o.Region, Entry: entry, TTL: o.Expires, Data: data,
 		}
@@ -43,18 +43,27 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 		}
 		i, found := slices.BinarySearchFunc(c.inEpoch, name, func(m *member, name string) int { return cmp.Compare(m.name, name) })
 		if !found {
-			out.fate("", signal(name, 0), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
+			out.fate("", new(signal(name, 0)), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
 			continue
 		}
-		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: c.inEpoch[i].incarnation, Signal: signal(name, c.entry(i, o.Region, on))}, out)
+		c.sendTo(c.inEpoch[i], new(signal(name, c.entry(i, o.Region, on))), out)
 	}
 	c.aim(o, on)
 	for _, i := range c.targets {
-		m := c.inEpoch[i]
-		if !c.under(r, m.name) {
-			continue
+		if m := c.inEpoch[i]; c.under(r, m.name) {
+			c.sendTo(m, new(signal(m.name, c.entry(i, o.Region, on))), out)
 		}
-		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: m.incarnation, Signal: signal(m.name, c.entry(i, o.Region, on))}, out)
+	}
+}
+
+// sendTo sends a rule's signal to a member of the epoch.
+func (c *Core) sendTo(m *member, s *control.Signal, out *Output) {
+	switch {
+	case !c.opt.Local || c.general:
+		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: m.incarnation, Signal: new(*s)}, out)
+	case s.Entry > 0: // else the target was in no such region
+		head := c.head()
+		out.Signals.Add(&head, "", m.incarnation, s)
 	}
 }
 
