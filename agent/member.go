@@ -32,6 +32,8 @@ type Member struct {
 	bus         *bus.Bus
 	subjects    wire.Subjects
 	reports     string // the subject of the member's own
+	acks        string // that of its answers to its own synchronizer, which is acksTo; both guarded by the lock
+	acksTo      string
 	log         *slog.Logger
 	multiplexer *multiplexer // sends for it; nil once it is closed. Set by Join; afterwards guarded by the lock.
 	byItself    bool         // whoever has the lock sends what is due after it; guarded by the lock
@@ -226,8 +228,8 @@ func (m *Member) besideThreads(state any) bool {
 }
 
 // Set begins a new state of the process now and ends the one before it. It does
-// not wait for anything; in a process with threads it may take a turn of their
-// synchronizer, as [Thread.Set] does. The state is a struct whose fields are those of the
+// not wait for anything. Where nothing else is being sent it sends what is due itself, and
+// in a process with threads it may take a turn of their synchronizer, as [Thread.Set] does. The state is a struct whose fields are those of the
 // declared state; in a process with threads, those that the configuration declares
 // for the process beside them. A process has threads from the first
 // [Member.Thread] on, or from the first state of that type. An error says what is wrong with

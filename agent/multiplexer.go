@@ -439,7 +439,10 @@ func (c *multiplexer) turn(m *Member, now clocksync.Instant, speaks, all bool) (
 	}
 	body := m.body
 	m.body = nil
-	c.from, c.acks = m, m.subjects.Ack(m.core.Synchronizer(), m.cfg.Name)
+	if to := m.core.Synchronizer(); m.acks == "" || to != m.acksTo {
+		m.acks, m.acksTo = m.subjects.Ack(to, m.cfg.Name), to
+	}
+	c.from, c.acks = m, m.acks
 	m.mu.Unlock()
 	if body != nil {
 		_ = c.put(m.reports, body)

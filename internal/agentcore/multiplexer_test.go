@@ -77,14 +77,20 @@ func TestSpeaker(t *testing.T) {
 	if b, _ := pass(s, 27); b.Version != 101 || b.Of != 101 || b.Sum != sum(2) {
 		t.Errorf("to one with another roster: %+v", b)
 	}
-	if b, _ := pass(s, s.Wake()); b.Version != 101 || b.Of != 101 {
+	s.Ask(&wire.Probe{Incarnation: 0, AfterTime: clocksync.MinInstant})
+	d, _ := newCarried(t, "n")
+	if b, _ := pass(s, 28, d); b.Version != 102 || b.Of != 102 || b.Total != 2 {
+		t.Errorf("of another member, while one asks for the roster: %+v", b)
+	}
+	s.Drop(d.Core)
+	if b, _ := pass(s, s.Wake()); b.Version != 103 || b.Of != 103 {
 		t.Errorf("with the heartbeat: %+v", b)
 	}
 
 	if _, err := c.Enter(clocksync.Instant(1<<40), "r", nil); err != nil {
 		t.Fatal(err)
 	}
-	if b, _ := pass(s, 1<<41, c); b.Version != 101 || len(b.Listed) != 1 || len(b.Listed[0].Regions) != 1 || b.Sum != sum(2) {
+	if b, _ := pass(s, 1<<41, c); b.Version != 103 || len(b.Listed) != 1 || len(b.Listed[0].Regions) != 1 || b.Sum != sum(2) {
 		t.Errorf("with a region: %+v", b)
 	}
 	c.Recall(1 << 41)

@@ -21,7 +21,8 @@ type Speaker struct {
 	listed    []wire.Listed // whose places are Core.place
 	cores     []*Core
 	sum       uint64
-	due       bool // the roster has changed since it was told
+	altered   bool // the roster has, since it was told
+	due       bool // it is to be told before the next evidence
 	told      clocksync.Instant
 	heartbeat time.Duration
 	called    bool
@@ -81,10 +82,10 @@ func (s *Speaker) Drop(c *Core) {
 }
 
 func (s *Speaker) changed() {
-	if !s.due {
+	if !s.altered {
 		s.version++
 	}
-	s.due = true
+	s.altered, s.due = true, true
 }
 
 // Ask takes a request for evidence.
@@ -95,9 +96,6 @@ func (s *Speaker) Ask(p *wire.Probe) {
 	s.due = s.due || p.Incarnation != s.version
 	s.call.AfterMono, s.call.AfterTime = max(s.call.AfterMono, p.AfterMono), max(s.call.AfterTime, p.AfterTime)
 }
-
-// Again has the roster told with the next evidence, and that now.
-func (s *Speaker) Again() { s.due, s.told = true, clocksync.MinInstant }
 
 // Due reports whether evidence is to be told at the instant now of the monotonic clock
 // even if there is nothing else.
@@ -133,7 +131,7 @@ func (s *Speaker) Evidence(now clocksync.Instant, at clocksync.Stamp, b *wire.Bu
 	}
 	if s.due || beat {
 		b.Roster = wire.Roster{Version: s.version, Total: uint64(len(s.listed)), Listed: s.listed}
-		s.due, s.told = false, now
+		s.altered, s.due, s.told = false, false, now
 	}
 	b.Held = wire.Held{Of: s.version, Sum: s.sum, At: at}
 	return wait
