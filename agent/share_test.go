@@ -3,9 +3,13 @@ package agent_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/clocksync"
@@ -36,17 +40,23 @@ var greeted = scgs.Schema{{Name: "n", Type: scgs.Int}}
 
 func greet(t *testing.T, options embedded.Options) (g *greeter, url string) {
 	t.Helper()
-	server, err := embedded.Start(options)
+	s, err := embedded.Start(options)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(server.Close)
-	b, err := bus.Dial(t.Context(), server.URL(), bus.Options{})
+	t.Cleanup(s.Close)
+	return greetOn(t, s.URL()), s.URL()
+}
+
+// greetOn is greet on a server that runs.
+func greetOn(t *testing.T, url string) *greeter {
+	t.Helper()
+	b, err := bus.Dial(t.Context(), url, bus.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = b.Close() })
-	g = &greeter{
+	g := &greeter{
 		t: t, bus: b, subjects: wire.Subjects{Tenant: "default", Group: "g"}, codec: wire.NewBatchCodec(greeted),
 		hellos: map[string]wire.Hello{}, alone: map[string]int{}, told: map[string]int64{},
 	}
@@ -56,7 +66,7 @@ func greet(t *testing.T, options embedded.Options) (g *greeter, url string) {
 	if err := b.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	return g, server.URL()
+	return g
 }
 
 func (g *greeter) hear(m bus.Message) {
@@ -311,4 +321,69 @@ func TestJoinGivesUpWhileAnotherConnects(t *testing.T) {
 	joining.Wait()
 	tell(t, a, 1)
 	testwait.Until(t, "its state", g.is(func() bool { return g.told["a"] == 1 }))
+}
+
+// lines is a log that is read while it is written.
+type lines struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// TestNotPermittedToSpeak: where the server does not permit the subject of a multiplexer,
+// each member sends for itself, and the log says what to permit.
+func TestNotPermittedToSpeak(t *testing.T) {
+	t.Parallel()
+	allow := func(subjects ...string) *server.SubjectPermission { return &server.SubjectPermission{Allow: subjects} }
+	s, err := server.NewServer(&server.Options{
+		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
+		Users: []*server.User{
+			{Username: "s", Password: "s"},
+			{Username: "m", Password: "m", Permissions: &server.Permissions{
+				Publish:   allow("pegasus.v1.default.g.st.a", "pegasus.v1.default.g.st.b"),
+				Subscribe: allow("pegasus.v1.default.g.pr.a", "pegasus.v1.default.g.pr.b", "pegasus.v1.default.g.sg.a", "pegasus.v1.default.g.sg.b", "pegasus.v1.default.g.sga"),
+			}},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go s.Start()
+	t.Cleanup(s.Shutdown)
+	if !s.ReadyForConnections(20 * time.Second) {
+		t.Fatal("the server does not start")
+	}
+	g := greetOn(t, strings.Replace(s.ClientURL(), "nats://", "nats://s:s@", 1))
+	url := strings.Replace(s.ClientURL(), "nats://", "nats://m:m@", 1)
+	var log lines
+	join := func(name string) *agent.Member {
+		m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		return m
+	}
+	a := join("a")
+	tell(t, a, 1)
+	b := join("b")
+	tell(t, b, 2)
+	testwait.Until(t, "members that speak for themselves", g.is(func() bool {
+		return g.hellos["a"].Multiplexer == "" && g.hellos["b"].Multiplexer == "" && g.told["a"] == 1 && g.told["b"] == 2
+	}))
+	tell(t, a, 3)
+	testwait.Until(t, "a later state", g.is(func() bool { return g.told["a"] == 3 }))
+	const want = "so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p-* for that"
+	testwait.Until(t, "the log line", func() bool { return strings.Contains(log.String(), want) })
 }
