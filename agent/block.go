@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"slices"
 
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -98,23 +99,14 @@ func (r *Run) CPUs() []int { return slices.Clone(r.p.cpus) }
 // block sets them. A field that nobody has set yet has its default, or is unknown.
 func (r *Run) Set(state any) error {
 	return r.p.set(r, func(declared scgs.Schema, row []scgs.Value) error {
-		l, err := layoutFor(state)
-		if err != nil {
-			return err
-		}
-		e, err := l.part(declared)
-		if err != nil {
-			return err
-		}
-		_, at := given(&state)
-		return e.fill(row, at)
+		return gostate.Fill(declared, row, state)
 	})
 }
 
 // SetJSON is Set with a JSON object for the state, whose keys are the names of the
 // fields; durations are texts such as "1.5s".
 func (r *Run) SetJSON(object []byte) error {
-	return r.p.set(r, func(declared scgs.Schema, row []scgs.Value) error { return fillJSON(declared, row, object) })
+	return r.p.set(r, func(declared scgs.Schema, row []scgs.Value) error { return gostate.FillJSON(declared, row, object) })
 }
 
 // Region runs work inside a region of the processor, for predicates that signal

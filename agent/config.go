@@ -9,8 +9,6 @@ import (
 	"os"
 	"time"
 
-	"github.com/gopegasus/pegasus/internal/bus"
-
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -18,6 +16,8 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
@@ -138,7 +138,7 @@ func (c *Config) validate() error {
 		fault("Config.Drift is %v: it is in parts per million, from 0 to %v", c.Drift, clocksync.MaxDrift)
 	}
 	if c.State != nil {
-		if _, err := layoutFor(c.State); err != nil {
+		if _, err := gostate.SchemaOf(c.State); err != nil {
 			faults = append(faults, err)
 		}
 	}

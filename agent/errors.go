@@ -3,7 +3,8 @@ package agent
 import (
 	"errors"
 	"fmt"
-	"reflect"
+
+	"github.com/gopegasus/pegasus/internal/gostate"
 )
 
 // Errors that are found with errors.Is in what this package returns.
@@ -40,15 +41,8 @@ func (e *RefusedError) Error() string {
 // configuration declares: Join fails with it if that is Config.State, and Set if it is
 // the state. Change the struct or the declaration, so that they have the same fields.
 // Find it with errors.As.
-type StateError struct {
-	Type   reflect.Type // of the state; nil if that was nil
-	Field  string       // at fault, of the struct, or as declared where the struct has none; empty: the type itself
-	Reason string       // what is wrong and what to do
-}
-
-// Error is the reason.
-func (e *StateError) Error() string { return "agent: " + e.Reason }
-
-func stateError(t reflect.Type, field, format string, args ...any) error {
-	return &StateError{Type: t, Field: field, Reason: fmt.Sprintf(format, args...)}
-}
+//
+// Its Type is the [reflect.Type] of the state, nil if that was nil. Its Field is the one at
+// fault: of the struct, or as declared where the struct has none; empty for the type itself.
+// Its Reason says what is wrong and what to do.
+type StateError = gostate.StateError

@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
@@ -54,9 +55,9 @@ type level struct {
 	parent      []*control.Signal
 	process     []processState
 	past        past
-	room        sync.Cond   // process has shrunk, or nobody takes turns any more
-	state       encoding    // of the process
-	gone        SignalStats // of the threads that are
+	room        sync.Cond        // process has shrunk, or nobody takes turns any more
+	state       gostate.Encoding // of the process
+	gone        SignalStats      // of the threads that are
 }
 
 // processState is a state of the process beside its threads.
@@ -76,7 +77,7 @@ func newLevel(m *Member, plan *plan.Level, stop <-chan struct{}) *level {
 	l := &level{
 		m: m, plan: plan, stop: stop, turns: newTurns(m.mu), spans: spans,
 		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true, Unread: spans == nil}),
-		state: encoding{observed: m.state.observed},
+		state: gostate.Encoding{Observed: m.state.Observed},
 	}
 	l.room.L = m.mu
 	return l
@@ -94,12 +95,11 @@ func (l *level) setProcess(state any) error {
 	if m.closed {
 		return ErrClosed
 	}
-	is, at := given(&state)
-	e, err := l.state.of(state, is, l.plan.Process)
+	e, at, err := l.state.Of(state, l.plan.Process)
 	if err != nil {
 		return err
 	}
-	row, err := l.state.row(e, at)
+	row, err := l.state.Row(e, at)
 	if err != nil {
 		return err
 	}

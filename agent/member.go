@@ -16,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
@@ -195,31 +196,23 @@ func (m *Member) checkState(declared scgs.Schema) error {
 	if m.besideThreads(m.cfg.State) {
 		return nil
 	}
-	l, err := layoutFor(m.cfg.State)
-	if err == nil {
-		_, err = l.match(declared, m.cfg.Observe != nil)
-	}
-	return err
+	return gostate.Match(m.cfg.State, declared, m.cfg.Observe != nil)
 }
 
 // besideThreads reports whether a state is that of the process beside its
 // threads. So is every one from the first thread on; before, the first one of a
 // type that only fits there makes this a process with threads. The lock is held.
 func (m *Member) besideThreads(state any) bool {
-	switch e := m.state.encoder; {
+	switch {
 	case m.level == nil:
 		return false
 	case m.level.summary:
 		return true
-	case e != nil && e.typ == reflect.TypeOf(state):
+	case m.state.Type() == reflect.TypeOf(state):
 		return false
 	}
-	l, err := layoutFor(state)
-	if err != nil {
-		return false
-	}
-	_, group := l.match(m.core.Codec().Schema(), m.cfg.Observe != nil)
-	_, process := l.match(m.level.plan.Process, m.cfg.Observe != nil)
+	group := gostate.Match(state, m.core.Codec().Schema(), m.cfg.Observe != nil)
+	process := gostate.Match(state, m.level.plan.Process, m.cfg.Observe != nil)
 	if group == nil || process != nil {
 		return false
 	}

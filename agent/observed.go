@@ -1,47 +1,16 @@
 package agent
 
 import (
-	"slices"
-
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/observe"
-	"github.com/gopegasus/pegasus/scgs"
 )
-
-// observable reports whether a declared field is one that observation fills.
-func observable(f scgs.Field) bool {
-	return f.Type == scgs.Float && slices.Contains(observe.Fields(), f.Name)
-}
-
-// observedValue is what a field has by a reading: its default where that is not known.
-func observedValue(f scgs.Field, r *observe.Reading) scgs.Value {
-	if v, known := r.Field(f.Name); known {
-		return scgs.FloatValue(v)
-	}
-	return f.Default
-}
-
-// observe fills the fields of a row that the program does not, and reports whether
-// that has changed one.
-func (e *encoder) observe(row []scgs.Value, r *observe.Reading) (changed bool) {
-	if r == nil {
-		return false
-	}
-	for i, f := range e.declared {
-		if e.columns[i].goName == "" && observable(f) {
-			v := observedValue(f, r)
-			changed = changed || v != row[i]
-			row[i] = v
-		}
-	}
-	return changed
-}
 
 // watch follows Config.Observe until it is told to stop.
 func (m *Member) watch() (stop func()) {
 	if m.cfg.Observe == nil {
 		return func() {}
 	}
-	m.state.observed = &m.reading
+	m.state.Observed = &m.reading
 	return m.cfg.Observe.Watch(m.observed)
 }
 
@@ -58,11 +27,11 @@ func (m *Member) observed(r observe.Reading) {
 	var err error
 	if l != nil && l.summary {
 		l.await()
-		if row, ok := l.state.again(l.plan.Process); ok && !m.closed {
+		if row, ok := l.state.Again(l.plan.Process); ok && !m.closed {
 			err = l.setRow(row)
 		}
-	} else if m.state.encoder != nil { // A state was set, so the declaration is there.
-		if row, ok := m.state.again(m.core.Codec().Schema()); ok {
+	} else if m.state.Type() != nil { // A state was set, so the declaration is there.
+		if row, ok := m.state.Again(m.core.Codec().Schema()); ok {
 			err = m.setRow(row)
 		}
 	}
@@ -97,12 +66,5 @@ func (p *processor) observe() (changed bool) {
 	}
 	r.Power *= part
 	r.Quota *= part
-	for i, f := range p.declared() {
-		if observable(f) {
-			v := observedValue(f, &r)
-			changed = changed || v != p.row[i]
-			p.row[i] = v
-		}
-	}
-	return changed
+	return gostate.Observe(p.declared(), p.row, &r)
 }

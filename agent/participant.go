@@ -2,15 +2,14 @@ package agent
 
 import (
 	"fmt"
-	"reflect"
 	"sync"
 	"unsafe"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/wire"
-	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -34,60 +33,7 @@ type participant struct {
 	regions   map[string]*Region
 	spans     *spans
 	closed    bool
-	state     encoding
-}
-
-// encoding turns states into rows; it remembers the last type and declaration.
-type encoding struct {
-	encoder  *encoder         // of the last state; nil: there was none, or it was refused
-	observed *observe.Reading // what fills fields that the program does not; nil: nothing
-}
-
-// of is the encoder of a state for the declared schema.
-func (e *encoding) of(state any, is uintptr, declared scgs.Schema) (*encoder, error) {
-	if b := e.encoder; b != nil && b.is == is && sameSchema(b.declared, declared) {
-		return b, nil
-	}
-	return e.bind(reflect.TypeOf(state), is, declared)
-}
-
-func (e *encoding) bind(t reflect.Type, is uintptr, declared scgs.Schema) (*encoder, error) {
-	l, err := layoutOf(t)
-	if err != nil {
-		return nil, err
-	}
-	b, err := l.match(declared, e.observed != nil)
-	if err != nil {
-		return nil, err
-	}
-	b.is = is
-	return b, nil
-}
-
-// row reads a state, which lies at an address, as a row. The row is valid until the next
-// call.
-func (e *encoding) row(b *encoder, at unsafe.Pointer) ([]scgs.Value, error) {
-	e.encoder = nil
-	if err := b.fill(b.row, at); err != nil {
-		return nil, err // The values are of no state.
-	}
-	e.encoder = b
-	b.observe(b.row, e.observed)
-	return b.row, nil
-}
-
-// again is the last row with what is observed now; false if there is none, or nothing
-// in it has changed.
-func (e *encoding) again(declared scgs.Schema) ([]scgs.Value, bool) {
-	if e.encoder == nil || !sameSchema(e.encoder.declared, declared) {
-		return nil, false
-	}
-	return e.encoder.row, e.encoder.observe(e.encoder.row, e.observed)
-}
-
-// sameSchema compares by identity: a declaration is never changed in place.
-func sameSchema(a, b scgs.Schema) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+	state     gostate.Encoding
 }
 
 // step steps the machine. But for setRow nothing else does, and nothing but await learns
@@ -117,8 +63,7 @@ func (p *participant) set(state any) error {
 	if p.closed {
 		return ErrClosed
 	}
-	is, at := given(&state)
-	e, err := p.state.of(state, is, p.core.Codec().Schema())
+	e, at, err := p.state.Of(state, p.core.Codec().Schema())
 	if err != nil {
 		return err
 	}
@@ -126,19 +71,17 @@ func (p *participant) set(state any) error {
 }
 
 // begin begins now the state that lies at an address. The lock is held.
-func (p *participant) begin(e *encoder, state unsafe.Pointer) error {
-	if !e.read(state) {
-		row, err := p.state.row(e, state)
+func (p *participant) begin(e *gostate.Encoder, state unsafe.Pointer) error {
+	words, ok := p.state.Words(e, state)
+	if !ok {
+		row, err := p.state.Row(e, state)
 		if err != nil {
 			return err
 		}
 		return p.setRow(row)
 	}
-	if p.state.encoder != e {
-		p.state.encoder = e
-	}
 	p.readStamp(&p.at)
-	return p.begun(p.core.Plain(p.instant(), &p.at, e.words))
+	return p.begun(p.core.Plain(p.instant(), &p.at, words))
 }
 
 // setRow begins the state of a row now. The lock is held.

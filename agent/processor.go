@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
@@ -51,13 +52,13 @@ func (p *processor) admitted() error {
 	if !wire.IsProcessor(declared) {
 		return fmt.Errorf("synchronizer %q runs no program on group %q: its members are no processors", p.m.core.Synchronizer(), p.m.cfg.Group)
 	}
-	p.row = defaults(declared)
+	p.row = gostate.Defaults(declared)
 	p.m.accepted = p.admittedAgain
 	own := p.own()
 	own[4] = scgs.StringValue(p.node.cfg.Name)
 	own[5], _ = wordList(wire.FieldLabels, p.node.cfg.Labels)
 	own[6] = scgs.IntValue(int64(p.node.cfg.Cores))
-	if p.node.cfg.Observe != nil && !slices.ContainsFunc(p.declared(), observable) {
+	if p.node.cfg.Observe != nil && !slices.ContainsFunc(p.declared(), gostate.Observable) {
 		p.m.log.Warn("nothing that is observed can be told: the state declares none of these fields as a float", "member", p.m.cfg.Name, "fields", observe.Fields())
 	}
 	own[7], _ = wordList(wire.FieldThreaded, p.node.threaded)
@@ -100,14 +101,6 @@ func (p *processor) fits(block string) error {
 	return nil
 }
 
-func defaults(declared scgs.Schema) []scgs.Value {
-	row := make([]scgs.Value, len(declared))
-	for i, f := range declared {
-		row[i] = f.Default
-	}
-	return row
-}
-
 // admittedAgain follows a synchronizer that declares another state for blocks: that
 // of another program. The lock is held.
 func (p *processor) admittedAgain() {
@@ -122,7 +115,7 @@ func (p *processor) admittedAgain() {
 		p.m.log.Error("the synchronizer runs no program any more, so this processor has no part in it", "member", p.m.cfg.Name)
 		return
 	}
-	row := defaults(declared)
+	row := gostate.Defaults(declared)
 	copy(row[len(row)-wire.ProcessorFields:], p.own())
 	p.row = row
 	p.observe()
@@ -150,7 +143,7 @@ func (p *processor) tell() error {
 // isProcessor is [wire.IsProcessor], which costs more than the rest of a report. The
 // lock is held.
 func (p *processor) isProcessor(declared scgs.Schema) bool {
-	if !sameSchema(p.checked, declared) {
+	if !gostate.SameSchema(p.checked, declared) {
 		p.checked, p.is = declared, wire.IsProcessor(declared)
 	}
 	return p.is

@@ -10,6 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -31,13 +32,10 @@ type ThreadOption func(*wire.Hello) error
 // ThreadState checks the type of a value against the declared state of threads
 // when the thread is made, as Config.State does for the process.
 func ThreadState(prototype any) ThreadOption {
-	return func(h *wire.Hello) error {
-		l, err := layoutFor(prototype)
-		if err != nil {
-			return err
-		}
-		h.Typed, h.Schema = true, l.schema()
-		return nil
+	return func(h *wire.Hello) (err error) {
+		h.Schema, err = gostate.SchemaOf(prototype)
+		h.Typed = err == nil
+		return err
 	}
 }
 

@@ -1,9 +1,9 @@
 package agent
 
 import (
-	"reflect"
 	"unsafe"
 
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -45,15 +45,14 @@ func (s *State[T]) Set(state T) error {
 type setter struct {
 	process *Member // that may have threads, so that each state says whose it is; nil: it has none
 	of      *participant
-	typ     reflect.Type
-	is      uintptr  // the type, as given tells it
-	bound   *encoder // for what is declared; guarded by the lock
+	state   any              // one of its type
+	bound   *gostate.Encoder // for what is declared; guarded by the lock
 }
 
 func (m *Member) bind(state any) (setter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	s, declared := newSetter(&m.participant, state), m.core.Codec().Schema()
+	s, declared := setter{of: &m.participant, state: state}, m.core.Codec().Schema()
 	if m.level != nil {
 		s.process = m
 		if m.besideThreads(state) {
@@ -67,21 +66,16 @@ func (m *Member) bind(state any) (setter, error) {
 func (t *Thread) bind(state any) (setter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	s := newSetter(&t.participant, state)
+	s := setter{of: &t.participant, state: state}
 	err := s.rebind(t.core.Codec().Schema())
 	return s, err
 }
 
 func (t *BlockThread) bind(state any) (setter, error) { return t.thread.bind(state) }
 
-func newSetter(of *participant, state any) setter {
-	is, _ := given(&state)
-	return setter{of: of, typ: reflect.TypeOf(state), is: is}
-}
-
 // rebind binds the type to what is declared. The lock is held.
 func (s *setter) rebind(declared scgs.Schema) error {
-	bound, err := s.of.state.bind(s.typ, s.is, declared)
+	bound, err := s.of.state.Bind(s.state, declared)
 	if err == nil {
 		s.bound = bound
 	}
@@ -104,7 +98,7 @@ func (s *setter) locked(state unsafe.Pointer) (hurry *multiplexer, err error) {
 	if p.closed {
 		return nil, ErrClosed
 	}
-	if declared := p.core.Codec().Schema(); !sameSchema(s.bound.declared, declared) {
+	if declared := p.core.Codec().Schema(); !s.bound.IsFor(declared) {
 		if err := s.rebind(declared); err != nil {
 			return nil, err
 		}

@@ -1,4 +1,4 @@
-package agent
+package gostate
 
 import (
 	"bytes"
@@ -8,8 +8,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// fillJSON replaces the fields of a row that a JSON object has.
-func fillJSON(declared scgs.Schema, row []scgs.Value, object []byte) error {
+// FillJSON replaces the fields of a row of the declared state that a JSON object has. After
+// an error the row is of no state.
+func FillJSON(declared scgs.Schema, row []scgs.Value, object []byte) error {
 	var values map[string]any
 	d := json.NewDecoder(bytes.NewReader(object))
 	d.UseNumber()

@@ -1,4 +1,4 @@
-package agent
+package gostate
 
 import (
 	"math"

@@ -1,4 +1,4 @@
-package agent
+package gostate
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func given(state *any) (typ uintptr, at unsafe.Pointer) {
 
 // read puts a state that lies at an address, and is of the encoder's type, into words.
 // It reports false where it cannot be told as words, and fill has to look at it.
-func (e *encoder) read(at unsafe.Pointer) bool {
+func (e *Encoder) read(at unsafe.Pointer) bool {
 	if !e.plain {
 		return false
 	}
@@ -87,7 +87,7 @@ func (c *column) place(text string, words []string) bool {
 
 // fill replaces the fields of a row that a state has, which lies at an address and is of
 // the encoder's type.
-func (e *encoder) fill(row []scgs.Value, at unsafe.Pointer) (err error) {
+func (e *Encoder) fill(row []scgs.Value, at unsafe.Pointer) (err error) {
 	for i := range e.columns {
 		c := &e.columns[i]
 		if c.goName == "" {
@@ -101,7 +101,7 @@ func (e *encoder) fill(row []scgs.Value, at unsafe.Pointer) (err error) {
 }
 
 // value reads one field of a state as one of a declared type.
-func (e *encoder) value(p unsafe.Pointer, c *column, as scgs.Type) (scgs.Value, error) {
+func (e *Encoder) value(p unsafe.Pointer, c *column, as scgs.Type) (scgs.Value, error) {
 	var value scgs.Value
 	if c.list {
 		slice := (*[]byte)(p) // Of whatever: its length is the number of elements.
@@ -123,7 +123,7 @@ func (e *encoder) value(p unsafe.Pointer, c *column, as scgs.Type) (scgs.Value, 
 }
 
 // list copies the elements of a slice. It is Invalid if one of them is.
-func (e *encoder) list(p unsafe.Pointer, n int, c *column, elem scgs.Type) scgs.Value {
+func (e *Encoder) list(p unsafe.Pointer, n int, c *column, elem scgs.Type) scgs.Value {
 	e.elements = e.elements[:0]
 	for i := range n {
 		e.elements = append(e.elements, scalar(unsafe.Add(p, uintptr(i)*c.size), c.kind, elem))

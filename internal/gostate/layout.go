@@ -1,6 +1,15 @@
-package agent
+// Package gostate answers how a Go struct is read as a row of a local state. A struct
+// type becomes a layout: which exported fields it has, of which types, and where they
+// lie. Bound to a declared state it is an [Encoder], which reads values of the type where
+// they lie: as words where the declared state is plain (see [agentcore.Plain]), or as a
+// row. An [Encoding] remembers the last one of an owner of states.
+//
+// Nothing here locks: an Encoding and its Encoders belong to one owner, under its lock.
+// The errors are those that users of package agent see, and begin with its name.
+package gostate
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"time"
@@ -10,6 +19,21 @@ import (
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/scgs"
 )
+
+// StateError says that a struct cannot be a state, or is not the one that is declared.
+// Users find it as agent.StateError.
+type StateError struct {
+	Type   reflect.Type // of the state; nil if that was nil
+	Field  string       // at fault, of the struct, or as declared where the struct has none; empty: the type itself
+	Reason string       // what is wrong and what to do
+}
+
+// Error is the reason.
+func (e *StateError) Error() string { return "agent: " + e.Reason }
+
+func stateError(t reflect.Type, field, format string, args ...any) error {
+	return &StateError{Type: t, Field: field, Reason: fmt.Sprintf(format, args...)}
+}
 
 // layout is how a struct type is read as a local state.
 type layout struct {
@@ -24,6 +48,51 @@ type layoutField struct {
 }
 
 var durationType = reflect.TypeFor[time.Duration]()
+
+// SchemaOf is the fields of a state in the order of the struct, or a [*StateError] if that
+// is none.
+func SchemaOf(state any) (scgs.Schema, error) {
+	l, err := layoutFor(state)
+	if err != nil {
+		return nil, err
+	}
+	return l.schema(), nil
+}
+
+// Match reports with a [*StateError] that a state has not all declared fields and no other;
+// it may lack those that have a default, or, if the node is observed, are [Observable].
+func Match(state any, declared scgs.Schema, observed bool) error {
+	l, err := layoutFor(state)
+	if err == nil {
+		_, err = l.match(declared, observed)
+	}
+	return err
+}
+
+// Fill replaces the fields of a row of the declared state that a state has, which may be a
+// part of them. After an error the row is of no state.
+func Fill(declared scgs.Schema, row []scgs.Value, state any) error {
+	l, err := layoutFor(state)
+	if err != nil {
+		return err
+	}
+	e, err := l.part(declared)
+	if err != nil {
+		return err
+	}
+	_, at := given(&state)
+	return e.fill(row, at)
+}
+
+// Defaults is a row of the declared state in which every field has its default; one that
+// has none is Invalid.
+func Defaults(declared scgs.Schema) []scgs.Value {
+	row := make([]scgs.Value, len(declared))
+	for i, f := range declared {
+		row[i] = f.Default
+	}
+	return row
+}
 
 // layoutFor is the layout of a state.
 func layoutFor(state any) (*layout, error) { return layoutOf(reflect.TypeOf(state)) }
@@ -100,8 +169,8 @@ func lowerFirst(name string) string {
 	return string(unicode.ToLower(r)) + name[size:]
 }
 
-// encoder turns values of one struct type into rows of one declared state.
-type encoder struct {
+// Encoder turns values of one struct type into rows of one declared state.
+type Encoder struct {
 	typ      reflect.Type
 	is       uintptr // the same, as given tells it
 	declared scgs.Schema
@@ -114,8 +183,8 @@ type encoder struct {
 
 // part binds a layout to the declared state, of which it may have a part: the same names
 // with the same types.
-func (l *layout) part(declared scgs.Schema) (*encoder, error) {
-	e := &encoder{typ: l.typ, declared: declared, columns: make([]column, len(declared)), row: defaults(declared)}
+func (l *layout) part(declared scgs.Schema) (*Encoder, error) {
+	e := &Encoder{typ: l.typ, declared: declared, columns: make([]column, len(declared)), row: Defaults(declared)}
 	for _, f := range l.fields {
 		i, err := f.declaredIn(declared, l.typ)
 		if err != nil {
@@ -128,13 +197,13 @@ func (l *layout) part(declared scgs.Schema) (*encoder, error) {
 
 // match binds a layout to the declared state, of which it has all but for fields that
 // have a default, or are observed.
-func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
+func (l *layout) match(declared scgs.Schema, observed bool) (*Encoder, error) {
 	e, err := l.part(declared)
 	if err != nil {
 		return nil, err
 	}
 	for i, c := range e.columns {
-		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && (!observed || !observable(declared[i])) {
+		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && (!observed || !Observable(declared[i])) {
 			return nil, stateError(l.typ, declared[i].Name, "%v has no field %q, which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration", l.typ, declared[i].Name)
 		}
 	}
@@ -143,7 +212,7 @@ func (l *layout) match(declared scgs.Schema, observed bool) (*encoder, error) {
 	for i, c := range e.columns {
 		if c.goName == "" && e.plain {
 			e.words[i], e.plain = agentcore.Word(&declared[i], declared[i].Default)
-			e.plain = e.plain && (!observed || !observable(declared[i]))
+			e.plain = e.plain && (!observed || !Observable(declared[i]))
 		}
 	}
 	return e, nil

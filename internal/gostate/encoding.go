@@ -1,0 +1,92 @@
+package gostate
+
+import (
+	"reflect"
+	"unsafe"
+
+	"github.com/gopegasus/pegasus/observe"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Encoding turns the states of one owner into rows; it remembers the last type and
+// declaration. It is guarded by the lock of the owner.
+type Encoding struct {
+	// Observed is what fills fields that the program does not; nil: nothing.
+	Observed *observe.Reading
+
+	last *Encoder // of the last state; nil: there was none, or it was refused
+}
+
+// Type is that of the last state; nil if there was none, or it was refused.
+func (e *Encoding) Type() reflect.Type {
+	if e.last == nil {
+		return nil
+	}
+	return e.last.typ
+}
+
+// Of is the encoder of a state for the declared schema, and where the state lies.
+func (e *Encoding) Of(state any, declared scgs.Schema) (*Encoder, unsafe.Pointer, error) {
+	is, at := given(&state)
+	if b := e.last; b != nil && b.is == is && b.IsFor(declared) {
+		return b, at, nil
+	}
+	b, err := e.Bind(state, declared)
+	return b, at, err
+}
+
+// Bind makes an encoder of states of the same type as this one.
+func (e *Encoding) Bind(state any, declared scgs.Schema) (*Encoder, error) {
+	l, err := layoutFor(state)
+	if err != nil {
+		return nil, err
+	}
+	b, err := l.match(declared, e.Observed != nil)
+	if err != nil {
+		return nil, err
+	}
+	b.is, _ = given(&state)
+	return b, nil
+}
+
+// Words reads a state that lies at an address, and is of the encoder's type, as words, one
+// for each declared field. It reports false where it cannot be told as words, and Row has
+// to look at it. The words are valid until the next call.
+func (e *Encoding) Words(b *Encoder, at unsafe.Pointer) ([]uint64, bool) {
+	if !b.read(at) {
+		return nil, false
+	}
+	if e.last != b {
+		e.last = b
+	}
+	return b.words, true
+}
+
+// Row reads a state that lies at an address, and is of the encoder's type, as a row. The
+// row is valid until the next call.
+func (e *Encoding) Row(b *Encoder, at unsafe.Pointer) ([]scgs.Value, error) {
+	e.last = nil
+	if err := b.fill(b.row, at); err != nil {
+		return nil, err // The values are of no state.
+	}
+	e.last = b
+	b.observe(b.row, e.Observed)
+	return b.row, nil
+}
+
+// Again is the last row with what is observed now; false if there is none, or nothing
+// in it has changed.
+func (e *Encoding) Again(declared scgs.Schema) ([]scgs.Value, bool) {
+	if e.last == nil || !e.last.IsFor(declared) {
+		return nil, false
+	}
+	return e.last.row, e.last.observe(e.last.row, e.Observed)
+}
+
+// IsFor reports whether an encoder makes rows of that declared state.
+func (e *Encoder) IsFor(declared scgs.Schema) bool { return SameSchema(e.declared, declared) }
+
+// SameSchema compares by identity: a declaration is never changed in place.
+func SameSchema(a, b scgs.Schema) bool {
+	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
+}
