@@ -181,6 +181,15 @@ func (l *level) runDue() {
 	l.take(true)
 }
 
+// unlock gives up the lock, but first takes the turns that runDue would.
+func (l *level) unlock() {
+	if l.turns.worth(l.m.now) {
+		l.take(true)
+	} else {
+		l.m.mu.Unlock()
+	}
+}
+
 // run takes the turns that time makes due, and those that are handed over, until it is
 // stopped.
 func (l *level) run() {

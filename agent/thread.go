@@ -101,9 +101,8 @@ func (t *Thread) Name() string { return t.name }
 // are better taken together, and where one takes longer than 50 µs. The same goes for
 // what else the thread has to say: Close, and entering and leaving regions.
 func (t *Thread) Set(state any) error {
-	defer t.above.runDue()
 	t.mu.Lock()
-	defer t.mu.Unlock()
+	defer t.above.unlock()
 	return t.set(state)
 }
 

@@ -70,6 +70,7 @@ type Gate struct {
 	open    []*entry
 	fences  []fence
 	known   map[id]*record
+	few     *record // in the place of known, if once: those whose fate is not final
 	settled []Outcome
 	// order holds those of known with a final fate, oldest at order[next] once it is full.
 	order []*record
@@ -122,7 +123,7 @@ type record struct {
 	signal *Signal // nil if its fate is final: its data are not kept
 	fate   Fate
 	detail string
-	next   *record // with the same id
+	next   *record // with the same id, or any
 }
 
 // NewGate returns the gate of a participant that is in no region.
@@ -224,11 +225,19 @@ func (g *Gate) Offer(now clocksync.Instant, s *Signal) Outcome {
 // recall finds what is remembered of a signal, or of one that it is a copy of.
 func (g *Gate) recall(s *Signal) *record {
 	k := keyOf(s)
-	r := g.known[k.id()]
+	r := g.alike(&k)
 	for r != nil && r.key != k {
 		r = r.next
 	}
 	return r
+}
+
+// alike is the first of the records among which that of a key is.
+func (g *Gate) alike(k *key) *record {
+	if g.once {
+		return g.few
+	}
+	return g.known[k.id()]
 }
 
 // note begins to remember a signal.
@@ -238,10 +247,21 @@ func (g *Gate) note(s *Signal, fate Fate, detail string) *record {
 		r = &record{}
 	}
 	*r = record{key: keyOf(s), entry: s.Entry, signal: s, fate: fate, detail: detail}
-	i := r.key.id()
-	r.next = g.known[i]
-	g.known[i] = r
+	r.next = g.alike(&r.key)
+	g.begin(r, r)
 	return r
+}
+
+// begin makes first, which may be nil, the first of the records alike r.
+func (g *Gate) begin(r, first *record) {
+	switch {
+	case g.once:
+		g.few = first
+	case first == nil:
+		delete(g.known, r.key.id())
+	default:
+		g.known[r.key.id()] = first
+	}
 }
 
 // judge decides on a signal that is no copy of one that is remembered.
@@ -373,14 +393,13 @@ func (g *Gate) remember(r *record) {
 }
 
 func (g *Gate) forget(r *record) {
-	i := r.key.id()
-	if first := g.known[i]; first != r {
-		for first.next != r {
-			first = first.next
+	if before := g.alike(&r.key); before == r {
+		g.begin(r, r.next)
+	} else {
+		for before.next != r {
+			before = before.next
 		}
-		first.next = r.next
-	} else if g.known[i] = r.next; r.next == nil {
-		delete(g.known, i)
+		before.next = r.next
 	}
 	g.spare = r
 }

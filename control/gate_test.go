@@ -210,11 +210,20 @@ func TestGateForgetsButNeverAppliesTwice(t *testing.T) {
 
 // TestGateEndsEverySignalOnce drives a gate at random beside a naive model that
 // keeps everything it ever saw.
-func TestGateEndsEverySignalOnce(t *testing.T) {
+func TestGateEndsEverySignalOnce(t *testing.T) { testGate(t, false) }
+
+// TestGateWithoutMemory is the same for a gate that gets no copies of what has its fate.
+func TestGateWithoutMemory(t *testing.T) { testGate(t, true) }
+
+func testGate(t *testing.T, once bool) {
+	t.Helper()
 	rapid.Check(t, func(t *rapid.T) {
 		m := &gateModel{
-			gate: control.NewGate(), open: map[string]uint64{}, handed: map[*control.Signal]bool{},
+			gate: control.NewGate(), once: once, open: map[string]uint64{}, handed: map[*control.Signal]bool{},
 			final: map[control.Decision]control.Fate{}, waits: map[control.Decision]*control.Signal{},
+		}
+		if once {
+			m.gate.Once()
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"enter":  m.enter,
@@ -245,6 +254,7 @@ func TestGateEndsEverySignalOnce(t *testing.T) {
 
 type gateModel struct {
 	gate    *control.Gate
+	once    bool
 	now     clocksync.Instant
 	entries uint64
 	open    map[string]uint64
@@ -318,11 +328,14 @@ func (m *gateModel) copy(t *rapid.T) {
 		t.Skip("nothing was offered yet")
 	}
 	again := *rapid.SampledFrom(m.made).Draw(t, "signal")
-	o := m.gate.Offer(m.now, &again)
 	want, final := m.final[again.Decision]
-	if !final {
+	switch {
+	case !final:
 		want = control.Waiting
+	case m.once:
+		t.Skip("it would be a new one")
 	}
+	o := m.gate.Offer(m.now, &again)
 	if !o.Again || o.Fate != want {
 		t.Fatalf("copy of %v: %v, want %v again", again, o, want)
 	}

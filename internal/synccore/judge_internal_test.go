@@ -2,11 +2,13 @@ package synccore
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -178,5 +180,54 @@ func TestOnlyWhatChanged(t *testing.T) {
 	})
 	if fired == 0 || verdicts == fired || epochs == 0 {
 		t.Errorf("%d verdicts, %d fired, in %d epochs", verdicts, fired, epochs)
+	}
+}
+
+// TestUnread runs beside the machine of threads one that keeps letters, makes verdicts, and
+// goes the general way: the signals, the summary and all else that is done are the same,
+// and what nobody reads is not made.
+func TestUnread(t *testing.T) {
+	signals := 0
+	rapid.Check(t, func(t *rapid.T) {
+		plan := drawLevel(t)
+		brief, full := New(plan, Options{Term: 1, Local: true, Unread: true}), New(plan, Options{Term: 1, Local: true})
+		full.General()
+		var th threads
+		var got, want Output
+		step := func(a, b *Input) {
+			brief.Step(th.now, a, &got)
+			full.Step(th.now, b, &want)
+			if len(got.Verdicts) > 0 || len(got.Fates) > 0 && got.Fates[0].Fate != control.NoSuchEntry {
+				t.Fatalf("verdicts %+v, fates %+v", got.Verdicts, got.Fates)
+			}
+			if got.Wake < want.Wake { // It may be later: no letter is due.
+				t.Fatalf("the next step is due at %v, and at %v in the general way", got.Wake, want.Wake)
+			}
+			fates, verdicts := want.Fates, want.Verdicts
+			want.Verdicts, want.Fates, want.Wake = got.Verdicts, got.Fates, got.Wake
+			diff := cmp.Diff(want, got, cmp.AllowUnexported(scgs.Value{}), cmpopts.EquateEmpty())
+			want.Fates, want.Verdicts = fates, verdicts
+			if diff != "" {
+				t.Fatalf("in the general way (-) and in the short one (+):\n%s", diff)
+			}
+			if a, b := full.Counts(), brief.Counts(); a != b || full.decisions != brief.decisions {
+				t.Fatalf("the counts are %+v with %d decisions, and %+v with %d in the general way", b, brief.decisions, a, full.decisions)
+			}
+		}
+		for range rapid.IntRange(10, 80).Draw(t, "steps") {
+			input := th.input(t)
+			step(input(), input())
+			for _, f := range slices.Clone(got.Signals) {
+				signals += len(f.Msg.Signals)
+				ack := wire.Ack{Member: f.To, Incarnation: f.Msg.Incarnation}
+				for _, s := range f.Msg.Signals {
+					ack.Answers = append(ack.Answers, wire.Answer{Decision: s.Decision, Name: s.Name, Target: s.Target, Fate: control.Applied})
+				}
+				step(&Input{Kind: InTick}, &Input{Kind: InAck, From: f.To, Ack: &ack})
+			}
+		}
+	})
+	if signals == 0 {
+		t.Error("no signals")
 	}
 }
