@@ -16,7 +16,7 @@ import (
 func TestManyMembersAgreeWithRescan(t *testing.T) {
 	for _, order := range orders {
 		for _, size := range []struct{ members, domains, reports int }{
-			{2, 2, 3000}, {3, 1, 3000}, {17, 5, 3000}, {33, 33, 3000}, {100, 7, 2000}, {130, 130, 2000},
+			{2, 2, 3000}, {3, 1, 3000}, {17, 1, 3000}, {90, 1, 2000}, {17, 5, 3000}, {33, 33, 3000}, {100, 7, 2000}, {130, 130, 2000},
 		} {
 			t.Run(fmt.Sprintf("order=%s/members=%d/domains=%d", order, size.members, size.domains), func(t *testing.T) {
 				compare(t, newWorkload(order, size.members, size.domains), size.reports)
@@ -74,15 +74,21 @@ func heads(d *scgs.Detector) string {
 func TestNoAllocationInSteadyState(t *testing.T) {
 	for _, m := range modalities {
 		for _, domains := range []int{1, 16, 200} {
-			e := newEngine(m, "round-robin", 200, domains)
-			var needs []scgs.Need
-			allocations := testing.AllocsPerRun(5000, func() {
-				e.step()
-				needs = e.d.Needs(needs[:0])
-				e.d.Current()
-			})
-			if allocations != 0 || e.found == 0 {
-				t.Errorf("%v, %d domains: %v allocations a report, %d global states", m, domains, allocations, e.found)
+			for _, brief := range []bool{false, true} {
+				e := startEngine(m, "round-robin", 200, domains)
+				e.brief = brief
+				e.warm()
+				var needs []scgs.Need
+				allocations := testing.AllocsPerRun(5000, func() {
+					e.step()
+					needs = e.d.Needs(needs[:0])
+					if !brief {
+						e.d.Current()
+					}
+				})
+				if allocations != 0 || e.found == 0 {
+					t.Errorf("%v, %d domains, by Advance %v: %v allocations a report, %d global states", m, domains, brief, allocations, e.found)
+				}
 			}
 		}
 	}
