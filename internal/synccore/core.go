@@ -156,9 +156,6 @@ func New(level *plan.Level, opt Options) *Core {
 		c.exec = level.Program.Begin(level.Name, opt.Term)
 	}
 	c.newScopes()
-	if level.Prev {
-		c.scope.KeepPrev()
-	}
 	c.balanceBy(level.Balance)
 	c.listen()
 	for i, v := range level.Variables {

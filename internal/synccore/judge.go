@@ -38,6 +38,9 @@ func (c *Core) newScopes() {
 		*s = predicates.NewScope(c.plan.Env)
 		(*s).Only(c.plan.Reads())
 	}
+	if c.plan.Prev {
+		c.scope.KeepPrev()
+	}
 }
 
 // newStates lets every predicate of the plan begin.
