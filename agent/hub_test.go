@@ -77,13 +77,12 @@ func (h *hub) tick() {
 
 func (h *hub) onState(m bus.Message) {
 	from, _ := h.subjects.ParseState(m.Subject)
-	kind, err := wire.KindOf(m.Data)
-	if kind != wire.KindBundle {
+	if kind, _ := wire.KindOf(m.Data); kind != wire.KindBundle {
 		h.frame(from, "", m.Data)
 		return
 	}
 	var b wire.Bundle
-	if err = wire.DecodeBundle(m.Data, &b); err != nil {
+	if err := wire.DecodeBundle(m.Data, &b); err != nil {
 		h.t.Error(err)
 		return
 	}

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"slices"
-	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/agentcore"
@@ -18,26 +17,6 @@ type sender struct {
 	frame []byte
 	// publish sends a frame, or puts it with others.
 	publish func(subject string, frame []byte) error
-}
-
-// keepPace calls pass until it is stopped: when it is woken, and when the time has come
-// that pass has returned beside the present one.
-func keepPace(wake, stop <-chan struct{}, pass func() (next, now clocksync.Instant)) {
-	timer, armed := time.NewTimer(0), clocksync.MinInstant
-	defer timer.Stop()
-	for {
-		if next, now := pass(); next < armed { // One that is early does no harm.
-			armed = next
-			timer.Reset(next.Sub(now))
-		}
-		select {
-		case <-wake:
-		case <-timer.C:
-			armed = clocksync.MaxInstant
-		case <-stop:
-			return
-		}
-	}
 }
 
 // flush takes what is due, or all there is, under the lock, publishes it without, and

@@ -152,7 +152,7 @@ func leaveShare(key shareKey, c *multiplexer) error {
 // multiplexed makes a multiplexer with a connection, for several.
 func (j *joining) multiplexed(ctx context.Context, url string, cfg *Config) (*multiplexer, error) {
 	var made atomic.Pointer[multiplexer]
-	b, err := j.dial(ctx, url, bus.Options{Name: "pegasus agent " + cfg.Group + "/" + cfg.Name, OnError: func(err error) {
+	b, err := j.dial(ctx, url, bus.Options{Name: "pegasus agent " + cfg.Group + "/" + cfg.Name, OnError: func(err error) { //nolint:contextcheck // It comes when Join has long returned.
 		if c := made.Load(); c != nil {
 			c.complained(err)
 		}

@@ -27,7 +27,6 @@ type greeter struct {
 	bus      *bus.Bus
 	subjects wire.Subjects
 	codec    *wire.BatchCodec
-	silent   bool // nobody is welcomed
 
 	mu      sync.Mutex
 	hellos  map[string]wire.Hello // the newest of each member
@@ -73,7 +72,7 @@ func (g *greeter) hear(m bus.Message) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	from, _ := g.subjects.ParseState(m.Subject)
-	switch kind, _ := wire.KindOf(m.Data); kind { //nolint:exhaustive // Nothing else is told here.
+	switch kind, _ := wire.KindOf(m.Data); kind {
 	case wire.KindBundle:
 		var b wire.Bundle
 		if err := wire.DecodeBundle(m.Data, &b); err != nil {
