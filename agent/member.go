@@ -338,6 +338,7 @@ func (m *Member) end() error {
 // goodbye sends the last batch.
 func (m *Member) goodbye() error {
 	s := sender{publish: m.bus.Publish}
+	m.mu.Lock()
 	m.flush(&s, nil, true)
 	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 	defer cancel()

@@ -52,6 +52,7 @@ type multiplexer struct {
 
 	// Guarded by passing, which is taken before the lock of a member.
 	passing sync.Mutex
+	speaks  bool // it has a name, in this pass
 	speaker *agentcore.Speaker
 	sender  sender
 	bundle  wire.Bundle
@@ -349,14 +350,15 @@ func (c *multiplexer) hurry() {
 // pass sends what is due, and returns when the next pass is.
 func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 	c.mu.Lock()
-	speaks, members := c.name != "", c.members
+	c.speaks = c.name != ""
+	members, list := c.members, c.take()
 	c.calling, c.calls = append(c.calling[:0], c.calls...), c.calls[:0]
 	c.mu.Unlock()
 	for i := range c.calling {
 		c.speaker.Ask(&c.calling[i])
 	}
 	now = c.now()
-	wake, all := c.round(now, speaks, speaks && c.speaker.Due(now))
+	wake, all := c.round(list, now, c.speaks && c.speaker.Due(now))
 	if all {
 		// Only who has begun a state meanwhile can have done so before the stamp, but the
 		// stamp is later than what all others have told.
@@ -364,13 +366,16 @@ func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 		if len(members) > 0 {
 			at = c.stamp(members)
 		}
-		next, _ := c.round(now, speaks, true)
+		c.mu.Lock()
+		list = c.take()
+		c.mu.Unlock()
+		next, _ := c.round(list, now, true)
 		wake = min(wake, next)
 		if wait := c.speaker.Evidence(now, at, &c.bundle); wait >= 0 {
 			wake = min(wake, now.Add(wait).Add(1))
 		}
 	}
-	if speaks {
+	if c.speaks {
 		wake = min(wake, c.speaker.Wake())
 	}
 	c.send()
@@ -380,18 +385,20 @@ func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 	return wake, now
 }
 
-// round has those in the list say what is due. If one of them has something to say, or
-// all is set, all of it is told where the multiplexer speaks for them.
-func (c *multiplexer) round(now clocksync.Instant, speaks, all bool) (wake clocksync.Instant, told bool) {
-	c.mu.Lock()
-	list := c.list
-	c.list, c.spare = c.spare[:0], nil
-	c.mu.Unlock()
-	told = all || speaks && slices.ContainsFunc(list, func(m *Member) bool { return m.isDue(now) })
+// take empties the list. mu is held, and passing.
+func (c *multiplexer) take() (list []*Member) {
+	list, c.list, c.spare = c.list, c.spare[:0], nil
+	return list
+}
+
+// round has those of a list say what is due, and puts back who waits. If one of them has
+// something to say, or all is set, all of it is told where the multiplexer speaks for them.
+func (c *multiplexer) round(list []*Member, now clocksync.Instant, all bool) (wake clocksync.Instant, told bool) {
+	told = all || c.speaks && slices.ContainsFunc(list, func(m *Member) bool { return m.isDue(now) })
 	wake = clocksync.MaxInstant
 	waiting := list[:0]
 	for _, m := range list {
-		next, waits := c.turn(m, now, speaks, told)
+		next, waits := c.turn(m, now, told)
 		if wake = min(wake, next); waits {
 			waiting = append(waiting, m)
 		}
@@ -431,7 +438,7 @@ func (m *Member) isDue(now clocksync.Instant) bool {
 
 // turn takes what one member has to say, if that is due or all of it is to be told, and
 // returns when it next is, and whether it stays in the list until then.
-func (c *multiplexer) turn(m *Member, now clocksync.Instant, speaks, all bool) (next clocksync.Instant, waits bool) {
+func (c *multiplexer) turn(m *Member, now clocksync.Instant, all bool) (next clocksync.Instant, waits bool) {
 	m.mu.Lock()
 	if m.pace.until > now && !all {
 		defer m.mu.Unlock()
@@ -443,12 +450,11 @@ func (c *multiplexer) turn(m *Member, now clocksync.Instant, speaks, all bool) (
 		m.acks, m.acksTo = m.subjects.Ack(to, m.cfg.Name), to
 	}
 	c.from, c.acks = m, m.acks
-	m.mu.Unlock()
 	if body != nil {
 		_ = c.put(m.reports, body)
 	}
 	speaker := c.speaker
-	if !speaks {
+	if !c.speaks {
 		speaker = nil
 	}
 	return m.flush(&c.sender, speaker, all)
@@ -458,12 +464,8 @@ func (c *multiplexer) turn(m *Member, now clocksync.Instant, speaks, all bool) (
 // for somebody who does not know the multiplexer, or says for the first time that this
 // speaks for the member.
 func (c *multiplexer) put(subject string, frame []byte) error {
-	c.mu.Lock()
-	speaks := c.name != ""
-	c.mu.Unlock()
-	kind, _ := wire.KindOf(frame)
 	c.sent = true
-	if !speaks || kind == wire.KindHello || subject != c.from.reports && subject != c.acks {
+	if kind, _ := wire.KindOf(frame); !c.speaks || kind == wire.KindHello || subject != c.from.reports && subject != c.acks {
 		return c.bus.Publish(subject, frame)
 	}
 	if len(c.bytes)+len(frame) > wire.MaxPart {

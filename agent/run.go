@@ -19,11 +19,10 @@ type sender struct {
 	publish func(subject string, frame []byte) error
 }
 
-// flush takes what is due, or all there is, under the lock, publishes it without, and
-// returns when it is to be called again, and whether it is to be called then. A speaker
-// takes note of what is told.
+// flush takes what is due, or all there is, under the lock, which is held and then given up,
+// publishes it without, and returns when it is to be called again, and whether it is to be
+// called then. A speaker takes note of what is told.
 func (m *Member) flush(s *sender, speaker *agentcore.Speaker, all bool) (wake clocksync.Instant, waits bool) {
-	m.mu.Lock()
 	m.pace.until = clocksync.MinInstant // Who is here need not be woken.
 	at, now := readAbove(m.mu, m.stamp, m.newest), m.now()
 	m.step(now, &agentcore.Input{Kind: agentcore.InTick, At: at, All: all}, &s.out)
