@@ -113,16 +113,23 @@ func (c *multiplexer) add(ctx context.Context, m *Member) error {
 			return err
 		}
 	}
-	c.mu.Lock()
-	name := c.name
-	c.mu.Unlock()
-	if name == "" {
-		if err := m.listen(ctx); err != nil {
-			return err
+	for {
+		c.mu.Lock()
+		name := c.name
+		c.mu.Unlock()
+		if name == "" {
+			if err := m.listen(ctx); err != nil {
+				return err
+			}
+		}
+		m.speakBy(name)
+		c.mu.Lock()
+		same := c.name == name
+		c.mu.Unlock()
+		if same {
+			return nil
 		}
 	}
-	m.speakBy(name)
-	return nil
 }
 
 // christen gives the multiplexer a name, and has the members that are there say so.

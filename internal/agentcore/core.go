@@ -83,6 +83,8 @@ type Core struct {
 	answerAt     clocksync.Instant // when they go out; MaxInstant if there are none
 	stats        Stats
 
+	unsaid bool // who speaks for the member now has not been in a hello
+
 	// Of the speaker that gives its evidence.
 	listed bool // on the roster: it has no heartbeat of its own
 	place  int  // there, counted from 1; the speaker's

@@ -26,7 +26,7 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome) Reception {
 	case w.Member != "" && w.Member != c.hello.Member,
 		w.Synchronizer == c.synchronizer && w.Term < c.term,
 		(w.Accepted || w.Refused) && !mine,
-		w.Accepted && w.Timeline != c.quality.Timeline, // It answers an earlier hello.
+		w.Accepted && (w.Timeline != c.quality.Timeline || c.unsaid), // It answers an earlier hello.
 		w.Accepted && c.welcome && w.Synchronizer == c.synchronizer && w.Term == c.term:
 		c.stats.Strange++
 		return Ignored

@@ -149,7 +149,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	case InRecall:
 		c.recall(now)
 	case InSpeaker:
-		c.hello.Multiplexer = in.Multiplexer
+		c.hello.Multiplexer, c.unsaid = in.Multiplexer, true
 		c.recall(now)
 	case InProbe:
 		c.probe(now, in.Probe)

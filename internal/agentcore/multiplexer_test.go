@@ -147,6 +147,26 @@ func TestRosterOfMany(t *testing.T) {
 	}
 }
 
+// TestAnotherSpeaker: a welcome that was under way when somebody else began to speak for the
+// member does not keep it from saying so.
+func TestAnotherSpeaker(t *testing.T) {
+	c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "n-0", Incarnation: 1, Domain: "d"}})
+	var out agentcore.Output
+	c.Flush(0, stamp(1), &out)
+	c.step(1, agentcore.Input{Kind: agentcore.InSpeaker, Multiplexer: "p"})
+	welcome := wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "n", Type: scgs.Int}}}
+	if got := c.OnWelcome(2, &welcome); got != agentcore.Ignored {
+		t.Errorf("the welcome to a hello that named nobody is %v", got)
+	}
+	c.Flush(3, stamp(3), &out)
+	if len(out.Hellos) != 1 || out.Hellos[0].Multiplexer != "p" {
+		t.Fatalf("hellos %+v", out.Hellos)
+	}
+	if got := c.OnWelcome(4, &welcome); got != agentcore.Accepted {
+		t.Errorf("the welcome to the next hello is %v", got)
+	}
+}
+
 // TestFatesBesideABatch: fates that are final go in one message with a batch; a member
 // that speaks for itself would need one message more, and waits.
 func TestFatesBesideABatch(t *testing.T) {

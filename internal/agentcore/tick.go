@@ -54,7 +54,7 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 	if now < c.helloAt {
 		return
 	}
-	c.hello.Quality = c.quality
+	c.hello.Quality, c.unsaid = c.quality, false
 	c.tagged, c.taggedAt, c.retag = c.quality, now, false
 	out.Hellos = append(out.Hellos, c.hello)
 	c.helloAt = now.Add(c.helloPause)

@@ -251,3 +251,39 @@ func TestMultiplexersAreAskedOnce(t *testing.T) {
 		t.Errorf("it has not fired on evidence of all: %+v", c.out)
 	}
 }
+
+// TestNotSpokenForYet: a member whose hello with the name of its multiplexer was lost is
+// asked for it, by way of that multiplexer, and so is one that is gone, with the reason; what
+// the multiplexer brings of it does not count.
+func TestNotSpokenForYet(t *testing.T) {
+	c := newCrew(t)
+	bring := func(now clocksync.Instant, incarnation uint64) {
+		c.step(now, synccore.Input{Kind: synccore.InBatch, From: "a-0", By: "z", Batch: &wire.Batch{Member: "a-0", Incarnation: incarnation, Leaving: true}})
+	}
+	bring(2000, 7)
+	w := c.out.Welcomes
+	if len(w) != 1 || w[0].To != "a-0" || w[0].Via != "z" || w[0].Msg.Accepted || w[0].Msg.Refused || w[0].Msg.Reason != "" || w[0].Msg.Incarnation != 7 {
+		t.Errorf("it is told %+v", w)
+	}
+	if r := c.out.Rejected; len(r) != 1 || r[0].Detail != `it does not speak for "a-0", which has not said so yet` {
+		t.Errorf("refused: %+v", r)
+	}
+	if len(c.out.Epochs) > 0 {
+		t.Errorf("what it brought counts: %+v", c.out.Epochs)
+	}
+	bring(2001, 7)
+	if len(c.out.Welcomes)+len(c.out.Rejected) > 0 {
+		t.Errorf("it is told again at once: %+v, %+v", c.out.Welcomes, c.out.Rejected)
+	}
+	later := clocksync.Instant(2001).Add(time.Second)
+	bring(later, 6)
+	if w := c.out.Welcomes; len(w) != 1 || w[0].Via != "z" || !w[0].Msg.Refused {
+		t.Errorf("an older process of that name is told %+v", w)
+	}
+	later = later.Add(time.Second)
+	c.step(later, synccore.Input{Kind: synccore.InBatch, From: "a-0", By: "a", Batch: &wire.Batch{Member: "a-0", Incarnation: 7, Leaving: true}})
+	bring(later.Add(time.Second), 7)
+	if w := c.out.Welcomes; len(w) != 1 || w[0].Via != "z" || w[0].Msg.Reason != "left" {
+		t.Errorf("one that is gone is told %+v", w)
+	}
+}

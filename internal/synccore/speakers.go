@@ -123,7 +123,14 @@ func (c *Core) by(in *Input, out *Output) bool {
 		}
 		return false
 	}
-	out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it does not speak for %q", in.From))
+	// Its hello with the name of the multiplexer may have been lost.
+	if told := len(out.Welcomes); !m.gone {
+		if c.introduceBy(in.By, in.From, m, m.incarnation, out); len(out.Welcomes) > told {
+			out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it does not speak for %q, which has not said so yet", in.From))
+		}
+		return false
+	}
+	c.introduceBy(in.By, in.From, m, m.incarnation, out)
 	return false
 }
 
