@@ -64,6 +64,7 @@ type multiplexer struct {
 	acks    string            // the subject of its answers to its own synchronizer
 	last    clocksync.Instant // when it has last sent something
 	sent    bool              // it has, in this pass
+	quality clocksync.Quality // what its stamps rest on, as all members know
 }
 
 // newMultiplexer begins to send over a connection, for members that are added. With a
@@ -407,11 +408,11 @@ func (c *multiplexer) round(now clocksync.Instant, speaks, all bool) (wake clock
 func (c *multiplexer) stamp(members []*Member) (at clocksync.Stamp) {
 	first := members[0]
 	first.mu.Lock()
-	before := first.quality
 	first.read(&at)
-	changed := first.quality != before
+	quality := first.quality // Its own state may have shown the change to it alone.
 	first.mu.Unlock()
-	if changed {
+	if quality != c.quality {
+		c.quality = quality
 		for _, m := range members {
 			m.mu.Lock()
 			m.stamp()

@@ -345,13 +345,25 @@ func (l *lines) String() string {
 // each member sends for itself, and the log says what to permit.
 func TestNotPermittedToSpeak(t *testing.T) {
 	t.Parallel()
+	t.Run("to send or to hear", func(t *testing.T) {
+		t.Parallel()
+		notPermitted(t, "pegasus.v1.default.g.st.a", "pegasus.v1.default.g.st.b")
+	})
+	t.Run("to hear", func(t *testing.T) {
+		t.Parallel()
+		notPermitted(t, "pegasus.v1.default.g.st.*")
+	})
+}
+
+func notPermitted(t *testing.T, publish ...string) {
+	t.Helper()
 	allow := func(subjects ...string) *server.SubjectPermission { return &server.SubjectPermission{Allow: subjects} }
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
 		Users: []*server.User{
 			{Username: "s", Password: "s"},
 			{Username: "m", Password: "m", Permissions: &server.Permissions{
-				Publish:   allow("pegasus.v1.default.g.st.a", "pegasus.v1.default.g.st.b"),
+				Publish:   allow(publish...),
 				Subscribe: allow("pegasus.v1.default.g.pr.a", "pegasus.v1.default.g.pr.b", "pegasus.v1.default.g.sg.a", "pegasus.v1.default.g.sg.b", "pegasus.v1.default.g.sga"),
 			}},
 		},
@@ -386,4 +398,28 @@ func TestNotPermittedToSpeak(t *testing.T) {
 	testwait.Until(t, "a later state", g.is(func() bool { return g.told["a"] == 3 }))
 	const want = "so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p-* for that"
 	testwait.Until(t, "the log line", func() bool { return strings.Contains(log.String(), want) })
+}
+
+// TestOneMemberSeesTheClockChange: what the shared clock rests on is told to all members, also
+// if a state of one of them has shown it first.
+func TestOneMemberSeesTheClockChange(t *testing.T) {
+	t.Parallel()
+	_, url := greet(t, embedded.Options{})
+	clock := &toldClock{quality: clocksync.Quality{Source: "told", Timeline: "utc", Status: clocksync.Synchronized}}
+	join := func(name string) *agent.Member {
+		m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		return m
+	}
+	a, b := join("a"), join("b")
+	tell(t, a, 1)
+	tell(t, b, 1)
+	for i, status := range []clocksync.Status{clocksync.Degraded, clocksync.Synchronized, clocksync.Degraded} {
+		clock.tell(status, 0)
+		tell(t, a, int64(2+i))
+		testwait.Until(t, "the other member", func() bool { return b.Clock().Status == status })
+	}
 }
