@@ -121,6 +121,11 @@ func (c *multiplexer) add(ctx context.Context, m *Member) error {
 			return err
 		}
 	}
+	c.passing.Lock()
+	defer c.passing.Unlock()
+	c.mu.Lock()
+	name = c.name // It may be given up, and so told to all members, but not between here and there.
+	c.mu.Unlock()
 	m.speakBy(name)
 	return nil
 }
@@ -139,9 +144,18 @@ func (c *multiplexer) christen(ctx context.Context) error {
 	if err := c.subscribe(ctx, name); err != nil {
 		return err
 	}
+	// Complaints of a connection that is not ours go to its owner, and of ours may come before
+	// there is a name that they are of.
+	refused := c.bus.Refused(name)
 	c.mu.Lock()
-	c.name = name
+	if c.refused = c.refused || refused; !refused {
+		c.name = name
+	}
 	c.mu.Unlock()
+	if refused {
+		c.notPermitted(nil)
+		return nil
+	}
 	for _, m := range members {
 		m.speakBy(name)
 	}
@@ -169,8 +183,7 @@ func (c *multiplexer) complained(err error) {
 		c.log.Warn("the connection complains", "group", c.subjects.Group, "error", err)
 		return
 	}
-	c.log.Warn("the server does not permit that one subject is used for all members of this process, so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p-* for that",
-		"group", c.subjects.Group, "error", err)
+	c.notPermitted(err)
 	c.passing.Lock()
 	defer c.passing.Unlock()
 	for _, m := range members {
@@ -184,6 +197,11 @@ func (c *multiplexer) complained(err error) {
 		cancel()
 		m.speakBy("")
 	}
+}
+
+func (c *multiplexer) notPermitted(err error) {
+	c.log.Warn("the server does not permit that one subject is used for all members of this process, so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p-* for that",
+		"group", c.subjects.Group, "error", err)
 }
 
 // drop leaves a member to speak for itself. Nothing of it is under way when drop

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/clocksync"
@@ -347,15 +348,19 @@ func TestNotPermittedToSpeak(t *testing.T) {
 	t.Parallel()
 	t.Run("to send or to hear", func(t *testing.T) {
 		t.Parallel()
-		notPermitted(t, "pegasus.v1.default.g.st.a", "pegasus.v1.default.g.st.b")
+		notPermitted(t, false, "pegasus.v1.default.g.st.a", "pegasus.v1.default.g.st.b")
 	})
 	t.Run("to hear", func(t *testing.T) {
 		t.Parallel()
-		notPermitted(t, "pegasus.v1.default.g.st.*")
+		notPermitted(t, false, "pegasus.v1.default.g.st.*")
+	})
+	t.Run("to hear on a connection that is given", func(t *testing.T) {
+		t.Parallel()
+		notPermitted(t, true, "pegasus.v1.default.g.st.*")
 	})
 }
 
-func notPermitted(t *testing.T, publish ...string) {
+func notPermitted(t *testing.T, given bool, publish ...string) {
 	t.Helper()
 	allow := func(subjects ...string) *server.SubjectPermission { return &server.SubjectPermission{Allow: subjects} }
 	s, err := server.NewServer(&server.Options{
@@ -378,9 +383,18 @@ func notPermitted(t *testing.T, publish ...string) {
 	}
 	g := greetOn(t, strings.Replace(s.ClientURL(), "nats://", "nats://s:s@", 1))
 	url := strings.Replace(s.ClientURL(), "nats://", "nats://m:m@", 1)
+	var options []agent.Option
+	if given {
+		nc, err := nats.Connect(url, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		options = append(options, agent.WithConn(nc))
+	}
 	var log lines
 	join := func(name string) *agent.Member {
-		m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, Logger: slog.New(slog.NewTextHandler(&log, nil))}, options...)
 		if err != nil {
 			t.Fatal(err)
 		}
