@@ -65,6 +65,7 @@ type multiplexer struct {
 	acks    string            // the subject of its answers to its own synchronizer
 	last    clocksync.Instant // when it has last sent something
 	sent    bool              // it has, in this pass
+	quality clocksync.Quality // what its stamps rest on, as all members know
 }
 
 // newMultiplexer begins to send over a connection, for members that are added. With a
@@ -113,23 +114,21 @@ func (c *multiplexer) add(ctx context.Context, m *Member) error {
 			return err
 		}
 	}
-	for {
-		c.mu.Lock()
-		name := c.name
-		c.mu.Unlock()
-		if name == "" {
-			if err := m.listen(ctx); err != nil {
-				return err
-			}
-		}
-		m.speakBy(name)
-		c.mu.Lock()
-		same := c.name == name
-		c.mu.Unlock()
-		if same {
-			return nil
+	c.mu.Lock()
+	name := c.name
+	c.mu.Unlock()
+	if name == "" {
+		if err := m.listen(ctx); err != nil {
+			return err
 		}
 	}
+	c.passing.Lock()
+	defer c.passing.Unlock()
+	c.mu.Lock()
+	name = c.name // It may be given up, and so told to all members, but not between here and there.
+	c.mu.Unlock()
+	m.speakBy(name)
+	return nil
 }
 
 // christen gives the multiplexer a name, and has the members that are there say so.
@@ -146,9 +145,18 @@ func (c *multiplexer) christen(ctx context.Context) error {
 	if err := c.subscribe(ctx, name); err != nil {
 		return err
 	}
+	// Complaints of a connection that is not ours go to its owner, and of ours may come before
+	// there is a name that they are of.
+	refused := c.bus.Refused(name)
 	c.mu.Lock()
-	c.name = name
+	if c.refused = c.refused || refused; !refused {
+		c.name = name
+	}
 	c.mu.Unlock()
+	if refused {
+		c.notPermitted(nil)
+		return nil
+	}
 	for _, m := range members {
 		m.speakBy(name)
 	}
@@ -176,8 +184,7 @@ func (c *multiplexer) complained(err error) {
 		c.log.Warn("the connection complains", "group", c.subjects.Group, "error", err)
 		return
 	}
-	c.log.Warn("the server does not permit that one subject is used for all members of this process, so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p-* for that",
-		"group", c.subjects.Group, "error", err)
+	c.notPermitted(err)
 	c.passing.Lock()
 	defer c.passing.Unlock()
 	for _, m := range members {
@@ -191,6 +198,11 @@ func (c *multiplexer) complained(err error) {
 		cancel()
 		m.speakBy("")
 	}
+}
+
+func (c *multiplexer) notPermitted(err error) {
+	c.log.Warn("the server does not permit that one subject is used for all members of this process, so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p-* for that",
+		"group", c.subjects.Group, "error", err)
 }
 
 // drop leaves a member to speak for itself. Nothing of it is under way when drop
@@ -421,11 +433,11 @@ func (c *multiplexer) round(list []*Member, now clocksync.Instant, all bool) (wa
 func (c *multiplexer) stamp(members []*Member) (at clocksync.Stamp) {
 	first := members[0]
 	first.mu.Lock()
-	before := first.quality
 	first.read(&at)
-	changed := first.quality != before
+	quality := first.quality // Its own state may have shown the change to it alone.
 	first.mu.Unlock()
-	if changed {
+	if quality != c.quality {
+		c.quality = quality
 		for _, m := range members {
 			m.mu.Lock()
 			m.stamp()

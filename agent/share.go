@@ -87,7 +87,9 @@ func (j *joining) shared(ctx context.Context, url string, cfg *Config, key share
 		select {
 		case <-s.ready:
 		case <-ctx.Done():
-			s.leave(key)
+			if s.leave(key) && s.multiplexer != nil { // Who has connected has left before.
+				_ = errors.Join(s.multiplexer.end(), s.multiplexer.bus.Close())
+			}
 			return nil, context.Cause(ctx)
 		}
 		switch {

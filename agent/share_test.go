@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/clocksync"
@@ -344,13 +345,29 @@ func (l *lines) String() string {
 // each member sends for itself, and the log says what to permit.
 func TestNotPermittedToSpeak(t *testing.T) {
 	t.Parallel()
+	t.Run("to send or to hear", func(t *testing.T) {
+		t.Parallel()
+		notPermitted(t, false, "pegasus.v1.default.g.st.a", "pegasus.v1.default.g.st.b")
+	})
+	t.Run("to hear", func(t *testing.T) {
+		t.Parallel()
+		notPermitted(t, false, "pegasus.v1.default.g.st.*")
+	})
+	t.Run("to hear on a connection that is given", func(t *testing.T) {
+		t.Parallel()
+		notPermitted(t, true, "pegasus.v1.default.g.st.*")
+	})
+}
+
+func notPermitted(t *testing.T, given bool, publish ...string) {
+	t.Helper()
 	allow := func(subjects ...string) *server.SubjectPermission { return &server.SubjectPermission{Allow: subjects} }
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
 		Users: []*server.User{
 			{Username: "s", Password: "s"},
 			{Username: "m", Password: "m", Permissions: &server.Permissions{
-				Publish:   allow("pegasus.v1.default.g.st.a", "pegasus.v1.default.g.st.b"),
+				Publish:   allow(publish...),
 				Subscribe: allow("pegasus.v1.default.g.pr.a", "pegasus.v1.default.g.pr.b", "pegasus.v1.default.g.sg.a", "pegasus.v1.default.g.sg.b", "pegasus.v1.default.g.sga"),
 			}},
 		},
@@ -365,9 +382,18 @@ func TestNotPermittedToSpeak(t *testing.T) {
 	}
 	g := greetOn(t, strings.Replace(s.ClientURL(), "nats://", "nats://s:s@", 1))
 	url := strings.Replace(s.ClientURL(), "nats://", "nats://m:m@", 1)
+	var options []agent.Option
+	if given {
+		nc, err := nats.Connect(url, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(nc.Close)
+		options = append(options, agent.WithConn(nc))
+	}
 	var log lines
 	join := func(name string) *agent.Member {
-		m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, Logger: slog.New(slog.NewTextHandler(&log, nil))}, options...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -385,4 +411,28 @@ func TestNotPermittedToSpeak(t *testing.T) {
 	testwait.Until(t, "a later state", g.is(func() bool { return g.told["a"] == 3 }))
 	const want = "so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p-* for that"
 	testwait.Until(t, "the log line", func() bool { return strings.Contains(log.String(), want) })
+}
+
+// TestOneMemberSeesTheClockChange: what the shared clock rests on is told to all members, also
+// if a state of one of them has shown it first.
+func TestOneMemberSeesTheClockChange(t *testing.T) {
+	t.Parallel()
+	_, url := greet(t, embedded.Options{})
+	clock := &toldClock{quality: clocksync.Quality{Source: "told", Timeline: "utc", Status: clocksync.Synchronized}}
+	join := func(name string) *agent.Member {
+		m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: name, Clock: clock})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = m.Close() })
+		return m
+	}
+	a, b := join("a"), join("b")
+	tell(t, a, 1)
+	tell(t, b, 1)
+	for i, status := range []clocksync.Status{clocksync.Degraded, clocksync.Synchronized, clocksync.Degraded} {
+		clock.tell(status, 0)
+		tell(t, a, int64(2+i))
+		testwait.Until(t, "the other member", func() bool { return b.Clock().Status == status })
+	}
 }

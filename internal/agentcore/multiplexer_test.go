@@ -111,6 +111,9 @@ func TestNotSpokenFor(t *testing.T) {
 		"new incarnation": func(c *machine) {
 			c.OnWelcome(15, &wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Reason: "silent"})
 		},
+		"another schema": func(c *machine) {
+			c.OnWelcome(15, &wire.Welcome{Synchronizer: "s", Term: 1, Member: "n-0", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "m", Type: scgs.Int}}})
+		},
 	} {
 		c, _ := newCarried(t, "n")
 		s := agentcore.NewSpeaker(100)

@@ -36,9 +36,10 @@ func NewSpeaker(base uint64) *Speaker {
 }
 
 // spoken is what a roster has of the member, if a multiplexer can give its evidence:
-// all it has said is told, and its states are its own.
+// all it has said is told, and its states are its own. What is in the ring no more, after
+// another schema was declared, may never have arrived, and cannot be asked for.
 func (c *Core) spoken() (wire.Listed, bool) {
-	ok := c.welcome && !c.leaving && !c.virtual && !c.reopen && c.seq > 0 && c.sent == c.ring.next
+	ok := c.welcome && !c.leaving && !c.virtual && !c.reopen && c.ring.first < c.ring.next && c.sent == c.ring.next
 	return wire.Listed{Member: c.hello.Member, Incarnation: c.hello.Incarnation, Seq: c.seq, Regions: c.regions}, ok
 }
 

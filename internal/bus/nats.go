@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -139,6 +140,16 @@ func (b *Bus) complained(err error) {
 		err = fmt.Errorf("%w: %w", ErrPermission, err)
 	}
 	b.events.put(func() { b.opts.OnError(fmt.Errorf("bus: %w", err)) })
+}
+
+// Refused reports whether the last complaint of the server was that it does not permit a
+// subject with this in it. After a Flush it has answered all subscriptions before.
+func (b *Bus) Refused(part string) bool {
+	if b.nc == nil {
+		return false
+	}
+	err := b.nc.LastError()
+	return errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), part)
 }
 
 func (b *Bus) isClosing() bool {

@@ -287,3 +287,29 @@ func TestNotSpokenForYet(t *testing.T) {
 		t.Errorf("one that is gone is told %+v", w)
 	}
 }
+
+// TestRefusedReportIsNotCovered: evidence of all does not count for the state before a report
+// that the detector has refused, whatever evidence it has refused since.
+func TestRefusedReportIsNotCovered(t *testing.T) {
+	c := newCrew(t)
+	for i, name := range []string{"a-0", "a-1", "b-0", "b-1"} {
+		c.begins(clocksync.Instant(10+i), name, 2, 1)
+	}
+	c.step(14, synccore.Input{Kind: synccore.InBatch, From: "a-0", Batch: &wire.Batch{
+		Member: "a-0", Incarnation: 7, Reports: []wire.Report{{Seq: 3, At: plain(5), Row: []scgs.Value{scgs.IntValue(0)}}}, // The clock ran backwards.
+	}})
+	if len(c.out.Rejected) != 1 || c.out.Rejected[0].Reason != monitor.RejectOrder {
+		t.Fatalf("refused: %+v", c.out.Rejected)
+	}
+	c.alive(20, "b", 2, 7, "b-0", "b-1")
+	listed := []wire.Listed{{Member: "a-0", Incarnation: 7, Seq: 3}, {Member: "a-1", Incarnation: 7, Seq: 2}}
+	sum := listed[0].Share() + listed[1].Share()
+	for _, at := range []clocksync.Instant{9, 22} {
+		c.step(22, synccore.Input{Kind: synccore.InShared, From: "a", Shared: &wire.Bundle{
+			Roster: wire.Roster{Version: 1, Total: 2, Listed: listed}, Held: wire.Held{Of: 1, Sum: sum, At: plain(at)},
+		}})
+	}
+	if c.fired() {
+		t.Error("it fired on a state that had ended")
+	}
+}

@@ -94,7 +94,7 @@ func (c *Core) hear(in *Input, out *Output) {
 		return
 	}
 	i, known := g.find(in.From)
-	if in.By != "" && (!known || g.sorted[i].by != in.By) {
+	if in.By != "" && (known && g.sorted[i].by != in.By || !known && in.Kind != InBatch) {
 		return // The next roster tells whose it is.
 	}
 	var member string
@@ -123,8 +123,13 @@ func (c *Core) hear(in *Input, out *Output) {
 			m.by = in.Hello.Multiplexer
 		}
 	case !b.Leaving:
-		if m := c.meet(g, in, in.From, incarnation, out); m != nil && !b.Again {
-			m.regions = append(m.regions[:0], b.Regions...)
+		if m := c.meet(g, in, in.From, incarnation, out); m != nil {
+			if !known {
+				m.by = in.By // Those that are on no roster are told of by nothing else.
+			}
+			if !b.Again {
+				m.regions = append(m.regions[:0], b.Regions...)
+			}
 		}
 	case known && g.sorted[i].incarnation == incarnation:
 		g.sorted = slices.Delete(g.sorted, i, i+1)

@@ -160,6 +160,24 @@ func TestNewsOfOtherGroups(t *testing.T) {
 	b.news("one too many a while later", b.heard("w3", 1), true)
 }
 
+// TestNobodysRoster: a member of another group that is on no roster, such as a process with
+// threads, is known by what its multiplexer brings of it; what another one brings does not count.
+func TestNobodysRoster(t *testing.T) {
+	b := newBetween(t)
+	by := func(multiplexer string, entry uint64) synccore.Input {
+		in := b.heard("w1", 5, wire.Region{Name: "search", Entry: entry})
+		in.By = multiplexer
+		return in
+	}
+	b.step(by("p-x", 3))
+	b.want("a batch that a multiplexer brings", b.fire(), "workers/w1 of 5: 3;")
+	if via := b.out.Signals[0].Via; via != "p-x" {
+		t.Errorf("the signal goes by %q", via)
+	}
+	b.step(by("p-y", 4))
+	b.want("that of another one", b.fire(), "workers/w1 of 5: 3;")
+}
+
 // TestSignalsToOtherGroupsAfterReload: signals under way to a group that no signal goes
 // to any more still find their fate, and a group that is new is listened to.
 func TestSignalsToOtherGroupsAfterReload(t *testing.T) {

@@ -105,15 +105,17 @@ func (j *judgement) scopeAlone(m *member, row []scgs.Value) {
 	j.alone.Set(0, row)
 }
 
-// show gives the detectors evidence that a member's newest state held.
-func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) {
-	c.det.Evidence(m.index, seq, at)
+// show gives the detectors evidence that a member's newest state held, and returns what the
+// one of all members says to it.
+func (c *Core) show(m *member, seq uint64, at clocksync.Stamp) scgs.Reason {
+	reason := c.det.Evidence(m.index, seq, at)
 	if m == c.process {
-		return
+		return reason
 	}
 	for _, w := range c.runs {
 		w.in.Evidence(w.numbers[m.index], seq, at)
 	}
+	return reason
 }
 
 // regroup begins a new epoch; the members that enter have their numbers in the core's

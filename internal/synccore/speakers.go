@@ -275,8 +275,7 @@ func (c *Core) heldBy(s *speaker, h *wire.Held, out *Output) {
 	}
 	for _, m := range s.listed {
 		if m.index != noIndex {
-			c.show(m, m.last, at)
-			m.astray = false
+			m.astray = c.show(m, m.last, at) != scgs.Accepted && m.astray
 		}
 	}
 }
