@@ -48,7 +48,7 @@ type multiplexer struct {
 	members []*Member // replaced, not changed
 	byName  map[string]*Member
 	list    []*Member    // those whose pace has begun
-	calls   []wire.Probe // all that was asked for since the last pass, merged: at most one
+	calls   []wire.Probe // that were asked since the last pass
 
 	// Guarded by passing, which is taken before the lock of a member.
 	passing sync.Mutex
@@ -269,16 +269,13 @@ func (c *multiplexer) receive(msg bus.Message) {
 func (c *multiplexer) ask(p *wire.Probe) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.calls) == 0 {
+	if len(c.calls) < maxCalls {
 		c.calls = append(c.calls, *p)
-		return
-	}
-	all := &c.calls[0]
-	all.AfterMono, all.AfterTime = max(all.AfterMono, p.AfterMono), max(all.AfterTime, p.AfterTime)
-	if all.Incarnation != p.Incarnation {
-		all.Incarnation = 0
 	}
 }
+
+// maxCalls is how many requests for evidence wait for a pass: as many as wait for an answer.
+const maxCalls = 16
 
 // greeted hands on a welcome that came alone: to all members but those that have heard it
 // themselves, or to the one that is too long for a bundle.

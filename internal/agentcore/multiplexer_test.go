@@ -87,6 +87,15 @@ func TestSpeaker(t *testing.T) {
 		t.Errorf("with the heartbeat: %+v", b)
 	}
 
+	for _, after := range []clocksync.Instant{1 << 50, 1<<39 + 5} {
+		s.Ask(&wire.Probe{Incarnation: 103, AfterMono: after, AfterTime: clocksync.MinInstant})
+	}
+	if b, wait := pass(s, 1<<39+2); b.Of != 103 || wait != 3 { // A heartbeat, beside what is asked for.
+		t.Errorf("before the nearer of two: %+v, %v", b, wait)
+	}
+	if b, wait := pass(s, 1<<39+6); b.Of != 103 || wait != 1<<50-(1<<39+6) {
+		t.Errorf("at the nearer of two: %+v, %v", b, wait)
+	}
 	if _, err := c.Enter(clocksync.Instant(1<<40), "r", nil); err != nil {
 		t.Fatal(err)
 	}
@@ -94,8 +103,11 @@ func TestSpeaker(t *testing.T) {
 		t.Errorf("with a region: %+v", b)
 	}
 	c.Recall(1 << 41)
-	if b, _ := pass(s, 1<<42, c); !b.Empty() {
+	if b, _ := pass(s, 1<<42, c); b.Version != 104 || b.Total != 0 || b.Of != 0 {
 		t.Errorf("of one that is not welcome now: %+v", b)
+	}
+	if b, _ := pass(s, 1<<42+1, c); !b.Empty() {
+		t.Errorf("once more: %+v", b)
 	}
 }
 
@@ -123,7 +135,7 @@ func TestNotSpokenFor(t *testing.T) {
 		if change(c); name == "leaving" {
 			s.Told(c.Core)
 		}
-		if b, _ := pass(s, 20, c); !b.Empty() {
+		if b, _ := pass(s, 20, c); b.Total != 0 || b.Of != 0 {
 			t.Errorf("%s: %+v", name, b)
 		}
 	}

@@ -25,8 +25,7 @@ type Speaker struct {
 	due       bool // it is to be told before the next evidence
 	told      clocksync.Instant
 	heartbeat time.Duration
-	called    bool
-	call      wire.Probe // all that was asked for since the last answer
+	calls     []wire.Probe // that wait for an answer
 }
 
 // NewSpeaker returns a speaker whose roster is empty. Its versions are above the base,
@@ -91,18 +90,21 @@ func (s *Speaker) changed() {
 
 // Ask takes a request for evidence.
 func (s *Speaker) Ask(p *wire.Probe) {
-	if !s.called {
-		s.called, s.call = true, *p
-	}
 	s.due = s.due || p.Incarnation != s.version
-	s.call.AfterMono, s.call.AfterTime = max(s.call.AfterMono, p.AfterMono), max(s.call.AfterTime, p.AfterTime)
+	if len(s.calls) == maxProbes {
+		s.calls = slices.Delete(s.calls, 0, 1)
+	}
+	s.calls = append(s.calls, *p)
 }
 
 // Due reports whether evidence is to be told at the instant now of the monotonic clock
 // even if there is nothing else.
 func (s *Speaker) Due(now clocksync.Instant) bool {
-	return s.called || len(s.listed) > 0 && now >= s.told.Add(s.heartbeat)
+	return len(s.calls) > 0 || s.emptied() || len(s.listed) > 0 && now >= s.told.Add(s.heartbeat)
 }
+
+// emptied reports whether the last member has gone off the roster, and nobody was told.
+func (s *Speaker) emptied() bool { return s.altered && len(s.listed) == 0 }
 
 // Wake is when evidence is due though nobody asks; MaxInstant if it is not.
 func (s *Speaker) Wake() clocksync.Instant {
@@ -114,20 +116,27 @@ func (s *Speaker) Wake() clocksync.Instant {
 
 // Evidence adds to what is to be sent that the states of all members on the roster still
 // held at the stamp, and the roster where that is due. If the stamp answers what was
-// asked for it returns a negative wait; else how long it is until one may. If
+// asked for it returns a negative wait; else how long it is until one may for the next. If
 // nothing else is to be sent then, there is nothing in b.
 func (s *Speaker) Evidence(now clocksync.Instant, at clocksync.Stamp, b *wire.Bundle) (wait time.Duration) {
 	wait = -1
 	if len(s.listed) == 0 {
-		s.called = false
+		if s.emptied() {
+			b.Roster = wire.Roster{Version: s.version}
+		}
+		s.calls, s.altered, s.due = s.calls[:0], false, false
 		return wait
 	}
-	if s.called {
-		wait = Lacks(&s.call, wire.Evidence{Seq: 1, At: at})
-		s.called = wait >= 0
-	}
+	asked := len(s.calls)
+	s.calls = slices.DeleteFunc(s.calls, func(p wire.Probe) bool {
+		lacks := Lacks(&p, wire.Evidence{Seq: 1, At: at})
+		if lacks >= 0 && (wait < 0 || lacks < wait) {
+			wait = lacks
+		}
+		return lacks < 0
+	})
 	beat := now >= s.told.Add(s.heartbeat)
-	if s.called && len(b.Parts) == 0 && !beat {
+	if asked > 0 && len(s.calls) == asked && len(b.Parts) == 0 && !beat {
 		return wait
 	}
 	if s.due || beat {

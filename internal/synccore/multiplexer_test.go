@@ -103,10 +103,11 @@ func (c *multiplexer) pass() {
 	if b.Of > 0 {
 		c.held++
 	}
+	wake := c.speaker.Wake()
 	if wait >= 0 {
-		c.after(max(wait, time.Millisecond), c.pass)
+		wake = min(wake, c.now.Add(max(wait, time.Millisecond)))
 	}
-	if wake := c.speaker.Wake(); wake != clocksync.MaxInstant && (c.due <= c.now || wake < c.due) {
+	if wake != clocksync.MaxInstant && (c.due <= c.now || wake < c.due) {
 		c.due = wake
 		c.after(wake.Sub(c.now), c.pass)
 	}
