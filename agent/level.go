@@ -76,7 +76,7 @@ func newLevel(m *Member, plan *plan.Level, stop <-chan struct{}) *level {
 	spans := telemetry.NewDecisionSpans(m.cfg.TracerProvider, scope)
 	l := &level{
 		m: m, plan: plan, stop: stop, turns: newTurns(m.mu), spans: spans,
-		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true, Unread: spans == nil}),
+		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true, Once: true, Unread: spans == nil}),
 		state: gostate.Encoding{Observed: m.state.Observed},
 	}
 	l.room.L = m.mu

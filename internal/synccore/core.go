@@ -19,10 +19,11 @@ type Options struct {
 	// Term is larger in every later life of the synchronizer.
 	Term uint64 `json:"term"`
 	// Local is set where the members are threads of the hosting process: their
-	// evidence comes by InEvidence, and none of them is probed, asked again or silent. Their
-	// signals reach them by a call: each is handed out once, and its fate is counted by its
-	// target alone.
+	// evidence comes by InEvidence, and none of them is probed, asked again or silent.
 	Local bool `json:"-"`
+	// Once is set where the signals of predicates reach their targets by a call: each is
+	// handed out once, and its fate is counted by its target alone.
+	Once bool `json:"-"`
 	// Unread is set where nobody reads verdicts, witnesses or explanations: none are made.
 	// No program runs on the members then.
 	Unread bool `json:"-"`

@@ -190,7 +190,7 @@ func TestUnread(t *testing.T) {
 	signals := 0
 	rapid.Check(t, func(t *rapid.T) {
 		plan := drawLevel(t)
-		brief, full := New(plan, Options{Term: 1, Local: true, Unread: true}), New(plan, Options{Term: 1, Local: true})
+		brief, full := New(plan, Options{Term: 1, Local: true, Once: true, Unread: true}), New(plan, Options{Term: 1, Local: true})
 		full.General()
 		var th threads
 		var got, want Output

@@ -59,7 +59,7 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 // sendTo sends a rule's signal to a member of the epoch.
 func (c *Core) sendTo(m *member, s *control.Signal, out *Output) {
 	switch {
-	case !c.opt.Local || c.general:
+	case !c.opt.Once || c.general:
 		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: m.incarnation, Signal: new(*s)}, out)
 	case s.Entry > 0: // else the target was in no such region
 		head := c.head()
