@@ -305,7 +305,7 @@ func waitFor(t *testing.T, test func(t *testing.T)) {
 func FuzzOneClock(f *testing.F) {
 	f.Add([]byte("one clock, several members"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		data = data[:min(len(data), 1<<10)] // Each step compares all that both can be asked.
+		data = data[:min(len(data), 1<<8)] // Each step compares all that both can be asked.
 		d := func(n int) int {
 			if len(data) == 0 {
 				return 0
