@@ -69,14 +69,14 @@ type multiplexer struct {
 }
 
 // newMultiplexer begins to send over a connection, for members that are added. With a
-// name it speaks for them from the first one on.
+// name, that of a node, it speaks for them from the first one on.
 func newMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.Logger) *multiplexer {
 	c := &multiplexer{
 		subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}),
 		byName: map[string]*Member{}, now: source.Monotonic, speaker: agentcore.NewSpeaker(uint64(max(source.WallNano(), 1))), last: clocksync.MinInstant,
 	}
 	c.sender.publish = c.put
-	c.name = name
+	c.name, c.gather = name, name != ""
 	c.armed.Store(int64(clocksync.MinInstant))
 	c.heard.Store(int64(clocksync.MinInstant))
 	c.running.Go(c.run)

@@ -102,7 +102,6 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	}
 	if err == nil {
 		n.multiplexer = newMultiplexer(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)
-		n.multiplexer.gather = true
 		err = n.multiplexer.subscribe(ctx, cfg.Name)
 	}
 	if err == nil {
