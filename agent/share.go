@@ -79,7 +79,11 @@ func (j *joining) shared(ctx context.Context, url string, cfg *Config, key share
 	for {
 		s, first := claim(key)
 		if first {
-			if s.multiplexer, s.err = j.multiplexed(ctx, url, cfg); s.err != nil {
+			c, err := j.multiplexed(ctx, url, cfg)
+			shares.Lock()
+			s.multiplexer, s.err = c, err // Who gives up meanwhile looks at them.
+			shares.Unlock()
+			if err != nil {
 				s.leave(key)
 			}
 			close(s.ready)
