@@ -36,7 +36,8 @@ type Member struct {
 	acks        string // that of its answers to its own synchronizer, which is acksTo; both guarded by the lock
 	acksTo      string
 	log         *slog.Logger
-	multiplexer *multiplexer // sends for it; nil once it is closed. Set by Join; afterwards guarded by the lock.
+	multiplexer *multiplexer // sends for it. Set by Join, constant afterwards.
+	dropped     bool         // it no longer does; guarded by the lock
 	byItself    bool         // whoever has the lock sends what is due after it; guarded by the lock
 	nearer      bool         // something is; guarded by the lock
 	level       *level       // of the threads; nil if there is none. Set by Join, constant afterwards but for a processor, which has one while a block has threads.
@@ -115,7 +116,7 @@ func newMember(cfg Config) *Member {
 	m.participant = participant{
 		mu: &m.lock, owner: m, readStamp: m.readStamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{}, spans: newSpans(&cfg),
 		pace: &pace{until: clocksync.MaxInstant, nearer: m.come, begin: func() {
-			if m.multiplexer != nil {
+			if !m.dropped {
 				m.multiplexer.begin(m)
 			}
 		}},
@@ -251,13 +252,13 @@ func (m *Member) come() {
 	switch {
 	case m.byItself && m.pace.until <= m.last:
 		m.nearer = true
-	case m.multiplexer != nil && int64(m.pace.until) < m.multiplexer.armed.Load():
+	case !m.dropped && int64(m.pace.until) < m.multiplexer.armed.Load():
 		notify(m.multiplexer.wake)
 	}
 }
 
 // hurried returns the multiplexer if there is something for it to send now, once the lock
-// is given up; else nil, and for a thread. The lock is held.
+// is given up; else nil, as for a thread. The lock is held.
 func (m *Member) hurried() *multiplexer {
 	if m == nil {
 		return nil
@@ -272,11 +273,7 @@ func (m *Member) hurried() *multiplexer {
 
 // heard takes note that the synchronizer has sent something.
 func (m *Member) heard() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if c := m.multiplexer; c != nil {
-		c.heard.Store(int64(c.now()))
-	}
+	m.multiplexer.heard.Store(int64(m.multiplexer.now()))
 }
 
 // Region runs work inside a region of the process and returns its error. After a

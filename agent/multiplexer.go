@@ -53,7 +53,7 @@ type multiplexer struct {
 	// Guarded by passing, which is taken before the lock of a member.
 	passing sync.Mutex
 	speaks  bool // it has a name, in this pass
-	speaker *agentcore.Speaker
+	core    *agentcore.Multiplexer
 	sender  sender
 	bundle  wire.Bundle
 	bytes   []byte    // of the parts
@@ -73,7 +73,7 @@ type multiplexer struct {
 func newMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.Logger) *multiplexer {
 	c := &multiplexer{
 		subjects: subjects, bus: b, log: telemetry.Sampled(log), wake: make(chan struct{}, 1), stop: make(chan struct{}),
-		byName: map[string]*Member{}, now: source.Monotonic, speaker: agentcore.NewSpeaker(uint64(max(source.WallNano(), 1))), last: clocksync.MinInstant,
+		byName: map[string]*Member{}, now: source.Monotonic, core: agentcore.NewMultiplexer(uint64(max(source.WallNano(), 1))), last: clocksync.MinInstant,
 	}
 	c.sender.publish = c.put
 	c.name, c.gather = name, name != ""
@@ -167,7 +167,7 @@ func (c *multiplexer) christen(ctx context.Context) error {
 func (m *Member) speakBy(name string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.input(&agentcore.Input{Kind: agentcore.InSpeaker, Multiplexer: name})
+	m.input(&agentcore.Input{Kind: agentcore.InMultiplexer, Multiplexer: name})
 }
 
 // complained takes what the server says of the connection. Where it does not permit the
@@ -189,7 +189,7 @@ func (c *multiplexer) complained(err error) {
 	defer c.passing.Unlock()
 	for _, m := range members {
 		m.mu.Lock()
-		c.speaker.Drop(m.core)
+		c.core.Drop(m.core)
 		m.mu.Unlock()
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		if err := m.listen(ctx); err != nil && !errors.Is(err, bus.ErrDisconnected) {
@@ -219,8 +219,8 @@ func (c *multiplexer) drop(m *Member) {
 	c.mu.Unlock()
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.multiplexer = nil
-	c.speaker.Drop(m.core)
+	m.dropped = true
+	c.core.Drop(m.core)
 }
 
 // begin enters a member in the list. Its lock is held.
@@ -371,10 +371,10 @@ func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 	c.calling, c.calls = append(c.calling[:0], c.calls...), c.calls[:0]
 	c.mu.Unlock()
 	for i := range c.calling {
-		c.speaker.Ask(&c.calling[i])
+		c.core.Ask(&c.calling[i])
 	}
 	now = c.now()
-	wake, all := c.round(list, now, c.speaks && c.speaker.Due(now))
+	wake, all := c.round(list, now, c.speaks && c.core.Due(now))
 	if all {
 		// Only who has begun a state meanwhile can have done so before the stamp, but the
 		// stamp is later than what all others have told.
@@ -387,12 +387,12 @@ func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 		c.mu.Unlock()
 		next, _ := c.round(list, now, true)
 		wake = min(wake, next)
-		if wait := c.speaker.Evidence(now, at, &c.bundle); wait >= 0 {
+		if wait := c.core.Evidence(now, at, &c.bundle); wait >= 0 {
 			wake = min(wake, now.Add(wait).Add(1))
 		}
 	}
 	if c.speaks {
-		wake = min(wake, c.speaker.Wake())
+		wake = min(wake, c.core.Wake())
 	}
 	c.send()
 	if c.sent {
@@ -469,11 +469,11 @@ func (c *multiplexer) turn(m *Member, now clocksync.Instant, all bool) (next clo
 	if body != nil {
 		_ = c.put(m.reports, body)
 	}
-	speaker := c.speaker
+	core := c.core
 	if !c.speaks {
-		speaker = nil
+		core = nil
 	}
-	return m.flush(&c.sender, speaker, all)
+	return m.flush(&c.sender, core, all)
 }
 
 // put makes a frame of a member a part of the bundle. It is sent alone if it is too long, is

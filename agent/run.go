@@ -21,14 +21,14 @@ type sender struct {
 
 // flush takes what is due, or all there is, under the lock, which is held and then given up,
 // publishes it without, and returns when it is to be called again, and whether it is to be
-// called then. A speaker takes note of what is told.
-func (m *Member) flush(s *sender, speaker *agentcore.Speaker, all bool) (wake clocksync.Instant, waits bool) {
+// called then. A multiplexer takes note of what is told.
+func (m *Member) flush(s *sender, multiplexer *agentcore.Multiplexer, all bool) (wake clocksync.Instant, waits bool) {
 	m.pace.until = clocksync.MinInstant // Who is here need not be woken.
 	at, now := readAbove(m.mu, m.stamp, m.newest), m.now()
 	m.step(now, &agentcore.Input{Kind: agentcore.InTick, At: at, All: all}, &s.out)
 	s.codec = m.core.Codec()
-	if speaker != nil {
-		speaker.Told(m.core)
+	if multiplexer != nil {
+		multiplexer.Told(m.core)
 		m.due.Wake = m.core.Wake()
 	}
 	wake = m.due.Wake

@@ -85,9 +85,9 @@ type Core struct {
 
 	unsaid bool // who speaks for the member now has not been in a hello
 
-	// Of the speaker that gives its evidence.
+	// Of the multiplexer that gives its evidence.
 	listed bool // on the roster: it has no heartbeat of its own
-	place  int  // there, counted from 1; the speaker's
+	place  int  // there, counted from 1; the multiplexer's
 }
 
 // Stats are counts since the Core was made.

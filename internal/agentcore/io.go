@@ -35,11 +35,11 @@ const (
 	// InClock tells that the stamps rest on Quality from now on, before any of them is
 	// used: Clock.
 	InClock
-	InWelcome // a synchronizer's answer to a hello, or its call for one: Reception
-	InRecall  // what was sent may be lost: the member introduces itself again
-	InSpeaker // Multiplexer speaks for the member from now on; empty: it does itself. It introduces itself again.
-	InProbe   // evidence is asked for: the next tick with a stamp late enough gives it
-	InResend  // reports were lost; several requests before a tick are answered as one
+	InWelcome     // a synchronizer's answer to a hello, or its call for one: Reception
+	InRecall      // what was sent may be lost: the member introduces itself again
+	InMultiplexer // Multiplexer speaks for the member from now on; empty: it does itself. It introduces itself again.
+	InProbe       // evidence is asked for: the next tick with a stamp late enough gives it
+	InResend      // reports were lost; several requests before a tick are answered as one
 	// InSignals offers signals to the regions: Fresh. The signals are kept; the slice
 	// they are in may be reused. They may come from the synchronizer of another group:
 	// each has an epoch of its own, and its own answers.
@@ -72,7 +72,7 @@ type Input struct {
 	Signal   *control.Signal
 	Detail   string
 
-	Multiplexer string // of InSpeaker
+	Multiplexer string // of InMultiplexer
 	All         bool   // of InTick
 }
 
@@ -148,7 +148,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		out.Reception = c.answered(now, in.Welcome)
 	case InRecall:
 		c.recall(now)
-	case InSpeaker:
+	case InMultiplexer:
 		c.hello.Multiplexer, c.unsaid = in.Multiplexer, true
 		c.recall(now)
 	case InProbe:

@@ -30,9 +30,9 @@ func begin(t *testing.T, c *machine, at clocksync.Instant) {
 	}
 }
 
-// pass has a speaker give evidence of members at the stamp, each of which is ticked
+// pass has a multiplexer give evidence of members at the stamp, each of which is ticked
 // before.
-func pass(s *agentcore.Speaker, at clocksync.Instant, members ...*machine) (b wire.Bundle, wait time.Duration) {
+func pass(s *agentcore.Multiplexer, at clocksync.Instant, members ...*machine) (b wire.Bundle, wait time.Duration) {
 	for _, m := range members {
 		m.step(at, agentcore.Input{Kind: agentcore.InTick, At: stamp(at), All: true})
 		s.Told(m.Core)
@@ -44,12 +44,12 @@ func pass(s *agentcore.Speaker, at clocksync.Instant, members ...*machine) (b wi
 // sum is that of so many reports of members which all have one name.
 func sum(reports uint64) uint64 { return reports * wire.Weight("n-0", 1) }
 
-// TestSpeaker: a member is on the roster once it was welcomed and all it has said is told,
+// TestMultiplexer: a member is on the roster once it was welcomed and all it has said is told,
 // and has no heartbeat of its own then; what changes of the roster is told before the
 // next evidence, and where the one who asks has another one.
-func TestSpeaker(t *testing.T) {
+func TestMultiplexer(t *testing.T) {
 	c, _ := newCarried(t, "n")
-	s := agentcore.NewSpeaker(100)
+	s := agentcore.NewMultiplexer(100)
 	if b, wait := pass(s, 12); !b.Empty() || wait >= 0 || s.Due(1<<40) || s.Wake() != clocksync.MaxInstant {
 		t.Fatalf("evidence of an empty roster: %+v, %v", b, wait)
 	}
@@ -128,7 +128,7 @@ func TestNotSpokenFor(t *testing.T) {
 		},
 	} {
 		c, _ := newCarried(t, "n")
-		s := agentcore.NewSpeaker(100)
+		s := agentcore.NewMultiplexer(100)
 		if b, _ := pass(s, 13, c); b.Total != 1 {
 			t.Fatalf("%+v", b)
 		}
@@ -143,7 +143,7 @@ func TestNotSpokenFor(t *testing.T) {
 
 // TestRosterOfMany: who is dropped leaves the places and the sum of the others as they are.
 func TestRosterOfMany(t *testing.T) {
-	s := agentcore.NewSpeaker(0)
+	s := agentcore.NewMultiplexer(0)
 	members := make([]*machine, 5)
 	for i := range members {
 		members[i], _ = newCarried(t, "n")
@@ -162,13 +162,13 @@ func TestRosterOfMany(t *testing.T) {
 	}
 }
 
-// TestAnotherSpeaker: a welcome that was under way when somebody else began to speak for the
+// TestAnotherMultiplexer: a welcome that was under way when somebody else began to speak for the
 // member does not keep it from saying so.
-func TestAnotherSpeaker(t *testing.T) {
+func TestAnotherMultiplexer(t *testing.T) {
 	c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "n-0", Incarnation: 1, Domain: "d"}})
 	var out agentcore.Output
 	c.Flush(0, stamp(1), &out)
-	c.step(1, agentcore.Input{Kind: agentcore.InSpeaker, Multiplexer: "p"})
+	c.step(1, agentcore.Input{Kind: agentcore.InMultiplexer, Multiplexer: "p"})
 	welcome := wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "n", Type: scgs.Int}}}
 	if got := c.OnWelcome(2, &welcome); got != agentcore.Ignored {
 		t.Errorf("the welcome to a hello that named nobody is %v", got)

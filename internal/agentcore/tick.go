@@ -95,7 +95,7 @@ func (c *Core) satisfied(now clocksync.Instant, e wire.Evidence) bool {
 	c.probeAt = clocksync.MaxInstant
 	waiting := c.probes[:0]
 	for _, p := range c.probes {
-		wait := Lacks(&p, e)
+		wait := lacks(&p, e)
 		if wait < 0 {
 			continue
 		}
@@ -107,8 +107,8 @@ func (c *Core) satisfied(now clocksync.Instant, e wire.Evidence) bool {
 	return answered
 }
 
-// Lacks is how long it is until evidence may answer a probe, below 0 if this does.
-func Lacks(p *wire.Probe, e wire.Evidence) time.Duration {
+// lacks is how long it is until evidence may answer a probe, below 0 if this does.
+func lacks(p *wire.Probe, e wire.Evidence) time.Duration {
 	if e.Seq == 0 {
 		return readAgain
 	}

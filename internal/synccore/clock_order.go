@@ -69,7 +69,7 @@ func (c *Core) enterDomain(m *member) {
 	}
 }
 
-func (r *roster) leaveDomain(m *member) {
+func (r *membership) leaveDomain(m *member) {
 	if m.shared == nil {
 		return
 	}
@@ -96,7 +96,7 @@ func (c *Core) distrust(name string, of clocksync.Domain) {
 }
 
 // forgetStamps forgets the stamps that no later one can be a neighbour of.
-func (r *roster) forgetStamps() {
+func (r *membership) forgetStamps() {
 	if len(r.domains) == 0 {
 		return
 	}

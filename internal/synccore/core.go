@@ -70,7 +70,7 @@ type Core struct {
 	looked  clocksync.Instant // when silence and gaps were last looked at
 	taken   uint64            // reports
 
-	roster
+	membership
 	det  *scgs.Detector
 	rows arena // of the detector's states
 	judgement
@@ -85,8 +85,8 @@ type Core struct {
 	scratch
 }
 
-// roster is the members and the epoch.
-type roster struct {
+// membership is the members and the epoch.
+type membership struct {
 	members   map[string]*member
 	recent    [1024]*member // some of those looked up last, by nameSlot
 	sorted    []*member     // every known member, by name
@@ -102,8 +102,8 @@ type roster struct {
 	strangers map[string]clocksync.Instant // when senders were told something
 	domains   map[clocksync.Domain]*clockOrder
 
-	speakers map[string]*speaker // multiplexers, by name
-	kinds    []scgs.Type         // of the fields of a member's state, by kindsOf
+	multiplexers map[string]*multiplexer // by name
+	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
 }
 
 // judgement is where the predicates stand.
@@ -145,9 +145,9 @@ func New(level *plan.Level, opt Options) *Core {
 	c := &Core{
 		plan: level, opt: opt, outbox: outbox.New(), others: map[string]*otherGroup{},
 		det: scgs.NewDetector(scgs.Options{}), rows: arena{width: max(len(level.State), len(level.Process))},
-		roster: roster{
+		membership: membership{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
-			speakers: map[string]*speaker{}, kinds: kindsOf(level.State),
+			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State),
 		},
 		judgement: judgement{
 			memory: make([]scgs.Value, len(level.Variables)),
@@ -172,7 +172,7 @@ func New(level *plan.Level, opt Options) *Core {
 }
 
 // member is the member of a name, or nil. Mostly it was looked up before.
-func (r *roster) member(name string) *member {
+func (r *membership) member(name string) *member {
 	slot := &r.recent[nameSlot(name)]
 	if m := *slot; m != nil && m.name == name {
 		return m
@@ -188,12 +188,12 @@ func nameSlot(name string) int {
 		slot += weight * int(name[i])
 		weight *= 10
 	}
-	return slot % len(roster{}.recent)
+	return slot % len(membership{}.recent)
 }
 
 // inForce is the number of the epoch in force, 0 before the first and while there
 // are too few members.
-func (r *roster) inForce() uint64 {
+func (r *membership) inForce() uint64 {
 	if r.paused {
 		return 0
 	}
@@ -235,7 +235,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 
 // route names by whom messages reach members that another one speaks for.
 func (c *Core) route(out *Output) {
-	if len(c.speakers) > 0 {
+	if len(c.multiplexers) > 0 {
 		via(c, out.Welcomes)
 		via(c, out.Resends)
 		via(c, out.Probes)
@@ -254,8 +254,8 @@ func (c *Core) route(out *Output) {
 func via[M any](c *Core, list []wire.Addressed[M]) {
 	for i := range list {
 		if a := &list[i]; a.Group == "" && a.Via == "" {
-			if m := c.members[a.To]; m != nil && m.speaker != nil {
-				a.Via = m.speaker.name
+			if m := c.members[a.To]; m != nil && m.multiplexer != nil {
+				a.Via = m.multiplexer.name
 			}
 		}
 	}
@@ -308,7 +308,7 @@ func (c *Core) back(now clocksync.Instant) {
 		for _, m := range c.sorted {
 			m.heard = m.heard.Add(away)
 		}
-		for _, s := range c.speakers {
+		for _, s := range c.multiplexers {
 			s.heard = s.heard.Add(away)
 		}
 		for _, g := range c.others {

@@ -58,7 +58,7 @@ func (c *Core) condition(p *predicates.Part) monitor.Condition {
 	return out
 }
 
-func (r *roster) some(members []int) *monitor.Some {
+func (r *membership) some(members []int) *monitor.Some {
 	s := &monitor.Some{Count: len(members), Names: []string{}}
 	for _, i := range members[:min(len(members), maxNamed)] {
 		s.Names = append(s.Names, r.inEpoch[i].name)

@@ -99,8 +99,8 @@ func (c *Core) clockFigures(m *member, f *Figures) {
 	}
 	f.Clocks[m.quality.Status]++
 	within := m.within
-	if m.listed && m.speaker.read > m.read {
-		within = m.speaker.within
+	if m.listed && m.multiplexer.read > m.read {
+		within = m.multiplexer.within
 	}
 	if within.Bounded() {
 		f.Bounded = true
@@ -110,7 +110,7 @@ func (c *Core) clockFigures(m *member, f *Figures) {
 
 // heardAt is when the newest of the reports that began a global state was taken
 // in; MinInstant if that is not known any more.
-func (r *roster) heardAt(changed []scgs.Change) clocksync.Instant {
+func (r *membership) heardAt(changed []scgs.Change) clocksync.Instant {
 	at := clocksync.MinInstant
 	for i := range changed {
 		if ch := &changed[i]; !ch.Unknown {

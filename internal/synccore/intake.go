@@ -13,7 +13,7 @@ import (
 
 // batch takes in a batch of a member.
 func (c *Core) batch(from string, b *wire.Batch, out *Output) {
-	m := c.speaker(from, b.Member, b.Incarnation, out)
+	m := c.sender(from, b.Member, b.Incarnation, out)
 	if m == nil {
 		return
 	}
@@ -107,9 +107,9 @@ func (m *member) own(at *clocksync.Stamp) {
 	}
 }
 
-// speaker finds the member a frame comes from. One that is not known under this
+// sender finds the member a frame comes from. One that is not known under this
 // incarnation is asked to introduce itself, or told that it was dropped.
-func (c *Core) speaker(from, member string, incarnation uint64, out *Output) *member {
+func (c *Core) sender(from, member string, incarnation uint64, out *Output) *member {
 	if member != from {
 		out.refuse(monitor.RejectSender, from, fmt.Sprintf("a frame of %q on the subject of %q", member, from))
 		return nil
@@ -236,7 +236,7 @@ func (c *Core) giveUp(m *member, first uint64, out *Output) {
 
 // gone takes the answer that a ring no longer has what was asked for.
 func (c *Core) gone(from string, g *wire.Gone, out *Output) {
-	if m := c.speaker(from, g.Member, g.Incarnation, out); m != nil {
+	if m := c.sender(from, g.Member, g.Incarnation, out); m != nil {
 		c.giveUp(m, max(g.First, m.last+1), out)
 	}
 }
@@ -293,7 +293,7 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 	} else {
 		out.refuse(monitor.RejectOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
 		if m.astray = true; m.listed {
-			m.speaker.whole = false
+			m.multiplexer.whole = false
 		}
 	}
 	c.tellRuns(m, r, at)
@@ -301,7 +301,7 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		c.scopeAlone(m, r.Row)
 		c.planner.Reported(m.name, m.incarnation, r.Seq, c.alone)
 	}
-	m.last = r.Seq
+	m.reach(r.Seq)
 }
 
 func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
@@ -324,7 +324,7 @@ func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
 func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
-	m.last = r.Seq
+	m.reach(r.Seq)
 	c.taken++
 	if !r.End {
 		m.newest = newest{known: true, ref: c.rows.put(r.Row), at: *at, alive: *at}
@@ -337,7 +337,7 @@ func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 	for i := range alive {
 		a := &alive[i]
 		m := c.members[a.Member]
-		if m == nil || m.gone || m.incarnation != a.Incarnation || m.speaker == nil || m.speaker.name != from {
+		if m == nil || m.gone || m.incarnation != a.Incarnation || m.multiplexer == nil || m.multiplexer.name != from {
 			out.refuse(monitor.RejectSender, from, fmt.Sprintf("evidence of incarnation %d of %q, for which it does not speak", a.Incarnation, a.Member))
 			continue
 		}

@@ -569,7 +569,7 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 			return
 		}
 		if m.listed {
-			at = called(m.speaker, out) // It is asked for several members at once.
+			at = called(m.multiplexer, out) // It is asked for several members at once.
 		}
 		if at < 0 && a.probes >= probesOut {
 			return
@@ -584,8 +584,8 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 		a.probedFor.AfterMono, a.probedFor.AfterTime = max(a.probedFor.AfterMono, n.AfterMono), max(a.probedFor.AfterTime, n.AfterTime)
 	}
 	a.probed = c.now
-	if m.listed || m.speaker != nil && !m.speaker.rosters && wire.Multiplexes(m.speaker.name, m.name) {
-		c.call(m.speaker, n, out)
+	if m.listed || m.multiplexer != nil && !m.multiplexer.rosters && wire.Multiplexes(m.multiplexer.name, m.name) {
+		c.call(m.multiplexer, n, out)
 		return
 	}
 	out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: m.name, Msg: wire.Probe{
@@ -594,12 +594,12 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 }
 
 // called finds what a multiplexer is asked in this step.
-func called(s *speaker, out *Output) int {
+func called(s *multiplexer, out *Output) int {
 	return slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == s.name && p.Msg.Seq == 0 })
 }
 
 // call asks a multiplexer, once for all its members in a step.
-func (c *Core) call(s *speaker, n scgs.Need, out *Output) {
+func (c *Core) call(s *multiplexer, n scgs.Need, out *Output) {
 	i := called(s, out)
 	if i < 0 {
 		i = len(out.Probes)

@@ -20,11 +20,11 @@ const noIndex scgs.Member = -1
 // member is one participant as the synchronizer knows it.
 type member struct {
 	name, host  string
-	speaker     *speaker // of its process; nil: it has none
-	listed      bool     // it is on that one's roster
-	weight      uint64   // of its reports in the sum of that
-	number      int32    // of the speaker, by which the detectors know it; 0: none
-	astray      bool     // the detector has refused its newest report
+	multiplexer *multiplexer // of its process; nil: it has none
+	listed      bool         // it is on that one's roster
+	weight      uint64       // of its reports in the sum of that
+	number      int32        // of the multiplexer, by which the detectors know it; 0: none
+	astray      bool         // the detector has refused its newest report
 	incarnation uint64
 	domain      clocksync.Domain
 	quality     clocksync.Quality
@@ -135,7 +135,7 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.RejectReason, string
 }
 
 // present counts the members that are here.
-func (r *roster) present() int {
+func (r *membership) present() int {
 	n := 0
 	for _, m := range r.sorted {
 		if !m.gone {
@@ -145,7 +145,7 @@ func (r *roster) present() int {
 	return n
 }
 
-func (r *roster) add(name string) *member {
+func (r *membership) add(name string) *member {
 	m := &member{name: name, index: noIndex}
 	r.members[name] = m
 	i, _ := slices.BinarySearchFunc(r.sorted, m, byName)
@@ -301,7 +301,7 @@ func (c *Core) tellEpoch(joined []*member, out *Output) {
 	}
 }
 
-func (r *roster) ready() []*member {
+func (r *membership) ready() []*member {
 	var ready []*member
 	for _, m := range r.sorted {
 		if m.ready() {
@@ -330,8 +330,8 @@ func (c *Core) switchDetector(ready []*member) {
 		entering = append(slices.Clone(ready), c.process)
 	}
 	for _, m := range entering {
-		if m.speaker != nil {
-			m.number = m.speaker.number
+		if m.multiplexer != nil {
+			m.number = m.multiplexer.number
 		}
 	}
 	numbers := c.det.Epoch(c.epoch, remove, specs(entering))
@@ -357,7 +357,7 @@ func (c *Core) switchDetector(ready []*member) {
 	for _, m := range c.inEpoch {
 		m.state = scgs.Change{}
 	}
-	for _, s := range c.speakers {
+	for _, s := range c.multiplexers {
 		c.cover(s)
 	}
 }
@@ -374,8 +374,8 @@ func specs(entering []*member) []scgs.Spec {
 func (c *Core) letIn(m *member) {
 	n := m.newest
 	m.newest = newest{}
-	if m.listed && m.speaker.at.Domain != "" {
-		n.alive = m.speaker.at
+	if m.listed && m.multiplexer.at.Domain != "" {
+		n.alive = m.multiplexer.at
 	}
 	if reason := c.det.Start(m.index, m.last, n.at, n.ref); reason != scgs.Accepted {
 		panic(fmt.Sprintf("synccore: the first state of %q is refused: %v", m.name, reason))

@@ -41,7 +41,7 @@ func TestWorldOfMultiplexers(t *testing.T) {
 type multiplexer struct {
 	*world
 	name        string
-	speaker     *agentcore.Speaker
+	core        *agentcore.Multiplexer
 	actors      []*actor
 	asked, held int
 	due         clocksync.Instant
@@ -59,7 +59,7 @@ func (w *world) carry() {
 			}
 		}
 		if c == nil {
-			c = &multiplexer{world: w, name: name, speaker: agentcore.NewSpeaker(0)}
+			c = &multiplexer{world: w, name: name, core: agentcore.NewMultiplexer(0)}
 			w.multiplexers = append(w.multiplexers, c)
 		}
 		a.name, a.multiplexer = fmt.Sprintf("m%d", i), c
@@ -95,15 +95,15 @@ func (c *multiplexer) pass() {
 			}
 			b.Parts = append(b.Parts, wire.Part{Member: a.name, Frame: frame})
 		}
-		c.speaker.Told(a.core)
+		c.core.Told(a.core)
 		a.again()
 	}
 	c.now++
-	wait := c.speaker.Evidence(c.now, at, &b)
+	wait := c.core.Evidence(c.now, at, &b)
 	if b.Of > 0 {
 		c.held++
 	}
-	wake := c.speaker.Wake()
+	wake := c.core.Wake()
 	if wait >= 0 {
 		wake = min(wake, c.now.Add(max(wait, time.Millisecond)))
 	}
@@ -142,7 +142,7 @@ func (c *multiplexer) receive(frame []byte) {
 		c.t.Fatalf("the multiplexer is sent %+v, %v", p, err)
 	}
 	c.asked++
-	c.speaker.Ask(&p)
+	c.core.Ask(&p)
 	c.pass()
 }
 

@@ -263,7 +263,7 @@ func (c *Core) sweepRuns(out *Output) {
 }
 
 // deciding reports whether what is found now may fire.
-func (r *roster) deciding() bool { return !r.paused && len(r.removing) == 0 }
+func (r *membership) deciding() bool { return !r.paused && len(r.removing) == 0 }
 
 func (c *Core) sweepSets(w *runs, out *Output) {
 	w.ended = w.sets.Ended(w.ended[:0])

@@ -93,7 +93,7 @@ func (c *Core) aim(o *plan.Send, on *occasion) {
 // entry is the entry of a region in which a member is in the state that was judged,
 // 0 if that state has none. Of a member that was not judged it is the newest entry
 // that is known.
-func (r *roster) entry(i int, region string, on *occasion) uint64 {
+func (r *membership) entry(i int, region string, on *occasion) uint64 {
 	m := r.inEpoch[i]
 	seq := m.state.Seq
 	if on.seqs != nil {

@@ -147,7 +147,7 @@ func (c *Core) clockStatus(m *member, together bool) monitor.ClockStatus {
 }
 
 // oneDomain reports whether one clock orders the states of all members.
-func (r *roster) oneDomain() bool {
+func (r *membership) oneDomain() bool {
 	return !slices.ContainsFunc(r.inEpoch, func(m *member) bool { return m.domain != r.inEpoch[0].domain })
 }
 

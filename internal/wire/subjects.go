@@ -50,7 +50,7 @@ func isToken(s string) bool {
 // Permissions bind a member to its own subjects, so the member a subject names
 // is who sent the frame; a frame that names another inside is to be refused. A
 // multiplexer has the st, pr and sg of its own name for a [Bundle], and speaks there for
-// the members that [Multiplexes] says.
+// the members whose hellos, each on that member's own st, name it.
 //
 // Every name must be a token ([CheckToken]); the methods do not check it again.
 type Subjects struct {

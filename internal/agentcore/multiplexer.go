@@ -8,15 +8,15 @@ import (
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// Speaker is the machine of a multiplexer, which speaks for the members of a process: it
+// Multiplexer is the machine of a multiplexer, which speaks for the members of a process: it
 // has the roster of those whose evidence it gives, one stamp for all of them. It must
 // not be used by two goroutines at once.
 //
 // The stamp is read first. Then every member that has begun a state since it was told
-// of last is ticked with [InTick] and All, and handed to [Speaker.Told]; what they say
-// and [Speaker.Evidence] go out behind it, in this order. So at the stamp each
+// of last is ticked with [InTick] and All, and handed to [Multiplexer.Told]; what they say
+// and [Multiplexer.Evidence] go out behind it, in this order. So at the stamp each
 // member on the roster was in the state that it has told last, or in one before it.
-type Speaker struct {
+type Multiplexer struct {
 	version   uint64
 	listed    []wire.Listed // whose places are Core.place
 	cores     []*Core
@@ -28,10 +28,10 @@ type Speaker struct {
 	calls     []wire.Probe // that wait for an answer
 }
 
-// NewSpeaker returns a speaker whose roster is empty. Its versions are above the base,
+// NewMultiplexer returns a multiplexer whose roster is empty. Its versions are above the base,
 // which is to be larger in every later life of the multiplexer.
-func NewSpeaker(base uint64) *Speaker {
-	return &Speaker{version: base, told: clocksync.MinInstant}
+func NewMultiplexer(base uint64) *Multiplexer {
+	return &Multiplexer{version: base, told: clocksync.MinInstant}
 }
 
 // spoken is what a roster has of the member, if a multiplexer can give its evidence:
@@ -44,7 +44,7 @@ func (c *Core) spoken() (wire.Listed, bool) {
 
 // Told takes note of what a member has been ticked to tell. From then on it has no
 // heartbeat of its own, while it is on the roster.
-func (s *Speaker) Told(c *Core) {
+func (s *Multiplexer) Told(c *Core) {
 	l, ok := c.spoken()
 	switch {
 	case !ok:
@@ -66,7 +66,7 @@ func (s *Speaker) Told(c *Core) {
 }
 
 // Drop takes a member off the roster, if it is on it.
-func (s *Speaker) Drop(c *Core) {
+func (s *Multiplexer) Drop(c *Core) {
 	i := c.place - 1
 	if i < 0 {
 		return
@@ -81,7 +81,7 @@ func (s *Speaker) Drop(c *Core) {
 	s.changed()
 }
 
-func (s *Speaker) changed() {
+func (s *Multiplexer) changed() {
 	if !s.altered {
 		s.version++
 	}
@@ -89,7 +89,7 @@ func (s *Speaker) changed() {
 }
 
 // Ask takes a request for evidence.
-func (s *Speaker) Ask(p *wire.Probe) {
+func (s *Multiplexer) Ask(p *wire.Probe) {
 	s.due = s.due || p.Incarnation != s.version
 	if len(s.calls) == maxProbes {
 		s.calls = slices.Delete(s.calls, 0, 1)
@@ -99,15 +99,15 @@ func (s *Speaker) Ask(p *wire.Probe) {
 
 // Due reports whether evidence is to be told at the instant now of the monotonic clock
 // even if there is nothing else.
-func (s *Speaker) Due(now clocksync.Instant) bool {
+func (s *Multiplexer) Due(now clocksync.Instant) bool {
 	return len(s.calls) > 0 || s.emptied() || len(s.listed) > 0 && now >= s.told.Add(s.heartbeat)
 }
 
 // emptied reports whether the last member has gone off the roster, and nobody was told.
-func (s *Speaker) emptied() bool { return s.altered && len(s.listed) == 0 }
+func (s *Multiplexer) emptied() bool { return s.altered && len(s.listed) == 0 }
 
 // Wake is when evidence is due though nobody asks; MaxInstant if it is not.
-func (s *Speaker) Wake() clocksync.Instant {
+func (s *Multiplexer) Wake() clocksync.Instant {
 	if len(s.listed) == 0 {
 		return clocksync.MaxInstant
 	}
@@ -118,7 +118,7 @@ func (s *Speaker) Wake() clocksync.Instant {
 // held at the stamp, and the roster where that is due. If the stamp answers what was
 // asked for it returns a negative wait; else how long it is until one may for the next. If
 // nothing else is to be sent then, there is nothing in b.
-func (s *Speaker) Evidence(now clocksync.Instant, at clocksync.Stamp, b *wire.Bundle) (wait time.Duration) {
+func (s *Multiplexer) Evidence(now clocksync.Instant, at clocksync.Stamp, b *wire.Bundle) (wait time.Duration) {
 	wait = -1
 	if len(s.listed) == 0 {
 		if s.emptied() {
@@ -129,7 +129,7 @@ func (s *Speaker) Evidence(now clocksync.Instant, at clocksync.Stamp, b *wire.Bu
 	}
 	asked := len(s.calls)
 	s.calls = slices.DeleteFunc(s.calls, func(p wire.Probe) bool {
-		lacks := Lacks(&p, wire.Evidence{Seq: 1, At: at})
+		lacks := lacks(&p, wire.Evidence{Seq: 1, At: at})
 		if lacks >= 0 && (wait < 0 || lacks < wait) {
 			wait = lacks
 		}

@@ -10,15 +10,16 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// speaker is a multiplexer as the synchronizer knows it: which members have said that
-// it speaks for them, and which of them are on its roster.
-type speaker struct {
+// multiplexer is what the synchronizer knows of one: which members have said that it
+// speaks for them, and which of them are on its roster.
+type multiplexer struct {
 	name    string
 	number  int32 // in the detectors; 0: there are too many
 	members int   // that have said so
 
 	version  uint64    // of the roster that is used; 0: there is none
 	listed   []*member // on it
+	sum      uint64    // of the newest reports of those, each times its weight
 	whole    bool      // the detectors know all of them, and nobody else, under its number
 	incoming wire.Roster
 	rosters  bool // it tells them
@@ -43,29 +44,29 @@ type asking struct {
 const rosterAgain = resendWait / 10
 
 // speaksFor is the multiplexer that a member names in its hello.
-func (r *roster) speaksFor(m *member, name string) {
-	if m.speaker != nil && m.speaker.name == name || m.speaker == nil && name == "" {
+func (r *membership) speaksFor(m *member, name string) {
+	if m.multiplexer != nil && m.multiplexer.name == name || m.multiplexer == nil && name == "" {
 		return
 	}
 	r.silenced(m)
 	if name == "" {
 		return
 	}
-	s := r.speakers[name]
+	s := r.multiplexers[name]
 	if s == nil {
-		s = &speaker{name: name, heard: clocksync.MinInstant, read: clocksync.MinInstant, wanted: clocksync.MinInstant}
+		s = &multiplexer{name: name, heard: clocksync.MinInstant, read: clocksync.MinInstant, wanted: clocksync.MinInstant}
 		s.number = r.lowest()
-		r.speakers[name] = s
+		r.multiplexers[name] = s
 	}
 	s.members++
-	m.speaker = s
+	m.multiplexer = s
 }
 
 // lowest is the lowest number that no multiplexer has. Numbers of those that are
 // forgotten are used again, as the detectors keep a number no longer than an epoch.
-func (r *roster) lowest() int32 {
+func (r *membership) lowest() int32 {
 	taken := map[int32]bool{}
-	for _, s := range r.speakers {
+	for _, s := range r.multiplexers {
 		taken[s.number] = true
 	}
 	n := int32(1)
@@ -76,24 +77,24 @@ func (r *roster) lowest() int32 {
 }
 
 // silenced takes a member away from the multiplexer that has spoken for it.
-func (r *roster) silenced(m *member) {
-	s := m.speaker
+func (r *membership) silenced(m *member) {
+	s := m.multiplexer
 	if s == nil {
 		return
 	}
 	r.unlist(m)
-	m.speaker = nil
+	m.multiplexer = nil
 	if s.members--; s.members == 0 {
-		delete(r.speakers, s.name)
+		delete(r.multiplexers, s.name)
 	}
 }
 
 // unlist takes a member off a roster, which is of no use then: its sum has the member.
-func (r *roster) unlist(m *member) {
+func (r *membership) unlist(m *member) {
 	if !m.listed {
 		return
 	}
-	s := m.speaker
+	s := m.multiplexer
 	for _, o := range s.listed {
 		o.heard, o.listed = o.lastHeard(), false
 	}
@@ -110,8 +111,8 @@ func (c *Core) by(in *Input, out *Output) bool {
 		}
 		out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it brings the hello of %q, which has to come from that itself", in.From))
 		return false
-	case m != nil && m.speaker != nil && m.speaker.name == in.By:
-		m.speaker.heard = c.now
+	case m != nil && m.multiplexer != nil && m.multiplexer.name == in.By:
+		m.multiplexer.heard = c.now
 		return true
 	case m == nil:
 		c.introduceBy(in.By, in.From, m, 0, out)
@@ -144,7 +145,7 @@ func (c *Core) introduceBy(multiplexer, name string, m *member, incarnation uint
 
 // shared takes what a multiplexer says of all its members.
 func (c *Core) shared(from string, b *wire.Bundle, out *Output) {
-	s := c.speakers[from]
+	s := c.multiplexers[from]
 	if s == nil {
 		if !c.asked(from) {
 			out.refuse(monitor.RejectSender, from, "evidence of members, none of which has said that it speaks for them")
@@ -161,7 +162,7 @@ func (c *Core) shared(from string, b *wire.Bundle, out *Output) {
 }
 
 // rosterOf puts a roster together and then goes by it.
-func (c *Core) rosterOf(s *speaker, piece *wire.Roster, out *Output) {
+func (c *Core) rosterOf(s *multiplexer, piece *wire.Roster, out *Output) {
 	in := &s.incoming
 	s.rosters = true
 	if piece.First == 0 {
@@ -187,10 +188,10 @@ func (c *Core) rosterOf(s *speaker, piece *wire.Roster, out *Output) {
 }
 
 // strange asks those on a roster that are not known by it for a hello.
-func (c *Core) strange(s *speaker, listed []wire.Listed, out *Output) {
+func (c *Core) strange(s *multiplexer, listed []wire.Listed, out *Output) {
 	for i := range listed {
 		l := &listed[i]
-		if m := c.members[l.Member]; m == nil || m.speaker != s || m.gone || m.incarnation < l.Incarnation {
+		if m := c.members[l.Member]; m == nil || m.multiplexer != s || m.gone || m.incarnation < l.Incarnation {
 			c.introduceBy(s.name, l.Member, m, l.Incarnation, out)
 		}
 	}
@@ -198,7 +199,7 @@ func (c *Core) strange(s *speaker, listed []wire.Listed, out *Output) {
 
 // enlist goes by a roster from now on, if every member on it is known. What of their
 // reports is missing is asked for.
-func (c *Core) enlist(s *speaker, in *wire.Roster, out *Output) {
+func (c *Core) enlist(s *multiplexer, in *wire.Roster, out *Output) {
 	for _, m := range s.listed {
 		m.heard, m.listed = m.lastHeard(), false
 	}
@@ -207,7 +208,7 @@ func (c *Core) enlist(s *speaker, in *wire.Roster, out *Output) {
 	for i := range in.Listed {
 		l := &in.Listed[i]
 		m := c.members[l.Member]
-		if m == nil || m.gone || m.speaker != s || m.incarnation != l.Incarnation || m.listed || len(s.listed) > 0 && m.domain != s.listed[0].domain {
+		if m == nil || m.gone || m.multiplexer != s || m.incarnation != l.Incarnation || m.listed || len(s.listed) > 0 && m.domain != s.listed[0].domain {
 			known = false
 			continue
 		}
@@ -226,13 +227,16 @@ func (c *Core) enlist(s *speaker, in *wire.Roster, out *Output) {
 		c.strange(s, in.Listed, out)
 		return
 	}
-	s.version, s.at = in.Version, clocksync.Stamp{}
+	s.version, s.at, s.sum = in.Version, clocksync.Stamp{}, 0
+	for _, m := range s.listed {
+		s.sum += m.last * m.weight
+	}
 	c.cover(s)
 }
 
 // cover looks whether the detectors know the members on a roster, and nobody else, under
 // its number.
-func (c *Core) cover(s *speaker) {
+func (c *Core) cover(s *multiplexer) {
 	there := 0
 	for _, m := range c.inEpoch {
 		if m.number == s.number {
@@ -254,8 +258,8 @@ func (c *Core) cover(s *speaker) {
 
 // heldBy takes evidence of all members on a roster. It counts if their reports are all
 // here.
-func (c *Core) heldBy(s *speaker, h *wire.Held, out *Output) {
-	if h.Of != s.version || len(s.listed) == 0 || h.Sum != s.sum() {
+func (c *Core) heldBy(s *multiplexer, h *wire.Held, out *Output) {
+	if h.Of != s.version || len(s.listed) == 0 || h.Sum != s.sum {
 		c.wantRoster(s, out)
 		return
 	}
@@ -280,17 +284,16 @@ func (c *Core) heldBy(s *speaker, h *wire.Held, out *Output) {
 	}
 }
 
-// sum is that of the newest reports taken in.
-func (s *speaker) sum() uint64 {
-	sum := uint64(0)
-	for _, m := range s.listed {
-		sum += m.last * m.weight
+// reach takes note that the member's reports up to one are taken in.
+func (m *member) reach(seq uint64) {
+	if m.listed {
+		m.multiplexer.sum += (seq - m.last) * m.weight
 	}
-	return sum
+	m.last = seq
 }
 
 // wantRoster asks a multiplexer for its roster.
-func (c *Core) wantRoster(s *speaker, out *Output) {
+func (c *Core) wantRoster(s *multiplexer, out *Output) {
 	if s.wanted != clocksync.MinInstant && c.now.Sub(s.wanted) < rosterAgain {
 		return
 	}
@@ -301,7 +304,7 @@ func (c *Core) wantRoster(s *speaker, out *Output) {
 // lastHeard is when something was heard of a member.
 func (m *member) lastHeard() clocksync.Instant {
 	if m.listed {
-		return max(m.heard, m.speaker.heard)
+		return max(m.heard, m.multiplexer.heard)
 	}
 	return m.heard
 }
@@ -309,7 +312,7 @@ func (m *member) lastHeard() clocksync.Instant {
 // lastRead is the newest reading of a member's clock.
 func (m *member) lastRead() clocksync.Instant {
 	if m.listed {
-		return max(m.read, m.speaker.read)
+		return max(m.read, m.multiplexer.read)
 	}
 	return m.read
 }
@@ -317,7 +320,7 @@ func (m *member) lastRead() clocksync.Instant {
 // asks is what was asked of a member, or of who speaks for it.
 func (m *member) asks() *asking {
 	if m.listed {
-		return &m.speaker.asking
+		return &m.multiplexer.asking
 	}
 	return &m.asking
 }
