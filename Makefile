@@ -3,7 +3,7 @@
 
 GO       ?= go
 TOOL     := $(GO) tool -modfile=tools/go.mod
-FUZZTIME ?= 100000x
+FUZZTIME ?= 30000x
 BENCH    ?= .
 COUNT    ?= 1
 TAGS     ?=
@@ -104,7 +104,7 @@ systems: ## the detectors against references on SYSTEMS (100000) random systems;
 	GOGC=800 $(GO) test -timeout 5h ./scgs -run 'Agree|Exact' -skip '^TestLevels' -systems $(SYSTEMS)
 	GOGC=800 $(GO) test -timeout 5h ./scgs -skip '^Test([^L].*)?(Agree|Exact)' -systems $$(($(SYSTEMS) / 10))
 
-fuzz: ## each fuzz target, FUZZTIME inputs (100000x)
+fuzz: ## each fuzz target, FUZZTIME inputs (30000x)
 	@for package in $$($(call having,^func Fuzz[A-Z])); do \
 		for name in $$(sed -nE 's/^func (Fuzz[A-Z][A-Za-z0-9_]*)\(.*/\1/p' $$package/*_test.go | sort); do \
 			echo "== fuzz $$package $$name $(FUZZTIME)"; \

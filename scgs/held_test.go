@@ -279,9 +279,9 @@ func (p *pair) shuffle(inputs int) {
 	p.drain()
 }
 
-// TestOneClockAgrees compares the ways that are only for one clock domain with the
+// TestOneClockAsGeneral compares the ways that are only for one clock domain with the
 // general ones.
-func TestOneClockAgrees(t *testing.T) {
+func TestOneClockAsGeneral(t *testing.T) {
 	opened := 0
 	waitFor(t, func(t *testing.T) {
 		forSystems(t, func(t rapid.TB, d draw) {

@@ -16,18 +16,20 @@ import (
 
 // TestWorldOfMultiplexers is TestWorld where the members of a host share a connection:
 // they are asked together, and whatever one of them says comes with evidence of all.
-// The journal of each run is replayed.
+// The journal of every fourth run is replayed.
 func TestWorldOfMultiplexers(t *testing.T) {
 	asked, held := 0, 0
 	for s := range uint64(*worlds) {
 		w := newWorld(t, s+1)
 		w.carry()
-		w.record.on = true
+		w.record.on = s%4 == 0
 		w.run()
 		for _, c := range w.multiplexers {
 			asked, held = asked+c.asked, held+c.held
 		}
-		replay(t, w.record.text)
+		if w.record.on {
+			replay(t, w.record.text)
+		}
 		if t.Failed() {
 			t.Fatalf("that was world %d", s+1)
 		}
