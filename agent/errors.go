@@ -21,6 +21,9 @@ var (
 	// group in time: none is started for it, on another server, or for another tenant.
 	// Start one with `pegasus run`, and join again.
 	ErrNoSynchronizer = errors.New("no synchronizer answered")
+	// ErrNameTaken is what Join fails with if a member of that name shares the connection
+	// already. Close that first, or use another name.
+	ErrNameTaken = errors.New("this process has a member of that name already")
 )
 
 // RefusedError is what Join, JoinNode and [Member.Thread] fail with if the synchronizer

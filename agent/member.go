@@ -159,10 +159,21 @@ func (m *Member) join(ctx context.Context) error {
 		}
 		return m.admitted(&w.Welcome)
 	case <-timeout.C:
-		return fmt.Errorf("%w for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
+		return m.unanswered()
 	case <-ctx.Done():
 		return fmt.Errorf("%w for group %q so far: %w", ErrNoSynchronizer, m.cfg.Group, context.Cause(ctx))
 	}
+}
+
+// unanswered says what may be the cause if nobody has answered the hello.
+func (m *Member) unanswered() error {
+	if m.bus.State() != bus.Connected {
+		return fmt.Errorf("%w: the one that this process has is interrupted, and was not back within %v", ErrNotConnected, m.cfg.JoinTimeout)
+	}
+	if refused := m.bus.Refused(m.subjects.Prefix()); refused != nil {
+		return fmt.Errorf("%w for group %q of tenant %q within %v, and the server does not permit a subject that this takes: %w", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout, refused)
+	}
+	return fmt.Errorf("%w for group %q of tenant %q within %v: start one with `pegasus run CONFIG`", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout)
 }
 
 // admitted sets up what the first welcome declares.

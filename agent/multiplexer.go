@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
 	"runtime"
 	"slices"
@@ -106,6 +107,10 @@ func (c *multiplexer) end() error {
 // add sends for a member from now on. The second one gives the multiplexer a name.
 func (c *multiplexer) add(ctx context.Context, m *Member) error {
 	c.mu.Lock()
+	if c.byName[m.cfg.Name] != nil {
+		c.mu.Unlock()
+		return fmt.Errorf("%w, on this connection: close it first, or give this one another name", ErrNameTaken)
+	}
 	c.members, c.byName[m.cfg.Name] = append(slices.Clip(c.members), m), m
 	several := len(c.members) > 1 && c.name == "" && !c.refused
 	c.mu.Unlock()
@@ -141,7 +146,7 @@ func (c *multiplexer) christen(ctx context.Context) error {
 	if done {
 		return nil
 	}
-	name := "p-" + strings.ToLower(rand.Text()[:16])
+	name := wire.MultiplexerName(strings.ToLower(rand.Text()[:16]))
 	if err := c.subscribe(ctx, name); err != nil {
 		return err
 	}
@@ -149,12 +154,12 @@ func (c *multiplexer) christen(ctx context.Context) error {
 	// there is a name that they are of.
 	refused := c.bus.Refused(name)
 	c.mu.Lock()
-	if c.refused = c.refused || refused; !refused {
+	if c.refused = c.refused || refused != nil; refused == nil {
 		c.name = name
 	}
 	c.mu.Unlock()
-	if refused {
-		c.notPermitted(nil)
+	if refused != nil {
+		c.notPermitted(refused)
 		return nil
 	}
 	for _, m := range members {
@@ -181,7 +186,9 @@ func (c *multiplexer) complained(err error) {
 	}
 	c.mu.Unlock()
 	if !hit {
-		c.log.Warn("the connection complains", "group", c.subjects.Group, "error", err)
+		if !slices.ContainsFunc(members, func(m *Member) bool { return m.lacks(err) }) {
+			c.log.Warn("the connection complains", "group", c.subjects.Group, "error", err)
+		}
 		return
 	}
 	c.notPermitted(err)
@@ -201,7 +208,7 @@ func (c *multiplexer) complained(err error) {
 }
 
 func (c *multiplexer) notPermitted(err error) {
-	c.log.Warn("the server does not permit that one subject is used for all members of this process, so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p-* for that",
+	c.log.Warn("the server does not permit that one subject is used for all members of this process, so each sends for itself; permit pegasus.v1.TENANT.GROUP.{st,pr,sg}.p.* for that",
 		"group", c.subjects.Group, "error", err)
 }
 

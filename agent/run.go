@@ -1,7 +1,10 @@
 package agent
 
 import (
+	"errors"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/agentcore"
@@ -234,8 +237,25 @@ func (m *Member) busOptions() bus.Options {
 			m.log.Info("the server is back", "member", m.cfg.Name)
 			m.recall()
 		},
-		OnError: func(err error) { m.log.Warn("the connection complains", "member", m.cfg.Name, "error", err) },
+		OnError: func(err error) {
+			if !m.lacks(err) {
+				m.log.Warn("the connection complains", "member", m.cfg.Name, "error", err)
+			}
+		},
 	}
+}
+
+// lacks reports whether a complaint of the server is that the member may not use a subject
+// of its own, and tells of it.
+func (m *Member) lacks(err error) bool {
+	own := errors.Is(err, bus.ErrPermission) && slices.ContainsFunc(
+		[]string{m.reports, m.subjects.Probe(m.cfg.Name), m.subjects.Signal(m.cfg.Name)},
+		func(subject string) bool { return strings.Contains(err.Error(), strconv.Quote(subject)) },
+	)
+	if own {
+		m.log.Error("the server does not permit a subject that the member needs", "member", m.cfg.Name, "error", err)
+	}
+	return own
 }
 
 // recall makes the member introduce itself again.

@@ -730,7 +730,7 @@ func TestMembersAreRefusedByName(t *testing.T) {
 		want string
 	}{
 		{agent.Config{Group: "g", Name: "b"}, `member "b" is one too many: gsync takes at most 1 members`},
-		{agent.Config{Group: "g", Name: "a", State: struct{ Load float64 }{}}, `the configuration declares no field "load"`},
+		{agent.Config{Group: "g", Name: "a", SeparateClock: true, State: struct{ Load float64 }{}}, `the configuration declares no field "load"`},
 	}
 	for _, c := range tests {
 		m, err := agent.Join(t.Context(), server.URL(), c.cfg)

@@ -142,14 +142,16 @@ func (b *Bus) complained(err error) {
 	b.events.put(func() { b.opts.OnError(fmt.Errorf("bus: %w", err)) })
 }
 
-// Refused reports whether the last complaint of the server was that it does not permit a
-// subject with this in it. After a Flush it has answered all subscriptions before.
-func (b *Bus) Refused(part string) bool {
+// Refused returns the last complaint of the server if that was that it does not permit a
+// subject with this in it, else nil. After a Flush it has answered all subscriptions before.
+func (b *Bus) Refused(part string) error {
 	if b.nc == nil {
-		return false
+		return nil
 	}
-	err := b.nc.LastError()
-	return errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), part)
+	if err := b.nc.LastError(); errors.Is(err, nats.ErrPermissionViolation) && strings.Contains(err.Error(), part) {
+		return fmt.Errorf("bus: %w: %w", ErrPermission, err)
+	}
+	return nil
 }
 
 func (b *Bus) isClosing() bool {

@@ -284,7 +284,7 @@ func (j *Reader) input(l *journalLine, rec *Record) error {
 		}
 	}
 	if message := l.Hello != nil || l.Batch != nil || l.Alive != nil || l.Shared != nil || l.Gone != nil || l.Ack != nil || l.Body != nil; message {
-		if err := wire.CheckToken("from", l.From); err != nil {
+		if err := wire.CheckSender("from", l.From); err != nil {
 			return err
 		}
 	} else if l.From != "" {
@@ -294,7 +294,7 @@ func (j *Reader) input(l *journalLine, rec *Record) error {
 		if l.Hello == nil && l.Batch == nil && l.Gone == nil && l.Ack == nil {
 			return errors.New("by belongs to hello, batch, gone and ack")
 		}
-		if err := wire.CheckToken("by", l.By); err != nil {
+		if err := wire.CheckSender("by", l.By); err != nil {
 			return err
 		}
 	}

@@ -28,7 +28,7 @@ func (m *Hello) layout(c *coder) {
 	c.text("timeline", (*string)(&m.Quality.Timeline), MaxHostBytes)
 	c.standing(&m.Quality)
 	c.text("multiplexer", &m.Multiplexer, MaxTokenBytes)
-	c.need(m.Multiplexer == "" || isToken(m.Multiplexer), "multiplexer", strconv.Quote(m.Multiplexer)+": "+tokenRule)
+	c.need(m.Multiplexer == "" || isSender(m.Multiplexer), "multiplexer", strconv.Quote(m.Multiplexer)+": "+tokenRule)
 }
 
 // standing is what may change of a quality while its source stays.

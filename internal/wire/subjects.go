@@ -33,6 +33,24 @@ func isToken(s string) bool {
 	return true
 }
 
+// multiplexerPrefix begins the names of multiplexers that have one of their own. The dot
+// keeps them apart from members, and puts their subjects below one that a server can permit
+// as st.p.*.
+const multiplexerPrefix = "p."
+
+// MultiplexerName makes a token the name of a multiplexer.
+func MultiplexerName(token string) string { return multiplexerPrefix + token }
+
+// CheckSender refuses what is neither the name of a member nor of a multiplexer.
+func CheckSender(what, s string) error {
+	if isSender(s) {
+		return nil
+	}
+	return CheckToken(what, s)
+}
+
+func isSender(s string) bool { return isToken(strings.TrimPrefix(s, multiplexerPrefix)) }
+
 // Subjects makes and reads the subjects of one group:
 //
 //	pegasus.v1.<tenant>.<group>.st.<member>                 Hello, Batch, Gone
@@ -49,7 +67,7 @@ func isToken(s string) bool {
 //
 // Permissions bind a member to its own subjects, so the member a subject names
 // is who sent the frame; a frame that names another inside is to be refused. A
-// multiplexer has the st, pr and sg of its own name for a [Bundle], and speaks there for
+// multiplexer has the st, pr and sg of its own name ([MultiplexerName], or that of a node) for a [Bundle], and speaks there for
 // the members whose hellos, each on that member's own st, name it.
 //
 // Every name must be a token ([CheckToken]); the methods do not check it again.
@@ -66,30 +84,30 @@ func (s Subjects) Check() error {
 }
 
 // State is where a member sends its Hello, Batch and Gone.
-func (s Subjects) State(member string) string { return s.base() + "st." + member }
+func (s Subjects) State(member string) string { return s.Prefix() + "st." + member }
 
-// StateAll matches the State subjects of all members.
-func (s Subjects) StateAll() string { return s.State("*") }
+// StateAll matches the State subjects of all members and multiplexers.
+func (s Subjects) StateAll() string { return s.State(">") }
 
 // Probe is where a member receives its Welcome, Probe and Resend.
-func (s Subjects) Probe(member string) string { return s.base() + "pr." + member }
+func (s Subjects) Probe(member string) string { return s.Prefix() + "pr." + member }
 
 // Signal is where a member receives its Signals.
-func (s Subjects) Signal(member string) string { return s.base() + "sg." + member }
+func (s Subjects) Signal(member string) string { return s.Prefix() + "sg." + member }
 
 // Announce is where all members of the group receive an unsolicited Welcome.
-func (s Subjects) Announce() string { return s.base() + "sga" }
+func (s Subjects) Announce() string { return s.Prefix() + "sga" }
 
 // Ack is where a member answers the signals of a synchronizer.
 func (s Subjects) Ack(synchronizer, member string) string {
-	return s.base() + "ak." + synchronizer + "." + member
+	return s.Prefix() + "ak." + synchronizer + "." + member
 }
 
 // AckAll matches the Ack subjects of all members towards one synchronizer.
 func (s Subjects) AckAll(synchronizer string) string { return s.Ack(synchronizer, "*") }
 
 // Control is where a synchronizer of the group answers that it is there.
-func (s Subjects) Control(synchronizer string) string { return s.base() + "ctl." + synchronizer }
+func (s Subjects) Control(synchronizer string) string { return s.Prefix() + "ctl." + synchronizer }
 
 // Verb is a question to a running synchronizer.
 type Verb string
@@ -117,21 +135,21 @@ func (s Subjects) ParseAsk(synchronizer, subject string) (v Verb, ok bool) {
 
 // Events is where a synchronizer of the group tells what happens while somebody
 // watches.
-func (s Subjects) Events(synchronizer string) string { return s.base() + "ev." + synchronizer }
+func (s Subjects) Events(synchronizer string) string { return s.Prefix() + "ev." + synchronizer }
 
 // Who is where all synchronizers of the tenant, of whatever group, say that they
 // are there.
 func (s Subjects) Who() string { return subjectPrefix + s.Tenant + ".ctl" }
 
 // Ping is where a member asks for the time of the reference clock.
-func (s Subjects) Ping(member string) string { return s.base() + "pg." + member }
+func (s Subjects) Ping(member string) string { return s.Prefix() + "pg." + member }
 
 // PingAll matches the Ping subjects of all members.
 func (s Subjects) PingAll() string { return s.Ping("*") }
 
 // Data is where a processor asks for the input of a block and hands over what it
 // has come to.
-func (s Subjects) Data(member string) string { return s.base() + "dt." + member }
+func (s Subjects) Data(member string) string { return s.Prefix() + "dt." + member }
 
 // DataAll matches the Data subjects of all members.
 func (s Subjects) DataAll() string { return s.Data("*") }
@@ -142,10 +160,10 @@ func (s Subjects) ParseData(subject string) (member string, ok bool) {
 	return member, ok && isToken(member)
 }
 
-// ParseState reads the member off a State subject of this group.
+// ParseState reads the member, or the multiplexer, off a State subject of this group.
 func (s Subjects) ParseState(subject string) (member string, ok bool) {
 	member, ok = s.rest(subject, "st.")
-	return member, ok && isToken(member)
+	return member, ok && isSender(member)
 }
 
 // ParseAck reads synchronizer and member off an Ack subject of this group.
@@ -170,4 +188,5 @@ func (s Subjects) rest(subject, kind string) (string, bool) {
 	return subject, true
 }
 
-func (s Subjects) base() string { return subjectPrefix + s.Tenant + "." + s.Group + "." }
+// Prefix begins all subjects of the group.
+func (s Subjects) Prefix() string { return subjectPrefix + s.Tenant + "." + s.Group + "." }

@@ -13,7 +13,7 @@ func TestSubjects(t *testing.T) {
 	s := wire.Subjects{Tenant: "default", Group: "workers"}
 	for got, want := range map[string]string{
 		s.State("w1"):        "pegasus.v1.default.workers.st.w1",
-		s.StateAll():         "pegasus.v1.default.workers.st.*",
+		s.StateAll():         "pegasus.v1.default.workers.st.>",
 		s.Probe("w1"):        "pegasus.v1.default.workers.pr.w1",
 		s.Signal("w1"):       "pegasus.v1.default.workers.sg.w1",
 		s.Ping("w1"):         "pegasus.v1.default.workers.pg.w1",
