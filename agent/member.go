@@ -141,7 +141,9 @@ func (m *Member) listen(ctx context.Context) error {
 
 // join says hello and waits for the answer.
 func (m *Member) join(ctx context.Context) error {
-	if err := m.multiplexer.add(ctx, m); err != nil {
+	if err := m.multiplexer.add(ctx, m); errors.Is(err, bus.ErrDisconnected) {
+		return fmt.Errorf("%w: that of the members which are here already is interrupted: %w", ErrNotConnected, err)
+	} else if err != nil {
 		return err
 	}
 	timeout := time.NewTimer(m.cfg.JoinTimeout)
@@ -168,7 +170,7 @@ func (m *Member) join(ctx context.Context) error {
 // unanswered says what may be the cause if nobody has answered the hello.
 func (m *Member) unanswered() error {
 	if m.bus.State() != bus.Connected {
-		return fmt.Errorf("%w: the one that this process has is interrupted, and was not back within %v", ErrNotConnected, m.cfg.JoinTimeout)
+		return fmt.Errorf("%w: it was interrupted, and not back within %v", ErrNotConnected, m.cfg.JoinTimeout)
 	}
 	if refused := m.bus.Refused(m.subjects.Prefix()); refused != nil {
 		return fmt.Errorf("%w for group %q of tenant %q within %v, and the server does not permit a subject that this takes: %w", ErrNoSynchronizer, m.cfg.Group, m.cfg.Tenant, m.cfg.JoinTimeout, refused)

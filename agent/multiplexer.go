@@ -30,6 +30,9 @@ import (
 // Its stamp is read before it looks who has for the last time. A member enters the list of
 // those before it reads the clock for a new state, so a state that began before the stamp is
 // told with it, or was before.
+//
+// Locks are taken in this order: christening, passing, that of a member, mu. mu is held for
+// fields alone.
 type multiplexer struct {
 	subjects wire.Subjects
 	bus      *bus.Bus
@@ -51,9 +54,11 @@ type multiplexer struct {
 	list    []*Member    // those whose pace has begun
 	calls   []wire.Probe // that were asked since the last pass
 
-	// Guarded by passing, which is taken before the lock of a member.
+	christening sync.Mutex // is held while the server is asked for a name's subjects
+
+	// Guarded by passing.
 	passing sync.Mutex
-	speaks  bool // it has a name, in this pass
+	speaks  string // the name that it has in this pass
 	core    *agentcore.Multiplexer
 	sender  sender
 	bundle  wire.Bundle
@@ -138,10 +143,10 @@ func (c *multiplexer) add(ctx context.Context, m *Member) error {
 
 // christen gives the multiplexer a name, and has the members that are there say so.
 func (c *multiplexer) christen(ctx context.Context) error {
-	c.passing.Lock()
-	defer c.passing.Unlock()
+	c.christening.Lock()
+	defer c.christening.Unlock()
 	c.mu.Lock()
-	done, members := c.name != "", c.members
+	done := c.name != "" || c.refused
 	c.mu.Unlock()
 	if done {
 		return nil
@@ -153,7 +158,10 @@ func (c *multiplexer) christen(ctx context.Context) error {
 	// Complaints of a connection that is not ours go to its owner, and of ours may come before
 	// there is a name that they are of.
 	refused := c.bus.Refused(name)
+	c.passing.Lock()
+	defer c.passing.Unlock()
 	c.mu.Lock()
+	members := c.members
 	if c.refused = c.refused || refused != nil; refused == nil {
 		c.name = name
 	}
@@ -192,17 +200,19 @@ func (c *multiplexer) complained(err error) {
 		return
 	}
 	c.notPermitted(err)
+	for _, m := range members {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		if err := m.listen(ctx); err != nil && !errors.Is(err, bus.ErrDisconnected) && !errors.Is(err, bus.ErrClosed) {
+			m.log.Error("the member cannot be told anything", "member", m.cfg.Name, "error", err)
+		}
+		cancel()
+	}
 	c.passing.Lock()
 	defer c.passing.Unlock()
 	for _, m := range members {
 		m.mu.Lock()
 		c.core.Drop(m.core)
 		m.mu.Unlock()
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		if err := m.listen(ctx); err != nil && !errors.Is(err, bus.ErrDisconnected) {
-			m.log.Error("the member cannot be told anything", "member", m.cfg.Name, "error", err)
-		}
-		cancel()
 		m.speakBy("")
 	}
 }
@@ -212,8 +222,7 @@ func (c *multiplexer) notPermitted(err error) {
 		"group", c.subjects.Group, "error", err)
 }
 
-// drop leaves a member to speak for itself. Nothing of it is under way when drop
-// returns.
+// drop leaves a member to speak for itself. Nothing more is sent for it when drop returns.
 func (c *multiplexer) drop(m *Member) {
 	c.passing.Lock()
 	defer c.passing.Unlock()
@@ -373,7 +382,7 @@ func (c *multiplexer) hurry() {
 // pass sends what is due, and returns when the next pass is.
 func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 	c.mu.Lock()
-	c.speaks = c.name != ""
+	c.speaks = c.name
 	members, list := c.members, c.take()
 	c.calling, c.calls = append(c.calling[:0], c.calls...), c.calls[:0]
 	c.mu.Unlock()
@@ -381,7 +390,7 @@ func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 		c.core.Ask(&c.calling[i])
 	}
 	now = c.now()
-	wake, all := c.round(list, now, c.speaks && c.core.Due(now))
+	wake, all := c.round(list, now, c.speaks != "" && c.core.Due(now))
 	if all {
 		// Only who has begun a state meanwhile can have done so before the stamp, but the
 		// stamp is later than what all others have told.
@@ -398,7 +407,7 @@ func (c *multiplexer) pass() (wake, now clocksync.Instant) {
 			wake = min(wake, now.Add(wait).Add(1))
 		}
 	}
-	if c.speaks {
+	if c.speaks != "" {
 		wake = min(wake, c.core.Wake())
 	}
 	c.send()
@@ -417,7 +426,7 @@ func (c *multiplexer) take() (list []*Member) {
 // round has those of a list say what is due, and puts back who waits. If one of them has
 // something to say, or all is set, all of it is told where the multiplexer speaks for them.
 func (c *multiplexer) round(list []*Member, now clocksync.Instant, all bool) (wake clocksync.Instant, told bool) {
-	told = all || c.speaks && slices.ContainsFunc(list, func(m *Member) bool { return m.isDue(now) })
+	told = all || c.speaks != "" && slices.ContainsFunc(list, func(m *Member) bool { return m.isDue(now) })
 	wake = clocksync.MaxInstant
 	waiting := list[:0]
 	for _, m := range list {
@@ -477,7 +486,7 @@ func (c *multiplexer) turn(m *Member, now clocksync.Instant, all bool) (next clo
 		_ = c.put(m.reports, body)
 	}
 	core := c.core
-	if !c.speaks {
+	if c.speaks == "" {
 		core = nil
 	}
 	return m.flush(&c.sender, core, all)
@@ -488,7 +497,7 @@ func (c *multiplexer) turn(m *Member, now clocksync.Instant, all bool) (next clo
 // speaks for the member.
 func (c *multiplexer) put(subject string, frame []byte) error {
 	c.sent = true
-	if kind, _ := wire.KindOf(frame); !c.speaks || kind == wire.KindHello || subject != c.from.reports && subject != c.acks {
+	if kind, _ := wire.KindOf(frame); c.speaks == "" || kind == wire.KindHello || subject != c.from.reports && subject != c.acks {
 		return c.bus.Publish(subject, frame)
 	}
 	if len(c.bytes)+len(frame) > wire.MaxPart {
@@ -511,9 +520,7 @@ func (c *multiplexer) send() {
 		return
 	}
 	c.sent = true
-	c.mu.Lock()
-	subject := c.subjects.State(c.name)
-	c.mu.Unlock()
+	subject := c.subjects.State(c.speaks)
 	rest, spoken := c.bundle, c.spoken
 	for !rest.Empty() {
 		parts := len(rest.Parts)

@@ -91,7 +91,9 @@ func (j *joining) shared(ctx context.Context, url string, cfg *Config, key share
 		select {
 		case <-s.ready:
 		case <-ctx.Done():
-			if s.leave(key) && s.multiplexer != nil { // Who has connected has left before.
+			// After a failed dial the first has been counted out already, and nobody finds the
+			// share: to be counted out again does no harm then.
+			if s.leave(key) && s.multiplexer != nil {
 				_ = errors.Join(s.multiplexer.end(), s.multiplexer.bus.Close())
 			}
 			return nil, context.Cause(ctx)

@@ -2,10 +2,12 @@ package agent_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -323,6 +325,73 @@ func TestJoinGivesUpWhileAnotherConnects(t *testing.T) {
 	testwait.Until(t, "its state", g.is(func() bool { return g.told["a"] == 1 }))
 }
 
+// TestNameTaken: a second member of one name on a connection is refused at once, and hurts
+// nobody.
+func TestNameTaken(t *testing.T) {
+	t.Parallel()
+	g, url := greet(t, embedded.Options{})
+	a := enter(t, url, "a")
+	b := enter(t, url, "b")
+	_, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: "a"})
+	const want = `agent: join group "g" as "a": this process has a member of that name already, on this connection: close it first, or give this one another name`
+	if !errors.Is(err, agent.ErrNameTaken) || err.Error() != want {
+		t.Errorf("error %v, want %s", err, want)
+	}
+	var joining sync.WaitGroup
+	var taken atomic.Int64
+	for range 5 {
+		joining.Go(func() {
+			m, err := agent.Join(t.Context(), url, agent.Config{Group: "g", Name: "c"})
+			switch {
+			case err == nil:
+				t.Cleanup(func() { _ = m.Close() })
+			case errors.Is(err, agent.ErrNameTaken):
+				taken.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	joining.Wait()
+	if taken.Load() != 4 {
+		t.Errorf("%d of 5 were refused", taken.Load())
+	}
+	tell(t, a, 1)
+	tell(t, b, 2)
+	testwait.Until(t, "their states", g.is(func() bool { return g.told["a"] == 1 && g.told["b"] == 2 }))
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	tell(t, enter(t, url, "a"), 3)
+	testwait.Until(t, "the state of the next one", g.is(func() bool { return g.told["a"] == 3 }))
+}
+
+// TestNotPermittedToJoin: the error says what the server has refused.
+func TestNotPermittedToJoin(t *testing.T) {
+	t.Parallel()
+	s := permitting(t, &server.Permissions{Publish: &server.SubjectPermission{Deny: []string{">"}}})
+	_, err := agent.Join(t.Context(), s, agent.Config{Group: "g", Name: "a", JoinTimeout: time.Second})
+	if want := `and the server does not permit a subject that this takes: bus: the server does not permit it to this user: nats: permissions violation: Permissions Violation for Publish to "pegasus.v1.default.g.st.a"`; !errors.Is(err, agent.ErrNoSynchronizer) || !strings.Contains(strings.ToLower(err.Error()), strings.ToLower(want)) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
+// TestJoinWhileTheServerIsAway: the error of a second member is that of the first one.
+func TestJoinWhileTheServerIsAway(t *testing.T) {
+	t.Parallel()
+	s, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	greetOn(t, s.URL())
+	enter(t, s.URL(), "a")
+	s.Close()
+	_, err = agent.Join(t.Context(), s.URL(), agent.Config{Group: "g", Name: "b", JoinTimeout: 300 * time.Millisecond})
+	if want := "there is no connection to the server: that of the members which are here already is interrupted"; !errors.Is(err, agent.ErrNotConnected) || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %s", err, want)
+	}
+}
+
 // lines is a log that is read while it is written.
 type lines struct {
 	mu   sync.Mutex
@@ -359,18 +428,13 @@ func TestNotPermittedToSpeak(t *testing.T) {
 	})
 }
 
-func notPermitted(t *testing.T, given bool, publish ...string) {
+// permitting starts a server that permits user m some subjects and user s all of them, and
+// returns its url for m.
+func permitting(t *testing.T, to *server.Permissions) string {
 	t.Helper()
-	allow := func(subjects ...string) *server.SubjectPermission { return &server.SubjectPermission{Allow: subjects} }
 	s, err := server.NewServer(&server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true,
-		Users: []*server.User{
-			{Username: "s", Password: "s"},
-			{Username: "m", Password: "m", Permissions: &server.Permissions{
-				Publish:   allow(publish...),
-				Subscribe: allow("pegasus.v1.default.g.pr.a", "pegasus.v1.default.g.pr.b", "pegasus.v1.default.g.sg.a", "pegasus.v1.default.g.sg.b", "pegasus.v1.default.g.sga"),
-			}},
-		},
+		Users: []*server.User{{Username: "s", Password: "s"}, {Username: "m", Password: "m", Permissions: to}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -380,8 +444,17 @@ func notPermitted(t *testing.T, given bool, publish ...string) {
 	if !s.ReadyForConnections(20 * time.Second) {
 		t.Fatal("the server does not start")
 	}
-	g := greetOn(t, strings.Replace(s.ClientURL(), "nats://", "nats://s:s@", 1))
-	url := strings.Replace(s.ClientURL(), "nats://", "nats://m:m@", 1)
+	return strings.Replace(s.ClientURL(), "nats://", "nats://m:m@", 1)
+}
+
+func notPermitted(t *testing.T, given bool, publish ...string) {
+	t.Helper()
+	allow := func(subjects ...string) *server.SubjectPermission { return &server.SubjectPermission{Allow: subjects} }
+	url := permitting(t, &server.Permissions{
+		Publish:   allow(publish...),
+		Subscribe: allow("pegasus.v1.default.g.pr.a", "pegasus.v1.default.g.pr.b", "pegasus.v1.default.g.sg.a", "pegasus.v1.default.g.sg.b", "pegasus.v1.default.g.sga"),
+	})
+	g := greetOn(t, strings.Replace(url, "m:m@", "s:s@", 1))
 	var options []agent.Option
 	if given {
 		nc, err := nats.Connect(url, nats.ErrorHandler(func(*nats.Conn, *nats.Subscription, error) {}))
