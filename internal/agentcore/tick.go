@@ -55,6 +55,7 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 		return
 	}
 	c.hello.Quality, c.unsaid = c.quality, false
+	c.hello.Leader, c.hello.Term = c.synchronizer, c.term
 	c.tagged, c.taggedAt, c.retag = c.quality, now, false
 	out.Hellos = append(out.Hellos, c.hello)
 	c.helloAt = now.Add(c.helloPause)

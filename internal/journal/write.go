@@ -68,6 +68,9 @@ type (
 		Schema      []fieldLine       `json:"state,omitempty"`
 		Threads     bool              `json:"threads,omitempty"`
 		Multiplexer string            `json:"carrier,omitempty"`
+		Leader      string            `json:"leader,omitempty"`
+		Term        uint64            `json:"term,omitempty"`
+		Lost        uint64            `json:"lost,omitempty"`
 	}
 	fieldLine struct {
 		Name  string    `json:"name"`
@@ -149,7 +152,7 @@ func AppendEnd(dst []byte, inputs uint64, stopped string) []byte {
 func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
 		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: h.Quality,
-		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer,
+		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer, Leader: h.Leader, Term: h.Term, Lost: h.Lost,
 	}
 	for _, f := range h.Schema {
 		line.Schema = append(line.Schema, fieldLine(f))

@@ -29,7 +29,7 @@ var (
 	goldenHello = wire.Hello{
 		Member: "w1", Incarnation: 300, Host: "h", Domain: "boot-7",
 		Quality: clocksync.Quality{Source: "fixed", Assumed: true, Timeline: clocksync.UTC, Status: clocksync.Synchronized, Expires: 9},
-		Typed:   true, Schema: small[:2], Threads: true,
+		Typed:   true, Schema: small[:2], Threads: true, Leader: "gsync", Term: 5, Lost: 3,
 	}
 	goldenWelcome = wire.Welcome{
 		Synchronizer: "gsync", Term: 5, Epoch: 6, Member: "w1", Incarnation: 300, Accepted: true,
@@ -170,9 +170,9 @@ func TestLayoutOfTraces(t *testing.T) {
 // TestLayout pins the bytes: a change here needs another Version.
 func TestLayout(t *testing.T) {
 	golden := map[wire.Kind]string{
-		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires | multiplexer
+		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires | multiplexer | leader, term, lost
 		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
-			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09 a0`,
+			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09 a0 a56773796e63 05 03`,
 		// member, incarnation, schema, flags, reports | regions | quality
 		// widths, first seq, reading, offsets | readings | earliest | latest | ends | fields
 		wire.KindBatch: `01 0d 02 7731 2c01000000000000 d55a3aec177f485b f7 0300

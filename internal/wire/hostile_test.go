@@ -248,7 +248,8 @@ func TestReasonsToActOn(t *testing.T) {
 	}
 }
 
-// A bundle may end where one of a multiplexer without a roster does.
+// A bundle may end where one of a multiplexer without a roster does, and a hello where one
+// of the release before did.
 func TestEveryCutOfAFrameIsRefused(t *testing.T) {
 	old := goldenBundle
 	old.Roster, old.Held = wire.Roster{}, wire.Held{}
@@ -256,9 +257,14 @@ func TestEveryCutOfAFrameIsRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for kind, frame := range goldenFrames(t) {
+	frames := goldenFrames(t)
+	before := frames[wire.KindHello][:len(frames[wire.KindHello])-len("\xa5gsync\x05\x03")]
+	if h, err := wire.DecodeHello(before); err != nil || h.Leader != "" || h.Term != 0 || h.Lost != 0 {
+		t.Errorf("a hello of the release before: %+v, %v", h, err)
+	}
+	for kind, frame := range frames {
 		for n := range frame {
-			if err := decodeAny(frame[:n]); err == nil && !bytes.Equal(frame[:n], whole) {
+			if err := decodeAny(frame[:n]); err == nil && !bytes.Equal(frame[:n], whole) && !bytes.Equal(frame[:n], before) {
 				t.Errorf("%v: %d of %d bytes are taken for a whole frame", kind, n, len(frame))
 			}
 		}

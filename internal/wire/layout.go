@@ -29,6 +29,14 @@ func (m *Hello) layout(c *coder) {
 	c.standing(&m.Quality)
 	c.text("multiplexer", &m.Multiplexer, MaxTokenBytes)
 	c.need(m.Multiplexer == "" || isSender(m.Multiplexer), "multiplexer", strconv.Quote(m.Multiplexer)+": "+tokenRule)
+	if !c.writing && len(c.buf) == 0 {
+		return // Of the release before.
+	}
+	c.text("leader", &m.Leader, MaxTokenBytes)
+	c.need(m.Leader == "" || isToken(m.Leader), "leader", strconv.Quote(m.Leader)+": "+tokenRule)
+	c.uint("term", &m.Term)
+	c.need((m.Term == 0) == (m.Leader == ""), "term", "a term belongs to a leader")
+	c.uint("lost", &m.Lost)
 }
 
 // standing is what may change of a quality while its source stays.

@@ -35,6 +35,9 @@ type Hello struct {
 	Schema      scgs.Schema       // the fields the program will report
 	Threads     bool              // the member's state is the summary of its threads
 	Multiplexer string            // that speaks for it from now on, see [Bundle]; empty: it does itself
+	Leader      string            // the synchronizer of its group that has taken it in last; empty: none has
+	Term        uint64            // of that, which the member is fenced by; 0: none
+	Lost        uint64            // states of the incarnations before that nobody was told
 }
 
 // Welcome answers a Hello, and is sent unasked when a synchronizer wants its

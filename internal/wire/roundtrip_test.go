@@ -44,7 +44,11 @@ func diff[M any](a, b M) string {
 
 func TestMessagesSurviveTheWay(t *testing.T) {
 	t.Run("hello", rapid.MakeCheck(func(t *rapid.T) {
-		multiplexer := rapid.StringMatching(`[A-Za-z0-9_-]{0,60}`).Draw(t, "multiplexer")
+		multiplexer := rapid.StringMatching(`(p\.)?[A-Za-z0-9_-]{1,60}|`).Draw(t, "multiplexer")
+		leader, term := "", uint64(0)
+		if rapid.Bool().Draw(t, "led") {
+			leader, term = tokens().Draw(t, "leader"), rapid.Uint64Min(1).Draw(t, "term")
+		}
 		roundTrip(t, wire.Hello{
 			Member:      tokens().Draw(t, "member"),
 			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
@@ -55,6 +59,9 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Schema:      schemas().Draw(t, "schema"),
 			Threads:     rapid.Bool().Draw(t, "threads"),
 			Multiplexer: multiplexer,
+			Leader:      leader,
+			Term:        term,
+			Lost:        rapid.Uint64().Draw(t, "lost"),
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
 	}))
 	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
