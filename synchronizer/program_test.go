@@ -501,7 +501,12 @@ program: {name: one, blocks: {b: {output: int}}, body: b, result: b.result}
 	if err != nil {
 		t.Fatal(err)
 	}
-	execution := status.Term
+	execution := uint64(0)
+	for _, v := range status.Members[0].State {
+		if v.Name == "program" {
+			execution = uint64(v.Value.(int64))
+		}
+	}
 	if why := hand(execution, 99); why != "run 99 is not one of this processor any more" {
 		t.Errorf("run 99: %q", why)
 	}

@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -18,6 +19,12 @@ import (
 type Options struct {
 	// Term is larger in every later life of the synchronizer.
 	Term uint64 `json:"term"`
+	// Program names the execution of the program, as no other one is named on any node. 0:
+	// its Term does.
+	Program uint64 `json:"program,omitempty"`
+	// Runs is set for a restart: runs of the lives before, also those that their journal has
+	// lost, have lower numbers.
+	Runs uint64 `json:"runs,omitempty"`
 	// Local is set where the members are threads of the hosting process: their
 	// evidence comes by InEvidence, and none of them is probed, asked again or silent.
 	Local bool `json:"-"`
@@ -154,7 +161,7 @@ func New(level *plan.Level, opt Options) *Core {
 		},
 	}
 	if level.Program != nil && !opt.Local {
-		c.exec = level.Program.Begin(level.Name, opt.Term)
+		c.exec = level.Program.Begin(level.Name, cmp.Or(opt.Program, opt.Term))
 	}
 	c.newScopes()
 	c.balanceBy(level.Balance)
