@@ -24,7 +24,7 @@ type member struct {
 	listed      bool         // it is on that one's roster
 	weight      uint64       // of its reports in the sum of that
 	number      int32        // of the multiplexer, by which the detectors know it; 0: none
-	astray      bool         // the detector has refused its newest report
+	astray      bool         // the detector does not know its newest report
 	incarnation uint64
 	domain      clocksync.Domain
 	quality     clocksync.Quality
