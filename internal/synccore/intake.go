@@ -136,7 +136,7 @@ func (c *Core) sender(from, member string, incarnation uint64, out *Output) *mem
 
 // tellReplaced tells a process that a newer one has its name.
 func (c *Core) tellReplaced(from string, incarnation uint64, out *Output) {
-	if c.asked(from + "#replaced") {
+	if c.toldLately(from + "#replaced") {
 		return
 	}
 	w := c.greeting(from, incarnation, out)
@@ -145,7 +145,7 @@ func (c *Core) tellReplaced(from string, incarnation uint64, out *Output) {
 
 // introduce asks a sender for its hello, at most every resendWait.
 func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output) {
-	if c.asked(from) {
+	if c.toldLately(from) {
 		return
 	}
 	w := c.greeting(from, incarnation, out)
@@ -154,9 +154,9 @@ func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output
 	}
 }
 
-// asked reports whether a sender was told something within the last resendWait,
+// toldLately reports whether a sender was told something within the last resendWait,
 // and notes that it is told now.
-func (c *Core) asked(from string) bool {
+func (c *Core) toldLately(from string) bool {
 	if asked, ok := c.strangers[from]; ok && c.now.Sub(asked) < resendWait {
 		return true
 	}
@@ -361,7 +361,8 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	}
 }
 
-// alive takes evidence that a multiplexer has of its members.
+// alive is for agents of releases before: their multiplexers have no roster, and give evidence
+// of each member.
 func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 	for i := range alive {
 		a := &alive[i]
