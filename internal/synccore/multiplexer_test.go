@@ -2,6 +2,7 @@ package synccore_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -403,7 +404,7 @@ func (c *refused) report(now clocksync.Instant, name string, seq uint64, at cloc
 
 // whole has both multiplexers give evidence of all, and returns what has fired.
 func (c *refused) whole(now clocksync.Instant, a, b uint64) string {
-	fired := ""
+	var fired []string
 	for i, newest := range [][]uint64{{a, 1}, {b}} {
 		c.held(now+clocksync.Instant(i), "ab"[i:i+1], bounded(now), newest...)
 		if len(c.out.Resends)+len(c.out.Rejected) > 0 {
@@ -411,11 +412,11 @@ func (c *refused) whole(now clocksync.Instant, a, b uint64) string {
 		}
 		for _, v := range c.out.Verdicts {
 			if v.Fired {
-				fired += v.Predicate + " "
+				fired = append(fired, v.Predicate)
 			}
 		}
 	}
-	return fired
+	return strings.Join(fired, " ")
 }
 
 // TestRefusedReportIsTakenForLost: it is not asked for, as it would be refused again. The
@@ -458,7 +459,7 @@ func TestRefusedReportIsTakenForLost(t *testing.T) {
 				name string
 				v    scgs.Value
 				want string
-			}{{"b-0", one, ""}, {"b-0", scgs.IntValue(7), "seven "}, {"b-0", one, ""}, {"a-0", one, "all-one "}} {
+			}{{"b-0", one, ""}, {"b-0", scgs.IntValue(7), "seven"}, {"b-0", one, ""}, {"a-0", one, "all-one"}} {
 				now = now.Add(time.Second)
 				n := &last
 				if step.name == "a-0" {
