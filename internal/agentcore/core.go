@@ -87,7 +87,10 @@ type Core struct {
 
 	// Of the multiplexer that gives its evidence.
 	listed bool // on the roster: it has no heartbeat of its own
-	place  int  // there, counted from 1; the multiplexer's
+	// place is where on it, counted from 1. It is guarded by what guards the
+	// Multiplexer and not by what guards the Core: Drop of one member writes
+	// that of another.
+	place int
 }
 
 // Stats are counts since the Core was made.

@@ -315,8 +315,8 @@ func (c *Core) back(now clocksync.Instant) {
 		for _, m := range c.sorted {
 			m.heard = m.heard.Add(away)
 		}
-		for _, s := range c.multiplexers {
-			s.heard = s.heard.Add(away)
+		for _, x := range c.multiplexers {
+			x.heard = x.heard.Add(away)
 		}
 		for _, g := range c.others {
 			for _, m := range g.sorted {

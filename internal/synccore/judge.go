@@ -563,7 +563,7 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	if c.exact(m) && n.AfterTime != clocksync.MinInstant {
 		n.AfterMono, n.AfterTime = max(n.AfterMono, n.AfterTime), clocksync.MinInstant
 	}
-	a, at := m.asks(), -1
+	a, at := m.probingOf(), -1
 	if a.probes > 0 && c.now.Sub(a.probed) < probeAgain {
 		if a.probedFor.AfterMono >= n.AfterMono && a.probedFor.AfterTime >= n.AfterTime && (m.listed || a.probedFor.Seq == seq) {
 			return
@@ -594,16 +594,16 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 }
 
 // called finds what a multiplexer is asked in this step.
-func called(s *multiplexer, out *Output) int {
-	return slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == s.name && p.Msg.Seq == 0 })
+func called(x *multiplexer, out *Output) int {
+	return slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == x.name && p.Msg.Seq == 0 })
 }
 
 // call asks a multiplexer, once for all its members in a step.
-func (c *Core) call(s *multiplexer, n scgs.Need, out *Output) {
-	i := called(s, out)
+func (c *Core) call(x *multiplexer, n scgs.Need, out *Output) {
+	i := called(x, out)
 	if i < 0 {
 		i = len(out.Probes)
-		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: s.name, Msg: wire.Probe{Incarnation: s.version, AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
+		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: x.name, Msg: wire.Probe{Incarnation: x.version, AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
 	}
 	p := &out.Probes[i].Msg
 	p.AfterMono, p.AfterTime = max(p.AfterMono, n.AfterMono), max(p.AfterTime, n.AfterTime)

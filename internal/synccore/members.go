@@ -24,7 +24,7 @@ type member struct {
 	listed      bool         // it is on that one's roster
 	weight      uint64       // of its reports in the sum of that
 	number      int32        // of the multiplexer, by which the detectors know it; 0: none
-	astray      bool         // the detector has refused its newest report
+	astray      bool         // the detector does not know its newest report
 	incarnation uint64
 	domain      clocksync.Domain
 	quality     clocksync.Quality
@@ -49,7 +49,7 @@ type member struct {
 	late     wire.Evidence // of a state behind the gap
 	regions  []wire.Region
 	state    scgs.Change // in the tuple in force
-	asking
+	probing
 }
 
 // newest is a state that waits for its member to enter an epoch.
@@ -159,7 +159,7 @@ func byName(a, b *member) int { return cmp.Compare(a.name, b.name) }
 // enter starts an incarnation of a member.
 func (c *Core) enter(m *member, h *wire.Hello) {
 	c.rows.free(m.newest.ref)
-	c.silenced(m)
+	c.detach(m)
 	old := *m
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
@@ -228,7 +228,7 @@ func (c *Core) forget() {
 		old := m.gone && m.index == noIndex && c.now.Sub(m.heard) > goneKept
 		if old {
 			c.rows.free(m.newest.ref)
-			c.silenced(m)
+			c.detach(m)
 			delete(c.members, m.name)
 			c.recent[nameSlot(m.name)] = nil
 		}
@@ -357,8 +357,8 @@ func (c *Core) switchDetector(ready []*member) {
 	for _, m := range c.inEpoch {
 		m.state = scgs.Change{}
 	}
-	for _, s := range c.multiplexers {
-		c.cover(s)
+	for _, x := range c.multiplexers {
+		c.cover(x)
 	}
 }
 

@@ -143,7 +143,7 @@ func (c *Core) meet(g *otherGroup, in *Input, name string, incarnation uint64, o
 	i, known := g.find(name)
 	if !known {
 		if len(g.sorted) >= g.max {
-			if !c.asked(tooMany(in.Group)) {
+			if !c.toldLately(tooMany(in.Group)) {
 				out.refuse(monitor.RejectFull, in.Group+"/"+name, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
 			}
 			return nil
@@ -169,7 +169,7 @@ func (c *Core) rosterOfOther(g *otherGroup, in *Input, out *Output) {
 		l := &in.Shared.Listed[i]
 		k, known := g.find(l.Member)
 		if known && g.sorted[k].by != in.From && g.sorted[k].incarnation == l.Incarnation && c.now.Sub(g.sorted[k].heard) <= otherSilent {
-			if from := in.Group + "/" + in.From; !c.asked(from) {
+			if from := in.Group + "/" + in.From; !c.toldLately(from) {
 				out.refuse(monitor.RejectSender, from, fmt.Sprintf("%q is on its roster, and %s", l.Member, spokenBy(g.sorted[k].by)))
 			}
 			continue

@@ -256,6 +256,12 @@ func TestLayoutOfNumbers(t *testing.T) {
 	if got, want := hex.EncodeToString(frame), strings.Join(strings.Fields(want), ""); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
 	}
+	varied := goldenNumbers()
+	varied.Reports[1].Row[5] = scgs.BoolValue(false)
+	other, _, err := wire.NewBatchCodec(small).Append(nil, varied)
+	if got, want := hex.EncodeToString(other), strings.Join(strings.Fields(strings.TrimSuffix(want, "03 01")+"02 01 00 01"), ""); err != nil || got != want {
+		t.Errorf("with a bool that varies: %v\n got %s\nwant %s", err, got, want)
+	}
 	for n := range frame {
 		if err := decodeAny(frame[:n]); err == nil {
 			t.Errorf("%d of %d bytes are taken for a whole frame", n, len(frame))

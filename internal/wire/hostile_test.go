@@ -212,6 +212,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 01 a180", "wire: batch: rows[0].task: it is not UTF-8"},
 		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 00", "wire: batch: rows[0].task: the frame ends inside it"},
 		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 01 c0 80 00 02 02", "wire: batch: rows[0].full: word 2 of 2"},
+		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 01 c0 80 00 04", "wire: batch: full: a column of bool has no form 4"},
 
 		{"01 09 a3612e62", `wire: ping: member: "a.b": use letters, digits, - and _, at most 64`},
 		{"01 0a a0 00 00 00 00", "wire: pong: timeline: it is empty: times of none cannot be compared"},
