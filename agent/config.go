@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -63,12 +64,12 @@ type Config struct {
 	Observe observe.Source
 
 	// BatchSize is how many states make a message go out at once, and the most that
-	// one message holds; 64 by default, and at least 1.
+	// one message holds. 0 stands for 64.
 	BatchSize int
-	// BatchAge is how long fewer wait for more; by default they do not.
+	// BatchAge is how long fewer wait for more. 0, the default: they do not.
 	BatchAge time.Duration
 
-	// JoinTimeout is how long Join waits for a synchronizer. Default 5 s.
+	// JoinTimeout is how long Join waits for a synchronizer. 0 stands for 5 s.
 	JoinTimeout time.Duration
 
 	// Logger is told what no call can return: the server is away or back, the
@@ -104,12 +105,8 @@ func (c *Config) complete() error {
 	case c.SeparateClock:
 		c.Clock = source.OwnDomain(c.Clock)
 	}
-	if c.BatchSize <= 0 {
-		c.BatchSize = agentcore.DefaultBatchSize
-	}
-	if c.JoinTimeout <= 0 {
-		c.JoinTimeout = defaultJoinTimeout
-	}
+	c.BatchSize = cmp.Or(c.BatchSize, agentcore.DefaultBatchSize)
+	c.JoinTimeout = cmp.Or(c.JoinTimeout, defaultJoinTimeout)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -137,12 +134,35 @@ func (c *Config) validate() error {
 	if !(c.Drift >= 0 && c.Drift <= clocksync.MaxDrift) { // Also NaN.
 		fault("Config.Drift is %v: it is in parts per million, from 0 to %v", c.Drift, clocksync.MaxDrift)
 	}
+	if c.BatchSize < 0 {
+		fault("Config.BatchSize is %d: it is 1 or more, or 0 for %d", c.BatchSize, agentcore.DefaultBatchSize)
+	}
+	if c.BatchAge < 0 {
+		fault("Config.BatchAge is %v: it is 0 or more", c.BatchAge)
+	}
+	if err := checkJoinTimeout(c.JoinTimeout); err != nil {
+		fault("Config.%w", err)
+	}
 	if c.State != nil {
 		if _, err := gostate.SchemaOf(c.State); err != nil {
 			faults = append(faults, err)
 		}
 	}
 	return errors.Join(faults...)
+}
+
+func checkJoinTimeout(d time.Duration) error {
+	if d < 0 {
+		return fmt.Errorf("JoinTimeout is %v: it is more than 0, or 0 for %v", d, defaultJoinTimeout)
+	}
+	return nil
+}
+
+func checkContext(ctx context.Context) error {
+	if ctx == nil {
+		return errors.New("the context is nil: pass context.Background(), or one that bounds the call")
+	}
+	return nil
 }
 
 // hello is what the member introduces itself with. The type of its state is not
@@ -163,7 +183,27 @@ type joining struct {
 	conn *nats.Conn   // that is wrapped; nil: one is dialled
 	own  bool         // it is shared with no other member
 	node *multiplexer // of the node whose processor this is; nil: it is none
+	err  error        // of an option
 }
+
+// take applies the options, and finds what is wrong with the arguments of Join.
+func (j *joining) take(ctx context.Context, opts []Option) error {
+	faults := []error{checkContext(ctx)}
+	for _, o := range opts {
+		if o == nil {
+			faults = append(faults, errNilOption)
+			continue
+		}
+		o(j)
+	}
+	faults = slices.DeleteFunc(append(faults, j.err), func(err error) bool { return err == nil })
+	for i, err := range faults {
+		faults[i] = fmt.Errorf("agent: join: %w", err)
+	}
+	return errors.Join(faults...)
+}
+
+var errNilOption = errors.New("an option is nil: leave it out")
 
 // OwnConn gives the member a connection of its own. Without it the members of one group
 // in a process share a connection to a server: one message has what all of them have to
@@ -176,6 +216,9 @@ func OwnConn() Option { return func(j *joining) { j.own = true } }
 // share it with whatever else it carries.
 func WithConn(nc *nats.Conn) Option {
 	return func(j *joining) {
+		if nc == nil {
+			j.err = fmt.Errorf("%w: WithConn has a nil connection: pass the one that nats.Connect has returned, or leave it out", ErrNotConnected)
+		}
 		j.conn = nc
 		j.dial = func(_ context.Context, _ string, o bus.Options) (*bus.Bus, error) { return bus.Wrap(nc, o) }
 	}

@@ -100,10 +100,13 @@ func (l *level) setProcess(state any) error {
 		return err
 	}
 	row, err := l.state.Row(e, at)
-	if err != nil {
-		return err
+	if err == nil {
+		err = l.setRow(row)
 	}
-	return l.setRow(row)
+	if err == nil {
+		l.state.Took(e)
+	}
+	return err
 }
 
 // await waits until there is room for a state of the process. The lock is held, but
@@ -119,6 +122,7 @@ func (l *level) setRow(row []scgs.Value) error {
 	if err := l.plan.Process.Accepts(row); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
+	l.summarize()
 	l.process = append(l.process, processState{l.stamp(), slices.Clone(row)})
 	l.turns.due(clocksync.MinInstant)
 	return nil
@@ -138,10 +142,13 @@ func (l *level) fromParent(fresh []control.Outcome) {
 	}
 }
 
+// summarizes reports whether the process's state in the group can come from here.
+func (l *level) summarizes() bool { return l.told == nil && l.plan.Summary() }
+
 // summarize makes the process's state in the group the summary of its threads.
 // The lock is held.
 func (l *level) summarize() {
-	if l.summary || l.told != nil || !l.plan.Summary() {
+	if l.summary || !l.summarizes() {
 		return
 	}
 	l.summary = true

@@ -81,14 +81,12 @@ const closeTimeout = time.Second
 // member. It fails, naming the cause, if no server can be reached within 4 s
 // ([ErrNotConnected]), if no synchronizer answers within Config.JoinTimeout
 // ([ErrNoSynchronizer]), if one refuses the member ([*RefusedError]), if Config.State does
-// not match the declared state ([*StateError]), or with all the faults of cfg.
+// not match the declared state ([*StateError]), or with all the faults of cfg, ctx
+// and opts.
 func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member, error) {
-	if err := cfg.complete(); err != nil {
-		return nil, err
-	}
 	j := joining{dial: bus.Dial}
-	for _, o := range opts {
-		o(&j)
+	if err := errors.Join(cfg.complete(), j.take(ctx, opts)); err != nil {
+		return nil, err
 	}
 	m, err := j.connected(ctx, url, &cfg)
 	if err != nil {
@@ -212,8 +210,8 @@ func (m *Member) checkState(declared scgs.Schema) error {
 }
 
 // besideThreads reports whether a state is that of the process beside its
-// threads. So is every one from the first thread on; before, the first one of a
-// type that only fits there makes this a process with threads. The lock is held.
+// threads. So is every one from the first thread on; before, one of a type that only
+// fits there, and once it is set this is a process with threads. The lock is held.
 func (m *Member) besideThreads(state any) bool {
 	switch {
 	case m.level == nil:
@@ -225,11 +223,7 @@ func (m *Member) besideThreads(state any) bool {
 	}
 	group := gostate.Match(state, m.core.Codec().Schema(), m.cfg.Observe != nil)
 	process := gostate.Match(state, m.level.plan.Process, m.cfg.Observe != nil)
-	if group == nil || process != nil {
-		return false
-	}
-	m.level.summarize()
-	return m.level.summary
+	return group != nil && process == nil && m.level.summarizes()
 }
 
 // Set begins a new state of the process now and ends the one before it. It does

@@ -88,7 +88,7 @@ type Node struct {
 // A block whose node is gone is lost to its program, which decides what follows.
 func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCode) (*Node, error) {
 	n, err := newNode(cfg, blocks)
-	if err != nil {
+	if err = errors.Join(checkContext(ctx), err); err != nil {
 		return nil, fmt.Errorf("agent: node %q: %w", cfg.Name, err)
 	}
 	// ctx bounds JoinNode, and the node lives until Close.
@@ -165,6 +165,9 @@ func (c *NodeConfig) validate() error {
 	}
 	if c.Cores < 1 {
 		faults = append(faults, fmt.Errorf("%d cores a processor: use 1 or more", c.Cores))
+	}
+	if err := checkJoinTimeout(c.JoinTimeout); err != nil {
+		faults = append(faults, fmt.Errorf("its %w", err))
 	}
 	for _, l := range c.Labels {
 		faults = append(faults, wire.CheckToken("label", l))

@@ -78,7 +78,11 @@ func (p *participant) begin(e *gostate.Encoder, state unsafe.Pointer) error {
 		if err != nil {
 			return err
 		}
-		return p.setRow(row)
+		err = p.setRow(row)
+		if err == nil {
+			p.state.Took(e)
+		}
+		return err
 	}
 	p.readStamp(&p.at)
 	return p.begun(p.core.Plain(p.instant(), &p.at, words))

@@ -66,7 +66,11 @@ func (l *level) open(name string, opts []ThreadOption) (*Thread, error) {
 	t.above = l
 	hello := wire.Hello{Member: name, Host: l.m.cfg.Host, Domain: l.m.clock.Domain()}
 	for _, o := range opts {
-		if err := o(&hello); err != nil {
+		err := fmt.Errorf("agent: thread %q: %w", name, errNilOption)
+		if o != nil {
+			err = o(&hello)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

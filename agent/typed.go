@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"errors"
+	"reflect"
 	"unsafe"
 
 	"github.com/gopegasus/pegasus/internal/gostate"
@@ -20,8 +22,15 @@ type State[T any] struct{ setter }
 
 // StateOf binds a struct type to the declared state of its owner. If T does not match it
 // fails as the owner's Set would, with a [*StateError] that names the field. In a process
-// with threads T may be the state of the process beside these; see [Member.Set].
+// with threads T may be the state of the process beside these; see [Member.Set]. After the
+// owner's Close it fails with [ErrClosed].
 func StateOf[T any](owner Owner) (*State[T], error) {
+	if v := reflect.ValueOf(owner); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("agent: the owner of a state is nil: pass the member that Join has returned, or one of its threads")
+	}
+	if typ := reflect.TypeFor[T](); typ.Kind() == reflect.Interface { // Its zero value has another type: none.
+		return nil, gostate.NoStruct(typ)
+	}
 	var state T
 	s, err := owner.bind(state)
 	if err != nil {
@@ -35,6 +44,9 @@ func StateOf[T any](owner Owner) (*State[T], error) {
 // bound to that one; if it does not match, each Set fails with a [*StateError]. After
 // any error the state before it goes on.
 func (s *State[T]) Set(state T) error {
+	if s == nil || s.of == nil {
+		return errors.New("agent: this State has no owner: make it with StateOf")
+	}
 	if s.process != nil {
 		return s.process.Set(state)
 	}
@@ -52,6 +64,9 @@ type setter struct {
 func (m *Member) bind(state any) (setter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.closed {
+		return setter{}, ErrClosed
+	}
 	s, declared := setter{of: &m.participant, state: state}, m.core.Codec().Schema()
 	if m.level != nil {
 		s.process = m
@@ -66,6 +81,9 @@ func (m *Member) bind(state any) (setter, error) {
 func (t *Thread) bind(state any) (setter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.closed {
+		return setter{}, ErrClosed
+	}
 	s := setter{of: &t.participant, state: state}
 	err := s.rebind(t.core.Codec().Schema())
 	return s, err
