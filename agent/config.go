@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -140,8 +139,8 @@ func (c *Config) validate() error {
 	if c.BatchAge < 0 {
 		fault("Config.BatchAge is %v: it is 0 or more", c.BatchAge)
 	}
-	if err := checkJoinTimeout(c.JoinTimeout); err != nil {
-		fault("Config.%w", err)
+	if c.JoinTimeout < 0 {
+		fault("Config.JoinTimeout is %v: it is more than 0, or 0 for %v", c.JoinTimeout, defaultJoinTimeout)
 	}
 	if c.State != nil {
 		if _, err := gostate.SchemaOf(c.State); err != nil {
@@ -149,20 +148,6 @@ func (c *Config) validate() error {
 		}
 	}
 	return errors.Join(faults...)
-}
-
-func checkJoinTimeout(d time.Duration) error {
-	if d < 0 {
-		return fmt.Errorf("JoinTimeout is %v: it is more than 0, or 0 for %v", d, defaultJoinTimeout)
-	}
-	return nil
-}
-
-func checkContext(ctx context.Context) error {
-	if ctx == nil {
-		return errors.New("the context is nil: pass context.Background(), or one that bounds the call")
-	}
-	return nil
 }
 
 // hello is what the member introduces itself with. The type of its state is not
@@ -183,27 +168,26 @@ type joining struct {
 	conn *nats.Conn   // that is wrapped; nil: one is dialled
 	own  bool         // it is shared with no other member
 	node *multiplexer // of the node whose processor this is; nil: it is none
-	err  error        // of an option
 }
 
-// take applies the options, and finds what is wrong with the arguments of Join.
-func (j *joining) take(ctx context.Context, opts []Option) error {
-	faults := []error{checkContext(ctx)}
+var (
+	errNilContext = errors.New("the context is nil: pass context.Background(), or one that bounds the call")
+	errNilOption  = errors.New("an option is nil: leave it out")
+)
+
+// take applies the options, and finds what is nil of what Join is given.
+func (j *joining) take(ctx context.Context, opts []Option) (err error) {
+	if ctx == nil {
+		err = fmt.Errorf("agent: join: %w", errNilContext)
+	}
 	for _, o := range opts {
 		if o == nil {
-			faults = append(faults, errNilOption)
-			continue
+			return errors.Join(err, fmt.Errorf("agent: join: %w", errNilOption))
 		}
 		o(j)
 	}
-	faults = slices.DeleteFunc(append(faults, j.err), func(err error) bool { return err == nil })
-	for i, err := range faults {
-		faults[i] = fmt.Errorf("agent: join: %w", err)
-	}
-	return errors.Join(faults...)
+	return err
 }
-
-var errNilOption = errors.New("an option is nil: leave it out")
 
 // OwnConn gives the member a connection of its own. Without it the members of one group
 // in a process share a connection to a server: one message has what all of them have to
@@ -216,10 +200,12 @@ func OwnConn() Option { return func(j *joining) { j.own = true } }
 // share it with whatever else it carries.
 func WithConn(nc *nats.Conn) Option {
 	return func(j *joining) {
-		if nc == nil {
-			j.err = fmt.Errorf("%w: WithConn has a nil connection: pass the one that nats.Connect has returned, or leave it out", ErrNotConnected)
+		j.conn, j.own = nc, j.own || nc == nil // Which no other member has.
+		j.dial = func(_ context.Context, _ string, o bus.Options) (*bus.Bus, error) {
+			if nc == nil {
+				return nil, errors.New("WithConn has a nil connection: pass the one that nats.Connect has returned, or leave it out")
+			}
+			return bus.Wrap(nc, o)
 		}
-		j.conn = nc
-		j.dial = func(_ context.Context, _ string, o bus.Options) (*bus.Bus, error) { return bus.Wrap(nc, o) }
 	}
 }

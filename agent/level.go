@@ -100,13 +100,10 @@ func (l *level) setProcess(state any) error {
 		return err
 	}
 	row, err := l.state.Row(e, at)
-	if err == nil {
-		err = l.setRow(row)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		l.state.Took(e)
-	}
-	return err
+	return l.state.Took(e, l.setRow(row))
 }
 
 // await waits until there is room for a state of the process. The lock is held, but
@@ -142,13 +139,10 @@ func (l *level) fromParent(fresh []control.Outcome) {
 	}
 }
 
-// summarizes reports whether the process's state in the group can come from here.
-func (l *level) summarizes() bool { return l.told == nil && l.plan.Summary() }
-
 // summarize makes the process's state in the group the summary of its threads.
 // The lock is held.
 func (l *level) summarize() {
-	if l.summary || !l.summarizes() {
+	if l.summary || l.told != nil || !l.plan.Summary() {
 		return
 	}
 	l.summary = true

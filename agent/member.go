@@ -81,8 +81,7 @@ const closeTimeout = time.Second
 // member. It fails, naming the cause, if no server can be reached within 4 s
 // ([ErrNotConnected]), if no synchronizer answers within Config.JoinTimeout
 // ([ErrNoSynchronizer]), if one refuses the member ([*RefusedError]), if Config.State does
-// not match the declared state ([*StateError]), or with all the faults of cfg, ctx
-// and opts.
+// not match the declared state ([*StateError]), or with all the faults of cfg.
 func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member, error) {
 	j := joining{dial: bus.Dial}
 	if err := errors.Join(cfg.complete(), j.take(ctx, opts)); err != nil {
@@ -198,12 +197,9 @@ func (m *Member) admitted(w *wire.Welcome) error {
 
 // checkState checks the prototype.
 func (m *Member) checkState(declared scgs.Schema) error {
-	if m.cfg.State == nil {
-		return nil
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.besideThreads(m.cfg.State) {
+	if m.cfg.State == nil || m.besideThreads(m.cfg.State) {
 		return nil
 	}
 	return gostate.Match(m.cfg.State, declared, m.cfg.Observe != nil)
@@ -221,9 +217,8 @@ func (m *Member) besideThreads(state any) bool {
 	case m.state.Type() == reflect.TypeOf(state):
 		return false
 	}
-	group := gostate.Match(state, m.core.Codec().Schema(), m.cfg.Observe != nil)
-	process := gostate.Match(state, m.level.plan.Process, m.cfg.Observe != nil)
-	return group != nil && process == nil && m.level.summarizes()
+	match := func(s scgs.Schema) bool { return gostate.Match(state, s, m.cfg.Observe != nil) == nil }
+	return !match(m.core.Codec().Schema()) && match(m.level.plan.Process) && m.level.told == nil && m.level.plan.Summary()
 }
 
 // Set begins a new state of the process now and ends the one before it. It does

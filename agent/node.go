@@ -88,7 +88,10 @@ type Node struct {
 // A block whose node is gone is lost to its program, which decides what follows.
 func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCode) (*Node, error) {
 	n, err := newNode(cfg, blocks)
-	if err = errors.Join(checkContext(ctx), err); err != nil {
+	if ctx == nil {
+		err = errors.Join(err, errNilContext)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("agent: node %q: %w", cfg.Name, err)
 	}
 	// ctx bounds JoinNode, and the node lives until Close.
@@ -166,8 +169,8 @@ func (c *NodeConfig) validate() error {
 	if c.Cores < 1 {
 		faults = append(faults, fmt.Errorf("%d cores a processor: use 1 or more", c.Cores))
 	}
-	if err := checkJoinTimeout(c.JoinTimeout); err != nil {
-		faults = append(faults, fmt.Errorf("its %w", err))
+	if c.JoinTimeout < 0 {
+		faults = append(faults, fmt.Errorf("its JoinTimeout is %v: it is more than 0, or 0 for %v", c.JoinTimeout, defaultJoinTimeout))
 	}
 	for _, l := range c.Labels {
 		faults = append(faults, wire.CheckToken("label", l))

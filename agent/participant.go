@@ -78,11 +78,7 @@ func (p *participant) begin(e *gostate.Encoder, state unsafe.Pointer) error {
 		if err != nil {
 			return err
 		}
-		err = p.setRow(row)
-		if err == nil {
-			p.state.Took(e)
-		}
-		return err
+		return p.state.Took(e, p.setRow(row))
 	}
 	p.readStamp(&p.at)
 	return p.begun(p.core.Plain(p.instant(), &p.at, words))

@@ -125,17 +125,15 @@ func (p *participant) enter(ctx context.Context, name string, work Work, opts []
 	}
 	switch {
 	case ctx == nil:
-		return nil, fmt.Errorf("agent: region %q: the context is nil: pass the one of the caller, or context.Background()", name)
+		return nil, fmt.Errorf("agent: region %q: %w", name, errNilContext)
 	case work == nil:
 		return nil, fmt.Errorf("agent: region %q: the work is nil: pass the function to run inside", name)
+	case slices.ContainsFunc(opts, func(o RegionOption) bool { return o == nil }):
+		return nil, fmt.Errorf("agent: region %q: %w", name, errNilOption)
 	}
 	r := &Region{p: p, name: name, activate: map[string]Handler{}, cancel: map[string]Handler{}, wake: make(chan struct{}, 1)}
 	for _, o := range opts {
-		err := errNilOption
-		if o != nil {
-			err = o(r)
-		}
-		if err != nil {
+		if err := o(r); err != nil {
 			return nil, fmt.Errorf("agent: region %q: %w", name, err)
 		}
 	}

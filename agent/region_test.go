@@ -311,7 +311,7 @@ func TestNilArguments(t *testing.T) {
 			err  error
 			want string
 		}{
-			{m.Region(noContext, "r", work), `agent: region "r": the context is nil: pass the one of the caller, or context.Background()`},
+			{m.Region(noContext, "r", work), `agent: region "r": the context is nil: pass context.Background(), or one that bounds the call`},
 			{m.Region(t.Context(), "r", nil), `agent: region "r": the work is nil: pass the function to run inside`},
 			{m.Region(t.Context(), "r", work, nil), `agent: region "r": an option is nil: leave it out`},
 		} {

@@ -66,11 +66,10 @@ func (l *level) open(name string, opts []ThreadOption) (*Thread, error) {
 	t.above = l
 	hello := wire.Hello{Member: name, Host: l.m.cfg.Host, Domain: l.m.clock.Domain()}
 	for _, o := range opts {
-		err := fmt.Errorf("agent: thread %q: %w", name, errNilOption)
-		if o != nil {
-			err = o(&hello)
+		if o == nil {
+			return nil, fmt.Errorf("agent: thread %q: %w", name, errNilOption)
 		}
-		if err != nil {
+		if err := o(&hello); err != nil {
 			return nil, err
 		}
 	}

@@ -20,10 +20,9 @@ type Owner interface {
 // several goroutines at once, beside other States of the owner and beside its Set.
 type State[T any] struct{ setter }
 
-// StateOf binds a struct type to the declared state of its owner. If T does not match it
-// fails as the owner's Set would, with a [*StateError] that names the field. In a process
-// with threads T may be the state of the process beside these; see [Member.Set]. After the
-// owner's Close it fails with [ErrClosed].
+// StateOf binds a struct type to the declared state of its owner. It fails as the owner's
+// Set would: with [ErrClosed], or with a [*StateError] that names the field. In a process
+// with threads T may be the state of the process beside these; see [Member.Set].
 func StateOf[T any](owner Owner) (*State[T], error) {
 	if v := reflect.ValueOf(owner); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
 		return nil, errors.New("agent: the owner of a state is nil: pass the member that Join has returned, or one of its threads")
@@ -64,9 +63,6 @@ type setter struct {
 func (m *Member) bind(state any) (setter, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.closed {
-		return setter{}, ErrClosed
-	}
 	s, declared := setter{of: &m.participant, state: state}, m.core.Codec().Schema()
 	if m.level != nil {
 		s.process = m
@@ -81,9 +77,6 @@ func (m *Member) bind(state any) (setter, error) {
 func (t *Thread) bind(state any) (setter, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed {
-		return setter{}, ErrClosed
-	}
 	s := setter{of: &t.participant, state: state}
 	err := s.rebind(t.core.Codec().Schema())
 	return s, err
@@ -93,6 +86,9 @@ func (t *BlockThread) bind(state any) (setter, error) { return t.thread.bind(sta
 
 // rebind binds the type to what is declared. The lock is held.
 func (s *setter) rebind(declared scgs.Schema) error {
+	if s.of.closed {
+		return ErrClosed
+	}
 	bound, err := s.of.state.Bind(s.state, declared)
 	if err == nil {
 		s.bound = bound

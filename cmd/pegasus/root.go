@@ -105,6 +105,8 @@ func invalidValue(err *pflag.InvalidValueError) error {
 		kind = "a whole number, such as 10"
 	case "float64":
 		kind = "a number, such as 0.5"
+	case "float64Slice":
+		kind = "numbers, such as 0.5 or 0.5,0.8"
 	case "duration":
 		kind = "a duration, such as 300ms or 1m30s"
 	case "bool":

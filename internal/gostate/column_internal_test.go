@@ -1,6 +1,7 @@
 package gostate
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"reflect"
@@ -272,10 +273,10 @@ func TestARefusedStateIsNotTheLastOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		r, err := e.Row(b, at)
-		if err == nil && s.Load < 100 { // What is more is refused by whoever is told.
-			e.Took(b)
+		if err == nil && s.Load >= 100 {
+			err = errors.New("too much for whoever is told")
 		}
-		return r, err
+		return r, e.Took(b, err)
 	}
 	if got, err := row(state{1, 2}); err != nil || fmt.Sprint(got) != "[1 1 2]" {
 		t.Fatal(got, err)
@@ -294,10 +295,10 @@ func TestARefusedStateIsNotTheLastOne(t *testing.T) {
 	if allocs := testing.AllocsPerRun(100, func() {
 		s := state{n, n}
 		b := e.last
-		if _, err := e.Row(b, unsafe.Pointer(&s)); err != nil {
+		_, err := e.Row(b, unsafe.Pointer(&s))
+		if err = e.Took(b, err); err != nil {
 			t.Error(err)
 		}
-		e.Took(b)
 	}); allocs > 0 {
 		t.Errorf("a row allocates %v times", allocs)
 	}

@@ -74,9 +74,13 @@ func (e *Encoding) Row(b *Encoder, at unsafe.Pointer) ([]scgs.Value, error) {
 	return b.next, nil
 }
 
-// Took makes the state that Row has read the last one.
-func (e *Encoding) Took(b *Encoder) {
-	b.row, b.next, e.last = b.next, b.row, b
+// Took makes the state that Row has read the last one, unless whoever was told has refused
+// it with an error, which it returns.
+func (e *Encoding) Took(b *Encoder, refused error) error {
+	if refused == nil {
+		b.row, b.next, e.last = b.next, b.row, b
+	}
+	return refused
 }
 
 // Again is the last row with what is observed now; false if there is none, or nothing
