@@ -51,6 +51,17 @@ type threadState struct {
 
 type processState struct{ Queue int }
 
+func TestANilThreadOption(t *testing.T) {
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bustest.NewServer(t)
+		newHub(t, local.Connect, twoLevels)
+		m := join(t, local, agent.Config{Group: "g", Name: "w"})
+		if _, err := m.Thread("t", nil); err == nil || err.Error() != `agent: thread "t": an option is nil: leave it out` {
+			t.Error(err)
+		}
+	})
+}
+
 // TestThreads is the way of the paper's two levels: threads report to the
 // synchronizer in their process, which cancels their regions by itself; its
 // summary makes the group's predicate true, whose signal comes down into the
