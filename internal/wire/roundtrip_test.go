@@ -62,6 +62,8 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Leader:      leader,
 			Term:        term,
 			Lost:        rapid.Uint64().Draw(t, "lost"),
+			Causes:      rapid.Bool().Draw(t, "causes"),
+			Fates:       some(t, rapid.Custom(fated)),
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
 	}))
 	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
