@@ -20,6 +20,12 @@ const (
 	Dropped                   // it had dropped the member, which comes back as a new incarnation
 )
 
+// Why a welcome is ignored that is no more than a copy, or late.
+const (
+	WhyKnown   = "it is known already"
+	WhyEarlier = "it answers an earlier hello"
+)
+
 func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
 	mine := w.Member == c.hello.Member && w.Incarnation == c.hello.Incarnation
 	known := c.once && w.Synchronizer == c.synchronizer
@@ -27,13 +33,13 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	case w.Member != "" && w.Member != c.hello.Member:
 		return c.ignored(out, "it is for another member")
 	case (w.Accepted || w.Refused) && !mine:
-		return c.ignored(out, "it is for another incarnation")
+		return c.ignored(out, WhyEarlier) // Or it is for another process of that name.
 	case (w.Accepted || w.Refused) && w.Synchronizer == c.synchronizer && w.Term < c.term:
 		return c.ignored(out, "its term is over")
 	case w.Accepted && (w.Timeline != c.quality.Timeline || c.unsaid):
-		return c.ignored(out, "it answers an earlier hello")
+		return c.ignored(out, WhyEarlier)
 	case w.Accepted && c.welcome && !c.asks && known && w.Term == c.term:
-		return c.ignored(out, "it is known already")
+		return c.ignored(out, WhyKnown)
 	case w.Accepted && (!c.welcome || c.asks):
 		return c.accepted(now, w, out)
 	case w.Refused && !c.once:
