@@ -337,6 +337,60 @@ func TestANewerTermIsNotLost(t *testing.T) {
 	}
 }
 
+// TestTheSameFiringIsToldAndApplied: a hello tells the fates of firings, and the same one of
+// a later term is answered with that of the first, also once this has it.
+func TestTheSameFiringIsToldAndApplied(t *testing.T) {
+	a := newAttacked(t)
+	fired := func(term uint64, witness uint64) *wire.Signals {
+		s := a.signals("s", term)
+		s.Signals[0].Cause = control.Cause{Source: 1, Witness: witness, Firing: 1}
+		return s
+	}
+	answers := func() (text string) {
+		a.now += 1e8
+		var out agentcore.Output
+		a.Flush(a.now, stamp(a.now), &out)
+		for _, k := range out.Acks {
+			for _, b := range k.Answers {
+				text += fmt.Sprintf("%d %v;", b.Decision.Term, b.Fate)
+			}
+		}
+		return text
+	}
+	answers()
+	if fresh := a.OnSignals(a.now, fired(term, 1)); len(fresh) != 1 {
+		t.Fatalf("%+v", fresh)
+	}
+	a.apply()
+	if fresh := a.OnSignals(a.now, fired(term, 2)); len(fresh) != 1 {
+		t.Fatalf("%+v", fresh)
+	}
+	if got := answers(); got != "1000 applied;1000 waiting;" {
+		t.Errorf("answers %q", got)
+	}
+	a.OnWelcome(a.now, &wire.Welcome{Synchronizer: "s", Term: term + 1})
+	h := a.tick()
+	if h == nil || !h.Causes || fmt.Sprint(h.Fates) != "[{{1 2 1} go 1 waiting} {{1 1 1} go 1 applied}]" {
+		t.Fatalf("the hello: %+v", h)
+	}
+	a.welcome(term + 1)
+	for witness := range uint64(2) {
+		if fresh := a.OnSignals(a.now, fired(term+1, witness+1)); len(fresh) != 0 {
+			t.Fatalf("%+v", fresh)
+		}
+	}
+	if got := answers(); got != "1001 applied;1001 waiting;" {
+		t.Errorf("answers in the next term %q", got)
+	}
+	a.apply()
+	if got := answers(); got != "1000 applied;1001 applied;" {
+		t.Errorf("answers once it was applied %q", got)
+	}
+	if s := a.Stats(); s.Fates[control.Applied] != 4 { // Two were those of newAttacked.
+		t.Errorf("%d were applied", s.Fates[control.Applied])
+	}
+}
+
 // TestWhatNobodyWasToldIsCounted: a member comes back as a new incarnation with states in
 // its ring that were never handed out, and tells how many in the hello of that, once.
 func TestWhatNobodyWasToldIsCounted(t *testing.T) {
