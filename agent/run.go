@@ -1,9 +1,7 @@
 package agent
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
@@ -186,12 +184,11 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 // welcomeIgnored logs why a welcome changes nothing. Copies and answers to earlier hellos
 // are nothing special; one that was meant is.
 func (m *Member) welcomeIgnored(member string, w *wire.Welcome, why string) {
-	level := slog.LevelDebug
-	if (w.Accepted || w.Refused) && why != agentcore.WhyKnown && why != agentcore.WhyEarlier {
-		level = slog.LevelWarn
+	log := m.log.Warn
+	if why == agentcore.WhyKnown || why == agentcore.WhyEarlier {
+		log = m.log.Debug
 	}
-	m.log.Log(context.Background(), level, "a welcome was ignored", telemetry.ClassKey, "welcome",
-		"member", member, "synchronizer", w.Synchronizer, "term", w.Term, "reason", why)
+	log("a welcome was ignored", telemetry.ClassKey, "welcome", "member", member, "synchronizer", w.Synchronizer, "term", w.Term, "reason", why)
 }
 
 // welcomedAgain reports what a later synchronizer says, or the same one when the

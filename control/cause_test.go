@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -10,7 +11,7 @@ import (
 )
 
 // led is a gate whose participant a synchronizer has taken in, in term 1, and is in an entry.
-func led(t testing.TB) (*control.Gate, uint64) {
+func led(t *testing.T) (*control.Gate, uint64) {
 	t.Helper()
 	g := control.NewGate()
 	entry, err := g.Enter("r", []control.Handler{{Name: "a"}, {Name: "b"}})
@@ -104,13 +105,11 @@ func TestWhatWasFencedOffIsNoFirstCopy(t *testing.T) {
 // TestFated: the newest first, of open entries and one synchronizer only, and no more than wanted.
 func TestFated(t *testing.T) {
 	g, entry := led(t)
-	offer := func(n uint32, from, name string) *control.Signal {
-		s := &control.Signal{
+	offer := func(n uint32, from, name string) {
+		g.Offer(0, &control.Signal{
 			Decision: control.Decision{Synchronizer: from, Term: 1, Number: uint64(n)}, Cause: control.Cause{Source: 7, Witness: 5, Firing: n},
 			Name: name, Kind: control.Activate, Target: "w", Region: "r", Entry: entry,
-		}
-		g.Offer(0, s)
-		return s
+		})
 	}
 	for n := range uint32(3) {
 		offer(1+n, "s", "a")
@@ -121,11 +120,11 @@ func TestFated(t *testing.T) {
 	offer(5, "s", "none")
 	offer(6, "s", "b")
 	show := func(most int) string {
-		text := ""
+		var text strings.Builder
 		for _, f := range g.Fated("s", most) {
-			text += fmt.Sprintf("%d %s %v in %d; ", f.Cause.Firing, f.Name, f.Fate, f.Entry)
+			fmt.Fprintf(&text, "%d %s %v in %d; ", f.Cause.Firing, f.Name, f.Fate, f.Entry)
 		}
-		return text
+		return text.String()
 	}
 	const all = "6 b waiting in 1; 5 none refused in 1; 3 a applied in 1; 2 a applied in 1; 1 a applied in 1; "
 	if got := show(99); got != all {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -79,14 +80,14 @@ func (a *attacked) signals(from string, term uint64) *wire.Signals {
 func (a *attacked) hears(from string, term uint64) {
 	a.t.Helper()
 	a.now++
-	for _, o := range a.OnSignals(a.now, a.signals(from, term)) {
-		if o.Fate != control.Waiting {
-			a.t.Fatalf("a signal of %s: %v (%s)", from, o.Fate, o.Detail)
-		}
-		a.apply()
-		return
+	fresh := a.OnSignals(a.now, a.signals(from, term))
+	if len(fresh) != 1 {
+		a.t.Fatalf("a signal of %s is not heard: %+v", from, a.Stats())
 	}
-	a.t.Fatalf("a signal of %s is not heard: %+v", from, a.Stats())
+	if o := fresh[0]; o.Fate != control.Waiting {
+		a.t.Fatalf("a signal of %s: %v (%s)", from, o.Fate, o.Detail)
+	}
+	a.apply()
 }
 
 // apply ends what waits.
@@ -346,16 +347,17 @@ func TestTheSameFiringIsToldAndApplied(t *testing.T) {
 		s.Signals[0].Cause = control.Cause{Source: 1, Witness: witness, Firing: 1}
 		return s
 	}
-	answers := func() (text string) {
+	answers := func() string {
+		var text strings.Builder
 		a.now += 1e8
 		var out agentcore.Output
 		a.Flush(a.now, stamp(a.now), &out)
 		for _, k := range out.Acks {
 			for _, b := range k.Answers {
-				text += fmt.Sprintf("%d %v;", b.Decision.Term, b.Fate)
+				fmt.Fprintf(&text, "%d %v;", b.Decision.Term, b.Fate)
 			}
 		}
-		return text
+		return text.String()
 	}
 	answers()
 	if fresh := a.OnSignals(a.now, fired(term, 1)); len(fresh) != 1 {

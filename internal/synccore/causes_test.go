@@ -91,16 +91,17 @@ func (c *causer) report(member string, n int64) string {
 		Member: member, Incarnation: 1, Reports: []wire.Report{{Seq: seq, At: at(c.now), Row: []scgs.Value{scgs.IntValue(n)}}},
 		Regions: []wire.Region{{Name: "r", Entry: 5}}, Evidence: wire.Evidence{Seq: seq, At: at(c.now + 5)},
 	}})
-	sent := c.sent()
+	var sent strings.Builder
+	sent.WriteString(c.sent())
 	for _, other := range []string{"a", "b"} {
 		if seq := c.seqs[other]; other != member && seq > 0 {
 			c.step(synccore.Input{Kind: synccore.InBatch, From: other, Batch: &wire.Batch{
 				Member: other, Incarnation: 1, Regions: []wire.Region{{Name: "r", Entry: 5}}, Evidence: wire.Evidence{Seq: seq, At: at(c.now + 5)},
 			}})
-			sent += c.sent()
+			sent.WriteString(c.sent())
 		}
 	}
-	return sent
+	return sent.String()
 }
 
 func (c *causer) sent() string {

@@ -77,12 +77,10 @@ type Core struct {
 	summary summary
 
 	outbox   *outbox.Outbox
-	earlier  earlier
 	others   map[string]*otherGroup // that signals go to
 	exec     plan.Executor          // of the program that runs on the members, nil if there is none
 	planner  *planner.Planner       // of the section balance, nil if there is none
 	balanced [strategies]BalanceCounts
-	ordered  control.Cause // of the last plan with moves
 
 	scratch
 }
@@ -128,6 +126,8 @@ type judgement struct {
 	states    []ruleState          // of the rules
 	memory    []scgs.Value
 	decisions uint64
+	ordered   control.Cause // of the last plan with moves
+	earlier   earlier
 }
 
 // scratch is space of one step.
