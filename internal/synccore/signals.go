@@ -61,7 +61,7 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 func (c *Core) sendTo(m *member, s *control.Signal, cause control.Cause, out *Output) {
 	switch fate, made := c.made(m, s, cause); {
 	case made:
-		out.fate("", s, fate, madeBefore)
+		out.fate("", new(*s), fate, madeBefore)
 	case !c.opt.Once || c.general:
 		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: m.incarnation, Signal: new(*s)}, out)
 	case s.Entry > 0: // else the target was in no such region
