@@ -196,7 +196,7 @@ func TestLayout(t *testing.T) {
 		// | causes | source, witness, firing | name, entry, fate
 		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
 			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09 a0 a56773796e63 05 03
-			c3 91 cd012c 08 02 a2676f 04 02`,
+			c3 dc0001 cd012c 08 02 a2676f 04 02`,
 		// member, incarnation, schema, flags, reports | regions | quality
 		// widths, first seq, reading, offsets | readings | earliest | latest | ends | fields
 		wire.KindBatch: `01 0d 02 7731 2c01000000000000 d55a3aec177f485b f7 0300

@@ -38,7 +38,11 @@ func (m *Hello) layout(c *coder) {
 	c.need((m.Term == 0) == (m.Leader == ""), "term", "a term belongs to a leader")
 	c.uint("lost", &m.Lost)
 	c.bool("causes", &m.Causes)
-	list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
+	if !c.writing {
+		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
+		return
+	}
+	c.fit("fates", len(m.Fates), MaxFates, MaxFrameBytes-MaxPart, func(i int) { c.fated(&m.Fates[i]) })
 }
 
 func (c *coder) fated(f *control.Fated) {

@@ -40,7 +40,7 @@ type Hello struct {
 	Term        uint64            // of that, which the member is fenced by; 0: none
 	Lost        uint64            // states of the incarnations before that nobody was told
 	Causes      bool              // it takes signals that have a [control.Cause]
-	Fates       []control.Fated   // of the signals of Leader into regions that are open, newest first; at most [MaxFates]
+	Fates       []control.Fated   // of the signals of Leader into regions that are open, newest first; at most [MaxFates], and as fit the frame
 }
 
 // Welcome answers a Hello, and is sent unasked when a synchronizer wants its
