@@ -426,7 +426,10 @@ func (l *level) welcome(now clocksync.Instant, w *wire.Addressed[wire.Welcome]) 
 	case agentcore.Accepted:
 	case agentcore.Refused:
 		err = &RefusedError{w.Msg.Synchronizer, t.name, w.Msg.Reason}
-	case agentcore.Ignored, agentcore.Recalled, agentcore.Dropped:
+	case agentcore.Ignored:
+		l.m.welcomeIgnored(t.name, &w.Msg, t.answer.Why)
+		return
+	case agentcore.Recalled, agentcore.Dropped:
 		return
 	}
 	select {

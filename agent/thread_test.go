@@ -289,14 +289,14 @@ func TestThreadsDoNotHearOtherGroups(t *testing.T) {
 		synctest.Wait()
 		check(t, th.Set(threadState{"search", 11})) // In the region.
 		incarnation := <-incarnations
-		tell := func(synchronizer string) {
+		tell := func(synchronizer string) { // The hub's term is 1.
 			s := control.Signal{
-				Decision: control.Decision{Synchronizer: synchronizer, Term: 1 << 62, Epoch: 1, Number: 1},
+				Decision: control.Decision{Synchronizer: synchronizer, Term: 1, Epoch: 100, Number: 1000},
 				Name:     "better", Predicate: "better", Kind: control.Activate, Target: "w", Region: "pool", Entry: 1,
 				Data: []control.Datum{{Name: "best", Value: scgs.FloatValue(1)}},
 			}
 			frame, _, err := wire.AppendSignals(nil, &wire.Signals{
-				Synchronizer: synchronizer, Term: 1 << 62, Epoch: 1, Incarnation: incarnation, Signals: []control.Signal{s},
+				Synchronizer: synchronizer, Term: 1, Epoch: 100, Incarnation: incarnation, Signals: []control.Signal{s},
 			})
 			if err == nil {
 				err = h.bus.Publish(h.subjects.Signal("w"), frame)

@@ -138,6 +138,7 @@ func TestNotSpokenFor(t *testing.T) {
 			c.OnWelcome(15, &wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Reason: "silent"})
 		},
 		"another schema": func(c *machine) {
+			c.Recall(15)
 			c.OnWelcome(15, &wire.Welcome{Synchronizer: "s", Term: 1, Member: "n-0", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "m", Type: scgs.Int}}})
 		},
 	} {

@@ -111,6 +111,7 @@ type membership struct {
 
 	multiplexers map[string]*multiplexer // by name
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
+	untold       uint64                  // incarnations that have told of states of earlier ones that nobody was told
 }
 
 // judgement is where the predicates stand.
@@ -119,10 +120,11 @@ type judgement struct {
 	general bool // for tests: no way is shorter than another
 
 	ev        scgs.Event
-	spanless  bool // ev has no span
-	tuple     bool // a global state is in force, and in the scope
-	rejudge   bool // something beside the members' states has changed
-	opening   bool // ev tells of the global state that is judged
+	spanless  bool   // ev has no span
+	tuple     bool   // a global state is in force, and in the scope
+	heads     uint64 // a sum over its states, by which it is known again
+	rejudge   bool   // something beside the members' states has changed
+	opening   bool   // ev tells of the global state that is judged
 	scope     *predicates.Scope
 	partial   *predicates.Scope    // what a rule's own detector has found: the members of the runs
 	alone     *predicates.Scope    // one member, for local conditions
@@ -131,6 +133,8 @@ type judgement struct {
 	states    []ruleState          // of the rules
 	memory    []scgs.Value
 	decisions uint64
+	ordered   control.Cause // of the last plan with moves
+	earlier   earlier
 }
 
 // scratch is space of one step.

@@ -29,6 +29,7 @@ type ruleState struct {
 	// Beyond the epoch:
 	quiet      clocksync.Instant // no firing before that
 	suppressed uint64            // firings kept back since the last one
+	cause      control.Cause     // of the last firing; without a source: those of this machine have none
 	past       *history
 }
 
@@ -48,6 +49,9 @@ func (c *Core) newStates() {
 	c.states = make([]ruleState, len(c.plan.Rules))
 	for i := range c.states {
 		c.states[i] = ruleState{quiet: clocksync.MinInstant, past: &history{}}
+		if r := c.plan.Rules[i]; !c.opt.Local {
+			c.states[i].cause.Source = sourceOf(r.Name, r.Text)
+		}
 	}
 	c.watch(c.plan)
 	c.rearm()
@@ -63,7 +67,7 @@ type set struct {
 func (j *judgement) rearm() {
 	for i := range j.states {
 		s := &j.states[i]
-		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past}
+		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause}
 	}
 	j.lookAtAll()
 }
@@ -113,10 +117,10 @@ func (c *Core) opened(out *Output) {
 		case m == c.process:
 			c.scope.SetProcess(c.row(m, ch.Ref))
 		case ch.Unknown:
-			m.state = *ch
+			c.moved(m, ch)
 			c.scope.SetUnknown(m.pos)
 		default:
-			m.state = *ch
+			c.moved(m, ch)
 			c.scope.Set(m.pos, c.row(m, ch.Ref))
 		}
 	}
@@ -408,6 +412,7 @@ type occasion struct {
 	rows     [][]scgs.Value // of the parts; nil: as the global state has them
 	holders  []int          // in the scope, if its own detector has found them
 	seqs     []uint64       // by place in the scope, the state that was judged; nil: as the global state has it
+	cause    control.Cause  // of the firing
 }
 
 // newestState stands for a state that was not judged: the newest counts.
@@ -459,6 +464,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	s.armed = false
 	s.release()
 	decision := c.decision()
+	o.cause = c.caused(&s.cause, c.witnessed(o))
 	if !c.opt.Unread {
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed,

@@ -22,7 +22,8 @@ type member struct {
 	name, host  string
 	multiplexer *multiplexer // of its process; nil: it has none
 	listed      bool         // it is on that one's roster
-	weight      uint64       // of its reports in the sum of that
+	weight      uint64       // of its reports in the sum of that, and of its state in [judgement].heads
+	causes      bool         // it takes signals with a cause
 	number      int32        // of the multiplexer, by which the detectors know it; 0: none
 	astray      bool         // the detector does not know its newest report
 	incarnation uint64
@@ -99,6 +100,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	}
 	c.speaksFor(m, h.Multiplexer)
 	c.retime(m, h.Quality, out)
+	c.recollect(h)
 	m.heard = c.now
 	next := uint64(0)
 	if m.last > 0 {
@@ -164,7 +166,10 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
-		within: clocksync.Unbounded,
+		within: clocksync.Unbounded, weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,
+	}
+	if h.Lost > 0 {
+		c.untold++
 	}
 	c.outbox.Look() // For signals to the old one.
 	if old.index != noIndex {
@@ -353,7 +358,7 @@ func (c *Core) switchDetector(ready []*member) {
 	for i, m := range c.inEpoch {
 		m.pos = i
 	}
-	c.tuple = false
+	c.tuple, c.heads = false, 0
 	for _, m := range c.inEpoch {
 		m.state = scgs.Change{}
 	}

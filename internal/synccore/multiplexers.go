@@ -212,7 +212,7 @@ func (c *Core) enlist(x *multiplexer, in *wire.Roster, out *Output) {
 			known = false
 			continue
 		}
-		m.heard, m.listed, m.weight = c.now, true, wire.Weight(m.name, m.incarnation)
+		m.heard, m.listed = c.now, true
 		m.regions = append(m.regions[:0], l.Regions...)
 		x.listed = append(x.listed, m)
 		if l.Seq > m.last {
