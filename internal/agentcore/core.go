@@ -78,7 +78,7 @@ type Core struct {
 	left         bool
 	probes       []wire.Probe
 	probeAt      clocksync.Instant // when a reading may satisfy one
-	resend       wire.Resend       // To 0: none
+	resends      []wire.Resend     // by their numbers, apart from each other; at most maxResends
 	answers      []wire.Answer
 	answerAt     clocksync.Instant // when they go out; MaxInstant if there are none
 	stats        Stats
@@ -120,6 +120,7 @@ const (
 	firstHelloPause  = 100 * time.Millisecond
 	maxHelloPause    = 2 * time.Second
 	maxProbes        = 16
+	maxResends       = 8
 	maxAnswers       = 4096
 )
 

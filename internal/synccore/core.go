@@ -101,6 +101,8 @@ type membership struct {
 	removing  []*member
 	strangers map[string]clocksync.Instant // when senders were told something
 	domains   map[clocksync.Domain]*clockOrder
+	lacking   []*member         // reports of theirs are missing
+	repairs   clocksync.Instant // when one of those is next to be looked at
 
 	multiplexers map[string]*multiplexer // by name
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
@@ -147,7 +149,7 @@ func New(level *plan.Level, opt Options) *Core {
 		det: scgs.NewDetector(scgs.Options{}), rows: arena{width: max(len(level.State), len(level.Process))},
 		membership: membership{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
-			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State),
+			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State), repairs: clocksync.MaxInstant,
 		},
 		judgement: judgement{
 			memory: make([]scgs.Value, len(level.Variables)),
@@ -322,9 +324,9 @@ func (c *Core) back(now clocksync.Instant) {
 
 // settle brings everything up to date after the input was taken in.
 func (c *Core) settle(in *Input, out *Output) {
+	c.repair(out)
 	if !c.opt.Local && (in.Kind == InTick || c.now >= c.looked.Add(tickPeriod)) {
 		c.looked = c.now
-		c.gapsOver(out)
 		c.forgetStamps()
 		c.forgetOthers()
 		c.silence(out)
@@ -371,7 +373,7 @@ func (c *Core) wake() clocksync.Instant {
 	for _, w := range c.runs {
 		wake = min(wake, w.due)
 	}
-	wake = min(wake, c.outbox.Due(), c.balanceWake())
+	wake = min(wake, c.outbox.Due(), c.balanceWake(), c.repairs)
 	if c.exec != nil {
 		wake = min(wake, c.exec.Wake(c.now))
 	}

@@ -48,7 +48,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 // those are: it does with them what report does, and looks once at what is the same for
 // all of them.
 func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
-	if c.general || m.index == noIndex || len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant || m.late.Seq > m.last {
+	if c.general || m.index == noIndex || m.behind() || m.late.Seq > m.last {
 		return 0
 	}
 	exact, state := m.shared == nil && c.exact(m), c.plan.State
@@ -169,88 +169,11 @@ func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Outpu
 	switch {
 	case r.Seq <= m.last:
 		return // a duplicate
-	case r.Seq > m.last+1 && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex):
+	case r.Seq > m.last+1 && r.Seq > m.lost && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex):
 		c.stash(m, r, at, out)
 	default:
 		c.take(m, r, at, out)
 		c.unstash(m, out)
-	}
-}
-
-// stash keeps a report that is ahead of its turn, and asks for what is missing.
-func (c *Core) stash(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
-	i, found := slices.BinarySearchFunc(m.stash, r.Seq, func(s wire.Report, seq uint64) int {
-		return int(int64(s.Seq - seq)) //nolint:gosec // The difference of two near numbers.
-	})
-	if found {
-		return
-	}
-	if len(m.stash) >= stashLimit {
-		c.giveUp(m, m.stash[0].Seq, out)
-		c.report(m, r, at, out)
-		return
-	}
-	kept := *r
-	kept.At, kept.Row = *at, slices.Clone(r.Row)
-	m.stash = slices.Insert(m.stash, i, kept)
-	c.ask(m, m.stash[0].Seq-1, out)
-}
-
-// ask asks a member's ring for the reports up to a number.
-func (c *Core) ask(m *member, to uint64, out *Output) {
-	if m.gapSince != clocksync.MaxInstant {
-		return
-	}
-	m.gapSince = c.now
-	out.Resends = append(out.Resends, wire.Addressed[wire.Resend]{To: m.name, Msg: wire.Resend{Incarnation: m.incarnation, From: m.last + 1, To: to}})
-}
-
-// unstash takes in the reports whose turn it is now.
-func (c *Core) unstash(m *member, out *Output) {
-	n := 0
-	for n < len(m.stash) && m.stash[n].Seq <= m.last+1 {
-		if m.stash[n].Seq > m.last {
-			c.take(m, &m.stash[n], &m.stash[n].At, out)
-		}
-		n++
-	}
-	m.stash = slices.Delete(m.stash, 0, n)
-	m.gapSince = clocksync.MaxInstant
-	if m.late.Seq == m.last && m.index != noIndex {
-		c.show(m, m.last, m.late.At)
-	}
-	if len(m.stash) > 0 {
-		c.ask(m, m.stash[0].Seq-1, out)
-	}
-}
-
-// giveUp counts the missing reports below first as lost.
-func (c *Core) giveUp(m *member, first uint64, out *Output) {
-	if len(m.stash) > 0 && m.stash[0].Seq <= first {
-		c.take(m, &m.stash[0], &m.stash[0].At, out)
-		c.unstash(m, out)
-		return
-	}
-	m.gapSince = clocksync.MaxInstant
-}
-
-// gone takes the answer that a ring no longer has what was asked for.
-func (c *Core) gone(from string, g *wire.Gone, out *Output) {
-	if m := c.sender(from, g.Member, g.Incarnation, out); m != nil {
-		c.giveUp(m, max(g.First, m.last+1), out)
-	}
-}
-
-// gapsOver gives up on rings that do not answer.
-func (c *Core) gapsOver(out *Output) {
-	for _, m := range c.sorted {
-		if m.gapSince == clocksync.MaxInstant || c.now.Sub(m.gapSince) <= resendWait {
-			continue
-		}
-		m.gapSince = clocksync.MaxInstant
-		if len(m.stash) > 0 {
-			c.giveUp(m, m.stash[0].Seq, out)
-		}
 	}
 }
 
@@ -356,7 +279,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 	switch {
 	case e.Seq > m.last:
 		m.late = e
-		c.ask(m, e.Seq, out)
+		c.ask(m, e.Seq)
 	case e.Seq != m.last:
 	case m.index == noIndex:
 		if m.newest.known {
@@ -372,8 +295,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 // newest reports are behind a gap.
 func (c *Core) evidenceOfAll(at clocksync.Stamp) {
 	for _, m := range c.byIndex {
-		behind := m != nil && (len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant)
-		if m != nil && m.index != noIndex && !behind {
+		if m != nil && m.index != noIndex && !m.behind() {
 			c.show(m, m.last, at)
 		}
 	}
@@ -382,7 +304,7 @@ func (c *Core) evidenceOfAll(at clocksync.Stamp) {
 // processState takes a state of the process that hosts the threads.
 func (c *Core) processState(at clocksync.Stamp, row []scgs.Value, out *Output) {
 	if c.process == nil {
-		c.process = &member{name: "process", domain: at.Domain, index: noIndex, gapSince: clocksync.MaxInstant}
+		c.process = &member{name: "process", domain: at.Domain, index: noIndex}
 	}
 	if err := c.plan.Process.Accepts(row); err != nil {
 		out.refuse(monitor.RejectReport, "process", err.Error())

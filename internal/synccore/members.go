@@ -43,12 +43,11 @@ type member struct {
 	tookFrom uint64
 	within   clocksync.Interval // of the newest stamp
 	// Outside the epoch only the newest state is kept, until the member joins.
-	newest   newest
-	stash    []wire.Report // behind a gap
-	gapSince clocksync.Instant
-	late     wire.Evidence // of a state behind the gap
-	regions  []wire.Region
-	state    scgs.Change // in the tuple in force
+	newest newest
+	lacked
+	late    wire.Evidence // of a state behind the gap
+	regions []wire.Region
+	state   scgs.Change // in the tuple in force
 	asking
 }
 
@@ -163,8 +162,8 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	old := *m
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
-		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
-		within: clocksync.Unbounded,
+		heard: c.now, index: noIndex, read: clocksync.MinInstant,
+		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing},
 	}
 	c.outbox.Look() // For signals to the old one.
 	if old.index != noIndex {

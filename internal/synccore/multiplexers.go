@@ -216,7 +216,7 @@ func (c *Core) enlist(s *multiplexer, in *wire.Roster, out *Output) {
 		m.regions = append(m.regions[:0], l.Regions...)
 		s.listed = append(s.listed, m)
 		if l.Seq > m.last {
-			c.ask(m, l.Seq, out)
+			c.ask(m, l.Seq)
 		}
 	}
 	if !known {
