@@ -225,6 +225,7 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		c.planner.Reported(m.name, m.incarnation, r.Seq, c.alone)
 	}
 	m.reach(r.Seq)
+	m.began = at.Mono
 }
 
 func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
@@ -248,6 +249,7 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
 	m.reach(r.Seq)
+	m.began = at.Mono
 	c.taken++
 	if !r.End {
 		m.newest = newest{known: true, ref: c.rows.put(r.Row), at: *at, alive: *at}
@@ -275,7 +277,21 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 	if !c.timed(m, &e.At, out) {
 		return
 	}
-	m.within, m.probes = e.At.Within, 0
+	m.within = e.At.Within
+	if e.Seq < m.last && e.At.Mono > m.began || e.Seq < m.late.Seq && e.At.Mono > m.late.At.Mono {
+		told := len(out.Welcomes)
+		if c.introduce(m.name, m, m.incarnation, out); len(out.Welcomes) > told {
+			out.refuse(monitor.RejectSender, m.name, fmt.Sprintf("evidence that its state %d held when it had state %d already: another process may use its name", e.Seq, max(m.last, m.late.Seq)))
+		}
+		return
+	}
+	switch {
+	case e.At.Mono > m.shown && (e.Seq == m.last || e.Seq > max(m.last, m.late.Seq)):
+		m.shown = e.At.Mono
+		m.answered()
+	case !c.asksFor(m):
+		m.idle = true
+	}
 	switch {
 	case e.Seq > m.last:
 		m.late = e

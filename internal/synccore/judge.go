@@ -544,7 +544,7 @@ func (c *Core) probe(out *Output) {
 	}
 	for i, n := range c.needs {
 		m := c.byIndex[n.Member]
-		if n.Seq == 0 || m.index == noIndex || n.Seq != m.last || len(m.stash) > 0 {
+		if n.Seq == 0 || m.index == noIndex || n.Seq != m.last || len(m.stash) > 0 || c.asksFor(m) {
 			continue
 		}
 		if next := i + 1; next < len(c.needs) && c.needs[next].Member == n.Member {
@@ -564,7 +564,10 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 		n.AfterMono, n.AfterTime = max(n.AfterMono, n.AfterTime), clocksync.MinInstant
 	}
 	a, at := m.asks(), -1
-	if a.probes > 0 && c.now.Sub(a.probed) < probeAgain {
+	switch {
+	case a.probes == 0:
+		a.asked, a.pause, a.idle = c.now, probeAgain, false
+	case !a.due(c.now, c.plan.Heartbeat()):
 		if a.probedFor.AfterMono >= n.AfterMono && a.probedFor.AfterTime >= n.AfterTime && (m.listed || a.probedFor.Seq == seq) {
 			return
 		}
@@ -574,9 +577,6 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 		if at < 0 && a.probes >= probesOut {
 			return
 		}
-	}
-	if a.probes == 0 {
-		a.asked = c.now
 	}
 	if at < 0 {
 		a.probes, a.probedFor = a.probes+1, n

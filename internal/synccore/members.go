@@ -35,9 +35,11 @@ type member struct {
 	gone        bool   // left or dropped; a stranger until it says hello again
 	why         string // why it is gone
 
-	index scgs.Member // in the detector, noIndex outside the epoch
-	pos   int         // in the scope
-	last  uint64      // the newest report taken in
+	index scgs.Member       // in the detector, noIndex outside the epoch
+	pos   int               // in the scope
+	last  uint64            // the newest report taken in
+	began clocksync.Instant // the reading with that
+	shown clocksync.Instant // the newest reading at which it still held
 	// The step that the newest reports were taken in by, and the first of them.
 	took     clocksync.Instant
 	tookFrom uint64
@@ -96,6 +98,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.leave(m, "came back as a new incarnation")
 		c.enter(m, h)
 	}
+	m.late, m.told = wire.Evidence{}, 0 // It tells its newest state again.
 	c.speaksFor(m, h.Multiplexer)
 	c.retime(m, h.Quality, out)
 	m.heard = c.now
@@ -162,7 +165,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	old := *m
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
-		heard: c.now, index: noIndex, read: clocksync.MinInstant,
+		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
 		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing},
 	}
 	c.outbox.Look() // For signals to the old one.

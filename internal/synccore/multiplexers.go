@@ -3,6 +3,7 @@ package synccore
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -38,6 +39,23 @@ type asking struct {
 	asked     clocksync.Instant // when the first of them went out
 	probed    clocksync.Instant
 	probedFor scgs.Need
+	idle      bool          // what came since the last of them is no newer than what was there
+	pause     time.Duration // until that is repeated
+}
+
+// answered takes note of newer evidence.
+func (a *asking) answered() { a.probes, a.idle = 0, false }
+
+// due reports whether the last probe is to be repeated. What comes for it and is nothing
+// new makes the pause longer, or two processes of one name would be asked without end.
+func (a *asking) due(now clocksync.Instant, longest time.Duration) bool {
+	if now.Sub(a.probed) < a.pause {
+		return false
+	}
+	if a.idle {
+		a.idle, a.pause = false, max(a.pause, min(2*a.pause, longest))
+	}
+	return true
 }
 
 // rosterAgain is the least time between two requests for one roster.
@@ -269,7 +287,11 @@ func (c *Core) heldBy(s *multiplexer, h *wire.Held, out *Output) {
 	if !c.timed(first, &at, out) {
 		return
 	}
-	s.read, s.within, s.probes, s.at = max(s.read, at.Mono), at.Within, 0, at
+	if at.Mono > s.read {
+		s.read = at.Mono
+		s.answered()
+	}
+	s.within, s.at = at.Within, at
 	if s.whole {
 		c.det.Held(s.number, at)
 		for _, w := range c.runs {

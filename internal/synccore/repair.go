@@ -100,6 +100,12 @@ func (c *Core) stash(m *member, r *wire.Report, at *clocksync.Stamp, out *Output
 	m.stash = slices.Insert(m.stash, i, kept)
 }
 
+// asksFor reports whether the newest state of a member is not known, and asked for a
+// moment ago: what it has to say of an older one is nothing new.
+func (c *Core) asksFor(m *member) bool {
+	return m.told > max(m.last, m.lost) && c.now.Sub(m.toldGap.since) < resendWait
+}
+
 // ask asks a member's ring for the reports up to a number, unless that is done already.
 func (c *Core) ask(m *member, to uint64) {
 	if to <= m.told {
