@@ -103,6 +103,7 @@ type membership struct {
 	domains   map[clocksync.Domain]*clockOrder
 	lacking   []*member         // reports of theirs are missing
 	repairs   clocksync.Instant // when one of those is next to be looked at
+	reached   clocksync.Instant // the newest Input.Reached; 0: there was none
 
 	multiplexers map[string]*multiplexer // by name
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
@@ -222,6 +223,9 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	}
 	c.back(now)
 	c.now = now
+	if in.Reached != 0 {
+		c.reach(min(in.Reached, now))
+	}
 	if in.Group == "" {
 		c.input(in, out)
 	} else {
@@ -307,19 +311,48 @@ func (c *Core) input(in *Input, out *Output) {
 // suspended process must not take its members for silent.
 func (c *Core) back(now clocksync.Instant) {
 	if away := now.Sub(c.now); c.stepped && away > awayLimit {
-		for _, m := range c.sorted {
-			m.heard = m.heard.Add(away)
-		}
-		for _, s := range c.multiplexers {
-			s.heard = s.heard.Add(away)
-		}
-		for _, g := range c.others {
-			for _, m := range g.sorted {
-				m.heard = m.heard.Add(away)
+		c.forgive(away, now)
+	}
+	c.stepped = true
+}
+
+// reach notes up to when what the server had is here. The time that the server took too
+// long is not counted, but for a tick of it: its members have to find it again.
+func (c *Core) reach(at clocksync.Instant) {
+	if away := at.Sub(c.reached); c.reached != 0 && away > awayLimit {
+		away -= tickPeriod
+		c.forgive(away, c.now)
+		for _, m := range c.lacking {
+			for _, g := range m.gaps {
+				g.since = min(g.since.Add(away), c.now)
 			}
 		}
 	}
-	c.stepped = true
+	c.reached = max(c.reached, at)
+}
+
+// hears is up to when what was not heard was not said.
+func (c *Core) hears() clocksync.Instant {
+	if c.reached == 0 {
+		return c.now
+	}
+	return min(c.now, c.reached)
+}
+
+// forgive does not count a time in which nobody could be heard.
+func (c *Core) forgive(away time.Duration, now clocksync.Instant) {
+	later := func(t *clocksync.Instant) { *t = min(t.Add(away), now) }
+	for _, m := range c.sorted {
+		later(&m.heard)
+	}
+	for _, s := range c.multiplexers {
+		later(&s.heard)
+	}
+	for _, g := range c.others {
+		for _, m := range g.sorted {
+			later(&m.heard)
+		}
+	}
 }
 
 // settle brings everything up to date after the input was taken in.

@@ -205,7 +205,7 @@ func (c *Core) silence(out *Output) {
 	limit := c.plan.Silence
 	c.forget()
 	for _, m := range c.sorted {
-		if m.gone || c.now.Sub(m.lastHeard()) <= limit.After {
+		if m.gone || c.hears().Sub(m.lastHeard()) <= limit.After {
 			continue
 		}
 		why := fmt.Sprintf("silent for %v", limit.After)

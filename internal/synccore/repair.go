@@ -136,7 +136,7 @@ func (c *Core) repair(out *Output) {
 	}
 	c.repairs = clocksync.MaxInstant
 	c.lacking = slices.DeleteFunc(c.lacking, func(m *member) bool {
-		for !c.opt.Local && !m.gone && len(m.stash) > 0 && c.now.Sub(m.stash[0].since) >= resendWait {
+		for !c.opt.Local && !m.gone && len(m.stash) > 0 && c.hears().Sub(m.stash[0].since) >= resendWait {
 			c.giveUp(m, m.stash[0].Seq, out)
 		}
 		if m.repairing = !m.gone && m.behind(); m.repairing {
@@ -150,7 +150,7 @@ func (c *Core) repair(out *Output) {
 func (c *Core) resend(m *member, out *Output) clocksync.Instant {
 	next, begin := clocksync.MaxInstant, len(out.Resends)
 	if len(m.stash) > 0 && !c.opt.Local {
-		next = m.stash[0].since.Add(resendWait)
+		next = max(m.stash[0].since.Add(resendWait), c.now.Add(resendAfter[0]))
 	}
 	for r, g := range m.gaps {
 		if g.again <= c.now {

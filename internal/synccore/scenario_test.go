@@ -93,6 +93,9 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		return s.flights()
 	}
 	in := s.input(d)
+	if d.HasArg("reached") {
+		in.Reached = clocksync.Instant(time.Duration(s.int(d, "reached")) * time.Millisecond)
+	}
 	s.record.step(t, s.core, s.now, &in, &s.out)
 	return s.print()
 }
