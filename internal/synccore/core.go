@@ -103,6 +103,7 @@ type membership struct {
 	domains   map[clocksync.Domain]*clockOrder
 	lacking   []*member         // reports of theirs are missing
 	repairs   clocksync.Instant // when one of those is next to be looked at
+	putOff    clocksync.Instant // when the next of those that wait to come back is let in
 	reached   clocksync.Instant // the newest Input.Reached; 0: there was none
 
 	multiplexers map[string]*multiplexer // by name
@@ -150,7 +151,7 @@ func New(level *plan.Level, opt Options) *Core {
 		det: scgs.NewDetector(scgs.Options{}), rows: arena{width: max(len(level.State), len(level.Process))},
 		membership: membership{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
-			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State), repairs: clocksync.MaxInstant,
+			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State), repairs: clocksync.MaxInstant, putOff: clocksync.MaxInstant,
 		},
 		judgement: judgement{
 			memory: make([]scgs.Value, len(level.Variables)),
@@ -406,7 +407,7 @@ func (c *Core) wake() clocksync.Instant {
 	for _, w := range c.runs {
 		wake = min(wake, w.due)
 	}
-	wake = min(wake, c.outbox.Due(), c.balanceWake(), c.repairs)
+	wake = min(wake, c.outbox.Due(), c.balanceWake(), c.repairs, c.putOff)
 	if c.exec != nil {
 		wake = min(wake, c.exec.Wake(c.now))
 	}

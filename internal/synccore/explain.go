@@ -164,6 +164,8 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 			add("report", fmt.Sprintf("its report %d is missing and was asked for; %d after it wait", m.last+1, len(m.stash)), new(ago(now, since)))
 		}
 		switch {
+		case m.ready() && c.admitted(m) > now:
+			add("returns", c.putOffText(m, now), nil)
 		case m.standing() == monitor.Mute:
 			add("state", "it has joined and has no state: the program has to set one", nil)
 		case m.index == noIndex:

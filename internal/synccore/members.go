@@ -47,6 +47,7 @@ type member struct {
 	// Outside the epoch only the newest state is kept, until the member joins.
 	newest newest
 	lacked
+	flighty
 	late    wire.Evidence // of a state behind the gap
 	regions []wire.Region
 	state   scgs.Change // in the tuple in force
@@ -166,7 +167,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
-		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing},
+		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty,
 	}
 	c.outbox.Look() // For signals to the old one.
 	if old.index != noIndex {
@@ -196,6 +197,7 @@ func (c *Core) leave(m *member, why string) {
 	c.dropped = append(c.dropped, monitor.Dropped{Name: m.name, Reason: why})
 	if m.index != noIndex {
 		c.removing = append(c.removing, m)
+		c.stayed(m)
 	}
 	m.newest.known = false
 }
@@ -241,12 +243,12 @@ func (c *Core) forget() {
 // nextEpoch puts a new epoch in force if members are ready or gone, and reports
 // whether it did.
 func (c *Core) nextEpoch(out *Output) bool {
-	if !c.changed {
+	if !c.changed && c.now < c.putOff {
 		return false
 	}
 	c.changed = false
-	ready := c.ready()
 	staying := len(c.inEpoch) - len(c.removing)
+	ready := c.entering(staying)
 	resized := c.begun && c.paused == c.enough(staying) // a reload has another minimum
 	if len(c.removing) == 0 && !resized && (len(ready) == 0 || !c.enough(staying+len(ready))) {
 		if len(c.dropped) > 0 { // before they entered an epoch
@@ -375,7 +377,7 @@ func specs(entering []*member) []scgs.Spec {
 
 func (c *Core) letIn(m *member) {
 	n := m.newest
-	m.newest = newest{}
+	m.newest, m.entered = newest{}, c.now
 	if m.listed && m.multiplexer.at.Domain != "" {
 		n.alive = m.multiplexer.at
 	}

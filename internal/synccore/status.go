@@ -74,6 +74,9 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 		if c.paused && one.Standing == monitor.Taking {
 			one.Standing = monitor.Ready
 		}
+		if m.ready() && c.admitted(m) > now {
+			one.Why = c.putOffText(m, now)
+		}
 		if since, lacks := m.lacks(); lacks {
 			one.Gap = ago(now, since)
 		}
