@@ -57,6 +57,7 @@ const (
 	otherSilent = 5 * plan.Heartbeat     // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a gone member is remembered
+	heardWithin = 2 * time.Second        // beyond a heartbeat: a decision on what was over longer ago says so
 )
 
 // Core is the machine of one synchronizer. It is owned by one goroutine.

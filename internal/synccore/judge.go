@@ -463,7 +463,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed,
 			Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
-			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span),
+			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span), Over: c.overFor(),
 		}
 		out.Verdicts = append(out.Verdicts, v)
 		c.programVerdict(r, &v)
@@ -483,6 +483,34 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	for i := range r.Signals {
 		c.emit(r, &r.Signals[i], decision, o, out)
 	}
+}
+
+// overFor is for how long one of c.parts had been over, by what is known of its member, if
+// that is longer than it may take to hear from all.
+func (c *Core) overFor() time.Duration {
+	longest := time.Duration(0)
+	for i := range c.parts {
+		p := &c.parts[i]
+		if m := c.byIndex[p.Member]; !p.Unknown && (!p.Open || m.behind()) {
+			longest = max(longest, m.newestReading().Sub(p.End.Mono))
+		}
+	}
+	if longest <= c.plan.Heartbeat()+heardWithin {
+		return 0
+	}
+	return longest
+}
+
+// newestReading is the newest reading of a member's clock that is known.
+func (m *member) newestReading() clocksync.Instant {
+	newest := max(m.began, m.shown, m.late.At.Mono)
+	if n := len(m.stash); n > 0 {
+		newest = max(newest, m.stash[n-1].At.Mono)
+	}
+	if m.listed {
+		newest = max(newest, m.multiplexer.at.Mono)
+	}
+	return newest
 }
 
 // witness is c.parts with the names of their members, in order of the names.

@@ -415,6 +415,9 @@ func (s *story) print() string {
 		if v.Reason != "" {
 			fmt.Fprintf(&b, " (%s)", v.Reason)
 		}
+		if v.Over > 0 {
+			fmt.Fprintf(&b, " over %v", v.Over)
+		}
 		if v.Suppressed > 0 {
 			fmt.Fprintf(&b, " suppressed %d", v.Suppressed)
 		}
