@@ -36,6 +36,8 @@ type loop struct {
 	waited  bool // so it was at the last step
 	spans   *telemetry.DecisionSpans
 	now     clocksync.Instant // of the step
+	reached clocksync.Instant // the newest round trip before which everything was taken in
+	told    clocksync.Instant // that the core knows of
 	// When the message came that the step is about.
 	arrived clocksync.Instant
 	framed  bool // a frame that the step is about is not counted yet
@@ -104,11 +106,13 @@ func (s *Synchronizer) run(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.in.ready:
-			items = s.in.take(items)
+			var reached clocksync.Instant
+			items, reached = s.in.take(items)
 			for i := range items {
 				l.more = i < len(items)-1
 				l.receive(&items[i])
 			}
+			l.reached = reached
 		case call := <-s.calls:
 			l.more = false
 			call(l)
@@ -176,7 +180,7 @@ func (l *loop) tick() {
 		l.wake = now.Add(100 * time.Millisecond)
 		return
 	}
-	l.more, l.arrived = false, now
+	l.more, l.arrived, l.reached = false, now, max(l.reached, l.in.heard())
 	l.input = synccore.Input{Kind: synccore.InTick}
 	l.step(now)
 }
@@ -284,13 +288,17 @@ func (l *loop) step(now clocksync.Instant) {
 		l.looked = true
 		l.follow(now)
 	}
-	l.input.More = l.more
+	l.input.More, l.input.Reached = l.more, 0
+	if l.reached > l.told {
+		l.input.Reached = l.reached
+	}
 	l.advance(now, &l.input)
 	l.wake = l.output.Wake
 	if l.output.Ignored { // What the step before has left waits still.
 		l.countFrame()
 		return
 	}
+	l.told = max(l.told, l.input.Reached)
 	l.waited = l.more
 	l.report()
 	l.measure(now)

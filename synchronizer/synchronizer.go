@@ -225,6 +225,7 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	s.cancel = cancel
 	go s.run(run)
 	s.beside.Go(func() { s.answerAll(run) })
+	s.beside.Go(func() { s.roundTrips(run) })
 	s.beside.Go(func() { s.tellAll(run) })
 	return nil
 }

@@ -190,6 +190,8 @@ type journalLine struct {
 	// Group is that of From, if it is another one.
 	Group string `json:"group"`
 	By    string `json:"by"` // the multiplexer that has brought it
+	// Reached is the input's, 0 if it is no news.
+	Reached clocksync.Instant `json:"reached"`
 
 	Tick     bool                `json:"tick"`
 	Hello    *helloLine          `json:"hello"`
@@ -272,11 +274,13 @@ func (j *Reader) input(l *journalLine, rec *Record) error {
 		return errors.New("now is missing: the instant of the input in ns")
 	case *l.Now < j.now && l.Restart == nil: // Which may be on another clock.
 		return fmt.Errorf("now goes back from %v to %v", j.now, *l.Now)
+	case l.Reached != 0 && !l.Reached.Finite():
+		return errors.New("reached is the instant of a round trip in ns")
 	case l.Stopped != "":
 		return errors.New("stopped belongs to the end")
 	}
 	j.now = *l.Now
-	*rec = Record{Now: *l.Now, Input: synccore.Input{From: l.From, Group: l.Group, By: l.By, More: l.More}, Broken: l.Out == nil}
+	*rec = Record{Now: *l.Now, Input: synccore.Input{From: l.From, Group: l.Group, By: l.By, Reached: l.Reached, More: l.More}, Broken: l.Out == nil}
 	if l.Out != nil {
 		var err error
 		if rec.Out, err = parseDigest(*l.Out); err != nil {

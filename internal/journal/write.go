@@ -101,6 +101,9 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 	if in.By != "" {
 		buf = appendText(append(buf, `,"by":`...), in.By)
 	}
+	if in.Reached != 0 {
+		buf = strconv.AppendInt(append(buf, `,"reached":`...), int64(in.Reached), 10)
+	}
 	switch in.Kind { //nolint:exhaustive // The others come from threads.
 	case synccore.InTick:
 		return append(buf, `,"tick":true`...), nil

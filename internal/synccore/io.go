@@ -58,6 +58,10 @@ type Input struct {
 	Reason   string      // of InCancel, for people
 	Restart  *Options    // of InRestart: of the new life, in a larger term
 	Ask      *Question   // of InAsk
+	// Reached is when the newest round trip to the server that is complete had begun, if it
+	// is news: what had come to the server until then has been taken in. As long as none is
+	// known, members are taken to be heard at all times.
+	Reached clocksync.Instant
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.
 	More bool
