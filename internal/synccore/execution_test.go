@@ -282,6 +282,8 @@ func (s *execution) play(words []string) bool {
 	case "restart":
 		s.mark('R')
 		f.restart()
+	case "raise":
+		f.raise()
 	case "wait":
 		var err error
 		if wait, err = time.ParseDuration(words[1]); err != nil {
