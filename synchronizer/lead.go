@@ -106,7 +106,7 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 	if err != nil {
 		return err
 	}
-	s.opt.Logger.Debug("leads", "term", term, "told", s.told.Load(), "state", s.opt.State)
+	s.opt.Logger.Debug("leads", "term", term, "known", s.told.Load(), "state", s.opt.State)
 	s.makeCore(term, from)
 	s.term.Store(term)
 	s.leads.Store(true)

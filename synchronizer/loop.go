@@ -121,7 +121,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 			armed = clocksync.MaxInstant
 		}
 		l.noticeSleep()
-		l.turn(taken, call) //nolint:contextcheck // It has the context from its begin.
+		l.turn(taken, call)                            //nolint:contextcheck // It has the context from its begin.
 		if due := min(l.wake, l.beatAt); due < armed { // One that is early does no harm, and a step seldom brings it forward.
 			armed = due
 			timer.Reset(l.wait(due))
