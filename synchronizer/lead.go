@@ -34,9 +34,12 @@ const (
 	pauseLimit = time.Second
 	// roundTrip bounds one attempt to ask.
 	roundTrip = 2 * time.Second
-	// maxTold is the term from which on a member, or a beat, is not believed: no life comes
-	// near it, and a later one must remain. The wall clock in ns is below it until 2116.
-	maxTold = 1 << 62
+	// maxTerm is what every term is below: members refuse another one. The wall clock in ns
+	// is, until 2116.
+	maxTerm = 1 << 62
+	// maxTold is the term from which on a member, or a beat, is not believed: whoever lies
+	// must leave more terms than there will be lives.
+	maxTold = maxTerm - 1<<32
 	// maxBeat bounds a beat that is read.
 	maxBeat = 1024
 )

@@ -231,7 +231,7 @@ func TestDamagedState(t *testing.T) {
 		strings.Repeat("x", maxStored+1):        "it has 4097 bytes, and at most 4096 are written",
 		`{"tenant":"default","group":"G","synchronizer":"gsync","term":3}`:                    `it is of synchronizer "gsync" of group "G" and tenant "default"`,
 		`{"tenant":"default","group":"g","synchronizer":"gsync","term":0}`:                    "term 0 is none that it could have written",
-		`{"tenant":"default","group":"g","synchronizer":"gsync","term":18446744073709551615}`: "term 18446744073709551615 is none that it could have written",
+		`{"tenant":"default","group":"g","synchronizer":"gsync","term":4611686018427387904}`: "term 4611686018427387904 is none that it could have written",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -430,10 +430,10 @@ func TestTermIsRaisedInPlace(t *testing.T) {
 	report(4, 7)
 	testwait.Until(t, "second firing", func() bool { return fired.Load() == 2 })
 	m.mu.Lock()
-	m.hello.Term = 1 << 62
+	m.hello.Term = maxTold
 	m.mu.Unlock()
 	m.say()
-	testwait.Until(t, "second hello", func() bool { return log.has("from=a term=4611686018427387904") })
+	testwait.Until(t, "second hello", func() bool { return log.has("from=a term=4611686014132420608") })
 	if st := status(); st.Term != first+101 {
 		t.Errorf("term %d after a forged hello", st.Term)
 	}
@@ -513,7 +513,7 @@ func TestBeats(t *testing.T) {
 	}
 	sendBeat(t, b, own)
 	sendBeat(t, b, beat{Term: own.Term - 1, Nonce: own.Nonce + 1})
-	sendBeat(t, b, beat{Term: 1 << 62, Nonce: 3})
+	sendBeat(t, b, beat{Term: maxTold, Nonce: 3})
 	for _, text := range []string{"", "{", `{"term":-1}`, strings.Repeat(" ", maxBeat) + "{}"} {
 		if err := b.Publish(ledSubjects.Beat("gsync"), []byte(text)); err != nil {
 			t.Fatal(err)
@@ -523,7 +523,7 @@ func TestBeats(t *testing.T) {
 	if again := <-heard; again != own {
 		t.Errorf("%+v", again)
 	}
-	if !log.has("class=term from=\"a beat\" term=4611686018427387904") {
+	if !log.has("class=term from=\"a beat\" term=4611686014132420608") {
 		t.Error(log.string())
 	}
 	if err := s.Close(); err != nil || s.Err() != nil {
@@ -659,5 +659,22 @@ func TestMachineSlept(t *testing.T) {
 	m.obeys(s.term.Load())
 	if strings.Count(log.string(), "this process stood still") != 1 {
 		t.Error(log.string())
+	}
+}
+
+// TestLastTerm: no life begins in a term that members refuse.
+func TestLastTerm(t *testing.T) {
+	st, err := openStore(t.TempDir(), ledSubjects, "gsync")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if term, err := st.advance(maxTerm - 2); err != nil || term != maxTerm-1 {
+		t.Errorf("term %d, %v", term, err)
+	}
+	for _, one := range []*store{st, nil} {
+		const want = "term 4611686018427387903 is the last one that members accept: give the synchronizer another name"
+		if _, err := one.advance(maxTerm - 1); err == nil || err.Error() != want {
+			t.Error(err)
+		}
 	}
 }
