@@ -37,7 +37,7 @@ type loop struct {
 	spans   *telemetry.DecisionSpans
 	now     clocksync.Instant // of the step
 	reached clocksync.Instant // the newest round trip before which everything was taken in
-	told    clocksync.Instant // that the core knows of
+	knows   clocksync.Instant // that the core knows of
 	// When the message came that the step is about.
 	arrived clocksync.Instant
 	framed  bool // a frame that the step is about is not counted yet
@@ -57,6 +57,7 @@ type loop struct {
 	bodies map[string]*gathered // by processor: a body that comes in pieces
 
 	addresses map[string]address // of members that were sent something
+	leader
 }
 
 // address is where a member of the own group is sent messages.
@@ -82,16 +83,18 @@ func (l *loop) address(member string) address {
 func newLoop(s *Synchronizer) *loop {
 	return &loop{
 		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: telemetry.NewDecisionSpans(s.opt.TracerProvider, scope),
-		bodies: map[string]*gathered{},
+		bodies: map[string]*gathered{}, leader: s.newLeader(),
 	}
 }
 
-// run owns the core until the context ends or the core fails.
+// run owns the core until the context ends, the core fails or another process leads.
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.in.close()
 	defer s.journal.close()
 	l := newLoop(s)
+	l.ctx = ctx
+	l.sendBeat(false)
 	if s.resumed != nil {
 		l.input = synccore.Input{Kind: synccore.InRestart, Restart: s.resumed}
 		l.step(s.opt.now())
@@ -102,31 +105,57 @@ func (s *Synchronizer) run(ctx context.Context) {
 	var items []item
 	for !l.failed() {
 		l.looked = false
+		var taken []item
+		var reached clocksync.Instant
+		var call func(*loop)
 		select {
 		case <-ctx.Done():
+			l.sendBeat(true)
 			return
 		case <-s.in.ready:
-			var reached clocksync.Instant
 			items, reached = s.in.take(items)
-			for i := range items {
-				l.more = i < len(items)-1
-				l.receive(&items[i])
-			}
-			l.reached = reached
-		case call := <-s.calls:
-			l.more = false
-			call(l)
+			taken = items
+		case call = <-s.calls:
 		case q := <-s.questions:
 			l.answer(q)
+		case <-s.heard:
+			l.beatAt = clocksync.MinInstant // Whoever it is has to hear who leads.
 		case <-timer.C:
 			armed = clocksync.MaxInstant
 		}
-		l.tick()
-		l.catchUp()
-		if l.wake < armed { // One that is early does no harm, and a step seldom brings it forward.
-			armed = l.wake
-			timer.Reset(l.wait())
+		l.noticeSleep()
+		l.turn(taken, reached, call)                   //nolint:contextcheck // It has the context from its begin.
+		if due := min(l.wake, l.beatAt); due < armed { // One that is early does no harm, and a step seldom brings it forward.
+			armed = due
+			timer.Reset(l.wait(due))
 		}
+	}
+	if l.rival() == nil {
+		l.sendBeat(true)
+	}
+}
+
+// turn takes what has come, up to a round trip to the server, and does what is due.
+func (l *loop) turn(taken []item, reached clocksync.Instant, call func(*loop)) {
+	_, leads := l.awake(l.opt.now())
+	for more := true; leads && more; more = len(taken) > 0 {
+		for i := range taken {
+			l.more = i < len(taken)-1
+			if l.receive(&taken[i]); l.now >= l.beatAt {
+				l.pulse(l.now)
+			}
+		}
+		taken, l.late = l.late, nil
+		l.reached = max(l.reached, reached)
+	}
+	if call != nil && l.rival() == nil {
+		l.more = false
+		call(l)
+	}
+	l.tick()
+	l.catchUp()
+	if l.rival() == nil {
+		l.pulse(l.opt.now())
 	}
 }
 
@@ -146,6 +175,12 @@ func (l *loop) answer(q *question) {
 // failed notes that a silent member's policy was to fail, or that a program runs
 // without the journal that it should be resumed from.
 func (l *loop) failed() bool {
+	if b := l.rival(); b != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.err = b.superseded(l.name, l.term.Load())
+		return true
+	}
 	why := l.output.Failed
 	if l.level.Program != nil {
 		if stopped := l.journal.recorded().Err; stopped != nil {
@@ -164,7 +199,7 @@ func (l *loop) failed() bool {
 // announce asks members that are already there to introduce themselves.
 func (l *loop) announce() {
 	l.send(l.subjects.Announce(), func(dst []byte) ([]byte, error) {
-		return wire.AppendWelcome(dst, &wire.Welcome{Synchronizer: l.name, Term: l.term})
+		return wire.AppendWelcome(dst, &wire.Welcome{Synchronizer: l.name, Term: l.term.Load()})
 	})
 }
 
@@ -177,7 +212,15 @@ func (l *loop) tick() {
 		return
 	}
 	if l.bus.State() != bus.Connected {
-		l.wake = now.Add(100 * time.Millisecond)
+		l.away, l.wake = true, now.Add(100*time.Millisecond)
+		return
+	}
+	now, leads := l.awake(now)
+	if !leads {
+		return
+	}
+	if len(l.late) > 0 { // It comes first.
+		l.wake = now
 		return
 	}
 	l.more, l.arrived, l.reached = false, now, max(l.reached, l.in.heard())
@@ -185,8 +228,8 @@ func (l *loop) tick() {
 	l.step(now)
 }
 
-func (l *loop) wait() time.Duration {
-	return max(0, min(l.wake.Sub(l.opt.now()), time.Hour))
+func (l *loop) wait(due clocksync.Instant) time.Duration {
+	return max(0, min(due.Sub(l.opt.now()), time.Hour))
 }
 
 // receive decodes one frame and steps the core with it.
@@ -211,8 +254,13 @@ func (l *loop) receive(it *item) {
 		l.malformed(from, err)
 		return
 	}
-	now := l.opt.now()
-	l.arrived = it.at
+	now, leads := l.awake(l.opt.now())
+	if !leads {
+		return
+	}
+	if l.arrived = it.at; l.input.Kind == synccore.InHello && it.group == "" {
+		l.fenced(l.input.Hello)
+	}
 	l.step(now)
 }
 
@@ -289,7 +337,7 @@ func (l *loop) step(now clocksync.Instant) {
 		l.follow(now)
 	}
 	l.input.More, l.input.Reached = l.more, 0
-	if l.reached > l.told {
+	if l.reached > l.knows {
 		l.input.Reached = l.reached
 	}
 	l.advance(now, &l.input)
@@ -298,7 +346,7 @@ func (l *loop) step(now clocksync.Instant) {
 		l.countFrame()
 		return
 	}
-	l.told = max(l.told, l.input.Reached)
+	l.knows = max(l.knows, l.input.Reached)
 	l.waited = l.more
 	l.report()
 	l.measure(now)

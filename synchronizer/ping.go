@@ -13,6 +13,9 @@ import (
 // of the core: what waits there would widen the bound of whoever asks.
 func (s *Synchronizer) pong(m bus.Message) {
 	arrived := s.clock.Now()
+	if !s.leads.Load() { // Another one may.
+		return
+	}
 	_, err := wire.DecodePing(m.Data)
 	if err == nil {
 		err = s.answer(m, arrived)

@@ -131,6 +131,8 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 		return appendJSON(append(buf, `,"body":`...), in.Body), nil
 	case synccore.InCancel:
 		return appendText(append(buf, `,"cancel":`...), strings.ToValidUTF8(in.Reason, "?")), nil
+	case synccore.InTerm:
+		return strconv.AppendUint(append(buf, `,"term":`...), in.Term, 10), nil
 	case synccore.InRestart:
 		return appendJSON(append(buf, `,"restart":`...), in.Restart), nil
 	}

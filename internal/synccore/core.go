@@ -42,6 +42,9 @@ type Options struct {
 	Timeline clocksync.Timeline `json:"timeline,omitempty"`
 	// Relative says that Timeline, too, is the readings of Reference.
 	Relative bool `json:"relative,omitempty"`
+	// Began is the wall clock when the program was resumed, ns since 1970: for people
+	// alone. 0: not known, as of the first life.
+	Began int64 `json:"began,omitempty"`
 }
 
 // Resolved are the options with what follows from the others filled in.
@@ -315,6 +318,8 @@ func (c *Core) input(in *Input, out *Output) {
 		c.toProgram(in, out)
 	case InRestart:
 		c.restart(in.Restart)
+	case InTerm:
+		c.raise(in.Term)
 	default:
 		panic("synccore: input without a kind")
 	}
