@@ -285,6 +285,7 @@ func (s *execution) play(words []string) bool {
 		wait = 105 * time.Millisecond // Members say hello again after 100 ms at the earliest.
 	case "raise":
 		f.raise()
+		wait = 105 * time.Millisecond
 	case "wait":
 		var err error
 		if wait, err = time.ParseDuration(words[1]); err != nil {
