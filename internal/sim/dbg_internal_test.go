@@ -25,6 +25,9 @@ func TestDbg(t *testing.T) {
 		for _, e := range out.Epochs {
 			fmt.Println(one.now, "EPOCH", fmt.Sprintf("%+v", e))
 		}
+		for _, v := range out.Verdicts {
+			fmt.Println(one.now, "VERDICT", v.Predicate, v.Truth, v.Fired, v.Epoch, v.Index, v.Partial)
+		}
 		if in.From == *dbgWho || *dbgWho == "" && in.Kind != synccore.InTick {
 			s := ""
 			if in.Batch != nil {

@@ -246,7 +246,7 @@ func (t *trial) kill(f faults, at point) bool {
 	// What happens seldom is killed at as often as the rest.
 	rare := 0.002
 	if at == agentEffect || at == agentFinished || at == syncFate {
-		rare = 0.02
+		rare = 0.004
 	}
 	if at == syncBetween || at == syncSent || at == syncBeforeSend || at == agentSent || at == agentBeforeSend {
 		rare = 0.0008
@@ -307,7 +307,6 @@ func (t *trial) heal() {
 	for _, p := range t.all {
 		p.up.heal()
 		p.down.heal()
-		p.paused = min(p.paused, t.now)
 		if t.faults&clocks != 0 && p.clock.status != clocksync.Synchronized {
 			p.clock.measure(t.die(clocks), time.Millisecond)
 			p.clockNews()
@@ -316,7 +315,6 @@ func (t *trial) heal() {
 			p.start()
 		}
 	}
-	t.leader.paused = min(t.leader.paused, t.now)
 	if !t.leader.alive {
 		t.leader.start()
 	}
@@ -478,7 +476,7 @@ type holder struct {
 }
 
 // inboxLimit is how many frames wait for a process that is stopped; more are lost.
-const inboxLimit = 256
+const inboxLimit = 64
 
 // stopped is when the process goes on, if it does not run now.
 func (h *holder) stopped() (clocksync.Instant, bool) {
@@ -533,7 +531,8 @@ func (h *holder) deliver(frame []byte, take func([]byte)) {
 func (h *holder) pause(d time.Duration) {
 	if h.alive && !h.t.well {
 		h.t.Pauses++
-		h.paused = max(h.paused, h.t.now.Add(d))
+		// It goes on before the faults are over.
+		h.paused = max(h.paused, min(h.t.now.Add(d), clocksync.Instant(h.t.time)))
 	}
 }
 
