@@ -354,6 +354,9 @@ func (t *trial) delivered(b *wire.Batch) {
 	}
 }
 
+// notThere is said of members that are there and take no part.
+const notThere = " not there for the synchronizer"
+
 // same is judge C: what differs between the truth and what the synchronizer says; empty
 // if nothing does.
 func (t *trial) same() string {
@@ -379,7 +382,7 @@ func (t *trial) same() string {
 		case a == nil || !a.alive:
 			return fmt.Sprintf("%s is %s, and is not there", m.Name, m.Standing)
 		case m.Standing != monitor.Taking:
-			return fmt.Sprintf("%s is there since it has begun %d states, and is %s: %s", m.Name, a.sets, m.Standing, m.Why)
+			return fmt.Sprintf("%s has begun %d states and is%s, it is %s: %s", m.Name, a.sets, notThere, m.Standing, m.Why)
 		case m.Incarnation != a.core.Incarnation():
 			return fmt.Sprintf("%s is incarnation %d, and %d is known", m.Name, a.core.Incarnation(), m.Incarnation)
 		case m.Unknown || m.Behind > 0:
@@ -391,7 +394,7 @@ func (t *trial) same() string {
 		}
 	}
 	if alive != 0 {
-		return fmt.Sprintf("%d members are not known", alive)
+		return fmt.Sprintf("%d members are%s", alive, notThere)
 	}
 	return ""
 }
@@ -403,6 +406,8 @@ func (t *trial) notSame(since time.Duration, what string) {
 		t.NotYet[tooOldForItsDomain]++
 	case t.now.Sub(t.unheard) < time.Second:
 		t.NotYet[unknownMultiplexer]++
+	case t.content && strings.Contains(what, notThere):
+		t.NotYet[helloUnanswered]++
 	default:
 		t.breach('C', "%v after the last fault: %s", since, what)
 	}
@@ -508,12 +513,15 @@ const (
 	// C: the evidence of a multiplexer that a synchronizer does not know, since its
 	// announcement was lost, leads to no hello: members without news stay unknown.
 	unknownMultiplexer
+	// C: a hello of a dropped member that comes less than 500 ms after it was told so is not
+	// answered, and the next one comes up to 2 s later.
+	helloUnanswered
 	notYets
 )
 
 var notYetNames = [notYets]string{
 	"S hold time over silent members", "F expired, and was applied", "A applied in two terms", "F fates lost by a restart", "G states told by nobody",
-	"C mute until the next state", "C unknown behind a multiplexer",
+	"C mute until the next state", "C unknown behind a multiplexer", "C a hello without an answer",
 }
 
 // bent are ways in which the machines are made wrong, to see that a judge notices.
