@@ -97,7 +97,7 @@ type trialSpec struct {
 	faults    faults
 	time      time.Duration // in which there are faults
 	processes int           // at most
-	bent      *bent         // nil: nothing is
+	bend      func() *bent  // for one trial; nil: nothing is bent
 }
 
 // The times of a trial behind its faults.
@@ -125,6 +125,7 @@ type trial struct {
 	hash     uint64
 	frames   [][]byte // to be used again
 	regions  []regionSpec
+	bent     *bent
 	judges
 	figures
 }
@@ -186,8 +187,8 @@ func newTrial(spec trialSpec) *trial {
 	t := &trial{World: New(spec.seed), trialSpec: spec, domains: map[clocksync.Domain]*machine{}, names: map[string]*node{}, hash: 0xcbf29ce484222325}
 	t.Fired, t.Trials = map[string]int{}, 1
 	t.judges.begin()
-	if t.bent == nil {
-		t.bent = &bent{}
+	if t.bent = (&bent{}); spec.bend != nil {
+		t.bent = spec.bend()
 	}
 	for i := range t.dice {
 		t.dice[i] = rand.New(rand.NewPCG(spec.seed, uint64(i)+1)) //nolint:gosec // Few.

@@ -42,9 +42,10 @@ type breach struct {
 type judges struct {
 	breaches  []breach
 	effects   map[effectKey]int
-	truly     map[signalKey]int // effects, whoever had them
-	sent      map[signalKey]*letter
-	inEpoch   map[string]uint64 // since which step of the term
+	truly     map[signalKey]int     // effects, whoever had them
+	sent      map[signalKey]*letter // in this term
+	posted    map[signalKey]*letter // ever
+	inEpoch   map[string]uint64     // since which step of the term
 	reported  map[lifeKey]*reports
 	steps     uint64 // of the term
 	content   bool   // judge C is
@@ -79,6 +80,9 @@ type letter struct {
 	fate   control.Fate
 	fates  int
 	posted bool
+	before int    // effects of its key before it was sent
+	entry  uint64 // that it was decided on
+	life   uint64 // of the target
 }
 
 // reports are those of an incarnation that have come to a synchronizer in one term: the
@@ -89,6 +93,7 @@ type reports struct {
 }
 
 func (j *judges) begin() {
+	j.posted = map[signalKey]*letter{}
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
 	j.firings, j.witness = map[firingKey]control.Decision{}, map[control.Decision]string{}
 	j.lastFired = clocksync.MinInstant
@@ -156,11 +161,13 @@ func (t *trial) judgeStep(out *synccore.Output) {
 		}
 	}
 	for i := range out.Signals {
-		for _, s := range out.Signals[i].Msg.Signals {
-			key := signalKey{s.Decision, s.Name, s.Target}
+		for j := range out.Signals[i].Msg.Signals {
+			s := &out.Signals[i].Msg.Signals[j]
+			key := keyOf(s)
 			if t.sent[key] == nil {
 				t.Sent++
-				t.sent[key] = &letter{key: key, posted: true}
+				t.sent[key] = &letter{key: key, posted: true, before: t.truly[key], entry: s.Entry, life: out.Signals[i].Msg.Incarnation / 1000}
+				t.posted[key] = t.sent[key]
 			}
 		}
 	}
@@ -171,7 +178,7 @@ func (t *trial) judgeStep(out *synccore.Output) {
 		if f.Fate == control.Unconfirmed {
 			t.Unconfirmed++
 		}
-		key := signalKey{f.Signal.Decision, f.Signal.Name, f.Signal.Target}
+		key := keyOf(f.Signal)
 		l := t.sent[key]
 		if l == nil {
 			l = &letter{key: key}
@@ -181,7 +188,7 @@ func (t *trial) judgeStep(out *synccore.Output) {
 			t.breach('F', "%s %s to %s has the fate %v, and had %v", key.decision, key.name, key.target, f.Fate, l.fate)
 		}
 		l.fate = f.Fate
-		if f.Fate == control.Applied && t.truly[key] == 0 {
+		if f.Fate == control.Applied && t.truly[key] <= l.before {
 			t.breach('F', "%s %s to %s has the fate applied, and was not", key.decision, key.name, key.target)
 		}
 		t.finals = append(t.finals, *l)
@@ -285,13 +292,16 @@ func (t *trial) actor(name string) *actor {
 // effect is judge A: a handler begins, or a region is left.
 func (t *trial) effect(a *actor, s *control.Signal) {
 	t.Applied++
-	key := signalKey{s.Decision, s.Name, s.Target}
+	key := keyOf(s)
 	t.note('e', s.Entry, []byte(s.Name))
 	t.truly[key]++
 	once := effectKey{key, a.core.Incarnation()}
 	once.incarnation = a.life // A member that was dropped and comes back has its entries still.
 	if t.effects[once]++; t.effects[once] > 1 {
 		t.breach('A', "%s %s was applied twice in entry %d of %s", s.Decision, s.Name, s.Entry, a.name)
+	}
+	if l := t.posted[key]; l == nil || l.entry != s.Entry || l.life != a.life {
+		t.breach('A', "%s %s was applied in entry %d of life %d of %s, and was decided on another: %+v", s.Decision, s.Name, s.Entry, a.life, a.name, l)
 	}
 	if s.Target != a.name {
 		t.breach('A', "%s %s to %s was applied by %s", s.Decision, s.Name, s.Target, a.name)
@@ -535,6 +545,7 @@ type bent struct {
 	ask       func(*node, *wire.Probe) bool
 	leaderIn  func(*leader, *synccore.Input) bool
 	leaderOut func(*leader, *synccore.Input, *synccore.Output)
-	term      func(uint64) uint64
+	answer    func(*synccore.Answer)
+	term      func(life uint64) uint64
 	stampLast bool
 }

@@ -33,7 +33,7 @@ func (l *leader) start() {
 	l.life++
 	l.term++
 	if l.t.bent.term != nil {
-		l.term = l.t.bent.term(l.term)
+		l.term = l.t.bent.term(l.life)
 	}
 	l.alive, l.paused, l.held, l.alarm.at = true, 0, 0, clocksync.MinInstant
 	opt := synccore.Options{Term: l.term}
@@ -184,11 +184,20 @@ func (l *leader) ask(q synccore.Question) *synccore.Answer {
 	in := synccore.Input{Kind: synccore.InAsk, Ask: &q}
 	var out synccore.Output
 	l.core.Step(l.on.Mono(), &in, &out)
+	if l.t.bent.answer != nil {
+		l.t.bent.answer(&out.Answer)
+	}
 	return &out.Answer
 }
 
-// fate of a signal, by what tells signals apart.
+// signalKey tells signals apart.
 type signalKey struct {
-	decision     control.Decision
+	decision     control.Decision // without its epoch: its number counts in a term
 	name, target string
+}
+
+func keyOf(s *control.Signal) signalKey {
+	k := signalKey{s.Decision, s.Name, s.Target}
+	k.decision.Epoch = 0
+	return k
 }

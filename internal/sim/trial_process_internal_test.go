@@ -553,7 +553,14 @@ func (a *actor) receive(kind wire.Kind, frame []byte) {
 		var s wire.Signals
 		s, err = wire.DecodeSignals(frame)
 		a.step(agentcore.Input{Kind: agentcore.InSignals, Signals: &s})
-		a.obey()
+		if a.t.Rand.IntN(4) > 0 {
+			a.obey()
+		} else {
+			a.later(a.t.Between(time.Millisecond, 40*time.Millisecond), func() { // the next check of its work
+				a.obey()
+				a.pass()
+			})
+		}
 	}
 	if err != nil {
 		panic(fmt.Sprintf("sim: a frame for %s: %v", a.name, err))
