@@ -4,8 +4,11 @@ import (
 	"flag"
 	"fmt"
 	"iter"
+	"maps"
 	"runtime"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -22,7 +25,7 @@ type (
 )
 
 var (
-	trialSeeds  = flag.Int("seeds", 300, "how many trials TestFaults runs")
+	trialSeeds  = flag.Int("seeds", 500, "how many trials TestFaults runs")
 	trialFirst  = flag.Uint64("first", 1, "the seed of the first of them")
 	trialSeed   = flag.Uint64("seed", 0, "one trial to repeat")
 	trialFaults = flag.String("faults", "all", "the kinds of faults, joined by a comma")
@@ -98,11 +101,11 @@ var trialRules = map[string]reference{
 	"perhaps":    {local: isOn, holds: func(rows [][]scgs.Value, members int) bool { return countOn(rows) == members }},
 }
 
-func trialLevel(t testing.TB) *plan.Level {
-	t.Helper()
+func trialLevel(tb testing.TB) *plan.Level {
+	tb.Helper()
 	plans, err := configfile.Parse("trial.yaml", []byte(trialConfig))
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return plans[0]
 }
@@ -243,7 +246,43 @@ func shrink(spec trialSpec) *trial {
 	return least
 }
 
-func (f *figures) String() string { return fmt.Sprintf("%+v", *f) }
+// BenchmarkTrials tells how many steps of machines a second one processor makes, with all
+// that is around them.
+func BenchmarkTrials(b *testing.B) {
+	spec := trialSpec{level: trialLevel(b), rules: trialRules, faults: allFaults, time: 2 * time.Second, processes: 4}
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	steps := 0
+	for b.Loop() {
+		spec.seed++
+		one := newTrial(spec)
+		one.run()
+		steps += one.Steps
+	}
+	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
+}
+
+// String tells what has happened, for people.
+func (f *figures) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d trials, %d steps of machines, %d frames; content %v after the last fault at the latest\n", f.Trials, f.Steps, f.Frames, f.Latest)
+	fmt.Fprintf(&b, "faults: frames dropped %d, doubled %d, overtaken %d, cut %d, overflown %d; partitions %d, pauses %d, suspends %d, crashes %d, restarts %d, closings %d; clocks corrected %d, bounds lost %d\n",
+		f.Dropped, f.Doubled, f.Overtaken, f.Cut, f.Overflown, f.Partitions, f.Pauses, f.Suspends, f.Crashes, f.Restarts, f.Closings, f.Corrections, f.LostBounds)
+	b.WriteString("killed at:")
+	for i, name := range pointNames {
+		fmt.Fprintf(&b, " %s %d of %d", name, f.Killed[i], f.Passed[i])
+	}
+	fmt.Fprintf(&b, "\nstates %d, global states %d (in the last terms), epochs %d, bundles %d with evidence of all %d, probes %d, resends %d, gaps %d, rejoins %d, rejected %d\n",
+		f.States, f.Global, f.Epochs, f.Bundles, f.Evidence, f.Probes, f.Resends, f.Gaps, f.Rejoins, f.Rejected)
+	fmt.Fprintf(&b, "decisions %d, %d of them on partial states; signals %d, applied %d, regions left %d, fates %d, unconfirmed %d\nfired:", f.Firings, f.Partial, f.Sent, f.Applied, f.Cancelled, f.Fates, f.Unconfirmed)
+	for _, name := range slices.Sorted(maps.Keys(f.Fired)) {
+		fmt.Fprintf(&b, " %s %d", name, f.Fired[name])
+	}
+	b.WriteString("\nnot promised yet:")
+	for i, name := range notYetNames {
+		fmt.Fprintf(&b, " %s %d;", name, f.NotYet[i])
+	}
+	return b.String()
+}
 
 // judgeFull fails if something that trials are for has not happened in any.
 func (f *figures) judgeFull(t *testing.T) {

@@ -155,13 +155,38 @@ type figures struct {
 
 func (f *figures) add(o *figures) {
 	for _, p := range []struct{ to, from *int }{
-		{&f.Trials, &o.Trials}, {&f.Steps, &o.Steps}, {&f.Frames, &o.Frames}, {&f.Dropped, &o.Dropped}, {&f.Doubled, &o.Doubled},
-		{&f.Overtaken, &o.Overtaken}, {&f.Cut, &o.Cut}, {&f.Overflown, &o.Overflown}, {&f.Partitions, &o.Partitions}, {&f.Pauses, &o.Pauses},
-		{&f.Suspends, &o.Suspends}, {&f.Crashes, &o.Crashes}, {&f.Restarts, &o.Restarts}, {&f.Closings, &o.Closings}, {&f.Corrections, &o.Corrections},
-		{&f.LostBounds, &o.LostBounds}, {&f.States, &o.States}, {&f.Firings, &o.Firings}, {&f.Sent, &o.Sent}, {&f.Applied, &o.Applied},
-		{&f.Cancelled, &o.Cancelled}, {&f.Fates, &o.Fates}, {&f.Unconfirmed, &o.Unconfirmed}, {&f.Gaps, &o.Gaps},
-		{&f.Resends, &o.Resends}, {&f.Probes, &o.Probes}, {&f.Rejoins, &o.Rejoins}, {&f.Epochs, &o.Epochs}, {&f.Partial, &o.Partial},
-		{&f.Rejected, &o.Rejected}, {&f.Bundles, &o.Bundles}, {&f.Evidence, &o.Evidence},
+		{&f.Trials, &o.Trials},
+		{&f.Steps, &o.Steps},
+		{&f.Frames, &o.Frames},
+		{&f.Dropped, &o.Dropped},
+		{&f.Doubled, &o.Doubled},
+		{&f.Overtaken, &o.Overtaken},
+		{&f.Cut, &o.Cut},
+		{&f.Overflown, &o.Overflown},
+		{&f.Partitions, &o.Partitions},
+		{&f.Pauses, &o.Pauses},
+		{&f.Suspends, &o.Suspends},
+		{&f.Crashes, &o.Crashes},
+		{&f.Restarts, &o.Restarts},
+		{&f.Closings, &o.Closings},
+		{&f.Corrections, &o.Corrections},
+		{&f.LostBounds, &o.LostBounds},
+		{&f.States, &o.States},
+		{&f.Firings, &o.Firings},
+		{&f.Sent, &o.Sent},
+		{&f.Applied, &o.Applied},
+		{&f.Cancelled, &o.Cancelled},
+		{&f.Fates, &o.Fates},
+		{&f.Unconfirmed, &o.Unconfirmed},
+		{&f.Gaps, &o.Gaps},
+		{&f.Resends, &o.Resends},
+		{&f.Probes, &o.Probes},
+		{&f.Rejoins, &o.Rejoins},
+		{&f.Epochs, &o.Epochs},
+		{&f.Partial, &o.Partial},
+		{&f.Rejected, &o.Rejected},
+		{&f.Bundles, &o.Bundles},
+		{&f.Evidence, &o.Evidence},
 	} {
 		*p.to += *p.from
 	}
@@ -186,7 +211,7 @@ func (f *figures) add(o *figures) {
 func newTrial(spec trialSpec) *trial {
 	t := &trial{World: New(spec.seed), trialSpec: spec, domains: map[clocksync.Domain]*machine{}, names: map[string]*node{}, hash: 0xcbf29ce484222325}
 	t.Fired, t.Trials = map[string]int{}, 1
-	t.judges.begin()
+	t.begin()
 	if t.bent = (&bent{}); spec.bend != nil {
 		t.bent = spec.bend()
 	}

@@ -105,7 +105,7 @@ func (t *trial) breach(judge byte, format string, args ...any) {
 
 // termBegun forgets what only one term of the synchronizer has promised.
 func (t *trial) termBegun() {
-	t.sent, t.reported, t.inEpoch, t.judges.steps = map[signalKey]*letter{}, map[lifeKey]*reports{}, map[string]uint64{}, 0
+	t.sent, t.reported, t.inEpoch, t.steps = map[signalKey]*letter{}, map[lifeKey]*reports{}, map[string]uint64{}, 0
 	t.tooOld, t.unheard = false, clocksync.MinInstant
 }
 
@@ -122,7 +122,7 @@ func (t *trial) termOver() {
 
 // judgeStep judges what a step of the synchronizer tells.
 func (t *trial) judgeStep(out *synccore.Output) {
-	t.judges.steps++
+	t.steps++
 	t.Rejected += len(out.Rejected)
 	for i := range out.Rejected {
 		switch r := &out.Rejected[i]; {
@@ -142,7 +142,7 @@ func (t *trial) judgeStep(out *synccore.Output) {
 		}
 		for _, name := range e.Members {
 			if t.inEpoch[name] == 0 {
-				t.inEpoch[name] = t.judges.steps
+				t.inEpoch[name] = t.steps
 			}
 		}
 	}
@@ -359,7 +359,7 @@ func (t *trial) delivered(b *wire.Batch) {
 			r.steps = append(r.steps, 0)
 		}
 		if r.steps[seq-r.first] == 0 {
-			r.steps[seq-r.first] = t.judges.steps + 1 // The step that it comes to.
+			r.steps[seq-r.first] = t.steps + 1 // The step that it comes to.
 		}
 	}
 }

@@ -67,7 +67,7 @@ func (l *leader) tick() { l.step(synccore.Input{Kind: synccore.InTick}) }
 func (l *leader) receive(from, by string, frame []byte) {
 	in := synccore.Input{From: from, By: by}
 	kind, err := wire.KindOf(frame)
-	switch kind { //nolint:exhaustive // The others travel the other way.
+	switch kind {
 	case wire.KindHello:
 		var hello wire.Hello
 		hello, err = wire.DecodeHello(frame)

@@ -534,7 +534,7 @@ func (p *node) receive(to string, frame []byte) {
 
 func (a *actor) receive(kind wire.Kind, frame []byte) {
 	var err error
-	switch kind { //nolint:exhaustive // The others travel the other way.
+	switch kind {
 	case wire.KindWelcome:
 		var w wire.Welcome
 		w, err = wire.DecodeWelcome(frame)
