@@ -466,13 +466,15 @@ func (t *trial) judgeEnd() {
 		lost = min(lost, 1) // What was refused between two gaps makes one of them.
 	}
 	if uint64(lost) > a.Counts.Gaps { //nolint:gosec // Few.
-		t.breach('G', "%d times reports were lost between two that came, and %d gaps were counted", lost, a.Counts.Gaps)
+		t.breach('G', "reports of %d members were lost between two that came, and %d gaps were counted", lost, a.Counts.Gaps)
 	}
 	slices.SortFunc(t.breaches, func(a, b breach) int { return cmp.Compare(a.text, b.text) })
 }
 
-// lost counts the gaps that must have been seen in this term: ranges of reports of which
-// no copy has come, of members that were in the epoch by then and still are.
+// lost counts the members of which a gap must have been seen in this term: there are
+// reports of which no copy has come, between others that have, and the member was in the
+// epoch by then and still is. How many gaps they make is for the synchronizer: what comes
+// behind one that it has given up is part of it.
 func (t *trial) lost() (n int) {
 	for key, r := range t.reported {
 		a := t.actor(key.member)
@@ -492,6 +494,7 @@ func (t *trial) lost() (n int) {
 		for i := 1; i < len(r.steps); i++ {
 			if r.steps[i] == 0 && r.steps[i-1] > 0 && least[i] != ^uint64(0) && least[i] > since {
 				n++
+				break
 			}
 		}
 	}
