@@ -321,7 +321,9 @@ func (t *trial) run() {
 		}
 		break
 	}
-	t.until(max(end, t.time+calm+toDrain))
+	for at := end; at < t.time+calm+toDrain && (at <= end || t.unsettled()); at += 250 * time.Millisecond {
+		t.until(max(at, time.Duration(t.now)))
+	}
 	if len(t.breaches) == 0 {
 		t.judgeEnd()
 	}
@@ -484,6 +486,11 @@ func (t *trial) carry(p *path, frame []byte, deliver func([]byte)) {
 		p.last = arrives
 	}
 	t.After(arrives.Sub(t.now), func() { deliver(frame); t.free(frame) })
+}
+
+// up carries a frame of a process to the synchronizer; a second one would hear the same.
+func (t *trial) up(from *node, frame []byte, take func(*leader, []byte)) {
+	t.carry(&from.up, frame, func(frame []byte) { t.leader.deliver(frame, func(frame []byte) { take(t.leader, frame) }) })
 }
 
 func (t *trial) buffer() []byte {

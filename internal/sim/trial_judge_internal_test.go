@@ -423,6 +423,16 @@ func (t *trial) notSame(since time.Duration, what string) {
 	}
 }
 
+// unsettled reports whether a signal of this term has no fate.
+func (t *trial) unsettled() bool {
+	for _, l := range t.sent {
+		if l.fates == 0 {
+			return true
+		}
+	}
+	return t.leader.ask(synccore.Question{Figures: true}).Figures.Waiting > 0
+}
+
 // judgeEnd judges what is left in the end.
 func (t *trial) judgeEnd() {
 	a := t.leader.ask(synccore.Question{Counts: true, Figures: true, Status: true})
