@@ -97,6 +97,7 @@ type trialSpec struct {
 	faults    faults
 	time      time.Duration // in which there are faults
 	processes int           // at most
+	strict    [notYets]bool // what is a breach though it is known
 	bend      func() *bent  // for one trial; nil: nothing is bent
 }
 
