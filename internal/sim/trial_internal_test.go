@@ -25,7 +25,7 @@ const (
 	drops      faults = 1 << iota // frames are lost
 	doubles                       // frames come twice
 	reorders                      // frames overtake each other, within a window
-	delays                        // the way takes up to 200 ms
+	delays                        // the way takes as long as 200 ms
 	partitions                    // nothing passes for a while
 	oneways                       // nothing passes in one direction for a while
 	pauses                        // a process is stopped, and goes on

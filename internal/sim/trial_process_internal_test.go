@@ -437,9 +437,7 @@ func (p *node) passShared() clocksync.Instant {
 		}
 		rest = left
 		p.t.Bundles++
-		p.t.carry(&p.up, frame, func(frame []byte) {
-			p.t.leader.deliver(frame, func(frame []byte) { p.t.leader.receiveBundle(p, frame) })
-		})
+		p.t.up(p, frame, func(l *leader, frame []byte) { l.receiveBundle(p, frame) })
 		if p.t.kill(crashes, agentBetween) {
 			p.crash()
 		}
@@ -451,9 +449,7 @@ func (p *node) passShared() clocksync.Instant {
 }
 
 func (p *node) send(a *actor, frame []byte) {
-	p.t.carry(&p.up, frame, func(frame []byte) {
-		p.t.leader.deliver(frame, func(frame []byte) { p.t.leader.receive(a.name, "", frame) })
-	})
+	p.t.up(p, frame, func(l *leader, frame []byte) { l.receive(a.name, "", frame) })
 }
 
 // tick takes what a member has to say.
