@@ -63,12 +63,12 @@ type Config struct {
 	Observe observe.Source
 
 	// BatchSize is how many states make a message go out at once, and the most that
-	// one message holds; 64 by default, and at least 1.
+	// one message holds. 0 stands for 64.
 	BatchSize int
-	// BatchAge is how long fewer wait for more; by default they do not.
+	// BatchAge is how long fewer wait for more. 0, the default: they do not.
 	BatchAge time.Duration
 
-	// JoinTimeout is how long Join waits for a synchronizer. Default 5 s.
+	// JoinTimeout is how long Join waits for a synchronizer. 0 stands for 5 s.
 	JoinTimeout time.Duration
 
 	// Logger is told what no call can return: the server is away or back, the
@@ -104,12 +104,8 @@ func (c *Config) complete() error {
 	case c.SeparateClock:
 		c.Clock = source.OwnDomain(c.Clock)
 	}
-	if c.BatchSize <= 0 {
-		c.BatchSize = agentcore.DefaultBatchSize
-	}
-	if c.JoinTimeout <= 0 {
-		c.JoinTimeout = defaultJoinTimeout
-	}
+	c.BatchSize = cmp.Or(c.BatchSize, agentcore.DefaultBatchSize)
+	c.JoinTimeout = cmp.Or(c.JoinTimeout, defaultJoinTimeout)
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
@@ -136,6 +132,15 @@ func (c *Config) validate() error {
 	}
 	if !(c.Drift >= 0 && c.Drift <= clocksync.MaxDrift) { // Also NaN.
 		fault("Config.Drift is %v: it is in parts per million, from 0 to %v", c.Drift, clocksync.MaxDrift)
+	}
+	if c.BatchSize < 0 {
+		fault("Config.BatchSize is %d: it is 1 or more, or 0 for %d", c.BatchSize, agentcore.DefaultBatchSize)
+	}
+	if c.BatchAge < 0 {
+		fault("Config.BatchAge is %v: it is 0 or more", c.BatchAge)
+	}
+	if c.JoinTimeout < 0 {
+		fault("Config.JoinTimeout is %v: it is more than 0, or 0 for %v", c.JoinTimeout, defaultJoinTimeout)
 	}
 	if c.State != nil {
 		if _, err := gostate.SchemaOf(c.State); err != nil {
@@ -165,6 +170,25 @@ type joining struct {
 	node *multiplexer // of the node whose processor this is; nil: it is none
 }
 
+var (
+	errNilContext = errors.New("the context is nil: pass context.Background(), or one that bounds the call")
+	errNilOption  = errors.New("an option is nil: leave it out")
+)
+
+// take applies the options, and finds what is nil of what Join is given.
+func (j *joining) take(ctx context.Context, opts []Option) (err error) {
+	if ctx == nil {
+		err = fmt.Errorf("agent: join: %w", errNilContext)
+	}
+	for _, o := range opts {
+		if o == nil {
+			return errors.Join(err, fmt.Errorf("agent: join: %w", errNilOption))
+		}
+		o(j)
+	}
+	return err
+}
+
 // OwnConn gives the member a connection of its own. Without it the members of one group
 // in a process share a connection to a server: one message has what all of them have to
 // say, and shows that all their states still hold. They need the same Config.Clock (none
@@ -176,7 +200,12 @@ func OwnConn() Option { return func(j *joining) { j.own = true } }
 // share it with whatever else it carries.
 func WithConn(nc *nats.Conn) Option {
 	return func(j *joining) {
-		j.conn = nc
-		j.dial = func(_ context.Context, _ string, o bus.Options) (*bus.Bus, error) { return bus.Wrap(nc, o) }
+		j.conn, j.own = nc, j.own || nc == nil // Which no other member has.
+		j.dial = func(_ context.Context, _ string, o bus.Options) (*bus.Bus, error) {
+			if nc == nil {
+				return nil, errors.New("WithConn has a nil connection: pass the one that nats.Connect has returned, or leave it out")
+			}
+			return bus.Wrap(nc, o)
+		}
 	}
 }

@@ -113,7 +113,7 @@ func TestErrNotConnected(t *testing.T) {
 	if !errors.Is(err, agent.ErrNotConnected) {
 		t.Fatalf("%v is not ErrNotConnected", err)
 	}
-	wantText(t, err, `agent: join group "g" as "w": there is no connection to the server: bus: wrap a NATS connection: the connection is closed`)
+	wantText(t, err, `agent: join group "g" as "w": there is no connection to the server: WithConn has a nil connection: pass the one that nats.Connect has returned, or leave it out`)
 }
 
 var nothing = agent.Block("b", func(context.Context, *agent.Run, struct{}) (struct{}, error) { return struct{}{}, nil })
@@ -137,7 +137,8 @@ func TestErrClosed(t *testing.T) {
 
 // TestAllFaultsOfAConfig: they are named at once.
 func TestAllFaultsOfAConfig(t *testing.T) {
-	_, err := agent.Join(t.Context(), "", agent.Config{Name: "a.b", Host: strings.Repeat("h", 1000), Drift: math.NaN(), State: 1})
+	var noContext context.Context
+	_, err := agent.Join(noContext, "", agent.Config{Name: "a.b", Host: strings.Repeat("h", 1000), Drift: math.NaN(), State: 1, BatchSize: -1, BatchAge: -time.Second, JoinTimeout: -1}, nil)
 	if err == nil {
 		t.Fatal("the member has joined")
 	}
@@ -145,15 +146,20 @@ func TestAllFaultsOfAConfig(t *testing.T) {
 agent: join: member name "a.b": use letters, digits, - and _, at most 64
 agent: join: Config.Host has 1000 bytes, at most 255 are allowed
 agent: join: Config.Drift is NaN: it is in parts per million, from 0 to 100000
-agent: a state is a struct, not int: pass the struct itself, not a pointer to it`
+agent: join: Config.BatchSize is -1: it is 1 or more, or 0 for 64
+agent: join: Config.BatchAge is -1s: it is 0 or more
+agent: join: Config.JoinTimeout is -1ns: it is more than 0, or 0 for 5s
+agent: a state is a struct, not int: pass the struct itself, not a pointer to it
+agent: join: the context is nil: pass context.Background(), or one that bounds the call
+agent: join: an option is nil: leave it out`
 	if err.Error() != want {
 		t.Errorf("%v\nwant\n%s", err, want)
 	}
-	_, err = agent.JoinNode(t.Context(), "", agent.NodeConfig{Group: "g", Name: "n", Processors: 2000, Cores: -1, Pin: true, Unbound: true}, nothing)
+	_, err = agent.JoinNode(noContext, "", agent.NodeConfig{Group: "g", Name: "n", Processors: 2000, Cores: -1, Pin: true, Unbound: true, JoinTimeout: -1}, nothing)
 	if err == nil {
 		t.Fatal("the node has joined")
 	}
-	for _, want := range []string{"2000 processors: use 1 to 1024", "-1 cores a processor: use 1 or more", "its Pin and Unbound exclude each other: leave out one"} {
+	for _, want := range []string{"2000 processors: use 1 to 1024", "-1 cores a processor: use 1 or more", "its Pin and Unbound exclude each other: leave out one", "its JoinTimeout is -1ns: it is more than 0, or 0 for 5s", "the context is nil: pass context.Background(), or one that bounds the call"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%v\nlacks %s", err, want)
 		}

@@ -103,7 +103,7 @@ func (l *level) setProcess(state any) error {
 	if err != nil {
 		return err
 	}
-	return l.setRow(row)
+	return l.state.Took(e, l.setRow(row))
 }
 
 // await waits until there is room for a state of the process. The lock is held, but
@@ -119,6 +119,7 @@ func (l *level) setRow(row []scgs.Value) error {
 	if err := l.plan.Process.Accepts(row); err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}
+	l.summarize()
 	l.process = append(l.process, processState{l.stamp(), slices.Clone(row)})
 	l.turns.due(clocksync.MinInstant)
 	return nil
@@ -425,7 +426,10 @@ func (l *level) welcome(now clocksync.Instant, w *wire.Addressed[wire.Welcome]) 
 	case agentcore.Accepted:
 	case agentcore.Refused:
 		err = &RefusedError{w.Msg.Synchronizer, t.name, w.Msg.Reason}
-	case agentcore.Ignored, agentcore.Recalled, agentcore.Dropped:
+	case agentcore.Ignored:
+		l.m.welcomeIgnored(t.name, &w.Msg, t.answer.Why)
+		return
+	case agentcore.Recalled, agentcore.Dropped:
 		return
 	}
 	select {

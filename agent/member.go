@@ -83,12 +83,9 @@ const closeTimeout = time.Second
 // ([ErrNoSynchronizer]), if one refuses the member ([*RefusedError]), if Config.State does
 // not match the declared state ([*StateError]), or with all the faults of cfg.
 func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member, error) {
-	if err := cfg.complete(); err != nil {
-		return nil, err
-	}
 	j := joining{dial: bus.Dial}
-	for _, o := range opts {
-		o(&j)
+	if err := errors.Join(cfg.complete(), j.take(ctx, opts)); err != nil {
+		return nil, err
 	}
 	m, err := j.connected(ctx, url, &cfg)
 	if err != nil {
@@ -202,20 +199,17 @@ func (m *Member) admitted(w *wire.Welcome) error {
 
 // checkState checks the prototype.
 func (m *Member) checkState(declared scgs.Schema) error {
-	if m.cfg.State == nil {
-		return nil
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.besideThreads(m.cfg.State) {
+	if m.cfg.State == nil || m.besideThreads(m.cfg.State) {
 		return nil
 	}
 	return gostate.Match(m.cfg.State, declared, m.cfg.Observe != nil)
 }
 
 // besideThreads reports whether a state is that of the process beside its
-// threads. So is every one from the first thread on; before, the first one of a
-// type that only fits there makes this a process with threads. The lock is held.
+// threads. So is every one from the first thread on; before, one of a type that only
+// fits there, and once it is set this is a process with threads. The lock is held.
 func (m *Member) besideThreads(state any) bool {
 	switch {
 	case m.level == nil:
@@ -225,13 +219,8 @@ func (m *Member) besideThreads(state any) bool {
 	case m.state.Type() == reflect.TypeOf(state):
 		return false
 	}
-	group := gostate.Match(state, m.core.Codec().Schema(), m.cfg.Observe != nil)
-	process := gostate.Match(state, m.level.plan.Process, m.cfg.Observe != nil)
-	if group == nil || process != nil {
-		return false
-	}
-	m.level.summarize()
-	return m.level.summary
+	match := func(s scgs.Schema) bool { return gostate.Match(state, s, m.cfg.Observe != nil) == nil }
+	return !match(m.core.Codec().Schema()) && match(m.level.plan.Process) && m.level.told == nil && m.level.plan.Summary()
 }
 
 // Set begins a new state of the process now and ends the one before it. It does

@@ -88,6 +88,9 @@ type Node struct {
 // A block whose node is gone is lost to its program, which decides what follows.
 func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCode) (*Node, error) {
 	n, err := newNode(cfg, blocks)
+	if ctx == nil {
+		err = errors.Join(err, errNilContext)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("agent: node %q: %w", cfg.Name, err)
 	}
@@ -165,6 +168,9 @@ func (c *NodeConfig) validate() error {
 	}
 	if c.Cores < 1 {
 		faults = append(faults, fmt.Errorf("%d cores a processor: use 1 or more", c.Cores))
+	}
+	if c.JoinTimeout < 0 {
+		faults = append(faults, fmt.Errorf("its JoinTimeout is %v: it is more than 0, or 0 for %v", c.JoinTimeout, defaultJoinTimeout))
 	}
 	for _, l := range c.Labels {
 		faults = append(faults, wire.CheckToken("label", l))

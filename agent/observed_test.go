@@ -171,3 +171,58 @@ synchronizers:
 		}
 	})
 }
+
+// TestObserveAfterARefusedState goes on with the state before it, whoever has refused it.
+func TestObserveAfterARefusedState(t *testing.T) {
+	schema := scgs.Schema{declared[0], declared[1], {Name: "power", Type: scgs.Float}}
+	observing(t, schema, func(t *testing.T, f *fake, local *bustest.Server, s *sensor) {
+		m := join(t, local, agent.Config{Group: "g", Name: "m", Observe: s})
+		check(t, m.Set(state{Phase: "idle", Load: 1}))
+		for i, refused := range []any{state{Phase: "idle", Load: math.NaN()}, state{Phase: "sleep", Load: 2}, state{Phase: "search", Load: math.Inf(1)}, struct{}{}} {
+			if m.Set(refused) == nil {
+				t.Fatalf("%v was taken", refused)
+			}
+			s.tell(reading(float64(i+1), 0))
+		}
+		synctest.Wait()
+		if got, want := fmt.Sprint(f.rows()), "[[idle 1 100] [idle 1 1] [idle 1 2] [idle 1 3] [idle 1 4]]"; got != want {
+			t.Errorf("told %s, want %s", got, want)
+		}
+	})
+}
+
+// TestObserveBesideThreadsAfterARefusedState is the same beside threads.
+func TestObserveBesideThreadsAfterARefusedState(t *testing.T) {
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bustest.NewServer(t)
+		h := newHub(t, local.Connect, `
+synchronizers:
+  gsync:
+    members: {group: g, count: 1}
+    state: {power: float, busy: int}
+    predicates: {slow: {when: "all(members, .power < 60.0)", signal: {kind: activate, region: r, to: all}}}
+  tsync:
+    parent: gsync
+    members: {threads: 1}
+    state: {busy: bool}
+    process: {best: float, power: float}
+    summary: {power: process.power, busy: "count(members, .busy)"}
+`)
+		s := &sensor{now: reading(100, 1)}
+		m := join(t, local, agent.Config{Group: "g", Name: "w", Observe: s})
+		check(t, m.Set(struct{ Best float64 }{1}))
+		th, err := m.Thread("t")
+		check(t, err)
+
+		check(t, th.Set(struct{ Busy bool }{}))
+		if m.Set(struct{ Best float64 }{math.NaN()}) == nil {
+			t.Fatal("NaN was taken")
+		}
+		time.Sleep(50 * time.Millisecond)
+		s.tell(reading(50, 1))
+		time.Sleep(50 * time.Millisecond)
+		if n := h.fired("slow"); n != 1 || len(h.rejected) > 0 {
+			t.Errorf("fired %d times when the power had fallen; %v", n, h.rejected)
+		}
+	})
+}

@@ -78,7 +78,7 @@ func (p *participant) begin(e *gostate.Encoder, state unsafe.Pointer) error {
 		if err != nil {
 			return err
 		}
-		return p.setRow(row)
+		return p.state.Took(e, p.setRow(row))
 	}
 	p.readStamp(&p.at)
 	return p.begun(p.core.Plain(p.instant(), &p.at, words))

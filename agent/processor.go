@@ -236,7 +236,7 @@ func (p *processor) serve(ctx context.Context, r *Region) error {
 }
 
 // accept takes a start. Of a run that was started before it is a copy: a program
-// repeats a start until it sees the run.
+// repeats a start until it sees the run, and its runs have rising numbers.
 func (p *processor) accept(_ context.Context, s Signal) error {
 	next := &Run{
 		p: p, program: uint64(s.Int(wire.DatumProgram)), run: uint64(s.Int(wire.DatumRun)), //nolint:gosec // They count from 1.
@@ -251,7 +251,7 @@ func (p *processor) accept(_ context.Context, s Signal) error {
 	if input, ok := s.Lookup(wire.DatumInput); ok {
 		next.input = []byte(input.Text())
 	}
-	if next.program > p.last.program || next.program == p.last.program && next.run > p.last.run {
+	if next.program != p.last.program || next.run > p.last.run {
 		p.next = next
 	}
 	return nil

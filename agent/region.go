@@ -90,7 +90,7 @@ func (r *Region) Name() string { return r.name }
 
 // region runs work inside a new entry of a region.
 func (p *participant) region(ctx context.Context, name string, work Work, opts []RegionOption) error {
-	r, err := p.enter(ctx, name, opts)
+	r, err := p.enter(ctx, name, work, opts)
 	if err != nil {
 		return err
 	}
@@ -119,9 +119,17 @@ func (p *participant) region(ctx context.Context, name string, work Work, opts [
 
 func (r *Region) do(work Work) error { return work(r.ctx, r) }
 
-func (p *participant) enter(ctx context.Context, name string, opts []RegionOption) (*Region, error) {
+func (p *participant) enter(ctx context.Context, name string, work Work, opts []RegionOption) (*Region, error) {
 	if err := checkName("region", name); err != nil {
 		return nil, err
+	}
+	switch {
+	case ctx == nil:
+		return nil, fmt.Errorf("agent: region %q: %w", name, errNilContext)
+	case work == nil:
+		return nil, fmt.Errorf("agent: region %q: the work is nil: pass the function to run inside", name)
+	case slices.ContainsFunc(opts, func(o RegionOption) bool { return o == nil }):
+		return nil, fmt.Errorf("agent: region %q: %w", name, errNilOption)
 	}
 	r := &Region{p: p, name: name, activate: map[string]Handler{}, cancel: map[string]Handler{}, wake: make(chan struct{}, 1)}
 	for _, o := range opts {

@@ -301,3 +301,24 @@ func TestRegionEndsWithItsContextAndWithClose(t *testing.T) {
 		}
 	})
 }
+
+// TestNilArguments are refused before the work has run, and leave nothing entered.
+func TestNilArguments(t *testing.T) {
+	joined(t, func(t *testing.T, m *agent.Member, _ *fake, _ *bustest.Server) {
+		var noContext context.Context
+		work := func(context.Context, *agent.Region) error { t.Error("the work has run"); return nil }
+		for _, c := range []struct {
+			err  error
+			want string
+		}{
+			{m.Region(noContext, "r", work), `agent: region "r": the context is nil: pass context.Background(), or one that bounds the call`},
+			{m.Region(t.Context(), "r", nil), `agent: region "r": the work is nil: pass the function to run inside`},
+			{m.Region(t.Context(), "r", work, nil), `agent: region "r": an option is nil: leave it out`},
+		} {
+			if c.err == nil || c.err.Error() != c.want {
+				t.Errorf("%v, want %s", c.err, c.want)
+			}
+		}
+		check(t, m.Region(t.Context(), "r", func(context.Context, *agent.Region) error { return nil }))
+	})
+}

@@ -146,7 +146,8 @@ func (m *Member) decode(frame []byte) error {
 
 func (m *Member) onWelcome(w *wire.Welcome) {
 	m.mu.Lock()
-	reception := m.input(&agentcore.Input{Kind: agentcore.InWelcome, Welcome: w}).Reception
+	out := m.input(&agentcore.Input{Kind: agentcore.InWelcome, Welcome: w})
+	reception, why := out.Reception, out.Why
 	answer := reception == agentcore.Accepted || reception == agentcore.Refused
 	first := answer && !m.answered
 	m.answered = m.answered || answer
@@ -167,6 +168,8 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	}
 	m.mu.Unlock()
 	switch {
+	case reception == agentcore.Ignored:
+		m.welcomeIgnored(m.cfg.Name, w, why)
 	case first:
 		m.welcomes <- welcomed{*w, reception == agentcore.Refused}
 	case reception == agentcore.Dropped && moved:
@@ -176,6 +179,16 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	case answer && !moved:
 		m.welcomedAgain(w, reception, back)
 	}
+}
+
+// welcomeIgnored logs why a welcome changes nothing. Copies and answers to earlier hellos
+// are nothing special; one that was meant is.
+func (m *Member) welcomeIgnored(member string, w *wire.Welcome, why string) {
+	log := m.log.Warn
+	if why == agentcore.WhyKnown || why == agentcore.WhyEarlier {
+		log = m.log.Debug
+	}
+	log("a welcome was ignored", telemetry.ClassKey, "welcome", "member", member, "synchronizer", w.Synchronizer, "term", w.Term, "reason", why)
 }
 
 // welcomedAgain reports what a later synchronizer says, or the same one when the

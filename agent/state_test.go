@@ -49,8 +49,8 @@ func TestSetRefuses(t *testing.T) {
 	}{
 		{"tags", named{P: "idle", y: 1}, ""},
 		{"a pointer", &state{}, "a state is a struct, not *agent_test.state: pass the struct itself"},
-		{"nil", nil, "a state is a struct, not <nil>"},
-		{"a word that is not declared", state{Phase: "sleep"}, `agent: state: field "phase": "sleep" is not one of its words`},
+		{"nil", nil, "agent: a state is a struct, not nil: pass the struct itself"},
+		{"a word that is not declared", state{Phase: "sleep"}, `agent: field Phase of agent_test.state cannot be told: "sleep" is not one of its words: use idle, search`},
 		{"NaN", state{Phase: "idle", Load: math.NaN()}, "field Load of agent_test.state cannot be told"},
 		{"infinity", state{Phase: "idle", Load: math.Inf(1)}, "load"},
 		{"a field too many", struct {

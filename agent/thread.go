@@ -66,6 +66,9 @@ func (l *level) open(name string, opts []ThreadOption) (*Thread, error) {
 	t.above = l
 	hello := wire.Hello{Member: name, Host: l.m.cfg.Host, Domain: l.m.clock.Domain()}
 	for _, o := range opts {
+		if o == nil {
+			return nil, fmt.Errorf("agent: thread %q: %w", name, errNilOption)
+		}
 		if err := o(&hello); err != nil {
 			return nil, err
 		}

@@ -51,6 +51,17 @@ type threadState struct {
 
 type processState struct{ Queue int }
 
+func TestANilThreadOption(t *testing.T) {
+	bustest.Bubble(t, func(t *testing.T) {
+		local := bustest.NewServer(t)
+		newHub(t, local.Connect, twoLevels)
+		m := join(t, local, agent.Config{Group: "g", Name: "w"})
+		if _, err := m.Thread("t", nil); err == nil || err.Error() != `agent: thread "t": an option is nil: leave it out` {
+			t.Error(err)
+		}
+	})
+}
+
 // TestThreads is the way of the paper's two levels: threads report to the
 // synchronizer in their process, which cancels their regions by itself; its
 // summary makes the group's predicate true, whose signal comes down into the
@@ -278,14 +289,14 @@ func TestThreadsDoNotHearOtherGroups(t *testing.T) {
 		synctest.Wait()
 		check(t, th.Set(threadState{"search", 11})) // In the region.
 		incarnation := <-incarnations
-		tell := func(synchronizer string) {
+		tell := func(synchronizer string) { // The hub's term is 1.
 			s := control.Signal{
-				Decision: control.Decision{Synchronizer: synchronizer, Term: 1 << 62, Epoch: 1, Number: 1},
+				Decision: control.Decision{Synchronizer: synchronizer, Term: 1, Epoch: 100, Number: 1000},
 				Name:     "better", Predicate: "better", Kind: control.Activate, Target: "w", Region: "pool", Entry: 1,
 				Data: []control.Datum{{Name: "best", Value: scgs.FloatValue(1)}},
 			}
 			frame, _, err := wire.AppendSignals(nil, &wire.Signals{
-				Synchronizer: synchronizer, Term: 1 << 62, Epoch: 1, Incarnation: incarnation, Signals: []control.Signal{s},
+				Synchronizer: synchronizer, Term: 1, Epoch: 100, Incarnation: incarnation, Signals: []control.Signal{s},
 			})
 			if err == nil {
 				err = h.bus.Publish(h.subjects.Signal("w"), frame)

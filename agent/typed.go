@@ -1,6 +1,8 @@
 package agent
 
 import (
+	"errors"
+	"reflect"
 	"unsafe"
 
 	"github.com/gopegasus/pegasus/internal/gostate"
@@ -18,10 +20,16 @@ type Owner interface {
 // several goroutines at once, beside other States of the owner and beside its Set.
 type State[T any] struct{ setter }
 
-// StateOf binds a struct type to the declared state of its owner. If T does not match it
-// fails as the owner's Set would, with a [*StateError] that names the field. In a process
+// StateOf binds a struct type to the declared state of its owner. It fails as the owner's
+// Set would: with [ErrClosed], or with a [*StateError] that names the field. In a process
 // with threads T may be the state of the process beside these; see [Member.Set].
 func StateOf[T any](owner Owner) (*State[T], error) {
+	if v := reflect.ValueOf(owner); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return nil, errors.New("agent: the owner of a state is nil: pass the member that Join has returned, or one of its threads")
+	}
+	if typ := reflect.TypeFor[T](); typ.Kind() == reflect.Interface { // Its zero value has another type: none.
+		return nil, gostate.NoStruct(typ)
+	}
 	var state T
 	s, err := owner.bind(state)
 	if err != nil {
@@ -35,6 +43,9 @@ func StateOf[T any](owner Owner) (*State[T], error) {
 // bound to that one; if it does not match, each Set fails with a [*StateError]. After
 // any error the state before it goes on.
 func (s *State[T]) Set(state T) error {
+	if s == nil || s.of == nil {
+		return errors.New("agent: this State has no owner: make it with StateOf")
+	}
 	if s.process != nil {
 		return s.process.Set(state)
 	}
@@ -75,6 +86,9 @@ func (t *BlockThread) bind(state any) (setter, error) { return t.thread.bind(sta
 
 // rebind binds the type to what is declared. The lock is held.
 func (s *setter) rebind(declared scgs.Schema) error {
+	if s.of.closed {
+		return ErrClosed
+	}
 	bound, err := s.of.state.Bind(s.state, declared)
 	if err == nil {
 		s.bound = bound

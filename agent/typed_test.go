@@ -52,7 +52,26 @@ func TestStateOf(t *testing.T) {
 		if err := s.Set(state{Phase: "idle"}); !errors.Is(err, agent.ErrClosed) {
 			t.Errorf("after Close: %v", err)
 		}
+		if err := stateOf[state](m)(); !errors.Is(err, agent.ErrClosed) {
+			t.Errorf("StateOf after Close: %v", err)
+		}
 	})
+}
+
+// TestStateOfNothing: what there is no owner of.
+func TestStateOfNothing(t *testing.T) {
+	var m *agent.Member
+	for _, err := range []error{stateOf[state](nil)(), stateOf[state](m)()} {
+		if err == nil || err.Error() != "agent: the owner of a state is nil: pass the member that Join has returned, or one of its threads" {
+			t.Error(err)
+		}
+	}
+	var none *agent.State[state]
+	for _, s := range []*agent.State[state]{none, {}} {
+		if err := s.Set(state{}); err == nil || err.Error() != "agent: this State has no owner: make it with StateOf" {
+			t.Error(err)
+		}
+	}
 }
 
 func TestStateOfRefuses(t *testing.T) {
@@ -63,7 +82,18 @@ func TestStateOfRefuses(t *testing.T) {
 			want  string
 		}{
 			{stateOf[*state](m), "", "agent: a state is a struct, not *agent_test.state: pass the struct itself, not a pointer to it"},
-			{stateOf[any](m), "", "agent: a state is a struct, not <nil>: pass the struct itself, not a pointer to it"},
+			{stateOf[any](m), "", "agent: a state is a struct, and interface {} is an interface: name the type of the struct"},
+			{stateOf[fmt.Stringer](m), "", "agent: a state is a struct, and fmt.Stringer is an interface: name the type of the struct"},
+			{stateOf[struct {
+				Phase string
+				load  float64
+			}](m), "load", `agent: struct { Phase string; load float64 } has no field "load", which the configuration declares without a default: its field load is not exported, so write it with a capital letter, give it a default with {type: T, default: V}, or take it out of the declaration`},
+			{stateOf[struct {
+				Phase bool
+				Laod  float64
+			}](m), "Phase", "agent: field Phase of struct { Phase bool; Laod float64 }: the configuration declares phase: {enum: [idle, search]}, the program has bool: make them the same; " +
+				"field Laod of struct { Phase bool; Laod float64 }: the configuration declares no field \"laod\", but phase, load: declare it, or leave it out with the tag `pegasus:\"-\"`; " +
+				`struct { Phase bool; Laod float64 } has no field "load", which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration`},
 			{stateOf[struct{ Phase string }](m), "load", `agent: struct { Phase string } has no field "load", which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration`},
 			{stateOf[struct {
 				Phase bool
@@ -158,6 +188,9 @@ func TestStateOfThreads(t *testing.T) {
 				if err := s.Set(threadState{"idle", 1}); !errors.Is(err, agent.ErrClosed) {
 					t.Errorf("after Close: %v", err)
 				}
+				if err := stateOf[threadState](th)(); !errors.Is(err, agent.ErrClosed) {
+					t.Errorf("StateOf after Close: %v", err)
+				}
 			}()
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -168,6 +201,47 @@ func TestStateOfThreads(t *testing.T) {
 			t.Error(h.rejected)
 		}
 	})
+}
+
+// TestStateOfChangesNothing: what a process is shows with the first state, not with a
+// State of a type that only fits beside threads, nor with one that is refused.
+func TestStateOfChangesNothing(t *testing.T) {
+	type groupState struct {
+		Busy int
+		Best float64
+	}
+	type beside struct{ Queue uint }
+	for _, set := range []func(m *agent.Member, s *agent.State[beside], v beside) error{
+		func(m *agent.Member, _ *agent.State[beside], v beside) error { return m.Set(v) },
+		func(_ *agent.Member, s *agent.State[beside], v beside) error { return s.Set(v) },
+	} {
+		bustest.Bubble(t, func(t *testing.T) {
+			local := bustest.NewServer(t)
+			h := newHub(t, local.Connect, twoLevels)
+			m := join(t, local, agent.Config{Group: "g", Name: "w", State: beside{}})
+			process, err := agent.StateOf[beside](m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := set(m, process, beside{1 << 63}); err == nil || !strings.Contains(err.Error(), "field Queue of agent_test.beside cannot be told") {
+				t.Errorf("what is too large beside the threads: %v", err)
+			}
+			check(t, m.Set(groupState{1, 7}))
+			group, err := agent.StateOf[groupState](m)
+			if err != nil {
+				t.Fatal(err)
+			}
+			check(t, group.Set(groupState{1, 4}))
+			time.Sleep(50 * time.Millisecond)
+			if n := h.fired("better"); n != 1 {
+				t.Errorf("fired %d times for the group's state", n)
+			}
+			check(t, set(m, process, beside{1}))
+			if err := group.Set(groupState{}); err == nil || !strings.Contains(err.Error(), `declares no field "busy", but queue`) {
+				t.Errorf("a group's state beside the threads: %v", err)
+			}
+		})
+	}
 }
 
 // TestStateOfObservation fills what T lacks.

@@ -20,7 +20,8 @@
 // [Gate] is the pure form of these rules for one participant (a process or a
 // thread): which signal waits, which is refused and why. Every signal ends in
 // exactly one final [Fate]. A signal takes effect at most once: a second copy
-// is answered with the fate of the first.
+// is answered with the fate of the first. Copies have the same [Decision], and those
+// of a later term the same [Cause].
 //
 // A region here is a part of an execution, not a place, and a synchronizer decides
 // on global states; it has nothing to do with Awerbuch's network synchronizers.

@@ -12,7 +12,10 @@ const (
 	MaxOpen    = 256  // regions open at once
 	MaxWaiting = 16   // activations of one entry that are not finished
 	MaxFates   = 4096 // final fates remembered
-	maxSenders = 64   // synchronizers whose epochs are remembered
+	maxSenders = 64   // synchronizers beside the own one whose epochs are remembered, or marks in one entry
+
+	maxTerm   = 1 << 62 // terms and epochs are below
+	epochStep = 1 << 20 // an epoch is at most so much above the one before
 )
 
 // Delivery is where an activation's handler runs.
@@ -38,6 +41,17 @@ type Outcome struct {
 	Fate   Fate    // Waiting as long as it is not final
 	Detail string  // why it was refused
 	Again  bool    // a copy of a signal offered before; Fate is that of the first
+	// Copy is the decision of the newest copy from a later term, which is to learn of the
+	// fate as well; zero if there is none.
+	Copy Decision
+}
+
+// Fated is what has become of a signal, by what names its firing in every term.
+type Fated struct {
+	Cause Cause  `json:"cause"` // of the firing
+	Name  string `json:"name"`  // of the signal
+	Entry uint64 `json:"entry"` // that it was decided on
+	Fate  Fate   `json:"fate"`  // Waiting, or a final one
 }
 
 // Gate holds the rules of one participant's regions (PEGASUS paper, section
@@ -47,8 +61,15 @@ type Outcome struct {
 //     over all regions of the participant and are never used twice. A region is
 //     open at most once at a time; different regions may be open together.
 //   - A signal is accepted only in the entry it was decided on, once, and if no
-//     newer term or epoch of its synchronizer has been seen. A signal that was
+//     newer term or epoch of its synchronizer is in force. A signal that was
 //     accepted is not recalled by a newer epoch.
+//   - Only [Gate.Lead] begins a term of the own synchronizer; those of the others,
+//     and all epochs, begin with a signal decided in them, within bounds. Of the
+//     others at most 64 are remembered, and the one not heard for the longest is
+//     forgotten for a new one, unless a signal of it waits or an open entry rests on it.
+//   - Within a term the [Decision], name and target of a signal tell copies of it
+//     apart from others. Of two terms they are the same signal if its [Cause], name,
+//     target and entry are, unless the older one was fenced off.
 //   - An activation needs a handler of its name and waits until [Gate.Next]
 //     takes it out; one entry has at most [MaxWaiting] unfinished ones. A
 //     cancellation needs no handler and takes effect in the moment it is
@@ -68,9 +89,13 @@ type Outcome struct {
 type Gate struct {
 	entries uint64 // the last entry number
 	open    []*entry
-	fences  []fence
+	own     fence // of the synchronizer that has taken the participant in
+	others  []fence
+	head    Decision // of the signals that come, see Fence; without a Number
+	heard   uint64   // how often a synchronizer was
 	known   map[id]*record
-	few     *record // in the place of known, if once: those whose fate is not final
+	caused  map[causeID]*record // those that have a cause
+	few     *record             // in the place of known, if once: those whose fate is not final
 	settled []Outcome
 	// order holds those of known with a final fate, oldest at order[next] once it is full.
 	order []*record
@@ -87,6 +112,7 @@ type entry struct {
 	begun    int // activations taken out and not finished
 	canceled *Signal
 	marks    []Decision // the newest decision forgotten of each synchronizer
+	crowded  bool       // of more synchronizers than there may be marks: nothing is known of those without one
 }
 
 type held struct {
@@ -94,9 +120,18 @@ type held struct {
 	until  clocksync.Instant
 }
 
+// fence is what is known of a synchronizer.
 type fence struct {
 	synchronizer string
 	term, epoch  uint64
+	led          bool   // the participant was taken in by it, in this term
+	waits        int    // signals without a final fate
+	heard        uint64 // when it was last, by that of the gate
+}
+
+// passed reports whether a decision is of an older term or epoch.
+func (f *fence) passed(d *Decision) bool {
+	return d.Term < f.term || d.Term == f.term && d.Epoch < f.epoch
 }
 
 // key tells signals apart: copies have equal keys.
@@ -116,18 +151,28 @@ type id struct {
 
 func (k *key) id() id { return id{k.decision.Number, k.name} }
 
+// causeID is the part of what names a firing in every term by which it is looked up.
+type causeID struct {
+	Cause
+
+	entry uint64
+}
+
 // record is what is remembered of a signal.
 type record struct {
 	key    key
 	entry  uint64
-	signal *Signal // nil if its fate is final: its data are not kept
+	cause  Cause    // zero: it has none, or was fenced off
+	copied Decision // Outcome.Copy
+	signal *Signal  // nil if its fate is final: its data are not kept
 	fate   Fate
 	detail string
 	next   *record // with the same id, or any
+	alike  *record // with the same causeID
 }
 
 // NewGate returns the gate of a participant that is in no region.
-func NewGate() *Gate { return &Gate{known: map[id]*record{}} }
+func NewGate() *Gate { return &Gate{known: map[id]*record{}, caused: map[causeID]*record{}} }
 
 // Once has a new gate remember no fate that is final: nobody sends a signal to it twice.
 // Copies of one that waits are still told apart.
@@ -188,38 +233,188 @@ func (g *Gate) Canceled(number uint64) *Signal {
 	return nil
 }
 
-// Fence tells the newest term and epoch of a synchronizer: signals decided in
-// older ones become [OldEpoch]. Signals raise the fence by themselves.
-func (g *Gate) Fence(synchronizer string, term, epoch uint64) error {
-	i := slices.IndexFunc(g.fences, func(f fence) bool { return f.synchronizer == synchronizer })
-	if i < 0 {
-		if len(g.fences) == maxSenders {
-			return fmt.Errorf("signals of %d synchronizers were seen, %q is one more than is allowed", maxSenders, synchronizer)
-		}
-		g.fences = append(g.fences, fence{synchronizer, term, epoch})
-		return nil
+// Lead notes that a synchronizer has taken the participant in, in a term and epoch: it
+// is the own one from now on, and what it has decided in older terms is [OldEpoch]. An
+// error changes nothing.
+func (g *Gate) Lead(synchronizer string, term, epoch uint64) error {
+	f := g.fence(synchronizer)
+	led := f != nil && f.led
+	switch {
+	case term >= maxTerm || epoch >= maxTerm:
+		return fmt.Errorf("term %d, epoch %d: they are to be below 2^62", term, epoch)
+	case led && term < f.term:
+		return fmt.Errorf("term %d of %s is over: it is known in term %d", term, synchronizer, f.term)
+	case led && term == f.term && epoch > f.epoch+epochStep:
+		return fmt.Errorf("epoch %d of %s is far beyond epoch %d", epoch, synchronizer, f.epoch)
 	}
-	if f := &g.fences[i]; term > f.term || term == f.term && epoch > f.epoch {
-		f.term, f.epoch = term, epoch
+	next := fence{synchronizer: synchronizer, term: term, epoch: epoch, led: true}
+	if f != nil {
+		next.waits = f.waits
+	}
+	if led && term == f.term {
+		next.epoch = max(epoch, f.epoch)
+	}
+	if before := g.own; before.led && before.synchronizer != synchronizer {
+		g.others = slices.DeleteFunc(g.others, func(f fence) bool { return f.synchronizer == synchronizer })
+		if g.room() {
+			before.heard = g.heard
+			g.others = append(g.others, before)
+		}
+	}
+	g.own = next
+	return nil
+}
+
+// Fence tells the term and epoch that a synchronizer is in which sends the signals offered
+// next: what it has decided in older ones becomes [OldEpoch]. It refuses one that cannot
+// be. That alone raises nothing for good.
+func (g *Gate) Fence(synchronizer string, term, epoch uint64) error {
+	g.head = Decision{Synchronizer: synchronizer, Term: term, Epoch: epoch}
+	return g.bounds(g.fence(synchronizer), &g.head)
+}
+
+// bounds says why a synchronizer, of which f is known, cannot have made a decision.
+func (g *Gate) bounds(f *fence, d *Decision) error {
+	switch {
+	case d.Term >= maxTerm || d.Epoch >= maxTerm:
+		return fmt.Errorf("term %d, epoch %d: they are to be below 2^62", d.Term, d.Epoch)
+	case f == nil:
+	case f == &g.own && d.Term > f.term:
+		return fmt.Errorf("term %d of %s has not taken the participant in, term %d has", d.Term, d.Synchronizer, f.term)
+	case d.Term == f.term && d.Epoch > f.epoch+epochStep:
+		return fmt.Errorf("epoch %d of %s is far beyond epoch %d", d.Epoch, d.Synchronizer, f.epoch)
 	}
 	return nil
+}
+
+// fence is what is known of a synchronizer, or nil.
+func (g *Gate) fence(synchronizer string) *fence {
+	if g.own.led && g.own.synchronizer == synchronizer {
+		return &g.own
+	}
+	for i := range g.others {
+		if g.others[i].synchronizer == synchronizer {
+			return &g.others[i]
+		}
+	}
+	return nil
+}
+
+// room makes room for one more synchronizer, if it can.
+func (g *Gate) room() bool {
+	if len(g.others) < maxSenders {
+		return true
+	}
+	oldest := -1
+	for i := range g.others {
+		f := &g.others[i]
+		if f.waits == 0 && (oldest < 0 || f.heard < g.others[oldest].heard) && !g.marked(f.synchronizer) {
+			oldest = i
+		}
+	}
+	if oldest >= 0 {
+		g.others = slices.Delete(g.others, oldest, oldest+1)
+	}
+	return oldest >= 0
+}
+
+// marked reports whether an open entry has a mark of a synchronizer.
+func (g *Gate) marked(synchronizer string) bool {
+	return slices.ContainsFunc(g.open, func(e *entry) bool {
+		return slices.ContainsFunc(e.marks, func(m Decision) bool { return m.Synchronizer == synchronizer })
+	})
+}
+
+// admit finds the fence of a decision, raised by it, or makes one.
+func (g *Gate) admit(d *Decision) (*fence, error) {
+	f := g.fence(d.Synchronizer)
+	if err := g.bounds(f, d); err != nil {
+		return nil, err
+	}
+	if f == nil {
+		if !g.room() {
+			return nil, fmt.Errorf("signals of %d synchronizers wait, %q is one more than is allowed", maxSenders, d.Synchronizer)
+		}
+		g.others = append(g.others, fence{synchronizer: d.Synchronizer, term: d.Term, epoch: d.Epoch})
+		f = &g.others[len(g.others)-1]
+	}
+	g.heard++
+	f.heard = g.heard
+	switch {
+	case d.Term > f.term:
+		f.term, f.epoch, f.led = d.Term, d.Epoch, false
+	case d.Term == f.term:
+		f.epoch = max(f.epoch, d.Epoch)
+	}
+	return f, nil
 }
 
 // Offer hands the gate a signal for this participant and returns its fate so
 // far: [Waiting] if it was accepted, else the final one.
 func (g *Gate) Offer(now clocksync.Instant, s *Signal) Outcome {
-	if first := g.recall(s); first != nil {
+	first := g.recall(s)
+	if first == nil {
+		if first = g.fired(s); first != nil && first.signal != nil {
+			first.copied = s.Decision
+		}
+	}
+	if first != nil {
 		return Outcome{Signal: s, Fate: first.fate, Detail: first.detail, Again: true}
 	}
-	if e := g.entry(s.Entry); e != nil && e.forgotten(s.Decision) {
+	if e := g.entry(s.Entry); e != nil && e.forgotten(s.Decision, g.own.led && g.own.synchronizer == s.Decision.Synchronizer) {
 		return Outcome{Signal: s, Fate: Refused, Detail: "too late to tell it from a copy of a signal that is forgotten"}
 	}
-	fate, detail := g.judge(now, s)
+	f, err := g.admit(&s.Decision)
+	if err != nil {
+		return Outcome{Signal: s, Fate: Refused, Detail: err.Error()}
+	}
+	fate, detail := g.judge(now, s, f)
 	r := g.note(s, fate, detail)
 	if fate.Final() {
 		g.remember(r)
+	} else {
+		f.waits++
 	}
 	return Outcome{Signal: s, Fate: fate, Detail: detail}
+}
+
+// fired finds what is remembered of the same firing in another term.
+func (g *Gate) fired(s *Signal) *record {
+	if s.Cause.Source == 0 || g.once {
+		return nil
+	}
+	r := g.caused[causeID{s.Cause, s.Entry}]
+	for r != nil && (r.key.name != s.Name || r.key.target != s.Target ||
+		r.key.decision.Synchronizer != s.Decision.Synchronizer || r.key.decision.Term == s.Decision.Term) {
+		r = r.alike
+	}
+	return r
+}
+
+// Fated returns what has become of the signals of a synchronizer into entries that are
+// open: of those that have a [Cause], at most so many, the newest first. Activations
+// whose handlers run are left out.
+func (g *Gate) Fated(synchronizer string, most int) []Fated {
+	var told []Fated
+	tell := func(r *record) {
+		if len(told) < most && r.cause.Source != 0 && r.key.decision.Synchronizer == synchronizer && g.entry(r.entry) != nil {
+			told = append(told, Fated{Cause: r.cause, Name: r.key.name, Entry: r.entry, Fate: r.fate})
+		}
+	}
+	for _, e := range g.open {
+		if e.canceled != nil {
+			tell(g.recall(e.canceled))
+		}
+		for _, queue := range e.waiting {
+			for _, h := range queue {
+				tell(g.recall(h.signal))
+			}
+		}
+	}
+	for i := range g.order {
+		tell(g.order[(g.next+len(g.order)-1-i)%len(g.order)])
+	}
+	return told
 }
 
 // recall finds what is remembered of a signal, or of one that it is a copy of.
@@ -249,6 +444,11 @@ func (g *Gate) note(s *Signal, fate Fate, detail string) *record {
 	*r = record{key: keyOf(s), entry: s.Entry, signal: s, fate: fate, detail: detail}
 	r.next = g.alike(&r.key)
 	g.begin(r, r)
+	if s.Cause.Source != 0 && !g.once && fate != OldEpoch {
+		at := causeID{s.Cause, s.Entry}
+		r.cause, r.alike = s.Cause, g.caused[at]
+		g.caused[at] = r
+	}
 	return r
 }
 
@@ -265,14 +465,12 @@ func (g *Gate) begin(r, first *record) {
 }
 
 // judge decides on a signal that is no copy of one that is remembered.
-func (g *Gate) judge(now clocksync.Instant, s *Signal) (Fate, string) {
+func (g *Gate) judge(now clocksync.Instant, s *Signal, f *fence) (Fate, string) {
 	if err := CheckData(s.Data); err != nil {
 		return Refused, err.Error()
 	}
-	if err := g.Fence(s.Decision.Synchronizer, s.Decision.Term, s.Decision.Epoch); err != nil {
-		return Refused, err.Error()
-	}
-	if g.fenced(s.Decision) {
+	if head := (fence{term: g.head.Term, epoch: g.head.Epoch}); f.passed(&s.Decision) ||
+		g.head.Synchronizer == s.Decision.Synchronizer && head.passed(&s.Decision) {
 		return OldEpoch, "a newer epoch of " + s.Decision.Synchronizer + " is in force"
 	}
 	e := g.find(s.Region)
@@ -366,8 +564,11 @@ func (g *Gate) expire(now clocksync.Instant, e *entry) {
 
 // settle ends a signal that was accepted.
 func (g *Gate) settle(r *record, fate Fate, detail string) {
-	g.settled = append(g.settled, Outcome{Signal: r.signal, Fate: fate, Detail: detail})
+	g.settled = append(g.settled, Outcome{Signal: r.signal, Fate: fate, Detail: detail, Copy: r.copied})
 	r.fate, r.detail = fate, detail
+	if f := g.fence(r.key.decision.Synchronizer); f != nil {
+		f.waits = max(0, f.waits-1)
+	}
 	g.remember(r)
 }
 
@@ -386,13 +587,26 @@ func (g *Gate) remember(r *record) {
 	oldest := g.order[g.next]
 	g.forget(oldest)
 	if e := g.entry(oldest.entry); e != nil {
-		e.mark(oldest.key.decision)
+		e.mark(oldest.key.decision, g.own.synchronizer)
 	}
 	g.order[g.next] = r
 	g.next = (g.next + 1) % MaxFates
 }
 
 func (g *Gate) forget(r *record) {
+	if at := (causeID{r.cause, r.entry}); r.cause.Source != 0 {
+		switch before := g.caused[at]; {
+		case before != r:
+			for before.alike != r {
+				before = before.alike
+			}
+			before.alike = r.alike
+		case r.alike == nil:
+			delete(g.caused, at)
+		default:
+			g.caused[at] = r.alike
+		}
+	}
 	if before := g.alike(&r.key); before == r {
 		g.begin(r, r.next)
 	} else {
@@ -404,8 +618,9 @@ func (g *Gate) forget(r *record) {
 	g.spare = r
 }
 
-// mark notes that a decision's signal to this entry is forgotten.
-func (e *entry) mark(d Decision) {
+// mark notes that a decision's signal to this entry is forgotten. The own synchronizer
+// has room in any case.
+func (e *entry) mark(d Decision, own string) {
 	for i, m := range e.marks {
 		if m.Synchronizer == d.Synchronizer {
 			if later(d, m) {
@@ -414,13 +629,21 @@ func (e *entry) mark(d Decision) {
 			return
 		}
 	}
+	if len(e.marks) >= maxSenders && d.Synchronizer != own {
+		e.crowded = true
+		return
+	}
 	e.marks = append(e.marks, d)
 }
 
-func (e *entry) forgotten(d Decision) bool {
-	return slices.ContainsFunc(e.marks, func(m Decision) bool {
-		return m.Synchronizer == d.Synchronizer && !later(d, m)
-	})
+// forgotten reports whether a decision may be one whose signal is forgotten.
+func (e *entry) forgotten(d Decision, own bool) bool {
+	for i := range e.marks {
+		if m := &e.marks[i]; m.Synchronizer == d.Synchronizer {
+			return !later(d, *m)
+		}
+	}
+	return e.crowded && !own
 }
 
 // later orders the decisions of one synchronizer.
@@ -429,12 +652,6 @@ func later(a, b Decision) bool {
 		return a.Term > b.Term
 	}
 	return a.Number > b.Number
-}
-
-func (g *Gate) fenced(d Decision) bool {
-	return slices.ContainsFunc(g.fences, func(f fence) bool {
-		return f.synchronizer == d.Synchronizer && (d.Term < f.term || d.Term == f.term && d.Epoch < f.epoch)
-	})
 }
 
 func (g *Gate) find(region string) *entry {

@@ -43,6 +43,15 @@ func (d Decision) String() string {
 	return d.Synchronizer + "/" + strconv.FormatUint(d.Epoch, 10) + "/" + strconv.FormatUint(d.Number, 10)
 }
 
+// Cause names a firing by what it rests on, so that it is known again from one term of
+// its synchronizer to the next: a synchronizer that lost its memory makes the same firing
+// again, and gives it another [Decision].
+type Cause struct {
+	Source  uint64 `json:"source"`  // a hash of what has fired, by name and text; 0: there is no cause
+	Witness uint64 `json:"witness"` // a sum over the members' states it fired on, each by member, incarnation and number
+	Firing  uint32 `json:"firing"`  // the how-manieth of that source on that witness, from 1
+}
+
 // The limits of a signal.
 const (
 	MaxData      = 32   // data of one signal
@@ -67,6 +76,7 @@ type Signal struct {
 	Entry     uint64        // the entry of the region it was decided on
 	TTL       time.Duration // after that it expires; counted by sender and receiver each from when they first hold it
 	Data      []Datum       // at most [MaxData] and [MaxDataBytes]
+	Cause     Cause         // of the decision, if the target can read it
 	Trace     Trace         // of the decision, if that is traced
 }
 

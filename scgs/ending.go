@@ -13,7 +13,7 @@ type ending struct {
 }
 
 // before is 1 if the head ends before another one, of two that end together if it
-// has the lower number, else 0. Which of two is first cannot be guessed, so it is
+// has the lower number ([Detector.breakTie] says what for), else 0. Which of two is first cannot be guessed, so it is
 // computed without a branch.
 func (x *ending) before(y *ending) int {
 	const sign = 1 << 63

@@ -295,6 +295,39 @@ func TestOneClockAsGeneral(t *testing.T) {
 	}
 }
 
+// TestTiesGoByNumber: of states that end at the same stamp the one with the lowest number is
+// advanced first, in the way for one clock as in the general one. That shows where an epoch
+// removes its member before the other one is refuted.
+func TestTiesGoByNumber(t *testing.T) {
+	at := func(mono clocksync.Instant) clocksync.Stamp {
+		return clocksync.Stamp{Domain: "x", Mono: mono, Within: clocksync.Around(mono, 5)}
+	}
+	for _, general := range []bool{true, false} {
+		for removed := range scgs.Member(3) {
+			d := scgs.NewDetector(scgs.Options{})
+			if general {
+				d.General()
+			}
+			d.Epoch(1, nil, []scgs.Spec{{Domain: "x"}, {Domain: "x"}, {Domain: "x"}})
+			for m := range scgs.Member(3) {
+				d.Start(m, 1, at(10), 0)
+			}
+			for _, m := range []scgs.Member{1, 2, 0} {
+				d.Start(m, 2, at(20), 0)
+			}
+			var ev scgs.Event
+			if !d.Next(&ev) || ev.Kind != scgs.Opened || !d.Next(&ev) || ev.Kind != scgs.Closed {
+				t.Fatalf("general %v: %+v, want that the first tuple has ended", general, ev)
+			}
+			d.Epoch(2, []scgs.Member{removed}, nil)
+			// The others' first states are still there if it was member 0 that was advanced.
+			if got, want := d.Next(&ev), removed == 0; got != want {
+				t.Errorf("general %v, without member %d: another tuple: %v, want %v", general, removed, got, want)
+			}
+		}
+	}
+}
+
 // waitFor returns when what runs beside other tests has ended.
 func waitFor(t *testing.T, test func(t *testing.T)) {
 	t.Helper()

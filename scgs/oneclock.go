@@ -19,11 +19,11 @@ type oneClock struct {
 	ends  endings
 	// shown is the newest evidence of open heads, by member, but for those that a
 	// multiplexer speaks for.
-	shown  least
-	lines  []line          // one for each multiplexer
-	byName map[int32]int32 // their places
-	spoken least           // of each line the least evidence of an open head
-	span   endSpan
+	shown      least
+	lines      []line          // one for each multiplexer
+	byName     map[int32]int32 // their places
+	linesShown least           // of each line the least evidence of an open head
+	span       endSpan
 }
 
 // line is what a multiplexer says, and the members that it speaks for. What it says
@@ -85,7 +85,7 @@ func (d *Detector) layoutOneClock() {
 	for i := range o.lines {
 		o.lines[i].own = newLeast(len(o.lines[i].members))
 	}
-	o.spoken = newLeast(len(o.lines))
+	o.linesShown = newLeast(len(o.lines))
 	for m := range d.members {
 		if mb := &d.members[m]; mb.alive {
 			d.enter(mb)
@@ -176,11 +176,11 @@ func (o *oneClock) say(i int32) {
 	if l.spoke {
 		shown = max(shown, l.newest.m)
 	}
-	o.spoken.set(i, shown)
+	o.linesShown.set(i, shown)
 }
 
 // evidence is the least evidence of an open head.
-func (o *oneClock) evidence() clocksync.Instant { return min(o.shown.least(), o.spoken.least()) }
+func (o *oneClock) evidence() clocksync.Instant { return min(o.shown.least(), o.linesShown.least()) }
 
 // heardOf tells the member what was held since it was told last.
 func (d *Detector) heardOf(mb *member) {
@@ -271,20 +271,26 @@ func (d *Detector) nextOneClock() (verdict, Member) {
 
 // breakTie returns, of the heads that end first at the same reading, the one with the
 // least Earliest and, of these, the lowest number; none if an open one whose evidence
-// has that reading too has a lesser Earliest, and so comes before.
-func (d *Detector) breakTie(at clocksync.Instant, shown bool) Member {
-	first, least := none, clocksync.MaxInstant
+// has that reading too has a lesser Earliest, and so comes before. That is the order of
+// the general way, whose tree goes by the same three.
+//
+// Of two that are equal in reading and Earliest, what follows the first begins no earlier
+// than the other ends, which is refuted next. So the number only shows in the order in
+// which handles are released, and where an epoch removes the first before Next has been
+// called again.
+func (d *Detector) breakTie(at clocksync.Instant, evidence bool) Member {
+	first, earliest := none, clocksync.MaxInstant
 	d.scratch = d.one.ends.tied(d.scratch[:0], top)
 	for _, k := range d.scratch {
 		m := d.one.ends.heap[k].member
-		if lo := d.members[m].queue.front().end.lo; first == none || lo < least || lo == least && m < first {
-			first, least = m, lo
+		if lo := d.members[m].queue.front().end.lo; first == none || lo < earliest || lo == earliest && m < first {
+			first, earliest = m, lo
 		}
 	}
-	if shown {
+	if evidence {
 		d.scratch = d.lackingOneClock(d.scratch[:0], at)
 		for _, m := range d.scratch {
-			if d.members[m].queue.front().end.lo < least {
+			if d.members[m].queue.front().end.lo < earliest {
 				return none
 			}
 		}
@@ -297,7 +303,7 @@ func (d *Detector) lackingOneClock(dst []int32, mono clocksync.Instant) []int32 
 	o := &d.one
 	dst = o.shown.upTo(dst, mono)
 	from := len(dst)
-	dst = o.spoken.upTo(dst, mono)
+	dst = o.linesShown.upTo(dst, mono)
 	lines := len(dst)
 	for _, i := range dst[from:lines] {
 		l := &o.lines[i]

@@ -252,10 +252,29 @@ func (j *recorder) flush() {
 }
 
 // ahead writes what waits before anything is done that rests on it: what a program
-// has been told must not be forgotten when it goes on.
+// has been told must not be forgotten when it goes on. Before a block is started, and before
+// a processor is told that what one has come to was taken, it is on the disk.
 func (j *recorder) ahead(in *synccore.Input, out *synccore.Output) {
-	if j != nil && (in.Kind == synccore.InBody || len(out.Program) > 0 || len(out.Signals) > 0) {
+	if j == nil {
+		return
+	}
+	if durable := in.Kind == synccore.InBody || len(out.Signals) > 0; durable || len(out.Program) > 0 {
 		j.flush()
+		if durable {
+			j.sync()
+		}
+	}
+}
+
+// sync has the system write what it has been given, if the writer is a file.
+func (j *recorder) sync() {
+	j.writing.Lock()
+	defer j.writing.Unlock()
+	if f, ok := j.w.(interface{ Sync() error }); ok {
+		if err := f.Sync(); err != nil {
+			j.w = io.Discard
+			j.give(fmt.Errorf("sync: %w", err))
+		}
 	}
 }
 

@@ -497,11 +497,19 @@ program: {name: one, blocks: {b: {output: int}}, body: b, result: b.result}
 		}
 		return answer.Reason
 	}
-	status, err := w.s.Status(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	execution := status.Term
+	execution := uint64(0)
+	testwait.Until(t, "the state of the processor", func() bool {
+		status, err := w.s.Status(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range status.Members[0].State {
+			if v.Name == "program" {
+				execution = uint64(v.Value.(int64))
+			}
+		}
+		return execution > 0
+	})
 	if why := hand(execution, 99); why != "run 99 is not one of this processor any more" {
 		t.Errorf("run 99: %q", why)
 	}

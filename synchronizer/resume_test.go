@@ -192,3 +192,92 @@ func TestTakenUpAfterAReload(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+// TestTakenUpWithoutTheTail: the journal lacks what came after the first start, as after a loss
+// of power on a disk that had not written it, and the node has gone on. The program ends all
+// the same, whether the second block runs, has run, or the first one's end is what is lost.
+func TestTakenUpWithoutTheTail(t *testing.T) {
+	const done, text = program.Done, `
+synchronizers:
+  gsync:
+    members: {group: g, count: 1}
+    silence: {after: 300ms}
+    state: {x: {type: int, default: 0}}
+program:
+  name: tail
+  blocks: {one: {output: int}, two: {input: int, output: int}}
+  body: {seq: [{name: first, do: one}, {name: second, do: two, from: first.result}]}
+  result: second.result
+`
+	for name, at := range map[string]struct{ ended, twoEnded bool }{
+		"one has ended": {true, false}, "two has ended": {true, true}, "one runs": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			server := serve(t, 0)
+			path := filepath.Join(t.TempDir(), "journal")
+			cfg, err := synchronizer.ParseProgram("test.yaml", []byte(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			start := func(resume bool, w *programWatch) *synchronizer.Synchronizer {
+				file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { _ = file.Close() })
+				opt := synchronizer.Options{Observe: w.observe, Journal: file}
+				if resume {
+					opt.Journal, opt.Resume = nil, file
+				}
+				s, err := synchronizer.Start(t.Context(), server.URL(), cfg, opt)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return s
+			}
+			began, goOn := make(chan string, 16), make(chan struct{}, 16)
+			hold := func(ctx context.Context, block string) {
+				began <- block
+				select {
+				case <-goOn:
+				case <-ctx.Done():
+				}
+			}
+			w := watchProgram()
+			s := start(false, w)
+			joinNode(t, server.URL(), "g", "a", 1,
+				agent.Block("one", func(ctx context.Context, _ *agent.Run, _ any) (int, error) { hold(ctx, "one"); return 20, nil }),
+				agent.Block("two", func(ctx context.Context, _ *agent.Run, n int) (int, error) { hold(ctx, "two"); return n + 1, nil }))
+			if b := <-began; b != "one" {
+				t.Fatal(b)
+			}
+			kept, err := os.Stat(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if at.ended {
+				goOn <- struct{}{}
+				if b := <-began; b != "two" {
+					t.Fatal(b)
+				}
+			}
+			if at.twoEnded {
+				goOn <- struct{}{}
+				w.end(t)
+			}
+			if err := s.Close(); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Truncate(path, kept.Size()); err != nil {
+				t.Fatal(err)
+			}
+			w = watchProgram()
+			s = start(true, w)
+			t.Cleanup(func() { _ = s.Close() })
+			close(goOn)
+			if end := w.end(t); end.Outcome != done || end.Result != "21" {
+				t.Errorf("%v, %q, %s", end.Outcome, end.Result, end.Reason)
+			}
+		})
+	}
+}

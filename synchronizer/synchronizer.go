@@ -3,6 +3,8 @@ package synchronizer
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -243,6 +245,11 @@ func (s *Synchronizer) makeCore(level *plan.Level) (options synccore.Options, fr
 		Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
 		Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: relative,
 	}
+	if level.Program != nil {
+		var id [8]byte
+		_, _ = rand.Read(id[:])                                    // It never fails.
+		options.Program = binary.LittleEndian.Uint64(id[:])>>2 | 1 // It travels as an int64.
+	}
 	s.core, s.level, s.term = synccore.New(level, options), level, options.Term
 	s.tally = newTally(level, s.core)
 	if s.opt.Resume == nil {
@@ -253,7 +260,7 @@ func (s *Synchronizer) makeCore(level *plan.Level) (options synccore.Options, fr
 	}
 	s.core, s.level, s.term = from.core, from.level, max(options.Term, from.term+1)
 	again := options
-	again.Term = s.term
+	again.Term, again.Runs = s.term, s.term%(1<<30)<<32
 	s.resumed = &again
 	return options, from, nil
 }

@@ -474,8 +474,10 @@ func TestMembersOutliveSynchronizerAndServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	start(t, url, pair, synchronizer.Options{Observe: w.observe})
-	if n := receive(t, total); n != 3 {
-		t.Errorf("after a new synchronizer: sum %d, want 3", n)
+	set(t, b, state{})
+	set(t, b, state{Idle: true, N: 4})
+	if n := receive(t, total); n != 5 {
+		t.Errorf("after a new synchronizer: sum %d, want 5", n)
 	}
 
 	// The server is gone and comes back at the same port.
@@ -489,6 +491,48 @@ func TestMembersOutliveSynchronizerAndServer(t *testing.T) {
 			return
 		}
 	}
+}
+
+// TestARestartMakesNoFiringTwice: a synchronizer that was restarted without its memory fires
+// on the states that it finds, as the one before it did. Who has had that signal in the
+// entry it is in tells so; who is in another entry gets it, and both get what fires later.
+func TestARestartMakesNoFiringTwice(t *testing.T) {
+	url := serve(t, 0).URL()
+	first := newWatch()
+	s := start(t, url, pair, synchronizer.Options{Observe: first.observe})
+	a, b := join(t, url, "a"), join(t, url, "b")
+	inA, inB := region(t, a), region(t, b)
+	set(t, a, state{Idle: true, N: 1})
+	set(t, b, state{Idle: true, N: 2})
+	receive(t, inA)
+	receive(t, inB)
+	_, at := first.await(t, 0, "applied signal", applied)
+	first.await(t, at, "second applied signal", applied)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	second := newWatch()
+	start(t, url, pair, synchronizer.Options{Observe: second.observe})
+	_, at = second.await(t, 0, "verdict", fired)
+	e, at := second.await(t, at, "fate", applied)
+	other, at := second.await(t, at, "second fate", applied)
+	for _, f := range []monitor.Fate{e.(monitor.Fate), other.(monitor.Fate)} {
+		if f.Detail != "the same firing was made in an earlier term" {
+			t.Errorf("%s: %q", f.Signal.Target, f.Detail)
+		}
+	}
+	select {
+	case n := <-inA:
+		t.Errorf("the sum %d came twice", n)
+	default:
+	}
+	set(t, a, state{})
+	set(t, a, state{Idle: true, N: 5})
+	if x, y := receive(t, inA), receive(t, inB); x != 7 || y != 7 {
+		t.Errorf("the next firing: %d and %d, want 7", x, y)
+	}
+	second.await(t, at, "applied signal", applied)
 }
 
 func TestMalformedFramesAreCountedAndHarmNobody(t *testing.T) {

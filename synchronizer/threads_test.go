@@ -275,7 +275,7 @@ func TestThreadsMisfit(t *testing.T) {
 		code          agent.BlockCode
 	}{
 		"plain code":    {onlyB, `block "b" has 2 threads, and its code on node n-0 has none: an executable cannot have them, and a Go node needs agent.ThreadBlock; keep it off other nodes by a label`, plain},
-		"other threads": {onlyA, `block "a": thread 0: agent: field Ready of struct { Ready bool }: the configuration declares no field "ready", but left: declare it, or leave it out with the tag ` + "`pegasus:\"-\"`", threads("a")},
+		"other threads": {onlyA, `block "a": thread 0: agent: field Ready of struct { Ready bool }: the configuration declares no field "ready", but left: declare it, or leave it out with the tag ` + "`pegasus:\"-\"`" + `; struct { Ready bool } has no field "left", which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration`, threads("a")},
 		"join":          {onlyB, "no parts", threads("b")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -22,10 +22,13 @@ processes together. It takes about half a minute, at most 45 s unless --rounds o
 --leg ask for more. Only the ratios can be compared between machines, and neither
 means much while something else keeps this one busy.
 
-reports_ratio, batched_ratio  states a second of 10 members, judged, in messages of
-                              one and of 64, over bare messages of that one's size
-                              and over as many connections
-reports_one_connection_ratio  the former over bare messages over one connection
+reports_ratio                 states a second of 10 members, judged, one in a message
+                              and each over its own connection, over bare messages of
+                              that size and over as many connections
+reports_one_connection_ratio  the same over bare messages over one connection
+batched_ratio                 states a second of 10 members on one connection, in
+                              messages that have up to 64 of each of them, over the
+                              bare messages of reports_ratio
 signal_p50_ratio, p99         from a state to the handler of the signal it causes by
                               way of another process, over a bare round trip
 probe_p50_ratio, probe_apart  the same with a second member that says nothing, in the
@@ -53,9 +56,11 @@ func newBench() *cobra.Command {
 	flags.IntVar(&o.Rounds, "rounds", 9, "how often each leg takes its turn, `N`")
 	flags.DurationVar(&o.Leg, "leg", 300*time.Millisecond, "how long one turn is, `DURATION`")
 	quick := flags.Bool("quick", false, "take 15 s or so, for a first look: legs of 100ms")
-	cmd.MarkFlagsMutuallyExclusive("quick", "leg")
-	runBench(cmd, &o.Command, benchText, func(ctx context.Context) (*bench.Result, error) {
+	runBench(cmd, &o.Program, benchText, func(ctx context.Context) (*bench.Result, error) {
 		if *quick {
+			if flags.Changed("leg") {
+				return nil, errors.New("--quick and --leg exclude each other: leave out one")
+			}
 			o.Leg = 100 * time.Millisecond
 		}
 		switch {
@@ -82,13 +87,13 @@ func newBenchLoad() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.URL, "nats", "", "use the NATS server at `URL` (default one of its own)")
-	flags.IntVar(&o.Members, "members", 100, "how many members there are, `N`, each with a connection of its own")
+	flags.IntVar(&o.Members, "members", 100, "how many members there are, `N`; those of one process share a connection")
 	flags.IntVar(&o.Processes, "processes", 1, "in how many processes the members are, `N`")
 	flags.IntVar(&o.Rate, "rate", 10_000, "how many reports all of them tell in a second, `N`")
 	flags.DurationVar(&o.Time, "time", 10*time.Second, "measure for `DURATION`, after a second that does not count")
 	flags.IntVar(&o.Predicates, "predicates", 10, "how many predicates are judged, `N`")
 	flags.IntVar(&o.Counts, "counts", 0, "how many of the predicates, `N`, compare the number of members in a state that half of them are in")
-	runBench(cmd, &o.Command, loadText, func(ctx context.Context) (*bench.LoadResult, error) {
+	runBench(cmd, &o.Program, loadText, func(ctx context.Context) (*bench.LoadResult, error) {
 		switch {
 		case o.Members < 1 || o.Members > 10_000:
 			return nil, fmt.Errorf("--members %d: it must be 1 to 10000", o.Members)
@@ -104,21 +109,23 @@ func newBenchLoad() *cobra.Command {
 			return nil, fmt.Errorf("--counts %d: it must be 0 or more and below --predicates, which is %d", o.Counts, o.Predicates)
 		}
 		r, err := bench.Load(ctx, o)
+		if err == nil && o.URL != "" {
+			r.Server = withUser(o.URL, nil)
+		}
 		return r, fail(err)
 	})
 	return cmd
 }
 
-// runBench has a command measure and print. worker is set to the command that
-// starts this program again.
-func runBench[R any](cmd *cobra.Command, worker *[]string, text func(R) string, measure func(context.Context) (R, error)) {
+// runBench has a command measure and print. this is set to what is known of this program.
+func runBench[R any](cmd *cobra.Command, this *bench.Program, text func(R) string, measure func(context.Context) (R, error)) {
 	asJSON := cmd.Flags().Bool("json", false, "print one JSON object")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		program, err := os.Executable()
 		if err != nil {
 			return fail(fmt.Errorf("this program cannot be found to start it again: %w", err))
 		}
-		*worker = []string{program, "bench", "worker"}
+		*this = bench.Program{Command: []string{program, "bench", "worker"}, Pegasus: ownVersion().build(), Machine: machine()}
 		r, err := measure(cmd.Context())
 		if err != nil {
 			return err
@@ -127,7 +134,7 @@ func runBench[R any](cmd *cobra.Command, worker *[]string, text func(R) string, 
 		if *asJSON {
 			return fail(json.NewEncoder(out).Encode(r))
 		}
-		_, err = io.WriteString(out, machine()+"\n"+cmd.CommandPath()+setFlags(cmd)+"\n\n"+text(r))
+		_, err = io.WriteString(out, machineText(this.Machine)+"\n"+cmd.CommandPath()+setFlags(cmd)+"\n\n"+text(r))
 		return fail(err)
 	}
 }

@@ -24,7 +24,7 @@ var (
 )
 
 // positive wants every number of a JSON object above 0, but for those that are
-// named, and replaces it by its sign.
+// named, and replaces it by its sign; and no text empty.
 func positive(t *testing.T, path string, v any, mayBeZero ...string) any {
 	t.Helper()
 	switch v := v.(type) {
@@ -33,6 +33,10 @@ func positive(t *testing.T, path string, v any, mayBeZero ...string) any {
 			v[key] = positive(t, key, inner, mayBeZero...)
 		}
 		return v
+	case string:
+		if v != "" {
+			return "text"
+		}
 	case float64:
 		if v > 0 || v == 0 && strings.Contains(strings.Join(mayBeZero, " "), path) {
 			return "number"
@@ -66,13 +70,20 @@ func shapeOf(t *testing.T, o map[string]any, mayBeZero ...string) string {
 
 func TestBenchShape(t *testing.T) {
 	const ratio = `{
+  "bare": 1,
+  "bare_cpu_ns": 1,
   "least": 1,
   "most": 1,
-  "product": 1,
-  "product_cpu_ns": 1,
-  "ratio": 1,
-  "raw": 1,
-  "raw_cpu_ns": 1
+  "pegasus": 1,
+  "pegasus_cpu_ns": 1,
+  "ratio": 1
+ }`
+	const machine = `{
+  "arch": "text",
+  "cpu": "text",
+  "cpus": 1,
+  "go": "text",
+  "os": "text"
  }`
 	want := strings.ReplaceAll(`{
  "allocs_per_report": 1,
@@ -80,11 +91,15 @@ func TestBenchShape(t *testing.T) {
  "batched_ratio": RATIO,
  "batched_states_per_message": 1,
  "check_ns": 1,
+ "leg": "text",
+ "machine": MACHINE,
+ "pegasus": "text",
  "probe_apart_p50_ratio": RATIO,
  "probe_p50_ratio": RATIO,
  "reports_one_connection_ratio": RATIO,
  "reports_ratio": RATIO,
  "reports_states_per_message": 1,
+ "rounds": 1,
  "signal_p50_ratio": RATIO,
  "signal_p99_ratio": RATIO,
  "stamp_ns": 1,
@@ -94,11 +109,16 @@ func TestBenchShape(t *testing.T) {
  }
 }`, "RATIO", ratio)
 	o := measured(t, shortBench)
+	if o["rounds"] != 1.0 || o["leg"] != "20ms" || o["pegasus"] != ownVersion().build() {
+		t.Errorf("measured by %v with %v rounds of %v", o["pegasus"], o["rounds"], o["leg"])
+	}
+	want = strings.ReplaceAll(want, "MACHINE", machine)
+	o["machine"].(map[string]any)["cpu"] = "text" // Not every system tells it.
 	// A message that has no state says that the newest one still holds.
 	if one, ok := o["reports_states_per_message"].(float64); !ok || one > 1 || one < 0.5 {
 		t.Errorf("messages of one state have %v", o["reports_states_per_message"])
 	}
-	if d := cmp.Diff(want, shapeOf(t, o, "allocs_per_report product_cpu_ns raw_cpu_ns")); d != "" {
+	if d := cmp.Diff(want, shapeOf(t, o, "allocs_per_report pegasus_cpu_ns bare_cpu_ns")); d != "" {
 		t.Errorf("the object is another one (-want +got):\n%s", d)
 	}
 }
@@ -106,11 +126,21 @@ func TestBenchShape(t *testing.T) {
 func TestLoadShape(t *testing.T) {
 	want := `{
  "asked_per_second": 1,
+ "counts": 1,
+ "machine": {
+  "arch": "text",
+  "cpu": "text",
+  "cpus": 1,
+  "go": "text",
+  "os": "text"
+ },
  "members": 1,
+ "pegasus": "text",
  "predicates": 1,
  "processes": 1,
  "shed": 1,
  "taken_per_second": 1,
+ "time": "text",
  "told_per_second": 1,
  "verdict_us": {
   "p50": 1,
@@ -118,17 +148,22 @@ func TestLoadShape(t *testing.T) {
  },
  "verdicts": 1
 }`
-	if d := cmp.Diff(want, shapeOf(t, measured(t, shortLoad), "shed")); d != "" {
+	o := measured(t, shortLoad)
+	if o["time"] != "200ms" || o["counts"] != 1.0 {
+		t.Errorf("measured for %v with %v counts", o["time"], o["counts"])
+	}
+	o["machine"].(map[string]any)["cpu"] = "text" // Not every system tells it.
+	if d := cmp.Diff(want, shapeOf(t, o, "shed")); d != "" {
 		t.Errorf("the object is another one (-want +got):\n%s", d)
 	}
 }
 
 // TestBenchText looks at the tables of results that are known.
 func TestBenchText(t *testing.T) {
-	ratio := func(product, raw float64) bench.Ratio {
+	ratio := func(pegasus, bare float64) bench.Ratio {
 		return bench.Ratio{
-			Ratio: product / raw, Least: 0.9 * product / raw, Most: 1.1 * product / raw, Product: product, Raw: raw,
-			ProductCPU: 3290, RawCPU: 1165.4,
+			Ratio: pegasus / bare, Least: 0.9 * pegasus / bare, Most: 1.1 * pegasus / bare, Pegasus: pegasus, Bare: bare,
+			PegasusCPU: 3290, BareCPU: 1165.4,
 		}
 	}
 	r := &bench.Result{
@@ -137,14 +172,14 @@ func TestBenchText(t *testing.T) {
 		SignalP50: ratio(25, 20), SignalP99: ratio(60.5, 40), ProbeP50: ratio(50, 20), ApartP50: ratio(60, 20),
 		ThreadSignal: bench.Percentiles{P50: 1.5, P99: 12.34}, Check: 0.5, AtomicLoad: 0.25, Stamp: 25,
 	}
-	want := `figure                        ratio  least-most  pegasus  bare     unit                     cpu   bare  of
-reports_ratio                 0.80   0.72-0.88   800000   1000000  reports/s                3290  1165  ns a state, message
-reports_one_connection_ratio  0.64   0.58-0.70   800000   1250000  reports/s                3290  1165  ns a state, message
-batched_ratio                 5.00   4.50-5.50   5000000  1000000  reports/s                3290  1165  ns a state, message
-signal_p50_ratio              1.25   1.12-1.38   25       20       µs                       3290  1165  ns a round trip
-signal_p99_ratio              1.51   1.36-1.66   60.5     40       µs                       3290  1165  ns a round trip
-probe_p50_ratio               2.50   2.25-2.75   50       20       µs                       3290  1165  ns a round trip
-probe_apart_p50_ratio         3.00   2.70-3.30   60       20       µs                       3290  1165  ns a round trip
+	want := `figure                        ratio  least-most  pegasus  bare     unit                     pegasus cpu  bare cpu  of
+reports_ratio                 0.80   0.72-0.88   800000   1000000  reports/s                3290         1165      ns a state, message
+reports_one_connection_ratio  0.64   0.58-0.70   800000   1250000  reports/s                3290         1165      ns a state, message
+batched_ratio                 5.00   4.50-5.50   5000000  1000000  reports/s                3290         1165      ns a state, message
+signal_p50_ratio              1.25   1.12-1.38   25       20       µs                       3290         1165      ns a round trip
+signal_p99_ratio              1.51   1.36-1.66   60.5     40       µs                       3290         1165      ns a round trip
+probe_p50_ratio               2.50   2.25-2.75   50       20       µs                       3290         1165      ns a round trip
+probe_apart_p50_ratio         3.00   2.70-3.30   60       20       µs                       3290         1165      ns a round trip
 reports_states_per_message                       1.00
 batched_states_per_message                       51.7
 thread_signal_us p50                             1.50              µs
@@ -155,6 +190,11 @@ allocs_per_report                                0
 `
 	if d := cmp.Diff(want, benchText(r)); d != "" {
 		t.Errorf("bench (-want +got):\n%s", d)
+	}
+	const hint = "\nthread_signal_us: both threads need a processor of their own, and something else kept one busy\n"
+	r.ThreadSignal.P50 = 108
+	if text := benchText(r); !strings.HasSuffix(text, hint) {
+		t.Errorf("no hint that the machine is busy:\n%s", text)
 	}
 	l := &bench.LoadResult{Asked: 20_000, Told: 19_999.6, Taken: 19_990, Verdicts: 4000, Latency: bench.Percentiles{P50: 150, P99: 1500}, Shed: 3}
 	want = `figure       value  unit
@@ -183,6 +223,10 @@ func TestLoadOnAServer(t *testing.T) {
 	head := regexp.MustCompile(`^.*\d CPUs?, \w+/\w+, go[^\n]*\npegasus bench load --members 2 --nats nats://127\.0\.0\.1:\d+ --time 200ms\n\nfigure `)
 	if code != exitOK || stderr != "" || !head.MatchString(stdout) || strings.Contains(stdout, "secret") {
 		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
+	}
+	o := measured(t, []string{"bench", "load", "--nats", withUser(server.URL(), url.UserPassword("u", "secret")), "--members", "2", "--time", "200ms"})
+	if o["nats"] != server.URL() {
+		t.Errorf("the server is %v", o["nats"])
 	}
 }
 

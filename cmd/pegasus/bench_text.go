@@ -14,8 +14,12 @@ import (
 	"github.com/gopegasus/pegasus/internal/show"
 )
 
+// busyThreads is the median of thread_signal_us, in microseconds, above which the threads
+// have waited for a processor: on two that are free it is some 2.
+const busyThreads = 20
+
 func benchText(r *bench.Result) string {
-	rows := [][]string{{"figure", "ratio", "least-most", "pegasus", "bare", "unit", "cpu", "bare", "of"}}
+	rows := [][]string{{"figure", "ratio", "least-most", "pegasus", "bare", "unit", "pegasus cpu", "bare cpu", "of"}}
 	for _, l := range []struct {
 		name, unit, of string
 		bench.Ratio
@@ -29,9 +33,13 @@ func benchText(r *bench.Result) string {
 		{"probe_apart_p50_ratio", "µs", "ns a round trip", r.ApartP50},
 	} {
 		rows = append(rows, []string{
-			l.name, fmt.Sprintf("%.2f", l.Ratio.Ratio), fmt.Sprintf("%.2f-%.2f", l.Least, l.Most), short(l.Product), short(l.Raw), l.unit,
-			short(l.ProductCPU), short(l.RawCPU), l.of,
+			l.name, fmt.Sprintf("%.2f", l.Ratio.Ratio), fmt.Sprintf("%.2f-%.2f", l.Least, l.Most), short(l.Pegasus), short(l.Bare), l.unit,
+			short(l.PegasusCPU), short(l.BareCPU), l.of,
 		})
+	}
+	hint := ""
+	if r.ThreadSignal.P50 > busyThreads {
+		hint = "\nthread_signal_us: both threads need a processor of their own, and something else kept one busy\n"
 	}
 	return show.Table(append(rows,
 		[]string{"reports_states_per_message", "", "", short(r.ReportsMessage), "", "", "", "", ""},
@@ -41,7 +49,7 @@ func benchText(r *bench.Result) string {
 		[]string{"check_ns", fmt.Sprintf("%.2f", r.Check/r.AtomicLoad), "", short(r.Check), short(r.AtomicLoad), "ns, over an atomic load", "", "", ""},
 		[]string{"stamp_ns", "", "", short(r.Stamp), "", "ns", "", "", ""},
 		[]string{"allocs_per_report", "", "", short(r.Allocs), "", "", "", "", ""},
-	))
+	)) + hint
 }
 
 func loadText(r *bench.LoadResult) string {
@@ -86,17 +94,25 @@ func setFlags(cmd *cobra.Command) string {
 	return b.String()
 }
 
-// machine tells what the figures were measured on.
-func machine() string {
+// machine is what the figures are measured on.
+func machine() bench.Machine {
 	v := ownVersion()
-	processor := ""
+	m := bench.Machine{CPUs: runtime.NumCPU(), OS: v.OS, Arch: v.Arch, Go: v.Go}
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil { // Elsewhere its name is left out.
 		for line := range strings.Lines(string(info)) {
 			if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
-				processor = strings.TrimSpace(model) + ", "
+				m.CPU = strings.TrimSpace(model)
 				break
 			}
 		}
 	}
-	return show.Printable(fmt.Sprintf("%s%s, %s/%s, %s", processor, show.Count(runtime.NumCPU(), "CPU"), v.OS, v.Arch, v.Go))
+	return m
+}
+
+func machineText(m bench.Machine) string {
+	processor := ""
+	if m.CPU != "" {
+		processor = m.CPU + ", "
+	}
+	return show.Printable(fmt.Sprintf("%s%s, %s/%s, %s", processor, show.Count(m.CPUs, "CPU"), m.OS, m.Arch, m.Go))
 }

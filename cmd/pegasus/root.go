@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -75,8 +76,12 @@ func refuseUnknownTopics(root *cobra.Command) {
 	}
 }
 
-// suggestFlag adds the flags that an unknown one may stand for.
+// suggestFlag says of which kind the value of a flag is, and adds the flags that an unknown
+// one may stand for.
 func suggestFlag(cmd *cobra.Command, err error) error {
+	if invalid, ok := errors.AsType[*pflag.InvalidValueError](err); ok {
+		return invalidValue(invalid)
+	}
 	unknown, ok := errors.AsType[*pflag.NotExistError](err)
 	if !ok {
 		return err
@@ -90,6 +95,29 @@ func suggestFlag(cmd *cobra.Command, err error) error {
 		return fmt.Errorf("%w; did you mean --%s?", err, strings.Join(near, " or --"))
 	}
 	return err
+}
+
+// invalidValue says it in our words where a flag has one of the usual types.
+func invalidValue(err *pflag.InvalidValueError) error {
+	kind := ""
+	switch err.GetFlag().Value.Type() {
+	case "int", "int64", "uint64":
+		kind = "a whole number, such as 10"
+	case "float64":
+		kind = "a number, such as 0.5"
+	case "float64Slice":
+		kind = "numbers, such as 0.5 or 0.5,0.8"
+	case "duration":
+		kind = "a duration, such as 300ms or 1m30s"
+	case "bool":
+		kind = "true or false"
+	default:
+		return err
+	}
+	if errors.Is(err, strconv.ErrRange) {
+		return fmt.Errorf("--%s %s: it is out of range", err.GetFlag().Name, err.GetValue())
+	}
+	return fmt.Errorf("--%s %q: it must be %s", err.GetFlag().Name, err.GetValue(), kind)
 }
 
 // configFiles completes the names of configuration files.

@@ -45,6 +45,11 @@ func versionOf(info *debug.BuildInfo) version {
 
 // String gives one line.
 func (v version) String() string {
+	return fmt.Sprintf("pegasus %s %s %s/%s", v.build(), v.Go, v.OS, v.Arch)
+}
+
+// build is the version with its commit.
+func (v version) build() string {
 	commit := ""
 	if v.Commit != "" {
 		commit = " commit " + v.Commit[:min(12, len(v.Commit))]
@@ -52,7 +57,7 @@ func (v version) String() string {
 	if v.Modified {
 		commit += " with changes"
 	}
-	return fmt.Sprintf("pegasus %s%s %s %s/%s", v.Version, commit, v.Go, v.OS, v.Arch)
+	return v.Version + commit
 }
 
 func newVersion() *cobra.Command {

@@ -69,11 +69,15 @@ type Core struct {
 	heartbeat    time.Duration
 	helloAt      clocksync.Instant
 	helloPause   time.Duration
+	helloSent    clocksync.Instant // the last one
+	greets       bool              // it is welcome, and says hello all the same until it is answered
+	asks         bool              // it has, and was not answered yet
 	sent         uint64            // ring position
 	since        clocksync.Instant // the oldest unsent change; MaxInstant if there is none
 	lastBatch    clocksync.Instant
 	batchBy      clocksync.Instant // the next one is due, by the two above
 	owed         bool              // a batch is due whatever its size
+	vanished     uint64            // transitions that were dropped since the last batch, unless its number shows them
 	leaving      bool
 	left         bool
 	probes       []wire.Probe
@@ -87,7 +91,10 @@ type Core struct {
 
 	// Of the multiplexer that gives its evidence.
 	listed bool // on the roster: it has no heartbeat of its own
-	place  int  // there, counted from 1; the multiplexer's
+	// place is where on it, counted from 1. It is guarded by what guards the
+	// Multiplexer and not by what guards the Core: Drop of one member writes
+	// that of another.
+	place int
 }
 
 // Stats are counts since the Core was made.
@@ -95,7 +102,7 @@ type Stats struct {
 	Reports    uint64 // transitions that entered the ring
 	Batches    uint64 // batches handed out
 	Resent     uint64 // reports handed out again on demand
-	Dropped    uint64 // transitions pushed out of the ring before they were ever handed out
+	Dropped    uint64 // transitions that left the ring before they were ever handed out
 	Gone       uint64 // times a resend asked for what the ring no longer held
 	Rejoins    uint64 // new incarnations after a synchronizer had dropped the member
 	Backwards  uint64 // stamps refused because the clock ran backwards
@@ -133,6 +140,7 @@ func New(o Options) *Core {
 	if o.Local {
 		gate.Once()
 	}
+	o.Hello.Causes = !o.Local
 	return &Core{
 		hello:      o.Hello,
 		quality:    o.Hello.Quality,
@@ -144,6 +152,7 @@ func New(o Options) *Core {
 		heartbeat:  defaultHeartbeat,
 		helloAt:    clocksync.MinInstant,
 		helloPause: firstHelloPause,
+		helloSent:  clocksync.MinInstant,
 		since:      clocksync.MaxInstant,
 		answerAt:   clocksync.MaxInstant,
 		read:       clocksync.MinInstant,
@@ -158,7 +167,7 @@ func (c *Core) Codec() *wire.BatchCodec { return c.codec }
 // Wake is [Due.Wake].
 func (c *Core) Wake() clocksync.Instant { return c.wake() }
 
-// Synchronizer names the one of the last welcome.
+// Synchronizer names the one that has taken the member in last.
 func (c *Core) Synchronizer() string { return c.synchronizer }
 
 // Incarnation is the one of the next hello.
@@ -281,8 +290,24 @@ func (c *Core) pushed() {
 	c.stats.Reports++
 	if c.sent < c.ring.first {
 		c.stats.Dropped += c.ring.first - c.sent
+		c.vanished += c.ring.first - c.sent
 		c.sent = c.ring.first
 	}
+}
+
+// untold counts the transitions in the ring that were never handed out, or were asked for
+// again; a state that holds is told later on.
+func (c *Core) untold() uint64 {
+	n := c.ring.next - c.sent
+	if c.open && n > 0 {
+		n--
+	}
+	if c.resend.To > 0 {
+		if from, to := c.ring.find(c.resend.From, c.seq), min(c.sent, c.ring.find(c.resend.To+1, c.seq)); from < to {
+			n += to - from
+		}
+	}
+	return n
 }
 
 // changed notes that there is news. A probe of the old state is answered by it.

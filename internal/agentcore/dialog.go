@@ -13,45 +13,76 @@ type Reception uint8
 
 // The receptions.
 const (
-	Ignored  Reception = iota // of another incarnation or an older term, or known already
+	Ignored  Reception = iota // of another incarnation or an older term, or known already: Why
 	Accepted                  // taken in; Schema may have changed
 	Refused                   // the member will try again
-	Recalled                  // the synchronizer wants a new hello, and gets it
+	Recalled                  // a hello is wanted, and follows; until it is answered nothing changes
 	Dropped                   // it had dropped the member, which comes back as a new incarnation
 )
 
-func (c *Core) answered(now clocksync.Instant, w *wire.Welcome) Reception {
+// Why a welcome is ignored that is no more than a copy, or late.
+const (
+	WhyKnown   = "it is known already"
+	WhyEarlier = "it answers an earlier hello"
+)
+
+func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
 	mine := w.Member == c.hello.Member && w.Incarnation == c.hello.Incarnation
+	known := c.once && w.Synchronizer == c.synchronizer
 	switch {
-	case w.Member != "" && w.Member != c.hello.Member,
-		w.Synchronizer == c.synchronizer && w.Term < c.term,
-		(w.Accepted || w.Refused) && !mine,
-		w.Accepted && (w.Timeline != c.quality.Timeline || c.unsaid), // It answers an earlier hello.
-		w.Accepted && c.welcome && w.Synchronizer == c.synchronizer && w.Term == c.term:
-		c.stats.Strange++
-		return Ignored
-	case w.Accepted:
-		return c.accepted(now, w)
+	case w.Member != "" && w.Member != c.hello.Member:
+		return c.ignored(out, "it is for another member")
+	case (w.Accepted || w.Refused) && !mine:
+		return c.ignored(out, WhyEarlier) // Or it is for another process of that name.
+	case (w.Accepted || w.Refused) && w.Synchronizer == c.synchronizer && w.Term < c.term:
+		return c.ignored(out, "its term is over")
+	case w.Accepted && (w.Timeline != c.quality.Timeline || c.unsaid):
+		return c.ignored(out, WhyEarlier)
+	case w.Accepted && c.welcome && !c.asks && known && w.Term == c.term:
+		return c.ignored(out, WhyKnown)
+	case w.Accepted && (!c.welcome || c.asks):
+		return c.accepted(now, w, out)
 	case w.Refused && !c.once:
 		return Refused
-	case w.Refused, mine && w.Reason != "":
+	case w.Refused, !w.Accepted && mine && w.Reason != "":
 		c.rejoin(now) // It was taken in once, so it was dropped or replaced since.
 		return Dropped
 	}
-	c.synchronizer, c.term = w.Synchronizer, w.Term
-	c.recall(now)
+	c.greet(now)
 	return Recalled
 }
 
+func (c *Core) ignored(out *Output, why string) Reception {
+	c.stats.Strange++
+	out.Why = why
+	return Ignored
+}
+
 func (c *Core) recall(now clocksync.Instant) {
-	c.welcome, c.helloAt, c.helloPause = false, now, firstHelloPause
+	c.welcome, c.greets, c.asks, c.helloAt, c.helloPause = false, false, false, now, firstHelloPause
+}
+
+// greet has the member say hello again, though not sooner than a pause after the last time.
+// One that is welcome goes on meanwhile: whoever has called may be nobody.
+func (c *Core) greet(now clocksync.Instant) {
+	at := max(now, c.helloSent.Add(firstHelloPause))
+	if !c.welcome || c.greets {
+		at = min(at, c.helloAt)
+	}
+	c.greets, c.helloAt, c.helloPause = c.welcome, at, firstHelloPause
 }
 
 // rejoin begins a new incarnation with the open state.
 func (c *Core) rejoin(now clocksync.Instant) {
 	c.stats.Rejoins++
 	c.hello.Incarnation++
-	c.once = false
+	if c.once {
+		c.hello.Lost = 0 // That was told.
+	}
+	untold := c.untold()
+	c.stats.Dropped += untold
+	c.hello.Lost += untold + c.vanished
+	c.once, c.vanished = false, 0
 	if c.open {
 		c.row = c.ring.newest(c.row)
 	}
@@ -66,12 +97,15 @@ func (c *Core) rejoin(now clocksync.Instant) {
 	c.recall(now)
 }
 
-func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome) Reception {
+func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
 	if w.NextSeq > c.seq+1 {
 		c.rejoin(now) // It knows more of this incarnation than there ever was.
 		return Dropped
 	}
-	c.synchronizer, c.term, c.welcome, c.once = w.Synchronizer, w.Term, true, true
+	if err := c.gate.Lead(w.Synchronizer, w.Term, w.Epoch); err != nil {
+		return c.ignored(out, err.Error())
+	}
+	c.synchronizer, c.term, c.welcome, c.once, c.greets, c.asks = w.Synchronizer, w.Term, true, true, false, false
 	c.heartbeat = defaultHeartbeat
 	if w.Heartbeat > 0 {
 		c.heartbeat = min(max(time.Duration(w.Heartbeat), minHeartbeat), maxHeartbeat)
@@ -128,14 +162,21 @@ func (c *Core) missing(r *wire.Resend) {
 	c.resend = wire.Resend{Incarnation: r.Incarnation, From: from, To: to}
 }
 
+// signals offers those of a frame. Its sender may be in another term than the one that has
+// taken the member in, which then says hello and so learns of it, or tells of its own: what a
+// newer term has decided is not answered until then, and comes again.
 func (c *Core) signals(now clocksync.Instant, m *wire.Signals, out *Output) {
+	if c.term != m.Term && c.synchronizer == m.Synchronizer && c.synchronizer != "" && m.Incarnation == c.hello.Incarnation {
+		c.greet(now)
+	}
 	if m.Incarnation != c.hello.Incarnation || c.gate.Fence(m.Synchronizer, m.Term, m.Epoch) != nil {
 		c.stats.Strange += uint64(max(len(m.Signals), 1))
 		return
 	}
 	for i := range m.Signals {
 		s := &m.Signals[i]
-		if s.Target != c.hello.Member || s.Decision.Synchronizer != m.Synchronizer {
+		d := &s.Decision
+		if s.Target != c.hello.Member || d.Synchronizer != m.Synchronizer || d.Term > m.Term || d.Term == m.Term && d.Epoch > m.Epoch {
 			c.stats.Strange++
 			continue
 		}

@@ -88,6 +88,7 @@ type Output struct {
 	Err       error             // the input is refused, and has changed nothing but the counters
 	Clock     ClockNews         // of InClock
 	Reception Reception         // of InWelcome
+	Why       string            // it was Ignored
 	Fresh     []control.Outcome // of InSignals: those that are no copies, with their fates so far
 	Entry     uint64            // of InEnter
 	Signal    *control.Signal   // of InExit and InNext, nil if there is none
@@ -122,7 +123,7 @@ type Ack struct {
 func (o *Output) reset() {
 	o.Hellos, o.Batches, o.Gones, o.Acks, o.Fresh = o.Hellos[:0], o.Batches[:0], o.Gones[:0], o.Acks[:0], o.Fresh[:0]
 	o.reports, o.rows, o.regions, o.answers = o.reports[:0], o.rows[:0], o.regions[:0], o.answers[:0]
-	o.Err, o.Signal, o.Entry = nil, nil, 0
+	o.Err, o.Signal, o.Entry, o.Why = nil, nil, 0, ""
 	o.Clock, o.Reception = ClockSame, Ignored
 }
 
@@ -145,7 +146,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	case InClock:
 		out.Clock = c.rests(now, *in.Quality)
 	case InWelcome:
-		out.Reception = c.answered(now, in.Welcome)
+		out.Reception = c.answered(now, in.Welcome, out)
 	case InRecall:
 		c.recall(now)
 	case InMultiplexer:

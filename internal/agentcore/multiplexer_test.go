@@ -1,6 +1,7 @@
 package agentcore_test
 
 import (
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -12,8 +13,8 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// newCarried is a member that is welcome and has told the state that began at 10.
-func newCarried(t *testing.T, multiplexer string) (*machine, *agentcore.Output) {
+// newListed is a member that can be on a roster: it is welcome and has told the state that began at 10.
+func newListed(t *testing.T, multiplexer string) (*machine, *agentcore.Output) {
 	t.Helper()
 	c := newMachine(agentcore.Options{Hello: wire.Hello{Member: "n-0", Incarnation: 1, Domain: "d", Multiplexer: multiplexer}})
 	c.OnWelcome(0, &wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "n", Type: scgs.Int}}})
@@ -32,83 +33,96 @@ func begin(t *testing.T, c *machine, at clocksync.Instant) {
 
 // pass has a multiplexer give evidence of members at the stamp, each of which is ticked
 // before.
-func pass(s *agentcore.Multiplexer, at clocksync.Instant, members ...*machine) (b wire.Bundle, wait time.Duration) {
+func pass(x *agentcore.Multiplexer, at clocksync.Instant, members ...*machine) (b wire.Bundle, wait time.Duration) {
 	for _, m := range members {
 		m.step(at, agentcore.Input{Kind: agentcore.InTick, At: stamp(at), All: true})
-		s.Told(m.Core)
+		x.Told(m.Core)
 	}
-	wait = s.Evidence(at, stamp(at), &b)
+	wait = x.Evidence(at, stamp(at), &b)
 	return b, wait
 }
 
 // sum is that of so many reports of members which all have one name.
 func sum(reports uint64) uint64 { return reports * wire.Weight("n-0", 1) }
 
+// said is what a multiplexer gives evidence of, in words.
+func said(b wire.Bundle, wait time.Duration) string {
+	text := ""
+	if b.Version > 0 {
+		text += fmt.Sprintf("roster %d of %d, ", b.Version, b.Total)
+	}
+	if b.Of > 0 {
+		reports := uint64(0)
+		for reports < 100 && sum(reports) != b.Sum {
+			reports++
+		}
+		text += fmt.Sprintf("%d held with %d reports at %d, ", b.Of, reports, b.At.Mono)
+	}
+	return text + fmt.Sprintf("wait %d", wait)
+}
+
 // TestMultiplexer: a member is on the roster once it was welcomed and all it has said is told,
 // and has no heartbeat of its own then; what changes of the roster is told before the
 // next evidence, and where the one who asks has another one.
 func TestMultiplexer(t *testing.T) {
-	c, _ := newCarried(t, "n")
-	s := agentcore.NewMultiplexer(100)
-	if b, wait := pass(s, 12); !b.Empty() || wait >= 0 || s.Due(1<<40) || s.Wake() != clocksync.MaxInstant {
-		t.Fatalf("evidence of an empty roster: %+v, %v", b, wait)
+	c, _ := newListed(t, "n")
+	x := agentcore.NewMultiplexer(100)
+	check := func(step, got, want string) {
+		t.Helper()
+		if got != want {
+			t.Errorf("%s:\n got %s\nwant %s", step, got, want)
+		}
 	}
-	b, _ := pass(s, 13, c)
-	want := wire.Roster{Version: 101, Total: 1, Listed: []wire.Listed{{Member: "n-0", Incarnation: 1, Seq: 1}}}
-	if !reflect.DeepEqual(b.Roster, want) || b.Held != (wire.Held{Of: 101, Sum: sum(1), At: stamp(13)}) {
-		t.Fatalf("%+v", b)
+	due := func(at clocksync.Instant) string { return fmt.Sprintf("due %v, wakes at %d", x.Due(at), x.Wake()) }
+	ask := func(version uint64, after clocksync.Instant) {
+		x.Ask(&wire.Probe{Incarnation: version, AfterMono: after, AfterTime: clocksync.MinInstant})
 	}
-	if c.Core.Wake() != clocksync.MaxInstant || s.Wake() != clocksync.Instant(13).Add(time.Second) || s.Due(14) || !s.Due(s.Wake()) {
-		t.Errorf("it is due at %v itself, and the evidence at %v", c.Core.Wake(), s.Wake())
+	never := fmt.Sprintf("due false, wakes at %d", clocksync.MaxInstant)
+
+	check("nobody is on the roster", said(pass(x, 12)), "wait -1")
+	check("nobody is on the roster", due(1<<40), never)
+	b, wait := pass(x, 13, c)
+	check("a member was told of", said(b, wait), "roster 101 of 1, 101 held with 1 reports at 13, wait -1")
+	if want := (wire.Listed{Member: "n-0", Incarnation: 1, Seq: 1}); !reflect.DeepEqual(b.Listed, []wire.Listed{want}) {
+		t.Errorf("on the roster is %+v, want %+v", b.Listed, want)
 	}
+	if wake := c.Core.Wake(); wake != clocksync.MaxInstant {
+		t.Errorf("a member on the roster is due at %v itself, want never", wake)
+	}
+	heartbeat := clocksync.Instant(13).Add(time.Second)
+	check("right after evidence", due(14), fmt.Sprintf("due false, wakes at %d", heartbeat))
+	check("at the heartbeat", due(heartbeat), fmt.Sprintf("due true, wakes at %d", heartbeat))
 	begin(t, c, 20)
-	if b, _ := pass(s, 21, c); b.Version != 0 || b.Held != (wire.Held{Of: 101, Sum: sum(2), At: stamp(21)}) {
-		t.Errorf("%+v", b)
-	}
+	check("it has begun a state", said(pass(x, 21, c)), "101 held with 2 reports at 21, wait -1")
 
-	s.Ask(&wire.Probe{Incarnation: 101, AfterMono: 25, AfterTime: clocksync.MinInstant})
-	if b, wait := pass(s, 24); !b.Empty() || wait != 1 || !s.Due(24) {
-		t.Errorf("before its time: %+v, %v", b, wait)
-	}
-	if b, wait := pass(s, 26); b.Version != 0 || b.At != stamp(26) || wait >= 0 || s.Due(26) {
-		t.Errorf("at its time: %+v, %v", b, wait)
-	}
-	s.Ask(&wire.Probe{Incarnation: 7, AfterMono: 0, AfterTime: clocksync.MinInstant})
-	if b, _ := pass(s, 27); b.Version != 101 || b.Of != 101 || b.Sum != sum(2) {
-		t.Errorf("to one with another roster: %+v", b)
-	}
-	s.Ask(&wire.Probe{Incarnation: 0, AfterTime: clocksync.MinInstant})
-	d, _ := newCarried(t, "n")
-	if b, _ := pass(s, 28, d); b.Version != 102 || b.Of != 102 || b.Total != 2 {
-		t.Errorf("of another member, while one asks for the roster: %+v", b)
-	}
-	s.Drop(d.Core)
-	if b, _ := pass(s, s.Wake()); b.Version != 103 || b.Of != 103 {
-		t.Errorf("with the heartbeat: %+v", b)
-	}
+	ask(101, 25)
+	check("before the time that is asked for", said(pass(x, 24)), "wait 1")
+	check("before the time that is asked for", due(24), fmt.Sprintf("due true, wakes at %d", heartbeat))
+	check("at the time that is asked for", said(pass(x, 26)), "101 held with 2 reports at 26, wait -1")
+	check("when it was answered", due(26), fmt.Sprintf("due false, wakes at %d", heartbeat))
+	ask(7, 0)
+	check("one with another roster asks", said(pass(x, 27)), "roster 101 of 1, 101 held with 2 reports at 27, wait -1")
+	ask(0, 0)
+	d, _ := newListed(t, "n")
+	check("another member, while one asks for the roster", said(pass(x, 28, d)), "roster 102 of 2, 102 held with 3 reports at 28, wait -1")
+	x.Drop(d.Core)
+	check("the heartbeat, when that one is off it", said(pass(x, x.Wake())), "roster 103 of 1, 103 held with 2 reports at 1000000028, wait -1")
 
-	for _, after := range []clocksync.Instant{1 << 50, 1<<39 + 5} {
-		s.Ask(&wire.Probe{Incarnation: 103, AfterMono: after, AfterTime: clocksync.MinInstant})
-	}
-	if b, wait := pass(s, 1<<39+2); b.Of != 103 || wait != 3 { // A heartbeat, beside what is asked for.
-		t.Errorf("before the nearer of two: %+v, %v", b, wait)
-	}
-	if b, wait := pass(s, 1<<39+6); b.Of != 103 || wait != 1<<50-(1<<39+6) {
-		t.Errorf("at the nearer of two: %+v, %v", b, wait)
-	}
+	ask(103, 1<<50)
+	ask(103, 1<<39+5)
+	check("before the nearer of two, with a heartbeat", said(pass(x, 1<<39+2)), "roster 103 of 1, 103 held with 2 reports at 549755813890, wait 3")
+	check("at the nearer of two", said(pass(x, 1<<39+6)), fmt.Sprintf("103 held with 2 reports at 549755813894, wait %d", 1<<50-(1<<39+6)))
 	if _, err := c.Enter(clocksync.Instant(1<<40), "r", nil); err != nil {
 		t.Fatal(err)
 	}
-	if b, _ := pass(s, 1<<41, c); b.Version != 103 || len(b.Listed) != 1 || len(b.Listed[0].Regions) != 1 || b.Sum != sum(2) {
-		t.Errorf("with a region: %+v", b)
+	b, wait = pass(x, 1<<41, c)
+	check("it is in a region", said(b, wait), fmt.Sprintf("roster 103 of 1, 103 held with 2 reports at 2199023255552, wait %d", 1<<50-1<<41))
+	if len(b.Listed) != 1 || len(b.Listed[0].Regions) != 1 {
+		t.Errorf("on the roster is %+v, want one member with one region", b.Listed)
 	}
 	c.Recall(1 << 41)
-	if b, _ := pass(s, 1<<42, c); b.Version != 104 || b.Total != 0 || b.Of != 0 {
-		t.Errorf("of one that is not welcome now: %+v", b)
-	}
-	if b, _ := pass(s, 1<<42+1, c); !b.Empty() {
-		t.Errorf("once more: %+v", b)
-	}
+	check("it is not welcome now", said(pass(x, 1<<42, c)), "roster 104 of 0, wait -1")
+	check("it still is not", said(pass(x, 1<<42+1, c)), "wait -1")
 }
 
 // TestNotSpokenFor: who has another source of evidence, or something untold, or is about to
@@ -124,41 +138,42 @@ func TestNotSpokenFor(t *testing.T) {
 			c.OnWelcome(15, &wire.Welcome{Synchronizer: "s", Member: "n-0", Incarnation: 1, Reason: "silent"})
 		},
 		"another schema": func(c *machine) {
+			c.Recall(15)
 			c.OnWelcome(15, &wire.Welcome{Synchronizer: "s", Term: 1, Member: "n-0", Incarnation: 1, Accepted: true, Schema: scgs.Schema{{Name: "m", Type: scgs.Int}}})
 		},
 	} {
-		c, _ := newCarried(t, "n")
-		s := agentcore.NewMultiplexer(100)
-		if b, _ := pass(s, 13, c); b.Total != 1 {
-			t.Fatalf("%+v", b)
+		c, _ := newListed(t, "n")
+		x := agentcore.NewMultiplexer(100)
+		if b, _ := pass(x, 13, c); b.Total != 1 {
+			t.Fatalf("%s, before: %+v, want a roster of 1", name, b)
 		}
 		if change(c); name == "leaving" {
-			s.Told(c.Core)
+			x.Told(c.Core)
 		}
-		if b, _ := pass(s, 20, c); b.Total != 0 || b.Of != 0 {
-			t.Errorf("%s: %+v", name, b)
+		if b, _ := pass(x, 20, c); b.Total != 0 || b.Of != 0 {
+			t.Errorf("%s: %+v, want an empty roster", name, b)
 		}
 	}
 }
 
 // TestRosterOfMany: who is dropped leaves the places and the sum of the others as they are.
 func TestRosterOfMany(t *testing.T) {
-	s := agentcore.NewMultiplexer(0)
+	x := agentcore.NewMultiplexer(0)
 	members := make([]*machine, 5)
 	for i := range members {
-		members[i], _ = newCarried(t, "n")
+		members[i], _ = newListed(t, "n")
 		for k := range i {
 			begin(t, members[i], clocksync.Instant(20+k))
 		}
 	}
-	if b, _ := pass(s, 40, members...); b.Total != 5 || b.Sum != sum(1+2+3+4+5) {
-		t.Fatalf("%+v", b)
+	if b, _ := pass(x, 40, members...); b.Total != 5 || b.Sum != sum(1+2+3+4+5) {
+		t.Fatalf("%+v, want a roster of 5 with the sum of 15 reports", b)
 	}
-	s.Drop(members[1].Core)
-	s.Drop(members[1].Core)
+	x.Drop(members[1].Core)
+	x.Drop(members[1].Core)
 	begin(t, members[4], 50)
-	if b, _ := pass(s, 51, members[4]); b.Version != 2 || b.Total != 4 || b.Sum != sum(1+3+4+6) {
-		t.Fatalf("%+v", b)
+	if b, _ := pass(x, 51, members[4]); b.Version != 2 || b.Total != 4 || b.Sum != sum(1+3+4+6) {
+		t.Fatalf("after one was dropped: %+v, want roster 2 of 4 with the sum of 14 reports", b)
 	}
 }
 
@@ -186,7 +201,7 @@ func TestAnotherMultiplexer(t *testing.T) {
 // that speaks for itself would need one message more, and waits.
 func TestFatesBesideABatch(t *testing.T) {
 	for multiplexer, want := range map[string]int{"n": 1, "": 0} {
-		c, out := newCarried(t, multiplexer)
+		c, out := newListed(t, multiplexer)
 		if _, err := c.Enter(11, "r", []control.Handler{{Name: "go"}}); err != nil {
 			t.Fatal(err)
 		}

@@ -39,6 +39,9 @@ func (c *Core) settle(now clocksync.Instant) {
 	for _, o := range c.gate.Settled() {
 		c.count(o)
 		c.answer(now, o)
+		if o.Copy.Number > 0 {
+			c.reply(now, o.Copy, o)
+		}
 	}
 }
 
@@ -55,10 +58,14 @@ const answerAge = 2 * time.Millisecond
 // answer queues a fate. A later one of the same signal takes the place of the
 // earlier.
 func (c *Core) answer(now clocksync.Instant, o control.Outcome) {
-	if c.local {
-		return
+	if !c.local {
+		c.reply(now, o.Signal.Decision, o)
 	}
-	a := wire.Answer{Decision: o.Signal.Decision, Name: o.Signal.Name, Target: o.Signal.Target, Fate: o.Fate, Detail: o.Detail}
+}
+
+// reply is answer for a signal of that decision.
+func (c *Core) reply(now clocksync.Instant, d control.Decision, o control.Outcome) {
+	a := wire.Answer{Decision: d, Name: o.Signal.Name, Target: o.Signal.Target, Fate: o.Fate, Detail: o.Detail}
 	for i, b := range c.answers {
 		if b.Decision == a.Decision && b.Name == a.Name && b.Target == a.Target {
 			c.answers[i] = a

@@ -26,7 +26,7 @@ import (
 //	enter region=R [handler=NAME] | leave entry=N
 //	probe seq=N [mono=MS] [time=MS] [incarnation=N] | resend from=N to=N
 //	signal number=N entry=N [name=S] [cancel] [from=S] [decided=S] [term=N] [epoch=N] [incarnation=N] [target=M] | next entry=N | finish
-//	quit | stats
+//	recall | quit | stats
 //	flush
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata/scenarios", func(t *testing.T, path string) {
@@ -64,9 +64,14 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 			BatchAge:  time.Duration(num(t, d, "age", 0)) * time.Millisecond,
 		})
 	case "welcome":
-		fmt.Fprintln(&w.text, receptions[w.core.OnWelcome(now, welcome(t, d, w.core.Incarnation()))])
+		reception := w.core.OnWelcome(now, welcome(t, d, w.core.Incarnation()))
+		fmt.Fprint(&w.text, receptions[reception])
+		if reception == agentcore.Ignored {
+			fmt.Fprintf(&w.text, ": %s", w.core.out.Why)
+		}
+		w.text.WriteString("\n")
 	case "set":
-		w.tell(w.core.Set(now, at, row(int64(num(t, d, "n", 0)), d)))
+		w.tell(w.core.Set(now, at, rowOf(int64(num(t, d, "n", 0)), d)))
 	case "end":
 		w.tell(w.core.End(now, at))
 	case "alive":
@@ -80,6 +85,8 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) {
 		})
 	case "resend":
 		w.core.OnResend(now, &wire.Resend{Incarnation: w.core.Incarnation(), From: num(t, d, "from", 1), To: num(t, d, "to", 1)})
+	case "recall":
+		w.core.Recall(now)
 	case "quit":
 		w.core.Leave(now)
 	case "stats":
@@ -165,7 +172,7 @@ func schema(d *datadriven.TestData) scgs.Schema {
 	return s
 }
 
-func row(n int64, d *datadriven.TestData) []scgs.Value {
+func rowOf(n int64, d *datadriven.TestData) []scgs.Value {
 	if d.HasArg("fields") {
 		return []scgs.Value{scgs.IntValue(n), scgs.BoolValue(true)}
 	}
@@ -180,7 +187,14 @@ func (w *world) tell(err error) {
 
 func (w *world) show() {
 	for _, h := range w.out.Hellos {
-		fmt.Fprintf(&w.text, "hello %d\n", h.Incarnation)
+		fmt.Fprintf(&w.text, "hello %d", h.Incarnation)
+		if h.Leader != "" {
+			fmt.Fprintf(&w.text, " after term %d", h.Term)
+		}
+		if h.Lost > 0 {
+			fmt.Fprintf(&w.text, ", %d lost", h.Lost)
+		}
+		w.text.WriteString("\n")
 	}
 	for i := range w.out.Batches {
 		fmt.Fprintln(&w.text, batch(&w.out.Batches[i]))

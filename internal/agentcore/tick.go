@@ -21,6 +21,9 @@ func (c *Core) wake() clocksync.Instant {
 		return c.helloAt
 	}
 	wake := min(c.batchAt(), c.answerAt)
+	if c.greets {
+		wake = min(wake, c.helloAt)
+	}
 	if !c.virtual {
 		wake = min(wake, c.probeAt)
 	}
@@ -32,8 +35,10 @@ func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, all bool, out *Ou
 	if c.left {
 		return
 	}
-	if !c.welcome {
+	if !c.welcome || c.greets {
 		c.introduce(now, out)
+	}
+	if !c.welcome {
 		return
 	}
 	evidence := c.evidence(c.revive(now, at))
@@ -55,10 +60,14 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 		return
 	}
 	c.hello.Quality, c.unsaid = c.quality, false
-	c.hello.Leader, c.hello.Term = c.synchronizer, c.term
+	if c.hello.Leader, c.hello.Term = c.synchronizer, c.term; c.term == 0 {
+		c.hello.Leader = ""
+	}
 	c.tagged, c.taggedAt, c.retag = c.quality, now, false
-	out.Hellos = append(out.Hellos, c.hello)
-	c.helloAt = now.Add(c.helloPause)
+	h := c.hello
+	h.Fates = c.gate.Fated(c.synchronizer, wire.MaxFates)
+	out.Hellos = append(out.Hellos, h)
+	c.asks, c.helloSent, c.helloAt = true, now, now.Add(c.helloPause)
 	c.helloPause = min(2*c.helloPause, maxHelloPause)
 }
 
@@ -147,7 +156,7 @@ func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output
 		c.repeat(out)
 	}
 	c.stats.Batches += uint64(len(out.Batches))
-	c.since, c.lastBatch, c.owed = clocksync.MaxInstant, now, false
+	c.since, c.lastBatch, c.owed, c.vanished = clocksync.MaxInstant, now, false, 0
 	c.schedule()
 }
 

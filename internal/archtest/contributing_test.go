@@ -41,19 +41,15 @@ func TestFloors(t *testing.T) {
 	}
 }
 
-// place is a file as CONTRIBUTING.md names it, and what it declares.
+// place is a file as a page names it, and what it declares.
 var (
 	place = regexp.MustCompile("`([\\w./-]+\\.go)(?::(\\w+))?`")
 	aTest = regexp.MustCompile(`\bTest[A-Z]\w+\b`)
 )
 
 // TestPlaces wants the files, functions, types, variables and tests that
-// CONTRIBUTING.md names.
+// CONTRIBUTING.md names, and those of the other pages for who works on the code.
 func TestPlaces(t *testing.T) {
-	src, err := os.ReadFile(root + "/CONTRIBUTING.md")
-	if err != nil {
-		t.Fatal(err)
-	}
 	declared, tests := map[string][]string{}, map[string]bool{}
 	sources(t, func(path string, _ []byte, _ *token.File, tree *ast.File) {
 		names := []string{""}
@@ -77,18 +73,24 @@ func TestPlaces(t *testing.T) {
 		}
 		declared[path] = names
 	})
-	places := place.FindAllStringSubmatch(string(src), -1)
-	for _, m := range places {
-		if !slices.Contains(declared[m[1]], m[2]) {
-			t.Errorf("CONTRIBUTING.md names %s, and there is no such file, or no such declaration in it", m[0])
+	for page, least := range map[string]int{"CONTRIBUTING.md": 50, "docs/architecture.md": 3, "docs/journal.md": 0, "docs/model.md": 0} {
+		src, err := os.ReadFile(root + "/" + page)
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	for _, name := range aTest.FindAllString(string(src), -1) {
-		if !tests[name] && name != "TestName" {
-			t.Errorf("CONTRIBUTING.md names %s, and there is no such test", name)
+		places := place.FindAllStringSubmatch(string(src), -1)
+		for _, m := range places {
+			if !slices.Contains(declared[m[1]], m[2]) {
+				t.Errorf("%s names %s, and there is no such file, or no such declaration in it", page, m[0])
+			}
 		}
-	}
-	if len(places) < 50 {
-		t.Errorf("only %d places were looked for", len(places))
+		for _, name := range aTest.FindAllString(string(src), -1) {
+			if !tests[name] && name != "TestName" {
+				t.Errorf("%s names %s, and there is no such test", page, name)
+			}
+		}
+		if len(places) < least {
+			t.Errorf("only %d places of %s were looked for", len(places), page)
+		}
 	}
 }

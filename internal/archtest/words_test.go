@@ -52,7 +52,7 @@ var retiredWords = []retired{
 	{`\btaken? up\b|\btak(es|ing) up\b`, "resume", nil},
 	{`\btowns?\b`, "city", nil},
 	{`\banew\b`, "again", nil},
-	{`\b[Cc]arriers?\b`, "multiplexer", nil},
+	{`\b[Cc]arriers?\b|[Ss]peakers?\b`, "multiplexer", nil},
 }
 
 // history lists the files that may keep the words of their time, and this one.

@@ -10,11 +10,28 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 )
 
+// Program is what measures, and on what.
+type Program struct {
+	Command []string `json:"-"`       // starts it again as a [Worker]
+	Pegasus string   `json:"pegasus"` // its version
+	Machine Machine  `json:"machine"`
+}
+
+// Machine is what figures were measured on.
+type Machine struct {
+	CPU  string `json:"cpu,omitempty"` // the model; empty where the system does not tell it
+	CPUs int    `json:"cpus"`
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+	Go   string `json:"go"` // the release
+}
+
 // Options of a run.
 type Options struct {
-	Rounds  int           // how often each leg takes its turn
-	Leg     time.Duration // how long one turn is
-	Command []string      // starts this program again as a [Worker]
+	Program
+
+	Rounds int           // how often each leg takes its turn
+	Leg    time.Duration // how long one turn is
 }
 
 // grace is what a run may take beside its legs: processes start, members join.
@@ -27,18 +44,18 @@ func (o Options) Limit() time.Duration {
 	return time.Duration(o.Rounds*turns)*o.Leg + grace
 }
 
-// Ratio is a figure of the product over the same of bare NATS. Legs of one round make
+// Ratio is a figure of the framework over the same of bare NATS. Legs of one round make
 // a pair: the ratio is the median of the pairs'.
 type Ratio struct {
 	Ratio   float64 `json:"ratio"`
 	Least   float64 `json:"least"`   // of the pairs' ratios
 	Most    float64 `json:"most"`    // of them
-	Product float64 `json:"product"` // the median of its legs
-	Raw     float64 `json:"raw"`     // the median of its legs
+	Pegasus float64 `json:"pegasus"` // the median of its legs
+	Bare    float64 `json:"bare"`    // of those of bare NATS
 	// Processor time of all processes, in nanoseconds, for each state, message or round
 	// trip, the medians of the legs. 0 where the system does not tell it.
-	ProductCPU float64 `json:"product_cpu_ns"`
-	RawCPU     float64 `json:"raw_cpu_ns"` // the same of bare NATS
+	PegasusCPU float64 `json:"pegasus_cpu_ns"`
+	BareCPU    float64 `json:"bare_cpu_ns"` // the same of bare NATS
 }
 
 // Percentiles are of a latency, in microseconds.
@@ -50,6 +67,10 @@ type Percentiles struct {
 // Result is what a run has measured. Rates are in reports, or bare messages, a
 // second; latencies in microseconds.
 type Result struct {
+	Program
+
+	Rounds int    `json:"rounds"` // of the options
+	Leg    string `json:"leg"`    // likewise, such as 300ms
 	// Reports is the rate of messages with one report each, Batched that of reports
 	// in messages of 64, both against bare messages of the size of the former, over as
 	// many connections; OneConnection is Reports against bare messages over one.
@@ -111,7 +132,7 @@ func run(ctx context.Context, o Options) (r *Result, err error) {
 		}
 		defer func() { err = errors.Join(err, (*p).end()) }()
 	}
-	r = &Result{}
+	r = &Result{Program: o.Program, Rounds: o.Rounds, Leg: o.Leg.String()}
 	if _, err := b.worker.call(ctx, request{Op: opConnect, URL: b.url, Members: reporters}); err != nil {
 		return nil, err
 	}
@@ -190,14 +211,14 @@ func median(values []float64) float64 {
 }
 
 // over compares one figure of legs that have taken turns.
-func over(product, raw []figures, figure func(figures) float64) Ratio {
-	pairs := make([]float64, len(product))
+func over(pegasus, bare []figures, figure func(figures) float64) Ratio {
+	pairs := make([]float64, len(pegasus))
 	for i := range pairs {
-		pairs[i] = figure(product[i]) / figure(raw[i])
+		pairs[i] = figure(pegasus[i]) / figure(bare[i])
 	}
 	return Ratio{
 		Ratio: median(pairs), Least: slices.Min(pairs), Most: slices.Max(pairs),
-		Product: middle(product, figure), Raw: middle(raw, figure), ProductCPU: middle(product, cpu), RawCPU: middle(raw, cpu),
+		Pegasus: middle(pegasus, figure), Bare: middle(bare, figure), PegasusCPU: middle(pegasus, cpu), BareCPU: middle(bare, cpu),
 	}
 }
 

@@ -17,18 +17,24 @@ import (
 
 // LoadOptions say what load a synchronizer is put under.
 type LoadOptions struct {
+	Program
+
 	URL        string        // of the NATS server; empty starts one here
-	Members    int           // each with a connection of its own
+	Members    int           // those of one process share a connection
 	Processes  int           // that the members are shared out to evenly; at most as many as these
 	Rate       int           // reports a second, of all members together
 	Time       time.Duration // how long, after a second that is not counted
 	Predicates int           // judged on every global state
 	Counts     int           // of these: whether all members and one more are in a state that about half are in
-	Command    []string      // starts this program again as a [Worker]
 }
 
 // LoadResult is what became of a load.
 type LoadResult struct {
+	Program
+
+	Server     string  `json:"nats,omitempty"` // of the options, without a password; empty: one of its own
+	Time       string  `json:"time"`           // of the options, such as 10s
+	Counts     int     `json:"counts"`
 	Members    int     `json:"members"`
 	Processes  int     `json:"processes"`
 	Predicates int     `json:"predicates"`
@@ -127,6 +133,7 @@ func Load(ctx context.Context, o LoadOptions) (r *LoadResult, err error) {
 		return nil, err
 	}
 	r = &LoadResult{
+		Program: o.Program, Time: o.Time.String(), Counts: o.Counts,
 		Members: o.Members, Processes: len(f), Predicates: o.Predicates, Asked: q.Rate, Told: sum.Rate,
 		Taken: float64(after.Reports-before.Reports) / sum.Seconds, Verdicts: len(took),
 		Shed: sum.Shed + shedBy(&after) - shedBy(&before),

@@ -170,24 +170,24 @@ func (s *meanSize) get() int { return int(s.bytes.Load() / max(s.messages.Load()
 // signals measures signals that need no probe, as the member that told a state is the
 // only one, and those that do, with a second member, which is silent.
 func (b *bench) signals(ctx context.Context, r *Result) error {
-	raw, product, err := b.roundTrips(ctx, "alone", 1, 0)
+	bare, pegasus, err := b.roundTrips(ctx, "alone", 1, 0)
 	if err != nil {
 		return err
 	}
-	r.SignalP50, r.SignalP99 = over(product, raw, p50), over(product, raw, p99)
-	if raw, product, err = b.roundTrips(ctx, "pair", 2, 0); err != nil {
+	r.SignalP50, r.SignalP99 = over(pegasus, bare, p50), over(pegasus, bare, p99)
+	if bare, pegasus, err = b.roundTrips(ctx, "pair", 2, 0); err != nil {
 		return err
 	}
-	r.ProbeP50 = over(product, raw, p50)
-	if raw, product, err = b.roundTrips(ctx, "apart", 1, 1); err == nil {
-		r.ApartP50 = over(product, raw, p50)
+	r.ProbeP50 = over(pegasus, bare, p50)
+	if bare, pegasus, err = b.roundTrips(ctx, "apart", 1, 1); err == nil {
+		r.ApartP50 = over(pegasus, bare, p50)
 	}
 	return err
 }
 
 // roundTrips measures the signals of a group, of which some members are in the third
 // process.
-func (b *bench) roundTrips(ctx context.Context, group string, members, apart int) (raw, product []figures, err error) {
+func (b *bench) roundTrips(ctx context.Context, group string, members, apart int) (bare, pegasus []figures, err error) {
 	s, err := b.startGroup(ctx, fmt.Sprintf(signalConfig, group, members+apart), group, request{Members: members})
 	if err != nil {
 		return nil, nil, err

@@ -110,7 +110,11 @@ func (p *pass) observe(name string, m *plan.Processor) {
 	if q != nil && q.awaited {
 		q.awaited = false
 		if q.gone(m.Incarnation, q.run != nil && s.program == p.id && s.run == q.run.number) {
-			p.lost(q, "its process has ended")
+			why := "its process has ended"
+			if q.incarnation == m.Incarnation {
+				why = "its processor has gone on to another run, which the journal lacks; it may run twice"
+			}
+			p.lost(q, why)
 			q = nil
 		} else {
 			q.incarnation = m.Incarnation
@@ -339,7 +343,7 @@ func (p *pass) serve(r *blockRun) bool {
 	case r.cancel && !r.started:
 		p.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: "it was cancelled before it began"})
 		return true
-	case r.arrived && !r.seen, r.seen && !r.cancel, r.left:
+	case r.arrived && !r.seen, r.seen && !r.cancel && !p.late(r), r.left:
 		return true // A global state will show it.
 	}
 	m, ok := p.world.Processor(r.on)
@@ -350,7 +354,11 @@ func (p *pass) serve(r *blockRun) bool {
 	mine := s.program == p.id && s.run == r.number
 	switch {
 	case mine && s.phase != wire.PhaseRunning:
-		return true // It has ended.
+		if !p.late(r) {
+			return true // It has ended.
+		}
+		p.again(r, "what it has come to was handed over before the restart, and the journal lacks it; it may run twice")
+		return p.serve(r)
 	case mine && !r.cancel:
 		return true
 	case mine:
@@ -359,6 +367,9 @@ func (p *pass) serve(r *blockRun) bool {
 		})
 	case s.phase == wire.PhaseRunning:
 		return false // Of another one, which is told to end.
+	case s.program == p.id && s.run > r.number && r.number <= p.before:
+		p.again(r, "the journal lacks what was started on the processor after it; it may run twice")
+		return p.serve(r)
 	default:
 		data := append(p.data(r), control.Datum{Name: wire.DatumBlock, Value: scgs.StringValue(r.block)},
 			control.Datum{Name: wire.DatumSize, Value: scgs.IntValue(int64(len(r.input)))})
@@ -375,6 +386,21 @@ func (p *pass) serve(r *blockRun) bool {
 		r.again = p.now.Add(signalAgain)
 	}
 	return r.signal
+}
+
+// late reports whether a run of an earlier life has come to nothing in the time in which what
+// is under way comes after a restart.
+func (f *executor) late(r *blockRun) bool { return f.overdue && r.number <= f.before && r.body == nil }
+
+// again makes a run of an earlier life another one, which the processor will take for new,
+// in the same place.
+func (p *pass) again(r *blockRun, why string) {
+	p.out.Events = append(p.out.Events, p.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramFail, r))
+	delete(p.runs, r.number)
+	p.numbers++
+	r.number = p.numbers
+	r.seen, r.started, r.arrived, r.left, r.body = false, false, false, false, nil
+	p.runs[r.number] = r
 }
 
 // dotted joins numbers by dots. Nested deeper than a signal can hold, they are left

@@ -54,6 +54,8 @@ type executor struct {
 	runs       map[uint64]*blockRun         // that have not ended
 	byID       map[program.ID]*blockRun
 	numbers    uint64
+	before     uint64 // runs of up to this number were started in earlier lives
+	overdue    bool   // what these have come to should be here by now
 	verdicts   []heldVerdict
 	moved      []moved     // members whose state in force is to be looked at
 	attention  []*blockRun // that may need a signal
@@ -203,6 +205,10 @@ func (f *executor) Overdue(now clocksync.Instant, silence plan.Silence, out *pla
 	for _, l := range idleFirst(late) {
 		p.lost(l, "it did not come back after the restart")
 	}
+	f.overdue = true
+	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
+		f.want(f.runs[number])
+	}
 	return f.formed
 }
 
@@ -259,14 +265,22 @@ func (f *executor) Cancel(now clocksync.Instant, reason string, out *plan.Execut
 
 // Restart implements [plan.Executor]. The end of a program that has ended is told
 // once more. What goes on is found again in the states of the members that come
-// back; those that do not are lost after the time of silence.
-func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, out *plan.ExecutorOutput) {
+// back; those that do not are lost after the time of silence. The journal may lack what
+// came after its last line: runs that were started then have numbers that are given to no
+// other one.
+func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, out *plan.ExecutorOutput) {
 	if f.finish != nil {
 		out.Events = append(out.Events, *f.finish)
 	}
 	f.Epoch(now, begun, out)
 	f.moved, f.attention = f.moved[:0], f.attention[:0]
 	f.resume, f.formed = now, f.formed || formed
+	if runs > 0 {
+		if f.numbers >= runs {
+			runs = f.numbers + 1<<32
+		}
+		f.numbers, f.before, f.overdue = runs, runs, false
+	}
 	for _, p := range f.processors {
 		p.awaited = true
 	}

@@ -136,7 +136,7 @@ func TestEnd(t *testing.T) {
 	if isNew, why := s.Take("a", body); isNew || why != "" {
 		t.Errorf("a body of a run that has ended: %t, %q", isNew, why)
 	}
-	s.Restart(4*ms, true, control.Decision{}, &s.out)
+	s.Restart(4*ms, true, control.Decision{}, 0, &s.out)
 	want(t, "told once more", s.told(), "finish 0  5")
 }
 
@@ -219,16 +219,73 @@ func TestRestart(t *testing.T) {
 		"ended":      {2, wire.PhaseIdle, 0, "lost 1 a its process has ended; start 2 b; start->b 2"},
 	} {
 		s := runs(t)
-		s.Restart(2*ms, true, control.Decision{}, &s.out)
+		s.Restart(2*ms, true, control.Decision{}, 0, &s.out)
 		s.shows("a", c.incarnation, c.phase, c.run)
 		want(t, name, s.advance(3*ms), c.want)
 	}
 	s := runs(t)
-	s.Restart(0, true, control.Decision{}, &s.out)
+	s.Restart(0, true, control.Decision{}, 0, &s.out)
 	for _, at := range []clocksync.Instant{1000 * ms, 1001 * ms, 3000 * ms} {
 		if resume := s.Overdue(at, time.Second, &s.out); resume != (at == 1001*ms) {
 			t.Errorf("at %v it resumes: %t", at, resume)
 		}
 	}
 	want(t, "overdue", s.told(), "lost 1 a it did not come back after the restart")
+}
+
+// TestRestartWithoutTail: the journal has lost its tail, and the nodes have not. What they were
+// started with since has a number that is given to no other run, is told to end, and does not
+// keep them from what is started now.
+func TestRestartWithoutTail(t *testing.T) {
+	const first = 1<<32 + 1
+	for name, c := range map[string]struct {
+		phase string
+		run   int64
+		want  []string
+	}{
+		"another one runs": {wire.PhaseRunning, 9, []string{"cancel->a 0", "fail 1 a the journal lacks what was started on the processor after it; it may run twice; start->a 4294967297"}},
+		"another one ran":  {wire.PhaseDone, 9, []string{"", "fail 1 a the journal lacks what was started on the processor after it; it may run twice; start->a 4294967297"}},
+	} {
+		s := newSite(t)
+		s.shows("a", 1, wire.PhaseIdle, 0)
+		want(t, "start", s.advance(0), "start 1 a; start->a 1")
+		s.Restart(2*ms, true, control.Decision{}, 1<<32, &s.out)
+		s.shows("a", 1, c.phase, c.run)
+		got := s.advance(3 * ms)
+		if c.phase == wire.PhaseRunning {
+			want(t, name, got, c.want[0])
+			s.shows("a", 1, wire.PhaseCanceled, c.run)
+			got = s.advance(4 * ms)
+		}
+		want(t, name, got, c.want[1])
+		s.Settled(5*ms, s.sent, control.Applied)
+		s.shows("a", 1, wire.PhaseRunning, first)
+		want(t, name, s.advance(6*ms), "")
+		if isNew, why := s.Take("a", &plan.Body{Program: id, Run: 9, Kind: wire.BodyResult, Text: "1"}); isNew || why != "" {
+			t.Errorf("%s: what the other one has come to: %t, %q", name, isNew, why)
+		}
+		s.Take("a", &plan.Body{Program: id, Run: first, Kind: wire.BodyResult, Text: "5"})
+		s.shows("a", 1, wire.PhaseDone, first)
+		want(t, name, s.advance(7*ms), "end 0; finish 0  5")
+	}
+	s := runs(t)
+	s.Restart(2*ms, true, control.Decision{}, 1<<32, &s.out)
+	s.shows("a", 1, wire.PhaseRunning, 9)
+	want(t, "a run that was seen", s.advance(3*ms), "lost 1 a its processor has gone on to another run, which the journal lacks; it may run twice; start 4294967297 b; cancel->a 0; start->b 4294967297")
+	s = runs(t)
+	s.Restart(2*ms, true, control.Decision{}, 1<<32, &s.out)
+	s.shows("a", 1, wire.PhaseDone, 1)
+	want(t, "its body may come", s.advance(3*ms), "")
+	s.Overdue(2000*ms, time.Second, &s.out)
+	want(t, "its body was taken", s.advance(2000*ms), "fail 1 a what it has come to was handed over before the restart, and the journal lacks it; it may run twice; start->a 4294967297")
+}
+
+// TestNumbersRise: a restart whose numbers would begin too low takes higher ones.
+func TestNumbersRise(t *testing.T) {
+	s := runs(t)
+	for i, base := range []uint64{8 << 32, 1 << 32, 1 << 32} {
+		s.Restart(clocksync.Instant(i)*ms, true, control.Decision{}, base, &s.out)
+	}
+	s.shows("a", 2, wire.PhaseIdle, 0)
+	want(t, "after three restarts", s.advance(9*ms), fmt.Sprintf("lost 1 a its process has ended; start %[1]d b; start->b %[1]d", 10<<32+1))
 }

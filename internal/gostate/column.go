@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"reflect"
+	"strings"
 	"time"
 	"unsafe"
 
@@ -93,15 +94,16 @@ func (e *Encoder) fill(row []scgs.Value, at unsafe.Pointer) (err error) {
 		if c.goName == "" {
 			continue
 		}
-		if row[i], err = e.value(unsafe.Add(at, c.offset), c, e.declared[i].Type); err != nil {
+		if row[i], err = e.value(unsafe.Add(at, c.offset), c, &e.declared[i]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// value reads one field of a state as one of a declared type.
-func (e *Encoder) value(p unsafe.Pointer, c *column, as scgs.Type) (scgs.Value, error) {
+// value reads one field of a state as one of a declared field.
+func (e *Encoder) value(p unsafe.Pointer, c *column, declared *scgs.Field) (scgs.Value, error) {
+	as, words := declared.Type, declared.Words
 	var value scgs.Value
 	if c.list {
 		slice := (*[]byte)(p) // Of whatever: its length is the number of elements.
@@ -112,14 +114,42 @@ func (e *Encoder) value(p unsafe.Pointer, c *column, as scgs.Type) (scgs.Value, 
 	} else {
 		value = scalar(p, c.kind, as)
 	}
-	if value.Type() == scgs.Invalid {
-		why := "an integer has at most 63 bits and a sign"
-		if as.Elem() == scgs.Float {
-			why = "NaN is no number: leave the state as it was, or report a value that means unknown"
-		}
+	why := ""
+	switch {
+	case as.Elem() == scgs.Enum:
+		why = c.notAWord(value, words)
+	case value.Type() != scgs.Invalid:
+	case as.Elem() == scgs.Float:
+		why = "NaN is no number: leave the state as it was, or report a value that means unknown"
+	default:
+		why = "an integer has at most 63 bits and a sign"
+	}
+	if why != "" {
 		return value, fmt.Errorf("agent: field %s of %v cannot be told: %s", c.goName, e.typ, why)
 	}
 	return value, nil
+}
+
+// notAWord says why the value of an enum, or a list of them, is none; "" if it is one.
+func (c *column) notAWord(value scgs.Value, words []string) string {
+	text, known := value.Text(), c.list || c.place(value.Text(), words)
+	for i := 0; c.list && known && i < value.Len(); i++ {
+		text = value.At(i).Text()
+		known = c.place(text, words)
+	}
+	if known {
+		return ""
+	}
+	return fmt.Sprintf("%.64q is not one of its words: use %s", text, atMost(words, ", "))
+}
+
+// atMost joins texts, of which it shows so many as one can read.
+func atMost(texts []string, separator string) string {
+	const shown = 16
+	if more := len(texts) - shown; more > 0 {
+		return strings.Join(texts[:shown], separator) + separator + fmt.Sprintf("and %d more", more)
+	}
+	return strings.Join(texts, separator)
 }
 
 // list copies the elements of a slice. It is Invalid if one of them is.

@@ -1,8 +1,11 @@
 package gostate
 
 import (
+	"errors"
+	"fmt"
 	"math"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +15,7 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -176,10 +180,13 @@ func byReflection(v reflect.Value, l *layout, declared scgs.Schema) (row []scgs.
 			}
 			row[i] = scgs.ListValue(d.Type.Elem(), elements...)
 			ok = ok && x.Len() <= scgs.MaxElements
+			for _, e := range elements {
+				ok = ok && (d.Type.Elem() != scgs.Enum || slices.Contains(words, e.Text()))
+			}
 		} else {
 			row[i] = reflected(x, d.Type)
 		}
-		ok = ok && row[i].Type() != scgs.Invalid
+		ok = ok && row[i].Type() != scgs.Invalid && (d.Type != scgs.Enum || slices.Contains(words, row[i].Text()))
 	}
 	return row, ok
 }
@@ -250,5 +257,63 @@ func TestAStructThatIsAPointer(t *testing.T) {
 	}
 	if _, at := given(&given0); !e.read(at) || e.words[0] != 7 {
 		t.Errorf("told %v", e.words)
+	}
+}
+
+// TestARefusedStateIsNotTheLastOne: the row of the one before it stays, and with it what
+// is observed, wherever the new one is refused.
+func TestARefusedStateIsNotTheLastOne(t *testing.T) {
+	type state struct{ Load, Best float64 }
+	declared := scgs.Schema{{Name: "load", Type: scgs.Float}, {Name: "power", Type: scgs.Float}, {Name: "best", Type: scgs.Float}}
+	reading := observe.Reading{Power: 1}
+	e := Encoding{Observed: &reading}
+	row := func(s state) ([]scgs.Value, error) {
+		b, at, err := e.Of(s, declared)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := e.Row(b, at)
+		if err == nil && s.Load >= 100 {
+			err = errors.New("too much for whoever is told")
+		}
+		return r, e.Took(b, err)
+	}
+	if got, err := row(state{1, 2}); err != nil || fmt.Sprint(got) != "[1 1 2]" {
+		t.Fatal(got, err)
+	}
+	for i, refused := range []state{{5, math.NaN()}, {100, 6}, {7, math.NaN()}} {
+		_, _ = row(refused)
+		reading.Power = float64(i + 2)
+		if got, changed := e.Again(declared); !changed || fmt.Sprint(got) != fmt.Sprintf("[1 %d 2]", i+2) || e.Type() != reflect.TypeFor[state]() {
+			t.Errorf("after %v: %v, %t", refused, got, changed)
+		}
+	}
+	if got, err := row(state{3, 4}); err != nil || fmt.Sprint(got) != "[3 4 4]" {
+		t.Error(got, err)
+	}
+	n := 0.0
+	if allocs := testing.AllocsPerRun(100, func() {
+		s := state{n, n}
+		b := e.last
+		_, err := e.Row(b, unsafe.Pointer(&s))
+		if err = e.Took(b, err); err != nil {
+			t.Error(err)
+		}
+	}); allocs > 0 {
+		t.Errorf("a row allocates %v times", allocs)
+	}
+}
+
+// TestManyWords are not all told.
+func TestManyWords(t *testing.T) {
+	type state struct{ E string }
+	var many []string
+	for i := range 100 {
+		many = append(many, fmt.Sprint("w", i))
+	}
+	declared := scgs.Schema{{Name: "e", Type: scgs.Enum, Words: many}}
+	want := `agent: field E of gostate.state cannot be told: "` + strings.Repeat("x", 64) + `" is not one of its words: use w0, w1, w2, w3, w4, w5, w6, w7, w8, w9, w10, w11, w12, w13, w14, w15, and 84 more`
+	if err := Fill(declared, Defaults(declared), state{strings.Repeat("x", 1000)}); err == nil || err.Error() != want {
+		t.Errorf("%v\nwant %s", err, want)
 	}
 }

@@ -14,10 +14,10 @@ type Encoding struct {
 	// Observed is what fills fields that the program does not; nil: nothing.
 	Observed *observe.Reading
 
-	last *Encoder // of the last state; nil: there was none, or it was refused
+	last *Encoder // of the last state; nil: there was none
 }
 
-// Type is that of the last state; nil if there was none, or it was refused.
+// Type is that of the last state; nil if there was none.
 func (e *Encoding) Type() reflect.Type {
 	if e.last == nil {
 		return nil
@@ -62,16 +62,25 @@ func (e *Encoding) Words(b *Encoder, at unsafe.Pointer) ([]uint64, bool) {
 	return b.words, true
 }
 
-// Row reads a state that lies at an address, and is of the encoder's type, as a row. The
-// row is valid until the next call.
+// Row reads a state that lies at an address, and is of the encoder's type, as a row. It is
+// the last state only once [Encoding.Took] says so: until then the one before it is, which
+// goes on where this one is refused, here or by whoever is told. The row is valid until
+// the next call.
 func (e *Encoding) Row(b *Encoder, at unsafe.Pointer) ([]scgs.Value, error) {
-	e.last = nil
-	if err := b.fill(b.row, at); err != nil {
+	if err := b.fill(b.next, at); err != nil {
 		return nil, err // The values are of no state.
 	}
-	e.last = b
-	b.observe(b.row, e.Observed)
-	return b.row, nil
+	b.observe(b.next, e.Observed)
+	return b.next, nil
+}
+
+// Took makes the state that Row has read the last one, unless whoever was told has refused
+// it with an error, which it returns.
+func (e *Encoding) Took(b *Encoder, refused error) error {
+	if refused == nil {
+		b.row, b.next, e.last = b.next, b.row, b
+	}
+	return refused
 }
 
 // Again is the last row with what is observed now; false if there is none, or nothing

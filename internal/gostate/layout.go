@@ -31,8 +31,23 @@ type StateError struct {
 // Error is the reason.
 func (e *StateError) Error() string { return "agent: " + e.Reason }
 
-func stateError(t reflect.Type, field, format string, args ...any) error {
-	return &StateError{Type: t, Field: field, Reason: fmt.Sprintf(format, args...)}
+// faults are those of one state.
+type faults []*StateError
+
+func (f *faults) add(t reflect.Type, field, format string, args ...any) {
+	*f = append(*f, &StateError{Type: t, Field: field, Reason: fmt.Sprintf(format, args...)})
+}
+
+// err is the first fault with the reasons of all, nil if there is none.
+func (f faults) err() error {
+	if len(f) == 0 {
+		return nil
+	}
+	var reasons []string
+	for _, e := range f {
+		reasons = append(reasons, e.Reason)
+	}
+	return &StateError{Type: f[0].Type, Field: f[0].Field, Reason: atMost(reasons, "; ")}
 }
 
 // layout is how a struct type is read as a local state.
@@ -76,8 +91,8 @@ func Fill(declared scgs.Schema, row []scgs.Value, state any) error {
 	if err != nil {
 		return err
 	}
-	e, err := l.part(declared)
-	if err != nil {
+	e, faults := l.part(declared)
+	if err := faults.err(); err != nil {
 		return err
 	}
 	_, at := given(&state)
@@ -100,8 +115,9 @@ func layoutFor(state any) (*layout, error) { return layoutOf(reflect.TypeOf(stat
 // layoutOf reads the exported fields of a struct type.
 func layoutOf(t reflect.Type) (*layout, error) {
 	if t == nil || t.Kind() != reflect.Struct {
-		return nil, stateError(t, "", "a state is a struct, not %v: pass the struct itself, not a pointer to it", t)
+		return nil, NoStruct(t)
 	}
+	var wrong faults
 	l := &layout{typ: t}
 	var schema scgs.Schema
 	for f := range t.Fields() {
@@ -110,7 +126,8 @@ func layoutOf(t reflect.Type) (*layout, error) {
 			continue
 		}
 		if f.Anonymous {
-			return nil, stateError(t, f.Name, "%v embeds %v, whose fields are not looked at: write them out, or leave it out with the tag `pegasus:\"-\"`", t, f.Type)
+			wrong.add(t, f.Name, "%v embeds %v, whose fields are not looked at: write them out, or leave it out with the tag `pegasus:\"-\"`", t, f.Type)
+			continue
 		}
 		if !f.IsExported() {
 			continue
@@ -121,16 +138,31 @@ func layoutOf(t reflect.Type) (*layout, error) {
 		}
 		typ := typeOf(f.Type)
 		if typ == scgs.Invalid {
-			return nil, stateError(t, f.Name, "field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
+			wrong.add(t, f.Name, "field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
+			continue
 		}
 		field := scgs.Field{Name: name, Type: typ}
 		l.fields = append(l.fields, layoutField{columnOf(&f), field})
 		schema = append(schema, field)
 	}
 	if err := schema.Validate(); err != nil {
-		return nil, stateError(t, "", "%v: %v", t, err)
+		wrong.add(t, "", "%v: %v", t, err)
 	}
-	return l, nil
+	return l, wrong.err()
+}
+
+// NoStruct is the [*StateError] of a type that is none of a struct.
+func NoStruct(t reflect.Type) error {
+	var wrong faults
+	switch {
+	case t == nil:
+		wrong.add(t, "", "a state is a struct, not nil: pass the struct itself")
+	case t.Kind() == reflect.Interface:
+		wrong.add(t, "", "a state is a struct, and %v is an interface: name the type of the struct", t)
+	default:
+		wrong.add(t, "", "a state is a struct, not %v: pass the struct itself, not a pointer to it", t)
+	}
+	return wrong.err()
 }
 
 // schema is the fields in the order of the struct.
@@ -176,6 +208,7 @@ type Encoder struct {
 	declared scgs.Schema
 	columns  []column     // in the declared order; without a name where the struct has none
 	row      []scgs.Value // of the last state, and the defaults of what the struct has not
+	next     []scgs.Value // of the one that is being read, likewise
 	elements []scgs.Value // of the current list
 	plain    bool         // a state is usually but words
 	words    []uint64     // of the last state that was, and defaults
@@ -183,30 +216,29 @@ type Encoder struct {
 
 // part binds a layout to the declared state, of which it may have a part: the same names
 // with the same types.
-func (l *layout) part(declared scgs.Schema) (*Encoder, error) {
-	e := &Encoder{typ: l.typ, declared: declared, columns: make([]column, len(declared)), row: Defaults(declared)}
+func (l *layout) part(declared scgs.Schema) (e *Encoder, wrong faults) {
+	e = &Encoder{typ: l.typ, declared: declared, columns: make([]column, len(declared))}
 	for _, f := range l.fields {
-		i, err := f.declaredIn(declared, l.typ)
-		if err != nil {
-			return nil, err
+		if i := f.declaredIn(declared, l.typ, &wrong); i >= 0 {
+			e.columns[i] = f.column
 		}
-		e.columns[i] = f.column
 	}
-	return e, nil
+	return e, wrong
 }
 
 // match binds a layout to the declared state, of which it has all but for fields that
 // have a default, or are observed.
 func (l *layout) match(declared scgs.Schema, observed bool) (*Encoder, error) {
-	e, err := l.part(declared)
-	if err != nil {
-		return nil, err
-	}
+	e, wrong := l.part(declared)
 	for i, c := range e.columns {
 		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && (!observed || !Observable(declared[i])) {
-			return nil, stateError(l.typ, declared[i].Name, "%v has no field %q, which the configuration declares without a default: add it, give it one with {type: T, default: V}, or take it out of the declaration", l.typ, declared[i].Name)
+			l.lacks(declared[i].Name, &wrong)
 		}
 	}
+	if err := wrong.err(); err != nil {
+		return nil, err
+	}
+	e.row, e.next = Defaults(declared), Defaults(declared)
 	e.plain = agentcore.Plain(declared)
 	e.words = make([]uint64, len(declared))
 	for i, c := range e.columns {
@@ -218,16 +250,34 @@ func (l *layout) match(declared scgs.Schema, observed bool) (*Encoder, error) {
 	return e, nil
 }
 
-// declaredIn finds the declared field that a field of a struct is.
-func (f *layoutField) declaredIn(declared scgs.Schema, typ reflect.Type) (int, error) {
+// lacks adds the fault that the struct has not a declared field, unless that has one
+// already.
+func (l *layout) lacks(name string, wrong *faults) {
+	add := "add it, give it one with"
+	for f := range l.typ.Fields() {
+		tag, tagged := f.Tag.Lookup("pegasus")
+		switch {
+		case tagged && tag != name || !tagged && lowerFirst(f.Name) != name:
+		case f.IsExported(): // It is there, but of another type.
+			return
+		default:
+			add = fmt.Sprintf("its field %s is not exported, so write it with a capital letter, give it a default with", f.Name)
+		}
+	}
+	wrong.add(l.typ, name, "%v has no field %q, which the configuration declares without a default: %s {type: T, default: V}, or take it out of the declaration", l.typ, name, add)
+}
+
+// declaredIn finds the declared field that a field of a struct is; below 0, and a fault, if
+// there is none.
+func (f *layoutField) declaredIn(declared scgs.Schema, typ reflect.Type, wrong *faults) int {
 	i := declared.Index(f.field.Name)
 	if i < 0 {
-		return i, stateError(typ, f.goName, "field %s of %v: the configuration declares no field %q, but %s: declare it, or leave it out with the tag `pegasus:\"-\"`", f.goName, typ, f.field.Name, fieldNames(declared))
+		wrong.add(typ, f.goName, "field %s of %v: the configuration declares no field %q, but %s: declare it, or leave it out with the tag `pegasus:\"-\"`", f.goName, typ, f.field.Name, fieldNames(declared))
+	} else if d := declared[i]; !d.Carries(f.field.Type) {
+		wrong.add(typ, f.goName, "field %s of %v: the configuration declares %s, the program has %s: make them the same", f.goName, typ, d, f.field.Type)
+		i = -1
 	}
-	if d := declared[i]; !d.Carries(f.field.Type) {
-		return i, stateError(typ, f.goName, "field %s of %v: the configuration declares %s, the program has %s: make them the same", f.goName, typ, d, f.field.Type)
-	}
-	return i, nil
+	return i
 }
 
 func fieldNames(s scgs.Schema) string {

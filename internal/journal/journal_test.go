@@ -14,6 +14,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -134,6 +135,11 @@ func TestJournalIsLossless(t *testing.T) {
 			in.Kind, in.Hello = synccore.InHello, &wire.Hello{
 				Member: "w2", Incarnation: rapid.Uint64().Draw(r, "incarnation"), Host: "höst", Domain: "d", Quality: anyQuality(r),
 				Typed: true, Schema: plans[0].State, Threads: rapid.Bool().Draw(r, "threads"),
+				Leader: "gsync", Term: rapid.Uint64Min(1).Draw(r, "term"), Lost: rapid.Uint64().Draw(r, "lost"), Causes: rapid.Bool().Draw(r, "causes"),
+			}
+			if rapid.Bool().Draw(r, "fated") {
+				cause := control.Cause{Source: rapid.Uint64Min(1).Draw(r, "source"), Witness: rapid.Uint64().Draw(r, "witness"), Firing: 2}
+				in.Hello.Fates = []control.Fated{{Cause: cause, Name: "stop", Entry: 3, Fate: control.Applied}}
 			}
 		case 2:
 			in.Kind, in.Gone = synccore.InGone, &wire.Gone{Member: "w1", Incarnation: 3, First: rapid.Uint64Min(1).Draw(r, "first")}

@@ -373,6 +373,7 @@ func (l *helloLine) message() *wire.Hello {
 	h := &wire.Hello{
 		Member: l.Member, Incarnation: l.Incarnation, Host: l.Host, Domain: l.Domain, Quality: l.Quality,
 		Typed: l.Typed, Threads: l.Threads, Multiplexer: l.Multiplexer, Leader: l.Leader, Term: l.Term, Lost: l.Lost,
+		Causes: l.Causes, Fates: l.Fates,
 	}
 	for _, f := range l.Schema {
 		h.Schema = append(h.Schema, scgs.Field(f))

@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -71,6 +72,8 @@ type (
 		Leader      string            `json:"leader,omitempty"`
 		Term        uint64            `json:"term,omitempty"`
 		Lost        uint64            `json:"lost,omitempty"`
+		Causes      bool              `json:"causes,omitempty"`
+		Fates       []control.Fated   `json:"fates,omitempty"`
 	}
 	fieldLine struct {
 		Name  string    `json:"name"`
@@ -153,6 +156,7 @@ func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
 		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: h.Quality,
 		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer, Leader: h.Leader, Term: h.Term, Lost: h.Lost,
+		Causes: h.Causes, Fates: h.Fates,
 	}
 	for _, f := range h.Schema {
 		line.Schema = append(line.Schema, fieldLine(f))

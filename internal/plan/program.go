@@ -15,8 +15,7 @@ import (
 // machine sees it. Package internal/executor has the rest, so that an agent, whose
 // machines run none, links no interpreter.
 type Program interface {
-	// Begin returns what carries the program out. Executions of one level are told
-	// apart by their id, the term in which they began.
+	// Begin returns what carries the program out. Executions are told apart by their id.
 	Begin(level string, id uint64) Executor
 	// Same reports whether another program does the same, so that a running one can
 	// go on.
@@ -50,8 +49,9 @@ type Executor interface {
 	// Overdue gives up, once their time is over, members that did not come back after
 	// a restart. Resume is set, once, if those who are there are enough from then on.
 	Overdue(now clocksync.Instant, silence Silence, out *ExecutorOutput) (resume bool)
-	// Restart goes on in another process; formed is set if there was an epoch.
-	Restart(now clocksync.Instant, formed bool, begun control.Decision, out *ExecutorOutput)
+	// Restart goes on in another process; formed is set if there was an epoch. Runs that
+	// are started from now on have numbers above runs, if that is not 0.
+	Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, out *ExecutorOutput)
 	// Under reports whether a predicate acts on a member: one that blocks of the
 	// program are under acts on no others.
 	Under(predicate, member string) bool

@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -18,6 +19,12 @@ import (
 type Options struct {
 	// Term is larger in every later life of the synchronizer.
 	Term uint64 `json:"term"`
+	// Program names the execution of the program, as no other one is named on any node. 0:
+	// its Term does.
+	Program uint64 `json:"program,omitempty"`
+	// Runs is set for a restart: runs of the lives before, also those that their journal has
+	// lost, have lower numbers.
+	Runs uint64 `json:"runs,omitempty"`
 	// Local is set where the members are threads of the hosting process: their
 	// evidence comes by InEvidence, and none of them is probed, asked again or silent.
 	Local bool `json:"-"`
@@ -104,6 +111,7 @@ type membership struct {
 
 	multiplexers map[string]*multiplexer // by name
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
+	untold       uint64                  // incarnations that have told of states of earlier ones that nobody was told
 }
 
 // judgement is where the predicates stand.
@@ -112,10 +120,11 @@ type judgement struct {
 	general bool // for tests: no way is shorter than another
 
 	ev        scgs.Event
-	spanless  bool // ev has no span
-	tuple     bool // a global state is in force, and in the scope
-	rejudge   bool // something beside the members' states has changed
-	opening   bool // ev tells of the global state that is judged
+	spanless  bool   // ev has no span
+	tuple     bool   // a global state is in force, and in the scope
+	heads     uint64 // a sum over its states, by which it is known again
+	rejudge   bool   // something beside the members' states has changed
+	opening   bool   // ev tells of the global state that is judged
 	scope     *predicates.Scope
 	partial   *predicates.Scope    // what a rule's own detector has found: the members of the runs
 	alone     *predicates.Scope    // one member, for local conditions
@@ -124,6 +133,8 @@ type judgement struct {
 	states    []ruleState          // of the rules
 	memory    []scgs.Value
 	decisions uint64
+	ordered   control.Cause // of the last plan with moves
+	earlier   earlier
 }
 
 // scratch is space of one step.
@@ -154,7 +165,7 @@ func New(level *plan.Level, opt Options) *Core {
 		},
 	}
 	if level.Program != nil && !opt.Local {
-		c.exec = level.Program.Begin(level.Name, opt.Term)
+		c.exec = level.Program.Begin(level.Name, cmp.Or(opt.Program, opt.Term))
 	}
 	c.newScopes()
 	c.balanceBy(level.Balance)
@@ -308,8 +319,8 @@ func (c *Core) back(now clocksync.Instant) {
 		for _, m := range c.sorted {
 			m.heard = m.heard.Add(away)
 		}
-		for _, s := range c.multiplexers {
-			s.heard = s.heard.Add(away)
+		for _, x := range c.multiplexers {
+			x.heard = x.heard.Add(away)
 		}
 		for _, g := range c.others {
 			for _, m := range g.sorted {

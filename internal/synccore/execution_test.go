@@ -191,7 +191,7 @@ func (s *execution) again(t *testing.T, d *datadriven.TestData) string {
 	f.core = synccore.New(f.plan, synccore.Options{Term: before.term + 1})
 	f.term = before.term + 1
 	f.call()
-	s.settle(5 * time.Millisecond)
+	s.settle(105 * time.Millisecond)
 	return s.told()
 }
 
@@ -282,6 +282,7 @@ func (s *execution) play(words []string) bool {
 	case "restart":
 		s.mark('R')
 		f.restart()
+		wait = 105 * time.Millisecond // Members say hello again after 100 ms at the earliest.
 	case "wait":
 		var err error
 		if wait, err = time.ParseDuration(words[1]); err != nil {

@@ -198,7 +198,7 @@ func (c *Core) missingEvidence(l *missing, now clocksync.Instant, rule int) {
 		if c.tuple && w == nil {
 			text += ", for the next global state"
 		}
-		if a := m.asks(); a.probes > 0 {
+		if a := m.probingOf(); a.probes > 0 {
 			since = new(ago(now, a.asked))
 		}
 		l.add(kind, m.name, text, since)

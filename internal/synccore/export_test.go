@@ -3,6 +3,7 @@ package synccore
 import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 )
 
@@ -30,6 +31,14 @@ func (c *Core) General() { c.general = true }
 func (c *Core) Counts() Counts { return c.asks(c.now, Question{Counts: true}).Counts }
 
 func (c *Core) Figures() Figures { return c.asks(c.now, Question{Figures: true}).Figures }
+
+// Heads is the sum that is kept, and as it should be.
+func (c *Core) Heads() (kept, want uint64) {
+	for _, m := range c.inEpoch {
+		want += m.state.Seq * wire.Weight(m.name, m.incarnation)
+	}
+	return c.heads, want
+}
 
 func (c *Core) Epoch() uint64 { return c.inForce() }
 

@@ -13,7 +13,7 @@ import (
 // Counts are counters since the machine was made.
 type Counts struct {
 	Reports   uint64                    // taken in, without copies
-	Gaps      uint64                    // in the reports of members, given up
+	Gaps      uint64                    // in the reports of members, given up; and before incarnations, told by these
 	Collapsed uint64                    // local states given up because too many of one member waited
 	Global    uint64                    // global states
 	Partial   uint64                    // global states with unknown members
@@ -40,7 +40,7 @@ func (n *BalanceCounts) count(p *balance.Plan) {
 // counts returns the counters so far.
 func (c *Core) counts() Counts {
 	s := c.det.Stats()
-	n := Counts{Reports: c.taken, Gaps: s.Gaps, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial, Balance: c.balanced}
+	n := Counts{Reports: c.taken, Gaps: s.Gaps + c.untold, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial, Balance: c.balanced}
 	if c.exec != nil {
 		n.Runs, _, _ = c.exec.Counts()
 	}

@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,9 +28,13 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		}
 		at := r.At
 		m.own(&at)
-		if c.timed(m, &at, out) {
+		switch {
+		case c.timed(m, &at, out):
 			m.within.Earliest, m.within.Latest = at.Within.Earliest, at.Within.Latest
 			c.report(m, r, &at, out)
+		case !c.ahead(m, r.Seq):
+			c.lose(m, r.Seq)
+			c.unstash(m, out)
 		}
 	}
 	if !b.Again && !slices.Equal(m.regions, b.Regions) {
@@ -65,6 +70,7 @@ func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
 			at.Within = clocksync.Exactly(at.Mono)
 		case asIs || c.timed(m, &at, out):
 		default:
+			c.lose(m, r.Seq)
 			continue
 		}
 		m.within.Earliest, m.within.Latest = at.Within.Earliest, at.Within.Latest
@@ -130,7 +136,7 @@ func (c *Core) sender(from, member string, incarnation uint64, out *Output) *mem
 
 // tellReplaced tells a process that a newer one has its name.
 func (c *Core) tellReplaced(from string, incarnation uint64, out *Output) {
-	if c.asked(from + "#replaced") {
+	if c.toldLately(from + "#replaced") {
 		return
 	}
 	w := c.greeting(from, incarnation, out)
@@ -139,7 +145,7 @@ func (c *Core) tellReplaced(from string, incarnation uint64, out *Output) {
 
 // introduce asks a sender for its hello, at most every resendWait.
 func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output) {
-	if c.asked(from) {
+	if c.toldLately(from) {
 		return
 	}
 	w := c.greeting(from, incarnation, out)
@@ -148,9 +154,9 @@ func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output
 	}
 }
 
-// asked reports whether a sender was told something within the last resendWait,
+// toldLately reports whether a sender was told something within the last resendWait,
 // and notes that it is told now.
-func (c *Core) asked(from string) bool {
+func (c *Core) toldLately(from string) bool {
 	if asked, ok := c.strangers[from]; ok && c.now.Sub(asked) < resendWait {
 		return true
 	}
@@ -169,7 +175,7 @@ func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Outpu
 	switch {
 	case r.Seq <= m.last:
 		return // a duplicate
-	case r.Seq > m.last+1 && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex):
+	case c.ahead(m, r.Seq):
 		c.stash(m, r, at, out)
 	default:
 		c.take(m, r, at, out)
@@ -177,10 +183,34 @@ func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Outpu
 	}
 }
 
+// ahead reports whether reports before that one are missing. The first one that is told
+// of a member may have any number.
+func (c *Core) ahead(m *member, seq uint64) bool {
+	return seq > m.last+1 && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex)
+}
+
+// lose takes note that the member's next report is here and of no use. It is not asked for
+// again, and what it said is unknown: the detectors see the jump in the numbers with the
+// next report or evidence.
+func (c *Core) lose(m *member, seq uint64) {
+	m.reach(seq)
+	m.stray()
+	c.rows.free(m.newest.ref)
+	m.newest = newest{}
+}
+
+// stray takes note that the detectors do not know the newest report of a member. Evidence
+// of it would count for the state before, unless it comes with the report's number.
+func (m *member) stray() {
+	if m.astray = true; m.listed {
+		m.multiplexer.whole = false
+	}
+}
+
 // stash keeps a report that is ahead of its turn, and asks for what is missing.
 func (c *Core) stash(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	i, found := slices.BinarySearchFunc(m.stash, r.Seq, func(s wire.Report, seq uint64) int {
-		return int(int64(s.Seq - seq)) //nolint:gosec // The difference of two near numbers.
+		return cmp.Compare(s.Seq, seq)
 	})
 	if found {
 		return
@@ -259,6 +289,7 @@ func (c *Core) gapsOver(out *Output) {
 func (c *Core) take(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
 	if err := c.valid(m, r, at); err != nil {
 		out.refuse(monitor.RejectReport, m.name, err.Error())
+		c.lose(m, r.Seq)
 		return
 	}
 	if m.index == noIndex {
@@ -292,9 +323,7 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		c.taken++
 	} else {
 		out.refuse(monitor.RejectOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
-		if m.astray = true; m.listed {
-			m.multiplexer.whole = false
-		}
+		m.stray()
 	}
 	c.tellRuns(m, r, at)
 	if c.planner != nil && !r.End && c.planner.Awaits(m.name) {
@@ -332,7 +361,8 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	}
 }
 
-// alive takes evidence that a multiplexer has of its members.
+// alive is for agents of releases before: their multiplexers have no roster, and give evidence
+// of each member.
 func (c *Core) alive(from string, alive []wire.Alive, out *Output) {
 	for i := range alive {
 		a := &alive[i]
@@ -386,6 +416,7 @@ func (c *Core) processState(at clocksync.Stamp, row []scgs.Value, out *Output) {
 	}
 	if err := c.plan.Process.Accepts(row); err != nil {
 		out.refuse(monitor.RejectReport, "process", err.Error())
+		c.lose(c.process, c.process.last+1)
 		return
 	}
 	c.take(c.process, &wire.Report{Seq: c.process.last + 1, Row: row}, &at, out)

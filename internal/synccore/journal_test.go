@@ -69,6 +69,9 @@ func replay(t *testing.T, text []byte) (again recorder, j *journal.Reader) {
 		if sum := again.digest.Sum(); sum != rec.Out {
 			t.Fatalf("line %d: the digest is %x, and was %x when it was recorded", j.Line(), sum, rec.Out)
 		}
+		if kept, want := core.Heads(); kept != want {
+			t.Fatalf("line %d: the sum over the states in force is %x, and should be %x", j.Line(), kept, want)
+		}
 		general.Step(rec.Now, &rec.Input, &same)
 		if digest.Add(&same); digest.Sum() != rec.Out {
 			t.Fatalf("line %d: in the general way the output is another one: %s", j.Line(), cmp.Diff(same, out, cmp.AllowUnexported(scgs.Value{})))

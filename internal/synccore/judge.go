@@ -29,6 +29,7 @@ type ruleState struct {
 	// Beyond the epoch:
 	quiet      clocksync.Instant // no firing before that
 	suppressed uint64            // firings kept back since the last one
+	cause      control.Cause     // of the last firing; without a source: those of this machine have none
 	past       *history
 }
 
@@ -48,6 +49,9 @@ func (c *Core) newStates() {
 	c.states = make([]ruleState, len(c.plan.Rules))
 	for i := range c.states {
 		c.states[i] = ruleState{quiet: clocksync.MinInstant, past: &history{}}
+		if r := c.plan.Rules[i]; !c.opt.Local {
+			c.states[i].cause.Source = sourceOf(r.Name, r.Text)
+		}
 	}
 	c.watch(c.plan)
 	c.rearm()
@@ -63,7 +67,7 @@ type set struct {
 func (j *judgement) rearm() {
 	for i := range j.states {
 		s := &j.states[i]
-		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past}
+		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause}
 	}
 	j.lookAtAll()
 }
@@ -113,10 +117,10 @@ func (c *Core) opened(out *Output) {
 		case m == c.process:
 			c.scope.SetProcess(c.row(m, ch.Ref))
 		case ch.Unknown:
-			m.state = *ch
+			c.moved(m, ch)
 			c.scope.SetUnknown(m.pos)
 		default:
-			m.state = *ch
+			c.moved(m, ch)
 			c.scope.Set(m.pos, c.row(m, ch.Ref))
 		}
 	}
@@ -408,6 +412,7 @@ type occasion struct {
 	rows     [][]scgs.Value // of the parts; nil: as the global state has them
 	holders  []int          // in the scope, if its own detector has found them
 	seqs     []uint64       // by place in the scope, the state that was judged; nil: as the global state has it
+	cause    control.Cause  // of the firing
 }
 
 // newestState stands for a state that was not judged: the newest counts.
@@ -459,6 +464,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	s.armed = false
 	s.release()
 	decision := c.decision()
+	o.cause = c.caused(&s.cause, c.witnessed(o))
 	if !c.opt.Unread {
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed,
@@ -563,7 +569,7 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	if c.exact(m) && n.AfterTime != clocksync.MinInstant {
 		n.AfterMono, n.AfterTime = max(n.AfterMono, n.AfterTime), clocksync.MinInstant
 	}
-	a, at := m.asks(), -1
+	a, at := m.probingOf(), -1
 	if a.probes > 0 && c.now.Sub(a.probed) < probeAgain {
 		if a.probedFor.AfterMono >= n.AfterMono && a.probedFor.AfterTime >= n.AfterTime && (m.listed || a.probedFor.Seq == seq) {
 			return
@@ -594,16 +600,16 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 }
 
 // called finds what a multiplexer is asked in this step.
-func called(s *multiplexer, out *Output) int {
-	return slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == s.name && p.Msg.Seq == 0 })
+func called(x *multiplexer, out *Output) int {
+	return slices.IndexFunc(out.Probes, func(p wire.Addressed[wire.Probe]) bool { return p.To == x.name && p.Msg.Seq == 0 })
 }
 
 // call asks a multiplexer, once for all its members in a step.
-func (c *Core) call(s *multiplexer, n scgs.Need, out *Output) {
-	i := called(s, out)
+func (c *Core) call(x *multiplexer, n scgs.Need, out *Output) {
+	i := called(x, out)
 	if i < 0 {
 		i = len(out.Probes)
-		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: s.name, Msg: wire.Probe{Incarnation: s.version, AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
+		out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: x.name, Msg: wire.Probe{Incarnation: x.version, AfterMono: n.AfterMono, AfterTime: n.AfterTime}})
 	}
 	p := &out.Probes[i].Msg
 	p.AfterMono, p.AfterTime = max(p.AfterMono, n.AfterMono), max(p.AfterTime, n.AfterTime)

@@ -22,9 +22,10 @@ type member struct {
 	name, host  string
 	multiplexer *multiplexer // of its process; nil: it has none
 	listed      bool         // it is on that one's roster
-	weight      uint64       // of its reports in the sum of that
+	weight      uint64       // of its reports in the sum of that, and of its state in [judgement].heads
+	causes      bool         // it takes signals with a cause
 	number      int32        // of the multiplexer, by which the detectors know it; 0: none
-	astray      bool         // the detector has refused its newest report
+	astray      bool         // the detector does not know its newest report
 	incarnation uint64
 	domain      clocksync.Domain
 	quality     clocksync.Quality
@@ -49,7 +50,7 @@ type member struct {
 	late     wire.Evidence // of a state behind the gap
 	regions  []wire.Region
 	state    scgs.Change // in the tuple in force
-	asking
+	probing
 }
 
 // newest is a state that waits for its member to enter an epoch.
@@ -99,6 +100,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	}
 	c.speaksFor(m, h.Multiplexer)
 	c.retime(m, h.Quality, out)
+	c.recollect(h)
 	m.heard = c.now
 	next := uint64(0)
 	if m.last > 0 {
@@ -159,12 +161,15 @@ func byName(a, b *member) int { return cmp.Compare(a.name, b.name) }
 // enter starts an incarnation of a member.
 func (c *Core) enter(m *member, h *wire.Hello) {
 	c.rows.free(m.newest.ref)
-	c.silenced(m)
+	c.detach(m)
 	old := *m
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
-		within: clocksync.Unbounded,
+		within: clocksync.Unbounded, weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,
+	}
+	if h.Lost > 0 {
+		c.untold++
 	}
 	c.outbox.Look() // For signals to the old one.
 	if old.index != noIndex {
@@ -228,7 +233,7 @@ func (c *Core) forget() {
 		old := m.gone && m.index == noIndex && c.now.Sub(m.heard) > goneKept
 		if old {
 			c.rows.free(m.newest.ref)
-			c.silenced(m)
+			c.detach(m)
 			delete(c.members, m.name)
 			c.recent[nameSlot(m.name)] = nil
 		}
@@ -353,12 +358,12 @@ func (c *Core) switchDetector(ready []*member) {
 	for i, m := range c.inEpoch {
 		m.pos = i
 	}
-	c.tuple = false
+	c.tuple, c.heads = false, 0
 	for _, m := range c.inEpoch {
 		m.state = scgs.Change{}
 	}
-	for _, s := range c.multiplexers {
-		c.cover(s)
+	for _, x := range c.multiplexers {
+		c.cover(x)
 	}
 }
 

@@ -2,6 +2,7 @@ package synccore_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func TestWorldOfMultiplexers(t *testing.T) {
 	asked, held := 0, 0
 	for s := range uint64(*worlds) {
 		w := newWorld(t, s+1)
-		w.carry()
+		w.share()
 		w.record.on = s%4 == 0
 		w.run()
 		for _, c := range w.multiplexers {
@@ -49,8 +50,8 @@ type multiplexer struct {
 	due         clocksync.Instant
 }
 
-// carry gives each host a multiplexer, before the world begins.
-func (w *world) carry() {
+// share gives each host a multiplexer, before the world begins.
+func (w *world) share() {
 	clear(w.byName)
 	for i, a := range w.members {
 		name := "n" + string(a.domain)
@@ -148,7 +149,7 @@ func (c *multiplexer) receive(frame []byte) {
 	c.pass()
 }
 
-const carriedConfig = `
+const crewConfig = `
 synchronizers:
   gsync:
     members: {group: g, count: 4}
@@ -164,13 +165,18 @@ type crew struct {
 	out  synccore.Output
 }
 
-func newCrew(t *testing.T) *crew {
+func crewOf(t *testing.T, config string) *crew {
 	t.Helper()
-	plans, err := configfile.Parse("crew.yaml", []byte(carriedConfig))
+	plans, err := configfile.Parse("crew.yaml", []byte(config))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crew{t: t, core: synccore.New(plans[0], synccore.Options{Term: 1})}
+	return &crew{t: t, core: synccore.New(plans[0], synccore.Options{Term: 1})}
+}
+
+func newCrew(t *testing.T) *crew {
+	t.Helper()
+	c := crewOf(t, crewConfig)
 	for _, name := range []string{"a-0", "a-1", "b-0", "b-1"} {
 		c.step(1, synccore.Input{Kind: synccore.InHello, From: name, Hello: &wire.Hello{Member: name, Incarnation: 7, Domain: "d", Multiplexer: name[:1]}})
 		c.begins(2, name, 1, 0)
@@ -305,14 +311,200 @@ func TestRefusedReportIsNotCovered(t *testing.T) {
 		t.Fatalf("refused: %+v", c.out.Rejected)
 	}
 	c.alive(20, "b", 2, 7, "b-0", "b-1")
-	listed := []wire.Listed{{Member: "a-0", Incarnation: 7, Seq: 3}, {Member: "a-1", Incarnation: 7, Seq: 2}}
-	sum := listed[0].Share() + listed[1].Share()
 	for _, at := range []clocksync.Instant{9, 22} {
-		c.step(22, synccore.Input{Kind: synccore.InShared, From: "a", Shared: &wire.Bundle{
-			Roster: wire.Roster{Version: 1, Total: 2, Listed: listed}, Held: wire.Held{Of: 1, Sum: sum, At: plain(at)},
-		}})
+		if c.held(22, "a", plain(at), 3, 2); c.fired() {
+			t.Error("it fired on a state that had ended")
+		}
 	}
-	if c.fired() {
-		t.Error("it fired on a state that had ended")
+}
+
+// held has a multiplexer tell its roster, of the members name-0 and so on with the numbers
+// of their newest reports, and that all of them held at the stamp.
+func (c *crew) held(now clocksync.Instant, name string, at clocksync.Stamp, newest ...uint64) {
+	var listed []wire.Listed
+	sum := uint64(0)
+	for i, seq := range newest {
+		l := wire.Listed{Member: fmt.Sprintf("%s-%d", name, i), Incarnation: 7, Seq: seq}
+		listed, sum = append(listed, l), sum+l.Share()
+	}
+	c.step(now, synccore.Input{Kind: synccore.InShared, From: name, Shared: &wire.Bundle{
+		Roster: wire.Roster{Version: uint64(now), Total: uint64(len(listed)), Listed: listed},
+		Held:   wire.Held{Of: uint64(now), Sum: sum, At: at},
+	}})
+}
+
+// TestHeldCounts: with evidence of all members on a roster, above the last change and of their
+// newest reports, the predicate fires.
+func TestHeldCounts(t *testing.T) {
+	c := newCrew(t)
+	for i, name := range []string{"a-0", "a-1", "b-0", "b-1"} {
+		c.begins(clocksync.Instant(10+i), name, 2, 1)
+	}
+	if c.held(20, "a", plain(20), 2, 2); c.fired() {
+		t.Fatal("it fired without evidence of b-0 and b-1")
+	}
+	if c.held(21, "b", plain(12), 2, 2); c.fired() {
+		t.Fatal("it fired on evidence that is no later than the last change")
+	}
+	if c.held(22, "b", plain(22), 2, 1); c.fired() {
+		t.Fatal("it fired on evidence of other reports")
+	}
+	if c.held(23, "b", plain(23), 2, 2); !c.fired() {
+		t.Errorf("it has not fired on evidence of all: %+v", c.out)
+	}
+}
+
+// TestRosterTellsOfALoss: the last report of a member on a roster was lost, so no later one
+// shows it. It is asked for once, and the evidence of all counts when it is here.
+func TestRosterTellsOfALoss(t *testing.T) {
+	c := newCrew(t)
+	for i, name := range []string{"a-0", "a-1", "b-0"} {
+		c.begins(clocksync.Instant(10+i), name, 2, 1)
+	}
+	c.held(20, "a", plain(20), 2, 2)
+	c.held(21, "b", plain(21), 2, 2)
+	if r := c.out.Resends; len(r) != 1 || r[0].To != "b-1" || r[0].Msg.From != 2 || r[0].Msg.To != 2 {
+		t.Fatalf("resends %+v, want that of report 2 of b-1", r)
+	}
+	c.held(22, "b", plain(22), 2, 2)
+	if len(c.out.Resends) > 0 || c.fired() {
+		t.Fatalf("with the roster again: resends %+v, fired %v, want nothing", c.out.Resends, c.fired())
+	}
+	c.begins(13, "b-1", 2, 1)
+	if c.held(23, "b", plain(23), 2, 2); !c.fired() {
+		t.Errorf("it has not fired on evidence of all: %+v", c.out)
+	}
+}
+
+const refusedConfig = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 3}
+    state: {n: int}
+    predicates:
+      all-one: {when: "all(members, .n == 1)", every: true, signal: {kind: activate, region: r}}
+      seven: {when: "any(members, .n == 7)", every: true, signal: {kind: activate, region: r}}
+`
+
+// refused is a world of three members whose bounds are put in order, in which the newest
+// report of a-0, that is on a roster, is refused before the detectors see it.
+type refused struct {
+	*crew
+	seq uint64 // of that one
+}
+
+func bounded(mono clocksync.Instant) clocksync.Stamp {
+	return clocksync.Stamp{Domain: "d", Mono: mono, Within: clocksync.Around(mono, 10)}
+}
+
+func (c *refused) report(now clocksync.Instant, name string, seq uint64, at clocksync.Stamp, v scgs.Value) {
+	r := wire.Report{Seq: seq, At: at, Row: []scgs.Value{v}}
+	c.step(now, synccore.Input{Kind: synccore.InBatch, From: name, By: name[:1], Batch: &wire.Batch{Member: name, Incarnation: 7, Reports: []wire.Report{r}}})
+}
+
+// whole has both multiplexers give evidence of all, and returns what has fired.
+func (c *refused) whole(now clocksync.Instant, a, b uint64) string {
+	var fired []string
+	for i, newest := range [][]uint64{{a, 1}, {b}} {
+		c.held(now+clocksync.Instant(i), "ab"[i:i+1], bounded(now), newest...)
+		if len(c.out.Resends)+len(c.out.Rejected) > 0 {
+			c.t.Errorf("resends %+v, refused %+v, want none", c.out.Resends, c.out.Rejected)
+		}
+		for _, v := range c.out.Verdicts {
+			if v.Fired {
+				fired = append(fired, v.Predicate)
+			}
+		}
+	}
+	return strings.Join(fired, " ")
+}
+
+// TestRefusedReportIsTakenForLost: it is not asked for, as it would be refused again. The
+// evidence of all counts for the others, and nothing is known of that member, not even that
+// its state before goes on, until it reports again.
+func TestRefusedReportIsTakenForLost(t *testing.T) {
+	one, zero := scgs.IntValue(1), scgs.IntValue(0)
+	for name, bad := range map[string]wire.Report{
+		"too old":      {At: bounded(1000), Row: []scgs.Value{zero}},
+		"other domain": {At: clocksync.Stamp{Domain: "e", Mono: 9000, Within: clocksync.Around(9000, 10)}, Row: []scgs.Value{zero}},
+		"no interval":  {At: clocksync.Stamp{Domain: "d", Mono: 9000, Within: clocksync.Interval{Earliest: 5, Latest: 4}}, Row: []scgs.Value{zero}},
+		"other type":   {At: bounded(9000), Row: []scgs.Value{scgs.BoolValue(true)}},
+	} {
+		for _, general := range []bool{false, true} {
+			c := refused{crewOf(t, refusedConfig), 2}
+			if general {
+				c.core.General()
+			}
+			for _, name := range []string{"a-0", "a-1", "b-0"} {
+				c.step(1, synccore.Input{Kind: synccore.InHello, From: name, Hello: &wire.Hello{
+					Member: name, Incarnation: 7, Domain: "d", Multiplexer: name[:1],
+					Quality: clocksync.Quality{Source: "m", Timeline: "utc", Status: clocksync.Synchronized},
+				}})
+				c.report(2, name, 1, bounded(2), one)
+			}
+			last := uint64(5000) // More stamps than are kept of a clock domain.
+			for seq := uint64(2); seq <= last; seq++ {
+				c.report(clocksync.Instant(3000+seq), "b-0", seq, bounded(clocksync.Instant(3000+seq)), zero)
+			}
+			if c.report(9000, "a-0", c.seq, bad.At, bad.Row[0]); len(c.out.Rejected) != 1 || len(c.out.Resends) > 0 {
+				t.Fatalf("%s: refused %+v, want report %d of a-0; resends %+v, want none", name, c.out.Rejected, c.seq, c.out.Resends)
+			}
+			now := clocksync.Instant(20_000)
+			for range 3 {
+				if now = now.Add(time.Second); c.whole(now, c.seq, last) != "" {
+					t.Errorf("%s: it fired though b-0 is 0", name)
+				}
+			}
+			for _, step := range []struct {
+				name string
+				v    scgs.Value
+				want string
+			}{{"b-0", one, ""}, {"b-0", scgs.IntValue(7), "seven"}, {"b-0", one, ""}, {"a-0", one, "all-one"}} {
+				now = now.Add(time.Second)
+				n := &last
+				if step.name == "a-0" {
+					n = &c.seq
+				}
+				*n++
+				c.report(now, step.name, *n, bounded(now), step.v)
+				if got := c.whole(now+50, c.seq, last); got != step.want {
+					t.Errorf("%s: when %s is %v %q fired, want %q", name, step.name, step.v, got, step.want)
+				}
+			}
+		}
+	}
+}
+
+// TestRefusedBeforeTheEpoch: a member whose newest report is refused before it enters an epoch
+// does not enter with its state before.
+func TestRefusedBeforeTheEpoch(t *testing.T) {
+	c := crewOf(t, crewConfig)
+	for i, name := range []string{"b-0", "a-0", "a-1", "b-1"} {
+		c.step(1, synccore.Input{Kind: synccore.InHello, From: name, Hello: &wire.Hello{Member: name, Incarnation: 7, Domain: "d", Multiplexer: name[:1]}})
+		c.begins(2, name, 1, 1)
+		if i == 0 {
+			c.step(3, synccore.Input{Kind: synccore.InBatch, From: name, Batch: &wire.Batch{
+				Member: name, Incarnation: 7, Reports: []wire.Report{{Seq: 2, At: plain(3), Row: []scgs.Value{scgs.BoolValue(true)}}},
+			}})
+		}
+	}
+	if c.held(9, "b", plain(9), 2, 1); c.core.Epoch() != 0 {
+		t.Fatal("an epoch has begun with a state of b-0 that had ended")
+	}
+	if c.begins(10, "b-0", 3, 1); c.core.Epoch() != 1 {
+		t.Error("no epoch has begun with the next state of b-0")
+	}
+}
+
+// TestStashOfFarNumbers: reports ahead of their turn are kept by number, however far those lie
+// apart.
+func TestStashOfFarNumbers(t *testing.T) {
+	c := newCrew(t)
+	for i, seq := range []uint64{3, 1<<63 + 9} {
+		c.begins(clocksync.Instant(10+i), "a-0", seq, 0)
+	}
+	c.begins(9, "a-0", 2, 0)
+	if r := c.out.Resends; len(r) != 1 || r[0].Msg.From != 4 || r[0].Msg.To != 1<<63+8 {
+		t.Errorf("resends %+v, want that from 4 on, as 2 and 3 are here", r)
 	}
 }

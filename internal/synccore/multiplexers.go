@@ -14,7 +14,7 @@ import (
 // speaks for them, and which of them are on its roster.
 type multiplexer struct {
 	name    string
-	number  int32 // in the detectors; 0: there are too many
+	number  int32 // in the detectors, from 1
 	members int   // that have said so
 
 	version  uint64    // of the roster that is used; 0: there is none
@@ -29,11 +29,11 @@ type multiplexer struct {
 	within clocksync.Interval
 	at     clocksync.Stamp   // the newest evidence of all
 	wanted clocksync.Instant // when the roster was last asked for
-	asking
+	probing
 }
 
-// asking is what a member, or a multiplexer, was asked for.
-type asking struct {
+// probing is what evidence a member, or a multiplexer, was asked for.
+type probing struct {
 	probes    int               // out since the last evidence
 	asked     clocksync.Instant // when the first of them went out
 	probed    clocksync.Instant
@@ -48,26 +48,26 @@ func (r *membership) speaksFor(m *member, name string) {
 	if m.multiplexer != nil && m.multiplexer.name == name || m.multiplexer == nil && name == "" {
 		return
 	}
-	r.silenced(m)
+	r.detach(m)
 	if name == "" {
 		return
 	}
-	s := r.multiplexers[name]
-	if s == nil {
-		s = &multiplexer{name: name, heard: clocksync.MinInstant, read: clocksync.MinInstant, wanted: clocksync.MinInstant}
-		s.number = r.lowest()
-		r.multiplexers[name] = s
+	x := r.multiplexers[name]
+	if x == nil {
+		x = &multiplexer{name: name, heard: clocksync.MinInstant, read: clocksync.MinInstant, wanted: clocksync.MinInstant}
+		x.number = r.lowest()
+		r.multiplexers[name] = x
 	}
-	s.members++
-	m.multiplexer = s
+	x.members++
+	m.multiplexer = x
 }
 
 // lowest is the lowest number that no multiplexer has. Numbers of those that are
 // forgotten are used again, as the detectors keep a number no longer than an epoch.
 func (r *membership) lowest() int32 {
 	taken := map[int32]bool{}
-	for _, s := range r.multiplexers {
-		taken[s.number] = true
+	for _, x := range r.multiplexers {
+		taken[x.number] = true
 	}
 	n := int32(1)
 	for taken[n] {
@@ -76,16 +76,16 @@ func (r *membership) lowest() int32 {
 	return n
 }
 
-// silenced takes a member away from the multiplexer that has spoken for it.
-func (r *membership) silenced(m *member) {
-	s := m.multiplexer
-	if s == nil {
+// detach takes a member away from the multiplexer that has spoken for it.
+func (r *membership) detach(m *member) {
+	x := m.multiplexer
+	if x == nil {
 		return
 	}
 	r.unlist(m)
 	m.multiplexer = nil
-	if s.members--; s.members == 0 {
-		delete(r.multiplexers, s.name)
+	if x.members--; x.members == 0 {
+		delete(r.multiplexers, x.name)
 	}
 }
 
@@ -94,11 +94,11 @@ func (r *membership) unlist(m *member) {
 	if !m.listed {
 		return
 	}
-	s := m.multiplexer
-	for _, o := range s.listed {
+	x := m.multiplexer
+	for _, o := range x.listed {
 		o.heard, o.listed = o.lastHeard(), false
 	}
-	s.listed, s.version, s.whole, s.at = s.listed[:0], 0, false, clocksync.Stamp{}
+	x.listed, x.version, x.whole, x.at = x.listed[:0], 0, false, clocksync.Stamp{}
 }
 
 // by checks that a multiplexer which brings a frame speaks for its member.
@@ -124,54 +124,54 @@ func (c *Core) by(in *Input, out *Output) bool {
 		}
 		return false
 	}
-	// Its hello with the name of the multiplexer may have been lost.
-	if told := len(out.Welcomes); !m.gone {
-		if c.introduceBy(in.By, in.From, m, m.incarnation, out); len(out.Welcomes) > told {
-			out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it does not speak for %q, which has not said so yet", in.From))
-		}
-		return false
+	// If it is here, its hello with the name of the multiplexer may have been lost.
+	if c.introduceBy(in.By, in.From, m, m.incarnation, out) && !m.gone {
+		out.refuse(monitor.RejectSender, in.By, fmt.Sprintf("it does not speak for %q, which has not said so yet", in.From))
 	}
-	c.introduceBy(in.By, in.From, m, m.incarnation, out)
 	return false
 }
 
-// introduceBy is introduce for a member that a multiplexer brings or names.
-func (c *Core) introduceBy(multiplexer, name string, m *member, incarnation uint64, out *Output) {
+// introduceBy is introduce for a member that a multiplexer brings or names. It reports
+// whether the member is told something now.
+func (c *Core) introduceBy(multiplexer, name string, m *member, incarnation uint64, out *Output) bool {
 	told := len(out.Welcomes)
-	if c.introduce(name, m, incarnation, out); len(out.Welcomes) > told {
-		out.Welcomes[told].Via = multiplexer
+	c.introduce(name, m, incarnation, out)
+	if len(out.Welcomes) == told {
+		return false
 	}
+	out.Welcomes[told].Via = multiplexer
+	return true
 }
 
 // shared takes what a multiplexer says of all its members.
 func (c *Core) shared(from string, b *wire.Bundle, out *Output) {
-	s := c.multiplexers[from]
-	if s == nil {
-		if !c.asked(from) {
+	x := c.multiplexers[from]
+	if x == nil {
+		if !c.toldLately(from) {
 			out.refuse(monitor.RejectSender, from, "evidence of members, none of which has said that it speaks for them")
 		}
 		return
 	}
-	s.heard = c.now
+	x.heard = c.now
 	if b.Version > 0 {
-		c.rosterOf(s, &b.Roster, out)
+		c.rosterOf(x, &b.Roster, out)
 	}
 	if b.Of > 0 {
-		c.heldBy(s, &b.Held, out)
+		c.heldBy(x, &b.Held, out)
 	}
 }
 
 // rosterOf puts a roster together and then goes by it.
-func (c *Core) rosterOf(s *multiplexer, piece *wire.Roster, out *Output) {
-	in := &s.incoming
-	s.rosters = true
+func (c *Core) rosterOf(x *multiplexer, piece *wire.Roster, out *Output) {
+	in := &x.incoming
+	x.rosters = true
 	if piece.First == 0 {
 		in.Version, in.Total, in.Listed = piece.Version, piece.Total, in.Listed[:0]
 	}
-	if piece.Version != in.Version || piece.Total != in.Total || piece.First != uint64(len(in.Listed)) || in.Total > uint64(s.members) {
+	if piece.Version != in.Version || piece.Total != in.Total || piece.First != uint64(len(in.Listed)) || in.Total > uint64(x.members) {
 		in.Listed = in.Listed[:0]
-		if piece.Total > uint64(s.members) { //nolint:gosec // A count.
-			c.strange(s, piece.Listed, out)
+		if piece.Total > uint64(x.members) { //nolint:gosec // A count.
+			c.strange(x, piece.Listed, out)
 		}
 		return
 	}
@@ -183,101 +183,101 @@ func (c *Core) rosterOf(s *multiplexer, piece *wire.Roster, out *Output) {
 	if uint64(len(in.Listed)) < in.Total {
 		return
 	}
-	c.enlist(s, in, out)
+	c.enlist(x, in, out)
 	in.Listed = in.Listed[:0]
 }
 
 // strange asks those on a roster that are not known by it for a hello.
-func (c *Core) strange(s *multiplexer, listed []wire.Listed, out *Output) {
+func (c *Core) strange(x *multiplexer, listed []wire.Listed, out *Output) {
 	for i := range listed {
 		l := &listed[i]
-		if m := c.members[l.Member]; m == nil || m.multiplexer != s || m.gone || m.incarnation < l.Incarnation {
-			c.introduceBy(s.name, l.Member, m, l.Incarnation, out)
+		if m := c.members[l.Member]; m == nil || m.multiplexer != x || m.gone || m.incarnation < l.Incarnation {
+			c.introduceBy(x.name, l.Member, m, l.Incarnation, out)
 		}
 	}
 }
 
 // enlist goes by a roster from now on, if every member on it is known. What of their
 // reports is missing is asked for.
-func (c *Core) enlist(s *multiplexer, in *wire.Roster, out *Output) {
-	for _, m := range s.listed {
+func (c *Core) enlist(x *multiplexer, in *wire.Roster, out *Output) {
+	for _, m := range x.listed {
 		m.heard, m.listed = m.lastHeard(), false
 	}
-	s.listed, s.version, s.whole = s.listed[:0], 0, false
+	x.listed, x.version, x.whole = x.listed[:0], 0, false
 	known := true
 	for i := range in.Listed {
 		l := &in.Listed[i]
 		m := c.members[l.Member]
-		if m == nil || m.gone || m.multiplexer != s || m.incarnation != l.Incarnation || m.listed || len(s.listed) > 0 && m.domain != s.listed[0].domain {
+		if m == nil || m.gone || m.multiplexer != x || m.incarnation != l.Incarnation || m.listed || len(x.listed) > 0 && m.domain != x.listed[0].domain {
 			known = false
 			continue
 		}
-		m.heard, m.listed, m.weight = c.now, true, wire.Weight(m.name, m.incarnation)
+		m.heard, m.listed = c.now, true
 		m.regions = append(m.regions[:0], l.Regions...)
-		s.listed = append(s.listed, m)
+		x.listed = append(x.listed, m)
 		if l.Seq > m.last {
 			c.ask(m, l.Seq, out)
 		}
 	}
 	if !known {
-		for _, m := range s.listed {
+		for _, m := range x.listed {
 			m.listed = false
 		}
-		s.listed = s.listed[:0]
-		c.strange(s, in.Listed, out)
+		x.listed = x.listed[:0]
+		c.strange(x, in.Listed, out)
 		return
 	}
-	s.version, s.at, s.sum = in.Version, clocksync.Stamp{}, 0
-	for _, m := range s.listed {
-		s.sum += m.last * m.weight
+	x.version, x.at, x.sum = in.Version, clocksync.Stamp{}, 0
+	for _, m := range x.listed {
+		x.sum += m.last * m.weight
 	}
-	c.cover(s)
+	c.cover(x)
 }
 
 // cover looks whether the detectors know the members on a roster, and nobody else, under
 // its number.
-func (c *Core) cover(s *multiplexer) {
+func (c *Core) cover(x *multiplexer) {
 	there := 0
 	for _, m := range c.inEpoch {
-		if m.number == s.number {
+		if m.number == x.number {
 			there++
 		}
 	}
-	for _, m := range s.listed {
+	for _, m := range x.listed {
 		switch {
 		case m.index == noIndex:
-		case m.number != s.number || m.astray:
-			s.whole = false
+		case m.number != x.number || m.astray:
+			x.whole = false
 			return
 		default:
 			there--
 		}
 	}
-	s.whole = there == 0
+	x.whole = there == 0
 }
 
 // heldBy takes evidence of all members on a roster. It counts if their reports are all
 // here.
-func (c *Core) heldBy(s *multiplexer, h *wire.Held, out *Output) {
-	if h.Of != s.version || len(s.listed) == 0 || h.Sum != s.sum {
-		c.wantRoster(s, out)
+func (c *Core) heldBy(x *multiplexer, h *wire.Held, out *Output) {
+	if h.Of != x.version || len(x.listed) == 0 || h.Sum != x.sum {
+		c.wantRoster(x, out)
 		return
 	}
 	at := h.At
-	first := s.listed[0]
+	first := x.listed[0]
 	first.own(&at)
 	if !c.timed(first, &at, out) {
 		return
 	}
-	s.read, s.within, s.probes, s.at = max(s.read, at.Mono), at.Within, 0, at
-	if s.whole {
-		c.det.Held(s.number, at)
+	x.read, x.within, x.probes, x.at = max(x.read, at.Mono), at.Within, 0, at
+	if x.whole {
+		c.det.Held(x.number, at)
 		for _, w := range c.runs {
-			w.in.Held(s.number, at)
+			w.in.Held(x.number, at)
 		}
 		return
 	}
-	for _, m := range s.listed {
+	for _, m := range x.listed {
 		if m.index != noIndex {
 			m.astray = c.show(m, m.last, at) != scgs.Accepted && m.astray
 		}
@@ -293,12 +293,12 @@ func (m *member) reach(seq uint64) {
 }
 
 // wantRoster asks a multiplexer for its roster.
-func (c *Core) wantRoster(s *multiplexer, out *Output) {
-	if s.wanted != clocksync.MinInstant && c.now.Sub(s.wanted) < rosterAgain {
+func (c *Core) wantRoster(x *multiplexer, out *Output) {
+	if x.wanted != clocksync.MinInstant && c.now.Sub(x.wanted) < rosterAgain {
 		return
 	}
-	s.wanted = c.now
-	out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: s.name, Msg: wire.Probe{AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant}})
+	x.wanted = c.now
+	out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: x.name, Msg: wire.Probe{AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant}})
 }
 
 // lastHeard is when something was heard of a member.
@@ -317,10 +317,10 @@ func (m *member) lastRead() clocksync.Instant {
 	return m.read
 }
 
-// asks is what was asked of a member, or of who speaks for it.
-func (m *member) asks() *asking {
+// probingOf is what evidence a member was asked for, or who speaks for it.
+func (m *member) probingOf() *probing {
 	if m.listed {
-		return &m.multiplexer.asking
+		return &m.multiplexer.probing
 	}
-	return &m.asking
+	return &m.probing
 }

@@ -27,6 +27,7 @@ type otherMember struct {
 	name        string
 	incarnation uint64
 	by          string // the multiplexer that speaks for it; empty: it does itself
+	causes      bool   // it takes signals with a cause
 	heard       clocksync.Instant
 	regions     []wire.Region
 }
@@ -120,7 +121,7 @@ func (c *Core) hear(in *Input, out *Output) {
 		out.refuse(monitor.RejectSender, in.Group+"/"+in.From, fmt.Sprintf("a frame of %q on the subject of %q", member, in.From))
 	case in.Kind == InHello:
 		if m := c.meet(g, in, in.From, incarnation, out); m != nil {
-			m.by = in.Hello.Multiplexer
+			m.by, m.causes = in.Hello.Multiplexer, in.Hello.Causes
 		}
 	case !b.Leaving:
 		if m := c.meet(g, in, in.From, incarnation, out); m != nil {
@@ -143,7 +144,7 @@ func (c *Core) meet(g *otherGroup, in *Input, name string, incarnation uint64, o
 	i, known := g.find(name)
 	if !known {
 		if len(g.sorted) >= g.max {
-			if !c.asked(tooMany(in.Group)) {
+			if !c.toldLately(tooMany(in.Group)) {
 				out.refuse(monitor.RejectFull, in.Group+"/"+name, fmt.Sprintf("it is one too many: %s listens to at most %d members of group %q: raise max beside group", c.plan.Name, g.max, in.Group))
 			}
 			return nil
@@ -169,7 +170,7 @@ func (c *Core) rosterOfOther(g *otherGroup, in *Input, out *Output) {
 		l := &in.Shared.Listed[i]
 		k, known := g.find(l.Member)
 		if known && g.sorted[k].by != in.From && g.sorted[k].incarnation == l.Incarnation && c.now.Sub(g.sorted[k].heard) <= otherSilent {
-			if from := in.Group + "/" + in.From; !c.asked(from) {
+			if from := in.Group + "/" + in.From; !c.toldLately(from) {
 				out.refuse(monitor.RejectSender, from, fmt.Sprintf("%q is on its roster, and %s", l.Member, spokenBy(g.sorted[k].by)))
 			}
 			continue
@@ -206,7 +207,7 @@ func (g *otherGroup) gave(l *outbox.Letter) bool {
 
 // emitOther sends one signal of a decision to every member of another group that is
 // known, in the entry of the region that it told last.
-func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) control.Signal, out *Output) {
+func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) control.Signal, cause control.Cause, out *Output) {
 	g := c.others[o.Group]
 	if len(g.sorted) == 0 {
 		out.refuse(monitor.RejectTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.Name, o.Group))
@@ -214,6 +215,10 @@ func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) 
 	}
 	for _, m := range g.sorted {
 		entry := plan.EntryAt(m.regions, o.Region, newestState)
-		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Signal: new(signal(m.name, entry))}, out)
+		s := signal(m.name, entry)
+		if m.causes {
+			s.Cause = cause
+		}
+		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Signal: &s}, out)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/gopegasus/pegasus/balance"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/planner"
@@ -134,6 +135,9 @@ func (c *Core) balanceBy(b *plan.Balance) {
 		return
 	}
 	c.planner = planner.New(b, c.planner)
+	if source := sourceOf(config.BalanceName, b.Text); source != c.ordered.Source {
+		c.ordered = control.Cause{Source: source}
+	}
 }
 
 // planMembers are the members of the epoch as the planner sees them, in the global
@@ -166,8 +170,18 @@ func (c *Core) balance(out *Output) {
 	if made.Decision.Number > 0 {
 		c.decisions++
 	}
+	var cause control.Cause
+	if len(signals) > 0 {
+		cause = c.caused(&c.ordered, c.heads)
+	}
 	for _, s := range signals {
-		c.post(outbox.Letter{Owner: outbox.Balance, Incarnation: c.members[s.Target].incarnation, Signal: s}, out)
+		m := c.members[s.Target]
+		l := outbox.Letter{Owner: outbox.Balance, Incarnation: m.incarnation, Signal: s}
+		if fate, made := c.made(m, s, cause); made {
+			c.settled(&outbox.Settled{Letter: l, Fate: fate, Detail: madeBefore}, out)
+			continue
+		}
+		c.post(l, out)
 	}
 	c.balanced[slices.Index(balance.Names, c.planner.Config.Strategy)].count(&made.Plan)
 	if tell {

@@ -114,6 +114,6 @@ func (c *Core) restart(r *Options) {
 	*c = *New(c.plan, *r)
 	c.now, c.stepped, c.looked, c.general = now, true, now, general
 	if c.exec = exec; exec != nil {
-		exec.Restart(now, formed, c.epochBegun(), &c.done)
+		exec.Restart(now, formed, c.epochBegun(), r.Runs, &c.done)
 	}
 }

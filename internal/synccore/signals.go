@@ -34,7 +34,7 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 		}
 	}
 	if o.Group != "" {
-		c.emitOther(o, signal, out)
+		c.emitOther(o, signal, on.cause, out)
 		return
 	}
 	for _, name := range o.Names {
@@ -46,19 +46,22 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 			out.fate("", new(signal(name, 0)), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
 			continue
 		}
-		c.sendTo(c.inEpoch[i], new(signal(name, c.entry(i, o.Region, on))), out)
+		c.sendTo(c.inEpoch[i], new(signal(name, c.entry(i, o.Region, on))), on.cause, out)
 	}
 	c.aim(o, on)
 	for _, i := range c.targets {
 		if m := c.inEpoch[i]; c.under(r, m.name) {
-			c.sendTo(m, new(signal(m.name, c.entry(i, o.Region, on))), out)
+			c.sendTo(m, new(signal(m.name, c.entry(i, o.Region, on))), on.cause, out)
 		}
 	}
 }
 
-// sendTo sends a rule's signal to a member of the epoch.
-func (c *Core) sendTo(m *member, s *control.Signal, out *Output) {
-	switch {
+// sendTo sends a rule's signal to a member of the epoch, unless that has had it in an
+// earlier term.
+func (c *Core) sendTo(m *member, s *control.Signal, cause control.Cause, out *Output) {
+	switch fate, made := c.made(m, s, cause); {
+	case made:
+		out.fate("", new(*s), fate, madeBefore)
 	case !c.opt.Once || c.general:
 		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: m.incarnation, Signal: new(*s)}, out)
 	case s.Entry > 0: // else the target was in no such region

@@ -14,8 +14,8 @@ import (
 // not change and may be used by several goroutines at once.
 //
 // A batch is written in columns: first who reports, then what is seldom there, then
-// the stamps of all reports ([coder.stamps]), then each field of all rows
-// ([BatchCodec.columns]), in the order of the schema, without names and types; an
+// the stamps of all reports ([coder.writeStamps]), then each field of all rows
+// ([BatchCodec.writeColumns]), in the order of the schema, without names and types; an
 // enum's word travels as its place in the declared list. Stamps have no domain: that
 // is the member's, and the receiver knows it. All numbers are little-endian:
 //
@@ -135,7 +135,7 @@ func (b *BatchCodec) write(c *coder, m *Batch, n int) {
 	}
 	place := len(c.buf)
 	buf := room(c.buf, 3+len(m.Member)+headBytes)
-	buf[place], buf[place+1], buf[place+2] = Version, batchInColumns, byte(len(m.Member))
+	buf[place], buf[place+1], buf[place+2] = Version, byte(batchInColumns), byte(len(m.Member))
 	place += 3 + copy(buf[place+3:], m.Member)
 	binary.LittleEndian.PutUint64(buf[place:], m.Incarnation)
 	binary.LittleEndian.PutUint64(buf[place+8:], b.hash)
@@ -218,7 +218,7 @@ func (c *coder) writeRegions(regions []Region, last uint64) {
 // the batch holds nothing of use, and no Member.
 func (b *BatchCodec) Decode(frame []byte, domain clocksync.Domain, into *Batch) error {
 	var c coder
-	if len(frame) > 2 && len(frame) <= MaxFrameBytes && frame[0] == Version && frame[1] == batchInColumns {
+	if len(frame) > 2 && len(frame) <= MaxFrameBytes && frame[0] == Version && frame[1] == byte(batchInColumns) {
 		c.kind, c.buf = KindBatch, frame[2:]
 		b.read(&c, frame, domain, into)
 	} else if c = newReader(frame, KindBatch); c.err == nil {

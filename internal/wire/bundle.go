@@ -19,7 +19,7 @@ import (
 // Signal subjects, and brings frames of the kinds that are there for members.
 type Bundle struct {
 	Parts  []Part  // at most [MaxParts]
-	Alive  []Alive // at most [MaxParts]; upwards only, from a multiplexer without a roster
+	Alive  []Alive // from agents of releases before, whose multiplexers have no roster; at most [MaxParts]; upwards only
 	Roster         // upwards only; Version 0: there is none
 	Held           // upwards only; Of 0: there is none
 }
@@ -31,7 +31,7 @@ type Part struct {
 	Frame  []byte // at most [MaxPart] bytes; any kind but a Bundle
 }
 
-// Alive is evidence of a member. Its stamp has no domain: that is the member's, and
+// Alive is, from agents of releases before, evidence of a member. Its stamp has no domain: that is the member's, and
 // the receiver knows it.
 type Alive struct {
 	Member      string   // whose evidence it is
@@ -53,7 +53,7 @@ type Roster struct {
 type Listed struct {
 	Member      string   `json:"member"`      // its name
 	Incarnation uint64   `json:"incarnation"` // the one that is spoken for
-	Seq         uint64   `json:"seq"`         // of its newest report that was sent
+	Seq         uint64   `json:"seq"`         // of its newest report that was sent: who lacks it can ask for it; [Held] has a sum of its own
 	Regions     []Region `json:"regions"`     // open now, as in [Batch]
 }
 

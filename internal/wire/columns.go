@@ -66,7 +66,7 @@ func (b *BatchCodec) writeColumns(c *coder, reports []Report, rows int) bool {
 func appendIntegers(buf []byte, reports []Report, rows, f int, t scgs.Type) ([]byte, bool) {
 	form, base := len(buf), 0
 	buf = room(append(buf, 0), 8+8*rows)
-	begin, all, last, at := form+1, uint64(0), int64(0), form+1
+	begin, bits, last, at := form+1, uint64(0), int64(0), form+1 // bits that any difference has
 	for i := range reports {
 		r := &reports[i]
 		if r.End {
@@ -84,10 +84,10 @@ func appendIntegers(buf []byte, reports []Report, rows, f int, t scgs.Type) ([]b
 			at, last = begin, x
 			continue
 		}
-		all |= zigzag(x - last)
+		bits |= zigzag(x - last)
 		at, last = at+8, x
 	}
-	buf, width := narrow(buf[:at], begin, all)
+	buf, width := narrow(buf[:at], begin, bits)
 	buf[form] = byte(formIntegers | width<<3 | base - 1)
 	return buf, true
 }
@@ -95,7 +95,7 @@ func appendIntegers(buf []byte, reports []Report, rows, f int, t scgs.Type) ([]b
 func appendFloats(buf []byte, reports []Report, rows, f int) ([]byte, bool) {
 	form, at := len(buf), len(buf)+1
 	buf = room(append(buf, formRaw), 8*rows)
-	all, first := uint64(0), uint64(0)
+	differ, first := uint64(0), uint64(0)
 	for i := range reports {
 		r := &reports[i]
 		if r.End {
@@ -112,11 +112,11 @@ func appendFloats(buf []byte, reports []Report, rows, f int) ([]byte, bool) {
 		if at == form+1 {
 			first = word
 		}
-		all |= word ^ first
+		differ |= word ^ first
 		binary.LittleEndian.PutUint64(buf[at:], word)
 		at += 8
 	}
-	if all == 0 {
+	if differ == 0 {
 		at, buf[form] = form+9, formOneRaw
 	}
 	return buf[:at], true
@@ -126,7 +126,7 @@ func appendFloats(buf []byte, reports []Report, rows, f int) ([]byte, bool) {
 const notFinite = 0x7ff << 52
 
 func appendWords(buf []byte, reports []Report, f int, field *scgs.Field) ([]byte, bool) {
-	start, word, all := len(buf), 0, true
+	start, word, same := len(buf), 0, true
 	buf = append(buf, formRaw)
 	var last *scgs.Value
 	for i := range reports {
@@ -146,11 +146,11 @@ func appendWords(buf []byte, reports []Report, f int, field *scgs.Field) ([]byte
 			if word < 0 {
 				return buf, false
 			}
-			last, all = v, last == nil
+			last, same = v, last == nil
 		}
 		buf = append(buf, byte(word)) //nolint:gosec // There are at most as many as [scgs.MaxFields].
 	}
-	if all {
+	if same {
 		buf = buf[:start+2]
 		buf[start] = formOneRaw
 	}
@@ -191,29 +191,28 @@ func appendValues(buf []byte, reports []Report, rows, f int, field *scgs.Field) 
 // readColumns reads the fields of so many rows into the values, which are one row after
 // another. It returns where the last column ends.
 func (b *BatchCodec) readColumns(c *coder, frame []byte, at int, values []scgs.Value, rows int) int {
-	fields := len(b.types)
-	values = values[:rows*fields]
+	to := column{values: values[:rows*len(b.types)], fields: len(b.types)}
 	for f, t := range b.types {
-		field := &b.schema[f]
+		to.field, to.f = &b.schema[f], f
 		if at >= len(frame) {
-			c.fail(field.Name, cut)
+			c.fail(to.field.Name, cut)
 			return at
 		}
 		form := frame[at]
 		at++
 		switch {
 		case form >= formIntegers && (t == scgs.Int || t == scgs.Duration):
-			at = c.integers(field, frame, at, values, f, fields, form, t)
+			at = c.integers(&to, frame, at, form, t)
 		case form <= formOne:
-			at = c.values(field, frame, at, values, f, fields, form == formOne)
+			at = c.values(&to, frame, at, form == formOne)
 		case form > formOneRaw:
-			c.noForm(field, form)
+			c.noForm(to.field, form)
 		case t == scgs.Float:
-			at = c.floats(field, frame, at, values, f, fields, form == formOneRaw)
+			at = c.floats(&to, frame, at, form == formOneRaw)
 		case t == scgs.Bool || t == scgs.Enum:
-			at = c.words(field, frame, at, values, f, fields, form == formOneRaw, b.words[f])
+			at = c.words(&to, frame, at, form == formOneRaw, b.words[f])
 		default:
-			c.noForm(field, form)
+			c.noForm(to.field, form)
 		}
 		if c.err != nil {
 			return at
@@ -222,52 +221,64 @@ func (b *BatchCodec) readColumns(c *coder, frame []byte, at int, values []scgs.V
 	return at
 }
 
+// column is where the values of one field go: to every so many of the values, one of each
+// row, the first of them at f.
+type column struct {
+	field     *scgs.Field
+	values    []scgs.Value
+	f, fields int
+}
+
+func (to *column) rows() int { return len(to.values) / to.fields }
+
 func (c *coder) noForm(field *scgs.Field, form byte) {
 	c.fail(field.Name, "a column of "+field.Type.String()+" has no form "+strconv.Itoa(int(form)))
 }
 
-func (c *coder) integers(field *scgs.Field, frame []byte, at int, values []scgs.Value, f, fields int, form byte, t scgs.Type) int {
+func (c *coder) integers(to *column, frame []byte, at int, form byte, t scgs.Type) int {
 	base, width := int(form&7)+1, int(form>>3&15)
 	if width > maxWidth {
-		c.noForm(field, form)
+		c.noForm(to.field, form)
 		return at
 	}
-	all := entries{end: at + base, width: width}
-	if at = all.end + (len(values)/fields-1)*width; at > len(frame) {
-		c.fail(field.Name, cut)
+	numbers := entries{end: at + base, width: width}
+	if at = numbers.end + (to.rows()-1)*width; at > len(frame) {
+		c.fail(to.field.Name, cut)
 		return at
 	}
-	all.value = number(frame, all.end, base)
+	numbers.value = number(frame, numbers.end, base)
+	values, fields := to.values, to.fields
 	if t == scgs.Duration {
-		for i := f; ; all.next(frame) {
-			values[i] = scgs.DurationValue(time.Duration(all.value))
+		for i := to.f; ; numbers.next(frame) {
+			values[i] = scgs.DurationValue(time.Duration(numbers.value))
 			if i += fields; i >= len(values) {
 				return at
 			}
 		}
 	}
-	for i := f; ; all.next(frame) {
-		values[i] = scgs.IntValue(all.value)
+	for i := to.f; ; numbers.next(frame) {
+		values[i] = scgs.IntValue(numbers.value)
 		if i += fields; i >= len(values) {
 			return at
 		}
 	}
 }
 
-func (c *coder) floats(field *scgs.Field, frame []byte, at int, values []scgs.Value, f, fields int, one bool) int {
-	end, step := at+len(values)/fields*8, 8
+func (c *coder) floats(to *column, frame []byte, at int, one bool) int {
+	end, step := at+to.rows()*8, 8
 	if one {
 		end, step = at+8, 0
 	}
 	if end > len(frame) {
-		c.fail(field.Name, cut)
+		c.fail(to.field.Name, cut)
 		return end
 	}
-	for i := f; i < len(values); i += fields {
+	values, fields := to.values, to.fields
+	for i := to.f; i < len(values); i += fields {
 		word := binary.LittleEndian.Uint64(frame[at : at+8])
 		x := math.Float64frombits(word)
 		if word&notFinite == notFinite {
-			c.fail(field.Name, floatFault(x))
+			c.fail(to.field.Name, floatFault(x))
 			c.within("rows", i/fields)
 			return end
 		}
@@ -277,19 +288,20 @@ func (c *coder) floats(field *scgs.Field, frame []byte, at int, values []scgs.Va
 	return end
 }
 
-func (c *coder) words(field *scgs.Field, frame []byte, at int, values []scgs.Value, f, fields int, one bool, words []scgs.Value) int {
-	end, step := at+len(values)/fields, 1
+func (c *coder) words(to *column, frame []byte, at int, one bool, words []scgs.Value) int {
+	end, step := at+to.rows(), 1
 	if one {
 		end, step = at+1, 0
 	}
 	if end > len(frame) {
-		c.fail(field.Name, cut)
+		c.fail(to.field.Name, cut)
 		return end
 	}
-	for i := f; i < len(values); i += fields {
+	values, fields := to.values, to.fields
+	for i := to.f; i < len(values); i += fields {
 		word := int(frame[at])
 		if word >= len(words) {
-			c.fail(field.Name, "word "+strconv.Itoa(word)+" of "+strconv.Itoa(len(words)))
+			c.fail(to.field.Name, "word "+strconv.Itoa(word)+" of "+strconv.Itoa(len(words)))
 			c.within("rows", i/fields)
 			return end
 		}
@@ -301,9 +313,10 @@ func (c *coder) words(field *scgs.Field, frame []byte, at int, values []scgs.Val
 
 // values reads a column of any values. Those may hold older ones, whose texts are
 // kept where they are the same; the next place to look is the row above.
-func (c *coder) values(field *scgs.Field, frame []byte, at int, values []scgs.Value, f, fields int, one bool) int {
+func (c *coder) values(to *column, frame []byte, at int, one bool) int {
 	c.buf = frame[at:]
 	var above scgs.Value
+	values, fields, f := to.values, to.fields, to.f
 	for i := f; i < len(values); i += fields {
 		switch {
 		case i > f && one:
@@ -313,7 +326,7 @@ func (c *coder) values(field *scgs.Field, frame []byte, at int, values []scgs.Va
 		case msgp.IsNil(c.buf):
 			values[i], c.buf = scgs.Value{}, c.buf[1:]
 		default:
-			if c.fieldValue(field, &values[i], above); c.err != nil {
+			if c.fieldValue(to.field, &values[i], above); c.err != nil {
 				c.within("rows", i/fields)
 				return at
 			}

@@ -25,17 +25,14 @@ const (
 	KindPong
 	KindBody
 	KindBundle
-
-	// batchInColumns is what a [KindBatch] has in place of its kind unless it is one of
-	// releases before.
-	batchInColumns = byte(KindBundle) + 1
+	batchInColumns // in place of [KindBatch], unless it is one of releases before
 )
 
-var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong", "body", "bundle"}
+var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong", "body", "bundle", batchInColumns: ""}
 
 // String gives the kind's word; "frame" for the zero Kind.
 func (k Kind) String() string {
-	if int(k) < len(kindNames) {
+	if int(k) < len(kindNames) && kindNames[k] != "" {
 		return kindNames[k]
 	}
 	return "kind(" + strconv.Itoa(int(k)) + ")"
@@ -90,12 +87,12 @@ func kindOf(frame []byte) (Kind, *FrameError) {
 			Err:    ErrVersion,
 		}
 	}
-	kind := Kind(frame[1])
-	if frame[1] == batchInColumns {
+	switch kind := Kind(frame[1]); {
+	case kind == batchInColumns:
 		return KindBatch, nil
-	}
-	if kind < KindHello || kind > KindBundle {
+	case kind == 0 || int(kind) >= len(kindNames):
 		return 0, &FrameError{Field: "kind", Reason: strconv.Itoa(int(kind)) + " is none that this side knows"}
+	default:
+		return kind, nil
 	}
-	return kind, nil
 }

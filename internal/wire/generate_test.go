@@ -201,12 +201,28 @@ func signal(t *rapid.T) control.Signal {
 		Region:    tokens().Draw(t, "region"),
 		Entry:     rapid.Uint64().Draw(t, "entry"),
 		TTL:       time.Duration(rapid.Int64Min(0).Draw(t, "ttl")),
+		Cause:     caused(t, 0),
 		Trace:     traced(t),
 		Data: some(t, rapid.Custom(func(t *rapid.T) control.Datum {
 			typ := scgs.Type(rapid.IntRange(0, int(scgs.Enum)).Draw(t, "type"))
 			field := scgs.Field{Type: typ, Words: []string{"idle", "busy"}}
 			return control.Datum{Name: tokens().Draw(t, "name"), Value: value(t, field)}
 		})),
+	}
+}
+
+// caused draws a cause whose source is not below least; 0 is none.
+func caused(t *rapid.T, least uint64) (c control.Cause) {
+	if c.Source = rapid.Uint64Min(least).Draw(t, "source"); c.Source > 0 {
+		c.Witness, c.Firing = rapid.Uint64().Draw(t, "witness"), rapid.Uint32().Draw(t, "firing")
+	}
+	return c
+}
+
+func fated(t *rapid.T) control.Fated {
+	return control.Fated{
+		Cause: caused(t, 1), Name: tokens().Draw(t, "name"), Entry: rapid.Uint64().Draw(t, "entry"),
+		Fate: rapid.SampledFrom(control.Fates).Draw(t, "fate"),
 	}
 }
 

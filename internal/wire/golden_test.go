@@ -30,6 +30,7 @@ var (
 		Member: "w1", Incarnation: 300, Host: "h", Domain: "boot-7",
 		Quality: clocksync.Quality{Source: "fixed", Assumed: true, Timeline: clocksync.UTC, Status: clocksync.Synchronized, Expires: 9},
 		Typed:   true, Schema: small[:2], Threads: true, Leader: "gsync", Term: 5, Lost: 3,
+		Causes: true, Fates: []control.Fated{{Cause: control.Cause{Source: 300, Witness: 8, Firing: 2}, Name: "go", Entry: 4, Fate: control.Applied}},
 	}
 	goldenWelcome = wire.Welcome{
 		Synchronizer: "gsync", Term: 5, Epoch: 6, Member: "w1", Incarnation: 300, Accepted: true,
@@ -167,12 +168,35 @@ func TestLayoutOfTraces(t *testing.T) {
 	}
 }
 
+// TestLayoutOfCauses pins where the cause of a signal stands: behind all else but a trace
+// context, with a bit in its kind (20).
+func TestLayoutOfCauses(t *testing.T) {
+	signals := goldenSignals
+	signals.Signals = slices.Clone(signals.Signals)
+	signals.Signals[0].Cause = control.Cause{Source: 300, Witness: 8, Firing: 2}
+	frame, _, err := wire.AppendSignals(nil, &signals)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := strings.Replace(hex.EncodeToString(goldenFrames(t)[wire.KindSignals]), "69646c6502a2", "69646c6522a2", 1) + "cd012c0802"
+	if hex.EncodeToString(frame) != want {
+		t.Errorf("\n got %x\nwant %s", frame, want)
+	}
+	for n := range frame {
+		if err := decodeAny(frame[:n]); err == nil {
+			t.Errorf("%d of %d bytes are taken for a whole frame", n, len(frame))
+		}
+	}
+}
+
 // TestLayout pins the bytes: a change here needs another Version.
 func TestLayout(t *testing.T) {
 	golden := map[wire.Kind]string{
 		// version kind | member, incarnation | host | domain | quality, assumed | typed | schema | threads | timeline, unverified, status, expires | multiplexer | leader, term, lost
+		// | causes | source, witness, firing | name, entry, fate
 		wire.KindHello: `01 01 a27731 cd012c a168 a6626f6f742d37 a56669786564 c3 c3
-			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09 a0 a56773796e63 05 03`,
+			92 a57068617365 06 92 a469646c65 a462757379 a46c6f6164 03 90 c3 a3757463 c2 01 09 a0 a56773796e63 05 03
+			c3 dc0001 cd012c 08 02 a2676f 04 02`,
 		// member, incarnation, schema, flags, reports | regions | quality
 		// widths, first seq, reading, offsets | readings | earliest | latest | ends | fields
 		wire.KindBatch: `01 0d 02 7731 2c01000000000000 d55a3aec177f485b f7 0300
@@ -255,6 +279,12 @@ func TestLayoutOfNumbers(t *testing.T) {
 	frame := numbersFrame(t)
 	if got, want := hex.EncodeToString(frame), strings.Join(strings.Fields(want), ""); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)
+	}
+	varied := goldenNumbers()
+	varied.Reports[1].Row[5] = scgs.BoolValue(false)
+	other, _, err := wire.NewBatchCodec(small).Append(nil, varied)
+	if got, want := hex.EncodeToString(other), strings.Join(strings.Fields(strings.TrimSuffix(want, "03 01")+"02 01 00 01"), ""); err != nil || got != want {
+		t.Errorf("with a bool that varies: %v\n got %s\nwant %s", err, got, want)
 	}
 	for n := range frame {
 		if err := decodeAny(frame[:n]); err == nil {

@@ -127,6 +127,8 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{signals + "41 a174 a172 01 00 90", "wire: signals: signals[0].trace: the frame ends inside it"},
 		{signals + "01 a174 a172 01 ff 90", "wire: signals: signals[0].ttl: it is negative"},
 		{signals + "01 a174 a172 01 00 dc0021", "wire: signals: signals[0].data: 33 of them, at most 32 are allowed"},
+		{signals + "21 a174 a172 01 00 90 00 00 00", "wire: signals: signals[0].source: it is 0, which stands for none"},
+		{signals + "21 a174 a172 01 00 90 01 00 cf0000000100000000", "wire: signals: signals[0].firing: it is above 4294967295"},
 		{signals + "01 a174 a172 01 00 91 a178 03 cb7ff8000000000001", "wire: signals: signals[0].data[0].value: it is not a number"},
 		{signals + "01 a174 a172 01 00 92 a178 04 da0fa0" + strings.Repeat("61", 4000) + "a179 04 d9ff" + strings.Repeat("61", 255), "wire: signals: signals[0].data: signal: 4275 bytes of data, at most 4096 fit in a signal: send a reference and fetch the body"},
 
@@ -212,6 +214,7 @@ func TestHostileFramesAreRefused(t *testing.T) {
 		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 01 a180", "wire: batch: rows[0].task: it is not UTF-8"},
 		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 00", "wire: batch: rows[0].task: the frame ends inside it"},
 		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 01 c0 80 00 02 02", "wire: batch: rows[0].full: word 2 of 2"},
+		{columns + "00 0100 " + someStamps + "01 c0 01 c0 80 00 01 c0 80 00 04", "wire: batch: full: a column of bool has no form 4"},
 
 		{"01 09 a3612e62", `wire: ping: member: "a.b": use letters, digits, - and _, at most 64`},
 		{"01 0a a0 00 00 00 00", "wire: pong: timeline: it is empty: times of none cannot be compared"},
@@ -258,8 +261,8 @@ func TestEveryCutOfAFrameIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	frames := goldenFrames(t)
-	before := frames[wire.KindHello][:len(frames[wire.KindHello])-len("\xa5gsync\x05\x03")]
-	if h, err := wire.DecodeHello(before); err != nil || h.Leader != "" || h.Term != 0 || h.Lost != 0 {
+	before := frames[wire.KindHello][:len(frames[wire.KindHello])-len("\xa5gsync\x05\x03\xc3\xdc\x00\x01\xcd\x01\x2c\x08\x02\xa2go\x04\x02")]
+	if h, err := wire.DecodeHello(before); err != nil || h.Leader != "" || h.Term != 0 || h.Lost != 0 || h.Causes {
 		t.Errorf("a hello of the release before: %+v, %v", h, err)
 	}
 	for kind, frame := range frames {

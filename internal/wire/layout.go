@@ -37,6 +37,31 @@ func (m *Hello) layout(c *coder) {
 	c.uint("term", &m.Term)
 	c.need((m.Term == 0) == (m.Leader == ""), "term", "a term belongs to a leader")
 	c.uint("lost", &m.Lost)
+	c.bool("causes", &m.Causes)
+	if !c.writing {
+		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
+		return
+	}
+	c.fit("fates", len(m.Fates), MaxFates, MaxFrameBytes-MaxPart, func(i int) { c.fated(&m.Fates[i]) })
+}
+
+func (c *coder) fated(f *control.Fated) {
+	c.cause(&f.Cause)
+	c.token("name", &f.Name)
+	c.uint("entry", &f.Entry)
+	c.small("fate", (*uint8)(&f.Fate), uint8(control.Waiting), uint8(control.Unconfirmed))
+}
+
+func (c *coder) cause(s *control.Cause) {
+	c.uint("source", &s.Source)
+	c.need(s.Source > 0, "source", "it is 0, which stands for none")
+	c.uint("witness", &s.Witness)
+	firing := uint64(s.Firing)
+	c.uint("firing", &firing)
+	c.need(firing <= math.MaxUint32, "firing", "it is above 4294967295")
+	if !c.writing && c.err == nil {
+		s.Firing = uint32(firing) //nolint:gosec // It was compared.
+	}
 }
 
 // standing is what may change of a quality while its source stays.
@@ -132,7 +157,7 @@ func (c *coder) signal(s *control.Signal) {
 	c.decision(&s.Decision)
 	c.token("name", &s.Name)
 	c.token("predicate", &s.Predicate)
-	traced := c.signalKind(s)
+	traced, caused := c.signalKind(s)
 	c.token("target", &s.Target)
 	c.token("region", &s.Region)
 	c.uint("entry", &s.Entry)
@@ -144,27 +169,36 @@ func (c *coder) signal(s *control.Signal) {
 			c.fail("data", err.Error())
 		}
 	}
+	if caused && c.err == nil {
+		c.cause(&s.Cause)
+	}
 	c.trace(&s.Trace, traced)
 }
 
-// flagTracedKind marks the kind of a signal that ends with a trace context, so
-// that the frames of signals without one are as they were before there was any.
-const flagTracedKind = 0x40
+// The marks in the kind of a signal that ends with a trace context, or has a cause before
+// that, so that the frames of signals without are as they were before there was any.
+const (
+	flagTracedKind = 0x40
+	flagCausedKind = 0x20
+)
 
-func (c *coder) signalKind(s *control.Signal) (traced bool) {
+func (c *coder) signalKind(s *control.Signal) (traced, caused bool) {
 	kind := uint8(s.Kind)
 	if c.writing && s.Trace.Valid() {
 		kind |= flagTracedKind
 	}
+	if c.writing && s.Cause.Source > 0 {
+		kind |= flagCausedKind
+	}
 	c.small("kind", &kind, 0, math.MaxUint8)
-	traced = kind&flagTracedKind != 0
-	if kind &^= flagTracedKind; kind < uint8(control.Activate) || kind > uint8(control.Cancel) {
+	traced, caused = kind&flagTracedKind != 0, kind&flagCausedKind != 0
+	if kind &^= flagTracedKind | flagCausedKind; kind < uint8(control.Activate) || kind > uint8(control.Cancel) {
 		c.fail("kind", strconv.Itoa(int(kind))+" is not 1 to 2")
 	}
 	if !c.writing {
 		s.Kind = control.Kind(kind)
 	}
-	return traced
+	return traced, caused
 }
 
 // trace codes a trace context that is there.

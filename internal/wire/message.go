@@ -18,6 +18,7 @@ const (
 	MaxSection    = 48 << 10 // the configuration sections below a synchronizer
 	MaxPiece      = 48 << 10 // of a body in one frame
 	MaxBody       = 1 << 20  // the input or the outcome of a block
+	MaxFates      = 128      // of a hello
 	MaxParts      = 1024     // frames of a bundle, and as many of Alive and of the members on a piece of a roster
 	MaxListed     = 65_536   // members on a roster
 	MaxPart       = MaxFrameBytes - 2*MaxTokenBytes
@@ -38,6 +39,8 @@ type Hello struct {
 	Leader      string            // the synchronizer of its group that has taken it in last; empty: none has
 	Term        uint64            // of that, which the member is fenced by; 0: none
 	Lost        uint64            // states of the incarnations before that nobody was told
+	Causes      bool              // it takes signals that have a [control.Cause]
+	Fates       []control.Fated   // of the signals of Leader into regions that are open, newest first; at most [MaxFates], and as fit the frame
 }
 
 // Welcome answers a Hello, and is sent unasked when a synchronizer wants its

@@ -13,7 +13,7 @@ import (
 func DecodeOutline(frame []byte, into *Batch) error {
 	c := newReader(frame, KindBatch)
 	if c.err == nil {
-		c.outline(into, frame[1] == batchInColumns)
+		c.outline(into, frame[1] == byte(batchInColumns))
 	}
 	if c.err != nil {
 		into.Member = ""

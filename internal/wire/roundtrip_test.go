@@ -1,7 +1,11 @@
 package wire_test
 
 import (
+	"fmt"
+	"math"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -9,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -62,6 +67,8 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Leader:      leader,
 			Term:        term,
 			Lost:        rapid.Uint64().Draw(t, "lost"),
+			Causes:      rapid.Bool().Draw(t, "causes"),
+			Fates:       some(t, rapid.Custom(fated)),
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
 	}))
 	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
@@ -255,5 +262,32 @@ func TestMultiplexes(t *testing.T) {
 		if got := wire.Multiplexes("n", member); got != want {
 			t.Errorf("n carries %s: %v", member, got)
 		}
+	}
+}
+
+// TestAHelloFitsWithFewerFates: the oldest fates are left out where the rest takes the room.
+func TestAHelloFitsWithFewerFates(t *testing.T) {
+	h := goldenHello
+	h.Schema, h.Fates = nil, nil
+	for i := range 55 {
+		f := scgs.Field{Name: fmt.Sprintf("f%d", i), Type: scgs.Enum}
+		for j := range 20 {
+			f.Words = append(f.Words, fmt.Sprintf("%d_%s", j, strings.Repeat("x", 45)))
+		}
+		h.Schema = append(h.Schema, f)
+	}
+	for i := range wire.MaxFates {
+		h.Fates = append(h.Fates, control.Fated{
+			Cause: control.Cause{Source: math.MaxUint64, Witness: math.MaxUint64, Firing: uint32(i)},
+			Name:  strings.Repeat("n", wire.MaxTokenBytes), Entry: 1, Fate: control.Applied,
+		})
+	}
+	frame, err := wire.AppendHello(nil, &h)
+	if err != nil || len(frame) > wire.MaxPart {
+		t.Fatalf("%d bytes, %v", len(frame), err)
+	}
+	got, err := wire.DecodeHello(frame)
+	if n := len(got.Fates); err != nil || n < 10 || n > 100 || !slices.Equal(got.Fates, h.Fates[:n]) {
+		t.Errorf("%d fates, %v", n, err)
 	}
 }

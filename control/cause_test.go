@@ -1,0 +1,202 @@
+package control_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/control"
+)
+
+// led is a gate whose participant a synchronizer has taken in, in term 1, and is in an entry.
+func led(t *testing.T) (*control.Gate, uint64) {
+	t.Helper()
+	g := control.NewGate()
+	entry, err := g.Enter("r", []control.Handler{{Name: "a"}, {Name: "b"}})
+	if err == nil {
+		err = g.Lead("s", 1, 0)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g, entry
+}
+
+// TestTheSameFiringOfALaterTermIsACopy: a synchronizer that lost its memory makes the same
+// firing again, under another decision.
+func TestTheSameFiringOfALaterTermIsACopy(t *testing.T) {
+	g, entry := led(t)
+	first := control.Signal{
+		Decision: control.Decision{Synchronizer: "s", Term: 1, Epoch: 4, Number: 9}, Cause: control.Cause{Source: 7, Witness: 100, Firing: 1},
+		Name: "a", Kind: control.Activate, Target: "w", Region: "r", Entry: entry,
+	}
+	number := uint64(0)
+	offer := func(change func(s *control.Signal)) control.Outcome {
+		s := first
+		number++
+		s.Decision = control.Decision{Synchronizer: "s", Term: 2, Epoch: 1, Number: number}
+		change(&s)
+		return g.Offer(0, &s)
+	}
+	same := func(*control.Signal) {}
+	if o := g.Offer(0, &first); o.Fate != control.Waiting || o.Again {
+		t.Fatalf("%+v", o)
+	}
+	if err := g.Lead("s", 2, 0); err != nil {
+		t.Fatal(err)
+	}
+	if o := offer(same); o.Fate != control.Waiting || !o.Again {
+		t.Errorf("while the first waits: %+v", o)
+	}
+	g.Finish(g.Next(0, entry, control.AtCheck), control.Applied, "")
+	settled := g.Settled()
+	if len(settled) != 1 || settled[0].Signal != &first || settled[0].Copy != (control.Decision{Synchronizer: "s", Term: 2, Epoch: 1, Number: 1}) {
+		t.Errorf("the copy does not learn of its fate: %+v", settled)
+	}
+	if o := offer(same); o.Fate != control.Applied || !o.Again {
+		t.Errorf("once it was applied: %+v", o)
+	}
+	for name, change := range map[string]func(s *control.Signal){
+		"the second firing": func(s *control.Signal) { s.Cause.Firing = 2 },
+		"another witness":   func(s *control.Signal) { s.Cause.Witness++ },
+		"another text":      func(s *control.Signal) { s.Cause.Source++ },
+		"another name":      func(s *control.Signal) { s.Name = "b" },
+		"without a cause":   func(s *control.Signal) { s.Cause = control.Cause{} },
+		"another sender":    func(s *control.Signal) { s.Decision.Synchronizer = "far" },
+	} {
+		if o := offer(change); o.Fate != control.Waiting || o.Again {
+			t.Errorf("%s: %+v", name, o)
+		}
+	}
+	// In one term the number is the key.
+	if o := offer(func(s *control.Signal) { s.Decision.Term, s.Decision.Number = 2, 500 }); !o.Again {
+		t.Errorf("the same firing under a third number: %+v", o)
+	}
+	g.Leave(entry)
+	again, _ := g.Enter("r", []control.Handler{{Name: "a"}})
+	if o := offer(func(s *control.Signal) { s.Entry = again }); o.Fate != control.Waiting || o.Again {
+		t.Errorf("in the next entry: %+v", o)
+	}
+	if o := offer(func(s *control.Signal) { s.Entry = again }); o.Fate != control.Waiting || o.Again {
+		t.Errorf("twice in a term: %+v", o)
+	}
+}
+
+// TestWhatWasFencedOffIsNoFirstCopy: the older term's signal came too late, so that the
+// newer one's takes effect.
+func TestWhatWasFencedOffIsNoFirstCopy(t *testing.T) {
+	g, entry := led(t)
+	if err := g.Lead("s", 2, 0); err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []control.Fate{control.OldEpoch, control.Waiting} {
+		s := control.Signal{
+			Decision: control.Decision{Synchronizer: "s", Term: uint64(1 + i), Number: 1}, Cause: control.Cause{Source: 7, Firing: 1},
+			Name: "a", Kind: control.Activate, Target: "w", Region: "r", Entry: entry,
+		}
+		if o := g.Offer(0, &s); o.Fate != want || o.Again {
+			t.Errorf("term %d: %+v", s.Decision.Term, o)
+		}
+	}
+}
+
+// TestFated: the newest first, of open entries and one synchronizer only, and no more than wanted.
+func TestFated(t *testing.T) {
+	g, entry := led(t)
+	offer := func(n uint32, from, name string) {
+		g.Offer(0, &control.Signal{
+			Decision: control.Decision{Synchronizer: from, Term: 1, Number: uint64(n)}, Cause: control.Cause{Source: 7, Witness: 5, Firing: n},
+			Name: name, Kind: control.Activate, Target: "w", Region: "r", Entry: entry,
+		})
+	}
+	for n := range uint32(3) {
+		offer(1+n, "s", "a")
+		g.Finish(g.Next(0, entry, control.AtCheck), control.Applied, "")
+	}
+	offer(4, "far", "a")
+	g.Finish(g.Next(0, entry, control.AtCheck), control.Applied, "")
+	offer(5, "s", "none")
+	offer(6, "s", "b")
+	show := func(most int) string {
+		var text strings.Builder
+		for _, f := range g.Fated("s", most) {
+			fmt.Fprintf(&text, "%d %s %v in %d; ", f.Cause.Firing, f.Name, f.Fate, f.Entry)
+		}
+		return text.String()
+	}
+	const all = "6 b waiting in 1; 5 none refused in 1; 3 a applied in 1; 2 a applied in 1; 1 a applied in 1; "
+	if got := show(99); got != all {
+		t.Errorf("all: %s", got)
+	}
+	if got := show(2); got != "6 b waiting in 1; 5 none refused in 1; " {
+		t.Errorf("two: %s", got)
+	}
+	if g.Leave(entry); show(99) != "" {
+		t.Errorf("of an entry that is over: %s", show(99))
+	}
+}
+
+// TestFiringsAreToldApart offers firings of few sources, witnesses and entries in terms that
+// only rise, beside a model that keeps what was applied of each, and more of them than a
+// gate remembers, so that what is forgotten leaves no trace.
+func TestFiringsAreToldApart(t *testing.T) {
+	type firing struct {
+		control.Cause
+
+		name  string
+		entry uint64
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		g := control.NewGate()
+		entry := uint64(0)
+		applied := map[firing]uint64{} // in which term
+		term, number := uint64(1), uint64(0)
+		t.Repeat(map[string]func(*rapid.T){
+			"enter": func(t *rapid.T) {
+				g.Leave(entry)
+				entry, _ = g.Enter("r", []control.Handler{{Name: "a"}, {Name: "b"}})
+			},
+			"lead": func(t *rapid.T) {
+				term++
+				number = 0
+				if err := g.Lead("s", term, 0); err != nil {
+					t.Fatal(err)
+				}
+			},
+			"others": func(t *rapid.T) {
+				for range control.MaxFates {
+					number++
+					g.Offer(0, &control.Signal{Decision: control.Decision{Synchronizer: "s", Term: term, Number: number}, Cause: control.Cause{Source: number, Witness: 9, Firing: 1}, Name: "a"})
+				}
+				clear(applied)
+				g.Leave(entry)
+				entry, _ = g.Enter("r", []control.Handler{{Name: "a"}, {Name: "b"}})
+			},
+			"fire": func(t *rapid.T) {
+				number++
+				f := firing{
+					control.Cause{Source: rapid.Uint64Range(0, 2).Draw(t, "source"), Witness: rapid.Uint64Range(1, 2).Draw(t, "witness"), Firing: rapid.Uint32Range(1, 2).Draw(t, "firing")},
+					rapid.SampledFrom([]string{"a", "b"}).Draw(t, "name"), entry,
+				}
+				o := g.Offer(0, &control.Signal{
+					Decision: control.Decision{Synchronizer: "s", Term: term, Number: number}, Cause: f.Cause,
+					Name: f.name, Kind: control.Activate, Region: "r", Entry: entry,
+				})
+				in, before := applied[f]
+				switch copied := before && in < term && f.Source > 0; {
+				case entry == 0:
+				case o.Again != copied, !copied && o.Fate != control.Waiting, copied && o.Fate != control.Applied:
+					t.Fatalf("%+v in term %d, before in term %d: %+v", f, term, in, o)
+				case !copied:
+					g.Finish(g.Next(0, entry, control.AtCheck), control.Applied, "")
+					if !before {
+						applied[f] = term
+					}
+				}
+				g.Settled()
+			},
+		})
+	})
+}

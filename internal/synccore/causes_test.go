@@ -1,0 +1,231 @@
+package synccore_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+const causing = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 2, max: 9}
+    silence: {after: 1h, then: drop}
+    state: {n: int}
+    predicates:
+      high:
+        when: sum(members, .n) >= 4
+        signal: {kind: activate, region: r, expires: 1h}
+      each:
+        when: max(map(members, .n)) > 8
+        every: true
+        signal: {kind: activate, region: r, expires: 1h}
+      two:
+        when: count(members, .n < 0) >= 2
+        modality: atleast
+        signal: {kind: activate, region: r, expires: 1h}
+`
+
+// causer is a machine whose members are in entry 5 of a region.
+type causer struct {
+	t    *testing.T
+	core *synccore.Core
+	out  synccore.Output
+	now  clocksync.Instant
+	seqs map[string]uint64
+
+	cause control.Cause // of the last signal
+}
+
+func newCauser(t *testing.T, term uint64) *causer {
+	t.Helper()
+	c := &causer{t: t, core: synccore.New(compile(t, causing), synccore.Options{Term: term}), seqs: map[string]uint64{}}
+	return c
+}
+
+func compile(t *testing.T, text string) *plan.Level {
+	t.Helper()
+	levels, err := configfile.Parse("s.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return levels[0]
+}
+
+// hello introduces a member, with what it tells of earlier terms.
+func (c *causer) hello(h wire.Hello) {
+	h.Incarnation, h.Domain = 1, "host"
+	c.step(synccore.Input{Kind: synccore.InHello, From: h.Member, Hello: &h})
+}
+
+func (c *causer) step(in synccore.Input) {
+	c.now++
+	c.core.Step(c.now, &in, &c.out)
+	if len(c.out.Rejected) > 0 {
+		c.t.Fatalf("%+v", c.out.Rejected)
+	}
+}
+
+// tell reports a state and returns what is sent for it: predicate, target, firing.
+func (c *causer) tell(member string, n int64) string {
+	c.seqs[member]++
+	return c.report(member, n)
+}
+
+// report is tell of the state that is the newest already.
+func (c *causer) report(member string, n int64) string {
+	seq := c.seqs[member]
+	c.now += 10
+	at := func(mono clocksync.Instant) clocksync.Stamp {
+		return clocksync.Stamp{Domain: "host", Mono: mono, Within: clocksync.Unbounded}
+	}
+	c.step(synccore.Input{Kind: synccore.InBatch, From: member, Batch: &wire.Batch{
+		Member: member, Incarnation: 1, Reports: []wire.Report{{Seq: seq, At: at(c.now), Row: []scgs.Value{scgs.IntValue(n)}}},
+		Regions: []wire.Region{{Name: "r", Entry: 5}}, Evidence: wire.Evidence{Seq: seq, At: at(c.now + 5)},
+	}})
+	var sent strings.Builder
+	sent.WriteString(c.sent())
+	for _, other := range []string{"a", "b"} {
+		if seq := c.seqs[other]; other != member && seq > 0 {
+			c.step(synccore.Input{Kind: synccore.InBatch, From: other, Batch: &wire.Batch{
+				Member: other, Incarnation: 1, Regions: []wire.Region{{Name: "r", Entry: 5}}, Evidence: wire.Evidence{Seq: seq, At: at(c.now + 5)},
+			}})
+			sent.WriteString(c.sent())
+		}
+	}
+	return sent.String()
+}
+
+func (c *causer) sent() string {
+	var b strings.Builder
+	for _, a := range c.out.Signals {
+		for i := range a.Msg.Signals {
+			s := &a.Msg.Signals[i]
+			c.cause = s.Cause
+			fmt.Fprintf(&b, "%s %s %d;", s.Predicate, s.Target, s.Cause.Firing)
+		}
+	}
+	for _, f := range c.out.Fates {
+		fmt.Fprintf(&b, "%s %s %d %v: %s;", f.Signal.Predicate, f.Signal.Target, f.Signal.Cause.Firing, f.Fate, f.Detail)
+	}
+	return b.String()
+}
+
+func (c *causer) reload(old, other string) string {
+	c.step(synccore.Input{Kind: synccore.InLevel, Level: compile(c.t, strings.Replace(causing, old, other, 1))})
+	return c.sent()
+}
+
+func (c *causer) want(what, got, want string) {
+	c.t.Helper()
+	if got != want {
+		c.t.Errorf("%s: %q, want %q", what, got, want)
+	}
+}
+
+func share(member string, seq uint64) uint64 { return seq * wire.Weight(member, 1) }
+
+// TestCauses: the witness is the sum over the states of the members, or over the first ones
+// of the runs that a threshold has found; firings of one source on one witness count.
+func TestCauses(t *testing.T) {
+	c := newCauser(t, 1)
+	c.hello(wire.Hello{Member: "a", Causes: true})
+	c.hello(wire.Hello{Member: "b", Causes: true})
+	c.want("first", c.tell("a", 1), "")
+	c.want("second", c.tell("b", 1), "")
+	c.want("third", c.tell("b", 3), "high a 1;high b 1;")
+	high := c.cause
+	if high.Witness != share("a", 1)+share("b", 2) {
+		t.Errorf("%+v", high)
+	}
+	c.want("paused", c.reload("count: 2", "count: 3, min: 3"), "")
+	c.want("a new epoch of the same states", c.reload("", ""), "high a 2;high b 2;")
+	if again := c.cause; again.Source != high.Source || again.Witness != high.Witness {
+		t.Errorf("%+v and %+v", again, high)
+	}
+	c.want("another text", c.reload(">= 4", ">= 3"), "high a 1;high b 1;")
+	if again := c.cause; again.Source == high.Source || again.Witness != high.Witness {
+		t.Errorf("%+v and %+v", again, high)
+	}
+	c.want("the first text", c.reload("", ""), "high a 1;high b 1;")
+	c.want("every time", c.tell("a", 9), "each a 1;each b 1;")
+	each := c.cause
+	c.want("every time, again", c.tell("a", 10), "each a 1;each b 1;")
+	if next := c.cause; next.Source != each.Source || next.Witness != share("a", 3)+share("b", 2) || each.Witness != share("a", 2)+share("b", 2) {
+		t.Errorf("%+v and %+v", each, next)
+	}
+	c.want("one below", c.tell("a", -1), "")
+	c.want("it stays below", c.tell("a", -2), "")
+	c.want("both below", c.tell("b", -1), "two a 1;two b 1;")
+	if two := c.cause; two.Witness != share("a", 4)+share("b", 3) || two.Source == high.Source {
+		t.Errorf("%+v", two)
+	}
+}
+
+// TestMembersThatKnowNoCauses are sent signals as before.
+func TestMembersThatKnowNoCauses(t *testing.T) {
+	c := newCauser(t, 1)
+	c.hello(wire.Hello{Member: "a"})
+	c.hello(wire.Hello{Member: "b", Causes: true})
+	c.tell("a", 1)
+	c.want("both", c.tell("b", 3), "high a 0;high b 1;")
+}
+
+// TestWhatWasMadeInAnEarlierTerm: a machine without memory takes the fates that its members
+// tell for those of its own firings, and sends what they have not had.
+func TestWhatWasMadeInAnEarlierTerm(t *testing.T) {
+	before := newCauser(t, 1)
+	before.hello(wire.Hello{Member: "a", Causes: true})
+	before.hello(wire.Hello{Member: "b", Causes: true})
+	before.tell("a", 1)
+	before.tell("b", 3)
+	cause := before.cause
+	fated := func(firing uint32, fate control.Fate) []control.Fated {
+		c := cause
+		c.Firing = firing
+		return []control.Fated{{Cause: c, Name: "high", Entry: 5, Fate: fate}}
+	}
+	for name, one := range map[string]struct {
+		leader string
+		term   uint64
+		a, b   []control.Fated
+		want   string
+	}{
+		"nothing":              {"gsync", 1, nil, nil, "high a 1;high b 1;"},
+		"one has had it":       {"gsync", 1, fated(1, control.Applied), nil, "high b 1;high a 1 applied: the same firing was made in an earlier term;"},
+		"it waits":             {"gsync", 1, fated(1, control.Waiting), nil, "high a 1;high b 1;"},
+		"the third time":       {"gsync", 1, fated(3, control.Applied), fated(2, control.Applied), "high b 3;high a 3 applied: the same firing was made in an earlier term;"},
+		"another's":            {"other", 1, fated(1, control.Applied), nil, "high a 1;high b 1;"},
+		"of the term in force": {"gsync", 2, fated(1, control.Applied), nil, "high a 1;high b 1;"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := newCauser(t, 2)
+			c.hello(wire.Hello{Member: "a", Causes: true, Leader: one.leader, Term: one.term, Fates: one.a})
+			c.hello(wire.Hello{Member: "b", Causes: true, Leader: one.leader, Term: one.term, Fates: one.b})
+			c.seqs["a"], c.seqs["b"] = 1, 1
+			c.report("a", 1)
+			c.want("the same states", c.report("b", 3), one.want)
+			c.tell("a", 0)
+			c.want("later states", c.tell("a", 2), "high a 1;high b 1;")
+		})
+	}
+}
+
+// TestUntoldStatesAreAGap: once for each incarnation that tells of some.
+func TestUntoldStatesAreAGap(t *testing.T) {
+	c := newCauser(t, 1)
+	for _, one := range []struct{ incarnation, lost, gaps uint64 }{{1, 0, 0}, {2, 971, 1}, {2, 971, 1}, {3, 0, 1}, {4, 1, 2}} {
+		h := wire.Hello{Member: "a", Incarnation: one.incarnation, Domain: "host", Lost: one.lost}
+		if c.step(synccore.Input{Kind: synccore.InHello, From: "a", Hello: &h}); c.core.Counts().Gaps != one.gaps {
+			t.Errorf("%+v: %d gaps", one, c.core.Counts().Gaps)
+		}
+	}
+}
