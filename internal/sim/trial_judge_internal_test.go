@@ -49,13 +49,14 @@ type judges struct {
 	reported  map[lifeKey]*reports
 	steps     uint64 // of the term
 	content   bool   // judge C is
-	silenced  bool   // members were dropped as silent in this step
+	removed   bool   // members were dropped in this step
 	lastFired clocksync.Instant
 	firings   map[firingKey]control.Decision // the first that had its effect
-	witness   map[control.Decision]string
-	tooOld    bool              // a report was refused since its stamp was, in this term
-	unheard   clocksync.Instant // the evidence of a multiplexer was, whose members are not known
-	finals    []letter          // whose fate is to be compared with what truly happened
+	witness   map[control.Decision]string    // and the how-manieth firing on it in its term
+	manieth   map[firingKey]int              // by predicate, witness, and the term in place of an entry
+	tooOld    bool                           // a report was refused since its stamp was, in this term
+	unheard   clocksync.Instant              // the evidence of a multiplexer was, whose members are not known
+	finals    []letter                       // whose fate is to be compared with what truly happened
 }
 
 type effectKey struct {
@@ -96,6 +97,7 @@ type reports struct {
 func (j *judges) begin() {
 	j.posted = map[signalKey]*letter{}
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
+	j.manieth = map[firingKey]int{}
 	j.firings, j.witness = map[firingKey]control.Decision{}, map[control.Decision]string{}
 	j.lastFired = clocksync.MinInstant
 }
@@ -133,11 +135,11 @@ func (t *trial) judgeStep(out *synccore.Output) {
 			t.unheard = t.now
 		}
 	}
-	t.silenced = false
+	t.removed = false
 	for i := range out.Epochs {
 		t.Epochs++
 		e := &out.Epochs[i]
-		t.silenced = t.silenced || slices.ContainsFunc(e.Dropped, func(d monitor.Dropped) bool { return strings.HasPrefix(d.Reason, "silent") })
+		t.removed = t.removed || len(e.Dropped) > 0
 		for name := range t.inEpoch {
 			if !slices.Contains(e.Members, name) || slices.Contains(e.Joined, name) {
 				delete(t.inEpoch, name)
@@ -224,7 +226,9 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 		}
 		from, to = max(from, s.from), min(to, s.to)
 	}
-	t.witness[v.Decision] = string(heads)
+	same := firingKey{predicate: v.Predicate, witness: string(heads), entry: v.Decision.Term}
+	t.manieth[same]++
+	t.witness[v.Decision] = fmt.Sprintf("%s#%d", heads, t.manieth[same])
 	if v.Modality == "" && len(rows) > 0 {
 		t.judgeSpan(v, from, to)
 	}
@@ -236,8 +240,8 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 		t.breach('S', "%s fired, and its states never held together for %v: from %v to %v: %+v", v.Predicate, ref.hold, from, to, v.Witness)
 	}
 	if ref.holds != nil && !ref.holds(rows, len(v.Witness)) {
-		if ref.waits && v.Partial && v.Modality == "" && t.silenced {
-			t.known(holdOverSilence, "%s waited and fired, and it is false on its witness %+v", v.Predicate, v.Witness)
+		if ref.waits && v.Partial && v.Modality == "" && t.removed {
+			t.known(holdOverRemoval, "%s waited and fired, and it is false on its witness %+v", v.Predicate, v.Witness)
 			return
 		}
 		t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
@@ -328,11 +332,10 @@ func (t *trial) effect(a *actor, s *control.Signal) {
 	if s.Target != a.name {
 		t.breach('A', "%s %s to %s was applied by %s", s.Decision, s.Name, s.Target, a.name)
 	}
-	// The same firing under a later term is another decision. That it takes effect once
-	// is not promised yet: it is counted.
+	// The same firing under a later term is another decision, and takes effect once, too.
 	firing := firingKey{s.Predicate, s.Name, s.Target, s.Entry, a.life, t.witness[s.Decision]}
 	if first, again := t.firings[firing]; again && first.Term != s.Decision.Term {
-		t.known(appliedInTwoTerms, "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, first)
+		t.breach('A', "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, first)
 	} else if !again {
 		t.firings[firing] = s.Decision
 	}
@@ -539,15 +542,12 @@ type notYet int
 
 // The promises.
 const (
-	// S: where members are dropped as silent, the global states that follow in this step
-	// are not judged, and a hold time goes on over them: synccore's closed checks it.
-	holdOverSilence notYet = iota
+	// S: where members are dropped, the global states that follow in this step are not
+	// judged, and a hold time goes on over them: synccore's checkHolds does not mind.
+	holdOverRemoval notYet = iota
 	// F: a signal whose target has told that it waits, and whose answer that it was
 	// applied is lost, has the fate expired: outbox.Retry.
 	expiredButApplied
-	// A: a firing is made again on the same witness in a later term, and takes effect in
-	// the same entry.
-	appliedInTwoTerms
 	// F: the fates of what a synchronizer has sent are lost with it.
 	fateLostByRestart
 	// G: states that a member had not sent when it was dropped are told by nobody.
@@ -565,7 +565,7 @@ const (
 )
 
 // notYets are named by a judge and a word.
-var notYetNames = [notYets]string{"S-hold", "F-expired", "A-terms", "F-restart", "G-untold", "C-mute", "C-unknown", "C-hello"}
+var notYetNames = [notYets]string{"S-hold", "F-expired", "F-restart", "G-untold", "C-mute", "C-unknown", "C-hello"}
 
 // known counts what is known to be broken at times, or is a breach after all.
 func (t *trial) known(n notYet, format string, args ...any) {
