@@ -250,7 +250,8 @@ var mutants = []mutant{
 		return &bent{signals: func(_ *actor, in *agentInput) {
 			for i := range in.Signals.Signals {
 				s := &in.Signals.Signals[i]
-				s.Decision.Epoch += seen[keyOf(s)] << 32
+				s.Decision.Number += seen[keyOf(s)] << 40
+				s.Cause = control.Cause{}
 				seen[keyOf(s)]++
 			}
 		}}

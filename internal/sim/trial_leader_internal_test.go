@@ -192,12 +192,12 @@ func (l *leader) ask(q synccore.Question) *synccore.Answer {
 
 // signalKey tells signals apart.
 type signalKey struct {
-	decision     control.Decision // without its epoch: its number counts in a term
+	decision     control.Decision // its number counts in a term; mutants use the upper bits of it
 	name, target string
 }
 
 func keyOf(s *control.Signal) signalKey {
 	k := signalKey{s.Decision, s.Name, s.Target}
-	k.decision.Epoch = 0
+	k.decision.Epoch, k.decision.Number = 0, k.decision.Number&(1<<40-1)
 	return k
 }
