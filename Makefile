@@ -8,6 +8,7 @@ BENCH    ?= .
 COUNT    ?= 1
 TAGS     ?=
 SYSTEMS  ?= 100000
+TRIALS   ?= 10000
 TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 SHELL       := bash
@@ -21,7 +22,7 @@ having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(
 # and MORE, at most 45. MORE is for targets that need more time than a change can wait
 # for. The race run is last: its closing lines tell how many tests ran.
 PARTS := vet lint cross configs fuzz systems system
-MORE  := quick
+MORE  := simulate quick
 
 # timed makes the targets $(1), and tells the seconds of each as it ends, and of all in
 # the end, also of a failure. TESTED is how long "go test ./..." took, if it has run.
@@ -37,7 +38,7 @@ define timed
 	done
 endef
 
-.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs quick man bench deep systems figures hunt
+.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs quick man bench deep systems simulate figures hunt
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -57,6 +58,7 @@ nightly: ci deep ## the gate, then the large counts
 	@echo "== fuzz the lines of a trace, some 10 minutes"
 	$(GO) test -run '^$$' -fuzz '^FuzzTrace$$' -fuzztime 10000000x -fuzzminimizetime 1000x ./internal/tracefile
 	@$(MAKE) --no-print-directory systems SYSTEMS=1000000
+	@$(MAKE) --no-print-directory simulate TRIALS=1000000
 
 vet: ## go vet
 	@echo "== vet"
@@ -103,6 +105,10 @@ systems: ## the detectors against references on SYSTEMS (100000) random systems;
 	@echo "== systems $(SYSTEMS)"
 	GOGC=800 $(GO) test -timeout 5h ./scgs -run 'Agree|Exact' -skip '^TestLevels' -systems $(SYSTEMS)
 	GOGC=800 $(GO) test -timeout 5h ./scgs -skip '^Test([^L].*)?(Agree|Exact)' -systems $$(($(SYSTEMS) / 10))
+
+simulate: ## TRIALS (10000) of a group under every kind of fault, judged from outside (docs/testing.md)
+	@echo "== simulate $(TRIALS)"
+	$(GO) test -timeout 5h ./internal/sim -run '^TestFaults$$' -count 1 -v -seeds $(TRIALS)
 
 fuzz: ## each fuzz target, FUZZTIME inputs (30000x)
 	@for package in $$($(call having,^func Fuzz[A-Z])); do \

@@ -6,6 +6,9 @@
 // The machines of members and synchronizers run in it, too: a [Group] over links,
 // and a [Level] inside a process, as agents and synchronizers host them.
 //
+// In the tests there are trials: a whole group over a faulty network, judged from
+// outside (docs/testing.md).
+//
 // A world is made from a seed, and everything that happens in it follows from
 // the seed: [World.Trace] is the same for the same seed. Nothing here reads a
 // clock or starts a goroutine.

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"container/heap"
 	"encoding/binary"
 	"hash"
 	"hash/fnv"
@@ -34,14 +33,14 @@ func (w *World) Now() clocksync.Instant { return w.now }
 // is to happen at one time happens in the order it was asked for.
 func (w *World) After(d time.Duration, do func()) {
 	w.order++
-	heap.Push(&w.queue, event{w.now.Add(max(d, 0)), w.order, do})
+	w.queue.push(event{w.now.Add(max(d, 0)), w.order, do})
 }
 
 // Run lets everything happen that is due up to a time, which then is now.
 func (w *World) Run(until clocksync.Instant) {
 	for len(w.queue) > 0 && w.queue[0].at <= until {
-		e := heap.Pop(&w.queue).(event) // The queue holds nothing else.
-		w.now = e.at
+		e := w.queue.pop()
+		w.now = max(w.now, e.at)
 		e.do()
 	}
 	w.now = max(w.now, until)
@@ -75,23 +74,47 @@ type event struct {
 	do    func()
 }
 
-// events is a heap by time, then by the order in which they were asked for.
+// events is a heap by time, then by the order in which they were asked for. It is not
+// that of container/heap, which allocates for each event.
 type events []event
 
-func (q events) Len() int { return len(q) }
-
-func (q events) Less(i, j int) bool {
+func (q events) less(i, j int) bool {
 	return q[i].at < q[j].at || q[i].at == q[j].at && q[i].order < q[j].order
 }
 
-func (q events) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+func (q *events) push(e event) {
+	*q = append(*q, e)
+	h := *q
+	for i := len(h) - 1; i > 0; {
+		up := (i - 1) / 2
+		if !h.less(i, up) {
+			return
+		}
+		h[i], h[up] = h[up], h[i]
+		i = up
+	}
+}
 
-func (q *events) Push(e any) { *q = append(*q, e.(event)) }
-
-func (q *events) Pop() any {
-	last := len(*q) - 1
-	e := (*q)[last]
-	(*q)[last] = event{}
-	*q = (*q)[:last]
-	return e
+func (q *events) pop() event {
+	h := *q
+	last := len(h) - 1
+	top := h[0]
+	h[0], h[last] = h[last], event{}
+	h = h[:last]
+	for i := 0; ; {
+		least := 2*i + 1
+		if least >= last {
+			break
+		}
+		if right := least + 1; right < last && h.less(right, least) {
+			least = right
+		}
+		if !h.less(least, i) {
+			break
+		}
+		h[i], h[least] = h[least], h[i]
+		i = least
+	}
+	*q = h
+	return top
 }

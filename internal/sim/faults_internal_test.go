@@ -1,0 +1,328 @@
+package sim
+
+import (
+	"flag"
+	"fmt"
+	"iter"
+	"maps"
+	"runtime"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+type (
+	agentInput  = agentcore.Input
+	agentOutput = agentcore.Output
+)
+
+var (
+	trialSeeds  = flag.Int("seeds", 500, "how many trials TestFaults runs")
+	trialFirst  = flag.Uint64("first", 1, "the seed of the first of them")
+	trialSeed   = flag.Uint64("seed", 0, "one trial to repeat")
+	trialFaults = flag.String("faults", "all", "the kinds of faults, joined by a comma")
+	trialTime   = flag.Duration("time", 2*time.Second, "for how long there are faults")
+	trialStrict = flag.String("strict", "", "what is not promised yet, and fails all the same, joined by a comma: "+strings.Join(notYetNames[:], ", "))
+	trialSize   = flag.Int("processes", 4, "how many processes there are at most")
+)
+
+const trialConfig = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    silence: {after: 600ms, then: drop}
+    state: {on: bool, n: int}
+    predicates:
+      all-on:
+        when: all(members, .on)
+        signal: {kind: activate, region: r}
+      two-on:
+        when: count(members, .on) >= 2
+        signal: {kind: activate, region: r, expires: 2s}
+      few-on:
+        when: count(members, .on) <= 1
+        signal: {kind: cancel, region: q}
+      steady:
+        when: any(members, .on)
+        for: 20ms
+      far:
+        when: sum(members, .n) >= 150
+        every: true
+      two-steady:
+        when: count(members, .on) >= 2
+        for: 30ms
+        cooldown: 100ms
+        signal: {kind: activate, region: r, name: two-on, to: holders}
+      throughout:
+        when: all(members, .on)
+        modality: definitely
+        for: 5ms
+        until: any(members, not .on)
+        signal: {kind: activate, region: r, name: all-on}
+      perhaps:
+        when: all(members, .on)
+        modality: possibly
+        cooldown: 20ms
+        signal: {kind: activate, region: r, name: all-on}
+`
+
+func isOn(row []scgs.Value) bool { return row[0].Bool() }
+
+func countOn(rows [][]scgs.Value) (n int) {
+	for _, row := range rows {
+		if isOn(row) {
+			n++
+		}
+	}
+	return n
+}
+
+var trialRules = map[string]reference{
+	"all-on": {local: isOn, holds: func(rows [][]scgs.Value, members int) bool { return countOn(rows) == members }},
+	"two-on": {local: isOn, holds: func(rows [][]scgs.Value, _ int) bool { return countOn(rows) >= 2 }},
+	"few-on": {local: isOn, holds: func(rows [][]scgs.Value, members int) bool { return members-len(rows)+countOn(rows) <= 1 }},
+	"steady": {local: isOn, waits: true, holds: func(rows [][]scgs.Value, _ int) bool { return countOn(rows) >= 1 }},
+	"far": {always: true, holds: func(rows [][]scgs.Value, _ int) bool {
+		sum := int64(0)
+		for _, row := range rows {
+			sum += row[1].Int()
+		}
+		return sum >= 150
+	}},
+	"two-steady": {local: isOn, hold: 30 * time.Millisecond, holds: func(rows [][]scgs.Value, _ int) bool { return countOn(rows) >= 2 }},
+	"throughout": {local: isOn, hold: 5 * time.Millisecond, holds: func(rows [][]scgs.Value, members int) bool { return countOn(rows) == members }},
+	"perhaps":    {local: isOn, holds: func(rows [][]scgs.Value, members int) bool { return countOn(rows) == members }},
+}
+
+func trialLevel(tb testing.TB) *plan.Level {
+	tb.Helper()
+	plans, err := configfile.Parse("trial.yaml", []byte(trialConfig))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return plans[0]
+}
+
+// TestFaults runs trials: groups of members and a synchronizer, all of them the machines
+// of production, under every kind of fault that the seed draws. No promise is broken, and
+// each kind of fault, each point and each predicate had its part in it.
+func TestFaults(t *testing.T) {
+	kinds, err := parseFaults(*trialFaults)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := trialSpec{level: trialLevel(t), rules: trialRules, faults: kinds, time: *trialTime, processes: *trialSize}
+	for name := range strings.SplitSeq(*trialStrict, ",") {
+		if i := slices.Index(notYetNames[:], name); i >= 0 {
+			spec.strict[i] = true
+		} else if name != "" {
+			t.Fatalf("nothing that is not promised yet is named %q: there are %v", name, notYetNames)
+		}
+	}
+	if *trialSeed != 0 {
+		spec.seed = *trialSeed
+		one := newTrial(spec)
+		one.run()
+		for _, b := range one.breaches {
+			t.Errorf("%c %s", b.judge, b.text)
+		}
+		t.Logf("trace %016x\n%s", one.hash, &one.figures)
+		return
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(400)) // Each trial begins with new machines.
+	var sum figures
+	for one := range trials(spec, *trialFirst, *trialSeeds) {
+		if len(one.breaches) > 0 {
+			least := shrink(one.trialSpec)
+			for _, b := range least.breaches {
+				t.Errorf("%c %s", b.judge, b.text)
+			}
+			t.Fatalf("trial %d broke a promise: repeat it with\n%s", one.seed, command(&least.trialSpec))
+		}
+		sum.add(&one.figures)
+	}
+	t.Log(&sum)
+	if kinds == allFaults && *trialSeeds >= 100 {
+		sum.judgeFull(t)
+	}
+}
+
+// trials runs so many trials on all processors, and gives them in the order of their
+// seeds.
+func trials(spec trialSpec, first uint64, n int) iter.Seq[*trial] {
+	return func(yield func(*trial) bool) {
+		const chunk = 64
+		for from := 0; from < n; from += chunk {
+			var done [chunk]*trial
+			var group sync.WaitGroup
+			size := min(chunk, n-from)
+			next := make(chan int, size)
+			for i := range size {
+				next <- i
+			}
+			close(next)
+			for range runtime.GOMAXPROCS(0) {
+				group.Go(func() {
+					for i := range next {
+						s := spec
+						s.seed = first + uint64(from+i) //nolint:gosec // Not below 0.
+						done[i] = newTrial(s)
+						done[i].run()
+					}
+				})
+			}
+			group.Wait()
+			for _, one := range done[:size] {
+				if !yield(one) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// TestTheSameSeedIsTheSameTrial: all that goes in and comes out is the same, in order.
+func TestTheSameSeedIsTheSameTrial(t *testing.T) {
+	spec := trialSpec{level: trialLevel(t), rules: trialRules, faults: allFaults, time: time.Second, processes: 4}
+	seen := map[uint64]uint64{}
+	for round := range 2 {
+		for one := range trials(spec, 1, 20) {
+			if round > 0 && seen[one.seed] != one.hash {
+				t.Errorf("trial %d has the traces %x and %x", one.seed, seen[one.seed], one.hash)
+			}
+			seen[one.seed] = one.hash
+		}
+	}
+	if seen[1] == seen[2] {
+		t.Error("two trials have one trace")
+	}
+}
+
+func command(s *trialSpec) string {
+	strict := ""
+	for i, name := range notYetNames {
+		if s.strict[i] {
+			strict += "," + name
+		}
+	}
+	if strict != "" {
+		strict = " -strict " + strict[1:]
+	}
+	return fmt.Sprintf("go test ./internal/sim -run TestFaults -seed %d -faults %s -time %v -processes %d%s -v", s.seed, s.faults, s.time, s.processes, strict)
+}
+
+// shrink makes a trial that breaks a promise a smaller one that breaks the same: with
+// fewer kinds of faults, fewer processes, for a shorter time.
+func shrink(spec trialSpec) *trial {
+	run := func(s trialSpec) *trial {
+		one := newTrial(s)
+		one.run()
+		return one
+	}
+	least := run(spec)
+	judge := least.breaches[0].judge
+	try := func(s trialSpec) bool {
+		one := run(s)
+		if len(one.breaches) == 0 || one.breaches[0].judge != judge {
+			return false
+		}
+		least, spec = one, s
+		return true
+	}
+	for better := true; better; {
+		better = false
+		for i := range faultNames {
+			if s := spec; s.faults&(1<<i) != 0 {
+				s.faults &^= 1 << i
+				better = try(s) || better
+			}
+		}
+		for s := spec; s.processes > 2; {
+			s.processes--
+			if !try(s) {
+				break
+			}
+			better = true
+		}
+		for _, part := range []time.Duration{2, 4, 8} {
+			s := spec
+			if s.time -= s.time / part; s.time >= 50*time.Millisecond && try(s) {
+				better = true
+				break
+			}
+		}
+	}
+	return least
+}
+
+// BenchmarkTrials tells how many steps of machines a second one processor makes, with all
+// that is around them.
+func BenchmarkTrials(b *testing.B) {
+	spec := trialSpec{level: trialLevel(b), rules: trialRules, faults: allFaults, time: 2 * time.Second, processes: 4}
+	defer debug.SetGCPercent(debug.SetGCPercent(400))
+	steps := 0
+	for b.Loop() {
+		spec.seed++
+		one := newTrial(spec)
+		one.run()
+		steps += one.Steps
+	}
+	b.ReportMetric(float64(steps)/b.Elapsed().Seconds(), "steps/s")
+}
+
+// String tells what has happened, for people.
+func (f *figures) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d trials, %d steps of machines, %d frames; content %v after the last fault at the latest\n", f.Trials, f.Steps, f.Frames, f.Latest)
+	fmt.Fprintf(&b, "faults: frames dropped %d, doubled %d, overtaken %d, cut %d, overflown %d; partitions %d, pauses %d, suspends %d, crashes %d, restarts %d, closings %d; clocks corrected %d, bounds lost %d\n",
+		f.Dropped, f.Doubled, f.Overtaken, f.Cut, f.Overflown, f.Partitions, f.Pauses, f.Suspends, f.Crashes, f.Restarts, f.Closings, f.Corrections, f.LostBounds)
+	b.WriteString("killed at:")
+	for i, name := range pointNames {
+		fmt.Fprintf(&b, " %s %d of %d", name, f.Killed[i], f.Passed[i])
+	}
+	fmt.Fprintf(&b, "\nstates %d, global states %d (in the last terms), epochs %d, bundles %d with evidence of all %d, probes %d, resends %d, gaps %d, rejoins %d, rejected %d\n",
+		f.States, f.Global, f.Epochs, f.Bundles, f.Evidence, f.Probes, f.Resends, f.Gaps, f.Rejoins, f.Rejected)
+	fmt.Fprintf(&b, "decisions %d, %d of them on partial states; signals %d, applied %d, regions left %d, fates %d, unconfirmed %d\nfired:", f.Firings, f.Partial, f.Sent, f.Applied, f.Cancelled, f.Fates, f.Unconfirmed)
+	for _, name := range slices.Sorted(maps.Keys(f.Fired)) {
+		fmt.Fprintf(&b, " %s %d", name, f.Fired[name])
+	}
+	b.WriteString("\nnot promised yet:")
+	for i, name := range notYetNames {
+		fmt.Fprintf(&b, " %s %d", name, f.NotYet[i])
+	}
+	return b.String()
+}
+
+// judgeFull fails if something that trials are for has not happened in any.
+func (f *figures) judgeFull(t *testing.T) {
+	t.Helper()
+	for what, n := range map[string]int{
+		"dropped": f.Dropped, "doubled": f.Doubled, "overtaken": f.Overtaken, "cut": f.Cut, "overflown": f.Overflown, "partitions": f.Partitions,
+		"pauses": f.Pauses, "suspends": f.Suspends, "crashes": f.Crashes, "restarts": f.Restarts, "closings": f.Closings, "corrections": f.Corrections,
+		"lost bounds": f.LostBounds, "firings": f.Firings, "signals": f.Sent, "applied": f.Applied, "cancelled": f.Cancelled, "fates": f.Fates,
+		"unconfirmed": f.Unconfirmed, "gaps": f.Gaps, "resends": f.Resends, "probes": f.Probes, "rejoins": f.Rejoins, "epochs": f.Epochs,
+		"partial": f.Partial, "rejected": f.Rejected, "bundles": f.Bundles, "evidence": f.Evidence,
+	} {
+		if n == 0 {
+			t.Errorf("%s: none in %d trials", what, f.Trials)
+		}
+	}
+	for i, name := range pointNames {
+		if f.Killed[i] == 0 {
+			t.Errorf("nothing was killed at %s, which was passed %d times", name, f.Passed[i])
+		}
+	}
+	for name := range trialRules {
+		if f.Fired[name] == 0 {
+			t.Errorf("%s has not fired", name)
+		}
+	}
+}

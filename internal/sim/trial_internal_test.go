@@ -1,0 +1,665 @@
+package sim
+
+import (
+	"cmp"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// faults are kinds of faults that a trial may have.
+type faults uint16
+
+// The kinds. Whatever a kind draws comes from a source of chance of its own, so that a
+// trial without it has the other faults where they were, as far as they do not follow
+// from it.
+const (
+	drops      faults = 1 << iota // frames are lost
+	doubles                       // frames come twice
+	reorders                      // frames overtake each other, within a window
+	delays                        // the way takes as long as 200 ms
+	partitions                    // nothing passes for a while
+	oneways                       // nothing passes in one direction for a while
+	pauses                        // a process is stopped, and goes on
+	suspends                      // a machine sleeps: its clock stops
+	crashes                       // a process of members is killed and starts again
+	restarts                      // so is the synchronizer, in a later term
+	clocks                        // clocks drift, are corrected, and lose their bound
+	closings                      // a process leaves in order and comes back
+	allFaults  = 1<<iota - 1
+)
+
+var faultNames = []string{"drop", "double", "reorder", "delay", "partition", "oneway", "pause", "suspend", "crash", "restart", "clock", "close"}
+
+func (f faults) String() string {
+	var names []string
+	for i, name := range faultNames {
+		if f&(1<<i) != 0 {
+			names = append(names, name)
+		}
+	}
+	return cmp.Or(strings.Join(names, ","), "none")
+}
+
+func parseFaults(text string) (f faults, err error) {
+	switch text {
+	case "all":
+		return allFaults, nil
+	case "none":
+		return 0, nil
+	}
+	for name := range strings.SplitSeq(text, ",") {
+		i := slices.Index(faultNames, name)
+		if i < 0 {
+			return 0, fmt.Errorf("there is no kind of fault %q: they are all, none, %s", name, strings.Join(faultNames, ", "))
+		}
+		f |= 1 << i
+	}
+	return f, nil
+}
+
+// point is a place in the code of a shell at which its process may be killed.
+type point int
+
+// The points.
+const (
+	agentSet        point = iota // a state has begun, and nobody was told
+	agentBeforeSend              // a step has left frames
+	agentBetween                 // some of them are sent
+	agentSent                    // all of them are
+	agentEffect                  // a handler has begun, and the machine does not know that it has ended
+	agentFinished                // it knows, and has not acknowledged it
+	syncBeforeSend               // a step has decided, and nothing is sent
+	syncBetween                  // some of it is
+	syncSent                     // all of it is
+	syncFate                     // a fate has come
+	points
+)
+
+var pointNames = [points]string{
+	"agent/set", "agent/before-send", "agent/between-frames", "agent/sent", "agent/effect", "agent/finished",
+	"synchronizer/before-send", "synchronizer/between-frames", "synchronizer/sent", "synchronizer/fate",
+}
+
+// trialSpec is what a trial follows from.
+type trialSpec struct {
+	level     *plan.Level
+	rules     map[string]reference // by predicate; one without is judged by time alone
+	seed      uint64
+	faults    faults
+	time      time.Duration // in which there are faults
+	processes int           // at most
+	strict    [notYets]bool // what is a breach though it is known
+	bend      func() *bent  // for one trial; nil: nothing is bent
+}
+
+// The times of a trial behind its faults.
+const (
+	calm      = 200 * time.Millisecond // states go on to change, on a well network
+	settled   = time.Second            // the bound of judge C beside the silence
+	slowHello = 3 * time.Second        // beside it, of members that are not there: see helloUnanswered
+	toDrain   = 6 * time.Second        // then every signal has its fate; they expire within 5 s
+)
+
+// trial is one run of a group: processes of members on some hosts, one synchronizer, a
+// network between them, and the faults of a seed. The judges outside know true time,
+// all true states and all effects.
+type trial struct {
+	*World
+	trialSpec
+	dice     [16]*rand.Rand // one for each kind of fault
+	machines []*machine
+	domains  map[clocksync.Domain]*machine
+	all      []*node
+	names    map[string]*node // by the names of members and multiplexers
+	leader   *leader
+	well     bool // the faults are over
+	quiet    bool // states do not change any more
+	hash     uint64
+	frames   [][]byte // to be used again
+	regions  []regionSpec
+	bent     *bent
+	judges
+	figures
+}
+
+// regionSpec is a region that signals go to, and the names of those that activate.
+type regionSpec struct {
+	name     string
+	handlers []control.Handler
+}
+
+// figures are what has happened in one or many trials.
+type figures struct {
+	Trials, Steps, Frames                                     int
+	Dropped, Doubled, Overtaken, Cut, Overflown               int
+	Partitions, Pauses, Suspends, Crashes, Restarts, Closings int
+	Corrections, LostBounds                                   int
+	Passed, Killed                                            [points]int
+	States, Firings, Sent, Applied, Cancelled, Fates          int
+	Unconfirmed                                               int
+	NotYet                                                    [notYets]int
+	Gaps, Resends, Probes, Rejoins, Epochs, Partial, Rejected int
+	Global                                                    uint64
+	Bundles, Evidence                                         int
+	Latest                                                    time.Duration // until judge C was content
+	Fired                                                     map[string]int
+}
+
+func (f *figures) add(o *figures) {
+	for _, p := range []struct{ to, from *int }{
+		{&f.Trials, &o.Trials},
+		{&f.Steps, &o.Steps},
+		{&f.Frames, &o.Frames},
+		{&f.Dropped, &o.Dropped},
+		{&f.Doubled, &o.Doubled},
+		{&f.Overtaken, &o.Overtaken},
+		{&f.Cut, &o.Cut},
+		{&f.Overflown, &o.Overflown},
+		{&f.Partitions, &o.Partitions},
+		{&f.Pauses, &o.Pauses},
+		{&f.Suspends, &o.Suspends},
+		{&f.Crashes, &o.Crashes},
+		{&f.Restarts, &o.Restarts},
+		{&f.Closings, &o.Closings},
+		{&f.Corrections, &o.Corrections},
+		{&f.LostBounds, &o.LostBounds},
+		{&f.States, &o.States},
+		{&f.Firings, &o.Firings},
+		{&f.Sent, &o.Sent},
+		{&f.Applied, &o.Applied},
+		{&f.Cancelled, &o.Cancelled},
+		{&f.Fates, &o.Fates},
+		{&f.Unconfirmed, &o.Unconfirmed},
+		{&f.Gaps, &o.Gaps},
+		{&f.Resends, &o.Resends},
+		{&f.Probes, &o.Probes},
+		{&f.Rejoins, &o.Rejoins},
+		{&f.Epochs, &o.Epochs},
+		{&f.Partial, &o.Partial},
+		{&f.Rejected, &o.Rejected},
+		{&f.Bundles, &o.Bundles},
+		{&f.Evidence, &o.Evidence},
+	} {
+		*p.to += *p.from
+	}
+	for i := range points {
+		f.Passed[i] += o.Passed[i]
+		f.Killed[i] += o.Killed[i]
+	}
+	for i := range notYets {
+		f.NotYet[i] += o.NotYet[i]
+	}
+	f.Global += o.Global
+	f.Latest = max(f.Latest, o.Latest)
+	if f.Fired == nil {
+		f.Fired = map[string]int{}
+	}
+	for name, n := range o.Fired {
+		f.Fired[name] += n
+	}
+}
+
+// newTrial draws who takes part.
+func newTrial(spec trialSpec) *trial {
+	t := &trial{World: New(spec.seed), trialSpec: spec, domains: map[clocksync.Domain]*machine{}, names: map[string]*node{}, hash: 0xcbf29ce484222325}
+	t.Fired, t.Trials = map[string]int{}, 1
+	t.begin()
+	if t.bent = (&bent{}); spec.bend != nil {
+		t.bent = spec.bend()
+	}
+	for i := range t.dice {
+		t.dice[i] = rand.New(rand.NewPCG(spec.seed, uint64(i)+1)) //nolint:gosec // Few.
+	}
+	for _, s := range spec.level.Sends() {
+		i := slices.IndexFunc(t.regions, func(r regionSpec) bool { return r.name == s.Region })
+		if i < 0 {
+			i, t.regions = len(t.regions), append(t.regions, regionSpec{name: s.Region})
+		}
+		h := control.Handler{Name: s.Name}
+		if s.Kind == control.Activate && !slices.Contains(t.regions[i].handlers, h) {
+			t.regions[i].handlers = append(t.regions[i].handlers, h)
+		}
+	}
+	hosts := 1 + t.Rand.IntN(3)
+	for i := range hosts {
+		rate := int64(0)
+		if t.faults&clocks != 0 {
+			rate = t.die(clocks).Int64N(400_001) - 200_000 // parts per billion
+		}
+		spec := HostSpec{Mono: clocksync.Instant(t.Rand.Int64N(1e15)) + 1, Rate: rate}
+		m := &machine{Host: t.NewHost(clocksync.Domain(fmt.Sprintf("h%d", i)), spec), shared: hosts == 1}
+		t.machines = append(t.machines, m)
+		t.domains[m.Domain] = m
+	}
+	number := 2 + t.Rand.IntN(max(spec.processes-1, 1))
+	for i := range number {
+		t.all = append(t.all, newNode(t, i, t.machines[t.Rand.IntN(hosts)]))
+	}
+	t.leader = newLeader(t, t.machines[t.Rand.IntN(hosts)])
+	return t
+}
+
+// die is the source of chance of a kind of fault.
+func (t *trial) die(f faults) *rand.Rand {
+	for i := range faultNames {
+		if f == 1<<i {
+			return t.dice[i]
+		}
+	}
+	panic("sim: of one kind of fault each")
+}
+
+// draw is true with a probability, if there are faults of the kind now.
+func (t *trial) draw(f faults, p float64) bool {
+	return t.faults&f != 0 && !t.well && t.die(f).Float64() < p
+}
+
+// spread draws from [a, b) for a kind of fault.
+func (t *trial) spread(f faults, a, b time.Duration) time.Duration {
+	return a + time.Duration(t.die(f).Int64N(int64(b-a)))
+}
+
+// kill is true if a process is to be killed at a point.
+func (t *trial) kill(f faults, at point) bool {
+	t.Passed[at]++
+	// What happens seldom is killed at as often as the rest.
+	rare := 0.002
+	if at == agentEffect || at == agentFinished || at == syncFate {
+		rare = 0.004
+	}
+	if at == syncBetween || at == syncSent || at == syncBeforeSend || at == agentSent || at == agentBeforeSend {
+		rare = 0.0008
+	}
+	if !t.draw(f, rare) {
+		return false
+	}
+	t.Killed[at]++
+	return true
+}
+
+// run is the whole trial. What it leaves is in the judges and figures.
+func (t *trial) run() {
+	t.leader.start()
+	for _, p := range t.all {
+		t.After(t.Between(0, 20*time.Millisecond), p.start)
+		t.trouble(p)
+	}
+	t.hostTrouble()
+	t.until(t.time)
+	t.heal()
+	t.until(t.time + calm)
+	t.quiet = true
+	end := t.time + calm + t.level.Silence.After + settled
+	late := "" // how it was at the end
+	for at := t.time + calm; ; at += 50 * time.Millisecond {
+		t.until(at)
+		if len(t.breaches) > 0 {
+			return
+		}
+		differs := t.same()
+		switch {
+		case differs == "":
+			t.content, t.Latest = true, at-t.time
+		case at < end:
+			continue
+		case late == "":
+			late = differs
+			continue
+		case at < end+slowHello && strings.Contains(late, notThere):
+			continue
+		}
+		if late != "" {
+			t.notSame(end-t.time, late)
+		}
+		break
+	}
+	for at := end; at < t.time+calm+toDrain && (at <= end || t.unsettled()); at += 250 * time.Millisecond {
+		t.until(max(at, time.Duration(t.now)))
+	}
+	if len(t.breaches) == 0 {
+		t.judgeEnd()
+	}
+}
+
+// until lets everything happen up to a time since the beginning.
+func (t *trial) until(at time.Duration) {
+	for len(t.queue) > 0 && t.queue[0].at <= clocksync.Instant(at) && len(t.breaches) == 0 {
+		e := t.queue.pop()
+		t.now = max(t.now, e.at)
+		e.do()
+	}
+	t.now = max(t.now, clocksync.Instant(at))
+}
+
+// heal ends all faults.
+func (t *trial) heal() {
+	t.well = true
+	for _, p := range t.all {
+		p.up.heal()
+		p.down.heal()
+		if t.faults&clocks != 0 && p.clock.status != clocksync.Synchronized {
+			p.clock.measure(t.die(clocks), time.Millisecond)
+			p.clockNews()
+		}
+		if !p.alive {
+			p.start()
+		}
+	}
+	if !t.leader.alive {
+		t.leader.start()
+	}
+}
+
+// trouble has faults happen to a process.
+func (t *trial) trouble(p *node) {
+	again := func(f faults, mean time.Duration, do func()) {
+		if t.faults&f == 0 {
+			return
+		}
+		var next func()
+		next = func() {
+			if !t.well {
+				do()
+				t.After(t.spread(f, mean/2, 3*mean/2), next)
+			}
+		}
+		t.After(t.spread(f, 0, 2*mean), next)
+	}
+	again(delays, 400*time.Millisecond, func() {
+		p.up.latency, p.down.latency = t.spread(delays, 0, 200*time.Millisecond), t.spread(delays, 0, 200*time.Millisecond)
+		if t.die(delays).IntN(2) == 0 {
+			p.up.latency, p.down.latency = 0, 0
+		}
+	})
+	again(partitions, 1500*time.Millisecond, func() {
+		t.Partitions++
+		until := t.now.Add(t.spread(partitions, 10*time.Millisecond, 1200*time.Millisecond))
+		p.up.cut, p.down.cut = until, until
+	})
+	again(oneways, 1500*time.Millisecond, func() {
+		t.Partitions++
+		until := t.now.Add(t.spread(oneways, 10*time.Millisecond, 1200*time.Millisecond))
+		if t.die(oneways).IntN(2) == 0 {
+			p.up.cut = until
+		} else {
+			p.down.cut = until
+		}
+	})
+	again(pauses, 2*time.Second, func() { p.pause(t.spread(pauses, 5*time.Millisecond, 1200*time.Millisecond)) })
+	again(crashes, 2500*time.Millisecond, p.crash)
+	again(closings, 3*time.Second, p.close)
+	again(clocks, 300*time.Millisecond, p.correct)
+	if t.faults&drops != 0 {
+		p.up.loss, p.down.loss = []float64{0, 0.05, 0.2}[t.die(drops).IntN(3)], []float64{0, 0.05, 0.2}[t.die(drops).IntN(3)]
+	}
+}
+
+// hostTrouble has faults happen to hosts and to the synchronizer.
+func (t *trial) hostTrouble() {
+	if t.faults&suspends != 0 {
+		for range t.die(suspends).IntN(3) {
+			m := t.machines[t.die(suspends).IntN(len(t.machines))]
+			t.After(t.spread(suspends, 0, t.time+1), func() {
+				if !t.well && !m.Suspended() {
+					t.Suspends++
+					// It wakes before the faults are over.
+					m.Suspend(min(t.spread(suspends, 10*time.Millisecond, 1500*time.Millisecond), clocksync.Instant(t.time).Sub(t.now)))
+				}
+			})
+		}
+	}
+	if t.faults&pauses != 0 {
+		for range t.die(pauses).IntN(3) {
+			t.After(t.spread(pauses, 0, t.time+1), func() { t.leader.pause(t.spread(pauses, 5*time.Millisecond, 1500*time.Millisecond)) })
+		}
+	}
+	if t.faults&restarts != 0 {
+		for range t.die(restarts).IntN(3) {
+			t.After(t.spread(restarts, 0, t.time+1), t.leader.crash)
+		}
+	}
+}
+
+// note adds to the trace.
+func (t *trial) note(what byte, of uint64, frame []byte) {
+	h := t.hash
+	const prime = 0x100000001b3 // of FNV-1a, here of words instead of bytes
+	h = (h ^ uint64(what)) * prime
+	h = (h ^ uint64(t.now)) * prime //nolint:gosec // Its bits.
+	h = (h ^ of) * prime
+	for ; len(frame) >= 8; frame = frame[8:] {
+		h = (h ^ binary.LittleEndian.Uint64(frame)) * prime
+		h ^= h >> 32
+	}
+	for _, b := range frame {
+		h = (h ^ uint64(b)) * prime
+	}
+	t.hash = h ^ h>>29
+}
+
+// path is one direction of the way between a process and the synchronizer.
+type path struct {
+	last    clocksync.Instant // the arrival of the frame sent last
+	latency time.Duration
+	loss    float64
+	cut     clocksync.Instant // until then nothing passes
+}
+
+func (p *path) heal() { p.latency, p.loss, p.cut = 0, 0, 0 }
+
+// window is by how much a frame that is overtaken is late at most.
+const window = 40 * time.Millisecond
+
+// carry sends a frame, which it takes over.
+func (t *trial) carry(p *path, frame []byte, deliver func([]byte)) {
+	t.Frames++
+	t.note('s', uint64(len(frame)), frame)
+	if p.cut > t.now {
+		t.Cut++
+		t.free(frame)
+		return
+	}
+	if t.faults&drops != 0 && !t.well && t.die(drops).Float64() < p.loss {
+		t.Dropped++
+		t.free(frame)
+		return
+	}
+	if t.draw(doubles, 0.05) {
+		t.Doubled++
+		other := append(t.buffer(), frame...)
+		t.After(p.latency+t.spread(doubles, 50*time.Microsecond, window), func() { deliver(other); t.free(other) })
+	}
+	arrives := t.now.Add(p.latency + t.Between(50*time.Microsecond, 300*time.Microsecond))
+	if t.draw(reorders, 0.08) {
+		t.Overtaken++
+		arrives = arrives.Add(t.spread(reorders, time.Millisecond, window))
+	} else {
+		arrives = max(arrives, p.last+1)
+		p.last = arrives
+	}
+	t.After(arrives.Sub(t.now), func() { deliver(frame); t.free(frame) })
+}
+
+// up carries a frame of a process to the synchronizer; a second one would hear the same.
+func (t *trial) up(from *node, frame []byte, take func(*leader, []byte)) {
+	t.carry(&from.up, frame, func(frame []byte) { t.leader.deliver(frame, func(frame []byte) { take(t.leader, frame) }) })
+}
+
+func (t *trial) buffer() []byte {
+	if n := len(t.frames); n > 0 {
+		b := t.frames[n-1]
+		t.frames = t.frames[:n-1]
+		return b[:0]
+	}
+	return make([]byte, 0, 256)
+}
+
+func (t *trial) free(b []byte) {
+	if cap(b) <= 4096 {
+		t.frames = append(t.frames, b)
+	}
+}
+
+// holder is a process as the system sees it: it runs, is stopped, or is not there.
+type holder struct {
+	t      *trial
+	on     *machine
+	alive  bool
+	life   uint64
+	paused clocksync.Instant // until then it is stopped
+	held   int               // frames that wait for it meanwhile
+}
+
+// inboxLimit is how many frames wait for a process that is stopped; more are lost.
+const inboxLimit = 64
+
+// stopped is when the process goes on, if it does not run now.
+func (h *holder) stopped() (clocksync.Instant, bool) {
+	until := max(h.paused, h.on.awake)
+	return until, until > h.t.now
+}
+
+// later has the process do something, unless that is over by then.
+func (h *holder) later(d time.Duration, do func()) {
+	life := h.life
+	var try func()
+	try = func() {
+		if h.life != life || !h.alive {
+			return
+		}
+		if until, stopped := h.stopped(); stopped {
+			h.t.After(until.Sub(h.t.now), try)
+			return
+		}
+		do()
+	}
+	h.t.After(d, try)
+}
+
+// deliver hands a frame to the process as soon as it runs.
+func (h *holder) deliver(frame []byte, take func([]byte)) {
+	if !h.alive {
+		return
+	}
+	until, stopped := h.stopped()
+	if !stopped {
+		h.t.note('r', h.life, frame)
+		take(frame)
+		return
+	}
+	if h.held >= inboxLimit {
+		h.t.Overflown++
+		return
+	}
+	h.held++
+	kept := append(h.t.buffer(), frame...)
+	life := h.life
+	h.t.After(until.Sub(h.t.now), func() {
+		h.held--
+		if h.life == life {
+			h.deliver(kept, take)
+		}
+		h.t.free(kept)
+	})
+}
+
+func (h *holder) pause(d time.Duration) {
+	if h.alive && !h.t.well {
+		h.t.Pauses++
+		// It goes on before the faults are over.
+		h.paused = max(h.paused, min(h.t.now.Add(d), clocksync.Instant(h.t.time)))
+	}
+}
+
+// machine is a host, and all readings of its clock that a stamp was made of.
+type machine struct {
+	*Host
+	shared   bool // it is the only one, and its clock has no bound
+	readings []reading
+}
+
+type reading struct{ mono, at clocksync.Instant }
+
+// read reads the clock. No two readings are the same, so that each has its true time.
+func (m *machine) read() clocksync.Instant {
+	mono := m.Mono()
+	for n := len(m.readings); n > 0 && mono <= m.readings[n-1].mono; mono = m.Mono() {
+		m.world.now++
+	}
+	m.readings = append(m.readings, reading{mono, m.world.now})
+	return mono
+}
+
+// trueTime is when the clock was read.
+func (m *machine) trueTime(mono clocksync.Instant) (clocksync.Instant, bool) {
+	i, ok := slices.BinarySearchFunc(m.readings, mono, func(r reading, mono clocksync.Instant) int { return cmp.Compare(r.mono, mono) })
+	if !ok {
+		return 0, false
+	}
+	return m.readings[i].at, true
+}
+
+// clock is what a process knows of true time: its reading is off by off, and by drift
+// more each second, and never by more than its bound.
+type clock struct {
+	on     *machine
+	at     clocksync.Instant // true time of the last correction
+	off    time.Duration
+	bound  time.Duration
+	drift  int64 // parts per billion, at most wander
+	status clocksync.Status
+}
+
+// wander is by how much a bound grows.
+const wander = 100_000 // parts per billion
+
+func (c *clock) quality() clocksync.Quality {
+	if c.on.shared {
+		return clocksync.Quality{Source: "system"}
+	}
+	return clocksync.Quality{Source: "trial", Timeline: "true", Status: c.status, Expires: clocksync.MaxInstant}
+}
+
+func (c *clock) stamp(b *bent) clocksync.Stamp {
+	s := clocksync.Stamp{Domain: c.on.Domain, Mono: c.on.read(), Within: clocksync.Unbounded}
+	if !c.on.shared && c.status != clocksync.Unknown && c.status != clocksync.Untrusted {
+		now, passed := c.on.world.now, int64(c.on.world.now.Sub(c.at))
+		off := c.off + time.Duration(passed*c.drift/billion)
+		s.Within = clocksync.Around(now.Add(off), c.bound+time.Duration(passed*wander/billion)+1)
+	}
+	if b.stamp != nil {
+		b.stamp(&s)
+	}
+	return s
+}
+
+// measure makes the clock one that was measured now. A third of the clocks are wrong by
+// all that their bounds allow.
+func (c *clock) measure(r *rand.Rand, bound time.Duration) {
+	c.at, c.bound, c.status = c.on.world.now, bound, clocksync.Synchronized
+	c.off = time.Duration(r.Int64N(int64(2*bound)+1)) - bound
+	switch r.IntN(6) {
+	case 0:
+		c.off = bound
+	case 1:
+		c.off = -bound
+	}
+	c.drift = r.Int64N(2*wander+1) - wander
+	if r.IntN(3) == 0 {
+		c.status = clocksync.Degraded
+	}
+}
+
+// hello of a synchronizer that has begun, for all.
+func announcement(name string, term uint64) wire.Welcome {
+	return wire.Welcome{Synchronizer: name, Term: term}
+}

@@ -1,0 +1,593 @@
+package sim
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// reference is what is known of a predicate beside its text.
+type reference struct {
+	// holds is what the predicate comes to on the known states of a witness of so many
+	// members.
+	holds func(rows [][]scgs.Value, members int) bool
+	// local is the condition of one member, of a predicate that finds runs: the witness
+	// names the first state of each.
+	local func(row []scgs.Value) bool
+	// hold is how long the states certainly held together.
+	hold time.Duration
+	// waits is set if it has to hold for a time on global states.
+	waits bool
+	// always is set if it is true at all times, and fires on every global state.
+	always bool
+}
+
+// breach is a promise that was broken.
+type breach struct {
+	judge byte
+	text  string
+}
+
+// judges know true time, all true states and all effects.
+type judges struct {
+	breaches  []breach
+	effects   map[effectKey]int
+	truly     map[signalKey]int     // effects, whoever had them
+	sent      map[signalKey]*letter // in this term
+	posted    map[signalKey]*letter // ever
+	inEpoch   map[string]uint64     // since which step of the term
+	reported  map[lifeKey]*reports
+	steps     uint64 // of the term
+	content   bool   // judge C is
+	removed   bool   // members were dropped in this step
+	lastFired clocksync.Instant
+	firings   map[firingKey]control.Decision // the first that had its effect
+	witness   map[control.Decision]string    // and the how-manieth firing on it in its term
+	manieth   map[firingKey]int              // by predicate, witness, and the term in place of an entry
+	tooOld    bool                           // a report was refused since its stamp was, in this term
+	unheard   clocksync.Instant              // the evidence of a multiplexer was, whose members are not known
+	finals    []letter                       // whose fate is to be compared with what truly happened
+}
+
+type effectKey struct {
+	signalKey
+	incarnation uint64
+}
+
+// firingKey is the same firing, whatever term it was made in.
+type firingKey struct {
+	predicate, name, target string
+	entry, incarnation      uint64
+	witness                 string
+}
+
+type lifeKey struct {
+	member      string
+	incarnation uint64
+}
+
+// letter is a signal and its fate.
+type letter struct {
+	key    signalKey
+	fate   control.Fate
+	fates  int
+	posted bool
+	before int    // effects of its key before it was sent
+	entry  uint64 // that it was decided on
+	life   uint64 // of the target
+}
+
+// reports are those of an incarnation that have come to a synchronizer in one term: the
+// step at which the first copy of each came, 0 if none has.
+type reports struct {
+	first uint64
+	steps []uint64
+}
+
+func (j *judges) begin() {
+	j.posted = map[signalKey]*letter{}
+	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
+	j.manieth = map[firingKey]int{}
+	j.firings, j.witness = map[firingKey]control.Decision{}, map[control.Decision]string{}
+	j.lastFired = clocksync.MinInstant
+}
+
+func (t *trial) breach(judge byte, format string, args ...any) {
+	t.breaches = append(t.breaches, breach{judge, fmt.Sprintf("at %v: ", t.now) + fmt.Sprintf(format, args...)})
+}
+
+// termBegun forgets what only one term of the synchronizer has promised.
+func (t *trial) termBegun() {
+	t.sent, t.reported, t.inEpoch, t.steps = map[signalKey]*letter{}, map[lifeKey]*reports{}, map[string]uint64{}, 0
+	t.tooOld, t.unheard = false, clocksync.MinInstant
+}
+
+// termOver counts the fates that the synchronizer takes with it: judge F does not look at
+// those, as what a synchronizer has sent is not known to the next one.
+func (t *trial) termOver() {
+	t.Gaps += int(t.leader.ask(synccore.Question{Counts: true}).Counts.Gaps) //nolint:gosec // Few.
+	for _, l := range t.sent {
+		if l.fates == 0 {
+			t.known(fateLostByRestart, "%s %s to %s had no fate when the synchronizer was killed", l.key.decision, l.key.name, l.key.target)
+		}
+	}
+}
+
+// judgeStep judges what a step of the synchronizer tells.
+func (t *trial) judgeStep(out *synccore.Output) {
+	t.steps++
+	t.Rejected += len(out.Rejected)
+	for i := range out.Rejected {
+		switch r := &out.Rejected[i]; {
+		case strings.Contains(r.Detail, "older than the stamps of its clock domain"):
+			t.tooOld = true
+		case strings.Contains(r.Detail, "none of which has said that it speaks"):
+			t.unheard = t.now
+		}
+	}
+	t.removed = false
+	for i := range out.Epochs {
+		t.Epochs++
+		e := &out.Epochs[i]
+		t.removed = t.removed || len(e.Dropped) > 0
+		for name := range t.inEpoch {
+			if !slices.Contains(e.Members, name) || slices.Contains(e.Joined, name) {
+				delete(t.inEpoch, name)
+			}
+		}
+		for _, name := range e.Members {
+			if t.inEpoch[name] == 0 {
+				t.inEpoch[name] = t.steps
+			}
+		}
+	}
+	for i := range out.Verdicts {
+		if v := &out.Verdicts[i]; v.Fired {
+			t.Firings++
+			t.Fired[v.Predicate]++
+			if v.Partial {
+				t.Partial++
+			}
+			if t.rules[v.Predicate].always {
+				t.lastFired = t.now
+			}
+			t.note('v', v.Decision.Number, []byte(v.Predicate))
+			t.judgeVerdict(v)
+		}
+	}
+	for i := range out.Signals {
+		for j := range out.Signals[i].Msg.Signals {
+			s := &out.Signals[i].Msg.Signals[j]
+			key := keyOf(s)
+			if t.sent[key] == nil {
+				t.Sent++
+				t.sent[key] = &letter{key: key, posted: true, before: t.truly[key], entry: s.Entry, life: out.Signals[i].Msg.Incarnation / 1000}
+				t.posted[key] = t.sent[key]
+			}
+		}
+	}
+	for i := range out.Fates {
+		f := &out.Fates[i]
+		t.note('f', uint64(f.Fate), []byte(f.Signal.Name))
+		t.Fates++
+		if f.Fate == control.Unconfirmed {
+			t.Unconfirmed++
+		}
+		key := keyOf(f.Signal)
+		l := t.sent[key]
+		if l == nil {
+			l = &letter{key: key}
+			t.sent[key] = l
+		}
+		if l.fates++; l.fates > 1 {
+			t.breach('F', "%s %s to %s has the fate %v, and had %v", key.decision, key.name, key.target, f.Fate, l.fate)
+		}
+		l.fate = f.Fate
+		if f.Fate == control.Applied && t.truly[key] <= l.before {
+			t.breach('F', "%s %s to %s has the fate applied, and was not", key.decision, key.name, key.target)
+		}
+		t.finals = append(t.finals, *l)
+	}
+}
+
+// judgeVerdict is judge S: at one instant of true time, and for as long as the predicate
+// says, every member was in its state of the witness, and on those states the predicate
+// is true.
+func (t *trial) judgeVerdict(v *monitor.Verdict) {
+	ref := t.rules[v.Predicate]
+	from, to := clocksync.MinInstant, clocksync.MaxInstant
+	var rows [][]scgs.Value
+	var heads []byte
+	for i := range v.Witness {
+		p := &v.Witness[i]
+		if p.State.Unknown {
+			continue
+		}
+		heads = fmt.Appendf(heads, "%s:%d@%d ", p.Name, p.State.Seq, p.State.Start.Mono)
+		s, ok := t.trueState(p, ref.local != nil && v.Modality != "")
+		if !ok {
+			at, _ := t.domains[p.State.Start.Domain].trueTime(p.State.Start.Mono)
+			t.breach('S', "%s fired on the state %d of %s, which it never had: %v at %v, which was at %v, when it had %v", v.Predicate, p.State.Seq, p.Name, p.Row, p.State.Start, at, s.row)
+			return
+		}
+		rows = append(rows, s.row)
+		if ref.local != nil && v.Modality != "" {
+			s = t.longer(p.Name, s, ref.local)
+		}
+		from, to = max(from, s.from), min(to, s.to)
+	}
+	same := firingKey{predicate: v.Predicate, witness: string(heads), entry: v.Decision.Term}
+	t.manieth[same]++
+	t.witness[v.Decision] = fmt.Sprintf("%s#%d", heads, t.manieth[same])
+	if v.Modality == "" && len(rows) > 0 {
+		t.judgeSpan(v, from, to)
+	}
+	switch hold := ref.hold - ref.hold/1000; {
+	case v.Truth != predicates.True:
+		t.breach('S', "%s fired and is %v", v.Predicate, v.Truth)
+	case v.Modality == scgs.Possibly.String():
+	case len(rows) > 0 && (from >= to || to.Sub(from) < hold):
+		t.breach('S', "%s fired, and its states never held together for %v: from %v to %v: %+v", v.Predicate, ref.hold, from, to, v.Witness)
+	}
+	if ref.holds != nil && !ref.holds(rows, len(v.Witness)) {
+		if ref.waits && v.Partial && v.Modality == "" && t.removed {
+			t.known(holdOverRemoval, "%s waited and fired, and it is false on its witness %+v", v.Predicate, v.Witness)
+			return
+		}
+		t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
+	}
+}
+
+// judgeSpan is the part of judge S that looks at what a verdict says of when its states held:
+// certainly no longer than they truly did, from one instant to another, and possibly no less.
+func (t *trial) judgeSpan(v *monitor.Verdict, from, to clocksync.Instant) {
+	certainFrom, certainTo, ok := v.Span.CoreFrom, v.Span.CoreTo, v.Span.HasCore
+	if m := t.domains[v.Span.Domain]; v.Span.SameClock && m != nil {
+		certainFrom, ok = m.trueTime(v.Span.MonoFrom)
+		certainTo, _ = m.trueTime(v.Span.MonoTo)
+	}
+	if ok && (certainFrom < from || certainTo > to) {
+		t.breach('S', "%s fired, and its states certainly held from %v to %v, but truly from %v to %v", v.Predicate, certainFrom, certainTo, from, to)
+	}
+	if !v.Partial && !v.Span.SameClock && (v.Span.EnvelopeFrom > from || v.Span.EnvelopeTo < to && to != clocksync.MaxInstant) {
+		t.breach('S', "%s fired, and its states held from %v to %v at the most, but truly from %v to %v", v.Predicate, v.Span.EnvelopeFrom, v.Span.EnvelopeTo, from, to)
+	}
+}
+
+// trueState is the state that a member truly was in at the stamp of a witness, from then
+// on. It has the values of the witness, unless that is of a run.
+func (t *trial) trueState(p *monitor.Part, run bool) (s stretch, ok bool) {
+	m := t.domains[p.State.Start.Domain]
+	a := t.actor(p.Name)
+	if m == nil || a == nil {
+		return s, false
+	}
+	at, ok := m.trueTime(p.State.Start.Mono)
+	if !ok {
+		return s, false
+	}
+	i, found := slices.BinarySearchFunc(a.truth, at, func(s stretch, at clocksync.Instant) int { return cmp.Compare(s.from, at) })
+	if !found {
+		i--
+	}
+	if i < 0 || at >= a.truth[i].to {
+		return s, false
+	}
+	s = a.truth[i]
+	s.from = max(s.from, at)
+	return s, run || slices.EqualFunc(s.row, p.Row, func(a, b scgs.Value) bool { return a.String() == b.String() })
+}
+
+// longer is for how long a condition of a member went on to hold.
+func (t *trial) longer(name string, s stretch, local func([]scgs.Value) bool) stretch {
+	a := t.actor(name)
+	if !local(s.row) {
+		s.to = s.from
+		return s
+	}
+	i, _ := slices.BinarySearchFunc(a.truth, s.to, func(s stretch, at clocksync.Instant) int { return cmp.Compare(s.from, at) })
+	for ; i < len(a.truth) && a.truth[i].from == s.to && local(a.truth[i].row); i++ {
+		s.to = a.truth[i].to
+	}
+	return s
+}
+
+func (t *trial) actor(name string) *actor {
+	p := t.names[name]
+	if p == nil {
+		return nil
+	}
+	for _, a := range p.actors {
+		if a.name == name {
+			return a
+		}
+	}
+	return nil
+}
+
+// effect is judge A: a handler begins, or a region is left.
+func (t *trial) effect(a *actor, s *control.Signal) {
+	t.Applied++
+	key := keyOf(s)
+	t.note('e', s.Entry, []byte(s.Name))
+	t.truly[key]++
+	once := effectKey{key, a.core.Incarnation()}
+	once.incarnation = a.life // A member that was dropped and comes back has its entries still.
+	if t.effects[once]++; t.effects[once] > 1 {
+		t.breach('A', "%s %s was applied twice in entry %d of %s", s.Decision, s.Name, s.Entry, a.name)
+	}
+	if l := t.posted[key]; l == nil || l.entry != s.Entry || l.life != a.life {
+		t.breach('A', "%s %s was applied in entry %d of life %d of %s, and was decided on another: %+v", s.Decision, s.Name, s.Entry, a.life, a.name, l)
+	}
+	if s.Target != a.name {
+		t.breach('A', "%s %s to %s was applied by %s", s.Decision, s.Name, s.Target, a.name)
+	}
+	// The same firing under a later term is another decision, and takes effect once, too.
+	firing := firingKey{s.Predicate, s.Name, s.Target, s.Entry, a.life, t.witness[s.Decision]}
+	if first, again := t.firings[firing]; again && first.Term != s.Decision.Term {
+		t.breach('A', "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, first)
+	} else if !again {
+		t.firings[firing] = s.Decision
+	}
+}
+
+// toldOf notes which reports a member sends.
+func (t *trial) toldOf(a *actor, b *wire.Batch) {
+	if n := len(b.Reports); n > 0 {
+		a.told[b.Incarnation] = max(a.told[b.Incarnation], b.Reports[n-1].Seq)
+	}
+}
+
+// lifeOver counts the states that a member has begun and never told, nor counted as lost,
+// nor still has: a member that was dropped comes back without them.
+func (t *trial) lifeOver(a *actor) {
+	sent := uint64(0)
+	for incarnation, newest := range a.told {
+		if incarnation/1000 == a.life {
+			sent += newest
+		}
+	}
+	stats := a.core.Stats()
+	if waiting := a.told[a.core.Incarnation()] + a.core.Held(); sent+stats.Dropped+waiting < a.sets {
+		t.known(statesUntold, "%d states of %s were told by nobody", a.sets-sent-stats.Dropped-waiting, a.name)
+	}
+}
+
+// delivered notes which reports come to the synchronizer.
+func (t *trial) delivered(b *wire.Batch) {
+	if len(b.Reports) == 0 {
+		return
+	}
+	key := lifeKey{b.Member, b.Incarnation}
+	r := t.reported[key]
+	if r == nil {
+		r = &reports{first: b.Reports[0].Seq}
+		t.reported[key] = r
+	}
+	for i := range b.Reports {
+		seq := b.Reports[i].Seq
+		if seq < r.first {
+			r.steps = slices.Insert(r.steps, 0, make([]uint64, r.first-seq)...)
+			r.first = seq
+		}
+		for uint64(len(r.steps)) <= seq-r.first {
+			r.steps = append(r.steps, 0)
+		}
+		if r.steps[seq-r.first] == 0 {
+			r.steps[seq-r.first] = t.steps + 1 // The step that it comes to.
+		}
+	}
+}
+
+// notThere is said of members that are there and take no part.
+const notThere = " not there for the synchronizer"
+
+// same is judge C: what differs between the truth and what the synchronizer says; empty
+// if nothing does.
+func (t *trial) same() string {
+	status := t.leader.ask(synccore.Question{Status: true}).Status
+	if status.Epoch == 0 {
+		return "there is no epoch"
+	}
+	if status.State == nil || !status.State.InForce {
+		return "no global state is in force"
+	}
+	alive := 0
+	for _, p := range t.all {
+		alive += len(p.actors)
+	}
+	for i := range status.Members {
+		m := &status.Members[i]
+		a := t.actor(m.Name)
+		if m.Standing == monitor.Gone && a == nil {
+			continue
+		}
+		alive--
+		switch {
+		case a == nil || !a.alive:
+			return fmt.Sprintf("%s is %s, and is not there", m.Name, m.Standing)
+		case m.Standing != monitor.Taking:
+			return fmt.Sprintf("%s has begun %d states and is%s, it is %s: %s", m.Name, a.sets, notThere, m.Standing, m.Why)
+		case m.Incarnation != a.core.Incarnation():
+			return fmt.Sprintf("%s is incarnation %d, and %d is known", m.Name, a.core.Incarnation(), m.Incarnation)
+		case m.Unknown || m.Behind > 0:
+			return fmt.Sprintf("the state of %s is unknown, %d reports are kept behind a gap", m.Name, m.Behind)
+		}
+		want := monitor.NewValues(t.level.State, a.truth[len(a.truth)-1].row)
+		if fmt.Sprint(m.State) != fmt.Sprint(want) {
+			return fmt.Sprintf("the state of %s is %v, and %v is known", m.Name, want, m.State)
+		}
+	}
+	if alive != 0 {
+		return fmt.Sprintf("%d members are%s", alive, notThere)
+	}
+	return ""
+}
+
+// notSame is a breach of judge C, or one of those that are known.
+func (t *trial) notSame(since time.Duration, what string) {
+	switch {
+	case t.tooOld:
+		t.known(tooOldForItsDomain, "%v after the last fault: %s", since, what)
+	case t.now.Sub(t.unheard) < time.Second:
+		t.known(unknownMultiplexer, "%v after the last fault: %s", since, what)
+	case t.content && strings.Contains(what, notThere):
+		t.known(helloUnanswered, "%v after the last fault: %s", since, what)
+	default:
+		t.breach('C', "%v after the last fault: %s", since, what)
+	}
+}
+
+// unsettled reports whether a signal of this term has no fate.
+func (t *trial) unsettled() bool {
+	for _, l := range t.sent {
+		if l.fates == 0 {
+			return true
+		}
+	}
+	return t.leader.ask(synccore.Question{Figures: true}).Figures.Waiting > 0
+}
+
+// judgeEnd judges what is left in the end.
+func (t *trial) judgeEnd() {
+	a := t.leader.ask(synccore.Question{Counts: true, Figures: true, Status: true})
+	t.Gaps += int(a.Counts.Gaps) //nolint:gosec // Few.
+	t.Global += a.Counts.Global
+	for name, ref := range t.rules {
+		if ref.always && t.content && t.lastFired < clocksync.Instant(t.time) {
+			t.breach('C', "%s is always true, and has not fired since the faults ended", name)
+		}
+	}
+	for key, l := range t.sent {
+		if l.fates == 0 {
+			t.breach('F', "%s %s to %s has no fate in the end", key.decision, key.name, key.target)
+		}
+	}
+	for i := range t.finals {
+		l := &t.finals[i]
+		if l.fate == control.Expired && t.truly[l.key] > 0 {
+			t.known(expiredButApplied, "%s %s to %s has the fate %v, and was applied", l.key.decision, l.key.name, l.key.target, l.fate)
+			continue
+		}
+		if l.fate != control.Applied && l.fate != control.Unconfirmed && t.truly[l.key] > 0 {
+			t.breach('F', "%s %s to %s has the fate %v, and was applied", l.key.decision, l.key.name, l.key.target, l.fate)
+		}
+	}
+	if a.Figures.Waiting > 0 {
+		t.breach('L', "%d signals wait in the outbox in the end", a.Figures.Waiting)
+	}
+	for i := range a.Status.Members {
+		if m := &a.Status.Members[i]; m.Behind > 1024 || m.Pending > 1024 {
+			t.breach('L', "of %s %d reports are kept behind a gap, and %d states wait", m.Name, m.Behind, m.Pending)
+		}
+	}
+	for _, p := range t.all {
+		for _, a := range p.actors {
+			t.lifeOver(a)
+		}
+	}
+	lost := t.lost()
+	if t.tooOld {
+		lost = min(lost, 1) // What was refused between two gaps makes one of them.
+	}
+	if uint64(lost) > a.Counts.Gaps { //nolint:gosec // Few.
+		t.breach('G', "reports of %d members were lost between two that came, and %d gaps were counted", lost, a.Counts.Gaps)
+	}
+	slices.SortFunc(t.breaches, func(a, b breach) int { return cmp.Compare(a.text, b.text) })
+}
+
+// lost counts the members of which a gap must have been seen in this term: there are
+// reports of which no copy has come, between others that have, and the member was in the
+// epoch by then and still is. How many gaps they make is for the synchronizer: what comes
+// behind one that it has given up is part of it.
+func (t *trial) lost() (n int) {
+	for key, r := range t.reported {
+		a := t.actor(key.member)
+		since := t.inEpoch[key.member]
+		if since == 0 || a == nil || a.core.Incarnation() != key.incarnation {
+			continue
+		}
+		// What comes behind a range must all have come while it was in the epoch.
+		least := make([]uint64, len(r.steps)+1)
+		least[len(r.steps)] = ^uint64(0)
+		for i := len(r.steps) - 1; i >= 0; i-- {
+			least[i] = least[i+1]
+			if r.steps[i] > 0 {
+				least[i] = min(least[i], r.steps[i])
+			}
+		}
+		for i := 1; i < len(r.steps); i++ {
+			if r.steps[i] == 0 && r.steps[i-1] > 0 && least[i] != ^uint64(0) && least[i] > since {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
+
+// notYet is a promise that is known to be broken at times. Each is counted in place of a
+// breach; who mends one makes it a breach of its judge.
+type notYet int
+
+// The promises.
+const (
+	// S: where members are dropped, the global states that follow in this step are not
+	// judged, and a hold time goes on over them: synccore's checkHolds does not mind.
+	holdOverRemoval notYet = iota
+	// F: a signal whose target has told that it waits, and whose answer that it was
+	// applied is lost, has the fate expired: outbox.Retry.
+	expiredButApplied
+	// F: the fates of what a synchronizer has sent are lost with it.
+	fateLostByRestart
+	// G: states that a member had not sent when it was dropped are told by nobody.
+	statesUntold
+	// C: a member that comes (back) to a clock domain with other processes in it, and whose
+	// state is older than the stamps that are kept of that, is mute until its next state.
+	tooOldForItsDomain
+	// C: the evidence of a multiplexer that a synchronizer does not know, since its
+	// announcement was lost, leads to no hello: members without news stay unknown.
+	unknownMultiplexer
+	// C: a hello of a dropped member that comes less than 500 ms after it was told so is not
+	// answered, and the next one comes up to 2 s later.
+	helloUnanswered
+	notYets
+)
+
+// notYets are named by a judge and a word.
+var notYetNames = [notYets]string{"S-hold", "F-expired", "F-restart", "G-untold", "C-mute", "C-unknown", "C-hello"}
+
+// known counts what is known to be broken at times, or is a breach after all.
+func (t *trial) known(n notYet, format string, args ...any) {
+	if t.strict[n] {
+		t.breach(notYetNames[n][0], format, args...)
+		return
+	}
+	t.NotYet[n]++
+}
+
+// bent are ways in which the machines are made wrong, to see that a judge notices.
+type bent struct {
+	stamp     func(*clocksync.Stamp)
+	set       func(*actor, []scgs.Value)
+	signals   func(*actor, *agentInput)
+	agentIn   func(*actor, *agentInput) bool
+	agentOut  func(*actor, *agentInput, *agentOutput)
+	bundle    func(*node, *wire.Bundle)
+	ask       func(*node, *wire.Probe) bool
+	leaderIn  func(*leader, *synccore.Input) bool
+	leaderOut func(*leader, *synccore.Input, *synccore.Output)
+	answer    func(*synccore.Answer)
+	term      func(life uint64) uint64
+	stampLast bool
+}

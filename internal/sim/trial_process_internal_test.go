@@ -1,0 +1,575 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// node is a process with members: a single one, or several, which share a multiplexer or
+// speak each for itself.
+type node struct {
+	holder
+	name     string
+	clock    clock
+	actors   []*actor
+	shares   bool
+	mux      *agentcore.Multiplexer // if it shares one
+	bundle   wire.Bundle
+	up, down path
+	alarm    alarm
+	leaving  bool
+	batch    time.Duration // the age at which a batch goes out
+	size     int
+}
+
+// actor is a member: its machine in this life of its process, and what it truly did in
+// all of them.
+type actor struct {
+	*node
+	name    string
+	core    *agentcore.Core
+	out     agentcore.Output
+	truth   []stretch // in order, of all lives
+	open    []entry
+	obeying int               // handlers that have begun and not ended
+	told    map[uint64]uint64 // the newest number sent, by incarnation
+	sets    uint64            // states in this life
+}
+
+// entry is an open region.
+type entry struct {
+	region *regionSpec
+	number uint64
+}
+
+// stretch is a state as it truly was.
+type stretch struct {
+	from, to clocksync.Instant
+	row      []scgs.Value
+}
+
+func newNode(t *trial, i int, on *machine) *node {
+	p := &node{holder: holder{t: t, on: on}, name: fmt.Sprintf("p%d", i), clock: clock{on: on}, size: 1}
+	switch t.Rand.IntN(5) {
+	case 0, 1:
+	case 2:
+		p.size = 2 + t.Rand.IntN(2)
+	default:
+		p.size, p.shares = 2+t.Rand.IntN(4), true
+	}
+	if t.Rand.IntN(2) == 0 {
+		p.batch = t.Between(time.Millisecond, 20*time.Millisecond)
+	}
+	p.clock.measure(t.Rand, t.Between(200*time.Microsecond, 3*time.Millisecond))
+	if p.shares {
+		t.names[p.name] = p
+	}
+	for i := range p.size {
+		a := &actor{node: p, name: fmt.Sprintf("%s-%d", p.name, i), told: map[uint64]uint64{}}
+		p.actors = append(p.actors, a)
+		t.names[a.name] = p
+	}
+	return p
+}
+
+// start begins a life of the process.
+func (p *node) start() {
+	if p.alive {
+		return
+	}
+	p.life++
+	p.alive, p.leaving, p.paused, p.held = true, false, 0, 0
+	if p.alarm.at = clocksync.MinInstant; p.shares {
+		p.mux = agentcore.NewMultiplexer(p.life * 1000)
+	}
+	for _, a := range p.actors {
+		hello := wire.Hello{Member: a.name, Incarnation: p.life * 1000, Host: string(p.on.Domain), Domain: p.on.Domain, Quality: p.clock.quality()}
+		if p.shares {
+			hello.Multiplexer = p.name
+		}
+		a.core = agentcore.New(agentcore.Options{Hello: hello, BatchAge: p.batch, BatchSize: 16})
+		a.open, a.obeying, a.sets = a.open[:0], 0, 0
+		for i := range p.t.regions {
+			a.enter(&p.t.regions[i])
+		}
+		p.later(p.t.Between(0, 30*time.Millisecond), a.change)
+		p.later(p.t.Between(50*time.Millisecond, 200*time.Millisecond), a.wander)
+	}
+	p.later(0, p.pass)
+}
+
+// crash ends the process without a word.
+func (p *node) crash() {
+	if !p.alive || p.t.well {
+		return
+	}
+	p.t.Crashes++
+	p.over()
+	p.t.After(p.t.spread(crashes, 10*time.Millisecond, 800*time.Millisecond), p.start)
+}
+
+// over ends a life.
+func (p *node) over() {
+	p.alive = false
+	for _, a := range p.actors {
+		a.ends()
+		p.t.lifeOver(a)
+	}
+}
+
+// ends notes that the member's state is over.
+func (a *actor) ends() {
+	if n := len(a.truth); n > 0 && a.truth[n-1].to == clocksync.MaxInstant {
+		a.truth[n-1].to = a.t.now
+	}
+}
+
+// close has the process leave in order, and come back.
+func (p *node) close() {
+	if _, stopped := p.stopped(); !p.alive || p.t.well || p.leaving || stopped {
+		return
+	}
+	p.t.Closings++
+	p.leaving = true
+	for _, a := range p.actors {
+		a.step(agentcore.Input{Kind: agentcore.InLeave})
+	}
+	p.pass()
+	if p.alive {
+		p.over()
+	}
+	p.t.After(p.t.spread(closings, 10*time.Millisecond, 500*time.Millisecond), p.start)
+}
+
+// correct has the process measure its clock, or lose what it knew.
+func (p *node) correct() {
+	if _, stopped := p.stopped(); !p.alive || p.clock.on.shared || stopped {
+		return
+	}
+	switch r := p.t.die(clocks); r.IntN(16) {
+	case 0, 1:
+		p.clock.status = clocksync.Unknown
+		p.t.LostBounds++
+	case 2:
+		p.clock.status = clocksync.Untrusted
+		p.t.LostBounds++
+	default:
+		p.clock.measure(r, p.t.spread(clocks, 50*time.Microsecond, 4*time.Millisecond))
+		p.t.Corrections++
+	}
+	p.clockNews()
+}
+
+// clockNews has the members know what their stamps rest on.
+func (p *node) clockNews() {
+	if !p.alive {
+		return
+	}
+	quality := p.clock.quality()
+	for _, a := range p.actors {
+		if a.step(agentcore.Input{Kind: agentcore.InClock, Quality: &quality}).Clock == agentcore.ClockVoid && a.core.Codec() != nil {
+			p.t.Rejoins++
+		}
+	}
+	p.later(0, p.pass)
+}
+
+// step steps the member's machine.
+func (a *actor) step(in agentcore.Input) *agentcore.Output {
+	a.t.Steps++
+	if in.Kind == agentcore.InSignals && a.t.bent.signals != nil {
+		a.t.bent.signals(a, &in)
+	}
+	if a.t.bent.agentIn != nil && !a.t.bent.agentIn(a, &in) {
+		return &agentcore.Output{Due: agentcore.Due{Wake: clocksync.MaxInstant, Probe: clocksync.MaxInstant}}
+	}
+	a.core.Step(a.on.Mono(), &in, &a.out)
+	if a.t.bent.agentOut != nil {
+		a.t.bent.agentOut(a, &in, &a.out)
+	}
+	return &a.out
+}
+
+// change sets a new state, again and again.
+func (a *actor) change() {
+	a.later(a.t.Between(time.Millisecond, 60*time.Millisecond), a.change)
+	if a.core.Codec() == nil || a.leaving || a.t.quiet && a.sets > 0 {
+		return
+	}
+	a.set()
+	if a.t.kill(crashes, agentSet) {
+		a.crash()
+		return
+	}
+	a.later(a.t.Between(0, 2*time.Millisecond), a.pass) // The process gets to it late.
+}
+
+// set begins a state.
+func (a *actor) set() {
+	row := make([]scgs.Value, len(a.t.level.State))
+	for i := range row {
+		row[i] = a.t.value(&a.t.level.State[i])
+	}
+	at := a.clock.stamp(a.t.bent)
+	if a.t.bent.set != nil {
+		a.t.bent.set(a, row)
+	}
+	if a.step(agentcore.Input{Kind: agentcore.InState, At: at, Row: row}).Err != nil {
+		return
+	}
+	a.ends()
+	a.truth = append(a.truth, stretch{a.t.now, clocksync.MaxInstant, row})
+	a.t.States++
+	a.sets++
+}
+
+// value draws what a field may be.
+func (t *trial) value(f *scgs.Field) scgs.Value {
+	switch f.Type {
+	case scgs.Bool:
+		return scgs.BoolValue(t.Rand.IntN(3) > 0)
+	case scgs.Int:
+		return scgs.IntValue(100 + t.Rand.Int64N(5))
+	case scgs.Float:
+		return scgs.FloatValue(float64(t.Rand.IntN(11)) / 10)
+	case scgs.Duration:
+		return scgs.DurationValue(time.Duration(t.Rand.IntN(10)) * time.Second)
+	case scgs.Enum:
+		return scgs.EnumValue(f.Words[t.Rand.IntN(len(f.Words))])
+	case scgs.String:
+		return scgs.StringValue(string(rune('a' + t.Rand.IntN(5))))
+	default:
+		panic(fmt.Sprintf("sim: no value is drawn for fields of type %v", f.Type))
+	}
+}
+
+// wander leaves regions and enters them again.
+func (a *actor) wander() {
+	a.later(a.t.Between(40*time.Millisecond, 400*time.Millisecond), a.wander)
+	if a.leaving || a.t.quiet && len(a.open) == len(a.t.regions) {
+		return
+	}
+	if r := &a.t.regions[a.t.Rand.IntN(len(a.t.regions))]; !a.t.quiet {
+		a.exit(r)
+	}
+	for i := range a.t.regions {
+		if r := &a.t.regions[i]; a.t.quiet || a.t.Rand.IntN(2) == 0 {
+			a.enter(r)
+		}
+	}
+	a.pass()
+}
+
+func (a *actor) enter(r *regionSpec) {
+	if slices.ContainsFunc(a.open, func(e entry) bool { return e.region == r }) {
+		return
+	}
+	out := a.step(agentcore.Input{Kind: agentcore.InEnter, Region: r.name, Handlers: r.handlers})
+	if out.Err == nil {
+		a.open = append(a.open, entry{r, out.Entry})
+	}
+}
+
+func (a *actor) exit(r *regionSpec) {
+	i := slices.IndexFunc(a.open, func(e entry) bool { return e.region == r })
+	if i < 0 {
+		return
+	}
+	number := a.open[i].number
+	a.open = slices.Delete(a.open, i, i+1)
+	if s := a.step(agentcore.Input{Kind: agentcore.InExit, Entry: number}).Signal; s != nil {
+		a.t.Cancelled++
+		a.t.effect(a, s)
+		a.finish(s)
+	}
+}
+
+// obey runs the handlers of what waits, and leaves the regions that were cancelled.
+func (a *actor) obey() {
+	for i := 0; i < len(a.open) && a.alive; i++ {
+		e := a.open[i]
+		if a.core.Canceled(e.number) != nil {
+			a.exit(e.region)
+			i--
+			continue
+		}
+		if s := a.step(agentcore.Input{Kind: agentcore.InNext, Entry: e.number, Delivery: control.AtCheck}).Signal; s != nil {
+			a.t.effect(a, s)
+			a.obeying++
+			i-- // There may be more.
+			if a.t.kill(crashes, agentEffect) {
+				a.crash()
+				return
+			}
+			if a.t.Rand.IntN(4) > 0 {
+				a.obeying--
+				a.finish(s)
+				continue
+			}
+			a.later(a.t.Between(time.Millisecond, 40*time.Millisecond), func() {
+				a.obeying--
+				a.finish(s)
+				a.pass()
+			})
+		}
+	}
+}
+
+// finish tells the machine that a handler has returned.
+func (a *actor) finish(s *control.Signal) {
+	a.step(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
+	if a.t.kill(crashes, agentFinished) {
+		a.crash()
+	}
+}
+
+// pass sends what is due.
+func (p *node) pass() {
+	if !p.alive {
+		return
+	}
+	if _, stopped := p.stopped(); stopped {
+		return // Who has stopped it, has it go on with the alarm that was set.
+	}
+	wake := clocksync.MaxInstant
+	if p.shares {
+		wake = p.passShared()
+	} else {
+		for _, a := range p.actors {
+			if p.alive && (a.core.Wake() <= p.on.Mono() || p.leaving) {
+				at := p.clock.stamp(p.t.bent)
+				a.tick(agentcore.Input{Kind: agentcore.InTick, At: at}, p.send)
+			}
+			wake = min(wake, a.core.Wake())
+		}
+	}
+	if p.alive && wake < clocksync.MaxInstant {
+		p.alarm.set(p.on.Host, max(wake, p.on.Mono().Add(50*time.Microsecond)), func() { p.later(0, p.pass) })
+	}
+}
+
+// passShared is pass with the evidence of all: the stamp is read first, and another
+// member may begin a state before it is its turn.
+func (p *node) passShared() clocksync.Instant {
+	due := p.leaving || p.mux.Due(p.on.Mono())
+	for _, a := range p.actors {
+		due = due || a.core.Wake() <= p.on.Mono()
+	}
+	wake := min(p.mux.Wake(), clocksync.MaxInstant)
+	if !due {
+		for _, a := range p.actors {
+			wake = min(wake, a.core.Wake())
+		}
+		return wake
+	}
+	stampLate := p.t.bent.stampLast
+	var at clocksync.Stamp
+	if !stampLate {
+		at = p.clock.stamp(p.t.bent)
+	}
+	b := &p.bundle
+	*b = wire.Bundle{}
+	put := func(a *actor, frame []byte) {
+		if kind, _ := wire.KindOf(frame); kind == wire.KindHello {
+			p.send(a, frame)
+			return
+		}
+		b.Parts = append(b.Parts, wire.Part{Member: a.name, Frame: frame})
+	}
+	for i := range p.actors {
+		if a := p.actors[p.t.Rand.IntN(len(p.actors))]; i == 0 && a.core.Codec() != nil && !p.t.quiet && p.t.Rand.IntN(30) == 0 {
+			a.set()
+		}
+	}
+	list := p.actors
+	if stampLate { // bent: who begins a state meanwhile is told of later
+		list = slices.DeleteFunc(slices.Clone(list), func(a *actor) bool { return a.core.Wake() > p.on.Mono() && !a.out.News })
+		for _, a := range p.actors {
+			if a.core.Codec() != nil && !p.t.quiet && p.t.Rand.IntN(10) == 0 {
+				a.set()
+			}
+		}
+		at = p.clock.stamp(p.t.bent)
+	}
+	for _, a := range list {
+		if !p.alive {
+			return clocksync.MaxInstant
+		}
+		now := p.on.Mono()
+		if a.core.Wake() > now && !a.out.News && !p.leaving {
+			continue
+		}
+		a.tick(agentcore.Input{Kind: agentcore.InTick, At: p.clock.stamp(p.t.bent), All: true}, put)
+		p.mux.Told(a.core)
+	}
+	if !p.alive {
+		return clocksync.MaxInstant
+	}
+	p.t.Steps++
+	now := p.on.Mono()
+	wait := p.mux.Evidence(now, at, b)
+	if b.Of > 0 {
+		p.t.Evidence++
+	}
+	if p.t.bent.bundle != nil {
+		p.t.bent.bundle(p, b)
+	}
+	wake = p.mux.Wake()
+	if wait >= 0 {
+		wake = min(wake, now.Add(wait+1))
+	}
+	for _, a := range p.actors {
+		wake = min(wake, a.core.Wake())
+	}
+	parts := b.Parts
+	for rest := *b; !rest.Empty() && p.alive; {
+		frame, left, err := wire.AppendBundle(p.t.buffer(), &rest)
+		if err != nil {
+			panic(fmt.Sprintf("sim: a bundle of %s: %v", p.name, err))
+		}
+		rest = left
+		p.t.Bundles++
+		p.t.up(p, frame, func(l *leader, frame []byte) { l.receiveBundle(p, frame) })
+		if p.t.kill(crashes, agentBetween) {
+			p.crash()
+		}
+	}
+	for i := range parts {
+		p.t.free(parts[i].Frame)
+	}
+	return wake
+}
+
+func (p *node) send(a *actor, frame []byte) {
+	p.t.up(p, frame, func(l *leader, frame []byte) { l.receive(a.name, "", frame) })
+}
+
+// tick takes what a member has to say.
+func (a *actor) tick(in agentcore.Input, put func(*actor, []byte)) {
+	out := a.step(in)
+	t := a.t
+	if len(out.Hellos)+len(out.Batches)+len(out.Gones)+len(out.Acks) == 0 {
+		return
+	}
+	if t.kill(crashes, agentBeforeSend) {
+		a.crash()
+		return
+	}
+	frames := 0
+	emit := func(frame []byte, err error) {
+		if err != nil {
+			panic(fmt.Sprintf("sim: a frame of %s: %v", a.name, err))
+		}
+		if !a.alive {
+			t.free(frame)
+			return
+		}
+		put(a, frame)
+		if frames++; !a.shares && t.kill(crashes, agentBetween) {
+			a.crash()
+		}
+	}
+	for i := range out.Hellos {
+		emit(wire.AppendHello(t.buffer(), &out.Hellos[i]))
+	}
+	for i := range out.Batches {
+		b := out.Batches[i]
+		t.toldOf(a, &b)
+		for {
+			frame, n, err := a.core.Codec().AppendUpTo(t.buffer(), &b, wire.MaxReports)
+			emit(frame, err)
+			if b.Reports = b.Reports[n:]; len(b.Reports) == 0 {
+				break
+			}
+		}
+	}
+	for i := range out.Gones {
+		emit(wire.AppendGone(t.buffer(), &out.Gones[i]))
+	}
+	for i := range out.Acks {
+		for ack := out.Acks[i].Ack; len(ack.Answers) > 0; {
+			frame, n, err := wire.AppendAck(t.buffer(), &ack)
+			emit(frame, err)
+			ack.Answers = ack.Answers[n:]
+		}
+	}
+	if a.alive && t.kill(crashes, agentSent) {
+		a.crash()
+	}
+}
+
+// receive takes a frame for a member of the process, or for its multiplexer.
+func (p *node) receive(to string, frame []byte) {
+	kind, err := wire.KindOf(frame)
+	if err != nil {
+		panic(fmt.Sprintf("sim: a frame for %s: %v", to, err))
+	}
+	if p.shares && to == p.name && kind == wire.KindProbe {
+		probe, _ := wire.DecodeProbe(frame)
+		if p.t.bent.ask == nil || p.t.bent.ask(p, &probe) {
+			p.mux.Ask(&probe)
+		}
+		p.pass()
+		return
+	}
+	for _, a := range p.actors {
+		if p.alive && (to == "" || to == a.name) {
+			a.receive(kind, frame)
+		}
+	}
+	p.pass()
+}
+
+func (a *actor) receive(kind wire.Kind, frame []byte) {
+	var err error
+	switch kind {
+	case wire.KindWelcome:
+		var w wire.Welcome
+		w, err = wire.DecodeWelcome(frame)
+		if a.step(agentcore.Input{Kind: agentcore.InWelcome, Welcome: &w}).Reception == agentcore.Dropped {
+			a.t.Rejoins++
+		}
+	case wire.KindProbe:
+		var p wire.Probe
+		p, err = wire.DecodeProbe(frame)
+		a.step(agentcore.Input{Kind: agentcore.InProbe, Probe: &p})
+	case wire.KindResend:
+		var r wire.Resend
+		r, err = wire.DecodeResend(frame)
+		a.step(agentcore.Input{Kind: agentcore.InResend, Resend: &r})
+	case wire.KindSignals:
+		var s wire.Signals
+		s, err = wire.DecodeSignals(frame)
+		a.step(agentcore.Input{Kind: agentcore.InSignals, Signals: &s})
+		if a.t.Rand.IntN(4) > 0 {
+			a.obey()
+		} else {
+			a.later(a.t.Between(time.Millisecond, 40*time.Millisecond), func() { // the next check of its work
+				a.obey()
+				a.pass()
+			})
+		}
+	}
+	if err != nil {
+		panic(fmt.Sprintf("sim: a frame for %s: %v", a.name, err))
+	}
+	if held := a.core.Held(); held > agentcore.RingTransitions {
+		a.t.breach('L', "the ring of %s has %d transitions", a.name, held)
+	}
+	stats := a.core.Stats()
+	settled := uint64(0)
+	for _, n := range stats.Fates {
+		settled += n
+	}
+	if most := (control.MaxWaiting + 1) * (len(a.open) + a.obeying); stats.Signals-settled > uint64(most) && stats.Signals-settled < math.MaxInt64 { //nolint:gosec // Few.
+		a.t.breach('L', "%d signals wait in %d regions of %s", stats.Signals-settled, len(a.open), a.name)
+	}
+}
