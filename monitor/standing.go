@@ -26,6 +26,10 @@ type Status struct {
 	// Balance is nil if no loads are moved.
 	Balance *BalanceStatus `json:"balance,omitempty"`
 
+	// Standbys are the processes that would go on if this one ended, such as
+	// `process 7 on "host"`.
+	Standbys []string `json:"standbys,omitempty"`
+
 	// Tenant is that of the run.
 	Tenant string `json:"tenant,omitzero"`
 	// Config tells texts of configurations apart: 16 hexadecimal digits of a hash.

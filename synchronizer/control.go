@@ -42,6 +42,7 @@ func (s *Synchronizer) Status(ctx context.Context) (monitor.Status, error) {
 	status := q.answer.Status
 	status.Tenant, status.Config = s.opt.Tenant, q.config
 	status.Counters, status.Fates = s.Stats().named()
+	status.Standbys = s.beats.standing(s.opt.now())
 	return status, nil
 }
 
@@ -75,6 +76,9 @@ func (s *Synchronizer) ask(ctx context.Context, what synccore.Question) (*questi
 	case <-s.done:
 		return nil, ErrEnded
 	default:
+	}
+	if !s.leads.Load() {
+		return nil, s.beats.standsBy(s.name)
 	}
 	q := &question{Question: what, done: make(chan struct{})}
 	select {

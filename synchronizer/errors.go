@@ -20,6 +20,9 @@ var (
 	// synchronizer, in a later term: the members obey that one alone. The error says where
 	// it runs. Run one of the two only.
 	ErrSuperseded = errors.New("another process leads as this synchronizer")
+	// ErrStandsBy is what the methods of a synchronizer fail with while another process
+	// leads, which the error names. Ask that one.
+	ErrStandsBy = errors.New("it stands by")
 	// ErrEnded is what the methods of a synchronizer fail with that was closed or has
 	// ended by itself; [Synchronizer.Err] says why. Start another one.
 	ErrEnded = errors.New("the synchronizer has ended")

@@ -54,6 +54,9 @@ type leading struct {
 
 	over  atomic.Pointer[beat] // the greatest beat that is above the own one
 	heard chan struct{}        // capacity 1: another process has said that it leads
+	beats beats
+
+	subscribed bool // of whoever leads
 }
 
 func newLeading() leading {
@@ -64,12 +67,15 @@ func newLeading() leading {
 
 // beat is how a process says that it leads.
 type beat struct {
-	Term    uint64 `json:"term"`           // it leads in
-	Nonce   uint64 `json:"nonce"`          // random; of two in one term the larger one leads
-	Host    string `json:"host"`           // for people
-	Process int    `json:"process"`        // likewise
-	Ends    bool   `json:"ends,omitempty"` // it is the last one
+	Term    uint64 `json:"term"`              // it leads in
+	Nonce   uint64 `json:"nonce"`             // random; of two in one term the larger one leads
+	Host    string `json:"host"`              // for people
+	Process int    `json:"process"`           // likewise
+	Ends    bool   `json:"ends,omitempty"`    // it is the last one
+	Standby bool   `json:"standby,omitempty"` // it does not lead, and stands by; Term does not count
 }
+
+func (b *beat) String() string { return fmt.Sprintf("process %d on %q", b.Process, b.Host) }
 
 // above reports whether the one who sent it leads, and not the one of this term and nonce.
 func (b *beat) above(term, nonce uint64) bool {
@@ -89,6 +95,7 @@ func (s *Synchronizer) believed(term uint64, from string) bool {
 func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	began := s.opt.now()
 	s.told.Store(s.store.term())
 	if err := s.open(ctx); err != nil {
 		return err
@@ -96,7 +103,13 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 	if err := s.learn(ctx); err != nil {
 		return err
 	}
+	if s.beats.begun(began) {
+		return fmt.Errorf("%w: another process has begun at the same time: stop one of them", ErrNameTaken)
+	}
 	floor := s.told.Load()
+	if b := s.over.Load(); b != nil {
+		floor = max(floor, b.Term)
+	}
 	if from != nil {
 		floor = max(floor, from.journal.Term())
 	}
@@ -170,6 +183,9 @@ func (s *Synchronizer) hearBeat(m bus.Message) {
 	if b.Nonce == s.nonce || !s.believed(b.Term, "a beat") { // The own ones come back on a connection with echo.
 		return
 	}
+	if s.beats.note(b, s.opt.now()); b.Standby {
+		return
+	}
 	for old := s.over.Load(); b.above(s.term.Load(), s.nonce) && (old == nil || b.above(old.Term, old.Nonce)); old = s.over.Load() {
 		if s.over.CompareAndSwap(old, b) {
 			break
@@ -214,7 +230,7 @@ func (l *loop) rival() *beat {
 
 // superseded says who leads.
 func (b *beat) superseded(name string, term uint64) error {
-	return fmt.Errorf("synchronizer %q: %w: process %d on %q, in term %d, and this one was in term %d: run one of the two only", name, ErrSuperseded, b.Process, b.Host, b.Term, term)
+	return fmt.Errorf("synchronizer %q: %w: %v, in term %d, and this one was in term %d: run one of the two only, or the second to stand by", name, ErrSuperseded, b, b.Term, term)
 }
 
 // pulse says that this process leads, and raises the term if it has to.
@@ -230,18 +246,30 @@ func (l *loop) pulse(now clocksync.Instant) {
 
 // sendBeat sends a beat, which is the last one if this process ends.
 func (l *loop) sendBeat(ends bool) {
-	if l.bus.State() != bus.Connected {
+	if l.beat == nil || ends {
+		l.beat = l.ownBeat(ends)
+	}
+	l.publishBeat(l.beat)
+}
+
+// ownBeat is what this process says of itself.
+func (s *Synchronizer) ownBeat(ends bool) []byte {
+	host, _ := os.Hostname() // For people.
+	b := beat{Term: s.term.Load(), Nonce: s.nonce, Host: host, Process: os.Getpid(), Ends: ends, Standby: !s.leads.Load()}
+	text, err := json.Marshal(b)
+	if err != nil {
+		panic(err) // It has nothing that could not be marshalled.
+	}
+	return text
+}
+
+func (s *Synchronizer) publishBeat(text []byte) {
+	if s.bus.State() != bus.Connected {
 		return
 	}
-	if l.beat == nil || ends {
-		host, _ := os.Hostname() // For people.
-		text, err := json.Marshal(beat{Term: l.term.Load(), Nonce: l.nonce, Host: host, Process: os.Getpid(), Ends: ends})
-		if err != nil {
-			return // It has nothing that could not be marshalled.
-		}
-		l.beat = text
+	if err := s.bus.Publish(s.subjects.Beat(s.name), text); err != nil {
+		s.opt.Logger.Debug("not sent", telemetry.ClassKey, "beat", "error", err)
 	}
-	l.send(l.subjects.Beat(l.name), func(dst []byte) ([]byte, error) { return append(dst, l.beat...), nil })
 }
 
 // fenced notes that a member obeys a later term than this one. Either another process

@@ -279,7 +279,7 @@ func TestStateIsShared(t *testing.T) {
 	}
 }
 
-// TestTwoStartsAtOnce: exactly one remains, and the other says who leads.
+// TestTwoStartsAtOnce: exactly one remains. The other is told so, or that another one leads.
 func TestTwoStartsAtOnce(t *testing.T) {
 	superseded := 0
 	for i := range 20 {
@@ -308,7 +308,7 @@ func TestTwoStartsAtOnce(t *testing.T) {
 		case pair[0] != nil && pair[1] != nil:
 			superseded++
 			winner, loser := pair[0], pair[1]
-			if loser.nonce > winner.nonce {
+			if (&beat{Term: loser.term.Load(), Nonce: loser.nonce}).above(winner.term.Load(), winner.nonce) {
 				winner, loser = loser, winner
 			}
 			<-loser.Done()
@@ -328,9 +328,6 @@ func TestTwoStartsAtOnce(t *testing.T) {
 		}
 	}
 	t.Logf("%d of 20 times both led for a moment", superseded)
-	if superseded == 0 {
-		t.Error("it never came to two that lead")
-	}
 }
 
 // lines keeps what is logged.
@@ -461,7 +458,7 @@ func TestLaterTermOfAnotherLeader(t *testing.T) {
 	testwait.Until(t, "hello", func() bool { return s.Stats().Frames > 0 })
 	sendBeat(t, m.bus, beat{Term: uint64(aDay) + 5, Nonce: 1, Host: "elsewhere", Process: 7})
 	<-s.Done()
-	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: process 7 on "elsewhere", in term %d, and this one was in term %d: run one of the two only`, aDay+5, aDay+1)
+	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: process 7 on "elsewhere", in term %d, and this one was in term %d: run one of the two only, or the second to stand by`, aDay+5, aDay+1)
 	if err := s.Err(); !errors.Is(err, ErrSuperseded) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

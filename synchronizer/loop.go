@@ -91,6 +91,9 @@ func newLoop(s *Synchronizer) *loop {
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.in.close()
+	if s.opt.Standby && !s.standBy(ctx) {
+		return
+	}
 	defer s.journal.close()
 	l := newLoop(s)
 	l.ctx = ctx

@@ -52,6 +52,9 @@ func (s *Synchronizer) Reload(cfg *Config) error {
 		return ended
 	default:
 	}
+	if !s.leads.Load() {
+		return fmt.Errorf("reload: %w", s.beats.standsBy(s.name))
+	}
 	if plan, err := cfg.plan(s.name); err == nil { // Else the owner of the core refuses it.
 		if err := s.listenAlso(plan.Groups()); err != nil {
 			return fmt.Errorf("synchronizer %q: reload: %w", s.name, err)

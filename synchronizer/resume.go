@@ -25,6 +25,9 @@ func (s *Synchronizer) CancelProgram(reason string) error {
 	if s.level.Program == nil {
 		return fmt.Errorf("synchronizer %q runs no program to cancel", s.name)
 	}
+	if !s.leads.Load() {
+		return fmt.Errorf("cancel: %w", s.beats.standsBy(s.name))
+	}
 	select {
 	case s.calls <- func(l *loop) {
 		l.input = synccore.Input{Kind: synccore.InCancel, Reason: reason}

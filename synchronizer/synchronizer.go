@@ -81,6 +81,12 @@ type Options struct {
 	// second, and is the wall clock's nanoseconds if none does. See docs/operations.md.
 	State string
 
+	// Standby has Start return at once, and wait for the process to end that leads as this
+	// synchronizer, instead of failing with [ErrNameTaken]: when that says so, or was not
+	// heard for a second, this one begins as after a restart. What the other one knew is
+	// gone: members are asked again, memory is initial, and predicates fire again.
+	Standby bool
+
 	// Resume is the journal of an earlier life of the same program, which goes on where
 	// it was: what had ended is not run again, and what was under way is found again on
 	// the nodes. It is cut after its last whole line and carried on; Journal must be nil.
@@ -202,6 +208,9 @@ func (o *Options) validate(cfg *Config, panicked func(name string, cause any)) (
 	if o.Resume != nil && o.Journal != nil {
 		fault("a program that goes on carries on the journal of Options.Resume: leave Options.Journal nil")
 	}
+	if o.Resume != nil && o.Standby {
+		fault("a process that stands by does not know how far the journal of Options.Resume will have come: leave one of the two out")
+	}
 	if o.JournalLimit < MinJournalLimit {
 		fault("a journal of at most %d bytes is too short: use at least %d", o.JournalLimit, MinJournalLimit)
 	}
@@ -236,7 +245,11 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	if err := s.connect(ctx, url); err != nil {
 		return err
 	}
-	if err := s.lead(ctx, from); err != nil {
+	err = s.bus.Subscribe(s.subjects.Beat(s.name), bus.Limits{}, s.hearBeat)
+	if err == nil && !s.opt.Standby {
+		err = s.lead(ctx, from)
+	}
+	if err != nil {
 		return errors.Join(err, s.bus.Close())
 	}
 	if err := s.observe(); err != nil {
@@ -266,6 +279,8 @@ func (s *Synchronizer) reference() {
 
 // makeCore makes the core of a term, or has the one that a journal leads to go on in it.
 func (s *Synchronizer) makeCore(term uint64, from *resumed) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	options := synccore.Options{Term: term, Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative}
 	if from == nil {
 		if s.level.Program != nil {
@@ -314,7 +329,11 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 func (s *Synchronizer) open(ctx context.Context) error {
 	name := s.level.Name
 	control := s.subjects.Control(name)
-	if err := s.anybody(ctx, control); err == nil {
+	err := bus.ErrNoResponders
+	if !s.opt.Standby || !s.beats.known() { // Else it has fallen silent.
+		err = s.anybody(ctx, control)
+	}
+	if err == nil {
 		return fmt.Errorf("%w: it runs already on this server for tenant %q and group %q: stop it, or use another tenant", ErrNameTaken, s.opt.Tenant, s.subjects.Group)
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
@@ -322,10 +341,13 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	if err := s.listen(ctx, s.level.Groups()); err != nil {
 		return err
 	}
+	if s.subscribed { // Before, and then something failed.
+		return s.bus.Flush(ctx)
+	}
+	s.subscribed = true
 	questions := bus.Limits{Messages: maxQuestions}
 	faults := []error{
 		s.bus.Subscribe(control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }),
-		s.bus.Subscribe(s.subjects.Beat(name), bus.Limits{}, s.hearBeat),
 		s.hear(s.subjects),
 		s.bus.Subscribe(s.subjects.PingAll(), bus.Limits{}, s.pong),
 		s.bus.Subscribe(s.subjects.Who(), questions, s.introduce),

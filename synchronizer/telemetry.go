@@ -159,7 +159,7 @@ func (s *Synchronizer) unmeter() error {
 // its first event hides that event from whoever looks at rates.
 func (s *Synchronizer) collect(o *telemetry.Observation) {
 	s.mu.Lock()
-	t, stats := s.tally, s.stats
+	t, stats, journal := s.tally, s.stats, s.journal
 	decisions := slices.Clone(t.decisions)
 	s.mu.Unlock()
 
@@ -199,9 +199,9 @@ func (s *Synchronizer) collect(o *telemetry.Observation) {
 	}
 	o.Count(telemetry.InboxDepth, uint64(s.in.depth())) //nolint:gosec // A length.
 	o.Count(telemetry.InboxDropped, s.bus.Dropped())
-	journal := s.journal.recorded()
-	o.Count(telemetry.JournalInputs, journal.Inputs)
-	o.Count(telemetry.JournalLost, journal.Lost)
+	recorded := journal.recorded()
+	o.Count(telemetry.JournalInputs, recorded.Inputs)
+	o.Count(telemetry.JournalLost, recorded.Lost)
 	o.Count(telemetry.Connected, whether(s.bus.State() == bus.Connected))
 	collectFigures(o, &t.figures)
 	if s.level.Program != nil {
@@ -305,6 +305,8 @@ type Readiness struct {
 //   - loop: it runs and gets to its messages. If not, it has ended, or hangs, and
 //     only a new start helps. The other parts come right by themselves.
 //   - nats: the server can be reached.
+//   - leads: only while this process stands by, and never ready: another one leads.
+//     There are no further parts then.
 //   - members: as many are there as an epoch needs.
 //   - epoch: one is in force.
 //   - predicates: each has a verdict in this epoch. It may be unknown.
@@ -313,7 +315,7 @@ type Readiness struct {
 //     it; the detail tells why it has ended.
 func (s *Synchronizer) Readiness() []Readiness {
 	s.mu.Lock()
-	f, stepped := s.tally.figures, s.tally.stepped
+	f, stepped, journal := s.tally.figures, s.tally.stepped, s.journal
 	s.mu.Unlock()
 	loop := Readiness{"loop", true, "running"}
 	waiting, quiet := s.in.depth(), s.opt.now().Sub(stepped)
@@ -329,6 +331,9 @@ func (s *Synchronizer) Readiness() []Readiness {
 		}
 	}
 	nats := Readiness{"nats", s.bus.State() == bus.Connected, s.bus.State().String()}
+	if loop.Ready && !s.leads.Load() {
+		return []Readiness{loop, nats, {"leads", false, s.beats.standsBy(s.name).Error()}}
+	}
 	members := Readiness{"members", f.Online >= f.Awaited, fmt.Sprintf("%d online, %d needed", f.Online, f.Awaited)}
 	epoch := Readiness{"epoch", f.Epoch > 0, fmt.Sprintf("%d in force", f.Epoch)}
 	if !epoch.Ready {
@@ -351,7 +356,7 @@ func (s *Synchronizer) Readiness() []Readiness {
 	}
 	parts := []Readiness{loop, nats, members, epoch, judged, clocks}
 	if s.opt.Journal != nil {
-		parts = append(parts, s.journal.readiness())
+		parts = append(parts, journal.readiness())
 	}
 	return parts
 }

@@ -41,6 +41,9 @@ an address; whoever can reach it can read them.
 SIGHUP reads the file again. It is followed without a restart, and what is different
 is told; or it is refused whole, and the old one stays in force.
 
+--standby waits for the process to end that runs the same on the server of --nats, and
+goes on then, as after a restart.
+
 While it goes on, pegasus status, why and watch ask it; its URL is noted for them in
 a file of this user, without credentials.
 
@@ -68,6 +71,7 @@ type runFlags struct {
 	journal       string
 	journalLimit  int64
 	state         *pflag.Flag
+	standby       bool
 	verbose, json bool
 }
 
@@ -91,6 +95,7 @@ func newRun() *cobra.Command {
 	f.add(flags, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
 		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict and every refusal too")
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
+	flags.BoolVar(&f.standby, "standby", false, "wait for the process to end that runs the same on the server of --nats, and go on then")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
 	flags.StringVar(&f.timeline, "timeline", "", "`TIME` by which hosts are compared: utc or utc-smeared, which every member has to know (default this host's clock, against which members measure theirs)")
@@ -123,6 +128,9 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	where, err := f.server()
 	if err != nil {
 		return err
+	}
+	if f.standby && f.nats == "" {
+		return errors.New("--standby waits for another process on the same server: give that with --nats")
 	}
 	if f.http != "" {
 		if _, _, err := splitAddress("http", f.http, operatorAddress); err != nil {

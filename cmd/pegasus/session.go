@@ -73,7 +73,7 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose, ended: s.ended}
 		opt := synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
-			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider, State: state,
+			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider, State: state, Standby: s.flags.standby,
 		}
 		if err := s.journals.add(&opt); err != nil {
 			return err

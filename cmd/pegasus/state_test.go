@@ -5,6 +5,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testwait"
 )
 
 // TestRunKeepsTheTerm: it is in the directory of --state, or that of this user, and a file
@@ -44,4 +47,28 @@ func TestRunKeepsTheTerm(t *testing.T) {
 	if code, stderr := p.exit(); code != exitOK || !strings.Contains(stderr, "pegasus: the term of this run is not kept, so give --state DIR, or --state none: mkdir "+file) {
 		t.Errorf("exit %d, %s", code, stderr)
 	}
+}
+
+// TestRunStandsBy: a second run waits for the end of the first, and goes on.
+func TestRunStandsBy(t *testing.T) {
+	code, _, stderr := execute(t, "run", goodConfig, "--standby")
+	if want := "--standby waits for another process on the same server: give that with --nats"; code != exitUsage || !strings.Contains(stderr, want) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	srv, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	first := launch(t, "run", goodConfig, "--nats", srv.URL())
+	first.url()
+	second := launch(t, "run", goodConfig, "--nats", srv.URL(), "--standby")
+	second.line("stands by until the process that leads has ended")
+	testwait.Until(t, "word of it in the status", func() bool {
+		code, stdout, _ := execute(t, "status", "--nats", srv.URL())
+		return code == exitOK && strings.Contains(stdout, "\nstandby   process ")
+	})
+	first.stop()
+	second.line("nobody led any more, and this process does now")
+	second.stop()
 }

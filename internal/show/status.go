@@ -36,6 +36,9 @@ func Status(s *monitor.Status) string {
 	}
 	fmt.Fprintf(&b, "signals   %s\n", signalsText(s))
 	fmt.Fprintf(&b, "counters  %s\n", countersText(s.Counters))
+	if len(s.Standbys) > 0 {
+		fmt.Fprintf(&b, "standby   %s\n", strings.Join(s.Standbys, ", "))
+	}
 	return PrintableLines(b.String())
 }
 

@@ -1,0 +1,149 @@
+package synchronizer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/telemetry"
+)
+
+const (
+	// beatsGone is how long a leader is not heard before another process begins.
+	beatsGone = time.Second
+	// maxStandbys bounds the processes that stand by which are told of.
+	maxStandbys = 8
+)
+
+// beats are those of other processes.
+type beats struct {
+	mu       sync.Mutex
+	leader   heardBeat // the greatest of late; its zero at means that none was heard
+	standbys []heardBeat
+}
+
+type heardBeat struct {
+	beat
+
+	at clocksync.Instant
+}
+
+// note keeps what is heard of the leader, and who stands by.
+func (h *beats) note(b *beat, now clocksync.Instant) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case b.Standby:
+		h.standbys = slices.DeleteFunc(h.standbys, func(o heardBeat) bool { return o.Nonce == b.Nonce || now.Sub(o.at) > beatsGone })
+		if !b.Ends && len(h.standbys) < maxStandbys {
+			h.standbys = append(h.standbys, heardBeat{*b, now})
+		}
+	case h.leader.Nonce == b.Nonce || now.Sub(h.leader.at) > beatsGone || b.above(h.leader.Term, h.leader.Nonce):
+		h.leader = heardBeat{*b, now}
+	}
+}
+
+// known reports whether a leader was ever heard.
+func (h *beats) known() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leader.Term > 0
+}
+
+// vacant reports whether nobody leads: the last one has said that it ends, or was not heard
+// since an instant from which on it would have been. Of several that stand by the one of the
+// largest nonce is first; each of the others leaves those before it the time to begin.
+func (h *beats) vacant(since, now clocksync.Instant, nonce uint64) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	grace := time.Duration(0)
+	for i := range h.standbys {
+		if b := &h.standbys[i]; b.Nonce > nonce && now.Sub(b.at) <= beatsGone {
+			grace += learnTime + 2*beatEvery
+		}
+	}
+	quiet := now.Sub(since)
+	if h.leader.Term > 0 {
+		quiet = min(quiet, now.Sub(h.leader.at))
+		if h.leader.Ends {
+			return quiet >= grace
+		}
+	}
+	return quiet >= beatsGone+grace
+}
+
+// begun reports whether another process was heard to lead since an instant.
+func (h *beats) begun(since clocksync.Instant) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leader.Term > 0 && h.leader.at > since && !h.leader.Ends
+}
+
+// standing are the processes that stand by.
+func (h *beats) standing(now clocksync.Instant) []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []string
+	for i := range h.standbys {
+		if b := &h.standbys[i]; now.Sub(b.at) <= beatsGone {
+			list = append(list, b.String())
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// standsBy says who leads, as far as is known.
+func (h *beats) standsBy(name string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.leader.Term == 0 {
+		return fmt.Errorf("synchronizer %q: %w, and has heard of no other process that leads", name, ErrStandsBy)
+	}
+	return fmt.Errorf("synchronizer %q: %w: %v leads in term %d", name, ErrStandsBy, &h.leader.beat, h.leader.Term)
+}
+
+// standBy waits until nobody leads, and begins then. It reports false if this process is to
+// end before.
+func (s *Synchronizer) standBy(ctx context.Context) bool {
+	s.opt.Logger.Info("stands by until the process that leads has ended")
+	own := s.ownBeat(false)
+	tick := time.NewTicker(beatEvery)
+	defer tick.Stop()
+	since := s.opt.now()
+	for last := since; ; {
+		select {
+		case <-ctx.Done():
+			s.publishBeat(s.ownBeat(true))
+			return false
+		case <-tick.C:
+		}
+		now := s.opt.now()
+		if s.bus.State() != bus.Connected || now.Sub(last) >= pauseLimit {
+			since = now // Until now nobody could be heard.
+		}
+		last = now
+		s.publishBeat(own)
+		if !s.beats.vacant(since, now, s.nonce) {
+			continue
+		}
+		err := s.lead(ctx, nil)
+		switch {
+		case err == nil:
+			s.opt.Logger.Warn("nobody led any more, and this process does now: memory, hold times, cooldowns and prev begin again", "term", s.term.Load())
+			return true
+		case errors.Is(err, bus.ErrClosed):
+			s.mu.Lock()
+			s.err = fmt.Errorf("synchronizer %q: %w", s.name, err)
+			s.mu.Unlock()
+			return false
+		}
+		s.opt.Logger.Warn("nobody is heard to lead, and this process cannot; it stands by", telemetry.ClassKey, "standby", "cause", err)
+		since = s.opt.now()
+	}
+}
