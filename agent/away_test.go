@@ -36,7 +36,7 @@ func TestServerAway(t *testing.T) {
 			return &wire.Welcome{Synchronizer: "s", Term: 1, Epoch: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true, Schema: declared, NextSeq: known + 1}
 		}
 		local.Start()
-		time.Sleep(3 * time.Second) // The synchronizer may be back after the member, which asks every 2 s at most.
+		time.Sleep(time.Second) // The synchronizer may be back after the member, by half a second at most.
 		synctest.Wait()
 		rows := f.rows()
 		if len(rows) != 1+agentcore.RingTransitions {

@@ -85,7 +85,7 @@ type MemberStatus struct {
 	Host        string   `json:"host"`          // that it says it is on
 	Incarnation uint64   `json:"incarnation"`   // of its newest life
 	Standing    Standing `json:"standing"`      // whether it takes part
-	Why         string   `json:"why,omitempty"` // it is gone
+	Why         string   `json:"why,omitempty"` // it is gone, or is put off
 	// Heard is how long ago it was last heard, and Silent whether that is longer
 	// than twice the time in which it should have shown itself.
 	Heard  float64     `json:"heard_seconds"`

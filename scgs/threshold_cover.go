@@ -52,23 +52,17 @@ func (t *Threshold) completeAlarms(r *run, from point) {
 	if s.all {
 		s.lasts = append(s.lasts, r)
 		t.gather(r)
-		r.reach += len(s.near)
-		for _, x := range s.near {
-			x.reach++
-		}
+		r.meet(s.near)
 		t.tick++
 	} else {
 		if len(s.begun) == 0 {
 			return
 		}
-		r.reach += len(s.begun)
-		for _, x := range s.begun {
-			x.reach++
-		}
+		r.meet(s.begun)
 	}
 	t.candidates(r, from)
 	odd := t.multi() && t.odd > 0
-	s.lasts = slices.DeleteFunc(s.lasts, func(q *run) bool { return q.reach+1 < t.k || !odd && t.covered(q) })
+	s.lasts = slices.DeleteFunc(s.lasts, func(q *run) bool { return q.reach+1 < t.k || !odd && (q.before+1 < t.k || t.covered(q)) })
 	if len(s.lasts) == 0 || t.count < t.k {
 		return
 	}
@@ -87,6 +81,21 @@ func (t *Threshold) completeAlarms(r *run, from point) {
 		t.seek(r)
 	}
 	t.deliver()
+}
+
+// meet counts the runs that r has begun to overlap. Of what q is the last run of have
+// started by it, in numbers near half of all members only about half of what overlaps it.
+func (r *run) meet(begun []*run) {
+	r.reach += len(begun)
+	for _, x := range begun {
+		x.reach++
+		if x.startsBy(r) {
+			r.before++
+		}
+		if r.startsBy(x) {
+			x.before++
+		}
+	}
 }
 
 // seekLast looks for the set that has r and of which q is the last run, and

@@ -28,6 +28,7 @@ type run struct {
 	alarms    []*alarm          // reported sets, each kept by one of its runs
 	picked    uint64            // the mark of the set that it was last looked for in
 	reach     int               // how many runs have overlapped it
+	before    int               // of these, how many start no later
 	cover     cover
 	odd       bool // its start is out of order among the stamps of its clock
 }

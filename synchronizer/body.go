@@ -21,6 +21,9 @@ type gathered struct {
 // body answers a request on the data subject: for a piece of an input, or with a
 // piece of what a run has come to.
 func (l *loop) body(it *item) {
+	if _, leads := l.awake(l.opt.now()); !leads {
+		return
+	}
 	b, ok := l.decodeBody(it.member, it.body.Data, l.opt.now())
 	if !ok {
 		return

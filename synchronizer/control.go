@@ -122,7 +122,7 @@ type Presence struct {
 
 // introduce answers who is there, beside the owner of the core.
 func (s *Synchronizer) introduce(m bus.Message) {
-	s.reply(m, Presence{s.name, s.subjects.Group, s.term})
+	s.reply(m, Presence{s.name, s.subjects.Group, s.term.Load()})
 }
 
 // question hands a question of another process on, unless too many wait.

@@ -16,6 +16,10 @@ var (
 	// tenant and the group, or for a group that signals go to; and [Synchronizer.Reload],
 	// if they begin to go there. End that one, or use another name or another tenant.
 	ErrNameTaken = errors.New("the name is taken")
+	// ErrSuperseded is what [Synchronizer.Err] tells if another process leads as the same
+	// synchronizer, in a later term: the members obey that one alone. The error says where
+	// it runs. Run one of the two only.
+	ErrSuperseded = errors.New("another process leads as this synchronizer")
 	// ErrEnded is what the methods of a synchronizer fail with that was closed or has
 	// ended by itself; [Synchronizer.Err] says why. Start another one.
 	ErrEnded = errors.New("the synchronizer has ended")

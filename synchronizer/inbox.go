@@ -27,7 +27,10 @@ type inbox struct {
 	items  []item
 	limit  int
 	closed bool
-	ready  chan struct{}
+	// When the newest complete round trip to the server had begun: what the server had then
+	// is among the items, or was. 0: there was none.
+	reached clocksync.Instant
+	ready   chan struct{}
 }
 
 func newInbox(limit int) *inbox {
@@ -51,15 +54,33 @@ func (b *inbox) put(it item) {
 	}
 }
 
-// take returns everything that waits; spare is the slice it may reuse.
-func (b *inbox) take(spare []item) []item {
+// take returns everything that waits, and the round trip that it is up to; spare is the
+// slice it may reuse.
+func (b *inbox) take(spare []item) ([]item, clocksync.Instant) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	items := b.items
 	clear(spare)
 	b.items = spare[:0]
 	b.space.Broadcast()
-	return items
+	return items, b.reached
+}
+
+// reach notes a round trip that is complete.
+func (b *inbox) reach(begun clocksync.Instant) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.reached = begun
+}
+
+// heard is the newest round trip if nothing waits that came before it, else 0.
+func (b *inbox) heard() clocksync.Instant {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if len(b.items) > 0 {
+		return 0
+	}
+	return b.reached
 }
 
 // depth is how many messages wait.

@@ -36,6 +36,8 @@ type loop struct {
 	waited  bool // so it was at the last step
 	spans   *telemetry.DecisionSpans
 	now     clocksync.Instant // of the step
+	reached clocksync.Instant // the newest round trip before which everything was taken in
+	knows   clocksync.Instant // that the core knows of
 	// When the message came that the step is about.
 	arrived clocksync.Instant
 	framed  bool // a frame that the step is about is not counted yet
@@ -55,6 +57,7 @@ type loop struct {
 	bodies map[string]*gathered // by processor: a body that comes in pieces
 
 	addresses map[string]address // of members that were sent something
+	leader
 }
 
 // address is where a member of the own group is sent messages.
@@ -80,16 +83,18 @@ func (l *loop) address(member string) address {
 func newLoop(s *Synchronizer) *loop {
 	return &loop{
 		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: telemetry.NewDecisionSpans(s.opt.TracerProvider, scope),
-		bodies: map[string]*gathered{},
+		bodies: map[string]*gathered{}, leader: s.newLeader(),
 	}
 }
 
-// run owns the core until the context ends or the core fails.
+// run owns the core until the context ends, the core fails or another process leads.
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.in.close()
 	defer s.journal.close()
 	l := newLoop(s)
+	l.ctx = ctx
+	l.sendBeat(false)
 	if s.resumed != nil {
 		l.input = synccore.Input{Kind: synccore.InRestart, Restart: s.resumed}
 		l.step(s.opt.now())
@@ -100,29 +105,57 @@ func (s *Synchronizer) run(ctx context.Context) {
 	var items []item
 	for !l.failed() {
 		l.looked = false
+		var taken []item
+		var reached clocksync.Instant
+		var call func(*loop)
 		select {
 		case <-ctx.Done():
+			l.sendBeat(true)
 			return
 		case <-s.in.ready:
-			items = s.in.take(items)
-			for i := range items {
-				l.more = i < len(items)-1
-				l.receive(&items[i])
-			}
-		case call := <-s.calls:
-			l.more = false
-			call(l)
+			items, reached = s.in.take(items)
+			taken = items
+		case call = <-s.calls:
 		case q := <-s.questions:
 			l.answer(q)
+		case <-s.heard:
+			l.beatAt = clocksync.MinInstant // Whoever it is has to hear who leads.
 		case <-timer.C:
 			armed = clocksync.MaxInstant
 		}
-		l.tick()
-		l.catchUp()
-		if l.wake < armed { // One that is early does no harm, and a step seldom brings it forward.
-			armed = l.wake
-			timer.Reset(l.wait())
+		l.noticeSleep()
+		l.turn(taken, reached, call)                   //nolint:contextcheck // It has the context from its begin.
+		if due := min(l.wake, l.beatAt); due < armed { // One that is early does no harm, and a step seldom brings it forward.
+			armed = due
+			timer.Reset(l.wait(due))
 		}
+	}
+	if l.rival() == nil {
+		l.sendBeat(true)
+	}
+}
+
+// turn takes what has come, up to a round trip to the server, and does what is due.
+func (l *loop) turn(taken []item, reached clocksync.Instant, call func(*loop)) {
+	_, leads := l.awake(l.opt.now())
+	for more := true; leads && more; more = len(taken) > 0 {
+		for i := range taken {
+			l.more = i < len(taken)-1
+			if l.receive(&taken[i]); l.now >= l.beatAt {
+				l.pulse(l.now)
+			}
+		}
+		taken, l.late = l.late, nil
+		l.reached = max(l.reached, reached)
+	}
+	if call != nil && l.rival() == nil {
+		l.more = false
+		call(l)
+	}
+	l.tick()
+	l.catchUp()
+	if l.rival() == nil {
+		l.pulse(l.opt.now())
 	}
 }
 
@@ -142,6 +175,12 @@ func (l *loop) answer(q *question) {
 // failed notes that a silent member's policy was to fail, or that a program runs
 // without the journal that it should be resumed from.
 func (l *loop) failed() bool {
+	if b := l.rival(); b != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.err = b.superseded(l.name, l.term.Load())
+		return true
+	}
 	why := l.output.Failed
 	if l.level.Program != nil {
 		if stopped := l.journal.recorded().Err; stopped != nil {
@@ -160,7 +199,7 @@ func (l *loop) failed() bool {
 // announce asks members that are already there to introduce themselves.
 func (l *loop) announce() {
 	l.send(l.subjects.Announce(), func(dst []byte) ([]byte, error) {
-		return wire.AppendWelcome(dst, &wire.Welcome{Synchronizer: l.name, Term: l.term})
+		return wire.AppendWelcome(dst, &wire.Welcome{Synchronizer: l.name, Term: l.term.Load()})
 	})
 }
 
@@ -173,16 +212,24 @@ func (l *loop) tick() {
 		return
 	}
 	if l.bus.State() != bus.Connected {
-		l.wake = now.Add(100 * time.Millisecond)
+		l.away, l.wake = true, now.Add(100*time.Millisecond)
 		return
 	}
-	l.more, l.arrived = false, now
+	now, leads := l.awake(now)
+	if !leads {
+		return
+	}
+	if len(l.late) > 0 { // It comes first.
+		l.wake = now
+		return
+	}
+	l.more, l.arrived, l.reached = false, now, max(l.reached, l.in.heard())
 	l.input = synccore.Input{Kind: synccore.InTick}
 	l.step(now)
 }
 
-func (l *loop) wait() time.Duration {
-	return max(0, min(l.wake.Sub(l.opt.now()), time.Hour))
+func (l *loop) wait(due clocksync.Instant) time.Duration {
+	return max(0, min(due.Sub(l.opt.now()), time.Hour))
 }
 
 // receive decodes one frame and steps the core with it.
@@ -207,8 +254,13 @@ func (l *loop) receive(it *item) {
 		l.malformed(from, err)
 		return
 	}
-	now := l.opt.now()
-	l.arrived = it.at
+	now, leads := l.awake(l.opt.now())
+	if !leads {
+		return
+	}
+	if l.arrived = it.at; l.input.Kind == synccore.InHello && it.group == "" {
+		l.fenced(l.input.Hello)
+	}
 	l.step(now)
 }
 
@@ -284,13 +336,17 @@ func (l *loop) step(now clocksync.Instant) {
 		l.looked = true
 		l.follow(now)
 	}
-	l.input.More = l.more
+	l.input.More, l.input.Reached = l.more, 0
+	if l.reached > l.knows {
+		l.input.Reached = l.reached
+	}
 	l.advance(now, &l.input)
 	l.wake = l.output.Wake
 	if l.output.Ignored { // What the step before has left waits still.
 		l.countFrame()
 		return
 	}
+	l.knows = max(l.knows, l.input.Reached)
 	l.waited = l.more
 	l.report()
 	l.measure(now)

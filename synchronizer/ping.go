@@ -1,6 +1,9 @@
 package synchronizer
 
 import (
+	"context"
+	"time"
+
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -10,6 +13,9 @@ import (
 // of the core: what waits there would widen the bound of whoever asks.
 func (s *Synchronizer) pong(m bus.Message) {
 	arrived := s.clock.Now()
+	if !s.leads.Load() { // Another one may.
+		return
+	}
 	_, err := wire.DecodePing(m.Data)
 	if err == nil {
 		err = s.answer(m, arrived)
@@ -38,4 +44,23 @@ func (s *Synchronizer) answer(m bus.Message, arrived clocksync.Instant) error {
 		return err
 	}
 	return s.bus.Reply(m, frame)
+}
+
+// roundTripPause is how long after a round trip to the server the next one begins. It
+// leaves a server that stood still the time for what had come to it.
+const roundTripPause = 100 * time.Millisecond
+
+// roundTrips tells the owner of the core, behind the messages that came before, how far
+// it can have heard everything: a server that stands still makes no member silent.
+func (s *Synchronizer) roundTrips(ctx context.Context) {
+	for ctx.Err() == nil {
+		begun := s.opt.now()
+		if s.bus.Flush(ctx) == nil {
+			s.in.reach(begun)
+		}
+		select {
+		case <-time.After(roundTripPause):
+		case <-ctx.Done():
+		}
+	}
 }

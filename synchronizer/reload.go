@@ -60,8 +60,18 @@ func (s *Synchronizer) Reload(cfg *Config) error {
 	reply := make(chan error, 1)
 	select {
 	case s.calls <- func(l *loop) { reply <- l.reload(cfg) }:
-		return <-reply
 	case <-s.done:
+		return ended
+	}
+	select {
+	case err := <-reply:
+		return err
+	case <-s.done:
+	}
+	select {
+	case err := <-reply:
+		return err
+	default: // It ended instead.
 		return ended
 	}
 }

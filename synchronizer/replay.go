@@ -191,7 +191,11 @@ func (p *replay) run() error {
 
 func (p *replay) step(rec *journal.Record) {
 	if r := rec.Input.Restart; r != nil {
-		p.began, p.since = time.Unix(0, int64(r.Term)), rec.Now //nolint:gosec // A term is the time at which it began.
+		began := r.Began
+		if began == 0 { // Of a version whose term was the time at which it began.
+			began = int64(r.Term) //nolint:gosec // As then.
+		}
+		p.began, p.since = time.Unix(0, began), rec.Now
 	}
 	p.core.Step(rec.Now, &rec.Input, &p.out)
 	p.digest.Add(&p.out)

@@ -40,7 +40,6 @@ func (s *Synchronizer) CancelProgram(reason string) error {
 type resumed struct {
 	core    *synccore.Core
 	level   *plan.Level // that is followed, after all reloads
-	term    uint64
 	journal *journal.Reader
 	digest  journal.Digest
 }
@@ -62,7 +61,7 @@ func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 	case j.Level.Name != plan.Name:
 		return nil, errAnotherProgram
 	}
-	t := &resumed{core: synccore.New(j.Level, j.Header.Options), level: j.Level, term: j.Header.Term, journal: j}
+	t := &resumed{core: synccore.New(j.Level, j.Header.Options), level: j.Level, journal: j}
 	var rec journal.Record
 	var out synccore.Output
 	for {
@@ -75,9 +74,6 @@ func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 		}
 		t.core.Step(rec.Now, &rec.Input, &out)
 		t.digest.Add(&out)
-		if rec.Input.Kind == synccore.InRestart {
-			t.term = rec.Input.Restart.Term
-		}
 		if len(out.Reloads) > 0 {
 			t.level = rec.Input.Level
 		}

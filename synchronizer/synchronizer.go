@@ -74,13 +74,21 @@ type Options struct {
 	MeterProvider  metric.MeterProvider
 	TracerProvider trace.TracerProvider // see MeterProvider
 
+	// State is a directory, made if need be, in which the synchronizer keeps its term: on
+	// disk before it is used, so that the next life has a later one whatever the clock and
+	// the members say. Several synchronizers and processes may share it. Empty means that
+	// nothing is kept; the term is then learned from the members that answer within a
+	// second, and is the wall clock's nanoseconds if none does. See docs/operations.md.
+	State string
+
 	// Resume is the journal of an earlier life of the same program, which goes on where
 	// it was: what had ended is not run again, and what was under way is found again on
 	// the nodes. It is cut after its last whole line and carried on; Journal must be nil.
 	Resume JournalFile
 
-	now func() clocksync.Instant // tests in virtual time
-	bus *bus.Bus                 // tests without a server
+	now  func() clocksync.Instant // tests in virtual time
+	wall func() int64             // tests that set the wall clock; ns since 1970
+	bus  *bus.Bus                 // tests without a server
 }
 
 // Synchronizer is a running synchronizer. Its methods may be called from any
@@ -89,17 +97,18 @@ type Synchronizer struct {
 	opt      Options
 	name     string
 	clock    *source.Reference
+	relative bool // the timeline, too, is the readings of the clock
 	bus      *bus.Bus
 	subjects wire.Subjects
 	core     *synccore.Core
 	level    *plan.Level // that it was started with
-	term     uint64
 	in       *inbox
 	codec    *wire.BatchCodec
 	journal  *recorder
 	calls    chan func(*loop)  // for the owner of the core to make
 	resumed  *synccore.Options // of a program that goes on
-	config   string            // the hash of the one in force; the owner of the core has it
+	leading
+	config string // the hash of the one in force; the owner of the core has it
 
 	questions chan *question   // for the owner of the core
 	asked     chan bus.Message // by other processes
@@ -165,6 +174,9 @@ func (o *Options) complete(cfg *Config, panicked func(name string, cause any)) (
 	if o.now == nil {
 		o.now = source.Monotonic
 	}
+	if o.wall == nil {
+		o.wall = source.WallNano
+	}
 	plan, err := o.validate(cfg, panicked)
 	if o.Drift == 0 {
 		o.Drift = source.DefaultDrift()
@@ -204,19 +216,29 @@ func (o *Options) validate(cfg *Config, panicked func(name string, cause any)) (
 
 // start runs a plan.
 func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) error {
-	s.name, s.codec = plan.Name, wire.NewBatchCodec(plan.State)
+	s.name, s.level, s.codec = plan.Name, plan, wire.NewBatchCodec(plan.State)
 	s.subjects = wire.Subjects{Tenant: s.opt.Tenant, Group: plan.Members.Group}
-	options, taken, err := s.makeCore(plan)
-	if err != nil {
-		return fmt.Errorf("resume: %w", err)
+	s.leading = newLeading()
+	var err error
+	if s.store, err = openStore(s.opt.State, s.subjects, s.name); err != nil {
+		return err
 	}
+	var from *resumed
+	if s.opt.Resume != nil {
+		if from, err = resume(s.opt.Resume, plan); err != nil {
+			return fmt.Errorf("resume: %w", err)
+		}
+	}
+	s.reference()
 	if err := s.meter(); err != nil { //nolint:contextcheck // Measurements belong to no request.
 		return err
 	}
 	if err := s.connect(ctx, url); err != nil {
 		return err
 	}
-	s.journal = newRecorder(s.level, options, &s.opt, taken, s.opt.now())
+	if err := s.lead(ctx, from); err != nil {
+		return errors.Join(err, s.bus.Close())
+	}
 	if err := s.observe(); err != nil {
 		s.journal.close()
 		return errors.Join(err, s.bus.Close())
@@ -225,44 +247,41 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	s.cancel = cancel
 	go s.run(run)
 	s.beside.Go(func() { s.answerAll(run) })
+	s.beside.Go(func() { s.roundTrips(run) })
 	s.beside.Go(func() { s.tellAll(run) })
 	return nil
 }
 
-// makeCore makes the core, or, for a program that goes on, the one that its journal
-// leads to.
-func (s *Synchronizer) makeCore(level *plan.Level) (options synccore.Options, from *resumed, err error) {
+// reference makes the clock that members are compared by.
+func (s *Synchronizer) reference() {
 	clock := source.System()
 	if s.opt.SeparateClock {
 		clock = source.OwnDomain(clock)
 	}
 	s.clock = source.NewReference(clock.Domain())
-	relative := s.opt.Timeline == ""
-	if relative {
+	if s.relative = s.opt.Timeline == ""; s.relative {
 		s.opt.Timeline = s.clock.Timeline()
 	}
-	options = synccore.Options{
-		Term:      uint64(max(source.WallNano(), 1)), //nolint:gosec // Positive.
-		Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: relative,
+}
+
+// makeCore makes the core of a term, or has the one that a journal leads to go on in it.
+func (s *Synchronizer) makeCore(term uint64, from *resumed) {
+	options := synccore.Options{Term: term, Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative}
+	if from == nil {
+		if s.level.Program != nil {
+			var id [8]byte
+			_, _ = rand.Read(id[:])                                    // It never fails.
+			options.Program = binary.LittleEndian.Uint64(id[:])>>2 | 1 // It travels as an int64.
+		}
+		s.core = synccore.New(s.level, options)
+	} else {
+		s.core, s.level = from.core, from.level
+		again := options
+		again.Began, again.Runs = s.opt.wall(), term%(1<<30)<<32
+		s.resumed = &again
 	}
-	if level.Program != nil {
-		var id [8]byte
-		_, _ = rand.Read(id[:])                                    // It never fails.
-		options.Program = binary.LittleEndian.Uint64(id[:])>>2 | 1 // It travels as an int64.
-	}
-	s.core, s.level, s.term = synccore.New(level, options), level, options.Term
-	s.tally = newTally(level, s.core)
-	if s.opt.Resume == nil {
-		return options, nil, nil
-	}
-	if from, err = resume(s.opt.Resume, level); err != nil {
-		return options, nil, err
-	}
-	s.core, s.level, s.term = from.core, from.level, max(options.Term, from.term+1)
-	again := options
-	again.Term, again.Runs = s.term, s.term%(1<<30)<<32
-	s.resumed = &again
-	return options, from, nil
+	s.tally = newTally(s.level, s.core)
+	s.journal = newRecorder(s.level, options, &s.opt, from, s.opt.now())
 }
 
 func (s *Synchronizer) connect(ctx context.Context, url string) error {
@@ -288,9 +307,6 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotConnected, err)
 	}
-	if err := s.open(ctx); err != nil {
-		return errors.Join(err, s.bus.Close())
-	}
 	return nil
 }
 
@@ -309,6 +325,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	questions := bus.Limits{Messages: maxQuestions}
 	faults := []error{
 		s.bus.Subscribe(control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }),
+		s.bus.Subscribe(s.subjects.Beat(name), bus.Limits{}, s.hearBeat),
 		s.hear(s.subjects),
 		s.bus.Subscribe(s.subjects.PingAll(), bus.Limits{}, s.pong),
 		s.bus.Subscribe(s.subjects.Who(), questions, s.introduce),
@@ -316,7 +333,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	}
 	if s.level.Program != nil {
 		faults = append(faults, s.bus.Subscribe(s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
-			if member, ok := s.subjects.ParseData(m.Subject); ok {
+			if member, ok := s.subjects.ParseData(m.Subject); ok && s.leads.Load() {
 				s.in.put(item{member: member, body: &m})
 			}
 		}))
@@ -376,6 +393,12 @@ func (s *Synchronizer) hear(subjects wire.Subjects) error {
 		group = subjects.Group
 	}
 	put := func(m bus.Message, member string, ack bool) {
+		if !s.leads.Load() { // They are asked for all of it again.
+			if group == "" && !ack {
+				s.overhear(m.Data)
+			}
+			return
+		}
 		s.in.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.arrival()})
 	}
 	return cmp.Or(s.bus.Subscribe(subjects.StateAll(), bus.Limits{}, func(m bus.Message) {

@@ -16,14 +16,14 @@ import (
 // commandEnv makes this test binary the command itself.
 const commandEnv = "PEGASUS_TEST_COMMAND"
 
-// TestMain keeps the notes of runs out of this user's directory.
+// TestMain keeps the notes of runs, and their terms, out of this user's directories.
 func TestMain(m *testing.M) {
 	if os.Getenv(commandEnv) != "" || len(os.Args) > 1 && os.Args[1] == "bench" {
 		main() // Of TestBinary, or the second process of a measurement.
 	}
 	dir, err := os.MkdirTemp("", "pegasus")
 	if err == nil {
-		err = os.Setenv("XDG_RUNTIME_DIR", dir)
+		err = errors.Join(os.Setenv("XDG_RUNTIME_DIR", dir), os.Setenv("XDG_STATE_HOME", dir))
 	}
 	if err != nil {
 		panic(err)

@@ -31,6 +31,10 @@ messages travel in clear.
 
 --journal DIR records what the synchronizers are told, for "pegasus replay".
 
+The term of a synchronizer, which is later in each run, is kept in the directory
+--state; members refuse an earlier one. Without it, it is learned from members that
+run already.
+
 --http serves metrics for Prometheus (/metrics) and health (/livez, /readyz) at
 an address; whoever can reach it can read them.
 
@@ -63,6 +67,7 @@ type runFlags struct {
 	members       []string
 	journal       string
 	journalLimit  int64
+	state         *pflag.Flag
 	verbose, json bool
 }
 
@@ -102,6 +107,8 @@ func (f *runFlags) add(flags *pflag.FlagSet, tenant, journal, limit, verbose str
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
 	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, limit)
+	flags.String("state", "", "`DIR` that keeps the term from one run to the next, or none (default the folder for that of this user)")
+	f.state = flags.Lookup("state")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, verbose)
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 }

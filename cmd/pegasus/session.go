@@ -39,7 +39,7 @@ type session struct {
 func (s *session) run(ctx context.Context, stderr io.Writer) error {
 	hangups, stop := hangups()
 	defer stop()
-	err := s.start(ctx)
+	err := s.start(ctx, stderr)
 	if err == nil {
 		defer s.note(stderr)()
 		s.feed.begin(show.Ready{
@@ -64,12 +64,16 @@ func (s *session) note(stderr io.Writer) func() {
 	return forget
 }
 
-func (s *session) start(ctx context.Context) error {
+func (s *session) start(ctx context.Context, stderr io.Writer) error {
+	state, err := stateDir(s.flags.state)
+	if err != nil {
+		_, _ = fmt.Fprintf(stderr, "pegasus: the term of this run is not kept, so give --state DIR, or --state none: %v\n", err)
+	}
 	for _, level := range s.levels {
 		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose, ended: s.ended}
 		opt := synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
-			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider,
+			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider, State: state,
 		}
 		if err := s.journals.add(&opt); err != nil {
 			return err

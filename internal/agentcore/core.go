@@ -82,7 +82,7 @@ type Core struct {
 	left         bool
 	probes       []wire.Probe
 	probeAt      clocksync.Instant // when a reading may satisfy one
-	resend       wire.Resend       // To 0: none
+	resends      []wire.Resend     // by their numbers, apart from each other; at most maxResends
 	answers      []wire.Answer
 	answerAt     clocksync.Instant // when they go out; MaxInstant if there are none
 	stats        Stats
@@ -127,6 +127,7 @@ const (
 	firstHelloPause  = 100 * time.Millisecond
 	maxHelloPause    = 2 * time.Second
 	maxProbes        = 16
+	maxResends       = 8
 	maxAnswers       = 4096
 )
 
@@ -302,8 +303,8 @@ func (c *Core) untold() uint64 {
 	if c.open && n > 0 {
 		n--
 	}
-	if c.resend.To > 0 {
-		if from, to := c.ring.find(c.resend.From, c.seq), min(c.sent, c.ring.find(c.resend.To+1, c.seq)); from < to {
+	for _, r := range c.resends { // They lie apart from each other.
+		if from, to := c.ring.find(r.From, c.seq), min(c.sent, c.ring.find(r.To+1, c.seq)); from < to {
 			n += to - from
 		}
 	}

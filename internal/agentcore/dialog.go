@@ -1,6 +1,7 @@
 package agentcore
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -93,7 +94,7 @@ func (c *Core) rejoin(now clocksync.Instant) {
 	for i := range c.regions {
 		c.regions[i].Since = 0
 	}
-	c.resend, c.answers, c.answerAt = wire.Resend{}, c.answers[:0], clocksync.MaxInstant
+	c.resends, c.answers, c.answerAt = c.resends[:0], c.answers[:0], clocksync.MaxInstant
 	c.recall(now)
 }
 
@@ -125,10 +126,10 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 // catchUp tells a synchronizer that expects the transition next: the newest one
 // first, so that it is up to date at once, then what it lacks before that.
 func (c *Core) catchUp(next uint64) {
-	c.resend = wire.Resend{}
+	c.resends = c.resends[:0]
 	c.sent = c.ring.find(max(next, c.seq), c.seq)
 	if told := max(c.seq, c.ring.oldest(c.seq)); next < told {
-		c.resend = wire.Resend{From: next, To: told - 1}
+		c.resends = append(c.resends, wire.Resend{From: next, To: told - 1})
 	}
 }
 
@@ -150,16 +151,24 @@ func (c *Core) probe(now clocksync.Instant, p *wire.Probe) {
 	}
 }
 
+// missing takes a request for reports. What is asked for twice, and what is next to it,
+// is one request; of too many the last two are one, with what is between them.
 func (c *Core) missing(r *wire.Resend) {
 	from, to := max(r.From, 1), min(r.To, c.seq)
 	if r.Incarnation != c.hello.Incarnation || from > to {
 		c.stats.Strange++
 		return
 	}
-	if c.resend.To > 0 {
-		from, to = min(from, c.resend.From), max(to, c.resend.To)
+	i, _ := slices.BinarySearchFunc(c.resends, from, func(r wire.Resend, from uint64) int { return cmp.Compare(r.To+1, from) })
+	next := i
+	for ; next < len(c.resends) && c.resends[next].From <= to+1; next++ {
+		from, to = min(from, c.resends[next].From), max(to, c.resends[next].To)
 	}
-	c.resend = wire.Resend{Incarnation: r.Incarnation, From: from, To: to}
+	c.resends = slices.Replace(c.resends, i, next, wire.Resend{From: from, To: to})
+	if last := len(c.resends) - 1; last == maxResends {
+		c.resends[last-1].To = c.resends[last].To
+		c.resends = c.resends[:last]
+	}
 }
 
 // signals offers those of a frame. Its sender may be in another term than the one that has

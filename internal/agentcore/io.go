@@ -39,7 +39,7 @@ const (
 	InRecall      // what was sent may be lost: the member introduces itself again
 	InMultiplexer // Multiplexer speaks for the member from now on; empty: it does itself. It introduces itself again.
 	InProbe       // evidence is asked for: the next tick with a stamp late enough gives it
-	InResend      // reports were lost; several requests before a tick are answered as one
+	InResend      // reports were lost; all requests before a tick are answered together
 	// InSignals offers signals to the regions: Fresh. The signals are kept; the slice
 	// they are in may be reused. They may come from the synchronizer of another group:
 	// each has an epoch of its own, and its own answers.

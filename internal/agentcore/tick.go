@@ -131,7 +131,7 @@ func lacks(p *wire.Probe, e wire.Evidence) time.Duration {
 
 // batchAt is when the next batch is due: at once if something is owed or it is full.
 func (c *Core) batchAt() clocksync.Instant {
-	if c.owed || c.leaving || c.resend.To > 0 || c.ring.next-c.sent >= c.batchSize {
+	if c.owed || c.leaving || len(c.resends) > 0 || c.ring.next-c.sent >= c.batchSize {
 		return clocksync.MinInstant
 	}
 	return c.batchBy
@@ -145,14 +145,16 @@ func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output
 	if from == c.ring.next && c.ring.ended() {
 		from-- // No evidence would show the loss of an end that nothing follows.
 	}
-	news := c.batch(out, from, c.ring.next)
+	begin := len(out.reports)
+	c.reports(out, from, c.ring.next)
+	news := c.batch(out, begin)
 	news.Evidence, news.Leaving = evidence, c.leaving
 	if c.tagDue(now) {
 		news.Tagged, news.Quality = true, c.quality
 		c.tagged, c.taggedAt = c.quality, now
 	}
 	c.sent = c.ring.next
-	if c.resend.To > 0 {
+	if len(c.resends) > 0 {
 		c.repeat(out)
 	}
 	c.stats.Batches += uint64(len(out.Batches))
@@ -160,22 +162,25 @@ func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output
 	c.schedule()
 }
 
-// repeat answers a resend, as far as the ring goes back.
+// repeat answers all resends with one batch, as far as the ring goes back.
 func (c *Core) repeat(out *Output) {
-	if first := c.ring.oldest(c.seq); c.resend.From < first {
+	if first := c.ring.oldest(c.seq); c.resends[0].From < first {
 		c.stats.Gone++
 		out.Gones = append(out.Gones, wire.Gone{Member: c.hello.Member, Incarnation: c.hello.Incarnation, First: first})
 	}
-	from, to := c.ring.find(c.resend.From, c.seq), c.ring.find(c.resend.To+1, c.seq)
-	if from < to {
-		c.batch(out, from, to).Again = true
-		c.stats.Resent += to - from
+	begin := len(out.reports)
+	for _, r := range c.resends {
+		c.reports(out, c.ring.find(r.From, c.seq), c.ring.find(r.To+1, c.seq))
 	}
-	c.resend = wire.Resend{}
+	if told := len(out.reports) - begin; told > 0 {
+		c.batch(out, begin).Again = true
+		c.stats.Resent += uint64(told)
+	}
+	c.resends = c.resends[:0]
 }
 
-// batch adds a batch with the transitions at the positions [from, to).
-func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
+// reports adds the transitions at the positions [from, to).
+func (c *Core) reports(out *Output, from, to uint64) {
 	n, width, begin := int(to-from), len(c.codec.Schema()), len(out.reports) //nolint:gosec // At most RingTransitions.
 	out.reports = slices.Grow(out.reports, n)[:begin+n]
 	out.rows = slices.Grow(out.rows, n*width)
@@ -187,6 +192,10 @@ func (c *Core) batch(out *Output, from, to uint64) *wire.Batch {
 		rows = c.ring.report(from+i, r, rows)
 	}
 	out.rows = out.rows[:cap(out.rows)-len(rows)]
+}
+
+// batch adds a batch of the reports from one on.
+func (c *Core) batch(out *Output, begin int) *wire.Batch {
 	out.Batches = append(out.Batches, wire.Batch{
 		Member:      c.hello.Member,
 		Incarnation: c.hello.Incarnation,

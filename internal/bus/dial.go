@@ -19,7 +19,7 @@ import (
 const (
 	attemptWait      = 2 * time.Second // For one attempt to connect.
 	reconnectWait    = 100 * time.Millisecond
-	maxReconnectWait = 2 * time.Second
+	maxReconnectWait = 500 * time.Millisecond
 	pingInterval     = time.Second
 	maxPings         = 2 // Without an answer: the link is dead.
 )
@@ -94,10 +94,7 @@ func (b *Bus) natsOptions(servers []string, d *dialer) (nats.Options, error) {
 // reconnectDelay doubles with every round over all servers; the jitter keeps
 // the members of a lost server from coming back at the same moment.
 func reconnectDelay(round int) time.Duration {
-	d := maxReconnectWait
-	if shift := max(round, 1) - 1; shift < 5 {
-		d = min(reconnectWait<<shift, maxReconnectWait)
-	}
+	d := min(reconnectWait<<min(max(round, 1)-1, 3), maxReconnectWait)
 	return d/2 + rand.N(d/2+1) //nolint:forbidigo // It has to differ between processes.
 }
 

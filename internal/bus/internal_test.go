@@ -10,7 +10,7 @@ import (
 )
 
 func TestReconnectDelay(t *testing.T) {
-	for round, want := range map[int]time.Duration{0: 100, 1: 100, 2: 200, 3: 400, 4: 800, 5: 1600, 6: 2000, 70: 2000, math.MaxInt: 2000} {
+	for round, want := range map[int]time.Duration{0: 100, 1: 100, 2: 200, 3: 400, 4: 500, 5: 500, 70: 500, math.MaxInt: 500} {
 		want *= time.Millisecond
 		for range 100 {
 			if d := reconnectDelay(round); d < want/2 || d > want {

@@ -270,6 +270,31 @@ func (b *Bus) Flush(ctx context.Context) error {
 	return failed("flush", b.opts.Name, b.flush(ctx))
 }
 
+// CatchUp returns nil once the handlers have returned from everything that had come to
+// the server for this connection before the call. A handler that waits for the caller
+// makes it wait until ctx ends.
+func (b *Bus) CatchUp(ctx context.Context) error {
+	err := b.flush(ctx)
+	if err == nil {
+		err = b.handled(ctx)
+	}
+	return failed("catch up", b.opts.Name, err)
+}
+
+// handled waits until the handlers have returned from what has arrived.
+func (b *Bus) handled(ctx context.Context) error {
+	done := make(chan struct{})
+	if err := b.nc.Barrier(func() { close(done) }); err != nil {
+		return b.translate(err, 0) // Closed.
+	}
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // flush does not wait for a server that is away.
 func (b *Bus) flush(ctx context.Context) error {
 	if err := b.usable(); err != nil {
@@ -366,12 +391,5 @@ func (b *Bus) drain(ctx context.Context) {
 	flushing, cancel := context.WithTimeout(ctx, b.opts.DrainTimeout/2)
 	defer cancel()
 	_ = b.flush(flushing)
-	handled := make(chan struct{})
-	if b.nc.Barrier(func() { close(handled) }) != nil {
-		return // Closed: there is nothing to wait for.
-	}
-	select {
-	case <-handled:
-	case <-ctx.Done():
-	}
+	_ = b.handled(ctx) // If it is closed there is nothing to wait for.
 }

@@ -312,7 +312,7 @@ func TestJournalRefusals(t *testing.T) {
 		return strings.Join(list, "") + "\n"
 	}
 	_, out, _ := strings.Cut(lines[2], `"out":"`)
-	const kinds = `it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, end`
+	const kinds = `it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, end`
 	for want, text := range map[string]string{
 		`it is empty, or its first line was not written to the end: nothing can be replayed`:          lines[0][:40],
 		`line 1: the first line is no header of a journal, as run --journal writes it`:                strings.Join(lines[1:], ""),

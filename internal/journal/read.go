@@ -105,6 +105,18 @@ func followed(term uint64) error {
 	return nil
 }
 
+// follows takes the next term of the journal.
+func (j *Reader) follows(what string, term uint64) error {
+	if term <= j.term {
+		return fmt.Errorf("%s: term %d does not follow term %d", what, term, j.term)
+	}
+	j.term = term
+	return followed(term)
+}
+
+// Term is the one that the journal has come to.
+func (j *Reader) Term() uint64 { return j.term }
+
 // Line is the number of the line that was read last, from 1.
 func (j *Reader) Line() int { return j.line }
 
@@ -190,6 +202,8 @@ type journalLine struct {
 	// Group is that of From, if it is another one.
 	Group string `json:"group"`
 	By    string `json:"by"` // the multiplexer that has brought it
+	// Reached is the input's, 0 if it is no news.
+	Reached clocksync.Instant `json:"reached"`
 
 	Tick     bool                `json:"tick"`
 	Hello    *helloLine          `json:"hello"`
@@ -203,6 +217,7 @@ type journalLine struct {
 	Body     *plan.Body          `json:"body"`
 	Cancel   *string             `json:"cancel"`
 	Restart  *synccore.Options   `json:"restart"`
+	Term     *uint64             `json:"term"`
 
 	Out     *string `json:"out"`
 	End     *uint64 `json:"end"`
@@ -254,7 +269,7 @@ type evidenceLine struct {
 // kinds counts the inputs that the line has.
 func (l *journalLine) kinds() int {
 	n := 0
-	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Alive != nil, l.Shared != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil, l.Body != nil, l.Cancel != nil, l.Restart != nil} {
+	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Alive != nil, l.Shared != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil, l.Body != nil, l.Cancel != nil, l.Restart != nil, l.Term != nil} {
 		if there {
 			n++
 		}
@@ -267,16 +282,18 @@ func (l *journalLine) kinds() int {
 func (j *Reader) input(l *journalLine, rec *Record) error {
 	switch {
 	case l.kinds() != 1:
-		return errors.New("it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, end")
+		return errors.New("it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, end")
 	case l.Now == nil || !l.Now.Finite():
 		return errors.New("now is missing: the instant of the input in ns")
 	case *l.Now < j.now && l.Restart == nil: // Which may be on another clock.
 		return fmt.Errorf("now goes back from %v to %v", j.now, *l.Now)
+	case l.Reached != 0 && !l.Reached.Finite():
+		return errors.New("reached is the instant of a round trip in ns")
 	case l.Stopped != "":
 		return errors.New("stopped belongs to the end")
 	}
 	j.now = *l.Now
-	*rec = Record{Now: *l.Now, Input: synccore.Input{From: l.From, Group: l.Group, By: l.By, More: l.More}, Broken: l.Out == nil}
+	*rec = Record{Now: *l.Now, Input: synccore.Input{From: l.From, Group: l.Group, By: l.By, Reached: l.Reached, More: l.More}, Broken: l.Out == nil}
 	if l.Out != nil {
 		var err error
 		if rec.Out, err = parseDigest(*l.Out); err != nil {
@@ -361,10 +378,10 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 		in.Kind, in.Reason = synccore.InCancel, *l.Cancel
 	case l.Restart != nil:
 		in.Kind, in.Restart = synccore.InRestart, l.Restart
-		if err = followed(l.Restart.Term); l.Restart.Term <= j.term {
-			err = fmt.Errorf("restart: term %d does not follow term %d", l.Restart.Term, j.term)
-		}
-		j.term = l.Restart.Term
+		err = j.follows("restart", l.Restart.Term)
+	case l.Term != nil:
+		in.Kind, in.Term = synccore.InTerm, *l.Term
+		err = j.follows("term", *l.Term)
 	}
 	return err
 }

@@ -101,6 +101,9 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 	if in.By != "" {
 		buf = appendText(append(buf, `,"by":`...), in.By)
 	}
+	if in.Reached != 0 {
+		buf = strconv.AppendInt(append(buf, `,"reached":`...), int64(in.Reached), 10)
+	}
 	switch in.Kind { //nolint:exhaustive // The others come from threads.
 	case synccore.InTick:
 		return append(buf, `,"tick":true`...), nil
@@ -128,6 +131,8 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 		return appendJSON(append(buf, `,"body":`...), in.Body), nil
 	case synccore.InCancel:
 		return appendText(append(buf, `,"cancel":`...), strings.ToValidUTF8(in.Reason, "?")), nil
+	case synccore.InTerm:
+		return strconv.AppendUint(append(buf, `,"term":`...), in.Term, 10), nil
 	case synccore.InRestart:
 		return appendJSON(append(buf, `,"restart":`...), in.Restart), nil
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/gopegasus/pegasus/monitor"
 )
@@ -19,7 +18,7 @@ func Status(s *monitor.Status) string {
 	if s.Epoch == 0 {
 		epoch = fmt.Sprintf("no epoch: %s awaited", Count(s.Awaited, "member"))
 	}
-	fmt.Fprintf(&b, "%s: %s; group %s, tenant %s, term %s, config %s\n", s.Synchronizer, epoch, s.Group, s.Tenant, termText(s.Term), s.Config)
+	fmt.Fprintf(&b, "%s: %s; group %s, tenant %s, term %d, config %s\n", s.Synchronizer, epoch, s.Group, s.Tenant, s.Term, s.Config)
 	b.WriteString(globalStateText(s.State) + "\n\n")
 	b.WriteString(membersTable(s.Members))
 	if len(s.Predicates) > 0 {
@@ -38,11 +37,6 @@ func Status(s *monitor.Status) string {
 	fmt.Fprintf(&b, "signals   %s\n", signalsText(s))
 	fmt.Fprintf(&b, "counters  %s\n", countersText(s.Counters))
 	return PrintableLines(b.String())
-}
-
-// termText shows a term, which is a time, as one.
-func termText(term uint64) string {
-	return time.Unix(0, int64(min(term, 1<<62))).UTC().Format("2006-01-02T15:04:05Z") //nolint:gosec // It is bounded.
 }
 
 func globalStateText(g *monitor.StateStatus) string {

@@ -106,7 +106,7 @@ func (r *membership) forgetStamps() {
 	for _, m := range r.sorted {
 		switch {
 		case m.shared == nil:
-		case len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant:
+		case m.behind():
 			m.shared.below = clocksync.MinInstant
 		default:
 			m.shared.below = min(m.shared.below, m.lastRead())

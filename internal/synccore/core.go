@@ -42,6 +42,9 @@ type Options struct {
 	Timeline clocksync.Timeline `json:"timeline,omitempty"`
 	// Relative says that Timeline, too, is the readings of Reference.
 	Relative bool `json:"relative,omitempty"`
+	// Began is the wall clock when the program was resumed, ns since 1970: for people
+	// alone. 0: not known, as of the first life.
+	Began int64 `json:"began,omitempty"`
 }
 
 // Resolved are the options with what follows from the others filled in.
@@ -64,6 +67,7 @@ const (
 	otherSilent = 5 * plan.Heartbeat     // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a gone member is remembered
+	heardWithin = 2 * time.Second        // beyond a heartbeat: a decision on what was over longer ago says so
 )
 
 // Core is the machine of one synchronizer. It is owned by one goroutine.
@@ -108,6 +112,10 @@ type membership struct {
 	removing  []*member
 	strangers map[string]clocksync.Instant // when senders were told something
 	domains   map[clocksync.Domain]*clockOrder
+	lacking   []*member         // reports of theirs are missing
+	repairs   clocksync.Instant // when one of those is next to be looked at
+	putOff    clocksync.Instant // when the next of those that wait to come back is let in
+	reached   clocksync.Instant // the newest Input.Reached; 0: there was none
 
 	multiplexers map[string]*multiplexer // by name
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
@@ -158,7 +166,7 @@ func New(level *plan.Level, opt Options) *Core {
 		det: scgs.NewDetector(scgs.Options{}), rows: arena{width: max(len(level.State), len(level.Process))},
 		membership: membership{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
-			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State),
+			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State), repairs: clocksync.MaxInstant, putOff: clocksync.MaxInstant,
 		},
 		judgement: judgement{
 			memory: make([]scgs.Value, len(level.Variables)),
@@ -231,6 +239,9 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	}
 	c.back(now)
 	c.now = now
+	if in.Reached != 0 {
+		c.reach(min(in.Reached, now))
+	}
 	if in.Group == "" {
 		c.input(in, out)
 	} else {
@@ -307,6 +318,8 @@ func (c *Core) input(in *Input, out *Output) {
 		c.toProgram(in, out)
 	case InRestart:
 		c.restart(in.Restart)
+	case InTerm:
+		c.raise(in.Term)
 	default:
 		panic("synccore: input without a kind")
 	}
@@ -316,26 +329,55 @@ func (c *Core) input(in *Input, out *Output) {
 // suspended process must not take its members for silent.
 func (c *Core) back(now clocksync.Instant) {
 	if away := now.Sub(c.now); c.stepped && away > awayLimit {
-		for _, m := range c.sorted {
-			m.heard = m.heard.Add(away)
-		}
-		for _, x := range c.multiplexers {
-			x.heard = x.heard.Add(away)
-		}
-		for _, g := range c.others {
-			for _, m := range g.sorted {
-				m.heard = m.heard.Add(away)
-			}
-		}
+		c.forgive(away, now)
 	}
 	c.stepped = true
 }
 
+// reach notes up to when what the server had is here. The time that the server took too
+// long is not counted, but for a tick of it: its members have to find it again.
+func (c *Core) reach(at clocksync.Instant) {
+	if away := at.Sub(c.reached); c.reached != 0 && away > awayLimit {
+		away -= tickPeriod
+		c.forgive(away, c.now)
+		for _, m := range c.lacking {
+			for _, g := range m.gaps {
+				g.since = min(g.since.Add(away), c.now)
+			}
+		}
+	}
+	c.reached = max(c.reached, at)
+}
+
+// hears is up to when what was not heard was not said.
+func (c *Core) hears() clocksync.Instant {
+	if c.reached == 0 {
+		return c.now
+	}
+	return min(c.now, c.reached)
+}
+
+// forgive does not count a time in which nobody could be heard.
+func (c *Core) forgive(away time.Duration, now clocksync.Instant) {
+	later := func(t *clocksync.Instant) { *t = min(t.Add(away), now) }
+	for _, m := range c.sorted {
+		later(&m.heard)
+	}
+	for _, s := range c.multiplexers {
+		later(&s.heard)
+	}
+	for _, g := range c.others {
+		for _, m := range g.sorted {
+			later(&m.heard)
+		}
+	}
+}
+
 // settle brings everything up to date after the input was taken in.
 func (c *Core) settle(in *Input, out *Output) {
+	c.repair(out)
 	if !c.opt.Local && (in.Kind == InTick || c.now >= c.looked.Add(tickPeriod)) {
 		c.looked = c.now
-		c.gapsOver(out)
 		c.forgetStamps()
 		c.forgetOthers()
 		c.silence(out)
@@ -382,7 +424,7 @@ func (c *Core) wake() clocksync.Instant {
 	for _, w := range c.runs {
 		wake = min(wake, w.due)
 	}
-	wake = min(wake, c.outbox.Due(), c.balanceWake())
+	wake = min(wake, c.outbox.Due(), c.balanceWake(), c.repairs, c.putOff)
 	if c.exec != nil {
 		wake = min(wake, c.exec.Wake(c.now))
 	}

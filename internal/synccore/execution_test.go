@@ -283,6 +283,9 @@ func (s *execution) play(words []string) bool {
 		s.mark('R')
 		f.restart()
 		wait = 105 * time.Millisecond // Members say hello again after 100 ms at the earliest.
+	case "raise":
+		f.raise()
+		wait = 105 * time.Millisecond
 	case "wait":
 		var err error
 		if wait, err = time.ParseDuration(words[1]); err != nil {

@@ -311,7 +311,7 @@ func (w *field) pass(d time.Duration) {
 func (w *field) trouble() {
 	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(w.t, "who")
 	p := w.proc(name)
-	switch w.between(0, 15, "trouble") {
+	switch w.between(0, 16, "trouble") {
 	case 0:
 		p.dead = true
 	case 1:
@@ -325,6 +325,10 @@ func (w *field) trouble() {
 			w.restarts++
 			clear(w.verdicts)
 			w.restart()
+		}
+	case 16:
+		if w.record.inputs > 0 {
+			w.raise()
 		}
 	case 5:
 		w.pass(1200 * time.Millisecond)

@@ -160,10 +160,12 @@ func (c *Core) missingMembers(l *missing, now clocksync.Instant) {
 		case c.quiet(m, now):
 			add("silent", fmt.Sprintf("it was not heard for %v; after %v of silence: %s", rough(heard), c.plan.Silence.After, c.plan.Silence.Then), &heard)
 		}
-		if m.gapSince != clocksync.MaxInstant {
-			add("report", fmt.Sprintf("its report %d is missing and was asked for; %d after it wait", m.last+1, len(m.stash)), new(ago(now, m.gapSince)))
+		if since, lacks := m.lacks(); lacks {
+			add("report", fmt.Sprintf("its report %d is missing and was asked for; %d after it wait", m.last+1, len(m.stash)), new(ago(now, since)))
 		}
 		switch {
+		case m.ready() && c.admitted(m) > now:
+			add("returns", c.putOffText(m, now), nil)
 		case m.standing() == monitor.Mute:
 			add("state", "it has joined and has no state: the program has to set one", nil)
 		case m.index == noIndex:

@@ -172,6 +172,13 @@ func (f *fleet) restart() {
 	f.call()
 }
 
+// raise has the machine go on in a later term, of which a member has told.
+func (f *fleet) raise() {
+	f.term++
+	f.step(synccore.Input{Kind: synccore.InTerm, Term: f.term})
+	f.call()
+}
+
 // call asks the processors to introduce themselves, as a machine does that begins.
 func (f *fleet) call() {
 	for _, p := range f.procs {

@@ -1,7 +1,6 @@
 package synccore
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -53,7 +52,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 // those are: it does with them what report does, and looks once at what is the same for
 // all of them.
 func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
-	if c.general || m.index == noIndex || len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant || m.late.Seq > m.last {
+	if c.general || m.index == noIndex || m.behind() || m.late.Seq > m.last {
 		return 0
 	}
 	exact, state := m.shared == nil && c.exact(m), c.plan.State
@@ -186,7 +185,7 @@ func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Outpu
 // ahead reports whether reports before that one are missing. The first one that is told
 // of a member may have any number.
 func (c *Core) ahead(m *member, seq uint64) bool {
-	return seq > m.last+1 && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex)
+	return seq > m.last+1 && seq > m.lost && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex)
 }
 
 // lose takes note that the member's next report is here and of no use. It is not asked for
@@ -204,83 +203,6 @@ func (c *Core) lose(m *member, seq uint64) {
 func (m *member) stray() {
 	if m.astray = true; m.listed {
 		m.multiplexer.whole = false
-	}
-}
-
-// stash keeps a report that is ahead of its turn, and asks for what is missing.
-func (c *Core) stash(m *member, r *wire.Report, at *clocksync.Stamp, out *Output) {
-	i, found := slices.BinarySearchFunc(m.stash, r.Seq, func(s wire.Report, seq uint64) int {
-		return cmp.Compare(s.Seq, seq)
-	})
-	if found {
-		return
-	}
-	if len(m.stash) >= stashLimit {
-		c.giveUp(m, m.stash[0].Seq, out)
-		c.report(m, r, at, out)
-		return
-	}
-	kept := *r
-	kept.At, kept.Row = *at, slices.Clone(r.Row)
-	m.stash = slices.Insert(m.stash, i, kept)
-	c.ask(m, m.stash[0].Seq-1, out)
-}
-
-// ask asks a member's ring for the reports up to a number.
-func (c *Core) ask(m *member, to uint64, out *Output) {
-	if m.gapSince != clocksync.MaxInstant {
-		return
-	}
-	m.gapSince = c.now
-	out.Resends = append(out.Resends, wire.Addressed[wire.Resend]{To: m.name, Msg: wire.Resend{Incarnation: m.incarnation, From: m.last + 1, To: to}})
-}
-
-// unstash takes in the reports whose turn it is now.
-func (c *Core) unstash(m *member, out *Output) {
-	n := 0
-	for n < len(m.stash) && m.stash[n].Seq <= m.last+1 {
-		if m.stash[n].Seq > m.last {
-			c.take(m, &m.stash[n], &m.stash[n].At, out)
-		}
-		n++
-	}
-	m.stash = slices.Delete(m.stash, 0, n)
-	m.gapSince = clocksync.MaxInstant
-	if m.late.Seq == m.last && m.index != noIndex {
-		c.show(m, m.last, m.late.At)
-	}
-	if len(m.stash) > 0 {
-		c.ask(m, m.stash[0].Seq-1, out)
-	}
-}
-
-// giveUp counts the missing reports below first as lost.
-func (c *Core) giveUp(m *member, first uint64, out *Output) {
-	if len(m.stash) > 0 && m.stash[0].Seq <= first {
-		c.take(m, &m.stash[0], &m.stash[0].At, out)
-		c.unstash(m, out)
-		return
-	}
-	m.gapSince = clocksync.MaxInstant
-}
-
-// gone takes the answer that a ring no longer has what was asked for.
-func (c *Core) gone(from string, g *wire.Gone, out *Output) {
-	if m := c.sender(from, g.Member, g.Incarnation, out); m != nil {
-		c.giveUp(m, max(g.First, m.last+1), out)
-	}
-}
-
-// gapsOver gives up on rings that do not answer.
-func (c *Core) gapsOver(out *Output) {
-	for _, m := range c.sorted {
-		if m.gapSince == clocksync.MaxInstant || c.now.Sub(m.gapSince) <= resendWait {
-			continue
-		}
-		m.gapSince = clocksync.MaxInstant
-		if len(m.stash) > 0 {
-			c.giveUp(m, m.stash[0].Seq, out)
-		}
 	}
 }
 
@@ -331,6 +253,7 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		c.planner.Reported(m.name, m.incarnation, r.Seq, c.alone)
 	}
 	m.reach(r.Seq)
+	m.began = at.Mono
 }
 
 func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
@@ -354,6 +277,7 @@ func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
 	m.reach(r.Seq)
+	m.began = at.Mono
 	c.taken++
 	if !r.End {
 		m.newest = newest{known: true, ref: c.rows.put(r.Row), at: *at, alive: *at}
@@ -382,11 +306,25 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 	if !c.timed(m, &e.At, out) {
 		return
 	}
-	m.within, m.probes = e.At.Within, 0
+	m.within = e.At.Within
+	if e.Seq < m.last && e.At.Mono > m.began || e.Seq < m.late.Seq && e.At.Mono > m.late.At.Mono {
+		told := len(out.Welcomes)
+		if c.introduce(m.name, m, m.incarnation, out); len(out.Welcomes) > told {
+			out.refuse(monitor.RejectSender, m.name, fmt.Sprintf("evidence that its state %d held when it had state %d already: another process may use its name", e.Seq, max(m.last, m.late.Seq)))
+		}
+		return
+	}
+	switch {
+	case e.At.Mono > m.shown && (e.Seq == m.last || e.Seq > max(m.last, m.late.Seq)):
+		m.shown = e.At.Mono
+		m.answered()
+	case !c.asksFor(m):
+		m.idle = true
+	}
 	switch {
 	case e.Seq > m.last:
 		m.late = e
-		c.ask(m, e.Seq, out)
+		c.ask(m, e.Seq)
 	case e.Seq != m.last:
 	case m.index == noIndex:
 		if m.newest.known {
@@ -402,8 +340,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 // newest reports are behind a gap.
 func (c *Core) evidenceOfAll(at clocksync.Stamp) {
 	for _, m := range c.byIndex {
-		behind := m != nil && (len(m.stash) > 0 || m.gapSince != clocksync.MaxInstant)
-		if m != nil && m.index != noIndex && !behind {
+		if m != nil && m.index != noIndex && !m.behind() {
 			c.show(m, m.last, at)
 		}
 	}
@@ -412,7 +349,7 @@ func (c *Core) evidenceOfAll(at clocksync.Stamp) {
 // processState takes a state of the process that hosts the threads.
 func (c *Core) processState(at clocksync.Stamp, row []scgs.Value, out *Output) {
 	if c.process == nil {
-		c.process = &member{name: "process", domain: at.Domain, index: noIndex, gapSince: clocksync.MaxInstant}
+		c.process = &member{name: "process", domain: at.Domain, index: noIndex}
 	}
 	if err := c.plan.Process.Accepts(row); err != nil {
 		out.refuse(monitor.RejectReport, "process", err.Error())

@@ -28,6 +28,7 @@ const (
 	InBody                     // a processor hands over the result of a run
 	InCancel                   // the program is to end, for Reason
 	InRestart                  // the process was ended, and another one goes on with the program
+	InTerm                     // a member is fenced by a later term than this one: the synchronizer goes on in Term
 	InAlive                    // a multiplexer has evidence of states of its members
 	InShared                   // what a multiplexer says of all its members: its roster, and evidence
 	InAsk                      // a question, which changes nothing and is no part of a journal
@@ -57,7 +58,12 @@ type Input struct {
 	Body     *plan.Body  // of InBody
 	Reason   string      // of InCancel, for people
 	Restart  *Options    // of InRestart: of the new life, in a larger term
+	Term     uint64      // of InTerm: larger than the one so far
 	Ask      *Question   // of InAsk
+	// Reached is when the newest round trip to the server that is complete had begun, if it
+	// is news: what had come to the server until then has been taken in. As long as none is
+	// known, members are taken to be heard at all times.
+	Reached clocksync.Instant
 	// More is set if the next input waits already: then nobody is probed yet, as
 	// the evidence that lacks may be in it.
 	More bool

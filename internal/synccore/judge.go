@@ -469,7 +469,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed,
 			Epoch: c.epoch, Index: o.index, Partial: o.partial, Modality: o.modality, Span: o.span, Heard: o.heard,
-			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span),
+			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span), Over: c.overFor(),
 		}
 		out.Verdicts = append(out.Verdicts, v)
 		c.programVerdict(r, &v)
@@ -489,6 +489,34 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	for i := range r.Signals {
 		c.emit(r, &r.Signals[i], decision, o, out)
 	}
+}
+
+// overFor is for how long one of c.parts had been over, by what is known of its member, if
+// that is longer than it may take to hear from all.
+func (c *Core) overFor() time.Duration {
+	longest := time.Duration(0)
+	for i := range c.parts {
+		p := &c.parts[i]
+		if m := c.byIndex[p.Member]; !p.Unknown && (!p.Open || m.behind()) {
+			longest = max(longest, m.newestReading().Sub(p.End.Mono))
+		}
+	}
+	if longest <= c.plan.Heartbeat()+heardWithin {
+		return 0
+	}
+	return longest
+}
+
+// newestReading is the newest reading of a member's clock that is known.
+func (m *member) newestReading() clocksync.Instant {
+	newest := max(m.began, m.shown, m.late.At.Mono)
+	if n := len(m.stash); n > 0 {
+		newest = max(newest, m.stash[n-1].At.Mono)
+	}
+	if m.listed {
+		newest = max(newest, m.multiplexer.at.Mono)
+	}
+	return newest
 }
 
 // witness is c.parts with the names of their members, in order of the names.
@@ -550,7 +578,7 @@ func (c *Core) probe(out *Output) {
 	}
 	for i, n := range c.needs {
 		m := c.byIndex[n.Member]
-		if n.Seq == 0 || m.index == noIndex || n.Seq != m.last || len(m.stash) > 0 {
+		if n.Seq == 0 || m.index == noIndex || n.Seq != m.last || len(m.stash) > 0 || c.asksFor(m) {
 			continue
 		}
 		if next := i + 1; next < len(c.needs) && c.needs[next].Member == n.Member {
@@ -570,7 +598,10 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 		n.AfterMono, n.AfterTime = max(n.AfterMono, n.AfterTime), clocksync.MinInstant
 	}
 	a, at := m.probingOf(), -1
-	if a.probes > 0 && c.now.Sub(a.probed) < probeAgain {
+	switch {
+	case a.probes == 0:
+		a.asked, a.pause, a.idle = c.now, probeAgain, false
+	case !a.due(c.now, c.plan.Heartbeat()):
 		if a.probedFor.AfterMono >= n.AfterMono && a.probedFor.AfterTime >= n.AfterTime && (m.listed || a.probedFor.Seq == seq) {
 			return
 		}
@@ -580,9 +611,6 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 		if at < 0 && a.probes >= probesOut {
 			return
 		}
-	}
-	if a.probes == 0 {
-		a.asked = c.now
 	}
 	if at < 0 {
 		a.probes, a.probedFor = a.probes+1, n

@@ -36,20 +36,22 @@ type member struct {
 	gone        bool   // left or dropped; a stranger until it says hello again
 	why         string // why it is gone
 
-	index scgs.Member // in the detector, noIndex outside the epoch
-	pos   int         // in the scope
-	last  uint64      // the newest report taken in
+	index scgs.Member       // in the detector, noIndex outside the epoch
+	pos   int               // in the scope
+	last  uint64            // the newest report taken in
+	began clocksync.Instant // the reading with that
+	shown clocksync.Instant // the newest reading at which it still held
 	// The step that the newest reports were taken in by, and the first of them.
 	took     clocksync.Instant
 	tookFrom uint64
 	within   clocksync.Interval // of the newest stamp
 	// Outside the epoch only the newest state is kept, until the member joins.
-	newest   newest
-	stash    []wire.Report // behind a gap
-	gapSince clocksync.Instant
-	late     wire.Evidence // of a state behind the gap
-	regions  []wire.Region
-	state    scgs.Change // in the tuple in force
+	newest newest
+	lacked
+	flighty
+	late    wire.Evidence // of a state behind the gap
+	regions []wire.Region
+	state   scgs.Change // in the tuple in force
 	probing
 }
 
@@ -98,6 +100,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.leave(m, "came back as a new incarnation")
 		c.enter(m, h)
 	}
+	m.late, m.told = wire.Evidence{}, 0 // It tells its newest state again.
 	c.speaksFor(m, h.Multiplexer)
 	c.retime(m, h.Quality, out)
 	c.recollect(h)
@@ -165,8 +168,9 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	old := *m
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
-		heard: c.now, index: noIndex, gapSince: clocksync.MaxInstant, read: clocksync.MinInstant,
-		within: clocksync.Unbounded, weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,
+		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
+		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty,
+		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,
 	}
 	if h.Lost > 0 {
 		c.untold++
@@ -199,6 +203,7 @@ func (c *Core) leave(m *member, why string) {
 	c.dropped = append(c.dropped, monitor.Dropped{Name: m.name, Reason: why})
 	if m.index != noIndex {
 		c.removing = append(c.removing, m)
+		c.stayed(m)
 	}
 	m.newest.known = false
 }
@@ -208,7 +213,7 @@ func (c *Core) silence(out *Output) {
 	limit := c.plan.Silence
 	c.forget()
 	for _, m := range c.sorted {
-		if m.gone || c.now.Sub(m.lastHeard()) <= limit.After {
+		if m.gone || c.hears().Sub(m.lastHeard()) <= limit.After {
 			continue
 		}
 		why := fmt.Sprintf("silent for %v", limit.After)
@@ -244,12 +249,12 @@ func (c *Core) forget() {
 // nextEpoch puts a new epoch in force if members are ready or gone, and reports
 // whether it did.
 func (c *Core) nextEpoch(out *Output) bool {
-	if !c.changed {
+	if !c.changed && c.now < c.putOff {
 		return false
 	}
 	c.changed = false
-	ready := c.ready()
 	staying := len(c.inEpoch) - len(c.removing)
+	ready := c.entering(staying)
 	resized := c.begun && c.paused == c.enough(staying) // a reload has another minimum
 	if len(c.removing) == 0 && !resized && (len(ready) == 0 || !c.enough(staying+len(ready))) {
 		if len(c.dropped) > 0 { // before they entered an epoch
@@ -378,7 +383,7 @@ func specs(entering []*member) []scgs.Spec {
 
 func (c *Core) letIn(m *member) {
 	n := m.newest
-	m.newest = newest{}
+	m.newest, m.entered = newest{}, c.now
 	if m.listed && m.multiplexer.at.Domain != "" {
 		n.alive = m.multiplexer.at
 	}

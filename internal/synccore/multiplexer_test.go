@@ -503,8 +503,11 @@ func TestStashOfFarNumbers(t *testing.T) {
 	for i, seq := range []uint64{3, 1<<63 + 9} {
 		c.begins(clocksync.Instant(10+i), "a-0", seq, 0)
 	}
-	c.begins(9, "a-0", 2, 0)
 	if r := c.out.Resends; len(r) != 1 || r[0].Msg.From != 4 || r[0].Msg.To != 1<<63+8 {
-		t.Errorf("resends %+v, want that from 4 on, as 2 and 3 are here", r)
+		t.Errorf("resends %+v, want that from 4 on, as 2 was asked for before", r)
+	}
+	c.begins(12, "a-0", 2, 0)
+	if r := c.out.Resends; len(r) != 0 {
+		t.Errorf("resends %+v, want none, as 2 and 3 are here", r)
 	}
 }

@@ -3,6 +3,7 @@ package synccore
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -38,6 +39,23 @@ type probing struct {
 	asked     clocksync.Instant // when the first of them went out
 	probed    clocksync.Instant
 	probedFor scgs.Need
+	idle      bool          // what came since the last of them is no newer than what was there
+	pause     time.Duration // until that is repeated
+}
+
+// answered takes note of newer evidence.
+func (a *probing) answered() { a.probes, a.idle = 0, false }
+
+// due reports whether the last probe is to be repeated. What comes for it and is nothing
+// new makes the pause longer, or two processes of one name would be asked without end.
+func (a *probing) due(now clocksync.Instant, longest time.Duration) bool {
+	if now.Sub(a.probed) < a.pause {
+		return false
+	}
+	if a.idle {
+		a.idle, a.pause = false, max(a.pause, min(2*a.pause, longest))
+	}
+	return true
 }
 
 // rosterAgain is the least time between two requests for one roster.
@@ -216,7 +234,7 @@ func (c *Core) enlist(x *multiplexer, in *wire.Roster, out *Output) {
 		m.regions = append(m.regions[:0], l.Regions...)
 		x.listed = append(x.listed, m)
 		if l.Seq > m.last {
-			c.ask(m, l.Seq, out)
+			c.ask(m, l.Seq)
 		}
 	}
 	if !known {
@@ -269,7 +287,11 @@ func (c *Core) heldBy(x *multiplexer, h *wire.Held, out *Output) {
 	if !c.timed(first, &at, out) {
 		return
 	}
-	x.read, x.within, x.probes, x.at = max(x.read, at.Mono), at.Within, 0, at
+	if at.Mono > x.read {
+		x.read = at.Mono
+		x.answered()
+	}
+	x.within, x.at = at.Within, at
 	if x.whole {
 		c.det.Held(x.number, at)
 		for _, w := range c.runs {

@@ -192,7 +192,7 @@ func spokenBy(multiplexer string) string {
 func (c *Core) forgetOthers() {
 	for _, g := range c.others {
 		known := len(g.sorted)
-		g.sorted = slices.DeleteFunc(g.sorted, func(m *otherMember) bool { return c.now.Sub(m.heard) > otherSilent })
+		g.sorted = slices.DeleteFunc(g.sorted, func(m *otherMember) bool { return c.hears().Sub(m.heard) > otherSilent })
 		if len(g.sorted) < known {
 			c.outbox.Look()
 		}

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -115,5 +117,30 @@ func (c *Core) restart(r *Options) {
 	c.now, c.stepped, c.looked, c.general = now, true, now, general
 	if c.exec = exec; exec != nil {
 		exec.Restart(now, formed, c.epochBegun(), r.Runs, &c.done)
+	}
+}
+
+// raise goes on in a later term, since members obey no earlier one. Everything stays as it
+// is: members, epoch and its number, memory, where the predicates stand, the program. A
+// signal under way is of a decision of the old term: a member that has taken the new one
+// refuses it, as at the beginning of an epoch, so that none takes effect twice.
+func (c *Core) raise(term uint64) {
+	if term <= c.opt.Term {
+		panic(fmt.Sprintf("synccore: term %d after term %d", term, c.opt.Term))
+	}
+	c.opt.Term = term
+	if c.exec == nil {
+		return
+	}
+	c.exec.Epoch(c.now, c.epochBegun(), &c.done)
+	// What the program was told in the old term counts no more: it is told again.
+	for i, r := range c.plan.Rules {
+		if s := &c.states[i]; s.told && r.Read {
+			truth := s.truth
+			if truth == predicates.True && r.Hold > 0 && s.armed {
+				truth = predicates.Unknown // It has not held for long enough.
+			}
+			c.exec.Verdict(r.Name, truth, control.Decision{})
+		}
 	}
 }

@@ -93,6 +93,9 @@ func (s *story) run(t *testing.T, d *datadriven.TestData) string {
 		return s.flights()
 	}
 	in := s.input(d)
+	if d.HasArg("reached") {
+		in.Reached = clocksync.Instant(time.Duration(s.int(d, "reached")) * time.Millisecond)
+	}
 	s.record.step(t, s.core, s.now, &in, &s.out)
 	return s.print()
 }
@@ -411,6 +414,9 @@ func (s *story) print() string {
 		fmt.Fprintf(&b, "verdict %s %v", v.Predicate, v.Truth)
 		if v.Reason != "" {
 			fmt.Fprintf(&b, " (%s)", v.Reason)
+		}
+		if v.Over > 0 {
+			fmt.Fprintf(&b, " over %v", v.Over)
 		}
 		if v.Suppressed > 0 {
 			fmt.Fprintf(&b, " suppressed %d", v.Suppressed)

@@ -259,7 +259,8 @@ func (w *world) run() {
 func (w *world) tick() {
 	w.after(5*time.Millisecond, w.tick)
 	if w.now >= w.wake {
-		w.step(synccore.Input{Kind: synccore.InTick})
+		trip := time.Duration(w.count%7) * 100 * time.Millisecond // how long ago it began
+		w.step(synccore.Input{Kind: synccore.InTick, Reached: max(0, w.now.Add(-trip))})
 	}
 }
 

@@ -74,8 +74,11 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 		if c.paused && one.Standing == monitor.Taking {
 			one.Standing = monitor.Ready
 		}
-		if m.gapSince != clocksync.MaxInstant {
-			one.Gap = ago(now, m.gapSince)
+		if m.ready() && c.admitted(m) > now {
+			one.Why = c.putOffText(m, now)
+		}
+		if since, lacks := m.lacks(); lacks {
+			one.Gap = ago(now, since)
 		}
 		stamp := m.newest.alive
 		row := c.row(m, m.newest.ref)

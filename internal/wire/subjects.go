@@ -63,6 +63,7 @@ func isSender(s string) bool { return isToken(strings.TrimPrefix(s, multiplexerP
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>          request: is it there
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>.<verb>   request: a question, its answer in parts
 //	pegasus.v1.<tenant>.<group>.ev.<synchronizer>           what happens, as JSON lines
+//	pegasus.v1.<tenant>.<group>.bt.<synchronizer>           the beats of whoever leads
 //	pegasus.v1.<tenant>.ctl                                 request to all: who is there
 //
 // Permissions bind a member to its own subjects, so the member a subject names
@@ -136,6 +137,10 @@ func (s Subjects) ParseAsk(synchronizer, subject string) (v Verb, ok bool) {
 // Events is where a synchronizer of the group tells what happens while somebody
 // watches.
 func (s Subjects) Events(synchronizer string) string { return s.Prefix() + "ev." + synchronizer }
+
+// Beat is where the process that leads as a synchronizer of the group says so, to others
+// that would be the same synchronizer.
+func (s Subjects) Beat(synchronizer string) string { return s.Prefix() + "bt." + synchronizer }
 
 // Who is where all synchronizers of the tenant, of whatever group, say that they
 // are there.

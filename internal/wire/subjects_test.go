@@ -26,6 +26,7 @@ func TestSubjects(t *testing.T) {
 		s.Control("gsync"):   "pegasus.v1.default.workers.ctl.gsync",
 		s.AskAll("gsync"):    "pegasus.v1.default.workers.ctl.gsync.*",
 		s.Events("gsync"):    "pegasus.v1.default.workers.ev.gsync",
+		s.Beat("gsync"):      "pegasus.v1.default.workers.bt.gsync",
 		s.Who():              "pegasus.v1.default.ctl",
 
 		s.Ask("gsync", wire.VerbWhy): "pegasus.v1.default.workers.ctl.gsync.why",

@@ -22,6 +22,7 @@ type Server struct {
 	mu    sync.Mutex
 	nats  *embedded.Server // nil while it is stopped.
 	buses []*bus.Bus
+	still chan struct{} // closed when it goes on; nil unless it stands still.
 }
 
 // NewServer starts a server, which ends with the test.
@@ -42,7 +43,53 @@ func (s *Server) InProcessConn() (net.Conn, error) {
 	if s.nats == nil {
 		return nil, errStopped
 	}
-	return s.nats.InProcessConn()
+	conn, err := s.nats.InProcessConn()
+	return &heard{Conn: conn, server: s, closed: make(chan struct{})}, err
+}
+
+// heard is a connection on which nothing comes while the server stands still.
+type heard struct {
+	net.Conn
+
+	server *Server
+	once   sync.Once
+	closed chan struct{}
+}
+
+// Close implements net.Conn.
+func (c *heard) Close() error {
+	c.once.Do(func() { close(c.closed) })
+	return c.Conn.Close()
+}
+
+// Read implements net.Conn.
+func (c *heard) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.server.mu.Lock()
+	still := c.server.still
+	c.server.mu.Unlock()
+	if still != nil {
+		select {
+		case <-still:
+		case <-c.closed:
+		}
+	}
+	return n, err
+}
+
+// Freeze lets nothing that the server sends arrive, until what it returns is called: then
+// all of it does. After about two seconds connections give the server up.
+func (s *Server) Freeze() (thaw func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	still := make(chan struct{})
+	s.still = still
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.still = nil
+		close(still)
+	}
 }
 
 // Connect adds a connection, which whoever asks for it closes.

@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestRunKeepsTheTerm: it is in the directory of --state, or that of this user, and a file
+// that is damaged is not passed over.
+func TestRunKeepsTheTerm(t *testing.T) {
+	own, given := t.TempDir(), filepath.Join(t.TempDir(), "given")
+	t.Setenv("XDG_STATE_HOME", own)
+	const name = "synchronizer.default.workers.gsync.json"
+	for _, c := range []struct {
+		dir  string
+		args []string
+	}{{filepath.Join(own, "pegasus"), nil}, {given, []string{"--state", given}}, {"", []string{"--state", "none"}}, {"", []string{"--state="}}} {
+		p := launch(t, append([]string{"run", goodConfig}, c.args...)...)
+		p.url()
+		if c.dir != "" {
+			if text, err := os.ReadFile(filepath.Join(c.dir, name)); err != nil || !strings.Contains(string(text), `"term":`) {
+				t.Errorf("%v: %s, %v", c.args, text, err)
+			}
+		}
+		p.stop()
+	}
+	if _, err := os.Stat("none"); err == nil {
+		t.Error("none is a directory")
+	}
+	file := filepath.Join(given, name)
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, stderr := execute(t, "run", goodConfig, "--state", given)
+	if code != exitFailure || !strings.Contains(stderr, file+" is damaged: unexpected end of JSON input: put back a copy of it") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	t.Setenv("XDG_STATE_HOME", file) // No directory.
+	p := launch(t, "run", goodConfig)
+	p.url()
+	p.cancel()
+	if code, stderr := p.exit(); code != exitOK || !strings.Contains(stderr, "pegasus: the term of this run is not kept, so give --state DIR, or --state none: mkdir "+file) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}

@@ -1,0 +1,73 @@
+package synccore
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Each epoch begins the predicates and their hold times again. A member that comes and
+// goes would so keep all of them from firing: it has to wait longer each time.
+const (
+	shortStay   = 5 * time.Second        // in the epochs, counts against a member
+	freeStays   = 3                      // that cost nothing
+	firstPutOff = 500 * time.Millisecond // after the next one; it doubles
+	lastPutOff  = 4 * time.Second        // it grows to, or to twice the longest hold time
+	mostPutOff  = time.Minute            // whatever that is
+	staysKept   = 10 * time.Second       // after the time that it was put off for
+)
+
+// flighty is how a member comes and goes, through all its incarnations.
+type flighty struct {
+	entered clocksync.Instant // the epoch that it is in, or was
+	stays   int               // short ones
+	left    clocksync.Instant // after the last of them
+}
+
+// stayed counts a stay in the epochs that is over, if it was short. Those of long ago do
+// not count any more.
+func (c *Core) stayed(m *member) {
+	if c.now > c.admitted(m).Add(staysKept) || c.now.Sub(m.entered) >= shortStay {
+		m.stays = 0
+	}
+	if c.now.Sub(m.entered) < shortStay {
+		m.stays, m.left = m.stays+1, c.now
+	}
+}
+
+// admitted is when a member may come back.
+func (c *Core) admitted(m *member) clocksync.Instant {
+	if m.stays <= freeStays || c.opt.Local {
+		return m.left
+	}
+	longest := lastPutOff
+	for _, r := range c.plan.Rules {
+		longest = max(longest, min(2*r.Hold, mostPutOff))
+	}
+	return m.left.Add(min(firstPutOff<<min(m.stays-freeStays-1, 10), longest))
+}
+
+func (c *Core) putOffText(m *member, now clocksync.Instant) string {
+	return fmt.Sprintf("it came and went %d times, each within %v, and is let in again in %v", m.stays, shortStay, rough(c.admitted(m).Sub(now).Seconds()))
+}
+
+// entering are the members that enter the next epoch beside those that stay. One that is
+// put off does so only if there would be too few without it.
+func (c *Core) entering(staying int) []*member {
+	all := c.ready()
+	ready := slices.DeleteFunc(slices.Clone(all), func(m *member) bool { return c.admitted(m) > c.now })
+	c.putOff = clocksync.MaxInstant
+	if !c.enough(staying + len(ready)) {
+		return all
+	}
+	if len(ready) < len(all) {
+		for _, m := range all {
+			if at := c.admitted(m); at > c.now {
+				c.putOff = min(c.putOff, at)
+			}
+		}
+	}
+	return ready
+}

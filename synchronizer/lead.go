@@ -1,0 +1,352 @@
+package synchronizer
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/telemetry"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// learnTime is how long a start listens for the terms that members know. Tests that start
+// again and again shorten it.
+var learnTime = time.Second
+
+const (
+	// beatEvery is how often the process that leads says so.
+	beatEvery = 250 * time.Millisecond
+	// raiseAfter is how long the beat of a later leader, which would explain the later term
+	// of a member, is waited for.
+	raiseAfter = 2 * beatEvery
+	// pauseLimit is the time without a turn, or without the server, after which the process
+	// asks what has happened before it decides anything.
+	pauseLimit = time.Second
+	// roundTrip bounds one attempt to ask.
+	roundTrip = 2 * time.Second
+	// maxTerm is what every term is below: members refuse another one. The wall clock in ns
+	// is, until 2116.
+	maxTerm = 1 << 62
+	// maxTold is the term from which on a member, or a beat, is not believed: whoever lies
+	// must leave more terms than there will be lives.
+	maxTold = maxTerm - 1<<32
+	// maxBeat bounds a beat that is read.
+	maxBeat = 1024
+)
+
+// leading is what tells this process from others that are the same synchronizer.
+type leading struct {
+	store *store        // of the term; nil: it is kept nowhere
+	term  atomic.Uint64 // 0 before it leads; the loop alone raises it
+	nonce uint64        // of this process
+	leads atomic.Bool   // what members say counts
+	told  atomic.Uint64 // the latest term that is stored, or that a member knew before it leads
+
+	over  atomic.Pointer[beat] // the greatest beat that is above the own one
+	heard chan struct{}        // capacity 1: another process has said that it leads
+}
+
+func newLeading() leading {
+	var nonce [8]byte
+	_, _ = rand.Read(nonce[:]) // It never fails.
+	return leading{nonce: binary.LittleEndian.Uint64(nonce[:]), heard: make(chan struct{}, 1)}
+}
+
+// beat is how a process says that it leads.
+type beat struct {
+	Term    uint64 `json:"term"`           // it leads in
+	Nonce   uint64 `json:"nonce"`          // random; of two in one term the larger one leads
+	Host    string `json:"host"`           // for people
+	Process int    `json:"process"`        // likewise
+	Ends    bool   `json:"ends,omitempty"` // it is the last one
+}
+
+// above reports whether the one who sent it leads, and not the one of this term and nonce.
+func (b *beat) above(term, nonce uint64) bool {
+	return b.Term > term || b.Term == term && b.Nonce > nonce
+}
+
+// believed reports whether a term that somebody tells can be one.
+func (s *Synchronizer) believed(term uint64, from string) bool {
+	if term < maxTold || term <= max(s.term.Load(), s.told.Load()) {
+		return true
+	}
+	s.opt.Logger.Warn("a term that no synchronizer can have come to is ignored", telemetry.ClassKey, "term", "from", from, "term", term)
+	return false
+}
+
+// lead subscribes, finds a term above all that are known, and makes the core of it.
+func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	s.told.Store(s.store.term())
+	if err := s.open(ctx); err != nil {
+		return err
+	}
+	if err := s.learn(ctx); err != nil {
+		return err
+	}
+	floor := s.told.Load()
+	if from != nil {
+		floor = max(floor, from.journal.Term())
+	}
+	if floor == 0 {
+		// Nobody knows of an earlier life. There may have been one all the same, which
+		// members know that are away by now, those of other groups and observers.
+		floor = uint64(max(s.opt.wall(), 0)) //nolint:gosec // It is not negative.
+	}
+	term, err := s.store.advance(floor)
+	if err != nil {
+		return err
+	}
+	s.opt.Logger.Debug("leads", "term", term, "known", s.told.Load(), "state", s.opt.State)
+	s.makeCore(term, from)
+	s.term.Store(term)
+	s.leads.Store(true)
+	return nil
+}
+
+// learn asks all members to introduce themselves, and listens for the terms that they know.
+// Where there is none the server says so, and nothing is waited for.
+func (s *Synchronizer) learn(ctx context.Context) error {
+	frame, err := wire.AppendWelcome(nil, &wire.Welcome{Synchronizer: s.name})
+	if err != nil {
+		return err
+	}
+	listen, cancel := context.WithTimeout(ctx, learnTime)
+	defer cancel()
+	err = s.bus.Gather(listen, s.subjects.Announce(), frame, func([]byte) bool { return true })
+	switch {
+	case errors.Is(err, bus.ErrNoResponders), ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded):
+		return nil
+	}
+	return err
+}
+
+// overhear notes the term that a member knows, which it tells before this process leads.
+func (s *Synchronizer) overhear(frame []byte) {
+	kind, err := wire.KindOf(frame)
+	if err != nil {
+		return
+	}
+	switch kind { //nolint:exhaustive // The others tell no term.
+	case wire.KindHello:
+		if h, err := wire.DecodeHello(frame); err == nil && h.Leader == s.name && s.believed(h.Term, h.Member) {
+			for told := s.told.Load(); h.Term > told && !s.told.CompareAndSwap(told, h.Term); told = s.told.Load() {
+			}
+		}
+	case wire.KindBundle:
+		var b wire.Bundle
+		if wire.DecodeBundle(frame, &b) != nil {
+			return
+		}
+		for _, p := range b.Parts {
+			if kind, err := wire.KindOf(p.Frame); err == nil && kind == wire.KindHello {
+				s.overhear(p.Frame)
+			}
+		}
+	}
+}
+
+// hearBeat notes that another process leads, beside the owner of the core.
+func (s *Synchronizer) hearBeat(m bus.Message) {
+	b := &beat{}
+	if len(m.Data) > maxBeat || json.Unmarshal(m.Data, b) != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.stats.Malformed++
+		return
+	}
+	if b.Nonce == s.nonce || !s.believed(b.Term, "a beat") { // The own ones come back on a connection with echo.
+		return
+	}
+	for old := s.over.Load(); b.above(s.term.Load(), s.nonce) && (old == nil || b.above(old.Term, old.Nonce)); old = s.over.Load() {
+		if s.over.CompareAndSwap(old, b) {
+			break
+		}
+	}
+	if !b.Ends {
+		select {
+		case s.heard <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// leader is the loop's part in who leads.
+type leader struct {
+	ctx    context.Context   //nolint:containedctx // Of the run, from its begin to its end.
+	beat   []byte            // what is sent
+	beatAt clocksync.Instant // when the next one is due
+
+	turned clocksync.Instant // the last turn at which the server was there
+	walled clocksync.Instant // the last turn
+	wall   int64             // the wall clock then
+	away   bool              // the server was away since
+	late   []item            // came while the server was asked
+
+	told    uint64            // the latest term that a member is fenced by
+	raiseAt clocksync.Instant // when the term is raised above it; MaxInstant: never
+}
+
+func (s *Synchronizer) newLeader() leader {
+	now := s.opt.now()
+	return leader{ctx: context.Background(), beatAt: now, turned: now, walled: now, wall: s.opt.wall(), raiseAt: clocksync.MaxInstant}
+}
+
+// rival is the beat of another process that leads instead of this one, or nil.
+func (l *loop) rival() *beat {
+	if b := l.over.Load(); b != nil && b.above(l.term.Load(), l.nonce) {
+		return b
+	}
+	return nil
+}
+
+// superseded says who leads.
+func (b *beat) superseded(name string, term uint64) error {
+	return fmt.Errorf("synchronizer %q: %w: process %d on %q, in term %d, and this one was in term %d: run one of the two only", name, ErrSuperseded, b.Process, b.Host, b.Term, term)
+}
+
+// pulse says that this process leads, and raises the term if it has to.
+func (l *loop) pulse(now clocksync.Instant) {
+	if now >= l.raiseAt {
+		l.raise(now)
+	}
+	if now >= l.beatAt {
+		l.beatAt = now.Add(beatEvery)
+		l.sendBeat(false)
+	}
+}
+
+// sendBeat sends a beat, which is the last one if this process ends.
+func (l *loop) sendBeat(ends bool) {
+	if l.bus.State() != bus.Connected {
+		return
+	}
+	if l.beat == nil || ends {
+		host, _ := os.Hostname() // For people.
+		text, err := json.Marshal(beat{Term: l.term.Load(), Nonce: l.nonce, Host: host, Process: os.Getpid(), Ends: ends})
+		if err != nil {
+			return // It has nothing that could not be marshalled.
+		}
+		l.beat = text
+	}
+	l.send(l.subjects.Beat(l.name), func(dst []byte) ([]byte, error) { return append(dst, l.beat...), nil })
+}
+
+// fenced notes that a member obeys a later term than this one. Either another process
+// leads, whose beat comes within raiseAfter, or there was one of which nothing is left.
+func (l *loop) fenced(h *wire.Hello) {
+	if h.Leader != l.name || h.Term <= l.term.Load() || !l.believed(h.Term, h.Member) {
+		return
+	}
+	l.told = max(l.told, h.Term)
+	if l.raiseAt == clocksync.MaxInstant {
+		l.raiseAt = l.opt.now().Add(raiseAfter)
+	}
+}
+
+// raise goes on in a term above the one that members are fenced by, in place: the core
+// keeps its state.
+func (l *loop) raise(now clocksync.Instant) {
+	if l.bus.State() != bus.Connected { // Nor would the beat of another one come.
+		l.raiseAt = now.Add(raiseAfter)
+		return
+	}
+	l.raiseAt = clocksync.MaxInstant
+	before := l.term.Load()
+	if l.told <= before || l.rival() != nil {
+		return
+	}
+	term, err := l.store.advance(l.told)
+	if err != nil {
+		l.opt.Logger.Error("the term cannot be raised, and members obey a later one; tried again", "term", before, "told", l.told, "cause", err)
+		l.raiseAt = now.Add(pauseLimit)
+		return
+	}
+	l.opt.Logger.Warn("members obey a later term than this one; the synchronizer goes on above it", "term", term, "before", before, "told", l.told)
+	l.term.Store(term)
+	l.beat, l.beatAt = nil, now
+	l.input = synccore.Input{Kind: synccore.InTerm, Term: term}
+	l.more, l.arrived = false, now
+	l.step(now)
+	l.announce()
+}
+
+// noticeSleep looks, once a turn, whether the machine slept: the clock of instants stands
+// still then, and the wall clock does not.
+func (l *loop) noticeSleep() {
+	now, wall := l.opt.now(), l.opt.wall()
+	if slept := time.Duration(wall-l.wall) - now.Sub(l.walled); slept >= pauseLimit {
+		l.turned = l.turned.Add(-slept)
+	}
+	l.walled, l.wall = now, wall
+}
+
+// awake is to be asked before anything is taken or decided. After a pause it asks the server
+// first: another process may lead by now, and much may have come. It reports whether this
+// one still leads, and the instant by then.
+func (l *loop) awake(now clocksync.Instant) (then clocksync.Instant, leads bool) {
+	switch {
+	case l.bus.State() != bus.Connected:
+		l.away = true // Nothing can be sent. The server is asked when it is back.
+	case now.Sub(l.turned) < pauseLimit:
+		l.turned, l.away = now, false
+	default:
+		l.askServer(now)
+		now = l.opt.now()
+	}
+	return now, l.rival() == nil
+}
+
+// askServer has the server hand over what came while this process, or the way to the server,
+// stood still. Beats are heard at once, and all else is taken after it in its order.
+func (l *loop) askServer(now clocksync.Instant) {
+	if !l.away {
+		l.opt.Logger.Warn("this process stood still; the server is asked what came meanwhile before anything is decided", "seconds", math.Round(now.Sub(l.turned).Seconds()))
+	}
+	for l.ctx.Err() == nil && l.rival() == nil {
+		err := l.await(roundTrip, l.bus.CatchUp)
+		switch {
+		case err == nil && l.away: // What came while it was away went to nobody: the next beat of another one has to be waited for.
+			_ = l.await(beatEvery+beatEvery/2, func(ctx context.Context) error { <-ctx.Done(); return nil })
+			l.away = l.bus.State() != bus.Connected
+		case err == nil, errors.Is(err, bus.ErrDrainTimeout): // A handler of a connection that is shared hangs: that is not ours.
+			l.turned = l.opt.now()
+			return
+		case !errors.Is(err, context.DeadlineExceeded): // The server is away.
+			l.away = true
+			return
+		}
+	}
+}
+
+// await waits for something, takes what comes meanwhile without looking at it, and
+// answers questions.
+func (l *loop) await(limit time.Duration, what func(context.Context) error) error {
+	ctx, cancel := context.WithTimeout(l.ctx, limit)
+	defer cancel()
+	done := make(chan error, 1)
+	l.beside.Go(func() { done <- what(ctx) })
+	for {
+		select {
+		case err := <-done:
+			return err
+		case <-l.in.ready:
+			items, _ := l.in.take(nil) // The next round trip tells how far that was.
+			l.late = append(l.late, items...)
+		case q := <-l.questions:
+			l.answer(q)
+		}
+	}
+}

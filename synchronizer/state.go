@@ -1,0 +1,137 @@
+package synchronizer
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// stored is the file of one synchronizer in Options.State.
+type stored struct {
+	Tenant       string `json:"tenant"`
+	Group        string `json:"group"`
+	Synchronizer string `json:"synchronizer"`
+	Term         uint64 `json:"term"` // of the last life that has begun; 0: none has
+}
+
+// store keeps the term of a synchronizer from one life to the next. A nil one keeps
+// nothing.
+type store struct {
+	dir, path string
+	is        stored // with the term that was read last
+}
+
+// maxStored bounds the file, which has some hundred bytes.
+const maxStored = 4096
+
+// openStore makes the directory if need be and reads what is in it, so that a damaged file
+// is found before anything is begun.
+func openStore(dir string, subjects wire.Subjects, synchronizer string) (*store, error) {
+	if dir == "" {
+		return nil, nil //nolint:nilnil // Nothing is kept.
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("state: %w: give another directory, or none", err)
+	}
+	st := &store{dir: dir, is: stored{Tenant: subjects.Tenant, Group: subjects.Group, Synchronizer: synchronizer}}
+	// No name of a device, and no two files of one name: a token has no dot.
+	st.path = filepath.Join(dir, strings.Join([]string{"synchronizer", subjects.Tenant, subjects.Group, synchronizer, "json"}, "."))
+	return st, st.read()
+}
+
+// term is the one that was read last.
+func (st *store) term() uint64 {
+	if st == nil {
+		return 0
+	}
+	return st.is.Term
+}
+
+func (st *store) read() error {
+	text, err := os.ReadFile(st.path)
+	switch {
+	case errors.Is(err, os.ErrNotExist):
+		st.is.Term = 0
+		return nil
+	case err != nil:
+		return fmt.Errorf("state: %w: make it readable, or give another directory", err)
+	}
+	if err := st.parse(text); err != nil {
+		return fmt.Errorf("state: %s is damaged: %w: put back a copy of it, or remove it while members run, which tell the term that they know", st.path, err)
+	}
+	return nil
+}
+
+func (st *store) parse(text []byte) error {
+	if len(text) > maxStored {
+		return fmt.Errorf("it has %d bytes, and at most %d are written", len(text), maxStored)
+	}
+	var found stored
+	if err := json.Unmarshal(text, &found); err != nil {
+		return err
+	}
+	want := st.is
+	want.Term = found.Term
+	switch {
+	case found != want: // As on a file system to which two names are one.
+		return fmt.Errorf("it is of synchronizer %q of group %q and tenant %q", found.Synchronizer, found.Group, found.Tenant)
+	case found.Term == 0 || found.Term >= maxTerm:
+		return fmt.Errorf("term %d is none that it could have written", found.Term)
+	}
+	st.is = found
+	return nil
+}
+
+// advance returns a term above the one that is stored and above the floor, and stores it
+// first: whoever uses it has it on disk.
+func (st *store) advance(floor uint64) (term uint64, err error) {
+	if floor = max(floor, st.term()); floor >= maxTerm-1 {
+		return 0, fmt.Errorf("term %d is the last one that members accept: give the synchronizer another name", floor)
+	}
+	if st == nil {
+		return floor + 1, nil
+	}
+	dir, err := lockDir(st.dir)
+	if err != nil {
+		return 0, fmt.Errorf("state: %w", err)
+	}
+	defer unlockDir(dir)
+	if err := st.read(); err != nil { // Another process may have been here.
+		return 0, err
+	}
+	next := st.is
+	next.Term = max(next.Term, floor) + 1
+	if err := st.write(&next); err != nil {
+		return 0, fmt.Errorf("state: the term cannot be stored: %w: make room and let this user write to %s, or give another directory", err, st.dir)
+	}
+	st.is = next
+	return next.Term, syncDir(dir)
+}
+
+// write puts a whole file in place of the old one.
+func (st *store) write(next *stored) error {
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	f, err := os.CreateTemp(st.dir, filepath.Base(st.path)+".*.new") // Its own, should two write at once.
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err == nil {
+		err = f.Sync()
+	}
+	if err = errors.Join(err, f.Close()); err == nil {
+		err = os.Rename(f.Name(), st.path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
