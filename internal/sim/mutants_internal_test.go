@@ -322,9 +322,6 @@ var mutants = []mutant{
 	{name: "what is asked for is never sent again", judges: "C", bend: inputs(func(_ *actor, in *agentInput) bool {
 		return in.Kind != agentcore.InResend
 	}), faults: drops | reorders | partitions},
-	{name: "the newest report is asked for by nobody", judges: "C", bend: func() *bent {
-		return &bent{leaderOut: func(_ *leader, _ *synccore.Input, out *synccore.Output) { out.Resends = out.Resends[:0] }}
-	}, faults: drops | partitions},
 	{name: "a roster is never told again", judges: "C", bend: func() *bent {
 		return &bent{bundle: func(_ *node, b *wire.Bundle) {
 			if len(b.Parts) == 0 {
