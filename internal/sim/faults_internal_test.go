@@ -89,7 +89,7 @@ var trialRules = map[string]reference{
 	"all-on": {local: isOn, holds: func(rows [][]scgs.Value, members int) bool { return countOn(rows) == members }},
 	"two-on": {local: isOn, holds: func(rows [][]scgs.Value, _ int) bool { return countOn(rows) >= 2 }},
 	"few-on": {local: isOn, holds: func(rows [][]scgs.Value, members int) bool { return members-len(rows)+countOn(rows) <= 1 }},
-	"steady": {local: isOn, waits: true, holds: func(rows [][]scgs.Value, _ int) bool { return countOn(rows) >= 1 }},
+	"steady": {local: isOn, holds: func(rows [][]scgs.Value, _ int) bool { return countOn(rows) >= 1 }},
 	"far": {always: true, holds: func(rows [][]scgs.Value, _ int) bool {
 		sum := int64(0)
 		for _, row := range rows {

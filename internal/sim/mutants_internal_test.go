@@ -319,9 +319,6 @@ var mutants = []mutant{
 	{name: "a member does not hear that it was dropped", judges: "C", bend: inputs(func(_ *actor, in *agentInput) bool {
 		return in.Kind != agentcore.InWelcome || in.Welcome.Reason == ""
 	})},
-	{name: "what is asked for is never sent again", judges: "C", bend: inputs(func(_ *actor, in *agentInput) bool {
-		return in.Kind != agentcore.InResend
-	}), faults: drops | reorders | partitions},
 	{name: "a roster is never told again", judges: "C", bend: func() *bent {
 		return &bent{bundle: func(_ *node, b *wire.Bundle) {
 			if len(b.Parts) == 0 {

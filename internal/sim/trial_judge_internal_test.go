@@ -26,8 +26,6 @@ type reference struct {
 	local func(row []scgs.Value) bool
 	// hold is how long the states certainly held together.
 	hold time.Duration
-	// waits is set if it has to hold for a time on global states.
-	waits bool
 	// always is set if it is true at all times, and fires on every global state.
 	always bool
 }
@@ -49,7 +47,6 @@ type judges struct {
 	reported  map[lifeKey]*reports
 	steps     uint64 // of the term
 	content   bool   // judge C is
-	removed   bool   // members were dropped in this step
 	lastFired clocksync.Instant
 	firings   map[firingKey]control.Decision // the first that had its effect
 	witness   map[control.Decision]string    // and the how-manieth firing on it in its term
@@ -135,11 +132,9 @@ func (t *trial) judgeStep(out *synccore.Output) {
 			t.unheard = t.now
 		}
 	}
-	t.removed = false
 	for i := range out.Epochs {
 		t.Epochs++
 		e := &out.Epochs[i]
-		t.removed = t.removed || len(e.Dropped) > 0
 		for name := range t.inEpoch {
 			if !slices.Contains(e.Members, name) || slices.Contains(e.Joined, name) {
 				delete(t.inEpoch, name)
@@ -240,10 +235,6 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 		t.breach('S', "%s fired, and its states never held together for %v: from %v to %v: %+v", v.Predicate, ref.hold, from, to, v.Witness)
 	}
 	if ref.holds != nil && !ref.holds(rows, len(v.Witness)) {
-		if ref.waits && v.Partial && v.Modality == "" && t.removed {
-			t.known(holdOverRemoval, "%s waited and fired, and it is false on its witness %+v", v.Predicate, v.Witness)
-			return
-		}
 		t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
 	}
 }
@@ -542,12 +533,9 @@ type notYet int
 
 // The promises.
 const (
-	// S: where members are dropped, the global states that follow in this step are not
-	// judged, and a hold time goes on over them: synccore's checkHolds does not mind.
-	holdOverRemoval notYet = iota
 	// F: a signal whose target has told that it waits, and whose answer that it was
 	// applied is lost, has the fate expired: outbox.Retry.
-	expiredButApplied
+	expiredButApplied notYet = iota
 	// F: the fates of what a synchronizer has sent are lost with it.
 	fateLostByRestart
 	// G: the open state of a member that was dropped begins again in its next incarnation. If
@@ -567,7 +555,7 @@ const (
 )
 
 // notYets are named by a judge and a word.
-var notYetNames = [notYets]string{"S-hold", "F-expired", "F-restart", "G-untold", "C-mute", "C-unknown", "C-hello"}
+var notYetNames = [notYets]string{"F-expired", "F-restart", "G-untold", "C-mute", "C-unknown", "C-hello"}
 
 // known counts what is known to be broken at times, or is a breach after all.
 func (t *trial) known(n notYet, format string, args ...any) {

@@ -130,6 +130,7 @@ type judgement struct {
 	ev        scgs.Event
 	spanless  bool   // ev has no span
 	tuple     bool   // a global state is in force, and in the scope
+	judged    bool   // and it was judged
 	heads     uint64 // a sum over its states, by which it is known again
 	rejudge   bool   // something beside the members' states has changed
 	opening   bool   // ev tells of the global state that is judged

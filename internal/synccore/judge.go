@@ -152,7 +152,7 @@ func (c *Core) closed(out *Output) {
 // state on.
 func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 	c.rejudge = false
-	if c.paused || len(c.removing) > 0 {
+	if c.judged = c.deciding(); !c.judged {
 		return // too few members, or the epoch is over
 	}
 	fields, more := c.scope.Changed()
@@ -370,9 +370,11 @@ func (j *judgement) waits() bool {
 	return found
 }
 
+// checkHolds fires what has held for long enough by the end of a span of the global state in
+// force, if it was judged: no hold time goes on over one that was not.
 func (c *Core) checkHolds(span *scgs.Span, out *Output) {
 	_, to, ok := stretch(span)
-	if !ok {
+	if !ok || !c.judged {
 		return
 	}
 	for i := range c.waiting.each {
