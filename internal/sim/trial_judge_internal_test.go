@@ -538,7 +538,9 @@ const (
 	expiredButApplied notYet = iota
 	// F: the fates of what a synchronizer has sent are lost with it.
 	fateLostByRestart
-	// G: states that a member had not sent when it was dropped are told by nobody.
+	// G: the open state of a member that was dropped begins again in its next incarnation. If
+	// the program begins another one before that was possible, nobody is told of it and it
+	// is not counted: agentcore's state while it is to reopen one.
 	statesUntold
 	// C: a member that comes (back) to a clock domain with other processes in it, and whose
 	// state is older than the stamps that are kept of that, is mute until its next state.
