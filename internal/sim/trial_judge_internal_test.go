@@ -52,7 +52,6 @@ type judges struct {
 	witness   map[control.Decision]string    // and the how-manieth firing on it in its term
 	manieth   map[firingKey]int              // by predicate, witness, and the term in place of an entry
 	tooOld    bool                           // a report was refused since its stamp was, in this term
-	unheard   clocksync.Instant              // the evidence of a multiplexer was, whose members are not known
 	finals    []letter                       // whose fate is to be compared with what truly happened
 }
 
@@ -106,7 +105,7 @@ func (t *trial) breach(judge byte, format string, args ...any) {
 // termBegun forgets what only one term of the synchronizer has promised.
 func (t *trial) termBegun() {
 	t.sent, t.reported, t.inEpoch, t.steps = map[signalKey]*letter{}, map[lifeKey]*reports{}, map[string]uint64{}, 0
-	t.tooOld, t.unheard = false, clocksync.MinInstant
+	t.tooOld = false
 }
 
 // termOver counts the fates that the synchronizer takes with it: judge F does not look at
@@ -125,12 +124,7 @@ func (t *trial) judgeStep(out *synccore.Output) {
 	t.steps++
 	t.Rejected += len(out.Rejected)
 	for i := range out.Rejected {
-		switch r := &out.Rejected[i]; {
-		case strings.Contains(r.Detail, "older than the stamps of its clock domain"):
-			t.tooOld = true
-		case strings.Contains(r.Detail, "none of which has said that it speaks"):
-			t.unheard = t.now
-		}
+		t.tooOld = t.tooOld || strings.Contains(out.Rejected[i].Detail, "older than the stamps of its clock domain")
 	}
 	for i := range out.Epochs {
 		t.Epochs++
@@ -430,8 +424,6 @@ func (t *trial) notSame(since time.Duration, what string) {
 	switch {
 	case t.tooOld:
 		t.known(tooOldForItsDomain, "%v after the last fault: %s", since, what)
-	case t.now.Sub(t.unheard) < time.Second:
-		t.known(unknownMultiplexer, "%v after the last fault: %s", since, what)
 	case t.content && strings.Contains(what, notThere):
 		t.known(helloUnanswered, "%v after the last fault: %s", since, what)
 	default:
@@ -545,9 +537,6 @@ const (
 	// C: a member that comes (back) to a clock domain with other processes in it, and whose
 	// state is older than the stamps that are kept of that, is mute until its next state.
 	tooOldForItsDomain
-	// C: the evidence of a multiplexer that a synchronizer does not know, since its
-	// announcement was lost, leads to no hello: members without news stay unknown.
-	unknownMultiplexer
 	// C: a hello of a dropped member that comes less than 500 ms after it was told so is not
 	// answered, and the next one comes up to 2 s later.
 	helloUnanswered
@@ -555,7 +544,7 @@ const (
 )
 
 // notYets are named by a judge and a word.
-var notYetNames = [notYets]string{"F-expired", "F-restart", "G-untold", "C-mute", "C-unknown", "C-hello"}
+var notYetNames = [notYets]string{"F-expired", "F-restart", "G-untold", "C-mute", "C-hello"}
 
 // known counts what is known to be broken at times, or is a breach after all.
 func (t *trial) known(n notYet, format string, args ...any) {

@@ -168,6 +168,9 @@ func (c *Core) shared(from string, b *wire.Bundle, out *Output) {
 		if !c.toldLately(from) {
 			out.refuse(monitor.RejectSender, from, "evidence of members, none of which has said that it speaks for them")
 		}
+		for i := range b.Listed { // What they said may have been lost.
+			c.introduceBy(from, b.Listed[i].Member, c.members[b.Listed[i].Member], b.Listed[i].Incarnation, out)
+		}
 		return
 	}
 	x.heard = c.now
