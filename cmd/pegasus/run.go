@@ -112,7 +112,7 @@ func (f *runFlags) add(flags *pflag.FlagSet, tenant, journal, limit, verbose str
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
 	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, limit)
-	flags.String("state", "", "`DIR` that keeps the term from one run to the next, or none (default the folder for that of this user)")
+	flags.String("state", "", "`DIR` that keeps the term from one run to the next, or none (default the state folder of this user)")
 	f.state = flags.Lookup("state")
 	flags.BoolVarP(&f.verbose, "verbose", "v", false, verbose)
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
