@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/cockroachdb/datadriven"
 	"github.com/google/go-cmp/cmp"
@@ -21,10 +20,11 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-// The times of a replay are local ones.
+// The times of a replay are local ones. The zone is read when a time is first shown; to set
+// time.Local would race with a goroutine that the server's package starts by itself.
 func init() {
-	if os.Getenv(commandEnv) == "" { // Else this is the command, and a goroutine of the server reads it.
-		time.Local = time.UTC
+	if err := os.Setenv("TZ", "UTC"); err != nil {
+		panic(err)
 	}
 }
 
