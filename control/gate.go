@@ -9,12 +9,12 @@ import (
 
 // The limits of a [Gate].
 const (
-	MaxOpen    = 256  // regions open at once
-	MaxWaiting = 16   // activations of one entry that are not finished
-	MaxFates   = 4096 // final fates remembered
-	maxSenders = 64   // synchronizers beside the own one whose epochs are remembered, or marks in one entry
+	MaxOpen    = 256     // regions open at once
+	MaxWaiting = 16      // activations of one entry that are not finished
+	MaxFates   = 4096    // final fates remembered
+	MaxTerm    = 1 << 62 // terms and epochs are below
+	maxSenders = 64      // synchronizers beside the own one whose epochs are remembered, or marks in one entry
 
-	maxTerm   = 1 << 62 // terms and epochs are below
 	epochStep = 1 << 20 // an epoch is at most so much above the one before
 )
 
@@ -240,7 +240,7 @@ func (g *Gate) Lead(synchronizer string, term, epoch uint64) error {
 	f := g.fence(synchronizer)
 	led := f != nil && f.led
 	switch {
-	case term >= maxTerm || epoch >= maxTerm:
+	case term >= MaxTerm || epoch >= MaxTerm:
 		return fmt.Errorf("term %d, epoch %d: they are to be below 2^62", term, epoch)
 	case led && term < f.term:
 		return fmt.Errorf("term %d of %s is over: it is known in term %d", term, synchronizer, f.term)
@@ -276,7 +276,7 @@ func (g *Gate) Fence(synchronizer string, term, epoch uint64) error {
 // bounds says why a synchronizer, of which f is known, cannot have made a decision.
 func (g *Gate) bounds(f *fence, d *Decision) error {
 	switch {
-	case d.Term >= maxTerm || d.Epoch >= maxTerm:
+	case d.Term >= MaxTerm || d.Epoch >= MaxTerm:
 		return fmt.Errorf("term %d, epoch %d: they are to be below 2^62", d.Term, d.Epoch)
 	case f == nil:
 	case f == &g.own && d.Term > f.term:

@@ -33,6 +33,7 @@ func (l *loop) body(it *item) {
 		l.giveInput(&answer)
 	} else {
 		l.takeBody(&b, &answer)
+		l.journal.sync() // The processor forgets what it is told was taken.
 	}
 	frame, err := wire.AppendBody(nil, &answer)
 	if err == nil {

@@ -74,6 +74,9 @@ type recorder struct {
 
 	writing sync.Mutex // before mu; held while w is written to
 	chunk   []byte     // guarded by writing
+	// unsynced is set if the system was given something that may not be on the disk. Guarded
+	// by writing.
+	unsynced bool
 
 	mu      sync.Mutex
 	waiting []byte
@@ -245,6 +248,7 @@ func (j *recorder) flush() {
 	if len(j.chunk) == 0 {
 		return
 	}
+	j.unsynced = true
 	if _, err := j.w.Write(j.chunk); err != nil {
 		j.w = io.Discard
 		j.give(err)
@@ -252,25 +256,30 @@ func (j *recorder) flush() {
 }
 
 // ahead writes what waits before anything is done that rests on it: what a program
-// has been told must not be forgotten when it goes on. Before a block is started, and before
-// a processor is told that what one has come to was taken, it is on the disk.
+// has been told must not be forgotten when it goes on. Before a block is started it is on
+// the disk.
 func (j *recorder) ahead(in *synccore.Input, out *synccore.Output) {
 	if j == nil {
 		return
 	}
-	if durable := in.Kind == synccore.InBody || len(out.Signals) > 0; durable || len(out.Program) > 0 {
+	if in.Kind == synccore.InBody || len(out.Program) > 0 || len(out.Signals) > 0 {
 		j.flush()
-		if durable {
-			j.sync()
-		}
+	}
+	if len(out.Signals) > 0 {
+		j.sync()
 	}
 }
 
-// sync has the system write what it has been given, if the writer is a file.
+// sync has the system put on the disk what it has been given since the last time, if the
+// writer is a file.
 func (j *recorder) sync() {
+	if j == nil {
+		return
+	}
 	j.writing.Lock()
 	defer j.writing.Unlock()
-	if f, ok := j.w.(interface{ Sync() error }); ok {
+	if f, ok := j.w.(interface{ Sync() error }); ok && j.unsynced {
+		j.unsynced = false
 		if err := f.Sync(); err != nil {
 			j.w = io.Discard
 			j.give(fmt.Errorf("sync: %w", err))

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
@@ -34,12 +35,10 @@ const (
 	pauseLimit = time.Second
 	// roundTrip bounds one attempt to ask.
 	roundTrip = 2 * time.Second
-	// maxTerm is what every term is below: members refuse another one. The wall clock in ns
-	// is, until 2116.
-	maxTerm = 1 << 62
 	// maxTold is the term from which on a member, or a beat, is not believed: whoever lies
-	// must leave more terms than there will be lives.
-	maxTold = maxTerm - 1<<32
+	// must leave more terms than there will be lives. The wall clock in ns is below it until
+	// 2116.
+	maxTold = control.MaxTerm - 1<<32
 	// maxBeat bounds a beat that is read.
 	maxBeat = 1024
 )
@@ -59,10 +58,13 @@ type leading struct {
 	subscribed bool // of whoever leads
 }
 
-func newLeading() leading {
-	var nonce [8]byte
-	_, _ = rand.Read(nonce[:]) // It never fails.
-	return leading{nonce: binary.LittleEndian.Uint64(nonce[:]), heard: make(chan struct{}, 1)}
+func newLeading() leading { return leading{nonce: random(), heard: make(chan struct{}, 1)} }
+
+// random is a number that no other process has.
+func random() uint64 {
+	var b [8]byte
+	_, _ = rand.Read(b[:]) // It never fails.
+	return binary.LittleEndian.Uint64(b[:])
 }
 
 // beat is how a process says that it leads.
@@ -211,7 +213,7 @@ type leader struct {
 	away   bool              // the server was away since
 	late   []item            // came while the server was asked
 
-	told    uint64            // the latest term that a member is fenced by
+	fence   uint64            // the latest term that a member is fenced by
 	raiseAt clocksync.Instant // when the term is raised above it; MaxInstant: never
 }
 
@@ -278,7 +280,7 @@ func (l *loop) fenced(h *wire.Hello) {
 	if h.Leader != l.name || h.Term <= l.term.Load() || !l.believed(h.Term, h.Member) {
 		return
 	}
-	l.told = max(l.told, h.Term)
+	l.fence = max(l.fence, h.Term)
 	if l.raiseAt == clocksync.MaxInstant {
 		l.raiseAt = l.opt.now().Add(raiseAfter)
 	}
@@ -293,16 +295,16 @@ func (l *loop) raise(now clocksync.Instant) {
 	}
 	l.raiseAt = clocksync.MaxInstant
 	before := l.term.Load()
-	if l.told <= before || l.rival() != nil {
+	if l.fence <= before || l.rival() != nil {
 		return
 	}
-	term, err := l.store.advance(l.told)
+	term, err := l.store.advance(l.fence)
 	if err != nil {
-		l.opt.Logger.Error("the term cannot be raised, and members obey a later one; tried again", "term", before, "told", l.told, "cause", err)
+		l.opt.Logger.Error("the term cannot be raised, and members obey a later one; tried again", "term", before, "told", l.fence, "cause", err)
 		l.raiseAt = now.Add(pauseLimit)
 		return
 	}
-	l.opt.Logger.Warn("members obey a later term than this one; the synchronizer goes on above it", "term", term, "before", before, "told", l.told)
+	l.opt.Logger.Warn("members obey a later term than this one; the synchronizer goes on above it", "term", term, "before", before, "told", l.fence)
 	l.term.Store(term)
 	l.beat, l.beatAt = nil, now
 	l.input = synccore.Input{Kind: synccore.InTerm, Term: term}
@@ -312,13 +314,14 @@ func (l *loop) raise(now clocksync.Instant) {
 }
 
 // noticeSleep looks, once a turn, whether the machine slept: the clock of instants stands
-// still then, and the wall clock does not.
-func (l *loop) noticeSleep() {
+// still then, and the wall clock does not. It returns the instant.
+func (l *loop) noticeSleep() clocksync.Instant {
 	now, wall := l.opt.now(), l.opt.wall()
 	if slept := time.Duration(wall-l.wall) - now.Sub(l.walled); slept >= pauseLimit {
 		l.turned = l.turned.Add(-slept)
 	}
 	l.walled, l.wall = now, wall
+	return now
 }
 
 // awake is to be asked before anything is taken or decided. After a pause it asks the server

@@ -20,6 +20,7 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/testwait"
@@ -665,12 +666,12 @@ func TestLastTerm(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if term, err := st.advance(maxTerm - 2); err != nil || term != maxTerm-1 {
+	if term, err := st.advance(control.MaxTerm - 2); err != nil || term != control.MaxTerm-1 {
 		t.Errorf("term %d, %v", term, err)
 	}
 	for _, one := range []*store{st, nil} {
 		const want = "term 4611686018427387903 is the last one that members accept: give the synchronizer another name"
-		if _, err := one.advance(maxTerm - 1); err == nil || err.Error() != want {
+		if _, err := one.advance(control.MaxTerm - 1); err == nil || err.Error() != want {
 			t.Error(err)
 		}
 	}

@@ -126,8 +126,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 		case <-timer.C:
 			armed = clocksync.MaxInstant
 		}
-		l.noticeSleep()
-		l.turn(taken, reached, call)                   //nolint:contextcheck // It has the context from its begin.
+		l.turn(l.noticeSleep(), taken, reached, call)  //nolint:contextcheck // It has the context from its begin.
 		if due := min(l.wake, l.beatAt); due < armed { // One that is early does no harm, and a step seldom brings it forward.
 			armed = due
 			timer.Reset(l.wait(due))
@@ -139,8 +138,8 @@ func (s *Synchronizer) run(ctx context.Context) {
 }
 
 // turn takes what has come, up to a round trip to the server, and does what is due.
-func (l *loop) turn(taken []item, reached clocksync.Instant, call func(*loop)) {
-	_, leads := l.awake(l.opt.now())
+func (l *loop) turn(now clocksync.Instant, taken []item, reached clocksync.Instant, call func(*loop)) {
+	_, leads := l.awake(now)
 	for more := true; leads && more; more = len(taken) > 0 {
 		for i := range taken {
 			l.more = i < len(taken)-1
@@ -158,7 +157,7 @@ func (l *loop) turn(taken []item, reached clocksync.Instant, call func(*loop)) {
 	l.tick()
 	l.catchUp()
 	if l.rival() == nil {
-		l.pulse(l.opt.now())
+		l.pulse(max(now, l.now))
 	}
 }
 

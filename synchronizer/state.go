@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -80,7 +81,7 @@ func (st *store) parse(text []byte) error {
 	switch {
 	case found != want: // As on a file system to which two names are one.
 		return fmt.Errorf("it is of synchronizer %q of group %q and tenant %q", found.Synchronizer, found.Group, found.Tenant)
-	case found.Term == 0 || found.Term >= maxTerm:
+	case found.Term == 0 || found.Term >= control.MaxTerm:
 		return fmt.Errorf("term %d is none that it could have written", found.Term)
 	}
 	st.is = found
@@ -90,7 +91,7 @@ func (st *store) parse(text []byte) error {
 // advance returns a term above the one that is stored and above the floor, and stores it
 // first: whoever uses it has it on disk.
 func (st *store) advance(floor uint64) (term uint64, err error) {
-	if floor = max(floor, st.term()); floor >= maxTerm-1 {
+	if floor = max(floor, st.term()); floor >= control.MaxTerm-1 {
 		return 0, fmt.Errorf("term %d is the last one that members accept: give the synchronizer another name", floor)
 	}
 	if st == nil {

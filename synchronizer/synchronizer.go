@@ -3,8 +3,6 @@ package synchronizer
 import (
 	"cmp"
 	"context"
-	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -284,9 +282,7 @@ func (s *Synchronizer) makeCore(term uint64, from *resumed) {
 	options := synccore.Options{Term: term, Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative}
 	if from == nil {
 		if s.level.Program != nil {
-			var id [8]byte
-			_, _ = rand.Read(id[:])                                    // It never fails.
-			options.Program = binary.LittleEndian.Uint64(id[:])>>2 | 1 // It travels as an int64.
+			options.Program = random()>>2 | 1 // It travels as an int64.
 		}
 		s.core = synccore.New(s.level, options)
 	} else {
