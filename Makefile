@@ -9,6 +9,8 @@ COUNT    ?= 1
 TAGS     ?=
 SYSTEMS  ?= 100000
 TRIALS   ?= 10000
+COUNTS   ?= change
+TIMES    ?= 0
 TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 SHELL       := bash
@@ -22,7 +24,7 @@ having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(
 # and MORE, at most 45. MORE is for targets that need more time than a change can wait
 # for. The race run is last: its closing lines tell how many tests ran.
 PARTS := vet lint cross configs fuzz systems system
-MORE  := simulate quick
+MORE  := simulate broken quick
 
 # timed makes the targets $(1), and tells the seconds of each as it ends, and of all in
 # the end, also of a failure. TESTED is how long "go test ./..." took, if it has run.
@@ -38,7 +40,7 @@ define timed
 	done
 endef
 
-.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs quick man bench deep systems simulate figures hunt
+.PHONY: help test ci ci-rest nightly vet lint fmt cross race system fuzz configs quick man bench deep systems simulate broken figures hunt
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -59,6 +61,7 @@ nightly: ci deep ## the gate, then the large counts
 	$(GO) test -run '^$$' -fuzz '^FuzzTrace$$' -fuzztime 10000000x -fuzzminimizetime 1000x ./internal/tracefile
 	@$(MAKE) --no-print-directory systems SYSTEMS=1000000
 	@$(MAKE) --no-print-directory simulate TRIALS=1000000
+	@$(MAKE) --no-print-directory broken COUNTS=nightly
 
 vet: ## go vet
 	@echo "== vet"
@@ -109,6 +112,13 @@ systems: ## the detectors against references on SYSTEMS (100000) random systems;
 simulate: ## TRIALS (10000) of a group under every kind of fault, judged from outside (docs/testing.md)
 	@echo "== simulate $(TRIALS)"
 	$(GO) test -timeout 5h ./internal/sim -run '^TestFaults$$' -count 1 -v -seeds $(TRIALS)
+
+# Of a change the tests run side by side; for the figures of a night one after the other.
+broken: ## kill, stop and cut off real processes: COUNTS (change, or nightly), or TIMES each; the figures go to bin/broken.json
+	@echo "== broken $(COUNTS)"
+	@mkdir -p bin
+	$(GO) test -tags broken -timeout 5h ./internal/broken -count 1 -v -parallel $(if $(filter nightly,$(COUNTS)),1,4) \
+		-counts $(COUNTS) -times $(TIMES) -report $(CURDIR)/bin/broken.json
 
 fuzz: ## each fuzz target, FUZZTIME inputs (30000x)
 	@for package in $$($(call having,^func Fuzz[A-Z])); do \

@@ -188,7 +188,7 @@ func (m *Member) noteClock(q clocksync.Quality) {
 		return
 	}
 	if news == agentcore.ClockVoid && m.level != nil {
-		m.level.past.clear()
+		m.level.past.Clear()
 	}
 	if q.Status != before.Status {
 		m.tellClock(q)

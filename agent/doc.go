@@ -22,6 +22,9 @@
 // it was decided on; one that comes later is ignored and counted
 // ([Member.Stats]).
 //
+// A program that nobody controls goes on, and waits for nothing. A region may ask to be held
+// meanwhile, or to be cancelled ([OnControlLoss]).
+//
 // A process may have threads ([Member.Thread]), goroutines with a state and
 // regions of their own, where the configuration declares a thread-level
 // synchronizer below the group's. It then runs inside the process and the threads

@@ -1,6 +1,7 @@
 package agent_test
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"testing"
@@ -108,6 +109,28 @@ func (f *fake) publish(subject string, frame []byte, err error) {
 	}
 	if err != nil {
 		panic(err)
+	}
+}
+
+// lead has the fake beat as whoever leads does, until it is told to stop.
+func (f *fake) lead(term uint64) (stop func()) {
+	done := make(chan struct{})
+	var beating sync.WaitGroup
+	beating.Go(func() {
+		tick := time.NewTicker(250 * time.Millisecond)
+		defer tick.Stop()
+		for {
+			_ = f.bus.Publish(f.subjects.Beat("s"), fmt.Appendf(nil, `{"term":%d}`, term)) // The server may be away.
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+			}
+		}
+	})
+	return func() {
+		close(done)
+		beating.Wait()
 	}
 }
 

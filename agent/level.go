@@ -54,7 +54,7 @@ type level struct {
 	incarnation uint64
 	parent      []*control.Signal
 	process     []processState
-	past        past
+	past        agentcore.Past
 	room        sync.Cond        // process has shrunk, or nobody takes turns any more
 	state       gostate.Encoding // of the process
 	gone        SignalStats      // of the threads that are
@@ -345,7 +345,7 @@ func (l *level) stamp() (at clocksync.Stamp) {
 // readStamp is stamp as [Member.readStamp] is.
 func (l *level) readStamp(at *clocksync.Stamp) {
 	l.m.readStamp(at)
-	l.past.add(at)
+	l.past.Add(at)
 	at.Within = clocksync.Exactly(at.Mono)
 }
 
@@ -455,7 +455,7 @@ func (l *level) tell(now clocksync.Instant, e *synccore.SummaryEvent) {
 		}
 		return
 	}
-	e.At.Within = l.past.within(e.At.Mono)
+	e.At.Within = l.past.Within(e.At.Mono)
 	step := func(kind agentcore.Kind) error {
 		l.m.step(now, &agentcore.Input{Kind: kind, At: e.At, Row: e.Row}, &l.m.answer)
 		return l.m.answer.Err

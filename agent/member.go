@@ -2,6 +2,8 @@ package agent
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -18,6 +20,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
@@ -57,6 +60,7 @@ type Member struct {
 	body     []byte       // a frame for the multiplexer to take along; guarded by the lock
 
 	publishErrors, badFrames atomic.Uint64
+	held, lapsed             atomic.Uint64 // regions of the process and its threads
 
 	counters, clockShown metric.Registration // nil where nobody measures; each is set once
 
@@ -111,15 +115,23 @@ func newMember(cfg Config) *Member {
 	hello := cfg.hello()
 	m.quality = hello.Quality
 	m.participant = participant{
-		mu: &m.lock, owner: m, readStamp: m.readStamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{}, spans: newSpans(&cfg),
+		mu: &m.lock, owner: m, readStamp: m.readStamp, now: source.Monotonic, last: clocksync.MinInstant, regions: map[string]*Region{},
+		spans: telemetry.NewMemberSpans(cfg.TracerProvider, scope, cfg.Group, cfg.Name),
 		pace: &pace{until: clocksync.MaxInstant, nearer: m.come, begin: func() {
 			if !m.dropped {
 				m.multiplexer.begin(m)
 			}
 		}},
-		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge}),
+		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge, Salt: salt()}),
 	}
 	return m
+}
+
+// salt is what no other process has.
+func salt() uint32 {
+	var b [4]byte
+	_, _ = rand.Read(b[:]) // It never fails.
+	return binary.LittleEndian.Uint32(b[:])
 }
 
 // listen hears what comes for the member itself. Where a multiplexer speaks for it that hears
@@ -304,6 +316,7 @@ func (m *Member) Stats() Stats {
 	defer m.mu.Unlock()
 	s := statsOf(m.core)
 	s.PublishErrors, s.BadFrames = m.publishErrors.Load(), m.badFrames.Load()
+	s.Held, s.Lapsed = m.held.Load(), m.lapsed.Load()
 	s.Threads = m.gone
 	if m.level != nil {
 		s.Threads = s.Threads.add(m.level.signalStats())

@@ -45,6 +45,7 @@ type multiplexer struct {
 	auto     *autoClock
 	armed    atomic.Int64 // an Instant: when the goroutine passes even if nobody wakes it
 	heard    atomic.Int64 // an Instant: when it has last received something
+	contact  contact
 
 	mu      sync.Mutex
 	name    string    // empty: each member speaks for itself
@@ -85,6 +86,7 @@ func newMultiplexer(name string, subjects wire.Subjects, b *bus.Bus, log *slog.L
 	c.name, c.gather = name, name != ""
 	c.armed.Store(int64(clocksync.MinInstant))
 	c.heard.Store(int64(clocksync.MinInstant))
+	c.contact.init(c)
 	c.running.Go(c.run)
 	return c
 }
@@ -102,6 +104,7 @@ func (c *multiplexer) subscribe(ctx context.Context, name string) error {
 // end ends everything but the connection.
 func (c *multiplexer) end() error {
 	close(c.stop)
+	c.contact.end()
 	c.running.Wait()
 	if c.auto != nil {
 		c.auto.close()
@@ -255,6 +258,7 @@ func (c *multiplexer) receive(msg bus.Message) {
 	case kind == wire.KindProbe:
 		var p wire.Probe
 		if p, err = wire.DecodeProbe(msg.Data); err == nil && p.Seq == 0 {
+			c.contact.led()
 			c.ask(&p)
 			c.hurry()
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/gostate"
+	"github.com/gopegasus/pegasus/internal/telemetry"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -31,7 +32,7 @@ type participant struct {
 	answer    agentcore.Output  // of the last step but ticks
 	pace      *pace
 	regions   map[string]*Region
-	spans     *spans
+	spans     *telemetry.MemberSpans
 	closed    bool
 	state     gostate.Encoding
 }

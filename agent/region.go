@@ -83,6 +83,8 @@ type Region struct {
 	left bool // used by the goroutine of Region only
 
 	beside *beside // nil if no handler runs beside the work
+
+	loss *loss // nil: it goes on without control
 }
 
 // Name is the region's name.
@@ -137,23 +139,48 @@ func (p *participant) enter(ctx context.Context, name string, work Work, opts []
 			return nil, fmt.Errorf("agent: region %q: %w", name, err)
 		}
 	}
+	if r.loss != nil && r.loss.Hold {
+		if err := r.admit(ctx); err != nil {
+			r.unwatched()
+			return nil, err
+		}
+	}
+	if err := p.open(ctx, r); err != nil {
+		r.unwatched()
+		return nil, err
+	}
+	if r.loss != nil && !r.loss.Hold {
+		p.process().multiplexer.contact.enter(r.loss)
+	}
+	return r, nil
+}
+
+// open opens an entry for a region.
+func (p *participant) open(ctx context.Context, r *Region) error {
 	defer p.above.runDue()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, ErrClosed
+		return ErrClosed
 	}
-	out := p.input(&agentcore.Input{Kind: agentcore.InEnter, Region: name, Handlers: r.handlers})
+	out := p.input(&agentcore.Input{Kind: agentcore.InEnter, Region: r.name, Handlers: r.handlers})
 	if out.Err != nil {
-		return nil, fmt.Errorf("agent: %w", out.Err)
+		return fmt.Errorf("agent: %w", out.Err)
 	}
 	r.entry = out.Entry
 	inner, end := context.WithCancelCause(ctx)
 	r.ctx, r.end = inner, end
 	r.unwatch = context.AfterFunc(inner, func() { r.pending.Store(true) })
-	p.regions[name] = r
+	p.regions[r.name] = r
 	r.beside = startBeside(r)
-	return r, nil
+	return nil
+}
+
+// unwatched ends the rule of the region, if it has one.
+func (r *Region) unwatched() {
+	if r.loss != nil {
+		r.p.process().multiplexer.contact.exit(r.loss)
+	}
 }
 
 // leave closes the entry and returns the cancellation it had accepted. A second
@@ -171,6 +198,7 @@ func (r *Region) leave() *control.Signal {
 	}
 	p.mu.Unlock()
 	p.above.runDue()
+	r.unwatched()
 	r.unwatch()
 	r.beside.stop()
 	r.end(nil)
@@ -220,26 +248,45 @@ func notify(c chan struct{}) {
 // Check runs the handlers of the activations that have arrived, on this
 // goroutine, and returns nil or the first error of one. After a cancellation it
 // returns the cause, [*Canceled]; after the end of the context that Region was
-// given, the cause of that; after Close, [ErrClosed]. With nothing to do it costs
+// given, the cause of that; after Close, [ErrClosed]. Without control it may wait, see [OnControlLoss]. With nothing to do it costs
 // one atomic load, so it may stand in an inner loop.
 func (r *Region) Check() error {
 	if !r.pending.Load() {
 		return nil
 	}
-	_, err := r.run()
-	return err
+	return r.check()
+}
+
+func (r *Region) check() error {
+	for {
+		_, err := r.run()
+		free := r.holds()
+		if err != nil || free == nil {
+			return err
+		}
+		select {
+		case <-free:
+		case <-r.wake:
+		case <-r.ctx.Done():
+		}
+	}
 }
 
 // Wait blocks until an activation has arrived and its handler has run, and
 // returns as [Region.Check] does. It returns the cause of ctx if that ends first.
 func (r *Region) Wait(ctx context.Context) error {
+	whole := false
 	for look := r.pending.Load(); ; look = true {
+		var free <-chan struct{}
 		if look {
-			if ran, err := r.run(); ran || err != nil {
+			ran, err := r.run()
+			whole = whole || ran
+			if free = r.holds(); err != nil || whole && free == nil {
 				return err
 			}
 		}
 		select {
+		case <-free:
 		case <-r.wake:
 		case <-r.ctx.Done():
 		case <-ctx.Done():
@@ -301,7 +348,7 @@ func (p *participant) handle(ctx context.Context, s *control.Signal, handle Hand
 			p.finish(s, control.Refused, "its handler panicked")
 		}
 	}()
-	err := p.spans.apply(ctx, s, handle)
+	err := p.spans.Apply(ctx, s, func(ctx context.Context) error { return handle(ctx, signalOf(s)) })
 	whole = true
 	return err
 }

@@ -50,7 +50,7 @@ func (m *Member) publish(s *sender) {
 		m.send(s, state, frame, err)
 	}
 	for i := range s.out.Batches {
-		end := m.spans.report(&s.out.Batches[i])
+		end := m.spans.Report(&s.out.Batches[i])
 		m.publishBatch(s, state, s.out.Batches[i])
 		end()
 	}
@@ -132,6 +132,7 @@ func (m *Member) decode(frame []byte) error {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.input(&agentcore.Input{Kind: agentcore.InResend, Resend: &r})
+		m.multiplexer.contact.led()
 	case wire.KindSignals:
 		s, err := wire.DecodeSignals(frame)
 		if err != nil {
@@ -167,6 +168,9 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 		m.away = reception != agentcore.Accepted
 	}
 	m.mu.Unlock()
+	if reception == agentcore.Accepted {
+		m.multiplexer.contact.accepted(w)
+	}
 	switch {
 	case reception == agentcore.Ignored:
 		m.welcomeIgnored(m.cfg.Name, w, why)
@@ -174,6 +178,8 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 		m.welcomes <- welcomed{*w, reception == agentcore.Refused}
 	case reception == agentcore.Dropped && moved:
 		m.log.Info("the synchronizer has another clock now; the member comes back as soon as its own is measured against that", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
+	case w.Refused && reception == agentcore.Recalled:
+		m.log.Info("an incarnation above the one of this process is known; it goes above that", "member", m.cfg.Name, "known", w.NextSeq)
 	case reception == agentcore.Dropped:
 		m.log.Warn("the synchronizer had dropped this member; it comes back", "member", m.cfg.Name, "reason", w.Reason)
 	case answer && !moved:
@@ -212,6 +218,7 @@ func (m *Member) onProbe(p *wire.Probe) {
 	m.mu.Lock()
 	m.byItself = true
 	m.input(&agentcore.Input{Kind: agentcore.InProbe, Probe: p})
+	m.multiplexer.contact.led()
 	l := m.level
 	if l != nil {
 		l.turns.due(m.due.Probe)
@@ -232,8 +239,11 @@ func (m *Member) onSignals(s *wire.Signals) {
 		r.attend()
 	}
 	l := m.level
-	if l != nil && s.Synchronizer == m.core.Synchronizer() {
-		l.fromParent(fresh)
+	if s.Synchronizer == m.core.Synchronizer() {
+		m.multiplexer.contact.led()
+		if l != nil {
+			l.fromParent(fresh)
+		}
 	}
 	m.mu.Unlock()
 	l.runDue()
@@ -262,8 +272,8 @@ func (m *Member) busOptions() bus.Options {
 // of its own, and tells of it.
 func (m *Member) lacks(err error) bool {
 	own := errors.Is(err, bus.ErrPermission) && slices.ContainsFunc(
-		[]string{m.reports, m.subjects.Probe(m.cfg.Name), m.subjects.Signal(m.cfg.Name)},
-		func(subject string) bool { return strings.Contains(err.Error(), strconv.Quote(subject)) },
+		[]string{strconv.Quote(m.reports), strconv.Quote(m.subjects.Probe(m.cfg.Name)), strconv.Quote(m.subjects.Signal(m.cfg.Name)), m.subjects.Beat("")},
+		func(subject string) bool { return strings.Contains(err.Error(), subject) },
 	)
 	if own {
 		m.log.Error("the server does not permit a subject that the member needs", "member", m.cfg.Name, "error", err)
@@ -277,4 +287,5 @@ func (m *Member) recall() {
 	defer m.mu.Unlock()
 	m.away = true
 	m.input(&agentcore.Input{Kind: agentcore.InRecall})
+	notify(m.multiplexer.contact.wake)
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"reflect"
-	"sync"
 	"sync/atomic"
 
 	"github.com/nats-io/nats.go"
@@ -25,20 +24,8 @@ type shareKey struct {
 	drift         float64
 }
 
-// share is a multiplexer and how many members have it.
-type share struct {
-	ready       chan struct{} // closed when there is one, or an error
-	multiplexer *multiplexer
-	err         error
-	members     int
-}
-
-// shares are those of the process.
-var shares = struct { //nolint:gochecknoglobals // Members that know nothing of each other share a connection.
-	sync.Mutex
-
-	of map[shareKey]*share
-}{of: map[shareKey]*share{}}
+// shares are the multiplexers of the process.
+var shares bus.Pool[shareKey, *multiplexer] //nolint:gochecknoglobals // Members that know nothing of each other share a connection.
 
 // connected makes a member with a connection, its own or one that is there already.
 func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Member, err error) {
@@ -60,10 +47,11 @@ func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Me
 		m.multiplexer.auto, m.release = cfg.auto, m.multiplexer.end
 		return m, nil
 	default:
-		if c, err = j.shared(ctx, url, cfg, key); err != nil {
+		begin := func() (*multiplexer, error) { return j.multiplexed(ctx, url, cfg) }
+		end := func(c *multiplexer) error { return errors.Join(c.end(), c.bus.Close()) }
+		if c, release, err = shares.Take(ctx, key, begin, end); err != nil {
 			return nil, err
 		}
-		release = func() error { return leaveShare(key, c) }
 	}
 	c.clockOf(cfg)
 	m = newMember(*cfg)
@@ -72,39 +60,6 @@ func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Me
 		return nil, errors.Join(err, release())
 	}
 	return m, nil
-}
-
-// shared counts a member in, and finds its multiplexer or makes it.
-func (j *joining) shared(ctx context.Context, url string, cfg *Config, key shareKey) (*multiplexer, error) {
-	for {
-		s, first := claim(key)
-		if first {
-			c, err := j.multiplexed(ctx, url, cfg)
-			shares.Lock()
-			s.multiplexer, s.err = c, err // Who gives up meanwhile looks at them.
-			shares.Unlock()
-			if err != nil {
-				s.leave(key)
-			}
-			close(s.ready)
-		}
-		select {
-		case <-s.ready:
-		case <-ctx.Done():
-			// After a failed dial the first has been counted out already, and nobody finds the
-			// share: to be counted out again does no harm then.
-			if s.leave(key) && s.multiplexer != nil {
-				_ = errors.Join(s.multiplexer.end(), s.multiplexer.bus.Close())
-			}
-			return nil, context.Cause(ctx)
-		}
-		switch {
-		case s.err == nil:
-			return s.multiplexer, nil
-		case first || ctx.Err() != nil:
-			return nil, s.err
-		}
-	}
 }
 
 // clockOf gives all members that brought none one clock, which is measured once.
@@ -118,43 +73,6 @@ func (c *multiplexer) clockOf(cfg *Config) {
 		c.auto = cfg.auto
 	}
 	cfg.auto, cfg.Clock = c.auto, c.auto
-}
-
-// claim counts a member in, and says whether it is the first, which has to connect.
-func claim(key shareKey) (s *share, first bool) {
-	shares.Lock()
-	defer shares.Unlock()
-	s = shares.of[key]
-	if s == nil {
-		s, first = &share{ready: make(chan struct{})}, true
-		shares.of[key] = s
-	}
-	s.members++
-	return s, first
-}
-
-// leave counts a member out, and reports whether it was the last. After a failure nobody
-// finds it any more.
-func (s *share) leave(key shareKey) (last bool) {
-	shares.Lock()
-	defer shares.Unlock()
-	s.members--
-	last = s.members == 0
-	if (last || s.err != nil) && shares.of[key] == s {
-		delete(shares.of, key)
-	}
-	return last
-}
-
-// leaveShare has the last member close the connection.
-func leaveShare(key shareKey, c *multiplexer) error {
-	shares.Lock()
-	s := shares.of[key]
-	shares.Unlock()
-	if !s.leave(key) {
-		return nil
-	}
-	return errors.Join(c.end(), c.bus.Close())
 }
 
 // multiplexed makes a multiplexer with a connection, for several.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -70,12 +71,17 @@ func (s Signal) Duration(name string) time.Duration {
 
 // Canceled is the cause of a cancelled region: context.Cause gives it for the
 // context of the region's work, [Region.Check] and [Region.Wait] return it, and
-// Region does if no handler was declared for the signal. Find it with errors.As.
+// Region does if no handler was declared for the signal. Of a region that was cancelled for
+// want of control ([OnControlLoss]) Name, Predicate and the Decision's Synchronizer are empty.
+// Find it with errors.As.
 type Canceled struct {
 	Signal
 }
 
 // Error names the region, the predicate and the decision.
 func (c *Canceled) Error() string {
+	if c.Decision.Synchronizer == "" {
+		return fmt.Sprintf("agent: region %q was cancelled: nobody has controlled its member for %v", c.Region, c.Duration(wire.DatumAfter))
+	}
 	return fmt.Sprintf("agent: region %q was cancelled: predicate %q held (decision %v)", c.Region, c.Predicate, c.Decision)
 }

@@ -19,6 +19,9 @@ type Stats struct {
 	BadFrames     uint64 // messages refused because they could not be read
 	Strange       uint64 // messages ignored: of an older term, or not for this incarnation
 
+	Held   uint64 // times a region was held for want of control; a process's counts those of its threads
+	Lapsed uint64 // regions that were cancelled for want of control; likewise
+
 	Signals SignalStats // into the regions of this member or thread
 	Threads SignalStats // into the regions of all its threads
 }

@@ -1,20 +1,15 @@
 package agent
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/metric"
-	"go.opentelemetry.io/otel/trace"
 
 	"github.com/gopegasus/pegasus/clocksync/source/otelclock"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/telemetry"
-	"github.com/gopegasus/pegasus/internal/wire"
 )
 
 // scope names what the metrics and spans come from.
@@ -40,6 +35,8 @@ func (m *Member) observe() error {
 		o.Count(telemetry.AgentRejoins, s.Rejoins)
 		o.Count(telemetry.AgentRing, held)
 		o.Count(telemetry.AgentRegions, open)
+		o.Count(telemetry.AgentHeld, s.Held)
+		o.Count(telemetry.AgentLapsed, s.Lapsed)
 		signals := s.Signals.add(s.Threads)
 		for fate, n := range map[control.Fate]uint64{
 			control.Applied: signals.Applied, control.OldEpoch: signals.OldEpoch, control.NoSuchEntry: signals.NoSuchEntry,
@@ -91,62 +88,4 @@ func (m *Member) observeClock() {
 	if m.clockShown, err = otelclock.Register(m.cfg.MeterProvider.Meter(scope), m.cfg.auto.measured.Load()); err != nil {
 		m.log.Error("the clock has no metrics", "member", m.cfg.Name, "error", err)
 	}
-}
-
-// spans traces what a member sends and applies. A nil *spans traces nothing.
-type spans struct {
-	tracer trace.Tracer
-	base   []attribute.KeyValue
-}
-
-func newSpans(cfg *Config) *spans {
-	if cfg.TracerProvider == nil {
-		return nil
-	}
-	return &spans{cfg.TracerProvider.Tracer(scope), []attribute.KeyValue{
-		attribute.String("pegasus.group", cfg.Group), attribute.String("pegasus.member", cfg.Name),
-	}}
-}
-
-func (s *spans) with(more ...attribute.KeyValue) trace.SpanStartOption {
-	return trace.WithAttributes(append(slices.Clip(s.base), more...)...)
-}
-
-// report opens the span of a batch with new reports and has the batch carry its
-// context, if it is sampled. It returns what ends the span.
-func (s *spans) report(b *wire.Batch) (end func()) {
-	if s == nil || b.Again || len(b.Reports) == 0 {
-		return func() {}
-	}
-	_, span := s.tracer.Start(context.Background(), "pegasus.report", trace.WithSpanKind(trace.SpanKindProducer), s.with(
-		attribute.Int64("pegasus.first_seq", int64(b.Reports[0].Seq)),               //nolint:gosec // It counts from 1.
-		attribute.Int64("pegasus.last_seq", int64(b.Reports[len(b.Reports)-1].Seq)), //nolint:gosec // So does this.
-	))
-	b.Trace = telemetry.Pack(span.SpanContext())
-	return func() { span.End() }
-}
-
-// apply runs a handler inside a span that is linked to the decision's.
-func (s *spans) apply(ctx context.Context, sig *control.Signal, handle Handler) error {
-	if s == nil {
-		return handle(ctx, signalOf(sig))
-	}
-	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindConsumer), s.with(
-		attribute.String("pegasus.decision", sig.Decision.String()),
-		attribute.String("pegasus.predicate", sig.Predicate),
-		attribute.String("pegasus.signal", sig.Name),
-		attribute.String("pegasus.kind", sig.Kind.String()),
-		attribute.String("pegasus.region", sig.Region),
-		attribute.String("pegasus.target", sig.Target),
-	)}
-	if from := telemetry.Unpack(sig.Trace); from.IsValid() {
-		options = append(options, trace.WithLinks(trace.Link{SpanContext: from}))
-	}
-	ctx, span := s.tracer.Start(ctx, "pegasus.apply", options...)
-	defer span.End()
-	err := handle(ctx, signalOf(sig))
-	if err != nil {
-		span.SetStatus(codes.Error, "") // The text may be anything.
-	}
-	return err
 }

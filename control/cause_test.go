@@ -4,9 +4,11 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 )
 
@@ -199,4 +201,68 @@ func TestFiringsAreToldApart(t *testing.T) {
 			},
 		})
 	})
+}
+
+// TestFatesAreKeptUntilTheyAreRecorded: a final fate is kept until its synchronizer has recorded
+// it, and of too many the oldest are lost, which is counted.
+func TestFatesAreKeptUntilTheyAreRecorded(t *testing.T) {
+	g, entry := led(t)
+	offer := func(number uint64) {
+		g.Offer(0, &control.Signal{
+			Decision: control.Decision{Synchronizer: "s", Term: 1, Number: number}, Name: "a", Predicate: "p",
+			Kind: control.Activate, Target: "w", Region: "r", Entry: entry,
+		})
+	}
+	apply := func() { g.Finish(g.Next(0, entry, control.AtCheck), control.Applied, "") }
+	offer(1)
+	if len(g.Kept()) != 0 {
+		t.Errorf("it waits: %+v", g.Kept())
+	}
+	apply()
+	want := control.Kept{
+		Decision: control.Decision{Synchronizer: "s", Term: 1, Number: 1}, Name: "a", Target: "w", Predicate: "p", Region: "r", Kind: control.Activate,
+		Entry: entry, Fate: control.Applied,
+	}
+	if got := g.Kept(); len(got) != 1 || got[0] != want {
+		t.Fatalf("%+v, want %+v", got, want)
+	}
+	for _, other := range []func(){
+		func() { g.Recorded("s", 2, 1, "a") }, func() { g.Recorded("s", 1, 2, "a") }, func() { g.Recorded("s", 1, 1, "b") }, func() { g.Recorded("x", 1, 1, "a") },
+	} {
+		if other(); len(g.Kept()) != 1 {
+			t.Fatalf("a receipt for another one counts: %+v", g.Kept())
+		}
+	}
+	if g.Recorded("s", 1, 1, "a"); len(g.Kept()) != 0 {
+		t.Errorf("%+v", g.Kept())
+	}
+	offer(2)
+	g.Recorded("s", 1, 2, "a") // It was given up.
+	if apply(); len(g.Kept()) != 0 {
+		t.Errorf("recorded before it was applied: %+v", g.Kept())
+	}
+	for n := range uint64(control.MaxKept + 1) {
+		offer(3 + n)
+		apply()
+	}
+	if got := g.Kept(); len(got) > control.MaxKept || uint64(len(got))+g.Lost() != control.MaxKept+1 || got[len(got)-1].Decision.Number != control.MaxKept+3 {
+		t.Errorf("%d are kept, %d are lost", len(got), g.Lost())
+	}
+}
+
+// TestWhatWaitsExpiresByItself: nobody has to ask for it.
+func TestWhatWaitsExpiresByItself(t *testing.T) {
+	g, entry := led(t)
+	for n, ttl := range []time.Duration{3, 0, 5} {
+		g.Offer(10, &control.Signal{
+			Decision: control.Decision{Synchronizer: "s", Term: 1, Number: uint64(n) + 1}, Name: "a", Kind: control.Activate, Target: "w", Region: "r", Entry: entry, TTL: ttl,
+		})
+	}
+	for _, want := range []struct{ now, next clocksync.Instant }{{12, 13}, {13, 15}, {14, 15}, {15, clocksync.MaxInstant}} {
+		g.Expire(want.now)
+		settled := g.Settled()
+		if gone := want.now == 13 || want.now == 15; g.Expires() != want.next || (len(settled) == 1) != gone || gone && settled[0].Fate != control.Expired {
+			t.Errorf("at %v: %+v, then at %v", want.now, settled, g.Expires())
+		}
+	}
 }

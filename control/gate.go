@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,7 @@ const (
 	MaxOpen    = 256     // regions open at once
 	MaxWaiting = 16      // activations of one entry that are not finished
 	MaxFates   = 4096    // final fates remembered
+	MaxKept    = 1024    // final fates kept until their synchronizer has recorded them
 	MaxTerm    = 1 << 62 // terms and epochs are below
 	maxSenders = 64      // synchronizers beside the own one whose epochs are remembered, or marks in one entry
 
@@ -54,6 +56,19 @@ type Fated struct {
 	Fate  Fate   `json:"fate"`  // Waiting, or a final one
 }
 
+// Kept is the final fate of a signal that its synchronizer may not have recorded.
+type Kept struct {
+	Decision  Decision // that has sent it
+	Name      string   // of the signal
+	Target    string   // that it was for
+	Predicate string   // that fired
+	Region    string   // that it was for
+	Kind      Kind     // Activate or Cancel
+	Entry     uint64   // that it was decided on
+	Fate      Fate     // final
+	Detail    string   // why, for people
+}
+
 // Gate holds the rules of one participant's regions (PEGASUS paper, section
 // 2.1): whether a signal waits, takes effect or is ignored.
 //
@@ -76,13 +91,15 @@ type Fated struct {
 //     accepted: nothing that waits begins any more, and what is offered from
 //     then on finds the entry over.
 //   - A signal with a TTL expires that long after it was offered, if it still
-//     waits. A TTL of zero does not expire.
+//     waits; a copy of it is answered so from then on. A TTL of zero does not expire.
 //   - A signal that was accepted ends in exactly one final fate, which
 //     [Gate.Settled] hands out; one that was not has it from [Gate.Offer]. A
 //     copy is answered with the fate of the first. The last [MaxFates] final
-//     fates are remembered; after that the entry's number keeps copies out, and
-//     while the entry is still open, the number of the decision: one no newer
-//     than a forgotten one is refused.
+//     fates are remembered (and [MaxKept] until their synchronizer says that it has
+//     recorded them, [Gate.Recorded]); after that the entry's number keeps copies out, and
+//     while the entry is still open, the number of the decision: one that is forgotten,
+//     or near one, is [Unconfirmed]. A garbled number keeps out itself and none below it,
+//     as long as there are few of them.
 //
 // A Gate belongs to one goroutine at a time. Signals handed to it are kept, not
 // copied.
@@ -96,12 +113,15 @@ type Gate struct {
 	known   map[id]*record
 	caused  map[causeID]*record // those that have a cause
 	few     *record             // in the place of known, if once: those whose fate is not final
+	kept    []Kept              // oldest first
+	lost    uint64              // kept no more, and not recorded as far as is known
 	settled []Outcome
 	// order holds those of known with a final fate, oldest at order[next] once it is full.
 	order []*record
 	next  int
-	once  bool    // see Once
-	spare *record // the one forgotten last, to be used again; nil: there is none
+	until clocksync.Instant // nothing that waits expires sooner; MaxInstant: nothing does
+	once  bool              // see Once
+	spare *record           // the one forgotten last, to be used again; nil: there is none
 }
 
 type entry struct {
@@ -111,9 +131,25 @@ type entry struct {
 	waiting  [deliveries][]held
 	begun    int // activations taken out and not finished
 	canceled *Signal
-	marks    []Decision // the newest decision forgotten of each synchronizer
-	crowded  bool       // of more synchronizers than there may be marks: nothing is known of those without one
+	marks    []mark // of the decisions that are forgotten, one for each synchronizer
+	crowded  bool   // of more synchronizers than there may be marks: nothing is known of those without one
 }
+
+// mark has the numbers of the decisions of a term that are forgotten, and of some between
+// them: spans in order. A number far from the others, such as one that was garbled, so
+// keeps out no more than itself.
+type mark struct {
+	synchronizer string
+	term         uint64
+	spans        []span
+	recent       [8]uint64 // the numbers added last
+}
+
+type span struct{ from, to uint64 }
+
+// maxSpans is how many spans a mark has. Of one more two become one: the lowest, if numbers
+// have gone beyond them, else the nearest.
+const maxSpans = 64
 
 type held struct {
 	signal *Signal
@@ -125,6 +161,7 @@ type fence struct {
 	synchronizer string
 	term, epoch  uint64
 	led          bool   // the participant was taken in by it, in this term
+	records      bool   // it tells which fates it has recorded
 	waits        int    // signals without a final fate
 	heard        uint64 // when it was last, by that of the gate
 }
@@ -167,12 +204,15 @@ type record struct {
 	signal *Signal  // nil if its fate is final: its data are not kept
 	fate   Fate
 	detail string
+	told   bool    // its synchronizer has recorded one in its place, and waits no longer
 	next   *record // with the same id, or any
 	alike  *record // with the same causeID
 }
 
 // NewGate returns the gate of a participant that is in no region.
-func NewGate() *Gate { return &Gate{known: map[id]*record{}, caused: map[causeID]*record{}} }
+func NewGate() *Gate {
+	return &Gate{known: map[id]*record{}, caused: map[causeID]*record{}, until: clocksync.MaxInstant}
+}
 
 // Once has a new gate remember no fate that is final: nobody sends a signal to it twice.
 // Copies of one that waits are still told apart.
@@ -249,7 +289,7 @@ func (g *Gate) Lead(synchronizer string, term, epoch uint64) error {
 	}
 	next := fence{synchronizer: synchronizer, term: term, epoch: epoch, led: true}
 	if f != nil {
-		next.waits = f.waits
+		next.waits, next.records = f.waits, f.records
 	}
 	if led && term == f.term {
 		next.epoch = max(epoch, f.epoch)
@@ -321,7 +361,7 @@ func (g *Gate) room() bool {
 // marked reports whether an open entry has a mark of a synchronizer.
 func (g *Gate) marked(synchronizer string) bool {
 	return slices.ContainsFunc(g.open, func(e *entry) bool {
-		return slices.ContainsFunc(e.marks, func(m Decision) bool { return m.Synchronizer == synchronizer })
+		return slices.ContainsFunc(e.marks, func(m mark) bool { return m.synchronizer == synchronizer })
 	})
 }
 
@@ -359,10 +399,13 @@ func (g *Gate) Offer(now clocksync.Instant, s *Signal) Outcome {
 		}
 	}
 	if first != nil {
+		if e := g.entry(first.entry); e != nil && first.signal != nil {
+			g.expire(now, e) // Whoever asks for a signal whose time is over learns of that.
+		}
 		return Outcome{Signal: s, Fate: first.fate, Detail: first.detail, Again: true}
 	}
 	if e := g.entry(s.Entry); e != nil && e.forgotten(s.Decision, g.own.led && g.own.synchronizer == s.Decision.Synchronizer) {
-		return Outcome{Signal: s, Fate: Refused, Detail: "too late to tell it from a copy of a signal that is forgotten"}
+		return Outcome{Signal: s, Fate: Unconfirmed, Detail: "too late to tell it from a copy of a signal that is forgotten"}
 	}
 	f, err := g.admit(&s.Decision)
 	if err != nil {
@@ -505,6 +548,7 @@ func (g *Gate) enqueue(now clocksync.Instant, e *entry, s *Signal) (Fate, string
 	}
 	queue := &e.waiting[e.handlers[i].At]
 	*queue = append(*queue, held{s, until})
+	g.until = min(g.until, until)
 	return Waiting, ""
 }
 
@@ -541,12 +585,46 @@ func (g *Gate) Finish(s *Signal, fate Fate, detail string) {
 	g.settle(r, fate, detail)
 }
 
+// Cancel cancels an open entry though nobody has decided that: s names the entry, and its
+// decision has no synchronizer and the entry for a number, so that no signal is taken for a
+// copy of it. It is then as if it had been accepted. It reports false, and does nothing, where the entry is
+// over, or cancelled already.
+func (g *Gate) Cancel(s *Signal) bool {
+	e := g.entry(s.Entry)
+	if e == nil || e.canceled != nil {
+		return false
+	}
+	e.canceled = s
+	g.note(s, Waiting, "")
+	return true
+}
+
 // Settled returns the signals that were accepted and have found their final
 // fate since the last call, in that order. The slice is reused.
 func (g *Gate) Settled() []Outcome {
 	out := g.settled
 	g.settled = g.settled[:0]
 	return out
+}
+
+// Expires is when [Gate.Expire] may next have something to do; MaxInstant if never.
+func (g *Gate) Expires() clocksync.Instant { return g.until }
+
+// Expire ends what waited for longer than its TTL in all entries, whether or not anybody asks
+// for what waits there.
+func (g *Gate) Expire(now clocksync.Instant) {
+	if now < g.until {
+		return
+	}
+	g.until = clocksync.MaxInstant
+	for _, e := range g.open {
+		g.expire(now, e)
+		for _, queue := range e.waiting {
+			for _, h := range queue {
+				g.until = min(g.until, h.until)
+			}
+		}
+	}
 }
 
 // expire ends what waited for longer than its TTL.
@@ -572,9 +650,62 @@ func (g *Gate) settle(r *record, fate Fate, detail string) {
 	g.remember(r)
 }
 
+// keep keeps a final fate until it is recorded. Of too many the oldest is lost.
+func (g *Gate) keep(r *record) {
+	if g.once || r.told {
+		return
+	}
+	k := Kept{
+		r.key.decision, r.key.name, r.key.target, r.signal.Predicate, r.signal.Region, r.signal.Kind, r.entry, r.fate, r.detail,
+	}
+	g.kept = append(g.kept, k)
+	if k.Decision = r.copied; k.Decision.Number > 0 {
+		g.kept = append(g.kept, k)
+	}
+	if len(g.kept) <= MaxKept {
+		return
+	}
+	for i := range g.kept[:MaxKept/4] { // Many at once, as the others move up.
+		if g.Records(g.kept[i].Decision.Synchronizer) {
+			g.lost++
+		}
+	}
+	g.kept = slices.Delete(g.kept, 0, MaxKept/4)
+}
+
+// Kept are the final fates that may not be recorded, the oldest first. They are read before
+// the next call.
+func (g *Gate) Kept() []Kept { return g.kept }
+
+// Lost counts the fates that were kept no more, as there were too many, and that their
+// synchronizer, which tells what it has recorded, has not recorded.
+func (g *Gate) Lost() uint64 { return g.lost }
+
+// Records reports whether a synchronizer tells which fates it has recorded.
+func (g *Gate) Records(synchronizer string) bool {
+	f := g.fence(synchronizer)
+	return f != nil && f.records
+}
+
+// Recorded notes that a synchronizer has recorded the fate of the signal of that name of one
+// of its decisions, whatever the epoch: it need not be told any more.
+func (g *Gate) Recorded(synchronizer string, term, number uint64, name string) {
+	f := g.fence(synchronizer)
+	if f == nil {
+		return
+	}
+	f.records = true
+	of := func(d *Decision) bool { return d.Number == number && d.Term == term && d.Synchronizer == synchronizer }
+	g.kept = slices.DeleteFunc(g.kept, func(k Kept) bool { return of(&k.Decision) && k.Name == name })
+	for r := g.known[id{number, name}]; r != nil; r = r.next {
+		r.told = r.told || of(&r.key.decision)
+	}
+}
+
 // remember keeps a final fate, without the signal's data, and forgets the oldest
 // above the limit.
 func (g *Gate) remember(r *record) {
+	g.keep(r)
 	r.signal = nil
 	switch {
 	case g.once:
@@ -621,11 +752,9 @@ func (g *Gate) forget(r *record) {
 // mark notes that a decision's signal to this entry is forgotten. The own synchronizer
 // has room in any case.
 func (e *entry) mark(d Decision, own string) {
-	for i, m := range e.marks {
-		if m.Synchronizer == d.Synchronizer {
-			if later(d, m) {
-				e.marks[i] = d
-			}
+	for i := range e.marks {
+		if m := &e.marks[i]; m.synchronizer == d.Synchronizer {
+			m.add(d)
 			return
 		}
 	}
@@ -633,25 +762,54 @@ func (e *entry) mark(d Decision, own string) {
 		e.crowded = true
 		return
 	}
-	e.marks = append(e.marks, d)
+	e.marks = append(e.marks, mark{d.Synchronizer, d.Term, []span{{d.Number, d.Number}}, [8]uint64{}})
+}
+
+func (m *mark) add(d Decision) {
+	switch {
+	case d.Term < m.term:
+		return // All of that term are kept out.
+	case d.Term > m.term:
+		m.term, m.spans = d.Term, m.spans[:0]
+	}
+	i := m.find(d.Number)
+	if i < len(m.spans) && m.spans[i].from <= d.Number {
+		return
+	}
+	copy(m.recent[1:], m.recent[:])
+	m.recent[0] = d.Number
+	if i > 0 && m.spans[i-1].to+1 == d.Number {
+		m.spans[i-1].to++
+		return
+	}
+	if m.spans = slices.Insert(m.spans, i, span{d.Number, d.Number}); len(m.spans) <= maxSpans {
+		return
+	}
+	k, reached := 1, slices.Min(m.recent[:]) // Not all of these are garbled.
+	for i := 2; m.spans[1].from > reached && i < len(m.spans); i++ {
+		if m.spans[i].from-m.spans[i-1].to < m.spans[k].from-m.spans[k-1].to {
+			k = i
+		}
+	}
+	m.spans[k-1].to = m.spans[k].to
+	m.spans = slices.Delete(m.spans, k, k+1)
+}
+
+// find is the place of the first span that does not end before a number.
+func (m *mark) find(number uint64) int {
+	i, _ := slices.BinarySearchFunc(m.spans, number, func(s span, number uint64) int { return cmp.Compare(s.to, number) })
+	return i
 }
 
 // forgotten reports whether a decision may be one whose signal is forgotten.
 func (e *entry) forgotten(d Decision, own bool) bool {
-	for i := range e.marks {
-		if m := &e.marks[i]; m.Synchronizer == d.Synchronizer {
-			return !later(d, *m)
+	for k := range e.marks {
+		if m := &e.marks[k]; m.synchronizer == d.Synchronizer {
+			i := m.find(d.Number)
+			return d.Term < m.term || d.Term == m.term && i < len(m.spans) && m.spans[i].from <= d.Number
 		}
 	}
 	return e.crowded && !own
-}
-
-// later orders the decisions of one synchronizer.
-func later(a, b Decision) bool {
-	if a.Term != b.Term {
-		return a.Term > b.Term
-	}
-	return a.Number > b.Number
 }
 
 func (g *Gate) find(region string) *entry {

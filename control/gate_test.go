@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
@@ -197,7 +198,7 @@ func TestGateForgetsButNeverAppliesTwice(t *testing.T) {
 	for n := uint64(1); n <= total; n++ {
 		want := control.Applied
 		if n <= 100 {
-			want = control.Refused
+			want = control.Unconfirmed
 		}
 		if o := g.Offer(0, signal(n)); o.Fate != want {
 			t.Fatalf("copy of signal %d: %v (%s), want %v", n, o.Fate, o.Detail, want)
@@ -220,7 +221,7 @@ func testGate(t *testing.T, once bool) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &gateModel{
 			gate: control.NewGate(), once: once, open: map[string]uint64{}, handed: map[*control.Signal]bool{},
-			final: map[control.Decision]control.Fate{}, waits: map[control.Decision]*control.Signal{},
+			final: map[control.Decision]control.Fate{}, until: map[control.Decision]clocksync.Instant{}, waits: map[control.Decision]*control.Signal{},
 		}
 		if once {
 			m.gate.Once()
@@ -264,6 +265,7 @@ type gateModel struct {
 	handed  map[*control.Signal]bool // out for their handlers
 	waits   map[control.Decision]*control.Signal
 	final   map[control.Decision]control.Fate
+	until   map[control.Decision]clocksync.Instant // of activations with a TTL
 }
 
 var gateRegions = []string{"r", "q"}
@@ -318,6 +320,9 @@ func (m *gateModel) offer(t *rapid.T) {
 	}
 	if o.Fate == control.Waiting {
 		m.waits[s.Decision] = s
+		if s.TTL > 0 && s.Kind == control.Activate {
+			m.until[s.Decision] = m.now.Add(s.TTL)
+		}
 		return
 	}
 	m.end(t, s.Decision, o.Fate)
@@ -329,7 +334,10 @@ func (m *gateModel) copy(t *rapid.T) {
 	}
 	again := *rapid.SampledFrom(m.made).Draw(t, "signal")
 	want, final := m.final[again.Decision]
+	until, expires := m.until[again.Decision]
 	switch {
+	case !final && expires && m.now >= until && !m.handed[m.waits[again.Decision]]:
+		want = control.Expired
 	case !final:
 		want = control.Waiting
 	case m.once:
@@ -392,4 +400,72 @@ func (m *gateModel) end(t *rapid.T, d control.Decision, fate control.Fate) {
 		t.Fatalf("%v ends in %v, before in %v", d, fate, first)
 	}
 	m.final[d] = fate
+}
+
+// TestACopyAfterItsTimeIsExpired: whoever asks again for a signal that waits and whose time is
+// over learns that it takes effect no more.
+func TestACopyAfterItsTimeIsExpired(t *testing.T) {
+	g, entry := led(t)
+	s := control.Signal{
+		Decision: control.Decision{Synchronizer: "s", Term: 1, Number: 1}, Name: "a", Kind: control.Activate, Target: "w", Region: "r", Entry: entry, TTL: time.Second,
+	}
+	if o := g.Offer(0, &s); o.Fate != control.Waiting {
+		t.Fatalf("%+v", o)
+	}
+	again := s
+	if o := g.Offer(clocksync.Instant(time.Second)-1, &again); o.Fate != control.Waiting || !o.Again {
+		t.Errorf("in time: %+v", o)
+	}
+	if o := g.Offer(clocksync.Instant(time.Second), &again); o.Fate != control.Expired || !o.Again {
+		t.Errorf("after its time: %+v", o)
+	}
+	if settled := g.Settled(); len(settled) != 1 || settled[0].Fate != control.Expired {
+		t.Errorf("%+v", settled)
+	}
+	if next := g.Next(0, entry, control.AtCheck); next != nil {
+		t.Errorf("it takes effect: %+v", next)
+	}
+}
+
+// TestGarbledNumbersKeepFewOut: in one entry a signal whose number was garbled is forgotten, and
+// what has a lower one takes effect all the same; nothing does twice.
+func TestGarbledNumbersKeepFewOut(t *testing.T) {
+	for _, c := range []struct {
+		every, step, out int // each so manieth number is garbled; the honest ones differ by so many; so many in a thousand are kept out
+	}{{1 << 20, 1, 0}, {500, 1, 0}, {500, 7, 0}, {5, 3, 1000}} {
+		g, entry := led(t)
+		applied, kept, sent := map[uint64]int{}, 0, 0
+		offer := func(n uint64) control.Fate {
+			s := &control.Signal{Decision: control.Decision{Synchronizer: "s", Term: 1, Number: n}, Name: "a", Kind: control.Activate, Target: "w", Region: "r", Entry: entry}
+			o := g.Offer(0, s)
+			if o.Fate == control.Waiting {
+				g.Finish(g.Next(0, entry, control.AtCheck), control.Applied, "")
+				if applied[n]++; applied[n] > 1 {
+					t.Fatalf("%d takes effect twice", n)
+				}
+			}
+			g.Settled()
+			return o.Fate
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		number := uint64(1 << 20)
+		for i := range 20_000 {
+			number += uint64(c.step)
+			if i == 1000 || i%c.every == c.every-1 {
+				offer(number ^ 1<<random.IntN(40))
+			}
+			if sent++; offer(number) == control.Unconfirmed {
+				kept++
+			}
+			if i%100 == 0 && i > 0 {
+				offer(number - uint64(c.step*random.IntN(i)))
+			}
+		}
+		if kept*1000 > c.out*sent {
+			t.Errorf("%+v: %d of %d are kept out", c, kept, sent)
+		}
+		for n := range applied {
+			offer(n)
+		}
+	}
 }

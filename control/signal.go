@@ -49,7 +49,7 @@ func (d Decision) String() string {
 type Cause struct {
 	Source  uint64 `json:"source"`  // a hash of what has fired, by name and text; 0: there is no cause
 	Witness uint64 `json:"witness"` // a sum over the members' states it fired on, each by member, incarnation and number
-	Firing  uint32 `json:"firing"`  // the how-manieth of that source on that witness, from 1
+	Firing  uint32 `json:"firing"`  // a number that no other one of that source on that witness has, from 1
 }
 
 // The limits of a signal.
@@ -117,7 +117,7 @@ const (
 	NoSuchEntry                 // the region entry it was decided on is over, or never was
 	Expired                     // its time ran out before it took effect
 	Refused                     // the region has no handler of that name, or too many signals waited
-	Unconfirmed                 // the sender gave up before an answer came
+	Unconfirmed                 // the sender gave up before an answer came, or the target no longer knows
 )
 
 // Fates lists every fate in order, for tables of counters.

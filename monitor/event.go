@@ -98,6 +98,9 @@ type Fate struct {
 	Fate   control.Fate    // what became of it
 	Detail string          // more about it; mostly empty
 	Group  string          // of the target, if that is another one
+	// Earlier is set if an earlier term has decided on the signal, which its target has told
+	// now, without its data: that term may have recorded the same.
+	Earlier bool
 }
 
 // Rejection is an input that was refused.

@@ -195,6 +195,7 @@ type SignalLine struct {
 	Target    string `json:"target"`          // the member
 	Group     string `json:"group,omitempty"` // of the target, if it is another one
 	Decision  string `json:"decision"`        // that it was sent by
+	Term      uint64 `json:"term,omitempty"`  // of the decision, if it is an earlier one
 	Fate      string `json:"fate"`            // a word of [control.Fate]
 	Detail    string `json:"detail"`          // what there is to say of the fate; mostly empty
 }
@@ -202,8 +203,12 @@ type SignalLine struct {
 // Line implements [Event].
 func (f Fate) Line() Line {
 	s := f.Signal
+	var term uint64
+	if f.Earlier {
+		term = s.Decision.Term
+	}
 	return Line{Event: "signal", Body: &SignalLine{
-		s.Name, s.Predicate, s.Kind.String(), s.Region, s.Target, f.Group, s.Decision.String(), f.Fate.String(), f.Detail,
+		s.Name, s.Predicate, s.Kind.String(), s.Region, s.Target, f.Group, s.Decision.String(), term, f.Fate.String(), f.Detail,
 	}}
 }
 

@@ -26,9 +26,15 @@ type Status struct {
 	// Balance is nil if no loads are moved.
 	Balance *BalanceStatus `json:"balance,omitempty"`
 
+	// Leader is this process, such as `process 7 on "host"`; empty if nobody stands by.
+	Leader string `json:"leader,omitempty"`
 	// Standbys are the processes that would go on if this one ended, such as
-	// `process 7 on "host"`.
+	// `process 8 on "host", warm, 0 messages behind`.
 	Standbys []string `json:"standbys,omitempty"`
+
+	// Shed are the members and multiplexers of whom messages were shed unread, because the
+	// synchronizer fell behind: the 32 that have lost most, those first.
+	Shed []ShedStatus `json:"shed,omitempty"`
 
 	// Tenant is that of the run.
 	Tenant string `json:"tenant,omitzero"`
@@ -37,6 +43,13 @@ type Status struct {
 	// Counters count since the start, by name; Fates the signals, by fate.
 	Counters map[string]uint64 `json:"counters,omitzero"`
 	Fates    map[string]uint64 `json:"fates,omitzero"` // the same, of signals
+}
+
+// ShedStatus is how many messages of a sender were shed unread, and why.
+type ShedStatus struct {
+	From string `json:"from"`           // the member or multiplexer; of another group behind GROUP/
+	Full uint64 `json:"full,omitempty"` // it had more than its share of the full inbox
+	Old  uint64 `json:"old,omitempty"`  // they had waited for too long
 }
 
 // GroupStatus is what is known of another group.

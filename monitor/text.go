@@ -90,7 +90,11 @@ func (s *SignalLine) text(string) string {
 	if s.Group != "" {
 		target = s.Group + "/" + target
 	}
-	line := fmt.Sprintf("signal %s (%s region %s, decision %s) to %s: %s", s.Signal, s.Kind, s.Region, s.Decision, target, s.Fate)
+	decision := s.Decision
+	if s.Term > 0 {
+		decision = fmt.Sprintf("%s of term %d", decision, s.Term)
+	}
+	line := fmt.Sprintf("signal %s (%s region %s, decision %s) to %s: %s", s.Signal, s.Kind, s.Region, decision, target, s.Fate)
 	if s.Detail != "" {
 		line += " (" + s.Detail + ")"
 	}

@@ -2,6 +2,7 @@ package predicates
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/gopegasus/pegasus/scgs"
@@ -33,6 +34,12 @@ func (e *Env) maxMembers() int {
 		return e.MaxMembers
 	}
 	return DefaultMaxMembers
+}
+
+// word reports whether some enum declares the name as a word.
+func (e *Env) word(name string) bool {
+	of := func(f scgs.Field) bool { return slices.Contains(f.Words, name) }
+	return slices.ContainsFunc(e.State, of) || slices.ContainsFunc(e.Memory, of) || slices.ContainsFunc(e.Process, of)
 }
 
 // Bool compiles a condition, as of `when`. The error is an *[Error].

@@ -51,13 +51,36 @@ func guardFunctions(src string, tokens []lexer.Token) error {
 		if listed || property || t.Kind != lexer.Identifier || !tokens[i+1].Is(lexer.Bracket, "(") {
 			continue
 		}
-		hint := "the functions are " + strings.Join(Functions(), ", ")
+		hint := elsewhere[strings.ToLower(t.Value)]
+		if hint == "" {
+			hint = didYouMean(t.Value, Functions()) + "the functions are " + strings.Join(Functions(), ", ")
+		}
 		if _, ok := builtin.Index[t.Value]; ok {
 			return errorAt(src, t.From, hint, "the function %q of expr is not part of the predicate language", t.Value)
 		}
-		return errorAt(src, t.From, didYouMean(t.Value, Functions())+hint, "unknown function %q", t.Value)
+		return errorAt(src, t.From, hint, "unknown function %q", t.Value)
 	}
 	return nil
+}
+
+// What people of other rule languages are likely to write, in lower case, and what is
+// written here instead.
+const (
+	noRate  = "an expression is about one global state: have the program put the rate into its state, or compare .x with .prev.x"
+	noClock = "an expression has no clock: for, cooldown and silence measure time, beside when"
+	noSome  = "any(members, CONDITION) asks whether there is one, filter(members, CONDITION) gives those of which it is true"
+	noGroup = `a condition tells a group: count(members, .zone == "a")`
+)
+
+var elsewhere = map[string]string{
+	"avg": "write mean(map(members, .x))", "average": "write mean(map(members, .x))",
+	"rate": noRate, "increase": noRate, "delta": noRate, "changes": noRate, "avg_over": noRate, "max_over": noRate, "avg_over_time": noRate, "max_over_time": noRate,
+	"now": noClock, "time": noClock, "date": noClock, "hour": noClock, "minute": noClock, "weekday": noClock, "since": noClock,
+	"held": noClock, "holds": noClock,
+	"groupby": noGroup, "group": noGroup,
+	"size":   "write len(filter(members, CONDITION)) or count(members, CONDITION)",
+	"exists": noSome, "some": noSome,
+	"every": "write all(members, CONDITION)", "forall": "write all(members, CONDITION)",
 }
 
 // guardNesting counts the brackets open around each token and the unary

@@ -56,6 +56,8 @@ func (c *compiler) unknownName(n *ast.IdentifierNode) error {
 		hint = fmt.Sprintf("%s is a field of each member: use it in a function over members, such as any(members, .%s ...)", n.Value, n.Value)
 	case c.env.Memory.Index(n.Value) >= 0:
 		hint = fmt.Sprintf("write memory.%s", n.Value)
+	case c.env.word(n.Value):
+		hint = fmt.Sprintf("a word of an enum stands in quotes: %q", n.Value)
 	default:
 		hint = "an expression is about members, memory.NAME and from_parent.SIGNAL.FIELD"
 	}

@@ -4,7 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strconv"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/conf"
@@ -49,11 +52,23 @@ func syntaxError(src string, err error) *Error {
 		message, hint = "the text ends too early", "an operand or a closing bracket is missing"
 	case strings.Contains(message, "value out of range") || strings.HasSuffix(message, "too large"):
 		message, hint = "the number before this is too large", "an int has 64 bits, a float at most 1.8e308"
+	case strings.HasPrefix(message, badNumber):
+		text, _ := strconv.Unquote(message[len(badNumber):])
+		at := max(0, fault.From-utf8.RuneCountInString(text)+1) // The lexer tells where it ends.
+		if _, err := time.ParseDuration(text); err == nil {
+			hint = fmt.Sprintf("a duration is written duration(%q)", text)
+		} else {
+			hint = "a number has digits, a point and an exponent: 10, 0.5, 1e6"
+		}
+		return errorAt(src, at, hint, "%q is not a number", text)
 	case token != nil:
 		message, hint = "unexpected "+token[1], unexpectedHints[token[1]]
 	}
 	return errorAt(src, fault.From, hint, "%s", message)
 }
+
+// badNumber begins the lexer's message.
+const badNumber = "bad number syntax: "
 
 // unexpected finds the token in the parser's message.
 var unexpected = regexp.MustCompile(`^unexpected token \w+\((".*")\)$`)
@@ -63,4 +78,6 @@ var unexpectedHints = map[string]string{
 	`"."`: "a field stands in the condition of a function over members, as in any(members, .x > 2); mean, min and max take map(members, .x)",
 	`"&"`: "write && or and",
 	`"|"`: "write || or or",
+	`"{"`: "nothing is filled in from the environment: a value that changes stands in memory, or in a field of the members",
+	`","`: "one expression gives one value; commas stand between arguments",
 }

@@ -87,3 +87,45 @@ func (c *compiler) prevMembers(n node) (value, error) {
 	v.group.elem.prev = true
 	return v, nil
 }
+
+// Last is the global state before the one that comes next, or before the present one if
+// that is in force: a row for each member, nil where its state was unknown. It is nil if
+// there was none.
+func (s *Scope) Last(inForce bool) (rows [][]scgs.Value) {
+	p, from, online := &s.prev, s.rows, s.online
+	if inForce {
+		from, online = p.rows, p.online
+	}
+	if !p.kept || p.count == 0 || inForce && p.count < 2 {
+		return nil
+	}
+	n := len(s.env.State)
+	rows = make([][]scgs.Value, len(s.members))
+	for i := range rows {
+		if online[i] {
+			rows[i] = slices.Clone(from[i*n : (i+1)*n])
+		}
+	}
+	return rows
+}
+
+// SetLast sets what [Scope.Last] returned of another Scope with the same members.
+func (s *Scope) SetLast(rows [][]scgs.Value, inForce bool) {
+	p, n := &s.prev, len(s.env.State)
+	if !p.kept || len(rows) != len(s.members) {
+		return
+	}
+	p.count, s.changed.Prev = 1, true
+	if inForce {
+		p.count = 2
+	}
+	for i, row := range rows {
+		p.online[i] = len(row) == n
+		if p.online[i] {
+			copy(p.rows[i*n:(i+1)*n], row)
+		}
+		if inForce {
+			p.note(i)
+		}
+	}
+}

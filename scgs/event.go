@@ -231,17 +231,32 @@ func (d *Detector) Witness(dst []Part) []Part {
 			continue
 		}
 		d.heardOf(mb)
-		s := mb.queue.front()
-		dst = append(dst, Part{
-			Member: Member(m), Seq: s.seq, Ref: s.ref,
-			Start: d.frame(s.start).stamp(d.places[m].home), End: d.until(mb, s).stamp(d.places[m].home),
-			Open: !s.closed, Unknown: s.sort != known,
-		})
+		dst = append(dst, d.part(Member(m), mb, mb.queue.front()))
 	}
 	return dst
 }
 
-// until is the end of the member's head, or its newest evidence as it came.
+// States appends to dst the local states of a member that the detector keeps, oldest
+// first: the one it looks at and those behind it. Groups have none.
+func (d *Detector) States(dst []Part, m Member) []Part {
+	if mb := d.find(m); mb != nil && mb.group == nil {
+		d.heardOf(mb)
+		for i := range mb.queue.n {
+			dst = append(dst, d.part(m, mb, mb.queue.at(i)))
+		}
+	}
+	return dst
+}
+
+func (d *Detector) part(m Member, mb *member, s *state) Part {
+	home := d.places[m].home
+	return Part{
+		Member: m, Seq: s.seq, Ref: s.ref, Start: d.frame(s.start).stamp(home), End: d.until(mb, s).stamp(home),
+		Open: !s.closed, Unknown: s.sort != known,
+	}
+}
+
+// until is the end of a state of the member, or its newest evidence as it came.
 func (d *Detector) until(mb *member, s *state) point {
 	p := d.frame(s.bound())
 	if d.modality == Possibly && !s.closed && mb.vague {

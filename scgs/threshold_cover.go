@@ -64,6 +64,9 @@ func (t *Threshold) completeAlarms(r *run, from point) {
 	odd := t.multi() && t.odd > 0
 	s.lasts = slices.DeleteFunc(s.lasts, func(q *run) bool { return q.reach+1 < t.k || !odd && (q.before+1 < t.k || t.covered(q)) })
 	if len(s.lasts) == 0 || t.count < t.k {
+		for _, q := range s.lasts {
+			q.next = next{} // Nobody has looked whether it overlaps r.
+		}
 		return
 	}
 	s.old, s.truncated, s.full = len(t.sets), false, false
@@ -105,6 +108,13 @@ func (t *Threshold) seekLast(r, q *run) bool {
 	if !r.startsBy(q) {
 		return true
 	}
+	// With one clock all that is in a set with q as the last holds at the start of q, and so
+	// overlaps each other. A later run that overlaps all of them does so for good: as long as what
+	// comes to them overlaps it as well, each set is found with that one as the last.
+	if x := q.next; x.run != nil && x.run.serial == x.serial && x.lapse == t.lapse && !t.multi() && r.overlaps(x.run) {
+		return true
+	}
+	q.next = next{}
 	s := &t.search
 	t.tick++
 	s.near, s.later = s.near[:0], s.later[:0]
@@ -141,8 +151,16 @@ func (t *Threshold) seekLast(r, q *run) bool {
 		t.coverLast(set, a)
 		return true
 	}
-	if slices.ContainsFunc(s.later, p.fits) {
+	if t.multi() && slices.ContainsFunc(s.later, p.fits) {
 		return true // it is found with that one as the last
+	}
+	for _, x := range s.later { // What ends soon overlaps the earliest of them, if any.
+		if n := q.next.run; !t.multi() && (n == nil || x.start.m < n.start.m) && p.fits(x) {
+			q.next = next{x, x.serial, t.lapse}
+		}
+	}
+	if q.next.run != nil {
+		return true
 	}
 	slices.SortFunc(set, compareRuns)
 	t.add(set)
@@ -286,7 +304,7 @@ func (t *Threshold) coverLast(set []*run, a *alarm) {
 			q = x
 		}
 	}
-	q.cover = cover{alarm: a}
+	q.cover, q.next = cover{alarm: a}, next{}
 	t.look(q)
 }
 

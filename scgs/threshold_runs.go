@@ -30,7 +30,15 @@ type run struct {
 	reach     int               // how many runs have overlapped it
 	before    int               // of these, how many start no later
 	cover     cover
+	next      next
 	odd       bool // its start is out of order among the stamps of its clock
+}
+
+// next is a later run that overlaps all that can be in a set of which a run is the last.
+type next struct {
+	run    *run
+	serial uint64
+	lapse  uint64 // Threshold.lapse when that was so
 }
 
 // holds reports whether the run certainly held at all.

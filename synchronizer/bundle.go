@@ -29,7 +29,7 @@ func (l *loop) unbundle(it *item) {
 		if i == len(b.Parts)-1 && !shared && len(b.Alive) == 0 {
 			l.more = more
 		}
-		part := item{group: it.group, by: it.member, member: p.Member, frame: p.Frame, at: it.at}
+		part := item{group: it.group, by: it.member, member: p.Member, frame: p.Frame, at: it.at, shed: it.shed}
 		switch kind, _ := wire.KindOf(p.Frame); {
 		case it.group != "" && (kind == wire.KindBody || kind == wire.KindAck): // For its own synchronizer.
 		case kind == wire.KindBody && wire.Multiplexes(it.member, p.Member): // Of a node, whose processors have such names.

@@ -42,7 +42,10 @@ func (s *Synchronizer) Status(ctx context.Context) (monitor.Status, error) {
 	status := q.answer.Status
 	status.Tenant, status.Config = s.opt.Tenant, q.config
 	status.Counters, status.Fates = s.Stats().named()
-	status.Standbys = s.beats.standing(s.opt.now())
+	if status.Standbys = s.beats.standing(s.opt.now()); len(status.Standbys) > 0 {
+		status.Leader = s.ownBeat(false).String()
+	}
+	status.Shed = s.in.shedBy()
 	return status, nil
 }
 
@@ -112,7 +115,7 @@ func (s Stats) named() (counters, fates map[string]uint64) {
 	}
 	return map[string]uint64{
 		"frames": s.Frames, "malformed": s.Malformed, "refused": s.Rejected, "probes": s.Probes, "pings": s.Pings,
-		"resends": s.Resends, "decisions": s.Decisions, "moves": s.Moves, "signals": s.Signals, "dropped": s.Dropped,
+		"resends": s.Resends, "decisions": s.Decisions, "moves": s.Moves, "signals": s.Signals, "dropped": s.Dropped, "shed": s.Shed,
 		"asked": s.Asked, "busy": s.Busy, "untold": s.Untold,
 	}, fates
 }

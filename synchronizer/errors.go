@@ -20,6 +20,9 @@ var (
 	// synchronizer, in a later term: the members obey that one alone. The error says where
 	// it runs. Run one of the two only.
 	ErrSuperseded = errors.New("another process leads as this synchronizer")
+	// ErrLags is what it tells if it was 5 s behind what had come for it, and has ended for a
+	// process that stands by to lead.
+	ErrLags = errors.New("it lags")
 	// ErrStandsBy is what the methods of a synchronizer fail with while another process
 	// leads, which the error names. Ask that one.
 	ErrStandsBy = errors.New("it stands by")

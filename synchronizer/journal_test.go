@@ -205,7 +205,7 @@ synchronizers:
 			t.Errorf("%s: got  %v\nwant %s", config, err, want)
 		}
 	}
-	_, _, err = differ("\nsynchronizers:\n  x:\n    members: {group: g}\n  y:\n    members: {group: g}\n")
+	_, _, err = differ("\nsynchronizers:\n  x:\n    members: {group: g}\n  y:\n    members: {group: h}\n")
 	if want := `the journal is of synchronizer "gsync": changed.yaml has several synchronizers: name one of x, y`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}

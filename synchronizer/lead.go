@@ -39,8 +39,6 @@ const (
 	// must leave more terms than there will be lives. The wall clock in ns is below it until
 	// 2116.
 	maxTold = control.MaxTerm - 1<<32
-	// maxBeat bounds a beat that is read.
-	maxBeat = 1024
 )
 
 // leading is what tells this process from others that are the same synchronizer.
@@ -56,6 +54,7 @@ type leading struct {
 	beats beats
 
 	subscribed bool // of whoever leads
+	follow     *follower
 }
 
 func newLeading() leading { return leading{nonce: random(), heard: make(chan struct{}, 1)} }
@@ -69,12 +68,14 @@ func random() uint64 {
 
 // beat is how a process says that it leads.
 type beat struct {
-	Term    uint64 `json:"term"`              // it leads in
-	Nonce   uint64 `json:"nonce"`             // random; of two in one term the larger one leads
-	Host    string `json:"host"`              // for people
-	Process int    `json:"process"`           // likewise
-	Ends    bool   `json:"ends,omitempty"`    // it is the last one
-	Standby bool   `json:"standby,omitempty"` // it does not lead, and stands by; Term does not count
+	wire.Beat
+
+	Nonce   uint64 `json:"nonce"`   // random; of two in one term the larger one leads
+	Host    string `json:"host"`    // for people
+	Process int    `json:"process"` // likewise
+	// Stream is the number of the last message with inputs that it has sent.
+	Stream  uint64   `json:"stream,omitempty"`
+	Follows *follows `json:"follows,omitempty"` // of one that stands by
 }
 
 func (b *beat) String() string { return fmt.Sprintf("process %d on %q", b.Process, b.Host) }
@@ -102,8 +103,10 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	if err := s.learn(ctx); err != nil {
-		return err
+	if s.follow == nil || !s.follow.knows() { // Else its term is known, and if members know a later one it is raised.
+		if err := s.learn(ctx); err != nil {
+			return err
+		}
 	}
 	if s.beats.begun(began) {
 		return fmt.Errorf("%w: another process has begun at the same time: stop one of them", ErrNameTaken)
@@ -113,6 +116,9 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 		floor = max(floor, b.Term)
 	}
 	if from != nil {
+		if from.level.Program == nil && floor > from.journal.Term() {
+			return fmt.Errorf("resume: this synchronizer was in term %d since, and the journal ends in term %d: what it has in mind is out of date; resume the journal of the last life, or start without one", floor, from.journal.Term())
+		}
 		floor = max(floor, from.journal.Term())
 	}
 	if floor == 0 {
@@ -176,7 +182,7 @@ func (s *Synchronizer) overhear(frame []byte) {
 // hearBeat notes that another process leads, beside the owner of the core.
 func (s *Synchronizer) hearBeat(m bus.Message) {
 	b := &beat{}
-	if len(m.Data) > maxBeat || json.Unmarshal(m.Data, b) != nil {
+	if wire.DecodeBeat(m.Data, b) != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.stats.Malformed++
@@ -206,12 +212,12 @@ type leader struct {
 	ctx    context.Context   //nolint:containedctx // Of the run, from its begin to its end.
 	beat   []byte            // what is sent
 	beatAt clocksync.Instant // when the next one is due
+	lag    time.Duration     // for which it resigns; 0: it does not
 
 	turned clocksync.Instant // the last turn at which the server was there
 	walled clocksync.Instant // the last turn
 	wall   int64             // the wall clock then
 	away   bool              // the server was away since
-	late   []item            // came while the server was asked
 
 	fence   uint64            // the latest term that a member is fenced by
 	raiseAt clocksync.Instant // when the term is raised above it; MaxInstant: never
@@ -242,22 +248,29 @@ func (l *loop) pulse(now clocksync.Instant) {
 	}
 	if now >= l.beatAt {
 		l.beatAt = now.Add(beatEvery)
+		l.serve(now)
+		l.resign(now)
 		l.sendBeat(false)
 	}
 }
 
 // sendBeat sends a beat, which is the last one if this process ends.
 func (l *loop) sendBeat(ends bool) {
-	if l.beat == nil || ends {
-		l.beat = l.ownBeat(ends)
+	if l.beat == nil || ends || l.stream.on {
+		b := l.ownBeat(ends)
+		b.Stream = l.stream.number
+		l.beat = b.text()
 	}
 	l.publishBeat(l.beat)
 }
 
 // ownBeat is what this process says of itself.
-func (s *Synchronizer) ownBeat(ends bool) []byte {
+func (s *Synchronizer) ownBeat(ends bool) *beat {
 	host, _ := os.Hostname() // For people.
-	b := beat{Term: s.term.Load(), Nonce: s.nonce, Host: host, Process: os.Getpid(), Ends: ends, Standby: !s.leads.Load()}
+	return &beat{Beat: wire.Beat{Term: s.term.Load(), Ends: ends, Standby: !s.leads.Load()}, Nonce: s.nonce, Host: host, Process: os.Getpid()}
+}
+
+func (b *beat) text() []byte {
 	text, err := json.Marshal(b)
 	if err != nil {
 		panic(err) // It has nothing that could not be marshalled.
@@ -362,8 +375,7 @@ func (l *loop) askServer(now clocksync.Instant) {
 	}
 }
 
-// await waits for something, takes what comes meanwhile without looking at it, and
-// answers questions.
+// await waits for something, and answers questions meanwhile. What comes stays in the inbox.
 func (l *loop) await(limit time.Duration, what func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(l.ctx, limit)
 	defer cancel()
@@ -373,9 +385,6 @@ func (l *loop) await(limit time.Duration, what func(context.Context) error) erro
 		select {
 		case err := <-done:
 			return err
-		case <-l.in.ready:
-			items, _ := l.in.take(nil) // The next round trip tells how far that was.
-			l.late = append(l.late, items...)
 		case q := <-l.questions:
 			l.answer(q)
 		}

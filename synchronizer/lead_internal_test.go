@@ -309,7 +309,7 @@ func TestTwoStartsAtOnce(t *testing.T) {
 		case pair[0] != nil && pair[1] != nil:
 			superseded++
 			winner, loser := pair[0], pair[1]
-			if (&beat{Term: loser.term.Load(), Nonce: loser.nonce}).above(winner.term.Load(), winner.nonce) {
+			if (&beat{Beat: wire.Beat{Term: loser.term.Load()}, Nonce: loser.nonce}).above(winner.term.Load(), winner.nonce) {
 				winner, loser = loser, winner
 			}
 			<-loser.Done()
@@ -457,7 +457,7 @@ func TestLaterTermOfAnotherLeader(t *testing.T) {
 	m := newFenced(t, server, "a", uint64(aDay)+5)
 	m.say()
 	testwait.Until(t, "hello", func() bool { return s.Stats().Frames > 0 })
-	sendBeat(t, m.bus, beat{Term: uint64(aDay) + 5, Nonce: 1, Host: "elsewhere", Process: 7})
+	sendBeat(t, m.bus, beat{Beat: wire.Beat{Term: uint64(aDay) + 5}, Nonce: 1, Host: "elsewhere", Process: 7})
 	<-s.Done()
 	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: process 7 on "elsewhere", in term %d, and this one was in term %d: run one of the two only, or the second to stand by`, aDay+5, aDay+1)
 	if err := s.Err(); !errors.Is(err, ErrSuperseded) || err.Error() != want {
@@ -510,9 +510,9 @@ func TestBeats(t *testing.T) {
 		t.Errorf("%+v", own)
 	}
 	sendBeat(t, b, own)
-	sendBeat(t, b, beat{Term: own.Term - 1, Nonce: own.Nonce + 1})
-	sendBeat(t, b, beat{Term: maxTold, Nonce: 3})
-	for _, text := range []string{"", "{", `{"term":-1}`, strings.Repeat(" ", maxBeat) + "{}"} {
+	sendBeat(t, b, beat{Beat: wire.Beat{Term: own.Term - 1}, Nonce: own.Nonce + 1})
+	sendBeat(t, b, beat{Beat: wire.Beat{Term: maxTold}, Nonce: 3})
+	for _, text := range []string{"", "{", `{"term":-1}`, strings.Repeat(" ", wire.MaxBeatBytes) + "{}"} {
 		if err := b.Publish(ledSubjects.Beat("gsync"), []byte(text)); err != nil {
 			t.Fatal(err)
 		}
@@ -614,7 +614,7 @@ func TestPausedLeader(t *testing.T) {
 	before := told.Load()
 	s.in.put(item{member: "a", frame: c.batch("a", 2, 2_000_000, 5)}) // It had come already.
 	other := server.Connect(bus.Options{})
-	sendBeat(t, other, beat{Term: s.term.Load() + 1, Nonce: 1, Host: "elsewhere", Process: 7})
+	sendBeat(t, other, beat{Beat: wire.Beat{Term: s.term.Load() + 1}, Nonce: 1, Host: "elsewhere", Process: 7})
 	if err := other.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -673,6 +673,21 @@ func TestLastTerm(t *testing.T) {
 		const want = "term 4611686018427387903 is the last one that members accept: give the synchronizer another name"
 		if _, err := one.advance(control.MaxTerm - 1); err == nil || err.Error() != want {
 			t.Error(err)
+		}
+	}
+}
+
+// TestMembersReadBeats: members look at a part of what a beat has.
+func TestMembersReadBeats(t *testing.T) {
+	s := &Synchronizer{leading: newLeading()}
+	s.term.Store(7)
+	for _, leads := range []bool{false, true} {
+		s.leads.Store(leads)
+		for _, ends := range []bool{false, true} {
+			var b wire.Beat
+			if err := wire.DecodeBeat(s.ownBeat(ends).text(), &b); err != nil || b.Term != 7 || b.Leads() != (leads && !ends) {
+				t.Errorf("leads %t, ends %t: %+v, %v", leads, ends, b, err)
+			}
 		}
 	}
 }

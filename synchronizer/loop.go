@@ -3,6 +3,7 @@ package synchronizer
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -32,8 +33,15 @@ type loop struct {
 	frame   []byte
 	part    []byte // that goes into a frame
 	wake    clocksync.Instant
-	more    bool // the next message waits already
-	waited  bool // so it was at the last step
+	more    bool              // the next message waits already
+	waited  bool              // so it was at the last step
+	waits   bool              // there is more in the inbox than this turn takes
+	rested  clocksync.Instant // the last step after which no message waited, or which did as if
+	lags    time.Duration     // how long the oldest message of this turn has waited
+	// What had been shed of its sender when a member's reports were last taken.
+	shedOf  map[string]uint64
+	shedAt  clocksync.Instant // when the log was last told what was shed
+	told    shed              // by then
 	spans   *telemetry.DecisionSpans
 	now     clocksync.Instant // of the step
 	reached clocksync.Instant // the newest round trip before which everything was taken in
@@ -58,6 +66,7 @@ type loop struct {
 
 	addresses map[string]address // of members that were sent something
 	leader
+	stream stream
 }
 
 // address is where a member of the own group is sent messages.
@@ -82,7 +91,7 @@ func (l *loop) address(member string) address {
 
 func newLoop(s *Synchronizer) *loop {
 	return &loop{
-		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.opt.Timeline, spans: telemetry.NewDecisionSpans(s.opt.TracerProvider, scope),
+		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.timeline, spans: telemetry.NewDecisionSpans(s.opt.TracerProvider, scope),
 		bodies: map[string]*gathered{}, leader: s.newLeader(),
 	}
 }
@@ -91,15 +100,14 @@ func newLoop(s *Synchronizer) *loop {
 func (s *Synchronizer) run(ctx context.Context) {
 	defer close(s.done)
 	defer s.in.close()
+	defer s.journal.close()
 	if s.opt.Standby && !s.standBy(ctx) {
 		return
 	}
-	defer s.journal.close()
 	l := newLoop(s)
 	l.ctx = ctx
 	l.sendBeat(false)
-	if s.resumed != nil {
-		l.input = synccore.Input{Kind: synccore.InRestart, Restart: s.resumed}
+	for _, l.input = range s.first {
 		l.step(s.opt.now())
 	}
 	l.announce()
@@ -111,12 +119,13 @@ func (s *Synchronizer) run(ctx context.Context) {
 		var taken []item
 		var reached clocksync.Instant
 		var call func(*loop)
+		l.waits = false
 		select {
 		case <-ctx.Done():
 			l.sendBeat(true)
 			return
 		case <-s.in.ready:
-			items, reached = s.in.take(items)
+			items, reached, l.waits = s.in.take(s.opt.now(), items)
 			taken = items
 		case call = <-s.calls:
 		case q := <-s.questions:
@@ -139,15 +148,14 @@ func (s *Synchronizer) run(ctx context.Context) {
 
 // turn takes what has come, up to a round trip to the server, and does what is due.
 func (l *loop) turn(now clocksync.Instant, taken []item, reached clocksync.Instant, call func(*loop)) {
-	_, leads := l.awake(now)
-	for more := true; leads && more; more = len(taken) > 0 {
+	if _, leads := l.awake(now); leads {
+		l.behindBy(now, taken)
 		for i := range taken {
-			l.more = i < len(taken)-1
+			l.more = i < len(taken)-1 || l.waits && l.now.Sub(l.rested) < restEvery
 			if l.receive(&taken[i]); l.now >= l.beatAt {
 				l.pulse(l.now)
 			}
 		}
-		taken, l.late = l.late, nil
 		l.reached = max(l.reached, reached)
 	}
 	if call != nil && l.rival() == nil {
@@ -156,9 +164,43 @@ func (l *loop) turn(now clocksync.Instant, taken []item, reached clocksync.Insta
 	}
 	l.tick()
 	l.catchUp()
+	l.flushStream(l.now)
 	if l.rival() == nil {
 		l.pulse(max(now, l.now))
 	}
+}
+
+const (
+	// restEvery is how often members are probed while messages wait without end.
+	restEvery = 10 * time.Millisecond
+	// repairLag is how long messages may wait before reports that lack are not asked for any more:
+	// the answers, up to a whole ring for each gap, would be the next overload. Whoever is asked
+	// too late has lost them, and they count as a gap.
+	repairLag = 100 * time.Millisecond
+	// shedEvery is how often the log is told of frames that are shed.
+	shedEvery = time.Second
+)
+
+// behindBy notes how long messages have waited, and tells what was shed.
+func (l *loop) behindBy(now clocksync.Instant, taken []item) {
+	if len(taken) > 0 || l.in.depth() == 0 {
+		l.lags = 0
+	}
+	for i := range taken {
+		if at := taken[i].at; at > clocksync.MinInstant {
+			l.lags = max(l.lags, now.Sub(at))
+		}
+	}
+	if now.Sub(l.shedAt) < shedEvery {
+		return
+	}
+	sheds := l.in.shed()
+	if sheds == l.told {
+		return
+	}
+	l.opt.Logger.Warn("the synchronizer falls behind, so messages are shed unread: what their senders told is unknown until it is told again", telemetry.ClassKey, "shed",
+		"full", sheds[shedFull]-l.told[shedFull], "old", sheds[shedOld]-l.told[shedOld], "most", l.in.shedBy()[0].From, "seconds", l.lags.Seconds())
+	l.shedAt, l.told = now, sheds
 }
 
 // ask puts a question to the core. The answer holds until the next one.
@@ -181,6 +223,12 @@ func (l *loop) failed() bool {
 		l.mu.Lock()
 		defer l.mu.Unlock()
 		l.err = b.superseded(l.name, l.term.Load())
+		return true
+	}
+	if l.lag > 0 {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.err = fmt.Errorf("synchronizer %q: %w: what came %v ago is not taken in yet, and another process stands by: start this one again to stand by", l.name, ErrLags, l.lag.Round(time.Millisecond))
 		return true
 	}
 	why := l.output.Failed
@@ -210,7 +258,7 @@ func (l *loop) announce() {
 // nobody is silent: the core notices that it was away.
 func (l *loop) tick() {
 	now := l.opt.now()
-	if now < l.wake && !l.waited || l.output.Failed != "" {
+	if now < l.wake && (!l.waited || l.waits) || l.output.Failed != "" {
 		return
 	}
 	if l.bus.State() != bus.Connected {
@@ -219,10 +267,6 @@ func (l *loop) tick() {
 	}
 	now, leads := l.awake(now)
 	if !leads {
-		return
-	}
-	if len(l.late) > 0 { // It comes first.
-		l.wake = now
 		return
 	}
 	l.more, l.arrived, l.reached = false, now, max(l.reached, l.in.heard())
@@ -263,7 +307,29 @@ func (l *loop) receive(it *item) {
 	if l.arrived = it.at; l.input.Kind == synccore.InHello && it.group == "" {
 		l.fenced(l.input.Hello)
 	}
+	if it.shed > 0 && l.input.Kind == synccore.InBatch && it.group == "" {
+		l.skip(now, it)
+	}
 	l.step(now)
+}
+
+// skip has the core not wait for reports before those of a batch whose sender has lost some
+// unread, nor ask for them: all that are asked for would be the next overload. It knows no state
+// of the member from the last report before them on.
+func (l *loop) skip(now clocksync.Instant, it *item) {
+	b := l.input.Batch
+	if l.shedOf[it.member] == it.shed || len(b.Reports) == 0 || b.Again {
+		return
+	}
+	if l.shedOf == nil || len(l.shedOf) >= maxAddresses {
+		l.shedOf = map[string]uint64{}
+	}
+	l.shedOf[it.member] = it.shed
+	in, more, framed := l.input, l.more, l.framed
+	l.input = synccore.Input{Kind: synccore.InGone, From: it.member, By: it.by, Gone: &wire.Gone{Member: b.Member, Incarnation: b.Incarnation, First: b.Reports[0].Seq}}
+	l.more, l.framed = true, false
+	l.step(now)
+	l.input, l.more, l.framed = in, more, framed
 }
 
 func (l *loop) decode(it *item) error {
@@ -349,7 +415,9 @@ func (l *loop) step(now clocksync.Instant) {
 		return
 	}
 	l.knows = max(l.knows, l.input.Reached)
-	l.waited = l.more
+	if l.waited = l.more; !l.more {
+		l.rested = now
+	}
 	l.report()
 	l.measure(now)
 }
@@ -370,7 +438,9 @@ func (l *loop) follow(now clocksync.Instant) {
 // the journal is about.
 func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 	l.journal.begin(l.level.State, now, in)
+	l.streamBegin(now, in)
 	l.core.Step(now, in, &l.output)
+	l.streamEnd(now, &l.output)
 	if len(l.output.Reloads) > 0 {
 		l.level = in.Level
 	}
@@ -396,6 +466,9 @@ func (l *loop) deliver() {
 		})
 	}
 	for i := range out.Resends {
+		if l.lags > repairLag { // The answers would come on top.
+			break
+		}
 		l.post(out.Resends[i].To, out.Resends[i].Via, func(dst []byte) ([]byte, error) {
 			return wire.AppendResend(dst, &out.Resends[i].Msg)
 		})
@@ -445,7 +518,7 @@ func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 		subject = l.signalSubject(a.Group, a.To)
 	}
 	l.spans.Mark(rest.Signals)
-	for len(rest.Signals) > 0 {
+	for len(rest.Signals)+len(rest.Recorded) > 0 {
 		sent := 0
 		encode := func(dst []byte) (frame []byte, err error) {
 			frame, sent, err = wire.AppendSignals(dst, &rest)
@@ -455,7 +528,7 @@ func (l *loop) sendSignals(a *wire.Addressed[wire.Signals], to *carried) {
 			l.send(subject, encode)
 		}
 		if sent == 0 {
-			return
+			return // It has receipts alone, or an error.
 		}
 		rest.Signals = rest.Signals[sent:]
 	}
@@ -566,7 +639,11 @@ func (l *loop) countStep() {
 	defer l.mu.Unlock()
 	l.account()
 	s.Probes += uint64(len(out.Probes))
-	s.Resends += uint64(len(out.Resends))
+	if l.lags > repairLag {
+		s.Withheld += uint64(len(out.Resends))
+	} else {
+		s.Resends += uint64(len(out.Resends))
+	}
 	s.Rejected += uint64(len(out.Rejected))
 	s.Suppressed += out.Suppressed
 	for i := range out.Verdicts {

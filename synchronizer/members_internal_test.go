@@ -2,6 +2,7 @@ package synchronizer
 
 import (
 	"testing"
+	"time"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
@@ -13,6 +14,8 @@ import (
 // left but what they know, whose wall clock was set back; and so they do with one that
 // began without them.
 func TestMembersTellTheirTerm(t *testing.T) {
+	defer func(short time.Duration) { learnTime = short }(learnTime)
+	learnTime = time.Second // A member that has said hello of late waits before it does so again.
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {
 		t.Fatal(err)

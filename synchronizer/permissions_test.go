@@ -101,7 +101,8 @@ func TestDocumentedPermissions(t *testing.T) {
 					return err
 				}
 				return r.Wait(ctx)
-			}, agent.OnActivate("all-idle", func(context.Context, agent.Signal) error { told <- struct{}{}; return nil }))
+			}, agent.OnActivate("all-idle", func(context.Context, agent.Signal) error { told <- struct{}{}; return nil }),
+				agent.OnControlLoss(agent.ControlLoss{Hold: true}))
 		}()
 	}
 	for range members {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -41,17 +42,25 @@ func (s *Synchronizer) CancelProgram(reason string) error {
 
 // resumed is the machine of an earlier life as its journal left it.
 type resumed struct {
-	core    *synccore.Core
-	level   *plan.Level // that is followed, after all reloads
-	journal *journal.Reader
-	digest  journal.Digest
+	core      *synccore.Core
+	level     *plan.Level // that is followed, after all reloads
+	journal   *journal.Reader
+	digest    journal.Digest
+	reference clocksync.Domain // by which its instants are told
+	timeline  clocksync.Timeline
 }
 
-var errAnotherProgram = errors.New("the journal is of another program, or the file was changed since: resume the text that was in force last, or start again")
+// restamp notes the clock that a life begins with.
+func (t *resumed) restamp(o *synccore.Options) {
+	o2 := o.Resolved()
+	t.reference, t.timeline = o2.Reference, o2.Timeline
+}
 
-// resume steps a machine through the journal of a program, and leaves the file so
+var errAnotherProgram = errors.New("the journal is of another program or configuration, or the file was changed since: resume the text that was in force last, or start again")
+
+// resume steps a machine through the journal of an earlier life, and leaves the file so
 // that more can be written.
-func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
+func resume(f JournalFile, level *plan.Level, predicated func(*plan.Level) (*plan.Level, error)) (*resumed, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -59,12 +68,14 @@ func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case plan.Program == nil || j.Level.Program == nil:
-		return nil, errors.New("only a program can be resumed: start again without Resume")
-	case j.Level.Name != plan.Name:
+	case (level.Program == nil) != (j.Level.Program == nil), j.Level.Name != level.Name:
 		return nil, errAnotherProgram
 	}
+	if j.Level, err = predicated(j.Level); err != nil {
+		return nil, err
+	}
 	t := &resumed{core: synccore.New(j.Level, j.Header.Options), level: j.Level, journal: j}
+	t.restamp(&j.Header.Options)
 	var rec journal.Record
 	var out synccore.Output
 	for {
@@ -74,6 +85,16 @@ func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 		}
 		if err != nil {
 			return nil, err
+		}
+		switch in := &rec.Input; in.Kind { //nolint:exhaustive // Nothing is noted of the others.
+		case synccore.InLevel:
+			if in.Level, err = predicated(in.Level); err != nil {
+				return nil, err
+			}
+		case synccore.InRestart:
+			t.restamp(in.Restart)
+		case synccore.InTimeline:
+			t.timeline = in.Timeline
 		}
 		t.core.Step(rec.Now, &rec.Input, &out)
 		t.digest.Add(&out)
@@ -87,7 +108,7 @@ func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 	if j.Stopped != "" {
 		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start again", j.Stopped)
 	}
-	if t.level.Source.Hash() != plan.Source.Hash() { // After all reloads.
+	if t.level.Source.Hash() != level.Source.Hash() { // After all reloads.
 		return nil, errAnotherProgram
 	}
 	if err := f.Truncate(j.Good()); err != nil {
@@ -95,4 +116,26 @@ func resume(f JournalFile, plan *plan.Level) (*resumed, error) {
 	}
 	_, err = f.Seek(j.Good(), io.SeekStart)
 	return t, err
+}
+
+// goOn are the inputs by which the machine of a journal goes on in a term, and in the log
+// what begins again.
+func (s *Synchronizer) goOn(t *resumed, term uint64, options *synccore.Options) []synccore.Input {
+	again := *options
+	again.Began, again.Runs = s.opt.wall(), term%(1<<30)<<32
+	restart := synccore.Input{Kind: synccore.InRestart, Restart: &again}
+	ready, _ := t.core.Follows()
+	switch {
+	case t.level.Program != nil:
+		return []synccore.Input{restart}
+	case !ready:
+		s.opt.Logger.Warn("the journal ends before what it goes on from: all begins again", "term", term)
+		return []synccore.Input{restart}
+	case t.reference != s.clock.Domain():
+		s.opt.Logger.Warn("memory and cooldowns of the journal go on; hold times, edges and prev begin again", "term", term, "cause", "the machine was started again since, or the journal is of another one")
+		return []synccore.Input{restart, {Kind: synccore.InKept, Kept: t.core.Kept()}}
+	}
+	s.opt.Logger.Info("goes on where the journal ends", "term", term)
+	s.timeline = t.timeline
+	return []synccore.Input{{Kind: synccore.InTerm, Term: term}}
 }

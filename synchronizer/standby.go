@@ -16,6 +16,9 @@ import (
 const (
 	// beatsGone is how long a leader is not heard before another process begins.
 	beatsGone = time.Second
+	// resignAfter is how far behind what has come for it a leader may be while a warm standby
+	// would go on instead.
+	resignAfter = 5 * time.Second
 	// maxStandbys bounds the processes that stand by which are told of.
 	maxStandbys = 8
 )
@@ -55,15 +58,52 @@ func (h *beats) known() bool {
 	return h.leader.Term > 0
 }
 
+// wanted are those that stand by and want to be told the leader's inputs.
+func (h *beats) wanted(now clocksync.Instant) []beat {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var list []beat
+	for i := range h.standbys {
+		if b := &h.standbys[i]; b.Follows != nil && b.Follows.Attach > 0 && now.Sub(b.at) <= beatsGone {
+			list = append(list, b.beat)
+		}
+	}
+	return list
+}
+
+// warm reports whether one stands by that is warm and not behind.
+func (h *beats) warm(now clocksync.Instant) bool {
+	return slices.ContainsFunc(h.wanted(now), func(b beat) bool { return b.Follows.Warm && b.Follows.Why == "" && b.Follows.Behind == 0 })
+}
+
+// resign has this process end if it cannot keep up and another one stands by that has.
+func (l *loop) resign(now clocksync.Instant) {
+	l.in.mu.Lock()
+	lag := l.in.reached.Sub(l.reached)
+	l.in.mu.Unlock()
+	if l.reached != 0 && lag > resignAfter && l.beats.warm(now) {
+		l.lag = lag
+	}
+}
+
+// stream is the number of the leader's last message with inputs, and who that is; 0 if
+// none is known.
+func (h *beats) stream() (number, nonce uint64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leader.Stream, h.leader.Nonce
+}
+
 // vacant reports whether nobody leads: the last one has said that it ends, or was not heard
 // since an instant from which on it would have been. Of several that stand by the one of the
-// largest nonce is first; each of the others leaves those before it the time to begin.
-func (h *beats) vacant(since, now clocksync.Instant, nonce uint64) bool {
+// largest nonce is first, and before it those that are warm; each of the others leaves those before it
+// the time to begin.
+func (h *beats) vacant(since, now clocksync.Instant, own *beat) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	grace := time.Duration(0)
 	for i := range h.standbys {
-		if b := &h.standbys[i]; b.Nonce > nonce && now.Sub(b.at) <= beatsGone {
+		if b := &h.standbys[i]; b.before(own) && now.Sub(b.at) <= beatsGone {
 			grace += learnTime + 2*beatEvery
 		}
 	}
@@ -91,7 +131,7 @@ func (h *beats) standing(now clocksync.Instant) []string {
 	var list []string
 	for i := range h.standbys {
 		if b := &h.standbys[i]; now.Sub(b.at) <= beatsGone {
-			list = append(list, b.String())
+			list = append(list, b.String()+", "+b.Follows.String())
 		}
 	}
 	slices.Sort(list)
@@ -108,18 +148,34 @@ func (h *beats) standsBy(name string) error {
 	return fmt.Errorf("synchronizer %q: %w: %v leads in term %d", name, ErrStandsBy, &h.leader.beat, h.leader.Term)
 }
 
+// before reports whether one that stands by is to begin before another one.
+func (b *beat) before(other *beat) bool {
+	if warm := b.Follows != nil && b.Follows.Warm; warm != other.Follows.Warm {
+		return warm
+	}
+	return b.Nonce > other.Nonce
+}
+
+// caughtUp has the server hand over what came for this process: the beat of a leader may be
+// behind its inputs, and these are to be stepped on. It is false if the server is away.
+func (s *Synchronizer) caughtUp(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, beatsGone)
+	defer cancel()
+	err := s.bus.CatchUp(ctx)
+	return err == nil || errors.Is(err, bus.ErrDrainTimeout) || s.bus.State() == bus.Connected && errors.Is(err, context.DeadlineExceeded)
+}
+
 // standBy waits until nobody leads, and begins then. It reports false if this process is to
 // end before.
 func (s *Synchronizer) standBy(ctx context.Context) bool {
 	s.opt.Logger.Info("stands by until the process that leads has ended")
-	own := s.ownBeat(false)
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	since := s.opt.now()
 	for last := since; ; {
 		select {
 		case <-ctx.Done():
-			s.publishBeat(s.ownBeat(true))
+			s.publishBeat(s.ownBeat(true).text())
 			return false
 		case <-tick.C:
 		}
@@ -128,14 +184,15 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 			since = now // Until now nobody could be heard.
 		}
 		last = now
-		s.publishBeat(own)
-		if !s.beats.vacant(since, now, s.nonce) {
+		own := s.ownBeat(false)
+		own.Follows = s.follow.beat(now)
+		s.publishBeat(own.text())
+		if !s.beats.vacant(since, now, own) || !s.caughtUp(ctx) || !s.beats.vacant(since, s.opt.now(), own) {
 			continue
 		}
 		err := s.lead(ctx, nil)
 		switch {
 		case err == nil:
-			s.opt.Logger.Warn("nobody led any more, and this process does now: memory, hold times, cooldowns and prev begin again", "term", s.term.Load())
 			return true
 		case errors.Is(err, bus.ErrClosed):
 			s.mu.Lock()

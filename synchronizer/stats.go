@@ -22,7 +22,9 @@ type Stats struct {
 	Signals    uint64                             // signals sent, without repetitions
 	Fates      map[control.Fate]uint64            // by final fate
 	ByName     map[string]map[control.Fate]uint64 // by the signal's name and final fate
-	Dropped    uint64                             // messages lost because this process was too slow
+	Dropped    uint64                             // messages lost because this process was too slow to take them off the connection
+	Shed       uint64                             // messages of members shed before they were read, because the synchronizer fell behind
+	Withheld   uint64                             // requests for reports that were not sent while it did
 	Asked      uint64                             // questions answered, of Status, Why and of other processes
 	Busy       uint64                             // questions refused because too many waited
 	Untold     uint64                             // events that watchers were not told, being too many

@@ -81,13 +81,18 @@ type Options struct {
 
 	// Standby has Start return at once, and wait for the process to end that leads as this
 	// synchronizer, instead of failing with [ErrNameTaken]: when that says so, or was not
-	// heard for a second, this one begins as after a restart. What the other one knew is
-	// gone: members are asked again, memory is initial, and predicates fire again.
+	// heard for a second, this one goes on in its place. Meanwhile it is told what the other
+	// one is, so that memory, edges, hold times, cooldowns, prev and signals under way go on;
+	// the log says which predicates begin again, and why. docs/operations.md tells more. A
+	// program cannot be gone on with so.
 	Standby bool
 
-	// Resume is the journal of an earlier life of the same program, which goes on where
-	// it was: what had ended is not run again, and what was under way is found again on
-	// the nodes. It is cut after its last whole line and carried on; Journal must be nil.
+	// Resume is the journal of the last life of the same synchronizer, which goes on where
+	// that was: memory, edges, hold times, cooldowns, prev and signals under way as far as a
+	// standby's do. Of a program what had ended is not run again, and what was under way is
+	// found again on the nodes. The journal is cut after its last whole line and carried on;
+	// Journal must be nil. One that has ended before its run, or is not of the last life that
+	// is known, is refused.
 	Resume JournalFile
 
 	now  func() clocksync.Instant // tests in virtual time
@@ -109,8 +114,9 @@ type Synchronizer struct {
 	in       *inbox
 	codec    *wire.BatchCodec
 	journal  *recorder
-	calls    chan func(*loop)  // for the owner of the core to make
-	resumed  *synccore.Options // of a program that goes on
+	calls    chan func(*loop)   // for the owner of the core to make
+	first    []synccore.Input   // of a core that goes on
+	timeline clocksync.Timeline // that the core begins with
 	leading
 	config string // the hash of the one in force; the owner of the core has it
 
@@ -134,9 +140,6 @@ type Synchronizer struct {
 	tally  tally
 }
 
-// inboxLimit is how many messages may wait for the core.
-const inboxLimit = 16_384
-
 // startTimeout bounds what Start waits for beside the connection itself.
 const startTimeout = 5 * time.Second
 
@@ -149,7 +152,7 @@ func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchron
 	s := &Synchronizer{
 		opt:       opt,
 		config:    cfg.hash,
-		in:        newInbox(inboxLimit),
+		in:        newInbox(inboxBytes),
 		calls:     make(chan func(*loop)),
 		questions: make(chan *question, maxQuestions),
 		asked:     make(chan bus.Message, maxQuestions),
@@ -206,6 +209,9 @@ func (o *Options) validate(cfg *Config, panicked func(name string, cause any)) (
 	if o.Resume != nil && o.Journal != nil {
 		fault("a program that goes on carries on the journal of Options.Resume: leave Options.Journal nil")
 	}
+	if plan != nil && plan.Program != nil && o.Standby {
+		fault("a program is not gone on with by a process that stands by: give it a journal, and start it again with that in Options.Resume")
+	}
 	if o.Resume != nil && o.Standby {
 		fault("a process that stands by does not know how far the journal of Options.Resume will have come: leave one of the two out")
 	}
@@ -232,7 +238,7 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	}
 	var from *resumed
 	if s.opt.Resume != nil {
-		if from, err = resume(s.opt.Resume, plan); err != nil {
+		if from, err = resume(s.opt.Resume, plan, s.predicated); err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
 	}
@@ -243,9 +249,13 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	if err := s.connect(ctx, url); err != nil {
 		return err
 	}
-	err = s.bus.Subscribe(s.subjects.Beat(s.name), bus.Limits{}, s.hearBeat)
-	if err == nil && !s.opt.Standby {
-		err = s.lead(ctx, from)
+	if err = s.bus.Subscribe(s.subjects.Beat(s.name), bus.Limits{}, s.hearBeat); err == nil {
+		if s.opt.Standby {
+			s.follow = s.newFollower()
+			err = s.bus.Subscribe(s.subjects.Stream(s.name, "*"), streamLimits, s.follow.hear)
+		} else {
+			err = s.lead(ctx, from)
+		}
 	}
 	if err != nil {
 		return errors.Join(err, s.bus.Close())
@@ -263,6 +273,11 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	return nil
 }
 
+// predicated is a level with the predicates of Options.Predicates.
+func (s *Synchronizer) predicated(level *plan.Level) (*plan.Level, error) {
+	return level.With(compiled(s.opt.Predicates, s.panicked))
+}
+
 // reference makes the clock that members are compared by.
 func (s *Synchronizer) reference() {
 	clock := source.System()
@@ -277,8 +292,16 @@ func (s *Synchronizer) reference() {
 
 // makeCore makes the core of a term, or has the one that a journal leads to go on in it.
 func (s *Synchronizer) makeCore(term uint64, from *resumed) {
+	if s.timeline = s.opt.Timeline; s.follow != nil {
+		s.first = s.follow.succeed(term)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.follow != nil {
+		s.core, s.level, s.config = s.follow.core, s.follow.level, s.follow.level.Source.Hash()[:len(s.config)]
+		s.tally = newTally(s.level, s.core)
+		return
+	}
 	options := synccore.Options{Term: term, Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative}
 	if from == nil {
 		if s.level.Program != nil {
@@ -287,9 +310,7 @@ func (s *Synchronizer) makeCore(term uint64, from *resumed) {
 		s.core = synccore.New(s.level, options)
 	} else {
 		s.core, s.level = from.core, from.level
-		again := options
-		again.Began, again.Runs = s.opt.wall(), term%(1<<30)<<32
-		s.resumed = &again
+		s.first = s.goOn(from, term, &options)
 	}
 	s.tally = newTally(s.level, s.core)
 	s.journal = newRecorder(s.level, options, &s.opt, from, s.opt.now())
@@ -352,7 +373,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	if s.level.Program != nil {
 		faults = append(faults, s.bus.Subscribe(s.subjects.DataAll(), bus.Limits{}, func(m bus.Message) {
 			if member, ok := s.subjects.ParseData(m.Subject); ok && s.leads.Load() {
-				s.in.put(item{member: member, body: &m})
+				s.in.put(item{member: member, body: &m, at: s.opt.now()})
 			}
 		}))
 	}
@@ -417,7 +438,7 @@ func (s *Synchronizer) hear(subjects wire.Subjects) error {
 			}
 			return
 		}
-		s.in.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.arrival()})
+		s.in.put(item{ack: ack, group: group, member: member, frame: m.Data, at: s.opt.now()})
 	}
 	return cmp.Or(s.bus.Subscribe(subjects.StateAll(), bus.Limits{}, func(m bus.Message) {
 		if member, ok := subjects.ParseState(m.Subject); ok {
@@ -454,6 +475,8 @@ func (s *Synchronizer) Stats() Stats {
 	counts := s.tally.counts
 	stats.Reports, stats.Gaps, stats.Collapsed = counts.Reports, counts.Gaps, counts.Collapsed
 	stats.Dropped = s.bus.Dropped()
+	sheds := s.in.shed()
+	stats.Shed = sheds.total()
 	stats.Untold = s.feed.untold.Load()
 	stats.Journal = s.journal.recorded()
 	return stats

@@ -586,7 +586,7 @@ func TestStartWithoutServer(t *testing.T) {
 func TestStartErrors(t *testing.T) {
 	server := serve(t, 0)
 	start(t, server.URL(), pair, synchronizer.Options{})
-	two := pair + strings.Replace(strings.Replace(pair, "synchronizers:\n", "", 1), "gsync", "other", 1)
+	two := pair + strings.NewReplacer("synchronizers:\n", "", "gsync", "other", "group: g,", "group: h,").Replace(pair)
 	threads := pair + "  tsync: {parent: gsync, members: {threads: 2}, summary: {idle: \"true\", n: \"1\"}}\n"
 	tests := []struct {
 		name, config string

@@ -199,6 +199,9 @@ func (s *Synchronizer) collect(o *telemetry.Observation) {
 	}
 	o.Count(telemetry.InboxDepth, uint64(s.in.depth())) //nolint:gosec // A length.
 	o.Count(telemetry.InboxDropped, s.bus.Dropped())
+	for why, n := range s.in.shed() {
+		o.Count(telemetry.InboxShed, n, attribute.String("reason", shedWords[why]))
+	}
 	recorded := journal.recorded()
 	o.Count(telemetry.JournalInputs, recorded.Inputs)
 	o.Count(telemetry.JournalLost, recorded.Lost)
@@ -248,14 +251,6 @@ func whether(is bool) uint64 {
 		return 1
 	}
 	return 0
-}
-
-// arrival is when a message came, for those who measure.
-func (s *Synchronizer) arrival() clocksync.Instant {
-	if s.meters == nil {
-		return clocksync.MinInstant
-	}
-	return s.opt.now()
 }
 
 // measure tells how long the step took that has just ended, and how old the

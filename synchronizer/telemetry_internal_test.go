@@ -230,7 +230,7 @@ func (c *crowd) steps(n int, first int64) func() {
 	for i := range frames {
 		frames[i] = c.batch("w0", uint64(i)+1, now.Add(time.Duration(i)*2*time.Millisecond), first+int64(i%2)) //nolint:gosec // Small.
 	}
-	take := func(frame []byte) { l.receive(&item{ack: false, member: "w0", frame: frame, at: c.s.arrival()}) }
+	take := func(frame []byte) { l.receive(&item{ack: false, member: "w0", frame: frame, at: c.s.opt.now()}) }
 	take(c.hello("w0"))
 	next := 0
 	return func() {
@@ -246,7 +246,7 @@ func TestMetersAllocateNothing(t *testing.T) {
 	l.output.Verdicts = []monitor.Verdict{{Predicate: "p0", Truth: predicates.True, Fired: true, Heard: l.opt.now()}}
 	l.output.Rejected = []monitor.Rejection{{Reason: monitor.RejectOrder}}
 	n := testing.AllocsPerRun(1000, func() {
-		l.arrived, l.now = c.s.arrival(), l.opt.now()
+		l.arrived, l.now = c.s.opt.now(), l.opt.now()
 		l.countStep()
 		l.measure(l.now)
 	})

@@ -15,7 +15,7 @@ var started = time.Now()
 // do, while stamps keep to the kernel's clock.
 func Monotonic() clocksync.Instant { return clocksync.Instant(time.Since(started)) }
 
-// WallNano is the wall clock in nanoseconds since 1970. Numbers that must be
-// larger after a restart, terms and incarnations, are made from it; it may be
-// set back, so nothing else may rest on it.
+// WallNano is the wall clock in nanoseconds since 1970. Numbers that are
+// larger after a restart, terms and incarnations, begin with it where nothing better is
+// known; it may be set back, so nothing may rest on it.
 func WallNano() int64 { return time.Now().UnixNano() }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/internal/bench"
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 const benchHelp = `bench measures what the framework adds to bare NATS on this machine: legs of both
@@ -40,8 +41,10 @@ allocs_per_report             allocations on the way of one report, NATS left ou
 
 const loadHelp = `load has members in other processes tell states at a rate, and a synchronizer in
 this one judge predicates on every global state of them. It prints what was taken
-in, how old verdicts were when they were told, and what was given up. Without --nats
-it starts a server of its own; on another one it uses a tenant of its own.`
+in, how old verdicts were when they were told, what was given up, and how much
+memory that took; with --overload also what became of too many reports, and how
+soon all was right again after them. Without --nats it starts a server of its
+own; on another one it uses a tenant of its own.`
 
 func newBench() *cobra.Command {
 	var o bench.Options
@@ -56,7 +59,7 @@ func newBench() *cobra.Command {
 	flags.IntVar(&o.Rounds, "rounds", 9, "how often each leg takes its turn, `N`")
 	flags.DurationVar(&o.Leg, "leg", 300*time.Millisecond, "how long one turn is, `DURATION`")
 	quick := flags.Bool("quick", false, "take 15 s or so, for a first look: legs of 100ms")
-	runBench(cmd, &o.Program, benchText, func(ctx context.Context) (*bench.Result, error) {
+	runBench(cmd, &o.Program, show.Bench, func(ctx context.Context) (*bench.Result, error) {
 		if *quick {
 			if flags.Changed("leg") {
 				return nil, errors.New("--quick and --leg exclude each other: leave out one")
@@ -92,8 +95,11 @@ func newBenchLoad() *cobra.Command {
 	flags.IntVar(&o.Rate, "rate", 10_000, "how many reports all of them tell in a second, `N`")
 	flags.DurationVar(&o.Time, "time", 10*time.Second, "measure for `DURATION`, after a second that does not count")
 	flags.IntVar(&o.Predicates, "predicates", 10, "how many predicates are judged, `N`")
-	flags.IntVar(&o.Counts, "counts", 0, "how many of the predicates, `N`, compare the number of members in a state that half of them are in")
-	runBench(cmd, &o.Program, loadText, func(ctx context.Context) (*bench.LoadResult, error) {
+	flags.IntVar(&o.Counts, "counts", 0, "how many of the predicates, `N`, are thresholds of the members in a state that half of them are in")
+	flags.IntVar(&o.Least, "least", 0, "of how many members, `K`, the thresholds are (default all and one more: never)")
+	flags.IntVar(&o.Overload, "overload", 0, "then tell `TIMES` as many reports, and again as many as before for five seconds (or --overload-time times five, if that is less)")
+	flags.DurationVar(&o.OverloadTime, "overload-time", 10*time.Second, "how long that is, `DURATION`")
+	runBench(cmd, &o.Program, show.Load, func(ctx context.Context) (*bench.LoadResult, error) {
 		switch {
 		case o.Members < 1 || o.Members > 10_000:
 			return nil, fmt.Errorf("--members %d: it must be 1 to 10000", o.Members)
@@ -105,6 +111,12 @@ func newBenchLoad() *cobra.Command {
 			return nil, fmt.Errorf("--time %v: it must be 100ms to 1h", o.Time)
 		case o.Predicates < 1 || o.Predicates > 200:
 			return nil, fmt.Errorf("--predicates %d: it must be 1 to 200", o.Predicates)
+		case o.Least < 0 || o.Least > 0 && o.Counts == 0:
+			return nil, fmt.Errorf("--least %d: it must be 1 or more, and --counts says how many predicates it is of", o.Least)
+		case o.Overload < 0 || o.Overload == 1 || o.Overload > 100:
+			return nil, fmt.Errorf("--overload %d: it must be 2 to 100 times the rate, or 0", o.Overload)
+		case o.OverloadTime < 100*time.Millisecond || o.OverloadTime > time.Hour:
+			return nil, fmt.Errorf("--overload-time %v: it must be 100ms to 1h", o.OverloadTime)
 		case o.Counts < 0 || o.Counts >= o.Predicates:
 			return nil, fmt.Errorf("--counts %d: it must be 0 or more and below --predicates, which is %d", o.Counts, o.Predicates)
 		}

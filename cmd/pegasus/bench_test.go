@@ -15,12 +15,13 @@ import (
 
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/bench"
+	"github.com/gopegasus/pegasus/internal/show"
 )
 
 // short runs say nothing about speed; they go the whole way.
 var (
 	shortBench = []string{"bench", "--rounds", "1", "--leg", "20ms"}
-	shortLoad  = []string{"bench", "load", "--members", "3", "--processes", "2", "--rate", "2000", "--time", "200ms", "--predicates", "6", "--counts", "1"}
+	shortLoad  = []string{"bench", "load", "--members", "3", "--processes", "2", "--rate", "2000", "--time", "200ms", "--predicates", "6", "--counts", "1", "--least", "2", "--overload", "2", "--overload-time", "200ms"}
 )
 
 // positive wants every number of a JSON object above 0, but for those that are
@@ -127,6 +128,8 @@ func TestLoadShape(t *testing.T) {
 	want := `{
  "asked_per_second": 1,
  "counts": 1,
+ "gaps": 1,
+ "least": 1,
  "machine": {
   "arch": "text",
   "cpu": "text",
@@ -135,10 +138,33 @@ func TestLoadShape(t *testing.T) {
   "os": "text"
  },
  "members": 1,
+ "memory_growth_mib": 1,
+ "overload": {
+  "gaps": 1,
+  "memory_growth_mib": 1,
+  "prompt_after_seconds": 1,
+  "right_after_seconds": 1,
+  "shed_unread": 1,
+  "taken_per_second": 1,
+  "time": "text",
+  "times": 1,
+  "told_per_second": 1
+ },
  "pegasus": "text",
  "predicates": 1,
  "processes": 1,
+ "seconds": {
+  "gaps": 1,
+  "memory_mib": 1,
+  "phase": "text",
+  "shed_unread": 1,
+  "taken_per_second": 1,
+  "verdict_p50_us": 1,
+  "verdict_p99_us": 1
+ },
  "shed": 1,
+ "shed_on_connection": 1,
+ "shed_unread": 1,
  "taken_per_second": 1,
  "time": "text",
  "told_per_second": 1,
@@ -153,7 +179,16 @@ func TestLoadShape(t *testing.T) {
 		t.Errorf("measured for %v with %v counts", o["time"], o["counts"])
 	}
 	o["machine"].(map[string]any)["cpu"] = "text" // Not every system tells it.
-	if d := cmp.Diff(want, shapeOf(t, o, "shed")); d != "" {
+	lines, _ := o["seconds"].([]any)
+	if len(lines) == 0 {
+		t.Fatal("no seconds")
+	}
+	o["seconds"] = lines[0]
+	overload, _ := o["overload"].(map[string]any)
+	for _, when := range []string{"right_after_seconds", "prompt_after_seconds"} { // Or never, on a machine that is busy.
+		overload[when] = 1.0
+	}
+	if d := cmp.Diff(want, shapeOf(t, o, "shed_unread shed_on_connection gaps memory_growth_mib verdict_p50_us verdict_p99_us")); d != "" {
 		t.Errorf("the object is another one (-want +got):\n%s", d)
 	}
 }
@@ -188,15 +223,15 @@ check_ns                      2.00               0.50     0.25     ns, over an a
 stamp_ns                                         25                ns
 allocs_per_report                                0
 `
-	if d := cmp.Diff(want, benchText(r)); d != "" {
+	if d := cmp.Diff(want, show.Bench(r)); d != "" {
 		t.Errorf("bench (-want +got):\n%s", d)
 	}
 	const hint = "\nthread_signal_us: both threads need a processor of their own, and something else kept one busy\n"
 	r.ThreadSignal.P50 = 108
-	if text := benchText(r); !strings.HasSuffix(text, hint) {
+	if text := show.Bench(r); !strings.HasSuffix(text, hint) {
 		t.Errorf("no hint that the machine is busy:\n%s", text)
 	}
-	l := &bench.LoadResult{Asked: 20_000, Told: 19_999.6, Taken: 19_990, Verdicts: 4000, Latency: bench.Percentiles{P50: 150, P99: 1500}, Shed: 3}
+	l := &bench.LoadResult{Asked: 20_000, Told: 19_999.6, Taken: 19_990, Verdicts: 4000, Latency: bench.Percentiles{P50: 150, P99: 1500}, Shed: 3, Unread: 2, Gaps: 1, Growth: 12}
 	want = `figure       value  unit
 asked        20000  reports/s
 told         20000  reports/s
@@ -204,10 +239,23 @@ taken in     19990  reports/s
 verdicts     4000   timed
 verdict p50  150    µs after the change of state
 verdict p99  1500   µs, 10.0 times p50
-shed         3      states or messages given up
+shed         3      states or messages given up: 2 unread, 1 gaps
+memory       12     MiB more than at the beginning
 `
-	if d := cmp.Diff(want, loadText(l)); d != "" {
+	if d := cmp.Diff(want, show.Load(l)); d != "" {
 		t.Errorf("load (-want +got):\n%s", d)
+	}
+	l.Overload = &bench.OverloadResult{Times: 3, Time: "10s", Told: 60_000, Taken: 30_000, Unread: 5, Gaps: 7, Growth: 40, Right: 0.75, Prompt: -1}
+	want = `told too much  60000  reports/s, for 10s
+taken of that  30000  reports/s
+shed unread    5      messages
+gaps           7
+memory then    40     MiB more than at the beginning
+right again    0.75   s after that
+prompt again   -1.00  s after that: p50 below p99 of before
+`
+	if text := show.Load(l); !strings.HasSuffix(text, want) {
+		t.Errorf("load with an overload:\n%s", text)
 	}
 }
 

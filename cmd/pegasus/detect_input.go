@@ -24,7 +24,7 @@ func open(ctx context.Context, file string, stdin io.Reader) (*input, error) {
 	}
 	f, err := os.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("trace: %w", err)
+		return nil, fmt.Errorf("trace: %w: give the path of a trace, or - for standard input", err)
 	}
 	return &input{patient(ctx, f), file, func() { _ = f.Close() }}, nil
 }

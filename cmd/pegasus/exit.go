@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
 // The exit codes of every subcommand.
@@ -36,7 +38,11 @@ var errTold = fail(errors.New("the reason stands above"))
 
 // told prints why a file is refused, which may be several lines, and gives errTold.
 func told(stderr io.Writer, why error) error {
-	_, _ = fmt.Fprintln(stderr, strings.TrimSuffix(why.Error(), "\n"))
+	from := ""
+	if _, placed := errors.AsType[*yamlconf.Error](why); !placed {
+		from = "pegasus: "
+	}
+	_, _ = fmt.Fprintln(stderr, from+strings.TrimSuffix(why.Error(), "\n"))
 	return errTold
 }
 

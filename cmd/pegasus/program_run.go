@@ -48,8 +48,7 @@ const programRunExample = `  pegasus program run --dry-run program.yaml
 type programFlags struct {
 	runFlags
 
-	dry    bool
-	resume string
+	dry bool
 }
 
 func newProgramRun() *cobra.Command {

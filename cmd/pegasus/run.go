@@ -41,8 +41,10 @@ an address; whoever can reach it can read them.
 SIGHUP reads the file again. It is followed without a restart, and what is different
 is told; or it is refused whole, and the old one stays in force.
 
+--resume FILE goes on from such a record where the last run was ended, or killed.
+
 --standby waits for the process to end that runs the same on the server of --nats, and
-goes on then, as after a restart.
+goes on then in its place, with what that has told it.
 
 While it goes on, pegasus status, why and watch ask it; its URL is noted for them in
 a file of this user, without credentials.
@@ -70,6 +72,7 @@ type runFlags struct {
 	members       []string
 	journal       string
 	journalLimit  int64
+	resume        string
 	state         *pflag.Flag
 	standby       bool
 	verbose, json bool
@@ -95,6 +98,7 @@ func newRun() *cobra.Command {
 	f.add(flags, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
 		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict and every refusal too")
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
+	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of the last run of the same synchronizer")
 	flags.BoolVar(&f.standby, "standby", false, "wait for the process to end that runs the same on the server of --nats, and go on then")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
@@ -132,6 +136,12 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if f.standby && f.nats == "" {
 		return errors.New("--standby waits for another process on the same server: give that with --nats")
 	}
+	switch {
+	case f.resume != "" && f.journal != "":
+		return errors.New("--resume carries on the journal that it reads: leave out --journal")
+	case f.resume != "" && f.standby:
+		return errors.New("--resume goes on at once, and --standby waits for another process: leave one of the two out")
+	}
 	if f.http != "" {
 		if _, _, err := splitAddress("http", f.http, operatorAddress); err != nil {
 			return err
@@ -140,6 +150,9 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	cfg, levels, err := f.load(file, stderr)
 	if err != nil {
 		return err
+	}
+	if f.resume != "" && len(levels) != 1 {
+		return fmt.Errorf("--resume goes on with one synchronizer, and %s has %d to run: choose it with --name", file, len(levels))
 	}
 	operators, err := observeAt(f.http)
 	if err != nil {
@@ -153,7 +166,7 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	defer stop()
 	s := session{
 		flags: f, file: file, cfg: cfg, levels: levels, url: url, feed: newFeed(stdout, rendering(f.json)),
-		journals:  journals{dir: f.journal, limit: f.journalLimit << 20, start: time.Now()},
+		journals:  journals{dir: f.journal, resume: f.resume, limit: f.journalLimit << 20, start: time.Now()},
 		operators: operators,
 	}
 	s.changed = func() (*synchronizer.Config, error) { return s.reread(stderr) }

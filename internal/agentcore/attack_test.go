@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -381,7 +383,8 @@ func TestTheSameFiringIsToldAndApplied(t *testing.T) {
 			t.Fatalf("%+v", fresh)
 		}
 	}
-	if got := answers(); got != "1001 applied;1001 waiting;" {
+	// That of the term before, and that of newAttacked, are told to the next term.
+	if got := answers(); got != "1001 applied;1001 waiting;1000 applied;1000 applied;" {
 		t.Errorf("answers in the next term %q", got)
 	}
 	a.apply()
@@ -427,5 +430,101 @@ func TestWhatNobodyWasToldIsCounted(t *testing.T) {
 				t.Errorf("it was told twice")
 			}
 		})
+	}
+}
+
+// TestAStateThatDoesNotBeginAgainIsCounted: a member that was dropped has a state that nobody
+// was told, and the program begins another one before that could begin again.
+func TestAStateThatDoesNotBeginAgainIsCounted(t *testing.T) {
+	for name, said := range map[string]bool{"before the hello": false, "once the hello was answered": true} {
+		t.Run(name, func(t *testing.T) {
+			a := newAttacked(t)
+			a.tick()
+			set := func(n int64) {
+				a.now++
+				if err := a.Set(a.now, stamp(a.now), row(n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			set(1)
+			before := a.Stats().Dropped
+			if r := a.OnWelcome(a.now, &wire.Welcome{Synchronizer: "s", Term: term, Member: "w", Incarnation: 5, Reason: "silent"}); r != agentcore.Dropped {
+				t.Fatal(r)
+			}
+			if said {
+				if h := a.tick(); h == nil || h.Lost != 0 {
+					t.Fatalf("%+v", h)
+				}
+			}
+			set(2)
+			if a.Stats().Dropped != before+1 {
+				t.Errorf("%d are counted", a.Stats().Dropped-before)
+			}
+			if !said {
+				if h := a.tick(); h == nil || h.Lost != 1 {
+					t.Fatalf("%+v", h)
+				}
+				return
+			}
+			a.welcome(term) // It answers the hello that did not tell.
+			a.now = a.now.Add(1e9)
+			if h := a.tick(); h == nil || h.Lost != 1 {
+				t.Fatalf("%+v", h)
+			}
+			a.welcome(term)
+			a.now = a.now.Add(1e9)
+			if h := a.tick(); h != nil {
+				t.Errorf("it says hello once more: %+v", h)
+			}
+		})
+	}
+}
+
+// TestFatesAreToldUntilTheyAreRecorded: a later term of the synchronizer is told what became of
+// the signals of those before, with all that names them, again and again until it has recorded that.
+func TestFatesAreToldUntilTheyAreRecorded(t *testing.T) {
+	a := newAttacked(t)
+	told := func(after time.Duration) (answers []wire.Answer) {
+		a.now = a.now.Add(after)
+		var out agentcore.Output
+		for range 2 { // What is told again goes out a moment later.
+			a.now = a.now.Add(5 * time.Millisecond)
+			a.Flush(a.now, stamp(a.now), &out)
+			for _, k := range out.Acks {
+				if k.To == "s" {
+					answers = append(answers, k.Answers...)
+				}
+			}
+		}
+		return answers
+	}
+	told(0)
+	a.OnSignals(a.now, a.signals("s", term)) // The fate of this one comes in the next term.
+	if got := told(time.Minute); len(got) != 1 || got[0].Fate != control.Waiting || got[0].Kind != 0 {
+		t.Fatalf("of the term in force: %+v", got)
+	}
+	a.OnWelcome(a.now, &wire.Welcome{Synchronizer: "s", Term: term + 1})
+	told(0)
+	a.welcome(term + 1)
+	first := told(0)
+	if len(first) != 1 || first[0].Fate != control.Applied || first[0].Decision.Term != term || first[0].Kind != control.Activate ||
+		first[0].Predicate != "p" || first[0].Region != "r" || first[0].Entry != a.entry {
+		t.Fatalf("in the next term: %+v", first)
+	}
+	if got := told(time.Second); !slices.Equal(got, first) {
+		t.Errorf("it is not told again: %+v", got)
+	}
+	a.apply()
+	both := told(time.Second)
+	if len(both) != 2 {
+		t.Fatalf("with the one that has waited: %+v", both)
+	}
+	receipts := wire.Signals{Synchronizer: "s", Term: term + 1, Incarnation: a.Incarnation()}
+	for i := range both {
+		receipts.Recorded = append(receipts.Recorded, wire.Receipt{Term: term, Number: both[i].Decision.Number, Name: both[i].Name})
+	}
+	a.OnSignals(a.now, &receipts)
+	if got := told(time.Minute); len(got) != 0 {
+		t.Errorf("they are told again, though they are recorded: %+v", got)
 	}
 }

@@ -20,6 +20,9 @@ type Options struct {
 	// 64.
 	BatchSize int
 	BatchAge  time.Duration
+	// Salt is a random number: lives that learn at the same time of the same higher incarnation
+	// go above it by different steps.
+	Salt uint32
 	// Local is set where the synchronizer is in the same process: its signals come once, by a
 	// call, and it does not ask what became of them, so there are no answers.
 	Local bool
@@ -48,15 +51,16 @@ type Core struct {
 	retag           bool // the quality has changed since the hello
 
 	// The states.
-	clock  clocksync.Monotone
-	ring   ring
-	seq    uint64 // of the last transition: the start of the open state, or an end
-	open   bool
-	reopen bool              // a state holds, and begins as soon as there is a stamp for it
-	row    []scgs.Value      // of a state to reopen
-	start  clocksync.Stamp   // of the last state
-	alive  clocksync.Stamp   // virtual: a stamp at which it held, the newest
-	read   clocksync.Instant // the newest reading
+	clock   clocksync.Monotone
+	ring    ring
+	seq     uint64 // of the last transition: the start of the open state, or an end
+	open    bool
+	reopen  bool              // a state holds, and begins as soon as there is a stamp for it
+	unheard bool              // that one was never told, by an incarnation before
+	row     []scgs.Value      // of a state to reopen
+	start   clocksync.Stamp   // of the last state
+	alive   clocksync.Stamp   // virtual: a stamp at which it held, the newest
+	read    clocksync.Instant // the newest reading
 
 	gate    *control.Gate
 	regions []wire.Region
@@ -72,6 +76,7 @@ type Core struct {
 	helloSent    clocksync.Instant // the last one
 	greets       bool              // it is welcome, and says hello all the same until it is answered
 	asks         bool              // it has, and was not answered yet
+	omitted      bool              // hellos before may have told of too few states that are lost
 	sent         uint64            // ring position
 	since        clocksync.Instant // the oldest unsent change; MaxInstant if there is none
 	lastBatch    clocksync.Instant
@@ -85,6 +90,8 @@ type Core struct {
 	resends      []wire.Resend     // by their numbers, apart from each other; at most maxResends
 	answers      []wire.Answer
 	answerAt     clocksync.Instant // when they go out; MaxInstant if there are none
+	tellAt       clocksync.Instant // when fates that are not recorded are told again; MaxInstant: not before there is news
+	tellPause    time.Duration
 	stats        Stats
 
 	unsaid bool // who speaks for the member now has not been in a hello
@@ -95,6 +102,11 @@ type Core struct {
 	// Multiplexer and not by what guards the Core: Drop of one member writes
 	// that of another.
 	place int
+
+	step uint64 // by which it goes above an incarnation that it has learnt of
+
+	lapses []wire.Answer // of regions that were cancelled for want of control, not told yet
+	adrift bool          // control was lost, and is not back
 }
 
 // Stats are counts since the Core was made.
@@ -110,7 +122,7 @@ type Stats struct {
 	Copies     uint64 // signals that had been offered before
 	Signals    uint64 // signals offered for the first time
 	Fates      [control.Unconfirmed + 1]uint64
-	LostAnswer uint64 // fates pushed out of the queue while nobody could be told
+	LostAnswer uint64 // fates that the synchronizer may never record: too many were kept for it
 }
 
 // Late counts the signals that came after the region entry they were decided on,
@@ -127,8 +139,12 @@ const (
 	firstHelloPause  = 100 * time.Millisecond
 	maxHelloPause    = 2 * time.Second
 	maxProbes        = 16
+	firstTellPause   = 500 * time.Millisecond
+	maxTellPause     = 8 * time.Second
 	maxResends       = 8
 	maxAnswers       = 4096
+	maxLapses        = 64
+	leastStep        = 1 << 16 // more than an incarnation is raised one by one
 )
 
 // New returns a member that has no state and has not introduced itself. Its first tick is
@@ -156,8 +172,10 @@ func New(o Options) *Core {
 		helloSent:  clocksync.MinInstant,
 		since:      clocksync.MaxInstant,
 		answerAt:   clocksync.MaxInstant,
+		tellAt:     clocksync.MaxInstant,
 		read:       clocksync.MinInstant,
 		probeAt:    clocksync.MaxInstant,
+		step:       leastStep + uint64(o.Salt),
 	}
 }
 
@@ -175,7 +193,11 @@ func (c *Core) Synchronizer() string { return c.synchronizer }
 func (c *Core) Incarnation() uint64 { return c.hello.Incarnation }
 
 // Stats returns the counters.
-func (c *Core) Stats() Stats { return c.stats }
+func (c *Core) Stats() Stats {
+	s := c.stats
+	s.LostAnswer += c.gate.Lost()
+	return s
+}
 
 // Start is the stamp of the open state. A tick needs a reading above it to
 // give evidence.
@@ -195,6 +217,7 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 		}
 	}
 	if c.virtual && !c.open && at.Mono < c.read {
+		c.skip(now)
 		c.reopen, c.alive = true, clocksync.Stamp{}
 		if c.row = append(c.row[:0], row...); row == nil {
 			c.row = resize(c.row, len(words))
@@ -205,6 +228,7 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 	if err := c.stamp(at); err != nil {
 		return err
 	}
+	c.skip(now)
 	c.begin(at, row, words)
 	c.changed(now)
 	return nil
@@ -212,7 +236,7 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 
 func (c *Core) end(now clocksync.Instant, at clocksync.Stamp) error {
 	if c.reopen {
-		c.reopen = false // It was never told.
+		c.skip(now)
 		return nil
 	}
 	if !c.open {
@@ -264,7 +288,23 @@ func (c *Core) stamp(at *clocksync.Stamp) error {
 }
 
 // resume begins the state in row at a stamp.
-func (c *Core) resume(at *clocksync.Stamp) { c.begin(at, c.row, c.ring.pack(c.row)) }
+func (c *Core) resume(at *clocksync.Stamp) {
+	c.unheard = false
+	c.begin(at, c.row, c.ring.pack(c.row))
+}
+
+// skip gives up a state that was to begin as soon as there was a stamp for it: it is over.
+// If nobody was ever told of it, that is said in the next hello.
+func (c *Core) skip(now clocksync.Instant) {
+	if c.reopen && c.unheard {
+		c.stats.Dropped++
+		c.hello.Lost++
+		if c.omitted = true; c.welcome {
+			c.greet(now)
+		}
+	}
+	c.reopen, c.unheard = false, false
+}
 
 func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value, words []uint64) {
 	c.open, c.reopen = true, false

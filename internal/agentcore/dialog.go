@@ -17,7 +17,7 @@ const (
 	Ignored  Reception = iota // of another incarnation or an older term, or known already: Why
 	Accepted                  // taken in; Schema may have changed
 	Refused                   // the member will try again
-	Recalled                  // a hello is wanted, and follows; until it is answered nothing changes
+	Recalled                  // a hello is wanted, and follows, of a higher incarnation after a refusal; until it is answered nothing changes
 	Dropped                   // it had dropped the member, which comes back as a new incarnation
 )
 
@@ -43,6 +43,8 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 		return c.ignored(out, WhyKnown)
 	case w.Accepted && (!c.welcome || c.asks):
 		return c.accepted(now, w, out)
+	case w.Refused && w.NextSeq >= c.hello.Incarnation && w.NextSeq < wire.MaxIncarnation-c.step:
+		return c.above(now, w.NextSeq)
 	case w.Refused && !c.once:
 		return Refused
 	case w.Refused, !w.Accepted && mine && w.Reason != "":
@@ -77,15 +79,15 @@ func (c *Core) greet(now clocksync.Instant) {
 func (c *Core) rejoin(now clocksync.Instant) {
 	c.stats.Rejoins++
 	c.hello.Incarnation++
-	if c.once {
+	if c.once && !c.omitted {
 		c.hello.Lost = 0 // That was told.
 	}
 	untold := c.untold()
 	c.stats.Dropped += untold
 	c.hello.Lost += untold + c.vanished
-	c.once, c.vanished = false, 0
+	c.once, c.omitted, c.vanished = false, false, 0
 	if c.open {
-		c.row = c.ring.newest(c.row)
+		c.row, c.unheard = c.ring.newest(c.row), c.sent < c.ring.next
 	}
 	c.ring.clear()
 	c.sent, c.seq = c.ring.next, 0
@@ -98,6 +100,21 @@ func (c *Core) rejoin(now clocksync.Instant) {
 	c.recall(now)
 }
 
+// above goes above an incarnation of the member that is known to the synchronizer. The own
+// one is older and not: the clock that it was taken from was set back, or the one that has replaced it
+// is gone.
+func (c *Core) above(now clocksync.Instant, known uint64) Reception {
+	reception := Recalled
+	if c.once {
+		c.rejoin(now)
+		reception = Dropped
+	}
+	c.hello.Incarnation = known + c.step
+	c.recall(now)
+	c.helloAt = max(now, c.helloSent.Add(firstHelloPause))
+	return reception
+}
+
 func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
 	if w.NextSeq > c.seq+1 {
 		c.rejoin(now) // It knows more of this incarnation than there ever was.
@@ -106,6 +123,7 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	if err := c.gate.Lead(w.Synchronizer, w.Term, w.Epoch); err != nil {
 		return c.ignored(out, err.Error())
 	}
+	c.omitted = c.omitted && !c.greets
 	c.synchronizer, c.term, c.welcome, c.once, c.greets, c.asks = w.Synchronizer, w.Term, true, true, false, false
 	c.heartbeat = defaultHeartbeat
 	if w.Heartbeat > 0 {
@@ -115,11 +133,18 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	if c.codec == nil || w.Schema.Hash() != c.codec.Hash() {
 		c.codec = wire.NewBatchCodec(slices.Clone(w.Schema))
 		c.ring.fit(c.codec.Schema()) // The rows do not fit any more.
-		c.open, c.reopen = false, false
+		c.skip(now)
+		c.open = false
 	}
 	c.catchUp(max(w.NextSeq, 1))
 	c.probes, c.probeAt = c.probes[:0], clocksync.MaxInstant
-	c.owed = true
+	if len(c.gate.Kept()) > 0 { // The synchronizer may have lost its memory.
+		c.tellAt, c.tellPause = now, firstTellPause
+	}
+	if c.owed = true; c.omitted {
+		c.greet(now)
+	}
+	c.tellLapses(now)
 	return Accepted
 }
 
@@ -181,6 +206,10 @@ func (c *Core) signals(now clocksync.Instant, m *wire.Signals, out *Output) {
 	if m.Incarnation != c.hello.Incarnation || c.gate.Fence(m.Synchronizer, m.Term, m.Epoch) != nil {
 		c.stats.Strange += uint64(max(len(m.Signals), 1))
 		return
+	}
+	for i := range m.Recorded {
+		r := &m.Recorded[i]
+		c.gate.Recorded(m.Synchronizer, r.Term, r.Number, r.Name)
 	}
 	for i := range m.Signals {
 		s := &m.Signals[i]

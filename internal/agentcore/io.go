@@ -2,6 +2,7 @@ package agentcore
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -48,6 +49,10 @@ const (
 	InExit   // closes Entry: Signal is the cancellation it had accepted, to be finished after its handler
 	InNext   // takes an activation to run at Delivery out of Entry: Signal
 	InFinish // the handler of Signal has returned, or did not: Fate, and Detail
+	// InLapse cancels Entry, which has been without control for After: Fresh has that, as a
+	// signal without a synchronizer, if it took effect. See [Control].
+	InLapse
+	InBack // control is back: what InLapse has come to can be told
 	// InLeave makes the next tick say that the member leaves. It is the last one with
 	// anything in it. A member that no synchronizer knows has nobody to tell.
 	InLeave
@@ -71,6 +76,7 @@ type Input struct {
 	Entry    uint64
 	Signal   *control.Signal
 	Detail   string
+	After    time.Duration // of InLapse
 
 	Multiplexer string // of InMultiplexer
 	All         bool   // of InTick
@@ -168,6 +174,11 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	case InFinish:
 		c.gate.Finish(in.Signal, in.Fate, in.Detail)
 		c.settle(now)
+	case InLapse:
+		c.lapse(in.Entry, in.After, out)
+	case InBack:
+		c.adrift = false
+		c.tellLapses(now)
 	case InLeave:
 		c.leave()
 	default:

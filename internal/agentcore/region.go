@@ -1,12 +1,14 @@
 package agentcore
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 func (c *Core) enter(now clocksync.Instant, region string, handlers []control.Handler) (uint64, error) {
@@ -37,12 +39,86 @@ func (c *Core) Canceled(entry uint64) *control.Signal { return c.gate.Canceled(e
 // settle counts and answers what found its final fate.
 func (c *Core) settle(now clocksync.Instant) {
 	for _, o := range c.gate.Settled() {
+		if o.Signal.Decision.Synchronizer == "" {
+			c.lapsed(now, o)
+			continue
+		}
 		c.count(o)
 		c.answer(now, o)
 		if o.Copy.Number > 0 {
 			c.reply(now, o.Copy, o)
 		}
 	}
+}
+
+// lapse cancels an entry for want of control.
+func (c *Core) lapse(entry uint64, after time.Duration, out *Output) {
+	i := slices.IndexFunc(c.regions, func(r wire.Region) bool { return r.Entry == entry })
+	if i < 0 {
+		return
+	}
+	s := &control.Signal{
+		Decision: control.Decision{Number: entry}, Kind: control.Cancel, Target: c.hello.Member, Region: c.regions[i].Name, Entry: entry,
+		Data: []control.Datum{{Name: wire.DatumAfter, Value: scgs.DurationValue(after)}},
+	}
+	if !c.gate.Cancel(s) {
+		return // A signal was first.
+	}
+	c.adrift = true
+	out.Fresh = append(out.Fresh, control.Outcome{Signal: s, Fate: control.Waiting})
+}
+
+// lapsed queues what a cancellation for want of control has come to.
+func (c *Core) lapsed(now clocksync.Instant, o control.Outcome) {
+	if c.local {
+		return
+	}
+	if len(c.lapses) == maxLapses {
+		c.lapses = slices.Delete(c.lapses, 0, 1)
+		c.stats.LostAnswer++
+	}
+	detail := fmt.Sprintf("it was without control for %v", time.Duration(o.Signal.Lookup(wire.DatumAfter).Int()))
+	if o.Detail != "" {
+		detail += "; " + o.Detail
+	}
+	c.lapses = append(c.lapses, wire.Lapse(o.Signal.Region, o.Signal.Entry, c.hello.Member, o.Fate, detail))
+	c.tellLapses(now)
+}
+
+// tellLapses tells them, if somebody is there to hear it.
+func (c *Core) tellLapses(now clocksync.Instant) {
+	if c.adrift || !c.welcome {
+		return
+	}
+	for i := range c.lapses {
+		c.lapses[i].Decision.Synchronizer = c.synchronizer
+		c.queue(now, &c.lapses[i])
+	}
+	c.lapses = c.lapses[:0]
+}
+
+// tellKept tells fates again of which the synchronizer has not said that they are recorded:
+// it may be another one than that which was told, or have said so in vain.
+func (c *Core) tellKept(now clocksync.Instant) {
+	if now < c.tellAt {
+		return
+	}
+	told := false
+	for i := range c.gate.Kept() {
+		k := &c.gate.Kept()[i]
+		if d := &k.Decision; c.tells(d) {
+			a := wire.Answer{Decision: *d, Name: k.Name, Target: k.Target, Fate: k.Fate, Detail: k.Detail}
+			if c.earlier(d) {
+				a.Kind, a.Predicate, a.Region, a.Entry = k.Kind, k.Predicate, k.Region, k.Entry
+			}
+			c.queue(now, &a)
+			told = true
+		}
+	}
+	if c.tellAt = now.Add(c.tellPause); !told || c.tellPause > maxTellPause {
+		c.tellAt = clocksync.MaxInstant
+	}
+	c.tellPause *= 2
 }
 
 func (c *Core) count(o control.Outcome) {
@@ -65,18 +141,37 @@ func (c *Core) answer(now clocksync.Instant, o control.Outcome) {
 
 // reply is answer for a signal of that decision.
 func (c *Core) reply(now clocksync.Instant, d control.Decision, o control.Outcome) {
-	a := wire.Answer{Decision: d, Name: o.Signal.Name, Target: o.Signal.Target, Fate: o.Fate, Detail: o.Detail}
+	s := o.Signal
+	a := wire.Answer{Decision: d, Name: s.Name, Target: s.Target, Fate: o.Fate, Detail: o.Detail}
+	if c.earlier(&d) {
+		a.Kind, a.Predicate, a.Region, a.Entry = s.Kind, s.Predicate, s.Region, s.Entry
+	}
+	c.queue(now, &a)
+	if o.Fate.Final() && c.tellAt == clocksync.MaxInstant && c.tells(&d) {
+		c.tellAt, c.tellPause = now.Add(2*firstTellPause), firstTellPause
+	}
+}
+
+// earlier reports whether a decision is of an earlier term of the synchronizer that has taken
+// the member in: that one does not know of it, and asks for nothing.
+func (c *Core) earlier(d *control.Decision) bool {
+	return d.Synchronizer == c.synchronizer && d.Term < c.term
+}
+
+// tells reports whether a fate is told until it is recorded.
+func (c *Core) tells(d *control.Decision) bool { return c.earlier(d) || c.gate.Records(d.Synchronizer) }
+
+func (c *Core) queue(now clocksync.Instant, a *wire.Answer) {
 	for i, b := range c.answers {
 		if b.Decision == a.Decision && b.Name == a.Name && b.Target == a.Target {
-			c.answers[i] = a
+			c.answers[i] = *a
 			return
 		}
 	}
 	if len(c.answers) == maxAnswers {
-		c.answers = slices.Delete(c.answers, 0, 1)
-		c.stats.LostAnswer++
+		c.answers = slices.Delete(c.answers, 0, 1) // It is told again, if it is final.
 	}
-	c.answers = append(c.answers, a)
+	c.answers = append(c.answers, *a)
 	c.answerAt = min(c.answerAt, now.Add(answerAge))
 	if len(c.answers) >= wire.MaxSignals {
 		c.answerAt = now

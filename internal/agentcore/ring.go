@@ -209,5 +209,11 @@ func sizeOf(row []scgs.Value) int {
 	return size
 }
 
-// Held is how many transitions the ring holds.
-func (c *Core) Held() uint64 { return c.ring.next - c.ring.first }
+// Held is how many transitions the ring holds, and the state that is to begin again.
+func (c *Core) Held() uint64 {
+	n := c.ring.next - c.ring.first
+	if c.reopen {
+		n++
+	}
+	return n
+}

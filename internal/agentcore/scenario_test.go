@@ -1,6 +1,7 @@
 package agentcore_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -21,11 +22,12 @@ import (
 // says when the core wants to be flushed.
 //
 //	new [threads] [size=N] [age=MS]
-//	welcome [next=N] [term=N] [incarnation=N] [refused] [dropped] [unasked] [heartbeat=MS] [fields=2]
+//	welcome [next=N] [term=N] [incarnation=N] [refused [known=N]] [dropped] [unasked] [heartbeat=MS] [fields=2]
 //	set n=N | end | alive
 //	enter region=R [handler=NAME] | leave entry=N
 //	probe seq=N [mono=MS] [time=MS] [incarnation=N] | resend from=N to=N
 //	signal number=N entry=N [name=S] [cancel] [from=S] [decided=S] [term=N] [epoch=N] [incarnation=N] [target=M] | next entry=N | finish
+//	lapse entry=N after=MS | back
 //	recall | quit | stats
 //	flush
 func TestScenarios(t *testing.T) {
@@ -111,8 +113,15 @@ func (w *world) region(t *testing.T, d *datadriven.TestData, now clocksync.Insta
 		fmt.Fprintf(&w.text, "entry %d\n", entry)
 	case "leave":
 		if w.running = w.core.LeaveRegion(now, num(t, d, "entry", 0)); w.running != nil {
-			fmt.Fprintf(&w.text, "cancelled by %s\n", w.running.Name)
+			fmt.Fprintf(&w.text, "cancelled by %s\n", cmp.Or(w.running.Name, "want of control"))
 		}
+	case "lapse":
+		after := time.Duration(num(t, d, "after", 0)) * time.Millisecond
+		for _, o := range w.core.step(now, agentcore.Input{Kind: agentcore.InLapse, Entry: num(t, d, "entry", 0), After: after}).Fresh {
+			fmt.Fprintf(&w.text, "%s#%d: %v\n", o.Signal.Region, o.Signal.Entry, o.Fate)
+		}
+	case "back":
+		w.core.step(now, agentcore.Input{Kind: agentcore.InBack})
 	case "signal":
 		from := word(t, d, "from", "s")
 		m := &wire.Signals{
@@ -153,7 +162,7 @@ func welcome(t *testing.T, d *datadriven.TestData, incarnation uint64) *wire.Wel
 	}
 	switch {
 	case d.HasArg("refused"):
-		w.Refused, w.Reason = true, "no"
+		w.Refused, w.Reason, w.NextSeq = true, "no", num(t, d, "known", 0)
 	case d.HasArg("dropped"):
 		w.Reason = "silent"
 	case d.HasArg("unasked"):
@@ -205,6 +214,9 @@ func (w *world) show() {
 	for _, a := range w.out.Acks {
 		for _, b := range a.Answers {
 			fmt.Fprintf(&w.text, "answer %d %s: %v", b.Decision.Number, b.Name, b.Fate)
+			if s := b.Lapse(); s != nil {
+				fmt.Fprintf(&w.text, ", of entry %d: %s", s.Entry, b.Detail)
+			}
 			if a.To != "s" {
 				fmt.Fprintf(&w.text, " to %s", a.To)
 			}

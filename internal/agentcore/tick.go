@@ -20,7 +20,10 @@ func (c *Core) wake() clocksync.Instant {
 	case !c.welcome:
 		return c.helloAt
 	}
-	wake := min(c.batchAt(), c.answerAt)
+	wake := min(c.batchAt(), c.answerAt, c.tellAt)
+	if !c.local {
+		wake = min(wake, c.gate.Expires())
+	}
 	if c.greets {
 		wake = min(wake, c.helloAt)
 	}
@@ -48,6 +51,11 @@ func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, all bool, out *Ou
 	if now >= c.batchAt() || all && c.since != clocksync.MaxInstant {
 		c.report(now, evidence, out)
 	}
+	if !c.local && now >= c.gate.Expires() {
+		c.gate.Expire(now)
+		c.settle(now)
+	}
+	c.tellKept(now)
 	beside := c.hello.Multiplexer != "" && len(out.Batches) > 0 // In the same message as the batch.
 	if now >= c.answerAt || c.leaving || beside && c.settled() {
 		c.takeAnswers(out)

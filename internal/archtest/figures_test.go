@@ -22,10 +22,10 @@ import (
 // it, so that a new file fits; a change that needs more raises the limit, and its
 // commit message says why.
 var limits = map[string]int{
-	"lines of code":                               66_000,
+	"lines of code":                               70_000,
 	"lines of code of the largest package":        5300,
 	"lines of the largest package, with comments": 6950,
-	"packages of over 5,000 lines, with comments": 3, // scgs, internal/synccore, agent
+	"packages of over 5,000 lines, with comments": 4, // scgs, internal/synccore, synchronizer, agent
 	"files of the package that has most":          45,
 	"fields of synccore.Core":                     18,
 	"packages that agent links":                   22, // internal/nearest is one of them, of which two others had a copy each, and internal/gostate, which was part of agent

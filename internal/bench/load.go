@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,13 @@ type LoadOptions struct {
 	Rate       int           // reports a second, of all members together
 	Time       time.Duration // how long, after a second that is not counted
 	Predicates int           // judged on every global state
-	Counts     int           // of these: whether all members and one more are in a state that about half are in
+	Counts     int           // of these: whether Least members are in a state that about half are in
+	Least      int           // 0: all of them and one more, which are never
+
+	// Overload times Rate is told for OverloadTime after that, and then Rate again for five
+	// seconds, or five times as long if that is less. 0: there is no overload.
+	Overload     int
+	OverloadTime time.Duration
 }
 
 // LoadResult is what became of a load.
@@ -35,6 +42,7 @@ type LoadResult struct {
 	Server     string  `json:"nats,omitempty"` // of the options, without a password; empty: one of its own
 	Time       string  `json:"time"`           // of the options, such as 10s
 	Counts     int     `json:"counts"`
+	Least      int     `json:"least,omitempty"` // of the options
 	Members    int     `json:"members"`
 	Processes  int     `json:"processes"`
 	Predicates int     `json:"predicates"`
@@ -45,8 +53,44 @@ type LoadResult struct {
 	// Latency is the time from the change of state that began a global state to the
 	// verdict on it, for the verdicts that changed.
 	Latency Percentiles `json:"verdict_us"`
-	// Shed are states, or messages with states, that were given up anywhere.
-	Shed uint64 `json:"shed"`
+	// Shed are states, or messages with states, that were given up anywhere: by members, or as
+	// the three after it, on the connection, unread in the inbox, and in gaps.
+	Shed    uint64 `json:"shed"`
+	Dropped uint64 `json:"shed_on_connection"`
+	Unread  uint64 `json:"shed_unread"`
+	Gaps    uint64 `json:"gaps"`
+	// Growth is by how much more memory this process has from the system at the most than when
+	// the load began, in MiB; that is what it has used, and not given back.
+	Growth float64 `json:"memory_growth_mib"`
+	// Overload is left out if there was none.
+	Overload *OverloadResult `json:"overload,omitempty"`
+	Seconds  []LoadSecond    `json:"seconds,omitempty"` // since the load began
+}
+
+// OverloadResult is what became of an overload.
+type OverloadResult struct {
+	Times  int     `json:"times"`             // the rate
+	Time   string  `json:"time"`              // of it, such as 10s
+	Told   float64 `json:"told_per_second"`   // as of the whole
+	Taken  float64 `json:"taken_per_second"`  // likewise
+	Unread uint64  `json:"shed_unread"`       // likewise
+	Gaps   uint64  `json:"gaps"`              // likewise
+	Growth float64 `json:"memory_growth_mib"` // as of the whole, up to the end
+	// Right is when nothing was given up any more, and the state of every member was known, from
+	// its end; Prompt when half of the verdicts were as soon as p99 before it. Below 0: never.
+	Right  float64 `json:"right_after_seconds"`
+	Prompt float64 `json:"prompt_after_seconds"`
+}
+
+// LoadSecond is one second of a load.
+type LoadSecond struct {
+	Phase  string  `json:"phase"`            // load, overload or after
+	Taken  float64 `json:"taken_per_second"` // reports
+	Unread uint64  `json:"shed_unread"`      // messages
+	Gaps   uint64  `json:"gaps"`             // in it
+	P50    float64 `json:"verdict_p50_us"`   // 0 without verdicts
+	P99    float64 `json:"verdict_p99_us"`   // likewise
+	Memory float64 `json:"memory_mib"`       // that the process has of the system
 }
 
 const (
@@ -77,10 +121,13 @@ synchronizers:
 	for i := 1; i < o.Predicates; i++ {
 		form := forms[i%len(forms)]
 		if i <= o.Counts {
-			form = "count(members, .load > 0.5%[2]d) > %[1]d"
+			form = "count(members, .load > 0.5%[2]d) >= %[3]d"
 		}
-		when := fmt.Sprintf(form, o.Members, 10+i)
-		fmt.Fprintf(&b, "      p%d: {when: %q, signal: []}\n", i, when)
+		when, modality := fmt.Sprintf(form, o.Members, 10+i), ""
+		if i <= o.Counts {
+			when, modality = fmt.Sprintf(form, o.Members, 10+i, cmp.Or(o.Least, o.Members+1)), "modality: atleast, "
+		}
+		fmt.Fprintf(&b, "      p%d: {when: %q, %ssignal: []}\n", i, when, modality)
 	}
 	return b.String()
 }
@@ -121,29 +168,33 @@ func Load(ctx context.Context, o LoadOptions) (r *LoadResult, err error) {
 	if _, err := f.call(ctx, q); err != nil {
 		return nil, err
 	}
-	timed.take()
-	before := s.Stats()
+	r = &LoadResult{
+		Program: o.Program, Time: o.Time.String(), Counts: o.Counts, Least: o.Least,
+		Members: o.Members, Processes: len(f), Predicates: o.Predicates, Asked: q.Rate,
+	}
+	w := newLoadWatch(s, &timed) //nolint:contextcheck // It is ended, not cancelled.
+	defer w.end()
 	q.Time = o.Time
-	sum, err := f.call(ctx, q)
+	p, err := w.run(ctx, f, q, phaseLoad)
 	if err != nil {
 		return nil, err
 	}
-	after, took := s.Stats(), timed.take()
-	if _, err := f.call(ctx, request{Op: opLeave, Group: loadGroup, Time: joinTime}); err != nil {
-		return nil, err
+	r.Told, r.Taken, r.Verdicts, r.Growth = p.told, p.taken, len(p.ages), p.growth
+	r.Dropped, r.Unread, r.Gaps = p.dropped, p.unread, p.gaps
+	r.Shed = p.shed + p.dropped + p.unread + p.gaps + p.collapsed
+	if len(p.ages) == 0 {
+		return nil, fmt.Errorf("no verdict within %v: %.0f reports a second were taken in, %d shed: ask for a lower --rate or fewer --members", o.Time, r.Taken, r.Shed)
 	}
-	r = &LoadResult{
-		Program: o.Program, Time: o.Time.String(), Counts: o.Counts,
-		Members: o.Members, Processes: len(f), Predicates: o.Predicates, Asked: q.Rate, Told: sum.Rate,
-		Taken: float64(after.Reports-before.Reports) / sum.Seconds, Verdicts: len(took),
-		Shed: sum.Shed + shedBy(&after) - shedBy(&before),
-	}
-	if len(took) == 0 {
-		return nil, fmt.Errorf("no verdict within %v: %d reports were taken in, %d shed: ask for a lower --rate or fewer --members", o.Time, after.Reports, r.Shed)
-	}
-	all := percentiles(took)
+	all := percentiles(p.ages)
 	r.Latency = Percentiles{all.P50, all.P99}
-	return r, nil
+	if o.Overload > 0 {
+		if r.Overload, err = w.overload(ctx, f, q, &o, r.Latency); err != nil {
+			return nil, err
+		}
+	}
+	r.Seconds = w.seconds()
+	_, err = f.call(ctx, request{Op: opLeave, Group: loadGroup, Time: joinTime})
+	return r, err
 }
 
 // fleet is the processes of a load, each with its share of the members.
@@ -190,9 +241,6 @@ func (f fleet) end() error {
 	}
 	return errors.Join(errs...)
 }
-
-// shedBy counts what a synchronizer has given up.
-func shedBy(s *synchronizer.Stats) uint64 { return s.Dropped + s.Gaps + s.Collapsed }
 
 // timedVerdicts are the ages of verdicts when they are told, in microseconds.
 type timedVerdicts struct {

@@ -20,8 +20,8 @@ const (
 	attemptWait      = 2 * time.Second // For one attempt to connect.
 	reconnectWait    = 100 * time.Millisecond
 	maxReconnectWait = 500 * time.Millisecond
-	pingInterval     = time.Second
-	maxPings         = 2 // Without an answer: the link is dead.
+	pingInterval     = 750 * time.Millisecond
+	maxPings         = 2 // Without an answer when the next one is due: the link is dead, for 2.25 s at most.
 )
 
 // Dial connects to the NATS server at an address such as

@@ -20,6 +20,14 @@ func TestReconnectDelay(t *testing.T) {
 	}
 }
 
+// TestHolesAreNoticed: a link that carries nothing is given up when so many pings and the next
+// one were due, the first of them up to an interval after the link has broken.
+func TestHolesAreNoticed(t *testing.T) {
+	if worst := (maxPings + 1) * pingInterval; worst > 2300*time.Millisecond {
+		t.Errorf("a link that carries nothing is noticed after up to %v; it should be within 2.5 s, and the process may be slow", worst)
+	}
+}
+
 // TestSubjects made of valid tokens are accepted.
 func TestSubjects(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

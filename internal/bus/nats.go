@@ -306,8 +306,9 @@ func (b *Bus) flush(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, flushWait)
 	defer cancel()
 	err := b.nc.FlushWithContext(ctx)
-	if errors.Is(err, nats.ErrConnectionClosed) && !b.nc.IsClosed() {
-		return ErrDisconnected // That is how nats.go reports one lost meanwhile.
+	lost := errors.Is(err, nats.ErrConnectionClosed) && !b.nc.IsClosed() // That is how nats.go reports one lost meanwhile.
+	if lost || err != nil && b.nc.IsReconnecting() {                     // A flush that begins just then waits in vain.
+		return ErrDisconnected
 	}
 	return b.translate(err, 0)
 }

@@ -25,6 +25,7 @@ func Parse(name string, src []byte, overrides ...plan.Override) (plan.Levels, er
 	if _, ok := doc.Root().Get("program"); ok {
 		doc.Advise(`unknown key "program"`, `a file with a program is for "pegasus program check" and "pegasus program run"; in Go, for synchronizer.LoadProgram`)
 	}
+	doc.Advise(`unknown key "config"`, `a file of rule tests is for "pegasus test"`)
 	p := parser{doc: doc, cfg: &cfg, overrides: overrides}
 	if err := p.overrideErr(); err != nil && doc.Err() == nil {
 		return nil, err
@@ -92,6 +93,15 @@ func (p *parser) tree(name string, s config.Synchronizer) {
 	if s.Members.Group != "" {
 		if err := wire.CheckToken("group", s.Members.Group); err != nil {
 			p.doc.FaultAt(path(name, "members", "group"), "%v", err)
+		}
+	}
+	for _, other := range p.cfg.Synchronizers {
+		if other.Key == name {
+			break
+		}
+		if g := s.Members.Group; g != "" && other.Value.Members.Group == g {
+			p.doc.FaultAt(path(name, "members", "group"), "the group %q is that of %q: a member obeys one synchronizer; put both sections together, or give this one a group of its own", g, other.Key)
+			break
 		}
 	}
 	if s.Parent == "" {

@@ -68,3 +68,22 @@ func TestFits(t *testing.T) {
 		t.Errorf("%d fit, %d do not", good, bad)
 	}
 }
+
+// TestOneOfAGroup: a member would obey whichever of two synchronizers it has heard last.
+func TestOneOfAGroup(t *testing.T) {
+	const text = `synchronizers:
+  a:
+    members: {group: w}
+    state: {load: int}
+  b:
+    members: {group: w}
+    state: {load: float}
+`
+	const want = `c.yaml:6:22: synchronizers.b.members.group: the group "w" is that of "a": a member obeys one synchronizer; put both sections together, or give this one a group of its own`
+	if _, err := configfile.Parse("c.yaml", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+	if _, err := configfile.Parse("c.yaml", []byte(strings.Replace(text, "w", "v", 1))); err != nil {
+		t.Error(err)
+	}
+}

@@ -206,7 +206,7 @@ func anyConfig(t *rapid.T) string {
 		} else {
 			members = pick("members", members, "{group: w, count: 7}", "{group: w, count: {min: 2}}", "{group: w, count: {max: 9}}", "{group: w, min: 2, max: 2000}", "{group: w, count: 2000}")
 		}
-		fmt.Fprintf(&b, "    members: %s\n", members)
+		fmt.Fprintf(&b, "    members: %s\n", strings.Replace(members, "group: w", fmt.Sprintf("group: w%d", i), 1)) // A group has one synchronizer.
 		b.WriteString(pick("silence", "", "    silence: {after: 1s}\n", "    silence: {then: block}\n", "    silence:\n      after: 1.5s\n      then: fail\n"))
 		b.WriteString(pick("state", "    state: {x: float, phase: {enum: [a, b]}}\n", "    state:\n      x: float\n      phase:\n        enum:\n        - a\n        - 'b'\n"))
 		b.WriteString(pick("memory", "    memory: {m: int, n: {type: float, initial: +inf}, o: {type: {enum: [u, v]}, initial: u}}\n", "    memory: {m: {type: int, initial: -3}, n: {type: float, initial: 1.5}}\n"))

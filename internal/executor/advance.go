@@ -22,6 +22,7 @@ import (
 const (
 	signalAgain  = 250 * time.Millisecond // a signal that had no effect is sent again
 	noStateAgain = 10 * time.Millisecond  // what is due is looked at again while no global state is in force
+	showWithin   = 5 * time.Second        // a processor that has taken a start shows the run, or it has failed
 )
 
 // pass is what one call of the machine needs. The decision of a pass is numbered
@@ -133,7 +134,9 @@ func (p *pass) observe(name string, m *plan.Processor) {
 		}
 		return
 	}
-	r.seen = true
+	if !r.seen {
+		r.seen, r.again = true, clocksync.MinInstant // It need not be waited for any more.
+	}
 	switch s.phase {
 	case wire.PhaseRunning:
 		if r.cancel {
@@ -343,8 +346,11 @@ func (p *pass) serve(r *blockRun) bool {
 	case r.cancel && !r.started:
 		p.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: "it was cancelled before it began"})
 		return true
-	case r.arrived && !r.seen, r.seen && !r.cancel && !p.late(r), r.left:
+	case r.seen && !r.cancel && !p.late(r), r.left:
 		return true // A global state will show it.
+	case r.arrived && !r.seen && p.now < r.since.Add(showWithin):
+		r.again = r.since.Add(showWithin) // One will show it sooner.
+		return false
 	}
 	m, ok := p.world.Processor(r.on)
 	if !ok || p.now < r.again {
@@ -353,6 +359,15 @@ func (p *pass) serve(r *blockRun) bool {
 	s := shownIn(&m)
 	mine := s.program == p.id && s.run == r.number
 	switch {
+	case r.arrived && !r.seen && !mine:
+		if !m.Newest || m.Heard < r.since.Add(showWithin/2) {
+			r.again = p.now.Add(signalAgain) // What it shows may be from before the start.
+			return false
+		}
+		p.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: hidden(r)})
+		return true
+	case r.arrived && !r.seen:
+		return true // It is seen in this state.
 	case mine && s.phase != wire.PhaseRunning:
 		if !p.late(r) {
 			return true // It has ended.
@@ -362,7 +377,7 @@ func (p *pass) serve(r *blockRun) bool {
 	case mine && !r.cancel:
 		return true
 	case mine:
-		r.signal = p.send(r.on, &m, &control.Signal{
+		r.signal = p.sendOf(r, &m, &control.Signal{
 			Name: wire.CancelSignal, Kind: control.Cancel, Region: r.block, Data: p.data(r),
 		})
 	case s.phase == wire.PhaseRunning:
@@ -379,13 +394,21 @@ func (p *pass) serve(r *blockRun) bool {
 		if len(r.input) <= wire.ShortInput {
 			data = append(data, control.Datum{Name: wire.DatumInput, Value: scgs.StringValue(r.input)})
 		}
-		r.signal = p.send(r.on, &m, &control.Signal{Name: wire.StartSignal, Kind: control.Activate, Region: wire.ProcessorRegion, Data: data})
+		r.signal = p.sendOf(r, &m, &control.Signal{Name: wire.StartSignal, Kind: control.Activate, Region: wire.ProcessorRegion, Data: data})
 		r.started = r.started || r.signal
 	}
 	if !r.signal {
 		r.again = p.now.Add(signalAgain)
 	}
 	return r.signal
+}
+
+// hidden says why a run has failed that its processor has taken and does not show.
+func hidden(r *blockRun) string {
+	if r.body != nil && r.body.Kind == wire.BodyFailure {
+		return r.body.Text
+	}
+	return fmt.Sprintf("processor %q has taken the start, and does not show the run after %v; it may run twice", r.on, showWithin)
 }
 
 // late reports whether a run of an earlier life has come to nothing in the time in which what
@@ -399,7 +422,7 @@ func (p *pass) again(r *blockRun, why string) {
 	delete(p.runs, r.number)
 	p.numbers++
 	r.number = p.numbers
-	r.seen, r.started, r.arrived, r.left, r.body = false, false, false, false, nil
+	r.seen, r.started, r.arrived, r.left, r.body, r.sent = false, false, false, false, nil, [2]uint32{}
 	p.runs[r.number] = r
 }
 
@@ -422,6 +445,18 @@ func (f *executor) data(r *blockRun) []control.Datum {
 		{Name: wire.DatumProgram, Value: scgs.IntValue(int64(f.id))}, //nolint:gosec // A time since 1970.
 		{Name: wire.DatumRun, Value: scgs.IntValue(int64(r.number))}, //nolint:gosec // Counted from 1.
 	}
+}
+
+// sendOf sends a signal of a run, whose cause is the step: the execution of the program, the run, which
+// is one attempt at a block, and the how-manieth start or cancellation of it.
+func (p *pass) sendOf(r *blockRun, m *plan.Processor, s *control.Signal) bool {
+	n := &r.sent[s.Kind-control.Activate]
+	s.Cause = control.Cause{Source: wire.Weight(wire.ProgramSignals+"\n"+s.Name, p.id), Witness: r.number, Firing: *n + 1}
+	if !p.send(r.on, m, s) {
+		return false
+	}
+	*n++
+	return true
 }
 
 // send sends a signal of this pass to a processor, if that is in the region.

@@ -107,8 +107,10 @@ type blockRun struct {
 	cancel    bool
 	started   bool              // a start was sent and may have arrived
 	arrived   bool              // it has
+	since     clocksync.Instant // when that was told
 	left      bool              // a cancellation has had its effect
 	signal    bool              // one is under way
+	sent      [2]uint32         // how many starts and cancellations were
 	again     clocksync.Instant // no signal before that
 	body      *plan.Body
 	attended  bool // it is in attention
@@ -223,7 +225,7 @@ func (f *executor) Settled(now clocksync.Instant, s *control.Signal, fate contro
 	r.signal = false
 	switch {
 	case fate == control.Applied && start:
-		r.arrived = true
+		r.arrived, r.since = true, now
 	case fate == control.Applied:
 		r.left = true
 	case start && fate != control.Unconfirmed:
@@ -287,6 +289,9 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
 		r := f.runs[number]
 		r.signal, r.arrived, r.left, r.attended, r.again = false, false, false, false, clocksync.MinInstant
+		for i := range r.sent { // The last one may have arrived: it is sent once more, as the same.
+			r.sent[i] = max(r.sent[i], 1) - 1
+		}
 		f.want(r)
 	}
 }

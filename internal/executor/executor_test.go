@@ -289,3 +289,90 @@ func TestNumbersRise(t *testing.T) {
 	s.shows("a", 2, wire.PhaseIdle, 0)
 	want(t, "after three restarts", s.advance(9*ms), fmt.Sprintf("lost 1 a its process has ended; start %[1]d b; start->b %[1]d", 10<<32+1))
 }
+
+// TestAStartThatDoesNotShow: a run fails that its processor has taken and does not show, once
+// that was heard for long enough, and is tried again like any other that has failed.
+func TestAStartThatDoesNotShow(t *testing.T) {
+	begin := func() *site {
+		s := newSite(t)
+		s.shows("a", 1, wire.PhaseIdle, 0)
+		want(t, "start", s.advance(0), "start 1 a; start->a 1")
+		s.Settled(ms, s.sent, control.Applied)
+		s.shows("b", 1, wire.PhaseIdle, 0)
+		want(t, "in time", s.advance(2*ms), "")
+		return s
+	}
+	heard := func(s *site, newest bool, at clocksync.Instant) {
+		p := s.shown["a"]
+		p.Newest, p.Heard = newest, at
+		s.shown["a"] = p
+	}
+	s := begin()
+	if wake := s.Wake(3 * ms); wake != 5001*ms {
+		t.Errorf("it wakes at %v", wake)
+	}
+	heard(s, true, 4000*ms)
+	want(t, "too early", s.advance(5000*ms), "")
+	const why = `fail 1 a processor "a" has taken the start, and does not show the run after 5s; it may run twice; start 2 `
+	if got := s.advance(5001 * ms); !strings.HasPrefix(got, why) {
+		t.Errorf("after the bound: %q, want %q", got, why)
+	}
+	for name, c := range map[string]struct {
+		newest bool
+		heard  clocksync.Instant
+	}{"a newer state is under way": {false, 4000 * ms}, "it was not heard since": {true, 1 * ms}} {
+		s := begin()
+		heard(s, c.newest, c.heard)
+		want(t, name, s.advance(6000*ms), "")
+		s.shows("a", 1, wire.PhaseRunning, 1)
+		want(t, name+", and it shows", s.advance(6001*ms), "")
+	}
+	s = begin()
+	s.shows("a", 1, wire.PhaseRunning, 1)
+	s.advance(10 * ms)
+	s.Cancel(11*ms, "enough", &s.out)
+	s.told()
+	s.advance(11 * ms)
+	if s.sent.Name != wire.CancelSignal {
+		t.Errorf("a run that shows is cancelled at once: %+v is sent", s.sent)
+	}
+	s = begin()
+	heard(s, true, 4000*ms)
+	s.Take("a", &plan.Body{Program: id, Run: 1, Kind: wire.BodyFailure, Text: "no such field"})
+	if got := s.advance(5001 * ms); !strings.HasPrefix(got, "fail 1 a no such field; start 2 ") {
+		t.Errorf("with the reason of the processor: %q", got)
+	}
+}
+
+// TestCausesOfSteps: a start or a cancellation has the cause of its step, also after a restart, when
+// the last one may have arrived; another attempt, and another one of the same run, have others.
+func TestCausesOfSteps(t *testing.T) {
+	s := newSite(t)
+	s.shows("a", 1, wire.PhaseIdle, 0)
+	s.advance(0)
+	first := s.sent.Cause
+	if first.Source == 0 || first.Witness != 1 || first.Firing != 1 {
+		t.Errorf("%+v", first)
+	}
+	s.Settled(ms, s.sent, control.Expired)
+	s.advance(251 * ms)
+	if second := s.sent.Cause; second.Source != first.Source || second.Witness != 1 || second.Firing != 2 {
+		t.Errorf("the second start: %+v", second)
+	}
+	second := s.sent.Cause
+	s.Restart(300*ms, true, control.Decision{}, 0, &s.out)
+	s.shows("a", 1, wire.PhaseIdle, 0)
+	s.advance(301 * ms)
+	if s.sent.Cause != second {
+		t.Errorf("after the restart: %+v, want %+v", s.sent.Cause, second)
+	}
+	s.Settled(302*ms, s.sent, control.Applied)
+	s.shows("a", 1, wire.PhaseRunning, 1)
+	s.advance(303 * ms)
+	s.Cancel(304*ms, "enough", &s.out)
+	s.told()
+	s.advance(304 * ms)
+	if c := s.sent.Cause; s.sent.Name != wire.CancelSignal || c.Source == first.Source || c.Witness != 1 || c.Firing != 1 {
+		t.Errorf("the cancellation: %+v", s.sent)
+	}
+}

@@ -312,7 +312,7 @@ func TestJournalRefusals(t *testing.T) {
 		return strings.Join(list, "") + "\n"
 	}
 	_, out, _ := strings.Cut(lines[2], `"out":"`)
-	const kinds = `it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, end`
+	const kinds = `it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, kept, end`
 	for want, text := range map[string]string{
 		`it is empty, or its first line was not written to the end: nothing can be replayed`:          lines[0][:40],
 		`line 1: the first line is no header of a journal, as run --journal writes it`:                strings.Join(lines[1:], ""),
@@ -387,6 +387,29 @@ func TestJournalOfEveryLength(t *testing.T) {
 	}
 }
 
+// retold are the lines by which a machine comes to follow that of a journal.
+func retold(tb testing.TB, text []byte) (lines []byte) {
+	tb.Helper()
+	j, err := journal.Read(bytes.NewReader(text))
+	if err != nil {
+		tb.Fatal(err)
+	}
+	core := synccore.New(j.Level, j.Header.Options)
+	var out synccore.Output
+	var rec journal.Record
+	for j.Next(&rec) == nil {
+		core.Step(rec.Now, &rec.Input, &out)
+	}
+	core.Retell(func(in *synccore.Input) {
+		line, err := journal.AppendInput(lines, j.Level.State, rec.Now, in)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		lines = journal.AppendBroken(line)
+	})
+	return lines
+}
+
 // FuzzJournal: whatever follows a header, nothing panics, neither the reader nor
 // the machine that it feeds, and what was read is written as a line that says the
 // same. A text that is a header itself stands alone.
@@ -396,6 +419,11 @@ func FuzzJournal(f *testing.F) {
 	for i := range lines {
 		f.Add(lines[i])
 		f.Add(bytes.Join(lines[1:i+1], nil))
+	}
+	retold := retold(f, bytes.Join(lines, nil))
+	f.Add(retold)
+	for line := range bytes.Lines(retold) {
+		f.Add(append(slices.Clip(bytes.SplitAfter(retold, []byte("\n"))[0]), line...))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		if !bytes.HasPrefix(text, []byte(`{"journal"`)) {

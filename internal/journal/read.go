@@ -130,8 +130,21 @@ func (j *Reader) Next(rec *Record) error {
 	if err != nil {
 		return err
 	}
+	return j.Take(text, rec)
+}
+
+// Follow returns a reader of the lines of a machine of a level, which come one by one
+// by [Reader.Take].
+func Follow(level *plan.Level) *Reader {
+	j := &Reader{Level: level, codec: wire.NewBatchCodec(level.State), now: clocksync.MinInstant}
+	j.Header.Synchronizer = level.Name
+	return j
+}
+
+// Take reads one line, without its end, like Next.
+func (j *Reader) Take(text []byte, rec *Record) error {
 	var l journalLine
-	err = strict(text, &l)
+	err := strict(text, &l)
 	if err == nil && l.End != nil {
 		if err = j.end(&l); err == nil {
 			return io.EOF
@@ -218,6 +231,7 @@ type journalLine struct {
 	Cancel   *string             `json:"cancel"`
 	Restart  *synccore.Options   `json:"restart"`
 	Term     *uint64             `json:"term"`
+	Kept     *synccore.Kept      `json:"kept"`
 
 	Out     *string `json:"out"`
 	End     *uint64 `json:"end"`
@@ -269,7 +283,7 @@ type evidenceLine struct {
 // kinds counts the inputs that the line has.
 func (l *journalLine) kinds() int {
 	n := 0
-	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Alive != nil, l.Shared != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil, l.Body != nil, l.Cancel != nil, l.Restart != nil, l.Term != nil} {
+	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Alive != nil, l.Shared != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil, l.Body != nil, l.Cancel != nil, l.Restart != nil, l.Term != nil, l.Kept != nil} {
 		if there {
 			n++
 		}
@@ -282,7 +296,7 @@ func (l *journalLine) kinds() int {
 func (j *Reader) input(l *journalLine, rec *Record) error {
 	switch {
 	case l.kinds() != 1:
-		return errors.New("it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, end")
+		return errors.New("it has to have one of tick, hello, batch, alive, shared, gone, ack, timeline, config, body, cancel, restart, term, kept, end")
 	case l.Now == nil || !l.Now.Finite():
 		return errors.New("now is missing: the instant of the input in ns")
 	case *l.Now < j.now && l.Restart == nil: // Which may be on another clock.
@@ -378,10 +392,16 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 		in.Kind, in.Reason = synccore.InCancel, *l.Cancel
 	case l.Restart != nil:
 		in.Kind, in.Restart = synccore.InRestart, l.Restart
+		if l.Restart.Follows { // The inputs of another machine, of any term, are retold.
+			j.term = l.Restart.Term
+			return followed(j.term)
+		}
 		err = j.follows("restart", l.Restart.Term)
 	case l.Term != nil:
 		in.Kind, in.Term = synccore.InTerm, *l.Term
 		err = j.follows("term", *l.Term)
+	case l.Kept != nil:
+		in.Kind, in.Kept = synccore.InKept, l.Kept
 	}
 	return err
 }

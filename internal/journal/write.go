@@ -133,6 +133,8 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 		return appendText(append(buf, `,"cancel":`...), strings.ToValidUTF8(in.Reason, "?")), nil
 	case synccore.InTerm:
 		return strconv.AppendUint(append(buf, `,"term":`...), in.Term, 10), nil
+	case synccore.InKept:
+		return appendJSON(append(buf, `,"kept":`...), in.Kept), nil
 	case synccore.InRestart:
 		return appendJSON(append(buf, `,"restart":`...), in.Restart), nil
 	}

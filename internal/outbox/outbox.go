@@ -6,6 +6,7 @@
 package outbox
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -26,6 +27,13 @@ var backoff = []time.Duration{
 // waitingAgain is how often a target that has a signal is asked for its fate.
 const waitingAgain = time.Second
 
+// askAfter is for how long a target that has a signal is asked after its time: the answer
+// that it was applied may be lost.
+const askAfter = time.Second
+
+// receiptAfter is how long a receipt waits for others to the same target.
+const receiptAfter = 250 * time.Millisecond
+
 // Owner is who decided on a signal, and learns of its fate.
 type Owner uint8
 
@@ -41,6 +49,7 @@ type Letter struct {
 	Owner       Owner           // who learns of its fate
 	Group       string          // of the target, if that is another one
 	Incarnation uint64          // of the target
+	Recalls     bool            // the target says what became of a signal also after its time, and applies it no more
 	Signal      *control.Signal // kept until it has its fate; not to be changed
 }
 
@@ -57,7 +66,16 @@ type Frames []wire.Addressed[wire.Signals]
 // Outbox holds the signals whose final fate is not known.
 type Outbox struct {
 	letters []*pending
-	due     clocksync.Instant // of the next of them; MinInstant: something has changed
+	due     clocksync.Instant // of the next of them, or of the receipts; MinInstant: something has changed
+	owed    []owed
+	owedAt  clocksync.Instant // when they go out; MaxInstant if there are none
+}
+
+// owed is a receipt that a target is to have: it keeps the fate until then.
+type owed struct {
+	group, to   string
+	incarnation uint64
+	wire.Receipt
 }
 
 type pending struct {
@@ -66,13 +84,47 @@ type pending struct {
 	next     clocksync.Instant
 	attempts int
 	waiting  bool // the target has it and will tell its fate
+	late     bool // it is asked after the deadline
+
+	// of is its decision before its term was renewed: the target may tell its fate under that.
+	of control.Decision
+}
+
+// is reports whether a member tells of this signal.
+func (p *pending) is(group, from string, a *wire.Answer) bool {
+	return (p.Signal.Decision == a.Decision || p.of == a.Decision) && p.Signal.Name == a.Name && p.Signal.Target == from && p.Group == group
+}
+
+// limit is when the signal is given up.
+func (p *pending) limit() clocksync.Instant {
+	if p.waiting && p.Recalls {
+		return p.deadline.Add(askAfter)
+	}
+	return p.deadline
+}
+
+// again sets the time of the next attempt. The first one after the deadline is at the deadline.
+func (p *pending) again(now clocksync.Instant, pause time.Duration) {
+	p.next = min(p.limit(), now.Add(pause))
+	if now < p.deadline {
+		p.next = min(p.deadline, p.next)
+	}
 }
 
 // New returns an empty outbox.
-func New() *Outbox { return &Outbox{due: clocksync.MinInstant} }
+func New() *Outbox { return &Outbox{due: clocksync.MinInstant, owedAt: clocksync.MaxInstant} }
 
 // Len is how many signals have no final fate.
 func (o *Outbox) Len() int { return len(o.letters) }
+
+// Letters yields what has no final fate, in the order in which it was posted.
+func (o *Outbox) Letters(yield func(Letter) bool) {
+	for _, p := range o.letters {
+		if !yield(p.Letter) {
+			return
+		}
+	}
+}
 
 // Due is when [Outbox.Retry] next has something to do.
 func (o *Outbox) Due() clocksync.Instant { return o.due }
@@ -108,7 +160,10 @@ func (o *Outbox) Post(now clocksync.Instant, head *wire.Signals, l Letter, frame
 // goes out like any other: only its target knows whether it came in time, and the
 // frame tells it the epoch in force.
 func (p *pending) transmit(now clocksync.Instant, head *wire.Signals, frames *Frames) {
-	p.next = min(p.deadline, now.Add(backoff[min(p.attempts, len(backoff)-1)]))
+	if !p.late && now >= p.deadline {
+		p.late, p.attempts = true, 0
+	}
+	p.again(now, backoff[min(p.attempts, len(backoff)-1)])
 	p.attempts++
 	frames.Add(head, p.Group, p.Incarnation, p.Signal)
 }
@@ -117,7 +172,7 @@ func (p *pending) transmit(now clocksync.Instant, head *wire.Signals, frames *Fr
 // the frame of the same target if there is one that is not full.
 func (f *Frames) Add(head *wire.Signals, group string, incarnation uint64, s *control.Signal) {
 	for i := range *f {
-		if a := &(*f)[i]; a.To == s.Target && a.Group == group && a.Msg.Incarnation == incarnation && len(a.Msg.Signals) < wire.MaxSignals {
+		if a := &(*f)[i]; a.To == s.Target && a.Group == group && a.Msg.Incarnation == incarnation && len(a.Msg.Signals) < wire.MaxSignals && len(a.Msg.Recorded) == 0 {
 			a.Msg.Signals = append(a.Msg.Signals, *s)
 			return
 		}
@@ -130,16 +185,15 @@ func (f *Frames) Add(head *wire.Signals, group string, incarnation uint64, s *co
 // Answer takes what a member tells of a signal; ok if that settles it. The fate of
 // one that is not known is a late copy.
 func (o *Outbox) Answer(now clocksync.Instant, group, from string, a *wire.Answer) (s Settled, ok bool) {
-	i := slices.IndexFunc(o.letters, func(p *pending) bool {
-		return p.Signal.Decision == a.Decision && p.Signal.Name == a.Name && p.Signal.Target == from && p.Group == group
-	})
+	i := slices.IndexFunc(o.letters, func(p *pending) bool { return p.is(group, from, a) })
 	if i < 0 {
 		return s, false
 	}
 	switch p := o.letters[i]; {
 	case a.Fate == control.Waiting:
-		p.waiting = true
-		p.next = min(p.deadline, now.Add(waitingAgain))
+		if p.waiting = true; now < p.deadline {
+			p.again(now, waitingAgain)
+		}
 		o.due = clocksync.MinInstant
 		return s, false
 	case a.Fate == control.Duplicate:
@@ -162,27 +216,111 @@ func (o *Outbox) Retry(now clocksync.Instant, head *wire.Signals, gone func(*Let
 	if now < o.due {
 		return settled
 	}
+	if now >= o.owedAt {
+		o.acknowledge(head, frames)
+	}
 	next := clocksync.MaxInstant
 	for i := 0; i < len(o.letters); {
 		p := o.letters[i]
 		switch {
 		case gone(&p.Letter):
 			settled = append(settled, o.settle(i, control.Unconfirmed, "the target is gone"))
-		case now >= p.deadline && p.waiting:
+		case now >= p.limit() && p.late:
+			o.Record(now, p.Group, p.Signal.Target, p.Incarnation, p.Signal.Decision, p.Signal.Name)
+			settled = append(settled, o.settle(i, control.Unconfirmed, "the target had it, and does not say what became of it"))
+		case now >= p.limit() && p.waiting:
 			settled = append(settled, o.settle(i, control.Expired, "the target did not get to it in time"))
-		case now >= p.deadline:
+		case now >= p.limit():
+			if p.Recalls { // It may get to it all the same.
+				o.Record(now, p.Group, p.Signal.Target, p.Incarnation, p.Signal.Decision, p.Signal.Name)
+			}
 			settled = append(settled, o.settle(i, control.Unconfirmed, "no answer"))
 		default:
 			if now >= p.next {
 				p.transmit(now, head, frames)
-				if p.waiting {
-					p.next = min(p.deadline, now.Add(waitingAgain))
+				if p.waiting && now < p.deadline {
+					p.again(now, waitingAgain)
 				}
 			}
 			next = min(next, p.next)
 			i++
 		}
 	}
-	o.due = next
+	o.due = min(next, o.owedAt)
 	return settled
+}
+
+// Kept is a letter as one machine hands it to another, with how far its delivery is.
+type Kept struct {
+	Letter
+
+	Deadline clocksync.Instant // when its time is over
+	Waiting  bool              // the target has it
+}
+
+// Kept are the letters without a final fate of decisions of later numbers than that.
+func (o *Outbox) Kept(after uint64) []Kept {
+	var all []Kept
+	for _, p := range o.letters {
+		if p.Signal.Decision.Number > after {
+			all = append(all, Kept{p.Letter, p.deadline, p.waiting})
+		}
+	}
+	return all
+}
+
+// Restore puts the letters of another outbox in place of the own ones of later numbers.
+func (o *Outbox) Restore(after uint64, all []Kept) {
+	o.letters = slices.DeleteFunc(o.letters, func(p *pending) bool { return p.Signal.Decision.Number > after })
+	o.due = clocksync.MinInstant
+	for _, k := range all[:min(len(all), Limit-len(o.letters))] {
+		o.letters = append(o.letters, &pending{Letter: k.Letter, deadline: k.Deadline, next: clocksync.MinInstant, waiting: k.Waiting})
+	}
+}
+
+// Renew has the signals that are under way be of a later term, whose epoch that is, under
+// the number that they have: they are sent again at once. A target that has had one knows
+// it by its cause; those without one stay as they are, for the target to refuse, and so do those that
+// a target is known to have.
+func (o *Outbox) Renew(term, epoch uint64) {
+	for _, p := range o.letters {
+		if p.Signal.Cause.Source == 0 || p.waiting {
+			continue
+		}
+		s := *p.Signal
+		if p.of == (control.Decision{}) {
+			p.of = s.Decision
+		}
+		s.Decision.Term, s.Decision.Epoch = term, epoch
+		p.Signal, p.next, p.attempts = &s, clocksync.MinInstant, 0
+	}
+	o.due = clocksync.MinInstant
+}
+
+// Record has a target learn, with others a moment later, that the fate of a signal to it is
+// recorded. Of too many the receipts are left out: it tells the fates again.
+func (o *Outbox) Record(now clocksync.Instant, group, to string, incarnation uint64, d control.Decision, name string) {
+	if len(o.owed) >= Limit {
+		return
+	}
+	o.owed = append(o.owed, owed{group, to, incarnation, wire.Receipt{Term: d.Term, Number: d.Number, Name: name}})
+	o.owedAt = min(o.owedAt, now.Add(receiptAfter))
+	o.due = min(o.due, o.owedAt)
+}
+
+// acknowledge sends the receipts.
+func (o *Outbox) acknowledge(head *wire.Signals, frames *Frames) {
+	slices.SortStableFunc(o.owed, func(a, b owed) int {
+		return cmp.Or(cmp.Compare(a.group, b.group), cmp.Compare(a.to, b.to), cmp.Compare(a.incarnation, b.incarnation))
+	})
+	for i, j := 0, 0; i < len(o.owed); i = j {
+		first, msg := &o.owed[i], *head
+		msg.Incarnation = first.incarnation
+		for j < len(o.owed) && j < i+wire.MaxSignals && o.owed[j].to == first.to && o.owed[j].group == first.group && o.owed[j].incarnation == first.incarnation {
+			msg.Recorded = append(msg.Recorded, o.owed[j].Receipt)
+			j++
+		}
+		*frames = append(*frames, wire.Addressed[wire.Signals]{To: first.to, Group: first.group, Msg: msg})
+	}
+	o.owed, o.owedAt = o.owed[:0], clocksync.MaxInstant
 }

@@ -61,17 +61,27 @@ func TestRepeats(t *testing.T) {
 	for name, c := range map[string]struct {
 		ttl     time.Duration
 		waiting clocksync.Instant // of the answer that it waits there
+		recalls bool
 		want    []time.Duration
 		fate    control.Fate
 		detail  string
 	}{
-		"silent":  {time.Second, -1, []time.Duration{20 * ms, 70 * ms, 170 * ms, 370 * ms, 870 * ms}, control.Unconfirmed, "no answer"},
-		"short":   {60 * ms, -1, []time.Duration{20 * ms}, control.Unconfirmed, "no answer"},
-		"waiting": {2500 * ms, clocksync.Instant(10 * ms), []time.Duration{1010 * ms, 2010 * ms}, control.Expired, "the target did not get to it in time"},
+		"silent":  {time.Second, -1, false, []time.Duration{20 * ms, 70 * ms, 170 * ms, 370 * ms, 870 * ms}, control.Unconfirmed, "no answer"},
+		"short":   {60 * ms, -1, true, []time.Duration{20 * ms}, control.Unconfirmed, "no answer"},
+		"waiting": {2500 * ms, clocksync.Instant(10 * ms), false, []time.Duration{1010 * ms, 2010 * ms}, control.Expired, "the target did not get to it in time"},
+		"asked after its time": {
+			1500 * ms, clocksync.Instant(10 * ms), true,
+			[]time.Duration{1010 * ms, 1500 * ms, 1520 * ms, 1570 * ms, 1670 * ms, 1870 * ms, 2370 * ms},
+			control.Unconfirmed, "the target had it, and does not say what became of it",
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, l := newPost(t), letter(1, "a")
-			l.Signal.TTL = c.ttl
+			l.Signal.TTL, l.Recalls = c.ttl, c.recalls
+			end := clocksync.Instant(c.ttl)
+			if c.recalls && c.waiting > 0 {
+				end = end.Add(time.Second)
+			}
 			p.post(0, l)
 			now := clocksync.Instant(0)
 			if c.waiting > 0 {
@@ -86,7 +96,7 @@ func TestRepeats(t *testing.T) {
 				if sent > 0 {
 					got = append(got, time.Duration(now))
 				}
-				if want := []outbox.Settled{{Letter: l, Fate: c.fate, Detail: c.detail}}; len(settled) > 0 && (now != clocksync.Instant(c.ttl) || !cmp.Equal(settled, want)) {
+				if want := []outbox.Settled{{Letter: l, Fate: c.fate, Detail: c.detail}}; len(settled) > 0 && (now != end || !cmp.Equal(settled, want)) {
 					t.Errorf("at %v: %+v", now, settled)
 				}
 				if p.Len() > 0 && p.Due() <= now {
@@ -201,5 +211,69 @@ func TestRefused(t *testing.T) {
 		if sent || len(p.frames) != 0 || p.Len() != outbox.Limit || !cmp.Equal(got, want) {
 			t.Errorf("%+v, sent %t, want %+v", got, sent, want)
 		}
+	}
+}
+
+// TestAskedAfterItsTime: of a signal that a target has, and whose time is over, the target says
+// what became of it: its answer may have been lost.
+func TestAskedAfterItsTime(t *testing.T) {
+	for _, f := range []control.Fate{control.Applied, control.Expired} {
+		p, l := newPost(t), letter(1, "a")
+		l.Recalls = true
+		p.post(0, l)
+		p.Answer(clocksync.Instant(10*ms), "", "a", answer(l, control.Waiting))
+		p.retry(clocksync.Instant(10*ms), nobody)
+		if sent, settled := p.retry(clocksync.Instant(time.Second), nobody); sent != 1 || len(settled) > 0 {
+			t.Fatalf("%d sent, %+v", sent, settled)
+		}
+		if s, ok := p.Answer(clocksync.Instant(1001*ms), "", "a", answer(l, control.Waiting)); ok || p.Len() != 1 {
+			t.Errorf("%+v, though its handler runs", s)
+		}
+		if s, ok := p.Answer(clocksync.Instant(1002*ms), "", "a", answer(l, f)); !ok || s.Fate != f {
+			t.Errorf("%+v, %t", s, ok)
+		}
+	}
+}
+
+// TestReceipts: what is recorded is told to each target in frames of its own, a moment later,
+// and so is what was given up, if the target keeps it.
+func TestReceipts(t *testing.T) {
+	p := newPost(t)
+	d := func(number uint64) control.Decision {
+		return control.Decision{Synchronizer: "s", Term: 2, Number: number}
+	}
+	p.retry(0, nobody)
+	p.Record(0, "", "b", 3, d(1), "stop")
+	p.Record(1, "", "a", 3, d(2), "stop")
+	p.Record(2, "g", "a", 3, d(3), "stop")
+	for n := range uint64(wire.MaxSignals) {
+		p.Record(3, "", "b", 3, d(4+n), "go")
+	}
+	if p.Due() != clocksync.Instant(250*ms) {
+		t.Fatalf("due at %v", p.Due())
+	}
+	p.retry(clocksync.Instant(250*ms), nobody)
+	var got []string
+	for _, f := range p.frames {
+		got = append(got, fmt.Sprint(f.Group, "/", f.To, " ", f.Msg.Incarnation, " ", f.Msg.Recorded[0], " ", len(f.Msg.Recorded), " ", len(f.Msg.Signals)))
+	}
+	if d := cmp.Diff([]string{"/a 3 {2 2 stop} 1 0", "/b 3 {2 1 stop} 256 0", "/b 3 {2 259 go} 1 0", "g/a 3 {2 3 stop} 1 0"}, got); d != "" {
+		t.Error(d)
+	}
+	p.Post(clocksync.Instant(250*ms), &wire.Signals{}, letter(1, "a"), &p.frames)
+	if n := len(p.frames); n != 5 || len(p.frames[0].Msg.Signals) > 0 {
+		t.Errorf("a signal is in a frame of receipts")
+	}
+	if p.retry(clocksync.Instant(260*ms), nobody); len(p.frames) != 0 {
+		t.Errorf("they are told twice: %+v", p.frames)
+	}
+	q, l := newPost(t), letter(9, "a")
+	l.Recalls = true
+	q.post(0, l)
+	if _, settled := q.retry(clocksync.Instant(time.Second), nobody); len(settled) != 1 {
+		t.Fatal("it is not given up")
+	}
+	if q.retry(clocksync.Instant(1250*ms), nobody); len(q.frames) != 1 || !slices.Equal(q.frames[0].Msg.Recorded, []wire.Receipt{{Number: 9, Name: "stop"}}) {
+		t.Errorf("what was given up: %+v", q.frames)
 	}
 }

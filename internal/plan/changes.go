@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +37,7 @@ func (p *Level) Changes(to *Level) ([]string, error) {
 	if p.Silence != to.Silence {
 		note("silence: from %s to %s", p.Silence, to.Silence)
 	}
-	list = append(list, compare("memory", p.variables(), to.variables(), func(a, b string) string { return "from " + a + " to " + b })...)
+	list = append(list, compare("memory", p.variables(), to.variables(), variableChanged)...)
 	list = append(list, compare("balance", p.balanceTexts(), to.balanceTexts(), keysChanged)...)
 	return append(list, compare("predicate", p.texts(), to.texts(), keysChanged)...), nil
 }
@@ -87,12 +88,26 @@ func (p *Level) variables() map[string]string {
 	for _, v := range p.Variables {
 		text := strings.TrimPrefix(v.Field.String(), v.Field.Name+": ")
 		if v.Initial != nil {
-			text += " initial " + *v.Initial
+			text += initially + *v.Initial
 		}
 		texts[v.Field.Name] = text
 	}
 	return texts
 }
+
+// variableChanged tells how a variable differs. One that keeps its type keeps its value: an
+// initial value is for the start, and for a variable that is new.
+func variableChanged(a, b string) string {
+	from, first, _ := strings.Cut(a, initially)
+	to, now, _ := strings.Cut(b, initially)
+	if from != to {
+		return "from " + a + " to " + b + "; it begins again"
+	}
+	return fmt.Sprintf("it keeps its value; initial, from %s to %s, counts at the next start", cmp.Or(first, "none"), cmp.Or(now, "none"))
+}
+
+// initially stands between the type and the initial value.
+const initially = " initial "
 
 // texts are the predicates as text, by name.
 func (p *Level) texts() map[string]string {

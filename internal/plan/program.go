@@ -86,6 +86,10 @@ type Processor struct {
 	Row         []scgs.Value  // its state
 	Regions     []wire.Region // that it was in at its newest report
 	Seq         uint64        // of the state
+	// Newest is set if nothing newer is known of the member, and nothing is missing; Heard is when it
+	// was heard last. So its state was still the same then.
+	Newest bool
+	Heard  clocksync.Instant
 }
 
 // Entry is the entry of a region that the member is in, 0 for none.

@@ -146,6 +146,7 @@ func Parse(name string, src []byte, config Reader) (*File, error) {
 	if doc == nil {
 		return nil, err
 	}
+	doc.Advise(`unknown key "synchronizers"`, `a configuration is for "pegasus check"; its rule tests are a file of their own, which names it with config:`)
 	if raw.Config == "" {
 		if err == nil {
 			doc.FaultAt("config", "write the path of a configuration, beside this file or absolute")

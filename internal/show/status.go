@@ -36,10 +36,28 @@ func Status(s *monitor.Status) string {
 	}
 	fmt.Fprintf(&b, "signals   %s\n", signalsText(s))
 	fmt.Fprintf(&b, "counters  %s\n", countersText(s.Counters))
+	if len(s.Shed) > 0 {
+		fmt.Fprintf(&b, "shed      %s\n", shedText(s.Shed))
+	}
 	if len(s.Standbys) > 0 {
+		fmt.Fprintf(&b, "leader    %s\n", s.Leader)
 		fmt.Fprintf(&b, "standby   %s\n", strings.Join(s.Standbys, ", "))
 	}
 	return PrintableLines(b.String())
+}
+
+// shedShown is how many senders a line has room for.
+const shedShown = 4
+
+func shedText(list []monitor.ShedStatus) string {
+	var parts []string
+	for _, s := range list[:min(len(list), shedShown)] {
+		parts = append(parts, fmt.Sprintf("%s %d", s.From, s.Full+s.Old))
+	}
+	if n := len(list) - len(parts); n > 0 {
+		parts = append(parts, fmt.Sprintf("and of %d others", n))
+	}
+	return strings.Join(parts, ", ") + " messages, unread"
 }
 
 func globalStateText(g *monitor.StateStatus) string {

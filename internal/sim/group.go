@@ -50,32 +50,8 @@ func (h *Host) timeline() clocksync.Timeline {
 	return clocksync.Timeline(fmt.Sprintf("%s+%d", h.Domain, h.asleep))
 }
 
-// receive decodes a frame of a member. It panics at one that is none: the links
-// lose messages and do not spoil them.
 func (g *Group) receive(m *Member, frame []byte) {
-	in := synccore.Input{From: m.name}
-	kind, err := wire.KindOf(frame)
-	switch kind { //nolint:exhaustive // The others travel the other way.
-	case wire.KindHello:
-		var hello wire.Hello
-		hello, err = wire.DecodeHello(frame)
-		in.Kind, in.Hello = synccore.InHello, &hello
-	case wire.KindBatch:
-		in.Kind, in.Batch = synccore.InBatch, &wire.Batch{}
-		err = g.codec.Decode(frame, "", in.Batch)
-	case wire.KindGone:
-		var gone wire.Gone
-		gone, err = wire.DecodeGone(frame)
-		in.Kind, in.Gone = synccore.InGone, &gone
-	case wire.KindAck:
-		var ack wire.Ack
-		ack, err = wire.DecodeAck(frame)
-		in.Kind, in.Ack = synccore.InAck, &ack
-	}
-	if err != nil {
-		panic(fmt.Sprintf("sim: a frame of %s: %v", m.name, err))
-	}
-	g.step(in)
+	g.step(toSynchronizer(m.name, frame, g.codec, &wire.Batch{}))
 }
 
 func (g *Group) step(in synccore.Input) {
@@ -85,33 +61,11 @@ func (g *Group) step(in synccore.Input) {
 	}
 	g.core.Step(g.host.Mono(), &in, &g.out)
 	g.Observe(&g.out)
-	for i := range g.out.Welcomes {
-		frame, err := wire.AppendWelcome(nil, &g.out.Welcomes[i].Msg)
-		g.send(g.out.Welcomes[i].To, frame, err)
-	}
-	for i := range g.out.Resends {
-		frame, err := wire.AppendResend(nil, &g.out.Resends[i].Msg)
-		g.send(g.out.Resends[i].To, frame, err)
-	}
-	for i := range g.out.Probes {
-		frame, err := wire.AppendProbe(nil, &g.out.Probes[i].Msg)
-		g.send(g.out.Probes[i].To, frame, err)
-	}
-	for i := range g.out.Signals {
-		for s, sent := g.out.Signals[i].Msg, 0; len(s.Signals) > 0; s.Signals = s.Signals[sent:] {
-			var frame []byte
-			var err error
-			frame, sent, err = wire.AppendSignals(nil, &s)
-			g.send(g.out.Signals[i].To, frame, err)
-		}
-	}
+	new(frames).ofSynchronizer(&g.out, g.send)
 	g.alarm.set(g.host, g.out.Wake, func() { g.step(synccore.Input{Kind: synccore.InTick}) })
 }
 
-func (g *Group) send(to string, frame []byte, err error) {
-	if err != nil {
-		panic(fmt.Sprintf("sim: a frame for %s: %v", to, err))
-	}
+func (g *Group) send(to string, frame []byte) {
 	for _, m := range g.Members {
 		if m.name == to && !m.over {
 			m.down.Send(func() { m.host.Do(func() { m.receive(frame) }) })

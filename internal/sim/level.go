@@ -20,6 +20,7 @@ type Level struct {
 	Threads []*Member
 
 	host  *Host
+	read  func() clocksync.Stamp // of the process's clock; nil: the host's, without a bound
 	core  *synccore.Core
 	out   synccore.Output
 	alarm alarm
@@ -64,6 +65,11 @@ func (l *Level) FromParent(s *control.Signal) {
 
 // stamp is of a reading alone: threads share a clock.
 func (l *Level) stamp() clocksync.Stamp {
+	if l.read != nil {
+		at := l.read()
+		l.last = at.Mono
+		return at
+	}
 	l.last = l.host.Mono()
 	return clocksync.Stamp{Domain: l.host.Domain, Mono: l.last, Within: clocksync.Exactly(l.last)}
 }

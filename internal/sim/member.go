@@ -189,39 +189,11 @@ func (m *Member) flush() {
 		return
 	}
 	m.step(m.host.Mono(), agentcore.Input{Kind: agentcore.InTick, At: m.stamp()}, &m.out)
-	for i := range m.out.Hellos {
-		frame, err := wire.AppendHello(nil, &m.out.Hellos[i])
-		m.send(frame, err)
-	}
-	for i := range m.out.Batches {
-		for b, n := &m.out.Batches[i], -1; n != len(b.Reports); {
-			if n > 0 {
-				b.Reports = b.Reports[n:]
-			}
-			frame, sent, err := m.core.Codec().Append(nil, b)
-			m.send(frame, err)
-			n = sent
-		}
-	}
-	for i := range m.out.Gones {
-		frame, err := wire.AppendGone(nil, &m.out.Gones[i])
-		m.send(frame, err)
-	}
-	for i := range m.out.Acks {
-		ack := m.out.Acks[i].Ack
-		for len(ack.Answers) > 0 {
-			frame, n, err := wire.AppendAck(nil, &ack)
-			m.send(frame, err)
-			ack.Answers = ack.Answers[n:]
-		}
-	}
+	new(frames).ofMember(m.core, &m.out, m.send)
 	m.wake()
 }
 
-func (m *Member) send(frame []byte, err error) {
-	if err != nil {
-		panic(fmt.Sprintf("sim: a frame of member %s: %v", m.name, err))
-	}
+func (m *Member) send(frame []byte) {
 	m.up.Send(func() { m.group.host.Do(func() { m.group.receive(m, frame) }) })
 }
 
@@ -230,28 +202,14 @@ func (m *Member) receive(frame []byte) {
 	if m.over {
 		return
 	}
-	kind, err := wire.KindOf(frame)
-	switch kind { //nolint:exhaustive // The others travel the other way.
-	case wire.KindWelcome:
-		var w wire.Welcome
-		w, err = wire.DecodeWelcome(frame)
-		m.welcome(&w)
-	case wire.KindProbe:
-		var p wire.Probe
-		p, err = wire.DecodeProbe(frame)
-		m.input(agentcore.Input{Kind: agentcore.InProbe, Probe: &p})
-	case wire.KindResend:
-		var r wire.Resend
-		r, err = wire.DecodeResend(frame)
-		m.input(agentcore.Input{Kind: agentcore.InResend, Resend: &r})
-	case wire.KindSignals:
-		var s wire.Signals
-		s, err = wire.DecodeSignals(frame)
-		m.input(agentcore.Input{Kind: agentcore.InSignals, Signals: &s})
+	switch in := toMember(frame); in.Kind {
+	case agentcore.InWelcome:
+		m.welcome(in.Welcome)
+	case agentcore.InSignals:
+		m.input(in)
 		m.obey()
-	}
-	if err != nil {
-		panic(fmt.Sprintf("sim: a frame for member %s: %v", m.name, err))
+	default:
+		m.input(in)
 	}
 	m.wake()
 }

@@ -10,8 +10,10 @@ import (
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -23,7 +25,8 @@ type mutant struct {
 	judges string
 	bend   func() *bent
 	config [2]string // in the configuration of the machine alone: this text is replaced by that one
-	faults faults    // 0: all
+	faults Faults    // 0: all
+	calm   bool      // only trials with members that do little
 }
 
 // later moves a stamp by a time.
@@ -66,14 +69,14 @@ func fates(change func(out *synccore.Output)) func() *bent {
 }
 
 // inputs is a mutant of a member that does not take some inputs.
-func inputs(takes func(a *actor, in *agentInput) bool) func() *bent {
+func inputs(takes func(a *actor, in *agentcore.Input) bool) func() *bent {
 	return func() *bent { return &bent{agentIn: takes} }
 }
 
 // signals is a mutant of what a member makes of signals.
 func signals(change func(a *actor, m *wire.Signals)) func() *bent {
 	return func() *bent {
-		return &bent{signals: func(a *actor, in *agentInput) { change(a, in.Signals) }}
+		return &bent{signals: func(a *actor, in *agentcore.Input) { change(a, in.Signals) }}
 	}
 }
 
@@ -123,14 +126,14 @@ var mutants = []mutant{
 	{name: "evidence is as late as a probe asks", judges: "S", bend: func() *bent {
 		asked := map[string]wire.Probe{}
 		return &bent{
-			agentIn: func(a *actor, in *agentInput) bool {
+			agentIn: func(a *actor, in *agentcore.Input) bool {
 				if in.Kind == agentcore.InProbe {
 					asked[a.name] = *in.Probe
 					in.Probe = &wire.Probe{Incarnation: in.Probe.Incarnation, Seq: in.Probe.Seq, AfterMono: clocksync.MinInstant, AfterTime: clocksync.MinInstant}
 				}
 				return true
 			},
-			agentOut: func(a *actor, _ *agentInput, out *agentOutput) {
+			agentOut: func(a *actor, _ *agentcore.Input, out *agentcore.Output) {
 				for i := range out.Batches {
 					e := &out.Batches[i].Evidence
 					p, ok := asked[a.name]
@@ -148,7 +151,7 @@ var mutants = []mutant{
 		}
 	}},
 	{name: "a probe is answered by what will be", judges: "S", bend: func() *bent {
-		return &bent{agentOut: func(_ *actor, _ *agentInput, out *agentOutput) {
+		return &bent{agentOut: func(_ *actor, _ *agentcore.Input, out *agentcore.Output) {
 			for i := range out.Batches {
 				if e := &out.Batches[i].Evidence; e.Seq > 0 && len(out.Batches[i].Reports) == 0 {
 					e.At = later(e.At, 5*time.Millisecond)
@@ -245,9 +248,37 @@ var mutants = []mutant{
 	{name: "two of them are one", judges: "S", config: [2]string{"when: count(members, .on) >= 2\n        signal", "when: count(members, .on) >= 1\n        signal"}},
 	{name: "all are any", judges: "S", config: [2]string{"when: all(members, .on)\n        signal", "when: any(members, .on)\n        signal"}},
 
+	{name: "a reload is not gone over to", judges: "S", bend: func() *bent {
+		return &bent{leaderIn: func(_ *leader, in *synccore.Input) bool { return in.Kind != synccore.InLevel }}
+	}},
+	{name: "a reload is gone over to, and not back", judges: "S", bend: func() *bent {
+		var first *plan.Level
+		return &bent{leaderIn: func(_ *leader, in *synccore.Input) bool {
+			if in.Kind == synccore.InLevel && first == nil {
+				first = in.Level
+			}
+			return in.Kind != synccore.InLevel || in.Level == first
+		}}
+	}},
+	{name: "a reload leaves a time out that a predicate has to hold", judges: "S", bend: func() *bent {
+		return &bent{leaderIn: func(_ *leader, in *synccore.Input) bool {
+			if in.Kind == synccore.InLevel {
+				level := *in.Level
+				level.Rules = slices.Clone(level.Rules)
+				for i, r := range level.Rules {
+					rule := *r
+					rule.Hold = min(r.Hold, time.Millisecond)
+					level.Rules[i] = &rule
+				}
+				in.Level = &level
+			}
+			return true
+		}}
+	}},
+
 	{name: "the gate forgets its keys", judges: "A", bend: func() *bent {
 		seen := map[signalKey]uint64{}
-		return &bent{signals: func(_ *actor, in *agentInput) {
+		return &bent{signals: func(_ *actor, in *agentcore.Input) {
 			for i := range in.Signals.Signals {
 				s := &in.Signals.Signals[i]
 				s.Decision.Number += seen[keyOf(s)] << 40
@@ -268,6 +299,23 @@ var mutants = []mutant{
 	{name: "a signal to a dead life is taken by the next", judges: "A", bend: signals(func(a *actor, m *wire.Signals) {
 		m.Incarnation = a.core.Incarnation()
 	})},
+	{name: "nobody knows what an earlier term has done", judges: "A", calm: true, bend: func() *bent {
+		return &bent{
+			signals: func(_ *actor, in *agentcore.Input) {
+				for i := range in.Signals.Signals {
+					in.Signals.Signals[i].Cause = control.Cause{}
+				}
+			},
+			leaderIn: func(_ *leader, in *synccore.Input) bool {
+				if in.Kind == synccore.InHello {
+					for i := range in.Hello.Fates {
+						in.Hello.Fates[i].Fate = control.Waiting
+					}
+				}
+				return true
+			},
+		}
+	}},
 
 	{name: "a term does not rise", judges: "FAS", bend: func() *bent { return &bent{term: func(uint64) uint64 { return 1 }} }},
 	{name: "a fate is lost", judges: "F", bend: func() *bent {
@@ -283,8 +331,54 @@ var mutants = []mutant{
 			out.Fates = append(out.Fates, out.Fates[n-1])
 		}
 	})},
+	{name: "what an earlier term has sent is not recorded", judges: "F", bend: func() *bent {
+		return &bent{leaderIn: func(l *leader, in *synccore.Input) bool {
+			if in.Kind == synccore.InAck {
+				in.Ack.Answers = slices.DeleteFunc(in.Ack.Answers, func(a wire.Answer) bool { return a.Decision.Term < l.term })
+			}
+			return true
+		}}
+	}},
+	{name: "a fate of an earlier term is recorded each time it is told", judges: "F", bend: func() *bent {
+		var last []monitor.Fate
+		return &bent{leaderOut: func(_ *leader, in *synccore.Input, out *synccore.Output) {
+			if in.Kind == synccore.InAck {
+				out.Fates = append(out.Fates, last...)
+				last = last[:0]
+				for _, f := range out.Fates {
+					if f.Earlier {
+						last = append(last, f)
+					}
+				}
+			}
+		}}
+	}},
+	{name: "a fate of an earlier term is recorded as one of this term", judges: "F", bend: func() *bent {
+		return &bent{leaderOut: func(l *leader, _ *synccore.Input, out *synccore.Output) {
+			for _, f := range out.Fates {
+				if f.Earlier {
+					f.Signal.Decision.Term = l.term
+				}
+			}
+		}}
+	}},
+	{name: "what is told is taken for recorded", judges: "F", bend: func() *bent {
+		told := map[string][]wire.Receipt{}
+		return &bent{
+			agentOut: func(a *actor, _ *agentcore.Input, out *agentcore.Output) {
+				for i := range out.Acks {
+					for _, x := range out.Acks[i].Answers {
+						told[a.name] = append(told[a.name], wire.Receipt{Term: x.Decision.Term, Number: x.Decision.Number, Name: x.Name})
+					}
+				}
+			},
+			signals: func(a *actor, in *agentcore.Input) {
+				in.Signals.Recorded, told[a.name] = append(in.Signals.Recorded, told[a.name]...), nil
+			},
+		}
+	}},
 	{name: "who waits is taken for done", judges: "F", bend: func() *bent {
-		return &bent{agentOut: func(_ *actor, _ *agentInput, out *agentOutput) {
+		return &bent{agentOut: func(_ *actor, _ *agentcore.Input, out *agentcore.Output) {
 			for i := range out.Acks {
 				for j := range out.Acks[i].Answers {
 					if a := &out.Acks[i].Answers[j]; a.Fate == control.Waiting {
@@ -294,6 +388,11 @@ var mutants = []mutant{
 			}
 		}}
 	}},
+	{name: "who waits is taken for expired", judges: "F", bend: answers(func(a *wire.Answer) {
+		if a.Fate == control.Waiting {
+			a.Fate = control.Expired
+		}
+	})},
 	{name: "refused is taken for applied", judges: "F", bend: answers(func(a *wire.Answer) {
 		if a.Fate == control.NoSuchEntry || a.Fate == control.Refused {
 			a.Fate = control.Applied
@@ -316,7 +415,7 @@ var mutants = []mutant{
 		}}
 	}},
 	{name: "a member has no heartbeat", judges: "C", bend: batches(func(_ *leader, _ *synccore.Input, b *wire.Batch) bool { return len(b.Reports) > 0 })},
-	{name: "a member does not hear that it was dropped", judges: "C", bend: inputs(func(_ *actor, in *agentInput) bool {
+	{name: "a member does not hear that it was dropped", judges: "C", bend: inputs(func(_ *actor, in *agentcore.Input) bool {
 		return in.Kind != agentcore.InWelcome || in.Welcome.Reason == ""
 	})},
 	{name: "a roster is never told again", judges: "C", bend: func() *bent {
@@ -337,9 +436,10 @@ func TestMutants(t *testing.T) {
 		m := &mutants[i]
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
-			spec := trialSpec{level: trialLevel(t), rules: trialRules, faults: m.faults, time: time.Second, processes: 4, bend: m.bend}
+			spec := trialOf(t, m.faults, time.Second)
+			spec.bend = m.bend
 			if spec.faults == 0 {
-				spec.faults = allFaults
+				spec.faults = AllFaults
 			}
 			if m.config[0] != "" {
 				text := strings.ReplaceAll(trialConfig, m.config[0], m.config[1])
@@ -347,11 +447,13 @@ func TestMutants(t *testing.T) {
 				if err != nil || text == trialConfig {
 					t.Fatalf("the configuration of the mutant is not another one, or %v", err)
 				}
-				spec.level = plans[0]
+				spec.level, spec.faults = plans[0], spec.faults&^reloads
 			}
 			others := map[byte]int{}
 			for n := range uint64(mutantSeeds) {
-				spec.seed = n + 1
+				if spec.seed = n + 1; m.calm {
+					spec.seed *= 8
+				}
 				one := newTrial(spec)
 				one.run()
 				for _, b := range one.breaches {

@@ -1,9 +1,13 @@
 package synccore
 
 import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -15,6 +19,17 @@ import (
 type earlier struct {
 	firings map[control.Cause]uint32 // of a source on a witness, the last one; by a cause without its Firing
 	fates   map[earlierID]control.Fate
+
+	told map[toldID]bool    // the fates of signals of earlier terms that this one has recorded; at most [outbox.Limit]
+	led  []control.Decision // the last ones of the terms before in which this machine has led: it knows of all their signals
+	left []outbox.Letter    // signals of those that had no fate at a restart
+	give clocksync.Instant  // when they are given up
+}
+
+// toldID names a signal of an earlier term.
+type toldID struct {
+	group, target, name string
+	term, number        uint64
 }
 
 // earlierID names a signal of a firing.
@@ -48,18 +63,31 @@ func (c *Core) witnessed(o *occasion) uint64 {
 	return sum
 }
 
-// caused is the cause of the next firing of a source, whose last one is in last. On a
-// witness on which it has fired in an earlier term its first firing is the last of that
-// time, which was made: it may not have reached everybody.
-func (c *Core) caused(last *control.Cause, witness uint64) control.Cause {
-	switch {
-	case last.Source == 0:
-	case last.Firing > 0 && last.Witness == witness:
-		last.Firing++
-	default:
-		last.Witness, last.Firing = witness, max(1, c.earlier.firings[control.Cause{Source: last.Source, Witness: witness}])
+// causes are those of a source.
+type causes struct {
+	control.Cause // of its last firing; without a source: those of this machine have none
+
+	most uint32 // the largest number of a firing
+}
+
+// next is the cause of the next firing. On a witness on which the source has fired in an earlier
+// term its first firing is the last of that time, which was made: it may not have reached
+// everybody. Any other has a number that none before it has, as a witness can come back: with
+// an epoch of the members of an earlier one, or in the runs of a threshold.
+func (e *earlier) next(last *causes, witness uint64) control.Cause {
+	if last.Source == 0 {
+		return control.Cause{}
 	}
-	return *last
+	at := control.Cause{Source: last.Source, Witness: witness}
+	made := e.firings[at]
+	delete(e.firings, at)
+	last.most = max(last.most, made)
+	if made == 0 || last.Firing > 0 && last.Witness == witness {
+		last.most++
+		made = last.most
+	}
+	last.Witness, last.Firing = witness, made
+	return last.Cause
 }
 
 // recollect takes what a member tells of the signals of this synchronizer's earlier terms.
@@ -92,3 +120,71 @@ func (c *Core) made(m *member, s *control.Signal, cause control.Cause) (control.
 }
 
 const madeBefore = "the same firing was made in an earlier term"
+
+// recorded reports whether the fate of a signal that is not under way is recorded, as it was
+// told before, or is now: of a signal of an earlier term, that its target remembers.
+func (c *Core) recorded(group, from string, a *wire.Answer, out *Output) bool {
+	d := &a.Decision
+	if d.Synchronizer != c.plan.Name || d.Term > c.opt.Term || d.Term == c.opt.Term && d.Number > c.decisions {
+		return false
+	}
+	e := &c.earlier
+	id := toldID{group, from, a.Name, d.Term, d.Number}
+	i := slices.IndexFunc(e.left, func(l outbox.Letter) bool { return idOf(&l) == id })
+	if i >= 0 {
+		s := e.left[i].Signal
+		e.left = slices.Delete(e.left, i, i+1)
+		out.fate(group, s, applied(a.Fate), a.Detail)
+		return true
+	}
+	ours := d.Term == c.opt.Term || slices.ContainsFunc(e.led, func(last control.Decision) bool { return d.Term == last.Term && d.Number <= last.Number })
+	if ours || e.told[id] {
+		return true
+	}
+	if len(e.told) >= outbox.Limit || a.Kind == 0 {
+		return false
+	}
+	if e.told == nil {
+		e.told = map[toldID]bool{}
+	}
+	e.told[id] = true
+	out.Fates = append(out.Fates, monitor.Fate{Fate: applied(a.Fate), Detail: a.Detail, Group: group, Earlier: true, Signal: &control.Signal{
+		Decision: *d, Name: a.Name, Target: from, Kind: a.Kind, Predicate: a.Predicate, Region: a.Region, Entry: a.Entry,
+	}})
+	return true
+}
+
+// applied is a final fate as it is recorded.
+func applied(f control.Fate) control.Fate {
+	if f == control.Duplicate {
+		return control.Applied
+	}
+	return f
+}
+
+func idOf(l *outbox.Letter) toldID {
+	s := l.Signal
+	return toldID{l.Group, s.Target, s.Name, s.Decision.Term, s.Decision.Number}
+}
+
+// outlived is what a restart knows of the fates of the terms before.
+func (c *Core) outlived() earlier {
+	e := earlier{told: c.earlier.told, led: append(c.earlier.led, control.Decision{Term: c.opt.Term, Number: c.decisions}), left: c.earlier.left}
+	for l := range c.outbox.Letters {
+		e.left = append(e.left, l)
+	}
+	e.give = c.now.Add(c.plan.Silence.After + heardWithin)
+	return e
+}
+
+// giveUpLeft records the signals without a fate whose targets have not come back in time.
+func (c *Core) giveUpLeft(out *Output) {
+	if len(c.earlier.left) == 0 || c.now < c.earlier.give {
+		return
+	}
+	for i := range c.earlier.left {
+		l := &c.earlier.left[i]
+		out.fate(l.Group, l.Signal, control.Unconfirmed, "the synchronizer was ended before an answer came")
+	}
+	c.earlier.left = nil
+}

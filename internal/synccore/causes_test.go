@@ -2,8 +2,10 @@ package synccore_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -158,7 +160,7 @@ func TestCauses(t *testing.T) {
 	c.want("the first text", c.reload("", ""), "high a 1;high b 1;")
 	c.want("every time", c.tell("a", 9), "each a 1;each b 1;")
 	each := c.cause
-	c.want("every time, again", c.tell("a", 10), "each a 1;each b 1;")
+	c.want("every time, again", c.tell("a", 10), "each a 2;each b 2;")
 	if next := c.cause; next.Source != each.Source || next.Witness != share("a", 3)+share("b", 2) || each.Witness != share("a", 2)+share("b", 2) {
 		t.Errorf("%+v and %+v", each, next)
 	}
@@ -167,6 +169,20 @@ func TestCauses(t *testing.T) {
 	c.want("both below", c.tell("b", -1), "two a 1;two b 1;")
 	if two := c.cause; two.Witness != share("a", 4)+share("b", 3) || two.Source == high.Source {
 		t.Errorf("%+v", two)
+	}
+}
+
+// TestAWitnessThatComesBack: a witness of before, in an epoch of the members of before, makes
+// another firing; in the next term the last one is made.
+func TestAWitnessThatComesBack(t *testing.T) {
+	first := control.Cause{Source: 1, Witness: 6}
+	e := synccore.NextCauses(first, []uint64{first.Witness, 7, first.Witness, first.Witness, 7}, nil)
+	if want := []uint32{1, 2, 3, 4, 5}; !slices.Equal(e, want) {
+		t.Errorf("%v, want %v", e, want)
+	}
+	e = synccore.NextCauses(first, []uint64{8, first.Witness, first.Witness, 8, 7}, map[uint64]uint32{first.Witness: 3, 7: 9})
+	if want := []uint32{1, 3, 4, 5, 9}; !slices.Equal(e, want) {
+		t.Errorf("%v, want %v", e, want)
 	}
 }
 
@@ -214,7 +230,11 @@ func TestWhatWasMadeInAnEarlierTerm(t *testing.T) {
 			c.report("a", 1)
 			c.want("the same states", c.report("b", 3), one.want)
 			c.tell("a", 0)
-			c.want("later states", c.tell("a", 2), "high a 1;high b 1;")
+			later := "high a 2;high b 2;"
+			if name == "the third time" {
+				later = "high a 4;high b 4;"
+			}
+			c.want("later states", c.tell("a", 2), later)
 		})
 	}
 }
@@ -228,4 +248,92 @@ func TestUntoldStatesAreAGap(t *testing.T) {
 			t.Errorf("%+v: %d gaps", one, c.core.Counts().Gaps)
 		}
 	}
+}
+
+// ack has a member tell fates of signals named high, and returns what is recorded.
+func (c *causer) ack(member string, answers ...wire.Answer) string {
+	for i := range answers {
+		a := &answers[i]
+		a.Decision.Synchronizer, a.Decision.Epoch, a.Name, a.Target = "gsync", 1, "high", member
+	}
+	c.step(synccore.Input{Kind: synccore.InAck, From: member, Ack: &wire.Ack{Member: member, Incarnation: 1, Answers: answers}})
+	var b strings.Builder
+	for _, f := range c.out.Fates {
+		s := f.Signal
+		fmt.Fprintf(&b, "%d/%d %s %s %s %s %d %v %t;", s.Decision.Term, s.Decision.Number, s.Predicate, s.Kind, s.Target, s.Region, s.Entry, f.Fate, f.Earlier)
+	}
+	return b.String()
+}
+
+// receipts are what members are told to be recorded, once it is due.
+func (c *causer) receipts() string {
+	c.now = c.now.Add(time.Second)
+	c.step(synccore.Input{Kind: synccore.InTick})
+	var b strings.Builder
+	for _, a := range c.out.Signals {
+		for _, r := range a.Msg.Recorded {
+			fmt.Fprintf(&b, "%s %d/%d %s;", a.To, r.Term, r.Number, r.Name)
+		}
+	}
+	return b.String()
+}
+
+// TestFatesOfEarlierTerms: what a member remembers of the signals of earlier terms is recorded
+// once, as of these, and the member learns of it each time that it tells.
+func TestFatesOfEarlierTerms(t *testing.T) {
+	answer := func(term, number uint64, fate control.Fate) wire.Answer {
+		a := wire.Answer{Decision: control.Decision{Term: term, Number: number}, Fate: fate}
+		if fate.Final() && term < 9 {
+			a.Kind, a.Predicate, a.Region, a.Entry = control.Activate, "p", "r", 5
+		}
+		return a
+	}
+	c := newCauser(t, 9)
+	c.hello(wire.Hello{Member: "a", Causes: true})
+	c.hello(wire.Hello{Member: "b", Causes: true})
+	c.tell("a", 1)
+	c.tell("b", 3) // Decision 1.
+	for range 2 {
+		c.want("under way", c.ack("a", answer(9, 1, control.Waiting), answer(8, 3, control.Waiting)), "")
+	}
+	c.want("nothing is recorded yet", c.receipts(), "")
+	c.want("two terms", c.ack("a", answer(7, 3, control.Applied), answer(8, 3, control.Duplicate)), "7/3 p activate a r 5 applied true;8/3 p activate a r 5 applied true;")
+	c.want("another target", c.ack("b", answer(8, 3, control.Expired)), "8/3 p activate b r 5 expired true;")
+	c.want("again", c.ack("a", answer(8, 3, control.Applied)), "")
+	c.want("its own", c.ack("a", answer(9, 1, control.Applied)), "9/1 high activate a r 5 applied false;")
+	c.want("its own again", c.ack("a", answer(9, 1, control.Applied)), "")
+	c.want("never made", c.ack("a", answer(9, 2, control.Applied), answer(10, 1, control.Applied)), "")
+	c.want("of the release before", c.ack("a", wire.Answer{Decision: control.Decision{Term: 8, Number: 9}, Fate: control.Applied}), "")
+	c.want("receipts", c.receipts(), "a 7/3 high;a 8/3 high;a 8/3 high;a 9/1 high;a 9/1 high;b 8/3 high;")
+	c.step(synccore.Input{Kind: synccore.InTerm, Term: 12})
+	c.want("a term that it has led itself", c.ack("a", answer(9, 1, control.Applied)), "")
+	c.want("that term", c.ack("b", answer(9, 1, control.Applied)), "12/1 high activate b r 5 applied false;")
+}
+
+// TestARestartKnowsWhatIsRecorded: a machine that goes on from its journal records the fates
+// that it lacks, and no others; of who does not come back they are unconfirmed.
+func TestARestartKnowsWhatIsRecorded(t *testing.T) {
+	c := newCauser(t, 1)
+	for _, name := range []string{"a", "b"} {
+		c.hello(wire.Hello{Member: name, Causes: true})
+	}
+	c.tell("a", 1)
+	c.tell("b", 3)
+	applied := wire.Answer{Decision: control.Decision{Term: 1, Number: 1}, Fate: control.Applied}
+	c.want("before", c.ack("a", applied), "1/1 high activate a r 5 applied false;")
+	c.step(synccore.Input{Kind: synccore.InRestart, Restart: &synccore.Options{Term: 2}})
+	c.hello(wire.Hello{Member: "a", Causes: true})
+	c.hello(wire.Hello{Member: "b", Causes: true})
+	c.want("recorded before", c.ack("a", applied), "")
+	c.want("not recorded", c.ack("b", applied), "1/1 high activate b r 5 applied false;")
+	c.want("now it is", c.ack("b", applied), "")
+	c = newCauser(t, 1)
+	c.hello(wire.Hello{Member: "a", Causes: true})
+	c.hello(wire.Hello{Member: "b", Causes: true})
+	c.tell("a", 1)
+	c.tell("b", 3)
+	c.step(synccore.Input{Kind: synccore.InRestart, Restart: &synccore.Options{Term: 2}})
+	c.now = c.now.Add(2 * time.Hour)
+	c.step(synccore.Input{Kind: synccore.InTick})
+	c.want("nobody came back", c.sent(), "high a 1 unconfirmed: the synchronizer was ended before an answer came;high b 1 unconfirmed: the synchronizer was ended before an answer came;")
 }

@@ -236,3 +236,50 @@ func TestTheReferenceStandsStill(t *testing.T) {
 		t.Errorf("%+v", w)
 	}
 }
+
+// TestAnOldStateBeginsAtItsEvidence: the state of a member that comes to a clock of others is
+// older than the stamps that are kept of that clock. It counts from the first stamp at which
+// it still held.
+func TestAnOldStateBeginsAtItsEvidence(t *testing.T) {
+	bounded := func(mono clocksync.Instant) clocksync.Stamp { return at("d", mono, clocksync.Around(mono+1000, 5)) }
+	h := newClockHost(t, synccore.Options{})
+	h.hello("a", 1, "d", synchronized("peer", "root"))
+	mono := clocksync.Instant(100)
+	for range 300 {
+		h.says("a", bounded(mono), bounded(mono+1))
+		mono += 2
+	}
+	h.hello("b", 1, "d", synchronized("peer", "root"))
+	out := h.step(synccore.Input{Kind: synccore.InBatch, From: "b", Batch: &wire.Batch{
+		Member: "b", Incarnation: 1, Reports: []wire.Report{{Seq: 1, At: bounded(50), Row: []scgs.Value{scgs.IntValue(1)}}},
+	}})
+	if len(out.Rejected) != 1 || !strings.Contains(out.Rejected[0].Detail, "older than the stamps of its clock domain") || len(out.Epochs) > 0 {
+		t.Fatalf("%+v", out)
+	}
+	evidence := func(name string, seq uint64, mono clocksync.Instant) *synccore.Output {
+		return h.step(synccore.Input{Kind: synccore.InBatch, From: name, Batch: &wire.Batch{
+			Member: name, Incarnation: 1, Evidence: wire.Evidence{Seq: seq, At: bounded(mono)},
+		}})
+	}
+	if out = evidence("b", 1, mono); len(out.Epochs) != 1 {
+		t.Fatalf("it takes no part: %+v", out)
+	}
+	out = evidence("a", 300, mono+20)
+	fired := out.Verdicts
+	out = evidence("b", 1, mono+40)
+	if fired = append(fired, out.Verdicts...); len(fired) != 1 || !fired[0].Fired || len(fired[0].Witness) != 2 || fired[0].Witness[1].State.Start.Mono != mono {
+		t.Errorf("%+v; want a verdict on the state from %d on", fired, mono)
+	}
+}
+
+// TestEveryHelloIsAnswered: one that is gone hears so each time that it says hello.
+func TestEveryHelloIsAnswered(t *testing.T) {
+	h := newClockHost(t, synccore.Options{})
+	h.hello("a", 1, "root", clocksync.Quality{Source: "system"})
+	h.step(synccore.Input{Kind: synccore.InBatch, From: "a", Batch: &wire.Batch{Member: "a", Incarnation: 1, Leaving: true}})
+	for range 3 {
+		if w := h.hello("a", 1, "root", clocksync.Quality{Source: "system"}); w.Accepted || w.Reason != "left" {
+			t.Errorf("%+v", w)
+		}
+	}
+}

@@ -42,6 +42,10 @@ type Options struct {
 	Timeline clocksync.Timeline `json:"timeline,omitempty"`
 	// Relative says that Timeline, too, is the readings of Reference.
 	Relative bool `json:"relative,omitempty"`
+	// Follows is set if the inputs of another machine are retold, up to the first tick after
+	// an InKept: until then nothing is judged, and until an InTerm there are no detectors of
+	// rules and nothing is balanced. See [Core.Retell].
+	Follows bool `json:"follows,omitempty"`
 	// Began is the wall clock when the program was resumed, ns since 1970: for people
 	// alone. 0: not known, as of the first life.
 	Began int64 `json:"began,omitempty"`
@@ -117,6 +121,7 @@ type membership struct {
 	putOff    clocksync.Instant // when the next of those that wait to come back is let in
 	reached   clocksync.Instant // the newest Input.Reached; 0: there was none
 
+	handover
 	multiplexers map[string]*multiplexer // by name
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
 	untold       uint64                  // incarnations that have told of states of earlier ones that nobody was told
@@ -142,7 +147,7 @@ type judgement struct {
 	states    []ruleState          // of the rules
 	memory    []scgs.Value
 	decisions uint64
-	ordered   control.Cause // of the last plan with moves
+	ordered   causes // of plans with moves
 	earlier   earlier
 }
 
@@ -176,6 +181,7 @@ func New(level *plan.Level, opt Options) *Core {
 	if level.Program != nil && !opt.Local {
 		c.exec = level.Program.Begin(level.Name, cmp.Or(opt.Program, opt.Term))
 	}
+	c.retold = opt.Follows
 	c.newScopes()
 	c.balanceBy(level.Balance)
 	c.listen()
@@ -183,7 +189,7 @@ func New(level *plan.Level, opt Options) *Core {
 		c.setMemory(i, v.InitialValue())
 	}
 	for i, r := range level.Rules {
-		if r.Detector.Exists() {
+		if r.Detector.Exists() && !opt.Follows {
 			c.runs = append(c.runs, newRuns(i, r.Detector, len(level.State)))
 		}
 	}
@@ -247,6 +253,10 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		c.input(in, out)
 	} else {
 		c.hear(in, out)
+	}
+	if c.retold {
+		c.retelling(in, out)
+		return
 	}
 	c.settle(in, out)
 	if c.exec != nil {
@@ -321,6 +331,8 @@ func (c *Core) input(in *Input, out *Output) {
 		c.restart(in.Restart)
 	case InTerm:
 		c.raise(in.Term)
+	case InKept:
+		c.entrust(in.Kept, out)
 	default:
 		panic("synccore: input without a kind")
 	}
@@ -382,6 +394,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.forgetStamps()
 		c.forgetOthers()
 		c.silence(out)
+		c.giveUpLeft(out)
 		c.programOverdue()
 		if c.failed {
 			return

@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/executor"
 	"github.com/gopegasus/pegasus/internal/plan"
@@ -41,11 +42,12 @@ const fieldHeader = `synchronizers:
 //   - no run begins twice (begin of proc sees to that),
 //   - the result is that of a naive interpreter that takes the same branches,
 //   - a switch passes by a verdict of the epoch in force that said so,
-//   - the journal leads to the same outputs,
+//   - the journal leads to the same outputs, though what was not synced of it is lost
+//     when the machine is rebuilt,
 //   - once the trouble is over the program ends, or does when it is cancelled.
 func TestExecutionsInWorlds(t *testing.T) {
 	outcomes := map[program.Outcome]int{}
-	restarts, lost := 0, 0
+	restarts, lost, torn := 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := newField(t)
 		w.run()
@@ -53,8 +55,81 @@ func TestExecutionsInWorlds(t *testing.T) {
 		outcomes[w.finish.Outcome]++
 		restarts += w.restarts
 		lost += w.lost
+		torn += w.torn
 	})
-	t.Logf("outcomes %v, %d restarts, %d runs lost", outcomes, restarts, lost)
+	t.Logf("outcomes %v, %d restarts, %d of them with a part of the journal, %d runs lost", outcomes, restarts, torn, lost)
+	if torn == 0 || lost == 0 || outcomes[program.Done] == 0 {
+		t.Error("something has not happened")
+	}
+}
+
+// TestExecutionMutants: what is wrong with runs is noticed.
+func TestExecutionMutants(t *testing.T) {
+	for name, bend := range map[string]func(w *field){
+		"a body is answered for before it is on the disk": func(w *field) {
+			w.lazy = func(in *synccore.Input) bool { return in.Kind == synccore.InBody }
+		},
+		"a start goes to two processors": func(w *field) {
+			w.alter = func(_ *synccore.Input, out *synccore.Output) {
+				for _, m := range slices.Clone(out.Signals) {
+					for _, p := range w.procs {
+						if s := &m.Msg.Signals[0]; s.Name == wire.StartSignal && p.name != m.To && !p.dead {
+							other := *s
+							other.Target, other.Entry = p.name, p.entry
+							m.Msg.Incarnation = p.core.Incarnation()
+							m.To, m.Msg.Signals = p.name, []control.Signal{other}
+							out.Signals = append(out.Signals, m)
+							return
+						}
+					}
+				}
+			}
+		},
+		"a result is that of another run": func(w *field) {
+			w.alters = func(b *plan.Body) {
+				if b.Kind == wire.BodyResult {
+					b.Text += "0"
+				}
+			}
+		},
+		"a result is lost": func(w *field) {
+			n := 0
+			w.alters = func(b *plan.Body) {
+				if n++; n%3 == 0 {
+					b.Run += 1 << 20
+				}
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for seed := range 200 {
+				if why := noticed(bend, seed); why != "" {
+					t.Logf("seed %d: %.200s", seed, strings.ReplaceAll(why, "\n", " "))
+					return
+				}
+			}
+			t.Error("it outlives 200 worlds")
+		})
+	}
+}
+
+// noticed runs a world that is bent, and tells what was noticed.
+func noticed(bend func(*field), seed int) (why string) {
+	rapid.Custom(func(t *rapid.T) bool {
+		defer func() {
+			if p := recover(); fmt.Sprintf("%T", p) == "rapid.stopTest" { // else it was no world
+				why = fmt.Sprint(p)
+			} else if p != nil {
+				panic(p)
+			}
+		}()
+		w := newField(t)
+		bend(w)
+		w.run()
+		w.check()
+		return true
+	}).Example(seed)
+	return why
 }
 
 // field is a fleet in a world of its own.
@@ -65,12 +140,15 @@ type field struct {
 	count    int
 	bad      bool
 	cut      map[string]bool
+	taken    map[uint64]bool            // runs whose body was answered for
 	verdicts map[string]monitor.Verdict // the newest of each predicate in the epoch
 	log      []monitor.ProgramEvent
 	finish   *monitor.ProgramEvent
 	epoch    uint64
 	restarts int
+	torn     int
 	lost     int
+	alters   func(*plan.Body) // a mutant; may be nil
 }
 
 func newField(t *rapid.T) *field {
@@ -81,7 +159,7 @@ func newField(t *rapid.T) *field {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	w := &field{fleet: f, t: t, cut: map[string]bool{}, verdicts: map[string]monitor.Verdict{}, bad: true}
+	w := &field{fleet: f, t: t, cut: map[string]bool{}, verdicts: map[string]monitor.Verdict{}, taken: map[uint64]bool{}, bad: true}
 	f.carry, f.observe, f.began, f.left = w.network, w.note, w.work, w.stop
 	return w
 }
@@ -177,9 +255,17 @@ func (w *field) hand(p *proc, b *plan.Body) {
 			w.hand(p, b)
 			return
 		}
-		w.step(synccore.Input{Kind: synccore.InBody, From: p.name, Body: b})
+		body := b
+		if w.alters != nil {
+			other := *b
+			w.alters(&other)
+			body = &other
+		}
+		w.step(synccore.Input{Kind: synccore.InBody, From: p.name, Body: body})
 		if w.bad && w.odds(4, "unanswered") {
 			w.hand(p, b)
+		} else if w.out.Refused == "" {
+			w.taken[b.Run] = true
 		}
 	})
 }
@@ -219,6 +305,7 @@ func (w *field) note() {
 		}
 		w.log = append(w.log, e)
 	}
+	w.tail = append(w.tail, tail{w.record, len(w.log)})
 	if o.Refused != "" && !strings.Contains(o.Refused, "run ") {
 		w.t.Fatalf("a body is refused: %s", o.Refused)
 	}
@@ -324,6 +411,16 @@ func (w *field) trouble() {
 		if w.restarts < 4 && w.record.inputs > 0 {
 			w.restarts++
 			clear(w.verdicts)
+			if w.odds(2, "torn") {
+				if n := w.tear(func(n int) int { return w.between(0, n-1, "left") }); n >= 0 {
+					w.log, w.torn = w.log[:n], w.torn+1
+					for _, run := range slices.Sorted(maps.Keys(w.taken)) {
+						if !strings.Contains(string(w.record.text), fmt.Sprintf(`"run":%d,"kind"`, run)) {
+							w.t.Fatalf("what run %d has come to was answered for, and the journal lacks it", run)
+						}
+					}
+				}
+			}
 			w.restart()
 		}
 	case 16:

@@ -2,6 +2,7 @@ package synccore
 
 import (
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -71,3 +72,15 @@ func (c *Core) Domain(name string) clocksync.Domain {
 
 // Fail ends the machine as the policy of a silent member does.
 func (c *Core) Fail() { c.failed = true }
+
+// NextCauses are the numbers of firings of a source on witnesses, with those of earlier terms.
+func NextCauses(of control.Cause, witnesses []uint64, before map[uint64]uint32) (numbers []uint32) {
+	e, last := earlier{firings: map[control.Cause]uint32{}}, causes{Cause: control.Cause{Source: of.Source}}
+	for w, n := range before {
+		e.firings[control.Cause{Source: of.Source, Witness: w}] = n
+	}
+	for _, w := range witnesses {
+		numbers = append(numbers, e.next(&last, w).Firing)
+	}
+	return numbers
+}

@@ -42,11 +42,21 @@ type fleet struct {
 	wake    clocksync.Instant
 	out     synccore.Output
 	procs   []*proc
-	carry   func(p *proc, deliver func()) // the network, either way
-	observe func()                        // the output of a step
-	began   func(p *proc)                 // a block has begun on a processor
-	left    func(p *proc)                 // what runs there is told to end
-	ran     map[uint64]string             // where each run began
+	carry   func(p *proc, deliver func())           // the network, either way
+	observe func()                                  // the output of a step
+	began   func(p *proc)                           // a block has begun on a processor
+	left    func(p *proc)                           // what runs there is told to end
+	ran     map[uint64]string                       // where each run began
+	alter   func(*synccore.Input, *synccore.Output) // a mutant of the machine; may be nil
+	lazy    func(*synccore.Input) bool              // a mutant of the shell: what it does not wait for the disk for
+	tail    []tail                                  // what the file was after each step since it was synced
+}
+
+// tail is the journal after a step, and how many events of the program it has.
+type tail struct {
+	recorder
+
+	events int
 }
 
 // proc is a processor.
@@ -97,6 +107,13 @@ func newFleet(t tester, text string) (*fleet, error) {
 // step steps the machine and delivers what it says.
 func (f *fleet) step(in synccore.Input) {
 	f.record.step(f.t, f.core, f.now, &in, &f.out)
+	if f.alter != nil {
+		f.alter(&in, &f.out)
+	}
+	// The shell waits for the disk before it sends a start and before it answers for a body.
+	if (len(f.out.Signals) > 0 || in.Kind == synccore.InBody) && (f.lazy == nil || !f.lazy(&in)) {
+		f.tail = f.tail[:0]
+	}
 	f.wake = f.out.Wake
 	f.observe()
 	var deliver []func()
@@ -162,6 +179,18 @@ func (f *fleet) replayed() *synccore.Core {
 			f.t.Fatalf("line %d of the journal: the outputs are others than when it was recorded", j.Line())
 		}
 	}
+}
+
+// tear has the file of the journal lose what came after some step since it was synced, and
+// returns how many events of the program are left, -1 for all.
+func (f *fleet) tear(pick func(n int) int) int {
+	if len(f.tail) == 0 {
+		return -1
+	}
+	t := f.tail[pick(len(f.tail))]
+	f.tail = f.tail[:0]
+	f.record = t.recorder
+	return t.events
 }
 
 // restart goes on with the machine that the journal leads to, in the next term.

@@ -15,7 +15,7 @@ import (
 // threshold wants of half of them: the more a member changes between two of its batches,
 // the more reports a batch has.
 func BenchmarkHalf(b *testing.B) {
-	for _, k := range []int{400, 500, 600} {
+	for _, k := range []int{2, 50, 200, 400, 500, 600} {
 		for _, each := range []int{1, 4, 16} {
 			b.Run(fmt.Sprintf("k=%d/reports=%d", k, each), func(b *testing.B) { benchmarkHalf(b, k, each) })
 		}

@@ -33,6 +33,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 			c.report(m, r, &at, out)
 		case !c.ahead(m, r.Seq):
 			c.lose(m, r.Seq)
+			c.setAside(m, r)
 			c.unstash(m, out)
 		}
 	}
@@ -147,10 +148,16 @@ func (c *Core) introduce(from string, m *member, incarnation uint64, out *Output
 	if c.toldLately(from) {
 		return
 	}
-	w := c.greeting(from, incarnation, out)
 	if m != nil && m.gone && incarnation == m.incarnation {
-		w.Reason = m.why
+		c.dismiss(from, m, out)
+		return
 	}
+	c.greeting(from, incarnation, out)
+}
+
+// dismiss tells an incarnation of a member that it is gone.
+func (c *Core) dismiss(from string, m *member, out *Output) {
+	c.greeting(from, m.incarnation, out).Reason = m.why
 }
 
 // toldLately reports whether a sender was told something within the last resendWait,
@@ -197,6 +204,28 @@ func (c *Core) lose(m *member, seq uint64) {
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
 }
+
+// setAside keeps a report whose stamp is too old to be put in the order of its clock domain,
+// of a member outside the epoch. Its state begins at the first stamp at which it still held
+// ([Core.beginAside]): of that a detector knows nothing yet, so no state before it becomes longer.
+func (c *Core) setAside(m *member, r *wire.Report) {
+	if m.aside = (wire.Report{}); m.index == noIndex && !r.End {
+		m.aside = *r
+		m.aside.Row = slices.Clone(r.Row)
+	}
+}
+
+// beginAside begins the state that was set aside at evidence of it.
+func (c *Core) beginAside(m *member, at *clocksync.Stamp, out *Output) {
+	if r := m.aside; m.hasAside() {
+		m.aside = wire.Report{}
+		r.At = *at
+		c.take(m, &r, at, out)
+	}
+}
+
+// hasAside reports whether the newest report of a member was set aside.
+func (m *member) hasAside() bool { return m.index == noIndex && m.aside.Seq == m.last && m.last > 0 }
 
 // stray takes note that the detectors do not know the newest report of a member. Evidence
 // of it would count for the state before, unless it comes with the report's number.
@@ -327,7 +356,7 @@ func (c *Core) evidence(m *member, e wire.Evidence, out *Output) {
 		c.ask(m, e.Seq)
 	case e.Seq != m.last:
 	case m.index == noIndex:
-		if m.newest.known {
+		if c.beginAside(m, &e.At, out); m.newest.known {
 			m.newest.alive = e.At
 		}
 	default:

@@ -28,9 +28,10 @@ const (
 	InBody                     // a processor hands over the result of a run
 	InCancel                   // the program is to end, for Reason
 	InRestart                  // the process was ended, and another one goes on with the program
-	InTerm                     // a member is fenced by a later term than this one: the synchronizer goes on in Term
+	InTerm                     // the synchronizer goes on in Term: a member is fenced by a later one than this, or the process that led is gone
 	InAlive                    // a multiplexer has evidence of states of its members
 	InShared                   // what a multiplexer says of all its members: its roster, and evidence
+	InKept                     // what another machine has in mind, whose inputs are retold
 	InAsk                      // a question, which changes nothing and is no part of a journal
 )
 
@@ -59,6 +60,7 @@ type Input struct {
 	Reason   string      // of InCancel, for people
 	Restart  *Options    // of InRestart: of the new life, in a larger term
 	Term     uint64      // of InTerm: larger than the one so far
+	Kept     *Kept       // of InKept: kept
 	Ask      *Question   // of InAsk
 	// Reached is when the newest round trip to the server that is complete had begun, if it
 	// is news: what had come to the server until then has been taken in. As long as none is

@@ -29,7 +29,7 @@ type ruleState struct {
 	// Beyond the epoch:
 	quiet      clocksync.Instant // no firing before that
 	suppressed uint64            // firings kept back since the last one
-	cause      control.Cause     // of the last firing; without a source: those of this machine have none
+	cause      causes            // of firings
 	past       *history
 }
 
@@ -466,7 +466,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	s.armed = false
 	s.release()
 	decision := c.decision()
-	o.cause = c.caused(&s.cause, c.witnessed(o))
+	o.cause = c.earlier.next(&s.cause, c.witnessed(o))
 	if !c.opt.Unread {
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed,

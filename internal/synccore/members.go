@@ -47,8 +47,10 @@ type member struct {
 	within   clocksync.Interval // of the newest stamp
 	// Outside the epoch only the newest state is kept, until the member joins.
 	newest newest
+	aside  wire.Report // its newest report, if that could not be taken in: see setAside
 	lacked
 	flighty
+	unheard uint64        // states of its incarnations before that nobody was told, as it has said
 	late    wire.Evidence // of a state behind the gap
 	regions []wire.Region
 	state   scgs.Change // in the tuple in force
@@ -75,7 +77,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	}
 	m := c.members[from]
 	if m != nil && m.gone && h.Incarnation == m.incarnation {
-		c.introduce(from, m, h.Incarnation, out)
+		c.dismiss(from, m, out) // Whoever says hello gets an answer, or its next one comes late.
 		return
 	}
 	reference, timeline := c.opt.Reference, c.opt.Timeline
@@ -86,6 +88,11 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		out.refuse(class, from, reason)
 		w := c.greeting(from, h.Incarnation, out)
 		w.Refused, w.Reason, w.Timeline = true, reason, timeline
+		if class == monitor.RejectReplaced && (m.gone || h.Term == 0) {
+			// A new life, whose clock may be behind, goes above. One that was taken in before, and
+			// replaced, waits for the other to be gone: so two that live do not contend for the name.
+			w.NextSeq = m.incarnation
+		}
 		out.Welcomes[len(out.Welcomes)-1].Via = h.Multiplexer // Another one may speak for the member that is here.
 		return
 	}
@@ -99,6 +106,10 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	case h.Incarnation > m.incarnation:
 		c.leave(m, "came back as a new incarnation")
 		c.enter(m, h)
+	}
+	if h.Lost > m.unheard {
+		m.unheard = h.Lost
+		c.untold++
 	}
 	m.late, m.told = wire.Evidence{}, 0 // It tells its newest state again.
 	c.speaksFor(m, h.Multiplexer)
@@ -117,6 +128,9 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 
 // unwelcome says why a member is refused; "" if it is not.
 func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.RejectReason, string) {
+	if h.Incarnation >= wire.MaxIncarnation {
+		return monitor.RejectReport, fmt.Sprintf("member %q says that it is incarnation %d: it is to be below 2^62", h.Member, h.Incarnation)
+	}
 	if m != nil && h.Incarnation < m.incarnation {
 		return monitor.RejectReplaced, fmt.Sprintf("member %q is here under a newer incarnation: give this process another name", h.Member)
 	}
@@ -171,9 +185,6 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
 		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty,
 		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,
-	}
-	if h.Lost > 0 {
-		c.untold++
 	}
 	c.outbox.Look() // For signals to the old one.
 	if old.index != noIndex {

@@ -266,6 +266,9 @@ func (c *Core) cover(x *multiplexer) {
 	}
 	for _, m := range x.listed {
 		switch {
+		case m.hasAside():
+			x.whole = false
+			return
 		case m.index == noIndex:
 		case m.number != x.number || m.astray:
 			x.whole = false
@@ -305,6 +308,8 @@ func (c *Core) heldBy(x *multiplexer, h *wire.Held, out *Output) {
 	for _, m := range x.listed {
 		if m.index != noIndex {
 			m.astray = c.show(m, m.last, at) != scgs.Accepted && m.astray
+		} else {
+			c.beginAside(m, &at, out)
 		}
 	}
 }

@@ -111,7 +111,7 @@ func (c *Core) hear(in *Input, out *Output) {
 			return
 		}
 		g.sorted[i].heard = c.now
-		c.answers(in.Group, in.From, in.Ack, out)
+		c.answers(in.Group, in.From, g.sorted[i].causes, in.Ack, out)
 		return
 	default:
 		panic(fmt.Sprintf("synccore: input of kind %d from another group", in.Kind))
@@ -219,6 +219,6 @@ func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) 
 		if m.causes {
 			s.Cause = cause
 		}
-		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Signal: &s}, out)
+		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Recalls: m.causes, Signal: &s}, out)
 	}
 }

@@ -26,7 +26,7 @@ func (w world) Processor(name string) (p plan.Processor, ok bool) {
 	if m == nil || m.gone || m.index == noIndex || m.state.Seq == 0 || m.state.Unknown {
 		return p, false
 	}
-	return plan.Processor{Incarnation: m.incarnation, Row: w.row(m, m.state.Ref), Regions: m.regions, Seq: m.state.Seq}, true
+	return plan.Processor{Incarnation: m.incarnation, Row: w.row(m, m.state.Ref), Regions: m.regions, Seq: m.state.Seq, Newest: m.state.Seq == m.last && !m.behind(), Heard: m.lastHeard()}, true
 }
 
 // Decision implements [plan.World].
@@ -39,11 +39,26 @@ func (w world) Pending(d control.Decision, member string) bool { return w.outbox
 func (c *Core) programDone(out *Output) {
 	done := &c.done
 	out.Program = append(out.Program, done.Events...)
-	for i, s := range done.Signals {
-		c.post(outbox.Letter{Owner: outbox.Program, Incarnation: c.members[s.Target].incarnation, Signal: s}, out)
-		done.Signals[i] = nil
+	signals := done.Signals
+	done.Events, done.Signals = done.Events[:0], nil
+	for i, s := range signals {
+		c.postOwn(outbox.Program, s, s.Cause, out)
+		signals[i] = nil
 	}
-	done.Events, done.Signals = done.Events[:0], done.Signals[:0]
+	done.Signals = signals[:0]
+}
+
+// postOwn sends a signal of the program or the balance, unless its target has had it in an
+// earlier term.
+func (c *Core) postOwn(owner outbox.Owner, s *control.Signal, cause control.Cause, out *Output) {
+	m := c.members[s.Target]
+	l := outbox.Letter{Owner: owner, Incarnation: m.incarnation, Signal: s}
+	s.Cause = control.Cause{}
+	if fate, made := c.made(m, s, cause); made {
+		c.settled(&outbox.Settled{Letter: l, Fate: fate, Detail: madeBefore}, out)
+		return
+	}
+	c.post(l, out)
 }
 
 // programVerdict notes a verdict that the program reads.
@@ -130,13 +145,13 @@ func (c *Core) under(r *plan.Rule, member string) bool {
 
 // balanceBy goes over to another section balance, or to none.
 func (c *Core) balanceBy(b *plan.Balance) {
-	if b == nil || c.opt.Local {
+	if b == nil || c.opt.Local || c.opt.Follows {
 		c.planner = nil
 		return
 	}
 	c.planner = planner.New(b, c.planner)
 	if source := sourceOf(config.BalanceName, b.Text); source != c.ordered.Source {
-		c.ordered = control.Cause{Source: source}
+		c.ordered = causes{Cause: control.Cause{Source: source}}
 	}
 }
 
@@ -172,16 +187,10 @@ func (c *Core) balance(out *Output) {
 	}
 	var cause control.Cause
 	if len(signals) > 0 {
-		cause = c.caused(&c.ordered, c.heads)
+		cause = c.earlier.next(&c.ordered, c.heads)
 	}
 	for _, s := range signals {
-		m := c.members[s.Target]
-		l := outbox.Letter{Owner: outbox.Balance, Incarnation: m.incarnation, Signal: s}
-		if fate, made := c.made(m, s, cause); made {
-			c.settled(&outbox.Settled{Letter: l, Fate: fate, Detail: madeBefore}, out)
-			continue
-		}
-		c.post(l, out)
+		c.postOwn(outbox.Balance, s, cause, out)
 	}
 	c.balanced[slices.Index(balance.Names, c.planner.Config.Strategy)].count(&made.Plan)
 	if tell {

@@ -109,11 +109,13 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 //
 // The end of a program that has ended is told once more.
 func (c *Core) restart(r *Options) {
-	if r.Term <= c.opt.Term {
+	if r.Term <= c.opt.Term && !r.Follows {
 		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
 	}
 	exec, now, formed, general := c.exec, c.now, c.begun, c.general
+	before := c.outlived()
 	*c = *New(c.plan, *r)
+	c.earlier = before
 	c.now, c.stepped, c.looked, c.general = now, true, now, general
 	if c.exec = exec; exec != nil {
 		exec.Restart(now, formed, c.epochBegun(), r.Runs, &c.done)
@@ -122,13 +124,19 @@ func (c *Core) restart(r *Options) {
 
 // raise goes on in a later term, since members obey no earlier one. Everything stays as it
 // is: members, epoch and its number, memory, where the predicates stand, the program. A
-// signal under way is of a decision of the old term: a member that has taken the new one
-// refuses it, as at the beginning of an epoch, so that none takes effect twice.
+// signal under way is sent again in the new term, where its target can read that it is the
+// same; else a member that has taken the new term refuses it, as at the beginning of an
+// epoch, so that none takes effect twice.
 func (c *Core) raise(term uint64) {
 	if term <= c.opt.Term {
 		panic(fmt.Sprintf("synccore: term %d after term %d", term, c.opt.Term))
 	}
+	c.earlier.led = append(c.earlier.led, control.Decision{Term: c.opt.Term, Number: c.decisions})
 	c.opt.Term = term
+	c.outbox.Renew(term, c.epoch)
+	if c.opt.Follows {
+		c.succeed()
+	}
 	if c.exec == nil {
 		return
 	}

@@ -18,6 +18,10 @@ type lacked struct {
 	toldGap   gap
 	lost      uint64 // the ring has none below this one
 	repairing bool   // it is among the members that are looked after
+	// asks is when the first of the gaps is to be asked for, as they were when these numbers
+	// were its last, lost and told.
+	asks   clocksync.Instant
+	asksOf [3]uint64
 }
 
 // held is a report behind a gap, and that gap: it lasts from the report before it.
@@ -92,6 +96,7 @@ func (c *Core) stash(m *member, r *wire.Report, at *clocksync.Stamp, out *Output
 	switch {
 	case i < len(m.stash): // It is within that gap.
 		kept.gap = m.stash[i].gap
+		m.asks = c.now // It may have filled it.
 	case m.told > before && m.told >= r.Seq-1:
 		kept.gap = m.toldGap
 	case r.Seq > before+1:
@@ -127,7 +132,7 @@ func (c *Core) lack(m *member) {
 		m.repairing = true
 		c.lacking = append(c.lacking, m)
 	}
-	c.repairs = c.now
+	c.repairs, m.asks = c.now, c.now
 }
 
 // repair asks for what is missing, and gives up on rings that do not answer.
@@ -149,10 +154,19 @@ func (c *Core) repair(out *Output) {
 
 // resend asks a member for all gaps that are due, and says when to look at it again.
 func (c *Core) resend(m *member, out *Output) clocksync.Instant {
-	next, begin := clocksync.MaxInstant, len(out.Resends)
+	next := clocksync.MaxInstant
 	if len(m.stash) > 0 && !c.opt.Local {
 		next = max(m.stash[0].since.Add(resendWait), c.now.Add(resendAfter[0]))
 	}
+	if is := [3]uint64{m.last, m.lost, m.told}; m.asks <= c.now || m.asksOf != is {
+		m.asks, m.asksOf = c.askDue(m, out), is
+	}
+	return min(next, m.asks)
+}
+
+// askDue asks a member for all gaps that are due, and says when the next one is.
+func (c *Core) askDue(m *member, out *Output) clocksync.Instant {
+	next, begin := clocksync.MaxInstant, len(out.Resends)
 	for r, g := range m.gaps {
 		if g.again <= c.now {
 			c.request(m, r, begin, out)

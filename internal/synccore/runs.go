@@ -151,16 +151,23 @@ func (c *Core) keepRuns(old *plan.Level) {
 			c.runs = append(c.runs, &w)
 			continue
 		}
-		w := newRuns(i, r.Detector, len(c.plan.State))
-		c.runs = append(c.runs, w)
-		c.regroup(w, nil, c.inEpoch)
-		for _, p := range c.parts {
-			if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
-				r := wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}
-				c.scopeAlone(m, r.Row)
-				c.tell(w, m, &r, &p.Start)
-				w.in.Evidence(w.numbers[p.Member], p.Seq, p.End)
-			}
+		if !c.opt.Follows {
+			c.beginRuns(i, r)
+		}
+	}
+}
+
+// beginRuns makes the detector of a rule, which begins with the states in c.parts.
+func (c *Core) beginRuns(i int, r *plan.Rule) {
+	w := newRuns(i, r.Detector, len(c.plan.State))
+	c.runs = append(c.runs, w)
+	c.regroup(w, nil, c.inEpoch)
+	for _, p := range c.parts {
+		if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
+			r := wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}
+			c.scopeAlone(m, r.Row)
+			c.tell(w, m, &r, &p.Start)
+			w.in.Evidence(w.numbers[p.Member], p.Seq, p.End)
 		}
 	}
 }

@@ -251,6 +251,9 @@ func (s *story) ofMember(d *datadriven.TestData) synccore.Input {
 	case "hello":
 		h := &wire.Hello{Member: from, Incarnation: incarnation, Host: "box", Domain: domain, Threads: d.HasArg("threads")}
 		d.MaybeScanArgs(s.t, "host", &h.Host)
+		if h.Term = s.uint(d, "term", 0); h.Term > 0 {
+			h.Leader = "gsync"
+		}
 		if d.HasArg("fields") {
 			h.Typed = true
 			h.Schema = s.fields(d)
@@ -392,6 +395,9 @@ func (s *story) print() string {
 		switch m := w.Msg; {
 		case m.Refused:
 			fmt.Fprintf(&b, "refuse %s: %s\n", w.To, m.Reason)
+			if m.NextSeq > 0 {
+				fmt.Fprintf(&b, "  it may go above %d\n", m.NextSeq)
+			}
 		case m.Accepted:
 			fmt.Fprintf(&b, "welcome %s next=%d section=%t heartbeat=%v\n", w.To, m.NextSeq, len(m.Section) > 0, time.Duration(m.Heartbeat))
 		default:

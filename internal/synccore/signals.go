@@ -112,6 +112,9 @@ func (c *Core) head() wire.Signals {
 
 // post sends a signal and waits for its fate.
 func (c *Core) post(l outbox.Letter, out *Output) {
+	if l.Group == "" {
+		l.Recalls = c.members[l.Signal.Target].causes
+	}
 	head := c.head()
 	if s, sent := c.outbox.Post(c.now, &head, l, &out.Signals); !sent {
 		c.settled(&s, out)
@@ -137,13 +140,25 @@ func (c *Core) ack(from string, a *wire.Ack, out *Output) {
 		return
 	}
 	m.heard = c.now
-	c.answers("", from, a, out)
+	c.answers("", from, m.causes, a, out)
 }
 
-func (c *Core) answers(group, from string, a *wire.Ack, out *Output) {
+// answers takes the fates that a member tells. If it keeps them until they are recorded, it
+// learns which are.
+func (c *Core) answers(group, from string, keeps bool, a *wire.Ack, out *Output) {
 	for i := range a.Answers {
-		if s, ok := c.outbox.Answer(c.now, group, from, &a.Answers[i]); ok {
+		x := &a.Answers[i]
+		if s := x.Lapse(); s != nil && group == "" && s.Target == from && x.Fate.Final() {
+			out.fate("", s, x.Fate, x.Detail)
+			continue
+		}
+		if s, ok := c.outbox.Answer(c.now, group, from, x); ok {
 			c.settled(&s, out)
+		} else if !x.Fate.Final() || !c.recorded(group, from, x, out) {
+			continue
+		}
+		if keeps {
+			c.outbox.Record(c.now, group, from, a.Incarnation, x.Decision, x.Name)
 		}
 	}
 }

@@ -114,6 +114,8 @@ type world struct {
 	sent    map[string]bool
 	fates   int
 	record  recorder
+	stepped func(*synccore.Input) // after each step; may be nil
+	nobody  bool                  // leads: what is sent to the synchronizer is lost
 
 	multiplexers []*multiplexer // that speak for the members, if they do not themselves
 }
@@ -131,7 +133,8 @@ type actor struct {
 	truth       []stretch // in order
 	on          bool
 	applied     map[string]bool
-	level       *level // of a process with threads
+	causes      map[string]uint64 // the terms of those that were applied, in an entry
+	level       *level            // of a process with threads
 	multiplexer *multiplexer
 }
 
@@ -167,7 +170,7 @@ func emptyWorld(t *testing.T, seed uint64, config string) *world {
 		bound := time.Duration(host) * 2 * time.Millisecond
 		a := &actor{
 			world: w, name: fmt.Sprintf("m%d", i), domain: clocksync.Domain(fmt.Sprintf("h%d", host)),
-			bound: bound, applied: map[string]bool{},
+			bound: bound, applied: map[string]bool{}, causes: map[string]uint64{},
 		}
 		a.skew = time.Duration(host%2) * bound * 9 / 10
 		a.core = agentcore.New(agentcore.Options{Hello: wire.Hello{Member: a.name, Incarnation: 1, Host: "h", Domain: a.domain}})
@@ -265,8 +268,14 @@ func (w *world) tick() {
 }
 
 func (w *world) step(in synccore.Input) {
+	if w.nobody {
+		return
+	}
 	w.record.step(w.t, w.core, w.now, &in, &w.out)
 	w.wake = w.out.Wake
+	if w.stepped != nil {
+		w.stepped(&in)
+	}
 	for _, m := range w.out.Welcomes {
 		frame, err := wire.AppendWelcome(nil, &m.Msg)
 		w.down(m.To, frame, err)
@@ -548,10 +557,11 @@ func (a *actor) handle() {
 			return
 		}
 		key := s.Decision.String() + s.Name
-		if a.applied[key] {
-			a.t.Errorf("%s: %s was applied twice", a.name, key)
+		cause := fmt.Sprint(s.Cause, s.Name, s.Entry)
+		if term := a.causes[cause]; a.applied[key] || s.Cause.Source != 0 && term != 0 && term != s.Decision.Term {
+			a.t.Errorf("%s: %s, %s was applied twice", a.name, key, cause)
 		}
-		a.applied[key] = true
+		a.applied[key], a.causes[cause] = true, s.Decision.Term
 		a.input(agentcore.Input{Kind: agentcore.InFinish, Signal: s, Fate: control.Applied})
 	}
 }

@@ -62,6 +62,8 @@ var (
 		"Messages that wait for the synchronizer.")
 	InboxDropped = Synchronizer.add(Counter, "pegasus.inbox.dropped", "{message}",
 		"Messages lost because the process was too slow.")
+	InboxShed = Synchronizer.add(Counter, "pegasus.inbox.shed", "{message}",
+		"Messages shed before they were read, because the synchronizer fell behind: full, where their sender had more than its share of the inbox; old, where they had waited for too long.", "reason")
 	JournalInputs = Synchronizer.add(Counter, "pegasus.journal.inputs", "{input}",
 		"Inputs handed to the writer of the journal.")
 	JournalLost = Synchronizer.add(Counter, "pegasus.journal.lost", "{input}",
@@ -121,6 +123,10 @@ var (
 		"Returns after the synchronizer had dropped the member.")
 	AgentSignals = Agent.add(Counter, "pegasus.agent.signals", "{signal}",
 		"Signals into regions of the process and its threads that have found their final fate.", "fate")
+	AgentHeld = Agent.add(Counter, "pegasus.agent.regions.held", "{hold}",
+		"Times a region was held for want of control.")
+	AgentLapsed = Agent.add(Counter, "pegasus.agent.regions.lapsed", "{region}",
+		"Regions that were cancelled for want of control.")
 	AgentRegions = Agent.add(Sum, "pegasus.agent.regions", "{region}",
 		"Regions of the process and its threads that are open.")
 )

@@ -235,11 +235,20 @@ func traced(t *rapid.T) (c control.Trace) {
 }
 
 func answer(t *rapid.T) wire.Answer {
-	return wire.Answer{
+	a := wire.Answer{
 		Decision: decision(t),
 		Name:     tokens().Draw(t, "name"),
 		Target:   tokens().Draw(t, "target"),
 		Fate:     rapid.SampledFrom(control.Fates).Draw(t, "fate"),
 		Detail:   texts(wire.MaxReasonByte).Draw(t, "detail"),
 	}
+	if rapid.Bool().Draw(t, "known") {
+		a.Kind = rapid.SampledFrom([]control.Kind{control.Activate, control.Cancel}).Draw(t, "kind")
+		a.Predicate, a.Region, a.Entry = tokens().Draw(t, "predicate"), tokens().Draw(t, "region"), rapid.Uint64().Draw(t, "entry")
+	}
+	return a
+}
+
+func receipt(t *rapid.T) wire.Receipt {
+	return wire.Receipt{Term: rapid.Uint64().Draw(t, "term"), Number: rapid.Uint64().Draw(t, "number"), Name: tokens().Draw(t, "name")}
 }

@@ -292,3 +292,41 @@ func TestLayoutOfNumbers(t *testing.T) {
 		}
 	}
 }
+
+// TestLayoutOfReceipts pins what follows the signals of a frame that has none, and an answer
+// that says what signal it is of.
+func TestLayoutOfReceipts(t *testing.T) {
+	receipts := wire.Signals{Synchronizer: "sync", Term: 5, Epoch: 6, Incarnation: 300, Recorded: []wire.Receipt{{Term: 4, Number: 7, Name: "stop"}}}
+	known := goldenAck
+	known.Answers = []wire.Answer{goldenAck.Answers[0]}
+	a := &known.Answers[0]
+	a.Kind, a.Predicate, a.Region, a.Entry = control.Activate, "p", "r", 2
+	frame, _, err := wire.AppendSignals(nil, &receipts)
+	answer, _, other := wire.AppendAck(nil, &known)
+	if err != nil || other != nil {
+		t.Fatal(err, other)
+	}
+	for what, c := range map[string]struct {
+		frame []byte
+		want  string
+	}{
+		"receipts": {frame, `01 08 a473796e63 05 06 cd012c dc0000 91 04 07 a473746f70`},
+		"answer":   {answer, `01 04 a27731 cd012c dc0001 a56773796e63 05 06 07 a473746f70 a27731 47 a26e6f 01 a170 a172 02`},
+	} {
+		if got, want := hex.EncodeToString(c.frame), strings.Join(strings.Fields(c.want), ""); got != want {
+			t.Errorf("%s\n got %s\nwant %s", what, got, want)
+		}
+		for n := range c.frame {
+			if n == len(frame)-8 && what == "receipts" {
+				continue // It is one of the release before.
+			}
+			if err := decodeAny(c.frame[:n]); err == nil {
+				t.Errorf("%s: %d of %d bytes are taken for a whole frame", what, n, len(c.frame))
+			}
+		}
+	}
+	receipts.Signals = goldenSignals.Signals
+	if _, _, err := wire.AppendSignals(nil, &receipts); err == nil || !strings.Contains(err.Error(), "it is in a frame without signals") {
+		t.Errorf("with signals: %v", err)
+	}
+}

@@ -150,7 +150,19 @@ func (m *Signals) layout(c *coder) int {
 	c.uint("term", &m.Term)
 	c.uint("epoch", &m.Epoch)
 	c.uint("incarnation", &m.Incarnation)
-	return some(c, "signals", &m.Signals, MaxSignals, 12, c.signal)
+	n := some(c, "signals", &m.Signals, MaxSignals, 12, c.signal)
+	if c.writing && len(m.Recorded) == 0 || !c.writing && len(c.buf) == 0 {
+		return n // As in the release before.
+	}
+	c.need(len(m.Signals) == 0, "recorded", "it is in a frame without signals")
+	list(c, "recorded", &m.Recorded, MaxSignals, 3, c.receipt)
+	return n
+}
+
+func (c *coder) receipt(r *Receipt) {
+	c.uint("term", &r.Term)
+	c.uint("number", &r.Number)
+	c.token("name", &r.Name)
 }
 
 func (c *coder) signal(s *control.Signal) {
@@ -238,8 +250,33 @@ func (c *coder) answer(a *Answer) {
 	c.decision(&a.Decision)
 	c.token("name", &a.Name)
 	c.token("target", &a.Target)
-	c.small("fate", (*uint8)(&a.Fate), uint8(control.Waiting), uint8(control.Unconfirmed))
+	known := c.answerFate(a)
 	c.reason("detail", &a.Detail)
+	if known {
+		c.small("kind", (*uint8)(&a.Kind), uint8(control.Activate), uint8(control.Cancel))
+		c.token("predicate", &a.Predicate)
+		c.token("region", &a.Region)
+		c.uint("entry", &a.Entry)
+	}
+}
+
+// flagKnownFate marks the fate of an answer that says what signal it is of.
+const flagKnownFate = 0x40
+
+func (c *coder) answerFate(a *Answer) (known bool) {
+	fate := uint8(a.Fate)
+	if c.writing && a.Kind > 0 {
+		fate |= flagKnownFate
+	}
+	c.small("fate", &fate, 0, math.MaxUint8)
+	known = fate&flagKnownFate != 0
+	if fate &^= flagKnownFate; fate < uint8(control.Waiting) || fate > uint8(control.Unconfirmed) {
+		c.fail("fate", strconv.Itoa(int(fate))+" is not 1 to 8")
+	}
+	if !c.writing {
+		a.Fate = control.Fate(fate)
+	}
+	return known && c.err == nil
 }
 
 func (c *coder) schema(s *scgs.Schema) {

@@ -22,6 +22,8 @@ const (
 	MaxParts      = 1024     // frames of a bundle, and as many of Alive and of the members on a piece of a roster
 	MaxListed     = 65_536   // members on a roster
 	MaxPart       = MaxFrameBytes - 2*MaxTokenBytes
+	// MaxIncarnation is above all incarnations: the wall clock in ns is below it until 2116.
+	MaxIncarnation = 1 << 62
 )
 
 // Hello asks a synchronizer to take the sender as a member. It is repeated
@@ -39,7 +41,7 @@ type Hello struct {
 	Leader      string            // the synchronizer of its group that has taken it in last; empty: none has
 	Term        uint64            // of that, which the member is fenced by; 0: none
 	Lost        uint64            // states of the incarnations before that nobody was told
-	Causes      bool              // it takes signals that have a [control.Cause]
+	Causes      bool              // it takes signals that have a [control.Cause], says what became of one also after its time, and keeps that until it is recorded
 	Fates       []control.Fated   // of the signals of Leader into regions that are open, newest first; at most [MaxFates], and as fit the frame
 }
 
@@ -58,7 +60,7 @@ type Welcome struct {
 	Section      []byte             // the configuration of the synchronizers below, empty if there are none
 	SectionHash  uint64             // of Section
 	Heartbeat    int64              // ns between heartbeats of a member that has nothing to say
-	NextSeq      uint64             // the Seq that the member's next report must have
+	NextSeq      uint64             // the Seq that the member's next report must have; in a refusal the highest incarnation known, if the sender may go above it, else 0
 	Domain       clocksync.Domain   // whose readings are the reference time; empty if there is none
 	Timeline     clocksync.Timeline // of the Hello it accepts; of a refusal, the one to measure by, if any
 }
@@ -159,6 +161,13 @@ type Signals struct {
 	Epoch        uint64           // of the sender
 	Incarnation  uint64           // of the member the signals are meant for
 	Signals      []control.Signal // at most [MaxSignals]
+	Recorded     []Receipt        // in a frame without signals: what need not be answered again; at most [MaxSignals]
+}
+
+// Receipt says that the fate of a signal to the member is recorded.
+type Receipt struct {
+	Term, Number uint64 // of the decision, by the sender of the frame
+	Name         string // of the signal
 }
 
 // Answer tells the fate of one signal.
@@ -168,6 +177,11 @@ type Answer struct {
 	Target   string           `json:"target"`           // the member or thread it was for
 	Fate     control.Fate     `json:"fate"`             // Waiting, or a final one
 	Detail   string           `json:"detail,omitempty"` // why refused
+	Kind     control.Kind     `json:"kind,omitempty"`   // 0, unless the decision is of an earlier term than the one that is answered; so are these:
+
+	Predicate string `json:"predicate,omitempty"` // of the signal
+	Region    string `json:"region,omitempty"`    // of the signal
+	Entry     uint64 `json:"entry,omitempty"`     // of the signal
 }
 
 // Ack answers Signals.

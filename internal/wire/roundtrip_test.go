@@ -148,6 +148,9 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Incarnation:  rapid.Uint64().Draw(t, "incarnation"),
 			Signals:      some(t, rapid.Custom(signal)),
 		}
+		if len(m.Signals) == 0 {
+			m.Recorded = some(t, rapid.Custom(receipt))
+		}
 		encode := func(dst []byte, m *wire.Signals) ([]byte, error) {
 			frame, n, err := wire.AppendSignals(dst, m)
 			if n != len(m.Signals) {

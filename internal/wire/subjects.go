@@ -64,6 +64,7 @@ func isSender(s string) bool { return isToken(strings.TrimPrefix(s, multiplexerP
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>.<verb>   request: a question, its answer in parts
 //	pegasus.v1.<tenant>.<group>.ev.<synchronizer>           what happens, as JSON lines
 //	pegasus.v1.<tenant>.<group>.bt.<synchronizer>           the beats of whoever leads
+//	pegasus.v1.<tenant>.<group>.jn.<synchronizer>.<nonce>   what a process that stands by is told; <nonce> is all, or its own
 //	pegasus.v1.<tenant>.ctl                                 request to all: who is there
 //
 // Permissions bind a member to its own subjects, so the member a subject names
@@ -141,6 +142,12 @@ func (s Subjects) Events(synchronizer string) string { return s.Prefix() + "ev."
 // Beat is where the process that leads as a synchronizer of the group says so, to others
 // that would be the same synchronizer.
 func (s Subjects) Beat(synchronizer string) string { return s.Prefix() + "bt." + synchronizer }
+
+// Stream is where the process that leads as a synchronizer of the group tells its inputs
+// to one that stands by, or to all.
+func (s Subjects) Stream(synchronizer, to string) string {
+	return s.Prefix() + "jn." + synchronizer + "." + to
+}
 
 // Who is where all synchronizers of the tenant, of whatever group, say that they
 // are there.

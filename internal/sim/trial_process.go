@@ -36,12 +36,21 @@ type actor struct {
 	*node
 	name    string
 	core    *agentcore.Core
+	in      agentcore.Input // of the step, here to be used again
 	out     agentcore.Output
 	truth   []stretch // in order, of all lives
 	open    []entry
+	inside  inside            // nil: it has no threads
 	obeying int               // handlers that have begun and not ended
 	told    map[uint64]uint64 // the newest number sent, by incarnation
+	lives   map[uint64]uint64 // whose incarnations they are
 	sets    uint64            // states in this life
+}
+
+// inside is what a process consists of whose state is the summary of its threads.
+type inside interface {
+	change() // a thread begins a state
+	look()   // the process hears what the threads have come to
 }
 
 // entry is an open region.
@@ -53,10 +62,11 @@ type entry struct {
 // stretch is a state as it truly was.
 type stretch struct {
 	from, to clocksync.Instant
+	began    clocksync.Instant // of one that a judge has found and looks at from a later instant on: its from
 	row      []scgs.Value
 }
 
-func newNode(t *trial, i int, on *machine) *node {
+func newNode(t *trial, i int, on *machine, most int) *node {
 	p := &node{holder: holder{t: t, on: on}, name: fmt.Sprintf("p%d", i), clock: clock{on: on}, size: 1}
 	switch t.Rand.IntN(5) {
 	case 0, 1:
@@ -64,6 +74,9 @@ func newNode(t *trial, i int, on *machine) *node {
 		p.size = 2 + t.Rand.IntN(2)
 	default:
 		p.size, p.shares = 2+t.Rand.IntN(4), true
+	}
+	if most > 0 {
+		p.size = min(p.size, most)
 	}
 	if t.Rand.IntN(2) == 0 {
 		p.batch = t.Between(time.Millisecond, 20*time.Millisecond)
@@ -73,7 +86,10 @@ func newNode(t *trial, i int, on *machine) *node {
 		t.names[p.name] = p
 	}
 	for i := range p.size {
-		a := &actor{node: p, name: fmt.Sprintf("%s-%d", p.name, i), told: map[uint64]uint64{}}
+		a := &actor{node: p, name: fmt.Sprintf("%s-%d", p.name, i), told: map[uint64]uint64{}, lives: map[uint64]uint64{}}
+		if len(t.named) > 0 {
+			a.name, t.named = t.named[0], t.named[1:]
+		}
 		p.actors = append(p.actors, a)
 		t.names[a.name] = p
 	}
@@ -91,12 +107,15 @@ func (p *node) start() {
 		p.mux = agentcore.NewMultiplexer(p.life * 1000)
 	}
 	for _, a := range p.actors {
-		hello := wire.Hello{Member: a.name, Incarnation: p.life * 1000, Host: string(p.on.Domain), Domain: p.on.Domain, Quality: p.clock.quality()}
+		hello := wire.Hello{Member: a.name, Incarnation: p.firstIncarnation(), Host: string(p.on.Domain), Domain: p.on.Domain, Quality: p.clock.quality()}
 		if p.shares {
 			hello.Multiplexer = p.name
 		}
 		a.core = agentcore.New(agentcore.Options{Hello: hello, BatchAge: p.batch, BatchSize: 16})
 		a.open, a.obeying, a.sets = a.open[:0], 0, 0
+		if p.t.threads != nil && !p.shares {
+			a.inside = p.t.threads(a)
+		}
 		for i := range p.t.regions {
 			a.enter(&p.t.regions[i])
 		}
@@ -104,6 +123,15 @@ func (p *node) start() {
 		p.later(p.t.Between(50*time.Millisecond, 200*time.Millisecond), a.wander)
 	}
 	p.later(0, p.pass)
+}
+
+// firstIncarnation is what this life goes by until it learns of a higher one: the wall clock, which is set
+// back before every third life.
+func (p *node) firstIncarnation() uint64 {
+	if p.life%3 == 0 {
+		return p.life*1000 - 2500
+	}
+	return p.life * 1000
 }
 
 // crash ends the process without a word.
@@ -183,24 +211,43 @@ func (p *node) clockNews() {
 }
 
 // step steps the member's machine.
-func (a *actor) step(in agentcore.Input) *agentcore.Output {
+func (a *actor) step(input agentcore.Input) *agentcore.Output {
+	a.in = input
+	in := &a.in
 	a.t.Steps++
 	if in.Kind == agentcore.InSignals && a.t.bent.signals != nil {
-		a.t.bent.signals(a, &in)
+		a.t.bent.signals(a, in)
 	}
-	if a.t.bent.agentIn != nil && !a.t.bent.agentIn(a, &in) {
+	if a.t.bent.agentIn != nil && !a.t.bent.agentIn(a, in) {
 		return &agentcore.Output{Due: agentcore.Due{Wake: clocksync.MaxInstant, Probe: clocksync.MaxInstant}}
 	}
-	a.core.Step(a.on.Mono(), &in, &a.out)
+	a.core.Step(a.on.Mono(), in, &a.out)
+	a.t.taken(a, a.out.Fresh)
 	if a.t.bent.agentOut != nil {
-		a.t.bent.agentOut(a, &in, &a.out)
+		a.t.bent.agentOut(a, in, &a.out)
 	}
 	return &a.out
 }
 
+// pause is the time until a member does something again, beside others of that time. In every
+// eighth trial those that have begun do so little, as long as there are faults, that the same
+// states are judged in several terms.
+func (a *actor) pause(of time.Duration) time.Duration {
+	t := a.t
+	left := clocksync.Instant(t.time).Sub(t.now)
+	if t.seed%8 != 0 || t.drawn != nil || a.sets == 0 || left <= 0 {
+		return of
+	}
+	return min(50*of, left+of)
+}
+
 // change sets a new state, again and again.
 func (a *actor) change() {
-	a.later(a.t.Between(time.Millisecond, 60*time.Millisecond), a.change)
+	pace := 60 * time.Millisecond
+	if a.t.drawn != nil {
+		pace = a.t.drawn.pace
+	}
+	a.later(a.pause(a.t.Between(time.Millisecond, pace)), a.change)
 	if a.core.Codec() == nil || a.leaving || a.t.quiet && a.sets > 0 {
 		return
 	}
@@ -214,9 +261,17 @@ func (a *actor) change() {
 
 // set begins a state.
 func (a *actor) set() {
+	if a.inside != nil {
+		a.inside.change()
+		return
+	}
 	row := make([]scgs.Value, len(a.t.level.State))
 	for i := range row {
-		row[i] = a.t.value(&a.t.level.State[i])
+		if a.t.drawn != nil {
+			row[i] = a.t.drawn.field(a.t, i)
+		} else {
+			row[i] = a.t.value(&a.t.level.State[i])
+		}
 	}
 	at := a.clock.stamp(a.t.bent)
 	if a.t.bent.set != nil {
@@ -226,7 +281,7 @@ func (a *actor) set() {
 		return
 	}
 	a.ends()
-	a.truth = append(a.truth, stretch{a.t.now, clocksync.MaxInstant, row})
+	a.truth = append(a.truth, stretch{from: a.t.now, to: clocksync.MaxInstant, row: row})
 	a.t.States++
 	a.sets++
 }
@@ -253,12 +308,12 @@ func (t *trial) value(f *scgs.Field) scgs.Value {
 
 // wander leaves regions and enters them again.
 func (a *actor) wander() {
-	a.later(a.t.Between(40*time.Millisecond, 400*time.Millisecond), a.wander)
+	a.later(a.pause(a.t.Between(40*time.Millisecond, 400*time.Millisecond)), a.wander)
 	if a.leaving || a.t.quiet && len(a.open) == len(a.t.regions) {
 		return
 	}
-	if r := &a.t.regions[a.t.Rand.IntN(len(a.t.regions))]; !a.t.quiet {
-		a.exit(r)
+	if n := len(a.t.regions); n > 0 && !a.t.quiet {
+		a.exit(&a.t.regions[a.t.Rand.IntN(n)])
 	}
 	for i := range a.t.regions {
 		if r := &a.t.regions[i]; a.t.quiet || a.t.Rand.IntN(2) == 0 {
@@ -344,6 +399,9 @@ func (p *node) pass() {
 		wake = p.passShared()
 	} else {
 		for _, a := range p.actors {
+			if a.inside != nil {
+				a.inside.look()
+			}
 			if p.alive && (a.core.Wake() <= p.on.Mono() || p.leaving) {
 				at := p.clock.stamp(p.t.bent)
 				a.tick(agentcore.Input{Kind: agentcore.InTick, At: at}, p.send)
@@ -463,44 +521,22 @@ func (a *actor) tick(in agentcore.Input, put func(*actor, []byte)) {
 		a.crash()
 		return
 	}
-	frames := 0
-	emit := func(frame []byte, err error) {
-		if err != nil {
-			panic(fmt.Sprintf("sim: a frame of %s: %v", a.name, err))
-		}
+	for i := range out.Hellos {
+		a.lives[out.Hellos[i].Incarnation] = a.life
+	}
+	for i := range out.Batches {
+		t.toldOf(a, &out.Batches[i])
+	}
+	t.ofMember(a.core, out, func(frame []byte) {
 		if !a.alive {
 			t.free(frame)
 			return
 		}
 		put(a, frame)
-		if frames++; !a.shares && t.kill(crashes, agentBetween) {
+		if !a.shares && t.kill(crashes, agentBetween) {
 			a.crash()
 		}
-	}
-	for i := range out.Hellos {
-		emit(wire.AppendHello(t.buffer(), &out.Hellos[i]))
-	}
-	for i := range out.Batches {
-		b := out.Batches[i]
-		t.toldOf(a, &b)
-		for {
-			frame, n, err := a.core.Codec().AppendUpTo(t.buffer(), &b, wire.MaxReports)
-			emit(frame, err)
-			if b.Reports = b.Reports[n:]; len(b.Reports) == 0 {
-				break
-			}
-		}
-	}
-	for i := range out.Gones {
-		emit(wire.AppendGone(t.buffer(), &out.Gones[i]))
-	}
-	for i := range out.Acks {
-		for ack := out.Acks[i].Ack; len(ack.Answers) > 0; {
-			frame, n, err := wire.AppendAck(t.buffer(), &ack)
-			emit(frame, err)
-			ack.Answers = ack.Answers[n:]
-		}
-	}
+	})
 	if a.alive && t.kill(crashes, agentSent) {
 		a.crash()
 	}
@@ -508,11 +544,7 @@ func (a *actor) tick(in agentcore.Input, put func(*actor, []byte)) {
 
 // receive takes a frame for a member of the process, or for its multiplexer.
 func (p *node) receive(to string, frame []byte) {
-	kind, err := wire.KindOf(frame)
-	if err != nil {
-		panic(fmt.Sprintf("sim: a frame for %s: %v", to, err))
-	}
-	if p.shares && to == p.name && kind == wire.KindProbe {
+	if kind, _ := wire.KindOf(frame); p.shares && to == p.name && kind == wire.KindProbe {
 		probe, _ := wire.DecodeProbe(frame)
 		if p.t.bent.ask == nil || p.t.bent.ask(p, &probe) {
 			p.mux.Ask(&probe)
@@ -522,44 +554,25 @@ func (p *node) receive(to string, frame []byte) {
 	}
 	for _, a := range p.actors {
 		if p.alive && (to == "" || to == a.name) {
-			a.receive(kind, frame)
+			a.receive(toMember(frame))
 		}
 	}
 	p.pass()
 }
 
-func (a *actor) receive(kind wire.Kind, frame []byte) {
-	var err error
-	switch kind {
-	case wire.KindWelcome:
-		var w wire.Welcome
-		w, err = wire.DecodeWelcome(frame)
-		if a.step(agentcore.Input{Kind: agentcore.InWelcome, Welcome: &w}).Reception == agentcore.Dropped {
-			a.t.Rejoins++
-		}
-	case wire.KindProbe:
-		var p wire.Probe
-		p, err = wire.DecodeProbe(frame)
-		a.step(agentcore.Input{Kind: agentcore.InProbe, Probe: &p})
-	case wire.KindResend:
-		var r wire.Resend
-		r, err = wire.DecodeResend(frame)
-		a.step(agentcore.Input{Kind: agentcore.InResend, Resend: &r})
-	case wire.KindSignals:
-		var s wire.Signals
-		s, err = wire.DecodeSignals(frame)
-		a.step(agentcore.Input{Kind: agentcore.InSignals, Signals: &s})
-		if a.t.Rand.IntN(4) > 0 {
-			a.obey()
-		} else {
-			a.later(a.t.Between(time.Millisecond, 40*time.Millisecond), func() { // the next check of its work
-				a.obey()
-				a.pass()
-			})
-		}
+func (a *actor) receive(in agentcore.Input) {
+	if a.step(in).Reception == agentcore.Dropped {
+		a.t.Rejoins++
 	}
-	if err != nil {
-		panic(fmt.Sprintf("sim: a frame for %s: %v", a.name, err))
+	switch {
+	case in.Kind != agentcore.InSignals:
+	case a.t.Rand.IntN(4) > 0:
+		a.obey()
+	default:
+		a.later(a.t.Between(time.Millisecond, 40*time.Millisecond), func() { // the next check of its work
+			a.obey()
+			a.pass()
+		})
 	}
 	if held := a.core.Held(); held > agentcore.RingTransitions {
 		a.t.breach('L', "the ring of %s has %d transitions", a.name, held)

@@ -15,6 +15,7 @@ type leader struct {
 	holder
 	term   uint64
 	core   *synccore.Core
+	in     synccore.Input // of the step, here to be used again
 	out    synccore.Output
 	codec  *wire.BatchCodec
 	batch  wire.Batch
@@ -44,8 +45,7 @@ func (l *leader) start() {
 	l.t.termBegun()
 	hello := announcement(l.t.level.Name, l.term)
 	for _, p := range l.t.all {
-		frame, err := wire.AppendWelcome(l.t.buffer(), &hello)
-		l.send(p, "", frame, err)
+		l.send(p, "", sound(wire.AppendWelcome(l.t.buffer(), &hello)))
 	}
 	l.later(0, l.tick)
 }
@@ -65,28 +65,9 @@ func (l *leader) tick() { l.step(synccore.Input{Kind: synccore.InTick}) }
 
 // receive takes a frame of a member, or one that a multiplexer has brought.
 func (l *leader) receive(from, by string, frame []byte) {
-	in := synccore.Input{From: from, By: by}
-	kind, err := wire.KindOf(frame)
-	switch kind {
-	case wire.KindHello:
-		var hello wire.Hello
-		hello, err = wire.DecodeHello(frame)
-		in.Kind, in.Hello = synccore.InHello, &hello
-	case wire.KindBatch:
-		err = l.codec.Decode(frame, "", &l.batch)
-		in.Kind, in.Batch = synccore.InBatch, &l.batch
-		l.t.delivered(&l.batch)
-	case wire.KindGone:
-		var gone wire.Gone
-		gone, err = wire.DecodeGone(frame)
-		in.Kind, in.Gone = synccore.InGone, &gone
-	case wire.KindAck:
-		var ack wire.Ack
-		ack, err = wire.DecodeAck(frame)
-		in.Kind, in.Ack = synccore.InAck, &ack
-	}
-	if err != nil {
-		panic(fmt.Sprintf("sim: a frame of %s: %v", from, err))
+	in := toSynchronizer(from, frame, l.codec, &l.batch)
+	if in.By = by; in.Kind == synccore.InBatch {
+		l.t.delivered(in.Batch)
 	}
 	l.step(in)
 }
@@ -106,15 +87,16 @@ func (l *leader) receiveBundle(p *node, frame []byte) {
 	}
 }
 
-func (l *leader) step(in synccore.Input) {
-	t := l.t
+func (l *leader) step(input synccore.Input) {
+	l.in = input
+	t, in := l.t, &l.in
 	t.Steps++
-	if t.bent.leaderIn != nil && !t.bent.leaderIn(l, &in) {
+	if t.bent.leaderIn != nil && !t.bent.leaderIn(l, in) {
 		return
 	}
-	l.core.Step(l.on.Mono(), &in, &l.out)
+	l.core.Step(l.on.Mono(), in, &l.out)
 	if t.bent.leaderOut != nil {
-		t.bent.leaderOut(l, &in, &l.out)
+		t.bent.leaderOut(l, in, &l.out)
 	}
 	out := &l.out
 	t.judgeStep(out)
@@ -136,46 +118,22 @@ func (l *leader) sendAll(out *synccore.Output) {
 		l.crash()
 		return
 	}
-	put := func(to string, frame []byte, err error) {
+	t.Probes, t.Resends = t.Probes+len(out.Probes), t.Resends+len(out.Resends)
+	t.ofSynchronizer(out, func(to string, frame []byte) {
 		if !l.alive {
 			return
 		}
-		l.send(t.names[to], to, frame, err)
+		l.send(t.names[to], to, frame)
 		if t.kill(restarts, syncBetween) {
 			l.crash()
 		}
-	}
-	for i := range out.Welcomes {
-		frame, err := wire.AppendWelcome(t.buffer(), &out.Welcomes[i].Msg)
-		put(out.Welcomes[i].To, frame, err)
-	}
-	for i := range out.Probes {
-		t.Probes++
-		frame, err := wire.AppendProbe(t.buffer(), &out.Probes[i].Msg)
-		put(out.Probes[i].To, frame, err)
-	}
-	for i := range out.Resends {
-		t.Resends++
-		frame, err := wire.AppendResend(t.buffer(), &out.Resends[i].Msg)
-		put(out.Resends[i].To, frame, err)
-	}
-	for i := range out.Signals {
-		for s, sent := out.Signals[i].Msg, 0; len(s.Signals) > 0; s.Signals = s.Signals[sent:] {
-			var frame []byte
-			var err error
-			frame, sent, err = wire.AppendSignals(t.buffer(), &s)
-			put(out.Signals[i].To, frame, err)
-		}
-	}
+	})
 	if l.alive && t.kill(restarts, syncSent) {
 		l.crash()
 	}
 }
 
-func (l *leader) send(p *node, to string, frame []byte, err error) {
-	if err != nil || p == nil {
-		panic(fmt.Sprintf("sim: a frame for %q: %v", to, err))
-	}
+func (l *leader) send(p *node, to string, frame []byte) {
 	l.t.carry(&p.down, frame, func(frame []byte) { p.deliver(frame, func(frame []byte) { p.receive(to, frame) }) })
 }
 

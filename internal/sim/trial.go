@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -12,17 +13,18 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
-// faults are kinds of faults that a trial may have.
-type faults uint16
+// Faults are kinds of faults that a trial may have.
+type Faults uint16
 
 // The kinds. Whatever a kind draws comes from a source of chance of its own, so that a
 // trial without it has the other faults where they were, as far as they do not follow
 // from it.
 const (
-	drops      faults = 1 << iota // frames are lost
+	drops      Faults = 1 << iota // frames are lost
 	doubles                       // frames come twice
 	reorders                      // frames overtake each other, within a window
 	delays                        // the way takes as long as 200 ms
@@ -34,12 +36,16 @@ const (
 	restarts                      // so is the synchronizer, in a later term
 	clocks                        // clocks drift, are corrected, and lose their bound
 	closings                      // a process leaves in order and comes back
-	allFaults  = 1<<iota - 1
+	reloads                       // the synchronizer goes over to another configuration
+	AllFaults  = 1<<iota - 1
 )
 
-var faultNames = []string{"drop", "double", "reorder", "delay", "partition", "oneway", "pause", "suspend", "crash", "restart", "clock", "close"}
+var faultNames = []string{"drop", "double", "reorder", "delay", "partition", "oneway", "pause", "suspend", "crash", "restart", "clock", "close", "reload"}
 
-func (f faults) String() string {
+// FaultNames are the kinds, in the order in which they are told.
+func FaultNames() []string { return slices.Clone(faultNames) }
+
+func (f Faults) String() string {
 	var names []string
 	for i, name := range faultNames {
 		if f&(1<<i) != 0 {
@@ -49,17 +55,18 @@ func (f faults) String() string {
 	return cmp.Or(strings.Join(names, ","), "none")
 }
 
-func parseFaults(text string) (f faults, err error) {
+// ParseFaults reads kinds of faults: names joined by a comma, "all" or "none".
+func ParseFaults(text string) (f Faults, err error) {
 	switch text {
 	case "all":
-		return allFaults, nil
+		return AllFaults, nil
 	case "none":
 		return 0, nil
 	}
 	for name := range strings.SplitSeq(text, ",") {
 		i := slices.Index(faultNames, name)
 		if i < 0 {
-			return 0, fmt.Errorf("there is no kind of fault %q: they are all, none, %s", name, strings.Join(faultNames, ", "))
+			return 0, fmt.Errorf("there is no kind of fault %q: the kinds are %s, and there are all and none", name, strings.Join(faultNames, ", "))
 		}
 		f |= 1 << i
 	}
@@ -93,20 +100,25 @@ var pointNames = [points]string{
 type trialSpec struct {
 	level     *plan.Level
 	rules     map[string]reference // by predicate; one without is judged by time alone
+	byText    bool                 // the predicates are judged by their texts, and states are drawn for them
+	other     *plan.Level          // that it goes over to and back from; nil: the same once more
+	others    map[string]reference // its predicates
+	tried     []*Tried             // what has become of them, to be added to; nil: nobody asks
 	seed      uint64
-	faults    faults
-	time      time.Duration // in which there are faults
-	processes int           // at most
-	strict    [notYets]bool // what is a breach though it is known
-	bend      func() *bent  // for one trial; nil: nothing is bent
+	faults    Faults
+	time      time.Duration       // in which there are faults
+	processes int                 // at most
+	members   int                 // in all; 0: as many as the processes have
+	threads   func(*actor) inside // of a member that has its process for itself; nil: none
+	bend      func() *bent        // for one trial; nil: nothing is bent
 }
 
 // The times of a trial behind its faults.
 const (
-	calm      = 200 * time.Millisecond // states go on to change, on a well network
-	settled   = time.Second            // the bound of judge C beside the silence
-	slowHello = 3 * time.Second        // beside it, of members that are not there: see helloUnanswered
-	toDrain   = 6 * time.Second        // then every signal has its fate; they expire within 5 s
+	calm    = 200 * time.Millisecond // states go on to change, on a well network
+	settled = time.Second            // the bound of judge C beside the silence
+	putOff  = 4 * time.Second        // beside it, of members that came and went too often
+	toDrain = 7 * time.Second        // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone
 )
 
 // trial is one run of a group: processes of members on some hosts, one synchronizer, a
@@ -124,9 +136,14 @@ type trial struct {
 	well     bool // the faults are over
 	quiet    bool // states do not change any more
 	hash     uint64
-	frames   [][]byte // to be used again
-	regions  []regionSpec
-	bent     *bent
+	frames
+	regions []regionSpec
+	level   *plan.Level          // that the synchronizer follows
+	rules   map[string]reference // its predicates
+	bent    *bent
+	texts   map[string]*text // the predicates that are judged by their texts
+	drawn   *drawn           // how states are drawn for them
+	named   []string         // members that have names in the configuration
 	judges
 	figures
 }
@@ -145,73 +162,48 @@ type figures struct {
 	Corrections, LostBounds                                   int
 	Passed, Killed                                            [points]int
 	States, Firings, Sent, Applied, Cancelled, Fates          int
-	Unconfirmed                                               int
-	NotYet                                                    [notYets]int
+	Unconfirmed, Repeated                                     int
+	FatesLate, FatesAgain, FatesLost                          int // recorded by a later term; by a second one; by none, as both ends were killed
 	Gaps, Resends, Probes, Rejoins, Epochs, Partial, Rejected int
 	Global                                                    uint64
 	Bundles, Evidence                                         int
-	Latest                                                    time.Duration // until judge C was content
-	Fired                                                     map[string]int
+	Latest                                                    time.Duration  // until judge C was content
+	Fired, Ended                                              map[string]int // by predicate, and by fate
+	Delays, Oneways, Reloads                                  int
 }
 
 func (f *figures) add(o *figures) {
-	for _, p := range []struct{ to, from *int }{
-		{&f.Trials, &o.Trials},
-		{&f.Steps, &o.Steps},
-		{&f.Frames, &o.Frames},
-		{&f.Dropped, &o.Dropped},
-		{&f.Doubled, &o.Doubled},
-		{&f.Overtaken, &o.Overtaken},
-		{&f.Cut, &o.Cut},
-		{&f.Overflown, &o.Overflown},
-		{&f.Partitions, &o.Partitions},
-		{&f.Pauses, &o.Pauses},
-		{&f.Suspends, &o.Suspends},
-		{&f.Crashes, &o.Crashes},
-		{&f.Restarts, &o.Restarts},
-		{&f.Closings, &o.Closings},
-		{&f.Corrections, &o.Corrections},
-		{&f.LostBounds, &o.LostBounds},
-		{&f.States, &o.States},
-		{&f.Firings, &o.Firings},
-		{&f.Sent, &o.Sent},
-		{&f.Applied, &o.Applied},
-		{&f.Cancelled, &o.Cancelled},
-		{&f.Fates, &o.Fates},
-		{&f.Unconfirmed, &o.Unconfirmed},
-		{&f.Gaps, &o.Gaps},
-		{&f.Resends, &o.Resends},
-		{&f.Probes, &o.Probes},
-		{&f.Rejoins, &o.Rejoins},
-		{&f.Epochs, &o.Epochs},
-		{&f.Partial, &o.Partial},
-		{&f.Rejected, &o.Rejected},
-		{&f.Bundles, &o.Bundles},
-		{&f.Evidence, &o.Evidence},
-	} {
-		*p.to += *p.from
-	}
-	for i := range points {
-		f.Passed[i] += o.Passed[i]
-		f.Killed[i] += o.Killed[i]
-	}
-	for i := range notYets {
-		f.NotYet[i] += o.NotYet[i]
+	latest := f.Latest
+	to, from := reflect.ValueOf(f).Elem(), reflect.ValueOf(o).Elem()
+	for i := range to.NumField() {
+		switch a, b := to.Field(i), from.Field(i); a.Kind() { //nolint:exhaustive // There are no others.
+		case reflect.Int:
+			a.SetInt(a.Int() + b.Int())
+		case reflect.Array:
+			for k := range a.Len() {
+				a.Index(k).SetInt(a.Index(k).Int() + b.Index(k).Int())
+			}
+		case reflect.Map:
+			if a.IsNil() {
+				a.Set(reflect.MakeMap(a.Type()))
+			}
+			for _, key := range b.MapKeys() {
+				n := int(b.MapIndex(key).Int())
+				if old := a.MapIndex(key); old.IsValid() {
+					n += int(old.Int())
+				}
+				a.SetMapIndex(key, reflect.ValueOf(n))
+			}
+		}
 	}
 	f.Global += o.Global
-	f.Latest = max(f.Latest, o.Latest)
-	if f.Fired == nil {
-		f.Fired = map[string]int{}
-	}
-	for name, n := range o.Fired {
-		f.Fired[name] += n
-	}
+	f.Latest = max(latest, o.Latest)
 }
 
 // newTrial draws who takes part.
 func newTrial(spec trialSpec) *trial {
 	t := &trial{World: New(spec.seed), trialSpec: spec, domains: map[clocksync.Domain]*machine{}, names: map[string]*node{}, hash: 0xcbf29ce484222325}
-	t.Fired, t.Trials = map[string]int{}, 1
+	t.Fired, t.Ended, t.Trials = map[string]int{}, map[string]int{}, 1
 	t.begin()
 	if t.bent = (&bent{}); spec.bend != nil {
 		t.bent = spec.bend()
@@ -219,7 +211,12 @@ func newTrial(spec trialSpec) *trial {
 	for i := range t.dice {
 		t.dice[i] = rand.New(rand.NewPCG(spec.seed, uint64(i)+1)) //nolint:gosec // Few.
 	}
-	for _, s := range spec.level.Sends() {
+	t.level, t.rules = spec.level, spec.rules
+	sends := t.level.Sends()
+	if spec.other != nil {
+		sends = append(sends, spec.other.Sends()...)
+	}
+	for _, s := range sends {
 		i := slices.IndexFunc(t.regions, func(r regionSpec) bool { return r.name == s.Region })
 		if i < 0 {
 			i, t.regions = len(t.regions), append(t.regions, regionSpec{name: s.Region})
@@ -240,16 +237,21 @@ func newTrial(spec trialSpec) *trial {
 		t.machines = append(t.machines, m)
 		t.domains[m.Domain] = m
 	}
+	if t.byText {
+		t.texts, t.drawn, t.named = newTexts(t.level, t.tried), newDrawn(t), named(t.level)
+		t.drawn.again(t)
+	}
 	number := 2 + t.Rand.IntN(max(spec.processes-1, 1))
-	for i := range number {
-		t.all = append(t.all, newNode(t, i, t.machines[t.Rand.IntN(hosts)]))
+	for i, left := 0, spec.members; i < number && spec.members == 0 || left > 0; i++ {
+		p := newNode(t, i, t.machines[t.Rand.IntN(hosts)], left)
+		t.all, left = append(t.all, p), left-len(p.actors)
 	}
 	t.leader = newLeader(t, t.machines[t.Rand.IntN(hosts)])
 	return t
 }
 
 // die is the source of chance of a kind of fault.
-func (t *trial) die(f faults) *rand.Rand {
+func (t *trial) die(f Faults) *rand.Rand {
 	for i := range faultNames {
 		if f == 1<<i {
 			return t.dice[i]
@@ -259,17 +261,17 @@ func (t *trial) die(f faults) *rand.Rand {
 }
 
 // draw is true with a probability, if there are faults of the kind now.
-func (t *trial) draw(f faults, p float64) bool {
+func (t *trial) draw(f Faults, p float64) bool {
 	return t.faults&f != 0 && !t.well && t.die(f).Float64() < p
 }
 
 // spread draws from [a, b) for a kind of fault.
-func (t *trial) spread(f faults, a, b time.Duration) time.Duration {
+func (t *trial) spread(f Faults, a, b time.Duration) time.Duration {
 	return a + time.Duration(t.die(f).Int64N(int64(b-a)))
 }
 
 // kill is true if a process is to be killed at a point.
-func (t *trial) kill(f faults, at point) bool {
+func (t *trial) kill(f Faults, at point) bool {
 	t.Passed[at]++
 	// What happens seldom is killed at as often as the rest.
 	rare := 0.002
@@ -299,7 +301,6 @@ func (t *trial) run() {
 	t.until(t.time + calm)
 	t.quiet = true
 	end := t.time + calm + t.level.Silence.After + settled
-	late := "" // how it was at the end
 	for at := t.time + calm; ; at += 50 * time.Millisecond {
 		t.until(at)
 		if len(t.breaches) > 0 {
@@ -309,24 +310,29 @@ func (t *trial) run() {
 		switch {
 		case differs == "":
 			t.content, t.Latest = true, at-t.time
-		case at < end:
+		case at < end, at < end+putOff && strings.Contains(differs, "is let in again in"):
 			continue
-		case late == "":
-			late = differs
-			continue
-		case at < end+slowHello && strings.Contains(late, notThere):
-			continue
-		}
-		if late != "" {
-			t.notSame(end-t.time, late)
+		default:
+			t.breach('C', "%v after the last fault: %s", at-t.time, differs)
 		}
 		break
 	}
-	for at := end; at < t.time+calm+toDrain && (at <= end || t.unsettled()); at += 250 * time.Millisecond {
+	drained := end + toDrain
+	for name := range t.texts {
+		for i := range t.texts[name].Signals {
+			drained = max(drained, end+t.texts[name].Signals[i].Expires+time.Second)
+		}
+	}
+	for at := end; at < drained && (at <= end || t.unsettled()); at += 250 * time.Millisecond {
 		t.until(max(at, time.Duration(t.now)))
 	}
 	if len(t.breaches) == 0 {
 		t.judgeEnd()
+	}
+	for _, x := range t.texts {
+		if plain(x.Rule) && t.tried != nil {
+			x.count(t)
+		}
 	}
 }
 
@@ -361,7 +367,7 @@ func (t *trial) heal() {
 
 // trouble has faults happen to a process.
 func (t *trial) trouble(p *node) {
-	again := func(f faults, mean time.Duration, do func()) {
+	again := func(f Faults, mean time.Duration, do func()) {
 		if t.faults&f == 0 {
 			return
 		}
@@ -375,6 +381,7 @@ func (t *trial) trouble(p *node) {
 		t.After(t.spread(f, 0, 2*mean), next)
 	}
 	again(delays, 400*time.Millisecond, func() {
+		t.Delays++
 		p.up.latency, p.down.latency = t.spread(delays, 0, 200*time.Millisecond), t.spread(delays, 0, 200*time.Millisecond)
 		if t.die(delays).IntN(2) == 0 {
 			p.up.latency, p.down.latency = 0, 0
@@ -386,7 +393,7 @@ func (t *trial) trouble(p *node) {
 		p.up.cut, p.down.cut = until, until
 	})
 	again(oneways, 1500*time.Millisecond, func() {
-		t.Partitions++
+		t.Oneways++
 		until := t.now.Add(t.spread(oneways, 10*time.Millisecond, 1200*time.Millisecond))
 		if t.die(oneways).IntN(2) == 0 {
 			p.up.cut = until
@@ -422,11 +429,33 @@ func (t *trial) hostTrouble() {
 			t.After(t.spread(pauses, 0, t.time+1), func() { t.leader.pause(t.spread(pauses, 5*time.Millisecond, 1500*time.Millisecond)) })
 		}
 	}
+	if t.faults&reloads != 0 {
+		for range t.die(reloads).IntN(4) {
+			t.After(t.spread(reloads, 0, t.time+1), t.reload)
+		}
+	}
 	if t.faults&restarts != 0 {
 		for range t.die(restarts).IntN(3) {
 			t.After(t.spread(restarts, 0, t.time+1), t.leader.crash)
 		}
 	}
+}
+
+// reload has the synchronizer go over to the other configuration, or back. One that starts
+// follows the one that was last gone over to.
+func (t *trial) reload() {
+	if _, stopped := t.leader.stopped(); !t.leader.alive || stopped || t.well {
+		return
+	}
+	t.Reloads++
+	switch {
+	case t.other == nil:
+	case t.level == t.other:
+		t.level, t.rules = t.trialSpec.level, t.trialSpec.rules
+	default:
+		t.level, t.rules = t.other, t.others
+	}
+	t.leader.step(synccore.Input{Kind: synccore.InLevel, Level: t.level})
 }
 
 // note adds to the trace.
@@ -492,21 +521,6 @@ func (t *trial) carry(p *path, frame []byte, deliver func([]byte)) {
 // up carries a frame of a process to the synchronizer; a second one would hear the same.
 func (t *trial) up(from *node, frame []byte, take func(*leader, []byte)) {
 	t.carry(&from.up, frame, func(frame []byte) { t.leader.deliver(frame, func(frame []byte) { take(t.leader, frame) }) })
-}
-
-func (t *trial) buffer() []byte {
-	if n := len(t.frames); n > 0 {
-		b := t.frames[n-1]
-		t.frames = t.frames[:n-1]
-		return b[:0]
-	}
-	return make([]byte, 0, 256)
-}
-
-func (t *trial) free(b []byte) {
-	if cap(b) <= 4096 {
-		t.frames = append(t.frames, b)
-	}
 }
 
 // holder is a process as the system sees it: it runs, is stopped, or is not there.

@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/agentcore"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -48,11 +51,12 @@ type judges struct {
 	steps     uint64 // of the term
 	content   bool   // judge C is
 	lastFired clocksync.Instant
-	firings   map[firingKey]control.Decision // the first that had its effect
-	witness   map[control.Decision]string    // and the how-manieth firing on it in its term
-	manieth   map[firingKey]int              // by predicate, witness, and the term in place of an entry
-	tooOld    bool                           // a report was refused since its stamp was, in this term
-	finals    []letter                       // whose fate is to be compared with what truly happened
+	became    map[control.Decision]clocksync.Instant // since when its predicate has been true for long enough
+	firings   map[firingKey]control.Decision         // the first that had its effect
+	numbers   map[string]int                         // of the texts of predicates
+	witness   map[control.Decision]string            // and the how-manieth firing on it in its term
+	tooOld    bool                                   // a report was refused since its stamp was, in this term
+	finals    []letter                               // whose fate is to be compared with what truly happened
 }
 
 type effectKey struct {
@@ -76,9 +80,12 @@ type lifeKey struct {
 type letter struct {
 	key    signalKey
 	fate   control.Fate
-	fates  int
+	fates  int // in the term that has decided on it
 	posted bool
+	taken  uint64 // the life of the target that has it; 0: none has
+	later  uint64 // the last term after that in which its fate was recorded
 	before int    // effects of its key before it was sent
+	firing uint32 // of its cause
 	entry  uint64 // that it was decided on
 	life   uint64 // of the target
 }
@@ -93,13 +100,13 @@ type reports struct {
 func (j *judges) begin() {
 	j.posted = map[signalKey]*letter{}
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
-	j.manieth = map[firingKey]int{}
+	j.numbers = map[string]int{}
 	j.firings, j.witness = map[firingKey]control.Decision{}, map[control.Decision]string{}
-	j.lastFired = clocksync.MinInstant
+	j.lastFired, j.became = clocksync.MinInstant, map[control.Decision]clocksync.Instant{}
 }
 
 func (t *trial) breach(judge byte, format string, args ...any) {
-	t.breaches = append(t.breaches, breach{judge, fmt.Sprintf("at %v: ", t.now) + fmt.Sprintf(format, args...)})
+	t.breaches = append(t.breaches, breach{judge, fmt.Sprintf("at %v: ", time.Duration(t.now)) + fmt.Sprintf(format, args...)})
 }
 
 // termBegun forgets what only one term of the synchronizer has promised.
@@ -108,15 +115,64 @@ func (t *trial) termBegun() {
 	t.tooOld = false
 }
 
-// termOver counts the fates that the synchronizer takes with it: judge F does not look at
-// those, as what a synchronizer has sent is not known to the next one.
+// termOver counts what the synchronizer takes with it.
 func (t *trial) termOver() {
 	t.Gaps += int(t.leader.ask(synccore.Question{Counts: true}).Counts.Gaps) //nolint:gosec // Few.
-	for _, l := range t.sent {
-		if l.fates == 0 {
-			t.known(fateLostByRestart, "%s %s to %s had no fate when the synchronizer was killed", l.key.decision, l.key.name, l.key.target)
+}
+
+// hadEffect reports whether a signal has taken effect since it was sent, or the same firing has
+// under another decision.
+func (t *trial) hadEffect(s *control.Signal, l *letter) bool {
+	if t.truly[l.key] > l.before {
+		return true
+	}
+	for life := range t.actor(s.Target).life {
+		first, again := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, t.firing(s.Decision, s.Cause.Firing)}]
+		if again && first.Term != s.Decision.Term {
+			t.Repeated++
+			return true
 		}
 	}
+	return false
+}
+
+// firing names the firing of a decision, in whatever term: its witness as it truly was, and
+// its number.
+func (t *trial) firing(d control.Decision, number uint32) string {
+	return fmt.Sprintf("%s#%d", t.witness[d], number)
+}
+
+// taken notes who has a signal.
+func (t *trial) taken(a *actor, fresh []control.Outcome) {
+	for i := range fresh {
+		if l := t.posted[keyOf(fresh[i].Signal)]; l != nil {
+			l.taken = a.life
+		}
+	}
+}
+
+// earlierFate judges a fate that is recorded in a later term than that of its decision: once in
+// each at the most, and as before. What was unconfirmed may be known by now.
+func (t *trial) earlierFate(f *monitor.Fate) {
+	key := keyOf(f.Signal)
+	l := t.posted[key]
+	switch {
+	case l == nil || !f.Earlier:
+		t.breach('F', "%s %s to %s has the fate %v, and was never sent", key.decision, key.name, key.target, f.Fate)
+		return
+	case l.later == t.leader.term:
+		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v there", key.decision, key.name, key.target, f.Fate, l.fate)
+	case l.fates > 0 && l.fate != f.Fate && l.fate != control.Unconfirmed:
+		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v", key.decision, key.name, key.target, f.Fate, l.fate)
+	case f.Fate == control.Applied && !t.hadEffect(f.Signal, l):
+		t.breach('F', "%s %s to %s has the fate applied in a later term, and was not", key.decision, key.name, key.target)
+	case l.fates > 0:
+		t.FatesAgain++
+	default:
+		t.FatesLate++
+	}
+	l.fates, l.fate, l.later = max(l.fates, 1), f.Fate, t.leader.term
+	t.finals = append(t.finals, *l)
 }
 
 // judgeStep judges what a step of the synchronizer tells.
@@ -160,7 +216,7 @@ func (t *trial) judgeStep(out *synccore.Output) {
 			key := keyOf(s)
 			if t.sent[key] == nil {
 				t.Sent++
-				t.sent[key] = &letter{key: key, posted: true, before: t.truly[key], entry: s.Entry, life: out.Signals[i].Msg.Incarnation / 1000}
+				t.sent[key] = &letter{key: key, posted: true, before: t.truly[key], firing: s.Cause.Firing, entry: s.Entry, life: t.actor(out.Signals[i].To).lives[out.Signals[i].Msg.Incarnation]}
 				t.posted[key] = t.sent[key]
 			}
 		}
@@ -169,10 +225,15 @@ func (t *trial) judgeStep(out *synccore.Output) {
 		f := &out.Fates[i]
 		t.note('f', uint64(f.Fate), []byte(f.Signal.Name))
 		t.Fates++
+		t.Ended[f.Fate.String()]++
 		if f.Fate == control.Unconfirmed {
 			t.Unconfirmed++
 		}
 		key := keyOf(f.Signal)
+		if key.decision.Term != t.leader.term {
+			t.earlierFate(f)
+			continue
+		}
 		l := t.sent[key]
 		if l == nil {
 			l = &letter{key: key}
@@ -182,7 +243,7 @@ func (t *trial) judgeStep(out *synccore.Output) {
 			t.breach('F', "%s %s to %s has the fate %v, and had %v", key.decision, key.name, key.target, f.Fate, l.fate)
 		}
 		l.fate = f.Fate
-		if f.Fate == control.Applied && t.truly[key] <= l.before {
+		if f.Fate == control.Applied && !t.hadEffect(f.Signal, l) {
 			t.breach('F', "%s %s to %s has the fate applied, and was not", key.decision, key.name, key.target)
 		}
 		t.finals = append(t.finals, *l)
@@ -194,6 +255,10 @@ func (t *trial) judgeStep(out *synccore.Output) {
 // is true.
 func (t *trial) judgeVerdict(v *monitor.Verdict) {
 	ref := t.rules[v.Predicate]
+	text, local := t.texts[v.Predicate], ref.local
+	if text != nil {
+		ref.hold = text.Hold
+	}
 	from, to := clocksync.MinInstant, clocksync.MaxInstant
 	var rows [][]scgs.Value
 	var heads []byte
@@ -202,24 +267,31 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 		if p.State.Unknown {
 			continue
 		}
-		heads = fmt.Appendf(heads, "%s:%d@%d ", p.Name, p.State.Seq, p.State.Start.Mono)
-		s, ok := t.trueState(p, ref.local != nil && v.Modality != "")
+		if text != nil {
+			local = text.local(t.member(p.Name))
+		}
+		s, ok := t.trueState(p, local != nil && v.Modality != "")
 		if !ok {
 			at, _ := t.domains[p.State.Start.Domain].trueTime(p.State.Start.Mono)
 			t.breach('S', "%s fired on the state %d of %s, which it never had: %v at %v, which was at %v, when it had %v", v.Predicate, p.State.Seq, p.Name, p.Row, p.State.Start, at, s.row)
 			return
 		}
+		heads = fmt.Appendf(heads, "%s:%d@%d ", p.Name, p.State.Seq, s.began)
 		rows = append(rows, s.row)
-		if ref.local != nil && v.Modality != "" {
-			s = t.longer(p.Name, s, ref.local)
+		if local != nil && v.Modality != "" {
+			s = t.longer(p.Name, s, local)
 		}
 		from, to = max(from, s.from), min(to, s.to)
 	}
-	same := firingKey{predicate: v.Predicate, witness: string(heads), entry: v.Decision.Term}
-	t.manieth[same]++
-	t.witness[v.Decision] = fmt.Sprintf("%s#%d", heads, t.manieth[same])
+	heads = strconv.AppendInt(heads, int64(t.text(v.Predicate)), 10)
+	t.witness[v.Decision] = string(heads)
 	if v.Modality == "" && len(rows) > 0 {
 		t.judgeSpan(v, from, to)
+	}
+	if text != nil {
+		if t.judgeText(text, v, rows, from, to); v.Modality == "" {
+			ref.hold = 0 // It may have begun before the witness.
+		}
 	}
 	switch hold := ref.hold - ref.hold/1000; {
 	case v.Truth != predicates.True:
@@ -231,6 +303,20 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 	if ref.holds != nil && !ref.holds(rows, len(v.Witness)) {
 		t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
 	}
+}
+
+// text numbers the texts of predicates: a predicate with another text is another one.
+func (t *trial) text(predicate string) int {
+	i := slices.IndexFunc(t.level.Rules, func(r *plan.Rule) bool { return r.Name == predicate })
+	if i < 0 {
+		t.breach('S', "%s fired, and the configuration in force has no such predicate", predicate)
+		return 0
+	}
+	text := t.level.Rules[i].Text
+	if t.numbers[text] == 0 {
+		t.numbers[text] = len(t.numbers) + 1
+	}
+	return t.numbers[text]
 }
 
 // judgeSpan is the part of judge S that looks at what a verdict says of when its states held:
@@ -269,7 +355,7 @@ func (t *trial) trueState(p *monitor.Part, run bool) (s stretch, ok bool) {
 		return s, false
 	}
 	s = a.truth[i]
-	s.from = max(s.from, at)
+	s.began, s.from = s.from, max(s.from, at)
 	return s, run || slices.EqualFunc(s.row, p.Row, func(a, b scgs.Value) bool { return a.String() == b.String() })
 }
 
@@ -318,7 +404,12 @@ func (t *trial) effect(a *actor, s *control.Signal) {
 		t.breach('A', "%s %s to %s was applied by %s", s.Decision, s.Name, s.Target, a.name)
 	}
 	// The same firing under a later term is another decision, and takes effect once, too.
-	firing := firingKey{s.Predicate, s.Name, s.Target, s.Entry, a.life, t.witness[s.Decision]}
+	t.reaction(s)
+	l := t.posted[key]
+	if t.witness[s.Decision] == "" || l == nil {
+		return // It is none of a predicate.
+	}
+	firing := firingKey{s.Predicate, s.Name, s.Target, s.Entry, a.life, t.firing(s.Decision, l.firing)}
 	if first, again := t.firings[firing]; again && first.Term != s.Decision.Term {
 		t.breach('A', "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, first)
 	} else if !again {
@@ -338,13 +429,13 @@ func (t *trial) toldOf(a *actor, b *wire.Batch) {
 func (t *trial) lifeOver(a *actor) {
 	sent := uint64(0)
 	for incarnation, newest := range a.told {
-		if incarnation/1000 == a.life {
+		if a.lives[incarnation] == a.life {
 			sent += newest
 		}
 	}
 	stats := a.core.Stats()
 	if waiting := a.told[a.core.Incarnation()] + a.core.Held(); sent+stats.Dropped+waiting < a.sets {
-		t.known(statesUntold, "%d states of %s were told by nobody", a.sets-sent-stats.Dropped-waiting, a.name)
+		t.breach('G', "%d states of %s were told by nobody", a.sets-sent-stats.Dropped-waiting, a.name)
 	}
 }
 
@@ -419,18 +510,6 @@ func (t *trial) same() string {
 	return ""
 }
 
-// notSame is a breach of judge C, or one of those that are known.
-func (t *trial) notSame(since time.Duration, what string) {
-	switch {
-	case t.tooOld:
-		t.known(tooOldForItsDomain, "%v after the last fault: %s", since, what)
-	case t.content && strings.Contains(what, notThere):
-		t.known(helloUnanswered, "%v after the last fault: %s", since, what)
-	default:
-		t.breach('C', "%v after the last fault: %s", since, what)
-	}
-}
-
 // unsettled reports whether a signal of this term has no fate.
 func (t *trial) unsettled() bool {
 	for _, l := range t.sent {
@@ -456,12 +535,17 @@ func (t *trial) judgeEnd() {
 			t.breach('F', "%s %s to %s has no fate in the end", key.decision, key.name, key.target)
 		}
 	}
+	for _, l := range t.posted {
+		if a := t.actor(l.key.target); l.fates == 0 && l.taken > 0 {
+			if t.sent[l.key] == nil && (a.life != l.taken || !a.alive) {
+				t.FatesLost++ // Both ends were killed.
+				continue
+			}
+			t.breach('F', "%s %s to %s has no fate in the end, though its target has it", l.key.decision, l.key.name, l.key.target)
+		}
+	}
 	for i := range t.finals {
 		l := &t.finals[i]
-		if l.fate == control.Expired && t.truly[l.key] > 0 {
-			t.known(expiredButApplied, "%s %s to %s has the fate %v, and was applied", l.key.decision, l.key.name, l.key.target, l.fate)
-			continue
-		}
 		if l.fate != control.Applied && l.fate != control.Unconfirmed && t.truly[l.key] > 0 {
 			t.breach('F', "%s %s to %s has the fate %v, and was applied", l.key.decision, l.key.name, l.key.target, l.fate)
 		}
@@ -519,49 +603,13 @@ func (t *trial) lost() (n int) {
 	return n
 }
 
-// notYet is a promise that is known to be broken at times. Each is counted in place of a
-// breach; who mends one makes it a breach of its judge.
-type notYet int
-
-// The promises.
-const (
-	// F: a signal whose target has told that it waits, and whose answer that it was
-	// applied is lost, has the fate expired: outbox.Retry.
-	expiredButApplied notYet = iota
-	// F: the fates of what a synchronizer has sent are lost with it.
-	fateLostByRestart
-	// G: the open state of a member that was dropped begins again in its next incarnation. If
-	// the program begins another one before that was possible, nobody is told of it and it
-	// is not counted: agentcore's state while it is to reopen one.
-	statesUntold
-	// C: a member that comes (back) to a clock domain with other processes in it, and whose
-	// state is older than the stamps that are kept of that, is mute until its next state.
-	tooOldForItsDomain
-	// C: a hello of a dropped member that comes less than 500 ms after it was told so is not
-	// answered, and the next one comes up to 2 s later.
-	helloUnanswered
-	notYets
-)
-
-// notYets are named by a judge and a word.
-var notYetNames = [notYets]string{"F-expired", "F-restart", "G-untold", "C-mute", "C-hello"}
-
-// known counts what is known to be broken at times, or is a breach after all.
-func (t *trial) known(n notYet, format string, args ...any) {
-	if t.strict[n] {
-		t.breach(notYetNames[n][0], format, args...)
-		return
-	}
-	t.NotYet[n]++
-}
-
 // bent are ways in which the machines are made wrong, to see that a judge notices.
 type bent struct {
 	stamp     func(*clocksync.Stamp)
 	set       func(*actor, []scgs.Value)
-	signals   func(*actor, *agentInput)
-	agentIn   func(*actor, *agentInput) bool
-	agentOut  func(*actor, *agentInput, *agentOutput)
+	signals   func(*actor, *agentcore.Input)
+	agentIn   func(*actor, *agentcore.Input) bool
+	agentOut  func(*actor, *agentcore.Input, *agentcore.Output)
 	bundle    func(*node, *wire.Bundle)
 	ask       func(*node, *wire.Probe) bool
 	leaderIn  func(*leader, *synccore.Input) bool

@@ -1,4 +1,4 @@
-package agent
+package agentcore
 
 import (
 	"sort"
@@ -9,30 +9,30 @@ import (
 // pastLimit is how many stamps of a process are kept.
 const pastLimit = 1024
 
-// past keeps the last stamps of a process, whose threads are compared by the
+// Past keeps the last stamps of a process, whose threads are compared by the
 // readings alone: the interval of an event is only looked up when the group is
-// told of it. It is guarded by the lock of the process.
-type past struct {
+// told of it. It must not be used by two goroutines at once.
+type Past struct {
 	stamps [pastLimit]clocksync.Stamp
 	first  uint64 // the oldest that counts
 	next   uint64
 }
 
-func (p *past) at(i uint64) *clocksync.Stamp { return &p.stamps[i%pastLimit] }
+func (p *Past) at(i uint64) *clocksync.Stamp { return &p.stamps[i%pastLimit] }
 
-// add keeps a stamp, which is not before those that are there.
-func (p *past) add(s *clocksync.Stamp) {
+// Add keeps a stamp, which is not before those that are there.
+func (p *Past) Add(s *clocksync.Stamp) {
 	*p.at(p.next) = *s
 	p.next++
 	p.first = max(p.first, p.next-min(p.next, pastLimit))
 }
 
-// clear forgets the stamps of a clock that another one has replaced.
-func (p *past) clear() { p.first = p.next }
+// Clear forgets the stamps of a clock that another one has replaced.
+func (p *Past) Clear() { p.first = p.next }
 
-// within is an interval of the event at a reading: it is not before the stamps
+// Within is an interval of the event at a reading: it is not before the stamps
 // with smaller readings and not after those with larger ones.
-func (p *past) within(m clocksync.Instant) clocksync.Interval {
+func (p *Past) Within(m clocksync.Instant) clocksync.Interval {
 	n := int(p.next - p.first)                                                             //nolint:gosec // At most pastLimit.
 	after := sort.Search(n, func(i int) bool { return p.at(p.first+uint64(i)).Mono >= m }) //nolint:gosec // Not negative.
 	w := clocksync.Unbounded

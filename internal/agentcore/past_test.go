@@ -1,4 +1,4 @@
-package agent
+package agentcore
 
 import (
 	"testing"
@@ -12,7 +12,7 @@ import (
 // and does not go back.
 func TestPast(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var p past
+		var p Past
 		var monotone clocksync.Monotone
 		const off = 1_000_000 // True time minus reading.
 		mono := clocksync.Instant(0)
@@ -26,18 +26,18 @@ func TestPast(t *testing.T) {
 				s.Within.Latest = clocksync.MaxInstant
 			}
 			s, _ = monotone.Next(s)
-			p.add(&s)
+			p.Add(&s)
 		}
 		last := clocksync.MinInstant
 		for m := clocksync.Instant(-5); m < mono+5; m++ {
-			w := p.within(m)
+			w := p.Within(m)
 			if !w.Contains(m+off) || w.Earliest < last {
 				t.Fatalf("the event at %d lies in %v, after %v", m, w, last)
 			}
 			last = w.Earliest
 		}
-		p.clear()
-		if w := p.within(mono); w != clocksync.Unbounded {
+		p.Clear()
+		if w := p.Within(mono); w != clocksync.Unbounded {
 			t.Fatalf("%v is left of a clock that was replaced", w)
 		}
 	})

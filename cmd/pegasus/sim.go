@@ -1,0 +1,173 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/internal/sim"
+)
+
+const simHelp = `sim tries the rules of a configuration in simulated time: members that have states
+of the declared types, often with the values that the predicates compare with,
+and enter and leave the regions that signals go to, a network between them and
+their synchronizer, and the faults that are asked for. What decides is the code
+that agents and synchronizers run. Judges who know true time, all true states and
+all effects compare what is said with what was. Nothing is started, no time is
+waited for, and the same seed gives the same output.
+
+A predicate that reads memory, prev or a signal of the level above is judged by
+the states of its witness alone; any other is computed again from the true states.
+
+Exit codes: 0 no promise was broken, 1 one was, or the file is refused, 2 wrong
+usage.`
+
+// Limits of what is tried.
+const (
+	maxTrials       = 1_000_000
+	minTrial        = 50 * time.Millisecond
+	maxTrial        = time.Hour
+	maxTrialMembers = 1000
+)
+
+// trialFlags are the flags of sim.
+type trialFlags struct {
+	sim.Options
+
+	file, faults, name string
+	json               bool
+	try                func(sim.Options, func() error) (*sim.Report, error)
+}
+
+func newSim() *cobra.Command {
+	flags := trialFlags{try: sim.Try}
+	cmd := &cobra.Command{
+		Use:   "sim CONFIG",
+		Short: "Try the rules of a configuration under faults",
+		Long:  simHelp,
+		Example: `  pegasus sim pegasus.yaml
+  pegasus sim pegasus.yaml --faults --trials 1000
+  pegasus sim pegasus.yaml --faults=drop,crash --seed 17 --time 5s --members 8`,
+		Args:              oneArgument("sim needs a configuration file: pegasus sim pegasus.yaml --faults", "sim takes one configuration file, and kinds of faults stand behind =, as in --faults=drop,crash"),
+		ValidArgsFunction: configFiles(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			flags.file = args[0]
+			return tryRules(cmd, &flags)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&flags.faults, "faults", "none", "the `KINDS` of faults, joined by a comma (without =KINDS all): "+strings.Join(sim.FaultNames(), ", "))
+	f.Lookup("faults").NoOptDefVal = "all"
+	f.Uint64Var(&flags.Seed, "seed", 1, "the seed of the first trial, `N`; the next one has the next")
+	f.IntVar(&flags.Trials, "trials", 100, "how many trials, `N`")
+	f.DurationVar(&flags.Time, "time", 0, "for how long there are faults in each (default 2s, or more if the configuration has longer times)")
+	f.IntVar(&flags.Members, "members", 0, "how many members take part, `N` (default the count of the configuration or up to two more)")
+	f.StringVar(&flags.name, "name", "", "try this `SYNCHRONIZER` alone (default all that are not thread-level)")
+	f.BoolVar(&flags.json, "json", false, "print one JSON object a synchronizer")
+	return cmd
+}
+
+func tryRules(cmd *cobra.Command, flags *trialFlags) error {
+	var err error
+	if flags.Faults, err = sim.ParseFaults(flags.faults); err != nil {
+		return fmt.Errorf("--faults: %w", err)
+	}
+	switch {
+	case flags.Trials < 1 || flags.Trials > maxTrials:
+		return fmt.Errorf("--trials %d: it must be from 1 to %d", flags.Trials, maxTrials)
+	case cmd.Flags().Changed("time") && (flags.Time < minTrial || flags.Time > maxTrial):
+		return fmt.Errorf("--time %v: it must be from %v to %v", flags.Time, minTrial, maxTrial)
+	case cmd.Flags().Changed("members") && (flags.Members < 1 || flags.Members > maxTrialMembers):
+		return fmt.Errorf("--members %d: it must be from 1 to %d", flags.Members, maxTrialMembers)
+	}
+	src, err := readYAML(flags.file)
+	if err != nil {
+		return fail(err)
+	}
+	plans, err := configfile.Parse(flags.file, src)
+	if err != nil {
+		return told(cmd.ErrOrStderr(), err)
+	}
+	levels, err := flags.choose(plans)
+	if err != nil {
+		return err
+	}
+	broken := false
+	for _, level := range levels {
+		o := flags.Options
+		o.Level = level
+		r, err := flags.try(o, func() error { return context.Cause(cmd.Context()) })
+		if err != nil {
+			return fail(err)
+		}
+		broken = broken || r.Least != nil
+		if err := flags.print(cmd.OutOrStdout(), r); err != nil {
+			return fail(err)
+		}
+	}
+	if broken {
+		return errTold
+	}
+	return nil
+}
+
+// choose lists the synchronizers that are tried.
+func (f *trialFlags) choose(plans plan.Levels) (levels []*plan.Level, err error) {
+	var names []string
+	for _, p := range plans {
+		if p.Parent == "" {
+			names = append(names, p.Name)
+		}
+		switch {
+		case f.name == "" && p.Parent == "" || p.Name == f.name && p.Parent == "":
+			levels = append(levels, p)
+		case p.Name == f.name:
+			return nil, fmt.Errorf("--name %s: it is thread-level, and members are tried as a whole: try %s", f.name, p.Parent)
+		}
+	}
+	if len(levels) == 0 {
+		return nil, fmt.Errorf("--name %s: there is no such synchronizer in %s: there are %s", f.name, f.file, strings.Join(names, ", "))
+	}
+	for _, p := range levels {
+		switch least := max(p.Members.Count, p.Members.Min); {
+		case f.Members > 0 && f.Members < least:
+			return nil, fmt.Errorf("--members %d: %s awaits %d", f.Members, p.Name, least)
+		case f.Members > p.Members.Max:
+			return nil, fmt.Errorf("--members %d: %s takes %d at most", f.Members, p.Name, p.Members.Max)
+		case f.Members == 0 && least > maxTrialMembers:
+			return nil, fmt.Errorf("%s awaits %d members, and sim has %d at most", p.Name, least, maxTrialMembers)
+		}
+	}
+	return levels, nil
+}
+
+// command is the one that repeats a trial.
+func (f *trialFlags) command(synchronizer string, o *sim.Options) string {
+	return fmt.Sprintf("pegasus sim %s --name %s --faults=%s --seed %d --trials 1 --time %v --members %d", f.file, synchronizer, o.Faults, o.Seed, o.Time, o.Members)
+}
+
+func (f *trialFlags) print(out io.Writer, r *sim.Report) error {
+	repeat := ""
+	if r.Least != nil {
+		repeat = f.command(r.Synchronizer, r.Least)
+	}
+	text := show.Trials(r, f.Seed, repeat)
+	if f.json {
+		text = show.JSONLine(struct {
+			*sim.Report
+
+			OK     bool   `json:"ok"`
+			Seed   uint64 `json:"seed"`
+			Repeat string `json:"repeat,omitempty"` // the command that repeats what was broken
+		}{r, r.Least == nil, f.Seed, repeat})
+	}
+	_, err := io.WriteString(out, text)
+	return err
+}

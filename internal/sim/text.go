@@ -1,0 +1,351 @@
+package sim
+
+import (
+	"cmp"
+	"math/rand/v2"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// text is a predicate in a trial that is known by its text alone: it is computed on true
+// states.
+type text struct {
+	*plan.Rule
+	tried *Tried
+	all   *predicates.Scope // of the members of a witness
+	one   *predicates.Scope // of one member, for a local condition
+	last  struct {          // the last firing that was not of the rule's own detector
+		members   string
+		at, since clocksync.Instant
+	}
+}
+
+// plain reports whether a predicate reads nothing but the states of members, so that it
+// can be computed from outside.
+func plain(r *plan.Rule) bool {
+	if r.When == nil {
+		return false
+	}
+	u := r.When.Uses()
+	return !u.Prev && u.Memory == 0 && u.Process == 0 && len(u.Parent) == 0
+}
+
+// newTexts has the predicates of a level judged by their texts.
+func newTexts(level *plan.Level, tried []*Tried) map[string]*text {
+	texts := map[string]*text{}
+	for i, r := range level.Rules {
+		x := &text{Rule: r, tried: &Tried{}, all: predicates.NewScope(level.Env), one: predicates.NewScope(level.Env)}
+		if tried != nil {
+			x.tried = tried[i]
+		}
+		texts[r.Name] = x
+	}
+	return texts
+}
+
+// local is the condition of a member, of a rule with its own detector; nil of another.
+func (x *text) local(m predicates.Member) func([]scgs.Value) bool {
+	if x.Detector.Local == nil {
+		return nil
+	}
+	return func(row []scgs.Value) bool {
+		x.one.Reset([]predicates.Member{m})
+		x.one.Set(0, row)
+		return x.Detector.Local.Eval(x.one).Truth == predicates.True
+	}
+}
+
+// judgeText is judge S for a predicate that is known by its text: on the true states of the
+// witness, which held together from one instant to another, it is true, and has been for as
+// long as it says.
+func (t *trial) judgeText(x *text, v *monitor.Verdict, rows [][]scgs.Value, from, to clocksync.Instant) {
+	since := from
+	switch {
+	case x.Detector.Exists():
+		if len(rows) < x.Detector.AtLeast || x.Detector.AtLeast == 0 && len(rows) < len(v.Witness) {
+			t.breach('S', "%s fired on the states of %d members: %+v", v.Predicate, len(rows), v.Witness)
+		}
+	case plain(x.Rule):
+		members := make([]predicates.Member, len(v.Witness))
+		for i := range v.Witness {
+			members[i] = t.member(v.Witness[i].Name)
+		}
+		x.all.Reset(members)
+		for i := range v.Witness {
+			if !v.Witness[i].State.Unknown {
+				x.all.Set(i, rows[0])
+				rows = rows[1:]
+			}
+		}
+		if x.When.Eval(x.all).Truth != predicates.True {
+			t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
+		}
+		if !x.Every && !strings.Contains(x.When.Source(), ".online") {
+			if since = x.since(t, members, from); !lasted(since, to, x.Hold) {
+				t.breach('S', "%s fired, and was true from %v to %v, not for %v: %+v", v.Predicate, since, to, x.Hold, v.Witness)
+			}
+		}
+	}
+	x.tried.Fired++
+	if v.Partial {
+		x.tried.Partial++
+	}
+	again := since == x.last.since && since > 0
+	if x.last.since = since; again || from >= to || since <= 0 {
+		return // It reacts once to what has become true.
+	}
+	since = since.Add(x.Hold)
+	t.became[v.Decision] = since
+	x.tried.Decided.add(t.now.Sub(since))
+}
+
+// member is who a member is for a predicate.
+func (t *trial) member(name string) predicates.Member {
+	m := predicates.Member{Name: name}
+	if p := t.names[name]; p != nil {
+		m.Host = string(p.on.Domain)
+	}
+	return m
+}
+
+// since is from when on the predicate was true of the members, up to an instant at which it
+// was. Who had no state was unknown.
+func (x *text) since(t *trial, members []predicates.Member, at clocksync.Instant) clocksync.Instant {
+	type walk struct {
+		truth []stretch
+		i     int  // the state that it is in, or that is over
+		over  bool // it is
+	}
+	walks := make([]walk, len(members))
+	var names strings.Builder
+	show := func(i int) {
+		if w := &walks[i]; w.over || w.i < 0 {
+			x.all.SetUnknown(i)
+		} else {
+			x.all.Set(i, w.truth[w.i].row)
+		}
+	}
+	change := func(w *walk) clocksync.Instant { // the last one so far
+		switch {
+		case w.i < 0:
+			return clocksync.MinInstant
+		case w.over:
+			return w.truth[w.i].to
+		}
+		return w.truth[w.i].from
+	}
+	for i := range members {
+		names.WriteString(members[i].Name + ",")
+		w := &walks[i]
+		w.truth = t.actor(members[i].Name).truth
+		n, found := slices.BinarySearchFunc(w.truth, at, func(s stretch, at clocksync.Instant) int { return cmp.Compare(s.from, at) })
+		if w.i = n; !found {
+			w.i--
+		}
+		w.over = w.i >= 0 && w.truth[w.i].to <= at
+		show(i)
+	}
+	known := x.last.members == names.String()
+	since := at
+	for x.When.Eval(x.all).Truth == predicates.True {
+		since = clocksync.MinInstant
+		for i := range walks {
+			since = max(since, change(&walks[i]))
+		}
+		if since == clocksync.MinInstant {
+			break
+		}
+		if known && since <= x.last.at {
+			since = x.last.since
+			break
+		}
+		for i := range walks {
+			if w := &walks[i]; change(w) == since {
+				if w.over {
+					w.over = false
+				} else {
+					w.i--
+					w.over = w.i >= 0 && w.truth[w.i].to < since
+				}
+				show(i)
+			}
+		}
+	}
+	x.last.members, x.last.at = names.String(), at
+	return since
+}
+
+// count adds how often the predicate was true of all members that were there, and for how
+// long at most.
+func (x *text) count(t *trial) {
+	type event struct {
+		at    clocksync.Instant
+		actor *actor
+		row   []scgs.Value // nil: it is not there any more
+	}
+	var events []event
+	rows := map[*actor][]scgs.Value{}
+	for _, p := range t.all {
+		for _, a := range p.actors {
+			for i, s := range a.truth {
+				events = append(events, event{s.from, a, s.row})
+				if last := i == len(a.truth)-1; s.to < clocksync.MaxInstant && (last || a.truth[i+1].from > s.to) {
+					events = append(events, event{s.to, a, nil})
+				}
+			}
+		}
+	}
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	var there []*actor
+	from := clocksync.MaxInstant // since when it is true
+	for n, e := range events {
+		_, was := rows[e.actor]
+		if rows[e.actor] = e.row; e.row == nil {
+			delete(rows, e.actor)
+		}
+		if was && e.row != nil {
+			x.all.Set(slices.Index(there, e.actor), e.row)
+		} else {
+			there = there[:0]
+			var members []predicates.Member
+			for _, p := range t.all {
+				for _, a := range p.actors {
+					if rows[a] != nil {
+						there, members = append(there, a), append(members, t.member(a.name))
+					}
+				}
+			}
+			x.all.Reset(members)
+			for i, a := range there {
+				x.all.Set(i, rows[a])
+			}
+		}
+		if n+1 < len(events) && events[n+1].at == e.at {
+			continue
+		}
+		switch holds := len(there) >= max(t.level.Members.Min, 1) && x.When.Eval(x.all).Truth == predicates.True; {
+		case holds && from == clocksync.MaxInstant:
+			from = e.at
+			x.tried.True++
+		case !holds && from < clocksync.MaxInstant:
+			x.tried.Longest = max(x.tried.Longest, e.at.Sub(from))
+			from = clocksync.MaxInstant
+		}
+	}
+	if from < clocksync.MaxInstant {
+		x.tried.Longest = max(x.tried.Longest, t.now.Sub(from))
+	}
+}
+
+// drawn are the states that members have: often like those of the others, with values that
+// the predicates compare with, for times around those for which they have to hold.
+type drawn struct {
+	pace   time.Duration // a state lasts for as long at most
+	alike  float64       // how probable it is that a field is like that of others
+	model  []scgs.Value  // what it is then
+	bounds [][]float64   // of each field, in units of its type
+	texts  [][]string
+}
+
+var literal = regexp.MustCompile(`"[^"]*"|'[^']*'|\b\d[\d_]*(\.\d+)?([eE][-+]?\d+)?`)
+
+func newDrawn(t *trial) *drawn {
+	level := t.level
+	d := &drawn{bounds: make([][]float64, len(level.State)), texts: make([][]string, len(level.State))}
+	for _, r := range level.Rules {
+		for _, e := range []*predicates.Expression{r.When, r.Until} {
+			if e == nil {
+				continue
+			}
+			words := literal.FindAllString(e.Source(), -1)
+			for i, v := range level.Variables {
+				if e.Uses().Memory&(1<<i) != 0 && v.Initial != nil {
+					words = append(words, *v.Initial)
+				}
+			}
+			for _, word := range words {
+				d.add(e.Uses().Fields, word, float64(t.members))
+			}
+		}
+	}
+	d.pace = 60 * time.Millisecond
+	if hold := longest(level); hold > 0 && t.Rand.IntN(3) > 0 {
+		d.pace = max(d.pace, t.Between(hold/2, 4*hold))
+	}
+	d.alike = []float64{0.5, 0.9, 0.98, 1}[t.Rand.IntN(4)]
+	return d
+}
+
+// add has the fields of a set take a value at times that a predicate names.
+func (d *drawn) add(fields uint64, word string, members float64) {
+	var numbers []float64
+	word = strings.Trim(word, `"'`)
+	if f, err := strconv.ParseFloat(strings.ReplaceAll(word, "_", ""), 64); err == nil {
+		numbers = []float64{f, f / members} // Of one member, and of a sum.
+	} else if length, err := time.ParseDuration(word); err == nil {
+		numbers = []float64{float64(length)}
+	}
+	for i := range d.bounds {
+		if fields&(1<<i) != 0 {
+			d.bounds[i], d.texts[i] = append(d.bounds[i], numbers...), append(d.texts[i], word)
+		}
+	}
+}
+
+// again makes up another model.
+func (d *drawn) again(t *trial) {
+	row := make([]scgs.Value, len(t.level.State))
+	for i := range row {
+		row[i] = d.value(t.Rand, i, t.level.State[i])
+	}
+	d.model = row
+	t.After(t.Between(d.pace/2, 4*d.pace), func() { d.again(t) })
+}
+
+// field draws what a field of a member's state is.
+func (d *drawn) field(t *trial, i int) scgs.Value {
+	if t.Rand.Float64() < d.alike {
+		return d.model[i]
+	}
+	return d.value(t.Rand, i, t.level.State[i])
+}
+
+func (d *drawn) value(r *rand.Rand, i int, f scgs.Field) scgs.Value {
+	number := func(unit float64) float64 { // at a bound, beside one, or a small one
+		if n := len(d.bounds[i]); n > 0 && r.IntN(4) > 0 {
+			return min(max(d.bounds[i][r.IntN(n)], -1e18), 1e18) + unit*float64(r.IntN(3)-1)
+		}
+		return unit * float64(r.IntN(12))
+	}
+	switch {
+	case f.Type.IsList():
+		list := make([]scgs.Value, r.IntN(4))
+		for k := range list {
+			list[k] = d.value(r, i, f.Element())
+		}
+		return scgs.ListValue(f.Type.Elem(), list...)
+	case f.Type == scgs.Bool:
+		return scgs.BoolValue(r.IntN(2) > 0)
+	case f.Type == scgs.Int:
+		return scgs.IntValue(int64(number(1)))
+	case f.Type == scgs.Float:
+		return scgs.FloatValue(number(0.1))
+	case f.Type == scgs.Duration:
+		return scgs.DurationValue(time.Duration(number(float64(time.Millisecond))))
+	case f.Type == scgs.Enum:
+		return scgs.EnumValue(f.Words[r.IntN(len(f.Words))])
+	}
+	if n := len(d.texts[i]); n > 0 && r.IntN(4) > 0 {
+		return scgs.StringValue(d.texts[i][r.IntN(n)])
+	}
+	return scgs.StringValue(string(rune('a' + r.IntN(5))))
+}

@@ -1,0 +1,255 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/plan"
+)
+
+// Options are what trials of a configuration follow from.
+type Options struct {
+	Level   *plan.Level   // of a group; its predicates are judged by their texts
+	Faults  Faults        // the kinds that may happen
+	Seed    uint64        // of the first trial; the next one has the next
+	Trials  int           // at least 1
+	Time    time.Duration // of each, in which there are faults; 0: as long as the level's own times need
+	Members int           // in each; 0: the level's count, or a few more
+	bend    func() *bent  // for one trial; nil: nothing is bent
+}
+
+// Report is what trials have come to. The same options give the same report.
+type Report struct {
+	Synchronizer string         `json:"synchronizer"`      // its name
+	Trials       int            `json:"trials"`            // that were run; the last one if a promise was broken
+	Time         time.Duration  `json:"time_ns"`           // of each, with faults
+	Steps        int            `json:"steps"`             // of machines
+	States       int            `json:"states"`            // that members began
+	Global       uint64         `json:"global_states"`     // that were found in the last terms
+	Faults       map[string]int `json:"faults"`            // how often each kind has happened
+	Killed       map[string]int `json:"killed,omitempty"`  // at each named point
+	Rules        []*Tried       `json:"predicates"`        // in the order in which they are judged
+	Sent         int            `json:"signals"`           // that were sent
+	Applied      int            `json:"applied"`           // that took effect, as the members know
+	Fates        map[string]int `json:"fates"`             // as the synchronizer tells them
+	Content      time.Duration  `json:"content_ns"`        // after the last fault, until all was right again: the worst
+	Never        []string       `json:"never"`             // what has not happened
+	Breaches     []string       `json:"breaches"`          // of the least trial that breaks a promise
+	Least        *Options       `json:"-"`                 // that trial; nil if no promise was broken
+	Untried      []string       `json:"untried,omitempty"` // what trials leave out
+}
+
+// Tried is what has become of a predicate.
+type Tried struct {
+	Name    string        `json:"name"`       // its name
+	True    int           `json:"true"`       // how often it became true, of all members that were there
+	Longest time.Duration `json:"longest_ns"` // for how long it was true at most
+	Fired   int           `json:"fired"`      // how often
+	Partial int           `json:"partial"`    // of those: while some member's state was unknown
+	Decided Times         `json:"decided"`    // from when it had been true for long enough to the decision
+	Handled Times         `json:"handled"`    // to the handler
+	Plain   bool          `json:"judged"`     // it was computed again from the true states
+}
+
+// Times are how long something took.
+type Times struct {
+	N      int           `json:"n"`         // how often
+	Median time.Duration `json:"median_ns"` // the upper one of two
+	Worst  time.Duration `json:"worst_ns"`  // the longest
+	all    []time.Duration
+}
+
+func (t *Times) add(d time.Duration) { t.all = append(t.all, max(d, 0)) }
+
+func (t *Times) sum() {
+	if t.N = len(t.all); t.N > 0 {
+		slices.Sort(t.all)
+		t.Median, t.Worst = t.all[t.N/2], t.all[t.N-1]
+	}
+}
+
+// Try runs trials of a configuration until one breaks a promise, which it makes as small
+// as it can. Stop, which may be nil, is asked between two trials.
+func Try(o Options, stop func() error) (*Report, error) {
+	r := &Report{Synchronizer: o.Level.Name, Time: o.time()}
+	for _, rule := range o.Level.Rules {
+		r.Rules = append(r.Rules, &Tried{Name: rule.Name, Plain: plain(rule)})
+	}
+	var sum figures
+	for i := range max(o.Trials, 1) {
+		if stop != nil {
+			if err := stop(); err != nil {
+				return nil, err
+			}
+		}
+		one := newTrial(o.spec(o.Seed+uint64(i), r.Rules)) //nolint:gosec // Not below 0.
+		one.run()
+		if len(one.breaches) > 0 {
+			spec := one.trialSpec
+			spec.tried = nil
+			least := shrink(spec)
+			r.Least = &Options{Level: o.Level, Faults: least.faults, Seed: least.seed, Trials: 1, Time: least.time, Members: least.members, bend: o.bend}
+			for _, b := range least.breaches {
+				r.Breaches = append(r.Breaches, fmt.Sprintf("%c %s", b.judge, b.text))
+			}
+			sum.add(&one.figures)
+			break
+		}
+		sum.add(&one.figures)
+	}
+	r.tell(&o, &sum)
+	return r, nil
+}
+
+// time is that of a trial: enough for the longest times of the level.
+func (o *Options) time() time.Duration {
+	if o.Time > 0 {
+		return o.Time
+	}
+	return max(2*time.Second, min(2*o.Level.Silence.After, 10*time.Second), min(6*longest(o.Level), time.Minute))
+}
+
+// longest is the longest time that a predicate has to hold.
+func longest(level *plan.Level) (d time.Duration) {
+	for _, r := range level.Rules {
+		d = max(d, r.Hold)
+	}
+	return d
+}
+
+func (o *Options) spec(seed uint64, tried []*Tried) trialSpec {
+	members := o.Members
+	if members == 0 {
+		few := max(o.Level.Members.Count, 2)
+		members = min(few+int(seed%3), max(o.Level.Members.Max, few)) //nolint:gosec // Below 3.
+	}
+	return trialSpec{level: o.Level, seed: seed, faults: o.Faults, time: o.time(), members: members, tried: tried, byText: true, bend: o.bend}
+}
+
+// tell sums up.
+func (r *Report) tell(o *Options, f *figures) {
+	r.Trials, r.Steps, r.States, r.Global, r.Content = f.Trials, f.Steps, f.States, f.Global, f.Latest
+	r.Sent, r.Applied, r.Fates = f.Sent, f.Applied, f.Ended
+	r.Faults, r.Killed = map[string]int{}, map[string]int{}
+	r.Never, r.Breaches = []string{}, append([]string{}, r.Breaches...)
+	for i, n := range []int{
+		f.Dropped, f.Doubled, f.Overtaken, f.Delays, f.Partitions, f.Oneways, f.Pauses, f.Suspends, f.Crashes, f.Restarts, f.Corrections + f.LostBounds, f.Closings, f.Reloads,
+	} {
+		if o.Faults&(1<<i) == 0 {
+			continue
+		}
+		if r.Faults[faultNames[i]] = n; n == 0 && r.Least == nil {
+			r.Never = append(r.Never, "the fault "+faultNames[i]+" has not happened")
+		}
+	}
+	for i, n := range f.Killed {
+		if n > 0 {
+			r.Killed[pointNames[i]] = n
+		}
+	}
+	for i, t := range r.Rules {
+		t.Decided.sum()
+		t.Handled.sum()
+		if r.Least == nil { // else the last trial was cut off
+			r.Never = append(r.Never, t.never(o.Level.Rules[i])...)
+		}
+	}
+	for _, g := range o.Level.OtherGroups {
+		r.Untried = append(r.Untried, "signals to group "+g.Name+": nobody is in it here")
+	}
+	if o.Level.Below != nil {
+		r.Untried = append(r.Untried, "the threads below: a process has states as a whole")
+	}
+	if o.Level.Balance != nil {
+		r.Untried = append(r.Untried, "the section balance: the loads are drawn like all other values, and no move changes them")
+	}
+}
+
+// never says what a predicate has not done.
+func (t *Tried) never(r *plan.Rule) (list []string) {
+	switch {
+	case t.Fired > 0 && len(r.Signals) > 0 && t.Handled.N == 0:
+		return []string{fmt.Sprintf("no handler has begun for %s", t.Name)}
+	case t.Fired > 0:
+		return nil
+	case !t.Plain:
+		return []string{fmt.Sprintf("%s has not fired; whether it was ever true is not known, since it does not read states of members alone", t.Name)}
+	case t.True == 0:
+		return []string{fmt.Sprintf("%s has not fired: it was never true of the states that were drawn", t.Name)}
+	case r.Hold > t.Longest:
+		return []string{fmt.Sprintf("%s has not fired: it was true %d times, for %v at most, and has to hold for %v", t.Name, t.True, t.Longest, r.Hold)}
+	}
+	return []string{fmt.Sprintf("%s has not fired, though it was true %d times, for %v at most", t.Name, t.True, t.Longest)}
+}
+
+// shrink makes a trial that breaks a promise a smaller one that breaks the same: with
+// fewer kinds of faults, fewer processes or members, for a shorter time.
+func shrink(spec trialSpec) *trial {
+	run := func(s trialSpec) *trial {
+		one := newTrial(s)
+		one.run()
+		return one
+	}
+	least := run(spec)
+	judge := least.breaches[0].judge
+	try := func(s trialSpec) bool {
+		one := run(s)
+		if len(one.breaches) == 0 || one.breaches[0].judge != judge {
+			return false
+		}
+		least, spec = one, s
+		return true
+	}
+	for better := true; better; {
+		better = false
+		for i := range faultNames {
+			if s := spec; s.faults&(1<<i) != 0 {
+				s.faults &^= 1 << i
+				better = try(s) || better
+			}
+		}
+		for s := spec; s.processes > 2 || s.members > max(s.level.Members.Count, 2); {
+			s.processes--
+			s.members = max(s.members-1, 0)
+			if !try(s) {
+				break
+			}
+			better = true
+		}
+		for _, part := range []time.Duration{2, 4, 8} {
+			s := spec
+			if s.time -= s.time / part; s.time >= 50*time.Millisecond && try(s) {
+				better = true
+				break
+			}
+		}
+	}
+	return least
+}
+
+// named are the members that signals of a level name.
+func named(level *plan.Level) (names []string) {
+	for _, r := range level.Rules {
+		for i := range r.Signals {
+			names = append(names, r.Signals[i].Names...)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
+// reaction notes that a handler has begun for a decision.
+func (t *trial) reaction(s *control.Signal) {
+	if since, ok := t.became[s.Decision]; ok {
+		t.texts[s.Predicate].tried.Handled.add(t.now.Sub(since))
+	}
+}
+
+// lasted reports whether a stretch is as long as a predicate has to hold; clocks that differ
+// by 200 ppm measure it as one that is a little longer.
+func lasted(from, to clocksync.Instant, hold time.Duration) bool {
+	return to == clocksync.MaxInstant || from == clocksync.MinInstant || to.Sub(from) >= hold-hold/1000
+}

@@ -1,0 +1,220 @@
+package sim
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+func level(t *testing.T, text string) *plan.Level {
+	t.Helper()
+	plans, err := configfile.Parse("try.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return plans[0]
+}
+
+func try(t *testing.T, o Options) (*Report, string) {
+	t.Helper()
+	r, err := Try(o, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, string(text)
+}
+
+// TestTry: predicates that are known by their texts alone all fire, and what is told of
+// them is the same each time.
+func TestTry(t *testing.T) {
+	o := Options{Level: trialLevel(t), Faults: AllFaults, Seed: 1, Trials: 60}
+	r, text := try(t, o)
+	if len(r.Breaches)+len(r.Never) > 0 {
+		t.Errorf("broken: %v, never: %v", r.Breaches, r.Never)
+	}
+	for _, x := range r.Rules {
+		if x.True == 0 || x.Longest == 0 || x.Fired == 0 || x.Decided.N == 0 || x.Decided.Median <= 0 || x.Decided.Worst < x.Decided.Median || !x.Plain {
+			t.Errorf("%+v", x)
+		}
+	}
+	if r.Sent == 0 || r.Applied == 0 || r.Fates["applied"] == 0 || r.Content == 0 {
+		t.Errorf("signals %d, applied %d, fates %v, right again after %v", r.Sent, r.Applied, r.Fates, r.Content)
+	}
+	if _, again := try(t, o); again != text {
+		t.Error("the same options have another report")
+	}
+	if o.Seed++; o.Seed > 0 {
+		if _, other := try(t, o); other == text {
+			t.Error("another seed has the same report")
+		}
+	}
+}
+
+// TestTryConfigurations tries the configurations of the project.
+func TestTryConfigurations(t *testing.T) {
+	files, err := filepath.Glob("../../configs/*[a-z].yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		src, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, err := configfile.Parse(file, src)
+		if strings.HasSuffix(file, "_test.yaml") {
+			continue
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range plans {
+			if p.Parent != "" {
+				continue
+			}
+			r, _ := try(t, Options{Level: p, Faults: AllFaults, Seed: 1, Trials: 30})
+			if len(r.Breaches) > 0 {
+				t.Errorf("%s: %s: %v", file, p.Name, r.Breaches)
+			}
+			if !slices.ContainsFunc(r.Rules, func(x *Tried) bool { return x.Fired > 0 }) {
+				t.Errorf("%s: no predicate of %s has fired", file, p.Name)
+			}
+		}
+	}
+}
+
+// TestTryTellsWhatNeverHappened.
+func TestTryTellsWhatNeverHappened(t *testing.T) {
+	r, _ := try(t, Options{Trials: 3, Seed: 1, Time: time.Second, Members: 3, Faults: restarts, Level: level(t, `
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {n: int, tags: {list: string}, d: duration, x: float, word: string}
+    memory: {most: {type: int, initial: 7}}
+    predicates:
+      seldom: {when: 'all(members, .n == 7)', for: 1m}
+      remembers: {when: 'any(members, .n > memory.most) and memory.most > 8'}
+      nobody: {when: 'any(members, .n == 7)', signal: {kind: activate, region: r, to: [stranger]}}
+      unlikely: {when: 'all(members, .x == 0.123 and .n == 9) and any(members, .n == 8)'}
+      happens: {when: 'any(members, "a" in .tags) or any(members, .d > duration("3s"))'}
+`)})
+	got := strings.Join(r.Never, "\n")
+	for _, want := range []string{
+		"remembers has not fired; whether it was ever true is not known, since it does not read states of members alone",
+		"and has to hold for 1m0s", "seldom has not fired: it was true ", "unlikely has not fired: it was never true of the states that were drawn",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("there is no %q in\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "happens") {
+		t.Error(got)
+	}
+}
+
+// TestTextsBite: what a machine does wrong is noticed where a predicate is known by its text
+// alone, and made small.
+func TestTextsBite(t *testing.T) {
+	exact := func() *bent {
+		return &bent{stamp: func(s *clocksync.Stamp) {
+			if s.Within.Bounded() {
+				s.Within = clocksync.Exactly(s.Within.Earliest.Add(s.Within.Width() / 2))
+			}
+		}}
+	}
+	r, _ := try(t, Options{Level: trialLevel(t), Faults: AllFaults, Seed: 1, Trials: 100, bend: exact})
+	if r.Least == nil || !strings.HasPrefix(r.Breaches[0], "S at ") || len(r.Never) > 0 {
+		t.Fatalf("%+v", r)
+	}
+	if again, _ := try(t, *r.Least); !slices.Equal(again.Breaches, r.Breaches) || again.Least.Faults != r.Least.Faults {
+		t.Errorf("the least trial, once more: %v, and was %v", again.Breaches, r.Breaches)
+	}
+	// The machine has another text than the judge knows.
+	for _, change := range [][2]string{
+		{"for: 20ms", "for: 5ms"},
+		{"when: count(members, .on) >= 2\n        for: 30ms", "when: count(members, .on) >= 2\n        for: 10ms"},
+		{"count(members, .on) <= 1", "count(members, .on) <= 2"},
+		{"modality: possibly", "modality: definitely"}, // which is no mistake
+		{"when: sum(members, .n) >= 150", "when: sum(members, .n) >= 140"},
+		{"modality: definitely\n        for: 5ms", "modality: definitely\n        for: 1ms"},
+		{"all-on:\n        when: all", "all-on:\n        when: any"},
+	} {
+		text := strings.ReplaceAll(trialConfig, change[0], change[1])
+		if text == trialConfig {
+			t.Fatalf("there is no %q", change[0])
+		}
+		wrong, broken := level(t, text), false
+		for seed := uint64(1); seed <= 100 && !broken; seed++ {
+			one := newTrial(trialSpec{level: wrong, byText: true, seed: seed, faults: AllFaults, time: time.Second, processes: 4, members: 3})
+			one.texts = newTexts(trialLevel(t), nil)
+			one.run()
+			broken = len(one.breaches) > 0 && one.breaches[0].judge == 'S'
+		}
+		if want := !strings.Contains(change[0], "possibly"); broken != want {
+			t.Errorf("%q in place of %q: broken is %v", change[1], change[0], broken)
+		}
+	}
+}
+
+// TestNamedMembers: those that signals name take part.
+func TestNamedMembers(t *testing.T) {
+	r, _ := try(t, Options{Trials: 20, Seed: 1, Level: level(t, `
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {word: {enum: [a, b]}}
+    predicates:
+      p: {when: 'all(members, .word == "a")', signal: {kind: activate, region: r, to: [bert]}}
+`)})
+	if r.Rules[0].Handled.N == 0 {
+		t.Errorf("%+v", r.Rules[0])
+	}
+}
+
+// TestDrawnValues: of every type, and those that predicates compare with.
+func TestDrawnValues(t *testing.T) {
+	one := newTrial(trialSpec{byText: true, seed: 1, members: 4, time: time.Second, level: level(t, `
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {n: int, x: float, d: duration, w: string, e: {enum: [a, b]}, b: bool, l: {list: int}}
+    memory: {limit: {type: int, initial: 4321}}
+    predicates:
+      p: {when: 'sum(members, .n) > 1_000 and any(members, .x < 2.5 or .d >= duration("1m") or .w == "word" or .n == memory.limit)'}
+`)})
+	seen := map[string]bool{}
+	for range 2000 {
+		for i, f := range one.level.State {
+			v := one.drawn.field(one, i)
+			if !f.Accepts(v) {
+				t.Fatalf("%v is no value of %v", v, f)
+			}
+			seen[f.Name+v.String()] = true
+		}
+		if one.Rand.IntN(5) == 0 {
+			one.drawn.again(one)
+		}
+	}
+	for _, want := range []scgs.Value{scgs.IntValue(1000), scgs.IntValue(999), scgs.IntValue(250), scgs.IntValue(4322)} {
+		if !seen["n"+want.String()] {
+			t.Errorf("n has never been %v", want)
+		}
+	}
+	for _, want := range []string{"x2.5", "dduration(\"1m0s\")", "w\"word\"", "bfalse", "btrue"} {
+		if !seen[want] && !seen[strings.NewReplacer(`duration("`, "", `")`, "", `"`, "").Replace(want)] {
+			t.Errorf("%s has never been drawn", want)
+		}
+	}
+}

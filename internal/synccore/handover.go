@@ -1,0 +1,482 @@
+package synccore
+
+import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/outbox"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/predicates"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// A machine that is stepped on the inputs of another one comes to what that comes to. One
+// that comes later is first retold what counts of the inputs before: what the members have
+// said that still matters, as if they said it now, and in between, as Kept, what the other
+// machine alone has in mind.
+
+// Kept is what a machine has in mind that its members cannot tell. Instants are on the
+// machine's clock.
+type Kept struct {
+	Now       clocksync.Instant `json:"now"`                // of its last step
+	Epoch     uint64            `json:"epoch"`              // its number
+	Begun     bool              `json:"begun,omitempty"`    // the first one has been reached
+	InForce   bool              `json:"in_force,omitempty"` // an epoch is; else all predicates begin again with the next one
+	Members   []KeptMember      `json:"members,omitempty"`  // by name
+	PutOff    clocksync.Instant `json:"put_off"`            // when the next of those that wait to come back is let in
+	Decisions uint64            `json:"decisions"`          // the number of the last one
+	Open      bool              `json:"open,omitempty"`     // a global state is in force
+	Heads     uint64            `json:"heads"`              // the sum over its states
+	Memory    []scgs.Value      `json:"memory,omitempty"`   // by variable
+	Prev      [][]scgs.Value    `json:"prev,omitempty"`     // the global state before, a row for each member of the epoch; none if it is not known
+	Rules     []KeptRule        `json:"rules,omitempty"`    // by place
+	Letters   []outbox.Kept     `json:"letters,omitempty"`  // signals under way, of decisions with numbers above After
+	After     uint64            `json:"after,omitempty"`    // see Letters
+}
+
+// KeptMember is how a member comes and goes.
+type KeptMember struct {
+	Name    string            `json:"name"`            // of the member
+	In      bool              `json:"in,omitempty"`    // it is in the epoch
+	Heard   clocksync.Instant `json:"heard"`           // last
+	Entered clocksync.Instant `json:"entered"`         // the epoch that it is in, or was
+	Stays   int               `json:"stays,omitempty"` // short ones
+	Left    clocksync.Instant `json:"left"`            // after the last of them
+}
+
+// KeptRule is where a predicate stands.
+type KeptRule struct {
+	Truth      predicates.Truth  `json:"truth"`                // by the last verdict
+	Told       bool              `json:"told,omitempty"`       // it was judged in this epoch
+	Armed      bool              `json:"armed,omitempty"`      // it fires at the next true
+	Holding    bool              `json:"holding,omitempty"`    // its hold time runs, since Since
+	Since      clocksync.Instant `json:"since"`                // on the clock of the epoch's spans
+	Due        clocksync.Instant `json:"due"`                  // when to ask for evidence of that, or to fire after all
+	Kept       bool              `json:"kept,omitempty"`       // only the cooldown keeps it from firing
+	Quiet      clocksync.Instant `json:"quiet"`                // the end of its cooldown
+	Suppressed uint64            `json:"suppressed,omitempty"` // firings kept back since the last one
+	Cause      control.Cause     `json:"cause"`                // of its last firing
+	Most       uint32            `json:"most,omitempty"`       // the largest number of a firing
+	Fired      uint64            `json:"fired,omitempty"`      // so often, the last time by Last, at At
+	Last       control.Decision  `json:"last"`                 // see Fired
+	At         clocksync.Instant `json:"at"`                   // see Fired
+}
+
+// handover is where a machine stands that is retold the inputs of another one.
+type handover struct {
+	retold bool  // they are not over yet
+	kept   *Kept // of them
+	same   bool  // it has come to the same global state
+}
+
+// Follows tells whether the machine has come to what the one that it follows had come to
+// when it was retold its inputs: only then do hold times, edges and prev go on. Before that
+// is over ready is false.
+func (c *Core) Follows() (ready, same bool) { return !c.retold, c.same }
+
+// Kept is what the machine has in mind.
+func (c *Core) Kept() *Kept {
+	k := &Kept{
+		Now: c.now, Epoch: c.epoch, Begun: c.begun, InForce: c.begun && !c.paused && len(c.removing) == 0, PutOff: c.putOff,
+		Decisions: c.decisions, Open: c.tuple, Heads: c.heads, Memory: c.memory, Letters: c.outbox.Kept(0), Rules: c.keptRules(),
+	}
+	for _, m := range c.sorted {
+		if !m.gone {
+			k.Members = append(k.Members, KeptMember{
+				Name: m.name, In: k.InForce && m.index != noIndex, Heard: m.lastHeard(), Entered: m.entered, Stays: m.stays, Left: m.left,
+			})
+		}
+	}
+	if c.plan.Prev && k.InForce {
+		k.Prev = c.scope.Last(c.tuple)
+	}
+	return k
+}
+
+func (c *Core) keptRules() []KeptRule {
+	rules := make([]KeptRule, len(c.states))
+	for i := range c.states {
+		s := &c.states[i]
+		rules[i] = KeptRule{
+			Truth: s.truth, Told: s.told, Armed: s.armed, Holding: s.holding, Since: s.since, Due: s.due, Kept: s.kept,
+			Quiet: s.quiet, Suppressed: s.suppressed, Cause: s.cause.Cause, Most: s.cause.most, Fired: s.past.fired, Last: s.past.last.Decision, At: s.past.at,
+		}
+	}
+	return rules
+}
+
+// MadeAlone is what a machine that follows this one has to be told after a step that came to
+// out, beside its input: nil unless it has no part in a decision of that step.
+func (c *Core) MadeAlone(out *Output) *Kept {
+	first, tell := c.decisions+1, false
+	for i := range out.Verdicts {
+		if v := &out.Verdicts[i]; v.Fired {
+			first = min(first, v.Decision.Number)
+			tell = tell || c.plan.Rules[c.ruleIndex(v.Predicate)].Detector.Exists()
+		}
+	}
+	for i := range out.Plans {
+		if n := out.Plans[i].Decision.Number; n > 0 {
+			first, tell = min(first, n), true
+		}
+	}
+	if !tell {
+		return nil
+	}
+	return &Kept{Now: c.now, After: first - 1, Decisions: c.decisions, Memory: c.memory, Letters: c.outbox.Kept(first - 1), Rules: c.keptRules()}
+}
+
+// Retell tells the inputs by which a machine of the same level comes to follow this one,
+// all at the instant of its last step. What they point to holds during the call only.
+// There is nothing of the program, of the section balance and of the rules' own detectors
+// in them but what follows from the members' states.
+func (c *Core) Retell(tell func(*Input)) {
+	again := c.opt
+	again.Follows = true
+	tell(&Input{Kind: InRestart, Restart: &again})
+	c.retellOthers(tell)
+	kept := c.Kept()
+	queues := make(map[*member][]scgs.Part, len(c.inEpoch))
+	for _, m := range c.sorted {
+		if m.gone {
+			continue
+		}
+		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes}
+		if m.multiplexer != nil {
+			h.Multiplexer = m.multiplexer.name
+		}
+		tell(&Input{Kind: InHello, From: m.name, Hello: &h})
+		b := wire.Batch{Member: m.name, Incarnation: m.incarnation, Regions: m.regions}
+		if m.index != noIndex {
+			queue := c.det.States(nil, m.index)
+			first := slices.IndexFunc(queue, func(p scgs.Part) bool { return !p.Unknown })
+			if first >= 0 {
+				b.Reports = []wire.Report{{Seq: queue[first].Seq, At: queue[first].Start, Row: c.row(m, queue[first].Ref)}}
+				queues[m] = queue[first:]
+			}
+		} else if m.newest.known {
+			b.Reports = []wire.Report{{Seq: m.last, At: m.newest.at, Row: c.row(m, m.newest.ref)}}
+			if clocksync.CertainlyBefore(m.newest.at, m.newest.alive) {
+				b.Evidence = wire.Evidence{Seq: m.last, At: m.newest.alive}
+			}
+		}
+		tell(&Input{Kind: InBatch, From: m.name, Batch: &b})
+	}
+	tell(&Input{Kind: InKept, Kept: kept})
+	for _, m := range c.sorted {
+		if !m.gone {
+			c.retellRest(m, queues[m], tell)
+		}
+	}
+	for _, m := range c.sorted { // In an order of its own: that of the first members.
+		if x := m.multiplexer; m.listed && x.listed[0] == m {
+			x.retell(tell)
+		}
+	}
+	tell(&Input{Kind: InTick})
+}
+
+// retellOthers tells what is known of members of other groups.
+func (c *Core) retellOthers(tell func(*Input)) {
+	for _, o := range c.plan.OtherGroups {
+		for _, m := range c.others[o.Name].sorted {
+			h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Multiplexer: m.by, Causes: m.causes}
+			tell(&Input{Kind: InHello, Group: o.Name, From: m.name, Hello: &h})
+			b := wire.Batch{Member: m.name, Incarnation: m.incarnation, Regions: m.regions}
+			tell(&Input{Kind: InBatch, Group: o.Name, From: m.name, Batch: &b})
+		}
+	}
+}
+
+// retellRest tells of the states behind the one that the detector looks at, and of what
+// waits behind a gap.
+func (c *Core) retellRest(m *member, queue []scgs.Part, tell func(*Input)) {
+	batch := func(b wire.Batch) {
+		b.Member, b.Incarnation, b.Again = m.name, m.incarnation, true
+		tell(&Input{Kind: InBatch, From: m.name, Batch: &b})
+	}
+	gone := func(first uint64) {
+		tell(&Input{Kind: InGone, From: m.name, Gone: &wire.Gone{Member: m.name, Incarnation: m.incarnation, First: first}})
+	}
+	last, lost := uint64(0), false
+	for i := range queue {
+		switch p := &queue[i]; {
+		case p.Unknown:
+			lost = true
+		case i > 0:
+			if p.Seq > last+1 {
+				gone(p.Seq)
+			}
+			batch(wire.Batch{Reports: []wire.Report{{Seq: p.Seq, At: p.Start, Row: c.row(m, p.Ref)}}})
+			last = p.Seq
+		default:
+			last = p.Seq
+		}
+		p := &queue[i]
+		if more := i+1 < len(queue); p.Open || p.Unknown || more && (queue[i+1].Unknown || queue[i+1].Seq == p.Seq+1) {
+			continue
+		}
+		last++
+		batch(wire.Batch{Reports: []wire.Report{{Seq: last, At: p.End, End: true}}})
+	}
+	if n := len(queue); n > 0 && queue[n-1].Open && !lost && last == m.last && clocksync.CertainlyBefore(queue[n-1].Start, queue[n-1].End) {
+		batch(wire.Batch{Evidence: wire.Evidence{Seq: last, At: queue[n-1].End}})
+	}
+	if first := max(m.lost, m.last+1); first > last+1 {
+		gone(first)
+	}
+	for i := range m.stash {
+		batch(wire.Batch{Reports: []wire.Report{m.stash[i].Report}})
+	}
+}
+
+// rosterPiece is how many members of a roster are told at once.
+const rosterPiece = 32
+
+// retell tells the roster of a multiplexer.
+func (x *multiplexer) retell(tell func(*Input)) {
+	listed := make([]wire.Listed, len(x.listed))
+	for i, m := range x.listed {
+		listed[i] = wire.Listed{Member: m.name, Incarnation: m.incarnation, Seq: m.last, Regions: m.regions}
+	}
+	for first := 0; first < len(listed); first += rosterPiece {
+		tell(&Input{Kind: InShared, From: x.name, Shared: &wire.Bundle{Roster: wire.Roster{
+			Version: x.version, Total: uint64(len(listed)), First: uint64(first), //nolint:gosec // Counts.
+			Listed: listed[first:min(first+rosterPiece, len(listed))],
+		}}})
+	}
+}
+
+// entrust takes what another machine has in mind. A machine that is retold its inputs
+// begins its epoch, and takes over the rest when they are over. Any other one, whose clock
+// may be another, takes over the memory, what the predicates have fired on last, and of
+// cooldowns what was left of them.
+func (c *Core) entrust(k *Kept, out *Output) {
+	if len(k.Rules) != len(c.states) || len(k.Memory) != len(c.memory) || slices.ContainsFunc(k.Letters, func(l outbox.Kept) bool { return l.Signal == nil }) {
+		out.reject(c.plan.Name, "what another machine has in mind is of another configuration")
+		return
+	}
+	switch {
+	case c.retold:
+	case c.opt.Follows:
+		c.inherit(k)
+		c.outbox.Restore(k.After, k.Letters)
+		for i := range c.states {
+			c.states[i].stands(&k.Rules[i])
+		}
+		return
+	default:
+		c.inherit(k)
+		for i := range c.states {
+			c.states[i].quiet = c.now.Add(max(0, k.Rules[i].Quiet.Sub(k.Now)))
+			c.again(i, &k.Rules[i])
+		}
+		e := &c.earlier
+		for i := range k.Letters {
+			l := &k.Letters[i].Letter
+			if !slices.ContainsFunc(e.left, func(have outbox.Letter) bool { return idOf(&have) == idOf(l) }) {
+				e.left = append(e.left, *l) // Its target may tell its fate.
+			}
+		}
+		e.give = c.now.Add(c.plan.Silence.After + heardWithin)
+		return
+	}
+	c.kept = k
+	for i := range k.Members {
+		if m := c.members[k.Members[i].Name]; m != nil {
+			m.heard, m.entered, m.stays, m.left = k.Members[i].Heard, k.Members[i].Entered, k.Members[i].Stays, k.Members[i].Left
+		}
+	}
+	c.epoch, c.begun, c.paused = k.Epoch, k.Begun, k.Begun && !k.InForce
+	if !k.InForce {
+		return
+	}
+	var entering []*member
+	for i := range k.Members {
+		if m := c.members[k.Members[i].Name]; k.Members[i].In && m != nil && m.ready() {
+			entering = append(entering, m)
+		}
+	}
+	c.switchDetector(entering)
+	for i := range k.Members {
+		if m := c.members[k.Members[i].Name]; m != nil && m.index != noIndex {
+			m.entered = k.Members[i].Entered
+		}
+	}
+	c.rearm()
+	c.resetScope()
+	c.paused = !c.enough(len(c.inEpoch))
+	out.reset()
+}
+
+// retelling takes an input that is retold. What it would lead to by itself counts for
+// nothing.
+func (c *Core) retelling(in *Input, out *Output) {
+	if in.Kind == InTick && c.kept != nil {
+		c.takeOver(out)
+		return
+	}
+	reloads := len(out.Reloads)
+	out.reset()
+	out.Reloads = out.Reloads[:reloads]
+}
+
+// inherit takes over what no global state has to be the same for.
+func (c *Core) inherit(k *Kept) {
+	for i, v := range k.Memory {
+		c.setMemory(i, v)
+	}
+	for i := range c.states {
+		s, r := &c.states[i], &k.Rules[i]
+		s.suppressed = r.Suppressed
+		s.past.fired, s.past.at = r.Fired, r.At
+		s.past.last = monitor.Verdict{Predicate: c.plan.Rules[i].Name, Truth: predicates.True, Fired: r.Fired > 0, Decision: r.Last}
+	}
+	c.decisions = k.Decisions
+}
+
+// stands lets a predicate stand where it did in another machine.
+func (s *ruleState) stands(k *KeptRule) {
+	s.truth, s.told, s.armed, s.holding, s.since, s.due, s.kept = k.Truth, k.Told, k.Armed, k.Holding, k.Since, k.Due, k.Kept
+	s.quiet, s.cause = k.Quiet, causes{k.Cause, k.Most}
+}
+
+// again lets a predicate begin again that another machine has judged. Where it has fired
+// there, it makes the same firing: whoever has had that one does not obey it twice.
+func (c *Core) again(i int, k *KeptRule) {
+	s := &c.states[i]
+	*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause}
+	s.cause.Witness, s.cause.Firing, s.cause.most = 0, 0, max(s.cause.most, k.Most)
+	if k.Cause.Firing == 0 {
+		return
+	}
+	if c.earlier.fates == nil {
+		c.earlier.firings, c.earlier.fates = map[control.Cause]uint32{}, map[earlierID]control.Fate{}
+	}
+	c.earlier.firings[control.Cause{Source: k.Cause.Source, Witness: k.Cause.Witness}] = k.Cause.Firing
+}
+
+// takeOver ends what is retold: the predicates are judged on what the members have said, which
+// counts for nothing by itself, and stand where they stood.
+func (c *Core) takeOver(out *Output) {
+	k := c.kept
+	c.retold, c.kept = false, nil
+	c.sweep(out)
+	in := 0
+	for i := range k.Members {
+		if k.Members[i].In {
+			in++
+		}
+	}
+	c.same = k.InForce && !c.paused && in == len(c.inEpoch) && c.tuple == k.Open && (!c.tuple || c.heads == k.Heads)
+	c.sets, c.outbox, c.earlier = c.sets[:0], outbox.New(), earlier{}
+	c.inherit(k)
+	c.outbox.Restore(0, k.Letters)
+	for i := range c.states {
+		if c.same {
+			c.states[i].stands(&k.Rules[i])
+			continue
+		}
+		c.states[i].quiet = k.Rules[i].Quiet
+		c.again(i, &k.Rules[i])
+	}
+	if c.same && k.Prev != nil {
+		c.scope.SetLast(k.Prev, c.tuple)
+	}
+	c.lookAtAll()
+	c.changed, c.putOff = !k.InForce, k.PutOff
+	out.reset()
+	out.Wake = c.wake()
+}
+
+// succeed is for a machine that has followed another one, and goes on in its place: the
+// detectors of rules begin with the states in force, and the section balance by itself.
+func (c *Core) succeed() {
+	c.opt.Follows = false
+	c.parts = c.det.Witness(c.parts[:0])
+	for i, r := range c.plan.Rules {
+		if r.Detector.Exists() {
+			c.again(i, &KeptRule{Cause: c.states[i].cause.Cause, Most: c.states[i].cause.most})
+			c.beginRuns(i, r)
+		}
+	}
+	c.lookAtAll()
+	c.balanceBy(c.plan.Balance)
+	if c.planner != nil {
+		c.planner.Regroup(c.planMembers())
+	}
+}
+
+// Sum is a digest of where the machine stands: two that were stepped on the same inputs
+// have the same one.
+func (c *Core) Sum() uint64 {
+	sum := uint64(fnvOffset)
+	add := func(n uint64) {
+		for range 8 {
+			sum = (sum ^ n&0xff) * fnvPrime
+			n >>= 8
+		}
+	}
+	flags := func(list ...bool) {
+		n := uint64(0)
+		for i, b := range list {
+			if b {
+				n |= 1 << i
+			}
+		}
+		add(n)
+	}
+	add(c.opt.Term)
+	add(c.epoch)
+	add(c.decisions)
+	add(uint64(c.outbox.Len())) //nolint:gosec // A count.
+	flags(c.begun, c.paused, c.tuple)
+	if c.tuple {
+		add(c.heads)
+	}
+	for i := range c.memory {
+		for _, b := range []byte(c.memory[i].String()) {
+			add(uint64(b))
+		}
+	}
+	for i := range c.states {
+		s := &c.states[i]
+		if c.plan.Rules[i].Detector.Exists() {
+			continue
+		}
+		flags(s.told, s.armed, s.holding, s.kept)
+		add(uint64(s.truth))
+		add(uint64(s.quiet)) //nolint:gosec // Only the bits count.
+		if s.holding {
+			add(uint64(s.since)) //nolint:gosec // Likewise.
+		}
+		add(s.cause.Witness)
+		add(uint64(s.cause.most))
+	}
+	return sum
+}
+
+const (
+	fnvOffset = 14695981039346656037
+	fnvPrime  = 1099511628211
+)
+
+// Goes is how a predicate goes on after the machine was retold: whole or, if not, what of
+// it begins again.
+func (c *Core) Goes(r *plan.Rule) (again string) {
+	switch {
+	case r.Detector.Exists():
+		return "it is looked for again among the members' newest states"
+	case !c.same && r.Hold > 0:
+		return "its hold time begins again, and it fires again if it is true"
+	case !c.same:
+		return "it is judged again, and fires again if it is true"
+	}
+	return ""
+}
+
+// Term is the one that the machine is in.
+func (c *Core) Term() uint64 { return c.opt.Term }

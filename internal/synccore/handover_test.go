@@ -1,0 +1,147 @@
+package synccore_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/journal"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// follower is a machine that is stepped on the lines of another one's inputs.
+type follower struct {
+	t     *testing.T
+	of    func() *synccore.Core
+	core  *synccore.Core
+	lines *journal.Reader
+	out   synccore.Output
+	bytes int
+}
+
+func (f *follower) attach(now clocksync.Instant) {
+	of := f.of()
+	f.core, f.lines = synccore.New(of.Level(), synccore.Options{Follows: true}), journal.Follow(of.Level())
+	f.bytes = 0
+	of.Retell(func(in *synccore.Input) { f.step(now, in) })
+}
+
+// follow steps on an input of the other machine, and on what that has made of it.
+func (f *follower) follow(now clocksync.Instant, in *synccore.Input, made *synccore.Kept) {
+	f.t.Helper()
+	f.step(now, in)
+	if made != nil {
+		f.step(now, &synccore.Input{Kind: synccore.InKept, Kept: made})
+	}
+}
+
+func (f *follower) step(now clocksync.Instant, in *synccore.Input) {
+	f.t.Helper()
+	line, err := journal.AppendInput(nil, f.core.Level().State, now, in)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	line = bytes.TrimSuffix(journal.AppendBroken(line), []byte("\n"))
+	f.bytes += len(line)
+	var rec journal.Record
+	if err := f.lines.Take(line, &rec); err != nil {
+		f.t.Fatalf("%v: %s", err, line)
+	}
+	f.core.Step(rec.Now, &rec.Input, &f.out)
+}
+
+// TestSucceeds: a machine that follows goes on in a later term a second after the other one
+// was heard last. All that it decides is true, no firing is applied twice, each signal has
+// a fate, and memory and edges are those of the other one.
+func TestSucceeds(t *testing.T) {
+	taken, warm := 0, 0
+	for s := range uint64(1 + *worlds/5) {
+		w := newWorld(t, 500+s)
+		if s%3 == 0 {
+			w.share()
+		}
+		f := &follower{t: t, of: func() *synccore.Core { return w.core }}
+		n := 0
+		w.stepped = func(in *synccore.Input) {
+			n++
+			if f.core == nil || n%50 == 0 && f.core.Sum() != w.core.Sum() {
+				f.attach(w.now)
+				return
+			}
+			f.follow(w.now, in, w.core.MadeAlone(&w.out))
+		}
+		for _, at := range []time.Duration{2 * time.Second, 6 * time.Second} {
+			w.after(at, func() { w.nobody = true })
+			w.after(at+1200*time.Millisecond, func() {
+				if ready, _ := f.core.Follows(); !ready {
+					t.Fatal("it does not follow")
+				}
+				before, next := w.core, f.core
+				w.nobody, w.core, f.core = false, next, nil
+				options := before.Made()
+				if options.Term++; next.Sum() == before.Sum() {
+					w.step(synccore.Input{Kind: synccore.InTerm, Term: options.Term})
+					warm++
+				} else {
+					kept := next.Kept()
+					w.step(synccore.Input{Kind: synccore.InRestart, Restart: &options})
+					w.step(synccore.Input{Kind: synccore.InKept, Kept: kept})
+				}
+				for _, a := range w.members {
+					frame, err := wire.AppendWelcome(nil, &wire.Welcome{Synchronizer: "gsync", Term: options.Term})
+					w.down(a.name, frame, err)
+				}
+				taken++
+			})
+		}
+		w.run()
+		if t.Failed() {
+			t.Fatalf("seed %d", 500+s)
+		}
+	}
+	t.Logf("%d times, %d times with all that the other one had in mind", taken, warm)
+}
+
+// TestFollows: a machine that is retold what another one has come to, at any time, over a
+// bad network, comes to the same and stays the same, from then on.
+func TestFollows(t *testing.T) {
+	attached, same, steps, apart := 0, 0, 0, 0
+	for s := range uint64(1 + *worlds/5) {
+		w := newWorld(t, s+1)
+		if s%3 == 0 {
+			w.share()
+		}
+		f := &follower{t: t, of: func() *synccore.Core { return w.core }}
+		n, agrees := 0, false
+		w.stepped = func(in *synccore.Input) {
+			if n++; n%500 == 1 {
+				f.attach(w.now)
+				attached++
+				_, ok := f.core.Follows()
+				agrees = f.core.Sum() == w.core.Sum()
+				if ok {
+					same++
+				}
+				if ok && !agrees {
+					t.Errorf("seed %d, step %d: it says that it has come to the same, and has not", s+1, n)
+				}
+				return
+			}
+			f.follow(w.now, in, w.core.MadeAlone(&w.out))
+			if agrees {
+				steps++
+				if f.core.Sum() != w.core.Sum() {
+					agrees = false
+					apart++
+				}
+			}
+		}
+		w.run()
+		if t.Failed() {
+			t.Fatalf("seed %d", s+1)
+		}
+	}
+	t.Logf("%d times attached, %d times to the same, %d times apart in %d steps", attached, same, apart, steps)
+}

@@ -1,0 +1,335 @@
+package synchronizer
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/journal"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/synccore"
+)
+
+// How long a standby waits before it asks again to be told all: twice as long each time,
+// until it has followed for longer than the last.
+const (
+	attachFirst = time.Second
+	attachLast  = time.Minute
+)
+
+// maxWhy bounds a reason in a beat, in bytes.
+const maxWhy = 256
+
+// streamAll is where the stream goes to all that stand by.
+const streamAll = "all"
+
+// streamLimits bound what waits for a standby that is too slow: what is more is lost, and
+// it attaches again.
+var streamLimits = bus.Limits{Messages: 16_384, Bytes: 32 << 20}
+
+func nonceToken(nonce uint64) string { return strconv.FormatUint(nonce, 16) }
+
+// follows is what a standby says of itself in its beat.
+type follows struct {
+	Attach uint64 `json:"attach"`           // how often it has asked to be told all
+	Config string `json:"config"`           // the hash of its configuration
+	Warm   bool   `json:"warm,omitempty"`   // it goes on with what the leader knows
+	Behind uint64 `json:"behind,omitempty"` // messages of the leader's inputs
+	Why    string `json:"why,omitempty"`    // it is not warm
+}
+
+// String is such as "warm, 2 messages behind".
+func (f *follows) String() string {
+	switch {
+	case f == nil:
+		return "cold"
+	case !f.Warm:
+		return "cold: " + f.Why
+	case f.Why != "":
+		return "warm, " + f.Why
+	}
+	return fmt.Sprintf("warm, %d messages behind", f.Behind)
+}
+
+// follower steps a core on the inputs of whoever leads, with nothing of what comes out
+// sent. The handler of the stream does so; standBy takes the core.
+type follower struct {
+	*Synchronizer
+
+	mu     sync.Mutex
+	over   bool // the core is taken
+	core   *synccore.Core
+	level  *plan.Level
+	config string // its key
+	lines  *journal.Reader
+	rec    journal.Record
+	out    synccore.Output
+
+	reference clocksync.Domain // of the leader
+	timeline  clocksync.Timeline
+	now       clocksync.Instant // of the last input
+
+	leader  uint64 // its nonce
+	number  uint64 // of the last message
+	rest    []byte // of a line that is not whole
+	retold  []byte // of an attachment that comes
+	parts   uint64
+	warm    bool // it was retold all
+	agreed  bool // and has come to the same since; false: the same is not to be had, or it differs
+	differs bool
+	broken  string // why it does not step any more
+	stepped clocksync.Instant
+
+	attach uint64 // times asked
+	askAt  clocksync.Instant
+	pause  time.Duration
+	began  clocksync.Instant // attached
+	told   uint64            // number of the last message that the leader has sent, a beat ago
+	next   uint64            // and by now
+}
+
+// newFollower makes the core of a process that stands by, and its journal.
+func (s *Synchronizer) newFollower() *follower {
+	options := synccore.Options{Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative, Follows: true}
+	f := &follower{Synchronizer: s, level: s.level, config: configKey(s.level), core: synccore.New(s.level, options), pause: attachFirst, broken: "it has not been told yet what the leader knows"}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f.lines = journal.Follow(s.level)
+	s.core = f.core
+	s.tally = newTally(s.level, s.core)
+	s.journal = newRecorder(s.level, options, &s.opt, nil, s.opt.now())
+	return f
+}
+
+// hear takes a message of the stream.
+func (f *follower) hear(m bus.Message) {
+	var h streamHead
+	text, err := h.read(m.Data)
+	if err != nil {
+		f.Synchronizer.mu.Lock()
+		defer f.Synchronizer.mu.Unlock()
+		f.stats.Malformed++
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.over {
+		return
+	}
+	switch to := m.Subject[len(f.subjects.Stream(f.name, "")):]; {
+	case h.kind == streamLines && to == streamAll:
+		f.take(&h, text)
+	case h.kind != streamLines && to == nonceToken(f.nonce):
+		f.takePart(&h, text)
+	}
+}
+
+// take steps the core on lines.
+func (f *follower) take(h *streamHead, text []byte) {
+	if f.broken != "" || h.nonce != f.leader || h.number <= f.number {
+		return
+	}
+	if h.number != f.number+1 {
+		f.breaks("messages of the leader's inputs were lost")
+		return
+	}
+	f.number, f.stepped = h.number, f.opt.now()
+	if f.rest = append(f.rest, text...); len(f.rest) > journal.MaxLine+streamPiece {
+		f.breaks("an input takes a longer line than there may be")
+		return
+	}
+	n, err := f.stepAll(f.rest)
+	f.rest = append(f.rest[:0], f.rest[n:]...)
+	switch {
+	case err != nil:
+		f.breaks("an input cannot be read: " + err.Error())
+	case h.sum != 0 && len(f.rest) == 0 && f.agreed && h.sum != f.core.Sum():
+		f.agreed, f.differs = false, true
+		f.breaks("its core has come to something else than the leader's")
+	}
+}
+
+// stepAll steps the core on the whole lines of a text, and returns their length.
+func (f *follower) stepAll(text []byte) (n int, err error) {
+	for {
+		end := bytes.IndexByte(text[n:], '\n')
+		if end < 0 {
+			return n, nil
+		}
+		if err := f.step(text[n : n+end]); err != nil {
+			return n, err
+		}
+		n += end + 1
+	}
+}
+
+func (f *follower) step(line []byte) error {
+	rec := &f.rec
+	if err := f.lines.Take(line, rec); err != nil {
+		return err
+	}
+	switch in := &rec.Input; in.Kind { //nolint:exhaustive // Nothing is noted of the others.
+	case synccore.InLevel:
+		level, err := f.predicated(in.Level)
+		if err != nil {
+			return err
+		}
+		in.Level = level
+	case synccore.InRestart:
+		if !in.Restart.Follows {
+			return errors.New("another life of a program is none to follow")
+		}
+		f.reference, f.timeline = in.Restart.Reference, in.Restart.Timeline
+	case synccore.InTimeline:
+		f.timeline = in.Timeline
+	}
+	f.now = rec.Now
+	f.stepOn(rec.Now, &rec.Input)
+	if rec.Input.Kind == synccore.InLevel && len(f.out.Reloads) == 0 {
+		return errors.New("the leader has another configuration, which takes a restart: start this process again with it")
+	}
+	return nil
+}
+
+// stepOn steps the core, and records it.
+func (f *follower) stepOn(now clocksync.Instant, in *synccore.Input) {
+	f.journal.begin(f.level.State, now, in)
+	f.core.Step(now, in, &f.out)
+	if len(f.out.Reloads) > 0 {
+		f.level, f.config = in.Level, configKey(in.Level)
+	}
+	f.journal.end(&f.out)
+}
+
+// takePart takes what it is retold, and attaches when that is whole. Until then the core
+// stays as it was: it can go on from there as well.
+func (f *follower) takePart(h *streamHead, text []byte) {
+	if h.index == 1 {
+		f.retold, f.parts = f.retold[:0], 0
+	}
+	if h.index != f.parts+1 || len(f.retold)+len(text) > maxRetold {
+		return
+	}
+	f.parts, f.retold = h.index, append(f.retold, text...)
+	if h.kind != streamLast {
+		return
+	}
+	retold := f.retold
+	f.retold, f.parts, f.rest = nil, 0, f.rest[:0]
+	f.warm, f.agreed, f.differs, f.broken = false, false, false, ""
+	if _, err := f.stepAll(retold); err != nil {
+		f.breaks("what the leader knows cannot be read: " + err.Error())
+		return
+	}
+	ready, same := f.core.Follows()
+	if !ready {
+		f.breaks("the leader has another configuration: start it again with that")
+		return
+	}
+	f.warm, f.leader, f.number = true, h.nonce, h.number
+	f.began, f.stepped = f.opt.now(), f.opt.now()
+	if f.agreed = same && h.sum == f.core.Sum(); !f.agreed {
+		f.askAt = f.began.Add(f.again())
+	}
+}
+
+// breaks has the core stay as it is until it attaches again.
+func (f *follower) breaks(why string) {
+	f.opt.Logger.Info("this process does not follow the leader, and will ask again what that knows", "cause", why)
+	now := f.opt.now()
+	if f.warm && now.Sub(f.began) > attachLast {
+		f.pause = attachFirst
+	}
+	f.broken, f.rest, f.askAt = why, f.rest[:0], now.Add(f.again())
+}
+
+// again is the pause before it asks again, which becomes longer.
+func (f *follower) again() time.Duration {
+	pause := f.pause
+	f.pause = min(2*f.pause, attachLast)
+	return pause
+}
+
+// knows reports whether it has been told what the leader knows.
+func (f *follower) knows() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.warm
+}
+
+// beat is what it says of itself, and asks for.
+func (f *follower) beat(now clocksync.Instant) *follows {
+	number, leader := f.beats.stream()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.told, f.next = f.next, number
+	switch {
+	case leader == 0:
+	case f.attach == 0:
+		f.attach = 1
+		f.askAt = now.Add(f.again())
+	case f.broken == "" && leader != f.leader:
+		f.pause = attachFirst
+		f.breaks("another process leads")
+		f.askAt = now
+	case f.broken == "" && f.told > f.number && now.Sub(f.stepped) > beatsGone:
+		f.breaks("messages of the leader's inputs were lost")
+	case (f.broken != "" || !f.agreed) && now >= f.askAt:
+		f.attach++
+		f.askAt = now.Add(f.again())
+	}
+	is := &follows{Attach: f.attach, Config: f.config, Warm: f.warm, Why: f.broken[:min(len(f.broken), maxWhy)]}
+	switch {
+	case f.broken != "":
+	case !f.agreed:
+		is.Why = "and has not come to the same global state"
+	case f.told > f.number:
+		is.Behind = f.told - f.number
+	}
+	return is
+}
+
+// succeed ends the following, and takes the core: how it goes on is in the inputs that it is
+// to be stepped on first.
+func (f *follower) succeed(term uint64) (first []synccore.Input) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.over = true
+	log := f.opt.Logger
+	restart := &synccore.Options{Term: term, Reference: f.clock.Domain(), Timeline: f.opt.Timeline, Relative: f.relative, Began: f.opt.wall()}
+	switch {
+	case !f.warm:
+		log.Warn("nobody led any more, and this process does now: memory, hold times, cooldowns and prev begin again", "term", term, "cause", f.broken)
+		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}
+	case f.reference == f.clock.Domain() && !f.differs && f.core.Term() < term:
+		log.Warn("nobody led any more, and this process does now: it goes on where that was", "term", term)
+		f.tellRules(func(r *plan.Rule) string { return f.core.Goes(r) })
+		f.Synchronizer.timeline = f.timeline
+		return []synccore.Input{{Kind: synccore.InTerm, Term: term}}
+	}
+	cause := "its core had come to something else than the leader's"
+	if f.reference != f.clock.Domain() {
+		cause = "the leader had another clock"
+	}
+	log.Warn("nobody led any more, and this process does now: memory and cooldowns go on; hold times, edges and prev begin again", "term", term, "cause", cause)
+	return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}, {Kind: synccore.InKept, Kept: f.core.Kept()}}
+}
+
+// tellRules tells rule by rule what goes on and what begins again.
+func (f *follower) tellRules(again func(*plan.Rule) string) {
+	for _, r := range f.level.Rules {
+		if why := again(r); why != "" {
+			f.opt.Logger.Warn("a predicate begins again", "predicate", r.Name, "cause", why)
+		} else {
+			f.opt.Logger.Info("a predicate goes on", "predicate", r.Name)
+		}
+	}
+	if f.level.Balance != nil {
+		f.opt.Logger.Warn("the section balance begins again")
+	}
+}
