@@ -28,7 +28,7 @@ type Bundle struct {
 // bundle's frame.
 type Part struct {
 	Member string // who sent it or who it is for
-	Frame  []byte // at most [MaxPart] bytes; any kind but a Bundle
+	Frame  []byte // any kind but a Bundle; one that is sent has at most [MaxPart] bytes
 }
 
 // Alive is, from agents of releases before, evidence of a member. Its stamp has no domain: that is the member's, and
@@ -212,7 +212,7 @@ func (c *coder) part(p *Part) {
 		}
 		p.Frame, c.buf = got, rest
 	}
-	c.need(len(p.Frame) <= MaxPart, "frame", tooLong(len(p.Frame), MaxPart))
+	c.need(!c.writing || len(p.Frame) <= MaxPart, "frame", tooLong(len(p.Frame), MaxPart)) // Releases before sent a little longer ones.
 	kind, fault := kindOf(p.Frame)
 	switch {
 	case fault != nil:

@@ -8,20 +8,20 @@ import (
 
 // The limits of frames. A frame that exceeds one is refused whole.
 const (
-	MaxFrameBytes = 60 << 10 // fits a server's payload limit of 64 KiB
-	MaxReports    = 1024     // reports of a batch
-	MaxRegions    = 256      // open regions of a member
-	MaxSignals    = 256      // signals of a frame
-	MaxTokenBytes = 64       // names of members, groups, synchronizers, regions and signals
-	MaxHostBytes  = 255      // host names, clock domains, timelines, source names
-	MaxReasonByte = 1024     // texts of refusals
-	MaxSection    = 48 << 10 // the configuration sections below a synchronizer
-	MaxPiece      = 48 << 10 // of a body in one frame
-	MaxBody       = 1 << 20  // the input or the outcome of a block
-	MaxFates      = 128      // of a hello
-	MaxParts      = 1024     // frames of a bundle, and as many of Alive and of the members on a piece of a roster
-	MaxListed     = 65_536   // members on a roster
-	MaxPart       = MaxFrameBytes - 2*MaxTokenBytes
+	MaxFrameBytes = 60 << 10                        // fits a server's payload limit of 64 KiB
+	MaxReports    = 1024                            // reports of a batch
+	MaxRegions    = 256                             // open regions of a member
+	MaxSignals    = 256                             // signals of a frame
+	MaxTokenBytes = 64                              // names of members, groups, synchronizers, regions and signals
+	MaxHostBytes  = 255                             // host names, clock domains, timelines, source names
+	MaxReasonByte = 1024                            // texts of refusals
+	MaxSection    = 48 << 10                        // the configuration sections below a synchronizer
+	MaxPiece      = 48 << 10                        // of a body in one frame
+	MaxBody       = 1 << 20                         // the input or the outcome of a block
+	MaxFates      = 128                             // of a hello
+	MaxParts      = 1024                            // frames of a bundle, and as many of Alive and of the members on a piece of a roster
+	MaxListed     = 65_536                          // members on a roster
+	MaxPart       = MaxFrameBytes - 3*MaxTokenBytes // of a frame in a bundle: what is around it fits beside it
 	// MaxIncarnation is above all incarnations: the wall clock in ns is below it until 2116.
 	MaxIncarnation = 1 << 62
 )

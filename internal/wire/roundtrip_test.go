@@ -260,6 +260,16 @@ func TestBundlesSurviveTheWay(t *testing.T) {
 	})
 }
 
+// TestTheLargestPartFits a frame of its own, whoever it is for.
+func TestTheLargestPartFits(t *testing.T) {
+	part := wire.Part{Member: strings.Repeat("m", wire.MaxTokenBytes), Frame: append([]byte{wire.Version, byte(wire.KindBody)}, make([]byte, wire.MaxPart-2)...)}
+	held := wire.Held{Of: math.MaxUint64, Sum: math.MaxUint64, At: clocksync.Stamp{Mono: math.MaxInt64 - 1, Within: clocksync.Interval{Earliest: math.MinInt64 + 1, Latest: math.MaxInt64 - 1}}}
+	frame, rest, err := wire.AppendBundle(nil, &wire.Bundle{Parts: []wire.Part{part}, Held: held})
+	if err != nil || len(rest.Parts) > 0 || len(frame) > wire.MaxFrameBytes {
+		t.Errorf("%d bytes, %d parts are left, %v", len(frame), len(rest.Parts), err)
+	}
+}
+
 func TestMultiplexes(t *testing.T) {
 	for member, want := range map[string]bool{"n-0": true, "n-1-2": true, "n": false, "n-": false, "n0": false, "m-0": false, "-0": false, "nn-0": false} {
 		if got := wire.Multiplexes("n", member); got != want {
