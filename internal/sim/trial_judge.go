@@ -78,16 +78,17 @@ type lifeKey struct {
 
 // letter is a signal and its fate.
 type letter struct {
-	key    signalKey
-	fate   control.Fate
-	fates  int // in the term that has decided on it
-	posted bool
-	taken  uint64 // the life of the target that has it; 0: none has
-	later  uint64 // the last term after that in which its fate was recorded
-	before int    // effects of its key before it was sent
-	firing uint32 // of its cause
-	entry  uint64 // that it was decided on
-	life   uint64 // of the target
+	key      signalKey
+	decision control.Decision // of key, with its epoch, if it was posted
+	fate     control.Fate
+	fates    int // in the term that has decided on it
+	posted   bool
+	taken    uint64 // the life of the target that has it; 0: none has
+	later    uint64 // the last term after that in which its fate was recorded
+	before   int    // effects of its key before it was sent
+	firing   uint32 // of its cause
+	entry    uint64 // that it was decided on
+	life     uint64 // of the target
 }
 
 // reports are those of an incarnation that have come to a synchronizer in one term: the
@@ -126,8 +127,12 @@ func (t *trial) hadEffect(s *control.Signal, l *letter) bool {
 	if t.truly[l.key] > l.before {
 		return true
 	}
+	firing := t.firing(s.Decision, s.Cause.Firing)
+	if l.posted { // What an earlier term has sent has no cause where its fate is told.
+		firing = t.firing(l.decision, l.firing)
+	}
 	for life := range t.actor(s.Target).life {
-		first, again := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, t.firing(s.Decision, s.Cause.Firing)}]
+		first, again := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, firing}]
 		if again && first.Term != s.Decision.Term {
 			t.Repeated++
 			return true
@@ -216,7 +221,7 @@ func (t *trial) judgeStep(out *synccore.Output) {
 			key := keyOf(s)
 			if t.sent[key] == nil {
 				t.Sent++
-				t.sent[key] = &letter{key: key, posted: true, before: t.truly[key], firing: s.Cause.Firing, entry: s.Entry, life: t.actor(out.Signals[i].To).lives[out.Signals[i].Msg.Incarnation]}
+				t.sent[key] = &letter{key: key, decision: s.Decision, posted: true, before: t.truly[key], firing: s.Cause.Firing, entry: s.Entry, life: t.actor(out.Signals[i].To).lives[out.Signals[i].Msg.Incarnation]}
 				t.posted[key] = t.sent[key]
 			}
 		}
@@ -276,7 +281,8 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 			t.breach('S', "%s fired on the state %d of %s, which it never had: %v at %v, which was at %v, when it had %v", v.Predicate, p.State.Seq, p.Name, p.Row, p.State.Start, at, s.row)
 			return
 		}
-		heads = fmt.Appendf(heads, "%s:%d@%d ", p.Name, p.State.Seq, s.began)
+		// Its start tells incarnations apart: a member that comes back tells its state anew.
+		heads = fmt.Appendf(heads, "%s:%d@%d,%d ", p.Name, p.State.Seq, s.began, p.State.Start.Mono)
 		rows = append(rows, s.row)
 		if local != nil && v.Modality != "" {
 			s = t.longer(p.Name, s, local)
