@@ -519,6 +519,11 @@ func TestFatesAreToldUntilTheyAreRecorded(t *testing.T) {
 	if len(both) != 2 {
 		t.Fatalf("with the one that has waited: %+v", both)
 	}
+	for range 10 { // The synchronizer is not to be reached, and nobody misses the member.
+		if got := told(time.Minute); len(got) != 2 {
+			t.Fatalf("they are told no more: %+v", got)
+		}
+	}
 	receipts := wire.Signals{Synchronizer: "s", Term: term + 1, Incarnation: a.Incarnation()}
 	for i := range both {
 		receipts.Recorded = append(receipts.Recorded, wire.Receipt{Term: term, Number: both[i].Decision.Number, Name: both[i].Name})

@@ -140,7 +140,7 @@ const (
 	maxHelloPause    = 2 * time.Second
 	maxProbes        = 16
 	firstTellPause   = 500 * time.Millisecond
-	maxTellPause     = 8 * time.Second
+	maxTellPause     = time.Minute
 	maxResends       = 8
 	maxAnswers       = 4096
 	maxLapses        = 64

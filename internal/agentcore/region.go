@@ -115,10 +115,10 @@ func (c *Core) tellKept(now clocksync.Instant) {
 			told = true
 		}
 	}
-	if c.tellAt = now.Add(c.tellPause); !told || c.tellPause > maxTellPause {
+	if c.tellAt = now.Add(c.tellPause); !told {
 		c.tellAt = clocksync.MaxInstant
 	}
-	c.tellPause *= 2
+	c.tellPause = min(2*c.tellPause, maxTellPause)
 }
 
 func (c *Core) count(o control.Outcome) {

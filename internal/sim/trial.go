@@ -118,7 +118,7 @@ const (
 	calm    = 200 * time.Millisecond // states go on to change, on a well network
 	settled = time.Second            // the bound of judge C beside the silence
 	putOff  = 4 * time.Second        // beside it, of members that came and went too often
-	toDrain = 7 * time.Second        // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone
+	toDrain = 10 * time.Second       // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone; or as it is told again, up to 8 s after it was in vain
 )
 
 // trial is one run of a group: processes of members on some hosts, one synchronizer, a

@@ -54,6 +54,7 @@ type judges struct {
 	became    map[control.Decision]clocksync.Instant // since when its predicate has been true for long enough
 	firings   map[firingKey]control.Decision         // the first that had its effect
 	numbers   map[string]int                         // of the texts of predicates
+	known     map[string]uint64                      // the incarnation that a synchronizer has accepted last, by member
 	witness   map[control.Decision]string            // and the how-manieth firing on it in its term
 	tooOld    bool                                   // a report was refused since its stamp was, in this term
 	finals    []letter                               // whose fate is to be compared with what truly happened
@@ -101,7 +102,7 @@ type reports struct {
 func (j *judges) begin() {
 	j.posted = map[signalKey]*letter{}
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
-	j.numbers = map[string]int{}
+	j.numbers, j.known = map[string]int{}, map[string]uint64{}
 	j.firings, j.witness = map[firingKey]control.Decision{}, map[control.Decision]string{}
 	j.lastFired, j.became = clocksync.MinInstant, map[control.Decision]clocksync.Instant{}
 }
@@ -201,6 +202,11 @@ func (t *trial) judgeStep(out *synccore.Output) {
 			}
 		}
 	}
+	for i := range out.Welcomes {
+		if w := &out.Welcomes[i].Msg; w.Accepted {
+			t.known[w.Member] = w.Incarnation
+		}
+	}
 	for i := range out.Verdicts {
 		if v := &out.Verdicts[i]; v.Fired {
 			t.Firings++
@@ -281,8 +287,7 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 			t.breach('S', "%s fired on the state %d of %s, which it never had: %v at %v, which was at %v, when it had %v", v.Predicate, p.State.Seq, p.Name, p.Row, p.State.Start, at, s.row)
 			return
 		}
-		// Its start tells incarnations apart: a member that comes back tells its state anew.
-		heads = fmt.Appendf(heads, "%s:%d@%d,%d ", p.Name, p.State.Seq, s.began, p.State.Start.Mono)
+		heads = fmt.Appendf(heads, "%s:%d@%d,%d ", p.Name, p.State.Seq, s.began, t.known[p.Name])
 		rows = append(rows, s.row)
 		if local != nil && v.Modality != "" {
 			s = t.longer(p.Name, s, local)
@@ -516,14 +521,25 @@ func (t *trial) same() string {
 	return ""
 }
 
-// unsettled reports whether a signal of this term has no fate.
+// unsettled reports whether a signal of this term has no fate, or one that its target has.
 func (t *trial) unsettled() bool {
 	for _, l := range t.sent {
 		if l.fates == 0 {
 			return true
 		}
 	}
+	for _, l := range t.posted {
+		if l.fates == 0 && l.taken > 0 && !t.noEnd(l) {
+			return true
+		}
+	}
 	return t.leader.ask(synccore.Question{Figures: true}).Figures.Waiting > 0
+}
+
+// noEnd reports whether both ends of a signal were killed.
+func (t *trial) noEnd(l *letter) bool {
+	a := t.actor(l.key.target)
+	return t.sent[l.key] == nil && (a.life != l.taken || !a.alive)
 }
 
 // judgeEnd judges what is left in the end.
@@ -542,9 +558,9 @@ func (t *trial) judgeEnd() {
 		}
 	}
 	for _, l := range t.posted {
-		if a := t.actor(l.key.target); l.fates == 0 && l.taken > 0 {
-			if t.sent[l.key] == nil && (a.life != l.taken || !a.alive) {
-				t.FatesLost++ // Both ends were killed.
+		if l.fates == 0 && l.taken > 0 {
+			if t.noEnd(l) {
+				t.FatesLost++
 				continue
 			}
 			t.breach('F', "%s %s to %s has no fate in the end, though its target has it", l.key.decision, l.key.name, l.key.target)
