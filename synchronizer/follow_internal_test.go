@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -292,6 +293,37 @@ func TestStandbyOnAnotherClock(t *testing.T) {
 	if len(w.applied) > 0 {
 		t.Errorf("the same firing was applied again, as %s", <-w.applied)
 	}
+}
+
+// TestMuchIsRetold, and told as it happens, in messages that a server with the limit of [embedded] takes.
+func TestMuchIsRetold(t *testing.T) {
+	const members = 80
+	w := newWarm(t)
+	config := strings.NewReplacer("count: 2", fmt.Sprint("count: ", members), "n: int}", "n: int, a: string, b: string, c: string, d: string}").Replace(warmConfig)
+	type large struct {
+		On         bool
+		N          int
+		A, B, C, D string
+	}
+	text := strings.Repeat("x", 250)
+	set := func(n int) {
+		for _, m := range w.members {
+			if err := m.Set(large{N: n, A: text, B: text, C: text, D: text}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	leader, _, _ := w.run(config, Options{})
+	for i := range members {
+		w.join(fmt.Sprint("m", i))
+	}
+	set(1)
+	w.run(config, Options{Standby: true})
+	w.isWarm(leader, 1)
+	for n := range 5 {
+		set(2 + n)
+	}
+	w.isWarm(leader, 1)
 }
 
 // TestStandbyLosesTheStream: one that has lost a message, is not like the leader or hears

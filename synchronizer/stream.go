@@ -14,11 +14,13 @@ import (
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/telemetry"
+	"github.com/gopegasus/pegasus/internal/wire"
 )
 
 const (
-	// streamPiece is how many bytes of lines a message of the stream has at most.
-	streamPiece = 128 << 10
+	// streamPiece is how many bytes of lines a message of the stream has at most, so that it
+	// is no longer than any other.
+	streamPiece = wire.MaxFrameBytes - streamHeadBytes
 	// sumEvery is how often the lines come with the sum of the core.
 	sumEvery = beatEvery
 	// attachPause is the least time between two standbys that attach, as each costs a look

@@ -103,6 +103,10 @@ func (r *role) be() error {
 		return r.work(ctx, w, logger)
 	case aProgram:
 		return r.runProgram(ctx, w, logger)
+	case aCrowd:
+		return r.crowd(ctx, logger)
+	case anUsher:
+		return r.usher(ctx, w, logger)
 	}
 	return r.takePart(ctx, w, logger)
 }
