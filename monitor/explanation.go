@@ -64,8 +64,11 @@ type Missing struct {
 // count from the instant from which all states certainly held together, or, if
 // there is none, may have.
 type LastDecision struct {
-	ID        string  `json:"decision"`      // that the signals have
-	Ago       float64 `json:"ago_seconds"`   // since it was made
+	ID  string  `json:"decision"`    // that the signals have
+	Ago float64 `json:"ago_seconds"` // since it was made
+	// Inherited says that another process has made it, in whose place this one went on. All that follows
+	// is not known here.
+	Inherited bool    `json:"inherited,omitempty"`
 	Epoch     uint64  `json:"epoch"`         // of the global state
 	Modality  string  `json:"modality"`      // inst, atleast, definitely or possibly; see [Verdict]
 	Index     uint64  `json:"state"`         // its number in the epoch

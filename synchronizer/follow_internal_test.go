@@ -10,9 +10,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -275,7 +277,8 @@ func TestStandbyOnAnotherClock(t *testing.T) {
 	for range w.members {
 		<-w.applied
 	}
-	second, next, log := w.run(warmConfig, Options{Standby: true, SeparateClock: true})
+	ahead := func() clocksync.Instant { return source.Monotonic().Add(time.Hour) }
+	second, next, log := w.run(warmConfig, Options{Standby: true, SeparateClock: true, now: ahead})
 	w.isWarm(first, 1)
 	if err := first.bus.Close(); err != nil {
 		t.Fatal(err)
@@ -292,6 +295,13 @@ func TestStandbyOnAnotherClock(t *testing.T) {
 	}
 	if len(w.applied) > 0 {
 		t.Errorf("the same firing was applied again, as %s", <-w.applied)
+	}
+	why, err := second.Why(t.Context(), "cool")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if last := why.Last; last == nil || !last.Inherited || last.Ago > time.Hour.Seconds()/2 || len(last.Witness) > 0 {
+		t.Errorf("its last decision, which the first process has made: %+v", last)
 	}
 }
 

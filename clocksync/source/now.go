@@ -6,14 +6,16 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// started makes Monotonic count from near the start of the process.
-var started = time.Now()
+// started and begun are the same moment: by the clock that timers follow, and by that of
+// [System].
+var started, begun = time.Now(), reading()
 
-// Monotonic reads a clock that only this process has: the now of its timeouts.
-// It never goes back and starts near zero. It is not the timeline of any stamp;
-// inside a bubble of testing/synctest it follows the bubble's time, as timers
-// do, while stamps keep to the kernel's clock.
-func Monotonic() clocksync.Instant { return clocksync.Instant(time.Since(started)) }
+// Monotonic reads the clock of [System] as timers see it: the now of timeouts. It never
+// goes back, and the processes of one boot have the same, so that one of them can go on with
+// the timeouts of another. It is not the timeline of any stamp; inside a bubble of
+// testing/synctest it follows the bubble's time, as timers do, while stamps keep to the
+// kernel's clock.
+func Monotonic() clocksync.Instant { return begun.Add(time.Since(started)) }
 
 // WallNano is the wall clock in nanoseconds since 1970. Numbers that are
 // larger after a restart, terms and incarnations, begin with it where nothing better is

@@ -44,7 +44,10 @@ func TestDomainIsTheBoot(t *testing.T) {
 }
 
 // child is what another process reads.
-type child struct{ System, Own clocksync.Stamp }
+type child struct {
+	System, Own clocksync.Stamp
+	Monotonic   clocksync.Instant
+}
 
 const childVariable = "PEGASUS_SOURCE_TEST_CHILD"
 
@@ -54,7 +57,7 @@ func TestMain(m *testing.M) {
 		os.Exit(m.Run())
 	}
 	system := source.System()
-	err := json.NewEncoder(os.Stdout).Encode(child{system.Now(), source.OwnDomain(system).Now()})
+	err := json.NewEncoder(os.Stdout).Encode(child{system.Now(), source.OwnDomain(system).Now(), source.Monotonic()})
 	if err != nil {
 		os.Exit(1)
 	}
@@ -64,9 +67,9 @@ func TestProcessesShareTheClock(t *testing.T) {
 	clock := source.System()
 	run := exec.CommandContext(t.Context(), os.Args[0])
 	run.Env = append(os.Environ(), childVariable+"=1")
-	before := clock.Now()
+	before, first := clock.Now(), source.Monotonic()
 	output, err := run.Output()
-	after := clock.Now()
+	after, last := clock.Now(), source.Monotonic()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,6 +79,9 @@ func TestProcessesShareTheClock(t *testing.T) {
 	}
 	if !clocksync.CertainlyBefore(before, got.System) || !clocksync.CertainlyBefore(got.System, after) {
 		t.Errorf("the child read %v, not between %v and %v", got.System, before, after)
+	}
+	if got.Monotonic < first || got.Monotonic > last {
+		t.Errorf("the child's now was %v, not between %v and %v", got.Monotonic, first, last)
 	}
 	if got.Own.Domain == source.OwnDomain(clock).Domain() || got.Own.Domain == got.System.Domain {
 		t.Errorf("the child's own domain %q is not its own", got.Own.Domain)

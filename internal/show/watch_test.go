@@ -128,6 +128,7 @@ func explanations() map[string]*monitor.Explanation {
 				{Member: "w3", Unknown: true},
 			},
 		}),
+		"inherited": fired(&monitor.LastDecision{Inherited: true, Witness: []monitor.WitnessState{}}),
 		"set": fired(&monitor.LastDecision{
 			Modality: "atleast", Held: 0.2, SameClock: true, Core: new(at(0, 200*ms)), Envelope: at(0, 200*ms),
 			Witness: []monitor.WitnessState{open(state("w1", at(0, 0), at(200*ms, 200*ms)))},

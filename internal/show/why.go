@@ -169,6 +169,9 @@ func missingTable(missing []monitor.Missing) string {
 
 // decisionText draws the states that held together.
 func decisionText(d *monitor.LastDecision) string {
+	if d.Inherited {
+		return fmt.Sprintf("decision %s, %s ago, by the process that led before: its witness is not known here\n", d.ID, monitor.Seconds(d.Ago))
+	}
 	var b strings.Builder
 	on := fmt.Sprintf("global state %d", d.Index)
 	if d.Modality != "" && d.Modality != scgs.Inst.String() {

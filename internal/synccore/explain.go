@@ -221,6 +221,9 @@ func rough(seconds float64) time.Duration {
 // decision is the last decision with its witness.
 func (p *history) decision(now clocksync.Instant) *monitor.LastDecision {
 	v, s := &p.last, &p.last.Span
+	if v.Epoch == 0 {
+		return &monitor.LastDecision{ID: v.Decision.String(), Ago: ago(now, p.at), Inherited: true, Witness: []monitor.WitnessState{}}
+	}
 	origin := s.EnvelopeFrom
 	core := (*monitor.Range)(nil)
 	switch {

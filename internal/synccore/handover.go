@@ -51,6 +51,7 @@ type KeptMember struct {
 type KeptRule struct {
 	Truth      predicates.Truth  `json:"truth"`                // by the last verdict
 	Told       bool              `json:"told,omitempty"`       // it was judged in this epoch
+	Came       clocksync.Instant `json:"came"`                 // to that truth
 	Armed      bool              `json:"armed,omitempty"`      // it fires at the next true
 	Holding    bool              `json:"holding,omitempty"`    // its hold time runs, since Since
 	Since      clocksync.Instant `json:"since"`                // on the clock of the epoch's spans
@@ -101,7 +102,7 @@ func (c *Core) keptRules() []KeptRule {
 	for i := range c.states {
 		s := &c.states[i]
 		rules[i] = KeptRule{
-			Truth: s.truth, Told: s.told, Armed: s.armed, Holding: s.holding, Since: s.since, Due: s.due, Kept: s.kept,
+			Truth: s.truth, Told: s.told, Came: s.past.since, Armed: s.armed, Holding: s.holding, Since: s.since, Due: s.due, Kept: s.kept,
 			Quiet: s.quiet, Suppressed: s.suppressed, Cause: s.cause.Cause, Most: s.cause.most, Fired: s.past.fired, Last: s.past.last.Decision, At: s.past.at,
 		}
 	}
@@ -271,7 +272,8 @@ func (c *Core) entrust(k *Kept, out *Output) {
 	default:
 		c.inherit(k)
 		for i := range c.states {
-			c.states[i].quiet = c.now.Add(max(0, k.Rules[i].Quiet.Sub(k.Now)))
+			r := &k.Rules[i]
+			c.states[i].quiet, c.states[i].past.at = c.now.Add(max(0, r.Quiet.Sub(k.Now))), c.now.Add(r.At.Sub(k.Now))
 			c.again(i, &k.Rules[i])
 		}
 		e := &c.earlier
@@ -333,7 +335,9 @@ func (c *Core) inherit(k *Kept) {
 		s, r := &c.states[i], &k.Rules[i]
 		s.suppressed = r.Suppressed
 		s.past.fired, s.past.at = r.Fired, r.At
-		s.past.last = monitor.Verdict{Predicate: c.plan.Rules[i].Name, Truth: predicates.True, Fired: r.Fired > 0, Decision: r.Last}
+		if s.past.last.Decision != r.Last { // Else its witness is known.
+			s.past.last = monitor.Verdict{Predicate: c.plan.Rules[i].Name, Truth: predicates.True, Fired: r.Fired > 0, Decision: r.Last}
+		}
 	}
 	c.decisions = k.Decisions
 }
@@ -342,6 +346,7 @@ func (c *Core) inherit(k *Kept) {
 func (s *ruleState) stands(k *KeptRule) {
 	s.truth, s.told, s.armed, s.holding, s.since, s.due, s.kept = k.Truth, k.Told, k.Armed, k.Holding, k.Since, k.Due, k.Kept
 	s.quiet, s.cause = k.Quiet, causes{k.Cause, k.Most}
+	s.past.truth, s.past.since = k.Truth, k.Came
 }
 
 // again lets a predicate begin again that another machine has judged. Where it has fired
@@ -378,6 +383,7 @@ func (c *Core) takeOver(out *Output) {
 	for i := range c.states {
 		if c.same {
 			c.states[i].stands(&k.Rules[i])
+			c.states[i].past.epoch = c.epoch
 			continue
 		}
 		c.states[i].quiet = k.Rules[i].Quiet
