@@ -105,7 +105,9 @@ func (p *pending) limit() clocksync.Instant {
 
 // again sets the time of the next attempt. The first one after the deadline is at the deadline.
 func (p *pending) again(now clocksync.Instant, pause time.Duration) {
-	p.next = min(p.limit(), now.Add(pause))
+	if p.next = now.Add(pause); now < p.limit() {
+		p.next = min(p.limit(), p.next)
+	}
 	if now < p.deadline {
 		p.next = min(p.deadline, p.next)
 	}
@@ -211,8 +213,9 @@ func (o *Outbox) settle(i int, f control.Fate, detail string) Settled {
 }
 
 // Retry repeats what was not answered and appends what is past its time, or whose
-// target is gone, to settled.
-func (o *Outbox) Retry(now clocksync.Instant, head *wire.Signals, gone func(*Letter) bool, frames *Frames, settled []Settled) []Settled {
+// target is gone, to settled. Up to heard, which is at most now, all that targets have said has
+// come: what is past its time since may have been answered.
+func (o *Outbox) Retry(now, heard clocksync.Instant, head *wire.Signals, gone func(*Letter) bool, frames *Frames, settled []Settled) []Settled {
 	if now < o.due {
 		return settled
 	}
@@ -225,12 +228,12 @@ func (o *Outbox) Retry(now clocksync.Instant, head *wire.Signals, gone func(*Let
 		switch {
 		case gone(&p.Letter):
 			settled = append(settled, o.settle(i, control.Unconfirmed, "the target is gone"))
-		case now >= p.limit() && p.late:
+		case heard >= p.limit() && p.late:
 			o.Record(now, p.Group, p.Signal.Target, p.Incarnation, p.Signal.Decision, p.Signal.Name)
 			settled = append(settled, o.settle(i, control.Unconfirmed, "the target had it, and does not say what became of it"))
-		case now >= p.limit() && p.waiting:
+		case heard >= p.limit() && p.waiting:
 			settled = append(settled, o.settle(i, control.Expired, "the target did not get to it in time"))
-		case now >= p.limit():
+		case heard >= p.limit():
 			if p.Recalls { // It may get to it all the same.
 				o.Record(now, p.Group, p.Signal.Target, p.Incarnation, p.Signal.Decision, p.Signal.Name)
 			}

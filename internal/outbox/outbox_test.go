@@ -42,7 +42,7 @@ func (p *post) post(now clocksync.Instant, l outbox.Letter) {
 // retry is what goes out at an instant, and what is settled.
 func (p *post) retry(now clocksync.Instant, gone func(*outbox.Letter) bool) (sent int, settled []outbox.Settled) {
 	p.frames = nil
-	settled = p.Retry(now, &wire.Signals{}, gone, &p.frames, nil)
+	settled = p.Retry(now, now, &wire.Signals{}, gone, &p.frames, nil)
 	for _, f := range p.frames {
 		sent += len(f.Msg.Signals)
 	}

@@ -249,7 +249,7 @@ func (s *story) ofMember(d *datadriven.TestData) synccore.Input {
 	case "tick":
 		return synccore.Input{Kind: synccore.InTick}
 	case "hello":
-		h := &wire.Hello{Member: from, Incarnation: incarnation, Host: "box", Domain: domain, Threads: d.HasArg("threads")}
+		h := &wire.Hello{Member: from, Incarnation: incarnation, Host: "box", Domain: domain, Threads: d.HasArg("threads"), Causes: d.HasArg("causes")}
 		d.MaybeScanArgs(s.t, "host", &h.Host)
 		if h.Term = s.uint(d, "term", 0); h.Term > 0 {
 			h.Leader = "gsync"

@@ -170,7 +170,7 @@ func (c *Core) retry(out *Output) {
 		return
 	}
 	head := c.head()
-	c.over = c.outbox.Retry(c.now, &head, c.left, &out.Signals, c.over[:0])
+	c.over = c.outbox.Retry(c.now, c.hears(), &head, c.left, &out.Signals, c.over[:0])
 	for i := range c.over {
 		c.settled(&c.over[i], out)
 	}
