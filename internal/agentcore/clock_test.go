@@ -143,7 +143,7 @@ func TestAnotherTimelineWhileRefused(t *testing.T) {
 	c.core.Clock(c.now, q)
 	c.hello(q)
 	b := c.batch(clocksync.Around(70, 10))
-	if len(b.Reports) != 1 || b.Reports[0].Seq != 1 || b.Reports[0].Row[0].Int() != 2 || b.Reports[0].At.Within != clocksync.Around(70, 10) {
+	if len(b.Reports) != 1 || b.Reports[0].Seq != 3 || b.Reports[0].Row[0].Int() != 2 || b.Reports[0].At.Within != clocksync.Around(70, 10) {
 		t.Errorf("%+v; want the open state on the new timeline alone", b)
 	}
 }

@@ -75,22 +75,20 @@ func (c *Core) greet(now clocksync.Instant) {
 	c.greets, c.helloAt, c.helloPause = c.welcome, at, firstHelloPause
 }
 
-// rejoin begins a new incarnation with the open state.
+// rejoin begins a new incarnation with the open state. The numbers go on, so that what the
+// synchronizer lacks of the incarnations before is missing between them: what was lost on the
+// way as well as what was never sent.
 func (c *Core) rejoin(now clocksync.Instant) {
 	c.stats.Rejoins++
 	c.hello.Incarnation++
-	if c.once && !c.omitted {
-		c.hello.Lost = 0 // That was told.
-	}
-	untold := c.untold()
-	c.stats.Dropped += untold
-	c.hello.Lost += untold + c.vanished
-	c.once, c.omitted, c.vanished = false, false, 0
+	c.stats.Dropped += c.untold()
+	c.once = false
 	if c.open {
-		c.row, c.unheard = c.ring.newest(c.row), c.sent < c.ring.next
+		c.row, c.begun = c.ring.newest(c.row), true
+		c.seq--
 	}
 	c.ring.clear()
-	c.sent, c.seq = c.ring.next, 0
+	c.sent, c.base = c.ring.next, c.seq
 	c.reopen = c.open || c.reopen
 	c.open = false
 	for i := range c.regions {
@@ -123,7 +121,6 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	if err := c.gate.Lead(w.Synchronizer, w.Term, w.Epoch); err != nil {
 		return c.ignored(out, err.Error())
 	}
-	c.omitted = c.omitted && !c.greets
 	c.synchronizer, c.term, c.welcome, c.once, c.greets, c.asks = w.Synchronizer, w.Term, true, true, false, false
 	c.heartbeat = defaultHeartbeat
 	if w.Heartbeat > 0 {
@@ -133,17 +130,15 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	if c.codec == nil || w.Schema.Hash() != c.codec.Hash() {
 		c.codec = wire.NewBatchCodec(slices.Clone(w.Schema))
 		c.ring.fit(c.codec.Schema()) // The rows do not fit any more.
-		c.skip(now)
+		c.skip()
 		c.open = false
 	}
-	c.catchUp(max(w.NextSeq, 1))
+	c.catchUp(max(w.NextSeq, c.base+1))
 	c.probes, c.probeAt = c.probes[:0], clocksync.MaxInstant
 	if len(c.gate.Kept()) > 0 { // The synchronizer may have lost its memory.
 		c.tellAt, c.tellPause = now, firstTellPause
 	}
-	if c.owed = true; c.omitted {
-		c.greet(now)
-	}
+	c.owed = true
 	c.tellLapses(now)
 	return Accepted
 }

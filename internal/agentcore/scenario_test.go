@@ -200,9 +200,6 @@ func (w *world) show() {
 		if h.Leader != "" {
 			fmt.Fprintf(&w.text, " after term %d", h.Term)
 		}
-		if h.Lost > 0 {
-			fmt.Fprintf(&w.text, ", %d lost", h.Lost)
-		}
 		w.text.WriteString("\n")
 	}
 	for i := range w.out.Batches {
