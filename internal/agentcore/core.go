@@ -69,6 +69,8 @@ type Core struct {
 	// The synchronizer that took us in, and how far it has been told.
 	synchronizer string
 	term         uint64
+	led          clocksync.Instant // when something of it came
+	claimed      clocksync.Instant // since when another one claims the member, and nothing of it came; MaxInstant: none does
 	welcome      bool
 	once         bool // this incarnation was welcomed before
 	heartbeat    time.Duration
@@ -169,6 +171,8 @@ func New(o Options) *Core {
 		helloAt:    clocksync.MinInstant,
 		helloPause: firstHelloPause,
 		helloSent:  clocksync.MinInstant,
+		led:        clocksync.MinInstant,
+		claimed:    clocksync.MaxInstant,
 		since:      clocksync.MaxInstant,
 		answerAt:   clocksync.MaxInstant,
 		tellAt:     clocksync.MaxInstant,

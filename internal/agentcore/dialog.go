@@ -2,6 +2,7 @@ package agentcore
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,9 +31,12 @@ const (
 func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
 	mine := w.Member == c.hello.Member && w.Incarnation == c.hello.Incarnation
 	known := c.once && w.Synchronizer == c.synchronizer
+	c.hear(now, w.Synchronizer)
 	switch {
 	case w.Member != "" && w.Member != c.hello.Member:
 		return c.ignored(out, "it is for another member")
+	case w.Synchronizer != c.synchronizer && c.controlled(now):
+		return c.ignored(out, fmt.Sprintf("the group is controlled by %q, and %q claims it too: stop one of the two, or give one another group", c.synchronizer, w.Synchronizer))
 	case (w.Accepted || w.Refused) && !mine:
 		return c.ignored(out, WhyEarlier) // Or it is for another process of that name.
 	case (w.Accepted || w.Refused) && w.Synchronizer == c.synchronizer && w.Term < c.term:
@@ -53,6 +57,30 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	}
 	c.greet(now)
 	return Recalled
+}
+
+// hear takes note of who has sent something.
+func (c *Core) hear(now clocksync.Instant, synchronizer string) {
+	if synchronizer == c.synchronizer {
+		c.led, c.claimed = now, clocksync.MaxInstant
+	}
+}
+
+// controlled reports whether the synchronizer that has taken the member in keeps it, now that
+// another one claims it: for a while after it was heard, and then for as long again in which it
+// may answer a hello.
+func (c *Core) controlled(now clocksync.Instant) bool {
+	switch {
+	case c.synchronizer == "" || c.local:
+		return false
+	case now < c.led.Add(DefaultSilence):
+	case c.claimed == clocksync.MaxInstant:
+		c.claimed = now
+		c.greet(now)
+	default:
+		return now < c.claimed.Add(DefaultSilence)
+	}
+	return true
 }
 
 func (c *Core) ignored(out *Output, why string) Reception {
@@ -122,6 +150,7 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 		return c.ignored(out, err.Error())
 	}
 	c.synchronizer, c.term, c.welcome, c.once, c.greets, c.asks = w.Synchronizer, w.Term, true, true, false, false
+	c.hear(now, w.Synchronizer)
 	c.heartbeat = defaultHeartbeat
 	if w.Heartbeat > 0 {
 		c.heartbeat = min(max(time.Duration(w.Heartbeat), minHeartbeat), maxHeartbeat)
@@ -202,6 +231,7 @@ func (c *Core) signals(now clocksync.Instant, m *wire.Signals, out *Output) {
 		c.stats.Strange += uint64(max(len(m.Signals), 1))
 		return
 	}
+	c.hear(now, m.Synchronizer)
 	for i := range m.Recorded {
 		r := &m.Recorded[i]
 		c.gate.Recorded(m.Synchronizer, r.Term, r.Number, r.Name)
