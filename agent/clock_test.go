@@ -235,13 +235,13 @@ func TestTheSynchronizerMoves(t *testing.T) {
 			if told := e.truth(t)[c.timeline] - before; told < 30 {
 				t.Errorf("%q: %d stamps told with a bound on %q", c.name, told, c.timeline)
 			}
-			text := ""
+			var told strings.Builder
 			for line := range strings.Lines(log.String()) {
 				if !strings.Contains(line, "claims it too") { // For some seconds, as the one before may be there.
-					text += line
+					told.WriteString(line)
 				}
 			}
-			if text != c.log {
+			if text := told.String(); text != c.log {
 				t.Errorf("%q: the log says\n%swant\n%s", c.name, text, c.log)
 			}
 			if q := m.Clock(); q.Timeline != c.timeline || q.Source != "peer" || q.Status != clocksync.Synchronized {

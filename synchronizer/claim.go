@@ -73,5 +73,5 @@ func (l *loop) claimed(now clocksync.Instant) {
 		l.gives = c
 		return
 	}
-	l.opt.Logger.Warn("another synchronizer claims the group, and is to end: stop it, or give it another group", telemetry.ClassKey, "claim", "group", l.subjects.Group, "by", c.name, "process", c.beat.String())
+	l.opt.Logger.Warn("another synchronizer claims the group, and is to end: stop it, or give it another group", telemetry.ClassKey, "claim", "group", l.subjects.Group, "by", c.name, "process", c.String())
 }
