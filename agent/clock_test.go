@@ -222,8 +222,8 @@ func TestTheSynchronizerMoves(t *testing.T) {
 			log      string
 		}{
 			{"", "near", "msg=\"the clock has a bound\" member=w source=peer status=synchronized\n"},
-			{"next", "far", "msg=\"the synchronizer has another clock now; the member comes back as soon as its own is measured against that\" member=w synchronizer=next\n" +
-				"msg=\"back in the group\" member=w synchronizer=next\n"},
+			{"s", "far", "msg=\"the synchronizer has another clock now; the member comes back as soon as its own is measured against that\" member=w synchronizer=s\n" +
+				"msg=\"back in the group\" member=w synchronizer=s\n"},
 			{"again", "far", "msg=\"back in the group\" member=w synchronizer=again\n"},
 		} {
 			if c.name != "" {
@@ -235,8 +235,14 @@ func TestTheSynchronizerMoves(t *testing.T) {
 			if told := e.truth(t)[c.timeline] - before; told < 30 {
 				t.Errorf("%q: %d stamps told with a bound on %q", c.name, told, c.timeline)
 			}
-			if log.String() != c.log {
-				t.Errorf("%q: the log says\n%swant\n%s", c.name, log.String(), c.log)
+			var told strings.Builder
+			for line := range strings.Lines(log.String()) {
+				if !strings.Contains(line, "claims it too") { // For some seconds, as the one before may be there.
+					told.WriteString(line)
+				}
+			}
+			if text := told.String(); text != c.log {
+				t.Errorf("%q: the log says\n%swant\n%s", c.name, text, c.log)
 			}
 			if q := m.Clock(); q.Timeline != c.timeline || q.Source != "peer" || q.Status != clocksync.Synchronized {
 				t.Errorf("%q: the clock is %+v", c.name, q)

@@ -147,6 +147,7 @@ func (m *Member) decode(frame []byte) error {
 
 func (m *Member) onWelcome(w *wire.Welcome) {
 	m.mu.Lock()
+	another := m.core.Synchronizer() != w.Synchronizer
 	out := m.input(&agentcore.Input{Kind: agentcore.InWelcome, Welcome: w})
 	reception, why := out.Reception, out.Why
 	answer := reception == agentcore.Accepted || reception == agentcore.Refused
@@ -163,7 +164,7 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 		m.accepted()
 	}
 	moved := m.moved(w)
-	back := m.away && reception == agentcore.Accepted
+	back := (m.away || another) && reception == agentcore.Accepted
 	if answer || reception == agentcore.Recalled || reception == agentcore.Dropped {
 		m.away = reception != agentcore.Accepted
 	}

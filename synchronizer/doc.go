@@ -32,7 +32,7 @@
 // predicate fires, a [monitor.Epoch], the [monitor.Fate] of a signal and others. Line of
 // an event has its text for people and its JSON.
 //
-// [Start] fails with [ErrNotConnected], [ErrNameTaken] or an [*OptionsError].
+// [Start] fails with [ErrNotConnected], [ErrNameTaken], [ErrGroupTaken] or an [*OptionsError].
 //
 // # Journals and reloads
 //

@@ -16,6 +16,9 @@ var (
 	// tenant and the group, or for a group that signals go to; and [Synchronizer.Reload],
 	// if they begin to go there. End that one, or use another name or another tenant.
 	ErrNameTaken = errors.New("the name is taken")
+	// ErrGroupTaken is what Start fails with, and [Synchronizer.Err] tells, if a synchronizer of
+	// another name controls the group. End one of the two, or give one another group or tenant.
+	ErrGroupTaken = errors.New("the group is taken")
 	// ErrSuperseded is what [Synchronizer.Err] tells if another process leads as the same
 	// synchronizer, in a later term: the members obey that one alone. The error says where
 	// it runs. Run one of the two only.

@@ -52,6 +52,7 @@ type leading struct {
 	over  atomic.Pointer[beat] // the greatest beat that is above the own one
 	heard chan struct{}        // capacity 1: another process has said that it leads
 	beats beats
+	claim atomic.Pointer[claim] // the last one that was heard
 
 	subscribed bool // of whoever leads
 	follow     *follower
@@ -74,8 +75,10 @@ type beat struct {
 	Host    string `json:"host"`    // for people
 	Process int    `json:"process"` // likewise
 	// Stream is the number of the last message with inputs that it has sent.
-	Stream  uint64   `json:"stream,omitempty"`
-	Follows *follows `json:"follows,omitempty"` // of one that stands by
+	Stream uint64 `json:"stream,omitempty"`
+	// Steady is for how long it leads, since it was last cut off or stood still.
+	Steady  time.Duration `json:"steady,omitempty"`
+	Follows *follows      `json:"follows,omitempty"` // of one that stands by
 }
 
 func (b *beat) String() string { return fmt.Sprintf("process %d on %q", b.Process, b.Host) }
@@ -110,6 +113,9 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 	}
 	if s.beats.begun(began) {
 		return fmt.Errorf("%w: another process has begun at the same time: stop one of them", ErrNameTaken)
+	}
+	if c := s.claim.Load(); c != nil && c.at > began {
+		return s.taken(c.name)
 	}
 	floor := s.told.Load()
 	if b := s.over.Load(); b != nil {
@@ -210,9 +216,10 @@ func (s *Synchronizer) hearBeat(m bus.Message) {
 // leader is the loop's part in who leads.
 type leader struct {
 	ctx    context.Context   //nolint:containedctx // Of the run, from its begin to its end.
-	beat   []byte            // what is sent
 	beatAt clocksync.Instant // when the next one is due
 	lag    time.Duration     // for which it resigns; 0: it does not
+	steady clocksync.Instant // since when it leads, and was neither cut off nor stood still
+	gives  *claim            // to whom it leaves the group
 
 	turned clocksync.Instant // the last turn at which the server was there
 	walled clocksync.Instant // the last turn
@@ -225,7 +232,7 @@ type leader struct {
 
 func (s *Synchronizer) newLeader() leader {
 	now := s.opt.now()
-	return leader{ctx: context.Background(), beatAt: now, turned: now, walled: now, wall: s.opt.wall(), raiseAt: clocksync.MaxInstant}
+	return leader{ctx: context.Background(), beatAt: now, steady: now, turned: now, walled: now, wall: s.opt.wall(), raiseAt: clocksync.MaxInstant}
 }
 
 // rival is the beat of another process that leads instead of this one, or nil.
@@ -250,18 +257,16 @@ func (l *loop) pulse(now clocksync.Instant) {
 		l.beatAt = now.Add(beatEvery)
 		l.serve(now)
 		l.resign(now)
+		l.claimed(now)
 		l.sendBeat(false)
 	}
 }
 
 // sendBeat sends a beat, which is the last one if this process ends.
 func (l *loop) sendBeat(ends bool) {
-	if l.beat == nil || ends || l.stream.on {
-		b := l.ownBeat(ends)
-		b.Stream = l.stream.number
-		l.beat = b.text()
-	}
-	l.publishBeat(l.beat)
+	b := l.ownBeat(ends)
+	b.Stream, b.Steady = l.stream.number, l.opt.now().Sub(l.steady)
+	l.publishBeat(b.text())
 }
 
 // ownBeat is what this process says of itself.
@@ -319,7 +324,7 @@ func (l *loop) raise(now clocksync.Instant) {
 	}
 	l.opt.Logger.Warn("members obey a later term than this one; the synchronizer goes on above it", "term", term, "before", before, "told", l.fence)
 	l.term.Store(term)
-	l.beat, l.beatAt = nil, now
+	l.beatAt = now
 	l.input = synccore.Input{Kind: synccore.InTerm, Term: term}
 	l.more, l.arrived = false, now
 	l.step(now)
@@ -343,12 +348,13 @@ func (l *loop) noticeSleep() clocksync.Instant {
 func (l *loop) awake(now clocksync.Instant) (then clocksync.Instant, leads bool) {
 	switch {
 	case l.bus.State() != bus.Connected:
-		l.away = true // Nothing can be sent. The server is asked when it is back.
+		l.away, l.steady = true, now // Nothing can be sent. The server is asked when it is back.
 	case now.Sub(l.turned) < pauseLimit:
 		l.turned, l.away = now, false
 	default:
 		l.askServer(now)
 		now = l.opt.now()
+		l.steady = now
 	}
 	return now, l.rival() == nil
 }

@@ -225,6 +225,12 @@ func (l *loop) failed() bool {
 		l.err = b.superseded(l.name, l.term.Load())
 		return true
 	}
+	if l.gives != nil {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.err = fmt.Errorf("synchronizer %q: %w (%v)", l.name, l.taken(l.gives.name), &l.gives.beat)
+		return true
+	}
 	if l.lag > 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()

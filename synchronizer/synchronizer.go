@@ -147,7 +147,7 @@ const startTimeout = 5 * time.Second
 // configuration until Close or until its silence policy makes it fail. The context bounds
 // the start only. It fails within about five seconds if the server cannot be reached
 // ([ErrNotConnected]), if a synchronizer of that name runs there already
-// ([ErrNameTaken]), or with all the faults of the options ([*OptionsError]).
+// ([ErrNameTaken]), if another one controls the group ([ErrGroupTaken]), or with all the faults of the options ([*OptionsError]).
 func Start(ctx context.Context, url string, cfg *Config, opt Options) (*Synchronizer, error) {
 	s := &Synchronizer{
 		opt:       opt,
@@ -355,6 +355,11 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
 	}
+	if !s.opt.Standby || !s.beats.known() {
+		if err := s.controlled(ctx); err != nil {
+			return err
+		}
+	}
 	if err := s.listen(ctx, s.level.Groups()); err != nil {
 		return err
 	}
@@ -365,6 +370,8 @@ func (s *Synchronizer) open(ctx context.Context) error {
 	questions := bus.Limits{Messages: maxQuestions}
 	faults := []error{
 		s.bus.Subscribe(control, bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }),
+		s.bus.Subscribe(s.subjects.GroupControl(), bus.Limits{}, func(m bus.Message) { _ = s.bus.Reply(m, []byte(name)) }),
+		s.bus.Subscribe(s.subjects.Beat("*"), bus.Limits{}, s.hearClaim),
 		s.hear(s.subjects),
 		s.bus.Subscribe(s.subjects.PingAll(), bus.Limits{}, s.pong),
 		s.bus.Subscribe(s.subjects.Who(), questions, s.introduce),

@@ -31,7 +31,7 @@ func (c *Core) rests(now clocksync.Instant, q clocksync.Quality) ClockNews {
 	switch {
 	case q.Timeline != before.Timeline || lost:
 		c.clock, c.alive = clocksync.Monotone{}, clocksync.Stamp{}
-		if before.Timeline == "" && !lost || !c.once && c.seq == 0 {
+		if before.Timeline == "" && !lost || !c.once && c.seq == c.base {
 			c.recall(now)
 		} else {
 			c.rejoin(now)

@@ -51,16 +51,17 @@ type Core struct {
 	retag           bool // the quality has changed since the hello
 
 	// The states.
-	clock   clocksync.Monotone
-	ring    ring
-	seq     uint64 // of the last transition: the start of the open state, or an end
-	open    bool
-	reopen  bool              // a state holds, and begins as soon as there is a stamp for it
-	unheard bool              // that one was never told, by an incarnation before
-	row     []scgs.Value      // of a state to reopen
-	start   clocksync.Stamp   // of the last state
-	alive   clocksync.Stamp   // virtual: a stamp at which it held, the newest
-	read    clocksync.Instant // the newest reading
+	clock  clocksync.Monotone
+	ring   ring
+	seq    uint64 // of the last transition: the start of the open state, or an end
+	base   uint64 // that of the last one of the incarnations before
+	open   bool
+	reopen bool              // a state holds, and begins as soon as there is a stamp for it
+	begun  bool              // it began in an incarnation before, and takes the number again that it had
+	row    []scgs.Value      // of a state to reopen
+	start  clocksync.Stamp   // of the last state
+	alive  clocksync.Stamp   // virtual: a stamp at which it held, the newest
+	read   clocksync.Instant // the newest reading
 
 	gate    *control.Gate
 	regions []wire.Region
@@ -68,6 +69,8 @@ type Core struct {
 	// The synchronizer that took us in, and how far it has been told.
 	synchronizer string
 	term         uint64
+	led          clocksync.Instant // when something of it came
+	claimed      clocksync.Instant // since when another one claims the member, and nothing of it came; MaxInstant: none does
 	welcome      bool
 	once         bool // this incarnation was welcomed before
 	heartbeat    time.Duration
@@ -76,13 +79,11 @@ type Core struct {
 	helloSent    clocksync.Instant // the last one
 	greets       bool              // it is welcome, and says hello all the same until it is answered
 	asks         bool              // it has, and was not answered yet
-	omitted      bool              // hellos before may have told of too few states that are lost
 	sent         uint64            // ring position
 	since        clocksync.Instant // the oldest unsent change; MaxInstant if there is none
 	lastBatch    clocksync.Instant
 	batchBy      clocksync.Instant // the next one is due, by the two above
 	owed         bool              // a batch is due whatever its size
-	vanished     uint64            // transitions that were dropped since the last batch, unless its number shows them
 	leaving      bool
 	left         bool
 	probes       []wire.Probe
@@ -170,6 +171,8 @@ func New(o Options) *Core {
 		helloAt:    clocksync.MinInstant,
 		helloPause: firstHelloPause,
 		helloSent:  clocksync.MinInstant,
+		led:        clocksync.MinInstant,
+		claimed:    clocksync.MaxInstant,
 		since:      clocksync.MaxInstant,
 		answerAt:   clocksync.MaxInstant,
 		tellAt:     clocksync.MaxInstant,
@@ -217,7 +220,7 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 		}
 	}
 	if c.virtual && !c.open && at.Mono < c.read {
-		c.skip(now)
+		c.skip()
 		c.reopen, c.alive = true, clocksync.Stamp{}
 		if c.row = append(c.row[:0], row...); row == nil {
 			c.row = resize(c.row, len(words))
@@ -228,7 +231,7 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 	if err := c.stamp(at); err != nil {
 		return err
 	}
-	c.skip(now)
+	c.skip()
 	c.begin(at, row, words)
 	c.changed(now)
 	return nil
@@ -236,7 +239,7 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 
 func (c *Core) end(now clocksync.Instant, at clocksync.Stamp) error {
 	if c.reopen {
-		c.skip(now)
+		c.skip()
 		return nil
 	}
 	if !c.open {
@@ -289,21 +292,18 @@ func (c *Core) stamp(at *clocksync.Stamp) error {
 
 // resume begins the state in row at a stamp.
 func (c *Core) resume(at *clocksync.Stamp) {
-	c.unheard = false
+	c.begun = false
 	c.begin(at, c.row, c.ring.pack(c.row))
 }
 
 // skip gives up a state that was to begin as soon as there was a stamp for it: it is over.
-// If nobody was ever told of it, that is said in the next hello.
-func (c *Core) skip(now clocksync.Instant) {
-	if c.reopen && c.unheard {
-		c.stats.Dropped++
-		c.hello.Lost++
-		if c.omitted = true; c.welcome {
-			c.greet(now)
-		}
+// Its number, if it has one, is not used again, so that it is missed by who has not heard of it.
+func (c *Core) skip() {
+	if c.reopen && c.begun {
+		c.seq++
+		c.base = c.seq
 	}
-	c.reopen, c.unheard = false, false
+	c.reopen, c.begun = false, false
 }
 
 func (c *Core) begin(at *clocksync.Stamp, row []scgs.Value, words []uint64) {
@@ -331,18 +331,14 @@ func (c *Core) pushed() {
 	c.stats.Reports++
 	if c.sent < c.ring.first {
 		c.stats.Dropped += c.ring.first - c.sent
-		c.vanished += c.ring.first - c.sent
 		c.sent = c.ring.first
 	}
 }
 
 // untold counts the transitions in the ring that were never handed out, or were asked for
-// again; a state that holds is told later on.
+// again.
 func (c *Core) untold() uint64 {
 	n := c.ring.next - c.sent
-	if c.open && n > 0 {
-		n--
-	}
 	for _, r := range c.resends { // They lie apart from each other.
 		if from, to := c.ring.find(r.From, c.seq), min(c.sent, c.ring.find(r.To+1, c.seq)); from < to {
 			n += to - from

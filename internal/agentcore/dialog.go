@@ -2,6 +2,7 @@ package agentcore
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -30,9 +31,12 @@ const (
 func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Reception {
 	mine := w.Member == c.hello.Member && w.Incarnation == c.hello.Incarnation
 	known := c.once && w.Synchronizer == c.synchronizer
+	c.hear(now, w.Synchronizer)
 	switch {
 	case w.Member != "" && w.Member != c.hello.Member:
 		return c.ignored(out, "it is for another member")
+	case w.Synchronizer != c.synchronizer && c.controlled(now):
+		return c.ignored(out, fmt.Sprintf("the group is controlled by %q, and %q claims it too: stop one of the two, or give one another group", c.synchronizer, w.Synchronizer))
 	case (w.Accepted || w.Refused) && !mine:
 		return c.ignored(out, WhyEarlier) // Or it is for another process of that name.
 	case (w.Accepted || w.Refused) && w.Synchronizer == c.synchronizer && w.Term < c.term:
@@ -55,6 +59,30 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	return Recalled
 }
 
+// hear takes note of who has sent something.
+func (c *Core) hear(now clocksync.Instant, synchronizer string) {
+	if synchronizer == c.synchronizer {
+		c.led, c.claimed = now, clocksync.MaxInstant
+	}
+}
+
+// controlled reports whether the synchronizer that has taken the member in keeps it, now that
+// another one claims it: for a while after it was heard, and then for as long again in which it
+// may answer a hello.
+func (c *Core) controlled(now clocksync.Instant) bool {
+	switch {
+	case c.synchronizer == "" || c.local:
+		return false
+	case now < c.led.Add(DefaultSilence):
+	case c.claimed == clocksync.MaxInstant:
+		c.claimed = now
+		c.greet(now)
+	default:
+		return now < c.claimed.Add(DefaultSilence)
+	}
+	return true
+}
+
 func (c *Core) ignored(out *Output, why string) Reception {
 	c.stats.Strange++
 	out.Why = why
@@ -75,22 +103,20 @@ func (c *Core) greet(now clocksync.Instant) {
 	c.greets, c.helloAt, c.helloPause = c.welcome, at, firstHelloPause
 }
 
-// rejoin begins a new incarnation with the open state.
+// rejoin begins a new incarnation with the open state. The numbers go on, so that what the
+// synchronizer lacks of the incarnations before is missing between them: what was lost on the
+// way as well as what was never sent.
 func (c *Core) rejoin(now clocksync.Instant) {
 	c.stats.Rejoins++
 	c.hello.Incarnation++
-	if c.once && !c.omitted {
-		c.hello.Lost = 0 // That was told.
-	}
-	untold := c.untold()
-	c.stats.Dropped += untold
-	c.hello.Lost += untold + c.vanished
-	c.once, c.omitted, c.vanished = false, false, 0
+	c.stats.Dropped += c.untold()
+	c.once = false
 	if c.open {
-		c.row, c.unheard = c.ring.newest(c.row), c.sent < c.ring.next
+		c.row, c.begun = c.ring.newest(c.row), true
+		c.seq--
 	}
 	c.ring.clear()
-	c.sent, c.seq = c.ring.next, 0
+	c.sent, c.base = c.ring.next, c.seq
 	c.reopen = c.open || c.reopen
 	c.open = false
 	for i := range c.regions {
@@ -123,8 +149,8 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	if err := c.gate.Lead(w.Synchronizer, w.Term, w.Epoch); err != nil {
 		return c.ignored(out, err.Error())
 	}
-	c.omitted = c.omitted && !c.greets
 	c.synchronizer, c.term, c.welcome, c.once, c.greets, c.asks = w.Synchronizer, w.Term, true, true, false, false
+	c.hear(now, w.Synchronizer)
 	c.heartbeat = defaultHeartbeat
 	if w.Heartbeat > 0 {
 		c.heartbeat = min(max(time.Duration(w.Heartbeat), minHeartbeat), maxHeartbeat)
@@ -133,17 +159,15 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	if c.codec == nil || w.Schema.Hash() != c.codec.Hash() {
 		c.codec = wire.NewBatchCodec(slices.Clone(w.Schema))
 		c.ring.fit(c.codec.Schema()) // The rows do not fit any more.
-		c.skip(now)
+		c.skip()
 		c.open = false
 	}
-	c.catchUp(max(w.NextSeq, 1))
+	c.catchUp(max(w.NextSeq, c.base+1))
 	c.probes, c.probeAt = c.probes[:0], clocksync.MaxInstant
 	if len(c.gate.Kept()) > 0 { // The synchronizer may have lost its memory.
 		c.tellAt, c.tellPause = now, firstTellPause
 	}
-	if c.owed = true; c.omitted {
-		c.greet(now)
-	}
+	c.owed = true
 	c.tellLapses(now)
 	return Accepted
 }
@@ -207,6 +231,7 @@ func (c *Core) signals(now clocksync.Instant, m *wire.Signals, out *Output) {
 		c.stats.Strange += uint64(max(len(m.Signals), 1))
 		return
 	}
+	c.hear(now, m.Synchronizer)
 	for i := range m.Recorded {
 		r := &m.Recorded[i]
 		c.gate.Recorded(m.Synchronizer, r.Term, r.Number, r.Name)

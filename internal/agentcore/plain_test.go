@@ -110,7 +110,8 @@ func TestEveryReportIsItsTransition(t *testing.T) {
 				r.flush(t)
 				r.welcome(t, 1)
 				if r.schema.Hash() != before {
-					r.open, r.wait = false, false
+					r.skip()
+					r.open = false
 				}
 			},
 		})
@@ -124,7 +125,7 @@ type history struct {
 	cores  [2]*machine
 	outs   [2]agentcore.Output
 	now    clocksync.Instant
-	told   []wire.Report // of this incarnation, by number from 1
+	told   []wire.Report // by number from 1
 	row    []scgs.Value  // of the newest state
 	open   bool
 	wait   bool // the open state begins again with the next evidence
@@ -182,13 +183,14 @@ func (r *history) again(t *rapid.T) {
 		t.Fatalf("%v; stamps %v and %v", err, ats[0], ats[1])
 	}
 	clear(words) // They were copied.
-	r.told, r.open, r.wait = append(r.told, wire.Report{Seq: uint64(len(r.told) + 1), At: ats[0], Row: slices.Clone(r.row)}), true, false
+	r.skip()
+	r.told, r.open = append(r.told, wire.Report{At: ats[0], Row: slices.Clone(r.row)}), true
 }
 
 func (r *history) end(t *rapid.T) {
 	if r.wait {
 		r.each(t, func(m *machine) { _ = m.End(r.now, stamp(r.now)) })
-		r.wait = false
+		r.skip()
 	}
 	if !r.open {
 		return
@@ -199,11 +201,23 @@ func (r *history) end(t *rapid.T) {
 			t.Fatal(err)
 		}
 	})
-	r.told, r.open = append(r.told, wire.Report{Seq: uint64(len(r.told) + 1), End: true, At: stamp(r.now)}), false
+	r.told, r.open = append(r.told, wire.Report{End: true, At: stamp(r.now)}), false
 }
 
-// restart begins the next incarnation, in which the open state waits for evidence.
-func (r *history) restart() { r.told, r.open, r.wait = nil, false, r.open || r.wait }
+// restart begins the next incarnation, in which the open state waits for evidence, and has its
+// number again.
+func (r *history) restart() {
+	if r.open {
+		r.told, r.open, r.wait = r.told[:len(r.told)-1], false, true
+	}
+}
+
+// skip gives up the state that waits, and its number.
+func (r *history) skip() {
+	if r.wait {
+		r.told, r.wait = append(r.told, wire.Report{}), false
+	}
+}
 
 func (r *history) flush(t *rapid.T) {
 	r.now += 3e9
@@ -218,7 +232,7 @@ func (r *history) flush(t *rapid.T) {
 		m.Flush(r.now, stamp(r.now), &r.outs[i])
 	}
 	if r.wait && len(r.outs[0].Batches) > 0 {
-		r.told, r.open, r.wait = append(r.told, wire.Report{Seq: 1, At: stamp(r.now), Row: slices.Clone(r.row)}), true, false
+		r.told, r.open, r.wait = append(r.told, wire.Report{At: stamp(r.now), Row: slices.Clone(r.row)}), true, false
 	}
 	for i := range r.outs {
 		for _, b := range r.outs[i].Batches {

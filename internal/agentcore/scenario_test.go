@@ -160,6 +160,9 @@ func welcome(t *testing.T, d *datadriven.TestData, incarnation uint64) *wire.Wel
 		Synchronizer: "s", Term: num(t, d, "term", 1), Member: "w", Incarnation: num(t, d, "incarnation", incarnation),
 		Schema: schema(d), NextSeq: num(t, d, "next", 0), Heartbeat: int64(num(t, d, "heartbeat", 0)) * int64(time.Millisecond),
 	}
+	if d.HasArg("by") {
+		d.ScanArgs(t, "by", &w.Synchronizer)
+	}
 	switch {
 	case d.HasArg("refused"):
 		w.Refused, w.Reason, w.NextSeq = true, "no", num(t, d, "known", 0)
@@ -199,9 +202,6 @@ func (w *world) show() {
 		fmt.Fprintf(&w.text, "hello %d", h.Incarnation)
 		if h.Leader != "" {
 			fmt.Fprintf(&w.text, " after term %d", h.Term)
-		}
-		if h.Lost > 0 {
-			fmt.Fprintf(&w.text, ", %d lost", h.Lost)
 		}
 		w.text.WriteString("\n")
 	}

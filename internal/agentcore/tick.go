@@ -166,7 +166,7 @@ func (c *Core) report(now clocksync.Instant, evidence wire.Evidence, out *Output
 		c.repeat(out)
 	}
 	c.stats.Batches += uint64(len(out.Batches))
-	c.since, c.lastBatch, c.owed, c.vanished = clocksync.MaxInstant, now, false, 0
+	c.since, c.lastBatch, c.owed = clocksync.MaxInstant, now, false
 	c.schedule()
 }
 

@@ -456,11 +456,10 @@ type loss struct {
 	lives          int // in which a range is missing within one incarnation
 	rejoins        int // ranges between two incarnations
 	gaps           int // that were counted
-	told           int // incarnations whose hello told of some
 }
 
 // judgeLoss is judge G: of each member that has told states, and whose later ones came, those
-// between are in a gap that was counted, or were told as lost.
+// between are in a gap that was counted.
 func (f *findings) judgeLoss(p *process) {
 	l, err := f.lossOf(p)
 	if err != nil {
@@ -475,8 +474,8 @@ func (f *findings) lost(p *process, l loss) {
 		f.breach("G", "of %d lives of members states are missing, %d in all, and %s %d has counted %d gaps", l.lives, l.states, p.Name, p.Life, l.gaps)
 	}
 	// What a member had sent, and was lost on the way before it was dropped.
-	if n := l.rejoins - l.told - max(l.gaps-l.lives, 0); n > 0 {
-		f.known["G-rejoin: states were lost on the way before a member came back, and nobody counted them"] += n
+	if n := l.rejoins - max(l.gaps-l.lives, 0); n > 0 {
+		f.breach("G", "%d times states are missing before a member came back, %d in all, and %s %d has not counted that: %d gaps", n, l.states, p.Name, p.Life, l.gaps)
 	}
 }
 
@@ -487,7 +486,7 @@ func (f *findings) lossOf(p *process) (l loss, err error) {
 		return l, err
 	}
 	defer file.Close()
-	came, told := map[numbered]int64{}, map[numbered]bool{}
+	came := map[numbered]int64{}
 	read := bufio.NewReader(file)
 	for {
 		line, err := read.ReadBytes('\n')
@@ -498,11 +497,6 @@ func (f *findings) lossOf(p *process) (l loss, err error) {
 			return l, err
 		}
 		var in struct {
-			Hello *struct {
-				Member      string `json:"member"`
-				Incarnation int64  `json:"incarnation"`
-				Lost        uint64 `json:"lost"`
-			} `json:"hello"`
 			Batch *struct {
 				Member      string `json:"member"`
 				Incarnation int64  `json:"incarnation"`
@@ -513,9 +507,6 @@ func (f *findings) lossOf(p *process) (l loss, err error) {
 		}
 		if err := json.Unmarshal(line, &in); err != nil {
 			return l, err
-		}
-		if in.Hello != nil && in.Hello.Lost > 0 {
-			told[numbered{in.Hello.Member, in.Hello.Incarnation}] = true
 		}
 		if in.Batch == nil {
 			continue
@@ -528,7 +519,6 @@ func (f *findings) lossOf(p *process) (l loss, err error) {
 			}
 		}
 	}
-	l.told = len(told)
 	l.gaps = int(f.totals[p].Counters["gaps"]) //nolint:gosec // Few.
 	for name, list := range f.truth {
 		l.add(list, func(s *stretch) int64 { return came[numbered{name, s.Serial}] })

@@ -135,7 +135,7 @@ func TestJournalIsLossless(t *testing.T) {
 			in.Kind, in.Hello = synccore.InHello, &wire.Hello{
 				Member: "w2", Incarnation: rapid.Uint64().Draw(r, "incarnation"), Host: "höst", Domain: "d", Quality: anyQuality(r),
 				Typed: true, Schema: plans[0].State, Threads: rapid.Bool().Draw(r, "threads"),
-				Leader: "gsync", Term: rapid.Uint64Min(1).Draw(r, "term"), Lost: rapid.Uint64().Draw(r, "lost"), Causes: rapid.Bool().Draw(r, "causes"),
+				Leader: "gsync", Term: rapid.Uint64Min(1).Draw(r, "term"), Causes: rapid.Bool().Draw(r, "causes"),
 			}
 			if rapid.Bool().Draw(r, "fated") {
 				cause := control.Cause{Source: rapid.Uint64Min(1).Draw(r, "source"), Witness: rapid.Uint64().Draw(r, "witness"), Firing: 2}

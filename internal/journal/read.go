@@ -409,7 +409,7 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 func (l *helloLine) message() *wire.Hello {
 	h := &wire.Hello{
 		Member: l.Member, Incarnation: l.Incarnation, Host: l.Host, Domain: l.Domain, Quality: l.Quality,
-		Typed: l.Typed, Threads: l.Threads, Multiplexer: l.Multiplexer, Leader: l.Leader, Term: l.Term, Lost: l.Lost,
+		Typed: l.Typed, Threads: l.Threads, Multiplexer: l.Multiplexer, Leader: l.Leader, Term: l.Term,
 		Causes: l.Causes, Fates: l.Fates,
 	}
 	for _, f := range l.Schema {

@@ -71,7 +71,6 @@ type (
 		Multiplexer string            `json:"carrier,omitempty"`
 		Leader      string            `json:"leader,omitempty"`
 		Term        uint64            `json:"term,omitempty"`
-		Lost        uint64            `json:"lost,omitempty"`
 		Causes      bool              `json:"causes,omitempty"`
 		Fates       []control.Fated   `json:"fates,omitempty"`
 	}
@@ -162,7 +161,7 @@ func AppendEnd(dst []byte, inputs uint64, stopped string) []byte {
 func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
 		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: h.Quality,
-		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer, Leader: h.Leader, Term: h.Term, Lost: h.Lost,
+		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer, Leader: h.Leader, Term: h.Term,
 		Causes: h.Causes, Fates: h.Fates,
 	}
 	for _, f := range h.Schema {

@@ -243,6 +243,14 @@ var mutants = []mutant{
 	{name: "gaps are not counted", judges: "G", bend: func() *bent {
 		return &bent{answer: func(a *synccore.Answer) { a.Counts.Gaps = 0 }}
 	}},
+	{name: "who comes back is taken for another process", judges: "G", bend: func() *bent {
+		return &bent{leaderIn: func(_ *leader, in *synccore.Input) bool {
+			if in.Kind == synccore.InHello {
+				in.Hello.Leader, in.Hello.Term = "", 0
+			}
+			return true
+		}}
+	}},
 	{name: "a hold time is a third", judges: "S", config: [2]string{"for: 30ms", "for: 10ms"}},
 	{name: "definitely does not wait", judges: "S", config: [2]string{"for: 5ms", "for: 1ms"}},
 	{name: "two of them are one", judges: "S", config: [2]string{"when: count(members, .on) >= 2\n        signal", "when: count(members, .on) >= 1\n        signal"}},

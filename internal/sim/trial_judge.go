@@ -48,8 +48,9 @@ type judges struct {
 	posted    map[signalKey]*letter // ever
 	inEpoch   map[string]uint64     // since which step of the term
 	reported  map[lifeKey]*reports
-	steps     uint64 // of the term
-	content   bool   // judge C is
+	here      map[string]uint64 // the incarnation of each member that has been welcomed in this term, and is not gone
+	steps     uint64            // of the term
+	content   bool              // judge C is
 	lastFired clocksync.Instant
 	became    map[control.Decision]clocksync.Instant // since when its predicate has been true for long enough
 	firings   map[firingKey]control.Decision         // the first that had its effect
@@ -93,10 +94,11 @@ type letter struct {
 }
 
 // reports are those of an incarnation that have come to a synchronizer in one term: the
-// step at which the first copy of each came, 0 if none has.
+// step at which the first copy of each came, 0 if none has; and the last that came while the
+// synchronizer took the incarnation in.
 type reports struct {
-	first uint64
-	steps []uint64
+	first, last uint64
+	steps       []uint64
 }
 
 func (j *judges) begin() {
@@ -114,7 +116,7 @@ func (t *trial) breach(judge byte, format string, args ...any) {
 // termBegun forgets what only one term of the synchronizer has promised.
 func (t *trial) termBegun() {
 	t.sent, t.reported, t.inEpoch, t.steps = map[signalKey]*letter{}, map[lifeKey]*reports{}, map[string]uint64{}, 0
-	t.tooOld = false
+	t.tooOld, t.here = false, map[string]uint64{}
 }
 
 // termOver counts what the synchronizer takes with it.
@@ -191,6 +193,9 @@ func (t *trial) judgeStep(out *synccore.Output) {
 	for i := range out.Epochs {
 		t.Epochs++
 		e := &out.Epochs[i]
+		for j := range e.Dropped {
+			delete(t.here, e.Dropped[j].Name)
+		}
 		for name := range t.inEpoch {
 			if !slices.Contains(e.Members, name) || slices.Contains(e.Joined, name) {
 				delete(t.inEpoch, name)
@@ -205,6 +210,7 @@ func (t *trial) judgeStep(out *synccore.Output) {
 	for i := range out.Welcomes {
 		if w := &out.Welcomes[i].Msg; w.Accepted {
 			t.known[w.Member] = w.Incarnation
+			t.here[w.Member] = w.Incarnation
 		}
 	}
 	for i := range out.Verdicts {
@@ -370,6 +376,17 @@ func (t *trial) trueState(p *monitor.Part, run bool) (s stretch, ok bool) {
 	return s, run || slices.EqualFunc(s.row, p.Row, func(a, b scgs.Value) bool { return a.String() == b.String() })
 }
 
+// incarnationAt is the one that the member had said hello as by then: a state that goes on in
+// the next one begins there once more, with the number that it had.
+func (a *actor) incarnationAt(at clocksync.Instant) (newest uint64) {
+	for incarnation, since := range a.hellos {
+		if since <= at {
+			newest = max(newest, incarnation)
+		}
+	}
+	return newest
+}
+
 // longer is for how long a condition of a member went on to hold.
 func (t *trial) longer(name string, s stretch, local func([]scgs.Value) bool) stretch {
 	a := t.actor(name)
@@ -435,18 +452,11 @@ func (t *trial) toldOf(a *actor, b *wire.Batch) {
 	}
 }
 
-// lifeOver counts the states that a member has begun and never told, nor counted as lost,
-// nor still has: a member that was dropped comes back without them.
-func (t *trial) lifeOver(a *actor) {
-	sent := uint64(0)
-	for incarnation, newest := range a.told {
-		if a.lives[incarnation] == a.life {
-			sent += newest
-		}
-	}
-	stats := a.core.Stats()
-	if waiting := a.told[a.core.Incarnation()] + a.core.Held(); sent+stats.Dropped+waiting < a.sets {
-		t.breach('G', "%d states of %s were told by nobody", a.sets-sent-stats.Dropped-waiting, a.name)
+// judgeNumbers looks whether each state of a member that goes on to live had a number, by the
+// newest one that was sent: what has none would be missed by nobody.
+func (t *trial) judgeNumbers(a *actor) {
+	if newest := a.told[a.core.Incarnation()]; a.alive && t.content && newest < a.sets {
+		t.breach('G', "%d states of %s have no number", a.sets-newest, a.name)
 	}
 }
 
@@ -463,6 +473,9 @@ func (t *trial) delivered(b *wire.Batch) {
 	}
 	for i := range b.Reports {
 		seq := b.Reports[i].Seq
+		if t.here[b.Member] == b.Incarnation {
+			r.last = max(r.last, seq)
+		}
 		if seq < r.first {
 			r.steps = slices.Insert(r.steps, 0, make([]uint64, r.first-seq)...)
 			r.first = seq
@@ -582,15 +595,16 @@ func (t *trial) judgeEnd() {
 	}
 	for _, p := range t.all {
 		for _, a := range p.actors {
-			t.lifeOver(a)
+			t.judgeNumbers(a)
 		}
 	}
 	lost := t.lost()
 	if t.tooOld {
 		lost = min(lost, 1) // What was refused between two gaps makes one of them.
 	}
+	lost += t.lostBetween()
 	if uint64(lost) > a.Counts.Gaps { //nolint:gosec // Few.
-		t.breach('G', "reports of %d members were lost between two that came, and %d gaps were counted", lost, a.Counts.Gaps)
+		t.breach('G', "reports of %d lives of members were lost between two that came, and %d gaps were counted", lost, a.Counts.Gaps)
 	}
 	slices.SortFunc(t.breaches, func(a, b breach) int { return cmp.Compare(a.text, b.text) })
 }
@@ -620,6 +634,27 @@ func (t *trial) lost() (n int) {
 				n++
 				break
 			}
+		}
+	}
+	return n
+}
+
+// lostBetween counts the members of which reports were lost between two incarnations of one
+// life that have come: their numbers go on.
+func (t *trial) lostBetween() (n int) {
+	for key, r := range t.reported {
+		a := t.actor(key.member)
+		if t.inEpoch[key.member] == 0 || a == nil || a.core.Incarnation() != key.incarnation {
+			continue
+		}
+		last := uint64(0)
+		for incarnation, life := range a.lives {
+			if before := t.reported[lifeKey{key.member, incarnation}]; before != nil && incarnation < key.incarnation && life == a.life {
+				last = max(last, before.last)
+			}
+		}
+		if last > 0 && r.first > last+1 {
+			n++
 		}
 	}
 	return n

@@ -40,11 +40,12 @@ type actor struct {
 	out     agentcore.Output
 	truth   []stretch // in order, of all lives
 	open    []entry
-	inside  inside            // nil: it has no threads
-	obeying int               // handlers that have begun and not ended
-	told    map[uint64]uint64 // the newest number sent, by incarnation
-	lives   map[uint64]uint64 // whose incarnations they are
-	sets    uint64            // states in this life
+	inside  inside                       // nil: it has no threads
+	obeying int                          // handlers that have begun and not ended
+	told    map[uint64]uint64            // the newest number sent, by incarnation
+	lives   map[uint64]uint64            // whose incarnations they are
+	hellos  map[uint64]clocksync.Instant // the first of each incarnation
+	sets    uint64                       // states in this life
 }
 
 // inside is what a process consists of whose state is the summary of its threads.
@@ -86,7 +87,7 @@ func newNode(t *trial, i int, on *machine, most int) *node {
 		t.names[p.name] = p
 	}
 	for i := range p.size {
-		a := &actor{node: p, name: fmt.Sprintf("%s-%d", p.name, i), told: map[uint64]uint64{}, lives: map[uint64]uint64{}}
+		a := &actor{node: p, name: fmt.Sprintf("%s-%d", p.name, i), told: map[uint64]uint64{}, lives: map[uint64]uint64{}, hellos: map[uint64]clocksync.Instant{}}
 		if len(t.named) > 0 {
 			a.name, t.named = t.named[0], t.named[1:]
 		}
@@ -149,7 +150,6 @@ func (p *node) over() {
 	p.alive = false
 	for _, a := range p.actors {
 		a.ends()
-		p.t.lifeOver(a)
 	}
 }
 
@@ -522,7 +522,10 @@ func (a *actor) tick(in agentcore.Input, put func(*actor, []byte)) {
 		return
 	}
 	for i := range out.Hellos {
-		a.lives[out.Hellos[i].Incarnation] = a.life
+		h := &out.Hellos[i]
+		if a.lives[h.Incarnation] = a.life; a.hellos[h.Incarnation] == 0 {
+			a.hellos[h.Incarnation] = t.now
+		}
 	}
 	for i := range out.Batches {
 		t.toldOf(a, &out.Batches[i])

@@ -239,13 +239,41 @@ func TestWhatWasMadeInAnEarlierTerm(t *testing.T) {
 	}
 }
 
-// TestUntoldStatesAreAGap: once for each incarnation that tells of some.
-func TestUntoldStatesAreAGap(t *testing.T) {
-	c := newCauser(t, 1)
-	for _, one := range []struct{ incarnation, lost, gaps uint64 }{{1, 0, 0}, {2, 971, 1}, {2, 971, 1}, {3, 0, 1}, {4, 1, 2}} {
-		h := wire.Hello{Member: "a", Incarnation: one.incarnation, Domain: "host", Lost: one.lost}
-		if c.step(synccore.Input{Kind: synccore.InHello, From: "a", Hello: &h}); c.core.Counts().Gaps != one.gaps {
-			t.Errorf("%+v: %d gaps", one, c.core.Counts().Gaps)
+// TestGapBetweenIncarnations: the numbers of a process go on through its incarnations, so what
+// was lost on the way just before it was dropped is missing. Another process begins with 1.
+func TestGapBetweenIncarnations(t *testing.T) {
+	c := newCauser(t, 7)
+	for _, one := range []struct {
+		what              string
+		incarnation, term uint64
+		leader            string
+		seqs              []uint64
+		gaps              uint64
+	}{
+		{"the first one", 1, 0, "", []uint64{5, 6}, 0},
+		{"the open state has its number again", 2, 7, "gsync", []uint64{6, 7}, 0},
+		{"nothing is missing", 3, 7, "gsync", []uint64{8}, 0},
+		{"one is", 4, 7, "gsync", []uint64{10, 11}, 1},
+		{"another process", 5, 0, "", []uint64{15}, 1},
+		{"of which nothing comes", 6, 7, "gsync", nil, 1},
+		{"and in its next one", 7, 7, "gsync", []uint64{17, 16, 18}, 2},
+		{"of an earlier term", 8, 6, "gsync", []uint64{1 << 63, 19}, 3},
+		{"of a garbled number before", 9, 7, "gsync", []uint64{20}, 3},
+		{"taken in by another one", 10, 7, "other", []uint64{30}, 3},
+		{"a release in which numbers begin again", 11, 7, "gsync", []uint64{1}, 3},
+	} {
+		h := wire.Hello{Member: "a", Incarnation: one.incarnation, Domain: "host", Leader: one.leader, Term: one.term}
+		for range 2 {
+			c.step(synccore.Input{Kind: synccore.InHello, From: "a", Hello: &h})
+		}
+		for _, seq := range one.seqs {
+			c.now++
+			c.step(synccore.Input{Kind: synccore.InBatch, From: "a", Batch: &wire.Batch{Member: "a", Incarnation: one.incarnation, Reports: []wire.Report{
+				{Seq: seq, At: clocksync.Stamp{Domain: "host", Mono: c.now, Within: clocksync.Exactly(c.now)}, Row: []scgs.Value{scgs.IntValue(0)}},
+			}}})
+		}
+		if gaps := c.core.Counts().Gaps; gaps != one.gaps {
+			t.Errorf("%s: %d gaps, want %d", one.what, gaps, one.gaps)
 		}
 	}
 }

@@ -124,7 +124,7 @@ type membership struct {
 	handover
 	multiplexers map[string]*multiplexer // by name
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
-	untold       uint64                  // incarnations that have told of states of earlier ones that nobody was told
+	between      uint64                  // gaps between the reports of two incarnations
 }
 
 // judgement is where the predicates stand.

@@ -40,7 +40,7 @@ func (n *BalanceCounts) count(p *balance.Plan) {
 // counts returns the counters so far.
 func (c *Core) counts() Counts {
 	s := c.det.Stats()
-	n := Counts{Reports: c.taken, Gaps: s.Gaps + c.untold, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial, Balance: c.balanced}
+	n := Counts{Reports: c.taken, Gaps: s.Gaps + c.between, Collapsed: s.Collapsed, Global: s.Global, Partial: s.Partial, Balance: c.balanced}
 	if c.exec != nil {
 		n.Runs, _, _ = c.exec.Counts()
 	}

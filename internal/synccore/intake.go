@@ -199,10 +199,18 @@ func (c *Core) ahead(m *member, seq uint64) bool {
 // again, and what it said is unknown: the detectors see the jump in the numbers with the
 // next report or evidence.
 func (c *Core) lose(m *member, seq uint64) {
+	c.compare(m, seq)
 	m.reach(seq)
 	m.stray()
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
+}
+
+// compare counts what is missing between the reports of two incarnations of a process.
+func (c *Core) compare(m *member, seq uint64) {
+	if m.last == 0 && m.before > 0 && seq > m.before+1 {
+		c.between++
+	}
 }
 
 // setAside keeps a report whose stamp is too old to be put in the order of its clock domain,
@@ -305,6 +313,7 @@ func (c *Core) valid(m *member, r *wire.Report, at *clocksync.Stamp) error {
 func (c *Core) keep(m *member, r *wire.Report, at *clocksync.Stamp) {
 	c.rows.free(m.newest.ref)
 	m.newest = newest{}
+	c.compare(m, r.Seq)
 	m.reach(r.Seq)
 	m.began = at.Mono
 	c.taken++

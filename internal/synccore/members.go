@@ -50,7 +50,7 @@ type member struct {
 	aside  wire.Report // its newest report, if that could not be taken in: see setAside
 	lacked
 	flighty
-	unheard uint64        // states of its incarnations before that nobody was told, as it has said
+	before  uint64        // the newest report taken in of the incarnations of its process before; 0: none is known
 	late    wire.Evidence // of a state behind the gap
 	regions []wire.Region
 	state   scgs.Change // in the tuple in force
@@ -106,10 +106,6 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	case h.Incarnation > m.incarnation:
 		c.leave(m, "came back as a new incarnation")
 		c.enter(m, h)
-	}
-	if h.Lost > m.unheard {
-		m.unheard = h.Lost
-		c.untold++
 	}
 	m.late, m.told = wire.Evidence{}, 0 // It tells its newest state again.
 	c.speaksFor(m, h.Multiplexer)
@@ -185,6 +181,9 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
 		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty,
 		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,
+	}
+	if h.Term > 0 && h.Leader == c.plan.Name { // It was taken in before, and its numbers go on.
+		m.before = max(old.before, old.last)
 	}
 	c.outbox.Look() // For signals to the old one.
 	if old.index != noIndex {

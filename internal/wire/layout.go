@@ -36,7 +36,6 @@ func (m *Hello) layout(c *coder) {
 	c.need(m.Leader == "" || isToken(m.Leader), "leader", strconv.Quote(m.Leader)+": "+tokenRule)
 	c.uint("term", &m.Term)
 	c.need((m.Term == 0) == (m.Leader == ""), "term", "a term belongs to a leader")
-	c.uint("lost", &m.Lost)
 	c.bool("causes", &m.Causes)
 	if !c.writing {
 		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)

@@ -40,7 +40,6 @@ type Hello struct {
 	Multiplexer string            // that speaks for it from now on, see [Bundle]; empty: it does itself
 	Leader      string            // the synchronizer of its group that has taken it in last; empty: none has
 	Term        uint64            // of that, which the member is fenced by; 0: none
-	Lost        uint64            // states of the incarnations before that nobody was told
 	Causes      bool              // it takes signals that have a [control.Cause], says what became of one also after its time, and keeps that until it is recorded
 	Fates       []control.Fated   // of the signals of Leader into regions that are open, newest first; at most [MaxFates], and as fit the frame
 }
@@ -68,7 +67,7 @@ type Welcome struct {
 // Report is one event of a member: the start of a local state, or an explicit
 // end after which the member has no state.
 type Report struct {
-	Seq uint64          // counts the member's reports from 1; an End takes a Seq of its own, so that a lost End shows
+	Seq uint64          // counts the member's reports from 1, and goes on in the next incarnation of its process; an End takes a Seq of its own, so that a lost End shows
 	End bool            // the member has no state from At on
 	At  clocksync.Stamp // when the state began, or the last one ended
 	Row []scgs.Value    // the fields of the declared schema; empty for an End

@@ -66,7 +66,6 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Multiplexer: multiplexer,
 			Leader:      leader,
 			Term:        term,
-			Lost:        rapid.Uint64().Draw(t, "lost"),
 			Causes:      rapid.Bool().Draw(t, "causes"),
 			Fates:       some(t, rapid.Custom(fated)),
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)

@@ -60,6 +60,7 @@ func isSender(s string) bool { return isToken(strings.TrimPrefix(s, multiplexerP
 //	pegasus.v1.<tenant>.<group>.sga                         Welcome unasked, to all
 //	pegasus.v1.<tenant>.<group>.pg.<member>                 request: Ping, Pong
 //	pegasus.v1.<tenant>.<group>.dt.<member>                 request: Body
+//	pegasus.v1.<tenant>.<group>.ctl                         request: who controls the group
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>          request: is it there
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>.<verb>   request: a question, its answer in parts
 //	pegasus.v1.<tenant>.<group>.ev.<synchronizer>           what happens, as JSON lines
@@ -110,6 +111,9 @@ func (s Subjects) AckAll(synchronizer string) string { return s.Ack(synchronizer
 
 // Control is where a synchronizer of the group answers that it is there.
 func (s Subjects) Control(synchronizer string) string { return s.Prefix() + "ctl." + synchronizer }
+
+// GroupControl is where whoever controls the group answers with its name.
+func (s Subjects) GroupControl() string { return s.Prefix() + "ctl" }
 
 // Verb is a question to a running synchronizer.
 type Verb string
