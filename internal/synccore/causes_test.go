@@ -76,7 +76,8 @@ func (c *causer) step(in synccore.Input) {
 	}
 }
 
-// tell reports a state and returns what is sent for it: predicate, target, firing.
+// tell reports a state and returns what is sent for it: predicate, target, firing, and ? where
+// an earlier term may have made it.
 func (c *causer) tell(member string, n int64) string {
 	c.seqs[member]++
 	return c.report(member, n)
@@ -112,7 +113,11 @@ func (c *causer) sent() string {
 		for i := range a.Msg.Signals {
 			s := &a.Msg.Signals[i]
 			c.cause = s.Cause
-			fmt.Fprintf(&b, "%s %s %d;", s.Predicate, s.Target, s.Cause.Firing)
+			mark := ""
+			if s.Cause.Firing&control.PerhapsMade != 0 {
+				mark = "?"
+			}
+			fmt.Fprintf(&b, "%s %s %d%s;", s.Predicate, s.Target, s.Cause.Number(), mark)
 		}
 	}
 	for _, f := range c.out.Fates {
@@ -166,10 +171,65 @@ func TestCauses(t *testing.T) {
 	}
 	c.want("one below", c.tell("a", -1), "")
 	c.want("it stays below", c.tell("a", -2), "")
-	c.want("both below", c.tell("b", -1), "two a 1;two b 1;")
-	if two := c.cause; two.Witness != share("a", 4)+share("b", 3) || two.Source == high.Source {
+	c.want("both below", c.tell("b", -1), "two a 1?;two b 1?;")
+	if two := c.cause; two.Witness != ofRuns(4, 3) || two.Source == high.Source {
 		t.Errorf("%+v", two)
 	}
+}
+
+// ofRuns is the witness of runs of a and b that began with these reports.
+func ofRuns(a, b uint64) uint64 {
+	return control.OfRuns(wire.Weight("a", 1)+wire.Weight("b", 1), share("a", a)+share("b", b))
+}
+
+// TestRunsOfAnEarlierTerm: a machine without memory that knows of runs only a state that they
+// came to asks the targets whether they have had it; on a run that began in its term, and for the
+// second time, it fires as ever.
+func TestRunsOfAnEarlierTerm(t *testing.T) {
+	before := newCauser(t, 1)
+	both := func(c *causer) {
+		c.hello(wire.Hello{Member: "a", Causes: true})
+		c.hello(wire.Hello{Member: "b", Causes: true})
+	}
+	both(before)
+	before.tell("a", 0)
+	before.tell("b", 0)
+	before.tell("a", -1)
+	before.want("it is known where they began", before.tell("b", -1), "two a 1?;two b 1?;")
+	made := before.cause.Plain()
+	perhaps := func(what string, c *causer, want bool) {
+		t.Helper()
+		if c.cause.Perhaps(made) != want {
+			t.Errorf("%s: %x, perhaps %x: %v", what, c.cause, made, !want)
+		}
+	}
+	begin := func(a, b uint64) *causer {
+		c := newCauser(t, 2)
+		both(c)
+		c.seqs["a"], c.seqs["b"] = a, b
+		return c
+	}
+	c := begin(9, 7)
+	c.report("a", -1)
+	c.want("later states", c.report("b", -1), "two a 1?;two b 1?;")
+	perhaps("later states", c, true)
+	c.reload("count: 2", "count: 3, min: 3")
+	c.want("the same runs in another epoch", c.reload("", ""), "two a 2;two b 2;")
+	c.tell("a", 0)
+	c.want("a run that has begun soon after that", c.tell("a", -1), "two a 3;two b 3;")
+
+	c = begin(1, 1)
+	c.report("a", 0)
+	c.report("b", 0)
+	c.tell("a", -1)
+	c.want("their first states were told late", c.tell("b", -1), "two a 1?;two b 1?;")
+	perhaps("the same first states", c, true)
+	c.tell("a", 0)
+	c.want("another run", c.tell("a", -1), "two a 2?;two b 2?;")
+	perhaps("other first states", c, false)
+	c.now = c.now.Add(3 * time.Second)
+	c.tell("b", 0)
+	c.want("a run that began in the term", c.tell("b", -1), "two a 3;two b 3;")
 }
 
 // TestAWitnessThatComesBack: a witness of before, in an epoch of the members of before, makes

@@ -303,7 +303,7 @@ func (w *world) step(in synccore.Input) {
 		}
 	}
 	for _, f := range w.out.Fates {
-		if f.Fate != control.NoSuchEntry || f.Signal.Entry != 0 {
+		if w.sent[f.Signal.Decision.String()+f.Signal.Name+f.Signal.Target] { // Else it had it at once.
 			w.fates++
 		}
 	}
