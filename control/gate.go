@@ -84,7 +84,8 @@ type Kept struct {
 //     forgotten for a new one, unless a signal of it waits or an open entry rests on it.
 //   - Within a term the [Decision], name and target of a signal tell copies of it
 //     apart from others. Of two terms they are the same signal if its [Cause], name,
-//     target and entry are, unless the older one was fenced off.
+//     target and entry are, unless the older one was fenced off. One that may be the same, by
+//     [Cause.Perhaps], as one that waits or was applied is [Unconfirmed].
 //   - An activation needs a handler of its name and waits until [Gate.Next]
 //     takes it out; one entry has at most [MaxWaiting] unfinished ones. A
 //     cancellation needs no handler and takes effect in the moment it is

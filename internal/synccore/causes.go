@@ -82,7 +82,7 @@ func (e *earlier) next(last *causes, witness uint64) control.Cause {
 		return control.Cause{}
 	}
 	at := control.Cause{Source: last.Source, Witness: witness}
-	made := e.firings[at]
+	made := control.Cause{Firing: e.firings[at]}.Number()
 	delete(e.firings, at)
 	last.most = max(last.most, made)
 	if made == 0 || last.Firing > 0 && last.Witness == witness {
@@ -97,12 +97,20 @@ func (e *earlier) next(last *causes, witness uint64) control.Cause {
 // unless one of them began in the term: only its targets know whether an earlier term has made it.
 func (c *Core) cause(last *causes, o *occasion) control.Cause {
 	e, witness := &c.earlier, c.witnessed(o)
+	told := control.Cause{Source: last.Source, Witness: witness}
+	told.Firing = e.firings[told]
 	cause := e.next(last, witness)
 	if o.seqs == nil || cause.Source == 0 {
 		return cause
 	}
-	if !o.exact {
+	switch {
+	case told.Number() == cause.Firing:
+		cause = told // It is that one, as the same states are in the runs.
+	case !o.exact:
 		cause.Firing |= control.Vague
+	}
+	last.Firing = cause.Firing
+	if !o.exact {
 		witness = control.OfRuns(witness, 0)
 	}
 	if !o.fresh && e.first(cause.Source, witness) {
@@ -139,7 +147,9 @@ func (c *Core) recollect(h *wire.Hello) {
 		if f := &h.Fates[i]; len(e.fates) < outbox.Limit {
 			cause := f.Cause.Plain()
 			at := control.Cause{Source: cause.Source, Witness: cause.Witness}
-			e.firings[at] = max(e.firings[at], cause.Number())
+			if last := (control.Cause{Firing: e.firings[at]}); cause.Number() > last.Number() {
+				e.firings[at] = cause.Firing
+			}
 			e.fates[earlierID{cause, f.Name, h.Member, h.Incarnation, f.Entry}] = f.Fate
 		}
 	}

@@ -121,7 +121,7 @@ func (c *causer) sent() string {
 		}
 	}
 	for _, f := range c.out.Fates {
-		fmt.Fprintf(&b, "%s %s %d %v: %s;", f.Signal.Predicate, f.Signal.Target, f.Signal.Cause.Firing, f.Fate, f.Detail)
+		fmt.Fprintf(&b, "%s %s %d %v: %s;", f.Signal.Predicate, f.Signal.Target, f.Signal.Cause.Number(), f.Fate, f.Detail)
 	}
 	return b.String()
 }
@@ -230,6 +230,43 @@ func TestRunsOfAnEarlierTerm(t *testing.T) {
 	c.now = c.now.Add(3 * time.Second)
 	c.tell("b", 0)
 	c.want("a run that began in the term", c.tell("b", -1), "two a 3;two b 3;")
+}
+
+// TestRunsAtATakeover: a machine that goes on in place of another one begins the detectors of
+// runs again. What that one has sent and nobody has answered is sent again, and not made again.
+func TestRunsAtATakeover(t *testing.T) {
+	for name, answered := range map[string]bool{"under way": false, "answered": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCauser(t, 1)
+			c.hello(wire.Hello{Member: "a", Causes: true})
+			c.hello(wire.Hello{Member: "b", Causes: true})
+			c.tell("a", 0)
+			c.tell("b", 0)
+			c.tell("a", -1)
+			c.want("before", c.tell("b", -1), "two a 1?;two b 1?;")
+			made := c.cause.Plain()
+			c.tell("a", -2)
+			for _, member := range []string{"a", "b"} {
+				if answered {
+					a := wire.Answer{Decision: control.Decision{Synchronizer: "gsync", Term: 1, Epoch: 1, Number: 1}, Name: "two", Target: member, Fate: control.Applied}
+					c.step(synccore.Input{Kind: synccore.InAck, From: member, Ack: &wire.Ack{Member: member, Incarnation: 1, Answers: []wire.Answer{a}}})
+				}
+			}
+			next := newCauser(t, 0)
+			next.core, next.now, next.seqs = synccore.New(c.core.Level(), synccore.Options{Follows: true}), c.now, c.seqs
+			c.core.Retell(func(in *synccore.Input) { next.step(*in) })
+			next.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
+			if answered {
+				next.want("after", next.sent(), "two a 2?;two b 2?;")
+				if !next.cause.Perhaps(made) {
+					t.Errorf("%x, and %x was made", next.cause, made)
+				}
+				return
+			}
+			const why = "unconfirmed: what an earlier term has made on runs of the same members is under way;"
+			next.want("after", next.sent(), "two a 1?;two b 1?;two a 2 "+why+"two b 2 "+why)
+		})
+	}
 }
 
 // TestAWitnessThatComesBack: a witness of before, in an epoch of the members of before, makes
