@@ -86,6 +86,49 @@ func TestTheSameFiringOfALaterTermIsACopy(t *testing.T) {
 	}
 }
 
+// TestWhatAnEarlierTermMayHaveMade: where a later term does not know whether it is the first one
+// to fire on runs, what took effect on them, or waits, keeps its signal from it.
+func TestWhatAnEarlierTermMayHaveMade(t *testing.T) {
+	const perhaps, vague = control.PerhapsMade, control.Vague
+	runs := control.OfRuns(5<<32, 6)
+	for name, c := range map[string]struct {
+		first, later control.Cause
+		fate         control.Fate // of the first; 0: it waits
+		want         control.Fate
+	}{
+		"the same runs, under another number": {control.Cause{Source: 7, Witness: runs, Firing: 3}, control.Cause{Source: 7, Witness: runs, Firing: 1 | perhaps}, control.Applied, control.Unconfirmed},
+		"it waits":                            {control.Cause{Source: 7, Witness: runs, Firing: 3}, control.Cause{Source: 7, Witness: runs, Firing: 1 | perhaps}, 0, control.Unconfirmed},
+		"it had no effect":                    {control.Cause{Source: 7, Witness: runs, Firing: 3}, control.Cause{Source: 7, Witness: runs, Firing: 1 | perhaps}, control.Refused, control.Waiting},
+		"other runs of the same members":      {control.Cause{Source: 7, Witness: runs, Firing: 3}, control.Cause{Source: 7, Witness: runs + 1, Firing: 1 | perhaps}, control.Applied, control.Waiting},
+		"it is not known which":               {control.Cause{Source: 7, Witness: runs, Firing: 3}, control.Cause{Source: 7, Witness: runs + 1, Firing: 1 | perhaps | vague}, control.Applied, control.Unconfirmed},
+		"it was not known which":              {control.Cause{Source: 7, Witness: runs, Firing: 3 | vague}, control.Cause{Source: 7, Witness: runs + 1, Firing: 1 | perhaps}, control.Applied, control.Unconfirmed},
+		"other members":                       {control.Cause{Source: 7, Witness: runs, Firing: 3}, control.Cause{Source: 7, Witness: runs + 1<<32, Firing: 1 | perhaps | vague}, control.Applied, control.Waiting},
+		"another source":                      {control.Cause{Source: 8, Witness: runs, Firing: 3}, control.Cause{Source: 7, Witness: runs, Firing: 1 | perhaps}, control.Applied, control.Waiting},
+		"not the first of its term":           {control.Cause{Source: 7, Witness: runs, Firing: 3}, control.Cause{Source: 7, Witness: runs, Firing: 1 | vague}, control.Applied, control.Waiting},
+		"the same, marked by both":            {control.Cause{Source: 7, Witness: runs, Firing: 3 | perhaps}, control.Cause{Source: 7, Witness: runs, Firing: 3 | perhaps}, control.Applied, control.Applied},
+	} {
+		g, entry := led(t)
+		signal := func(term uint64, cause control.Cause) *control.Signal {
+			return &control.Signal{
+				Decision: control.Decision{Synchronizer: "s", Term: term, Number: 1}, Cause: cause,
+				Name: "a", Kind: control.Activate, Target: "w", Region: "r", Entry: entry,
+			}
+		}
+		g.Offer(0, signal(1, c.first))
+		if c.fate != 0 {
+			g.Finish(g.Next(0, entry, control.AtCheck), c.fate, "")
+		}
+		if err := g.Lead("s", 2, 0); err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if o := g.Offer(0, signal(2, c.later)); o.Fate != c.want {
+				t.Errorf("%s: %+v, want %v", name, o, c.want)
+			}
+		}
+	}
+}
+
 // TestWhatWasFencedOffIsNoFirstCopy: the older term's signal came too late, so that the
 // newer one's takes effect.
 func TestWhatWasFencedOffIsNoFirstCopy(t *testing.T) {

@@ -84,7 +84,8 @@ type Kept struct {
 //     forgotten for a new one, unless a signal of it waits or an open entry rests on it.
 //   - Within a term the [Decision], name and target of a signal tell copies of it
 //     apart from others. Of two terms they are the same signal if its [Cause], name,
-//     target and entry are, unless the older one was fenced off.
+//     target and entry are, unless the older one was fenced off. One that may be the same, by
+//     [Cause.Perhaps], as one that waits or was applied is [Unconfirmed].
 //   - An activation needs a handler of its name and waits until [Gate.Next]
 //     takes it out; one entry has at most [MaxWaiting] unfinished ones. A
 //     cancellation needs no handler and takes effect in the moment it is
@@ -199,7 +200,7 @@ type causeID struct {
 type record struct {
 	key    key
 	entry  uint64
-	cause  Cause    // zero: it has none, or was fenced off
+	cause  Cause    // zero: it has none, was fenced off, or is perhaps another one's
 	copied Decision // Outcome.Copy
 	signal *Signal  // nil if its fate is final: its data are not kept
 	fate   Fate
@@ -426,12 +427,29 @@ func (g *Gate) fired(s *Signal) *record {
 	if s.Cause.Source == 0 || g.once {
 		return nil
 	}
-	r := g.caused[causeID{s.Cause, s.Entry}]
+	r := g.caused[causeID{s.Cause.Plain(), s.Entry}]
 	for r != nil && (r.key.name != s.Name || r.key.target != s.Target ||
 		r.key.decision.Synchronizer != s.Decision.Synchronizer || r.key.decision.Term == s.Decision.Term) {
 		r = r.alike
 	}
 	return r
+}
+
+// perhaps reports whether a signal of an earlier term may be of the same firing, and has had its
+// effect in the entry, or waits for it.
+func (g *Gate) perhaps(s *Signal) bool {
+	if s.Cause.Firing&PerhapsMade == 0 {
+		return false
+	}
+	for at, r := range g.caused {
+		for ; r != nil && at.entry == s.Entry && s.Cause.Perhaps(at.Cause); r = r.alike {
+			made := &r.key.decision
+			if made.Term < s.Decision.Term && made.Synchronizer == s.Decision.Synchronizer && r.key.name == s.Name && r.key.target == s.Target && r.fate <= Applied {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Fated returns what has become of the signals of a synchronizer into entries that are
@@ -487,9 +505,9 @@ func (g *Gate) note(s *Signal, fate Fate, detail string) *record {
 	*r = record{key: keyOf(s), entry: s.Entry, signal: s, fate: fate, detail: detail}
 	r.next = g.alike(&r.key)
 	g.begin(r, r)
-	if s.Cause.Source != 0 && !g.once && fate != OldEpoch {
-		at := causeID{s.Cause, s.Entry}
-		r.cause, r.alike = s.Cause, g.caused[at]
+	if s.Cause.Source != 0 && !g.once && fate != OldEpoch && fate != Unconfirmed {
+		at := causeID{s.Cause.Plain(), s.Entry}
+		r.cause, r.alike = at.Cause, g.caused[at]
 		g.caused[at] = r
 	}
 	return r
@@ -524,6 +542,8 @@ func (g *Gate) judge(now clocksync.Instant, s *Signal, f *fence) (Fate, string) 
 		return NoSuchEntry, fmt.Sprintf("the region is in entry %d", e.number)
 	case e.canceled != nil:
 		return NoSuchEntry, "the region is being left"
+	case g.perhaps(s):
+		return Unconfirmed, "an earlier term has made it, or one on earlier runs of the same members, and it took effect in this entry"
 	case s.Kind == Cancel:
 		e.canceled = s
 		return Waiting, ""

@@ -2,6 +2,7 @@ package control
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"time"
 
@@ -48,8 +49,39 @@ func (d Decision) String() string {
 // again, and gives it another [Decision].
 type Cause struct {
 	Source  uint64 `json:"source"`  // a hash of what has fired, by name and text; 0: there is no cause
-	Witness uint64 `json:"witness"` // a sum over the members' states it fired on, each by member, incarnation and number
-	Firing  uint32 `json:"firing"`  // a number that no other one of that source on that witness has, from 1
+	Witness uint64 `json:"witness"` // a sum over the members' states it fired on, each by member, incarnation and number; see OfRuns
+	Firing  uint32 `json:"firing"`  // a number that no other one of that source on that witness has, from 1; see PerhapsMade
+}
+
+// The marks in the Firing of one on runs.
+const (
+	// PerhapsMade: it is the first one of its term on them, and none of them certainly began in
+	// that term. An earlier term may have made it, under whatever number.
+	PerhapsMade = 1 << 31
+	// Vague: it is not known where each of them began, so that another term may give them
+	// another witness.
+	Vague = 1 << 30
+)
+
+// OfRuns is the witness of runs. Its upper half names the members alone, its lower half the first
+// known state of each.
+func OfRuns(members, states uint64) uint64 {
+	return members&^math.MaxUint32 | states&math.MaxUint32
+}
+
+// Number is the Firing without marks.
+func (c Cause) Number() uint32 { return c.Firing &^ (PerhapsMade | Vague) }
+
+// Plain is the cause without the mark [PerhapsMade].
+func (c Cause) Plain() Cause {
+	c.Firing &^= PerhapsMade
+	return c
+}
+
+// Perhaps reports whether a firing may be that of another cause, which an earlier term has made.
+func (c Cause) Perhaps(made Cause) bool {
+	return c.Firing&PerhapsMade != 0 && c.Source == made.Source && c.Witness>>32 == made.Witness>>32 &&
+		(c.Witness == made.Witness || (c.Firing|made.Firing)&Vague != 0)
 }
 
 // The limits of a signal.

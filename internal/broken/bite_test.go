@@ -113,6 +113,19 @@ func TestJudgesBite(t *testing.T) {
 			_, first := w.nth(kindFired, 0)
 			r.Firing.Witness = first.Firing.Witness
 		}},
+		"the same runs in two terms": {"A", func(w *written) {
+			for _, r := range w.records {
+				if r.State != nil {
+					r.State.Lit = true
+				}
+				if r.Firing != nil {
+					r.Firing.Modality = "definitely"
+					for i := range r.Firing.Witness {
+						r.Firing.Witness[i].Lit = true
+					}
+				}
+			}
+		}},
 		"an older term": {"A", func(w *written) {
 			_, first := w.nth(kindBegin, 0)
 			_, second := w.nth(kindBegin, 2)

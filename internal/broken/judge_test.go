@@ -322,24 +322,29 @@ func (f *findings) judgeHandlers() {
 	f.judgeRuns()
 }
 
-// judgeRuns counts what a threshold has done twice: a later term knows of a run only the state
-// that it was in by then, so that its runs are others, which began later.
+// judgeRuns is the part of judge A that looks at runs, of which a later term may know only the
+// state that they had come to: its first firing on them has no effect in an entry in which one of
+// an earlier term had.
 func (f *findings) judgeRuns() {
-	of := map[number]string{}
+	of, firsts, times := map[number]string{}, map[number]bool{}, map[string]int{}
 	for i := range f.fired {
 		v := &f.fired[i]
 		if v.Modality == "" {
 			continue
 		}
+		runs := v.Rule
 		for j := range v.Witness {
 			p := &v.Witness[j]
 			if s := f.serials[numbered{p.Member, p.Serial}]; s != nil {
 				from, _ := f.runOf(p.Member, s)
-				of[v.Made] += fmt.Sprintf(" %s:%d", p.Member, from)
+				runs += fmt.Sprintf(" %s:%d", p.Member, from)
 			}
 		}
+		in := fmt.Sprint(v.Made.Term, runs)
+		times[in]++
+		of[v.Made], firsts[v.Made] = runs, times[in] == 1
 	}
-	first := map[run]uint64{}
+	first := map[run]number{}
 	for _, key := range f.order {
 		runs, ok := of[key.Decision]
 		if !ok {
@@ -347,10 +352,13 @@ func (f *findings) judgeRuns() {
 		}
 		firing := key
 		firing.Decision, firing.Fate = number{}, runs
-		if term, again := first[firing]; again && term != key.Decision.Term {
-			f.known["A-run: applied by two terms, of which the later one knew less of the runs"]++
+		made, again := first[firing]
+		if again && made.Term != key.Decision.Term && firsts[key.Decision] {
+			f.breach("A", "%s began in entry %d of %s for %+v, and for %+v on the same runs: %s", key.Name, key.Entry, key.member, key.Decision, made, runs)
 		}
-		first[firing] = key.Decision.Term
+		if !again {
+			first[firing] = key.Decision
+		}
 	}
 }
 

@@ -325,6 +325,12 @@ var mutants = []mutant{
 		}
 	}},
 
+	{name: "runs of an earlier term are taken for new ones", judges: "A", bend: signals(func(_ *actor, m *wire.Signals) {
+		for i := range m.Signals {
+			m.Signals[i].Cause = m.Signals[i].Cause.Plain()
+		}
+	})},
+
 	{name: "a term does not rise", judges: "FAS", bend: func() *bent { return &bent{term: func(uint64) uint64 { return 1 }} }},
 	{name: "a fate is lost", judges: "F", bend: func() *bent {
 		n := 0

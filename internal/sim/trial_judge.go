@@ -56,7 +56,9 @@ type judges struct {
 	firings   map[firingKey]control.Decision         // the first that had its effect
 	numbers   map[string]int                         // of the texts of predicates
 	known     map[string]uint64                      // the incarnation that a synchronizer has accepted last, by member
-	witness   map[control.Decision]string            // and the how-manieth firing on it in its term
+	witness   map[control.Decision]string            // as it truly was
+	ofRuns    map[control.Decision]int               // of runs: the how-manieth firing on them in its term
+	onRuns    map[string]int                         // firings of this term, by their witness
 	tooOld    bool                                   // a report was refused since its stamp was, in this term
 	finals    []letter                               // whose fate is to be compared with what truly happened
 }
@@ -105,7 +107,7 @@ func (j *judges) begin() {
 	j.posted = map[signalKey]*letter{}
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
 	j.numbers, j.known = map[string]int{}, map[string]uint64{}
-	j.firings, j.witness = map[firingKey]control.Decision{}, map[control.Decision]string{}
+	j.firings, j.witness, j.ofRuns = map[firingKey]control.Decision{}, map[control.Decision]string{}, map[control.Decision]int{}
 	j.lastFired, j.became = clocksync.MinInstant, map[control.Decision]clocksync.Instant{}
 }
 
@@ -116,7 +118,7 @@ func (t *trial) breach(judge byte, format string, args ...any) {
 // termBegun forgets what only one term of the synchronizer has promised.
 func (t *trial) termBegun() {
 	t.sent, t.reported, t.inEpoch, t.steps = map[signalKey]*letter{}, map[lifeKey]*reports{}, map[string]uint64{}, 0
-	t.tooOld, t.here = false, map[string]uint64{}
+	t.tooOld, t.here, t.onRuns = false, map[string]uint64{}, map[string]int{}
 }
 
 // termOver counts what the synchronizer takes with it.
@@ -145,8 +147,11 @@ func (t *trial) hadEffect(s *control.Signal, l *letter) bool {
 }
 
 // firing names the firing of a decision, in whatever term: its witness as it truly was, and
-// its number.
+// its number, which of runs no later term needs to know.
 func (t *trial) firing(d control.Decision, number uint32) string {
+	if t.ofRuns[d] > 0 {
+		return t.witness[d]
+	}
 	return fmt.Sprintf("%s#%d", t.witness[d], number)
 }
 
@@ -279,6 +284,7 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 	from, to := clocksync.MinInstant, clocksync.MaxInstant
 	var rows [][]scgs.Value
 	var heads []byte
+	ofRuns := v.Modality != "" && (text != nil || local != nil)
 	for i := range v.Witness {
 		p := &v.Witness[i]
 		if p.State.Unknown {
@@ -293,7 +299,11 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 			t.breach('S', "%s fired on the state %d of %s, which it never had: %v at %v, which was at %v, when it had %v", v.Predicate, p.State.Seq, p.Name, p.Row, p.State.Start, at, s.row)
 			return
 		}
-		heads = fmt.Appendf(heads, "%s:%d@%d,%d ", p.Name, p.State.Seq, s.began, t.known[p.Name])
+		if ofRuns {
+			heads = fmt.Appendf(heads, "%s.%d from %d ", p.Name, t.known[p.Name], t.runOf(p.Name, s, local))
+		} else {
+			heads = fmt.Appendf(heads, "%s.%d:%d@%d ", p.Name, t.known[p.Name], p.State.Seq, s.began)
+		}
 		rows = append(rows, s.row)
 		if local != nil && v.Modality != "" {
 			s = t.longer(p.Name, s, local)
@@ -301,7 +311,10 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 		from, to = max(from, s.from), min(to, s.to)
 	}
 	heads = strconv.AppendInt(heads, int64(t.text(v.Predicate)), 10)
-	t.witness[v.Decision] = string(heads)
+	if t.witness[v.Decision] = string(heads); ofRuns {
+		t.onRuns[string(heads)]++
+		t.ofRuns[v.Decision] = t.onRuns[string(heads)]
+	}
 	if v.Modality == "" && len(rows) > 0 {
 		t.judgeSpan(v, from, to)
 	}
@@ -376,17 +389,6 @@ func (t *trial) trueState(p *monitor.Part, run bool) (s stretch, ok bool) {
 	return s, run || slices.EqualFunc(s.row, p.Row, func(a, b scgs.Value) bool { return a.String() == b.String() })
 }
 
-// incarnationAt is the one that the member had said hello as by then: a state that goes on in
-// the next one begins there once more, with the number that it had.
-func (a *actor) incarnationAt(at clocksync.Instant) (newest uint64) {
-	for incarnation, since := range a.hellos {
-		if since <= at {
-			newest = max(newest, incarnation)
-		}
-	}
-	return newest
-}
-
 // longer is for how long a condition of a member went on to hold.
 func (t *trial) longer(name string, s stretch, local func([]scgs.Value) bool) stretch {
 	a := t.actor(name)
@@ -399,6 +401,16 @@ func (t *trial) longer(name string, s stretch, local func([]scgs.Value) bool) st
 		s.to = a.truth[i].to
 	}
 	return s
+}
+
+// runOf is when the run of a member began that a state is in.
+func (t *trial) runOf(name string, s stretch, local func([]scgs.Value) bool) clocksync.Instant {
+	a := t.actor(name)
+	i, _ := slices.BinarySearchFunc(a.truth, s.began, func(s stretch, at clocksync.Instant) int { return cmp.Compare(s.from, at) })
+	for i > 0 && a.truth[i-1].to == a.truth[i].from && local(a.truth[i-1].row) {
+		i--
+	}
+	return a.truth[i].from
 }
 
 func (t *trial) actor(name string) *actor {
@@ -431,14 +443,15 @@ func (t *trial) effect(a *actor, s *control.Signal) {
 	if s.Target != a.name {
 		t.breach('A', "%s %s to %s was applied by %s", s.Decision, s.Name, s.Target, a.name)
 	}
-	// The same firing under a later term is another decision, and takes effect once, too.
+	// The same firing under a later term is another decision, and takes effect once, too. On runs
+	// it is the first one of that term.
 	t.reaction(s)
 	l := t.posted[key]
 	if t.witness[s.Decision] == "" || l == nil {
 		return // It is none of a predicate.
 	}
 	firing := firingKey{s.Predicate, s.Name, s.Target, s.Entry, a.life, t.firing(s.Decision, l.firing)}
-	if first, again := t.firings[firing]; again && first.Term != s.Decision.Term {
+	if first, again := t.firings[firing]; again && first.Term != s.Decision.Term && t.ofRuns[s.Decision] <= 1 {
 		t.breach('A', "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, first)
 	} else if !again {
 		t.firings[firing] = s.Decision

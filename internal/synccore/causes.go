@@ -24,6 +24,8 @@ type earlier struct {
 	led  []control.Decision // the last ones of the terms before in which this machine has led: it knows of all their signals
 	left []outbox.Letter    // signals of those that had no fate at a restart
 	give clocksync.Instant  // when they are given up
+
+	fired map[control.Cause]bool // in this term on runs, without a Firing; at most [outbox.Limit]
 }
 
 // toldID names a signal of an earlier term.
@@ -56,11 +58,12 @@ func (c *Core) witnessed(o *occasion) uint64 {
 	if o.seqs == nil {
 		return c.heads
 	}
-	sum := uint64(0)
+	states, members := uint64(0), uint64(0)
 	for i := range c.parts {
-		sum += c.parts[i].Seq * c.byIndex[c.parts[i].Member].weight
+		weight := c.byIndex[c.parts[i].Member].weight
+		states, members = states+c.parts[i].Seq*weight, members+weight
 	}
-	return sum
+	return control.OfRuns(members, states)
 }
 
 // causes are those of a source.
@@ -79,7 +82,7 @@ func (e *earlier) next(last *causes, witness uint64) control.Cause {
 		return control.Cause{}
 	}
 	at := control.Cause{Source: last.Source, Witness: witness}
-	made := e.firings[at]
+	made := control.Cause{Firing: e.firings[at]}.Number()
 	delete(e.firings, at)
 	last.most = max(last.most, made)
 	if made == 0 || last.Firing > 0 && last.Witness == witness {
@@ -88,6 +91,47 @@ func (e *earlier) next(last *causes, witness uint64) control.Cause {
 	}
 	last.Witness, last.Firing = witness, made
 	return last.Cause
+}
+
+// cause is that of what a predicate fires on. The first firing of the term on runs is marked,
+// unless one of them began in the term: only its targets know whether an earlier term has made it.
+func (c *Core) cause(last *causes, o *occasion) control.Cause {
+	e, witness := &c.earlier, c.witnessed(o)
+	told := control.Cause{Source: last.Source, Witness: witness}
+	told.Firing = e.firings[told]
+	cause := e.next(last, witness)
+	if o.seqs == nil || cause.Source == 0 {
+		return cause
+	}
+	switch {
+	case told.Number() == cause.Firing:
+		cause = told // It is that one, as the same states are in the runs.
+	case !o.exact:
+		cause.Firing |= control.Vague
+	}
+	last.Firing = cause.Firing
+	if !o.exact {
+		witness = control.OfRuns(witness, 0)
+	}
+	if !o.fresh && e.first(cause.Source, witness) {
+		cause.Firing |= control.PerhapsMade
+	}
+	return cause
+}
+
+// first reports whether a firing on runs is the first one of the term on them, and notes it.
+func (e *earlier) first(source, witness uint64) bool {
+	of := control.Cause{Source: source, Witness: witness}
+	if e.fired[of] {
+		return false
+	}
+	if e.fired == nil {
+		e.fired = map[control.Cause]bool{}
+	}
+	if len(e.fired) < outbox.Limit {
+		e.fired[of] = true
+	}
+	return true
 }
 
 // recollect takes what a member tells of the signals of this synchronizer's earlier terms.
@@ -101,25 +145,34 @@ func (c *Core) recollect(h *wire.Hello) {
 	}
 	for i := range h.Fates {
 		if f := &h.Fates[i]; len(e.fates) < outbox.Limit {
-			at := control.Cause{Source: f.Cause.Source, Witness: f.Cause.Witness}
-			e.firings[at] = max(e.firings[at], f.Cause.Firing)
-			e.fates[earlierID{f.Cause, f.Name, h.Member, h.Incarnation, f.Entry}] = f.Fate
+			cause := f.Cause.Plain()
+			at := control.Cause{Source: cause.Source, Witness: cause.Witness}
+			if last := (control.Cause{Firing: e.firings[at]}); cause.Number() > last.Number() {
+				e.firings[at] = cause.Firing
+			}
+			e.fates[earlierID{cause, f.Name, h.Member, h.Incarnation, f.Entry}] = f.Fate
 		}
 	}
 }
 
-// made gives a signal its cause, if its target can read it, and reports whether that has it
-// from an earlier term, with its final fate.
-func (c *Core) made(m *member, s *control.Signal, cause control.Cause) (control.Fate, bool) {
+// made gives a signal its cause, if its target can read it, and returns its final fate and
+// why, if the target has it from an earlier term, or may have it from one that is under way.
+func (c *Core) made(m *member, s *control.Signal, cause control.Cause) (control.Fate, string) {
 	if !m.causes || cause.Source == 0 {
-		return 0, false
+		return 0, ""
 	}
 	s.Cause = cause
-	fate := c.earlier.fates[earlierID{cause, s.Name, m.name, m.incarnation, s.Entry}]
-	return fate, fate.Final()
+	if fate := c.earlier.fates[earlierID{cause.Plain(), s.Name, m.name, m.incarnation, s.Entry}]; fate.Final() {
+		return fate, "the same firing was made in an earlier term"
+	}
+	for l := range c.outbox.Letters {
+		if x := l.Signal; cause.Perhaps(x.Cause) && x.Decision.Number <= c.before &&
+			l.Group == "" && x.Target == s.Target && x.Name == s.Name && x.Entry == s.Entry {
+			return control.Unconfirmed, "what an earlier term has made on runs of the same members is under way"
+		}
+	}
+	return 0, ""
 }
-
-const madeBefore = "the same firing was made in an earlier term"
 
 // recorded reports whether the fate of a signal that is not under way is recorded, as it was
 // told before, or is now: of a signal of an earlier term, that its target remembers.

@@ -76,7 +76,8 @@ func (c *causer) step(in synccore.Input) {
 	}
 }
 
-// tell reports a state and returns what is sent for it: predicate, target, firing.
+// tell reports a state and returns what is sent for it: predicate, target, firing, and ? where
+// an earlier term may have made it.
 func (c *causer) tell(member string, n int64) string {
 	c.seqs[member]++
 	return c.report(member, n)
@@ -112,11 +113,15 @@ func (c *causer) sent() string {
 		for i := range a.Msg.Signals {
 			s := &a.Msg.Signals[i]
 			c.cause = s.Cause
-			fmt.Fprintf(&b, "%s %s %d;", s.Predicate, s.Target, s.Cause.Firing)
+			mark := ""
+			if s.Cause.Firing&control.PerhapsMade != 0 {
+				mark = "?"
+			}
+			fmt.Fprintf(&b, "%s %s %d%s;", s.Predicate, s.Target, s.Cause.Number(), mark)
 		}
 	}
 	for _, f := range c.out.Fates {
-		fmt.Fprintf(&b, "%s %s %d %v: %s;", f.Signal.Predicate, f.Signal.Target, f.Signal.Cause.Firing, f.Fate, f.Detail)
+		fmt.Fprintf(&b, "%s %s %d %v: %s;", f.Signal.Predicate, f.Signal.Target, f.Signal.Cause.Number(), f.Fate, f.Detail)
 	}
 	return b.String()
 }
@@ -166,9 +171,101 @@ func TestCauses(t *testing.T) {
 	}
 	c.want("one below", c.tell("a", -1), "")
 	c.want("it stays below", c.tell("a", -2), "")
-	c.want("both below", c.tell("b", -1), "two a 1;two b 1;")
-	if two := c.cause; two.Witness != share("a", 4)+share("b", 3) || two.Source == high.Source {
+	c.want("both below", c.tell("b", -1), "two a 1?;two b 1?;")
+	if two := c.cause; two.Witness != ofRuns(4, 3) || two.Source == high.Source {
 		t.Errorf("%+v", two)
+	}
+}
+
+// ofRuns is the witness of runs of a and b that began with these reports.
+func ofRuns(a, b uint64) uint64 {
+	return control.OfRuns(wire.Weight("a", 1)+wire.Weight("b", 1), share("a", a)+share("b", b))
+}
+
+// TestRunsOfAnEarlierTerm: a machine without memory that knows of runs only a state that they
+// came to asks the targets whether they have had it; on a run that began in its term, and for the
+// second time, it fires as ever.
+func TestRunsOfAnEarlierTerm(t *testing.T) {
+	before := newCauser(t, 1)
+	both := func(c *causer) {
+		c.hello(wire.Hello{Member: "a", Causes: true})
+		c.hello(wire.Hello{Member: "b", Causes: true})
+	}
+	both(before)
+	before.tell("a", 0)
+	before.tell("b", 0)
+	before.tell("a", -1)
+	before.want("it is known where they began", before.tell("b", -1), "two a 1?;two b 1?;")
+	made := before.cause.Plain()
+	perhaps := func(what string, c *causer, want bool) {
+		t.Helper()
+		if c.cause.Perhaps(made) != want {
+			t.Errorf("%s: %x, perhaps %x: %v", what, c.cause, made, !want)
+		}
+	}
+	begin := func(a, b uint64) *causer {
+		c := newCauser(t, 2)
+		both(c)
+		c.seqs["a"], c.seqs["b"] = a, b
+		return c
+	}
+	c := begin(9, 7)
+	c.report("a", -1)
+	c.want("later states", c.report("b", -1), "two a 1?;two b 1?;")
+	perhaps("later states", c, true)
+	c.reload("count: 2", "count: 3, min: 3")
+	c.want("the same runs in another epoch", c.reload("", ""), "two a 2;two b 2;")
+	c.tell("a", 0)
+	c.want("a run that has begun soon after that", c.tell("a", -1), "two a 3;two b 3;")
+
+	c = begin(1, 1)
+	c.report("a", 0)
+	c.report("b", 0)
+	c.tell("a", -1)
+	c.want("their first states were told late", c.tell("b", -1), "two a 1?;two b 1?;")
+	perhaps("the same first states", c, true)
+	c.tell("a", 0)
+	c.want("another run", c.tell("a", -1), "two a 2?;two b 2?;")
+	perhaps("other first states", c, false)
+	c.now = c.now.Add(3 * time.Second)
+	c.tell("b", 0)
+	c.want("a run that began in the term", c.tell("b", -1), "two a 3;two b 3;")
+}
+
+// TestRunsAtATakeover: a machine that goes on in place of another one begins the detectors of
+// runs again. What that one has sent and nobody has answered is sent again, and not made again.
+func TestRunsAtATakeover(t *testing.T) {
+	for name, answered := range map[string]bool{"under way": false, "answered": true} {
+		t.Run(name, func(t *testing.T) {
+			c := newCauser(t, 1)
+			c.hello(wire.Hello{Member: "a", Causes: true})
+			c.hello(wire.Hello{Member: "b", Causes: true})
+			c.tell("a", 0)
+			c.tell("b", 0)
+			c.tell("a", -1)
+			c.want("before", c.tell("b", -1), "two a 1?;two b 1?;")
+			made := c.cause.Plain()
+			c.tell("a", -2)
+			for _, member := range []string{"a", "b"} {
+				if answered {
+					a := wire.Answer{Decision: control.Decision{Synchronizer: "gsync", Term: 1, Epoch: 1, Number: 1}, Name: "two", Target: member, Fate: control.Applied}
+					c.step(synccore.Input{Kind: synccore.InAck, From: member, Ack: &wire.Ack{Member: member, Incarnation: 1, Answers: []wire.Answer{a}}})
+				}
+			}
+			next := newCauser(t, 0)
+			next.core, next.now, next.seqs = synccore.New(c.core.Level(), synccore.Options{Follows: true}), c.now, c.seqs
+			c.core.Retell(func(in *synccore.Input) { next.step(*in) })
+			next.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
+			if answered {
+				next.want("after", next.sent(), "two a 2?;two b 2?;")
+				if !next.cause.Perhaps(made) {
+					t.Errorf("%x, and %x was made", next.cause, made)
+				}
+				return
+			}
+			const why = "unconfirmed: what an earlier term has made on runs of the same members is under way;"
+			next.want("after", next.sent(), "two a 1?;two b 1?;two a 2 "+why+"two b 2 "+why)
+		})
 	}
 }
 

@@ -68,9 +68,11 @@ type KeptRule struct {
 
 // handover is where a machine stands that is retold the inputs of another one.
 type handover struct {
-	retold bool  // they are not over yet
-	kept   *Kept // of them
-	same   bool  // it has come to the same global state
+	retold bool              // they are not over yet
+	kept   *Kept             // of them
+	same   bool              // it has come to the same global state
+	led    clocksync.Instant // since when it goes on in place of that one
+	before uint64            // the number of the last decision of that one
 }
 
 // Follows tells whether the machine has come to what the one that it follows had come to
@@ -401,7 +403,7 @@ func (c *Core) takeOver(out *Output) {
 // succeed is for a machine that has followed another one, and goes on in its place: the
 // detectors of rules begin with the states in force, and the section balance by itself.
 func (c *Core) succeed() {
-	c.opt.Follows = false
+	c.opt.Follows, c.led, c.before = false, c.now, c.decisions
 	c.parts = c.det.Witness(c.parts[:0])
 	for i, r := range c.plan.Rules {
 		if r.Detector.Exists() {

@@ -414,6 +414,8 @@ type occasion struct {
 	rows     [][]scgs.Value // of the parts; nil: as the global state has them
 	holders  []int          // in the scope, if its own detector has found them
 	seqs     []uint64       // by place in the scope, the state that was judged; nil: as the global state has it
+	exact    bool           // of runs: it is known where each began
+	fresh    bool           // of runs: one certainly began in this term
 	cause    control.Cause  // of the firing
 }
 
@@ -466,7 +468,7 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 	s.armed = false
 	s.release()
 	decision := c.decision()
-	o.cause = c.earlier.next(&s.cause, c.witnessed(o))
+	o.cause = c.cause(&s.cause, o)
 	if !c.opt.Unread {
 		v := monitor.Verdict{
 			Predicate: r.Name, Truth: predicates.True, Fired: true, Decision: decision, Suppressed: s.suppressed,

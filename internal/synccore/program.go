@@ -54,8 +54,8 @@ func (c *Core) postOwn(owner outbox.Owner, s *control.Signal, cause control.Caus
 	m := c.members[s.Target]
 	l := outbox.Letter{Owner: owner, Incarnation: m.incarnation, Signal: s}
 	s.Cause = control.Cause{}
-	if fate, made := c.made(m, s, cause); made {
-		c.settled(&outbox.Settled{Letter: l, Fate: fate, Detail: madeBefore}, out)
+	if fate, why := c.made(m, s, cause); fate != 0 {
+		c.settled(&outbox.Settled{Letter: l, Fate: fate, Detail: why}, out)
 		return
 	}
 	c.post(l, out)

@@ -23,6 +23,7 @@ type runs struct {
 	in      intake
 	numbers []scgs.Member // by number in the core's detector, and the other way
 	indexes []scgs.Member
+	known   []known // by number
 	rows    arena
 	found   []*found // the sets that wait to fire; the tuple that is open
 	stood   []*found // the sets that held when the epoch began
@@ -32,6 +33,24 @@ type runs struct {
 	set   scgs.Set
 	ev    scgs.Event
 	ended []scgs.Part
+}
+
+// known is what the detector was told of a member.
+type known struct {
+	last  uint64 // the newest report
+	vague uint64 // the newest that was not preceded by another one: where a run began is known if that is later
+	old   uint64 // the newest by the time in which states of an earlier term are told
+}
+
+// tell notes a report, that is told when the member has been here for so long.
+func (k *known) tell(seq uint64, here time.Duration) {
+	if seq != k.last+1 || k.last == 0 && seq > 1 {
+		k.vague = seq
+	}
+	if here < heardWithin {
+		k.old = seq
+	}
+	k.last = seq
 }
 
 // intake takes reports, in a detector of either kind.
@@ -88,6 +107,7 @@ func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
 // What is unknown ends a run, so that it never counts as true.
 func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
+	w.known[n].tell(r.Seq, c.now.Sub(max(m.entered, c.led)))
 	if r.End || c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth != predicates.True {
 		w.in.End(n, r.Seq, *at)
 		return
@@ -130,8 +150,9 @@ func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 	}
 	w.stand(c.plan.Rules[w.rule].Detector.AtLeast, remove)
 	for i, n := range w.in.Epoch(c.epoch, remove, specs(entering)) {
-		put(&w.numbers, entering[i].index, n)
-		put(&w.indexes, n, entering[i].index)
+		put(&w.numbers, entering[i].index, n, noIndex)
+		put(&w.indexes, n, entering[i].index, noIndex)
+		put(&w.known, n, known{}, known{})
 	}
 }
 
@@ -197,9 +218,9 @@ func (w *runs) needs(dst []scgs.Need) []scgs.Need {
 	return dst
 }
 
-func put(list *[]scgs.Member, at, value scgs.Member) {
+func put[T any](list *[]T, at scgs.Member, value, none T) {
 	for int(at) >= len(*list) {
-		*list = append(*list, noIndex)
+		*list = append(*list, none)
 	}
 	(*list)[at] = value
 }
@@ -448,13 +469,16 @@ func (c *Core) occasionOf(w *runs, f *found, span scgs.Span) *occasion {
 	o := &c.occasion
 	*o = occasion{
 		scope: c.partial, span: span, heard: clocksync.MinInstant, index: f.index, modality: c.plan.Rules[w.rule].Detector.Word(),
-		rows: f.rows, holders: o.holders[:0], seqs: o.seqs[:0],
+		rows: f.rows, holders: o.holders[:0], seqs: o.seqs[:0], exact: true,
 	}
 	for range c.inEpoch {
 		o.seqs = append(o.seqs, newestState)
 	}
 	c.parts = c.parts[:0]
 	for _, p := range f.runs {
+		k := &w.known[p.Member]
+		o.exact = o.exact && p.Seq > k.vague
+		o.fresh = o.fresh || p.Seq > max(k.vague, k.old)
 		p.Member = w.indexes[p.Member]
 		c.parts = append(c.parts, p)
 		m := c.byIndex[p.Member]

@@ -59,9 +59,9 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 // sendTo sends a rule's signal to a member of the epoch, unless that has had it in an
 // earlier term.
 func (c *Core) sendTo(m *member, s *control.Signal, cause control.Cause, out *Output) {
-	switch fate, made := c.made(m, s, cause); {
-	case made:
-		out.fate("", new(*s), fate, madeBefore)
+	switch fate, why := c.made(m, s, cause); {
+	case fate != 0:
+		out.fate("", new(*s), fate, why)
 	case !c.opt.Once || c.general:
 		c.post(outbox.Letter{Owner: outbox.Rule, Incarnation: m.incarnation, Signal: new(*s)}, out)
 	case s.Entry > 0: // else the target was in no such region

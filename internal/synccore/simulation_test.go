@@ -303,7 +303,7 @@ func (w *world) step(in synccore.Input) {
 		}
 	}
 	for _, f := range w.out.Fates {
-		if f.Fate != control.NoSuchEntry || f.Signal.Entry != 0 {
+		if w.sent[f.Signal.Decision.String()+f.Signal.Name+f.Signal.Target] { // Else it had it at once.
 			w.fates++
 		}
 	}
@@ -557,7 +557,7 @@ func (a *actor) handle() {
 			return
 		}
 		key := s.Decision.String() + s.Name
-		cause := fmt.Sprint(s.Cause, s.Name, s.Entry)
+		cause := fmt.Sprint(s.Cause.Plain(), s.Name, s.Entry)
 		if term := a.causes[cause]; a.applied[key] || s.Cause.Source != 0 && term != 0 && term != s.Decision.Term {
 			a.t.Errorf("%s: %s, %s was applied twice", a.name, key, cause)
 		}
