@@ -44,7 +44,6 @@ type actor struct {
 	obeying int                          // handlers that have begun and not ended
 	told    map[uint64]uint64            // the newest number sent, by incarnation
 	lives   map[uint64]uint64            // whose incarnations they are
-	hellos  map[uint64]clocksync.Instant // the first of each incarnation
 	sets    uint64                       // states in this life
 }
 
@@ -87,7 +86,7 @@ func newNode(t *trial, i int, on *machine, most int) *node {
 		t.names[p.name] = p
 	}
 	for i := range p.size {
-		a := &actor{node: p, name: fmt.Sprintf("%s-%d", p.name, i), told: map[uint64]uint64{}, lives: map[uint64]uint64{}, hellos: map[uint64]clocksync.Instant{}}
+		a := &actor{node: p, name: fmt.Sprintf("%s-%d", p.name, i), told: map[uint64]uint64{}, lives: map[uint64]uint64{}}
 		if len(t.named) > 0 {
 			a.name, t.named = t.named[0], t.named[1:]
 		}
@@ -522,10 +521,7 @@ func (a *actor) tick(in agentcore.Input, put func(*actor, []byte)) {
 		return
 	}
 	for i := range out.Hellos {
-		h := &out.Hellos[i]
-		if a.lives[h.Incarnation] = a.life; a.hellos[h.Incarnation] == 0 {
-			a.hellos[h.Incarnation] = t.now
-		}
+		a.lives[out.Hellos[i].Incarnation] = a.life
 	}
 	for i := range out.Batches {
 		t.toldOf(a, &out.Batches[i])
