@@ -151,7 +151,7 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := trialOf(t, kinds, *trialTime)
-	spec.processes = *trialSize
+	spec.processes, spec.pair = *trialSize, withPair
 	if *trialSeed != 0 {
 		spec.seed = *trialSeed
 		one := newTrial(spec)
@@ -242,6 +242,7 @@ func TestFoundSeeds(t *testing.T) {
 // TestTheSameSeedIsTheSameTrial: all that goes in and comes out is the same, in order.
 func TestTheSameSeedIsTheSameTrial(t *testing.T) {
 	spec := trialOf(t, AllFaults, time.Second)
+	spec.pair = withPair
 	seen := map[uint64]uint64{}
 	for round := range 2 {
 		for one := range trials(spec, 1, 20) {
@@ -264,6 +265,7 @@ func command(s *trialSpec) string {
 // that is around them.
 func BenchmarkTrials(b *testing.B) {
 	spec := trialOf(b, AllFaults, 2*time.Second)
+	spec.pair = withPair
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	steps := 0
 	for b.Loop() {
@@ -287,8 +289,8 @@ func (f *figures) String() string {
 	}
 	fmt.Fprintf(&b, "\nstates %d, global states %d (in the last terms), epochs %d, bundles %d with evidence of all %d, probes %d, resends %d, gaps %d, rejoins %d, rejected %d\n",
 		f.States, f.Global, f.Epochs, f.Bundles, f.Evidence, f.Probes, f.Resends, f.Gaps, f.Rejoins, f.Rejected)
-	fmt.Fprintf(&b, "decisions %d, %d of them on partial states; signals %d, applied %d, regions left %d, fates %d, unconfirmed %d, repeated in a later term %d; recorded by a later term %d, by a second one %d, by none as both ends were killed %d\nfired:",
-		f.Firings, f.Partial, f.Sent, f.Applied, f.Cancelled, f.Fates, f.Unconfirmed, f.Repeated, f.FatesLate, f.FatesAgain, f.FatesLost)
+	fmt.Fprintf(&b, "decisions %d, %d of them on partial states; signals %d, applied %d, regions left %d, fates %d, unconfirmed %d, repeated in a later term %d; recorded by a later term %d, by a second one %d, by none as both ends were killed %d\nprocesses that stood by: told all %d times, told less than all %d; went on warm %d, with another clock or as they differed %d, cold %d; two led %d, terms raised %d\nfired:",
+		f.Firings, f.Partial, f.Sent, f.Applied, f.Cancelled, f.Fates, f.Unconfirmed, f.Repeated, f.FatesLate, f.FatesAgain, f.FatesLost, f.Retold, f.Torn, f.Warm, f.Other, f.Cold, f.Superseded, f.Raised)
 	for _, name := range slices.Sorted(maps.Keys(f.Fired)) {
 		fmt.Fprintf(&b, " %s %d", name, f.Fired[name])
 	}
@@ -303,11 +305,15 @@ func (f *figures) judgeFull(t *testing.T) {
 		"pauses": f.Pauses, "suspends": f.Suspends, "crashes": f.Crashes, "restarts": f.Restarts, "closings": f.Closings, "reloads": f.Reloads, "corrections": f.Corrections,
 		"lost bounds": f.LostBounds, "firings": f.Firings, "signals": f.Sent, "applied": f.Applied, "cancelled": f.Cancelled, "fates": f.Fates,
 		"unconfirmed": f.Unconfirmed, "repeated in a later term": f.Repeated, "recorded by a later term": f.FatesLate, "gaps": f.Gaps, "resends": f.Resends, "probes": f.Probes, "rejoins": f.Rejoins, "epochs": f.Epochs,
+		"takeovers warm": f.Warm, "takeovers cold": f.Cold, "told all": f.Retold,
 		"partial": f.Partial, "rejected": f.Rejected, "bundles": f.Bundles, "evidence": f.Evidence,
 	} {
 		if n == 0 {
 			t.Errorf("%s: none in %d trials", what, f.Trials)
 		}
+	}
+	if f.Trials >= 500 && (f.Other == 0 || f.Superseded == 0 || f.Torn == 0) {
+		t.Errorf("takeovers with another clock, or of what was not the same: %d; two that lead: %d; torn streams: %d", f.Other, f.Superseded, f.Torn)
 	}
 	for i, name := range pointNames {
 		if f.Killed[i] == 0 {
