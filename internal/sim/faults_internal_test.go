@@ -312,7 +312,7 @@ func (f *figures) judgeFull(t *testing.T) {
 		"pauses": f.Pauses, "suspends": f.Suspends, "crashes": f.Crashes, "restarts": f.Restarts, "closings": f.Closings, "reloads": f.Reloads, "corrections": f.Corrections,
 		"lost bounds": f.LostBounds, "firings": f.Firings, "signals": f.Sent, "applied": f.Applied, "cancelled": f.Cancelled, "fates": f.Fates,
 		"unconfirmed": f.Unconfirmed, "repeated in a later term": f.Repeated, "recorded by a later term": f.FatesLate, "gaps": f.Gaps, "resends": f.Resends, "probes": f.Probes, "rejoins": f.Rejoins, "epochs": f.Epochs,
-				"partial": f.Partial, "rejected": f.Rejected, "bundles": f.Bundles, "evidence": f.Evidence,
+		"partial": f.Partial, "rejected": f.Rejected, "bundles": f.Bundles, "evidence": f.Evidence,
 	} {
 		if n == 0 {
 			t.Errorf("%s: none in %d trials", what, f.Trials)
