@@ -79,9 +79,9 @@ type follower struct {
 	rest    []byte // of a line that is not whole
 	retold  []byte // of an attachment that comes
 	parts   uint64
-	warm    bool // it was retold all
-	agreed  bool // and has come to the same since; false: the same is not to be had, or it differs
-	differs bool
+	warm    bool   // it was retold all
+	agreed  bool   // and has come to the same since; false: the same is not to be had, or it differs
+	sure    uint64 // the last decision of which it knows that it is the leader's
 	broken  string // why it does not step any more
 	stepped clocksync.Instant
 
@@ -149,8 +149,10 @@ func (f *follower) take(h *streamHead, text []byte) {
 	case err != nil:
 		f.breaks("an input cannot be read: " + err.Error())
 	case h.sum != 0 && len(f.rest) == 0 && f.agreed && h.sum != f.core.Sum():
-		f.agreed, f.differs = false, true
+		f.agreed = false
 		f.breaks("its core has come to something else than the leader's")
+	case h.sum != 0 && len(f.rest) == 0 && f.agreed:
+		f.sure = f.core.Decisions()
 	}
 }
 
@@ -221,7 +223,7 @@ func (f *follower) takePart(h *streamHead, text []byte) {
 	}
 	retold := f.retold
 	f.retold, f.parts, f.rest = nil, 0, f.rest[:0]
-	f.warm, f.agreed, f.differs, f.broken = false, false, false, ""
+	f.warm, f.agreed, f.broken = false, false, ""
 	if _, err := f.stepAll(retold); err != nil {
 		f.breaks("what the leader knows cannot be read: " + err.Error())
 		return
@@ -231,7 +233,7 @@ func (f *follower) takePart(h *streamHead, text []byte) {
 		f.breaks("the leader has another configuration: start it again with that")
 		return
 	}
-	f.warm, f.leader, f.number = true, h.nonce, h.number
+	f.warm, f.leader, f.number, f.sure = true, h.nonce, h.number, f.core.Decisions()
 	f.began, f.stepped = f.opt.now(), f.opt.now()
 	if f.agreed = same && h.sum == f.core.Sum(); !f.agreed {
 		f.askAt = f.began.Add(f.again())
@@ -306,7 +308,7 @@ func (f *follower) succeed(term uint64) (first []synccore.Input) {
 	case !f.warm:
 		log.Warn("nobody led any more, and this process does now: memory, hold times, cooldowns and prev begin again", "term", term, "cause", f.broken)
 		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}
-	case f.reference == f.clock.Domain() && !f.differs && f.core.Term() < term:
+	case f.reference == f.clock.Domain() && f.agreed && f.core.Decisions() == f.sure && f.core.Term() < term:
 		log.Warn("nobody led any more, and this process does now: it goes on where that was", "term", term)
 		f.tellRules(func(r *plan.Rule) string { return f.core.Goes(r) })
 		f.Synchronizer.timeline = f.timeline
@@ -317,7 +319,7 @@ func (f *follower) succeed(term uint64) (first []synccore.Input) {
 		cause = "the leader had another clock"
 	}
 	log.Warn("nobody led any more, and this process does now: memory and cooldowns go on; hold times, edges and prev begin again", "term", term, "cause", cause)
-	return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}, {Kind: synccore.InKept, Kept: f.core.Kept()}}
+	return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}, {Kind: synccore.InKept, Kept: f.core.KeptUpTo(f.sure)}}
 }
 
 // tellRules tells rule by rule what goes on and what begins again.

@@ -185,6 +185,9 @@ func (l *loop) streamEnd(now clocksync.Instant, out *synccore.Output) {
 		return
 	}
 	s.lines = append(s.lines, s.line...)
+	if len(out.Verdicts)+len(out.Plans) > 0 {
+		s.sumAt = now // Whoever follows has to know each decision, or that it does not.
+	}
 	if made := l.core.MadeAlone(out); made != nil {
 		if line, err := journal.AppendInput(s.lines, l.level.State, now, &synccore.Input{Kind: synccore.InKept, Kept: made}); err == nil {
 			s.lines = journal.AppendBroken(line)

@@ -86,21 +86,25 @@ type pending struct {
 	waiting  bool // the target has it and will tell its fate
 	late     bool // it is asked after the deadline
 
-	// of is its decision before its term was renewed: the target may tell its fate under that.
-	of control.Decision
+	// of are its decisions before its term was renewed: the target may tell its fate under those.
+	of []control.Decision
 }
 
 // is reports whether a member tells of this signal.
 func (p *pending) is(group, from string, a *wire.Answer) bool {
-	return (p.Signal.Decision == a.Decision || p.of == a.Decision) && p.Signal.Name == a.Name && p.Signal.Target == from && p.Group == group
+	return (p.Signal.Decision == a.Decision || slices.Contains(p.of, a.Decision)) && p.Signal.Name == a.Name && p.Signal.Target == from && p.Group == group
 }
 
-// limit is when the signal is given up.
+// limit is when the signal is given up. A target that has it is asked after the deadline
+// first, however long the machine stood still.
 func (p *pending) limit() clocksync.Instant {
-	if p.waiting && p.Recalls {
-		return p.deadline.Add(askAfter)
+	switch {
+	case !p.waiting || !p.Recalls:
+		return p.deadline
+	case !p.late:
+		return clocksync.MaxInstant
 	}
-	return p.deadline
+	return p.deadline.Add(askAfter)
 }
 
 // again sets the time of the next attempt. The first one after the deadline is at the deadline.
@@ -163,7 +167,7 @@ func (o *Outbox) Post(now clocksync.Instant, head *wire.Signals, l Letter, frame
 // frame tells it the epoch in force.
 func (p *pending) transmit(now clocksync.Instant, head *wire.Signals, frames *Frames) {
 	if !p.late && now >= p.deadline {
-		p.late, p.attempts = true, 0
+		p.late, p.attempts, p.deadline = true, 0, now
 	}
 	p.again(now, backoff[min(p.attempts, len(backoff)-1)])
 	p.attempts++
@@ -200,6 +204,8 @@ func (o *Outbox) Answer(now clocksync.Instant, group, from string, a *wire.Answe
 		return s, false
 	case a.Fate == control.Duplicate:
 		return o.settle(i, control.Applied, a.Detail), true
+	case a.Fate != control.Applied && p.Signal.Decision != a.Decision:
+		return s, false // The copy of the later term may be applied yet.
 	case a.Fate.Final():
 		return o.settle(i, a.Fate, a.Detail), true
 	}
@@ -257,8 +263,9 @@ func (o *Outbox) Retry(now, heard clocksync.Instant, head *wire.Signals, gone fu
 type Kept struct {
 	Letter
 
-	Deadline clocksync.Instant // when its time is over
-	Waiting  bool              // the target has it
+	Deadline clocksync.Instant  // when its time is over
+	Waiting  bool               // the target has it
+	Of       []control.Decision `json:",omitempty"` // under which it was sent before
 }
 
 // Kept are the letters without a final fate of decisions of later numbers than that.
@@ -266,7 +273,7 @@ func (o *Outbox) Kept(after uint64) []Kept {
 	var all []Kept
 	for _, p := range o.letters {
 		if p.Signal.Decision.Number > after {
-			all = append(all, Kept{p.Letter, p.deadline, p.waiting})
+			all = append(all, Kept{p.Letter, p.deadline, p.waiting, p.of})
 		}
 	}
 	return all
@@ -277,7 +284,7 @@ func (o *Outbox) Restore(after uint64, all []Kept) {
 	o.letters = slices.DeleteFunc(o.letters, func(p *pending) bool { return p.Signal.Decision.Number > after })
 	o.due = clocksync.MinInstant
 	for _, k := range all[:min(len(all), Limit-len(o.letters))] {
-		o.letters = append(o.letters, &pending{Letter: k.Letter, deadline: k.Deadline, next: clocksync.MinInstant, waiting: k.Waiting})
+		o.letters = append(o.letters, &pending{Letter: k.Letter, deadline: k.Deadline, next: clocksync.MinInstant, waiting: k.Waiting, of: k.Of})
 	}
 }
 
@@ -291,9 +298,7 @@ func (o *Outbox) Renew(term, epoch uint64) {
 			continue
 		}
 		s := *p.Signal
-		if p.of == (control.Decision{}) {
-			p.of = s.Decision
-		}
+		p.of = append(slices.Clip(p.of), s.Decision)
 		s.Decision.Term, s.Decision.Epoch = term, epoch
 		p.Signal, p.next, p.attempts = &s, clocksync.MinInstant, 0
 	}

@@ -277,3 +277,54 @@ func TestReceipts(t *testing.T) {
 		t.Errorf("what was given up: %+v", q.frames)
 	}
 }
+
+// TestStoodStill: a machine that stood still until long after a signal's time asks the target
+// that has it before it says what became of it.
+func TestStoodStill(t *testing.T) {
+	p, l := newPost(t), letter(1, "a")
+	l.Recalls = true
+	p.post(0, l)
+	p.retry(0, nobody)
+	p.Answer(clocksync.Instant(ms), "", "a", answer(l, control.Waiting))
+	late := clocksync.Instant(time.Minute)
+	if sent, settled := p.retry(late, nobody); sent != 1 || len(settled) != 0 {
+		t.Fatalf("sent %d times, %+v", sent, settled)
+	}
+	if s, ok := p.Answer(late.Add(ms), "", "a", answer(l, control.Applied)); !ok || s.Fate != control.Applied {
+		t.Errorf("%+v, %t", s, ok)
+	}
+	p.post(0, letter(2, "a"))
+	if _, settled := p.retry(late, nobody); len(settled) != 1 || settled[0].Fate != control.Unconfirmed {
+		t.Errorf("no answer: %+v", settled)
+	}
+}
+
+// TestRenewed: what a target says of the copies of earlier terms settles a signal only if it
+// was applied, also in an outbox to which it was handed on: another copy may be applied yet.
+func TestRenewed(t *testing.T) {
+	for _, fate := range []control.Fate{control.OldEpoch, control.Applied, control.Duplicate} {
+		p, l := newPost(t), letter(1, "a")
+		l.Signal.Decision.Term, l.Signal.Cause.Source = 1, 5
+		p.post(0, l)
+		p.Renew(2, 1)
+		next := newPost(t)
+		next.Restore(0, p.Kept(0))
+		next.Renew(3, 1)
+		second := l
+		second.Signal = new(*l.Signal)
+		second.Signal.Decision.Term, second.Signal.Decision.Epoch = 2, 1
+		for _, copied := range []outbox.Letter{l, second} {
+			one := newPost(t)
+			one.Restore(0, next.Kept(0))
+			if s, ok := one.Answer(1, "", "a", answer(copied, fate)); ok != (fate != control.OldEpoch) {
+				t.Errorf("%v of the copy of term %d: %+v, %t", fate, copied.Signal.Decision.Term, s, ok)
+			}
+		}
+		third := second
+		third.Signal = new(*second.Signal)
+		third.Signal.Decision.Term = 3
+		if s, ok := next.Answer(1, "", "a", answer(third, fate)); !ok {
+			t.Errorf("%v of the last copy: %+v", fate, s)
+		}
+	}
+}

@@ -24,6 +24,7 @@ var (
 	trialSeed   = flag.Uint64("seed", 0, "one trial to repeat")
 	trialFaults = flag.String("faults", "all", "the kinds of faults, joined by a comma")
 	trialTime   = flag.Duration("time", 2*time.Second, "for how long there are faults")
+	trialPair   = flag.Bool("standby", false, "in every third trial a process stands by; trial 8091 breaks judge F")
 	trialSize   = flag.Int("processes", 4, "how many processes there are at most")
 )
 
@@ -151,7 +152,9 @@ func TestFaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	spec := trialOf(t, kinds, *trialTime)
-	spec.processes = *trialSize
+	if spec.processes = *trialSize; *trialPair {
+		spec.pair = withPair
+	}
 	if *trialSeed != 0 {
 		spec.seed = *trialSeed
 		one := newTrial(spec)
@@ -242,6 +245,7 @@ func TestFoundSeeds(t *testing.T) {
 // TestTheSameSeedIsTheSameTrial: all that goes in and comes out is the same, in order.
 func TestTheSameSeedIsTheSameTrial(t *testing.T) {
 	spec := trialOf(t, AllFaults, time.Second)
+	spec.pair = withPair
 	seen := map[uint64]uint64{}
 	for round := range 2 {
 		for one := range trials(spec, 1, 20) {
@@ -257,13 +261,18 @@ func TestTheSameSeedIsTheSameTrial(t *testing.T) {
 }
 
 func command(s *trialSpec) string {
-	return fmt.Sprintf("go test ./internal/sim -run TestFaults -seed %d -faults %s -time %v -processes %d -v", s.seed, s.faults, s.time, s.processes)
+	more := ""
+	if s.pair != nil {
+		more = " -standby"
+	}
+	return fmt.Sprintf("go test ./internal/sim -run TestFaults -seed %d -faults %s -time %v -processes %d%s -v", s.seed, s.faults, s.time, s.processes, more)
 }
 
 // BenchmarkTrials tells how many steps of machines a second one processor makes, with all
 // that is around them.
 func BenchmarkTrials(b *testing.B) {
 	spec := trialOf(b, AllFaults, 2*time.Second)
+	spec.pair = withPair
 	defer debug.SetGCPercent(debug.SetGCPercent(1000))
 	steps := 0
 	for b.Loop() {
@@ -287,8 +296,8 @@ func (f *figures) String() string {
 	}
 	fmt.Fprintf(&b, "\nstates %d, global states %d (in the last terms), epochs %d, bundles %d with evidence of all %d, probes %d, resends %d, gaps %d, rejoins %d, rejected %d\n",
 		f.States, f.Global, f.Epochs, f.Bundles, f.Evidence, f.Probes, f.Resends, f.Gaps, f.Rejoins, f.Rejected)
-	fmt.Fprintf(&b, "decisions %d, %d of them on partial states; signals %d, applied %d, regions left %d, fates %d, unconfirmed %d, repeated in a later term %d; recorded by a later term %d, by a second one %d, by none as both ends were killed %d\nfired:",
-		f.Firings, f.Partial, f.Sent, f.Applied, f.Cancelled, f.Fates, f.Unconfirmed, f.Repeated, f.FatesLate, f.FatesAgain, f.FatesLost)
+	fmt.Fprintf(&b, "decisions %d, %d of them on partial states; signals %d, applied %d, regions left %d, fates %d, unconfirmed %d, repeated in a later term %d; recorded by a later term %d, by a second one %d, by none as both ends were killed %d\nprocesses that stood by: told all %d times, told less than all %d; went on warm %d, with another clock or as they differed %d, cold %d; two led %d, terms raised %d\nfired:",
+		f.Firings, f.Partial, f.Sent, f.Applied, f.Cancelled, f.Fates, f.Unconfirmed, f.Repeated, f.FatesLate, f.FatesAgain, f.FatesLost, f.Retold, f.Torn, f.Warm, f.Other, f.Cold, f.Superseded, f.Raised)
 	for _, name := range slices.Sorted(maps.Keys(f.Fired)) {
 		fmt.Fprintf(&b, " %s %d", name, f.Fired[name])
 	}
@@ -309,6 +318,12 @@ func (f *figures) judgeFull(t *testing.T) {
 		if n == 0 {
 			t.Errorf("%s: none in %d trials", what, f.Trials)
 		}
+	}
+	if *trialPair && (f.Warm == 0 || f.Cold == 0) {
+		t.Errorf("takeovers warm: %d, cold: %d", f.Warm, f.Cold)
+	}
+	if *trialPair && f.Trials >= 500 && (f.Other == 0 || f.Superseded == 0 || f.Torn == 0) {
+		t.Errorf("takeovers with another clock, or of what was not the same: %d; two that lead: %d; torn streams: %d", f.Other, f.Superseded, f.Torn)
 	}
 	for i, name := range pointNames {
 		if f.Killed[i] == 0 {

@@ -27,6 +27,7 @@ type mutant struct {
 	config [2]string // in the configuration of the machine alone: this text is replaced by that one
 	faults Faults    // 0: all
 	calm   bool      // only trials with members that do little
+	pair   *pairBent // of trials with a process that stands by
 }
 
 // later moves a stamp by a time.
@@ -439,6 +440,30 @@ var mutants = []mutant{
 			}
 		}}
 	}},
+
+	{name: "one that stands by forgets the signals under way", judges: "F", pair: &pairBent{told: kept(func(k *synccore.Kept) { k.Letters = nil })}},
+	{name: "what it is retold is taken for later", judges: "S", pair: &pairBent{told: func(in *synccore.Input) {
+		if in.Kind == synccore.InBatch {
+			in.Batch.Evidence.At = later(in.Batch.Evidence.At, 50*time.Millisecond)
+		}
+	}}},
+	{name: "nobody knows the signals with which one goes on", judges: "A", pair: &pairBent{}, bend: signals(func(_ *actor, m *wire.Signals) {
+		for i := range m.Signals {
+			m.Signals[i].Cause = control.Cause{}
+		}
+	})},
+	{name: "it does not notice what was lost on the way", judges: "F", pair: &pairBent{hole: true}},
+	{name: "its decisions count from 0", judges: "FA", pair: &pairBent{told: kept(func(k *synccore.Kept) { k.Decisions = 0 })}},
+	{name: "a leader does not end when another one leads", judges: "FL", pair: &pairBent{mute: true}},
+}
+
+// kept is a mutant of what a process that stands by is told that the leader alone knows.
+func kept(change func(*synccore.Kept)) func(*synccore.Input) {
+	return func(in *synccore.Input) {
+		if in.Kind == synccore.InKept {
+			change(in.Kept)
+		}
+	}
 }
 
 // mutantSeeds is how many trials a mutant may outlive.
@@ -451,7 +476,9 @@ func TestMutants(t *testing.T) {
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			spec := trialOf(t, m.faults, time.Second)
-			spec.bend = m.bend
+			if spec.bend = m.bend; m.pair != nil {
+				spec.pair = func(t *trial) time.Duration { return pairOf(t, *m.pair) }
+			}
 			if spec.faults == 0 {
 				spec.faults = AllFaults
 			}

@@ -106,11 +106,12 @@ type trialSpec struct {
 	tried     []*Tried             // what has become of them, to be added to; nil: nobody asks
 	seed      uint64
 	faults    Faults
-	time      time.Duration       // in which there are faults
-	processes int                 // at most
-	members   int                 // in all; 0: as many as the processes have
-	threads   func(*actor) inside // of a member that has its process for itself; nil: none
-	bend      func() *bent        // for one trial; nil: nothing is bent
+	time      time.Duration              // in which there are faults
+	processes int                        // at most
+	members   int                        // in all; 0: as many as the processes have
+	threads   func(*actor) inside        // of a member that has its process for itself; nil: none
+	bend      func() *bent               // for one trial; nil: nothing is bent
+	pair      func(*trial) time.Duration // adds processes that stand by, and returns the time that it takes until one leads; nil: there are none
 }
 
 // The times of a trial behind its faults.
@@ -132,10 +133,12 @@ type trial struct {
 	domains  map[clocksync.Domain]*machine
 	all      []*node
 	names    map[string]*node // by the names of members and multiplexers
-	leader   *leader
-	well     bool // the faults are over
-	quiet    bool // states do not change any more
+	leader   *leader          // or the one that has led last
+	several  []*leader        // the synchronizer's processes
+	well     bool             // the faults are over
+	quiet    bool             // states do not change any more
 	hash     uint64
+	takeover time.Duration // within which a process leads
 	frames
 	regions []regionSpec
 	level   *plan.Level          // that the synchronizer follows
@@ -170,6 +173,7 @@ type figures struct {
 	Latest                                                    time.Duration  // until judge C was content
 	Fired, Ended                                              map[string]int // by predicate, and by fate
 	Delays, Oneways, Reloads                                  int
+	Warm, Other, Cold, Superseded, Raised, Retold, Torn       int // processes that stood by: they went on, with another clock, or began; two led; a term rose in place; they were told all, and lost something
 }
 
 func (f *figures) add(o *figures) {
@@ -247,6 +251,10 @@ func newTrial(spec trialSpec) *trial {
 		t.all, left = append(t.all, p), left-len(p.actors)
 	}
 	t.leader = newLeader(t, t.machines[t.Rand.IntN(hosts)])
+	t.several = []*leader{t.leader}
+	if t.pair != nil {
+		t.takeover = t.pair(t)
+	}
 	return t
 }
 
@@ -290,7 +298,9 @@ func (t *trial) kill(f Faults, at point) bool {
 
 // run is the whole trial. What it leaves is in the judges and figures.
 func (t *trial) run() {
-	t.leader.start()
+	for _, l := range t.several {
+		l.start()
+	}
 	for _, p := range t.all {
 		t.After(t.Between(0, 20*time.Millisecond), p.start)
 		t.trouble(p)
@@ -300,7 +310,7 @@ func (t *trial) run() {
 	t.heal()
 	t.until(t.time + calm)
 	t.quiet = true
-	end := t.time + calm + t.level.Silence.After + settled
+	end := t.time + calm + t.level.Silence.After + settled + t.takeover
 	for at := t.time + calm; ; at += 50 * time.Millisecond {
 		t.until(at)
 		if len(t.breaches) > 0 {
@@ -360,8 +370,8 @@ func (t *trial) heal() {
 			p.start()
 		}
 	}
-	if !t.leader.alive {
-		t.leader.start()
+	for _, l := range t.several {
+		l.start()
 	}
 }
 
@@ -436,7 +446,7 @@ func (t *trial) hostTrouble() {
 	}
 	if t.faults&restarts != 0 {
 		for range t.die(restarts).IntN(3) {
-			t.After(t.spread(restarts, 0, t.time+1), t.leader.crash)
+			t.After(t.spread(restarts, 0, t.time+1), func() { t.leader.crash() })
 		}
 	}
 }
@@ -444,7 +454,7 @@ func (t *trial) hostTrouble() {
 // reload has the synchronizer go over to the other configuration, or back. One that starts
 // follows the one that was last gone over to.
 func (t *trial) reload() {
-	if _, stopped := t.leader.stopped(); !t.leader.alive || stopped || t.well {
+	if _, stopped := t.leader.stopped(); !t.leader.leads || stopped || t.well {
 		return
 	}
 	t.Reloads++
@@ -455,6 +465,7 @@ func (t *trial) reload() {
 	default:
 		t.level, t.rules = t.other, t.others
 	}
+	t.leader.level, t.leader.rules = t.level, t.rules
 	t.leader.step(synccore.Input{Kind: synccore.InLevel, Level: t.level})
 }
 
@@ -518,9 +529,13 @@ func (t *trial) carry(p *path, frame []byte, deliver func([]byte)) {
 	t.After(arrives.Sub(t.now), func() { deliver(frame); t.free(frame) })
 }
 
-// up carries a frame of a process to the synchronizer; a second one would hear the same.
+// up carries a frame of a process to the synchronizer: whoever leads hears it.
 func (t *trial) up(from *node, frame []byte, take func(*leader, []byte)) {
-	t.carry(&from.up, frame, func(frame []byte) { t.leader.deliver(frame, func(frame []byte) { take(t.leader, frame) }) })
+	t.carry(&from.up, frame, func(frame []byte) {
+		for _, l := range t.several {
+			l.hear(frame, func(frame []byte) { take(l, frame) })
+		}
+	})
 }
 
 // holder is a process as the system sees it: it runs, is stopped, or is not there.
@@ -529,8 +544,9 @@ type holder struct {
 	on     *machine
 	alive  bool
 	life   uint64
-	paused clocksync.Instant // until then it is stopped
-	held   int               // frames that wait for it meanwhile
+	paused clocksync.Instant        // until then it is stopped
+	held   int                      // frames that wait for it meanwhile
+	wakes  func() clocksync.Instant // when it goes on though it runs; nil: now
 }
 
 // inboxLimit is how many frames wait for a process that is stopped; more are lost.
@@ -539,6 +555,9 @@ const inboxLimit = 64
 // stopped is when the process goes on, if it does not run now.
 func (h *holder) stopped() (clocksync.Instant, bool) {
 	until := max(h.paused, h.on.awake)
+	if until <= h.t.now && h.wakes != nil {
+		until = h.wakes()
+	}
 	return until, until > h.t.now
 }
 

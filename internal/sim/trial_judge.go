@@ -44,23 +44,45 @@ type judges struct {
 	breaches  []breach
 	effects   map[effectKey]int
 	truly     map[signalKey]int     // effects, whoever had them
-	sent      map[signalKey]*letter // in this term
 	posted    map[signalKey]*letter // ever
-	inEpoch   map[string]uint64     // since which step of the term
-	reported  map[lifeKey]*reports
-	here      map[string]uint64 // the incarnation of each member that has been welcomed in this term, and is not gone
-	steps     uint64            // of the term
-	content   bool              // judge C is
+	origins   map[uint64]origin     // of terms that go on with another one
+	content   bool                  // judge C is
 	lastFired clocksync.Instant
 	became    map[control.Decision]clocksync.Instant // since when its predicate has been true for long enough
 	firings   map[firingKey]control.Decision         // the first that had its effect
 	numbers   map[string]int                         // of the texts of predicates
-	known     map[string]uint64                      // the incarnation that a synchronizer has accepted last, by member
+	accepted  map[string]uint64                      // the incarnation that a synchronizer has accepted last, by member
 	witness   map[control.Decision]string            // as it truly was
 	ofRuns    map[control.Decision]int               // of runs: the how-manieth firing on them in its term
-	onRuns    map[string]int                         // firings of this term, by their witness
-	tooOld    bool                                   // a report was refused since its stamp was, in this term
 	finals    []letter                               // whose fate is to be compared with what truly happened
+}
+
+// tenure is what one term of the synchronizer has promised.
+type tenure struct {
+	sent     map[signalKey]*mailed
+	inEpoch  map[string]uint64 // since which step
+	reported map[lifeKey]*reports
+	steps    uint64
+	here     map[string]uint64  // the incarnation of each member that has been welcomed, and is not gone
+	onRuns   map[string]int     // firings, by their witness
+	tooOld   bool               // a report was refused since its stamp was
+	gaps     uint64             // that its machine had counted before
+	known    map[lifeKey]uint64 // the newest reports that the term had which it goes on with
+	level    *plan.Level
+	rules    map[string]reference // the predicates of that
+}
+
+// origin is the term that another one goes on with: signals of decisions up to a number are
+// those of that term.
+type origin struct{ term, last uint64 }
+
+// mailed is a signal that a term has sent, or goes on with.
+type mailed struct {
+	*letter
+	at    uint64 // step of the tenure; 0: it goes on with it
+	done  uint64 // the step at which it had its fate
+	fates int
+	maybe bool // it goes on with it, if it was told of it
 }
 
 type effectKey struct {
@@ -82,17 +104,16 @@ type lifeKey struct {
 
 // letter is a signal and its fate.
 type letter struct {
-	key      signalKey
-	decision control.Decision // of key, with its epoch, if it was posted
-	fate     control.Fate
-	fates    int // in the term that has decided on it
-	posted   bool
-	taken    uint64 // the life of the target that has it; 0: none has
-	later    uint64 // the last term after that in which its fate was recorded
-	before   int    // effects of its key before it was sent
-	firing   uint32 // of its cause
-	entry    uint64 // that it was decided on
-	life     uint64 // of the target
+	key    signalKey
+	fate   control.Fate
+	fates  int       // of all terms
+	taken  uint64    // the life of the target that has it; 0: none has
+	later  [2]uint64 // the last term after that in which its fate was recorded, and the term of the copy
+	again  bool      // a later term has sent it as its own: each copy may be refused for a reason of its own
+	before int       // effects of its key before it was sent
+	firing uint32    // of its cause
+	entry  uint64    // that it was decided on
+	life   uint64    // of the target
 }
 
 // reports are those of an incarnation that have come to a synchronizer in one term: the
@@ -106,7 +127,7 @@ type reports struct {
 func (j *judges) begin() {
 	j.posted = map[signalKey]*letter{}
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
-	j.numbers, j.known = map[string]int{}, map[string]uint64{}
+	j.numbers, j.origins, j.accepted = map[string]int{}, map[uint64]origin{}, map[string]uint64{}
 	j.firings, j.witness, j.ofRuns = map[firingKey]control.Decision{}, map[control.Decision]string{}, map[control.Decision]int{}
 	j.lastFired, j.became = clocksync.MinInstant, map[control.Decision]clocksync.Instant{}
 }
@@ -115,15 +136,35 @@ func (t *trial) breach(judge byte, format string, args ...any) {
 	t.breaches = append(t.breaches, breach{judge, fmt.Sprintf("at %v: ", time.Duration(t.now)) + fmt.Sprintf(format, args...)})
 }
 
-// termBegun forgets what only one term of the synchronizer has promised.
-func (t *trial) termBegun() {
-	t.sent, t.reported, t.inEpoch, t.steps = map[signalKey]*letter{}, map[lifeKey]*reports{}, map[string]uint64{}, 0
-	t.tooOld, t.here, t.onRuns = false, map[string]uint64{}, map[string]int{}
+// termBegun begins what only one term of the synchronizer has promised.
+func (l *leader) termBegun() {
+	l.tenure = tenure{
+		sent: map[signalKey]*mailed{}, reported: map[lifeKey]*reports{}, inEpoch: map[string]uint64{}, here: map[string]uint64{}, onRuns: map[string]int{},
+		level: l.t.level, rules: l.t.rules,
+	}
 }
 
 // termOver counts what the synchronizer takes with it.
-func (t *trial) termOver() {
-	t.Gaps += int(t.leader.ask(synccore.Question{Counts: true}).Counts.Gaps) //nolint:gosec // Few.
+func (l *leader) termOver() {
+	l.t.Gaps += int(l.ask(synccore.Question{Counts: true}).Counts.Gaps - l.gaps) //nolint:gosec // Few.
+}
+
+// first is a decision as it was first made: a term that goes on with another one sends its
+// signals as its own.
+func (t *trial) first(d control.Decision) control.Decision {
+	d.Epoch, d.Number = 0, d.Number&(1<<40-1)
+	for {
+		o, on := t.origins[d.Term]
+		if !on || d.Number > o.last {
+			return d
+		}
+		d.Term = o.term
+	}
+}
+
+// key tells signals apart.
+func (t *trial) key(s *control.Signal) signalKey {
+	return signalKey{t.first(s.Decision), s.Name, s.Target}
 }
 
 // hadEffect reports whether a signal has taken effect since it was sent, or the same firing has
@@ -132,13 +173,9 @@ func (t *trial) hadEffect(s *control.Signal, l *letter) bool {
 	if t.truly[l.key] > l.before {
 		return true
 	}
-	firing := t.firing(s.Decision, s.Cause.Firing)
-	if l.posted { // What an earlier term has sent has no cause where its fate is told.
-		firing = t.firing(l.decision, l.firing)
-	}
 	for life := range t.actor(s.Target).life {
-		first, again := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, firing}]
-		if again && first.Term != s.Decision.Term {
+		first, again := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, t.firing(s.Decision, max(l.firing, s.Cause.Firing))}]
+		if again && first.Term != l.key.decision.Term {
 			t.Repeated++
 			return true
 		}
@@ -149,7 +186,7 @@ func (t *trial) hadEffect(s *control.Signal, l *letter) bool {
 // firing names the firing of a decision, in whatever term: its witness as it truly was, and
 // its number, which of runs no later term needs to know.
 func (t *trial) firing(d control.Decision, number uint32) string {
-	if t.ofRuns[d] > 0 {
+	if d = t.first(d); t.ofRuns[d] > 0 {
 		return t.witness[d]
 	}
 	return fmt.Sprintf("%s#%d", t.witness[d], number)
@@ -158,24 +195,69 @@ func (t *trial) firing(d control.Decision, number uint32) string {
 // taken notes who has a signal.
 func (t *trial) taken(a *actor, fresh []control.Outcome) {
 	for i := range fresh {
-		if l := t.posted[keyOf(fresh[i].Signal)]; l != nil {
+		if l := t.posted[t.key(fresh[i].Signal)]; l != nil {
 			l.taken = a.life
 		}
 	}
 }
 
+// fateOf judges a fate that a term records: of what it has sent, or goes on with.
+func (t *trial) fateOf(by *leader, f *monitor.Fate) {
+	key := t.key(f.Signal)
+	m := by.sent[key]
+	if m == nil && f.Signal.Decision.Term != by.term {
+		t.earlierFate(by, key, f)
+		return
+	}
+	if m == nil {
+		m = &mailed{at: by.steps, letter: &letter{key: key}}
+		by.sent[key] = m
+	}
+	if m.fates++; m.fates > 1 {
+		t.breach('F', "%s %s to %s has the fate %v, and had %v", key.decision, key.name, key.target, f.Fate, m.fate)
+	}
+	if key.decision.Term != by.term || m.letter.fates > 0 {
+		t.agrees(m.letter, f)
+	}
+	m.done, m.letter.fates, m.fate = by.steps, m.letter.fates+1, f.Fate
+	if f.Fate == control.Applied && !t.hadEffect(f.Signal, m.letter) {
+		t.breach('F', "%s %s to %s has the fate applied, and was not", key.decision, key.name, key.target)
+	}
+	t.finals = append(t.finals, *m.letter)
+}
+
+// contradicts reports whether a fate is not the one that was recorded.
+func (l *letter) contradicts(f control.Fate) bool {
+	if l.again && l.fate != control.Applied && f != control.Applied && f != control.Unconfirmed {
+		return false
+	}
+	return l.fates > 0 && l.fate != f && l.fate != control.Unconfirmed
+}
+
+// agrees judges a second fate that another term has recorded without knowing of the first: who
+// knows what became of the signal says the same.
+func (t *trial) agrees(l *letter, f *monitor.Fate) {
+	switch {
+	case l.fates == 0:
+		t.FatesLate++
+	case l.contradicts(f.Fate) && f.Fate != control.Unconfirmed:
+		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v", l.key.decision, l.key.name, l.key.target, f.Fate, l.fate)
+	default:
+		t.FatesAgain++
+	}
+}
+
 // earlierFate judges a fate that is recorded in a later term than that of its decision: once in
 // each at the most, and as before. What was unconfirmed may be known by now.
-func (t *trial) earlierFate(f *monitor.Fate) {
-	key := keyOf(f.Signal)
+func (t *trial) earlierFate(by *leader, key signalKey, f *monitor.Fate) {
 	l := t.posted[key]
 	switch {
 	case l == nil || !f.Earlier:
 		t.breach('F', "%s %s to %s has the fate %v, and was never sent", key.decision, key.name, key.target, f.Fate)
 		return
-	case l.later == t.leader.term:
+	case l.later == [2]uint64{by.term, f.Signal.Decision.Term}:
 		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v there", key.decision, key.name, key.target, f.Fate, l.fate)
-	case l.fates > 0 && l.fate != f.Fate && l.fate != control.Unconfirmed:
+	case l.contradicts(f.Fate):
 		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v", key.decision, key.name, key.target, f.Fate, l.fate)
 	case f.Fate == control.Applied && !t.hadEffect(f.Signal, l):
 		t.breach('F', "%s %s to %s has the fate applied in a later term, and was not", key.decision, key.name, key.target)
@@ -184,38 +266,38 @@ func (t *trial) earlierFate(f *monitor.Fate) {
 	default:
 		t.FatesLate++
 	}
-	l.fates, l.fate, l.later = max(l.fates, 1), f.Fate, t.leader.term
+	l.fates, l.fate, l.later = max(l.fates, 1), f.Fate, [2]uint64{by.term, f.Signal.Decision.Term}
 	t.finals = append(t.finals, *l)
 }
 
 // judgeStep judges what a step of the synchronizer tells.
-func (t *trial) judgeStep(out *synccore.Output) {
-	t.steps++
+func (t *trial) judgeStep(l *leader, out *synccore.Output) {
+	l.steps++
 	t.Rejected += len(out.Rejected)
 	for i := range out.Rejected {
-		t.tooOld = t.tooOld || strings.Contains(out.Rejected[i].Detail, "older than the stamps of its clock domain")
+		l.tooOld = l.tooOld || strings.Contains(out.Rejected[i].Detail, "older than the stamps of its clock domain")
 	}
 	for i := range out.Epochs {
 		t.Epochs++
 		e := &out.Epochs[i]
 		for j := range e.Dropped {
-			delete(t.here, e.Dropped[j].Name)
+			delete(l.here, e.Dropped[j].Name)
 		}
-		for name := range t.inEpoch {
+		for name := range l.inEpoch {
 			if !slices.Contains(e.Members, name) || slices.Contains(e.Joined, name) {
-				delete(t.inEpoch, name)
+				delete(l.inEpoch, name)
 			}
 		}
 		for _, name := range e.Members {
-			if t.inEpoch[name] == 0 {
-				t.inEpoch[name] = t.steps
+			if l.inEpoch[name] == 0 {
+				l.inEpoch[name] = l.steps
 			}
 		}
 	}
 	for i := range out.Welcomes {
 		if w := &out.Welcomes[i].Msg; w.Accepted {
-			t.known[w.Member] = w.Incarnation
-			t.here[w.Member] = w.Incarnation
+			t.accepted[w.Member] = w.Incarnation
+			l.here[w.Member] = w.Incarnation
 		}
 	}
 	for i := range out.Verdicts {
@@ -225,21 +307,24 @@ func (t *trial) judgeStep(out *synccore.Output) {
 			if v.Partial {
 				t.Partial++
 			}
-			if t.rules[v.Predicate].always {
+			if l.rules[v.Predicate].always {
 				t.lastFired = t.now
 			}
 			t.note('v', v.Decision.Number, []byte(v.Predicate))
-			t.judgeVerdict(v)
+			t.judgeVerdict(l, v)
 		}
 	}
 	for i := range out.Signals {
 		for j := range out.Signals[i].Msg.Signals {
 			s := &out.Signals[i].Msg.Signals[j]
-			key := keyOf(s)
-			if t.sent[key] == nil {
+			key := t.key(s)
+			if m := l.sent[key]; m != nil && m.at == 0 {
+				m.maybe, m.again = false, true
+			}
+			if l.sent[key] == nil {
 				t.Sent++
-				t.sent[key] = &letter{key: key, decision: s.Decision, posted: true, before: t.truly[key], firing: s.Cause.Firing, entry: s.Entry, life: t.actor(out.Signals[i].To).lives[out.Signals[i].Msg.Incarnation]}
-				t.posted[key] = t.sent[key]
+				l.sent[key] = &mailed{at: l.steps, letter: &letter{key: key, before: t.truly[key], firing: s.Cause.Firing, entry: s.Entry, life: t.actor(out.Signals[i].To).lives[out.Signals[i].Msg.Incarnation]}}
+				t.posted[key] = l.sent[key].letter
 			}
 		}
 	}
@@ -251,32 +336,15 @@ func (t *trial) judgeStep(out *synccore.Output) {
 		if f.Fate == control.Unconfirmed {
 			t.Unconfirmed++
 		}
-		key := keyOf(f.Signal)
-		if key.decision.Term != t.leader.term {
-			t.earlierFate(f)
-			continue
-		}
-		l := t.sent[key]
-		if l == nil {
-			l = &letter{key: key}
-			t.sent[key] = l
-		}
-		if l.fates++; l.fates > 1 {
-			t.breach('F', "%s %s to %s has the fate %v, and had %v", key.decision, key.name, key.target, f.Fate, l.fate)
-		}
-		l.fate = f.Fate
-		if f.Fate == control.Applied && !t.hadEffect(f.Signal, l) {
-			t.breach('F', "%s %s to %s has the fate applied, and was not", key.decision, key.name, key.target)
-		}
-		t.finals = append(t.finals, *l)
+		t.fateOf(l, f)
 	}
 }
 
 // judgeVerdict is judge S: at one instant of true time, and for as long as the predicate
 // says, every member was in its state of the witness, and on those states the predicate
 // is true.
-func (t *trial) judgeVerdict(v *monitor.Verdict) {
-	ref := t.rules[v.Predicate]
+func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
+	ref := l.rules[v.Predicate]
 	text, local := t.texts[v.Predicate], ref.local
 	if text != nil {
 		ref.hold = text.Hold
@@ -300,9 +368,9 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 			return
 		}
 		if ofRuns {
-			heads = fmt.Appendf(heads, "%s.%d from %d ", p.Name, t.known[p.Name], t.runOf(p.Name, s, local))
+			heads = fmt.Appendf(heads, "%s.%d from %d ", p.Name, t.accepted[p.Name], t.runOf(p.Name, s, local))
 		} else {
-			heads = fmt.Appendf(heads, "%s.%d:%d@%d ", p.Name, t.known[p.Name], p.State.Seq, s.began)
+			heads = fmt.Appendf(heads, "%s.%d:%d@%d ", p.Name, t.accepted[p.Name], p.State.Seq, s.began)
 		}
 		rows = append(rows, s.row)
 		if local != nil && v.Modality != "" {
@@ -310,10 +378,10 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 		}
 		from, to = max(from, s.from), min(to, s.to)
 	}
-	heads = strconv.AppendInt(heads, int64(t.text(v.Predicate)), 10)
-	if t.witness[v.Decision] = string(heads); ofRuns {
-		t.onRuns[string(heads)]++
-		t.ofRuns[v.Decision] = t.onRuns[string(heads)]
+	heads = strconv.AppendInt(heads, int64(t.text(l.level, v.Predicate)), 10)
+	if t.witness[t.first(v.Decision)] = string(heads); ofRuns {
+		l.onRuns[string(heads)]++
+		t.ofRuns[t.first(v.Decision)] = l.onRuns[string(heads)]
 	}
 	if v.Modality == "" && len(rows) > 0 {
 		t.judgeSpan(v, from, to)
@@ -336,13 +404,13 @@ func (t *trial) judgeVerdict(v *monitor.Verdict) {
 }
 
 // text numbers the texts of predicates: a predicate with another text is another one.
-func (t *trial) text(predicate string) int {
-	i := slices.IndexFunc(t.level.Rules, func(r *plan.Rule) bool { return r.Name == predicate })
+func (t *trial) text(level *plan.Level, predicate string) int {
+	i := slices.IndexFunc(level.Rules, func(r *plan.Rule) bool { return r.Name == predicate })
 	if i < 0 {
 		t.breach('S', "%s fired, and the configuration in force has no such predicate", predicate)
 		return 0
 	}
-	text := t.level.Rules[i].Text
+	text := level.Rules[i].Text
 	if t.numbers[text] == 0 {
 		t.numbers[text] = len(t.numbers) + 1
 	}
@@ -429,7 +497,7 @@ func (t *trial) actor(name string) *actor {
 // effect is judge A: a handler begins, or a region is left.
 func (t *trial) effect(a *actor, s *control.Signal) {
 	t.Applied++
-	key := keyOf(s)
+	key := t.key(s)
 	t.note('e', s.Entry, []byte(s.Name))
 	t.truly[key]++
 	once := effectKey{key, a.core.Incarnation()}
@@ -447,14 +515,14 @@ func (t *trial) effect(a *actor, s *control.Signal) {
 	// it is the first one of that term.
 	t.reaction(s)
 	l := t.posted[key]
-	if t.witness[s.Decision] == "" || l == nil {
+	if t.witness[key.decision] == "" || l == nil {
 		return // It is none of a predicate.
 	}
 	firing := firingKey{s.Predicate, s.Name, s.Target, s.Entry, a.life, t.firing(s.Decision, l.firing)}
-	if first, again := t.firings[firing]; again && first.Term != s.Decision.Term && t.ofRuns[s.Decision] <= 1 {
+	if first, again := t.firings[firing]; again && first.Term != key.decision.Term && t.ofRuns[key.decision] <= 1 {
 		t.breach('A', "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, first)
 	} else if !again {
-		t.firings[firing] = s.Decision
+		t.firings[firing] = key.decision
 	}
 }
 
@@ -474,19 +542,19 @@ func (t *trial) judgeNumbers(a *actor) {
 }
 
 // delivered notes which reports come to the synchronizer.
-func (t *trial) delivered(b *wire.Batch) {
+func (l *leader) delivered(b *wire.Batch) {
 	if len(b.Reports) == 0 {
 		return
 	}
 	key := lifeKey{b.Member, b.Incarnation}
-	r := t.reported[key]
+	r := l.reported[key]
 	if r == nil {
 		r = &reports{first: b.Reports[0].Seq}
-		t.reported[key] = r
+		l.reported[key] = r
 	}
 	for i := range b.Reports {
 		seq := b.Reports[i].Seq
-		if t.here[b.Member] == b.Incarnation {
+		if l.here[b.Member] == b.Incarnation {
 			r.last = max(r.last, seq)
 		}
 		if seq < r.first {
@@ -497,7 +565,7 @@ func (t *trial) delivered(b *wire.Batch) {
 			r.steps = append(r.steps, 0)
 		}
 		if r.steps[seq-r.first] == 0 {
-			r.steps[seq-r.first] = t.steps + 1 // The step that it comes to.
+			r.steps[seq-r.first] = l.steps + 1 // The step that it comes to.
 		}
 	}
 }
@@ -508,6 +576,9 @@ const notThere = " not there for the synchronizer"
 // same is judge C: what differs between the truth and what the synchronizer says; empty
 // if nothing does.
 func (t *trial) same() string {
+	if !t.leader.leads {
+		return "nobody leads"
+	}
 	status := t.leader.ask(synccore.Question{Status: true}).Status
 	if status.Epoch == 0 {
 		return "there is no epoch"
@@ -549,8 +620,8 @@ func (t *trial) same() string {
 
 // unsettled reports whether a signal of this term has no fate, or one that its target has.
 func (t *trial) unsettled() bool {
-	for _, l := range t.sent {
-		if l.fates == 0 {
+	for _, l := range t.leader.sent {
+		if l.fates == 0 && !l.maybe {
 			return true
 		}
 	}
@@ -565,21 +636,22 @@ func (t *trial) unsettled() bool {
 // noEnd reports whether both ends of a signal were killed.
 func (t *trial) noEnd(l *letter) bool {
 	a := t.actor(l.key.target)
-	return t.sent[l.key] == nil && (a.life != l.taken || !a.alive)
+	m := t.leader.sent[l.key]
+	return (m == nil || m.maybe) && (a.life != l.taken || !a.alive)
 }
 
 // judgeEnd judges what is left in the end.
 func (t *trial) judgeEnd() {
 	a := t.leader.ask(synccore.Question{Counts: true, Figures: true, Status: true})
-	t.Gaps += int(a.Counts.Gaps) //nolint:gosec // Few.
+	t.Gaps += int(a.Counts.Gaps - t.leader.gaps) //nolint:gosec // Few.
 	t.Global += a.Counts.Global
-	for name, ref := range t.rules {
+	for name, ref := range t.leader.rules {
 		if ref.always && t.content && t.lastFired < clocksync.Instant(t.time) {
 			t.breach('C', "%s is always true, and has not fired since the faults ended", name)
 		}
 	}
-	for key, l := range t.sent {
-		if l.fates == 0 {
+	for key, l := range t.leader.sent {
+		if l.fates == 0 && !l.maybe {
 			t.breach('F', "%s %s to %s has no fate in the end", key.decision, key.name, key.target)
 		}
 	}
@@ -611,11 +683,11 @@ func (t *trial) judgeEnd() {
 			t.judgeNumbers(a)
 		}
 	}
-	lost := t.lost()
-	if t.tooOld {
+	lost := t.leader.lost()
+	if t.leader.tooOld {
 		lost = min(lost, 1) // What was refused between two gaps makes one of them.
 	}
-	lost += t.lostBetween()
+	lost += t.leader.lostBetween()
 	if uint64(lost) > a.Counts.Gaps { //nolint:gosec // Few.
 		t.breach('G', "reports of %d lives of members were lost between two that came, and %d gaps were counted", lost, a.Counts.Gaps)
 	}
@@ -626,10 +698,10 @@ func (t *trial) judgeEnd() {
 // reports of which no copy has come, between others that have, and the member was in the
 // epoch by then and still is. How many gaps they make is for the synchronizer: what comes
 // behind one that it has given up is part of it.
-func (t *trial) lost() (n int) {
-	for key, r := range t.reported {
-		a := t.actor(key.member)
-		since := t.inEpoch[key.member]
+func (l *leader) lost() (n int) {
+	for key, r := range l.reported {
+		a := l.t.actor(key.member)
+		since := l.inEpoch[key.member]
 		if since == 0 || a == nil || a.core.Incarnation() != key.incarnation {
 			continue
 		}
@@ -643,7 +715,7 @@ func (t *trial) lost() (n int) {
 			}
 		}
 		for i := 1; i < len(r.steps); i++ {
-			if r.steps[i] == 0 && r.steps[i-1] > 0 && least[i] != ^uint64(0) && least[i] > since {
+			if r.steps[i] == 0 && r.steps[i-1] > 0 && r.first+uint64(i) > l.known[key] && least[i] != ^uint64(0) && least[i] > since {
 				n++
 				break
 			}
@@ -654,16 +726,17 @@ func (t *trial) lost() (n int) {
 
 // lostBetween counts the members of which reports were lost between two incarnations of one
 // life that have come: their numbers go on.
-func (t *trial) lostBetween() (n int) {
-	for key, r := range t.reported {
-		a := t.actor(key.member)
-		if t.inEpoch[key.member] == 0 || a == nil || a.core.Incarnation() != key.incarnation {
+func (l *leader) lostBetween() (n int) {
+	for key, r := range l.reported {
+		a := l.t.actor(key.member)
+		if l.inEpoch[key.member] == 0 || a == nil || a.core.Incarnation() != key.incarnation {
 			continue
 		}
 		last := uint64(0)
 		for incarnation, life := range a.lives {
-			if before := t.reported[lifeKey{key.member, incarnation}]; before != nil && incarnation < key.incarnation && life == a.life {
-				last = max(last, before.last)
+			earlier := lifeKey{key.member, incarnation}
+			if before := l.reported[earlier]; before != nil && incarnation < key.incarnation && life == a.life {
+				last = max(last, before.last, l.known[earlier])
 			}
 		}
 		if last > 0 && r.first > last+1 {

@@ -13,6 +13,9 @@ import (
 // leader is the synchronizer. It restarts with nothing but a later term.
 type leader struct {
 	holder
+	tenure
+	leads  bool
+	shell  shell // nil: it leads as long as it is alive
 	term   uint64
 	core   *synccore.Core
 	in     synccore.Input // of the step, here to be used again
@@ -32,22 +35,41 @@ func (l *leader) start() {
 		return
 	}
 	l.life++
+	l.alive, l.paused, l.held, l.alarm.at = true, 0, 0, clocksync.MinInstant
+	if l.shell != nil {
+		l.shell.begins()
+		return
+	}
 	l.term++
 	if l.t.bent.term != nil {
 		l.term = l.t.bent.term(l.life)
 	}
-	l.alive, l.paused, l.held, l.alarm.at = true, 0, 0, clocksync.MinInstant
+	l.core = synccore.New(l.t.level, l.options())
+	l.lead()
+}
+
+func (l *leader) options() synccore.Options {
 	opt := synccore.Options{Term: l.term}
 	if !l.on.shared {
 		opt.Timeline = "true"
 	}
-	l.core = synccore.New(l.t.level, opt)
-	l.t.termBegun()
+	return opt
+}
+
+// lead begins a term.
+func (l *leader) lead() {
+	l.leads = true
+	l.termBegun()
+	l.announce()
+	l.later(0, l.tick)
+}
+
+// announce tells all members who leads.
+func (l *leader) announce() {
 	hello := announcement(l.t.level.Name, l.term)
 	for _, p := range l.t.all {
 		l.send(p, "", sound(wire.AppendWelcome(l.t.buffer(), &hello)))
 	}
-	l.later(0, l.tick)
 }
 
 // crash ends the synchronizer without a word.
@@ -56,18 +78,34 @@ func (l *leader) crash() {
 		return
 	}
 	l.t.Restarts++
-	l.t.termOver()
-	l.alive = false
+	l.ends()
+}
+
+// ends ends the process, which is started again.
+func (l *leader) ends() {
+	if l.leads {
+		l.termOver()
+	}
+	l.alive, l.leads = false, false
+	for _, o := range l.t.several {
+		if o.leads && !l.t.leader.leads {
+			l.t.leader = o
+		}
+	}
 	l.t.After(l.t.spread(restarts, 10*time.Millisecond, 600*time.Millisecond), l.start)
 }
 
-func (l *leader) tick() { l.step(synccore.Input{Kind: synccore.InTick}) }
+func (l *leader) tick() {
+	if l.leads {
+		l.step(synccore.Input{Kind: synccore.InTick})
+	}
+}
 
 // receive takes a frame of a member, or one that a multiplexer has brought.
 func (l *leader) receive(from, by string, frame []byte) {
 	in := toSynchronizer(from, frame, l.codec, &l.batch)
 	if in.By = by; in.Kind == synccore.InBatch {
-		l.t.delivered(in.Batch)
+		l.delivered(in.Batch)
 	}
 	l.step(in)
 }
@@ -78,11 +116,11 @@ func (l *leader) receiveBundle(p *node, frame []byte) {
 		panic(fmt.Sprintf("sim: a bundle of %s: %v", p.name, err))
 	}
 	for _, part := range b.Parts {
-		if l.alive {
+		if l.leads {
 			l.receive(part.Member, p.name, part.Frame)
 		}
 	}
-	if l.alive && (b.Version > 0 || b.Of > 0) {
+	if l.leads && (b.Version > 0 || b.Of > 0) {
 		l.step(synccore.Input{Kind: synccore.InShared, From: p.name, Shared: b})
 	}
 }
@@ -90,16 +128,22 @@ func (l *leader) receiveBundle(p *node, frame []byte) {
 func (l *leader) step(input synccore.Input) {
 	l.in = input
 	t, in := l.t, &l.in
+	if l.shell != nil && !l.shell.may(in) {
+		return
+	}
 	t.Steps++
 	if t.bent.leaderIn != nil && !t.bent.leaderIn(l, in) {
 		return
+	}
+	if l.shell != nil {
+		l.shell.before(in)
 	}
 	l.core.Step(l.on.Mono(), in, &l.out)
 	if t.bent.leaderOut != nil {
 		t.bent.leaderOut(l, in, &l.out)
 	}
 	out := &l.out
-	t.judgeStep(out)
+	t.judgeStep(l, out)
 	if len(out.Fates) > 0 && t.kill(restarts, syncFate) {
 		l.crash()
 		return
@@ -107,7 +151,10 @@ func (l *leader) step(input synccore.Input) {
 	if len(out.Welcomes)+len(out.Resends)+len(out.Probes)+len(out.Signals) > 0 {
 		l.sendAll(out)
 	}
-	if l.alive {
+	if l.leads && l.shell != nil {
+		l.shell.after(out)
+	}
+	if l.leads {
 		l.alarm.set(l.on.Host, max(out.Wake, l.on.Mono().Add(50*time.Microsecond)), func() { l.later(0, l.tick) })
 	}
 }
@@ -120,7 +167,7 @@ func (l *leader) sendAll(out *synccore.Output) {
 	}
 	t.Probes, t.Resends = t.Probes+len(out.Probes), t.Resends+len(out.Resends)
 	t.ofSynchronizer(out, func(to string, frame []byte) {
-		if !l.alive {
+		if !l.leads {
 			return
 		}
 		l.send(t.names[to], to, frame)
@@ -128,13 +175,47 @@ func (l *leader) sendAll(out *synccore.Output) {
 			l.crash()
 		}
 	})
-	if l.alive && t.kill(restarts, syncSent) {
+	if l.leads && t.kill(restarts, syncSent) {
 		l.crash()
 	}
 }
 
 func (l *leader) send(p *node, to string, frame []byte) {
-	l.t.carry(&p.down, frame, func(frame []byte) { p.deliver(frame, func(frame []byte) { p.receive(to, frame) }) })
+	carry := func(frame []byte) {
+		l.t.carry(&p.down, frame, func(frame []byte) { p.deliver(frame, func(frame []byte) { p.receive(to, frame) }) })
+	}
+	if l.shell != nil {
+		l.shell.way(frame, carry)
+		return
+	}
+	carry(frame)
+}
+
+// shell is a process of several, of which one leads.
+type shell interface {
+	begins()                           // the process has begun
+	may(in *synccore.Input) bool       // whether it still leads, before a step
+	before(in *synccore.Input)         // a step
+	after(out *synccore.Output)        // a step, whose frames are sent
+	overhears(frame []byte)            // what is said while it does not lead
+	way(frame []byte, do func([]byte)) // has a frame pass between it and the server: now, later or never
+}
+
+// hear takes a frame that the server has for it.
+func (l *leader) hear(frame []byte, take func([]byte)) {
+	if l.shell == nil {
+		l.deliver(frame, take)
+		return
+	}
+	l.shell.way(frame, func(frame []byte) {
+		l.deliver(frame, func(frame []byte) {
+			if l.leads {
+				take(frame)
+			} else {
+				l.shell.overhears(frame)
+			}
+		})
+	})
 }
 
 // ask puts a question to the synchronizer's machine.

@@ -40,11 +40,11 @@ type actor struct {
 	out     agentcore.Output
 	truth   []stretch // in order, of all lives
 	open    []entry
-	inside  inside                       // nil: it has no threads
-	obeying int                          // handlers that have begun and not ended
-	told    map[uint64]uint64            // the newest number sent, by incarnation
-	lives   map[uint64]uint64            // whose incarnations they are
-	sets    uint64                       // states in this life
+	inside  inside            // nil: it has no threads
+	obeying int               // handlers that have begun and not ended
+	told    map[uint64]uint64 // the newest number sent, by incarnation
+	lives   map[uint64]uint64 // whose incarnations they are
+	sets    uint64            // states in this life
 }
 
 // inside is what a process consists of whose state is the summary of its threads.

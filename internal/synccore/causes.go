@@ -220,8 +220,12 @@ func idOf(l *outbox.Letter) toldID {
 	return toldID{l.Group, s.Target, s.Name, s.Decision.Term, s.Decision.Number}
 }
 
-// outlived is what a restart knows of the fates of the terms before.
+// outlived is what a restart knows of the fates of the terms before. A machine that has followed
+// another one is told it.
 func (c *Core) outlived() earlier {
+	if c.opt.Follows {
+		return earlier{}
+	}
 	e := earlier{told: c.earlier.told, led: append(c.earlier.led, control.Decision{Term: c.opt.Term, Number: c.decisions}), left: c.earlier.left}
 	for l := range c.outbox.Letters {
 		e.left = append(e.left, l)

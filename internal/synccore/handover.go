@@ -21,20 +21,25 @@ import (
 // Kept is what a machine has in mind that its members cannot tell. Instants are on the
 // machine's clock.
 type Kept struct {
-	Now       clocksync.Instant `json:"now"`                // of its last step
-	Epoch     uint64            `json:"epoch"`              // its number
-	Begun     bool              `json:"begun,omitempty"`    // the first one has been reached
-	InForce   bool              `json:"in_force,omitempty"` // an epoch is; else all predicates begin again with the next one
-	Members   []KeptMember      `json:"members,omitempty"`  // by name
-	PutOff    clocksync.Instant `json:"put_off"`            // when the next of those that wait to come back is let in
-	Decisions uint64            `json:"decisions"`          // the number of the last one
-	Open      bool              `json:"open,omitempty"`     // a global state is in force
-	Heads     uint64            `json:"heads"`              // the sum over its states
-	Memory    []scgs.Value      `json:"memory,omitempty"`   // by variable
-	Prev      [][]scgs.Value    `json:"prev,omitempty"`     // the global state before, a row for each member of the epoch; none if it is not known
-	Rules     []KeptRule        `json:"rules,omitempty"`    // by place
-	Letters   []outbox.Kept     `json:"letters,omitempty"`  // signals under way, of decisions with numbers above After
-	After     uint64            `json:"after,omitempty"`    // see Letters
+	Now       clocksync.Instant  `json:"now"`                // of its last step
+	Looked    clocksync.Instant  `json:"looked,omitempty"`   // when silence was looked at last
+	Reached   clocksync.Instant  `json:"reached,omitempty"`  // up to when all that the server had was taken in; 0: not known
+	Epoch     uint64             `json:"epoch"`              // its number
+	Begun     bool               `json:"begun,omitempty"`    // the first one has been reached
+	InForce   bool               `json:"in_force,omitempty"` // an epoch is; else all predicates begin again with the next one
+	Members   []KeptMember       `json:"members,omitempty"`  // by name
+	PutOff    clocksync.Instant  `json:"put_off"`            // when the next of those that wait to come back is let in
+	Decisions uint64             `json:"decisions"`          // the number of the last one
+	Open      bool               `json:"open,omitempty"`     // a global state is in force
+	Heads     uint64             `json:"heads"`              // the sum over its states
+	Memory    []scgs.Value       `json:"memory,omitempty"`   // by variable
+	Prev      [][]scgs.Value     `json:"prev,omitempty"`     // the global state before, a row for each member of the epoch; none if it is not known
+	Rules     []KeptRule         `json:"rules,omitempty"`    // by place
+	Letters   []outbox.Kept      `json:"letters,omitempty"`  // signals under way, of decisions with numbers above After
+	After     uint64             `json:"after,omitempty"`    // see Letters
+	Left      []outbox.Letter    `json:"left,omitempty"`     // signals of earlier terms whose fates may be told yet
+	Give      clocksync.Instant  `json:"give,omitempty"`     // when these are given up
+	Led       []control.Decision `json:"led,omitempty"`      // the last ones of the terms before that it goes on with
 }
 
 // KeptMember is how a member comes and goes.
@@ -83,8 +88,9 @@ func (c *Core) Follows() (ready, same bool) { return !c.retold, c.same }
 // Kept is what the machine has in mind.
 func (c *Core) Kept() *Kept {
 	k := &Kept{
-		Now: c.now, Epoch: c.epoch, Begun: c.begun, InForce: c.begun && !c.paused && len(c.removing) == 0, PutOff: c.putOff,
+		Now: c.now, Looked: c.looked, Reached: c.reached, Epoch: c.epoch, Begun: c.begun, InForce: c.begun && !c.paused && len(c.removing) == 0, PutOff: c.putOff,
 		Decisions: c.decisions, Open: c.tuple, Heads: c.heads, Memory: c.memory, Letters: c.outbox.Kept(0), Rules: c.keptRules(),
+		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led,
 	}
 	for _, m := range c.sorted {
 		if !m.gone {
@@ -110,6 +116,20 @@ func (c *Core) keptRules() []KeptRule {
 	}
 	return rules
 }
+
+// KeptUpTo is what the machine has in mind if it is sure of the decisions up to a number alone:
+// others may be another machine's under the same number.
+func (c *Core) KeptUpTo(decision uint64) *Kept {
+	k := c.Kept()
+	k.Letters = slices.DeleteFunc(k.Letters, func(l outbox.Kept) bool {
+		return l.Signal.Decision.Term == c.opt.Term && l.Signal.Decision.Number > decision
+	})
+	k.Led = append(slices.Clip(k.Led), control.Decision{Term: c.opt.Term, Number: decision})
+	return k
+}
+
+// Decisions is the number of the last decision.
+func (c *Core) Decisions() uint64 { return c.decisions }
 
 // MadeAlone is what a machine that follows this one has to be told after a step that came to
 // out, beside its input: nil unless it has no part in a decision of that step.
@@ -258,7 +278,8 @@ func (x *multiplexer) retell(tell func(*Input)) {
 // may be another, takes over the memory, what the predicates have fired on last, and of
 // cooldowns what was left of them.
 func (c *Core) entrust(k *Kept, out *Output) {
-	if len(k.Rules) != len(c.states) || len(k.Memory) != len(c.memory) || slices.ContainsFunc(k.Letters, func(l outbox.Kept) bool { return l.Signal == nil }) {
+	if len(k.Rules) != len(c.states) || len(k.Memory) != len(c.memory) || slices.ContainsFunc(k.Letters, func(l outbox.Kept) bool { return l.Signal == nil }) ||
+		slices.ContainsFunc(k.Left, func(l outbox.Letter) bool { return l.Signal == nil }) {
 		out.reject(c.plan.Name, "what another machine has in mind is of another configuration")
 		return
 	}
@@ -278,14 +299,17 @@ func (c *Core) entrust(k *Kept, out *Output) {
 			c.states[i].quiet, c.states[i].past.at = c.now.Add(max(0, r.Quiet.Sub(k.Now))), c.now.Add(r.At.Sub(k.Now))
 			c.again(i, &k.Rules[i])
 		}
-		e := &c.earlier
+		left, e := slices.Clone(k.Left), &c.earlier
 		for i := range k.Letters {
-			l := &k.Letters[i].Letter
+			left = append(left, k.Letters[i].Letter)
+		}
+		for i := range left {
+			l := &left[i]
 			if !slices.ContainsFunc(e.left, func(have outbox.Letter) bool { return idOf(&have) == idOf(l) }) {
 				e.left = append(e.left, *l) // Its target may tell its fate.
 			}
 		}
-		e.give = c.now.Add(c.plan.Silence.After + heardWithin)
+		e.led, e.give = append(e.led, k.Led...), c.now.Add(c.plan.Silence.After+heardWithin)
 		return
 	}
 	c.kept = k
@@ -379,7 +403,7 @@ func (c *Core) takeOver(out *Output) {
 		}
 	}
 	c.same = k.InForce && !c.paused && in == len(c.inEpoch) && c.tuple == k.Open && (!c.tuple || c.heads == k.Heads)
-	c.sets, c.outbox, c.earlier = c.sets[:0], outbox.New(), earlier{}
+	c.sets, c.outbox, c.earlier = c.sets[:0], outbox.New(), earlier{left: k.Left, give: k.Give, led: k.Led}
 	c.inherit(k)
 	c.outbox.Restore(0, k.Letters)
 	for i := range c.states {
@@ -394,10 +418,29 @@ func (c *Core) takeOver(out *Output) {
 	if c.same && k.Prev != nil {
 		c.scope.SetLast(k.Prev, c.tuple)
 	}
+	c.heardBefore(k)
 	c.lookAtAll()
 	c.changed, c.putOff = !k.InForce, k.PutOff
 	out.reset()
 	out.Wake = c.wake()
+}
+
+// heardBefore counts silence as the other machine does: what was retold was said before. A
+// multiplexer was heard no later than any of its members.
+func (c *Core) heardBefore(k *Kept) {
+	c.looked, c.reached = k.Looked, k.Reached
+	for _, x := range c.multiplexers {
+		x.heard = c.now
+	}
+	for i := range k.Members {
+		m := c.members[k.Members[i].Name]
+		if m == nil {
+			continue
+		}
+		if m.heard = k.Members[i].Heard; m.listed {
+			m.multiplexer.heard = min(m.multiplexer.heard, m.heard)
+		}
+	}
 }
 
 // succeed is for a machine that has followed another one, and goes on in its place: the

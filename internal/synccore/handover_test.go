@@ -2,10 +2,12 @@ package synccore_test
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -144,4 +146,60 @@ func TestFollows(t *testing.T) {
 		}
 	}
 	t.Logf("%d times attached, %d times to the same, %d times apart in %d steps", attached, same, apart, steps)
+}
+
+// TestRetellsWhoIsDistrusted: a member whose clock contradicts itself does not cost those of its host
+// their place in a machine that is retold all, and silence is counted from when each was heard.
+func TestRetellsWhoIsDistrusted(t *testing.T) {
+	c := newCauser(t, 1)
+	for _, name := range []string{"a", "b"} {
+		c.hello(wire.Hello{Member: name, Quality: clocksync.Quality{Source: "s", Timeline: "t", Status: clocksync.Synchronized, Expires: clocksync.MaxInstant}})
+		c.tell(name, 1)
+	}
+	c.step(synccore.Input{Kind: synccore.InBatch, From: "b", Batch: &wire.Batch{
+		Member: "b", Incarnation: 1, Tagged: true, Quality: clocksync.Quality{Source: "s", Status: clocksync.Untrusted}, Regions: []wire.Region{{Name: "r", Entry: 5}},
+	}})
+	before := c.core.Kept()
+	f := &follower{t: t, of: func() *synccore.Core { return c.core }}
+	f.attach(c.now)
+	if _, same := f.core.Follows(); !same || f.core.Sum() != c.core.Sum() {
+		t.Errorf("it has not come to the same: %+v, want %+v", f.core.Kept(), before)
+	}
+	if got := f.core.Kept(); !slices.Equal(got.Members, before.Members) || got.Looked != before.Looked {
+		t.Errorf("members %+v, want %+v", got.Members, before.Members)
+	}
+}
+
+// TestGoesOnTwice: a signal without a fate has one in the end, though the machine that goes on knows
+// it from one that went on with it; and one that this has decided on by itself, without the leader,
+// was never sent.
+func TestGoesOnTwice(t *testing.T) {
+	c := newCauser(t, 1)
+	for _, name := range []string{"a", "b"} {
+		c.hello(wire.Hello{Member: name, Causes: true})
+	}
+	c.tell("a", 2)
+	c.tell("b", 2)
+	sent := c.core.Kept().Letters
+	if len(sent) != 2 {
+		t.Fatalf("%d signals are under way: %+v", len(sent), sent)
+	}
+	core, now := c.core, c.now
+	for term := uint64(2); term < 4; term++ {
+		f := &follower{t: t, of: func() *synccore.Core { return core }}
+		f.attach(now)
+		sure := f.core.Decisions()
+		if k := f.core.KeptUpTo(0); len(k.Letters) != 0 || len(k.Led) == 0 || k.Led[len(k.Led)-1].Number != 0 {
+			t.Errorf("it is sure of nothing, and keeps %+v, and leads on %+v", k.Letters, k.Led)
+		}
+		kept := f.core.KeptUpTo(sure)
+		f.step(now, &synccore.Input{Kind: synccore.InRestart, Restart: &synccore.Options{Term: term}})
+		f.step(now, &synccore.Input{Kind: synccore.InKept, Kept: kept})
+		core = f.core
+	}
+	var out synccore.Output
+	core.Step(now.Add(2*time.Hour), &synccore.Input{Kind: synccore.InTick}, &out)
+	if len(out.Fates) != len(sent) || out.Fates[0].Fate != control.Unconfirmed || out.Fates[0].Signal.Decision != sent[0].Signal.Decision {
+		t.Errorf("fates %+v, want those of %+v", out.Fates, sent)
+	}
 }

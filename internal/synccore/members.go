@@ -96,7 +96,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		out.Welcomes[len(out.Welcomes)-1].Via = h.Multiplexer // Another one may speak for the member that is here.
 		return
 	}
-	if h.Quality.Status == clocksync.Untrusted && (m == nil || h.Incarnation > m.incarnation) {
+	if h.Quality.Status == clocksync.Untrusted && !c.retold && (m == nil || h.Incarnation > m.incarnation) {
 		c.distrust(from, h.Domain)
 	}
 	switch {
