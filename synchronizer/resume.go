@@ -122,7 +122,7 @@ func resume(f JournalFile, level *plan.Level, predicated func(*plan.Level) (*pla
 // what begins again.
 func (s *Synchronizer) goOn(t *resumed, term uint64, options *synccore.Options) []synccore.Input {
 	again := *options
-	again.Began, again.Runs = s.opt.wall(), term%(1<<30)<<32
+	again.Began, again.Runs, again.Hold = s.opt.wall(), term%(1<<30)<<32, plan.HoldKnown
 	restart := synccore.Input{Kind: synccore.InRestart, Restart: &again}
 	ready, _ := t.core.Follows()
 	switch {

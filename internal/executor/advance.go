@@ -108,9 +108,20 @@ func shownIn(m *plan.Processor) shown {
 func (p *pass) observe(name string, m *plan.Processor) {
 	s := shownIn(m)
 	q := p.processors[name]
+	if q == nil && p.Awaits() && !m.Obeys {
+		q = &processor{name: name, awaited: true, stranger: true}
+		p.processors[name] = q
+		p.awaited++
+	}
 	if q != nil && q.awaited {
+		if !m.Obeys && p.hold != plan.HoldNone {
+			return // What it was told before may yet come to it.
+		}
 		q.awaited = false
-		if q.gone(m.Incarnation, q.run != nil && s.program == p.id && s.run == q.run.number) {
+		p.awaited--
+		if q.stranger {
+			q = nil
+		} else if q.gone(m.Incarnation, q.run != nil && s.program == p.id && s.run == q.run.number) {
 			why := "its process has ended"
 			if q.incarnation == m.Incarnation {
 				why = "its processor has gone on to another run, which the journal lacks; it may run twice"
@@ -129,8 +140,13 @@ func (p *pass) observe(name string, m *plan.Processor) {
 	}
 	r := p.runs[s.run]
 	if s.program != p.id || r == nil || r.on != name {
+		known := s.program != p.id || p.twice(name, s.run, "its processor has gone on with it", p.out)
 		if s.phase == wire.PhaseRunning {
 			p.stray(name, m, s)
+			if q = p.processors[name]; !known && q.stray != s.run {
+				q.stray = s.run
+				p.tellTwice(&blockRun{number: s.run, block: s.block, on: name, construct: -1}, "the record has no such run", p.out)
+			}
 		}
 		return
 	}
@@ -218,6 +234,43 @@ func (p *pass) stray(name string, m *plan.Processor, s shown) {
 	})
 }
 
+// giveUp keeps a run that nobody waits for any more and that may go on, so that this is told
+// when it shows.
+func (f *executor) giveUp(r *blockRun) {
+	if r.cancel || !r.started && !r.seen {
+		return
+	}
+	if len(f.gaveUp) == maxGivenUp {
+		f.gaveUp = slices.Delete(f.gaveUp, 0, 1)
+	}
+	kept := *r
+	kept.input, kept.body = "", nil
+	f.gaveUp = append(f.gaveUp, &kept)
+}
+
+// twice reports whether a run on a processor was given up, and tells it once.
+func (f *executor) twice(on string, run uint64, why string, out *plan.ExecutorOutput) bool {
+	i := slices.IndexFunc(f.gaveUp, func(r *blockRun) bool { return r.number == run && r.on == on })
+	if i < 0 {
+		return false
+	}
+	if r := f.gaveUp[i]; !r.told {
+		r.told = true
+		f.tellTwice(r, why, out)
+	}
+	return true
+}
+
+func (f *executor) tellTwice(r *blockRun, why string, out *plan.ExecutorOutput) {
+	f.total.Twice++
+	e := monitor.ProgramEvent{Kind: monitor.ProgramTwice, Construct: program.KindDo.String(), Name: r.block, Run: r.number, Processor: r.on, Reason: why}
+	if r.construct >= 0 {
+		f.counts(r.construct)[0].Twice++
+		e = f.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramTwice, r)
+	}
+	out.Events = append(out.Events, e)
+}
+
 // lost takes a processor from the interpreter, with what runs there.
 func (p *pass) lost(q *processor, why string) {
 	delete(p.processors, q.name)
@@ -225,6 +278,7 @@ func (p *pass) lost(q *processor, why string) {
 		for _, n := range p.counts(r.construct) {
 			n.Lost++
 		}
+		p.giveUp(r)
 		delete(p.runs, r.number)
 		delete(p.byID, r.id)
 		p.out.Events = append(p.out.Events, p.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramLost, r))
@@ -364,6 +418,7 @@ func (p *pass) serve(r *blockRun) bool {
 			r.again = p.now.Add(signalAgain) // What it shows may be from before the start.
 			return false
 		}
+		p.giveUp(r)
 		p.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: hidden(r)})
 		return true
 	case r.arrived && !r.seen:
@@ -385,6 +440,8 @@ func (p *pass) serve(r *blockRun) bool {
 	case s.program == p.id && s.run > r.number && r.number <= p.before:
 		p.again(r, "the journal lacks what was started on the processor after it; it may run twice")
 		return p.serve(r)
+	case p.waits():
+		return false // Somebody may have it, or another attempt at it.
 	default:
 		data := append(p.data(r), control.Datum{Name: wire.DatumBlock, Value: scgs.StringValue(r.block)},
 			control.Datum{Name: wire.DatumSize, Value: scgs.IntValue(int64(len(r.input)))})
@@ -419,6 +476,7 @@ func (f *executor) late(r *blockRun) bool { return f.overdue && r.number <= f.be
 // in the same place.
 func (p *pass) again(r *blockRun, why string) {
 	p.out.Events = append(p.out.Events, p.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramFail, r))
+	p.giveUp(r)
 	delete(p.runs, r.number)
 	p.numbers++
 	r.number = p.numbers

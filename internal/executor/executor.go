@@ -64,14 +64,22 @@ type executor struct {
 	total      monitor.RunCounts
 	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
 	formed     bool              // there was an epoch before the restart
+	awaited    int               // processors that have not come back since
+	hold       plan.Hold         // for them
+	gaveUp     []*blockRun       // the last runs that were given up and may have gone on
 }
+
+// maxGivenUp bounds the runs that were given up and are known again.
+const maxGivenUp = 1024
 
 // processor is a member as the interpreter knows it.
 type processor struct {
 	name, node  string
 	incarnation uint64
 	run         *blockRun // that was placed there
-	awaited     bool      // it has not been seen since a restart
+	awaited     bool      // since a restart it has not been seen to obey the new term
+	stranger    bool      // and was not known before it
+	stray       uint64    // a run of nobody that was told of
 }
 
 // gone reports whether the process that had the run of the processor is no more, as
@@ -114,6 +122,7 @@ type blockRun struct {
 	again     clocksync.Instant // no signal before that
 	body      *plan.Body
 	attended  bool // it is in attention
+	told      bool // it was given up, and that it went on all the same is told
 }
 
 // Verdict implements [plan.Executor].
@@ -196,7 +205,7 @@ func (f *executor) Overdue(now clocksync.Instant, silence plan.Silence, out *pla
 	if f.resume == clocksync.MaxInstant || now.Sub(f.resume) <= silence {
 		return false
 	}
-	f.resume = clocksync.MaxInstant
+	f.resume, f.awaited = clocksync.MaxInstant, 0
 	var late []*processor
 	for _, p := range f.processors {
 		if p.awaited {
@@ -205,7 +214,12 @@ func (f *executor) Overdue(now clocksync.Instant, silence plan.Silence, out *pla
 	}
 	p := pass{executor: f, now: now, out: out}
 	for _, l := range idleFirst(late) {
-		p.lost(l, "it did not come back after the restart")
+		if l.stranger {
+			delete(f.processors, l.name)
+		} else {
+			p.lost(l, "it did not come back after the restart")
+		}
+		f.Moved(l.name, 0) // It may be here, and not have said that it obeys.
 	}
 	f.overdue = true
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
@@ -237,14 +251,25 @@ func (f *executor) Settled(now clocksync.Instant, s *control.Signal, fate contro
 	f.want(r)
 }
 
+// Awaits implements [plan.Executor].
+func (f *executor) Awaits() bool { return f.hold != plan.HoldNone && f.resume != clocksync.MaxInstant }
+
+// waits reports whether nothing is to be started yet after a restart: somebody may run what
+// the record lacks.
+func (f *executor) waits() bool {
+	return f.hold != plan.HoldNone && f.awaited > 0 || f.hold == plan.HoldSilence && f.resume != clocksync.MaxInstant
+}
+
 // Take implements [plan.Executor].
-func (f *executor) Take(from string, b *plan.Body) (isNew bool, refused string) {
+func (f *executor) Take(from string, b *plan.Body, out *plan.ExecutorOutput) (isNew bool, refused string) {
 	r := f.runs[b.Run]
 	switch {
 	case b.Program != f.id:
 		return false, "it is of another execution of the program"
+	case r == nil && f.twice(from, b.Run, "it has come to a result, which is not taken", out):
+		return false, fmt.Sprintf("run %d on %q was given up: it may have run twice", b.Run, from)
 	case r == nil && b.Run > 0 && b.Run <= f.numbers:
-		return false, "" // It has ended, and this is a copy; or it was given up.
+		return false, fmt.Sprintf("run %d has ended", b.Run)
 	case r == nil || r.on != from:
 		return false, fmt.Sprintf("run %d was not started on %q", b.Run, from)
 	case r.body != nil:
@@ -269,8 +294,9 @@ func (f *executor) Cancel(now clocksync.Instant, reason string, out *plan.Execut
 // once more. What goes on is found again in the states of the members that come
 // back; those that do not are lost after the time of silence. The journal may lack what
 // came after its last line: runs that were started then have numbers that are given to no
-// other one.
-func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, out *plan.ExecutorOutput) {
+// other one. Until every processor has said that it obeys the new term, or is lost, nothing is
+// started: any of them may run what the journal has not, or has elsewhere.
+func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold plan.Hold, out *plan.ExecutorOutput) {
 	if f.finish != nil {
 		out.Events = append(out.Events, *f.finish)
 	}
@@ -286,6 +312,7 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 	for _, p := range f.processors {
 		p.awaited = true
 	}
+	f.awaited, f.hold = len(f.processors), hold
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
 		r := f.runs[number]
 		r.signal, r.arrived, r.left, r.attended, r.again = false, false, false, false, clocksync.MinInstant

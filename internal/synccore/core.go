@@ -25,6 +25,8 @@ type Options struct {
 	// Runs is set for a restart: runs of the lives before, also those that their journal has
 	// lost, have lower numbers.
 	Runs uint64 `json:"runs,omitempty"`
+	// Hold is set for a restart: how long nothing of the program is started.
+	Hold plan.Hold `json:"hold,omitempty"`
 	// Local is set where the members are threads of the hosting process: their
 	// evidence comes by InEvidence, and none of them is probed, asked again or silent.
 	Local bool `json:"-"`
@@ -396,6 +398,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.silence(out)
 		c.giveUpLeft(out)
 		c.programOverdue()
+		c.programCalls(out)
 		if c.failed {
 			return
 		}

@@ -56,6 +56,7 @@ const executionHeader = `synchronizers:
 //	                          whoever ran it, and even where the rest is cut
 //	cancel [WHY]              the program is cancelled
 //	restart                   the machine is rebuilt from its journal and goes on
+//	keep                      of the journal what it has now will be left at the next restart
 //	wait DURATION
 //
 // Signals are obeyed at once where nothing is cut. "status" shows where the program
@@ -250,6 +251,7 @@ func (s *execution) play(words []string) bool {
 	switch words[0] {
 	case "join":
 		f.join(words[1], words[2:]...)
+		wait = 155 * time.Millisecond // After a restart it is to say hello twice.
 	case "kill":
 		p.dead = true
 	case "leave":
@@ -282,7 +284,11 @@ func (s *execution) play(words []string) bool {
 	case "restart":
 		s.mark('R')
 		f.restart()
-		wait = 105 * time.Millisecond // Members say hello again after 100 ms at the earliest.
+		wait = 255 * time.Millisecond // Members say hello again after 100 ms at the earliest, and once more.
+	case "keep":
+		kept := s.f.record
+		kept.text = slices.Clone(kept.text)
+		s.f.kept = &kept
 	case "raise":
 		f.raise()
 		wait = 105 * time.Millisecond

@@ -46,6 +46,7 @@ type fleet struct {
 	observe func()                                  // the output of a step
 	began   func(p *proc)                           // a block has begun on a processor
 	left    func(p *proc)                           // what runs there is told to end
+	kept    *recorder                               // what is left of the journal when the machine is rebuilt; nil: all
 	ran     map[uint64]string                       // where each run began
 	alter   func(*synccore.Input, *synccore.Output) // a mutant of the machine; may be nil
 	lazy    func(*synccore.Input) bool              // a mutant of the shell: what it does not wait for the disk for
@@ -195,9 +196,13 @@ func (f *fleet) tear(pick func(n int) int) int {
 
 // restart goes on with the machine that the journal leads to, in the next term.
 func (f *fleet) restart() {
+	again := synccore.Options{Term: f.term + 1, Hold: plan.HoldKnown}
+	if f.kept != nil {
+		f.record, f.kept, again.Runs = *f.kept, nil, 1<<32
+	}
 	f.core = f.replayed()
 	f.term++
-	f.step(synccore.Input{Kind: synccore.InRestart, Restart: &synccore.Options{Term: f.term}})
+	f.step(synccore.Input{Kind: synccore.InRestart, Restart: &again})
 	f.call()
 }
 
@@ -451,6 +456,8 @@ func programLine(e *monitor.ProgramEvent) string {
 		return "lost " + run + because
 	case monitor.ProgramFail:
 		return "failed " + run + because
+	case monitor.ProgramTwice:
+		return "perhaps twice " + run + because
 	case monitor.ProgramSignal:
 		return fmt.Sprintf("signal %s to %s (%v)", e.Predicate, run, e.Decision)
 	case monitor.ProgramPass:

@@ -118,7 +118,7 @@ func (c *Core) restart(r *Options) {
 	c.earlier = before
 	c.now, c.stepped, c.looked, c.general = now, true, now, general
 	if c.exec = exec; exec != nil {
-		exec.Restart(now, formed, c.epochBegun(), r.Runs, &c.done)
+		exec.Restart(now, formed, c.epochBegun(), r.Runs, r.Hold, &c.done)
 	}
 }
 
