@@ -85,6 +85,8 @@ type follower struct {
 	broken  string // why it does not step any more
 	stepped clocksync.Instant
 
+	cuts uint64 // when it attached
+
 	attach uint64 // times asked
 	askAt  clocksync.Instant
 	pause  time.Duration
@@ -190,6 +192,9 @@ func (f *follower) step(line []byte) error {
 	}
 	f.now = rec.Now
 	f.stepOn(rec.Now, &rec.Input)
+	if f.level.Program != nil && !f.core.Recalls() {
+		return errors.New("records of the program are missing")
+	}
 	if rec.Input.Kind == synccore.InLevel && len(f.out.Reloads) == 0 {
 		return errors.New("the leader has another configuration, which takes a restart: start this process again with it")
 	}
@@ -233,7 +238,8 @@ func (f *follower) takePart(h *streamHead, text []byte) {
 	}
 	f.warm, f.leader, f.number = true, h.nonce, h.number
 	f.began, f.stepped = f.opt.now(), f.opt.now()
-	if f.agreed = same && h.sum == f.core.Sum(); !f.agreed {
+	f.cuts = f.cut()
+	if f.agreed = (same || f.level.Program != nil) && h.sum == f.core.Sum(); !f.agreed {
 		f.askAt = f.began.Add(f.again())
 	}
 }
@@ -294,6 +300,37 @@ func (f *follower) beat(now clocksync.Instant) *follows {
 	return is
 }
 
+// cut counts the occasions on which messages may have been lost without another one that
+// shows it.
+func (f *follower) cut() uint64 { return f.cutOff.Load() + f.bus.Dropped() }
+
+// mayRun reports whether it can go on with what the leader ran: with a program only if it was told
+// of that.
+func (f *follower) mayRun() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.level.Program == nil || !f.beats.known() || f.warm && f.core.Recalls()
+}
+
+// program is how it goes on with a program, which is the next execution if nobody led before.
+func (f *follower) program(restart *synccore.Options) []synccore.Input {
+	if !f.warm {
+		restart.Program = newProgram()
+		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}
+	}
+	restart.Runs, restart.Hold = runsOf(restart.Term), plan.HoldKnown
+	cause := f.broken
+	if cause == "" && f.cuts != f.cut() {
+		cause = "this process was cut off from the server meanwhile"
+	}
+	if cause != "" {
+		restart.Hold = plan.HoldSilence
+		f.opt.Logger.Warn("what the program has come to last may be unknown here: nothing is started before the time of silence is over", "term", restart.Term, "cause", cause)
+	}
+	f.opt.Logger.Warn("nobody led any more, and this process does now: the program, memory and cooldowns go on; hold times, edges and prev begin again", "term", restart.Term)
+	return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}, {Kind: synccore.InKept, Kept: f.core.Kept()}}
+}
+
 // succeed ends the following, and takes the core: how it goes on is in the inputs that it is
 // to be stepped on first.
 func (f *follower) succeed(term uint64) (first []synccore.Input) {
@@ -303,6 +340,8 @@ func (f *follower) succeed(term uint64) (first []synccore.Input) {
 	log := f.opt.Logger
 	restart := &synccore.Options{Term: term, Reference: f.clock.Domain(), Timeline: f.opt.Timeline, Relative: f.relative, Began: f.opt.wall()}
 	switch {
+	case f.level.Program != nil:
+		return f.program(restart)
 	case !f.warm:
 		log.Warn("nobody led any more, and this process does now: memory, hold times, cooldowns and prev begin again", "term", term, "cause", f.broken)
 		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}

@@ -52,6 +52,8 @@ type leading struct {
 	over  atomic.Pointer[beat] // the greatest beat that is above the own one
 	heard chan struct{}        // capacity 1: another process has said that it leads
 	beats beats
+	// cutOff counts how often the server was away.
+	cutOff atomic.Uint64
 
 	subscribed bool // of whoever leads
 	follow     *follower

@@ -449,6 +449,7 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 	}
 	if l.level.Program != nil {
 		l.journal.ahead(in, &l.output)
+		l.streamAhead(now, in, &l.output)
 	}
 	l.deliver()
 	l.journal.end(&l.output) // Unless it has.

@@ -75,15 +75,13 @@ type stream struct {
 	line     []byte            // of the input that is being stepped; empty: it has none
 	frame    []byte            // that is sent
 	sumAt    clocksync.Instant // when the sum is next told
+	records  int               // of the program that were told
 	attached map[uint64]uint64 // by nonce of those that stand by, the last attachment
 	attachAt clocksync.Instant // when the next one may be
 }
 
 // serve tells whoever stands by what it wants to be told, as its beat says.
 func (l *loop) serve(now clocksync.Instant) {
-	if l.level.Program != nil {
-		return
-	}
 	s, wanted := &l.stream, l.beats.wanted(now)
 	if len(wanted) == 0 {
 		if s.on {
@@ -137,6 +135,10 @@ func (l *loop) retell(to *beat) {
 		tell(&synccore.Input{Kind: synccore.InLevel, Level: l.level})
 	}
 	l.core.Retell(tell)
+	l.stream.records = 0
+	if !l.tellProgram(tell) {
+		failed = errors.New("its program has come too far: it is gone on with from its journal alone")
+	}
 	if failed != nil {
 		l.opt.Logger.Warn("a process that stands by cannot be told what this one knows", telemetry.ClassKey, "stream", "cause", failed)
 		return
@@ -150,6 +152,22 @@ func (l *loop) retell(to *beat) {
 	}
 	h.kind, h.sum, h.index = streamLast, l.core.Sum(), h.index+1
 	l.publishStream(subject, &h, text)
+}
+
+// tellProgram tells the records of the program that were not told yet. It is false if there are
+// more than are kept.
+func (l *loop) tellProgram(tell func(*synccore.Input)) bool {
+	r, whole := l.core.Records(l.stream.records)
+	for r != nil && len(r.Records) > 0 {
+		n, size := 0, 0
+		for ; n < len(r.Records) && (n == 0 || size+len(r.Records[n]) <= journal.MaxLine/4); n++ {
+			size += len(r.Records[n])
+		}
+		tell(&synccore.Input{Kind: synccore.InProgram, Records: &synccore.Records{First: r.First, Records: r.Records[:n]}})
+		r.First, r.Records = r.First+n, r.Records[n:]
+		l.stream.records = r.First
+	}
+	return whole
 }
 
 func (l *loop) publishStream(subject string, h *streamHead, text []byte) {
@@ -183,12 +201,25 @@ func (l *loop) streamEnd(now clocksync.Instant, out *synccore.Output) {
 		return
 	}
 	s.lines = append(s.lines, s.line...)
+	l.tellProgram(func(in *synccore.Input) {
+		if line, err := journal.AppendInput(s.lines, l.level.State, now, in); err == nil {
+			s.lines = journal.AppendBroken(line)
+		}
+	})
 	if made := l.core.MadeAlone(out); made != nil {
 		if line, err := journal.AppendInput(s.lines, l.level.State, now, &synccore.Input{Kind: synccore.InKept, Kept: made}); err == nil {
 			s.lines = journal.AppendBroken(line)
 		}
 	}
 	if len(s.lines) >= streamPiece {
+		l.flushStream(now)
+	}
+}
+
+// streamAhead sends what waits before anything is done that rests on it: whoever goes on with
+// a program has to know what was started, and what was taken from processors.
+func (l *loop) streamAhead(now clocksync.Instant, in *synccore.Input, out *synccore.Output) {
+	if in.Kind == synccore.InBody || len(out.Signals) > 0 {
 		l.flushStream(now)
 	}
 }

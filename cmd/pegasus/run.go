@@ -133,14 +133,8 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	if f.standby && f.nats == "" {
-		return errors.New("--standby waits for another process on the same server: give that with --nats")
-	}
-	switch {
-	case f.resume != "" && f.journal != "":
-		return errors.New("--resume carries on the journal that it reads: leave out --journal")
-	case f.resume != "" && f.standby:
-		return errors.New("--resume goes on at once, and --standby waits for another process: leave one of the two out")
+	if err := f.together(); err != nil {
+		return err
 	}
 	if f.http != "" {
 		if _, _, err := splitAddress("http", f.http, operatorAddress); err != nil {
@@ -175,6 +169,19 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		return nil // Ended before it had begun.
 	}
 	return fail(err)
+}
+
+// together refuses flags that exclude each other.
+func (f *runFlags) together() error {
+	switch {
+	case f.standby && f.nats == "":
+		return errors.New("--standby waits for another process on the same server: give that with --nats")
+	case f.resume != "" && f.journal != "":
+		return errors.New("--resume carries on the journal that it reads: leave out --journal")
+	case f.resume != "" && f.standby:
+		return errors.New("--resume goes on at once, and --standby waits for another process: leave one of the two out")
+	}
+	return nil
 }
 
 // rendering is that of --json, or lines for people.

@@ -128,8 +128,9 @@ func (p *pass) observe(name string, m *plan.Processor) {
 			}
 			p.lost(q, why)
 			q = nil
-		} else {
+		} else if q.incarnation != m.Incarnation {
 			q.incarnation = m.Incarnation
+			p.log.note(&record{Processor: name, Incarnation: m.Incarnation})
 		}
 	}
 	if _, held := p.held[name]; held {
@@ -179,7 +180,7 @@ func (p *pass) come(r *blockRun) {
 
 // ended forgets a run and tells the interpreter how it has ended.
 func (p *pass) ended(r *blockRun, in *program.Input) {
-	if in.Kind == program.InDone {
+	if in.Kind == program.InDone && in.Decision.Number == 0 {
 		in.Decision = p.decide()
 	}
 	delete(p.runs, r.number)
@@ -292,8 +293,11 @@ func (p *pass) interpret(in *program.Input) {
 	if p.run.Finished() {
 		return
 	}
-	p.run.Step(p.now, in, &p.executor.out)
-	p.wake = p.executor.out.Wake
+	p.run.Step(p.now.Add(-p.behind), in, &p.executor.out)
+	if p.wake = p.executor.out.Wake; p.wake != clocksync.MaxInstant {
+		p.wake = p.wake.Add(p.behind)
+	}
+	p.noteInput(in, p.executor.out.Actions)
 	for i := range p.executor.out.Actions {
 		p.act(&p.executor.out.Actions[i])
 	}
@@ -315,7 +319,7 @@ func (p *pass) act(a *program.Action) {
 	case program.ActPass:
 		kind = monitor.ProgramPass
 	case program.ActSignal:
-		if kind = monitor.ProgramSignal; r == nil || !p.world.Pending(a.Decision, r.on) {
+		if kind = monitor.ProgramSignal; r == nil || p.world == nil || !p.world.Pending(a.Decision, r.on) {
 			return // Its signals went to others.
 		}
 	case program.ActEnd:
@@ -452,7 +456,10 @@ func (p *pass) serve(r *blockRun) bool {
 			data = append(data, control.Datum{Name: wire.DatumInput, Value: scgs.StringValue(r.input)})
 		}
 		r.signal = p.sendOf(r, &m, &control.Signal{Name: wire.StartSignal, Kind: control.Activate, Region: wire.ProcessorRegion, Data: data})
-		r.started = r.started || r.signal
+		if r.signal && !r.started {
+			r.started = true
+			p.log.note(&record{Run: r.number})
+		}
 	}
 	if !r.signal {
 		r.again = p.now.Add(signalAgain)
@@ -476,12 +483,17 @@ func (f *executor) late(r *blockRun) bool { return f.overdue && r.number <= f.be
 // in the same place.
 func (p *pass) again(r *blockRun, why string) {
 	p.out.Events = append(p.out.Events, p.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramFail, r))
-	p.giveUp(r)
-	delete(p.runs, r.number)
-	p.numbers++
-	r.number = p.numbers
+	p.renumber(r)
+}
+
+func (f *executor) renumber(r *blockRun) {
+	f.giveUp(r)
+	delete(f.runs, r.number)
+	f.numbers++
+	f.log.note(&record{Run: r.number, Again: f.numbers})
+	r.number = f.numbers
 	r.seen, r.started, r.arrived, r.left, r.body, r.sent = false, false, false, false, nil, [2]uint32{}
-	p.runs[r.number] = r
+	f.runs[r.number] = r
 }
 
 // dotted joins numbers by dots. Nested deeper than a signal can hold, they are left

@@ -13,6 +13,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -67,6 +68,8 @@ type executor struct {
 	awaited    int               // processors that have not come back since
 	hold       plan.Hold         // for them
 	gaveUp     []*blockRun       // the last runs that were given up and may have gone on
+	log        log               // for whoever goes on with the program
+	behind     time.Duration     // of the interpreter's time behind the clock, which was another one before
 }
 
 // maxGivenUp bounds the runs that were given up and are known again.
@@ -277,6 +280,7 @@ func (f *executor) Take(from string, b *plan.Body, out *plan.ExecutorOutput) (is
 	}
 	kept := *b
 	r.body = &kept
+	f.log.note(&record{Run: b.Run, Body: &kept})
 	return true, ""
 }
 
@@ -296,9 +300,16 @@ func (f *executor) Cancel(now clocksync.Instant, reason string, out *plan.Execut
 // came after its last line: runs that were started then have numbers that are given to no
 // other one. Until every processor has said that it obeys the new term, or is lost, nothing is
 // started: any of them may run what the journal has not, or has elsewhere.
-func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold plan.Hold, out *plan.ExecutorOutput) {
+func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold plan.Hold, was clocksync.Instant, out *plan.ExecutorOutput) {
 	if f.finish != nil {
 		out.Events = append(out.Events, *f.finish)
+	}
+	if was != now { // No deadline knows how long nobody led.
+		f.behind += now.Sub(was)
+		f.log.note(&record{Behind: f.behind})
+		for name := range f.held {
+			f.held[name] = now
+		}
 	}
 	f.Epoch(now, begun, out)
 	f.moved, f.attention = f.moved[:0], f.attention[:0]
@@ -308,6 +319,7 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 			runs = f.numbers + 1<<32
 		}
 		f.numbers, f.before, f.overdue = runs, runs, false
+		f.log.note(&record{Numbers: runs})
 	}
 	for _, p := range f.processors {
 		p.awaited = true
@@ -322,6 +334,9 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 		f.want(r)
 	}
 }
+
+// ID implements [plan.Executor].
+func (f *executor) ID() uint64 { return f.id }
 
 // Under implements [plan.Executor].
 func (f *executor) Under(predicate, member string) bool {

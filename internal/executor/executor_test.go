@@ -136,7 +136,7 @@ func TestEnd(t *testing.T) {
 	if isNew, why := s.Take("a", body, &s.out); isNew || why != "run 1 has ended" {
 		t.Errorf("a body of a run that has ended: %t, %q", isNew, why)
 	}
-	s.Restart(4*ms, true, control.Decision{}, 0, plan.HoldKnown, &s.out)
+	s.Restart(4*ms, true, control.Decision{}, 0, plan.HoldKnown, 4*ms, &s.out)
 	want(t, "told once more", s.told(), "finish 0  5")
 }
 
@@ -219,7 +219,7 @@ func TestRestart(t *testing.T) {
 		"ended":      {2, wire.PhaseIdle, 0, "lost 1 a its process has ended; start 2 b; start->b 2"},
 	} {
 		s := runs(t)
-		s.Restart(2*ms, true, control.Decision{}, 0, plan.HoldKnown, &s.out)
+		s.Restart(2*ms, true, control.Decision{}, 0, plan.HoldKnown, 2*ms, &s.out)
 		s.shows("a", c.incarnation, c.phase, c.run)
 		held, then := c.want, ""
 		if at := strings.LastIndex(c.want, ";"); at >= 0 {
@@ -230,7 +230,7 @@ func TestRestart(t *testing.T) {
 		want(t, name+", and all have come back", s.advance(4*ms), then)
 	}
 	s := runs(t)
-	s.Restart(0, true, control.Decision{}, 0, plan.HoldKnown, &s.out)
+	s.Restart(0, true, control.Decision{}, 0, plan.HoldKnown, 0, &s.out)
 	for _, at := range []clocksync.Instant{1000 * ms, 1001 * ms, 3000 * ms} {
 		if resume := s.Overdue(at, time.Second, &s.out); resume != (at == 1001*ms) {
 			t.Errorf("at %v it resumes: %t", at, resume)
@@ -255,7 +255,7 @@ func TestRestartWithoutTail(t *testing.T) {
 		s := newSite(t)
 		s.shows("a", 1, wire.PhaseIdle, 0)
 		want(t, "start", s.advance(0), "start 1 a; start->a 1")
-		s.Restart(2*ms, true, control.Decision{}, 1<<32, plan.HoldKnown, &s.out)
+		s.Restart(2*ms, true, control.Decision{}, 1<<32, plan.HoldKnown, 2*ms, &s.out)
 		s.shows("a", 1, c.phase, c.run)
 		got := s.advance(3 * ms)
 		if c.phase == wire.PhaseRunning {
@@ -275,13 +275,13 @@ func TestRestartWithoutTail(t *testing.T) {
 		want(t, name, s.advance(7*ms), "end 0; finish 0  5")
 	}
 	s := runs(t)
-	s.Restart(2*ms, true, control.Decision{}, 1<<32, plan.HoldKnown, &s.out)
+	s.Restart(2*ms, true, control.Decision{}, 1<<32, plan.HoldKnown, 2*ms, &s.out)
 	s.shows("a", 1, wire.PhaseRunning, 9)
 	want(t, "a run that was seen", s.advance(3*ms), "lost 1 a its processor has gone on to another run, which the journal lacks; it may run twice; start 4294967297 b; twice 9 a the record has no such run; cancel->a 0")
 	s.shows("b", 1, wire.PhaseIdle, 0)
 	want(t, "and begins elsewhere once all obey", s.advance(4*ms), "start->b 4294967297")
 	s = runs(t)
-	s.Restart(2*ms, true, control.Decision{}, 1<<32, plan.HoldKnown, &s.out)
+	s.Restart(2*ms, true, control.Decision{}, 1<<32, plan.HoldKnown, 2*ms, &s.out)
 	s.shows("a", 1, wire.PhaseDone, 1)
 	want(t, "its body may come", s.advance(3*ms), "")
 	s.Overdue(2000*ms, time.Second, &s.out)
@@ -292,7 +292,7 @@ func TestRestartWithoutTail(t *testing.T) {
 func TestNumbersRise(t *testing.T) {
 	s := runs(t)
 	for i, base := range []uint64{8 << 32, 1 << 32, 1 << 32} {
-		s.Restart(clocksync.Instant(i)*ms, true, control.Decision{}, base, plan.HoldKnown, &s.out)
+		s.Restart(clocksync.Instant(i)*ms, true, control.Decision{}, base, plan.HoldKnown, clocksync.Instant(i)*ms, &s.out)
 	}
 	s.shows("a", 2, wire.PhaseIdle, 0)
 	s.shows("b", 1, wire.PhaseIdle, 0)
@@ -369,7 +369,7 @@ func TestCausesOfSteps(t *testing.T) {
 		t.Errorf("the second start: %+v", second)
 	}
 	second := s.sent.Cause
-	s.Restart(300*ms, true, control.Decision{}, 0, plan.HoldKnown, &s.out)
+	s.Restart(300*ms, true, control.Decision{}, 0, plan.HoldKnown, 300*ms, &s.out)
 	s.shows("a", 1, wire.PhaseIdle, 0)
 	s.advance(301 * ms)
 	if s.sent.Cause != second {

@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -50,8 +51,9 @@ type Executor interface {
 	// a restart. Resume is set, once, if those who are there are enough from then on.
 	Overdue(now clocksync.Instant, silence Silence, out *ExecutorOutput) (resume bool)
 	// Restart goes on in another process; formed is set if there was an epoch. Runs that
-	// are started from now on have numbers above runs, if that is not 0.
-	Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold Hold, out *ExecutorOutput)
+	// are started from now on have numbers above runs, if that is not 0. Was is the
+	// last instant before, which is on another clock if it is not now.
+	Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold Hold, was clocksync.Instant, out *ExecutorOutput)
 	// Under reports whether a predicate acts on a member: one that blocks of the
 	// program are under acts on no others.
 	Under(predicate, member string) bool
@@ -59,6 +61,14 @@ type Executor interface {
 	Awaits() bool
 	// Wake is when the program has something to do by itself.
 	Wake(now clocksync.Instant) clocksync.Instant
+
+	// Log is what leads another executor of the program to where this one is, but for the
+	// first records, which it has recalled already; whole if nothing of it is given up for its length.
+	Log(after int) (records []Record, whole bool)
+	// Recall takes the next record of another executor.
+	Recall(r Record) error
+	// ID tells executions apart.
+	ID() uint64
 
 	// Run is the input of a run on a processor, found if there is such a run, and
 	// handed if what it has come to is there already.
@@ -68,6 +78,9 @@ type Executor interface {
 	// ended, and the blocks that wait for a processor.
 	Counts() (total monitor.RunCounts, running, queued int)
 }
+
+// Record is a step of an [Executor], as JSON.
+type Record = json.RawMessage
 
 // Hold says how long nothing is started after a restart.
 type Hold uint8

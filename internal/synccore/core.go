@@ -82,6 +82,7 @@ type Core struct {
 	opt  Options
 
 	now     clocksync.Instant
+	was     clocksync.Instant // of the step before
 	stepped bool
 	failed  bool
 	looked  clocksync.Instant // when silence and gaps were last looked at
@@ -182,6 +183,9 @@ func New(level *plan.Level, opt Options) *Core {
 	}
 	if level.Program != nil && !opt.Local {
 		c.exec = level.Program.Begin(level.Name, cmp.Or(opt.Program, opt.Term))
+		if opt.Follows {
+			c.exec, c.recalled = nil, c.exec
+		}
 	}
 	c.retold = opt.Follows
 	c.newScopes()
@@ -247,7 +251,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		return
 	}
 	c.back(now)
-	c.now = now
+	c.was, c.now = c.now, now
 	if in.Reached != 0 {
 		c.reach(min(in.Reached, now))
 	}
@@ -335,6 +339,8 @@ func (c *Core) input(in *Input, out *Output) {
 		c.raise(in.Term)
 	case InKept:
 		c.entrust(in.Kept, out)
+	case InProgram:
+		c.recall(in.Records, out)
 	default:
 		panic("synccore: input without a kind")
 	}

@@ -50,6 +50,8 @@ type fleet struct {
 	ran     map[uint64]string                       // where each run began
 	alter   func(*synccore.Input, *synccore.Output) // a mutant of the machine; may be nil
 	lazy    func(*synccore.Input) bool              // a mutant of the shell: what it does not wait for the disk for
+	rash    bool                                    // a mutant: nobody is awaited after a takeover
+	stand   *standby                                // nil: there is none
 	tail    []tail                                  // what the file was after each step since it was synced
 }
 
@@ -70,6 +72,7 @@ type proc struct {
 	row    []scgs.Value
 	entry  uint64 // of the region of the processor
 	dead   bool   // its process has ended
+	term   uint64 // that it obeys
 	last   task   // that has begun, or ended
 	runs   bool   // last has not ended
 	told   bool   // last was told to end
@@ -108,6 +111,7 @@ func newFleet(t tester, text string) (*fleet, error) {
 // step steps the machine and delivers what it says.
 func (f *fleet) step(in synccore.Input) {
 	f.record.step(f.t, f.core, f.now, &in, &f.out)
+	f.stand.follow(f.now, &in, f.core.MadeAlone(&f.out))
 	if f.alter != nil {
 		f.alter(&in, &f.out)
 	}
@@ -311,8 +315,10 @@ func (p *proc) receive(frame []byte) {
 	switch kind {
 	case wire.KindWelcome:
 		m, _ := wire.DecodeWelcome(frame)
-		if p.feed(agentcore.Input{Kind: agentcore.InWelcome, Welcome: &m}).Reception == agentcore.Accepted && p.row == nil {
-			p.idle()
+		if p.feed(agentcore.Input{Kind: agentcore.InWelcome, Welcome: &m}).Reception == agentcore.Accepted {
+			if p.term = m.Term; p.row == nil {
+				p.idle()
+			}
 		}
 	case wire.KindProbe:
 		m, _ := wire.DecodeProbe(frame)

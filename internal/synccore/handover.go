@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -70,7 +71,51 @@ type handover struct {
 	retold bool  // they are not over yet
 	kept   *Kept // of them
 	same   bool  // it has come to the same global state
+	// The program as the other one's records lead to it; nil if one of them was missing.
+	recalled plan.Executor
+	records  int // of these
 }
+
+// Records are those of a program, of [plan.Executor], in their order.
+type Records struct {
+	First   int           `json:"first"`   // how many were before
+	Records []plan.Record `json:"records"` // of one input or more
+}
+
+// recall takes records of the program of another machine.
+func (c *Core) recall(r *Records, out *Output) {
+	if c.recalled == nil {
+		return
+	}
+	err := fmt.Errorf("they begin with number %d, after %d", r.First, c.records)
+	if r.First == c.records {
+		err = nil
+		for i := 0; err == nil && i < len(r.Records); i++ {
+			err = c.recalled.Recall(r.Records[i])
+		}
+		c.records += len(r.Records)
+	}
+	if err != nil {
+		c.recalled = nil
+		out.reject(c.plan.Name, "the records of the program cannot be followed: "+err.Error())
+	}
+}
+
+// Records are those of the program after the first ones: nil if there are none, or it runs none.
+// Whole is false if they are more than are kept: then nobody can go on with them.
+func (c *Core) Records(after int) (r *Records, whole bool) {
+	if c.exec == nil {
+		return nil, true
+	}
+	list, whole := c.exec.Log(after)
+	if !whole || len(list) == 0 {
+		return nil, whole
+	}
+	return &Records{First: after, Records: list}, true
+}
+
+// Recalls reports whether the machine, which follows another one, could go on with the program.
+func (c *Core) Recalls() bool { return c.recalled != nil }
 
 // Follows tells whether the machine has come to what the one that it follows had come to
 // when it was retold its inputs: only then do hold times, edges and prev go on. Before that
@@ -136,6 +181,9 @@ func (c *Core) MadeAlone(out *Output) *Kept {
 func (c *Core) Retell(tell func(*Input)) {
 	again := c.opt
 	again.Follows = true
+	if c.exec != nil {
+		again.Program = c.exec.ID()
+	}
 	tell(&Input{Kind: InRestart, Restart: &again})
 	c.retellOthers(tell)
 	kept := c.Kept()
@@ -412,7 +460,11 @@ func (c *Core) succeed() {
 
 // Sum is a digest of where the machine stands: two that were stepped on the same inputs
 // have the same one.
+// It is 0 where a program runs, of which another machine knows the records alone.
 func (c *Core) Sum() uint64 {
+	if c.plan.Program != nil {
+		return 0
+	}
 	sum := uint64(fnvOffset)
 	add := func(n uint64) {
 		for range 8 {
