@@ -78,9 +78,6 @@ func (f *fleet) takeover() {
 	if s.deaf {
 		again.Hold = plan.HoldSilence
 	}
-	if f.rash {
-		again.Hold = plan.HoldNone
-	}
 	f.step(synccore.Input{Kind: synccore.InRestart, Restart: again})
 	f.step(synccore.Input{Kind: synccore.InKept, Kept: kept})
 	f.call()

@@ -96,7 +96,6 @@ func TestExecutionMutants(t *testing.T) {
 				}
 			}
 		},
-		"a takeover waits for nobody": func(w *field) { w.rash = true },
 		"a result is lost": func(w *field) {
 			n := 0
 			w.alters = func(b *plan.Body) {

@@ -50,7 +50,6 @@ type fleet struct {
 	ran     map[uint64]string                       // where each run began
 	alter   func(*synccore.Input, *synccore.Output) // a mutant of the machine; may be nil
 	lazy    func(*synccore.Input) bool              // a mutant of the shell: what it does not wait for the disk for
-	rash    bool                                    // a mutant: nobody is awaited after a takeover
 	stand   *standby                                // nil: there is none
 	tail    []tail                                  // what the file was after each step since it was synced
 }
