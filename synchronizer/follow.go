@@ -2,6 +2,7 @@ package synchronizer
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -193,6 +194,7 @@ func (f *follower) step(line []byte) error {
 	f.now = rec.Now
 	f.stepOn(rec.Now, &rec.Input)
 	if f.level.Program != nil && !f.core.Recalls() {
+		f.warm = false
 		return errors.New("records of the program are missing")
 	}
 	if rec.Input.Kind == synccore.InLevel && len(f.out.Reloads) == 0 {
@@ -304,31 +306,13 @@ func (f *follower) beat(now clocksync.Instant) *follows {
 // shows it.
 func (f *follower) cut() uint64 { return f.cutOff.Load() + f.bus.Dropped() }
 
-// mayRun reports whether it can go on with what the leader ran: with a program only if it was told
-// of that.
-func (f *follower) mayRun() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.level.Program == nil || !f.beats.known() || f.warm && f.core.Recalls()
-}
-
-// program is how it goes on with a program, which is the next execution if nobody led before.
-func (f *follower) program(restart *synccore.Options) []synccore.Input {
-	if !f.warm {
-		restart.Program = newProgram()
-		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}
+// hold is for how long nothing of the program is started: what the leader did last may be unknown.
+func (f *follower) hold() plan.Hold {
+	if f.broken == "" && f.cuts == f.cut() {
+		return plan.HoldKnown
 	}
-	restart.Runs, restart.Hold = runsOf(restart.Term), plan.HoldKnown
-	cause := f.broken
-	if cause == "" && f.cuts != f.cut() {
-		cause = "this process was cut off from the server meanwhile"
-	}
-	if cause != "" {
-		restart.Hold = plan.HoldSilence
-		f.opt.Logger.Warn("what the program has come to last may be unknown here: nothing is started before the time of silence is over", "term", restart.Term, "cause", cause)
-	}
-	f.opt.Logger.Warn("nobody led any more, and this process does now: the program, memory and cooldowns go on; hold times, edges and prev begin again", "term", restart.Term)
-	return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}, {Kind: synccore.InKept, Kept: f.core.Kept()}}
+	f.opt.Logger.Warn("what the program has come to last may be unknown here: nothing is started before the time of silence is over", "cause", cmp.Or(f.broken, "this process was cut off from the server"))
+	return plan.HoldSilence
 }
 
 // succeed ends the following, and takes the core: how it goes on is in the inputs that it is
@@ -339,20 +323,20 @@ func (f *follower) succeed(term uint64) (first []synccore.Input) {
 	f.over = true
 	log := f.opt.Logger
 	restart := &synccore.Options{Term: term, Reference: f.clock.Domain(), Timeline: f.opt.Timeline, Relative: f.relative, Began: f.opt.wall()}
+	cause := "its core had come to something else than the leader's"
 	switch {
-	case f.level.Program != nil:
-		return f.program(restart)
 	case !f.warm:
+		restart.Program = newProgram() // If there is one, and nobody led before.
 		log.Warn("nobody led any more, and this process does now: memory, hold times, cooldowns and prev begin again", "term", term, "cause", f.broken)
 		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}
+	case f.level.Program != nil:
+		restart.Runs, restart.Hold, cause = runsOf(term), f.hold(), "a program runs, which goes on"
 	case f.reference == f.clock.Domain() && !f.differs && f.core.Term() < term:
 		log.Warn("nobody led any more, and this process does now: it goes on where that was", "term", term)
 		f.tellRules(func(r *plan.Rule) string { return f.core.Goes(r) })
 		f.Synchronizer.timeline = f.timeline
 		return []synccore.Input{{Kind: synccore.InTerm, Term: term}}
-	}
-	cause := "its core had come to something else than the leader's"
-	if f.reference != f.clock.Domain() {
+	case f.reference != f.clock.Domain():
 		cause = "the leader had another clock"
 	}
 	log.Warn("nobody led any more, and this process does now: memory and cooldowns go on; hold times, edges and prev begin again", "term", term, "cause", cause)

@@ -158,14 +158,9 @@ func (l *loop) retell(to *beat) {
 // more than are kept.
 func (l *loop) tellProgram(tell func(*synccore.Input)) bool {
 	r, whole := l.core.Records(l.stream.records)
-	for r != nil && len(r.Records) > 0 {
-		n, size := 0, 0
-		for ; n < len(r.Records) && (n == 0 || size+len(r.Records[n]) <= journal.MaxLine/4); n++ {
-			size += len(r.Records[n])
-		}
-		tell(&synccore.Input{Kind: synccore.InProgram, Records: &synccore.Records{First: r.First, Records: r.Records[:n]}})
-		r.First, r.Records = r.First+n, r.Records[n:]
-		l.stream.records = r.First
+	for _, text := range r {
+		tell(&synccore.Input{Kind: synccore.InProgram, Record: &synccore.Record{After: l.stream.records, Step: text}})
+		l.stream.records++
 	}
 	return whole
 }
@@ -212,14 +207,6 @@ func (l *loop) streamEnd(now clocksync.Instant, out *synccore.Output) {
 		}
 	}
 	if len(s.lines) >= streamPiece {
-		l.flushStream(now)
-	}
-}
-
-// streamAhead sends what waits before anything is done that rests on it: whoever goes on with
-// a program has to know what was started, and what was taken from processors.
-func (l *loop) streamAhead(now clocksync.Instant, in *synccore.Input, out *synccore.Output) {
-	if in.Kind == synccore.InBody || len(out.Signals) > 0 {
 		l.flushStream(now)
 	}
 }

@@ -80,8 +80,6 @@ func newProgramRun() *cobra.Command {
 	f.add(flags, "nodes use the same", "record the inputs to a file in `DIR`, for --resume and replay",
 		"`MIB` that the journal may have; at the limit the run ends", "tell every change of a verdict, every signal and every refusal too")
 	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, tell what would be started")
-	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of a run that was ended")
-	flags.BoolVar(&f.standby, "standby", false, "wait for the process to end that runs the same on the server of --nats, and go on then")
 	return cmd
 }
 

@@ -139,7 +139,7 @@ func TestProgramRunEnds(t *testing.T) {
 	run.line("start do slow")
 	show := launch(t, "program", "show")
 	show.line("program pair is running")
-	show.line("BLOCK  STARTS  DONE  FAILED  CANCELLED  LOST  NOW")
+	show.line("BLOCK  STARTS  DONE  FAILED  CANCELLED  LOST  TWICE?  NOW")
 	show.line("b      2       2     0       0          0     -", "body.seq[0].par")
 	show.line("slow   1       0     0       0          0     ", "ing on n-", "body.seq[1]")
 	run.cancel()

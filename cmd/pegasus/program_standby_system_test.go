@@ -150,10 +150,9 @@ func TestLeadersOfAProgramAreKilled(t *testing.T) {
 		for range 3 { // Blocks end before the kill, about at it, and after it.
 			goOn <- struct{}{}
 		}
-		time.Sleep(time.Duration(i) * 3 * time.Millisecond) // Any point will do.
 		before := now()
 		killed := processes[before.Process]
-		_ = killed.Process.Kill()
+		time.AfterFunc(time.Duration(i)*3*time.Millisecond, func() { _ = killed.Process.Kill() }) // Any point will do.
 		_ = killed.Wait()
 		delete(processes, before.Process)
 		launch("--standby")

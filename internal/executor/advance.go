@@ -143,10 +143,9 @@ func (p *pass) observe(name string, m *plan.Processor) {
 	if s.program != p.id || r == nil || r.on != name {
 		known := s.program != p.id || p.twice(name, s.run, "its processor has gone on with it", p.out)
 		if s.phase == wire.PhaseRunning {
-			p.stray(name, m, s)
-			if q = p.processors[name]; !known && q.stray != s.run {
-				q.stray = s.run
-				p.tellTwice(&blockRun{number: s.run, block: s.block, on: name, construct: -1}, "the record has no such run", p.out)
+			if p.stray(name, m, s); !known {
+				p.giveUp(&blockRun{number: s.run, block: s.block, on: name, construct: -1, seen: true})
+				p.twice(name, s.run, "the record has no such run", p.out)
 			}
 		}
 		return
@@ -255,21 +254,19 @@ func (f *executor) twice(on string, run uint64, why string, out *plan.ExecutorOu
 	if i < 0 {
 		return false
 	}
-	if r := f.gaveUp[i]; !r.told {
-		r.told = true
-		f.tellTwice(r, why, out)
+	r := f.gaveUp[i]
+	if r.told {
+		return true
 	}
-	return true
-}
-
-func (f *executor) tellTwice(r *blockRun, why string, out *plan.ExecutorOutput) {
-	f.total.Twice++
-	e := monitor.ProgramEvent{Kind: monitor.ProgramTwice, Construct: program.KindDo.String(), Name: r.block, Run: r.number, Processor: r.on, Reason: why}
-	if r.construct >= 0 {
+	r.told = true
+	e := f.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramTwice, r)
+	if f.total.Twice++; r.construct < 0 {
+		e.Construct, e.Name = program.KindDo.String(), r.block
+	} else {
 		f.counts(r.construct)[0].Twice++
-		e = f.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramTwice, r)
 	}
 	out.Events = append(out.Events, e)
+	return true
 }
 
 // lost takes a processor from the interpreter, with what runs there.

@@ -82,7 +82,6 @@ type processor struct {
 	run         *blockRun // that was placed there
 	awaited     bool      // since a restart it has not been seen to obey the new term
 	stranger    bool      // and was not known before it
-	stray       uint64    // a run of nobody that was told of
 }
 
 // gone reports whether the process that had the run of the processor is no more, as

@@ -78,8 +78,6 @@ func (p *pass) noteInput(in *program.Input, made []program.Action) {
 		return
 	}
 	l.idle = slices.DeleteFunc(l.idle, func(r record) bool { return r.In.Predicate == in.Predicate })
-	kept := *in
-	rec.In = &kept
 	l.idle = append(l.idle, rec)
 }
 

@@ -232,7 +232,7 @@ type journalLine struct {
 	Restart  *synccore.Options   `json:"restart"`
 	Term     *uint64             `json:"term"`
 	Kept     *synccore.Kept      `json:"kept"`
-	Program  *synccore.Records   `json:"program"`
+	Program  *synccore.Record    `json:"program"`
 
 	Out     *string `json:"out"`
 	End     *uint64 `json:"end"`
@@ -404,7 +404,7 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 	case l.Kept != nil:
 		in.Kind, in.Kept = synccore.InKept, l.Kept
 	case l.Program != nil:
-		in.Kind, in.Records = synccore.InProgram, l.Program
+		in.Kind, in.Record = synccore.InProgram, l.Program
 	}
 	return err
 }

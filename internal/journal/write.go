@@ -136,7 +136,7 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 	case synccore.InKept:
 		return appendJSON(append(buf, `,"kept":`...), in.Kept), nil
 	case synccore.InProgram:
-		return appendJSON(append(buf, `,"program":`...), in.Records), nil
+		return appendJSON(append(buf, `,"program":`...), in.Record), nil
 	case synccore.InRestart:
 		return appendJSON(append(buf, `,"restart":`...), in.Restart), nil
 	}

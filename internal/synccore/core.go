@@ -82,7 +82,6 @@ type Core struct {
 	opt  Options
 
 	now     clocksync.Instant
-	was     clocksync.Instant // of the step before
 	stepped bool
 	failed  bool
 	looked  clocksync.Instant // when silence and gaps were last looked at
@@ -340,7 +339,7 @@ func (c *Core) input(in *Input, out *Output) {
 	case InKept:
 		c.entrust(in.Kept, out)
 	case InProgram:
-		c.recall(in.Records, out)
+		c.recall(in.Record, out)
 	default:
 		panic("synccore: input without a kind")
 	}
@@ -404,7 +403,9 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.silence(out)
 		c.giveUpLeft(out)
 		c.programOverdue()
-		c.programCalls(out)
+		for _, m := range c.sorted {
+			c.callAgain(m, out)
+		}
 		if c.failed {
 			return
 		}

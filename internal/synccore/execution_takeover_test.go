@@ -45,9 +45,9 @@ func (s *standby) records() {
 	if !whole {
 		s.f.t.Fatal("there are too many records")
 	}
-	if r != nil {
-		s.told += len(r.Records)
-		s.step(s.f.now, &synccore.Input{Kind: synccore.InProgram, Records: r})
+	for _, text := range r {
+		s.step(s.f.now, &synccore.Input{Kind: synccore.InProgram, Record: &synccore.Record{After: s.told, Step: text}})
+		s.told++
 	}
 }
 

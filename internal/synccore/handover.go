@@ -73,45 +73,38 @@ type handover struct {
 	same   bool  // it has come to the same global state
 	// The program as the other one's records lead to it; nil if one of them was missing.
 	recalled plan.Executor
-	records  int // of these
+	records  int               // of these
+	was      clocksync.Instant // of the step before
 }
 
-// Records are those of a program, of [plan.Executor], in their order.
-type Records struct {
-	First   int           `json:"first"`   // how many were before
-	Records []plan.Record `json:"records"` // of one input or more
+// Record is one of a program, of [plan.Executor].
+type Record struct {
+	After int         `json:"after"` // how many were before
+	Step  plan.Record `json:"step"`  // JSON
 }
 
-// recall takes records of the program of another machine.
-func (c *Core) recall(r *Records, out *Output) {
+// recall takes the next record of the program of another machine.
+func (c *Core) recall(r *Record, out *Output) {
 	if c.recalled == nil {
 		return
 	}
-	err := fmt.Errorf("they begin with number %d, after %d", r.First, c.records)
-	if r.First == c.records {
-		err = nil
-		for i := 0; err == nil && i < len(r.Records); i++ {
-			err = c.recalled.Recall(r.Records[i])
-		}
-		c.records += len(r.Records)
+	err := fmt.Errorf("one comes after %d, and %d have come", r.After, c.records)
+	if r.After == c.records {
+		err = c.recalled.Recall(r.Step)
 	}
-	if err != nil {
+	if c.records++; err != nil {
 		c.recalled = nil
 		out.reject(c.plan.Name, "the records of the program cannot be followed: "+err.Error())
 	}
 }
 
-// Records are those of the program after the first ones: nil if there are none, or it runs none.
-// Whole is false if they are more than are kept: then nobody can go on with them.
-func (c *Core) Records(after int) (r *Records, whole bool) {
+// Records are those of the program after the first ones. Whole is false if they are more than
+// are kept: then nobody can go on with them.
+func (c *Core) Records(after int) (list []plan.Record, whole bool) {
 	if c.exec == nil {
 		return nil, true
 	}
-	list, whole := c.exec.Log(after)
-	if !whole || len(list) == 0 {
-		return nil, whole
-	}
-	return &Records{First: after, Records: list}, true
+	return c.exec.Log(after)
 }
 
 // Recalls reports whether the machine, which follows another one, could go on with the program.

@@ -119,17 +119,8 @@ func (c *Core) programOverdue() {
 	}
 }
 
-// programCalls has members say hello again that have not said yet that they take this term,
-// while the program waits for that.
-func (c *Core) programCalls(out *Output) {
-	if c.exec != nil && c.exec.Awaits() {
-		for _, m := range c.sorted {
-			c.callAgain(m, out)
-		}
-	}
-}
-
-// callAgain is programCalls for one member.
+// callAgain has a member say hello again that has not said yet that it takes this term, while
+// the program waits for that.
 func (c *Core) callAgain(m *member, out *Output) {
 	if c.exec != nil && c.exec.Awaits() && !m.gone && m.obeys != c.opt.Term {
 		c.greeting(m.name, m.incarnation, out)
