@@ -140,7 +140,7 @@ func TestProgramRunEnds(t *testing.T) {
 	show := launch(t, "program", "show")
 	show.line("program pair is running")
 	show.line("BLOCK  STARTS  DONE  FAILED  CANCELLED  LOST  TWICE?  NOW")
-	show.line("b      2       2     0       0          0     -", "body.seq[0].par")
+	show.line("b      2       2     0       0          0     0       -", "body.seq[0].par")
 	show.line("slow   1       0     0       0          0     ", "ing on n-", "body.seq[1]")
 	run.cancel()
 	run.line("cancel do slow (3.1) on n-", ": the run was ended by a signal")
