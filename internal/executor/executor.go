@@ -161,7 +161,11 @@ func (f *executor) Left(now clocksync.Instant, silence plan.Silence, dropped []m
 	why := map[string]string{}
 	for _, d := range dropped {
 		delete(f.held, d.Name)
-		if p := f.processors[d.Name]; p != nil && !p.awaited {
+		if p := f.processors[d.Name]; p != nil && (!p.awaited || d.Reason == "left" && f.hold != plan.HoldNone && !p.stranger) {
+			if p.awaited {
+				p.awaited = false
+				f.awaited--
+			}
 			lost = append(lost, p)
 			why[d.Name] = d.Reason
 		}
