@@ -29,7 +29,7 @@ type Body interface{ text(event string) string }
 
 // programWords are the words of events of a program, by their kinds.
 var programWords = [...]string{
-	"", "start", "cancel", "pass", "signalled", "end", "lost-block", "finish", "program-refused", "fail",
+	"", "start", "cancel", "pass", "signalled", "end", "lost-block", "finish", "program-refused", "fail", "perhaps-twice",
 }
 
 var bodies = map[string]func() Body{

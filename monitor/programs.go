@@ -36,6 +36,7 @@ const (
 	ProgramFinish                        // the program has ended
 	ProgramRefuse                        // the interpreter has refused something
 	ProgramFail                          // an attempt at a block has failed; another, or an else, follows
+	ProgramTwice                         // a run that was given up, or that nobody knows, has gone on: its block may have run twice
 )
 
 // ProgramStatus is where a program stands.
@@ -76,6 +77,7 @@ type RunCounts struct {
 	Failed   uint64 `json:"failed"`   // that have failed
 	Canceled uint64 `json:"canceled"` // that were cancelled
 	Lost     uint64 `json:"lost"`     // whose processor was gone
+	Twice    uint64 `json:"twice"`    // that went on after they were given up, so their blocks may have run twice
 }
 
 // RunStatus is a run that has not ended.

@@ -194,6 +194,8 @@ func (p *ProgramLine) text(event string) string {
 		return "failed " + run + because
 	case "lost-block":
 		return "lost " + run + because
+	case "perhaps-twice":
+		return fmt.Sprintf("%s, run %d on %s, may have run twice%s", p.subject(), p.Run, p.Processor, because)
 	case "finish":
 		switch text := "the program is " + p.Outcome; {
 		case p.Result != "":

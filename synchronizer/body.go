@@ -83,7 +83,7 @@ func (l *loop) giveInput(b *wire.Body) {
 // takeBody keeps a piece. The last one makes the body an input of the core.
 func (l *loop) takeBody(b, answer *wire.Body) {
 	_, ok, handed := l.ofRun(b)
-	if !ok {
+	if !ok && (b.Offset > 0 || uint64(len(b.Piece)) < b.Size) { // Else the core says why, as it may have been given up.
 		answer.Reason = fmt.Sprintf("run %d is not one of this processor any more", b.Run)
 		l.countBody(b.Kind, bodyRefused, 0)
 		return

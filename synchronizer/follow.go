@@ -2,6 +2,7 @@ package synchronizer
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -84,6 +85,8 @@ type follower struct {
 	sure    uint64 // the last decision of which it knows that it is the leader's
 	broken  string // why it does not step any more
 	stepped clocksync.Instant
+
+	cuts uint64 // when it attached
 
 	attach uint64 // times asked
 	askAt  clocksync.Instant
@@ -192,6 +195,10 @@ func (f *follower) step(line []byte) error {
 	}
 	f.now = rec.Now
 	f.stepOn(rec.Now, &rec.Input)
+	if f.level.Program != nil && !f.core.Recalls() {
+		f.warm = false
+		return errors.New("records of the program are missing")
+	}
 	if rec.Input.Kind == synccore.InLevel && len(f.out.Reloads) == 0 {
 		return errors.New("the leader has another configuration, which takes a restart: start this process again with it")
 	}
@@ -235,7 +242,8 @@ func (f *follower) takePart(h *streamHead, text []byte) {
 	}
 	f.warm, f.leader, f.number, f.sure = true, h.nonce, h.number, f.core.Decisions()
 	f.began, f.stepped = f.opt.now(), f.opt.now()
-	if f.agreed = same && h.sum == f.core.Sum(); !f.agreed {
+	f.cuts = f.cut()
+	if f.agreed = (same || f.level.Program != nil) && h.sum == f.core.Sum(); !f.agreed {
 		f.askAt = f.began.Add(f.again())
 	}
 }
@@ -296,6 +304,19 @@ func (f *follower) beat(now clocksync.Instant) *follows {
 	return is
 }
 
+// cut counts the occasions on which messages may have been lost without another one that
+// shows it.
+func (f *follower) cut() uint64 { return f.cutOff.Load() + f.bus.Dropped() }
+
+// hold is for how long nothing of the program is started: what the leader did last may be unknown.
+func (f *follower) hold() plan.Hold {
+	if f.broken == "" && f.cuts == f.cut() {
+		return plan.HoldKnown
+	}
+	f.opt.Logger.Warn("what the program has come to last may be unknown here: nothing is started before the time of silence is over", "cause", cmp.Or(f.broken, "this process was cut off from the server"))
+	return plan.HoldSilence
+}
+
 // succeed ends the following, and takes the core: how it goes on is in the inputs that it is
 // to be stepped on first.
 func (f *follower) succeed(term uint64) (first []synccore.Input) {
@@ -304,18 +325,20 @@ func (f *follower) succeed(term uint64) (first []synccore.Input) {
 	f.over = true
 	log := f.opt.Logger
 	restart := &synccore.Options{Term: term, Reference: f.clock.Domain(), Timeline: f.opt.Timeline, Relative: f.relative, Began: f.opt.wall()}
+	cause := "its core had come to something else than the leader's"
 	switch {
 	case !f.warm:
+		restart.Program = newProgram() // If there is one, and nobody led before.
 		log.Warn("nobody led any more, and this process does now: memory, hold times, cooldowns and prev begin again", "term", term, "cause", f.broken)
 		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}
+	case f.level.Program != nil:
+		restart.Runs, restart.Hold, cause = runsOf(term), f.hold(), "a program runs, which goes on"
 	case f.reference == f.clock.Domain() && f.agreed && f.core.Decisions() == f.sure && f.core.Term() < term:
 		log.Warn("nobody led any more, and this process does now: it goes on where that was", "term", term)
 		f.tellRules(func(r *plan.Rule) string { return f.core.Goes(r) })
 		f.Synchronizer.timeline = f.timeline
 		return []synccore.Input{{Kind: synccore.InTerm, Term: term}}
-	}
-	cause := "its core had come to something else than the leader's"
-	if f.reference != f.clock.Domain() {
+	case f.reference != f.clock.Domain():
 		cause = "the leader had another clock"
 	}
 	log.Warn("nobody led any more, and this process does now: memory and cooldowns go on; hold times, edges and prev begin again", "term", term, "cause", cause)

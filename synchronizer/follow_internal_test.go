@@ -428,19 +428,80 @@ func TestPausedLeaderAndStandby(t *testing.T) {
 	}
 }
 
-// TestNoStandbyOfAProgram tells what to do instead.
-func TestNoStandbyOfAProgram(t *testing.T) {
+// TestStandbyOfAProgram: one that stands by goes on with a program where the leader was, and ends
+// with an error if it was told nothing of it. With nobody before it, it begins the program.
+func TestStandbyOfAProgram(t *testing.T) {
 	cfg, err := ParseProgram("test.yaml", []byte(`
 synchronizers: {gsync: {members: {group: g, count: 1}, state: {n: int}}}
-program: {name: p, processors: {p: {count: 1}}, blocks: {b: {input: int, output: int}}, body: {do: b, on: p, input: 1}, result: b.result}
+program: {name: p, blocks: {b: {output: int}}, body: {seq: [{name: one, do: b}, {name: two, do: b}]}, result: two.result}
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = Start(t.Context(), "", cfg, Options{Standby: true})
-	const want = "synchronizer: a program is not gone on with by a process that stands by: give it a journal, and start it again with that in Options.Resume"
-	if err == nil || !strings.Contains(err.Error(), want) {
-		t.Error(err)
+	w := newWarm(t)
+	begin := func(opt Options) (*Synchronizer, chan monitor.ProgramEvent, *lines) {
+		ended, log := make(chan monitor.ProgramEvent, 1), &lines{}
+		opt.Logger, opt.Observe = log.logger(), func(e monitor.Event) {
+			if p, ok := e.(monitor.ProgramEvent); ok && p.Kind == monitor.ProgramFinish {
+				ended <- p
+			}
+		}
+		s, err := Start(t.Context(), w.url, cfg, opt)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = s.Close() })
+		return s, ended, log
+	}
+	first, _, _ := begin(Options{Standby: true})
+	leads(t, "the first one, as nobody did before", first)
+	began, may := make(chan struct{}, 8), make(chan struct{})
+	node, err := agent.JoinNode(t.Context(), w.url, agent.NodeConfig{Group: "g", Name: "n", Processors: 1},
+		agent.Block("b", func(ctx context.Context, _ *agent.Run, _ any) (int, error) {
+			began <- struct{}{}
+			select {
+			case <-may:
+			case <-ctx.Done():
+			}
+			return 7, nil
+		}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = node.Close() })
+	<-began
+	may <- struct{}{}
+	<-began
+	var text bytes.Buffer
+	second, ended, log := begin(Options{Standby: true, Journal: &text}) // The first block has ended, the second one runs.
+	w.isWarm(first, 1)
+	if err := first.bus.Close(); err != nil {
+		t.Fatal(err)
+	}
+	leads(t, "the second one", second)
+	third, _, _ := begin(Options{Standby: true})
+	w.isWarm(second, 1)
+	if log.has("what the program has come to last may be unknown here") {
+		t.Error("the stream had no gap, and it waits for the silence to be over")
+	}
+	close(may)
+	if p := <-ended; p.Outcome != control.BlockDone || p.Result != "7" || len(began) > 0 {
+		t.Errorf("%v, %q, %s; %d blocks began again", p.Outcome, p.Result, p.Reason, len(began))
+	}
+	third.follow.mu.Lock()
+	third.follow.warm = false // As if it had come too late to be told.
+	third.follow.mu.Unlock()
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-third.Done()
+	const want = "nobody leads any more, and this process was not told what the program has come to: go on from the journal of the one that led"
+	if err := third.Err(); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("one that was told nothing: %v", err)
+	}
+	replayed, err := Replay(&text, ReplayOptions{})
+	if err != nil || replayed.FirstDifference != 0 || !replayed.Complete {
+		t.Errorf("the journal of a process that stood by replays to %+v, %v", replayed, err)
 	}
 }
 

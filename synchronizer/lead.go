@@ -53,6 +53,8 @@ type leading struct {
 	heard chan struct{}        // capacity 1: another process has said that it leads
 	beats beats
 	claim atomic.Pointer[claim] // the last one that was heard
+	// cutOff counts how often the server was away.
+	cutOff atomic.Uint64
 
 	subscribed bool // of whoever leads
 	follow     *follower

@@ -455,6 +455,9 @@ func (l *loop) advance(now clocksync.Instant, in *synccore.Input) {
 	}
 	if l.level.Program != nil {
 		l.journal.ahead(in, &l.output)
+		if in.Kind == synccore.InBody || len(l.output.Signals) > 0 { // Whoever goes on has to know it.
+			l.flushStream(now)
+		}
 	}
 	l.deliver()
 	l.journal.end(&l.output) // Unless it has.

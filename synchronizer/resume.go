@@ -118,11 +118,17 @@ func resume(f JournalFile, level *plan.Level, predicated func(*plan.Level) (*pla
 	return t, err
 }
 
+// runsOf is what the runs of the lives before a term have numbers below.
+func runsOf(term uint64) uint64 { return term % (1 << 30) << 32 }
+
+// newProgram names an execution. It travels as an int64.
+func newProgram() uint64 { return random()>>2 | 1 }
+
 // goOn are the inputs by which the machine of a journal goes on in a term, and in the log
 // what begins again.
 func (s *Synchronizer) goOn(t *resumed, term uint64, options *synccore.Options) []synccore.Input {
 	again := *options
-	again.Began, again.Runs = s.opt.wall(), term%(1<<30)<<32
+	again.Began, again.Runs, again.Hold = s.opt.wall(), runsOf(term), plan.HoldKnown
 	restart := synccore.Input{Kind: synccore.InRestart, Restart: &again}
 	ready, _ := t.core.Follows()
 	switch {

@@ -190,6 +190,12 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 		if !s.beats.vacant(since, now, own) || !s.caughtUp(ctx) || !s.beats.vacant(since, s.opt.now(), own) {
 			continue
 		}
+		if s.level.Program != nil && s.beats.known() && !s.follow.knows() {
+			s.mu.Lock()
+			s.err = fmt.Errorf("synchronizer %q: nobody leads any more, and this process was not told what the program has come to: go on from the journal of the one that led (Options.Resume, --resume), or start the program again", s.name)
+			s.mu.Unlock()
+			return false
+		}
 		err := s.lead(ctx, nil)
 		switch {
 		case err == nil:

@@ -77,15 +77,13 @@ type stream struct {
 	line     []byte            // of the input that is being stepped; empty: it has none
 	frame    []byte            // that is sent
 	sumAt    clocksync.Instant // when the sum is next told
+	records  int               // of the program that were told
 	attached map[uint64]uint64 // by nonce of those that stand by, the last attachment
 	attachAt clocksync.Instant // when the next one may be
 }
 
 // serve tells whoever stands by what it wants to be told, as its beat says.
 func (l *loop) serve(now clocksync.Instant) {
-	if l.level.Program != nil {
-		return
-	}
 	s, wanted := &l.stream, l.beats.wanted(now)
 	if len(wanted) == 0 {
 		if s.on {
@@ -139,6 +137,10 @@ func (l *loop) retell(to *beat) {
 		tell(&synccore.Input{Kind: synccore.InLevel, Level: l.level})
 	}
 	l.core.Retell(tell)
+	l.stream.records = 0
+	if !l.tellProgram(tell) {
+		failed = errors.New("its program has come too far: it is gone on with from its journal alone")
+	}
 	if failed != nil {
 		l.opt.Logger.Warn("a process that stands by cannot be told what this one knows", telemetry.ClassKey, "stream", "cause", failed)
 		return
@@ -152,6 +154,17 @@ func (l *loop) retell(to *beat) {
 	}
 	h.kind, h.sum, h.index = streamLast, l.core.Sum(), h.index+1
 	l.publishStream(subject, &h, text)
+}
+
+// tellProgram tells the records of the program that were not told yet. It is false if there are
+// more than are kept.
+func (l *loop) tellProgram(tell func(*synccore.Input)) bool {
+	r, whole := l.core.Records(l.stream.records)
+	for _, text := range r {
+		tell(&synccore.Input{Kind: synccore.InProgram, Record: &synccore.Record{After: l.stream.records, Step: text}})
+		l.stream.records++
+	}
+	return whole
 }
 
 func (l *loop) publishStream(subject string, h *streamHead, text []byte) {
@@ -188,6 +201,11 @@ func (l *loop) streamEnd(now clocksync.Instant, out *synccore.Output) {
 	if len(out.Verdicts)+len(out.Plans) > 0 {
 		s.sumAt = now // Whoever follows has to know each decision, or that it does not.
 	}
+	l.tellProgram(func(in *synccore.Input) {
+		if line, err := journal.AppendInput(s.lines, l.level.State, now, in); err == nil {
+			s.lines = journal.AppendBroken(line)
+		}
+	})
 	if made := l.core.MadeAlone(out); made != nil {
 		if line, err := journal.AppendInput(s.lines, l.level.State, now, &synccore.Input{Kind: synccore.InKept, Kept: made}); err == nil {
 			s.lines = journal.AppendBroken(line)

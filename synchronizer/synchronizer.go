@@ -83,8 +83,8 @@ type Options struct {
 	// synchronizer, instead of failing with [ErrNameTaken]: when that says so, or was not
 	// heard for a second, this one goes on in its place. Meanwhile it is told what the other
 	// one is, so that memory, edges, hold times, cooldowns, prev and signals under way go on;
-	// the log says which predicates begin again, and why. docs/operations.md tells more. A
-	// program cannot be gone on with so.
+	// the log says which predicates begin again, and why. A program goes on, unless this one
+	// was never told what it has come to: then it ends with an error. docs/operations.md tells more.
 	Standby bool
 
 	// Resume is the journal of the last life of the same synchronizer, which goes on where
@@ -209,9 +209,6 @@ func (o *Options) validate(cfg *Config, panicked func(name string, cause any)) (
 	if o.Resume != nil && o.Journal != nil {
 		fault("a program that goes on carries on the journal of Options.Resume: leave Options.Journal nil")
 	}
-	if plan != nil && plan.Program != nil && o.Standby {
-		fault("a program is not gone on with by a process that stands by: give it a journal, and start it again with that in Options.Resume")
-	}
 	if o.Resume != nil && o.Standby {
 		fault("a process that stands by does not know how far the journal of Options.Resume will have come: leave one of the two out")
 	}
@@ -305,7 +302,7 @@ func (s *Synchronizer) makeCore(term uint64, from *resumed) {
 	options := synccore.Options{Term: term, Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative}
 	if from == nil {
 		if s.level.Program != nil {
-			options.Program = random()>>2 | 1 // It travels as an int64.
+			options.Program = newProgram()
 		}
 		s.core = synccore.New(s.level, options)
 	} else {
@@ -323,6 +320,7 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	options := bus.Options{
 		Name: "pegasus synchronizer " + s.level.Name,
 		OnDisconnect: func(cause error) {
+			s.cutOff.Add(1)
 			s.opt.Logger.Warn("the NATS server is away; nothing is decided until it is back", "cause", cause)
 		},
 		OnReconnect: func() { s.opt.Logger.Info("the NATS server is back") },

@@ -64,7 +64,7 @@ const (
 var (
 	bodyKinds = [wire.BodyFailure + 1]string{wire.BodyInput: "input", wire.BodyResult: "result", wire.BodyFailure: "failure"}
 	bodyFates = [bodyRepeated + 1]string{"taken", "refused", "repeated"}
-	runEvents = []string{"started", "done", "failed", "canceled", "lost"}
+	runEvents = []string{"started", "done", "failed", "canceled", "lost", "perhaps_twice"}
 )
 
 // countBody counts a body that was handed over, or was not.
@@ -214,7 +214,7 @@ func (s *Synchronizer) collect(o *telemetry.Observation) {
 
 func collectProgram(o *telemetry.Observation, t *tally) {
 	runs := &t.counts.Runs
-	for i, n := range []uint64{runs.Starts, runs.Done, runs.Failed, runs.Canceled, runs.Lost} {
+	for i, n := range []uint64{runs.Starts, runs.Done, runs.Failed, runs.Canceled, runs.Lost, runs.Twice} {
 		o.Count(telemetry.ProgramRuns, n, attribute.String("event", runEvents[i]))
 	}
 	o.Count(telemetry.ProgramRunning, uint64(t.figures.Running)) //nolint:gosec // A length.

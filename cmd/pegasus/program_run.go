@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"io"
 	"time"
 
@@ -24,6 +23,10 @@ Two runs share one server under different tenants.
 that rests on it. --resume FILE goes on from such a record after the process was
 ended: blocks that had ended are not run again, and those under way are found
 again on their nodes. The program must not have been changed.
+
+--standby waits for the process to end that runs the same program on the server of
+--nats, and goes on then in its place, with what that has told it. Whoever runs it at
+its end tells the result.
 
 SIGHUP reads the file again. Predicates, memory, silence and the numbers of members
 may have changed, and are followed between two steps; where the program itself is
@@ -77,17 +80,16 @@ func newProgramRun() *cobra.Command {
 	f.add(flags, "nodes use the same", "record the inputs to a file in `DIR`, for --resume and replay",
 		"`MIB` that the journal may have; at the limit the run ends", "tell every change of a verdict, every signal and every refusal too")
 	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, tell what would be started")
-	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of a run that was ended")
 	return cmd
 }
 
 // run carries out the program. It checks everything before it starts anything.
 func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Config) error {
-	if f.journal != "" && f.resume != "" {
-		return errors.New("--resume carries on the journal that it reads: leave out --journal")
-	}
 	where, err := f.server()
 	if err != nil {
+		return err
+	}
+	if err := f.together(); err != nil {
 		return err
 	}
 	url, stop, err := where.start()

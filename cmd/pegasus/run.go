@@ -98,8 +98,6 @@ func newRun() *cobra.Command {
 	f.add(flags, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
 		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict and every refusal too")
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
-	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of the last run of the same synchronizer")
-	flags.BoolVar(&f.standby, "standby", false, "wait for the process to end that runs the same on the server of --nats, and go on then")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
 	flags.StringVar(&f.timeline, "timeline", "", "`TIME` by which hosts are compared: utc or utc-smeared, which every member has to know (default this host's clock, against which members measure theirs)")
@@ -115,6 +113,8 @@ func (f *runFlags) add(flags *pflag.FlagSet, tenant, journal, limit, verbose str
 	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
+	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of the last run of the same")
+	flags.BoolVar(&f.standby, "standby", false, "wait for the process to end that runs the same on the server of --nats, and go on then")
 	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, limit)
 	flags.String("state", "", "`DIR` that keeps the term from one run to the next, or none (default the state folder of this user)")
 	f.state = flags.Lookup("state")
@@ -133,14 +133,8 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	if f.standby && f.nats == "" {
-		return errors.New("--standby waits for another process on the same server: give that with --nats")
-	}
-	switch {
-	case f.resume != "" && f.journal != "":
-		return errors.New("--resume carries on the journal that it reads: leave out --journal")
-	case f.resume != "" && f.standby:
-		return errors.New("--resume goes on at once, and --standby waits for another process: leave one of the two out")
+	if err := f.together(); err != nil {
+		return err
 	}
 	if f.http != "" {
 		if _, _, err := splitAddress("http", f.http, operatorAddress); err != nil {
@@ -175,6 +169,19 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 		return nil // Ended before it had begun.
 	}
 	return fail(err)
+}
+
+// together refuses flags that exclude each other.
+func (f *runFlags) together() error {
+	switch {
+	case f.standby && f.nats == "":
+		return errors.New("--standby waits for another process on the same server: give that with --nats")
+	case f.resume != "" && f.journal != "":
+		return errors.New("--resume carries on the journal that it reads: leave out --journal")
+	case f.resume != "" && f.standby:
+		return errors.New("--resume goes on at once, and --standby waits for another process: leave one of the two out")
+	}
+	return nil
 }
 
 // rendering is that of --json, or lines for people.

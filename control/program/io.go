@@ -53,14 +53,14 @@ type Node struct {
 
 // Input is one event for a [Run].
 type Input struct {
-	Kind      InKind           // which of the other fields count
-	Predicate string           // "synchronizer.predicate"
-	Truth     predicates.Truth // the verdict
-	Decision  control.Decision // what the verdict, the epoch or the end of the block rests on
-	Block     ID               // the attempt that has ended
-	Result    string           // JSON, at most MaxResultBytes; empty for none
-	Reason    string           // one line of text
-	Node      Node             // of InJoined and InLeft
+	Kind      InKind           `json:",omitempty"` // which of the other fields count
+	Predicate string           `json:",omitempty"` // "synchronizer.predicate"
+	Truth     predicates.Truth `json:",omitempty"` // the verdict
+	Decision  control.Decision `json:",omitzero"`  // what the verdict, the epoch or the end of the block rests on
+	Block     ID               `json:",omitzero"`  // the attempt that has ended
+	Result    string           `json:",omitempty"` // JSON, at most MaxResultBytes; empty for none
+	Reason    string           `json:",omitempty"` // one line of text
+	Node      Node             `json:",omitzero"`  // of InJoined and InLeft
 }
 
 // ActKind says what an [Action] is.

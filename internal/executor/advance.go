@@ -108,17 +108,29 @@ func shownIn(m *plan.Processor) shown {
 func (p *pass) observe(name string, m *plan.Processor) {
 	s := shownIn(m)
 	q := p.processors[name]
+	if q == nil && p.Awaits() && !m.Obeys {
+		q = &processor{name: name, awaited: true, stranger: true}
+		p.processors[name] = q
+		p.awaited++
+	}
 	if q != nil && q.awaited {
+		if !m.Obeys && p.hold != plan.HoldNone {
+			return // What it was told before may yet come to it.
+		}
 		q.awaited = false
-		if q.gone(m.Incarnation, q.run != nil && s.program == p.id && s.run == q.run.number) {
+		p.awaited--
+		if q.stranger {
+			q = nil
+		} else if q.gone(m.Incarnation, q.run != nil && s.program == p.id && s.run == q.run.number) {
 			why := "its process has ended"
 			if q.incarnation == m.Incarnation {
 				why = "its processor has gone on to another run, which the journal lacks; it may run twice"
 			}
 			p.lost(q, why)
 			q = nil
-		} else {
+		} else if q.incarnation != m.Incarnation {
 			q.incarnation = m.Incarnation
+			p.log.note(&record{Processor: name, Incarnation: m.Incarnation})
 		}
 	}
 	if _, held := p.held[name]; held {
@@ -129,8 +141,12 @@ func (p *pass) observe(name string, m *plan.Processor) {
 	}
 	r := p.runs[s.run]
 	if s.program != p.id || r == nil || r.on != name {
+		known := s.program != p.id || p.twice(name, s.run, "its processor has gone on with it", p.out)
 		if s.phase == wire.PhaseRunning {
-			p.stray(name, m, s)
+			if p.stray(name, m, s); !known {
+				p.giveUp(&blockRun{number: s.run, block: s.block, on: name, construct: -1, seen: true})
+				p.twice(name, s.run, "the record has no such run", p.out)
+			}
 		}
 		return
 	}
@@ -163,7 +179,7 @@ func (p *pass) come(r *blockRun) {
 
 // ended forgets a run and tells the interpreter how it has ended.
 func (p *pass) ended(r *blockRun, in *program.Input) {
-	if in.Kind == program.InDone {
+	if in.Kind == program.InDone && in.Decision.Number == 0 {
 		in.Decision = p.decide()
 	}
 	delete(p.runs, r.number)
@@ -218,6 +234,41 @@ func (p *pass) stray(name string, m *plan.Processor, s shown) {
 	})
 }
 
+// giveUp keeps a run that nobody waits for any more and that may go on, so that this is told
+// when it shows.
+func (f *executor) giveUp(r *blockRun) {
+	if r.cancel || !r.started && !r.seen {
+		return
+	}
+	if len(f.gaveUp) == maxGivenUp {
+		f.gaveUp = slices.Delete(f.gaveUp, 0, 1)
+	}
+	kept := *r
+	kept.input, kept.body = "", nil
+	f.gaveUp = append(f.gaveUp, &kept)
+}
+
+// twice reports whether a run on a processor was given up, and tells it once.
+func (f *executor) twice(on string, run uint64, why string, out *plan.ExecutorOutput) bool {
+	i := slices.IndexFunc(f.gaveUp, func(r *blockRun) bool { return r.number == run && r.on == on })
+	if i < 0 {
+		return false
+	}
+	r := f.gaveUp[i]
+	if r.told {
+		return true
+	}
+	r.told = true
+	e := f.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramTwice, r)
+	if f.total.Twice++; r.construct < 0 {
+		e.Construct, e.Name = program.KindDo.String(), r.block
+	} else {
+		f.counts(r.construct)[0].Twice++
+	}
+	out.Events = append(out.Events, e)
+	return true
+}
+
 // lost takes a processor from the interpreter, with what runs there.
 func (p *pass) lost(q *processor, why string) {
 	delete(p.processors, q.name)
@@ -225,6 +276,7 @@ func (p *pass) lost(q *processor, why string) {
 		for _, n := range p.counts(r.construct) {
 			n.Lost++
 		}
+		p.giveUp(r)
 		delete(p.runs, r.number)
 		delete(p.byID, r.id)
 		p.out.Events = append(p.out.Events, p.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramLost, r))
@@ -238,8 +290,11 @@ func (p *pass) interpret(in *program.Input) {
 	if p.run.Finished() {
 		return
 	}
-	p.run.Step(p.now, in, &p.executor.out)
-	p.wake = p.executor.out.Wake
+	p.run.Step(p.now.Add(-p.behind), in, &p.executor.out)
+	if p.wake = p.executor.out.Wake; p.wake != clocksync.MaxInstant {
+		p.wake = p.wake.Add(p.behind)
+	}
+	p.noteInput(in, p.executor.out.Actions)
 	for i := range p.executor.out.Actions {
 		p.act(&p.executor.out.Actions[i])
 	}
@@ -261,7 +316,7 @@ func (p *pass) act(a *program.Action) {
 	case program.ActPass:
 		kind = monitor.ProgramPass
 	case program.ActSignal:
-		if kind = monitor.ProgramSignal; r == nil || !p.world.Pending(a.Decision, r.on) {
+		if kind = monitor.ProgramSignal; r == nil || p.world == nil || !p.world.Pending(a.Decision, r.on) {
 			return // Its signals went to others.
 		}
 	case program.ActEnd:
@@ -364,6 +419,7 @@ func (p *pass) serve(r *blockRun) bool {
 			r.again = p.now.Add(signalAgain) // What it shows may be from before the start.
 			return false
 		}
+		p.giveUp(r)
 		p.ended(r, &program.Input{Kind: program.InFailed, Block: r.id, Reason: hidden(r)})
 		return true
 	case r.arrived && !r.seen:
@@ -385,6 +441,8 @@ func (p *pass) serve(r *blockRun) bool {
 	case s.program == p.id && s.run > r.number && r.number <= p.before:
 		p.again(r, "the journal lacks what was started on the processor after it; it may run twice")
 		return p.serve(r)
+	case p.waits():
+		return false // Somebody may have it, or another attempt at it.
 	default:
 		data := append(p.data(r), control.Datum{Name: wire.DatumBlock, Value: scgs.StringValue(r.block)},
 			control.Datum{Name: wire.DatumSize, Value: scgs.IntValue(int64(len(r.input)))})
@@ -395,7 +453,10 @@ func (p *pass) serve(r *blockRun) bool {
 			data = append(data, control.Datum{Name: wire.DatumInput, Value: scgs.StringValue(r.input)})
 		}
 		r.signal = p.sendOf(r, &m, &control.Signal{Name: wire.StartSignal, Kind: control.Activate, Region: wire.ProcessorRegion, Data: data})
-		r.started = r.started || r.signal
+		if r.signal && !r.started {
+			r.started = true
+			p.log.note(&record{Run: r.number})
+		}
 	}
 	if !r.signal {
 		r.again = p.now.Add(signalAgain)
@@ -419,11 +480,17 @@ func (f *executor) late(r *blockRun) bool { return f.overdue && r.number <= f.be
 // in the same place.
 func (p *pass) again(r *blockRun, why string) {
 	p.out.Events = append(p.out.Events, p.event(&program.Action{Construct: r.construct, Replicas: r.replicas, Block: r.id, Reason: why}, monitor.ProgramFail, r))
-	delete(p.runs, r.number)
-	p.numbers++
-	r.number = p.numbers
+	p.renumber(r)
+}
+
+func (f *executor) renumber(r *blockRun) {
+	f.giveUp(r)
+	delete(f.runs, r.number)
+	f.numbers++
+	f.log.note(&record{Run: r.number, Again: f.numbers})
+	r.number = f.numbers
 	r.seen, r.started, r.arrived, r.left, r.body, r.sent = false, false, false, false, nil, [2]uint32{}
-	p.runs[r.number] = r
+	f.runs[r.number] = r
 }
 
 // dotted joins numbers by dots. Nested deeper than a signal can hold, they are left

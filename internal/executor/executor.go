@@ -13,6 +13,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -64,14 +65,23 @@ type executor struct {
 	total      monitor.RunCounts
 	resume     clocksync.Instant // since when processors are awaited after a restart, MaxInstant if none is
 	formed     bool              // there was an epoch before the restart
+	awaited    int               // processors that have not come back since
+	hold       plan.Hold         // for them
+	gaveUp     []*blockRun       // the last runs that were given up and may have gone on
+	log        log               // for whoever goes on with the program
+	behind     time.Duration     // of the interpreter's time behind the clock, which was another one before
 }
+
+// maxGivenUp bounds the runs that were given up and are known again.
+const maxGivenUp = 1024
 
 // processor is a member as the interpreter knows it.
 type processor struct {
 	name, node  string
 	incarnation uint64
 	run         *blockRun // that was placed there
-	awaited     bool      // it has not been seen since a restart
+	awaited     bool      // since a restart it has not been seen to obey the new term
+	stranger    bool      // and was not known before it
 }
 
 // gone reports whether the process that had the run of the processor is no more, as
@@ -114,6 +124,7 @@ type blockRun struct {
 	again     clocksync.Instant // no signal before that
 	body      *plan.Body
 	attended  bool // it is in attention
+	told      bool // it was given up, and that it went on all the same is told
 }
 
 // Verdict implements [plan.Executor].
@@ -150,7 +161,11 @@ func (f *executor) Left(now clocksync.Instant, silence plan.Silence, dropped []m
 	why := map[string]string{}
 	for _, d := range dropped {
 		delete(f.held, d.Name)
-		if p := f.processors[d.Name]; p != nil && !p.awaited {
+		if p := f.processors[d.Name]; p != nil && (!p.awaited || d.Reason == "left" && f.hold != plan.HoldNone && !p.stranger) {
+			if p.awaited {
+				p.awaited = false
+				f.awaited--
+			}
 			lost = append(lost, p)
 			why[d.Name] = d.Reason
 		}
@@ -196,7 +211,7 @@ func (f *executor) Overdue(now clocksync.Instant, silence plan.Silence, out *pla
 	if f.resume == clocksync.MaxInstant || now.Sub(f.resume) <= silence {
 		return false
 	}
-	f.resume = clocksync.MaxInstant
+	f.resume, f.awaited = clocksync.MaxInstant, 0
 	var late []*processor
 	for _, p := range f.processors {
 		if p.awaited {
@@ -205,7 +220,12 @@ func (f *executor) Overdue(now clocksync.Instant, silence plan.Silence, out *pla
 	}
 	p := pass{executor: f, now: now, out: out}
 	for _, l := range idleFirst(late) {
-		p.lost(l, "it did not come back after the restart")
+		if l.stranger {
+			delete(f.processors, l.name)
+		} else {
+			p.lost(l, "it did not come back after the restart")
+		}
+		f.Moved(l.name, 0) // It may be here, and not have said that it obeys.
 	}
 	f.overdue = true
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
@@ -237,14 +257,25 @@ func (f *executor) Settled(now clocksync.Instant, s *control.Signal, fate contro
 	f.want(r)
 }
 
+// Awaits implements [plan.Executor].
+func (f *executor) Awaits() bool { return f.hold != plan.HoldNone && f.resume != clocksync.MaxInstant }
+
+// waits reports whether nothing is to be started yet after a restart: somebody may run what
+// the record lacks.
+func (f *executor) waits() bool {
+	return f.hold != plan.HoldNone && f.awaited > 0 || f.hold == plan.HoldSilence && f.resume != clocksync.MaxInstant
+}
+
 // Take implements [plan.Executor].
-func (f *executor) Take(from string, b *plan.Body) (isNew bool, refused string) {
+func (f *executor) Take(from string, b *plan.Body, out *plan.ExecutorOutput) (isNew bool, refused string) {
 	r := f.runs[b.Run]
 	switch {
 	case b.Program != f.id:
 		return false, "it is of another execution of the program"
+	case r == nil && f.twice(from, b.Run, "it has come to a result, which is not taken", out):
+		return false, fmt.Sprintf("run %d on %q was given up: it may have run twice", b.Run, from)
 	case r == nil && b.Run > 0 && b.Run <= f.numbers:
-		return false, "" // It has ended, and this is a copy; or it was given up.
+		return false, fmt.Sprintf("run %d has ended", b.Run)
 	case r == nil || r.on != from:
 		return false, fmt.Sprintf("run %d was not started on %q", b.Run, from)
 	case r.body != nil:
@@ -252,6 +283,7 @@ func (f *executor) Take(from string, b *plan.Body) (isNew bool, refused string) 
 	}
 	kept := *b
 	r.body = &kept
+	f.log.note(&record{Run: b.Run, Body: &kept})
 	return true, ""
 }
 
@@ -269,10 +301,18 @@ func (f *executor) Cancel(now clocksync.Instant, reason string, out *plan.Execut
 // once more. What goes on is found again in the states of the members that come
 // back; those that do not are lost after the time of silence. The journal may lack what
 // came after its last line: runs that were started then have numbers that are given to no
-// other one.
-func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, out *plan.ExecutorOutput) {
+// other one. Until every processor has said that it obeys the new term, or is lost, nothing is
+// started: any of them may run what the journal has not, or has elsewhere.
+func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold plan.Hold, was clocksync.Instant, out *plan.ExecutorOutput) {
 	if f.finish != nil {
 		out.Events = append(out.Events, *f.finish)
+	}
+	if was != now { // No deadline knows how long nobody led.
+		f.behind += now.Sub(was)
+		f.log.note(&record{Behind: f.behind})
+		for name := range f.held {
+			f.held[name] = now
+		}
 	}
 	f.Epoch(now, begun, out)
 	f.moved, f.attention = f.moved[:0], f.attention[:0]
@@ -282,10 +322,12 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 			runs = f.numbers + 1<<32
 		}
 		f.numbers, f.before, f.overdue = runs, runs, false
+		f.log.note(&record{Numbers: runs})
 	}
 	for _, p := range f.processors {
 		p.awaited = true
 	}
+	f.awaited, f.hold = len(f.processors), hold
 	for _, number := range slices.Sorted(maps.Keys(f.runs)) {
 		r := f.runs[number]
 		r.signal, r.arrived, r.left, r.attended, r.again = false, false, false, false, clocksync.MinInstant
@@ -295,6 +337,9 @@ func (f *executor) Restart(now clocksync.Instant, formed bool, begun control.Dec
 		f.want(r)
 	}
 }
+
+// ID implements [plan.Executor].
+func (f *executor) ID() uint64 { return f.id }
 
 // Under implements [plan.Executor].
 func (f *executor) Under(predicate, member string) bool {

@@ -63,7 +63,7 @@ func (s *site) shows(name string, incarnation uint64, phase string, run int64) {
 		row = append(row, f.Default)
 	}
 	row[1], row[2], row[3], row[4], row[5] = scgs.EnumValue(phase), scgs.StringValue("work"), scgs.IntValue(id), scgs.IntValue(run), scgs.StringValue(name[:1])
-	s.shown[name] = plan.Processor{Incarnation: incarnation, Row: row, Seq: 5, Regions: []wire.Region{{Name: wire.ProcessorRegion, Entry: 1}, {Name: "work", Entry: 2}}}
+	s.shown[name] = plan.Processor{Incarnation: incarnation, Row: row, Seq: 5, Obeys: true, Regions: []wire.Region{{Name: wire.ProcessorRegion, Entry: 1}, {Name: "work", Entry: 2}}}
 	s.Moved(name, incarnation)
 }
 
@@ -71,7 +71,7 @@ func (s *site) shows(name string, incarnation uint64, phase string, run int64) {
 func (s *site) told() string {
 	var all []string
 	for _, e := range s.out.Events {
-		kinds := []string{"", "start", "cancel", "pass", "signal", "end", "lost", "finish", "refuse", "fail"}
+		kinds := []string{"", "start", "cancel", "pass", "signal", "end", "lost", "finish", "refuse", "fail", "twice"}
 		all = append(all, strings.TrimSpace(fmt.Sprintf("%s %d %s %s%s", kinds[e.Kind], e.Run, e.Processor, e.Result, e.Reason)))
 	}
 	for _, g := range s.out.Signals {
@@ -119,7 +119,7 @@ func TestEnd(t *testing.T) {
 		`run 2 was not started on "a"`:              {"a", plan.Body{Program: id, Run: 2}},
 		"it is of another execution of the program": {"a", plan.Body{Program: id + 1, Run: 1}},
 	} {
-		if isNew, why := s.Take(from.name, &from.body); isNew || why != refused {
+		if isNew, why := s.Take(from.name, &from.body, &s.out); isNew || why != refused {
 			t.Errorf("%t, %q, want %q", isNew, why, refused)
 		}
 	}
@@ -127,23 +127,23 @@ func TestEnd(t *testing.T) {
 	want(t, "no body yet", s.advance(2*ms), "")
 	body := &plan.Body{Program: id, Run: 1, Kind: wire.BodyResult, Text: "5"}
 	for _, first := range []bool{true, false} {
-		if isNew, why := s.Take("a", body); isNew != first || why != "" {
+		if isNew, why := s.Take("a", body, &s.out); isNew != first || why != "" {
 			t.Errorf("new %t, refused %q", isNew, why)
 		}
 	}
 	s.Moved("a", 1)
 	want(t, "end", s.advance(3*ms), "end 0; finish 0  5")
-	if isNew, why := s.Take("a", body); isNew || why != "" {
+	if isNew, why := s.Take("a", body, &s.out); isNew || why != "run 1 has ended" {
 		t.Errorf("a body of a run that has ended: %t, %q", isNew, why)
 	}
-	s.Restart(4*ms, true, control.Decision{}, 0, &s.out)
+	s.Restart(4*ms, true, control.Decision{}, 0, plan.HoldKnown, 4*ms, &s.out)
 	want(t, "told once more", s.told(), "finish 0  5")
 }
 
 // TestFails: a failed run is tried again once, and the reason is told.
 func TestFails(t *testing.T) {
 	s := runs(t)
-	s.Take("a", &plan.Body{Program: id, Run: 1, Kind: wire.BodyFailure, Text: "why"})
+	s.Take("a", &plan.Body{Program: id, Run: 1, Kind: wire.BodyFailure, Text: "why"}, &s.out)
 	s.shows("a", 1, wire.PhaseFailed, 1)
 	want(t, "again", s.advance(2*ms), "fail 1 a why; start 2 b; start->b 2")
 }
@@ -175,7 +175,7 @@ func TestLost(t *testing.T) {
 	want(t, "lost", s.told(), "lost 1 a silent; start 2 b")
 	want(t, "elsewhere", s.advance(2*ms), "start->b 2")
 	s.shows("a", 1, wire.PhaseRunning, 1)
-	want(t, "stray", s.advance(3*ms), "cancel->a 0")
+	want(t, "stray", s.advance(3*ms), "twice 1 a its processor has gone on with it; cancel->a 0")
 	if wake := s.Wake(4 * ms); wake != 1002*ms {
 		t.Errorf("it wakes at %v", wake)
 	}
@@ -219,12 +219,18 @@ func TestRestart(t *testing.T) {
 		"ended":      {2, wire.PhaseIdle, 0, "lost 1 a its process has ended; start 2 b; start->b 2"},
 	} {
 		s := runs(t)
-		s.Restart(2*ms, true, control.Decision{}, 0, &s.out)
+		s.Restart(2*ms, true, control.Decision{}, 0, plan.HoldKnown, 2*ms, &s.out)
 		s.shows("a", c.incarnation, c.phase, c.run)
-		want(t, name, s.advance(3*ms), c.want)
+		held, then := c.want, ""
+		if at := strings.LastIndex(c.want, ";"); at >= 0 {
+			held, then = c.want[:at], c.want[at+2:]
+		}
+		want(t, name, s.advance(3*ms), held)
+		s.shows("b", 1, wire.PhaseIdle, 0)
+		want(t, name+", and all have come back", s.advance(4*ms), then)
 	}
 	s := runs(t)
-	s.Restart(0, true, control.Decision{}, 0, &s.out)
+	s.Restart(0, true, control.Decision{}, 0, plan.HoldKnown, 0, &s.out)
 	for _, at := range []clocksync.Instant{1000 * ms, 1001 * ms, 3000 * ms} {
 		if resume := s.Overdue(at, time.Second, &s.out); resume != (at == 1001*ms) {
 			t.Errorf("at %v it resumes: %t", at, resume)
@@ -243,13 +249,13 @@ func TestRestartWithoutTail(t *testing.T) {
 		run   int64
 		want  []string
 	}{
-		"another one runs": {wire.PhaseRunning, 9, []string{"cancel->a 0", "fail 1 a the journal lacks what was started on the processor after it; it may run twice; start->a 4294967297"}},
+		"another one runs": {wire.PhaseRunning, 9, []string{"twice 9 a the record has no such run; cancel->a 0", "fail 1 a the journal lacks what was started on the processor after it; it may run twice; start->a 4294967297"}},
 		"another one ran":  {wire.PhaseDone, 9, []string{"", "fail 1 a the journal lacks what was started on the processor after it; it may run twice; start->a 4294967297"}},
 	} {
 		s := newSite(t)
 		s.shows("a", 1, wire.PhaseIdle, 0)
 		want(t, "start", s.advance(0), "start 1 a; start->a 1")
-		s.Restart(2*ms, true, control.Decision{}, 1<<32, &s.out)
+		s.Restart(2*ms, true, control.Decision{}, 1<<32, plan.HoldKnown, 2*ms, &s.out)
 		s.shows("a", 1, c.phase, c.run)
 		got := s.advance(3 * ms)
 		if c.phase == wire.PhaseRunning {
@@ -261,19 +267,21 @@ func TestRestartWithoutTail(t *testing.T) {
 		s.Settled(5*ms, s.sent, control.Applied)
 		s.shows("a", 1, wire.PhaseRunning, first)
 		want(t, name, s.advance(6*ms), "")
-		if isNew, why := s.Take("a", &plan.Body{Program: id, Run: 9, Kind: wire.BodyResult, Text: "1"}); isNew || why != "" {
+		if isNew, why := s.Take("a", &plan.Body{Program: id, Run: 9, Kind: wire.BodyResult, Text: "1"}, &s.out); isNew || why != "run 9 has ended" && why != `run 9 on "a" was given up: it may have run twice` {
 			t.Errorf("%s: what the other one has come to: %t, %q", name, isNew, why)
 		}
-		s.Take("a", &plan.Body{Program: id, Run: first, Kind: wire.BodyResult, Text: "5"})
+		s.Take("a", &plan.Body{Program: id, Run: first, Kind: wire.BodyResult, Text: "5"}, &s.out)
 		s.shows("a", 1, wire.PhaseDone, first)
 		want(t, name, s.advance(7*ms), "end 0; finish 0  5")
 	}
 	s := runs(t)
-	s.Restart(2*ms, true, control.Decision{}, 1<<32, &s.out)
+	s.Restart(2*ms, true, control.Decision{}, 1<<32, plan.HoldKnown, 2*ms, &s.out)
 	s.shows("a", 1, wire.PhaseRunning, 9)
-	want(t, "a run that was seen", s.advance(3*ms), "lost 1 a its processor has gone on to another run, which the journal lacks; it may run twice; start 4294967297 b; cancel->a 0; start->b 4294967297")
+	want(t, "a run that was seen", s.advance(3*ms), "lost 1 a its processor has gone on to another run, which the journal lacks; it may run twice; start 4294967297 b; twice 9 a the record has no such run; cancel->a 0")
+	s.shows("b", 1, wire.PhaseIdle, 0)
+	want(t, "and begins elsewhere once all obey", s.advance(4*ms), "start->b 4294967297")
 	s = runs(t)
-	s.Restart(2*ms, true, control.Decision{}, 1<<32, &s.out)
+	s.Restart(2*ms, true, control.Decision{}, 1<<32, plan.HoldKnown, 2*ms, &s.out)
 	s.shows("a", 1, wire.PhaseDone, 1)
 	want(t, "its body may come", s.advance(3*ms), "")
 	s.Overdue(2000*ms, time.Second, &s.out)
@@ -284,9 +292,10 @@ func TestRestartWithoutTail(t *testing.T) {
 func TestNumbersRise(t *testing.T) {
 	s := runs(t)
 	for i, base := range []uint64{8 << 32, 1 << 32, 1 << 32} {
-		s.Restart(clocksync.Instant(i)*ms, true, control.Decision{}, base, &s.out)
+		s.Restart(clocksync.Instant(i)*ms, true, control.Decision{}, base, plan.HoldKnown, clocksync.Instant(i)*ms, &s.out)
 	}
 	s.shows("a", 2, wire.PhaseIdle, 0)
+	s.shows("b", 1, wire.PhaseIdle, 0)
 	want(t, "after three restarts", s.advance(9*ms), fmt.Sprintf("lost 1 a its process has ended; start %[1]d b; start->b %[1]d", 10<<32+1))
 }
 
@@ -338,7 +347,7 @@ func TestAStartThatDoesNotShow(t *testing.T) {
 	}
 	s = begin()
 	heard(s, true, 4000*ms)
-	s.Take("a", &plan.Body{Program: id, Run: 1, Kind: wire.BodyFailure, Text: "no such field"})
+	s.Take("a", &plan.Body{Program: id, Run: 1, Kind: wire.BodyFailure, Text: "no such field"}, &s.out)
 	if got := s.advance(5001 * ms); !strings.HasPrefix(got, "fail 1 a no such field; start 2 ") {
 		t.Errorf("with the reason of the processor: %q", got)
 	}
@@ -360,7 +369,7 @@ func TestCausesOfSteps(t *testing.T) {
 		t.Errorf("the second start: %+v", second)
 	}
 	second := s.sent.Cause
-	s.Restart(300*ms, true, control.Decision{}, 0, &s.out)
+	s.Restart(300*ms, true, control.Decision{}, 0, plan.HoldKnown, 300*ms, &s.out)
 	s.shows("a", 1, wire.PhaseIdle, 0)
 	s.advance(301 * ms)
 	if s.sent.Cause != second {

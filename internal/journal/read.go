@@ -232,6 +232,7 @@ type journalLine struct {
 	Restart  *synccore.Options   `json:"restart"`
 	Term     *uint64             `json:"term"`
 	Kept     *synccore.Kept      `json:"kept"`
+	Program  *synccore.Record    `json:"program"`
 
 	Out     *string `json:"out"`
 	End     *uint64 `json:"end"`
@@ -283,7 +284,7 @@ type evidenceLine struct {
 // kinds counts the inputs that the line has.
 func (l *journalLine) kinds() int {
 	n := 0
-	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Alive != nil, l.Shared != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil, l.Body != nil, l.Cancel != nil, l.Restart != nil, l.Term != nil, l.Kept != nil} {
+	for _, there := range []bool{l.Tick, l.Hello != nil, l.Batch != nil, l.Alive != nil, l.Shared != nil, l.Gone != nil, l.Ack != nil, l.Timeline != nil, l.Config != nil, l.Body != nil, l.Cancel != nil, l.Restart != nil, l.Term != nil, l.Kept != nil, l.Program != nil} {
 		if there {
 			n++
 		}
@@ -402,6 +403,8 @@ func (j *Reader) content(l *journalLine, in *synccore.Input) (err error) {
 		err = j.follows("term", *l.Term)
 	case l.Kept != nil:
 		in.Kind, in.Kept = synccore.InKept, l.Kept
+	case l.Program != nil:
+		in.Kind, in.Record = synccore.InProgram, l.Program
 	}
 	return err
 }

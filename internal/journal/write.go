@@ -134,6 +134,8 @@ func AppendInput(dst []byte, state scgs.Schema, now clocksync.Instant, in *syncc
 		return strconv.AppendUint(append(buf, `,"term":`...), in.Term, 10), nil
 	case synccore.InKept:
 		return appendJSON(append(buf, `,"kept":`...), in.Kept), nil
+	case synccore.InProgram:
+		return appendJSON(append(buf, `,"program":`...), in.Record), nil
 	case synccore.InRestart:
 		return appendJSON(append(buf, `,"restart":`...), in.Restart), nil
 	}

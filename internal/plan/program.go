@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -43,20 +44,31 @@ type Executor interface {
 	Settled(now clocksync.Instant, s *control.Signal, f control.Fate)
 	// Take takes what a run on a member has come to. New is set if it is to be looked
 	// at; refused says why it was not taken.
-	Take(from string, b *Body) (isNew bool, refused string)
+	Take(from string, b *Body, out *ExecutorOutput) (isNew bool, refused string)
 	// Cancel ends the program: what runs is cancelled first.
 	Cancel(now clocksync.Instant, reason string, out *ExecutorOutput)
 	// Overdue gives up, once their time is over, members that did not come back after
 	// a restart. Resume is set, once, if those who are there are enough from then on.
 	Overdue(now clocksync.Instant, silence Silence, out *ExecutorOutput) (resume bool)
 	// Restart goes on in another process; formed is set if there was an epoch. Runs that
-	// are started from now on have numbers above runs, if that is not 0.
-	Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, out *ExecutorOutput)
+	// are started from now on have numbers above runs, if that is not 0. Was is the
+	// last instant before, which is on another clock if it is not now.
+	Restart(now clocksync.Instant, formed bool, begun control.Decision, runs uint64, hold Hold, was clocksync.Instant, out *ExecutorOutput)
 	// Under reports whether a predicate acts on a member: one that blocks of the
 	// program are under acts on no others.
 	Under(predicate, member string) bool
+	// Awaits reports whether the program waits for members to take the present term.
+	Awaits() bool
 	// Wake is when the program has something to do by itself.
 	Wake(now clocksync.Instant) clocksync.Instant
+
+	// Log is what leads another executor of the program to where this one is, but for the
+	// first records, which it has recalled already; whole if nothing of it is given up for its length.
+	Log(after int) (records []Record, whole bool)
+	// Recall takes the next record of another executor.
+	Recall(r Record) error
+	// ID tells executions apart.
+	ID() uint64
 
 	// Run is the input of a run on a processor, found if there is such a run, and
 	// handed if what it has come to is there already.
@@ -66,6 +78,19 @@ type Executor interface {
 	// ended, and the blocks that wait for a processor.
 	Counts() (total monitor.RunCounts, running, queued int)
 }
+
+// Record is a step of an [Executor], as JSON.
+type Record = json.RawMessage
+
+// Hold says how long nothing is started after a restart.
+type Hold uint8
+
+// The holds. HoldNone is what journals of earlier releases have.
+const (
+	HoldNone    Hold = iota
+	HoldKnown        // until each known processor obeys the new term or is lost
+	HoldSilence      // and the time of silence is over, as there may be others
+)
 
 // Silence is that of the configuration: how long a member may say nothing.
 type Silence = time.Duration
@@ -90,6 +115,9 @@ type Processor struct {
 	// was heard last. So its state was still the same then.
 	Newest bool
 	Heard  clocksync.Instant
+	// Obeys is set if the member has said that it has taken the present term: what earlier
+	// ones have sent has no effect in it any more.
+	Obeys bool
 }
 
 // Entry is the entry of a region that the member is in, 0 for none.

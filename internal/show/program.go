@@ -18,7 +18,7 @@ func Program(s *monitor.ProgramStatus) string {
 		b.WriteString(": " + s.Reason)
 	}
 	b.WriteString("\n")
-	rows := [][]string{{"BLOCK", "STARTS", "DONE", "FAILED", "CANCELLED", "LOST", "NOW", "PATH"}}
+	rows := [][]string{{"BLOCK", "STARTS", "DONE", "FAILED", "CANCELLED", "LOST", "TWICE?", "NOW", "PATH"}}
 	for i := range s.Blocks {
 		x := &s.Blocks[i]
 		runs := make([]string, len(x.Runs))
@@ -32,7 +32,7 @@ func Program(s *monitor.ProgramStatus) string {
 			now = Some(runs)
 		}
 		row := []string{x.Name}
-		for _, n := range []uint64{x.Starts, x.Done, x.Failed, x.Canceled, x.Lost} {
+		for _, n := range []uint64{x.Starts, x.Done, x.Failed, x.Canceled, x.Lost, x.Twice} {
 			row = append(row, strconv.FormatUint(n, 10))
 		}
 		rows = append(rows, append(row, now, x.Path))

@@ -25,6 +25,8 @@ type Options struct {
 	// Runs is set for a restart: runs of the lives before, also those that their journal has
 	// lost, have lower numbers.
 	Runs uint64 `json:"runs,omitempty"`
+	// Hold is set for a restart: how long nothing of the program is started.
+	Hold plan.Hold `json:"hold,omitempty"`
 	// Local is set where the members are threads of the hosting process: their
 	// evidence comes by InEvidence, and none of them is probed, asked again or silent.
 	Local bool `json:"-"`
@@ -180,6 +182,9 @@ func New(level *plan.Level, opt Options) *Core {
 	}
 	if level.Program != nil && !opt.Local {
 		c.exec = level.Program.Begin(level.Name, cmp.Or(opt.Program, opt.Term))
+		if opt.Follows {
+			c.exec, c.recalled = nil, c.exec
+		}
 	}
 	c.retold = opt.Follows
 	c.newScopes()
@@ -245,7 +250,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 		return
 	}
 	c.back(now)
-	c.now = now
+	c.was, c.now = c.now, now
 	if in.Reached != 0 {
 		c.reach(min(in.Reached, now))
 	}
@@ -333,6 +338,8 @@ func (c *Core) input(in *Input, out *Output) {
 		c.raise(in.Term)
 	case InKept:
 		c.entrust(in.Kept, out)
+	case InProgram:
+		c.recall(in.Record, out)
 	default:
 		panic("synccore: input without a kind")
 	}
@@ -396,6 +403,9 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.silence(out)
 		c.giveUpLeft(out)
 		c.programOverdue()
+		for _, m := range c.sorted {
+			c.callAgain(m, out)
+		}
 		if c.failed {
 			return
 		}

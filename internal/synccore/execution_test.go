@@ -56,11 +56,15 @@ const executionHeader = `synchronizers:
 //	                          whoever ran it, and even where the rest is cut
 //	cancel [WHY]              the program is cancelled
 //	restart                   the machine is rebuilt from its journal and goes on
+//	attach                    a standby comes, and is told from now on what the machine is told
+//	deafen                    it is not any more
+//	takeover                  it goes on in place of the machine
+//	keep                      of the journal what it has now will be left at the next restart
 //	wait DURATION
 //
 // Signals are obeyed at once where nothing is cut. "status" shows where the program
 // stands. "timeline" draws the runs, a column a line: [ started, = runs, ] done,
-// x failed or lost, c cancelled, ~ told to end; R is a restart, L a reload. "again"
+// x failed or lost, c cancelled, ~ told to end; R is a restart, T a takeover, L a reload. "again"
 // is "program" for the same processors, under another machine.
 func TestExecutions(t *testing.T) {
 	datadriven.Walk(t, "testdata/execution", func(t *testing.T, path string) {
@@ -250,6 +254,7 @@ func (s *execution) play(words []string) bool {
 	switch words[0] {
 	case "join":
 		f.join(words[1], words[2:]...)
+		wait = 155 * time.Millisecond // After a restart it is to say hello twice.
 	case "kill":
 		p.dead = true
 	case "leave":
@@ -282,7 +287,19 @@ func (s *execution) play(words []string) bool {
 	case "restart":
 		s.mark('R')
 		f.restart()
-		wait = 105 * time.Millisecond // Members say hello again after 100 ms at the earliest.
+		wait = 255 * time.Millisecond // Members say hello again after 100 ms at the earliest, and once more.
+	case "attach":
+		s.f.attach()
+	case "deafen":
+		s.f.stand.deaf = true
+	case "takeover":
+		s.mark('T')
+		f.takeover()
+		wait = 255 * time.Millisecond
+	case "keep":
+		kept := s.f.record
+		kept.text = slices.Clone(kept.text)
+		s.f.kept = &kept
 	case "raise":
 		f.raise()
 		wait = 105 * time.Millisecond

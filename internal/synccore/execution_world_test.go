@@ -13,6 +13,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/control/program"
 	"github.com/gopegasus/pegasus/internal/executor"
@@ -40,6 +41,8 @@ const fieldHeader = `synchronizers:
 // repeated, and the machine is rebuilt from its journal. Whatever happens,
 //
 //   - no run begins twice (begin of proc sees to that),
+//   - no block begins again after a restart or takeover while it runs on a processor that obeys
+//     an earlier term and was not given up,
 //   - the result is that of a naive interpreter that takes the same branches,
 //   - a switch passes by a verdict of the epoch in force that said so,
 //   - the journal leads to the same outputs, though what was not synced of it is lost
@@ -47,7 +50,7 @@ const fieldHeader = `synchronizers:
 //   - once the trouble is over the program ends, or does when it is cancelled.
 func TestExecutionsInWorlds(t *testing.T) {
 	outcomes := map[program.Outcome]int{}
-	restarts, lost, torn := 0, 0, 0
+	restarts, lost, torn, takeovers := 0, 0, 0, 0
 	rapid.Check(t, func(t *rapid.T) {
 		w := newField(t)
 		w.run()
@@ -56,9 +59,10 @@ func TestExecutionsInWorlds(t *testing.T) {
 		restarts += w.restarts
 		lost += w.lost
 		torn += w.torn
+		takeovers += w.takeovers
 	})
-	t.Logf("outcomes %v, %d restarts, %d of them with a part of the journal, %d runs lost", outcomes, restarts, torn, lost)
-	if torn == 0 || lost == 0 || outcomes[program.Done] == 0 {
+	t.Logf("outcomes %v, %d restarts, %d of them with a part of the journal, %d takeovers, %d runs lost", outcomes, restarts, torn, takeovers, lost)
+	if torn == 0 || takeovers == 0 || lost == 0 || outcomes[program.Done] == 0 {
 		t.Error("something has not happened")
 	}
 }
@@ -135,20 +139,25 @@ func noticed(bend func(*field), seed int) (why string) {
 // field is a fleet in a world of its own.
 type field struct {
 	*fleet
-	t        *rapid.T
-	events   events
-	count    int
-	bad      bool
-	cut      map[string]bool
-	taken    map[uint64]bool            // runs whose body was answered for
-	verdicts map[string]monitor.Verdict // the newest of each predicate in the epoch
-	log      []monitor.ProgramEvent
-	finish   *monitor.ProgramEvent
-	epoch    uint64
-	restarts int
-	torn     int
-	lost     int
-	alters   func(*plan.Body) // a mutant; may be nil
+	t         *rapid.T
+	events    events
+	count     int
+	bad       bool
+	cut       map[string]bool
+	taken     map[uint64]bool            // runs whose body was answered for
+	verdicts  map[string]monitor.Verdict // the newest of each predicate in the epoch
+	log       []monitor.ProgramEvent
+	finish    *monitor.ProgramEvent
+	epoch     uint64
+	restarts  int
+	torn      int
+	takeovers int
+	lost      int
+	places    map[uint64]string // of runs, in the program
+	gone      []uint64          // runs that were given up
+	since     clocksync.Instant // when this life has begun
+	known     int               // events of the program that the standby knows of
+	alters    func(*plan.Body)  // a mutant; may be nil
 }
 
 func newField(t *rapid.T) *field {
@@ -159,7 +168,7 @@ func newField(t *rapid.T) *field {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	w := &field{fleet: f, t: t, cut: map[string]bool{}, verdicts: map[string]monitor.Verdict{}, taken: map[uint64]bool{}, bad: true}
+	w := &field{fleet: f, t: t, cut: map[string]bool{}, verdicts: map[string]monitor.Verdict{}, taken: map[uint64]bool{}, places: map[uint64]string{}, bad: true}
 	f.carry, f.observe, f.began, f.left = w.network, w.note, w.work, w.stop
 	return w
 }
@@ -199,6 +208,9 @@ func (w *field) network(p *proc, deliver func()) {
 // work has a block report, and end some time later.
 func (w *field) work(p *proc) {
 	mine := p.last
+	if q := w.twice(p); q != nil {
+		w.t.Fatalf("run %d begins on %s in term %d, and run %d of the same block is on %s, which obeys term %d", mine.run, p.process(), w.term, q.last.run, q.process(), q.term)
+	}
 	w.later(time.Duration(w.between(1, 80, "works"))*time.Millisecond, func() {
 		if p.dead || !p.runs || p.last.run != mine.run {
 			return
@@ -287,9 +299,14 @@ func (w *field) note() {
 	gone := false
 	for _, e := range o.Program {
 		switch e.Kind {
+		case monitor.ProgramStart:
+			w.places[e.Run] = fmt.Sprint(e.Path, e.Replicas)
+		case monitor.ProgramFail:
+			w.gone = append(w.gone, e.Run)
 		case monitor.ProgramLost:
 			gone = true
 			w.lost++
+			w.gone = append(w.gone, e.Run)
 		case monitor.ProgramRefuse:
 			w.t.Fatalf("refused: %s\n%s%+v", e.Reason, w.story(), o.Program)
 		case monitor.ProgramPass:
@@ -398,7 +415,25 @@ func (w *field) pass(d time.Duration) {
 func (w *field) trouble() {
 	name := rapid.SampledFrom([]string{"a", "b", "c"}).Draw(w.t, "who")
 	p := w.proc(name)
-	switch w.between(0, 16, "trouble") {
+	switch w.between(0, 19, "trouble") {
+	case 17:
+		w.attach()
+		w.known = -1
+	case 18:
+		if w.stand != nil && !w.stand.deaf && w.odds(4, "deaf") {
+			w.stand.deaf, w.known = true, len(w.log)
+		}
+	case 19:
+		if w.stand != nil && w.restarts < 4 {
+			w.restarts++
+			w.takeovers++
+			clear(w.verdicts)
+			if w.known >= 0 {
+				w.log = w.log[:min(w.known, len(w.log))]
+			}
+			w.since = w.now
+			w.fleet.takeover()
+		}
 	case 0:
 		p.dead = true
 	case 1:
@@ -421,6 +456,7 @@ func (w *field) trouble() {
 					}
 				}
 			}
+			w.since, w.stand = w.now, nil
 			w.restart()
 		}
 	case 16:

@@ -46,9 +46,11 @@ type fleet struct {
 	observe func()                                  // the output of a step
 	began   func(p *proc)                           // a block has begun on a processor
 	left    func(p *proc)                           // what runs there is told to end
+	kept    *recorder                               // what is left of the journal when the machine is rebuilt; nil: all
 	ran     map[uint64]string                       // where each run began
 	alter   func(*synccore.Input, *synccore.Output) // a mutant of the machine; may be nil
 	lazy    func(*synccore.Input) bool              // a mutant of the shell: what it does not wait for the disk for
+	stand   *standby                                // nil: there is none
 	tail    []tail                                  // what the file was after each step since it was synced
 }
 
@@ -69,6 +71,7 @@ type proc struct {
 	row    []scgs.Value
 	entry  uint64 // of the region of the processor
 	dead   bool   // its process has ended
+	term   uint64 // that it obeys
 	last   task   // that has begun, or ended
 	runs   bool   // last has not ended
 	told   bool   // last was told to end
@@ -107,6 +110,7 @@ func newFleet(t tester, text string) (*fleet, error) {
 // step steps the machine and delivers what it says.
 func (f *fleet) step(in synccore.Input) {
 	f.record.step(f.t, f.core, f.now, &in, &f.out)
+	f.stand.follow(f.now, &in, f.core.MadeAlone(&f.out))
 	if f.alter != nil {
 		f.alter(&in, &f.out)
 	}
@@ -195,9 +199,13 @@ func (f *fleet) tear(pick func(n int) int) int {
 
 // restart goes on with the machine that the journal leads to, in the next term.
 func (f *fleet) restart() {
+	again := synccore.Options{Term: f.term + 1, Hold: plan.HoldKnown}
+	if f.kept != nil {
+		f.record, f.kept, again.Runs = *f.kept, nil, 1<<32
+	}
 	f.core = f.replayed()
 	f.term++
-	f.step(synccore.Input{Kind: synccore.InRestart, Restart: &synccore.Options{Term: f.term}})
+	f.step(synccore.Input{Kind: synccore.InRestart, Restart: &again})
 	f.call()
 }
 
@@ -306,8 +314,10 @@ func (p *proc) receive(frame []byte) {
 	switch kind {
 	case wire.KindWelcome:
 		m, _ := wire.DecodeWelcome(frame)
-		if p.feed(agentcore.Input{Kind: agentcore.InWelcome, Welcome: &m}).Reception == agentcore.Accepted && p.row == nil {
-			p.idle()
+		if p.feed(agentcore.Input{Kind: agentcore.InWelcome, Welcome: &m}).Reception == agentcore.Accepted {
+			if p.term = m.Term; p.row == nil {
+				p.idle()
+			}
 		}
 	case wire.KindProbe:
 		m, _ := wire.DecodeProbe(frame)
@@ -451,6 +461,8 @@ func programLine(e *monitor.ProgramEvent) string {
 		return "lost " + run + because
 	case monitor.ProgramFail:
 		return "failed " + run + because
+	case monitor.ProgramTwice:
+		return "perhaps twice " + run + because
 	case monitor.ProgramSignal:
 		return fmt.Sprintf("signal %s to %s (%v)", e.Predicate, run, e.Decision)
 	case monitor.ProgramPass:

@@ -1,6 +1,7 @@
 package synccore
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
@@ -78,7 +79,44 @@ type handover struct {
 	same   bool              // it has come to the same global state
 	led    clocksync.Instant // since when it goes on in place of that one
 	before uint64            // the number of the last decision of that one
+	// The program as the other one's records lead to it; nil if one of them was missing.
+	recalled plan.Executor
+	records  int               // of these
+	was      clocksync.Instant // of the step before
 }
+
+// Record is one of a program, of [plan.Executor].
+type Record struct {
+	After int         `json:"after"` // how many were before
+	Step  plan.Record `json:"step"`  // JSON
+}
+
+// recall takes the next record of the program of another machine.
+func (c *Core) recall(r *Record, out *Output) {
+	if c.recalled == nil {
+		return
+	}
+	err := fmt.Errorf("one comes after %d, and %d have come", r.After, c.records)
+	if r.After == c.records {
+		err = c.recalled.Recall(r.Step)
+	}
+	if c.records++; err != nil {
+		c.recalled = nil
+		out.reject(c.plan.Name, "the records of the program cannot be followed: "+err.Error())
+	}
+}
+
+// Records are those of the program after the first ones. Whole is false if they are more than
+// are kept: then nobody can go on with them.
+func (c *Core) Records(after int) (list []plan.Record, whole bool) {
+	if c.exec == nil {
+		return nil, true
+	}
+	return c.exec.Log(after)
+}
+
+// Recalls reports whether the machine, which follows another one, could go on with the program.
+func (c *Core) Recalls() bool { return c.recalled != nil }
 
 // Follows tells whether the machine has come to what the one that it follows had come to
 // when it was retold its inputs: only then do hold times, edges and prev go on. Before that
@@ -159,6 +197,9 @@ func (c *Core) MadeAlone(out *Output) *Kept {
 func (c *Core) Retell(tell func(*Input)) {
 	again := c.opt
 	again.Follows = true
+	if c.exec != nil {
+		again.Program = c.exec.ID()
+	}
 	tell(&Input{Kind: InRestart, Restart: &again})
 	c.retellOthers(tell)
 	kept := c.Kept()
@@ -463,7 +504,11 @@ func (c *Core) succeed() {
 
 // Sum is a digest of where the machine stands: two that were stepped on the same inputs
 // have the same one.
+// It is 0 where a program runs, of which another machine knows the records alone.
 func (c *Core) Sum() uint64 {
+	if c.plan.Program != nil {
+		return 0
+	}
 	sum := uint64(fnvOffset)
 	add := func(n uint64) {
 		for range 8 {

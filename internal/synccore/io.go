@@ -32,6 +32,7 @@ const (
 	InAlive                    // a multiplexer has evidence of states of its members
 	InShared                   // what a multiplexer says of all its members: its roster, and evidence
 	InKept                     // what another machine has in mind, whose inputs are retold
+	InProgram                  // a record of the program that another machine runs, whose inputs are retold
 	InAsk                      // a question, which changes nothing and is no part of a journal
 )
 
@@ -61,6 +62,7 @@ type Input struct {
 	Restart  *Options    // of InRestart: of the new life, in a larger term
 	Term     uint64      // of InTerm: larger than the one so far
 	Kept     *Kept       // of InKept: kept
+	Record   *Record     // of InProgram
 	Ask      *Question   // of InAsk
 	// Reached is when the newest round trip to the server that is complete had begun, if it
 	// is news: what had come to the server until then has been taken in. As long as none is

@@ -24,6 +24,7 @@ type member struct {
 	listed      bool         // it is on that one's roster
 	weight      uint64       // of its reports in the sum of that, and of its state in [judgement].heads
 	causes      bool         // it takes signals with a cause
+	obeys       uint64       // the term that it has last said to have taken
 	number      int32        // of the multiplexer, by which the detectors know it; 0: none
 	astray      bool         // the detector does not know its newest report
 	incarnation uint64
@@ -112,6 +113,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	c.retime(m, h.Quality, out)
 	c.recollect(h)
 	m.heard = c.now
+	c.obeys(m, h)
 	next := uint64(0)
 	if m.last > 0 {
 		next = m.last + 1
@@ -120,6 +122,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	w.Accepted, w.Schema, w.NextSeq, w.Heartbeat = true, c.plan.State, next, int64(c.plan.Heartbeat())
 	w.Section, w.SectionHash = c.plan.Below, plan.SectionHash(c.plan.Below)
 	w.Domain, w.Timeline = reference, m.quality.Timeline
+	c.callAgain(m, out)
 }
 
 // unwelcome says why a member is refused; "" if it is not.

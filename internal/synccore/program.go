@@ -10,6 +10,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/outbox"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/planner"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 )
@@ -26,7 +27,7 @@ func (w world) Processor(name string) (p plan.Processor, ok bool) {
 	if m == nil || m.gone || m.index == noIndex || m.state.Seq == 0 || m.state.Unknown {
 		return p, false
 	}
-	return plan.Processor{Incarnation: m.incarnation, Row: w.row(m, m.state.Ref), Regions: m.regions, Seq: m.state.Seq, Newest: m.state.Seq == m.last && !m.behind(), Heard: m.lastHeard()}, true
+	return plan.Processor{Incarnation: m.incarnation, Row: w.row(m, m.state.Ref), Regions: m.regions, Seq: m.state.Seq, Newest: m.state.Seq == m.last && !m.behind(), Heard: m.lastHeard(), Obeys: m.obeys == w.opt.Term}, true
 }
 
 // Decision implements [plan.World].
@@ -118,6 +119,25 @@ func (c *Core) programOverdue() {
 	}
 }
 
+// callAgain has a member say hello again that has not said yet that it takes this term, while
+// the program waits for that.
+func (c *Core) callAgain(m *member, out *Output) {
+	if c.exec != nil && c.exec.Awaits() && !m.gone && m.obeys != c.opt.Term {
+		c.greeting(m.name, m.incarnation, out)
+	}
+}
+
+// obeys notes which term a member says it has taken.
+func (c *Core) obeys(m *member, h *wire.Hello) {
+	if h.Leader != c.plan.Name || m.obeys == h.Term {
+		return
+	}
+	m.obeys = h.Term
+	if c.exec != nil && m.index != noIndex {
+		c.exec.Moved(m.name, m.incarnation)
+	}
+}
+
 // toProgram hands over what a run has come to, or ends the program, or says why that is
 // refused.
 func (c *Core) toProgram(in *Input, out *Output) {
@@ -128,7 +148,7 @@ func (c *Core) toProgram(in *Input, out *Output) {
 		c.exec.Cancel(c.now, in.Reason, &c.done)
 	default:
 		var isNew bool
-		isNew, out.Refused = c.exec.Take(in.From, in.Body)
+		isNew, out.Refused = c.exec.Take(in.From, in.Body, &c.done)
 		if m := c.members[in.From]; isNew && m != nil && m.index != noIndex {
 			c.exec.Moved(m.name, m.incarnation)
 		}

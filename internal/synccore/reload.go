@@ -112,13 +112,22 @@ func (c *Core) restart(r *Options) {
 	if r.Term <= c.opt.Term && !r.Follows {
 		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
 	}
-	exec, now, formed, general := c.exec, c.now, c.begun, c.general
+	exec, now, was, formed, general := c.exec, c.now, c.now, c.begun, c.general
+	if exec == nil {
+		exec = c.recalled
+	}
+	if r.Hold != plan.HoldNone && r.Reference != c.opt.Reference {
+		was = c.was
+	}
 	before := c.outlived()
 	*c = *New(c.plan, *r)
 	c.earlier = before
 	c.now, c.stepped, c.looked, c.general = now, true, now, general
+	if r.Follows || r.Program != 0 { // An execution begins.
+		return
+	}
 	if c.exec = exec; exec != nil {
-		exec.Restart(now, formed, c.epochBegun(), r.Runs, &c.done)
+		exec.Restart(now, formed, c.epochBegun(), r.Runs, r.Hold, was, &c.done)
 	}
 }
 

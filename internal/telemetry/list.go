@@ -92,7 +92,7 @@ var (
 // the attributes synchronizer and tenant.
 var (
 	ProgramRuns = Program.add(Counter, "pegasus.program.runs", "{run}",
-		"Runs of blocks that were started, and that are done, failed, canceled or lost; those of earlier lives of the program count.", "event")
+		"Runs of blocks that were started, and that are done, failed, canceled or lost, or went on after they were given up (perhaps_twice); those of earlier lives of the program count.", "event")
 	ProgramRunning = Program.add(Gauge, "pegasus.program.running", "{run}",
 		"Runs that have not ended.")
 	ProgramWaiting = Program.add(Gauge, "pegasus.program.waiting", "{block}",
