@@ -51,7 +51,10 @@ type Member struct {
 	accepted func()        // is called with the lock when a later hello was taken; nil: nobody is
 	welcomes chan welcomed // capacity 1: the first answer to the hello
 	answered bool          // it has come; guarded by the lock
-	away     bool          // the synchronizer or the server was, since the last welcome; guarded by the lock
+	away     bool          // it was dropped or refused, or the server was away, since the last welcome; guarded by the lock
+	refused  string        // why it was refused last; guarded by the lock, as are:
+	leader   string        // who has taken it in last
+	term     uint64        // of that
 	stop     chan struct{}
 	running  sync.WaitGroup
 	leave    func() error // of Close, once

@@ -58,6 +58,7 @@ type Core struct {
 	reopen  bool              // a state holds, and begins as soon as there is a stamp for it
 	unheard bool              // that one was never told, by an incarnation before
 	row     []scgs.Value      // of a state to reopen
+	was     scgs.Schema       // of row: its state holds and is not what is declared since; nil: there is none
 	start   clocksync.Stamp   // of the last state
 	alive   clocksync.Stamp   // virtual: a stamp at which it held, the newest
 	read    clocksync.Instant // the newest reading
@@ -231,7 +232,24 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 	c.skip(now)
 	c.begin(at, row, words)
 	c.changed(now)
+	if c.was != nil { // Here is one that fits.
+		if c.was, c.hello.Typed, c.hello.Schema = nil, false, nil; !c.welcome {
+			c.greet(now)
+		}
+	}
 	return nil
+}
+
+// Unfit is the row of the state that holds, and how that was declared, if a welcome has
+// declared another one since: to go on it has to be set again. Nil if there is none.
+func (c *Core) Unfit() (row []scgs.Value, of scgs.Schema) { return c.row, c.was }
+
+// unfit has the synchronizer told the type of the program's state, which it can only refuse.
+func (c *Core) unfit(now clocksync.Instant, schema scgs.Schema) {
+	if !c.hello.Typed {
+		c.greet(now)
+	}
+	c.hello.Typed, c.hello.Schema = true, schema
 }
 
 func (c *Core) end(now clocksync.Instant, at clocksync.Stamp) error {

@@ -86,6 +86,10 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	}
 	if class, reason := c.unwelcome(m, h); reason != "" {
 		out.refuse(class, from, reason)
+		if class == monitor.RejectState && m != nil && (m.gone || m.incarnation == h.Incarnation) {
+			c.leave(m, reason) // It was taken in before it said which type its state has.
+			m.heard = c.now
+		}
 		w := c.greeting(from, h.Incarnation, out)
 		w.Refused, w.Reason, w.Timeline = true, reason, timeline
 		if class == monitor.RejectReplaced && (m.gone || h.Term == 0) {
