@@ -158,7 +158,7 @@ func (x *contact) onBeat(msg bus.Message) {
 // enter begins a rule.
 func (x *contact) enter(l *loss) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	defer x.tell()
 	if x.ctx == nil && !x.over {
 		x.ctx, x.cancel = context.WithCancel(context.Background())
 		x.c.running.Go(x.run)
@@ -171,6 +171,45 @@ func (x *contact) enter(l *loss) {
 	}
 	x.lost.Store(x.core.Awaits())
 	notify(x.wake)
+}
+
+// tell gives up the lock, and logs first what has come about with control.
+func (x *contact) tell() {
+	lost, back, after := x.core.News()
+	if !lost && !back {
+		x.mu.Unlock()
+		return
+	}
+	leader, cause := x.core.Leader(), "the server is away"
+	var holds, cancels []string
+	for _, l := range x.losses {
+		switch {
+		case l.region == nil: // Of Controlled.
+		case l.Hold:
+			holds = append(holds, l.region.p.process().cfg.Name+"/"+l.region.name)
+		default:
+			cancels = append(cancels, l.region.p.process().cfg.Name+"/"+l.region.name)
+		}
+	}
+	x.mu.Unlock()
+	if back {
+		x.c.log.Info("the members of this process are controlled again", telemetry.ClassKey, "control", "group", x.c.subjects.Group, "synchronizer", leader, "after", after)
+		return
+	}
+	if x.c.bus.State() == bus.Connected {
+		cause = fmt.Sprintf("synchronizer %q is not heard", leader)
+	}
+	x.c.log.Warn("nobody controls the members of this process", telemetry.ClassKey, "control", "group", x.c.subjects.Group, "cause", cause, "holds", few(holds), "cancels", few(cancels))
+}
+
+// few is the first of many names, in order, and how many more there are.
+func few(names []string) []string {
+	const shown = 8
+	slices.Sort(names)
+	if more := len(names) - shown; more > 0 {
+		names = append(names[:shown], fmt.Sprintf("and %d more", more))
+	}
+	return names
 }
 
 // exit ends a rule.
@@ -234,7 +273,7 @@ func (x *contact) turn() time.Duration {
 	if ask {
 		x.c.running.Go(x.roundTrip)
 	}
-	x.mu.Unlock()
+	x.tell()
 	for _, r := range look {
 		r.attend()
 	}
