@@ -25,7 +25,9 @@ type ControlLoss struct {
 	// region's cancellation, or Close.
 	Hold bool
 	// CancelAfter has the region cancelled when it has been without control for so long, as
-	// by a signal. It counts from the loss, or from the entry if that was later.
+	// by a signal. It counts from the loss, or from the entry if that was later. A synchronizer
+	// that is killed is missed only after Silence: 3 s are 5 s after that, of which this
+	// process ran.
 	CancelAfter time.Duration
 	// Handle is the cancel handler of that; Signal.Duration("after") is CancelAfter. If it is
 	// nil, Region returns [*Canceled].

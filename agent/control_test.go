@@ -228,6 +228,9 @@ func TestCanceledWithoutControl(t *testing.T) {
 		if !errors.As(err, &canceled) || err.Error() != `agent: region "work" was cancelled: nobody has controlled its member for 1s` {
 			t.Errorf("Region returns %v", err)
 		}
+		if errors.As(err, &canceled) && canceled.Decision.String() != "no control" {
+			t.Errorf("the decision is %v", canceled.Decision)
+		}
 		if s := m.Stats(); s.Lapsed != 2 || handled != 1 {
 			t.Errorf("%+v, %d calls of the handler", s, handled)
 		}
