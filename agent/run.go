@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/agentcore"
@@ -38,10 +39,22 @@ func (m *Member) flush(s *sender, multiplexer *agentcore.Multiplexer, all bool) 
 	waits = wake != clocksync.MaxInstant
 	m.pace.begun = waits
 	m.pace.until = wake
+	lost := m.core.Dropped() - m.lost
+	if lost > 0 && now >= m.lostAgain {
+		m.lost, m.lostAgain = m.lost+lost, now.Add(lostPause)
+	} else {
+		lost = 0
+	}
 	m.mu.Unlock()
+	if lost > 0 {
+		m.log.Warn("states are lost before they are told, so they are unknown to the synchronizer; set one when something changes that a predicate reads, not in a loop", "member", m.cfg.Name, "states", lost)
+	}
 	m.publish(s)
 	return wake, waits
 }
+
+// lostPause is between two lines of the log on states that are lost.
+const lostPause = time.Minute
 
 func (m *Member) publish(s *sender) {
 	state := m.reports

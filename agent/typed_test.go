@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -236,6 +237,49 @@ func TestStateGoesOn(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		told(`[idle]`)
+	})
+}
+
+// TestLostStatesAreLogged: who sets states faster than they can be told is told so, at most once
+// a minute, with how many are lost.
+func TestLostStatesAreLogged(t *testing.T) {
+	var log lines
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	bubbleJoin(t, agent.Config{Group: "g", Name: "w", Logger: logger}, func(t *testing.T, m *agent.Member, _ *fake) {
+		flood := func() {
+			for range 5000 {
+				check(t, m.Set(state{Phase: "idle"}))
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		lost := func() (n, lines int) {
+			for line := range strings.Lines(log.String()) {
+				if _, states, ok := strings.Cut(line, `level=WARN msg="states are lost before they are told, so they are unknown to the synchronizer; set one when something changes that a predicate reads, not in a loop" member=w states=`); ok {
+					one, err := strconv.Atoi(strings.TrimSpace(states))
+					check(t, err)
+					n, lines = n+one, lines+1
+				}
+			}
+			return n, lines
+		}
+		for m.Stats().Dropped == 0 { // The server takes what it can meanwhile.
+			flood()
+		}
+		if _, lines := lost(); lines != 1 {
+			t.Errorf("%d lines:\n%s", lines, log.String())
+		}
+		for range 3 {
+			flood()
+		}
+		if _, lines := lost(); lines != 1 {
+			t.Errorf("%d lines in a minute:\n%s", lines, log.String())
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if n, lines := lost(); lines != 2 || uint64(n) != m.Stats().Dropped {
+			t.Errorf("%d lines with %d states, of %d", lines, n, m.Stats().Dropped)
+		}
 	})
 }
 

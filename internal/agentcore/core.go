@@ -200,6 +200,9 @@ func (c *Core) Stats() Stats {
 	return s
 }
 
+// Dropped is that of [Stats].
+func (c *Core) Dropped() uint64 { return c.stats.Dropped }
+
 // Start is the stamp of the open state. A tick needs a reading above it to
 // give evidence.
 func (c *Core) Start() (clocksync.Stamp, bool) { return c.start, c.open }

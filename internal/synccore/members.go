@@ -50,6 +50,7 @@ type member struct {
 	aside  wire.Report // its newest report, if that could not be taken in: see setAside
 	lacked
 	flighty
+	losses  losses
 	unheard uint64        // states of its incarnations before that nobody was told, as it has said
 	late    wire.Evidence // of a state behind the gap
 	regions []wire.Region
@@ -112,6 +113,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.enter(m, h)
 	}
 	if h.Lost > m.unheard {
+		m.losses.add(h.Lost - m.unheard)
 		m.unheard = h.Lost
 		c.untold++
 	}
@@ -187,7 +189,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
-		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty,
+		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty, losses: m.losses,
 		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,
 	}
 	c.outbox.Look() // For signals to the old one.
