@@ -237,6 +237,9 @@ func TestStateGoesOn(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		told(`[idle]`)
+		f.welcome(&wire.Welcome{Synchronizer: "s", Term: 7, Member: "w", Incarnation: f.last(t, "w").Incarnation, Reason: "silent"})
+		declare(8, scgs.Schema{{Name: "phase", Type: scgs.String}}) // Before it has begun again.
+		told(`["idle"]`)
 	})
 }
 
