@@ -133,7 +133,7 @@ func TestControlIsLogged(t *testing.T) {
 	})
 }
 
-// TestControlLossIsLoggedOnce: who enters a region again and again does not know each time anew
+// TestControlLossIsLoggedOnce: who enters a region again and again does not learn each time again
 // that nobody leads, and control is back when who leads is heard, not when nobody asks.
 func TestControlLossIsLoggedOnce(t *testing.T) {
 	var log lines

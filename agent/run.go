@@ -39,7 +39,7 @@ func (m *Member) flush(s *sender, multiplexer *agentcore.Multiplexer, all bool) 
 	waits = wake != clocksync.MaxInstant
 	m.pace.begun = waits
 	m.pace.until = wake
-	lost := m.core.Dropped() - m.lost
+	lost := m.core.Crowded() - m.lost
 	if lost > 0 && now >= m.lostAgain {
 		m.lost, m.lostAgain = m.lost+lost, now.Add(lostPause)
 	} else {

@@ -84,6 +84,7 @@ type Core struct {
 	batchBy      clocksync.Instant // the next one is due, by the two above
 	owed         bool              // a batch is due whatever its size
 	vanished     uint64            // transitions that were dropped since the last batch, unless its number shows them
+	crowded      uint64            // likewise, since the start
 	leaving      bool
 	left         bool
 	probes       []wire.Probe
@@ -200,8 +201,9 @@ func (c *Core) Stats() Stats {
 	return s
 }
 
-// Dropped is that of [Stats].
-func (c *Core) Dropped() uint64 { return c.stats.Dropped }
+// Crowded is how many of the transitions that were dropped, by [Stats], newer ones have pushed
+// out of the ring.
+func (c *Core) Crowded() uint64 { return c.crowded }
 
 // Start is the stamp of the open state. A tick needs a reading above it to
 // give evidence.
@@ -353,6 +355,7 @@ func (c *Core) pushed() {
 	if c.sent < c.ring.first {
 		c.stats.Dropped += c.ring.first - c.sent
 		c.vanished += c.ring.first - c.sent
+		c.crowded += c.ring.first - c.sent
 		c.sent = c.ring.first
 	}
 }
