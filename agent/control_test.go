@@ -128,7 +128,9 @@ func TestControlIsLogged(t *testing.T) {
 		silence()
 		stop()
 		for range 4 {
-			<-results
+			if err := <-results; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
 		}
 	})
 }

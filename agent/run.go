@@ -181,14 +181,14 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	}
 	moved := m.moved(w)
 	var news welcomeNews
-	switch {
-	case reception == agentcore.Accepted:
+	switch reception { //nolint:exhaustive // The others change nothing.
+	case agentcore.Accepted:
 		news.back, news.term = m.away, w.Synchronizer != m.leader || w.Term != m.term
 		m.away, m.refused, m.leader, m.term = false, "", w.Synchronizer, w.Term
-	case reception == agentcore.Refused:
+	case agentcore.Refused:
 		news.refused = w.Reason != m.refused
 		m.away, m.refused = true, w.Reason
-	case reception == agentcore.Dropped:
+	case agentcore.Dropped:
 		m.away = true
 	}
 	m.mu.Unlock()

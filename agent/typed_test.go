@@ -170,7 +170,7 @@ func TestStateGoesOn(t *testing.T) {
 		}
 		check(t, s.Set(state{Phase: "search", Load: 1}))
 		synctest.Wait()
-		declare := func(term uint64, schema scgs.Schema) time.Time {
+		declare := func(term uint64, schema scgs.Schema) {
 			f.codec = wire.NewBatchCodec(schema)
 			f.answer = func(h *wire.Hello) *wire.Welcome {
 				w := &wire.Welcome{Synchronizer: "s", Term: term, Epoch: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true, Schema: schema}
@@ -181,11 +181,9 @@ func TestStateGoesOn(t *testing.T) {
 				}
 				return w
 			}
-			at := time.Now()
 			f.welcome(&wire.Welcome{Synchronizer: "s", Term: term}) // It calls for a hello.
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
-			return at
 		}
 		told := func(want string) {
 			t.Helper()
