@@ -170,7 +170,9 @@ func TestStateGoesOn(t *testing.T) {
 		}
 		check(t, s.Set(state{Phase: "search", Load: 1}))
 		synctest.Wait()
+		var call *wire.Welcome
 		declare := func(term uint64, schema scgs.Schema) {
+			synctest.Wait()
 			f.codec = wire.NewBatchCodec(schema)
 			f.answer = func(h *wire.Hello) *wire.Welcome {
 				w := &wire.Welcome{Synchronizer: "s", Term: term, Epoch: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true, Schema: schema}
@@ -181,7 +183,10 @@ func TestStateGoesOn(t *testing.T) {
 				}
 				return w
 			}
-			f.welcome(&wire.Welcome{Synchronizer: "s", Term: term}) // It calls for a hello.
+			if call == nil {
+				call = &wire.Welcome{Synchronizer: "s", Term: term} // For a hello.
+			}
+			f.welcome(call)
 			time.Sleep(5 * time.Second)
 			synctest.Wait()
 		}
@@ -235,7 +240,7 @@ func TestStateGoesOn(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		told(`[idle]`)
-		f.welcome(&wire.Welcome{Synchronizer: "s", Term: 7, Member: "w", Incarnation: f.last(t, "w").Incarnation, Reason: "silent"})
+		call = &wire.Welcome{Synchronizer: "s", Term: 7, Member: "w", Incarnation: f.last(t, "w").Incarnation, Reason: "silent"}
 		declare(8, scgs.Schema{{Name: "phase", Type: scgs.String}}) // Before it has begun again.
 		told(`["idle"]`)
 	})
