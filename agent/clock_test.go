@@ -224,7 +224,7 @@ func TestTheSynchronizerMoves(t *testing.T) {
 			{"", "near", "msg=\"the clock has a bound\" member=w source=peer status=synchronized\n"},
 			{"s", "far", "msg=\"the synchronizer has another clock now; the member comes back as soon as its own is measured against that\" member=w synchronizer=s\n" +
 				"msg=\"back in the group\" member=w synchronizer=s\n"},
-			{"again", "far", "msg=\"back in the group\" member=w synchronizer=again\n"},
+			{"again", "far", "msg=\"the synchronizer leads in a new term\" member=w synchronizer=again term=1\n"},
 		} {
 			if c.name != "" {
 				log.Reset()

@@ -25,7 +25,9 @@ type ControlLoss struct {
 	// region's cancellation, or Close.
 	Hold bool
 	// CancelAfter has the region cancelled when it has been without control for so long, as
-	// by a signal. It counts from the loss, or from the entry if that was later.
+	// by a signal. It counts from the loss, or from the entry if that was later. A synchronizer
+	// that is killed is missed only after Silence: 3 s are 5 s after that, of which this
+	// process ran.
 	CancelAfter time.Duration
 	// Handle is the cancel handler of that; Signal.Duration("after") is CancelAfter. If it is
 	// nil, Region returns [*Canceled].
@@ -158,7 +160,7 @@ func (x *contact) onBeat(msg bus.Message) {
 // enter begins a rule.
 func (x *contact) enter(l *loss) {
 	x.mu.Lock()
-	defer x.mu.Unlock()
+	defer x.tell()
 	if x.ctx == nil && !x.over {
 		x.ctx, x.cancel = context.WithCancel(context.Background())
 		x.c.running.Go(x.run)
@@ -171,6 +173,45 @@ func (x *contact) enter(l *loss) {
 	}
 	x.lost.Store(x.core.Awaits())
 	notify(x.wake)
+}
+
+// tell gives up the lock, and logs first what has come about with control.
+func (x *contact) tell() {
+	lost, back, after := x.core.News()
+	if !lost && !back {
+		x.mu.Unlock()
+		return
+	}
+	leader, cause := x.core.Leader(), "the server is away"
+	var holds, cancels []string
+	for _, l := range x.losses {
+		switch {
+		case l.region == nil: // Of Controlled.
+		case l.Hold:
+			holds = append(holds, l.region.p.process().cfg.Name+"/"+l.region.name)
+		default:
+			cancels = append(cancels, l.region.p.process().cfg.Name+"/"+l.region.name)
+		}
+	}
+	x.mu.Unlock()
+	if back {
+		x.c.log.Info("the members of this process are controlled again", telemetry.ClassKey, "control", "group", x.c.subjects.Group, "synchronizer", leader, "after", after)
+		return
+	}
+	if x.c.bus.State() == bus.Connected {
+		cause = fmt.Sprintf("synchronizer %q is not heard", leader)
+	}
+	x.c.log.Warn("nobody controls the members of this process", telemetry.ClassKey, "control", "group", x.c.subjects.Group, "cause", cause, "holds", few(holds), "cancels", few(cancels))
+}
+
+// few is the first of many names, in order, and how many more there are.
+func few(names []string) []string {
+	const shown = 8
+	slices.Sort(names)
+	if more := len(names) - shown; more > 0 {
+		names = append(names[:shown], fmt.Sprintf("and %d more", more))
+	}
+	return names
 }
 
 // exit ends a rule.
@@ -234,7 +275,7 @@ func (x *contact) turn() time.Duration {
 	if ask {
 		x.c.running.Go(x.roundTrip)
 	}
-	x.mu.Unlock()
+	x.tell()
 	for _, r := range look {
 		r.attend()
 	}

@@ -3,10 +3,13 @@ package agent_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/control"
@@ -76,6 +79,80 @@ func TestHeldWithoutControl(t *testing.T) {
 		}
 		if s := m.Stats(); s.Lapsed != 0 || !m.Controlled() {
 			t.Errorf("%+v, controlled %t", s, m.Controlled())
+		}
+	})
+}
+
+// TestControlIsLogged: that it is lost, once, with the regions and what they do, and that it is
+// back; also where a region is entered meanwhile.
+func TestControlIsLogged(t *testing.T) {
+	var log lines
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	bubbleJoin(t, agent.Config{Group: "g", Name: "w", Logger: logger}, func(t *testing.T, m *agent.Member, f *fake) {
+		silence := f.lead(1)
+		ctx, stop := context.WithCancel(t.Context())
+		results := make(chan error, 4)
+		region := func(name string, l agent.ControlLoss) {
+			go func() {
+				results <- m.Region(ctx, name, func(_ context.Context, r *agent.Region) error { return r.Wait(ctx) }, agent.OnControlLoss(l))
+			}()
+			synctest.Wait()
+		}
+		region("two", agent.ControlLoss{Hold: true})
+		region("one", agent.ControlLoss{Hold: true})
+		region("other", agent.ControlLoss{CancelAfter: time.Hour})
+		logged := func(want ...string) {
+			t.Helper()
+			synctest.Wait()
+			var got []string
+			for line := range strings.Lines(log.String()) {
+				if strings.Contains(line, "class=control") {
+					_, line, _ = strings.Cut(strings.TrimSpace(line), " ")
+					got = append(got, line)
+				}
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("the log: want -, got +:\n%s", diff)
+			}
+		}
+		time.Sleep(5 * time.Second)
+		logged()
+		silence()
+		time.Sleep(10 * time.Second)
+		region("late", agent.ControlLoss{Hold: true})
+		lost := `level=WARN msg="nobody controls the members of this process" class=control group=g cause="synchronizer \"s\" is not heard" holds="[w/one w/two]" cancels=[w/other]`
+		logged(lost)
+		silence = f.lead(2)
+		time.Sleep(time.Second)
+		logged(lost, `level=INFO msg="the members of this process are controlled again" class=control group=g synchronizer=s after=8s`)
+		silence()
+		stop()
+		for range 4 {
+			if err := <-results; !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+// TestControlLossIsLoggedOnce: who enters a region again and again does not learn each time again
+// that nobody leads, and control is back when who leads is heard, not when nobody asks.
+func TestControlLossIsLoggedOnce(t *testing.T) {
+	var log lines
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	bubbleJoin(t, agent.Config{Group: "g", Name: "w", Logger: logger}, func(t *testing.T, m *agent.Member, f *fake) {
+		silence := f.lead(1)
+		for i := range 20 {
+			if i == 2 {
+				silence()
+			}
+			check(t, m.Region(t.Context(), "work", func(context.Context, *agent.Region) error { time.Sleep(3 * time.Second); return nil }, agent.OnControlLoss(agent.ControlLoss{CancelAfter: time.Hour})))
+		}
+		defer f.lead(2)()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		if text := log.String(); strings.Count(text, "level=WARN msg=\"nobody controls") != 1 || strings.Count(text, "are controlled again") != 1 {
+			t.Error(text)
 		}
 	})
 }
@@ -152,6 +229,9 @@ func TestCanceledWithoutControl(t *testing.T) {
 		err := region(agent.OnControlLoss(agent.ControlLoss{CancelAfter: time.Second})) // From the entry on.
 		if !errors.As(err, &canceled) || err.Error() != `agent: region "work" was cancelled: nobody has controlled its member for 1s` {
 			t.Errorf("Region returns %v", err)
+		}
+		if errors.As(err, &canceled) && canceled.Decision.String() != "no control" {
+			t.Errorf("the decision is %v", canceled.Decision)
 		}
 		if s := m.Stats(); s.Lapsed != 2 || handled != 1 {
 			t.Errorf("%+v, %d calls of the handler", s, handled)

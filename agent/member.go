@@ -48,16 +48,21 @@ type Member struct {
 	blocks      []byte       // for a processor, that section: what threads the program's blocks have; guarded by the lock
 	gone        SignalStats  // into threads of levels that are over; guarded by the lock
 
-	accepted func()        // is called with the lock when a later hello was taken; nil: nobody is
-	welcomes chan welcomed // capacity 1: the first answer to the hello
-	answered bool          // it has come; guarded by the lock
-	away     bool          // the synchronizer or the server was, since the last welcome; guarded by the lock
-	stop     chan struct{}
-	running  sync.WaitGroup
-	leave    func() error // of Close, once
-	release  func() error // the multiplexer
-	listens  atomic.Bool  // it hears what comes for itself
-	body     []byte       // a frame for the multiplexer to take along; guarded by the lock
+	accepted  func()            // is called with the lock when a later hello was taken; nil: nobody is
+	welcomes  chan welcomed     // capacity 1: the first answer to the hello
+	answered  bool              // it has come; guarded by the lock
+	away      bool              // it was dropped or refused, or the server was away, since the last welcome; guarded by the lock
+	refused   string            // why it was refused last; guarded by the lock, as are:
+	leader    string            // who has taken it in last
+	term      uint64            // of that
+	lost      uint64            // states of which the log has told that they are
+	lostAgain clocksync.Instant // when it tells of more
+	stop      chan struct{}
+	running   sync.WaitGroup
+	leave     func() error // of Close, once
+	release   func() error // the multiplexer
+	listens   atomic.Bool  // it hears what comes for itself
+	body      []byte       // a frame for the multiplexer to take along; guarded by the lock
 
 	publishErrors, badFrames atomic.Uint64
 	held, lapsed             atomic.Uint64 // regions of the process and its threads
@@ -108,7 +113,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 func newMember(cfg Config) *Member {
 	m := &Member{
 		cfg: cfg, subjects: wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, log: cfg.Logger,
-		welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
+		lostAgain: clocksync.MinInstant, welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
 	m.clock = cfg.Clock

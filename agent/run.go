@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/agentcore"
@@ -38,10 +39,22 @@ func (m *Member) flush(s *sender, multiplexer *agentcore.Multiplexer, all bool) 
 	waits = wake != clocksync.MaxInstant
 	m.pace.begun = waits
 	m.pace.until = wake
+	lost := m.core.Crowded() - m.lost
+	if lost > 0 && now >= m.lostAgain {
+		m.lost, m.lostAgain = m.lost+lost, now.Add(lostPause)
+	} else {
+		lost = 0
+	}
 	m.mu.Unlock()
+	if lost > 0 {
+		m.log.Warn("states are lost before they are told, so they are unknown to the synchronizer; set one when something changes that a predicate reads, not in a loop", "member", m.cfg.Name, "states", lost)
+	}
 	m.publish(s)
 	return wake, waits
 }
+
+// lostPause is between two lines of the log on states that are lost.
+const lostPause = time.Minute
 
 func (m *Member) publish(s *sender) {
 	state := m.reports
@@ -147,7 +160,6 @@ func (m *Member) decode(frame []byte) error {
 
 func (m *Member) onWelcome(w *wire.Welcome) {
 	m.mu.Lock()
-	another := m.core.Synchronizer() != w.Synchronizer
 	out := m.input(&agentcore.Input{Kind: agentcore.InWelcome, Welcome: w})
 	reception, why := out.Reception, out.Why
 	answer := reception == agentcore.Accepted || reception == agentcore.Refused
@@ -160,17 +172,31 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	if first || processor {
 		m.section = w.SectionHash
 	}
-	if !first && reception == agentcore.Accepted && m.accepted != nil {
-		m.accepted()
+	var unfit error
+	if !first && reception == agentcore.Accepted {
+		if m.accepted != nil {
+			m.accepted()
+		}
+		unfit = m.refit()
 	}
 	moved := m.moved(w)
-	back := (m.away || another) && reception == agentcore.Accepted
-	if answer || reception == agentcore.Recalled || reception == agentcore.Dropped {
-		m.away = reception != agentcore.Accepted
+	var news welcomeNews
+	switch reception { //nolint:exhaustive // The others change nothing.
+	case agentcore.Accepted:
+		news.back, news.term = m.away, w.Synchronizer != m.leader || w.Term != m.term
+		m.away, m.refused, m.leader, m.term = false, "", w.Synchronizer, w.Term
+	case agentcore.Refused:
+		news.refused = w.Reason != m.refused
+		m.away, m.refused = true, w.Reason
+	case agentcore.Dropped:
+		m.away = true
 	}
 	m.mu.Unlock()
 	if reception == agentcore.Accepted {
 		m.multiplexer.contact.accepted(w)
+	}
+	if unfit != nil {
+		m.log.Error("the synchronizer declares another state than the program sets, so none is told until one fits", "member", m.cfg.Name, "synchronizer", w.Synchronizer, "error", unfit)
 	}
 	switch {
 	case reception == agentcore.Ignored:
@@ -184,8 +210,25 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 	case reception == agentcore.Dropped:
 		m.log.Warn("the synchronizer had dropped this member; it comes back", "member", m.cfg.Name, "reason", w.Reason)
 	case answer && !moved:
-		m.welcomedAgain(w, reception, back)
+		m.welcomedAgain(w, reception, news)
 	}
+}
+
+// refit goes on from now with the state that holds where another one is declared since, or
+// says why that does not fit. The lock is held.
+func (m *Member) refit() error {
+	row, before := m.core.Unfit()
+	if before == nil || m.closed || m.state.Type() == nil || m.level != nil && m.level.summary {
+		return nil
+	}
+	row, told, err := m.state.Refit(row, before, m.core.Codec().Schema())
+	switch {
+	case err == nil:
+		err = m.setRow(row)
+	case told != nil:
+		m.input(&agentcore.Input{Kind: agentcore.InUnfit, Schema: told})
+	}
+	return err
 }
 
 // welcomeIgnored logs why a welcome changes nothing. Copies and answers to earlier hellos
@@ -198,20 +241,30 @@ func (m *Member) welcomeIgnored(member string, w *wire.Welcome, why string) {
 	log("a welcome was ignored", telemetry.ClassKey, "welcome", "member", member, "synchronizer", w.Synchronizer, "term", w.Term, "reason", why)
 }
 
+// welcomeNews is what a welcome changes, as the log tells it.
+type welcomeNews struct {
+	back    bool // the member was dropped or refused, or the server was away
+	term    bool // another life of the synchronizer, or another one, has taken the member in
+	refused bool // for another reason than before
+}
+
 // welcomedAgain reports what a later synchronizer says, or the same one when the
 // member has introduced itself again: it was away, or the clock has changed.
-func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, back bool) {
+func (m *Member) welcomedAgain(w *wire.Welcome, reception agentcore.Reception, news welcomeNews) {
 	if reception == agentcore.Accepted && m.compare(w) {
 		m.observeClock()
 		m.log.Info("the clock is measured against that of the synchronizer, which is another one now", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
 	}
 	switch {
+	case reception == agentcore.Refused && !news.refused:
 	case reception == agentcore.Refused:
 		m.log.Error("the synchronizer refuses this member; it tries again", "member", m.cfg.Name, "reason", w.Reason)
 	case w.SectionHash != m.section:
 		m.log.Error("the synchronizer declares another level of threads; restart the process to follow it", "member", m.cfg.Name)
-	case back:
+	case news.back:
 		m.log.Info("back in the group", "member", m.cfg.Name, "synchronizer", w.Synchronizer)
+	case news.term:
+		m.log.Info("the synchronizer leads in a new term", "member", m.cfg.Name, "synchronizer", w.Synchronizer, "term", w.Term)
 	}
 }
 

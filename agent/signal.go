@@ -72,7 +72,8 @@ func (s Signal) Duration(name string) time.Duration {
 // Canceled is the cause of a cancelled region: context.Cause gives it for the
 // context of the region's work, [Region.Check] and [Region.Wait] return it, and
 // Region does if no handler was declared for the signal. Of a region that was cancelled for
-// want of control ([OnControlLoss]) Name, Predicate and the Decision's Synchronizer are empty.
+// want of control ([OnControlLoss]) Name and Predicate are empty, and the Decision is
+// [control.NoControl].
 // Find it with errors.As.
 type Canceled struct {
 	Signal

@@ -41,7 +41,8 @@ func StateOf[T any](owner Owner) (*State[T], error) {
 // Set begins a state now and ends the one before it, as [Member.Set], [Thread.Set] or
 // [BlockThread.Set] does. Where a synchronizer has come that declares another state, T is
 // bound to that one; if it does not match, each Set fails with a [*StateError]. After
-// any error the state before it goes on.
+// any error the state before it goes on; one that does not match what was declared since goes
+// on as soon as it does again.
 func (s *State[T]) Set(state T) error {
 	if s == nil || s.of == nil {
 		return errors.New("agent: this State has no owner: make it with StateOf")

@@ -3,7 +3,9 @@ package agent_test
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -152,6 +154,137 @@ func TestStateIsBoundAgain(t *testing.T) {
 		synctest.Wait()
 		if got, want := fmt.Sprint(f.last(t, "w").Reports[0].Row), `[search 4]`; got != want {
 			t.Errorf("told %s, want %s", got, want)
+		}
+	})
+}
+
+// TestStateGoesOn where another state is declared since, without another Set: at once if the
+// program's type fits that, else as soon as one is declared that it fits. Until then the
+// synchronizer is told the type, which it refuses, and the log names the field.
+func TestStateGoesOn(t *testing.T) {
+	var log lines
+	bubbleJoin(t, agent.Config{Group: "g", Name: "w", Logger: slog.New(slog.NewTextHandler(&log, nil))}, func(t *testing.T, m *agent.Member, f *fake) {
+		s, err := agent.StateOf[state](m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		check(t, s.Set(state{Phase: "search", Load: 1}))
+		synctest.Wait()
+		var call *wire.Welcome
+		declare := func(term uint64, schema scgs.Schema) {
+			synctest.Wait()
+			f.codec = wire.NewBatchCodec(schema)
+			f.answer = func(h *wire.Hello) *wire.Welcome {
+				w := &wire.Welcome{Synchronizer: "s", Term: term, Epoch: 1, Member: h.Member, Incarnation: h.Incarnation, Accepted: true, Schema: schema}
+				if h.Typed {
+					if err := schema.Match(h.Schema); err != nil {
+						w.Accepted, w.Refused, w.Schema, w.Reason = false, true, nil, err.Error()
+					}
+				}
+				return w
+			}
+			if call == nil {
+				call = &wire.Welcome{Synchronizer: "s", Term: term} // For a hello.
+			}
+			f.welcome(call)
+			time.Sleep(5 * time.Second)
+			synctest.Wait()
+		}
+		told := func(want string) {
+			t.Helper()
+			rows := f.rows()
+			if got := fmt.Sprint(rows[len(rows)-1]); got != want {
+				t.Errorf("told %s, want %s", got, want)
+			}
+		}
+		declare(2, scgs.Schema{declared[1], {Name: "site", Type: scgs.String, Default: scgs.StringValue("here")}, {Name: "phase", Type: scgs.String}})
+		told(`[1 "here" "search"]`)
+		declare(3, scgs.Schema{declared[1], {Name: "phase", Type: scgs.Enum, Words: []string{"search", "idle"}}})
+		told(`[1 search]`)
+		known := len(f.rows())
+		declare(4, scgs.Schema{declared[0], {Name: "load", Type: scgs.Int}})
+		declare(5, scgs.Schema{declared[0], {Name: "load", Type: scgs.Int}, {Name: "more", Type: scgs.Int}}) // Another mistake, of which the synchronizer tells.
+		if n := len(f.rows()); n != known {
+			t.Errorf("%d states of another type are told", n-known)
+		}
+		for _, want := range []string{
+			`level=ERROR msg="the synchronizer declares another state than the program sets, so none is told until one fits" member=w synchronizer=s error="agent: field Load of agent_test.state: the configuration declares load: int, the program has float: make them the same"`,
+			`level=ERROR msg="the synchronizer refuses this member; it tries again" member=w reason="field \"load\" is declared as int, the program's state has float"`,
+		} {
+			if strings.Count(log.String(), want) != 1 {
+				t.Errorf("not once in the log: %s\n%s", want, log.String())
+			}
+		}
+		if strings.Contains(log.String(), "back in the group") { // Nobody had dropped it at the first two.
+			t.Error(log.String())
+		}
+		incarnation := f.last(t, "w").Incarnation
+		declare(6, declared)
+		told(`[search 1]`)
+		if b := f.last(t, "w"); b.Incarnation == incarnation { // So nothing is claimed of the time between.
+			t.Errorf("it goes on as incarnation %d", incarnation)
+		}
+		if h := f.hellos[len(f.hellos)-1]; !h.Typed {
+			t.Errorf("it has said hello again: %+v", h)
+		}
+		for want, times := range map[string]int{
+			`level=INFO msg="the synchronizer leads in a new term" member=w synchronizer=s term=2`: 1, `msg="the synchronizer leads in a new term"`: 3, `level=INFO msg="back in the group" member=w synchronizer=s`: 1,
+		} {
+			if strings.Count(log.String(), want) != times {
+				t.Errorf("not %d times in the log: %s\n%s", times, want, log.String())
+			}
+		}
+		check(t, s.Set(state{Phase: "search", Load: 2}))
+		declare(7, scgs.Schema{declared[0]})
+		check(t, m.Set(struct{ Phase string }{"idle"})) // A type that fits what is declared ends it as well.
+		time.Sleep(5 * time.Second)
+		synctest.Wait()
+		told(`[idle]`)
+		call = &wire.Welcome{Synchronizer: "s", Term: 7, Member: "w", Incarnation: f.last(t, "w").Incarnation, Reason: "silent"}
+		declare(8, scgs.Schema{{Name: "phase", Type: scgs.String}}) // Before it has begun again.
+		told(`["idle"]`)
+	})
+}
+
+// TestLostStatesAreLogged: who sets states faster than they can be told is told so, at most once
+// a minute, with how many are lost.
+func TestLostStatesAreLogged(t *testing.T) {
+	var log lines
+	logger := slog.New(slog.NewTextHandler(&log, nil))
+	bubbleJoin(t, agent.Config{Group: "g", Name: "w", Logger: logger}, func(t *testing.T, m *agent.Member, _ *fake) {
+		flood := func() {
+			for range 5000 {
+				check(t, m.Set(state{Phase: "idle"}))
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+		}
+		lost := func() (n, lines int) {
+			for line := range strings.Lines(log.String()) {
+				if _, states, ok := strings.Cut(line, `level=WARN msg="states are lost before they are told, so they are unknown to the synchronizer; set one when something changes that a predicate reads, not in a loop" member=w states=`); ok {
+					one, err := strconv.Atoi(strings.TrimSpace(states))
+					check(t, err)
+					n, lines = n+one, lines+1
+				}
+			}
+			return n, lines
+		}
+		for m.Stats().Dropped == 0 { // The server takes what it can meanwhile.
+			flood()
+		}
+		if _, lines := lost(); lines != 1 {
+			t.Errorf("%d lines:\n%s", lines, log.String())
+		}
+		for range 3 {
+			flood()
+		}
+		if _, lines := lost(); lines != 1 {
+			t.Errorf("%d lines in a minute:\n%s", lines, log.String())
+		}
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if n, lines := lost(); lines != 2 || uint64(n) != m.Stats().Dropped {
+			t.Errorf("%d lines with %d states, of %d", lines, n, m.Stats().Dropped)
 		}
 	})
 }

@@ -39,8 +39,16 @@ type Decision struct {
 	Number       uint64 `json:"number"`       // from 1, over all predicates
 }
 
-// String gives the decision as "synchronizer/epoch/number".
+// NoControl stands for the decision where there was none, since a member has cancelled its
+// region itself for want of control.
+const NoControl = "no control"
+
+// String gives the decision as "synchronizer/epoch/number", or [NoControl]: then it lacks
+// either the synchronizer or the number.
 func (d Decision) String() string {
+	if (d.Synchronizer == "") != (d.Number == 0) {
+		return NoControl
+	}
 	return d.Synchronizer + "/" + strconv.FormatUint(d.Epoch, 10) + "/" + strconv.FormatUint(d.Number, 10)
 }
 

@@ -45,6 +45,11 @@ var lines = []struct {
 		"signal s (cancel region r, decision g/2/17) to h/w1: refused (no)",
 		`"decision":"g/2/17","detail":"no","event":"signal","fate":"refused","group":"h","kind":"cancel","predicate":"p","region":"r","signal":"s"`,
 	},
+	{ // Of a cancellation for want of control, as a member tells it.
+		monitor.Fate{Signal: &control.Signal{Decision: control.Decision{Synchronizer: "g", Term: 3}, Name: "control-loss", Predicate: "control-loss", Kind: control.Cancel, Target: "w1", Region: "r"}, Fate: control.Applied, Detail: "it was without control for 3s"},
+		"signal control-loss (cancel region r, no control) to w1: applied (it was without control for 3s)",
+		`"decision":"no control","detail":"it was without control for 3s","event":"signal","fate":"applied","kind":"cancel","predicate":"control-loss","region":"r","signal":"control-loss"`,
+	},
 	{
 		monitor.Clock{Name: "w1", Quality: clocksync.Quality{Status: clocksync.Unknown}},
 		"clock of w1 is unknown; nothing is certain between it and other hosts",

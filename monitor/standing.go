@@ -116,6 +116,10 @@ type MemberStatus struct {
 	// and Gap since when that is asked for; 0 without a gap.
 	Behind int     `json:"behind"`
 	Gap    float64 `json:"gap_seconds"` // see Behind
+	// Gaps is how many gaps could not be filled, through all its lives, and Lost how many
+	// reports were in them: what they said is unknown.
+	Gaps uint64 `json:"gaps,omitempty"`
+	Lost uint64 `json:"lost,omitempty"` // see Gaps
 	// Unknown is set if nothing is known of its state at present. State is the one
 	// that the detector looks at, or, outside the epoch, the newest.
 	Unknown bool     `json:"unknown"`

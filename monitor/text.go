@@ -90,11 +90,14 @@ func (s *SignalLine) text(string) string {
 	if s.Group != "" {
 		target = s.Group + "/" + target
 	}
-	decision := s.Decision
-	if s.Term > 0 {
+	decision := "decision " + s.Decision
+	switch {
+	case s.Decision == control.NoControl:
+		decision = s.Decision
+	case s.Term > 0:
 		decision = fmt.Sprintf("%s of term %d", decision, s.Term)
 	}
-	line := fmt.Sprintf("signal %s (%s region %s, decision %s) to %s: %s", s.Signal, s.Kind, s.Region, decision, target, s.Fate)
+	line := fmt.Sprintf("signal %s (%s region %s, %s) to %s: %s", s.Signal, s.Kind, s.Region, decision, target, s.Fate)
 	if s.Detail != "" {
 		line += " (" + s.Detail + ")"
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -533,6 +534,47 @@ func TestARestartMakesNoFiringTwice(t *testing.T) {
 		t.Errorf("the next firing: %d and %d, want 7", x, y)
 	}
 	second.await(t, at, "applied signal", applied)
+}
+
+// TestAnotherTypeOfAField: a synchronizer that declares n as a float takes the place of one for
+// which it is an integer, as the programs have it. They are refused, which names the field, and
+// go on with the states that they have as soon as that is declared again.
+func TestAnotherTypeOfAField(t *testing.T) {
+	url := serve(t, 0).URL()
+	first := newWatch()
+	s := start(t, url, pair, synchronizer.Options{Observe: first.observe})
+	set(t, join(t, url, "a"), state{Idle: true, N: 1})
+	set(t, join(t, url, "b"), state{Idle: true, N: 2})
+	first.await(t, 0, "verdict", fired)
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	const why = `member "b": field "n" is declared as float, the program's state has int`
+	second := newWatch()
+	s = start(t, url, strings.Replace(pair, "n: int", "n: float", 1), synchronizer.Options{Observe: second.observe})
+	second.await(t, 0, "refusal", func(e monitor.Event) bool {
+		r, ok := e.(monitor.Rejection)
+		return ok && r.From == "b" && r.Reason == monitor.RejectState && r.Detail == why
+	})
+	st, err := s.Status(t.Context())
+	if err != nil || len(st.Members) != 2 || st.Members[1].Standing != monitor.Gone || st.Members[1].Why != why {
+		t.Errorf("members %+v, %v", st.Members, err)
+	}
+	e, err := s.Why(t.Context(), "all-idle")
+	if err != nil || !slices.ContainsFunc(e.Missing, func(m monitor.Missing) bool { return m.Member == "b" && m.Text == why }) {
+		t.Errorf("missing %+v, %v", e.Missing, err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+
+	third := newWatch()
+	start(t, url, pair, synchronizer.Options{Observe: third.observe})
+	v, _ := third.await(t, 0, "verdict", fired)
+	if w := v.(monitor.Verdict).Witness; len(w) != 2 || w[0].Row[1].Int() != 1 || w[1].Row[1].Int() != 2 {
+		t.Errorf("fires on %+v", w)
+	}
 }
 
 func TestMalformedFramesAreCountedAndHarmNobody(t *testing.T) {

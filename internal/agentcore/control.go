@@ -70,6 +70,7 @@ type Control struct {
 	unsaid bool   // it was, and who leads was not heard since
 	owes   bool   // a region was cancelled, and who leads was not heard since
 	asks   bool   // a round trip is in progress
+	told   bool   // [Control.News] was that control is lost
 
 	rules []ruled // by their numbers
 	last  uint64  // the last number
@@ -78,6 +79,7 @@ type Control struct {
 	heardAt clocksync.Instant // when who leads was heard last
 	backAt  clocksync.Instant // when the server came back last
 	owedAt  clocksync.Instant // when a region was cancelled last
+	toldAt  clocksync.Instant // when control was lost, as was told
 
 	ran   time.Duration // how long the process has run by now; all below is by this
 	heard time.Duration // when who leads was heard last
@@ -198,8 +200,25 @@ func (c *Control) lost(r *ruled) bool {
 }
 
 // Awaits reports whether something comes about as soon as who leads is heard.
-func (c *Control) Awaits() bool {
-	return c.owes || slices.ContainsFunc(c.rules, func(r ruled) bool { return r.lost })
+func (c *Control) Awaits() bool { return c.owes || c.told || c.anyLost() }
+
+func (c *Control) anyLost() bool {
+	return slices.ContainsFunc(c.rules, func(r ruled) bool { return r.lost })
+}
+
+// News tells, after [Control.Turn] and [Control.Enter], once that control is lost for some
+// rule, and once that it is back for all, and after how long. That nobody asks any more does
+// not bring it back.
+func (c *Control) News() (lost, back bool, after time.Duration) {
+	switch is := c.anyLost(); {
+	case is && !c.told:
+		c.told, c.toldAt = true, c.now
+		return true, false, 0
+	case c.told && !is && !c.away && !c.unsaid && c.heardAt > c.toldAt:
+		c.told = false
+		return false, true, c.now.Sub(c.toldAt)
+	}
+	return false, false, 0
 }
 
 // Turn appends what has come about to dst, in the order in which the rules were begun. ask

@@ -59,6 +59,7 @@ type Core struct {
 	reopen bool              // a state holds, and begins as soon as there is a stamp for it
 	begun  bool              // it began in an incarnation before, and takes the number again that it had
 	row    []scgs.Value      // of a state to reopen
+	was    scgs.Schema       // of row: its state holds and is not what is declared since; nil: there is none
 	start  clocksync.Stamp   // of the last state
 	alive  clocksync.Stamp   // virtual: a stamp at which it held, the newest
 	read   clocksync.Instant // the newest reading
@@ -84,6 +85,7 @@ type Core struct {
 	lastBatch    clocksync.Instant
 	batchBy      clocksync.Instant // the next one is due, by the two above
 	owed         bool              // a batch is due whatever its size
+	crowded      uint64            // transitions that newer ones have pushed out of the ring, untold
 	leaving      bool
 	left         bool
 	probes       []wire.Probe
@@ -202,6 +204,10 @@ func (c *Core) Stats() Stats {
 	return s
 }
 
+// Crowded is how many of the transitions that were dropped, by [Stats], newer ones have pushed
+// out of the ring.
+func (c *Core) Crowded() uint64 { return c.crowded }
+
 // Start is the stamp of the open state. A tick needs a reading above it to
 // give evidence.
 func (c *Core) Start() (clocksync.Stamp, bool) { return c.start, c.open }
@@ -234,7 +240,24 @@ func (c *Core) state(now clocksync.Instant, at *clocksync.Stamp, row []scgs.Valu
 	c.skip()
 	c.begin(at, row, words)
 	c.changed(now)
+	if c.was != nil { // Here is one that fits.
+		if c.was, c.hello.Typed, c.hello.Schema = nil, false, nil; !c.welcome {
+			c.greet(now)
+		}
+	}
 	return nil
+}
+
+// Unfit is the row of the state that holds, and how that was declared, if a welcome has
+// declared another one since: to go on it has to be set again. Nil if there is none.
+func (c *Core) Unfit() (row []scgs.Value, of scgs.Schema) { return c.row, c.was }
+
+// unfit has the synchronizer told the type of the program's state, which it can only refuse.
+func (c *Core) unfit(now clocksync.Instant, schema scgs.Schema) {
+	if !c.hello.Typed {
+		c.greet(now)
+	}
+	c.hello.Typed, c.hello.Schema = true, schema
 }
 
 func (c *Core) end(now clocksync.Instant, at clocksync.Stamp) error {
@@ -331,6 +354,7 @@ func (c *Core) pushed() {
 	c.stats.Reports++
 	if c.sent < c.ring.first {
 		c.stats.Dropped += c.ring.first - c.sent
+		c.crowded += c.ring.first - c.sent
 		c.sent = c.ring.first
 	}
 }

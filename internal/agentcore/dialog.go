@@ -157,6 +157,12 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	}
 	c.schedule()
 	if c.codec == nil || w.Schema.Hash() != c.codec.Hash() {
+		if c.open {
+			c.row = c.ring.newest(c.row)
+		}
+		if !c.virtual && (c.open || c.reopen) {
+			c.was = c.codec.Schema()
+		}
 		c.codec = wire.NewBatchCodec(slices.Clone(w.Schema))
 		c.ring.fit(c.codec.Schema()) // The rows do not fit any more.
 		c.skip()

@@ -53,6 +53,9 @@ const (
 	// signal without a synchronizer, if it took effect. See [Control].
 	InLapse
 	InBack // control is back: what InLapse has come to can be told
+	// InUnfit tells that the program's state is of Schema, and not what the last welcome has
+	// declared.
+	InUnfit
 	// InLeave makes the next tick say that the member leaves. It is the last one with
 	// anything in it. A member that no synchronizer knows has nobody to tell.
 	InLeave
@@ -77,6 +80,7 @@ type Input struct {
 	Signal   *control.Signal
 	Detail   string
 	After    time.Duration // of InLapse
+	Schema   scgs.Schema   // of InUnfit; kept
 
 	Multiplexer string // of InMultiplexer
 	All         bool   // of InTick
@@ -179,6 +183,8 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	case InBack:
 		c.adrift = false
 		c.tellLapses(now)
+	case InUnfit:
+		c.unfit(now, in.Schema)
 	case InLeave:
 		c.leave()
 	default:

@@ -1,6 +1,7 @@
 package gostate
 
 import (
+	"fmt"
 	"reflect"
 	"unsafe"
 
@@ -81,6 +82,60 @@ func (e *Encoding) Took(b *Encoder, refused error) error {
 		b.row, b.next, e.last = b.next, b.row, b
 	}
 	return refused
+}
+
+// Refit makes of the last state's row, as it was declared before, one of what is declared now.
+// The fault is a [*StateError] if the type does not fit, and then told is the type's fields,
+// with those that are observed.
+func (e *Encoding) Refit(row []scgs.Value, before, declared scgs.Schema) (refit []scgs.Value, told scgs.Schema, err error) {
+	l, err := layoutOf(e.last.typ)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := l.match(declared, e.Observed != nil)
+	if err != nil {
+		told = l.schema()
+		for _, f := range declared {
+			if e.Observed != nil && Observable(f) && told.Index(f.Name) < 0 {
+				told = append(told, f)
+			}
+		}
+		return nil, told, err
+	}
+	for i := range declared {
+		f, name := &declared[i], b.columns[i].goName
+		if name == "" {
+			continue
+		}
+		if at := before.Index(f.Name); at >= 0 {
+			b.row[i] = worded(row[at], f.Type)
+		}
+		if !f.Accepts(b.row[i]) {
+			return nil, nil, fmt.Errorf("agent: field %s of %v, which is %v, cannot be told: the configuration declares %v", name, l.typ, b.row[i], f)
+		}
+	}
+	b.observe(b.row, e.Observed)
+	b.is, e.last = e.last.is, b
+	return b.row, nil, nil
+}
+
+// worded is a value, or its texts as the words of an enum or the other way round.
+func worded(v scgs.Value, as scgs.Type) scgs.Value {
+	text := scgs.StringValue
+	if as.Elem() == scgs.Enum {
+		text = scgs.EnumValue
+	}
+	switch {
+	case v.Type() == as:
+		return v
+	case !as.IsList():
+		return text(v.Text())
+	}
+	values := make([]scgs.Value, v.Len())
+	for i := range values {
+		values[i] = text(v.At(i).Text())
+	}
+	return scgs.ListValue(as.Elem(), values...)
 }
 
 // Again is the last row with what is observed now; false if there is none, or nothing

@@ -1,6 +1,7 @@
 package show
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -100,16 +101,23 @@ func membersTable(members []monitor.MemberStatus) string {
 	rows := [][]string{{"MEMBER", "HOST", "EPOCH", "HEARD", "CLOCK", "BOUND", "PENDING", "GAP", "STATE"}}
 	for i := range members {
 		m := &members[i]
-		gap := "-"
-		if m.Gap > 0 {
-			gap = fmt.Sprintf("%s, %d behind", monitor.Seconds(m.Gap), m.Behind)
-		}
 		rows = append(rows, []string{
 			m.Name, m.Host, string(m.Standing), heardText(m), clockName(&m.Clock), boundText(m.Clock.Bound),
-			strconv.Itoa(m.Pending), gap, stateText(m),
+			strconv.Itoa(m.Pending), gapText(m), stateText(m),
 		})
 	}
 	return Table(rows)
+}
+
+func gapText(m *monitor.MemberStatus) string {
+	var parts []string
+	if m.Gap > 0 {
+		parts = append(parts, fmt.Sprintf("%s, %d behind", monitor.Seconds(m.Gap), m.Behind))
+	}
+	if m.Gaps > 0 {
+		parts = append(parts, fmt.Sprintf("%s, %d lost", Count(m.Gaps, "gap"), m.Lost))
+	}
+	return cmp.Or(strings.Join(parts, "; "), "-")
 }
 
 // groupText tells whom signals to another group could reach.

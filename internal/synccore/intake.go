@@ -210,6 +210,7 @@ func (c *Core) lose(m *member, seq uint64) {
 func (c *Core) compare(m *member, seq uint64) {
 	if m.last == 0 && m.before > 0 && seq > m.before+1 {
 		c.between++
+		m.losses.add(seq - m.before - 1)
 	}
 }
 

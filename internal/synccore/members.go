@@ -51,7 +51,8 @@ type member struct {
 	aside  wire.Report // its newest report, if that could not be taken in: see setAside
 	lacked
 	flighty
-	before  uint64        // the newest report taken in of the incarnations of its process before; 0: none is known
+	before  uint64 // the newest report taken in of the incarnations of its process before; 0: none is known
+	losses  losses
 	late    wire.Evidence // of a state behind the gap
 	regions []wire.Region
 	state   scgs.Change // in the tuple in force
@@ -87,6 +88,10 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	}
 	if class, reason := c.unwelcome(m, h); reason != "" {
 		out.refuse(class, from, reason)
+		if class == monitor.RejectState && m != nil && (m.gone || m.incarnation == h.Incarnation) {
+			c.leave(m, reason) // It was taken in before it said which type its state has.
+			m.heard = c.now
+		}
 		w := c.greeting(from, h.Incarnation, out)
 		w.Refused, w.Reason, w.Timeline = true, reason, timeline
 		if class == monitor.RejectReplaced && (m.gone || h.Term == 0) {
@@ -182,7 +187,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
 		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
-		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty,
+		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty, losses: m.losses,
 		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,
 	}
 	if h.Term > 0 && h.Leader == c.plan.Name { // It was taken in before, and its numbers go on.

@@ -319,8 +319,16 @@ func (m *member) reach(seq uint64) {
 	if m.listed {
 		m.multiplexer.sum += (seq - m.last) * m.weight
 	}
+	if seq > m.last+1 && m.last > 0 {
+		m.losses.add(seq - m.last - 1)
+	}
 	m.last = seq
 }
+
+// losses are what is lost of a member's states, through all its incarnations.
+type losses struct{ gaps, states uint64 }
+
+func (l *losses) add(states uint64) { l.gaps, l.states = l.gaps+1, l.states+states }
 
 // wantRoster asks a multiplexer for its roster.
 func (c *Core) wantRoster(x *multiplexer, out *Output) {

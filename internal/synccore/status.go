@@ -69,7 +69,7 @@ func (c *Core) memberStatus(now clocksync.Instant) []monitor.MemberStatus {
 		one := monitor.MemberStatus{
 			Name: m.name, Host: m.host, Incarnation: m.incarnation, Standing: m.standing(), Why: m.why,
 			Heard: ago(now, m.lastHeard()), Silent: c.quiet(m, now), Clock: c.clockStatus(m, together),
-			Seq: m.last, Behind: len(m.stash), Regions: regionNames(m.regions),
+			Seq: m.last, Behind: len(m.stash), Gaps: m.losses.gaps, Lost: m.losses.states, Regions: regionNames(m.regions),
 		}
 		if c.paused && one.Standing == monitor.Taking {
 			one.Standing = monitor.Ready
