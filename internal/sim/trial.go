@@ -117,7 +117,7 @@ type trialSpec struct {
 const (
 	calm    = 200 * time.Millisecond // states go on to change, on a well network
 	settled = time.Second            // the bound of judge C beside the silence
-	putOff  = 4 * time.Second        // beside it, of members that came and went too often
+	putOff  = 4 * time.Second        // members that came and went too often wait for as long at most, or for twice the longest hold time
 	toDrain = 10 * time.Second       // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone; or as it is told again, up to 8 s after it was in vain
 )
 
@@ -301,22 +301,28 @@ func (t *trial) run() {
 	t.until(t.time + calm)
 	t.quiet = true
 	end := t.time + calm + t.level.Silence.After + settled
+	most := max(putOff, min(2*longest(t.level), time.Minute))
+	letIn := time.Duration(0) // when those are that are put off at the end, as is said then
 	for at := t.time + calm; ; at += 50 * time.Millisecond {
 		t.until(at)
 		if len(t.breaches) > 0 {
 			return
 		}
-		differs := t.same()
+		differs, wait := t.same()
+		if letIn == 0 && at >= end {
+			letIn = at + wait + settled
+		}
 		switch {
 		case differs == "":
 			t.content, t.Latest = true, at-t.time
-		case at < end, at < end+putOff && strings.Contains(differs, "is let in again in"):
+		case at < end, at < letIn && 0 < wait && wait <= most:
 			continue
 		default:
 			t.breach('C', "%v after the last fault: %s", at-t.time, differs)
 		}
 		break
 	}
+	end = max(end, time.Duration(t.now))
 	drained := end + toDrain
 	for name := range t.texts {
 		for i := range t.texts[name].Signals {

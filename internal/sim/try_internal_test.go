@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -121,6 +122,59 @@ synchronizers:
 	}
 	if strings.Contains(got, "happens") {
 		t.Error(got)
+	}
+}
+
+// TestTryHoldTimes: no promise is broken, however long a predicate has to hold.
+func TestTryHoldTimes(t *testing.T) {
+	for hold, trials := range map[string]int{"500ms": 60, "2s": 60, "4s": 40, "10s": 40, "20s": 40, "1h": 100} {
+		for _, faults := range []Faults{AllFaults, 0} {
+			r, _ := try(t, Options{Trials: trials, Seed: 1, Faults: faults, Level: level(t, strings.ReplaceAll(`
+synchronizers:
+  s:
+    members: {group: g, count: 3}
+    state: {n: int}
+    predicates:
+      long: {when: 'all(members, .n == 0)', for: HOLD}
+`, "HOLD", hold))})
+			if len(r.Breaches) > 0 {
+				t.Errorf("for %s under %v: %v in trial %d", hold, faults, r.Breaches, r.Trials)
+			}
+			if x := r.Rules[0]; x.True == 0 || (x.Fired == 0) != (hold == "1h") {
+				t.Errorf("for %s under %v: %+v", hold, faults, x)
+			}
+		}
+	}
+}
+
+// TestLetInAsIsSaid: who came and went too often has to be let in when it is said to be, and
+// not be put off for longer than anybody may.
+func TestLetInAsIsSaid(t *testing.T) {
+	long := level(t, `
+synchronizers:
+  s:
+    members: {group: g, count: 3}
+    state: {n: int}
+    predicates:
+      long: {when: 'all(members, .n == 0)', for: 4s}
+`)
+	for _, said := range []string{"", "10ms", "1h0m0s"} {
+		r, _ := try(t, Options{Trials: 40, Seed: 1, Faults: AllFaults, Level: long, bend: func() *bent {
+			return &bent{answer: func(a *synccore.Answer) {
+				for i := range a.Status.Members {
+					if why, _, ok := strings.Cut(a.Status.Members[i].Why, "let in again in "); ok && said != "" {
+						a.Status.Members[i].Why = why + "let in again in " + said
+					}
+				}
+			}}
+		}})
+		if said == "" {
+			if len(r.Breaches) > 0 || r.Content < 5*time.Second {
+				t.Errorf("%v, all was right again after %v", r.Breaches, r.Content)
+			}
+		} else if len(r.Breaches) == 0 || !strings.Contains(r.Breaches[0], "and is let in again in "+said) {
+			t.Errorf("who is let in later than in %s: %v", said, r.Breaches)
+		}
 	}
 }
 
