@@ -118,6 +118,7 @@ const (
 	calm    = 200 * time.Millisecond // states go on to change, on a well network
 	settled = time.Second            // the bound of judge C beside the silence
 	putOff  = 4 * time.Second        // members that came and went too often wait for as long at most, or for twice the longest hold time
+	asking  = 2 * time.Second        // after so long at most a member says hello again that was not answered
 	toDrain = 10 * time.Second       // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone; or as it is told again, up to 8 s after it was in vain
 )
 
@@ -297,10 +298,11 @@ func (t *trial) run() {
 	}
 	t.hostTrouble()
 	t.until(t.time)
+	slow := max(t.level.Silence.After, t.unanswered())
 	t.heal()
 	t.until(t.time + calm)
 	t.quiet = true
-	end := t.time + calm + t.level.Silence.After + settled
+	end := t.time + calm + slow + settled
 	most := max(putOff, min(2*longest(t.level), time.Minute))
 	letIn := time.Duration(0) // when those are that are put off at the end, as is said then
 	for at := t.time + calm; ; at += 50 * time.Millisecond {
@@ -340,6 +342,18 @@ func (t *trial) run() {
 			x.count(t)
 		}
 	}
+}
+
+// unanswered is how long it takes until all have said hello again that nobody has answered.
+func (t *trial) unanswered() time.Duration {
+	for _, p := range t.all {
+		for _, a := range p.actors {
+			if p.alive && a.core.Codec() == nil {
+				return asking
+			}
+		}
+	}
+	return 0
 }
 
 // until lets everything happen up to a time since the beginning.

@@ -100,6 +100,12 @@ func (l *leader) step(input synccore.Input) {
 	}
 	out := &l.out
 	t.judgeStep(out)
+	if out.Failed != "" { // Who runs it starts it again.
+		t.termOver()
+		l.alive = false
+		t.After(t.Between(10*time.Millisecond, 100*time.Millisecond), l.start)
+		return
+	}
 	if len(out.Fates) > 0 && t.kill(restarts, syncFate) {
 		l.crash()
 		return

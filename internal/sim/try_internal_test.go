@@ -147,6 +147,25 @@ synchronizers:
 	}
 }
 
+// TestTrySilence: whatever follows on silence, no promise is broken. A synchronizer that fails is started again.
+func TestTrySilence(t *testing.T) {
+	for silence, hold := range map[string]string{"{after: 300ms, then: fail}": "100ms", "{after: 500ms, then: block}": "12s", "{after: 20s, then: drop}": "0s"} {
+		r, _ := try(t, Options{Trials: 60, Seed: 1, Faults: AllFaults, Level: level(t, strings.NewReplacer("SILENCE", silence, "HOLD", hold).Replace(`
+synchronizers:
+  s:
+    members: {group: g, count: 3}
+    silence: SILENCE
+    state: {n: int}
+    predicates:
+      long: {when: 'all(members, .n == 1)', for: HOLD, signal: {kind: activate, region: r}}
+      short: {when: 'all(members, .n == 1)', signal: {kind: activate, region: r}}
+`))})
+		if len(r.Breaches) > 0 || r.Rules[1].Fired == 0 {
+			t.Errorf("%s: %v in trial %d, %+v", silence, r.Breaches, r.Trials, r.Rules[1])
+		}
+	}
+}
+
 // TestLetInAsIsSaid: who came and went too often has to be let in when it is said to be, and
 // not be put off for longer than anybody may.
 func TestLetInAsIsSaid(t *testing.T) {
