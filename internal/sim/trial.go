@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -55,7 +56,7 @@ func (f Faults) String() string {
 	return cmp.Or(strings.Join(names, ","), "none")
 }
 
-// ParseFaults reads kinds of faults: names joined by a comma, "all" or "none".
+// ParseFaults reads kinds of faults: names joined by a comma, or "all" or "none" alone.
 func ParseFaults(text string) (f Faults, err error) {
 	switch text {
 	case "all":
@@ -65,8 +66,11 @@ func ParseFaults(text string) (f Faults, err error) {
 	}
 	for name := range strings.SplitSeq(text, ",") {
 		i := slices.Index(faultNames, name)
-		if i < 0 {
-			return 0, fmt.Errorf("there is no kind of fault %q: the kinds are %s, and there are all and none", name, strings.Join(faultNames, ", "))
+		switch {
+		case name == "all" || name == "none":
+			return 0, fmt.Errorf("%q: %s stands alone: leave out the others, or it", text, name)
+		case i < 0:
+			return 0, fmt.Errorf("there is no kind of fault %q: the kinds are %s; all and none stand alone", name, strings.Join(faultNames, ", "))
 		}
 		f |= 1 << i
 	}
@@ -303,7 +307,7 @@ func (t *trial) run() {
 	t.until(t.time + calm)
 	t.quiet = true
 	end := t.time + calm + slow + settled
-	most := max(putOff, min(2*longest(t.level), time.Minute))
+	most := max(putOff, min(2*longest(t.level, math.MaxInt64), time.Minute))
 	letIn := time.Duration(0) // when those are that are put off at the end, as is said then
 	for at := t.time + calm; ; at += 50 * time.Millisecond {
 		t.until(at)
@@ -336,11 +340,6 @@ func (t *trial) run() {
 	}
 	if len(t.breaches) == 0 {
 		t.judgeEnd()
-	}
-	for _, x := range t.texts {
-		if plain(x.Rule) && t.tried != nil {
-			x.count(t)
-		}
 	}
 }
 

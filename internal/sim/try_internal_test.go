@@ -102,10 +102,16 @@ func TestTryTellsWhatNeverHappened(t *testing.T) {
 synchronizers:
   s:
     members: {group: g, count: 2}
+    silence: {after: 3s, then: fail}
     state: {n: int, tags: {list: string}, d: duration, x: float, word: string}
     memory: {most: {type: int, initial: 7}}
     predicates:
-      seldom: {when: 'all(members, .n == 7)', for: 1m}
+      seldom: {when: 'all(members, .n == 7)', for: 950ms}
+      too-long: {when: 'any(members, .n == 7)', for: 1m}
+      for-ever: {when: 'any(members, .n == 7)', for: 2h}
+      once: {when: 'any(members, .n == 7)', cooldown: 5s}
+      away: {when: 'any(members, not .online)'}
+      others: {when: 'any(members, .n == 7)', signal: {kind: activate, region: r, to: {group: others}}}
       remembers: {when: 'any(members, .n > memory.most) and memory.most > 8'}
       nobody: {when: 'any(members, .n == 7)', signal: {kind: activate, region: r, to: [stranger]}}
       unlikely: {when: 'all(members, .x == 0.123 and .n == 9) and any(members, .n == 8)'}
@@ -114,14 +120,57 @@ synchronizers:
 	got := strings.Join(r.Never, "\n")
 	for _, want := range []string{
 		"remembers has not fired; whether it was ever true is not known, since it does not read states of members alone",
-		"and has to hold for 1m0s", "seldom has not fired: it was true ", "unlikely has not fired: it was never true of the states that were drawn",
+		"away has not fired; whether it was ever true is not known",
+		"and has to hold for 950ms: try --time 5.7s", "seldom has not fired: it was true ", "unlikely has not fired: it was never true of the states that were drawn",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "happens") {
+	if strings.Contains(got, "happens") || strings.Contains(got, "too-long") || strings.Contains(got, "others") {
 		t.Error(got)
+	}
+	if want := []string{
+		"that once fires again: its cooldown is 5s, and trials are of 1s: try --time 30s",
+		"too-long: it has to hold for 1m0s, and trials are of 1s: try --time 6m0s",
+		"for-ever: it has to hold for 2h0m0s, and trials are of 1s, and of 1h0m0s at most",
+		"that nothing is decided any more once the synchronizer has failed: it is started again at once",
+		"signals to group others: nobody is in it here",
+	}; !sameSet(r.Untried, want) {
+		t.Errorf("not tried: %q", r.Untried)
+	}
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// TestPromisesAreThoseOfThePage: what is told of a promise is in the table of judges.
+func TestPromisesAreThoseOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range Promises {
+		letter, text, _ := strings.Cut(p, ": ")
+		if !strings.Contains(string(page), "| "+letter+" | "+text+" | ") {
+			t.Errorf("testing.md has another row for %s", p)
+		}
+	}
+}
+
+// TestParseFaults: all and none stand alone.
+func TestParseFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"all": "", "none": "", "drop,crash": "",
+		"all,drop":   `"all,drop": all stands alone`,
+		"crash,none": `"crash,none": none stands alone`,
+		"drop,flood": `there is no kind of fault "flood": the kinds are drop, `,
+		"":           `there is no kind of fault ""`,
+	} {
+		if _, err := ParseFaults(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
 	}
 }
 
@@ -208,8 +257,15 @@ func TestTextsBite(t *testing.T) {
 		}}
 	}
 	r, _ := try(t, Options{Level: trialLevel(t), Faults: AllFaults, Seed: 1, Trials: 100, bend: exact})
-	if r.Least == nil || !strings.HasPrefix(r.Breaches[0], "S at ") || len(r.Never) > 0 {
+	if r.Least == nil || !strings.HasPrefix(r.Breaches[0], "S at ") || r.Trials >= r.Asked || !slices.Equal(r.Promises, Promises[:1]) {
 		t.Fatalf("%+v", r)
+	}
+	if found, _ := try(t, *r.Found); found.Least == nil || found.Least.Faults != r.Least.Faults || found.Least.Time != r.Least.Time {
+		t.Errorf("the trial in which it was found, once more: %+v", found)
+	}
+	never := level(t, strings.Replace(trialConfig, "predicates:", "predicates:\n      never: {when: 'any(members, .n < 0 and .n > 0)'}", 1))
+	if r, _ := try(t, Options{Level: never, Faults: AllFaults, Seed: 1, Trials: 100, bend: exact}); r.Least == nil || !slices.ContainsFunc(r.Never, func(s string) bool { return strings.HasPrefix(s, "never has not fired: it was never true") }) {
+		t.Errorf("a predicate that cannot be true goes unmentioned: %v", r.Never)
 	}
 	if again, _ := try(t, *r.Least); !slices.Equal(again.Breaches, r.Breaches) || again.Least.Faults != r.Least.Faults {
 		t.Errorf("the least trial, once more: %v, and was %v", again.Breaches, r.Breaches)
