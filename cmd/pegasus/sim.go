@@ -15,7 +15,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/sim"
 )
 
-const simHelp = `sim tries the rules of a configuration in simulated time: members that have states
+var simHelp = `sim tries the rules of a configuration in simulated time: members that have states
 of the declared types, often with the values that the predicates compare with,
 and enter and leave the regions that signals go to, a network between them and
 their synchronizer, and the faults that are asked for. What decides is the code
@@ -26,6 +26,9 @@ waited for, and the same seed gives the same output.
 A predicate that reads memory, prev or a signal of the level above is judged by
 the states of its witness alone; any other is computed again from the true states.
 
+Trials end at the first that breaks a promise, which is told by its letter:
+` + "  " + strings.Join(sim.Promises, "\n  ") + `
+
 Exit codes: 0 no promise was broken, 1 one was, or the file is refused, 2 wrong
 usage.`
 
@@ -33,7 +36,6 @@ usage.`
 const (
 	maxTrials       = 1_000_000
 	minTrial        = 50 * time.Millisecond
-	maxTrial        = time.Hour
 	maxTrialMembers = 1000
 )
 
@@ -41,10 +43,18 @@ const (
 type trialFlags struct {
 	sim.Options
 
-	file, faults, name string
-	json               bool
-	try                func(sim.Options, func() error) (*sim.Report, error)
+	file, name string
+	faults     faultKinds
+	json       bool
+	try        func(sim.Options, func() error) (*sim.Report, error)
 }
+
+// faultKinds is a flag of its own type, so that the help shows --faults[=all].
+type faultKinds string
+
+func (k *faultKinds) String() string        { return string(*k) }
+func (k *faultKinds) Set(text string) error { *k = faultKinds(text); return nil }
+func (k *faultKinds) Type() string          { return "kinds" }
 
 func newSim() *cobra.Command {
 	flags := trialFlags{try: sim.Try}
@@ -63,11 +73,12 @@ func newSim() *cobra.Command {
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&flags.faults, "faults", "none", "the `KINDS` of faults, joined by a comma (without =KINDS all): "+strings.Join(sim.FaultNames(), ", "))
+	flags.faults = "none"
+	f.Var(&flags.faults, "faults", "``which kinds of faults there are, joined by a comma: "+strings.Join(sim.FaultNames(), ", ")+"; or all, or none. --faults alone is all")
 	f.Lookup("faults").NoOptDefVal = "all"
 	f.Uint64Var(&flags.Seed, "seed", 1, "the seed of the first trial, `N`; the next one has the next")
 	f.IntVar(&flags.Trials, "trials", 100, "how many trials, `N`")
-	f.DurationVar(&flags.Time, "time", 0, "for how long there are faults in each (default 2s, or more if the configuration has longer times)")
+	f.DurationVar(&flags.Time, "time", 0, "for how long there are faults in each (default 2s, or more if the configuration has longer times, up to 1m)")
 	f.IntVar(&flags.Members, "members", 0, "how many members take part, `N` (default the count of the configuration or up to two more)")
 	f.StringVar(&flags.name, "name", "", "try this `SYNCHRONIZER` alone (default all that are not thread-level)")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object a synchronizer")
@@ -76,14 +87,14 @@ func newSim() *cobra.Command {
 
 func tryRules(cmd *cobra.Command, flags *trialFlags) error {
 	var err error
-	if flags.Faults, err = sim.ParseFaults(flags.faults); err != nil {
+	if flags.Faults, err = sim.ParseFaults(string(flags.faults)); err != nil {
 		return fmt.Errorf("--faults: %w", err)
 	}
 	switch {
 	case flags.Trials < 1 || flags.Trials > maxTrials:
 		return fmt.Errorf("--trials %d: it must be from 1 to %d", flags.Trials, maxTrials)
-	case cmd.Flags().Changed("time") && (flags.Time < minTrial || flags.Time > maxTrial):
-		return fmt.Errorf("--time %v: it must be from %v to %v", flags.Time, minTrial, maxTrial)
+	case cmd.Flags().Changed("time") && (flags.Time < minTrial || flags.Time > sim.MaxTime):
+		return fmt.Errorf("--time %v: it must be from %v to %v", flags.Time, minTrial, sim.MaxTime)
 	case cmd.Flags().Changed("members") && (flags.Members < 1 || flags.Members > maxTrialMembers):
 		return fmt.Errorf("--members %d: it must be from 1 to %d", flags.Members, maxTrialMembers)
 	}
@@ -154,19 +165,20 @@ func (f *trialFlags) command(synchronizer string, o *sim.Options) string {
 }
 
 func (f *trialFlags) print(out io.Writer, r *sim.Report) error {
-	repeat := ""
+	repeat, found := "", ""
 	if r.Least != nil {
-		repeat = f.command(r.Synchronizer, r.Least)
+		repeat, found = f.command(r.Synchronizer, r.Least), f.command(r.Synchronizer, r.Found)
 	}
-	text := show.Trials(r, f.Seed, repeat)
+	text := show.Trials(r, f.Seed, repeat, found)
 	if f.json {
 		text = show.JSONLine(struct {
 			*sim.Report
 
 			OK     bool   `json:"ok"`
 			Seed   uint64 `json:"seed"`
-			Repeat string `json:"repeat,omitempty"` // the command that repeats what was broken
-		}{r, r.Least == nil, f.Seed, repeat})
+			Repeat string `json:"repeat,omitempty"` // the command that repeats what was broken, in the smallest trial
+			Found  string `json:"found,omitempty"`  // the same in the trial in which it was found
+		}{r, r.Least == nil, f.Seed, repeat, found})
 	}
 	_, err := io.WriteString(out, text)
 	return err

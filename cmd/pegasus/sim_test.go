@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gopegasus/pegasus/internal/sim"
 )
@@ -64,7 +65,12 @@ func TestSimTellsWhatWasBroken(t *testing.T) {
 			least := o
 			least.Faults, _ = sim.ParseFaults("drop,crash")
 			least.Seed, least.Time, least.Members = 17, minTrial, 3
-			return &sim.Report{Synchronizer: o.Level.Name, Trials: 17, Time: o.Time, Breaches: []string{"S at 5ms: all-idle fired, and it is false"}, Least: &least}, nil
+			found := o
+			found.Seed, found.Trials, found.Time, found.Members = 17, 1, 2*time.Second, 4
+			return &sim.Report{
+				Synchronizer: o.Level.Name, Trials: 17, Asked: 20, Time: o.Time, Never: []string{"overload has not fired"},
+				Breaches: []string{"S at 5ms: all-idle fired, and it is false"}, Promises: []string{"S: a predicate that fired was true"}, Least: &least, Found: &found,
+			}, nil
 		}}
 		flags.Trials = 20
 		cmd := newSim()
@@ -73,14 +79,19 @@ func TestSimTellsWhatWasBroken(t *testing.T) {
 		if err := tryRules(cmd, &flags); !errors.Is(err, errTold) {
 			t.Errorf("got %v", err)
 		}
-		want := "pegasus sim " + goodConfig + " --name gsync --faults=drop,crash --seed 17 --trials 1 --time 50ms --members 3"
-		if asJSON {
-			want = `"repeat":"` + want + `"`
-		} else {
-			want = "broken: S at 5ms: all-idle fired, and it is false\nrepeat it: " + want + "\n"
+		least := "pegasus sim " + goodConfig + " --name gsync --faults=drop,crash --seed 17 --trials 1 --time 50ms --members 3"
+		found := "pegasus sim " + goodConfig + " --name gsync --faults=" + strings.Join(sim.FaultNames(), ",") + " --seed 17 --trials 1 --time 2s --members 4"
+		wants := []string{
+			"gsync: 17 of 20 trials, up to the first that broke a promise, of ", "never: overload has not fired\n", "broken: S at 5ms: all-idle fired, and it is false\npromise S: a predicate that fired was true\n" +
+				"repeat it, in the smallest trial that breaks it: " + least + "\nrepeat it, as it was found with seed 17: " + found + "\n",
 		}
-		if got := stdout.String(); !strings.Contains(got, want) || strings.Contains(got, "no promise") {
-			t.Errorf("there is no %q in\n%s", want, got)
+		if asJSON {
+			wants = []string{`"repeat":"` + least + `"`, `"found":"` + found + `"`, `"trials":17,"asked":20`, `"never":["overload has not fired"]`, `"promises":["S: a predicate that fired was true"]`}
+		}
+		for _, want := range wants {
+			if got := stdout.String(); !strings.Contains(got, want) || strings.Contains(got, "no promise") {
+				t.Errorf("there is no %q in\n%s", want, got)
+			}
 		}
 	}
 }

@@ -10,11 +10,15 @@ import (
 	"github.com/gopegasus/pegasus/internal/sim"
 )
 
-// Trials tells what trials of a configuration have come to, and the command that repeats
-// what was broken, if anything was.
-func Trials(r *sim.Report, seed uint64, repeat string) string {
+// Trials tells what trials of a configuration have come to, and the commands that repeat
+// what was broken, if anything was: in the least trial, and in the one that was found.
+func Trials(r *sim.Report, seed uint64, least, found string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s of %v from seed %d, %s, %s, %s\n", r.Synchronizer, Count(r.Trials, "trial"), r.Time, seed,
+	number := Count(r.Trials, "trial")
+	if r.Trials < r.Asked {
+		number = fmt.Sprintf("%d of %s, up to the first that broke a promise,", r.Trials, Count(r.Asked, "trial"))
+	}
+	fmt.Fprintf(&b, "%s: %s of %v from seed %d, %s, %s, %s\n", r.Synchronizer, number, r.Time, seed,
 		Count(r.States, "state"), Count(r.Global, "global state"), Count(r.Steps, "step"))
 	fmt.Fprintf(&b, "faults: %s\n", counted(r.Faults))
 	if len(r.Killed) > 0 {
@@ -45,10 +49,14 @@ func Trials(r *sim.Report, seed uint64, repeat string) string {
 	for _, line := range r.Breaches {
 		b.WriteString("broken: " + line + "\n")
 	}
+	for _, line := range r.Promises {
+		b.WriteString("promise " + line + "\n")
+	}
 	if r.Least == nil {
 		b.WriteString("no promise was broken\n")
 	} else {
-		b.WriteString("repeat it: " + repeat + "\n")
+		b.WriteString("repeat it, in the smallest trial that breaks it: " + least + "\n")
+		fmt.Fprintf(&b, "repeat it, as it was found with seed %d: %s\n", r.Found.Seed, found)
 	}
 	return PrintableLines(b.String())
 }

@@ -39,6 +39,9 @@ func plain(r *plan.Rule) bool {
 	return !u.Prev && u.Memory == 0 && u.Process == 0 && len(u.Parent) == 0
 }
 
+// online reports whether a predicate reads who is silent, which is no state.
+func online(r *plan.Rule) bool { return r.When != nil && strings.Contains(r.When.Source(), ".online") }
+
 // newTexts has the predicates of a level judged by their texts.
 func newTexts(level *plan.Level, tried []*Tried) map[string]*text {
 	texts := map[string]*text{}
@@ -89,7 +92,7 @@ func (t *trial) judgeText(x *text, v *monitor.Verdict, rows [][]scgs.Value, from
 		if x.When.Eval(x.all).Truth != predicates.True {
 			t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
 		}
-		if !x.Every && !strings.Contains(x.When.Source(), ".online") {
+		if !x.Every && !online(x.Rule) {
 			if since = x.since(t, members, from); !lasted(since, to, x.Hold) {
 				t.breach('S', "%s fired, and was true from %v to %v, not for %v: %+v", v.Predicate, since, to, x.Hold, v.Witness)
 			}
@@ -182,6 +185,15 @@ func (x *text) since(t *trial, members []predicates.Member, at clocksync.Instant
 	}
 	x.last.members, x.last.at = names.String(), at
 	return since
+}
+
+// count adds what became of the predicates of a trial that is over.
+func (t *trial) count() {
+	for _, x := range t.texts {
+		if x.tried.Plain {
+			x.count(t)
+		}
+	}
 }
 
 // count adds how often the predicate was true of all members that were there, and for how
@@ -278,7 +290,7 @@ func newDrawn(t *trial) *drawn {
 		}
 	}
 	d.pace = 60 * time.Millisecond
-	if hold := longest(level); hold > 0 && t.Rand.IntN(3) > 0 {
+	if hold := longest(level, t.time); hold > 0 && t.Rand.IntN(3) > 0 {
 		d.pace = max(d.pace, t.Between(hold/2, 4*hold))
 	}
 	d.alike = []float64{0.5, 0.9, 0.98, 1}[t.Rand.IntN(4)]

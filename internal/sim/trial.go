@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -55,7 +56,7 @@ func (f Faults) String() string {
 	return cmp.Or(strings.Join(names, ","), "none")
 }
 
-// ParseFaults reads kinds of faults: names joined by a comma, "all" or "none".
+// ParseFaults reads kinds of faults: names joined by a comma, or "all" or "none" alone.
 func ParseFaults(text string) (f Faults, err error) {
 	switch text {
 	case "all":
@@ -65,8 +66,11 @@ func ParseFaults(text string) (f Faults, err error) {
 	}
 	for name := range strings.SplitSeq(text, ",") {
 		i := slices.Index(faultNames, name)
-		if i < 0 {
-			return 0, fmt.Errorf("there is no kind of fault %q: the kinds are %s, and there are all and none", name, strings.Join(faultNames, ", "))
+		switch {
+		case name == "all" || name == "none":
+			return 0, fmt.Errorf("%q: %s stands alone: leave out the others, or it", text, name)
+		case i < 0:
+			return 0, fmt.Errorf("there is no kind of fault %q: the kinds are %s; all and none stand alone", name, strings.Join(faultNames, ", "))
 		}
 		f |= 1 << i
 	}
@@ -118,7 +122,8 @@ type trialSpec struct {
 const (
 	calm    = 200 * time.Millisecond // states go on to change, on a well network
 	settled = time.Second            // the bound of judge C beside the silence
-	putOff  = 4 * time.Second        // beside it, of members that came and went too often
+	putOff  = 4 * time.Second        // members that came and went too often wait for as long at most, or for twice the longest hold time
+	asking  = 2 * time.Second        // after so long at most a member says hello again that was not answered
 	toDrain = 10 * time.Second       // then every signal has its fate, by an answer, within a second after 5 s in which they expire, or since its target is gone; or as it is told again, up to 8 s after it was in vain
 )
 
@@ -307,26 +312,33 @@ func (t *trial) run() {
 	}
 	t.hostTrouble()
 	t.until(t.time)
+	slow := max(t.level.Silence.After, t.unanswered())
 	t.heal()
 	t.until(t.time + calm)
 	t.quiet = true
-	end := t.time + calm + t.level.Silence.After + settled + t.takeover
+	end := t.time + calm + slow + settled + t.takeover
+	most := max(putOff, min(2*longest(t.level, math.MaxInt64), time.Minute))
+	letIn := time.Duration(0) // when those are that are put off at the end, as is said then
 	for at := t.time + calm; ; at += 50 * time.Millisecond {
 		t.until(at)
 		if len(t.breaches) > 0 {
 			return
 		}
-		differs := t.same()
+		differs, wait := t.same()
+		if letIn == 0 && at >= end {
+			letIn = at + wait + settled
+		}
 		switch {
 		case differs == "":
 			t.content, t.Latest = true, at-t.time
-		case at < end, at < end+putOff && strings.Contains(differs, "is let in again in"):
+		case at < end, at < letIn && 0 < wait && wait <= most:
 			continue
 		default:
 			t.breach('C', "%v after the last fault: %s", at-t.time, differs)
 		}
 		break
 	}
+	end = max(end, time.Duration(t.now))
 	drained := end + toDrain
 	for name := range t.texts {
 		for i := range t.texts[name].Signals {
@@ -339,11 +351,18 @@ func (t *trial) run() {
 	if len(t.breaches) == 0 {
 		t.judgeEnd()
 	}
-	for _, x := range t.texts {
-		if plain(x.Rule) && t.tried != nil {
-			x.count(t)
+}
+
+// unanswered is how long it takes until all have said hello again that nobody has answered.
+func (t *trial) unanswered() time.Duration {
+	for _, p := range t.all {
+		for _, a := range p.actors {
+			if p.alive && a.core.Codec() == nil {
+				return asking
+			}
 		}
 	}
+	return 0
 }
 
 // until lets everything happen up to a time since the beginning.

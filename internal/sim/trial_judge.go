@@ -574,17 +574,18 @@ func (l *leader) delivered(b *wire.Batch) {
 const notThere = " not there for the synchronizer"
 
 // same is judge C: what differs between the truth and what the synchronizer says; empty
-// if nothing does.
-func (t *trial) same() string {
+// if nothing does. If nothing does but that members are put off, wait is how long at most,
+// as is said.
+func (t *trial) same() (differs string, wait time.Duration) {
 	if !t.leader.leads {
-		return "nobody leads"
+		return "nobody leads", 0
 	}
 	status := t.leader.ask(synccore.Question{Status: true}).Status
 	if status.Epoch == 0 {
-		return "there is no epoch"
+		return "there is no epoch", 0
 	}
 	if status.State == nil || !status.State.InForce {
-		return "no global state is in force"
+		return "no global state is in force", 0
 	}
 	alive := 0
 	for _, p := range t.all {
@@ -599,23 +600,30 @@ func (t *trial) same() string {
 		alive--
 		switch {
 		case a == nil || !a.alive:
-			return fmt.Sprintf("%s is %s, and is not there", m.Name, m.Standing)
+			return fmt.Sprintf("%s is %s, and is not there", m.Name, m.Standing), 0
 		case m.Standing != monitor.Taking:
-			return fmt.Sprintf("%s has begun %d states and is%s, it is %s: %s", m.Name, a.sets, notThere, m.Standing, m.Why)
+			differs = strings.TrimSuffix(fmt.Sprintf("%s has begun %d states and is%s, it is %s: %s", m.Name, a.sets, notThere, m.Standing, m.Why), ": ")
+			_, said, _ := strings.Cut(m.Why, " is let in again in ")
+			d, err := time.ParseDuration(said)
+			if err != nil {
+				return differs, 0
+			}
+			wait = max(wait, d)
+			continue
 		case m.Incarnation != a.core.Incarnation():
-			return fmt.Sprintf("%s is incarnation %d, and %d is known", m.Name, a.core.Incarnation(), m.Incarnation)
+			return fmt.Sprintf("%s is incarnation %d, and %d is known", m.Name, a.core.Incarnation(), m.Incarnation), 0
 		case m.Unknown || m.Behind > 0:
-			return fmt.Sprintf("the state of %s is unknown, %d reports are kept behind a gap", m.Name, m.Behind)
+			return fmt.Sprintf("the state of %s is unknown, %d reports are kept behind a gap", m.Name, m.Behind), 0
 		}
 		want := monitor.NewValues(t.level.State, a.truth[len(a.truth)-1].row)
 		if fmt.Sprint(m.State) != fmt.Sprint(want) {
-			return fmt.Sprintf("the state of %s is %v, and %v is known", m.Name, want, m.State)
+			return fmt.Sprintf("the state of %s is %v, and %v is known", m.Name, want, m.State), 0
 		}
 	}
 	if alive != 0 {
-		return fmt.Sprintf("%d members are%s", alive, notThere)
+		return fmt.Sprintf("%d members are%s", alive, notThere), 0
 	}
-	return ""
+	return differs, wait
 }
 
 // unsettled reports whether a signal of this term has no fate, or one that its target has.

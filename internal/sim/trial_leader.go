@@ -144,6 +144,10 @@ func (l *leader) step(input synccore.Input) {
 	}
 	out := &l.out
 	t.judgeStep(l, out)
+	if out.Failed != "" { // Who runs it starts it again.
+		l.ends()
+		return
+	}
 	if len(out.Fates) > 0 && t.kill(restarts, syncFate) {
 		l.crash()
 		return

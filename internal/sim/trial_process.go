@@ -243,7 +243,7 @@ func (a *actor) pause(of time.Duration) time.Duration {
 // change sets a new state, again and again.
 func (a *actor) change() {
 	pace := 60 * time.Millisecond
-	if a.t.drawn != nil {
+	if a.t.drawn != nil && a.sets > 0 { // It begins its first state soon, or takes no part for that long.
 		pace = a.t.drawn.pace
 	}
 	a.later(a.pause(a.t.Between(time.Millisecond, pace)), a.change)

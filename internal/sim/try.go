@@ -24,7 +24,8 @@ type Options struct {
 // Report is what trials have come to. The same options give the same report.
 type Report struct {
 	Synchronizer string         `json:"synchronizer"`      // its name
-	Trials       int            `json:"trials"`            // that were run; the last one if a promise was broken
+	Trials       int            `json:"trials"`            // that were run, up to the first that broke a promise
+	Asked        int            `json:"asked"`             // how many were asked for
 	Time         time.Duration  `json:"time_ns"`           // of each, with faults
 	Steps        int            `json:"steps"`             // of machines
 	States       int            `json:"states"`            // that members began
@@ -38,8 +39,23 @@ type Report struct {
 	Content      time.Duration  `json:"content_ns"`        // after the last fault, until all was right again: the worst
 	Never        []string       `json:"never"`             // what has not happened
 	Breaches     []string       `json:"breaches"`          // of the least trial that breaks a promise
+	Promises     []string       `json:"promises"`          // that it breaks, by the letters of their judges
 	Least        *Options       `json:"-"`                 // that trial; nil if no promise was broken
+	Found        *Options       `json:"-"`                 // the trial that it was made of
 	Untried      []string       `json:"untried,omitempty"` // what trials leave out
+}
+
+// MaxTime is how long a trial may have faults.
+const MaxTime = time.Hour
+
+// Promises are what judges want, by their letters: the table of docs/testing.md.
+var Promises = []string{
+	"S: a predicate that fired was true",
+	"A: a decision takes effect at most once in a region entry, and only in the one it was decided on",
+	"F: every signal ends in one recorded fate, and that is true, also if the synchronizer is killed; unless its target is killed too before the next term has heard of it, or has never had it",
+	"G: every lost report is repaired or shown as a gap",
+	"C: within 1 s after the last fault has healed, and the time of silence, or the 2 s after which a process that was not answered asks again, who takes part and in which state is the truth; a member that came and went too often is let in when `status` says",
+	"L: every queue keeps within its bound",
 }
 
 // Tried is what has become of a predicate.
@@ -74,12 +90,12 @@ func (t *Times) sum() {
 // Try runs trials of a configuration until one breaks a promise, which it makes as small
 // as it can. Stop, which may be nil, is asked between two trials.
 func Try(o Options, stop func() error) (*Report, error) {
-	r := &Report{Synchronizer: o.Level.Name, Time: o.time()}
+	r := &Report{Synchronizer: o.Level.Name, Time: o.time(), Asked: max(o.Trials, 1)}
 	for _, rule := range o.Level.Rules {
-		r.Rules = append(r.Rules, &Tried{Name: rule.Name, Plain: plain(rule)})
+		r.Rules = append(r.Rules, &Tried{Name: rule.Name, Plain: plain(rule) && !online(rule)})
 	}
 	var sum figures
-	for i := range max(o.Trials, 1) {
+	for i := range r.Asked {
 		if stop != nil {
 			if err := stop(); err != nil {
 				return nil, err
@@ -87,35 +103,49 @@ func Try(o Options, stop func() error) (*Report, error) {
 		}
 		one := newTrial(o.spec(o.Seed+uint64(i), r.Rules)) //nolint:gosec // Not below 0.
 		one.run()
+		one.count()
+		sum.add(&one.figures)
 		if len(one.breaches) > 0 {
 			spec := one.trialSpec
 			spec.tried = nil
-			least := shrink(spec)
-			r.Least = &Options{Level: o.Level, Faults: least.faults, Seed: least.seed, Trials: 1, Time: least.time, Members: least.members, bend: o.bend}
-			for _, b := range least.breaches {
-				r.Breaches = append(r.Breaches, fmt.Sprintf("%c %s", b.judge, b.text))
-			}
-			sum.add(&one.figures)
+			r.breaks(&o, &spec, shrink(spec))
 			break
 		}
-		sum.add(&one.figures)
 	}
 	r.tell(&o, &sum)
 	return r, nil
 }
 
-// time is that of a trial: enough for the longest times of the level.
+// breaks notes a trial that breaks a promise, and the least that breaks the same.
+func (r *Report) breaks(o *Options, found *trialSpec, least *trial) {
+	again := func(s *trialSpec) *Options {
+		return &Options{Level: o.Level, Faults: s.faults, Seed: s.seed, Trials: 1, Time: s.time, Members: s.members, bend: o.bend}
+	}
+	r.Found, r.Least = again(found), again(&least.trialSpec)
+	for _, b := range least.breaches {
+		r.Breaches = append(r.Breaches, fmt.Sprintf("%c %s", b.judge, b.text))
+	}
+	for _, p := range Promises {
+		if slices.ContainsFunc(least.breaches, func(b breach) bool { return b.judge == p[0] }) {
+			r.Promises = append(r.Promises, p)
+		}
+	}
+}
+
+// time is that of a trial: enough for the longest times of the level, unless that is a minute or more.
 func (o *Options) time() time.Duration {
 	if o.Time > 0 {
 		return o.Time
 	}
-	return max(2*time.Second, min(2*o.Level.Silence.After, 10*time.Second), min(6*longest(o.Level), time.Minute))
+	return max(2*time.Second, min(2*o.Level.Silence.After, 10*time.Second), min(6*longest(o.Level, time.Minute), time.Minute))
 }
 
-// longest is the longest time that a predicate has to hold.
-func longest(level *plan.Level) (d time.Duration) {
+// longest is the longest time that a predicate has to hold, of those below a limit.
+func longest(level *plan.Level, below time.Duration) (d time.Duration) {
 	for _, r := range level.Rules {
-		d = max(d, r.Hold)
+		if r.Hold < below {
+			d = max(d, r.Hold)
+		}
 	}
 	return d
 }
@@ -134,14 +164,14 @@ func (r *Report) tell(o *Options, f *figures) {
 	r.Trials, r.Steps, r.States, r.Global, r.Content = f.Trials, f.Steps, f.States, f.Global, f.Latest
 	r.Sent, r.Applied, r.Fates = f.Sent, f.Applied, f.Ended
 	r.Faults, r.Killed = map[string]int{}, map[string]int{}
-	r.Never, r.Breaches = []string{}, append([]string{}, r.Breaches...)
+	r.Never, r.Breaches, r.Promises = []string{}, append([]string{}, r.Breaches...), append([]string{}, r.Promises...)
 	for i, n := range []int{
 		f.Dropped, f.Doubled, f.Overtaken, f.Delays, f.Partitions, f.Oneways, f.Pauses, f.Suspends, f.Crashes, f.Restarts, f.Corrections + f.LostBounds, f.Closings, f.Reloads,
 	} {
 		if o.Faults&(1<<i) == 0 {
 			continue
 		}
-		if r.Faults[faultNames[i]] = n; n == 0 && r.Least == nil {
+		if r.Faults[faultNames[i]] = n; n == 0 {
 			r.Never = append(r.Never, "the fault "+faultNames[i]+" has not happened")
 		}
 	}
@@ -153,9 +183,11 @@ func (r *Report) tell(o *Options, f *figures) {
 	for i, t := range r.Rules {
 		t.Decided.sum()
 		t.Handled.sum()
-		if r.Least == nil { // else the last trial was cut off
-			r.Never = append(r.Never, t.never(o.Level.Rules[i])...)
-		}
+		r.Never = append(r.Never, t.never(o.Level.Rules[i], r.Time)...)
+		r.Untried = append(r.Untried, t.untried(o.Level.Rules[i], r.Time)...)
+	}
+	if o.Level.Silence.Then == "fail" {
+		r.Untried = append(r.Untried, "that nothing is decided any more once the synchronizer has failed: it is started again at once")
 	}
 	for _, g := range o.Level.OtherGroups {
 		r.Untried = append(r.Untried, "signals to group "+g.Name+": nobody is in it here")
@@ -168,10 +200,28 @@ func (r *Report) tell(o *Options, f *figures) {
 	}
 }
 
+// untried says which times of a predicate are longer than a trial.
+func (t *Tried) untried(r *plan.Rule, trial time.Duration) (list []string) {
+	longer := func(d time.Duration) string {
+		if d >= MaxTime {
+			return fmt.Sprintf("trials are of %v, and of %v at most", trial, MaxTime)
+		}
+		return fmt.Sprintf("trials are of %v: try --time %v", trial, min(6*d, MaxTime))
+	}
+	if r.Hold >= trial && t.Fired == 0 {
+		list = append(list, fmt.Sprintf("%s: it has to hold for %v, and %s", t.Name, r.Hold, longer(r.Hold)))
+	}
+	if r.Cooldown >= trial {
+		list = append(list, fmt.Sprintf("that %s fires again: its cooldown is %v, and %s", t.Name, r.Cooldown, longer(r.Cooldown)))
+	}
+	return list
+}
+
 // never says what a predicate has not done.
-func (t *Tried) never(r *plan.Rule) (list []string) {
+func (t *Tried) never(r *plan.Rule, trial time.Duration) (list []string) {
+	own := slices.ContainsFunc(r.Signals, func(s plan.Send) bool { return s.Group == "" })
 	switch {
-	case t.Fired > 0 && len(r.Signals) > 0 && t.Handled.N == 0:
+	case t.Fired > 0 && own && t.Handled.N == 0:
 		return []string{fmt.Sprintf("no handler has begun for %s", t.Name)}
 	case t.Fired > 0:
 		return nil
@@ -179,8 +229,14 @@ func (t *Tried) never(r *plan.Rule) (list []string) {
 		return []string{fmt.Sprintf("%s has not fired; whether it was ever true is not known, since it does not read states of members alone", t.Name)}
 	case t.True == 0:
 		return []string{fmt.Sprintf("%s has not fired: it was never true of the states that were drawn", t.Name)}
+	case r.Hold >= trial:
+		return nil // It is not tried.
 	case r.Hold > t.Longest:
-		return []string{fmt.Sprintf("%s has not fired: it was true %d times, for %v at most, and has to hold for %v", t.Name, t.True, t.Longest, r.Hold)}
+		more := ""
+		if longer := min(6*r.Hold, MaxTime); longer > trial {
+			more = fmt.Sprintf(": try --time %v", longer)
+		}
+		return []string{fmt.Sprintf("%s has not fired: it was true %d times, for %v at most, and has to hold for %v%s", t.Name, t.True, t.Longest, r.Hold, more)}
 	}
 	return []string{fmt.Sprintf("%s has not fired, though it was true %d times, for %v at most", t.Name, t.True, t.Longest)}
 }

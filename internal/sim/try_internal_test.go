@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -101,10 +102,16 @@ func TestTryTellsWhatNeverHappened(t *testing.T) {
 synchronizers:
   s:
     members: {group: g, count: 2}
+    silence: {after: 3s, then: fail}
     state: {n: int, tags: {list: string}, d: duration, x: float, word: string}
     memory: {most: {type: int, initial: 7}}
     predicates:
-      seldom: {when: 'all(members, .n == 7)', for: 1m}
+      seldom: {when: 'all(members, .n == 7)', for: 950ms}
+      too-long: {when: 'any(members, .n == 7)', for: 1m}
+      for-ever: {when: 'any(members, .n == 7)', for: 2h}
+      once: {when: 'any(members, .n == 7)', cooldown: 5s}
+      away: {when: 'any(members, not .online)'}
+      others: {when: 'any(members, .n == 7)', signal: {kind: activate, region: r, to: {group: others}}}
       remembers: {when: 'any(members, .n > memory.most) and memory.most > 8'}
       nobody: {when: 'any(members, .n == 7)', signal: {kind: activate, region: r, to: [stranger]}}
       unlikely: {when: 'all(members, .x == 0.123 and .n == 9) and any(members, .n == 8)'}
@@ -113,14 +120,129 @@ synchronizers:
 	got := strings.Join(r.Never, "\n")
 	for _, want := range []string{
 		"remembers has not fired; whether it was ever true is not known, since it does not read states of members alone",
-		"and has to hold for 1m0s", "seldom has not fired: it was true ", "unlikely has not fired: it was never true of the states that were drawn",
+		"away has not fired; whether it was ever true is not known",
+		"and has to hold for 950ms: try --time 5.7s", "seldom has not fired: it was true ", "unlikely has not fired: it was never true of the states that were drawn",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("there is no %q in\n%s", want, got)
 		}
 	}
-	if strings.Contains(got, "happens") {
+	if strings.Contains(got, "happens") || strings.Contains(got, "too-long") || strings.Contains(got, "others") {
 		t.Error(got)
+	}
+	if want := []string{
+		"that once fires again: its cooldown is 5s, and trials are of 1s: try --time 30s",
+		"too-long: it has to hold for 1m0s, and trials are of 1s: try --time 6m0s",
+		"for-ever: it has to hold for 2h0m0s, and trials are of 1s, and of 1h0m0s at most",
+		"that nothing is decided any more once the synchronizer has failed: it is started again at once",
+		"signals to group others: nobody is in it here",
+	}; !sameSet(r.Untried, want) {
+		t.Errorf("not tried: %q", r.Untried)
+	}
+}
+
+func sameSet(a, b []string) bool {
+	return slices.Equal(slices.Sorted(slices.Values(a)), slices.Sorted(slices.Values(b)))
+}
+
+// TestPromisesAreThoseOfThePage: what is told of a promise is in the table of judges.
+func TestPromisesAreThoseOfThePage(t *testing.T) {
+	page, err := os.ReadFile("../../docs/testing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range Promises {
+		letter, text, _ := strings.Cut(p, ": ")
+		if !strings.Contains(string(page), "| "+letter+" | "+text+" | ") {
+			t.Errorf("testing.md has another row for %s", p)
+		}
+	}
+}
+
+// TestParseFaults: all and none stand alone.
+func TestParseFaults(t *testing.T) {
+	for text, want := range map[string]string{
+		"all": "", "none": "", "drop,crash": "",
+		"all,drop":   `"all,drop": all stands alone`,
+		"crash,none": `"crash,none": none stands alone`,
+		"drop,flood": `there is no kind of fault "flood": the kinds are drop, `,
+		"":           `there is no kind of fault ""`,
+	} {
+		if _, err := ParseFaults(text); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// TestTryHoldTimes: no promise is broken, however long a predicate has to hold.
+func TestTryHoldTimes(t *testing.T) {
+	for hold, trials := range map[string]int{"500ms": 60, "2s": 60, "4s": 40, "10s": 40, "20s": 40, "1h": 100} {
+		for _, faults := range []Faults{AllFaults, 0} {
+			r, _ := try(t, Options{Trials: trials, Seed: 1, Faults: faults, Level: level(t, strings.ReplaceAll(`
+synchronizers:
+  s:
+    members: {group: g, count: 3}
+    state: {n: int}
+    predicates:
+      long: {when: 'all(members, .n == 0)', for: HOLD}
+`, "HOLD", hold))})
+			if len(r.Breaches) > 0 {
+				t.Errorf("for %s under %v: %v in trial %d", hold, faults, r.Breaches, r.Trials)
+			}
+			if x := r.Rules[0]; x.True == 0 || (x.Fired == 0) != (hold == "1h") {
+				t.Errorf("for %s under %v: %+v", hold, faults, x)
+			}
+		}
+	}
+}
+
+// TestTrySilence: whatever follows on silence, no promise is broken. A synchronizer that fails is started again.
+func TestTrySilence(t *testing.T) {
+	for silence, hold := range map[string]string{"{after: 300ms, then: fail}": "100ms", "{after: 500ms, then: block}": "12s", "{after: 20s, then: drop}": "0s"} {
+		r, _ := try(t, Options{Trials: 60, Seed: 1, Faults: AllFaults, Level: level(t, strings.NewReplacer("SILENCE", silence, "HOLD", hold).Replace(`
+synchronizers:
+  s:
+    members: {group: g, count: 3}
+    silence: SILENCE
+    state: {n: int}
+    predicates:
+      long: {when: 'all(members, .n == 1)', for: HOLD, signal: {kind: activate, region: r}}
+      short: {when: 'all(members, .n == 1)', signal: {kind: activate, region: r}}
+`))})
+		if len(r.Breaches) > 0 || r.Rules[1].Fired == 0 {
+			t.Errorf("%s: %v in trial %d, %+v", silence, r.Breaches, r.Trials, r.Rules[1])
+		}
+	}
+}
+
+// TestLetInAsIsSaid: who came and went too often has to be let in when it is said to be, and
+// not be put off for longer than anybody may.
+func TestLetInAsIsSaid(t *testing.T) {
+	long := level(t, `
+synchronizers:
+  s:
+    members: {group: g, count: 3}
+    state: {n: int}
+    predicates:
+      long: {when: 'all(members, .n == 0)', for: 4s}
+`)
+	for _, said := range []string{"", "10ms", "1h0m0s"} {
+		r, _ := try(t, Options{Trials: 40, Seed: 1, Faults: AllFaults, Level: long, bend: func() *bent {
+			return &bent{answer: func(a *synccore.Answer) {
+				for i := range a.Status.Members {
+					if why, _, ok := strings.Cut(a.Status.Members[i].Why, "let in again in "); ok && said != "" {
+						a.Status.Members[i].Why = why + "let in again in " + said
+					}
+				}
+			}}
+		}})
+		if said == "" {
+			if len(r.Breaches) > 0 || r.Content < 5*time.Second {
+				t.Errorf("%v, all was right again after %v", r.Breaches, r.Content)
+			}
+		} else if len(r.Breaches) == 0 || !strings.Contains(r.Breaches[0], "and is let in again in "+said) {
+			t.Errorf("who is let in later than in %s: %v", said, r.Breaches)
+		}
 	}
 }
 
@@ -135,8 +257,15 @@ func TestTextsBite(t *testing.T) {
 		}}
 	}
 	r, _ := try(t, Options{Level: trialLevel(t), Faults: AllFaults, Seed: 1, Trials: 100, bend: exact})
-	if r.Least == nil || !strings.HasPrefix(r.Breaches[0], "S at ") || len(r.Never) > 0 {
+	if r.Least == nil || !strings.HasPrefix(r.Breaches[0], "S at ") || r.Trials >= r.Asked || !slices.Equal(r.Promises, Promises[:1]) {
 		t.Fatalf("%+v", r)
+	}
+	if found, _ := try(t, *r.Found); found.Least == nil || found.Least.Faults != r.Least.Faults || found.Least.Time != r.Least.Time {
+		t.Errorf("the trial in which it was found, once more: %+v", found)
+	}
+	never := level(t, strings.Replace(trialConfig, "predicates:", "predicates:\n      never: {when: 'any(members, .n < 0 and .n > 0)'}", 1))
+	if r, _ := try(t, Options{Level: never, Faults: AllFaults, Seed: 1, Trials: 100, bend: exact}); r.Least == nil || !slices.ContainsFunc(r.Never, func(s string) bool { return strings.HasPrefix(s, "never has not fired: it was never true") }) {
+		t.Errorf("a predicate that cannot be true goes unmentioned: %v", r.Never)
 	}
 	if again, _ := try(t, *r.Least); !slices.Equal(again.Breaches, r.Breaches) || again.Least.Faults != r.Least.Faults {
 		t.Errorf("the least trial, once more: %v, and was %v", again.Breaches, r.Breaches)
