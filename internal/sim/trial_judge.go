@@ -740,10 +740,15 @@ func (l *leader) lostBetween() (n int) {
 		if l.inEpoch[key.member] == 0 || a == nil || a.core.Incarnation() != key.incarnation {
 			continue
 		}
-		last := uint64(0)
+		last, other := uint64(0), uint64(0) // the newest incarnation of another life: the numbers are compared with its
+		for incarnation, life := range a.lives {
+			if incarnation < key.incarnation && life != a.life {
+				other = max(other, incarnation)
+			}
+		}
 		for incarnation, life := range a.lives {
 			earlier := lifeKey{key.member, incarnation}
-			if before := l.reported[earlier]; before != nil && incarnation < key.incarnation && life == a.life {
+			if before := l.reported[earlier]; before != nil && incarnation > other && incarnation < key.incarnation && life == a.life {
 				last = max(last, before.last, l.known[earlier])
 			}
 		}
