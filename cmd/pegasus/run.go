@@ -113,7 +113,7 @@ func (f *runFlags) add(flags *pflag.FlagSet, tenant, journal, limit, verbose str
 	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
-	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of the last run of the same")
+	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of the last run of the same synchronizer or program")
 	flags.BoolVar(&f.standby, "standby", false, "wait for the process to end that runs the same on the server of --nats, and go on then")
 	flags.Int64Var(&f.journalLimit, "journal-limit", synchronizer.DefaultJournalLimit>>20, limit)
 	flags.String("state", "", "`DIR` that keeps the term from one run to the next, or none (default the state folder of this user)")

@@ -22,7 +22,7 @@ import (
 // it, so that a new file fits; a change that needs more raises the limit, and its
 // commit message says why.
 var limits = map[string]int{
-	"lines of code":                               70_000,
+	"lines of code":                               71_500,
 	"lines of code of the largest package":        5300,
 	"lines of the largest package, with comments": 6950,
 	"packages of over 5,000 lines, with comments": 4, // scgs, internal/synccore, synchronizer, agent

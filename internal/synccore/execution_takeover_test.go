@@ -72,7 +72,7 @@ func (f *fleet) takeover() {
 	s := f.stand
 	f.stand, f.tail = nil, nil
 	f.core, f.record = s.core, s.record
-	kept := s.core.Kept()
+	kept := s.core.KeptUpTo(s.core.Decisions())
 	f.term++
 	again := &synccore.Options{Term: f.term, Runs: f.term << 32, Hold: plan.HoldKnown}
 	if s.deaf {
