@@ -137,6 +137,9 @@ func wallAt(ns int64) func() int64 { return func() int64 { return ns } }
 
 const aDay = int64(24 * time.Hour)
 
+// farTerm leaves the same number of terms above it as there are in four seconds.
+const farTerm = control.MaxTerm - 1<<32 - 1
+
 // TestWallClockSetBack: a member of the life before takes part in the next one, whatever
 // the wall clock says, with a state directory and without.
 func TestWallClockSetBack(t *testing.T) {
@@ -428,10 +431,10 @@ func TestTermIsRaisedInPlace(t *testing.T) {
 	report(4, 7)
 	testwait.Until(t, "second firing", func() bool { return fired.Load() == 2 })
 	m.mu.Lock()
-	m.hello.Term = maxTold
+	m.hello.Term = farTerm
 	m.mu.Unlock()
 	m.say()
-	testwait.Until(t, "second hello", func() bool { return log.has("from=a term=4611686014132420608") })
+	testwait.Until(t, "second hello", func() bool { return log.has("from=a term=4611686014132420607") })
 	if st := status(); st.Term != first+101 {
 		t.Errorf("term %d after a forged hello", st.Term)
 	}
@@ -511,7 +514,7 @@ func TestBeats(t *testing.T) {
 	}
 	sendBeat(t, b, own)
 	sendBeat(t, b, beat{Beat: wire.Beat{Term: own.Term - 1}, Nonce: own.Nonce + 1})
-	sendBeat(t, b, beat{Beat: wire.Beat{Term: maxTold}, Nonce: 3})
+	sendBeat(t, b, beat{Beat: wire.Beat{Term: farTerm}, Nonce: 3})
 	for _, text := range []string{"", "{", `{"term":-1}`, strings.Repeat(" ", wire.MaxBeatBytes) + "{}"} {
 		if err := b.Publish(ledSubjects.Beat("gsync"), []byte(text)); err != nil {
 			t.Fatal(err)
@@ -521,7 +524,7 @@ func TestBeats(t *testing.T) {
 	if again := <-heard; again != own {
 		t.Errorf("%+v", again)
 	}
-	if !log.has("class=term from=\"a beat\" term=4611686014132420608") {
+	if !log.has("class=term from=\"a beat\" term=4611686014132420607") {
 		t.Error(log.string())
 	}
 	if err := s.Close(); err != nil || s.Err() != nil {
