@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -251,5 +254,52 @@ func TestForgedJournal(t *testing.T) {
 			t.Errorf("the file was altered, %v", err)
 		}
 		_ = f.Close()
+	}
+}
+
+// TestTooManyStandBy: those that do not become warm leave their place to one that does.
+func TestTooManyStandBy(t *testing.T) {
+	h, now := &beats{}, clocksync.Instant(time.Hour)
+	says := func(nonce uint64, attach uint64, warm bool) *beat {
+		return h.note(&beat{Beat: wire.Beat{Standby: true}, Nonce: nonce, Follows: &follows{Attach: attach, Warm: warm}}, now)
+	}
+	idle := func() (out []uint64) {
+		for nonce := range uint64(maxStandbys) {
+			if b := says(1+nonce, nonce%2, nonce%2 == 0); b != nil {
+				out = append(out, b.Nonce)
+			}
+		}
+		now = now.Add(beatEvery)
+		return out
+	}
+	if out := idle(); len(out) > 0 {
+		t.Errorf("%v were left out", out)
+	}
+	for n := 0; n < 3; n++ {
+		if b := says(100, 1, false); b == nil || b.Nonce != 100 {
+			t.Errorf("%v was left out, and not the last", b)
+		}
+		idle()
+	}
+	for now.Sub(clocksync.Instant(time.Hour)) < standbyPatience {
+		idle()
+	}
+	if b := says(100, 1, false); b == nil || b.Nonce != 1 {
+		t.Errorf("%v was left out, and not the first", b)
+	}
+	for range 7 { // The others rotate.
+		idle()
+		if b := says(100, 1, false); b != nil {
+			t.Fatalf("%v was left out for it", b)
+		}
+	}
+	for range 100 {
+		says(100, 1, true)
+		if out := idle(); slices.Contains(out, 100) {
+			t.Fatal("a warm one was left out")
+		}
+	}
+	if !h.warm(now) {
+		t.Error("none is warm")
 	}
 }

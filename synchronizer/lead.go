@@ -211,7 +211,10 @@ func (s *Synchronizer) hearBeat(m bus.Message) {
 	if b.Nonce == s.nonce || !s.believed(b.Term, "a beat", clocksApart) { // The own ones come back on a connection with echo.
 		return
 	}
-	if s.beats.note(b, s.opt.now()); b.Standby {
+	if out := s.beats.note(b, s.opt.now()); out != nil && s.leads.Load() {
+		s.opt.Logger.Warn("a process that stands by is left out: there are too many", telemetry.ClassKey, "standbys", "process", out, "most", maxStandbys)
+	}
+	if b.Standby {
 		return
 	}
 	if b.Ends { // It leads no more; members may obey its term.
