@@ -232,7 +232,7 @@ func TestDamagedState(t *testing.T) {
 	for text, why := range map[string]string{
 		"":                                      "unexpected end of JSON input",
 		`{"tenant":"default","group":"g","sync`: "unexpected end of JSON input",
-		strings.Repeat("x", maxStored+1):        "it has 4097 bytes, and at most 4096 are written",
+		strings.Repeat("x", maxStored+1):        "it has more than 4096 bytes, and so many are never written",
 		`{"tenant":"default","group":"G","synchronizer":"gsync","term":3}`:                   `it is of synchronizer "gsync" of group "G" and tenant "default"`,
 		`{"tenant":"default","group":"g","synchronizer":"gsync","term":0}`:                   "term 0 is none that it could have written",
 		`{"tenant":"default","group":"g","synchronizer":"gsync","term":4611686018427387904}`: "term 4611686018427387904 is none that it could have written",
@@ -248,7 +248,23 @@ func TestDamagedState(t *testing.T) {
 			t.Errorf("the file was altered: %q, %v", left, err)
 		}
 	}
-	_, err := tryLed(t.Context(), nil, Options{State: path})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(os.DevNull, path); err != nil { // As endless ones are no file.
+		t.Fatal(err)
+	}
+	_, err := tryLed(t.Context(), nil, Options{State: dir})
+	if want := `synchronizer "gsync": state: ` + path + " is damaged: it is no regular file" + advice; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = tryLed(t.Context(), nil, Options{State: path})
 	if want := `synchronizer "gsync": state: mkdir ` + path + `: not a directory: give another directory, or none`; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

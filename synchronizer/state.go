@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,23 +55,41 @@ func (st *store) term() uint64 {
 }
 
 func (st *store) read() error {
-	text, err := os.ReadFile(st.path)
+	info, err := os.Stat(st.path)
+	var text []byte
+	if err == nil && info.Mode().IsRegular() { // A pipe or a device may never end.
+		text, err = readMost(st.path, maxStored)
+	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		st.is.Term = 0
 		return nil
 	case err != nil:
 		return fmt.Errorf("state: %w: make it readable, or give another directory", err)
+	case !info.Mode().IsRegular():
+		err = errors.New("it is no regular file")
+	default:
+		err = st.parse(text)
 	}
-	if err := st.parse(text); err != nil {
+	if err != nil {
 		return fmt.Errorf("state: %s is damaged: %w: put back a copy of it, or remove it while members run, which tell the term that they know", st.path, err)
 	}
 	return nil
 }
 
+// readMost reads a file up to a byte more than it may have.
+func readMost(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
 func (st *store) parse(text []byte) error {
 	if len(text) > maxStored {
-		return fmt.Errorf("it has %d bytes, and at most %d are written", len(text), maxStored)
+		return fmt.Errorf("it has more than %d bytes, and so many are never written", maxStored)
 	}
 	var found stored
 	if err := json.Unmarshal(text, &found); err != nil {
