@@ -113,6 +113,9 @@ func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error
 	if j.Stopped != "" {
 		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start again", j.Stopped)
 	}
+	if err := s.store.resumable(j); err != nil {
+		return nil, err
+	}
 	if t.level.Source.Hash() != level.Source.Hash() { // After all reloads.
 		return nil, errAnotherProgram
 	}

@@ -95,9 +95,10 @@ type Options struct {
 	// is known, is refused.
 	Resume JournalFile
 
-	now  func() clocksync.Instant // tests in virtual time
-	wall func() int64             // tests that set the wall clock; ns since 1970
-	bus  *bus.Bus                 // tests without a server
+	spoil func() error             // of a journal that does not say how it has ended
+	now   func() clocksync.Instant // tests in virtual time
+	wall  func() int64             // tests that set the wall clock; ns since 1970
+	bus   *bus.Bus                 // tests without a server
 }
 
 // Synchronizer is a running synchronizer. Its methods may be called from any
@@ -237,6 +238,7 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 		return err
 	}
 	s.reference()
+	s.opt.spoil = s.spoil
 	var from *resumed
 	if s.opt.Resume != nil {
 		if from, err = s.resume(s.opt.Resume, plan); err != nil {
