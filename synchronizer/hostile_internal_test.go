@@ -238,7 +238,7 @@ func TestForgedJournal(t *testing.T) {
 		fmt.Sprintf(`{"now":%d,"kept":{}}`, k.Now+1):                fmt.Sprintf(`line %d: what another machine has in mind cannot be taken over: it is of another configuration`, line),
 		fmt.Sprintf(`{"now":%d,"term":%d}`, k.Now+1, uint64(1)<<62): fmt.Sprintf("line %d: no term that members accept can follow term 4611686018427387904", line),
 	} {
-		forged := append(text[:len(text):len(text)], more+"\n"...)
+		forged := slices.Concat(text, []byte(more+"\n"))
 		if err := os.WriteFile(path, forged, 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -275,7 +275,7 @@ func TestTooManyStandBy(t *testing.T) {
 	if out := idle(); len(out) > 0 {
 		t.Errorf("%v were left out", out)
 	}
-	for n := 0; n < 3; n++ {
+	for range 3 {
 		if b := says(100, 1, false); b == nil || b.Nonce != 100 {
 			t.Errorf("%v was left out, and not the last", b)
 		}

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -162,10 +162,10 @@ func TestFullDisk(t *testing.T) {
 		case err != nil:
 			t.Fatalf("room for %d bytes: %v", room, err)
 		case room-int64(header) < 100 && noted > 0: // There is none for a line.
-		case noted > 0 || r.Complete || !strings.HasSuffix(r.Why, fmt.Sprintf("no space left on device; %d inputs were lost by then", inputs-uint64(r.Inputs))):
+		case noted > 0 || r.Complete || !strings.HasSuffix(r.Why, fmt.Sprintf("no space left on device; %d inputs were lost by then", inputs-r.Inputs)):
 			t.Fatalf("room for %d bytes, %d of %d inputs, noted %d times: %s", room, r.Inputs, inputs, noted, r.Why)
 		}
-		if stats := j.recorded(); noted == 0 && (stats.Inputs != uint64(r.Inputs) || stats.Lost != inputs+1-stats.Inputs) {
+		if stats := j.recorded(); noted == 0 && (stats.Inputs != r.Inputs || stats.Lost != inputs+1-stats.Inputs) {
 			t.Fatalf("room for %d bytes: %+v of %d", room, stats, inputs)
 		}
 		last = int(r.Inputs)
@@ -183,10 +183,12 @@ func TestFullDiskIsNotResumed(t *testing.T) {
 		f.stubborn = stubborn
 		s, _, log := w.run(warmConfig, Options{Journal: f, State: state})
 		m := w.join("a")
-		for n := 0; s.Stats().Journal.Err == nil; n++ {
+		n := 0
+		testwait.Until(t, "a full disk", func() bool {
+			n++
 			w.set(m, warmState{N: n})
-			time.Sleep(time.Millisecond)
-		}
+			return s.Stats().Journal.Err != nil
+		})
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}

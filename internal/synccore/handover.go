@@ -346,17 +346,11 @@ func (c *Core) unfit(k *Kept) string {
 	var frame []byte
 	for i := range k.Letters {
 		l := &k.Letters[i]
-		if l.Signal == nil || l.Owner < outbox.Rule || l.Owner > outbox.Balance {
-			return fmt.Sprintf("letter %d has no signal, or no owner", i+1)
+		if l.Signal == nil || l.Owner < outbox.Rule || l.Owner > outbox.Balance || l.Group != "" && wire.CheckToken("group", l.Group) != nil {
+			return fmt.Sprintf("letter %d has no signal, no owner, or a group that has no name", i+1)
 		}
-		err := error(nil)
-		if l.Group != "" {
-			err = wire.CheckToken("group", l.Group)
-		}
-		if err == nil {
-			frame, _, err = wire.AppendSignals(frame[:0], &wire.Signals{Synchronizer: c.plan.Name, Signals: []control.Signal{*l.Signal}})
-		}
-		if err != nil {
+		var err error
+		if frame, _, err = wire.AppendSignals(frame[:0], &wire.Signals{Synchronizer: c.plan.Name, Signals: []control.Signal{*l.Signal}}); err != nil {
 			return fmt.Sprintf("letter %d: %v", i+1, err)
 		}
 	}

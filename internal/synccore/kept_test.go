@@ -50,12 +50,12 @@ func TestUnfitKept(t *testing.T) {
 		`member "a" is behind member "a", and they are in order of their names`: func(k *synccore.Kept) {
 			k.Members = []synccore.KeptMember{{Name: "a"}, {Name: "a"}}
 		},
-		`prev: state: 2 values for 1 fields`:       func(k *synccore.Kept) { k.Prev = [][]scgs.Value{nil, make([]scgs.Value, 2)} },
-		"letter 1 has no signal, or no owner":      letter(func(l *outbox.Kept) { l.Signal = nil }),
-		"letter 1 has no signal, or no owner ":     letter(func(l *outbox.Kept) { l.Owner = 9 }),
-		`letter 1: group "*": use letters`:          letter(func(l *outbox.Kept) { l.Group = "*" }),
-		"letter 1: wire: signals: signals[0].kind: 7 is not 1 to 2": letter(func(l *outbox.Kept) { l.Signal.Kind = 7 }),
-		`letter 1: wire: signals: signals[0].target: "a b"`:         letter(func(l *outbox.Kept) { l.Signal.Target = "a b" }),
+		`prev: state: 2 values for 1 fields`:                              func(k *synccore.Kept) { k.Prev = [][]scgs.Value{nil, make([]scgs.Value, 2)} },
+		"letter 1 has no signal, no owner, or a group that has no name":   letter(func(l *outbox.Kept) { l.Signal = nil }),
+		"letter 1 has no signal, no owner, or a group that has no name ":  letter(func(l *outbox.Kept) { l.Owner = 9 }),
+		"letter 1 has no signal, no owner, or a group that has no name  ": letter(func(l *outbox.Kept) { l.Group = "*" }),
+		"letter 1: wire: signals: signals[0].kind: 7 is not 1 to 2":       letter(func(l *outbox.Kept) { l.Signal.Kind = 7 }),
+		`letter 1: wire: signals: signals[0].target: "a b"`:               letter(func(l *outbox.Kept) { l.Signal.Target = "a b" }),
 	} {
 		for _, follows := range []bool{false, true} {
 			c := keptCore(t)
