@@ -145,13 +145,13 @@ func (st *store) change(how func(next *stored)) error {
 // the store.
 func (s *Synchronizer) spoil() error {
 	st, err := openStore(s.opt.State, s.subjects, s.name)
+	term := max(s.term.Load(), s.told.Load()) // One that stands by has none of its own.
 	switch {
 	case err != nil:
 		return err
-	case st == nil:
-		return errors.New("there is no directory for the state to note it in")
+	case st == nil || term == 0:
+		return errors.New("there is no directory for the state to note it in, or no term yet")
 	}
-	term := s.term.Load()
 	return st.change(func(next *stored) { next.Term, next.Spoilt = max(next.Term, term), max(next.Spoilt, term) })
 }
 
