@@ -62,14 +62,16 @@ func (f *follows) String() string {
 type follower struct {
 	*Synchronizer
 
-	mu     sync.Mutex
-	over   bool // the core is taken
-	core   *synccore.Core
-	level  *plan.Level
-	config string // its key
-	lines  *journal.Reader
-	rec    journal.Record
-	out    synccore.Output
+	mu   sync.Mutex
+	over bool // the core is taken
+	// options are those of a core that was told nothing.
+	options synccore.Options
+	core    *synccore.Core
+	level   *plan.Level
+	config  string // its key
+	lines   *journal.Reader
+	rec     journal.Record
+	out     synccore.Output
 
 	reference clocksync.Domain // of the leader
 	timeline  clocksync.Timeline
@@ -99,14 +101,19 @@ type follower struct {
 // newFollower makes the core of a process that stands by, and its journal.
 func (s *Synchronizer) newFollower() *follower {
 	options := synccore.Options{Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative, Follows: true}
-	f := &follower{Synchronizer: s, level: s.level, config: configKey(s.level), core: synccore.New(s.level, options), pause: attachFirst, broken: "it has not been told yet what the leader knows"}
+	f := &follower{Synchronizer: s, options: options, level: s.level, config: configKey(s.level), pause: attachFirst, broken: "it has not been told yet what the leader knows"}
+	f.begin()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f.lines = journal.Follow(s.level)
 	s.core = f.core
 	s.tally = newTally(s.level, s.core)
 	s.journal = newRecorder(s.level, options, &s.opt, nil, s.opt.now())
 	return f
+}
+
+// begin makes a core, and a reader of its lines.
+func (f *follower) begin() {
+	f.core, f.lines, f.warm, f.agreed = synccore.New(f.level, f.options), journal.Follow(f.level), false, false
 }
 
 // hear takes a message of the stream.
@@ -159,8 +166,15 @@ func (f *follower) take(h *streamHead, text []byte) {
 	}
 }
 
-// stepAll steps the core on the whole lines of a text, and returns their length.
+// stepAll steps the core on the whole lines of a text, and returns their length. A line on which
+// it fails is not the leader's, or a fault of this version.
 func (f *follower) stepAll(text []byte) (n int, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			f.begin()
+			err = fmt.Errorf("the core fails on %.100q with %.200q", text[n:], fmt.Sprint(cause))
+		}
+	}()
 	for {
 		end := bytes.IndexByte(text[n:], '\n')
 		if end < 0 {
@@ -178,6 +192,7 @@ func (f *follower) step(line []byte) error {
 	if err := f.lines.Take(line, rec); err != nil {
 		return err
 	}
+	term := uint64(0)
 	switch in := &rec.Input; in.Kind { //nolint:exhaustive // Nothing is noted of the others.
 	case synccore.InLevel:
 		level, err := f.predicated(in.Level)
@@ -189,10 +204,16 @@ func (f *follower) step(line []byte) error {
 		if !in.Restart.Follows {
 			return errors.New("another life of a program is none to follow")
 		}
-		f.reference, f.timeline = in.Restart.Reference, in.Restart.Timeline
+		f.reference, f.timeline, term = in.Restart.Reference, in.Restart.Timeline, in.Restart.Term
+	case synccore.InTerm:
+		term = in.Term
 	case synccore.InTimeline:
 		f.timeline = in.Timeline
 	}
+	if term > 0 && !f.believed(term, "the leader's inputs", clocksApart) {
+		return fmt.Errorf("it is of term %d, which no synchronizer can have come to", term)
+	}
+	f.noteTerm(term)
 	f.now = rec.Now
 	f.stepOn(rec.Now, &rec.Input)
 	if f.level.Program != nil && !f.core.Recalls() {
@@ -202,7 +223,7 @@ func (f *follower) step(line []byte) error {
 	if rec.Input.Kind == synccore.InLevel && len(f.out.Reloads) == 0 {
 		return errors.New("the leader has another configuration, which takes a restart: start this process again with it")
 	}
-	return nil
+	return refusedKept(&rec.Input, &f.out)
 }
 
 // stepOn steps the core, and records it.
@@ -230,6 +251,7 @@ func (f *follower) takePart(h *streamHead, text []byte) {
 	}
 	retold := f.retold
 	f.retold, f.parts, f.rest = nil, 0, f.rest[:0]
+	f.lines = journal.Follow(f.level) // The clock may be another one.
 	f.warm, f.agreed, f.broken = false, false, ""
 	if _, err := f.stepAll(retold); err != nil {
 		f.breaks("what the leader knows cannot be read: " + err.Error())
@@ -319,9 +341,12 @@ func (f *follower) hold() plan.Hold {
 
 // succeed ends the following, and takes the core: how it goes on is in the inputs that it is
 // to be stepped on first.
-func (f *follower) succeed(term uint64) (first []synccore.Input) {
+func (f *follower) succeed(term uint64) (first []synccore.Input, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if is := f.core.Term(); is >= term {
+		return nil, fmt.Errorf("the process that led was heard in term %d since", is)
+	}
 	f.over = true
 	log := f.opt.Logger
 	restart := &synccore.Options{Term: term, Reference: f.clock.Domain(), Timeline: f.opt.Timeline, Relative: f.relative, Began: f.opt.wall()}
@@ -330,19 +355,19 @@ func (f *follower) succeed(term uint64) (first []synccore.Input) {
 	case !f.warm:
 		restart.Program = newProgram() // If there is one, and nobody led before.
 		log.Warn("nobody led any more, and this process does now: memory, hold times, cooldowns and prev begin again", "term", term, "cause", f.broken)
-		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}
+		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}, nil
 	case f.level.Program != nil:
 		restart.Runs, restart.Hold, cause = runsOf(term), f.hold(), "a program runs, which goes on"
-	case f.reference == f.clock.Domain() && f.agreed && f.core.Decisions() == f.sure && f.core.Term() < term:
+	case f.reference == f.clock.Domain() && f.agreed && f.core.Decisions() == f.sure:
 		log.Warn("nobody led any more, and this process does now: it goes on where that was", "term", term)
 		f.tellRules(func(r *plan.Rule) string { return f.core.Goes(r) })
 		f.Synchronizer.timeline = f.timeline
-		return []synccore.Input{{Kind: synccore.InTerm, Term: term}}
+		return []synccore.Input{{Kind: synccore.InTerm, Term: term}}, nil
 	case f.reference != f.clock.Domain():
 		cause = "the leader had another clock"
 	}
 	log.Warn("nobody led any more, and this process does now: memory and cooldowns go on; hold times, edges and prev begin again", "term", term, "cause", cause)
-	return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}, {Kind: synccore.InKept, Kept: f.core.KeptUpTo(f.sure)}}
+	return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}, {Kind: synccore.InKept, Kept: f.core.KeptUpTo(f.sure)}}, nil
 }
 
 // tellRules tells rule by rule what goes on and what begins again.

@@ -1,6 +1,8 @@
 package synchronizer
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,8 +78,11 @@ type recorder struct {
 	writing sync.Mutex // before mu; held while w is written to
 	chunk   []byte     // guarded by writing
 	// unsynced is set if the system was given something that may not be on the disk. Guarded
-	// by writing.
+	// by writing, as is what follows.
 	unsynced bool
+	size     int64        // written so far
+	ends     []lineEnd    // the last ones
+	spoil    func() error // notes elsewhere that the journal does not say how it has ended
 
 	mu      sync.Mutex
 	waiting []byte
@@ -87,17 +93,24 @@ type recorder struct {
 	done chan struct{}
 }
 
+// lineEnd is where a line ends that was written whole.
+type lineEnd struct {
+	at     int64
+	inputs uint64 // so far
+}
+
 // newRecorder begins the journal of a core with its header, or carries on the one
 // that the core was resumed from.
 func newRecorder(level *plan.Level, core synccore.Options, opt *Options, from *resumed, now clocksync.Instant) *recorder {
 	j := &recorder{
 		w: opt.Journal, log: opt.Logger, limit: uint64(opt.JournalLimit), //nolint:gosec // Start has checked it.
-		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}),
+		kick: make(chan struct{}, 1), quit: make(chan struct{}), done: make(chan struct{}), spoil: opt.spoil,
 	}
 	switch {
 	case from != nil:
 		j.w, j.digest = opt.Resume, from.digest
 		j.stats.Inputs, j.stats.Bytes = from.journal.Inputs, uint64(from.journal.Good()) //nolint:gosec // A size.
+		j.size, j.ends = from.journal.Good(), []lineEnd{{from.journal.Good(), from.journal.Inputs}}
 	case opt.Journal == nil:
 		return nil
 	default:
@@ -174,6 +187,8 @@ func (j *recorder) room(n int) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	switch {
+	case j.stats.Err != nil:
+		return j.stats.Err
 	case n > journal.MaxLine:
 		return fmt.Errorf("an input takes a line of %d bytes, and at most %d are read again", n, journal.MaxLine)
 	case j.stats.Bytes+uint64(n)+lastLine > j.limit: //nolint:gosec // A length.
@@ -249,10 +264,84 @@ func (j *recorder) flush() {
 		return
 	}
 	j.unsynced = true
-	if _, err := j.w.Write(j.chunk); err != nil {
-		j.w = io.Discard
-		j.give(err)
+	n, err := j.w.Write(j.chunk)
+	if j.wrote(j.chunk[:n]); err != nil {
+		j.fails(err)
 	}
+}
+
+// wrote notes the last ends of lines: enough that the line which ends a journal takes no more than
+// those behind the first of them.
+func (j *recorder) wrote(text []byte) {
+	at := j.size
+	j.size += int64(len(text))
+	for line := range bytes.Lines(text) {
+		if at += int64(len(line)); line[len(line)-1] != '\n' {
+			break
+		}
+		inputs := uint64(0) // Of the header.
+		if n := len(j.ends); n > 0 {
+			inputs = j.ends[n-1].inputs + 1
+		}
+		j.ends = append(j.ends, lineEnd{at, inputs})
+	}
+	keep := 0
+	for keep+1 < len(j.ends) && j.ends[keep+1].at <= j.size-lastLine {
+		keep++
+	}
+	j.ends = slices.Delete(j.ends, 0, keep)
+}
+
+// fails ends a journal that cannot be written on with a line that says so, or has it noted
+// elsewhere: else it would be that of a process that was killed, and be resumed.
+func (j *recorder) fails(why error) {
+	j.give(why)
+	w := j.w
+	j.w = io.Discard
+	err := j.shorten(w, why)
+	if err == nil || j.spoil == nil {
+		return
+	}
+	if noted := j.spoil(); noted != nil {
+		j.log.Error("the journal does not say that it has ended before the run: do not resume it", "cause", errors.Join(err, noted))
+	}
+}
+
+// shorten leaves out as many whole lines as make room for the last one.
+func (j *recorder) shorten(w io.Writer, why error) error {
+	f, ok := w.(interface {
+		io.Seeker
+		Truncate(size int64) error
+	})
+	if !ok {
+		return errors.New("what it is written to cannot be shortened")
+	}
+	if is, err := f.Seek(0, io.SeekEnd); err != nil || is != j.size {
+		return fmt.Errorf("%d bytes were written to it, and it has %d: %w", j.size, is, cmp.Or(err, io.ErrShortWrite))
+	}
+	for i, end := range slices.Backward(j.ends) {
+		lost := j.recorded().Inputs - end.inputs
+		line := journal.AppendEnd(nil, end.inputs, fmt.Sprintf("%.256s; %d inputs were lost by then", why.Error(), lost))
+		if err := f.Truncate(end.at); err != nil {
+			return err
+		}
+		_, err := f.Seek(end.at, io.SeekStart)
+		if err == nil {
+			_, err = w.Write(line)
+		}
+		if s, ok := w.(interface{ Sync() error }); ok && err == nil {
+			err = s.Sync()
+		}
+		if err == nil {
+			j.mu.Lock()
+			defer j.mu.Unlock()
+			j.stats.Inputs, j.stats.Lost, j.stats.Bytes = end.inputs, j.stats.Lost+lost, uint64(end.at)+uint64(len(line)) //nolint:gosec // Sizes.
+			return nil
+		} else if i == 0 {
+			return err
+		}
+	}
+	return f.Truncate(0) // Not even the first line was written: nothing can be resumed.
 }
 
 // ahead writes what waits before anything is done that rests on it: what a program
@@ -281,8 +370,7 @@ func (j *recorder) sync() {
 	if f, ok := j.w.(interface{ Sync() error }); ok && j.unsynced {
 		j.unsynced = false
 		if err := f.Sync(); err != nil {
-			j.w = io.Discard
-			j.give(fmt.Errorf("sync: %w", err))
+			j.fails(fmt.Errorf("sync: %w", err))
 		}
 	}
 }

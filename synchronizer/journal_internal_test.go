@@ -2,10 +2,18 @@ package synchronizer
 
 import (
 	"bytes"
+	"fmt"
+	"io"
 	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
 	"testing"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -73,5 +81,129 @@ func TestAStepThatPanics(t *testing.T) {
 	const why = "the journal was ended before the run: the step of the last input did not end: the process panicked"
 	if r.Inputs != 2 || r.Complete || r.Why != why || r.FirstDifference != 0 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// fullFile is a file on a disk that has room for so many bytes.
+type fullFile struct {
+	*os.File
+
+	room     int64
+	stubborn bool // it cannot be shortened
+}
+
+func (f *fullFile) Write(p []byte) (int, error) {
+	at, err := f.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return 0, err
+	}
+	n, err := f.File.Write(p[:max(0, min(int64(len(p)), f.room-at))])
+	if err == nil && n < len(p) {
+		err = syscall.ENOSPC
+	}
+	return n, err
+}
+
+func (f *fullFile) Truncate(size int64) error {
+	if f.stubborn {
+		return syscall.EIO
+	}
+	return f.File.Truncate(size)
+}
+
+func newFullFile(t *testing.T, room int64) *fullFile {
+	t.Helper()
+	f, err := os.Create(filepath.Join(t.TempDir(), "journal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = f.Close() })
+	return &fullFile{File: f, room: room}
+}
+
+// TestFullDisk: wherever the disk is full, the last line of the journal says that it was stopped, and how many
+// inputs were lost.
+func TestFullDisk(t *testing.T) {
+	cfg, err := ParseConfig("test.yaml", []byte("synchronizers:\n  gsync:\n    members: {group: g}\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	level, last := cfg.plans[0], 0
+	for room := int64(0); room < 4000; room += 13 {
+		f := newFullFile(t, room)
+		noted := 0
+		j := newRecorder(level, synccore.Options{Term: 1}, &Options{Journal: f, JournalLimit: MinJournalLimit, Logger: slog.New(slog.DiscardHandler), spoil: func() error { noted++; return nil }}, nil, 1)
+		core, inputs := synccore.New(level, synccore.Options{Term: 1}), uint64(0)
+		var out synccore.Output
+		for j.recorded().Err == nil && inputs < 200 {
+			inputs++
+			tick := &synccore.Input{Kind: synccore.InTick}
+			j.begin(level.State, clocksync.Instant(inputs), tick)
+			core.Step(clocksync.Instant(inputs), tick, &out)
+			if j.end(&out); inputs%7 == 0 {
+				j.flush()
+			}
+		}
+		j.begin(level.State, clocksync.Instant(inputs+1), &synccore.Input{Kind: synccore.InTick}) // It is lost.
+		j.close()
+		text, err := os.ReadFile(f.Name())
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := bytes.IndexByte(text, '\n') + 1
+		if header == 0 {
+			if len(text) > 0 {
+				t.Fatalf("room for %d bytes: %s", room, text)
+			}
+			continue
+		}
+		r, err := Replay(bytes.NewReader(text), ReplayOptions{})
+		switch {
+		case err != nil:
+			t.Fatalf("room for %d bytes: %v", room, err)
+		case room-int64(header) < 100 && noted > 0: // There is none for a line.
+		case noted > 0 || r.Complete || !strings.HasSuffix(r.Why, fmt.Sprintf("no space left on device; %d inputs were lost by then", inputs-r.Inputs)):
+			t.Fatalf("room for %d bytes, %d of %d inputs, noted %d times: %s", room, r.Inputs, inputs, noted, r.Why)
+		}
+		if stats := j.recorded(); noted == 0 && (stats.Inputs != r.Inputs || stats.Lost != inputs+1-stats.Inputs) {
+			t.Fatalf("room for %d bytes: %+v of %d", room, stats, inputs)
+		}
+		last = int(r.Inputs)
+	}
+	if last < 10 {
+		t.Errorf("the largest has %d inputs", last)
+	}
+}
+
+// TestFullDiskIsNotResumed: a journal that could not be ended is refused, by what it says or by what was noted.
+func TestFullDiskIsNotResumed(t *testing.T) {
+	for _, stubborn := range []bool{false, true} {
+		w, state := newWarm(t), t.TempDir()
+		f := newFullFile(t, 6000)
+		f.stubborn = stubborn
+		s, _, log := w.run(warmConfig, Options{Journal: f, State: state})
+		m := w.join("a")
+		n := 0
+		testwait.Until(t, "a full disk", func() bool {
+			n++
+			w.set(m, warmState{N: n})
+			return s.Stats().Journal.Err != nil
+		})
+		if err := s.Close(); err != nil {
+			t.Fatal(err)
+		}
+		f.room, f.stubborn = 1<<20, false
+		cfg, err := ParseConfig("test.yaml", []byte(warmConfig))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = Start(t.Context(), w.url, cfg, Options{Resume: f, State: state})
+		want := "the journal was ended before the run: no space left on device; "
+		if stubborn {
+			want = fmt.Sprintf("resume: the journal could not be written on in term %d, and could not say so: what came after is not known, so start again", s.term.Load())
+		}
+		if err == nil || !strings.Contains(err.Error(), want) || log.has("do not resume it") {
+			t.Errorf("stubborn %t: %v; %s", stubborn, err, log.string())
+		}
 	}
 }

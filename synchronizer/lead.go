@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -35,10 +36,21 @@ const (
 	pauseLimit = time.Second
 	// roundTrip bounds one attempt to ask.
 	roundTrip = 2 * time.Second
-	// maxTold is the term from which on a member, or a beat, is not believed: whoever lies
-	// must leave more terms than there will be lives. The wall clock in ns is below it until
-	// 2116.
-	maxTold = control.MaxTerm - 1<<32
+)
+
+// What is told of terms is believed within these bounds, so that whoever lies leaves more of them
+// than there will be lives. The first term of all is the wall clock in ns, and each other one is 1 above
+// another: terms stay below a wall clock that is ahead.
+const (
+	// thisYear is for machines whose wall clock begins in 1970 until it is set.
+	thisYear = 1_767_225_600 * int64(time.Second) // 2026
+	// termsAhead is how far above the wall clock a term may be that a member tells a process that leads.
+	termsAhead = 20 * 365 * 24 * int64(time.Hour)
+	// clocksApart is for all else that is told: by another process, or to one that does not lead yet. What
+	// a leader has believed is believed of it where the wall clock is so far behind the leader's.
+	clocksApart = 365 * 24 * int64(time.Hour)
+	// termsAbove is how far above a term that is known another one may be, whatever the clock says.
+	termsAbove = 1 << 20
 )
 
 // leading is what tells this process from others that are the same synchronizer.
@@ -47,7 +59,7 @@ type leading struct {
 	term  atomic.Uint64 // 0 before it leads; the loop alone raises it
 	nonce uint64        // of this process
 	leads atomic.Bool   // what members say counts
-	told  atomic.Uint64 // the latest term that is stored, or that a member knew before it leads
+	told  atomic.Uint64 // the latest term that is stored, or was told before it leads, or by one that has ended
 
 	over  atomic.Pointer[beat] // the greatest beat that is above the own one
 	heard chan struct{}        // capacity 1: another process has said that it leads
@@ -91,12 +103,19 @@ func (b *beat) above(term, nonce uint64) bool {
 }
 
 // believed reports whether a term that somebody tells can be one.
-func (s *Synchronizer) believed(term uint64, from string) bool {
-	if term < maxTold || term <= max(s.term.Load(), s.told.Load()) {
+func (s *Synchronizer) believed(term uint64, from string, apart int64) bool {
+	bound := max(uint64(max(s.opt.wall(), thisYear)+termsAhead+apart), max(s.term.Load(), s.told.Load())+termsAbove) //nolint:gosec // After 1970.
+	if term <= bound && term < control.MaxTerm-1 {
 		return true
 	}
 	s.opt.Logger.Warn("a term that no synchronizer can have come to is ignored", telemetry.ClassKey, "term", "from", from, "term", term)
 	return false
+}
+
+// noteTerm notes a term that was told.
+func (s *Synchronizer) noteTerm(term uint64) {
+	for told := s.told.Load(); term > told && !s.told.CompareAndSwap(told, term); told = s.told.Load() {
+	}
 }
 
 // lead subscribes, finds a term above all that are known, and makes the core of it.
@@ -104,7 +123,7 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	began := s.opt.now()
-	s.told.Store(s.store.term())
+	s.noteTerm(s.store.term())
 	if err := s.open(ctx); err != nil {
 		return err
 	}
@@ -139,7 +158,9 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 		return err
 	}
 	s.opt.Logger.Debug("leads", "term", term, "known", s.told.Load(), "state", s.opt.State)
-	s.makeCore(term, from)
+	if err := s.makeCore(term, from); err != nil {
+		return err
+	}
 	s.term.Store(term)
 	s.leads.Store(true)
 	return nil
@@ -170,9 +191,8 @@ func (s *Synchronizer) overhear(frame []byte) {
 	}
 	switch kind { //nolint:exhaustive // The others tell no term.
 	case wire.KindHello:
-		if h, err := wire.DecodeHello(frame); err == nil && h.Leader == s.name && s.believed(h.Term, h.Member) {
-			for told := s.told.Load(); h.Term > told && !s.told.CompareAndSwap(told, h.Term); told = s.told.Load() {
-			}
+		if h, err := wire.DecodeHello(frame); err == nil && h.Leader == s.name && s.believed(h.Term, h.Member, clocksApart) {
+			s.noteTerm(h.Term)
 		}
 	case wire.KindBundle:
 		var b wire.Bundle
@@ -196,22 +216,26 @@ func (s *Synchronizer) hearBeat(m bus.Message) {
 		s.stats.Malformed++
 		return
 	}
-	if b.Nonce == s.nonce || !s.believed(b.Term, "a beat") { // The own ones come back on a connection with echo.
+	if b.Nonce == s.nonce || !s.believed(b.Term, "a beat", clocksApart) { // The own ones come back on a connection with echo.
 		return
 	}
-	if s.beats.note(b, s.opt.now()); b.Standby {
+	if out := s.beats.note(b, s.opt.now()); out != nil && s.leads.Load() {
+		s.opt.Logger.Warn("a process that stands by is left out: there are too many", telemetry.ClassKey, "standbys", "process", out, "most", maxStandbys)
+	}
+	if b.Standby {
 		return
 	}
-	for old := s.over.Load(); b.above(s.term.Load(), s.nonce) && (old == nil || b.above(old.Term, old.Nonce)); old = s.over.Load() {
+	if b.Ends { // It leads no more; members may obey its term.
+		s.noteTerm(b.Term)
+	}
+	for old := s.over.Load(); !b.Ends && b.above(s.term.Load(), s.nonce) && (old == nil || b.above(old.Term, old.Nonce)); old = s.over.Load() {
 		if s.over.CompareAndSwap(old, b) {
 			break
 		}
 	}
-	if !b.Ends {
-		select {
-		case s.heard <- struct{}{}:
-		default:
-		}
+	select {
+	case s.heard <- struct{}{}:
+	default:
 	}
 }
 
@@ -228,7 +252,7 @@ type leader struct {
 	wall   int64             // the wall clock then
 	away   bool              // the server was away since
 
-	fence   uint64            // the latest term that a member is fenced by
+	fence   uint64            // the latest term that a member is fenced by, or may be
 	raiseAt clocksync.Instant // when the term is raised above it; MaxInstant: never
 }
 
@@ -294,15 +318,29 @@ func (s *Synchronizer) publishBeat(text []byte) {
 	}
 }
 
-// fenced notes that a member obeys a later term than this one. Either another process
-// leads, whose beat comes within raiseAfter, or there was one of which nothing is left.
+// fenced notes that a member that was taken in obeys a later term than this one.
 func (l *loop) fenced(h *wire.Hello) {
-	if h.Leader != l.name || h.Term <= l.term.Load() || !l.believed(h.Term, h.Member) {
-		return
+	taken := func(w wire.Addressed[wire.Welcome]) bool { return w.Msg.Accepted && w.To == h.Member }
+	if h.Leader == l.name && h.Term > l.term.Load() && slices.ContainsFunc(l.output.Welcomes, taken) && l.believed(h.Term, h.Member, 0) {
+		l.fencedBy(h.Term)
 	}
-	l.fence = max(l.fence, h.Term)
+}
+
+// fencedBy notes that members obey a later term than this one. Either another process
+// leads, whose beat comes within raiseAfter, or there was one of which nothing is left.
+func (l *loop) fencedBy(term uint64) {
+	l.fence = max(l.fence, term)
 	if l.raiseAt == clocksync.MaxInstant {
 		l.raiseAt = l.opt.now().Add(raiseAfter)
+	}
+}
+
+// answerBeat answers the beat of another process, which has to hear who leads, or whose term was
+// later and is over.
+func (l *loop) answerBeat() {
+	l.beatAt = clocksync.MinInstant
+	if told := l.Synchronizer.told.Load(); told >= l.term.Load() {
+		l.fencedBy(told)
 	}
 }
 
@@ -315,7 +353,7 @@ func (l *loop) raise(now clocksync.Instant) {
 	}
 	l.raiseAt = clocksync.MaxInstant
 	before := l.term.Load()
-	if l.fence <= before || l.rival() != nil {
+	if l.fence < before || l.rival() != nil {
 		return
 	}
 	term, err := l.store.advance(l.fence)

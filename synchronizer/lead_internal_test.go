@@ -137,6 +137,9 @@ func wallAt(ns int64) func() int64 { return func() int64 { return ns } }
 
 const aDay = int64(24 * time.Hour)
 
+// farTerm leaves the same number of terms above it as there are in four seconds.
+const farTerm = control.MaxTerm - 1<<32 - 1
+
 // TestWallClockSetBack: a member of the life before takes part in the next one, whatever
 // the wall clock says, with a state directory and without.
 func TestWallClockSetBack(t *testing.T) {
@@ -229,7 +232,7 @@ func TestDamagedState(t *testing.T) {
 	for text, why := range map[string]string{
 		"":                                      "unexpected end of JSON input",
 		`{"tenant":"default","group":"g","sync`: "unexpected end of JSON input",
-		strings.Repeat("x", maxStored+1):        "it has 4097 bytes, and at most 4096 are written",
+		strings.Repeat("x", maxStored+1):        "it has more than 4096 bytes, and so many are never written",
 		`{"tenant":"default","group":"G","synchronizer":"gsync","term":3}`:                   `it is of synchronizer "gsync" of group "G" and tenant "default"`,
 		`{"tenant":"default","group":"g","synchronizer":"gsync","term":0}`:                   "term 0 is none that it could have written",
 		`{"tenant":"default","group":"g","synchronizer":"gsync","term":4611686018427387904}`: "term 4611686018427387904 is none that it could have written",
@@ -245,7 +248,23 @@ func TestDamagedState(t *testing.T) {
 			t.Errorf("the file was altered: %q, %v", left, err)
 		}
 	}
-	_, err := tryLed(t.Context(), nil, Options{State: path})
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(os.DevNull, path); err != nil { // As endless ones are no file.
+		t.Fatal(err)
+	}
+	_, err := tryLed(t.Context(), nil, Options{State: dir})
+	if want := `synchronizer "gsync": state: ` + path + " is damaged: it is no regular file" + advice; err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err = tryLed(t.Context(), nil, Options{State: path})
 	if want := `synchronizer "gsync": state: mkdir ` + path + `: not a directory: give another directory, or none`; err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
@@ -428,10 +447,10 @@ func TestTermIsRaisedInPlace(t *testing.T) {
 	report(4, 7)
 	testwait.Until(t, "second firing", func() bool { return fired.Load() == 2 })
 	m.mu.Lock()
-	m.hello.Term = maxTold
+	m.hello.Term = farTerm
 	m.mu.Unlock()
 	m.say()
-	testwait.Until(t, "second hello", func() bool { return log.has("from=a term=4611686014132420608") })
+	testwait.Until(t, "second hello", func() bool { return log.has("from=a term=4611686014132420607") })
 	if st := status(); st.Term != first+101 {
 		t.Errorf("term %d after a forged hello", st.Term)
 	}
@@ -512,7 +531,7 @@ func TestBeats(t *testing.T) {
 	}
 	sendBeat(t, b, own)
 	sendBeat(t, b, beat{Beat: wire.Beat{Term: own.Term - 1}, Nonce: own.Nonce + 1})
-	sendBeat(t, b, beat{Beat: wire.Beat{Term: maxTold}, Nonce: 3})
+	sendBeat(t, b, beat{Beat: wire.Beat{Term: farTerm}, Nonce: 3})
 	for _, text := range []string{"", "{", `{"term":-1}`, strings.Repeat(" ", wire.MaxBeatBytes) + "{}"} {
 		if err := b.Publish(ledSubjects.Beat("gsync"), []byte(text)); err != nil {
 			t.Fatal(err)
@@ -522,7 +541,7 @@ func TestBeats(t *testing.T) {
 	if again := <-heard; again != own {
 		t.Errorf("%+v", again)
 	}
-	if !log.has("class=term from=\"a beat\" term=4611686014132420608") {
+	if !log.has("class=term from=\"a beat\" term=4611686014132420607") {
 		t.Error(log.string())
 	}
 	if err := s.Close(); err != nil || s.Err() != nil {

@@ -131,7 +131,7 @@ func (s *Synchronizer) run(ctx context.Context) {
 		case q := <-s.questions:
 			l.answer(q)
 		case <-s.heard:
-			l.beatAt = clocksync.MinInstant // Whoever it is has to hear who leads.
+			l.answerBeat()
 		case <-timer.C:
 			armed = clocksync.MaxInstant
 		}
@@ -310,13 +310,14 @@ func (l *loop) receive(it *item) {
 	if !leads {
 		return
 	}
-	if l.arrived = it.at; l.input.Kind == synccore.InHello && it.group == "" {
-		l.fenced(l.input.Hello)
-	}
+	l.arrived = it.at
 	if it.shed > 0 && l.input.Kind == synccore.InBatch && it.group == "" {
 		l.skip(now, it)
 	}
 	l.step(now)
+	if l.input.Kind == synccore.InHello && it.group == "" {
+		l.fenced(l.input.Hello)
+	}
 }
 
 // skip has the core not wait for reports before those of a batch whose sender has lost some

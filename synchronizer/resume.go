@@ -48,6 +48,8 @@ type resumed struct {
 	digest    journal.Digest
 	reference clocksync.Domain // by which its instants are told
 	timeline  clocksync.Timeline
+	now       clocksync.Instant // of the last input
+	last      int               // its line
 }
 
 // restamp notes the clock that a life begins with.
@@ -60,7 +62,7 @@ var errAnotherProgram = errors.New("the journal is of another program or configu
 
 // resume steps a machine through the journal of an earlier life, and leaves the file so
 // that more can be written.
-func resume(f JournalFile, level *plan.Level, predicated func(*plan.Level) (*plan.Level, error)) (*resumed, error) {
+func (s *Synchronizer) resume(f JournalFile, level *plan.Level) (*resumed, error) {
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return nil, err
 	}
@@ -71,7 +73,7 @@ func resume(f JournalFile, level *plan.Level, predicated func(*plan.Level) (*pla
 	case (level.Program == nil) != (j.Level.Program == nil), j.Level.Name != level.Name:
 		return nil, errAnotherProgram
 	}
-	if j.Level, err = predicated(j.Level); err != nil {
+	if j.Level, err = s.predicated(j.Level); err != nil {
 		return nil, err
 	}
 	t := &resumed{core: synccore.New(j.Level, j.Header.Options), level: j.Level, journal: j}
@@ -88,7 +90,7 @@ func resume(f JournalFile, level *plan.Level, predicated func(*plan.Level) (*pla
 		}
 		switch in := &rec.Input; in.Kind { //nolint:exhaustive // Nothing is noted of the others.
 		case synccore.InLevel:
-			if in.Level, err = predicated(in.Level); err != nil {
+			if in.Level, err = s.predicated(in.Level); err != nil {
 				return nil, err
 			}
 		case synccore.InRestart:
@@ -96,7 +98,10 @@ func resume(f JournalFile, level *plan.Level, predicated func(*plan.Level) (*pla
 		case synccore.InTimeline:
 			t.timeline = in.Timeline
 		}
-		t.core.Step(rec.Now, &rec.Input, &out)
+		if err := stepped(t.core, &rec, &out); err != nil {
+			return nil, fmt.Errorf("line %d: %w", j.Line(), err)
+		}
+		t.now, t.last = rec.Now, j.Line()
 		t.digest.Add(&out)
 		if len(out.Reloads) > 0 {
 			t.level = rec.Input.Level
@@ -108,8 +113,14 @@ func resume(f JournalFile, level *plan.Level, predicated func(*plan.Level) (*pla
 	if j.Stopped != "" {
 		return nil, fmt.Errorf("the journal was ended before the run: %s: what came after is not known, so start again", j.Stopped)
 	}
+	if err := s.store.resumable(j); err != nil {
+		return nil, err
+	}
 	if t.level.Source.Hash() != level.Source.Hash() { // After all reloads.
 		return nil, errAnotherProgram
+	}
+	if now := s.opt.now(); t.reference == s.clock.Domain() && t.now > now { // Lines of before could not follow.
+		return nil, fmt.Errorf("line %d: now is %v, and the clock of this machine is at %v: the file was changed, or is of another machine: start again", t.last, t.now, now)
 	}
 	if err := f.Truncate(j.Good()); err != nil {
 		return nil, err
@@ -123,6 +134,26 @@ func runsOf(term uint64) uint64 { return term % (1 << 30) << 32 }
 
 // newProgram names an execution. It travels as an int64.
 func newProgram() uint64 { return random()>>2 | 1 }
+
+// stepped steps a core on a line that was read. One on which it fails was not written by a core
+// that came to the same before, or by another version.
+func stepped(core *synccore.Core, rec *journal.Record, out *synccore.Output) (err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the synchronizer cannot take this input, and fails with %.200q: the file was changed, or shows a fault of this version: start again without it", fmt.Sprint(cause))
+		}
+	}()
+	core.Step(rec.Now, &rec.Input, out)
+	return refusedKept(&rec.Input, out)
+}
+
+// refusedKept is an error if what another machine has in mind was refused.
+func refusedKept(in *synccore.Input, out *synccore.Output) error {
+	if in.Kind == synccore.InKept && len(out.Rejected) > 0 {
+		return errors.New(out.Rejected[0].Detail)
+	}
+	return nil
+}
 
 // goOn are the inputs by which the machine of a journal goes on in a term, and in the log
 // what begins again.

@@ -21,6 +21,8 @@ const (
 	resignAfter = 5 * time.Second
 	// maxStandbys bounds the processes that stand by which are told of.
 	maxStandbys = 8
+	// standbyPatience is how long one of them that is not warm keeps its place from one that finds none.
+	standbyPatience = 2 * beatsGone
 )
 
 // beats are those of other processes.
@@ -33,22 +35,53 @@ type beats struct {
 type heardBeat struct {
 	beat
 
-	at clocksync.Instant
+	at    clocksync.Instant
+	since clocksync.Instant // of one that stands by: it was told of, or warm last
 }
 
-// note keeps what is heard of the leader, and who stands by.
-func (h *beats) note(b *beat, now clocksync.Instant) {
+// note keeps what is heard of the leader, and who stands by. It returns the one for which there is
+// no place.
+func (h *beats) note(b *beat, now clocksync.Instant) (out *beat) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
 	case b.Standby:
-		h.standbys = slices.DeleteFunc(h.standbys, func(o heardBeat) bool { return o.Nonce == b.Nonce || now.Sub(o.at) > beatsGone })
-		if !b.Ends && len(h.standbys) < maxStandbys {
-			h.standbys = append(h.standbys, heardBeat{*b, now})
-		}
+		return h.noteStandby(b, now)
 	case h.leader.Nonce == b.Nonce || now.Sub(h.leader.at) > beatsGone || b.above(h.leader.Term, h.leader.Nonce):
-		h.leader = heardBeat{*b, now}
+		h.leader = heardBeat{beat: *b, at: now}
 	}
+	return nil
+}
+
+// noteStandby keeps who stands by. The place of one that has not become warm for longest is for
+// others.
+func (h *beats) noteStandby(b *beat, now clocksync.Instant) (out *beat) {
+	is := heardBeat{beat: *b, at: now, since: now}
+	h.standbys = slices.DeleteFunc(h.standbys, func(o heardBeat) bool {
+		if o.Nonce == b.Nonce && (b.Follows == nil || b.Follows.Attach == 0 || !b.Follows.Warm) {
+			is.since = o.since
+		}
+		return o.Nonce == b.Nonce || now.Sub(o.at) > beatsGone
+	})
+	if b.Ends {
+		return nil
+	}
+	if len(h.standbys) == maxStandbys {
+		i := 0
+		for k := range h.standbys {
+			if h.standbys[k].since < h.standbys[i].since {
+				i = k
+			}
+		}
+		if now.Sub(h.standbys[i].since) < standbyPatience {
+			return b
+		}
+		gone := h.standbys[i].beat
+		out = &gone
+		h.standbys = slices.Delete(h.standbys, i, i+1)
+	}
+	h.standbys = append(h.standbys, is)
+	return out
 }
 
 // known reports whether a leader was ever heard.

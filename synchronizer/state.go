@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
@@ -17,7 +19,8 @@ type stored struct {
 	Tenant       string `json:"tenant"`
 	Group        string `json:"group"`
 	Synchronizer string `json:"synchronizer"`
-	Term         uint64 `json:"term"` // of the last life that has begun; 0: none has
+	Term         uint64 `json:"term"`             // of the last life that has begun; 0: none has
+	Spoilt       uint64 `json:"spoilt,omitempty"` // up to this term journals do not say how they have ended
 }
 
 // store keeps the term of a synchronizer from one life to the next. A nil one keeps
@@ -54,30 +57,48 @@ func (st *store) term() uint64 {
 }
 
 func (st *store) read() error {
-	text, err := os.ReadFile(st.path)
+	info, err := os.Stat(st.path)
+	var text []byte
+	if err == nil && info.Mode().IsRegular() { // A pipe or a device may never end.
+		text, err = readMost(st.path, maxStored)
+	}
 	switch {
 	case errors.Is(err, os.ErrNotExist):
 		st.is.Term = 0
 		return nil
 	case err != nil:
 		return fmt.Errorf("state: %w: make it readable, or give another directory", err)
+	case !info.Mode().IsRegular():
+		err = errors.New("it is no regular file")
+	default:
+		err = st.parse(text)
 	}
-	if err := st.parse(text); err != nil {
+	if err != nil {
 		return fmt.Errorf("state: %s is damaged: %w: put back a copy of it, or remove it while members run, which tell the term that they know", st.path, err)
 	}
 	return nil
 }
 
+// readMost reads a file up to a byte more than it may have.
+func readMost(path string, most int64) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = f.Close() }()
+	return io.ReadAll(io.LimitReader(f, most+1))
+}
+
 func (st *store) parse(text []byte) error {
 	if len(text) > maxStored {
-		return fmt.Errorf("it has %d bytes, and at most %d are written", len(text), maxStored)
+		return fmt.Errorf("it has more than %d bytes, and so many are never written", maxStored)
 	}
 	var found stored
 	if err := json.Unmarshal(text, &found); err != nil {
 		return err
 	}
 	want := st.is
-	want.Term = found.Term
+	want.Term, want.Spoilt = found.Term, found.Spoilt
 	switch {
 	case found != want: // As on a file system to which two names are one.
 		return fmt.Errorf("it is of synchronizer %q of group %q and tenant %q", found.Synchronizer, found.Group, found.Tenant)
@@ -97,21 +118,49 @@ func (st *store) advance(floor uint64) (term uint64, err error) {
 	if st == nil {
 		return floor + 1, nil
 	}
+	err = st.change(func(next *stored) { next.Term = max(next.Term, floor) + 1 })
+	return st.is.Term, err
+}
+
+// change puts another content in the file.
+func (st *store) change(how func(next *stored)) error {
 	dir, err := lockDir(st.dir)
 	if err != nil {
-		return 0, fmt.Errorf("state: %w", err)
+		return fmt.Errorf("state: %w", err)
 	}
 	defer unlockDir(dir)
 	if err := st.read(); err != nil { // Another process may have been here.
-		return 0, err
+		return err
 	}
 	next := st.is
-	next.Term = max(next.Term, floor) + 1
+	how(&next)
 	if err := st.write(&next); err != nil {
-		return 0, fmt.Errorf("state: the term cannot be stored: %w: make room and let this user write to %s, or give another directory", err, st.dir)
+		return fmt.Errorf("state: the term cannot be stored: %w: make room and let this user write to %s, or give another directory", err, st.dir)
 	}
 	st.is = next
-	return next.Term, syncDir(dir)
+	return syncDir(dir)
+}
+
+// spoil notes that the journal of this life does not say how it has ended. It is called beside the owner of
+// the store.
+func (s *Synchronizer) spoil() error {
+	st, err := openStore(s.opt.State, s.subjects, s.name)
+	term := max(s.term.Load(), s.told.Load()) // One that stands by has none of its own.
+	switch {
+	case err != nil:
+		return err
+	case st == nil || term == 0:
+		return errors.New("there is no directory for the state to note it in, or no term yet")
+	}
+	return st.change(func(next *stored) { next.Term, next.Spoilt = max(next.Term, term), max(next.Spoilt, term) })
+}
+
+// resumable refuses a journal that is known not to be whole.
+func (st *store) resumable(j *journal.Reader) error {
+	if st != nil && j.Term() <= st.is.Spoilt {
+		return fmt.Errorf("the journal could not be written on in term %d, and could not say so: what came after is not known, so start again", st.is.Spoilt)
+	}
+	return nil
 }
 
 // write puts a whole file in place of the old one.

@@ -95,9 +95,10 @@ type Options struct {
 	// is known, is refused.
 	Resume JournalFile
 
-	now  func() clocksync.Instant // tests in virtual time
-	wall func() int64             // tests that set the wall clock; ns since 1970
-	bus  *bus.Bus                 // tests without a server
+	spoil func() error             // of a journal that does not say how it has ended
+	now   func() clocksync.Instant // tests in virtual time
+	wall  func() int64             // tests that set the wall clock; ns since 1970
+	bus   *bus.Bus                 // tests without a server
 }
 
 // Synchronizer is a running synchronizer. Its methods may be called from any
@@ -233,13 +234,14 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	if s.store, err = openStore(s.opt.State, s.subjects, s.name); err != nil {
 		return err
 	}
+	s.reference()
+	s.opt.spoil = s.spoil
 	var from *resumed
 	if s.opt.Resume != nil {
-		if from, err = resume(s.opt.Resume, plan, s.predicated); err != nil {
+		if from, err = s.resume(s.opt.Resume, plan); err != nil {
 			return fmt.Errorf("resume: %w", err)
 		}
 	}
-	s.reference()
 	if err := s.meter(); err != nil { //nolint:contextcheck // Measurements belong to no request.
 		return err
 	}
@@ -288,16 +290,18 @@ func (s *Synchronizer) reference() {
 }
 
 // makeCore makes the core of a term, or has the one that a journal leads to go on in it.
-func (s *Synchronizer) makeCore(term uint64, from *resumed) {
+func (s *Synchronizer) makeCore(term uint64, from *resumed) (err error) {
 	if s.timeline = s.opt.Timeline; s.follow != nil {
-		s.first = s.follow.succeed(term)
+		if s.first, err = s.follow.succeed(term); err != nil {
+			return err
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.follow != nil {
 		s.core, s.level, s.config = s.follow.core, s.follow.level, s.follow.level.Source.Hash()[:len(s.config)]
 		s.tally = newTally(s.level, s.core)
-		return
+		return nil
 	}
 	options := synccore.Options{Term: term, Reference: s.clock.Domain(), Timeline: s.opt.Timeline, Relative: s.relative}
 	if from == nil {
@@ -311,6 +315,7 @@ func (s *Synchronizer) makeCore(term uint64, from *resumed) {
 	}
 	s.tally = newTally(s.level, s.core)
 	s.journal = newRecorder(s.level, options, &s.opt, from, s.opt.now())
+	return nil
 }
 
 func (s *Synchronizer) connect(ctx context.Context, url string) error {

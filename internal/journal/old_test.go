@@ -17,6 +17,7 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/internal/journal"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
@@ -203,17 +204,26 @@ func TestLastTerm(t *testing.T) {
 		t.Fatal(err)
 	}
 	first, _, _ := strings.Cut(string(text), "\n")
-	const last = "term 18446744073709551615 is the greatest there is: no later one can follow"
-	broken := regexp.MustCompile(`"term":\d+`).ReplaceAllString(first, `"term":18446744073709551615`)
+	const last = "no term that members accept can follow term 4611686018427387903"
+	broken := regexp.MustCompile(`"term":\d+`).ReplaceAllString(first, `"term":4611686018427387903`)
 	if _, err := journal.Read(strings.NewReader(broken + "\n")); err == nil || err.Error() != "line 1: "+last {
 		t.Errorf("header: %v", err)
 	}
-	j, err := journal.Read(strings.NewReader(first + "\n" + `{"now":99999999999,"restart":{"term":18446744073709551615}}` + "\n"))
+	j, err := journal.Read(strings.NewReader(first + "\n" + `{"now":99999999999,"restart":{"term":4611686018427387903}}` + "\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var rec journal.Record
 	if err := j.Next(&rec); err == nil || err.Error() != "line 2: "+last {
 		t.Errorf("restart: %v", err)
+	}
+}
+
+// TestEndOfAStream: lines that come one by one have no end.
+func TestEndOfAStream(t *testing.T) {
+	j := journal.Follow(&plan.Level{})
+	var rec journal.Record
+	if err := j.Take([]byte(`{"end":0}`), &rec); err == nil || err.Error() != "line 0: it is the end of a file, and these lines come one by one" {
+		t.Error(err)
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
@@ -99,8 +99,8 @@ func (j *Reader) header(text []byte) error {
 
 // followed refuses a term that no later life can follow.
 func followed(term uint64) error {
-	if term == math.MaxUint64 {
-		return fmt.Errorf("term %d is the greatest there is: no later one can follow", term)
+	if term >= control.MaxTerm-1 {
+		return fmt.Errorf("no term that members accept can follow term %d", term)
 	}
 	return nil
 }
@@ -194,7 +194,10 @@ func (j *Reader) next() ([]byte, error) {
 }
 
 func (j *Reader) end(l *journalLine) error {
-	if l.kinds() > 0 {
+	switch {
+	case j.r == nil:
+		return errors.New("it is the end of a file, and these lines come one by one")
+	case l.kinds() > 0:
 		return errors.New("it has both an input and the end")
 	}
 	if *l.End != j.Inputs {

@@ -333,9 +333,9 @@ func (c *Core) input(in *Input, out *Output) {
 	case InBody, InCancel:
 		c.toProgram(in, out)
 	case InRestart:
-		c.restart(in.Restart)
+		c.restart(in.Restart, out)
 	case InTerm:
-		c.raise(in.Term)
+		c.raise(in.Term, out)
 	case InKept:
 		c.entrust(in.Kept, out)
 	case InProgram:

@@ -319,10 +319,14 @@ func (x *multiplexer) retell(tell func(*Input)) {
 // may be another, takes over the memory, what the predicates have fired on last, and of
 // cooldowns what was left of them.
 func (c *Core) entrust(k *Kept, out *Output) {
-	if len(k.Rules) != len(c.states) || len(k.Memory) != len(c.memory) || slices.ContainsFunc(k.Letters, func(l outbox.Kept) bool { return l.Signal == nil }) ||
-		slices.ContainsFunc(k.Left, func(l outbox.Letter) bool { return l.Signal == nil }) {
-		out.reject(c.plan.Name, "what another machine has in mind is of another configuration")
+	if why := c.unfit(k); why != "" {
+		out.reject(c.plan.Name, "what another machine has in mind cannot be taken over: "+why)
 		return
+	}
+	for l := range k.letters { // To a group that no signal goes to any more.
+		if l.Group != "" && c.others[l.Group] == nil {
+			c.others[l.Group] = &otherGroup{}
+		}
 	}
 	switch {
 	case c.retold:
@@ -381,6 +385,59 @@ func (c *Core) entrust(k *Kept, out *Output) {
 	out.reset()
 }
 
+// unfit says why a machine like this one cannot have had that in mind; "" if it can.
+func (c *Core) unfit(k *Kept) string {
+	switch {
+	case len(k.Rules) != len(c.states) || len(k.Memory) != len(c.memory):
+		return "it is of another configuration"
+	case c.kept != nil:
+		return "that was told before"
+	case k.Epoch >= control.MaxTerm || k.Decisions >= control.MaxTerm:
+		return "the numbers of its epoch and its decisions are to be below 2^62"
+	}
+	for i := range k.Memory {
+		if f := c.plan.Variables[i].Field; k.Memory[i].Type() != scgs.Invalid && !f.Accepts(k.Memory[i]) {
+			return fmt.Sprintf("memory.%s does not take %v", f.Name, k.Memory[i])
+		}
+	}
+	for i := range k.Members {
+		if i > 0 && k.Members[i].Name <= k.Members[i-1].Name {
+			return fmt.Sprintf("member %q is behind member %q, and they are in order of their names", k.Members[i].Name, k.Members[i-1].Name)
+		}
+	}
+	for _, row := range k.Prev {
+		if err := c.plan.State.Accepts(row); err != nil && len(row) > 0 {
+			return "prev: " + err.Error()
+		}
+	}
+	var frame []byte
+	n := 0
+	for l := range k.letters {
+		if n++; l.Signal == nil || l.Owner < outbox.Rule || l.Owner > outbox.Balance || l.Group != "" && wire.CheckToken("group", l.Group) != nil {
+			return fmt.Sprintf("letter %d has no signal, no owner, or a group that has no name", n)
+		}
+		var err error
+		if frame, _, err = wire.AppendSignals(frame[:0], &wire.Signals{Synchronizer: c.plan.Name, Signals: []control.Signal{*l.Signal}}); err != nil {
+			return fmt.Sprintf("letter %d: %v", n, err)
+		}
+	}
+	return ""
+}
+
+// letters are the signals under way, and those left from earlier terms.
+func (k *Kept) letters(yield func(*outbox.Letter) bool) {
+	for i := range k.Letters {
+		if !yield(&k.Letters[i].Letter) {
+			return
+		}
+	}
+	for i := range k.Left {
+		if !yield(&k.Left[i]) {
+			return
+		}
+	}
+}
+
 // retelling takes an input that is retold. What it would lead to by itself counts for
 // nothing.
 func (c *Core) retelling(in *Input, out *Output) {
@@ -388,9 +445,12 @@ func (c *Core) retelling(in *Input, out *Output) {
 		c.takeOver(out)
 		return
 	}
-	reloads := len(out.Reloads)
+	reloads, rejected := len(out.Reloads), 0
+	if in.Kind == InKept {
+		rejected = len(out.Rejected)
+	}
 	out.reset()
-	out.Reloads = out.Reloads[:reloads]
+	out.Reloads, out.Rejected = out.Reloads[:reloads], out.Rejected[:rejected]
 }
 
 // inherit takes over what no global state has to be the same for.

@@ -108,9 +108,10 @@ func (c *Core) hearAgain(pace bool, out *Output) {
 // of silence.
 //
 // The end of a program that has ended is told once more.
-func (c *Core) restart(r *Options) {
+func (c *Core) restart(r *Options, out *Output) {
 	if r.Term <= c.opt.Term && !r.Follows {
-		panic(fmt.Sprintf("synccore: restart in term %d after term %d", r.Term, c.opt.Term))
+		out.reject(c.plan.Name, fmt.Sprintf("a life in term %d does not follow one in term %d", r.Term, c.opt.Term))
+		return
 	}
 	exec, now, was, formed, general := c.exec, c.now, c.now, c.begun, c.general
 	if exec == nil {
@@ -136,9 +137,10 @@ func (c *Core) restart(r *Options) {
 // signal under way is sent again in the new term, where its target can read that it is the
 // same; else a member that has taken the new term refuses it, as at the beginning of an
 // epoch, so that none takes effect twice.
-func (c *Core) raise(term uint64) {
+func (c *Core) raise(term uint64, out *Output) {
 	if term <= c.opt.Term {
-		panic(fmt.Sprintf("synccore: term %d after term %d", term, c.opt.Term))
+		out.reject(c.plan.Name, fmt.Sprintf("term %d does not follow term %d", term, c.opt.Term))
+		return
 	}
 	c.earlier.led = append(c.earlier.led, control.Decision{Term: c.opt.Term, Number: c.decisions})
 	c.opt.Term = term
