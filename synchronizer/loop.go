@@ -551,7 +551,11 @@ func (l *loop) report() {
 	out := &l.output
 	l.countStep()
 	for _, e := range out.Epochs {
-		l.opt.Logger.Info("epoch", "number", e.Epoch, "members", e.Members, "joined", e.Joined, "dropped", e.Dropped)
+		class := "left"
+		if len(e.Joined) > 0 {
+			class = "joined"
+		}
+		l.opt.Logger.Info("epoch", telemetry.ClassKey, class, "number", e.Epoch, "members", e.Members, "joined", e.Joined, "dropped", e.Dropped)
 	}
 	for _, c := range out.Clocks {
 		l.opt.Logger.Info("clock", telemetry.ClassKey, c.Quality.Status.String(), "member", c.Name, "source", c.Quality.Source)

@@ -60,7 +60,7 @@ func (o Options) Resolved() Options {
 	return o
 }
 
-// The waits of the machine, none of which decides a verdict.
+// The waits and limits of the machine, none of which decides a verdict.
 const (
 	resendWait  = 500 * time.Millisecond // for the answer of a ring, before a gap becomes unknown
 	probeAgain  = 250 * time.Millisecond // a probe without an answer is repeated
@@ -71,6 +71,7 @@ const (
 	otherSilent = 5 * plan.Heartbeat     // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a gone member is remembered
+	maxGone     = 512                    // that are remembered, beside as many as there may be members
 	heardWithin = 2 * time.Second        // beyond a heartbeat: a decision on what was over longer ago says so
 )
 
@@ -105,6 +106,7 @@ type membership struct {
 	members   map[string]*member
 	recent    [1024]*member // some of those looked up last, by nameSlot
 	sorted    []*member     // every known member, by name
+	absent    int           // of those: gone
 	inEpoch   []*member     // the members of the epoch, in the order of the scope
 	byIndex   []*member     // by number in the detector
 	process   *member       // the process beside its threads, if the level declares it
