@@ -75,6 +75,9 @@ type address struct{ probe, signal string }
 // maxAddresses bounds what is remembered, since members come and go.
 const maxAddresses = 16_384
 
+// maxNames bounds how many signals are counted by name, beside those that this term has sent.
+const maxNames = 1024
+
 // address is where a member is sent messages. The subjects are made once: they are
 // longer than what most messages hold.
 func (l *loop) address(member string) address {
@@ -676,9 +679,14 @@ func (l *loop) countStep() {
 		t.signals[f.Signal.Kind][f.Fate]++
 		s.Signals++
 		s.Fates[f.Fate]++
-		if s.ByName[f.Signal.Name] == nil {
-			s.ByName[f.Signal.Name] = map[control.Fate]uint64{}
+		byFate := s.ByName[f.Signal.Name]
+		if byFate == nil {
+			if f.Earlier && len(s.ByName) >= maxNames {
+				continue // Its name is what the target says.
+			}
+			byFate = map[control.Fate]uint64{}
+			s.ByName[f.Signal.Name] = byFate
 		}
-		s.ByName[f.Signal.Name][f.Fate]++
+		byFate[f.Fate]++
 	}
 }

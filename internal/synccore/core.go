@@ -397,6 +397,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.forgetOthers()
 		c.silence(out)
 		c.giveUpLeft(out)
+		c.earlier.forget(c.now)
 		c.programOverdue()
 		if c.failed {
 			return
