@@ -125,6 +125,7 @@ type membership struct {
 
 	handover
 	multiplexers map[string]*multiplexer // by name
+	numbered     []*multiplexer          // by number, from 1
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
 	untold       uint64                  // incarnations that have told of states of earlier ones that nobody was told
 }
