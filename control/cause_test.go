@@ -291,6 +291,11 @@ func TestFatesAreKeptUntilTheyAreRecorded(t *testing.T) {
 	if got := g.Kept(); len(got) > control.MaxKept || uint64(len(got))+g.Lost() != control.MaxKept+1 || got[len(got)-1].Decision.Number != control.MaxKept+3 {
 		t.Errorf("%d are kept, %d are lost", len(got), g.Lost())
 	}
+	kept := len(g.Kept())
+	g.Cancel(&control.Signal{Decision: control.Decision{Number: entry}, Kind: control.Cancel, Target: "w", Region: "r", Entry: entry})
+	if g.Finish(g.Leave(entry), control.Applied, ""); len(g.Kept()) != kept {
+		t.Errorf("what nobody has decided is kept: %+v", g.Kept()[kept])
+	}
 }
 
 // TestWhatWaitsExpiresByItself: nobody has to ask for it.

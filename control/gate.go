@@ -670,9 +670,10 @@ func (g *Gate) settle(r *record, fate Fate, detail string) {
 	g.remember(r)
 }
 
-// keep keeps a final fate until it is recorded. Of too many the oldest is lost.
+// keep keeps a final fate until it is recorded. Of too many the oldest quarter is lost. That
+// of [Gate.Cancel] is no synchronizer's.
 func (g *Gate) keep(r *record) {
-	if g.once || r.told {
+	if g.once || r.told || r.key.decision.Synchronizer == "" {
 		return
 	}
 	k := Kept{

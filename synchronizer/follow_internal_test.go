@@ -135,7 +135,10 @@ func (w *warm) enter(m *agent.Member, may <-chan struct{}) {
 		defer close(out)
 		_ = m.Region(ctx, "r", func(ctx context.Context, r *agent.Region) error {
 			close(in)
-			<-may
+			select {
+			case <-may:
+			case <-ctx.Done(): // The test has failed.
+			}
 			for {
 				if err := r.Wait(ctx); err != nil {
 					return err

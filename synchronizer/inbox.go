@@ -127,7 +127,8 @@ func (s shed) total() uint64 { return s[shedFull] + s[shedOld] }
 // one who floods would hold up all others. Senders take turns, and who has just begun to send
 // is first, so nobody waits for more than a turn of the others. When it is full, and where the
 // core falls behind, frames are shed before anybody has decoded them, the oldest of those that have
-// more than their share: the next one shows what lacks, and the newest is never among them.
+// more than their share: the next one shows what lacks. The newest is not among them, unless the
+// inbox is full of messages that are the only ones of their senders: then it is what comes.
 type inbox struct {
 	mu      sync.Mutex
 	limit   int

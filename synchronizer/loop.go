@@ -75,6 +75,9 @@ type address struct{ probe, signal string }
 // maxAddresses bounds what is remembered, since members come and go.
 const maxAddresses = 16_384
 
+// maxNames bounds how many signals are counted by name, beside those that this term has sent.
+const maxNames = 1024
+
 // address is where a member is sent messages. The subjects are made once: they are
 // longer than what most messages hold.
 func (l *loop) address(member string) address {
@@ -561,7 +564,11 @@ func (l *loop) report() {
 	out := &l.output
 	l.countStep()
 	for _, e := range out.Epochs {
-		l.opt.Logger.Info("epoch", "number", e.Epoch, "members", e.Members, "joined", e.Joined, "dropped", e.Dropped)
+		class := "left"
+		if len(e.Joined) > 0 {
+			class = "joined"
+		}
+		l.opt.Logger.Info("epoch", telemetry.ClassKey, class, "number", e.Epoch, "members", e.Members, "joined", e.Joined, "dropped", e.Dropped)
 	}
 	for _, c := range out.Clocks {
 		l.opt.Logger.Info("clock", telemetry.ClassKey, c.Quality.Status.String(), "member", c.Name, "source", c.Quality.Source)
@@ -682,9 +689,14 @@ func (l *loop) countStep() {
 		t.signals[f.Signal.Kind][f.Fate]++
 		s.Signals++
 		s.Fates[f.Fate]++
-		if s.ByName[f.Signal.Name] == nil {
-			s.ByName[f.Signal.Name] = map[control.Fate]uint64{}
+		byFate := s.ByName[f.Signal.Name]
+		if byFate == nil {
+			if f.Earlier && len(s.ByName) >= maxNames {
+				continue // Its name is what the target says.
+			}
+			byFate = map[control.Fate]uint64{}
+			s.ByName[f.Signal.Name] = byFate
 		}
-		s.ByName[f.Signal.Name][f.Fate]++
+		byFate[f.Fate]++
 	}
 }

@@ -21,7 +21,7 @@ type Stats struct {
 	Moves      uint64                             // of loads, that the section balance has ordered
 	Signals    uint64                             // signals sent, without repetitions
 	Fates      map[control.Fate]uint64            // by final fate
-	ByName     map[string]map[control.Fate]uint64 // by the signal's name and final fate
+	ByName     map[string]map[control.Fate]uint64 // by the signal's name and final fate; of earlier terms at most 1,024 names
 	Dropped    uint64                             // messages lost because this process was too slow to take them off the connection
 	Shed       uint64                             // messages of members shed before they were read, because the synchronizer fell behind
 	Withheld   uint64                             // requests for reports that were not sent while it did

@@ -108,7 +108,7 @@ type Core struct {
 
 	step uint64 // by which it goes above an incarnation that it has learnt of
 
-	lapses []wire.Answer // of regions that were cancelled for want of control, not told yet
+	lapses []wire.Answer // of regions that were cancelled for want of control, until they are recorded
 	adrift bool          // control was lost, and is not back
 }
 

@@ -240,6 +240,10 @@ func (c *Core) signals(now clocksync.Instant, m *wire.Signals, out *Output) {
 	c.hear(now, m.Synchronizer)
 	for i := range m.Recorded {
 		r := &m.Recorded[i]
+		if entry := r.Lapse(); entry > 0 {
+			c.lapses = slices.DeleteFunc(c.lapses, func(a wire.Answer) bool { return a.Decision.Epoch == entry })
+			continue
+		}
 		c.gate.Recorded(m.Synchronizer, r.Term, r.Number, r.Name)
 	}
 	for i := range m.Signals {

@@ -81,20 +81,35 @@ func (c *Core) lapsed(now clocksync.Instant, o control.Outcome) {
 	if o.Detail != "" {
 		detail += "; " + o.Detail
 	}
-	c.lapses = append(c.lapses, wire.Lapse(o.Signal.Region, o.Signal.Entry, c.hello.Member, o.Fate, detail))
+	c.lapses = append(c.lapses, wire.Lapse(o.Signal.Region, o.Signal.Entry, c.hello.Member, c.hello.Incarnation, o.Fate, detail))
 	c.tellLapses(now)
 }
 
-// tellLapses tells them, if somebody is there to hear it.
+// tellLapses tells them, as do later ticks.
 func (c *Core) tellLapses(now clocksync.Instant) {
+	if c.queueLapses(now) {
+		c.tellAgain(now)
+	}
+}
+
+// queueLapses queues those of which the synchronizer has not said that they are recorded, if
+// somebody is there to hear it, and reports whether there are any.
+func (c *Core) queueLapses(now clocksync.Instant) bool {
 	if c.adrift || !c.welcome {
-		return
+		return false
 	}
 	for i := range c.lapses {
 		c.lapses[i].Decision.Synchronizer = c.synchronizer
 		c.queue(now, &c.lapses[i])
 	}
-	c.lapses = c.lapses[:0]
+	return len(c.lapses) > 0
+}
+
+// tellAgain has fates be told again from a while on, if none are as yet.
+func (c *Core) tellAgain(now clocksync.Instant) {
+	if c.tellAt == clocksync.MaxInstant {
+		c.tellAt, c.tellPause = now.Add(2*firstTellPause), firstTellPause
+	}
 }
 
 // tellKept tells fates again of which the synchronizer has not said that they are recorded:
@@ -103,7 +118,7 @@ func (c *Core) tellKept(now clocksync.Instant) {
 	if now < c.tellAt {
 		return
 	}
-	told := false
+	told := c.queueLapses(now)
 	for i := range c.gate.Kept() {
 		k := &c.gate.Kept()[i]
 		if d := &k.Decision; c.tells(d) {
@@ -147,8 +162,8 @@ func (c *Core) reply(now clocksync.Instant, d control.Decision, o control.Outcom
 		a.Kind, a.Predicate, a.Region, a.Entry = s.Kind, s.Predicate, s.Region, s.Entry
 	}
 	c.queue(now, &a)
-	if o.Fate.Final() && c.tellAt == clocksync.MaxInstant && c.tells(&d) {
-		c.tellAt, c.tellPause = now.Add(2*firstTellPause), firstTellPause
+	if o.Fate.Final() && c.tells(&d) {
+		c.tellAgain(now)
 	}
 }
 

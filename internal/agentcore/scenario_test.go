@@ -27,7 +27,7 @@ import (
 //	enter region=R [handler=NAME] | leave entry=N
 //	probe seq=N [mono=MS] [time=MS] [incarnation=N] | resend from=N to=N
 //	signal number=N entry=N [name=S] [cancel] [from=S] [decided=S] [term=N] [epoch=N] [incarnation=N] [target=M] | next entry=N | finish
-//	lapse entry=N after=MS | back
+//	lapse entry=N after=MS | recorded entry=N | back
 //	recall | quit | stats
 //	flush
 func TestScenarios(t *testing.T) {
@@ -122,6 +122,10 @@ func (w *world) region(t *testing.T, d *datadriven.TestData, now clocksync.Insta
 		}
 	case "back":
 		w.core.step(now, agentcore.Input{Kind: agentcore.InBack})
+	case "recorded":
+		w.core.OnSignals(now, &wire.Signals{
+			Synchronizer: "s", Term: 1, Incarnation: w.core.Incarnation(), Recorded: []wire.Receipt{{Term: num(t, d, "entry", 0), Name: "r"}},
+		})
 	case "signal":
 		from := word(t, d, "from", "s")
 		m := &wire.Signals{

@@ -15,7 +15,7 @@ func Program(s *monitor.ProgramStatus) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "program %s is %s", s.Name, s.Outcome)
 	if s.Reason != "" {
-		b.WriteString(": " + s.Reason)
+		b.WriteString(": " + Printable(s.Reason))
 	}
 	b.WriteString("\n")
 	rows := [][]string{{"BLOCK", "STARTS", "DONE", "FAILED", "CANCELLED", "LOST", "TWICE?", "NOW", "PATH"}}

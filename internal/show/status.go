@@ -19,7 +19,7 @@ func Status(s *monitor.Status) string {
 	if s.Epoch == 0 {
 		epoch = fmt.Sprintf("no epoch: %s awaited", Count(s.Awaited, "member"))
 	}
-	fmt.Fprintf(&b, "%s: %s; group %s, tenant %s, term %d, config %s\n", s.Synchronizer, epoch, s.Group, s.Tenant, s.Term, s.Config)
+	writeLine(&b, "%s: %s; group %s, tenant %s, term %d, config %s", s.Synchronizer, epoch, s.Group, s.Tenant, s.Term, s.Config)
 	b.WriteString(globalStateText(s.State) + "\n\n")
 	b.WriteString(membersTable(s.Members))
 	if len(s.Predicates) > 0 {
@@ -27,24 +27,24 @@ func Status(s *monitor.Status) string {
 	}
 	b.WriteString("\n")
 	for i := range s.Groups {
-		b.WriteString(groupText(&s.Groups[i]))
+		writeLine(&b, "group     %s", groupText(&s.Groups[i]))
 	}
 	if s.Balance != nil {
-		fmt.Fprintf(&b, "balance   %s\n", balanceText(s.Balance))
+		writeLine(&b, "balance   %s", balanceText(s.Balance))
 	}
 	if len(s.Memory) > 0 {
-		fmt.Fprintf(&b, "memory    %s\n", s.Memory)
+		writeLine(&b, "memory    %s", s.Memory)
 	}
-	fmt.Fprintf(&b, "signals   %s\n", signalsText(s))
-	fmt.Fprintf(&b, "counters  %s\n", countersText(s.Counters))
+	writeLine(&b, "signals   %s", signalsText(s))
+	writeLine(&b, "counters  %s", countersText(s.Counters))
 	if len(s.Shed) > 0 {
-		fmt.Fprintf(&b, "shed      %s\n", shedText(s.Shed))
+		writeLine(&b, "shed      %s", shedText(s.Shed))
 	}
 	if len(s.Standbys) > 0 {
-		fmt.Fprintf(&b, "leader    %s\n", s.Leader)
-		fmt.Fprintf(&b, "standby   %s\n", strings.Join(s.Standbys, ", "))
+		writeLine(&b, "leader    %s", s.Leader)
+		writeLine(&b, "standby   %s", strings.Join(s.Standbys, ", "))
 	}
-	return PrintableLines(b.String())
+	return b.String()
 }
 
 // shedShown is how many senders a line has room for.
@@ -132,7 +132,7 @@ func groupText(g *monitor.GroupStatus) string {
 	for _, name := range slices.Sorted(maps.Keys(regions)) {
 		parts = append(parts, fmt.Sprintf("%d in region %s", regions[name], name))
 	}
-	return fmt.Sprintf("group     %s: %s\n", g.Group, strings.Join(parts, ", "))
+	return fmt.Sprintf("%s: %s", g.Group, strings.Join(parts, ", "))
 }
 
 func heardText(m *monitor.MemberStatus) string {

@@ -32,12 +32,23 @@ func signed(d time.Duration) string {
 // Some lists the first names and counts the others.
 func Some(names []string) string { return monitor.Some{Count: len(names), Names: names}.String() }
 
-// Table aligns rows below each other.
+// writeLine adds a line, however many its values have: some come from members.
+func writeLine(b *strings.Builder, format string, values ...any) {
+	b.WriteString(Printable(fmt.Sprintf(format, values...)) + "\n")
+}
+
+// Table aligns rows below each other, of which each is one line.
 func Table(rows [][]string) string {
 	var b strings.Builder
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	for _, r := range rows {
-		_, _ = fmt.Fprintln(w, strings.Join(r, "\t"))
+		for i, cell := range r {
+			if i > 0 {
+				_, _ = w.Write([]byte{'\t'})
+			}
+			_, _ = w.Write([]byte(Printable(cell)))
+		}
+		_, _ = w.Write([]byte{'\n'})
 	}
 	_ = w.Flush() // A builder takes everything.
 	var lines []string

@@ -63,6 +63,29 @@ func TestStatusText(t *testing.T) {
 	})
 }
 
+// TestNobodyMakesALine: whatever members and those that stand by say of themselves is in the
+// line that is theirs.
+func TestNobodyMakesALine(t *testing.T) {
+	status := func(odd string) string {
+		s := exampleStatus()
+		s.Members[0].Host, s.Members[1].Clock.Source, s.Members[4].Why = "h"+odd, "p"+odd, "left"+odd
+		s.Predicates[1].Reason, s.Memory[0].Value, s.Groups[0].Members[0].Regions = "so"+odd, "best"+odd, []string{"rest" + odd}
+		s.Leader, s.Standbys = "l"+odd, []string{"cold: " + odd}
+		return Status(s)
+	}
+	why := func(odd string) string {
+		e := *explanations()["waits"]
+		e.Reason = "so" + odd
+		e.Missing = append(e.Missing, monitor.Missing{Kind: "gone", Member: "w", Text: "left" + odd})
+		return Why(&e)
+	}
+	for name, text := range map[string]func(string) string{"status": status, "why": why} {
+		if plain, odd := text(""), text("\nleader    me\t\x1b[2J"); strings.Count(plain, "\n") != strings.Count(odd, "\n") || strings.ContainsAny(odd, "\t\x1b") {
+			t.Errorf("%s:\n%s", name, odd)
+		}
+	}
+}
+
 // TestWhyText compares explanations as text with testdata/live/why.
 func TestWhyText(t *testing.T) {
 	all := explanations()

@@ -19,7 +19,7 @@ func Why(e *monitor.Explanation) string {
 		fmt.Fprintf(&b, " for %s", monitor.Seconds(*e.Since))
 	}
 	if e.Reason != "" {
-		b.WriteString(": " + e.Reason)
+		b.WriteString(": " + Printable(e.Reason))
 	}
 	b.WriteString("; " + firedText(e) + "\n")
 	b.WriteString("  when " + indented(e.When) + "\n")
@@ -46,7 +46,7 @@ func Why(e *monitor.Explanation) string {
 // balanceDetails are the loads under way and the last plan.
 func balanceDetails(p *monitor.BalanceStatus) string {
 	var b strings.Builder
-	b.WriteString(balanceText(p) + "\n")
+	writeLine(&b, "%s", balanceText(p))
 	if len(p.UnderWay) > 0 {
 		rows := [][]string{{"LOAD", "FROM", "TO", "WEIGHT", "DECISION", "SINCE", ""}}
 		for _, f := range p.UnderWay {
@@ -73,10 +73,10 @@ func balanceDetails(p *monitor.BalanceStatus) string {
 	}
 	b.WriteString(Table(rows))
 	for _, m := range l.Moves {
-		fmt.Fprintf(&b, "move %s (%s) from %s to %s: %s\n", m.Load, digits(m.Weight), m.From, m.To, m.Why)
+		writeLine(&b, "move %s (%s) from %s to %s: %s", m.Load, digits(m.Weight), m.From, m.To, m.Why)
 	}
 	for _, r := range l.Refused {
-		b.WriteString(refusalText(&r) + "\n")
+		writeLine(&b, "%s", refusalText(&r))
 	}
 	if l.LeftOut > 0 {
 		fmt.Fprintf(&b, "and %d more refused\n", l.LeftOut)
@@ -177,7 +177,7 @@ func decisionText(d *monitor.LastDecision) string {
 	if d.Modality != "" && d.Modality != scgs.Inst.String() {
 		on = fmt.Sprintf("set %d (%s)", d.Index, d.Modality)
 	}
-	fmt.Fprintf(&b, "decision %s, %s ago, on %s of epoch %d: %s\n",
+	writeLine(&b, "decision %s, %s ago, on %s of epoch %d: %s",
 		d.ID, monitor.Seconds(d.Ago), on, d.Epoch, certainty(d))
 	b.WriteString(witnessDrawing(d))
 	rows := [][]string{{"MEMBER", "SEQ", "BEGAN", "HELD UNTIL", "STATE"}}

@@ -1,7 +1,10 @@
 package synccore
 
 import (
+	"cmp"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
@@ -20,7 +23,7 @@ type earlier struct {
 	firings map[control.Cause]uint32 // of a source on a witness, the last one; by a cause without its Firing
 	fates   map[earlierID]control.Fate
 
-	told map[toldID]bool    // the fates of signals of earlier terms that this one has recorded; at most [outbox.Limit]
+	told
 	led  []control.Decision // the last ones of the terms before in which this machine has led: it knows of all their signals
 	left []outbox.Letter    // signals of those that had no fate at a restart
 	give clocksync.Instant  // when they are given up
@@ -28,7 +31,59 @@ type earlier struct {
 	fired map[control.Cause]bool // in this term on runs, without a Firing; at most [outbox.Limit]
 }
 
-// toldID names a signal of an earlier term.
+// told are the fates that members tell and nobody has asked for, of signals of earlier terms and
+// of cancellations for want of control, and that are recorded: by who has told them, and when
+// that was the last time. Of each member there are at most maxTold, and of all [outbox.Limit].
+type told struct {
+	by     map[teller]map[toldID]clocksync.Instant
+	all    int
+	looked clocksync.Instant // for those to forget
+}
+
+const (
+	maxTold  = control.MaxFates // no member remembers more
+	toldKept = time.Hour        // a member that hears of no record tells a fate every minute, while it is here
+	toldLook = time.Minute
+)
+
+type teller struct{ group, name string }
+
+// note notes that a member tells a fate, and reports whether it is recorded already. If not, full
+// says whether there is no room to record it.
+func (t *told) note(now clocksync.Instant, id toldID) (known, full bool) {
+	from := teller{id.group, id.target}
+	if _, known = t.by[from][id]; !known {
+		if full = len(t.by[from]) >= maxTold || t.all >= outbox.Limit; full {
+			return false, true
+		}
+		if t.by == nil {
+			t.by = map[teller]map[toldID]clocksync.Instant{}
+		}
+		if t.by[from] == nil {
+			t.by[from] = map[toldID]clocksync.Instant{}
+		}
+		t.all++
+	}
+	t.by[from][id] = now
+	return known, false
+}
+
+// forget forgets what was told long ago.
+func (t *told) forget(now clocksync.Instant) {
+	if now.Sub(t.looked) < toldLook {
+		return
+	}
+	t.looked, t.all = now, 0
+	for from, ids := range t.by {
+		maps.DeleteFunc(ids, func(_ toldID, at clocksync.Instant) bool { return now.Sub(at) > toldKept })
+		if t.all += len(ids); len(ids) == 0 {
+			delete(t.by, from)
+		}
+	}
+}
+
+// toldID names a signal of an earlier term, or a cancellation for want of control: by no
+// name, the incarnation that the member had then, and the entry.
 type toldID struct {
 	group, target, name string
 	term, number        uint64
@@ -175,11 +230,12 @@ func (c *Core) made(m *member, s *control.Signal, cause control.Cause) (control.
 }
 
 // recorded reports whether the fate of a signal that is not under way is recorded, as it was
-// told before, or is now: of a signal of an earlier term, that its target remembers.
-func (c *Core) recorded(group, from string, a *wire.Answer, out *Output) bool {
+// told before, or is now: of a signal of an earlier term, that its target remembers. If not,
+// full says whether it would be if there were room.
+func (c *Core) recorded(group, from string, a *wire.Answer, out *Output) (ok, full bool) {
 	d := &a.Decision
 	if d.Synchronizer != c.plan.Name || d.Term > c.opt.Term || d.Term == c.opt.Term && d.Number > c.decisions {
-		return false
+		return false, false
 	}
 	e := &c.earlier
 	id := toldID{group, from, a.Name, d.Term, d.Number}
@@ -188,23 +244,28 @@ func (c *Core) recorded(group, from string, a *wire.Answer, out *Output) bool {
 		s := e.left[i].Signal
 		e.left = slices.Delete(e.left, i, i+1)
 		out.fate(group, s, applied(a.Fate), a.Detail)
-		return true
+		return true, false
 	}
 	ours := d.Term == c.opt.Term || slices.ContainsFunc(e.led, func(last control.Decision) bool { return d.Term == last.Term && d.Number <= last.Number })
-	if ours || e.told[id] {
-		return true
+	if ours || a.Kind == 0 {
+		return ours, false
 	}
-	if len(e.told) >= outbox.Limit || a.Kind == 0 {
-		return false
+	known, full := e.note(c.now, id)
+	if !known && !full {
+		out.Fates = append(out.Fates, monitor.Fate{Fate: applied(a.Fate), Detail: a.Detail, Group: group, Earlier: true, Signal: &control.Signal{
+			Decision: *d, Name: a.Name, Target: from, Kind: a.Kind, Predicate: a.Predicate, Region: a.Region, Entry: a.Entry,
+		}})
 	}
-	if e.told == nil {
-		e.told = map[toldID]bool{}
+	return !full, full
+}
+
+// lapsed records a cancellation for want of control, of which its member tells until it learns that.
+func (c *Core) lapsed(s *control.Signal, a *wire.Ack, x *wire.Answer, out *Output) (full bool) {
+	known, full := c.earlier.note(c.now, toldID{target: s.Target, term: cmp.Or(x.Decision.Term, a.Incarnation), number: s.Entry})
+	if !known && !full {
+		out.fate("", s, x.Fate, x.Detail)
 	}
-	e.told[id] = true
-	out.Fates = append(out.Fates, monitor.Fate{Fate: applied(a.Fate), Detail: a.Detail, Group: group, Earlier: true, Signal: &control.Signal{
-		Decision: *d, Name: a.Name, Target: from, Kind: a.Kind, Predicate: a.Predicate, Region: a.Region, Entry: a.Entry,
-	}})
-	return true
+	return full
 }
 
 // applied is a final fate as it is recorded.

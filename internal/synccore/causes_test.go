@@ -13,6 +13,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -382,6 +383,11 @@ func (c *causer) ack(member string, answers ...wire.Answer) string {
 		a.Decision.Synchronizer, a.Decision.Epoch, a.Name, a.Target = "gsync", 1, "high", member
 	}
 	c.step(synccore.Input{Kind: synccore.InAck, From: member, Ack: &wire.Ack{Member: member, Incarnation: 1, Answers: answers}})
+	return c.fates()
+}
+
+// fates are those that the last step has recorded.
+func (c *causer) fates() string {
 	var b strings.Builder
 	for _, f := range c.out.Fates {
 		s := f.Signal
@@ -461,4 +467,74 @@ func TestARestartKnowsWhatIsRecorded(t *testing.T) {
 	c.now = c.now.Add(2 * time.Hour)
 	c.step(synccore.Input{Kind: synccore.InTick})
 	c.want("nobody came back", c.sent(), "high a 1 unconfirmed: the synchronizer was ended before an answer came;high b 1 unconfirmed: the synchronizer was ended before an answer came;")
+}
+
+// TestACancellationForWantOfControlIsRecordedOnce: however often its member tells of it, which
+// it does until it has the receipt, also as a later incarnation. That of another process is another one.
+func TestACancellationForWantOfControlIsRecordedOnce(t *testing.T) {
+	lapse := func(incarnation uint64) wire.Answer {
+		return wire.Answer{Decision: control.Decision{Term: incarnation}, Fate: control.Applied}
+	}
+	c := newCauser(t, 9)
+	c.hello(wire.Hello{Member: "a", Causes: true})
+	c.want("of the release before", c.ack("a", lapse(0)), "0/0 control-loss cancel a high 1 applied false;")
+	c.want("the same", c.ack("a", lapse(1)), "")
+	c.step(synccore.Input{Kind: synccore.InHello, From: "a", Hello: &wire.Hello{Member: "a", Incarnation: 7, Domain: "host", Causes: true}})
+	for i, want := range []string{"", "0/0 control-loss cancel a high 1 applied false;", ""} {
+		a := lapse([]uint64{1, 7, 7}[i])
+		a.Decision.Synchronizer, a.Decision.Epoch, a.Name, a.Target = "gsync", 1, "high", "a"
+		c.step(synccore.Input{Kind: synccore.InAck, From: "a", Ack: &wire.Ack{Member: "a", Incarnation: 7, Answers: []wire.Answer{a}}})
+		c.want(fmt.Sprint("in the next incarnation ", i), c.fates(), want)
+	}
+	c.want("receipts", c.receipts(), "a 1/0 high;a 1/0 high;a 1/0 high;a 1/0 high;a 1/0 high;")
+}
+
+// TestNobodyUsesUpTheRoomForFates: of one member there is room for as many fates of earlier
+// terms as it can remember. What is beyond is refused; another one has room, and so has this
+// one again later.
+func TestNobodyUsesUpTheRoomForFates(t *testing.T) {
+	c := newCauser(t, 9)
+	c.hello(wire.Hello{Member: "a", Causes: true})
+	c.hello(wire.Hello{Member: "b", Causes: true})
+	number, refused := uint64(0), 0
+	tell := func(member string, fates int) (recorded int) {
+		ack := wire.Ack{Member: member, Incarnation: 1}
+		for range fates {
+			number++
+			ack.Answers = append(ack.Answers, wire.Answer{
+				Decision: control.Decision{Synchronizer: "gsync", Term: 5, Epoch: 1, Number: number}, Name: "s", Target: member,
+				Fate: control.Applied, Kind: control.Activate, Predicate: "p", Region: "r", Entry: 1,
+			})
+		}
+		c.now++
+		c.core.Step(c.now, &synccore.Input{Kind: synccore.InAck, From: member, Ack: &ack}, &c.out)
+		refused = len(c.out.Rejected)
+		if refused > 0 && (refused > 1 || c.out.Rejected[0].Reason != monitor.RejectFull || c.out.Rejected[0].From != member) {
+			t.Fatalf("%+v", c.out.Rejected)
+		}
+		return len(c.out.Fates)
+	}
+	all := 0
+	for range control.MaxFates / 256 {
+		all += tell("a", 256)
+	}
+	if all != control.MaxFates || refused != 0 {
+		t.Errorf("%d are recorded", all)
+	}
+	if n := tell("a", 3); n != 0 || refused != 1 {
+		t.Errorf("%d more are recorded, %d refusals", n, refused)
+	}
+	if strings.Contains(c.receipts(), fmt.Sprintf("a 5/%d ", number)) {
+		t.Error("what is not recorded has a receipt")
+	}
+	if n := tell("b", 1); n != 1 || refused != 0 {
+		t.Errorf("of another member %d are recorded", n)
+	}
+	c.now = c.now.Add(61 * time.Minute)
+	c.step(synccore.Input{Kind: synccore.InTick})
+	c.step(synccore.Input{Kind: synccore.InTick})
+	c.hello(wire.Hello{Member: "a", Causes: true})
+	if n := tell("a", 3); n != 3 || refused != 0 {
+		t.Errorf("an hour later %d are recorded", n)
+	}
 }

@@ -62,7 +62,7 @@ func (o Options) Resolved() Options {
 	return o
 }
 
-// The waits of the machine, none of which decides a verdict.
+// The waits and limits of the machine, none of which decides a verdict.
 const (
 	resendWait  = 500 * time.Millisecond // for the answer of a ring, before a gap becomes unknown
 	probeAgain  = 250 * time.Millisecond // a probe without an answer is repeated
@@ -73,6 +73,7 @@ const (
 	otherSilent = 5 * plan.Heartbeat     // a member of another group that says nothing for longer is forgotten
 	probesOut   = 2                      // probes to one member without an answer
 	goneKept    = time.Minute            // how long a gone member is remembered
+	maxGone     = 512                    // that are remembered, beside as many as there may be members
 	heardWithin = 2 * time.Second        // beyond a heartbeat: a decision on what was over longer ago says so
 )
 
@@ -107,6 +108,7 @@ type membership struct {
 	members   map[string]*member
 	recent    [1024]*member // some of those looked up last, by nameSlot
 	sorted    []*member     // every known member, by name
+	absent    int           // of those: gone
 	inEpoch   []*member     // the members of the epoch, in the order of the scope
 	byIndex   []*member     // by number in the detector
 	process   *member       // the process beside its threads, if the level declares it
@@ -125,6 +127,7 @@ type membership struct {
 
 	handover
 	multiplexers map[string]*multiplexer // by name
+	numbered     []*multiplexer          // by number, from 1
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
 	between      uint64                  // gaps between the reports of two incarnations
 }
@@ -402,6 +405,7 @@ func (c *Core) settle(in *Input, out *Output) {
 		c.forgetOthers()
 		c.silence(out)
 		c.giveUpLeft(out)
+		c.earlier.forget(c.now)
 		c.programOverdue()
 		for _, m := range c.sorted {
 			c.callAgain(m, out)

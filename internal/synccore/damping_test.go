@@ -1,6 +1,8 @@
 package synccore_test
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -91,5 +93,54 @@ synchronizers:
 				t.Errorf("in the end it is %+v", s.Members[1])
 			}
 		})
+	}
+}
+
+// TestTheGoneAreBounded: of members that come and go under new names no more are remembered
+// than max and some hundred, the newest of them, and those that are put off.
+func TestTheGoneAreBounded(t *testing.T) {
+	core := synccore.New(compile(t, strings.Replace(lone, "group: g", "group: g, max: 4", 1)), synccore.Options{Term: 1})
+	var out synccore.Output
+	now := clocksync.Instant(0)
+	come := func(name string, incarnation uint64, reports ...wire.Report) {
+		now++
+		core.Step(now, &synccore.Input{Kind: synccore.InHello, From: name, Hello: &wire.Hello{Member: name, Incarnation: incarnation, Domain: "d"}}, &out)
+		core.Step(now, &synccore.Input{Kind: synccore.InBatch, From: name, Batch: &wire.Batch{Member: name, Incarnation: incarnation, Reports: reports}}, &out)
+	}
+	leave := func(name string, incarnation uint64) {
+		core.Step(now, &synccore.Input{Kind: synccore.InBatch, From: name, Batch: &wire.Batch{Member: name, Incarnation: incarnation, Leaving: true}}, &out)
+	}
+	report := wire.Report{Seq: 1, At: clocksync.Stamp{Domain: "d", Mono: 1, Within: clocksync.Unbounded}, Row: []scgs.Value{scgs.IntValue(0)}}
+	come("a", 1, report)
+	for i := range uint64(5) {
+		come("z", i+1, report)
+		leave("z", i+1)
+	}
+	most, last := 0, ""
+	for i := range 3000 {
+		last = fmt.Sprintf("x%d", i)
+		come(last, 1)
+		leave(last, 1)
+		if i%100 == 0 {
+			most = max(most, len(core.Status(now).Members))
+		}
+	}
+	come("z", 9, report)
+	members := core.Status(now).Members
+	if z := members[len(members)-1]; most > 4+4+512 || z.Name != "z" || z.Standing != monitor.Ready || z.Why == "" {
+		t.Errorf("%d members at most, and in the end %+v", most, z)
+	}
+	if !slices.ContainsFunc(members, func(m monitor.MemberStatus) bool { return m.Name == last && m.Standing == monitor.Gone }) {
+		t.Errorf("%s is forgotten", last)
+	}
+	for i := range 3 { // The gone do not count among those that are here.
+		come(fmt.Sprintf("y%d", i), 1)
+	}
+	members = core.Status(now).Members
+	knows := func(name string) bool {
+		return slices.ContainsFunc(members, func(m monitor.MemberStatus) bool { return m.Name == name })
+	}
+	if !knows("y1") || knows("y2") {
+		t.Error("two are to have room beside a and z, and not three")
 	}
 }

@@ -142,7 +142,7 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.RejectReason, string
 		return monitor.RejectTimeline, reason
 	}
 	if m == nil || m.gone {
-		if present := c.present(); present >= c.plan.Members.Max {
+		if len(c.sorted)-c.absent >= c.plan.Members.Max {
 			return monitor.RejectFull, fmt.Sprintf("member %q is one too many: %s takes at most %d members", h.Member, c.plan.Name, c.plan.Members.Max)
 		}
 	}
@@ -157,23 +157,17 @@ func (c *Core) unwelcome(m *member, h *wire.Hello) (monitor.RejectReason, string
 	return 0, ""
 }
 
-// present counts the members that are here.
-func (r *membership) present() int {
-	n := 0
-	for _, m := range r.sorted {
-		if !m.gone {
-			n++
-		}
+// add makes a member of that name. Of those that are gone at most so many are remembered as may
+// be here, and maxGone more, since names can be invented.
+func (c *Core) add(name string) *member {
+	if c.absent >= c.plan.Members.Max+maxGone {
+		c.forgetSome()
 	}
-	return n
-}
-
-func (r *membership) add(name string) *member {
 	m := &member{name: name, index: noIndex}
-	r.members[name] = m
-	i, _ := slices.BinarySearchFunc(r.sorted, m, byName)
-	r.sorted = slices.Insert(r.sorted, i, m)
-	delete(r.strangers, name)
+	c.members[name] = m
+	i, _ := slices.BinarySearchFunc(c.sorted, m, byName)
+	c.sorted = slices.Insert(c.sorted, i, m)
+	delete(c.strangers, name)
 	return m
 }
 
@@ -183,6 +177,9 @@ func byName(a, b *member) int { return cmp.Compare(a.name, b.name) }
 func (c *Core) enter(m *member, h *wire.Hello) {
 	c.rows.free(m.newest.ref)
 	c.detach(m)
+	if m.gone {
+		c.absent--
+	}
 	old := *m
 	*m = member{
 		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
@@ -216,6 +213,7 @@ func (c *Core) leave(m *member, why string) {
 	c.leaveDomain(m)
 	c.unlist(m)
 	m.gone, m.why = true, why
+	c.absent++
 	c.changed = true
 	c.outbox.Look()
 	c.dropped = append(c.dropped, monitor.Dropped{Name: m.name, Reason: why})
@@ -252,15 +250,40 @@ func (c *Core) silence(out *Output) {
 
 // forget drops what is known of members that have been gone for long.
 func (c *Core) forget() {
-	c.sorted = slices.DeleteFunc(c.sorted, func(m *member) bool {
-		old := m.gone && m.index == noIndex && c.now.Sub(m.heard) > goneKept
-		if old {
-			c.rows.free(m.newest.ref)
-			c.detach(m)
-			delete(c.members, m.name)
-			c.recent[nameSlot(m.name)] = nil
+	c.forgetThose(func(m *member) bool { return c.now.Sub(m.heard) > goneKept })
+}
+
+// forgetSome drops what is known of some members that are gone, many at once: those that were
+// heard the longest ago, and before them those that need not wait to come back.
+func (c *Core) forgetSome() {
+	gone := make([]*member, 0, c.absent)
+	for _, m := range c.sorted {
+		if m.gone && m.index == noIndex {
+			gone = append(gone, m)
 		}
-		return old
+	}
+	slices.SortStableFunc(gone, func(a, b *member) int {
+		return cmp.Or(cmp.Compare(min(a.stays, 1), min(b.stays, 1)), cmp.Compare(a.heard, b.heard))
+	})
+	old := make(map[*member]bool, maxGone)
+	for _, m := range gone[:min(len(gone), maxGone/2)] {
+		old[m] = true
+	}
+	c.forgetThose(func(m *member) bool { return old[m] })
+}
+
+// forgetThose drops what is known of the members that are gone and old.
+func (c *Core) forgetThose(old func(*member) bool) {
+	c.sorted = slices.DeleteFunc(c.sorted, func(m *member) bool {
+		if !m.gone || m.index != noIndex || !old(m) {
+			return false
+		}
+		c.rows.free(m.newest.ref)
+		c.detach(m)
+		delete(c.members, m.name)
+		c.recent[nameSlot(m.name)] = nil
+		c.absent--
+		return true
 	})
 }
 

@@ -73,25 +73,22 @@ func (r *membership) speaksFor(m *member, name string) {
 	x := r.multiplexers[name]
 	if x == nil {
 		x = &multiplexer{name: name, heard: clocksync.MinInstant, read: clocksync.MinInstant, wanted: clocksync.MinInstant}
-		x.number = r.lowest()
+		r.number(x)
 		r.multiplexers[name] = x
 	}
 	x.members++
 	m.multiplexer = x
 }
 
-// lowest is the lowest number that no multiplexer has. Numbers of those that are
+// number gives a multiplexer the lowest number that none has. Numbers of those that are
 // forgotten are used again, as the detectors keep a number no longer than an epoch.
-func (r *membership) lowest() int32 {
-	taken := map[int32]bool{}
-	for _, x := range r.multiplexers {
-		taken[x.number] = true
+func (r *membership) number(x *multiplexer) {
+	n := slices.Index(r.numbered, nil)
+	if n < 0 {
+		n = len(r.numbered)
+		r.numbered = append(r.numbered, nil)
 	}
-	n := int32(1)
-	for taken[n] {
-		n++
-	}
-	return n
+	r.numbered[n], x.number = x, int32(n+1) //nolint:gosec // At most as many as members are known.
 }
 
 // detach takes a member away from the multiplexer that has spoken for it.
@@ -104,6 +101,7 @@ func (r *membership) detach(m *member) {
 	m.multiplexer = nil
 	if x.members--; x.members == 0 {
 		delete(r.multiplexers, x.name)
+		r.numbered[x.number-1] = nil
 	}
 }
 

@@ -146,20 +146,28 @@ func (c *Core) ack(from string, a *wire.Ack, out *Output) {
 // answers takes the fates that a member tells. If it keeps them until they are recorded, it
 // learns which are.
 func (c *Core) answers(group, from string, keeps bool, a *wire.Ack, out *Output) {
+	left := 0
 	for i := range a.Answers {
 		x := &a.Answers[i]
+		d, known, full := x.Decision, false, false
 		if s := x.Lapse(); s != nil && group == "" && s.Target == from && x.Fate.Final() {
-			out.fate("", s, x.Fate, x.Detail)
-			continue
-		}
-		if s, ok := c.outbox.Answer(c.now, group, from, x); ok {
+			full = c.lapsed(s, a, x, out)
+			d, known = control.Decision{Term: s.Entry}, !full
+		} else if s, ok := c.outbox.Answer(c.now, group, from, x); ok {
 			c.settled(&s, out)
-		} else if !x.Fate.Final() || !c.recorded(group, from, x, out) {
-			continue
+			known = true
+		} else if x.Fate.Final() {
+			known, full = c.recorded(group, from, x, out)
 		}
-		if keeps {
-			c.outbox.Record(c.now, group, from, a.Incarnation, x.Decision, x.Name)
+		if full {
+			left++
 		}
+		if known && keeps {
+			c.outbox.Record(c.now, group, from, a.Incarnation, d, x.Name)
+		}
+	}
+	if left > 0 {
+		out.refuse(monitor.RejectFull, from, fmt.Sprintf("%d fates that it tells are not recorded: there is room for %d of a member, and %d in all, within an hour", left, maxTold, outbox.Limit))
 	}
 }
 

@@ -15,10 +15,11 @@ const ControlLoss = "control-loss"
 const DatumAfter = "after"
 
 // Lapse is an answer to no signal: it tells the fate of a cancellation for want of control.
-// Its decision has no number, which those of signals have, and the entry for an epoch; its
-// name is the region's.
-func Lapse(region string, entry uint64, member string, fate control.Fate, detail string) Answer {
-	return Answer{Decision: control.Decision{Epoch: entry}, Name: region, Target: member, Fate: fate, Detail: detail}
+// Its decision has no number, which those of signals have, the entry for an epoch, and for a
+// term the incarnation that the member had then, since another process counts entries
+// from 1 too; its name is the region's.
+func Lapse(region string, entry uint64, member string, incarnation uint64, fate control.Fate, detail string) Answer {
+	return Answer{Decision: control.Decision{Term: incarnation, Epoch: entry}, Name: region, Target: member, Fate: fate, Detail: detail}
 }
 
 // Lapse is the cancellation that the answer tells the fate of; nil if it answers a signal.
@@ -30,6 +31,15 @@ func (a *Answer) Lapse() *control.Signal {
 		Decision: control.Decision{Synchronizer: a.Decision.Synchronizer}, Name: ControlLoss, Predicate: ControlLoss, Kind: control.Cancel,
 		Target: a.Target, Region: a.Name, Entry: a.Decision.Epoch,
 	}
+}
+
+// Lapse is the entry whose cancellation for want of control is recorded, of which the member
+// learns by a receipt without a number; 0: it is the receipt of a signal.
+func (r *Receipt) Lapse() uint64 {
+	if r.Number > 0 {
+		return 0
+	}
+	return r.Term
 }
 
 // Beat is what everybody reads of a beat, by which the process that leads as a synchronizer

@@ -10,7 +10,7 @@ import (
 // TestLapse: what a cancellation for want of control has come to travels as an answer, which
 // is told apart from those to signals.
 func TestLapse(t *testing.T) {
-	a := wire.Lapse("search", 7, "w", control.Applied, "it was without control for 5s")
+	a := wire.Lapse("search", 7, "w", 3, control.Applied, "it was without control for 5s")
 	a.Decision.Synchronizer = "s"
 	frame, _, err := wire.AppendAck(nil, &wire.Ack{Member: "w", Incarnation: 1, Answers: []wire.Answer{a}})
 	if err != nil {
@@ -27,6 +27,11 @@ func TestLapse(t *testing.T) {
 	answer := wire.Answer{Decision: control.Decision{Synchronizer: "s", Number: 1}, Name: "search", Target: "w", Fate: control.Applied}
 	if s := answer.Lapse(); s != nil {
 		t.Errorf("the answer to a signal is %+v", s)
+	}
+	for number, entry := range []uint64{7, 0} {
+		if r := (wire.Receipt{Term: 7, Number: uint64(number), Name: "search"}); r.Lapse() != entry { //nolint:gosec // 0 and 1.
+			t.Errorf("%+v is of entry %d", r, r.Lapse())
+		}
 	}
 }
 
