@@ -332,15 +332,16 @@ func (f *findings) judgeRuns() {
 		if v.Modality == "" {
 			continue
 		}
-		runs := v.Rule
+		parts := []string{v.Rule}
 		for j := range v.Witness {
 			p := &v.Witness[j]
 			if s := f.serials[numbered{p.Member, p.Serial}]; s != nil {
 				from, _ := f.runOf(p.Member, s)
-				runs += fmt.Sprintf(" %s:%d", p.Member, from)
+				parts = append(parts, fmt.Sprintf("%s:%d", p.Member, from))
 			}
 		}
-		in := fmt.Sprint(v.Made.Term, runs)
+		runs := strings.Join(parts, " ")
+		in := fmt.Sprint(v.Made.Term, " ", runs)
 		times[in]++
 		of[v.Made], firsts[v.Made] = runs, times[in] == 1
 	}

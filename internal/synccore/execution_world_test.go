@@ -432,7 +432,7 @@ func (w *field) trouble() {
 				w.log = w.log[:min(w.known, len(w.log))]
 			}
 			w.since = w.now
-			w.fleet.takeover()
+			w.takeover()
 		}
 	case 0:
 		p.dead = true
