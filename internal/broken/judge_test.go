@@ -309,7 +309,7 @@ func (f *findings) judgeHandlers() {
 		newest[place] = max(newest[place], key.Decision.Term)
 		of, ok := witness[key.Decision]
 		if !ok {
-			f.known["firings that were not written down, since their synchronizer was killed"]++
+			f.counted["firings that were not written down, since their synchronizer was killed"]++
 			continue
 		}
 		firing := key
@@ -437,7 +437,7 @@ func (f *findings) judgeFates() {
 		fate, detail := list[0].word, list[0].detail
 		for _, other := range list[1:] {
 			if other.by != list[0].by && other.word == fate { // The first one was killed before others knew.
-				f.known["fates that two terms tell alike"]++
+				f.counted["fates that two terms record alike"]++
 				continue
 			}
 			f.breach("F", "%s %+v to %s has the fate %s, and %s", l.name, l.number, l.target, fate, other.word)
@@ -448,11 +448,9 @@ func (f *findings) judgeFates() {
 		case fate == "applied" && witness[l.number] == "" && earlier(again[renewed{l.Number, l.name, l.target}], l.Term):
 			// It was under way at a takeover, which has sent it again under its number.
 		case fate == "applied" && effects[effect{l.name, l.target, ""}]:
-			f.known["applied, perhaps by a firing that was not written down"]++
+			f.counted["applied, perhaps by a firing that was not written down"]++
 		case fate == "applied":
 			f.breach("F", "%s %+v to %s is applied (%s), and its handler did not return", l.name, l.number, l.target, detail)
-		case fate == "expired" && ran[l]:
-			f.known["F-expired: expired, and its handler began"]++
 		case fate != "applied" && fate != "unconfirmed" && ran[l]:
 			f.breach("F", "%s %+v to %s is %s (%s), and its handler began", l.name, l.number, l.target, fate, detail)
 		}
