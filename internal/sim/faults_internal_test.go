@@ -228,9 +228,28 @@ func TestFoundSeeds(t *testing.T) {
 		"expired was recorded for what was applied":               {161, drops | reorders | oneways, 1125 * time.Millisecond, 2},
 		"a state that was to begin again was told by nobody":      {58, drops | doubles | reorders | crashes | restarts | clocks | closings, 1125 * time.Millisecond, 4},
 		"a state older than the stamps of its clock kept it mute": {111, reorders | oneways | pauses | restarts, time.Second, 3},
-		"a hello soon after another one was not answered":         {11238, AllFaults &^ (restarts | reloads), 2 * time.Second, 4},
-		"fates were lost with the synchronizer":                   {1, restarts, 1125 * time.Millisecond, 2},
-		"so was one whose handler had ended under the next one":   {123, AllFaults &^ (oneways | clocks | closings | reloads), 2 * time.Second, 3},
+		"a hello soon after another one was not answered": {
+			11238, drops | doubles | reorders | delays | partitions | oneways | pauses | suspends | crashes | clocks | closings, 2 * time.Second, 4,
+		},
+		"fates were lost with the synchronizer": {1, restarts, 1125 * time.Millisecond, 2},
+		"so was one whose handler had ended under the next one": {
+			123, drops | doubles | reorders | delays | partitions | pauses | suspends | crashes | restarts, 2 * time.Second, 3,
+		},
+		"fates that were told in vain were not told again": {
+			297431, drops | doubles | reorders | delays | partitions | suspends | crashes | restarts | closings | reloads, 2 * time.Second, 4,
+		},
+		"who was refused asked again too late": {
+			351016, drops | doubles | reorders | delays | partitions | pauses | crashes | restarts | clocks | closings, 2 * time.Second, 3,
+		},
+		"a dead process came between two incarnations of one": {
+			30733, drops | doubles | reorders | delays | oneways | pauses | suspends | crashes | restarts | clocks, 2 * time.Second, 4,
+		},
+		"the same firing by other incarnations": {
+			211264, drops | doubles | reorders | delays | partitions | pauses | suspends | restarts | clocks | reloads, 2 * time.Second, 4,
+		},
+		"a firing that was made again, and recorded by a third term": {
+			242171, drops | doubles | reorders | delays | partitions | pauses | crashes | restarts, 2 * time.Second, 4,
+		},
 	} {
 		spec := trialOf(t, found.faults, found.time)
 		spec.seed, spec.processes = found.seed, found.processes
