@@ -246,6 +246,34 @@ func TestFiringsAreToldApart(t *testing.T) {
 	})
 }
 
+// TestALaterCopyCounts: what was fenced off is kept no more once a later copy of the same signal
+// came, whose fate may be another one; that of another signal is.
+func TestALaterCopyCounts(t *testing.T) {
+	g, entry := led(t)
+	offer := func(term, witness uint64) {
+		g.Offer(0, &control.Signal{
+			Decision: control.Decision{Synchronizer: "s", Term: term, Epoch: 1, Number: 1 + witness}, Name: "a", Predicate: "p",
+			Kind: control.Activate, Target: "w", Region: "r", Entry: entry, Cause: control.Cause{Source: 1, Witness: witness, Firing: 1},
+		})
+	}
+	if err := g.Lead("s", 2, 1); err != nil {
+		t.Fatal(err)
+	}
+	offer(1, 1)
+	offer(1, 2)
+	if got := g.Kept(); len(got) != 2 || got[0].Fate != control.OldEpoch || got[1].Fate != control.OldEpoch {
+		t.Fatalf("of an older term: %+v", got)
+	}
+	offer(2, 1)
+	if got := g.Kept(); len(got) != 1 || got[0].Decision.Number != 3 {
+		t.Errorf("once the first came again: %+v", got)
+	}
+	g.Finish(g.Next(0, entry, control.AtCheck), control.Applied, "")
+	if got := g.Kept(); len(got) != 2 || got[1].Fate != control.Applied || got[1].Decision.Term != 2 {
+		t.Errorf("once that was applied: %+v", got)
+	}
+}
+
 // TestFatesAreKeptUntilTheyAreRecorded: a final fate is kept until its synchronizer has recorded
 // it, and of too many the oldest are lost, which is counted.
 func TestFatesAreKeptUntilTheyAreRecorded(t *testing.T) {

@@ -67,6 +67,8 @@ type Kept struct {
 	Entry     uint64   // that it was decided on
 	Fate      Fate     // final
 	Detail    string   // why, for people
+
+	cause Cause // of its firing
 }
 
 // Gate holds the rules of one participant's regions (PEGASUS paper, section
@@ -413,6 +415,9 @@ func (g *Gate) Offer(now clocksync.Instant, s *Signal) Outcome {
 		return Outcome{Signal: s, Fate: Refused, Detail: err.Error()}
 	}
 	fate, detail := g.judge(now, s, f)
+	if s.Cause.Source != 0 && len(g.kept) > 0 {
+		g.supersede(s)
+	}
 	r := g.note(s, fate, detail)
 	if fate.Final() {
 		g.remember(r)
@@ -678,6 +683,7 @@ func (g *Gate) keep(r *record) {
 	}
 	k := Kept{
 		r.key.decision, r.key.name, r.key.target, r.signal.Predicate, r.signal.Region, r.signal.Kind, r.entry, r.fate, r.detail,
+		r.signal.Cause.Plain(),
 	}
 	g.kept = append(g.kept, k)
 	if k.Decision = r.copied; k.Decision.Number > 0 {
@@ -692,6 +698,15 @@ func (g *Gate) keep(r *record) {
 		}
 	}
 	g.kept = slices.Delete(g.kept, 0, MaxKept/4)
+}
+
+// supersede keeps the fates of older copies of a signal no more that were fenced off: its own is the
+// one to be recorded.
+func (g *Gate) supersede(s *Signal) {
+	g.kept = slices.DeleteFunc(g.kept, func(k Kept) bool {
+		return k.Fate == OldEpoch && k.Decision.Synchronizer == s.Decision.Synchronizer && k.Decision.Term < s.Decision.Term &&
+			k.cause == s.Cause.Plain() && k.Name == s.Name && k.Target == s.Target && k.Entry == s.Entry
+	})
 }
 
 // Kept are the final fates that may not be recorded, the oldest first. They are read before

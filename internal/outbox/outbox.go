@@ -188,6 +188,11 @@ func (f *Frames) Add(head *wire.Signals, group string, incarnation uint64, s *co
 	*f = append(*f, wire.Addressed[wire.Signals]{To: s.Target, Group: group, Msg: msg})
 }
 
+// UnderWay reports whether a member tells of a signal that has no final fate.
+func (o *Outbox) UnderWay(group, from string, a *wire.Answer) bool {
+	return slices.ContainsFunc(o.letters, func(p *pending) bool { return p.is(group, from, a) })
+}
+
 // Answer takes what a member tells of a signal; ok if that settles it. The fate of
 // one that is not known is a late copy.
 func (o *Outbox) Answer(now clocksync.Instant, group, from string, a *wire.Answer) (s Settled, ok bool) {

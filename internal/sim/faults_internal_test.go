@@ -24,7 +24,7 @@ var (
 	trialSeed   = flag.Uint64("seed", 0, "one trial to repeat")
 	trialFaults = flag.String("faults", "all", "the kinds of faults, joined by a comma")
 	trialTime   = flag.Duration("time", 2*time.Second, "for how long there are faults")
-	trialPair   = flag.Bool("standby", false, "in every third trial a process stands by; trial 8091 breaks judge F")
+	trialPair   = flag.Bool("standby", false, "in every third trial a process stands by; trial 696 breaks judge A")
 	trialSize   = flag.Int("processes", 4, "how many processes there are at most")
 )
 

@@ -441,6 +441,26 @@ func TestFatesOfEarlierTerms(t *testing.T) {
 	c.want("that term", c.ack("b", answer(9, 1, control.Applied)), "12/1 high activate b r 5 applied false;")
 }
 
+// TestACopyThatWasNotAppliedIsNotTheLast: what a target says of a copy of an earlier term is not
+// recorded while another copy may be applied, and the target does not learn that it is: the
+// machine may be killed before that, and then the target alone knows.
+func TestACopyThatWasNotAppliedIsNotTheLast(t *testing.T) {
+	answer := func(term uint64) wire.Answer {
+		return wire.Answer{Decision: control.Decision{Term: term, Number: 1}, Kind: control.Activate, Predicate: "high", Region: "r", Entry: 5, Fate: control.NoSuchEntry}
+	}
+	c := newCauser(t, 1)
+	c.hello(wire.Hello{Member: "a", Causes: true})
+	c.hello(wire.Hello{Member: "b", Causes: true})
+	c.tell("a", 1)
+	c.tell("b", 3)
+	c.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
+	c.want("the first copy", c.ack("a", answer(1)), "")
+	c.want("nothing is recorded", c.receipts(), "")
+	c.want("the last copy", c.ack("a", answer(2)), "2/1 high activate a r 5 no-such-entry false;")
+	c.want("the first copy again", c.ack("a", answer(1)), "")
+	c.want("both", c.receipts(), "a 2/1 high;a 1/1 high;")
+}
+
 // TestARestartKnowsWhatIsRecorded: a machine that goes on from its journal records the fates
 // that it lacks, and no others; of who does not come back they are unconfirmed.
 func TestARestartKnowsWhatIsRecorded(t *testing.T) {

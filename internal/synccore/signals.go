@@ -156,7 +156,7 @@ func (c *Core) answers(group, from string, keeps bool, a *wire.Ack, out *Output)
 		} else if s, ok := c.outbox.Answer(c.now, group, from, x); ok {
 			c.settled(&s, out)
 			known = true
-		} else if x.Fate.Final() {
+		} else if x.Fate.Final() && !c.outbox.UnderWay(group, from, x) { // Else another copy may be applied yet.
 			known, full = c.recorded(group, from, x, out)
 		}
 		if full {
