@@ -69,6 +69,6 @@ func TestRunStandsBy(t *testing.T) {
 		return code == exitOK && strings.Contains(stdout, "\nstandby   process ")
 	})
 	first.stop()
-	second.line("nobody led any more, and this process does now")
+	second.line("this one")
 	second.stop()
 }
