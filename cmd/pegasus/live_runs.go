@@ -61,9 +61,22 @@ func noteRun(r *localRun) (forget func(), err error) {
 	return func() { _ = os.Remove(name) }, nil // Whoever finds it later removes it.
 }
 
-// lastRun finds the newest run of this user that goes on. The notes tell of runs
-// that ended without a word; their files are removed.
+// lastRun finds the newest run of this user that goes on.
 func lastRun() (r *localRun, notes []string, err error) {
+	runs, notes, err := localRuns()
+	if err == nil && len(runs) == 0 {
+		dir, _ := runsDir()
+		err = fmt.Errorf("no local run goes on, none is noted in %s: start one with `pegasus run`, or say where to ask with --nats URL", dir)
+	}
+	if err != nil {
+		return nil, notes, err
+	}
+	return slices.MaxFunc(runs, func(a, b *localRun) int { return a.Started.Compare(b.Started) }), notes, nil
+}
+
+// localRuns are those of this user that go on. The notes tell of runs that ended
+// without a word; their files are removed.
+func localRuns() (runs []*localRun, notes []string, err error) {
 	dir, err := runsDir()
 	if err != nil {
 		return nil, nil, err
@@ -72,7 +85,6 @@ func lastRun() (r *localRun, notes []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var runs []*localRun
 	for _, file := range files {
 		one, err := readRun(file)
 		switch {
@@ -87,10 +99,7 @@ func lastRun() (r *localRun, notes []string, err error) {
 			runs = append(runs, one)
 		}
 	}
-	if len(runs) == 0 {
-		return nil, notes, fmt.Errorf("no local run goes on, none is noted in %s: start one with `pegasus run`, or say where to ask with --nats URL", dir)
-	}
-	return slices.MaxFunc(runs, func(a, b *localRun) int { return a.Started.Compare(b.Started) }), notes, nil
+	return runs, notes, nil
 }
 
 func readRun(file string) (*localRun, error) {

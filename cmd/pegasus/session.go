@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -42,13 +43,35 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 	err := s.start(ctx, stderr)
 	if err == nil {
 		defer s.note(stderr)()
-		s.feed.begin(show.Ready{
-			URL: s.url.shown, Secured: s.url.secret != s.url.shown,
-			Tenant: s.flags.tenant, Program: s.program, Levels: s.levels, HTTP: s.operators.url(),
-		})
+		s.feed.begin(s.ready(s.levels, s.flags.standby))
 		err = s.wait(ctx, hangups)
 	}
 	return errors.Join(err, s.close(ctx))
+}
+
+// ready tells of those that lead, or stand by.
+func (s *session) ready(levels []synchronizer.Level, standby bool) show.Ready {
+	return show.Ready{
+		URL: s.url.shown, Secured: s.url.secret != s.url.shown,
+		Tenant: s.flags.tenant, Program: s.program, Levels: levels, HTTP: s.operators.url(), Standby: standby,
+	}
+}
+
+// begun tells of those that have begun to lead, and returns those that stand by still.
+func (s *session) begun(standing []int) (still []int) {
+	var levels []synchronizer.Level
+	for _, i := range standing {
+		parts := s.running[i].Readiness()
+		if parts[0].Ready && !slices.ContainsFunc(parts, func(r synchronizer.Readiness) bool { return r.Part == "leads" }) { // Nor has it ended.
+			levels = append(levels, s.levels[i])
+		} else {
+			still = append(still, i)
+		}
+	}
+	if len(levels) > 0 {
+		s.feed.put(show.Entry{At: time.Now(), Event: s.ready(levels, false)})
+	}
+	return still
 }
 
 // note lets the live commands find the run, until the function it returns is
@@ -88,6 +111,9 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 	return nil
 }
 
+// leadsEvery is how often a process that stands by looks whether it leads.
+const leadsEvery = 100 * time.Millisecond
+
 // wait returns nil when the context has ended or the program is done, or why a
 // synchronizer ended by itself.
 func (s *session) wait(ctx context.Context, hangups <-chan os.Signal) error {
@@ -98,8 +124,22 @@ func (s *session) wait(ctx context.Context, hangups <-chan os.Signal) error {
 			ended <- one.Err()
 		}()
 	}
+	var standing []int
+	var look <-chan time.Time
+	if s.flags.standby {
+		tick := time.NewTicker(leadsEvery)
+		defer tick.Stop()
+		look = tick.C
+		for i := range s.running {
+			standing = append(standing, i)
+		}
+	}
 	for {
 		select {
+		case <-look:
+			if standing = s.begun(standing); len(standing) == 0 {
+				look = nil
+			}
 		case <-ctx.Done():
 			if s.program != "" {
 				return s.leave()

@@ -52,6 +52,13 @@ func (s Skipped) String() string {
 
 // String tells a newcomer what to do next.
 func (r Ready) String() string {
+	if r.Standby {
+		text := r.URL + "\n"
+		for _, l := range r.Levels {
+			text += fmt.Sprintf("%s stands by for another process to end that leads group %s\n", l.Name, l.Group)
+		}
+		return text
+	}
 	if r.Program != "" {
 		tenant := ""
 		if r.Tenant != "default" {
