@@ -134,7 +134,7 @@ func (l *live) who(ctx context.Context) ([]synchronizer.Presence, error) {
 
 // nobody says that no synchronizer answers, and who of this host is noted to run there.
 func (l *live) nobody() error {
-	runs, _, _ := localRuns() //nolint:errcheck // Without notes nothing is known.
+	runs, _, _, _ := localRuns() //nolint:errcheck // Without notes nothing is known.
 	for _, r := range runs {
 		if r.URL == l.shown && r.Tenant == l.tenant {
 			return fmt.Errorf("no synchronizer of tenant %q answers on the NATS server at %s, though process %d of this host is noted to run one there: it is stopped or hangs, or stands by and does not lead yet", l.tenant, l.shown, r.PID)

@@ -61,9 +61,15 @@ func noteRun(r *localRun) (forget func(), err error) {
 	return func() { _ = os.Remove(name) }, nil // Whoever finds it later removes it.
 }
 
-// lastRun finds the newest run of this user that goes on.
+// lastRun finds the newest run of this user that goes on. The notes tell of runs
+// that ended without a word; their files are removed.
 func lastRun() (r *localRun, notes []string, err error) {
-	runs, notes, err := localRuns()
+	runs, dead, notes, err := localRuns()
+	for _, one := range dead {
+		notes = append(notes, fmt.Sprintf("the run of process %d at %s, begun %s, has ended without a word; its note %s is removed",
+			one.PID, one.URL, one.Started.Local().Format(time.DateTime), one.file))
+		_ = os.Remove(one.file) // The next command says so again.
+	}
 	if err == nil && len(runs) == 0 {
 		dir, _ := runsDir()
 		err = fmt.Errorf("no local run goes on, none is noted in %s: start one with `pegasus run`, or say where to ask with --nats URL", dir)
@@ -74,16 +80,16 @@ func lastRun() (r *localRun, notes []string, err error) {
 	return slices.MaxFunc(runs, func(a, b *localRun) int { return a.Started.Compare(b.Started) }), notes, nil
 }
 
-// localRuns are those of this user that go on. The notes tell of runs that ended
-// without a word; their files are removed.
-func localRuns() (runs []*localRun, notes []string, err error) {
+// localRuns are those of this user that go on, and those that ended without a word. The notes
+// tell of files that are neither.
+func localRuns() (runs, dead []*localRun, notes []string, err error) {
 	dir, err := runsDir()
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "run-*.json"))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
 	for _, file := range files {
 		one, err := readRun(file)
@@ -92,14 +98,12 @@ func localRuns() (runs []*localRun, notes []string, err error) {
 		case err != nil:
 			notes = append(notes, fmt.Sprintf("%s is not the note of a run and is passed over: %v", file, err))
 		case !alive(one.PID):
-			notes = append(notes, fmt.Sprintf("the run of process %d at %s, begun %s, has ended without a word; its note %s is removed",
-				one.PID, one.URL, one.Started.Local().Format(time.DateTime), file))
-			_ = os.Remove(file) // The next command says so again.
+			dead = append(dead, one)
 		default:
 			runs = append(runs, one)
 		}
 	}
-	return runs, notes, nil
+	return runs, dead, notes, nil
 }
 
 func readRun(file string) (*localRun, error) {
