@@ -157,12 +157,12 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 	if err != nil {
 		return err
 	}
-	s.opt.Logger.Debug("leads", "term", term, "known", s.told.Load(), "state", s.opt.State)
 	if err := s.makeCore(term, from); err != nil {
 		return err
 	}
 	s.term.Store(term)
 	s.leads.Store(true)
+	s.opt.Logger.Info("leads", "term", term, "known", s.told.Load(), "state", s.opt.State)
 	return nil
 }
 

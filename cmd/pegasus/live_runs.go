@@ -64,33 +64,15 @@ func noteRun(r *localRun) (forget func(), err error) {
 // lastRun finds the newest run of this user that goes on. The notes tell of runs
 // that ended without a word; their files are removed.
 func lastRun() (r *localRun, notes []string, err error) {
-	runs, dead, notes, err := localRuns()
-	for _, one := range dead {
-		notes = append(notes, fmt.Sprintf("the run of process %d at %s, begun %s, has ended without a word; its note %s is removed",
-			one.PID, one.URL, one.Started.Local().Format(time.DateTime), one.file))
-		_ = os.Remove(one.file) // The next command says so again.
-	}
-	if err == nil && len(runs) == 0 {
-		dir, _ := runsDir()
-		err = fmt.Errorf("no local run goes on, none is noted in %s: start one with `pegasus run`, or say where to ask with --nats URL", dir)
-	}
-	if err != nil {
-		return nil, notes, err
-	}
-	return slices.MaxFunc(runs, func(a, b *localRun) int { return a.Started.Compare(b.Started) }), notes, nil
-}
-
-// localRuns are those of this user that go on, and those that ended without a word. The notes
-// tell of files that are neither.
-func localRuns() (runs, dead []*localRun, notes []string, err error) {
 	dir, err := runsDir()
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
 	files, err := filepath.Glob(filepath.Join(dir, "run-*.json"))
 	if err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
+	var runs []*localRun
 	for _, file := range files {
 		one, err := readRun(file)
 		switch {
@@ -98,12 +80,17 @@ func localRuns() (runs, dead []*localRun, notes []string, err error) {
 		case err != nil:
 			notes = append(notes, fmt.Sprintf("%s is not the note of a run and is passed over: %v", file, err))
 		case !alive(one.PID):
-			dead = append(dead, one)
+			notes = append(notes, fmt.Sprintf("the run of process %d at %s, begun %s, has ended without a word; its note %s is removed",
+				one.PID, one.URL, one.Started.Local().Format(time.DateTime), file))
+			_ = os.Remove(file) // The next command says so again.
 		default:
 			runs = append(runs, one)
 		}
 	}
-	return runs, dead, notes, nil
+	if len(runs) == 0 {
+		return nil, notes, fmt.Errorf("no local run goes on, none is noted in %s: start one with `pegasus run`, or say where to ask with --nats URL", dir)
+	}
+	return slices.MaxFunc(runs, func(a, b *localRun) int { return a.Started.Compare(b.Started) }), notes, nil
 }
 
 func readRun(file string) (*localRun, error) {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"slices"
 	"sync"
 	"time"
 
@@ -57,23 +56,6 @@ func (s *session) ready(levels []synchronizer.Level, standby bool) show.Ready {
 	}
 }
 
-// begun tells of those that have begun to lead, and returns those that stand by still.
-func (s *session) begun(standing []int) (still []int) {
-	var levels []synchronizer.Level
-	for _, i := range standing {
-		parts := s.running[i].Readiness()
-		if parts[0].Ready && !slices.ContainsFunc(parts, func(r synchronizer.Readiness) bool { return r.Part == "leads" }) { // Nor has it ended.
-			levels = append(levels, s.levels[i])
-		} else {
-			still = append(still, i)
-		}
-	}
-	if len(levels) > 0 {
-		s.feed.put(show.Entry{At: time.Now(), Event: s.ready(levels, false)})
-	}
-	return still
-}
-
 // note lets the live commands find the run, until the function it returns is
 // called. Without it they need --nats.
 func (s *session) note(stderr io.Writer) func() {
@@ -92,8 +74,11 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "pegasus: the term of this run is not kept, so give --state DIR, or --state none: %v\n", err)
 	}
-	for _, level := range s.levels {
+	for i, level := range s.levels {
 		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose, ended: s.ended}
+		if s.flags.standby {
+			w.leads = func() { s.feed.put(show.Entry{At: time.Now(), Event: s.ready(s.levels[i:i+1], false)}) }
+		}
 		opt := synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
 			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider, State: state, Standby: s.flags.standby,
@@ -111,9 +96,6 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 	return nil
 }
 
-// leadsEvery is how often a process that stands by looks whether it leads.
-const leadsEvery = 100 * time.Millisecond
-
 // wait returns nil when the context has ended or the program is done, or why a
 // synchronizer ended by itself.
 func (s *session) wait(ctx context.Context, hangups <-chan os.Signal) error {
@@ -124,22 +106,8 @@ func (s *session) wait(ctx context.Context, hangups <-chan os.Signal) error {
 			ended <- one.Err()
 		}()
 	}
-	var standing []int
-	var look <-chan time.Time
-	if s.flags.standby {
-		tick := time.NewTicker(leadsEvery)
-		defer tick.Stop()
-		look = tick.C
-		for i := range s.running {
-			standing = append(standing, i)
-		}
-	}
 	for {
 		select {
-		case <-look:
-			if standing = s.begun(standing); len(standing) == 0 {
-				look = nil
-			}
 		case <-ctx.Done():
 			if s.program != "" {
 				return s.leave()
