@@ -135,8 +135,8 @@ func (l *live) who(ctx context.Context) ([]synchronizer.Presence, error) {
 
 // nobody says that no synchronizer answers, and who of this host is noted to run there.
 func (l *live) nobody() error {
-	dir, _ := runsDir()                                         //nolint:errcheck // Without notes nothing is known.
-	files, _ := filepath.Glob(filepath.Join(dir, "run-*.json")) //nolint:errcheck // Likewise.
+	dir, _ := runsDir() // Without notes nothing is known.
+	files, _ := filepath.Glob(filepath.Join(dir, "run-*.json"))
 	for _, file := range files {
 		if r, err := readRun(file); err == nil && r.URL == l.shown && r.Tenant == l.tenant && alive(r.PID) {
 			return fmt.Errorf("no synchronizer of tenant %q answers on the NATS server at %s, though process %d of this host is noted to run one there: it is stopped or hangs, or stands by and does not lead yet", l.tenant, l.shown, r.PID)

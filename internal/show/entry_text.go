@@ -53,11 +53,12 @@ func (s Skipped) String() string {
 // String tells a newcomer what to do next.
 func (r Ready) String() string {
 	if r.Standby {
-		text := r.URL + "\n"
+		var b strings.Builder
+		b.WriteString(r.URL + "\n")
 		for _, l := range r.Levels {
-			text += fmt.Sprintf("%s stands by for another process to end that leads group %s\n", l.Name, l.Group)
+			fmt.Fprintf(&b, "%s stands by for another process to end that leads group %s\n", l.Name, l.Group)
 		}
-		return text
+		return b.String()
 	}
 	if r.Program != "" {
 		tenant := ""
