@@ -23,9 +23,6 @@ const (
 	attachLast  = time.Minute
 )
 
-// maxWhy bounds a reason in a beat, in bytes.
-const maxWhy = 256
-
 // streamAll is where the stream goes to all that stand by.
 const streamAll = "all"
 
@@ -86,6 +83,7 @@ type follower struct {
 	agreed  bool   // and has come to the same since; false: the same is not to be had, or it differs
 	sure    uint64 // the last decision of which it knows that it is the leader's
 	broken  string // why it does not step any more
+	unfit   string // the hash of the leader's configuration, if the own one cannot go over to it
 	stepped clocksync.Instant
 
 	cuts uint64 // when it attached
@@ -221,7 +219,8 @@ func (f *follower) step(line []byte) error {
 		return errors.New("records of the program are missing")
 	}
 	if rec.Input.Kind == synccore.InLevel && len(f.out.Reloads) == 0 {
-		return errors.New("the leader has another configuration, which takes a restart: start this process again with it")
+		f.unfit = shortHash(rec.Input.Level)
+		return fmt.Errorf("the leader has another configuration (%s, here %s), which takes a restart: start this process again with it", f.unfit, shortHash(f.level))
 	}
 	return refusedKept(&rec.Input, &f.out)
 }
@@ -230,7 +229,9 @@ func (f *follower) step(line []byte) error {
 func (f *follower) stepOn(now clocksync.Instant, in *synccore.Input) {
 	f.journal.begin(f.level.State, now, in)
 	f.core.Step(now, in, &f.out)
-	if len(f.out.Reloads) > 0 {
+	for _, r := range f.out.Reloads {
+		f.opt.Logger.Info("stands by with another configuration than the leader's, which is followed until it is reloaded here after a takeover",
+			"configuration", shortHash(f.level), "leader", shortHash(in.Level), "changes", r.Changes)
 		f.level, f.config = in.Level, configKey(in.Level)
 	}
 	f.journal.end(&f.out)
@@ -252,7 +253,7 @@ func (f *follower) takePart(h *streamHead, text []byte) {
 	retold := f.retold
 	f.retold, f.parts, f.rest = nil, 0, f.rest[:0]
 	f.lines = journal.Follow(f.level) // The clock may be another one.
-	f.warm, f.agreed, f.broken = false, false, ""
+	f.warm, f.agreed, f.broken, f.unfit = false, false, "", ""
 	if _, err := f.stepAll(retold); err != nil {
 		f.breaks("what the leader knows cannot be read: " + err.Error())
 		return
@@ -315,7 +316,7 @@ func (f *follower) beat(now clocksync.Instant) *follows {
 		f.attach++
 		f.askAt = now.Add(f.again())
 	}
-	is := &follows{Attach: f.attach, Config: f.config, Warm: f.warm, Why: f.broken[:min(len(f.broken), maxWhy)]}
+	is := &follows{Attach: f.attach, Config: f.config, Warm: f.warm, Why: f.broken}
 	switch {
 	case f.broken != "":
 	case !f.agreed:
@@ -354,19 +355,23 @@ func (f *follower) succeed(term uint64) (first []synccore.Input, err error) {
 	switch {
 	case !f.warm:
 		restart.Program = newProgram() // If there is one, and nobody led before.
-		log.Warn("nobody led any more, and this process does now: memory, hold times, cooldowns and prev begin again", "term", term, "cause", f.broken)
+		log.Warn("no other process leads; this one does now: memory, hold times, cooldowns and prev begin again", "term", term, "cause", f.broken)
+		if f.unfit != "" {
+			log.Warn("this process leads with another configuration, to which members of the one before cannot go over: start it again with that one, or the members again for this one",
+				"configuration", shortHash(f.level), "before", f.unfit)
+		}
 		return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}}, nil
 	case f.level.Program != nil:
 		restart.Runs, restart.Hold, cause = runsOf(term), f.hold(), "a program runs, which goes on"
 	case f.reference == f.clock.Domain() && f.agreed && f.core.Decisions() == f.sure:
-		log.Warn("nobody led any more, and this process does now: it goes on where that was", "term", term)
+		log.Warn("the process that led is gone; this one leads now and goes on where that was", "term", term)
 		f.tellRules(func(r *plan.Rule) string { return f.core.Goes(r) })
 		f.Synchronizer.timeline = f.timeline
 		return []synccore.Input{{Kind: synccore.InTerm, Term: term}}, nil
 	case f.reference != f.clock.Domain():
 		cause = "the leader had another clock"
 	}
-	log.Warn("nobody led any more, and this process does now: memory and cooldowns go on; hold times, edges and prev begin again", "term", term, "cause", cause)
+	log.Warn("the process that led is gone; this one leads now: memory and cooldowns go on; hold times, edges and prev begin again", "term", term, "cause", cause)
 	return []synccore.Input{{Kind: synccore.InRestart, Restart: restart}, {Kind: synccore.InKept, Kept: f.core.KeptUpTo(f.sure)}}, nil
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/testwait"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 )
 
@@ -629,4 +630,64 @@ func TestLeaderThatLagsResigns(t *testing.T) {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 	leads(t, "the standby", second)
+}
+
+// TestStandbyWithAnotherConfiguration: one that the leader could go over to is said once, with
+// both hashes; one that takes a restart has the process listed as cold with both hashes, and
+// warned of when it leads all the same.
+func TestStandbyWithAnotherConfiguration(t *testing.T) {
+	w := newWarm(t)
+	hash := func(config string) string {
+		cfg, err := ParseConfig("test.yaml", []byte(config))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg.Hash()
+	}
+	other := strings.Replace(warmConfig, "> 5", "> 50", 1)
+	unfit := strings.Replace(warmConfig, "n: int", "n: float", 1)
+	first, _, _ := w.run(warmConfig, Options{})
+	second, _, log := w.run(other, Options{Standby: true})
+	testwait.Until(t, "word of the configuration that is followed", func() bool {
+		return log.has("stands by with another configuration") && log.has("configuration="+hash(other)+" leader="+hash(warmConfig)) && log.has("predicate edge")
+	})
+	testwait.Until(t, "it to follow", func() bool { return second.follow.knows() })
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	leads(t, "the second", second)
+	if status, err := second.Status(t.Context()); err != nil || status.Config != hash(warmConfig) || strings.Count(log.string(), "with another configuration") != 1 {
+		t.Errorf("%s, %v\n%s", status.Config, err, log.string())
+	}
+
+	third, _, log := w.run(unfit, Options{Standby: true})
+	testwait.Until(t, "the third to be told of as cold", func() bool {
+		status, err := second.Status(t.Context())
+		return err == nil && len(status.Standbys) == 1 && containsAll(status.Standbys[0], "cold: ", hash(unfit), hash(warmConfig), "takes a restart")
+	})
+	if err := second.Close(); err != nil {
+		t.Fatal(err)
+	}
+	leads(t, "the third", third)
+	if !log.has("this process leads with another configuration") || !log.has("configuration="+hash(unfit)+" before="+hash(warmConfig)) {
+		t.Error(log.string())
+	}
+}
+
+func containsAll(text string, parts ...string) bool {
+	for _, p := range parts {
+		if !strings.Contains(text, p) {
+			return false
+		}
+	}
+	return true
+}
+
+// TestBeatsAreShortEnough: a reason that takes much room in JSON does not make a beat that nobody reads.
+func TestBeatsAreShortEnough(t *testing.T) {
+	b := beat{Nonce: 7, Follows: &follows{Attach: 1, Why: "because of " + strings.Repeat("<é\n\"", 64)}}
+	var read beat
+	if err := wire.DecodeBeat(b.text(), &read); err != nil || !strings.HasPrefix(read.Follows.Why, "because of <é") {
+		t.Errorf("%+v, %v", read.Follows, err)
+	}
 }

@@ -99,7 +99,7 @@ func TestMemberLiesAboutTheTerm(t *testing.T) {
 		t.Fatal(err)
 	}
 	leads(t, "the one that stood by", second)
-	if got := second.term.Load(); got != most+2 || !next.has("it goes on where that was") {
+	if got := second.term.Load(); got != most+2 || !next.has("this one leads now and goes on where that was") {
 		t.Errorf("term %d after %d: %s", got, most+1, next.string())
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -392,7 +393,7 @@ func TestRepairIsPaced(t *testing.T) {
 	if stats.Resends > 0 || stats.Withheld == 0 || stats.Shed != 100 {
 		t.Errorf("%d requests were sent, %d withheld, %d shed", stats.Resends, stats.Withheld, stats.Shed)
 	}
-	if n := strings.Count(s.log.String(), "falls behind"); n < 1 || n > 1+int(s.l.opt.now().Sub(now)/shedEvery) || !strings.Contains(s.log.String(), "most=w0") {
+	if n := strings.Count(s.log.String(), "falls behind"); n < 1 || n > 1+int(s.l.opt.now().Sub(now)/shedEvery) || !regexp.MustCompile(`most=w0 seconds=\d+(\.\d{1,3})?\n`).MatchString(s.log.String()) {
 		t.Errorf("the log has %d lines:\n%s", n, s.log.String())
 	}
 	s.l.turn(s.l.opt.now(), []item{{member: "w0", frame: s.batch("w0", 1000, 10_000, 0), at: s.l.opt.now()}}, 0, nil)

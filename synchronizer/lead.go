@@ -157,12 +157,12 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 	if err != nil {
 		return err
 	}
-	s.opt.Logger.Debug("leads", "term", term, "known", s.told.Load(), "state", s.opt.State)
 	if err := s.makeCore(term, from); err != nil {
 		return err
 	}
 	s.term.Store(term)
 	s.leads.Store(true)
+	s.opt.Logger.Info("leads", "term", term, "known", s.told.Load(), "state", s.opt.State)
 	return nil
 }
 
@@ -271,7 +271,7 @@ func (l *loop) rival() *beat {
 
 // superseded says who leads.
 func (b *beat) superseded(name string, term uint64) error {
-	return fmt.Errorf("synchronizer %q: %w: %v, in term %d, and this one was in term %d: run one of the two only, or the second to stand by", name, ErrSuperseded, b, b.Term, term)
+	return fmt.Errorf("synchronizer %q: %w: %v, in term %d, and this one was in term %d: run one of the two only, or the second with --standby (Options.Standby)", name, ErrSuperseded, b, b.Term, term)
 }
 
 // pulse says that this process leads, and raises the term if it has to.
@@ -305,6 +305,10 @@ func (b *beat) text() []byte {
 	text, err := json.Marshal(b)
 	if err != nil {
 		panic(err) // It has nothing that could not be marshalled.
+	}
+	if len(text) > wire.MaxBeatBytes && b.Follows != nil && b.Follows.Why != "" { // Nobody would read it.
+		b.Follows.Why = b.Follows.Why[:len(b.Follows.Why)/2]
+		return b.text()
 	}
 	return text
 }

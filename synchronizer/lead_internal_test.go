@@ -478,7 +478,7 @@ func TestLaterTermOfAnotherLeader(t *testing.T) {
 	testwait.Until(t, "hello", func() bool { return s.Stats().Frames > 0 })
 	sendBeat(t, m.bus, beat{Beat: wire.Beat{Term: uint64(aDay) + 5}, Nonce: 1, Host: "elsewhere", Process: 7})
 	<-s.Done()
-	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: process 7 on "elsewhere", in term %d, and this one was in term %d: run one of the two only, or the second to stand by`, aDay+5, aDay+1)
+	want := fmt.Sprintf(`synchronizer "gsync": another process leads as this synchronizer: process 7 on "elsewhere", in term %d, and this one was in term %d: run one of the two only, or the second with --standby (Options.Standby)`, aDay+5, aDay+1)
 	if err := s.Err(); !errors.Is(err, ErrSuperseded) || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}

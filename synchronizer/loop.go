@@ -202,7 +202,7 @@ func (l *loop) behindBy(now clocksync.Instant, taken []item) {
 		return
 	}
 	l.opt.Logger.Warn("the synchronizer falls behind, so messages are shed unread: what their senders told is unknown until it is told again", telemetry.ClassKey, "shed",
-		"full", sheds[shedFull]-l.told[shedFull], "old", sheds[shedOld]-l.told[shedOld], "most", l.in.shedBy()[0].From, "seconds", l.lags.Seconds())
+		"full", sheds[shedFull]-l.told[shedFull], "old", sheds[shedOld]-l.told[shedOld], "most", l.in.shedBy()[0].From, "seconds", l.lags.Round(time.Millisecond).Seconds())
 	l.shedAt, l.told = now, sheds
 }
 

@@ -107,6 +107,9 @@ func (l *loop) serve(now clocksync.Instant) {
 	}
 }
 
+// shortHash is what [Config.Hash] is of the configuration of a level.
+func shortHash(level *plan.Level) string { return level.Source.Hash()[:16] }
+
 // configKey tells configurations apart, with what overrides them.
 func configKey(level *plan.Level) string {
 	text, err := json.Marshal(level.Source)

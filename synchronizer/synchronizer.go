@@ -299,7 +299,7 @@ func (s *Synchronizer) makeCore(term uint64, from *resumed) (err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.follow != nil {
-		s.core, s.level, s.config = s.follow.core, s.follow.level, s.follow.level.Source.Hash()[:len(s.config)]
+		s.core, s.level, s.config = s.follow.core, s.follow.level, shortHash(s.follow.level)
 		s.tally = newTally(s.level, s.core)
 		return nil
 	}
@@ -354,7 +354,7 @@ func (s *Synchronizer) open(ctx context.Context) error {
 		err = s.anybody(ctx, control)
 	}
 	if err == nil {
-		return fmt.Errorf("%w: it runs already on this server for tenant %q and group %q: stop it, or use another tenant", ErrNameTaken, s.opt.Tenant, s.subjects.Group)
+		return fmt.Errorf("%w: it runs already on this server for tenant %q and group %q: stop it, wait for its end with --standby (Options.Standby), or use another tenant", ErrNameTaken, s.opt.Tenant, s.subjects.Group)
 	} else if !errors.Is(err, bus.ErrNoResponders) {
 		return err
 	}

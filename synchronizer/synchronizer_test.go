@@ -635,7 +635,7 @@ func TestStartErrors(t *testing.T) {
 		opt          synchronizer.Options
 		want         string
 	}{
-		{"twice", pair, synchronizer.Options{}, `synchronizer "gsync": the name is taken: it runs already on this server for tenant "default" and group "g": stop it, or use another tenant`},
+		{"twice", pair, synchronizer.Options{}, `synchronizer "gsync": the name is taken: it runs already on this server for tenant "default" and group "g": stop it, wait for its end with --standby (Options.Standby), or use another tenant`},
 		{"no such", pair, synchronizer.Options{Name: "x"}, `synchronizer: test.yaml has no synchronizer "x": it has gsync`},
 		{"several", two, synchronizer.Options{}, "synchronizer: test.yaml has several synchronizers: name one of gsync, other"},
 		{"threads", threads, synchronizer.Options{Name: "tsync"}, `synchronizer: synchronizer "tsync" is a thread-level one: it runs inside the members of "gsync"`},

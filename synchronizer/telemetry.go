@@ -206,6 +206,7 @@ func (s *Synchronizer) collect(o *telemetry.Observation) {
 	o.Count(telemetry.JournalInputs, recorded.Inputs)
 	o.Count(telemetry.JournalLost, recorded.Lost)
 	o.Count(telemetry.Connected, whether(s.bus.State() == bus.Connected))
+	o.Count(telemetry.Leads, whether(s.leads.Load()))
 	collectFigures(o, &t.figures)
 	if s.level.Program != nil {
 		collectProgram(o, &t)

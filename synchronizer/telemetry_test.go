@@ -196,6 +196,7 @@ func TestMetrics(t *testing.T) {
 		{"pegasus.signals", []string{"kind", "cancel", "fate", "applied"}, 0},
 		{"pegasus.rejected", []string{"reason", "frame"}, 0},
 		{"pegasus.connected", nil, 1},
+		{"pegasus.leads", nil, 1},
 		{"pegasus.members.online", nil, 2},
 		{"pegasus.members.awaited", nil, 1},
 		{"pegasus.members.clock", []string{"status", "exact"}, 2},
@@ -356,4 +357,17 @@ func TestSpansOfOneSide(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestStandbyDoesNotLead: a process that stands by is told from the one that leads.
+func TestStandbyDoesNotLead(t *testing.T) {
+	server := serve(t, 0)
+	for standby, want := range []float64{1, 0} {
+		reader := metric.NewManualReader()
+		start(t, server.URL(), pair, synchronizer.Options{Standby: standby > 0, MeterProvider: metric.NewMeterProvider(metric.WithReader(reader))})
+		points, _ := collected(t, reader)
+		if got := valueOf(t, points, "pegasus.leads"); got != want {
+			t.Errorf("process %d: %v, want %v", standby, got, want)
+		}
+	}
 }

@@ -137,7 +137,7 @@ func runBench[R any](cmd *cobra.Command, this *bench.Program, text func(R) strin
 		if err != nil {
 			return fail(fmt.Errorf("this program cannot be found to start it again: %w", err))
 		}
-		*this = bench.Program{Command: []string{program, "bench", "worker"}, Pegasus: ownVersion().build(), Machine: machine()}
+		*this = bench.Program{Command: []string{program, "bench", "worker"}, Pegasus: ownVersion().build(), Machine: bench.ThisMachine()}
 		r, err := measure(cmd.Context())
 		if err != nil {
 			return err
@@ -146,7 +146,7 @@ func runBench[R any](cmd *cobra.Command, this *bench.Program, text func(R) strin
 		if *asJSON {
 			return fail(json.NewEncoder(out).Encode(r))
 		}
-		_, err = io.WriteString(out, machineText(this.Machine)+"\n"+cmd.CommandPath()+setFlags(cmd)+"\n\n"+text(r))
+		_, err = io.WriteString(out, show.Machine(&this.Machine)+"\n"+cmd.CommandPath()+setFlags(cmd)+"\n\n"+text(r))
 		return fail(err)
 	}
 }

@@ -135,6 +135,7 @@ type watcher struct {
 	feed    interface{ put(show.Entry) }
 	verbose bool
 	ended   chan<- monitor.ProgramEvent // where to tell the end of a program; nil: in the feed
+	leads   func()                      // called when it leads; nil: that is told before
 	epoch   uint64
 	refused bool
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -112,7 +113,7 @@ func (l *live) who(ctx context.Context) ([]synchronizer.Presence, error) {
 		return nil, err
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("no synchronizer of tenant %q runs on the NATS server at %s: check --nats and --tenant", l.tenant, l.shown)
+		return nil, l.nobody()
 	}
 	if l.only == "" {
 		return all, nil
@@ -130,6 +131,18 @@ func (l *live) who(ctx context.Context) ([]synchronizer.Presence, error) {
 		hint = fmt.Sprintf("did you mean %q? ", near)
 	}
 	return nil, fmt.Errorf("no synchronizer %q of tenant %q runs on the NATS server at %s: %sthere run %s", l.only, l.tenant, l.shown, hint, strings.Join(names, ", "))
+}
+
+// nobody says that no synchronizer answers, and who of this host is noted to run there.
+func (l *live) nobody() error {
+	dir, _ := runsDir() // Without notes nothing is known.
+	files, _ := filepath.Glob(filepath.Join(dir, "run-*.json"))
+	for _, file := range files {
+		if r, err := readRun(file); err == nil && r.URL == l.shown && r.Tenant == l.tenant && alive(r.PID) {
+			return fmt.Errorf("no synchronizer of tenant %q answers on the NATS server at %s, though process %d of this host is noted to run one there: it is stopped or hangs, or stands by and does not lead yet", l.tenant, l.shown, r.PID)
+		}
+	}
+	return fmt.Errorf("no synchronizer of tenant %q runs on the NATS server at %s: check --nats and --tenant", l.tenant, l.shown)
 }
 
 // present asks who is there; nobody is no error.

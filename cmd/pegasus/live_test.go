@@ -336,3 +336,25 @@ func newInput(t *testing.T) (r, w *os.File) {
 	t.Cleanup(func() { _, _ = r.Close(), w.Close() })
 	return r, w
 }
+
+// TestNobodyAnswers: where a process of this host is noted to run a synchronizer that does not answer, that is said.
+func TestNobodyAnswers(t *testing.T) {
+	own(t)
+	srv, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	if _, err := noteRun(&localRun{URL: srv.URL(), Tenant: "default", PID: os.Getpid(), Started: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+	for args, want := range map[string]string{
+		"status --nats " + srv.URL(): fmt.Sprintf(`no synchronizer of tenant "default" answers on the NATS server at %s, though process %d of this host is noted to run one there`, srv.URL(), os.Getpid()),
+		"status":                     "is noted to run one there",
+		"status --nats " + srv.URL() + " --tenant b": `no synchronizer of tenant "b" runs on the NATS server`,
+	} {
+		if code, _, stderr := execute(t, strings.Fields(args)...); code != exitFailure || !strings.Contains(stderr, want) {
+			t.Errorf("pegasus %s: exit %d, stderr %q, want %q", args, code, stderr, want)
+		}
+	}
+}

@@ -22,6 +22,11 @@ func (h logHandler) Handle(_ context.Context, r slog.Record) error {
 	switch r.Message {
 	case "epoch", "clock", "refused", "reloaded":
 		return nil // Told as events.
+	case "leads":
+		if h.leads != nil {
+			h.leads()
+		}
+		return nil
 	}
 	line := strings.Builder{}
 	line.WriteString(r.Message)

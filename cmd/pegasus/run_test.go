@@ -154,7 +154,7 @@ func TestRunLevels(t *testing.T) {
 	p.line("other awaits 2 members of group watchers; 0 predicates")
 
 	code, _, stderr := execute(t, "run", levelsConfig, "--nats", url, "--name", "other")
-	if want := `synchronizer "other": the name is taken: it runs already on this server for tenant "default" and group "watchers": stop it, or use another tenant`; code != exitFailure || !strings.Contains(stderr, want) {
+	if want := `synchronizer "other": the name is taken: it runs already on this server for tenant "default" and group "watchers": stop it, wait for its end with --standby (Options.Standby), or use another tenant`; code != exitFailure || !strings.Contains(stderr, want) {
 		t.Errorf("exit %d, stderr %q, want %q", code, stderr, want)
 	}
 	alone := launch(t, "run", levelsConfig, "--nats", url, "--name", "other", "--tenant", "blue", "--members", "3")

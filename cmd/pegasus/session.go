@@ -42,13 +42,18 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 	err := s.start(ctx, stderr)
 	if err == nil {
 		defer s.note(stderr)()
-		s.feed.begin(show.Ready{
-			URL: s.url.shown, Secured: s.url.secret != s.url.shown,
-			Tenant: s.flags.tenant, Program: s.program, Levels: s.levels, HTTP: s.operators.url(),
-		})
+		s.feed.begin(s.ready(s.levels, s.flags.standby))
 		err = s.wait(ctx, hangups)
 	}
 	return errors.Join(err, s.close(ctx))
+}
+
+// ready tells of those that lead, or stand by.
+func (s *session) ready(levels []synchronizer.Level, standby bool) show.Ready {
+	return show.Ready{
+		URL: s.url.shown, Secured: s.url.secret != s.url.shown,
+		Tenant: s.flags.tenant, Program: s.program, Levels: levels, HTTP: s.operators.url(), Standby: standby,
+	}
 }
 
 // note lets the live commands find the run, until the function it returns is
@@ -69,8 +74,11 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 	if err != nil {
 		_, _ = fmt.Fprintf(stderr, "pegasus: the term of this run is not kept, so give --state DIR, or --state none: %v\n", err)
 	}
-	for _, level := range s.levels {
+	for i, level := range s.levels {
 		w := &watcher{name: level.Name, feed: s.feed, verbose: s.flags.verbose, ended: s.ended}
+		if s.flags.standby {
+			w.leads = func() { s.feed.put(show.Entry{At: time.Now(), Event: s.ready(s.levels[i:i+1], false)}) }
+		}
 		opt := synchronizer.Options{
 			Name: level.Name, Tenant: s.flags.tenant, Observe: w.observe, Logger: w.logger(),
 			Timeline: clocksync.Timeline(s.flags.timeline), MeterProvider: s.operators.provider, State: state, Standby: s.flags.standby,

@@ -63,12 +63,25 @@ func TestRunStandsBy(t *testing.T) {
 	first := launch(t, "run", goodConfig, "--nats", srv.URL())
 	first.url()
 	second := launch(t, "run", goodConfig, "--nats", srv.URL(), "--standby")
+	second.line("gsync stands by for another process to end that leads group workers")
 	second.line("stands by until the process that leads has ended")
+	third := launch(t, "run", goodConfig, "--nats", srv.URL(), "--standby", "--json")
+	third.object("standby")
 	testwait.Until(t, "word of it in the status", func() bool {
 		code, stdout, _ := execute(t, "status", "--nats", srv.URL())
 		return code == exitOK && strings.Contains(stdout, "\nstandby   process ")
 	})
+	for _, p := range []*process{second, third} {
+		if text := strings.Join(p.seen, "\n"); strings.Contains(text, "awaits") || strings.Contains(text, `"ready"`) {
+			t.Errorf("it stands by, and says\n%s", text)
+		}
+	}
+	third.stop()
+	if text := strings.Join(third.seen, "\n"); strings.Contains(text, `"ready"`) {
+		t.Errorf("it never led, and says\n%s", text)
+	}
 	first.stop()
-	second.line("nobody led any more, and this process does now")
+	second.line("; this one ")
+	second.line("gsync awaits 2 members")
 	second.stop()
 }

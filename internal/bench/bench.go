@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/embedded"
@@ -24,6 +27,20 @@ type Machine struct {
 	OS   string `json:"os"`
 	Arch string `json:"arch"`
 	Go   string `json:"go"` // the release
+}
+
+// ThisMachine is the one that this process runs on.
+func ThisMachine() Machine {
+	m := Machine{CPUs: runtime.NumCPU(), OS: runtime.GOOS, Arch: runtime.GOARCH, Go: runtime.Version()}
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil { // Elsewhere its name is left out.
+		for line := range strings.Lines(string(info)) {
+			if name, model, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+				m.CPU = strings.TrimSpace(model)
+				break
+			}
+		}
+	}
+	return m
 }
 
 // Options of a run.

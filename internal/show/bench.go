@@ -11,6 +11,15 @@ import (
 // have waited for a processor: on two that are free it is some 2.
 const busyThreads = 20
 
+// Machine is what figures were measured on.
+func Machine(m *bench.Machine) string {
+	processor := ""
+	if m.CPU != "" {
+		processor = m.CPU + ", "
+	}
+	return Printable(fmt.Sprintf("%s%s, %s/%s, %s", processor, Count(m.CPUs, "CPU"), m.OS, m.Arch, m.Go))
+}
+
 // Bench tells what a comparison with bare NATS has come to.
 func Bench(r *bench.Result) string {
 	rows := [][]string{{"figure", "ratio", "least-most", "pegasus", "bare", "unit", "pegasus cpu", "bare cpu", "of"}}

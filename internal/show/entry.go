@@ -16,7 +16,8 @@ type Entry struct {
 
 // What is told beside the events of a synchronizer.
 type (
-	// Ready is the first entry: members can join.
+	// Ready is the first entry: members can join. Where the process stands by, that is the first one,
+	// and Ready comes when it leads.
 	Ready struct {
 		URL     string               // where members join, without a password
 		Secured bool                 // the URL lacks the credentials that members need
@@ -24,6 +25,7 @@ type (
 		Program string               // that is to run on the members, if one is
 		Levels  []synchronizer.Level // the synchronizers that run, at least one
 		HTTP    string               // where metrics and health are served, if anywhere
+		Standby bool                 // they stand by
 	}
 	// Refusal is an input that was refused; more are not told where Last is set.
 	Refusal struct {

@@ -36,14 +36,18 @@ func (n Notice) fields() fields { return fields{"event": "notice", "text": strin
 func (s Skipped) fields() fields { return fields{"event": "skipped", "lines": uint64(s)} }
 
 func (r Ready) fields() fields {
+	event := "ready"
+	if r.Standby {
+		event = "standby"
+	}
 	if r.Program != "" {
-		return fields{"event": "ready", "url": r.URL, "tenant": r.Tenant, "program": r.Program, "synchronizer": r.Levels[0].Name, "group": r.Levels[0].Group}
+		return fields{"event": event, "url": r.URL, "tenant": r.Tenant, "program": r.Program, "synchronizer": r.Levels[0].Name, "group": r.Levels[0].Group}
 	}
 	synchronizers := make([]fields, len(r.Levels))
 	for i, l := range r.Levels {
 		synchronizers[i] = fields{"name": l.Name, "group": l.Group, "members": l.Count, "predicates": list(l.Predicates)}
 	}
-	o := fields{"event": "ready", "url": r.URL, "tenant": r.Tenant, "synchronizers": synchronizers}
+	o := fields{"event": event, "url": r.URL, "tenant": r.Tenant, "synchronizers": synchronizers}
 	if r.HTTP != "" {
 		o["http"] = r.HTTP
 	}

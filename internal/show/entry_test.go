@@ -90,6 +90,9 @@ func everyEvent() map[string]any {
 		"ready-secured": Ready{URL: "nats://127.0.0.1:4222", Secured: true, Tenant: "blue", Levels: []synchronizer.Level{
 			{Name: "gsync", Group: "workers", Count: 3},
 		}},
+		"ready-standby": Ready{URL: "nats://127.0.0.1:4222", Tenant: "blue", Standby: true, Levels: []synchronizer.Level{
+			{Name: "gsync", Group: "workers", Count: 3},
+		}},
 		"epoch-first":     epoch(1, names(3), names(3)),
 		"epoch-later":     epoch(2, names(3), names(3)[2:]),
 		"epoch-large":     epoch(3, names(100), nil),

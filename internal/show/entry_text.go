@@ -52,6 +52,14 @@ func (s Skipped) String() string {
 
 // String tells a newcomer what to do next.
 func (r Ready) String() string {
+	if r.Standby {
+		var b strings.Builder
+		b.WriteString(r.URL + "\n")
+		for _, l := range r.Levels {
+			fmt.Fprintf(&b, "%s stands by for another process to end that leads group %s\n", l.Name, l.Group)
+		}
+		return b.String()
+	}
 	if r.Program != "" {
 		tenant := ""
 		if r.Tenant != "default" {

@@ -42,7 +42,9 @@ func Status(s *monitor.Status) string {
 	}
 	if len(s.Standbys) > 0 {
 		writeLine(&b, "leader    %s", s.Leader)
-		writeLine(&b, "standby   %s", strings.Join(s.Standbys, ", "))
+		for _, standby := range s.Standbys {
+			writeLine(&b, "standby   %s", standby)
+		}
 	}
 	return b.String()
 }
@@ -53,12 +55,12 @@ const shedShown = 4
 func shedText(list []monitor.ShedStatus) string {
 	var parts []string
 	for _, s := range list[:min(len(list), shedShown)] {
-		parts = append(parts, fmt.Sprintf("%s %d", s.From, s.Full+s.Old))
+		parts = append(parts, fmt.Sprintf("%s (%d)", s.From, s.Full+s.Old))
 	}
 	if n := len(list) - len(parts); n > 0 {
-		parts = append(parts, fmt.Sprintf("and of %d others", n))
+		parts = append(parts, "and of "+Count(n, "other"))
 	}
-	return strings.Join(parts, ", ") + " messages, unread"
+	return "messages unread of " + strings.Join(parts, ", ")
 }
 
 func globalStateText(g *monitor.StateStatus) string {

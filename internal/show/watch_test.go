@@ -56,7 +56,11 @@ func exampleStatus() *monitor.Status {
 // TestStatusText compares the text of a status with testdata/live/status.
 func TestStatusText(t *testing.T) {
 	early := &monitor.Status{Tenant: "blue", Synchronizer: "gsync", Group: "workers", Awaited: 3}
-	statuses := map[string]*monitor.Status{"full": exampleStatus(), "early": early}
+	led := &monitor.Status{
+		Tenant: "blue", Synchronizer: "gsync", Group: "workers", Awaited: 3, Leader: `process 7 on "box"`, Standbys: []string{`process 8 on "box", warm, 0 messages behind`, `process 9 on "far", cold: so`},
+		Shed: []monitor.ShedStatus{{From: "f4", Full: 2000, Old: 682}, {From: "f1", Old: 5}, {From: "f2", Old: 4}, {From: "f3", Old: 3}, {From: "f5", Old: 2}, {From: "f6", Old: 1}},
+	}
+	statuses := map[string]*monitor.Status{"full": exampleStatus(), "early": early, "led": led}
 	datadriven.RunTest(t, "testdata/live/status", func(t *testing.T, d *datadriven.TestData) string {
 		t.Helper()
 		return Status(statuses[d.Cmd])

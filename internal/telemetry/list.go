@@ -70,6 +70,8 @@ var (
 		"Inputs that are not in the journal, since it had ended before the run.")
 	Connected = Synchronizer.add(Gauge, "pegasus.connected", "{connection}",
 		"1 while the NATS server can be reached, otherwise 0.")
+	Leads = Synchronizer.add(Gauge, "pegasus.leads", "{process}",
+		"1 while this process leads, 0 while it stands by for another one.")
 	MembersOnline = Synchronizer.add(Gauge, "pegasus.members.online", "{member}",
 		"Members that are there.")
 	MembersAwaited = Synchronizer.add(Gauge, "pegasus.members.awaited", "{member}",
