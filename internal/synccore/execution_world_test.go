@@ -432,6 +432,7 @@ func (w *field) trouble() {
 				w.log = w.log[:min(w.known, len(w.log))]
 			}
 			w.since = w.now
+			clear(w.taken) // What that one has answered for is in its journal. This one's has what it was told of it.
 			w.takeover()
 		}
 	case 0:
