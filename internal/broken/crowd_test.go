@@ -84,24 +84,15 @@ func (r *role) usher(ctx context.Context, w *writer, logger *slog.Logger) error 
 	if err != nil {
 		return err
 	}
-	for going := true; going; {
-		select {
-		case <-ctx.Done():
-			going = false
-		case <-s.Done():
-			going = false
-		case <-time.After(shownEvery):
-			if st, err := s.Status(ctx); err == nil {
-				warm := 0
-				for _, other := range st.Standbys {
-					if strings.Contains(other, "warm") {
-						warm++
-					}
-				}
-				w.put(&record{Kind: kindShown, At: clock(), Text: strings.Join(st.Standbys, "; "), Shown: &shown{Term: st.Term, Standbys: warm}})
+	watch(ctx, s, func(st *monitor.Status) {
+		warm := 0
+		for _, other := range st.Standbys {
+			if strings.Contains(other, "warm") {
+				warm++
 			}
 		}
-	}
+		w.put(&record{Kind: kindShown, At: clock(), Text: strings.Join(st.Standbys, "; "), Shown: &shown{Term: st.Term, Standbys: warm}})
+	})
 	return errors.Join(s.Close(), s.Err())
 }
 

@@ -338,18 +338,7 @@ func (r *role) oversee(ctx context.Context, w *writer, cfg *synchronizer.Config,
 	if err != nil {
 		return err
 	}
-	for going := true; going; {
-		select {
-		case <-ctx.Done():
-			going = false
-		case <-s.Done():
-			going = false
-		case <-time.After(shownEvery):
-			if st, err := s.Status(ctx); err == nil {
-				w.put(&record{Kind: kindShown, At: clock(), Shown: shows(&st)})
-			}
-		}
-	}
+	watch(ctx, s, func(st *monitor.Status) { w.put(&record{Kind: kindShown, At: clock(), Shown: shows(st)}) })
 	total := &shown{Counters: map[string]uint64{}}
 	if st, err := s.Status(context.WithoutCancel(ctx)); err == nil {
 		total = shows(&st)
@@ -358,6 +347,22 @@ func (r *role) oversee(ctx context.Context, w *writer, cfg *synchronizer.Config,
 	total.Counters["gaps"] = s.Stats().Gaps
 	w.put(&record{Kind: kindTotal, At: clock(), Shown: total})
 	return errors.Join(err, s.Err())
+}
+
+// watch asks a synchronizer for its status again and again, until it ends or is to end.
+func watch(ctx context.Context, s *synchronizer.Synchronizer, tell func(*monitor.Status)) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.Done():
+			return
+		case <-time.After(shownEvery):
+			if st, err := s.Status(ctx); err == nil {
+				tell(&st)
+			}
+		}
+	}
 }
 
 // shows is what a synchronizer shows.
