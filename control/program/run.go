@@ -120,14 +120,17 @@ func (r *Run) Finished() bool { return r.finished }
 
 // Step takes one input. Instants do not go back: an earlier one counts as the
 // one before. First what is due by now happens, then the input; but nothing is
-// started or told any more on a node that the input is the loss of. The output is
-// reset and filled.
+// started or told any more on a node that the input is the loss of, and nothing passes by a
+// verdict of an epoch that it ends. The output is reset and filled.
 func (r *Run) Step(now clocksync.Instant, in *Input, out *Output) {
 	out.reset()
 	r.out, r.now = out, max(r.now, now)
 	r.steps++
 	if r.leaving = -1; in.Kind == InLeft && !r.finished {
 		r.away(in.Node.Name)
+	}
+	if in.Kind == InEpoch {
+		r.epoch(in)
 	}
 	for !r.finished && len(r.timers) > 0 && r.frames[r.timers[0]].due <= r.now {
 		f := r.timers[0]
@@ -193,7 +196,7 @@ func (r *Run) input(in *Input) {
 	case InVerdict:
 		r.verdict(in)
 	case InEpoch:
-		if i := slices.Index(r.compiled.syncs, in.Decision.Synchronizer); i >= 0 && !r.newer(i, in.Decision) {
+		if !r.epoch(in) {
 			r.refuse(in, "a newer epoch than that of "+in.Decision.String()+" has begun")
 		}
 	case InDone, InFailed:
@@ -357,6 +360,12 @@ func (r *Run) decide(f int32) {
 	default:
 		r.end(f, Done)
 	}
+}
+
+// epoch notes one that has begun, unless a newer one has.
+func (r *Run) epoch(in *Input) bool {
+	i := slices.Index(r.compiled.syncs, in.Decision.Synchronizer)
+	return i < 0 || r.newer(i, in.Decision)
 }
 
 // newer notes the epoch of a decision, unless a newer one has begun.
