@@ -129,6 +129,43 @@ func TestWhatAnEarlierTermMayHaveMade(t *testing.T) {
 	}
 }
 
+// TestRenewed: what a term has renewed was made by an earlier one. It keeps from a target what the
+// term makes itself and cannot tell from it, and nothing else that was renewed.
+func TestRenewed(t *testing.T) {
+	runs := control.OfRuns(5<<32, 6)
+	for name, c := range map[string]struct {
+		later control.Cause
+		want  control.Fate
+	}{
+		"perhaps made":          {control.Cause{Source: 7, Witness: runs, Firing: 1 | control.PerhapsMade}, control.Unconfirmed},
+		"not the first":         {control.Cause{Source: 7, Witness: runs, Firing: 4}, control.Waiting},
+		"other runs":            {control.Cause{Source: 7, Witness: runs + 1, Firing: 1 | control.PerhapsMade}, control.Waiting},
+		"another renewed one":   {control.Cause{Source: 7, Witness: runs, Firing: 1 | control.PerhapsMade | control.Renewed}, control.Waiting},
+		"the same in its term":  {control.Cause{Source: 7, Witness: runs, Firing: 3}, control.Waiting},
+		"of a source of others": {control.Cause{Source: 8, Witness: runs, Firing: 1 | control.PerhapsMade}, control.Waiting},
+	} {
+		g, entry := led(t)
+		if err := g.Lead("s", 2, 0); err != nil {
+			t.Fatal(err)
+		}
+		signal := func(number uint64, cause control.Cause) *control.Signal {
+			return &control.Signal{
+				Decision: control.Decision{Synchronizer: "s", Term: 2, Number: number}, Cause: cause,
+				Name: "a", Kind: control.Activate, Target: "w", Region: "r", Entry: entry,
+			}
+		}
+		g.Offer(0, signal(1, control.Cause{Source: 7, Witness: runs, Firing: 3 | control.Renewed}))
+		g.Finish(g.Next(0, entry, control.AtCheck), control.Applied, "")
+		if o := g.Offer(0, signal(2, c.later)); o.Fate != c.want {
+			t.Errorf("%s: %+v, want %v", name, o, c.want)
+		}
+		// The next term knows it by its number all the same.
+		if fated := g.Fated("s", 9); fated[len(fated)-1].Cause != (control.Cause{Source: 7, Witness: runs, Firing: 3}) {
+			t.Errorf("%s: it is told as %+v", name, fated)
+		}
+	}
+}
+
 // TestWhatWasFencedOffIsNoFirstCopy: the older term's signal came too late, so that the
 // newer one's takes effect.
 func TestWhatWasFencedOffIsNoFirstCopy(t *testing.T) {
@@ -250,21 +287,25 @@ func TestFiringsAreToldApart(t *testing.T) {
 // came, whose fate may be another one; that of another signal is.
 func TestALaterCopyCounts(t *testing.T) {
 	g, entry := led(t)
-	offer := func(term, witness uint64) {
+	offer := func(term, witness uint64, marks uint32) {
 		g.Offer(0, &control.Signal{
 			Decision: control.Decision{Synchronizer: "s", Term: term, Epoch: 1, Number: 1 + witness}, Name: "a", Predicate: "p",
-			Kind: control.Activate, Target: "w", Region: "r", Entry: entry, Cause: control.Cause{Source: 1, Witness: witness, Firing: 1},
+			Kind: control.Activate, Target: "w", Region: "r", Entry: entry, Cause: control.Cause{Source: 1, Witness: witness, Firing: 1 | marks},
 		})
 	}
 	if err := g.Lead("s", 2, 1); err != nil {
 		t.Fatal(err)
 	}
-	offer(1, 1)
-	offer(1, 2)
+	offer(1, 1, 0)
+	offer(1, 2, 0)
 	if got := g.Kept(); len(got) != 2 || got[0].Fate != control.OldEpoch || got[1].Fate != control.OldEpoch {
 		t.Fatalf("of an older term: %+v", got)
 	}
-	offer(2, 1)
+	offer(2, 2, 0)
+	if got := g.Kept(); len(got) != 2 {
+		t.Errorf("once the second was made again: %+v", got)
+	}
+	offer(2, 1, control.Renewed)
 	if got := g.Kept(); len(got) != 1 || got[0].Decision.Number != 3 {
 		t.Errorf("once the first came again: %+v", got)
 	}

@@ -208,6 +208,7 @@ type record struct {
 	fate   Fate
 	detail string
 	told   bool    // its synchronizer has recorded one in its place, and waits no longer
+	older  bool    // a term before that of the key's decision has made it
 	next   *record // with the same id, or any
 	alike  *record // with the same causeID
 }
@@ -415,7 +416,7 @@ func (g *Gate) Offer(now clocksync.Instant, s *Signal) Outcome {
 		return Outcome{Signal: s, Fate: Refused, Detail: err.Error()}
 	}
 	fate, detail := g.judge(now, s, f)
-	if s.Cause.Source != 0 && len(g.kept) > 0 {
+	if s.Cause.Firing&Renewed != 0 && len(g.kept) > 0 {
 		g.supersede(s)
 	}
 	r := g.note(s, fate, detail)
@@ -440,16 +441,18 @@ func (g *Gate) fired(s *Signal) *record {
 	return r
 }
 
-// perhaps reports whether a signal of an earlier term may be of the same firing, and has had its
-// effect in the entry, or waits for it.
+// perhaps reports whether a signal that an earlier term has made may be of the same firing, and has
+// had its effect in the entry, or waits for it.
 func (g *Gate) perhaps(s *Signal) bool {
 	if s.Cause.Firing&PerhapsMade == 0 {
 		return false
 	}
+	own := s.Cause.Firing&Renewed == 0
 	for at, r := range g.caused {
 		for ; r != nil && at.entry == s.Entry && s.Cause.Perhaps(at.Cause); r = r.alike {
 			made := &r.key.decision
-			if made.Term < s.Decision.Term && made.Synchronizer == s.Decision.Synchronizer && r.key.name == s.Name && r.key.target == s.Target && r.fate <= Applied {
+			earlier := made.Term < s.Decision.Term || made.Term == s.Decision.Term && own && r.older
+			if earlier && made.Synchronizer == s.Decision.Synchronizer && r.key.name == s.Name && r.key.target == s.Target && r.fate <= Applied {
 				return true
 			}
 		}
@@ -512,7 +515,7 @@ func (g *Gate) note(s *Signal, fate Fate, detail string) *record {
 	g.begin(r, r)
 	if s.Cause.Source != 0 && !g.once && fate != OldEpoch && fate != Unconfirmed {
 		at := causeID{s.Cause.Plain(), s.Entry}
-		r.cause, r.alike = at.Cause, g.caused[at]
+		r.cause, r.alike, r.older = at.Cause, g.caused[at], s.Cause.Firing&Renewed != 0
 		g.caused[at] = r
 	}
 	return r
@@ -700,8 +703,8 @@ func (g *Gate) keep(r *record) {
 	g.kept = slices.Delete(g.kept, 0, MaxKept/4)
 }
 
-// supersede keeps the fates of older copies of a signal no more that were fenced off: its own is the
-// one to be recorded.
+// supersede keeps the fates of older copies of a signal no more that were fenced off: who has renewed
+// it records its own.
 func (g *Gate) supersede(s *Signal) {
 	g.kept = slices.DeleteFunc(g.kept, func(k Kept) bool {
 		return k.Fate == OldEpoch && k.Decision.Synchronizer == s.Decision.Synchronizer && k.Decision.Term < s.Decision.Term &&

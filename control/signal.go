@@ -69,6 +69,9 @@ const (
 	// Vague: it is not known where each of them began, so that another term may give them
 	// another witness.
 	Vague = 1 << 30
+	// Renewed: an earlier term has made it, and the signal was under way when that ended. It may be
+	// on anything, not on runs alone.
+	Renewed = 1 << 29
 )
 
 // OfRuns is the witness of runs. Its upper half names the members alone, its lower half the first
@@ -78,11 +81,11 @@ func OfRuns(members, states uint64) uint64 {
 }
 
 // Number is the Firing without marks.
-func (c Cause) Number() uint32 { return c.Firing &^ (PerhapsMade | Vague) }
+func (c Cause) Number() uint32 { return c.Firing &^ (PerhapsMade | Vague | Renewed) }
 
-// Plain is the cause without the mark [PerhapsMade].
+// Plain is the cause without the marks [PerhapsMade] and [Renewed].
 func (c Cause) Plain() Cause {
-	c.Firing &^= PerhapsMade
+	c.Firing &^= PerhapsMade | Renewed
 	return c
 }
 

@@ -127,7 +127,7 @@ func (s *Synchronizer) lead(ctx context.Context, from *resumed) error {
 	if err := s.open(ctx); err != nil {
 		return err
 	}
-	if s.follow == nil || !s.follow.knows() { // Else its term is known, and if members know a later one it is raised.
+	if s.follow == nil || !s.beats.lately(began) { // Else the last term is known.
 		if err := s.learn(ctx); err != nil {
 			return err
 		}

@@ -557,10 +557,16 @@ func TestBeats(t *testing.T) {
 	}
 }
 
-// throttle is a connection whose bytes from the server wait while it is held.
+// throttle is a connection whose bytes from and to the server wait while it is held.
 type throttle struct {
 	net.Conn
-	gate *sync.RWMutex
+	gate, out *sync.RWMutex
+}
+
+func (c throttle) Write(p []byte) (int, error) {
+	c.out.RLock()
+	defer c.out.RUnlock()
+	return c.Conn.Write(p)
 }
 
 func (c throttle) Read(p []byte) (int, error) {
@@ -571,13 +577,13 @@ func (c throttle) Read(p []byte) (int, error) {
 }
 
 type throttled struct {
-	server *bustest.Server
-	gate   sync.RWMutex
+	server    *bustest.Server
+	gate, out sync.RWMutex
 }
 
 func (d *throttled) Dial(string, string) (net.Conn, error) {
 	conn, err := d.server.InProcessConn()
-	return throttle{conn, &d.gate}, err
+	return throttle{conn, &d.gate, &d.out}, err
 }
 
 // TestPausedLeader: a process that wakes after another one has taken over sends nothing,

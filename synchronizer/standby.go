@@ -21,6 +21,13 @@ const (
 	resignAfter = 5 * time.Second
 	// maxStandbys bounds the processes that stand by which are told of.
 	maxStandbys = 8
+	// serverSlow is the longest that a server which runs takes to answer one that stands by. From the
+	// last beat of a leader until it is missed there is one such question that a server which
+	// stood still meanwhile cannot have answered in time.
+	serverSlow = beatsGone - 5*beatEvery/2
+	// leaderLately is for how long after it was heard a leader is known to be the last one: nobody
+	// can have begun after it, told members of a later term, and be gone.
+	leaderLately = 3 * beatsGone
 	// standbyPatience is how long one of them that is not warm keeps its place from one that finds none.
 	standbyPatience = 2 * beatsGone
 )
@@ -82,6 +89,13 @@ func (h *beats) noteStandby(b *beat, now clocksync.Instant) (out *beat) {
 	}
 	h.standbys = append(h.standbys, is)
 	return out
+}
+
+// lately reports whether a leader was heard so lately that there is no later one.
+func (h *beats) lately(now clocksync.Instant) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leader.Term > 0 && now.Sub(h.leader.at) <= leaderLately
 }
 
 // known reports whether a leader was ever heard.
@@ -190,12 +204,20 @@ func (b *beat) before(other *beat) bool {
 }
 
 // caughtUp has the server hand over what came for this process: the beat of a leader may be
-// behind its inputs, and these are to be stepped on. It is false if the server is away.
+// behind its inputs, and these are to be stepped on, as far as that takes no longer than another
+// leader takes to begin. It is false if the server is away.
 func (s *Synchronizer) caughtUp(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, beatsGone)
 	defer cancel()
 	err := s.bus.CatchUp(ctx)
 	return err == nil || errors.Is(err, bus.ErrDrainTimeout) || s.bus.State() == bus.Connected && errors.Is(err, context.DeadlineExceeded)
+}
+
+// answered asks the server whether it runs.
+func (s *Synchronizer) answered(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, serverSlow)
+	defer cancel()
+	return s.bus.Flush(ctx) == nil
 }
 
 // standBy waits until nobody leads, and begins then. It reports false if this process is to
@@ -220,6 +242,10 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 		own := s.ownBeat(false)
 		own.Follows = s.follow.beat(now)
 		s.publishBeat(own.text())
+		if !s.answered(ctx) { // The server may hand over what it has before it reads what the leader has said.
+			since = s.opt.now()
+			continue
+		}
 		if !s.beats.vacant(since, now, own) || !s.caughtUp(ctx) || !s.beats.vacant(since, s.opt.now(), own) {
 			continue
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/testwait"
@@ -101,6 +103,56 @@ func TestStandby(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// TestServerStandsStill: when a server goes on that stood still, it may hand over to who stands by
+// before it reads what the leader has said meanwhile. That leader is not missed.
+func TestServerStandsStill(t *testing.T) {
+	server := bustest.NewServer(t)
+	connect := func() (*throttled, *bus.Bus) {
+		way := &throttled{server: server}
+		b, err := bus.Dial(t.Context(), "nats://in-process", bus.Options{Extra: []nats.Option{nats.SetCustomDialer(way)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return way, b
+	}
+	ofFirst, own := connect()
+	first, err := tryLed(t.Context(), own, Options{wall: wallAt(aDay)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = first.Close() })
+	ofSecond, own := connect()
+	second, err := tryLed(t.Context(), own, Options{Standby: true, wall: wallAt(0)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = second.Close() })
+	for range 3 {
+		testwait.Until(t, "a warm standby", second.follow.knows)
+		ofFirst.out.Lock()
+		ofSecond.gate.Lock()
+		testwait.Elapse(beatsGone + beatEvery)
+		ofSecond.gate.Unlock()
+		err := second.bus.Flush(t.Context())
+		testwait.Elapse(beatEvery / 4)
+		ofFirst.out.Unlock()
+		if err != nil {
+			t.Fatal(err)
+		}
+		testwait.Until(t, "the leader to be heard again", func() bool {
+			second.beats.mu.Lock()
+			defer second.beats.mu.Unlock()
+			return second.opt.now().Sub(second.beats.leader.at) < beatEvery || second.leads.Load()
+		})
+		if second.leads.Load() {
+			t.Fatal("two lead")
+		}
+	}
+	if first.Err() != nil || second.Err() != nil {
+		t.Error(first.Err(), second.Err())
+	}
 }
 
 // TestStandbyWithoutALeader begins after a second. One whose place is held by a process

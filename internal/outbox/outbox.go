@@ -293,18 +293,18 @@ func (o *Outbox) Restore(after uint64, all []Kept) {
 	}
 }
 
-// Renew has the signals that are under way be of a later term, whose epoch that is, under
-// the number that they have: they are sent again at once. A target that has had one knows
+// Renew has the signals that are under way be of a later term, in the epoch and under the
+// number that they have: they are sent again at once. A target that has had one knows
 // it by its cause; those without one stay as they are, for the target to refuse, and so do those that
 // a target is known to have.
-func (o *Outbox) Renew(term, epoch uint64) {
+func (o *Outbox) Renew(term uint64) {
 	for _, p := range o.letters {
 		if p.Signal.Cause.Source == 0 || p.waiting {
 			continue
 		}
 		s := *p.Signal
 		p.of = append(slices.Clip(p.of), s.Decision)
-		s.Decision.Term, s.Decision.Epoch = term, epoch
+		s.Decision.Term, s.Cause.Firing = term, s.Cause.Firing|control.Renewed
 		p.Signal, p.next, p.attempts = &s, clocksync.MinInstant, 0
 	}
 	o.due = clocksync.MinInstant

@@ -306,13 +306,13 @@ func TestRenewed(t *testing.T) {
 		p, l := newPost(t), letter(1, "a")
 		l.Signal.Decision.Term, l.Signal.Cause.Source = 1, 5
 		p.post(0, l)
-		p.Renew(2, 1)
+		p.Renew(2)
 		next := newPost(t)
 		next.Restore(0, p.Kept(0))
-		next.Renew(3, 1)
+		next.Renew(3)
 		second := l
 		second.Signal = new(*l.Signal)
-		second.Signal.Decision.Term, second.Signal.Decision.Epoch = 2, 1
+		second.Signal.Decision.Term = 2
 		for _, copied := range []outbox.Letter{l, second} {
 			one := newPost(t)
 			one.Restore(0, next.Kept(0))

@@ -204,7 +204,7 @@ func (s *seat) standBy() {
 		if s.later(s.p.beat, s.standBy); !s.vacant() {
 			return
 		}
-		if s.f.warm {
+		if s.heard.term > 0 && s.t.now.Sub(s.heardAt) <= 3*s.p.gone { // There is no later one.
 			s.begin()
 			return
 		}
@@ -267,7 +267,7 @@ func (s *seat) begin() {
 		s.rules = t.trialSpec.rules
 	}
 	if on {
-		s.inherit()
+		s.inherit(first[0].Kind == synccore.InTerm)
 	}
 	if t.level, t.rules = s.level, s.rules; !t.leader.leads || t.leader.term <= s.term {
 		t.leader = s.leader
@@ -287,7 +287,7 @@ func (s *seat) begin() {
 }
 
 // inherit has the judges hold the process to what it was told: each signal without a fate has one.
-func (s *seat) inherit() {
+func (s *seat) inherit(goesOn bool) {
 	f := s.f
 	for key, m := range f.of.sent {
 		switch {
@@ -297,14 +297,17 @@ func (s *seat) inherit() {
 			s.sent[key] = &mailed{letter: m.letter, maybe: true}
 		}
 	}
-	s.known = maps.Clone(f.of.known)
+	if !goesOn {
+		return // The members tell all again.
+	}
+	s.known, s.here = maps.Clone(f.of.known), maps.Clone(f.of.here)
 	if s.known == nil {
 		s.known = map[lifeKey]uint64{}
 	}
 	for key, r := range f.of.reported {
 		for i, step := range r.steps {
 			if step > 0 && step <= f.step {
-				s.known[key] = max(s.known[key], r.first+uint64(i)) //nolint:gosec // Not below 0.
+				s.known[key] = max(s.known[key], min(r.last, r.first+uint64(i))) //nolint:gosec // Not below 0.
 			}
 		}
 	}

@@ -174,7 +174,7 @@ func (t *trial) hadEffect(s *control.Signal, l *letter) bool {
 		return true
 	}
 	for life := range t.actor(s.Target).life {
-		first, again := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, t.firing(s.Decision, max(l.firing, s.Cause.Firing))}]
+		first, again := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, t.firing(s.Decision, max(l.firing, s.Cause.Number()))}]
 		if again && first.Term != l.key.decision.Term {
 			t.Repeated++
 			return true
@@ -323,7 +323,7 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 			}
 			if l.sent[key] == nil {
 				t.Sent++
-				l.sent[key] = &mailed{at: l.steps, letter: &letter{key: key, before: t.truly[key], firing: s.Cause.Firing, entry: s.Entry, life: t.actor(out.Signals[i].To).lives[out.Signals[i].Msg.Incarnation]}}
+				l.sent[key] = &mailed{at: l.steps, letter: &letter{key: key, before: t.truly[key], firing: s.Cause.Number(), entry: s.Entry, life: t.actor(out.Signals[i].To).lives[out.Signals[i].Msg.Incarnation]}}
 				t.posted[key] = l.sent[key].letter
 			}
 		}
@@ -340,6 +340,20 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 	}
 }
 
+// acceptedBy has the incarnations that a synchronizer knows: one that goes on in place of another
+// may not have been told of the last ones.
+func (t *trial) acceptedBy(l *leader) map[string]uint64 {
+	if len(t.origins) == 0 {
+		return t.accepted
+	}
+	known := map[string]uint64{}
+	status := l.ask(synccore.Question{Status: true}).Status
+	for i := range status.Members {
+		known[status.Members[i].Name] = status.Members[i].Incarnation
+	}
+	return known
+}
+
 // judgeVerdict is judge S: at one instant of true time, and for as long as the predicate
 // says, every member was in its state of the witness, and on those states the predicate
 // is true.
@@ -353,6 +367,7 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 	var rows [][]scgs.Value
 	var heads []byte
 	ofRuns := v.Modality != "" && (text != nil || local != nil)
+	accepted := t.acceptedBy(l)
 	for i := range v.Witness {
 		p := &v.Witness[i]
 		if p.State.Unknown {
@@ -368,9 +383,9 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 			return
 		}
 		if ofRuns {
-			heads = fmt.Appendf(heads, "%s.%d from %d ", p.Name, t.accepted[p.Name], t.runOf(p.Name, s, local))
+			heads = fmt.Appendf(heads, "%s.%d from %d ", p.Name, accepted[p.Name], t.runOf(p.Name, s, local))
 		} else {
-			heads = fmt.Appendf(heads, "%s.%d:%d@%d ", p.Name, t.accepted[p.Name], p.State.Seq, s.began)
+			heads = fmt.Appendf(heads, "%s.%d:%d@%d ", p.Name, accepted[p.Name], p.State.Seq, s.began)
 		}
 		rows = append(rows, s.row)
 		if local != nil && v.Modality != "" {

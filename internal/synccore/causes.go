@@ -165,9 +165,6 @@ func (c *Core) cause(last *causes, o *occasion) control.Cause {
 		cause.Firing |= control.Vague
 	}
 	last.Firing = cause.Firing
-	if !o.exact {
-		witness = control.OfRuns(witness, 0)
-	}
 	if !o.fresh && e.first(cause.Source, witness) {
 		cause.Firing |= control.PerhapsMade
 	}

@@ -217,7 +217,7 @@ func TestRunsOfAnEarlierTerm(t *testing.T) {
 	c.reload("count: 2", "count: 3, min: 3")
 	c.want("the same runs in another epoch", c.reload("", ""), "two a 2;two b 2;")
 	c.tell("a", 0)
-	c.want("a run that has begun soon after that", c.tell("a", -1), "two a 3;two b 3;")
+	c.want("a run that may have begun before that", c.tell("a", -1), "two a 3?;two b 3?;")
 
 	c = begin(1, 1)
 	c.report("a", 0)

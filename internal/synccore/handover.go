@@ -45,12 +45,17 @@ type Kept struct {
 
 // KeptMember is how a member comes and goes.
 type KeptMember struct {
-	Name    string            `json:"name"`            // of the member
-	In      bool              `json:"in,omitempty"`    // it is in the epoch
-	Heard   clocksync.Instant `json:"heard"`           // last
-	Entered clocksync.Instant `json:"entered"`         // the epoch that it is in, or was
-	Stays   int               `json:"stays,omitempty"` // short ones
-	Left    clocksync.Instant `json:"left"`            // after the last of them
+	Name    string            `json:"name"`             // of the member
+	In      bool              `json:"in,omitempty"`     // it is in the epoch
+	Heard   clocksync.Instant `json:"heard"`            // last
+	Entered clocksync.Instant `json:"entered"`          // the epoch that it is in, or was
+	Stays   int               `json:"stays,omitempty"`  // short ones
+	Left    clocksync.Instant `json:"left"`             // after the last of them
+	Before  uint64            `json:"before,omitempty"` // the newest report of it, and of its incarnations before
+	Gaps    uint64            `json:"gaps,omitempty"`   // in its reports
+	Lost    uint64            `json:"lost,omitempty"`   // states in them
+	Gone    uint64            `json:"gone,omitempty"`   // the incarnation that is gone; 0: it is there
+	Why     string            `json:"why,omitempty"`    // it is gone
 }
 
 // KeptRule is where a predicate stands.
@@ -131,11 +136,14 @@ func (c *Core) Kept() *Kept {
 		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led,
 	}
 	for _, m := range c.sorted {
-		if !m.gone {
-			k.Members = append(k.Members, KeptMember{
-				Name: m.name, In: k.InForce && m.index != noIndex, Heard: m.lastHeard(), Entered: m.entered, Stays: m.stays, Left: m.left,
-			})
+		kept := KeptMember{
+			Name: m.name, In: k.InForce && m.index != noIndex && !m.gone, Heard: m.lastHeard(), Entered: m.entered, Stays: m.stays, Left: m.left,
+			Before: max(m.before, m.last), Gaps: m.losses.gaps, Lost: m.losses.states,
 		}
+		if m.gone {
+			kept.Gone, kept.Why = m.incarnation, m.why
+		}
+		k.Members = append(k.Members, kept)
 	}
 	if c.plan.Prev && k.InForce {
 		k.Prev = c.scope.Last(c.tuple)
@@ -359,8 +367,16 @@ func (c *Core) entrust(k *Kept, out *Output) {
 	}
 	c.kept = k
 	for i := range k.Members {
-		if m := c.members[k.Members[i].Name]; m != nil {
-			m.heard, m.entered, m.stays, m.left = k.Members[i].Heard, k.Members[i].Entered, k.Members[i].Stays, k.Members[i].Left
+		kept := &k.Members[i]
+		m := c.members[kept.Name]
+		if m == nil && kept.Gone > 0 {
+			m = c.add(kept.Name)
+			c.absent++
+			m.gone, m.incarnation, m.why, m.weight = true, kept.Gone, kept.Why, wire.Weight(m.name, kept.Gone)
+		}
+		if m != nil {
+			m.heard, m.entered, m.stays, m.left = kept.Heard, kept.Entered, kept.Stays, kept.Left
+			m.before, m.losses = kept.Before, losses{kept.Gaps, kept.Lost}
 		}
 	}
 	c.epoch, c.begun, c.paused = k.Epoch, k.Begun, k.Begun && !k.InForce
@@ -403,6 +419,12 @@ func (c *Core) unfit(k *Kept) string {
 	for i := range k.Members {
 		if i > 0 && k.Members[i].Name <= k.Members[i-1].Name {
 			return fmt.Sprintf("member %q is behind member %q, and they are in order of their names", k.Members[i].Name, k.Members[i-1].Name)
+		}
+		if err := wire.CheckToken("member", k.Members[i].Name); err != nil {
+			return err.Error()
+		}
+		if k.Members[i].Gone >= wire.MaxIncarnation {
+			return fmt.Sprintf("member %q was incarnation %d: it is to be below 2^62", k.Members[i].Name, k.Members[i].Gone)
 		}
 	}
 	for _, row := range k.Prev {

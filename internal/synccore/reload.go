@@ -144,7 +144,7 @@ func (c *Core) raise(term uint64, out *Output) {
 	}
 	c.earlier.led = append(c.earlier.led, control.Decision{Term: c.opt.Term, Number: c.decisions})
 	c.opt.Term = term
-	c.outbox.Renew(term, c.epoch)
+	c.outbox.Renew(term)
 	if c.opt.Follows {
 		c.succeed()
 	}
