@@ -21,9 +21,9 @@ const (
 	resignAfter = 5 * time.Second
 	// maxStandbys bounds the processes that stand by which are told of.
 	maxStandbys = 8
-	// serverSlow is the longest that a server which runs takes to answer one that stands by. From the
-	// last beat of a leader until it is missed there is one such question that a server which
-	// stood still meanwhile cannot have answered in time.
+	// serverSlow is how long a server may take to answer before it may have stood still for so long
+	// that a leader would be missed: of the questions that one that stands by asks then, one at
+	// least takes longer.
 	serverSlow = beatsGone - 5*beatEvery/2
 	// leaderLately is for how long after it was heard a leader is known to be the last one: nobody
 	// can have begun after it, told members of a later term, and be gone.
@@ -213,11 +213,27 @@ func (s *Synchronizer) caughtUp(ctx context.Context) bool {
 	return err == nil || errors.Is(err, bus.ErrDrainTimeout) || s.bus.State() == bus.Connected && errors.Is(err, context.DeadlineExceeded)
 }
 
+// reach is what one that stands by knows of the server: that one which stood still hands over what it
+// has before it has read what the leader said meanwhile.
+type reach struct {
+	slow  bool              // its last answer was
+	until clocksync.Instant // that long the leader has to be heard after the first slow one
+}
+
 // answered asks the server whether it runs.
 func (s *Synchronizer) answered(ctx context.Context) bool {
-	ctx, cancel := context.WithTimeout(ctx, serverSlow)
+	ctx, cancel := context.WithTimeout(ctx, beatsGone)
 	defer cancel()
 	return s.bus.Flush(ctx) == nil
+}
+
+// note notes how long an answer took. Of a server that is slow for long only the first one counts,
+// as it does not stand still.
+func (r *reach) note(now clocksync.Instant, took time.Duration) {
+	if first := !r.slow; took > serverSlow && first {
+		r.until = now.Add(2 * beatEvery)
+	}
+	r.slow = took > serverSlow
 }
 
 // standBy waits until nobody leads, and begins then. It reports false if this process is to
@@ -227,6 +243,7 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	since := s.opt.now()
+	var server reach
 	for last := since; ; {
 		select {
 		case <-ctx.Done():
@@ -242,11 +259,14 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 		own := s.ownBeat(false)
 		own.Follows = s.follow.beat(now)
 		s.publishBeat(own.text())
-		if !s.answered(ctx) { // The server may hand over what it has before it reads what the leader has said.
-			since = s.opt.now()
+		if !s.answered(ctx) {
+			since = s.opt.now() // Nobody could be heard.
 			continue
 		}
-		if !s.beats.vacant(since, now, own) || !s.caughtUp(ctx) || !s.beats.vacant(since, s.opt.now(), own) {
+		asked := now
+		now = s.opt.now()
+		server.note(now, now.Sub(asked))
+		if now < server.until || !s.beats.vacant(since, now, own) || !s.caughtUp(ctx) || !s.beats.vacant(since, s.opt.now(), own) {
 			continue
 		}
 		if s.level.Program != nil && s.beats.known() && !s.follow.knows() {
