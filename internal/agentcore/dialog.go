@@ -40,6 +40,7 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	case (w.Accepted || w.Refused) && !mine:
 		return c.ignored(out, WhyEarlier) // Or it is for another process of that name.
 	case (w.Accepted || w.Refused) && w.Synchronizer == c.synchronizer && w.Term < c.term:
+		c.greet(now) // Who leads in it learns that there was a later one.
 		return c.ignored(out, "its term is over")
 	case w.Accepted && (w.Timeline != c.quality.Timeline || c.unsaid):
 		return c.ignored(out, WhyEarlier)

@@ -205,7 +205,7 @@ func (t *trial) taken(a *actor, fresh []control.Outcome) {
 func (t *trial) fateOf(by *leader, f *monitor.Fate) {
 	key := t.key(f.Signal)
 	m := by.sent[key]
-	if m == nil && f.Signal.Decision.Term != by.term {
+	if f.Earlier || m == nil && f.Signal.Decision.Term != by.term {
 		t.earlierFate(by, key, f)
 		return
 	}
@@ -257,7 +257,7 @@ func (t *trial) earlierFate(by *leader, key signalKey, f *monitor.Fate) {
 		return
 	case l.later == [2]uint64{by.term, f.Signal.Decision.Term}:
 		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v there", key.decision, key.name, key.target, f.Fate, l.fate)
-	case l.contradicts(f.Fate):
+	case l.contradicts(f.Fate) && f.Fate != control.Unconfirmed: // The term before may have known more.
 		t.breach('F', "%s %s to %s has the fate %v in a later term, and had %v", key.decision, key.name, key.target, f.Fate, l.fate)
 	case f.Fate == control.Applied && !t.hadEffect(f.Signal, l):
 		t.breach('F', "%s %s to %s has the fate applied in a later term, and was not", key.decision, key.name, key.target)

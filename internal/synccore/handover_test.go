@@ -11,6 +11,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // follower is a machine that is stepped on the lines of another one's inputs.
@@ -201,5 +202,82 @@ func TestGoesOnTwice(t *testing.T) {
 	core.Step(now.Add(2*time.Hour), &synccore.Input{Kind: synccore.InTick}, &out)
 	if len(out.Fates) != len(sent) || out.Fates[0].Fate != control.Unconfirmed || out.Fates[0].Signal.Decision != sent[0].Signal.Decision {
 		t.Errorf("fates %+v, want those of %+v", out.Fates, sent)
+	}
+}
+
+// TestRetellsWhoIsGone: a machine that is retold all knows who is gone, as which incarnation, why,
+// and how far its reports had come: so what is lost before it comes back shows as a gap there as well.
+func TestRetellsWhoIsGone(t *testing.T) {
+	c := newCauser(t, 1)
+	for _, name := range []string{"a", "b"} {
+		c.hello(wire.Hello{Member: name})
+		c.tell(name, 1)
+		c.tell(name, 2)
+	}
+	c.step(synccore.Input{Kind: synccore.InBatch, From: "b", Batch: &wire.Batch{Member: "b", Incarnation: 1, Leaving: true}})
+	f := &follower{t: t, of: func() *synccore.Core { return c.core }}
+	f.attach(c.now)
+	if before, got := c.core.Kept(), f.core.Kept(); !slices.Equal(got.Members, before.Members) || got.Members[1].Gone != 1 || got.Members[1].Before != 2 {
+		t.Errorf("members %+v, want %+v", got.Members, before.Members)
+	}
+	now := c.now.Add(time.Millisecond)
+	f.step(now, &synccore.Input{Kind: synccore.InTerm, Term: 2})
+	f.step(now, &synccore.Input{Kind: synccore.InHello, From: "b", Hello: &wire.Hello{Member: "b", Incarnation: 2, Host: "h", Domain: "host", Leader: "gsync", Term: 1}})
+	for seq, gaps := range map[uint64]uint64{3: 0, 5: 1} {
+		f := &follower{t: t, of: func() *synccore.Core { return f.core }}
+		f.attach(now) // Once more, before its first report.
+		f.step(now, &synccore.Input{Kind: synccore.InTerm, Term: 3})
+		f.step(now, &synccore.Input{Kind: synccore.InBatch, From: "b", Batch: &wire.Batch{
+			Member: "b", Incarnation: 2, Reports: []wire.Report{{Seq: seq, At: at("host", now, clocksync.Unbounded), Row: []scgs.Value{scgs.IntValue(1)}}},
+		}})
+		f.core.Step(now, &synccore.Input{Kind: synccore.InAsk, Ask: &synccore.Question{Counts: true}}, &f.out)
+		if got := f.out.Answer.Counts.Gaps; got != gaps {
+			t.Errorf("report %d after 2: %d gaps, want %d", seq, got, gaps)
+		}
+	}
+}
+
+// TestCallsWhoHasNotHeardOfTheTerm: a member that says nothing in a term which goes on with another
+// one is asked for a hello, at most every half a second, until it has said it.
+func TestCallsWhoHasNotHeardOfTheTerm(t *testing.T) {
+	c := newCauser(t, 1)
+	for _, name := range []string{"a", "b", "c"} {
+		c.hello(wire.Hello{Member: name})
+		c.tell(name, 1)
+	}
+	c.step(synccore.Input{Kind: synccore.InBatch, From: "c", Batch: &wire.Batch{Member: "c", Incarnation: 1, Leaving: true}})
+	calls := func() (to []string) {
+		c.step(synccore.Input{Kind: synccore.InTick})
+		for i := range c.out.Welcomes {
+			if w := &c.out.Welcomes[i]; w.Msg.Accepted || w.Msg.Refused || w.Msg.Term != c.core.Term() {
+				t.Errorf("%+v", w)
+			}
+			to = append(to, c.out.Welcomes[i].To)
+		}
+		return to
+	}
+	c.now = c.now.Add(10 * time.Second)
+	if to := calls(); len(to) > 0 {
+		t.Errorf("in the first term %v", to)
+	}
+	c.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
+	if to := calls(); len(to) > 0 {
+		t.Errorf("at once %v", to)
+	}
+	c.hello(wire.Hello{Member: "a", Leader: "gsync", Term: 1})
+	for round := range 4 {
+		c.now = c.now.Add(300 * time.Millisecond)
+		want := []string{"b"}
+		if round%2 == 0 {
+			want = nil
+		}
+		if to := calls(); !slices.Equal(to, want) {
+			t.Errorf("%v after that: %v, want %v", time.Duration(round+1)*300*time.Millisecond, to, want)
+		}
+	}
+	c.hello(wire.Hello{Member: "b", Leader: "gsync", Term: 1})
+	c.now = c.now.Add(time.Second)
+	if to := calls(); len(to) > 0 {
+		t.Errorf("all have said it, and called are %v", to)
 	}
 }

@@ -25,6 +25,7 @@ type member struct {
 	weight      uint64       // of its reports in the sum of that, and of its state in [judgement].heads
 	causes      bool         // it takes signals with a cause
 	obeys       uint64       // the term that it has last said to have taken
+	greeted     uint64       // the term in which it has said hello last
 	number      int32        // of the multiplexer, by which the detectors know it; 0: none
 	astray      bool         // the detector does not know its newest report
 	incarnation uint64
@@ -117,7 +118,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	c.speaksFor(m, h.Multiplexer)
 	c.retime(m, h.Quality, out)
 	c.recollect(h)
-	m.heard = c.now
+	m.heard, m.greeted = c.now, c.opt.Term
 	c.obeys(m, h)
 	next := uint64(0)
 	if m.last > 0 {

@@ -120,9 +120,11 @@ func (c *Core) programOverdue() {
 }
 
 // callAgain has a member say hello again that has not said yet that it takes this term, while
-// the program waits for that.
+// the program waits for that; and one that has not said hello in this term, though all were
+// told of it: it may not have heard that.
 func (c *Core) callAgain(m *member, out *Output) {
-	if c.exec != nil && c.exec.Awaits() && !m.gone && m.obeys != c.opt.Term {
+	awaited := c.exec != nil && c.exec.Awaits() && m.obeys != c.opt.Term
+	if !m.gone && (awaited || m.greeted != c.opt.Term && c.now.Sub(c.handover.term) >= resendWait && !c.toldLately(m.name)) {
 		c.greeting(m.name, m.incarnation, out)
 	}
 }
