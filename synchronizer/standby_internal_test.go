@@ -6,12 +6,15 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go"
 
+	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/bus/bustest"
 	"github.com/gopegasus/pegasus/internal/testwait"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 )
 
@@ -178,4 +181,34 @@ func TestStandbyWithoutALeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	leads(t, "the one that stands by", s)
+}
+
+// TestSlowServer: the first answer that takes long gives a leader the time to be heard; a server that is
+// slow for long keeps nobody from beginning.
+func TestSlowServer(t *testing.T) {
+	const quick, slow = serverSlow, serverSlow + 1
+	var r reach
+	now := clocksync.Instant(0)
+	for i, c := range []struct {
+		took  time.Duration
+		waits bool
+	}{{quick, false}, {slow, true}, {slow, false}, {slow, false}, {quick, false}, {slow, true}} {
+		now = now.Add(beatsGone)
+		if r.note(now, c.took); (now < r.until) != c.waits {
+			t.Errorf("answer %d, after %v: waits %t", i, c.took, !c.waits)
+		}
+	}
+}
+
+// TestTheLastLeader: for 3 s the one that was heard is known to be the last one.
+func TestTheLastLeader(t *testing.T) {
+	var h beats
+	if h.lately(0) {
+		t.Error("nobody was heard")
+	}
+	h.note(&beat{Beat: wire.Beat{Term: 1}, Nonce: 1}, 5)
+	h.note(&beat{Beat: wire.Beat{Standby: true}, Nonce: 2}, clocksync.Instant(2*time.Second))
+	if last := clocksync.Instant(5).Add(leaderLately); !h.lately(last) || h.lately(last+1) {
+		t.Errorf("at %v: %t, then %t", last, h.lately(last), h.lately(last+1))
+	}
 }
