@@ -445,6 +445,13 @@ func (b *inbox) reach(begun clocksync.Instant) {
 	}
 }
 
+// stoodUntil is until when the owner of the core stood still the last time.
+func (b *inbox) stoodUntil() clocksync.Instant {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.since
+}
+
 // heard is the newest round trip before which nothing waits.
 func (b *inbox) heard() clocksync.Instant {
 	b.mu.Lock()

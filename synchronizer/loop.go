@@ -38,6 +38,7 @@ type loop struct {
 	waits   bool              // there is more in the inbox than this turn takes
 	rested  clocksync.Instant // the last step after which no message waited, or which did as if
 	lags    time.Duration     // how long the oldest message of this turn has waited
+	oldest  clocksync.Instant // when that came, or it could be taken in, while it or others wait; MaxInstant: none does
 	// What had been shed of its sender when a member's reports were last taken.
 	shedOf  map[string]uint64
 	shedAt  clocksync.Instant // when the log was last told what was shed
@@ -159,7 +160,9 @@ func (l *loop) turn(now clocksync.Instant, taken []item, reached clocksync.Insta
 				l.pulse(l.now)
 			}
 		}
-		l.reached = max(l.reached, reached)
+		if l.reached = max(l.reached, reached); l.in.depth() == 0 {
+			l.oldest = clocksync.MaxInstant
+		}
 	}
 	if call != nil && l.rival() == nil {
 		l.more = false
@@ -187,11 +190,12 @@ const (
 // behindBy notes how long messages have waited, and tells what was shed.
 func (l *loop) behindBy(now clocksync.Instant, taken []item) {
 	if len(taken) > 0 || l.in.depth() == 0 {
-		l.lags = 0
+		l.lags, l.oldest = 0, clocksync.MaxInstant
 	}
+	stood := l.in.stoodUntil()
 	for i := range taken {
 		if at := taken[i].at; at > clocksync.MinInstant {
-			l.lags = max(l.lags, now.Sub(at))
+			l.lags, l.oldest = max(l.lags, now.Sub(at)), min(l.oldest, max(at, stood))
 		}
 	}
 	if now.Sub(l.shedAt) < shedEvery {

@@ -125,10 +125,7 @@ func (h *beats) warm(now clocksync.Instant) bool {
 
 // resign has this process end if it cannot keep up and another one stands by that has.
 func (l *loop) resign(now clocksync.Instant) {
-	l.in.mu.Lock()
-	lag := l.in.reached.Sub(l.reached)
-	l.in.mu.Unlock()
-	if l.reached != 0 && lag > resignAfter && l.beats.warm(now) {
+	if lag := now.Sub(l.oldest); l.oldest < now && lag > resignAfter && l.beats.warm(now) {
 		l.lag = lag
 	}
 }
