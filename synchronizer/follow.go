@@ -212,6 +212,9 @@ func (f *follower) step(line []byte) error {
 		return fmt.Errorf("it is of term %d, which no synchronizer can have come to", term)
 	}
 	f.noteTerm(term)
+	if rec.Input.Kind == synccore.InTerm { // A core that is stepped on it goes on by itself.
+		return errors.New("the leader goes on in a later term, and is to tell all again")
+	}
 	f.now = rec.Now
 	f.stepOn(rec.Now, &rec.Input)
 	if f.level.Program != nil && !f.core.Recalls() {

@@ -183,6 +183,31 @@ func TestStandbyWithoutALeader(t *testing.T) {
 	leads(t, "the one that stands by", s)
 }
 
+// TestStandbyOfARaisedTerm: one that stands by goes on following a leader that raises its term in place.
+func TestStandbyOfARaisedTerm(t *testing.T) {
+	server, log := bustest.NewServer(t), &lines{}
+	first := startLed(t, server, Options{wall: wallAt(aDay)})
+	second := startLed(t, server, Options{Standby: true, wall: wallAt(0), Logger: log.logger()})
+	testwait.Until(t, "a warm standby", second.follow.knows)
+	later := first.term.Load() + 5
+	m := newFenced(t, server, "a", later)
+	testwait.Until(t, "it to be told all in the later term", func() bool {
+		m.say()
+		f := second.follow
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		ready, _ := f.core.Follows()
+		return f.broken == "" && ready && f.core.Term() == first.term.Load() && f.core.Term() > later
+	})
+	if !log.has("the leader goes on in a later term, and is to tell all again") || first.Err() != nil || second.leads.Load() {
+		t.Error(first.Err(), log.string())
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	leads(t, "the standby", second)
+}
+
 // TestSlowServer: the first answer that takes long gives a leader the time to be heard; a server that is
 // slow for long keeps nobody from beginning.
 func TestSlowServer(t *testing.T) {

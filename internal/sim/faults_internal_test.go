@@ -269,6 +269,15 @@ func TestFoundSeeds(t *testing.T) {
 		"the same after a takeover": {
 			16326, drops | doubles | reorders | delays | partitions | oneways | suspends | crashes | restarts | clocks | reloads, 2 * time.Second, 4, true,
 		},
+		"a member that knew a later term said so to nobody": {
+			48039, drops | partitions | oneways | pauses | crashes | restarts, 2 * time.Second, 4, true,
+		},
+		"a member that had not heard of a term was not called": {
+			58968, drops | doubles | reorders | delays | partitions | oneways | pauses | suspends | restarts | clocks | closings | reloads, 2 * time.Second, 4, true,
+		},
+		"who stood by went on by itself as the leader raised its term": {
+			100416, drops | doubles | delays | partitions | restarts, 1500 * time.Millisecond, 4, true,
+		},
 		"two that led had made a signal each": {
 			26001, drops | doubles | reorders | delays | partitions | pauses | suspends | crashes | restarts, 2 * time.Second, 3, true,
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/monitor"
 )
 
 // pair is two processes of one synchronizer: one leads, and the other one stands by and is told
@@ -300,8 +301,12 @@ func (s *seat) inherit(goesOn bool) {
 	if !goesOn {
 		return // The members tell all again.
 	}
-	s.known, s.here = maps.Clone(f.of.known), maps.Clone(f.of.here)
-	if s.known == nil {
+	for _, m := range s.ask(synccore.Question{Status: true}).Status.Members {
+		if m.Standing != monitor.Gone {
+			s.here[m.Name] = m.Incarnation
+		}
+	}
+	if s.known = maps.Clone(f.of.known); s.known == nil {
 		s.known = map[lifeKey]uint64{}
 	}
 	for key, r := range f.of.reported {
@@ -620,7 +625,9 @@ func (f *follower) hear(m *told) {
 		f.breaks()
 		return
 	default:
-		f.stepAll(m)
+		if f.stepAll(m); f.broken {
+			return
+		}
 		if m.sum != 0 && f.agreed && m.sum != f.core.Sum() && !f.s.p.bend.hole {
 			f.agreed = false
 			f.breaks()
@@ -641,6 +648,10 @@ func (f *follower) stepAll(m *told) {
 				panic(fmt.Sprintf("sim: a line that was told: %v: %s", err, x.line))
 			}
 			in = f.rec.Input
+		}
+		if in.Kind == synccore.InTerm {
+			f.breaks()
+			return
 		}
 		f.s.t.Steps++
 		f.core.Step(x.now, &in, &f.out)

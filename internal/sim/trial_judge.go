@@ -228,6 +228,9 @@ func (t *trial) fateOf(by *leader, f *monitor.Fate) {
 
 // contradicts reports whether a fate is not the one that was recorded.
 func (l *letter) contradicts(f control.Fate) bool {
+	if l.fate == control.OldEpoch {
+		return false // It was that of a copy: the next term may send it again.
+	}
 	if l.again && l.fate != control.Applied && f != control.Applied && f != control.Unconfirmed {
 		return false
 	}
@@ -689,6 +692,9 @@ func (t *trial) judgeEnd() {
 	}
 	for i := range t.finals {
 		l := &t.finals[i]
+		if last := t.posted[l.key]; l.fate == control.OldEpoch && last != nil && last.fate == control.Applied {
+			continue // A copy that a later term has sent.
+		}
 		if l.fate != control.Applied && l.fate != control.Unconfirmed && t.truly[l.key] > 0 {
 			t.breach('F', "%s %s to %s has the fate %v, and was applied", l.key.decision, l.key.name, l.key.target, l.fate)
 		}
