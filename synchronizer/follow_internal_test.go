@@ -622,6 +622,12 @@ func TestLeaderThatLagsResigns(t *testing.T) {
 	late() // Nobody would do better.
 	second, _, _ := w.run(warmConfig, Options{Standby: true})
 	w.isWarm(first, 1)
+	first.calls <- func(l *loop) {
+		fresh := newLoop(l.Synchronizer)
+		if fresh.resign(l.opt.now()); fresh.lag != 0 {
+			t.Errorf("one that has just begun lags by %v", fresh.lag)
+		}
+	}
 	late()
 	<-first.Done()
 	const want = `^synchronizer "gsync": it lags: what came 1m[45]\.?[0-9]*s ago is not taken in yet, and another process stands by: start this one again to stand by$`

@@ -96,7 +96,7 @@ func (l *loop) address(member string) address {
 func newLoop(s *Synchronizer) *loop {
 	return &loop{
 		Synchronizer: s, level: s.level, wake: clocksync.MaxInstant, timeline: s.timeline, spans: telemetry.NewDecisionSpans(s.opt.TracerProvider, scope),
-		bodies: map[string]*gathered{}, leader: s.newLeader(),
+		bodies: map[string]*gathered{}, leader: s.newLeader(), oldest: clocksync.MaxInstant,
 	}
 }
 

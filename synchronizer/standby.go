@@ -201,8 +201,7 @@ func (b *beat) before(other *beat) bool {
 }
 
 // caughtUp has the server hand over what came for this process: the beat of a leader may be
-// behind its inputs, and these are to be stepped on, as far as that takes no longer than another
-// leader takes to begin. It is false if the server is away.
+// behind its inputs, and these are to be stepped on. It is false if the server is away.
 func (s *Synchronizer) caughtUp(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, beatsGone)
 	defer cancel()
