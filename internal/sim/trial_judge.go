@@ -49,7 +49,7 @@ type judges struct {
 	content   bool                  // judge C is
 	lastFired clocksync.Instant
 	became    map[control.Decision]clocksync.Instant // since when its predicate has been true for long enough
-	firings   map[firingKey]control.Decision         // the first that had its effect
+	firings   map[firingKey][]control.Decision       // those that had their effect, one of each term
 	numbers   map[string]int                         // of the texts of predicates
 	accepted  map[string]uint64                      // the incarnation that a synchronizer has accepted last, by member
 	witness   map[control.Decision]string            // as it truly was
@@ -128,7 +128,7 @@ func (j *judges) begin() {
 	j.posted = map[signalKey]*letter{}
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
 	j.numbers, j.origins, j.accepted = map[string]int{}, map[uint64]origin{}, map[string]uint64{}
-	j.firings, j.witness, j.ofRuns = map[firingKey]control.Decision{}, map[control.Decision]string{}, map[control.Decision]int{}
+	j.firings, j.witness, j.ofRuns = map[firingKey][]control.Decision{}, map[control.Decision]string{}, map[control.Decision]int{}
 	j.lastFired, j.became = clocksync.MinInstant, map[control.Decision]clocksync.Instant{}
 }
 
@@ -174,8 +174,8 @@ func (t *trial) hadEffect(s *control.Signal, l *letter) bool {
 		return true
 	}
 	for life := range t.actor(s.Target).life {
-		first, again := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, t.firing(s.Decision, max(l.firing, s.Cause.Number()))}]
-		if again && first.Term != l.key.decision.Term {
+		made := t.firings[firingKey{s.Predicate, s.Name, s.Target, s.Entry, life + 1, t.firing(s.Decision, max(l.firing, s.Cause.Number()))}]
+		if slices.ContainsFunc(made, func(d control.Decision) bool { return d.Term != l.key.decision.Term }) {
 			t.Repeated++
 			return true
 		}
@@ -537,10 +537,12 @@ func (t *trial) effect(a *actor, s *control.Signal) {
 		return // It is none of a predicate.
 	}
 	firing := firingKey{s.Predicate, s.Name, s.Target, s.Entry, a.life, t.firing(s.Decision, l.firing)}
-	if first, again := t.firings[firing]; again && first.Term != key.decision.Term && t.ofRuns[key.decision] <= 1 {
-		t.breach('A', "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, first)
-	} else if !again {
-		t.firings[firing] = key.decision
+	made := t.firings[firing]
+	if len(made) > 0 && made[0].Term != key.decision.Term && t.ofRuns[key.decision] <= 1 {
+		t.breach('A', "%s %s was applied in entry %d of %s, and so was the same firing %s of another term", s.Decision, s.Name, s.Entry, a.name, made[0])
+	}
+	if !slices.ContainsFunc(made, func(d control.Decision) bool { return d.Term == key.decision.Term }) {
+		t.firings[firing] = append(made, key.decision)
 	}
 }
 

@@ -83,7 +83,7 @@ type handover struct {
 	kept   *Kept             // of them
 	same   bool              // it has come to the same global state
 	led    clocksync.Instant // since when it goes on in place of that one
-	term   clocksync.Instant // since when it goes on in its term
+	termAt clocksync.Instant // since when it goes on in its term
 	before uint64            // the number of the last decision of that one
 	// The program as the other one's records lead to it; nil if one of them was missing.
 	recalled plan.Executor

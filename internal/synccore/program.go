@@ -124,7 +124,7 @@ func (c *Core) programOverdue() {
 // told of it: it may not have heard that.
 func (c *Core) callAgain(m *member, out *Output) {
 	awaited := c.exec != nil && c.exec.Awaits() && m.obeys != c.opt.Term
-	if !m.gone && (awaited || m.greeted != c.opt.Term && c.now.Sub(c.handover.term) >= resendWait && !c.toldLately(m.name)) {
+	if !m.gone && (awaited || m.greeted != c.opt.Term && c.now.Sub(c.termAt) >= resendWait && !c.toldLately(m.name)) {
 		c.greeting(m.name, m.incarnation, out)
 	}
 }

@@ -143,7 +143,7 @@ func (c *Core) raise(term uint64, out *Output) {
 		return
 	}
 	c.earlier.led = append(c.earlier.led, control.Decision{Term: c.opt.Term, Number: c.decisions})
-	c.opt.Term, c.handover.term = term, c.now
+	c.opt.Term, c.termAt = term, c.now
 	c.outbox.Renew(term)
 	if c.opt.Follows {
 		c.succeed()
