@@ -98,6 +98,13 @@ func (h *beats) lately(now clocksync.Instant) bool {
 	return h.leader.Term > 0 && now.Sub(h.leader.at) <= leaderLately
 }
 
+// heard is when the leader was heard last; 0: never.
+func (h *beats) heard() clocksync.Instant {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.leader.at
+}
+
 // known reports whether a leader was ever heard.
 func (h *beats) known() bool {
 	h.mu.Lock()
@@ -209,11 +216,11 @@ func (s *Synchronizer) caughtUp(ctx context.Context) bool {
 	return err == nil || errors.Is(err, bus.ErrDrainTimeout) || s.bus.State() == bus.Connected && errors.Is(err, context.DeadlineExceeded)
 }
 
-// reach is what one that stands by knows of the server: that one which stood still hands over what it
-// has before it has read what the leader said meanwhile.
-type reach struct {
-	slow  bool              // its last answer was
-	until clocksync.Instant // that long the leader has to be heard after the first slow one
+// grace is the time that a leader has to be heard after a server has answered late: one that stood
+// still hands over what it has before it has read what the leader said meanwhile.
+type grace struct {
+	since clocksync.Instant // when the leader was heard last before it
+	until clocksync.Instant
 }
 
 // answered asks the server whether it runs.
@@ -223,13 +230,12 @@ func (s *Synchronizer) answered(ctx context.Context) bool {
 	return s.bus.Flush(ctx) == nil
 }
 
-// note notes how long an answer took. Of a server that is slow for long only the first one counts,
-// as it does not stand still.
-func (r *reach) note(now clocksync.Instant, took time.Duration) {
-	if first := !r.slow; took > serverSlow && first {
-		r.until = now.Add(2 * beatEvery)
+// note notes how long an answer took while the leader was not heard since an instant. It gives a
+// leader time once in each silence, so that a server that is slow for long keeps nobody from beginning.
+func (g *grace) note(now, heard clocksync.Instant, took time.Duration) {
+	if took > serverSlow && now.Sub(heard) >= beatsGone/2 && g.since != heard {
+		g.since, g.until = heard, now.Add(2*beatEvery)
 	}
-	r.slow = took > serverSlow
 }
 
 // standBy waits until nobody leads, and begins then. It reports false if this process is to
@@ -239,7 +245,7 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	since := s.opt.now()
-	var server reach
+	var grace grace
 	for last := since; ; {
 		select {
 		case <-ctx.Done():
@@ -261,8 +267,8 @@ func (s *Synchronizer) standBy(ctx context.Context) bool {
 		}
 		asked := now
 		now = s.opt.now()
-		server.note(now, now.Sub(asked))
-		if now < server.until || !s.beats.vacant(since, now, own) || !s.caughtUp(ctx) || !s.beats.vacant(since, s.opt.now(), own) {
+		grace.note(now, s.beats.heard(), now.Sub(asked))
+		if now < grace.until || !s.beats.vacant(since, now, own) || !s.caughtUp(ctx) || !s.beats.vacant(since, s.opt.now(), own) {
 			continue
 		}
 		if s.level.Program != nil && s.beats.known() && !s.follow.knows() {

@@ -208,18 +208,30 @@ func TestStandbyOfARaisedTerm(t *testing.T) {
 	leads(t, "the standby", second)
 }
 
-// TestSlowServer: the first answer that takes long gives a leader the time to be heard; a server that is
-// slow for long keeps nobody from beginning.
+// TestSlowServer: an answer that takes long gives a leader that is silent the time to be heard, once; so
+// a server that is slow for long, or now and then, keeps nobody from beginning.
 func TestSlowServer(t *testing.T) {
 	const quick, slow = serverSlow, serverSlow + 1
-	var r reach
-	now := clocksync.Instant(0)
+	const short, long = beatsGone/2 - 1, beatsGone / 2
+	var g grace
+	now, heard := clocksync.Instant(time.Hour), clocksync.Instant(0)
 	for i, c := range []struct {
-		took  time.Duration
-		waits bool
-	}{{quick, false}, {slow, true}, {slow, false}, {slow, false}, {quick, false}, {slow, true}} {
-		now = now.Add(beatsGone)
-		if r.note(now, c.took); (now < r.until) != c.waits {
+		silence time.Duration // 0: it was not heard since
+		took    time.Duration
+		waits   bool
+	}{
+		{long, quick, false},
+		{short, slow, false},
+		{long, slow, true},
+		{0, slow, false},
+		{0, quick, false},
+		{0, slow, false},
+		{long, slow, true},
+	} {
+		if now = now.Add(beatsGone); c.silence > 0 {
+			heard = now.Add(-c.silence)
+		}
+		if g.note(now, heard, c.took); (now < g.until) != c.waits {
 			t.Errorf("answer %d, after %v: waits %t", i, c.took, !c.waits)
 		}
 	}
