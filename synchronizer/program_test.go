@@ -188,6 +188,10 @@ program:
 		t.Fatalf("%v, result %.100q, %s", end.Outcome, end.Result, end.Reason)
 	}
 	points, _ := collected(t, reader)
+	testwait.Until(t, "the last run to be counted", func() bool { // The end is told in the step that counts it.
+		points, _ = collected(t, reader)
+		return valueOf(t, points, "pegasus.program.runs", "event", "done") >= 2
+	})
 	for _, c := range []struct {
 		name string
 		with []string
