@@ -6,5 +6,5 @@ import "embed"
 // files as programs/NAME.yaml. It does not change and may be used from any
 // goroutine.
 //
-//go:embed *.yaml programs/*.yaml
+//go:embed *.yaml programs/*.yaml recipes/*.yaml
 var Files embed.FS

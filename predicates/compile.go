@@ -247,7 +247,8 @@ func (c *compiler) letThen(n *ast.VariableDeclaratorNode, then func(node) (value
 // checkName refuses names that mean something already.
 func (c *compiler) checkName(n *ast.VariableDeclaratorNode) error {
 	_, isFunction := builtin.Index[n.Name]
-	taken := slices.Contains(roots, n.Name) ||
+	_, given := c.env.lets[n.Name]
+	taken := given || slices.Contains(roots, n.Name) ||
 		slices.ContainsFunc(c.names, func(b binding) bool { return b.name == n.Name })
 	if isFunction || taken {
 		return c.errorf(n, "choose another name", "the name %q has a meaning already", n.Name)

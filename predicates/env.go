@@ -18,6 +18,10 @@ type Env struct {
 	Parent     []ParentSignal // the signals of the parent that may be read
 	MaxMembers int            // the member limit that costs are counted for; 0 means DefaultMaxMembers
 	Prev       bool           // the global state before may be read, where the Scope is told of each new one
+	Params     []Param        // the parameters that may be read
+
+	base *Env                  // that this one has more names than; nil: none
+	lets map[string]definition // the names
 }
 
 // ParentSignal declares the data of one signal from the parent.
@@ -90,7 +94,7 @@ func (e *Env) Members(src string) (*Expression, error) {
 }
 
 func (e *Env) compile(src string, root func(*compiler, node) (*Expression, error)) (*Expression, error) {
-	tree, err := parse(src)
+	tree, named, err := e.parse(src)
 	if err != nil {
 		return nil, err
 	}
@@ -99,7 +103,8 @@ func (e *Env) compile(src string, root func(*compiler, node) (*Expression, error
 	if err != nil {
 		return nil, err
 	}
-	p.env, p.src, p.tree, p.cost, p.setup, p.vars, p.folds, p.uses = e, src, tree, c.cost, c.setup, c.vars, c.folds, c.uses.sorted()
+	p.env, p.src, p.tree, p.cost, p.setup, p.vars, p.folds, p.uses = e.origin(), src, tree, c.cost, c.setup, c.vars, c.folds, c.uses.sorted()
+	p.named = named
 	return p, nil
 }
 

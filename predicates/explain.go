@@ -41,10 +41,7 @@ func (p *Expression) Explain(s *Scope) []Part {
 	if p.root.bool == nil {
 		panic(fmt.Sprintf("predicates: %q is no condition but %s", p.src, p.root.what()))
 	}
-	root, err := parse(p.src)
-	if err != nil {
-		panic(fmt.Sprintf("predicates: %q was compiled and does not parse: %v", p.src, err))
-	}
+	root := p.tree
 	x := explainer{expr: p, scope: s, compiler: compiler{env: p.env, src: p.src, factor: 1}, seen: map[string]bool{}}
 	for {
 		let, ok := root.(*ast.VariableDeclaratorNode)

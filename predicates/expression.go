@@ -21,6 +21,7 @@ type Expression struct {
 	vars   int
 	folds  []anyFold
 	uses   Uses
+	named  bool // names in it stand for more
 }
 
 // Verdict is the judgement of a condition on one global state.
@@ -36,6 +37,7 @@ type Uses struct {
 	Memory  uint64   // bit i: variable i of Env.Memory
 	Process uint64   // bit i: field i of Env.Process
 	Parent  []string // signals of the parent, in ascending order
+	Params  uint64   // bit i: parameter i of Env.Params, which never changes
 	Prev    bool     // the global state before, in its fields among Fields: the result may change with each new one
 }
 
@@ -43,7 +45,7 @@ type Uses struct {
 func (u Uses) with(v Uses) Uses {
 	return Uses{
 		Members: u.Members || v.Members, Fields: u.Fields | v.Fields, Prev: u.Prev || v.Prev, Memory: u.Memory | v.Memory,
-		Process: u.Process | v.Process, Parent: append(u.Parent, v.Parent...),
+		Process: u.Process | v.Process, Params: u.Params | v.Params, Parent: append(u.Parent, v.Parent...),
 	}
 }
 
@@ -67,6 +69,14 @@ func (u Uses) sorted() Uses {
 
 // Source is the text that was compiled.
 func (p *Expression) Source() string { return p.src }
+
+// Expanded is the text with what its names stand for; more is false if it has none.
+func (p *Expression) Expanded() (text string, more bool) {
+	if !p.named {
+		return p.src, false
+	}
+	return p.tree.String(), true
+}
 
 // Result is the type of the value, and the words of an enum; the field has no
 // name. An expression of [Env.Members] has no type.

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
+
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // Threshold takes an expression of [Env.Bool] apart that is one comparison of a count
@@ -23,24 +25,37 @@ func (p *Expression) Threshold() (local *Expression, k int, err error) {
 		return nil, 0, other
 	}
 	counted, number, op := compare.Left, compare.Right, compare.Operator
-	if _, first := counted.(*ast.IntegerNode); first {
+	if _, first := p.env.number(counted); first {
 		counted, number, op = number, counted, mirrored[op]
 	}
-	limit, isNumber := number.(*ast.IntegerNode)
+	limit, isNumber := p.env.number(number)
 	count, isCall := counted.(*ast.BuiltinNode)
 	if !isNumber || !isCall || count.Name != "count" || op != ">=" && op != ">" {
 		return nil, 0, other
 	}
-	if k = limit.Value; op == ">" && k < math.MaxInt {
+	if k = limit; op == ">" && k < math.MaxInt {
 		k++
 	}
 	if k < 1 {
-		return nil, 0, errorAt(p.src, offset(limit), "ask for 1 member at least", "so many members satisfy every condition")
+		return nil, 0, errorAt(p.src, offset(number), "ask for 1 member at least", "so many members satisfy every condition")
 	}
 	if local, err = p.local(count); err != nil {
 		return nil, 0, err
 	}
 	return local, k, nil
+}
+
+// number is an int that is written out, or stands for its name.
+func (e *Env) number(n node) (int, bool) {
+	switch n := n.(type) {
+	case *ast.IntegerNode:
+		return n.Value, true
+	case *ast.MemberNode:
+		if i := e.paramOf(n); i >= 0 && e.Params[i].Field.Type == scgs.Int {
+			return int(e.Params[i].Value.Int()), true
+		}
+	}
+	return 0, false
 }
 
 // mirrored are the comparisons with their sides exchanged.
@@ -82,7 +97,7 @@ func (p *Expression) local(call *ast.BuiltinNode) (*Expression, error) {
 		return cond(fr)
 	}
 	return &Expression{
-		env: p.env, src: p.src, tree: call, root: boolValue(one), result: p.result,
+		env: p.env, src: p.src, tree: p.tree, root: boolValue(one), result: p.result,
 		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
 	}, nil
 }
@@ -99,6 +114,9 @@ type locals struct {
 func (w *locals) Visit(n *node) {
 	switch n := (*n).(type) {
 	case *ast.MemberNode:
+		if isParams(n.Node) {
+			return
+		}
 		if name, ok := n.Property.(*ast.StringNode); ok && !slices.Contains(w.fields, name.Value) {
 			w.others = append(w.others, n.Property)
 		}
@@ -113,7 +131,7 @@ func (w *locals) Visit(n *node) {
 // name that means something outside.
 func (w *locals) foreign() node {
 	for _, n := range w.names {
-		if !slices.Contains(w.lets, n.Value) {
+		if !slices.Contains(w.lets, n.Value) && !isParams(n) {
 			return n
 		}
 	}

@@ -1,9 +1,7 @@
 package predicates
 
 import (
-	"errors"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -32,22 +30,14 @@ func (e *Env) Member(src string, numbers, lists bool) (*MemberExpression, error)
 	if m != nil {
 		m.expr.src, m.expr.shift = src, len(memberBefore)
 	}
-	fault, ok := errors.AsType[*Error](err)
-	if !ok {
-		return m, err
+	if err != nil {
+		return nil, inMember(src, err)
 	}
-	fault.Source = src
-	if fault.Line == 1 {
-		fault.Column = max(1, fault.Column-len(memberBefore))
-	}
-	if line, column := position(src, utf8.RuneCountInString(src)); fault.Line == line {
-		fault.Column = min(fault.Column, column)
-	}
-	return nil, fault
+	return m, nil
 }
 
 func (e *Env) member(wrapped string, numbers, lists bool) (*MemberExpression, error) {
-	tree, err := parse(wrapped)
+	tree, _, err := e.parse(wrapped)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +70,7 @@ func (e *Env) member(wrapped string, numbers, lists bool) (*MemberExpression, er
 	}
 	m := &MemberExpression{members: g, value: v}
 	m.expr = &Expression{
-		env: e, src: wrapped, tree: call, cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
+		env: e.origin(), src: wrapped, tree: call, cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
 	}
 	return m, nil
 }

@@ -3,6 +3,7 @@ package predicates
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/expr-lang/expr/ast"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // roots are the names that an expression can begin with.
-var roots = []string{"members", "prev", "memory", "process", "from_parent"}
+var roots = []string{"members", "prev", "memory", "process", "from_parent", "params"}
 
 // own are the fields that every member has beside its declared state.
 var own = []string{"name", "host", "online"}
@@ -31,8 +32,8 @@ func (c *compiler) identifier(n *ast.IdentifierNode) (value, error) {
 		return c.members(), nil
 	case "prev":
 		return c.prevMembers(n)
-	case "memory", "from_parent":
-		return value{}, c.errorf(n, "name what you read of it: memory.NAME or from_parent.SIGNAL.FIELD", "%s is not a value", n.Value)
+	case "memory", "from_parent", "params":
+		return value{}, c.errorf(n, "name what you read of it: memory.NAME, params.NAME or from_parent.SIGNAL.FIELD", "%s is not a value", n.Value)
 	case "process":
 		if len(c.env.Process) == 0 {
 			return value{}, c.errorf(n, "only a thread-level synchronizer has one, and declares it with process:", "no state of a process is declared")
@@ -47,7 +48,11 @@ func (c *compiler) unknownName(n *ast.IdentifierNode) error {
 	for _, b := range c.names {
 		names = append(names, b.name)
 	}
-	hint := didYouMean(n.Value, names)
+	for name := range c.env.lets {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	hint := strings.TrimSpace(didYouMean(n.Value, names))
 	switch {
 	case hint != "":
 	case len(c.loops) > 0 && (c.env.State.Index(n.Value) >= 0 || slices.Contains(own, n.Value)):
@@ -56,6 +61,8 @@ func (c *compiler) unknownName(n *ast.IdentifierNode) error {
 		hint = fmt.Sprintf("%s is a field of each member: use it in a function over members, such as any(members, .%s ...)", n.Value, n.Value)
 	case c.env.Memory.Index(n.Value) >= 0:
 		hint = fmt.Sprintf("write memory.%s", n.Value)
+	case c.env.param(n.Value) >= 0:
+		hint = fmt.Sprintf("write params.%s", n.Value)
 	case c.env.word(n.Value):
 		hint = fmt.Sprintf("a word of an enum stands in quotes: %q", n.Value)
 	default:
@@ -69,8 +76,8 @@ func (c *compiler) pointer(n *ast.PointerNode) (value, error) {
 	if n.Name != "" {
 		return value{}, c.errorf(n, "# is the element itself, .x its field", "#%s is not part of the predicate language", n.Name)
 	}
-	if len(c.loops) == 0 { // the parser allows pointers inside loops only
-		panic(fmt.Sprintf("predicates: pointer outside of a loop in %q", c.src))
+	if len(c.loops) == 0 { // The parser allows pointers inside loops only, but for those in what a name stands for.
+		return value{}, c.errorf(n, "use it in a function over members, as in all(members, NAME)", "what this name stands for is about one member")
 	}
 	return c.loops[len(c.loops)-1].elem, nil
 }
@@ -91,6 +98,8 @@ func (c *compiler) property(n *ast.MemberNode) (value, error) {
 			if len(c.env.Process) > 0 {
 				return c.process(name)
 			}
+		case "params":
+			return c.parameter(name)
 		case "from_parent":
 			return value{}, c.wholeSignal(name)
 		}
@@ -184,6 +193,39 @@ func (c *compiler) memory(name *ast.StringNode) (value, error) {
 	}
 	c.uses.Memory |= 1 << i
 	return load(c.env.Memory[i], func(fr *frame) (*scgs.Value, cause) { return fr.s.memoryValue(i) }), nil
+}
+
+// param is the place of a parameter, or -1.
+func (e *Env) param(name string) int {
+	return slices.IndexFunc(e.Params, func(p Param) bool { return p.Field.Name == name })
+}
+
+// isParams is whether a part is the name that parameters are read by.
+func isParams(n node) bool {
+	root, ok := n.(*ast.IdentifierNode)
+	return ok && root.Value == "params"
+}
+
+// paramOf is the place of the parameter that a part is, or -1.
+func (e *Env) paramOf(n *ast.MemberNode) int {
+	if name, ok := n.Property.(*ast.StringNode); ok && isParams(n.Node) {
+		return e.param(name.Value)
+	}
+	return -1
+}
+
+func (c *compiler) parameter(name *ast.StringNode) (value, error) {
+	i := c.env.param(name.Value)
+	if i < 0 {
+		names := make([]string, len(c.env.Params))
+		for k, p := range c.env.Params {
+			names[k] = p.Field.Name
+		}
+		return value{}, c.unknownField(name, "unknown parameter params.%s", "parameter", names)
+	}
+	c.uses.Params |= 1 << i
+	p := &c.env.Params[i]
+	return load(p.Field, func(*frame) (*scgs.Value, cause) { return &p.Value, cause{} }), nil
 }
 
 func (c *compiler) process(name *ast.StringNode) (value, error) {

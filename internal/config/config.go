@@ -13,7 +13,23 @@ import (
 
 // Config is a configuration file: the synchronizers of every level by name.
 type Config struct {
+	// Params are values that have names; Given are others for them than the file's.
+	Params        Params `yaml:"params"`
+	Given         []Given
+	Wrong         error                      // of Given: what cannot be given
 	Synchronizers yamlconf.Map[Synchronizer] `yaml:"synchronizers,required"` // in the order of the file
+}
+
+// UnmarshalNode decodes the parameters first: the rest may name them.
+func (c *Config) UnmarshalNode(n yamlconf.Node) error {
+	c.Params, c.Wrong = DecodeParams(n, c.Given)
+	var raw struct {
+		Params        yamlconf.Node              `yaml:"params"`
+		Synchronizers yamlconf.Map[Synchronizer] `yaml:"synchronizers,required"`
+	}
+	err := n.Decode(&raw)
+	c.Synchronizers = raw.Synchronizers
+	return err
 }
 
 // Synchronizer is the section of one synchronizer.
@@ -27,7 +43,9 @@ type Synchronizer struct {
 	// Process declares the state that a process reports beside its threads.
 	Process Fields `yaml:"process"`
 	// Memory declares the synchronizer's own variables.
-	Memory     Variables               `yaml:"memory"`
+	Memory Variables `yaml:"memory"`
+	// Let gives expressions names, for all predicates.
+	Let        yamlconf.Map[string]    `yaml:"let" json:",omitempty"`
 	Predicates yamlconf.Map[Predicate] `yaml:"predicates"` // by name, in the order of the file
 	// Balance has loads moved between the members; nil: there is no such section.
 	Balance *Balance `yaml:"balance" json:",omitempty"`
@@ -189,6 +207,18 @@ type Predicate struct {
 	// Set gives new values to variables of the memory, an expression each.
 	Set    yamlconf.Map[string] `yaml:"set"`
 	Signal Signals              `yaml:"signal"` // sent when it fires
+	// Let gives expressions names, for this predicate.
+	Let yamlconf.Map[string] `yaml:"let" json:",omitempty"`
+	// By names a field: there is one predicate for each of its words, on the members with it.
+	By string `yaml:"by" json:",omitempty"`
+	// Each is EachMember for a condition on one member, judged for each by itself.
+	Each string `yaml:"each" json:",omitempty"`
+	// Once is how often it fires at most: once in a run, an epoch, or for a member.
+	Once string `yaml:"once" json:",omitempty"`
+	// After delays it: it fires so long after another one has, which is not ready again.
+	After yamlconf.Map[time.Duration] `yaml:"after" json:",omitempty"`
+	// Means is what names and parameters in its texts stand for, where that is a part of what it is.
+	Means []string `json:",omitempty"`
 }
 
 // Signals is one signal or a list of signals.
@@ -197,7 +227,8 @@ type Signals []Signal
 // UnmarshalNode implements yamlconf.Unmarshaler.
 func (s *Signals) UnmarshalNode(n yamlconf.Node) error {
 	for _, item := range n.Each() {
-		one := Signal{To: Everybody, Expires: DefaultExpiry}
+		_, to := item.Get("to")
+		one := Signal{To: Everybody, ToDefault: !to, Expires: DefaultExpiry}
 		if err := item.Decode(&one); err != nil {
 			return err
 		}
@@ -208,12 +239,14 @@ func (s *Signals) UnmarshalNode(n yamlconf.Node) error {
 
 // Signal says what a predicate sends when it fires.
 type Signal struct {
-	Name    string               `yaml:"name"`            // selects the handler; empty: the predicate's name
-	Kind    string               `yaml:"kind,required"`   // activate or cancel
-	Region  string               `yaml:"region,required"` // that it goes to
-	To      Target               `yaml:"to"`              // default Everybody
-	Data    yamlconf.Map[string] `yaml:"data"`            // an expression each
-	Expires time.Duration        `yaml:"expires"`         // how long it is tried; default DefaultExpiry, at most MaxExpiry
+	Name   string `yaml:"name"`            // selects the handler; empty: the predicate's name
+	Kind   string `yaml:"kind,required"`   // activate or cancel
+	Region string `yaml:"region,required"` // that it goes to
+	To     Target `yaml:"to"`              // default Everybody
+	// ToDefault is set if To is not written: the predicate decides.
+	ToDefault bool                 `json:"-"`
+	Data      yamlconf.Map[string] `yaml:"data"`    // an expression each
+	Expires   time.Duration        `yaml:"expires"` // how long it is tried; default DefaultExpiry, at most MaxExpiry
 }
 
 // Target says who is sent a signal: the members that an expression gives, those that
@@ -227,6 +260,16 @@ type Target struct {
 
 // Everybody is the target of a signal that names none: all members.
 var Everybody = Target{Expr: "all"}
+
+// EachMember is the word of a predicate that is judged for each member by itself.
+const EachMember = "members"
+
+// The words of Once.
+const (
+	OnceRun    = "run"
+	OnceEpoch  = "epoch"
+	OnceMember = "member"
+)
 
 // Holders stands for the members that the predicate's own detector has found.
 const Holders = "holders"
@@ -285,6 +328,7 @@ type Section struct {
 	Name         string                    // of the synchronizer
 	Synchronizer Synchronizer              // its section of the file
 	FromParent   []predicates.ParentSignal // the signals of the parent that it can read
+	Params       []predicates.Param        `json:",omitempty"` // that it reads, with their values
 	ParentState  scgs.Schema               // the parent's declared state, which the summary makes up
 }
 

@@ -179,11 +179,20 @@ func decodeValue(f scgs.Field, n yamlconf.Node) (scgs.Value, error) {
 	case n.Kind() == yamlconf.KindList || n.Kind() == yamlconf.KindMap || n.Kind() == yamlconf.KindNull:
 		return scgs.Value{}, n.Fault("%s is no value of %s", n.Kind(), f)
 	}
-	value, err := ParseValue(f, n.Text())
+	value, err := ParseValue(f, valueText(f, n))
 	if err != nil {
 		return value, n.Fault("%v", err)
 	}
 	return value, nil
+}
+
+// valueText is how a value is written, or that of the parameter which stands for it: a
+// text stands for itself.
+func valueText(f scgs.Field, n yamlconf.Node) string {
+	if f.Type == scgs.String || f.Type == scgs.Enum {
+		return n.Text()
+	}
+	return n.Named()
 }
 
 // decodeVariable reads a type, or {type: T, initial: V}.
@@ -200,7 +209,7 @@ func decodeVariable(name string, n yamlconf.Node) (Variable, error) {
 	if _, err := decodeValue(field, *value); err != nil {
 		return Variable{field, nil}, err
 	}
-	text := value.Text()
+	text := valueText(field, *value)
 	return Variable{field, &text}, nil
 }
 

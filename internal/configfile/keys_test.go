@@ -42,9 +42,11 @@ const everyKey = `synchronizers:
   g:
     members: {group: w, count: 2}
     silence: {after: 3s, then: drop}
-    state: {x: int, names: {type: {list: int}, default: []}, others: {type: {list: int}, default: []}}
+    state: {x: int, zone: {type: bool, default: false}, names: {type: {list: int}, default: []}, others: {type: {list: int}, default: []}}
     memory: {m: int}
+    let: {zoned: .zone}
     predicates:
+      q: {when: "any(members, zoned)", signal: []}
       p: {when: "all(members, .x > 1)", set: {m: "1"}, signal: {kind: cancel, region: r}}
     balance: {loads: .names, region: r}
   t:
@@ -85,10 +87,13 @@ var keyChanges = map[string]map[string][2]string{
 		"members": {"count: 2", "count: 3"}, "silence": {"3s", "4s"}, "state": {"x: int", "y: {type: int, default: 0}, x: int"}, "memory": {"m: int", "m: float"},
 		"predicates": {"cancel", "activate"}, "balance": {"loads:", "every: 1s, loads:"},
 		"parent": {"g\n", "g2\n"}, "process": {"a: int", "b: int"}, "summary": {`x: "1"`, `x: "2"`},
+		"let": {"zoned: .zone", "zoned: not .zone"},
 	},
 	"predicate": {
 		"when": {".x > ", ".x < "}, "modality": {"set:", "modality: definitely, set:"}, "for": {"set:", "for: 1s, set:"}, "every": {"set:", "every: true, set:"},
 		"until": {"set:", `until: "none(members, .x > 1)", set:`}, "cooldown": {"set:", "cooldown: 1s, set:"}, "priority": {"set:", "priority: 1, set:"},
+		"let": {"set:", "let: {y: \"1\"}, set:"}, "by": {"set:", "by: .zone, set:"}, "each": {`when: "all(members, .x > 1)"`, `each: members, when: .x > 1`},
+		"once": {"set:", "once: run, set:"}, "after": {"set:", "after: {q: 1s}, set:"},
 		"set": {`m: "1"`, `m: "2"`}, "signal": {"signal: {kind: cancel, region: r}", "signal: []"},
 	},
 	"signal": {

@@ -17,7 +17,7 @@ import (
 // a *yamlconf.Error with every fault of the file and its place; name stands for
 // the file in them.
 func Parse(name string, src []byte, overrides ...plan.Override) (plan.Levels, error) {
-	var cfg config.Config
+	cfg := config.Config{Given: given(overrides)}
 	doc, err := yamlconf.Decode(name, src, &cfg)
 	if doc == nil {
 		return nil, err
@@ -46,12 +46,14 @@ type parser struct {
 	cfg       *config.Config
 	overrides []plan.Override
 	plans     plan.Levels
+	left      map[string]bool           // where a fault only follows from another one
 	levels    map[string]config.Section // those of threads in a file with a program, which has one for each kind of block
 }
 
 func path(parts ...string) string { return "synchronizers." + strings.Join(parts, ".") }
 
 func (p *parser) all() {
+	p.left = map[string]bool{}
 	if _, ok := p.doc.Root().Get("synchronizers"); ok && len(p.cfg.Synchronizers) == 0 {
 		p.doc.FaultAt("synchronizers", "no synchronizer is declared: name at least one, with its members and predicates")
 	}
@@ -74,7 +76,13 @@ func (p *parser) all() {
 
 // overrideErr refuses an override that names no section or cannot be met.
 func (p *parser) overrideErr() error {
+	if p.cfg.Wrong != nil {
+		return p.cfg.Wrong
+	}
 	for _, o := range p.overrides {
+		if o.Param != "" {
+			continue
+		}
 		if _, ok := p.cfg.Synchronizers.Get(o.Synchronizer); !ok {
 			return fmt.Errorf("synchronizer %q: the configuration has none of that name to give %d members", o.Synchronizer, o.Count)
 		}
@@ -146,13 +154,14 @@ func (p *parser) order() []string {
 }
 
 func (p *parser) level(name string, s config.Synchronizer) {
-	sec := config.Section{Name: name, Synchronizer: s}
+	sec := config.Section{Name: name, Synchronizer: s, Params: p.cfg.Params.Values()}
 	if parent := p.plans.Get(s.Parent); parent != nil {
 		sec.FromParent = parent.SignalsBelow
 		sec.ParentState = parent.State
 	}
 	level := plan.Compile(&sec, func(at string, offset int, message, hint string) {
-		if p.follows(name, message) {
+		if p.follows(name, at, message) {
+			p.left[path(name, at)] = true
 			return
 		}
 		if hint != "" {
@@ -164,8 +173,10 @@ func (p *parser) level(name string, s config.Synchronizer) {
 		}
 		p.doc.FaultAt(path(name, at), "%s", message)
 	})
+	level.Params = p.cfg.Params
 	advise(p.doc, level, &sec)
 	p.plans = append(p.plans, level)
+	sec.Params = level.Read(sec.Params)
 	parent := p.plans.Get(s.Parent)
 	if parent == nil || !s.Members.Threads {
 		return
@@ -180,19 +191,40 @@ func (p *parser) level(name string, s config.Synchronizer) {
 
 // follows reports whether a fault only follows from one at the declaration of what it
 // misses.
-func (p *parser) follows(synchronizer, message string) bool {
+func (p *parser) follows(synchronizer, at, message string) bool {
 	for _, missing := range []struct{ section, before, after string }{
 		{"state", `unknown field "`, `"`},
 		{"process", "unknown field process.", ""},
 		{"memory", "unknown variable memory.", ""},
 		{"memory", `memory has no variable "`, `"`},
+		{"let", `unknown name "`, `"`},
 	} {
 		rest, ok := strings.CutPrefix(message, missing.before)
-		if name, ok2 := strings.CutSuffix(rest, missing.after); ok && ok2 && p.doc.Faulty(path(synchronizer, missing.section, name)) {
+		if name, ok2 := strings.CutSuffix(rest, missing.after); ok && ok2 && p.faulty(path(synchronizer, missing.section, name)) {
 			return true
 		}
 	}
+	if strings.HasPrefix(message, "unknown parameter params.") && p.doc.Faulty("params") {
+		return true
+	}
+	if name, ok := strings.CutPrefix(message, `unknown name "`); ok { // Of its own predicate.
+		predicate, _, _ := strings.Cut(strings.TrimPrefix(at, "predicates."), ".")
+		return p.faulty(path(synchronizer, "predicates", predicate, "let", strings.TrimSuffix(name, `"`)))
+	}
 	return false
+}
+
+func (p *parser) faulty(path string) bool { return p.left[path] || p.doc.Faulty(path) }
+
+// given are the values of parameters among overrides.
+func given(overrides []plan.Override) []config.Given {
+	var list []config.Given
+	for _, o := range overrides {
+		if o.Param != "" {
+			list = append(list, config.Given{Name: o.Param, Value: o.Value})
+		}
+	}
+	return list
 }
 
 // fits checks that what a member must be told at its welcome fits a message, whatever
@@ -228,7 +260,7 @@ func recompiled(s *plan.Source) (plan.Levels, error) {
 	if !s.Program {
 		return Parse(s.Name, []byte(s.Text), s.Overrides...)
 	}
-	file, err := ParseProgram(s.Name, []byte(s.Text))
+	file, err := ParseProgram(s.Name, []byte(s.Text), s.Overrides...)
 	if err != nil {
 		return nil, err
 	}

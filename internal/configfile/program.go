@@ -30,20 +30,17 @@ type ProgramFile struct {
 // ParseProgram reads a program file and compiles it and every level beside it.
 // The error is a *yamlconf.Error with every fault of the file and its place;
 // name stands for the file in them. The program may be one that can only be drawn.
-func ParseProgram(name string, src []byte) (*ProgramFile, error) {
-	return parseProgram(name, src, false)
+func ParseProgram(name string, src []byte, overrides ...plan.Override) (*ProgramFile, error) {
+	return parseProgram(name, src, false, overrides)
 }
 
 // ParseToRun is [ParseProgram], and finds what keeps the program from being run.
-func ParseToRun(name string, src []byte) (*ProgramFile, error) {
-	return parseProgram(name, src, true)
+func ParseToRun(name string, src []byte, overrides ...plan.Override) (*ProgramFile, error) {
+	return parseProgram(name, src, true, overrides)
 }
 
-func parseProgram(name string, src []byte, toRun bool) (*ProgramFile, error) {
-	var raw struct {
-		Synchronizers yamlconf.Map[config.Synchronizer] `yaml:"synchronizers"`
-		Program       programSection                    `yaml:"program,required"`
-	}
+func parseProgram(name string, src []byte, toRun bool, overrides []plan.Override) (*ProgramFile, error) {
+	raw := programDocument{given: given(overrides)}
 	doc, err := yamlconf.DecodeWith(programForms, name, src, &raw)
 	if doc == nil {
 		return nil, err
@@ -51,8 +48,11 @@ func parseProgram(name string, src []byte, toRun bool) (*ProgramFile, error) {
 	if _, ok := doc.Root().Get("synchronizers"); ok {
 		doc.Advise(`missing key "program"`, `a file without a program is for "pegasus check" and "pegasus run"; in Go, for synchronizer.LoadConfig`)
 	}
+	if raw.wrong != nil && doc.Err() == nil {
+		return nil, raw.wrong
+	}
 	whole := !faulty(err)
-	p := parser{doc: doc, cfg: &config.Config{Synchronizers: raw.Synchronizers}, levels: map[string]config.Section{}}
+	p := parser{doc: doc, cfg: &config.Config{Params: raw.params, Synchronizers: raw.Synchronizers}, levels: map[string]config.Section{}}
 	host := p.host(toRun && whole)
 	p.all()
 	file := &ProgramFile{Program: raw.Program.value()}
@@ -76,7 +76,7 @@ func parseProgram(name string, src []byte, toRun bool) (*ProgramFile, error) {
 		return nil, err
 	}
 	file.Levels = p.plans
-	source := &plan.Source{Name: name, Text: string(src), Program: true}
+	source := &plan.Source{Name: name, Text: string(src), Overrides: overrides, Program: true}
 	for _, plan := range p.plans {
 		plan.Source = source
 		if plan.Name == host {
@@ -89,6 +89,29 @@ func parseProgram(name string, src []byte, toRun bool) (*ProgramFile, error) {
 		return nil, err
 	}
 	return file, nil
+}
+
+// programDocument is a file with a program.
+type programDocument struct {
+	given  []config.Given
+	params config.Params
+	wrong  error // of given
+
+	Synchronizers yamlconf.Map[config.Synchronizer]
+	Program       programSection
+}
+
+// UnmarshalNode decodes the parameters first: the rest may name them.
+func (d *programDocument) UnmarshalNode(n yamlconf.Node) error {
+	d.params, d.wrong = config.DecodeParams(n, d.given)
+	var raw struct {
+		Params        yamlconf.Node                     `yaml:"params"`
+		Synchronizers yamlconf.Map[config.Synchronizer] `yaml:"synchronizers"`
+		Program       programSection                    `yaml:"program,required"`
+	}
+	err := n.Decode(&raw)
+	d.Synchronizers, d.Program = raw.Synchronizers, raw.Program
+	return err
 }
 
 // DefaultGroup is the group of the processors, and the name of their synchronizer,

@@ -38,6 +38,9 @@ func JSONSchema() []byte {
 			"variable": object{"anyOf": []any{reference("type"), closed(object{
 				"type": reference("type"), "initial": object{"type": []string{"boolean", "number", "string"}},
 			}, "type")}},
+			"param": closed(object{
+				"type": reference("type"), "default": scalar, "min": scalar, "max": scalar,
+			}, "type", "default"),
 			"count":        object{"anyOf": []any{positive, closed(object{"min": positive, "max": positive})}},
 			"balance":      structSchema(reflect.TypeFor[config.Balance]()),
 			"signal":       structSchema(reflect.TypeFor[config.Signal]()),
@@ -61,8 +64,10 @@ func reference(name string) object { return object{"$ref": "#/$defs/" + name} }
 var (
 	tokenPattern   = fmt.Sprintf("^[A-Za-z0-9_-]{1,%d}$", wire.MaxTokenBytes)
 	namePattern    = fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_]{0,%d}$", scgs.MaxNameBytes-1)
-	positive       = object{"type": "integer", "minimum": 1, "maximum": config.MaxMembers}
+	positive       = object{"anyOf": []any{object{"type": "integer", "minimum": 1, "maximum": config.MaxMembers}, named}}
+	named          = object{"type": "string", "pattern": `^params\.[A-Za-z_][A-Za-z0-9_]*$`}
 	durationSchema = object{"anyOf": []any{
+		named,
 		object{"const": 0},
 		object{"type": "string", "pattern": `^[-+]?(([0-9]+(\.[0-9]*)?|\.[0-9]+)(ns|us|µs|ms|s|m|h))+$|^0$`},
 	}}
@@ -75,6 +80,9 @@ var (
 		}}, "enum"),
 	}}
 )
+
+// scalar is a single value.
+var scalar = object{"type": []string{"boolean", "number", "string"}}
 
 // closed is an object that has no other properties.
 func closed(properties object, required ...string) object {
@@ -101,6 +109,7 @@ var forms = map[reflect.Type]object{
 		"after": reference("duration"), "then": object{"enum": []config.Policy{config.Drop, config.Block, config.Fail}},
 	}),
 	reflect.TypeFor[config.Fields]():    mapOf(namePattern, reference("field")),
+	reflect.TypeFor[config.Params]():    mapOf(namePattern, reference("param")),
 	reflect.TypeFor[config.Variables](): mapOf(namePattern, reference("variable")),
 	reflect.TypeFor[config.Signals](): {"anyOf": []any{
 		reference("signal"), object{"type": "array", "items": reference("signal")},
@@ -112,6 +121,7 @@ var forms = map[reflect.Type]object{
 		closed(object{"group": reference("token"), "max": positive}, "group"),
 	}},
 	reflect.TypeFor[yamlconf.Map[string]]():              mapOf(namePattern, reference("expression")),
+	reflect.TypeFor[yamlconf.Map[time.Duration]]():       mapOf(tokenPattern, reference("duration")),
 	reflect.TypeFor[yamlconf.Map[config.Predicate]]():    mapOf(tokenPattern, reference("predicate")),
 	reflect.TypeFor[yamlconf.Map[config.Synchronizer]](): mapOf(tokenPattern, reference("synchronizer")),
 }
@@ -128,6 +138,7 @@ var words = map[string]object{
 	"Synchronizer.process":    {"description": "What a process reports beside its threads."},
 	"Synchronizer.memory":     {"description": "The synchronizer's own variables."},
 	"Synchronizer.predicates": {"description": "Conditions on global states, and what follows from them."},
+	"Synchronizer.let":        {"description": "Names for expressions, in all predicates."},
 	"Synchronizer.balance":    {"description": "Moves loads between the members."},
 	"Synchronizer.summary":    {"description": "The process's state at the parent, an expression for each field."},
 	"Predicate.when":          {"$ref": "#/$defs/expression", "description": "The condition, judged on every global state."},
@@ -139,6 +150,12 @@ var words = map[string]object{
 	"Predicate.priority":      {"description": "Predicates are judged from the highest down.", "default": 0},
 	"Predicate.set":           {"description": "New values of memory, an expression each."},
 	"Predicate.signal":        {"description": "What is sent when it fires."},
+	"Predicate.let":           {"description": "Names for expressions, in this predicate."},
+	"Predicate.by":            {"type": "string", "pattern": `^\.`, "description": "A field that is an enum or a bool: the predicate is judged for each value, on the members that have it."},
+	"Predicate.each":          {"enum": []string{config.EachMember}, "description": "The condition is on one member, and judged for each by itself."},
+	"Predicate.once":          {"enum": []string{config.OnceRun, config.OnceEpoch, config.OnceMember}, "description": "In what it fires once at most."},
+	"Predicate.after":         {"type": "object", "description": "Predicates that must have fired before, and how long before."},
+	"Config.params":           {"description": "Values that have names, which a run may be given others for."},
 	"Balance.strategy":        {"enum": balance.Names, "description": "What decides.", "default": balance.Pegasus},
 	"Balance.loads":           {"$ref": "#/$defs/expression", "description": "A list of ints or strings: the names of the loads that a member has waiting."},
 	"Balance.weights":         {"$ref": "#/$defs/expression", "description": "The work in each of them: a list of numbers, or one number for all.", "default": "1"},
@@ -197,11 +214,11 @@ func formOf(t reflect.Type) object {
 	case reflect.String:
 		return object{"type": "string"}
 	case reflect.Bool:
-		return object{"type": "boolean"}
+		return object{"anyOf": []any{object{"type": "boolean"}, named}}
 	case reflect.Int:
-		return object{"type": "integer"}
+		return object{"anyOf": []any{object{"type": "integer"}, named}}
 	case reflect.Float64:
-		return object{"type": "number"}
+		return object{"anyOf": []any{object{"type": "number"}, named}}
 	}
 	return object{}
 }

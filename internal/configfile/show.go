@@ -30,7 +30,12 @@ func Show(name string, src []byte) ([]byte, error) {
 		e := &cfg.Synchronizers[i]
 		sections.add(e.Key, showSection(n, &e.Value, plans.Get(e.Key)))
 	}
-	return yamlconf.Write(entries{{Key: "synchronizers", Value: sections.tree()}}.tree()), nil
+	var file entries
+	if params, ok := doc.Root().Get("params"); ok {
+		file.add("params", params)
+	}
+	file.add("synchronizers", sections.tree())
+	return yamlconf.Write(file.tree()), nil
 }
 
 // entries is a map that is put together.
@@ -70,7 +75,7 @@ func showSection(n yamlconf.Node, s *config.Synchronizer, level *plan.Level) yam
 		var predicates entries
 		for i, p := range list.Items() {
 			e := &s.Predicates[i]
-			rule := slices.IndexFunc(level.Rules, func(r *plan.Rule) bool { return r.Name == e.Key })
+			rule := slices.IndexFunc(level.Rules, func(r *plan.Rule) bool { return r.Key == e.Key })
 			predicates.add(e.Key, showPredicate(p, level.Rules[rule]))
 		}
 		change["predicates"] = predicates.tree()
@@ -111,10 +116,19 @@ func showMembers(m *config.Members) yamlconf.Map[any] {
 func showPredicate(n yamlconf.Node, rule *plan.Rule) yamlconf.Map[any] {
 	change := map[string]any{}
 	if s, ok := n.Get("signal"); ok {
-		change["signal"] = showSignals(s, rule.Name)
+		to := "all"
+		switch {
+		case rule.Detector.Each:
+			to = config.Holders
+		case rule.Name != rule.Key:
+			to = "group"
+		}
+		change["signal"] = showSignals(s, rule.Key, to)
 	}
 	p := copied(n, change)
-	p.fill("modality", rule.Detector.Word())
+	if !rule.Detector.Each {
+		p.fill("modality", rule.Detector.Word())
+	}
 	p.fill("for", time.Duration(0))
 	p.fill("every", false)
 	p.fill("cooldown", time.Duration(0))
@@ -122,14 +136,14 @@ func showPredicate(n yamlconf.Node, rule *plan.Rule) yamlconf.Map[any] {
 	return p.tree()
 }
 
-func showSignals(n yamlconf.Node, predicate string) any {
+func showSignals(n yamlconf.Node, predicate, to string) any {
 	if n.Kind() == yamlconf.KindMap {
-		return showSignal(n, predicate)
+		return showSignal(n, predicate, to)
 	}
-	return trees(n.Items(), func(item yamlconf.Node) any { return showSignal(item, predicate) })
+	return trees(n.Items(), func(item yamlconf.Node) any { return showSignal(item, predicate, to) })
 }
 
-func showSignal(n yamlconf.Node, predicate string) yamlconf.Map[any] {
+func showSignal(n yamlconf.Node, predicate, target string) yamlconf.Map[any] {
 	change := map[string]any{}
 	if to, ok := n.Get("to"); ok && to.Kind() == yamlconf.KindMap {
 		group := copied(to, nil)
@@ -138,7 +152,7 @@ func showSignal(n yamlconf.Node, predicate string) yamlconf.Map[any] {
 	}
 	s := copied(n, change)
 	s.fill("name", predicate)
-	s.fill("to", "all")
+	s.fill("to", target)
 	s.fill("expires", config.DefaultExpiry)
 	return s.tree()
 }

@@ -58,7 +58,7 @@ func sameShown(t interface{ Fatalf(string, ...any) }, src []byte) []byte {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, src)
 	}
-	noPlaces := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Pos" }, cmp.Ignore())
+	noPlaces := cmp.FilterPath(func(p cmp.Path) bool { return p.Last().String() == ".Pos" || p.Last().String() == ".ToDefault" }, cmp.Ignore())
 	if d := cmp.Diff(decoded(t, src), decoded(t, shown), noPlaces, cmp.AllowUnexported(scgs.Value{})); d != "" {
 		t.Fatalf("%s\n%s\nis shown as\n%s", d, src, shown)
 	}

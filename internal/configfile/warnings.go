@@ -67,9 +67,9 @@ func (a *adviser) weaker(r *plan.Rule, field, below string) {
 	if word == plan.AtLeast {
 		hint = "write len(filter(members, CONDITION)) instead of count, without a modality"
 	}
-	at := "predicates." + r.Name + ".modality"
+	at := "predicates." + r.Key + ".modality"
 	if a.doc.Pos(path(a.plan.Name, at)) == (yamlconf.Pos{}) {
-		at = "predicates." + r.Name + ".when"
+		at = "predicates." + r.Key + ".when"
 	}
 	a.warn(at, "judge the threads' own states by a predicate of "+below+", or "+hint+": inst loses nothing by summaries",
 		"%s is weaker here than it says: the field %q is told by the summary of %q, which holds only from the latest start of the threads' states to the earliest end, so it may miss what held of the threads",
@@ -82,10 +82,10 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 		a.warn(at, "add signal or set; write signal: [] if its verdict is only to be watched", "predicate %q has no effect when it fires", name)
 	}
 	for _, r := range a.plan.Rules {
-		if most := a.plan.Members.Max; r.Name == name && r.Detector.AtLeast > most {
+		if most := a.plan.Members.Max; r.Key == name && r.Detector.AtLeast > most {
 			a.warn(at+".when", fmt.Sprintf("ask for fewer, or raise members.max, which is %d", most), "%q never fires: it asks for %d members", name, r.Detector.AtLeast)
 		}
-		if r.Name == name && r.Detector.AtLeast > 0 && p.Modality != plan.AtLeast {
+		if r.Key == name && r.Detector.AtLeast > 0 && p.Modality != plan.AtLeast {
 			a.plan.Notes = append(a.plan.Notes, a.fault(at+".when", "write modality: "+plan.AtLeast+" to ask for it; len(filter(members, CONDITION)) instead of count is judged on global states of all members",
 				"%q is taken for a threshold: it fires on each set of %d members that certainly overlapped, without waiting for the others", name, r.Detector.AtLeast))
 		}

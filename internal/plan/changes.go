@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -37,6 +38,7 @@ func (p *Level) Changes(to *Level) ([]string, error) {
 	if p.Silence != to.Silence {
 		note("silence: from %s to %s", p.Silence, to.Silence)
 	}
+	list = append(list, compare("params", p.parameters(), to.parameters(), fromTo)...)
 	list = append(list, compare("memory", p.variables(), to.variables(), variableChanged)...)
 	list = append(list, compare("balance", p.balanceTexts(), to.balanceTexts(), keysChanged)...)
 	return append(list, compare("predicate", p.texts(), to.texts(), keysChanged)...), nil
@@ -81,6 +83,17 @@ func schemaText(s scgs.Schema) string {
 	}
 	return "{" + strings.Join(fields, ", ") + "}"
 }
+
+// parameters are the values in force as text, by name.
+func (p *Level) parameters() map[string]string {
+	texts := map[string]string{}
+	for i := range p.Params {
+		texts[p.Params[i].Field.Name] = config.ParamText(p.Params[i].Value)
+	}
+	return texts
+}
+
+func fromTo(a, b string) string { return "from " + a + " to " + b }
 
 // variables is the memory as text, by name.
 func (p *Level) variables() map[string]string {

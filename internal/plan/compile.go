@@ -24,10 +24,13 @@ type compiler struct {
 	report FaultFunc
 	plan   *Level
 
-	unsure       bool // the modality of the current predicate is no word of ours
-	edge         bool // the current text is evaluated when a predicate becomes true
-	steps, setup int  // of all texts so far
-	most         int  // of one text
+	unsure       bool            // the modality of the current predicate is no word of ours
+	edge         bool            // the current text is evaluated when a predicate becomes true
+	env          *predicates.Env // of the current predicate: with its names
+	group        string          // of the current predicate: the value of the field that members are grouped by; empty: they are not
+	means        []string        // what the names in its texts stand for, if there are any
+	steps, setup int             // of all texts so far
+	most         int             // of one text
 	where        string
 }
 
@@ -52,8 +55,11 @@ func Compile(sec *config.Section, report FaultFunc) *Level {
 	}}
 	c.plan.Env = &predicates.Env{
 		State: c.plan.State, Process: c.plan.Process, Memory: s.Memory.Schema(),
-		Parent: sec.FromParent, MaxMembers: s.Members.Max, Prev: true,
+		Parent: sec.FromParent, MaxMembers: s.Members.Max, Prev: true, Params: sec.Params,
 	}
+	c.env = c.plan.Env
+	c.lets("let", s.Let)
+	c.plan.names = c.env
 	if len(s.Process) > 0 && !s.Members.Threads {
 		report("process", -1, "only a thread-level synchronizer has a process: its members are the threads of one", "")
 	}
@@ -68,9 +74,16 @@ func (c *compiler) predicates() {
 		if err := wire.CheckToken("predicate", e.Key); err != nil {
 			c.report("predicates."+e.Key, -1, err.Error(), "")
 		}
-		c.plan.Rules = append(c.plan.Rules, c.rule(e.Key, &e.Value))
+		shared := c.env
+		if e.Value.By != "" {
+			c.by(e.Key, &e.Value)
+		} else {
+			c.plan.Rules = append(c.plan.Rules, c.rule(e.Key, e.Key, &e.Value))
+		}
+		c.env = shared
 	}
 	c.plan.order()
+	c.afters()
 }
 
 // order puts the rules in the order in which they are judged and fire.
@@ -80,23 +93,32 @@ func (p *Level) order() {
 	})
 }
 
-func (c *compiler) rule(name string, p *config.Predicate) *Rule {
-	at := "predicates." + name
+// rule compiles the predicate of a key of the file. Its name is that key, or of a group of
+// members more than that.
+func (c *compiler) rule(key, name string, p *config.Predicate) *Rule {
+	at := "predicates." + key
 	r := &Rule{
-		Name: name, Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
+		Name: name, Key: key, Hold: p.For, Every: p.Every, Cooldown: p.Cooldown, priority: p.Priority,
 	}
-	if p.When != "" {
-		r.When = c.program(at+".when", p.When, c.plan.Env.Bool)
-	}
+	c.means = nil
+	c.lets(at+".let", p.Let)
 	c.unsure = false
-	c.modality(at, p, r)
+	if p.Each != "" {
+		c.each(at, p, r)
+	} else {
+		if p.When != "" {
+			r.When = c.program(at+".when", p.When, c.env.Bool)
+		}
+		c.modality(at, p, r)
+	}
+	c.firing(at, p, r)
+	c.effects(at, key, p, r)
 	same := *p
 	if r.Detector.AtLeast > 0 {
 		same.Modality = "" // A threshold is the same rule, whether its form makes it or it is asked for.
 	}
+	same.Means = c.meanings(r)
 	r.Text = string(Encode(&same))
-	c.firing(at, p, r)
-	c.effects(at, p, r)
 	return r
 }
 
@@ -138,6 +160,7 @@ func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 
 // firing compiles when the rule fires, and refuses what contradicts itself.
 func (c *compiler) firing(at string, p *config.Predicate, r *Rule) {
+	c.limits(at, p, r)
 	threshold := r.Detector.AtLeast > 0
 	switch {
 	case p.For < 0:
@@ -148,6 +171,8 @@ func (c *compiler) firing(at string, p *config.Predicate, r *Rule) {
 		c.report(at+".for", -1, "what possibly held has no certain hold time", "leave out for, or use definitely")
 	}
 	switch {
+	case p.Every && r.Detector.Each:
+		c.report(at+".every", -1, "it is judged for each member, and fires each time that the condition becomes true of one: leave out every", "")
 	case p.Every && threshold:
 		c.report(at+".every", -1, "a threshold fires on each new set of members by itself",
 			"leave out every; to fire on each global state write len(filter(members, CONDITION)) instead of count")
@@ -160,7 +185,11 @@ func (c *compiler) firing(at string, p *config.Predicate, r *Rule) {
 	if p.Until == "" {
 		return
 	}
-	r.Until = c.program(at+".until", p.Until, c.plan.Env.Bool)
+	if r.Detector.Each {
+		c.eachUntil(at, p, r)
+		return
+	}
+	r.Until = c.program(at+".until", p.Until, c.env.Bool)
 	switch {
 	case p.Every:
 		c.report(at+".until", -1, "every fires on each global state and waits for nothing: leave out every or until", "")
@@ -172,7 +201,7 @@ func (c *compiler) firing(at string, p *config.Predicate, r *Rule) {
 }
 
 // effects compiles what follows when the rule fires.
-func (c *compiler) effects(at string, p *config.Predicate, r *Rule) {
+func (c *compiler) effects(at, key string, p *config.Predicate, r *Rule) {
 	c.edge = !p.Every
 	defer func() { c.edge = false }()
 	for _, s := range p.Set {
@@ -183,7 +212,7 @@ func (c *compiler) effects(at string, p *config.Predicate, r *Rule) {
 		if len(p.Signal) > 1 {
 			where = fmt.Sprintf("%s[%d]", where, i)
 		}
-		c.signal(where, r.Name, &p.Signal[i], r)
+		c.signal(where, key, &p.Signal[i], r)
 	}
 }
 
@@ -194,7 +223,7 @@ func (c *compiler) set(at, name, src string, r *Rule) {
 		c.report(at, -1, fmt.Sprintf("memory has no variable %q", name), "declare it below memory")
 		return
 	}
-	value := c.program(at, src, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, memory[i]) })
+	value := c.program(at, src, func(src string) (*predicates.Expression, error) { return c.env.Value(src, memory[i]) })
 	r.Set = append(r.Set, assignment{i, value})
 }
 
@@ -215,11 +244,11 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 	if s.Expires <= 0 || s.Expires > config.MaxExpiry {
 		c.report(at+".expires", -1, fmt.Sprintf("a signal expires after more than 0 and at most %v", config.MaxExpiry), "")
 	}
-	c.target(at+".to", &s.To, r, &out)
+	c.target(at+".to", s, r, &out)
 	fields := make(scgs.Schema, 0, len(s.Data))
 	for _, d := range s.Data {
 		where := at + ".data." + d.Key
-		value := c.program(where, d.Value, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, scgs.Field{}) })
+		value := c.program(where, d.Value, func(src string) (*predicates.Expression, error) { return c.env.Value(src, scgs.Field{}) })
 		if value == nil {
 			continue
 		}
@@ -241,10 +270,11 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 }
 
 // target compiles who gets a signal.
-func (c *compiler) target(at string, t *config.Target, r *Rule, out *Send) {
+func (c *compiler) target(at string, s *config.Signal, r *Rule, out *Send) {
+	t := &s.To
 	switch {
 	case t.Group != "":
-		c.group(at, t, out)
+		c.otherGroup(at, t, out)
 	case len(t.Names) > 0:
 		for i, name := range t.Names {
 			err := wire.CheckToken("member", name)
@@ -256,13 +286,21 @@ func (c *compiler) target(at string, t *config.Target, r *Rule, out *Send) {
 			}
 		}
 		out.Names = t.Names
+	case s.ToDefault && r.Detector.Each:
+		out.Holders = true
+	case s.ToDefault && c.group != "", strings.TrimSpace(t.Expr) == toGroup && c.group != "":
+		out.To = c.program(at, "members", c.env.Members)
+	case strings.TrimSpace(t.Expr) == toGroup:
+		c.report(at, -1, "the group is that of the members with one value of a field, and this predicate has no by", "write all, or a group such as filter(members, .load > 2)")
+	case strings.TrimSpace(t.Expr) == config.Everybody.Expr && c.group != "":
+		out.To, out.ToAll = c.program(at, t.Expr, c.plan.Env.Members), true
 	case strings.TrimSpace(t.Expr) == config.Holders && !r.Detector.Exists() && !c.unsure:
 		c.report(at, -1, "the holders are the members that a threshold, or a modality, has found to satisfy its condition, and this predicate has neither",
 			"write all, or a group such as filter(members, .load > 2)")
 	case strings.TrimSpace(t.Expr) == config.Holders:
 		out.Holders = true
 	default:
-		out.To, out.ToAll = c.program(at, t.Expr, c.plan.Env.Members), strings.TrimSpace(t.Expr) == config.Everybody.Expr
+		out.To, out.ToAll = c.program(at, t.Expr, c.env.Members), strings.TrimSpace(t.Expr) == config.Everybody.Expr
 	}
 }
 
@@ -270,8 +308,8 @@ func (c *compiler) target(at string, t *config.Target, r *Rule, out *Send) {
 // their members say.
 const maxGroups = 16
 
-// group compiles the target that is another group.
-func (c *compiler) group(at string, t *config.Target, out *Send) {
+// otherGroup compiles the target that is another group.
+func (c *compiler) otherGroup(at string, t *config.Target, out *Send) {
 	own := c.plan.Members
 	switch err := wire.CheckToken("group", t.Group); {
 	case err != nil:
@@ -371,6 +409,9 @@ func (c *compiler) account(at string, p *predicates.Expression) {
 	c.plan.Prev = c.plan.Prev || p.Uses().Prev
 	c.charge(at, p)
 	c.plan.Uses = append(c.plan.Uses, Use{at, p.Uses()})
+	if text, more := p.Expanded(); more {
+		c.means = append(c.means, text)
+	}
 }
 
 // refuse reports a fault in a text.

@@ -26,7 +26,7 @@ func (p *Level) With(more []GoPredicate) (*Level, error) {
 	var faults []error
 	plan := *p
 	plan.Rules, plan.SignalsBelow, plan.OtherGroups = slices.Clone(p.Rules), slices.Clone(p.SignalsBelow), slices.Clone(p.OtherGroups)
-	c := compiler{sec: &config.Section{Name: p.Name}, plan: &plan, report: func(at string, _ int, message, hint string) {
+	c := compiler{sec: &config.Section{Name: p.Name}, plan: &plan, env: plan.names, report: func(at string, _ int, message, hint string) {
 		if hint != "" {
 			message += ": " + hint
 		}
@@ -67,7 +67,11 @@ func (c *compiler) goPredicate(g *GoPredicate) {
 			s.Expires = config.DefaultExpiry
 		}
 	}
-	r := c.rule(g.Name, &p)
+	if p.By != "" || p.Each != "" {
+		c.report(at, -1, "a function judges the global state as a whole: by and each are for conditions that are written", "leave them out")
+		return
+	}
+	r := c.rule(g.Name, g.Name, &p)
 	r.Judge = g.Judge
 	c.plan.Rules = append(c.plan.Rules, r)
 }

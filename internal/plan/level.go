@@ -28,6 +28,7 @@ type Level struct {
 	// better written in another way.
 	Warnings, Notes []yamlconf.Fault
 
+	Params       config.Params             // of the file, with their values
 	Env          *predicates.Env           // the names that expressions can read
 	Prev         bool                      // some expression reads the global state before
 	Variables    []config.Variable         // of the memory, in the order of the file
@@ -39,6 +40,7 @@ type Level struct {
 	Below        []byte                    // the section of the level below, for our members; nil: none
 	OtherGroups  []targetGroup             // other groups that signals go to
 	Source       *Source                   // nil for a level that came with a Welcome
+	names        *predicates.Env           // Env, with the names that expressions were given
 	Program      Program                   // that runs on its members, nil if there is none
 	Balance      *Balance                  // that moves loads between them, nil if there is none
 }
@@ -62,6 +64,21 @@ func (p *Level) Reads() (fields uint64) {
 		}
 	}
 	return fields
+}
+
+// Read are those of the parameters that expressions of the level read.
+func (p *Level) Read(params []predicates.Param) []predicates.Param {
+	var used uint64
+	for _, u := range p.Uses {
+		used |= u.Uses.Params
+	}
+	var list []predicates.Param
+	for i := range params {
+		if used>>i&1 == 1 {
+			list = append(list, params[i])
+		}
+	}
+	return list
 }
 
 // Groups names the other groups that signals of the level go to. Whoever hosts the
@@ -131,6 +148,7 @@ type SummaryField struct {
 // Rule is a compiled predicate.
 type Rule struct {
 	Name string // of the predicate
+	Key  string // of its section; of a group of members, its name is more than that
 	// Text is that of its section. A reload goes on with a rule of the same name and
 	// text, and begins any other again: a key whose change shall not do that is left out.
 	Text     string
@@ -139,6 +157,8 @@ type Rule struct {
 	Detector Detector               // of its own; the zero Detector: judged on global states
 	Hold     time.Duration          // how long it must certainly have held; 0: at one instant
 	Every    bool                   // fires on every global state on which it holds
+	Once     string                 // how often it fires at most, a word of package config; empty: as often as it may
+	After    []After                // what else has to have fired
 	Until    *predicates.Expression // nil: it may fire again once it is false
 	Cooldown time.Duration          // the least time between two firings; 0: none
 	priority int
@@ -170,17 +190,31 @@ type Detector struct {
 	Local    *predicates.Expression // nil: there is none
 	Modality scgs.Modality          // of all members
 	AtLeast  int                    // of so many members, if it is not 0
+	Each     bool                   // of each member by itself
+	Until    *predicates.Expression // of Each: what ends it; nil: that Local is not true
+}
+
+// After is a predicate that has to have fired before another one does.
+type After struct {
+	Rule string        // its name
+	Wait time.Duration // how long before
 }
 
 // AtLeast is the word of the modality of so many members.
 const AtLeast = "atleast"
 
+// Each is the word of the modality of one member by itself.
+const Each = "each"
+
 // Exists reports whether the rule has a detector of its own.
-func (o Detector) Exists() bool { return o.AtLeast > 0 || o.Modality != scgs.Inst }
+func (o Detector) Exists() bool { return o.Each || o.AtLeast > 0 || o.Modality != scgs.Inst }
 
 // Word is the modality as a word: atleast for a threshold.
 func (o Detector) Word() string {
-	if o.AtLeast > 0 {
+	switch {
+	case o.Each:
+		return Each
+	case o.AtLeast > 0:
 		return AtLeast
 	}
 	return o.Modality.String()
@@ -252,10 +286,16 @@ type Source struct {
 	Program   bool       `json:"program,omitempty"`   // it is a file with a program
 }
 
-// Override replaces the number of members that a section of the file awaits.
+// Override replaces the number of members that a section of the file awaits, or the value
+// of a parameter.
 type Override struct {
-	Synchronizer string `json:"synchronizer"` // the section's name
-	Count        int    `json:"count"`        // at least 1; Min and Max follow it
+	Synchronizer string `json:"synchronizer,omitempty"` // the section's name
+	Count        int    `json:"count,omitempty"`        // at least 1; Min and Max follow it
+	// Param is a parameter that has Value, as the file would write it; then the others are not
+	// set. Live says that it was given to a run, and stays so over reloads and restarts.
+	Param string `json:"param,omitempty"`
+	Value string `json:"value,omitempty"`
+	Live  bool   `json:"live,omitempty"`
 }
 
 // Hash is the SHA-256 of the text, in hexadecimal.

@@ -76,6 +76,7 @@ type rawTest struct {
 	Name         string                  `yaml:"name,required"`
 	Synchronizer string                  `yaml:"synchronizer"`
 	Count        int                     `yaml:"count"`
+	Params       yamlconf.Map[scalar]    `yaml:"params"` // values of parameters
 	Seeds        int                     `yaml:"seeds"`
 	Lasts        time.Duration           `yaml:"lasts"`
 	Initial      scalar                  `yaml:"initial"`
@@ -276,10 +277,21 @@ func (t *testParser) plan(plans plan.Levels) *plan.Level {
 		t.fault("synchronizer", "%s has no synchronizer %q: it has %s", t.file.Config, name, levelNames(plans))
 		return nil
 	}
-	if _, ok := t.raw.node.Get("count"); !ok {
+	var overrides []plan.Override
+	for _, p := range t.raw.Params {
+		overrides = append(overrides, plan.Override{Param: p.Key, Value: p.Value.text})
+		if _, err := configfile.Parse(t.config, t.source, overrides...); err != nil {
+			t.fault("params."+p.Key, "%v", err)
+			return nil
+		}
+	}
+	if _, ok := t.raw.node.Get("count"); ok {
+		overrides = append(overrides, plan.Override{Synchronizer: name, Count: t.raw.Count})
+	}
+	if len(overrides) == 0 {
 		return plans.Get(name)
 	}
-	changed, err := configfile.Parse(t.config, t.source, plan.Override{Synchronizer: name, Count: t.raw.Count})
+	changed, err := configfile.Parse(t.config, t.source, overrides...)
 	if err != nil {
 		t.fault("count", "%v", err)
 		return nil

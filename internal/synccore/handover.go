@@ -75,6 +75,10 @@ type KeptRule struct {
 	Fired      uint64            `json:"fired,omitempty"`      // so often, the last time by Last, at At
 	Last       control.Decision  `json:"last"`                 // see Fired
 	At         clocksync.Instant `json:"at"`                   // see Fired
+	Shot       bool              `json:"shot,omitempty"`       // it has fired in this epoch
+	Shots      bool              `json:"shots,omitempty"`      // it has fired in this run
+	First      clocksync.Instant `json:"first,omitempty"`      // its first firing since it was last ready again; 0: there was none
+	Ones       []KeptOne         `json:"ones,omitempty"`       // of one that is judged for each member
 }
 
 // handover is where a machine stands that is retold the inputs of another one.
@@ -159,6 +163,10 @@ func (c *Core) keptRules() []KeptRule {
 		rules[i] = KeptRule{
 			Truth: s.truth, Told: s.told, Came: s.past.since, Armed: s.armed, Holding: s.holding, Since: s.since, Due: s.due, Kept: s.kept,
 			Quiet: s.quiet, Suppressed: s.suppressed, Cause: s.cause.Cause, Most: s.cause.most, Fired: s.past.fired, Last: s.past.last.Decision, At: s.past.at,
+			Shot: s.shot, Shots: s.shots, First: s.first, Ones: s.ones,
+		}
+		if c.plan.Rules[i].Detector.Each && !c.opt.Follows {
+			rules[i].Ones = c.keptOnes(i)
 		}
 	}
 	return rules
@@ -350,7 +358,15 @@ func (c *Core) entrust(k *Kept, out *Output) {
 		c.inherit(k)
 		for i := range c.states {
 			r := &k.Rules[i]
-			c.states[i].quiet, c.states[i].past.at = c.now.Add(max(0, r.Quiet.Sub(k.Now))), c.now.Add(r.At.Sub(k.Now))
+			s := &c.states[i]
+			s.quiet, s.past.at = c.now.Add(max(0, r.Quiet.Sub(k.Now))), c.now.Add(r.At.Sub(k.Now))
+			if r.First != 0 {
+				s.first = c.now.Add(r.First.Sub(k.Now))
+			}
+			s.ones = slices.Clone(r.Ones)
+			for k2 := range s.ones {
+				s.ones[k2].Quiet = c.now.Add(max(0, s.ones[k2].Quiet.Sub(k.Now)))
+			}
 			c.again(i, &k.Rules[i])
 		}
 		left, e := slices.Clone(k.Left), &c.earlier
@@ -485,6 +501,7 @@ func (c *Core) inherit(k *Kept) {
 		s, r := &c.states[i], &k.Rules[i]
 		s.suppressed = r.Suppressed
 		s.past.fired, s.past.at = r.Fired, r.At
+		s.shots, s.first, s.ones = r.Shots, r.First, r.Ones
 		if s.past.last.Decision != r.Last { // Else its witness is known.
 			s.past.last = monitor.Verdict{Predicate: c.plan.Rules[i].Name, Truth: predicates.True, Fired: r.Fired > 0, Decision: r.Last}
 		}
@@ -497,13 +514,14 @@ func (s *ruleState) stands(k *KeptRule) {
 	s.truth, s.told, s.armed, s.holding, s.since, s.due, s.kept = k.Truth, k.Told, k.Armed, k.Holding, k.Since, k.Due, k.Kept
 	s.quiet, s.cause = k.Quiet, causes{k.Cause, k.Most}
 	s.past.truth, s.past.since = k.Truth, k.Came
+	s.shot, s.shots, s.first, s.ones = k.Shot, k.Shots, k.First, k.Ones
 }
 
 // again lets a predicate begin again that another machine has judged. Where it has fired
 // there, it makes the same firing: whoever has had that one does not obey it twice.
 func (c *Core) again(i int, k *KeptRule) {
 	s := &c.states[i]
-	*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause}
+	*s = s.anew()
 	s.cause.Witness, s.cause.Firing, s.cause.most = 0, 0, max(s.cause.most, k.Most)
 	if k.Cause.Firing == 0 {
 		return

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
@@ -30,6 +31,10 @@ type ruleState struct {
 	quiet      clocksync.Instant // no firing before that
 	suppressed uint64            // firings kept back since the last one
 	cause      causes            // of firings
+	shot       bool              // it has fired in this epoch
+	shots      bool              // it has fired in this run
+	first      clocksync.Instant // its first firing since it was last ready to fire again; 0: there was none
+	ones       []KeptOne         // what another machine remembered, until its own detector begins
 	past       *history
 }
 
@@ -67,9 +72,22 @@ type set struct {
 func (j *judgement) rearm() {
 	for i := range j.states {
 		s := &j.states[i]
-		*s = ruleState{armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause}
+		*s = s.anew()
 	}
 	j.lookAtAll()
+}
+
+// anew is where a predicate begins again that was judged before.
+func (s *ruleState) anew() ruleState {
+	return ruleState{
+		armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause,
+		shots: s.shots, first: s.first, ones: s.ones,
+	}
+}
+
+// spent reports whether the predicate has fired as often as it may.
+func (s *ruleState) spent(r *plan.Rule) bool {
+	return r.Once == config.OnceRun && s.shots || r.Once == config.OnceEpoch && s.shot
 }
 
 // sweep judges every global state that can be decided now.
@@ -222,13 +240,17 @@ func (c *Core) judgeRule(i int, r *plan.Rule, affected bool, span *scgs.Span, st
 // apply does what follows from a verdict.
 func (c *Core) apply(r *plan.Rule, s *ruleState, verdict predicates.Verdict, changed bool, span *scgs.Span, step bool, out *Output) {
 	s.truth, s.told = verdict.Truth, true
-	s.armed = s.armed || c.rearms(r, verdict.Truth)
+	if c.rearms(r, verdict.Truth) {
+		s.armed, s.first = true, 0
+	}
+	s.armed = s.armed && !s.spent(r)
 	switch {
 	case r.Detector.Exists(): // What its own detector finds decides.
 	case verdict.Truth != predicates.True:
 		s.release()
 	case r.Hold > 0 && s.armed:
 		c.hold(r, s, c.dated(span), step)
+	case s.armed && !c.follows(r, s):
 	case r.Every || s.armed:
 		if c.fireOn(r, s, span, out) {
 			return
@@ -340,7 +362,9 @@ func (c *Core) holds(out *Output) {
 		case s.due > c.now:
 			continue
 		case !s.holding:
-			c.fireOn(c.plan.Rules[i], s, span, out)
+			if r := c.plan.Rules[i]; c.follows(r, s) {
+				c.fireOn(r, s, span, out)
+			}
 			continue
 		}
 		s.due = c.now.Add(probeAgain)
@@ -465,7 +489,11 @@ func (c *Core) cools(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdict, 
 // fire makes a decision: it evaluates what the predicate sets and sends. The parts
 // of what it fires on are in c.parts.
 func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
-	s.armed = false
+	s.armed, s.shot, s.shots = false, true, true
+	if s.first == 0 {
+		s.first = c.now
+		c.lead(r)
+	}
 	s.release()
 	decision := c.decision()
 	o.cause = c.cause(&s.cause, o)

@@ -17,9 +17,10 @@ import (
 // condition holds, and finds runs that overlap: of at least so many members, without
 // waiting for the others, or of all members under a modality.
 type runs struct {
-	rule    int             // in the plan
-	sets    *scgs.Threshold // one of them is nil
+	rule    int  // in the plan
+	sets    sets // one of them is nil
 	tuples  *scgs.Detector
+	ones    *each // sets, if each member is judged by itself
 	in      intake
 	numbers []scgs.Member // by number in the core's detector, and the other way
 	indexes []scgs.Member
@@ -28,6 +29,7 @@ type runs struct {
 	found   []*found // the sets that wait to fire; the tuple that is open
 	stood   []*found // the sets that held when the epoch began
 	due     clocksync.Instant
+	unseen  bool              // found was not looked at in an epoch that was over
 	again   clocksync.Instant // when it may next be asked what evidence it lacks
 
 	set   scgs.Set
@@ -40,6 +42,7 @@ type known struct {
 	last  uint64 // the newest report
 	vague uint64 // the newest that was not preceded by another one: where a run began is known if that is later
 	old   uint64 // the newest by the time in which states of an earlier term are told
+	alone
 }
 
 // tell notes a report, that is told when the member has been here for so long.
@@ -51,6 +54,14 @@ func (k *known) tell(seq uint64, here time.Duration) {
 		k.old = seq
 	}
 	k.last = seq
+}
+
+// sets finds sets of runs.
+type sets interface {
+	intake
+	Next(s *scgs.Set) bool
+	Run(m scgs.Member) (scgs.Part, bool)
+	Ended(dst []scgs.Part) []scgs.Part
 }
 
 // intake takes reports, in a detector of either kind.
@@ -80,10 +91,14 @@ const maxFound = 64
 
 func newRuns(rule int, o plan.Detector, fields int) *runs {
 	w := &runs{rule: rule, rows: arena{width: fields}, due: clocksync.MaxInstant, again: clocksync.MinInstant}
-	if o.AtLeast > 0 {
+	switch {
+	case o.Each:
+		w.ones = &each{}
+		w.sets, w.in = w.ones, w.ones
+	case o.AtLeast > 0:
 		w.sets = scgs.NewThreshold(o.AtLeast, scgs.Options{Ends: true, Alarms: true})
 		w.in = w.sets
-	} else {
+	default:
 		w.tuples = scgs.NewDetector(scgs.Options{Modality: o.Modality})
 		w.in = w.tuples
 	}
@@ -108,7 +123,7 @@ func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
 func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
 	w.known[n].tell(r.Seq, c.now.Sub(max(m.entered, c.led)))
-	if r.End || c.plan.Rules[w.rule].Detector.Local.Eval(c.alone).Truth != predicates.True {
+	if r.End || !c.lasts(w, n) {
 		w.in.End(n, r.Seq, *at)
 		return
 	}
@@ -116,6 +131,17 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	if w.in.Start(n, r.Seq, *at, ref) != scgs.Accepted {
 		w.rows.free(ref)
 	}
+}
+
+// lasts reports whether the state in the scope of one member begins a run or goes on with it.
+func (c *Core) lasts(w *runs, n scgs.Member) bool {
+	d := &c.plan.Rules[w.rule].Detector
+	if d.Until != nil {
+		if _, open := w.sets.Run(n); open {
+			return d.Until.Eval(c.alone).Truth != predicates.True
+		}
+	}
+	return d.Local.Eval(c.alone).Truth == predicates.True
 }
 
 // scopeAlone puts one member's state into the scope of one member.
@@ -152,7 +178,7 @@ func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 	for i, n := range w.in.Epoch(c.epoch, remove, specs(entering)) {
 		put(&w.numbers, entering[i].index, n, noIndex)
 		put(&w.indexes, n, entering[i].index, noIndex)
-		put(&w.known, n, known{}, known{})
+		put(&w.known, n, known{alone: alone{quiet: clocksync.MinInstant}}, known{})
 	}
 }
 
@@ -183,6 +209,7 @@ func (c *Core) beginRuns(i int, r *plan.Rule) {
 	w := newRuns(i, r.Detector, len(c.plan.State))
 	c.runs = append(c.runs, w)
 	c.regroup(w, nil, c.inEpoch)
+	c.remind(w, c.states[i].ones)
 	for _, p := range c.parts {
 		if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
 			r := wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}
@@ -235,6 +262,9 @@ func (w *runs) stand(atLeast int, remove []scgs.Member) {
 		return
 	}
 	w.stood = nil
+	if w.ones != nil {
+		return // What others do is nothing new of a member.
+	}
 	var open []scgs.Part
 	var specs []scgs.Spec
 	for n := range w.indexes {
@@ -301,8 +331,11 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 	for w.sets.Next(&w.set) {
 		c.gather(w, out)
 	}
+	if w.ones != nil && !w.unseen && c.now < w.due && len(w.ended) == 0 {
+		return // None of the many that may wait is due.
+	}
 	w.due = clocksync.MaxInstant
-	if !c.deciding() {
+	if w.unseen = !c.deciding(); w.unseen {
 		return
 	}
 	for _, f := range w.found {
@@ -325,7 +358,7 @@ func (c *Core) gather(w *runs, out *Output) {
 	if !f.waits {
 		return
 	}
-	if len(w.found) == maxFound {
+	if len(w.found) == maxFound && w.ones == nil || len(w.found) == maxFound+2*len(w.known) {
 		w.found = slices.Delete(w.found, 0, 1)
 		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out", c.plan.Rules[w.rule].Name, maxFound))
 	}
@@ -404,6 +437,10 @@ func (w *runs) copyRows(f *found) {
 // armed and no cooldown keeps it back. Otherwise it may go on waiting.
 func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	r, s := c.plan.Rules[w.rule], &c.states[w.rule]
+	if w.spent(f, r, s) {
+		f.waits = false
+		return
+	}
 	if r.Hold > 0 {
 		from, to, ok := stretch(&span)
 		if !ok || to.Sub(from) < r.Hold {
@@ -411,6 +448,11 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 			c.outwait(w, f, span, out)
 			return
 		}
+	}
+	if w.ones != nil { // Its cooldown is each member's own.
+		one := &w.known[f.runs[0].Member].alone
+		s.quiet, s.suppressed = one.quiet, one.suppressed
+		defer func() { one.quiet, one.suppressed = s.quiet, s.suppressed }()
 	}
 	if r.Until != nil && !s.armed {
 		f.waited = true
@@ -426,6 +468,9 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		return
 	}
 	f.waits = false
+	if w.ones != nil {
+		w.known[f.runs[0].Member].fired = true
+	}
 	o := c.occasionOf(w, f, span)
 	c.fire(r, s, o, out)
 	c.restless.add(w.rule) // It is no longer armed.

@@ -89,6 +89,9 @@ func (d *Doc) wrong(n *node, wanted, hint string) {
 		found = "the number " + strings.Trim(clip(n.text), `"`)
 	case KindText:
 		found = "the text " + clip(n.text)
+		if strings.HasPrefix(n.text, "params.") {
+			hint = "no parameter of that name and type is declared below params"
+		}
 	}
 	d.fault(n, hint, "expected %s, found %s", wanted, found)
 }
@@ -125,6 +128,7 @@ func (d *Doc) decodeString(n *node, v reflect.Value) {
 }
 
 func (d *Doc) decodeBool(n *node, v reflect.Value) {
+	n = d.named(n)
 	if n.kind != KindBool {
 		d.wrong(n, "true or false", "write true or false without quotes")
 		return
@@ -133,6 +137,7 @@ func (d *Doc) decodeBool(n *node, v reflect.Value) {
 }
 
 func (d *Doc) decodeFloat(n *node, v reflect.Value) {
+	n = d.named(n)
 	if n.kind != KindInt && n.kind != KindFloat {
 		d.wrong(n, "a number", "")
 		return
@@ -172,6 +177,7 @@ func ParseFloat(text string) (float64, error) {
 }
 
 func (d *Doc) decodeInt(n *node, v reflect.Value) {
+	n = d.named(n)
 	if n.kind != KindInt {
 		d.wrong(n, "a whole number", "")
 		return
@@ -197,6 +203,7 @@ func (d *Doc) decodeInt(n *node, v reflect.Value) {
 }
 
 func (d *Doc) decodeDuration(n *node, v reflect.Value) {
+	n = d.named(n)
 	const wanted = "a duration"
 	const hint = "write a number with a unit: 200ms, 2s, 1m30s"
 	if n.kind > KindText {

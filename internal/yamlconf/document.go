@@ -14,6 +14,7 @@ type Doc struct {
 	more  int // faults beyond those kept
 	root  *node
 	forms Forms
+	names func(text string) (value string, ok bool) // of numbers and durations; nil: there are none
 }
 
 // Forms decode fields of types that cannot be Unmarshalers, by the word that the tag

@@ -124,6 +124,27 @@ func (n Node) Decode(into any) error {
 	return nil
 }
 
+// Names lets texts stand for numbers, durations and truth values in all that is decoded of
+// the document from now on.
+func (n Node) Names(value func(text string) (value string, ok bool)) { n.doc.names = value }
+
+// Named is Text, or that of the value which it stands for, see Names.
+func (n Node) Named() string { return n.doc.named(n.n).text }
+
+// named is the scalar that a text stands for, in its place, or the node itself.
+func (d *Doc) named(n *node) *node {
+	if d.names == nil || n.kind != KindText {
+		return n
+	}
+	value, ok := d.names(n.text)
+	if !ok {
+		return n
+	}
+	is := *n
+	is.text, is.kind = value, plainKind(value)
+	return &is
+}
+
 // Fault reports a fault at the value. The error is to be returned as it is.
 func (n Node) Fault(format string, args ...any) error {
 	n.doc.add(Fault{Pos: n.n.pos, Path: n.n.where(), Message: fmt.Sprintf(format, args...)})

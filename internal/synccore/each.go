@@ -1,0 +1,231 @@
+package synccore
+
+import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// each finds the runs of every member by itself: one report is enough to be certain of
+// one, and the others' states have no part in it. What was taken in was accepted by the
+// core's detector before, so that stamps and numbers are in order.
+type each struct {
+	members  []oneRun // by number
+	free     []scgs.Member
+	fresh    []scgs.Part // runs that have begun, for Next
+	ended    []scgs.Part
+	released []scgs.Ref
+	epoch    uint64
+	index    uint64
+}
+
+// oneRun is the newest run of a member.
+type oneRun struct {
+	alive       bool
+	last        uint64 // the number of the newest report
+	multiplexer int32  // of [scgs.Spec]
+	part        scgs.Part
+}
+
+// Epoch begins an epoch: the runs of members that stay go on.
+func (e *each) Epoch(id uint64, remove []scgs.Member, add []scgs.Spec) []scgs.Member {
+	for _, m := range remove {
+		if one := e.find(m); one != nil {
+			if one.part.Open {
+				e.released = append(e.released, one.part.Ref)
+			}
+			*one = oneRun{}
+			e.free = append(e.free, m)
+		}
+	}
+	e.fresh = slices.DeleteFunc(e.fresh, func(p scgs.Part) bool { return slices.Contains(remove, p.Member) })
+	e.epoch, e.index = id, 0
+	added := make([]scgs.Member, len(add))
+	for i := range add {
+		m := scgs.Member(len(e.members)) //nolint:gosec // There are at most 100,000.
+		if n := len(e.free); n > 0 {
+			m, e.free = e.free[n-1], e.free[:n-1]
+		} else {
+			e.members = append(e.members, oneRun{})
+		}
+		e.members[m] = oneRun{alive: true, multiplexer: add[i].Multiplexer}
+		added[i] = m
+	}
+	return added
+}
+
+func (e *each) find(m scgs.Member) *oneRun {
+	if int(m) >= len(e.members) || m < 0 || !e.members[m].alive {
+		return nil
+	}
+	return &e.members[m]
+}
+
+// Start takes a state in which the condition holds.
+func (e *each) Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref) scgs.Reason {
+	one := e.find(m)
+	if one == nil {
+		return scgs.NoMember
+	}
+	e.skip(one, seq)
+	if p := &one.part; p.Open {
+		e.released = append(e.released, p.Ref)
+		p.Ref, p.End = ref, at
+		return scgs.Accepted
+	}
+	one.part = scgs.Part{Member: m, Seq: seq, Ref: ref, Start: at, End: at, Open: true}
+	e.fresh = append(e.fresh, one.part)
+	return scgs.Accepted
+}
+
+// End takes a state in which it does not.
+func (e *each) End(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason {
+	one := e.find(m)
+	if one == nil {
+		return scgs.NoMember
+	}
+	e.skip(one, seq)
+	if one.part.Open {
+		one.part.End = at
+		e.end(one)
+	}
+	return scgs.Accepted
+}
+
+// skip notes the number of a report. Where others are missing the run has ended at its
+// newest evidence: what it was in between is not known.
+func (e *each) skip(one *oneRun, seq uint64) {
+	if one.part.Open && seq > one.last+1 {
+		e.end(one)
+	}
+	one.last = max(one.last, seq)
+}
+
+func (e *each) end(one *oneRun) {
+	one.part.Open = false
+	e.released = append(e.released, one.part.Ref)
+	e.ended = append(e.ended, one.part)
+}
+
+// Evidence takes that a member's newest state still held.
+func (e *each) Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reason {
+	one := e.find(m)
+	if one == nil {
+		return scgs.NoMember
+	}
+	e.skip(one, seq)
+	if p := &one.part; p.Open && clocksync.CertainlyBefore(p.End, at) {
+		p.End = at
+	}
+	return scgs.Accepted
+}
+
+// Held is Evidence for the newest states of all members of a multiplexer.
+func (e *each) Held(multiplexer int32, at clocksync.Stamp) scgs.Reason {
+	for m := range e.members {
+		if one := &e.members[m]; multiplexer > 0 && one.multiplexer == multiplexer && one.alive {
+			e.Evidence(scgs.Member(m), one.last, at) //nolint:gosec // There are at most 100,000.
+		}
+	}
+	return scgs.Accepted
+}
+
+// Needs appends nothing: no evidence of others decides.
+func (e *each) Needs(dst []scgs.Need) []scgs.Need { return dst }
+
+// Next takes out the next run that has begun, as a set of one.
+func (e *each) Next(s *scgs.Set) bool {
+	if len(e.fresh) == 0 {
+		return false
+	}
+	p := e.fresh[0]
+	e.fresh = e.fresh[:copy(e.fresh, e.fresh[1:])]
+	if one := e.find(p.Member); one != nil && one.part.Seq == p.Seq {
+		p = one.part
+	}
+	e.index++
+	s.Epoch, s.Index, s.Grows, s.Runs = e.epoch, e.index, false, append(s.Runs[:0], p)
+	s.Span = scgs.SpanOf(s.Runs)
+	return true
+}
+
+// Run is the open run of a member.
+func (e *each) Run(m scgs.Member) (scgs.Part, bool) {
+	one := e.find(m)
+	if one == nil || !one.part.Open {
+		return scgs.Part{}, false
+	}
+	return one.part, true
+}
+
+// Ended appends the runs that have ended since the last call.
+func (e *each) Ended(dst []scgs.Part) []scgs.Part {
+	dst = append(dst, e.ended...)
+	e.ended = e.ended[:0]
+	return dst
+}
+
+// Released appends the rows that are not needed any more.
+func (e *each) Released(dst []scgs.Ref) []scgs.Ref {
+	dst = append(dst, e.released...)
+	e.released = e.released[:0]
+	return dst
+}
+
+// alone is what a predicate that is judged for each member has to remember of one.
+type alone struct {
+	quiet      clocksync.Instant // no firing for it before that
+	suppressed uint64            // firings kept back since the last one
+	fired      bool
+}
+
+// spent reports whether a predicate may not fire again on what was found.
+func (w *runs) spent(f *found, r *plan.Rule, s *ruleState) bool {
+	return s.spent(r) || r.Once == config.OnceMember && w.known[f.runs[0].Member].fired
+}
+
+// remind takes over what another machine remembered of the members.
+func (c *Core) remind(w *runs, ones []KeptOne) {
+	for i := range ones {
+		k := &ones[i]
+		if m := c.members[k.Member]; w.ones != nil && m != nil && m.incarnation == k.Incarnation {
+			if one := w.one(m.index); one != nil {
+				one.quiet, one.fired = k.Quiet, k.Fired
+			}
+		}
+	}
+}
+
+// KeptOne is where a predicate stands that is judged for each member, with one of them.
+type KeptOne struct {
+	Member      string            `json:"member"` // its name
+	Incarnation uint64            `json:"incarnation"`
+	Quiet       clocksync.Instant `json:"quiet"`           // the end of its cooldown
+	Fired       bool              `json:"fired,omitempty"` // for it
+}
+
+// keptOnes are those of a rule, by name.
+func (c *Core) keptOnes(rule int) (list []KeptOne) {
+	for _, w := range c.runs {
+		if w.rule != rule || w.ones == nil {
+			continue
+		}
+		for _, m := range c.inEpoch {
+			if one := w.one(m.index); one != nil && (one.fired || one.quiet > c.now) {
+				list = append(list, KeptOne{m.name, m.incarnation, one.quiet, one.fired})
+			}
+		}
+	}
+	return list
+}
+
+// one is what is remembered of a member, by its number in the core's detector.
+func (w *runs) one(index scgs.Member) *alone {
+	if int(index) >= len(w.numbers) || index < 0 || w.numbers[index] == noIndex {
+		return nil
+	}
+	return &w.known[w.numbers[index]].alone
+}
