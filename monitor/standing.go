@@ -16,6 +16,9 @@ type Status struct {
 	Members    []MemberStatus    `json:"members"`    // in the order of their names
 	Predicates []PredicateStatus `json:"predicates"` // in the order of their names
 	Memory     Values            `json:"memory"`     // its variables, in the order of their declaration
+	// Params are the parameters of the configuration, in the order of their declaration;
+	// left out if there are none.
+	Params []ParamStatus `json:"params,omitempty"`
 	// Waiting is the number of signals without a final fate.
 	Waiting int `json:"waiting_signals"`
 	// Groups are the other groups that signals go to, in the order of their names;
@@ -43,6 +46,16 @@ type Status struct {
 	// Counters count since the start, by name; Fates the signals, by fate.
 	Counters map[string]uint64 `json:"counters,omitzero"`
 	Fates    map[string]uint64 `json:"fates,omitzero"` // the same, of signals
+}
+
+// ParamStatus is a parameter of the configuration.
+type ParamStatus struct {
+	Name    string `json:"name"`            // as params.NAME reads it
+	Value   string `json:"value"`           // in force, as a file writes it
+	Default string `json:"default"`         // of the file
+	Range   string `json:"range,omitempty"` // which values it takes; empty: all of its type
+	Type    string `json:"type"`            // such as float
+	Set     bool   `json:"set,omitempty"`   // it was set while the synchronizer ran
 }
 
 // ShedStatus is how many messages of a sender were shed unread, and why.

@@ -241,7 +241,7 @@ func (e *Env) parse(src string) (root node, named bool, err error) {
 	return tree, x.parts > 0, x.err
 }
 
-// expander replaces names by what they stand for, which is parsed anew for each: the
+// expander replaces names by what they stand for, which is parsed for each use: the
 // compiler asks every part for its place. The parts get the place of the name.
 type expander struct {
 	env   *Env

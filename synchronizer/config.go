@@ -78,19 +78,19 @@ func newConfig(name string, src []byte, plans plan.Levels) *Config {
 
 // LoadProgram reads and checks a file with a program and the synchronizer that runs
 // it, as LoadConfig does.
-func LoadProgram(path string) (*Config, error) {
+func LoadProgram(path string, overrides ...Override) (*Config, error) {
 	src, err := read("program", path)
 	if err != nil {
 		return nil, err
 	}
-	return ParseProgram(path, src)
+	return ParseProgram(path, src, overrides...)
 }
 
 // ParseProgram checks a program that is in memory; name stands for the file in its
 // faults. The only synchronizer of processes in it runs the program, or one for the
 // group "processors" where it declares none.
-func ParseProgram(name string, src []byte) (*Config, error) {
-	file, err := configfile.ParseToRun(name, src)
+func ParseProgram(name string, src []byte, overrides ...Override) (*Config, error) {
+	file, err := configfile.ParseToRun(name, src, overrides...)
 	if err != nil {
 		return nil, err
 	}

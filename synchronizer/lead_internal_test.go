@@ -232,7 +232,7 @@ func TestDamagedState(t *testing.T) {
 	for text, why := range map[string]string{
 		"":                                      "unexpected end of JSON input",
 		`{"tenant":"default","group":"g","sync`: "unexpected end of JSON input",
-		strings.Repeat("x", maxStored+1):        "it has more than 4096 bytes, and so many are never written",
+		strings.Repeat("x", maxStored+1):        "it has more than 40960 bytes, and so many are never written",
 		`{"tenant":"default","group":"G","synchronizer":"gsync","term":3}`:                   `it is of synchronizer "gsync" of group "G" and tenant "default"`,
 		`{"tenant":"default","group":"g","synchronizer":"gsync","term":0}`:                   "term 0 is none that it could have written",
 		`{"tenant":"default","group":"g","synchronizer":"gsync","term":4611686018427387904}`: "term 4611686018427387904 is none that it could have written",

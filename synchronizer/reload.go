@@ -46,23 +46,39 @@ func (c *Config) Changes(to *Config, name string) ([]string, error) {
 // begin to go to a group whose synchronizer has the same name, [ErrNameTaken]. It returns when the configuration is in
 // force. It must not be called by the observer.
 func (s *Synchronizer) Reload(cfg *Config) error {
-	ended := fmt.Errorf("synchronizer %q: reload: %w", s.name, ErrEnded)
-	select {
-	case <-s.done:
-		return ended
-	default:
-	}
-	if !s.leads.Load() {
-		return fmt.Errorf("reload: %w", s.beats.standsBy(s.name))
+	if s.ended() {
+		return fmt.Errorf("synchronizer %q: reload: %w", s.name, ErrEnded)
 	}
 	if plan, err := cfg.plan(s.name); err == nil { // Else the owner of the core refuses it.
 		if err := s.listenAlso(plan.Groups()); err != nil {
 			return fmt.Errorf("synchronizer %q: reload: %w", s.name, err)
 		}
 	}
+	return s.call("reload", func(l *loop) error { return l.reload(cfg) })
+}
+
+// ended reports whether the synchronizer has.
+func (s *Synchronizer) ended() bool {
+	select {
+	case <-s.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// call has the owner of the core do something, and waits for it.
+func (s *Synchronizer) call(what string, do func(*loop) error) error {
+	ended := fmt.Errorf("synchronizer %q: %s: %w", s.name, what, ErrEnded)
+	if s.ended() {
+		return ended
+	}
+	if !s.leads.Load() {
+		return fmt.Errorf("%s: %w", what, s.beats.standsBy(s.name))
+	}
 	reply := make(chan error, 1)
 	select {
-	case s.calls <- func(l *loop) { reply <- l.reload(cfg) }:
+	case s.calls <- func(l *loop) { reply <- do(l) }:
 	case <-s.done:
 		return ended
 	}
@@ -93,6 +109,9 @@ func (s *Synchronizer) listenAlso(groups []string) error {
 // reload has the core follow another configuration.
 func (l *loop) reload(cfg *Config) error {
 	plan, err := cfg.plan(l.name)
+	if err == nil {
+		plan, err = l.carried(plan, l.level.Source.Live())
+	}
 	if err == nil {
 		plan, err = plan.With(compiled(l.opt.Predicates, l.panicked))
 	}

@@ -10,8 +10,10 @@ import (
 	"strings"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/journal"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // stored is the file of one synchronizer in Options.State.
@@ -21,6 +23,8 @@ type stored struct {
 	Synchronizer string `json:"synchronizer"`
 	Term         uint64 `json:"term"`             // of the last life that has begun; 0: none has
 	Spoilt       uint64 `json:"spoilt,omitempty"` // up to this term journals do not say how they have ended
+	// Params are the parameters that were set while it ran.
+	Params []keptParam `json:"params,omitempty"`
 }
 
 // store keeps the term of a synchronizer from one life to the next. A nil one keeps
@@ -30,8 +34,8 @@ type store struct {
 	is        stored // with the term that was read last
 }
 
-// maxStored bounds the file, which has some hundred bytes.
-const maxStored = 4096
+// maxStored bounds the file, which has some hundred bytes beside the parameters.
+const maxStored = 4096 + config.MaxParams*(scgs.MaxNameBytes+2*scgs.MaxTextBytes)
 
 // openStore makes the directory if need be and reads what is in it, so that a damaged file
 // is found before anything is begun.
@@ -97,13 +101,14 @@ func (st *store) parse(text []byte) error {
 	if err := json.Unmarshal(text, &found); err != nil {
 		return err
 	}
-	want := st.is
-	want.Term, want.Spoilt = found.Term, found.Spoilt
-	switch {
-	case found != want: // As on a file system to which two names are one.
+	switch want := st.is; {
+	case found.Tenant != want.Tenant || found.Group != want.Group || found.Synchronizer != want.Synchronizer: // As on a file system to which two names are one.
 		return fmt.Errorf("it is of synchronizer %q of group %q and tenant %q", found.Synchronizer, found.Group, found.Tenant)
 	case found.Term == 0 || found.Term >= control.MaxTerm:
 		return fmt.Errorf("term %d is none that it could have written", found.Term)
+	}
+	if err := checkParams(found.Params); err != nil {
+		return err
 	}
 	st.is = found
 	return nil

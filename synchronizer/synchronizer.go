@@ -234,6 +234,18 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 	if s.store, err = openStore(s.opt.State, s.subjects, s.name); err != nil {
 		return err
 	}
+	if live := s.store.live(); len(live) > 0 && s.opt.Resume == nil {
+		if plan, err = s.carried(plan, live); err != nil {
+			return err
+		}
+		if plan, err = s.predicated(plan); err != nil {
+			return err
+		}
+		s.level = plan
+		for _, o := range live {
+			s.opt.Logger.Info("a parameter has the value that was set", "param", o.Param, "value", o.Value)
+		}
+	}
 	s.reference()
 	s.opt.spoil = s.spoil
 	var from *resumed
@@ -300,6 +312,9 @@ func (s *Synchronizer) makeCore(term uint64, from *resumed) (err error) {
 	defer s.mu.Unlock()
 	if s.follow != nil {
 		s.core, s.level, s.config = s.follow.core, s.follow.level, shortHash(s.follow.level)
+		if err := s.store.keep(s.level.Source.Live()); err != nil {
+			s.opt.Logger.Warn("the parameters that were set are not kept for the next start", "cause", err)
+		}
 		s.tally = newTally(s.level, s.core)
 		return nil
 	}

@@ -65,7 +65,11 @@ func newProgramRun() *cobra.Command {
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// It is read once: what was checked is what runs, and it may be a pipe.
-			cfg, err := synchronizer.LoadProgram(args[0])
+			params, err := f.params()
+			if err != nil {
+				return err
+			}
+			cfg, err := synchronizer.LoadProgram(args[0], params...)
 			switch {
 			case err != nil:
 				return told(cmd.ErrOrStderr(), err)
@@ -79,6 +83,7 @@ func newProgramRun() *cobra.Command {
 	flags := cmd.Flags()
 	f.add(flags, "nodes use the same", "record the inputs to a file in `DIR`, for --resume and replay",
 		"`MIB` that the journal may have; at the limit the run ends", "tell every change of a verdict, every signal and every refusal too")
+	flags.StringArrayVar(&f.set, "set", nil, "`NAME=VALUE`: a value for a parameter of the file, instead of its default; may be repeated")
 	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, tell what would be started")
 	return cmd
 }
@@ -99,7 +104,13 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 	defer stop()
 	s := session{
 		flags: &f.runFlags, file: path, program: cfg.Program().Program().Name, cfg: cfg, levels: cfg.Levels()[:1], url: url,
-		changed:   func() (*synchronizer.Config, error) { return synchronizer.LoadProgram(path) },
+		changed: func() (*synchronizer.Config, error) {
+			params, err := f.params()
+			if err != nil {
+				return nil, err
+			}
+			return synchronizer.LoadProgram(path, params...)
+		},
 		feed:      newFeed(cmd.OutOrStdout(), rendering(f.json)),
 		operators: &observatory{},
 		ended:     make(chan monitor.ProgramEvent, 1),

@@ -69,7 +69,7 @@ type runFlags struct {
 	name, tenant  string
 	timeline      string
 	http          string
-	members       []string
+	members, set  []string
 	journal       string
 	journalLimit  int64
 	resume        string
@@ -99,6 +99,7 @@ func newRun() *cobra.Command {
 		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict and every refusal too")
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
+	flags.StringArrayVar(&f.set, "set", nil, "`NAME=VALUE`: a value for a parameter of the configuration, instead of its default; may be repeated")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
 	flags.StringVar(&f.timeline, "timeline", "", "`TIME` by which hosts are compared: utc or utc-smeared, which every member has to know (default this host's clock, against which members measure theirs)")
 	return cmd
@@ -198,7 +199,11 @@ func (f *runFlags) load(file string, stderr io.Writer) (*synchronizer.Config, []
 	if err != nil {
 		return nil, nil, err
 	}
-	cfg, err := synchronizer.LoadConfig(file, overrides...)
+	params, err := f.params()
+	if err != nil {
+		return nil, nil, err
+	}
+	cfg, err := synchronizer.LoadConfig(file, append(params, overrides...)...)
 	if err != nil {
 		return nil, nil, told(stderr, err)
 	}
@@ -211,6 +216,18 @@ func (f *runFlags) load(file string, stderr io.Writer) (*synchronizer.Config, []
 	}
 	f.members = []string{levels[0].Name + "=" + strconv.Itoa(alone)}
 	return f.load(file, stderr)
+}
+
+// params reads --set.
+func (f *runFlags) params() (list []synchronizer.Override, err error) {
+	for _, text := range f.set {
+		name, value, err := assignment(text)
+		if err != nil {
+			return nil, fmt.Errorf("--set %w", err)
+		}
+		list = append(list, synchronizer.Set(name, value))
+	}
+	return list, nil
 }
 
 // overrides reads --members: those with a name, and a number alone, 0 if there

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/control"
@@ -296,6 +297,24 @@ type Override struct {
 	Param string `json:"param,omitempty"`
 	Value string `json:"value,omitempty"`
 	Live  bool   `json:"live,omitempty"`
+}
+
+// ParamStatus is the parameter of a place, for people.
+func (p *Level) ParamStatus(i int) monitor.ParamStatus {
+	param := &p.Params[i]
+	s := monitor.ParamStatus{
+		Name: param.Field.Name, Value: config.ParamText(param.Value), Default: config.ParamText(param.Default), Range: param.Range(),
+		Type: strings.TrimPrefix(param.Field.String(), param.Field.Name+": "),
+	}
+	if p.Source != nil {
+		s.Set = slices.ContainsFunc(p.Source.Overrides, func(o Override) bool { return o.Live && o.Param == s.Name })
+	}
+	return s
+}
+
+// Live are the parameters that were set while a synchronizer ran.
+func (s *Source) Live() []Override {
+	return slices.DeleteFunc(slices.Clone(s.Overrides), func(o Override) bool { return !o.Live })
 }
 
 // Hash is the SHA-256 of the text, in hexadecimal.

@@ -32,6 +32,9 @@ func Status(s *monitor.Status) string {
 	if s.Balance != nil {
 		writeLine(&b, "balance   %s", balanceText(s.Balance))
 	}
+	if len(s.Params) > 0 {
+		writeLine(&b, "params    %s", paramsText(s.Params))
+	}
 	if len(s.Memory) > 0 {
 		writeLine(&b, "memory    %s", s.Memory)
 	}
@@ -46,6 +49,39 @@ func Status(s *monitor.Status) string {
 			writeLine(&b, "standby   %s", standby)
 		}
 	}
+	return b.String()
+}
+
+// paramsText has the values of parameters, those that were set with what they were.
+func paramsText(list []monitor.ParamStatus) string {
+	var parts []string
+	for _, p := range list {
+		text := p.Name + "=" + p.Value
+		if p.Set {
+			text += fmt.Sprintf(" (set; %s before)", p.Default)
+		}
+		parts = append(parts, text)
+	}
+	return strings.Join(parts, " ")
+}
+
+// Params is a table of parameters for people.
+func Params(s *monitor.Status) string {
+	var b strings.Builder
+	if len(s.Params) == 0 {
+		writeLine(&b, "%s: its configuration declares no parameters", s.Synchronizer)
+		return b.String()
+	}
+	writeLine(&b, "%s:", s.Synchronizer)
+	rows := [][]string{{"param", "value", "type", "takes", "default", ""}}
+	for _, p := range s.Params {
+		note := ""
+		if p.Set {
+			note = "set"
+		}
+		rows = append(rows, []string{p.Name, p.Value, p.Type, cmp.Or(p.Range, "any"), p.Default, note})
+	}
+	b.WriteString(Table(rows))
 	return b.String()
 }
 

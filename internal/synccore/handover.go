@@ -521,7 +521,7 @@ func (s *ruleState) stands(k *KeptRule) {
 // there, it makes the same firing: whoever has had that one does not obey it twice.
 func (c *Core) again(i int, k *KeptRule) {
 	s := &c.states[i]
-	*s = s.anew()
+	*s = s.begins()
 	s.cause.Witness, s.cause.Firing, s.cause.most = 0, 0, max(s.cause.most, k.Most)
 	if k.Cause.Firing == 0 {
 		return

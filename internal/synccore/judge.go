@@ -72,13 +72,13 @@ type set struct {
 func (j *judgement) rearm() {
 	for i := range j.states {
 		s := &j.states[i]
-		*s = s.anew()
+		*s = s.begins()
 	}
 	j.lookAtAll()
 }
 
-// anew is where a predicate begins again that was judged before.
-func (s *ruleState) anew() ruleState {
+// begins is where a predicate begins again that was judged before.
+func (s *ruleState) begins() ruleState {
 	return ruleState{
 		armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause,
 		shots: s.shots, first: s.first, ones: s.ones,

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/gopegasus/pegasus/control"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -26,6 +27,9 @@ func (c *Core) reload(plan *plan.Level, out *Output) {
 	c.plan = plan
 	out.Reloads = append(out.Reloads, monitor.Reload{Config: plan.Source.Name, Changes: changes})
 	c.listen()
+	if !slices.EqualFunc(old.Params, plan.Params, func(a, b config.Param) bool { return a.Field.Name == b.Field.Name && a.Value == b.Value }) {
+		c.rejudge = true // What reads them may be another thing on the same global state.
+	}
 	c.keepMemory(old)
 	c.rebuildScope()
 	fresh := c.keepRules(old)

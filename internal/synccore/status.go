@@ -29,6 +29,9 @@ func (c *Core) status(now clocksync.Instant) monitor.Status {
 	for _, name := range c.plan.Predicates() {
 		s.Predicates = append(s.Predicates, c.predicateStatus(now, c.ruleIndex(name)))
 	}
+	for i := range c.plan.Params {
+		s.Params = append(s.Params, c.plan.ParamStatus(i))
+	}
 	for i, v := range c.plan.Variables {
 		s.Memory = append(s.Memory, monitor.Named{Name: v.Field.Name, Value: monitor.Plain(c.memory[i])})
 	}

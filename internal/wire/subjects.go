@@ -118,11 +118,12 @@ func (s Subjects) GroupControl() string { return s.Prefix() + "ctl" }
 // Verb is a question to a running synchronizer.
 type Verb string
 
-// The verbs. Watch is Status, and keeps the events coming for a while.
+// The verbs. Set is no question but changes parameters. Watch is Status, and keeps the events coming for a while.
 const (
 	VerbStatus Verb = "status"
 	VerbWhy    Verb = "why"
 	VerbWatch  Verb = "watch"
+	VerbSet    Verb = "set"
 )
 
 // Ask is where a synchronizer of the group takes questions.
