@@ -9,6 +9,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/outbox"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/scgs"
@@ -126,6 +127,19 @@ type causes struct {
 	control.Cause // of its last firing; without a source: those of this machine have none
 
 	most uint32 // the largest number of a firing
+}
+
+// ended are the largest numbers of the firings that predicates had made when a reload came, of
+// those without a detector of their own and of those with one. One that begins with a reload counts
+// from there, as it may be one that was ended by an earlier reload. The two are apart since a machine that
+// follows another one knows nothing of the latter.
+type ended [2]uint32
+
+func (e *ended) of(r *plan.Rule) *uint32 {
+	if r.Detector.Exists() {
+		return &e[1]
+	}
+	return &e[0]
 }
 
 // next is the cause of the next firing. On a witness on which the source has fired in an earlier

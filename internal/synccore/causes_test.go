@@ -159,11 +159,11 @@ func TestCauses(t *testing.T) {
 	if again := c.cause; again.Source != high.Source || again.Witness != high.Witness {
 		t.Errorf("%+v and %+v", again, high)
 	}
-	c.want("another text", c.reload(">= 4", ">= 3"), "high a 1;high b 1;")
+	c.want("another text", c.reload(">= 4", ">= 3"), "high a 3;high b 3;")
 	if again := c.cause; again.Source == high.Source || again.Witness != high.Witness {
 		t.Errorf("%+v and %+v", again, high)
 	}
-	c.want("the first text", c.reload("", ""), "high a 1;high b 1;")
+	c.want("the first text, whose firings have other numbers than before", c.reload("", ""), "high a 4;high b 4;")
 	c.want("every time", c.tell("a", 9), "each a 1;each b 1;")
 	each := c.cause
 	c.want("every time, again", c.tell("a", 10), "each a 2;each b 2;")

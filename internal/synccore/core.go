@@ -153,6 +153,7 @@ type judgement struct {
 	memory    []scgs.Value
 	decisions uint64
 	ordered   causes // of plans with moves
+	ended     ended
 	earlier   earlier
 }
 

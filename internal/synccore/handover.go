@@ -41,6 +41,7 @@ type Kept struct {
 	Left      []outbox.Letter    `json:"left,omitempty"`     // signals of earlier terms whose fates may be told yet
 	Give      clocksync.Instant  `json:"give,omitempty"`     // when these are given up
 	Led       []control.Decision `json:"led,omitempty"`      // the last ones of the terms before that it goes on with
+	Ended     [2]uint32          `json:"ended,omitzero"`     // the largest numbers of firings before the last reload
 }
 
 // KeptMember is how a member comes and goes.
@@ -138,7 +139,7 @@ func (c *Core) Kept() *Kept {
 	k := &Kept{
 		Now: c.now, Looked: c.looked, Reached: c.reached, Epoch: c.epoch, Begun: c.begun, InForce: c.begun && !c.paused && len(c.removing) == 0, PutOff: c.putOff,
 		Decisions: c.decisions, Open: c.tuple, Heads: c.heads, Memory: c.memory, Letters: c.outbox.Kept(0), Rules: c.keptRules(),
-		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led,
+		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led, Ended: c.ended,
 	}
 	for _, m := range c.sorted {
 		kept := KeptMember{
@@ -506,7 +507,7 @@ func (c *Core) inherit(k *Kept) {
 			s.past.last = monitor.Verdict{Predicate: c.plan.Rules[i].Name, Truth: predicates.True, Fired: r.Fired > 0, Decision: r.Last}
 		}
 	}
-	c.decisions = k.Decisions
+	c.decisions, c.ended = k.Decisions, k.Ended
 }
 
 // stands lets a predicate stand where it did in another machine.

@@ -173,7 +173,7 @@ func (c *Core) balanceBy(b *plan.Balance) {
 	}
 	c.planner = planner.New(b, c.planner)
 	if source := sourceOf(config.BalanceName, b.Text); source != c.ordered.Source {
-		c.ordered = causes{Cause: control.Cause{Source: source}}
+		c.ordered = causes{control.Cause{Source: source}, c.ordered.most} // It may be one of before.
 	}
 }
 

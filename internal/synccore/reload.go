@@ -80,11 +80,16 @@ func (c *Core) rebuildScope() {
 // those that begin again.
 func (c *Core) keepRules(old *plan.Level) (fresh []int) {
 	before := c.states
+	for i, r := range old.Rules {
+		most := c.ended.of(r)
+		*most = max(*most, before[i].cause.most)
+	}
 	c.newStates()
 	for i, r := range c.plan.Rules {
 		j := slices.IndexFunc(old.Rules, func(o *plan.Rule) bool { return o.Name == r.Name && o.Text == r.Text })
 		if j < 0 {
 			fresh = append(fresh, i)
+			c.states[i].cause.most = *c.ended.of(r)
 			continue
 		}
 		c.states[i] = before[j]
