@@ -281,6 +281,15 @@ func TestFoundSeeds(t *testing.T) {
 		"two that led had made a signal each": {
 			26001, drops | doubles | reorders | delays | partitions | pauses | suspends | crashes | restarts, 2 * time.Second, 3, true,
 		},
+		"a predicate that came back with a reload made a firing of a number that it had made": {
+			385200, partitions | restarts | reloads, 2 * time.Second, 3, true,
+		},
+		"a renewed signal had no answer, and its first copy was fenced off": {
+			725145, drops | doubles | reorders | delays | partitions | oneways | crashes | restarts | clocks | reloads, 2 * time.Second, 3, true,
+		},
+		"two lives of a process went above the same incarnation by as much": {
+			571962, drops | doubles | reorders | delays | partitions | oneways | pauses | crashes | clocks | closings, 2 * time.Second, 4, false,
+		},
 	} {
 		spec := trialOf(t, found.faults, found.time)
 		spec.seed, spec.processes = found.seed, found.processes

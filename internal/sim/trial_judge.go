@@ -694,8 +694,8 @@ func (t *trial) judgeEnd() {
 	}
 	for i := range t.finals {
 		l := &t.finals[i]
-		if last := t.posted[l.key]; l.fate == control.OldEpoch && last != nil && last.fate == control.Applied {
-			continue // A copy that a later term has sent.
+		if last := t.posted[l.key]; l.fate == control.OldEpoch && last != nil && (last.fate == control.Applied || last.fate == control.Unconfirmed) {
+			continue // A copy that a later term has sent, and may have had no answer for.
 		}
 		if l.fate != control.Applied && l.fate != control.Unconfirmed && t.truly[l.key] > 0 {
 			t.breach('F', "%s %s to %s has the fate %v, and was applied", l.key.decision, l.key.name, l.key.target, l.fate)

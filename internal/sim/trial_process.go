@@ -111,7 +111,7 @@ func (p *node) start() {
 		if p.shares {
 			hello.Multiplexer = p.name
 		}
-		a.core = agentcore.New(agentcore.Options{Hello: hello, BatchAge: p.batch, BatchSize: 16})
+		a.core = agentcore.New(agentcore.Options{Hello: hello, BatchAge: p.batch, BatchSize: 16, Salt: uint32(p.life * 1009)}) //nolint:gosec // Its lives are few.
 		a.open, a.obeying, a.sets = a.open[:0], 0, 0
 		if p.t.threads != nil && !p.shares {
 			a.inside = p.t.threads(a)
