@@ -278,6 +278,12 @@ func TestFoundSeeds(t *testing.T) {
 		"who stood by went on by itself as the leader raised its term": {
 			100416, drops | doubles | delays | partitions | restarts, 1500 * time.Millisecond, 4, true,
 		},
+		"a member that said hello had not told all yet, and its stamps were forgotten": {
+			379413, drops | doubles | reorders | delays | partitions | oneways | pauses | crashes | restarts | clocks | closings, 2 * time.Second, 4, true,
+		},
+		"likewise, as a standby took over": {
+			555624, drops | doubles | reorders | partitions | oneways | crashes | restarts | clocks | reloads, 2 * time.Second, 3, true,
+		},
 		"two that led had made a signal each": {
 			26001, drops | doubles | reorders | delays | partitions | pauses | suspends | crashes | restarts, 2 * time.Second, 3, true,
 		},

@@ -114,7 +114,8 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		c.leave(m, "came back as a new incarnation")
 		c.enter(m, h)
 	}
-	m.late, m.told = wire.Evidence{}, 0 // It tells its newest state again.
+	m.late, m.told = wire.Evidence{}, 0 // It tells its newest state again,
+	m.read = m.began                    // and those before it, of which readings of since then are no sign that they are here.
 	c.speaksFor(m, h.Multiplexer)
 	c.retime(m, h.Quality, out)
 	c.recollect(h)
