@@ -83,7 +83,7 @@ func newProgramRun() *cobra.Command {
 	flags := cmd.Flags()
 	f.add(flags, "nodes use the same", "record the inputs to a file in `DIR`, for --resume and replay",
 		"`MIB` that the journal may have; at the limit the run ends", "tell every change of a verdict, every signal and every refusal too")
-	flags.StringArrayVar(&f.set, "set", nil, "`NAME=VALUE`: a value for a parameter of the file, instead of its default; may be repeated")
+	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the file a value instead of its default, `NAME=VALUE`; may be repeated")
 	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, tell what would be started")
 	return cmd
 }

@@ -22,11 +22,11 @@ import (
 // it, so that a new file fits; a change that needs more raises the limit, and its
 // commit message says why.
 var limits = map[string]int{
-	"lines of code":                               71_500,
-	"lines of code of the largest package":        5300,
+	"lines of code":                               73_200, // parameters, names, predicates by group and for each member
+	"lines of code of the largest package":        5600,
 	"lines of the largest package, with comments": 6950,
-	"packages of over 5,000 lines, with comments": 4, // scgs, internal/synccore, synchronizer, agent
-	"files of the package that has most":          45,
+	"packages of over 5,000 lines, with comments": 6, // scgs, internal/synccore, synchronizer, agent, predicates, cmd/pegasus
+	"files of the package that has most":          46,
 	"fields of synccore.Core":                     18,
 	"packages that agent links":                   22, // internal/nearest is one of them, of which two others had a copy each, and internal/gostate, which was part of agent
 	"control/program among them":                  0,

@@ -228,5 +228,6 @@ func DecodeParams(root yamlconf.Node, given []Given) (Params, error) {
 
 // Given is a value for a parameter, as the file would write it.
 type Given struct {
-	Name, Value string
+	Name  string // of the parameter
+	Value string // as the file would write it
 }

@@ -292,11 +292,9 @@ type Source struct {
 type Override struct {
 	Synchronizer string `json:"synchronizer,omitempty"` // the section's name
 	Count        int    `json:"count,omitempty"`        // at least 1; Min and Max follow it
-	// Param is a parameter that has Value, as the file would write it; then the others are not
-	// set. Live says that it was given to a run, and stays so over reloads and restarts.
-	Param string `json:"param,omitempty"`
-	Value string `json:"value,omitempty"`
-	Live  bool   `json:"live,omitempty"`
+	Param        string `json:"param,omitempty"`        // a parameter; then the two above are not set
+	Value        string `json:"value,omitempty"`        // of Param, as the file would write it
+	Live         bool   `json:"live,omitempty"`         // Param was set while a synchronizer ran, and stays so over reloads and restarts
 }
 
 // ParamStatus is the parameter of a place, for people.

@@ -201,8 +201,8 @@ func (c *Core) remind(w *runs, ones []KeptOne) {
 
 // KeptOne is where a predicate stands that is judged for each member, with one of them.
 type KeptOne struct {
-	Member      string            `json:"member"` // its name
-	Incarnation uint64            `json:"incarnation"`
+	Member      string            `json:"member"`          // its name
+	Incarnation uint64            `json:"incarnation"`     // of it
 	Quiet       clocksync.Instant `json:"quiet"`           // the end of its cooldown
 	Fired       bool              `json:"fired,omitempty"` // for it
 }
