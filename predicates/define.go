@@ -120,6 +120,9 @@ func (e *Env) One() *Env {
 // read nothing but the fields of the declared state, .name and .host. The error is an
 // *[Error].
 func (e *Env) Each(src string) (anyOf, local *Expression, err error) {
+	if err := guard(src); err != nil {
+		return nil, nil, err
+	}
 	anyOf, err = e.Bool(anyBefore + src + memberAfter)
 	if err != nil {
 		return nil, nil, inMember(src, err)
