@@ -3,6 +3,7 @@ package predicates
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -75,9 +76,7 @@ func (e *Env) Let(name, text string) (*Env, error) {
 func (e *Env) with(name string, d definition) *Env {
 	more := *e
 	more.base, more.lets = e.origin(), make(map[string]definition, len(e.lets)+1)
-	for known, d := range e.lets {
-		more.lets[known] = d
-	}
+	maps.Copy(more.lets, e.lets)
 	more.lets[name] = d
 	return &more
 }
@@ -179,12 +178,9 @@ func isName(s string) bool {
 // parse in a function over members either.
 func (e *Env) letMember(text string) (about bool, err error) {
 	wrapped := memberBefore + text + memberAfter
-	tree, _, err := e.parse(wrapped)
-	if err != nil {
-		return false, nil
-	}
+	tree, _, unlike := e.parse(wrapped)
 	call, ok := tree.(*ast.BuiltinNode)
-	if !ok || call.Name != "map" || len(call.Arguments) != 2 || !pointed(call.Arguments[1]) {
+	if unlike != nil || !ok || call.Name != "map" || len(call.Arguments) != 2 || !pointed(call.Arguments[1]) {
 		return false, nil
 	}
 	c := &compiler{env: e, src: wrapped, factor: 1}

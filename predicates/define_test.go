@@ -14,8 +14,11 @@ import (
 func namedEnv() *predicates.Env {
 	return &predicates.Env{
 		State: scgs.Schema{
-			{Name: "load", Type: scgs.Float}, {Name: "on", Type: scgs.Bool}, {Name: "zone", Type: scgs.Enum, Words: []string{"east", "west"}},
-			{Name: "wait", Type: scgs.Duration}, {Name: "tags", Type: scgs.ListOf(scgs.String)},
+			{Name: "load", Type: scgs.Float},
+			{Name: "on", Type: scgs.Bool},
+			{Name: "zone", Type: scgs.Enum, Words: []string{"east", "west"}},
+			{Name: "wait", Type: scgs.Duration},
+			{Name: "tags", Type: scgs.ListOf(scgs.String)},
 		},
 		Memory: scgs.Schema{{Name: "best", Type: scgs.Float}},
 		Prev:   true,
@@ -121,12 +124,12 @@ func TestGroupAndEach(t *testing.T) {
 		"east": "unknown unknown true", "west": "unknown true true",
 	} {
 		e := base.Group("zone", group)
-		got := ""
+		var got []string
 		for _, src := range []string{"sum(members, .load) > 1.5", "any(members, .load > 1.5)", fmt.Sprintf("group == %q", group)} {
-			got += " " + must(t, e, src).Eval(s).Truth.String()
+			got = append(got, must(t, e, src).Eval(s).Truth.String())
 		}
-		if got[1:] != want {
-			t.Errorf("%s: %s, want %s", group, got[1:], want)
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s: %q, want %s", group, got, want)
 		}
 	}
 	anyOf, local, err := named(t, base, "hot", ".load > params.limit").Each("hot and .name != \"b\"")

@@ -77,7 +77,7 @@ func TestSet(t *testing.T) {
 	if err != nil || !slices.Equal(changes, []string{"params limit: from 100 to 60"}) {
 		t.Fatalf("%q, %v", changes, err)
 	}
-	_, next = w.await(t, next, "firing", func(e monitor.Event) bool {
+	_, _ = w.await(t, next, "firing", func(e monitor.Event) bool {
 		v, ok := e.(monitor.Verdict)
 		return ok && v.Predicate == "over" && v.Fired
 	})

@@ -14,7 +14,7 @@ import (
 // Config is a configuration file: the synchronizers of every level by name.
 type Config struct {
 	// Params are values that have names; Given are others for them than the file's.
-	Params        Params `yaml:"params"`
+	Params        Params                     `yaml:"params"`
 	Given         []Given                    // set before the file is decoded
 	Wrong         error                      // of Given: what cannot be given
 	Synchronizers yamlconf.Map[Synchronizer] `yaml:"synchronizers,required"` // in the order of the file

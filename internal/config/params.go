@@ -212,9 +212,9 @@ func (p Params) Values() []predicates.Param {
 // of what is given; faults of the document are in it.
 func DecodeParams(root yamlconf.Node, given []Given) (Params, error) {
 	var p Params
-	if n, ok := root.Get("params"); ok && n.Decode(&p) != nil {
-		root.Names(p.Named)
-		return p, nil
+	n, declared := root.Get("params")
+	if faulty := declared && n.Decode(&p) != nil; faulty {
+		given = nil
 	}
 	var wrong []error
 	for _, g := range given {
