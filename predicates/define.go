@@ -178,9 +178,12 @@ func isName(s string) bool {
 // parse in a function over members either.
 func (e *Env) letMember(text string) (about bool, err error) {
 	wrapped := memberBefore + text + memberAfter
-	tree, _, unlike := e.parse(wrapped)
+	tree, _, err := e.parse(wrapped)
+	if err != nil {
+		tree = nil
+	}
 	call, ok := tree.(*ast.BuiltinNode)
-	if unlike != nil || !ok || call.Name != "map" || len(call.Arguments) != 2 || !pointed(call.Arguments[1]) {
+	if !ok || call.Name != "map" || len(call.Arguments) != 2 || !pointed(call.Arguments[1]) {
 		return false, nil
 	}
 	c := &compiler{env: e, src: wrapped, factor: 1}
