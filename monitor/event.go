@@ -31,7 +31,7 @@ type Verdict struct {
 	Partial    bool   // some member's state was unknown
 	// Modality is empty for a global state. What a predicate's own detector has found
 	// are runs, the states in which a member's local condition went on to hold:
-	// "atleast" for those of so many members, "definitely" or "possibly" for those of
+	// "atleast" for those of so many members, "each" for that of one, "definitely" or "possibly" for those of
 	// all.
 	Modality string
 	Span     scgs.Span // when the witness held

@@ -70,7 +70,7 @@ type LastDecision struct {
 	// is not known here.
 	Inherited bool    `json:"inherited,omitempty"`
 	Epoch     uint64  `json:"epoch"`         // of the global state
-	Modality  string  `json:"modality"`      // inst, atleast, definitely or possibly; see [Verdict]
+	Modality  string  `json:"modality"`      // inst, atleast, each, definitely or possibly; see [Verdict]
 	Index     uint64  `json:"state"`         // its number in the epoch
 	Partial   bool    `json:"partial"`       // some member's state was unknown
 	Held      float64 `json:"held_seconds"`  // for how long it certainly held

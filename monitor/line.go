@@ -145,7 +145,7 @@ type VerdictLine struct {
 // Firing is on what a predicate has fired.
 type Firing struct {
 	Decision  string        `json:"decision"`      // of the firing
-	Modality  string        `json:"modality"`      // inst, atleast, definitely or possibly; see [Verdict]
+	Modality  string        `json:"modality"`      // inst, atleast, each, definitely or possibly; see [Verdict]
 	Held      float64       `json:"held_seconds"`  // for how long the witness certainly held together
 	SameClock bool          `json:"same_clock"`    // one clock orders its states
 	Bound     float64       `json:"bound_seconds"` // the widest of their stamps, 0 by the same clock
