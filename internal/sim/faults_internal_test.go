@@ -296,6 +296,12 @@ func TestFoundSeeds(t *testing.T) {
 		"two lives of a process went above the same incarnation by as much": {
 			571962, drops | doubles | reorders | delays | partitions | oneways | pauses | crashes | clocks | closings, 2 * time.Second, 4, false,
 		},
+		"a late hello of a dead life took the place of the next, which was not called back": {
+			800741, doubles | reorders | delays | pauses | suspends | crashes | restarts | clocks | reloads, 2 * time.Second, 4, true,
+		},
+		"likewise, under partitions": {
+			807460, drops | doubles | reorders | delays | partitions | oneways | pauses | crashes | restarts | closings | reloads, 2 * time.Second, 4, false,
+		},
 	} {
 		spec := trialOf(t, found.faults, found.time)
 		spec.seed, spec.processes = found.seed, found.processes

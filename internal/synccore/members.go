@@ -37,6 +37,7 @@ type member struct {
 	heard       clocksync.Instant
 	gone        bool   // left or dropped; a stranger until it says hello again
 	why         string // why it is gone
+	waits       waiting
 
 	index scgs.Member       // in the detector, noIndex outside the epoch
 	pos   int               // in the scope
@@ -58,6 +59,13 @@ type member struct {
 	regions []wire.Region
 	state   scgs.Change // in the tuple in force
 	probing
+}
+
+// waiting is a life of a member that was refused because a newer incarnation holds the name. Only
+// the last refused life is kept.
+type waiting struct {
+	incarnation uint64 // 0: nobody waits
+	via         string // the multiplexer of that life, or empty
 }
 
 // newest is a state that waits for its member to enter an epoch.
@@ -95,10 +103,14 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		}
 		w := c.greeting(from, h.Incarnation, out)
 		w.Refused, w.Reason, w.Timeline = true, reason, timeline
-		if class == monitor.RejectReplaced && (m.gone || h.Term == 0) {
+		switch {
+		case class != monitor.RejectReplaced:
+		case m.gone || h.Term == 0:
 			// A new life, whose clock may be behind, goes above. One that was taken in before, and
 			// replaced, waits for the other to be gone: so two that live do not contend for the name.
 			w.NextSeq = m.incarnation
+		default:
+			m.waits = waiting{h.Incarnation, h.Multiplexer}
 		}
 		out.Welcomes[len(out.Welcomes)-1].Via = h.Multiplexer // Another one may speak for the member that is here.
 		return
@@ -241,6 +253,7 @@ func (c *Core) silence(out *Output) {
 				c.det.Lost(m.index)
 			}
 			c.leave(m, why)
+			c.callWaiting(m, out)
 		case config.Fail:
 			out.Failed = fmt.Sprintf("member %q was %s, and the policy is to fail", m.name, why)
 			c.failed = true
@@ -248,6 +261,19 @@ func (c *Core) silence(out *Output) {
 		case config.Block:
 		}
 	}
+}
+
+// callWaiting invites the refused life of a member to say hello again, now that the life which
+// held the name is gone. If the invitation is lost, that life's next periodic hello has the same effect.
+func (c *Core) callWaiting(m *member, out *Output) {
+	w := m.waits
+	if w.incarnation == 0 {
+		return
+	}
+	m.waits = waiting{}
+	to := c.greeting(m.name, w.incarnation, out)
+	to.Refused, to.Reason, to.NextSeq = true, "the process that had its name is "+m.why, m.incarnation
+	out.Welcomes[len(out.Welcomes)-1].Via = w.via
 }
 
 // forget drops what is known of members that have been gone for long.
