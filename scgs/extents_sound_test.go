@@ -128,7 +128,7 @@ func TestPossibleSoundUnderEverything(t *testing.T) {
 		sure += c.sure
 		collapsed += c.x.x.Stats().Collapsed
 	})
-	if sure < *systems/4 || collapsed < uint64(*systems)/10 {
+	if sure < systems(t)/4 || collapsed < uint64(systems(t))/10 {
 		t.Fatalf("something was excluded %d times, %d states collapsed: too little was tried", sure, collapsed)
 	}
 }
@@ -163,7 +163,7 @@ func TestOverflowOnlyWidens(t *testing.T) {
 		}
 		collapsed += limited.x.x.Stats().Collapsed
 	})
-	if collapsed < uint64(*systems) {
+	if collapsed < uint64(systems(t)) {
 		t.Fatalf("only %d states collapsed", collapsed)
 	}
 }

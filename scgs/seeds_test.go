@@ -10,12 +10,17 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/gopegasus/pegasus/internal/testcount"
 )
 
-var (
-	systems   = flag.Int("systems", 2000, "number of random systems a property is checked on")
-	firstSeed = flag.Uint64("seed", 1, "seed of the first of them")
-)
+var firstSeed = flag.Uint64("seed", 1, "seed of the first random system")
+
+// systems is on how many random systems a property is checked.
+func systems(tb testing.TB) int {
+	tb.Helper()
+	return testcount.Of(tb, "SYSTEMS", 2000)
+}
 
 // draw is a source of choices: a number in [0, n). A seed, rapid and the fuzzer
 // each give one.
@@ -29,7 +34,8 @@ func forSystems(t *testing.T, property func(t rapid.TB, d draw)) {
 	t.Helper()
 	t.Parallel()
 	s := &seeded{T: t, property: property}
-	for s.seed = *firstSeed; s.seed < *firstSeed+uint64(*systems); s.seed++ {
+	end := *firstSeed + uint64(systems(t)) //nolint:gosec // It is above 0.
+	for s.seed = *firstSeed; s.seed < end; s.seed++ {
 		rng := rand.New(rand.NewPCG(s.seed, 0))
 		s.choices = s.choices[:0]
 		property(s, func(n int) int {
@@ -56,7 +62,7 @@ func (s *seeded) Fatalf(format string, args ...any) {
 	s.Helper()
 	why := fmt.Sprintf(format, args...)
 	test := "^" + strings.ReplaceAll(s.Name(), "/", "$/^") + "$"
-	s.T.Fatalf("repeat with: go test ./scgs -run '%s' -systems 1 -seed %d\n%s\nsmaller: %s",
+	s.T.Fatalf("repeat with: PEGASUS_SYSTEMS=1 go test ./scgs -run '%s' -seed %d\n%s\nsmaller: %s",
 		test, s.seed, why, s.smaller(why))
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testcount"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -261,19 +262,17 @@ func TestThresholdAllocatesNothingInSteadyState(t *testing.T) {
 	}
 }
 
-// forgotten is how many steps the next test takes.
-var forgotten = 5000
-
 // Many more sets are reported than are remembered, and none is hidden by that: what
 // is reported is all that is an alarm, and then some that only grow.
 func TestThresholdForgetsTheOldestSets(t *testing.T) {
 	every, few := newHolders(2, 200, 100, 10, scgs.Options{Alarms: true}), newHolders(2, 200, 100, 10, scgs.Options{Alarms: true, MaxPending: 4})
 	every.changeEvery, few.changeEvery = 2, 2
-	for range forgotten {
+	steps := testcount.Of(t, "STEPS", 5000)
+	for range steps {
 		every.step()
 		few.step()
 	}
-	if every.found < forgotten/4 || few.found < every.found {
+	if every.found < steps/4 || few.found < every.found {
 		t.Errorf("%d sets, and %d by who remembers few", every.found, few.found)
 	}
 	if n := few.d.Remembered(); n > 128*4 {

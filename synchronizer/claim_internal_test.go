@@ -100,6 +100,7 @@ func TestTwoNamesAtOnce(t *testing.T) {
 
 // TestClaim: who has led longer goes on, and says so; the other one ends.
 func TestClaim(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		subject string
 		beat    beat

@@ -177,6 +177,7 @@ func TestFullDisk(t *testing.T) {
 
 // TestFullDiskIsNotResumed: a journal that could not be ended is refused, by what it says or by what was noted.
 func TestFullDiskIsNotResumed(t *testing.T) {
+	t.Parallel()
 	for _, stubborn := range []bool{false, true} {
 		w, state := newWarm(t), t.TempDir()
 		f := newFullFile(t, 6000)

@@ -304,6 +304,7 @@ func TestJournalLimit(t *testing.T) {
 // TestAJournalThatIsFull: what no longer fits is lost and counted, and the journal
 // says so itself.
 func TestAJournalThatIsFull(t *testing.T) {
+	t.Parallel()
 	large, err := synchronizer.ParseConfig("large.yaml", []byte(pair+strings.Repeat("# a comment\n", 80_000)))
 	if err != nil {
 		t.Fatal(err)
@@ -516,6 +517,7 @@ func TestReloadIsRefused(t *testing.T) {
 // TestReloadToAShorterSilence: members that were told to show themselves every
 // second are not dropped where less than that counts as silence from now on.
 func TestReloadToAShorterSilence(t *testing.T) {
+	t.Parallel()
 	server := serve(t, 0)
 	w := newWatch()
 	long := silentAfter("9s")

@@ -374,6 +374,7 @@ func (l *lines) logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, n
 // goes on above it: members, epoch and the predicate stay as they were. A term that nobody
 // can have come to is ignored, at the start and later.
 func TestTermIsRaisedInPlace(t *testing.T) {
+	t.Parallel()
 	server, dir, log := bustest.NewServer(t), t.TempDir(), &lines{}
 	liar := newFenced(t, server, "x", 1<<63)
 	var epochs, fired atomic.Int64

@@ -114,16 +114,20 @@ func (w *worker) flush() {
 	}
 }
 
-// next is the next frame of signals for the worker.
+// next is the next frame of signals for the worker. It skips frames that only say which fates are recorded.
 func (w *worker) next() wire.Signals {
 	w.c.tb.Helper()
-	select {
-	case s := <-w.signals:
-		return s
-	case <-time.After(20 * time.Second):
-		w.c.tb.Fatal("no signal within 20s")
+	limit := time.After(20 * time.Second)
+	for {
+		select {
+		case s := <-w.signals:
+			if len(s.Signals) > 0 {
+				return s
+			}
+		case <-limit:
+			w.c.tb.Fatal("no signal within 20s")
+		}
 	}
-	return wire.Signals{}
 }
 
 // take offers signals to the worker, and tells their first fate.

@@ -209,6 +209,7 @@ program:
 // TestListensToAnotherGroupAfterReload: a configuration that is followed while the
 // synchronizer runs may name groups that it did not before.
 func TestListensToAnotherGroupAfterReload(t *testing.T) {
+	t.Parallel()
 	server := serve(t, 0)
 	before := strings.Replace(twoGroups, "to: {group: workers}", "to: all", 1)
 	a := start(t, server.URL(), before, synchronizer.Options{Name: "async"})

@@ -20,6 +20,7 @@ import (
 // run. The time of silence is longer than any machine stands still: after it a run of an earlier
 // life whose result has not come is run again.
 func TestProgramIsTakenUp(t *testing.T) {
+	t.Parallel()
 	server, err := embedded.Start(embedded.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -198,6 +199,7 @@ func TestTakenUpAfterAReload(t *testing.T) {
 // of power on a disk that had not written it, and the node has gone on. The program ends all
 // the same, whether the second block runs, has run, or the first one's end is what is lost.
 func TestTakenUpWithoutTheTail(t *testing.T) {
+	t.Parallel()
 	const done, text = program.Done, `
 synchronizers:
   gsync:

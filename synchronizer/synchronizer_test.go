@@ -374,6 +374,7 @@ func cleanup(t *testing.T, members ...*agent.Member) {
 }
 
 func TestALostMemberIsNamedAndDropped(t *testing.T) {
+	t.Parallel()
 	server := serve(t, 0)
 	w := newWatch()
 	start(t, server.URL(), silentAfter("1s"), synchronizer.Options{Observe: w.observe})
@@ -540,6 +541,7 @@ func TestARestartMakesNoFiringTwice(t *testing.T) {
 // which it is an integer, as the programs have it. They are refused, which names the field, and
 // go on with the states that they have as soon as that is declared again.
 func TestAnotherTypeOfAField(t *testing.T) {
+	t.Parallel()
 	url := serve(t, 0).URL()
 	first := newWatch()
 	s := start(t, url, pair, synchronizer.Options{Observe: first.observe})
@@ -683,6 +685,7 @@ func (o overWhen) Err() error {
 // TestStartAfterOneThatEnds: a synchronizer of the same name that has just ended is
 // subscribed for a moment, and never answers.
 func TestStartAfterOneThatEnds(t *testing.T) {
+	t.Parallel()
 	server := serve(t, 0)
 	nc, err := nats.Connect(server.URL())
 	if err != nil {

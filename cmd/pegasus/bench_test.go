@@ -262,6 +262,7 @@ prompt again   -1.00  s after that: p50 below p99 of before
 // TestLoadOnAServer also looks at the lines above a table: the password of a URL
 // is not shown.
 func TestLoadOnAServer(t *testing.T) {
+	t.Parallel()
 	server, err := embedded.Start(embedded.Options{Username: "u", Password: "secret"})
 	if err != nil {
 		t.Fatal(err)

@@ -78,6 +78,7 @@ func writeFile(t *testing.T, dir, name, src string) string {
 // refused with a place, in no more than a few times what a good file of its size
 // takes.
 func TestHostileFiles(t *testing.T) {
+	t.Parallel()
 	good := goodOfSize(2000)
 	for name, src := range map[string]string{
 		"over 1 MiB":           goodOfSize(1<<20 + 1),
@@ -241,6 +242,7 @@ func withCondition(condition string) string {
 // TestHostileConditions checks a file for each condition, all in one command: all
 // are refused at their place, in no more than a few times what good ones take.
 func TestHostileConditions(t *testing.T) {
+	t.Parallel()
 	conditions := append(deadlyConditions(), hostileConditions(rand.New(rand.NewPCG(1, 2)), 200)...)
 	dir := t.TempDir()
 	var hostile, good []string

@@ -204,6 +204,7 @@ func (e *endless) Read(p []byte) (int, error) {
 // TestDetectIsOfConstantSize reads a million lines in all and wants the heap to be no
 // larger late than early.
 func TestDetectIsOfConstantSize(t *testing.T) {
+	t.Parallel()
 	for _, args := range []string{
 		"--when any(members,.x>1)", "--final", "--modality definitely --where state.x>0",
 		"--modality possibly --where state.x>0", "--modality atleast --k 2 --where state.x>0",

@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -20,10 +19,9 @@ import (
 
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/internal/testcount"
 	"github.com/gopegasus/pegasus/internal/testwait"
 )
-
-var kills = flag.Int("kills", 5, "leaders that TestLeadersAreKilled kills")
 
 const killedConfig = `
 synchronizers:
@@ -51,6 +49,7 @@ type leaderBeat struct {
 // come to a state and go from it: each time every member is told once, by whoever leads,
 // the memory counts each time once, and another process leads within two seconds.
 func TestLeadersAreKilled(t *testing.T) {
+	kills := testcount.Of(t, "KILLS", 3)
 	srv, err := embedded.Start(embedded.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -191,7 +190,7 @@ func TestLeadersAreKilled(t *testing.T) {
 	}
 	round()
 	var took []time.Duration
-	for i := range *kills {
+	for i := range kills {
 		testwait.Until(t, "a warm standby", isWarm)
 		before, _ := now()
 		at, killed := make(chan time.Time, 1), processes[before.Process]
@@ -231,8 +230,8 @@ func TestLeadersAreKilled(t *testing.T) {
 	}
 	clear(processes)
 	journals, err := filepath.Glob(filepath.Join(dir, "journals", "*"))
-	if err != nil || len(journals) < 2+*kills {
-		t.Fatalf("%d journals of %d processes, %v", len(journals), 2+*kills, err)
+	if err != nil || len(journals) < 2+kills {
+		t.Fatalf("%d journals of %d processes, %v", len(journals), 2+kills, err)
 	}
 	for _, file := range journals {
 		if code, stdout, stderr := execute(t, "replay", file); code != exitOK {

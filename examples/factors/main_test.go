@@ -1,11 +1,13 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/gopegasus/pegasus/internal/testprogram"
 )
+
+func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
 // TestShares: the shares of a number are all odd ones up to its root, each once.
 func TestShares(t *testing.T) {
@@ -38,11 +40,7 @@ func TestAlone(t *testing.T) {
 // TestFactors runs the program on its processes. Both synchronizers must have
 // cancelled something.
 func TestFactors(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "factors.exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	out, err := exec.CommandContext(t.Context(), path).CombinedOutput()
+	out, err := testprogram.Command(t).CombinedOutput()
 	if err != nil {
 		t.Fatalf("factors: %v\n%s", err, out)
 	}

@@ -3,11 +3,13 @@ package main
 import (
 	"fmt"
 	"image"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/gopegasus/pegasus/internal/testprogram"
 )
+
+func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
 // TestLook: what is measured of an image tells how it was made.
 func TestLook(t *testing.T) {
@@ -60,11 +62,7 @@ $`)
 // TestImages runs the program. Its verdict compares every file with what one process
 // makes of the image.
 func TestImages(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "images.exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	out, err := exec.CommandContext(t.Context(), path).CombinedOutput()
+	out, err := testprogram.Command(t).CombinedOutput()
 	if err != nil || !verdict.Match(out) {
 		t.Errorf("images: %v, no verdict in\n%s", err, out)
 	}

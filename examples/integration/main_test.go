@@ -2,14 +2,16 @@ package main
 
 import (
 	"math"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/gopegasus/pegasus/internal/testprogram"
 )
+
+func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
 // TestAlone compares the sequential integration with the closed form.
 func TestAlone(t *testing.T) {
@@ -30,22 +32,12 @@ func TestAlone(t *testing.T) {
 // TestIntegration runs the program undisturbed, and while five of its processes are
 // killed. The verdict compares with the sequential reference, bit by bit.
 func TestIntegration(t *testing.T) {
-	path := build(t)
-	if again, kills := disturb(t, path); again != 0 || kills != 0 {
+	if again, kills := disturb(t); again != 0 || kills != 0 {
 		t.Errorf("undisturbed, %d blocks ran again and %d processes were killed", again, kills)
 	}
-	if again, kills := disturb(t, path, "-kills", "5", "-slow", "60ms"); kills != 5 {
+	if again, kills := disturb(t, "-kills", "5", "-slow", "60ms"); kills != 5 {
 		t.Errorf("%d processes killed, %d blocks ran again", kills, again)
 	}
-}
-
-func build(t *testing.T) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "integration.exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
-	return path
 }
 
 var verdict = regexp.MustCompile(`^122 pieces from 56 blocks, each used once; (\d+) ran again; (\d+) nodes and (\d+) synchronizers killed
@@ -54,9 +46,9 @@ $`)
 
 // disturb runs the program, and returns how many blocks ran again and how many
 // processes were killed.
-func disturb(t *testing.T, path string, args ...string) (again, kills int) {
+func disturb(t *testing.T, args ...string) (again, kills int) {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+	out, err := testprogram.Command(t, args...).CombinedOutput()
 	m := verdict.FindSubmatch(out)
 	if err != nil || m == nil {
 		t.Fatalf("integration %v: %v, no verdict in\n%s", args, err, out)

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,7 +9,10 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/internal/testprogram"
 )
+
+func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
 // TestPool runs three processes, of which the last takes four times as long as the
 // first. Each task is done once, and with moves that takes less than without: half the
@@ -19,13 +20,9 @@ import (
 // machine does may hit one of the two runs that are compared, so the best of three
 // counts.
 func TestPool(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pool.exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	best, last := 2.0, ""
 	for attempt := range 3 {
-		moves, ratio, out := runPool(t, path, "-tasks", strconv.Itoa(60+30*attempt))
+		moves, ratio, out := runPool(t, "-tasks", strconv.Itoa(60+30*attempt))
 		if best, last = min(best, ratio), out; moves > 0 && best < 0.9 {
 			return
 		}
@@ -33,9 +30,9 @@ func TestPool(t *testing.T) {
 	t.Errorf("the best ratio is %v, at last\n%s", best, last)
 }
 
-func runPool(t *testing.T, path string, args ...string) (moves int, ratio float64, out string) {
+func runPool(t *testing.T, args ...string) (moves int, ratio float64, out string) {
 	t.Helper()
-	raw, err := exec.CommandContext(t.Context(), path, args...).CombinedOutput()
+	raw, err := testprogram.Command(t, args...).CombinedOutput()
 	if err != nil {
 		t.Fatalf("pool %v: %v\n%s", args, err, raw)
 	}

@@ -3,11 +3,13 @@ package main
 import (
 	"math"
 	"math/rand/v2"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"testing"
+
+	"github.com/gopegasus/pegasus/internal/testprogram"
 )
+
+func TestMain(m *testing.M) { testprogram.Main(m, main) }
 
 // TestPendulum compares the integration with the closed form for small angles, and
 // the measurements with the pendulum that they are made of.
@@ -44,12 +46,8 @@ ok: error 0\.00\d+, below 0\.004, and the same in one process; by decision gsync
 // all others, and as its first climb. Its verdict evaluates what was found in one
 // process, and counts those that were stopped twice: as they say, and as the synchronizer does.
 func TestSearch(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "search.exe")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", path, ".").CombinedOutput(); err != nil {
-		t.Fatalf("go build: %v\n%s", err, out)
-	}
 	for _, seed := range []string{"1", "5"} {
-		out, err := exec.CommandContext(t.Context(), path, "-seed", seed).CombinedOutput()
+		out, err := testprogram.Command(t, "-seed", seed).CombinedOutput()
 		if err != nil || !verdict.Match(out) {
 			t.Errorf("search -seed %s: %v, no verdict in\n%s", seed, err, out)
 		}

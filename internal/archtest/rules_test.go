@@ -53,6 +53,8 @@ var Imports = map[string][]string{
 	"internal/archtest":    {},
 	"internal/broken":      {},
 	"internal/testwait":    {},
+	"internal/testcount":   {},
+	"internal/testprogram": {},
 	"internal/procnode":    {"agent"},
 	"embedded":             {},
 	"observe":              {"clocksync", "clocksync/source"},

@@ -4,10 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -76,6 +78,42 @@ func TestImports(t *testing.T) {
 	}
 	if !slices.ContainsFunc(list, func(p listed) bool { return p.ImportPath == Module+"/internal/archtest" }) {
 		t.Errorf("go list did not see this package among %d; the test looks at the wrong tree", len(list))
+	}
+}
+
+// TestPureHasNoGoroutine: a package of the table Pure has no go statement, so "make race" may leave
+// it out: what it leaves out are just these packages. Locks are kept out by the table Impure.
+func TestPureHasNoGoroutine(t *testing.T) {
+	for _, p := range packages(t) {
+		pkg := strings.TrimPrefix(p.ImportPath, Module+"/")
+		if _, _, pure := row(Pure, pkg); !pure {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			set := token.NewFileSet()
+			file, err := parser.ParseFile(set, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ast.Inspect(file, func(n ast.Node) bool {
+				if _, starts := n.(*ast.GoStmt); starts {
+					t.Errorf("%s/%s:%d starts a goroutine, and the package is pure: leave that to its caller", pkg, name, set.Position(n.Pos()).Line)
+				}
+				return true
+			})
+		}
+	}
+	makefile, err := os.ReadFile(filepath.Join(root, "Makefile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`(?m)^PURE := ((?:.*\\\n)*.*)$`).FindSubmatch(makefile)
+	if list == nil {
+		t.Fatal("the Makefile has no list PURE")
+	}
+	left := strings.Fields(strings.ReplaceAll(string(list[1]), "\\", ""))
+	if want := slices.Sorted(maps.Keys(Pure)); !slices.Equal(slices.Sorted(slices.Values(left)), want) {
+		t.Errorf("PURE in the Makefile is %v, and the table Pure is %v: make them equal", left, want)
 	}
 }
 

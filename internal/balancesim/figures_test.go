@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/internal/testcount"
 )
 
 // runOf runs a scenario to its end.
@@ -30,16 +31,14 @@ func runOf(t interface {
 	return r
 }
 
-// figureSeeds is how many seeds of 128 nodes the next test takes; of 16 nodes eight times that.
-var figureSeeds = 2
-
 // TestFigures pins what docs/balance.md says of the PEGASUS strategy on independent
 // irregular tasks and nodes of unequal speeds that change during the run.
 func TestFigures(t *testing.T) {
+	seeds := testcount.Of(t, "FIGURES", 2)
 	for _, c := range []struct {
 		nodes, seeds int
 		efficiency   float64
-	}{{16, 8 * figureSeeds, 0.95}, {128, figureSeeds, 0.90}} {
+	}{{16, 8 * seeds, 0.95}, {128, seeds, 0.90}} {
 		for seed := range uint64(c.seeds) {
 			s := Default()
 			s.Seed, s.Nodes.Count, s.Tasks.Count = seed+1, c.nodes, 100*c.nodes

@@ -109,7 +109,7 @@ func (r *role) runProgram(ctx context.Context, w *writer, logger *slog.Logger) e
 func TestServerGoneBesideProgram(t *testing.T) {
 	t.Parallel()
 	long := 20 * time.Second
-	if *counts == "nightly" {
+	if counts() == "nightly" {
 		long = 10 * time.Minute
 	}
 	p := newPart(t, 1)

@@ -100,10 +100,10 @@ func (r *role) usher(ctx context.Context, w *writer, logger *slog.Logger) error 
 // again, and then leaves it alone: nobody begins while another one leads. For a change it is a tenth.
 func TestKilledLeaderOfMany(t *testing.T) {
 	t.Parallel()
-	n, members, alone := often(2, 20), 10, 5*time.Second
-	if *counts == "nightly" {
+	n, members, alone := often(t, 1, 20), 10, 5*time.Second
+	if counts() == "nightly" {
 		members = 100
-		if *times == 0 {
+		if n == 20 {
 			alone = time.Hour
 		}
 	}

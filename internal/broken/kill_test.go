@@ -25,7 +25,7 @@ func newRandom(t *testing.T) *rand.Rand {
 // TestKilledAgents kills processes of members, and starts them again.
 func TestKilledAgents(t *testing.T) {
 	t.Parallel()
-	n := often(20, 500)
+	n := often(t, 4, 500)
 	p, random := newPart(t, n), newRandom(t)
 	w := newWorld(t, 5)
 	w.begin(false)
@@ -51,7 +51,7 @@ func TestKilledAgents(t *testing.T) {
 // by, else it is started again.
 func TestKilledLeader(t *testing.T) {
 	t.Parallel()
-	n := often(20, 300)
+	n := often(t, 4, 300)
 	p, random := newPart(t, n), newRandom(t)
 	w := newWorld(t, 5)
 	w.still = true
@@ -118,7 +118,7 @@ func (w *world) opened(since int64) bool {
 // TestKilledServer kills the NATS server, and starts it again at its address.
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
-	n := often(20, 200)
+	n := often(t, 4, 200)
 	p, random := newPart(t, n), newRandom(t)
 	w := newWorld(t, 5)
 	w.begin(false)

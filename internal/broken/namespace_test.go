@@ -67,7 +67,7 @@ func without(t *testing.T, p *part, format string, args ...any) {
 // leads nowhere, or is slow. It needs root.
 func TestNamespaces(t *testing.T) {
 	t.Parallel()
-	n := often(2, 30)
+	n := often(t, 1, 30)
 	p, random := newPart(t, n), newRandom(t)
 	if os.Getuid() != 0 {
 		without(t, p, "network namespaces, which need root")

@@ -26,7 +26,7 @@ var faults = []struct {
 // and the server; each cycle is every kind of fault once.
 func TestPartitions(t *testing.T) {
 	t.Parallel()
-	n := often(5, 100)
+	n := often(t, 2, 100)
 	p, random := newPart(t, n), newRandom(t)
 	w := newWorld(t, 5)
 	w.server()
@@ -81,7 +81,7 @@ func (w *world) through(name string) *proxy {
 // accepted the later term refuse its signals.
 func TestLateSignals(t *testing.T) {
 	t.Parallel()
-	n := often(5, 100)
+	n := often(t, 2, 100)
 	p, random := newPart(t, n), newRandom(t)
 	w := newWorld(t, 5)
 	ways := map[string]*proxy{"s0": w.through("s0"), "s1": w.through("s1")}

@@ -3,6 +3,7 @@
 package broken
 
 import (
+	"cmp"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -14,24 +15,22 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/gopegasus/pegasus/internal/testcount"
 )
 
-var (
-	counts     = flag.String("counts", "change", "how often things are broken: change or nightly")
-	times      = flag.Int("times", 0, "how often things are broken, in place of -counts")
-	seed       = flag.Uint64("seed", 1, "of what is broken, and when")
-	reportFile = flag.String("report", "", "`FILE` for the figures as JSON; the same with .txt for people")
-)
+var seed = flag.Uint64("seed", 1, "of what is broken, and when")
 
-// often is how often something is broken.
-func often(change, nightly int) int {
-	switch {
-	case *times > 0:
-		return *times
-	case *counts == "nightly":
-		return nightly
+// counts says how often things are broken: change or nightly.
+func counts() string { return cmp.Or(os.Getenv("PEGASUS_COUNTS"), "change") }
+
+// often is how often something is broken: PEGASUS_TIMES, if it is set.
+func often(t *testing.T, change, nightly int) int {
+	t.Helper()
+	if counts() == "nightly" {
+		change = nightly
 	}
-	return change
+	return testcount.Of(t, "TIMES", change)
 }
 
 // part is what a test has found.
@@ -177,12 +176,13 @@ func (p *part) text() string {
 	return out.String()
 }
 
-// write writes the report, if it was asked for.
+// write writes the report to the file PEGASUS_REPORT as JSON, and to the same with .txt for people.
 func (w *whole) write() error {
-	if *reportFile == "" {
+	file := os.Getenv("PEGASUS_REPORT")
+	if file == "" {
 		return nil
 	}
-	w.Counts, w.CPUs = *counts, runtime.NumCPU()
+	w.Counts, w.CPUs = counts(), runtime.NumCPU()
 	text, err := json.MarshalIndent(w, "", "  ")
 	if err != nil {
 		return err
@@ -191,8 +191,8 @@ func (w *whole) write() error {
 	for _, p := range w.Parts {
 		table.WriteString(p.text())
 	}
-	if err := os.WriteFile(*reportFile, append(text, '\n'), 0o600); err != nil {
+	if err := os.WriteFile(file, append(text, '\n'), 0o600); err != nil {
 		return err
 	}
-	return os.WriteFile(*reportFile+".txt", []byte(table.String()), 0o600)
+	return os.WriteFile(file+".txt", []byte(table.String()), 0o600)
 }

@@ -13,7 +13,7 @@ import (
 // TestStopped stops processes of each role for 0.1 to 20 s and lets them go on.
 func TestStopped(t *testing.T) {
 	t.Parallel()
-	n := often(10, 200)
+	n := often(t, 3, 200)
 	p, random := newPart(t, n), newRandom(t)
 	w := newWorld(t, 5)
 	w.begin(true)

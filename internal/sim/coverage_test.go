@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/testcount"
 )
 
-var (
-	readings = flag.Int("sim.readings", 1_000_000, "how many readings TestStampsHoldTheTrueTime judges")
-	seed     = flag.Uint64("sim.seed", 1, "the seed of the first world")
-)
+var seed = flag.Uint64("sim.seed", 1, "the seed of the first world")
 
 const (
 	readingsPerWorld = 4000
@@ -26,13 +24,13 @@ const (
 // compared with the best that the same samples allow.
 func TestStampsHoldTheTrueTime(t *testing.T) {
 	var sum summary
-	worlds := (*readings + readingsPerWorld - 1) / readingsPerWorld
+	worlds := (testcount.Of(t, "READINGS", 1_000_000) + readingsPerWorld - 1) / readingsPerWorld
 	for i := range worlds {
 		j := newJudge(t, *seed+uint64(i))
 		j.run(readingsPerWorld)
 		sum.add(j.summary)
 		if t.Failed() {
-			t.Fatalf("world %d: repeat with go test ./internal/sim -run %s -sim.seed=%[1]d -sim.readings=1", *seed+uint64(i), t.Name())
+			t.Fatalf("world %d: repeat with PEGASUS_READINGS=1 go test ./internal/sim -run %s -sim.seed=%d", i, t.Name(), *seed+uint64(i))
 		}
 	}
 	t.Logf("%d worlds: %v", worlds, sum)

@@ -15,11 +15,11 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/testcount"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 var (
-	trialSeeds  = flag.Int("seeds", 500, "how many trials TestFaults runs")
 	trialFirst  = flag.Uint64("first", 1, "the seed of the first of them")
 	trialSeed   = flag.Uint64("seed", 0, "one trial to repeat")
 	trialFaults = flag.String("faults", "all", "the kinds of faults, joined by a comma")
@@ -167,7 +167,8 @@ func TestFaults(t *testing.T) {
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(1000)) // Each trial begins with new machines.
 	var sum figures
-	for one := range trials(spec, *trialFirst, *trialSeeds) {
+	n := testcount.Of(t, "TRIALS", 200)
+	for one := range trials(spec, *trialFirst, n) {
 		if len(one.breaches) > 0 {
 			least := shrink(one.trialSpec)
 			for _, b := range least.breaches {
@@ -178,7 +179,7 @@ func TestFaults(t *testing.T) {
 		sum.add(&one.figures)
 	}
 	t.Log(&sum)
-	if kinds == AllFaults && *trialSeeds >= 100 {
+	if kinds == AllFaults && n >= 100 {
 		sum.judgeFull(t)
 	}
 }

@@ -1,7 +1,6 @@
 package sim
 
 import (
-	"flag"
 	"fmt"
 	"testing"
 	"time"
@@ -9,10 +8,9 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/testcount"
 	"github.com/gopegasus/pegasus/scgs"
 )
-
-var groups = flag.Int("sim.groups", 4, "how many worlds TestNoVerdictIsFalse judges")
 
 const groupLasts = 3 * time.Minute
 
@@ -199,21 +197,22 @@ func TestNoVerdictIsFalse(t *testing.T) {
 		"served":   func(seed uint64) *observer { return served(t, seed, 3, 1, 1) },
 	} {
 		t.Run(kind, func(t *testing.T) {
+			groups := testcount.Of(t, "GROUPS", 4)
 			var verdicts, across, lost int
 			var worst time.Duration
-			for i := range uint64(*groups) {
+			for i := range uint64(groups) { //nolint:gosec // Above 0.
 				o := world(*seed + i)
 				o.disturb()
 				o.world.Run(clocksync.Instant(groupLasts))
 				if o.wrong > 0 {
-					t.Fatalf("world %d: %d of %d verdicts are false: repeat with go test ./internal/sim -run %s -sim.seed=%[1]d -sim.groups=1", *seed+i, o.wrong, o.verdicts, t.Name())
+					t.Fatalf("world %d: %d of %d verdicts are false: repeat with PEGASUS_GROUPS=1 go test ./internal/sim -run %s -sim.seed=%[1]d", *seed+i, o.wrong, o.verdicts, t.Name())
 				}
 				if o.across == 0 {
 					t.Errorf("world %d: nothing was certain between hosts", *seed+i)
 				}
 				verdicts, across, lost, worst = verdicts+o.verdicts, across+o.across, lost+o.lost, max(worst, o.worst)
 			}
-			t.Logf("%d worlds of %v: %d verdicts, all true, %d between hosts by bounds up to %v; bounds were lost %d times", *groups, groupLasts, verdicts, across, worst, lost)
+			t.Logf("%d worlds of %v: %d verdicts, all true, %d between hosts by bounds up to %v; bounds were lost %d times", groups, groupLasts, verdicts, across, worst, lost)
 			if lost == 0 {
 				t.Error("no bound was ever lost")
 			}

@@ -60,7 +60,7 @@ func (f *follower) step(now clocksync.Instant, in *synccore.Input) {
 // a fate, and memory and edges are those of the other one.
 func TestSucceeds(t *testing.T) {
 	taken, warm := 0, 0
-	for s := range uint64(1 + *worlds/5) {
+	for s := range uint64(1 + worlds(t)/5) {
 		w := newWorld(t, 500+s)
 		if s%3 == 0 {
 			w.share()
@@ -111,7 +111,7 @@ func TestSucceeds(t *testing.T) {
 // bad network, comes to the same and stays the same, from then on.
 func TestFollows(t *testing.T) {
 	attached, same, steps, apart := 0, 0, 0, 0
-	for s := range uint64(1 + *worlds/5) {
+	for s := range uint64(1 + worlds(t)/5) {
 		w := newWorld(t, s+1)
 		if s%3 == 0 {
 			w.share()

@@ -82,7 +82,7 @@ func replay(t *testing.T, text []byte) (again recorder, j *journal.Reader) {
 // TestJournalOfWorlds replays what a synchronizer heard over a bad network, and
 // records the replay: the two journals are equal byte for byte.
 func TestJournalOfWorlds(t *testing.T) {
-	for s := range uint64(1 + *worlds/4) {
+	for s := range uint64(1 + worlds(t)/4) {
 		w := newWorld(t, 1000+s)
 		w.record.on = true
 		w.run()

@@ -41,7 +41,7 @@ synchronizers:
 // thread-level synchronizer of its own: what the upper level decides on the
 // summaries must have been true of all threads at one instant.
 func TestLevels(t *testing.T) {
-	first, last := uint64(1), uint64(*worlds)
+	first, last := uint64(1), uint64(worlds(t))
 	if *seed != 0 {
 		first, last = *seed, *seed
 	}

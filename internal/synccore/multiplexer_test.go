@@ -20,7 +20,7 @@ import (
 // The journal of every fourth run is replayed.
 func TestWorldOfMultiplexers(t *testing.T) {
 	asked, held := 0, 0
-	for s := range uint64(*worlds) {
+	for s := range uint64(worlds(t)) {
 		w := newWorld(t, s+1)
 		w.share()
 		w.record.on = s%4 == 0

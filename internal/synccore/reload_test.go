@@ -25,7 +25,7 @@ func TestReloadInWorlds(t *testing.T) {
 	_, after, _ := strings.Cut(changed, "      steady:")
 	changed = before + "      steady:" + after
 	reloads := 0
-	for s := range uint64(1 + *worlds/4) {
+	for s := range uint64(1 + worlds(t)/4) {
 		w := newWorld(t, 2000+s)
 		w.record.on = true
 		plans := make([]*plan.Level, 2)
@@ -56,7 +56,7 @@ func TestReloadInWorlds(t *testing.T) {
 			t.Fatalf("seed %d", 2000+s)
 		}
 	}
-	if reloads < 30*(*worlds/4) {
-		t.Errorf("%d reloads in %d worlds", reloads, *worlds)
+	if reloads < 30*(worlds(t)/4) {
+		t.Errorf("%d reloads in %d worlds", reloads, worlds(t))
 	}
 }

@@ -15,16 +15,20 @@ import (
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/configfile"
 	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/testcount"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
-var (
-	worlds = flag.Int("worlds", 60, "seeds of the simulation")
-	seed   = flag.Uint64("seed", 0, "one seed of the simulation to repeat")
-)
+var seed = flag.Uint64("seed", 0, "one seed of the simulation to repeat")
+
+// worlds is how many seeds of the simulation are tried.
+func worlds(t *testing.T) int {
+	t.Helper()
+	return testcount.Of(t, "WORLDS", 30)
+}
 
 const worldConfig = `
 synchronizers:
@@ -77,7 +81,7 @@ func TestWorld(t *testing.T) {
 		return
 	}
 	ever := map[string]int{}
-	for s := range uint64(*worlds) {
+	for s := range uint64(worlds(t)) {
 		w := newWorld(t, s+1)
 		w.run()
 		for name, n := range w.ever {
@@ -89,7 +93,7 @@ func TestWorld(t *testing.T) {
 	}
 	for _, name := range newWorld(t, 1).core.Level().Predicates() {
 		if ever[name] == 0 {
-			t.Errorf("predicate %s fired in none of %d worlds", name, *worlds)
+			t.Errorf("predicate %s fired in none of %d worlds", name, worlds(t))
 		}
 	}
 }

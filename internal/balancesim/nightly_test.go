@@ -1,5 +1,0 @@
-//go:build nightly
-
-package balancesim
-
-func init() { figureSeeds = 5 }

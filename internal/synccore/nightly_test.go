@@ -1,5 +1,0 @@
-//go:build nightly
-
-package synccore_test
-
-func init() { *worlds = 20_000 }
