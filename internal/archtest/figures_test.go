@@ -17,31 +17,56 @@ import (
 	"testing"
 )
 
-// limits of figures: what one change makes better, no later one makes worse. Who
-// lowers a figure lowers its limit. Those of the largest package are about 5 % above
-// it, so that a new file fits; a change that needs more raises the limit, and its
-// commit message says why.
+// limits are the largest values that the figures may have. They only fall: if you lower a figure,
+// lower its limit. One exception: work distribution may add lines of code. Debt, which is to be
+// paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
+// had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               73_200, // parameters, names, predicates by group and for each member
+	"lines of code":                               73_200,
 	"lines of code of the largest package":        5600,
-	"lines of the largest package, with comments": 6950,
-	"packages of over 5,000 lines, with comments": 6, // scgs, internal/synccore, synchronizer, agent, predicates, cmd/pegasus
-	"files of the package that has most":          46,
-	"fields of synccore.Core":                     18,
-	"packages that agent links":                   22, // internal/nearest is one of them, of which two others had a copy each, and internal/gostate, which was part of agent
+	"lines of scgs":                               6949,
+	"lines of internal/synccore":                  6755,
+	"lines of synchronizer":                       6129,
+	"lines of cmd/pegasus":                        5118,
+	"lines of predicates":                         5097,
+	"lines of agent":                              5345,
+	"lines of another package":                    5000,
+	"packages of more than 5,000 lines":           6, // those six
+	"files of the package with most files":        46,
+	"fields of synccore.Core":                     79,
+	"methods of synccore.Core":                    231,
+	"fields of another type":                      103, // internal/sim.trial,
+	"methods of another type":                     111,
+	"packages that agent links":                   22,
 	"control/program among them":                  0,
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,
 	"exported fields without a comment, public":   0,
 	"exported fields without a comment, internal": 130,
 	"sleeps in tests outside of virtual time":     0,
+
+	"exported names of agent":                      83,
+	"exported names of balance":                    50,
+	"exported names of clocksync":                  99,
+	"exported names of clocksync/clocktest":        14,
+	"exported names of clocksync/source":           55,
+	"exported names of clocksync/source/otelclock": 2,
+	"exported names of configs":                    1,
+	"exported names of control":                    76,
+	"exported names of control/program":            109,
+	"exported names of embedded":                   14,
+	"exported names of monitor":                    118,
+	"exported names of observe":                    19,
+	"exported names of predicates":                 68,
+	"exported names of scgs":                       146,
+	"exported names of synchronizer":               61,
 }
 
 // sized is what the sources of one package come to, without tests.
 type sized struct {
-	name                        string
-	code, lines, files          int
-	commented, bare, coreFields int
+	name               string
+	code, lines, files int
+	commented, bare    int
 }
 
 // TestFigures prints what "make figures" is for, and holds the limits.
@@ -52,22 +77,22 @@ func TestFigures(t *testing.T) {
 	byCode := slices.SortedFunc(maps.Values(packages), func(a, b *sized) int { return cmp.Compare(b.code, a.code) })
 	for _, p := range byCode {
 		figures["lines of code"] += p.code
-		figures["fields of synccore.Core"] += p.coreFields
 	}
-	fmt.Fprintln(&out, "lines of code, without comments, blank lines and tests:")
-	for _, p := range byCode[:5] {
-		fmt.Fprintf(&out, "%8d %s\n", p.code, p.name)
+	fmt.Fprintln(&out, "lines, and lines of code: those without comments and blank lines; tests are left out:")
+	for _, p := range byCode {
+		fmt.Fprintf(&out, "%8d %8d %s\n", p.lines, p.code, p.name)
+		if what := "lines of " + p.name; limits[what] > 0 {
+			figures[what] = p.lines
+		} else {
+			figures["lines of another package"] = max(figures["lines of another package"], p.lines)
+		}
+		if p.lines > 5000 {
+			figures["packages of more than 5,000 lines"]++
+		}
+		figures["files of the package with most files"] = max(figures["files of the package with most files"], p.files)
 	}
 	figures["lines of code of the largest package"] = byCode[0].code
-	largest := slices.MaxFunc(byCode, func(a, b *sized) int { return cmp.Compare(a.lines, b.lines) })
-	figures["lines of the largest package, with comments"] = largest.lines
-	for _, p := range byCode {
-		figures["files of the package that has most"] = max(figures["files of the package that has most"], p.files)
-		if p.lines > 5000 {
-			figures["packages of over 5,000 lines, with comments"]++
-		}
-	}
-	fmt.Fprintf(&out, "the largest package with comments: %s, %d lines in %d files\n", largest.name, largest.lines, largest.files)
+	typeFigures(t, &out, figures)
 
 	linked := links(t, "agent")
 	fmt.Fprintf(&out, "agent links %s\n", strings.Join(linked, " "))
@@ -97,6 +122,11 @@ func TestFigures(t *testing.T) {
 	figures["sleeps in tests outside of virtual time"] = sleeps(t)
 
 	fmt.Fprintln(&out, "figure and limit:")
+	for what := range figures {
+		if _, limited := limits[what]; !limited {
+			t.Errorf("%s: %d, and there is no limit: set it to that", what, figures[what])
+		}
+	}
 	for _, what := range slices.Sorted(maps.Keys(limits)) {
 		fmt.Fprintf(&out, "%8d %8d %s\n", figures[what], limits[what], what)
 		if figures[what] > limits[what] {
@@ -193,9 +223,6 @@ func (p *sized) fields(d *ast.GenDecl, generated bool) {
 		named, ok := spec.(*ast.TypeSpec)
 		if !ok {
 			continue
-		}
-		if whole, ok := named.Type.(*ast.StructType); ok && p.name == "internal/synccore" && named.Name.Name == "Core" {
-			p.coreFields = whole.Fields.NumFields()
 		}
 		if generated || !named.Name.IsExported() {
 			continue
