@@ -125,8 +125,7 @@ func TestLimits(t *testing.T) {
 		case taken:
 			l.seen, l.core = nil, f.core
 			l.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
-			// The runs that go on are found again: their targets know that they were fired on.
-			l.wants("the takeover", l.pass(time.Millisecond, 1), "sticky of a, sticky of b")
+			l.wants("the takeover", l.pass(time.Millisecond, 1), "")
 		default:
 			l.step(synccore.Input{Kind: synccore.InLevel, Level: compile(t, limited+"      more: {when: \"all(members, .n < 0)\", signal: []}\n")})
 			l.wants("the reload", l.pass(time.Millisecond, 1), "")
@@ -143,5 +142,77 @@ func TestLimits(t *testing.T) {
 		l.seqs["a"] = 0
 		// There is an epoch of b alone before it is back.
 		l.wants("another life of a", l.tell("a", 2, 5), "base, base, cool of a, later, later, once-each of a, sticky of a")
+	}
+}
+
+const stuck = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    silence: {after: 1h, then: drop}
+    state: {n: int}
+    predicates:
+      each: {each: members, when: .n > 300, until: .n < 100, signal: []}
+      once: {each: members, when: .n > 300, once: epoch, signal: []}
+      all: {modality: definitely, when: "all(members, .n > 300)", until: "all(members, .n < 100)", signal: []}
+      any: {when: "any(members, .n > 300)", until: "all(members, .n < 100)", signal: []}
+`
+
+// TestUntilOverATakeover: a machine that goes on in place of another one knows which predicates are not
+// ready to fire again, by all that their members have told since they fired.
+func TestUntilOverATakeover(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		untilOverATakeover(t, later)
+	}
+}
+
+// untilOverATakeover has the machine that goes on follow from the start or, if later is set, since just before.
+func untilOverATakeover(t *testing.T, later bool) {
+	t.Helper()
+	for _, c := range []struct {
+		name       string
+		told       []int64 // by both, after they were above
+		lost       uint64  // reports of both before the takeover
+		fires, end string  // above after the takeover; after until
+	}{
+		{"between both thresholds", []int64{210, 350, 205, 200}, 0, "", "all, any, each of a, each of b"},
+		{"above", nil, 0, "", "all, any, each of a, each of b"},
+		{"ready", []int64{200, 50, 200}, 0, "all, any, each of a, each of b", "all, any, each of a, each of b"},
+		{"a gap", []int64{200}, 2, "each of a, each of b", "all, any, each of a, each of b"},
+	} {
+		l := &limiter{t: t, core: synccore.New(compile(t, stuck), synccore.Options{Term: 1}), seqs: map[string]uint64{}}
+		both := func(n int64) string {
+			l.t.Helper()
+			fired := append(strings.Split(l.tell("a", 1, n), ", "), strings.Split(l.tell("b", 1, n), ", ")...)
+			slices.Sort(fired)
+			return strings.TrimPrefix(strings.Join(slices.Compact(fired), ", "), ", ")
+		}
+		l.hello("a", 1)
+		l.hello("b", 1)
+		both(0)
+		f := &follower{t: t, of: func() *synccore.Core { return l.core }}
+		f.attach(l.now)
+		l.seen = func(in *synccore.Input) { f.follow(l.now, in, l.core.MadeAlone(&l.out)) }
+		l.wants(c.name+": above", both(400), "all, any, each of a, each of b, once of a")
+		for _, n := range c.told {
+			both(n)
+		}
+		if c.lost > 0 {
+			for name := range l.seqs {
+				l.seqs[name] += c.lost
+			}
+			both(200)
+			l.now = l.now.Add(time.Second)
+			both(200)
+		}
+		if later {
+			f.attach(l.now)
+		}
+		l.seen, l.core = nil, f.core
+		l.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
+		l.wants(c.name+": the takeover", l.pass(time.Millisecond, 1), "")
+		l.wants(c.name+": between", both(200), "")
+		l.wants(c.name+": above again", both(400), c.fires)
+		l.wants(c.name+": until", both(50)+both(400), c.end)
 	}
 }
