@@ -216,34 +216,44 @@ func (w *runs) spent(f *found, r *plan.Rule, s *ruleState) bool {
 	return r.Once == config.OnceMember && one.fired || r.Detector.Until != nil && one.held(f.ready)
 }
 
-// remind takes over what another machine remembered of the members.
-func (c *Core) remind(w *runs, ones []KeptOne) {
-	for i := range ones {
-		k := &ones[i]
-		if m := c.members[k.Member]; w.ones != nil && m != nil && m.incarnation == k.Incarnation {
-			if one := w.one(m.index); one != nil {
-				one.quiet, one.fired, one.shot = k.Quiet, k.Fired, k.Held
-			}
-		}
+// remembered is what another machine remembered of a member that enters, which goes on from there.
+func (c *Core) remembered(w *runs, m *member) alone {
+	s := &c.states[w.rule]
+	i := placeOf(s.ones, m)
+	if i < 0 || w.ones == nil {
+		return alone{quiet: clocksync.MinInstant}
 	}
+	k := s.ones[i]
+	s.ones = slices.Delete(s.ones, i, i+1)
+	return alone{quiet: k.Quiet, fired: k.Fired, shot: k.Held}
 }
 
 // followOnes keeps what another machine remembers of a member up to date, in one that follows it.
 func (c *Core) followOnes(m *member, r *wire.Report) {
 	for i, rule := range c.plan.Rules {
-		d, ones := &rule.Detector, c.states[i].ones
-		if d.Until == nil {
+		if rule.Detector.Until == nil {
 			continue
 		}
-		k, found := slices.BinarySearchFunc(ones, m.name, func(k KeptOne, name string) int { return strings.Compare(k.Member, name) })
-		if !found || ones[k].Held == 0 || ones[k].Incarnation != m.incarnation {
-			continue
-		}
-		last := ones[k].Held
-		if ones[k].Held = r.Seq; c.readies(d, r, last) {
-			ones[k].Held = 0
+		ones := c.states[i].ones
+		if k := placeOf(ones, m); k >= 0 && ones[k].Held > 0 {
+			if !r.End {
+				c.scopeAlone(m, r.Row)
+			}
+			last := ones[k].Held
+			if ones[k].Held = r.Seq; c.readies(&rule.Detector, r, last) {
+				ones[k].Held = 0
+			}
 		}
 	}
+}
+
+// placeOf is the place of a member in a list by name, -1 if this incarnation of it is not in the list.
+func placeOf(ones []KeptOne, m *member) int {
+	i, found := slices.BinarySearchFunc(ones, m.name, func(k KeptOne, name string) int { return strings.Compare(k.Member, name) })
+	if !found || ones[i].Incarnation != m.incarnation {
+		return -1
+	}
+	return i
 }
 
 // KeptOne is where a predicate stands that is judged for each member, with one of them.

@@ -216,3 +216,24 @@ func untilOverATakeover(t *testing.T, later bool) {
 		l.wants(c.name+": until", both(50)+both(400), c.end)
 	}
 }
+
+// TestLimitsOfAnotherMachine: a machine that goes on from what another one had in mind, on another clock,
+// knows for which members a predicate has fired.
+func TestLimitsOfAnotherMachine(t *testing.T) {
+	for incarnation, want := range map[uint64]string{1: "", 2: "cool of a, once-each of a, sticky of a"} {
+		l := &limiter{t: t, core: synccore.New(compile(t, limited), synccore.Options{Term: 1}), seqs: map[string]uint64{}}
+		l.hello("a", 1)
+		l.hello("b", 1)
+		l.tell("a", 1, 1)
+		l.tell("b", 1, 1)
+		l.wants("a", l.tell("a", 1, 5), "base, cool of a, first, once-each of a, sticky of a")
+		kept := l.core.Kept()
+		l.core, l.now = synccore.New(compile(t, limited), synccore.Options{Term: 2}), l.now.Add(-time.Millisecond)
+		l.step(synccore.Input{Kind: synccore.InKept, Kept: kept})
+		l.hello("a", incarnation)
+		l.hello("b", 1)
+		l.seqs["a"]-- // It tells its state again.
+		fired := l.tell("a", incarnation, 5) + l.tell("b", 1, 1)
+		l.wants("another machine", strings.TrimPrefix(strings.Replace(fired, "base, ", "", 1), "base"), want)
+	}
+}

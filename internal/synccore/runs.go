@@ -108,14 +108,14 @@ func newRuns(rule int, o plan.Detector, fields int) *runs {
 
 // tellRuns passes a report on to the rules' own detectors.
 func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
-	if m == c.process || len(c.runs) == 0 && !c.opt.Follows {
+	if c.opt.Follows {
+		c.followOnes(m, r)
+	}
+	if m == c.process || len(c.runs) == 0 {
 		return
 	}
 	if !r.End {
 		c.scopeAlone(m, r.Row)
-	}
-	if c.opt.Follows {
-		c.followOnes(m, r)
 	}
 	for _, w := range c.runs {
 		c.tell(w, m, r, at)
@@ -179,7 +179,7 @@ func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 	for i, n := range w.in.Epoch(c.epoch, remove, specs(entering)) {
 		put(&w.numbers, entering[i].index, n, noIndex)
 		put(&w.indexes, n, entering[i].index, noIndex)
-		put(&w.known, n, known{alone: alone{quiet: clocksync.MinInstant}}, known{})
+		put(&w.known, n, known{alone: c.remembered(w, entering[i])}, known{})
 	}
 }
 
@@ -210,7 +210,6 @@ func (c *Core) beginRuns(i int, r *plan.Rule) {
 	w := newRuns(i, r.Detector, len(c.plan.State))
 	c.runs = append(c.runs, w)
 	c.regroup(w, nil, c.inEpoch)
-	c.remind(w, c.states[i].ones)
 	for _, p := range c.parts {
 		if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
 			r := wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}
