@@ -209,6 +209,25 @@ synchronizers:
 	}
 }
 
+// TestFiresOnEarlierStates: a machine that takes over may fire on states from before the last firing of the
+// other one. The judge knows since when the predicate was true there.
+func TestFiresOnEarlierStates(t *testing.T) {
+	one := newTrial(trialSpec{
+		seed: 792, faults: AllFaults &^ reloads, time: 2 * time.Second, processes: 3, members: 3, byText: true, pair: withPair,
+		level: level(t, `
+synchronizers:
+  gsync:
+    members: {group: workers, count: 2, max: 9}
+    state: {d: int}
+    predicates:
+      glob: {when: "any(members, .d > 300)", until: "all(members, .d < 100)", signal: []}
+`)})
+	one.run()
+	if len(one.breaches) > 0 {
+		t.Error(one.breaches)
+	}
+}
+
 // TestTryHoldTimes: no promise is broken, however long a predicate has to hold.
 func TestTryHoldTimes(t *testing.T) {
 	for hold, trials := range map[string]int{"500ms": 60, "2s": 60, "4s": 40, "10s": 40, "20s": 40, "1h": 100} {
