@@ -237,3 +237,29 @@ func TestLimitsOfAnotherMachine(t *testing.T) {
 		l.wants("another machine", strings.TrimPrefix(strings.Replace(fired, "base, ", "", 1), "base"), want)
 	}
 }
+
+// TestOnceInAnEpochOverATakeover: a machine that has not come to the same global state judges again, in the
+// same epoch.
+func TestOnceInAnEpochOverATakeover(t *testing.T) {
+	l := &limiter{t: t, core: synccore.New(compile(t, strings.Replace(stuck, "predicates:", `predicates:
+      sum: {when: "sum(members, .n) > 300", once: epoch, signal: []}`, 1)), synccore.Options{Term: 1}), seqs: map[string]uint64{}}
+	l.hello("a", 1)
+	l.hello("b", 1)
+	l.tell("a", 1, 1)
+	l.tell("b", 1, 1)
+	l.wants("above", l.tell("a", 1, 400), "any, each of a, once of a, sum")
+	next := synccore.New(l.core.Level(), synccore.Options{Follows: true})
+	l.core.Retell(func(in *synccore.Input) {
+		if in.Kind == synccore.InKept {
+			in.Kept.Heads++
+		}
+		next.Step(l.now, in, &l.out)
+	})
+	if _, same := next.Follows(); same {
+		t.Fatal("it has come to the same global state")
+	}
+	l.core = next
+	l.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
+	l.wants("the takeover", l.pass(time.Millisecond, 1), "")
+	l.wants("above again", l.tell("a", 1, 1)+l.tell("a", 1, 400), "any, each of a")
+}
