@@ -157,7 +157,7 @@ func (x *text) since(t *trial, members []predicates.Member, at clocksync.Instant
 		w.over = w.i >= 0 && w.truth[w.i].to <= at
 		show(i)
 	}
-	known := x.last.members == names.String()
+	known := x.last.members == names.String() && x.last.at <= at // A later term may fire on earlier states.
 	since := at
 	for x.When.Eval(x.all).Truth == predicates.True {
 		since = clocksync.MinInstant

@@ -126,7 +126,7 @@ func (p *threads) hold() {
 	}
 	a, row := p.a, []scgs.Value{scgs.BoolValue(on), scgs.IntValue(n)}
 	if k := len(a.truth); k == 0 || a.truth[k-1].to < clocksync.MaxInstant || !slices.Equal(a.truth[k-1].row, row) {
-		a.ends()
+		a.ends(a.t.now)
 		a.truth = append(a.truth, stretch{from: a.t.now, to: clocksync.MaxInstant, row: row})
 	}
 }

@@ -144,18 +144,18 @@ func (p *node) crash() {
 	p.t.After(p.t.spread(crashes, 10*time.Millisecond, 800*time.Millisecond), p.start)
 }
 
-// over ends a life.
+// over ends a life. The states still held in this instant: a stamp of it may say so.
 func (p *node) over() {
 	p.alive = false
 	for _, a := range p.actors {
-		a.ends()
+		a.ends(p.t.now + 1)
 	}
 }
 
-// ends notes that the member's state is over.
-func (a *actor) ends() {
+// ends notes that the member's state is over at an instant.
+func (a *actor) ends(at clocksync.Instant) {
 	if n := len(a.truth); n > 0 && a.truth[n-1].to == clocksync.MaxInstant {
-		a.truth[n-1].to = a.t.now
+		a.truth[n-1].to = at
 	}
 }
 
@@ -279,7 +279,7 @@ func (a *actor) set() {
 	if a.step(agentcore.Input{Kind: agentcore.InState, At: at, Row: row}).Err != nil {
 		return
 	}
-	a.ends()
+	a.ends(a.t.now)
 	a.truth = append(a.truth, stretch{from: a.t.now, to: clocksync.MaxInstant, row: row})
 	a.t.States++
 	a.sets++

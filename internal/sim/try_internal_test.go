@@ -174,6 +174,60 @@ func TestParseFaults(t *testing.T) {
 	}
 }
 
+// TestFoundByTexts: the trials of configurations that once broke a promise.
+func TestFoundByTexts(t *testing.T) {
+	rule := `
+synchronizers:
+  gsync:
+    members: {group: workers, count: 2}
+    state: {d: int}
+    predicates:
+      slow: {each: members, when: .d > 300, UNTIL signal: []}
+`
+	sticky, plain := strings.Replace(rule, "UNTIL", "until: .d < 100,", 1), strings.Replace(rule, "UNTIL ", "", 1)
+	quiescence, err := os.ReadFile("../../configs/quiescence.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	most := drops | doubles | reorders | delays | partitions | oneways | pauses | crashes | clocks
+	for what, o := range map[string]struct {
+		config  string
+		seed    uint64
+		faults  Faults
+		time    time.Duration
+		members int
+	}{
+		"until was not true before a gap, and the state behind it was below the threshold": {sticky, 82, drops, 5250 * time.Millisecond, 3},
+		"likewise, over a cut":                                  {sticky, 339, oneways, 6 * time.Second, 2},
+		"a process was killed in the instant of its last stamp": {plain, 2194, most | restarts, 6 * time.Second, 3},
+		"a dead process kept the name of a living one for ever": {string(quiescence), 77905, most, 6 * time.Second, 3},
+	} {
+		r, _ := try(t, Options{Level: level(t, o.config), Faults: o.faults, Seed: o.seed, Trials: 1, Time: o.time, Members: o.members})
+		if len(r.Breaches) > 0 {
+			t.Errorf("%s: %v", what, r.Breaches)
+		}
+	}
+}
+
+// TestFiresOnEarlierStates: a machine that takes over may fire on states from before the last firing of the
+// other one. The judge knows since when the predicate was true there.
+func TestFiresOnEarlierStates(t *testing.T) {
+	one := newTrial(trialSpec{
+		seed: 792, faults: AllFaults &^ reloads, time: 2 * time.Second, processes: 3, members: 3, byText: true, pair: withPair,
+		level: level(t, `
+synchronizers:
+  gsync:
+    members: {group: workers, count: 2, max: 9}
+    state: {d: int}
+    predicates:
+      glob: {when: "any(members, .d > 300)", until: "all(members, .d < 100)", signal: []}
+`)})
+	one.run()
+	if len(one.breaches) > 0 {
+		t.Error(one.breaches)
+	}
+}
+
 // TestTryHoldTimes: no promise is broken, however long a predicate has to hold.
 func TestTryHoldTimes(t *testing.T) {
 	for hold, trials := range map[string]int{"500ms": 60, "2s": 60, "4s": 40, "10s": 40, "20s": 40, "1h": 100} {

@@ -2,10 +2,13 @@ package synccore
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
@@ -15,11 +18,12 @@ import (
 type each struct {
 	members  []oneRun // by number
 	free     []scgs.Member
-	fresh    []scgs.Part // runs that have begun, for Next
+	fresh    []oneRun // that have begun, for Next
 	ended    []scgs.Part
 	released []scgs.Ref
 	epoch    uint64
 	index    uint64
+	ready    uint64 // of the run that Next has taken out
 }
 
 // oneRun is the newest run of a member.
@@ -27,6 +31,7 @@ type oneRun struct {
 	alive       bool
 	last        uint64 // the number of the newest report
 	multiplexer int32  // of [scgs.Spec]
+	ready       uint64 // the newest report by then at which a rule with until was ready to fire again
 	part        scgs.Part
 }
 
@@ -41,7 +46,7 @@ func (e *each) Epoch(id uint64, remove []scgs.Member, add []scgs.Spec) []scgs.Me
 			e.free = append(e.free, m)
 		}
 	}
-	e.fresh = slices.DeleteFunc(e.fresh, func(p scgs.Part) bool { return slices.Contains(remove, p.Member) })
+	e.fresh = slices.DeleteFunc(e.fresh, func(one oneRun) bool { return slices.Contains(remove, one.part.Member) })
 	e.epoch, e.index = id, 0
 	added := make([]scgs.Member, len(add))
 	for i := range add {
@@ -77,7 +82,7 @@ func (e *each) Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref
 		return scgs.Accepted
 	}
 	one.part = scgs.Part{Member: m, Seq: seq, Ref: ref, Start: at, End: at, Open: true}
-	e.fresh = append(e.fresh, one.part)
+	e.fresh = append(e.fresh, *one)
 	return scgs.Accepted
 }
 
@@ -116,7 +121,10 @@ func (e *each) Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reas
 	if one == nil {
 		return scgs.NoMember
 	}
-	e.skip(one, seq)
+	if one.part.Open && seq > one.last {
+		e.end(one) // The evidence is of a state that was refused.
+	}
+	one.last = max(one.last, seq)
 	if p := &one.part; p.Open && clocksync.CertainlyBefore(p.End, at) {
 		p.End = at
 	}
@@ -141,7 +149,8 @@ func (e *each) Next(s *scgs.Set) bool {
 	if len(e.fresh) == 0 {
 		return false
 	}
-	p := e.fresh[0]
+	p := e.fresh[0].part
+	e.ready = e.fresh[0].ready
 	e.fresh = e.fresh[:copy(e.fresh, e.fresh[1:])]
 	if one := e.find(p.Member); one != nil && one.part.Seq == p.Seq {
 		p = one.part
@@ -180,23 +189,71 @@ type alone struct {
 	quiet      clocksync.Instant // no firing for it before that
 	suppressed uint64            // firings kept back since the last one
 	fired      bool
+	shot       uint64 // the first report of the run that it fired on last; 0: none
+}
+
+// held reports whether a predicate with until has fired for a member and is not ready to fire again,
+// if it was ready at a report last.
+func (o *alone) held(ready uint64) bool { return o.shot >= max(ready, 1) }
+
+// readies reports whether a predicate with until is ready to fire again at a report of a member, whose
+// state is in the scope of one member: until is true, or it is not known whether it was. Last is the
+// report before.
+func (c *Core) readies(d *plan.Detector, r *wire.Report, last uint64) bool {
+	if r.End || r.Seq > last+1 {
+		return true
+	}
+	when, until := d.Local.Eval(c.alone).Truth, d.Until.Eval(c.alone).Truth
+	return until == predicates.True || when == predicates.Unknown || when == predicates.False && until == predicates.Unknown
 }
 
 // spent reports whether a predicate may not fire again on what was found.
 func (w *runs) spent(f *found, r *plan.Rule, s *ruleState) bool {
-	return s.spent(r) || r.Once == config.OnceMember && w.known[f.runs[0].Member].fired
+	if s.spent(r) || w.ones == nil {
+		return s.spent(r)
+	}
+	one := &w.known[f.runs[0].Member].alone
+	return r.Once == config.OnceMember && one.fired || r.Detector.Until != nil && one.held(f.ready)
 }
 
-// remind takes over what another machine remembered of the members.
-func (c *Core) remind(w *runs, ones []KeptOne) {
-	for i := range ones {
-		k := &ones[i]
-		if m := c.members[k.Member]; w.ones != nil && m != nil && m.incarnation == k.Incarnation {
-			if one := w.one(m.index); one != nil {
-				one.quiet, one.fired = k.Quiet, k.Fired
+// remembered is what another machine remembered of a member that enters, which goes on from there.
+func (c *Core) remembered(w *runs, m *member) alone {
+	s := &c.states[w.rule]
+	i := placeOf(s.ones, m)
+	if i < 0 || w.ones == nil {
+		return alone{quiet: clocksync.MinInstant}
+	}
+	k := s.ones[i]
+	s.ones = slices.Delete(s.ones, i, i+1)
+	return alone{quiet: k.Quiet, fired: k.Fired, shot: k.Held}
+}
+
+// followOnes keeps what another machine remembers of a member up to date, in one that follows it.
+func (c *Core) followOnes(m *member, r *wire.Report) {
+	for i, rule := range c.plan.Rules {
+		if rule.Detector.Until == nil {
+			continue
+		}
+		ones := c.states[i].ones
+		if k := placeOf(ones, m); k >= 0 && ones[k].Held > 0 {
+			if !r.End {
+				c.scopeAlone(m, r.Row)
+			}
+			last := ones[k].Held
+			if ones[k].Held = r.Seq; c.readies(&rule.Detector, r, last) {
+				ones[k].Held = 0
 			}
 		}
 	}
+}
+
+// placeOf is the place of a member in a list by name, -1 if this incarnation of it is not in the list.
+func placeOf(ones []KeptOne, m *member) int {
+	i, found := slices.BinarySearchFunc(ones, m.name, func(k KeptOne, name string) int { return strings.Compare(k.Member, name) })
+	if !found || ones[i].Incarnation != m.incarnation {
+		return -1
+	}
+	return i
 }
 
 // KeptOne is where a predicate stands that is judged for each member, with one of them.
@@ -205,6 +262,7 @@ type KeptOne struct {
 	Incarnation uint64            `json:"incarnation"`     // of it
 	Quiet       clocksync.Instant `json:"quiet"`           // the end of its cooldown
 	Fired       bool              `json:"fired,omitempty"` // for it
+	Held        uint64            `json:"held,omitempty"`  // up to this report its until was not true since it fired; 0: it is ready to fire again
 }
 
 // keptOnes are those of a rule, by name.
@@ -214,8 +272,16 @@ func (c *Core) keptOnes(rule int) (list []KeptOne) {
 			continue
 		}
 		for _, m := range c.inEpoch {
-			if one := w.one(m.index); one != nil && (one.fired || one.quiet > c.now) {
-				list = append(list, KeptOne{m.name, m.incarnation, one.quiet, one.fired})
+			one := w.one(m.index)
+			if one == nil {
+				continue
+			}
+			kept := KeptOne{Member: m.name, Incarnation: m.incarnation, Quiet: one.quiet, Fired: one.fired}
+			if n := w.numbers[m.index]; c.plan.Rules[rule].Detector.Until != nil && one.held(w.ones.members[n].ready) {
+				kept.Held = max(w.known[n].last, one.shot)
+			}
+			if one.fired || one.quiet > c.now || kept.Held > 0 {
+				list = append(list, kept)
 			}
 		}
 	}

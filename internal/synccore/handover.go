@@ -164,9 +164,9 @@ func (c *Core) keptRules() []KeptRule {
 		rules[i] = KeptRule{
 			Truth: s.truth, Told: s.told, Came: s.past.since, Armed: s.armed, Holding: s.holding, Since: s.since, Due: s.due, Kept: s.kept,
 			Quiet: s.quiet, Suppressed: s.suppressed, Cause: s.cause.Cause, Most: s.cause.most, Fired: s.past.fired, Last: s.past.last.Decision, At: s.past.at,
-			Shot: s.shot, Shots: s.shots, First: s.first, Ones: s.ones,
+			Shot: s.shot, Shots: s.shots, First: s.first,
 		}
-		if c.plan.Rules[i].Detector.Each && !c.opt.Follows {
+		if rules[i].Ones = slices.Clone(s.ones); c.plan.Rules[i].Detector.Each && !c.opt.Follows {
 			rules[i].Ones = c.keptOnes(i)
 		}
 	}
@@ -364,7 +364,6 @@ func (c *Core) entrust(k *Kept, out *Output) {
 			if r.First != 0 {
 				s.first = c.now.Add(r.First.Sub(k.Now))
 			}
-			s.ones = slices.Clone(r.Ones)
 			for k2 := range s.ones {
 				s.ones[k2].Quiet = c.now.Add(max(0, s.ones[k2].Quiet.Sub(k.Now)))
 			}
@@ -502,7 +501,7 @@ func (c *Core) inherit(k *Kept) {
 		s, r := &c.states[i], &k.Rules[i]
 		s.suppressed = r.Suppressed
 		s.past.fired, s.past.at = r.Fired, r.At
-		s.shots, s.first, s.ones = r.Shots, r.First, r.Ones
+		s.shots, s.first, s.ones = r.Shots, r.First, slices.Clone(r.Ones)
 		if s.past.last.Decision != r.Last { // Else its witness is known.
 			s.past.last = monitor.Verdict{Predicate: c.plan.Rules[i].Name, Truth: predicates.True, Fired: r.Fired > 0, Decision: r.Last}
 		}
@@ -515,7 +514,7 @@ func (s *ruleState) stands(k *KeptRule) {
 	s.truth, s.told, s.armed, s.holding, s.since, s.due, s.kept = k.Truth, k.Told, k.Armed, k.Holding, k.Since, k.Due, k.Kept
 	s.quiet, s.cause = k.Quiet, causes{k.Cause, k.Most}
 	s.past.truth, s.past.since = k.Truth, k.Came
-	s.shot, s.shots, s.first, s.ones = k.Shot, k.Shots, k.First, k.Ones
+	s.shot, s.shots, s.first, s.ones = k.Shot, k.Shots, k.First, slices.Clone(k.Ones)
 }
 
 // again lets a predicate begin again that another machine has judged. Where it has fired
@@ -557,6 +556,7 @@ func (c *Core) takeOver(out *Output) {
 		}
 		c.states[i].quiet = k.Rules[i].Quiet
 		c.again(i, &k.Rules[i])
+		c.states[i].shot = k.InForce && k.Rules[i].Shot
 	}
 	if c.same && k.Prev != nil {
 		c.scope.SetLast(k.Prev, c.tuple)
@@ -593,7 +593,9 @@ func (c *Core) succeed() {
 	c.parts = c.det.Witness(c.parts[:0])
 	for i, r := range c.plan.Rules {
 		if r.Detector.Exists() {
-			c.again(i, &KeptRule{Cause: c.states[i].cause.Cause, Most: c.states[i].cause.most})
+			s, was := &c.states[i], c.states[i]
+			c.again(i, &KeptRule{Cause: was.cause.Cause, Most: was.cause.most})
+			s.shot, s.armed = was.shot, was.armed || r.Until == nil // The epoch is the same.
 			c.beginRuns(i, r)
 		}
 	}

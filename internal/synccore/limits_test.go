@@ -125,8 +125,7 @@ func TestLimits(t *testing.T) {
 		case taken:
 			l.seen, l.core = nil, f.core
 			l.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
-			// The runs that go on are found again: their targets know that they were fired on.
-			l.wants("the takeover", l.pass(time.Millisecond, 1), "sticky of a, sticky of b")
+			l.wants("the takeover", l.pass(time.Millisecond, 1), "")
 		default:
 			l.step(synccore.Input{Kind: synccore.InLevel, Level: compile(t, limited+"      more: {when: \"all(members, .n < 0)\", signal: []}\n")})
 			l.wants("the reload", l.pass(time.Millisecond, 1), "")
@@ -144,4 +143,123 @@ func TestLimits(t *testing.T) {
 		// There is an epoch of b alone before it is back.
 		l.wants("another life of a", l.tell("a", 2, 5), "base, base, cool of a, later, later, once-each of a, sticky of a")
 	}
+}
+
+const stuck = `
+synchronizers:
+  gsync:
+    members: {group: g, count: 2}
+    silence: {after: 1h, then: drop}
+    state: {n: int}
+    predicates:
+      each: {each: members, when: .n > 300, until: .n < 100, signal: []}
+      once: {each: members, when: .n > 300, once: epoch, signal: []}
+      all: {modality: definitely, when: "all(members, .n > 300)", until: "all(members, .n < 100)", signal: []}
+      any: {when: "any(members, .n > 300)", until: "all(members, .n < 100)", signal: []}
+`
+
+// TestUntilOverATakeover: a machine that goes on in place of another one knows which predicates are not
+// ready to fire again, by all that their members have told since they fired.
+func TestUntilOverATakeover(t *testing.T) {
+	for _, later := range []bool{false, true} {
+		untilOverATakeover(t, later)
+	}
+}
+
+// untilOverATakeover has the machine that goes on follow from the start or, if later is set, since just before.
+func untilOverATakeover(t *testing.T, later bool) {
+	t.Helper()
+	for _, c := range []struct {
+		name       string
+		told       []int64 // by both, after they were above
+		lost       uint64  // reports of both before the takeover
+		fires, end string  // above after the takeover; after until
+	}{
+		{"between both thresholds", []int64{210, 350, 205, 200}, 0, "", "all, any, each of a, each of b"},
+		{"above", nil, 0, "", "all, any, each of a, each of b"},
+		{"ready", []int64{200, 50, 200}, 0, "all, any, each of a, each of b", "all, any, each of a, each of b"},
+		{"a gap", []int64{200}, 2, "each of a, each of b", "all, any, each of a, each of b"},
+	} {
+		l := &limiter{t: t, core: synccore.New(compile(t, stuck), synccore.Options{Term: 1}), seqs: map[string]uint64{}}
+		both := func(n int64) string {
+			l.t.Helper()
+			fired := append(strings.Split(l.tell("a", 1, n), ", "), strings.Split(l.tell("b", 1, n), ", ")...)
+			slices.Sort(fired)
+			return strings.TrimPrefix(strings.Join(slices.Compact(fired), ", "), ", ")
+		}
+		l.hello("a", 1)
+		l.hello("b", 1)
+		both(0)
+		f := &follower{t: t, of: func() *synccore.Core { return l.core }}
+		f.attach(l.now)
+		l.seen = func(in *synccore.Input) { f.follow(l.now, in, l.core.MadeAlone(&l.out)) }
+		l.wants(c.name+": above", both(400), "all, any, each of a, each of b, once of a")
+		for _, n := range c.told {
+			both(n)
+		}
+		if c.lost > 0 {
+			for name := range l.seqs {
+				l.seqs[name] += c.lost
+			}
+			both(200)
+			l.now = l.now.Add(time.Second)
+			both(200)
+		}
+		if later {
+			f.attach(l.now)
+		}
+		l.seen, l.core = nil, f.core
+		l.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
+		l.wants(c.name+": the takeover", l.pass(time.Millisecond, 1), "")
+		l.wants(c.name+": between", both(200), "")
+		l.wants(c.name+": above again", both(400), c.fires)
+		l.wants(c.name+": until", both(50)+both(400), c.end)
+	}
+}
+
+// TestLimitsOfAnotherMachine: a machine that goes on from what another one had in mind, on another clock,
+// knows for which members a predicate has fired.
+func TestLimitsOfAnotherMachine(t *testing.T) {
+	for incarnation, want := range map[uint64]string{1: "", 2: "cool of a, once-each of a, sticky of a"} {
+		l := &limiter{t: t, core: synccore.New(compile(t, limited), synccore.Options{Term: 1}), seqs: map[string]uint64{}}
+		l.hello("a", 1)
+		l.hello("b", 1)
+		l.tell("a", 1, 1)
+		l.tell("b", 1, 1)
+		l.wants("a", l.tell("a", 1, 5), "base, cool of a, first, once-each of a, sticky of a")
+		kept := l.core.Kept()
+		l.core, l.now = synccore.New(compile(t, limited), synccore.Options{Term: 2}), l.now.Add(-time.Millisecond)
+		l.step(synccore.Input{Kind: synccore.InKept, Kept: kept})
+		l.hello("a", incarnation)
+		l.hello("b", 1)
+		l.seqs["a"]-- // It tells its state again.
+		fired := l.tell("a", incarnation, 5) + l.tell("b", 1, 1)
+		l.wants("another machine", strings.TrimPrefix(strings.Replace(fired, "base, ", "", 1), "base"), want)
+	}
+}
+
+// TestOnceInAnEpochOverATakeover: a machine that has not come to the same global state judges again, in the
+// same epoch.
+func TestOnceInAnEpochOverATakeover(t *testing.T) {
+	l := &limiter{t: t, core: synccore.New(compile(t, strings.Replace(stuck, "predicates:", `predicates:
+      sum: {when: "sum(members, .n) > 300", once: epoch, signal: []}`, 1)), synccore.Options{Term: 1}), seqs: map[string]uint64{}}
+	l.hello("a", 1)
+	l.hello("b", 1)
+	l.tell("a", 1, 1)
+	l.tell("b", 1, 1)
+	l.wants("above", l.tell("a", 1, 400), "any, each of a, once of a, sum")
+	next := synccore.New(l.core.Level(), synccore.Options{Follows: true})
+	l.core.Retell(func(in *synccore.Input) {
+		if in.Kind == synccore.InKept {
+			in.Kept.Heads++
+		}
+		next.Step(l.now, in, &l.out)
+	})
+	if _, same := next.Follows(); same {
+		t.Fatal("it has come to the same global state")
+	}
+	l.core = next
+	l.step(synccore.Input{Kind: synccore.InTerm, Term: 2})
+	l.wants("the takeover", l.pass(time.Millisecond, 1), "")
+	l.wants("above again", l.tell("a", 1, 1)+l.tell("a", 1, 400), "any, each of a")
 }

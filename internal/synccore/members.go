@@ -253,26 +253,27 @@ func (c *Core) silence(out *Output) {
 				c.det.Lost(m.index)
 			}
 			c.leave(m, why)
-			c.callWaiting(m, out)
+			c.callWaiting(m, why, out)
 		case config.Fail:
 			out.Failed = fmt.Sprintf("member %q was %s, and the policy is to fail", m.name, why)
 			c.failed = true
 			return
 		case config.Block:
+			c.callWaiting(m, why, out) // It comes back as that life.
 		}
 	}
 }
 
-// callWaiting invites the refused life of a member to say hello again, now that the life which
-// held the name is gone. If the invitation is lost, that life's next periodic hello has the same effect.
-func (c *Core) callWaiting(m *member, out *Output) {
+// callWaiting invites the refused life of a member to say hello again as a newer one, now that the life
+// which has the name is silent. If the invitation is lost, that life's next periodic hello has the same effect.
+func (c *Core) callWaiting(m *member, why string, out *Output) {
 	w := m.waits
 	if w.incarnation == 0 {
 		return
 	}
 	m.waits = waiting{}
 	to := c.greeting(m.name, w.incarnation, out)
-	to.Refused, to.Reason, to.NextSeq = true, "the process that had its name is "+m.why, m.incarnation
+	to.Refused, to.Reason, to.NextSeq = true, "the process that had its name is "+why, m.incarnation
 	out.Welcomes[len(out.Welcomes)-1].Via = w.via
 }
 

@@ -83,6 +83,7 @@ type found struct {
 	waits  bool           // has not fired yet
 	kept   bool           // counted as kept back by the cooldown
 	waited bool           // for the hold time, the cooldown or until
+	ready  uint64         // of one member: see oneRun
 	due    clocksync.Instant
 }
 
@@ -107,6 +108,9 @@ func newRuns(rule int, o plan.Detector, fields int) *runs {
 
 // tellRuns passes a report on to the rules' own detectors.
 func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
+	if c.opt.Follows {
+		c.followOnes(m, r)
+	}
 	if m == c.process || len(c.runs) == 0 {
 		return
 	}
@@ -122,26 +126,23 @@ func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
 // What is unknown ends a run, so that it never counts as true.
 func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
-	w.known[n].tell(r.Seq, c.now.Sub(max(m.entered, c.led)))
-	if r.End || !c.lasts(w, n) {
+	k, d := &w.known[n], &c.plan.Rules[w.rule].Detector
+	again := d.Until != nil && c.readies(d, r, max(k.last, k.shot))
+	k.tell(r.Seq, c.now.Sub(max(m.entered, c.led)))
+	if again {
+		w.ones.members[n].ready = r.Seq
+	}
+	if r.End || d.Local.Eval(c.alone).Truth != predicates.True {
 		w.in.End(n, r.Seq, *at)
 		return
+	}
+	if again {
+		w.in.End(n, r.Seq, *at) // It fires again.
 	}
 	ref := w.rows.put(r.Row)
 	if w.in.Start(n, r.Seq, *at, ref) != scgs.Accepted {
 		w.rows.free(ref)
 	}
-}
-
-// lasts reports whether the state in the scope of one member begins a run or goes on with it.
-func (c *Core) lasts(w *runs, n scgs.Member) bool {
-	d := &c.plan.Rules[w.rule].Detector
-	if d.Until != nil {
-		if _, open := w.sets.Run(n); open {
-			return d.Until.Eval(c.alone).Truth != predicates.True
-		}
-	}
-	return d.Local.Eval(c.alone).Truth == predicates.True
 }
 
 // scopeAlone puts one member's state into the scope of one member.
@@ -178,7 +179,7 @@ func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 	for i, n := range w.in.Epoch(c.epoch, remove, specs(entering)) {
 		put(&w.numbers, entering[i].index, n, noIndex)
 		put(&w.indexes, n, entering[i].index, noIndex)
-		put(&w.known, n, known{alone: alone{quiet: clocksync.MinInstant}}, known{})
+		put(&w.known, n, known{alone: c.remembered(w, entering[i])}, known{})
 	}
 }
 
@@ -209,7 +210,6 @@ func (c *Core) beginRuns(i int, r *plan.Rule) {
 	w := newRuns(i, r.Detector, len(c.plan.State))
 	c.runs = append(c.runs, w)
 	c.regroup(w, nil, c.inEpoch)
-	c.remind(w, c.states[i].ones)
 	for _, p := range c.parts {
 		if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
 			r := wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}
@@ -348,6 +348,9 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 // gather takes a set. It fires at once if it need not wait.
 func (c *Core) gather(w *runs, out *Output) {
 	f := &found{index: w.set.Index, runs: slices.Clone(w.set.Runs), waits: true, due: clocksync.MinInstant}
+	if w.ones != nil {
+		f.ready = w.ones.ready
+	}
 	if slices.ContainsFunc(w.stood, func(g *found) bool { return g.within(f) }) {
 		return // That one has grown.
 	}
@@ -469,7 +472,8 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 	}
 	f.waits = false
 	if w.ones != nil {
-		w.known[f.runs[0].Member].fired = true
+		one := &w.known[f.runs[0].Member].alone
+		one.fired, one.shot = true, f.runs[0].Seq
 	}
 	o := c.occasionOf(w, f, span)
 	c.fire(r, s, o, out)
