@@ -122,7 +122,7 @@ func plainly(events []monitor.Event) []any {
 
 // TestReplayOfACarriedOnRun: each life of a run has its own times, which go on.
 func TestReplayOfACarriedOnRun(t *testing.T) {
-	f, err := os.Open("../internal/journal/testdata/format1/program.jsonl.gz")
+	f, err := os.Open("../internal/journal/testdata/format2/program.jsonl.gz")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -316,7 +316,7 @@ func TestJournalRefusals(t *testing.T) {
 	for want, text := range map[string]string{
 		`it is empty, or its first line was not written to the end: nothing can be replayed`:          lines[0][:40],
 		`line 1: the first line is no header of a journal, as run --journal writes it`:                strings.Join(lines[1:], ""),
-		`line 1: its format is 2, and this version of pegasus reads 1: use the version that wrote it`: swap(1, `"journal":1`, `"journal":2`),
+		`line 1: its format is 1, and this version of pegasus reads 2: use the version that wrote it`: swap(1, `"journal":2`, `"journal":1`),
 		`line 1: it is no line of a journal: json: unknown field "terms"`:                             swap(1, `"term"`, `"terms"`),
 		`line 2: it is no line of a journal: json: unknown field "hallo"`:                             swap(2, `"hello"`, `"hallo"`),
 		`line 2: it is no line of a journal: invalid character 'x' looking for beginning of value`:    swap(2, `{`, `x`),

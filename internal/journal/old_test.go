@@ -21,22 +21,25 @@ import (
 	"github.com/gopegasus/pegasus/internal/synccore"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write testdata/outputs again, by which TestOldJournals tells what differs")
+var rewrite = flag.Bool("rewrite", false, "write the digests and testdata/outputs again, by which TestOldJournals tells what differs")
 
-// TestOldJournals replays journals that commit 6ead95c has written: a run of the tsp
+// TestOldJournals replays journals whose inputs commit 6ead95c has written: a run of the tsp
 // on kroA100, and one of examples/integration in which two nodes and two synchronizers
-// were killed. Every output is what it was, byte for byte, by the digests in the
-// journals; the outputs themselves are in testdata/outputs to tell what differs.
+// were killed. Every output is what it was when format 2 began, byte for byte, by the digests
+// in the journals; the outputs themselves are in testdata/outputs to tell what differs.
 func TestOldJournals(t *testing.T) {
-	files, err := filepath.Glob("testdata/format1/*.jsonl.gz")
+	files, err := filepath.Glob("testdata/format2/*.jsonl.gz")
 	if err != nil || len(files) != 2 {
 		t.Fatalf("%v, %v", files, err)
 	}
 	for _, path := range files {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			kept := filepath.Join("testdata", "outputs", strings.TrimSuffix(filepath.Base(path), ".jsonl.gz")+".gz")
+			if *rewrite {
+				redigest(t, path)
+			}
 			var text bytes.Buffer
-			j := replay(t, unzipped(t, path), func(line int, out *synccore.Output, same bool) {
+			j := replay(t, unzipped(t, path), func(line int, out *synccore.Output, _ uint64, same bool) {
 				list := parts(nil, strconv.Itoa(line), reflect.ValueOf(out))
 				for _, part := range list {
 					fmt.Fprintln(&text, part)
@@ -53,6 +56,22 @@ func TestOldJournals(t *testing.T) {
 			}
 		})
 	}
+}
+
+// redigest writes the header and the digests of a journal again: a new format begins.
+func redigest(t *testing.T, path string) {
+	t.Helper()
+	text, err := io.ReadAll(unzipped(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := slices.Collect(strings.Lines(string(text)))
+	lines[0] = regexp.MustCompile(`"journal":\d+`).ReplaceAllString(lines[0], fmt.Sprintf(`"journal":%d`, journal.Format))
+	digest := regexp.MustCompile(`"out":"[0-9a-f]{16}"`)
+	replay(t, strings.NewReader(strings.Join(lines, "")), func(line int, _ *synccore.Output, sum uint64, _ bool) {
+		lines[line-1] = digest.ReplaceAllString(lines[line-1], fmt.Sprintf(`"out":"%016x"`, sum))
+	})
+	zip(t, path, []byte(strings.Join(lines, "")))
 }
 
 // parts appends what of a value is not zero, a line each, by the names of fields. What is
@@ -164,18 +183,18 @@ func zip(t *testing.T, path string, text []byte) {
 }
 
 // sameOutput fails if a line does not come to the same output.
-func sameOutput(t *testing.T) func(int, *synccore.Output, bool) {
+func sameOutput(t *testing.T) func(int, *synccore.Output, uint64, bool) {
 	t.Helper()
-	return func(line int, out *synccore.Output, same bool) {
+	return func(line int, out *synccore.Output, _ uint64, same bool) {
 		if !same {
 			t.Fatalf("line %d comes to another output: %s", line, strings.Join(parts(nil, "", reflect.ValueOf(out)), "\n"))
 		}
 	}
 }
 
-// replay steps a fresh machine through a journal and tells each output, and whether all
-// so far are the same.
-func replay(t *testing.T, lines io.Reader, told func(line int, out *synccore.Output, same bool)) *journal.Reader {
+// replay steps a fresh machine through a journal and tells each output, the digest of all so far,
+// and whether that is the one in the journal.
+func replay(t *testing.T, lines io.Reader, told func(line int, out *synccore.Output, sum uint64, same bool)) *journal.Reader {
 	t.Helper()
 	j, err := journal.Read(lines)
 	if err != nil {
@@ -193,13 +212,13 @@ func replay(t *testing.T, lines io.Reader, told func(line int, out *synccore.Out
 		}
 		core.Step(rec.Now, &rec.Input, &out)
 		digest.Add(&out)
-		told(j.Line(), &out, rec.Broken || digest.Sum() == rec.Out)
+		told(j.Line(), &out, digest.Sum(), rec.Broken || digest.Sum() == rec.Out)
 	}
 }
 
 // TestLastTerm: a term that no later life can follow is no term of a journal.
 func TestLastTerm(t *testing.T) {
-	text, err := io.ReadAll(unzipped(t, "testdata/format1/tsp.jsonl.gz"))
+	text, err := io.ReadAll(unzipped(t, "testdata/format2/tsp.jsonl.gz"))
 	if err != nil {
 		t.Fatal(err)
 	}

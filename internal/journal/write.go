@@ -23,7 +23,7 @@ import (
 
 // Format is the version of the lines of a journal. A reader refuses every
 // other one.
-const Format = 1
+const Format = 2
 
 // MaxLine is the greatest length of a line in bytes, its end included.
 const MaxLine = 16 << 20
