@@ -65,7 +65,7 @@ func (m *member) newestTime() clocksync.Instant {
 func (c *Core) noteChange() {
 	c.rejudge = true
 	c.floor.raise(c.present())
-	if c.tuple && c.judged {
+	if c.tuple && c.judged && c.ev.Kind == scgs.Opened {
 		return
 	}
 	for i := range c.states {

@@ -169,10 +169,10 @@ func (c *Core) opened(out *Output) {
 }
 
 func (c *Core) closed(out *Output) {
-	c.tuple = false
 	c.checkHolds(&c.ev.Span, out)
 	c.programAdvance(out)
 	c.summaryClosed()
+	c.tuple = false
 }
 
 // judge evaluates the predicates on the tuple in the scope, and again as long as firings
