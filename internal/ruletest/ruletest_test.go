@@ -90,7 +90,7 @@ tests:
     members:
       w1..w2: {skew: 2ms, states: 0s load=0+1x20 every 100ms | 3s phase=idle}
     expect:
-      - {predicate: all-idle, at: 15s, truth: true}
+      - {predicate: all-idle, at: 12s, truth: true}
 `
 
 // TestSame runs a test twice and wants the same to happen.

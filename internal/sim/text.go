@@ -121,21 +121,44 @@ func (t *trial) member(name string) predicates.Member {
 }
 
 // since is from when on the predicate was true of the members, up to an instant at which it
-// was. Who had no state was unknown.
+// was. A hold time goes on when a member joins, so the states of members that joined later may
+// count from their entry on, or as well before.
 func (x *text) since(t *trial, members []predicates.Member, at clocksync.Instant) clocksync.Instant {
+	var names strings.Builder
+	first := clocksync.MaxInstant
+	for i := range members {
+		names.WriteString(members[i].Name + ",")
+		first = min(first, t.entered[members[i].Name])
+	}
+	known := x.last.members == names.String() && x.last.at <= at // A later term may fire on earlier states.
+	since := min(x.trueSince(t, members, at, clocksync.MaxInstant, known), x.trueSince(t, members, at, first, known))
+	x.last.members, x.last.at = names.String(), at
+	return since
+}
+
+// trueSince is since, where members that entered after an instant were not there before they
+// entered. Nor was a member in an earlier life.
+func (x *text) trueSince(t *trial, members []predicates.Member, at, first clocksync.Instant, known bool) clocksync.Instant {
 	type walk struct {
 		truth []stretch
-		i     int  // the state that it is in, or that is over
-		over  bool // it is
+		i     int               // the state that it is in, or that is over
+		over  bool              // it is
+		from  clocksync.Instant // it was not there before
 	}
 	walks := make([]walk, len(members))
-	var names strings.Builder
-	show := func(i int) {
-		if w := &walks[i]; w.over || w.i < 0 {
-			x.all.SetUnknown(i)
-		} else {
-			x.all.Set(i, w.truth[w.i].row)
+	holds := func() bool {
+		var there []predicates.Member
+		var rows [][]scgs.Value
+		for i := range walks {
+			if w := &walks[i]; !w.over && w.i >= 0 {
+				there, rows = append(there, members[i]), append(rows, w.truth[w.i].row)
+			}
 		}
+		x.all.Reset(there)
+		for i := range rows {
+			x.all.Set(i, rows[i])
+		}
+		return x.When.Eval(x.all).Truth == predicates.True
 	}
 	change := func(w *walk) clocksync.Instant { // the last one so far
 		switch {
@@ -144,22 +167,22 @@ func (x *text) since(t *trial, members []predicates.Member, at clocksync.Instant
 		case w.over:
 			return w.truth[w.i].to
 		}
-		return w.truth[w.i].from
+		return max(w.truth[w.i].from, w.from)
 	}
 	for i := range members {
-		names.WriteString(members[i].Name + ",")
 		w := &walks[i]
+		if w.from = clocksync.MinInstant; t.entered[members[i].Name] > first {
+			w.from = min(t.entered[members[i].Name], at)
+		}
 		w.truth = t.actor(members[i].Name).truth
 		n, found := slices.BinarySearchFunc(w.truth, at, func(s stretch, at clocksync.Instant) int { return cmp.Compare(s.from, at) })
 		if w.i = n; !found {
 			w.i--
 		}
 		w.over = w.i >= 0 && w.truth[w.i].to <= at
-		show(i)
 	}
-	known := x.last.members == names.String() && x.last.at <= at // A later term may fire on earlier states.
 	since := at
-	for x.When.Eval(x.all).Truth == predicates.True {
+	for holds() {
 		since = clocksync.MinInstant
 		for i := range walks {
 			since = max(since, change(&walks[i]))
@@ -177,13 +200,13 @@ func (x *text) since(t *trial, members []predicates.Member, at clocksync.Instant
 					w.over = false
 				} else {
 					w.i--
-					w.over = w.i >= 0 && w.truth[w.i].to < since
+					if w.i >= 0 && (w.truth[w.i].to < since || w.from == since) {
+						w.i = -1
+					}
 				}
-				show(i)
 			}
 		}
 	}
-	x.last.members, x.last.at = names.String(), at
 	return since
 }
 

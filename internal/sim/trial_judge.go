@@ -48,6 +48,7 @@ type judges struct {
 	origins   map[uint64]origin     // of terms that go on with another one
 	content   bool                  // judge C is
 	lastFired clocksync.Instant
+	entered   map[string]clocksync.Instant           // when members entered an epoch last
 	became    map[control.Decision]clocksync.Instant // since when its predicate has been true for long enough
 	firings   map[firingKey][]control.Decision       // those that had their effect, one of each term
 	numbers   map[string]int                         // of the texts of predicates
@@ -130,6 +131,7 @@ func (j *judges) begin() {
 	j.numbers, j.origins, j.accepted = map[string]int{}, map[uint64]origin{}, map[string]uint64{}
 	j.firings, j.witness, j.ofRuns = map[firingKey][]control.Decision{}, map[control.Decision]string{}, map[control.Decision]int{}
 	j.lastFired, j.became = clocksync.MinInstant, map[control.Decision]clocksync.Instant{}
+	j.entered = map[string]clocksync.Instant{}
 }
 
 func (t *trial) breach(judge byte, format string, args ...any) {
@@ -290,6 +292,9 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 			if !slices.Contains(e.Members, name) || slices.Contains(e.Joined, name) {
 				delete(l.inEpoch, name)
 			}
+		}
+		for _, name := range e.Joined {
+			t.entered[name] = t.now
 		}
 		for _, name := range e.Members {
 			if l.inEpoch[name] == 0 {

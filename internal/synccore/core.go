@@ -138,12 +138,14 @@ type judgement struct {
 	general bool // for tests: no way is shorter than another
 
 	ev        scgs.Event
-	spanless  bool   // ev has no span
-	tuple     bool   // a global state is in force, and in the scope
-	judged    bool   // and it was judged
-	heads     uint64 // a sum over its states, by which it is known again
-	rejudge   bool   // something beside the members' states has changed
-	opening   bool   // ev tells of the global state that is judged
+	spanless  bool      // ev has no span
+	tuple     bool      // a global state is in force, and in the scope
+	judged    bool      // and it was judged
+	heads     uint64    // a sum over its states, by which it is known again
+	rejudge   bool      // something beside the members' states has changed
+	opening   bool      // ev tells of the global state that is judged
+	turn      uint64    // counts the steps and the global states: a predicate fires once in each
+	floor     KeptFloor // of hold times that begin
 	scope     *predicates.Scope
 	partial   *predicates.Scope    // what a rule's own detector has found: the members of the runs
 	alone     *predicates.Scope    // one member, for local conditions
@@ -182,6 +184,7 @@ func New(level *plan.Level, opt Options) *Core {
 		},
 		judgement: judgement{
 			memory: make([]scgs.Value, len(level.Variables)),
+			floor:  noFloor,
 		},
 	}
 	if level.Program != nil && !opt.Local {
@@ -255,6 +258,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	}
 	c.back(now)
 	c.was, c.now = c.now, now
+	c.turn++
 	if in.Reached != 0 {
 		c.reach(min(in.Reached, now))
 	}
@@ -420,12 +424,9 @@ func (c *Core) settle(in *Input, out *Output) {
 	if c.nextEpoch(out) {
 		c.sweepRuns(out)
 	}
-	if c.tuple && c.rejudge {
-		if span, ok := c.det.Current(); ok {
-			c.judge(&span, true, out)
-		}
-	}
+	c.judgeAgain(out)
 	c.holds(out)
+	c.judgeAgain(out)
 	c.programAdvance(out)
 	c.balance(out)
 	if !in.More {
@@ -435,6 +436,16 @@ func (c *Core) settle(in *Input, out *Output) {
 	c.summarize(out)
 	c.recycle()
 	out.Wake = c.wake()
+}
+
+// judgeAgain judges the open tuple if something beside the members' states has changed.
+func (c *Core) judgeAgain(out *Output) {
+	if !c.tuple || !c.rejudge {
+		return
+	}
+	if span, ok := c.det.Current(); ok {
+		c.judge(&span, true, out)
+	}
 }
 
 // recycle hands the rows of popped states back to the arena.

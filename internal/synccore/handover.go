@@ -41,6 +41,7 @@ type Kept struct {
 	Left      []outbox.Letter    `json:"left,omitempty"`     // signals of earlier terms whose fates may be told yet
 	Give      clocksync.Instant  `json:"give,omitempty"`     // when these are given up
 	Led       []control.Decision `json:"led,omitempty"`      // the last ones of the terms before that it goes on with
+	Floor     KeptFloor          `json:"floor,omitzero"`     // no hold time begins before it
 	Ended     [2]uint32          `json:"ended,omitzero"`     // the largest numbers of firings before the last reload
 }
 
@@ -57,6 +58,7 @@ type KeptMember struct {
 	Lost    uint64            `json:"lost,omitempty"`   // states in them
 	Gone    uint64            `json:"gone,omitempty"`   // the incarnation that is gone; 0: it is there
 	Why     string            `json:"why,omitempty"`    // it is gone
+	Was     uint64            `json:"was,omitempty"`    // the number of its state in the last global state of earlier epochs
 }
 
 // KeptRule is where a predicate stands.
@@ -78,6 +80,7 @@ type KeptRule struct {
 	At         clocksync.Instant `json:"at"`                   // see Fired
 	Shot       bool              `json:"shot,omitempty"`       // it has fired in this epoch
 	Shots      bool              `json:"shots,omitempty"`      // it has fired in this run
+	On         bool              `json:"on,omitempty"`         // it has fired on the global state in force, or was kept back
 	First      clocksync.Instant `json:"first,omitempty"`      // its first firing since it was last ready again; 0: there was none
 	Ones       []KeptOne         `json:"ones,omitempty"`       // of one that is judged for each member
 }
@@ -139,12 +142,15 @@ func (c *Core) Kept() *Kept {
 	k := &Kept{
 		Now: c.now, Looked: c.looked, Reached: c.reached, Epoch: c.epoch, Begun: c.begun, InForce: c.begun && !c.paused && len(c.removing) == 0, PutOff: c.putOff,
 		Decisions: c.decisions, Open: c.tuple, Heads: c.heads, Memory: c.memory, Letters: c.outbox.Kept(0), Rules: c.keptRules(),
-		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led, Ended: c.ended,
+		Left: c.earlier.left, Give: c.earlier.give, Led: c.earlier.led, Floor: c.floor, Ended: c.ended,
 	}
 	for _, m := range c.sorted {
 		kept := KeptMember{
 			Name: m.name, In: k.InForce && m.index != noIndex && !m.gone, Heard: m.lastHeard(), Entered: m.entered, Stays: m.stays, Left: m.left,
 			Before: max(m.before, m.last), Gaps: m.losses.gaps, Lost: m.losses.states,
+		}
+		if kept.In {
+			kept.Was = m.was
 		}
 		if m.gone {
 			kept.Gone, kept.Why = m.incarnation, m.why
@@ -164,7 +170,7 @@ func (c *Core) keptRules() []KeptRule {
 		rules[i] = KeptRule{
 			Truth: s.truth, Told: s.told, Came: s.past.since, Armed: s.armed, Holding: s.holding, Since: s.since, Due: s.due, Kept: s.kept,
 			Quiet: s.quiet, Suppressed: s.suppressed, Cause: s.cause.Cause, Most: s.cause.most, Fired: s.past.fired, Last: s.past.last.Decision, At: s.past.at,
-			Shot: s.shot, Shots: s.shots, First: s.first,
+			Shot: s.shot, Shots: s.shots, On: s.on > 0 && s.on == c.ev.Index, First: s.first,
 		}
 		if rules[i].Ones = slices.Clone(s.ones); c.plan.Rules[i].Detector.Each && !c.opt.Follows {
 			rules[i].Ones = c.keptOnes(i)
@@ -205,7 +211,7 @@ func (c *Core) MadeAlone(out *Output) *Kept {
 	if !tell {
 		return nil
 	}
-	return &Kept{Now: c.now, After: first - 1, Decisions: c.decisions, Memory: c.memory, Letters: c.outbox.Kept(first - 1), Rules: c.keptRules()}
+	return &Kept{Now: c.now, After: first - 1, Decisions: c.decisions, Memory: c.memory, Letters: c.outbox.Kept(first - 1), Rules: c.keptRules(), Floor: c.floor}
 }
 
 // Retell tells the inputs by which a machine of the same level comes to follow this one,
@@ -350,9 +356,10 @@ func (c *Core) entrust(k *Kept, out *Output) {
 	case c.retold:
 	case c.opt.Follows:
 		c.inherit(k)
+		c.floor = k.Floor
 		c.outbox.Restore(k.After, k.Letters)
 		for i := range c.states {
-			c.states[i].stands(&k.Rules[i])
+			c.stands(i, &k.Rules[i])
 		}
 		return
 	default:
@@ -409,10 +416,10 @@ func (c *Core) entrust(k *Kept, out *Output) {
 	c.switchDetector(entering)
 	for i := range k.Members {
 		if m := c.members[k.Members[i].Name]; m != nil && m.index != noIndex {
-			m.entered = k.Members[i].Entered
+			m.entered, m.was = k.Members[i].Entered, k.Members[i].Was
 		}
 	}
-	c.rearm()
+	c.rearm(false)
 	c.resetScope()
 	c.paused = !c.enough(len(c.inEpoch))
 	out.reset()
@@ -510,11 +517,15 @@ func (c *Core) inherit(k *Kept) {
 }
 
 // stands lets a predicate stand where it did in another machine.
-func (s *ruleState) stands(k *KeptRule) {
+func (c *Core) stands(i int, k *KeptRule) {
+	s := &c.states[i]
 	s.truth, s.told, s.armed, s.holding, s.since, s.due, s.kept = k.Truth, k.Told, k.Armed, k.Holding, k.Since, k.Due, k.Kept
 	s.quiet, s.cause = k.Quiet, causes{k.Cause, k.Most}
 	s.past.truth, s.past.since = k.Truth, k.Came
 	s.shot, s.shots, s.first, s.ones = k.Shot, k.Shots, k.First, slices.Clone(k.Ones)
+	if s.on = 0; k.On {
+		s.on = c.ev.Index
+	}
 }
 
 // again lets a predicate begin again that another machine has judged. Where it has fired
@@ -547,10 +558,11 @@ func (c *Core) takeOver(out *Output) {
 	c.same = k.InForce && !c.paused && in == len(c.inEpoch) && c.tuple == k.Open && (!c.tuple || c.heads == k.Heads)
 	c.sets, c.outbox, c.earlier = c.sets[:0], outbox.New(), earlier{left: k.Left, give: k.Give, led: k.Led}
 	c.inherit(k)
+	c.floor = k.Floor
 	c.outbox.Restore(0, k.Letters)
 	for i := range c.states {
 		if c.same {
-			c.states[i].stands(&k.Rules[i])
+			c.stands(i, &k.Rules[i])
 			c.states[i].past.epoch = c.epoch
 			continue
 		}

@@ -44,7 +44,7 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		c.evidence(m, b.Evidence, out)
 	}
 	if b.Leaving {
-		c.leave(m, "left")
+		c.leave(m, whyLeft)
 	}
 }
 

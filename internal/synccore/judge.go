@@ -32,6 +32,8 @@ type ruleState struct {
 	suppressed uint64            // firings kept back since the last one
 	cause      causes            // of firings
 	shot       bool              // it has fired in this epoch
+	turn       uint64            // of its last firing, see judgement.turn
+	on         uint64            // the index of the global state of this epoch that it last fired on, or was kept back on; 0: none
 	shots      bool              // it has fired in this run
 	first      clocksync.Instant // its first firing since it was last ready to fire again; 0: there was none
 	ones       []KeptOne         // what another machine remembered, until its own detector begins
@@ -59,7 +61,7 @@ func (c *Core) newStates() {
 		}
 	}
 	c.watch(c.plan)
-	c.rearm()
+	c.rearm(false)
 }
 
 // set is a new value of a variable, for later global states.
@@ -68,11 +70,16 @@ type set struct {
 	value    scgs.Value
 }
 
-// rearm makes every predicate fire at its first true, as a new epoch does.
-func (j *judgement) rearm() {
+// rearm makes every predicate fire at its first true, as a new epoch does. Hold times that run
+// go on until the first verdict of the epoch if they last.
+func (j *judgement) rearm(lasts bool) {
 	for i := range j.states {
 		s := &j.states[i]
-		*s = s.begins()
+		next := s.begins()
+		if lasts && s.holding {
+			next.holding, next.since, next.due, next.kept = true, s.since, s.due, s.kept
+		}
+		*s = next
 	}
 	j.lookAtAll()
 }
@@ -143,6 +150,10 @@ func (c *Core) opened(out *Output) {
 		}
 	}
 	c.tuple, c.opening = true, true
+	c.turn++
+	if c.ev.Index == 1 {
+		c.continueHolds()
+	}
 	if c.plan.Summary() {
 		c.summaryOpened()
 	}
@@ -164,15 +175,21 @@ func (c *Core) closed(out *Output) {
 	c.tuple = false
 }
 
-// judge evaluates the predicates that a change since the last judgement affects
-// on the tuple in the scope; the others are as they were. Every predicate
-// reads the memory as it was before; what they set counts from the next global
-// state on.
+// judge evaluates the predicates on the tuple in the scope, and again as long as firings
+// change the memory. Those rounds end: a predicate fires in one of them only.
 func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 	c.rejudge = false
 	if c.judged = c.deciding(); !c.judged {
 		return // too few members, or the epoch is over
 	}
+	for c.judgeRound(span, step, out); c.rejudge; c.judgeRound(span, true, out) {
+		c.rejudge = false
+	}
+}
+
+// judgeRound evaluates the predicates that a change since the last round affects; the others
+// are as they were. All of them read the memory as it was before the round.
+func (c *Core) judgeRound(span *scgs.Span, step bool, out *Output) {
 	fields, more := c.scope.Changed()
 	more = more || c.general
 	for word, restless := range c.restless {
@@ -190,14 +207,19 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 }
 
 // remember puts what predicates have set into the memory. If several have set one
-// variable, that of the first in order of priority stays.
+// variable, that of the first in order of priority stays. If that changes a variable, the
+// predicates are judged again.
 func (c *Core) remember() {
+	changed := false
 	for i, s := range c.sets {
 		if !slices.ContainsFunc(c.sets[:i], func(t set) bool { return t.variable == s.variable }) {
+			changed = changed || c.memory[s.variable] != s.value
 			c.setMemory(s.variable, s.value)
 		}
 	}
-	c.sets = c.sets[:0]
+	if c.sets = c.sets[:0]; changed {
+		c.noteChange()
+	}
 }
 
 func (j *judgement) setMemory(variable int, v scgs.Value) {
@@ -239,6 +261,7 @@ func (c *Core) judgeRule(i int, r *plan.Rule, affected bool, span *scgs.Span, st
 
 // apply does what follows from a verdict.
 func (c *Core) apply(r *plan.Rule, s *ruleState, verdict predicates.Verdict, changed bool, span *scgs.Span, step bool, out *Output) {
+	first := !s.told
 	s.truth, s.told = verdict.Truth, true
 	if c.rearms(r, verdict.Truth) {
 		s.armed, s.first = true, 0
@@ -249,8 +272,11 @@ func (c *Core) apply(r *plan.Rule, s *ruleState, verdict predicates.Verdict, cha
 	case verdict.Truth != predicates.True:
 		s.release()
 	case r.Hold > 0 && s.armed:
-		c.hold(r, s, c.dated(span), step)
+		c.hold(r, s, c.dated(span), step || first)
 	case s.armed && !c.follows(r, s):
+	case r.Every && s.on == c.ev.Index:
+	case !r.Every && s.armed && s.turn == c.turn && c.now >= s.quiet:
+		out.reject(c.plan.Name, "predicate "+r.Name+": a new value of memory would make it fire twice on one global state: it waits for the next one; give it a cooldown, or a condition that its own firing ends")
 	case r.Every || s.armed:
 		if c.fireOn(r, s, span, out) {
 			return
@@ -302,11 +328,11 @@ func (s *ruleState) release() {
 	s.holding, s.kept, s.due = false, false, clocksync.MaxInstant
 }
 
-// hold begins a hold time or continues it. It continues only where a single event made
-// the transition: between two other global states there may be tuples that cannot be
-// ordered, and the predicate may have been false on one of them.
-func (c *Core) hold(r *plan.Rule, s *ruleState, span *scgs.Span, step bool) {
-	if s.holding && step {
+// hold begins a hold time or continues it. It continues only where nothing lies between the
+// two judgements, as where a single event made the transition: between two other global states
+// there may be tuples that cannot be ordered, and the predicate may have been false on one of them.
+func (c *Core) hold(r *plan.Rule, s *ruleState, span *scgs.Span, follows bool) {
+	if s.holding && follows {
 		return
 	}
 	start, ok := c.began(span)
@@ -317,14 +343,14 @@ func (c *Core) hold(r *plan.Rule, s *ruleState, span *scgs.Span, step bool) {
 	s.holding, s.since, s.due = true, start, c.now.Add(r.Hold)
 }
 
-// began is when all states of the tuple had certainly begun, on the clock that
-// measures it. Across hosts it can be known while the core is still empty: the
+// began is when all states of the tuple had certainly begun, but no earlier than the floor, on
+// the clock that measures it. Across hosts it can be known while the core is still empty: the
 // evidence that makes a tuple certain need not be later.
 func (c *Core) began(span *scgs.Span) (clocksync.Instant, bool) {
+	start := c.floor.of(span)
 	if from, _, ok := stretch(span); ok {
-		return from, true
+		return max(start, from), true
 	}
-	start := clocksync.MinInstant
 	c.parts = c.det.Witness(c.parts[:0])
 	for i := range c.parts {
 		if c.parts[i].Unknown {
@@ -450,6 +476,9 @@ const newestState = math.MaxUint64
 // follows when the cooldown is over, if the state is still in force then. It reports
 // whether that settles what there is to tell of the predicate.
 func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) bool {
+	if s.on = c.ev.Index; c.now >= s.quiet {
+		s.turn = c.turn
+	}
 	if c.opt.Unread && c.now >= s.quiet {
 		c.fire(r, s, &occasion{scope: c.scope}, out)
 		return true
@@ -578,8 +607,7 @@ func (c *Core) witness(rows [][]scgs.Value) []monitor.Part {
 	return witness
 }
 
-// parentSignal makes a signal from above visible; the tuple in force is judged
-// again.
+// parentSignal makes a signal from above visible; the open tuple is judged again.
 func (c *Core) parentSignal(sig *control.Signal) {
 	for _, known := range c.plan.Env.Parent {
 		if known.Name != sig.Name {
@@ -591,7 +619,7 @@ func (c *Core) parentSignal(sig *control.Signal) {
 		}
 		c.scope.SetParent(sig.Name, c.values)
 		c.partial.SetParent(sig.Name, c.values)
-		c.rejudge = true
+		c.noteChange()
 	}
 }
 

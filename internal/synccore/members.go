@@ -17,6 +17,9 @@ import (
 // noIndex is the detector number of a member that is not in the epoch.
 const noIndex scgs.Member = -1
 
+// whyLeft is why a member is gone that said so.
+const whyLeft = "left"
+
 // member is one participant as the synchronizer knows it.
 type member struct {
 	name, host  string
@@ -58,6 +61,7 @@ type member struct {
 	late    wire.Evidence // of a state behind the gap
 	regions []wire.Region
 	state   scgs.Change // in the tuple in force
+	was     uint64      // the number of its state in the last tuple of earlier epochs; 0: it was in none
 	probing
 }
 
@@ -339,14 +343,16 @@ func (c *Core) nextEpoch(out *Output) bool {
 	if c.tuple {
 		c.summaryClosed()
 	}
+	lasts, gone := c.holdsLast(), slices.Clone(c.removing)
 	c.epoch++
 	c.switchDetector(ready)
+	lasts = c.newFloor(gone, len(ready) > 0) && lasts
 	if c.exec != nil {
 		c.exec.Epoch(c.now, c.epochBegun(), &c.done)
 	}
 	c.paused = !c.enough(len(c.inEpoch))
 	c.begun = c.begun || !c.paused
-	c.rearm()
+	c.rearm(lasts)
 	c.resetScope()
 	if c.planner != nil {
 		c.planner.Regroup(c.planMembers())
@@ -453,7 +459,7 @@ func specs(entering []*member) []scgs.Spec {
 
 func (c *Core) letIn(m *member) {
 	n := m.newest
-	m.newest, m.entered = newest{}, c.now
+	m.newest, m.entered, m.was = newest{}, c.now, 0
 	if m.listed && m.multiplexer.at.Domain != "" {
 		n.alive = m.multiplexer.at
 	}

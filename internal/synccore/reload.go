@@ -27,12 +27,13 @@ func (c *Core) reload(plan *plan.Level, out *Output) {
 	c.plan = plan
 	out.Reloads = append(out.Reloads, monitor.Reload{Config: plan.Source.Name, Changes: changes})
 	c.listen()
-	if !slices.EqualFunc(old.Params, plan.Params, func(a, b config.Param) bool { return a.Field.Name == b.Field.Name && a.Value == b.Value }) {
-		c.rejudge = true // What reads them may be another thing on the same global state.
-	}
+	params := !slices.EqualFunc(old.Params, plan.Params, func(a, b config.Param) bool { return a.Field.Name == b.Field.Name && a.Value == b.Value })
 	c.keepMemory(old)
 	c.rebuildScope()
 	fresh := c.keepRules(old)
+	if params { // What reads them may be another thing on the same global state.
+		c.noteChange()
+	}
 	c.keepRuns(old)
 	c.programRenewed(fresh)
 	c.balanceBy(plan.Balance)
