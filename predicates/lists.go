@@ -143,7 +143,7 @@ func (c *compiler) inList(n *ast.BinaryNode) (value, error) {
 	}
 	left, err := c.single(n.Left)
 	if err != nil {
-		return value{}, err
+		return value{}, c.misplaced(n, err)
 	}
 	eq := &ast.BinaryNode{Operator: "==", Left: n.Left, Right: n.Right}
 	eq.SetLocation(n.Location())

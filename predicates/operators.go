@@ -38,7 +38,7 @@ func (c *compiler) binary(n *ast.BinaryNode) (value, error) {
 	}
 	l, err := c.compile(n.Left)
 	if err != nil {
-		return value{}, err
+		return value{}, c.misplaced(n, err)
 	}
 	r, err := c.compile(n.Right)
 	if err != nil {
@@ -265,7 +265,7 @@ func (c *compiler) in(n *ast.BinaryNode) (value, error) {
 	}
 	left, err := c.single(n.Left)
 	if err != nil {
-		return value{}, err
+		return value{}, c.misplaced(n, err)
 	}
 	store, x := left.keep(c.vars)
 	c.vars++

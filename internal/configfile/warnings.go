@@ -3,6 +3,7 @@ package configfile
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ func advise(doc *yamlconf.Doc, plan *plan.Level, sec *config.Section) {
 		a.predicate(sec.Synchronizer.Predicates[i].Key, &sec.Synchronizer.Predicates[i].Value)
 	}
 	a.memory()
+	a.misread()
 	a.fields("state", plan.State, func(u predicates.Uses) uint64 { return u.Fields })
 	a.fields("process", plan.Process, func(u predicates.Uses) uint64 { return u.Process })
 	slices.SortStableFunc(a.list, func(f, g yamlconf.Fault) int {
@@ -108,6 +110,29 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 				"a second signal %q of one decision: a member that gets both takes this one for a copy and ignores it", signal)
 		}
 		seen[to] = true
+	}
+}
+
+// misread warns of texts that people read otherwise than they are, each once: a predicate
+// for groups of members is compiled for each group.
+func (a *adviser) misread() {
+	texts := map[string]string{}
+	lets := func(at string, list yamlconf.Map[string]) {
+		for _, e := range list {
+			texts[at+"."+e.Key] = e.Value
+		}
+	}
+	lets("let", a.sec.Let)
+	for _, e := range a.sec.Predicates {
+		lets("predicates."+e.Key+".let", e.Value.Let)
+	}
+	for _, u := range a.plan.Uses {
+		texts[u.At] = u.Text
+	}
+	for _, at := range slices.Sorted(maps.Keys(texts)) {
+		if fault := predicates.Misread(texts[at]); fault != nil {
+			a.warn(at, fault.Hint, "%s", fault.Message)
+		}
 	}
 }
 

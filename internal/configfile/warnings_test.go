@@ -63,6 +63,19 @@ func TestWarnings(t *testing.T) {
 				"      r: {when: len(members) > 1, every: true, set: {m: \"0\"}}\n",
 			[]string{`6:35 "p" sends its signals again on each global state while it holds: every change of any member makes one`},
 		},
+		"not before in": {
+			"    state: {b: bool, kind: {enum: [x, y]}}\n    let: {odd: \"not .b in [true, false]\", odder: \"any(members, odd)\", even: \".b not in [true]\"}\n    predicates:\n" +
+				"      p:\n        when: any(members, not .b in [true, false])\n        signal: {kind: cancel, region: r, to: \"filter(members, !.b in [true])\"}\n" +
+				"      q: {each: members, when: \"not .b in [true] and even\", signal: []}\n      r: {by: .kind, when: \"any(members, not odd in [true])\", signal: []}\n" +
+				"      s: {when: \"any(members, (not .b) in [true]) or odder\", signal: []}\n",
+			[]string{
+				"5:11 not applies to the left side of in alone: not x in [...] is read as (not x) in [...]",
+				"8:9 not applies to the left side of in alone: not x in [...] is read as (not x) in [...]",
+				"9:43 ! applies to the left side of in alone: ! x in [...] is read as (! x) in [...]",
+				"10:26 not applies to the left side of in alone: not x in [...] is read as (not x) in [...]",
+				"11:22 not applies to the left side of in alone: not x in [...] is read as (not x) in [...]",
+			},
+		},
 		"one name twice": {
 			"    predicates:\n      p:\n        when: len(members) > 1\n        signal: [{kind: cancel, region: a}, {kind: cancel, region: b, name: x}, {kind: cancel, region: c, name: x}, {kind: cancel, region: d, name: p}, {kind: cancel, region: e, name: x, to: {group: h}}]\n",
 			[]string{

@@ -408,7 +408,7 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Exp
 func (c *compiler) account(at string, p *predicates.Expression) {
 	c.plan.Prev = c.plan.Prev || p.Uses().Prev
 	c.charge(at, p)
-	c.plan.Uses = append(c.plan.Uses, Use{at, p.Uses()})
+	c.plan.Uses = append(c.plan.Uses, Use{at, p.Source(), p.Uses()})
 	if text, more := p.Expanded(); more {
 		c.means = append(c.means, text)
 	}

@@ -324,5 +324,6 @@ func (s *Source) Hash() string {
 // Use is what the expression at a place of the section depends on.
 type Use struct {
 	At   string          // such as predicates.NAME.when
+	Text string          // as it stands there
 	Uses predicates.Uses // fields, variables, signals of the parent
 }
