@@ -92,6 +92,9 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 				"%q is taken for a threshold: it fires on each set of %d members that certainly overlapped, without waiting for the others", name, r.Detector.AtLeast))
 		}
 	}
+	if !p.Every && p.Until == "" && p.Modality == "" {
+		a.likeThreshold(name)
+	}
 	for _, u := range a.plan.Uses {
 		if u.At == at+".when" && constant(u.Uses) {
 			a.warn(u.At, "compare something with the state of members or with memory", "this condition is the same on every global state")
@@ -132,6 +135,17 @@ func (a *adviser) misread() {
 	for _, at := range slices.Sorted(maps.Keys(texts)) {
 		if fault := predicates.Misread(texts[at]); fault != nil {
 			a.warn(at, fault.Hint, "%s", fault.Message)
+		}
+	}
+}
+
+// likeThreshold notes that a predicate waits for all members where so many are enough.
+func (a *adviser) likeThreshold(name string) {
+	for _, r := range a.plan.Rules {
+		if r.Key == name && r.When != nil && !r.Detector.Exists() && r.When.LikeThreshold() {
+			a.plan.Notes = append(a.plan.Notes, a.fault("predicates."+name+".when",
+				"write modality: "+plan.AtLeast+" and count(members, CONDITION) >= K, where K is such as len(members) / 2 + 1; modality: inst keeps it as it is",
+				"%q asks for so many members that satisfy a condition, and waits for all members: it is judged on global states", name))
 		}
 	}
 }

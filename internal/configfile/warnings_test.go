@@ -116,6 +116,40 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// TestNotesOfMajorities: what says that so many members satisfy a condition is noted, unless
+// it is a threshold, or means to be judged on global states.
+func TestNotesOfMajorities(t *testing.T) {
+	const bad = "count(members, .calls >= 10 and .failed / .calls > 0.5)"
+	noted := map[string]bool{
+		`"` + bad + ` * 2 > len(members)"`:                                                    true,
+		`"` + bad + ` / len(members) > 0.5"`:                                                  true,
+		`"2 * ` + bad + ` - len(members) > 0"`:                                                true,
+		`"let bad = ` + bad + `; bad > len(members) - bad"`:                                   true,
+		`"let bad = ` + bad + `; max(bad, 1) > 2.5"`:                                          true,
+		`"` + bad + ` > 0.5 * len(members)"`:                                                  true,
+		`"float(` + bad + `) > 2.5"`:                                                          true,
+		`"` + bad + ` > len(members) / 2"`:                                                    true,
+		`"` + bad + ` > len(members) / 2", modality: atleast`:                                 false,
+		`"` + bad + ` >= len(members) / 2 + 1", modality: atleast`:                            false,
+		`"` + bad + ` * 2 > len(members)", modality: inst`:                                    false,
+		`"` + bad + ` * 2 > len(members)", every: true`:                                       false,
+		`"` + bad + ` >= 3", modality: atleast`:                                               false,
+		`"` + bad + ` * 2 < len(members)"`:                                                    false,
+		`"sum(members, .calls) >= 50 and sum(members, .failed) / sum(members, .calls) > 0.5"`: false,
+	}
+	for when, want := range noted {
+		src := "synchronizers:\n  g:\n    members: {group: g, count: 5}\n    state: {calls: int, failed: int}\n    predicates:\n      q: {when: " + when + ", signal: []}\n"
+		plans, err := configfile.Parse("w.yaml", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := plans[0].Notes
+		if (len(notes) > 0) != want || want && !strings.HasPrefix(notes[0].Message, `"q" asks for so many members`) {
+			t.Errorf("%s: %v", when, notes)
+		}
+	}
+}
+
 // TestThresholdThatNeverFires: no more members can hold a condition than there may be.
 func TestThresholdThatNeverFires(t *testing.T) {
 	const src = `synchronizers:
