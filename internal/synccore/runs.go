@@ -231,7 +231,7 @@ func (c *Core) least(k *predicates.Expression, staying, entering []*member) int 
 	return int(max(v.Int(), 1))
 }
 
-// beginAgain makes the detector anew for another number of members. Runs that are open begin
+// beginAgain makes the detector again for another number of members. Runs that are open begin
 // again at their newest evidence: before, so many did not count.
 func (c *Core) beginAgain(w *runs, k int, staying []*member) {
 	old := *w
