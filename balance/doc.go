@@ -22,7 +22,8 @@
 // queue, with that load on it, stays shorter than the source's queue was, by the
 // margin. So as long as weights and availability stay, moves come to an end. A
 // load rests after a move, and does not go back where it came from unless the
-// node it is on has lost most of what it had. Loads under way count where they
+// node it is on has lost most of what it had, or the one it came from was withdrawn
+// or gone in between. Loads under way count where they
 // are going. Whatever is reported, also infinities and numbers that are none, a
 // plan is made from the rest and says what was refused.
 //

@@ -24,9 +24,11 @@ const (
 
 // lastMove is the most recent move of a load.
 type lastMove struct {
-	from      string
-	at        clocksync.Instant
-	available float64 // of the node it went to
+	from string
+	at   clocksync.Instant
+	// available is that of the node it went to. It is infinite once the node that it left
+	// is withdrawn or gone: when that returns, the load may go back.
+	available float64
 }
 
 // base is every strategy: they differ in how they plan.
@@ -97,7 +99,7 @@ func (b *base) model(now clocksync.Instant, s *State) *model {
 	}
 	m.queues()
 	m.plan.Before = m.longest()
-	b.forget(s)
+	m.forget()
 	return m
 }
 
@@ -278,15 +280,24 @@ func (m *model) readTraffic() {
 }
 
 // forget drops the memory of loads that have gone, and of moves that did not
-// happen.
-func (b *base) forget(s *State) {
+// happen. It notes which nodes are withdrawn or gone: of one with a Note nobody knows.
+func (m *model) forget() {
+	b := m.base
 	if len(b.memory) == 0 {
 		return
 	}
+	stays := make(map[string]bool, len(m.places))
+	for i := range m.places {
+		p := &m.places[i]
+		stays[p.Name] = p.Note != "" || p.Available > 0
+	}
 	kept := make(map[string]lastMove, len(b.memory))
-	for i := range s.Loads {
-		l := &s.Loads[i]
+	for i := range m.state.Loads {
+		l := &m.state.Loads[i]
 		if p, ok := b.memory[l.Name]; ok && (l.To != "" || l.Node != p.from) {
+			if !stays[p.from] {
+				p.available = math.Inf(1)
+			}
 			kept[l.Name] = p
 		}
 	}
@@ -452,6 +463,10 @@ func (m *model) apply(load, from, to int, after float64) *Move {
 	move.FromAfter = src.Queue
 	m.at[load], m.movable[load] = to, false
 	m.plan.Moves = append(m.plan.Moves, move)
-	m.base.memory[l.Name] = lastMove{src.Name, m.now, dst.Available}
+	memory := lastMove{src.Name, m.now, dst.Available}
+	if src.Available == 0 {
+		memory.available = math.Inf(1)
+	}
+	m.base.memory[l.Name] = memory
 	return &m.plan.Moves[len(m.plan.Moves)-1]
 }

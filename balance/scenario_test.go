@@ -85,7 +85,7 @@ func config(t *testing.T, d *datadriven.TestData) balance.Config {
 	return c
 }
 
-// state reads lines: "node NAME power=P share=S", "load NAME on=NODE weight=W
+// state reads lines: "node NAME power=P share=S note=WORD", "load NAME on=NODE weight=W
 // size=B to=NODE running", "traffic LOAD LOAD VOLUME", "link NODE NODE SECONDS".
 // Nodes without a link have no way, if there are any links.
 func state(t *testing.T, d *datadriven.TestData) *balance.State {
@@ -113,7 +113,7 @@ func state(t *testing.T, d *datadriven.TestData) *balance.State {
 		}
 		switch words[0] {
 		case "node":
-			s.Nodes = append(s.Nodes, balance.Node{Name: words[1], Power: number("power", 1), Share: number("share", 1)})
+			s.Nodes = append(s.Nodes, balance.Node{Name: words[1], Power: number("power", 1), Share: number("share", 1), Note: values["note"]})
 		case "load":
 			_, running := values["running"]
 			s.Loads = append(s.Loads, balance.Load{

@@ -36,7 +36,9 @@
 //	c ? a : b            also as if c { a } else { b }
 //	let n = x; body      names a value or a group; no name shadows another
 //
-// An int combined with a float becomes a float. A duration is written duration("200ms"). An
+// An int and a float are compared exactly, whatever their size. By + - * / and in a function
+// an int beside a float becomes a float, the nearest one. A duration is written
+// duration("200ms"). An
 // enum compares with its declared words, which are written as strings, or with
 // an enum that has the same words.
 //

@@ -2,6 +2,7 @@ package predicates_test
 
 import (
 	"fmt"
+	"math"
 	"os"
 	"regexp"
 	"strconv"
@@ -9,6 +10,9 @@ import (
 	"testing"
 
 	"github.com/cockroachdb/datadriven"
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/parser/operator"
 
 	"github.com/gopegasus/pegasus/predicates"
 	"github.com/gopegasus/pegasus/scgs"
@@ -272,4 +276,63 @@ func (p *page) limits(text string) {
 			p.t.Errorf("the page lacks %q", l.message)
 		}
 	}
+}
+
+// TestPagePrecedence holds the table of precedence against expr's: its rows in their order,
+// and each example reads as the text beside it.
+func TestPagePrecedence(t *testing.T) {
+	text, err := os.ReadFile("../docs/predicates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(text), "\n| operators | for example | is read as |\n")
+	table, _, _ = strings.Cut(table, "\n\n")
+	rows := strings.Split(table, "\n")[1:]
+	seen, last := map[string]bool{}, math.MaxInt
+	for _, row := range rows {
+		cells := strings.Split(strings.Trim(strings.ReplaceAll(row, `\|`, "\x00"), "| "), " | ")
+		for i := range cells {
+			cells[i] = strings.ReplaceAll(cells[i], "\x00", "|")
+		}
+		binds := operator.Binary
+		if strings.HasPrefix(cells[0], "unary") || strings.HasPrefix(cells[0], "`not`") {
+			binds = operator.Unary
+		}
+		level := 0
+		for _, op := range regexp.MustCompile("`[^`]+`").FindAllString(cells[0], -1) {
+			op = strings.Trim(op, "`")
+			is, ok := binds[op]
+			if !ok {
+				continue // No operator of these tables: a field, a call, ? :, not in.
+			}
+			if seen[op] = true; level > 0 && level != is.Precedence {
+				t.Errorf("%s stands in one row with others that bind as %d, and binds as %d", op, level, is.Precedence)
+			}
+			level = is.Precedence
+		}
+		if level >= last {
+			t.Errorf("row %s binds as %d, the row above as %d", cells[0], level, last)
+		}
+		if level > 0 {
+			last = level
+		}
+		if got, want := tree(t, cells[1]), tree(t, cells[2]); got != want {
+			t.Errorf("%s is read as %s, not as %s", cells[1], got, want)
+		}
+	}
+	for _, op := range []string{"and", "&&", "or", "||", "==", "!=", "<", "<=", ">", ">=", "in", "+", "-", "*", "/", "%", "not", "!"} {
+		if !seen[op] {
+			t.Errorf("the table lacks %s", op)
+		}
+	}
+}
+
+// tree is how expr reads a text in a cell.
+func tree(t *testing.T, cell string) string {
+	t.Helper()
+	parsed, err := parser.Parse(strings.Trim(cell, "`"))
+	if err != nil {
+		t.Fatalf("%s: %v", cell, err)
+	}
+	return ast.Dump(parsed.Node)
 }

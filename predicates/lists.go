@@ -143,7 +143,7 @@ func (c *compiler) inList(n *ast.BinaryNode) (value, error) {
 	}
 	left, err := c.single(n.Left)
 	if err != nil {
-		return value{}, err
+		return value{}, c.misplaced(n, err)
 	}
 	eq := &ast.BinaryNode{Operator: "==", Left: n.Left, Right: n.Right}
 	eq.SetLocation(n.Location())
@@ -171,16 +171,24 @@ func (c *compiler) inList(n *ast.BinaryNode) (value, error) {
 // contains is whether an element equals x, which is of a type that can.
 func contains(list *scgs.Value, x scgs.Value) bool {
 	for i := range list.Len() {
-		e := list.At(i)
-		if e.Type() == x.Type() && e.Type() != scgs.Float {
-			if e == x {
-				return true
-			}
-			continue
-		}
-		if e.Text() == x.Text() && e.Float() == x.Float() { // an enum and a string, an int and a float
+		if sameValue(list.At(i), x) {
 			return true
 		}
 	}
 	return false
+}
+
+func sameValue(a, b scgs.Value) bool {
+	switch {
+	case a.Type() == scgs.Float && b.Type() == scgs.Int:
+		a, b = b, a
+		fallthrough
+	case a.Type() == scgs.Int && b.Type() == scgs.Float:
+		return !smaller(a.Int(), b.Float()) && !smaller(b.Float(), a.Int())
+	case a.Type() == scgs.Float:
+		return a.Float() == b.Float() // 0 == -0
+	case a.Type() == b.Type():
+		return a == b
+	}
+	return a.Text() == b.Text() // an enum and a string
 }

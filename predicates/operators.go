@@ -38,7 +38,7 @@ func (c *compiler) binary(n *ast.BinaryNode) (value, error) {
 	}
 	l, err := c.compile(n.Left)
 	if err != nil {
-		return value{}, err
+		return value{}, c.misplaced(n, err)
 	}
 	r, err := c.compile(n.Right)
 	if err != nil {
@@ -125,11 +125,13 @@ func (c *compiler) words(n *ast.BinaryNode, l, r *value) (err error) {
 	return err
 }
 
-// equals compares two values of one type; ok is false if they are not.
+// equals compares two values of one type, or an int and a float; ok is false for others.
 func equals(l, r value) (eq func(*frame) truth, ok bool) {
 	switch {
-	case l.numeric() && r.numeric() && l.typ != r.typ:
-		return equals(l.toFloat(), r.toFloat())
+	case l.typ == scgs.Int && r.typ == scgs.Float:
+		return func(fr *frame) truth { return equal(l.int(fr), r.float(fr)) }, true
+	case l.typ == scgs.Float && r.typ == scgs.Int:
+		return equals(r, l)
 	case l.typ != r.typ:
 		return nil, false
 	case l.bool != nil:
@@ -145,8 +147,8 @@ func equals(l, r value) (eq func(*frame) truth, ok bool) {
 }
 
 func (c *compiler) order(n *ast.BinaryNode, l, r value) (value, error) {
-	if l.numeric() && r.numeric() && l.typ != r.typ {
-		l, r = l.toFloat(), r.toFloat()
+	if l.typ != r.typ && !(l.numeric() && r.numeric()) || l.int == nil && l.float == nil {
+		return value{}, c.mismatch(n, l, r)
 	}
 	a, b := l, r
 	if n.Operator == ">" || n.Operator == "<=" { // a > b is b < a, a <= b is not b < a
@@ -154,16 +156,18 @@ func (c *compiler) order(n *ast.BinaryNode, l, r value) (value, error) {
 	}
 	negated := n.Operator == "<=" || n.Operator == ">="
 	switch {
-	case l.typ == r.typ && l.int != nil:
+	case a.int != nil && b.int != nil:
 		return boolValue(ordered(a.int, b.int, a.knownInt, b.knownInt, negated)), nil
-	case l.typ == r.typ && l.float != nil:
-		return boolValue(ordered(a.float, b.float, a.knownFloat, b.knownFloat, negated)), nil
+	case a.int != nil:
+		return boolValue(ordered(a.int, b.float, a.knownInt, b.knownFloat, negated)), nil
+	case b.int != nil:
+		return boolValue(ordered(a.float, b.int, a.knownFloat, b.knownInt, negated)), nil
 	}
-	return value{}, c.mismatch(n, l, r)
+	return boolValue(ordered(a.float, b.float, a.knownFloat, b.knownFloat, negated)), nil
 }
 
 // ordered is whether a is less than b or, negated, whether it is not.
-func ordered[T int64 | float64](a, b func(*frame) span[T], knownA, knownB known[T], negated bool) func(*frame) truth {
+func ordered[T, U int64 | float64](a func(*frame) span[T], b func(*frame) span[U], knownA known[T], knownB known[U], negated bool) func(*frame) truth {
 	is := func(fr *frame) truth { return less(a(fr), b(fr)) }
 	if negated {
 		is = func(fr *frame) truth { return not(less(a(fr), b(fr))) }
@@ -174,7 +178,7 @@ func ordered[T int64 | float64](a, b func(*frame) span[T], knownA, knownB known[
 	return func(fr *frame) truth {
 		if x, ok := knownA(fr); ok {
 			if y, ok := knownB(fr); ok {
-				return truthOf(x < y != negated)
+				return truthOf(smaller(x, y) != negated)
 			}
 		}
 		return is(fr)
@@ -261,7 +265,7 @@ func (c *compiler) in(n *ast.BinaryNode) (value, error) {
 	}
 	left, err := c.single(n.Left)
 	if err != nil {
-		return value{}, err
+		return value{}, c.misplaced(n, err)
 	}
 	store, x := left.keep(c.vars)
 	c.vars++

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/parser/utils"
 )
 
 type node = ast.Node
@@ -54,7 +56,8 @@ func syntaxError(src string, err error) *Error {
 		message, hint = "the number before this is too large", "an int has 64 bits, a float at most 1.8e308"
 	case strings.HasPrefix(message, badNumber):
 		text, _ := strconv.Unquote(message[len(badNumber):])
-		at := max(0, fault.From-utf8.RuneCountInString(text)+1) // The lexer tells where it ends.
+		at := max(0, fault.From-utf8.RuneCountInString(text)+1) // The lexer tells where it ends,
+		text += wordBehind(src, fault.From+1)                   // after the first letter.
 		if _, err := time.ParseDuration(text); err == nil {
 			hint = fmt.Sprintf("a duration is written duration(%q)", text)
 		} else {
@@ -65,6 +68,17 @@ func syntaxError(src string, err error) *Error {
 		message, hint = "unexpected "+token[1], unexpectedHints[token[1]]
 	}
 	return errorAt(src, fault.From, hint, "%s", message)
+}
+
+// wordBehind is what follows in the source without a space, up to a bracket or an operator.
+func wordBehind(src string, from int) string {
+	rest := []rune(src)
+	rest = rest[min(from, len(rest)):]
+	end := slices.IndexFunc(rest, func(r rune) bool { return r != '.' && !utils.IsAlphaNumeric(r) })
+	if end < 0 {
+		end = len(rest)
+	}
+	return string(rest[:end])
 }
 
 // badNumber begins the lexer's message.

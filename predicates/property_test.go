@@ -172,6 +172,7 @@ func (k known) exprState(e *predicates.Env) map[string]any {
 //   - all, any, none, one, mean, min and max over an empty group, and find without a match,
 //     are unknown; expr gives true, false, 0, or fails
 //   - an int that overflows is unknown; in expr it wraps (the ints here are small)
+//   - an int and a float are compared exactly; expr rounds the int (the ints here are small)
 //   - float sums are exact; expr rounds each addition (the floats here have few bits)
 //   - min(1, 0.5) is a float; expr types it as the first argument, and fails
 //

@@ -44,23 +44,37 @@ func hull[T int64 | float64](a, b span[T], why cause) span[T] {
 	return between(min(a.lo, b.lo), max(a.hi, b.hi), why)
 }
 
-func less[T int64 | float64](a, b span[T]) truth {
+// smaller is whether x < y, exactly, also if one is an int and the other a float. Rounding
+// an int to a float turns no order around. Where both are equal then, and not all floats,
+// both are whole: -2^63 fits an int64, and 2^63, to which great ints round, a uint64.
+func smaller[T, U int64 | float64](x T, y U) bool {
+	a, b := float64(x), float64(y)
+	switch {
+	case a != b:
+		return a < b
+	case a > 0:
+		return uint64(x) < uint64(y)
+	}
+	return int64(x) < int64(y)
+}
+
+func less[T, U int64 | float64](a span[T], b span[U]) truth {
 	switch {
 	case a.void || b.void:
 		return unknown(either(a.why, b.why))
-	case a.hi < b.lo:
+	case smaller(a.hi, b.lo):
 		return truth{is: True}
-	case a.lo >= b.hi:
+	case !smaller(a.lo, b.hi):
 		return truth{is: False}
 	}
 	return unknown(either(a.why, b.why))
 }
 
-func equal[T int64 | float64](a, b span[T]) truth {
+func equal[T, U int64 | float64](a span[T], b span[U]) truth {
 	switch {
 	case a.void || b.void:
 		return unknown(either(a.why, b.why))
-	case a.hi < b.lo || b.hi < a.lo:
+	case smaller(a.hi, b.lo) || smaller(b.hi, a.lo):
 		return truth{is: False}
 	case a.lo == a.hi && b.lo == b.hi:
 		return truth{is: True}

@@ -110,6 +110,13 @@ func (d *detection) tell() {
 	if missing := d.core.Missing(); len(missing) > 0 && d.core.Stats().States > 0 {
 		_, _ = fmt.Fprintf(d.stderr, "pegasus: no state has a field %s, which the condition reads\n", strings.Join(missing, ", "))
 	}
+	for _, field := range d.core.Rounded() {
+		exact := "int"
+		if i := d.options.Schema.Index(field); i >= 0 && d.options.Schema[i].Type.IsList() {
+			exact = "list(int)"
+		}
+		_, _ = fmt.Fprintf(d.stderr, "pegasus: field %s has whole numbers that a float does not hold exactly, and is unknown there: use --schema %s:%s\n", field, field, exact)
+	}
 	if absent := d.core.Absent(); len(absent) > 0 && d.flags.membersGiven && d.core.Stats().States > 0 {
 		_, _ = fmt.Fprintf(d.stderr, "pegasus: the trace has no line of %s, which --members names\n", strings.Join(absent, ", "))
 	}

@@ -251,6 +251,40 @@ func TestDetectNamesAbsentMembers(t *testing.T) {
 	}
 }
 
+// TestDetectNamesRoundedFields: ids that would be equal as floats are unknown, and the
+// type that holds them is told.
+func TestDetectNamesRoundedFields(t *testing.T) {
+	const (
+		trace = `{"participant":"n1","domain":"h1","mono":1,"earliest":1,"latest":2,"type":"state","seq":1,"state":{"id":9007199254740993,"ids":[9007199254740993]}}
+{"participant":"n2","domain":"h1","mono":2,"earliest":2,"latest":3,"type":"state","seq":1,"state":{"id":9007199254740992,"ids":[9007199254740992]}}
+{"participant":"n1","domain":"h1","mono":5,"earliest":5,"latest":6,"type":"leave","seq":2}
+{"participant":"n2","domain":"h1","mono":6,"earliest":6,"latest":7,"type":"leave","seq":2}
+`
+		told  = "pegasus: field id has whole numbers that a float does not hold exactly, and is unknown there: use --schema id:int\n"
+		equal = `let x = find(members, .name == "n1").id; all(members, .id == x)`
+		found = "{\"members\":{\"n1\":1,\"n2\":1},\"open\":[],\"core\":[3,5],\"envelope\":[2,6]}\n"
+	)
+	for name, c := range map[string]struct{ when, schema, stdout, stderr string }{
+		"guessed":        {equal, "", "", told},
+		"declared float": {equal, "id:float", "", told},
+		"declared int":   {equal, "id:int", "", ""},
+		"other ids":      {`let x = find(members, .name == "n1").id; all(members, .id <= x)`, "id:int", found, ""},
+		"a literal":      {`any(members, .id == 9007199254740993)`, "id:int", found, ""},
+		"a list":         {`any(members, 9007199254740993 in .ids)`, "ids:list(float)", "", strings.NewReplacer("id ", "ids ", "id:int", "ids:list(int)").Replace(told)},
+		"a list of ints": {`any(members, 9007199254740993 in .ids)`, "ids:list(int)", found, ""},
+		"not read":       {`all(members, .online)`, "", found, ""},
+	} {
+		args := []string{"--when", c.when}
+		if c.schema != "" {
+			args = append(args, "--schema", c.schema)
+		}
+		code, stdout, stderr := detect(t, strings.NewReader(trace), args...)
+		if code != exitOK || stdout != c.stdout || stderr != c.stderr {
+			t.Errorf("%s: exit %d\n%s%s", name, code, stdout, stderr)
+		}
+	}
+}
+
 // TestDetectNamesMissingFields tells of a condition that can never be known.
 func TestDetectNamesMissingFields(t *testing.T) {
 	code, stdout, stderr := detect(t, nil, leaders, "--modality", "definitely", "--where", `state.rol == "leader"`)

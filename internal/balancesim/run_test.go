@@ -2,6 +2,7 @@ package balancesim
 
 import (
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -50,6 +51,44 @@ func TestStop(t *testing.T) {
 	}
 	if r, err := Run(Generate(&s), set); !errors.Is(err, enough) || r != nil || asked != 3 {
 		t.Errorf("%v after %d: %+v", err, asked, r)
+	}
+}
+
+// TestNodeThatReturns: loads that left a node because it was withdrawn go back to it when it
+// returns, also those that had left before, and no other load goes back.
+func TestNodeThatReturns(t *testing.T) {
+	const withdrawn = `{"node":"b","at":2,"power":1,"share":0}
+{"node":"b","at":8,"power":1,"share":1}
+`
+	for name, c := range map[string]struct {
+		changes string
+		time    float64 // at most
+		back    bool
+	}{
+		"returns":       {withdrawn, 14, true},
+		"returns twice": {withdrawn + `{"node":"b","at":9,"power":1,"share":0}` + "\n" + `{"node":"b","at":12,"power":1,"share":1}`, 15.1, true},
+		"slower":        {`{"node":"b","at":2,"power":1,"share":0.5}` + "\n" + `{"node":"b","at":4,"power":1,"share":1}`, 14, false},
+		"steady":        {"", 11, false},
+	} {
+		var trace strings.Builder
+		trace.WriteString(`{"node":"a","at":0,"power":1}` + "\n" + `{"node":"b","at":0,"power":1}` + "\n" + c.changes)
+		for i := range 20 {
+			fmt.Fprintf(&trace, "\n"+`{"task":"t%d","at":0,"on":"b","work":1}`, i)
+		}
+		in, err := ReadTrace("x", strings.NewReader(trace.String()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, strategy := range []string{balance.Pegasus, balance.Greedy, balance.Largest} {
+			for _, order := range []string{"arrival", "largest"} {
+				s := Default()
+				s.Balance.Strategy, s.Tasks.Order = strategy, order
+				r, err := Run(in, Settings{Scenario: &s})
+				if err != nil || r.Time > c.time || r.Unfinished > 0 || (r.Returned > 0) != c.back {
+					t.Errorf("%s, %s, %s: %.2f s, %d went back, %v", name, strategy, order, r.Time, r.Returned, err)
+				}
+			}
+		}
 	}
 }
 

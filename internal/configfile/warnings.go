@@ -3,6 +3,7 @@ package configfile
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"math/bits"
 	"slices"
 	"strings"
@@ -30,6 +31,7 @@ func advise(doc *yamlconf.Doc, plan *plan.Level, sec *config.Section) {
 		a.predicate(sec.Synchronizer.Predicates[i].Key, &sec.Synchronizer.Predicates[i].Value)
 	}
 	a.memory()
+	a.misread()
 	a.fields("state", plan.State, func(u predicates.Uses) uint64 { return u.Fields })
 	a.fields("process", plan.Process, func(u predicates.Uses) uint64 { return u.Process })
 	slices.SortStableFunc(a.list, func(f, g yamlconf.Fault) int {
@@ -90,6 +92,9 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 				"%q is taken for a threshold: it fires on each set of %d members that certainly overlapped, without waiting for the others", name, r.Detector.AtLeast))
 		}
 	}
+	if !p.Every && p.Until == "" && p.Modality == "" {
+		a.likeThreshold(name)
+	}
 	for _, u := range a.plan.Uses {
 		if u.At == at+".when" && constant(u.Uses) {
 			a.warn(u.At, "compare something with the state of members or with memory", "this condition is the same on every global state")
@@ -108,6 +113,40 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 				"a second signal %q of one decision: a member that gets both takes this one for a copy and ignores it", signal)
 		}
 		seen[to] = true
+	}
+}
+
+// misread warns of texts that people read otherwise than they are, each once: a predicate
+// for groups of members is compiled for each group.
+func (a *adviser) misread() {
+	texts := map[string]string{}
+	lets := func(at string, list yamlconf.Map[string]) {
+		for _, e := range list {
+			texts[at+"."+e.Key] = e.Value
+		}
+	}
+	lets("let", a.sec.Let)
+	for _, e := range a.sec.Predicates {
+		lets("predicates."+e.Key+".let", e.Value.Let)
+	}
+	for _, u := range a.plan.Uses {
+		texts[u.At] = u.Text
+	}
+	for _, at := range slices.Sorted(maps.Keys(texts)) {
+		if fault := predicates.Misread(texts[at]); fault != nil {
+			a.warn(at, fault.Hint, "%s", fault.Message)
+		}
+	}
+}
+
+// likeThreshold notes that a predicate waits for all members where so many are enough.
+func (a *adviser) likeThreshold(name string) {
+	for _, r := range a.plan.Rules {
+		if r.Key == name && r.When != nil && !r.Detector.Exists() && r.When.LikeThreshold() {
+			a.plan.Notes = append(a.plan.Notes, a.fault("predicates."+name+".when",
+				"write modality: "+plan.AtLeast+" and count(members, CONDITION) >= K, where K is such as len(members) / 2 + 1; modality: inst keeps it as it is",
+				"%q asks for so many members that satisfy a condition, and waits for all members: it is judged on global states", name))
+		}
 	}
 }
 

@@ -63,6 +63,19 @@ func TestWarnings(t *testing.T) {
 				"      r: {when: len(members) > 1, every: true, set: {m: \"0\"}}\n",
 			[]string{`6:35 "p" sends its signals again on each global state while it holds: every change of any member makes one`},
 		},
+		"not before in": {
+			"    state: {b: bool, kind: {enum: [x, y]}}\n    let: {odd: \"not .b in [true, false]\", odder: \"any(members, odd)\", even: \".b not in [true]\"}\n    predicates:\n" +
+				"      p:\n        when: any(members, not .b in [true, false])\n        signal: {kind: cancel, region: r, to: \"filter(members, !.b in [true])\"}\n" +
+				"      q: {each: members, when: \"not .b in [true] and even\", signal: []}\n      r: {by: .kind, when: \"any(members, not odd in [true])\", signal: []}\n" +
+				"      s: {when: \"any(members, (not .b) in [true]) or odder\", signal: []}\n",
+			[]string{
+				"5:11 not applies to the left side of in alone: not x in [...] is read as (not x) in [...]",
+				"8:9 not applies to the left side of in alone: not x in [...] is read as (not x) in [...]",
+				"9:43 ! applies to the left side of in alone: ! x in [...] is read as (! x) in [...]",
+				"10:26 not applies to the left side of in alone: not x in [...] is read as (not x) in [...]",
+				"11:22 not applies to the left side of in alone: not x in [...] is read as (not x) in [...]",
+			},
+		},
 		"one name twice": {
 			"    predicates:\n      p:\n        when: len(members) > 1\n        signal: [{kind: cancel, region: a}, {kind: cancel, region: b, name: x}, {kind: cancel, region: c, name: x}, {kind: cancel, region: d, name: p}, {kind: cancel, region: e, name: x, to: {group: h}}]\n",
 			[]string{
@@ -100,6 +113,40 @@ func TestNotes(t *testing.T) {
   = write modality: atleast to ask for it; len(filter(members, CONDITION)) instead of count is judged on global states of all members`
 	if p := plans[0]; len(p.Notes) != 1 || p.Notes[0].String() != want || len(p.Warnings) > 0 {
 		t.Errorf("notes %v, warnings %v\nwant %s", p.Notes, p.Warnings, want)
+	}
+}
+
+// TestNotesOfMajorities: what says that so many members satisfy a condition is noted, unless
+// it is a threshold, or means to be judged on global states.
+func TestNotesOfMajorities(t *testing.T) {
+	const bad = "count(members, .calls >= 10 and .failed / .calls > 0.5)"
+	noted := map[string]bool{
+		`"` + bad + ` * 2 > len(members)"`:                                                    true,
+		`"` + bad + ` / len(members) > 0.5"`:                                                  true,
+		`"2 * ` + bad + ` - len(members) > 0"`:                                                true,
+		`"let bad = ` + bad + `; bad > len(members) - bad"`:                                   true,
+		`"let bad = ` + bad + `; max(bad, 1) > 2.5"`:                                          true,
+		`"` + bad + ` > 0.5 * len(members)"`:                                                  true,
+		`"float(` + bad + `) > 2.5"`:                                                          true,
+		`"` + bad + ` > len(members) / 2"`:                                                    true,
+		`"` + bad + ` > len(members) / 2", modality: atleast`:                                 false,
+		`"` + bad + ` >= len(members) / 2 + 1", modality: atleast`:                            false,
+		`"` + bad + ` * 2 > len(members)", modality: inst`:                                    false,
+		`"` + bad + ` * 2 > len(members)", every: true`:                                       false,
+		`"` + bad + ` >= 3", modality: atleast`:                                               false,
+		`"` + bad + ` * 2 < len(members)"`:                                                    false,
+		`"sum(members, .calls) >= 50 and sum(members, .failed) / sum(members, .calls) > 0.5"`: false,
+	}
+	for when, want := range noted {
+		src := "synchronizers:\n  g:\n    members: {group: g, count: 5}\n    state: {calls: int, failed: int}\n    predicates:\n      q: {when: " + when + ", signal: []}\n"
+		plans, err := configfile.Parse("w.yaml", []byte(src))
+		if err != nil {
+			t.Fatal(err)
+		}
+		notes := plans[0].Notes
+		if (len(notes) > 0) != want || want && !strings.HasPrefix(notes[0].Message, `"q" asks for so many members`) {
+			t.Errorf("%s: %v", when, notes)
+		}
 	}
 }
 

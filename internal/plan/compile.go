@@ -114,7 +114,7 @@ func (c *compiler) rule(key, name string, p *config.Predicate) *Rule {
 	c.firing(at, p, r)
 	c.effects(at, key, p, r)
 	same := *p
-	if r.Detector.AtLeast > 0 {
+	if r.Detector.AtLeast > 0 && r.Detector.Least == nil {
 		same.Modality = "" // A threshold is the same rule, whether its form makes it or it is asked for.
 	}
 	same.Means = c.meanings(r)
@@ -148,8 +148,13 @@ func (c *compiler) modality(at string, p *config.Predicate, r *Rule) {
 		}
 		r.Detector = Detector{Local: local, AtLeast: k}
 	case p.Modality == AtLeast:
-		c.refuse(at+".when", p.When, err)
-		r.Detector.AtLeast = 1 // Which the other keys are judged by.
+		local, least, when, err := r.When.RosterThreshold()
+		r.Detector = Detector{Local: local, AtLeast: 1, Least: least}
+		if err != nil {
+			c.refuse(at+".when", p.When, err)
+		} else {
+			r.When = when
+		}
 	case modality != scgs.Inst:
 		if local, err = r.When.Conjunction(); err != nil {
 			c.refuse(at+".when", p.When, err)
@@ -408,7 +413,7 @@ func (c *compiler) program(at, src string, compile func(string) (*predicates.Exp
 func (c *compiler) account(at string, p *predicates.Expression) {
 	c.plan.Prev = c.plan.Prev || p.Uses().Prev
 	c.charge(at, p)
-	c.plan.Uses = append(c.plan.Uses, Use{at, p.Uses()})
+	c.plan.Uses = append(c.plan.Uses, Use{at, p.Source(), p.Uses()})
 	if text, more := p.Expanded(); more {
 		c.means = append(c.means, text)
 	}

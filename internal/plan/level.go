@@ -190,7 +190,8 @@ func (r *Rule) Source() string {
 type Detector struct {
 	Local    *predicates.Expression // nil: there is none
 	Modality scgs.Modality          // of all members
-	AtLeast  int                    // of so many members, if it is not 0
+	AtLeast  int                    // of so many members, if it is not 0; 1 if Least says of how many
+	Least    *predicates.Expression // of so many, by who the members of an epoch are; nil: of AtLeast
 	Each     bool                   // of each member by itself
 	Until    *predicates.Expression // of Each: what ends it; nil: that Local is not true
 }
@@ -324,5 +325,6 @@ func (s *Source) Hash() string {
 // Use is what the expression at a place of the section depends on.
 type Use struct {
 	At   string          // such as predicates.NAME.when
+	Text string          // as it stands there
 	Uses predicates.Uses // fields, variables, signals of the parent
 }

@@ -120,7 +120,7 @@ func (c *Core) missingRuns(add func(kind, text string, since *float64), r *plan.
 			return
 		}
 	}
-	switch k := r.Detector.AtLeast; {
+	switch k := w.k; {
 	case k > 1:
 		add("runs", fmt.Sprintf("no set of %d members or more is known to hold it together, beside those that it has fired on", k), nil)
 		return

@@ -285,7 +285,7 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 		out.refuse(monitor.RejectOrder, m.name, fmt.Sprintf("report %d at %v: %v", r.Seq, *at, reason))
 		m.stray()
 	}
-	c.tellRuns(m, r, at)
+	c.tellRuns(m, r, at, at)
 	if c.planner != nil && !r.End && c.planner.Awaits(m.name) {
 		c.scopeAlone(m, r.Row)
 		c.planner.Reported(m.name, m.incarnation, r.Seq, c.alone)

@@ -466,9 +466,13 @@ func (c *Core) letIn(m *member) {
 	if reason := c.det.Start(m.index, m.last, n.at, n.ref); reason != scgs.Accepted {
 		panic(fmt.Sprintf("synccore: the first state of %q is refused: %v", m.name, reason))
 	}
-	c.tellRuns(m, &wire.Report{Seq: m.last, Row: c.row(m, n.ref)}, &n.at)
+	held := n.at
 	if clocksync.CertainlyBefore(n.at, n.alive) {
-		c.show(m, m.last, n.alive)
+		held = n.alive
+	}
+	c.tellRuns(m, &wire.Report{Seq: m.last, Row: c.row(m, n.ref)}, &n.at, &held)
+	if held != n.at {
+		c.show(m, m.last, held)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 // waiting for the others, or of all members under a modality.
 type runs struct {
 	rule    int  // in the plan
+	k       int  // of so many members; 0: of each or of all
 	sets    sets // one of them is nil
 	tuples  *scgs.Detector
 	ones    *each // sets, if each member is judged by itself
@@ -91,7 +92,7 @@ type found struct {
 const maxFound = 64
 
 func newRuns(rule int, o plan.Detector, fields int) *runs {
-	w := &runs{rule: rule, rows: arena{width: fields}, due: clocksync.MaxInstant, again: clocksync.MinInstant}
+	w := &runs{rule: rule, k: o.AtLeast, rows: arena{width: fields}, due: clocksync.MaxInstant, again: clocksync.MinInstant}
 	switch {
 	case o.Each:
 		w.ones = &each{}
@@ -107,7 +108,9 @@ func newRuns(rule int, o plan.Detector, fields int) *runs {
 }
 
 // tellRuns passes a report on to the rules' own detectors.
-func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
+// In an epoch that begins with it, held is its newest evidence, from which on it counts for
+// a threshold whose number the members of the epoch set.
+func (c *Core) tellRuns(m *member, r *wire.Report, at, held *clocksync.Stamp) {
 	if c.opt.Follows {
 		c.followOnes(m, r)
 	}
@@ -118,7 +121,11 @@ func (c *Core) tellRuns(m *member, r *wire.Report, at *clocksync.Stamp) {
 		c.scopeAlone(m, r.Row)
 	}
 	for _, w := range c.runs {
-		c.tell(w, m, r, at)
+		if c.plan.Rules[w.rule].Detector.Least != nil {
+			c.tell(w, m, r, held)
+		} else {
+			c.tell(w, m, r, at)
+		}
 	}
 }
 
@@ -175,11 +182,75 @@ func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 			w.numbers[index] = noIndex
 		}
 	}
-	w.stand(c.plan.Rules[w.rule].Detector.AtLeast, remove)
+	k, staying := w.k, []*member(nil)
+	if least := c.plan.Rules[w.rule].Detector.Least; least != nil {
+		staying = w.staying(c.byIndex)
+		k = c.least(least, staying, entering)
+	}
+	if k == w.k {
+		w.stand(k, remove)
+	} else {
+		c.beginAgain(w, k, staying)
+		remove = nil
+	}
+	c.admit(w, remove, entering)
+}
+
+// admit begins the detector's epoch and notes the numbers of those that enter it.
+func (c *Core) admit(w *runs, remove []scgs.Member, entering []*member) {
 	for i, n := range w.in.Epoch(c.epoch, remove, specs(entering)) {
 		put(&w.numbers, entering[i].index, n, noIndex)
 		put(&w.indexes, n, entering[i].index, noIndex)
 		put(&w.known, n, known{alone: c.remembered(w, entering[i])}, known{})
+	}
+}
+
+// staying are the members that the detector knows and that go on, in their order there.
+func (w *runs) staying(byIndex []*member) (list []*member) {
+	for index, n := range w.numbers {
+		if n != noIndex {
+			list = append(list, byIndex[index])
+		}
+	}
+	return list
+}
+
+// least is of how many members the threshold of an epoch is, at least 1; if k has no value
+// it is of more than there can be.
+func (c *Core) least(k *predicates.Expression, staying, entering []*member) int {
+	list := slices.Concat(staying, entering)
+	slices.SortFunc(list, byName)
+	names := make([]predicates.Member, len(list))
+	for i, m := range list {
+		names[i] = predicates.Member{Name: m.name, Host: m.host}
+	}
+	c.partial.Reset(names)
+	v, unknown := k.EvalValue(c.partial)
+	if unknown != "" {
+		return len(list) + 1
+	}
+	return int(max(v.Int(), 1))
+}
+
+// beginAgain makes the detector again for another number of members. Runs that are open begin
+// again at their newest evidence: before, so many did not count.
+func (c *Core) beginAgain(w *runs, k int, staying []*member) {
+	old := *w
+	d := c.plan.Rules[w.rule].Detector
+	d.AtLeast = k
+	*w = *newRuns(w.rule, d, old.rows.width)
+	c.admit(w, nil, staying)
+	for _, m := range staying {
+		was, n := old.numbers[m.index], w.numbers[m.index]
+		w.known[n] = old.known[was]
+		run, open := old.sets.Run(was)
+		if !open {
+			continue
+		}
+		ref := w.rows.put(old.row(run.Ref))
+		if w.in.Start(n, w.known[n].last, run.End, ref) != scgs.Accepted {
+			w.rows.free(ref)
+		}
 	}
 }
 
@@ -214,7 +285,11 @@ func (c *Core) beginRuns(i int, r *plan.Rule) {
 		if m := c.byIndex[p.Member]; p.Open && !p.Unknown && m != c.process {
 			r := wire.Report{Seq: p.Seq, Row: c.row(m, p.Ref)}
 			c.scopeAlone(m, r.Row)
-			c.tell(w, m, &r, &p.Start)
+			begun := &p.Start
+			if r := c.plan.Rules[i]; r.Detector.Least != nil {
+				begun = &p.End
+			}
+			c.tell(w, m, &r, begun)
 			w.in.Evidence(w.numbers[p.Member], p.Seq, p.End)
 		}
 	}

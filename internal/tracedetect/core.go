@@ -104,6 +104,10 @@ func (c *Core) Missing() (names []string) {
 	return names
 }
 
+// Rounded returns the fields that the conditions read and that had a whole number which
+// no float holds exactly: their value was unknown there.
+func (c *Core) Rounded() []string { return c.columns.Rounded() }
+
 // Absent returns the members of which no line was taken so far.
 func (c *Core) Absent() (names []string) {
 	for i := range c.members {

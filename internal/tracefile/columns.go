@@ -1,6 +1,7 @@
 package tracefile
 
 import (
+	"bytes"
 	"slices"
 	"strconv"
 	"time"
@@ -13,6 +14,7 @@ type Columns struct {
 	schema   scgs.Schema
 	texts    map[string]string
 	elements []scgs.Value // of the current list
+	rounded  []string     // the fields of Rounded
 	list     reader
 }
 
@@ -26,11 +28,16 @@ func NewColumns(schema scgs.Schema) *Columns {
 // Schema returns the fields with the types known so far. It is not to be changed.
 func (c *Columns) Schema() scgs.Schema { return c.schema }
 
+// Rounded returns the fields of which a value is Invalid because it is a whole number that
+// no float64 holds exactly, in the order of their first such value.
+func (c *Columns) Rounded() []string { return c.rounded }
+
 // Row puts a value for each field into row, in their order, and reports whether
 // the type of a field became known by it. What is missing has the field's default.
 // What is null, an object, too large, or of another type is Invalid. An Int is a
 // whole number, a Duration a text such as "1.5s", an Enum a text out of its words,
-// a list an array of such values.
+// a list an array of such values. A whole number without fraction and exponent that a
+// Float does not hold exactly is Invalid too: two of them could become equal.
 func (c *Columns) Row(state []Datum, row []scgs.Value) (learnt bool) {
 	for i := range state {
 		f := &c.schema[i]
@@ -65,7 +72,11 @@ func (c *Columns) value(f *scgs.Field, d *Datum) scgs.Value {
 	case d.Kind == Text:
 		return c.textValue(f, d.Text)
 	case d.Kind == Number:
-		return numberValue(f.Type, d.Text)
+		v := numberValue(f.Type, d.Text)
+		if f.Type == scgs.Float && v.Type() == scgs.Invalid && isWhole(d.Text) && !slices.Contains(c.rounded, f.Name) {
+			c.rounded = append(c.rounded, f.Name)
+		}
+		return v
 	case (d.Kind == True || d.Kind == False) && f.Type == scgs.Bool:
 		return scgs.BoolValue(d.Kind == True)
 	}
@@ -126,11 +137,20 @@ func numberValue(t scgs.Type, text []byte) scgs.Value {
 			return scgs.IntValue(n)
 		}
 	case t == scgs.Float:
-		if x, err := strconv.ParseFloat(string(text), 64); err == nil {
+		if x, err := strconv.ParseFloat(string(text), 64); err == nil && (!isWhole(text) || isExactly(x, text)) {
 			return scgs.FloatValue(x)
 		}
 	}
 	return scgs.Value{}
+}
+
+// isWhole is whether a number has neither a fraction nor an exponent.
+func isWhole(number []byte) bool { return !bytes.ContainsAny(number, ".eE") }
+
+// isExactly is whether x is the whole number, and not only the float nearest to it.
+func isExactly(x float64, number []byte) bool {
+	var digits [310]byte // The largest float has 309, and a sign.
+	return bytes.Equal(strconv.AppendFloat(digits[:0], x, 'f', 0, 64), number)
 }
 
 // small reads a whole number that a float64 holds exactly.

@@ -117,7 +117,14 @@ func TestColumns(t *testing.T) {
 		{number("1e999"), "none none none none none none none none none"}, // x is a float from here on
 		{number("-0"), "none 0 -0 none none none -0 none none"},
 		{number("7"), "none 7 7 none none none 7 none none"},
-		{number("-1234567890123456789"), "none -1234567890123456789 -1.2345678901234568e+18 none none none -1.2345678901234568e+18 none none"},
+		{number("-1234567890123456789"), "none -1234567890123456789 none none none none none none none"},
+		{number("-1234567890123456768"), "none -1234567890123456768 -1.2345678901234568e+18 none none none -1.2345678901234568e+18 none none"},
+		{number("-1234567890123456789.0"), "none none -1.2345678901234568e+18 none none none -1.2345678901234568e+18 none none"},
+		{number("9007199254740993"), "none 9007199254740993 none none none none none none none"},
+		{number("9007199254740994"), "none 9007199254740994 9.007199254740994e+15 none none none 9.007199254740994e+15 none none"},
+		{number("18446744073709551615"), "none none none none none none none none none"},
+		{number("1" + strings.Repeat("0", 22)), "none none 1e+22 none none none 1e+22 none none"},
+		{number("1" + strings.Repeat("0", 400)), "none none none none none none none none none"},
 		{number("9223372036854775808"), "none none 9.223372036854776e+18 none none none 9.223372036854776e+18 none none"},
 		{number("0.5"), "none none 0.5 none none none 0.5 none none"},
 		{number("1e2"), "none none 100 none none none 100 none none"},
@@ -141,6 +148,9 @@ func TestColumns(t *testing.T) {
 		if got := strings.TrimSuffix(fmt.Sprint(row)[1:], "]"); got != step.want {
 			t.Errorf("%d %q: got %s, want %s", step.datum.Kind, step.datum.Text, got, step.want)
 		}
+	}
+	if got := strings.Join(c.Rounded(), " "); got != "f x" {
+		t.Errorf("rounded: %s", got)
 	}
 	if schema[6].Type != scgs.Invalid || c.Schema()[6].Type != scgs.Float {
 		t.Errorf("the last field is %v, and %v for the caller", c.Schema()[6], schema[6])

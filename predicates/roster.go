@@ -1,0 +1,191 @@
+package predicates
+
+import (
+	"slices"
+
+	"github.com/expr-lang/expr/ast"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// RosterThreshold takes an expression of [Env.Bool] apart as [Expression.Threshold] does,
+// where k is no number but an expression of who the members are, such as
+// len(members) / 2 + 1. In k the operator / rounds down, since k is a whole number. The
+// results are the local condition; k, an int, for [Expression.EvalValue] on a [Scope] of the
+// members; and the whole expression with k rounded. The error is an *[Error].
+func (p *Expression) RosterThreshold() (local, least, when *Expression, err error) {
+	count, number, op, ok := p.counted()
+	if _, isNumber := p.env.number(number); !ok || isNumber {
+		_, _, err := p.Threshold()
+		return nil, nil, nil, err
+	}
+	if local, err = p.local(count); err != nil {
+		return nil, nil, nil, err
+	}
+	k := whole(number)
+	if when, err = p.part(placed(&ast.BinaryNode{Operator: op, Left: count, Right: k}, p.tree)); err != nil {
+		return nil, nil, nil, err
+	}
+	if op == ">" {
+		k = placed(&ast.BinaryNode{Operator: "+", Left: k, Right: placed(&ast.IntegerNode{Value: 1}, k)}, number)
+	}
+	if least, err = p.part(k); err != nil {
+		return nil, nil, nil, err
+	}
+	if least.result.Type != scgs.Int {
+		return nil, nil, nil, errorAt(p.src, offset(number), "write int(...) around it, as in int(len(members) * 0.7) + 1", "k is a whole number, this is %s", least.root.what())
+	}
+	if !least.ofRoster() {
+		return nil, nil, nil, errorAt(p.src, offset(number), "k may read len(members), .name, .host and parameters", "k is set when an epoch begins, by who the members are, and this reads more")
+	}
+	return local, least, when, nil
+}
+
+// counted takes a comparison apart of which one side is count(members, c): op is >= or >,
+// with the count on its left.
+func (p *Expression) counted() (count *ast.BuiltinNode, number node, op string, ok bool) {
+	compare, ok := p.tree.(*ast.BinaryNode)
+	if !ok {
+		return nil, nil, "", false
+	}
+	isCount := func(n node) bool {
+		call, ok := n.(*ast.BuiltinNode)
+		return ok && call.Name == "count" && len(call.Arguments) == 2
+	}
+	left, right, op := compare.Left, compare.Right, compare.Operator
+	if _, number := p.env.number(left); number || !isCount(left) {
+		left, right, op = right, left, mirrored[op]
+	}
+	if !isCount(left) || op != ">=" && op != ">" {
+		return nil, nil, "", false
+	}
+	return left.(*ast.BuiltinNode), right, op, true
+}
+
+// part compiles a part of the tree, or one that was made of parts.
+func (p *Expression) part(tree node) (*Expression, error) {
+	c := &compiler{env: p.env, src: p.src, factor: 1}
+	v, err := c.compile(tree)
+	if err != nil {
+		return nil, err
+	}
+	return &Expression{
+		env: p.env, src: p.src, tree: tree, named: p.named, root: v, result: scgs.Field{Type: v.typ, Words: v.words},
+		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
+	}, nil
+}
+
+// placed gives a part that was made the place of another one.
+func placed(n, at node) node {
+	n.SetLocation(at.Location())
+	return n
+}
+
+// whole is a number in which / rounds down, apart from what stands in a function.
+func whole(n node) node {
+	switch n := n.(type) {
+	case *ast.BinaryNode:
+		made := placed(&ast.BinaryNode{Operator: n.Operator, Left: whole(n.Left), Right: whole(n.Right)}, n)
+		if n.Operator == "/" {
+			return placed(&ast.BuiltinNode{Name: "int", Arguments: []node{made}}, n)
+		}
+		return made
+	case *ast.BuiltinNode:
+		if (n.Name == "min" || n.Name == "max") && len(n.Arguments) > 1 {
+			made := &ast.BuiltinNode{Name: n.Name, Arguments: slices.Clone(n.Arguments)}
+			for i, arg := range made.Arguments {
+				made.Arguments[i] = whole(arg)
+			}
+			return placed(made, n)
+		}
+	}
+	return n
+}
+
+// ofRoster is whether the value depends on nothing but who the members are.
+func (p *Expression) ofRoster() bool {
+	var w onlines
+	ast.Walk(&p.tree, &w)
+	u := p.uses
+	return u.Fields|u.Memory|u.Process == 0 && len(u.Parent) == 0 && !u.Prev && !w.found
+}
+
+// onlines looks for .online.
+type onlines struct{ found bool }
+
+// Visit implements ast.Visitor.
+func (w *onlines) Visit(n *node) {
+	m, ok := (*n).(*ast.MemberNode)
+	if !ok {
+		return
+	}
+	name, ok := m.Property.(*ast.StringNode)
+	w.found = w.found || ok && name.Value == "online"
+}
+
+// LikeThreshold reports whether an expression of [Env.Bool] that is no threshold says that
+// so many members satisfy a condition, as count(members, c) * 2 > len(members) does: it
+// reads the members' states in one count(members, c) with a local c alone, and is false
+// where that is 0, true where it is all members, and changes once between.
+func (p *Expression) LikeThreshold() bool {
+	if _, _, err := p.Threshold(); err == nil {
+		return false
+	}
+	members := make([]Member, min(p.env.maxMembers(), mostTried))
+	s := NewScope(p.env)
+	s.Reset(members)
+	before := False
+	for n := range len(members) + 1 {
+		w := replacer{p: p, by: n}
+		tree, _, err := p.env.parse(p.expanded())
+		if err != nil {
+			return false
+		}
+		if ast.Walk(&tree, &w); w.failed || w.text == "" {
+			return false
+		}
+		q, err := p.part(tree)
+		if err != nil || !q.ofRoster() || q.root.bool == nil {
+			return false
+		}
+		is := q.Eval(s).Truth
+		if is == Unknown && n > 0 || is == True && n == 0 || is == False && before == True {
+			return false
+		}
+		before = is
+	}
+	return before == True
+}
+
+// mostTried is with how many members at most an expression is tried.
+const mostTried = 16
+
+// expanded is the text with what its names stand for.
+func (p *Expression) expanded() string {
+	text, _ := p.Expanded()
+	return text
+}
+
+// replacer puts a number in place of count(members, c), with a local condition c that is the
+// same wherever it stands.
+type replacer struct {
+	p      *Expression
+	by     int
+	text   string // of the condition
+	failed bool
+}
+
+// Visit implements ast.Visitor.
+func (w *replacer) Visit(n *node) {
+	call, ok := (*n).(*ast.BuiltinNode)
+	if !ok || call.Name != "count" || len(call.Arguments) != 2 {
+		return
+	}
+	text := call.Arguments[1].String()
+	if _, err := w.p.local(call); err != nil || w.text != "" && w.text != text {
+		w.failed = true
+		return
+	}
+	w.text = text
+	*n = placed(&ast.IntegerNode{Value: w.by}, call)
+}
