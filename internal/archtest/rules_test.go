@@ -46,6 +46,7 @@ var Imports = map[string][]string{
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},
+	"internal/workcore":    {},
 	"internal/yamlconf":    {"internal/nearest"},
 	"internal/tracefile":   {"scgs", "clocksync"},
 	"internal/tracedetect": {"internal/tracefile", "predicates", "scgs", "clocksync"},
@@ -106,6 +107,7 @@ var Pure = map[string][]string{
 	"internal/tracefile":   {"github.com/go-json-experiment/json"},
 	"internal/tracedetect": {},
 	"internal/nearest":     {},
+	"internal/workcore":    {},
 	"internal/yamlconf":    {"github.com/goccy/go-yaml"},
 }
 

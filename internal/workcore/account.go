@@ -1,0 +1,185 @@
+package workcore
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// Account is the fold of a log: which tasks are open, and what was found. It is not safe for
+// concurrent use. It keeps the tasks, records and their bytes that it is given, and they must not change.
+type Account struct {
+	phase  uint64
+	seq    uint64           // of the last entry that was taken
+	open   map[string]*open // by ID
+	over   map[string]Fate  // of the tasks of the phase that are not open any more
+	counts Counts
+}
+
+// open is a task that is not done.
+type open struct {
+	task Task   // as it was put; Body is what is left
+	last uint64 // the sequence of its last record that counted; 0: none
+}
+
+// Counts are the figures of an account, over all phases but for Open.
+type Counts struct {
+	Open     int    // tasks that are not done
+	Put      uint64 // tasks that counted, with children
+	Records  uint64 // that counted
+	Done     uint64 // tasks
+	Failed   uint64 // tasks
+	Poisoned uint64 // tasks
+	Stale    uint64 // records that did not count: another one had come before
+	Void     uint64 // puts, records and ends that did not count for another reason
+}
+
+// Outcome says whether an entry of the log counts.
+type Outcome uint8
+
+// The outcomes of an entry.
+const (
+	Counted   Outcome = iota // it counts
+	Again                    // the task was put before, and nothing changes: it is the same, or has a record already
+	Stale                    // another record came first
+	Closed                   // its task is not open: it is done, or was never put
+	PhaseOver                // its phase is over, or has not begun
+	Taken                    // another task has the ID
+	NotEmpty                 // tasks are open, so the phase does not end here
+	Old                      // an entry of that sequence was taken before
+)
+
+// String is the outcome for people.
+func (o Outcome) String() string {
+	names := []string{"counts", "was put before", "is stale", "its task is not open", "its phase is over", "its ID is taken", "tasks are open", "was taken before"}
+	if int(o) < len(names) {
+		return names[o]
+	}
+	return fmt.Sprintf("outcome %d", uint8(o))
+}
+
+// NewAccount returns the account of an empty log, in phase 1.
+func NewAccount() *Account {
+	return &Account{phase: 1, open: map[string]*open{}, over: map[string]Fate{}}
+}
+
+// Phase is the phase that the account is in, from 1.
+func (a *Account) Phase() uint64 { return a.phase }
+
+// Seq is the sequence of the last entry that was taken.
+func (a *Account) Seq() uint64 { return a.seq }
+
+// Counts are the figures so far.
+func (a *Account) Counts() Counts {
+	c := a.counts
+	c.Open = len(a.open)
+	return c
+}
+
+// Put takes the put of a task in a phase. The sequence must be above that of every entry before.
+func (a *Account) Put(seq, phase uint64, t *Task) Outcome {
+	if !a.next(seq) {
+		return Old
+	}
+	if phase != a.phase {
+		a.counts.Void++
+		return PhaseOver
+	}
+	return a.add(t)
+}
+
+func (a *Account) add(t *Task) Outcome {
+	if o := a.open[t.ID]; o != nil {
+		if o.last > 0 || o.task.same(t) {
+			return Again // After a record the body is another one.
+		}
+		a.counts.Void++
+		return Taken
+	}
+	if _, over := a.over[t.ID]; over {
+		return Again
+	}
+	a.open[t.ID] = &open{task: *t}
+	a.counts.Put++
+	return Counted
+}
+
+// Record takes a record in a phase.
+func (a *Account) Record(seq, phase uint64, r *Record) Outcome {
+	if !a.next(seq) {
+		return Old
+	}
+	if phase != a.phase {
+		a.counts.Void++
+		return PhaseOver
+	}
+	o := a.open[r.ID]
+	switch {
+	case o == nil:
+		a.counts.Stale++
+		return Closed
+	case o.last != r.On:
+		a.counts.Stale++
+		return Stale
+	}
+	a.counts.Records++
+	o.last, o.task.Body = seq, r.Rest
+	if r.Fate != Kept {
+		delete(a.open, r.ID)
+		a.over[r.ID] = r.Fate
+		*a.counts.of(r.Fate)++
+	}
+	for i := range r.Children {
+		a.add(&r.Children[i])
+	}
+	return Counted
+}
+
+// of is the count of a fate that ends a task.
+func (c *Counts) of(f Fate) *uint64 {
+	switch f {
+	case Failed:
+		return &c.Failed
+	case Poisoned:
+		return &c.Poisoned
+	}
+	return &c.Done
+}
+
+// End takes the end of a phase. It counts if no task is open, and begins the next phase.
+func (a *Account) End(seq, phase uint64) Outcome {
+	switch {
+	case !a.next(seq):
+		return Old
+	case phase != a.phase:
+		a.counts.Void++
+		return PhaseOver
+	case len(a.open) > 0:
+		a.counts.Void++
+		return NotEmpty
+	}
+	a.phase++
+	clear(a.over)
+	return Counted
+}
+
+func (a *Account) next(seq uint64) bool {
+	if seq <= a.seq {
+		return false
+	}
+	a.seq = seq
+	return true
+}
+
+// Find returns a task as it is to be run now, and the sequence that its next record builds on; false
+// if it is not open.
+func (a *Account) Find(id string) (t Task, on uint64, isOpen bool) {
+	o := a.open[id]
+	if o == nil {
+		return Task{}, 0, false
+	}
+	return o.task, o.last, true
+}
+
+// Open are the IDs of the open tasks, sorted.
+func (a *Account) Open() []string { return slices.Sorted(maps.Keys(a.open)) }

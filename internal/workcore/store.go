@@ -1,0 +1,299 @@
+package workcore
+
+import (
+	"cmp"
+	"container/heap"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// The errors of Put that a program can tell apart.
+var (
+	ErrTwice = errors.New("another task has that ID")
+	ErrFull  = errors.New("as many tasks are open as may be")
+)
+
+// Limits bound what a store does for one task. Zero means the default.
+type Limits struct {
+	Retry  int // runs of a task that returns an error; default 3
+	Losses int // holders that may die while they run a task; default 3
+	Open   int // open tasks, beyond which Put is refused; 0: no limit
+}
+
+// Lease is a task in the hands of a holder. It moves with the task: whoever has it may record.
+type Lease struct {
+	Task Task   // as it is to be run now: its body is what is left
+	On   uint64 // what its next record builds on
+}
+
+// Result is what a counted record has found.
+type Result struct {
+	ID    string // of the task
+	Seq   uint64 // of the record; rises from result to result
+	Fate  Fate   // what the record leaves of the task
+	Value []byte // since the record before of the same task
+	Error string // of a task that is Failed or Poisoned
+}
+
+// Store keeps the log of the tasks that one process puts, in memory, and knows who holds them. It is
+// not safe for concurrent use. Records decide; leases only save work: a task that is taken back from
+// a holder that lives is run twice and counted once.
+type Store struct {
+	account *Account
+	limits  Limits
+	waiting queue                         // tasks that nobody holds
+	tasks   map[string]*leased            // the open tasks, by ID
+	held    map[string]map[string]*leased // by holder and ID
+	results []Result
+	puts    uint64
+}
+
+// leased is what the store knows of an open task.
+type leased struct {
+	id     string
+	key    float64
+	put    uint64 // in the order of the puts
+	holder string // empty: it waits
+	runs   bool   // the holder has begun it
+	failed int    // runs that returned an error
+	losses int    // holders that died while they ran it
+	place  int    // in the queue, -1 if it does not wait
+}
+
+// NewStore returns an empty store.
+func NewStore(limits Limits) *Store {
+	limits.Retry, limits.Losses = cmp.Or(limits.Retry, 3), cmp.Or(limits.Losses, 3)
+	return &Store{account: NewAccount(), limits: limits, tasks: map[string]*leased{}, held: map[string]map[string]*leased{}}
+}
+
+// Account is the account of the store, to be read.
+func (s *Store) Account() *Account { return s.account }
+
+// Put puts a task. Tasks with smaller keys are handed out first, and of equal keys those that were
+// put first. The same task once more changes nothing.
+func (s *Store) Put(t *Task, key float64) error {
+	if err := t.Check(); err != nil {
+		return err
+	}
+	if s.limits.Open > 0 && len(s.tasks) >= s.limits.Open && s.tasks[t.ID] == nil {
+		return fmt.Errorf("task %q: %w: %d", t.ID, ErrFull, s.limits.Open)
+	}
+	switch s.account.Put(s.account.Seq()+1, s.account.Phase(), t) {
+	case Counted:
+		s.admit(t.ID, key)
+	case Taken:
+		return fmt.Errorf("task %q: %w: give each task of a phase its own", t.ID, ErrTwice)
+	default:
+	}
+	return nil
+}
+
+func (s *Store) admit(id string, key float64) {
+	s.puts++
+	l := &leased{id: id, key: key, put: s.puts, place: -1}
+	s.tasks[id] = l
+	heap.Push(&s.waiting, l)
+}
+
+// Waiting is how many tasks nobody holds.
+func (s *Store) Waiting() int { return len(s.waiting) }
+
+// Hand leases at most n of the tasks that wait to a holder.
+func (s *Store) Hand(holder string, n int) []Lease {
+	leases := make([]Lease, 0, max(0, min(n, len(s.waiting))))
+	for len(leases) < cap(leases) {
+		l := heap.Pop(&s.waiting).(*leased) //nolint:forcetypeassert // The queue has nothing else.
+		s.give(l, holder, false)
+		t, on, _ := s.account.Find(l.id)
+		leases = append(leases, Lease{t, on})
+	}
+	return leases
+}
+
+// Record takes a record from whoever has the lease. Keys are those of the children, in their order.
+// If it counts, its result is in Results, and its holder goes on with the rest.
+func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
+	if err := r.Check(); err != nil {
+		return Closed, err
+	}
+	before := make([]bool, len(r.Children))
+	for i := range r.Children {
+		_, _, before[i] = s.account.Find(r.Children[i].ID)
+	}
+	outcome := s.account.Record(s.account.Seq()+1, s.account.Phase(), r)
+	if outcome != Counted {
+		return outcome, nil
+	}
+	s.results = append(s.results, Result{r.ID, s.account.Seq(), r.Fate, r.Result, r.Error})
+	if l := s.tasks[r.ID]; r.Fate != Kept {
+		s.forget(l)
+	} else {
+		l.failed, l.losses = 0, 0 // The rest is another task.
+	}
+	for i := range r.Children {
+		if _, _, isOpen := s.account.Find(r.Children[i].ID); isOpen && !before[i] {
+			s.admit(r.Children[i].ID, keyOf(keys, i))
+		}
+	}
+	return outcome, nil
+}
+
+func keyOf(keys []float64, i int) float64 {
+	if i < len(keys) {
+		return keys[i]
+	}
+	return 0
+}
+
+func (s *Store) forget(l *leased) {
+	s.give(l, "", false)
+	delete(s.tasks, l.id)
+}
+
+// give takes a task out of the queue, or from its holder, and gives it to another one, or to nobody.
+func (s *Store) give(l *leased, holder string, runs bool) {
+	if l.place >= 0 {
+		heap.Remove(&s.waiting, l.place)
+	}
+	if list := s.held[l.holder]; l.holder != "" && l.holder != holder {
+		if delete(list, l.id); len(list) == 0 {
+			delete(s.held, l.holder)
+		}
+	}
+	if l.holder, l.runs = holder, runs; holder != "" {
+		if s.held[holder] == nil {
+			s.held[holder] = map[string]*leased{}
+		}
+		s.held[holder][l.id] = l
+	}
+}
+
+// Fail notes that a run of a lease has returned an error. The task waits again, until it has failed as
+// often as it may: then it is recorded as Failed.
+func (s *Store) Fail(id string, on uint64, why string) {
+	l := s.current(id, on)
+	if l == nil {
+		return
+	}
+	if l.failed++; l.failed < s.limits.Retry {
+		s.back(l)
+		return
+	}
+	s.end(l, on, Failed, why[:min(len(why), MaxError)])
+}
+
+// Lose takes back all that a holder has, since it is gone. A task that it was running is recorded as
+// Poisoned if as many holders have died of it as may. It returns how many tasks were taken back.
+func (s *Store) Lose(holder string) int {
+	n := 0
+	for _, l := range s.of(holder) {
+		n++
+		if l.runs {
+			l.losses++
+		}
+		if _, on, _ := s.account.Find(l.id); l.losses >= s.limits.Losses {
+			s.end(l, on, Poisoned, fmt.Sprintf("%d members died while they ran it, %s the last", l.losses, holder))
+			continue
+		}
+		s.back(l)
+	}
+	return n
+}
+
+// Held is a lease as a holder tells of it.
+type Held struct {
+	ID   string // of the task
+	On   uint64 // of the lease
+	Runs bool   // it has begun
+}
+
+// Hold notes what a holder has, by its own word. What it has from others is its own from now on. What
+// it was to have, was handed before, and is not in the list has been lost on the way: it waits again.
+// Handed are leases of this holder that it cannot have heard of yet.
+func (s *Store) Hold(holder string, list []Held, handed map[string]bool) {
+	has := make(map[string]bool, len(list))
+	for _, h := range list {
+		l := s.current(h.ID, h.On)
+		if l == nil {
+			continue
+		}
+		has[h.ID] = true
+		s.give(l, holder, h.Runs)
+	}
+	for _, l := range s.of(holder) {
+		if !has[l.id] && !handed[l.id] {
+			s.back(l)
+		}
+	}
+}
+
+// Results takes out what was found since the last call, in the order of the log.
+func (s *Store) Results() []Result {
+	list := s.results
+	s.results = nil
+	return list
+}
+
+// End ends the phase if no task is open, and reports whether it did.
+func (s *Store) End() bool {
+	return s.account.End(s.account.Seq()+1, s.account.Phase()) == Counted
+}
+
+// current is a task if a record that builds on a sequence would count.
+func (s *Store) current(id string, on uint64) *leased {
+	if _, last, isOpen := s.account.Find(id); !isOpen || last != on {
+		return nil
+	}
+	return s.tasks[id]
+}
+
+// of are the tasks that a holder has, in the order of the puts.
+func (s *Store) of(holder string) []*leased {
+	list := slices.Collect(maps.Values(s.held[holder]))
+	slices.SortFunc(list, func(a, b *leased) int { return cmp.Compare(a.put, b.put) })
+	return list
+}
+
+// back lets a task wait again.
+func (s *Store) back(l *leased) {
+	s.give(l, "", false)
+	heap.Push(&s.waiting, l)
+}
+
+// end records that a task is over without a result.
+func (s *Store) end(l *leased, on uint64, fate Fate, why string) {
+	if _, err := s.Record(&Record{ID: l.id, On: on, Fate: fate, Error: why}, nil); err != nil {
+		panic("workcore: " + err.Error()) // It has no bytes of others but why.
+	}
+}
+
+// queue is a heap of the tasks that wait.
+type queue []*leased
+
+func (q queue) Len() int { return len(q) }
+func (q queue) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(q[i].key, q[j].key), cmp.Compare(q[i].put, q[j].put)) < 0
+}
+
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].place, q[j].place = i, j
+}
+
+// Push is for package heap.
+func (q *queue) Push(x any) {
+	l := x.(*leased) //nolint:forcetypeassert // Nothing else is pushed.
+	l.place = len(*q)
+	*q = append(*q, l)
+}
+
+// Pop is for package heap.
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	l := (*q)[last]
+	(*q)[last] = nil
+	*q, l.place = (*q)[:last], -1
+	return l
+}

@@ -1,0 +1,150 @@
+package workcore
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Limits of a task. A frame has room for 64 KiB.
+const (
+	MaxBody     = 48 << 10 // bytes of a body, a rest or a result
+	MaxID       = 128      // bytes of an ID
+	MaxChildren = 1024     // tasks that one record puts
+	MaxError    = 1 << 10  // bytes of an error; a longer one is cut
+)
+
+// Task is work to be done once.
+type Task struct {
+	ID     string  `json:"id"`               // unique in a phase; any text of 1 to MaxID bytes
+	Func   string  `json:"func"`             // the name of the function that does it
+	Body   []byte  `json:"body,omitempty"`   // its argument; of a bag what is left to do
+	Weight float64 `json:"weight,omitempty"` // the expected cost, in a unit of the program; 0: not known
+}
+
+// Check returns an error if the task may not be put.
+func (t *Task) Check() error {
+	switch {
+	case t.ID == "":
+		return fmt.Errorf("task of function %q: its ID is empty: give each task a name that no other one has", t.Func)
+	case len(t.ID) > MaxID:
+		return fmt.Errorf("task %.40q...: its ID has %d bytes, and at most %d are allowed", t.ID, len(t.ID), MaxID)
+	case t.Func == "":
+		return fmt.Errorf("task %q: it names no function", t.ID)
+	case len(t.Body) > MaxBody:
+		return fmt.Errorf("task %q: its body has %d bytes, and at most %d are allowed: put a reference to the data instead", t.ID, len(t.Body), MaxBody)
+	case math.IsNaN(t.Weight) || math.IsInf(t.Weight, 0) || t.Weight < 0:
+		return fmt.Errorf("task %q: its weight is %v: it must be a finite number of at least 0", t.ID, t.Weight)
+	}
+	return nil
+}
+
+// same reports whether two puts are of one task.
+func (t *Task) same(u *Task) bool {
+	return t.ID == u.ID && t.Func == u.Func && t.Weight == u.Weight && bytes.Equal(t.Body, u.Body)
+}
+
+// Fate says what a record leaves of its task.
+type Fate uint8
+
+// The fates of a record.
+const (
+	Kept     Fate = iota // something is left: Rest
+	Done                 // nothing is left
+	Failed               // its function returned an error, as often as it may
+	Poisoned             // its holders died, as often as they may
+)
+
+// String is the fate in lower case.
+func (f Fate) String() string {
+	if int(f) < len(fateNames) {
+		return fateNames[f]
+	}
+	return fmt.Sprintf("fate %d", uint8(f))
+}
+
+var fateNames = []string{"kept", "done", "failed", "poisoned"}
+
+// Record is one step of a task.
+type Record struct {
+	ID       string `json:"id"`                 // of the task
+	On       uint64 `json:"on"`                 // the sequence of the record that it builds on; 0: the first
+	Fate     Fate   `json:"fate"`               // what it leaves
+	Result   []byte `json:"result,omitempty"`   // what was found since On
+	Rest     []byte `json:"rest,omitempty"`     // what is left to do, if the fate is Kept
+	Children []Task `json:"children,omitempty"` // what it puts: all of them, or none if it does not count
+	Error    string `json:"error,omitempty"`    // why it is Failed or Poisoned
+}
+
+// Check returns an error if the record may not be written.
+func (r *Record) Check() error {
+	switch {
+	case r.ID == "" || len(r.ID) > MaxID:
+		return fmt.Errorf("record of task %.40q: an ID has 1 to %d bytes", r.ID, MaxID)
+	case int(r.Fate) >= len(fateNames):
+		return fmt.Errorf("record of task %q: there is no %v", r.ID, r.Fate)
+	case len(r.Rest) > MaxBody || len(r.Result) > MaxBody:
+		return fmt.Errorf("record of task %q: its rest has %d bytes and its result %d, and at most %d are allowed: split the bag, or record more often", r.ID, len(r.Rest), len(r.Result), MaxBody)
+	case len(r.Error) > MaxError:
+		return fmt.Errorf("record of task %q: its error has %d bytes, and at most %d are allowed: cut it", r.ID, len(r.Error), MaxError)
+	case r.Fate != Kept && len(r.Rest) > 0:
+		return fmt.Errorf("record of task %q: it is %v and has a rest", r.ID, r.Fate)
+	case r.Fate > Done && len(r.Children) > 0:
+		return fmt.Errorf("record of task %q: it is %v and puts %d tasks: what a failed run puts does not count", r.ID, r.Fate, len(r.Children))
+	case len(r.Children) > MaxChildren:
+		return fmt.Errorf("record of task %q: it puts %d tasks, and at most %d are allowed: record more often", r.ID, len(r.Children), MaxChildren)
+	}
+	for i := range r.Children {
+		c := &r.Children[i]
+		if err := c.Check(); err != nil {
+			return fmt.Errorf("record of task %q: child %d: %w", r.ID, i+1, err)
+		}
+		if c.ID == r.ID || slices.ContainsFunc(r.Children[:i], func(other Task) bool { return other.ID == c.ID }) {
+			return fmt.Errorf("record of task %q: child %d has the ID of another task, %q", r.ID, i+1, c.ID)
+		}
+	}
+	return nil
+}
+
+// Token is an ID as one token of a subject: letters, digits, - and _ stand for themselves, and
+// every other byte is = with two hexadecimal digits.
+func Token(id string) string {
+	const digits = "0123456789ABCDEF"
+	var b strings.Builder
+	for i := range len(id) {
+		if c := id[i]; plain(c) {
+			b.WriteByte(c)
+		} else {
+			b.Write([]byte{'=', digits[c>>4], digits[c&15]})
+		}
+	}
+	return b.String()
+}
+
+// FromToken is the ID of a token. It refuses what Token does not make.
+func FromToken(token string) (string, error) {
+	var b strings.Builder
+	for i := 0; i < len(token); i++ {
+		c := token[i]
+		if c == '=' && i+2 < len(token) {
+			high, low := strings.IndexByte("0123456789ABCDEF", token[i+1]), strings.IndexByte("0123456789ABCDEF", token[i+2])
+			if c = byte(high<<4 | low); high >= 0 && low >= 0 && !plain(c) {
+				b.WriteByte(c)
+				i += 2
+				continue
+			}
+			c = '='
+		}
+		if !plain(c) {
+			return "", fmt.Errorf("token %q: byte %d is not as the ID of a task is written", token, i+1)
+		}
+		b.WriteByte(c)
+	}
+	return b.String(), nil
+}
+
+func plain(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '_'
+}
