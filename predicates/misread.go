@@ -21,7 +21,7 @@ func Misread(src string) *Error {
 		tree, err = parse(w.src)
 	}
 	if err != nil {
-		return nil
+		return nil //nolint:nilerr // Compile tells of a text that does not compile.
 	}
 	if ast.Walk(&tree, &w); w.found != nil && w.src != src {
 		_ = inMember(src, w.found) // It moves the place into the text.

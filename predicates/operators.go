@@ -147,7 +147,7 @@ func equals(l, r value) (eq func(*frame) truth, ok bool) {
 }
 
 func (c *compiler) order(n *ast.BinaryNode, l, r value) (value, error) {
-	if l.typ != r.typ && !(l.numeric() && r.numeric()) || l.int == nil && l.float == nil {
+	if l.typ != r.typ && (!l.numeric() || !r.numeric()) || l.int == nil && l.float == nil {
 		return value{}, c.mismatch(n, l, r)
 	}
 	a, b := l, r

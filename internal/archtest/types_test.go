@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"go/ast"
 	"go/token"
-	"io"
 	"maps"
 	"path"
 	"slices"
@@ -137,7 +136,7 @@ func receiver(e ast.Expr) string {
 
 // typeFigures prints the largest types and the exported names of the public packages, and adds
 // their figures.
-func typeFigures(t *testing.T, out io.Writer, figures map[string]int) {
+func typeFigures(t *testing.T, out *strings.Builder, figures map[string]int) {
 	t.Helper()
 	const core = "internal/synccore.Core"
 	types, exported := shapes(t)

@@ -2,7 +2,7 @@ package tsplib
 
 import "math"
 
-type point struct{ x, y float64 }
+type point struct{ x, y, z float64 } // z is 0 in the plane
 
 // metric is a TSPLIB edge weight function; its value is whole and not
 // negative, or not finite when the coordinates are too large. The explicit
@@ -13,19 +13,30 @@ type metric func(a, b point) float64
 // metrics maps the edge weight types that are computed from coordinates.
 var metrics = map[string]metric{
 	"EUC_2D":  euclid,
+	"EUC_3D":  euclid,
 	"CEIL_2D": ceiling,
+	"MAN_2D":  manhattan,
+	"MAX_2D":  maximum,
 	"ATT":     att,
 	"GEO":     geo,
 }
 
 func squared(a, b point) float64 {
-	dx, dy := a.x-b.x, a.y-b.y
-	return float64(dx*dx) + float64(dy*dy)
+	dx, dy, dz := a.x-b.x, a.y-b.y, a.z-b.z
+	return float64(dx*dx) + float64(dy*dy) + float64(dz*dz)
 }
 
 func euclid(a, b point) float64 { return math.Floor(math.Sqrt(squared(a, b)) + 0.5) }
 
 func ceiling(a, b point) float64 { return math.Ceil(math.Sqrt(squared(a, b))) }
+
+func manhattan(a, b point) float64 {
+	return math.Floor(math.Abs(a.x-b.x) + math.Abs(a.y-b.y) + 0.5)
+}
+
+func maximum(a, b point) float64 {
+	return math.Floor(max(math.Abs(a.x-b.x), math.Abs(a.y-b.y)) + 0.5)
+}
 
 // att is the pseudo-Euclidean distance: rounded, then up where that fell short.
 func att(a, b point) float64 {

@@ -9,8 +9,9 @@ import (
 )
 
 // Parse reads a symmetric instance (TYPE TSP) in the format of TSPLIB95, with
-// edge weights of type EUC_2D, CEIL_2D, GEO, ATT, or EXPLICIT in any of the
-// nine matrix layouts. The name is what errors call the file.
+// edge weights of type EUC_2D, EUC_3D, CEIL_2D, MAN_2D, MAX_2D, GEO, ATT, or
+// EXPLICIT in any of the nine matrix layouts. A byte order mark is passed over, and so is
+// what stands on the diagonal of a matrix. The name is what errors call the file.
 //
 // Input that is not such an instance is refused whole, with an error that
 // names the file and the line, says what is wrong and what to do. Parse reads
@@ -50,7 +51,7 @@ var headerKeys = []string{
 func (p *parser) read() error {
 	for {
 		line, err := p.header()
-		if errors.Is(err, io.EOF) || line == "EOF" {
+		if errors.Is(err, io.EOF) {
 			return nil
 		}
 		if err != nil {
@@ -59,6 +60,8 @@ func (p *parser) read() error {
 		key, value, colon := strings.Cut(line, ":")
 		key, value = strings.TrimSpace(key), strings.TrimSpace(value)
 		switch {
+		case key == "EOF" && value == "":
+			return nil
 		case strings.HasSuffix(key, "_SECTION") && value == "":
 			err = p.section(key)
 		case !colon:
@@ -96,7 +99,7 @@ func (p *parser) checkHeader(key, value string) error {
 	switch key {
 	case "TYPE":
 		// Some files name the author behind the type.
-		if kind, _, _ := strings.Cut(value, " "); kind != "TSP" {
+		if kind := strings.Fields(value)[0]; kind != "TSP" {
 			return p.errorf("TYPE is %s: only TSP (symmetric) is supported", quote(value))
 		}
 	case "DIMENSION":
@@ -107,15 +110,18 @@ func (p *parser) checkHeader(key, value string) error {
 		p.n = n
 	case "EDGE_WEIGHT_TYPE":
 		if metrics[value] == nil && value != "EXPLICIT" {
-			return p.errorf("EDGE_WEIGHT_TYPE is %s: supported are EUC_2D, CEIL_2D, GEO, ATT and EXPLICIT", quote(value))
+			return p.errorf("EDGE_WEIGHT_TYPE is %s: supported are ATT, CEIL_2D, EUC_2D, EUC_3D, EXPLICIT, GEO, MAN_2D and MAX_2D", quote(value))
+		}
+		if p.headers[coordSection].line > 0 && value == spatial {
+			return p.errorf("EDGE_WEIGHT_TYPE %s after NODE_COORD_SECTION: put EDGE_WEIGHT_TYPE first", value)
 		}
 	case "EDGE_WEIGHT_FORMAT":
 		if layouts[value] == nil && value != "FUNCTION" {
 			return p.errorf("EDGE_WEIGHT_FORMAT is %s: supported are FUNCTION, FULL_MATRIX and UPPER_ or LOWER_ with ROW, COL, DIAG_ROW or DIAG_COL", quote(value))
 		}
 	case "NODE_COORD_TYPE":
-		if !slices.Contains([]string{"TWOD_COORDS", "NO_COORDS"}, value) {
-			return p.errorf("NODE_COORD_TYPE is %s: supported are TWOD_COORDS and NO_COORDS", quote(value))
+		if !slices.Contains([]string{"TWOD_COORDS", "THREED_COORDS", "NO_COORDS"}, value) {
+			return p.errorf("NODE_COORD_TYPE is %s: supported are TWOD_COORDS, THREED_COORDS and NO_COORDS", quote(value))
 		}
 	case "DISPLAY_DATA_TYPE":
 		if !slices.Contains([]string{"COORD_DISPLAY", "TWOD_DISPLAY", "NO_DISPLAY"}, value) {
@@ -170,8 +176,10 @@ func (p *parser) agree() error {
 		return complain(p.headers[weightSection].line, "EDGE_WEIGHT_SECTION contradicts EDGE_WEIGHT_TYPE %s: remove one of them", kind.value)
 	case !explicit && p.headers[coordSection].line == 0:
 		return p.errorf("file ends without NODE_COORD_SECTION: EDGE_WEIGHT_TYPE %s needs it", kind.value)
-	case !explicit && p.headers["NODE_COORD_TYPE"].value == "NO_COORDS":
-		return complain(p.headers["NODE_COORD_TYPE"].line, "NODE_COORD_TYPE NO_COORDS contradicts EDGE_WEIGHT_TYPE %s: remove the line", kind.value)
+	}
+	coords := p.headers["NODE_COORD_TYPE"]
+	if contradicts := map[string]bool{"NO_COORDS": true, "TWOD_COORDS": kind.value == spatial, "THREED_COORDS": kind.value != spatial}; !explicit && contradicts[coords.value] {
+		return complain(coords.line, "NODE_COORD_TYPE %s contradicts EDGE_WEIGHT_TYPE %s: remove the line", coords.value, kind.value)
 	}
 	return nil
 }

@@ -64,6 +64,12 @@ func TestEdgeWeightTypes(t *testing.T) {
 		{"EUC_2D", "1 -1e1 0\n2 2.0E+1 0\n", 30}, // exponents
 		{"CEIL_2D", "1 0 0\n2 1 1\n", 2},
 		{"CEIL_2D", "1 0 0\n2 3 4\n", 5},
+		{"MAN_2D", "1 0 0\n2 -1.3 2.1\n", 3},  // 3.4
+		{"MAN_2D", "1 0 0\n2 1.25 1.25\n", 3}, // half up
+		{"MAX_2D", "1 0 0\n2 -3 2.4\n", 3},
+		{"MAX_2D", "1 0 0\n2 2.4 2.5\n", 3}, // each is rounded
+		{"EUC_3D", "1 0 0 0\n2 1 1 1\n", 2}, // 1.73
+		{"EUC_3D", "1 0 0 5\n2 0 0 -5\n", 10},
 		{"ATT", "1 0 0\n2 10 0\n", 4}, // 3.16 rounds to 3, which is less
 		{"ATT", "1 0 0\n2 11 0\n", 4}, // 3.48
 		{"ATT", "1 0 0\n2 12 0\n", 4}, // 3.79
@@ -112,6 +118,13 @@ func TestTolerated(t *testing.T) {
 		"any order of cities": planar("EUC_2D", "3 0 9\n1 0 0\n2 3 4\n"),
 		"whole as fraction":   explicit(3, "UPPER_ROW", "5.0 9 0.6e1"),
 		"marked diagonal":     explicit(3, "FULL_MATRIX", "999999 5 9 5 -0 6 9 6 2147483647"),
+		"negative diagonal":   explicit(3, "FULL_MATRIX", "-1 5 9 5 -1 6 9 6 -1"),
+		"huge diagonal":       explicit(3, "LOWER_DIAG_ROW", "9999999999 5 1e300 9 6 0.5"),
+		"EOF with a colon":    planar("EUC_2D", "1 0 0\n2 3 4\n3 0 9\n") + "EOF:\nanything",
+		"EOF, blank, colon":   planar("EUC_2D", "1 0 0\n2 3 4\n3 0 9\n") + "EOF :\n",
+		"tab behind type":     strings.Replace(planar("EUC_2D", "1 0 0\n2 3 4\n3 0 9\n"), "TSP", "TSP\t(A. Nonym)", 1),
+		"byte order mark":     "\ufeff" + planar("EUC_2D", "1 0 0\n2 3 4\n3 0 9\n"),
+		"three dimensions":    strings.Replace(planar("EUC_3D", "1 0 0 0\n2 0 3 4\n3 0 0 9\n"), "NODE", "NODE_COORD_TYPE: THREED_COORDS\nNODE", 1),
 	} {
 		in, err := Parse(strings.NewReader(text), "f")
 		if err != nil {
@@ -158,15 +171,22 @@ func TestRefused(t *testing.T) {
 		{"dimension negative", swap(": 2", ": -2"), `f:3: DIMENSION is "-2": give a whole number of cities from 1 to 2000`},
 		{"dimension huge", swap(": 2", ": 99999999999999999999"), `f:3: DIMENSION is "99999999999999999999": give a whole number of cities from 1 to 2000`},
 		{"dimension word", swap(": 2", ": two"), `f:3: DIMENSION is "two": give a whole number of cities from 1 to 2000`},
-		{"weight type", swap("EUC_2D", "EUC_3D"), `f:4: EDGE_WEIGHT_TYPE is "EUC_3D": supported are EUC_2D, CEIL_2D, GEO, ATT and EXPLICIT`},
+		{"weight type", swap("EUC_2D", "XRAY1"), `f:4: EDGE_WEIGHT_TYPE is "XRAY1": supported are ATT, CEIL_2D, EUC_2D, EUC_3D, EXPLICIT, GEO, MAN_2D and MAX_2D`},
+		{"plane in space", swap("NODE", "NODE_COORD_TYPE: THREED_COORDS\nNODE"), "f:5: NODE_COORD_TYPE THREED_COORDS contradicts EDGE_WEIGHT_TYPE EUC_2D: remove the line"},
+		{"space in the plane", strings.Replace(planar("EUC_3D", "1 0 0 0\n2 3 4 0\n"), "NODE", "NODE_COORD_TYPE: TWOD_COORDS\nNODE", 1), "f:5: NODE_COORD_TYPE TWOD_COORDS contradicts EDGE_WEIGHT_TYPE EUC_3D: remove the line"},
+		{"two coordinates in space", swap("EUC_2D", "EUC_3D"), `f:7: city "3" in NODE_COORD_SECTION: number the cities from 1 to 2`},
+		{"coordinates before their type", "NAME:x\nTYPE:TSP\nDIMENSION:1\nNODE_COORD_SECTION\n1 0 0\nEDGE_WEIGHT_TYPE:EUC_3D\n", "f:6: EDGE_WEIGHT_TYPE EUC_3D after NODE_COORD_SECTION: put EDGE_WEIGHT_TYPE first"},
+		{"off the diagonal", explicit(2, "FULL_MATRIX", "-1 -1 -1 -1"), `f:7: weight "-1": distances must not be negative: add a constant to all of them`},
+		{"word on the diagonal", explicit(2, "FULL_MATRIX", "far 1 1 0"), `f:7: weight "far": give a number`},
 		{"format", explicit(2, "SPIRAL", "1"), `f:5: EDGE_WEIGHT_FORMAT is "SPIRAL": supported are FUNCTION, FULL_MATRIX and UPPER_ or LOWER_ with ROW, COL, DIAG_ROW or DIAG_COL`},
-		{"coord type", swap("NODE", "NODE_COORD_TYPE: THREED_COORDS\nNODE"), `f:5: NODE_COORD_TYPE is "THREED_COORDS": supported are TWOD_COORDS and NO_COORDS`},
+		{"coord type", swap("NODE", "NODE_COORD_TYPE: FOURD_COORDS\nNODE"), `f:5: NODE_COORD_TYPE is "FOURD_COORDS": supported are TWOD_COORDS, THREED_COORDS and NO_COORDS`},
 		{"display type", swap("NODE", "DISPLAY_DATA_TYPE: SMELL\nNODE"), `f:5: DISPLAY_DATA_TYPE is "SMELL": supported are COORD_DISPLAY, TWOD_DISPLAY and NO_DISPLAY`},
 		{"twice", swap("NODE", "DIMENSION: 2\nNODE"), "f:5: second DIMENSION, the first is on line 3: keep one"},
 		{"section twice", two + "NODE_COORD_SECTION\n1 0 0\n2 0 0\n", "f:8: second NODE_COORD_SECTION, the first is on line 5: keep one"},
 		{"empty value", swap("NAME : x", "NAME :"), "f:1: NAME has no value: add one after the colon"},
 		{"unknown header", "CAPACITY : 5\n" + two, `f:1: unknown header "CAPACITY": remove the line, or use one of TSPLIB95's for symmetric instances`},
-		{"unknown section", two + "FIXED_EDGES_SECTION\n1 2\n-1\n", `f:8: section "FIXED_EDGES_SECTION" is not supported: remove it if the instance means the same without it`},
+		{"unknown section", two + "TOUR_SECTION\n1 2\n-1\n", `f:8: section "TOUR_SECTION" is not supported: remove it if the instance means the same without it`},
+		{"fixed edges", two + "FIXED_EDGES_SECTION\n1 2\n-1\n", "f:8: FIXED_EDGES_SECTION: the solver cannot keep edges fixed: remove the section to search all tours"},
 		{"no header at all", "hello world\n", `f:1: "hello world" is neither a header nor a section: expected KEYWORD : value`},
 		{"short, then EOF word", swap("2 3 4\n", "EOF\n"), `f:7: "EOF" after 1 of 2 lines of NODE_COORD_SECTION: the section is short, or DIMENSION 2 is wrong`},
 		{"truncated", swap("3 4\n", "3"), "f:7: file ends after 1 of 2 lines of NODE_COORD_SECTION: it is cut short, or DIMENSION 2 is wrong"},

@@ -27,7 +27,7 @@ type scanner struct {
 
 func newScanner(r io.Reader, name string) (*scanner, error) {
 	text, err := io.ReadAll(io.LimitReader(r, maxBytes+1))
-	s := &scanner{name: name, text: string(text), line: 1, at: 1 + bytes.Count(text, []byte("\n"))}
+	s := &scanner{name: name, text: strings.TrimPrefix(string(text), "\ufeff"), line: 1, at: 1 + bytes.Count(text, []byte("\n"))}
 	switch control := strings.IndexFunc(s.text, func(c rune) bool { return c < ' ' && !strings.ContainsRune(space, c) }); {
 	case err != nil:
 		return nil, s.errorf("cannot read: %w", err)
@@ -35,7 +35,7 @@ func newScanner(r io.Reader, name string) (*scanner, error) {
 		return nil, s.errorf("file is larger than %d MiB: no instance of up to %d cities needs that", maxBytes>>20, MaxN)
 	case control >= 0:
 		s.at = 1 + strings.Count(s.text[:control], "\n")
-		return nil, s.errorf("control byte 0x%02x: this is not a TSPLIB text file", text[control])
+		return nil, s.errorf("control byte 0x%02x: this is not a TSPLIB text file", s.text[control])
 	}
 	return s, nil
 }

@@ -11,12 +11,17 @@ const (
 	coordSection   = "NODE_COORD_SECTION"
 	weightSection  = "EDGE_WEIGHT_SECTION"
 	displaySection = "DISPLAY_DATA_SECTION"
+
+	spatial = "EUC_3D" // the type whose coordinates are x, y, z
 )
 
 // section reads the section whose keyword the scanner has just passed.
 func (p *parser) section(key string) error {
 	if old, twice := p.headers[key]; twice {
 		return p.errorf("second %s, the first is on line %d: keep one", key, old.line)
+	}
+	if key == "FIXED_EDGES_SECTION" {
+		return p.errorf("%s: the solver cannot keep edges fixed: remove the section to search all tours", key)
 	}
 	if key != coordSection && key != weightSection && key != displaySection {
 		return p.errorf("section %s is not supported: remove it if the instance means the same without it", quote(key))
@@ -50,7 +55,7 @@ func (p *parser) body(key string) (err error) {
 	return err
 }
 
-// coordinates reads n lines of city, x, y, in any order of cities.
+// coordinates reads n lines of city, x, y, and z in space, in any order of cities.
 func (p *parser) coordinates(key string) ([]point, error) {
 	pts, seen := make([]point, p.n), make([]bool, p.n)
 	for i := range p.n {
@@ -66,8 +71,12 @@ func (p *parser) coordinates(key string) ([]point, error) {
 			return nil, p.errorf("city %d twice in %s: give each city from 1 to %d once", id, key, p.n)
 		}
 		seen[id-1] = true
-		for _, xy := range []*float64{&pts[id-1].x, &pts[id-1].y} {
-			if *xy, err = p.coordinate(key, i); err != nil {
+		axes := []*float64{&pts[id-1].x, &pts[id-1].y, &pts[id-1].z}
+		if key == displaySection || p.headers["EDGE_WEIGHT_TYPE"].value != spatial {
+			axes = axes[:2]
+		}
+		for _, xyz := range axes {
+			if *xyz, err = p.coordinate(key, i); err != nil {
 				return nil, err
 			}
 		}
@@ -110,16 +119,24 @@ func (p *parser) matrix() error {
 		return p.errorf("EDGE_WEIGHT_SECTION without a matrix layout before it: put EDGE_WEIGHT_TYPE EXPLICIT and EDGE_WEIGHT_FORMAT first")
 	}
 	want := shape.size(p.n)
-	for range want {
-		word, err := p.number(weightSection, "numbers", len(p.weights), want)
-		if err != nil {
-			return err
+	for i := range p.n {
+		for j := shape.from(i, p.n); j < shape.to(i, p.n); j++ {
+			word, err := p.number(weightSection, "numbers", len(p.weights), want)
+			if err != nil {
+				return err
+			}
+			w, err := weight(word)
+			if i == j { // No tour uses it, and some files mark it with a number that is no distance.
+				if _, err = strconv.ParseFloat(word, 64); errors.Is(err, strconv.ErrSyntax) {
+					return p.errorf("weight %s: give a number", quote(word))
+				}
+				w, err = 0, nil
+			}
+			if err != nil {
+				return p.errorf("weight %s: %w", quote(word), err)
+			}
+			p.weights = append(p.weights, w)
 		}
-		w, err := weight(word)
-		if err != nil {
-			return p.errorf("weight %s: %w", quote(word), err)
-		}
-		p.weights = append(p.weights, w)
 	}
 	return nil
 }
@@ -179,7 +196,7 @@ func (p *parser) place(in *Instance) error {
 			w := p.weights[k]
 			k++
 			if i == j {
-				continue // some files mark the diagonal with a huge number
+				continue
 			}
 			if full && j < i && in.dist[j*n+i] != w {
 				p.at = p.headers[weightSection].line
