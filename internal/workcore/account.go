@@ -142,8 +142,9 @@ func (c *Counts) of(f Fate) *uint64 {
 		return &c.Failed
 	case Poisoned:
 		return &c.Poisoned
+	default:
+		return &c.Done
 	}
-	return &c.Done
 }
 
 // End takes the end of a phase. It counts if no task is open, and begins the next phase.

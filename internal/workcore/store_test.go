@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -320,16 +322,16 @@ func TestPut(t *testing.T) {
 func TestOrder(t *testing.T) {
 	s := NewStore(Limits{})
 	for i, key := range []float64{3, 1, 2, 1} {
-		if err := s.Put(&Task{ID: fmt.Sprint(i), Func: "f"}, key); err != nil {
+		if err := s.Put(&Task{ID: strconv.Itoa(i), Func: "f"}, key); err != nil {
 			t.Fatal(err)
 		}
 	}
-	got := ""
+	var got []string
 	for _, l := range s.Hand("h", 3) {
-		got += l.Task.ID
+		got = append(got, l.Task.ID)
 	}
-	if got != "132" || s.Waiting() != 1 {
-		t.Errorf("%s, and %d wait", got, s.Waiting())
+	if !slices.Equal(got, []string{"1", "3", "2"}) || s.Waiting() != 1 {
+		t.Errorf("%v, and %d wait", got, s.Waiting())
 	}
 }
 
