@@ -62,7 +62,24 @@ func (r *reader) fault(err error) error {
 	case ok && !errors.Is(err, io.ErrUnexpectedEOF):
 		return r.errorf(min(int(syntax.ByteOffset), len(r.line)), "%s", syntax.Err)
 	default:
-		return r.errorf(len(r.line), "the line ends too early")
+		return r.errorf(len(r.line), "the line ends too early: write each object on one line, as jq -c does")
+	}
+}
+
+// begins refuses a line that does not begin as an object, and says what it looks like.
+func (r *reader) begins() error {
+	at := r.next()
+	switch text := r.line[min(at, len(r.line)):]; {
+	case len(text) == 0:
+		return r.errorf(at, "the line is empty: it has to be an object")
+	case text[0] == '{':
+		return nil
+	case jsontext.Value(text).IsValid(lenient):
+		return r.want('{', "the line", "an object")
+	case bytes.ContainsAny(text, ",;\t") && !bytes.ContainsAny(text, "{[:"):
+		return r.errorf(at, "the line is not JSON; it looks like CSV: make an object of each line")
+	default:
+		return r.errorf(at, "the line is not JSON: each line has to be an object")
 	}
 }
 

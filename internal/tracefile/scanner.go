@@ -69,7 +69,7 @@ func (s *Scanner) Scan(line []byte, l *Line) error {
 	s.found, s.names = 0, s.names[:0]
 	*l = Line{Incarnation: 1, State: s.reset(l.State)}
 	at := s.next()
-	if err := s.want('{', "the line", "an object"); err != nil {
+	if err := s.begins(); err != nil {
 		return err
 	}
 	if err := s.object(func(name []byte, at int) error { return s.pair(name, at, l) }); err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -76,9 +77,10 @@ func (d *Doc) checkLine(number int, line string) (count int) {
 		})
 		return 0
 	}
-	column, less := 0, 0
+	column, less, indent := 0, 0, true
 	for i, r := range line {
 		column++
+		indent = indent && unicode.IsSpace(r)
 		if r < utf8.RuneSelf && strings.IndexByte(marks, byte(r)) >= 0 {
 			count++
 		}
@@ -90,6 +92,9 @@ func (d *Doc) checkLine(number int, line string) (count int) {
 		message, hint := unfit(r, number == 1 && column == 1)
 		if r == utf8.RuneError && !strings.HasPrefix(line[i:], string(utf8.RuneError)) {
 			message, hint = fmt.Sprintf("byte %#02x is not UTF-8", line[i]), "save the file as UTF-8"
+		}
+		if indent && r >= utf8.RuneSelf && message == "" {
+			message, hint = fmt.Sprintf("a space that is no indentation, %U", r), "indent with plain spaces"
 		}
 		if less > maxLessThan {
 			message = fmt.Sprintf("more than %d \"<\" in a row", maxLessThan)

@@ -3,7 +3,9 @@ package yamlconf
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -33,7 +35,7 @@ func (d *Doc) parse(text string) (root *node) {
 	// Duplicate keys are allowed here so that convert finds all of them.
 	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
-		d.add(syntaxFault(err))
+		d.add(d.syntaxFault(err))
 		return nil
 	}
 	if len(file.Docs) != 1 || file.Docs[0].Body == nil {
@@ -43,8 +45,9 @@ func (d *Doc) parse(text string) (root *node) {
 	return d.convert(file.Docs[0].Body, &node{})
 }
 
-// syntaxFault keeps the place and the first line of a parser's error.
-func syntaxFault(err error) Fault {
+// syntaxFault keeps the place and the first line of a parser's error. Where the line has a value
+// that had to be quoted, that is the fault.
+func (d *Doc) syntaxFault(err error) Fault {
 	f := Fault{Message: err.Error()}
 	if e, ok := errors.AsType[yaml.Error](err); ok {
 		f.Message = e.GetMessage()
@@ -52,9 +55,52 @@ func syntaxFault(err error) Fault {
 			f.Pos = tokenPos(tk)
 		}
 	}
+	if f.Line > 0 && f.Line <= len(d.lines) {
+		if column, message := unquoted(d.lines[f.Line-1]); column > 0 {
+			return Fault{Pos: Pos{f.Line, column}, Message: message, Hint: "quote the whole value, an expression in single quotes: when: 'any(members, .role == \"a\")'"}
+		}
+	}
 	f.Message, _, _ = strings.Cut(f.Message, "\n")
 	f.Message = "not valid YAML: " + f.Message
 	return f
+}
+
+// keyed is a line with a key and a value that is a plain or a quoted text.
+var keyed = regexp.MustCompile(`^[ -]*[\w.-]+: +([^\s\[{|>&*!#%@].*)$`)
+
+// unquoted finds the column, from 1, at which a value on a line stops being one text for YAML: a
+// colon inside a plain text, or text behind a closing quote. It is 0 if there is none.
+func unquoted(line string) (column int, message string) {
+	m := keyed.FindStringSubmatchIndex(line)
+	if m == nil {
+		return 0, ""
+	}
+	value, at := line[m[2]:], -1
+	switch quote := value[0]; quote {
+	case '"', '\'':
+		end := 1
+		for end < len(value) && value[end] != quote {
+			if quote == '"' && value[end] == '\\' {
+				end++
+			}
+			end++
+		}
+		rest := ""
+		if end < len(value) {
+			rest = strings.TrimLeft(value[end+1:], " ")
+		}
+		if at = len(value) - len(rest); rest == "" || rest[0] == '#' || rest[0] == quote {
+			return 0, ""
+		}
+		message = "text behind the closing quote"
+	default:
+		text, _, _ := strings.Cut(value, " #")
+		if at = strings.Index(text+" ", ": "); at < 0 {
+			return 0, ""
+		}
+		message = "a colon inside a value that is not quoted"
+	}
+	return 1 + utf8.RuneCountInString(line[:m[2]+at]), message
 }
 
 func tokenPos(tk *token.Token) Pos {
