@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
+	"strings"
 	"sync"
 	"time"
 
@@ -109,6 +110,9 @@ func connect(ctx, life context.Context, o nats.Options, d *dialer, window time.D
 		if err == nil {
 			d.use(life)
 			return nc, nil
+		}
+		if strings.Contains(err.Error(), `"server_id"`) || strings.Contains(err.Error(), `\"server_id\"`) {
+			return nil, errors.New("that port speaks plain NATS and not WebSocket: use nats://, or the server's WebSocket port")
 		}
 		if trying.Err() == nil && !temporary(err) {
 			return nil, fmt.Errorf("%w; %s", err, cure(err))

@@ -57,25 +57,47 @@ func freePort(t *testing.T) string {
 }
 
 func TestDialRefusesAddresses(t *testing.T) {
+	const example = "; want for example nats://127.0.0.1:4222"
+	const escape = "the user, password or token has a character that a URL reserves: write %2F for /, %23 for #, %3F for ?, %40 for @ and %25 for %"
 	tests := map[string]string{
-		"":                               `address "": no host`,
-		"nats://":                        `address "nats://": no host`,
-		"nats://h:0":                     `address "nats://h:0": port is not 1 to 65535`,
-		"nats://h:65536":                 `address "nats://h:65536": port is not 1 to 65535`,
-		"nats://h:port":                  `address "nats://h:port": not a URL`,
-		"http://h":                       `address "http://h": scheme "http" is none of nats, tls, ws, wss`,
-		"nats://a,,nats://b":             `address "nats://a,,nats://b": no host`,
-		"nats://user:secret@h:x":         `address "nats://xxxxx@h:x": not a URL`,
-		"nats://user:se/cret@h":          `address "nats://xxxxx@h": not a URL`,
-		"user:secret@h:99999":            `address "xxxxx@h:99999": port is not 1 to 65535`,
-		"nats://u:se,cret@h,http://t@h2": `address "nats://xxxxx@h2": not a URL`,
+		"":                               `address "": no host` + example,
+		"nats://":                        `address "nats://": no host` + example,
+		"nats://h:0":                     `address "nats://h:0": port is not 1 to 65535` + example,
+		"nats://h:65536":                 `address "nats://h:65536": port is not 1 to 65535` + example,
+		"nats://h:port":                  `address "nats://h:port": not a URL` + example,
+		"ftp://h":                        `address "ftp://h": scheme "ftp" is none of nats, tls, ws, wss` + example,
+		"http://h":                       `address "http://h": scheme "http" is that of the server's monitoring page: use nats:// and the port for clients, which is 4222 by default`,
+		"https://h:8222/varz":            `address "https://h:8222/varz": scheme "https" is that of the server's monitoring page: use nats:// and the port for clients, which is 4222 by default`,
+		"nats//h:4222":                   `address "nats//h:4222": the scheme is not written right: write nats://`,
+		"tls:/h":                         `address "tls:/h": the scheme is not written right: write tls://`,
+		"nats://::1:4222":                `address "nats://::1:4222": an IPv6 address stands in brackets: write for example nats://[::1]:4222`,
+		"fe80::1":                        `address "fe80::1": an IPv6 address stands in brackets: write for example nats://[::1]:4222`,
+		"nats://a,,nats://b":             `address "nats://a,,nats://b": no host` + example,
+		"nats://user:secret@h:x":         `address "nats://xxxxx@h:x": not a URL` + example,
+		"nats://user:se/cret@h":          `address "nats://xxxxx@h": ` + escape,
+		"nats://user:se#cret@h":          `address "nats://xxxxx@h": ` + escape,
+		"nats://user:se?cret@h":          `address "nats://xxxxx@h": ` + escape,
+		"nats://user:se@cret@h":          `address "nats://xxxxx@h": ` + escape,
+		"nats://user:100%@h":             `address "nats://xxxxx@h": ` + escape,
+		"user:secret@h:99999":            `address "xxxxx@h:99999": port is not 1 to 65535` + example,
+		"nats://u:se,cret@h,http://t@h2": `address "nats://xxxxx@h2": a comma separates servers: in a user, password or token write %2C`,
 	}
 	for address, want := range tests {
 		_, err := bus.Dial(t.Context(), address, bus.Options{})
-		want = "bus: connect to NATS: " + want + "; want for example nats://127.0.0.1:4222"
+		want = "bus: connect to NATS: " + want
 		if err == nil || err.Error() != want {
 			t.Errorf("%q: got %v\nwant %s", address, err, want)
 		}
+	}
+}
+
+// TestDialWebSocketOfAPlainPort: the first line of a NATS server is no answer to an upgrade.
+func TestDialWebSocketOfAPlainPort(t *testing.T) {
+	address := strings.TrimPrefix(startServer(t, embedded.Options{}).URL(), "nats://")
+	_, err := bus.Dial(t.Context(), "ws://"+address, bus.Options{})
+	want := "bus: connect to NATS at ws://" + address + ": that port speaks plain NATS and not WebSocket: use nats://, or the server's WebSocket port"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v\nwant %s", err, want)
 	}
 }
 
