@@ -75,7 +75,7 @@ func unquoted(line string) (column int, message string) {
 	if m == nil {
 		return 0, ""
 	}
-	value, at := line[m[2]:], -1
+	value, at := line[m[2]:], 0
 	switch quote := value[0]; quote {
 	case '"', '\'':
 		end := 1
