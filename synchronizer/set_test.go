@@ -2,6 +2,7 @@ package synchronizer_test
 
 import (
 	"bytes"
+	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -108,6 +109,25 @@ func TestSet(t *testing.T) {
 	}
 	if r, err := synchronizer.Replay(bytes.NewReader(recorded.Bytes()), synchronizer.ReplayOptions{}); err != nil || r.FirstDifference != 0 {
 		t.Errorf("replay: %+v, %v", r, err)
+	}
+
+	cfg, err = synchronizer.ParseConfig("test.yaml", []byte(limited), synchronizer.Set("limit", "777"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer // Read after Close.
+	given, err := synchronizer.Start(t.Context(), server.URL(), cfg, synchronizer.Options{State: dir, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p := param(t, given, "limit"); p.Value != "60" || !p.Set {
+		t.Errorf("with another value given, after the restart %+v", p)
+	}
+	if err := given.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if want := `level=WARN msg="a value stored by \"pegasus set\" overrides the one given now; to undo that: pegasus set --reset limit" param=limit value=60 given=777`; strings.Count(log.String(), want) != 1 {
+		t.Errorf("the log has no line %s\n%s", want, &log)
 	}
 
 	again := start(t, server.URL(), limited, synchronizer.Options{State: dir})

@@ -242,8 +242,15 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 			return err
 		}
 		s.level = plan
+		given := plan.Source.Overrides
 		for _, o := range live {
-			s.opt.Logger.Info("a parameter has the value that was set", "param", o.Param, "value", o.Value)
+			i := slices.IndexFunc(given, func(g Override) bool { return g.Param == o.Param && !g.Live && g.Value != o.Value })
+			if i < 0 {
+				s.opt.Logger.Info("a parameter has the value that was set", "param", o.Param, "value", o.Value)
+				continue
+			}
+			s.opt.Logger.Warn("a value stored by \"pegasus set\" overrides the one given now; to undo that: pegasus set --reset "+o.Param,
+				"param", o.Param, "value", o.Value, "given", given[i].Value)
 		}
 	}
 	s.reference()
