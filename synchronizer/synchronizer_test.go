@@ -23,6 +23,7 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/scgs"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
@@ -492,6 +493,52 @@ func TestMembersOutliveSynchronizerAndServer(t *testing.T) {
 		if n := receive(t, total); n == 8 {
 			return
 		}
+	}
+}
+
+// TestUntilOverAGap: more states than the ring holds are lost while the server is away. The state
+// behind the gap is between when and until, so nothing fires on it.
+func TestUntilOverAGap(t *testing.T) {
+	t.Parallel()
+	server := serve(t, 0)
+	w := newWatch()
+	s := start(t, server.URL(), `
+synchronizers:
+  gsync:
+    members: {group: g, count: 1}
+    silence: {after: 20s}
+    state: {idle: bool, n: int}
+    predicates:
+      slow: {each: members, when: .n > 300, until: .n < 100, signal: []}
+      last: {each: members, when: .n == 777, signal: []}
+`, synchronizer.Options{Observe: w.observe})
+	a := join(t, server.URL(), "a")
+	set(t, a, state{})
+	_, next := w.await(t, 0, "an epoch", func(e monitor.Event) bool { _, ok := e.(monitor.Epoch); return ok })
+	set(t, a, state{N: 400})
+	set(t, a, state{N: 200})
+	of := func(name string) func(monitor.Event) bool {
+		return func(e monitor.Event) bool {
+			v, ok := e.(monitor.Verdict)
+			return ok && v.Fired && v.Predicate == name
+		}
+	}
+	_, next = w.await(t, next, "the firing on 400", of("slow"))
+	port := server.Port()
+	server.Close()
+	for i := range 3000 {
+		set(t, a, state{N: 150 + i%100})
+	}
+	set(t, a, state{N: 200})
+	serve(t, port)
+	testwait.Until(t, "the gap", func() bool { return s.Stats().Gaps > 0 })
+	set(t, a, state{N: 777})
+	set(t, a, state{N: 200})
+	_, after := w.await(t, next, "the firing on 777", of("last"))
+	// 777 is above when, and the gap has made slow ready: it fires on it, and on nothing before.
+	e, _ := w.await(t, next, "another firing of slow", of("slow"))
+	if v := e.(monitor.Verdict); v.Witness[0].Row[1] != scgs.IntValue(777) {
+		t.Errorf("slow fired on %v before event %d", v.Witness, after)
 	}
 }
 
