@@ -101,12 +101,16 @@ type chunker struct {
 
 // Answer gives a chunk of the tasks that this member has put and that no slot of it can
 // start; without such a task, of the divisible one that runs. What was given stays with
-// its receiver.
+// its receiver, unless that has no slots any more.
 func (c *chunker) Answer(_ clocksync.Instant, v *View, d Demand) Share {
 	if d.Member == v.Self {
 		return Share{}
 	}
-	if n := min(v.Put, v.spare()); n > 0 {
+	n := v.spare()
+	if v.Activity.Slots() > 0 {
+		n = min(n, v.Put)
+	}
+	if n > 0 {
 		return Share{Tasks: d.wanted(c.cut.Next(n, v.Members))}
 	}
 	if v.Items > 1 {

@@ -86,12 +86,12 @@ type Fault struct {
 
 // Error tells key, place and reason.
 func (f *Fault) Error() string {
-	where := "work"
+	where := "strategy"
 	if f.Key != "" {
 		where += ": " + f.Key
 	}
 	if f.Column > 0 {
-		where += fmt.Sprintf(": column %d", f.Column)
+		where += fmt.Sprintf(", column %d", f.Column)
 	}
 	return where + ": " + f.Message
 }
@@ -134,8 +134,8 @@ func (c Config) compile() (Local, []Fault) {
 	below, err := ParseThreshold(full.Below)
 	keep("below", err)
 	need(err != nil || below.word != "avg" || below.part > 0, "below", "an average is never below 0: write a part above 0")
-	need(full.Again >= leastAgain && full.Again <= MaxOver, "again", "%v is out of range: write %v to %v", full.Again, leastAgain, MaxOver)
-	need(full.Longest >= full.Again && full.Longest <= MaxOver, "longest", "%v is out of range: write %v, which is again, to %v", full.Longest, full.Again, MaxOver)
+	need(full.Again >= leastAgain && full.Again <= MaxOver, "again", "%v is out of range: write 1ms to 1h", full.Again)
+	need(c.Longest == 0 || full.Longest >= full.Again && full.Longest <= MaxOver, "longest", "%v is out of range: write %v, which is again, to 1h", full.Longest, full.Again)
 	asks := asker{below: below, again: full.Again, longest: full.Longest}
 	var strategy Local
 	switch full.Kind {

@@ -44,7 +44,7 @@
 // is open at a time. A neighbour that refused is left alone for [Config].Again, and
 // longer after each refusal, up to [Config].Longest, unless it tells new work. An
 // answer never gives more than the view shows, nor a task that a free slot of its own
-// member could start. So moves end once no task starts and ends. Numbers that cannot
+// member could start. So moves end soon after the last task ended. Numbers that cannot
 // be, such as NaN or -1, count as not known or as 0.
 //
 // # A strategy of your own

@@ -118,7 +118,8 @@ type Share struct {
 }
 
 // ItemsOf returns how many of the items that are left are given: Part of them rounded
-// down, at least one stays. It is from 0 to left-1.
+// down, but at least one is given and at least one stays. Without a Part, or with fewer
+// than two items left, it is 0.
 func (s Share) ItemsOf(left int) int {
 	const rounding = 1e-9 // n/left*left may be below n by the error of a division.
 	if !(s.Part > 0) || left < 2 {
@@ -128,7 +129,7 @@ func (s Share) ItemsOf(left int) int {
 	if n >= float64(left-1) {
 		return left - 1
 	}
-	return int(n)
+	return max(1, int(n))
 }
 
 // spare is how many of the waiting tasks no free slot of the member can start.

@@ -1,6 +1,7 @@
 package local
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -20,12 +21,12 @@ var Topologies = []string{Full, Ring}
 // Topology is one of Topologies; an empty one is [Full].
 type Topology string
 
-// ParseTopology reads the name of a topology. The error is a *Fault of the key topology.
+// ParseTopology reads the name of a topology. The error says which there are.
 func ParseTopology(name string) (Topology, error) {
 	if name == "" || slices.Contains(Topologies, name) {
 		return Topology(name), nil
 	}
-	return "", &Fault{Key: "topology", Message: notOneOf(name, "topology", Topologies)}
+	return "", errors.New("topology: " + notOneOf(name, "topology", Topologies))
 }
 
 // notOneOf says that a name is not known, and which are.
