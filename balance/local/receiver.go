@@ -14,18 +14,13 @@ type asker struct {
 	again, longest time.Duration
 }
 
-// short reports whether the member lacks work: no task waits that it could start, and
-// it is below the threshold. A member without slots lacks none.
-func (a *asker) short(now clocksync.Instant, v *View) bool {
-	return v.Waiting <= 0 && v.Activity.Slots() > 0 && a.below.Below(now, &v.Activity)
-}
-
-// Look asks the neighbour that has the most to give among those that may be asked.
+// Look asks the neighbour that has the most to give among those that may be asked. A
+// member without slots never asks, nor does one with tasks that wait.
 func (a *asker) Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clocksync.Instant) {
 	switch {
 	case v.Waiting > 0 || v.Activity.Slots() == 0:
 		return to, clocksync.MaxInstant
-	case !a.short(now, v):
+	case !a.below.Below(now, &v.Activity):
 		return to, a.below.again(now, &v.Activity, a.again)
 	}
 	var best *Neighbour
@@ -57,11 +52,10 @@ type receiver struct {
 }
 
 // Answer gives a share of the tasks that no slot of this member can start, at least
-// one; without such a task, of the divisible one that runs. A member that is short
-// itself, or not above its threshold, refuses. One without slots only puts tasks and
-// has no threshold.
+// one; without such a task, of the divisible one that runs. A member that is not above
+// its threshold refuses. One without slots runs no tasks, and has no threshold.
 func (r *receiver) Answer(now clocksync.Instant, v *View, d Demand) Share {
-	if d.Member == v.Self || v.Activity.Slots() > 0 && (!r.from.Exceeded(now, &v.Activity) || r.short(now, v)) {
+	if d.Member == v.Self || v.Activity.Slots() > 0 && !r.from.Exceeded(now, &v.Activity) {
 		return Share{}
 	}
 	if n := v.spare(); n > 0 {

@@ -146,6 +146,40 @@ func TestOrderOfAsking(t *testing.T) {
 	}
 }
 
+// TestWhenToLook has the instants at which a member that does not ask looks again: when
+// it comes below its threshold, if nothing changes before.
+func TestWhenToLook(t *testing.T) {
+	const again = 500 * time.Millisecond
+	for _, c := range []struct {
+		below                   string
+		running, slots, waiting int // since 10 s; two slots were taken from 0 s on
+		want                    clocksync.Instant
+		asks                    bool
+	}{
+		{below: "idle(1.5)", slots: 2, want: at(11.5)},
+		{below: "idle(1.5)", running: 1, slots: 2, want: clocksync.MaxInstant},
+		{below: "free(1.5)", running: 1, slots: 2, want: at(11.5)},
+		{below: "free(1.5)", running: 2, slots: 2, want: clocksync.MaxInstant},
+		{below: "avg(0.9, 5)", slots: 2, want: at(10).Add(again)},
+		{below: "avg(0.9, 5)", running: 1, slots: 2, want: clocksync.MaxInstant},
+		{below: "avg(0.9, 20)", running: 1, slots: 2, want: clocksync.MaxInstant, asks: true},
+		{below: "activity", running: 1, slots: 2, want: clocksync.MaxInstant},
+		{below: "activity", slots: 2, want: clocksync.MaxInstant, asks: true},
+		{below: "free(0)", running: 1, slots: 2, want: clocksync.MaxInstant, asks: true},
+		{below: "free(0)", running: 1, slots: 2, waiting: 1, want: clocksync.MaxInstant},
+		{below: "activity", slots: 0, want: clocksync.MaxInstant},
+	} {
+		v := crowd(2)
+		v.Waiting = c.waiting
+		v.Activity.Set(at(0), 2, 2)
+		v.Activity.Set(at(10), c.running, c.slots)
+		demands, got := newLocal(t, local.Config{Below: c.below, Again: again}).Look(at(10), v, nil)
+		if got != c.want || len(demands) > 0 != c.asks {
+			t.Errorf("%+v: demands %v, again at %v", c, demands, got)
+		}
+	}
+}
+
 // TestWhoGives has each kind answer where it may not give.
 func TestWhoGives(t *testing.T) {
 	view := func(running, slots, waiting, put, items int) *local.View {
@@ -165,6 +199,8 @@ func TestWhoGives(t *testing.T) {
 		{what: "put by another member", view: view(1, 1, 7, 0, 0), receiver: local.Share{Tasks: 4}},
 		{what: "no more than wanted", view: view(1, 1, 7, 7, 0), demand: local.Demand{Tasks: 1}, receiver: local.Share{Tasks: 1}, chunk: local.Share{Tasks: 1}},
 		{what: "a member without slots", view: view(0, 0, 7, 7, 0), receiver: local.Share{Tasks: 4}, chunk: local.Share{Tasks: 4}},
+		{what: "a member that lost its slots, with tasks of another", view: view(0, 0, 7, 0, 0), receiver: local.Share{Tasks: 4}, chunk: local.Share{Tasks: 4}},
+		{what: "a divisible task beside a free slot", view: view(1, 2, 0, 0, 10), receiver: local.Share{Part: 0.5}, chunk: local.Share{Part: 0.5}},
 		{what: "a divisible task", view: view(1, 1, 0, 0, 10), receiver: local.Share{Part: 0.5}, chunk: local.Share{Part: 0.5}},
 		{what: "its last item", view: view(1, 1, 0, 0, 1)},
 		{what: "itself", view: view(1, 1, 7, 7, 0), demand: local.Demand{Member: "m0"}},
