@@ -16,7 +16,7 @@ TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 
 # PURE are the packages without goroutines, which "make race" leaves out. A test holds them equal
 # to the table Pure of internal/archtest.
-PURE := balance clocksync clocksync/clocktest configs control control/program internal/agentcore internal/archtest \
+PURE := balance balance/local clocksync clocksync/clocktest configs control control/program internal/agentcore internal/archtest \
 	internal/balancesim internal/config internal/configfile internal/executor internal/journal internal/nearest \
 	internal/outbox internal/plan internal/planner internal/ruletest internal/sim internal/synccore internal/tracedetect \
 	internal/tracefile internal/wire internal/workcore internal/yamlconf monitor predicates scgs

@@ -1,0 +1,160 @@
+package local
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// The kinds of strategies.
+const (
+	Receiver = "receiver" // a member short of work asks, one with much gives a share (ALDY, section 4.2)
+	Chunk    = "chunk"    // a member short of work asks, the one that put the tasks cuts a chunk
+)
+
+// Kinds lists the kinds.
+var Kinds = []string{Receiver, Chunk}
+
+// Config is a strategy in the words of a configuration file. A value that is left out
+// is that of [Default]; the tags are the keys.
+type Config struct {
+	// Kind is one of Kinds.
+	Kind string `json:",omitempty" yaml:"kind"`
+	// Below is when a member asks: a [Threshold]. aldyRecvTS of ALDY.
+	Below string `json:",omitempty" yaml:"below"`
+	// From is above which threshold a member gives, of [Receiver]. aldySendTS of ALDY.
+	From string `json:",omitempty" yaml:"from"`
+	// Again is how long a neighbour that refused is left alone: 1ms to 1h.
+	// aldyWaitRepeat of ALDY.
+	Again time.Duration `json:",omitempty" yaml:"again"`
+	// Longest is up to where that wait doubles, with each refusal in a row: Again to
+	// 1h. Left out where Again is given, it is Again: the wait does not grow.
+	Longest time.Duration `json:",omitempty" yaml:"longest"`
+	// Share is the part of its spare tasks that a member gives, of [Receiver]: above 0,
+	// at most 1. It is rounded up.
+	Share float64 `json:",omitempty" yaml:"share"`
+	// Cut is how chunks are cut, of [Chunk]: as [ParseCutter] reads it.
+	Cut string `json:",omitempty" yaml:"cut"`
+}
+
+// Default returns a receiver that asks as soon as a slot is free. The values are for
+// tasks of milliseconds; those of ALDY are in the package comment.
+func Default() Config {
+	return Config{
+		Kind: Receiver, Below: "free(0)", From: "activity",
+		Again: 10 * time.Millisecond, Longest: time.Second, Share: 0.5,
+	}
+}
+
+// WithDefaults returns the configuration with every value that its kind has.
+func (c Config) WithDefaults() Config {
+	d := Default()
+	setDefault(&c.Kind, d.Kind)
+	setDefault(&c.Below, d.Below)
+	if c.Longest == 0 && c.Again != 0 {
+		c.Longest = c.Again
+	}
+	setDefault(&c.Again, d.Again)
+	setDefault(&c.Longest, max(c.Again, d.Longest))
+	switch c.Kind {
+	case Receiver:
+		setDefault(&c.From, d.From)
+		setDefault(&c.Share, d.Share)
+	case Chunk:
+		setDefault(&c.Cut, "gss")
+	}
+	return c
+}
+
+func setDefault[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+// leastAgain is the least wait after a refusal.
+const leastAgain = time.Millisecond
+
+// Fault is one value of a configuration that is refused.
+type Fault struct {
+	Key     string // as in the configuration file
+	Column  int    // where in the text of the value, in characters from 1; 0: the whole value
+	Message string // what is wrong with it, and what to write
+}
+
+// Error tells key, place and reason.
+func (f *Fault) Error() string {
+	where := "strategy"
+	if f.Key != "" {
+		where += ": " + f.Key
+	}
+	if f.Column > 0 {
+		where += fmt.Sprintf(", column %d", f.Column)
+	}
+	return where + ": " + f.Message
+}
+
+// Faults returns what is wrong, by key, or nothing.
+func (c Config) Faults() []Fault {
+	_, list := c.compile()
+	return list
+}
+
+// New makes the strategy of a configuration. The error is all Faults, joined.
+func New(c Config) (Local, error) {
+	strategy, list := c.compile()
+	faults := make([]error, len(list))
+	for i := range list {
+		faults[i] = &list[i]
+	}
+	return strategy, errors.Join(faults...)
+}
+
+// compile makes the strategy, or returns the faults.
+func (c Config) compile() (Local, []Fault) {
+	full := c.WithDefaults()
+	var list []Fault
+	need := func(ok bool, key, format string, args ...any) {
+		if !ok {
+			list = append(list, Fault{Key: key, Message: fmt.Sprintf(format, args...)})
+		}
+	}
+	keep := func(key string, err error) {
+		var fault *Fault
+		if errors.As(err, &fault) {
+			list = append(list, Fault{key, fault.Column, fault.Message})
+		}
+	}
+	if !slices.Contains(Kinds, full.Kind) {
+		list = append(list, Fault{Key: "kind", Message: notOneOf(full.Kind, "strategy", Kinds)})
+		return nil, list
+	}
+	below, err := ParseThreshold(full.Below)
+	keep("below", err)
+	need(err != nil || below.word != "avg" || below.part > 0, "below", "an average is never below 0: write a part above 0")
+	need(full.Again >= leastAgain && full.Again <= MaxOver, "again", "%v is out of range: write 1ms to 1h", full.Again)
+	need(c.Longest == 0 || full.Longest >= full.Again && full.Longest <= MaxOver, "longest", "%v is out of range: write %v, which is again, to 1h", full.Longest, full.Again)
+	asks := asker{below: below, again: full.Again, longest: full.Longest}
+	var strategy Local
+	switch full.Kind {
+	case Receiver:
+		from, err := ParseThreshold(full.From)
+		keep("from", err)
+		need(err != nil || from.word != "avg" || from.part < 1, "from", "an average is never above 1: write a part below 1")
+		need(full.Share > 0 && full.Share <= 1, "share", "%v is out of range: write a part above 0, at most 1", full.Share)
+		need(full.Cut == "", "cut", "the kind receiver cuts no chunks: leave it out, or write kind: chunk")
+		strategy = &receiver{asks, from, full.Share}
+	case Chunk:
+		cut, err := ParseCutter(full.Cut)
+		keep("cut", err)
+		need(full.From == "", "from", "the kind chunk has no threshold for giving: leave it out, or write kind: receiver")
+		need(full.Share == 0, "share", "the kind chunk gives chunks: leave it out, or write kind: receiver")
+		strategy = &chunker{asks, cut}
+	}
+	if len(list) > 0 {
+		return nil, list
+	}
+	return strategy, nil
+}

@@ -1,0 +1,144 @@
+package local
+
+import (
+	"math"
+	"time"
+
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Local is a strategy that one member runs on its own view. It may hold the memory of
+// its own decisions, so each member has one of its own, and its calls do not overlap.
+// It neither keeps nor changes a view. Instants are those of one clock and do not go
+// back.
+type Local interface {
+	// Look appends the demands that the member sends now, and returns when to look
+	// again if nothing in the view changes before; MaxInstant: only after a change.
+	// The member looks when a task starts, ends, arrives or is put, when an answer
+	// arrives, when a neighbour tells its load, and when the roster changes.
+	Look(now clocksync.Instant, v *View, to []Demand) ([]Demand, clocksync.Instant)
+	// Answer decides what the member gives for a demand of another member, which
+	// need not be a neighbour in this view. The zero Share refuses. What the member
+	// does not have any more when it carries out the share is not given.
+	Answer(now clocksync.Instant, v *View, d Demand) Share
+}
+
+// View is all that a strategy knows: the member it runs on, and what the neighbours
+// told. The member keeps one view up to date; a strategy only reads it.
+type View struct {
+	Self string // the name of the member in the roster
+	// Activity is when tasks ran, and how many slots there are.
+	Activity Activity
+	// Waiting is how many tasks wait here and could start here: 0 or more. Tasks that
+	// may not leave do not count, and running tasks do not.
+	Waiting int
+	// Put is how many of Waiting this member has put itself.
+	Put int
+	// Items is how many items are left in the divisible task that runs here and has
+	// the most, by its last Yield: 0 if none is running.
+	Items int
+	// Members is how many members the roster has, with this one: 1 or more.
+	Members int
+	// Neighbours are those that the topology gives this member, in the order of
+	// [Topology.AppendNeighbours], without this member and members that left.
+	Neighbours []Neighbour
+}
+
+// Neighbour is what a member knows of another member. The zero value, with a name, is
+// a neighbour that has just joined.
+type Neighbour struct {
+	Name string // unique in the roster
+	// Load is how much it has to give, as it last told: the tasks that wait, and the
+	// divisible tasks that run. Numbers that cannot be, such as NaN, infinities and
+	// those below 0, mean that it is not known.
+	Load float64
+	// Told is when it told Load.
+	Told clocksync.Instant
+	// Pending says that a demand to it is open: no answer has arrived, or what it
+	// gave is still under way. The member gives up waiting after a time, and then
+	// counts the demand as refused.
+	Pending bool
+	// Refusals is how many of its last answers in a row gave nothing, 0 or more.
+	Refusals int
+	// Answered is when the last of Refusals arrived.
+	Answered clocksync.Instant
+}
+
+// doublings is after how many refusals in a row the wait has reached every Longest.
+const doublings = 64
+
+// MayAsk reports whether a demand may go to the neighbour, and if not, from when on:
+// MaxInstant while a demand is open. After a refusal it is left alone for again. The
+// wait doubles with each refusal in a row up to longest, and is again once more when
+// the neighbour tells that it has something to give.
+func (n *Neighbour) MayAsk(now clocksync.Instant, again, longest time.Duration) (may bool, from clocksync.Instant) {
+	switch {
+	case n.Pending:
+		return false, clocksync.MaxInstant
+	case n.Refusals <= 0:
+		return true, now
+	}
+	wait := again
+	if n.Told <= n.Answered || n.Load == 0 {
+		for i := 1; i < min(n.Refusals, doublings) && wait < longest; i++ {
+			wait += min(wait, longest-wait)
+		}
+	}
+	from = n.Answered.Add(wait)
+	return now >= from, from
+}
+
+// gives is Load as a number to compare: one that is not known is less than any that
+// is, and more than 0.
+func (n *Neighbour) gives() float64 {
+	if n.Load >= 0 && n.Load <= math.MaxFloat64 {
+		return n.Load
+	}
+	return math.SmallestNonzeroFloat64
+}
+
+// Demand asks another member for work.
+type Demand struct {
+	// Member is the other member: the one to ask where a strategy makes the demand,
+	// the one that asks where a strategy answers it.
+	Member string
+	// Tasks is the most tasks that are wanted; 0 leaves the number to the answer.
+	Tasks int
+}
+
+// Share is what a member gives for a demand: whole tasks, or a part of a divisible one.
+// The zero value gives nothing.
+type Share struct {
+	// Tasks is how many of the waiting tasks it gives, the first in its order to be
+	// given first: from 0 to View.Waiting.
+	Tasks int
+	// Part is how much it gives of what is left in the divisible task of View.Items,
+	// from 0 to 1, at the next Yield of that task; [Share.ItemsOf] makes it items.
+	Part float64
+}
+
+// ItemsOf returns how many of the items that are left are given: Part of them rounded
+// down, but at least one is given and at least one stays. Without a Part, or with fewer
+// than two items left, it is 0.
+func (s Share) ItemsOf(left int) int {
+	const rounding = 1e-9 // n/left*left may be below n by the error of a division.
+	if !(s.Part > 0) || left < 2 {
+		return 0
+	}
+	n := math.Floor(min(s.Part, 1)*float64(left) + rounding)
+	if n >= float64(left-1) {
+		return left - 1
+	}
+	return max(1, int(n))
+}
+
+// spare is how many of the waiting tasks no free slot of the member can start.
+func (v *View) spare() int { return max(0, max(0, v.Waiting)-v.Activity.Free()) }
+
+// wanted is n, or as much of it as the demand asks for.
+func (d Demand) wanted(n int) int {
+	if d.Tasks > 0 {
+		return min(n, d.Tasks)
+	}
+	return n
+}
