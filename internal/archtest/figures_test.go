@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               74_500,
+	"lines of code":                               75_500,
 	"lines of code of the largest package":        5877,
 	"lines of scgs":                               6949,
 	"lines of internal/synccore":                  7101,
@@ -46,6 +46,7 @@ var limits = map[string]int{
 	"sleeps in tests outside of virtual time":     0,
 
 	"exported names of agent":                      83,
+	"exported names of balance/local":              38,
 	"exported names of balance":                    50,
 	"exported names of clocksync":                  99,
 	"exported names of clocksync/clocktest":        14,
