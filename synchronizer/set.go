@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode"
@@ -63,7 +64,7 @@ func (l *loop) set(what *Setting) ([]string, error) {
 			return nil, fmt.Errorf("synchronizer %q: set: the configuration declares no parameter %q", l.name, name)
 		}
 	}
-	for _, name := range slices.Sorted(keys(what.Values)) {
+	for _, name := range slices.Sorted(maps.Keys(what.Values)) {
 		source.Overrides = append(source.Overrides, plan.Override{Param: name, Value: what.Values[name], Live: true})
 	}
 	next, err := configfile.Recompile(&source, l.name)
@@ -86,16 +87,6 @@ func (l *loop) set(what *Setting) ([]string, error) {
 	l.input = synccore.Input{Kind: synccore.InLevel, Level: next}
 	l.step(l.opt.now())
 	return changes, nil
-}
-
-func keys(m map[string]string) func(yield func(string) bool) {
-	return func(yield func(string) bool) {
-		for k := range m {
-			if !yield(k) {
-				return
-			}
-		}
-	}
 }
 
 // carried is a level with the values that were set while it, or the one before it, ran. Those
