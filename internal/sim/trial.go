@@ -107,6 +107,7 @@ type trialSpec struct {
 	byText    bool                 // the predicates are judged by their texts, and states are drawn for them
 	other     *plan.Level          // that it goes over to and back from; nil: the same once more
 	others    map[string]reference // its predicates
+	narrow    bool                 // no values are drawn around parameters, nor around until of one member
 	tried     []*Tried             // what has become of them, to be added to; nil: nobody asks
 	seed      uint64
 	faults    Faults

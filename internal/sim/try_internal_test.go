@@ -202,7 +202,7 @@ synchronizers:
 		"a process was killed in the instant of its last stamp": {plain, 2194, most | restarts, 6 * time.Second, 3},
 		"a dead process kept the name of a living one for ever": {string(quiescence), 77905, most, 6 * time.Second, 3},
 	} {
-		r, _ := try(t, Options{Level: level(t, o.config), Faults: o.faults, Seed: o.seed, Trials: 1, Time: o.time, Members: o.members})
+		r, _ := try(t, Options{Level: level(t, o.config), Faults: o.faults, Seed: o.seed, Trials: 1, Time: o.time, Members: o.members, narrow: true})
 		if len(r.Breaches) > 0 {
 			t.Errorf("%s: %v", what, r.Breaches)
 		}
@@ -399,5 +399,59 @@ synchronizers:
 		if !seen[want] && !seen[strings.NewReplacer(`duration("`, "", `")`, "", `"`, "").Replace(want)] {
 			t.Errorf("%s has never been drawn", want)
 		}
+	}
+}
+
+// TestDrawnAroundParameters: the value of a parameter, its bounds, just above and below them; what names stand for, and the
+// until of one member. Pinned trials have the values that they had.
+func TestDrawnAroundParameters(t *testing.T) {
+	config := `
+params:
+  limit: {type: int, default: 5000, min: 3000, max: 7000}
+  late: {type: duration, default: 200ms}
+  word: {type: string, default: parameter}
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {n: int, d: duration, w: string, x: float, m: int}
+    let: {long: .x > 123.5}
+    predicates:
+      p: {when: 'sum(members, .n) > params.limit or any(members, .w == params.word) or any(members, long)'}
+      q: {each: members, when: .d > params.late or .m > 4000, until: .m < 2000}
+`
+	for _, narrow := range []bool{false, true} {
+		one := newTrial(trialSpec{byText: true, narrow: narrow, seed: 1, members: 4, time: time.Second, level: level(t, config)})
+		seen := map[string]bool{}
+		for range 4000 {
+			for i, f := range one.level.State {
+				seen[f.Name+"="+one.drawn.draw(one.Rand, i, f).String()] = true
+			}
+		}
+		for _, want := range []string{"n=5000", "n=4999", "n=5001", "n=1250", "n=3000", "n=6999", "n=7001", "n=10000", `d=duration("199ms")`, `d=duration("200ms")`, `d=duration("201ms")`, `w="parameter"`, "x=123.5", "m=2000", "m=1999"} {
+			want = strings.NewReplacer(`duration("`, "", `")`, "").Replace(want)
+			if seen[want] == narrow {
+				t.Errorf("narrow %v: %s drawn: %v", narrow, want, seen[want])
+			}
+		}
+	}
+}
+
+// TestTimeOfTrials: long enough for what waits after another predicate.
+func TestTimeOfTrials(t *testing.T) {
+	o := Options{Level: level(t, `
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {n: int}
+    predicates:
+      p: {when: 'any(members, .n == 1)'}
+      q: {when: 'any(members, .n == 1)', after: {p: 5s}}
+`)}
+	if got := o.time(); got != 30*time.Second {
+		t.Errorf("trials are of %v", got)
+	}
+	o.Trials, o.Time = 1, time.Second
+	if r, _ := try(t, o); !slices.Contains(r.Untried, "q: it waits for 5s after p, and trials are of 1s: try --time 30s") || !slices.Equal(r.Unfired, []string{"q"}) {
+		t.Errorf("not tried: %q, not fired: %q", r.Untried, r.Unfired)
 	}
 }
