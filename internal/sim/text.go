@@ -33,10 +33,12 @@ type text struct {
 // plain reports whether a predicate reads nothing but the states of members, so that it
 // can be computed from outside.
 func plain(r *plan.Rule) bool {
-	if r.When == nil {
-		return false
-	}
-	u := r.When.Uses()
+	return r.When != nil && ofStates(r.When)
+}
+
+// ofStates reports whether an expression reads nothing but the states of members.
+func ofStates(e *predicates.Expression) bool {
+	u := e.Uses()
 	return !u.Prev && u.Memory == 0 && u.Process == 0 && len(u.Parent) == 0
 }
 
@@ -71,7 +73,7 @@ func (x *text) local(m predicates.Member) func([]scgs.Value) bool {
 // judgeText is judge S for a predicate that is known by its text: on the true states of the
 // witness, which held together from one instant to another, it is true, and has been for as
 // long as it says.
-func (t *trial) judgeText(x *text, v *monitor.Verdict, rows [][]scgs.Value, from, to clocksync.Instant) {
+func (t *trial) judgeText(l *leader, x *text, v *monitor.Verdict, rows [][]scgs.Value, from, to clocksync.Instant) {
 	since := from
 	switch {
 	case x.Detector.Exists():
@@ -99,6 +101,7 @@ func (t *trial) judgeText(x *text, v *monitor.Verdict, rows [][]scgs.Value, from
 			}
 		}
 	}
+	t.judgeKeys(l, x, v, from, to)
 	x.tried.Fired++
 	if v.Partial {
 		x.tried.Partial++

@@ -105,6 +105,7 @@ type trialSpec struct {
 	level     *plan.Level
 	rules     map[string]reference // by predicate; one without is judged by time alone
 	byText    bool                 // the predicates are judged by their texts, and states are drawn for them
+	judged    *plan.Level          // whose texts are judged; nil: those of level
 	other     *plan.Level          // that it goes over to and back from; nil: the same once more
 	others    map[string]reference // its predicates
 	narrow    bool                 // no values are drawn around parameters, nor around until of one member
@@ -146,13 +147,14 @@ type trial struct {
 	hash     uint64
 	takeover time.Duration // within which a process leads
 	frames
-	regions []regionSpec
-	level   *plan.Level          // that the synchronizer follows
-	rules   map[string]reference // its predicates
-	bent    *bent
-	texts   map[string]*text // the predicates that are judged by their texts
-	drawn   *drawn           // how states are drawn for them
-	named   []string         // members that have names in the configuration
+	regions    []regionSpec
+	level      *plan.Level          // that the synchronizer follows
+	rules      map[string]reference // its predicates
+	bent       *bent
+	texts      map[string]*text // the predicates that are judged by their texts
+	otherTexts map[string]*text // those of other
+	drawn      *drawn           // how states are drawn for them
+	named      []string         // members that have names in the configuration
 	judges
 	figures
 }
@@ -248,7 +250,10 @@ func newTrial(spec trialSpec) *trial {
 		t.domains[m.Domain] = m
 	}
 	if t.byText {
-		t.texts, t.drawn, t.named = newTexts(t.level, t.tried), newDrawn(t), named(t.level)
+		t.texts, t.drawn, t.named = newTexts(cmp.Or(t.judged, t.level), t.tried), newDrawn(t), named(t.level)
+		if t.other != nil {
+			t.otherTexts = newTexts(t.other, nil)
+		}
 		t.drawn.again(t)
 	}
 	number := 2 + t.Rand.IntN(max(spec.processes-1, 1))
@@ -485,8 +490,17 @@ func (t *trial) reload() {
 	default:
 		t.level, t.rules = t.other, t.others
 	}
-	t.leader.level, t.leader.rules = t.level, t.rules
+	t.leader.level, t.leader.rules, t.leader.texts = t.level, t.rules, t.textsOf(t.level)
+	t.leader.reloaded()
 	t.leader.step(synccore.Input{Kind: synccore.InLevel, Level: t.level})
+}
+
+// textsOf are the predicates of a configuration that are judged by their texts.
+func (t *trial) textsOf(level *plan.Level) map[string]*text {
+	if level == t.other {
+		return t.otherTexts
+	}
+	return t.texts
 }
 
 // note adds to the trace.

@@ -54,6 +54,8 @@ type judges struct {
 	accepted  map[string]uint64                      // the incarnation that a synchronizer has accepted last, by member
 	witness   map[control.Decision]string            // as it truly was
 	ofRuns    map[control.Decision]int               // of runs: the how-manieth firing on them in its term
+	ran       map[ranKey]uint64                      // the number of the first firing of one that fires once in a run
+	earliest  map[string]clocksync.Instant           // firing of a predicate
 	finals    []letter                               // whose fate is to be compared with what truly happened
 }
 
@@ -70,6 +72,9 @@ type tenure struct {
 	known    map[lifeKey]uint64 // the newest reports that the term had which it goes on with
 	level    *plan.Level
 	rules    map[string]reference // the predicates of that
+	texts    map[string]*text     // those of them that are judged by their texts
+	fired    map[string]*firings  // by predicate and text
+	joins    map[string][]uint64  // the epochs in which a member joined
 }
 
 // origin is the term that another one goes on with: signals of decisions up to a number are
@@ -129,6 +134,7 @@ func (j *judges) begin() {
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
 	j.numbers, j.origins, j.accepted = map[string]int{}, map[uint64]origin{}, map[string]uint64{}
 	j.firings, j.witness, j.ofRuns = map[firingKey][]control.Decision{}, map[control.Decision]string{}, map[control.Decision]int{}
+	j.ran, j.earliest = map[ranKey]uint64{}, map[string]clocksync.Instant{}
 	j.lastFired, j.became = clocksync.MinInstant, map[control.Decision]clocksync.Instant{}
 }
 
@@ -140,7 +146,7 @@ func (t *trial) breach(judge byte, format string, args ...any) {
 func (l *leader) termBegun() {
 	l.tenure = tenure{
 		sent: map[signalKey]*mailed{}, reported: map[lifeKey]*reports{}, inEpoch: map[string]uint64{}, here: map[string]uint64{}, onRuns: map[string]int{},
-		level: l.t.level, rules: l.t.rules,
+		level: l.t.level, rules: l.t.rules, texts: l.t.textsOf(l.t.level), fired: map[string]*firings{}, joins: map[string][]uint64{},
 	}
 }
 
@@ -283,6 +289,9 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 	for i := range out.Epochs {
 		t.Epochs++
 		e := &out.Epochs[i]
+		for _, name := range e.Joined {
+			l.joins[name] = append(l.joins[name], e.Epoch)
+		}
 		for j := range e.Dropped {
 			delete(l.here, e.Dropped[j].Name)
 		}
@@ -362,7 +371,7 @@ func (t *trial) acceptedBy(l *leader) map[string]uint64 {
 // is true.
 func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 	ref := l.rules[v.Predicate]
-	text, local := t.texts[v.Predicate], ref.local
+	text, local := l.texts[v.Predicate], ref.local
 	if text != nil {
 		ref.hold = text.Hold
 	}
@@ -405,7 +414,7 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 		t.judgeSpan(v, from, to)
 	}
 	if text != nil {
-		if t.judgeText(text, v, rows, from, to); v.Modality == "" {
+		if t.judgeText(l, text, v, rows, from, to); v.Modality == "" {
 			ref.hold = 0 // It may have begun before the witness.
 		}
 	}

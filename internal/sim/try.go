@@ -58,6 +58,7 @@ var Promises = []string{
 	"G: every lost report is repaired or shown as a gap",
 	"C: within 1 s after the last fault has healed, and the time of silence, or the 2 s after which a process that was not answered asks again, who takes part and in which state is the truth; a member that came and went too often is let in when `status` says",
 	"L: every queue keeps within its bound",
+	"K: a predicate fires no more often, and no sooner, than its `once`, `cooldown`, `until` and `after` say",
 }
 
 // Tried is what has become of a predicate.

@@ -340,8 +340,7 @@ func TestTextsBite(t *testing.T) {
 		}
 		wrong, broken := level(t, text), false
 		for seed := uint64(1); seed <= 100 && !broken; seed++ {
-			one := newTrial(trialSpec{level: wrong, byText: true, seed: seed, faults: AllFaults, time: time.Second, processes: 4, members: 3})
-			one.texts = newTexts(trialLevel(t), nil)
+			one := newTrial(trialSpec{level: wrong, judged: trialLevel(t), byText: true, seed: seed, faults: AllFaults, time: time.Second, processes: 4, members: 3})
 			one.run()
 			broken = len(one.breaches) > 0 && one.breaches[0].judge == 'S'
 		}
