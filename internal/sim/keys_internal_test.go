@@ -9,6 +9,9 @@ import (
 
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
@@ -97,6 +100,85 @@ func seeded(spec, keys trialSpec, seed uint64) trialSpec {
 	}
 	spec.seed = seed
 	return spec
+}
+
+// keyMutants are mutants of machines that follow keysConfig.
+var keyMutants = []mutant{
+	{name: "one member has another limit", judges: "S", config: [2]string{"when: high\n        until", "when: .n >= params.limit\n        until"}},
+	{name: "one member is told as another one", judges: "S", bend: func() *bent {
+		before := ""
+		return &bent{leaderOut: func(_ *leader, _ *synccore.Input, out *synccore.Output) {
+			for i := range out.Verdicts {
+				if v := &out.Verdicts[i]; v.Fired && v.Modality == plan.Each {
+					name := v.Witness[0].Name
+					if before != "" {
+						v.Witness[0].Name = before
+					}
+					before = name
+				}
+			}
+		}}
+	}},
+	{name: "until of one member has another limit", judges: "K", config: [2]string{"until: .n < 101", "until: .n < 103"}},
+	{name: "until of all is until of any", judges: "K", config: [2]string{"until: all(", "until: any("}},
+	{name: "until is forgotten", judges: "K", bend: func() *bent {
+		n := 0
+		return &bent{leaderIn: func(l *leader, in *synccore.Input) bool {
+			if in.Kind != synccore.InTick {
+				return true
+			}
+			if n++; n%20 == 0 { // Predicates with another text begin again.
+				level := *l.t.level
+				level.Rules = slices.Clone(level.Rules)
+				for i, r := range level.Rules {
+					rule := *r
+					rule.Text += strings.Repeat(" ", n)
+					level.Rules[i] = &rule
+				}
+				*in = synccore.Input{Kind: synccore.InLevel, Level: &level}
+			}
+			return true
+		}}
+	}},
+	{name: "behind a gap a member is as it was", judges: "S", bend: func() *bent {
+		last := map[lifeKey]wire.Report{}
+		return &bent{leaderIn: func(_ *leader, in *synccore.Input) bool {
+			b := in.Batch
+			if in.Kind != synccore.InBatch || len(b.Reports) == 0 {
+				return true
+			}
+			key := lifeKey{b.Member, b.Incarnation}
+			if r := &b.Reports[0]; last[key].Seq > 0 && r.Seq > last[key].Seq+1 {
+				r.Row = last[key].Row
+			}
+			if r := b.Reports[len(b.Reports)-1]; r.Seq > last[key].Seq {
+				r.Row = slices.Clone(r.Row)
+				last[key] = r
+			}
+			return true
+		}}
+	}},
+	{name: "members are in another group", judges: "S", config: [2]string{"by: .zone", "by: .side"}},
+	{name: "once in a run is as often as it may", judges: "K", config: [2]string{"\n        once: run", ""}},
+	{name: "once in a run is once in an epoch", judges: "K", config: [2]string{"once: run", "once: epoch"}},
+	{name: "once in an epoch is as often as it may", judges: "K", config: [2]string{"\n        once: epoch", ""}},
+	{name: "once for a member is as often as it may", judges: "K", config: [2]string{"\n        once: member", ""}},
+	{name: "a new epoch is taken for the one before", judges: "K", bend: fates(func(out *synccore.Output) {
+		for i := range out.Verdicts {
+			if d := &out.Verdicts[i].Decision; d.Epoch%2 == 0 {
+				d.Epoch--
+			}
+		}
+	})},
+	{name: "it waits too little after another predicate", judges: "K", config: [2]string{"{heavy: 30ms}", "{heavy: 3ms}"}},
+	{name: "it waits for no other predicate", judges: "K", config: [2]string{"\n        after: {heavy: 30ms}", ""}},
+	{name: "a cooldown is too short", judges: "K", config: [2]string{"cooldown: 50ms", "cooldown: 5ms"}},
+	{name: "the cooldown of one member is too short", judges: "K", config: [2]string{"cooldown: 100ms", "cooldown: 10ms"}},
+	{name: "a parameter has another value", judges: "S", config: [2]string{"default: 102", "default: 101"}},
+	{name: "a parameter that is set keeps its value", judges: "S", bend: func() *bent {
+		return &bent{leaderIn: func(_ *leader, in *synccore.Input) bool { return in.Kind != synccore.InLevel }}
+	}},
+	{name: "the hold time is no parameter", judges: "S", config: [2]string{"for: params.hold", "for: 2ms"}},
 }
 
 // keysOf are the keys of the predicates of a configuration, and, behind "signal.", those of their signals.

@@ -292,7 +292,7 @@ func newDrawn(t *trial) *drawn {
 			if e == nil {
 				continue
 			}
-			fields, members := e.Uses().Fields, float64(t.members)
+			fields, members := e.Uses().Fields, float64(cmp.Or(t.members, 4))
 			words := literal.FindAllString(e.Source(), -1)
 			for k, v := range level.Variables {
 				if e.Uses().Memory&(1<<k) != 0 && v.Initial != nil {
