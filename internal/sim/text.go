@@ -78,7 +78,7 @@ func (t *trial) judgeText(l *leader, x *text, v *monitor.Verdict, rows [][]scgs.
 	switch {
 	case x.Detector.Exists():
 		if len(rows) < x.Detector.AtLeast || x.Detector.AtLeast == 0 && len(rows) < len(v.Witness) {
-			t.breach('S', "%s fired on the states of %d members: %+v", v.Predicate, len(rows), v.Witness)
+			t.breach('S', "%s fired on the states of %d members: %s", v.Predicate, len(rows), witnessText(v))
 		}
 	case plain(x.Rule):
 		members := make([]predicates.Member, len(v.Witness))
@@ -93,11 +93,11 @@ func (t *trial) judgeText(l *leader, x *text, v *monitor.Verdict, rows [][]scgs.
 			}
 		}
 		if x.When.Eval(x.all).Truth != predicates.True {
-			t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
+			t.breach('S', "%s fired, and its condition is false on its witness: %s: %s", v.Predicate, l.conditionOf(v.Predicate), witnessText(v))
 		}
 		if !x.Every && !online(x.Rule) {
 			if since = x.since(t, members, from); !lasted(since, to, x.Hold) {
-				t.breach('S', "%s fired, and was true from %v to %v, not for %v: %+v", v.Predicate, since, to, x.Hold, v.Witness)
+				t.breach('S', "%s fired, and its condition was true %s, not for %v: %s: %s", v.Predicate, spanText(since, to), x.Hold, l.conditionOf(v.Predicate), witnessText(v))
 			}
 		}
 	}

@@ -121,6 +121,14 @@ type letter struct {
 	life   uint64    // of the target
 }
 
+// decidedOn says which entry a signal was decided on.
+func (l *letter) decidedOn() string {
+	if l == nil {
+		return "none: it was never sent"
+	}
+	return fmt.Sprintf("entry %d of life %d", l.entry, l.life)
+}
+
 // reports are those of an incarnation that have come to a synchronizer in one term: the
 // step at which the first copy of each came, 0 if none has; and the last that came while the
 // synchronizer took the incarnation in.
@@ -390,8 +398,11 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 		}
 		s, ok := t.trueState(p, local != nil && v.Modality != "")
 		if !ok {
-			at, _ := t.domains[p.State.Start.Domain].trueTime(p.State.Start.Mono)
-			t.breach('S', "%s fired on the state %d of %s, which it never had: %v at %v, which was at %v, when it had %v", v.Predicate, p.State.Seq, p.Name, p.Row, p.State.Start, at, s.row)
+			t.breach('S', "%s fired on the state %s of %s, which it never had: %s", v.Predicate, rowText(p.Fields, p.Row), p.Name, t.hadThen(p, s))
+			return
+		}
+		if local != nil && v.Modality != "" && v.Modality != scgs.Possibly.String() && !local(s.row) {
+			t.breach('S', "%s fired on the state %s of %s, and its condition was false on that: %s", v.Predicate, rowText(t.level.State, s.row), p.Name, l.conditionOf(v.Predicate))
 			return
 		}
 		if ofRuns {
@@ -423,10 +434,10 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 		t.breach('S', "%s fired and is %v", v.Predicate, v.Truth)
 	case v.Modality == scgs.Possibly.String():
 	case len(rows) > 0 && (from >= to || to.Sub(from) < hold):
-		t.breach('S', "%s fired, and its states never held together for %v: from %v to %v: %+v", v.Predicate, ref.hold, from, to, v.Witness)
+		t.breach('S', "%s fired, and its states never held together for %v: %s: %s", v.Predicate, ref.hold, togetherText(from, to), witnessText(v))
 	}
 	if ref.holds != nil && !ref.holds(rows, len(v.Witness)) {
-		t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
+		t.breach('S', "%s fired, and its condition is false on its witness: %s: %s", v.Predicate, l.conditionOf(v.Predicate), witnessText(v))
 	}
 }
 
@@ -453,10 +464,10 @@ func (t *trial) judgeSpan(v *monitor.Verdict, from, to clocksync.Instant) {
 		certainTo, _ = m.trueTime(v.Span.MonoTo)
 	}
 	if ok && (certainFrom < from || certainTo > to) {
-		t.breach('S', "%s fired, and its states certainly held from %v to %v, but truly from %v to %v", v.Predicate, certainFrom, certainTo, from, to)
+		t.breach('S', "%s fired, and its states certainly held %s, but truly %s: %s", v.Predicate, spanText(certainFrom, certainTo), spanText(from, to), witnessText(v))
 	}
 	if !v.Partial && !v.Span.SameClock && (v.Span.EnvelopeFrom > from || v.Span.EnvelopeTo < to && to != clocksync.MaxInstant) {
-		t.breach('S', "%s fired, and its states held from %v to %v at the most, but truly from %v to %v", v.Predicate, v.Span.EnvelopeFrom, v.Span.EnvelopeTo, from, to)
+		t.breach('S', "%s fired, and its states held %s at the most, but truly %s: %s", v.Predicate, spanText(v.Span.EnvelopeFrom, v.Span.EnvelopeTo), spanText(from, to), witnessText(v))
 	}
 }
 
@@ -482,6 +493,20 @@ func (t *trial) trueState(p *monitor.Part, run bool) (s stretch, ok bool) {
 	s = a.truth[i]
 	s.began, s.from = s.from, max(s.from, at)
 	return s, run || slices.EqualFunc(s.row, p.Row, func(a, b scgs.Value) bool { return a.String() == b.String() })
+}
+
+// hadThen says which state a member truly had at the stamp of a witness.
+func (t *trial) hadThen(p *monitor.Part, had stretch) string {
+	at := "at no reading of its clock"
+	if m := t.domains[p.State.Start.Domain]; m != nil {
+		if when, ok := m.trueTime(p.State.Start.Mono); ok {
+			at = "at " + time.Duration(when).String()
+		}
+	}
+	if had.row == nil {
+		return at + " it had none"
+	}
+	return at + " it had " + rowText(t.level.State, had.row)
 }
 
 // longer is for how long a condition of a member went on to hold.
@@ -533,7 +558,7 @@ func (t *trial) effect(a *actor, s *control.Signal) {
 		t.breach('A', "%s %s was applied twice in entry %d of %s", s.Decision, s.Name, s.Entry, a.name)
 	}
 	if l := t.posted[key]; l == nil || l.entry != s.Entry || l.life != a.life {
-		t.breach('A', "%s %s was applied in entry %d of life %d of %s, and was decided on another: %+v", s.Decision, s.Name, s.Entry, a.life, a.name, l)
+		t.breach('A', "%s %s was applied in entry %d of life %d of %s, and was decided on %s", s.Decision, s.Name, s.Entry, a.life, a.name, l.decidedOn())
 	}
 	if s.Target != a.name {
 		t.breach('A', "%s %s to %s was applied by %s", s.Decision, s.Name, s.Target, a.name)

@@ -3,10 +3,10 @@ package sim
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -85,7 +85,7 @@ func (t *trial) judgeKeys(l *leader, x *text, v *monitor.Verdict, from, to clock
 		t.breach('K', "%s fired %v after it had fired, and has a cooldown of %v", x.Name, now.at.Sub(last.at), x.Cooldown)
 	case again && last.epoch == now.epoch && last.at < now.at && last.gaps == now.gaps && !l.tooOld && // In one step it is not known where its gaps are.
 		!t.readyAgain(x, v, of.member, last.from, min(to, t.now)):
-		t.breach('K', "%s fired twice, and its until %s was false from %v to %v", x.Name, x.untilText(), time.Duration(last.from), time.Duration(min(to, t.now)))
+		t.breach('K', "%s fired twice, and its until was false %s: %s: %s", x.Name, spanText(last.from, min(to, t.now)), x.untilText(l.level), witnessText(v))
 	}
 	for _, a := range x.After {
 		if first := t.firstOf(l, a.Rule); t.now.Sub(first) < a.Wait-a.Wait/1000 {
@@ -132,11 +132,8 @@ func (t *trial) firstOf(l *leader, name string) clocksync.Instant {
 	return t.now
 }
 
-func (x *text) untilText() string {
-	if x.Detector.Each {
-		return x.Detector.Until.Source()
-	}
-	return x.Until.Source()
+func (x *text) untilText(level *plan.Level) string {
+	return conditionText(level, cmp.Or(x.Detector.Until, x.Until), x.Detector.Each)
 }
 
 // readyAgain reports whether a predicate with until may have become ready to fire again in a time: until was true of the members

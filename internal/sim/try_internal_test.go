@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -452,5 +453,43 @@ synchronizers:
 	o.Trials, o.Time = 1, time.Second
 	if r, _ := try(t, o); !slices.Contains(r.Untried, "q: it waits for 5s after p, and trials are of 1s: try --time 30s") || !slices.Equal(r.Unfired, []string{"q"}) {
 		t.Errorf("not tried: %q, not fired: %q", r.Untried, r.Unfired)
+	}
+}
+
+// TestBreachTexts: a breach names states as the configuration writes them, and the condition that was false with what its names
+// and parameters stand for.
+func TestBreachTexts(t *testing.T) {
+	config := `
+params:
+  slow: {type: duration, default: 200ms}
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {d: duration, on: bool}
+    let: {late: .d > params.slow}
+    predicates:
+      one: {each: members, when: late}
+      every-one: {when: 'all(members, late)'}
+      held: {when: 'all(members, .on)', for: 50ms}
+`
+	for change, want := range map[string]string{
+		"one: {each: members, when: late}":             `S at \S+: one fired on the state d=\S+ on=\S+ of p\d-\d, and its condition was false on that: late, which is \.d > params\.slow, params\.slow = 200ms`,
+		"every-one: {when: 'all(members, late)'}":      `S at \S+: every-one fired, and its condition is false on its witness: all\(members, late\), which is all\(members, \.d > params\.slow\), params\.slow = 200ms: p\d-\d: d=\S+ on=\S+; p`,
+		"held: {when: 'all(members, .on)', for: 50ms}": `S at \S+: held fired, and its condition was true from \S+s to \S+, not for 50ms: all\(members, \.on\): p\d-\d: d=\S+ on=true; p`,
+	} {
+		other := strings.NewReplacer("late}", ".d > params.slow - duration(\"5ms\")}", "late)", ".d > params.slow - duration(\"5ms\"))", "for: 50ms", "for: 5ms").Replace(change)
+		text := ""
+		for seed := uint64(1); seed <= 100 && text == ""; seed++ {
+			one := newTrial(trialSpec{
+				level: level(t, strings.Replace(config, change, other, 1)), judged: level(t, config), byText: true, seed: seed, time: time.Second, processes: 4, members: 3,
+			})
+			one.run()
+			for _, b := range one.breaches {
+				text = string(b.judge) + " " + b.text
+			}
+		}
+		if !regexp.MustCompile(want).MatchString(text) || strings.ContainsAny(text, "{}") {
+			t.Errorf("%s: %s", other, text)
+		}
 	}
 }
