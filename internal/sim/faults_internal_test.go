@@ -313,6 +313,7 @@ func TestFoundSeeds(t *testing.T) {
 		"likewise, under partitions": {
 			807460, drops | doubles | reorders | delays | partitions | oneways | pauses | crashes | restarts | closings | reloads, 2 * time.Second, 4, false,
 		},
+		"reports from before a member was taken in were held for known to one that stood by": {988965, AllFaults, 2 * time.Second, 4, true},
 	} {
 		spec := trialOf(t, found.faults, found.time)
 		spec.seed, spec.processes = found.seed, found.processes

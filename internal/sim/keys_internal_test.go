@@ -234,6 +234,9 @@ func TestEveryKeyIsTried(t *testing.T) {
 			}
 		}
 	}
+	if onceRun != config.OnceRun || onceEpoch != config.OnceEpoch || onceMember != config.OnceMember {
+		t.Error("judge K has other words of once than the configuration")
+	}
 	level := parsed(t, keysConfig)
 	var read uint64
 	for _, r := range level.Rules {

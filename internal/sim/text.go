@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -310,7 +309,7 @@ func newDrawn(t *trial) *drawn {
 				if p := &level.Params[k]; e.Uses().Params&(1<<k) != 0 {
 					for _, v := range []scgs.Value{p.Value, p.Min, p.Max} {
 						if v.Type() != scgs.Invalid {
-							d.params.add(fields, []string{config.ParamText(v)}, members)
+							d.params.add(fields, []string{v.String()}, members)
 						}
 					}
 				}

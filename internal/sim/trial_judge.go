@@ -134,6 +134,7 @@ func (l *letter) decidedOn() string {
 // synchronizer took the incarnation in.
 type reports struct {
 	first, last uint64
+	since       uint64 // the step at which the first came while it took the incarnation in; 0: none did
 	steps       []uint64
 }
 
@@ -609,7 +610,7 @@ func (l *leader) delivered(b *wire.Batch) {
 	for i := range b.Reports {
 		seq := b.Reports[i].Seq
 		if l.here[b.Member] == b.Incarnation {
-			r.last = max(r.last, seq)
+			r.last, r.since = max(r.last, seq), cmp.Or(r.since, l.steps+1)
 		}
 		if seq < r.first {
 			r.steps = slices.Insert(r.steps, 0, make([]uint64, r.first-seq)...)

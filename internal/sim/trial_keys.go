@@ -5,11 +5,17 @@ import (
 	"slices"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
+)
+
+// The words of once, as the configuration has them.
+const (
+	onceRun    = "run"
+	onceEpoch  = "epoch"
+	onceMember = "member"
 )
 
 // firings are those of a predicate in a term, as judge K remembers them.
@@ -75,11 +81,11 @@ func (t *trial) judgeKeys(l *leader, x *text, v *monitor.Verdict, from, to clock
 	}
 	last, again := f.last[of]
 	switch {
-	case x.Once == config.OnceRun && (f.epoch > 0 || t.firedBefore(l, x)):
+	case x.Once == onceRun && (f.epoch > 0 || t.firedBefore(l, x)):
 		t.breach('K', "%s fired twice in a run, and says once: run", x.Name)
-	case x.Once == config.OnceEpoch && f.epoch == now.epoch:
+	case x.Once == onceEpoch && f.epoch == now.epoch:
 		t.breach('K', "%s fired twice in epoch %d, and says once: epoch", x.Name, now.epoch)
-	case x.Once == config.OnceMember && again:
+	case x.Once == onceMember && again:
 		t.breach('K', "%s fired twice for %s, which joined in epoch %d, and says once: member", x.Name, of.member, of.joined)
 	case again && now.at.Sub(last.at) < x.Cooldown-x.Cooldown/1000:
 		t.breach('K', "%s fired %v after it had fired, and has a cooldown of %v", x.Name, now.at.Sub(last.at), x.Cooldown)
@@ -96,7 +102,7 @@ func (t *trial) judgeKeys(l *leader, x *text, v *monitor.Verdict, from, to clock
 		f.first = t.now // It was ready in between, since in an epoch it fires again for no other reason.
 	}
 	f.epoch, f.last[of] = now.epoch, now
-	if x.Once == config.OnceRun {
+	if x.Once == onceRun {
 		t.ran[ranKey{x.key(), l.term}] = v.Decision.Number
 	}
 	if _, ok := t.earliest[x.Name]; !ok {

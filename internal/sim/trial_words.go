@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
-	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -69,7 +68,7 @@ func conditionText(level *plan.Level, e *predicates.Expression, each bool) strin
 	}
 	for i := range level.Params {
 		if p := &level.Params[i]; e.Uses().Params&(1<<i) != 0 {
-			text += fmt.Sprintf(", params.%s = %s", p.Field.Name, config.ParamText(p.Value))
+			text += fmt.Sprintf(", params.%s = %s", p.Field.Name, p.Value)
 		}
 	}
 	return text
