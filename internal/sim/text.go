@@ -269,8 +269,9 @@ type drawn struct {
 	model  []scgs.Value  // what it is then
 	near                 // values that predicates compare with
 	params near          // parameters, their bounds, and what the names and the until of one member compare with
-	far    near          // twice these
-	dice   *rand.Rand    // of params and far, so that other draws stay as they are
+	far    near          // twice the value of a parameter
+	rarer  time.Duration // how many times the usual time lies between two faults
+	dice   *rand.Rand    // of params, far and rarer, so that other draws stay as they are
 }
 
 // near are values that states are drawn around, by field.
@@ -307,6 +308,7 @@ func newDrawn(t *trial) *drawn {
 			}
 			for k := range level.Params {
 				if p := &level.Params[k]; e.Uses().Params&(1<<k) != 0 {
+					d.far.add(fields, []string{p.Value.String()}, members)
 					for _, v := range []scgs.Value{p.Value, p.Min, p.Max} {
 						if v.Type() != scgs.Invalid {
 							d.params.add(fields, []string{v.String()}, members)
@@ -319,15 +321,18 @@ func newDrawn(t *trial) *drawn {
 	if t.narrow {
 		d.params = newNear(len(level.State))
 	}
-	for i, bounds := range d.params.bounds {
-		for _, b := range bounds {
-			d.far.bounds[i] = append(d.far.bounds[i], 2*b)
+	for _, bounds := range d.far.bounds {
+		for i := range bounds {
+			bounds[i] *= 2
 		}
-		d.far.texts[i] = d.params.texts[i]
 	}
 	d.pace = 60 * time.Millisecond
 	if hold := waits(level, t.time); hold > 0 && t.Rand.IntN(3) > 0 {
 		d.pace = max(d.pace, t.Between(hold/2, 4*hold))
+	}
+	d.rarer = 1
+	if hold := waits(level, t.time); hold > time.Second && !t.narrow && d.dice.IntN(2) == 0 {
+		d.rarer = hold / time.Second // Or nothing would hold for so long.
 	}
 	d.alike = []float64{0.5, 0.9, 0.98, 1}[t.Rand.IntN(4)]
 	return d
@@ -375,7 +380,7 @@ func (d *drawn) draw(r *rand.Rand, i int, f scgs.Field) scgs.Value {
 	if len(d.params.texts[i]) == 0 || d.dice.IntN(2) == 0 {
 		return v
 	}
-	if d.dice.IntN(3) == 0 {
+	if len(d.far.texts[i]) > 0 && d.dice.IntN(3) == 0 {
 		return d.far.value(d.dice, i, f)
 	}
 	return d.params.value(d.dice, i, f)

@@ -406,6 +406,9 @@ func (t *trial) trouble(p *node) {
 		if t.faults&f == 0 {
 			return
 		}
+		if t.drawn != nil {
+			mean *= t.drawn.rarer
+		}
 		var next func()
 		next = func() {
 			if !t.well {
