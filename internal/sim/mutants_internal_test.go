@@ -487,8 +487,8 @@ func TestMutants(t *testing.T) {
 			if ofKeys {
 				config = keysConfig
 				keysTrial(t, &spec)
-				spec.judged = spec.level
 			}
+			judged := spec.level
 			if m.config[0] != "" {
 				text := strings.ReplaceAll(config, m.config[0], m.config[1])
 				plans, err := configfile.Parse("mutant.yaml", []byte(text))
@@ -503,6 +503,9 @@ func TestMutants(t *testing.T) {
 					spec.seed *= 8
 				}
 				one := newTrial(spec)
+				if ofKeys {
+					one.texts[spec.level] = newTexts(judged, nil)
+				}
 				one.run()
 				for _, b := range one.breaches {
 					if strings.ContainsRune(m.judges, rune(b.judge)) {

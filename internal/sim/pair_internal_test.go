@@ -267,7 +267,7 @@ func (s *seat) begin() {
 	} else {
 		s.rules = t.trialSpec.rules
 	}
-	s.texts = t.textsOf(s.level)
+	s.texts = t.texts[s.level]
 	if on {
 		s.inherit(first[0].Kind == synccore.InTerm)
 	}

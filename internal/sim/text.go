@@ -192,7 +192,7 @@ func (x *text) since(t *trial, members []predicates.Member, at clocksync.Instant
 
 // count adds what became of the predicates of a trial that is over.
 func (t *trial) count() {
-	for _, x := range t.texts {
+	for _, x := range t.texts[t.trialSpec.level] {
 		if x.tried.Plain {
 			x.count(t)
 		}

@@ -105,7 +105,6 @@ type trialSpec struct {
 	level     *plan.Level
 	rules     map[string]reference // by predicate; one without is judged by time alone
 	byText    bool                 // the predicates are judged by their texts, and states are drawn for them
-	judged    *plan.Level          // whose texts are judged; nil: those of level
 	other     *plan.Level          // that it goes over to and back from; nil: the same once more
 	others    map[string]reference // its predicates
 	narrow    bool                 // no values are drawn around parameters, nor around until of one member
@@ -147,14 +146,13 @@ type trial struct {
 	hash     uint64
 	takeover time.Duration // within which a process leads
 	frames
-	regions    []regionSpec
-	level      *plan.Level          // that the synchronizer follows
-	rules      map[string]reference // its predicates
-	bent       *bent
-	texts      map[string]*text // the predicates that are judged by their texts
-	otherTexts map[string]*text // those of other
-	drawn      *drawn           // how states are drawn for them
-	named      []string         // members that have names in the configuration
+	regions []regionSpec
+	level   *plan.Level          // that the synchronizer follows
+	rules   map[string]reference // its predicates
+	bent    *bent
+	texts   map[*plan.Level]map[string]*text // the predicates that are judged by their texts
+	drawn   *drawn                           // how states are drawn for them
+	named   []string                         // members that have names in the configuration
 	judges
 	figures
 }
@@ -250,9 +248,9 @@ func newTrial(spec trialSpec) *trial {
 		t.domains[m.Domain] = m
 	}
 	if t.byText {
-		t.texts, t.drawn, t.named = newTexts(cmp.Or(t.judged, t.level), t.tried), newDrawn(t), named(t.level)
+		t.texts, t.drawn, t.named = map[*plan.Level]map[string]*text{t.level: newTexts(t.level, t.tried)}, newDrawn(t), named(t.level)
 		if t.other != nil {
-			t.otherTexts = newTexts(t.other, nil)
+			t.texts[t.other] = newTexts(t.other, nil)
 		}
 		t.drawn.again(t)
 	}
@@ -346,9 +344,9 @@ func (t *trial) run() {
 	}
 	end = max(end, time.Duration(t.now))
 	drained := end + toDrain
-	for name := range t.texts {
-		for i := range t.texts[name].Signals {
-			drained = max(drained, end+t.texts[name].Signals[i].Expires+time.Second)
+	for _, x := range t.texts[t.trialSpec.level] {
+		for i := range x.Signals {
+			drained = max(drained, end+x.Signals[i].Expires+time.Second)
 		}
 	}
 	for at := end; at < drained && (at <= end || t.unsettled()); at += 250 * time.Millisecond {
@@ -493,17 +491,9 @@ func (t *trial) reload() {
 	default:
 		t.level, t.rules = t.other, t.others
 	}
-	t.leader.level, t.leader.rules, t.leader.texts = t.level, t.rules, t.textsOf(t.level)
+	t.leader.level, t.leader.rules, t.leader.texts = t.level, t.rules, t.texts[t.level]
 	t.leader.reloaded()
 	t.leader.step(synccore.Input{Kind: synccore.InLevel, Level: t.level})
-}
-
-// textsOf are the predicates of a configuration that are judged by their texts.
-func (t *trial) textsOf(level *plan.Level) map[string]*text {
-	if level == t.other {
-		return t.otherTexts
-	}
-	return t.texts
 }
 
 // note adds to the trace.

@@ -155,7 +155,7 @@ func (t *trial) breach(judge byte, format string, args ...any) {
 func (l *leader) termBegun() {
 	l.tenure = tenure{
 		sent: map[signalKey]*mailed{}, reported: map[lifeKey]*reports{}, inEpoch: map[string]uint64{}, here: map[string]uint64{}, onRuns: map[string]int{},
-		level: l.t.level, rules: l.t.rules, texts: l.t.textsOf(l.t.level), fired: map[string]*firings{}, joins: map[string][]uint64{},
+		level: l.t.level, rules: l.t.rules, texts: l.t.texts[l.t.level], fired: map[string]*firings{}, joins: map[string][]uint64{},
 	}
 }
 

@@ -324,7 +324,7 @@ func named(level *plan.Level) (names []string) {
 // reaction notes that a handler has begun for a decision.
 func (t *trial) reaction(s *control.Signal) {
 	if since, ok := t.became[s.Decision]; ok {
-		t.texts[s.Predicate].tried.Handled.add(t.now.Sub(since))
+		t.texts[t.trialSpec.level][s.Predicate].tried.Handled.add(t.now.Sub(since))
 	}
 }
 

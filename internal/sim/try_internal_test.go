@@ -341,7 +341,8 @@ func TestTextsBite(t *testing.T) {
 		}
 		wrong, broken := level(t, text), false
 		for seed := uint64(1); seed <= 100 && !broken; seed++ {
-			one := newTrial(trialSpec{level: wrong, judged: trialLevel(t), byText: true, seed: seed, faults: AllFaults, time: time.Second, processes: 4, members: 3})
+			one := newTrial(trialSpec{level: wrong, byText: true, seed: seed, faults: AllFaults, time: time.Second, processes: 4, members: 3})
+			one.texts[wrong] = newTexts(trialLevel(t), nil)
 			one.run()
 			broken = len(one.breaches) > 0 && one.breaches[0].judge == 'S'
 		}
@@ -480,9 +481,8 @@ synchronizers:
 		other := strings.NewReplacer("late}", ".d > params.slow - duration(\"5ms\")}", "late)", ".d > params.slow - duration(\"5ms\"))", "for: 50ms", "for: 5ms").Replace(change)
 		text := ""
 		for seed := uint64(1); seed <= 100 && text == ""; seed++ {
-			one := newTrial(trialSpec{
-				level: level(t, strings.Replace(config, change, other, 1)), judged: level(t, config), byText: true, seed: seed, time: time.Second, processes: 4, members: 3,
-			})
+			one := newTrial(trialSpec{level: level(t, strings.Replace(config, change, other, 1)), byText: true, seed: seed, time: time.Second, processes: 4, members: 3})
+			one.texts[one.level] = newTexts(level(t, config), nil)
 			one.run()
 			for _, b := range one.breaches {
 				text = string(b.judge) + " " + b.text
