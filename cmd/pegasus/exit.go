@@ -17,6 +17,7 @@ const (
 	exitFailure  = 1 // it could not be done
 	exitUsage    = 2 // the command line makes no sense; nothing was done
 	exitWarnings = 3 // done, with warnings that were asked to count
+	exitUntried  = 4 // done, and some of what was to be tried was not
 )
 
 // failure is an error of a command that was used rightly. Every other error,
@@ -49,6 +50,9 @@ func told(stderr io.Writer, why error) error {
 // errWarned ends a command that has only warned.
 var errWarned = fail(errors.New("the warnings stand above"))
 
+// errUntried ends a command that has told what it did not try.
+var errUntried = fail(errors.New("what was not tried stands above"))
+
 // report says on stderr why a command ended and returns its exit code.
 func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 	_, failed := errors.AsType[*failure](err)
@@ -59,6 +63,8 @@ func report(stderr io.Writer, cmd *cobra.Command, err error) int {
 		return exitFailure
 	case errors.Is(err, errWarned):
 		return exitWarnings
+	case errors.Is(err, errUntried):
+		return exitUntried
 	case failed:
 		_, _ = fmt.Fprintf(stderr, "pegasus: %v\n", err)
 		return exitFailure

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -29,8 +30,12 @@ the states of its witness alone; any other is computed again from the true state
 Trials end at the first that breaks a promise, which is told by its letter:
 ` + "  " + strings.Join(sim.Promises, "\n  ") + `
 
+Values are drawn around those that predicates compare with, and around parameters,
+their bounds, and just above and below. A predicate that never fires was not tried:
+the run names it, and ends with exit code 4 unless --allow-untried is given.
+
 Exit codes: 0 no promise was broken, 1 one was, or the file is refused, 2 wrong
-usage.`
+usage, 4 no promise was broken, and some predicate was not tried.`
 
 // Limits of what is tried.
 const (
@@ -45,6 +50,8 @@ type trialFlags struct {
 
 	file, name string
 	faults     faultKinds
+	set        []string
+	untried    bool // is accepted
 	json       bool
 	try        func(sim.Options, func() error) (*sim.Report, error)
 }
@@ -64,7 +71,8 @@ func newSim() *cobra.Command {
 		Long:  simHelp,
 		Example: `  pegasus sim pegasus.yaml
   pegasus sim pegasus.yaml --faults --trials 1000
-  pegasus sim pegasus.yaml --faults=drop,crash --seed 17 --time 5s --members 8`,
+  pegasus sim pegasus.yaml --faults=drop,crash --seed 17 --time 5s --members 8
+  pegasus sim pegasus.yaml --set limit=90 --allow-untried`,
 		Args:              oneArgument("sim needs a configuration file: pegasus sim pegasus.yaml --faults", "sim takes one configuration file, and kinds of faults stand behind =, as in --faults=drop,crash"),
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -81,6 +89,8 @@ func newSim() *cobra.Command {
 	f.DurationVar(&flags.Time, "time", 0, "for how long there are faults in each (default 2s, or more if the configuration has longer times, up to 1m)")
 	f.IntVar(&flags.Members, "members", 0, "how many members take part, `N` (default the count of the configuration or up to two more)")
 	f.StringVar(&flags.name, "name", "", "try this `SYNCHRONIZER` alone (default all that are not thread-level)")
+	f.StringArrayVar(&flags.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; may be repeated")
+	f.BoolVar(&flags.untried, "allow-untried", false, "end with exit code 0 though some predicate never fired")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object a synchronizer")
 	return cmd
 }
@@ -98,11 +108,19 @@ func tryRules(cmd *cobra.Command, flags *trialFlags) error {
 	case cmd.Flags().Changed("members") && (flags.Members < 1 || flags.Members > maxTrialMembers):
 		return fmt.Errorf("--members %d: it must be from 1 to %d", flags.Members, maxTrialMembers)
 	}
+	var given []plan.Override
+	for _, text := range flags.set {
+		name, value, err := assignment(text)
+		if err != nil {
+			return fmt.Errorf("--set %w", err)
+		}
+		given = append(given, plan.Override{Param: name, Value: value})
+	}
 	src, err := readYAML(flags.file)
 	if err != nil {
 		return fail(err)
 	}
-	plans, err := configfile.Parse(flags.file, src)
+	plans, err := configfile.Parse(flags.file, src, given...)
 	if err != nil {
 		return told(cmd.ErrOrStderr(), err)
 	}
@@ -110,7 +128,7 @@ func tryRules(cmd *cobra.Command, flags *trialFlags) error {
 	if err != nil {
 		return err
 	}
-	broken := false
+	broken, untried := false, false
 	for _, level := range levels {
 		o := flags.Options
 		o.Level = level
@@ -118,13 +136,15 @@ func tryRules(cmd *cobra.Command, flags *trialFlags) error {
 		if err != nil {
 			return fail(err)
 		}
-		broken = broken || r.Least != nil
+		broken, untried = broken || r.Least != nil, untried || len(r.Unfired) > 0
 		if err := flags.print(cmd.OutOrStdout(), r); err != nil {
 			return fail(err)
 		}
 	}
 	if broken {
 		return errTold
+	} else if untried && !flags.untried {
+		return errUntried
 	}
 	return nil
 }
@@ -161,7 +181,22 @@ func (f *trialFlags) choose(plans plan.Levels) (levels []*plan.Level, err error)
 
 // command is the one that repeats a trial.
 func (f *trialFlags) command(synchronizer string, o *sim.Options) string {
-	return fmt.Sprintf("pegasus sim %s --name %s --faults=%s --seed %d --trials 1 --time %v --members %d", f.file, synchronizer, o.Faults, o.Seed, o.Time, o.Members)
+	set := ""
+	for _, text := range f.set {
+		set += " --set " + shellQuoted(text)
+	}
+	return fmt.Sprintf("pegasus sim %s --name %s%s --faults=%s --seed %d --trials 1 --time %v --members %d", f.file, synchronizer, set, o.Faults, o.Seed, o.Time, o.Members)
+}
+
+// shellPlain are words that a shell takes as they are.
+var shellPlain = regexp.MustCompile(`^[\w./:,=+-]*$`)
+
+// shellQuoted is a word as a shell takes it.
+func shellQuoted(word string) string {
+	if shellPlain.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
 }
 
 func (f *trialFlags) print(out io.Writer, r *sim.Report) error {
@@ -178,7 +213,7 @@ func (f *trialFlags) print(out io.Writer, r *sim.Report) error {
 			Seed   uint64 `json:"seed"`
 			Repeat string `json:"repeat,omitempty"` // the command that repeats what was broken, in the smallest trial
 			Found  string `json:"found,omitempty"`  // the same in the trial in which it was found
-		}{r, r.Least == nil, f.Seed, repeat, found})
+		}{r, r.Least == nil && (f.untried || len(r.Unfired) == 0), f.Seed, repeat, found})
 	}
 	_, err := io.WriteString(out, text)
 	return err

@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -55,6 +57,70 @@ func TestSimTwoSynchronizers(t *testing.T) {
 	}
 	if _, stdout, _ = execute(t, "sim", levelsConfig, "--trials", "1", "--name", "other"); strings.Contains(stdout, "gsync: ") {
 		t.Error(stdout)
+	}
+}
+
+// TestSimRecipes: each rule of the recipes fires.
+func TestSimRecipes(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("../../configs/recipes/*[a-z].yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.yaml") {
+			continue
+		}
+		if code, stdout, stderr := execute(t, "sim", file); code != exitOK || !strings.HasSuffix(stdout, "\nno promise was broken\n") {
+			t.Errorf("%s: exit %d\n%s%s", file, code, stdout, stderr)
+		}
+	}
+}
+
+// TestSimUntried: a rule that never fires has an exit code of its own, unless that is accepted; --set decides what is drawn.
+func TestSimUntried(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "try.yaml")
+	if err := os.WriteFile(file, []byte(`
+params:
+  limit: {type: int, default: 70000}
+  part: {type: float, default: 0, min: 0, max: 1}
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {n: int, word: string}
+    predicates:
+      over: {when: 'all(members, .n > params.limit)'}
+      never: {when: 'any(members, .n < 0 and .n > 0)'}
+      least: {when: 'params.part > 0 and any(members, .n == params.limit)'}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const line = "no promise was broken, but what never fired was not tried: "
+	for _, one := range []struct {
+		code int
+		end  string
+		args []string
+	}{
+		{exitUntried, line + "least, never\n", nil},
+		{exitUntried, line + "never\n", []string{"--set", "part=0.5", "--set", "params.limit=-70000"}},
+		{exitOK, line + "least, never\n", []string{"--allow-untried"}},
+	} {
+		code, stdout, stderr := execute(t, append([]string{"sim", file, "--trials", "20"}, one.args...)...)
+		if code != one.code || !strings.HasSuffix(stdout, "\n"+one.end) || stderr != "" {
+			t.Errorf("%v: exit %d\n%s%s", one.args, code, stdout, stderr)
+		}
+	}
+	if code, stdout, _ := execute(t, "sim", file, "--trials", "20", "--json"); code != exitUntried || !strings.Contains(stdout, `"unfired":["least","never"]`) || !strings.Contains(stdout, `"ok":false`) {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+	for arg, want := range map[string]string{"part": "--set \"part\" is no assignment", "part=2": "params.part does not take 2", "other=1": "declares no parameter"} {
+		if code, _, stderr := execute(t, "sim", file, "--set", arg); code == exitOK || !strings.Contains(stderr, want) {
+			t.Errorf("--set %s: exit %d, %s", arg, code, stderr)
+		}
+	}
+	flags := trialFlags{file: "a.yaml", set: []string{"part=0.5", "word=it's so"}}
+	if got, want := flags.command("s", &sim.Options{}), `pegasus sim a.yaml --name s --set part=0.5 --set 'word=it'\''s so' --faults=none `; !strings.HasPrefix(got, want) {
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 

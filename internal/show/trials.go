@@ -52,9 +52,12 @@ func Trials(r *sim.Report, seed uint64, least, found string) string {
 	for _, line := range r.Promises {
 		b.WriteString("promise " + line + "\n")
 	}
-	if r.Least == nil {
+	switch {
+	case r.Least == nil && len(r.Unfired) > 0:
+		fmt.Fprintf(&b, "no promise was broken, but what never fired was not tried: %s\n", strings.Join(r.Unfired, ", "))
+	case r.Least == nil:
 		b.WriteString("no promise was broken\n")
-	} else {
+	default:
 		b.WriteString("repeat it, in the smallest trial that breaks it: " + least + "\n")
 		fmt.Fprintf(&b, "repeat it, as it was found with seed %d: %s\n", r.Found.Seed, found)
 	}

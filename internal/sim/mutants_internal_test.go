@@ -472,8 +472,8 @@ const mutantSeeds = 256
 
 // TestMutants: each mutant is noticed, by the judge that has to.
 func TestMutants(t *testing.T) {
-	for i := range mutants {
-		m := &mutants[i]
+	for i, m := range slices.Concat(mutants, keyMutants) {
+		ofKeys := i >= len(mutants)
 		t.Run(m.name, func(t *testing.T) {
 			t.Parallel()
 			spec := trialOf(t, m.faults, time.Second)
@@ -483,10 +483,16 @@ func TestMutants(t *testing.T) {
 			if spec.faults == 0 {
 				spec.faults = AllFaults
 			}
+			config := trialConfig
+			if ofKeys {
+				config = keysConfig
+				keysTrial(t, &spec)
+			}
+			judged := spec.level
 			if m.config[0] != "" {
-				text := strings.ReplaceAll(trialConfig, m.config[0], m.config[1])
+				text := strings.ReplaceAll(config, m.config[0], m.config[1])
 				plans, err := configfile.Parse("mutant.yaml", []byte(text))
-				if err != nil || text == trialConfig {
+				if err != nil || text == config {
 					t.Fatalf("the configuration of the mutant is not another one, or %v", err)
 				}
 				spec.level, spec.faults = plans[0], spec.faults&^reloads
@@ -497,6 +503,9 @@ func TestMutants(t *testing.T) {
 					spec.seed *= 8
 				}
 				one := newTrial(spec)
+				if ofKeys {
+					one.texts[spec.level] = newTexts(judged, nil)
+				}
 				one.run()
 				for _, b := range one.breaches {
 					if strings.ContainsRune(m.judges, rune(b.judge)) {
@@ -528,8 +537,7 @@ func TestMutantsAreThoseOfThePage(t *testing.T) {
 		}
 	}
 	letters := func(s string) string { return string(slices.Sorted(slices.Values([]rune(s)))) }
-	for i := range mutants {
-		m := &mutants[i]
+	for _, m := range slices.Concat(mutants, keyMutants) {
 		if judges, ok := told[m.name]; !ok || letters(judges) != letters(m.judges) {
 			t.Errorf("%s, of %s: the page has it of %q", m.name, m.judges, judges)
 		}

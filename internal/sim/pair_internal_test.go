@@ -267,6 +267,7 @@ func (s *seat) begin() {
 	} else {
 		s.rules = t.trialSpec.rules
 	}
+	s.texts = t.texts[s.level]
 	if on {
 		s.inherit(first[0].Kind == synccore.InTerm)
 	}
@@ -310,6 +311,9 @@ func (s *seat) inherit(goesOn bool) {
 		s.known = map[lifeKey]uint64{}
 	}
 	for key, r := range f.of.reported {
+		if r.since == 0 || r.since > f.step {
+			continue // What came before the member was taken in is of no use, and the rest was lost with the leader.
+		}
 		for i, step := range r.steps {
 			if step > 0 && step <= f.step {
 				s.known[key] = max(s.known[key], min(r.last, r.first+uint64(i))) //nolint:gosec // Not below 0.

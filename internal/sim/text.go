@@ -32,10 +32,12 @@ type text struct {
 // plain reports whether a predicate reads nothing but the states of members, so that it
 // can be computed from outside.
 func plain(r *plan.Rule) bool {
-	if r.When == nil {
-		return false
-	}
-	u := r.When.Uses()
+	return r.When != nil && ofStates(r.When)
+}
+
+// ofStates reports whether an expression reads nothing but the states of members.
+func ofStates(e *predicates.Expression) bool {
+	u := e.Uses()
 	return !u.Prev && u.Memory == 0 && u.Process == 0 && len(u.Parent) == 0
 }
 
@@ -70,12 +72,12 @@ func (x *text) local(m predicates.Member) func([]scgs.Value) bool {
 // judgeText is judge S for a predicate that is known by its text: on the true states of the
 // witness, which held together from one instant to another, it is true, and has been for as
 // long as it says.
-func (t *trial) judgeText(x *text, v *monitor.Verdict, rows [][]scgs.Value, from, to clocksync.Instant) {
+func (t *trial) judgeText(l *leader, x *text, v *monitor.Verdict, rows [][]scgs.Value, from, to clocksync.Instant) {
 	since := from
 	switch {
 	case x.Detector.Exists():
 		if len(rows) < x.Detector.AtLeast || x.Detector.AtLeast == 0 && len(rows) < len(v.Witness) {
-			t.breach('S', "%s fired on the states of %d members: %+v", v.Predicate, len(rows), v.Witness)
+			t.breach('S', "%s fired on the states of %d members: %s", v.Predicate, len(rows), witnessText(v))
 		}
 	case plain(x.Rule):
 		members := make([]predicates.Member, len(v.Witness))
@@ -90,14 +92,15 @@ func (t *trial) judgeText(x *text, v *monitor.Verdict, rows [][]scgs.Value, from
 			}
 		}
 		if x.When.Eval(x.all).Truth != predicates.True {
-			t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
+			t.breach('S', "%s fired, and its condition is false on its witness: %s: %s", v.Predicate, l.conditionOf(v.Predicate), witnessText(v))
 		}
 		if !x.Every && !online(x.Rule) {
 			if since = x.since(t, members, from); !lasted(since, to, x.Hold) {
-				t.breach('S', "%s fired, and was true from %v to %v, not for %v: %+v", v.Predicate, since, to, x.Hold, v.Witness)
+				t.breach('S', "%s fired, and its condition was true %s, not for %v: %s: %s", v.Predicate, spanText(since, to), x.Hold, l.conditionOf(v.Predicate), witnessText(v))
 			}
 		}
 	}
+	t.judgeKeys(l, x, v, from, to)
 	x.tried.Fired++
 	if v.Partial {
 		x.tried.Partial++
@@ -212,7 +215,7 @@ func (x *text) trueSince(t *trial, members []predicates.Member, at, first clocks
 
 // count adds what became of the predicates of a trial that is over.
 func (t *trial) count() {
-	for _, x := range t.texts {
+	for _, x := range t.texts[t.trialSpec.level] {
 		if x.tried.Plain {
 			x.count(t)
 		}
@@ -287,51 +290,91 @@ type drawn struct {
 	pace   time.Duration // a state lasts for as long at most
 	alike  float64       // how probable it is that a field is like that of others
 	model  []scgs.Value  // what it is then
-	bounds [][]float64   // of each field, in units of its type
+	near                 // values that predicates compare with
+	params near          // parameters, their bounds, and what the names and the until of one member compare with
+	far    near          // twice the value of a parameter
+	rarer  time.Duration // how many times the usual time lies between two faults
+	dice   *rand.Rand    // of params, far and rarer, so that other draws stay as they are
+}
+
+// near are values that states are drawn around, by field.
+type near struct {
+	bounds [][]float64 // in units of its type
 	texts  [][]string
 }
+
+func newNear(fields int) near { return near{make([][]float64, fields), make([][]string, fields)} }
 
 var literal = regexp.MustCompile(`"[^"]*"|'[^']*'|\b\d[\d_]*(\.\d+)?([eE][-+]?\d+)?`)
 
 func newDrawn(t *trial) *drawn {
 	level := t.level
-	d := &drawn{bounds: make([][]float64, len(level.State)), texts: make([][]string, len(level.State))}
+	d := &drawn{near: newNear(len(level.State)), params: newNear(len(level.State)), far: newNear(len(level.State)), dice: rand.New(rand.NewPCG(t.seed, 101))} //nolint:gosec // Few.
 	for _, r := range level.Rules {
-		for _, e := range []*predicates.Expression{r.When, r.Until} {
+		for i, e := range []*predicates.Expression{r.When, r.Until, r.Detector.Until} {
 			if e == nil {
 				continue
 			}
+			fields, members := e.Uses().Fields, float64(cmp.Or(t.members, 4))
 			words := literal.FindAllString(e.Source(), -1)
-			for i, v := range level.Variables {
-				if e.Uses().Memory&(1<<i) != 0 && v.Initial != nil {
+			for k, v := range level.Variables {
+				if e.Uses().Memory&(1<<k) != 0 && v.Initial != nil {
 					words = append(words, *v.Initial)
 				}
 			}
-			for _, word := range words {
-				d.add(e.Uses().Fields, word, float64(t.members))
+			text, named := e.Expanded()
+			if i == 2 || named {
+				d.params.add(fields, literal.FindAllString(text, -1), members)
+			}
+			if i < 2 {
+				d.add(fields, words, members)
+			}
+			for k := range level.Params {
+				if p := &level.Params[k]; e.Uses().Params&(1<<k) != 0 {
+					d.far.add(fields, []string{p.Value.String()}, members)
+					for _, v := range []scgs.Value{p.Value, p.Min, p.Max} {
+						if v.Type() != scgs.Invalid {
+							d.params.add(fields, []string{v.String()}, members)
+						}
+					}
+				}
 			}
 		}
 	}
+	if t.narrow {
+		d.params = newNear(len(level.State))
+	}
+	for _, bounds := range d.far.bounds {
+		for i := range bounds {
+			bounds[i] *= 2
+		}
+	}
 	d.pace = 60 * time.Millisecond
-	if hold := longest(level, t.time); hold > 0 && t.Rand.IntN(3) > 0 {
+	if hold := waits(level, t.time); hold > 0 && t.Rand.IntN(3) > 0 {
 		d.pace = max(d.pace, t.Between(hold/2, 4*hold))
+	}
+	d.rarer = 1
+	if hold := waits(level, t.time); hold > time.Second && !t.narrow && d.dice.IntN(2) == 0 {
+		d.rarer = hold / time.Second // Or nothing would hold for so long.
 	}
 	d.alike = []float64{0.5, 0.9, 0.98, 1}[t.Rand.IntN(4)]
 	return d
 }
 
-// add has the fields of a set take a value at times that a predicate names.
-func (d *drawn) add(fields uint64, word string, members float64) {
-	var numbers []float64
-	word = strings.Trim(word, `"'`)
-	if f, err := strconv.ParseFloat(strings.ReplaceAll(word, "_", ""), 64); err == nil {
-		numbers = []float64{f, f / members} // Of one member, and of a sum.
-	} else if length, err := time.ParseDuration(word); err == nil {
-		numbers = []float64{float64(length)}
-	}
-	for i := range d.bounds {
-		if fields&(1<<i) != 0 {
-			d.bounds[i], d.texts[i] = append(d.bounds[i], numbers...), append(d.texts[i], word)
+// add has the fields of a set take values at times.
+func (n *near) add(fields uint64, words []string, members float64) {
+	for _, word := range words {
+		var numbers []float64
+		word = strings.Trim(word, `"'`)
+		if f, err := strconv.ParseFloat(strings.ReplaceAll(word, "_", ""), 64); err == nil {
+			numbers = []float64{f, f / members} // Of one member, and of a sum.
+		} else if length, err := time.ParseDuration(word); err == nil {
+			numbers = []float64{float64(length)}
+		}
+		for i := range n.bounds {
+			if fields&(1<<i) != 0 {
+				n.bounds[i], n.texts[i] = append(n.bounds[i], numbers...), append(n.texts[i], word)
+			}
 		}
 	}
 }
@@ -340,7 +383,7 @@ func (d *drawn) add(fields uint64, word string, members float64) {
 func (d *drawn) again(t *trial) {
 	row := make([]scgs.Value, len(t.level.State))
 	for i := range row {
-		row[i] = d.value(t.Rand, i, t.level.State[i])
+		row[i] = d.draw(t.Rand, i, t.level.State[i])
 	}
 	d.model = row
 	t.After(t.Between(d.pace/2, 4*d.pace), func() { d.again(t) })
@@ -351,13 +394,25 @@ func (d *drawn) field(t *trial, i int) scgs.Value {
 	if t.Rand.Float64() < d.alike {
 		return d.model[i]
 	}
-	return d.value(t.Rand, i, t.level.State[i])
+	return d.draw(t.Rand, i, t.level.State[i])
 }
 
-func (d *drawn) value(r *rand.Rand, i int, f scgs.Field) scgs.Value {
+// draw draws a value of a field, every other one around a parameter if a predicate compares the field with one.
+func (d *drawn) draw(r *rand.Rand, i int, f scgs.Field) scgs.Value {
+	v := d.near.value(r, i, f)
+	if len(d.params.texts[i]) == 0 || d.dice.IntN(2) == 0 {
+		return v
+	}
+	if len(d.far.texts[i]) > 0 && d.dice.IntN(3) == 0 {
+		return d.far.value(d.dice, i, f)
+	}
+	return d.params.value(d.dice, i, f)
+}
+
+func (n *near) value(r *rand.Rand, i int, f scgs.Field) scgs.Value {
 	number := func(unit float64) float64 { // at a bound, beside one, or a small one
-		if n := len(d.bounds[i]); n > 0 && r.IntN(4) > 0 {
-			return min(max(d.bounds[i][r.IntN(n)], -1e18), 1e18) + unit*float64(r.IntN(3)-1)
+		if k := len(n.bounds[i]); k > 0 && r.IntN(4) > 0 {
+			return min(max(n.bounds[i][r.IntN(k)], -1e18), 1e18) + unit*float64(r.IntN(3)-1)
 		}
 		return unit * float64(r.IntN(12))
 	}
@@ -365,7 +420,7 @@ func (d *drawn) value(r *rand.Rand, i int, f scgs.Field) scgs.Value {
 	case f.Type.IsList():
 		list := make([]scgs.Value, r.IntN(4))
 		for k := range list {
-			list[k] = d.value(r, i, f.Element())
+			list[k] = n.value(r, i, f.Element())
 		}
 		return scgs.ListValue(f.Type.Elem(), list...)
 	case f.Type == scgs.Bool:
@@ -379,8 +434,8 @@ func (d *drawn) value(r *rand.Rand, i int, f scgs.Field) scgs.Value {
 	case f.Type == scgs.Enum:
 		return scgs.EnumValue(f.Words[r.IntN(len(f.Words))])
 	}
-	if n := len(d.texts[i]); n > 0 && r.IntN(4) > 0 {
-		return scgs.StringValue(d.texts[i][r.IntN(n)])
+	if k := len(n.texts[i]); k > 0 && r.IntN(4) > 0 {
+		return scgs.StringValue(n.texts[i][r.IntN(k)])
 	}
 	return scgs.StringValue(string(rune('a' + r.IntN(5))))
 }

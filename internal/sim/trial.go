@@ -107,6 +107,7 @@ type trialSpec struct {
 	byText    bool                 // the predicates are judged by their texts, and states are drawn for them
 	other     *plan.Level          // that it goes over to and back from; nil: the same once more
 	others    map[string]reference // its predicates
+	narrow    bool                 // no values are drawn around parameters, nor around until of one member
 	tried     []*Tried             // what has become of them, to be added to; nil: nobody asks
 	seed      uint64
 	faults    Faults
@@ -149,9 +150,9 @@ type trial struct {
 	level   *plan.Level          // that the synchronizer follows
 	rules   map[string]reference // its predicates
 	bent    *bent
-	texts   map[string]*text // the predicates that are judged by their texts
-	drawn   *drawn           // how states are drawn for them
-	named   []string         // members that have names in the configuration
+	texts   map[*plan.Level]map[string]*text // the predicates that are judged by their texts
+	drawn   *drawn                           // how states are drawn for them
+	named   []string                         // members that have names in the configuration
 	judges
 	figures
 }
@@ -247,7 +248,10 @@ func newTrial(spec trialSpec) *trial {
 		t.domains[m.Domain] = m
 	}
 	if t.byText {
-		t.texts, t.drawn, t.named = newTexts(t.level, t.tried), newDrawn(t), named(t.level)
+		t.texts, t.drawn, t.named = map[*plan.Level]map[string]*text{t.level: newTexts(t.level, t.tried)}, newDrawn(t), named(t.level)
+		if t.other != nil {
+			t.texts[t.other] = newTexts(t.other, nil)
+		}
 		t.drawn.again(t)
 	}
 	number := 2 + t.Rand.IntN(max(spec.processes-1, 1))
@@ -340,9 +344,9 @@ func (t *trial) run() {
 	}
 	end = max(end, time.Duration(t.now))
 	drained := end + toDrain
-	for name := range t.texts {
-		for i := range t.texts[name].Signals {
-			drained = max(drained, end+t.texts[name].Signals[i].Expires+time.Second)
+	for _, x := range t.texts[t.trialSpec.level] {
+		for i := range x.Signals {
+			drained = max(drained, end+x.Signals[i].Expires+time.Second)
 		}
 	}
 	for at := end; at < drained && (at <= end || t.unsettled()); at += 250 * time.Millisecond {
@@ -399,6 +403,9 @@ func (t *trial) trouble(p *node) {
 	again := func(f Faults, mean time.Duration, do func()) {
 		if t.faults&f == 0 {
 			return
+		}
+		if t.drawn != nil {
+			mean *= t.drawn.rarer
 		}
 		var next func()
 		next = func() {
@@ -484,7 +491,8 @@ func (t *trial) reload() {
 	default:
 		t.level, t.rules = t.other, t.others
 	}
-	t.leader.level, t.leader.rules = t.level, t.rules
+	t.leader.level, t.leader.rules, t.leader.texts = t.level, t.rules, t.texts[t.level]
+	t.leader.reloaded()
 	t.leader.step(synccore.Input{Kind: synccore.InLevel, Level: t.level})
 }
 

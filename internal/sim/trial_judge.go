@@ -55,6 +55,8 @@ type judges struct {
 	accepted  map[string]uint64                      // the incarnation that a synchronizer has accepted last, by member
 	witness   map[control.Decision]string            // as it truly was
 	ofRuns    map[control.Decision]int               // of runs: the how-manieth firing on them in its term
+	ran       map[ranKey]uint64                      // the number of the first firing of one that fires once in a run
+	earliest  map[string]clocksync.Instant           // firing of a predicate
 	finals    []letter                               // whose fate is to be compared with what truly happened
 }
 
@@ -71,6 +73,9 @@ type tenure struct {
 	known    map[lifeKey]uint64 // the newest reports that the term had which it goes on with
 	level    *plan.Level
 	rules    map[string]reference // the predicates of that
+	texts    map[string]*text     // those of them that are judged by their texts
+	fired    map[string]*firings  // by predicate and text
+	joins    map[string][]uint64  // the epochs in which a member joined
 }
 
 // origin is the term that another one goes on with: signals of decisions up to a number are
@@ -117,11 +122,20 @@ type letter struct {
 	life   uint64    // of the target
 }
 
+// decidedOn says which entry a signal was decided on.
+func (l *letter) decidedOn() string {
+	if l == nil {
+		return "none: it was never sent"
+	}
+	return fmt.Sprintf("entry %d of life %d", l.entry, l.life)
+}
+
 // reports are those of an incarnation that have come to a synchronizer in one term: the
 // step at which the first copy of each came, 0 if none has; and the last that came while the
 // synchronizer took the incarnation in.
 type reports struct {
 	first, last uint64
+	since       uint64 // the step at which the first came while it took the incarnation in; 0: none did
 	steps       []uint64
 }
 
@@ -130,6 +144,7 @@ func (j *judges) begin() {
 	j.effects, j.truly = map[effectKey]int{}, map[signalKey]int{}
 	j.numbers, j.origins, j.accepted = map[string]int{}, map[uint64]origin{}, map[string]uint64{}
 	j.firings, j.witness, j.ofRuns = map[firingKey][]control.Decision{}, map[control.Decision]string{}, map[control.Decision]int{}
+	j.ran, j.earliest = map[ranKey]uint64{}, map[string]clocksync.Instant{}
 	j.lastFired, j.became = clocksync.MinInstant, map[control.Decision]clocksync.Instant{}
 	j.entered = map[string]clocksync.Instant{}
 }
@@ -142,7 +157,7 @@ func (t *trial) breach(judge byte, format string, args ...any) {
 func (l *leader) termBegun() {
 	l.tenure = tenure{
 		sent: map[signalKey]*mailed{}, reported: map[lifeKey]*reports{}, inEpoch: map[string]uint64{}, here: map[string]uint64{}, onRuns: map[string]int{},
-		level: l.t.level, rules: l.t.rules,
+		level: l.t.level, rules: l.t.rules, texts: l.t.texts[l.t.level], fired: map[string]*firings{}, joins: map[string][]uint64{},
 	}
 }
 
@@ -285,6 +300,9 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 	for i := range out.Epochs {
 		t.Epochs++
 		e := &out.Epochs[i]
+		for _, name := range e.Joined {
+			l.joins[name] = append(l.joins[name], e.Epoch)
+		}
 		for j := range e.Dropped {
 			delete(l.here, e.Dropped[j].Name)
 		}
@@ -367,7 +385,7 @@ func (t *trial) acceptedBy(l *leader) map[string]uint64 {
 // is true.
 func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 	ref := l.rules[v.Predicate]
-	text, local := t.texts[v.Predicate], ref.local
+	text, local := l.texts[v.Predicate], ref.local
 	if text != nil {
 		ref.hold = text.Hold
 	}
@@ -386,8 +404,11 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 		}
 		s, ok := t.trueState(p, local != nil && v.Modality != "")
 		if !ok {
-			at, _ := t.domains[p.State.Start.Domain].trueTime(p.State.Start.Mono)
-			t.breach('S', "%s fired on the state %d of %s, which it never had: %v at %v, which was at %v, when it had %v", v.Predicate, p.State.Seq, p.Name, p.Row, p.State.Start, at, s.row)
+			t.breach('S', "%s fired on the state %s of %s, which it never had: %s", v.Predicate, rowText(p.Fields, p.Row), p.Name, t.hadThen(p, s))
+			return
+		}
+		if local != nil && v.Modality != "" && v.Modality != scgs.Possibly.String() && !local(s.row) {
+			t.breach('S', "%s fired on the state %s of %s, and its condition was false on that: %s", v.Predicate, rowText(t.level.State, s.row), p.Name, l.conditionOf(v.Predicate))
 			return
 		}
 		if ofRuns {
@@ -410,7 +431,7 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 		t.judgeSpan(v, from, to)
 	}
 	if text != nil {
-		if t.judgeText(text, v, rows, from, to); v.Modality == "" {
+		if t.judgeText(l, text, v, rows, from, to); v.Modality == "" {
 			ref.hold = 0 // It may have begun before the witness.
 		}
 	}
@@ -419,10 +440,10 @@ func (t *trial) judgeVerdict(l *leader, v *monitor.Verdict) {
 		t.breach('S', "%s fired and is %v", v.Predicate, v.Truth)
 	case v.Modality == scgs.Possibly.String():
 	case len(rows) > 0 && (from >= to || to.Sub(from) < hold):
-		t.breach('S', "%s fired, and its states never held together for %v: from %v to %v: %+v", v.Predicate, ref.hold, from, to, v.Witness)
+		t.breach('S', "%s fired, and its states never held together for %v: %s: %s", v.Predicate, ref.hold, togetherText(from, to), witnessText(v))
 	}
 	if ref.holds != nil && !ref.holds(rows, len(v.Witness)) {
-		t.breach('S', "%s fired, and it is false on its witness %+v", v.Predicate, v.Witness)
+		t.breach('S', "%s fired, and its condition is false on its witness: %s: %s", v.Predicate, l.conditionOf(v.Predicate), witnessText(v))
 	}
 }
 
@@ -449,10 +470,10 @@ func (t *trial) judgeSpan(v *monitor.Verdict, from, to clocksync.Instant) {
 		certainTo, _ = m.trueTime(v.Span.MonoTo)
 	}
 	if ok && (certainFrom < from || certainTo > to) {
-		t.breach('S', "%s fired, and its states certainly held from %v to %v, but truly from %v to %v", v.Predicate, certainFrom, certainTo, from, to)
+		t.breach('S', "%s fired, and its states certainly held %s, but truly %s: %s", v.Predicate, spanText(certainFrom, certainTo), spanText(from, to), witnessText(v))
 	}
 	if !v.Partial && !v.Span.SameClock && (v.Span.EnvelopeFrom > from || v.Span.EnvelopeTo < to && to != clocksync.MaxInstant) {
-		t.breach('S', "%s fired, and its states held from %v to %v at the most, but truly from %v to %v", v.Predicate, v.Span.EnvelopeFrom, v.Span.EnvelopeTo, from, to)
+		t.breach('S', "%s fired, and its states held %s at the most, but truly %s: %s", v.Predicate, spanText(v.Span.EnvelopeFrom, v.Span.EnvelopeTo), spanText(from, to), witnessText(v))
 	}
 }
 
@@ -478,6 +499,20 @@ func (t *trial) trueState(p *monitor.Part, run bool) (s stretch, ok bool) {
 	s = a.truth[i]
 	s.began, s.from = s.from, max(s.from, at)
 	return s, run || slices.EqualFunc(s.row, p.Row, func(a, b scgs.Value) bool { return a.String() == b.String() })
+}
+
+// hadThen says which state a member truly had at the stamp of a witness.
+func (t *trial) hadThen(p *monitor.Part, had stretch) string {
+	at := "at no reading of its clock"
+	if m := t.domains[p.State.Start.Domain]; m != nil {
+		if when, ok := m.trueTime(p.State.Start.Mono); ok {
+			at = "at " + time.Duration(when).String()
+		}
+	}
+	if had.row == nil {
+		return at + " it had none"
+	}
+	return at + " it had " + rowText(t.level.State, had.row)
 }
 
 // longer is for how long a condition of a member went on to hold.
@@ -529,7 +564,7 @@ func (t *trial) effect(a *actor, s *control.Signal) {
 		t.breach('A', "%s %s was applied twice in entry %d of %s", s.Decision, s.Name, s.Entry, a.name)
 	}
 	if l := t.posted[key]; l == nil || l.entry != s.Entry || l.life != a.life {
-		t.breach('A', "%s %s was applied in entry %d of life %d of %s, and was decided on another: %+v", s.Decision, s.Name, s.Entry, a.life, a.name, l)
+		t.breach('A', "%s %s was applied in entry %d of life %d of %s, and was decided on %s", s.Decision, s.Name, s.Entry, a.life, a.name, l.decidedOn())
 	}
 	if s.Target != a.name {
 		t.breach('A', "%s %s to %s was applied by %s", s.Decision, s.Name, s.Target, a.name)
@@ -580,7 +615,7 @@ func (l *leader) delivered(b *wire.Batch) {
 	for i := range b.Reports {
 		seq := b.Reports[i].Seq
 		if l.here[b.Member] == b.Incarnation {
-			r.last = max(r.last, seq)
+			r.last, r.since = max(r.last, seq), cmp.Or(r.since, l.steps+1)
 		}
 		if seq < r.first {
 			r.steps = slices.Insert(r.steps, 0, make([]uint64, r.first-seq)...)

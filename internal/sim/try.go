@@ -19,6 +19,7 @@ type Options struct {
 	Time    time.Duration // of each, in which there are faults; 0: as long as the level's own times need
 	Members int           // in each; 0: the level's count, or a few more
 	bend    func() *bent  // for one trial; nil: nothing is bent
+	narrow  bool          // see trialSpec
 }
 
 // Report is what trials have come to. The same options give the same report.
@@ -43,6 +44,7 @@ type Report struct {
 	Least        *Options       `json:"-"`                 // that trial; nil if no promise was broken
 	Found        *Options       `json:"-"`                 // the trial that it was made of
 	Untried      []string       `json:"untried,omitempty"` // what trials leave out
+	Unfired      []string       `json:"unfired,omitempty"` // predicates that have not fired: the promises were not tried on them
 }
 
 // MaxTime is how long a trial may have faults.
@@ -56,6 +58,7 @@ var Promises = []string{
 	"G: every lost report is repaired or shown as a gap",
 	"C: within 1 s after the last fault has healed, and the time of silence, or the 2 s after which a process that was not answered asks again, who takes part and in which state is the truth; a member that came and went too often is let in when `status` says",
 	"L: every queue keeps within its bound",
+	"K: a predicate fires no more often, and no sooner, than its `once`, `cooldown`, `until` and `after` say",
 }
 
 // Tried is what has become of a predicate.
@@ -119,7 +122,7 @@ func Try(o Options, stop func() error) (*Report, error) {
 // breaks notes a trial that breaks a promise, and the least that breaks the same.
 func (r *Report) breaks(o *Options, found *trialSpec, least *trial) {
 	again := func(s *trialSpec) *Options {
-		return &Options{Level: o.Level, Faults: s.faults, Seed: s.seed, Trials: 1, Time: s.time, Members: s.members, bend: o.bend}
+		return &Options{Level: o.Level, Faults: s.faults, Seed: s.seed, Trials: 1, Time: s.time, Members: s.members, bend: o.bend, narrow: o.narrow}
 	}
 	r.Found, r.Least = again(found), again(&least.trialSpec)
 	for _, b := range least.breaches {
@@ -137,7 +140,7 @@ func (o *Options) time() time.Duration {
 	if o.Time > 0 {
 		return o.Time
 	}
-	return max(2*time.Second, min(2*o.Level.Silence.After, 10*time.Second), min(6*longest(o.Level, time.Minute), time.Minute))
+	return max(2*time.Second, min(2*o.Level.Silence.After, 10*time.Second), min(6*waits(o.Level, time.Minute), time.Minute))
 }
 
 // longest is the longest time that a predicate has to hold, of those below a limit.
@@ -150,13 +153,26 @@ func longest(level *plan.Level, below time.Duration) (d time.Duration) {
 	return d
 }
 
+// waits is the longest time that a predicate has to hold, or waits after another one, of those below a limit.
+func waits(level *plan.Level, below time.Duration) time.Duration {
+	d := longest(level, below)
+	for _, r := range level.Rules {
+		for _, a := range r.After {
+			if a.Wait < below {
+				d = max(d, a.Wait)
+			}
+		}
+	}
+	return d
+}
+
 func (o *Options) spec(seed uint64, tried []*Tried) trialSpec {
 	members := o.Members
 	if members == 0 {
 		few := max(o.Level.Members.Count, 2)
 		members = min(few+int(seed%3), max(o.Level.Members.Max, few)) //nolint:gosec // Below 3.
 	}
-	return trialSpec{level: o.Level, seed: seed, faults: o.Faults, time: o.time(), members: members, tried: tried, byText: true, bend: o.bend}
+	return trialSpec{level: o.Level, seed: seed, faults: o.Faults, time: o.time(), members: members, tried: tried, byText: true, bend: o.bend, narrow: o.narrow}
 }
 
 // tell sums up.
@@ -181,6 +197,9 @@ func (r *Report) tell(o *Options, f *figures) {
 		}
 	}
 	for i, t := range r.Rules {
+		if t.Fired == 0 {
+			r.Unfired = append(r.Unfired, t.Name)
+		}
 		t.Decided.sum()
 		t.Handled.sum()
 		r.Never = append(r.Never, t.never(o.Level.Rules[i], r.Time)...)
@@ -210,6 +229,11 @@ func (t *Tried) untried(r *plan.Rule, trial time.Duration) (list []string) {
 	}
 	if r.Hold >= trial && t.Fired == 0 {
 		list = append(list, fmt.Sprintf("%s: it has to hold for %v, and %s", t.Name, r.Hold, longer(r.Hold)))
+	}
+	for _, a := range r.After {
+		if a.Wait >= trial && t.Fired == 0 {
+			list = append(list, fmt.Sprintf("%s: it waits for %v after %s, and %s", t.Name, a.Wait, a.Rule, longer(a.Wait)))
+		}
 	}
 	if r.Cooldown >= trial {
 		list = append(list, fmt.Sprintf("that %s fires again: its cooldown is %v, and %s", t.Name, r.Cooldown, longer(r.Cooldown)))
@@ -300,7 +324,7 @@ func named(level *plan.Level) (names []string) {
 // reaction notes that a handler has begun for a decision.
 func (t *trial) reaction(s *control.Signal) {
 	if since, ok := t.became[s.Decision]; ok {
-		t.texts[s.Predicate].tried.Handled.add(t.now.Sub(since))
+		t.texts[t.trialSpec.level][s.Predicate].tried.Handled.add(t.now.Sub(since))
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -202,7 +203,7 @@ synchronizers:
 		"a process was killed in the instant of its last stamp": {plain, 2194, most | restarts, 6 * time.Second, 3},
 		"a dead process kept the name of a living one for ever": {string(quiescence), 77905, most, 6 * time.Second, 3},
 	} {
-		r, _ := try(t, Options{Level: level(t, o.config), Faults: o.faults, Seed: o.seed, Trials: 1, Time: o.time, Members: o.members})
+		r, _ := try(t, Options{Level: level(t, o.config), Faults: o.faults, Seed: o.seed, Trials: 1, Time: o.time, Members: o.members, narrow: true})
 		if len(r.Breaches) > 0 {
 			t.Errorf("%s: %v", what, r.Breaches)
 		}
@@ -341,7 +342,7 @@ func TestTextsBite(t *testing.T) {
 		wrong, broken := level(t, text), false
 		for seed := uint64(1); seed <= 100 && !broken; seed++ {
 			one := newTrial(trialSpec{level: wrong, byText: true, seed: seed, faults: AllFaults, time: time.Second, processes: 4, members: 3})
-			one.texts = newTexts(trialLevel(t), nil)
+			one.texts[wrong] = newTexts(trialLevel(t), nil)
 			one.run()
 			broken = len(one.breaches) > 0 && one.breaches[0].judge == 'S'
 		}
@@ -398,6 +399,97 @@ synchronizers:
 	for _, want := range []string{"x2.5", "dduration(\"1m0s\")", "w\"word\"", "bfalse", "btrue"} {
 		if !seen[want] && !seen[strings.NewReplacer(`duration("`, "", `")`, "", `"`, "").Replace(want)] {
 			t.Errorf("%s has never been drawn", want)
+		}
+	}
+}
+
+// TestDrawnAroundParameters: the value of a parameter, its bounds, just above and below them; what names stand for, and the
+// until of one member. Pinned trials have the values that they had.
+func TestDrawnAroundParameters(t *testing.T) {
+	config := `
+params:
+  limit: {type: int, default: 5000, min: 3000, max: 7000}
+  late: {type: duration, default: 200ms}
+  word: {type: string, default: parameter}
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {n: int, d: duration, w: string, x: float, m: int}
+    let: {long: .x > 123.5}
+    predicates:
+      p: {when: 'sum(members, .n) > params.limit or any(members, .w == params.word) or any(members, long)'}
+      q: {each: members, when: .d > params.late or .m > 4000, until: .m < 2000}
+`
+	for _, narrow := range []bool{false, true} {
+		one := newTrial(trialSpec{byText: true, narrow: narrow, seed: 1, members: 4, time: time.Second, level: level(t, config)})
+		seen := map[string]bool{}
+		for range 4000 {
+			for i, f := range one.level.State {
+				seen[f.Name+"="+one.drawn.draw(one.Rand, i, f).String()] = true
+			}
+		}
+		for _, want := range []string{"n=5000", "n=4999", "n=5001", "n=1250", "n=3000", "n=6999", "n=7001", "n=10000", `d=duration("199ms")`, `d=duration("200ms")`, `d=duration("201ms")`, `w="parameter"`, "x=123.5", "m=2000", "m=1999"} {
+			want = strings.NewReplacer(`duration("`, "", `")`, "").Replace(want)
+			if seen[want] == narrow {
+				t.Errorf("narrow %v: %s drawn: %v", narrow, want, seen[want])
+			}
+		}
+	}
+}
+
+// TestTimeOfTrials: long enough for what waits after another predicate.
+func TestTimeOfTrials(t *testing.T) {
+	o := Options{Level: level(t, `
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {n: int}
+    predicates:
+      p: {when: 'any(members, .n == 1)'}
+      q: {when: 'any(members, .n == 1)', after: {p: 5s}}
+`)}
+	if got := o.time(); got != 30*time.Second {
+		t.Errorf("trials are of %v", got)
+	}
+	o.Trials, o.Time = 1, time.Second
+	if r, _ := try(t, o); !slices.Contains(r.Untried, "q: it waits for 5s after p, and trials are of 1s: try --time 30s") || !slices.Equal(r.Unfired, []string{"q"}) {
+		t.Errorf("not tried: %q, not fired: %q", r.Untried, r.Unfired)
+	}
+}
+
+// TestBreachTexts: a breach names states as the configuration writes them, and the condition that was false with what its names
+// and parameters stand for.
+func TestBreachTexts(t *testing.T) {
+	config := `
+params:
+  slow: {type: duration, default: 200ms}
+synchronizers:
+  s:
+    members: {group: g, count: 2}
+    state: {d: duration, on: bool}
+    let: {late: .d > params.slow}
+    predicates:
+      one: {each: members, when: late}
+      every-one: {when: 'all(members, late)'}
+      held: {when: 'all(members, .on)', for: 50ms}
+`
+	for change, want := range map[string]string{
+		"one: {each: members, when: late}":             `S at \S+: one fired on the state d=\S+ on=\S+ of p\d-\d, and its condition was false on that: late, which is \.d > params\.slow, params\.slow = 200ms`,
+		"every-one: {when: 'all(members, late)'}":      `S at \S+: every-one fired, and its condition is false on its witness: all\(members, late\), which is all\(members, \.d > params\.slow\), params\.slow = 200ms: p\d-\d: d=\S+ on=\S+; p`,
+		"held: {when: 'all(members, .on)', for: 50ms}": `S at \S+: held fired, and its condition was true from \S+s to \S+, not for 50ms: all\(members, \.on\): p\d-\d: d=\S+ on=true; p`,
+	} {
+		other := strings.NewReplacer("late}", ".d > params.slow - duration(\"5ms\")}", "late)", ".d > params.slow - duration(\"5ms\"))", "for: 50ms", "for: 5ms").Replace(change)
+		text := ""
+		for seed := uint64(1); seed <= 100 && text == ""; seed++ {
+			one := newTrial(trialSpec{level: level(t, strings.Replace(config, change, other, 1)), byText: true, seed: seed, time: time.Second, processes: 4, members: 3})
+			one.texts[one.level] = newTexts(level(t, config), nil)
+			one.run()
+			for _, b := range one.breaches {
+				text = string(b.judge) + " " + b.text
+			}
+		}
+		if !regexp.MustCompile(want).MatchString(text) || strings.ContainsAny(text, "{}") {
+			t.Errorf("%s: %s", other, text)
 		}
 	}
 }

@@ -1,0 +1,190 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/synccore"
+	"github.com/gopegasus/pegasus/monitor"
+	"github.com/gopegasus/pegasus/predicates"
+)
+
+// The words of once, as the configuration has them.
+const (
+	onceRun    = "run"
+	onceEpoch  = "epoch"
+	onceMember = "member"
+)
+
+// firings are those of a predicate in a term, as judge K remembers them.
+type firings struct {
+	epoch uint64            // of the last one
+	first clocksync.Instant // the earliest that may be the first one since it was last ready to fire again
+	last  map[standing]shot
+}
+
+// standing is a member since the epoch that it joined in; the zero standing is the predicate as a whole.
+type standing struct {
+	member string
+	joined uint64
+}
+
+// shot is the last firing for a member, or of a predicate.
+type shot struct {
+	at, from clocksync.Instant // when it fired; since when its witness truly held
+	epoch    uint64
+	gaps     uint64 // that the synchronizer had counted
+}
+
+// key tells predicates apart over reloads: one with another text is another one.
+func (x *text) key() string { return x.Name + "\n" + x.Text }
+
+// reloaded forgets the firings of predicates that another configuration does not have.
+func (l *leader) reloaded() {
+	fired := map[string]*firings{}
+	for _, x := range l.texts {
+		if f := l.fired[x.key()]; f != nil {
+			fired[x.key()] = f
+		}
+	}
+	l.fired = fired
+}
+
+// standing is that of a member of a witness in an epoch.
+func (l *leader) standing(member string, epoch uint64) (s standing) {
+	s.member = member
+	for _, at := range l.joins[member] {
+		if at <= epoch {
+			s.joined = at
+		}
+	}
+	return s
+}
+
+// judgeKeys is judge K: a predicate fires no more often, and no sooner, than once, cooldown, until and after say. It held from
+// one instant to another.
+func (t *trial) judgeKeys(l *leader, x *text, v *monitor.Verdict, from, to clocksync.Instant) {
+	now := shot{at: t.now, from: from, epoch: v.Decision.Epoch}
+	f := l.fired[x.key()]
+	if f == nil {
+		f = &firings{last: map[standing]shot{}}
+		l.fired[x.key()] = f
+	}
+	var of standing
+	if x.Detector.Each && len(v.Witness) == 1 {
+		of = l.standing(v.Witness[0].Name, now.epoch)
+	}
+	if x.Detector.Until != nil {
+		now.gaps = l.ask(synccore.Question{Counts: true}).Counts.Gaps
+	}
+	last, again := f.last[of]
+	switch {
+	case x.Once == onceRun && (f.epoch > 0 || t.firedBefore(l, x)):
+		t.breach('K', "%s fired twice in a run, and says once: run", x.Name)
+	case x.Once == onceEpoch && f.epoch == now.epoch:
+		t.breach('K', "%s fired twice in epoch %d, and says once: epoch", x.Name, now.epoch)
+	case x.Once == onceMember && again:
+		t.breach('K', "%s fired twice for %s, which joined in epoch %d, and says once: member", x.Name, of.member, of.joined)
+	case again && now.at.Sub(last.at) < x.Cooldown-x.Cooldown/1000:
+		t.breach('K', "%s fired %v after it had fired, and has a cooldown of %v", x.Name, now.at.Sub(last.at), x.Cooldown)
+	case again && last.epoch == now.epoch && last.at < now.at && last.gaps == now.gaps && !l.tooOld && // In one step it is not known where its gaps are.
+		!t.readyAgain(x, v, of.member, last.from, min(to, t.now)):
+		t.breach('K', "%s fired twice, and its until was false %s: %s: %s", x.Name, spanText(last.from, min(to, t.now)), x.untilText(l.level), witnessText(v))
+	}
+	for _, a := range x.After {
+		if first := t.firstOf(l, a.Rule); t.now.Sub(first) < a.Wait-a.Wait/1000 {
+			t.breach('K', "%s fired %v after %s, and waits for %v", x.Name, t.now.Sub(first), a.Rule, a.Wait)
+		}
+	}
+	if f.epoch == 0 || f.epoch == now.epoch {
+		f.first = t.now // It was ready in between, since in an epoch it fires again for no other reason.
+	}
+	f.epoch, f.last[of] = now.epoch, now
+	if x.Once == onceRun {
+		t.ran[ranKey{x.key(), l.term}] = v.Decision.Number
+	}
+	if _, ok := t.earliest[x.Name]; !ok {
+		t.earliest[x.Name] = t.now
+	}
+}
+
+// ranKey is a predicate in a term.
+type ranKey struct {
+	key  string
+	term uint64
+}
+
+// firedBefore reports whether a predicate has fired in an earlier term of the same run, as the later one knows.
+func (t *trial) firedBefore(l *leader, x *text) bool {
+	for o, on := t.origins[l.term]; on; o, on = t.origins[o.term] {
+		if n := t.ran[ranKey{x.key(), o.term}]; n > 0 && n <= o.last {
+			return true
+		}
+	}
+	return false
+}
+
+// firstOf is the earliest that may be the first firing of a predicate since it was last ready again: with a process that stands
+// by it may be that of an earlier term.
+func (t *trial) firstOf(l *leader, name string) clocksync.Instant {
+	if x := l.texts[name]; x != nil && l.fired[x.key()] != nil && len(t.several) == 1 {
+		return l.fired[x.key()].first
+	}
+	if at, ok := t.earliest[name]; ok && len(t.several) > 1 {
+		return at
+	}
+	return t.now
+}
+
+func (x *text) untilText(level *plan.Level) string {
+	return conditionText(level, cmp.Or(x.Detector.Until, x.Until), x.Detector.Each)
+}
+
+// readyAgain reports whether a predicate with until may have become ready to fire again in a time: until was true of the members
+// of the witness, or of one member it is not known whether it was.
+func (t *trial) readyAgain(x *text, v *monitor.Verdict, member string, from, to clocksync.Instant) bool {
+	switch {
+	case x.Detector.Until != nil:
+		for _, s := range t.actor(member).truth {
+			if s.to <= from || s.from > to {
+				continue
+			}
+			x.one.Reset([]predicates.Member{t.member(member)})
+			x.one.Set(0, s.row)
+			when, until := x.Detector.Local.Eval(x.one).Truth, x.Detector.Until.Eval(x.one).Truth
+			if until == predicates.True || when == predicates.Unknown || when == predicates.False && until == predicates.Unknown {
+				return true
+			}
+		}
+		return false
+	case x.Until == nil || !ofStates(x.Until) || v.Modality != "" || online(x.Rule):
+		return true
+	}
+	members := make([]predicates.Member, len(v.Witness))
+	at := []clocksync.Instant{from}
+	for i := range v.Witness {
+		members[i] = t.member(v.Witness[i].Name)
+		for _, s := range t.actor(members[i].Name).truth {
+			if s.from > from && s.from <= to {
+				at = append(at, s.from)
+			}
+		}
+	}
+	x.all.Reset(members)
+	return slices.ContainsFunc(at, func(at clocksync.Instant) bool {
+		for i := range members {
+			x.all.SetUnknown(i)
+			truth := t.actor(members[i].Name).truth
+			k, found := slices.BinarySearchFunc(truth, at, func(s stretch, at clocksync.Instant) int { return cmp.Compare(s.from, at) })
+			if !found {
+				k--
+			}
+			if k >= 0 && truth[k].to > at {
+				x.all.Set(i, truth[k].row)
+			}
+		}
+		return x.Until.Eval(x.all).Truth == predicates.True
+	})
+}
