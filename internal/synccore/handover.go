@@ -687,9 +687,9 @@ func (c *Core) Goes(r *plan.Rule) (again string) {
 	case r.Detector.Exists():
 		return "it is looked for again among the members' newest states"
 	case !c.same && r.Hold > 0:
-		return "its hold time begins again, and it fires again if it is true"
+		return "its hold time begins again, and it fires again" + ifTrue(r)
 	case !c.same:
-		return "it is judged again, and fires again if it is true"
+		return "it is judged again, and fires again" + ifTrue(r)
 	}
 	return ""
 }

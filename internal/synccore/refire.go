@@ -32,6 +32,17 @@ func (c *Core) owe() {
 	}
 }
 
+// settleOwed notes that a signal of an earlier epoch has reached its target after all.
+func (c *Core) settleOwed(s *outbox.Settled) {
+	if s.Fate == control.OldEpoch || s.Signal.Decision.Epoch == c.epoch {
+		return
+	}
+	if i := c.ruleIndex(s.Signal.Predicate); i >= 0 {
+		to := address{s.Group, s.Signal.Target}
+		c.states[i].owed = slices.DeleteFunc(c.states[i].owed, func(a address) bool { return a == to })
+	}
+}
+
 // settledTill is the epoch of the last firing, if the predicate is judged again in a later epoch and was
 // not ready to fire again in between; 0: it fires for all.
 func (s *ruleState) settledTill(r *plan.Rule) uint64 {
@@ -130,4 +141,20 @@ func (c *Core) joined(w *runs, f *found) bool {
 		}
 	}
 	return certain
+}
+
+// newcomers says for whom a rule that stays true fires in a new epoch, unless that is for all.
+func newcomers(r *plan.Rule) string {
+	if r.Refires {
+		return ""
+	}
+	return " for its new members"
+}
+
+// ifTrue says when a rule fires again that was judged by another machine.
+func ifTrue(r *plan.Rule) string {
+	if r.Refires || r.Every {
+		return " if it is true"
+	}
+	return " if it becomes true, and while it stays true for new members"
 }

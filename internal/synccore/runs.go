@@ -339,12 +339,12 @@ func put[T any](list *[]T, at scgs.Member, value, none T) {
 // next one that is an alarm again. Sets that have not fired yet are kept.
 func (w *runs) stand(atLeast int, remove []scgs.Member) {
 	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
+	for n := range w.known {
+		w.known[n].begun = w.known[n].last
+	}
 	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return slices.ContainsFunc(f.runs, leaves) })
 	if w.sets == nil {
 		w.found = nil // An open tuple is found again.
-		for n := range w.known {
-			w.known[n].begun = w.known[n].last
-		}
 		return
 	}
 	w.stood = nil
@@ -378,6 +378,7 @@ func (w *runs) stand(atLeast int, remove []scgs.Member) {
 			w.found = append(w.found, f)
 		}
 	}
+	w.stands = (w.stands || len(w.stood) > 0) && w.standing(remove)
 }
 
 // within reports whether all runs of f are in g.
@@ -444,7 +445,8 @@ func (c *Core) gather(w *runs, out *Output) {
 		return // That one has grown.
 	}
 	w.copyRows(f)
-	f.again = w.stands && w.lasts(f)
+	w.stands = w.stands && w.lasts(f)
+	f.again = w.stands
 	if c.deciding() && !f.again {
 		c.attempt(w, f, w.set.Span, out)
 	}
@@ -499,7 +501,7 @@ func (c *Core) sweepTuples(w *runs, out *Output) {
 		}
 		c.lookAt(w, w.ev.Span, out)
 		if w.ev.Kind == scgs.Closed {
-			w.found, w.stands = w.found[:0], false
+			w.found, w.stands = w.found[:0], w.stands && w.ev.Epoch != c.epoch
 		}
 	}
 	if span, ok := w.tuples.Current(); ok && c.deciding() {

@@ -128,6 +128,8 @@ func (c *Core) post(l outbox.Letter, out *Output) {
 func (c *Core) settled(s *outbox.Settled, out *Output) {
 	out.fate(s.Group, s.Signal, s.Fate, s.Detail)
 	switch {
+	case s.Owner == outbox.Rule:
+		c.settleOwed(s)
 	case s.Owner == outbox.Program && c.exec != nil:
 		c.exec.Settled(c.now, s.Signal, s.Fate)
 	case s.Owner == outbox.Balance && c.planner != nil:
