@@ -44,7 +44,7 @@ type known struct {
 	last  uint64 // the newest report
 	vague uint64 // the newest that was not preceded by another one: where a run began is known if that is later
 	old   uint64 // the newest by the time in which states of an earlier term are told
-	begun uint64 // the newest when the member entered, or the detector began the epoch anew
+	begun uint64 // the newest when the member entered, or when the epoch began
 	holds bool   // the condition holds in its newest state
 	alone
 }
