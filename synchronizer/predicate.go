@@ -33,6 +33,7 @@ type Predicate struct {
 	Every    bool              // fire on every global state on which it is true
 	Until    string            // an expression; empty: when it is false
 	Cooldown time.Duration     // at least between two firings; 0: none
+	Refire   bool              // fire in each new epoch for all; else, if it stays true, for new members alone
 	Priority int               // as in the configuration
 	Set      map[string]string // variable of the memory to expression
 	Signals  []Signal          // that go out when it fires
@@ -61,6 +62,9 @@ func compiled(all []Predicate, panicked func(name string, cause any)) []plan.GoP
 		out[i] = plan.GoPredicate{Name: p.Name, Judge: guarded(p, panicked), Predicate: config.Predicate{
 			For: p.For, Every: p.Every, Until: p.Until, Cooldown: p.Cooldown, Priority: p.Priority, Set: sorted(p.Set),
 		}}
+		if p.Refire {
+			out[i].Refire = config.RefireEpoch
+		}
 		for _, s := range p.Signals {
 			to := config.Target{Expr: s.To, Names: s.Members, Group: s.Group}
 			out[i].Signal = append(out[i].Signal, config.Signal{

@@ -215,6 +215,8 @@ type Predicate struct {
 	Each string `yaml:"each" json:",omitempty"`
 	// Once is how often it fires at most: once in a run, an epoch, or for a member.
 	Once string `yaml:"once" json:",omitempty"`
+	// Refire is for whom it fires in a new epoch in which it stays true; empty: RefireNewcomers.
+	Refire string `yaml:"refire" json:",omitempty"`
 	// After delays it: it fires so long after another one has, which is not ready again.
 	After yamlconf.Map[time.Duration] `yaml:"after" json:",omitempty"`
 	// Means is what names and parameters in its texts stand for, where that is a part of what it is.
@@ -263,6 +265,12 @@ var Everybody = Target{Expr: "all"}
 
 // EachMember is the word of a predicate that is judged for each member by itself.
 const EachMember = "members"
+
+// The words of Refire.
+const (
+	RefireNewcomers = "newcomers" // for members that entered after its last firing
+	RefireEpoch     = "epoch"     // for all, as at the start
+)
 
 // The words of Once.
 const (

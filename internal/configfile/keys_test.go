@@ -93,7 +93,7 @@ var keyChanges = map[string]map[string][2]string{
 		"when": {".x > ", ".x < "}, "modality": {"set:", "modality: definitely, set:"}, "for": {"set:", "for: 1s, set:"}, "every": {"set:", "every: true, set:"},
 		"until": {"set:", `until: "none(members, .x > 1)", set:`}, "cooldown": {"set:", "cooldown: 1s, set:"}, "priority": {"set:", "priority: 1, set:"},
 		"let": {"set:", "let: {y: \"1\"}, set:"}, "by": {"set:", "by: .zone, set:"}, "each": {`when: "all(members, .x > 1)"`, `each: members, when: .x > 1`},
-		"once": {"set:", "once: run, set:"}, "after": {"set:", "after: {q: 1s}, set:"},
+		"once": {"set:", "once: run, set:"}, "after": {"set:", "after: {q: 1s}, set:"}, "refire": {"set:", "refire: epoch, set:"},
 		"set": {`m: "1"`, `m: "2"`}, "signal": {"signal: {kind: cancel, region: r}", "signal: []"},
 	},
 	"signal": {

@@ -154,6 +154,7 @@ var words = map[string]object{
 	"Predicate.by":            {"type": "string", "pattern": `^\.`, "description": "A field that is an enum or a bool: the predicate is judged for each value, on the members that have it."},
 	"Predicate.each":          {"enum": []string{config.EachMember}, "description": "The condition is on one member, and judged for each by itself."},
 	"Predicate.once":          {"enum": []string{config.OnceRun, config.OnceEpoch, config.OnceMember}, "description": "In what it fires once at most."},
+	"Predicate.refire":        {"enum": []string{config.RefireNewcomers, config.RefireEpoch}, "description": "For whom it fires in a new epoch in which it stays true: for members that entered after its last firing, or for all.", "default": config.RefireNewcomers},
 	"Predicate.after":         {"type": "object", "description": "Predicates that must have fired before, and how long before."},
 	"Config.params":           {"description": "Values that have names, which a run may be given others for."},
 	"Balance.strategy":        {"enum": balance.Names, "description": "What decides.", "default": balance.Pegasus},

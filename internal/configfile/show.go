@@ -132,6 +132,9 @@ func showPredicate(n yamlconf.Node, rule *plan.Rule) yamlconf.Map[any] {
 	p.fill("for", time.Duration(0))
 	p.fill("every", false)
 	p.fill("cooldown", time.Duration(0))
+	if !rule.Every && !rule.Detector.Each {
+		p.fill("refire", config.RefireNewcomers)
+	}
 	p.fill("priority", 0)
 	return p.tree()
 }

@@ -41,6 +41,9 @@ func decoded(t interface{ Fatalf(string, ...any) }, src []byte) config.Config {
 			if p.Value.Modality == "" {
 				p.Value.Modality = words[p.Key]
 			}
+			if !p.Value.Every && p.Value.Each == "" {
+				p.Value.Refire = config.RefireNewcomers // As if it were left out.
+			}
 			for k := range p.Value.Signal {
 				if p.Value.Signal[k].Name == "" {
 					p.Value.Signal[k].Name = p.Key
@@ -152,6 +155,7 @@ synchronizers:
         for: 0s
         every: false
         cooldown: 0s
+        refire: newcomers
         priority: 0
       q:
         when: |

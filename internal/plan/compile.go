@@ -117,6 +117,9 @@ func (c *compiler) rule(key, name string, p *config.Predicate) *Rule {
 	if r.Detector.AtLeast > 0 && r.Detector.Least == nil {
 		same.Modality = "" // A threshold is the same rule, whether its form makes it or it is asked for.
 	}
+	if !r.Refires {
+		same.Refire = "" // The default, written or not.
+	}
 	same.Means = c.meanings(r)
 	r.Text = string(Encode(&same))
 	return r

@@ -159,6 +159,7 @@ type Rule struct {
 	Hold     time.Duration          // how long it must certainly have held; 0: at one instant
 	Every    bool                   // fires on every global state on which it holds
 	Once     string                 // how often it fires at most, a word of package config; empty: as often as it may
+	Refires  bool                   // in each epoch for all, as at the start; else for newcomers if it stays true
 	After    []After                // what else has to have fired
 	Until    *predicates.Expression // nil: it may fire again once it is false
 	Cooldown time.Duration          // the least time between two firings; 0: none

@@ -151,6 +151,7 @@ func (c *compiler) limits(at string, p *config.Predicate, r *Rule) {
 	if p.Once != "" && p.Every {
 		c.report(at+".once", -1, "every fires on each global state: leave out every or once", "")
 	}
+	c.refire(at, p, r)
 	for _, e := range p.After {
 		where := at + ".after." + e.Key
 		switch {
@@ -169,6 +170,24 @@ func (c *compiler) limits(at string, p *config.Predicate, r *Rule) {
 		c.report(at+".after", -1, "every fires on each global state: leave out every or after", "")
 	case r.Detector.Exists():
 		c.report(at+".after", -1, "a predicate that is judged on its own runs of states does not wait for another one", "leave out after, modality or each; for a count write len(filter(members, CONDITION))")
+	}
+}
+
+// refire compiles for whom the rule fires in a new epoch.
+func (c *compiler) refire(at string, p *config.Predicate, r *Rule) {
+	switch p.Refire {
+	case "", config.RefireNewcomers:
+	case config.RefireEpoch:
+		r.Refires = true
+	default:
+		c.report(at+".refire", -1, fmt.Sprintf("%q says nothing of a new epoch", p.Refire), "use newcomers or epoch, or leave it out")
+	}
+	switch {
+	case p.Refire == "":
+	case p.Every:
+		c.report(at+".refire", -1, "every fires on each global state: leave out every or refire", "")
+	case r.Detector.Each:
+		c.report(at+".refire", -1, "it is judged for each member, for which a new epoch is nothing new: leave out each or refire", "")
 	}
 }
 

@@ -27,7 +27,7 @@ synchronizers:
     silence: {after: 1h, then: drop}
     state: {on: bool}
     predicates:
-      steady: {when: "any(members, .on)", for: HOLD}
+      steady: {when: "any(members, .on)", for: HOLD, refire: epoch}
 `, "HOLD", hold, 1)))
 			if err != nil {
 				t.Fatal(err)

@@ -88,7 +88,7 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 		add("condition", "it is unknown: "+p.reason, status.Since)
 	case r.Every:
 	case !s.armed && p.fired > 0:
-		add("armed", "it has fired since it became true; it fires again when "+r.Again()+", or in a new epoch", new(ago(now, p.at)))
+		add("armed", "it has fired since it became true; it fires again when "+r.Again()+", or in a new epoch"+newcomers(r), new(ago(now, p.at)))
 	case s.holding:
 		h := status.Hold
 		add("hold", fmt.Sprintf("it has certainly been true for %v and has to be for %v: %v more", rough(h.Certain), r.Hold, rough(max(0, h.Wanted-h.Certain))), &h.Certain)
@@ -111,7 +111,7 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 func (c *Core) missingRuns(add func(kind, text string, since *float64), r *plan.Rule, i int) {
 	w := c.runsOf(i)
 	if r.Until != nil && !c.states[i].armed {
-		add("armed", "it has fired; it fires again when "+r.Again()+", or in a new epoch", nil)
+		add("armed", "it has fired; it fires again when "+r.Again()+", or in a new epoch"+newcomers(r), nil)
 		return
 	}
 	for _, f := range w.found {

@@ -58,6 +58,7 @@ type KeptMember struct {
 	Lost    uint64            `json:"lost,omitempty"`   // states in them
 	Gone    uint64            `json:"gone,omitempty"`   // the incarnation that is gone; 0: it is there
 	Why     string            `json:"why,omitempty"`    // it is gone
+	Joined  uint64            `json:"joined,omitempty"` // the epoch that it entered with
 	Was     uint64            `json:"was,omitempty"`    // the number of its state in the last global state of earlier epochs
 }
 
@@ -82,6 +83,7 @@ type KeptRule struct {
 	Shots      bool              `json:"shots,omitempty"`      // it has fired in this run
 	On         bool              `json:"on,omitempty"`         // it has fired on the global state in force, or was kept back
 	First      clocksync.Instant `json:"first,omitempty"`      // its first firing since it was last ready again; 0: there was none
+	Epoch      uint64            `json:"epoch,omitempty"`      // of its last firing
 	Ones       []KeptOne         `json:"ones,omitempty"`       // of one that is judged for each member
 }
 
@@ -150,7 +152,7 @@ func (c *Core) Kept() *Kept {
 			Before: max(m.before, m.last), Gaps: m.losses.gaps, Lost: m.losses.states,
 		}
 		if kept.In {
-			kept.Was = m.was
+			kept.Joined, kept.Was = m.joined, m.was
 		}
 		if m.gone {
 			kept.Gone, kept.Why = m.incarnation, m.why
@@ -170,7 +172,7 @@ func (c *Core) keptRules() []KeptRule {
 		rules[i] = KeptRule{
 			Truth: s.truth, Told: s.told, Came: s.past.since, Armed: s.armed, Holding: s.holding, Since: s.since, Due: s.due, Kept: s.kept,
 			Quiet: s.quiet, Suppressed: s.suppressed, Cause: s.cause.Cause, Most: s.cause.most, Fired: s.past.fired, Last: s.past.last.Decision, At: s.past.at,
-			Shot: s.shot, Shots: s.shots, On: s.on > 0 && s.on == c.ev.Index, First: s.first,
+			Shot: s.shot, Shots: s.shots, On: s.on > 0 && s.on == c.ev.Index, First: s.first, Epoch: s.epoch,
 		}
 		if rules[i].Ones = slices.Clone(s.ones); c.plan.Rules[i].Detector.Each && !c.opt.Follows {
 			rules[i].Ones = c.keptOnes(i)
@@ -367,6 +369,7 @@ func (c *Core) entrust(k *Kept, out *Output) {
 		for i := range c.states {
 			r := &k.Rules[i]
 			s := &c.states[i]
+			s.epoch = 0 // Its epochs have other numbers, and all members are new.
 			s.quiet, s.past.at = c.now.Add(max(0, r.Quiet.Sub(k.Now))), c.now.Add(r.At.Sub(k.Now))
 			if r.First != 0 {
 				s.first = c.now.Add(r.First.Sub(k.Now))
@@ -416,7 +419,7 @@ func (c *Core) entrust(k *Kept, out *Output) {
 	c.switchDetector(entering)
 	for i := range k.Members {
 		if m := c.members[k.Members[i].Name]; m != nil && m.index != noIndex {
-			m.entered, m.was = k.Members[i].Entered, k.Members[i].Was
+			m.entered, m.joined, m.was = k.Members[i].Entered, k.Members[i].Joined, k.Members[i].Was
 		}
 	}
 	c.rearm(false)
@@ -508,7 +511,7 @@ func (c *Core) inherit(k *Kept) {
 		s, r := &c.states[i], &k.Rules[i]
 		s.suppressed = r.Suppressed
 		s.past.fired, s.past.at = r.Fired, r.At
-		s.shots, s.first, s.ones = r.Shots, r.First, slices.Clone(r.Ones)
+		s.shots, s.first, s.epoch, s.ones = r.Shots, r.First, r.Epoch, slices.Clone(r.Ones)
 		if s.past.last.Decision != r.Last { // Else its witness is known.
 			s.past.last = monitor.Verdict{Predicate: c.plan.Rules[i].Name, Truth: predicates.True, Fired: r.Fired > 0, Decision: r.Last}
 		}
@@ -522,7 +525,7 @@ func (c *Core) stands(i int, k *KeptRule) {
 	s.truth, s.told, s.armed, s.holding, s.since, s.due, s.kept = k.Truth, k.Told, k.Armed, k.Holding, k.Since, k.Due, k.Kept
 	s.quiet, s.cause = k.Quiet, causes{k.Cause, k.Most}
 	s.past.truth, s.past.since = k.Truth, k.Came
-	s.shot, s.shots, s.first, s.ones = k.Shot, k.Shots, k.First, slices.Clone(k.Ones)
+	s.shot, s.shots, s.first, s.epoch, s.ones = k.Shot, k.Shots, k.First, k.Epoch, slices.Clone(k.Ones)
 	if s.on = 0; k.On {
 		s.on = c.ev.Index
 	}
@@ -667,6 +670,7 @@ func (c *Core) Sum() uint64 {
 		}
 		add(s.cause.Witness)
 		add(uint64(s.cause.most))
+		add(s.epoch)
 	}
 	return sum
 }
@@ -683,9 +687,9 @@ func (c *Core) Goes(r *plan.Rule) (again string) {
 	case r.Detector.Exists():
 		return "it is looked for again among the members' newest states"
 	case !c.same && r.Hold > 0:
-		return "its hold time begins again, and it fires again if it is true"
+		return "its hold time begins again, and it fires again" + ifTrue(r)
 	case !c.same:
-		return "it is judged again, and fires again if it is true"
+		return "it is judged again, and fires again" + ifTrue(r)
 	}
 	return ""
 }

@@ -36,6 +36,8 @@ type ruleState struct {
 	on         uint64            // the index of the global state of this epoch that it last fired on, or was kept back on; 0: none
 	shots      bool              // it has fired in this run
 	first      clocksync.Instant // its first firing since it was last ready to fire again; 0: there was none
+	epoch      uint64            // of its last firing; 0: there was none
+	owed       []address         // whom its signals had not reached yet when an epoch began: they are fenced off
 	ones       []KeptOne         // what another machine remembered, until its own detector begins
 	past       *history
 }
@@ -88,7 +90,7 @@ func (j *judgement) rearm(lasts bool) {
 func (s *ruleState) begins() ruleState {
 	return ruleState{
 		armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause,
-		shots: s.shots, first: s.first, ones: s.ones,
+		shots: s.shots, first: s.first, epoch: s.epoch, owed: s.owed, ones: s.ones,
 	}
 }
 
@@ -288,7 +290,7 @@ func (c *Core) apply(r *plan.Rule, s *ruleState, verdict predicates.Verdict, cha
 			v.Suppressed = s.suppressed
 		}
 		out.Verdicts = append(out.Verdicts, v)
-		c.programVerdict(r, &v)
+		c.programVerdict(r, s, &v)
 	}
 }
 
@@ -467,6 +469,8 @@ type occasion struct {
 	exact    bool           // of runs: it is known where each began
 	fresh    bool           // of runs: one certainly began in this term
 	cause    control.Cause  // of the firing
+	since    uint64         // signals go to members that entered in a later epoch, and to those that are owed them; 0: to all
+	owed     []address      // see since
 }
 
 // newestState stands for a state that was not judged: the newest counts.
@@ -476,11 +480,16 @@ const newestState = math.MaxUint64
 // follows when the cooldown is over, if the state is still in force then. It reports
 // whether that settles what there is to tell of the predicate.
 func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) bool {
+	o := occasion{scope: c.scope, since: s.settledTill(r), owed: s.owed}
+	if o.since > 0 && !c.reaches(r, &o) {
+		c.passOver(r, s)
+		return false
+	}
 	if s.on = c.ev.Index; c.now >= s.quiet {
 		s.turn = c.turn
 	}
 	if c.opt.Unread && c.now >= s.quiet {
-		c.fire(r, s, &occasion{scope: c.scope}, out)
+		c.fire(r, s, &o, out)
 		return true
 	}
 	span = c.dated(span)
@@ -490,9 +499,8 @@ func (c *Core) fireOn(r *plan.Rule, s *ruleState, span *scgs.Span, out *Output) 
 		return told
 	}
 	c.parts = c.det.Witness(c.parts[:0])
-	c.fire(r, s, &occasion{
-		scope: c.scope, span: *span, heard: v.Heard, index: v.Index, partial: v.Partial,
-	}, out)
+	o.span, o.heard, o.index, o.partial = *span, v.Heard, v.Index, v.Partial
+	c.fire(r, s, &o, out)
 	return true
 }
 
@@ -518,7 +526,7 @@ func (c *Core) cools(r *plan.Rule, s *ruleState, kept *bool, v monitor.Verdict, 
 // fire makes a decision: it evaluates what the predicate sets and sends. The parts
 // of what it fires on are in c.parts.
 func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
-	s.armed, s.shot, s.shots = false, true, true
+	s.armed, s.shot, s.shots, s.epoch, s.owed = false, true, true, c.epoch, nil
 	if s.first == 0 {
 		s.first = c.now
 		c.lead(r)
@@ -533,13 +541,16 @@ func (c *Core) fire(r *plan.Rule, s *ruleState, o *occasion, out *Output) {
 			Witness: c.witness(o.rows), Bound: c.bound(o.span), Sources: c.sources(o.span), Over: c.overFor(),
 		}
 		out.Verdicts = append(out.Verdicts, v)
-		c.programVerdict(r, &v)
+		c.programVerdict(r, s, &v)
 	}
 	s.suppressed = 0
 	if r.Cooldown > 0 {
 		s.quiet = c.now.Add(r.Cooldown)
 	}
 	for _, a := range r.Set {
+		if o.since > 0 {
+			break // It was set before.
+		}
 		value, reason := a.Value.EvalValue(o.scope)
 		if reason != "" {
 			out.reject(c.plan.Name, "predicate "+r.Name+": the new value of memory is unknown: "+reason)

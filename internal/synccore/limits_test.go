@@ -140,8 +140,8 @@ func TestLimits(t *testing.T) {
 
 		l.hello("a", 2)
 		l.seqs["a"] = 0
-		// There is an epoch of b alone before it is back.
-		l.wants("another life of a", l.tell("a", 2, 5), "base, base, cool of a, later, later, once-each of a, sticky of a")
+		// There is an epoch of b alone before it is back, in which there is nobody new.
+		l.wants("another life of a", l.tell("a", 2, 5), "base, cool of a, later, once-each of a, sticky of a")
 	}
 }
 

@@ -61,6 +61,7 @@ type member struct {
 	late    wire.Evidence // of a state behind the gap
 	regions []wire.Region
 	state   scgs.Change // in the tuple in force
+	joined  uint64      // the epoch that it entered with
 	was     uint64      // the number of its state in the last tuple of earlier epochs; 0: it was in none
 	probing
 }
@@ -352,6 +353,7 @@ func (c *Core) nextEpoch(out *Output) bool {
 	}
 	c.paused = !c.enough(len(c.inEpoch))
 	c.begun = c.begun || !c.paused
+	c.owe()
 	c.rearm(lasts)
 	c.resetScope()
 	if c.planner != nil {
@@ -459,7 +461,7 @@ func specs(entering []*member) []scgs.Spec {
 
 func (c *Core) letIn(m *member) {
 	n := m.newest
-	m.newest, m.entered, m.was = newest{}, c.now, 0
+	m.newest, m.entered, m.joined, m.was = newest{}, c.now, c.epoch, 0
 	if m.listed && m.multiplexer.at.Domain != "" {
 		n.alive = m.multiplexer.at
 	}

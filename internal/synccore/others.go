@@ -207,17 +207,20 @@ func (g *otherGroup) gave(l *outbox.Letter) bool {
 
 // emitOther sends one signal of a decision to every member of another group that is
 // known, in the entry of the region that it told last.
-func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) control.Signal, cause control.Cause, out *Output) {
+func (c *Core) emitOther(o *plan.Send, signal func(target string, entry uint64) control.Signal, on *occasion, out *Output) {
 	g := c.others[o.Group]
 	if len(g.sorted) == 0 {
 		out.refuse(monitor.RejectTarget, c.plan.Name, fmt.Sprintf("signal %s: no member of group %q is known", o.Name, o.Group))
 		return
 	}
 	for _, m := range g.sorted {
+		if on.since > 0 && !slices.Contains(on.owed, address{o.Group, m.name}) {
+			continue
+		}
 		entry := plan.EntryAt(m.regions, o.Region, newestState)
 		s := signal(m.name, entry)
 		if m.causes {
-			s.Cause = cause
+			s.Cause = on.cause
 		}
 		c.post(outbox.Letter{Owner: outbox.Rule, Group: o.Group, Incarnation: m.incarnation, Recalls: m.causes, Signal: &s}, out)
 	}

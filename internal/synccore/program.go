@@ -63,12 +63,12 @@ func (c *Core) postOwn(owner outbox.Owner, s *control.Signal, cause control.Caus
 }
 
 // programVerdict notes a verdict that the program reads.
-func (c *Core) programVerdict(r *plan.Rule, v *monitor.Verdict) {
+func (c *Core) programVerdict(r *plan.Rule, s *ruleState, v *monitor.Verdict) {
 	if c.exec == nil || !r.Read {
 		return
 	}
 	truth := v.Truth
-	if truth == predicates.True && r.Hold > 0 && !v.Fired {
+	if truth == predicates.True && r.Hold > 0 && !v.Fired && (s.armed || !r.Detector.Exists()) {
 		truth = predicates.Unknown // It has not held for long enough.
 	}
 	c.exec.Verdict(r.Name, truth, v.Decision)

@@ -29,6 +29,7 @@ type runs struct {
 	rows    arena
 	found   []*found // the sets that wait to fire; the tuple that is open
 	stood   []*found // the sets that held when the epoch began
+	stands  bool     // it has fired, and what was found last held when the epoch began: what began before it is no new alarm
 	due     clocksync.Instant
 	unseen  bool              // found was not looked at in an epoch that was over
 	again   clocksync.Instant // when it may next be asked what evidence it lacks
@@ -43,6 +44,8 @@ type known struct {
 	last  uint64 // the newest report
 	vague uint64 // the newest that was not preceded by another one: where a run began is known if that is later
 	old   uint64 // the newest by the time in which states of an earlier term are told
+	begun uint64 // the newest when the member entered, or when the epoch began
+	holds bool   // the condition holds in its newest state
 	alone
 }
 
@@ -84,6 +87,7 @@ type found struct {
 	waits  bool           // has not fired yet
 	kept   bool           // counted as kept back by the cooldown
 	waited bool           // for the hold time, the cooldown or until
+	again  bool           // has fired in an earlier epoch: see refire.go
 	ready  uint64         // of one member: see oneRun
 	due    clocksync.Instant
 }
@@ -135,11 +139,13 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
 	k, d := &w.known[n], &c.plan.Rules[w.rule].Detector
 	again := d.Until != nil && c.readies(d, r, max(k.last, k.shot))
+	holds := !r.End && d.Local.Eval(c.alone).Truth == predicates.True
+	k.holds = holds || k.holds && r.End // With its end a state does not become false.
 	k.tell(r.Seq, c.now.Sub(max(m.entered, c.led)))
 	if again {
 		w.ones.members[n].ready = r.Seq
 	}
-	if r.End || d.Local.Eval(c.alone).Truth != predicates.True {
+	if !holds {
 		w.in.End(n, r.Seq, *at)
 		return
 	}
@@ -190,7 +196,7 @@ func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 	if k == w.k {
 		w.stand(k, remove)
 	} else {
-		c.beginAgain(w, k, staying)
+		c.beginAgain(w, k, staying, remove)
 		remove = nil
 	}
 	c.admit(w, remove, entering)
@@ -201,7 +207,7 @@ func (c *Core) admit(w *runs, remove []scgs.Member, entering []*member) {
 	for i, n := range w.in.Epoch(c.epoch, remove, specs(entering)) {
 		put(&w.numbers, entering[i].index, n, noIndex)
 		put(&w.indexes, n, entering[i].index, noIndex)
-		put(&w.known, n, known{alone: c.remembered(w, entering[i])}, known{})
+		put(&w.known, n, known{begun: entering[i].last, alone: c.remembered(w, entering[i])}, known{})
 	}
 }
 
@@ -234,15 +240,17 @@ func (c *Core) least(k *predicates.Expression, staying, entering []*member) int 
 
 // beginAgain makes the detector again for another number of members. Runs that are open begin
 // again at their newest evidence: before, so many did not count.
-func (c *Core) beginAgain(w *runs, k int, staying []*member) {
-	old := *w
+func (c *Core) beginAgain(w *runs, k int, staying []*member, gone []scgs.Member) {
+	old, stands := *w, w.standing(gone)
 	d := c.plan.Rules[w.rule].Detector
 	d.AtLeast = k
 	*w = *newRuns(w.rule, d, old.rows.width)
 	c.admit(w, nil, staying)
+	w.stands = stands
 	for _, m := range staying {
 		was, n := old.numbers[m.index], w.numbers[m.index]
 		w.known[n] = old.known[was]
+		w.known[n].begun = w.known[n].last
 		run, open := old.sets.Run(was)
 		if !open {
 			continue
@@ -331,6 +339,9 @@ func put[T any](list *[]T, at scgs.Member, value, none T) {
 // next one that is an alarm again. Sets that have not fired yet are kept.
 func (w *runs) stand(atLeast int, remove []scgs.Member) {
 	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
+	for n := range w.known {
+		w.known[n].begun = w.known[n].last
+	}
 	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return slices.ContainsFunc(f.runs, leaves) })
 	if w.sets == nil {
 		w.found = nil // An open tuple is found again.
@@ -363,9 +374,11 @@ func (w *runs) stand(atLeast int, remove []scgs.Member) {
 	}
 	for _, f := range w.stood {
 		if !slices.ContainsFunc(w.found, f.within) {
+			f.again = true
 			w.found = append(w.found, f)
 		}
 	}
+	w.stands = (w.stands || len(w.stood) > 0) && w.standing(remove)
 }
 
 // within reports whether all runs of f are in g.
@@ -415,7 +428,9 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 	}
 	for _, f := range w.found {
 		w.refresh(f)
-		c.attempt(w, f, scgs.SpanOf(f.runs), out)
+		if c.joined(w, f) {
+			c.attempt(w, f, scgs.SpanOf(f.runs), out)
+		}
 	}
 	w.found = slices.DeleteFunc(w.found, func(f *found) bool { return !f.waits })
 }
@@ -430,7 +445,9 @@ func (c *Core) gather(w *runs, out *Output) {
 		return // That one has grown.
 	}
 	w.copyRows(f)
-	if c.deciding() {
+	w.stands = w.stands && w.lasts(f)
+	f.again = w.stands
+	if c.deciding() && !f.again {
 		c.attempt(w, f, w.set.Span, out)
 	}
 	if !f.waits {
@@ -477,11 +494,14 @@ func (c *Core) sweepTuples(w *runs, out *Output) {
 			continue
 		}
 		if w.ev.Kind == scgs.Opened {
-			w.found = append(w.found[:0], &found{index: w.ev.Index, waits: true, due: clocksync.MinInstant})
+			f := &found{index: w.ev.Index, runs: w.tuples.Witness(nil), waits: true, due: clocksync.MinInstant}
+			w.stands = w.stands && w.lasts(f)
+			f.again = w.stands
+			w.found = append(w.found[:0], f)
 		}
 		c.lookAt(w, w.ev.Span, out)
 		if w.ev.Kind == scgs.Closed {
-			w.found = w.found[:0]
+			w.found, w.stands = w.found[:0], w.stands && w.ev.Epoch != c.epoch
 		}
 	}
 	if span, ok := w.tuples.Current(); ok && c.deciding() {
@@ -536,6 +556,16 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		f.waited = true
 		return
 	}
+	since := w.settledTill(f, r, s)
+	if since > 0 && !f.kept {
+		o := c.occasionOf(w, f, span)
+		if o.since, o.owed = since, s.owed; !c.reaches(r, o) {
+			f.waits = false
+			c.passOver(r, s)
+			c.restless.add(w.rule)
+			return
+		}
+	}
 	told := monitor.Verdict{
 		Predicate: r.Name, Truth: predicates.True, Epoch: c.epoch, Index: f.index, Modality: r.Detector.Word(), Span: span,
 		Heard: clocksync.MinInstant,
@@ -546,11 +576,13 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		return
 	}
 	f.waits = false
+	w.stands = w.stands || w.tuples != nil
 	if w.ones != nil {
 		one := &w.known[f.runs[0].Member].alone
 		one.fired, one.shot = true, f.runs[0].Seq
 	}
 	o := c.occasionOf(w, f, span)
+	o.since, o.owed = since, s.owed
 	c.fire(r, s, o, out)
 	c.restless.add(w.rule) // It is no longer armed.
 }

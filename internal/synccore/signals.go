@@ -34,7 +34,7 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 		}
 	}
 	if o.Group != "" {
-		c.emitOther(o, signal, on.cause, out)
+		c.emitOther(o, signal, on, out)
 		return
 	}
 	for _, name := range o.Names {
@@ -42,7 +42,10 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 			continue
 		}
 		i, found := slices.BinarySearchFunc(c.inEpoch, name, func(m *member, name string) int { return cmp.Compare(m.name, name) })
-		if !found {
+		switch {
+		case found && !c.receives(r, c.inEpoch[i], on), !found && on.since > 0:
+			continue
+		case !found:
 			out.fate("", new(signal(name, 0)), control.NoSuchEntry, fmt.Sprintf("no member of that name is in epoch %d", c.epoch))
 			continue
 		}
@@ -50,7 +53,7 @@ func (c *Core) emit(r *plan.Rule, o *plan.Send, d control.Decision, on *occasion
 	}
 	c.aim(o, on)
 	for _, i := range c.targets {
-		if m := c.inEpoch[i]; c.under(r, m.name) {
+		if m := c.inEpoch[i]; c.receives(r, m, on) {
 			c.sendTo(m, new(signal(m.name, c.entry(i, o.Region, on))), on.cause, out)
 		}
 	}
@@ -125,6 +128,8 @@ func (c *Core) post(l outbox.Letter, out *Output) {
 func (c *Core) settled(s *outbox.Settled, out *Output) {
 	out.fate(s.Group, s.Signal, s.Fate, s.Detail)
 	switch {
+	case s.Owner == outbox.Rule:
+		c.settleOwed(s)
 	case s.Owner == outbox.Program && c.exec != nil:
 		c.exec.Settled(c.now, s.Signal, s.Fate)
 	case s.Owner == outbox.Balance && c.planner != nil:
