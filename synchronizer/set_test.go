@@ -126,7 +126,7 @@ func TestSet(t *testing.T) {
 	if err := given.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if want := `level=WARN msg="a value stored by \"pegasus set\" overrides the one given now; to undo that: pegasus set --reset limit" param=limit value=60 given=777`; strings.Count(log.String(), want) != 1 {
+	if want := `level=WARN msg="a stored value overrides the one given now" param=limit value=60 given=777 undo="pegasus set --reset limit"`; strings.Count(log.String(), want) != 1 {
 		t.Errorf("the log has no line %s\n%s", want, &log)
 	}
 

@@ -249,8 +249,7 @@ func (s *Synchronizer) start(ctx context.Context, url string, plan *plan.Level) 
 				s.opt.Logger.Info("a parameter has the value that was set", "param", o.Param, "value", o.Value)
 				continue
 			}
-			s.opt.Logger.Warn("a value stored by \"pegasus set\" overrides the one given now; to undo that: pegasus set --reset "+o.Param,
-				"param", o.Param, "value", o.Value, "given", given[i].Value)
+			s.opt.Logger.Warn("a stored value overrides the one given now", "param", o.Param, "value", o.Value, "given", given[i].Value, "undo", "pegasus set --reset "+o.Param)
 		}
 	}
 	s.reference()

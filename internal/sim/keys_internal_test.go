@@ -75,6 +75,10 @@ synchronizers:
       cool:
         when: any(members, .n > 103)
         cooldown: 50ms
+      each-epoch:
+        when: len(members) > 1
+        refire: epoch
+        signal: {kind: activate, region: r, name: alert}
       several:
         modality: atleast
         when: count(members, .n > params.limit) >= 2
