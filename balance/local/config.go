@@ -122,8 +122,7 @@ func (c Config) compile() (Local, []Fault) {
 		}
 	}
 	keep := func(key string, err error) {
-		var fault *Fault
-		if errors.As(err, &fault) {
+		if fault, ok := errors.AsType[*Fault](err); ok {
 			list = append(list, Fault{key, fault.Column, fault.Message})
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -188,7 +189,7 @@ func TestDialog(t *testing.T) {
 			share = strategy.Answer(now, q, local.Demand{Member: "p"})
 		}
 		if share.Tasks > 0 {
-			asked = append(asked, fmt.Sprint(share.Tasks))
+			asked = append(asked, strconv.Itoa(share.Tasks))
 			break
 		}
 		n.Refusals, n.Answered = n.Refusals+1, now
@@ -202,11 +203,11 @@ func TestDialog(t *testing.T) {
 	}
 }
 
-func newLocal(t testing.TB, c local.Config) local.Local {
-	t.Helper()
+func newLocal(tb testing.TB, c local.Config) local.Local {
+	tb.Helper()
 	strategy, err := local.New(c)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return strategy
 }

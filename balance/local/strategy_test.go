@@ -84,8 +84,20 @@ func TestItemsOf(t *testing.T) {
 		part       float64
 		left, want int
 	}{
-		{0.5, 10, 5}, {0.5, 3, 1}, {0.5, 2, 1}, {0.5, 1, 0}, {0.5, 0, 0}, {0.5, -4, 0}, {0.01, 10, 1}, {1, 10, 9},
-		{0, 10, 0}, {math.NaN(), 10, 0}, {-1, 10, 0}, {math.Inf(1), 10, 9}, {1. / 3, 3, 1}, {1, math.MaxInt, math.MaxInt - 1},
+		{0.5, 10, 5},
+		{0.5, 3, 1},
+		{0.5, 2, 1},
+		{0.5, 1, 0},
+		{0.5, 0, 0},
+		{0.5, -4, 0},
+		{0.01, 10, 1},
+		{1, 10, 9},
+		{0, 10, 0},
+		{math.NaN(), 10, 0},
+		{-1, 10, 0},
+		{math.Inf(1), 10, 9},
+		{1. / 3, 3, 1},
+		{1, math.MaxInt, math.MaxInt - 1},
 	} {
 		if got := (local.Share{Part: c.part}).ItemsOf(c.left); got != c.want {
 			t.Errorf("%v of %d: %d, want %d", c.part, c.left, got, c.want)

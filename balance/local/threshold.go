@@ -150,7 +150,7 @@ func parseCall(text, what string, words map[string]string) (call, *Fault) {
 			offset += len(part) + 1
 		}
 	}
-	if n := len(c.args); n != want && !(optional && n == 0) {
+	if n := len(c.args); n != want && (!optional || n > 0) {
 		return c, at.fault("%s has %d arguments here: write %s", c.word, n, usage)
 	}
 	return c, nil

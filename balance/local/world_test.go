@@ -58,7 +58,7 @@ type world struct {
 	done, moves, demands int
 }
 
-func (w *world) add(c local.Config, speed float64, slots int) *worker {
+func (w *world) add(c local.Config, speed float64, slots int) {
 	strategy, err := local.New(c)
 	if err != nil {
 		w.t.Fatalf("%v", err)
@@ -66,7 +66,6 @@ func (w *world) add(c local.Config, speed float64, slots int) *worker {
 	m := &worker{strategy: strategy, speed: speed, slots: slots, view: local.View{Self: fmt.Sprint("w", len(w.all))}}
 	w.roster, w.all = append(w.roster, m), append(w.all, m)
 	w.newRoster()
-	return m
 }
 
 // newRoster gives all workers their neighbours, keeping what is known of the old ones.

@@ -181,11 +181,11 @@ func (f *trialFlags) choose(plans plan.Levels) (levels []*plan.Level, err error)
 
 // command is the one that repeats a trial.
 func (f *trialFlags) command(synchronizer string, o *sim.Options) string {
-	set := ""
+	var set strings.Builder
 	for _, text := range f.set {
-		set += " --set " + shellQuoted(text)
+		set.WriteString(" --set " + shellQuoted(text))
 	}
-	return fmt.Sprintf("pegasus sim %s --name %s%s --faults=%s --seed %d --trials 1 --time %v --members %d", f.file, synchronizer, set, o.Faults, o.Seed, o.Time, o.Members)
+	return fmt.Sprintf("pegasus sim %s --name %s%s --faults=%s --seed %d --trials 1 --time %v --members %d", f.file, synchronizer, &set, o.Faults, o.Seed, o.Time, o.Members)
 }
 
 // shellPlain are words that a shell takes as they are.

@@ -22,20 +22,20 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               75_500,
-	"lines of code of the largest package":        5877,
+	"lines of code":                               75506,
+	"lines of code of the largest package":        6057,
 	"lines of scgs":                               6949,
-	"lines of internal/synccore":                  7101,
-	"lines of synchronizer":                       6129,
-	"lines of cmd/pegasus":                        5125,
+	"lines of internal/synccore":                  7317,
+	"lines of synchronizer":                       6130,
+	"lines of cmd/pegasus":                        5166,
 	"lines of predicates":                         5420,
 	"lines of agent":                              5345,
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six
 	"files of the package with most files":        46,
 	"fields of synccore.Core":                     81,
-	"methods of synccore.Core":                    243,
-	"fields of another type":                      104, // internal/sim.trial,
+	"methods of synccore.Core":                    230,
+	"fields of another type":                      107, // internal/sim.trial,
 	"methods of another type":                     111,
 	"packages that agent links":                   22,
 	"control/program among them":                  0,

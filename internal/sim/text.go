@@ -399,7 +399,7 @@ func (d *drawn) field(t *trial, i int) scgs.Value {
 
 // draw draws a value of a field, every other one around a parameter if a predicate compares the field with one.
 func (d *drawn) draw(r *rand.Rand, i int, f scgs.Field) scgs.Value {
-	v := d.near.value(r, i, f)
+	v := d.value(r, i, f)
 	if len(d.params.texts[i]) == 0 || d.dice.IntN(2) == 0 {
 		return v
 	}

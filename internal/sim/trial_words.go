@@ -62,16 +62,16 @@ func conditionText(level *plan.Level, e *predicates.Expression, each bool) strin
 		}
 		return text
 	}
-	text := one(e.Source())
-	if long, named := e.Expanded(); named && one(long) != text {
-		text += ", which is " + one(long)
+	parts := []string{one(e.Source())}
+	if long, named := e.Expanded(); named && one(long) != parts[0] {
+		parts = append(parts, "which is "+one(long))
 	}
 	for i := range level.Params {
 		if p := &level.Params[i]; e.Uses().Params&(1<<i) != 0 {
-			text += fmt.Sprintf(", params.%s = %s", p.Field.Name, p.Value)
+			parts = append(parts, fmt.Sprintf("params.%s = %s", p.Field.Name, p.Value))
 		}
 	}
-	return text
+	return strings.Join(parts, ", ")
 }
 
 // conditionOf is the condition of a predicate, as the judge knows it.

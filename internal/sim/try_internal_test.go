@@ -222,7 +222,8 @@ synchronizers:
     state: {d: int}
     predicates:
       glob: {when: "any(members, .d > 300)", until: "all(members, .d < 100)", signal: []}
-`)})
+`),
+	})
 	one.run()
 	if len(one.breaches) > 0 {
 		t.Error(one.breaches)

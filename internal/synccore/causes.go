@@ -103,8 +103,8 @@ type earlierID struct {
 func sourceOf(name, text string) uint64 { return wire.Weight(name+"\n"+text, 0) }
 
 // moved takes over a member's state in the global state in force.
-func (c *Core) moved(m *member, to *scgs.Change) {
-	c.heads += (to.Seq - m.state.Seq) * m.weight
+func (j *judgement) moved(m *member, to *scgs.Change) {
+	j.heads += (to.Seq - m.state.Seq) * m.weight
 	m.state = *to
 }
 

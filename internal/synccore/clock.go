@@ -97,12 +97,12 @@ func (c *Core) timed(m *member, at *clocksync.Stamp, out *Output) bool {
 
 // bound is the widest half width of the stamps that the tuple rests on. An end without
 // a latest time does not count: only its earliest was used.
-func (c *Core) bound(span scgs.Span) time.Duration {
+func (t *scratch) bound(span scgs.Span) time.Duration {
 	var widest time.Duration
 	if span.SameClock {
 		return 0
 	}
-	for _, p := range c.parts {
+	for _, p := range t.parts {
 		for _, s := range []clocksync.Stamp{p.Start, p.End} {
 			if !p.Unknown && s.Within.Latest.Finite() {
 				widest = max(widest, (s.Within.Width()+1)/2)

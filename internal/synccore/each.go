@@ -199,11 +199,11 @@ func (o *alone) held(ready uint64) bool { return o.shot >= max(ready, 1) }
 // readies reports whether a predicate with until is ready to fire again at a report of a member, whose
 // state is in the scope of one member: until is true, or it is not known whether it was. Last is the
 // report before.
-func (c *Core) readies(d *plan.Detector, r *wire.Report, last uint64) bool {
+func (j *judgement) readies(d *plan.Detector, r *wire.Report, last uint64) bool {
 	if r.End || r.Seq > last+1 {
 		return true
 	}
-	when, until := d.Local.Eval(c.alone).Truth, d.Until.Eval(c.alone).Truth
+	when, until := d.Local.Eval(j.alone).Truth, d.Until.Eval(j.alone).Truth
 	return until == predicates.True || when == predicates.Unknown || when == predicates.False && until == predicates.Unknown
 }
 
@@ -217,8 +217,8 @@ func (w *runs) spent(f *found, r *plan.Rule, s *ruleState) bool {
 }
 
 // remembered is what another machine remembered of a member that enters, which goes on from there.
-func (c *Core) remembered(w *runs, m *member) alone {
-	s := &c.states[w.rule]
+func (j *judgement) remembered(w *runs, m *member) alone {
+	s := &j.states[w.rule]
 	i := placeOf(s.ones, m)
 	if i < 0 || w.ones == nil {
 		return alone{quiet: clocksync.MinInstant}

@@ -50,10 +50,10 @@ func (c *Core) explain(now clocksync.Instant, predicate string) (monitor.Explana
 	return e, true
 }
 
-func (c *Core) condition(p *predicates.Part) monitor.Condition {
+func (r *membership) condition(p *predicates.Part) monitor.Condition {
 	out := monitor.Condition{Depth: p.Depth, Text: p.Text, Low: monitor.Plain(p.Low), High: monitor.Plain(p.High), Reason: p.Reason}
 	if m := p.Split; m != nil {
-		out.True, out.False, out.Unknown = c.some(m.True), c.some(m.False), c.some(m.Unknown)
+		out.True, out.False, out.Unknown = r.some(m.True), r.some(m.False), r.some(m.Unknown)
 	}
 	return out
 }
@@ -108,9 +108,9 @@ func (c *Core) missing(l *missing, now clocksync.Instant, i int) {
 }
 
 // missingRuns tells what a predicate with a detector of its own waits for.
-func (c *Core) missingRuns(add func(kind, text string, since *float64), r *plan.Rule, i int) {
-	w := c.runsOf(i)
-	if r.Until != nil && !c.states[i].armed {
+func (j *judgement) missingRuns(add func(kind, text string, since *float64), r *plan.Rule, i int) {
+	w := j.runsOf(i)
+	if r.Until != nil && !j.states[i].armed {
 		add("armed", "it has fired; it fires again when "+r.Again()+", or in a new epoch"+newcomers(r), nil)
 		return
 	}

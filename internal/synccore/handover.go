@@ -132,7 +132,7 @@ func (c *Core) Records(after int) (list []plan.Record, whole bool) {
 }
 
 // Recalls reports whether the machine, which follows another one, could go on with the program.
-func (c *Core) Recalls() bool { return c.recalled != nil }
+func (h *handover) Recalls() bool { return h.recalled != nil }
 
 // Follows tells whether the machine has come to what the one that it follows had come to
 // when it was retold its inputs: only then do hold times, edges and prev go on. Before that
@@ -520,30 +520,30 @@ func (c *Core) inherit(k *Kept) {
 }
 
 // stands lets a predicate stand where it did in another machine.
-func (c *Core) stands(i int, k *KeptRule) {
-	s := &c.states[i]
+func (j *judgement) stands(i int, k *KeptRule) {
+	s := &j.states[i]
 	s.truth, s.told, s.armed, s.holding, s.since, s.due, s.kept = k.Truth, k.Told, k.Armed, k.Holding, k.Since, k.Due, k.Kept
 	s.quiet, s.cause = k.Quiet, causes{k.Cause, k.Most}
 	s.past.truth, s.past.since = k.Truth, k.Came
 	s.shot, s.shots, s.first, s.epoch, s.ones = k.Shot, k.Shots, k.First, k.Epoch, slices.Clone(k.Ones)
 	if s.on = 0; k.On {
-		s.on = c.ev.Index
+		s.on = j.ev.Index
 	}
 }
 
 // again lets a predicate begin again that another machine has judged. Where it has fired
 // there, it makes the same firing: whoever has had that one does not obey it twice.
-func (c *Core) again(i int, k *KeptRule) {
-	s := &c.states[i]
+func (j *judgement) again(i int, k *KeptRule) {
+	s := &j.states[i]
 	*s = s.begins()
 	s.cause.Witness, s.cause.Firing, s.cause.most = 0, 0, max(s.cause.most, k.Most)
 	if k.Cause.Firing == 0 {
 		return
 	}
-	if c.earlier.fates == nil {
-		c.earlier.firings, c.earlier.fates = map[control.Cause]uint32{}, map[earlierID]control.Fate{}
+	if j.earlier.fates == nil {
+		j.earlier.firings, j.earlier.fates = map[control.Cause]uint32{}, map[earlierID]control.Fate{}
 	}
-	c.earlier.firings[control.Cause{Source: k.Cause.Source, Witness: k.Cause.Witness}] = k.Cause.Firing
+	j.earlier.firings[control.Cause{Source: k.Cause.Source, Witness: k.Cause.Witness}] = k.Cause.Firing
 }
 
 // takeOver ends what is retold: the predicates are judged on what the members have said, which

@@ -31,9 +31,9 @@ func (c *Core) batch(from string, b *wire.Batch, out *Output) {
 		case c.timed(m, &at, out):
 			m.within.Earliest, m.within.Latest = at.Within.Earliest, at.Within.Latest
 			c.report(m, r, &at, out)
-		case !c.ahead(m, r.Seq):
+		case !ahead(m, r.Seq):
 			c.lose(m, r.Seq)
-			c.setAside(m, r)
+			setAside(m, r)
 			c.unstash(m, out)
 		}
 	}
@@ -81,12 +81,12 @@ func (c *Core) inOrder(m *member, reports []wire.Report, out *Output) int {
 
 // plain reports whether a row has numbers and conditions alone, as declared, one for each
 // field: what the schema accepts most often.
-func (c *Core) plain(row []scgs.Value) bool {
-	if len(row) != len(c.kinds) {
+func (r *membership) plain(row []scgs.Value) bool {
+	if len(row) != len(r.kinds) {
 		return false
 	}
 	for i := range row {
-		if row[i].Type() != c.kinds[i] {
+		if row[i].Type() != r.kinds[i] {
 			return false
 		}
 	}
@@ -181,7 +181,7 @@ func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Outpu
 	switch {
 	case r.Seq <= m.last:
 		return // a duplicate
-	case c.ahead(m, r.Seq):
+	case ahead(m, r.Seq):
 		c.stash(m, r, at, out)
 	default:
 		c.take(m, r, at, out)
@@ -191,7 +191,7 @@ func (c *Core) report(m *member, r *wire.Report, at *clocksync.Stamp, out *Outpu
 
 // ahead reports whether reports before that one are missing. The first one that is told
 // of a member may have any number.
-func (c *Core) ahead(m *member, seq uint64) bool {
+func ahead(m *member, seq uint64) bool {
 	return seq > m.last+1 && seq > m.lost && (m.last > 0 || len(m.stash) > 0 || m.index != noIndex)
 }
 
@@ -207,9 +207,9 @@ func (c *Core) lose(m *member, seq uint64) {
 }
 
 // compare counts what is missing between the reports of two incarnations of a process.
-func (c *Core) compare(m *member, seq uint64) {
+func (r *membership) compare(m *member, seq uint64) {
 	if m.last == 0 && m.before > 0 && seq > m.before+1 {
-		c.between++
+		r.between++
 		m.losses.add(seq - m.before - 1)
 	}
 }
@@ -217,7 +217,7 @@ func (c *Core) compare(m *member, seq uint64) {
 // setAside keeps a report whose stamp is too old to be put in the order of its clock domain,
 // of a member outside the epoch. Its state begins at the first stamp at which it still held
 // ([Core.beginAside]): of that a detector knows nothing yet, so no state before it becomes longer.
-func (c *Core) setAside(m *member, r *wire.Report) {
+func setAside(m *member, r *wire.Report) {
 	if m.aside = (wire.Report{}); m.index == noIndex && !r.End {
 		m.aside = *r
 		m.aside.Row = slices.Clone(r.Row)

@@ -690,7 +690,7 @@ func (c *Core) send(m *member, seq uint64, n scgs.Need, out *Output) {
 	}
 	a.probed = c.now
 	if m.listed || m.multiplexer != nil && !m.multiplexer.rosters && wire.Multiplexes(m.multiplexer.name, m.name) {
-		c.call(m.multiplexer, n, out)
+		call(m.multiplexer, n, out)
 		return
 	}
 	out.Probes = append(out.Probes, wire.Addressed[wire.Probe]{To: m.name, Msg: wire.Probe{
@@ -704,7 +704,7 @@ func called(x *multiplexer, out *Output) int {
 }
 
 // call asks a multiplexer, once for all its members in a step.
-func (c *Core) call(x *multiplexer, n scgs.Need, out *Output) {
+func call(x *multiplexer, n scgs.Need, out *Output) {
 	i := called(x, out)
 	if i < 0 {
 		i = len(out.Probes)

@@ -255,9 +255,9 @@ func (c *Core) enlist(x *multiplexer, in *wire.Roster, out *Output) {
 
 // cover looks whether the detectors know the members on a roster, and nobody else, under
 // its number.
-func (c *Core) cover(x *multiplexer) {
+func (r *membership) cover(x *multiplexer) {
 	there := 0
-	for _, m := range c.inEpoch {
+	for _, m := range r.inEpoch {
 		if m.number == x.number {
 			there++
 		}

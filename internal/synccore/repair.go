@@ -169,7 +169,7 @@ func (c *Core) askDue(m *member, out *Output) clocksync.Instant {
 	next, begin := clocksync.MaxInstant, len(out.Resends)
 	for r, g := range m.gaps {
 		if g.again <= c.now {
-			c.request(m, r, begin, out)
+			request(m, r, begin, out)
 			switch g.asked++; {
 			case c.opt.Local: // Nothing is lost on the way.
 				g.again = clocksync.MaxInstant
@@ -185,7 +185,7 @@ func (c *Core) askDue(m *member, out *Output) clocksync.Instant {
 }
 
 // request adds a request to those that the member is sent in this step.
-func (c *Core) request(m *member, r wire.Resend, begin int, out *Output) {
+func request(m *member, r wire.Resend, begin int, out *Output) {
 	if n := len(out.Resends); n-begin == resendRanges {
 		out.Resends[n-1].Msg.To = r.To
 		return

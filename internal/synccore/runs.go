@@ -223,15 +223,15 @@ func (w *runs) staying(byIndex []*member) (list []*member) {
 
 // least is of how many members the threshold of an epoch is, at least 1; if k has no value
 // it is of more than there can be.
-func (c *Core) least(k *predicates.Expression, staying, entering []*member) int {
+func (j *judgement) least(k *predicates.Expression, staying, entering []*member) int {
 	list := slices.Concat(staying, entering)
 	slices.SortFunc(list, byName)
 	names := make([]predicates.Member, len(list))
 	for i, m := range list {
 		names[i] = predicates.Member{Name: m.name, Host: m.host}
 	}
-	c.partial.Reset(names)
-	v, unknown := k.EvalValue(c.partial)
+	j.partial.Reset(names)
+	v, unknown := k.EvalValue(j.partial)
 	if unknown != "" {
 		return len(list) + 1
 	}

@@ -92,9 +92,9 @@ func notBefore(at, end clocksync.Stamp) clocksync.Stamp {
 
 // latestStart is the start of the virtual state: all members have theirs. The
 // members of a thread-level synchronizer share one clock domain.
-func (c *Core) latestStart() clocksync.Stamp {
-	at := c.parts[0].Start
-	for _, p := range c.parts[1:] {
+func (s *scratch) latestStart() clocksync.Stamp {
+	at := s.parts[0].Start
+	for _, p := range s.parts[1:] {
 		at = later(at, p.Start)
 	}
 	return at
@@ -109,9 +109,9 @@ func later(at, other clocksync.Stamp) clocksync.Stamp {
 }
 
 // earliestEnd is the end of the virtual state, or the newest evidence for it.
-func (c *Core) earliestEnd() clocksync.Stamp {
-	at := c.parts[0].End
-	for _, p := range c.parts[1:] {
+func (s *scratch) earliestEnd() clocksync.Stamp {
+	at := s.parts[0].End
+	for _, p := range s.parts[1:] {
 		at.Mono = min(at.Mono, p.End.Mono)
 		at.Within.Earliest = min(at.Within.Earliest, p.End.Within.Earliest)
 		at.Within.Latest = min(at.Within.Latest, p.End.Within.Latest)
