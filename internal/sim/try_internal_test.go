@@ -198,7 +198,7 @@ synchronizers:
 		time    time.Duration
 		members int
 	}{
-		"until was not true before a gap, and the state behind it was below the threshold": {sticky, 82, drops, 5250 * time.Millisecond, 3},
+		"until was not true before a gap":                       {sticky, 82, drops, 5250 * time.Millisecond, 3},
 		"likewise, over a cut":                                  {sticky, 339, oneways, 6 * time.Second, 2},
 		"a process was killed in the instant of its last stamp": {plain, 2194, most | restarts, 6 * time.Second, 3},
 		"a dead process kept the name of a living one for ever": {string(quiescence), 77905, most, 6 * time.Second, 3},
