@@ -34,7 +34,7 @@ having = { grep -rlE --include='*.go' --exclude-dir=.git --exclude-dir=tools '$(
 
 # "make ci" takes at most 12 minutes on two cores, and .ci/run, which adds MORE, at most 15. The
 # race run is last: its closing lines tell how many tests ran.
-PARTS := vet lint cross configs fuzz systems system
+PARTS := lint cross configs fuzz systems system
 MORE  := simulate broken
 
 # BUDGET is how many seconds all parts may take together. A part that is added takes another out.
@@ -87,7 +87,7 @@ vet: ## go vet
 	@echo "== vet"
 	$(GO) vet ./...
 
-lint: ## every linter of .golangci.yml, and the formatting
+lint: ## every linter of .golangci.yml, with go vet, and the formatting
 	@echo "== lint"
 	$(TOOL) golangci-lint run
 
