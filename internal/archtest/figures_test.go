@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               75_500,
+	"lines of code":                               76_000,
 	"lines of code of the largest package":        5877,
 	"lines of scgs":                               6949,
 	"lines of internal/synccore":                  7101,
