@@ -10,7 +10,7 @@ import (
 
 // Options make a [Member].
 type Options struct {
-	Self     Peer
+	Self     Peer        // this life of the member
 	Phase    uint64      // that the space is in, from 1; 0 means 1
 	Slots    int         // how many tasks it runs at a time
 	Limits   Limits      // of its store

@@ -331,7 +331,7 @@ func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) 
 	passOn := m.waiting[:max(0, min(share.Tasks-m.store.Waiting(), len(m.waiting)))]
 	given := m.give(p.Peer, d.Number, share.Tasks, passOn, out)
 	for _, l := range passOn[:given] {
-		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On}, p.Peer, now.Add(m.opts.Patience)})
+		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On, Passed: true}, p.Peer, now.Add(m.opts.Patience)})
 	}
 	m.waiting = slices.Delete(m.waiting, 0, given)
 }

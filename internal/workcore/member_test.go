@@ -1,7 +1,6 @@
 package workcore
 
 import (
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -40,6 +39,7 @@ type node struct {
 	lost    map[Peer]int
 	counted int
 	order   []func(*node) // what the synchronizer has told it, in order
+	kept    []Parted      // of a mutant
 	orderAt clocksync.Instant
 }
 
@@ -70,35 +70,41 @@ type drop struct {
 // done. The judge counts numbers, and reads no account.
 type space struct {
 	*rand.Rand
-	now                                       clocksync.Instant
-	nodes                                     []*node
-	roster                                    []Peer
-	flights                                   []flight
-	phase                                     uint64
-	number                                    uint64 // the next one
-	names                                     int
-	owner                                     map[uint64]Peer // by number: who has put it
-	inPhase                                   map[uint64]uint64
-	counts                                    map[uint64]int
-	failing                                   map[string]bool // "peer phase ID" of tasks that have to fail
-	drops                                     []drop
-	faults                                    []string
-	loss                                      float64
-	frozen                                    bool
-	ended                                     bool
-	strategy                                  func() local.Local
-	alter                                     func(*Frame) bool // of a mutant; false drops it
-	after                                     func(*node)       // of a mutant, after a step
-	before                                    func(*node, *Input)
-	kills, moves, parts, sent, redone, failed int
+	now                                            clocksync.Instant
+	nodes                                          []*node
+	roster                                         []Peer
+	flights                                        []flight
+	phase                                          uint64
+	number                                         uint64 // the next one
+	names                                          int
+	owner                                          map[uint64]Peer // by number: who has put it
+	inPhase                                        map[uint64]uint64
+	counts                                         map[uint64]int
+	failing                                        map[string]bool // "peer phase ID" of tasks that have to fail
+	drops                                          []drop
+	faults                                         []string
+	loss                                           float64
+	frozen                                         bool
+	ended                                          bool
+	calm                                           bool // nothing dies, and no frame is lost
+	anyLife                                        bool // of a mutant: frames reach the life that is there
+	strategy                                       func() local.Local
+	alter                                          func(*Frame) bool // of a mutant; false drops it
+	after                                          func(*node)       // of a mutant, after a step
+	before                                         func(*node, *Input)
+	arrive                                         func(*node, *Frame)
+	kills, moves, parts, sent, done, flaky, failed int
 }
 
 func newSpace(seed uint64) *space {
 	w := &space{
 		Rand: rand.New(rand.NewPCG(seed, 2)), phase: 1, owner: map[uint64]Peer{}, inPhase: map[uint64]uint64{}, counts: map[uint64]int{}, failing: map[string]bool{},
-		alter: func(*Frame) bool { return true }, after: func(*node) {}, before: func(*node, *Input) {},
+		alter: func(*Frame) bool { return true }, after: func(*node) {}, before: func(*node, *Input) {}, arrive: func(*node, *Frame) {},
 	}
 	w.loss = []float64{0, 0.02, 0.2}[w.IntN(3)]
+	if w.IntN(8) == 0 {
+		w.calm, w.loss = true, 0
+	}
 	c := []local.Config{{}, {Kind: local.Chunk}, {Kind: local.Chunk, Cut: "fac2"}, {Share: 1, Again: 20 * time.Millisecond}}[w.IntN(4)]
 	w.strategy = func() local.Local {
 		l, err := local.New(c)
@@ -123,7 +129,9 @@ func (w *space) begin(n *node, name string, life uint64) {
 		peer: Peer{name, life}, slots: make([]work, slots), speed: 0.5 + 3*w.Float64(), heard: w.now, lost: map[Peer]int{}, phase: w.phase,
 		machine: NewMember(Options{Self: Peer{name, life}, Phase: w.phase, Slots: slots, Strategy: w.strategy(), Limits: Limits{Losses: 1 << 30}}),
 	}
-	n.puts = w.IntN(4) * w.IntN(8)
+	if n.puts = w.IntN(4) * w.IntN(8); w.IntN(5) == 0 {
+		n.puts = 70
+	}
 	w.roster = append(w.roster, n.peer)
 	w.newRoster()
 }
@@ -131,6 +139,15 @@ func (w *space) begin(n *node, name string, life uint64) {
 func (w *space) byPeer(p Peer) *node {
 	for _, n := range w.nodes {
 		if n.peer == p && !n.dead {
+			return n
+		}
+	}
+	return nil
+}
+
+func (w *space) byName(name string) *node {
+	for _, n := range w.nodes {
+		if n.peer.Name == name && !n.dead {
 			return n
 		}
 	}
@@ -270,10 +287,14 @@ func (w *space) program(n *node) {
 			count = 1 + w.Uint64N(10)
 		case 2:
 			kind = "flaky"
+			w.flaky++
 		default:
 		}
 		id := fmt.Sprint("t", n.puts) // The same in each phase, and in each life.
 		if w.IntN(12) == 0 {
+			if kind == "flaky" {
+				w.flaky--
+			}
 			kind, count = "bad", 0
 			w.failing[fmt.Sprint(n.peer, " ", n.phase, " ", id)] = true
 		}
@@ -301,7 +322,9 @@ func (w *space) run(n *node) {
 		}
 		for s.credit >= 1 && s.at < s.high {
 			s.credit--
-			w.redone++
+			if s.kind != "flaky" {
+				w.done++
+			}
 			s.at++
 		}
 		found := span(s.low, s.at)
@@ -404,12 +427,16 @@ func (w *space) pulse() {
 	})
 	for _, f := range due {
 		from, to := w.byPeer(f.frame.From), w.byPeer(f.frame.To)
+		if w.anyLife {
+			to = w.byName(f.frame.To.Name)
+		}
 		switch {
 		case to == nil || to.cut > w.now || from != nil && from.cut > w.now:
 		case to.asleep > w.now:
 			w.flights = append(w.flights, flight{to.asleep, f.frame})
 		default:
 			frame := f.frame
+			w.arrive(to, &frame)
 			w.step(to, &Input{Kind: InFrame, Frame: &frame})
 		}
 	}
@@ -430,7 +457,7 @@ func (w *space) pulse() {
 			}
 		}
 		w.run(n)
-		if !w.frozen {
+		if !w.frozen && !w.ended {
 			w.program(n)
 		}
 	}
@@ -445,15 +472,17 @@ func (w *space) live() {
 		w.begin(w.nodes[len(w.nodes)-1], fmt.Sprint("n", len(w.nodes)-1), 1)
 	}
 	for w.now < clocksync.Instant(troubles) && !w.ended {
-		w.trouble()
+		if !w.calm {
+			w.trouble()
+		}
 		w.pulse()
 	}
-	w.loss = 0
+	w.loss = min(w.loss, 0.02)
 	if freeze := w.IntN(3) == 0; freeze && !w.ended { // No task ends: moves cease.
 		for range 300 {
 			w.pulse() // What was dropped is back.
 		}
-		w.frozen = true
+		w.loss, w.frozen = 0, true
 		for range 1200 {
 			w.pulse()
 		}
@@ -478,6 +507,9 @@ func (w *space) live() {
 	for range 20 {
 		w.pulse()
 	}
+	if n := w.again(); w.calm && n > 0 {
+		w.fault("%d numbers of %d are done again, and nothing was lost", n, len(w.counts))
+	}
 	for _, d := range w.drops {
 		for _, p := range d.by {
 			if n := w.byPeer(p); n != nil && slices.Contains(w.roster, p) && len(n.order) == 0 {
@@ -489,6 +521,9 @@ func (w *space) live() {
 	}
 }
 
+// again is how many numbers were done again.
+func (w *space) again() int { return w.done - len(w.counts) + w.flaky }
+
 // TestSpaces: whatever is put is done once, no end comes early, and no task is lost without a word.
 func TestSpaces(t *testing.T) {
 	n := testcount.Of(t, "WORK", 200)
@@ -499,7 +534,7 @@ func TestSpaces(t *testing.T) {
 		if len(w.faults) > 0 {
 			t.Fatalf("seed %d: %s", seed, strings.Join(w.faults, "\n"))
 		}
-		all, redone = all+len(w.counts), redone+w.redone-len(w.counts)
+		all, redone = all+len(w.counts), redone+max(0, w.again())
 		kills, moves, parts, drops, sent, failed, length = kills+w.kills, moves+w.moves, parts+w.parts, drops+len(w.drops), sent+w.sent, failed+w.failed, length+w.now.Sub(0)
 	}
 	t.Logf("%d spaces, %v: %d kills, %d drops, %d parcels, %d parts, %d frames, %d tasks failed, %d numbers of %d done again", n, length, kills, drops, moves, parts, sent, failed, redone, all)
@@ -508,4 +543,152 @@ func TestSpaces(t *testing.T) {
 	}
 }
 
-var _ = errors.Is
+// greedy asks always and gives whatever waits.
+type greedy struct{}
+
+func (greedy) Look(now clocksync.Instant, v *local.View, to []local.Demand) ([]local.Demand, clocksync.Instant) {
+	if len(v.Neighbours) > 0 {
+		to = append(to, local.Demand{Member: v.Neighbours[0].Name})
+	}
+	return to, now.Add(100 * time.Millisecond)
+}
+
+func (greedy) Answer(_ clocksync.Instant, v *local.View, _ local.Demand) local.Share {
+	return local.Share{Tasks: min(1, v.Waiting)}
+}
+
+// TestSpaceMutants: the judge of TestSpaces notices a machine that is wrong.
+func TestSpaceMutants(t *testing.T) {
+	for name, bend := range map[string]func(*space){
+		"a record is sent once": func(w *space) {
+			w.after = func(n *node) {
+				for i := range n.machine.records {
+					n.machine.records[i].again = clocksync.MaxInstant
+				}
+			}
+		},
+		"a record without a verdict is given up": func(w *space) {
+			w.after = func(n *node) { n.machine.records = nil }
+		},
+		"holds are not told": func(w *space) {
+			w.alter = func(f *Frame) bool { return f.Holds == nil }
+		},
+		"holds are told without leases": func(w *space) {
+			w.alter = func(f *Frame) bool {
+				if f.Holds != nil {
+					h := *f.Holds
+					h.List, f.Holds = nil, &h
+				}
+				return true
+			}
+		},
+		"a lost member keeps its tasks": func(w *space) {
+			w.before = func(n *node, in *Input) {
+				if in.Kind == InRoster {
+					clear(n.machine.store.held)
+				}
+			}
+		},
+		"leases of a lost account stay": func(w *space) {
+			w.before = func(n *node, in *Input) {
+				if in.Kind == InRoster {
+					n.kept = slices.Clone(n.machine.waiting)
+				}
+			}
+			w.after = func(n *node) {
+				n.machine.waiting = append(n.machine.waiting, n.kept...)
+				n.kept = nil
+			}
+		},
+		"idle without a look at the account": func(w *space) {
+			w.after = func(n *node) {
+				n.out.Told.Idle = n.out.Told.Queued == 0 && n.out.Told.Running == 0 && len(n.machine.records) == 0
+			}
+		},
+		"idle without a look at what waits": func(w *space) {
+			w.after = func(n *node) { n.out.Told.Idle = n.machine.store.Waiting() == 0 && n.out.Told.Running == 0 }
+		},
+		"frames of another phase count": func(w *space) {
+			w.arrive = func(n *node, f *Frame) { f.Phase = n.machine.phase }
+		},
+		"frames of another life count": func(w *space) {
+			w.anyLife = true
+			w.arrive = func(n *node, f *Frame) {
+				f.To = n.peer
+				if i := slices.IndexFunc(n.machine.peers, func(p peer) bool { return p.Name == f.From.Name }); i >= 0 {
+					f.From = n.machine.peers[i].Peer
+				}
+			}
+		},
+		"a record travels without its children": func(w *space) {
+			w.alter = func(f *Frame) bool {
+				if f.Step != nil {
+					s := *f.Step
+					s.Record.Children, f.Step = nil, &s
+				}
+				return true
+			}
+		},
+		"a record travels without what it builds on": func(w *space) {
+			w.arrive = func(n *node, f *Frame) {
+				if f.Step != nil {
+					s := *f.Step
+					_, s.Record.On, _ = n.machine.store.Account().Find(s.Record.ID)
+					f.Step = &s
+				}
+			}
+		},
+		"a copy of a failed run counts": func(w *space) {
+			w.arrive = func(n *node, f *Frame) {
+				if f.Step != nil && n.machine.store.tasks[f.Step.Record.ID] != nil {
+					s := *f.Step
+					s.Try = n.machine.store.tasks[s.Record.ID].failed
+					f.Step = &s
+				}
+			}
+		},
+		"a record that does not count is answered as one that does": func(w *space) {
+			w.alter = func(f *Frame) bool {
+				if n := w.byPeer(f.From); f.Verdict != nil && f.Verdict.Outcome == Stale && n != nil {
+					v := *f.Verdict
+					_, v.Seq, _ = n.machine.store.Account().Find(v.ID)
+					v.Outcome, f.Verdict = Counted, &v
+				}
+				return true
+			}
+		},
+		"a lost account is not told": func(w *space) {
+			w.after = func(n *node) { n.out.Lost = nil }
+		},
+		"demands are never given up": func(w *space) {
+			w.after = func(n *node) {
+				for i := range n.machine.peers {
+					n.machine.peers[i].deadline = clocksync.MaxInstant
+				}
+			}
+		},
+		"a strategy whose moves do not end": func(w *space) {
+			w.strategy = func() local.Local { return greedy{} }
+		},
+	} {
+		seed, example := uint64(0), ""
+		for ; seed < 400 && example == ""; seed++ {
+			w := newSpace(seed)
+			bend(w)
+			func() {
+				defer func() {
+					if r := recover(); r != nil {
+						w.fault("panic: %v", r)
+					}
+				}()
+				w.live()
+			}()
+			if len(w.faults) > 0 {
+				example = w.faults[0]
+			}
+		}
+		if t.Logf("%s: noticed in space %d: %s", name, seed-1, example); example == "" {
+			t.Errorf("nobody noticed: %s", name)
+		}
+	}
+}

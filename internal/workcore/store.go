@@ -238,9 +238,10 @@ func (s *Store) Lose(holder string) int {
 
 // Held is a lease as a holder tells of it.
 type Held struct {
-	ID   string // of the task
-	On   uint64 // of the lease
-	Runs bool   // it has begun
+	ID     string // of the task
+	On     uint64 // of the lease
+	Runs   bool   // it has begun
+	Passed bool   // it is on its way to another member: if that has it, this is no news
 }
 
 // Hold notes what a holder has, by its own word. What it has from others is its own from now on. What
@@ -263,7 +264,9 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 			continue
 		}
 		has[h.ID] = true
-		s.give(l, holder, h.Runs)
+		if !h.Passed {
+			s.give(l, holder, h.Runs)
+		}
 	}
 	for _, l := range s.of(holder) {
 		if !has[l.id] && l.demand <= settled {

@@ -146,7 +146,7 @@ func (w *world) step() {
 		var list []Held
 		for _, id := range w.store.Account().Open() {
 			if b := mine[id]; b != nil {
-				list = append(list, Held{b.id, b.on, b.runs})
+				list = append(list, Held{ID: b.id, On: b.on, Runs: b.runs})
 			}
 		}
 		w.store.Hold(w.names[i], list, 0)
