@@ -86,7 +86,7 @@ type space struct {
 	loss                                           float64
 	frozen                                         bool
 	ended                                          bool
-	calm                                           bool // nothing dies, and no frame is lost
+	calm                                           bool // nothing dies, no frame is lost, and frames stay in order
 	anyLife                                        bool // of a mutant: frames reach the life that is there
 	strategy                                       func() local.Local
 	alter                                          func(*Frame) bool // of a mutant; false drops it
@@ -233,6 +233,9 @@ func (w *space) send(f Frame) {
 			continue
 		}
 		delay := time.Duration(w.IntN(30)) * time.Millisecond
+		if w.calm {
+			delay = 20 * time.Millisecond
+		}
 		if w.loss > 0 && w.IntN(20) == 0 {
 			delay = time.Duration(w.IntN(4000)) * time.Millisecond
 		}

@@ -278,7 +278,11 @@ func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
 
 // claim notes that an open task, whose record has just counted, runs on at a holder.
 func (s *Store) claim(id, holder string) {
-	if l := s.tasks[id]; l != nil {
+	switch l := s.tasks[id]; {
+	case l == nil:
+	case l.holder == holder:
+		l.runs = true // What it told before the parcel arrived may still be under way.
+	default:
 		s.give(l, holder, true)
 	}
 }
