@@ -19,6 +19,7 @@ var ErrOpen = errors.New("tasks are open")
 type Member struct {
 	opts    Options
 	store   *Store
+	holder  string // Self as the store knows it
 	phase   uint64
 	settled bool
 	over    bool
@@ -81,7 +82,7 @@ type passed struct {
 func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
 	return &Member{
-		opts: opts, store: NewStore(opts.Limits), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
+		opts: opts, store: NewStore(opts.Limits), holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
 }
@@ -275,7 +276,9 @@ func (m *Member) judge(from Peer, s *Step, out *Output) *Verdict {
 	outcome, err := m.store.Record(&s.Record, s.Keys)
 	if out.Err = err; outcome == Counted {
 		v.Seq = m.store.Account().Seq()
-		m.store.claim(v.ID, from.String())
+		if s.Record.Fate == Kept {
+			m.store.claim(v.ID, from.String())
+		}
 		if s.Demand > 0 && m.find(s.For) >= 0 {
 			m.give(s.For, s.Demand, len(s.Record.Children), nil, out)
 		}
@@ -526,7 +529,7 @@ func (m *Member) startTasks(out *Output) {
 			m.slots[i].Parted = m.waiting[0]
 			m.waiting = slices.Delete(m.waiting, 0, 1)
 		case own:
-			m.slots[i].Parted = Parted{m.opts.Self, m.store.Hand(m.opts.Self.String(), 1, 0)[0]}
+			m.slots[i].Parted = Parted{m.opts.Self, m.store.Hand(m.holder, 1, 0)[0]}
 		default:
 			return
 		}

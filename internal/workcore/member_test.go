@@ -2,6 +2,7 @@ package workcore
 
 import (
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -692,6 +693,27 @@ func TestSpaceMutants(t *testing.T) {
 		}
 		if t.Logf("%s: noticed in space %d: %s", name, seed-1, example); example == "" {
 			t.Errorf("nobody noticed: %s", name)
+		}
+	}
+}
+
+// TestSameOutputs: a space that is lived twice has the same frames, byte for byte.
+func TestSameOutputs(t *testing.T) {
+	for seed := range uint64(10) {
+		var sums [2]uint64
+		for i := range sums {
+			w, hash := newSpace(seed), fnv.New64a()
+			w.after = func(n *node) {
+				for _, f := range n.out.Frames {
+					fmt.Fprint(hash, w.now, f.From, f.To, f.Phase, f.Demand, f.Parcel, f.Step, f.Verdict, f.Holds, "\n")
+				}
+				fmt.Fprint(hash, n.out.Runs, n.out.Stops, n.out.Results, n.out.Lost, n.out.Told, n.out.Wake)
+			}
+			w.live()
+			sums[i] = hash.Sum64()
+		}
+		if sums[0] != sums[1] {
+			t.Errorf("seed %d: the outputs differ from one life to the other", seed)
 		}
 	}
 }

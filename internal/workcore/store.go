@@ -171,10 +171,8 @@ func (s *Store) give(l *leased, holder string, runs bool) {
 	if l.place >= 0 {
 		heap.Remove(&s.waiting, l.place)
 	}
-	if list := s.held[l.holder]; l.holder != "" && l.holder != holder {
-		if delete(list, l.id); len(list) == 0 {
-			delete(s.held, l.holder)
-		}
+	if l.holder != "" && l.holder != holder {
+		delete(s.held[l.holder], l.id)
 	}
 	if l.holder, l.runs, l.demand = holder, runs, 0; holder != "" {
 		if s.held[holder] == nil {
@@ -233,6 +231,7 @@ func (s *Store) Lose(holder string) int {
 		}
 		s.back(l)
 	}
+	delete(s.held, holder)
 	return n
 }
 
