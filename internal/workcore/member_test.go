@@ -717,3 +717,47 @@ func TestSameOutputs(t *testing.T) {
 		}
 	}
 }
+
+// TestSpaceEfficiency: 8 members of the speeds 1 to 8 share what one of them puts. The bound is the
+// work by all speeds.
+func TestSpaceEfficiency(t *testing.T) {
+	const all = 40_000
+	for what, size := range map[string]uint64{"tasks": 10, "bag": all} {
+		w := newSpace(1)
+		w.calm, w.loss = true, 0
+		w.strategy = func() local.Local {
+			l, _ := local.New(local.Config{})
+			return l
+		}
+		speeds := 0.0
+		for i := range 8 {
+			w.nodes = append(w.nodes, &node{})
+			n := w.nodes[i]
+			w.begin(n, fmt.Sprint("n", i), 1)
+			n.puts, n.slots, n.speed = 0, n.slots[:1], float64(i+1)
+			n.machine.slots = n.machine.slots[:1]
+			speeds += n.speed / 3
+		}
+		w.pulse()
+		for low := uint64(0); low < all; low += size {
+			kind := "one"
+			if size == all {
+				kind = "bag"
+			}
+			for k := low; k < low+size; k++ {
+				w.owner[k], w.inPhase[k] = w.nodes[0].peer, 1
+			}
+			w.step(w.nodes[0], &Input{Kind: InPut, Task: &Task{ID: fmt.Sprint("t", low), Func: kind, Body: span(low, low+size)}})
+		}
+		w.number = all
+		start := w.now
+		for w.phase == 1 {
+			w.pulse()
+		}
+		efficiency := all / speeds * pulse.Seconds() / w.now.Sub(start).Seconds()
+		t.Logf("%s: %.3f of the bound, %d parcels, %d parts, %d frames", what, efficiency, w.moves, w.parts, w.sent)
+		if len(w.faults) > 0 || efficiency < 0.8 {
+			t.Errorf("%s: %.3f of the bound %v", what, efficiency, w.faults)
+		}
+	}
+}
