@@ -171,7 +171,6 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 		}
 		m.peers, m.view.Neighbours = append(m.peers, p), append(m.view.Neighbours, n)
 	}
-	m.told = clocksync.MinInstant // Who joined shall know at once.
 }
 
 // losePeer takes back what a peer had, and drops what is of its account.

@@ -71,30 +71,30 @@ type drop struct {
 // done. The judge counts numbers, and reads no account.
 type space struct {
 	*rand.Rand
-	now                                            clocksync.Instant
-	nodes                                          []*node
-	roster                                         []Peer
-	flights                                        []flight
-	phase                                          uint64
-	number                                         uint64 // the next one
-	names                                          int
-	owner                                          map[uint64]Peer // by number: who has put it
-	inPhase                                        map[uint64]uint64
-	counts                                         map[uint64]int
-	failing                                        map[string]bool // "peer phase ID" of tasks that have to fail
-	drops                                          []drop
-	faults                                         []string
-	loss                                           float64
-	frozen                                         bool
-	ended                                          bool
-	calm                                           bool // nothing dies, no frame is lost, and frames stay in order
-	anyLife                                        bool // of a mutant: frames reach the life that is there
-	strategy                                       func() local.Local
-	alter                                          func(*Frame) bool // of a mutant; false drops it
-	after                                          func(*node)       // of a mutant, after a step
-	before                                         func(*node, *Input)
-	arrive                                         func(*node, *Frame)
-	kills, moves, parts, sent, done, flaky, failed int
+	now                                                       clocksync.Instant
+	nodes                                                     []*node
+	roster                                                    []Peer
+	flights                                                   []flight
+	phase                                                     uint64
+	number                                                    uint64 // the next one
+	names                                                     int
+	owner                                                     map[uint64]Peer // by number: who has put it
+	inPhase                                                   map[uint64]uint64
+	counts                                                    map[uint64]int
+	failing                                                   map[string]bool // "peer phase ID" of tasks that have to fail
+	drops                                                     []drop
+	faults                                                    []string
+	loss                                                      float64
+	frozen                                                    bool
+	ended                                                     bool
+	calm                                                      bool // nothing dies, no frame is lost, and frames stay in order
+	anyLife                                                   bool // of a mutant: frames reach the life that is there
+	strategy                                                  func() local.Local
+	alter                                                     func(*Frame) bool // of a mutant; false drops it
+	after                                                     func(*node)       // of a mutant, after a step
+	before                                                    func(*node, *Input)
+	arrive                                                    func(*node, *Frame)
+	kills, moves, parts, sent, done, flaky, failed, cancelled int
 }
 
 func newSpace(seed uint64) *space {
@@ -308,9 +308,31 @@ func (w *space) program(n *node) {
 		task := Task{ID: id, Func: kind, Body: span(w.number, w.number+count)}
 		w.number += count
 		w.step(n, &Input{Kind: InPut, Task: &task, Key: float64(w.IntN(3))})
+		if kind == "one" && !w.calm {
+			w.maybeCancel(n, id, w.number-count, w.number)
+		}
 	case !n.told.Settled:
 		w.step(n, &Input{Kind: InSettled, Settled: true})
 	}
+}
+
+// maybeCancel cancels a task that was just put, perhaps. None of its numbers may count then.
+func (w *space) maybeCancel(n *node, id string, low, high uint64) {
+	if w.IntN(20) > 0 {
+		return
+	}
+	n.order = append(n.order, func(n *node) {
+		if n.machine.store.tasks[id] == nil || n.machine.phase != w.inPhase[low] || w.owner[low] != n.peer {
+			return
+		}
+		w.failing[fmt.Sprint(n.peer, " ", n.phase, " ", id)] = true
+		for k := low; k < high; k++ {
+			w.owner[k] = Peer{}
+		}
+		w.cancelled++
+		w.step(n, &Input{Kind: InCancel, ID: id})
+	})
+	n.orderAt = w.now.Add(time.Duration(w.IntN(200)) * time.Millisecond)
 }
 
 // run lets the functions of a node work for a pulse.
@@ -676,7 +698,7 @@ func TestSpaceMutants(t *testing.T) {
 		},
 	} {
 		seed, example := uint64(0), ""
-		for ; seed < 400 && example == ""; seed++ {
+		for ; seed < 1000 && example == ""; seed++ {
 			w := newSpace(seed)
 			bend(w)
 			func() {
