@@ -47,7 +47,7 @@ var Imports = map[string][]string{
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},
-	"internal/workcore":    {},
+	"internal/workcore":    {"balance/local", "clocksync"},
 	"internal/yamlconf":    {"internal/nearest"},
 	"internal/tracefile":   {"scgs", "clocksync"},
 	"internal/tracedetect": {"internal/tracefile", "predicates", "scgs", "clocksync"},

@@ -25,5 +25,27 @@
 // A phase ends by an entry that counts only if no task is open at its place in the log. What is put
 // behind it, in the phase that is over, is void.
 //
-// The package has no goroutine, clock, lock or connection. The same entries lead to the same account.
+// # A member
+//
+// [Member] is the machine of one member where the accounts lie in memory. It keeps the account of the
+// tasks that its own program puts ([Store]), holds leases of all accounts, and runs them in its slots.
+// A strategy of balance/local decides what it asks for and what it gives. It is driven by one call,
+// [Member.Step], as the other machines are.
+//
+// Members send each other a [Frame]. Each may be lost, doubled, late and out of order:
+//
+//   - A [Demand] without an answer counts as refused after a time.
+//   - A [Parcel] counts only while its demand is open. If it is lost, the [Holds] of its receiver do
+//     not list its leases, and the account puts the tasks again.
+//   - A [Step] is sent again until a [Verdict] arrives. A record that counted on the way is stale then,
+//     and its holder stops: the account hands the rest out once more.
+//   - A frame of another phase, or of a life that is not in the roster, is ignored.
+//
+// A task is open at its account until its record counts, wherever it is. So a phase is over once every
+// member of the roster is idle and settled at one instant, and no frame has to be counted for that.
+//
+// The tasks of a member that leaves the roster are lost. The other members stop their runs, and tell
+// how many there were ([Lost]).
+//
+// The package has no goroutine, clock, lock or connection. The same inputs lead to the same outputs.
 package workcore

@@ -24,8 +24,10 @@ type Limits struct {
 
 // Lease is a task in the hands of a holder. It moves with the task: whoever has it may record.
 type Lease struct {
-	Task Task   // as it is to be run now: its body is what is left
-	On   uint64 // what its next record builds on
+	Task Task    // as it is to be run now: its body is what is left
+	On   uint64  // what its next record builds on
+	Key  float64 // smaller keys run first
+	Try  int     // how many runs since On have returned an error
 }
 
 // Result is what a counted record has found.
@@ -57,8 +59,10 @@ type leased struct {
 	put    uint64 // in the order of the puts
 	holder string // empty: it waits
 	runs   bool   // the holder has begun it
+	before uint64 // what its last record that counted builds on
 	failed int    // runs that returned an error
 	losses int    // holders that died while they ran it
+	demand uint64 // of the holder, which the parcel with the task answers; 0: the holder has told that it has it
 	place  int    // in the queue, -1 if it does not wait
 }
 
@@ -100,14 +104,24 @@ func (s *Store) admit(id string, key float64) {
 // Waiting is how many tasks nobody holds.
 func (s *Store) Waiting() int { return len(s.waiting) }
 
-// Hand leases at most n of the tasks that wait to a holder.
-func (s *Store) Hand(holder string, n int) []Lease {
+// Next returns the key of the task that Hand gives next; false if none waits.
+func (s *Store) Next() (key float64, ok bool) {
+	if len(s.waiting) == 0 {
+		return 0, false
+	}
+	return s.waiting[0].key, true
+}
+
+// Hand leases at most n of the tasks that wait to a holder, in answer to its demand of a number; 0: no
+// parcel can be lost on the way.
+func (s *Store) Hand(holder string, n int, demand uint64) []Lease {
 	leases := make([]Lease, 0, max(0, min(n, len(s.waiting))))
 	for len(leases) < cap(leases) {
 		l := heap.Pop(&s.waiting).(*leased) //nolint:forcetypeassert // The queue has nothing else.
 		s.give(l, holder, false)
+		l.demand = demand
 		t, on, _ := s.account.Find(l.id)
-		leases = append(leases, Lease{t, on})
+		leases = append(leases, Lease{t, on, l.key, l.failed})
 	}
 	return leases
 }
@@ -130,7 +144,7 @@ func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 	if l := s.tasks[r.ID]; r.Fate != Kept {
 		s.forget(l)
 	} else {
-		l.failed, l.losses = 0, 0 // The rest is another task.
+		l.failed, l.losses, l.before = 0, 0, r.On // The rest is another task.
 	}
 	for i := range r.Children {
 		if _, _, isOpen := s.account.Find(r.Children[i].ID); isOpen && !before[i] {
@@ -157,12 +171,10 @@ func (s *Store) give(l *leased, holder string, runs bool) {
 	if l.place >= 0 {
 		heap.Remove(&s.waiting, l.place)
 	}
-	if list := s.held[l.holder]; l.holder != "" && l.holder != holder {
-		if delete(list, l.id); len(list) == 0 {
-			delete(s.held, l.holder)
-		}
+	if l.holder != "" && l.holder != holder {
+		delete(s.held[l.holder], l.id)
 	}
-	if l.holder, l.runs = holder, runs; holder != "" {
+	if l.holder, l.runs, l.demand = holder, runs, 0; holder != "" {
 		if s.held[holder] == nil {
 			s.held[holder] = map[string]*leased{}
 		}
@@ -170,18 +182,38 @@ func (s *Store) give(l *leased, holder string, runs bool) {
 	}
 }
 
-// Fail notes that a run of a lease has returned an error. The task waits again, until it has failed as
-// often as it may: then it is recorded as Failed.
-func (s *Store) Fail(id string, on uint64, why string) {
+// Fail notes that a run of a lease has returned an error, and reports whether it counts: the first of
+// those with the same Try does. The task waits again, until it has failed as often as it may: then it
+// is recorded as Failed.
+func (s *Store) Fail(id string, on uint64, try int, why string) bool {
 	l := s.current(id, on)
-	if l == nil {
-		return
+	if l == nil || l.failed != try {
+		return false
 	}
 	if l.failed++; l.failed < s.limits.Retry {
 		s.back(l)
-		return
+		return true
 	}
-	s.end(l, on, Failed, why[:min(len(why), MaxError)])
+	s.end(l, on, Failed, cut(why))
+	return true
+}
+
+func cut(why string) string { return why[:min(len(why), MaxError)] }
+
+// Cancel records an open task as Failed, and reports whether it was open.
+func (s *Store) Cancel(id, why string) bool {
+	_, on, isOpen := s.account.Find(id)
+	if isOpen {
+		s.end(s.tasks[id], on, Failed, cut(why))
+	}
+	return isOpen
+}
+
+// Return lets a lease wait again that its holder has sent back.
+func (s *Store) Return(id string, on uint64) {
+	if l := s.current(id, on); l != nil && l.place < 0 {
+		s.back(l)
+	}
 }
 
 // Lose takes back all that a holder has, since it is gone. A task that it was running is recorded as
@@ -199,33 +231,58 @@ func (s *Store) Lose(holder string) int {
 		}
 		s.back(l)
 	}
+	delete(s.held, holder)
 	return n
 }
 
 // Held is a lease as a holder tells of it.
 type Held struct {
-	ID   string // of the task
-	On   uint64 // of the lease
-	Runs bool   // it has begun
+	ID     string // of the task
+	On     uint64 // of the lease
+	Runs   bool   // it has begun
+	Passed bool   // it is on its way to another member: if that has it, this is no news
 }
 
 // Hold notes what a holder has, by its own word. What it has from others is its own from now on. What
-// it was to have, was handed before, and is not in the list has been lost on the way: it waits again.
-// Handed are leases of this holder that it cannot have heard of yet.
-func (s *Store) Hold(holder string, list []Held, handed map[string]bool) {
+// it was to have, and is not in the list, has been lost on the way: it waits again. A parcel that
+// answers a demand above settled may still arrive. Void are the places in the list whose records would
+// not count any more.
+func (s *Store) Hold(holder string, list []Held, settled uint64) (void []int) {
+	if len(list) == 0 && len(s.held[holder]) == 0 {
+		return nil
+	}
 	has := make(map[string]bool, len(list))
-	for _, h := range list {
+	for i, h := range list {
 		l := s.current(h.ID, h.On)
 		if l == nil {
+			if l = s.tasks[h.ID]; l != nil && l.holder == holder && l.before == h.On {
+				has[h.ID] = true // It does not know yet that its record counts.
+				continue
+			}
+			void = append(void, i)
 			continue
 		}
 		has[h.ID] = true
-		s.give(l, holder, h.Runs)
+		if !h.Passed {
+			s.give(l, holder, h.Runs)
+		}
 	}
 	for _, l := range s.of(holder) {
-		if !has[l.id] && !handed[l.id] {
+		if !has[l.id] && l.demand <= settled {
 			s.back(l)
 		}
+	}
+	return void
+}
+
+// claim notes that an open task, whose record has just counted, runs on at a holder.
+func (s *Store) claim(id, holder string) {
+	switch l := s.tasks[id]; {
+	case l == nil:
+	case l.holder == holder:
+		l.runs = true // What it told before the parcel arrived may still be under way.
+	default:
+		s.give(l, holder, true)
 	}
 }
 

@@ -47,6 +47,7 @@ type bag struct {
 	on        uint64
 	low, high uint64
 	runs      bool
+	try       int
 }
 
 func newWorld(seed uint64) *world {
@@ -135,20 +136,20 @@ func (w *world) step() {
 	case dice < 7 && len(mine) > 0: // It is thought dead, and lives.
 		w.store.Lose(w.names[i])
 	case dice < 25:
-		for _, l := range w.store.Hand(w.names[i], 1+w.IntN(3)) {
+		for _, l := range w.store.Hand(w.names[i], 1+w.IntN(3), 0) {
 			low, high := bounds(l.Task.Body)
 			if w.IntN(10) > 0 { // Else it is lost on the way.
-				mine[l.Task.ID] = &bag{id: l.Task.ID, on: l.On, low: low, high: high}
+				mine[l.Task.ID] = &bag{id: l.Task.ID, on: l.On, low: low, high: high, try: l.Try}
 			}
 		}
 	case dice < 32: // It tells what it has.
 		var list []Held
 		for _, id := range w.store.Account().Open() {
 			if b := mine[id]; b != nil {
-				list = append(list, Held{b.id, b.on, b.runs})
+				list = append(list, Held{ID: b.id, On: b.on, Runs: b.runs})
 			}
 		}
-		w.store.Hold(w.names[i], list, nil)
+		w.store.Hold(w.names[i], list, 0)
 	case dice < 40 && len(w.late) > 0: // A record comes late, and perhaps again.
 		k := w.IntN(len(w.late))
 		w.send(w.late[k])
@@ -163,7 +164,7 @@ func (w *world) step() {
 			w.holders[k][one.id] = one
 		}
 	case dice < 55:
-		w.store.Fail(one.id, one.on, "no luck")
+		w.store.Fail(one.id, one.on, one.try, "no luck")
 		delete(mine, one.id)
 	default:
 		w.work(mine, one)
@@ -327,7 +328,7 @@ func TestOrder(t *testing.T) {
 		}
 	}
 	var got []string
-	for _, l := range s.Hand("h", 3) {
+	for _, l := range s.Hand("h", 3, 0) {
 		got = append(got, l.Task.ID)
 	}
 	if !slices.Equal(got, []string{"1", "3", "2"}) || s.Waiting() != 1 {
@@ -344,12 +345,12 @@ func TestFailures(t *testing.T) {
 		}
 	}
 	for i := range 2 {
-		for _, l := range s.Hand(fmt.Sprint("h", i), 3) {
+		for _, l := range s.Hand(fmt.Sprint("h", i), 3, 0) {
 			switch l.Task.ID {
 			case "bad":
-				s.Fail(l.Task.ID, l.On, "it is bad")
+				s.Fail(l.Task.ID, l.On, l.Try, "it is bad")
 			default: // The holder dies; it had not begun the task idle.
-				s.Hold(fmt.Sprint("h", i), []Held{{ID: "deadly", Runs: true}, {ID: "idle"}}, nil)
+				s.Hold(fmt.Sprint("h", i), []Held{{ID: "deadly", Runs: true}, {ID: "idle"}}, 0)
 			}
 		}
 		s.Lose(fmt.Sprint("h", i))
@@ -421,7 +422,7 @@ func BenchmarkEmptyTask(b *testing.B) {
 	b.ResetTimer()
 	for i := range b.N {
 		put(ids[1000+i])
-		l := s.Hand("h", 1)[0]
+		l := s.Hand("h", 1, 0)[0]
 		if o, err := s.Record(&Record{ID: l.Task.ID, On: l.On, Fate: Done}, nil); o != Counted || err != nil {
 			b.Fatal(o, err)
 		}

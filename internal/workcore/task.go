@@ -33,6 +33,8 @@ func (t *Task) Check() error {
 		return fmt.Errorf("task %.40q...: its ID has %d bytes, and at most %d are allowed", t.ID, len(t.ID), MaxID)
 	case t.Func == "":
 		return fmt.Errorf("task %q: it names no function", t.ID)
+	case len(t.Func) > MaxID:
+		return fmt.Errorf("task %q: the name of its function has %d bytes, and at most %d are allowed", t.ID, len(t.Func), MaxID)
 	case len(t.Body) > MaxBody:
 		return fmt.Errorf("task %q: its body has %d bytes, and at most %d are allowed: put a reference to the data instead", t.ID, len(t.Body), MaxBody)
 	case math.IsNaN(t.Weight) || math.IsInf(t.Weight, 0) || t.Weight < 0:

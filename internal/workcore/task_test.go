@@ -15,6 +15,7 @@ func TestChecks(t *testing.T) {
 		{Task{Func: "f"}, `task of function "f": its ID is empty: give each task a name that no other one has`},
 		{Task{ID: strings.Repeat("x", 129), Func: "f"}, `task "` + strings.Repeat("x", 40) + `"...: its ID has 129 bytes, and at most 128 are allowed`},
 		{Task{ID: "a"}, `task "a": it names no function`},
+		{Task{ID: "a", Func: strings.Repeat("x", 129)}, `task "a": the name of its function has 129 bytes, and at most 128 are allowed`},
 		{Task{ID: "a", Func: "f", Body: large}, `task "a": its body has 49153 bytes, and at most 49152 are allowed: put a reference to the data instead`},
 		{Task{ID: "a", Func: "f", Weight: -1}, `task "a": its weight is -1: it must be a finite number of at least 0`},
 		{Task{ID: "a", Func: "f", Weight: math.NaN()}, `task "a": its weight is NaN: it must be a finite number of at least 0`},

@@ -1,0 +1,187 @@
+package workcore
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Limits of a frame, so that it fits into 64 KiB.
+const (
+	MaxBytes = 56 << 10 // of the texts and bytes of a parcel or a record
+	MaxHeld  = 384      // leases of other accounts that a member has
+	MaxName  = 128      // bytes of the name of a member
+)
+
+// Peer is one life of a member. A member that comes back is another peer.
+type Peer struct {
+	Name string // in the roster
+	Life uint64 // its incarnation
+}
+
+// String is the name and the life.
+func (p Peer) String() string { return p.Name + "#" + strconv.FormatUint(p.Life, 10) }
+
+// Frame is what one member sends to another: one of the parts. Each frame may be lost, doubled, late
+// and out of order. A frame of another phase, or of a life that the receiver does not know, is ignored.
+type Frame struct {
+	From, To Peer   // two lives
+	Phase    uint64 // that the sender is in
+
+	Demand  *Demand  // asks for work
+	Parcel  *Parcel  // brings it, or refuses
+	Step    *Step    // a record
+	Verdict *Verdict // its answer
+	Holds   *Holds   // what the sender has
+}
+
+// Demand asks a member for work.
+type Demand struct {
+	Number uint64 // rises from demand to demand of a member, from 1
+	Tasks  int    // the most that are wanted; 0: as the receiver decides
+}
+
+// Parcel answers a demand. It need not come from the member that was asked: a part of a bag comes
+// from the account of the bag.
+type Parcel struct {
+	Demand uint64   // the number of the demand
+	Leases []Parted // none: it refuses
+}
+
+// Parted is a lease and its account.
+type Parted struct {
+	Account Peer  // of the member that has put the task
+	Lease   Lease // of the task
+}
+
+// Step is a record on its way to the account. It is sent again until a verdict arrives. A step of the
+// fate Failed is one run that has failed.
+type Step struct {
+	Record Record    // what it says
+	Keys   []float64 // of the children
+	Try    int       // of the lease
+	For    Peer      // the member that gets the children, if Demand is not 0
+	Demand uint64    // of For
+}
+
+// Verdict says whether a record counts.
+type Verdict struct {
+	ID      string  // of the task
+	On      uint64  // what the record builds on
+	Failed  bool    // the record is one failed run: the lease may be run again
+	Try     int     // of the lease that failed
+	Outcome Outcome // of the record
+	Seq     uint64  // of a record that counts
+}
+
+// Holds is what a member tells each other member at a steady pace.
+type Holds struct {
+	Number  uint64  // rises from frame to frame of a member
+	Settled uint64  // its demands up to this number are answered or given up
+	Load    float64 // how much it has to give
+	Open    int     // tasks of its account that are not done
+	List    []Held  // leases of the account of the receiver
+}
+
+// Check returns an error if the frame may not be sent, and is not to be read.
+func (f *Frame) Check() error {
+	for _, p := range []Peer{f.From, f.To} {
+		if p.Name == "" || len(p.Name) > MaxName {
+			return fmt.Errorf("frame between %.40q and %.40q: the name of a member has 1 to %d bytes", f.From.Name, f.To.Name, MaxName)
+		}
+	}
+	parts := 0
+	var err error
+	if f.Demand != nil {
+		parts++
+		if f.Demand.Number == 0 || f.Demand.Tasks < 0 {
+			err = fmt.Errorf("it has the number %d and asks for %d tasks", f.Demand.Number, f.Demand.Tasks)
+		}
+	}
+	if f.Parcel != nil {
+		parts++
+		err = f.Parcel.check()
+	}
+	if f.Step != nil {
+		parts++
+		err = f.Step.check()
+	}
+	if f.Verdict != nil {
+		parts++
+		if v := f.Verdict; v.ID == "" || len(v.ID) > MaxID || v.Outcome > Old || v.Try < 0 {
+			err = fmt.Errorf("the verdict of %.40q %v", v.ID, v.Outcome)
+		}
+	}
+	if f.Holds != nil {
+		parts++
+		err = f.Holds.check()
+	}
+	if err == nil && parts != 1 {
+		err = fmt.Errorf("it has %d parts instead of one", parts)
+	}
+	if err != nil {
+		return fmt.Errorf("frame from %v to %v: %w", f.From, f.To, err)
+	}
+	return nil
+}
+
+func (p *Parcel) check() error {
+	if len(p.Leases) > MaxHeld {
+		return fmt.Errorf("the parcel has %d tasks, and at most %d are allowed", len(p.Leases), MaxHeld)
+	}
+	n := 0
+	for i := range p.Leases {
+		l := &p.Leases[i]
+		if err := l.Lease.Task.Check(); err != nil {
+			return err
+		}
+		if l.Account.Name == "" || len(l.Account.Name) > MaxName || math.IsNaN(l.Lease.Key) || l.Lease.Try < 0 {
+			return fmt.Errorf("the lease of task %q has the account %.40q, the key %v and %d failed runs", l.Lease.Task.ID, l.Account.Name, l.Lease.Key, l.Lease.Try)
+		}
+		n += l.bytes()
+	}
+	if n > MaxBytes {
+		return fmt.Errorf("the parcel has %d bytes, and at most %d are allowed", n, MaxBytes)
+	}
+	return nil
+}
+
+// bytes is an upper bound for what a lease takes in a frame.
+func (l *Parted) bytes() int { return l.Lease.Task.bytes() + len(l.Account.Name) + 40 }
+
+func (t *Task) bytes() int { return len(t.ID) + len(t.Func) + len(t.Body) + 24 }
+
+func (s *Step) check() error {
+	r := &s.Record
+	if err := r.Check(); err != nil {
+		return err
+	}
+	if r.Fate == Poisoned {
+		return fmt.Errorf("record of task %q: only its account finds that it is %v", r.ID, r.Fate)
+	}
+	n := len(r.ID) + len(r.Result) + len(r.Rest) + len(r.Error) + len(s.For.Name) + 8*len(s.Keys)
+	for i := range r.Children {
+		n += r.Children[i].bytes()
+	}
+	for _, k := range s.Keys {
+		if math.IsNaN(k) {
+			return fmt.Errorf("record of task %q: the key of a child is %v: it must be a number", r.ID, k)
+		}
+	}
+	if n > MaxBytes || len(s.Keys) > len(r.Children) || s.Try < 0 {
+		return fmt.Errorf("record of task %q: it has %d bytes, %d keys for %d children, and at most %d bytes are allowed: record more often", r.ID, n, len(s.Keys), len(r.Children), MaxBytes)
+	}
+	return nil
+}
+
+func (h *Holds) check() error {
+	if len(h.List) > MaxHeld {
+		return fmt.Errorf("it tells of %d leases, and at most %d are allowed", len(h.List), MaxHeld)
+	}
+	for _, l := range h.List {
+		if l.ID == "" || len(l.ID) > MaxID {
+			return fmt.Errorf("it tells of task %.40q: an ID has 1 to %d bytes", l.ID, MaxID)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package workcore
+
+import (
+	"cmp"
+	"time"
+
+	"github.com/gopegasus/pegasus/balance/local"
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// Options make a [Member].
+type Options struct {
+	Self     Peer        // this life of the member
+	Phase    uint64      // that the space is in, from 1; 0 means 1
+	Slots    int         // how many tasks it runs at a time
+	Limits   Limits      // of its store
+	Strategy local.Local // of this member alone
+
+	Pace     time.Duration // between two frames of Holds; default 500 ms
+	Repeat   time.Duration // until a record without a verdict is sent again; default 200 ms
+	Patience time.Duration // until a demand without an answer counts as refused; default 1 s
+}
+
+func (o Options) withDefaults() Options {
+	o.Phase = cmp.Or(o.Phase, 1)
+	o.Pace = cmp.Or(o.Pace, 500*time.Millisecond)
+	o.Repeat = cmp.Or(o.Repeat, 200*time.Millisecond)
+	o.Patience = cmp.Or(o.Patience, time.Second)
+	return o
+}
+
+// Kind says which event an [Input] is.
+type Kind uint8
+
+// The kinds of inputs.
+const (
+	// InTick: time has passed.
+	InTick Kind = iota + 1
+	// InRoster: the roster is Roster. A member that is missing is gone for good; it comes back as
+	// another life. If this member is missing, it gives up all that it has.
+	InRoster
+	// InFrame: Frame has arrived.
+	InFrame
+	// InSettled: the program has no call outstanding, or has one, by Settled.
+	InSettled
+	// InPut: the program puts Task with Key.
+	InPut
+	// InCancel: the program cancels the task ID that it has put.
+	InCancel
+	// InItems: the bag in Slot has Items left.
+	InItems
+	// InYield: the task in Slot yields Step, of the fate Kept, and has Items left. It does not go on
+	// before Output.Recorded or Output.Stops names its slot. ID and On of the record are filled in.
+	InYield
+	// InDone: the function in Slot has returned; Step is its last record, of the fate Done or Failed.
+	InDone
+	// InEnd: the phase Phase is over.
+	InEnd
+)
+
+// Input is one event for a [Member]. It keeps the tasks and records, and they must not change.
+type Input struct {
+	Kind    Kind    // which of the other parts count
+	Roster  []Peer  // of InRoster, sorted by name
+	Frame   *Frame  // of InFrame
+	Settled bool    // of InSettled
+	Task    *Task   // of InPut
+	Key     float64 // of InPut: tasks with smaller keys run first
+	ID      string  // of InCancel
+	Slot    int     // of InItems, InYield and InDone
+	Step    *Step   // of InYield and InDone
+	Items   int     // of InItems and InYield
+	Phase   uint64  // of InEnd
+}
+
+// Output is what one step asks for and tells. Step truncates the slices and fills them again.
+type Output struct {
+	Frames   []Frame  // to other members, in this order
+	Runs     []Run    // what slots begin
+	Yields   []Part   // slots that shall yield and give away a part
+	Recorded []int    // slots whose InYield counts: they go on
+	Stops    []int    // slots whose task is not theirs any more: they return as soon as they can
+	Results  []Result // for the program
+	Lost     []Lost   // members that left the roster
+	Err      error    // the input is refused, and has changed nothing
+	// Over: this member is not in the roster any more. Each further input is ignored.
+	Over bool
+	Told Told // as it is after the step
+	// Wake is when the next step is due even without an input.
+	Wake clocksync.Instant
+
+	holds []Holds
+}
+
+// Run is a task that begins in a slot.
+type Run struct {
+	Slot int  // that is free until now
+	Task Task // with its body as it is to be run
+}
+
+// Part asks a slot for a part of its bag.
+type Part struct {
+	Slot  int // that runs the bag
+	Items int // that are to be given, by what the slot last told
+}
+
+// Lost is a member that is gone, with the tasks that it has put.
+type Lost struct {
+	Peer Peer // this member itself, if it is not in the roster any more
+	Open int  // that were open, by what it last told or by what is here
+}
+
+// Told is what a member tells of itself in its state.
+type Told struct {
+	Idle    bool   // no task that it has put is open, and it has none of another
+	Settled bool   // its program has no call outstanding
+	Phase   uint64 // that it is in
+	Queued  int    // tasks that wait here
+	Running int    // tasks that run here
+	Open    int    // tasks that it has put and that are not done
+}
+
+func (o *Output) reset() {
+	o.Frames, o.Runs, o.Yields, o.Recorded, o.Stops, o.Lost = o.Frames[:0], o.Runs[:0], o.Yields[:0], o.Recorded[:0], o.Stops[:0], o.Lost[:0]
+	o.Results, o.Err, o.holds = nil, nil, o.holds[:0]
+}

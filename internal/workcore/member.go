@@ -1,0 +1,667 @@
+package workcore
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/gopegasus/pegasus/balance/local"
+	"github.com/gopegasus/pegasus/clocksync"
+)
+
+// ErrOpen says that a phase was declared over while a task was open.
+var ErrOpen = errors.New("tasks are open")
+
+// Member is the machine of one member of a space whose accounts lie in memory. It keeps the account
+// of the tasks that its own program puts, holds leases of all accounts, and runs them in its slots. It
+// is driven by [Member.Step] alone. It is not safe for concurrent use.
+type Member struct {
+	opts    Options
+	store   *Store
+	holder  string // Self as the store knows it
+	phase   uint64
+	settled bool
+	over    bool
+
+	peers   []peer // as view.Neighbours, place by place
+	view    local.View
+	demands []local.Demand // memory of look
+
+	waiting []Parted  // leases of other accounts, by their keys
+	slots   []slot    // by their numbers
+	records []pending // in the order in which they were sent first
+	passed  []passed  // leases that were passed on a short time ago
+
+	demand uint64            // the number of the last one
+	number uint64            // of the last Holds
+	told   clocksync.Instant // when it was sent
+	load   float64           // that it had
+	look   clocksync.Instant // when the strategy looks again
+}
+
+// peer is what is known of another member.
+type peer struct {
+	Peer
+	open     int    // tasks of its account, as it told
+	number   uint64 // of its last Holds
+	served   uint64 // the number of its last demand
+	demand   uint64 // of this member's open demand to it; 0: none
+	deadline clocksync.Instant
+}
+
+// slot runs one task.
+type slot struct {
+	Parted
+	taken     bool // a function runs in it
+	stopped   bool // what the function returns does not count
+	recording bool // it waits for the verdict of a yield
+	items     int  // that are left
+	asker     Peer // who gets the next part
+	demand    uint64
+}
+
+// pending is a record without a verdict.
+type pending struct {
+	account Peer
+	step    Step
+	slot    int // that waits for it; -1: none
+	again   clocksync.Instant
+}
+
+// passed is a lease that another member may not have yet. This member tells of it for a while, so
+// that the account does not put the task again meanwhile.
+type passed struct {
+	account Peer
+	held    Held
+	to      Peer
+	until   clocksync.Instant
+}
+
+// NewMember makes a member that has no roster yet.
+func NewMember(opts Options) *Member {
+	opts = opts.withDefaults()
+	return &Member{
+		opts: opts, store: NewStore(opts.Limits), holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
+		view: local.View{Self: opts.Self.Name, Members: 1},
+	}
+}
+
+// Step takes one input at the instant now, which never goes back, and fills out.
+func (m *Member) Step(now clocksync.Instant, in *Input, out *Output) {
+	if out.reset(); !m.over {
+		m.take(now, in, out)
+		m.giveUpDemands(now)
+		m.stopVoid(out)
+		m.startTasks(out)
+		m.sendDemands(now, out)
+		m.repeatRecords(now, out)
+		m.sendHolds(now, out)
+		out.Results = m.store.Results()
+	}
+	out.Over, out.Told, out.Wake = m.over, m.tell(), m.wake()
+}
+
+func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
+	switch in.Kind {
+	case InTick:
+	case InRoster:
+		m.takeRoster(in.Roster, out)
+	case InFrame:
+		if f := in.Frame; f.To == m.opts.Self && f.Phase == m.phase {
+			if i := m.find(f.From); i >= 0 {
+				m.takeFrame(now, i, f, out)
+			}
+		}
+	case InSettled:
+		m.settled = in.Settled
+	case InPut:
+		if out.Err = m.checkKey(in); out.Err == nil {
+			out.Err = m.store.Put(in.Task, in.Key)
+		}
+	case InCancel:
+		if !m.store.Cancel(in.ID, "its program has cancelled it") {
+			out.Err = fmt.Errorf("task %q: it is not open here: a task is cancelled by the member that has put it", in.ID)
+		}
+	case InItems:
+		m.slots[in.Slot].items = in.Items
+	case InYield, InDone:
+		m.takeStep(now, in, out)
+	case InEnd:
+		m.takeEnd(in.Phase, out)
+	default:
+		panic(fmt.Sprintf("workcore: an input of the kind %d", in.Kind))
+	}
+}
+
+func (m *Member) checkKey(in *Input) error {
+	if math.IsNaN(in.Key) {
+		return fmt.Errorf("task %q: its key is %v: it must be a number", in.Task.ID, in.Key)
+	}
+	return nil
+}
+
+// find returns the place of a peer, or -1.
+func (m *Member) find(p Peer) int {
+	return slices.IndexFunc(m.peers, func(other peer) bool { return other.Peer == p })
+}
+
+// takeRoster forgets who is gone, with all that is of it.
+func (m *Member) takeRoster(roster []Peer, out *Output) {
+	for i := range m.peers {
+		if p := &m.peers[i]; !slices.Contains(roster, p.Peer) {
+			m.losePeer(p, out)
+		}
+	}
+	place := slices.Index(roster, m.opts.Self)
+	if place < 0 {
+		m.over = true
+		if n := m.store.Account().Counts().Open; n > 0 {
+			out.Lost = append(out.Lost, Lost{m.opts.Self, n})
+		}
+		m.dropAll(out)
+		return
+	}
+	peers, neighbours := m.peers, m.view.Neighbours
+	m.peers, m.view.Neighbours, m.view.Members = nil, nil, len(roster)
+	for _, j := range local.Topology(local.Full).AppendNeighbours(nil, place, len(roster)) {
+		p, n := peer{Peer: roster[j]}, local.Neighbour{Name: roster[j].Name}
+		if k := slices.IndexFunc(peers, func(old peer) bool { return old.Peer == p.Peer }); k >= 0 {
+			p, n = peers[k], neighbours[k]
+		}
+		m.peers, m.view.Neighbours = append(m.peers, p), append(m.view.Neighbours, n)
+	}
+}
+
+// losePeer takes back what a peer had, and drops what is of its account.
+func (m *Member) losePeer(p *peer, out *Output) {
+	m.store.Lose(p.String())
+	here := 0
+	for i := range m.slots {
+		if s := &m.slots[i]; s.runs() && s.Account == p.Peer {
+			here++
+			m.stop(i, out)
+		}
+	}
+	ofPeer := func(l Parted) bool { return l.Account == p.Peer }
+	before := len(m.waiting) + len(m.records) + len(m.passed)
+	m.waiting = slices.DeleteFunc(m.waiting, ofPeer)
+	m.records = slices.DeleteFunc(m.records, func(r pending) bool { return r.account == p.Peer })
+	m.passed = slices.DeleteFunc(m.passed, func(l passed) bool { return l.account == p.Peer })
+	here += before - len(m.waiting) - len(m.records) - len(m.passed)
+	m.passed = slices.DeleteFunc(m.passed, func(l passed) bool { return l.to == p.Peer })
+	out.Lost = append(out.Lost, Lost{p.Peer, max(here, p.open)})
+}
+
+// runs reports whether a task runs in a slot, and its record may count.
+func (s *slot) runs() bool { return s.taken && !s.stopped }
+
+// stop asks a function to return, and ignores what it returns. Its slot is taken until then.
+func (m *Member) stop(i int, out *Output) {
+	m.slots[i] = slot{taken: true, stopped: true}
+	out.Stops = append(out.Stops, i)
+}
+
+// dropAll gives up all leases.
+func (m *Member) dropAll(out *Output) {
+	for i := range m.slots {
+		if m.slots[i].runs() {
+			m.stop(i, out)
+		}
+	}
+	m.waiting, m.records, m.passed = nil, nil, nil
+}
+
+// stopVoid stops the runs of own tasks that are open no more, or have another record.
+func (m *Member) stopVoid(out *Output) {
+	for i := range m.slots {
+		if s := &m.slots[i]; s.runs() && s.Account == m.opts.Self && m.store.current(s.Lease.Task.ID, s.Lease.On) == nil {
+			m.stop(i, out)
+		}
+	}
+}
+
+// takeEnd begins the next phase.
+func (m *Member) takeEnd(phase uint64, out *Output) {
+	if phase != m.phase {
+		return // It was told before.
+	}
+	if !m.store.End() {
+		out.Err = fmt.Errorf("phase %d: %w, %d of them, and it was declared over", phase, ErrOpen, m.store.Account().Counts().Open)
+		return
+	}
+	m.phase++
+	m.dropAll(out)
+}
+
+func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) {
+	if out.Err = f.Check(); out.Err != nil {
+		return
+	}
+	p := &m.peers[i]
+	switch {
+	case f.Demand != nil:
+		if f.Demand.Number > p.served { // Else it is a copy, or one that was given up.
+			p.served = f.Demand.Number
+			m.answer(now, p, f.Demand, out)
+		}
+	case f.Parcel != nil:
+		m.takeParcel(now, f.Parcel)
+	case f.Step != nil:
+		m.send(p.Peer, Frame{Verdict: m.judge(p.Peer, f.Step, out)}, out)
+		m.settle(now, f.Step)
+	case f.Verdict != nil:
+		m.takeVerdict(p.Peer, f.Verdict, out)
+	case f.Holds != nil:
+		m.takeHolds(now, i, f.Holds, out)
+	}
+}
+
+func (m *Member) send(to Peer, f Frame, out *Output) {
+	f.From, f.To, f.Phase = m.opts.Self, to, m.phase
+	out.Frames = append(out.Frames, f)
+}
+
+// judge takes a record into the own account. If it counts, its parts go to the member that asked.
+func (m *Member) judge(from Peer, s *Step, out *Output) *Verdict {
+	v := &Verdict{ID: s.Record.ID, On: s.Record.On, Outcome: Stale}
+	if s.Record.Fate == Failed {
+		v.Failed, v.Try = true, s.Try
+		if m.store.Fail(v.ID, v.On, s.Try, s.Record.Error) {
+			v.Outcome = Counted
+		}
+		return v
+	}
+	outcome, err := m.store.Record(&s.Record, s.Keys)
+	if out.Err = err; outcome == Counted {
+		v.Seq = m.store.Account().Seq()
+		if s.Record.Fate == Kept {
+			m.store.claim(v.ID, from.String())
+		}
+		if s.Demand > 0 && m.find(s.For) >= 0 {
+			m.give(s.For, s.Demand, len(s.Record.Children), nil, out)
+		}
+	}
+	v.Outcome = outcome
+	return v
+}
+
+// settle notes that a part which this member asked for is in its own account.
+func (m *Member) settle(now clocksync.Instant, s *Step) {
+	if s.For == m.opts.Self {
+		m.settleDemand(now, s.Demand, len(s.Record.Children) > 0)
+	}
+}
+
+// settleDemand notes the answer to an open demand, and reports whether it was open.
+func (m *Member) settleDemand(now clocksync.Instant, number uint64, given bool) bool {
+	i := slices.IndexFunc(m.peers, func(p peer) bool { return p.demand == number })
+	if number == 0 || i < 0 {
+		return false
+	}
+	n := &m.view.Neighbours[i]
+	m.peers[i].demand, n.Pending, n.Answered = 0, false, now
+	if n.Refusals++; given {
+		n.Refusals = 0
+	}
+	return true
+}
+
+func (m *Member) giveUpDemands(now clocksync.Instant) {
+	for i := range m.peers {
+		if p := &m.peers[i]; p.demand > 0 && p.deadline <= now {
+			m.settleDemand(now, p.demand, false)
+		}
+	}
+	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool { return p.until <= now })
+}
+
+// answer gives what the strategy says: tasks that wait, or a part of a bag once it has yielded.
+func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) {
+	m.refresh(now)
+	share := m.opts.Strategy.Answer(now, &m.view, local.Demand{Member: p.Name, Tasks: d.Tasks})
+	if share.Tasks <= 0 && share.Part > 0 {
+		if i := m.largest(); i >= 0 {
+			s := &m.slots[i]
+			if n := share.ItemsOf(s.items); n > 0 {
+				s.asker, s.demand = p.Peer, d.Number
+				out.Yields = append(out.Yields, Part{i, n})
+				return
+			}
+		}
+	}
+	passOn := m.waiting[:max(0, min(share.Tasks-m.store.Waiting(), len(m.waiting)))]
+	given := m.give(p.Peer, d.Number, share.Tasks, passOn, out)
+	for _, l := range passOn[:given] {
+		m.passed = append(m.passed, passed{l.Account, Held{ID: l.Lease.Task.ID, On: l.Lease.On, Passed: true}, p.Peer, now.Add(m.opts.Patience)})
+	}
+	m.waiting = slices.Delete(m.waiting, 0, given)
+}
+
+// largest returns the slot with most items of those that may be asked for a part, or -1.
+func (m *Member) largest() int {
+	best := -1
+	for i := range m.slots {
+		if s := &m.slots[i]; s.mayPart() && (best < 0 || s.items > m.slots[best].items) {
+			best = i
+		}
+	}
+	return best
+}
+
+func (s *slot) mayPart() bool { return s.runs() && !s.recording && s.demand == 0 && s.items > 1 }
+
+// give sends at most n own tasks that wait and then leases of others, as many as a parcel holds. An
+// empty parcel refuses. It returns how many leases of others went.
+func (m *Member) give(to Peer, demand uint64, n int, others []Parted, out *Output) int {
+	parcel, bytes := &Parcel{Demand: demand}, 0
+	add := func(l Parted) bool {
+		bytes += l.bytes()
+		if bytes <= MaxBytes && len(parcel.Leases) < MaxHeld {
+			parcel.Leases = append(parcel.Leases, l)
+			return true
+		}
+		return false
+	}
+	full := false
+	for range n {
+		handed := m.store.Hand(to.String(), 1, demand)
+		if len(handed) == 0 {
+			break
+		}
+		if full = !add(Parted{m.opts.Self, handed[0]}); full {
+			m.store.Return(handed[0].Task.ID, handed[0].On)
+			break
+		}
+	}
+	given := 0
+	for ; !full && given < len(others) && add(others[given]); given++ {
+	}
+	m.send(to, Frame{Parcel: parcel}, out)
+	return given
+}
+
+// takeParcel takes what answers an open demand. Another parcel is a copy or too late: its leases
+// stay away, and their accounts put the tasks again.
+func (m *Member) takeParcel(now clocksync.Instant, p *Parcel) {
+	if !m.settleDemand(now, p.Demand, len(p.Leases) > 0) {
+		return
+	}
+	for _, l := range p.Leases {
+		id, on := l.Lease.Task.ID, l.Lease.On
+		switch {
+		case l.Account == m.opts.Self:
+			m.store.Return(id, on)
+		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !m.has(l.Account, id, on):
+			at, _ := slices.BinarySearchFunc(m.waiting, l.Lease.Key, func(w Parted, key float64) int {
+				if w.Lease.Key <= key { // Equal keys stay in their order.
+					return -1
+				}
+				return 1
+			})
+			m.waiting = slices.Insert(m.waiting, at, l)
+		}
+	}
+}
+
+// held is how many leases this member tells of.
+func (m *Member) held() int { return len(m.waiting) + len(m.slots) + len(m.records) + len(m.passed) }
+
+func (l *Parted) is(account Peer, id string, on uint64) bool {
+	return l.Account == account && l.Lease.Task.ID == id && l.Lease.On == on
+}
+
+func (p *pending) is(account Peer, id string, on uint64) bool {
+	return p.account == account && p.step.Record.ID == id && p.step.Record.On == on
+}
+
+func (m *Member) has(account Peer, id string, on uint64) bool {
+	return slices.ContainsFunc(m.waiting, func(l Parted) bool { return l.is(account, id, on) }) ||
+		slices.ContainsFunc(m.slots, func(s slot) bool { return s.runs() && s.is(account, id, on) }) ||
+		slices.ContainsFunc(m.records, func(p pending) bool { return p.is(account, id, on) })
+}
+
+// takeVerdict drops the lease that a verdict is about, or lets its slot go on from the new record.
+func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
+	m.records = slices.DeleteFunc(m.records, func(p pending) bool {
+		return p.is(account, v.ID, v.On) && (!v.Failed || p.step.Record.Fate == Failed && p.step.Try == v.Try)
+	})
+	if v.Failed {
+		return
+	}
+	m.waiting = slices.DeleteFunc(m.waiting, func(l Parted) bool { return l.is(account, v.ID, v.On) })
+	m.passed = slices.DeleteFunc(m.passed, func(p passed) bool {
+		return p.account == account && p.held.ID == v.ID && p.held.On == v.On
+	})
+	for i := range m.slots {
+		s := &m.slots[i]
+		switch {
+		case !s.runs() || !s.is(account, v.ID, v.On):
+		case s.recording && v.Outcome == Counted:
+			s.recording, s.Lease.On, s.Lease.Try = false, v.Seq, 0
+			out.Recorded = append(out.Recorded, i)
+		default:
+			m.stop(i, out)
+		}
+	}
+}
+
+func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) {
+	p, n := &m.peers[i], &m.view.Neighbours[i]
+	if h.Number <= p.number {
+		return // It is older than what is known.
+	}
+	p.number, p.open = h.Number, h.Open
+	n.Load, n.Told = h.Load, now
+	for _, k := range m.store.Hold(p.String(), h.List, h.Settled) {
+		m.send(p.Peer, Frame{Verdict: &Verdict{ID: h.List[k].ID, On: h.List[k].On, Outcome: Closed}}, out)
+	}
+}
+
+// takeStep takes what a function yields or returns.
+func (m *Member) takeStep(now clocksync.Instant, in *Input, out *Output) {
+	s := &m.slots[in.Slot]
+	switch {
+	case !s.taken:
+		panic(fmt.Sprintf("workcore: slot %d runs nothing", in.Slot))
+	case s.stopped:
+		if in.Kind == InDone {
+			*s = slot{}
+		} else {
+			out.Stops = append(out.Stops, in.Slot)
+		}
+		return
+	case s.recording:
+		panic(fmt.Sprintf("workcore: slot %d goes on before its record counts", in.Slot))
+	}
+	step := *in.Step
+	step.Record.ID, step.Record.On, step.Try = s.Lease.Task.ID, s.Lease.On, s.Lease.Try
+	if s.demand > 0 && len(step.Record.Children) > 0 {
+		step.For, step.Demand = s.asker, s.demand
+	}
+	if err := step.check(); err != nil || (step.Record.Fate == Kept) != (in.Kind == InYield) {
+		if out.Err = err; err == nil {
+			out.Err = fmt.Errorf("record of task %q: it is %v: a yield keeps its task, and a function that returns does not", step.Record.ID, step.Record.Fate)
+		}
+		if in.Kind == InYield {
+			return // The program may yield less.
+		}
+		step.Record = Record{ID: step.Record.ID, On: step.Record.On, Fate: Failed, Error: cut(out.Err.Error())}
+		step.Keys, step.Demand = nil, 0
+	}
+	if s.demand > 0 && step.Demand == 0 && m.find(s.asker) >= 0 {
+		m.give(s.asker, s.demand, 0, nil, out)
+	}
+	account, place := s.Account, -1
+	s.demand, s.items = 0, in.Items
+	if s.recording = in.Kind == InYield; s.recording {
+		place = in.Slot
+	} else {
+		*s = slot{}
+	}
+	if account == m.opts.Self {
+		m.takeVerdict(account, m.judge(account, &step, out), out)
+		return
+	}
+	m.records = append(m.records, pending{account, step, place, now})
+}
+
+func (m *Member) repeatRecords(now clocksync.Instant, out *Output) {
+	for i := range m.records {
+		if p := &m.records[i]; p.again <= now {
+			step := p.step
+			m.send(p.account, Frame{Step: &step}, out)
+			p.again = now.Add(m.opts.Repeat)
+		}
+	}
+}
+
+// startTasks fills the free slots: the smallest key first, of equal ones those of others.
+func (m *Member) startTasks(out *Output) {
+	for i := range m.slots {
+		if m.slots[i].taken {
+			continue
+		}
+		key, own := m.store.Next()
+		switch {
+		case len(m.waiting) > 0 && (!own || m.waiting[0].Lease.Key <= key):
+			m.slots[i].Parted = m.waiting[0]
+			m.waiting = slices.Delete(m.waiting, 0, 1)
+		case own:
+			m.slots[i].Parted = Parted{m.opts.Self, m.store.Hand(m.holder, 1, 0)[0]}
+		default:
+			return
+		}
+		m.slots[i].taken = true
+		out.Runs = append(out.Runs, Run{i, m.slots[i].Lease.Task})
+	}
+}
+
+// refresh brings the view up to date.
+func (m *Member) refresh(now clocksync.Instant) {
+	v, running := &m.view, 0
+	v.Items = 0
+	for i := range m.slots {
+		if s := &m.slots[i]; s.taken {
+			if running++; s.mayPart() {
+				v.Items = max(v.Items, s.items)
+			}
+		}
+	}
+	v.Activity.Set(now, running, len(m.slots))
+	v.Put = m.store.Waiting()
+	v.Waiting = v.Put + len(m.waiting)
+}
+
+func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
+	m.refresh(now)
+	m.demands, m.look = m.opts.Strategy.Look(now, &m.view, m.demands[:0])
+	for _, d := range m.demands {
+		i := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == d.Member })
+		if i < 0 || m.peers[i].demand > 0 {
+			continue
+		}
+		m.demand++
+		m.peers[i].demand, m.peers[i].deadline = m.demand, now.Add(m.opts.Patience)
+		m.view.Neighbours[i].Pending = true
+		m.send(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, max(0, d.Tasks)}}, out)
+	}
+}
+
+// loadNow is how much this member has to give, as neighbours learn it.
+func (m *Member) loadNow() float64 {
+	load := float64(m.view.Waiting)
+	for i := range m.slots {
+		if s := &m.slots[i]; s.runs() && s.items > 1 {
+			load++
+		}
+	}
+	return load
+}
+
+// sendHolds tells each other member what this one has of it, at a steady pace, and sooner when there
+// is something to give again.
+func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
+	if load := m.loadNow(); now >= m.nextHolds() && len(m.peers) > 0 {
+		m.told, m.load = now, load
+		m.number++
+		for i := range m.peers {
+			out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.store.account.Counts().Open, m.heldOf(m.peers[i].Peer)})
+			m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
+		}
+	}
+}
+
+func (m *Member) nextHolds() clocksync.Instant {
+	if m.load == 0 && m.loadNow() > 0 {
+		return m.told.Add(m.opts.Pace / 8)
+	}
+	return m.told.Add(m.opts.Pace)
+}
+
+// settledDemand is the number up to which all demands are settled.
+func (m *Member) settledDemand() uint64 {
+	n := m.demand
+	for i := range m.peers {
+		if d := m.peers[i].demand; d > 0 {
+			n = min(n, d-1)
+		}
+	}
+	return n
+}
+
+// heldOf lists the leases of an account.
+func (m *Member) heldOf(account Peer) (list []Held) {
+	for i := range m.waiting {
+		if l := &m.waiting[i]; l.Account == account {
+			list = append(list, Held{ID: l.Lease.Task.ID, On: l.Lease.On})
+		}
+	}
+	for i := range m.slots {
+		if s := &m.slots[i]; s.runs() && s.Account == account {
+			list = append(list, Held{ID: s.Lease.Task.ID, On: s.Lease.On, Runs: true})
+		}
+	}
+	for i := range m.records {
+		if p := &m.records[i]; p.account == account && p.slot < 0 {
+			list = append(list, Held{ID: p.step.Record.ID, On: p.step.Record.On})
+		}
+	}
+	for i := range m.passed {
+		if p := &m.passed[i]; p.account == account {
+			list = append(list, p.held)
+		}
+	}
+	return list
+}
+
+func (m *Member) tell() Told {
+	t := Told{Settled: m.settled, Phase: m.phase, Queued: m.store.Waiting() + len(m.waiting), Open: m.store.account.Counts().Open}
+	for i := range m.slots {
+		if m.slots[i].runs() {
+			t.Running++
+		}
+	}
+	t.Idle = t.Open == 0 && t.Queued == 0 && t.Running == 0 && len(m.records) == 0
+	return t
+}
+
+// wake is when the next step is due.
+func (m *Member) wake() clocksync.Instant {
+	if m.over {
+		return clocksync.MaxInstant
+	}
+	at := m.look
+	if len(m.peers) > 0 {
+		at = min(at, m.nextHolds())
+	}
+	for i := range m.records {
+		at = min(at, m.records[i].again)
+	}
+	for i := range m.peers {
+		if m.peers[i].demand > 0 {
+			at = min(at, m.peers[i].deadline)
+		}
+	}
+	return at
+}
