@@ -12,7 +12,7 @@ import (
 )
 
 // Options are those for nats.Connect. All files are read, so that a fault is told before
-// anything is dialled.
+// anything is dialled. They are never nil.
 func (s *Server) Options() ([]nats.Option, error) {
 	who, err := s.identify()
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *Server) identify() ([]nats.Option, error) {
 	case "user_jwt":
 		return []nats.Option{nats.UserJWTAndSeed(s.who.text, s.who.second)}, nil
 	}
-	return nil, nil
+	return []nats.Option{}, nil
 }
 
 // readLine returns the first line of a file.

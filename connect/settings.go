@@ -234,8 +234,6 @@ func (s *Server) Identity() string {
 		return "the JWT of " + v.from
 	case "url":
 		return "the user or token in the URL"
-	case "given":
-		return "the options that the program passes"
 	}
 	if s.cert.text != "" {
 		return fmt.Sprintf("the client certificate %s of %s", s.cert.text, s.cert.from)
@@ -251,6 +249,9 @@ func (s *Server) UsesUser() bool {
 // Explain adds to the error of an attempt to connect which credentials were used, if the server
 // has refused them.
 func (s *Server) Explain(err error) error {
+	if s.who.kind == "given" { // Whoever has passed the options knows.
+		return err
+	}
 	for _, refused := range []error{nats.ErrAuthorization, nats.ErrAuthExpired, nats.ErrAuthRevoked, nats.ErrAccountAuthExpired, nats.ErrNkeysNotSupported} {
 		if !errors.Is(err, refused) {
 			continue
