@@ -135,6 +135,15 @@ func TestRefusedCredentials(t *testing.T) {
 			t.Errorf("got %v\nwant %s", err, c.want)
 		}
 	}
+	given := settings(t, testnats.Start(t, "tls"))
+	given.URL = s.URL
+	plain, err := given.Resolve(connect.Settings{})
+	if err == nil {
+		err = dial(t, plain)
+	}
+	if err == nil || !strings.HasSuffix(err.Error(), "; --tlsca asks for TLS: leave it out for this server") {
+		t.Errorf("TLS on a plain port: %v", err)
+	}
 	server, options, err := connect.To(s.URL, []nats.Option{})
 	if err != nil || len(options) > 0 || server.Explain(nats.ErrAuthorization).Error() != nats.ErrAuthorization.Error() {
 		t.Error(server.Identity(), options, err)

@@ -247,7 +247,7 @@ func (s *Server) UsesUser() bool {
 }
 
 // Explain adds to the error of an attempt to connect which credentials were used, if the server
-// has refused them.
+// has refused them, and which setting asks for TLS, if the server has none.
 func (s *Server) Explain(err error) error {
 	if s.who.kind == "given" { // Whoever has passed the options knows.
 		return err
@@ -260,6 +260,9 @@ func (s *Server) Explain(err error) error {
 			return fmt.Errorf("%w; the server refused %s", err, who)
 		}
 		return fmt.Errorf("%w; none was given: use --creds, --nkey, --user or --token-file, or set NATS_CREDS or another variable of docs/connecting.md", err)
+	}
+	if tls := cmp.Or(s.ca, s.cert); errors.Is(err, nats.ErrSecureConnWanted) && tls.text != "" {
+		return fmt.Errorf("%w; %s asks for TLS: leave it out for this server", err, tls.from)
 	}
 	return err
 }

@@ -72,6 +72,17 @@ func TestUserInAURL(t *testing.T) {
 	}
 }
 
+// TestNobodyAtTheServerOfTheEnvironment: what to check is the variable.
+func TestNobodyAtTheServerOfTheEnvironment(t *testing.T) {
+	server := testnats.Start(t, "password")
+	server.Setenv(t)
+	t.Setenv("NATS_URL", server.URL)
+	code, _, stderr := execute(t, "status")
+	if want := "runs on the NATS server at " + server.URL + ": check NATS_URL and --tenant\n"; code != exitFailure || !strings.HasSuffix(stderr, want) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
 // TestOwnServerIgnoresTheEnvironment: what it says is for servers elsewhere.
 func TestOwnServerIgnoresTheEnvironment(t *testing.T) {
 	t.Setenv("NATS_TOKEN", "n0t-it")
