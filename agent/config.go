@@ -165,9 +165,10 @@ type Option func(*joining)
 
 type joining struct {
 	dial func(ctx context.Context, url string, o bus.Options) (*bus.Bus, error)
-	conn *nats.Conn   // that is wrapped; nil: one is dialled
-	own  bool         // it is shared with no other member
-	node *multiplexer // of the node whose processor this is; nil: it is none
+	conn *nats.Conn     // that is wrapped; nil: one is dialled
+	nats *[]nats.Option // of WithNATS, which tells connections apart; nil: the environment has them
+	own  bool           // it is shared with no other member
+	node *multiplexer   // of the node whose processor this is; nil: it is none
 }
 
 var (
@@ -194,6 +195,15 @@ func (j *joining) take(ctx context.Context, opts []Option) (err error) {
 // say, and shows that all their states still hold. They need the same Config.Clock (none
 // will do) and no Config.SeparateClock, and their url or connection is the same.
 func OwnConn() Option { return func(j *joining) { j.own = true } }
+
+// WithNATS dials with these options, such as nats.UserCredentials, instead of what the
+// environment gives; see the package connect. Settings of reconnecting, pings, buffers and
+// handlers among them have no effect. Without options the environment does not count either.
+// Members share a connection only if they have the same value of WithNATS.
+func WithNATS(options ...nats.Option) Option {
+	given := append([]nats.Option{}, options...)
+	return func(j *joining) { j.nats = &given }
+}
 
 // WithConn takes a connection that is there already, instead of one that Join
 // would dial to its url. It is neither closed nor altered. Control messages then

@@ -84,7 +84,8 @@ type welcomed struct {
 const closeTimeout = time.Second
 
 // Join makes this process a member of a group. It dials a connection to the NATS
-// server at url, such as "nats://127.0.0.1:4222", or takes that of another member of the
+// server at url, such as "nats://127.0.0.1:4222", with the credentials of [WithNATS] or of the
+// environment (see the package connect), or takes that of another member of the
 // group in this process (see [OwnConn]), and waits until
 // the group's synchronizer has taken the member in. ctx bounds Join, not the
 // member. It fails, naming the cause, if no server can be reached within 4 s

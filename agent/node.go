@@ -13,7 +13,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/observe"
@@ -51,6 +54,10 @@ type NodeConfig struct {
 	// they are of the node. A block that sets one is overruled by the next reading. An
 	// [observe.Observer] is not closed; give it Children where blocks start processes.
 	Observe observe.Source
+
+	// NATS are options of the connections, such as nats.UserCredentials; as in [WithNATS].
+	// Nil: what the environment gives. An empty list: none.
+	NATS []nats.Option
 
 	Host          string          // as in [Config]
 	Clock         clocksync.Clock // as in Config
@@ -97,11 +104,15 @@ func JoinNode(ctx context.Context, url string, cfg NodeConfig, blocks ...BlockCo
 	// ctx bounds JoinNode, and the node lives until Close.
 	n.ctx, n.cancel = context.WithCancelCause(context.Background())
 	n.leave = sync.OnceValue(n.end)
-	if n.control, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus node " + cfg.Group + "/" + cfg.Name}); err == nil {
-		n.data, err = bus.Dial(ctx, url, bus.Options{Name: "pegasus data " + cfg.Group + "/" + cfg.Name})
+	server, options, err := connect.To(url, cfg.NATS)
+	if err == nil {
+		n.control, err = bus.Dial(ctx, server.URL, bus.Options{Extra: options, Name: "pegasus node " + cfg.Group + "/" + cfg.Name})
+	}
+	if err == nil {
+		n.data, err = bus.Dial(ctx, server.URL, bus.Options{Extra: options, Name: "pegasus data " + cfg.Group + "/" + cfg.Name})
 	}
 	if err != nil {
-		err = fmt.Errorf("%w: %w", ErrNotConnected, err)
+		err = fmt.Errorf("%w: %w", ErrNotConnected, server.Explain(err))
 	}
 	if err == nil {
 		n.multiplexer = newMultiplexer(cfg.Name, wire.Subjects{Tenant: n.cfg.Tenant, Group: cfg.Group}, n.control, n.cfg.Logger)

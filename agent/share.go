@@ -9,14 +9,16 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/wire"
 )
 
 // shareKey says which members of a process share a connection: those for which all of
-// it is the same. The url has the identity on the server.
+// it is the same. The server has the credentials.
 type shareKey struct {
-	url           string
+	server        connect.Server
+	nats          *[]nats.Option
 	conn          *nats.Conn
 	tenant, group string
 	host          string
@@ -29,7 +31,11 @@ var shares bus.Pool[shareKey, *multiplexer] //nolint:gochecknoglobals // Members
 
 // connected makes a member with a connection, its own or one that is there already.
 func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Member, err error) {
-	key := shareKey{url: url, conn: j.conn, tenant: cfg.Tenant, group: cfg.Group, host: cfg.Host, drift: cfg.Drift}
+	server, options, err := j.server(url)
+	if err != nil {
+		return nil, err
+	}
+	key := shareKey{server: server, nats: j.nats, conn: j.conn, tenant: cfg.Tenant, group: cfg.Group, host: cfg.Host, drift: cfg.Drift}
 	if cfg.auto == nil {
 		key.clock = cfg.Clock
 	}
@@ -40,14 +46,16 @@ func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Me
 		c = j.node
 	case j.own || cfg.SeparateClock || key.clock != nil && !reflect.ValueOf(key.clock).Comparable():
 		m = newMember(*cfg)
-		if m.bus, err = j.dial(ctx, url, m.busOptions()); err != nil {
-			return nil, err
+		o := m.busOptions()
+		o.Extra = options
+		if m.bus, err = j.dial(ctx, server.URL, o); err != nil {
+			return nil, server.Explain(err)
 		}
 		m.multiplexer = newMultiplexer("", m.subjects, m.bus, cfg.Logger)
 		m.multiplexer.auto, m.release = cfg.auto, m.multiplexer.end
 		return m, nil
 	default:
-		begin := func() (*multiplexer, error) { return j.multiplexed(ctx, url, cfg) }
+		begin := func() (*multiplexer, error) { return j.multiplexed(ctx, &server, options, cfg) }
 		end := func(c *multiplexer) error { return errors.Join(c.end(), c.bus.Close()) }
 		if c, release, err = shares.Take(ctx, key, begin, end); err != nil {
 			return nil, err
@@ -60,6 +68,17 @@ func (j *joining) connected(ctx context.Context, url string, cfg *Config) (m *Me
 		return nil, errors.Join(err, release())
 	}
 	return m, nil
+}
+
+// server is what to dial, if anything, and the options for it.
+func (j *joining) server(url string) (connect.Server, []nats.Option, error) {
+	switch {
+	case j.conn != nil || j.node != nil:
+		return connect.Server{}, nil, nil
+	case j.nats != nil:
+		return connect.To(url, *j.nats)
+	}
+	return connect.To(url, nil)
 }
 
 // clockOf gives all members that brought none one clock, which is measured once.
@@ -76,15 +95,15 @@ func (c *multiplexer) clockOf(cfg *Config) {
 }
 
 // multiplexed makes a multiplexer with a connection, for several.
-func (j *joining) multiplexed(ctx context.Context, url string, cfg *Config) (*multiplexer, error) {
+func (j *joining) multiplexed(ctx context.Context, server *connect.Server, options []nats.Option, cfg *Config) (*multiplexer, error) {
 	var made atomic.Pointer[multiplexer]
-	b, err := j.dial(ctx, url, bus.Options{Name: "pegasus agent " + cfg.Group + "/" + cfg.Name, OnError: func(err error) { //nolint:contextcheck // It comes when Join has long returned.
+	b, err := j.dial(ctx, server.URL, bus.Options{Extra: options, Name: "pegasus agent " + cfg.Group + "/" + cfg.Name, OnError: func(err error) { //nolint:contextcheck // It comes when Join has long returned.
 		if c := made.Load(); c != nil {
 			c.complained(err)
 		}
 	}})
 	if err != nil {
-		return nil, err
+		return nil, server.Explain(err)
 	}
 	c := newMultiplexer("", wire.Subjects{Tenant: cfg.Tenant, Group: cfg.Group}, b, cfg.Logger)
 	made.Store(c)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/control"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/plan"
@@ -44,6 +45,10 @@ type Options struct {
 	// Conn is a connection to use instead of one of its own. It is neither closed
 	// nor altered; the URL is not used then.
 	Conn *nats.Conn
+	// NATS are options of the connection, such as nats.UserCredentials. Settings of
+	// reconnecting, pings, buffers and handlers among them have no effect. Nil means what the
+	// environment gives (see the package connect), and an empty list none.
+	NATS []nats.Option
 	// Timeline is the reference time of the stamps: empty for the readings of this
 	// process's clock, against which members on other hosts measure theirs by
 	// themselves, or [clocksync.UTC] or [clocksync.SmearedUTC] where every member
@@ -358,7 +363,11 @@ func (s *Synchronizer) connect(ctx context.Context, url string) error {
 	case s.opt.Conn != nil:
 		s.bus, err = bus.Wrap(s.opt.Conn, options)
 	default:
-		s.bus, err = bus.Dial(ctx, url, options)
+		var server connect.Server
+		if server, options.Extra, err = connect.To(url, s.opt.NATS); err == nil {
+			s.bus, err = bus.Dial(ctx, server.URL, options)
+			err = server.Explain(err)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrNotConnected, err)

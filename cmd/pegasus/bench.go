@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/bench"
 	"github.com/gopegasus/pegasus/internal/show"
 )
@@ -81,6 +82,7 @@ func newBench() *cobra.Command {
 
 func newBenchLoad() *cobra.Command {
 	var o bench.LoadOptions
+	var at connection
 	cmd := &cobra.Command{
 		Use:     "load",
 		Short:   "Put a synchronizer under load",
@@ -89,7 +91,7 @@ func newBenchLoad() *cobra.Command {
 		Args:    noArguments,
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.URL, "nats", "", "use the NATS server at `URL` (default one of its own)")
+	at.add(cmd, "use the NATS server at `URL` (default that of --context, or one of its own)", "`NAME` to show to the server (default NATS_USER)")
 	flags.IntVar(&o.Members, "members", 100, "how many members there are, `N`; those of one process share a connection")
 	flags.IntVar(&o.Processes, "processes", 1, "in how many processes the members are, `N`")
 	flags.IntVar(&o.Rate, "rate", 10_000, "how many reports all of them tell in a second, `N`")
@@ -100,6 +102,16 @@ func newBenchLoad() *cobra.Command {
 	flags.IntVar(&o.Overload, "overload", 0, "then tell `TIMES` as many reports, and again as many as before for five seconds (or --overload-time times five, if that is less)")
 	flags.DurationVar(&o.OverloadTime, "overload-time", 10*time.Second, "how long that is, `DURATION`")
 	runBench(cmd, &o.Program, show.Load, func(ctx context.Context) (*bench.LoadResult, error) {
+		if at.Settings != (connect.Settings{}) {
+			if at.URL == "" && at.Context == "" {
+				return nil, errors.New("the credentials are for a server elsewhere: give that with --nats or --context")
+			}
+			server, err := at.find(connect.FromEnv(), cmd.ErrOrStderr())
+			if err != nil {
+				return nil, err
+			}
+			o.URL, o.Connect = server.shown(), at.Settings
+		}
 		switch {
 		case o.Members < 1 || o.Members > 10_000:
 			return nil, fmt.Errorf("--members %d: it must be 1 to 10000", o.Members)
@@ -121,8 +133,8 @@ func newBenchLoad() *cobra.Command {
 			return nil, fmt.Errorf("--counts %d: it must be 0 or more and below --predicates, which is %d", o.Counts, o.Predicates)
 		}
 		r, err := bench.Load(ctx, o)
-		if err == nil && o.URL != "" {
-			r.Server = withUser(o.URL, nil)
+		if err == nil {
+			r.Server = o.URL
 		}
 		return r, fail(err)
 	})

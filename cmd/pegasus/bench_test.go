@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"net/url"
 	"regexp"
 	"strings"
 	"testing"
@@ -268,12 +267,14 @@ func TestLoadOnAServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer server.Close()
-	code, stdout, stderr := execute(t, "bench", "load", "--nats", withUser(server.URL(), url.UserPassword("u", "secret")), "--members", "2", "--time", "200ms")
+	withUser := strings.Replace(server.URL(), "//", "//u:secret@", 1)
+	code, stdout, stderr := execute(t, "bench", "load", "--nats", withUser, "--members", "2", "--time", "200ms")
 	head := regexp.MustCompile(`^.*\d CPUs?, \w+/\w+, go[^\n]*\npegasus bench load --members 2 --nats nats://127\.0\.0\.1:\d+ --time 200ms\n\nfigure `)
-	if code != exitOK || stderr != "" || !head.MatchString(stdout) || strings.Contains(stdout, "secret") {
+	if code != exitOK || !strings.Contains(stderr, "--password-file") || !head.MatchString(stdout) || strings.Contains(stdout, "secret") {
 		t.Errorf("exit %d, stderr %q, stdout\n%s", code, stderr, stdout)
 	}
-	o := measured(t, []string{"bench", "load", "--nats", withUser(server.URL(), url.UserPassword("u", "secret")), "--members", "2", "--time", "200ms"})
+	password := writeFile(t, t.TempDir(), "password", "secret")
+	o := measured(t, []string{"bench", "load", "--nats", server.URL(), "--user", "u", "--password-file", password, "--members", "2", "--time", "200ms"})
 	if o["nats"] != server.URL() {
 		t.Errorf("the server is %v", o["nats"])
 	}

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"github.com/gopegasus/pegasus/connect"
 )
 
 // setFlags are the flags that were given, as on the command line but for
@@ -19,7 +21,7 @@ func setFlags(cmd *cobra.Command) string {
 		}
 		value := f.Value.String()
 		if f.Name == "nats" {
-			value = withUser(value, nil)
+			value = connect.WithoutUser(value)
 		}
 		fmt.Fprintf(&b, " --%s %s", f.Name, value)
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/nearest"
 	"github.com/gopegasus/pegasus/internal/show"
@@ -30,26 +31,25 @@ const (
 )
 
 // liveHelp is what the commands have in common that ask a running synchronizer.
-const liveHelp = `Without --nats it asks the last run of this user on this machine that goes on, as
-pegasus run notes it; for others, such as the examples, give --nats URL and
---tenant NAME. All synchronizers of the tenant are asked, or the one of
---synchronizer. Thread-level synchronizers run inside their members and cannot be
-asked.`
+const liveHelp = `Without --nats, NATS_URL and --context it asks the last run of this user on this
+machine that goes on, as pegasus run notes it; for others, such as the examples, give
+--nats URL and --tenant NAME. docs/connecting.md tells how to give credentials. All
+synchronizers of the tenant are asked, or the one of --synchronizer. Thread-level
+synchronizers run inside their members and cannot be asked.`
 
 // liveFlags say whom to ask.
 type liveFlags struct {
-	nats, tenant, synchronizer string
-	login
-	json bool
+	connection
+
+	tenant, synchronizer string
+	json                 bool
 }
 
 func (f *liveFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.StringVar(&f.nats, "nats", "", "`URL` of the NATS server of the run (default the last local run)")
+	f.connection.add(cmd, "`URL` of the NATS server of the run (default NATS_URL, or the last local run)", "`NAME` to show to the server (default NATS_USER)")
 	flags.StringVar(&f.tenant, "tenant", "", "`NAME` of the run's tenant (default that of the local run, or default)")
 	flags.StringVar(&f.synchronizer, "synchronizer", "", "ask this `SYNCHRONIZER` alone (default all)")
-	flags.StringVar(&f.user, "user", "", "`NAME` to show to the server")
-	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
 	flags.BoolVar(&f.json, "json", false, "print one JSON object a line")
 }
 
@@ -59,6 +59,7 @@ type live struct {
 	tenant string
 	only   string // the one to ask; empty: all
 	shown  string // the server's URL
+	from   string // where that comes from
 }
 
 // open connects to the run that the flags name. A run that has died is told on
@@ -72,14 +73,13 @@ func (f *liveFlags) open(ctx context.Context, stderr io.Writer, o bus.Options) (
 			return nil, err
 		}
 	}
-	identity, err := f.identity()
+	at, err := f.find(connect.FromEnv(), stderr)
 	if err != nil {
 		return nil, err
 	}
 	l := &live{tenant: cmp.Or(f.tenant, "default"), only: f.synchronizer}
 	hint := ""
-	url := f.nats
-	if url == "" {
+	if at.URL == "" {
 		run, notes, err := lastRun()
 		for _, n := range notes {
 			_, _ = fmt.Fprintln(stderr, "pegasus: "+n)
@@ -87,19 +87,21 @@ func (f *liveFlags) open(ctx context.Context, stderr io.Writer, o bus.Options) (
 		if err != nil {
 			return nil, fail(err)
 		}
-		url, l.tenant = run.URL, cmp.Or(f.tenant, run.Tenant)
+		l.tenant = cmp.Or(f.tenant, run.Tenant)
 		hint = fmt.Sprintf(" (that is the run of process %d, noted in %s)", run.PID, run.file)
-		if run.Secured && identity == nil {
-			return nil, fail(fmt.Errorf("the run of process %d at %s wants credentials: give --user and --password-file", run.PID, url))
+		there := connection{f.Settings}
+		there.URL = run.URL
+		if at, err = there.find(run.environment(), stderr); err != nil {
+			return nil, err
+		}
+		if run.Secured && at.Identity() == "" {
+			return nil, fail(fmt.Errorf("the run of process %d at %s wants credentials: give --user and --password-file", run.PID, run.URL))
 		}
 	}
-	l.shown = withUser(url, nil)
-	if identity != nil {
-		url = withUser(url, identity)
-	}
-	o.Name, o.ConnectTimeout = "pegasus", 2*time.Second
-	if l.bus, err = bus.Dial(ctx, url, o); err != nil {
-		return nil, fail(fmt.Errorf("%w%s", err, hint))
+	l.shown, l.from = at.shown(), at.From
+	o.Name, o.ConnectTimeout, o.Extra = "pegasus", 2*time.Second, at.options
+	if l.bus, err = bus.Dial(ctx, at.URL, o); err != nil {
+		return nil, fail(fmt.Errorf("%w%s", at.Explain(err), hint))
 	}
 	return l, nil
 }
@@ -142,7 +144,7 @@ func (l *live) nobody() error {
 			return fmt.Errorf("no synchronizer of tenant %q answers on the NATS server at %s, though process %d of this host is noted to run one there: it is stopped or hangs, or stands by and does not lead yet", l.tenant, l.shown, r.PID)
 		}
 	}
-	return fmt.Errorf("no synchronizer of tenant %q runs on the NATS server at %s: check --nats and --tenant", l.tenant, l.shown)
+	return fmt.Errorf("no synchronizer of tenant %q runs on the NATS server at %s: check %s and --tenant", l.tenant, l.shown, l.from)
 }
 
 // present asks who is there; nobody is no error.

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"syscall"
 	"time"
+
+	"github.com/gopegasus/pegasus/connect"
 )
 
 // localRun is what a run notes of itself for the commands that ask it. It has no
@@ -16,7 +18,8 @@ import (
 type localRun struct {
 	URL     string    `json:"url"`
 	Tenant  string    `json:"tenant"`
-	Secured bool      `json:"secured"` // the server wants credentials
+	Own     bool      `json:"own"`     // the server is inside the run
+	Secured bool      `json:"secured"` // it is, and wants credentials
 	PID     int       `json:"pid"`
 	Started time.Time `json:"started"`
 
@@ -106,6 +109,19 @@ func readRun(file string) (*localRun, error) {
 		return nil, errors.New("it lacks url or pid")
 	}
 	return r, nil
+}
+
+// environment is what of the environment counts for the run. What it says of TLS is not for a
+// server inside the run.
+func (r *localRun) environment() connect.Settings {
+	e := connect.FromEnv()
+	switch {
+	case r.Secured:
+		return connect.Settings{User: e.User, Password: e.Password}
+	case r.Own:
+		return connect.Settings{}
+	}
+	return e
 }
 
 // alive is false for a process that certainly has ended.

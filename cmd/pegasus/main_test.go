@@ -16,10 +16,14 @@ import (
 // commandEnv makes this test binary the command itself.
 const commandEnv = "PEGASUS_TEST_COMMAND"
 
-// TestMain keeps the notes of runs, and their terms, out of this user's directories.
+// TestMain keeps the notes of runs, and their terms, out of this user's directories, and the
+// servers of this user out of the tests.
 func TestMain(m *testing.M) {
 	if os.Getenv(commandEnv) != "" || len(os.Args) > 1 && os.Args[1] == "bench" {
 		main() // Of TestBinary, or the second process of a measurement.
+	}
+	for _, name := range []string{"URL", "CREDS", "NKEY", "CA", "CERT", "KEY", "TOKEN", "USER", "PASSWORD", "CONTEXT"} {
+		_ = os.Unsetenv("NATS_" + name)
 	}
 	dir, err := os.MkdirTemp("", "pegasus")
 	if err == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/internal/procnode"
 	"github.com/gopegasus/pegasus/internal/show"
 	"github.com/gopegasus/pegasus/observe"
@@ -54,7 +55,8 @@ const nodeExample = `  pegasus node --nats nats://127.0.0.1:4222 --group process
 const mostPower = 1e100
 
 type nodeFlags struct {
-	nats     string
+	connection
+
 	cfg      agent.NodeConfig
 	blocks   []string
 	grace    time.Duration
@@ -74,7 +76,7 @@ func newNode() *cobra.Command {
 		RunE:    func(cmd *cobra.Command, _ []string) error { return f.run(cmd) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.nats, "nats", "", "`URL` of the NATS server (required)")
+	f.add(cmd, "`URL` of the NATS server (default NATS_URL; required)", "`NAME` to show to the server (default NATS_USER)")
 	flags.StringVar(&f.cfg.Group, "group", "processors", "`GROUP` of processors that the program's file names")
 	flags.StringVar(&f.cfg.Name, "name", "", "`NAME` of the node, unique in the group (required)")
 	flags.StringVar(&f.cfg.Tenant, "tenant", "default", "`NAME` that keeps runs on one server apart")
@@ -95,8 +97,11 @@ func newNode() *cobra.Command {
 const unlimited = 10 * 365 * 24 * time.Hour
 
 func (f *nodeFlags) run(cmd *cobra.Command) error {
+	server, err := f.find(connect.FromEnv(), cmd.ErrOrStderr())
 	switch {
-	case f.nats == "" || f.cfg.Name == "":
+	case err != nil:
+		return err
+	case server.URL == "" || f.cfg.Name == "":
 		return errors.New("node needs --nats URL and --name NAME")
 	case len(f.blocks) == 0:
 		return errors.New("node needs at least one --block NAME=COMMAND")
@@ -135,12 +140,13 @@ func (f *nodeFlags) run(cmd *cobra.Command) error {
 		defer o.Close() //nolint:errcheck // It only reads.
 		f.cfg.Observe, observer = o, o
 	}
-	n, err := agent.JoinNode(ctx, f.nats, f.cfg, blocks...)
+	f.cfg.NATS = server.options
+	n, err := agent.JoinNode(ctx, server.URL, f.cfg, blocks...)
 	if err != nil {
 		if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
 			return nil
 		}
-		return fail(err)
+		return fail(server.Explain(err))
 	}
 	names := n.Processors()
 	_, err = fmt.Fprintf(cmd.OutOrStdout(), "node %s on pid %d: %s in group %s: %s\n", f.cfg.Name, os.Getpid(), show.Count(len(names), "processor"), f.cfg.Group, show.Some(names))

@@ -81,7 +81,7 @@ func newProgramRun() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	f.add(flags, "nodes use the same", "record the inputs to a file in `DIR`, for --resume and replay",
+	f.add(cmd, "nodes use the same", "record the inputs to a file in `DIR`, for --resume and replay",
 		"`MIB` that the journal may have; at the limit the run ends", "tell every change of a verdict, every signal and every refusal too")
 	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the file a value instead of its default, `NAME=VALUE`; may be repeated")
 	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, tell what would be started")
@@ -90,11 +90,11 @@ func newProgramRun() *cobra.Command {
 
 // run carries out the program. It checks everything before it starts anything.
 func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Config) error {
-	where, err := f.server()
+	where, err := f.server(cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
-	if err := f.together(); err != nil {
+	if err := f.together(where); err != nil {
 		return err
 	}
 	url, stop, err := where.start()

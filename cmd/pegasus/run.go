@@ -23,11 +23,11 @@ epochs, predicates that fire, what became of each signal, members that were
 lost. Thread-level synchronizers run inside the members and not here. The first
 line on stdout is the URL that members join at.
 
-Without --nats it starts a NATS server inside this process, on 127.0.0.1, at a
-random free port and without a key: any user of this machine can connect, no
-other machine can. --listen chooses the address; one that other machines can
-reach is refused without --user and --password-file. The password and all
-messages travel in clear.
+Without --nats, NATS_URL and the URL of a --context it starts a NATS server inside
+this process, on 127.0.0.1, at a random free port and without a key: any user of
+this machine can connect, no other machine can. --listen chooses the address; one
+that other machines can reach is refused without --user and --password-file. The
+password and all messages travel in clear.
 
 --journal DIR records what the synchronizers are told, for "pegasus replay".
 
@@ -64,8 +64,9 @@ const runExample = `  pegasus run pegasus.yaml
 
 // runFlags are the flags of run.
 type runFlags struct {
-	nats, listen string
-	login
+	connection
+
+	listen        string
 	name, tenant  string
 	timeline      string
 	http          string
@@ -95,7 +96,7 @@ func newRun() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	f.add(flags, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
+	f.add(cmd, "members use the same", "record the inputs to a file a synchronizer in `DIR`, for replay",
 		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict and every refusal too")
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
@@ -107,11 +108,10 @@ func newRun() *cobra.Command {
 
 // add declares the flags that run and program run have in common, with what they mean
 // there.
-func (f *runFlags) add(flags *pflag.FlagSet, tenant, journal, limit, verbose string) {
-	flags.StringVar(&f.nats, "nats", "", "`URL` of a NATS server to use instead of one inside this process")
+func (f *runFlags) add(cmd *cobra.Command, tenant, journal, limit, verbose string) {
+	f.connection.add(cmd, "`URL` of a NATS server to use instead of one inside this process (default NATS_URL)", "`NAME` that clients of the server show")
+	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", "", "`HOST:PORT` for the server inside this process (default 127.0.0.1 and a free port)")
-	flags.StringVar(&f.user, "user", "", "`NAME` that clients of the server show")
-	flags.StringVar(&f.passwordFile, "password-file", "", "`FILE` with the password that goes with --user")
 	flags.StringVar(&f.tenant, "tenant", "default", "`NAME` that keeps runs on one server apart; "+tenant)
 	flags.StringVar(&f.journal, "journal", "", journal)
 	flags.StringVar(&f.resume, "resume", "", "go on from the journal `FILE` of the last run of the same synchronizer or program")
@@ -130,11 +130,11 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 	default:
 		return fmt.Errorf("--timeline %q: use %s or %s, or leave it out", f.timeline, clocksync.UTC, clocksync.SmearedUTC)
 	}
-	where, err := f.server()
+	where, err := f.server(stderr)
 	if err != nil {
 		return err
 	}
-	if err := f.together(); err != nil {
+	if err := f.together(where); err != nil {
 		return err
 	}
 	if f.http != "" {
@@ -173,9 +173,9 @@ func (f *runFlags) run(ctx context.Context, file string, stdout, stderr io.Write
 }
 
 // together refuses flags that exclude each other.
-func (f *runFlags) together() error {
+func (f *runFlags) together(where *server) error {
 	switch {
-	case f.standby && f.nats == "":
+	case f.standby && where.own:
 		return errors.New("--standby waits for another process on the same server: give that with --nats")
 	case f.resume != "" && f.journal != "":
 		return errors.New("--resume carries on the journal that it reads: leave out --journal")

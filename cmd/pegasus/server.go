@@ -3,115 +3,168 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
-	"net/url"
 	"os"
 	"strings"
 
+	"github.com/nats-io/nats.go"
+	"github.com/spf13/cobra"
+
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/synchronizer"
 )
 
-// server is the NATS server a run uses: one elsewhere, or one to start here.
-type server struct {
-	url      string // of the one elsewhere, else empty
-	options  embedded.Options
-	identity *url.Userinfo // nil: no credentials
+// connection are the flags of every command that connects to a NATS server.
+type connection struct{ connect.Settings }
+
+// add declares them, with what two of them mean there.
+func (c *connection) add(cmd *cobra.Command, url, user string) {
+	flags := cmd.Flags()
+	flags.StringVar(&c.URL, "nats", "", url)
+	flags.StringVar(&c.User, "user", "", user)
+	flags.StringVar(&c.PasswordFile, "password-file", "", "`FILE` with the password that goes with --user")
+	flags.StringVar(&c.Creds, "creds", "", "credentials `FILE` for the server (default NATS_CREDS)")
+	flags.StringVar(&c.Nkey, "nkey", "", "`FILE` with the seed of a user for the server (default NATS_NKEY)")
+	flags.StringVar(&c.TokenFile, "token-file", "", "`FILE` with the token for the server (default the token in NATS_TOKEN)")
+	flags.StringVar(&c.CA, "tlsca", "", "PEM `FILE` with the authority of the server's certificate (default NATS_CA, or those of the system)")
+	flags.StringVar(&c.Cert, "tlscert", "", "PEM `FILE` with the certificate to show to the server (default NATS_CERT)")
+	flags.StringVar(&c.Key, "tlskey", "", "PEM `FILE` with the key of --tlscert (default NATS_KEY)")
+	flags.StringVar(&c.Context, "context", "", "`NAME` or file of a context of the nats CLI (default NATS_CONTEXT, or none)")
+	for _, flag := range []string{"nats", "user"} {
+		if err := cmd.RegisterFlagCompletionFunc(flag, cobra.NoFileCompletions); err != nil {
+			panic(fmt.Sprintf("pegasus: completion of %s --%s: %v", cmd.Name(), flag, err))
+		}
+	}
 }
 
-// address is a server's URL to connect with, and the one to show.
-type address struct{ secret, shown string }
+// address is a server and the options to connect to it.
+type address struct {
+	connect.Server
+
+	options []nats.Option
+	own     bool // it runs in this process, or in that of a run
+}
+
+// shown is the URL without credentials.
+func (a *address) shown() string { return connect.WithoutUser(a.URL) }
+
+// secured reports whether members put a user into the URL.
+func (a *address) secured() bool { return a.UsesUser() }
+
+// check refuses flags that make no sense together.
+func (c *connection) check() error {
+	if (c.User == "") != (c.PasswordFile == "") {
+		return errors.New("--user and --password-file belong together: give both or neither")
+	}
+	return nil
+}
+
+// find finds the server, if one is named anywhere, and what to connect to it with.
+func (c *connection) find(environment connect.Settings, stderr io.Writer) (a address, err error) {
+	if err := c.check(); err != nil {
+		return a, err
+	}
+	if strings.Contains(c.URL, "@") {
+		_, _ = fmt.Fprintln(stderr, "pegasus: the list of processes shows the user, password or token of --nats: use --user with --password-file, --token-file, --creds, or NATS_URL")
+	}
+	if a.Server, err = c.Resolve(environment); err == nil && a.URL != "" {
+		a.options, err = a.Options()
+	}
+	return a, fail(err)
+}
+
+// server is the NATS server a run uses: one elsewhere, or one to start here.
+type server struct {
+	address
+
+	embedded embedded.Options // of the one to start
+}
 
 // server checks the flags that run and program run have in common, and reads those
 // that say which server to use. An address that other machines can reach needs
 // credentials.
-func (f *runFlags) server() (*server, error) {
+func (f *runFlags) server(stderr io.Writer) (*server, error) {
 	if err := wire.CheckToken("tenant", f.tenant); err != nil {
 		return nil, err
 	}
 	if least := int64(synchronizer.MinJournalLimit >> 20); f.journalLimit < least || f.journalLimit > maxJournal {
 		return nil, fmt.Errorf("--journal-limit %d: use %d to %d, in MiB", f.journalLimit, least, maxJournal)
 	}
-	if f.nats != "" && f.listen != "" {
+	if f.URL != "" && f.listen != "" {
 		return nil, errors.New("--nats is a server elsewhere and --listen one inside this process: use one of them")
 	}
-	s := &server{url: f.nats}
-	identity, err := f.identity()
-	if err != nil {
+	if f.listen == "" {
+		at, err := f.find(connect.FromEnv(), stderr)
+		if err != nil || at.URL != "" {
+			return &server{address: at}, err
+		}
+	}
+	return f.here()
+}
+
+// here is the server inside this process.
+func (f *runFlags) here() (*server, error) {
+	if err := f.check(); err != nil {
 		return nil, err
 	}
-	if s.identity = identity; identity != nil {
-		s.options.Username = identity.Username()
-		s.options.Password, _ = identity.Password()
+	if (f.Settings != connect.Settings{User: f.User, PasswordFile: f.PasswordFile}) {
+		return nil, errors.New("the server inside this process takes --user and --password-file alone: give the other credentials together with --nats")
+	}
+	s := &server{address: address{own: true}}
+	var err error
+	if s.embedded.Username, s.embedded.Password, err = f.identity(); err != nil {
+		return nil, err
 	}
 	if f.listen == "" {
 		return s, nil
 	}
-	if s.options.Host, s.options.Port, err = splitAddress("listen", f.listen, "127.0.0.1:4222"); err != nil {
+	if s.embedded.Host, s.embedded.Port, err = splitAddress("listen", f.listen, "127.0.0.1:4222"); err != nil {
 		return nil, err
 	}
-	ip := net.ParseIP(s.options.Host)
-	if local := s.options.Host == "localhost" || ip != nil && ip.IsLoopback(); !local && identity == nil {
+	ip := net.ParseIP(s.embedded.Host)
+	if local := s.embedded.Host == "localhost" || ip != nil && ip.IsLoopback(); !local && f.User == "" {
 		return nil, fmt.Errorf("--listen %s: other machines can reach it, so it needs --user NAME and --password-file FILE; or listen on 127.0.0.1", f.listen)
 	}
 	return s, nil
 }
 
-// login are the flags of those who show or want credentials.
-type login struct{ user, passwordFile string }
-
-// identity reads user and password, nil without the flags.
-func (l *login) identity() (*url.Userinfo, error) {
-	if (l.user == "") != (l.passwordFile == "") {
-		return nil, errors.New("--user and --password-file belong together: give both or neither")
+// identity reads user and password, which are empty without the flags.
+func (f *runFlags) identity() (user, password string, err error) {
+	if f.User == "" {
+		return "", "", nil
 	}
-	if l.user == "" {
-		return nil, nil //nolint:nilnil // No credentials are no fault.
-	}
-	raw, err := os.ReadFile(l.passwordFile)
+	raw, err := os.ReadFile(f.PasswordFile)
 	if err != nil {
-		return nil, fail(fmt.Errorf("password: %w", err))
+		return "", "", fail(fmt.Errorf("password: %w", err))
 	}
-	password, _, _ := strings.Cut(string(raw), "\n")
+	password, _, _ = strings.Cut(string(raw), "\n")
 	password = strings.TrimSuffix(password, "\r")
 	if password == "" {
-		return nil, fail(fmt.Errorf("password: the first line of %s is empty: write the password there", l.passwordFile))
+		return "", "", fail(fmt.Errorf("password: the first line of %s is empty: write the password there", f.PasswordFile))
 	}
-	return url.UserPassword(l.user, password), nil
+	return f.User, password, nil
 }
 
 // start returns the server's address and what ends the server.
 func (s *server) start() (address, func(), error) {
-	if s.url != "" {
-		if s.identity != nil {
-			s.url = withUser(s.url, s.identity)
-		}
-		return address{s.url, withUser(s.url, nil)}, func() {}, nil
+	if !s.own {
+		return s.address, func() {}, nil
 	}
-	here, err := embedded.Start(s.options)
+	here, err := embedded.Start(s.embedded)
 	if err != nil {
 		return address{}, nil, err
 	}
-	return address{withUser(here.URL(), s.identity), here.URL()}, here.Close, nil
-}
-
-// withUser puts credentials into the URLs of a list, or takes them out. What is
-// no URL stays as it is without an @: connecting refuses it.
-func withUser(servers string, user *url.Userinfo) string {
-	list := strings.Split(servers, ",")
-	for i, one := range list {
-		one = strings.TrimSpace(one)
-		if !strings.Contains(one, "://") {
-			one = "nats://" + one
-		}
-		scheme, rest, _ := strings.Cut(one, "://")
-		rest = rest[strings.LastIndexByte(rest, '@')+1:]
-		if user != nil {
-			// A comma would end the URL in the list.
-			rest = strings.ReplaceAll(user.String(), ",", "%2C") + "@" + rest
-		}
-		list[i] = scheme + "://" + rest
+	a := address{own: true}
+	a.Server, err = connect.Settings{URL: here.URL(), User: s.embedded.Username, Password: s.embedded.Password}.Resolve(connect.Settings{})
+	if err == nil {
+		a.options, err = a.Options()
 	}
-	return strings.Join(list, ",")
+	if err != nil {
+		here.Close()
+		return address{}, nil, err
+	}
+	return a, here.Close, nil
 }

@@ -1,33 +1,106 @@
 package main
 
 import (
-	"net/url"
+	"strings"
 	"testing"
+
+	"github.com/gopegasus/pegasus/internal/testnats"
 )
 
-func TestWithUser(t *testing.T) {
-	jo := url.UserPassword("jo", "a,b@c/d:e")
-	for _, c := range []struct {
-		servers    string
-		user       *url.Userinfo
-		want, note string
-	}{
-		{"nats://127.0.0.1:4222", nil, "nats://127.0.0.1:4222", "nothing to take out"},
-		{"nats://jo:secret@127.0.0.1:4222", nil, "nats://127.0.0.1:4222", "taken out"},
-		{"nats://token@a:1, tls://jo:se@cret@b:2", nil, "nats://a:1,tls://b:2", "a list"},
-		{"127.0.0.1:4222", nil, "nats://127.0.0.1:4222", "no scheme"},
-		{"a:1,b:2", jo, "nats://jo:a%2Cb%40c%2Fd%3Ae@a:1,nats://jo:a%2Cb%40c%2Fd%3Ae@b:2", "put in"},
-		{"nats://other@a:1", jo, "nats://jo:a%2Cb%40c%2Fd%3Ae@a:1", "replaced"},
-	} {
-		if got := withUser(c.servers, c.user); got != c.want {
-			t.Errorf("%s: %s: got %s, want %s", c.note, c.servers, got, c.want)
+// TestCommandsOnSecuredServers has each command that connects enter a server of each kind, and
+// fail without credentials.
+func TestCommandsOnSecuredServers(t *testing.T) {
+	for _, kind := range testnats.Kinds() {
+		t.Run(kind, func(t *testing.T) {
+			server := testnats.Start(t, kind)
+			at := append([]string{"--nats", server.URL}, server.Flags...)
+			with := func(args ...string) []string { return append(args, at...) }
+			code, _, stderr := execute(t, "status", "--nats", server.URL)
+			if want := "none was given"; code != exitFailure || !strings.Contains(stderr, want) && !strings.Contains(stderr, "--tlsca or NATS_CA") {
+				t.Errorf("status without credentials: exit %d, %s", code, stderr)
+			}
+			run := launch(t, with("run", goodConfig)...)
+			run.line("gsync awaits")
+			for _, args := range [][]string{with("status"), with("why", "all-idle"), with("set"), with("watch", "--lines")} {
+				p := launch(t, args...)
+				p.line("gsync")
+				p.stop()
+			}
+			if kind == "creds over tls" || kind == "client certificate" { // Which takes seconds.
+				code, _, stderr := execute(t, with("bench", "load", "--members", "2", "--rate", "100", "--time", "100ms")...)
+				if code != exitOK || stderr != "" {
+					t.Errorf("bench load: exit %d, %s", code, stderr)
+				}
+			}
+			server.Setenv(t)
+			code, stdout, stderr := execute(t, "status", "--nats", server.URL)
+			if code != exitOK || !strings.Contains(stdout, "gsync") {
+				t.Errorf("status by the environment: exit %d, %s", code, stderr)
+			}
+			run.stop()
+			if text := strings.Join(run.seen, "\n"); strings.Contains(text, testnats.Secret) {
+				t.Errorf("the run shows a secret:\n%s", text)
+			}
+			program := launch(t, "program", "run", "--nats", server.URL, securedProgram(t))
+			program.line("awaits")
+			node := launch(t, with("node", "--name", "n1", "--block", "b=true")...)
+			node.line("node n1")
+			if code, stderr := program.exit(); code != exitOK || stderr != "" {
+				t.Errorf("program run: exit %d, %s", code, stderr)
+			}
+			node.cancel()
+			if code, stderr := node.exit(); code != exitOK {
+				t.Errorf("node: exit %d, %s", code, stderr)
+			}
+		})
+	}
+}
+
+// securedProgram is a program of one block.
+func securedProgram(t *testing.T) string {
+	t.Helper()
+	return writeFile(t, t.TempDir(), "program.yaml", "program: {name: one, blocks: {b: {}}, body: b}\n")
+}
+
+// TestUserInAURL: the list of processes shows it.
+func TestUserInAURL(t *testing.T) {
+	server := testnats.Start(t, "token")
+	code, _, stderr := execute(t, "status", "--nats", strings.Replace(server.URL, "//", "//n0t-it@", 1))
+	if code != exitFailure || !strings.HasPrefix(stderr, "pegasus: the list of processes shows the user, password or token of --nats: use ") ||
+		!strings.HasSuffix(stderr, "; the server refused the user or token in the URL\n") || strings.Contains(stderr, "n0t-it") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+// TestNobodyAtTheServerOfTheEnvironment: what to check is the variable.
+func TestNobodyAtTheServerOfTheEnvironment(t *testing.T) {
+	server := testnats.Start(t, "password")
+	server.Setenv(t)
+	t.Setenv("NATS_URL", server.URL)
+	code, _, stderr := execute(t, "status")
+	if want := "runs on the NATS server at " + server.URL + ": check NATS_URL and --tenant\n"; code != exitFailure || !strings.HasSuffix(stderr, want) {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+}
+
+// TestOwnServerIgnoresTheEnvironment: what it says is for servers elsewhere.
+func TestOwnServerIgnoresTheEnvironment(t *testing.T) {
+	t.Setenv("NATS_TOKEN", "n0t-it")
+	t.Setenv("NATS_CA", "/no/such/file")
+	code, _, stderr := execute(t, "run", goodConfig, "--nats", "nats://127.0.0.1:1")
+	if code != exitFailure || !strings.Contains(stderr, "the authority /no/such/file of NATS_CA: the file cannot be read: ") {
+		t.Errorf("a server elsewhere: exit %d, %s", code, stderr)
+	}
+	run := launch(t, "run", goodConfig)
+	run.line("gsync awaits")
+	if code, stdout, stderr := execute(t, "status"); code != exitOK || !strings.Contains(stdout, "gsync") {
+		t.Errorf("exit %d, %s", code, stderr)
+	}
+	run.stop()
+	for _, flags := range [][]string{{"--creds", "a"}, {"--listen", "127.0.0.1:0", "--context", "a.json"}} {
+		code, _, stderr := execute(t, append([]string{"run", goodConfig}, flags...)...)
+		if code == exitOK {
+			t.Errorf("%v: exit %d, %s", flags, code, stderr)
 		}
-	}
-	u, err := url.Parse(withUser("a:1", jo))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if password, _ := u.User.Password(); password != "a,b@c/d:e" {
-		t.Errorf("the password reads back as %q", password)
 	}
 }

@@ -51,7 +51,7 @@ func (s *session) run(ctx context.Context, stderr io.Writer) error {
 // ready tells of those that lead, or stand by.
 func (s *session) ready(levels []synchronizer.Level, standby bool) show.Ready {
 	return show.Ready{
-		URL: s.url.shown, Secured: s.url.secret != s.url.shown,
+		URL: s.url.shown(), Secured: s.url.secured(),
 		Tenant: s.flags.tenant, Program: s.program, Levels: levels, HTTP: s.operators.url(), Standby: standby,
 	}
 }
@@ -60,11 +60,11 @@ func (s *session) ready(levels []synchronizer.Level, standby bool) show.Ready {
 // called. Without it they need --nats.
 func (s *session) note(stderr io.Writer) func() {
 	forget, err := noteRun(&localRun{
-		URL: s.url.shown, Tenant: s.flags.tenant, Secured: s.url.secret != s.url.shown,
+		URL: s.url.shown(), Tenant: s.flags.tenant, Own: s.url.own, Secured: s.url.own && s.url.secured(),
 		PID: os.Getpid(), Started: time.Now().UTC(),
 	})
 	if err != nil {
-		_, _ = fmt.Fprintf(stderr, "pegasus: this run is not noted, so status, why and watch need --nats %s: %v\n", s.url.shown, err)
+		_, _ = fmt.Fprintf(stderr, "pegasus: this run is not noted, so status, why and watch need --nats %s: %v\n", s.url.shown(), err)
 	}
 	return forget
 }
@@ -86,9 +86,10 @@ func (s *session) start(ctx context.Context, stderr io.Writer) error {
 		if err := s.journals.add(&opt); err != nil {
 			return err
 		}
-		one, err := synchronizer.Start(ctx, s.url.secret, s.cfg, opt)
+		opt.NATS = s.url.options
+		one, err := synchronizer.Start(ctx, s.url.URL, s.cfg, opt)
 		if err != nil {
-			return err
+			return s.url.Explain(err)
 		}
 		s.running = append(s.running, one)
 	}

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/clocksync/source"
@@ -52,12 +54,12 @@ func setAllocs(ctx context.Context, url string) (allocs float64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	s, err := synchronizer.Start(ctx, url, cfg, synchronizer.Options{Tenant: tenant})
+	s, err := synchronizer.Start(ctx, url, cfg, synchronizer.Options{Tenant: tenant, NATS: []nats.Option{}})
 	if err != nil {
 		return 0, err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	m, err := agent.Join(ctx, url, agent.Config{Tenant: tenant, Group: "allocs", Name: "m0", BatchSize: agentcore.RingTransitions, BatchAge: time.Hour})
+	m, err := agent.Join(ctx, url, agent.Config{Tenant: tenant, Group: "allocs", Name: "m0", BatchSize: agentcore.RingTransitions, BatchAge: time.Hour}, agent.WithNATS())
 	if err != nil {
 		return 0, err
 	}

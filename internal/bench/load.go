@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync/source"
+	"github.com/gopegasus/pegasus/connect"
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/synchronizer"
@@ -20,14 +21,15 @@ import (
 type LoadOptions struct {
 	Program
 
-	URL        string        // of the NATS server; empty starts one here
-	Members    int           // those of one process share a connection
-	Processes  int           // that the members are shared out to evenly; at most as many as these
-	Rate       int           // reports a second, of all members together
-	Time       time.Duration // how long, after a second that is not counted
-	Predicates int           // judged on every global state
-	Counts     int           // of these: whether Least members are in a state that about half are in
-	Least      int           // 0: all of them and one more, which are never
+	URL        string           // of the NATS server, to show it; empty starts one here
+	Connect    connect.Settings // what leads to URL, together with the environment
+	Members    int              // those of one process share a connection
+	Processes  int              // that the members are shared out to evenly; at most as many as these
+	Rate       int              // reports a second, of all members together
+	Time       time.Duration    // how long, after a second that is not counted
+	Predicates int              // judged on every global state
+	Counts     int              // of these: whether Least members are in a state that about half are in
+	Least      int              // 0: all of them and one more, which are never
 
 	// Overload times Rate is told for OverloadTime after that, and then Rate again for five
 	// seconds, or five times as long if that is less. 0: there is no overload.
@@ -139,19 +141,24 @@ func Load(ctx context.Context, o LoadOptions) (r *LoadResult, err error) {
 	if err != nil {
 		return nil, err
 	}
+	join := request{Op: opJoin, Connect: o.Connect, Group: loadGroup, Time: time.Duration(o.Members) * joinTime}
 	if o.URL == "" {
 		server, err := embedded.Start(embedded.Options{MaxConnections: o.Members + 16}) //nolint:contextcheck // It is closed, not cancelled.
 		if err != nil {
 			return nil, err
 		}
 		defer server.Close()
-		o.URL = server.URL()
+		join.URL = server.URL()
 	}
-	var timed timedVerdicts
-	own := fmt.Sprintf("bench-%x", source.WallNano())
-	s, err := synchronizer.Start(ctx, o.URL, cfg, synchronizer.Options{Tenant: own, Observe: timed.observe})
+	server, options, err := join.server()
 	if err != nil {
 		return nil, err
+	}
+	var timed timedVerdicts
+	join.Tenant = fmt.Sprintf("bench-%x", source.WallNano())
+	s, err := synchronizer.Start(ctx, server.URL, cfg, synchronizer.Options{Tenant: join.Tenant, Observe: timed.observe, NATS: options})
+	if err != nil {
+		return nil, server.Explain(err)
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	var f fleet
@@ -159,8 +166,6 @@ func Load(ctx context.Context, o LoadOptions) (r *LoadResult, err error) {
 	if f, err = startFleet(ctx, &o); err != nil {
 		return nil, err
 	}
-	joinTime := time.Duration(o.Members) * joinTime
-	join := request{Op: opJoin, URL: o.URL, Tenant: own, Group: loadGroup, Time: joinTime}
 	if _, err := f.call(ctx, join); err != nil {
 		return nil, err
 	}
@@ -193,7 +198,7 @@ func Load(ctx context.Context, o LoadOptions) (r *LoadResult, err error) {
 		}
 	}
 	r.Seconds = w.seconds()
-	_, err = f.call(ctx, request{Op: opLeave, Group: loadGroup, Time: joinTime})
+	_, err = f.call(ctx, request{Op: opLeave, Group: loadGroup, Time: join.Time})
 	return r, err
 }
 

@@ -10,23 +10,26 @@ import (
 	"os"
 	"os/exec"
 	"time"
+
+	"github.com/gopegasus/pegasus/connect"
 )
 
 // request is what a worker is asked to do: one line of JSON. What the fields mean
 // depends on the operation.
 type request struct {
 	Op      string
-	URL     string        `json:",omitzero"`
-	Tenant  string        `json:",omitzero"`
-	Group   string        `json:",omitzero"`
-	Members int           `json:",omitzero"` // that are joined; connections of bare messages
-	First   int           `json:",omitzero"` // the number of the first of them
-	Own     bool          `json:",omitzero"` // each of them has a connection of its own
-	Batch   int           `json:",omitzero"` // reports a message
-	Bytes   int           `json:",omitzero"` // of a bare message
-	Rate    float64       `json:",omitzero"` // reports a second
-	Sample  float64       `json:",omitzero"` // verdicts a second that are timed, about
-	Time    time.Duration `json:",omitzero"`
+	URL     string           `json:",omitzero"` // of a server without credentials
+	Connect connect.Settings `json:",omitzero"` // instead, with the environment
+	Tenant  string           `json:",omitzero"`
+	Group   string           `json:",omitzero"`
+	Members int              `json:",omitzero"` // that are joined; connections of bare messages
+	First   int              `json:",omitzero"` // the number of the first of them
+	Own     bool             `json:",omitzero"` // each of them has a connection of its own
+	Batch   int              `json:",omitzero"` // reports a message
+	Bytes   int              `json:",omitzero"` // of a bare message
+	Rate    float64          `json:",omitzero"` // reports a second
+	Sample  float64          `json:",omitzero"` // verdicts a second that are timed, about
+	Time    time.Duration    `json:",omitzero"`
 }
 
 // figures are what a worker answers.

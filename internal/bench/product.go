@@ -71,7 +71,7 @@ func (b *bench) startGroup(ctx context.Context, config, group string, join reque
 	if err != nil {
 		return nil, err
 	}
-	s, err := synchronizer.Start(ctx, b.url, cfg, synchronizer.Options{Name: group, Tenant: tenant})
+	s, err := synchronizer.Start(ctx, b.url, cfg, synchronizer.Options{Name: group, Tenant: tenant, NATS: []nats.Option{}})
 	if err != nil {
 		return nil, err
 	}

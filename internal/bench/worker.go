@@ -7,8 +7,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/connect"
 )
 
 // patience is how long a leg may take beyond its time: what comes later was lost.
@@ -105,13 +108,21 @@ const joinsAtOnce = 16
 
 // join joins the members of a group and sets their first states.
 func join(ctx context.Context, q request) (*group, error) {
+	server, natsOptions, err := q.server()
+	if err != nil {
+		return nil, err
+	}
+	options := []agent.Option{agent.WithNATS(natsOptions...)}
+	if q.Own {
+		options = append(options, agent.OwnConn())
+	}
 	g := &group{members: make([]*agent.Member, q.Members)}
 	errs := make([]error, joinsAtOnce)
 	var joining sync.WaitGroup
 	for first := range joinsAtOnce {
 		joining.Go(func() {
 			for i := first; i < q.Members && errs[first] == nil; i += joinsAtOnce {
-				g.members[i], errs[first] = joinOne(ctx, q, q.First+i)
+				g.members[i], errs[first] = joinOne(ctx, &q, server.URL, q.First+i, options)
 			}
 		})
 	}
@@ -122,16 +133,25 @@ func join(ctx context.Context, q request) (*group, error) {
 	return g, nil
 }
 
-func joinOne(ctx context.Context, q request, i int) (*agent.Member, error) {
+// server is where the members join, and the options for it.
+func (q *request) server() (connect.Server, []nats.Option, error) {
+	if q.URL != "" {
+		return connect.To(q.URL, []nats.Option{})
+	}
+	s, err := q.Connect.Resolve(connect.FromEnv())
+	if err != nil {
+		return s, nil, err
+	}
+	options, err := s.Options()
+	return s, options, err
+}
+
+func joinOne(ctx context.Context, q *request, url string, i int, options []agent.Option) (*agent.Member, error) {
 	cfg := agent.Config{Tenant: q.Tenant, Group: q.Group, Name: memberName(i), BatchSize: q.Batch}
 	if q.Batch > 1 {
 		cfg.BatchAge = time.Millisecond
 	}
-	var options []agent.Option
-	if q.Own {
-		options = append(options, agent.OwnConn())
-	}
-	return agent.Join(ctx, q.URL, cfg, options...)
+	return agent.Join(ctx, url, cfg, options...)
 }
 
 func memberName(i int) string { return fmt.Sprintf("m%d", i) }

@@ -2,6 +2,7 @@ package bus
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
@@ -157,6 +158,15 @@ func cure(err error) string {
 		return "what listens there is not a NATS server; check the address given with --nats"
 	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
 		return "use tls:// where the server has TLS and nats:// where it has not"
+	}
+	if _, unknown := errors.AsType[x509.UnknownAuthorityError](err); unknown {
+		return "give the certificate of the authority with --tlsca or NATS_CA"
+	}
+	if _, other := errors.AsType[x509.HostnameError](err); other {
+		return "the URL needs a host that is in the certificate of the server"
+	}
+	if alert, ok := errors.AsType[*net.OpError](err); ok && alert.Op == "remote error" {
+		return "the server may want a client certificate: give it with --tlscert and --tlskey, or NATS_CERT and NATS_KEY"
 	}
 	return "check the address and the connection options"
 }
