@@ -22,14 +22,14 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               76_370, // 2,400 of them are work distribution
+	"lines of code":                               77_116, // 2,400 of them are work distribution, 750 credentials
 	"lines of code of the largest package":        6057,
 	"lines of scgs":                               6949,
 	"lines of internal/synccore":                  7317,
-	"lines of synchronizer":                       6130,
-	"lines of cmd/pegasus":                        5166,
+	"lines of synchronizer":                       6139,
+	"lines of cmd/pegasus":                        5258,
 	"lines of predicates":                         5420,
-	"lines of agent":                              5345,
+	"lines of agent":                              5386,
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six
 	"files of the package with most files":        46,

@@ -28,7 +28,7 @@ func Kinds() []string {
 
 // Server is a server that wants credentials.
 type Server struct {
-	URL   string
+	URL   string            // Where it listens, without credentials.
 	Flags []string          // Of pegasus, that give the credentials.
 	Env   map[string]string // That does so.
 
