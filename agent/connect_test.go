@@ -78,7 +78,7 @@ func TestWithNATS(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close() //nolint:errcheck // Only the connections count here.
+	defer s.Close()
 	same := agent.WithNATS(right)
 	join := func(name string, with agent.Option) error {
 		m, err := agent.Join(t.Context(), server.URL, agent.Config{Group: "workers", Name: name}, with)

@@ -45,9 +45,9 @@ func (s *Server) Connections() int { return s.server.NumClients() }
 const Secret = "s3cr:e/t,@"
 
 // Start runs a server of a kind until the test ends.
-func Start(t testing.TB, kind string) *Server {
-	t.Helper()
-	s := &Server{t: t, dir: t.TempDir(), Env: map[string]string{}, options: server.Options{
+func Start(tb testing.TB, kind string) *Server {
+	tb.Helper()
+	s := &Server{t: tb, dir: tb.TempDir(), Env: map[string]string{}, options: server.Options{
 		Host: "127.0.0.1", Port: server.RANDOM_PORT, NoSigs: true, NoLog: true, MaxPayload: 64 << 10,
 	}}
 	switch kind {
@@ -60,7 +60,7 @@ func Start(t testing.TB, kind string) *Server {
 		s.Flags = []string{"--token-file", s.File("token", []byte(Secret+"\n"))}
 		s.Env["NATS_TOKEN"] = Secret
 	case "nkey":
-		key, public, seed := newKey(t, nkeys.CreateUser)
+		key, public, seed := newKey(tb, nkeys.CreateUser)
 		key.Wipe()
 		s.options.Nkeys = []*server.NkeyUser{{Nkey: public}}
 		s.give("--nkey", "NATS_NKEY", s.File("user.nk", seed))
@@ -74,18 +74,18 @@ func Start(t testing.TB, kind string) *Server {
 		s.operator()
 		s.tls(false)
 	default:
-		t.Fatalf("no kind of server: %s", kind)
+		tb.Fatalf("no kind of server: %s", kind)
 	}
 	n, err := server.NewServer(&s.options)
-	check(t, err)
+	check(tb, err)
 	s.server = n
 	n.Start()
-	t.Cleanup(func() {
+	tb.Cleanup(func() {
 		n.Shutdown()
 		n.WaitForShutdown()
 	})
 	if !n.ReadyForConnections(time.Minute) {
-		t.Fatal("the server did not start")
+		tb.Fatal("the server did not start")
 	}
 	s.URL = "nats://" + n.Addr().String()
 	return s
@@ -131,14 +131,14 @@ func (s *Server) operator() {
 	s.give("--creds", "NATS_CREDS", s.File("user.creds", creds))
 }
 
-func newKey(t testing.TB, create func() (nkeys.KeyPair, error)) (key nkeys.KeyPair, public string, seed []byte) {
-	t.Helper()
+func newKey(tb testing.TB, create func() (nkeys.KeyPair, error)) (key nkeys.KeyPair, public string, seed []byte) {
+	tb.Helper()
 	key, err := create()
-	check(t, err)
+	check(tb, err)
 	public, err = key.PublicKey()
-	check(t, err)
+	check(tb, err)
 	seed, err = key.Seed()
-	check(t, err)
+	check(tb, err)
 	return key, public, append([]byte{}, seed...)
 }
 
@@ -168,14 +168,15 @@ func certificatePEM(c *tls.Certificate) []byte {
 }
 
 // certificate is one that an authority has signed, or that of an authority.
-func certificate(t testing.TB, name string, by *tls.Certificate) tls.Certificate {
-	t.Helper()
+func certificate(tb testing.TB, name string, by *tls.Certificate) tls.Certificate {
+	tb.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	check(t, err)
+	check(tb, err)
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
-	check(t, err)
+	check(tb, err)
+	now := time.Now() //nolint:forbidigo // Certificates are valid for a time of the wall clock.
 	template := &x509.Certificate{
-		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
+		SerialNumber: serial, Subject: pkix.Name{CommonName: name}, NotBefore: now.Add(-time.Hour), NotAfter: now.Add(24 * time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}, BasicConstraintsValid: true,
 	}
@@ -187,16 +188,16 @@ func certificate(t testing.TB, name string, by *tls.Certificate) tls.Certificate
 		issuer, signer = by.Leaf, by.PrivateKey
 	}
 	raw, err := x509.CreateCertificate(rand.Reader, template, issuer, &key.PublicKey, signer)
-	check(t, err)
+	check(tb, err)
 	c.Certificate = [][]byte{raw}
 	c.Leaf, err = x509.ParseCertificate(raw)
-	check(t, err)
+	check(tb, err)
 	return c
 }
 
-func check(t testing.TB, err error) {
-	t.Helper()
+func check(tb testing.TB, err error) {
+	tb.Helper()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 }

@@ -727,9 +727,9 @@ func TestSameOutputs(t *testing.T) {
 			w, hash := newSpace(seed), fnv.New64a()
 			w.after = func(n *node) {
 				for _, f := range n.out.Frames {
-					fmt.Fprint(hash, w.now, f.From, f.To, f.Phase, f.Demand, f.Parcel, f.Step, f.Verdict, f.Holds, "\n")
+					_, _ = fmt.Fprint(hash, w.now, f.From, f.To, f.Phase, f.Demand, f.Parcel, f.Step, f.Verdict, f.Holds, "\n")
 				}
-				fmt.Fprint(hash, n.out.Runs, n.out.Stops, n.out.Results, n.out.Lost, n.out.Told, n.out.Wake)
+				_, _ = fmt.Fprint(hash, n.out.Runs, n.out.Stops, n.out.Results, n.out.Lost, n.out.Told, n.out.Wake)
 			}
 			w.live()
 			sums[i] = hash.Sum64()

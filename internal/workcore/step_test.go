@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -134,7 +135,7 @@ func TestFrameChecks(t *testing.T) {
 	leases := func(n, bytes int) *Parcel {
 		p := &Parcel{}
 		for i := range n {
-			p.Leases = append(p.Leases, Parted{ann, Lease{Task: Task{ID: fmt.Sprint(i), Func: "f", Body: make([]byte, bytes)}}})
+			p.Leases = append(p.Leases, Parted{ann, Lease{Task: Task{ID: strconv.Itoa(i), Func: "f", Body: make([]byte, bytes)}}})
 		}
 		return p
 	}
