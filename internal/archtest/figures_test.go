@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               77_116, // 2,400 of them are work distribution, 750 credentials
+	"lines of code":                               77_200, // 2,400 of them are work distribution, 750 credentials
 	"lines of code of the largest package":        6057,
 	"lines of scgs":                               6949,
 	"lines of internal/synccore":                  7317,
