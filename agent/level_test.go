@@ -162,6 +162,7 @@ synchronizers:
 		}
 		check(t, second.Set(state{}))
 		err = first.Region(t.Context(), "search", func(ctx context.Context, r *agent.Region) error {
+			synctest.Wait() // Nobody else is in a turn.
 			check(t, first.Set(state{1}))
 			if lines.Load() != 1 {
 				t.Errorf("%d lines within Set: the turn was not the caller's", lines.Load())
