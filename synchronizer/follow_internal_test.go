@@ -189,7 +189,6 @@ func (w *warm) predicate(s *Synchronizer, name string) monitor.PredicateStatus {
 // after, goes on with memory, edges, hold times, cooldowns, prev and signals under way when
 // the leader is gone without a word; so does the next one. Its journal replays.
 func TestWarmStandby(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	first, events, _ := w.run(warmConfig, Options{})
 	second, next, _ := w.run(warmConfig, Options{Standby: true})
@@ -269,7 +268,6 @@ func TestWarmStandby(t *testing.T) {
 // TestStandbyOnAnotherClock: what rests on the leader's clock begins again; memory and
 // cooldowns go on, and no signal is obeyed twice for the same states.
 func TestStandbyOnAnotherClock(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	first, events, _ := w.run(warmConfig, Options{})
 	a, b := w.join("a"), w.join("b")
@@ -314,7 +312,6 @@ func TestStandbyOnAnotherClock(t *testing.T) {
 
 // TestMuchIsRetold, and told as it happens, in messages that a server with the limit of [embedded] takes.
 func TestMuchIsRetold(t *testing.T) {
-	t.Parallel()
 	const members = 80
 	w := newWarm(t)
 	config := strings.NewReplacer("count: 2", fmt.Sprint("count: ", members), "n: int}", "n: int, a: string, b: string, c: string, d: string}").Replace(warmConfig)
@@ -347,7 +344,6 @@ func TestMuchIsRetold(t *testing.T) {
 // TestStandbyLosesTheStream: one that has lost a message, is not like the leader or hears
 // of another one asks for all again, says so meanwhile, and is warm again.
 func TestStandbyLosesTheStream(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	first, _, _ := w.run(warmConfig, Options{})
 	a, b := w.join("a"), w.join("b")
@@ -388,7 +384,6 @@ func TestStandbyLosesTheStream(t *testing.T) {
 
 // TestSlowStandby: the leader does not wait for one that takes nothing.
 func TestSlowStandby(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	first, events, _ := w.run(warmConfig, Options{})
 	a, b := w.join("a"), w.join("b")
@@ -409,7 +404,6 @@ func TestSlowStandby(t *testing.T) {
 // TestPausedLeaderAndStandby: a leader that stood still finds at its return that the
 // standby leads, and ends.
 func TestPausedLeaderAndStandby(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	first, _, _ := w.run(warmConfig, Options{})
 	a, b := w.join("a"), w.join("b")
@@ -442,7 +436,6 @@ func TestPausedLeaderAndStandby(t *testing.T) {
 // TestStandbyOfAProgram: one that stands by goes on with a program where the leader was, and ends
 // with an error if it was told nothing of it. With nobody before it, it begins the program.
 func TestStandbyOfAProgram(t *testing.T) {
-	t.Parallel()
 	cfg, err := ParseProgram("test.yaml", []byte(`
 synchronizers: {gsync: {members: {group: g, count: 1}, state: {n: int}}}
 program: {name: p, blocks: {b: {output: int}}, body: {seq: [{name: one, do: b}, {name: two, do: b}]}, result: two.result}
@@ -521,7 +514,6 @@ program: {name: p, blocks: {b: {output: int}}, body: {seq: [{name: one, do: b}, 
 // is torn, where that ends; with another clock memory and cooldowns go on. A journal that is
 // out of date is refused.
 func TestLoneRestart(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	path, state := filepath.Join(t.TempDir(), "journal"), t.TempDir()
 	open := func() *os.File {
@@ -617,7 +609,6 @@ func TestLoneRestart(t *testing.T) {
 
 // TestLeaderThatLagsResigns: the standby leads at once, and the error says what to do.
 func TestLeaderThatLagsResigns(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	first, _, _ := w.run(warmConfig, Options{})
 	a, b := w.join("a"), w.join("b")
@@ -650,7 +641,6 @@ func TestLeaderThatLagsResigns(t *testing.T) {
 // both hashes; one that takes a restart has the process listed as cold with both hashes, and
 // warned of when it leads all the same.
 func TestStandbyWithAnotherConfiguration(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	hash := func(config string) string {
 		cfg, err := ParseConfig("test.yaml", []byte(config))

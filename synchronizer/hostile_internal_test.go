@@ -76,7 +76,6 @@ func TestBelieved(t *testing.T) {
 // TestMemberLiesAboutTheTerm: neither does the leader end for it, nor does the one that stands by
 // begin, members obey on, and it takes over later.
 func TestMemberLiesAboutTheTerm(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	first, events, log := w.run(warmConfig, Options{})
 	a, b := w.join("a"), w.join("b")
@@ -123,7 +122,6 @@ func TestNobodyIsTakenInForATerm(t *testing.T) {
 // TestHasLedAndEnded: a process that says that it ends, in a later term, leads no more: this one goes
 // on above it.
 func TestHasLedAndEnded(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	s, _, _ := w.run(warmConfig, Options{})
 	for nonce, more := range map[uint64]uint64{1: 5, ^uint64(0): 0} {
@@ -138,7 +136,6 @@ func TestHasLedAndEnded(t *testing.T) {
 
 // TestForgedStream: what no leader sends ends nobody, and is asked for again.
 func TestForgedStream(t *testing.T) {
-	t.Parallel()
 	w := newWarm(t)
 	first, _, _ := w.run(warmConfig, Options{})
 	w.set(w.join("a"), warmState{true, 1})

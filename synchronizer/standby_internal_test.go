@@ -31,7 +31,6 @@ func leads(t *testing.T, what string, s *Synchronizer) {
 // TestStandby: who stands by says so, is told of, and begins when the leader says that it
 // ends, or is not heard any more; one by one.
 func TestStandby(t *testing.T) {
-	t.Parallel()
 	server, log := bustest.NewServer(t), &lines{}
 	own := server.Connect(bus.Options{})
 	first, err := tryLed(t.Context(), own, Options{wall: wallAt(aDay)})
@@ -112,7 +111,6 @@ func TestStandby(t *testing.T) {
 // TestServerStandsStill: when a server goes on that stood still, it may hand over to who stands by
 // before it reads what the leader has said meanwhile. That leader is not missed.
 func TestServerStandsStill(t *testing.T) {
-	t.Parallel()
 	server := bustest.NewServer(t)
 	connect := func() (*throttled, *bus.Bus) {
 		way := &throttled{server: server}
@@ -163,7 +161,6 @@ func TestServerStandsStill(t *testing.T) {
 // TestStandbyWithoutALeader begins after a second. One whose place is held by a process
 // that sends no beats waits.
 func TestStandbyWithoutALeader(t *testing.T) {
-	t.Parallel()
 	server, log := bustest.NewServer(t), &lines{}
 	silent := server.Connect(bus.Options{})
 	t.Cleanup(func() { _ = silent.Close() })
@@ -188,7 +185,6 @@ func TestStandbyWithoutALeader(t *testing.T) {
 
 // TestStandbyOfARaisedTerm: one that stands by goes on following a leader that raises its term in place.
 func TestStandbyOfARaisedTerm(t *testing.T) {
-	t.Parallel()
 	server, log := bustest.NewServer(t), &lines{}
 	first := startLed(t, server, Options{wall: wallAt(aDay)})
 	second := startLed(t, server, Options{Standby: true, wall: wallAt(0), Logger: log.logger()})
