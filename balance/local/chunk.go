@@ -6,7 +6,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync"
 )
 
-// The ways to cut chunks, with what stands in their brackets.
+// The rules that cut chunks, with their arguments in parentheses.
 var cutWords = map[string]string{"ss": "", "css": "k", "gss": "", "tss": "[first, last]", "fac2": ""}
 
 // Cutter cuts chunks from a number of tasks, by one of the rules of self-scheduling.

@@ -10,7 +10,7 @@ import (
 // The kinds of strategies.
 const (
 	Receiver = "receiver" // a member short of work asks, one with much gives a share (ALDY, section 4.2)
-	Chunk    = "chunk"    // a member short of work asks, the one that put the tasks cuts a chunk
+	Chunk    = "chunk"    // a member short of work asks the member that put the tasks, which cuts a chunk
 )
 
 // Kinds lists the kinds.

@@ -111,9 +111,8 @@ func newRuns(rule int, o plan.Detector, fields int) *runs {
 	return w
 }
 
-// tellRuns passes a report on to the rules' own detectors.
-// In an epoch that begins with it, held is its newest evidence, from which on it counts for
-// a threshold whose number the members of the epoch set.
+// tellRuns passes a report on to the rules' own detectors. A threshold whose k the epoch sets
+// counts the report from held on: in an epoch that begins with it, that is its newest evidence.
 func (c *Core) tellRuns(m *member, r *wire.Report, at, held *clocksync.Stamp) {
 	if c.opt.Follows {
 		c.followOnes(m, r)
