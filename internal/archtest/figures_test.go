@@ -22,7 +22,7 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               77_200, // 2,400 of them are work distribution, 750 credentials
+	"lines of code":                               80_500, // 5,000 of them are work distribution, 750 credentials
 	"lines of code of the largest package":        6057,
 	"lines of scgs":                               6949,
 	"lines of internal/synccore":                  7317,
@@ -37,7 +37,7 @@ var limits = map[string]int{
 	"methods of synccore.Core":                    230,
 	"fields of another type":                      107, // internal/sim.trial,
 	"methods of another type":                     111,
-	"packages that agent links":                   23,
+	"packages that agent links":                   25, // internal/link and balance/local of the section work
 	"control/program among them":                  0,
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,

@@ -1,0 +1,45 @@
+package config
+
+import (
+	"time"
+
+	"github.com/gopegasus/pegasus/balance/local"
+)
+
+// Work is the section of a synchronizer whose members share tasks: a space of the package work.
+type Work struct {
+	// Store is where the account of the tasks lies: Memory, the process that puts them.
+	Store string `yaml:"store"`
+	// Slots is how many tasks a member runs at a time; 0: one for each processor.
+	Slots int `yaml:"slots"`
+	// Retry is how often a task that returns an error is run, from 1.
+	Retry int `yaml:"retry"`
+	// Losses is how many members may die while they run a task, from 1.
+	Losses int `yaml:"losses"`
+	// Open is the number of open tasks of one member beyond which Put waits; 0: no limit.
+	Open int `yaml:"open"`
+	// Order is an expression on a task; those with smaller values run first. Empty: as they were put.
+	Order string `yaml:"order"`
+	// Lost says what follows when a member is gone with tasks that it has put: LostFail or LostGoOn.
+	Lost string `yaml:"lost"`
+	// Stuck is after what time a handler that was told to return and does not counts as stuck.
+	Stuck time.Duration `yaml:"stuck"`
+	// Topology is who asks whom, one of local.Topologies.
+	Topology string `yaml:"topology"`
+	// Strategy is what a member asks for and what it gives.
+	Strategy local.Config `yaml:"strategy"`
+	// End is the condition on the global state by which a phase is over; empty: the default.
+	End string `yaml:"end"`
+}
+
+// The values of Work.Store and Work.Lost.
+const (
+	Memory   = "memory"
+	LostFail = "fail"
+	LostGoOn = "go on"
+)
+
+// DefaultWork is a section with its defaults.
+func DefaultWork() Work {
+	return Work{Store: Memory, Retry: 3, Losses: 3, Lost: LostFail, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default()}
+}

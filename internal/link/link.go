@@ -1,0 +1,77 @@
+// Package link is what the package work gets of a member of a group: who else is there, the section
+// of the configuration, a connection, and fields of the state that it fills by itself. The package
+// agent implements it; tests of work have another.
+package link
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// Peer is one life of a member.
+type Peer struct {
+	Name string // of the member
+	Life uint64 // its incarnation: another process of that name has a greater one
+}
+
+// Roster is who is in the epoch.
+type Roster struct {
+	Epoch uint64 // its number
+	Phase uint64 // that the space is in: 1 above the phases that have ended
+	Peers []Peer // sorted by name
+}
+
+// Watcher is told what changes. Its functions are called one at a time, and none after the stop of
+// [Link.Watch] has returned. They must not call the link.
+type Watcher struct {
+	// Roster is called with each new roster. A peer that is missing is gone for good. The own one is
+	// missing while this member is not in the epoch: the member was dropped, or another process has its
+	// name.
+	Roster func(Roster)
+	// Section is called with each new section work; nil: it is not there any more.
+	Section func(*config.Work)
+	// Closed is called once, last: the member is closed.
+	Closed func()
+}
+
+// Fill gives the value of the field work.NAME, as the schema declares it; false: it has none, and
+// the field keeps its default. It is called under a lock and must not call the link.
+type Fill func(field scgs.Field) (scgs.Value, bool)
+
+// Conn is a connection to the NATS server. [github.com/gopegasus/pegasus/internal/bus.Bus] is one, and says
+// what is promised. Handlers are called one at a time for each subscription.
+type Conn interface {
+	Publish(subject string, data []byte) error
+	Subscribe(subject string, handle func(data []byte)) error
+	Flush(ctx context.Context) error
+	Close() error
+}
+
+// Link is one member as the package work sees it. Its methods may be called from any goroutine.
+type Link interface {
+	// Self is this life of the member. It never changes: a member that comes back after it was dropped
+	// is the same life, and one that was replaced is over.
+	Self() Peer
+	// Section is the section work of the group's synchronizer; nil: there is none.
+	Section() *config.Work
+	// Watch tells w what is, then what changes, until stop is called. Only one watcher may be there.
+	Watch(w Watcher) (stop func(), err error)
+	// Tell has the fields work.NAME filled from now on, and reports a state with their present values.
+	// Without a change nothing is reported. Before the first call each has its default.
+	Tell(fill Fill) error
+	// Connect makes a connection of its own, with the address and options of the member's Join.
+	Connect(ctx context.Context) (Conn, error)
+	// Subject is where a member receives what the others of its space send it.
+	Subject(member string) string
+	// Await runs in a reserved region until the synchronizer says that the phase is over (nil), or
+	// ctx ends or the member is closed (the error). A signal that is caused by a state from before the
+	// call does not end it.
+	Await(ctx context.Context) error
+	// Now is the present instant of the member's clock.
+	Now() clocksync.Instant
+	Log() *slog.Logger
+}
