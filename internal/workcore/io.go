@@ -56,6 +56,9 @@ const (
 	InDone
 	// InEnd: the phase Phase is over.
 	InEnd
+	// InDrain: this member is to have nothing any more. It asks for no work and starts none, gives its
+	// leases back, and has its bags yield all that is left. Told.Drained says when it is done.
+	InDrain
 )
 
 // Input is one event for a [Member]. It keeps the tasks and records, and they must not change.
@@ -101,7 +104,7 @@ type Run struct {
 // Part asks a slot for a part of its bag.
 type Part struct {
 	Slot  int // that runs the bag
-	Items int // that are to be given, by what the slot last told
+	Items int // that are to be given, by what the slot last told; 0: the task is only saved
 }
 
 // Lost is a member that is gone, with the tasks that it has put.
@@ -118,6 +121,9 @@ type Told struct {
 	Queued  int    // tasks that wait here
 	Running int    // tasks that run here
 	Open    int    // tasks that it has put and that are not done
+	Drained bool   // it was told to drain, and no task is here, nor is one open that it has put
+	Moved   uint64 // tasks and parts of bags that came here from other members
+	Redone  uint64 // tasks of its account that a member was running when it was lost
 }
 
 func (o *Output) reset() {

@@ -1,6 +1,7 @@
 package workcore
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -23,6 +24,8 @@ type Member struct {
 	phase   uint64
 	settled bool
 	over    bool
+	drains  bool
+	moved   uint64
 
 	peers   []peer // as view.Neighbours, place by place
 	view    local.View
@@ -129,6 +132,8 @@ func (m *Member) take(now clocksync.Instant, in *Input, out *Output) {
 		m.takeStep(now, in, out)
 	case InEnd:
 		m.takeEnd(in.Phase, out)
+	case InDrain:
+		m.takeDrain(out)
 	default:
 		panic(fmt.Sprintf("workcore: an input of the kind %d", in.Kind))
 	}
@@ -234,6 +239,16 @@ func (m *Member) takeEnd(phase uint64, out *Output) {
 	m.dropAll(out)
 }
 
+// takeDrain gives up what waits, and has what runs saved: what is left of it goes back to its account.
+func (m *Member) takeDrain(out *Output) {
+	m.drains, m.waiting, m.told = true, nil, clocksync.MinInstant // The accounts hear of it at once.
+	for i := range m.slots {
+		if s := &m.slots[i]; s.runs() && !s.recording {
+			out.Yields = append(out.Yields, Part{Slot: i})
+		}
+	}
+}
+
 func (m *Member) takeFrame(now clocksync.Instant, i int, f *Frame, out *Output) {
 	if out.Err = f.Check(); out.Err != nil {
 		return
@@ -320,6 +335,9 @@ func (m *Member) giveUpDemands(now clocksync.Instant) {
 func (m *Member) answer(now clocksync.Instant, p *peer, d *Demand, out *Output) {
 	m.refresh(now)
 	share := m.opts.Strategy.Answer(now, &m.view, local.Demand{Member: p.Name, Tasks: d.Tasks})
+	if m.drains { // A strategy keeps what a member can do by itself.
+		share = local.Share{Tasks: cmp.Or(d.Tasks, (m.store.Waiting()+1)/2)}
+	}
 	if share.Tasks <= 0 && share.Part > 0 {
 		if i := m.largest(); i >= 0 {
 			s := &m.slots[i]
@@ -388,11 +406,15 @@ func (m *Member) takeParcel(now clocksync.Instant, p *Parcel) {
 		return
 	}
 	for _, l := range p.Leases {
+		if m.drains && l.Account != m.opts.Self {
+			continue // Its account does not find it here, and puts it again.
+		}
 		id, on := l.Lease.Task.ID, l.Lease.On
 		switch {
 		case l.Account == m.opts.Self:
 			m.store.Return(id, on)
 		case m.find(l.Account) >= 0 && m.held() < MaxHeld && !m.has(l.Account, id, on):
+			m.moved++
 			at, _ := slices.BinarySearchFunc(m.waiting, l.Lease.Key, func(w Parted, key float64) int {
 				if w.Lease.Key <= key { // Equal keys stay in their order.
 					return -1
@@ -437,6 +459,10 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 		s := &m.slots[i]
 		switch {
 		case !s.runs() || !s.is(account, v.ID, v.On):
+		case s.recording && v.Outcome == Counted && m.drains:
+			if m.stop(i, out); account == m.opts.Self {
+				m.store.Return(v.ID, v.Seq)
+			}
 		case s.recording && v.Outcome == Counted:
 			s.recording, s.Lease.On, s.Lease.Try = false, v.Seq, 0
 			out.Recorded = append(out.Recorded, i)
@@ -519,7 +545,7 @@ func (m *Member) repeatRecords(now clocksync.Instant, out *Output) {
 // startTasks fills the free slots: the smallest key first, of equal ones those of others.
 func (m *Member) startTasks(out *Output) {
 	for i := range m.slots {
-		if m.slots[i].taken {
+		if m.slots[i].taken || m.drains {
 			continue
 		}
 		key, own := m.store.Next()
@@ -554,7 +580,10 @@ func (m *Member) refresh(now clocksync.Instant) {
 }
 
 func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
-	m.refresh(now)
+	if m.refresh(now); m.drains {
+		m.look = clocksync.MaxInstant
+		return
+	}
 	m.demands, m.look = m.opts.Strategy.Look(now, &m.view, m.demands[:0])
 	for _, d := range m.demands {
 		i := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == d.Member })
@@ -636,13 +665,18 @@ func (m *Member) heldOf(account Peer) (list []Held) {
 }
 
 func (m *Member) tell() Told {
-	t := Told{Settled: m.settled, Phase: m.phase, Queued: m.store.Waiting() + len(m.waiting), Open: m.store.account.Counts().Open}
+	t := Told{
+		Settled: m.settled, Phase: m.phase, Queued: m.store.Waiting() + len(m.waiting), Open: m.store.account.Counts().Open,
+		Moved: m.moved, Redone: m.store.redone, Drained: m.drains,
+	}
 	for i := range m.slots {
+		t.Drained = t.Drained && !m.slots[i].taken
 		if m.slots[i].runs() {
 			t.Running++
 		}
 	}
 	t.Idle = t.Open == 0 && t.Queued == 0 && t.Running == 0 && len(m.records) == 0
+	t.Drained = t.Drained && t.Idle
 	return t
 }
 

@@ -33,6 +33,7 @@ type node struct {
 	asleep  clocksync.Instant // until when it is stopped
 	cut     clocksync.Instant // until when no frame passes
 	heard   clocksync.Instant // when the synchronizer last heard of it
+	drains  bool              // it was told to drain
 	dead    bool              // it is gone, and perhaps not yet dropped
 	puts    int               // tasks that its program is yet to put in this phase
 	phase   uint64            // that the program is in
@@ -94,7 +95,7 @@ type space struct {
 	after                                                     func(*node)       // of a mutant, after a step
 	before                                                    func(*node, *Input)
 	arrive                                                    func(*node, *Frame)
-	kills, moves, parts, sent, done, flaky, failed, cancelled int
+	kills, drained, moves, parts, sent, done, flaky, failed, cancelled int
 }
 
 func newSpace(seed uint64) *space {
@@ -190,7 +191,9 @@ func (w *space) step(n *node, in *Input) {
 		n.slots[i].waits = false
 	}
 	for _, y := range out.Yields {
-		n.slots[y.Slot].part = y.Items
+		if n.slots[y.Slot].part = y.Items; y.Items == 0 {
+			n.slots[y.Slot].part = -1 // It is to be saved alone.
+		}
 	}
 	for _, l := range out.Lost {
 		n.lost[l.Peer] = l.Open
@@ -274,9 +277,20 @@ func (w *space) judge(n *node, results []Result) {
 
 // program puts what is left to put, and settles then.
 func (w *space) program(n *node) {
+	if n.told.Drained { // It leaves; others have all that it had.
+		n.dead = true
+		w.drained++
+		if i := slices.Index(w.roster, n.peer); i >= 0 {
+			w.roster = slices.Delete(w.roster, i, i+1)
+			w.newRoster()
+		}
+		return
+	}
 	if n.told.Phase != n.phase {
 		n.phase = n.told.Phase
-		n.puts = w.IntN(12)
+		if n.puts = w.IntN(12); n.drains {
+			n.puts = 0
+		}
 		w.step(n, &Input{Kind: InSettled, Settled: false})
 	}
 	switch {
@@ -363,9 +377,9 @@ func (w *space) run(n *node) {
 			}
 			*s = work{}
 			w.step(n, &Input{Kind: InDone, Slot: i, Step: &Step{Record: r}})
-		case s.kind == "bag" && (s.part > 0 || w.IntN(30) == 0):
+		case s.kind == "bag" && (s.part != 0 || w.IntN(30) == 0):
 			r := Record{Fate: Kept, Result: found}
-			if part := min(uint64(s.part), s.high-s.at-1); part > 0 { //nolint:gosec // Above 0.
+			if part := min(uint64(max(0, s.part)), s.high-s.at-1); part > 0 { //nolint:gosec // Above 0.
 				w.names++
 				w.parts++
 				r.Children = []Task{{ID: fmt.Sprintf("%v/%d", n.peer, w.names), Func: "bag", Body: span(s.high-part, s.high)}}
@@ -390,7 +404,10 @@ func (w *space) trouble() {
 		n.asleep = w.now.Add(time.Duration(w.IntN(2500)) * time.Millisecond)
 	case dice < 6:
 		n.cut = w.now.Add(time.Duration(w.IntN(2500)) * time.Millisecond)
-	case dice < 7 && len(w.nodes) < 8:
+	case dice < 10 && n != w.nodes[0]: // Somebody has to do it all.
+		n.drains, n.puts = true, 0
+		w.step(n, &Input{Kind: InDrain})
+	case dice < 11 && len(w.nodes) < 8:
 		w.nodes = append(w.nodes, &node{})
 		w.begin(w.nodes[len(w.nodes)-1], fmt.Sprint("n", len(w.nodes)-1), 1)
 	default:
@@ -553,7 +570,7 @@ func (w *space) again() int { return w.done - len(w.counts) + w.flaky }
 // TestSpaces: whatever is put is done once, no end comes early, and no task is lost without a word.
 func TestSpaces(t *testing.T) {
 	n := testcount.Of(t, "WORK", 200)
-	all, redone, kills, moves, parts, drops, sent, failed, length := 0, 0, 0, 0, 0, 0, 0, 0, time.Duration(0)
+	all, redone, drained, kills, moves, parts, drops, sent, failed, length := 0, 0, 0, 0, 0, 0, 0, 0, 0, time.Duration(0)
 	for seed := range uint64(n) { //nolint:gosec // Above 0.
 		w := newSpace(seed)
 		w.live()
@@ -561,11 +578,12 @@ func TestSpaces(t *testing.T) {
 			t.Fatalf("seed %d: %s", seed, strings.Join(w.faults, "\n"))
 		}
 		all, redone = all+len(w.counts), redone+max(0, w.again())
+		drained += w.drained
 		kills, moves, parts, drops, sent, failed, length = kills+w.kills, moves+w.moves, parts+w.parts, drops+len(w.drops), sent+w.sent, failed+w.failed, length+w.now.Sub(0)
 	}
-	t.Logf("%d spaces, %v: %d kills, %d drops, %d parcels, %d parts, %d frames, %d tasks failed, %d numbers of %d done again", n, length, kills, drops, moves, parts, sent, failed, redone, all)
-	if kills < n/2 || parts < n/4 || moves < n {
-		t.Errorf("%d kills, %d parcels, %d parts: too little was tried", kills, moves, parts)
+	t.Logf("%d spaces, %v: %d kills, %d drained, %d drops, %d parcels, %d parts, %d frames, %d tasks failed, %d numbers of %d done again", n, length, kills, drained, drops, moves, parts, sent, failed, redone, all)
+	if kills < n/2 || drained < n/8 || parts < n/4 || moves < n {
+		t.Errorf("%d kills, %d drained, %d parcels, %d parts: too little was tried", kills, drained, moves, parts)
 	}
 }
 

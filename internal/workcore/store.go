@@ -33,6 +33,7 @@ type Lease struct {
 // Result is what a counted record has found.
 type Result struct {
 	ID    string // of the task
+	Func  string // of the task
 	Seq   uint64 // of the record; rises from result to result
 	Fate  Fate   // what the record leaves of the task
 	Value []byte // since the record before of the same task
@@ -50,6 +51,7 @@ type Store struct {
 	held    map[string]map[string]*leased // by holder and ID
 	results []Result
 	puts    uint64
+	redone  uint64 // tasks that a holder was running when it was lost
 }
 
 // leased is what the store knows of an open task.
@@ -132,6 +134,7 @@ func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 	if err := r.Check(); err != nil {
 		return Closed, err
 	}
+	t, _, _ := s.account.Find(r.ID)
 	before := make([]bool, len(r.Children))
 	for i := range r.Children {
 		_, _, before[i] = s.account.Find(r.Children[i].ID)
@@ -140,7 +143,7 @@ func (s *Store) Record(r *Record, keys []float64) (Outcome, error) {
 	if outcome != Counted {
 		return outcome, nil
 	}
-	s.results = append(s.results, Result{r.ID, s.account.Seq(), r.Fate, r.Result, r.Error})
+	s.results = append(s.results, Result{r.ID, t.Func, s.account.Seq(), r.Fate, r.Result, r.Error})
 	if l := s.tasks[r.ID]; r.Fate != Kept {
 		s.forget(l)
 	} else {
@@ -224,6 +227,7 @@ func (s *Store) Lose(holder string) int {
 		n++
 		if l.runs {
 			l.losses++
+			s.redone++
 		}
 		if _, on, _ := s.account.Find(l.id); l.losses >= s.limits.Losses {
 			s.end(l, on, Poisoned, fmt.Sprintf("%d members died while they ran it, %s the last", l.losses, holder))

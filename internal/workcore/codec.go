@@ -1,0 +1,275 @@
+package workcore
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+)
+
+// form is the first byte of each encoded frame. It changes with the layout.
+const form = 1
+
+// MaxFrame is how many bytes an encoded frame has at most.
+const MaxFrame = 62 << 10
+
+// The parts of a frame, as the second byte says.
+const (
+	partDemand = iota + 1
+	partParcel
+	partStep
+	partVerdict
+	partHolds
+)
+
+// Append appends the encoded frame to dst. The frame must have passed [Frame.Check]: what a member
+// sends has.
+func (f *Frame) Append(dst []byte) []byte {
+	c := coder{buf: append(dst, form, f.part()), writing: true}
+	c.frame(f)
+	return c.buf
+}
+
+// ReadFrame reads an encoded frame. It keeps none of data, and allocates no more than a few times its
+// size. What it returns has passed [Frame.Check].
+func ReadFrame(data []byte) (*Frame, error) {
+	if len(data) < 2 || len(data) > MaxFrame {
+		return nil, fmt.Errorf("frame: it has %d bytes: 2 to %d are allowed", len(data), MaxFrame)
+	}
+	if data[0] != form {
+		return nil, fmt.Errorf("frame: it has the form %d, and this program reads %d: let all members of the space run the same version", data[0], form)
+	}
+	f := &Frame{}
+	switch data[1] {
+	case partDemand:
+		f.Demand = &Demand{}
+	case partParcel:
+		f.Parcel = &Parcel{}
+	case partStep:
+		f.Step = &Step{}
+	case partVerdict:
+		f.Verdict = &Verdict{}
+	case partHolds:
+		f.Holds = &Holds{}
+	default:
+		return nil, fmt.Errorf("frame: there is no part %d", data[1])
+	}
+	c := coder{buf: data[2:]}
+	c.frame(f)
+	if c.err == nil && len(c.buf) > 0 {
+		c.err = fmt.Errorf("%d bytes are left over", len(c.buf))
+	}
+	if c.err != nil {
+		return nil, fmt.Errorf("frame: %w", c.err)
+	}
+	return f, f.Check()
+}
+
+func (f *Frame) part() byte {
+	switch {
+	case f.Demand != nil:
+		return partDemand
+	case f.Parcel != nil:
+		return partParcel
+	case f.Step != nil:
+		return partStep
+	case f.Verdict != nil:
+		return partVerdict
+	default:
+		return partHolds
+	}
+}
+
+// coder writes or reads a frame field by field, so that the layout is written down once. After the
+// first fault it does nothing more.
+type coder struct {
+	buf     []byte // all that was written, or what is left to read
+	writing bool
+	err     error
+}
+
+var errShort = errors.New("it ends too early")
+
+func (c *coder) frame(f *Frame) {
+	c.peer(&f.From)
+	c.peer(&f.To)
+	c.uint(&f.Phase)
+	switch {
+	case f.Demand != nil:
+		c.uint(&f.Demand.Number)
+		c.int(&f.Demand.Tasks)
+	case f.Parcel != nil:
+		c.uint(&f.Parcel.Demand)
+		list(c, &f.Parcel.Leases, func(p *Parted) {
+			c.peer(&p.Account)
+			c.task(&p.Lease.Task)
+			c.uint(&p.Lease.On)
+			c.float(&p.Lease.Key)
+			c.int(&p.Lease.Try)
+		})
+	case f.Step != nil:
+		c.step(f.Step)
+	case f.Verdict != nil:
+		v := f.Verdict
+		c.text(&v.ID)
+		c.uint(&v.On)
+		c.bool(&v.Failed)
+		c.int(&v.Try)
+		small(c, &v.Outcome)
+		c.uint(&v.Seq)
+	case f.Holds != nil:
+		h := f.Holds
+		c.uint(&h.Number)
+		c.uint(&h.Settled)
+		c.float(&h.Load)
+		c.int(&h.Open)
+		list(c, &h.List, func(l *Held) {
+			c.text(&l.ID)
+			c.uint(&l.On)
+			c.bool(&l.Runs)
+			c.bool(&l.Passed)
+		})
+	}
+}
+
+func (c *coder) step(s *Step) {
+	r := &s.Record
+	c.text(&r.ID)
+	c.uint(&r.On)
+	small(c, &r.Fate)
+	c.bytes(&r.Result)
+	c.bytes(&r.Rest)
+	list(c, &r.Children, c.task)
+	c.text(&r.Error)
+	list(c, &s.Keys, c.float)
+	c.int(&s.Try)
+	if c.uint(&s.Demand); s.Demand > 0 {
+		c.peer(&s.For)
+	}
+}
+
+func (c *coder) task(t *Task) {
+	c.text(&t.ID)
+	c.text(&t.Func)
+	c.bytes(&t.Body)
+	c.float(&t.Weight)
+}
+
+func (c *coder) peer(p *Peer) {
+	c.text(&p.Name)
+	c.uint(&p.Life)
+}
+
+func (c *coder) uint(v *uint64) {
+	if c.writing {
+		c.buf = binary.AppendUvarint(c.buf, *v)
+		return
+	}
+	got, n := binary.Uvarint(c.buf)
+	if n <= 0 {
+		c.fail(errShort)
+		return
+	}
+	*v, c.buf = got, c.buf[n:]
+}
+
+// int is a number of at least 0 that fits 31 bits.
+func (c *coder) int(v *int) {
+	wide := uint64(max(0, *v))
+	if c.uint(&wide); wide > math.MaxInt32 {
+		c.fail(fmt.Errorf("%d is too large a number", wide))
+		return
+	}
+	*v = int(wide)
+}
+
+func small[T ~uint8](c *coder, v *T) {
+	wide := uint64(*v)
+	if c.uint(&wide); wide > math.MaxUint8 {
+		c.fail(fmt.Errorf("%d is too large a number", wide))
+		return
+	}
+	*v = T(wide)
+}
+
+func (c *coder) bool(v *bool) {
+	var wide uint64
+	if *v {
+		wide = 1
+	}
+	if c.uint(&wide); wide > 1 {
+		c.fail(fmt.Errorf("%d is neither 0 nor 1", wide))
+		return
+	}
+	*v = wide == 1
+}
+
+func (c *coder) float(v *float64) {
+	switch {
+	case c.writing:
+		c.buf = binary.BigEndian.AppendUint64(c.buf, math.Float64bits(*v))
+	case len(c.buf) < 8:
+		c.fail(errShort)
+	default:
+		*v, c.buf = math.Float64frombits(binary.BigEndian.Uint64(c.buf)), c.buf[8:]
+	}
+}
+
+func (c *coder) text(v *string) {
+	if c.writing {
+		c.buf = append(binary.AppendUvarint(c.buf, uint64(len(*v))), *v...)
+		return
+	}
+	*v = string(c.next())
+}
+
+func (c *coder) bytes(v *[]byte) {
+	if c.writing {
+		c.buf = append(binary.AppendUvarint(c.buf, uint64(len(*v))), *v...)
+		return
+	}
+	if b := c.next(); len(b) > 0 {
+		*v = append([]byte(nil), b...)
+	}
+}
+
+// next reads a length and as many bytes.
+func (c *coder) next() []byte {
+	var n uint64
+	if c.uint(&n); c.err != nil || n > uint64(len(c.buf)) {
+		c.fail(errShort)
+		return nil
+	}
+	b := c.buf[:n]
+	c.buf = c.buf[n:]
+	return b
+}
+
+// fail keeps the first fault.
+func (c *coder) fail(err error) {
+	if c.err == nil {
+		c.err, c.buf = err, nil
+	}
+}
+
+// list codes a list. A length that the bytes which are left cannot hold is refused before anything is
+// allocated: each item takes a byte at least.
+func list[T any](c *coder, items *[]T, item func(*T)) {
+	n := uint64(len(*items))
+	if c.uint(&n); !c.writing {
+		if n > uint64(len(c.buf)) {
+			c.fail(errShort)
+			return
+		}
+		*items = nil
+		for i := uint64(0); i < n && c.err == nil; i++ {
+			var v T
+			item(&v)
+			*items = append(*items, v)
+		}
+		return
+	}
+	for i := range *items {
+		item(&(*items)[i])
+	}
+}

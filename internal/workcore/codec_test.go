@@ -1,0 +1,108 @@
+package workcore_test
+
+import (
+	"bytes"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/gopegasus/pegasus/internal/workcore"
+)
+
+func frames() []workcore.Frame {
+	task := workcore.Task{ID: "a/2", Func: "f", Body: []byte{0, 1, 255}, Weight: 2.5}
+	list := []workcore.Frame{
+		{Demand: &workcore.Demand{Number: 7, Tasks: 3}},
+		{Parcel: &workcore.Parcel{Demand: 1 << 60}},
+		{Parcel: &workcore.Parcel{Demand: 9, Leases: []workcore.Parted{
+			{Account: workcore.Peer{Name: "c", Life: 5}, Lease: workcore.Lease{Task: task, On: 4, Key: -1.5, Try: 2}},
+			{Account: workcore.Peer{Name: "b", Life: 6}, Lease: workcore.Lease{Task: workcore.Task{ID: "x", Func: "g"}}},
+		}}},
+		{Step: &workcore.Step{
+			Record: workcore.Record{ID: "a/1", On: 4, Result: []byte("r"), Rest: []byte("left"), Children: []workcore.Task{task}},
+			Keys:   []float64{3}, Try: 1, For: workcore.Peer{Name: "d", Life: 8}, Demand: 11,
+		}},
+		{Step: &workcore.Step{Record: workcore.Record{ID: "a/1", Fate: workcore.Failed, Error: "no"}}},
+		{Verdict: &workcore.Verdict{ID: "a/1", On: 4, Failed: true, Try: 1, Outcome: workcore.Stale, Seq: 12}},
+		{Holds: &workcore.Holds{Number: 3, Settled: 2, Load: 1.5, Open: 10, List: []workcore.Held{{ID: "q", On: 1, Runs: true}, {ID: "p", Passed: true}}}},
+	}
+	for i := range list {
+		list[i].From, list[i].To, list[i].Phase = workcore.Peer{Name: "a", Life: 1 << 63}, workcore.Peer{Name: "b", Life: 2}, 3
+	}
+	return list
+}
+
+func TestFramesAreReadAsTheyWereWritten(t *testing.T) {
+	for _, f := range frames() {
+		data := f.Append([]byte("before"))[len("before"):]
+		got, err := workcore.ReadFrame(data)
+		if err != nil || !reflect.DeepEqual(*got, f) {
+			t.Errorf("read %+v, %v; want %+v", got, err, f)
+		}
+		for n := range data {
+			if _, err := workcore.ReadFrame(data[:n]); err == nil {
+				t.Errorf("the first %d of %d bytes are read without an error", n, len(data))
+			}
+		}
+	}
+}
+
+func TestRefusedFrames(t *testing.T) {
+	demand := frames()[0]
+	good := demand.Append(nil)
+	for text, data := range map[string][]byte{
+		"frame: it has 0 bytes: 2 to 63488 are allowed":      nil,
+		"frame: it has 63489 bytes: 2 to 63488 are allowed":  make([]byte, workcore.MaxFrame+1),
+		"frame: it has the form 9, and this program reads 1": append([]byte{9}, good[1:]...),
+		"frame: there is no part 0":                          {1, 0},
+		"frame: 1 bytes are left over":                       append(good[:len(good):len(good)], 0),
+		"frame: it ends too early":                           good[:len(good)-1],
+	} {
+		if _, err := workcore.ReadFrame(data); err == nil || !strings.HasPrefix(err.Error(), text) {
+			t.Errorf("%v: %v; want %s", data[:min(8, len(data))], err, text)
+		}
+	}
+}
+
+// The largest frames that a member may send fit.
+func TestLargestFrames(t *testing.T) {
+	name, id := strings.Repeat("n", workcore.MaxName), strings.Repeat("i", workcore.MaxID)
+	peer := workcore.Peer{Name: name, Life: 1<<64 - 1}
+	holds := workcore.Frame{From: peer, To: peer, Phase: 1<<64 - 1, Holds: &workcore.Holds{Number: 1<<64 - 1, Settled: 1<<64 - 1, Open: 1<<31 - 1}}
+	for range workcore.MaxHeld {
+		holds.Holds.List = append(holds.Holds.List, workcore.Held{ID: id, On: 1<<64 - 1, Runs: true, Passed: true})
+	}
+	parcel := workcore.Frame{From: peer, To: peer, Parcel: &workcore.Parcel{Demand: 1<<64 - 1}}
+	for parcel.Check() == nil && len(parcel.Parcel.Leases) < workcore.MaxHeld {
+		parcel.Parcel.Leases = append(parcel.Parcel.Leases, workcore.Parted{Account: peer, Lease: workcore.Lease{Task: workcore.Task{ID: "i", Func: "f"}, On: 1<<64 - 1}})
+	}
+	if parcel.Check() != nil {
+		parcel.Parcel.Leases = parcel.Parcel.Leases[1:]
+	}
+	for _, f := range []workcore.Frame{holds, parcel} {
+		if err := f.Check(); err != nil {
+			t.Fatal(err)
+		}
+		data := f.Append(nil)
+		if _, err := workcore.ReadFrame(data); err != nil {
+			t.Errorf("%d bytes: %v", len(data), err)
+		}
+	}
+}
+
+func FuzzReadFrame(f *testing.F) {
+	for _, frame := range frames() {
+		f.Add(frame.Append(nil))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		frame, err := workcore.ReadFrame(data)
+		if err != nil {
+			return
+		}
+		data = frame.Append(nil)
+		again, err := workcore.ReadFrame(data)
+		if err != nil || !bytes.Equal(again.Append(nil), data) { // Not DeepEqual: a load may be NaN.
+			t.Errorf("read again as %+v, %v; want %+v", again, err, frame)
+		}
+	})
+}
