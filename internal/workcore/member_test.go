@@ -701,6 +701,9 @@ func TestSpaceMutants(t *testing.T) {
 				return true
 			}
 		},
+		"a member counts as drained at once": func(w *space) {
+			w.after = func(n *node) { n.out.Told.Drained = n.machine.drains }
+		},
 		"a lost account is not told": func(w *space) {
 			w.after = func(n *node) { n.out.Lost = nil }
 		},
@@ -716,7 +719,7 @@ func TestSpaceMutants(t *testing.T) {
 		},
 	} {
 		seed, example := uint64(0), ""
-		for ; seed < 1000 && example == ""; seed++ {
+		for ; seed < 8000 && example == ""; seed++ {
 			w := newSpace(seed)
 			bend(w)
 			func() {
