@@ -280,6 +280,12 @@ func (w *space) program(n *node) {
 	if n.told.Drained { // It leaves; others have all that it had.
 		n.dead = true
 		w.drained++
+		for k, owner := range w.owner {
+			if owner == n.peer && w.inPhase[k] == n.phase && w.counts[k] == 0 {
+				w.fault("%v has drained, and a task that it has put is not done", n.peer)
+				break
+			}
+		}
 		if i := slices.Index(w.roster, n.peer); i >= 0 {
 			w.roster = slices.Delete(w.roster, i, i+1)
 			w.newRoster()
