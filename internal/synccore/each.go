@@ -33,9 +33,9 @@ const lasted = clocksync.MinInstant
 // oneRun is the newest run of a member.
 type oneRun struct {
 	alive       bool
-	last        uint64 // the number of the newest report
-	multiplexer int32  // of [scgs.Spec]
-	ready       uint64 // the newest report by then at which a rule with until was ready to fire again
+	last        uint64            // the number of the newest report
+	multiplexer int32             // of [scgs.Spec]
+	ready       uint64            // the newest report by then at which a rule with until was ready to fire again
 	past        clocksync.Instant // the evidence that a hold time awaits; [lasted]: it has come; MaxInstant: none does
 	part        scgs.Part
 }
