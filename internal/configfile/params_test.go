@@ -145,3 +145,20 @@ func TestLeastInt(t *testing.T) {
 		}
 	}
 }
+
+// TestSignalsOfGroups: predicates of groups have names of their own, and send one signal.
+func TestSignalsOfGroups(t *testing.T) {
+	plans, err := configfile.Parse("p.yaml", []byte(group("{}", `by: .zone, when: "all(members, .on)"`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range plans[0].Rules {
+		for i := range r.Signals {
+			got = append(got, r.Name+" sends "+r.Signals[i].Name)
+		}
+	}
+	if want := "p-east sends p, p-west sends p"; strings.Join(got, ", ") != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+}
