@@ -55,7 +55,7 @@ func leastInts(src string) (text string, places leasts) {
 	}
 	tokens, err := lexer.Lex(file.NewSource(src))
 	if err != nil {
-		return src, nil //nolint:nilerr // The parser tells of it.
+		return src, nil // The parser tells of it.
 	}
 	places, runes := leasts{}, []rune(src)
 	for _, t := range tokens {
