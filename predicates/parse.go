@@ -3,6 +3,7 @@ package predicates
 import (
 	"errors"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -14,6 +15,7 @@ import (
 	"github.com/expr-lang/expr/conf"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser"
+	"github.com/expr-lang/expr/parser/lexer"
 	"github.com/expr-lang/expr/parser/utils"
 )
 
@@ -29,13 +31,69 @@ func parse(src string) (root node, err error) {
 			root, err = nil, errorAt(src, 0, "write it in a simpler way", "the parser failed: %v", r)
 		}
 	}()
+	text, leasts := leastInts(src)
 	config := &conf.Config{MaxNodes: MaxNodes} // the parser reads nothing else that conf.New would fill in
 	config.WithEnv(map[string]any{})
-	tree, err := parser.ParseWithConfig(src, config)
+	tree, err := parser.ParseWithConfig(text, config)
+	if err == nil && len(leasts) > 0 {
+		if ast.Walk(&tree.Node, leasts); len(leasts) > 0 { // Some are no operand of a minus: the parser tells which.
+			_, err = parser.ParseWithConfig(leasts.restored(text, src), config)
+		}
+	}
 	if err != nil {
 		return nil, syntaxError(src, err)
 	}
 	return tree.Node, nil
+}
+
+// leastInts gives the text to parse where 2^63 stands in one. The parser refuses that number,
+// which is too large for an int, also behind a minus that makes it the least int. So a 1
+// stands in its place until the tree is there. It lists the places.
+func leastInts(src string) (text string, places leasts) {
+	if !twoTo63.MatchString(src) {
+		return src, nil
+	}
+	tokens, err := lexer.Lex(file.NewSource(src))
+	if err != nil {
+		return src, nil // The parser tells of it.
+	}
+	places, runes := leasts{}, []rune(src)
+	for _, t := range tokens {
+		n, err := strconv.ParseUint(strings.ReplaceAll(t.Value, "_", ""), 0, 64)
+		if !t.Is(lexer.Number) || err != nil || n != 1<<63 {
+			continue
+		}
+		places[t.From] = t.To
+		copy(runes[t.From:t.To], []rune("1"+strings.Repeat(" ", t.To-t.From-1)))
+	}
+	return string(runes), places
+}
+
+// twoTo63 is what all ways to write 2^63 have in common with few other texts.
+var twoTo63 = regexp.MustCompile(`[0-9][0-9_]{18}|0[xXbBoO]`)
+
+// leasts are the places of 2^63 in a text, from and to.
+type leasts map[int]int
+
+// restored puts the numbers back into the text that was parsed.
+func (l leasts) restored(text, src string) string {
+	runes, was := []rune(text), []rune(src)
+	for from, to := range l {
+		copy(runes[from:to], was[from:to])
+	}
+	return string(runes)
+}
+
+// Visit implements ast.Visitor: it makes the least int of a minus and 2^63.
+func (l leasts) Visit(n *node) {
+	minus, ok := (*n).(*ast.UnaryNode)
+	if !ok || minus.Operator != "-" {
+		return
+	}
+	if one, ok := minus.Node.(*ast.IntegerNode); ok && l[offset(one)] > 0 {
+		delete(l, offset(one))
+		*n = placed(&ast.IntegerNode{Value: math.MinInt}, minus)
+	}
 }
 
 // syntaxError carries an error of expr's lexer or parser over.

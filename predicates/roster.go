@@ -1,6 +1,8 @@
 package predicates
 
 import (
+	"fmt"
+	"math"
 	"slices"
 
 	"github.com/expr-lang/expr/ast"
@@ -22,7 +24,7 @@ func (p *Expression) RosterThreshold() (local, least, when *Expression, err erro
 	if local, err = p.local(count); err != nil {
 		return nil, nil, nil, err
 	}
-	k := whole(number)
+	k := p.whole(number)
 	if when, err = p.part(placed(&ast.BinaryNode{Operator: op, Left: count, Right: k}, p.tree)); err != nil {
 		return nil, nil, nil, err
 	}
@@ -81,12 +83,13 @@ func placed(n, at node) node {
 	return n
 }
 
-// whole is a number in which / rounds down, apart from what stands in a function.
-func whole(n node) node {
+// whole is a number in which / of two ints rounds down, apart from what stands in a function.
+// A float in it stays one: to round it in silence would change k.
+func (p *Expression) whole(n node) node {
 	switch n := n.(type) {
 	case *ast.BinaryNode:
-		made := placed(&ast.BinaryNode{Operator: n.Operator, Left: whole(n.Left), Right: whole(n.Right)}, n)
-		if n.Operator == "/" {
+		made := placed(&ast.BinaryNode{Operator: n.Operator, Left: p.whole(n.Left), Right: p.whole(n.Right)}, n).(*ast.BinaryNode)
+		if n.Operator == "/" && p.isInt(made.Left) && p.isInt(made.Right) {
 			return placed(&ast.BuiltinNode{Name: "int", Arguments: []node{made}}, n)
 		}
 		return made
@@ -94,12 +97,112 @@ func whole(n node) node {
 		if (n.Name == "min" || n.Name == "max") && len(n.Arguments) > 1 {
 			made := &ast.BuiltinNode{Name: n.Name, Arguments: slices.Clone(n.Arguments)}
 			for i, arg := range made.Arguments {
-				made.Arguments[i] = whole(arg)
+				made.Arguments[i] = p.whole(arg)
 			}
 			return placed(made, n)
 		}
 	}
 	return n
+}
+
+func (p *Expression) isInt(n node) bool {
+	q, err := p.part(n)
+	return err == nil && q.result.Type == scgs.Int
+}
+
+// LeastOf is k of a threshold in a group of so many members, where a parameter has another
+// value. It is not ok if the expression is no threshold, or k has no value.
+func (p *Expression) LeastOf(members int, param string, value scgs.Value) (k int64, ok bool) {
+	_, number, op, ok := p.counted()
+	if !ok {
+		return 0, false
+	}
+	env := *p.env
+	env.Params = slices.Clone(env.Params)
+	for i := range env.Params {
+		if env.Params[i].Field.Name == param {
+			env.Params[i].Value = value
+		}
+	}
+	other := *p
+	other.env = &env
+	values := other.perSize(other.whole(number), members, members)
+	if len(values) == 0 || values[0] != math.Trunc(values[0]) {
+		return 0, false
+	}
+	if k = int64(values[0]); op == ">" {
+		k++
+	}
+	return k, true
+}
+
+// perSize are the values of a number for groups of so many members, nil if it reads more
+// than who the members are, or has no value for some.
+func (p *Expression) perSize(n node, from, to int) (values []float64) {
+	q, err := p.part(n)
+	if err != nil || !q.ofRoster() {
+		return nil
+	}
+	s := NewScope(q.env)
+	for size := from; size <= to; size++ {
+		s.Reset(make([]Member, size))
+		switch v, why := q.EvalValue(s); {
+		case why != "":
+			return nil
+		case q.result.Type == scgs.Int:
+			values = append(values, float64(v.Int()))
+		case q.result.Type == scgs.Float:
+			values = append(values, v.Float())
+		default:
+			return nil
+		}
+	}
+	return values
+}
+
+// MisreadShare finds a comparison with count(members, c) that asks for another share of the
+// members than it seems to, for some size of the group between two, and names one that is like
+// a third: in a threshold, with
+// rounds, >= a share with / that rounds down to fewer members; elsewhere >= a share with / and
+// 1 more, which does not round. It returns nil if there is nothing of the kind.
+func (p *Expression) MisreadShare(from, to, like int, rounds bool) *Error {
+	count, number, op, ok := p.counted()
+	if !ok || op != ">=" {
+		return nil
+	}
+	share := number
+	if call, ok := number.(*ast.BuiltinNode); ok && rounds && call.Name == "int" && call.Location() == call.Arguments[0].Location() {
+		share = call.Arguments[0] // RosterThreshold has made the call.
+	}
+	sum, _ := number.(*ast.BinaryNode)
+	if !rounds && sum != nil && sum.Operator == "+" {
+		if i, ok := sum.Right.(*ast.IntegerNode); ok && i.Value == 1 {
+			share = sum.Left
+		}
+	}
+	division, ok := share.(*ast.BinaryNode)
+	if !ok || division.Operator != "/" || !rounds && share == number {
+		return nil
+	}
+	from, to = max(from, like-mostTried, 1), min(to, like+mostTried)
+	values, size := p.perSize(share, from, to), 0
+	for i, v := range values {
+		n := from + i
+		if math.Abs(v*float64(from)-values[0]*float64(n)) > 1e-9*float64(n) {
+			return nil // It is no share of the members.
+		}
+		if v != math.Trunc(v) && (size < like || n < size) {
+			size = n
+		}
+	}
+	if size == 0 {
+		return nil
+	}
+	v, hint := values[size-from], fmt.Sprintf("write count(...) > %s, which is more than that share", share)
+	if rounds {
+		return errorAt(p.src, offset(count), hint+"; int(ceil(...)) around it rounds up", "%.0f of %d members are enough here, fewer than %s: / rounds down in a threshold", math.Trunc(v), size, share)
+	}
+	return errorAt(p.src, offset(count), hint+"; in a threshold, with modality: atleast, / rounds down", "%.0f of %d members are needed here, as / does not round: %s is %v", math.Ceil(v+1), size, number, v+1)
 }
 
 // ofRoster is whether the value depends on nothing but who the members are.

@@ -78,6 +78,8 @@ func TestNoRosterThreshold(t *testing.T) {
 	e := rosterEnv()
 	for src, want := range map[string]string{
 		"count(members, .calls > 1) >= len(members) * 0.7":             "1:44: k is a whole number, this is a float",
+		"count(members, .calls > 1) >= len(members) / 2.0 + 1":         "1:50: k is a whole number, this is a float",
+		"count(members, .calls > 1) > 1.0 * len(members) / 2":          "k is a whole number, this is a float",
 		"count(members, .calls > 1) >= memory.k":                       "k is set when an epoch begins, by who the members are, and this reads more",
 		"count(members, .calls > 1) >= count(members, .online)":        "k is set when an epoch begins, by who the members are, and this reads more",
 		"count(members, .calls > 1) > count(members, .failed > 1)":     "k is set when an epoch begins, by who the members are, and this reads more",
@@ -96,6 +98,70 @@ func TestNoRosterThreshold(t *testing.T) {
 		}
 		if _, _, _, err := p.RosterThreshold(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %s", src, err, want)
+		}
+	}
+}
+
+// TestMisreadShare: shares of the members that are other ones than they seem, in groups of 1 to 10.
+func TestMisreadShare(t *testing.T) {
+	e := rosterEnv()
+	const c = "count(members, .calls > 1)"
+	for _, one := range []struct {
+		src     string
+		rounds  bool
+		message string
+		hint    string
+	}{
+		{c + " >= len(members) / 2", true, "2 of 5 members are enough here, fewer than len(members) / 2: / rounds down in a threshold", "write count(...) > len(members) / 2, which is more than that share; int(ceil(...)) around it rounds up"},
+		{"len(members) / 2 <= " + c, true, "2 of 5 members are enough here, fewer than len(members) / 2: / rounds down in a threshold", "count(...) > len(members) / 2"},
+		{"let half = len(members) / 2; " + c + " >= half", false, "", ""},
+		{c + " >= 2 * len(members) / 3", true, "3 of 5 members are enough here, fewer than 2 * len(members) / 3", "count(...) > 2 * len(members) / 3"},
+		{c + " >= len(members) * params.part / 100", true, "3 of 5 members are enough here", "count(...) > len(members) * params.part / 100"},
+		{c + " >= len(members) / 2 + 1", false, "4 of 5 members are needed here, as / does not round: len(members) / 2 + 1 is 3.5", "write count(...) > len(members) / 2, which is more than that share; in a threshold, with modality: atleast, / rounds down"},
+		{c + " >= len(members) / 2 + 1", true, "", ""},
+		{c + " > len(members) / 2", true, "", ""},
+		{c + " > len(members) / 2", false, "", ""},
+		{c + " >= len(members) / 2", false, "", ""},
+		{c + " >= (len(members) + 1) / 2", true, "", ""}, // Rounded up: half of them at least.
+		{c + " >= int(ceil(len(members) / 2))", true, "", ""},
+		{c + " >= int(len(members) / 2)", true, "", ""},
+		{c + " >= len(members) / 1", true, "", ""},
+		{c + " >= 3", false, "", ""},
+		{c + " * 2 > len(members)", false, "", ""},
+	} {
+		p, err := e.Bool(one.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if one.rounds {
+			if _, _, p, err = p.RosterThreshold(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		switch fault := p.MisreadShare(1, 10, 5, one.rounds); {
+		case fault == nil && one.message != "":
+			t.Errorf("%s: nothing, want %s", one.src, one.message)
+		case fault != nil && (one.message == "" || !strings.HasPrefix(fault.Message, one.message) || !strings.Contains(fault.Hint, one.hint)):
+			t.Errorf("%s: %v", one.src, fault)
+		}
+	}
+	p, err := e.Bool(c + " >= len(members) / 2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, p, err = p.RosterThreshold(); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct {
+		from, to int
+		want     string
+	}{{4, 4, ""}, {1, 4, "1 of 3 "}, {1, 6, "2 of 5 "}, {6, 20, "3 of 7 "}} {
+		got := ""
+		if fault := p.MisreadShare(one.from, one.to, 5, true); fault != nil {
+			got = fault.Message
+		}
+		if (one.want == "") != (got == "") || !strings.HasPrefix(got, one.want) {
+			t.Errorf("%d to %d members: %q, want %q", one.from, one.to, got, one.want)
 		}
 	}
 }

@@ -65,7 +65,7 @@ func newProgramRun() *cobra.Command {
 		ValidArgsFunction: configFiles(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			// It is read once: what was checked is what runs, and it may be a pipe.
-			params, err := f.params()
+			params, err := assignments(f.set)
 			if err != nil {
 				return err
 			}
@@ -83,7 +83,7 @@ func newProgramRun() *cobra.Command {
 	flags := cmd.Flags()
 	f.add(cmd, "nodes use the same", "record the inputs to a file in `DIR`, for --resume and replay",
 		"`MIB` that the journal may have; at the limit the run ends", "tell every change of a verdict, every signal and every refusal too")
-	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the file a value instead of its default, `NAME=VALUE`; may be repeated")
+	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the file a value instead of its default, `NAME=VALUE`; once for each parameter")
 	flags.BoolVar(&f.dry, "dry-run", false, "start nothing, tell what would be started")
 	return cmd
 }
@@ -105,7 +105,7 @@ func (f *programFlags) run(cmd *cobra.Command, path string, cfg *synchronizer.Co
 	s := session{
 		flags: &f.runFlags, file: path, program: cfg.Program().Program().Name, cfg: cfg, levels: cfg.Levels()[:1], url: url,
 		changed: func() (*synchronizer.Config, error) {
-			params, err := f.params()
+			params, err := assignments(f.set)
 			if err != nil {
 				return nil, err
 			}

@@ -51,8 +51,8 @@ a file of this user, without credentials.
 
 SIGINT (Ctrl-C) or SIGTERM ends it within two seconds.
 
-Exit codes: 0 ended by a signal, 1 failure (a faulty configuration, a server
-that cannot be reached, a silent member where the policy is to fail),
+Exit codes: 0 ended by a signal, 1 failure (a faulty configuration, a value of
+--set that it does not take, a server that cannot be reached, a silent member where the policy is to fail),
 2 wrong usage.`
 
 const runExample = `  pegasus run pegasus.yaml
@@ -100,7 +100,7 @@ func newRun() *cobra.Command {
 		"`MIB` that a journal may have; it ends there, and the run goes on", "tell every change of a verdict and every refusal too")
 	flags.StringVar(&f.http, "http", "", "`HOST:PORT` for metrics and health, such as "+operatorAddress+" (default none)")
 	flags.StringVar(&f.name, "name", "", "run this `SYNCHRONIZER` alone (default all that are not thread-level)")
-	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; may be repeated")
+	flags.StringArrayVar(&f.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; once for each parameter")
 	flags.StringSliceVar(&f.members, "members", nil, "`N` or NAME=N: how many members the synchronizer (NAME) awaits")
 	flags.StringVar(&f.timeline, "timeline", "", "`TIME` by which hosts are compared: utc or utc-smeared, which every member has to know (default this host's clock, against which members measure theirs)")
 	return cmd
@@ -199,7 +199,7 @@ func (f *runFlags) load(file string, stderr io.Writer) (*synchronizer.Config, []
 	if err != nil {
 		return nil, nil, err
 	}
-	params, err := f.params()
+	params, err := assignments(f.set)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,18 +216,6 @@ func (f *runFlags) load(file string, stderr io.Writer) (*synchronizer.Config, []
 	}
 	f.members = []string{levels[0].Name + "=" + strconv.Itoa(alone)}
 	return f.load(file, stderr)
-}
-
-// params reads --set.
-func (f *runFlags) params() (list []synchronizer.Override, err error) {
-	for _, text := range f.set {
-		name, value, err := assignment(text)
-		if err != nil {
-			return nil, fmt.Errorf("--set %w", err)
-		}
-		list = append(list, synchronizer.Set(name, value))
-	}
-	return list, nil
 }
 
 // overrides reads --members: those with a name, and a number alone, 0 if there

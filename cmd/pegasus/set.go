@@ -75,6 +75,24 @@ func assignment(arg string) (name, value string, err error) {
 	return strings.TrimPrefix(name, "params."), value, nil
 }
 
+// assignments reads the values of --set. A parameter has one value: the last of two would
+// hide a mistake.
+func assignments(texts []string) (list []synchronizer.Override, err error) {
+	for _, text := range texts {
+		name, value, err := assignment(text)
+		if err != nil {
+			return nil, fmt.Errorf("--set %w", err)
+		}
+		for _, o := range list {
+			if o.Param == name {
+				return nil, fmt.Errorf("--set %s=%s: %s is given twice, as %q and as %q: give it one value", name, value, name, o.Value, value)
+			}
+		}
+		list = append(list, synchronizer.Set(name, value))
+	}
+	return list, nil
+}
+
 // set asks one synchronizer. With several, --synchronizer says which: half of a change is none.
 func (f *liveFlags) set(cmd *cobra.Command, what *synchronizer.Setting) error {
 	ctx := cmd.Context()

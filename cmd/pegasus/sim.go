@@ -32,10 +32,12 @@ Trials end at the first that breaks a promise, which is told by its letter:
 
 Values are drawn around those that predicates compare with, and around parameters,
 their bounds, and just above and below. A predicate that never fires was not tried:
-the run names it, and ends with exit code 4 unless --allow-untried is given.
+the run names it, and ends with exit code 4 unless --allow-untried is given. Nor are
+the predicates of a thread-level synchronizer tried.
 
-Exit codes: 0 no promise was broken, 1 one was, or the file is refused, 2 wrong
-usage, 4 no promise was broken, and some predicate was not tried.`
+Exit codes: 0 no promise was broken, 1 one was, or the file is refused or does not
+take a value of --set, 2 wrong usage, 4 no promise was broken, and some predicate
+was not tried.`
 
 // Limits of what is tried.
 const (
@@ -89,7 +91,7 @@ func newSim() *cobra.Command {
 	f.DurationVar(&flags.Time, "time", 0, "for how long there are faults in each (default 2s, or more if the configuration has longer times, up to 1m)")
 	f.IntVar(&flags.Members, "members", 0, "how many members take part, `N` (default the count of the configuration or up to two more)")
 	f.StringVar(&flags.name, "name", "", "try this `SYNCHRONIZER` alone (default all that are not thread-level)")
-	f.StringArrayVar(&flags.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; may be repeated")
+	f.StringArrayVar(&flags.set, "set", nil, "give a parameter of the configuration a value instead of its default, `NAME=VALUE`; once for each parameter")
 	f.BoolVar(&flags.untried, "allow-untried", false, "end with exit code 0 though some predicate never fired")
 	f.BoolVar(&flags.json, "json", false, "print one JSON object a synchronizer")
 	return cmd
@@ -108,13 +110,9 @@ func tryRules(cmd *cobra.Command, flags *trialFlags) error {
 	case cmd.Flags().Changed("members") && (flags.Members < 1 || flags.Members > maxTrialMembers):
 		return fmt.Errorf("--members %d: it must be from 1 to %d", flags.Members, maxTrialMembers)
 	}
-	var given []plan.Override
-	for _, text := range flags.set {
-		name, value, err := assignment(text)
-		if err != nil {
-			return fmt.Errorf("--set %w", err)
-		}
-		given = append(given, plan.Override{Param: name, Value: value})
+	given, err := assignments(flags.set)
+	if err != nil {
+		return err
 	}
 	src, err := readYAML(flags.file)
 	if err != nil {
@@ -132,6 +130,11 @@ func tryRules(cmd *cobra.Command, flags *trialFlags) error {
 	for _, level := range levels {
 		o := flags.Options
 		o.Level = level
+		for _, p := range plans {
+			if p.Parent == level.Name {
+				o.Threads = p
+			}
+		}
 		r, err := flags.try(o, func() error { return context.Cause(cmd.Context()) })
 		if err != nil {
 			return fail(err)

@@ -118,9 +118,85 @@ synchronizers:
 			t.Errorf("--set %s: exit %d, %s", arg, code, stderr)
 		}
 	}
+	for arg, want := range map[string]int{"part=2": exitFailure, "part=x": exitFailure, "part=": exitFailure, "other=1": exitFailure, "part": exitUsage, "=1": exitUsage} {
+		if code, stdout, _ := execute(t, "sim", file, "--set", arg); code != want || stdout != "" {
+			t.Errorf("--set %s: exit %d, want %d: %s", arg, code, want, stdout)
+		}
+	}
 	flags := trialFlags{file: "a.yaml", set: []string{"part=0.5", "word=it's so"}}
 	if got, want := flags.command("s", &sim.Options{}), `pegasus sim a.yaml --name s --set part=0.5 --set 'word=it'\''s so' --faults=none `; !strings.HasPrefix(got, want) {
 		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestSetTwice: a parameter that is given twice is refused, by every command with --set.
+func TestSetTwice(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "twice.yaml")
+	if err := os.WriteFile(file, []byte("params: {limit: {type: int, default: 1}}\nsynchronizers: {s: {members: {group: g, count: 1}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range [][]string{{"sim", file}, {"run", file}, {"program", "run", file}} {
+		for _, second := range []string{"limit=3", "params.limit=2"} {
+			code, stdout, stderr := execute(t, append(command, "--set", "limit=2", "--set", "other=1", "--set", second)...)
+			_, value, _ := strings.Cut(second, "=")
+			want := "--set limit=" + value + `: limit is given twice, as "2" and as "` + value + `": give it one value` + "\n"
+			if code != exitUsage || stdout != "" || !strings.Contains(stderr, want) {
+				t.Errorf("%v, %s: exit %d\n%s%s", command, second, code, stdout, stderr)
+			}
+		}
+	}
+}
+
+// TestSimWithoutFaults tells of no fault where there was none.
+func TestSimWithoutFaults(t *testing.T) {
+	for _, one := range []struct{ faults, want string }{
+		{"none", " after the end of the trial time, without a fault, at the latest\n"},
+		{"all", " after the last fault at the latest\n"},
+	} {
+		if _, stdout, _ := execute(t, "sim", goodConfig, "--trials", "3", "--faults="+one.faults); !strings.Contains(stdout, one.want) {
+			t.Errorf("there is no %q in\n%s", one.want, stdout)
+		}
+	}
+}
+
+// TestSimThreads: predicates of threads are not tried, and count as such.
+func TestSimThreads(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "threads.yaml")
+	if err := os.WriteFile(file, []byte(`
+synchronizers:
+  g:
+    members: {group: workers, count: 2}
+    state: {busy: int}
+    predicates:
+      quiet: {when: 'all(members, .busy == 0)'}
+  t:
+    parent: g
+    members: {threads: 2}
+    state: {busy: bool}
+    summary: {busy: 'count(members, .busy)'}
+    predicates:
+      idle: {when: 'none(members, .busy)'}
+      full: {when: 'all(members, .busy)'}
+  other:
+    members: {group: watchers, count: 2}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const line = "\nnot tried: the threads below (t): a process has states as a whole\nno promise was broken, but what never fired was not tried: t.full, t.idle\n"
+	for _, one := range []struct {
+		code int
+		args []string
+	}{{exitUntried, nil}, {exitOK, []string{"--allow-untried"}}} {
+		code, stdout, stderr := execute(t, append([]string{"sim", file, "--trials", "5"}, one.args...)...)
+		if code != one.code || !strings.Contains(stdout, line) || stderr != "" {
+			t.Errorf("%v: exit %d\n%s%s", one.args, code, stdout, stderr)
+		}
+	}
+	if code, stdout, _ := execute(t, "sim", file, "--trials", "5", "--name", "g", "--json"); code != exitUntried || !strings.Contains(stdout, `"unfired":["t.full","t.idle"]`) || !strings.Contains(stdout, `"ok":false`) {
+		t.Errorf("exit %d: %s", code, stdout)
+	}
+	if code, stdout, _ := execute(t, "sim", file, "--trials", "5", "--name", "other"); code != exitOK {
+		t.Errorf("exit %d: %s", code, stdout)
 	}
 }
 

@@ -2,6 +2,7 @@ package configfile_test
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -127,5 +128,37 @@ func TestGivenParams(t *testing.T) {
 		if _, err := configfile.Parse("c.yaml", []byte(text), plan.Override{Param: c.name, Value: c.value}); c.name != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s=%s: %v, want %s", c.name, c.value, err, c.want)
 		}
+	}
+}
+
+// TestLeastInt: the least int is a value wherever an int is.
+func TestLeastInt(t *testing.T) {
+	const least = "-9223372036854775808"
+	src := group("{a: {type: int, default: "+least+"}, b: {type: int, default: 3, min: "+least+"}}", `when: "any(members, .x == `+least+` or .x == params.a + params.b)"`)
+	plans, err := configfile.Parse("p.yaml", []byte(src), plan.Override{Param: "b", Value: least})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range plans[0].Params {
+		if p.Value.Int() != math.MinInt64 {
+			t.Errorf("params.%s is %v", p.Field.Name, p.Value)
+		}
+	}
+}
+
+// TestSignalsOfGroups: predicates of groups have names of their own, and send one signal.
+func TestSignalsOfGroups(t *testing.T) {
+	plans, err := configfile.Parse("p.yaml", []byte(group("{}", `by: .zone, when: "all(members, .on)"`)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, r := range plans[0].Rules {
+		for i := range r.Signals {
+			got = append(got, r.Name+" sends "+r.Signals[i].Name)
+		}
+	}
+	if want := "p-east sends p, p-west sends p"; strings.Join(got, ", ") != want {
+		t.Errorf("got %v, want %s", got, want)
 	}
 }

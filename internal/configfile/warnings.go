@@ -92,9 +92,10 @@ func (a *adviser) predicate(name string, p *config.Predicate) {
 				"%q is taken for a threshold: it fires on each set of %d members that certainly overlapped, without waiting for the others", name, r.Detector.AtLeast))
 		}
 	}
-	if !p.Every && p.Until == "" && p.Modality == "" {
+	if !a.share(name) && !p.Every && p.Until == "" && p.Modality == "" {
 		a.likeThreshold(name)
 	}
+	a.bounds(name)
 	for _, u := range a.plan.Uses {
 		if u.At == at+".when" && constant(u.Uses) {
 			a.warn(u.At, "compare something with the state of members or with memory", "this condition is the same on every global state")
@@ -146,6 +147,49 @@ func (a *adviser) likeThreshold(name string) {
 			a.plan.Notes = append(a.plan.Notes, a.fault("predicates."+name+".when",
 				"write modality: "+plan.AtLeast+" and count(members, CONDITION) >= K, where K is such as len(members) / 2 + 1; modality: inst keeps it as it is",
 				"%q asks for so many members that satisfy a condition, and waits for all members: it is judged on global states", name))
+		}
+	}
+}
+
+// share warns of a share of the members that is another one than it seems.
+func (a *adviser) share(name string) bool {
+	m := a.plan.Members
+	for _, r := range a.plan.Rules {
+		if r.Key != name || r.When == nil {
+			continue
+		}
+		if fault := r.When.MisreadShare(m.Min, m.Max, max(m.Count, 5), r.Detector.AtLeast > 0); fault != nil {
+			a.warn("predicates."+name+".when", fault.Hint, "%q: %s", name, fault.Message)
+			return true
+		}
+	}
+	return false
+}
+
+// bounds warns of parameters that may be given values with which a threshold asks for no
+// member, or for more than there may be.
+func (a *adviser) bounds(name string) {
+	i := slices.IndexFunc(a.plan.Rules, func(r *plan.Rule) bool { return r.Key == name && r.Detector.AtLeast > 0 })
+	if i < 0 {
+		return
+	}
+	most, when := a.plan.Members.Max, a.plan.Rules[i].When
+	for _, p := range a.plan.Params {
+		for _, bound := range []scgs.Value{p.Min, p.Max} {
+			if bound.Type() == scgs.Invalid {
+				continue
+			}
+			now, _ := when.LeastOf(most, p.Field.Name, p.Value)
+			k, ok := when.LeastOf(most, p.Field.Name, bound)
+			if !ok || k == now || 1 <= k && k <= int64(most) {
+				continue
+			}
+			text := config.ParamText(bound)
+			if k < 1 {
+				a.warn("predicates."+name+".when", "declare params."+p.Field.Name+" with a greater min", "%q asks for %d members where params.%s is %s, which its range allows: 1 is the least", name, k, p.Field.Name, text)
+			} else {
+				a.warn("predicates."+name+".when", fmt.Sprintf("declare params.%s with a smaller max, or raise members.max, which is %d", p.Field.Name, most), "%q never fires where params.%s is %s, which its range allows: it asks for %d members", name, p.Field.Name, text, k)
+			}
 		}
 	}
 }

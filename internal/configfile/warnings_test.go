@@ -173,6 +173,63 @@ func TestThresholdThatNeverFires(t *testing.T) {
 	}
 }
 
+// TestSharesOfMembers: a majority that is none, and a parameter that may ask for too few or too many.
+func TestSharesOfMembers(t *testing.T) {
+	const head = `params:
+  k: {type: int, default: 3, min: 0, max: 100}
+  fits: {type: int, default: 3, min: 1, max: 10}
+  free: {type: int, default: 3}
+  part: {type: int, default: 70, min: 0, max: 100}
+synchronizers:
+  g:
+    members: {group: g, count: 5, max: 10}
+    state: {x: int}
+    let: {half: len(members) / 2}
+    predicates:
+      p: {signal: [], when: "`
+	const c = "count(members, .x > 1)"
+	for text, want := range map[string][]string{
+		c + ` >= half", modality: atleast`: {
+			`"p": 2 of 5 members are enough here, fewer than len(members) / 2: / rounds down in a threshold: write count(...) > len(members) / 2, which is more than that share; int(ceil(...)) around it rounds up`,
+		},
+		c + ` >= len(members) / 2 + 1"`: {
+			`"p": 4 of 5 members are needed here, as / does not round: len(members) / 2 + 1 is 3.5: write count(...) > len(members) / 2, which is more than that share; in a threshold, with modality: atleast, / rounds down`,
+		},
+		c + ` >= params.k", modality: atleast`: {
+			`"p" asks for 0 members where params.k is 0, which its range allows: 1 is the least: declare params.k with a greater min`,
+			`"p" never fires where params.k is 100, which its range allows: it asks for 100 members: declare params.k with a smaller max, or raise members.max, which is 10`,
+		},
+		c + ` >= params.k"`: {
+			`"p" asks for 0 members where params.k is 0, which its range allows: 1 is the least: declare params.k with a greater min`,
+			`"p" never fires where params.k is 100, which its range allows: it asks for 100 members: declare params.k with a smaller max, or raise members.max, which is 10`,
+		},
+		c + ` > params.fits", modality: atleast`: {
+			`"p" never fires where params.fits is 10, which its range allows: it asks for 11 members: declare params.fits with a smaller max, or raise members.max, which is 10`,
+		},
+		c + ` >= max(len(members) * params.part / 100, 1)", modality: atleast`: nil,
+		c + ` >= len(members) * params.part / 100 + 0", modality: atleast`: {
+			`"p" asks for 0 members where params.part is 0, which its range allows: 1 is the least: declare params.part with a greater min`,
+		},
+		c + ` >= params.fits", modality: atleast`:        nil,
+		c + ` >= params.free", modality: atleast`:        nil,
+		c + ` >= half + 1", modality: atleast`:           nil,
+		c + ` > half", modality: atleast`:                nil,
+		`count(members, .x > params.k) >= 2", for: "1s"`: nil,
+	} {
+		plans, err := configfile.Parse("w.yaml", []byte(head+text+"}\n"))
+		if err != nil {
+			t.Fatal(text, err)
+		}
+		var got []string
+		for _, w := range plans[0].Warnings {
+			got = append(got, w.Message+": "+w.Hint)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: %s", text, diff)
+		}
+	}
+}
+
 // TestUnknownModality: what a predicate finds is not judged where its modality is mistyped.
 func TestUnknownModality(t *testing.T) {
 	const src = `synchronizers:

@@ -38,7 +38,13 @@ func Trials(r *sim.Report, seed uint64, least, found string) string {
 	}
 	fmt.Fprintf(&b, "signals: %d sent, %d applied; fates: %s\n", r.Sent, r.Applied, counted(r.Fates))
 	if r.Least == nil {
-		fmt.Fprintf(&b, "all was right again %s after the last fault at the latest\n", brief(r.Content))
+		since := "after the end of the trial time, without a fault,"
+		for _, n := range r.Faults {
+			if n > 0 {
+				since = "after the last fault"
+			}
+		}
+		fmt.Fprintf(&b, "all was right %s %s at the latest\n", brief(r.Content), since)
 	}
 	for _, line := range r.Never {
 		b.WriteString("never: " + line + "\n")

@@ -338,7 +338,11 @@ func (t *trial) run() {
 		case at < end, at < letIn && 0 < wait && wait <= most:
 			continue
 		default:
-			t.breach('C', "%v after the last fault: %s", at-t.time, differs)
+			since := "the last fault"
+			if t.faults == 0 {
+				since = "the end of the trial time"
+			}
+			t.breach('C', "%v after %s: %s", at-t.time, since, differs)
 		}
 		break
 	}

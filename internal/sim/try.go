@@ -13,6 +13,7 @@ import (
 // Options are what trials of a configuration follow from.
 type Options struct {
 	Level   *plan.Level   // of a group; its predicates are judged by their texts
+	Threads *plan.Level   // the level of its members' threads, which trials leave out; nil: there is none
 	Faults  Faults        // the kinds that may happen
 	Seed    uint64        // of the first trial; the next one has the next
 	Trials  int           // at least 1
@@ -37,14 +38,14 @@ type Report struct {
 	Sent         int            `json:"signals"`           // that were sent
 	Applied      int            `json:"applied"`           // that took effect, as the members know
 	Fates        map[string]int `json:"fates"`             // as the synchronizer tells them
-	Content      time.Duration  `json:"content_ns"`        // after the last fault, until all was right again: the worst
+	Content      time.Duration  `json:"content_ns"`        // after Time, when faults end, until all was right: the worst
 	Never        []string       `json:"never"`             // what has not happened
 	Breaches     []string       `json:"breaches"`          // of the least trial that breaks a promise
 	Promises     []string       `json:"promises"`          // that it breaks, by the letters of their judges
 	Least        *Options       `json:"-"`                 // that trial; nil if no promise was broken
 	Found        *Options       `json:"-"`                 // the trial that it was made of
 	Untried      []string       `json:"untried,omitempty"` // what trials leave out
-	Unfired      []string       `json:"unfired,omitempty"` // predicates that have not fired: the promises were not tried on them
+	Unfired      []string       `json:"unfired,omitempty"` // predicates that have not fired, those of Threads as LEVEL.NAME: the promises were not tried on them
 }
 
 // MaxTime is how long a trial may have faults.
@@ -181,9 +182,7 @@ func (r *Report) tell(o *Options, f *figures) {
 	r.Sent, r.Applied, r.Fates = f.Sent, f.Applied, f.Ended
 	r.Faults, r.Killed = map[string]int{}, map[string]int{}
 	r.Never, r.Breaches, r.Promises = []string{}, append([]string{}, r.Breaches...), append([]string{}, r.Promises...)
-	for i, n := range []int{
-		f.Dropped, f.Doubled, f.Overtaken, f.Delays, f.Partitions, f.Oneways, f.Pauses, f.Suspends, f.Crashes, f.Restarts, f.Corrections + f.LostBounds, f.Closings, f.Reloads,
-	} {
+	for i, n := range f.happened() {
 		if o.Faults&(1<<i) == 0 {
 			continue
 		}
@@ -211,12 +210,20 @@ func (r *Report) tell(o *Options, f *figures) {
 	for _, g := range o.Level.OtherGroups {
 		r.Untried = append(r.Untried, "signals to group "+g.Name+": nobody is in it here")
 	}
-	if o.Level.Below != nil {
-		r.Untried = append(r.Untried, "the threads below: a process has states as a whole")
+	if o.Threads != nil {
+		r.Untried = append(r.Untried, "the threads below ("+o.Threads.Name+"): a process has states as a whole")
+		for _, rule := range o.Threads.Rules {
+			r.Unfired = append(r.Unfired, o.Threads.Name+"."+rule.Name)
+		}
 	}
 	if o.Level.Balance != nil {
 		r.Untried = append(r.Untried, "the section balance: the loads are drawn like all other values, and no move changes them")
 	}
+}
+
+// happened is how often each kind of fault has happened, in the order of faultNames.
+func (f *figures) happened() []int {
+	return []int{f.Dropped, f.Doubled, f.Overtaken, f.Delays, f.Partitions, f.Oneways, f.Pauses, f.Suspends, f.Crashes, f.Restarts, f.Corrections + f.LostBounds, f.Closings, f.Reloads}
 }
 
 // untried says which times of a predicate are longer than a trial.

@@ -24,15 +24,35 @@ type each struct {
 	epoch    uint64
 	index    uint64
 	ready    uint64 // of the run that Next has taken out
+	answered bool   // some run has lasted past what was awaited, since this was last reset
 }
+
+// lasted is the past of a run that has lasted for as long as was awaited.
+const lasted = clocksync.MinInstant
 
 // oneRun is the newest run of a member.
 type oneRun struct {
 	alive       bool
-	last        uint64 // the number of the newest report
-	multiplexer int32  // of [scgs.Spec]
-	ready       uint64 // the newest report by then at which a rule with until was ready to fire again
+	last        uint64            // the number of the newest report
+	multiplexer int32             // of [scgs.Spec]
+	ready       uint64            // the newest report by then at which a rule with until was ready to fire again
+	past        clocksync.Instant // the evidence that a hold time awaits; [lasted]: it has come; MaxInstant: none does
 	part        scgs.Part
+}
+
+// await notes which evidence completes the hold time of a member's run.
+func (e *each) await(p *scgs.Part, past clocksync.Instant) {
+	if one := e.find(p.Member); one != nil && one.part.Open && one.part.Seq == p.Seq {
+		one.past = past
+	}
+}
+
+// prolong takes newer evidence of a run that is open.
+func (e *each) prolong(one *oneRun, at clocksync.Stamp) {
+	one.part.End = at
+	if one.past != lasted && at.Mono >= one.past {
+		one.past, e.answered = lasted, true
+	}
 }
 
 // Epoch begins an epoch: the runs of members that stay go on.
@@ -78,10 +98,11 @@ func (e *each) Start(m scgs.Member, seq uint64, at clocksync.Stamp, ref scgs.Ref
 	e.skip(one, seq)
 	if p := &one.part; p.Open {
 		e.released = append(e.released, p.Ref)
-		p.Ref, p.End = ref, at
+		p.Ref = ref
+		e.prolong(one, at)
 		return scgs.Accepted
 	}
-	one.part = scgs.Part{Member: m, Seq: seq, Ref: ref, Start: at, End: at, Open: true}
+	one.part, one.past = scgs.Part{Member: m, Seq: seq, Ref: ref, Start: at, End: at, Open: true}, clocksync.MaxInstant
 	e.fresh = append(e.fresh, *one)
 	return scgs.Accepted
 }
@@ -126,7 +147,7 @@ func (e *each) Evidence(m scgs.Member, seq uint64, at clocksync.Stamp) scgs.Reas
 	}
 	one.last = max(one.last, seq)
 	if p := &one.part; p.Open && clocksync.CertainlyBefore(p.End, at) {
-		p.End = at
+		e.prolong(one, at)
 	}
 	return scgs.Accepted
 }

@@ -26,6 +26,7 @@ type ruleState struct {
 	holding bool
 	since   clocksync.Instant // on the clock of the epoch's spans
 	due     clocksync.Instant // when to ask for evidence that it held long enough, or to fire after all
+	asked   bool              // for that evidence, on the global state in force
 	kept    bool              // only the cooldown keeps it from firing
 	// Beyond the epoch:
 	quiet      clocksync.Instant // no firing before that
@@ -327,7 +328,7 @@ func (c *Core) verdict(r *plan.Rule, v predicates.Verdict, span *scgs.Span) moni
 }
 
 func (s *ruleState) release() {
-	s.holding, s.kept, s.due = false, false, clocksync.MaxInstant
+	s.holding, s.asked, s.kept, s.due = false, false, false, clocksync.MaxInstant
 }
 
 // hold begins a hold time or continues it. It continues only where nothing lies between the
@@ -335,6 +336,9 @@ func (s *ruleState) release() {
 // there may be tuples that cannot be ordered, and the predicate may have been false on one of them.
 func (c *Core) hold(r *plan.Rule, s *ruleState, span *scgs.Span, follows bool) {
 	if s.holding && follows {
+		if s.asked && !c.opt.Local {
+			s.asked, s.due = false, c.now // Of a member whose state was over then no evidence was asked for.
+		}
 		return
 	}
 	start, ok := c.began(span)
@@ -342,7 +346,7 @@ func (c *Core) hold(r *plan.Rule, s *ruleState, span *scgs.Span, follows bool) {
 		s.release()
 		return
 	}
-	s.holding, s.since, s.due = true, start, c.now.Add(r.Hold)
+	s.holding, s.asked, s.since, s.due = true, false, start, c.now.Add(r.Hold)
 }
 
 // began is when all states of the tuple had certainly begun, but no earlier than the floor, on
@@ -395,7 +399,7 @@ func (c *Core) holds(out *Output) {
 			}
 			continue
 		}
-		s.due = c.now.Add(probeAgain)
+		s.asked, s.due = true, c.now.Add(probeAgain)
 		if c.opt.Local {
 			s.due = c.now.Add(time.Millisecond)
 			continue
@@ -445,10 +449,10 @@ func needOf(past clocksync.Instant, sameClock bool) scgs.Need {
 	return scgs.Need{AfterMono: clocksync.MinInstant, AfterTime: past}
 }
 
-// probeAll asks every member whose state is open for evidence.
+// probeAll asks every member whose state is open for evidence that it has not shown yet.
 func (c *Core) probeAll(need scgs.Need, out *Output) {
 	for _, m := range c.inEpoch {
-		if m.state.Seq == m.last {
+		if m.state.Seq == m.last && (need.AfterMono == clocksync.MinInstant || m.shown < need.AfterMono) {
 			c.send(m, m.last, need, out)
 		}
 	}

@@ -418,14 +418,23 @@ func (c *Core) sweepSets(w *runs, out *Output) {
 	for w.sets.Next(&w.set) {
 		c.gather(w, out)
 	}
-	if w.ones != nil && !w.unseen && c.now < w.due && len(w.ended) == 0 {
-		return // None of the many that may wait is due.
+	all := w.ones == nil || w.unseen || c.now >= w.due || len(w.ended) > 0
+	if !all && !w.ones.answered {
+		return // None of the many that may wait is due, or has lasted for long enough.
 	}
-	w.due = clocksync.MaxInstant
+	if w.ones != nil {
+		w.ones.answered = false
+	}
+	if all {
+		w.due = clocksync.MaxInstant
+	}
 	if w.unseen = !c.deciding(); w.unseen {
 		return
 	}
 	for _, f := range w.found {
+		if !all && w.ones.members[f.runs[0].Member].past != lasted {
+			continue
+		}
 		w.refresh(f)
 		if c.joined(w, f) {
 			c.attempt(w, f, scgs.SpanOf(f.runs), out)
@@ -595,6 +604,9 @@ func (c *Core) outwait(w *runs, f *found, span scgs.Span, out *Output) {
 		last = max(last, from(&f.runs[i], span.SameClock))
 	}
 	past := last.Add(hold)
+	if w.ones != nil {
+		w.ones.await(&f.runs[0], past)
+	}
 	for i := range f.runs {
 		if p := &f.runs[i]; !p.Open && to(p, span.SameClock) < past {
 			f.waits = false
