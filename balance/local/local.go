@@ -54,6 +54,8 @@ type Neighbour struct {
 	Load float64
 	// Told is when it told Load.
 	Told clocksync.Instant
+	// Silent says that nothing was heard of it yet, so it may not be there: it is not asked.
+	Silent bool
 	// Pending says that a demand to it is open: no answer has arrived, or what it
 	// gave is still under way. The member gives up waiting after a time, and then
 	// counts the demand as refused.
@@ -68,12 +70,12 @@ type Neighbour struct {
 const doublings = 64
 
 // MayAsk reports whether a demand may go to the neighbour, and if not, from when on:
-// MaxInstant while a demand is open. After a refusal it is left alone for again. The
+// MaxInstant while a demand is open or nothing was heard of it. After a refusal it is left alone for again. The
 // wait doubles with each refusal in a row up to longest, and is again once more when
 // the neighbour tells that it has something to give.
 func (n *Neighbour) MayAsk(now clocksync.Instant, again, longest time.Duration) (may bool, from clocksync.Instant) {
 	switch {
-	case n.Pending:
+	case n.Pending || n.Silent:
 		return false, clocksync.MaxInstant
 	case n.Refusals <= 0:
 		return true, now

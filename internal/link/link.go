@@ -69,8 +69,9 @@ type Link interface {
 	Subject(member string) string
 	// Await runs in a reserved region until the synchronizer says that the phase is over (nil), or
 	// ctx ends or the member is closed (the error). A signal that is caused by a state from before the
-	// call does not end it.
-	Await(ctx context.Context) error
+	// call does not end it. It calls entered once the region is entered: a state that is reported from then on can
+	// end it.
+	Await(ctx context.Context, entered func()) error
 	// Now is the present instant of the member's clock.
 	Now() clocksync.Instant
 	Log() *slog.Logger

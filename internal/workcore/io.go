@@ -97,8 +97,9 @@ type Output struct {
 
 // Run is a task that begins in a slot.
 type Run struct {
-	Slot int  // that is free until now
-	Task Task // with its body as it is to be run
+	Slot    int  // that is free until now
+	Task    Task // with its body as it is to be run
+	Account Peer // of the member that has put it
 }
 
 // Part asks a slot for a part of its bag.

@@ -170,7 +170,7 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 	peers, neighbours := m.peers, m.view.Neighbours
 	m.peers, m.view.Neighbours, m.view.Members = nil, nil, len(roster)
 	for _, j := range local.Topology(local.Full).AppendNeighbours(nil, place, len(roster)) {
-		p, n := peer{Peer: roster[j]}, local.Neighbour{Name: roster[j].Name}
+		p, n := peer{Peer: roster[j]}, local.Neighbour{Name: roster[j].Name, Silent: true}
 		if k := slices.IndexFunc(peers, func(old peer) bool { return old.Peer == p.Peer }); k >= 0 {
 			p, n = peers[k], neighbours[k]
 		}
@@ -477,8 +477,12 @@ func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) 
 	if h.Number <= p.number {
 		return // It is older than what is known.
 	}
+	if p.number == 0 && m.number > 0 { // It is new, and asks nobody before it has heard of them.
+		m.number++
+		m.sendHoldsTo(i, m.loadNow(), out)
+	}
 	p.number, p.open = h.Number, h.Open
-	n.Load, n.Told = h.Load, now
+	n.Load, n.Told, n.Silent = h.Load, now, false
 	for _, k := range m.store.Hold(p.String(), h.List, h.Settled) {
 		m.send(p.Peer, Frame{Verdict: &Verdict{ID: h.List[k].ID, On: h.List[k].On, Outcome: Closed}}, out)
 	}
@@ -559,7 +563,7 @@ func (m *Member) startTasks(out *Output) {
 			return
 		}
 		m.slots[i].taken = true
-		out.Runs = append(out.Runs, Run{i, m.slots[i].Lease.Task})
+		out.Runs = append(out.Runs, Run{i, m.slots[i].Lease.Task, m.slots[i].Account})
 	}
 }
 
@@ -615,10 +619,14 @@ func (m *Member) sendHolds(now clocksync.Instant, out *Output) {
 		m.told, m.load = now, load
 		m.number++
 		for i := range m.peers {
-			out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.store.account.Counts().Open, m.heldOf(m.peers[i].Peer)})
-			m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
+			m.sendHoldsTo(i, load, out)
 		}
 	}
+}
+
+func (m *Member) sendHoldsTo(i int, load float64, out *Output) {
+	out.holds = append(out.holds, Holds{m.number, m.settledDemand(), load, m.store.account.Counts().Open, m.heldOf(m.peers[i].Peer)})
+	m.send(m.peers[i].Peer, Frame{Holds: &out.holds[len(out.holds)-1]}, out)
 }
 
 func (m *Member) nextHolds() clocksync.Instant {

@@ -72,29 +72,29 @@ type drop struct {
 // done. The judge counts numbers, and reads no account.
 type space struct {
 	*rand.Rand
-	now                                                       clocksync.Instant
-	nodes                                                     []*node
-	roster                                                    []Peer
-	flights                                                   []flight
-	phase                                                     uint64
-	number                                                    uint64 // the next one
-	names                                                     int
-	owner                                                     map[uint64]Peer // by number: who has put it
-	inPhase                                                   map[uint64]uint64
-	counts                                                    map[uint64]int
-	failing                                                   map[string]bool // "peer phase ID" of tasks that have to fail
-	drops                                                     []drop
-	faults                                                    []string
-	loss                                                      float64
-	frozen                                                    bool
-	ended                                                     bool
-	calm                                                      bool // nothing dies, no frame is lost, and frames stay in order
-	anyLife                                                   bool // of a mutant: frames reach the life that is there
-	strategy                                                  func() local.Local
-	alter                                                     func(*Frame) bool // of a mutant; false drops it
-	after                                                     func(*node)       // of a mutant, after a step
-	before                                                    func(*node, *Input)
-	arrive                                                    func(*node, *Frame)
+	now                                                                clocksync.Instant
+	nodes                                                              []*node
+	roster                                                             []Peer
+	flights                                                            []flight
+	phase                                                              uint64
+	number                                                             uint64 // the next one
+	names                                                              int
+	owner                                                              map[uint64]Peer // by number: who has put it
+	inPhase                                                            map[uint64]uint64
+	counts                                                             map[uint64]int
+	failing                                                            map[string]bool // "peer phase ID" of tasks that have to fail
+	drops                                                              []drop
+	faults                                                             []string
+	loss                                                               float64
+	frozen                                                             bool
+	ended                                                              bool
+	calm                                                               bool // nothing dies, no frame is lost, and frames stay in order
+	anyLife                                                            bool // of a mutant: frames reach the life that is there
+	strategy                                                           func() local.Local
+	alter                                                              func(*Frame) bool // of a mutant; false drops it
+	after                                                              func(*node)       // of a mutant, after a step
+	before                                                             func(*node, *Input)
+	arrive                                                             func(*node, *Frame)
 	kills, drained, moves, parts, sent, done, flaky, failed, cancelled int
 }
 

@@ -1,0 +1,62 @@
+// Package work spreads tasks over the members of a group, and tells when all of them are done.
+//
+// # A space
+//
+// The synchronizer of the group has a section work in its configuration. Each member opens the space
+// and says which functions it can run:
+//
+//	s, err := work.Open(ctx, member, work.Func("square", func(ctx context.Context, n int) (int, error) { return n * n, nil }))
+//
+// Whoever has work puts tasks, and reads what they have come to:
+//
+//	for i := range 100 {
+//		err := s.Put(ctx, "square", i)
+//	}
+//	for r, err := range work.Results[int](ctx, s, "square") {
+//		sum += r.Value
+//	}
+//
+// The other members call [Space.Serve] or [Space.Wait]. Their free slots ask for tasks by the strategy
+// of the section, and run them.
+//
+// # Tasks that split
+//
+// A bag is a task that can be split: an interval, the stack of a search, a list. Its function works on
+// the bag and calls [Yield] often, which costs some nanoseconds. There the bag gives away a part when
+// another member has nothing to do, and there it is saved.
+//
+//	func search(ctx context.Context, b *Stack, found *int64) error {
+//		for b.Len() > 0 {
+//			b.Visit(1000, found)
+//			if err := work.Yield(ctx); err != nil {
+//				return err
+//			}
+//		}
+//		return nil
+//	}
+//
+//	s, err := work.Open(ctx, member, work.Bag("search", search, func(a, b int64) int64 { return a + b }))
+//	err = s.Put(ctx, "search", root)
+//	total, err := work.Total[int64](ctx, s, "search")
+//
+// # What counts
+//
+// The member that puts a task keeps its account. A task runs at least once, and is recorded once: its
+// result is delivered once, and the tasks that its function puts are put once, with the record. A
+// function that has an effect outside may have it twice, so let it be one that may be repeated.
+//
+// # The end
+//
+// A phase ends at one instant at which every member of the group has told that it has nothing to do
+// and that its program waits. The synchronizer proves that on one global state, so no task can be on
+// its way at that instant. [Space.Wait], [Total] and [Results] return then, and a new phase begins.
+// A member that has joined and never opens the space keeps the phase from ending.
+//
+// # What is lost
+//
+// With store: memory the tasks of a process die with it. The other members are told how many
+// ([LostError]). A member that dies while it runs tasks of others loses nothing: their accounts put
+// them again, from where they were last saved.
+//
+// Everything here may be called from any goroutine, but for what says otherwise.
+package work

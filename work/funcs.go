@@ -1,0 +1,202 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"slices"
+
+	"github.com/gopegasus/pegasus/internal/nearest"
+	"github.com/gopegasus/pegasus/internal/workcore"
+)
+
+// Option of [Open]: a function that this member can run.
+type Option struct {
+	f   *function
+	err error
+}
+
+// function is what the space knows of a declared function.
+type function struct {
+	name string
+	// run runs a task and returns its result.
+	run func(ctx context.Context, r *run) ([]byte, error)
+	// encode is the argument of Put as the body of a task; items is how much a bag has.
+	encode func(arg any) ([]byte, error)
+	total  func() total // of a bag, for the results of one phase; else nil
+	pulled bool         // tasks are taken by Next
+}
+
+// total sums up the results of a bag.
+type total interface {
+	add(data []byte) error
+	value() any
+}
+
+// Func declares a function of that name. It runs once for each task, in a free slot of any member that
+// declares it. Argument and result travel as bytes: those of MarshalBinary and UnmarshalBinary if the
+// type has them, a []byte as it is, and everything else as JSON; at most 48 KiB each. ctx ends when the
+// task is not this member's any more ([ErrTaken]), and when the space is closed.
+//
+// If it returns an error or panics, the task runs again, as often as the key retry says, and is
+// reported as failed then ([TaskError]).
+func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) Option {
+	if f == nil {
+		return declare(&function{name: name}, "it is nil")
+	}
+	return declare(&function{
+		name:   name,
+		encode: encoder[A](name),
+		run: func(ctx context.Context, r *run) ([]byte, error) {
+			arg, err := decode[A]("the argument", r.body)
+			if err != nil {
+				return nil, err
+			}
+			result, err := f(ctx, arg)
+			if err != nil {
+				return nil, err
+			}
+			return encode("the result", &result)
+		},
+	}, "")
+}
+
+// Pull declares a function of that name whose tasks this program takes by [Space.Next], one after the
+// other, instead of having them called. Each Next that waits uses one slot.
+func Pull[A any](name string) Option {
+	return declare(&function{name: name, encode: encoder[A](name), pulled: true}, "")
+}
+
+// Bag declares a bag of that name: a task that can be split. *B must have
+//
+//	Len() int       // how many items are left
+//	Split(n int) B  // takes n items out, 0 < n < Len(), and returns them; it may return fewer, or *B
+//
+// and it travels as bytes as with [Func]. The function works on the bag, which nobody else uses
+// meanwhile, until nothing is left in it, and adds what it finds to *R, which is zero at first and after
+// each [Yield] that saved it. So add has to sum up results in any order; it is used by [Total].
+func Bag[B, R any](name string, f func(ctx context.Context, bag *B, found *R) error, add func(a, b R) R) Option {
+	split, fault := splitter[B]()
+	if f == nil || add == nil {
+		fault = "its function or its sum is nil"
+	}
+	return declare(&function{
+		name:   name,
+		encode: encoder[B](name),
+		total:  func() total { return &sum[R]{plus: add} },
+		run: func(ctx context.Context, r *run) ([]byte, error) {
+			bag, err := decode[B]("the bag", r.body)
+			if err != nil {
+				return nil, err
+			}
+			var found R
+			length, _ := any(&bag).(interface{ Len() int })
+			r.bag = &openBag{
+				len:  length.Len,
+				part: func(n int) ([]byte, error) { part := split(&bag, n); return encode("a part of the bag", &part) },
+				rest: func() ([]byte, error) { return encode("the bag", &bag) },
+				take: func() ([]byte, error) {
+					data, err := encode("the result", &found)
+					if err == nil {
+						found = *new(R)
+					}
+					return data, err
+				},
+			}
+			r.begin(length.Len())
+			if err := f(ctx, &bag, &found); err != nil {
+				return nil, err
+			}
+			if n := length.Len(); n > 0 {
+				return nil, fmt.Errorf("the function of the bag has returned nil with %d items left: work until Len is 0", n)
+			}
+			return encode("the result", &found)
+		},
+	}, fault)
+}
+
+// openBag is the bag of a task that runs, for Yield.
+type openBag struct {
+	len  func() int
+	part func(n int) ([]byte, error) // n items as the body of a task
+	rest func() ([]byte, error)      // what is left as bytes
+	take func() ([]byte, error)      // what was found since the last call
+}
+
+// splitter is the method Split of *B.
+func splitter[B any]() (split func(*B, int) B, fault string) {
+	var none *B
+	_, hasLen := any(none).(interface{ Len() int })
+	switch any(none).(type) {
+	case interface{ Split(int) B }:
+		split = func(b *B, n int) B { s, _ := any(b).(interface{ Split(int) B }); return s.Split(n) }
+	case interface{ Split(int) *B }:
+		split = func(b *B, n int) B { s, _ := any(b).(interface{ Split(int) *B }); return *s.Split(n) }
+	}
+	if t := reflect.TypeFor[B](); split == nil || !hasLen {
+		fault = fmt.Sprintf("*%v is no bag: give it the methods Len() int and Split(n int) %v", t, t)
+	}
+	return split, fault
+}
+
+// sum adds up results of a type.
+type sum[R any] struct {
+	all  R
+	any  bool
+	plus func(a, b R) R
+}
+
+func (s *sum[R]) add(data []byte) error {
+	r, err := decode[R]("the result", data)
+	switch {
+	case err != nil:
+		return err
+	case s.any:
+		s.all = s.plus(s.all, r)
+	default:
+		s.all, s.any = r, true
+	}
+	return nil
+}
+
+func (s *sum[R]) value() any { return s.all }
+
+// encoder makes the body of a task from an argument of Put.
+func encoder[A any](name string) func(arg any) ([]byte, error) {
+	return func(arg any) ([]byte, error) {
+		what := fmt.Sprintf("the argument of %q", name)
+		switch v := arg.(type) {
+		case A:
+			return encode(what, &v)
+		case *A:
+			return encode(what, v)
+		default:
+			return nil, fmt.Errorf("%s is %T: this program has declared the function with %v", what, arg, reflect.TypeFor[A]())
+		}
+	}
+}
+
+// declare checks the name.
+func declare(f *function, fault string) Option {
+	switch {
+	case f.name == "" || len(f.name) > workcore.MaxID:
+		fault = fmt.Sprintf("its name has %d bytes: give it one of 1 to %d", len(f.name), workcore.MaxID)
+	case fault == "":
+		return Option{f: f}
+	}
+	return Option{err: fmt.Errorf("work: function %.40q: %s", f.name, fault)}
+}
+
+// unknown says that a function of that name is not declared, and which are.
+func unknown(name string, functions map[string]*function) error {
+	known := make([]string, 0, len(functions))
+	for n := range functions {
+		known = append(known, n)
+	}
+	slices.Sort(known)
+	text := fmt.Sprintf("this member has declared no function %q: it has %q", name, known)
+	if meant := nearest.Name(name, known); meant != "" {
+		text += fmt.Sprintf("; did you mean %q?", meant)
+	}
+	return fmt.Errorf("work: %s: declare it in Open", text)
+}

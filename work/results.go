@@ -1,0 +1,299 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"reflect"
+	"slices"
+
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/workcore"
+)
+
+// Result is what one task has come to.
+type Result[R any] struct {
+	ID    string // of the task
+	Value R      // of the function
+}
+
+// results are those of one function, of tasks that this member has put.
+type results struct {
+	list     []workcore.Result // not read yet
+	total    total             // of a bag, of this phase; nil: there is none
+	failures []error           // the first of them, of tasks whose results nobody reads
+	failed   int               // how many
+	ended    bool              // what is here is of a phase that is over
+	read     bool              // a loop reads it
+	newTotal func() total
+}
+
+// keptErrors is how many errors of failed tasks Wait and Total return in full.
+const keptErrors = 16
+
+func newResults(f *function) *results {
+	r := &results{newTotal: f.total}
+	r.begin()
+	return r
+}
+
+// begin forgets what is of a phase before.
+func (r *results) begin() {
+	r.list, r.failures, r.failed, r.ended, r.total = nil, nil, 0, false, nil
+	if r.newTotal != nil {
+		r.total = r.newTotal()
+	}
+}
+
+// fail keeps an error, or counts it.
+func (r *results) fail(err error) {
+	if r.failed++; len(r.failures) < keptErrors {
+		r.failures = append(r.failures, err)
+	}
+}
+
+// err is what has failed.
+func (r *results) err() error {
+	errs := slices.Clone(r.failures)
+	if more := r.failed - len(errs); more > 0 {
+		errs = append(errs, fmt.Errorf("work: %d more tasks have failed", more))
+	}
+	return errors.Join(errs...)
+}
+
+// deliver keeps a result until it is read. The lock is held.
+func (s *Space) deliver(in *workcore.Result) {
+	r := s.results[in.Func]
+	if r.ended {
+		r.begin() // Nobody has read those of the phase before, and nobody will.
+	}
+	if in.Fate > workcore.Done {
+		r.fail(&TaskError{ID: in.ID, Poisoned: in.Fate == workcore.Poisoned, Text: in.Error})
+	}
+	switch {
+	case r.total == nil:
+		r.list = append(r.list, *in)
+	case in.Fate <= workcore.Done:
+		if err := r.total.add(in.Value); err != nil {
+			r.fail(fmt.Errorf("work: the result of task %q is left out of the total: %w", in.ID, err))
+		}
+	}
+}
+
+// Results returns the results of the tasks that this member puts for a function, as they come. The
+// loop ends with the phase. A task that has failed for good has an error, a [*TaskError], and the loop
+// goes on; any other error ends it: that of ctx, [*LostError], [ErrDropped], [ErrClosed]. One loop at a
+// time reads the results of a function. Results that nobody has read by the end of their phase are kept until
+// the next one has a result.
+func Results[R any](ctx context.Context, s *Space, name string) iter.Seq2[Result[R], error] {
+	return func(yield func(Result[R], error) bool) {
+		r, err := s.open(name, false)
+		if err != nil {
+			yield(Result[R]{}, err)
+			return
+		}
+		defer s.closeResults(r)
+		for {
+			list, err := s.next(ctx, r)
+			for i := range list {
+				if !yield(resultOf[R](&list[i])) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Result[R]{}, err)
+			}
+			if err != nil || list == nil {
+				return
+			}
+		}
+	}
+}
+
+func resultOf[R any](in *workcore.Result) (Result[R], error) {
+	out := Result[R]{ID: in.ID}
+	if in.Fate > workcore.Done {
+		return out, &TaskError{ID: in.ID, Poisoned: in.Fate == workcore.Poisoned, Text: in.Error}
+	}
+	var err error
+	if out.Value, err = decode[R](fmt.Sprintf("work: the result of task %q", in.ID), in.Value); err != nil {
+		return out, fmt.Errorf("%w (as %v)", err, reflect.TypeFor[R]())
+	}
+	return out, nil
+}
+
+// open marks the results of a function as read by somebody.
+func (s *Space) open(name string, bag bool) (*results, error) {
+	f, r := s.functions[name], s.results[name]
+	switch {
+	case f == nil:
+		return nil, unknown(name, s.functions)
+	case f.total != nil && !bag:
+		return nil, fmt.Errorf("work: %q is a bag, which has no result for each task: use Total", name)
+	case f.total == nil && bag:
+		return nil, fmt.Errorf("work: %q is no bag, so there is no total: use Results", name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.read {
+		return nil, fmt.Errorf("work: the results of %q are read already: one loop reads them at a time", name)
+	}
+	if r.read = true; r.ended && len(r.list) == 0 && !bag {
+		r.begin() // Nothing is left of the phase before: this loop is about the present one.
+	}
+	s.busy++
+	return r, nil
+}
+
+func (s *Space) closeResults(r *results) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.read = false
+	s.busy--
+	s.settle()
+	s.tell()
+}
+
+// next waits for results; none and no error: the phase is over.
+func (s *Space) next(ctx context.Context, r *results) (list []workcore.Result, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	err = s.wait(ctx, &waiter{settles: true, awaits: true, busies: true, phase: s.phase, ready: func() bool { return len(r.list) > 0 || r.ended }})
+	list, r.list = r.list, nil
+	r.failures, r.failed = nil, 0 // The loop tells of them.
+	return list, err
+}
+
+// Total waits for the end of the phase, and returns the sum of what the bags of that name have found
+// that this member has put. The error names tasks that have failed; the sum is that of the others then.
+func Total[R any](ctx context.Context, s *Space, name string) (sum R, err error) {
+	r, err := s.open(name, true)
+	if err != nil {
+		return sum, err
+	}
+	defer s.closeResults(r)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.busy--
+	err = s.wait(ctx, &waiter{settles: true, awaits: true, busies: true, ready: func() bool { return r.ended }})
+	if err != nil {
+		return sum, err
+	}
+	v, ok := r.total.value().(R)
+	if !ok {
+		return sum, fmt.Errorf("work: the total of %q is %T: this program has declared the bag with that, and asks for %v", name, r.total.value(), reflect.TypeFor[R]())
+	}
+	err = r.err()
+	r.begin()
+	return v, err
+}
+
+// Wait waits for the end of the phase: every task of every member is done, and every program waits. It
+// returns the errors of failed tasks that this member has put and whose results nobody has read.
+func (s *Space) Wait(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	phase := s.phase
+	if err := s.wait(ctx, &waiter{settles: true, awaits: true, ready: func() bool { return s.phase > phase }}); err != nil {
+		return err
+	}
+	var errs []error
+	for _, f := range s.functions {
+		if r := s.results[f.name]; r.ended && !r.read && r.failed > 0 {
+			errs = append(errs, r.err())
+			r.begin()
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Serve runs tasks of other members, phase after phase, until ctx ends or the space is over, and
+// returns why. It is for programs that put nothing outside of functions. Unlike Wait it does not ask for
+// an end: a phase ends only where some member waits for it.
+func (s *Space) Serve(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serving++
+	defer func() {
+		s.serving--
+		s.settle()
+		s.tell()
+	}()
+	return s.wait(ctx, &waiter{serves: true, ready: func() bool { return false }})
+}
+
+// waiter is a call that waits.
+type waiter struct {
+	ready   func() bool
+	settles bool // the program has nothing to put meanwhile
+	awaits  bool // it waits for the end of the phase
+	serves  bool // it settles unless the program puts tasks
+	busies  bool // what follows it is busy until it says otherwise
+	phase   uint64
+	done    chan struct{}
+}
+
+// wait waits until w is ready, the space is over, tasks are lost, or ctx ends. The lock is held.
+func (s *Space) wait(ctx context.Context, w *waiter) error {
+	w.done = make(chan struct{})
+	s.waiters = append(s.waiters, w)
+	s.release()
+	s.tell()
+	s.mu.Unlock()
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+	}
+	s.mu.Lock()
+	if i := slices.Index(s.waiters, w); i >= 0 { // ctx was first.
+		s.waiters = slices.Delete(s.waiters, i, i+1)
+		if w.busies {
+			s.busy++
+		}
+		s.settle()
+		s.tell()
+	}
+	switch {
+	case w.ready():
+		return nil
+	case s.err != nil:
+		return s.err
+	case s.fails(w):
+		return s.lost
+	default:
+		return fmt.Errorf("work: wait: %w", context.Cause(ctx))
+	}
+}
+
+// fails reports whether a waiter has to return since tasks are lost.
+func (s *Space) fails(w *waiter) bool {
+	return w.awaits && s.lost != nil && s.section.Lost == config.LostFail
+}
+
+// release lets those go on whose calls are over. It comes before what the step has changed is told: the
+// group must not hear that this program waits when it does not any more. The lock is held.
+func (s *Space) release() {
+	s.waiters = slices.DeleteFunc(s.waiters, func(w *waiter) bool {
+		over := s.err != nil || w.ready() || s.fails(w)
+		if over {
+			if close(w.done); w.busies {
+				s.busy++
+			}
+		}
+		return over
+	})
+	s.settle()
+}
+
+// settle tells the machine whether the program waits.
+func (s *Space) settle() {
+	settled := s.busy == 0 && slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.settles || w.serves && !s.puts })
+	if settled == s.settled || s.err != nil {
+		return
+	}
+	s.settled = settled
+	s.machine.Step(s.link.Now(), &workcore.Input{Kind: workcore.InSettled, Settled: settled}, &s.out)
+	s.carry()
+}

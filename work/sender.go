@@ -1,0 +1,109 @@
+package work
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"sync"
+
+	"github.com/gopegasus/pegasus/internal/link"
+	"github.com/gopegasus/pegasus/internal/workcore"
+)
+
+const (
+	// messageBytes is how much of several frames goes into one message.
+	messageBytes = workcore.MaxFrame + 8
+	// maxQueued is how many messages to one member may wait. A further frame is lost, and counted: the
+	// machine sends again what matters.
+	maxQueued = 64
+)
+
+// sender sends frames. Those to one member that have come together go as one message.
+type sender struct {
+	conn    link.Conn
+	subject func(member string) string
+	kick    chan struct{} // capacity 1
+
+	mu      sync.Mutex
+	queues  map[string][][]byte // messages by member; the last one may grow
+	order   []string            // members that have some
+	scratch []byte
+	dropped uint64
+}
+
+func newSender(conn link.Conn, subject func(string) string) *sender {
+	return &sender{conn: conn, subject: subject, kick: make(chan struct{}, 1), queues: map[string][][]byte{}}
+}
+
+// add puts a frame into the queue. It keeps nothing of it.
+func (s *sender) add(f *workcore.Frame) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.scratch = f.Append(s.scratch[:0])
+	q := s.queues[f.To.Name]
+	if len(q) == 0 {
+		s.order = append(s.order, f.To.Name)
+	}
+	if n := len(q); n == 0 || len(q[n-1])+len(s.scratch)+binary.MaxVarintLen32 > messageBytes {
+		if n >= maxQueued {
+			s.dropped++
+			return
+		}
+		q = append(q, nil)
+	}
+	last := &q[len(q)-1]
+	*last = append(binary.AppendUvarint(*last, uint64(len(s.scratch))), s.scratch...)
+	s.queues[f.To.Name] = q
+	select {
+	case s.kick <- struct{}{}:
+	default:
+	}
+}
+
+// loop publishes until ctx ends.
+func (s *sender) loop(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+		}
+		for {
+			to, message, ok := s.take()
+			if !ok {
+				break
+			}
+			_ = s.conn.Publish(s.subject(to), message) // What is lost while the server is away is sent again.
+		}
+	}
+}
+
+func (s *sender) take() (to string, message []byte, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.order) == 0 {
+		return "", nil, false
+	}
+	to = s.order[0]
+	q := s.queues[to]
+	message = q[0]
+	if q = q[1:]; len(q) == 0 {
+		s.order = s.order[1:]
+		delete(s.queues, to)
+	} else {
+		s.queues[to] = q
+	}
+	return to, message, true
+}
+
+var errFrame = errors.New("the message ends inside a frame")
+
+// readFrame reads the first frame of a message.
+func readFrame(data []byte) (f *workcore.Frame, rest []byte, err error) {
+	n, used := binary.Uvarint(data)
+	if used <= 0 || n > uint64(len(data)-used) {
+		return nil, nil, errFrame
+	}
+	f, err = workcore.ReadFrame(data[used : used+int(n)])
+	return f, data[used+int(n):], err
+}

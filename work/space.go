@@ -1,0 +1,535 @@
+package work
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync"
+	"time"
+
+	"github.com/gopegasus/pegasus/balance/local"
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/link"
+	"github.com/gopegasus/pegasus/internal/workcore"
+)
+
+// Space is the part that this member has in the space of its group.
+type Space struct {
+	link      link.Link
+	log       *slog.Logger
+	functions map[string]*function
+	conn      link.Conn
+	sender    *sender
+	stopWatch func()
+	stop      context.CancelFunc // of what runs beside
+	running   sync.WaitGroup     // loop, sender, await, functions
+	mail      mail
+	kick      chan struct{} // capacity 1: the loop has to look
+	row       row
+
+	mu       sync.Mutex // guards all below
+	section  config.Work
+	order    func(weight, put float64) float64 // the key of a task; nil: 0
+	machine  *workcore.Member
+	out      workcore.Output
+	runs     []*run // by slot; nil: free
+	pulled   []*run // that wait for Next
+	reuse    bool   // the goroutine that has the lock can run a task next
+	handed   *run   // which one
+	results  map[string]*results
+	waiters  []*waiter
+	busy     int  // loops over Results whose body runs
+	serving  int  // calls of Serve
+	puts     bool // the program has put a task outside of functions
+	settled  bool // as the machine knows it
+	phase    uint64
+	entered  uint64             // the phase whose region was entered
+	skip     context.CancelFunc // ends the wait for the end of the phase
+	lost     *LostError         // in this phase
+	err      error              // why the space is over; nil: it is not
+	stuck    int                // functions that do not return
+	bad      uint64             // frames that could not be read
+	wake     clocksync.Instant  // when the next step is due
+	told     workcore.Told      // what the group was told last
+	awaits   bool               // as told
+	estimate clocksync.Instant  // when estimates were told last
+	roster   map[workcore.Peer]bool
+	early    []*workcore.Frame // of lives that are not in the roster yet
+	begun    clocksync.Instant
+}
+
+const (
+	// estimatePause is the least time between two states that differ in estimates alone.
+	estimatePause = 100 * time.Millisecond
+	// savePause is how often the bag of another member is saved at Yield.
+	savePause = time.Second
+	// maxEarly is how many frames of members that are not in the roster are kept for the next one.
+	maxEarly = 64
+)
+
+// mail is what the link tells. It has a lock of its own, since the link may call while it has its own.
+type mail struct {
+	mu      sync.Mutex
+	roster  *link.Roster // nil: no new one
+	section *config.Work // nil: no new one
+	closed  bool         // the member is
+}
+
+// open opens the space of a link.
+func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
+	s := &Space{
+		link: l, log: l.Log().With("member", l.Self().Name), functions: map[string]*function{}, kick: make(chan struct{}, 1),
+		results: map[string]*results{}, wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant,
+	}
+	var faults []error
+	for _, o := range options {
+		switch {
+		case o.err != nil:
+			faults = append(faults, o.err)
+		case s.functions[o.f.name] != nil:
+			faults = append(faults, fmt.Errorf("work: function %q is declared twice: keep one", o.f.name))
+		default:
+			s.functions[o.f.name] = o.f
+			s.results[o.f.name] = newResults(o.f)
+		}
+	}
+	section := l.Section()
+	if section == nil {
+		faults = append(faults, errors.New("work: the synchronizer of the group has no section work: add one to its configuration, such as work: {store: memory}"))
+	}
+	if err := errors.Join(faults...); err != nil {
+		return nil, err
+	}
+	s.section = *section
+	if err := s.begin(ctx); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// begin connects, waits for a roster with this member, and starts what runs beside.
+func (s *Space) begin(ctx context.Context) (err error) {
+	self := s.link.Self()
+	if s.conn, err = s.link.Connect(ctx); err != nil {
+		return fmt.Errorf("work: open the space as %q: %w", self.Name, err)
+	}
+	s.sender = newSender(s.conn, s.link.Subject)
+	beside, stop := context.WithCancel(context.Background())
+	s.stop, s.stopWatch = stop, func() {}
+	fail := func(err error) error {
+		stop()
+		s.stopWatch()
+		return errors.Join(fmt.Errorf("work: open the space as %q: %w", self.Name, err), s.conn.Close())
+	}
+	if s.stopWatch, err = s.link.Watch(link.Watcher{Roster: s.hearRoster, Section: s.hearSection, Closed: s.hearClosed}); err != nil {
+		s.stopWatch = func() {}
+		return fail(err)
+	}
+	roster, err := s.firstRoster(ctx)
+	if err != nil {
+		return fail(err)
+	}
+	strategy, err := local.New(s.section.Strategy)
+	if err != nil {
+		return fail(err)
+	}
+	s.phase = max(1, roster.Phase)
+	slots := s.section.Slots
+	if slots == 0 {
+		slots = runtime.GOMAXPROCS(0)
+	}
+	s.runs = make([]*run, slots)
+	s.machine = workcore.NewMember(workcore.Options{
+		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy,
+		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open},
+	})
+	s.mu.Lock()
+	s.takeRoster(roster)
+	s.mu.Unlock()
+	if err := s.conn.Subscribe(s.link.Subject(self.Name), s.receive); err != nil {
+		return fail(err)
+	}
+	if err := s.conn.Flush(ctx); err != nil {
+		return fail(err)
+	}
+	for _, f := range []func(context.Context){s.loop, s.sender.loop, s.awaitEnds} {
+		s.running.Go(func() { f(beside) })
+	}
+	return nil
+}
+
+// firstRoster waits for the first roster that this member is in.
+func (s *Space) firstRoster(ctx context.Context) (link.Roster, error) {
+	for {
+		if r := s.mail.takeRoster(); r != nil && has(r, s.link.Self()) {
+			return *r, nil
+		}
+		select {
+		case <-s.kick:
+		case <-ctx.Done():
+			return link.Roster{}, fmt.Errorf("the group has no epoch with this member yet: it begins once as many members are there as the configuration says: %w", context.Cause(ctx))
+		}
+	}
+}
+
+func has(r *link.Roster, self link.Peer) bool {
+	for _, p := range r.Peers {
+		if p == self {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *mail) takeRoster() *link.Roster {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	r := m.roster
+	m.roster = nil
+	return r
+}
+
+func (s *Space) hearRoster(r link.Roster) {
+	s.mail.mu.Lock()
+	s.mail.roster = &r
+	s.mail.mu.Unlock()
+	s.look()
+}
+
+func (s *Space) hearSection(w *config.Work) {
+	s.mail.mu.Lock()
+	s.mail.section = w
+	s.mail.mu.Unlock()
+	s.look()
+}
+
+func (s *Space) hearClosed() {
+	s.mail.mu.Lock()
+	s.mail.closed = true
+	s.mail.mu.Unlock()
+	s.look()
+}
+
+// look has the loop look at what has come, and at the time.
+func (s *Space) look() {
+	select {
+	case s.kick <- struct{}{}:
+	default: // It will.
+	}
+}
+
+// loop makes the steps that time and the link bring.
+func (s *Space) loop(ctx context.Context) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	saved := s.link.Now()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.kick:
+		case <-timer.C:
+		}
+		s.mu.Lock()
+		if s.takeMail(); s.err != nil {
+			s.mu.Unlock()
+			return
+		}
+		now := s.link.Now()
+		if now >= s.wake {
+			_ = s.step(&workcore.Input{Kind: workcore.InTick}) // A tick is never refused.
+		}
+		if now.Sub(saved) >= savePause {
+			saved = now
+			s.saveBags()
+		}
+		s.tell()
+		next := min(s.wake, s.nextEstimate(), saved.Add(savePause))
+		s.mu.Unlock()
+		timer.Reset(next.Sub(s.link.Now()))
+	}
+}
+
+// takeMail takes what the link has told. The lock is held.
+func (s *Space) takeMail() {
+	m := &s.mail
+	m.mu.Lock()
+	roster, section, closed := m.roster, m.section, m.closed
+	m.roster, m.section = nil, nil
+	m.mu.Unlock()
+	if closed {
+		s.finish(ErrClosed)
+	}
+	if s.err != nil {
+		return
+	}
+	if section != nil {
+		s.takeSection(section)
+	}
+	if roster != nil {
+		s.takeRoster(*roster)
+	}
+}
+
+// takeSection follows a new section, as far as it can be changed while tasks run.
+func (s *Space) takeSection(w *config.Work) {
+	before := s.section
+	s.section.Lost, s.section.Stuck = w.Lost, w.Stuck
+	if before.Slots != w.Slots || before.Strategy != w.Strategy || before.Topology != w.Topology || before.Retry != w.Retry || before.Losses != w.Losses || before.Open != w.Open || before.Order != w.Order {
+		s.log.Warn("the section work has changed: slots, strategy, topology, retry, losses, open and order count from the next Open on")
+	}
+}
+
+// takeRoster hands a roster to the machine. A phase that is over is over here too.
+func (s *Space) takeRoster(r link.Roster) {
+	peers := make([]workcore.Peer, len(r.Peers))
+	for i, p := range r.Peers {
+		peers[i] = workcore.Peer(p)
+	}
+	_ = s.step(&workcore.Input{Kind: workcore.InRoster, Roster: peers}) // A roster is never refused.
+	s.roster = make(map[workcore.Peer]bool, len(peers))
+	for _, p := range peers {
+		s.roster[p] = true
+	}
+	early := s.early
+	s.early = nil
+	for _, f := range early {
+		if s.err == nil && s.roster[f.From] {
+			s.takeFrame(f)
+		}
+	}
+	for s.err == nil && s.phase < r.Phase {
+		s.end(s.phase)
+	}
+}
+
+// step makes one step of the machine and carries out what it asks for. The lock is held. It must not be
+// called where s.err is not nil.
+func (s *Space) step(in *workcore.Input) error {
+	switch in.Kind {
+	case workcore.InTick, workcore.InFrame:
+		s.tellItems()
+	}
+	s.machine.Step(s.link.Now(), in, &s.out)
+	err := s.out.Err
+	s.carry()
+	return err
+}
+
+// tellItems tells the machine how much the bags have that run here.
+func (s *Space) tellItems() {
+	for i, r := range s.runs {
+		if r == nil {
+			continue
+		}
+		if n := r.items.Load(); n != r.told {
+			r.told = n
+			s.machine.Step(s.link.Now(), &workcore.Input{Kind: workcore.InItems, Slot: i, Items: int(n)}, &s.out)
+			s.carry()
+		}
+	}
+}
+
+// carry carries out what a step asks for.
+func (s *Space) carry() {
+	out := &s.out
+	for i := range out.Frames {
+		s.sender.add(&out.Frames[i])
+	}
+	for _, i := range out.Stops {
+		s.stopRun(s.runs[i])
+	}
+	for _, p := range out.Yields {
+		if r := s.runs[p.Slot]; r != nil {
+			r.ask(p.Items)
+		}
+	}
+	for _, i := range out.Recorded {
+		s.runs[i].recorded <- struct{}{}
+	}
+	for i := range out.Results {
+		s.deliver(&out.Results[i])
+	}
+	for _, l := range out.Lost {
+		s.lose(l)
+	}
+	over := out.Over
+	if out.Wake < s.wake {
+		s.look()
+	}
+	s.wake = out.Wake
+	for _, r := range out.Runs {
+		s.start(r)
+	}
+	if over && s.err == nil {
+		s.finish(ErrDropped)
+	}
+	s.release()
+}
+
+// lose notes tasks that died with another member.
+func (s *Space) lose(l workcore.Lost) {
+	if l.Open == 0 || l.Peer == workcore.Peer(s.link.Self()) {
+		return
+	}
+	if s.lost == nil {
+		s.lost = &LostError{}
+	}
+	s.lost.Tasks += l.Open
+	s.lost.Members = append(s.lost.Members, l.Peer.Name)
+	s.log.Warn("a member is gone with tasks that it had put", "of", l.Peer.Name, "tasks", l.Open)
+}
+
+// end ends a phase.
+func (s *Space) end(phase uint64) {
+	if phase != s.phase || s.err != nil {
+		return
+	}
+	s.machine.Step(s.link.Now(), &workcore.Input{Kind: workcore.InEnd, Phase: phase}, &s.out)
+	if err := s.out.Err; err != nil {
+		s.finish(fmt.Errorf("work: %w: the condition that ends a phase must ask for .work.idle of all members", err))
+		return
+	}
+	s.phase++
+	for _, r := range s.results {
+		r.ended = true
+	}
+	s.carry()
+	s.lost = nil
+	if s.skip != nil {
+		s.skip()
+	}
+}
+
+// awaitEnds waits for the end of one phase after the other.
+func (s *Space) awaitEnds(ctx context.Context) {
+	for ctx.Err() == nil {
+		one, skip := context.WithCancel(ctx)
+		s.mu.Lock()
+		phase := s.phase
+		s.skip = skip
+		s.mu.Unlock()
+		err := s.link.Await(one, func() {
+			s.mu.Lock()
+			s.entered = phase
+			s.tell()
+			s.mu.Unlock()
+		})
+		skip()
+		s.mu.Lock()
+		switch {
+		case err == nil:
+			s.end(phase)
+		case one.Err() == nil && s.err == nil:
+			s.finish(fmt.Errorf("work: wait for the end of phase %d: %w", phase, err))
+		}
+		over := s.err != nil
+		s.mu.Unlock()
+		if over {
+			return
+		}
+	}
+}
+
+// finish ends the space: no step follows. The lock is held.
+func (s *Space) finish(err error) {
+	if s.err != nil {
+		return
+	}
+	s.err = err
+	for _, r := range s.runs {
+		s.stopRun(r)
+	}
+	s.release()
+	if s.skip != nil {
+		s.skip()
+	}
+}
+
+// Drain has this member give up all work: it takes no more tasks, bags that run here are saved and
+// what is left of them goes to other members, and tasks that cannot be split run to their end. It
+// returns once nothing is here and no task is open that this member has put. Nothing is done twice. The
+// space stays open, and runs nothing any more. A program calls it at SIGTERM, before [Space.Close].
+func (s *Space) Drain(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err != nil {
+		return s.err
+	}
+	if err := s.step(&workcore.Input{Kind: workcore.InDrain}); err != nil {
+		return err
+	}
+	if err := s.wait(ctx, &waiter{settles: true, ready: func() bool { return s.out.Told.Drained }}); err != nil {
+		t := s.out.Told
+		return fmt.Errorf("work: drain: %d tasks run here and %d that were put here are open: %w", t.Running, t.Open, err)
+	}
+	return nil
+}
+
+// Close ends this member's part in the space. What runs is stopped, and tasks that it has put and that
+// are open are lost: call Wait or [Space.Drain] before. It waits for the functions to return, for as
+// long as the key stuck says, and names those that do not. Close the member after it.
+func (s *Space) Close() error {
+	s.mu.Lock()
+	s.finish(ErrClosed)
+	patience := s.section.Stuck
+	s.mu.Unlock()
+	s.stopWatch()
+	s.stop()
+	done := make(chan struct{})
+	go func() { s.running.Wait(); close(done) }()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	var err error
+	select {
+	case <-done:
+	case <-timer.C:
+		err = s.stillRunning()
+	}
+	s.row.end()
+	_ = s.link.Tell(s.row.fill) // The member may be closed already.
+	return errors.Join(err, s.conn.Close())
+}
+
+func (s *Space) stillRunning() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var ids []string
+	for _, r := range s.runs {
+		if r != nil {
+			ids = append(ids, r.id)
+		}
+	}
+	return fmt.Errorf("work: the functions of tasks %q have not returned %v after their contexts ended: have them look at ctx", ids, s.section.Stuck)
+}
+
+// receive takes a message of another member.
+func (s *Space) receive(data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for len(data) > 0 && s.err == nil {
+		f, rest, err := readFrame(data)
+		if err != nil {
+			if s.bad++; s.bad == 1 {
+				s.log.Warn("a message of another member of the space cannot be read; the others are counted", "error", err)
+			}
+			return
+		}
+		data = rest
+		if s.roster[f.From] {
+			s.takeFrame(f)
+		} else if len(s.early) < maxEarly { // Its roster may be newer than ours.
+			s.early = append(s.early, f)
+		}
+	}
+	s.tell()
+}
+
+func (s *Space) takeFrame(f *workcore.Frame) {
+	if err := s.step(&workcore.Input{Kind: workcore.InFrame, Frame: f}); err != nil {
+		s.log.Warn("a message of another member of the space was refused", "error", err)
+	}
+}

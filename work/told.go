@@ -1,0 +1,122 @@
+package work
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// row is what the member tells of the space in its state. It has a lock of its own, since the link
+// reads it under its lock.
+type row struct {
+	mu     sync.Mutex
+	told   workcore.Told
+	awaits bool
+	stuck  int
+}
+
+// set has the next state tell other values.
+func (r *row) set(t workcore.Told, awaits bool, stuck int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told, r.awaits, r.stuck = t, awaits, stuck
+}
+
+func (r *row) stuckNow() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.stuck
+}
+
+// end is for a member that has closed the space: it does not hold up the others.
+func (r *row) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told, r.awaits = workcore.Told{Idle: true, Settled: true, Phase: r.told.Phase}, false
+}
+
+// fill gives the value of a field of the state.
+func (r *row) fill(f scgs.Field) (scgs.Value, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	t := &r.told
+	switch f.Name {
+	case "work.idle":
+		return scgs.BoolValue(t.Idle), true
+	case "work.settled":
+		return scgs.BoolValue(t.Settled), true
+	case "work.awaits":
+		return scgs.BoolValue(r.awaits), true
+	case "work.phase":
+		return scgs.IntValue(int64(t.Phase)), true //nolint:gosec // Phases are counted from 1.
+	case "work.queued":
+		return scgs.IntValue(int64(t.Queued)), true
+	case "work.running":
+		return scgs.IntValue(int64(t.Running)), true
+	case "work.open":
+		return scgs.IntValue(int64(t.Open)), true
+	case "work.stuck":
+		return scgs.IntValue(int64(r.stuck)), true
+	default:
+		return scgs.Value{}, false
+	}
+}
+
+// tell reports what has changed. Whether the member is idle, in which phase it is, and, while it is
+// idle, whether its program waits, is told at once: the end of a phase rests on it. While it is not idle
+// no phase ends, so the rest is told at a pace. The lock is held.
+func (s *Space) tell() {
+	if s.entered != s.phase || s.machine == nil || s.err != nil {
+		return // A phase is told once this member can hear of its end.
+	}
+	t, before := s.out.Told, s.told
+	awaits := slices.ContainsFunc(s.waiters, func(w *waiter) bool { return w.awaits })
+	exact := t.Idle != before.Idle || t.Phase != before.Phase || t.Idle && (t.Settled != before.Settled || awaits != s.awaits)
+	if t == before && awaits == s.awaits && s.stuck == s.row.stuckNow() {
+		return
+	}
+	now := s.link.Now()
+	if !exact && now < s.nextEstimate() {
+		return
+	}
+	s.told, s.awaits, s.estimate = t, awaits, now
+	s.row.set(t, awaits, s.stuck)
+	if err := s.link.Tell(s.row.fill); err != nil {
+		s.log.Warn("the state of the space cannot be told", "error", err)
+	}
+}
+
+// nextEstimate is when estimates may be told again; MaxInstant: they have not changed.
+func (s *Space) nextEstimate() clocksync.Instant {
+	if s.out.Told == s.told || s.entered != s.phase {
+		return clocksync.MaxInstant
+	}
+	return s.estimate.Add(estimatePause)
+}
+
+// Stats are figures of this member's part in the space.
+type Stats struct {
+	Phase   uint64 // from 1
+	Queued  int    // tasks that wait here
+	Running int    // tasks that run here
+	Open    int    // tasks that this member has put and that are not done
+	Stuck   int    // functions that go on though their contexts have ended
+	Moved   uint64 // tasks and parts of bags that came here from other members
+	Redone  uint64 // tasks of this member that another one was running when it was lost
+	Dropped uint64 // messages to other members that found the queue full; what matters was sent again
+	Bad     uint64 // messages of other members that could not be read
+}
+
+// Stats returns the figures of this moment.
+func (s *Space) Stats() Stats {
+	s.sender.mu.Lock()
+	dropped := s.sender.dropped
+	s.sender.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := &s.out.Told
+	return Stats{Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Moved: t.Moved, Redone: t.Redone, Dropped: dropped, Bad: s.bad}
+}
