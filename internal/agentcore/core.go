@@ -53,8 +53,9 @@ type Core struct {
 	// The states.
 	clock  clocksync.Monotone
 	ring   ring
-	seq    uint64 // of the last transition: the start of the open state, or an end
-	base   uint64 // that of the last one of the incarnations before
+	seq    uint64    // of the last transition: the start of the open state, or an end
+	same   wire.Same // a state that has begun again, or is to
+	base   uint64    // that of the last one of the incarnations before
 	open   bool
 	reopen bool              // a state holds, and begins as soon as there is a stamp for it
 	begun  bool              // it began in an incarnation before, and takes the number again that it had

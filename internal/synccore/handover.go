@@ -234,7 +234,7 @@ func (c *Core) Retell(tell func(*Input)) {
 		if m.gone {
 			continue
 		}
-		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes}
+		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes, Same: m.same}
 		if m.multiplexer != nil {
 			h.Multiplexer = m.multiplexer.name
 		}
