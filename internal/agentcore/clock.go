@@ -76,7 +76,7 @@ func (c *Core) again(now clocksync.Instant, at *clocksync.Stamp) {
 		c.resume(at)
 		c.changed(now)
 		if first.Seq = c.seq; !c.local {
-			c.same = first
+			c.same, c.unsaid = first, true
 			c.recall(now)
 		}
 	}

@@ -98,7 +98,7 @@ type Core struct {
 	tellPause    time.Duration
 	stats        Stats
 
-	unsaid bool // who speaks for the member now has not been in a hello
+	unsaid bool // who speaks for the member now, or that its state has begun again, has not been in a hello
 
 	// Of the multiplexer that gives its evidence.
 	listed bool // on the roster: it has no heartbeat of its own
