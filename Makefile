@@ -100,11 +100,10 @@ cross: ## build for every platform
 		CGO_ENABLED=0 GOOS=$${target%/*} GOARCH=$${target#*/} $(GO) build ./...; \
 	done
 
-# What it skips runs in "make test". The first two have one goroutine, and take minutes with the race
-# detector. The third often shows A-another-clock of docs/testing.md when it is slowed down.
+# What it skips runs in "make test": it has one goroutine, and takes minutes with the race detector.
 race: ## the tests of packages with goroutines, with the race detector
 	@echo "== race"
-	CGO_ENABLED=1 $(GO) test -race -timeout 20m -skip '^Test(Hostile.*|DetectIsOfConstantSize|StandbyOnAnotherClock)$$' $$($(GO) list ./... | grep -vxF "$$(printf '$(MODULE)/%s\n' $(PURE))")
+	CGO_ENABLED=1 $(GO) test -race -timeout 20m -skip '^Test(Hostile.*|DetectIsOfConstantSize)$$' $$($(GO) list ./... | grep -vxF "$$(printf '$(MODULE)/%s\n' $(PURE))")
 
 race-all: ## all tests with the race detector, in random order
 	@echo "== race, all packages"

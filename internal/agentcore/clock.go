@@ -2,6 +2,7 @@ package agentcore
 
 import (
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/wire"
 )
 
 // ClockNews says what a new quality of the member's clock came to.
@@ -34,7 +35,7 @@ func (c *Core) rests(now clocksync.Instant, q clocksync.Quality) ClockNews {
 		if before.Timeline == "" && !lost || !c.once && c.seq == c.base {
 			c.recall(now)
 		} else {
-			c.rejoin(now)
+			c.rejoinWithSame(now)
 		}
 		return ClockVoid
 	case !sameStanding(q, before):
@@ -66,11 +67,51 @@ func bound(at *clocksync.Stamp) {
 }
 
 // again begins the open state once more, at a stamp at which it still holds, if its
-// start had no bound and this has: no other clock could have told when it began.
+// start had no bound and this has: no other clock could have told when it began. The synchronizer hears
+// that it is the same before it hears of it.
 func (c *Core) again(now clocksync.Instant, at *clocksync.Stamp) {
 	if c.open && c.start.Within.Latest == clocksync.MaxInstant && at.Within.Bounded() && at.Mono > c.start.Mono {
+		first := c.first()
 		c.row = c.ring.newest(c.row)
 		c.resume(at)
 		c.changed(now)
+		if first.Seq = c.seq; !c.local {
+			c.same, c.unsaid = first, true
+			c.recall(now)
+		}
+	}
+}
+
+// first is where the open state, or the one that is to begin again, began first; nothing if that was not told.
+func (c *Core) first() wire.Same {
+	number := c.seq
+	if !c.open {
+		number++
+	}
+	switch {
+	case !c.open && (!c.reopen || !c.begun):
+		return wire.Same{}
+	case c.same.Seq == number:
+		return c.same
+	case !c.open:
+		return wire.Same{}
+	}
+	return wire.Same{Seq: number, Incarnation: c.hello.Incarnation, Of: number}
+}
+
+// isSame is what a hello says of the open state, or of the one that is to begin again.
+func (c *Core) isSame() wire.Same {
+	if s := c.first(); s == c.same {
+		return s
+	}
+	return wire.Same{}
+}
+
+// rejoinWithSame is rejoin for what is only a change of the clock: the open state is the one that it was.
+func (c *Core) rejoinWithSame(now clocksync.Instant) {
+	first := c.first()
+	c.rejoin(now)
+	if first.Seq > 0 && !c.local {
+		c.same = wire.Same{Seq: c.seq + 1, Incarnation: first.Incarnation, Of: first.Of}
 	}
 }

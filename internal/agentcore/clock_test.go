@@ -39,7 +39,13 @@ func peer(timeline clocksync.Timeline, status clocksync.Status) clocksync.Qualit
 // hello expects one with that quality and welcomes the member.
 func (c *clocked) hello(q clocksync.Quality) wire.Hello {
 	c.t.Helper()
-	c.flush(clocksync.Unbounded)
+	return c.helloAt(q, clocksync.Unbounded)
+}
+
+// helloAt is hello, when the clock says within.
+func (c *clocked) helloAt(q clocksync.Quality, within clocksync.Interval) wire.Hello {
+	c.t.Helper()
+	c.flush(within)
 	if len(c.out.Hellos) != 1 || c.out.Hellos[0].Quality != q || len(c.out.Batches) > 0 {
 		c.t.Fatalf("hellos %+v, batches %+v; want a hello with %+v", c.out.Hellos, c.out.Batches, q)
 	}
@@ -71,6 +77,15 @@ func (c *clocked) set(n int64, within clocksync.Interval) {
 	}
 }
 
+// news flushes and expects a batch with news, before what is told again.
+func (c *clocked) news(within clocksync.Interval) wire.Batch {
+	c.t.Helper()
+	if c.flush(within); len(c.out.Batches) == 0 || c.out.Batches[0].Again || len(c.out.Batches[0].Reports) == 0 {
+		c.t.Fatalf("%+v; want a batch with news", c.out)
+	}
+	return c.out.Batches[0]
+}
+
 // batch flushes and expects one.
 func (c *clocked) batch(within clocksync.Interval) wire.Batch {
 	c.t.Helper()
@@ -96,7 +111,10 @@ func TestFirstTimeline(t *testing.T) {
 	if h := c.hello(q); h.Incarnation != 1 {
 		t.Errorf("incarnation %d", h.Incarnation)
 	}
-	b := c.batch(clocksync.Around(500, 10))
+	if h := c.helloAt(q, clocksync.Around(500, 10)); h.Same != (wire.Same{Seq: 2, Incarnation: 1, Of: 1}) {
+		t.Errorf("it says of its state %+v, before it tells it", h.Same)
+	}
+	b := c.news(clocksync.Around(600, 10))
 	last := b.Reports[len(b.Reports)-1]
 	if last.Seq != 2 || last.Row[0].Int() != 1 || last.At.Within != clocksync.Around(500, 10) || b.Tagged {
 		t.Errorf("%+v; want the state again with a bound", b)
@@ -113,12 +131,80 @@ func TestAnotherTimeline(t *testing.T) {
 	if news := c.core.Clock(c.now, q); news != agentcore.ClockVoid {
 		t.Errorf("another timeline is news %v", news)
 	}
-	if h := c.hello(q); h.Incarnation != 2 {
-		t.Errorf("incarnation %d", h.Incarnation)
+	if h := c.hello(q); h.Incarnation != 2 || h.Same != (wire.Same{Seq: 1, Incarnation: 1, Of: 1}) {
+		t.Errorf("incarnation %d, state %+v", h.Incarnation, h.Same)
 	}
 	b := c.batch(clocksync.Around(70, 10))
 	if len(b.Reports) != 1 || b.Reports[0].Seq != 1 || b.Reports[0].At.Within != clocksync.Around(70, 10) {
 		t.Errorf("%+v; want the open state on the new timeline", b)
+	}
+}
+
+// TestSameState: a state that begins again for its clock's sake is the same, however often; one that is
+// set meanwhile is not, and neither is one of a member that was dropped.
+func TestSameState(t *testing.T) {
+	c := newClocked(t, peer(root, clocksync.Synchronized))
+	c.set(1, clocksync.Around(5000, 10))
+	c.batch(clocksync.Around(5001, 10))
+	move := func(to clocksync.Timeline, want wire.Same) {
+		t.Helper()
+		q := peer(to, clocksync.Synchronized)
+		c.core.Clock(c.now, q)
+		if h := c.hello(q); h.Same != want {
+			t.Errorf("on %s: %+v, want %+v", to, h.Same, want)
+		}
+	}
+	move(other, wire.Same{Seq: 1, Incarnation: 1, Of: 1})
+	c.batch(clocksync.Around(70, 10))
+	move(root, wire.Same{Seq: 1, Incarnation: 1, Of: 1})
+	c.batch(clocksync.Around(5100, 10))
+	c.set(2, clocksync.Around(5200, 10))
+	c.batch(clocksync.Around(5201, 10))
+	move(other, wire.Same{Seq: 2, Incarnation: 3, Of: 2})
+
+	refusal := wire.Welcome{Synchronizer: "s", Term: 1, Member: "w", Incarnation: c.core.Incarnation(), Refused: true, Reason: "timeline", Timeline: root}
+	if r := c.core.OnWelcome(c.now, &refusal); r != agentcore.Dropped {
+		t.Fatalf("the refusal is %v", r)
+	}
+	move(root, wire.Same{Seq: 2, Incarnation: 3, Of: 2})
+	c.batch(clocksync.Around(5300, 10))
+	dropped := wire.Welcome{Synchronizer: "s", Term: 1, Member: "w", Incarnation: c.core.Incarnation(), Reason: "silent"}
+	if r := c.core.OnWelcome(c.now, &dropped); r != agentcore.Dropped {
+		t.Fatalf("it is %v", r)
+	}
+	move(other, wire.Same{})
+	c.batch(clocksync.Around(90, 10))
+
+	refusal.Incarnation = c.core.Incarnation()
+	if r := c.core.OnWelcome(c.now, &refusal); r != agentcore.Dropped {
+		t.Fatalf("the refusal is %v", r)
+	}
+	c.set(3, clocksync.Around(95, 10))
+	move(root, wire.Same{Seq: 3, Incarnation: c.core.Incarnation(), Of: 3})
+}
+
+// TestSameStateIsSaidFirst: an answer to a hello of before does not have the new report told.
+func TestSameStateIsSaidFirst(t *testing.T) {
+	c := newClocked(t, clocksync.Quality{Source: "system"})
+	c.core.Virtual(c.now)
+	c.set(1, clocksync.Unbounded)
+	c.batch(clocksync.Unbounded)
+	q := peer(root, clocksync.Synchronized)
+	c.core.Clock(c.now, q)
+	c.hello(q)
+	c.now++
+	if err := c.core.Alive(c.now, clocksync.Stamp{Domain: "d", Mono: c.now, Within: clocksync.Around(500, 10)}); err != nil {
+		t.Fatal(err)
+	}
+	late := wire.Welcome{Synchronizer: "s", Term: 1, Member: "w", Incarnation: 1, Accepted: true, Schema: fields, Timeline: root}
+	if r := c.core.OnWelcome(c.now, &late); r != agentcore.Ignored {
+		t.Errorf("an answer to the hello before is %v", r)
+	}
+	if h := c.hello(q); h.Same != (wire.Same{Seq: 2, Incarnation: 1, Of: 1}) {
+		t.Errorf("%+v", h.Same)
+	}
+	if b := c.news(clocksync.Unbounded); b.Reports[len(b.Reports)-1].Seq != 2 {
+		t.Errorf("%+v", b)
 	}
 }
 
@@ -200,8 +286,11 @@ func TestUntrusted(t *testing.T) {
 	if news := c.core.Clock(c.now, peer(root, clocksync.Synchronized)); news != agentcore.ClockTold {
 		t.Errorf("a bound again is news %v", news)
 	}
-	b := c.batch(clocksync.Around(70, 10))
-	if len(b.Reports) != 1 || b.Reports[0].At.Within != clocksync.Around(70, 10) || b.Incarnation != 2 || !b.Tagged || b.Quality.Status != clocksync.Synchronized {
+	if h := c.helloAt(peer(root, clocksync.Synchronized), clocksync.Around(70, 10)); h.Same != (wire.Same{Seq: 3, Incarnation: 2, Of: 2}) {
+		t.Errorf("it says of its state %+v", h.Same)
+	}
+	b := c.news(clocksync.Around(80, 10))
+	if len(b.Reports) != 1 || b.Reports[0].At.Within != clocksync.Around(70, 10) || b.Incarnation != 2 {
 		t.Errorf("%+v; want the open state with its new bound", b)
 	}
 }

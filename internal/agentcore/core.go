@@ -53,8 +53,9 @@ type Core struct {
 	// The states.
 	clock  clocksync.Monotone
 	ring   ring
-	seq    uint64 // of the last transition: the start of the open state, or an end
-	base   uint64 // that of the last one of the incarnations before
+	seq    uint64    // of the last transition: the start of the open state, or an end
+	same   wire.Same // a state that has begun again, or is to
+	base   uint64    // that of the last one of the incarnations before
 	open   bool
 	reopen bool              // a state holds, and begins as soon as there is a stamp for it
 	begun  bool              // it began in an incarnation before, and takes the number again that it had
@@ -97,7 +98,7 @@ type Core struct {
 	tellPause    time.Duration
 	stats        Stats
 
-	unsaid bool // who speaks for the member now has not been in a hello
+	unsaid bool // who speaks for the member now, or that its state has begun again, has not been in a hello
 
 	// Of the multiplexer that gives its evidence.
 	listed bool // on the roster: it has no heartbeat of its own

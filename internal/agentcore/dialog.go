@@ -52,6 +52,9 @@ func (c *Core) answered(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 		return c.above(now, w.NextSeq)
 	case w.Refused && !c.once:
 		return Refused
+	case w.Refused && w.Timeline != "" && c.quality.Timeline != "" && w.Timeline != c.quality.Timeline:
+		c.rejoinWithSame(now) // The clock is to be measured against another one.
+		return Dropped
 	case w.Refused, !w.Accepted && mine && w.Reason != "":
 		c.rejoin(now) // It was taken in once, so it was dropped or replaced since.
 		return Dropped
@@ -117,6 +120,7 @@ func (c *Core) rejoin(now clocksync.Instant) {
 		c.seq--
 	}
 	c.ring.clear()
+	c.same = wire.Same{}
 	c.sent, c.base = c.ring.next, c.seq
 	c.reopen = c.open || c.reopen
 	c.open = false

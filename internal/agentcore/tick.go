@@ -45,6 +45,10 @@ func (c *Core) tick(now clocksync.Instant, at clocksync.Stamp, all bool, out *Ou
 		return
 	}
 	evidence := c.evidence(c.revive(now, at))
+	if !c.welcome { // A state has begun again.
+		c.introduce(now, out)
+		return
+	}
 	if c.satisfied(now, evidence) {
 		c.owed = true
 	}
@@ -73,7 +77,7 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 	}
 	c.tagged, c.taggedAt, c.retag = c.quality, now, false
 	h := c.hello
-	h.Fates = c.gate.Fated(c.synchronizer, wire.MaxFates)
+	h.Fates, h.Same = c.gate.Fated(c.synchronizer, wire.MaxFates), c.isSame()
 	out.Hellos = append(out.Hellos, h)
 	c.asks, c.helloSent, c.helloAt = true, now, now.Add(c.helloPause)
 	c.helloPause = min(2*c.helloPause, maxHelloPause)

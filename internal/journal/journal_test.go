@@ -139,6 +139,7 @@ func TestJournalIsLossless(t *testing.T) {
 			}
 			if rapid.Bool().Draw(r, "fated") {
 				cause := control.Cause{Source: rapid.Uint64Min(1).Draw(r, "source"), Witness: rapid.Uint64().Draw(r, "witness"), Firing: 2}
+				in.Hello.Same = wire.Same{Seq: rapid.Uint64Min(1).Draw(r, "same"), Incarnation: 4, Of: 2}
 				in.Hello.Fates = []control.Fated{{Cause: cause, Name: "stop", Entry: 3, Fate: control.Applied}}
 			}
 		case 2:

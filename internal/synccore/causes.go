@@ -104,8 +104,19 @@ func sourceOf(name, text string) uint64 { return wire.Weight(name+"\n"+text, 0) 
 
 // moved takes over a member's state in the global state in force.
 func (j *judgement) moved(m *member, to *scgs.Change) {
-	j.heads += (to.Seq - m.state.Seq) * m.weight
-	m.state = *to
+	weight, seq := m.first(to.Seq)
+	share := seq * weight
+	j.heads += share - m.share
+	m.state, m.share = *to, share
+}
+
+// first is where a state of a member began first: the weight of that incarnation, and its number there. A
+// state that has begun again on another clock is to be known as the one that it is.
+func (m *member) first(seq uint64) (weight, number uint64) {
+	if seq != m.same.Seq || seq == 0 {
+		return m.weight, seq
+	}
+	return wire.Weight(m.name, m.same.Incarnation), m.same.Of
 }
 
 // witnessed is the witness of what a predicate fires on: the global state in force, or the
@@ -116,8 +127,8 @@ func (c *Core) witnessed(o *occasion) uint64 {
 	}
 	states, members := uint64(0), uint64(0)
 	for i := range c.parts {
-		weight := c.byIndex[c.parts[i].Member].weight
-		states, members = states+c.parts[i].Seq*weight, members+weight
+		weight, seq := c.byIndex[c.parts[i].Member].first(c.parts[i].Seq)
+		states, members = states+seq*weight, members+weight
 	}
 	return control.OfRuns(members, states)
 }

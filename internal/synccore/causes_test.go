@@ -44,13 +44,14 @@ type causer struct {
 	out  synccore.Output
 	now  clocksync.Instant
 	seqs map[string]uint64
+	life map[string]uint64 // the incarnation, if it is not the first
 
 	cause control.Cause // of the last signal
 }
 
 func newCauser(t *testing.T, term uint64) *causer {
 	t.Helper()
-	c := &causer{t: t, core: synccore.New(compile(t, causing), synccore.Options{Term: term}), seqs: map[string]uint64{}}
+	c := &causer{t: t, core: synccore.New(compile(t, causing), synccore.Options{Term: term}), seqs: map[string]uint64{}, life: map[string]uint64{}}
 	return c
 }
 
@@ -65,7 +66,8 @@ func compile(t *testing.T, text string) *plan.Level {
 
 // hello introduces a member, with what it tells of earlier terms.
 func (c *causer) hello(h wire.Hello) {
-	h.Incarnation, h.Domain = 1, "host"
+	h.Incarnation, h.Domain = max(h.Incarnation, 1), "host"
+	c.life[h.Member] = h.Incarnation
 	c.step(synccore.Input{Kind: synccore.InHello, From: h.Member, Hello: &h})
 }
 
@@ -92,7 +94,7 @@ func (c *causer) report(member string, n int64) string {
 		return clocksync.Stamp{Domain: "host", Mono: mono, Within: clocksync.Unbounded}
 	}
 	c.step(synccore.Input{Kind: synccore.InBatch, From: member, Batch: &wire.Batch{
-		Member: member, Incarnation: 1, Reports: []wire.Report{{Seq: seq, At: at(c.now), Row: []scgs.Value{scgs.IntValue(n)}}},
+		Member: member, Incarnation: max(c.life[member], 1), Reports: []wire.Report{{Seq: seq, At: at(c.now), Row: []scgs.Value{scgs.IntValue(n)}}},
 		Regions: []wire.Region{{Name: "r", Entry: 5}}, Evidence: wire.Evidence{Seq: seq, At: at(c.now + 5)},
 	}})
 	var sent strings.Builder
@@ -100,7 +102,7 @@ func (c *causer) report(member string, n int64) string {
 	for _, other := range []string{"a", "b"} {
 		if seq := c.seqs[other]; other != member && seq > 0 {
 			c.step(synccore.Input{Kind: synccore.InBatch, From: other, Batch: &wire.Batch{
-				Member: other, Incarnation: 1, Regions: []wire.Region{{Name: "r", Entry: 5}}, Evidence: wire.Evidence{Seq: seq, At: at(c.now + 5)},
+				Member: other, Incarnation: max(c.life[other], 1), Regions: []wire.Region{{Name: "r", Entry: 5}}, Evidence: wire.Evidence{Seq: seq, At: at(c.now + 5)},
 			}})
 			sent.WriteString(c.sent())
 		}
@@ -175,6 +177,101 @@ func TestCauses(t *testing.T) {
 	c.want("both below", c.tell("b", -1), "two a 1?;two b 1?;")
 	if two := c.cause; two.Witness != ofRuns(4, 3) || two.Source == high.Source {
 		t.Errorf("%+v", two)
+	}
+}
+
+// TestSameStatesBegunAgain: what an earlier term has fired on is found again where members had to begin
+// their states again, as the clock is another one, whether the term knows of that firing from the
+// machine before, from the members, or both.
+func TestSameStatesBegunAgain(t *testing.T) {
+	before := newCauser(t, 1)
+	before.hello(wire.Hello{Member: "a", Causes: true})
+	before.hello(wire.Hello{Member: "b", Causes: true})
+	before.tell("a", 1)
+	before.want("the first term", before.tell("b", 3), "high a 1;high b 1;")
+	made, kept := before.cause, before.core.Kept()
+	fates := []control.Fated{{Cause: made, Name: "high", Entry: 5, Fate: control.Applied}}
+	known := "high a 1 applied: the same firing was made in an earlier term;high b 1 applied: the same firing was made in an earlier term;"
+	for _, one := range []struct {
+		what  string
+		hello wire.Hello
+		kept  *synccore.Kept
+		want  string
+	}{
+		{"a bound came, and nothing of it is said", wire.Hello{}, kept, "high a 2;high b 2;"},
+		{"a bound came", wire.Hello{Same: wire.Same{Seq: 2, Incarnation: 1, Of: 1}}, kept, "high a 1;high b 1;"},
+		{"a bound came, and the members tell alone", wire.Hello{Same: wire.Same{Seq: 2, Incarnation: 1, Of: 1}, Fates: fates}, nil, known},
+		{"another timeline", wire.Hello{Incarnation: 7, Same: wire.Same{Seq: 2, Incarnation: 1, Of: 1}}, kept, "high a 1;high b 1;"},
+		{"another timeline, and the members tell alone", wire.Hello{Incarnation: 7, Same: wire.Same{Seq: 2, Incarnation: 1, Of: 1}, Fates: fates}, nil, known},
+		{"another life", wire.Hello{Incarnation: 7}, kept, "high a 2;high b 2;"},
+	} {
+		t.Run(one.what, func(t *testing.T) {
+			c := newCauser(t, 2)
+			if one.kept != nil {
+				c.step(synccore.Input{Kind: synccore.InKept, Kept: one.kept})
+			}
+			h := one.hello
+			h.Causes, h.Leader, h.Term = true, "gsync", 1
+			h.Member = "a"
+			c.hello(h)
+			h.Member = "b"
+			c.hello(h)
+			c.seqs["a"], c.seqs["b"] = 2, 2
+			c.report("a", 1)
+			c.want("the same states", c.report("b", 3), one.want)
+			if again := c.cause == made; again != strings.HasPrefix(one.want, "high a 1;") && one.want != known {
+				t.Errorf("%+v, and it was %+v", c.cause, made)
+			}
+			c.hello(h) // In the middle of the state.
+			h.Same = wire.Same{Seq: 3, Incarnation: 1, Of: 3}
+			c.hello(h)
+			c.tell("b", 2)
+			if kept, want := c.core.Heads(); kept != want {
+				t.Errorf("the sum is %d, want %d", kept, want)
+			}
+			f := &follower{t: t, of: func() *synccore.Core { return c.core }}
+			f.attach(c.now)
+			if _, same := f.core.Follows(); !same || f.core.Sum() != c.core.Sum() {
+				t.Error("who follows has not come to the same")
+			}
+		})
+	}
+}
+
+// TestMadeTwoTermsAgo: a term that ends before it finds again what one before it has fired on hands that on,
+// and who follows it knows of it as well.
+func TestMadeTwoTermsAgo(t *testing.T) {
+	hellos := func(c *causer, term uint64) {
+		for _, name := range []string{"a", "b"} {
+			h := wire.Hello{Member: name, Causes: true}
+			if term > 0 {
+				h.Leader, h.Term = "gsync", term
+			}
+			c.hello(h)
+		}
+	}
+	first := newCauser(t, 1)
+	hellos(first, 0)
+	first.tell("a", 1)
+	first.want("the first term", first.tell("b", 3), "high a 1;high b 1;")
+	c := newCauser(t, 2)
+	c.step(synccore.Input{Kind: synccore.InKept, Kept: first.core.Kept()})
+	hellos(c, 1)
+	f := &follower{t: t, of: func() *synccore.Core { return c.core }}
+	f.attach(c.now)
+	for what, kept := range map[string]*synccore.Kept{"itself": c.core.Kept(), "who follows it": f.core.KeptUpTo(f.core.Decisions())} {
+		third := newCauser(t, 3)
+		third.step(synccore.Input{Kind: synccore.InKept, Kept: kept})
+		hellos(third, 1)
+		third.seqs["a"], third.seqs["b"] = 1, 1
+		third.report("a", 1)
+		third.want(what, third.report("b", 3), "high a 1;high b 1;")
+		if third.cause != first.cause {
+			t.Errorf("%s: %+v, and it was %+v", what, third.cause, first.cause)
+		}
+		if made := third.core.Kept().Rules[0].Made; made.Firing > 0 {
+			t.Errorf("%s: it is found again, and still %+v", what, made)
+		}
 	}
 }
 

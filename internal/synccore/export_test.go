@@ -36,7 +36,11 @@ func (c *Core) Figures() Figures { return c.asks(c.now, Question{Figures: true})
 // Heads is the sum that is kept, and as it should be.
 func (c *Core) Heads() (kept, want uint64) {
 	for _, m := range c.inEpoch {
-		want += m.state.Seq * wire.Weight(m.name, m.incarnation)
+		weight, seq := wire.Weight(m.name, m.incarnation), m.state.Seq
+		if seq == m.same.Seq {
+			weight, seq = wire.Weight(m.name, m.same.Incarnation), m.same.Of
+		}
+		want += seq * weight
 	}
 	return c.heads, want
 }

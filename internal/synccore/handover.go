@@ -75,6 +75,7 @@ type KeptRule struct {
 	Quiet      clocksync.Instant `json:"quiet"`                // the end of its cooldown
 	Suppressed uint64            `json:"suppressed,omitempty"` // firings kept back since the last one
 	Cause      control.Cause     `json:"cause"`                // of its last firing
+	Made       control.Cause     `json:"made,omitzero"`        // its last firing, if an earlier term has made it, and it was not found again yet
 	Most       uint32            `json:"most,omitempty"`       // the largest number of a firing
 	Fired      uint64            `json:"fired,omitempty"`      // so often, the last time by Last, at At
 	Last       control.Decision  `json:"last"`                 // see Fired
@@ -174,6 +175,9 @@ func (c *Core) keptRules() []KeptRule {
 			Quiet: s.quiet, Suppressed: s.suppressed, Cause: s.cause.Cause, Most: s.cause.most, Fired: s.past.fired, Last: s.past.last.Decision, At: s.past.at,
 			Shot: s.shot, Shots: s.shots, On: s.on > 0 && s.on == c.ev.Index, First: s.first, Epoch: s.epoch,
 		}
+		if s.cause.Firing == 0 {
+			rules[i].Made = s.made
+		}
 		if rules[i].Ones = slices.Clone(s.ones); c.plan.Rules[i].Detector.Each && !c.opt.Follows {
 			rules[i].Ones = c.keptOnes(i)
 		}
@@ -234,7 +238,7 @@ func (c *Core) Retell(tell func(*Input)) {
 		if m.gone {
 			continue
 		}
-		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes}
+		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes, Same: m.same}
 		if m.multiplexer != nil {
 			h.Multiplexer = m.multiplexer.name
 		}
@@ -525,6 +529,7 @@ func (j *judgement) stands(i int, k *KeptRule) {
 	s.truth, s.told, s.armed, s.holding, s.since, s.due, s.kept = k.Truth, k.Told, k.Armed, k.Holding, k.Since, k.Due, k.Kept
 	s.quiet, s.cause = k.Quiet, causes{k.Cause, k.Most}
 	s.past.truth, s.past.since = k.Truth, k.Came
+	j.hasMade(s, &k.Made)
 	s.shot, s.shots, s.first, s.epoch, s.ones = k.Shot, k.Shots, k.First, k.Epoch, slices.Clone(k.Ones)
 	if s.on = 0; k.On {
 		s.on = j.ev.Index
@@ -537,13 +542,23 @@ func (j *judgement) again(i int, k *KeptRule) {
 	s := &j.states[i]
 	*s = s.begins()
 	s.cause.Witness, s.cause.Firing, s.cause.most = 0, 0, max(s.cause.most, k.Most)
-	if k.Cause.Firing == 0 {
+	if made := k.Cause; made.Firing > 0 {
+		j.hasMade(s, &made)
+	} else {
+		j.hasMade(s, &k.Made)
+	}
+}
+
+// hasMade has a predicate make a firing of an earlier term as the same, if it finds its states again.
+func (j *judgement) hasMade(s *ruleState, made *control.Cause) {
+	s.made = *made
+	if made.Firing == 0 {
 		return
 	}
 	if j.earlier.fates == nil {
 		j.earlier.firings, j.earlier.fates = map[control.Cause]uint32{}, map[earlierID]control.Fate{}
 	}
-	j.earlier.firings[control.Cause{Source: k.Cause.Source, Witness: k.Cause.Witness}] = k.Cause.Firing
+	j.earlier.firings[control.Cause{Source: made.Source, Witness: made.Witness}] = made.Firing
 }
 
 // takeOver ends what is retold: the predicates are judged on what the members have said, which

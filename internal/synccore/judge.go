@@ -32,6 +32,7 @@ type ruleState struct {
 	quiet      clocksync.Instant // no firing before that
 	suppressed uint64            // firings kept back since the last one
 	cause      causes            // of firings
+	made       control.Cause     // its last firing, of an earlier term, which is not found again yet
 	shot       bool              // it has fired in this epoch
 	turn       uint64            // of its last firing, see judgement.turn
 	on         uint64            // the index of the global state of this epoch that it last fired on, or was kept back on; 0: none
@@ -90,7 +91,7 @@ func (j *judgement) rearm(lasts bool) {
 // begins is where a predicate begins again that was judged before.
 func (s *ruleState) begins() ruleState {
 	return ruleState{
-		armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause,
+		armed: true, due: clocksync.MaxInstant, quiet: s.quiet, suppressed: s.suppressed, past: s.past, cause: s.cause, made: s.made,
 		shots: s.shots, first: s.first, epoch: s.epoch, owed: s.owed, ones: s.ones,
 	}
 }

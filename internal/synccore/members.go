@@ -61,6 +61,8 @@ type member struct {
 	late    wire.Evidence // of a state behind the gap
 	regions []wire.Region
 	state   scgs.Change // in the tuple in force
+	share   uint64      // of that in [judgement].heads
+	same    wire.Same   // the last state of it that began again
 	joined  uint64      // the epoch that it entered with
 	was     uint64      // the number of its state in the last tuple of earlier epochs; 0: it was in none
 	probing
@@ -136,6 +138,9 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	c.speaksFor(m, h.Multiplexer)
 	c.retime(m, h.Quality, out)
 	c.recollect(h)
+	if h.Same.Seq > 0 {
+		m.same = h.Same
+	}
 	m.heard, m.greeted = c.now, c.opt.Term
 	c.obeys(m, h)
 	next := uint64(0)
@@ -443,7 +448,7 @@ func (c *Core) switchDetector(ready []*member) {
 	}
 	c.tuple, c.heads = false, 0
 	for _, m := range c.inEpoch {
-		m.state = scgs.Change{}
+		m.state, m.share = scgs.Change{}, 0
 	}
 	for _, x := range c.multiplexers {
 		c.cover(x)

@@ -189,6 +189,32 @@ func TestLayoutOfCauses(t *testing.T) {
 	}
 }
 
+// TestLayoutOfSame pins where a hello says that a state has begun again: behind all else, and only then.
+func TestLayoutOfSame(t *testing.T) {
+	h := goldenHello
+	h.Same = wire.Same{Seq: 9, Incarnation: 300, Of: 7}
+	frame, err := wire.AppendHello(nil, &h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := goldenFrames(t)[wire.KindHello]
+	if want := hex.EncodeToString(whole) + "09cd012c07"; hex.EncodeToString(frame) != want {
+		t.Errorf("\n got %x\nwant %s", frame, want)
+	}
+	for n := len(whole) + 1; n < len(frame); n++ {
+		if err := decodeAny(frame[:n]); err == nil {
+			t.Errorf("%d of %d bytes are taken for a whole frame", n, len(frame))
+		}
+	}
+	for _, bad := range []wire.Same{{Seq: 0, Incarnation: 1, Of: 1}, {Seq: 1, Incarnation: 1}, {Seq: 1, Incarnation: wire.MaxIncarnation, Of: 1}} {
+		if h.Same = bad; bad != (wire.Same{}) {
+			if _, err := wire.AppendHello(nil, &h); err == nil {
+				t.Errorf("%+v is sent", bad)
+			}
+		}
+	}
+}
+
 // TestLayout pins the bytes: a change here needs another Version.
 func TestLayout(t *testing.T) {
 	golden := map[wire.Kind]string{

@@ -39,9 +39,21 @@ func (m *Hello) layout(c *coder) {
 	c.bool("causes", &m.Causes)
 	if !c.writing {
 		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
-		return
+	} else {
+		c.fit("fates", len(m.Fates), MaxFates, MaxFrameBytes-MaxPart, func(i int) { c.fated(&m.Fates[i]) })
 	}
-	c.fit("fates", len(m.Fates), MaxFates, MaxFrameBytes-MaxPart, func(i int) { c.fated(&m.Fates[i]) })
+	if c.writing && m.Same != (Same{}) || !c.writing && c.err == nil && len(c.buf) > 0 {
+		c.same(&m.Same)
+	}
+}
+
+// same is there where a state has begun again.
+func (c *coder) same(s *Same) {
+	c.uint("same", &s.Seq)
+	c.uint("same incarnation", &s.Incarnation)
+	c.uint("same of", &s.Of)
+	c.need(s.Seq > 0 && s.Of > 0, "same", "reports are numbered from 1")
+	c.need(s.Incarnation < MaxIncarnation, "same incarnation", "it is to be below 2^62")
 }
 
 func (c *coder) fated(f *control.Fated) {

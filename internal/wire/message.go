@@ -42,6 +42,15 @@ type Hello struct {
 	Term        uint64            // of that, which the member is fenced by; 0: none
 	Causes      bool              // it takes signals that have a [control.Cause], says what became of one also after its time, and keeps that until it is recorded
 	Fates       []control.Fated   // of the signals of Leader into regions that are open, newest first; at most [MaxFates], and as fit the frame
+	Same        Same              // the open state, if it has begun again
+}
+
+// Same says that a state is one which the member has told of before, and which has begun again only since
+// its clock rests on something else: what fires on it fires on the same state, see [control.Cause].
+type Same struct {
+	Seq         uint64 `json:"seq"`         // of the report that begins it, in the incarnation of the hello; 0: none has begun again
+	Incarnation uint64 `json:"incarnation"` // in which it began first
+	Of          uint64 `json:"of"`          // the Seq that it had there
 }
 
 // Welcome answers a Hello, and is sent unasked when a synchronizer wants its

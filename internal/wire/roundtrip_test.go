@@ -54,6 +54,10 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 		if rapid.Bool().Draw(t, "led") {
 			leader, term = tokens().Draw(t, "leader"), rapid.Uint64Min(1).Draw(t, "term")
 		}
+		same := wire.Same{}
+		if rapid.Bool().Draw(t, "begun again") {
+			same = wire.Same{Seq: rapid.Uint64Min(1).Draw(t, "same"), Incarnation: rapid.Uint64Max(wire.MaxIncarnation-1).Draw(t, "first"), Of: rapid.Uint64Min(1).Draw(t, "of")}
+		}
 		roundTrip(t, wire.Hello{
 			Member:      tokens().Draw(t, "member"),
 			Incarnation: rapid.Uint64().Draw(t, "incarnation"),
@@ -68,6 +72,7 @@ func TestMessagesSurviveTheWay(t *testing.T) {
 			Term:        term,
 			Causes:      rapid.Bool().Draw(t, "causes"),
 			Fates:       some(t, rapid.Custom(fated)),
+			Same:        same,
 		}, wire.KindHello, wire.AppendHello, wire.DecodeHello)
 	}))
 	t.Run("welcome", rapid.MakeCheck(func(t *rapid.T) {
