@@ -16,6 +16,7 @@ const (
 	MaxHostBytes  = 255                             // host names, clock domains, timelines, source names
 	MaxReasonByte = 1024                            // texts of refusals
 	MaxSection    = 48 << 10                        // the configuration sections below a synchronizer
+	MaxWork       = 16 << 10                        // the configuration section work
 	MaxPiece      = 48 << 10                        // of a body in one frame
 	MaxBody       = 1 << 20                         // the input or the outcome of a block
 	MaxFates      = 128                             // of a hello
