@@ -31,6 +31,9 @@ func (c *compiler) work() {
 		c.report(at, -1, "tasks are shared among the members of a group, never among threads", "move the section to the parent, whose members are the processes")
 		return
 	}
+	if m := c.plan.Members.Max; m > wire.MaxListed {
+		c.report(at, -1, fmt.Sprintf("tasks are shared among at most %d members, and max is %d", wire.MaxListed, m), "lower max under members")
+	}
 	c.workNumbers(at, s)
 	if s.Store != config.Memory {
 		c.report(at+".store", -1, fmt.Sprintf("%q is no store", s.Store), "use "+config.Memory)

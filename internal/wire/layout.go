@@ -37,12 +37,20 @@ func (m *Hello) layout(c *coder) {
 	c.uint("term", &m.Term)
 	c.need((m.Term == 0) == (m.Leader == ""), "term", "a term belongs to a leader")
 	c.bool("causes", &m.Causes)
-	if !c.writing {
+	if c.writing {
+		c.fit("fates", len(m.Fates), MaxFates, MaxFrameBytes-MaxPart+lifeBytes, func(i int) { c.fated(&m.Fates[i]) })
+	} else {
 		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
-		return
 	}
-	c.fit("fates", len(m.Fates), MaxFates, MaxFrameBytes-MaxPart, func(i int) { c.fated(&m.Fates[i]) })
+	if c.writing && m.Life == 0 || !c.writing && len(c.buf) == 0 {
+		return // As without a section work.
+	}
+	c.uint("life", &m.Life)
+	c.need(m.Life > 0 && m.Life < m.Incarnation, "life", "it is the incarnation, or later, or 0")
 }
+
+// lifeBytes is the most that the life of a hello takes.
+const lifeBytes = 9
 
 func (c *coder) fated(f *control.Fated) {
 	c.cause(&f.Cause)
@@ -106,6 +114,11 @@ func (m *Welcome) layout(c *coder) {
 	c.uint("next seq", &m.NextSeq)
 	c.text("domain", (*string)(&m.Domain), MaxHostBytes)
 	c.text("timeline", (*string)(&m.Timeline), MaxHostBytes)
+	if c.writing && m.Work == 0 || !c.writing && len(c.buf) == 0 {
+		return // As without a section work.
+	}
+	c.uint("work", &m.Work)
+	c.need(m.Work > 0, "work", "it is 0, which stands for none")
 }
 
 func (m *Gone) layout(c *coder) {
