@@ -64,7 +64,7 @@ var Imports = map[string][]string{
 	"embedded":             {},
 	"observe":              {"clocksync", "clocksync/source"},
 	"internal/gostate":     {"observe", "internal/agentcore", "scgs"},
-	"agent": with(first, "connect", "observe", "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/gostate", "internal/plan", "internal/synccore",
+	"agent": with(first, "connect", "observe", "clocksync/source", "clocksync/source/otelclock", "internal/agentcore", "internal/config", "internal/gostate", "internal/link", "internal/plan", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
 	"synchronizer": with(first, "connect", "control/program", "clocksync/source", "internal/config", "internal/configfile", "internal/executor", "internal/journal", "internal/nearest", "internal/plan", "internal/synccore",
 		"internal/bus", "internal/wire", "internal/yamlconf", "internal/telemetry"),
