@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -25,6 +26,7 @@ type linked struct {
 	section *config.Work  // of told; nil: there is none
 	ready   chan struct{} // closed when there was one
 	work    filled
+	life    uint64    // the first that was taken in
 	watcher *watching // nil: nobody watches
 }
 
@@ -111,6 +113,7 @@ func (m *Member) linkWelcomed(w *wire.Welcome, reception agentcore.Reception) {
 	k := &m.link
 	switch reception { //nolint:exhaustive // The others change nothing.
 	case agentcore.Accepted:
+		k.life = cmp.Or(k.life, m.core.Life())
 		if w.Work == 0 && k.section != nil {
 			k.told.Section, k.told.Hash = nil, 0
 			_ = m.newSection() // There is nothing to decode.
@@ -126,7 +129,7 @@ func (m *Member) linkWelcomed(w *wire.Welcome, reception agentcore.Reception) {
 }
 
 // self is this life of the member. The lock is held.
-func (m *Member) self() link.Peer { return link.Peer{Name: m.cfg.Name, Life: m.core.Life()} }
+func (m *Member) self() link.Peer { return link.Peer{Name: m.cfg.Name, Life: m.link.life} }
 
 // roster is the newest. The lock is held.
 func (m *Member) roster() *link.Roster {

@@ -200,8 +200,8 @@ func (c *Core) Synchronizer() string { return c.synchronizer }
 // Incarnation is the one of the next hello.
 func (c *Core) Incarnation() uint64 { return c.hello.Incarnation }
 
-// Life is the first incarnation that was taken in: it stays while this process is there. 0: none
-// was yet.
+// Life is the first incarnation that was taken in; after another process has had the name, of those
+// since then. 0: none was yet.
 func (c *Core) Life() uint64 { return c.life }
 
 // Works reports whether the synchronizer that has taken the member in last has a section work.

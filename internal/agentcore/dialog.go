@@ -137,6 +137,7 @@ func (c *Core) above(now clocksync.Instant, known uint64) Reception {
 		reception = Dropped
 	}
 	c.hello.Incarnation = known + c.step
+	c.life = 0 // Another process has had the name since: that life is over.
 	c.recall(now)
 	c.helloAt = max(now, c.helloSent.Add(firstHelloPause))
 	return reception

@@ -73,7 +73,7 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 	}
 	c.tagged, c.taggedAt, c.retag = c.quality, now, false
 	h := c.hello
-	if c.works && c.life != h.Incarnation {
+	if c.works && c.life != 0 && c.life != h.Incarnation {
 		h.Life = c.life
 	}
 	h.Fates = c.gate.Fated(c.synchronizer, wire.MaxFates)

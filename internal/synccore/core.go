@@ -182,6 +182,7 @@ func New(level *plan.Level, opt Options) *Core {
 		membership: membership{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
 			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State), repairs: clocksync.MaxInstant, putOff: clocksync.MaxInstant,
+			peers: peers{again: clocksync.MinInstant, hold: clocksync.MinInstant},
 		},
 		judgement: judgement{
 			memory: make([]scgs.Value, len(level.Variables)),

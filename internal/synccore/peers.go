@@ -34,7 +34,7 @@ type roster struct {
 // recalls notes a hello of a member that an earlier term has taken in, before the first epoch of
 // this one: the others are given time to come back.
 func (c *Core) recalls(h *wire.Hello) {
-	if c.plan.Work != nil && c.epoch == 0 && c.peers.hold == 0 && h.Leader == c.plan.Name && h.Term > 0 && h.Term < c.opt.Term {
+	if c.plan.Work != nil && c.epoch == 0 && c.peers.hold == clocksync.MinInstant && h.Leader == c.plan.Name && h.Term > 0 && h.Term < c.opt.Term {
 		c.peers.hold = c.now.Add(c.plan.Silence.After)
 	}
 }
