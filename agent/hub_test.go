@@ -27,6 +27,8 @@ type hub struct {
 	verdicts map[string]int // firings
 	fates    []monitor.Fate
 	rejected []string
+	mute     string                 // the member that is not heard
+	lose     func(*wire.Peers) bool // what of the roster is lost; nil: nothing
 	end      chan struct{}
 	ended    sync.WaitGroup
 }
@@ -97,6 +99,12 @@ func (h *hub) onState(m bus.Message) {
 func (h *hub) frame(from, by string, data []byte) {
 	kind, err := wire.KindOf(data)
 	in := synccore.Input{From: from, By: by}
+	h.mu.Lock()
+	mute := h.mute == from
+	h.mu.Unlock()
+	if mute {
+		return
+	}
 	switch kind {
 	case wire.KindHello:
 		var hello wire.Hello
@@ -135,7 +143,10 @@ func (h *hub) onAck(m bus.Message) {
 func (h *hub) step(in synccore.Input) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.core.Step(source.Monotonic(), &in, &h.out)
+	h.core.Step(source.Monotonic().Add(aboveZero), &in, &h.out)
+	for _, p := range h.out.Peers {
+		h.peers(p)
+	}
 	for _, w := range h.out.Welcomes {
 		frame, err := wire.AppendWelcome(nil, &w.Msg)
 		h.publish(h.subjects.Probe, w.To, w.Via, frame, err)
@@ -161,6 +172,37 @@ func (h *hub) step(in synccore.Input) {
 	for _, r := range h.out.Rejected {
 		h.rejected = append(h.rejected, r.From+": "+r.Detail)
 	}
+}
+
+// peers sends the roster, one peer in a frame.
+func (h *hub) peers(a wire.Addressed[wire.Peers]) {
+	subject := h.subjects.Probe
+	if a.To == "" {
+		subject = func(string) string { return h.subjects.Announce() }
+	}
+	for rest := a.Msg; ; {
+		piece := rest
+		piece.Peers = rest.Peers[:min(1, len(rest.Peers))]
+		if h.lose == nil || !h.lose(&piece) {
+			frame, _, err := wire.AppendPeers(nil, &piece)
+			h.publish(subject, a.To, a.Via, frame, err)
+		}
+		if len(rest.Peers) <= 1 {
+			return
+		}
+		rest.Peers, rest.First, rest.Section = rest.Peers[1:], rest.First+1, nil
+	}
+}
+
+// aboveZero brings the time of a bubble, which begins in the year 2000, above the zero instant, at
+// which a machine takes for over what never was.
+const aboveZero = 100 * 365 * 24 * time.Hour
+
+// set changes the hub between two steps.
+func (h *hub) set(change func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	change()
 }
 
 // publish sends a frame to a member, or by way of its multiplexer.

@@ -77,7 +77,7 @@ func newLevel(m *Member, plan *plan.Level, stop <-chan struct{}) *level {
 	l := &level{
 		m: m, plan: plan, stop: stop, turns: newTurns(m.mu), spans: spans,
 		core:  synccore.New(plan, synccore.Options{Term: uint64(max(source.WallNano(), 1)), Local: true, Once: true, Unread: spans == nil}),
-		state: gostate.Encoding{Observed: m.state.Observed},
+		state: gostate.Encoding{Providers: m.state.Providers},
 	}
 	l.room.L = m.mu
 	return l

@@ -18,6 +18,7 @@ import (
 	"github.com/gopegasus/pegasus/clocksync/source"
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/telemetry"
@@ -69,6 +70,10 @@ type Member struct {
 
 	counters, clockShown metric.Registration // nil where nobody measures; each is set once
 
+	link   linked
+	joined joining // of Join, and the url, for further connections; constant
+	url    string
+
 	reading observe.Reading // guarded by the lock
 	unwatch func()          // of Config.Observe
 }
@@ -101,6 +106,7 @@ func Join(ctx context.Context, url string, cfg Config, opts ...Option) (*Member,
 	if err != nil {
 		return nil, fmt.Errorf("agent: join group %q as %q: %w: %w", cfg.Group, cfg.Name, ErrNotConnected, err)
 	}
+	m.joined, m.url = j, url
 	m.unwatch = m.watch()
 	if err := m.join(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("agent: join group %q as %q: %w", cfg.Group, cfg.Name, err), m.Close())
@@ -117,6 +123,7 @@ func newMember(cfg Config) *Member {
 		lostAgain: clocksync.MinInstant, welcomes: make(chan welcomed, 1), stop: make(chan struct{}), unwatch: func() {},
 	}
 	m.leave, m.reports = sync.OnceValue(m.end), m.subjects.State(cfg.Name)
+	m.link.ready, m.link.work.last = make(chan struct{}), map[string]scgs.Value{}
 	m.clock = cfg.Clock
 	hello := cfg.hello()
 	m.quality = hello.Quality
@@ -129,6 +136,10 @@ func newMember(cfg Config) *Member {
 			}
 		}},
 		core: agentcore.New(agentcore.Options{Hello: hello, BatchSize: cfg.BatchSize, BatchAge: cfg.BatchAge, Salt: salt()}),
+	}
+	m.state.Providers = append(m.state.Providers, &m.link.work)
+	if cfg.Observe != nil {
+		m.state.Providers = append(m.state.Providers, gostate.Observed{Reading: &m.reading})
 	}
 	return m
 }
@@ -222,7 +233,7 @@ func (m *Member) checkState(declared scgs.Schema) error {
 	if m.cfg.State == nil || m.besideThreads(m.cfg.State) {
 		return nil
 	}
-	return gostate.Match(m.cfg.State, declared, m.cfg.Observe != nil)
+	return gostate.Match(m.cfg.State, declared, m.state.Providers)
 }
 
 // besideThreads reports whether a state is that of the process beside its
@@ -237,7 +248,7 @@ func (m *Member) besideThreads(state any) bool {
 	case m.state.Type() == reflect.TypeOf(state):
 		return false
 	}
-	match := func(s scgs.Schema) bool { return gostate.Match(state, s, m.cfg.Observe != nil) == nil }
+	match := func(s scgs.Schema) bool { return gostate.Match(state, s, m.state.Providers) == nil }
 	return !match(m.core.Codec().Schema()) && match(m.level.plan.Process) && m.level.told == nil && m.level.plan.Summary()
 }
 
@@ -305,6 +316,14 @@ func (m *Member) heard() {
 //
 // Regions of different names may be nested and may run on several goroutines.
 func (m *Member) Region(ctx context.Context, name string, work Work, opts ...RegionOption) error {
+	if name == config.WorkName {
+		m.mu.Lock()
+		reserved := m.works()
+		m.mu.Unlock()
+		if reserved {
+			return fmt.Errorf("agent: region %q: it is that of the section work of group %q: give the region another name", name, m.cfg.Group)
+		}
+	}
 	return m.region(ctx, name, work, opts)
 }
 
@@ -342,6 +361,7 @@ func (m *Member) end() error {
 	m.unwatch()
 	m.mu.Lock()
 	m.shut()
+	m.link.watcher.add(linkNews{closed: true})
 	if m.level != nil {
 		m.level.shut()
 	}

@@ -270,7 +270,12 @@ func (c *multiplexer) receive(msg bus.Message) {
 	case kind == wire.KindWelcome:
 		var w wire.Welcome
 		if w, err = wire.DecodeWelcome(msg.Data); err == nil {
-			c.greeted(msg, &w)
+			c.greeted(msg, w.Member)
+		}
+	case kind == wire.KindPeers:
+		var p wire.Peers
+		if p, err = wire.DecodePeers(msg.Data); err == nil {
+			c.greeted(msg, p.Member)
 		}
 	case kind == wire.KindSignals: // Of one member, too long for a bundle.
 		var s wire.Signals
@@ -297,11 +302,11 @@ func (c *multiplexer) ask(p *wire.Probe) {
 // maxCalls is how many requests for evidence wait for a pass: as many as wait for an answer.
 const maxCalls = 16
 
-// greeted hands on a welcome that came alone: to all members but those that have heard it
-// themselves, or to the one that is too long for a bundle.
-func (c *multiplexer) greeted(msg bus.Message, w *wire.Welcome) {
-	if w.Member != "" {
-		c.hand(msg.Subject, wire.Part{Member: w.Member, Frame: msg.Data})
+// greeted hands on a welcome, or a piece of the roster, that came alone: to all members but those
+// that have heard it themselves, or to the one member whose is too long for a bundle.
+func (c *multiplexer) greeted(msg bus.Message, member string) {
+	if member != "" {
+		c.hand(msg.Subject, wire.Part{Member: member, Frame: msg.Data})
 		return
 	}
 	c.mu.Lock()

@@ -10,7 +10,6 @@ func (m *Member) watch() (stop func()) {
 	if m.cfg.Observe == nil {
 		return func() {}
 	}
-	m.state.Observed = &m.reading
 	return m.cfg.Observe.Watch(m.observed)
 }
 
@@ -24,20 +23,30 @@ func (m *Member) observed(r observe.Reading) {
 	if m.closed {
 		return
 	}
-	var err error
-	if l != nil && l.summary {
-		l.await()
-		if row, ok := l.state.Again(l.plan.Process); ok && !m.closed {
-			err = l.setRow(row)
-		}
-	} else if m.state.Type() != nil { // A state was set, so the declaration is there.
-		if row, ok := m.state.Again(m.core.Codec().Schema()); ok {
-			err = m.setRow(row)
-		}
-	}
-	if err != nil {
+	if _, err := m.refill(); err != nil {
 		m.log.Warn("what was observed cannot be told", "member", m.cfg.Name, "error", err)
 	}
+}
+
+// refill goes on with the state that there is, with what its providers say now, if that is
+// anything else, and reports whether it was. The lock is held.
+func (m *Member) refill() (changed bool, err error) {
+	if l := m.level; l != nil && l.summary {
+		l.await()
+		row, ok := l.state.Again(l.plan.Process)
+		if !ok || m.closed {
+			return false, nil
+		}
+		return true, l.setRow(row)
+	}
+	if m.state.Type() == nil { // Else a state was set, so the declaration is there.
+		return false, nil
+	}
+	row, ok := m.state.Again(m.core.Codec().Schema())
+	if !ok {
+		return false, nil
+	}
+	return true, m.setRow(row)
 }
 
 // observed takes a reading of the node: power goes by the cores of the processor.

@@ -131,6 +131,12 @@ func (m *Member) decode(frame []byte) error {
 			return err
 		}
 		m.onWelcome(&w)
+	case wire.KindPeers:
+		p, err := wire.DecodePeers(frame)
+		if err != nil {
+			return err
+		}
+		return m.onPeers(&p)
 	case wire.KindProbe:
 		p, err := wire.DecodeProbe(frame)
 		if err != nil {
@@ -179,6 +185,7 @@ func (m *Member) onWelcome(w *wire.Welcome) {
 		}
 		unfit = m.refit()
 	}
+	m.linkWelcomed(w, reception)
 	moved := m.moved(w)
 	var news welcomeNews
 	switch reception { //nolint:exhaustive // The others change nothing.

@@ -477,6 +477,9 @@ func (l *loop) deliver() {
 	out := &l.output
 	l.spans.Begin(out.Epochs, out.Verdicts)
 	defer l.spans.End()
+	for i := range out.Peers {
+		l.sendPeers(&out.Peers[i])
+	}
 	for i := range out.Welcomes {
 		l.post(out.Welcomes[i].To, out.Welcomes[i].Via, func(dst []byte) ([]byte, error) {
 			return wire.AppendWelcome(dst, &out.Welcomes[i].Msg)
@@ -523,6 +526,25 @@ func (l *loop) post(member, multiplexer string, encode func([]byte) ([]byte, err
 		frame, _, err := wire.AppendBundle(dst, &wire.Bundle{Parts: []wire.Part{{Member: member, Frame: part}}})
 		return frame, err
 	})
+}
+
+// sendPeers sends one member or all the roster, in as many frames as it takes.
+func (l *loop) sendPeers(a *wire.Addressed[wire.Peers]) {
+	for rest, sent := a.Msg, 0; ; {
+		encode := func(dst []byte) (frame []byte, err error) {
+			frame, sent, err = wire.AppendPeers(dst, &rest)
+			return frame, err
+		}
+		if a.To == "" {
+			l.send(l.subjects.Announce(), encode)
+		} else {
+			l.post(a.To, a.Via, encode)
+		}
+		rest.Peers, rest.First, rest.Section = rest.Peers[sent:], rest.First+uint64(sent), nil //nolint:gosec // It is not below 0.
+		if sent == 0 || len(rest.Peers) == 0 {
+			return
+		}
+	}
 }
 
 // sendSignals sends a member's signals, or has a multiplexer take them along, in as many

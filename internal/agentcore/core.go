@@ -98,6 +98,9 @@ type Core struct {
 	tellPause    time.Duration
 	stats        Stats
 
+	life  uint64 // the incarnation that was taken in first; 0: none was
+	works bool   // the synchronizer has a section work, whose members tell their life
+
 	unsaid bool // who speaks for the member now, or that its state has begun again, has not been in a hello
 
 	// Of the multiplexer that gives its evidence.
@@ -197,6 +200,13 @@ func (c *Core) Synchronizer() string { return c.synchronizer }
 
 // Incarnation is the one of the next hello.
 func (c *Core) Incarnation() uint64 { return c.hello.Incarnation }
+
+// Life is the first incarnation that was taken in; after another process has had the name, of those
+// since then. 0: none was yet.
+func (c *Core) Life() uint64 { return c.life }
+
+// Works reports whether the synchronizer that has taken the member in last has a section work.
+func (c *Core) Works() bool { return c.works }
 
 // Stats returns the counters.
 func (c *Core) Stats() Stats {

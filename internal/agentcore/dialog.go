@@ -141,6 +141,7 @@ func (c *Core) above(now clocksync.Instant, known uint64) Reception {
 		reception = Dropped
 	}
 	c.hello.Incarnation = known + c.step
+	c.life = 0 // Another process has had the name since: that life is over.
 	c.recall(now)
 	c.helloAt = max(now, c.helloSent.Add(firstHelloPause))
 	return reception
@@ -156,6 +157,7 @@ func (c *Core) accepted(now clocksync.Instant, w *wire.Welcome, out *Output) Rec
 	}
 	c.synchronizer, c.term, c.welcome, c.once, c.greets, c.asks = w.Synchronizer, w.Term, true, true, false, false
 	c.hear(now, w.Synchronizer)
+	c.life, c.works = cmp.Or(c.life, c.hello.Incarnation), w.Work != 0
 	c.heartbeat = defaultHeartbeat
 	if w.Heartbeat > 0 {
 		c.heartbeat = min(max(time.Duration(w.Heartbeat), minHeartbeat), maxHeartbeat)

@@ -39,6 +39,8 @@ const (
 	InWelcome     // a synchronizer's answer to a hello, or its call for one: Reception
 	InRecall      // what was sent may be lost: the member introduces itself again
 	InMultiplexer // Multiplexer speaks for the member from now on; empty: it does itself. It introduces itself again.
+	InGreet       // what was told is not whole: the member says hello, though it is welcome
+	InHurry       // what there is to tell is told at once, whatever its age
 	InProbe       // evidence is asked for: the next tick with a stamp late enough gives it
 	InResend      // reports were lost; all requests before a tick are answered together
 	// InSignals offers signals to the regions: Fresh. The signals are kept; the slice
@@ -162,6 +164,10 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 	case InMultiplexer:
 		c.hello.Multiplexer, c.unsaid = in.Multiplexer, true
 		c.recall(now)
+	case InHurry:
+		c.owed = c.owed || c.welcome
+	case InGreet:
+		c.greet(now)
 	case InProbe:
 		c.probe(now, in.Probe)
 	case InResend:

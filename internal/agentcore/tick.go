@@ -77,6 +77,9 @@ func (c *Core) introduce(now clocksync.Instant, out *Output) {
 	}
 	c.tagged, c.taggedAt, c.retag = c.quality, now, false
 	h := c.hello
+	if c.works && c.life != 0 && c.life != h.Incarnation {
+		h.Life = c.life
+	}
 	h.Fates, h.Same = c.gate.Fated(c.synchronizer, wire.MaxFates), c.isSame()
 	out.Hellos = append(out.Hellos, h)
 	c.asks, c.helloSent, c.helloAt = true, now, now.Add(c.helloPause)

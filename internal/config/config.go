@@ -49,6 +49,8 @@ type Synchronizer struct {
 	Predicates yamlconf.Map[Predicate] `yaml:"predicates"` // by name, in the order of the file
 	// Balance has loads moved between the members; nil: there is no such section.
 	Balance *Balance `yaml:"balance" json:",omitempty"`
+	// Work has tasks shared among the members; nil: there is no such section.
+	Work *Work `yaml:"work" json:",omitempty"`
 	// Summary gives the member's state at the parent, an expression a field.
 	Summary yamlconf.Map[string] `yaml:"summary"`
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/balance/local"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
 )
 
 // Work is the section of a synchronizer whose members share tasks: a space of the package work.
@@ -42,4 +43,21 @@ const (
 // DefaultWork is a section with its defaults.
 func DefaultWork() Work {
 	return Work{Store: Memory, Retry: 3, Losses: 3, Lost: LostFail, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default()}
+}
+
+// WorkName is the name of the section work, of the region in which members wait for the end of
+// a phase, and, with a dot behind it, the begin of the names of the fields that the section fills.
+const WorkName = "work"
+
+// UnmarshalNode fills in the defaults. Those of a strategy go by its kind.
+func (w *Work) UnmarshalNode(n yamlconf.Node) error {
+	type plain Work // Without this method.
+	raw := plain(DefaultWork())
+	if _, given := n.Get("strategy"); given {
+		raw.Strategy = local.Config{}
+	}
+	err := n.Decode(&raw)
+	raw.Strategy = raw.Strategy.WithDefaults()
+	*w = Work(raw)
+	return err
 }

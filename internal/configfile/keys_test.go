@@ -28,7 +28,7 @@ func keysOf(t *testing.T, part string) map[string]map[string]any {
 }
 
 func TestEveryKeyIsDescribed(t *testing.T) {
-	for _, part := range []string{"synchronizer", "predicate", "signal", "balance"} {
+	for _, part := range []string{"synchronizer", "predicate", "signal", "balance", "work", "strategy"} {
 		for key, schema := range keysOf(t, part) {
 			if text, _ := schema["description"].(string); text == "" {
 				t.Errorf("the schema does not say what the key %s of a %s is for", key, part)
@@ -49,6 +49,7 @@ const everyKey = `synchronizers:
       q: {when: "any(members, zoned)", signal: []}
       p: {when: "all(members, .x > 1)", set: {m: "1"}, signal: {kind: cancel, region: r}}
     balance: {loads: .names, region: r}
+    work: {strategy: {kind: receiver}}
   t:
     parent: g
     members: {threads: 2}
@@ -64,10 +65,10 @@ func TestEveryDefaultIsShown(t *testing.T) {
 		t.Fatal(err)
 	}
 	checked := 0
-	for _, part := range []string{"predicate", "signal", "balance"} {
+	for _, part := range []string{"predicate", "signal", "balance", "work", "strategy"} {
 		for key, schema := range keysOf(t, part) {
 			value, ok := schema["default"]
-			if !ok {
+			if !ok || key == "cut" { // Which another kind has.
 				continue
 			}
 			checked++
@@ -87,7 +88,7 @@ var keyChanges = map[string]map[string][2]string{
 		"members": {"count: 2", "count: 3"}, "silence": {"3s", "4s"}, "state": {"x: int", "y: {type: int, default: 0}, x: int"}, "memory": {"m: int", "m: float"},
 		"predicates": {"cancel", "activate"}, "balance": {"loads:", "every: 1s, loads:"},
 		"parent": {"g\n", "g2\n"}, "process": {"a: int", "b: int"}, "summary": {`x: "1"`, `x: "2"`},
-		"let": {"zoned: .zone", "zoned: not .zone"},
+		"let": {"zoned: .zone", "zoned: not .zone"}, "work": {"work: {", "work: {slots: 2, "},
 	},
 	"predicate": {
 		"when": {".x > ", ".x < "}, "modality": {"set:", "modality: definitely, set:"}, "for": {"set:", "for: 1s, set:"}, "every": {"set:", "every: true, set:"},
@@ -101,12 +102,24 @@ var keyChanges = map[string]map[string][2]string{
 		"data": {"kind:", `data: {d: "1"}, kind:`}, "expires": {"kind:", "expires: 1s, kind:"},
 	},
 	"balance": {
-		"loads": {".names", ".others"}, "region": {"region: r}\n  t:", "region: q}\n  t:"}, "strategy": {"loads:", `strategy: greedy, loads:`}, "weights": {"loads:", `weights: "2", loads:`},
+		"loads": {".names", ".others"}, "region": {"region: r}\n    work:", "region: q}\n    work:"}, "strategy": {"loads:", `strategy: greedy, loads:`}, "weights": {"loads:", `weights: "2", loads:`},
 		"rest": {"loads:", `rest: "1", loads:`}, "power": {"loads:", `power: "2", loads:`}, "share": {"loads:", `share: "0.5", loads:`}, "when": {"loads:", `when: "true", loads:`},
 		"every": {"loads:", `every: 1s, loads:`}, "name": {"loads:", `name: n, loads:`}, "expires": {"loads:", `expires: 1s, loads:`}, "transit": {"loads:", `transit: 1s, loads:`},
 		"transfer": {"loads:", `transfer: 1s, loads:`}, "alpha": {"loads:", `alpha: 3, loads:`}, "beta": {"loads:", `beta: 0.1, loads:`}, "gamma": {"loads:", `gamma: 0.1, loads:`},
 		"waiting": {"loads:", `waiting: count, loads:`}, "margin": {"loads:", `margin: 0.3, loads:`}, "cooldown": {"loads:", `cooldown: 7s, loads:`}, "outlier": {"loads:", `outlier: 9, loads:`},
 		"moves": {"loads:", `moves: 7, loads:`}, "return": {"loads:", `return: 0.3, loads:`},
+	},
+	"work": {
+		"store": {"    work: {strategy: {kind: receiver}}\n", ""}, // There is one store so far.
+		"slots": {"work: {", "work: {slots: 2, "}, "retry": {"work: {", "work: {retry: 2, "}, "losses": {"work: {", "work: {losses: 2, "},
+		"open": {"work: {", "work: {open: 2, "}, "order": {"work: {", "work: {order: -weight, "}, "lost": {"work: {", "work: {lost: go on, "},
+		"stuck": {"work: {", "work: {stuck: 2s, "}, "topology": {"work: {", "work: {topology: ring, "}, "strategy": {"receiver", "chunk"},
+		"end": {"work: {", `work: {end: "true", `},
+	},
+	"strategy": {
+		"kind": {"receiver", "chunk"}, "below": {"receiver", "receiver, below: free(1)"}, "from": {"receiver", "receiver, from: idle(2)"},
+		"again": {"receiver", "receiver, again: 1s"}, "longest": {"receiver", "receiver, longest: 2s"}, "share": {"receiver", "receiver, share: 0.25"},
+		"cut": {"receiver", "chunk, cut: tss"},
 	},
 }
 

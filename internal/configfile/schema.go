@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/balance"
+	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
@@ -42,6 +43,8 @@ func JSONSchema() []byte {
 				"type": reference("type"), "default": scalar, "min": scalar, "max": scalar,
 			}, "type", "default"),
 			"count":        object{"anyOf": []any{positive, closed(object{"min": positive, "max": positive})}},
+			"strategy":     structSchema(reflect.TypeFor[local.Config]()),
+			"work":         structSchema(reflect.TypeFor[config.Work]()),
 			"balance":      structSchema(reflect.TypeFor[config.Balance]()),
 			"signal":       structSchema(reflect.TypeFor[config.Signal]()),
 			"predicate":    structSchema(reflect.TypeFor[config.Predicate]()),
@@ -63,6 +66,7 @@ func reference(name string) object { return object{"$ref": "#/$defs/" + name} }
 
 var (
 	tokenPattern   = fmt.Sprintf("^[A-Za-z0-9_-]{1,%d}$", wire.MaxTokenBytes)
+	fieldPattern   = fmt.Sprintf(`^(work\.)?[A-Za-z_][A-Za-z0-9_]{0,%d}$`, scgs.MaxNameBytes-1)
 	namePattern    = fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_]{0,%d}$", scgs.MaxNameBytes-1)
 	positive       = object{"anyOf": []any{object{"type": "integer", "minimum": 1, "maximum": config.MaxMembers}, named}}
 	named          = object{"type": "string", "pattern": `^params\.[A-Za-z_][A-Za-z0-9_]*$`}
@@ -108,13 +112,15 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[config.Silence](): closed(object{
 		"after": reference("duration"), "then": object{"enum": []config.Policy{config.Drop, config.Block, config.Fail}},
 	}),
-	reflect.TypeFor[config.Fields]():    mapOf(namePattern, reference("field")),
+	reflect.TypeFor[config.Fields]():    mapOf(fieldPattern, reference("field")),
 	reflect.TypeFor[config.Params]():    mapOf(namePattern, reference("param")),
 	reflect.TypeFor[config.Variables](): mapOf(namePattern, reference("variable")),
 	reflect.TypeFor[config.Signals](): {"anyOf": []any{
 		reference("signal"), object{"type": "array", "items": reference("signal")},
 	}},
 	reflect.TypeFor[*config.Balance](): reference("balance"),
+	reflect.TypeFor[*config.Work]():    reference("work"),
+	reflect.TypeFor[local.Config]():    reference("strategy"),
 	reflect.TypeFor[config.Target](): {"anyOf": []any{
 		reference("expression"),
 		object{"type": "array", "minItems": 1, "uniqueItems": true, "items": reference("token")},
@@ -126,8 +132,11 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[yamlconf.Map[config.Synchronizer]](): mapOf(tokenPattern, reference("synchronizer")),
 }
 
-// defaults are those of a section balance.
-var defaults = config.DefaultBalance()
+// The defaults of a section balance, and of a section work.
+var (
+	defaults  = config.DefaultBalance()
+	workAlone = config.DefaultWork()
+)
 
 // words are the keys whose texts are more than texts, and what every key is for.
 var words = map[string]object{
@@ -140,6 +149,7 @@ var words = map[string]object{
 	"Synchronizer.predicates": {"description": "Conditions on global states, and what follows from them."},
 	"Synchronizer.let":        {"description": "Names for expressions, in all predicates."},
 	"Synchronizer.balance":    {"description": "Moves loads between the members."},
+	"Synchronizer.work":       {"description": "Shares tasks among the members."},
 	"Synchronizer.summary":    {"description": "The process's state at the parent, an expression for each field."},
 	"Predicate.when":          {"$ref": "#/$defs/expression", "description": "The condition, judged on every global state."},
 	"Predicate.modality":      {"enum": []string{"inst", "definitely", "possibly", plan.AtLeast}, "description": "How the states held together, and of how many members.", "default": "inst"},
@@ -179,6 +189,24 @@ var words = map[string]object{
 	"Balance.return":          {"minimum": 0, "maximum": 1, "description": "The part of its availability below which a member gives loads back.", "default": defaults.Return},
 	"Balance.outlier":         {"exclusiveMinimum": 1, "description": "How many times a member may differ from the median and be believed.", "default": defaults.Outlier},
 	"Balance.moves":           {"minimum": 1, "maximum": 100_000, "description": "The most moves of a plan.", "default": defaults.Moves},
+	"Work.store":              {"enum": []string{config.Memory}, "description": "Where the account of the tasks lies.", "default": config.Memory},
+	"Work.slots":              {"minimum": 0, "maximum": 1024, "description": "How many tasks a member runs at a time; 0: one for each processor.", "default": workAlone.Slots},
+	"Work.retry":              {"minimum": 1, "maximum": 1000, "description": "How often a task that returns an error is run.", "default": workAlone.Retry},
+	"Work.losses":             {"minimum": 1, "maximum": 1000, "description": "How many members may die while they run a task.", "default": workAlone.Losses},
+	"Work.open":               {"minimum": 0, "description": "The open tasks of one member beyond which Put waits; 0: no limit.", "default": workAlone.Open},
+	"Work.order":              {"$ref": "#/$defs/expression", "description": "An expression on a task: those with smaller values run first."},
+	"Work.lost":               {"enum": []string{config.LostFail, config.LostGoOn}, "description": "What follows when a member is gone with tasks that it has put.", "default": config.LostFail},
+	"Work.stuck":              {"description": "After what time a handler that was told to return counts as stuck, 100ms to 1h.", "default": "10s"},
+	"Work.topology":           {"enum": local.Topologies, "description": "Which members ask each other for tasks.", "default": workAlone.Topology},
+	"Work.strategy":           {"description": "What a member asks for and what it gives."},
+	"Work.end":                {"$ref": "#/$defs/expression", "description": "The condition on the global state by which a phase is over."},
+	"Config.kind":             {"enum": local.Kinds, "description": "Who moves tasks.", "default": local.Receiver},
+	"Config.below":            {"$ref": "#/$defs/expression", "description": "The threshold below which a member asks.", "default": workAlone.Strategy.Below},
+	"Config.from":             {"$ref": "#/$defs/expression", "description": "The threshold above which a member gives.", "default": workAlone.Strategy.From},
+	"Config.again":            {"description": "How long a member that refused is left alone, 1ms to 1h.", "default": "10ms"},
+	"Config.longest":          {"description": "Up to where that wait doubles, with each refusal in a row.", "default": "1s"},
+	"Config.share":            {"exclusiveMinimum": 0, "maximum": 1, "description": "The part of its spare tasks that a member gives.", "default": workAlone.Strategy.Share},
+	"Config.cut":              {"type": "string", "description": "How chunks are cut, of the kind chunk.", "default": "gss"},
 	"Signal.name":             {"$ref": "#/$defs/token", "description": "Selects the handler; the predicate's name by default."},
 	"Signal.kind":             {"enum": []string{"activate", "cancel"}, "description": "Interrupt the region and resume it, or leave it."},
 	"Signal.region":           {"$ref": "#/$defs/token", "description": "The region it goes to."},

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
@@ -83,6 +84,9 @@ func showSection(n yamlconf.Node, s *config.Synchronizer, level *plan.Level) yam
 	if b, ok := n.Get("balance"); ok && s.Balance != nil {
 		change["balance"] = showBalance(b)
 	}
+	if w, ok := n.Get(config.WorkName); ok && s.Work != nil {
+		change[config.WorkName] = showWork(w, s.Work)
+	}
 	section := copied(n, change)
 	if !s.Members.Threads {
 		section.fill("silence", silence) // Threads are never silent.
@@ -92,12 +96,31 @@ func showSection(n yamlconf.Node, s *config.Synchronizer, level *plan.Level) yam
 
 func showBalance(n yamlconf.Node) yamlconf.Map[any] {
 	b := copied(n, nil)
-	for f, v := range reflect.ValueOf(config.DefaultBalance()).Fields() {
-		if v.Interface() != "" { // Those are needed, or there is no default.
-			b.fill(f.Tag.Get("yaml"), v.Interface())
+	fillFrom(&b, reflect.ValueOf(config.DefaultBalance()))
+	return b.tree()
+}
+
+func showWork(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
+	var strategy entries
+	if s, ok := n.Get("strategy"); ok {
+		strategy = copied(s, nil)
+	}
+	fillFrom(&strategy, reflect.ValueOf(set.Strategy))
+	w := copied(n, map[string]any{"strategy": strategy.tree()})
+	w.fill("strategy", strategy.tree())
+	fillFrom(&w, reflect.ValueOf(config.DefaultWork()))
+	return w.tree()
+}
+
+// fillFrom adds the keys of a struct that a map does not have, but for empty texts, which are
+// no defaults, and keys without a value that their kind has.
+func fillFrom(to *entries, from reflect.Value) {
+	optional := from.Type() == reflect.TypeFor[local.Config]()
+	for f, v := range from.Fields() {
+		if v.Interface() != "" && (!optional || !v.IsZero()) {
+			to.fill(f.Tag.Get("yaml"), v.Interface())
 		}
 	}
-	return b.tree()
 }
 
 func showMembers(m *config.Members) yamlconf.Map[any] {

@@ -98,7 +98,7 @@ func checkRead[T any](t *rapid.T, state *T, plain bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := l.match(declared, false)
+	e, err := l.match(declared, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -222,7 +222,7 @@ func TestAWordIsFoundByWhatItSays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := l.match(declared, false)
+	e, err := l.match(declared, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -251,7 +251,7 @@ func TestAStructThatIsAPointer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := l.match(scgs.Schema{{Name: "n", Type: scgs.Int, Default: scgs.IntValue(7)}}, false)
+	e, err := l.match(scgs.Schema{{Name: "n", Type: scgs.Int, Default: scgs.IntValue(7)}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -266,7 +266,7 @@ func TestARefusedStateIsNotTheLastOne(t *testing.T) {
 	type state struct{ Load, Best float64 }
 	declared := scgs.Schema{{Name: "load", Type: scgs.Float}, {Name: "power", Type: scgs.Float}, {Name: "best", Type: scgs.Float}}
 	reading := observe.Reading{Power: 1}
-	e := Encoding{Observed: &reading}
+	e := Encoding{Providers: []Provider{Observed{&reading}}}
 	row := func(s state) ([]scgs.Value, error) {
 		b, at, err := e.Of(s, declared)
 		if err != nil {

@@ -5,15 +5,14 @@ import (
 	"reflect"
 	"unsafe"
 
-	"github.com/gopegasus/pegasus/observe"
 	"github.com/gopegasus/pegasus/scgs"
 )
 
 // Encoding turns the states of one owner into rows; it remembers the last type and
 // declaration. It is guarded by the lock of the owner.
 type Encoding struct {
-	// Observed is what fills fields that the program does not; nil: nothing.
-	Observed *observe.Reading
+	// Providers fill fields that the program does not; the first that fills a field counts.
+	Providers []Provider
 
 	last *Encoder // of the last state; nil: there was none
 }
@@ -42,7 +41,7 @@ func (e *Encoding) Bind(state any, declared scgs.Schema) (*Encoder, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := l.match(declared, e.Observed != nil)
+	b, err := l.match(declared, e.Providers)
 	if err != nil {
 		return nil, err
 	}
@@ -71,7 +70,7 @@ func (e *Encoding) Row(b *Encoder, at unsafe.Pointer) ([]scgs.Value, error) {
 	if err := b.fill(b.next, at); err != nil {
 		return nil, err // The values are of no state.
 	}
-	b.observe(b.next, e.Observed)
+	b.provide(b.next)
 	return b.next, nil
 }
 
@@ -86,17 +85,17 @@ func (e *Encoding) Took(b *Encoder, refused error) error {
 
 // Refit makes of the last state's row, as it was declared before, one of what is declared now.
 // The fault is a [*StateError] if the type does not fit, and then told is the type's fields,
-// with those that are observed.
+// with those that are provided.
 func (e *Encoding) Refit(row []scgs.Value, before, declared scgs.Schema) (refit []scgs.Value, told scgs.Schema, err error) {
 	l, err := layoutOf(e.last.typ)
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := l.match(declared, e.Observed != nil)
+	b, err := l.match(declared, e.Providers)
 	if err != nil {
 		told = l.schema()
 		for _, f := range declared {
-			if e.Observed != nil && Observable(f) && told.Index(f.Name) < 0 {
+			if providerOf(f, e.Providers) != nil && told.Index(f.Name) < 0 {
 				told = append(told, f)
 			}
 		}
@@ -114,7 +113,7 @@ func (e *Encoding) Refit(row []scgs.Value, before, declared scgs.Schema) (refit 
 			return nil, nil, fmt.Errorf("agent: field %s of %v, which is %v, cannot be told: the configuration declares %v", name, l.typ, b.row[i], f)
 		}
 	}
-	b.observe(b.row, e.Observed)
+	b.provide(b.row)
 	b.is, e.last = e.last.is, b
 	return b.row, nil, nil
 }
@@ -138,13 +137,13 @@ func worded(v scgs.Value, as scgs.Type) scgs.Value {
 	return scgs.ListValue(as.Elem(), values...)
 }
 
-// Again is the last row with what is observed now; false if there is none, or nothing
+// Again is the last row with what is provided now; false if there is none, or nothing
 // in it has changed.
 func (e *Encoding) Again(declared scgs.Schema) ([]scgs.Value, bool) {
 	if e.last == nil || !e.last.IsFor(declared) {
 		return nil, false
 	}
-	return e.last.row, e.last.observe(e.last.row, e.Observed)
+	return e.last.row, e.last.provide(e.last.row)
 }
 
 // IsFor reports whether an encoder makes rows of that declared state.

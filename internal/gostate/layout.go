@@ -75,11 +75,11 @@ func SchemaOf(state any) (scgs.Schema, error) {
 }
 
 // Match reports with a [*StateError] that a state has not all declared fields and no other;
-// it may lack those that have a default, or, if the node is observed, are [Observable].
-func Match(state any, declared scgs.Schema, observed bool) error {
+// it may lack those that have a default, or that a provider fills.
+func Match(state any, declared scgs.Schema, providers []Provider) error {
 	l, err := layoutFor(state)
 	if err == nil {
-		_, err = l.match(declared, observed)
+		_, err = l.match(declared, providers)
 	}
 	return err
 }
@@ -139,6 +139,10 @@ func layoutOf(t reflect.Type) (*layout, error) {
 		typ := typeOf(f.Type)
 		if typ == scgs.Invalid {
 			wrong.add(t, f.Name, "field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
+			continue
+		}
+		if strings.HasPrefix(name, Filled) {
+			wrong.add(t, f.Name, "field %s of %v has the name %q, and the package work fills such fields: leave it out with the tag `pegasus:\"-\"`, or give it another name", f.Name, t, name)
 			continue
 		}
 		field := scgs.Field{Name: name, Type: typ}
@@ -212,6 +216,8 @@ type Encoder struct {
 	elements []scgs.Value // of the current list
 	plain    bool         // a state is usually but words
 	words    []uint64     // of the last state that was, and defaults
+	// providers fill fields that the struct has not, by their places; nil: nobody does.
+	providers []Provider
 }
 
 // part binds a layout to the declared state, of which it may have a part: the same names
@@ -227,11 +233,19 @@ func (l *layout) part(declared scgs.Schema) (e *Encoder, wrong faults) {
 }
 
 // match binds a layout to the declared state, of which it has all but for fields that
-// have a default, or are observed.
-func (l *layout) match(declared scgs.Schema, observed bool) (*Encoder, error) {
+// have a default, or that a provider fills.
+func (l *layout) match(declared scgs.Schema, providers []Provider) (*Encoder, error) {
 	e, wrong := l.part(declared)
 	for i, c := range e.columns {
-		if c.goName == "" && declared[i].Default.Type() == scgs.Invalid && (!observed || !Observable(declared[i])) {
+		if c.goName != "" {
+			continue
+		}
+		if by := providerOf(declared[i], providers); by != nil {
+			if e.providers == nil {
+				e.providers = make([]Provider, len(declared))
+			}
+			e.providers[i] = by
+		} else if declared[i].Default.Type() == scgs.Invalid {
 			l.lacks(declared[i].Name, &wrong)
 		}
 	}
@@ -244,7 +258,7 @@ func (l *layout) match(declared scgs.Schema, observed bool) (*Encoder, error) {
 	for i, c := range e.columns {
 		if c.goName == "" && e.plain {
 			e.words[i], e.plain = agentcore.Word(&declared[i], declared[i].Default)
-			e.plain = e.plain && (!observed || !Observable(declared[i]))
+			e.plain = e.plain && (e.providers == nil || e.providers[i] == nil)
 		}
 	}
 	return e, nil

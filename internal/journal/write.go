@@ -72,6 +72,7 @@ type (
 		Leader      string            `json:"leader,omitempty"`
 		Term        uint64            `json:"term,omitempty"`
 		Causes      bool              `json:"causes,omitempty"`
+		Life        uint64            `json:"life,omitempty"`
 		Fates       []control.Fated   `json:"fates,omitempty"`
 		Same        wire.Same         `json:"same,omitzero"`
 	}
@@ -165,7 +166,7 @@ func newHelloLine(h *wire.Hello) helloLine {
 	line := helloLine{
 		Member: h.Member, Incarnation: h.Incarnation, Host: h.Host, Domain: h.Domain, Quality: h.Quality,
 		Typed: h.Typed, Threads: h.Threads, Multiplexer: h.Multiplexer, Leader: h.Leader, Term: h.Term,
-		Causes: h.Causes, Fates: h.Fates, Same: h.Same,
+		Causes: h.Causes, Life: h.Life, Fates: h.Fates, Same: h.Same,
 	}
 	for _, f := range h.Schema {
 		line.Schema = append(line.Schema, fieldLine(f))

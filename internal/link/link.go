@@ -15,7 +15,7 @@ import (
 // Peer is one life of a member.
 type Peer struct {
 	Name string // of the member
-	Life uint64 // its incarnation: another process of that name has a greater one
+	Life uint64 // its first incarnation: another process of that name has a greater one
 }
 
 // Roster is who is in the epoch.
@@ -25,12 +25,13 @@ type Roster struct {
 	Peers []Peer // sorted by name
 }
 
-// Watcher is told what changes. Its functions are called one at a time, and none after the stop of
-// [Link.Watch] has returned. They must not call the link.
+// Watcher is told what changes. Its functions are called one at a time, on a goroutine of their own, and
+// none after the stop of [Link.Watch] has returned. They must not call the link. Beyond 64 calls that wait,
+// rosters are merged: whoever was missing on one is missing on the merged one.
 type Watcher struct {
-	// Roster is called with each new roster. A peer that is missing is gone for good. The own one is
-	// missing while this member is not in the epoch: the member was dropped, or another process has its
-	// name.
+	// Roster is called with each new roster. What a peer held that is missing is lost, though the same life may
+	// be listed again later. The own one is missing while this member is not in the epoch: the member was
+	// dropped, or another process has its name. Before the first epoch there are no peers.
 	Roster func(Roster)
 	// Section is called with each new section work; nil: it is not there any more.
 	Section func(*config.Work)

@@ -41,6 +41,7 @@ func (p *Level) Changes(to *Level) ([]string, error) {
 	list = append(list, compare("params", p.parameters(), to.parameters(), fromTo)...)
 	list = append(list, compare("memory", p.variables(), to.variables(), variableChanged)...)
 	list = append(list, compare("balance", p.balanceTexts(), to.balanceTexts(), keysChanged)...)
+	list = append(list, compare(config.WorkName, p.workTexts(), to.workTexts(), keysChanged)...)
 	return append(list, compare("predicate", p.texts(), to.texts(), keysChanged)...), nil
 }
 

@@ -65,6 +65,7 @@ func Compile(sec *config.Section, report FaultFunc) *Level {
 	}
 	c.predicates()
 	c.balance()
+	c.work()
 	c.summary()
 	return c.plan
 }

@@ -44,6 +44,9 @@ type Level struct {
 	names        *predicates.Env           // Env, with the names that expressions were given
 	Program      Program                   // that runs on its members, nil if there is none
 	Balance      *Balance                  // that moves loads between them, nil if there is none
+	Work         *config.Work              // the section of which members are told; nil: there is none
+	WorkText     []byte                    // of that, as they are told it
+	WorkHash     uint64                    // of that text; 0: there is none
 }
 
 // Summary reports whether the level has a summary for its parent.

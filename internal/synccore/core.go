@@ -126,6 +126,7 @@ type membership struct {
 	reached   clocksync.Instant // the newest Input.Reached; 0: there was none
 
 	handover
+	peers        peers
 	multiplexers map[string]*multiplexer // by name
 	numbered     []*multiplexer          // by number, from 1
 	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
@@ -181,6 +182,7 @@ func New(level *plan.Level, opt Options) *Core {
 		membership: membership{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
 			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State), repairs: clocksync.MaxInstant, putOff: clocksync.MaxInstant,
+			peers: peers{again: clocksync.MinInstant, hold: clocksync.MinInstant},
 		},
 		judgement: judgement{
 			memory: make([]scgs.Value, len(level.Variables)),
@@ -283,6 +285,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 func (c *Core) route(out *Output) {
 	if len(c.multiplexers) > 0 {
 		via(c, out.Welcomes)
+		via(c, out.Peers)
 		via(c, out.Resends)
 		via(c, out.Probes)
 		via(c, out.Signals)
@@ -434,6 +437,7 @@ func (c *Core) settle(in *Input, out *Output) {
 	}
 	c.retry(out)
 	c.summarize(out)
+	c.tellPeers(out)
 	c.recycle()
 	out.Wake = c.wake()
 }

@@ -239,6 +239,9 @@ func (c *Core) Retell(tell func(*Input)) {
 			continue
 		}
 		h := wire.Hello{Member: m.name, Incarnation: m.incarnation, Host: m.host, Domain: m.domain, Quality: m.quality, Causes: m.causes, Same: m.same}
+		if m.life < m.incarnation {
+			h.Life = m.life
+		}
 		if m.multiplexer != nil {
 			h.Multiplexer = m.multiplexer.name
 		}

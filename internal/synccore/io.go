@@ -78,6 +78,7 @@ type Input struct {
 // it happened, and a digest can be made of it: no maps, no functions.
 type Output struct {
 	Welcomes []wire.Addressed[wire.Welcome] // to be sent: answers to a Hello
+	Peers    []wire.Addressed[wire.Peers]   // to be sent, before the welcomes: the roster, to one or all (To is empty); the peers are kept
 	Probes   []wire.Addressed[wire.Probe]   // to be sent: evidence is asked for
 	Resends  []wire.Addressed[wire.Resend]  // to be sent: reports are missing
 	Signals  outbox.Frames                  // to be sent, first attempts and further ones; the signals are the caller's
@@ -131,6 +132,7 @@ type SummaryEvent struct {
 }
 
 func (o *Output) reset() {
+	o.Peers = o.Peers[:0]
 	o.Welcomes, o.Probes, o.Resends, o.Signals = o.Welcomes[:0], o.Probes[:0], o.Resends[:0], o.Signals[:0]
 	o.Summary, o.Verdicts, o.Epochs = o.Summary[:0], o.Verdicts[:0], o.Epochs[:0]
 	o.Fates, o.Rejected, o.Clocks = o.Fates[:0], o.Rejected[:0], o.Clocks[:0]

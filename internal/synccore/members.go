@@ -32,6 +32,7 @@ type member struct {
 	number      int32        // of the multiplexer, by which the detectors know it; 0: none
 	astray      bool         // the detector does not know its newest report
 	incarnation uint64
+	life        uint64 // the first incarnation of its process
 	domain      clocksync.Domain
 	quality     clocksync.Quality
 	stripped    bool              // a bound without a timeline was left out
@@ -142,6 +143,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		m.same = h.Same
 	}
 	m.heard, m.greeted = c.now, c.opt.Term
+	c.recalls(h)
 	c.obeys(m, h)
 	next := uint64(0)
 	if m.last > 0 {
@@ -151,6 +153,9 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	w.Accepted, w.Schema, w.NextSeq, w.Heartbeat = true, c.plan.State, next, int64(c.plan.Heartbeat())
 	w.Section, w.SectionHash = c.plan.Below, plan.SectionHash(c.plan.Below)
 	w.Domain, w.Timeline = reference, m.quality.Timeline
+	if w.Work = c.plan.WorkHash; c.renewPeers() {
+		c.peersTo(m.name, true, out)
+	}
 	c.callAgain(m, out)
 }
 
@@ -206,7 +211,7 @@ func (c *Core) enter(m *member, h *wire.Hello) {
 	}
 	old := *m
 	*m = member{
-		name: m.name, host: h.Host, incarnation: h.Incarnation, domain: h.Domain,
+		name: m.name, host: h.Host, incarnation: h.Incarnation, life: lifeOf(h, &old), domain: h.Domain,
 		heard: c.now, index: noIndex, read: clocksync.MinInstant, began: clocksync.MinInstant, shown: clocksync.MinInstant,
 		within: clocksync.Unbounded, lacked: lacked{repairing: m.repairing}, flighty: m.flighty, losses: m.losses,
 		weight: wire.Weight(m.name, h.Incarnation), causes: h.Causes,

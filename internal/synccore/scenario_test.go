@@ -1,6 +1,7 @@
 package synccore_test
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"path/filepath"
@@ -254,6 +255,7 @@ func (s *story) ofMember(d *datadriven.TestData) synccore.Input {
 		if h.Term = s.uint(d, "term", 0); h.Term > 0 {
 			h.Leader = "gsync"
 		}
+		h.Life = s.uint(d, "life", 0)
 		if d.HasArg("fields") {
 			h.Typed = true
 			h.Schema = s.fields(d)
@@ -391,6 +393,10 @@ func (s *story) signal(d *datadriven.TestData) *control.Signal {
 func (s *story) print() string {
 	var b strings.Builder
 	o := &s.out
+	for _, p := range o.Peers {
+		m := &p.Msg
+		fmt.Fprintf(&b, "peers %s version=%d epoch=%d phase=%d total=%d section=%t,%t %v\n", cmp.Or(p.To, "all"), m.Version, m.Epoch, m.Phase, m.Total, m.SectionHash != 0, len(m.Section) > 0, m.Peers)
+	}
 	for _, w := range o.Welcomes {
 		switch m := w.Msg; {
 		case m.Refused:

@@ -54,6 +54,11 @@ func DecodeAck(frame []byte) (Ack, error) {
 	return decode(frame, KindAck, func(m *Ack, c *coder) { m.layout(c) })
 }
 
+// DecodePeers reads a frame of Peers.
+func DecodePeers(frame []byte) (Peers, error) {
+	return decode(frame, KindPeers, func(m *Peers, c *coder) { m.layout(c) })
+}
+
 func decode[M any](frame []byte, kind Kind, layout func(*M, *coder)) (M, error) {
 	var m M
 	c := newReader(frame, kind)

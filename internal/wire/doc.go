@@ -3,7 +3,7 @@
 // frame and by a token of each subject.
 //
 // Upwards, from an agent to its synchronizer: [Hello], [Batch], [Gone] and
-// [Ack]. Downwards: [Welcome], [Probe], [Resend] and [Signals]. A [Ping] is a
+// [Ack]. Downwards: [Welcome], [Probe], [Resend], [Signals] and [Peers]. A [Ping] is a
 // request that a [Pong] answers. A [Bundle] has frames of several members that share
 // a connection. A synchronizer uses the same messages with its parent: to the parent
 // it is a member.

@@ -44,6 +44,13 @@ func AppendAck(dst []byte, m *Ack) (frame []byte, n int, err error) {
 	return frame, n, err
 }
 
+// AppendPeers appends a frame with the first n of the peers, as many as fit a bundle: at least
+// one if there are any. The rest needs further frames, without the section.
+func AppendPeers(dst []byte, m *Peers) (frame []byte, n int, err error) {
+	frame, err = encode(dst, KindPeers, func(c *coder) { n = m.layout(c) })
+	return frame, n, err
+}
+
 func encode(dst []byte, kind Kind, layout func(*coder)) ([]byte, error) {
 	c := newWriter(dst, kind)
 	layout(&c)

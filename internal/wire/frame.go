@@ -26,9 +26,10 @@ const (
 	KindBody
 	KindBundle
 	batchInColumns // in place of [KindBatch], unless it is one of releases before
+	KindPeers
 )
 
-var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong", "body", "bundle", batchInColumns: ""}
+var kindNames = [...]string{"frame", "hello", "batch", "gone", "ack", "welcome", "probe", "resend", "signals", "ping", "pong", "body", "bundle", batchInColumns: "", KindPeers: "peers"}
 
 // String gives the kind's word; "frame" for the zero Kind.
 func (k Kind) String() string {

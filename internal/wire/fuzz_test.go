@@ -27,6 +27,10 @@ var decoders = map[wire.Kind]func(frame []byte) (again []byte, err error){
 		frame, _, err := wire.AppendSignals(dst, m)
 		return frame, err
 	}),
+	wire.KindPeers: again(wire.DecodePeers, func(dst []byte, m *wire.Peers) ([]byte, error) {
+		frame, _, err := wire.AppendPeers(dst, m)
+		return frame, err
+	}),
 	wire.KindBundle: again(decodeBundle, func(dst []byte, m *wire.Bundle) ([]byte, error) {
 		frame, _, err := wire.AppendBundle(dst, m)
 		return frame, err

@@ -81,6 +81,10 @@ var (
 		}},
 		Held: wire.Held{Of: 5, Sum: 13, At: clocksync.Stamp{Mono: 1050, Within: clocksync.Around(5051, 101)}},
 	}
+	goldenPeers = wire.Peers{
+		Synchronizer: "gsync", Term: 5, Version: 7, Member: "w1", Epoch: 6, Phase: 2, SectionHash: 4, Section: []byte("{}"), Total: 3,
+		Peers: []wire.Peer{{Name: "w1", Life: 300}, {Name: "w2", Life: 7}},
+	}
 	goldenResend = wire.Resend{Incarnation: 300, From: 3, To: 8}
 )
 
@@ -116,6 +120,8 @@ func goldenFrames(tb testing.TB) map[wire.Kind][]byte {
 	put(wire.KindBody, body, err)
 	signals, _, err := wire.AppendSignals(nil, &goldenSignals)
 	put(wire.KindSignals, signals, err)
+	peers, _, err := wire.AppendPeers(nil, &goldenPeers)
+	put(wire.KindPeers, peers, err)
 	bundle, _, err := wire.AppendBundle(nil, &goldenBundle)
 	put(wire.KindBundle, bundle, err)
 	return frames
@@ -247,6 +253,8 @@ func TestLayout(t *testing.T) {
 		wire.KindBody: `01 0b a27731 cd012c 07 02 cd03e8 0a c4047b227822 a26e6f`,
 		// count | member, frame | count | member, incarnation | seq, flags, stamp
 		// | roster: version, total, first | count | member, incarnation, seq | count | region | held: of, sum, flags, stamp
+		// synchronizer, term, version, member, epoch, phase | total, first, hash, section | peers
+		wire.KindPeers: `01 0e a56773796e63 05 07 a27731 06 02 03 00 04 c4027b7d dc0002 a27731 cd012c a27732 07`,
 		wire.KindBundle: `01 0c dc0001 a27731 c403010300 dc0002
 			a27731 cd012c 0b 00 d10406 d10f3c d11006
 			a27732 07 02 06 0a

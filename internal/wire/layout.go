@@ -37,15 +37,23 @@ func (m *Hello) layout(c *coder) {
 	c.uint("term", &m.Term)
 	c.need((m.Term == 0) == (m.Leader == ""), "term", "a term belongs to a leader")
 	c.bool("causes", &m.Causes)
-	if !c.writing {
-		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
+	if c.writing {
+		c.fit("fates", len(m.Fates), MaxFates, MaxFrameBytes-MaxPart+tailBytes, func(i int) { c.fated(&m.Fates[i]) })
 	} else {
-		c.fit("fates", len(m.Fates), MaxFates, MaxFrameBytes-MaxPart, func(i int) { c.fated(&m.Fates[i]) })
+		list(c, "fates", &m.Fates, MaxFates, 6, c.fated)
 	}
-	if c.writing && m.Same != (Same{}) || !c.writing && c.err == nil && len(c.buf) > 0 {
+	if c.writing && m.Life == 0 && m.Same == (Same{}) || !c.writing && len(c.buf) == 0 {
+		return
+	}
+	c.uint("life", &m.Life)
+	c.need(m.Life == 0 || m.Life < m.Incarnation, "life", "it is the incarnation, or later")
+	if c.writing && m.Same != (Same{}) || !c.writing && c.err == nil && (m.Life == 0 || len(c.buf) > 0) {
 		c.same(&m.Same)
 	}
 }
+
+// tailBytes is the most that the life and the same state of a hello take.
+const tailBytes = 4 * 9
 
 // same is there where a state has begun again.
 func (c *coder) same(s *Same) {
@@ -118,6 +126,11 @@ func (m *Welcome) layout(c *coder) {
 	c.uint("next seq", &m.NextSeq)
 	c.text("domain", (*string)(&m.Domain), MaxHostBytes)
 	c.text("timeline", (*string)(&m.Timeline), MaxHostBytes)
+	if c.writing && m.Work == 0 || !c.writing && len(c.buf) == 0 {
+		return // As without a section work.
+	}
+	c.uint("work", &m.Work)
+	c.need(m.Work > 0, "work", "it is 0, which stands for none")
 }
 
 func (m *Gone) layout(c *coder) {

@@ -16,6 +16,7 @@ const (
 	MaxHostBytes  = 255                             // host names, clock domains, timelines, source names
 	MaxReasonByte = 1024                            // texts of refusals
 	MaxSection    = 48 << 10                        // the configuration sections below a synchronizer
+	MaxWork       = 16 << 10                        // the configuration section work
 	MaxPiece      = 48 << 10                        // of a body in one frame
 	MaxBody       = 1 << 20                         // the input or the outcome of a block
 	MaxFates      = 128                             // of a hello
@@ -41,6 +42,7 @@ type Hello struct {
 	Leader      string            // the synchronizer of its group that has taken it in last; empty: none has
 	Term        uint64            // of that, which the member is fenced by; 0: none
 	Causes      bool              // it takes signals that have a [control.Cause], says what became of one also after its time, and keeps that until it is recorded
+	Life        uint64            // the first incarnation that was taken in of the process, where a synchronizer with a section work asks; 0: it is this one
 	Fates       []control.Fated   // of the signals of Leader into regions that are open, newest first; at most [MaxFates], and as fit the frame
 	Same        Same              // the open state, if it has begun again
 }
@@ -71,6 +73,7 @@ type Welcome struct {
 	NextSeq      uint64             // the Seq that the member's next report must have; in a refusal the highest incarnation known, if the sender may go above it, else 0
 	Domain       clocksync.Domain   // whose readings are the reference time; empty if there is none
 	Timeline     clocksync.Timeline // of the Hello it accepts; of a refusal, the one to measure by, if any
+	Work         uint64             // hash of the section work, which [Peers] have; 0: there is none
 }
 
 // Report is one event of a member: the start of a local state, or an explicit

@@ -157,3 +157,57 @@ func TestSignalsAndAnswersAreSplitWhereAFrameIsFull(t *testing.T) {
 		rest.Answers = rest.Answers[n:]
 	}
 }
+
+// TestPeersAreSplitWhereABundleIsFull tells 1000 members with the longest names, in frames that a
+// bundle takes.
+func TestPeersAreSplitWhereABundleIsFull(t *testing.T) {
+	peers := make([]wire.Peer, 1000)
+	for i := range peers {
+		peers[i] = wire.Peer{Name: fmt.Sprintf("%064d", i), Life: wire.MaxIncarnation - 1}
+	}
+	rest := wire.Peers{Synchronizer: "g", Term: 1, Version: 1, Phase: 1, SectionHash: 1, Section: make([]byte, wire.MaxWork), Total: 1000, Peers: peers}
+	var got []wire.Peer
+	frames := 0
+	for ; len(rest.Peers) > 0; frames++ {
+		frame, n, err := wire.AppendPeers(nil, &rest)
+		if err != nil || n < 1 || len(frame) > wire.MaxPart {
+			t.Fatalf("AppendPeers: %d peers, %d bytes, %v", n, len(frame), err)
+		}
+		part, err := wire.DecodePeers(frame)
+		if err != nil || int(part.First) != len(got) || (len(part.Section) > 0) != (frames == 0) {
+			t.Fatalf("DecodePeers: %d peers from %d on, %d bytes of section, %v", len(part.Peers), part.First, len(part.Section), err)
+		}
+		got = append(got, part.Peers...)
+		rest.Peers, rest.First, rest.Section = rest.Peers[n:], rest.First+uint64(n), nil
+	}
+	if !slices.Equal(got, peers) || frames != 2 {
+		t.Errorf("%d peers came in %d frames", len(got), frames)
+	}
+}
+
+// TestOptionalTails: the life of a hello and the hash of a welcome are there only where they say something.
+func TestOptionalTails(t *testing.T) {
+	h, w := goldenHello, goldenWelcome
+	h.Life, w.Work = 299, 9
+	hello, err := wire.AppendHello(nil, &h)
+	if got, err2 := wire.DecodeHello(hello); err != nil || err2 != nil || got.Life != 299 {
+		t.Errorf("life %d, %v, %v", got.Life, err, err2)
+	}
+	welcome, err := wire.AppendWelcome(nil, &w)
+	if got, err2 := wire.DecodeWelcome(welcome); err != nil || err2 != nil || got.Work != 9 {
+		t.Errorf("work %d, %v, %v", got.Work, err, err2)
+	}
+	golden := goldenFrames(t)
+	if !slices.Equal(hello[:len(hello)-3], golden[wire.KindHello]) || !slices.Equal(welcome[:len(welcome)-1], golden[wire.KindWelcome]) {
+		t.Error("they are not behind all else")
+	}
+	h.Life = h.Incarnation
+	if _, err := wire.AppendHello(nil, &h); err == nil {
+		t.Error("a life that is the incarnation is taken")
+	}
+	for _, frame := range [][]byte{append(golden[wire.KindHello], 0), append(golden[wire.KindWelcome], 0)} {
+		if err := decodeAny(frame); err == nil {
+			t.Error("a 0 at the end is taken")
+		}
+	}
+}

@@ -55,11 +55,12 @@ func isSender(s string) bool { return isToken(strings.TrimPrefix(s, multiplexerP
 //
 //	pegasus.v1.<tenant>.<group>.st.<member>                 Hello, Batch, Gone
 //	pegasus.v1.<tenant>.<group>.ak.<synchronizer>.<member>  Ack
-//	pegasus.v1.<tenant>.<group>.pr.<member>                 Welcome, Probe, Resend
+//	pegasus.v1.<tenant>.<group>.pr.<member>                 Welcome, Probe, Resend, Peers
 //	pegasus.v1.<tenant>.<group>.sg.<member>                 Signals
-//	pegasus.v1.<tenant>.<group>.sga                         Welcome unasked, to all
+//	pegasus.v1.<tenant>.<group>.sga                         Welcome unasked, and Peers, to all
 //	pegasus.v1.<tenant>.<group>.pg.<member>                 request: Ping, Pong
 //	pegasus.v1.<tenant>.<group>.dt.<member>                 request: Body
+//	pegasus.v1.<tenant>.<group>.wk.<member>                 what members with a section work send each other
 //	pegasus.v1.<tenant>.<group>.ctl                         request: who controls the group
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>          request: is it there
 //	pegasus.v1.<tenant>.<group>.ctl.<synchronizer>.<verb>   request: a question, its answer in parts
@@ -98,7 +99,10 @@ func (s Subjects) Probe(member string) string { return s.Prefix() + "pr." + memb
 // Signal is where a member receives its Signals.
 func (s Subjects) Signal(member string) string { return s.Prefix() + "sg." + member }
 
-// Announce is where all members of the group receive an unsolicited Welcome.
+// Work is where a member receives what the others of its group send it under a section work.
+func (s Subjects) Work(member string) string { return s.Prefix() + "wk." + member }
+
+// Announce is where all members of the group receive an unsolicited Welcome, and Peers.
 func (s Subjects) Announce() string { return s.Prefix() + "sga" }
 
 // Ack is where a member answers the signals of a synchronizer.

@@ -20,6 +20,7 @@ func TestSubjects(t *testing.T) {
 		s.PingAll():          "pegasus.v1.default.workers.pg.*",
 		s.Data("w1"):         "pegasus.v1.default.workers.dt.w1",
 		s.DataAll():          "pegasus.v1.default.workers.dt.*",
+		s.Work("w1"):         "pegasus.v1.default.workers.wk.w1",
 		s.Announce():         "pegasus.v1.default.workers.sga",
 		s.Ack("gsync", "w1"): "pegasus.v1.default.workers.ak.gsync.w1",
 		s.AckAll("gsync"):    "pegasus.v1.default.workers.ak.gsync.*",

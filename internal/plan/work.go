@@ -1,0 +1,134 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/balance/local"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/wire"
+)
+
+// The limits of the section work.
+const (
+	maxSlots   = 1024
+	maxRetries = 1000
+	leastStuck = 100 * time.Millisecond
+	mostStuck  = time.Hour
+)
+
+// work checks the section work.
+func (c *compiler) work() {
+	s := c.sec.Synchronizer.Work
+	const at = config.WorkName
+	c.workFields(s != nil)
+	if s == nil {
+		return
+	}
+	if c.plan.Members.Threads || c.plan.Parent != "" {
+		c.report(at, -1, "tasks are shared among the members of a group, never among threads", "move the section to the parent, whose members are the processes")
+		return
+	}
+	if m := c.plan.Members.Max; m > wire.MaxListed {
+		c.report(at, -1, fmt.Sprintf("tasks are shared among at most %d members, and max is %d", wire.MaxListed, m), "lower max under members")
+	}
+	c.workNumbers(at, s)
+	if s.Store != config.Memory {
+		c.report(at+".store", -1, fmt.Sprintf("%q is no store", s.Store), "use "+config.Memory)
+	}
+	if s.Lost != config.LostFail && s.Lost != config.LostGoOn {
+		c.report(at+".lost", -1, fmt.Sprintf("%q is nothing that can follow when tasks are lost", s.Lost), "use "+config.LostFail+" or "+config.LostGoOn)
+	}
+	if _, err := local.ParseTopology(s.Topology); err != nil {
+		c.report(at+".topology", -1, strings.TrimPrefix(err.Error(), "topology: "), "")
+	}
+	faults := s.Strategy.Faults()
+	for _, f := range faults {
+		where := at + ".strategy"
+		if f.Key != "" {
+			where += "." + f.Key
+		}
+		c.report(where, byteOf(f.Column, workText(s, f.Key)), f.Message, "")
+	}
+	if len(faults) > 0 {
+		return
+	}
+	c.plan.Work, c.plan.WorkText = s, Encode(s) // Its numbers are finite.
+	if n := len(c.plan.WorkText); n > wire.MaxWork {
+		c.report(at, -1, fmt.Sprintf("the section takes %d bytes in the message that tells members of it, at most %d fit", n, wire.MaxWork), "shorten its texts")
+	}
+	c.plan.WorkHash = SectionHash(c.plan.WorkText)
+}
+
+func (c *compiler) workNumbers(at string, s *config.Work) {
+	if s.Slots < 0 || s.Slots > maxSlots {
+		c.report(at+".slots", -1, fmt.Sprintf("%d slots: use 1 to %d, or 0 for one for each processor", s.Slots, maxSlots), "")
+	}
+	if s.Retry < 1 || s.Retry > maxRetries {
+		c.report(at+".retry", -1, fmt.Sprintf("a task is run %d times: use 1 to %d", s.Retry, maxRetries), "")
+	}
+	if s.Losses < 1 || s.Losses > maxRetries {
+		c.report(at+".losses", -1, fmt.Sprintf("%d members may die with a task: use 1 to %d", s.Losses, maxRetries), "")
+	}
+	if s.Open < 0 {
+		c.report(at+".open", -1, fmt.Sprintf("%d open tasks: use 1 or more, or 0 for no limit", s.Open), "")
+	}
+	if s.Stuck < leastStuck || s.Stuck > mostStuck {
+		c.report(at+".stuck", -1, fmt.Sprintf("a handler counts as stuck after %v: use %v to %v", s.Stuck, leastStuck, mostStuck), "")
+	}
+}
+
+// workFields refuses the field work beside the section, which stands for the fields that the
+// section fills, and such fields without it. Those of a process are filled by the parent's.
+func (c *compiler) workFields(section bool) {
+	for _, f := range c.plan.State {
+		switch {
+		case section && f.Name == config.WorkName:
+			c.report("state."+f.Name, -1, "the field "+f.Name+" is reserved: the section work fills the fields work.NAME", "give the field another name")
+		case !section && strings.HasPrefix(f.Name, workPrefix):
+			c.report("state", -1, fmt.Sprintf("the field %s is filled by the section work, and there is none", f.Name), "add work: {}, or give the field another name")
+		}
+	}
+	if i := slices.IndexFunc(c.plan.Variables, func(v config.Variable) bool { return strings.HasPrefix(v.Field.Name, workPrefix) }); i >= 0 {
+		c.report("memory", -1, fmt.Sprintf("a variable of the memory cannot be named %s", c.plan.Variables[i].Field.Name), "give it a name without a dot")
+	}
+}
+
+// workPrefix begins the names of the fields that the section work fills.
+const workPrefix = config.WorkName + "."
+
+// workText is the text of a key of the strategy.
+func workText(s *config.Work, key string) string {
+	switch key {
+	case "below":
+		return s.Strategy.Below
+	case "from":
+		return s.Strategy.From
+	case "cut":
+		return s.Strategy.Cut
+	}
+	return ""
+}
+
+// byteOf is the place of a column, in characters from 1, in bytes; -1 for column 0.
+func byteOf(column int, text string) int {
+	if column == 0 {
+		return -1
+	}
+	for i := range text {
+		if column--; column == 0 {
+			return i
+		}
+	}
+	return len(text)
+}
+
+// workTexts is the section by its keys, for comparing.
+func (p *Level) workTexts() map[string]string {
+	if p.Work == nil {
+		return nil
+	}
+	return map[string]string{"": string(p.WorkText)}
+}

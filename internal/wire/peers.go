@@ -1,0 +1,61 @@
+package wire
+
+// Peers says who is in the epoch, to members whose synchronizer has a section work: in as many
+// frames as it takes, each with the peers from First on. A frame without any, while Total is above
+// First, has no piece of the roster and says which one is in force.
+type Peers struct {
+	Synchronizer string // the sender
+	Term         uint64 // of the sender
+	Version      uint64 // of the roster: in a term, a later one is greater; at least 1
+	Member       string // who is told; empty: all members of the group
+	Epoch        uint64 // that the roster is of
+	Phase        uint64 // that the members are in, at least 1
+	SectionHash  uint64 // of the section work; 0: there is none any more
+	Section      []byte // as JSON, only with First 0; empty: the receiver has it, or asks
+	Total        uint64 // how many peers there are, at most [MaxListed]
+	First        uint64 // of the peers in this frame, by its place in the roster, from 0
+	Peers        []Peer // by name
+}
+
+// Peer is one life of a member: of one process, also if that was dropped and came back.
+type Peer struct {
+	Name string // of the member
+	Life uint64 // the first incarnation of that process
+}
+
+// layout of Peers returns how many of them the frame holds.
+func (m *Peers) layout(c *coder) int {
+	c.token("synchronizer", &m.Synchronizer)
+	c.uint("term", &m.Term)
+	c.uint("version", &m.Version)
+	c.need(m.Version > 0, "version", "it is 0, versions count from 1")
+	c.text("member", &m.Member, MaxTokenBytes)
+	c.need(m.Member == "" || isToken(m.Member), "member", tokenRule)
+	c.uint("epoch", &m.Epoch)
+	c.uint("phase", &m.Phase)
+	c.need(m.Phase > 0, "phase", "it is 0, phases count from 1")
+	c.uint("total", &m.Total)
+	c.need(m.Total <= MaxListed, "total", "it is above 65536")
+	c.uint("first", &m.First)
+	c.uint("section hash", &m.SectionHash)
+	c.blob("section", &m.Section, MaxWork)
+	c.need(len(m.Section) == 0 || m.First == 0 && m.SectionHash > 0, "section", "it has no hash, or is not with the first peers")
+	n := 0
+	if c.writing {
+		n = c.fit("peers", len(m.Peers), MaxListed, MaxFrameBytes-MaxPart, func(i int) { c.peer(&m.Peers[i]) })
+	} else {
+		list(c, "peers", &m.Peers, MaxListed, 2, c.peer)
+		n = len(m.Peers)
+	}
+	c.need(m.First <= m.Total && uint64(len(m.Peers)) <= m.Total-m.First, "peers", "they end behind the roster")
+	for i := 1; i < n; i++ {
+		c.need(m.Peers[i-1].Name < m.Peers[i].Name, "peers", "they are not in the order of their names")
+	}
+	return n
+}
+
+func (c *coder) peer(p *Peer) {
+	c.token("name", &p.Name)
+	c.uint("life", &p.Life)
+	c.need(p.Life < MaxIncarnation, "life", "it is 2^62 or more")
+}
