@@ -10,11 +10,12 @@ import (
 
 // Options make a [Member].
 type Options struct {
-	Self     Peer        // this life of the member
-	Phase    uint64      // that the space is in, from 1; 0 means 1
-	Slots    int         // how many tasks it runs at a time
-	Limits   Limits      // of its store
-	Strategy local.Local // of this member alone
+	Self     Peer           // this life of the member
+	Phase    uint64         // that the space is in, from 1; 0 means 1
+	Slots    int            // how many tasks it runs at a time
+	Limits   Limits         // of its store
+	Strategy local.Local    // of this member alone
+	Topology local.Topology // whom the strategy sees; all members exchange records
 
 	Pace     time.Duration // between two frames of Holds; default 500 ms
 	Repeat   time.Duration // until a record without a verdict is sent again; default 200 ms
@@ -124,6 +125,7 @@ type Told struct {
 	Open    int    // tasks that it has put and that are not done
 	Drained bool   // it was told to drain, and no task is here, nor is one open that it has put
 	Moved   uint64 // tasks and parts of bags that came here from other members
+	Given   uint64 // how often a task of its account came to another member
 	Redone  uint64 // tasks of its account that a member was running when it was lost
 }
 

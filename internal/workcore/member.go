@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/clocksync"
@@ -27,7 +28,7 @@ type Member struct {
 	drains  bool
 	moved   uint64
 
-	peers   []peer // as view.Neighbours, place by place
+	peers   []peer // the others of the roster
 	view    local.View
 	demands []local.Demand // memory of look
 
@@ -46,6 +47,7 @@ type Member struct {
 // peer is what is known of another member.
 type peer struct {
 	Peer
+	place    int    // in view.Neighbours; -1: it is no neighbour
 	open     int    // tasks of its account, as it told
 	number   uint64 // of its last Holds
 	served   uint64 // the number of its last demand
@@ -84,8 +86,10 @@ type passed struct {
 // NewMember makes a member that has no roster yet.
 func NewMember(opts Options) *Member {
 	opts = opts.withDefaults()
+	store := NewStore(opts.Limits)
+	store.self = opts.Self.String()
 	return &Member{
-		opts: opts, store: NewStore(opts.Limits), holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
+		opts: opts, store: store, holder: opts.Self.String(), phase: opts.Phase, slots: make([]slot, opts.Slots), told: clocksync.MinInstant,
 		view: local.View{Self: opts.Self.Name, Members: 1},
 	}
 }
@@ -169,12 +173,23 @@ func (m *Member) takeRoster(roster []Peer, out *Output) {
 	}
 	peers, neighbours := m.peers, m.view.Neighbours
 	m.peers, m.view.Neighbours, m.view.Members = nil, nil, len(roster)
-	for _, j := range local.Topology(local.Full).AppendNeighbours(nil, place, len(roster)) {
-		p, n := peer{Peer: roster[j]}, local.Neighbour{Name: roster[j].Name, Silent: true}
-		if k := slices.IndexFunc(peers, func(old peer) bool { return old.Peer == p.Peer }); k >= 0 {
-			p, n = peers[k], neighbours[k]
+	near := m.opts.Topology.AppendNeighbours(nil, place, len(roster))
+	for j := range roster {
+		if j == place {
+			continue
 		}
-		m.peers, m.view.Neighbours = append(m.peers, p), append(m.view.Neighbours, n)
+		p, n := peer{Peer: roster[j], place: -1}, local.Neighbour{Name: roster[j].Name, Silent: true}
+		if k := slices.IndexFunc(peers, func(old peer) bool { return old.Peer == p.Peer }); k >= 0 {
+			if p = peers[k]; p.place >= 0 {
+				n = neighbours[p.place]
+			}
+			n.Silent, p.place = p.number == 0, -1
+		}
+		if slices.Contains(near, j) {
+			p.place = len(m.view.Neighbours)
+			m.view.Neighbours = append(m.view.Neighbours, n)
+		}
+		m.peers = append(m.peers, p)
 	}
 }
 
@@ -314,10 +329,13 @@ func (m *Member) settleDemand(now clocksync.Instant, number uint64, given bool) 
 	if number == 0 || i < 0 {
 		return false
 	}
-	n := &m.view.Neighbours[i]
-	m.peers[i].demand, n.Pending, n.Answered = 0, false, now
-	if n.Refusals++; given {
-		n.Refusals = 0
+	p := &m.peers[i]
+	if p.demand = 0; p.place >= 0 {
+		n := &m.view.Neighbours[p.place]
+		n.Pending, n.Answered = false, now
+		if n.Refusals++; given {
+			n.Refusals = 0
+		}
 	}
 	return true
 }
@@ -473,7 +491,7 @@ func (m *Member) takeVerdict(account Peer, v *Verdict, out *Output) {
 }
 
 func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) {
-	p, n := &m.peers[i], &m.view.Neighbours[i]
+	p := &m.peers[i]
 	if h.Number <= p.number {
 		return // It is older than what is known.
 	}
@@ -482,7 +500,10 @@ func (m *Member) takeHolds(now clocksync.Instant, i int, h *Holds, out *Output) 
 		m.sendHoldsTo(i, m.loadNow(), out)
 	}
 	p.number, p.open = h.Number, h.Open
-	n.Load, n.Told, n.Silent = h.Load, now, false
+	if p.place >= 0 {
+		n := &m.view.Neighbours[p.place]
+		n.Load, n.Told, n.Silent = h.Load, now, false
+	}
 	for _, k := range m.store.Hold(p.String(), h.List, h.Settled) {
 		m.send(p.Peer, Frame{Verdict: &Verdict{ID: h.List[k].ID, On: h.List[k].On, Outcome: Closed}}, out)
 	}
@@ -591,12 +612,12 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 	m.demands, m.look = m.opts.Strategy.Look(now, &m.view, m.demands[:0])
 	for _, d := range m.demands {
 		i := slices.IndexFunc(m.peers, func(p peer) bool { return p.Name == d.Member })
-		if i < 0 || m.peers[i].demand > 0 {
+		if i < 0 || m.peers[i].place < 0 || m.peers[i].demand > 0 {
 			continue
 		}
 		m.demand++
 		m.peers[i].demand, m.peers[i].deadline = m.demand, now.Add(m.opts.Patience)
-		m.view.Neighbours[i].Pending = true
+		m.view.Neighbours[m.peers[i].place].Pending = true
 		m.send(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, max(0, d.Tasks)}}, out)
 	}
 }
@@ -672,10 +693,35 @@ func (m *Member) heldOf(account Peer) (list []Held) {
 	return list
 }
 
+// Holding is what another member has of the tasks that this one has put.
+type Holding struct {
+	Peer  Peer
+	Tasks int // that it has
+	Runs  int // of them run
+}
+
+// Holdings lists who has tasks of this member's account, by name; itself too.
+func (m *Member) Holdings() []Holding {
+	var list []Holding
+	for _, p := range append([]peer{{Peer: m.opts.Self}}, m.peers...) {
+		h := Holding{Peer: p.Peer}
+		for _, l := range m.store.held[p.String()] {
+			if h.Tasks++; l.runs {
+				h.Runs++
+			}
+		}
+		if h.Tasks > 0 {
+			list = append(list, h)
+		}
+	}
+	slices.SortFunc(list, func(a, b Holding) int { return strings.Compare(a.Peer.Name, b.Peer.Name) })
+	return list
+}
+
 func (m *Member) tell() Told {
 	t := Told{
 		Settled: m.settled, Phase: m.phase, Queued: m.store.Waiting() + len(m.waiting), Open: m.store.account.Counts().Open,
-		Moved: m.moved, Redone: m.store.redone, Drained: m.drains,
+		Moved: m.moved, Given: m.store.given, Redone: m.store.redone, Drained: m.drains,
 	}
 	for i := range m.slots {
 		t.Drained = t.Drained && !m.slots[i].taken

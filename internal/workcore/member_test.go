@@ -91,6 +91,7 @@ type space struct {
 	calm                                                               bool // nothing dies, no frame is lost, and frames stay in order
 	anyLife                                                            bool // of a mutant: frames reach the life that is there
 	strategy                                                           func() local.Local
+	topology                                                           local.Topology
 	alter                                                              func(*Frame) bool // of a mutant; false drops it
 	after                                                              func(*node)       // of a mutant, after a step
 	before                                                             func(*node, *Input)
@@ -107,6 +108,7 @@ func newSpace(seed uint64) *space {
 	if w.IntN(8) == 0 {
 		w.calm, w.loss = true, 0
 	}
+	w.topology = local.Topology(local.Topologies[w.IntN(2)])
 	c := []local.Config{{}, {Kind: local.Chunk}, {Kind: local.Chunk, Cut: "fac2"}, {Share: 1, Again: 20 * time.Millisecond}}[w.IntN(4)]
 	w.strategy = func() local.Local {
 		l, err := local.New(c)
@@ -129,7 +131,7 @@ func (w *space) begin(n *node, name string, life uint64) {
 	slots := 1 + w.IntN(2)
 	*n = node{
 		peer: Peer{name, life}, slots: make([]work, slots), speed: 0.5 + 3*w.Float64(), heard: w.now, lost: map[Peer]int{}, phase: w.phase,
-		machine: NewMember(Options{Self: Peer{name, life}, Phase: w.phase, Slots: slots, Strategy: w.strategy(), Limits: Limits{Losses: 1 << 30}}),
+		machine: NewMember(Options{Self: Peer{name, life}, Phase: w.phase, Slots: slots, Strategy: w.strategy(), Topology: w.topology, Limits: Limits{Losses: 1 << 30}}),
 	}
 	if n.puts = w.IntN(4) * w.IntN(8); w.IntN(5) == 0 {
 		n.puts = 70

@@ -51,6 +51,8 @@ type Store struct {
 	held    map[string]map[string]*leased // by holder and ID
 	results []Result
 	puts    uint64
+	given   uint64 // how often a task came to a holder that it was not with before
+	self    string // the holder that is not counted
 	redone  uint64 // tasks that a holder was running when it was lost
 }
 
@@ -176,6 +178,9 @@ func (s *Store) give(l *leased, holder string, runs bool) {
 	}
 	if l.holder != "" && l.holder != holder {
 		delete(s.held[l.holder], l.id)
+	}
+	if holder != "" && holder != l.holder && holder != s.self {
+		s.given++
 	}
 	if l.holder, l.runs, l.demand = holder, runs, 0; holder != "" {
 		if s.held[holder] == nil {
