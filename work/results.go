@@ -190,6 +190,22 @@ func Total[R any](ctx context.Context, s *Space, name string) (sum R, err error)
 	return v, err
 }
 
+// Found is the sum of what the bags of that name have found so far that this member has put: what was
+// saved or is done. It is for showing progress.
+func Found[R any](s *Space, name string) (sum R, err error) {
+	f, r := s.functions[name], s.results[name]
+	switch {
+	case f == nil:
+		return sum, unknown(name, s.functions)
+	case f.total == nil:
+		return sum, fmt.Errorf("work: %q is no bag, so there is no total: use Results", name)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum, _ = r.total.value().(R)
+	return sum, nil
+}
+
 // Wait waits for the end of the phase: every task of every member is done, and every program waits. It
 // returns the errors of failed tasks that this member has put and whose results nobody has read.
 func (s *Space) Wait(ctx context.Context) error {

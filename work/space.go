@@ -9,11 +9,13 @@ import (
 	"sync"
 	"time"
 
+	"github.com/gopegasus/pegasus/agent"
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/link"
 	"github.com/gopegasus/pegasus/internal/workcore"
+	"github.com/gopegasus/pegasus/predicates"
 )
 
 // Space is the part that this member has in the space of its group.
@@ -75,7 +77,20 @@ type mail struct {
 	mu      sync.Mutex
 	roster  *link.Roster // nil: no new one
 	section *config.Work // nil: no new one
+	gone    bool         // there is no section any more
 	closed  bool         // the member is
+}
+
+// Open opens the space of a member's group, with the functions that this program can run. It waits until the
+// first epoch has begun, or ctx ends. It fails, with all faults, if a function is not as it has to be, if
+// the synchronizer of the group has no section work, or if there is no connection. A member has one
+// open space at a time.
+func Open(ctx context.Context, m *agent.Member, options ...Option) (*Space, error) {
+	l, err := m.Link()
+	if err != nil {
+		return nil, fmt.Errorf("work: open: %w", err)
+	}
+	return open(ctx, l, options)
 }
 
 // open opens the space of a link.
@@ -136,6 +151,13 @@ func (s *Space) begin(ctx context.Context) (err error) {
 	if err != nil {
 		return fail(err)
 	}
+	if s.section.Order != "" {
+		order, err := predicates.CompileOrder(s.section.Order)
+		if err != nil {
+			return fail(err)
+		}
+		s.order = order.Key
+	}
 	s.phase = max(1, roster.Phase)
 	slots := s.section.Slots
 	if slots == 0 {
@@ -143,7 +165,7 @@ func (s *Space) begin(ctx context.Context) (err error) {
 	}
 	s.runs = make([]*run, slots)
 	s.machine = workcore.NewMember(workcore.Options{
-		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy,
+		Self: workcore.Peer(self), Phase: s.phase, Slots: slots, Strategy: strategy, Topology: local.Topology(s.section.Topology),
 		Limits: workcore.Limits{Retry: s.section.Retry, Losses: s.section.Losses, Open: s.section.Open},
 	})
 	s.mu.Lock()
@@ -201,7 +223,7 @@ func (s *Space) hearRoster(r link.Roster) {
 
 func (s *Space) hearSection(w *config.Work) {
 	s.mail.mu.Lock()
-	s.mail.section = w
+	s.mail.section, s.mail.gone = w, w == nil
 	s.mail.mu.Unlock()
 	s.look()
 }
@@ -257,11 +279,14 @@ func (s *Space) loop(ctx context.Context) {
 func (s *Space) takeMail() {
 	m := &s.mail
 	m.mu.Lock()
-	roster, section, closed := m.roster, m.section, m.closed
+	roster, section, gone, closed := m.roster, m.section, m.gone, m.closed
 	m.roster, m.section = nil, nil
 	m.mu.Unlock()
 	if closed {
 		s.finish(ErrClosed)
+	}
+	if gone {
+		s.finish(errors.New("work: the synchronizer of the group has no section work any more"))
 	}
 	if s.err != nil {
 		return
@@ -529,6 +554,12 @@ func (s *Space) receive(data []byte) {
 }
 
 func (s *Space) takeFrame(f *workcore.Frame) {
+	for f.Phase > s.phase && s.out.Told.Idle && s.err == nil { // Its phases are over: it was told so first.
+		s.end(s.phase)
+	}
+	if s.err != nil {
+		return
+	}
 	if err := s.step(&workcore.Input{Kind: workcore.InFrame, Frame: f}); err != nil {
 		s.log.Warn("a message of another member of the space was refused", "error", err)
 	}

@@ -105,6 +105,7 @@ type Stats struct {
 	Open    int    // tasks that this member has put and that are not done
 	Stuck   int    // functions that go on though their contexts have ended
 	Moved   uint64 // tasks and parts of bags that came here from other members
+	Given   uint64 // how often a task that this member has put came to another one
 	Redone  uint64 // tasks of this member that another one was running when it was lost
 	Dropped uint64 // messages to other members that found the queue full; what matters was sent again
 	Bad     uint64 // messages of other members that could not be read
@@ -118,5 +119,23 @@ func (s *Space) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.out.Told
-	return Stats{Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Moved: t.Moved, Redone: t.Redone, Dropped: dropped, Bad: s.bad}
+	return Stats{Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Dropped: dropped, Bad: s.bad}
+}
+
+// Holding is what one member has of the tasks that this member has put.
+type Holding struct {
+	Member string // its name
+	Tasks  int    // that it has
+	Runs   int    // of them run
+}
+
+// Holdings lists who has tasks that this member has put, by name; this member too.
+func (s *Space) Holdings() []Holding {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var list []Holding
+	for _, h := range s.machine.Holdings() {
+		list = append(list, Holding{h.Peer.Name, h.Tasks, h.Runs})
+	}
+	return list
 }

@@ -90,6 +90,7 @@ func (l *Level) turn() {
 		m.step(now, agentcore.Input{Kind: agentcore.InTick, At: at}, &m.out)
 	}
 	for _, m := range l.Threads {
+		l.gap = l.gap || len(m.out.Hellos) > 0 // It may keep a report back until it is answered.
 		l.report(m)
 	}
 	if l.gap {
