@@ -359,7 +359,7 @@ type filled struct {
 }
 
 // hastyFields are told at once, whatever [Config].BatchAge is: ends of phases wait for them.
-var hastyFields = []string{scgs.Filled + "idle", scgs.Filled + "settled", scgs.Filled + "phase"}
+var hastyFields = []string{scgs.Filled + "idle", scgs.Filled + "settled", scgs.Filled + "awaits", scgs.Filled + "phase"}
 
 // Fills implements [gostate.Provider].
 func (w *filled) Fills(f *scgs.Field) bool { return isFilled(f) }

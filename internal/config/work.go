@@ -5,6 +5,7 @@ import (
 
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // Work is the section of a synchronizer whose members share tasks: a space of the package work.
@@ -48,6 +49,34 @@ func DefaultWork() Work {
 // WorkName is the name of the section work, of the region in which members wait for the end of
 // a phase, and, with a dot behind it, the begin of the names of the fields that the section fills.
 const WorkName = "work"
+
+// The fields that the section fills, without work. before their names. A member has their defaults
+// until its program opens the space.
+var (
+	// WorkFields are always there.
+	WorkFields = []string{"idle", "settled", "awaits", "phase"}
+	// WorkEstimates are there if an expression of the section reads them.
+	WorkEstimates = []string{"queued", "running", "open", "stuck"}
+)
+
+// WorkField is the field of a name of these lists.
+func WorkField(name string) scgs.Field {
+	f := scgs.Field{Name: scgs.Filled + name, Type: scgs.Int, Default: scgs.IntValue(0)}
+	switch name {
+	case "idle", "settled", "awaits":
+		f.Type, f.Default = scgs.Bool, scgs.BoolValue(false)
+	}
+	return f
+}
+
+// The predicate that ends a phase, and the variable that counts the phases which are over.
+const (
+	EndName   = "end"
+	EndedName = "ended"
+)
+
+// DefaultEnd is Work.End where it is empty.
+const DefaultEnd = "all(members, .work.idle and .work.settled) and any(members, .work.awaits)"
 
 // UnmarshalNode fills in the defaults. Those of a strategy go by its kind.
 func (w *Work) UnmarshalNode(n yamlconf.Node) error {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -12,9 +13,6 @@ import (
 // peersAgain is after what time members are told again which roster is in force. One that lacks it
 // says hello, which is answered with all of it.
 const peersAgain = time.Second
-
-// endedName is the variable of the memory that counts the phases which are over.
-const endedName = "ended"
 
 // peers is the roster that members of a level with a section work are told.
 type peers struct {
@@ -98,7 +96,7 @@ func (c *Core) peersTo(member string, whole bool, out *Output) {
 // phase is the one that the members are in.
 func (c *Core) phase() uint64 {
 	for i, v := range c.plan.Variables {
-		if v.Field.Name == endedName && v.Field.Type == scgs.Int {
+		if v.Field.Name == config.EndedName && v.Field.Type == scgs.Int {
 			return uint64(max(c.memory[i].Int(), 0)) + 1
 		}
 	}

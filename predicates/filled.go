@@ -1,0 +1,94 @@
+package predicates
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/expr-lang/expr/ast"
+	"github.com/expr-lang/expr/file"
+	"github.com/expr-lang/expr/parser/lexer"
+
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// workName is what stands before the name of a filled field.
+const workName = "work"
+
+// fuser makes .work.NAME one field in the tree, so that it costs and means what any other field does.
+type fuser struct{}
+
+// Visit implements ast.Visitor.
+func (*fuser) Visit(n *node) {
+	outer, ok := (*n).(*ast.MemberNode)
+	if !ok {
+		return
+	}
+	name, ok := outer.Property.(*ast.StringNode)
+	inner, is := outer.Node.(*ast.MemberNode)
+	if !ok || !is {
+		return
+	}
+	work, ok := inner.Property.(*ast.StringNode)
+	if !ok || work.Value != workName {
+		return
+	}
+	if root, ok := inner.Node.(*ast.IdentifierNode); ok && (root.Value == "memory" || root.Value == "params" || root.Value == "from_parent") {
+		return // A name of the user's.
+	}
+	outer.Node = inner.Node
+	outer.Property = placed(&ast.StringNode{Value: scgs.Filled + name.Value}, name)
+}
+
+// notFilled refuses .work alone, and .work.NAME with a name that there is not.
+func (c *compiler) notFilled(name *ast.StringNode, declared scgs.Schema, before string) error {
+	short, filled := strings.CutPrefix(name.Value, scgs.Filled)
+	switch {
+	case len(c.env.Filled) == 0:
+		return nil
+	case name.Value == workName:
+		return c.errorf(name, "write one of "+c.filledNames(before), "%swork is no field: it stands before the name of one", before)
+	case !filled:
+		return nil
+	case slices.Contains(c.env.Filled, short): // The section would have it, as the compiler of the section finds what is read.
+		return c.errorf(name, "", "the field %swork.%s is not declared here", before, short)
+	}
+	return c.errorf(name, didYouMean(short, c.env.Filled)+"the section work fills "+c.filledNames(before), "unknown field %swork.%s", before, short)
+}
+
+func (c *compiler) filledNames(before string) string {
+	names := make([]string, len(c.env.Filled))
+	for i, name := range c.env.Filled {
+		names[i] = before + scgs.Filled + name
+	}
+	return strings.Join(names, ", ")
+}
+
+// textOf is a part of a condition as text.
+func textOf(n node) string {
+	before, rest, found := strings.Cut(n.String(), `["`+scgs.Filled) // Quotes in a string are escaped.
+	for found {
+		var name string
+		name, rest, _ = strings.Cut(rest, `"]`)
+		before += "." + scgs.Filled + name
+		name, rest, found = strings.Cut(rest, `["`+scgs.Filled)
+		before += name
+	}
+	return before
+}
+
+// ReadsFilled appends to names the NAMEs that follow .work. in a text, which need not compile.
+func ReadsFilled(names []string, src string) []string {
+	tokens, err := lexer.Lex(file.NewSource(src))
+	if err != nil {
+		return names
+	}
+	tokens = slices.DeleteFunc(tokens, func(t lexer.Token) bool { return t.Is(lexer.Bracket, "]") })
+	dot := func(t lexer.Token) bool { return t.Is(lexer.Operator, ".") || t.Is(lexer.Bracket, "[") }
+	name := func(t lexer.Token) bool { return t.Kind == lexer.Identifier || t.Kind == lexer.String }
+	for i := 3; i < len(tokens); i++ {
+		if name(tokens[i]) && dot(tokens[i-1]) && name(tokens[i-2]) && tokens[i-2].Value == workName && dot(tokens[i-3]) {
+			names = append(names, tokens[i].Value)
+		}
+	}
+	return names
+}
