@@ -46,7 +46,7 @@ func (c *compiler) notFilled(name *ast.StringNode, declared scgs.Schema, before 
 	case len(c.env.Filled) == 0:
 		return nil
 	case name.Value == workName:
-		return c.errorf(name, "write one of "+c.filledNames(before), "%swork is no field: it stands before the name of one", before)
+		return c.errorf(name, "write one of "+c.filledNames(before), "%swork alone is no field", before)
 	case !filled:
 		return nil
 	case slices.Contains(c.env.Filled, short): // The section would have it, as the compiler of the section finds what is read.

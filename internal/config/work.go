@@ -30,7 +30,8 @@ type Work struct {
 	Topology string `yaml:"topology"`
 	// Strategy is what a member asks for and what it gives.
 	Strategy local.Config `yaml:"strategy"`
-	// End is the condition on the global state by which a phase is over; empty: the default.
+	// End is the condition on the global state by which a phase is over; empty: DefaultEnd. That all
+	// members are in that phase, and it was not over, is a part of it that no text replaces.
 	End string `yaml:"end"`
 }
 
@@ -43,7 +44,7 @@ const (
 
 // DefaultWork is a section with its defaults.
 func DefaultWork() Work {
-	return Work{Store: Memory, Retry: 3, Losses: 3, Lost: LostFail, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default()}
+	return Work{Store: Memory, Retry: 3, Losses: 3, Lost: LostFail, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default(), End: DefaultEnd}
 }
 
 // WorkName is the name of the section work, of the region in which members wait for the end of
@@ -75,7 +76,7 @@ const (
 	EndedName = "ended"
 )
 
-// DefaultEnd is Work.End where it is empty.
+// DefaultEnd is the condition of a section that has none.
 const DefaultEnd = "all(members, .work.idle and .work.settled) and any(members, .work.awaits)"
 
 // UnmarshalNode fills in the defaults. Those of a strategy go by its kind.

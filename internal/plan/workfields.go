@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,8 +37,9 @@ func (c *compiler) fillWork() {
 		c.plan.State = c.addField("state", c.plan.State, config.WorkField(name))
 	}
 	zero := "0"
+	c.plan.Ended = len(c.plan.Variables)
 	c.plan.Variables = append(slices.Clip(c.plan.Variables), config.Variable{Field: scgs.Field{Name: config.EndedName, Type: scgs.Int}, Initial: &zero})
-	if err := config.Variables(c.plan.Variables).Schema().Validate(); err != nil {
+	if err := config.Variables(c.plan.Variables).Schema().Validate(); err != nil && s.Memory.Schema().Index(config.EndedName) < 0 {
 		c.report("memory", -1, fmt.Sprintf("with the variable %s of the section work: %v", config.EndedName, err), "")
 	}
 }
@@ -144,9 +146,8 @@ func (c *compiler) end() {
 	s := c.sec.Synchronizer.Work
 	report := c.report
 	defer func() { c.report, c.ending = report, false }()
-	text := config.DefaultEnd
-	if s.End != "" {
-		text = s.End
+	text := cmp.Or(s.End, config.DefaultEnd)
+	if text != config.DefaultEnd {
 		if _, err := c.env.Bool(text); err != nil {
 			c.refuse(config.WorkName+".end", text, err)
 			return
@@ -154,6 +155,9 @@ func (c *compiler) end() {
 		text = "(" + text + "\n)" // It may end in a comment.
 	}
 	c.report, c.ending = c.reportEnd(report), true
+	c.plan.Newest = c.program(config.WorkName, phase, func(src string) (*predicates.Expression, error) {
+		return c.plan.Env.Value(src, scgs.Field{Type: scgs.Int})
+	})
 	c.plan.Rules = append(c.plan.Rules, c.rule(config.EndName, config.EndName, &config.Predicate{
 		When: text + " and " + samePhase, Every: true,
 		Set: yamlconf.Map[string]{{Key: config.EndedName, Value: phase}},
@@ -166,7 +170,7 @@ func (c *compiler) end() {
 // reportEnd reports faults of the predicate end, which is not in the file, where the section is.
 func (c *compiler) reportEnd(report FaultFunc) FaultFunc {
 	at := config.WorkName
-	if c.sec.Synchronizer.Work.End != "" {
+	if end := c.sec.Synchronizer.Work.End; end != "" && end != config.DefaultEnd {
 		at += ".end"
 	}
 	return func(where string, offset int, message, hint string) {
