@@ -63,17 +63,14 @@ func (c *compiler) filledNames(before string) string {
 	return strings.Join(names, ", ")
 }
 
-// textOf is a part of a condition as text.
+// textOf is a part of a condition as text, with filled fields as they are written.
 func textOf(n node) string {
-	before, rest, found := strings.Cut(n.String(), `["`+scgs.Filled) // Quotes in a string are escaped.
-	for found {
-		var name string
-		name, rest, _ = strings.Cut(rest, `"]`)
-		before += "." + scgs.Filled + name
-		name, rest, found = strings.Cut(rest, `["`+scgs.Filled)
-		before += name
+	parts := strings.Split(n.String(), `["`+scgs.Filled) // Quotes in a string are escaped.
+	for i := 1; i < len(parts); i++ {
+		parts[i-1] = strings.TrimSuffix(parts[i-1], "#")
+		parts[i] = strings.Replace(parts[i], `"]`, "", 1)
 	}
-	return before
+	return strings.Join(parts, "."+scgs.Filled)
 }
 
 // ReadsFilled appends to names the NAMEs that follow .work. in a text, which need not compile.
