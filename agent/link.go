@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/internal/agentcore"
 	"github.com/gopegasus/pegasus/internal/bus"
 	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/gostate"
 	"github.com/gopegasus/pegasus/internal/link"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -359,13 +361,13 @@ type filled struct {
 }
 
 // hastyFields are told at once, whatever [Config].BatchAge is: ends of phases wait for them.
-var hastyFields = []string{scgs.Filled + "idle", scgs.Filled + "settled", scgs.Filled + "awaits", scgs.Filled + "phase"}
+var hastyFields = []string{gostate.Filled + "idle", gostate.Filled + "settled", gostate.Filled + "awaits", gostate.Filled + "phase"}
 
 // Fills implements [gostate.Provider].
 func (w *filled) Fills(f *scgs.Field) bool { return isFilled(f) }
 
 func isFilled(f *scgs.Field) bool {
-	return len(f.Name) > len(scgs.Filled) && f.Name[:len(scgs.Filled)] == scgs.Filled
+	return strings.HasPrefix(f.Name, gostate.Filled)
 }
 
 // Value implements [gostate.Provider].

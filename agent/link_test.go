@@ -35,7 +35,6 @@ func tellPhase(t *testing.T, k link.Link, phase int64) {
 	check(t, k.Tell(fillOf(map[string]scgs.Value{"work.phase": scgs.IntValue(phase)})))
 }
 
-
 type doneState struct{ Done bool }
 
 // linkLog is a watcher that writes down what it is told.
@@ -87,11 +86,11 @@ func (n *lives) number(p link.Peer) int {
 func (l *linkLog) watcher(n *lives) link.Watcher {
 	return link.Watcher{
 		Roster: func(r link.Roster) {
-			text := fmt.Sprintf("%d:", r.Phase)
+			var text strings.Builder
 			for _, p := range r.Peers {
-				text += fmt.Sprint(p.Name, n.number(p))
+				fmt.Fprint(&text, p.Name, n.number(p))
 			}
-			l.add("%s", text)
+			l.add("%d:%s", r.Phase, &text)
 		},
 		Section: func(w *config.Work) {
 			if w == nil {

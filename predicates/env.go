@@ -20,7 +20,7 @@ type Env struct {
 	Prev       bool           // the global state before may be read, where the Scope is told of each new one
 	Params     []Param        // the parameters that may be read
 	// Filled are the names that may follow .work., of the fields that members fill by themselves. The
-	// schemas have those that are read, with [scgs.Filled] before the name. Empty: there are none.
+	// schemas have those that are read, with work. before the name. Empty: there are none.
 	Filled []string
 
 	base *Env                  // that this one has more names than; nil: none
@@ -115,7 +115,7 @@ func (e *Env) compile(src string, root func(*compiler, node) (*Expression, error
 func fieldNames(s scgs.Schema, more ...string) []string {
 	names := make([]string, 0, len(s)+len(more))
 	for _, f := range s {
-		if !strings.HasPrefix(f.Name, scgs.Filled) {
+		if !strings.HasPrefix(f.Name, filled) {
 			names = append(names, f.Name)
 		}
 	}

@@ -14,6 +14,9 @@ import (
 // workName is what stands before the name of a filled field.
 const workName = "work"
 
+// filled begins the name of such a field in a schema.
+const filled = workName + "."
+
 // fuser makes .work.NAME one field in the tree, so that it costs and means what any other field does.
 type fuser struct{}
 
@@ -36,18 +39,18 @@ func (*fuser) Visit(n *node) {
 		return // A name of the user's.
 	}
 	outer.Node = inner.Node
-	outer.Property = placed(&ast.StringNode{Value: scgs.Filled + name.Value}, name)
+	outer.Property = placed(&ast.StringNode{Value: filled + name.Value}, name)
 }
 
 // notFilled refuses .work alone, and .work.NAME with a name that there is not.
 func (c *compiler) notFilled(name *ast.StringNode, declared scgs.Schema, before string) error {
-	short, filled := strings.CutPrefix(name.Value, scgs.Filled)
+	short, is := strings.CutPrefix(name.Value, filled)
 	switch {
 	case len(c.env.Filled) == 0:
 		return nil
 	case name.Value == workName:
 		return c.errorf(name, "write one of "+c.filledNames(before), "%swork alone is no field", before)
-	case !filled:
+	case !is:
 		return nil
 	case slices.Contains(c.env.Filled, short): // The section would have it, as the compiler of the section finds what is read.
 		return c.errorf(name, "", "the field %swork.%s is not declared here", before, short)
@@ -58,19 +61,19 @@ func (c *compiler) notFilled(name *ast.StringNode, declared scgs.Schema, before 
 func (c *compiler) filledNames(before string) string {
 	names := make([]string, len(c.env.Filled))
 	for i, name := range c.env.Filled {
-		names[i] = before + scgs.Filled + name
+		names[i] = before + filled + name
 	}
 	return strings.Join(names, ", ")
 }
 
 // textOf is a part of a condition as text, with filled fields as they are written.
 func textOf(n node) string {
-	parts := strings.Split(n.String(), `["`+scgs.Filled) // Quotes in a string are escaped.
+	parts := strings.Split(n.String(), `["`+filled) // Quotes in a string are escaped.
 	for i := 1; i < len(parts); i++ {
 		parts[i-1] = strings.TrimSuffix(parts[i-1], "#")
 		parts[i] = strings.Replace(parts[i], `"]`, "", 1)
 	}
-	return strings.Join(parts, "."+scgs.Filled)
+	return strings.Join(parts, "."+filled)
 }
 
 // ReadsFilled appends to names the NAMEs that follow .work. in a text, which need not compile.

@@ -121,8 +121,8 @@ func (f Field) String() string {
 // of a schema do not change after it is in use.
 type Schema []Field
 
-// Filled begins the names of the fields that a member fills by itself, not the program.
-const Filled = "work."
+// filled begins the names of the fields that a member fills by itself, not the program.
+const filled = "work."
 
 // reserved are the names that every member has beside its declared fields.
 var reserved = []string{"name", "host", "online"}
@@ -146,7 +146,7 @@ func (s Schema) Validate() error {
 
 func (f Field) validate() error {
 	switch {
-	case !identifier(strings.TrimPrefix(f.Name, Filled)) || len(f.Name) > MaxNameBytes:
+	case !identifier(strings.TrimPrefix(f.Name, filled)) || len(f.Name) > MaxNameBytes:
 		return fmt.Errorf("state: field %q: a name is a letter or _, then letters, digits or _, at most %d bytes", f.Name, MaxNameBytes)
 	case slices.Contains(reserved, f.Name):
 		return fmt.Errorf("state: field %q is reserved: every member has %s of its own", f.Name, strings.Join(reserved, ", "))

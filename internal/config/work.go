@@ -51,6 +51,9 @@ func DefaultWork() Work {
 // a phase, and, with a dot behind it, the begin of the names of the fields that the section fills.
 const WorkName = "work"
 
+// WorkPrefix begins the names of the fields that the section fills.
+const WorkPrefix = WorkName + "."
+
 // The fields that the section fills, without work. before their names. A member has their defaults
 // until its program opens the space.
 var (
@@ -62,7 +65,7 @@ var (
 
 // WorkField is the field of a name of these lists.
 func WorkField(name string) scgs.Field {
-	f := scgs.Field{Name: scgs.Filled + name, Type: scgs.Int, Default: scgs.IntValue(0)}
+	f := scgs.Field{Name: WorkPrefix + name, Type: scgs.Int, Default: scgs.IntValue(0)}
 	switch name {
 	case "idle", "settled", "awaits":
 		f.Type, f.Default = scgs.Bool, scgs.BoolValue(false)

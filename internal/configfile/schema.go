@@ -66,6 +66,7 @@ func reference(name string) object { return object{"$ref": "#/$defs/" + name} }
 
 var (
 	tokenPattern   = fmt.Sprintf("^[A-Za-z0-9_-]{1,%d}$", wire.MaxTokenBytes)
+	fieldPattern   = fmt.Sprintf(`^(work\.)?[A-Za-z_][A-Za-z0-9_]{0,%d}$`, scgs.MaxNameBytes-1)
 	namePattern    = fmt.Sprintf("^[A-Za-z_][A-Za-z0-9_]{0,%d}$", scgs.MaxNameBytes-1)
 	positive       = object{"anyOf": []any{object{"type": "integer", "minimum": 1, "maximum": config.MaxMembers}, named}}
 	named          = object{"type": "string", "pattern": `^params\.[A-Za-z_][A-Za-z0-9_]*$`}
@@ -111,7 +112,7 @@ var forms = map[reflect.Type]object{
 	reflect.TypeFor[config.Silence](): closed(object{
 		"after": reference("duration"), "then": object{"enum": []config.Policy{config.Drop, config.Block, config.Fail}},
 	}),
-	reflect.TypeFor[config.Fields]():    mapOf(namePattern, reference("field")),
+	reflect.TypeFor[config.Fields]():    mapOf(fieldPattern, reference("field")),
 	reflect.TypeFor[config.Params]():    mapOf(namePattern, reference("param")),
 	reflect.TypeFor[config.Variables](): mapOf(namePattern, reference("variable")),
 	reflect.TypeFor[config.Signals](): {"anyOf": []any{

@@ -135,7 +135,7 @@ func showWork(n yamlconf.Node, set *config.Work) yamlconf.Map[any] {
 func fillFrom(to *entries, from reflect.Value) {
 	optional := from.Type() == reflect.TypeFor[local.Config]()
 	for f, v := range from.Fields() {
-		if v.Interface() != "" && !(optional && v.IsZero()) {
+		if v.Interface() != "" && (!optional || !v.IsZero()) {
 			to.fill(f.Tag.Get("yaml"), v.Interface())
 		}
 	}

@@ -141,7 +141,7 @@ func layoutOf(t reflect.Type) (*layout, error) {
 			wrong.add(t, f.Name, "field %s of %v has type %v, which no state field has: use bool, an integer, a float, string, time.Duration or a slice of one of them, or leave it out with the tag `pegasus:\"-\"`", f.Name, t, f.Type)
 			continue
 		}
-		if strings.HasPrefix(name, scgs.Filled) {
+		if strings.HasPrefix(name, Filled) {
 			wrong.add(t, f.Name, "field %s of %v has the name %q, and the package work fills such fields: leave it out with the tag `pegasus:\"-\"`, or give it another name", f.Name, t, name)
 			continue
 		}

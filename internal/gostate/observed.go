@@ -7,6 +7,9 @@ import (
 	"github.com/gopegasus/pegasus/scgs"
 )
 
+// Filled begins the names of the fields that the package work fills.
+const Filled = "work."
+
 // Provider fills fields of a declared state that the program's struct has not.
 type Provider interface {
 	// Fills reports whether the field is one of those.

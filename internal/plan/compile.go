@@ -397,7 +397,7 @@ func (c *compiler) summary() {
 		src, ok := summary.Get(field.Name)
 		switch {
 		case !ok && processors: // It stays as it is.
-		case !ok && strings.HasPrefix(field.Name, scgs.Filled): // The process tells it.
+		case !ok && strings.HasPrefix(field.Name, config.WorkPrefix): // The process tells it.
 			t.Expr = c.program("summary", "process."+field.Name, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, field) })
 		case ok && field.Type.IsList():
 			c.report("summary."+field.Name, -1, fmt.Sprintf("a summary has single values, and %s is a list", field), "leave it out, and give it a default at the parent")

@@ -21,7 +21,7 @@ func (c *compiler) fillWork() {
 	c.workNames(s)
 	if s.Work == nil {
 		for _, f := range c.sec.ParentState {
-			if strings.HasPrefix(f.Name, scgs.Filled) && s.Members.Threads {
+			if strings.HasPrefix(f.Name, config.WorkPrefix) && s.Members.Threads {
 				c.plan.Process = c.addField("process", c.plan.Process, f)
 			}
 		}
@@ -29,7 +29,7 @@ func (c *compiler) fillWork() {
 	}
 	names, reads := slices.Clone(config.WorkFields), c.readsFilled()
 	for _, name := range config.WorkEstimates {
-		if slices.Contains(reads, name) || c.plan.State.Index(scgs.Filled+name) >= 0 {
+		if slices.Contains(reads, name) || c.plan.State.Index(config.WorkPrefix+name) >= 0 {
 			names = append(names, name)
 		}
 	}
@@ -67,7 +67,7 @@ func (c *compiler) addField(at string, to scgs.Schema, f scgs.Field) scgs.Schema
 func (c *compiler) workNames(s *config.Synchronizer) {
 	section := s.Work != nil
 	for _, f := range s.State {
-		short, filled := strings.CutPrefix(f.Name, scgs.Filled)
+		short, filled := strings.CutPrefix(f.Name, config.WorkPrefix)
 		switch {
 		case section && f.Name == config.WorkName:
 			c.report("state."+f.Name, -1, "the field "+f.Name+" is reserved: the section work fills the fields work.NAME", "give the field another name")
@@ -79,7 +79,7 @@ func (c *compiler) workNames(s *config.Synchronizer) {
 	}
 	for _, v := range s.Memory {
 		switch name := v.Field.Name; {
-		case strings.HasPrefix(name, scgs.Filled):
+		case strings.HasPrefix(name, config.WorkPrefix):
 			c.report("memory", -1, fmt.Sprintf("a variable of the memory cannot be named %s", name), "give it a name without a dot")
 		case section && name == config.EndedName:
 			c.report("memory."+name, -1, "the section work has a variable of that name, the number of the last phase that is over: memory."+name, "leave it out, or give yours another name")
@@ -97,7 +97,7 @@ func (c *compiler) workNames(s *config.Synchronizer) {
 
 // filled are the names that may follow .work. in expressions.
 func (c *compiler) filled() []string {
-	if c.sec.Synchronizer.Work == nil && !slices.ContainsFunc(c.plan.Process, func(f scgs.Field) bool { return strings.HasPrefix(f.Name, scgs.Filled) }) {
+	if c.sec.Synchronizer.Work == nil && !slices.ContainsFunc(c.plan.Process, func(f scgs.Field) bool { return strings.HasPrefix(f.Name, config.WorkPrefix) }) {
 		return nil
 	}
 	return slices.Concat(config.WorkFields, config.WorkEstimates)
