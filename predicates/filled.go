@@ -7,8 +7,6 @@ import (
 	"github.com/expr-lang/expr/ast"
 	"github.com/expr-lang/expr/file"
 	"github.com/expr-lang/expr/parser/lexer"
-
-	"github.com/gopegasus/pegasus/scgs"
 )
 
 // workName is what stands before the name of a filled field.
@@ -43,7 +41,7 @@ func (*fuser) Visit(n *node) {
 }
 
 // notFilled refuses .work alone, and .work.NAME with a name that there is not.
-func (c *compiler) notFilled(name *ast.StringNode, declared scgs.Schema, before string) error {
+func (c *compiler) notFilled(name *ast.StringNode, before string) error {
 	short, is := strings.CutPrefix(name.Value, filled)
 	switch {
 	case len(c.env.Filled) == 0:
@@ -52,8 +50,8 @@ func (c *compiler) notFilled(name *ast.StringNode, declared scgs.Schema, before 
 		return c.errorf(name, "write one of "+c.filledNames(before), "%swork alone is no field", before)
 	case !is:
 		return nil
-	case slices.Contains(c.env.Filled, short): // The section would have it, as the compiler of the section finds what is read.
-		return c.errorf(name, "", "the field %swork.%s is not declared here", before, short)
+	case slices.Contains(c.env.Filled, short): // Of a process: the section above has what its own texts read.
+		return c.errorf(name, "let an expression of the synchronizer that has the section read it as well", "the section work does not fill %swork.%s, since no expression of it reads the field", before, short)
 	}
 	return c.errorf(name, didYouMean(short, c.env.Filled)+"the section work fills "+c.filledNames(before), "unknown field %swork.%s", before, short)
 }

@@ -159,7 +159,7 @@ func (c *compiler) field(member value, name *ast.StringNode) (value, error) {
 	}
 	i := c.env.State.Index(name.Value)
 	if i < 0 {
-		if err := c.notFilled(name, c.env.State, "."); err != nil {
+		if err := c.notFilled(name, "."); err != nil {
 			return value{}, err
 		}
 		return value{}, c.unknownField(name, "unknown field %q", "field", fieldNames(c.env.State, own...))
@@ -236,7 +236,7 @@ func (c *compiler) parameter(name *ast.StringNode) (value, error) {
 func (c *compiler) process(name *ast.StringNode) (value, error) {
 	i := c.env.Process.Index(name.Value)
 	if i < 0 {
-		if err := c.notFilled(name, c.env.Process, "process."); err != nil {
+		if err := c.notFilled(name, "process."); err != nil {
 			return value{}, err
 		}
 		return value{}, c.unknownField(name, "unknown field process.%s", "field", fieldNames(c.env.Process))

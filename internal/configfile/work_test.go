@@ -98,6 +98,10 @@ func TestWorkOfProcesses(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), `unknown field process.work.opne: did you mean "open"? the section work fills process.work.idle, `) {
 		t.Errorf("a name that there is not: %v", err)
 	}
+	_, err = configfile.Parse("t.yaml", []byte(strings.Replace(workFarm+threads, "process.work.open > 3", "process.work.stuck > 3", 1)))
+	if err == nil || !strings.Contains(err.Error(), "the section work does not fill process.work.stuck, since no expression of it reads the field: let an expression of the synchronizer that has the section read it as well") {
+		t.Errorf("an estimate that nobody reads above: %v", err)
+	}
 }
 
 // TestWorkFieldsFit refuses a state that has no room for them.
