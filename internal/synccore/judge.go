@@ -186,6 +186,7 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 	if c.judged = c.deciding(); !c.judged {
 		return // too few members, or the epoch is over
 	}
+	c.recallPhase()
 	for c.judgeRound(span, step, out); c.rejudge; c.judgeRound(span, true, out) {
 		c.rejudge = false
 	}
