@@ -143,6 +143,9 @@ func (s *Space) begin(ctx context.Context) (err error) {
 		s.stopWatch = func() {}
 		return fail(err)
 	}
+	if err := s.link.Tell(s.row.fill); err != nil { // A member without a state takes no part.
+		return fail(err)
+	}
 	roster, err := s.firstRoster(ctx)
 	if err != nil {
 		return fail(err)

@@ -38,6 +38,7 @@ type Program struct {
 
 // Report is what the work has come to.
 type Report struct {
+	Took   time.Duration // of the work; 0: what Lead took
 	Bound  time.Duration // that no schedule on as many processes can beat
 	Result any           // for -json
 	Text   string        // the result and the baseline, for people
@@ -132,6 +133,9 @@ func lead(ctx context.Context, p *Program, f *flags) error {
 	c.Space, c.begun = space, time.Now()
 	report, err := p.Lead(ctx, c)
 	took, stats := time.Since(c.begun), space.Stats()
+	if err == nil && report.Took > 0 {
+		took = report.Took
+	}
 	if err == nil && f.kill > 0 && stats.Redone == 0 {
 		err = errors.New("processes were killed, and nothing was done again: the work was over too soon")
 	}
@@ -208,6 +212,31 @@ func (c *Crew) start(name, url string) error {
 	c.workers[name] = cmd
 	go cmd.Wait() //nolint:errcheck // It is killed, or ends with this process.
 	return nil
+}
+
+// Watch calls Progress with what part says, until stop is called, which returns how long it was.
+func (c *Crew) Watch(part func() float64) (stop func() time.Duration) {
+	over, ended := make(chan struct{}), make(chan struct{})
+	ticker := time.NewTicker(5 * time.Millisecond)
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-ticker.C:
+				c.Progress(part())
+			case <-over:
+				return
+			}
+		}
+	}()
+	begun := time.Now()
+	return func() time.Duration {
+		took := time.Since(begun)
+		ticker.Stop()
+		close(over)
+		<-ended
+		return took
+	}
 }
 
 // Progress tells which part of the work is recorded, from 0 to 1. At a tenth the processes are killed that -kill

@@ -22,7 +22,7 @@ func main() {
 	calls := flag.Int("calls", 100, "`N` calls of 1 to 10 tenths of a second")
 	weights := flag.String("weights", "", "the tenths of a second of each call instead, such as 1,2,10")
 	crew.Main(&crew.Program{
-		Name: "farm", Processes: 10, Section: "{slots: 1, order: -weight}",
+		Name: "farm", Processes: 10, Section: "{slots: 1, order: -weight, strategy: {kind: chunk, cut: ss}}",
 		Functions: []work.Option{work.Func("call", call)},
 		Lead: func(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
 			costs, err := costsOf(*weights, *calls, c.Seed)
