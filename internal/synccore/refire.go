@@ -109,7 +109,7 @@ func (w *runs) standing(remove []scgs.Member) bool {
 			n++
 		}
 	}
-	return n >= w.k && !slices.ContainsFunc(w.found, func(f *found) bool { return !f.again })
+	return n >= w.k && !slices.ContainsFunc(w.found, func(f *found) bool { return !f.again && !f.held })
 }
 
 // lasts reports whether each run began before the epoch, or with the first state of a member in it.

@@ -2,6 +2,7 @@ package synccore_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,8 @@ synchronizers:
 `
 
 // TestRunsOfRules: what a threshold and a modality fire on is what the detectors
-// find that are given the states and nothing else, in the same order.
+// find that are given the states and nothing else, in the same order. A threshold fires on a set
+// only once it was certainly not reached between it and all that it has fired on.
 func TestRunsOfRules(t *testing.T) {
 	plans, err := configfile.Parse("runs.yaml", []byte(runsConfig))
 	if err != nil {
@@ -46,7 +48,7 @@ func TestRunsOfRules(t *testing.T) {
 				"definitely": scgs.NewDetector(scgs.Options{Modality: scgs.Definitely}),
 				"possibly":   scgs.NewDetector(scgs.Options{Modality: scgs.Possibly}),
 			},
-			got: map[string][]string{}, want: map[string][]string{},
+			got: map[string][]string{}, want: map[string][]string{}, fired: map[string][][]scgs.Part{}, waits: map[string][][]scgs.Part{},
 		}
 		bound := time.Duration(rapid.IntRange(0, 8).Draw(t, "bound"))
 		c.join()
@@ -80,6 +82,9 @@ type comparison struct {
 	domains   []clocksync.Domain
 	seq, told []uint64
 	got, want map[string][]string // by predicate, what it fired on
+
+	runs         []scgs.Part              // all that were told
+	fired, waits map[string][][]scgs.Part // by threshold, the sets that have fired and that wait
 }
 
 func (c *comparison) join() {
@@ -118,11 +123,19 @@ func (c *comparison) step(in synccore.Input, m int) {
 	}
 	for name, s := range c.sets {
 		var set scgs.Set
+		old := c.waits[name]
+		c.waits[name] = nil
 		for s.Next(&set) {
 			if !set.Grows {
-				c.found(name, set.Runs)
+				c.judge(name, slices.Clone(set.Runs))
 			}
 		}
+		later := c.waits[name]
+		c.waits[name] = nil
+		for _, parts := range old {
+			c.judge(name, parts)
+		}
+		c.waits[name] = append(c.waits[name], later...)
 	}
 	for name, d := range c.tuples {
 		var ev scgs.Event
@@ -131,6 +144,69 @@ func (c *comparison) step(in synccore.Input, m int) {
 				c.found(name, d.Witness(nil))
 			}
 		}
+	}
+}
+
+// judge has a threshold fire on a set, or lets the set wait.
+func (c *comparison) judge(name string, set []scgs.Part) {
+	k := map[string]int{"two": 2, "three": 3}[name]
+	for _, fired := range c.fired[name] {
+		if !slices.ContainsFunc(c.runs, func(r scgs.Part) bool {
+			at := &r.Start
+			return c.count(at) < k && (c.past(fired, at) && c.coming(set, at) || c.past(set, at) && c.coming(fired, at))
+		}) {
+			c.waits[name] = append(c.waits[name], set)
+			return
+		}
+	}
+	c.fired[name] = append(c.fired[name], set)
+	c.found(name, set)
+}
+
+// count is of how many members a run may have held just before an instant.
+func (c *comparison) count(at *clocksync.Stamp) int {
+	members := map[scgs.Member]bool{}
+	for _, r := range c.runs {
+		if set := []scgs.Part{r}; !c.past(set, at) && !c.coming(set, at) {
+			members[r.Member] = true
+		}
+	}
+	return len(members)
+}
+
+// past and coming report whether one of the runs was certainly over before an instant, or not yet.
+func (c *comparison) past(set []scgs.Part, at *clocksync.Stamp) bool {
+	return slices.ContainsFunc(set, func(p scgs.Part) bool {
+		r := c.runs[slices.IndexFunc(c.runs, func(r scgs.Part) bool { return r.Member == p.Member && r.Seq == p.Seq })]
+		return !r.Open && clocksync.CertainlyBefore(r.End, *at)
+	})
+}
+
+func (c *comparison) coming(set []scgs.Part, at *clocksync.Stamp) bool {
+	return slices.ContainsFunc(set, func(p scgs.Part) bool {
+		return !clocksync.CertainlyBefore(p.Start, *at) && (p.Start.Domain == at.Domain || clocksync.CertainlyBefore(*at, p.Start))
+	})
+}
+
+// run notes a state, or only that the newest one still holds.
+func (c *comparison) run(m int, at clocksync.Stamp, on, lost bool) {
+	i := len(c.runs) - 1
+	for i >= 0 && (int(c.runs[i].Member) != m || !c.runs[i].Open) {
+		i--
+	}
+	if i >= 0 {
+		r := &c.runs[i]
+		if r.Open = on && !lost; lost {
+			r.End.Within.Latest = at.Within.Latest
+		} else {
+			r.End = at
+		}
+		if r.Open {
+			return
+		}
+	}
+	if on {
+		c.runs = append(c.runs, scgs.Part{Member: scgs.Member(m), Seq: c.seq[m], Start: at, End: at, Open: true}) //nolint:gosec // There are few.
 	}
 }
 
@@ -161,6 +237,7 @@ func (c *comparison) each(tell func(intake)) {
 // report begins a state; what has no number between it and the last one is lost.
 func (c *comparison) report(m int, at clocksync.Stamp, on bool) {
 	c.seq[m]++
+	c.run(m, at, on, c.seq[m] > c.told[m]+1)
 	c.each(func(d intake) {
 		if on {
 			d.Start(scgs.Member(m), c.seq[m], at, 0)
@@ -182,6 +259,9 @@ func (c *comparison) alive(m int, at clocksync.Stamp) {
 		return
 	}
 	c.each(func(d intake) { d.Evidence(scgs.Member(m), c.seq[m], at) })
+	if slices.ContainsFunc(c.runs, func(r scgs.Part) bool { return int(r.Member) == m && r.Open }) {
+		c.run(m, at, true, false)
+	}
 	b := &wire.Batch{Member: member(m), Incarnation: 1, Evidence: wire.Evidence{Seq: c.seq[m], At: at}}
 	c.step(synccore.Input{Kind: synccore.InBatch, Batch: b}, m)
 }
