@@ -16,14 +16,14 @@ import (
 // in no run when it was cut off.
 
 const (
-	pastRuns  = 4  // of a member that have ended are kept: without older ones a set may fire twice
+	pastRuns  = 8  // of a member that have ended are kept: without older ones a set may fire twice
 	firedSets = 16 // of a threshold are kept, with the same effect
 )
 
 // reach is what a threshold needs to know whether it stays reached.
 type reach struct {
 	fired []*reached // the newest sets that have fired, oldest first
-	ends  uint64     // how many runs have ended: only an end can part a set from those that have fired
+	edges uint64     // how many runs have begun and ended: only that can part a set from those that have fired
 	all   []scgs.Part
 	mark  uint64
 }
@@ -31,9 +31,16 @@ type reach struct {
 // reached is a set that has fired, with the ends of its runs as they become known.
 type reached []scgs.Part
 
+// noteStart takes note that a run has begun, if it did with a state.
+func (w *runs) noteStart(n scgs.Member, seq uint64) {
+	if p, open := w.sets.Run(n); open && p.Seq == seq {
+		w.reach.edges++
+	}
+}
+
 // noteEnd keeps a run that has ended.
 func (w *runs) noteEnd(p *scgs.Part) {
-	w.reach.ends++
+	w.reach.edges++
 	past := &w.known[p.Member].past
 	if len(*past) == pastRuns {
 		*past = (*past)[:copy(*past, (*past)[1:])]
@@ -111,10 +118,10 @@ func (c *Core) continues(w *runs, f *found) bool {
 		f.held = false
 		return false
 	}
-	if f.held && f.ends == w.reach.ends && c.now < f.look {
+	if f.held && f.edges == w.reach.edges && c.now < f.look {
 		return true
 	}
-	f.held, f.ends, f.look = true, w.reach.ends, c.now.Add(askPeriod)
+	f.held, f.edges, f.look = true, w.reach.edges, c.now.Add(askPeriod)
 	var left []*reached // those that it is not certainly apart from
 	for _, set := range slices.Backward(w.reach.fired) {
 		w.update(*set)
@@ -126,7 +133,11 @@ func (c *Core) continues(w *runs, f *found) bool {
 	}
 	w.collect()
 	for i := range w.reach.all {
-		left = w.apart(&w.reach.all[i].Start, left, f.runs)
+		p := &w.reach.all[i]
+		left = w.apart(instant{p.Start, false}, left, f.runs)
+		if !p.Open {
+			left = w.apart(instant{p.End, true}, left, f.runs)
+		}
 		if len(left) == 0 {
 			f.held = false
 			return false
@@ -155,11 +166,18 @@ func (w *runs) collect() {
 	}
 }
 
+// instant is just before a stamp, or just after it.
+type instant struct {
+	clocksync.Stamp
+	after bool
+}
+
 // apart returns the sets that have fired without those for which fewer than k members were in a
-// run just before an instant between them and another set.
-func (w *runs) apart(at *clocksync.Stamp, fired []*reached, runs []scgs.Part) []*reached {
+// run at an instant between them and another set.
+func (w *runs) apart(at instant, fired []*reached, runs []scgs.Part) []*reached {
 	between := func(a *reached) bool {
-		return over(*a, at) && comes(runs, at) || over(runs, at) && comes(*a, at)
+		return slices.ContainsFunc(*a, at.ended) && slices.ContainsFunc(runs, at.awaits) ||
+			slices.ContainsFunc(runs, at.ended) && slices.ContainsFunc(*a, at.awaits)
 	}
 	if !slices.ContainsFunc(fired, between) || !w.below(at) {
 		return fired
@@ -167,32 +185,29 @@ func (w *runs) apart(at *clocksync.Stamp, fired []*reached, runs []scgs.Part) []
 	return slices.DeleteFunc(fired, between)
 }
 
-// over reports whether a run of a set had certainly ended just before an instant.
-func over(runs []scgs.Part, at *clocksync.Stamp) bool {
-	return slices.ContainsFunc(runs, func(p scgs.Part) bool { return !p.Open && clocksync.CertainlyBefore(p.End, *at) })
-}
-
-// comes reports whether a run of a set had certainly not begun just before an instant.
-func comes(runs []scgs.Part, at *clocksync.Stamp) bool {
-	return slices.ContainsFunc(runs, func(p scgs.Part) bool { return begins(&p, at) })
-}
-
-// begins reports whether a run had certainly not begun just before an instant.
-func begins(p *scgs.Part, at *clocksync.Stamp) bool {
-	if p.Start.Domain == at.Domain {
-		return p.Start.Mono >= at.Mono
+// ended reports whether a run had certainly ended by the instant.
+func (t instant) ended(p scgs.Part) bool {
+	if p.Open || p.End.Domain != t.Domain {
+		return !p.Open && clocksync.CertainlyBefore(p.End, t.Stamp)
 	}
-	return clocksync.CertainlyBefore(*at, p.Start)
+	return p.End.Mono < t.Mono || t.after && p.End.Mono == t.Mono
 }
 
-// below reports whether fewer than k members can have been in a run just before an instant.
-func (w *runs) below(at *clocksync.Stamp) bool {
+// awaits reports whether a run had certainly not begun by the instant.
+func (t instant) awaits(p scgs.Part) bool {
+	if p.Start.Domain != t.Domain {
+		return clocksync.CertainlyBefore(t.Stamp, p.Start)
+	}
+	return p.Start.Mono > t.Mono || !t.after && p.Start.Mono == t.Mono
+}
+
+// below reports whether fewer than k members can have been in a run at an instant.
+func (w *runs) below(at instant) bool {
 	w.reach.mark++
 	n := 0
-	for i := range w.reach.all {
-		p := &w.reach.all[i]
+	for _, p := range w.reach.all {
 		k := &w.known[p.Member]
-		if k.mark == w.reach.mark || begins(p, at) || !p.Open && clocksync.CertainlyBefore(p.End, *at) {
+		if k.mark == w.reach.mark || at.awaits(p) || at.ended(p) {
 			continue
 		}
 		k.mark = w.reach.mark

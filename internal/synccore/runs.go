@@ -92,7 +92,7 @@ type found struct {
 	waited bool              // for the hold time, the cooldown or until
 	again  bool              // has fired in an earlier epoch: see refire.go
 	held   bool              // the threshold may have stayed reached since it fired: see reached.go
-	ends   uint64            // reach.ends when that was found
+	edges  uint64            // reach.edges when that was found
 	look   clocksync.Instant // when to look again whether the set has only grown
 	ready  uint64            // of one member: see oneRun
 	due    clocksync.Instant
@@ -160,6 +160,8 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	ref := w.rows.put(r.Row)
 	if w.in.Start(n, r.Seq, *at, ref) != scgs.Accepted {
 		w.rows.free(ref)
+	} else if w.k > 0 {
+		w.noteStart(n, r.Seq)
 	}
 }
 

@@ -81,6 +81,7 @@ type comparison struct {
 	tuples    map[string]*scgs.Detector
 	domains   []clocksync.Domain
 	seq, told []uint64
+	took      []uint64            // the newest that a detector has accepted
 	got, want map[string][]string // by predicate, what it fired on
 
 	runs         []scgs.Part              // all that were told
@@ -151,9 +152,8 @@ func (c *comparison) step(in synccore.Input, m int) {
 func (c *comparison) judge(name string, set []scgs.Part) {
 	k := map[string]int{"two": 2, "three": 3}[name]
 	for _, fired := range c.fired[name] {
-		if !slices.ContainsFunc(c.runs, func(r scgs.Part) bool {
-			at := &r.Start
-			return c.count(at) < k && (c.past(fired, at) && c.coming(set, at) || c.past(set, at) && c.coming(fired, at))
+		if !slices.ContainsFunc(c.kept(), func(r scgs.Part) bool {
+			return c.parts(k, &r.Start, 0, fired, set) || !r.Open && c.parts(k, &r.End, 1, fired, set)
 		}) {
 			c.waits[name] = append(c.waits[name], set)
 			return
@@ -163,28 +163,50 @@ func (c *comparison) judge(name string, set []scgs.Part) {
 	c.found(name, set)
 }
 
-// count is of how many members a run may have held just before an instant.
-func (c *comparison) count(at *clocksync.Stamp) int {
+// kept are the runs that a threshold keeps: the open ones, and the newest of each member.
+func (c *comparison) kept() (list []scgs.Part) {
+	ended := map[scgs.Member]int{}
+	for _, r := range slices.Backward(c.runs) {
+		if !r.Open {
+			ended[r.Member]++
+		}
+		if r.Open || ended[r.Member] <= synccore.PastRuns {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// parts reports whether just before a stamp, or just after it, two sets were on different sides and
+// fewer than k members can have had a run.
+func (c *comparison) parts(k int, at *clocksync.Stamp, after clocksync.Instant, a, b []scgs.Part) bool {
 	members := map[scgs.Member]bool{}
-	for _, r := range c.runs {
-		if set := []scgs.Part{r}; !c.past(set, at) && !c.coming(set, at) {
+	for _, r := range c.kept() {
+		if set := []scgs.Part{r}; !c.past(set, at, after) && !coming(set, at, after) {
 			members[r.Member] = true
 		}
 	}
-	return len(members)
+	return len(members) < k && (c.past(a, at, after) && coming(b, at, after) || c.past(b, at, after) && coming(a, at, after))
 }
 
-// past and coming report whether one of the runs was certainly over before an instant, or not yet.
-func (c *comparison) past(set []scgs.Part, at *clocksync.Stamp) bool {
+// past reports whether one of the runs was certainly over then.
+func (c *comparison) past(set []scgs.Part, at *clocksync.Stamp, after clocksync.Instant) bool {
 	return slices.ContainsFunc(set, func(p scgs.Part) bool {
 		r := c.runs[slices.IndexFunc(c.runs, func(r scgs.Part) bool { return r.Member == p.Member && r.Seq == p.Seq })]
-		return !r.Open && clocksync.CertainlyBefore(r.End, *at)
+		if r.End.Domain == at.Domain {
+			return !r.Open && r.End.Mono < at.Mono+after
+		}
+		return !r.Open && r.End.Within.Latest < at.Within.Earliest
 	})
 }
 
-func (c *comparison) coming(set []scgs.Part, at *clocksync.Stamp) bool {
+// coming reports whether one of the runs had certainly not begun then.
+func coming(set []scgs.Part, at *clocksync.Stamp, after clocksync.Instant) bool {
 	return slices.ContainsFunc(set, func(p scgs.Part) bool {
-		return !clocksync.CertainlyBefore(p.Start, *at) && (p.Start.Domain == at.Domain || clocksync.CertainlyBefore(*at, p.Start))
+		if p.Start.Domain == at.Domain {
+			return p.Start.Mono >= at.Mono+after
+		}
+		return at.Within.Latest < p.Start.Within.Earliest
 	})
 }
 
@@ -237,14 +259,21 @@ func (c *comparison) each(tell func(intake)) {
 // report begins a state; what has no number between it and the last one is lost.
 func (c *comparison) report(m int, at clocksync.Stamp, on bool) {
 	c.seq[m]++
-	c.run(m, at, on, c.seq[m] > c.told[m]+1)
+	accepted := false
 	c.each(func(d intake) {
 		if on {
-			d.Start(scgs.Member(m), c.seq[m], at, 0)
+			accepted = d.Start(scgs.Member(m), c.seq[m], at, 0) == scgs.Accepted
 		} else {
-			d.End(scgs.Member(m), c.seq[m], at)
+			accepted = d.End(scgs.Member(m), c.seq[m], at) == scgs.Accepted
 		}
 	})
+	if c.took == nil {
+		c.took = make([]uint64, len(c.seq))
+	}
+	if accepted {
+		c.run(m, at, on, c.seq[m] > c.took[m]+1)
+		c.took[m] = c.seq[m]
+	}
 	b := &wire.Batch{Member: member(m), Incarnation: 1, Reports: []wire.Report{{Seq: c.seq[m], At: at, Row: []scgs.Value{scgs.BoolValue(on)}}}}
 	c.step(synccore.Input{Kind: synccore.InBatch, Batch: b}, m)
 	if c.seq[m] > c.told[m]+1 {
@@ -258,9 +287,13 @@ func (c *comparison) alive(m int, at clocksync.Stamp) {
 	if c.seq[m] != c.told[m] {
 		return
 	}
-	c.each(func(d intake) { d.Evidence(scgs.Member(m), c.seq[m], at) })
-	if slices.ContainsFunc(c.runs, func(r scgs.Part) bool { return int(r.Member) == m && r.Open }) {
-		c.run(m, at, true, false)
+	accepted := false
+	c.each(func(d intake) { accepted = d.Evidence(scgs.Member(m), c.seq[m], at) == scgs.Accepted })
+	if lost := len(c.took) > 0 && c.seq[m] > c.took[m]; accepted {
+		if slices.ContainsFunc(c.runs, func(r scgs.Part) bool { return int(r.Member) == m && r.Open }) {
+			c.run(m, at, !lost, lost)
+		}
+		c.took[m] = c.seq[m]
 	}
 	b := &wire.Batch{Member: member(m), Incarnation: 1, Evidence: wire.Evidence{Seq: c.seq[m], At: at}}
 	c.step(synccore.Input{Kind: synccore.InBatch, Batch: b}, m)
