@@ -18,13 +18,16 @@ import (
 const (
 	pastRuns  = 8  // of a member that have ended are kept: without older ones a set may fire twice
 	firedSets = 16 // of a threshold are kept, with the same effect
+	heldSets  = 8  // that wait to be parted from those are kept
 )
 
 // reach is what a threshold needs to know whether it stays reached.
 type reach struct {
-	fired []*reached // the newest sets that have fired, oldest first
-	edges uint64     // how many runs have begun and ended: only that can part a set from those that have fired
-	all   []scgs.Part
+	fired []*reached  // the newest sets that have fired, oldest first
+	edges uint64      // how many runs have begun and ended: only that can part a set from those that have fired
+	all   []scgs.Part // the runs that were known when edges was of
+	of    uint64
+	both  []scgs.Part // scratch
 	mark  uint64
 }
 
@@ -69,13 +72,19 @@ func (w *runs) noteGone(remove []scgs.Member) {
 	}
 }
 
-// forgetHeld forgets the oldest set that is held back because the threshold may have stayed reached.
-func (w *runs) forgetHeld() bool {
-	i := slices.IndexFunc(w.found, func(f *found) bool { return f.held })
-	if i >= 0 {
-		w.found = slices.Delete(w.found, i, i+1)
+// forgetHeld forgets the oldest set that is held back, if there are too many.
+func (w *runs) forgetHeld() {
+	n, oldest := 0, -1
+	for i, f := range w.found {
+		if f.held {
+			if n++; oldest < 0 {
+				oldest = i
+			}
+		}
 	}
-	return i >= 0
+	if n > heldSets {
+		w.found = slices.Delete(w.found, oldest, oldest+1)
+	}
 }
 
 // noteFired keeps a set that has fired, or that had fired in an earlier epoch.
@@ -125,7 +134,8 @@ func (c *Core) continues(w *runs, f *found) bool {
 	var left []*reached // those that it is not certainly apart from
 	for _, set := range slices.Backward(w.reach.fired) {
 		w.update(*set)
-		if together(*set, f.runs) {
+		w.reach.both = append(append(w.reach.both[:0], *set...), f.runs...)
+		if together(w.reach.both) {
 			f.waits = false
 			return true
 		}
@@ -146,16 +156,19 @@ func (c *Core) continues(w *runs, f *found) bool {
 	return true
 }
 
-// together reports whether all runs of two sets certainly held at one instant.
-func together(a, b []scgs.Part) bool {
-	span := scgs.SpanOf(slices.Concat(a, b))
+// together reports whether all runs certainly held at one instant.
+func together(runs []scgs.Part) bool {
+	span := scgs.SpanOf(runs)
 	from, to, ok := stretch(&span)
 	return ok && from < to
 }
 
 // collect lists the runs that are known, the latest of each member first.
 func (w *runs) collect() {
-	w.reach.all = w.reach.all[:0]
+	if w.reach.of == w.reach.edges {
+		return
+	}
+	w.reach.all, w.reach.of = w.reach.all[:0], w.reach.edges
 	for n := range w.known {
 		if p, open := w.sets.Run(scgs.Member(n)); open { //nolint:gosec // There are at most 100,000.
 			w.reach.all = append(w.reach.all, p)

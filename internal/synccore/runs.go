@@ -256,7 +256,7 @@ func (c *Core) beginAgain(w *runs, k int, staying []*member, gone []scgs.Member)
 	d.AtLeast = k
 	*w = *newRuns(w.rule, d, old.rows.width)
 	c.admit(w, nil, staying)
-	w.stands = stands
+	w.stands, w.reach.edges = stands, 1 // Runs begin here that were not told.
 	var lasting []scgs.Part
 	for _, m := range staying {
 		was, n := old.numbers[m.index], w.numbers[m.index]
@@ -482,12 +482,12 @@ func (c *Core) gather(w *runs, out *Output) {
 	if !f.waits {
 		return
 	}
-	if len(w.found) == maxFound && w.ones == nil && w.forgetHeld() {
-	} else if len(w.found) == maxFound && w.ones == nil || len(w.found) == maxFound+2*len(w.known) {
+	if len(w.found) == maxFound && w.ones == nil || len(w.found) == maxFound+2*len(w.known) {
 		w.found = slices.Delete(w.found, 0, 1)
 		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out", c.plan.Rules[w.rule].Name, maxFound))
 	}
 	w.found = append(w.found, f)
+	w.forgetHeld()
 }
 
 // end notes the end of a run in the sets that have it.
