@@ -261,6 +261,9 @@ func (c *Core) judgeRule(i int, r *plan.Rule, affected bool, span *scgs.Span, st
 		return
 	}
 	c.apply(r, s, verdict, changed, span, step, out)
+	if r.Detector.Exists() && s.truth == predicates.False {
+		c.deny(i, s)
+	}
 	c.rest(i, r, s)
 }
 
