@@ -73,7 +73,7 @@ func (b *Boards) Expand(boards int, found *int64) {
 }
 
 // MarshalBinary writes the size and the boards.
-func (b *Boards) MarshalBinary() ([]byte, error) {
+func (b *Boards) MarshalBinary() ([]byte, error) { //nolint:unparam // encoding.BinaryMarshaler has it.
 	data := []byte{byte(b.n)}
 	for _, at := range b.list {
 		for _, v := range []uint32{at.columns, at.left, at.right} {

@@ -162,7 +162,7 @@ func (b *Stack) Visit(n int, found *int64) {
 const siblingsBytes = sha1.Size + 3*4
 
 // MarshalBinary writes the name of the tree and the groups of siblings that have some left.
-func (b *Stack) MarshalBinary() ([]byte, error) {
+func (b *Stack) MarshalBinary() ([]byte, error) { //nolint:unparam // encoding.BinaryMarshaler has it.
 	data := append([]byte{byte(len(b.shape.name))}, b.shape.name...)
 	for _, s := range b.list {
 		if s.next < s.end {
