@@ -22,18 +22,18 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               80_500, // 5,000 of them are work distribution, 750 credentials
-	"lines of code of the largest package":        6057,
-	"lines of scgs":                               6949,
-	"lines of internal/synccore":                  7317,
-	"lines of synchronizer":                       6139,
-	"lines of cmd/pegasus":                        5258,
-	"lines of predicates":                         5420,
-	"lines of agent":                              5386,
+	"lines of code":                               82_600, // 6,900 of them are work distribution, 750 credentials
+	"lines of code of the largest package":        6460,
+	"lines of scgs":                               6952,
+	"lines of internal/synccore":                  7810,
+	"lines of synchronizer":                       6165,
+	"lines of cmd/pegasus":                        5280,
+	"lines of predicates":                         5830,
+	"lines of agent":                              5865,
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six
 	"files of the package with most files":        46,
-	"fields of synccore.Core":                     81,
+	"fields of synccore.Core":                     79,
 	"methods of synccore.Core":                    230,
 	"fields of another type":                      107, // internal/sim.trial,
 	"methods of another type":                     111,
@@ -42,10 +42,10 @@ var limits = map[string]int{
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,
 	"exported fields without a comment, public":   0,
-	"exported fields without a comment, internal": 130,
+	"exported fields without a comment, internal": 138,
 	"sleeps in tests outside of virtual time":     0,
 
-	"exported names of agent":                      84,
+	"exported names of agent":                      85,
 	"exported names of balance/local":              38,
 	"exported names of balance":                    50,
 	"exported names of clocksync":                  99,
@@ -59,8 +59,9 @@ var limits = map[string]int{
 	"exported names of embedded":                   14,
 	"exported names of monitor":                    118,
 	"exported names of observe":                    19,
-	"exported names of predicates":                 71,
+	"exported names of predicates":                 77,
 	"exported names of scgs":                       146,
+	"exported names of work":                       41,
 	"exported names of synchronizer":               61,
 }
 

@@ -80,7 +80,8 @@ var Imports = map[string][]string{
 	"examples/tsp/tsplib": {},
 	"examples/tsp/solve":  {"examples/tsp/bnb", "examples/tsp/tsplib"},
 	"examples/nodes":      {"public"},
-	"examples/*":          {"public", "below", "examples/nodes"},
+	"examples/crew":       {"public"},
+	"examples/*":          {"public", "below", "examples/nodes", "examples/crew"},
 }
 
 // Pure lists the packages that import only the standard library, pure packages

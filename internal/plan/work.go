@@ -8,6 +8,7 @@ import (
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/wire"
+	"github.com/gopegasus/pegasus/predicates"
 )
 
 // The limits of the section work.
@@ -41,6 +42,11 @@ func (c *compiler) work() {
 	}
 	if _, err := local.ParseTopology(s.Topology); err != nil {
 		c.report(at+".topology", -1, strings.TrimPrefix(err.Error(), "topology: "), "")
+	}
+	if s.Order != "" {
+		if _, err := predicates.CompileOrder(s.Order); err != nil {
+			c.refuse(at+".order", s.Order, err)
+		}
 	}
 	faults := s.Strategy.Faults()
 	for _, f := range faults {

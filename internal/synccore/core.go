@@ -120,17 +120,33 @@ type membership struct {
 	removing  []*member
 	strangers map[string]clocksync.Instant // when senders were told something
 	domains   map[clocksync.Domain]*clockOrder
-	lacking   []*member         // reports of theirs are missing
-	repairs   clocksync.Instant // when one of those is next to be looked at
+	lacking   lacking
 	putOff    clocksync.Instant // when the next of those that wait to come back is let in
 	reached   clocksync.Instant // the newest Input.Reached; 0: there was none
 
 	handover
 	peers        peers
-	multiplexers map[string]*multiplexer // by name
-	numbered     []*multiplexer          // by number, from 1
-	kinds        []scgs.Type             // of the fields of a member's state, by kindsOf
-	between      uint64                  // gaps between the reports of two incarnations
+	multiplexers multiplexers
+	kinds        []scgs.Type // of the fields of a member's state, by kindsOf
+	between      uint64      // gaps between the reports of two incarnations
+}
+
+// multiplexers are those that speak for members.
+type multiplexers struct {
+	byName   map[string]*multiplexer
+	numbered []*multiplexer // by number, from 1
+}
+
+// lacking are the members of whom reports are missing.
+type lacking struct {
+	list []*member
+	look clocksync.Instant // when one of them is next to be looked at
+}
+
+// local is one member, for local conditions.
+type local struct {
+	scope  *predicates.Scope
+	member [1]predicates.Member
 }
 
 // judgement is where the predicates stand.
@@ -148,11 +164,10 @@ type judgement struct {
 	turn      uint64    // counts the steps and the global states: a predicate fires once in each
 	floor     KeptFloor // of hold times that begin
 	scope     *predicates.Scope
-	partial   *predicates.Scope    // what a rule's own detector has found: the members of the runs
-	alone     *predicates.Scope    // one member, for local conditions
-	single    [1]predicates.Member // in alone
-	runs      []*runs              // the rules' own detectors, in order of the rules
-	states    []ruleState          // of the rules
+	partial   *predicates.Scope // what a rule's own detector has found: the members of the runs
+	local     local
+	runs      []*runs     // the rules' own detectors, in order of the rules
+	states    []ruleState // of the rules
 	memory    []scgs.Value
 	decisions uint64
 	ordered   causes // of plans with moves
@@ -181,7 +196,7 @@ func New(level *plan.Level, opt Options) *Core {
 		det: scgs.NewDetector(scgs.Options{}), rows: arena{width: max(len(level.State), len(level.Process))},
 		membership: membership{
 			members: map[string]*member{}, strangers: map[string]clocksync.Instant{}, domains: map[clocksync.Domain]*clockOrder{},
-			multiplexers: map[string]*multiplexer{}, kinds: kindsOf(level.State), repairs: clocksync.MaxInstant, putOff: clocksync.MaxInstant,
+			multiplexers: multiplexers{byName: map[string]*multiplexer{}}, kinds: kindsOf(level.State), lacking: lacking{look: clocksync.MaxInstant}, putOff: clocksync.MaxInstant,
 			peers: peers{again: clocksync.MinInstant, hold: clocksync.MinInstant},
 		},
 		judgement: judgement{
@@ -283,7 +298,7 @@ func (c *Core) Step(now clocksync.Instant, in *Input, out *Output) {
 
 // route names by whom messages reach members that another one speaks for.
 func (c *Core) route(out *Output) {
-	if len(c.multiplexers) > 0 {
+	if len(c.multiplexers.byName) > 0 {
 		via(c, out.Welcomes)
 		via(c, out.Peers)
 		via(c, out.Resends)
@@ -371,7 +386,7 @@ func (c *Core) reach(at clocksync.Instant) {
 	if away := at.Sub(c.reached); c.reached != 0 && away > awayLimit {
 		away -= tickPeriod
 		c.forgive(away, c.now)
-		for _, m := range c.lacking {
+		for _, m := range c.lacking.list {
 			for _, g := range m.gaps {
 				g.since = min(g.since.Add(away), c.now)
 			}
@@ -394,7 +409,7 @@ func (c *Core) forgive(away time.Duration, now clocksync.Instant) {
 	for _, m := range c.sorted {
 		later(&m.heard)
 	}
-	for _, s := range c.multiplexers {
+	for _, s := range c.multiplexers.byName {
 		later(&s.heard)
 	}
 	for _, g := range c.others {
@@ -437,7 +452,7 @@ func (c *Core) settle(in *Input, out *Output) {
 	}
 	c.retry(out)
 	c.summarize(out)
-	c.tellPeers(out)
+	c.peers.tell(c, out)
 	c.recycle()
 	out.Wake = c.wake()
 }
@@ -468,7 +483,7 @@ func (c *Core) wake() clocksync.Instant {
 	for _, w := range c.runs {
 		wake = min(wake, w.due)
 	}
-	wake = min(wake, c.outbox.Due(), c.balanceWake(), c.repairs, c.putOff)
+	wake = min(wake, c.outbox.Due(), c.balanceWake(), c.lacking.look, c.putOff)
 	if c.exec != nil {
 		wake = min(wake, c.exec.Wake(c.now))
 	}

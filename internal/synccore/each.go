@@ -224,7 +224,7 @@ func (j *judgement) readies(d *plan.Detector, r *wire.Report, last uint64) bool 
 	if r.End || r.Seq > last+1 {
 		return true
 	}
-	when, until := d.Local.Eval(j.alone).Truth, d.Until.Eval(j.alone).Truth
+	when, until := d.Local.Eval(j.local.scope).Truth, d.Until.Eval(j.local.scope).Truth
 	return until == predicates.True || when == predicates.Unknown || when == predicates.False && until == predicates.Unknown
 }
 

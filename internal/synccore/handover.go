@@ -605,7 +605,7 @@ func (c *Core) takeOver(out *Output) {
 // multiplexer was heard no later than any of its members.
 func (c *Core) heardBefore(k *Kept) {
 	c.looked, c.reached = k.Looked, k.Reached
-	for _, x := range c.multiplexers {
+	for _, x := range c.multiplexers.byName {
 		x.heard = c.now
 	}
 	for i := range k.Members {

@@ -288,7 +288,7 @@ func (c *Core) hand(m *member, r *wire.Report, at *clocksync.Stamp, out *Output)
 	c.tellRuns(m, r, at, at)
 	if c.planner != nil && !r.End && c.planner.Awaits(m.name) {
 		c.scopeAlone(m, r.Row)
-		c.planner.Reported(m.name, m.incarnation, r.Seq, c.alone)
+		c.planner.Reported(m.name, m.incarnation, r.Seq, c.local.scope)
 	}
 	m.reach(r.Seq)
 	m.began = at.Mono

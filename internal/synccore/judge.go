@@ -46,7 +46,7 @@ type ruleState struct {
 
 // newScopes makes the scopes of the plan, without members.
 func (c *Core) newScopes() {
-	for _, s := range []**predicates.Scope{&c.scope, &c.partial, &c.alone} {
+	for _, s := range []**predicates.Scope{&c.scope, &c.partial, &c.local.scope} {
 		*s = predicates.NewScope(c.plan.Env)
 		(*s).Only(c.plan.Reads())
 	}
@@ -186,7 +186,7 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 	if c.judged = c.deciding(); !c.judged {
 		return // too few members, or the epoch is over
 	}
-	c.recallPhase()
+	recallPhase(c)
 	for c.judgeRound(span, step, out); c.rejudge; c.judgeRound(span, true, out) {
 		c.rejudge = false
 	}
@@ -262,7 +262,7 @@ func (c *Core) judgeRule(i int, r *plan.Rule, affected bool, span *scgs.Span, st
 	}
 	c.apply(r, s, verdict, changed, span, step, out)
 	if r.Detector.Exists() && s.truth == predicates.False {
-		c.deny(i, s)
+		deny(c.runsOf(i), s, c.ev.Epoch)
 	}
 	c.rest(i, r, s)
 }

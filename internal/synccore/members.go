@@ -143,7 +143,7 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 		m.same = h.Same
 	}
 	m.heard, m.greeted = c.now, c.opt.Term
-	c.recalls(h)
+	c.peers.recalls(c, h)
 	c.obeys(m, h)
 	next := uint64(0)
 	if m.last > 0 {
@@ -153,8 +153,8 @@ func (c *Core) hello(from string, h *wire.Hello, out *Output) {
 	w.Accepted, w.Schema, w.NextSeq, w.Heartbeat = true, c.plan.State, next, int64(c.plan.Heartbeat())
 	w.Section, w.SectionHash = c.plan.Below, plan.SectionHash(c.plan.Below)
 	w.Domain, w.Timeline = reference, m.quality.Timeline
-	if w.Work = c.plan.WorkHash; c.renewPeers() {
-		c.peersTo(m.name, true, out)
+	if w.Work = c.plan.WorkHash; c.peers.renew(c) {
+		c.peers.tellTo(m.name, true, c, out)
 	}
 	c.callAgain(m, out)
 }
@@ -455,7 +455,7 @@ func (c *Core) switchDetector(ready []*member) {
 	for _, m := range c.inEpoch {
 		m.state, m.share = scgs.Change{}, 0
 	}
-	for _, x := range c.multiplexers {
+	for _, x := range c.multiplexers.byName {
 		c.cover(x)
 	}
 }

@@ -70,11 +70,11 @@ func (r *membership) speaksFor(m *member, name string) {
 	if name == "" {
 		return
 	}
-	x := r.multiplexers[name]
+	x := r.multiplexers.byName[name]
 	if x == nil {
 		x = &multiplexer{name: name, heard: clocksync.MinInstant, read: clocksync.MinInstant, wanted: clocksync.MinInstant}
 		r.number(x)
-		r.multiplexers[name] = x
+		r.multiplexers.byName[name] = x
 	}
 	x.members++
 	m.multiplexer = x
@@ -83,12 +83,12 @@ func (r *membership) speaksFor(m *member, name string) {
 // number gives a multiplexer the lowest number that none has. Numbers of those that are
 // forgotten are used again, as the detectors keep a number no longer than an epoch.
 func (r *membership) number(x *multiplexer) {
-	n := slices.Index(r.numbered, nil)
+	n := slices.Index(r.multiplexers.numbered, nil)
 	if n < 0 {
-		n = len(r.numbered)
-		r.numbered = append(r.numbered, nil)
+		n = len(r.multiplexers.numbered)
+		r.multiplexers.numbered = append(r.multiplexers.numbered, nil)
 	}
-	r.numbered[n], x.number = x, int32(n+1) //nolint:gosec // At most as many as members are known.
+	r.multiplexers.numbered[n], x.number = x, int32(n+1) //nolint:gosec // At most as many as members are known.
 }
 
 // detach takes a member away from the multiplexer that has spoken for it.
@@ -100,8 +100,8 @@ func (r *membership) detach(m *member) {
 	r.unlist(m)
 	m.multiplexer = nil
 	if x.members--; x.members == 0 {
-		delete(r.multiplexers, x.name)
-		r.numbered[x.number-1] = nil
+		delete(r.multiplexers.byName, x.name)
+		r.multiplexers.numbered[x.number-1] = nil
 	}
 }
 
@@ -161,7 +161,7 @@ func (c *Core) introduceBy(multiplexer, name string, m *member, incarnation uint
 
 // shared takes what a multiplexer says of all its members.
 func (c *Core) shared(from string, b *wire.Bundle, out *Output) {
-	x := c.multiplexers[from]
+	x := c.multiplexers.byName[from]
 	if x == nil {
 		if !c.toldLately(from) {
 			out.refuse(monitor.RejectSender, from, "evidence of members, none of which has said that it speaks for them")

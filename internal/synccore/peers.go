@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
 )
@@ -30,19 +31,18 @@ type roster struct {
 
 // recalls notes a hello of a member that an earlier term has taken in, before the first epoch of
 // this one: the others are given time to come back.
-func (c *Core) recalls(h *wire.Hello) {
-	if c.plan.Work != nil && c.epoch == 0 && c.peers.hold == clocksync.MinInstant && h.Leader == c.plan.Name && h.Term > 0 && h.Term < c.opt.Term {
-		c.peers.hold = c.now.Add(c.plan.Silence.After)
+func (p *peers) recalls(c *Core, h *wire.Hello) {
+	if c.plan.Work != nil && c.epoch == 0 && p.hold == clocksync.MinInstant && h.Leader == c.plan.Name && h.Term > 0 && h.Term < c.opt.Term {
+		p.hold = c.now.Add(c.plan.Silence.After)
 	}
 }
 
-// renewPeers brings the roster up to date, and reports whether there is one to tell.
-func (c *Core) renewPeers() bool {
-	p := &c.peers
+// renew brings the roster up to date, and reports whether there is one to tell.
+func (p *peers) renew(c *Core) bool {
 	if c.opt.Local || c.plan.Work == nil && p.version == 0 {
 		return false
 	}
-	is := roster{term: c.opt.Term, phase: c.phase(), hash: c.plan.WorkHash}
+	is := roster{term: c.opt.Term, phase: phaseOf(c.plan, c.memory), hash: c.plan.WorkHash}
 	if c.now >= p.hold {
 		is.epoch = c.epoch
 	}
@@ -63,25 +63,23 @@ func (c *Core) renewPeers() bool {
 	return true
 }
 
-// tellPeers tells all members a new roster, and from time to time which one is in force.
-func (c *Core) tellPeers(out *Output) {
-	p := &c.peers
+// tell tells all members a new roster, and from time to time which one is in force.
+func (p *peers) tell(c *Core, out *Output) {
 	switch {
-	case !c.renewPeers():
+	case !p.renew(c):
 		return
 	case p.told != p.version:
-		c.peersTo("", true, out)
+		p.tellTo("", true, c, out)
 	case c.now >= p.again:
-		c.peersTo("", false, out)
+		p.tellTo("", false, c, out)
 	default:
 		return
 	}
 	p.told, p.again = p.version, c.now.Add(peersAgain)
 }
 
-// peersTo tells one member, or all, the whole roster, or which one is in force.
-func (c *Core) peersTo(member string, whole bool, out *Output) {
-	p := &c.peers
+// tellTo tells one member, or all, the whole roster, or which one is in force.
+func (p *peers) tellTo(member string, whole bool, c *Core, out *Output) {
 	m := wire.Peers{
 		Synchronizer: c.plan.Name, Term: p.is.term, Version: p.version, Member: member,
 		Epoch: p.is.epoch, Phase: p.is.phase, SectionHash: p.is.hash, Total: uint64(len(p.list)),
@@ -92,17 +90,17 @@ func (c *Core) peersTo(member string, whole bool, out *Output) {
 	out.Peers = append(out.Peers, wire.Addressed[wire.Peers]{To: member, Msg: m})
 }
 
-// phase is the one that the members are in.
-func (c *Core) phase() uint64 {
-	if c.plan.Work == nil {
+// phaseOf is the one that the members are in.
+func phaseOf(p *plan.Level, memory []scgs.Value) uint64 {
+	if p.Work == nil {
 		return 1
 	}
-	return uint64(max(c.memory[c.plan.Ended].Int(), 0)) + 1
+	return uint64(max(memory[p.Ended].Int(), 0)) + 1
 }
 
 // recallPhase learns from the members which phases are over, after a start with nothing in memory: one
 // that is in a phase was told that those before it are.
-func (c *Core) recallPhase() {
+func recallPhase(c *Core) {
 	p := c.plan.Newest
 	if p == nil || !c.scope.Affects(p) {
 		return

@@ -122,15 +122,15 @@ func (w *runs) update(set reached) {
 
 // continues reports whether the threshold may have stayed reached between a set and one that has
 // fired. It gives the set up if the two are one that has grown.
-func (c *Core) continues(w *runs, f *found) bool {
+func (w *runs) continues(now clocksync.Instant, f *found) bool {
 	if len(w.reach.fired) == 0 {
 		f.held = false
 		return false
 	}
-	if f.held && f.edges == w.reach.edges && c.now < f.look {
+	if f.held && f.edges == w.reach.edges && now < f.look {
 		return true
 	}
-	f.held, f.edges, f.look = true, w.reach.edges, c.now.Add(askPeriod)
+	f.held, f.edges, f.look = true, w.reach.edges, now.Add(askPeriod)
 	var left []*reached // those that it is not certainly apart from
 	for _, set := range slices.Backward(w.reach.fired) {
 		w.update(*set)

@@ -102,8 +102,8 @@ func (w *runs) settledTill(f *found, r *plan.Rule, s *ruleState) uint64 {
 // deny takes note that the condition of a modality is false on a global state: what is found in a
 // later epoch is new. In the epoch of its firing the end of the tuple tells that, since a global
 // state can be found after a tuple that is later.
-func (c *Core) deny(rule int, s *ruleState) {
-	if w := c.runsOf(rule); w != nil && w.tuples != nil && s.epoch < c.ev.Epoch {
+func deny(w *runs, s *ruleState, epoch uint64) {
+	if w != nil && w.tuples != nil && s.epoch < epoch {
 		w.stands = false
 	}
 }

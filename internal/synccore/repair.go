@@ -130,23 +130,23 @@ func (c *Core) ask(m *member, to uint64) {
 func (c *Core) lack(m *member) {
 	if !m.repairing {
 		m.repairing = true
-		c.lacking = append(c.lacking, m)
+		c.lacking.list = append(c.lacking.list, m)
 	}
-	c.repairs, m.asks = c.now, c.now
+	c.lacking.look, m.asks = c.now, c.now
 }
 
 // repair asks for what is missing, and gives up on rings that do not answer.
 func (c *Core) repair(out *Output) {
-	if c.now < c.repairs {
+	if c.now < c.lacking.look {
 		return
 	}
-	c.repairs = clocksync.MaxInstant
-	c.lacking = slices.DeleteFunc(c.lacking, func(m *member) bool {
+	c.lacking.look = clocksync.MaxInstant
+	c.lacking.list = slices.DeleteFunc(c.lacking.list, func(m *member) bool {
 		for !c.opt.Local && !m.gone && len(m.stash) > 0 && c.hears().Sub(m.stash[0].since) >= resendWait {
 			c.giveUp(m, m.stash[0].Seq, out)
 		}
 		if m.repairing = !m.gone && m.behind(); m.repairing {
-			c.repairs = min(c.repairs, c.resend(m, out))
+			c.lacking.look = min(c.lacking.look, c.resend(m, out))
 		}
 		return !m.repairing
 	})

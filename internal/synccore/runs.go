@@ -144,7 +144,7 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	n := w.numbers[m.index]
 	k, d := &w.known[n], &c.plan.Rules[w.rule].Detector
 	again := d.Until != nil && c.readies(d, r, max(k.last, k.shot))
-	holds := !r.End && d.Local.Eval(c.alone).Truth == predicates.True
+	holds := !r.End && d.Local.Eval(c.local.scope).Truth == predicates.True
 	k.holds = holds || k.holds && r.End // With its end a state does not become false.
 	k.tell(r.Seq, c.now.Sub(max(m.entered, c.led)))
 	if again {
@@ -167,9 +167,9 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 
 // scopeAlone puts one member's state into the scope of one member.
 func (j *judgement) scopeAlone(m *member, row []scgs.Value) {
-	j.single[0] = predicates.Member{Name: m.name, Host: m.host}
-	j.alone.Reset(j.single[:])
-	j.alone.Set(0, row)
+	j.local.member[0] = predicates.Member{Name: m.name, Host: m.host}
+	j.local.scope.Reset(j.local.member[:])
+	j.local.scope.Set(0, row)
 }
 
 // show gives the detectors evidence that a member's newest state held, and returns what the
@@ -475,7 +475,7 @@ func (c *Core) gather(w *runs, out *Output) {
 	w.copyRows(f)
 	lasts := w.lasts(f)
 	f.again = w.stands && lasts
-	w.stands = w.stands && (lasts || c.continues(w, f))
+	w.stands = w.stands && (lasts || w.continues(c.now, f))
 	if c.deciding() && !f.again {
 		c.attempt(w, f, w.set.Span, out)
 	}
@@ -572,7 +572,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		f.waits = false
 		return
 	}
-	if (r.Refires || !f.again) && c.continues(w, f) {
+	if (r.Refires || !f.again) && w.continues(c.now, f) {
 		return
 	}
 	if r.Hold > 0 {

@@ -195,7 +195,7 @@ func TestLayoutOfCauses(t *testing.T) {
 	}
 }
 
-// TestLayoutOfSame pins where a hello says that a state has begun again: behind all else, and only then.
+// TestLayoutOfSame pins where a hello says that a state has begun again: behind all else, the life too, and only then.
 func TestLayoutOfSame(t *testing.T) {
 	h := goldenHello
 	h.Same = wire.Same{Seq: 9, Incarnation: 300, Of: 7}
@@ -204,7 +204,7 @@ func TestLayoutOfSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	whole := goldenFrames(t)[wire.KindHello]
-	if want := hex.EncodeToString(whole) + "09cd012c07"; hex.EncodeToString(frame) != want {
+	if want := hex.EncodeToString(whole) + "0009cd012c07"; hex.EncodeToString(frame) != want {
 		t.Errorf("\n got %x\nwant %s", frame, want)
 	}
 	for n := len(whole) + 1; n < len(frame); n++ {
