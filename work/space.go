@@ -134,7 +134,7 @@ func (s *Space) begin(ctx context.Context) (err error) {
 		return fmt.Errorf("work: open the space as %q: %w", self.Name, err)
 	}
 	s.sender = newSender(s.conn, s.link.Subject)
-	beside, stop := context.WithCancel(context.Background())
+	beside, stop := context.WithCancel(context.Background()) //nolint:contextcheck // It ends with Close.
 	s.stop, s.stopWatch = stop, func() {}
 	fail := func(err error) error {
 		stop()
