@@ -128,13 +128,13 @@ func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 }
 
 // begin connects, waits for a roster with this member, and starts what runs beside.
-func (s *Space) begin(ctx context.Context) (err error) {
+func (s *Space) begin(ctx context.Context) (err error) { //nolint:contextcheck // What runs beside ends with Close.
 	self := s.link.Self()
 	if s.conn, err = s.link.Connect(ctx); err != nil {
 		return fmt.Errorf("work: open the space as %q: %w", self.Name, err)
 	}
 	s.sender = newSender(s.conn, s.link.Subject)
-	beside, stop := context.WithCancel(context.Background()) //nolint:contextcheck // It ends with Close.
+	beside, stop := context.WithCancel(context.Background())
 	s.stop, s.stopWatch = stop, func() {}
 	fail := func(err error) error {
 		stop()
