@@ -622,12 +622,13 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 	}
 }
 
-// loadNow is how much this member has to give, as neighbours learn it.
+// loadNow is how much this member has to give, as neighbours learn it: 1 for each task that waits, and less
+// for a bag that runs, from 0.5 for two items up. So a member that is short asks where the largest bag is.
 func (m *Member) loadNow() float64 {
 	load := float64(m.view.Waiting)
 	for i := range m.slots {
 		if s := &m.slots[i]; s.runs() && s.items > 1 {
-			load++
+			load += 1 - 1/float64(s.items)
 		}
 	}
 	return load

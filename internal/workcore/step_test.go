@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -176,6 +177,28 @@ func TestLargest(t *testing.T) {
 	f := Frame{From: ann, To: bob, Parcel: &Parcel{Leases: []Parted{l}}}
 	if err := f.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLoad: a task that waits is more than a bag that runs, and a bag with more items is more than one with
+// fewer; the last item of a bag is nothing to give.
+func TestLoad(t *testing.T) {
+	last := -1.0
+	for _, c := range []struct{ items, waiting int }{{0, 0}, {2, 0}, {3, 0}, {1000, 0}, {0, 1}, {2, 1}, {0, 2}} {
+		m, out := alone(t, 1, ann, bob)
+		m.Step(1, put("bag"), out)
+		for i := range c.waiting {
+			m.Step(1, put(strconv.Itoa(i)), out)
+		}
+		m.Step(1, &Input{Kind: InItems, Items: c.items}, out)
+		m.Step(clocksync.Instant(time.Minute), &Input{Kind: InTick}, out)
+		holds := out.Frames[slices.IndexFunc(out.Frames, func(f Frame) bool { return f.Holds != nil })].Holds
+		if holds.Load <= last {
+			t.Errorf("%d items and %d tasks: a load of %v, and less has %v", c.items, c.waiting, holds.Load, last)
+		}
+		if last = holds.Load; c.items < 2 && holds.Load != float64(c.waiting) {
+			t.Errorf("%d items and %d tasks: a load of %v", c.items, c.waiting, holds.Load)
+		}
 	}
 }
 
