@@ -202,6 +202,40 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestRoom: a member asks for no more leases than it may have, those counted that it has passed on and still
+// tells of. Without room it asks nobody, and looks again when there is some.
+func TestRoom(t *testing.T) {
+	for _, c := range []struct{ passed, tasks int }{{0, MaxHeld - 1}, {MaxHeld - 3, 2}, {MaxHeld - 1, 0}} {
+		m, out := alone(t, 1, ann, bob)
+		until := clocksync.Instant(time.Second)
+		for range c.passed {
+			m.passed = append(m.passed, passed{account: bob, to: bob, until: until})
+		}
+		asked := 0
+		demands := func(at clocksync.Instant, in *Input) {
+			m.Step(at, in, out)
+			for _, f := range out.Frames {
+				if f.Demand != nil {
+					asked = f.Demand.Tasks
+				}
+			}
+		}
+		demands(1, &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Holds: &Holds{Number: 1, Load: 9}}})
+		if asked != c.tasks {
+			t.Errorf("%d leases were passed on: it asks for %d tasks, and has room for %d", c.passed, asked, c.tasks)
+		}
+		if c.tasks > 0 {
+			continue
+		}
+		for out.Wake < until {
+			demands(out.Wake, &Input{Kind: InTick})
+		}
+		if demands(out.Wake, &Input{Kind: InTick}); asked != MaxHeld-1 || out.Wake < until {
+			t.Errorf("there is room again: it asks for %d tasks", asked)
+		}
+	}
+}
+
 // TestQuiet: a member without work sends its holds at the pace, and allocates nothing for them.
 func TestQuiet(t *testing.T) {
 	m, out := alone(t, 2, ann, bob, Peer{"cid", 1})
