@@ -9,12 +9,12 @@ import (
 
 // Result is what came of a run.
 type Result struct {
-	Seed       uint64
-	Nodes      int
-	Tasks      int     // that were put, without parts of bags
-	Items      int     // plain tasks, and items of bags
-	Work       float64 // units
-	Time       time.Duration
+	Seed       uint64        // of the run
+	Nodes      int           // dead ones too
+	Tasks      int           // that were put, without parts of bags
+	Items      int           // plain tasks, and items of bags
+	Work       float64       // units
+	Time       time.Duration // until all items were recorded
 	Bound      time.Duration // that no strategy can be below
 	Why        string        // which bound that is
 	Efficiency float64       // Bound / Time

@@ -94,7 +94,7 @@ func run(s *Scenario, stop func() error, bend func(*workcore.Frame, *node) bool)
 	}
 	bound, why := w.bound()
 	if bound > longest/maxFactor {
-		return nil, fmt.Errorf("the work takes at least %v: give the tasks less weight, or the nodes more speed", bound)
+		return nil, fmt.Errorf("the work takes more than %v on all nodes together: give the tasks less weight, or the nodes more speed", longest/maxFactor)
 	}
 	w.result.Bound, w.result.Why = bound, why
 	limit := clocksync.Instant(0).Add(maxFactor*bound + time.Minute)

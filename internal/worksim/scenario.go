@@ -8,20 +8,21 @@ import (
 	"strings"
 	"time"
 
+	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/plan"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
 	"github.com/gopegasus/pegasus/predicates"
 )
 
-// Scenario is what a run is made from. The tags are the keys of its file; docs/worksim.md describes them.
+// Scenario is what a run is made from. The tags are the keys of its file; docs/cli.md describes them.
 type Scenario struct {
-	Seed    uint64      `yaml:"seed"`
-	Nodes   Nodes       `yaml:"nodes"`
-	Network Network     `yaml:"network"`
-	Work    config.Work `yaml:"work"` // as in a configuration
-	Tasks   []Tasks     `yaml:"tasks,required"`
-	Kills   Kills       `yaml:"kills"`
+	Seed    uint64      `yaml:"seed"`           // of all that is drawn
+	Nodes   Nodes       `yaml:"nodes"`          // in their order
+	Network Network     `yaml:"network"`        // between all nodes
+	Work    config.Work `yaml:"work"`           // as in a configuration
+	Tasks   []Tasks     `yaml:"tasks,required"` // in the order in which they are put
+	Kills   Kills       `yaml:"kills"`          // of nodes
 }
 
 // Nodes are groups of nodes, numbered from 1 through all groups. In a file a number stands for one group.
@@ -29,33 +30,33 @@ type Nodes []Group
 
 // Group is nodes of one kind. Each of its slots does Speed units of work in a second.
 type Group struct {
-	Count   int     `yaml:"count"`
-	Speed   float64 `yaml:"speed"`
+	Count   int     `yaml:"count"`   // of nodes
+	Speed   float64 `yaml:"speed"`   // units a second, of each slot
 	Fastest float64 `yaml:"fastest"` // of the last node: speeds rise evenly from Speed; 0: all have Speed
 	Slots   int     `yaml:"slots"`   // 0: as work.slots says, or 1
-	Changes Changes `yaml:"changes"`
+	Changes Changes `yaml:"changes"` // of the speed
 }
 
 // Changes multiply the speed of each node of a group.
 type Changes struct {
-	Steps []Step        `yaml:"steps"`
+	Steps []Step        `yaml:"steps"` // by their times
 	Every time.Duration `yaml:"every"` // the steps begin again after that time; 0: never
 	Shift time.Duration `yaml:"shift"` // node i of the group begins i times that later, from i = 0
 }
 
 // Step is a factor of the speed from an instant on.
 type Step struct {
-	At     time.Duration `yaml:"at"`
-	Factor float64       `yaml:"factor"`
+	At     time.Duration `yaml:"at"`     // after the begin of the period
+	Factor float64       `yaml:"factor"` // 0: the node stands still
 }
 
 // Network is how long frames take: Cost, PerByte for each byte, and up to Jitter.
 type Network struct {
-	Cost    time.Duration `yaml:"cost"`
-	PerByte time.Duration `yaml:"per_byte"`
-	Jitter  time.Duration `yaml:"jitter"`
-	Loss    float64       `yaml:"loss"`   // the part of the frames that is lost
-	Double  float64       `yaml:"double"` // the part that arrives twice
+	Cost    time.Duration `yaml:"cost"`     // of each frame
+	PerByte time.Duration `yaml:"per_byte"` // of the encoded frame
+	Jitter  time.Duration `yaml:"jitter"`   // the most, drawn for each frame
+	Loss    float64       `yaml:"loss"`     // the part of the frames that is lost
+	Double  float64       `yaml:"double"`   // the part that arrives twice
 }
 
 // The kinds of tasks.
@@ -66,9 +67,9 @@ const (
 
 // Tasks are tasks of one kind that are put together.
 type Tasks struct {
-	Put    Put           `yaml:"put"`
-	Kind   string        `yaml:"kind"`
-	Count  int           `yaml:"count"`
+	Put    Put           `yaml:"put"`    // by whom, and when
+	Kind   string        `yaml:"kind"`   // Plain or Bag
+	Count  int           `yaml:"count"`  // of tasks, or of bags
 	Items  int           `yaml:"items"`  // of each bag
 	Weight Weight        `yaml:"weight"` // of a plain task, or of an item
 	Yield  time.Duration `yaml:"yield"`  // the work between two yields of a bag
@@ -78,7 +79,7 @@ type Tasks struct {
 // Put says who puts tasks, and when.
 type Put struct {
 	Node int           `yaml:"node"` // 0: all nodes in turn
-	At   time.Duration `yaml:"at"`
+	At   time.Duration `yaml:"at"`   // after the begin of the run
 }
 
 // Weight draws units of work.
@@ -91,10 +92,10 @@ type Weight struct {
 
 // Kills kills nodes that put no tasks. They leave the roster after Silence.
 type Kills struct {
-	Count   int           `yaml:"count"`
-	From    time.Duration `yaml:"from"`
-	Until   time.Duration `yaml:"until"`
-	Silence time.Duration `yaml:"silence"`
+	Count   int           `yaml:"count"`   // of nodes
+	From    time.Duration `yaml:"from"`    // the earliest
+	Until   time.Duration `yaml:"until"`   // the latest
+	Silence time.Duration `yaml:"silence"` // of a dead node, until the others hear that it is gone
 }
 
 // Limits of a scenario.
@@ -183,22 +184,25 @@ func Parse(name string, src []byte) (*Scenario, error) {
 // Strategy replaces the strategy by one of a text, which is a map of YAML such as "{kind: chunk, cut: gss}".
 // Name stands for the text in the error.
 func (s *Scenario) Strategy(name, text string) error {
-	var over struct {
-		Work config.Work `yaml:"work"`
-	}
-	doc, err := yamlconf.Decode(name, []byte("work: {strategy: "+text+"\n}"), &over)
+	var c local.Config
+	doc, err := yamlconf.Decode(name, []byte(text), &c)
 	if doc == nil {
 		return err
+	}
+	if doc.Err() == nil {
+		for _, f := range c.Faults() {
+			if f.Column > 0 {
+				doc.FaultIn(f.Key, f.Column-1, "%s", f.Message) // All words of a strategy are ASCII.
+			} else {
+				doc.FaultAt(f.Key, "%s", f.Message)
+			}
+		}
 	}
 	if err := doc.Err(); err != nil {
 		return err
 	}
-	before := s.Work.Strategy
-	s.Work.Strategy = over.Work.Strategy
-	if s.checkWork(doc); doc.Err() != nil {
-		s.Work.Strategy = before
-	}
-	return doc.Err()
+	s.Work.Strategy = c.WithDefaults()
+	return nil
 }
 
 // nodes is how many there are.
