@@ -69,7 +69,7 @@ func newWorkSim() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.Uint64Var(&w.seed, "seed", 1, "the first seed, `N`, in place of the scenario's")
+	flags.Uint64Var(&w.seed, "seed", 0, "the first seed, `N`, in place of the scenario's")
 	flags.IntVar(&w.seeds, "seeds", 1, "run `N` seeds and print the least, the median and the largest of each figure")
 	flags.StringVar(&w.strategy, "strategy", "", "a strategy in `YAML` in place of the scenario's, such as '{kind: chunk, cut: gss}'")
 	flags.BoolVar(&w.asJSON, "json", false, "print one JSON object for each seed")
@@ -109,11 +109,11 @@ func (w *workSim) run(ctx context.Context, file string, flags *pflag.FlagSet, st
 		}
 	} else {
 		r := results[0]
-		fmt.Fprintf(&text, "%s, %s, %.6g units of work, ", show.Count(r.Nodes, "node"), show.Count(r.Tasks, "task"), r.Work)
+		fmt.Fprintf(&text, "%s, %s, ", show.Count(r.Nodes, "node"), show.Count(r.Tasks, "task"))
 		if w.seeds > 1 {
 			fmt.Fprintf(&text, "seeds %d to %d\n", r.Seed, s.Seed)
 		} else {
-			fmt.Fprintf(&text, "seed %d\n", r.Seed)
+			fmt.Fprintf(&text, "%.6g units of work, seed %d\n", r.Work, r.Seed)
 		}
 		fmt.Fprintf(&text, "strategy: %s\n%s", worksim.StrategyText(s.Work.Strategy), show.Table(worksim.Table(results)))
 	}

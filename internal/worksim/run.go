@@ -99,7 +99,7 @@ func run(s *Scenario, stop func() error, bend func(*workcore.Frame, *node) bool)
 	w.result.Bound, w.result.Why = bound, why
 	limit := clocksync.Instant(0).Add(maxFactor*bound + time.Minute)
 	for until := clocksync.Instant(0); !w.ended && until < limit; {
-		if until = until.Add(bound/16 + time.Millisecond); stop != nil {
+		if until = until.Add(bound/64 + time.Millisecond); stop != nil {
 			if err := stop(); err != nil {
 				return nil, err
 			}

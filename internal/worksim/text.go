@@ -2,6 +2,7 @@ package worksim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -61,13 +62,20 @@ func Table(results []*Result) [][]string {
 
 // Fields are the result under the keys that it has in JSON.
 func (r *Result) Fields(strategy local.Config) map[string]any {
+	idle := make([]float64, len(r.Idle))
+	for i, x := range r.Idle {
+		idle[i] = rounded(x)
+	}
 	return map[string]any{
-		"seed": r.Seed, "strategy": StrategyText(strategy), "nodes": r.Nodes, "tasks": r.Tasks, "items": r.Items, "work": r.Work,
-		"time_seconds": r.Time.Seconds(), "bound_seconds": r.Bound.Seconds(), "bound": r.Why, "efficiency": r.Efficiency, "idle": r.Idle,
+		"seed": r.Seed, "strategy": StrategyText(strategy), "nodes": r.Nodes, "tasks": r.Tasks, "items": r.Items, "work": rounded(r.Work),
+		"time_seconds": r.Time.Seconds(), "bound_seconds": r.Bound.Seconds(), "bound": r.Why, "efficiency": rounded(r.Efficiency), "idle": idle,
 		"parcels": r.Parcels, "moved": r.Moved, "messages": r.Messages, "bytes": r.Bytes, "killed": r.Killed,
-		"done": r.Done, "done_again": r.Again, "recorded_twice": r.Twice, "faults": append([]string{}, r.Faults...),
+		"done": rounded(r.Done), "done_again": rounded(r.Again), "recorded_twice": r.Twice, "faults": append([]string{}, r.Faults...),
 	}
 }
+
+// rounded has six digits behind the point: processors add up differently beyond.
+func rounded(x float64) float64 { return math.Round(x*1e6) / 1e6 }
 
 // StrategyText is a strategy as it stands in a configuration, with its defaults.
 func StrategyText(c local.Config) string {
