@@ -39,8 +39,7 @@ func TestWorkSimPage(t *testing.T) {
 		if of.Kind() != reflect.Struct || of == reflect.TypeFor[config.Work]() {
 			return
 		}
-		for i := range of.NumField() {
-			f := of.Field(i)
+		for f := range of.Fields() {
 			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" {
 				if keys++; !strings.Contains(page, "."+key+"`") && !strings.Contains(page, "`"+key+"`") && !strings.Contains(page, "{"+key+": ") {
 					t.Errorf("the page has no key %q of %v", key, of)
