@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestWorkSimPage(t *testing.T) {
 		}
 		for f := range of.Fields() {
 			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" {
-				if keys++; !strings.Contains(page, "."+key+"`") && !strings.Contains(page, "`"+key+"`") && !strings.Contains(page, "{"+key+": ") {
+				if keys++; !regexp.MustCompile("[`.{]"+key+"[`.:]").MatchString(page) {
 					t.Errorf("the page has no key %q of %v", key, of)
 				}
 			}
