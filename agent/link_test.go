@@ -26,14 +26,14 @@ synchronizers:
     members: {group: g, count: 2, min: 1}
     silence: {after: 2s, then: drop}
     state: {done: bool, work.idle: {type: bool, default: false}, work.open: {type: int, default: 0}}
-    memory: {ended: {type: int, initial: 0}}
-    work: {slots: 3}
-    predicates:
-      over:
-        when: all(members, .done)
-        set: {ended: memory.ended + 1}
-        signal: {kind: cancel, region: work}
+    work: {slots: 3, end: "all(members, .done)"}
 `
+
+// tellPhase has a member tell in which phase it is.
+func tellPhase(t *testing.T, k link.Link, phase int64) {
+	t.Helper()
+	check(t, k.Tell(fillOf(map[string]scgs.Value{"work.phase": scgs.IntValue(phase)})))
+}
 
 type doneState struct{ Done bool }
 
@@ -144,6 +144,8 @@ func TestLinkTellsWhoIsThere(t *testing.T) {
 			t.Errorf("a is %v", self)
 		}
 
+		tellPhase(t, ka, 1)
+		tellPhase(t, kb, 1)
 		check(t, ma.Set(doneState{true}))
 		check(t, mb.Set(doneState{true}))
 		expect(a, "end of a phase", "2:a1b1")
@@ -185,7 +187,7 @@ func TestLinkTellsWhoIsThere(t *testing.T) {
 		check(t, h.bus.Publish(h.subjects.Announce(), frame))
 		expect(a, "restart", "1:a1b3")
 
-		plain, err := configfile.Parse("plain.yaml", []byte(strings.Replace(strings.Replace(working, "    work: {slots: 3}\n", "", 1), ", work.idle: {type: bool, default: false}, work.open: {type: int, default: 0}", "", 1)))
+		plain, err := configfile.Parse("plain.yaml", []byte(strings.Replace(strings.Replace(working, `    work: {slots: 3, end: "all(members, .done)"}`+"\n", "", 1), ", work.idle: {type: bool, default: false}, work.open: {type: int, default: 0}", "", 1)))
 		check(t, err)
 		h.set(func() {
 			h.core, h.codec = synccore.New(plain[0], synccore.Options{Term: 3}), wire.NewBatchCodec(plain[0].State)
@@ -414,6 +416,7 @@ func TestAwait(t *testing.T) {
 		}
 		check(t, m.Set(doneState{}))
 		awaited := make(chan error)
+		tellPhase(t, k, 1)
 		go func() { awaited <- k.Await(t.Context(), func() {}) }()
 		time.Sleep(time.Second)
 		check(t, m.Set(doneState{true}))

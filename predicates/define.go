@@ -229,6 +229,9 @@ func inMember(text string, err error) error {
 // parse parses a text and puts in what its names stand for.
 func (e *Env) parse(src string) (root node, named bool, err error) {
 	tree, err := parse(src)
+	if err == nil && len(e.Filled) > 0 {
+		ast.Walk(&tree, &fuser{})
+	}
 	if err != nil || len(e.lets) == 0 {
 		return tree, false, err
 	}

@@ -19,6 +19,9 @@ type Env struct {
 	MaxMembers int            // the member limit that costs are counted for; 0 means DefaultMaxMembers
 	Prev       bool           // the global state before may be read, where the Scope is told of each new one
 	Params     []Param        // the parameters that may be read
+	// Filled are the names that may follow .work., of the fields that members fill by themselves. The
+	// schemas have those that are read, with work. before the name. Empty: there are none.
+	Filled []string
 
 	base *Env                  // that this one has more names than; nil: none
 	lets map[string]definition // the names
@@ -108,11 +111,13 @@ func (e *Env) compile(src string, root func(*compiler, node) (*Expression, error
 	return p, nil
 }
 
-// fieldNames are the names that a member's state has, for hints.
+// fieldNames are the names that a member's state has, for hints, but for those of filled fields.
 func fieldNames(s scgs.Schema, more ...string) []string {
 	names := make([]string, 0, len(s)+len(more))
 	for _, f := range s {
-		names = append(names, f.Name)
+		if !strings.HasPrefix(f.Name, filled) {
+			names = append(names, f.Name)
+		}
 	}
 	return append(names, more...)
 }

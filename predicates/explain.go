@@ -150,7 +150,7 @@ func (x *explainer) let(n *ast.VariableDeclaratorNode) {
 		x.room(fr)
 		store(fr)
 		if v.scalar() {
-			part := Part{Text: n.Name + " = " + n.Value.String()}
+			part := Part{Text: n.Name + " = " + textOf(n.Value)}
 			x.fill(&part, b.read, fr)
 			x.parts = append(x.parts, part)
 		}
@@ -168,7 +168,7 @@ func (x *explainer) tell(n node, depth int) *Split {
 	if !v.scalar() {
 		return nil
 	}
-	part := Part{Depth: depth, Text: n.String()}
+	part := Part{Depth: depth, Text: textOf(n)}
 	x.fill(&part, v, fr)
 	if call, ok := n.(*ast.BuiltinNode); ok {
 		part.Split = x.split(call)

@@ -75,7 +75,7 @@ func (p *Expression) Expanded() (text string, more bool) {
 	if !p.named {
 		return p.src, false
 	}
-	return p.tree.String(), true
+	return textOf(p.tree), true
 }
 
 // Result is the type of the value, and the words of an enum; the field has no

@@ -83,7 +83,7 @@ func (p *Expression) local(call *ast.BuiltinNode) (*Expression, error) {
 	if of, ok := call.Arguments[0].(*ast.IdentifierNode); !ok || of.Value != "members" {
 		return nil, c.errorf(call.Arguments[0], "write "+call.Name+"(members, CONDITION)", "the condition has to be on all members")
 	}
-	w := locals{fields: fieldNames(p.env.State, "name", "host")}
+	w := locals{fields: p.env.localFields()}
 	ast.Walk(&call.Arguments[1], &w)
 	if foreign := w.foreign(); foreign != nil {
 		return nil, c.errorf(foreign, hint, "the condition has to be a local one, and this is not of the member alone")
@@ -100,6 +100,15 @@ func (p *Expression) local(call *ast.BuiltinNode) (*Expression, error) {
 		env: p.env, src: p.src, tree: p.tree, root: boolValue(one), result: p.result,
 		cost: c.cost, setup: c.setup, vars: c.vars, folds: c.folds, uses: c.uses.sorted(),
 	}, nil
+}
+
+// localFields are the names of a member's fields that are of it alone.
+func (e *Env) localFields() []string {
+	names := []string{"name", "host"}
+	for _, f := range e.State {
+		names = append(names, f.Name)
+	}
+	return names
 }
 
 // locals gathers what a condition names.

@@ -48,7 +48,7 @@ func (e *Env) member(wrapped string, numbers, lists bool) (*MemberExpression, er
 	if !ok || call.Name != "map" || len(call.Arguments) != 2 {
 		return nil, c.errorf(tree, "write a field such as .load, or a computation with fields", "it is no expression on one member")
 	}
-	w := locals{fields: fieldNames(e.State, "name", "host")}
+	w := locals{fields: e.localFields()}
 	ast.Walk(&call.Arguments[1], &w)
 	w.others = slices.DeleteFunc(w.others, func(n node) bool { // Of a field that there is not the compiler says more.
 		name, _ := n.(*ast.StringNode)

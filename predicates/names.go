@@ -57,6 +57,8 @@ func (c *compiler) unknownName(n *ast.IdentifierNode) error {
 	case hint != "":
 	case len(c.loops) > 0 && (c.env.State.Index(n.Value) >= 0 || slices.Contains(own, n.Value)):
 		hint = fmt.Sprintf("write .%s for the field of the member", n.Value)
+	case n.Value == workName && len(c.env.Filled) > 0:
+		hint = "the section work fills fields of each member: use them in a function over members, such as all(members, .work.idle)"
 	case c.env.State.Index(n.Value) >= 0:
 		hint = fmt.Sprintf("%s is a field of each member: use it in a function over members, such as any(members, .%s ...)", n.Value, n.Value)
 	case c.env.Memory.Index(n.Value) >= 0:
@@ -157,6 +159,9 @@ func (c *compiler) field(member value, name *ast.StringNode) (value, error) {
 	}
 	i := c.env.State.Index(name.Value)
 	if i < 0 {
+		if err := c.notFilled(name, "."); err != nil {
+			return value{}, err
+		}
 		return value{}, c.unknownField(name, "unknown field %q", "field", fieldNames(c.env.State, own...))
 	}
 	c.uses.Fields |= 1 << i
@@ -231,6 +236,9 @@ func (c *compiler) parameter(name *ast.StringNode) (value, error) {
 func (c *compiler) process(name *ast.StringNode) (value, error) {
 	i := c.env.Process.Index(name.Value)
 	if i < 0 {
+		if err := c.notFilled(name, "process."); err != nil {
+			return value{}, err
+		}
 		return value{}, c.unknownField(name, "unknown field process.%s", "field", fieldNames(c.env.Process))
 	}
 	c.uses.Process |= 1 << i

@@ -149,13 +149,14 @@ type Level struct {
 	Group      string   // whose members it has; empty if they are threads of a process
 	Count      int      // members awaited before the first epoch
 	Predicates []string // by name
+	Work       bool     // it has a section work, whose predicate end is one of Predicates
 }
 
 // Levels lists the synchronizers of the configuration, parents before children.
 func (c *Config) Levels() []Level {
 	levels := make([]Level, len(c.plans))
 	for i, p := range c.plans {
-		levels[i] = Level{p.Name, p.Parent, p.Members.Group, p.Members.Count, p.Predicates()}
+		levels[i] = Level{p.Name, p.Parent, p.Members.Group, p.Members.Count, p.Predicates(), p.Work != nil}
 	}
 	return levels
 }

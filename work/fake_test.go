@@ -40,7 +40,6 @@ type fakeLink struct {
 	self link.Peer
 	// Guarded by the lock of the group:
 	watcher *link.Watcher
-	fill    link.Fill
 	entered bool
 	over    chan struct{} // closed when the phase is over
 	inbox   chan []byte

@@ -165,14 +165,13 @@ func (s *sum[R]) value() any { return s.all }
 func encoder[A any](name string) func(arg any) ([]byte, error) {
 	return func(arg any) ([]byte, error) {
 		what := fmt.Sprintf("the argument of %q", name)
-		switch v := arg.(type) {
-		case A:
-			return encode(what, &v)
-		case *A:
+		if v, ok := arg.(*A); ok {
 			return encode(what, v)
-		default:
-			return nil, fmt.Errorf("%s is %T: this program has declared the function with %v", what, arg, reflect.TypeFor[A]())
 		}
+		if v, ok := arg.(A); ok {
+			return encode(what, &v)
+		}
+		return nil, fmt.Errorf("%s is %T: this program has declared the function with %v", what, arg, reflect.TypeFor[A]())
 	}
 }
 

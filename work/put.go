@@ -58,7 +58,7 @@ func (s *Space) Put(ctx context.Context, name string, arg any, options ...PutOpt
 		}
 	}
 	if t.ID == "" {
-		t.ID = newID(name)
+		t.ID = s.ids.next(name)
 	}
 	if err := t.Check(); err != nil {
 		return fmt.Errorf("work: put: %w", err)

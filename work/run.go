@@ -2,6 +2,7 @@ package work
 
 import (
 	"context"
+	crand "crypto/rand"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -309,7 +310,7 @@ func (r *run) yield() error {
 		if err != nil {
 			return err
 		}
-		if err := r.child(&workcore.Task{ID: newID(r.id), Func: r.name, Body: part}, 0); err != nil {
+		if err := r.child(&workcore.Task{ID: r.space.ids.next(r.id), Func: r.name, Body: part}, 0); err != nil {
 			return err
 		}
 		if rest, err = r.bag.rest(); err != nil {
@@ -373,9 +374,23 @@ func (r *run) warn(err error) {
 	}
 }
 
-// newID names a part of a task, or a task that has no name of its own.
-func newID(of string) string {
+// ids makes names that no other member makes.
+type ids struct {
+	mu     sync.Mutex
+	random *rand.ChaCha8
+}
+
+func newIDs() *ids {
+	var seed [32]byte
+	_, _ = crand.Read(seed[:]) // It never fails.
+	return &ids{random: rand.NewChaCha8(seed)}
+}
+
+// next names a part of a task, or a task that has no name of its own.
+func (i *ids) next(of string) string {
 	root, _, _ := strings.Cut(of, "~")
-	id := "~" + strconv.FormatUint(rand.Uint64(), 36) //nolint:gosec // It has to be unique, not secret.
+	i.mu.Lock()
+	id := "~" + strconv.FormatUint(i.random.Uint64(), 36)
+	i.mu.Unlock()
 	return root[:min(len(root), workcore.MaxID-len(id))] + id
 }

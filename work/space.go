@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,6 +32,7 @@ type Space struct {
 	mail      mail
 	kick      chan struct{} // capacity 1: the loop has to look
 	row       row
+	ids       *ids
 
 	mu       sync.Mutex // guards all below
 	section  config.Work
@@ -97,7 +99,7 @@ func Open(ctx context.Context, m *agent.Member, options ...Option) (*Space, erro
 func open(ctx context.Context, l link.Link, options []Option) (*Space, error) {
 	s := &Space{
 		link: l, log: l.Log().With("member", l.Self().Name), functions: map[string]*function{}, kick: make(chan struct{}, 1),
-		results: map[string]*results{}, wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant,
+		results: map[string]*results{}, ids: newIDs(), wake: clocksync.MaxInstant, begun: l.Now(), estimate: clocksync.MinInstant,
 	}
 	var faults []error
 	for _, o := range options {
@@ -141,6 +143,9 @@ func (s *Space) begin(ctx context.Context) (err error) {
 	}
 	if s.stopWatch, err = s.link.Watch(link.Watcher{Roster: s.hearRoster, Section: s.hearSection, Closed: s.hearClosed}); err != nil {
 		s.stopWatch = func() {}
+		return fail(err)
+	}
+	if err := s.link.Tell(s.row.fill); err != nil { // A member without a state takes no part.
 		return fail(err)
 	}
 	roster, err := s.firstRoster(ctx)
@@ -198,12 +203,7 @@ func (s *Space) firstRoster(ctx context.Context) (link.Roster, error) {
 }
 
 func has(r *link.Roster, self link.Peer) bool {
-	for _, p := range r.Peers {
-		if p == self {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(r.Peers, self)
 }
 
 func (m *mail) takeRoster() *link.Roster {
@@ -334,8 +334,7 @@ func (s *Space) takeRoster(r link.Roster) {
 // step makes one step of the machine and carries out what it asks for. The lock is held. It must not be
 // called where s.err is not nil.
 func (s *Space) step(in *workcore.Input) error {
-	switch in.Kind {
-	case workcore.InTick, workcore.InFrame:
+	if in.Kind == workcore.InTick || in.Kind == workcore.InFrame {
 		s.tellItems()
 	}
 	s.machine.Step(s.link.Now(), in, &s.out)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -168,7 +169,8 @@ func TestCreatorDies(t *testing.T) {
 func TestChildren(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := newGroup(config.DefaultWork())
-		var leaves, runs atomic.Int64
+		var leaves atomic.Int64
+		var failed sync.Map
 		tree := func(s **Space) Option {
 			return Func("tree", func(ctx context.Context, depth int) (int, error) {
 				time.Sleep(5 * time.Millisecond)
@@ -181,7 +183,7 @@ func TestChildren(t *testing.T) {
 						return 0, err
 					}
 				}
-				if runs.Add(1)%5 == 0 {
+				if _, again := failed.LoadOrStore(depth, true); !again { // One task of each depth fails at first.
 					return 0, errors.New("what was put before does not count")
 				}
 				return 0, nil

@@ -104,6 +104,7 @@ type Stats struct {
 	Running int    // tasks that run here
 	Open    int    // tasks that this member has put and that are not done
 	Stuck   int    // functions that go on though their contexts have ended
+	Tasks   uint64 // that this member has put so far, with what functions and splits have put
 	Moved   uint64 // tasks and parts of bags that came here from other members
 	Given   uint64 // how often a task that this member has put came to another one
 	Redone  uint64 // tasks of this member that another one was running when it was lost
@@ -119,7 +120,7 @@ func (s *Space) Stats() Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	t := &s.out.Told
-	return Stats{Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Dropped: dropped, Bad: s.bad}
+	return Stats{Phase: s.phase, Queued: t.Queued, Running: t.Running, Open: t.Open, Stuck: s.stuck, Tasks: s.machine.Counts().Put, Moved: t.Moved, Given: t.Given, Redone: t.Redone, Dropped: dropped, Bad: s.bad}
 }
 
 // Holding is what one member has of the tasks that this member has put.

@@ -107,7 +107,11 @@ func describe(levels []synchronizer.Level) string {
 		if l.Group == "" {
 			who = show.Count(l.Count, "thread") + " of each member of " + l.Parent
 		}
-		list[i] = fmt.Sprintf("%s (%s, %s)", l.Name, who, show.Count(len(l.Predicates), "predicate"))
+		what := show.Count(len(l.Predicates), "predicate")
+		if l.Work {
+			what += ", with end of the section work"
+		}
+		list[i] = fmt.Sprintf("%s (%s, %s)", l.Name, who, what)
 	}
 	return strings.Join(list, ", ")
 }

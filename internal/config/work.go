@@ -5,6 +5,7 @@ import (
 
 	"github.com/gopegasus/pegasus/balance/local"
 	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/scgs"
 )
 
 // Work is the section of a synchronizer whose members share tasks: a space of the package work.
@@ -29,7 +30,8 @@ type Work struct {
 	Topology string `yaml:"topology"`
 	// Strategy is what a member asks for and what it gives.
 	Strategy local.Config `yaml:"strategy"`
-	// End is the condition on the global state by which a phase is over; empty: the default.
+	// End is the condition on the global state by which a phase is over; empty: DefaultEnd. That all
+	// members are in that phase, and it was not over, is a part of it that no text replaces.
 	End string `yaml:"end"`
 }
 
@@ -42,12 +44,43 @@ const (
 
 // DefaultWork is a section with its defaults.
 func DefaultWork() Work {
-	return Work{Store: Memory, Retry: 3, Losses: 3, Lost: LostFail, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default()}
+	return Work{Store: Memory, Retry: 3, Losses: 3, Lost: LostFail, Stuck: 10 * time.Second, Topology: string(local.Full), Strategy: local.Default(), End: DefaultEnd}
 }
 
 // WorkName is the name of the section work, of the region in which members wait for the end of
 // a phase, and, with a dot behind it, the begin of the names of the fields that the section fills.
 const WorkName = "work"
+
+// WorkPrefix begins the names of the fields that the section fills.
+const WorkPrefix = WorkName + "."
+
+// The fields that the section fills, without work. before their names. A member has their defaults
+// until its program opens the space.
+var (
+	// WorkFields are always there.
+	WorkFields = []string{"idle", "settled", "awaits", "phase"}
+	// WorkEstimates are there if an expression of the section reads them.
+	WorkEstimates = []string{"queued", "running", "open", "stuck"}
+)
+
+// WorkField is the field of a name of these lists.
+func WorkField(name string) scgs.Field {
+	f := scgs.Field{Name: WorkPrefix + name, Type: scgs.Int, Default: scgs.IntValue(0)}
+	switch name {
+	case "idle", "settled", "awaits":
+		f.Type, f.Default = scgs.Bool, scgs.BoolValue(false)
+	}
+	return f
+}
+
+// The predicate that ends a phase, and the variable that counts the phases which are over.
+const (
+	EndName   = "end"
+	EndedName = "ended"
+)
+
+// DefaultEnd is the condition of a section that has none.
+const DefaultEnd = "all(members, .work.idle and .work.settled) and any(members, .work.awaits)"
 
 // UnmarshalNode fills in the defaults. Those of a strategy go by its kind.
 func (w *Work) UnmarshalNode(n yamlconf.Node) error {

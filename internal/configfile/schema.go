@@ -199,7 +199,7 @@ var words = map[string]object{
 	"Work.stuck":              {"description": "After what time a handler that was told to return counts as stuck, 100ms to 1h.", "default": "10s"},
 	"Work.topology":           {"enum": local.Topologies, "description": "Which members ask each other for tasks.", "default": workAlone.Topology},
 	"Work.strategy":           {"description": "What a member asks for and what it gives."},
-	"Work.end":                {"$ref": "#/$defs/expression", "description": "The condition on the global state by which a phase is over."},
+	"Work.end":                {"$ref": "#/$defs/expression", "description": "The condition on the global state by which a phase is over.", "default": config.DefaultEnd},
 	"Config.kind":             {"enum": local.Kinds, "description": "Who moves tasks.", "default": local.Receiver},
 	"Config.below":            {"$ref": "#/$defs/expression", "description": "The threshold below which a member asks.", "default": workAlone.Strategy.Below},
 	"Config.from":             {"$ref": "#/$defs/expression", "description": "The threshold above which a member gives.", "default": workAlone.Strategy.From},

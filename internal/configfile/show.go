@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/gopegasus/pegasus/balance/local"
@@ -36,7 +37,24 @@ func Show(name string, src []byte) ([]byte, error) {
 		file.add("params", params)
 	}
 	file.add("synchronizers", sections.tree())
-	return yamlconf.Write(file.tree()), nil
+	return append(added(plans), yamlconf.Write(file.tree())...), nil
+}
+
+// added is a comment for each section work: what it adds that is not in the file.
+func added(plans plan.Levels) []byte {
+	var b []byte
+	for _, p := range plans {
+		i := slices.IndexFunc(p.Rules, func(r *plan.Rule) bool { return r.Name == config.EndName })
+		if p.Work == nil || i < 0 {
+			continue
+		}
+		r := p.Rules[i]
+		b = fmt.Appendf(b, "# The section work of %s adds the variable memory.%s, initial: 0, and the predicate %s, every: true\n", p.Name, config.EndedName, config.EndName)
+		b = fmt.Appendf(b, "#   when: %s\n", strings.ReplaceAll(r.Source(), "\n", "\n#     "))
+		b = fmt.Appendf(b, "#   set: {%s: %s}\n", config.EndedName, r.Set[0].Value.Source())
+		b = fmt.Appendf(b, "#   signal: {kind: cancel, region: %s, to: all}\n", config.WorkName)
+	}
+	return b
 }
 
 // entries is a map that is put together.

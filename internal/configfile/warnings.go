@@ -235,6 +235,9 @@ func (a *adviser) fields(section string, declared scgs.Schema, of func(predicate
 	}
 	for ; unread != 0; unread &= unread - 1 {
 		name := declared[bits.TrailingZeros64(unread)].Name
+		if strings.HasPrefix(name, config.WorkPrefix) {
+			continue // It is not in the file.
+		}
 		a.warn(section+"."+name, "every change of it costs a report and a global state", "no expression reads the field %q", name)
 	}
 }

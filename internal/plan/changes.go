@@ -59,7 +59,12 @@ func (p *Level) fixed(to *Level) error {
 	case p.Members.Group != to.Members.Group:
 		refuse("its group is now %q, and was %q", to.Members.Group, p.Members.Group)
 	}
-	if p.State.Hash() != to.State.Hash() {
+	switch {
+	case p.Work == nil && to.Work != nil:
+		refuse("there is a section work now, whose fields the members do not report yet")
+	case p.Work != nil && to.Work == nil:
+		refuse("there is no section work any more, whose fields the members report")
+	case p.State.Hash() != to.State.Hash():
 		refuse("the declared state is now %s, and was %s, by which the members report", schemaText(to.State), schemaText(p.State))
 	}
 	switch {

@@ -25,6 +25,7 @@ type compiler struct {
 	plan   *Level
 
 	unsure       bool            // the modality of the current predicate is no word of ours
+	ending       bool            // the current predicate is the end of a phase
 	edge         bool            // the current text is evaluated when a predicate becomes true
 	env          *predicates.Env // of the current predicate: with its names
 	group        string          // of the current predicate: the value of the field that members are grouped by; empty: they are not
@@ -53,9 +54,10 @@ func Compile(sec *config.Section, report FaultFunc) *Level {
 		Name: sec.Name, Parent: s.Parent, Members: s.Members, Silence: s.Silence,
 		State: scgs.Schema(s.State), Process: scgs.Schema(s.Process), Variables: s.Memory,
 	}}
+	c.fillWork()
 	c.plan.Env = &predicates.Env{
-		State: c.plan.State, Process: c.plan.Process, Memory: s.Memory.Schema(),
-		Parent: sec.FromParent, MaxMembers: s.Members.Max, Prev: true, Params: sec.Params,
+		State: c.plan.State, Process: c.plan.Process, Memory: config.Variables(c.plan.Variables).Schema(),
+		Parent: sec.FromParent, MaxMembers: s.Members.Max, Prev: true, Params: sec.Params, Filled: c.filled(),
 	}
 	c.env = c.plan.Env
 	c.lets("let", s.Let)
@@ -82,6 +84,9 @@ func (c *compiler) predicates() {
 			c.plan.Rules = append(c.plan.Rules, c.rule(e.Key, e.Key, &e.Value))
 		}
 		c.env = shared
+	}
+	if c.sec.Synchronizer.Work != nil {
+		c.end()
 	}
 	c.plan.order()
 	c.afters()
@@ -250,6 +255,9 @@ func (c *compiler) signal(at, predicate string, s *config.Signal, r *Rule) {
 	if out.Kind, ok = config.ParseKind(s.Kind); !ok && s.Kind != "" {
 		c.report(at+".kind", -1, fmt.Sprintf("%q is no kind of signal", s.Kind), "use activate or cancel")
 	}
+	if s.Region == config.WorkName && c.sec.Synchronizer.Work != nil && !c.ending {
+		c.report(at+".region", -1, "the region "+s.Region+" is that of the section work, in which members wait for the end of a phase", "give the region another name, or write the condition as end: under work")
+	}
 	if s.Expires <= 0 || s.Expires > config.MaxExpiry {
 		c.report(at+".expires", -1, fmt.Sprintf("a signal expires after more than 0 and at most %v", config.MaxExpiry), "")
 	}
@@ -389,6 +397,8 @@ func (c *compiler) summary() {
 		src, ok := summary.Get(field.Name)
 		switch {
 		case !ok && processors: // It stays as it is.
+		case !ok && strings.HasPrefix(field.Name, config.WorkPrefix): // The process tells it.
+			t.Expr = c.program("summary", "process."+field.Name, func(src string) (*predicates.Expression, error) { return c.plan.Env.Value(src, field) })
 		case ok && field.Type.IsList():
 			c.report("summary."+field.Name, -1, fmt.Sprintf("a summary has single values, and %s is a list", field), "leave it out, and give it a default at the parent")
 		case ok:

@@ -47,6 +47,8 @@ type Level struct {
 	Work         *config.Work              // the section of which members are told; nil: there is none
 	WorkText     []byte                    // of that, as they are told it
 	WorkHash     uint64                    // of that text; 0: there is none
+	Newest       *predicates.Expression    // the newest phase that a member is in; nil: there is no section work
+	Ended        int                       // the variable of the memory that has the last phase which is over, if there is a section
 }
 
 // Summary reports whether the level has a summary for its parent.

@@ -2,7 +2,6 @@ package plan
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +22,6 @@ const (
 func (c *compiler) work() {
 	s := c.sec.Synchronizer.Work
 	const at = config.WorkName
-	c.workFields(s != nil)
 	if s == nil {
 		return
 	}
@@ -79,25 +77,6 @@ func (c *compiler) workNumbers(at string, s *config.Work) {
 		c.report(at+".stuck", -1, fmt.Sprintf("a handler counts as stuck after %v: use %v to %v", s.Stuck, leastStuck, mostStuck), "")
 	}
 }
-
-// workFields refuses the field work beside the section, which stands for the fields that the
-// section fills, and such fields without it. Those of a process are filled by the parent's.
-func (c *compiler) workFields(section bool) {
-	for _, f := range c.plan.State {
-		switch {
-		case section && f.Name == config.WorkName:
-			c.report("state."+f.Name, -1, "the field "+f.Name+" is reserved: the section work fills the fields work.NAME", "give the field another name")
-		case !section && strings.HasPrefix(f.Name, workPrefix):
-			c.report("state", -1, fmt.Sprintf("the field %s is filled by the section work, and there is none", f.Name), "add work: {}, or give the field another name")
-		}
-	}
-	if i := slices.IndexFunc(c.plan.Variables, func(v config.Variable) bool { return strings.HasPrefix(v.Field.Name, workPrefix) }); i >= 0 {
-		c.report("memory", -1, fmt.Sprintf("a variable of the memory cannot be named %s", c.plan.Variables[i].Field.Name), "give it a name without a dot")
-	}
-}
-
-// workPrefix begins the names of the fields that the section work fills.
-const workPrefix = config.WorkName + "."
 
 // workText is the text of a key of the strategy.
 func workText(s *config.Work, key string) string {

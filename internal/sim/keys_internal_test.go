@@ -144,6 +144,26 @@ var keyMutants = []mutant{
 			return true
 		}}
 	}},
+	{name: "a threshold that was reached is forgotten", judges: "K", bend: func() *bent {
+		n := 0
+		return &bent{leaderIn: func(l *leader, in *synccore.Input) bool {
+			if in.Kind != synccore.InTick {
+				return true
+			}
+			if n++; n%20 == 0 {
+				level := *l.t.level
+				level.Rules = slices.Clone(level.Rules)
+				for i, r := range level.Rules {
+					if rule := *r; r.Detector.AtLeast > 1 {
+						rule.Text += strings.Repeat(" ", n)
+						level.Rules[i] = &rule
+					}
+				}
+				*in = synccore.Input{Kind: synccore.InLevel, Level: &level}
+			}
+			return true
+		}}
+	}},
 	{name: "behind a gap a member is as it was", judges: "S", bend: func() *bent {
 		last := map[lifeKey]wire.Report{}
 		return &bent{leaderIn: func(_ *leader, in *synccore.Input) bool {

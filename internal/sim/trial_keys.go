@@ -36,6 +36,7 @@ type shot struct {
 	at, from clocksync.Instant // when it fired; since when its witness truly held
 	epoch    uint64
 	gaps     uint64 // that the synchronizer had counted
+	members  []string
 }
 
 // key tells predicates apart over reloads: one with another text is another one.
@@ -76,7 +77,13 @@ func (t *trial) judgeKeys(l *leader, x *text, v *monitor.Verdict, from, to clock
 	if x.Detector.Each && len(v.Witness) == 1 {
 		of = l.standing(v.Witness[0].Name, now.epoch)
 	}
-	if x.Detector.Until != nil {
+	threshold := x.Detector.AtLeast > 1 && x.Detector.Least == nil
+	if threshold {
+		for i := range v.Witness {
+			now.members = append(now.members, v.Witness[i].Name)
+		}
+	}
+	if threshold || x.Detector.Until != nil {
 		now.gaps = l.ask(synccore.Question{Counts: true}).Counts.Gaps
 	}
 	last, again := f.last[of]
@@ -92,6 +99,9 @@ func (t *trial) judgeKeys(l *leader, x *text, v *monitor.Verdict, from, to clock
 	case again && last.epoch == now.epoch && last.at < now.at && last.gaps == now.gaps && !l.tooOld && // In one step it is not known where its gaps are.
 		!t.readyAgain(x, v, of.member, last.from, min(to, t.now)):
 		t.breach('K', "%s fired twice, and its until was false %s: %s: %s", x.Name, spanText(last.from, min(to, t.now)), x.untilText(l.level), witnessText(v))
+	}
+	if threshold && again && last.epoch == now.epoch && last.at < now.at && last.gaps == now.gaps && !l.tooOld && t.stayed(x, &last, &now) {
+		t.breach('K', "%s fired twice, and as many as it asks for held its condition %s: %s", x.Name, spanText(min(last.from, now.from), max(last.from, now.from)), witnessText(v))
 	}
 	for _, a := range x.After {
 		if first := t.firstOf(l, a.Rule); t.now.Sub(first) < a.Wait-a.Wait/1000 {
@@ -136,6 +146,63 @@ func (t *trial) firstOf(l *leader, name string) clocksync.Instant {
 		return at
 	}
 	return t.now
+}
+
+// stayed reports whether a threshold was reached all the time between two firings by the runs of their members alone, which
+// the synchronizer knows.
+func (t *trial) stayed(x *text, a, b *shot) bool {
+	if a.from > b.from {
+		a, b = b, a
+	}
+	at := []clocksync.Instant{a.from, b.from}
+	var runs []stay
+	for _, s := range []*shot{a, b} {
+		for _, name := range s.members {
+			r := t.stayOf(x, name, s.from)
+			runs = append(runs, r)
+			for _, edge := range []clocksync.Instant{r.from - 1, r.to} {
+				if edge > a.from && edge < b.from {
+					at = append(at, edge)
+				}
+			}
+		}
+	}
+	return !slices.ContainsFunc(at, func(at clocksync.Instant) bool {
+		held := map[string]bool{}
+		for _, r := range runs {
+			if r.from <= at && at < r.to {
+				held[r.member] = true
+			}
+		}
+		return len(held) < x.Detector.AtLeast
+	})
+}
+
+// stay is how long a condition held for a member.
+type stay struct {
+	member   string
+	from, to clocksync.Instant
+}
+
+// stayOf is the run of a member that holds at an instant.
+func (t *trial) stayOf(x *text, member string, at clocksync.Instant) stay {
+	holds, truth, r := x.local(t.member(member)), t.actor(member).truth, stay{member: member}
+	for i := range truth {
+		s := &truth[i]
+		switch {
+		case !holds(s.row) || r.to != s.from:
+			if r.from <= at && at < r.to {
+				return r
+			}
+			if r.from, r.to = s.from, s.from; !holds(s.row) {
+				continue
+			}
+			r.to = s.to
+		default:
+			r.to = s.to
+		}
+	}
+	return r
 }
 
 func (x *text) untilText(level *plan.Level) string {

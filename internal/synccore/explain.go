@@ -115,7 +115,7 @@ func (j *judgement) missingRuns(add func(kind, text string, since *float64), r *
 		return
 	}
 	for _, f := range w.found {
-		if f.waits && r.Hold > 0 {
+		if f.waits && !f.held && r.Hold > 0 {
 			add("hold", fmt.Sprintf("%d members have been found that hold it together; they are not known to have done so for %v", len(f.runs), r.Hold), nil)
 			return
 		}

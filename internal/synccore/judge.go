@@ -186,6 +186,7 @@ func (c *Core) judge(span *scgs.Span, step bool, out *Output) {
 	if c.judged = c.deciding(); !c.judged {
 		return // too few members, or the epoch is over
 	}
+	c.recallPhase()
 	for c.judgeRound(span, step, out); c.rejudge; c.judgeRound(span, true, out) {
 		c.rejudge = false
 	}
@@ -260,6 +261,9 @@ func (c *Core) judgeRule(i int, r *plan.Rule, affected bool, span *scgs.Span, st
 		return
 	}
 	c.apply(r, s, verdict, changed, span, step, out)
+	if r.Detector.Exists() && s.truth == predicates.False {
+		c.deny(i, s)
+	}
 	c.rest(i, r, s)
 }
 

@@ -13,9 +13,6 @@ import (
 // says hello, which is answered with all of it.
 const peersAgain = time.Second
 
-// endedName is the variable of the memory that counts the phases which are over.
-const endedName = "ended"
-
 // peers is the roster that members of a level with a section work are told.
 type peers struct {
 	is      roster
@@ -97,12 +94,24 @@ func (c *Core) peersTo(member string, whole bool, out *Output) {
 
 // phase is the one that the members are in.
 func (c *Core) phase() uint64 {
-	for i, v := range c.plan.Variables {
-		if v.Field.Name == endedName && v.Field.Type == scgs.Int {
-			return uint64(max(c.memory[i].Int(), 0)) + 1
-		}
+	if c.plan.Work == nil {
+		return 1
 	}
-	return 1
+	return uint64(max(c.memory[c.plan.Ended].Int(), 0)) + 1
+}
+
+// recallPhase learns from the members which phases are over, after a start with nothing in memory: one
+// that is in a phase was told that those before it are.
+func (c *Core) recallPhase() {
+	p := c.plan.Newest
+	if p == nil || !c.scope.Affects(p) {
+		return
+	}
+	newest, reason := p.EvalValue(c.scope)
+	if reason == "" && newest.Int()-1 > c.memory[c.plan.Ended].Int() {
+		c.setMemory(c.plan.Ended, scgs.IntValue(newest.Int()-1))
+		c.noteChange()
+	}
 }
 
 // lifeOf is the life of a process that says hello in the name that old had: what it says, unless

@@ -99,6 +99,15 @@ func (w *runs) settledTill(f *found, r *plan.Rule, s *ruleState) uint64 {
 	return s.epoch
 }
 
+// deny takes note that the condition of a modality is false on a global state: what is found in a
+// later epoch is new. In the epoch of its firing the end of the tuple tells that, since a global
+// state can be found after a tuple that is later.
+func (c *Core) deny(rule int, s *ruleState) {
+	if w := c.runsOf(rule); w != nil && w.tuples != nil && s.epoch < c.ev.Epoch {
+		w.stands = false
+	}
+}
+
 // standing reports whether as many members as a threshold is of hold its condition as an epoch
 // ends, and all that was found has fired. Of a member that leaves its last state counts.
 func (w *runs) standing(remove []scgs.Member) bool {
@@ -109,7 +118,7 @@ func (w *runs) standing(remove []scgs.Member) bool {
 			n++
 		}
 	}
-	return n >= w.k && !slices.ContainsFunc(w.found, func(f *found) bool { return !f.again })
+	return n >= w.k && !slices.ContainsFunc(w.found, func(f *found) bool { return !f.again && !f.held })
 }
 
 // lasts reports whether each run began before the epoch, or with the first state of a member in it.

@@ -33,6 +33,7 @@ type runs struct {
 	due     clocksync.Instant
 	unseen  bool              // found was not looked at in an epoch that was over
 	again   clocksync.Instant // when it may next be asked what evidence it lacks
+	reach   reach             // of a threshold
 
 	set   scgs.Set
 	ev    scgs.Event
@@ -41,11 +42,13 @@ type runs struct {
 
 // known is what the detector was told of a member.
 type known struct {
-	last  uint64 // the newest report
-	vague uint64 // the newest that was not preceded by another one: where a run began is known if that is later
-	old   uint64 // the newest by the time in which states of an earlier term are told
-	begun uint64 // the newest when the member entered, or when the epoch began
-	holds bool   // the condition holds in its newest state
+	last  uint64      // the newest report
+	vague uint64      // the newest that was not preceded by another one: where a run began is known if that is later
+	old   uint64      // the newest by the time in which states of an earlier term are told
+	begun uint64      // the newest when the member entered, or when the epoch began
+	holds bool        // the condition holds in its newest state
+	past  []scgs.Part // of a threshold: its newest runs that have ended, oldest first
+	mark  uint64      // see reach
 	alone
 }
 
@@ -82,13 +85,16 @@ type intake interface {
 // found is a set, or a tuple, of runs that overlap.
 type found struct {
 	index  uint64
-	runs   []scgs.Part    // in order of members
-	rows   [][]scgs.Value // the newest state of each
-	waits  bool           // has not fired yet
-	kept   bool           // counted as kept back by the cooldown
-	waited bool           // for the hold time, the cooldown or until
-	again  bool           // has fired in an earlier epoch: see refire.go
-	ready  uint64         // of one member: see oneRun
+	runs   []scgs.Part       // in order of members
+	rows   [][]scgs.Value    // the newest state of each
+	waits  bool              // has not fired yet
+	kept   bool              // counted as kept back by the cooldown
+	waited bool              // for the hold time, the cooldown or until
+	again  bool              // has fired in an earlier epoch: see refire.go
+	held   bool              // the threshold may have stayed reached since it fired: see reached.go
+	edges  uint64            // reach.edges when that was found
+	look   clocksync.Instant // when to look again whether the set has only grown
+	ready  uint64            // of one member: see oneRun
 	due    clocksync.Instant
 }
 
@@ -154,6 +160,8 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	ref := w.rows.put(r.Row)
 	if w.in.Start(n, r.Seq, *at, ref) != scgs.Accepted {
 		w.rows.free(ref)
+	} else if w.k > 0 {
+		w.noteStart(n, r.Seq)
 	}
 }
 
@@ -191,6 +199,9 @@ func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 	if least := c.plan.Rules[w.rule].Detector.Least; least != nil {
 		staying = w.staying(c.byIndex)
 		k = c.least(least, staying, entering)
+	}
+	if c.plan.Rules[w.rule].Refires {
+		w.reach.fired = nil
 	}
 	if k == w.k {
 		w.stand(k, remove)
@@ -245,11 +256,12 @@ func (c *Core) beginAgain(w *runs, k int, staying []*member, gone []scgs.Member)
 	d.AtLeast = k
 	*w = *newRuns(w.rule, d, old.rows.width)
 	c.admit(w, nil, staying)
-	w.stands = stands
+	w.stands, w.reach.edges = stands, 1 // Runs begin here that were not told.
+	var lasting []scgs.Part
 	for _, m := range staying {
 		was, n := old.numbers[m.index], w.numbers[m.index]
 		w.known[n] = old.known[was]
-		w.known[n].begun = w.known[n].last
+		w.known[n].begun, w.known[n].past, w.known[n].mark = w.known[n].last, nil, 0
 		run, open := old.sets.Run(was)
 		if !open {
 			continue
@@ -257,7 +269,14 @@ func (c *Core) beginAgain(w *runs, k int, staying []*member, gone []scgs.Member)
 		ref := w.rows.put(old.row(run.Ref))
 		if w.in.Start(n, w.known[n].last, run.End, ref) != scgs.Accepted {
 			w.rows.free(ref)
+			continue
 		}
+		if p, open := w.sets.Run(n); open {
+			lasting = append(lasting, p)
+		}
+	}
+	if stands && len(lasting) >= k && !c.plan.Rules[w.rule].Refires {
+		w.noteFired(&found{runs: lasting})
 	}
 }
 
@@ -338,6 +357,7 @@ func put[T any](list *[]T, at scgs.Member, value, none T) {
 // next one that is an alarm again. Sets that have not fired yet are kept.
 func (w *runs) stand(atLeast int, remove []scgs.Member) {
 	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
+	w.noteGone(remove)
 	for n := range w.known {
 		w.known[n].begun = w.known[n].last
 	}
@@ -453,8 +473,9 @@ func (c *Core) gather(w *runs, out *Output) {
 		return // That one has grown.
 	}
 	w.copyRows(f)
-	w.stands = w.stands && w.lasts(f)
-	f.again = w.stands
+	lasts := w.lasts(f)
+	f.again = w.stands && lasts
+	w.stands = w.stands && (lasts || c.continues(w, f))
 	if c.deciding() && !f.again {
 		c.attempt(w, f, w.set.Span, out)
 	}
@@ -466,10 +487,14 @@ func (c *Core) gather(w *runs, out *Output) {
 		out.reject(c.plan.Name, fmt.Sprintf("predicate %s: more than %d sets of members wait until they have held for long enough, or for the cooldown: the oldest is left out", c.plan.Rules[w.rule].Name, maxFound))
 	}
 	w.found = append(w.found, f)
+	w.forgetHeld()
 }
 
 // end notes the end of a run in the sets that have it.
 func (w *runs) end(p *scgs.Part) {
+	if w.k > 0 {
+		w.noteEnd(p)
+	}
 	for _, f := range w.found {
 		for i := range f.runs {
 			if q := &f.runs[i]; q.Member == p.Member && q.Seq == p.Seq {
@@ -547,6 +572,9 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		f.waits = false
 		return
 	}
+	if (r.Refires || !f.again) && c.continues(w, f) {
+		return
+	}
 	if r.Hold > 0 {
 		from, to, ok := stretch(&span)
 		if !ok || to.Sub(from) < r.Hold {
@@ -569,6 +597,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		o := c.occasionOf(w, f, span)
 		if o.since, o.owed = since, s.owed; !c.reaches(r, o) {
 			f.waits = false
+			w.noteFired(f)
 			c.passOver(r, s)
 			c.restless.add(w.rule)
 			return
@@ -584,6 +613,7 @@ func (c *Core) attempt(w *runs, f *found, span scgs.Span, out *Output) {
 		return
 	}
 	f.waits = false
+	w.noteFired(f)
 	w.stands = w.stands || w.tuples != nil
 	if w.ones != nil {
 		one := &w.known[f.runs[0].Member].alone

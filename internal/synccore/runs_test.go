@@ -2,6 +2,7 @@ package synccore_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -30,7 +31,8 @@ synchronizers:
 `
 
 // TestRunsOfRules: what a threshold and a modality fire on is what the detectors
-// find that are given the states and nothing else, in the same order.
+// find that are given the states and nothing else, in the same order. A threshold fires on a set
+// only once it was certainly not reached between it and all that it has fired on.
 func TestRunsOfRules(t *testing.T) {
 	plans, err := configfile.Parse("runs.yaml", []byte(runsConfig))
 	if err != nil {
@@ -46,7 +48,7 @@ func TestRunsOfRules(t *testing.T) {
 				"definitely": scgs.NewDetector(scgs.Options{Modality: scgs.Definitely}),
 				"possibly":   scgs.NewDetector(scgs.Options{Modality: scgs.Possibly}),
 			},
-			got: map[string][]string{}, want: map[string][]string{},
+			got: map[string][]string{}, want: map[string][]string{}, fired: map[string][][]scgs.Part{}, waits: map[string][][]scgs.Part{},
 		}
 		bound := time.Duration(rapid.IntRange(0, 8).Draw(t, "bound"))
 		c.join()
@@ -79,7 +81,11 @@ type comparison struct {
 	tuples    map[string]*scgs.Detector
 	domains   []clocksync.Domain
 	seq, told []uint64
+	took      []uint64            // the newest that a detector has accepted
 	got, want map[string][]string // by predicate, what it fired on
+
+	runs         []scgs.Part              // all that were told
+	fired, waits map[string][][]scgs.Part // by threshold, the sets that have fired and that wait
 }
 
 func (c *comparison) join() {
@@ -118,11 +124,19 @@ func (c *comparison) step(in synccore.Input, m int) {
 	}
 	for name, s := range c.sets {
 		var set scgs.Set
+		old := c.waits[name]
+		c.waits[name] = nil
 		for s.Next(&set) {
 			if !set.Grows {
-				c.found(name, set.Runs)
+				c.judge(name, slices.Clone(set.Runs))
 			}
 		}
+		later := c.waits[name]
+		c.waits[name] = nil
+		for _, parts := range old {
+			c.judge(name, parts)
+		}
+		c.waits[name] = append(c.waits[name], later...)
 	}
 	for name, d := range c.tuples {
 		var ev scgs.Event
@@ -131,6 +145,90 @@ func (c *comparison) step(in synccore.Input, m int) {
 				c.found(name, d.Witness(nil))
 			}
 		}
+	}
+}
+
+// judge has a threshold fire on a set, or lets the set wait.
+func (c *comparison) judge(name string, set []scgs.Part) {
+	k := map[string]int{"two": 2, "three": 3}[name]
+	for _, fired := range c.fired[name] {
+		if !slices.ContainsFunc(c.kept(), func(r scgs.Part) bool {
+			return c.parts(k, &r.Start, 0, fired, set) || !r.Open && c.parts(k, &r.End, 1, fired, set)
+		}) {
+			c.waits[name] = append(c.waits[name], set)
+			return
+		}
+	}
+	c.fired[name] = append(c.fired[name], set)
+	c.found(name, set)
+}
+
+// kept are the runs that a threshold keeps: the open ones, and the newest of each member.
+func (c *comparison) kept() (list []scgs.Part) {
+	ended := map[scgs.Member]int{}
+	for _, r := range slices.Backward(c.runs) {
+		if !r.Open {
+			ended[r.Member]++
+		}
+		if r.Open || ended[r.Member] <= synccore.PastRuns {
+			list = append(list, r)
+		}
+	}
+	return list
+}
+
+// parts reports whether just before a stamp, or just after it, two sets were on different sides and
+// fewer than k members can have had a run.
+func (c *comparison) parts(k int, at *clocksync.Stamp, after clocksync.Instant, a, b []scgs.Part) bool {
+	members := map[scgs.Member]bool{}
+	for _, r := range c.kept() {
+		if set := []scgs.Part{r}; !c.past(set, at, after) && !coming(set, at, after) {
+			members[r.Member] = true
+		}
+	}
+	return len(members) < k && (c.past(a, at, after) && coming(b, at, after) || c.past(b, at, after) && coming(a, at, after))
+}
+
+// past reports whether one of the runs was certainly over then.
+func (c *comparison) past(set []scgs.Part, at *clocksync.Stamp, after clocksync.Instant) bool {
+	return slices.ContainsFunc(set, func(p scgs.Part) bool {
+		r := c.runs[slices.IndexFunc(c.runs, func(r scgs.Part) bool { return r.Member == p.Member && r.Seq == p.Seq })]
+		if r.End.Domain == at.Domain {
+			return !r.Open && r.End.Mono < at.Mono+after
+		}
+		return !r.Open && r.End.Within.Latest < at.Within.Earliest
+	})
+}
+
+// coming reports whether one of the runs had certainly not begun then.
+func coming(set []scgs.Part, at *clocksync.Stamp, after clocksync.Instant) bool {
+	return slices.ContainsFunc(set, func(p scgs.Part) bool {
+		if p.Start.Domain == at.Domain {
+			return p.Start.Mono >= at.Mono+after
+		}
+		return at.Within.Latest < p.Start.Within.Earliest
+	})
+}
+
+// run notes a state, or only that the newest one still holds.
+func (c *comparison) run(m int, at clocksync.Stamp, on, lost bool) {
+	i := len(c.runs) - 1
+	for i >= 0 && (int(c.runs[i].Member) != m || !c.runs[i].Open) {
+		i--
+	}
+	if i >= 0 {
+		r := &c.runs[i]
+		if r.Open = on && !lost; lost {
+			r.End.Within.Latest = at.Within.Latest
+		} else {
+			r.End = at
+		}
+		if r.Open {
+			return
+		}
+	}
+	if on {
+		c.runs = append(c.runs, scgs.Part{Member: scgs.Member(m), Seq: c.seq[m], Start: at, End: at, Open: true}) //nolint:gosec // There are few.
 	}
 }
 
@@ -161,13 +259,21 @@ func (c *comparison) each(tell func(intake)) {
 // report begins a state; what has no number between it and the last one is lost.
 func (c *comparison) report(m int, at clocksync.Stamp, on bool) {
 	c.seq[m]++
+	accepted := false
 	c.each(func(d intake) {
 		if on {
-			d.Start(scgs.Member(m), c.seq[m], at, 0)
+			accepted = d.Start(scgs.Member(m), c.seq[m], at, 0) == scgs.Accepted
 		} else {
-			d.End(scgs.Member(m), c.seq[m], at)
+			accepted = d.End(scgs.Member(m), c.seq[m], at) == scgs.Accepted
 		}
 	})
+	if c.took == nil {
+		c.took = make([]uint64, len(c.seq))
+	}
+	if accepted {
+		c.run(m, at, on, c.seq[m] > c.took[m]+1)
+		c.took[m] = c.seq[m]
+	}
 	b := &wire.Batch{Member: member(m), Incarnation: 1, Reports: []wire.Report{{Seq: c.seq[m], At: at, Row: []scgs.Value{scgs.BoolValue(on)}}}}
 	c.step(synccore.Input{Kind: synccore.InBatch, Batch: b}, m)
 	if c.seq[m] > c.told[m]+1 {
@@ -181,7 +287,14 @@ func (c *comparison) alive(m int, at clocksync.Stamp) {
 	if c.seq[m] != c.told[m] {
 		return
 	}
-	c.each(func(d intake) { d.Evidence(scgs.Member(m), c.seq[m], at) })
+	accepted := false
+	c.each(func(d intake) { accepted = d.Evidence(scgs.Member(m), c.seq[m], at) == scgs.Accepted })
+	if lost := len(c.took) > 0 && c.seq[m] > c.took[m]; accepted {
+		if slices.ContainsFunc(c.runs, func(r scgs.Part) bool { return int(r.Member) == m && r.Open }) {
+			c.run(m, at, !lost, lost)
+		}
+		c.took[m] = c.seq[m]
+	}
 	b := &wire.Batch{Member: member(m), Incarnation: 1, Evidence: wire.Evidence{Seq: c.seq[m], At: at}}
 	c.step(synccore.Input{Kind: synccore.InBatch, Batch: b}, m)
 }

@@ -88,7 +88,7 @@ func appendIntegers(buf []byte, reports []Report, rows, f int, t scgs.Type) ([]b
 		at, last = at+8, x
 	}
 	buf, width := narrow(buf[:at], begin, bits)
-	buf[form] = byte(formIntegers | width<<3 | base - 1)
+	buf[form] = byte(formIntegers | width<<3 | (base - 1))
 	return buf, true
 }
 

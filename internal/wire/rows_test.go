@@ -3,9 +3,11 @@ package wire_test
 import (
 	"encoding/hex"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/tinylib/msgp/msgp"
 	"pgregory.net/rapid"
@@ -192,6 +194,31 @@ func TestNoBadNameIsLearned(t *testing.T) {
 				if err == nil || err.Error() != `wire: batch: member: "a.b": use letters, digits, - and _, at most 64` {
 					t.Errorf("%s: %s: %v", head, name, err)
 				}
+			}
+		}
+	}
+}
+
+// TestWideIntegers: integers whose first needs 8 bytes, such as nanoseconds of the wall clock, with
+// differences of each width.
+func TestWideIntegers(t *testing.T) {
+	schema := scgs.Schema{{Name: "at", Type: scgs.Int}, {Name: "for", Type: scgs.Duration}}
+	codec := wire.NewBatchCodec(schema)
+	at := clocksync.Stamp{Domain: "boot-1", Within: clocksync.Unbounded}
+	for _, first := range []int64{0, 127, 128, 1 << 39, 1 << 54, 1 << 55, 1_700_000_000_000_000_000, -1 << 60, math.MaxInt64, math.MinInt64} {
+		for shift := range 63 {
+			second := first + 1<<shift
+			sent := wire.Batch{Member: "m", Schema: schema.Hash()}
+			for i, v := range []int64{first, second} {
+				sent.Reports = append(sent.Reports, wire.Report{Seq: uint64(i + 1), At: at, Row: []scgs.Value{scgs.IntValue(v), scgs.DurationValue(time.Duration(v))}})
+			}
+			frame, n, err := codec.Append(nil, &sent)
+			if err != nil || n != 2 {
+				t.Fatalf("%d, %d: %d reports, %v", first, second, n, err)
+			}
+			var got wire.Batch
+			if err := codec.Decode(frame, "boot-1", &got); err != nil || !slices.Equal(got.Reports[1].Row, sent.Reports[1].Row) || !slices.Equal(got.Reports[0].Row, sent.Reports[0].Row) {
+				t.Fatalf("%d, %d: read as %v, %v", first, second, got.Reports, err)
 			}
 		}
 	}

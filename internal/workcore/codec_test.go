@@ -3,6 +3,7 @@ package workcore_test
 import (
 	"bytes"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -55,7 +56,7 @@ func TestRefusedFrames(t *testing.T) {
 		"frame: it has 63489 bytes: 2 to 63488 are allowed":  make([]byte, workcore.MaxFrame+1),
 		"frame: it has the form 9, and this program reads 1": append([]byte{9}, good[1:]...),
 		"frame: there is no part 0":                          {1, 0},
-		"frame: 1 bytes are left over":                       append(good[:len(good):len(good)], 0),
+		"frame: 1 bytes are left over":                       append(slices.Clip(good), 0),
 		"frame: it ends too early":                           good[:len(good)-1],
 	} {
 		if _, err := workcore.ReadFrame(data); err == nil || !strings.HasPrefix(err.Error(), text) {

@@ -729,6 +729,9 @@ func (m *Member) Holdings() []Holding {
 	return list
 }
 
+// Counts are the figures of this member's account.
+func (m *Member) Counts() Counts { return m.store.account.Counts() }
+
 func (m *Member) tell() Told {
 	t := Told{
 		Settled: m.settled, Phase: m.phase, Queued: m.store.Waiting() + len(m.waiting), Open: m.store.account.Counts().Open,

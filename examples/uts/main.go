@@ -1,0 +1,74 @@
+// UTS: the Unbalanced Tree Search benchmark. Nobody knows how large a subtree is before it is searched, so the
+// work has to be split where it turns out to be. The baseline is one process that searches alone.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"runtime"
+	"time"
+
+	"github.com/gopegasus/pegasus/examples/crew"
+	"github.com/gopegasus/pegasus/work"
+)
+
+func main() {
+	tree := flag.String("tree", "T1", "search the tree `NAME`: T1, T2, T3 (4.1 million nodes each), T1L (102 million)")
+	crew.Main(&crew.Program{
+		Name: "uts", Processes: 2, Section: "{slots: 1}",
+		Functions: []work.Option{work.Bag("uts", search, func(a, b int64) int64 { return a + b })},
+		Lead: func(ctx context.Context, c *crew.Crew) (*crew.Report, error) {
+			shape, err := shapeOf(*tree)
+			if err != nil {
+				return nil, fmt.Errorf("-tree: %w", err)
+			}
+			return lead(ctx, c, shape)
+		},
+	})
+}
+
+// search visits nodes until none is left here.
+func search(ctx context.Context, b *Stack, found *int64) error {
+	for b.Len() > 0 {
+		b.Visit(1000, found)
+		if err := work.Yield(ctx); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func lead(ctx context.Context, c *crew.Crew, shape *shape) (*crew.Report, error) {
+	if err := c.Space.Put(ctx, "uts", whole(shape)); err != nil {
+		return nil, err
+	}
+	stop := c.Watch(func() float64 {
+		found, _ := work.Found[int64](c.Space, "uts")
+		return float64(found) / float64(shape.nodes)
+	})
+	nodes, err := work.Total[int64](ctx, c.Space, "uts")
+	took := stop()
+	if err != nil {
+		return nil, err
+	}
+	if nodes++; nodes != shape.nodes { // The root was visited here.
+		return nil, fmt.Errorf("%s has %d nodes, and %d were counted", shape.name, shape.nodes, nodes)
+	}
+	begun, alone := time.Now(), int64(1)
+	b := whole(shape)
+	for b.Len() > 0 {
+		b.Visit(1<<20, &alone)
+	}
+	one := time.Since(begun)
+	return &crew.Report{
+		Took: took, Bound: one / time.Duration(min(c.Processes, runtime.NumCPU())), Result: nodes,
+		Text: fmt.Sprintf("%s has %d nodes, as one process alone counts in %v", shape.name, nodes, one.Round(time.Millisecond)),
+	}, nil
+}
+
+// whole is all of a tree but its root.
+func whole(s *shape) *Stack {
+	root := rootOf(s.seed)
+	return &Stack{s, []siblings{{root, 1, 0, int32(s.children(&root, 0))}}} //nolint:gosec // At most 2,000.
+}

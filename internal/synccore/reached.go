@@ -1,0 +1,232 @@
+package synccore
+
+import (
+	"slices"
+
+	"github.com/gopegasus/pegasus/clocksync"
+	"github.com/gopegasus/pegasus/scgs"
+)
+
+// A threshold that has fired stays reached until it is certain that fewer than k members were in a
+// run. A set that is found while it stays reached is no new alarm. Which sets are found on the way
+// depends on whose evidence arrives first; when the threshold is reached does not.
+//
+// The newest state that is known of a member counts until the next one arrives: a run that is open
+// goes on, and a member that has told of no run is in none. So no alarm waits for a member that was
+// in no run when it was cut off.
+
+const (
+	pastRuns  = 8  // of a member that have ended are kept: without older ones a set may fire twice
+	firedSets = 16 // of a threshold are kept, with the same effect
+	heldSets  = 8  // that wait to be parted from those are kept
+)
+
+// reach is what a threshold needs to know whether it stays reached.
+type reach struct {
+	fired []*reached  // the newest sets that have fired, oldest first
+	edges uint64      // how many runs have begun and ended: only that can part a set from those that have fired
+	all   []scgs.Part // the runs that were known when edges was of
+	of    uint64
+	both  []scgs.Part // scratch
+	mark  uint64
+}
+
+// reached is a set that has fired, with the ends of its runs as they become known.
+type reached []scgs.Part
+
+// noteStart takes note that a run has begun, if it did with a state.
+func (w *runs) noteStart(n scgs.Member, seq uint64) {
+	if p, open := w.sets.Run(n); open && p.Seq == seq {
+		w.reach.edges++
+	}
+}
+
+// noteEnd keeps a run that has ended.
+func (w *runs) noteEnd(p *scgs.Part) {
+	w.reach.edges++
+	past := &w.known[p.Member].past
+	if len(*past) == pastRuns {
+		*past = (*past)[:copy(*past, (*past)[1:])]
+	}
+	*past = append(*past, *p)
+}
+
+// noteGone ends the runs of members that leave.
+func (w *runs) noteGone(remove []scgs.Member) {
+	if w.k == 0 {
+		return
+	}
+	for _, m := range remove {
+		if p, open := w.sets.Run(m); open {
+			p.Open = false
+			w.noteEnd(&p)
+		}
+	}
+	for _, set := range w.reach.fired {
+		w.update(*set)
+		for i := range *set {
+			if p := &(*set)[i]; slices.Contains(remove, p.Member) {
+				p.Open = false // Its number is given to others.
+			}
+		}
+	}
+}
+
+// forgetHeld forgets the oldest set that is held back, if there are too many.
+func (w *runs) forgetHeld() {
+	n, oldest := 0, -1
+	for i, f := range w.found {
+		if f.held {
+			if n++; oldest < 0 {
+				oldest = i
+			}
+		}
+	}
+	if n > heldSets {
+		w.found = slices.Delete(w.found, oldest, oldest+1)
+	}
+}
+
+// noteFired keeps a set that has fired, or that had fired in an earlier epoch.
+func (w *runs) noteFired(f *found) {
+	if w.k == 0 {
+		return
+	}
+	same := func(s *reached) bool { return (&found{runs: *s}).within(f) && len(*s) == len(f.runs) }
+	w.reach.fired = slices.DeleteFunc(w.reach.fired, same)
+	set := reached(slices.Clone(f.runs))
+	if len(w.reach.fired) == firedSets {
+		w.reach.fired = slices.Delete(w.reach.fired, 0, 1)
+	}
+	w.reach.fired = append(w.reach.fired, &set)
+}
+
+// update brings the ends of a set's runs up to date.
+func (w *runs) update(set reached) {
+	for i := range set {
+		p := &set[i]
+		if !p.Open {
+			continue
+		}
+		if now, open := w.sets.Run(p.Member); open && now.Seq == p.Seq {
+			p.End = now.End
+			continue
+		}
+		p.Open = false // Of a run that is not kept the newest evidence that was known counts.
+		past := w.known[p.Member].past
+		if i := slices.IndexFunc(past, func(q scgs.Part) bool { return q.Seq == p.Seq }); i >= 0 {
+			p.End = past[i].End
+		}
+	}
+}
+
+// continues reports whether the threshold may have stayed reached between a set and one that has
+// fired. It gives the set up if the two are one that has grown.
+func (c *Core) continues(w *runs, f *found) bool {
+	if len(w.reach.fired) == 0 {
+		f.held = false
+		return false
+	}
+	if f.held && f.edges == w.reach.edges && c.now < f.look {
+		return true
+	}
+	f.held, f.edges, f.look = true, w.reach.edges, c.now.Add(askPeriod)
+	var left []*reached // those that it is not certainly apart from
+	for _, set := range slices.Backward(w.reach.fired) {
+		w.update(*set)
+		w.reach.both = append(append(w.reach.both[:0], *set...), f.runs...)
+		if together(w.reach.both) {
+			f.waits = false
+			return true
+		}
+		left = append(left, set)
+	}
+	w.collect()
+	for i := range w.reach.all {
+		p := &w.reach.all[i]
+		left = w.apart(instant{p.Start, false}, left, f.runs)
+		if !p.Open {
+			left = w.apart(instant{p.End, true}, left, f.runs)
+		}
+		if len(left) == 0 {
+			f.held = false
+			return false
+		}
+	}
+	return true
+}
+
+// together reports whether all runs certainly held at one instant.
+func together(runs []scgs.Part) bool {
+	span := scgs.SpanOf(runs)
+	from, to, ok := stretch(&span)
+	return ok && from < to
+}
+
+// collect lists the runs that are known, the latest of each member first.
+func (w *runs) collect() {
+	if w.reach.of == w.reach.edges {
+		return
+	}
+	w.reach.all, w.reach.of = w.reach.all[:0], w.reach.edges
+	for n := range w.known {
+		if p, open := w.sets.Run(scgs.Member(n)); open { //nolint:gosec // There are at most 100,000.
+			w.reach.all = append(w.reach.all, p)
+		}
+	}
+	for n := range w.known {
+		w.reach.all = append(w.reach.all, w.known[n].past...)
+	}
+}
+
+// instant is just before a stamp, or just after it.
+type instant struct {
+	clocksync.Stamp
+	after bool
+}
+
+// apart returns the sets that have fired without those for which fewer than k members were in a
+// run at an instant between them and another set.
+func (w *runs) apart(at instant, fired []*reached, runs []scgs.Part) []*reached {
+	between := func(a *reached) bool {
+		return slices.ContainsFunc(*a, at.ended) && slices.ContainsFunc(runs, at.awaits) ||
+			slices.ContainsFunc(runs, at.ended) && slices.ContainsFunc(*a, at.awaits)
+	}
+	if !slices.ContainsFunc(fired, between) || !w.below(at) {
+		return fired
+	}
+	return slices.DeleteFunc(fired, between)
+}
+
+// ended reports whether a run had certainly ended by the instant.
+func (t instant) ended(p scgs.Part) bool {
+	if p.Open || p.End.Domain != t.Domain {
+		return !p.Open && clocksync.CertainlyBefore(p.End, t.Stamp)
+	}
+	return p.End.Mono < t.Mono || t.after && p.End.Mono == t.Mono
+}
+
+// awaits reports whether a run had certainly not begun by the instant.
+func (t instant) awaits(p scgs.Part) bool {
+	if p.Start.Domain != t.Domain {
+		return clocksync.CertainlyBefore(t.Stamp, p.Start)
+	}
+	return p.Start.Mono > t.Mono || !t.after && p.Start.Mono == t.Mono
+}
+
+// below reports whether fewer than k members can have been in a run at an instant.
+func (w *runs) below(at instant) bool {
+	w.reach.mark++
+	n := 0
+	for _, p := range w.reach.all {
+		k := &w.known[p.Member]
+		if k.mark == w.reach.mark || at.awaits(p) || at.ended(p) {
+			continue
+		}
+		k.mark = w.reach.mark
+		if n++; n >= w.k {
+			return false
+		}
+	}
+	return true
+}
