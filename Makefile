@@ -19,7 +19,7 @@ TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 PURE := balance balance/local clocksync clocksync/clocktest configs control control/program internal/agentcore internal/archtest \
 	internal/balancesim internal/config internal/configfile internal/executor internal/journal internal/nearest \
 	internal/outbox internal/plan internal/planner internal/ruletest internal/sim internal/synccore internal/tracedetect \
-	internal/tracefile internal/wire internal/workcore internal/yamlconf monitor predicates scgs
+	internal/tracefile internal/wire internal/workcore internal/worksim internal/yamlconf monitor predicates scgs
 
 # Test binaries are the same in every clone, so that a clone finds the results of another one in
 # Go's test cache. Counts of random cases are read from the environment, which that cache knows.

@@ -48,8 +48,8 @@ type View struct {
 // a neighbour that has just joined.
 type Neighbour struct {
 	Name string // unique in the roster
-	// Load is how much it has to give, as it last told: the tasks that wait, and the
-	// divisible tasks that run. Numbers that cannot be, such as NaN, infinities and
+	// Load is how much it has to give, as it last told: the tasks that wait, and for each
+	// divisible task that runs 1 - 1/items. Numbers that cannot be, such as NaN, infinities and
 	// those below 0, mean that it is not known.
 	Load float64
 	// Told is when it told Load.

@@ -45,6 +45,7 @@ var Imports = map[string][]string{
 		"monitor", "control", "predicates", "scgs", "clocksync",
 	},
 	"internal/balancesim":  {"internal/sim", "internal/yamlconf", "balance", "clocksync"},
+	"internal/worksim":     {"internal/sim", "internal/workcore", "internal/plan", "internal/config", "internal/yamlconf", "balance/local", "predicates", "clocksync"},
 	"internal/bus":         {},
 	"internal/bus/bustest": {"internal/bus", "embedded"},
 	"internal/nearest":     {},
@@ -115,6 +116,7 @@ var Pure = map[string][]string{
 	"internal/tracedetect": {},
 	"internal/nearest":     {},
 	"internal/workcore":    {},
+	"internal/worksim":     {},
 	"internal/yamlconf":    {"github.com/goccy/go-yaml"},
 }
 

@@ -78,7 +78,7 @@ type Verdict struct {
 type Holds struct {
 	Number  uint64  // rises from frame to frame of a member
 	Settled uint64  // its demands up to this number are answered or given up
-	Load    float64 // how much it has to give
+	Load    float64 // how much it has to give: tasks that wait, and 1 - 1/items for a bag that runs
 	Open    int     // tasks of its account that are not done
 	List    []Held  // leases of the account of the receiver
 }

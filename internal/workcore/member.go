@@ -615,19 +615,30 @@ func (m *Member) sendDemands(now clocksync.Instant, out *Output) {
 		if i < 0 || m.peers[i].place < 0 || m.peers[i].demand > 0 {
 			continue
 		}
+		room := MaxHeld - m.held()
+		if room < 1 { // It looks again once there is room, at the latest when it tells no more of what it passed on.
+			if m.look = clocksync.MaxInstant; len(m.passed) > 0 {
+				m.look = m.passed[0].until
+			}
+			break
+		}
+		if d.Tasks > 0 {
+			room = min(room, d.Tasks)
+		}
 		m.demand++
 		m.peers[i].demand, m.peers[i].deadline = m.demand, now.Add(m.opts.Patience)
 		m.view.Neighbours[m.peers[i].place].Pending = true
-		m.send(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, max(0, d.Tasks)}}, out)
+		m.send(m.peers[i].Peer, Frame{Demand: &Demand{m.demand, room}}, out)
 	}
 }
 
-// loadNow is how much this member has to give, as neighbours learn it.
+// loadNow is how much this member has to give, as neighbours learn it: 1 for each task that waits, and less
+// for a bag that runs, from 0.5 for two items up. So a member that is short asks where the largest bag is.
 func (m *Member) loadNow() float64 {
 	load := float64(m.view.Waiting)
 	for i := range m.slots {
 		if s := &m.slots[i]; s.runs() && s.items > 1 {
-			load++
+			load += 1 - 1/float64(s.items)
 		}
 	}
 	return load

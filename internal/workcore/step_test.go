@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -176,6 +177,62 @@ func TestLargest(t *testing.T) {
 	f := Frame{From: ann, To: bob, Parcel: &Parcel{Leases: []Parted{l}}}
 	if err := f.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestLoad: a task that waits is more than a bag that runs, and a bag with more items is more than one with
+// fewer; the last item of a bag is nothing to give.
+func TestLoad(t *testing.T) {
+	last := -1.0
+	for _, c := range []struct{ items, waiting int }{{0, 0}, {2, 0}, {3, 0}, {1000, 0}, {0, 1}, {2, 1}, {0, 2}} {
+		m, out := alone(t, 1, ann, bob)
+		m.Step(1, put("bag"), out)
+		for i := range c.waiting {
+			m.Step(1, put(strconv.Itoa(i)), out)
+		}
+		m.Step(1, &Input{Kind: InItems, Items: c.items}, out)
+		m.Step(clocksync.Instant(time.Minute), &Input{Kind: InTick}, out)
+		holds := out.Frames[slices.IndexFunc(out.Frames, func(f Frame) bool { return f.Holds != nil })].Holds
+		if holds.Load <= last {
+			t.Errorf("%d items and %d tasks: a load of %v, and less has %v", c.items, c.waiting, holds.Load, last)
+		}
+		if last = holds.Load; c.items < 2 && holds.Load != float64(c.waiting) {
+			t.Errorf("%d items and %d tasks: a load of %v", c.items, c.waiting, holds.Load)
+		}
+	}
+}
+
+// TestRoom: a member asks for no more leases than it may have, those counted that it has passed on and still
+// tells of. Without room it asks nobody, and looks again when there is some.
+func TestRoom(t *testing.T) {
+	for _, c := range []struct{ passed, tasks int }{{0, MaxHeld - 1}, {MaxHeld - 3, 2}, {MaxHeld - 1, 0}} {
+		m, out := alone(t, 1, ann, bob)
+		until := clocksync.Instant(time.Second)
+		for range c.passed {
+			m.passed = append(m.passed, passed{account: bob, to: bob, until: until})
+		}
+		asked := 0
+		demands := func(at clocksync.Instant, in *Input) {
+			m.Step(at, in, out)
+			for _, f := range out.Frames {
+				if f.Demand != nil {
+					asked = f.Demand.Tasks
+				}
+			}
+		}
+		demands(1, &Input{Kind: InFrame, Frame: &Frame{From: bob, To: ann, Phase: 1, Holds: &Holds{Number: 1, Load: 9}}})
+		if asked != c.tasks {
+			t.Errorf("%d leases were passed on: it asks for %d tasks, and has room for %d", c.passed, asked, c.tasks)
+		}
+		if c.tasks > 0 {
+			continue
+		}
+		for out.Wake < until {
+			demands(out.Wake, &Input{Kind: InTick})
+		}
+		if demands(out.Wake, &Input{Kind: InTick}); asked != MaxHeld-1 || out.Wake < until {
+			t.Errorf("there is room again: it asks for %d tasks", asked)
+		}
 	}
 }
 

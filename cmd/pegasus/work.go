@@ -1,0 +1,134 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/gopegasus/pegasus/internal/show"
+	"github.com/gopegasus/pegasus/internal/worksim"
+)
+
+const workHelp = `work is about the tasks that the members of a group share.
+Its subcommand runs them in a simulator.`
+
+const workSimHelp = `sim runs the distribution of tasks on simulated nodes and a simulated network, and
+prints how near the time comes to a bound that no strategy can be below. What
+decides is the code that members of a space run.
+
+FILE is a scenario in YAML: the nodes and their speeds, the network, the tasks,
+and the section work of a configuration. docs/cli.md has its keys.
+
+Exit codes: 0 done, 1 failure (a file that is refused, work that is not done, or
+a result that was recorded twice), 2 wrong usage.`
+
+const workSimExample = `  pegasus work sim farm.yaml
+  pegasus work sim farm.yaml --seeds 20
+  pegasus work sim farm.yaml --strategy '{kind: chunk, cut: gss}' --json`
+
+func newWork() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "work",
+		Short: "Try how tasks are shared",
+		Long:  workHelp,
+		Args:  noArguments,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return fail(cmd.Help()) },
+	}
+	cmd.AddCommand(newWorkSim())
+	return cmd
+}
+
+// workSim is one command.
+type workSim struct {
+	seed     uint64
+	seeds    int
+	strategy string
+	asJSON   bool
+}
+
+func newWorkSim() *cobra.Command {
+	var w workSim
+	cmd := &cobra.Command{
+		Use:               "sim FILE",
+		Short:             "Share tasks on simulated nodes",
+		Long:              workSimHelp,
+		Example:           workSimExample,
+		Args:              oneArgument("work sim needs a scenario file", "work sim takes one scenario file"),
+		ValidArgsFunction: configFiles(),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if w.seeds < 1 || w.seeds > 10_000 {
+				return fmt.Errorf("--seeds %d: it must be from 1 to 10000", w.seeds)
+			}
+			return w.run(cmd.Context(), args[0], cmd.Flags(), cmd.OutOrStdout())
+		},
+	}
+	flags := cmd.Flags()
+	flags.Uint64Var(&w.seed, "seed", 0, "the first seed, `N`, in place of the scenario's")
+	flags.IntVar(&w.seeds, "seeds", 1, "run `N` seeds and print the least, the median and the largest of each figure")
+	flags.StringVar(&w.strategy, "strategy", "", "a strategy in `YAML` in place of the scenario's, such as '{kind: chunk, cut: gss}'")
+	flags.BoolVar(&w.asJSON, "json", false, "print one JSON object for each seed")
+	return cmd
+}
+
+func (w *workSim) run(ctx context.Context, file string, flags *pflag.FlagSet, stdout io.Writer) error {
+	src, err := os.ReadFile(file)
+	if err != nil {
+		return fail(err)
+	}
+	s, err := worksim.Parse(file, src)
+	if err != nil {
+		return fail(err)
+	}
+	if flags.Changed("strategy") {
+		if err := s.Strategy("--strategy", w.strategy); err != nil {
+			return err
+		}
+	}
+	if flags.Changed("seed") {
+		s.Seed = w.seed
+	}
+	var results []*worksim.Result
+	for first := s.Seed; len(results) < w.seeds; {
+		s.Seed = first + uint64(len(results))
+		r, err := worksim.Run(s, func() error { return context.Cause(ctx) })
+		if err != nil {
+			return fail(err)
+		}
+		results = append(results, r)
+	}
+	var text strings.Builder
+	if w.asJSON {
+		for _, r := range results {
+			text.WriteString(show.JSONLine(r.Fields(s.Work.Strategy)))
+		}
+	} else {
+		r := results[0]
+		fmt.Fprintf(&text, "%s, %s, ", show.Count(r.Nodes, "node"), show.Count(r.Tasks, "task"))
+		if w.seeds > 1 {
+			fmt.Fprintf(&text, "seeds %d to %d\n", r.Seed, s.Seed)
+		} else {
+			fmt.Fprintf(&text, "%.6g units of work, seed %d\n", r.Work, r.Seed)
+		}
+		fmt.Fprintf(&text, "strategy: %s\n%s", worksim.StrategyText(s.Work.Strategy), show.Table(worksim.Table(results)))
+	}
+	if _, err := io.WriteString(stdout, text.String()); err != nil {
+		return fail(err)
+	}
+	return fail(workFaults(results))
+}
+
+// workFaults is the error of what must never happen, or nil.
+func workFaults(results []*worksim.Result) error {
+	for _, r := range results {
+		if len(r.Faults) > 0 {
+			return errors.New(show.Printable(fmt.Sprintf("seed %d: %s: this is a fault of Pegasus: please report it with the scenario", r.Seed, strings.Join(r.Faults, "; "))))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,382 @@
+package worksim
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/balance/local"
+	"github.com/gopegasus/pegasus/internal/config"
+	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/yamlconf"
+	"github.com/gopegasus/pegasus/predicates"
+)
+
+// Scenario is what a run is made from. The tags are the keys of its file; docs/cli.md describes them.
+type Scenario struct {
+	Seed    uint64      `yaml:"seed"`           // of all that is drawn
+	Nodes   Nodes       `yaml:"nodes"`          // in their order
+	Network Network     `yaml:"network"`        // between all nodes
+	Work    config.Work `yaml:"work"`           // as in a configuration
+	Tasks   []Tasks     `yaml:"tasks,required"` // in the order in which they are put
+	Kills   Kills       `yaml:"kills"`          // of nodes
+}
+
+// Nodes are groups of nodes, numbered from 1 through all groups. In a file a number stands for one group.
+type Nodes []Group
+
+// Group is nodes of one kind. Each of its slots does Speed units of work in a second.
+type Group struct {
+	Count   int     `yaml:"count"`   // of nodes
+	Speed   float64 `yaml:"speed"`   // units a second, of each slot
+	Fastest float64 `yaml:"fastest"` // of the last node: speeds rise evenly from Speed; 0: all have Speed
+	Slots   int     `yaml:"slots"`   // 0: as work.slots says, or 1
+	Changes Changes `yaml:"changes"` // of the speed
+}
+
+// Changes multiply the speed of each node of a group.
+type Changes struct {
+	Steps []Step        `yaml:"steps"` // by their times
+	Every time.Duration `yaml:"every"` // the steps begin again after that time; 0: never
+	Shift time.Duration `yaml:"shift"` // node i of the group begins i times that later, from i = 0
+}
+
+// Step is a factor of the speed from an instant on.
+type Step struct {
+	At     time.Duration `yaml:"at"`     // after the begin of the period
+	Factor float64       `yaml:"factor"` // 0: the node stands still
+}
+
+// Network is how long frames take: Cost, PerByte for each byte, and up to Jitter.
+type Network struct {
+	Cost    time.Duration `yaml:"cost"`     // of each frame
+	PerByte time.Duration `yaml:"per_byte"` // of the encoded frame
+	Jitter  time.Duration `yaml:"jitter"`   // the most, drawn for each frame
+	Loss    float64       `yaml:"loss"`     // the part of the frames that is lost
+	Double  float64       `yaml:"double"`   // the part that arrives twice
+}
+
+// The kinds of tasks.
+const (
+	Plain = "plain"
+	Bag   = "bag"
+)
+
+// Tasks are tasks of one kind that are put together.
+type Tasks struct {
+	Put    Put           `yaml:"put"`    // by whom, and when
+	Kind   string        `yaml:"kind"`   // Plain or Bag
+	Count  int           `yaml:"count"`  // of tasks, or of bags
+	Items  int           `yaml:"items"`  // of each bag
+	Weight Weight        `yaml:"weight"` // of a plain task, or of an item
+	Yield  time.Duration `yaml:"yield"`  // the work between two yields of a bag
+	Bytes  int           `yaml:"bytes"`  // of the argument
+}
+
+// Put says who puts tasks, and when.
+type Put struct {
+	Node int           `yaml:"node"` // 0: all nodes in turn
+	At   time.Duration `yaml:"at"`   // after the begin of the run
+}
+
+// Weight draws units of work.
+type Weight struct {
+	Uniform     []float64 `yaml:"uniform"`     // between two numbers
+	Exponential float64   `yaml:"exponential"` // of that mean
+	List        []float64 `yaml:"list"`        // one after the other, and from the first again
+	constant    float64
+}
+
+// Kills kills nodes that put no tasks. They leave the roster after Silence.
+type Kills struct {
+	Count   int           `yaml:"count"`   // of nodes
+	From    time.Duration `yaml:"from"`    // the earliest
+	Until   time.Duration `yaml:"until"`   // the latest
+	Silence time.Duration `yaml:"silence"` // of a dead node, until the others hear that it is gone
+}
+
+// Limits of a scenario.
+const (
+	maxNodes  = 1024
+	maxItems  = 1_000_000
+	maxSteps  = 1000
+	maxTime   = 24 * time.Hour
+	maxFrame  = time.Hour // that a frame takes
+	maxNumber = 1e12
+	leastWork = 1e-9
+	maxBytes  = 48 << 10
+)
+
+func defaultGroup() Group { return Group{Count: 1, Speed: 1} }
+
+func defaultTasks() Tasks {
+	return Tasks{Put: Put{Node: 1}, Kind: Plain, Count: 1, Items: 1000, Weight: Weight{constant: 1}, Yield: time.Millisecond, Bytes: 64}
+}
+
+// Default has everything but tasks.
+func Default() Scenario {
+	g := defaultGroup()
+	g.Count = 16
+	return Scenario{
+		Seed: 1, Nodes: Nodes{g}, Work: config.DefaultWork(),
+		Network: Network{Cost: 100 * time.Microsecond, PerByte: 10 * time.Nanosecond},
+		Kills:   Kills{Until: 10 * time.Second, Silence: 2 * time.Second},
+	}
+}
+
+// UnmarshalNode takes a number of nodes, or a list of groups.
+func (n *Nodes) UnmarshalNode(node yamlconf.Node) error {
+	if node.Kind() != yamlconf.KindList {
+		g := defaultGroup()
+		*n = Nodes{g}
+		return node.Decode(&(*n)[0].Count)
+	}
+	return node.Decode((*[]Group)(n))
+}
+
+// UnmarshalNode fills in the defaults.
+func (g *Group) UnmarshalNode(n yamlconf.Node) error {
+	type plain Group
+	raw := plain(defaultGroup())
+	err := n.Decode(&raw)
+	*g = Group(raw)
+	return err
+}
+
+// UnmarshalNode fills in the defaults.
+func (t *Tasks) UnmarshalNode(n yamlconf.Node) error {
+	type plain Tasks
+	raw := plain(defaultTasks())
+	err := n.Decode(&raw)
+	*t = Tasks(raw)
+	return err
+}
+
+// UnmarshalNode takes a number, or one way to draw.
+func (w *Weight) UnmarshalNode(n yamlconf.Node) error {
+	*w = Weight{}
+	if n.Kind() != yamlconf.KindMap {
+		return n.Decode(&w.constant)
+	}
+	if len(n.Items()) != 1 {
+		return errors.New("write one of uniform, exponential and list, or a number")
+	}
+	type plain Weight
+	return n.Decode((*plain)(w))
+}
+
+// Parse reads a scenario over the defaults. The error has every fault and its place.
+func Parse(name string, src []byte) (*Scenario, error) {
+	s := Default()
+	doc, err := yamlconf.Decode(name, src, &s)
+	if doc == nil {
+		return nil, err
+	}
+	if doc.Err() == nil {
+		s.check(doc)
+	}
+	return &s, doc.Err()
+}
+
+// Strategy replaces the strategy by one of a text, which is a map of YAML such as "{kind: chunk, cut: gss}".
+// Name stands for the text in the error.
+func (s *Scenario) Strategy(name, text string) error {
+	var c local.Config
+	doc, err := yamlconf.Decode(name, []byte(text), &c)
+	if doc == nil {
+		return err
+	}
+	if doc.Err() == nil {
+		for _, f := range c.Faults() {
+			if f.Column > 0 {
+				doc.FaultIn(f.Key, f.Column-1, "%s", f.Message) // All words of a strategy are ASCII.
+			} else {
+				doc.FaultAt(f.Key, "%s", f.Message)
+			}
+		}
+	}
+	if err := doc.Err(); err != nil {
+		return err
+	}
+	s.Work.Strategy = c.WithDefaults()
+	return nil
+}
+
+// nodes is how many there are.
+func (s *Scenario) nodes() (n int) {
+	for i := range s.Nodes {
+		n += s.Nodes[i].Count
+	}
+	return n
+}
+
+// checker reports faults at the values of paths.
+type checker struct{ doc *yamlconf.Doc }
+
+func (c checker) need(ok bool, path, format string, args ...any) {
+	if !ok {
+		c.doc.FaultAt(path, format, args...)
+	}
+}
+
+func (c checker) number(x, low, high float64, path string) {
+	c.need(x >= low && x <= high, path, "%v is out of range: write %v to %v", x, low, high) // Also NaN.
+}
+
+func (c checker) count(n, low, high int, path string) {
+	c.need(n >= low && n <= high, path, "%d is out of range: write %d to %d", n, low, high)
+}
+
+func (c checker) within(d, least, most time.Duration, path string) {
+	c.need(d >= least && d <= most, path, "%v is out of range: write %v to %v", d, least, most)
+}
+
+// check reports what is wrong with the values.
+func (s *Scenario) check(doc *yamlconf.Doc) {
+	c := checker{doc}
+	c.need(len(s.Nodes) > 0, "nodes", "the list is empty: write one group at least, or the number of nodes")
+	total := 0
+	for i := range s.Nodes {
+		at := "nodes"
+		if len(s.Nodes) > 1 || doc.Pos("nodes[0]").Line > 0 {
+			at = fmt.Sprintf("nodes[%d]", i)
+		}
+		s.Nodes[i].check(c, at)
+		total += s.Nodes[i].Count
+	}
+	c.need(total <= maxNodes, "nodes", "there are %d nodes, and at most %d are allowed", total, maxNodes)
+	c.within(s.Network.Cost, 0, maxFrame, "network.cost")
+	c.within(s.Network.PerByte, 0, time.Second, "network.per_byte")
+	c.within(s.Network.Jitter, 0, maxFrame, "network.jitter")
+	c.number(s.Network.Loss, 0, 0.9, "network.loss")
+	c.number(s.Network.Double, 0, 1, "network.double")
+	s.checkWork(doc)
+	c.need(len(s.Tasks) > 0, "tasks", "the list is empty: write tasks to put")
+	items := 0
+	for i := range s.Tasks {
+		items = min(items+s.Tasks[i].check(c, fmt.Sprintf("tasks[%d]", i), total), maxItems+1)
+	}
+	c.need(items <= maxItems, "tasks", "there are more than %d tasks and items of bags: give them more weight instead", maxItems)
+	s.checkKills(c)
+}
+
+func (g *Group) check(c checker, at string) {
+	c.count(g.Count, 1, maxNodes, at+".count")
+	c.number(g.Speed, 1e-3, maxNumber, at+".speed")
+	if g.Fastest != 0 {
+		c.need(g.Fastest >= g.Speed && g.Fastest <= maxNumber, at+".fastest", "%v is out of range: write %v, which is speed, to %v", g.Fastest, g.Speed, maxNumber)
+	}
+	c.count(g.Slots, 0, maxNodes, at+".slots")
+	ch, at := &g.Changes, at+".changes"
+	c.within(ch.Every, 0, maxTime, at+".every")
+	c.within(ch.Shift, 0, maxTime, at+".shift")
+	c.need(len(ch.Steps) > 0 || ch.Every == 0 && ch.Shift == 0, at, "there are no steps: write steps: [{at: 1s, factor: 0.5}]")
+	c.need(len(ch.Steps) <= maxSteps, at+".steps", "there are %d steps, and at most %d are allowed", len(ch.Steps), maxSteps)
+	c.need(ch.Every == 0 || ch.Every >= time.Millisecond, at+".every", "%v is out of range: write 1ms or more, or leave it out", ch.Every)
+	works := false
+	for i, s := range ch.Steps {
+		at := fmt.Sprintf("%s.steps[%d]", at, i)
+		c.within(s.At, 0, maxTime, at+".at")
+		c.number(s.Factor, 0, 1e6, at+".factor")
+		c.need(i == 0 || s.At > ch.Steps[i-1].At, at+".at", "%v is not after the step before: sort the steps by their times", s.At)
+		c.need(ch.Every == 0 || s.At < ch.Every, at+".at", "%v is not before every, %v, when the steps begin again", s.At, ch.Every)
+		works = works || s.Factor > 0
+	}
+	if n := len(ch.Steps); n > 0 {
+		c.need(works && (ch.Every > 0 || ch.Steps[n-1].Factor > 0), at+".steps", "the nodes stop for good: write a last factor above 0, or kill nodes with kills")
+	}
+}
+
+// check returns how many items there are.
+func (t *Tasks) check(c checker, at string, nodes int) int {
+	c.count(t.Put.Node, 0, nodes, at+".put.node")
+	c.within(t.Put.At, 0, maxTime, at+".put.at")
+	c.need(t.Kind == Plain || t.Kind == Bag, at+".kind", "%q is no kind of task: write %s or %s", t.Kind, Plain, Bag)
+	c.count(t.Count, 1, maxItems, at+".count")
+	c.within(t.Yield, time.Microsecond, maxTime, at+".yield")
+	c.count(t.Bytes, 0, maxBytes-bodyBytes, at+".bytes")
+	w := &t.Weight
+	switch at := at + ".weight"; {
+	case w.Uniform != nil:
+		c.need(len(w.Uniform) == 2, at+".uniform", "it has %d numbers: write the least and the most, such as [1, 2]", len(w.Uniform))
+		if len(w.Uniform) == 2 {
+			c.number(w.Uniform[0], leastWork, maxNumber, at+".uniform[0]")
+			c.number(w.Uniform[1], w.Uniform[0], maxNumber, at+".uniform[1]")
+		}
+	case w.List != nil:
+		c.need(len(w.List) > 0, at+".list", "the list is empty: write numbers")
+		for i, x := range w.List {
+			c.number(x, leastWork, maxNumber, fmt.Sprintf("%s.list[%d]", at, i))
+		}
+	case w.Exponential != 0:
+		c.number(w.Exponential, leastWork, maxNumber, at+".exponential")
+	default:
+		c.number(w.constant, leastWork, maxNumber, at)
+	}
+	if t.Kind == Plain {
+		return t.Count
+	}
+	c.count(t.Items, 1, maxItems, at+".items")
+	return int(min(int64(t.Count)*int64(t.Items), maxItems+1))
+}
+
+// checkWork checks the section as a configuration has it.
+func (s *Scenario) checkWork(doc *yamlconf.Doc) {
+	w := s.Work
+	sec := config.Section{Name: "sim", Synchronizer: config.Synchronizer{Members: config.Members{Group: "nodes", Count: 1, Min: 1, Max: 1}, Work: &w}}
+	plan.Compile(&sec, func(at string, offset int, message, hint string) {
+		if hint != "" {
+			message += ": " + hint
+		}
+		if offset >= 0 {
+			doc.FaultIn(at, offset, "%s", message)
+			return
+		}
+		doc.FaultAt(at, "%s", message)
+	})
+	if w.Order == "" {
+		return
+	}
+	if _, err := predicates.CompileOrder(w.Order); err != nil {
+		if e, ok := errors.AsType[*predicates.Error](err); ok {
+			doc.FaultIn("work.order", yamlconf.Offset(w.Order, e.Line, e.Column), "%s", strings.TrimSuffix(e.Message+": "+e.Hint, ": "))
+			return
+		}
+		doc.FaultAt("work.order", "%v", err)
+	}
+}
+
+func (s *Scenario) checkKills(c checker) {
+	k := &s.Kills
+	c.within(k.From, 0, maxTime, "kills.from")
+	c.within(k.Until, k.From, maxTime, "kills.until")
+	c.within(k.Silence, time.Millisecond, maxTime, "kills.silence")
+	spare := len(s.mortal())
+	c.need(k.Count >= 0 && k.Count <= spare, "kills.count", "%d is out of range: write 0 to %d, since %d nodes put no tasks: tasks are lost with the node that has put them", k.Count, spare, spare)
+}
+
+// mortal are the nodes that put no tasks.
+func (s *Scenario) mortal() (list []int) {
+	for i := range s.nodes() {
+		if !slices.ContainsFunc(s.Tasks, func(t Tasks) bool { return t.Put.Node == 0 || t.Put.Node == i+1 }) {
+			list = append(list, i)
+		}
+	}
+	return list
+}
+
+// draw returns the weight of item i.
+func (w *Weight) draw(i int, uniform, exponential func() float64) float64 {
+	switch {
+	case len(w.Uniform) == 2:
+		return w.Uniform[0] + (w.Uniform[1]-w.Uniform[0])*uniform()
+	case len(w.List) > 0:
+		return w.List[i%len(w.List)]
+	case w.Exponential > 0:
+		return math.Max(leastWork, w.Exponential*exponential())
+	}
+	return w.constant
+}

@@ -1,0 +1,108 @@
+package worksim
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gopegasus/pegasus/balance/local"
+)
+
+// figure is one line of the output.
+type figure struct {
+	name string
+	of   func(*Result) float64
+	text func(float64) string
+}
+
+func number(x float64) string  { return fmt.Sprintf("%.0f", x) }
+func part(x float64) string    { return fmt.Sprintf("%.1f%%", 100*x) }
+func seconds(x float64) string { return fmt.Sprintf("%.3fs", x) }
+
+var figures = []figure{
+	{"time", func(r *Result) float64 { return r.Time.Seconds() }, seconds},
+	{"bound", func(r *Result) float64 { return r.Bound.Seconds() }, seconds},
+	{"efficiency", func(r *Result) float64 { return r.Efficiency }, func(x float64) string { return fmt.Sprintf("%.4f", x) }},
+	{"idle, least", func(r *Result) float64 { x, _, _ := r.IdleOf(); return x }, part},
+	{"idle, mean", func(r *Result) float64 { _, x, _ := r.IdleOf(); return x }, part},
+	{"idle, most", func(r *Result) float64 { _, _, x := r.IdleOf(); return x }, part},
+	{"parcels", func(r *Result) float64 { return float64(r.Parcels) }, number},
+	{"tasks moved", func(r *Result) float64 { return float64(r.Moved) }, number},
+	{"messages", func(r *Result) float64 { return float64(r.Messages) }, number},
+	{"bytes", func(r *Result) float64 { return float64(r.Bytes) }, number},
+	{"nodes killed", func(r *Result) float64 { return float64(r.Killed) }, number},
+	{"done again", func(r *Result) float64 { return r.Again }, func(x float64) string { return fmt.Sprintf("%.2f", x) }},
+	{"recorded twice", func(r *Result) float64 { return float64(r.Twice) }, number},
+}
+
+// Table has a row for each figure: its value, or of several seeds the least, the median and the largest.
+func Table(results []*Result) [][]string {
+	var rows [][]string
+	if len(results) > 1 {
+		rows = append(rows, []string{"", "MIN", "MEDIAN", "MAX"})
+	}
+	for _, f := range figures {
+		list := make([]float64, len(results))
+		for i, r := range results {
+			list[i] = f.of(r)
+		}
+		slices.Sort(list)
+		row := []string{f.name, f.text(list[0])}
+		if n := len(list); n > 1 {
+			row = append(row, f.text(list[(n-1)/2]), f.text(list[n-1]))
+		} else if f.name == "bound" {
+			row[1] += " (" + results[0].Why + ")"
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
+
+// Fields are the result under the keys that it has in JSON.
+func (r *Result) Fields(strategy local.Config) map[string]any {
+	idle := make([]float64, len(r.Idle))
+	for i, x := range r.Idle {
+		idle[i] = rounded(x)
+	}
+	return map[string]any{
+		"seed": r.Seed, "strategy": StrategyText(strategy), "nodes": r.Nodes, "tasks": r.Tasks, "items": r.Items, "work": rounded(r.Work),
+		"time_seconds": r.Time.Seconds(), "bound_seconds": r.Bound.Seconds(), "bound": r.Why, "efficiency": rounded(r.Efficiency), "idle": idle,
+		"parcels": r.Parcels, "moved": r.Moved, "messages": r.Messages, "bytes": r.Bytes, "killed": r.Killed,
+		"done": rounded(r.Done), "done_again": rounded(r.Again), "recorded_twice": r.Twice, "faults": append([]string{}, r.Faults...),
+	}
+}
+
+// rounded has six digits behind the point: processors add up differently beyond.
+func rounded(x float64) float64 { return math.Round(x*1e6) / 1e6 }
+
+// StrategyText is a strategy as it stands in a configuration, with its defaults.
+func StrategyText(c local.Config) string {
+	c = c.WithDefaults()
+	parts := []string{"kind: " + c.Kind, "below: " + quoted(c.Below)}
+	if c.From != "" {
+		parts = append(parts, "from: "+quoted(c.From))
+	}
+	for _, d := range []struct {
+		key   string
+		value time.Duration
+	}{{"again", c.Again}, {"longest", c.Longest}} {
+		parts = append(parts, fmt.Sprintf("%s: %v", d.key, d.value))
+	}
+	if c.Share > 0 {
+		parts = append(parts, fmt.Sprintf("share: %v", c.Share))
+	}
+	if c.Cut != "" {
+		parts = append(parts, "cut: "+quoted(c.Cut))
+	}
+	return "{" + strings.Join(parts, ", ") + "}"
+}
+
+// quoted quotes what has a comma, which ends a value in braces.
+func quoted(text string) string {
+	if strings.Contains(text, ",") {
+		return fmt.Sprintf("%q", text)
+	}
+	return text
+}
