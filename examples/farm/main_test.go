@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { testprogram.Main(m, main) }
 func TestFarm(t *testing.T) {
 	for _, args := range [][]string{
 		{"-json", "-weights", "1,2,3,1,1,2,1,1", "-processes", "3"},
-		{"-json", "-weights", "1,4,3,8,9,8,9,8,9,5,1,1", "-processes", "3", "-kill", "1"},
+		{"-json", "-weights", "7,5,3,11,2,4,6,1,9", "-processes", "4", "-kill", "1"},
 	} {
 		out, err := testprogram.Command(t, args...).Output()
 		var got struct {
