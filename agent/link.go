@@ -236,7 +236,7 @@ func (k linkOf) Watch(w link.Watcher) (stop func(), err error) {
 	case m.closed:
 		return nil, ErrClosed
 	case m.link.watcher != nil:
-		return nil, fmt.Errorf("agent: member %q: its link is watched already: stop the other watcher first", m.cfg.Name)
+		return nil, fmt.Errorf("agent: member %q: it has an open space already: close that one first", m.cfg.Name)
 	}
 	x := &watching{m: m, watcher: w, wake: make(chan struct{}, 1), over: make(chan struct{}), ended: make(chan struct{})}
 	m.link.watcher = x

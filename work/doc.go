@@ -50,12 +50,12 @@
 // A phase ends at one instant at which every member of the group has told that it has nothing to do
 // and that its program waits. The synchronizer proves that on one global state, so no task can be on
 // its way at that instant. [Space.Wait], [Total] and [Results] return then, and a new phase begins.
-// A member that has joined and never opens the space keeps the phase from ending.
+// A member that has set a state and never opens the space keeps the phase from ending.
 //
 // # What is lost
 //
 // With store: memory the tasks of a process die with it. The other members are told how many
-// ([LostError]). A member that dies while it runs tasks of others loses nothing: their accounts put
+// ([LostError]), once: a program that waits again goes on without them. A member that dies while it runs tasks of others loses nothing: their accounts put
 // them again, from where they were last saved.
 //
 // Everything here may be called from any goroutine, but for what says otherwise.

@@ -98,6 +98,7 @@ func Results[R any](ctx context.Context, s *Space, name string) iter.Seq2[Result
 			list, err := s.next(ctx, r)
 			for i := range list {
 				if !yield(resultOf[R](&list[i])) {
+					s.putBack(r, list[i+1:])
 					return
 				}
 			}
@@ -109,6 +110,13 @@ func Results[R any](ctx context.Context, s *Space, name string) iter.Seq2[Result
 			}
 		}
 	}
+}
+
+// putBack keeps for the next loop what a loop that was left has not come to.
+func (s *Space) putBack(r *results, rest []workcore.Result) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.list = append(rest, r.list...)
 }
 
 func resultOf[R any](in *workcore.Result) (Result[R], error) {
@@ -248,6 +256,7 @@ type waiter struct {
 	serves  bool // it settles unless the program puts tasks
 	busies  bool // what follows it is busy until it says otherwise
 	phase   uint64
+	lost    *LostError // why it has to return; nil: nothing is lost
 	done    chan struct{}
 }
 
@@ -276,8 +285,8 @@ func (s *Space) wait(ctx context.Context, w *waiter) error {
 		return nil
 	case s.err != nil:
 		return s.err
-	case s.fails(w):
-		return s.lost
+	case w.lost != nil:
+		return w.lost
 	default:
 		return fmt.Errorf("work: wait: %w", context.Cause(ctx))
 	}
@@ -285,21 +294,29 @@ func (s *Space) wait(ctx context.Context, w *waiter) error {
 
 // fails reports whether a waiter has to return since tasks are lost.
 func (s *Space) fails(w *waiter) bool {
-	return w.awaits && s.lost != nil && s.section.Lost == config.LostFail
+	if w.awaits && s.lost != nil && s.section.Lost == config.LostFail {
+		w.lost = s.lost
+	}
+	return w.lost != nil
 }
 
 // release lets those go on whose calls are over. It comes before what the step has changed is told: the
 // group must not hear that this program waits when it does not any more. The lock is held.
 func (s *Space) release() {
+	told := false
 	s.waiters = slices.DeleteFunc(s.waiters, func(w *waiter) bool {
 		over := s.err != nil || w.ready() || s.fails(w)
 		if over {
 			if close(w.done); w.busies {
 				s.busy++
 			}
+			told = told || w.lost != nil
 		}
 		return over
 	})
+	if told { // Once: a program that waits again goes on without them.
+		s.lost = nil
+	}
 	s.settle()
 }
 

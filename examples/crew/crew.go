@@ -54,6 +54,9 @@ type Crew struct {
 	begun   time.Time
 	mu      sync.Mutex
 	workers map[string]*exec.Cmd
+	killed  []string
+	inputs  []io.Closer // of all workers
+	running sync.WaitGroup
 }
 
 // flags are those of all examples.
@@ -69,7 +72,7 @@ func Main(p *Program) {
 	var f flags
 	flag.IntVar(&f.processes, "processes", p.Processes, "`N` processes, the first of them leads and works too")
 	flag.Uint64Var(&f.seed, "seed", 1, "of what is random")
-	flag.IntVar(&f.kill, "kill", 0, "kill `N` random processes that hold a task, once 10 % of the work is recorded")
+	flag.IntVar(&f.kill, "kill", 0, "kill `N` random processes that run a task, once 10 % of the work is recorded")
 	flag.BoolVar(&f.json, "json", false, "print one object of JSON")
 	flag.StringVar(&f.url, "url", "", "`URL` of the server, of a process that serves")
 	flag.StringVar(&f.name, "name", "", "`NAME` of a process that serves; without it this one leads")
@@ -121,6 +124,7 @@ func lead(ctx context.Context, p *Program, f *flags) error {
 		return err
 	}
 	c := &Crew{Processes: f.processes, Seed: f.seed, kill: f.kill, workers: map[string]*exec.Cmd{}}
+	defer c.end()
 	for i := 2; i <= f.processes; i++ {
 		if err := c.start("w"+strconv.Itoa(i), server.URL()); err != nil {
 			return errors.Join(err, s.Close())
@@ -174,15 +178,19 @@ func join(ctx context.Context, p *Program, url, name string) (*agent.Member, *wo
 
 // serve works for the others until the first process is gone, or is told to end.
 func serve(ctx context.Context, p *Program, f *flags) error {
-	m, s, err := join(ctx, p, f.url, f.name)
-	if err != nil {
-		return err
-	}
 	lives, gone := context.WithCancel(ctx)
+	defer gone()
 	go func() {
 		_, _ = io.Copy(io.Discard, os.Stdin) // The first process holds the other end.
 		gone()
 	}()
+	m, s, err := join(lives, p, f.url, f.name)
+	if err != nil {
+		if lives.Err() != nil {
+			err = nil
+		}
+		return err
+	}
 	err = s.Serve(lives)
 	if lives.Err() != nil {
 		err = nil
@@ -203,15 +211,29 @@ func (c *Crew) start(name, url string) error {
 	}
 	cmd := exec.Command(program, append(slices.Clone(os.Args[1:]), "-url", url, "-name", name)...) //nolint:gosec,noctx // It is this program, and ends with its standard input.
 	cmd.Stderr = os.Stderr
-	if _, err := cmd.StdinPipe(); err != nil {
+	input, err := cmd.StdinPipe()
+	if err != nil {
 		return err
 	}
 	if err := cmd.Start(); err != nil {
 		return err
 	}
-	c.workers[name] = cmd
-	go cmd.Wait() //nolint:errcheck // It is killed, or ends with this process.
+	c.workers[name], c.inputs = cmd, append(c.inputs, input)
+	c.running.Go(func() { _ = cmd.Wait() }) // It is killed, or ends with this process.
 	return nil
+}
+
+// end has the other processes end while the server is there still. It does not wait long for one that is stopped.
+func (c *Crew) end() {
+	for _, input := range c.inputs {
+		_ = input.Close()
+	}
+	ended := make(chan struct{})
+	go func() { c.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-time.After(2 * time.Second):
+	}
 }
 
 // Watch calls Progress with what part says, until stop is called, which returns how long it was.
@@ -240,19 +262,26 @@ func (c *Crew) Watch(part func() float64) (stop func() time.Duration) {
 }
 
 // Progress tells which part of the work is recorded, from 0 to 1. At a tenth the processes are killed that -kill
-// asks for.
+// asks for, each while it runs a task. If all that were killed had just finished, one more is killed.
 func (c *Crew) Progress(part float64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if part < 0.1 || c.kill == 0 {
+	if part < 0.1 || c.kill == 0 && !c.inVain() {
 		return
 	}
 	random := rand.New(rand.NewPCG(c.Seed, uint64(len(c.workers)))) //nolint:gosec // It is to be repeatable.
 	holders := slices.DeleteFunc(c.Space.Holdings(), func(h work.Holding) bool { return c.workers[h.Member] == nil || h.Runs == 0 })
 	random.Shuffle(len(holders), func(i, j int) { holders[i], holders[j] = holders[j], holders[i] })
-	for _, h := range holders[:min(c.kill, len(holders))] {
+	for _, h := range holders[:min(max(c.kill, 1), len(holders))] {
 		_ = c.workers[h.Member].Process.Kill() // It may have ended.
 		delete(c.workers, h.Member)
-		c.kill--
+		c.killed = append(c.killed, h.Member)
+		c.kill = max(0, c.kill-1)
 	}
+}
+
+// inVain reports whether processes were killed, none has a task any more, and nothing is done again.
+func (c *Crew) inVain() bool {
+	return len(c.killed) > 0 && c.Space.Stats().Redone == 0 &&
+		!slices.ContainsFunc(c.Space.Holdings(), func(h work.Holding) bool { return slices.Contains(c.killed, h.Member) })
 }

@@ -1,0 +1,169 @@
+package work_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gopegasus/pegasus/agent"
+	"github.com/gopegasus/pegasus/embedded"
+	"github.com/gopegasus/pegasus/synchronizer"
+	"github.com/gopegasus/pegasus/work"
+)
+
+// benchSpaces opens spaces over a server. Options are those of each member.
+func benchSpaces(b *testing.B, options ...[]work.Option) []*work.Space {
+	b.Helper()
+	server, err := embedded.Start(embedded.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(server.Close)
+	cfg, err := synchronizer.ParseConfig("test.yaml", []byte(live), synchronizer.Members("gsync", len(options)))
+	if err != nil {
+		b.Fatal(err)
+	}
+	s, err := synchronizer.Start(b.Context(), server.URL(), cfg, synchronizer.Options{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { _ = s.Close() })
+	list, errs := make([]*work.Space, len(options)), make([]error, len(options))
+	var all sync.WaitGroup
+	for i, o := range options {
+		all.Go(func() {
+			m, err := agent.Join(b.Context(), server.URL(), agent.Config{Group: "g", Name: string(rune('a' + i))}, agent.OwnConn())
+			if errs[i] = err; err != nil {
+				return
+			}
+			b.Cleanup(func() { _ = m.Close() })
+			list[i], errs[i] = work.Open(b.Context(), m, o...)
+		})
+	}
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		b.Fatal(err)
+	}
+	for _, s := range list {
+		b.Cleanup(func() { _ = s.Close() })
+	}
+	return list
+}
+
+func empty(context.Context, []byte) ([]byte, error) { return nil, nil }
+
+const phaseTasks = 100_000
+
+func benchTasks(b *testing.B, list []*work.Space) {
+	b.Helper()
+	for _, s := range list[1:] {
+		go func() { _ = s.Serve(b.Context()) }()
+	}
+	for b.Loop() {
+		for range phaseTasks {
+			if err := list[0].Put(b.Context(), "empty", []byte(nil)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		n := 0
+		for _, err := range work.Results[[]byte](b.Context(), list[0], "empty") {
+			if err != nil {
+				b.Fatal(err)
+			}
+			n++
+		}
+		if n != phaseTasks {
+			b.Fatalf("%d results", n)
+		}
+	}
+	b.ReportMetric(float64(b.N)*phaseTasks/b.Elapsed().Seconds(), "tasks/s")
+}
+
+// BenchmarkEmptyTasks: tasks that do nothing, in one process.
+func BenchmarkEmptyTasks(b *testing.B) {
+	benchTasks(b, benchSpaces(b, []work.Option{work.Func("empty", empty)}))
+}
+
+// BenchmarkMovedTasks: tasks that do nothing, run by another member: the slot of the first one is taken.
+func BenchmarkMovedTasks(b *testing.B) {
+	blocked := work.Func("block", func(ctx context.Context, _ []byte) ([]byte, error) {
+		<-ctx.Done()
+		return nil, nil
+	})
+	list := benchSpaces(b, []work.Option{work.Func("empty", empty), blocked}, []work.Option{work.Func("empty", empty)})
+	go func() { _ = list[1].Serve(b.Context()) }()
+	for b.Loop() {
+		if err := list[0].Put(b.Context(), "block", []byte(nil), work.ID("block")); err != nil {
+			b.Fatal(err)
+		}
+		for range phaseTasks {
+			if err := list[0].Put(b.Context(), "empty", []byte(nil)); err != nil {
+				b.Fatal(err)
+			}
+		}
+		n := 0
+		for _, err := range work.Results[[]byte](b.Context(), list[0], "empty") {
+			if err != nil {
+				b.Fatal(err)
+			}
+			if n++; n == phaseTasks {
+				_ = list[0].Cancel("block")
+			}
+		}
+	}
+	b.ReportMetric(float64(b.N)*phaseTasks/b.Elapsed().Seconds(), "tasks/s")
+	b.ReportMetric(float64(list[1].Stats().Moved)/float64(b.N), "moved/phase")
+}
+
+// items is a bag that nobody splits.
+type items struct{ N int }
+
+func (b *items) Len() int          { return b.N }
+func (b *items) Split(n int) items { b.N -= n; return items{n} }
+
+// BenchmarkYield: a Yield that has nothing to do.
+func BenchmarkYield(b *testing.B) {
+	done := make(chan error, 1)
+	s := benchSpaces(b, []work.Option{work.Bag("bag", func(ctx context.Context, bag *items, _ *int) error {
+		for b.Loop() {
+			if err := work.Yield(ctx); err != nil {
+				return err
+			}
+		}
+		bag.N = 0
+		done <- nil
+		return nil
+	}, func(a, b int) int { return a + b })})[0]
+	if err := s.Put(b.Context(), "bag", items{10}); err != nil {
+		b.Fatal(err)
+	}
+	<-done
+}
+
+// BenchmarkEnd: from the last result to the end of the phase, at three members.
+func BenchmarkEnd(b *testing.B) {
+	o := []work.Option{work.Func("empty", empty)}
+	list := benchSpaces(b, o, o, o)
+	for _, s := range list[1:] {
+		go func() { _ = s.Serve(b.Context()) }()
+	}
+	var took []time.Duration
+	for b.Loop() {
+		if err := list[0].Put(b.Context(), "empty", []byte(nil)); err != nil {
+			b.Fatal(err)
+		}
+		var last time.Time
+		for _, err := range work.Results[[]byte](b.Context(), list[0], "empty") {
+			if err != nil {
+				b.Fatal(err)
+			}
+			last = time.Now()
+		}
+		took = append(took, time.Since(last))
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Microseconds()), "p50-µs")
+}
