@@ -140,7 +140,9 @@ func BenchmarkYield(b *testing.B) {
 	if err := s.Put(b.Context(), "bag", items{10}); err != nil {
 		b.Fatal(err)
 	}
-	<-done
+	if err := <-done; err != nil {
+		b.Fatal(err)
+	}
 }
 
 // BenchmarkEnd: from the last result to the end of the phase, at three members.

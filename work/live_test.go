@@ -16,6 +16,7 @@ import (
 	"github.com/gopegasus/pegasus/embedded"
 	"github.com/gopegasus/pegasus/internal/config"
 	"github.com/gopegasus/pegasus/internal/link"
+	"github.com/gopegasus/pegasus/internal/testwait"
 	"github.com/gopegasus/pegasus/synchronizer"
 	"github.com/gopegasus/pegasus/work"
 )
@@ -127,11 +128,7 @@ func limited(t *testing.T) context.Context {
 // until waits for what has to come.
 func until(t *testing.T, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not come")
-		}
-	}
+	testwait.Until(t, "what has to come", holds)
 }
 
 // serveLive serves until the test ends, and tells why Serve returned.
@@ -540,7 +537,7 @@ func TestLiveContext(t *testing.T) {
 	options := []work.Option{
 		work.Func("task", func(_ context.Context, n int) (int, error) { return n, nil }),
 		work.Func("outer", func(context.Context, int) (int, error) {
-			if err := space.Load().Put(context.Background(), "task", 0, work.ID("inner")); err != nil {
+			if err := space.Load().Put(context.Background(), "task", 0, work.ID("inner")); err != nil { //nolint:contextcheck // It is the wrong one.
 				return 0, err
 			}
 			if tries.Add(1) == 1 {

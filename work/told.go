@@ -107,7 +107,7 @@ type Stats struct {
 	Tasks   uint64 // that this member has put so far, with what functions and splits have put
 	Moved   uint64 // tasks and parts of bags that came here from other members
 	Given   uint64 // how often a task that this member has put came to another one
-	Redone  uint64 // tasks of this member that another one was running when it was lost
+	Redone  uint64 // tasks of this member that another one was running, or may have begun, when it was lost
 	Dropped uint64 // messages to other members that found the queue full; what matters was sent again
 	Bad     uint64 // messages of other members that could not be read
 }

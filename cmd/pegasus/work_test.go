@@ -42,7 +42,7 @@ func TestWorkSimPage(t *testing.T) {
 		}
 		for f := range of.Fields() {
 			if key, _, _ := strings.Cut(f.Tag.Get("yaml"), ","); key != "" {
-				if keys++; !regexp.MustCompile("[`.{]"+key+"[`.:]").MatchString(page) {
+				if keys++; !regexp.MustCompile("[`.{]" + key + "[`.:]").MatchString(page) {
 					t.Errorf("the page has no key %q of %v", key, of)
 				}
 			}

@@ -22,17 +22,17 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               82_600, // 6,900 of them are work distribution, 750 credentials
-	"lines of code of the largest package":        6460,
+	"lines of code":                               83_200, // 8,200 of them are work distribution, 750 credentials
+	"lines of code of the largest package":        6461,
 	"lines of scgs":                               6952,
-	"lines of internal/synccore":                  7810,
+	"lines of internal/synccore":                  7812,
 	"lines of synchronizer":                       6165,
-	"lines of cmd/pegasus":                        5280,
+	"lines of cmd/pegasus":                        5410,
 	"lines of predicates":                         5830,
 	"lines of agent":                              5865,
 	"lines of another package":                    5000,
 	"packages of more than 5,000 lines":           6, // those six
-	"files of the package with most files":        46,
+	"files of the package with most files":        47,
 	"fields of synccore.Core":                     79,
 	"methods of synccore.Core":                    230,
 	"fields of another type":                      107, // internal/sim.trial,

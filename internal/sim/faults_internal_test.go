@@ -328,6 +328,19 @@ func TestFoundSeeds(t *testing.T) {
 	}
 }
 
+// TestFoundKeys: the same of trials with the predicates of all keys.
+func TestFoundKeys(t *testing.T) {
+	spec := trialOf(t, drops|restarts|clocks, 187500*time.Microsecond)
+	spec.processes, spec.pair = 3, withPair
+	keys := spec
+	keysTrial(t, &keys)
+	one := newTrial(seeded(spec, keys, 8299))
+	one.run()
+	for _, b := range one.breaches {
+		t.Errorf("runs that began with a state that began again: %c %s", b.judge, b.text)
+	}
+}
+
 // TestTheSameSeedIsTheSameTrial: all that goes in and comes out is the same, in order.
 func TestTheSameSeedIsTheSameTrial(t *testing.T) {
 	spec := trialOf(t, AllFaults, time.Second)

@@ -76,6 +76,7 @@ type tenure struct {
 	texts    map[string]*text     // those of them that are judged by their texts
 	fired    map[string]*firings  // by predicate and text
 	joins    map[string][]uint64  // the epochs in which a member joined
+	begun    clocksync.Instant    // when the epoch began
 }
 
 // origin is the term that another one goes on with: signals of decisions up to a number are
@@ -300,6 +301,7 @@ func (t *trial) judgeStep(l *leader, out *synccore.Output) {
 	for i := range out.Epochs {
 		t.Epochs++
 		e := &out.Epochs[i]
+		l.begun = t.now
 		for _, name := range e.Joined {
 			l.joins[name] = append(l.joins[name], e.Epoch)
 		}

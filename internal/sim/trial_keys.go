@@ -3,6 +3,7 @@ package sim
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/plan"
@@ -64,6 +65,9 @@ func (l *leader) standing(member string, epoch uint64) (s standing) {
 	return s
 }
 
+// runsKnown is for how long a threshold surely knows the runs of its members, which are eight of each.
+const runsKnown = 200 * time.Millisecond
+
 // judgeKeys is judge K: a predicate fires no more often, and no sooner, than once, cooldown, until and after say. It held from
 // one instant to another.
 func (t *trial) judgeKeys(l *leader, x *text, v *monitor.Verdict, from, to clocksync.Instant) {
@@ -100,7 +104,9 @@ func (t *trial) judgeKeys(l *leader, x *text, v *monitor.Verdict, from, to clock
 		!t.readyAgain(x, v, of.member, last.from, min(to, t.now)):
 		t.breach('K', "%s fired twice, and its until was false %s: %s: %s", x.Name, spanText(last.from, min(to, t.now)), x.untilText(l.level), witnessText(v))
 	}
-	if threshold && again && last.epoch == now.epoch && last.at < now.at && last.gaps == now.gaps && !l.tooOld && t.stayed(x, &last, &now) {
+	// What members were before the epoch the term need not know, and of a member only its newest runs.
+	known := threshold && min(last.from, now.from) >= l.begun && now.at.Sub(min(last.from, now.from)) < runsKnown
+	if known && again && last.epoch == now.epoch && last.at < now.at && last.gaps == now.gaps && !l.tooOld && t.stayed(x, &last, &now) {
 		t.breach('K', "%s fired twice, and as many as it asks for held its condition %s: %s", x.Name, spanText(min(last.from, now.from), max(last.from, now.from)), witnessText(v))
 	}
 	for _, a := range x.After {

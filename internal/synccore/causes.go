@@ -127,8 +127,11 @@ func (c *Core) witnessed(o *occasion) uint64 {
 	}
 	states, members := uint64(0), uint64(0)
 	for i := range c.parts {
-		weight, seq := c.byIndex[c.parts[i].Member].first(c.parts[i].Seq)
-		states, members = states+seq*weight, members+weight
+		m := c.byIndex[c.parts[i].Member]
+		weight, seq := m.first(c.parts[i].Seq)
+		// The members are known by their incarnations now: the runs of one term may begin with another
+		// state than those of the next, and are to count as perhaps the same.
+		states, members = states+seq*weight, members+m.weight
 	}
 	return control.OfRuns(members, states)
 }

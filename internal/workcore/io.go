@@ -126,7 +126,7 @@ type Told struct {
 	Drained bool   // it was told to drain, and no task is here, nor is one open that it has put
 	Moved   uint64 // tasks and parts of bags that came here from other members
 	Given   uint64 // how often a task of its account came to another member
-	Redone  uint64 // tasks of its account that a member was running when it was lost
+	Redone  uint64 // tasks of its account that a member was running, or may have begun, when it was lost
 }
 
 func (o *Output) reset() {

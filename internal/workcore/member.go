@@ -448,11 +448,11 @@ func (m *Member) takeParcel(now clocksync.Instant, p *Parcel) {
 func (m *Member) held() int { return len(m.waiting) + len(m.slots) + len(m.records) + len(m.passed) }
 
 func (l *Parted) is(account Peer, id string, on uint64) bool {
-	return l.Account == account && l.Lease.Task.ID == id && l.Lease.On == on
+	return l.Lease.On == on && l.Lease.Task.ID == id && l.Account == account
 }
 
 func (p *pending) is(account Peer, id string, on uint64) bool {
-	return p.account == account && p.step.Record.ID == id && p.step.Record.On == on
+	return p.step.Record.On == on && p.step.Record.ID == id && p.account == account
 }
 
 func (m *Member) has(account Peer, id string, on uint64) bool {

@@ -53,7 +53,7 @@ type Store struct {
 	puts    uint64
 	given   uint64 // how often a task came to a holder that it was not with before
 	self    string // the holder that is not counted
-	redone  uint64 // tasks that a holder was running when it was lost
+	redone  uint64 // tasks that a holder was running, or may have begun, when it was lost
 }
 
 // leased is what the store knows of an open task.
@@ -230,9 +230,11 @@ func (s *Store) Lose(holder string) int {
 	n := 0
 	for _, l := range s.of(holder) {
 		n++
+		if l.runs || l.demand > 0 { // What it had just been given it may have begun.
+			s.redone++
+		}
 		if l.runs {
 			l.losses++
-			s.redone++
 		}
 		if _, on, _ := s.account.Find(l.id); l.losses >= s.limits.Losses {
 			s.end(l, on, Poisoned, fmt.Sprintf("%d members died while they ran it, %s the last", l.losses, holder))
