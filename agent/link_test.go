@@ -128,7 +128,7 @@ func TestLinkTellsWhoIsThere(t *testing.T) {
 		ka := linked(t, ma)
 		stop, err := ka.Watch(a.watcher(names))
 		check(t, err)
-		if _, err := ka.Watch(a.watcher(names)); err == nil || !strings.Contains(err.Error(), "watched already") {
+		if _, err := ka.Watch(a.watcher(names)); err == nil || !strings.Contains(err.Error(), "it has an open space already") {
 			t.Errorf("a second watcher: %v", err)
 		}
 		expect(a, "joined", "slots=3 1:")
