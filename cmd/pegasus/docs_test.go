@@ -196,9 +196,10 @@ func TestLinks(t *testing.T) {
 			anchors[page] = append(anchors[page], anchor)
 		}
 	}
+	code := regexp.MustCompile("(?s)```.*?```|`[^`\n]*`") // Go has [ ]( ), too.
 	followed := 0
 	for _, page := range pages {
-		for _, l := range link.FindAllStringSubmatch(texts[page], -1) {
+		for _, l := range link.FindAllStringSubmatch(code.ReplaceAllString(texts[page], ""), -1) {
 			if strings.Contains(l[1], "://") {
 				continue
 			}
