@@ -1,7 +1,10 @@
 package work
 
 import (
+	"cmp"
 	"context"
+	"encoding"
+	"encoding/json"
 	"fmt"
 	"reflect"
 	"slices"
@@ -23,6 +26,7 @@ type function struct {
 	run func(ctx context.Context, r *run) ([]byte, error)
 	// encode is the argument of Put as the body of a task; items is how much a bag has.
 	encode func(arg any) ([]byte, error)
+	result reflect.Type // nil: not known here
 	total  func() total // of a bag, for the results of one phase; else nil
 	pulled bool         // tasks are taken by Next
 }
@@ -46,6 +50,7 @@ func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) 
 	}
 	return declare(&function{
 		name:   name,
+		result: reflect.TypeFor[R](),
 		encode: encoder[A](name),
 		run: func(ctx context.Context, r *run) ([]byte, error) {
 			arg, err := decode[A]("the argument", r.body)
@@ -58,13 +63,13 @@ func Func[A, R any](name string, f func(ctx context.Context, arg A) (R, error)) 
 			}
 			return encode("the result", &result)
 		},
-	}, "")
+	}, cmp.Or(mute[A](), mute[R]()))
 }
 
 // Pull declares a function of that name whose tasks this program takes by [Space.Next], one after the
 // other, instead of having them called. Each Next that waits uses one slot.
 func Pull[A any](name string) Option {
-	return declare(&function{name: name, encode: encoder[A](name), pulled: true}, "")
+	return declare(&function{name: name, encode: encoder[A](name), pulled: true}, mute[A]())
 }
 
 // Bag declares a bag of that name: a task that can be split. *B must have
@@ -77,12 +82,14 @@ func Pull[A any](name string) Option {
 // each [Yield] that saved it. So add has to sum up results in any order; it is used by [Total].
 func Bag[B, R any](name string, f func(ctx context.Context, bag *B, found *R) error, add func(a, b R) R) Option {
 	split, fault := splitter[B]()
+	fault = cmp.Or(fault, mute[B](), mute[R]())
 	if f == nil || add == nil {
 		fault = "its function or its sum is nil"
 	}
 	return declare(&function{
 		name:   name,
 		encode: encoder[B](name),
+		result: reflect.TypeFor[R](),
 		total:  func() total { return &sum[R]{plus: add} },
 		run: func(ctx context.Context, r *run) ([]byte, error) {
 			bag, err := decode[B]("the bag", r.body)
@@ -173,6 +180,25 @@ func encoder[A any](name string) func(arg any) ([]byte, error) {
 		}
 		return nil, fmt.Errorf("%s is %T: this program has declared the function with %v", what, arg, reflect.TypeFor[A]())
 	}
+}
+
+// mute says what is wrong with a type of which nothing would travel: it has fields, none is exported, and it has
+// no form of its own.
+func mute[T any]() string {
+	t := reflect.TypeFor[T]()
+	switch any((*T)(nil)).(type) {
+	case encoding.BinaryMarshaler, json.Marshaler, encoding.TextMarshaler:
+		return ""
+	}
+	if t.Kind() != reflect.Struct || t.NumField() == 0 {
+		return ""
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.IsExported() || f.Anonymous {
+			return ""
+		}
+	}
+	return fmt.Sprintf("no field of %v is exported, so nothing of it would travel: export its fields, or give it MarshalBinary and UnmarshalBinary", t)
 }
 
 // declare checks the name.

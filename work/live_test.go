@@ -306,7 +306,8 @@ func TestLiveCreator(t *testing.T) {
 	go func() { over <- b.Wait(limited(t)) }()
 	proxy.hold()
 	err := <-over
-	if lost, is := errors.AsType[*work.LostError](err); !is || lost.Tasks != 20 || fmt.Sprint(lost.Members) != "[a]" {
+	if lost, is := errors.AsType[*work.LostError](err); !is || lost.Tasks < 1 || lost.Tasks > 20 || // As many as it has told of.
+		fmt.Sprint(lost.Members) != "[a]" {
 		t.Errorf("the creator is gone: %v", err)
 	}
 	if err := b.Wait(limited(t)); err != nil { // The loss was of that phase.

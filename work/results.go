@@ -177,6 +177,9 @@ func (s *Space) next(ctx context.Context, r *results) (list []workcore.Result, e
 // Total waits for the end of the phase, and returns the sum of what the bags of that name have found
 // that this member has put. The error names tasks that have failed; the sum is that of the others then.
 func Total[R any](ctx context.Context, s *Space, name string) (sum R, err error) {
+	if f := s.functions[name]; f != nil && f.total != nil && f.result != reflect.TypeFor[R]() {
+		return sum, fmt.Errorf("work: the total of %q is %v, as this program has declared the bag: ask for that, not for %v", name, f.result, reflect.TypeFor[R]())
+	}
 	r, err := s.open(name, true)
 	if err != nil {
 		return sum, err
@@ -189,10 +192,7 @@ func Total[R any](ctx context.Context, s *Space, name string) (sum R, err error)
 	if err != nil {
 		return sum, err
 	}
-	v, ok := r.total.value().(R)
-	if !ok {
-		return sum, fmt.Errorf("work: the total of %q is %T: this program has declared the bag with that, and asks for %v", name, r.total.value(), reflect.TypeFor[R]())
-	}
+	v, _ := r.total.value().(R) // As it was declared.
 	err = r.err()
 	r.begin()
 	return v, err

@@ -142,18 +142,50 @@ func (w *runs) continues(now clocksync.Instant, f *found) bool {
 		left = append(left, set)
 	}
 	w.collect()
+	for len(left) > 0 { // The newest first: what parts that from this one mostly parts the older ones too.
+		at, ok := w.parts(*left[0], f.runs)
+		if !ok {
+			return true
+		}
+		left = slices.DeleteFunc(left, func(set *reached) bool { return at.between(*set, f.runs) })
+	}
+	f.held = false
+	return false
+}
+
+// parts finds an instant between two sets at which fewer than k members were in a run.
+func (w *runs) parts(a, b []scgs.Part) (at instant, ok bool) {
+	window := noWindow.with(a).with(b)
 	for i := range w.reach.all {
 		p := &w.reach.all[i]
-		left = w.apart(instant{p.Start, false}, left, f.runs)
-		if !p.Open {
-			left = w.apart(instant{p.End, true}, left, f.runs)
-		}
-		if len(left) == 0 {
-			f.held = false
-			return false
+		for _, at := range [...]instant{{p.Start, false}, {p.End, true}} {
+			if (!at.after || !p.Open) && window.has(&at.Stamp) && at.between(a, b) && w.below(at) {
+				return at, true
+			}
 		}
 	}
-	return true
+	return at, false
+}
+
+// window is when an instant can lie that parts one set from another: a run of one has ended and a run of the other has
+// not begun. It spares a look at runs of long ago.
+type window struct{ from, to clocksync.Instant }
+
+var noWindow = window{clocksync.MaxInstant, clocksync.MinInstant}
+
+// with is the window with the runs of one more set.
+func (v window) with(runs []scgs.Part) window {
+	for i := range runs {
+		if p := &runs[i]; !p.Open {
+			v.from = min(v.from, p.End.Within.Earliest)
+		}
+		v.to = max(v.to, runs[i].Start.Within.Latest)
+	}
+	return v
+}
+
+func (v window) has(s *clocksync.Stamp) bool {
+	return s.Within.Latest >= v.from && s.Within.Earliest <= v.to
 }
 
 // together reports whether all runs certainly held at one instant.
@@ -185,17 +217,9 @@ type instant struct {
 	after bool
 }
 
-// apart returns the sets that have fired without those for which fewer than k members were in a
-// run at an instant between them and another set.
-func (w *runs) apart(at instant, fired []*reached, runs []scgs.Part) []*reached {
-	between := func(a *reached) bool {
-		return slices.ContainsFunc(*a, at.ended) && slices.ContainsFunc(runs, at.awaits) ||
-			slices.ContainsFunc(runs, at.ended) && slices.ContainsFunc(*a, at.awaits)
-	}
-	if !slices.ContainsFunc(fired, between) || !w.below(at) {
-		return fired
-	}
-	return slices.DeleteFunc(fired, between)
+// between reports whether a run of one set had ended by the instant, and a run of the other not begun.
+func (t instant) between(a, b []scgs.Part) bool {
+	return slices.ContainsFunc(a, t.ended) && slices.ContainsFunc(b, t.awaits) || slices.ContainsFunc(b, t.ended) && slices.ContainsFunc(a, t.awaits)
 }
 
 // ended reports whether a run had certainly ended by the instant.
