@@ -193,8 +193,8 @@ func mute[T any]() string {
 	if t.Kind() != reflect.Struct || t.NumField() == 0 {
 		return ""
 	}
-	for i := range t.NumField() {
-		if f := t.Field(i); f.IsExported() || f.Anonymous {
+	for f := range t.Fields() {
+		if f.IsExported() || f.Anonymous {
 			return ""
 		}
 	}

@@ -444,7 +444,7 @@ func TestRefused(t *testing.T) {
 }
 
 // silent has nothing that JSON writes.
-type silent struct{ n int }
+type silent struct{ _ int }
 
 func first[R any](seq func(func(Result[R], error) bool)) (err error) {
 	for _, err = range seq {
