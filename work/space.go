@@ -326,6 +326,9 @@ func (s *Space) takeRoster(r link.Roster) {
 			s.takeFrame(f)
 		}
 	}
+	if s.err == nil && s.phase < r.Phase && s.out.Told.Open > 0 {
+		s.finish(ErrDropped) // A phase ended without it: it was out meanwhile, and its tasks are lost.
+	}
 	for s.err == nil && s.phase < r.Phase {
 		s.end(s.phase)
 	}

@@ -214,7 +214,11 @@ func TestFailures(t *testing.T) {
 		g := newGroup(config.DefaultWork())
 		runs := 0
 		a := g.space(t, "a",
-			Func("bad", func(context.Context, int) (int, error) { runs++; return 0, errors.New("no such file") }),
+			Func("bad", func(context.Context, int) (int, error) {
+				time.Sleep(time.Millisecond)
+				runs++
+				return 0, errors.New("no such file")
+			}),
 			Func("panics", func(context.Context, int) (int, error) { panic("lost its head") }),
 			Bag("lazy", func(context.Context, *interval, *int) error { return nil }, plus))
 		for _, name := range []string{"bad", "panics"} {
