@@ -109,8 +109,8 @@ func (m *Member) newSection() error {
 	return nil
 }
 
-// linkWelcomed follows an answer to a hello: one that knows no section ends it, and after one by which
-// the member is out of the epoch it is not on the roster. The lock is held.
+// linkWelcomed takes the synchronizer's answer to a hello. An answer without a section work removes the
+// section. An answer that drops or refuses the member takes it off the roster. The lock is held.
 func (m *Member) linkWelcomed(w *wire.Welcome, reception agentcore.Reception) {
 	k := &m.link
 	switch reception { //nolint:exhaustive // The others change nothing.
@@ -395,7 +395,7 @@ func (k linkOf) Tell(fill link.Fill) error {
 	return err
 }
 
-// tellFilled is Tell but for what is done without the lock.
+// tellFilled is the part of Tell that runs under the lock.
 func (m *Member) tellFilled(fill link.Fill) (hurry *multiplexer, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -415,8 +415,8 @@ func (m *Member) tellFilled(fill link.Fill) (hurry *multiplexer, err error) {
 	return m.hurried(), errors.Join(err, w.wrong)
 }
 
-// firstFilled begins the first state where nothing but what is filled is declared, so that the
-// program has none to set. The lock is held.
+// firstFilled begins the first state of a member whose declared fields are all filled by the package
+// work: its program never calls Set. The lock is held.
 func (m *Member) firstFilled() (changed bool, err error) {
 	if l := m.level; l != nil && (l.summary || onlyFilled(l.plan.Process)) {
 		if l.state.Type() != nil || !onlyFilled(l.plan.Process) {

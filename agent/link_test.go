@@ -37,7 +37,7 @@ func tellPhase(t *testing.T, k link.Link, phase int64) {
 
 type doneState struct{ Done bool }
 
-// linkLog is a watcher that writes down what it is told.
+// linkLog is a watcher that keeps a list of its calls.
 type linkLog struct {
 	mu    sync.Mutex
 	lines []string

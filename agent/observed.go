@@ -28,8 +28,8 @@ func (m *Member) observed(r observe.Reading) {
 	}
 }
 
-// refill goes on with the state that there is, with what its providers say now, if that is
-// anything else, and reports whether it was. The lock is held.
+// refill asks the providers again. If a value has changed, a new state begins, which is the present one
+// with the new values; refill reports whether that was so. The lock is held.
 func (m *Member) refill() (changed bool, err error) {
 	if l := m.level; l != nil && l.summary {
 		l.await()
