@@ -23,9 +23,9 @@ import (
 // had more than 5,000 lines.
 var limits = map[string]int{
 	"lines of code":                               83_200, // 8,200 of them are work distribution, 750 credentials
-	"lines of code of the largest package":        6477,
+	"lines of code of the largest package":        6479,
 	"lines of scgs":                               6952,
-	"lines of internal/synccore":                  7836,
+	"lines of internal/synccore":                  7838,
 	"lines of synchronizer":                       6165,
 	"lines of cmd/pegasus":                        5410,
 	"lines of predicates":                         5830,

@@ -330,14 +330,26 @@ func TestFoundSeeds(t *testing.T) {
 
 // TestFoundKeys: the same of trials with the predicates of all keys.
 func TestFoundKeys(t *testing.T) {
-	spec := trialOf(t, drops|restarts|clocks, 187500*time.Microsecond)
-	spec.processes, spec.pair = 3, withPair
-	keys := spec
-	keysTrial(t, &keys)
-	one := newTrial(seeded(spec, keys, 8299))
-	one.run()
-	for _, b := range one.breaches {
-		t.Errorf("runs that began with a state that began again: %c %s", b.judge, b.text)
+	for what, found := range map[string]struct {
+		seed      uint64
+		faults    Faults
+		time      time.Duration
+		processes int
+	}{
+		"runs that began with a state that began again": {8299, drops | restarts | clocks, 187500 * time.Microsecond, 3},
+		"a hold time ended with an epoch, and the witness was of the next one": {
+			1100568, drops | doubles | reorders | delays | partitions | pauses | crashes | restarts | clocks | closings | reloads, 2 * time.Second, 2,
+		},
+	} {
+		spec := trialOf(t, found.faults, found.time)
+		spec.processes, spec.pair = found.processes, withPair
+		keys := spec
+		keysTrial(t, &keys)
+		one := newTrial(seeded(spec, keys, found.seed))
+		one.run()
+		for _, b := range one.breaches {
+			t.Errorf("%s: %c %s", what, b.judge, b.text)
+		}
 	}
 }
 

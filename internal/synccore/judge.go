@@ -173,7 +173,9 @@ func (c *Core) opened(out *Output) {
 }
 
 func (c *Core) closed(out *Output) {
-	c.checkHolds(&c.ev.Span, out)
+	if c.ev.Epoch == c.epoch { // Else the scope and the witness are of the next epoch already, in which the hold times go on.
+		c.checkHolds(&c.ev.Span, out)
+	}
 	c.programAdvance(out)
 	c.summaryClosed()
 	c.tuple = false
