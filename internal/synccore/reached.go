@@ -2,6 +2,7 @@ package synccore
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/scgs"
@@ -26,10 +27,25 @@ type reach struct {
 	fired []*reached  // the newest sets that have fired, oldest first
 	edges uint64      // how many runs have begun and ended: only that can part a set from those that have fired
 	all   []scgs.Part // the runs that were known when edges was of
+	turns []turn      // their starts and ends, clock by clock
 	of    uint64
 	both  []scgs.Part // scratch
 	mark  uint64
 }
+
+// turn is the start or the end of a run, where the number of members in a run changes.
+type turn struct {
+	instant
+	level level // whether fewer than k members can be in a run there
+}
+
+type level uint8
+
+const (
+	unknown level = iota // not counted yet
+	low
+	high
+)
 
 // reached is a set that has fired, with the ends of its runs as they become known.
 type reached []scgs.Part
@@ -147,7 +163,8 @@ func (w *runs) continues(now clocksync.Instant, f *found) bool {
 		if !ok {
 			return true
 		}
-		left = slices.DeleteFunc(left, func(set *reached) bool { return at.between(*set, f.runs) })
+		this := extentOf(f.runs, at.Domain)
+		left = slices.DeleteFunc(left, func(set *reached) bool { return at.between(extentOf(*set, at.Domain), this) })
 	}
 	f.held = false
 	return false
@@ -156,15 +173,54 @@ func (w *runs) continues(now clocksync.Instant, f *found) bool {
 // parts finds an instant between two sets at which fewer than k members were in a run.
 func (w *runs) parts(a, b []scgs.Part) (at instant, ok bool) {
 	window := noWindow.with(a).with(b)
-	for i := range w.reach.all {
-		p := &w.reach.all[i]
-		for _, at := range [...]instant{{p.Start, false}, {p.End, true}} {
-			if (!at.after || !p.Open) && window.has(&at.Stamp) && at.between(a, b) && w.below(at) {
-				return at, true
+	var one, other extent
+	var seen bool // one and other are of the clock of the turn
+	for i := range w.reach.turns {
+		t := &w.reach.turns[i]
+		seen = seen && t.Domain == w.reach.turns[i-1].Domain
+		if t.level == high || !window.has(&t.Stamp) {
+			continue
+		}
+		if !seen {
+			one, other, seen = extentOf(a, t.Domain), extentOf(b, t.Domain), true
+		}
+		if !t.between(one, other) {
+			continue
+		}
+		if t.level == unknown {
+			if t.level = high; w.below(t.instant) {
+				t.level = low
 			}
+		}
+		if t.level == low {
+			return t.instant, true
 		}
 	}
 	return at, false
+}
+
+// extent is the first end and the last start of a set's runs: those that were measured by one clock
+// by its readings, the others by reference time.
+type extent struct{ monoEnd, end, monoStart, start clocksync.Instant }
+
+func extentOf(runs []scgs.Part, clock clocksync.Domain) extent {
+	e := extent{clocksync.MaxInstant, clocksync.MaxInstant, clocksync.MinInstant, clocksync.MinInstant}
+	for i := range runs {
+		p := &runs[i]
+		if p.Start.Domain == clock {
+			e.monoStart = max(e.monoStart, p.Start.Mono)
+		} else {
+			e.start = max(e.start, p.Start.Within.Earliest)
+		}
+		switch {
+		case p.Open:
+		case p.End.Domain == clock:
+			e.monoEnd = min(e.monoEnd, p.End.Mono)
+		default:
+			e.end = min(e.end, p.End.Within.Latest)
+		}
+	}
+	return e
 }
 
 // window is when an instant can lie that parts one set from another: a run of one has ended and a run of the other has
@@ -200,7 +256,7 @@ func (w *runs) collect() {
 	if w.reach.of == w.reach.edges {
 		return
 	}
-	w.reach.all, w.reach.of = w.reach.all[:0], w.reach.edges
+	w.reach.all, w.reach.turns, w.reach.of = w.reach.all[:0], w.reach.turns[:0], w.reach.edges
 	for n := range w.known {
 		if p, open := w.sets.Run(scgs.Member(n)); open { //nolint:gosec // There are at most 100,000.
 			w.reach.all = append(w.reach.all, p)
@@ -209,6 +265,14 @@ func (w *runs) collect() {
 	for n := range w.known {
 		w.reach.all = append(w.reach.all, w.known[n].past...)
 	}
+	for i := range w.reach.all {
+		p := &w.reach.all[i]
+		w.reach.turns = append(w.reach.turns, turn{instant: instant{p.Start, false}})
+		if !p.Open {
+			w.reach.turns = append(w.reach.turns, turn{instant: instant{p.End, true}})
+		}
+	}
+	slices.SortStableFunc(w.reach.turns, func(a, b turn) int { return strings.Compare(string(a.Domain), string(b.Domain)) })
 }
 
 // instant is just before a stamp, or just after it.
@@ -217,13 +281,24 @@ type instant struct {
 	after bool
 }
 
-// between reports whether a run of one set had ended by the instant, and a run of the other not begun.
-func (t instant) between(a, b []scgs.Part) bool {
-	return slices.ContainsFunc(a, t.ended) && slices.ContainsFunc(b, t.awaits) || slices.ContainsFunc(b, t.ended) && slices.ContainsFunc(a, t.awaits)
+// between reports whether a run of one set had certainly ended by the instant, and a run of the other
+// had certainly not begun. The extents are those that the instant's clock sees.
+func (t instant) between(a, b extent) bool {
+	return t.follows(a) && t.precedes(b) || t.follows(b) && t.precedes(a)
+}
+
+// follows reports whether a run of a set had certainly ended by the instant.
+func (t instant) follows(e extent) bool {
+	return e.end < t.Within.Earliest || e.monoEnd < t.Mono || t.after && e.monoEnd == t.Mono
+}
+
+// precedes reports whether a run of a set had certainly not begun by the instant.
+func (t instant) precedes(e extent) bool {
+	return e.start > t.Within.Latest || e.monoStart > t.Mono || !t.after && e.monoStart == t.Mono
 }
 
 // ended reports whether a run had certainly ended by the instant.
-func (t instant) ended(p scgs.Part) bool {
+func (t instant) ended(p *scgs.Part) bool {
 	if p.Open || p.End.Domain != t.Domain {
 		return !p.Open && clocksync.CertainlyBefore(p.End, t.Stamp)
 	}
@@ -231,7 +306,7 @@ func (t instant) ended(p scgs.Part) bool {
 }
 
 // awaits reports whether a run had certainly not begun by the instant.
-func (t instant) awaits(p scgs.Part) bool {
+func (t instant) awaits(p *scgs.Part) bool {
 	if p.Start.Domain != t.Domain {
 		return clocksync.CertainlyBefore(t.Stamp, p.Start)
 	}
@@ -242,7 +317,8 @@ func (t instant) awaits(p scgs.Part) bool {
 func (w *runs) below(at instant) bool {
 	w.reach.mark++
 	n := 0
-	for _, p := range w.reach.all {
+	for i := range w.reach.all {
+		p := &w.reach.all[i]
 		k := &w.known[p.Member]
 		if k.mark == w.reach.mark || at.awaits(p) || at.ended(p) {
 			continue
