@@ -18,7 +18,7 @@ TARGETS  := linux/amd64 linux/arm64 darwin/arm64 windows/amd64
 # to the table Pure of internal/archtest.
 PURE := balance balance/local clocksync clocksync/clocktest configs control control/program internal/agentcore internal/archtest \
 	internal/balancesim internal/config internal/configfile internal/executor internal/journal internal/nearest \
-	internal/outbox internal/plan internal/planner internal/ruletest internal/sim internal/synccore internal/tracedetect \
+	internal/outbox internal/plan internal/planner internal/rearm internal/ruletest internal/sim internal/synccore internal/tracedetect \
 	internal/tracefile internal/wire internal/workcore internal/worksim internal/yamlconf monitor predicates scgs
 
 # Test binaries are the same in every clone, so that a clone finds the results of another one in
@@ -122,6 +122,7 @@ deep: ## the large counts: tests with the tag nightly, and 20,000 cases a proper
 	PEGASUS_WORLDS=20000 $(GO) test -timeout 5h ./internal/synccore
 	PEGASUS_STEPS=100000 $(GO) test -timeout 1h -run '^TestThresholdForgetsTheOldestSets$$' ./scgs
 	PEGASUS_WORK=20000 $(GO) test -timeout 1h -run '^TestWorlds$$' ./internal/workcore
+	PEGASUS_THREADS=1000 PEGASUS_HOLDS=20 $(GO) test -timeout 1h -run '^Test(Threads|TryHoldTimes)$$' ./internal/sim
 	PEGASUS_FIGURES=5 $(GO) test -timeout 1h -run '^TestFigures$$' ./internal/balancesim
 	$(GO) test -tags 'system nightly' -timeout 5h $$(dirname $$($(call tagged,nightly)) | sort -u)
 	$(GO) test -timeout 2h $$($(call having,^[[:space:]]*"pgregory.net/rapid"$$)) -rapid.checks=20000

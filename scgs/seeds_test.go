@@ -19,7 +19,7 @@ var firstSeed = flag.Uint64("seed", 1, "seed of the first random system")
 // systems is on how many random systems a property is checked.
 func systems(tb testing.TB) int {
 	tb.Helper()
-	return testcount.Of(tb, "SYSTEMS", 2000)
+	return testcount.Of(tb, "SYSTEMS", 1000)
 }
 
 // draw is a source of choices: a number in [0, n). A seed, rapid and the fuzzer

@@ -22,10 +22,10 @@ import (
 // paid back by splitting and deleting: at first the limit on all lines was 59,000, and one package
 // had more than 5,000 lines.
 var limits = map[string]int{
-	"lines of code":                               83_200, // 8,200 of them are work distribution, 750 credentials
-	"lines of code of the largest package":        6479,
+	"lines of code":                               83_211, // 8,200 of them are work distribution, 750 credentials
+	"lines of code of the largest package":        6319,
 	"lines of scgs":                               6952,
-	"lines of internal/synccore":                  7838,
+	"lines of internal/synccore":                  7636,
 	"lines of synchronizer":                       6165,
 	"lines of cmd/pegasus":                        5410,
 	"lines of predicates":                         5830,
@@ -37,7 +37,7 @@ var limits = map[string]int{
 	"methods of synccore.Core":                    230,
 	"fields of another type":                      107, // internal/sim.trial,
 	"methods of another type":                     111,
-	"packages that agent links":                   25, // internal/link and balance/local of the section work
+	"packages that agent links":                   26, // internal/link and balance/local of the section work; internal/rearm, which was a part of internal/synccore
 	"control/program among them":                  0,
 	"readers of journals among them":              0,
 	"schemas of configurations among them":        0,

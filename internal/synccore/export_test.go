@@ -88,6 +88,3 @@ func NextCauses(of control.Cause, witnesses []uint64, before map[uint64]uint32) 
 	}
 	return numbers
 }
-
-// PastRuns is how many runs of a member that have ended a threshold keeps.
-const PastRuns = pastRuns

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/plan"
+	"github.com/gopegasus/pegasus/internal/rearm"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/monitor"
 	"github.com/gopegasus/pegasus/predicates"
@@ -33,7 +34,7 @@ type runs struct {
 	due     clocksync.Instant
 	unseen  bool              // found was not looked at in an epoch that was over
 	again   clocksync.Instant // when it may next be asked what evidence it lacks
-	reach   reach             // of a threshold
+	reach   *rearm.Threshold  // nil: it is no threshold
 
 	set   scgs.Set
 	ev    scgs.Event
@@ -42,13 +43,11 @@ type runs struct {
 
 // known is what the detector was told of a member.
 type known struct {
-	last  uint64      // the newest report
-	vague uint64      // the newest that was not preceded by another one: where a run began is known if that is later
-	old   uint64      // the newest by the time in which states of an earlier term are told
-	begun uint64      // the newest when the member entered, or when the epoch began
-	holds bool        // the condition holds in its newest state
-	past  []scgs.Part // of a threshold: its newest runs that have ended, oldest first
-	mark  uint64      // see reach
+	last  uint64 // the newest report
+	vague uint64 // the newest that was not preceded by another one: where a run began is known if that is later
+	old   uint64 // the newest by the time in which states of an earlier term are told
+	begun uint64 // the newest when the member entered, or when the epoch began
+	holds bool   // the condition holds in its newest state
 	alone
 }
 
@@ -92,7 +91,7 @@ type found struct {
 	waited bool              // for the hold time, the cooldown or until
 	again  bool              // has fired in an earlier epoch: see refire.go
 	held   bool              // the threshold may have stayed reached since it fired: see reached.go
-	edges  uint64            // reach.edges when that was found
+	edges  uint64            // of reach when that was found
 	look   clocksync.Instant // when to look again whether the set has only grown
 	ready  uint64            // of one member: see oneRun
 	due    clocksync.Instant
@@ -109,7 +108,7 @@ func newRuns(rule int, o plan.Detector, fields int) *runs {
 		w.sets, w.in = w.ones, w.ones
 	case o.AtLeast > 0:
 		w.sets = scgs.NewThreshold(o.AtLeast, scgs.Options{Ends: true, Alarms: true})
-		w.in = w.sets
+		w.in, w.reach = w.sets, rearm.New(o.AtLeast, w.sets)
 	default:
 		w.tuples = scgs.NewDetector(scgs.Options{Modality: o.Modality})
 		w.in = w.tuples
@@ -160,8 +159,8 @@ func (c *Core) tell(w *runs, m *member, r *wire.Report, at *clocksync.Stamp) {
 	ref := w.rows.put(r.Row)
 	if w.in.Start(n, r.Seq, *at, ref) != scgs.Accepted {
 		w.rows.free(ref)
-	} else if w.k > 0 {
-		w.noteStart(n, r.Seq)
+	} else if w.reach != nil {
+		w.reach.Start(n, r.Seq)
 	}
 }
 
@@ -200,8 +199,8 @@ func (c *Core) regroup(w *runs, gone []scgs.Member, entering []*member) {
 		staying = w.staying(c.byIndex)
 		k = c.least(least, staying, entering)
 	}
-	if c.plan.Rules[w.rule].Refires {
-		w.reach.fired = nil
+	if w.reach != nil && c.plan.Rules[w.rule].Refires {
+		w.reach.Forget()
 	}
 	if k == w.k {
 		w.stand(k, remove)
@@ -218,6 +217,9 @@ func (c *Core) admit(w *runs, remove []scgs.Member, entering []*member) {
 		put(&w.numbers, entering[i].index, n, noIndex)
 		put(&w.indexes, n, entering[i].index, noIndex)
 		put(&w.known, n, known{begun: entering[i].last, alone: c.remembered(w, entering[i])}, known{})
+		if w.reach != nil {
+			w.reach.Enter(n)
+		}
 	}
 }
 
@@ -256,12 +258,12 @@ func (c *Core) beginAgain(w *runs, k int, staying []*member, gone []scgs.Member)
 	d.AtLeast = k
 	*w = *newRuns(w.rule, d, old.rows.width)
 	c.admit(w, nil, staying)
-	w.stands, w.reach.edges = stands, 1 // Runs begin here that were not told.
+	w.stands = stands
 	var lasting []scgs.Part
 	for _, m := range staying {
 		was, n := old.numbers[m.index], w.numbers[m.index]
 		w.known[n] = old.known[was]
-		w.known[n].begun, w.known[n].past, w.known[n].mark = w.known[n].last, nil, 0
+		w.known[n].begun = w.known[n].last
 		run, open := old.sets.Run(was)
 		if !open {
 			continue
@@ -357,7 +359,9 @@ func put[T any](list *[]T, at scgs.Member, value, none T) {
 // next one that is an alarm again. Sets that have not fired yet are kept.
 func (w *runs) stand(atLeast int, remove []scgs.Member) {
 	leaves := func(p scgs.Part) bool { return slices.Contains(remove, p.Member) }
-	w.noteGone(remove)
+	if w.reach != nil {
+		w.reach.Leave(remove)
+	}
 	for n := range w.known {
 		w.known[n].begun = w.known[n].last
 	}
@@ -492,8 +496,8 @@ func (c *Core) gather(w *runs, out *Output) {
 
 // end notes the end of a run in the sets that have it.
 func (w *runs) end(p *scgs.Part) {
-	if w.k > 0 {
-		w.noteEnd(p)
+	if w.reach != nil {
+		w.reach.End(p)
 	}
 	for _, f := range w.found {
 		for i := range f.runs {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/gopegasus/pegasus/clocksync"
 	"github.com/gopegasus/pegasus/internal/configfile"
+	"github.com/gopegasus/pegasus/internal/rearm"
 	"github.com/gopegasus/pegasus/internal/synccore"
 	"github.com/gopegasus/pegasus/internal/wire"
 	"github.com/gopegasus/pegasus/scgs"
@@ -170,7 +171,7 @@ func (c *comparison) kept() (list []scgs.Part) {
 		if !r.Open {
 			ended[r.Member]++
 		}
-		if r.Open || ended[r.Member] <= synccore.PastRuns {
+		if r.Open || ended[r.Member] <= rearm.PastRuns {
 			list = append(list, r)
 		}
 	}
